@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Allocations fail: the first of a system call, the second, and so on, until
- * the call gets through without one that fails (/proc/thread-self/fail-nth).
- * What they would catch: an oops, a leak, a lock that stays held, a call that
- * half happened. Only a kernel with fault injection can do it.
+ * Each allocation of a system call fails once: the first, the second, and so on, until
+ * the call succeeds without a failed allocation (/proc/thread-self/fail-nth). Catches:
+ * an oops, a leak, a lock that stays held, a call that is half done. The tests need a
+ * kernel with fault injection.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ enum { MAX_SITES = 5000 };
 
 static struct vg vg;
 static struct vg_gpu *gpu;
-static int nth_fd;	/* of this thread; opening it would be counted */
+static int nth_fd;	/* of this thread; opened before, because open() allocates */
 
 static bool put(const char *path, const char *text)
 {
@@ -35,7 +35,7 @@ static bool put(const char *path, const char *text)
 	return good;
 }
 
-/* Every allocation counts, and what fails is not a message of the kernel's. */
+/* Count every allocation, and print no message for a failed one. */
 static void fault_injection(void)
 {
 	static const char * const settings[][2] = {
@@ -69,7 +69,7 @@ static void start(void)
 	gpu = &vg.gpu[0];
 }
 
-/* The @n-th allocation of this thread from now on fails; 0: none. */
+/* Fail the @n-th allocation of this thread from now on; 0: none. */
 static void fail_nth(unsigned int n)
 {
 	char text[16];
@@ -78,7 +78,7 @@ static void fail_nth(unsigned int n)
 	CHECK(pwrite(nth_fd, text, (size_t)len, 0) == len, "fail-nth");
 }
 
-/* Was the allocation reached? */
+/* Whether the allocation was reached. */
 static bool failed_one(void)
 {
 	char text[16] = "";
@@ -87,12 +87,12 @@ static bool failed_one(void)
 	return !atoi(text);
 }
 
-/* What makes the same of every call, or NULL. */
+/* Called before each attempt, or NULL. */
 static void (*prepare)(void);
 
 /*
- * @call until none of its allocations fails any more; @undo after each that
- * was successful all the same. @errors: what else than -ENOMEM it may say.
+ * Repeat @call until none of its allocations fails; call @undo after each success.
+ * @other_error: an error that @call may return besides -ENOMEM.
  */
 static void every_site(const char *name, int (*call)(void), void (*undo)(void),
 		       int other_error)
@@ -120,7 +120,7 @@ static void every_site(const char *name, int (*call)(void), void (*undo)(void),
 			break;
 	}
 	CHECK(n < MAX_SITES, "%s: more than %u allocations", name, n);
-	tap_diag("%s: %u allocations, %u refused it", name, n - 1, refused);
+	tap_diag("%s: %u allocations, %u made it fail", name, n - 1, refused);
 }
 
 /* KFD. */
@@ -148,7 +148,7 @@ static void undo_alloc(void)
 	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &args));
 }
 
-/* A handle that cannot be had: -EFAULT, as amdkfd. */
+/* -EFAULT: no memory for the handle, as in amdkfd. */
 static void allocate(void)
 {
 	static const uint64_t sizes[] = { VG_PAGE, 3 * VG_MIB - VG_PAGE };
@@ -259,12 +259,12 @@ static void queue(void)
 	OK(vg_bo_free(&other));
 }
 
-/* Eviction, by who needs the room, by debugfs, and the way back. */
+/* Eviction by an allocation, by debugfs, and the move back. */
 
 static struct vg_bo *filler;
 static int n_filler;
 
-/* VRAM is full of @n_filler BOs that may be evicted, with known contents. */
+/* Fill VRAM with @n_filler BOs that can be evicted, with known contents. */
 static void fill_vram(void)
 {
 	struct vg_mem_info info;
@@ -296,7 +296,7 @@ static void free_filler(void)
 	free(filler);
 }
 
-/* All but the first are in VRAM, which then has no room for that. */
+/* Bring all BOs but the first into VRAM, which leaves no space for the first. */
 static void evict_first(void)
 {
 	int i;
@@ -326,7 +326,7 @@ static void evict(void)
 	free_filler();
 }
 
-/* Swapped out, and back when it is mapped. */
+/* Swap-out, and swap-in at the next map. */
 
 #define PAGES_LIMIT	"/sys/module/ttm/parameters/pages_limit"
 
@@ -337,7 +337,7 @@ static void swap_out(void)
 	uint64_t before = tap_driver_counter(gpu, "swapouts");
 	struct vg_bo one;
 
-	/* In memory, whatever the last call has done. */
+	/* Bring the BO back into memory, whatever the last call has done. */
 	*(volatile char *)bo.cpu += 0;
 	CHECK(put(PAGES_LIMIT, "1"), PAGES_LIMIT);
 	OK(vg_bo_alloc(&vg, gpu, VG_PAGE, VG_GTT, &one));
@@ -394,7 +394,7 @@ static void render_node(void)
 	every_site("GEM, CPU", call_gem, undo_gem, 0);
 }
 
-/* Page faults: an allocation that fails makes the CPU try again. */
+/* Page faults: after a failed allocation the CPU retries. */
 
 static int call_touch(void)
 {
@@ -402,7 +402,7 @@ static int call_touch(void)
 	return 0;
 }
 
-/* 2 MiB: with the mapping goes the table of its entries. */
+/* Map 2 MiB again, so that the page table is new. */
 static void map_anew(void)
 {
 	OK(vg_bo_unmap_cpu(&bo));
@@ -423,7 +423,7 @@ static void touch(void)
 	}
 }
 
-/* A process comes: /dev/kfd, its address space. */
+/* A new process: /dev/kfd and its address space. */
 
 static int fresh_kfd, fresh_node;
 
@@ -442,7 +442,7 @@ static int call_acquire(void)
 	return tap_ioctl(fresh_kfd, AMDKFD_IOC_ACQUIRE_VM, &args);
 }
 
-/* Each in a process of its own, since what is open stays. */
+/* Each attempt in a child, because open files and the KFD process stay. */
 static void newcomer(void *arg)
 {
 	unsigned int n = *(unsigned int *)arg;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Nonsense on the render node, the primary node and /dev/kfd: ioctls with words
- * that are random, or almost right, IBs of random packets, mappings, from
- * several processes of two threads, which share files and arguments. What it
- * would catch: whatever the kernel reports (KASAN, lockdep, refcounts), memory
- * or handles that are left, and a device that does not work any more afterwards.
+ * Random input for the render node, the primary node and /dev/kfd: ioctls with random
+ * or nearly valid words, IBs of random packets, mappings, from several processes of two
+ * threads, which share files and arguments. Catches: everything the kernel reports
+ * (KASAN, lockdep, refcounts), memory or handles that leak, and a device that does not
+ * work afterwards.
  *
- * Prints its seed; VGPU_TEST_SEED repeats it.
+ * The test prints its seed; VGPU_TEST_SEED repeats it.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -26,12 +26,12 @@
 #define VA_IB	0x8000000ull
 #define LOCKUP	"/sys/module/vgpu_kfd/parameters/lockup_timeout"
 #define PROCESSES	3
-#define CALLS	1500	/* of each of its threads */
+#define CALLS	1500	/* of each thread */
 
 static struct vg vg;
 static struct vg_gpu *gpu;
 static __thread uint64_t rng;
-/* What the threads of a process share. */
+/* Shared by the threads of a process. */
 static int fd, kfd;
 static uint64_t seed;
 static uint32_t scratch[1024];
@@ -49,7 +49,7 @@ static uint32_t below(uint32_t n)
 	return rnd() % n;
 }
 
-/* A 64-bit word that some check might be about. */
+/* A 64-bit word near the limits of possible checks. */
 static uint64_t word(void)
 {
 	static const uint64_t odd[] = {
@@ -64,7 +64,7 @@ static uint64_t word(void)
 	case 1:
 		return below(10);	/* handles, ids, operations */
 	case 8:
-		/* KFD's, alone and with an id */
+		/* a gpu_id, alone and with an id */
 		return below(2) ? gpu->gpu_id :
 				  (uint64_t)gpu->gpu_id << 32 | below(6);
 	case 2:
@@ -113,7 +113,7 @@ static const unsigned long requests[] = {
 	DRM_IOCTL_AUTH_MAGIC, DRM_IOCTL_SET_MASTER, DRM_IOCTL_DROP_MASTER,
 };
 
-/* File descriptors that an answer brought would fill the table. */
+/* Close new descriptors, which would fill the table. */
 static void close_new(void)
 {
 	int i, last = fd > kfd ? fd : kfd;
@@ -150,7 +150,7 @@ static void random_ioctl(void)
 		((union drm_amdgpu_wait_fences *)args)->in.timeout_ns = 0;
 	} else if (req == DRM_IOCTL_SYNCOBJ_RESET ||
 		   req == DRM_IOCTL_SYNCOBJ_SIGNAL) {
-		/* The DRM core allocates what it is told, and warns. */
+		/* The DRM core allocates the given count, and warns. */
 		((struct drm_syncobj_array *)args)->count_handles &= 0xff;
 	} else if (req == DRM_IOCTL_SYNCOBJ_TIMELINE_SIGNAL ||
 		   req == DRM_IOCTL_SYNCOBJ_QUERY) {
@@ -164,7 +164,7 @@ static void random_ioctl(void)
 			0xff;
 		((struct drm_syncobj_timeline_wait *)args)->timeout_nsec = 0;
 	} else if (req == DRM_IOCTL_AMDGPU_SCHED) {
-		/* Somebody else's descriptor is no business of ours. */
+		/* Other descriptors are not under test. */
 		((union drm_amdgpu_sched *)args)->in.fd = (uint32_t)fd;
 	}
 	/* Another size is another version of the structure. */
@@ -223,16 +223,16 @@ static void random_kfd(void)
 		a->nattr &= 7;
 		req += (8ul * a->nattr) << _IOC_SIZESHIFT;
 	}
-	/* Another size is another version; numbers that are not there. */
+	/* Another size is another version; unknown numbers. */
 	if (!below(8))
 		req = _IOC(below(4), 'K', below(48), below(sizeof(args)));
-	/* It may be one that waits. */
+	/* The call may be one that waits. */
 	if (_IOC_NR(req) == _IOC_NR(AMDKFD_IOC_WAIT_EVENTS))
 		((struct kfd_ioctl_wait_events_args *)args)->timeout = 0;
 	vr_ioctl(kfd, req, below(50) ? args : (void *)8);
 }
 
-/* Somewhere in, around or far from a BO, or what KFD maps. */
+/* Map a place in, around or far from a BO, or one of KFD. */
 static void random_mmap(void)
 {
 	union drm_amdgpu_gem_mmap args = { .in.handle = 1 + below(8) };
@@ -244,14 +244,14 @@ static void random_mmap(void)
 		at = args.out.addr_ptr + below(3) * VG_PAGE;
 	else if (below(2))
 		at = (uint64_t)below(4) << 62 | (uint64_t)gpu->gpu_id << 46;
-	/* What is unmapped is what was mapped: the IBs are beside it. */
+	/* munmap() with the size of mmap(): the IBs lie beside the mapping. */
 	if (!below(16))
 		size = word();
 	p = mmap(NULL, size, (int)below(4),
 		 below(4) ? MAP_SHARED : MAP_PRIVATE, below(4) ? fd : kfd,
 		 (off_t)(at & ~(VG_PAGE - 1)));
 	if (p != MAP_FAILED) {
-		/* No signal, whatever is behind it. */
+		/* Access by the kernel: no signal, whatever is mapped. */
 		if (read(zero, p, VG_PAGE) < 0)
 			madvise(p, size, MADV_DONTNEED);
 		munmap(p, size);
@@ -259,7 +259,7 @@ static void random_mmap(void)
 	close(zero);
 }
 
-/* Packets that the engine knows, with words that are random. */
+/* Known packets with random words. */
 static void random_packets(struct vr_ib *ib)
 {
 	static const uint8_t ops[] = {
@@ -280,7 +280,7 @@ static void random_packets(struct vr_ib *ib)
 		vr_ib_emit(ib, dw, 1 + below(10));
 	}
 	if (below(2)) {
-		/* One that is right. */
+		/* A valid packet. */
 		ib->ndw = 0;
 		vr_ib_write(ib, VA + 4 * below(4096), rnd());
 	}
@@ -308,7 +308,7 @@ static void random_cs(uint32_t ctx, struct vr_ib *ib)
 	vr_cs_submit(fd, &cs, NULL);
 }
 
-/* Of the two threads: before one closes what the other is about to map. */
+/* IBs of the two threads, created before either thread can close a BO of the other. */
 static struct vr_ib ibs[2];
 
 static void *nonsense(void *arg)
@@ -322,7 +322,7 @@ static void *nonsense(void *arg)
 	rng = seed ^ salt * 0x9e3779b97f4a7c15ull;
 	rng |= !rng;
 	ERRNO(0, vr_ctx_alloc(fd, 0, &ctx));
-	/* The IB's page is mapped as long as we are, whatever is closed. */
+	/* Closing the IB's handle does not remove its CPU mapping. */
 	for (i = 0; i < CALLS; i++) {
 		switch (below(12)) {
 		case 0:
@@ -358,7 +358,7 @@ static void process(unsigned int number)
 	char path[32];
 	int i;
 
-	/* The others are at the render node, this one at the primary. */
+	/* Process 0 uses the primary node, the others the render node. */
 	snprintf(path, sizeof(path), "/dev/dri/card%d", gpu->minor - 128);
 	fd = number ? vr_open(gpu) : open(path, O_RDWR | O_CLOEXEC);
 	CHECK(fd >= 0, "no node: %d", fd);
@@ -432,7 +432,7 @@ static void fuzz(void)
 		rnd();
 	}
 	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
-	/* Good jobs may have to wait for longer. */
+	/* Good jobs may have to wait longer. */
 	set_lockup("10000");
 	still_works();
 	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A hostile process against other processes, the interrupt handler and the removal
- * of a GPU. The cases catch: a global lock held during a wait that a process can make
- * as long as it likes; the MMU notifier of an ending process reused for a new one;
- * an interrupt handler whose work user space can multiply.
+ * A hostile process against other processes, the interrupt handler and the removal of a
+ * GPU. Catches: a global lock held during a wait that a process can make as long as it
+ * likes; the MMU notifier of an ending process reused for a new one; an interrupt
+ * handler whose work user space can multiply.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -23,9 +23,9 @@
 #include "tap.h"
 
 #define FOREVER		(~0u)
-#define SOON		20u	/* ms in which nothing is to happen */
+#define SOON		20u	/* time in ms in which nothing must happen */
 #define PAGE_BYTES	(KFD_SIGNAL_EVENT_LIMIT * 8ul)
-/* The driver wakes 64 calls from its interrupt handler. */
+/* More than the 64 calls that the driver wakes from its interrupt handler. */
 #define WAITERS		80
 #define NAMES		65536u
 #define SEED		0x4057
@@ -141,9 +141,9 @@ static void start_helper(struct helper *h, void *(*fn)(void *))
 
 /*
  * A job of the render node uses memory that a thread write-protects. The thread waits
- * for the job, with mmap_lock, and so does one that opens /dev/kfd for the first time.
- * Catches: kfd_processes_mutex held while waiting for that mmap_lock: another process
- * neither opens /dev/kfd nor ends until the job does.
+ * for the job with mmap_lock held, and a thread that opens /dev/kfd for the first time
+ * waits for mmap_lock. Catches: kfd_processes_mutex held while waiting for that
+ * mmap_lock: another process neither opens /dev/kfd nor ends until the job does.
  */
 static void open_behind_mmap_lock(void)
 {
@@ -167,7 +167,7 @@ static void open_behind_mmap_lock(void)
 	start_helper(&first, open_first);
 	hold_engines(&h, &shared->gpu, change.memory, BYTES);
 
-	/* Nothing in here may need mmap_lock. */
+	/* Code between here and hold_let_go() must not need mmap_lock. */
 	shared->go[0] = 1;
 	hold_await_sleep(change.tid);
 	shared->go[1] = 1;
@@ -187,12 +187,12 @@ static void open_behind_mmap_lock(void)
 	close(first.r);
 }
 
-/* Processes on their way back to their memory */
+/* Processes that are being restored */
 
-/* The driver brings back three processes at a time. */
+/* The driver restores three processes at a time. */
 enum { KEEPERS = 3, ROUNDS = 5 };
 
-/* A queue, and the first page of @p as a user pointer that the queue reads. */
+/* Create a queue, and map the first page of @p as a user pointer that the queue reads. */
 static void open_user_pointer(char *p)
 {
 	struct kfd_ioctl_alloc_memory_of_gpu_args args = {
@@ -215,8 +215,8 @@ static void open_user_pointer(char *p)
 }
 
 /*
- * mprotect() of @p evicts the process, and then waits, with mmap_lock, for a job that
- * uses the last page of @p and is behind others on its engine.
+ * mprotect() of @p evicts the process, and then waits, with mmap_lock held, for a job
+ * that uses the last page of @p and waits for others on its engine.
  */
 static void keep_mmap_lock(void)
 {
@@ -242,8 +242,9 @@ static void keep_mmap_lock(void)
 }
 
 /*
- * Catches: restore_work that waits for the mmap_lock of its process in the place of those
- * that may be on their way back. Three such processes keep the queues of all others off.
+ * Catches: restore_work that waits for the mmap_lock of its process while it occupies
+ * one of the three places for restores. Three such processes would keep the queues of
+ * all others evicted.
  */
 static void restore_behind_mmap_locks(void)
 {
@@ -274,12 +275,12 @@ static void restore_behind_mmap_locks(void)
 			r = vg_pattern_check(page.cpu, VG_PAGE, SEED, i);
 	}
 	hold_let_go(&h);
-	CHECK(!r, "a process does not come back: %s", vg_error());
+	CHECK(!r, "a process is not restored: %s", vg_error());
 	for (i = 0; i < KEEPERS; i++)
 		CHECK(child_ends(pid[i], &status) && !status, "0x%x", status);
 }
 
-/* A GPU that is taken away */
+/* A GPU that is unbound */
 
 static char name[VG_PCI_NAME];
 static char svm_file[64];
@@ -339,7 +340,7 @@ static int kfd_works(int fd)
 	return tap_ioctl(fd, AMDKFD_IOC_GET_VERSION, &version);
 }
 
-/* A process that opens everything anew. */
+/* A process that opens everything again. */
 static void use(void *arg)
 {
 	const int *gpus = arg;
@@ -355,8 +356,8 @@ static void use(void *arg)
 }
 
 /*
- * kfd_process_detach() cannot remove the process's debugfs folder while a file in it
- * is read, so it stops after it has unhashed the process and before it puts the MMU
+ * kfd_process_detach() cannot remove the process's debugfs folder while a file in it is
+ * read, so it waits after it has unhashed the process and before it puts the MMU
  * notifier. Then the mm opens /dev/kfd again. Catches: the new process reuses the old
  * one's notifier, which is never freed; the removal never returns, and the next one
  * finds no mm.
@@ -376,11 +377,11 @@ static void open_while_taken_away(void)
 	OK(vg_wait_word(&shared->reading, 1, VG_TIMEOUT_MS));
 	remover = start_child(take_away);
 	while (kfd_works(vg.kfd) != -ENODEV) {
-		CHECK(vg_now() < end, "the process has KFD still");
+		CHECK(vg_now() < end, "the process can still use KFD");
 		vg_sleep_us(1000);
 	}
 	CHECK(!waitpid(remover, &status, WNOHANG),
-	      "the GPU went while a file of its process was read");
+	      "the unbind ended while a file of its process was read");
 	fresh = open_kfd();
 	CHECK(fresh >= 0, "open: %s", strerror(-fresh));
 	ERRNO(0, kfd_works(fresh));
@@ -388,10 +389,10 @@ static void open_while_taken_away(void)
 	CHECK(child_ends(reader, &status) && !status, "reader: 0x%x", status);
 	CHECK(child_ends(remover, &status), "the removal does not end");
 	CHECK(!status, "the removal ended with 0x%x", status);
-	/* The new process has not gone with the old one. */
+	/* The end of the old process has not affected the new one. */
 	ERRNO(0, kfd_works(fresh));
 	OK(vg_pci_bind(name));
-	/* The new process has the other GPU as well: remove that one, too. */
+	/* The new process uses the other GPU as well: unbind that one, too. */
 	if (vg.n_gpus > 1) {
 		OK(vg_pci_name(&vg.gpu[1], name));
 		OK(vg_pci_unbind(name));
@@ -406,7 +407,7 @@ static void open_while_taken_away(void)
 
 static uint32_t event, slot;
 
-/* An event that resets itself, in a page of the process's own. */
+/* Create an auto-reset event in a signal page allocated here. */
 static void make_event(void)
 {
 	struct kfd_ioctl_create_event_args args = {
@@ -423,7 +424,7 @@ static void make_event(void)
 	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &queue));
 }
 
-/* By the GPU, with the event's id in the interrupt. */
+/* Signal by the GPU, with the event's id in the interrupt. */
 static void signal_event(void)
 {
 	const uint32_t value[2] = { event, 0 };
@@ -444,7 +445,7 @@ static int set_event(void)
 	return vg_ioctl(&vg, AMDKFD_IOC_SET_EVENT, &args);
 }
 
-/* KFD_IOC_WAIT_RESULT_*, or -errno. */
+/* Return KFD_IOC_WAIT_RESULT_*, or -errno. */
 static int wait_for(struct kfd_event_data *data, uint32_t n, bool all,
 		    uint32_t ms)
 {
@@ -459,7 +460,7 @@ static int wait_for(struct kfd_event_data *data, uint32_t n, bool all,
 	return r ? r : (int)args.wait_result;
 }
 
-/* @n names of the one event. */
+/* A list that names the event @n times. */
 static struct kfd_event_data *names_of(uint32_t n)
 {
 	struct kfd_event_data *data = calloc(n, sizeof(*data));
@@ -475,9 +476,9 @@ static struct kfd_event_data *names_of(uint32_t n)
  * struct waiter - a thread in WAIT_EVENTS
  * @thread: thread
  * @tid: the thread's id, 0 before it runs
- * @names: how often the call names the event
- * @data: the names
- * @r: what wait_for() returned
+ * @names: number of list entries of the call
+ * @data: the entries
+ * @r: result of wait_for()
  */
 struct waiter {
 	pthread_t thread;
@@ -496,10 +497,7 @@ static void *waiter_run(void *arg)
 	return NULL;
 }
 
-/*
- * Wait until the thread sleeps in WAIT_EVENTS, the only place where it sleeps
- * interruptibly.
- */
+/* Wait until the thread sleeps in WAIT_EVENTS, the only place where it sleeps interruptibly. */
 static void await_sleep(const struct waiter *w)
 {
 	uint64_t end = vg_deadline();
@@ -569,13 +567,13 @@ static void many_names(void)
 	CHECK(tap_driver_counter(&vg.gpu[0], "events_deferred") == before,
 	      "one call was more than the interrupt handler wakes");
 
-	/* The first name takes an event that has happened; the second waits. */
+	/* The first name consumes the event that is set; the second waits. */
 	ERRNO(0, set_event());
 	CHECK(wait_for(two, 2, true, SOON) == KFD_IOC_WAIT_RESULT_TIMEOUT,
-	      "an event that happened once did so twice");
+	      "one signal satisfied two names");
 	ERRNO(0, set_event());
 	CHECK(wait_for(two, 2, false, SOON) == KFD_IOC_WAIT_RESULT_COMPLETE,
-	      "an event that happened did not");
+	      "a set event was not found");
 	CHECK(wait_for(two, 2, false, 0) == KFD_IOC_WAIT_RESULT_TIMEOUT,
 	      "the event was not taken");
 	two[1].event_id = ~0u;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Processes that do all they can with a GPU, several at once, more than fits
- * into VRAM, are killed anywhere. What they would catch: anything that a
- * process leaves behind: VRAM, GTT, VMIDs, PASIDs, doorbells, the process
- * itself; teardown that meets a fault, a migration, an eviction or another
- * teardown at the wrong moment (KASAN, lockdep and kmemleak look on).
+ * Several processes use all features of a GPU, with more memory than VRAM holds, and
+ * are killed at random times. Catches: resources that a killed process leaves: VRAM,
+ * GTT, VMIDs, PASIDs, doorbells, the KFD process; teardown beside a fault, a migration,
+ * an eviction or another teardown (KASAN, lockdep and kmemleak report errors).
  *
- *	VGPU_TEST_ROUNDS=334 vgpu-test-kill	1,002 processes
- *	VGPU_TEST_SEED=				repeats an order
+ * VGPU_TEST_ROUNDS=334 vgpu-test-kill	1,002 processes
+ * VGPU_TEST_SEED=SEED vgpu-test-kill	repeats an order
  */
 #include <linux/mman.h>
 #include <signal.h>
@@ -31,14 +30,14 @@ static struct vg vg;
 static struct vg_gpu *gpu;
 static struct vg_mem_info mem;
 
-/* What a victim has just now; an entry that is not there is zero. */
+/* Current resources of a victim; a free entry is zero. */
 static struct {
 	struct vg_bo bo[BOS];
 	struct vg_queue q[QUEUES];
 	struct vg_cq cq;
 	struct vg_bo save;
 	char *region[REGIONS];
-	uint64_t user[REGIONS];	/* handle of a user pointer to it */
+	uint64_t user[REGIONS];	/* handle of a user pointer to the region, or 0 */
 } v;
 
 static void do_bo(void)
@@ -51,7 +50,7 @@ static void do_bo(void)
 		vg_bo_free(bo);
 		return;
 	}
-	/* There may be no room. */
+	/* The allocation may fail. */
 	if (vg_bo_create(&vg, gpu, pages * VG_PAGE,
 			 race_below(3) ? VG_VRAM : VG_GTT, bo))
 		vg_bo_free(bo);
@@ -92,7 +91,7 @@ static void do_compute(void)
 	}
 }
 
-/* Somewhere that the GPU may write to, and @bytes of it; or 0. */
+/* A GPU address that may be written, with up to @bytes bytes; or 0. */
 static uint64_t somewhere(uint64_t *bytes)
 {
 	uint64_t i = race_below(BOS + REGIONS), at = 0, size = 0;
@@ -109,13 +108,13 @@ static uint64_t somewhere(uint64_t *bytes)
 	return at;
 }
 
-/* Work that nobody waits for; now and then what it needs goes meanwhile. */
+/* Submit work without waiting for it; its memory may be freed meanwhile. */
 static void do_work(void)
 {
 	struct vg_queue *q = &v.q[race_below(QUEUES)];
 	uint64_t bytes = 256 * VG_KIB, to, from;
 
-	/* Never waits for room. */
+	/* Do not wait for space in the ring. */
 	if (!q->doorbell || q->wptr > RING / 2)
 		return;
 	to = somewhere(&bytes);
@@ -145,7 +144,7 @@ static void drop_user(uint64_t i)
 	v.user[i] = 0;
 }
 
-/* A region is SVM's, or a user pointer's. */
+/* Create or free a region: SVM or a user pointer. */
 static void do_region(void)
 {
 	struct kfd_ioctl_alloc_memory_of_gpu_args args = {
@@ -161,7 +160,7 @@ static void do_region(void)
 	char *p = v.region[i];
 
 	if (p) {
-		/* Either may go first. */
+		/* Free the memory or the user pointer first. */
 		if (race_below(2))
 			drop_user(i);
 		munmap(p, REGION);
@@ -242,7 +241,7 @@ static void do_event(void)
 	tap_ioctl(vg.kfd, AMDKFD_IOC_WAIT_EVENTS, &wait);
 }
 
-/* A child has the memory, not the GPU; it goes with its parent. */
+/* Fork a child that has the memory, but not the GPU; it ends with its parent. */
 static void do_fork(void)
 {
 	pid_t pid = fork();
@@ -281,13 +280,13 @@ static void (*const acts[])(void) = {
 	do_prefetch, do_change, do_event, do_fork, do_evict, do_exec,
 };
 
-/* Until it is killed. Counts in @done what it did, unless that is NULL. */
+/* Act at random until killed. Count the acts in @done, unless it is NULL. */
 static void victim(uint64_t salt, uint64_t *done)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	race_salt(salt);
 	memset(&v, 0, sizeof(v));
-	/* Nothing else may be wrong with that. */
+	/* vg_open() must not fail. */
 	if (vg_open(&vg)) {
 		fprintf(stderr, "%s\n", vg_error());
 		_exit(1);
@@ -303,8 +302,8 @@ static void victim(uint64_t salt, uint64_t *done)
 }
 
 /*
- * When it may be killed: when it has done so many things, or, since that may
- * be never, and since it may be before it did any, some time later.
+ * Wait before the kill: for a random number of acts or, since these may never be
+ * reached, for two seconds; then for a random time more.
  */
 static void await(const uint64_t *done)
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two threads of a KFD process: buffers, queues, ranges and the memory behind
- * them go while another call, and a queue, use them. What they would catch:
- * something that is used when it is gone (KASAN says so), locks in the wrong
- * order (lockdep), memory that is left, a queue that cannot be stopped.
+ * Two threads of a KFD process: buffers, queues, ranges and their memory are freed
+ * while another call, and a queue, use them. Catches: use after free (KASAN), locks in
+ * the wrong order (lockdep), leaked memory, a queue that cannot be stopped.
  *
  * Long form: VGPU_TEST_SECONDS. VGPU_TEST_SEED repeats an order.
  */
@@ -28,7 +27,7 @@
 static struct vg vg;
 static struct vg_gpu *gpu;
 
-/* What a round has, some of it until the opponent comes. */
+/* Resources of a round; the opponent may free some of them. */
 static struct {
 	struct vg_queue q;
 	struct vg_bo bo;
@@ -161,7 +160,7 @@ static int queue_update(void)
 	return kfd(AMDKFD_IOC_UPDATE_QUEUE, &args);
 }
 
-/* A second one in the same memory. */
+/* Create and destroy a second queue in the same memory. */
 static int queue_create(void)
 {
 	struct kfd_ioctl_create_queue_args args = {
@@ -182,7 +181,7 @@ static int queue_create(void)
 	return r ?: kfd(AMDKFD_IOC_DESTROY_QUEUE, &destroy);
 }
 
-/* Work for the queue, on everything there is. */
+/* Submit work on all memory to the queue. */
 static int kick(void)
 {
 	uint32_t *dw;
@@ -193,7 +192,7 @@ static int kick(void)
 		(uintptr_t)o.svm + PAGES / 2 * VG_PAGE,
 	};
 
-	/* Never waits for room in the ring. */
+	/* Do not wait for space in the ring. */
 	if (o.q.wptr > VG_PAGE / 2)
 		return 0;
 	for (i = 0; i < 4; i++) {
@@ -265,7 +264,7 @@ static int change(char *mem)
 	case 2:
 		return madvise(p, VG_PAGE, advice[race_below(6)]);
 	case 3:
-		/* What was there is left behind. */
+		/* MREMAP_DONTUNMAP leaves the old mapping empty. */
 		to = mremap(p, VG_PAGE, VG_PAGE, MREMAP_MAYMOVE |
 			    MREMAP_DONTUNMAP, NULL);
 		return to == MAP_FAILED ? -errno : munmap(to, VG_PAGE);
@@ -402,9 +401,8 @@ static void set_up(void)
 		      PAGES, &o.user);
 	if (r == -EADDRINUSE) {
 		/*
-		 * A fault of the last round's queue that was repaired only now
-		 * has made a range of what is at its address today, as it
-		 * would with amdkfd. Other memory, then.
+		 * A late repair of a fault of the last round's queue has made a range
+		 * at this address, as it would in amdkfd. Use other memory.
 		 */
 		late = o.mem;
 		o.mem = anonymous();
@@ -422,7 +420,7 @@ static void set_up(void)
 		OK(kick());
 }
 
-/* Whatever of it is left. */
+/* Free the remaining resources. */
 static void tear_down(void)
 {
 	vg_queue_destroy(&o.q);
@@ -484,7 +482,7 @@ static void one_life(void)
 	race_end();
 }
 
-/* It is killed anywhere: what it had is gone. */
+/* Kill the process at a random time. Catches: resources that are not freed. */
 static void killed(void)
 {
 	static struct vg bare;
@@ -506,13 +504,13 @@ static void life_without(int (*unbind)(void))
 	race_apart(race_below(2));
 	for (i = (int)race_below(4); i; i--)
 		choose()();
-	/* Its doorbell would be a signal. */
+	/* Ringing the doorbell of a removed GPU would raise a signal. */
 	do {
 		next = choose();
 	} while (next == kick);
 	race(next, unbind, &i);
 	OK(i);
-	/* Whatever they say now. */
+	/* Call anything after the removal; errors are allowed. */
 	for (i = 0; i < 8; i++) {
 		next = choose();
 		if (next != kick)

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two threads, one file of the render node: handles, contexts, lists, memory go
- * while another call uses them. What they would catch: something that outlives
- * what it belongs to, or is used when it is gone (KASAN says so), locks in the
- * wrong order (lockdep), memory that is left.
+ * Two threads with one file of the render node: handles, contexts, lists and memory are
+ * freed while another call uses them. Catches: objects that outlive their owner, use
+ * after free (KASAN), locks in the wrong order (lockdep), leaked memory.
  *
- * Long form: VGPU_TEST_SECONDS for each. VGPU_TEST_SEED repeats an order.
+ * Long form: VGPU_TEST_SECONDS for each case. VGPU_TEST_SEED repeats an order.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,7 +26,7 @@
 static struct vg vg;
 static struct vg_gpu *gpu;
 
-/* What a round has, some of it until the opponent comes. */
+/* Resources of a round; the opponent may free some of them. */
 static struct {
 	int fd, other;
 	struct vr_ib ib;
@@ -52,7 +51,7 @@ static int va_map(void)
 	return va(AMDGPU_VA_OP_MAP);
 }
 
-/* With its last handle a BO's mapping is gone, whoever came first. */
+/* A mapping is removed with the BO's last handle, whichever call comes first. */
 static void map_close(void)
 {
 	int i, r, theirs, mapped = 0;
@@ -455,7 +454,7 @@ static int evict(void)
 	return race_evict(gpu);
 }
 
-/* Calls under way keep the file; whoever comes later has none. */
+/* Close the file: calls in progress keep it; later calls fail. */
 static int close_file(void)
 {
 	return close(o.fd) ? -errno : 0;
@@ -528,7 +527,7 @@ static void tear_down(void)
 	close(o.other);
 }
 
-/* VGPU_TEST_CALL or _AGAINST, if it is set, or a random one. */
+/* The call named by @variable (VGPU_TEST_CALL or _AGAINST) if it is set, or a random one. */
 static int (*choose(const char *variable))(void)
 {
 	const char *name = getenv(variable);
@@ -547,7 +546,7 @@ static void against(int round)
 	race(choose("VGPU_TEST_CALL"), choose("VGPU_TEST_AGAINST"), NULL);
 }
 
-/* Each call against each other one, in random order. */
+/* Each call against each other call, in random order. */
 static void all_pairs(void)
 {
 	int i;
@@ -575,7 +574,7 @@ static void one_life(void)
 	race_end();
 }
 
-/* It is killed anywhere: what it had is gone. */
+/* Kill the process at a random time. Catches: resources that are not freed. */
 static void killed(void)
 {
 	race_seed();
@@ -597,7 +596,7 @@ static void life_without(int (*unbind)(void))
 		choose("VGPU_TEST_CALL")();
 	race(choose("VGPU_TEST_CALL"), unbind, &i);
 	OK(i);
-	/* Whatever they say now. */
+	/* Call anything after the removal; errors are allowed. */
 	for (i = 0; i < 8; i++)
 		choose("VGPU_TEST_CALL")();
 	race_end();
