@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Migrations whose copy fails, as VRAM is lost in a reset of the device
- * (vram-lost-on-reset=on) while the copy waits for its engine. Catches: pages with
- * nothing in them that the memory core maps after a failed copy, as the driver did
- * not give them back first (svm_move_abort()): in a CPU fault or prefetch, in an
- * eviction, and on the way to VRAM.
+ * Migrations whose copy fails, because VRAM is lost in a reset of the device
+ * (vram-lost-on-reset=on) while the copy waits for its engine. Catches: empty pages
+ * that the memory core maps after a failed copy, because the driver did not withdraw
+ * them first (svm_move_abort()): in a CPU fault or prefetch, in an eviction, and in a
+ * migration to VRAM.
  *
- * Pages that stay in VRAM are lost: whoever touches them gets SIGBUS, and a system
- * call EFAULT. Pages that were on their way to VRAM stay what they were.
+ * Pages that were in VRAM are lost: an access raises SIGBUS, and a system call fails
+ * with EFAULT. Pages on their way to VRAM keep their contents.
  */
 #include <pthread.h>
 #include <sys/mman.h>
@@ -46,7 +46,7 @@ static uint32_t losses(void)
 	return n;
 }
 
-/* A byte of a page, read by the kernel: 0, or -EFAULT where a program gets SIGBUS. */
+/* Read a byte of a page by the kernel: 0, or -EFAULT where a program would get SIGBUS. */
 static int touch(const char *p)
 {
 	char c;
@@ -67,8 +67,8 @@ static void in_vram(unsigned long pages)
 }
 
 /*
- * @move starts a migration, whose copy comes to the ring of @engine and fails there.
- * Returns what @move returned.
+ * Call @move, which starts a migration, whose copy waits on the ring of @engine and
+ * fails there. Return the result of @move.
  */
 static int fail_copy(uint32_t engine, void *(*move)(void *))
 {
@@ -98,7 +98,7 @@ static int fail_copy(uint32_t engine, void *(*move)(void *))
 	return (int)(intptr_t)result;
 }
 
-/* Every page is lost, and is still there to say so. */
+/* Every page is lost, and stays in VRAM, where an access fails. */
 static void all_lost(void)
 {
 	unsigned long i;
@@ -162,7 +162,10 @@ static void eviction(void)
 	all_lost();
 }
 
-/* Full VRAM or a failed copy is no error of a prefetch: memory stays outside. */
+/*
+ * A prefetch to full VRAM or with a failed copy returns no error: the memory stays in
+ * system memory.
+ */
 static void to_vram(void)
 {
 	start();

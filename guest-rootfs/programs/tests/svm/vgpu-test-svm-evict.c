@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Shared memory in VRAM that others want. What they would catch: VRAM that never
- * comes back from SVM, contents lost or mixed up on the way out, an entry of the
- * GPU that leads to VRAM which is somebody else's by now, a deadlock between an
- * eviction and a fault, a migration, a fork, a munmap or the end of a process.
+ * Eviction of shared memory from VRAM. Catches: VRAM that SVM never returns, contents
+ * lost or exchanged, an entry of the GPU that leads to VRAM which was allocated again,
+ * a deadlock between an eviction and a fault, a migration, a fork, a munmap or the end
+ * of a process.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -38,13 +38,16 @@ static uint64_t svm_evictions(void)
 	return tap_driver_counter(gpu, "svm_evictions");
 }
 
-/* So many hundredths of VRAM, in whole chunks. */
+/* @percent of VRAM, in whole chunks. */
 static uint64_t share(unsigned int percent)
 {
 	return base.vram_total * percent / 100 / CHUNK * CHUNK;
 }
 
-/* Shared memory with a pattern that the GPU may use; @prefer: wants VRAM. */
+/*
+ * Shared memory with a pattern, accessible by the GPU; @prefer: with VRAM as preferred
+ * location.
+ */
 static char *shared(uint64_t bytes, uint64_t seed, bool prefer)
 {
 	char *p = tap_anon(bytes);
@@ -77,7 +80,7 @@ static char *shared_in_vram(uint64_t bytes, uint64_t seed)
 	return p;
 }
 
-/* The same while the rival may push out what comes. */
+/* Shared memory prefetched to VRAM, from where the rival may evict it again. */
 static char *shared_contested(uint64_t bytes, uint64_t seed)
 {
 	char *p = shared(bytes, seed, true);
@@ -86,7 +89,7 @@ static char *shared_contested(uint64_t bytes, uint64_t seed)
 	return p;
 }
 
-/* By the engine, which does not bring pages to the CPU; then by the CPU. */
+/* Check by the engine, which does not migrate pages to the CPU, then by the CPU. */
 static void check_both(char *p, uint64_t bytes, uint64_t seed)
 {
 	static struct vg_bo stage;
@@ -102,13 +105,13 @@ static void check_both(char *p, uint64_t bytes, uint64_t seed)
 	OK(vg_pattern_check(p, bytes, seed, 0));
 }
 
-/* A process of its own that wants VRAM, again and again. */
+/* Another process, which allocates VRAM repeatedly. */
 struct rival {
 	pid_t pid;
 	int go, up;
 };
 
-/* BOs of KFD that the engine fills and reads. */
+/* Create BOs of KFD, fill and read them by the engine. */
 static void rival_bo(uint64_t bytes, uint64_t seed)
 {
 	struct vg_bo bo = { 0 }, stage = { 0 };
@@ -181,7 +184,7 @@ static void rival_end(struct rival *r)
 	close(r->up);
 }
 
-/* Children have no KFD of ours: rivals are made before it is opened. */
+/* A child cannot use its parent's KFD: start rivals before opening KFD. */
 static struct rival rival_before(unsigned int percent)
 {
 	static struct vg first;
@@ -194,7 +197,7 @@ static struct rival rival_before(unsigned int percent)
 	return rival_start(share(percent));
 }
 
-/* Another process's BO of most of VRAM: shared memory makes way, and is whole. */
+/* Another process's BO takes most of VRAM: shared memory is evicted and keeps its contents. */
 static void bo_wants(int xnack)
 {
 	struct rival r = rival_before(70);
@@ -211,7 +214,7 @@ static void bo_wants(int xnack)
 		rival_go(&r);
 		rival_wait(&r);
 		left = in_vram(p, bytes);
-		CHECK(svm_evictions() > before, "nothing was evicted");
+		CHECK(svm_evictions() > before, "no page was evicted");
 		CHECK((uint64_t)left * VG_PAGE <= share(40),
 		      "%ld pages are in VRAM still", left);
 		if (i)
@@ -234,7 +237,7 @@ static void bo_wants_no_retry(void)
 	bo_wants(0);
 }
 
-/* BOs of the render node. */
+/* BOs of the render node evict shared memory. */
 static void drm_wants(void)
 {
 	uint32_t handle[64];
@@ -253,7 +256,7 @@ static void drm_wants(void)
 	for (i = 0; i < n; i++)
 		OK(vr_gem_create(fd, CHUNK, AMDGPU_GEM_DOMAIN_VRAM, 0,
 				 &handle[i]));
-	CHECK(svm_evictions() > before, "nothing was evicted");
+	CHECK(svm_evictions() > before, "no page was evicted");
 	CHECK((uint64_t)in_vram(p, bytes) * VG_PAGE <= share(40),
 	      "%ld pages are in VRAM still", in_vram(p, bytes));
 	check_both(p, bytes, SEED);
@@ -262,7 +265,7 @@ static void drm_wants(void)
 	close(fd);
 }
 
-/* debugfs asks everything to leave, and the engine is at work meanwhile. */
+/* Evict VRAM by debugfs while the engine works. */
 static void all_leave(void)
 {
 	struct vg_bo out = { 0 };
@@ -291,7 +294,7 @@ static void all_leave(void)
 	tap_evict(gpu, "vram");
 }
 
-/* Page tables are memory of VRAM as well. */
+/* Page tables evict shared memory, too. */
 static void tables_want(void)
 {
 	const uint64_t tables = 1024;
@@ -320,13 +323,13 @@ static void tables_want(void)
 		OK(vg_emit_copy(&q, (uintptr_t)sparse + i * CHUNK, src.va,
 				VG_PAGE));
 	OK(vg_queue_finish(&q, 2 * VG_TIMEOUT_MS));
-	CHECK(svm_evictions() > before, "page tables had room");
+	CHECK(svm_evictions() > before, "page tables did not evict");
 	for (i = 0; i < tables; i++)
 		OK(vg_pattern_check(sparse + i * CHUNK, VG_PAGE, SEED + 1, 0));
 	check_both(full, bytes, SEED);
 }
 
-/* Half as much again as there is of VRAM, all of which wants to be there. */
+/* One and a half times VRAM, all with VRAM as preferred location. */
 static void itself(int xnack)
 {
 	uint64_t bytes, before, at;
@@ -344,7 +347,7 @@ static void itself(int xnack)
 	}
 	for (at = 0; at < bytes; at += CHUNK)
 		OK(vg_copy(&q, dst + at, src + at, CHUNK));
-	CHECK(svm_evictions() > before, "nothing was evicted");
+	CHECK(svm_evictions() > before, "no page was evicted");
 	CHECK(in_vram(dst, bytes), "nothing is in VRAM");
 	check_both(dst, bytes, SEED);
 	check_both(src, bytes, SEED);
@@ -360,7 +363,7 @@ static void itself_no_retry(void)
 	itself(0);
 }
 
-/* The CPU at work in shared memory: each page has its own byte. */
+/* A thread that reads and writes shared memory: each page has its own byte. */
 struct toucher {
 	pthread_t thread;
 	unsigned char *p;
@@ -416,7 +419,7 @@ static void touch_end(struct toucher *t)
 	CHECK(!t->bad, "the CPU read what it has not written");
 }
 
-/* Everybody at once: engine, CPU, prefetches, another process's BOs. */
+/* Engine, CPU, prefetches, and another process's BOs at the same time. */
 static void all_at_once(int xnack)
 {
 	struct rival r = rival_before(50);
@@ -447,7 +450,7 @@ static void all_at_once(int xnack)
 		OK(vg_pattern_check(to, bytes, SEED, 0));
 	}
 	touch_end(&t);
-	/* None, if the CPU takes back all of it at once. */
+	/* No eviction happens if the CPU migrates back all memory at once. */
 	tap_diag("%lu evictions", svm_evictions() - before);
 	check_both(a, bytes, SEED);
 	rival_end(&r);
@@ -463,7 +466,7 @@ static void all_at_once_no_retry(void)
 	all_at_once(0);
 }
 
-/* Pages that two processes share leave VRAM for both. */
+/* Evict pages that two processes share. */
 static void forked(void)
 {
 	struct rival r = rival_before(80);
@@ -480,7 +483,7 @@ static void forked(void)
 	pid = fork();
 	CHECK(pid >= 0, "fork");
 	if (!pid) {
-		/* A quarter is the child's own, before the pages leave. */
+		/* A quarter becomes the child's own before the eviction. */
 		close(down[1]);
 		vg_pattern_fill(p, bytes / 4, SEED + 2, 0);
 		CHECK(read(down[0], &c, 1) == 1, "read");
@@ -491,7 +494,7 @@ static void forked(void)
 	}
 	close(down[0]);
 	rival_go(&r);
-	/* And one the parent's engine's. */
+	/* A quarter becomes the parent's own by its engine. */
 	OK(vg_fill(&q, p + bytes / 2, 0x1234, bytes / 4));
 	rival_wait(&r);
 	OK(vg_fill_check(p + bytes / 2, bytes / 4, 0x1234));
@@ -503,7 +506,7 @@ static void forked(void)
 	rival_end(&r);
 }
 
-/* The process changes its memory while that is leaving. */
+/* Change the mappings of memory while it is being evicted. */
 static void changed(int xnack)
 {
 	struct rival r = rival_before(80);
@@ -555,7 +558,7 @@ static void changed_no_retry(void)
 	changed(0);
 }
 
-/* Works in VRAM until it is killed, or ends by itself. */
+/* Work in VRAM until killed. */
 static void work(void *arg)
 {
 	uint64_t bytes;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Processes with shared virtual memory, several at once, are killed in the midst
- * of one thing: a fault, a migration, an eviction, stale faults that are to be
- * drained, the work that munmap leaves for later. What they would catch: teardown
- * that frees what the fault worker, a migration or a work item still uses (KASAN),
- * that waits for one that waits for it, or that leaves pages, BOs, VMIDs behind.
+ * Several processes with shared virtual memory are killed during one operation: a
+ * fault, a migration, an eviction, the drain of stale faults, the deferred work of
+ * munmap. Catches: teardown that frees what the fault worker, a migration or a work
+ * item still uses (KASAN), that deadlocks, or that leaks pages, BOs, VMIDs.
  *
  *	VGPU_TEST_ROUNDS=67 vgpu-test-svm-kill	1,005 processes
- *	VGPU_TEST_SEED=				repeats an order
+ *	VGPU_TEST_SEED=SEED vgpu-test-svm-kill	repeats an order
  */
 #include <signal.h>
 #include <stdio.h>
@@ -23,13 +22,13 @@
 enum { VICTIMS = 3 };
 
 #define RING	(16 * VG_KIB)
-/* A page that migrates takes some 2 ms on the debug kernel. */
+/* Migrating a page takes about 2 ms on the debug kernel. */
 #define REGION	(tap_debug_kernel() ? VG_MIB : 4 * VG_MIB)
 
 /**
- * struct stage - what a victim and who kills it share
- * @done: how often it did what it is about
- * @inside: it is in the midst of that
+ * struct stage - shared by a victim and its killer
+ * @done: number of completed operations
+ * @inside: the operation is in progress
  */
 struct stage {
 	uint64_t done;
@@ -52,7 +51,7 @@ static void leave(void)
 	__atomic_add_fetch(&stage->done, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Not tap_anon(): a victim must not end by itself, so it tries again. */
+/* Allocate until it succeeds: unlike tap_anon(), this never ends the victim. */
 static char *region(uint64_t bytes)
 {
 	char *p;
@@ -64,7 +63,7 @@ static char *region(uint64_t bytes)
 	return p;
 }
 
-/* Memory of which each page costs a fault of its own. */
+/* Memory in which each page costs a fault. */
 static char *faulting(uint64_t bytes)
 {
 	char *p = region(bytes);
@@ -111,7 +110,10 @@ static void in_migration(void)
 	munmap(p, REGION);
 }
 
-/* Each takes what it wants from the others; or all are put out (debug kernel). */
+/*
+ * The victims evict each other's pages; debugfs evicts them, too (on the debug kernel
+ * always).
+ */
 static void in_eviction(void)
 {
 	static char *p;
@@ -131,7 +133,7 @@ static void in_eviction(void)
 	leave();
 }
 
-/* The memory goes while the engine works on it: its faults are nobody's. */
+/* Unmap memory while the engine faults on it: the faults become stale. */
 static void in_drain(void)
 {
 	char *p = faulting(REGION);
@@ -142,7 +144,7 @@ static void in_drain(void)
 		;
 	enter();
 	munmap(p, REGION);
-	/* Of the few that get as far: the queue has stopped. */
+	/* Complete the few copies that can; otherwise the queue has stopped. */
 	vg_queue_finish(&q, 20);
 	vg_queue_destroy(&q);
 	memset(&q, 0, sizeof(q));
@@ -150,7 +152,7 @@ static void in_drain(void)
 	leave();
 }
 
-/* Holes in many ranges: logs, hulls, work. */
+/* Unmap holes in many ranges, which leaves deferred work. */
 static void in_deferred(void)
 {
 	char *p = region(REGION), *to;
@@ -162,7 +164,7 @@ static void in_deferred(void)
 	if (race_below(2))
 		vg_svm_prefetch(&vg, p, REGION / 4, gpu->gpu_id);
 	enter();
-	/* The first quarter stays whole, to be moved. */
+	/* The first quarter stays whole and is moved. */
 	for (i = 0; i < 32; i++)
 		munmap(p + REGION / 4 +
 		       race_below(REGION * 3 / 4 / VG_PAGE) * VG_PAGE, VG_PAGE);
@@ -181,7 +183,7 @@ static void victim(void (*fn)(void), uint64_t salt, struct stage *ours)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	race_salt(salt);
 	stage = ours;
-	/* Without it nothing faults. */
+	/* Without XNACK there are no retry faults. */
 	xnack = fn == in_fault || fn == in_drain || race_below(2);
 	if (vg_open(&vg) || vg_set_xnack(&vg, xnack) != xnack) {
 		fprintf(stderr, "%s\n", vg_error());
@@ -196,7 +198,10 @@ static void victim(void (*fn)(void), uint64_t salt, struct stage *ours)
 		fn();
 }
 
-/* When it is inside, some time later; or, if that never is, after a while. */
+/*
+ * Wait until the victim is inside its operation, or for ten seconds; then for a random
+ * time more.
+ */
 static void await(const struct stage *s)
 {
 	uint64_t until = vg_now() + 10000000000ull;
@@ -223,8 +228,9 @@ static bool all_grew(const char *const *counters, const struct vg_counters *firs
 }
 
 /*
- * So many rounds, and more until half of those were killed in the midst and each
- * counter has grown: where a victim is when the signal comes is chance.
+ * Kill victims for the given number of rounds, and until half of that number of victims
+ * were inside their operation and each counter has grown: the victim's state at the
+ * kill is random.
  */
 static void kill_in(void (*fn)(void), const char *const *counters)
 {
@@ -267,7 +273,7 @@ static void kill_in(void (*fn)(void), const char *const *counters)
 			tap_diag("%d processes", (i + 1) * VICTIMS);
 	}
 	OK(vg_driver_counters(gpu, &last));
-	tap_diag("%d of %d were killed in the midst", inside, i * VICTIMS);
+	tap_diag("%d of %d were killed inside the operation", inside, i * VICTIMS);
 	CHECK(inside >= rounds * VICTIMS / 2, "too few");
 	for (; *counters; counters++) {
 		uint64_t n = vg_counter(&last, *counters, NULL) -

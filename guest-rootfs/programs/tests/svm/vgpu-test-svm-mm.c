@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Shared virtual memory against the memory manager: mprotect, munmap, fork,
- * mremap, madvise, before, after and under running copies. What they would
- * catch: a GPU mapping that outlives the CPU's, a write that goes to a page
- * of somebody else, a fault repaired from stale page tables, a deadlock
- * between notifier, fault worker and migration.
+ * Shared virtual memory against the memory manager: mprotect, munmap, fork, mremap,
+ * madvise, before, after and during copies. Catches: a GPU mapping that outlives the
+ * CPU's, a write to a page that was freed, a fault repaired from stale page tables, a
+ * deadlock between notifier, fault worker and migration.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -33,7 +32,7 @@ static void start(void)
 	OK(vg_queue_create(&vg, gpu, 16 * VG_KIB, &q));
 }
 
-/* A BO that the memory manager has no say in, to compare with. */
+/* A BO, which the memory manager does not change, to compare with. */
 static void *bo_memory(uint64_t size)
 {
 	static struct vg_bo bo[4];
@@ -44,7 +43,7 @@ static void *bo_memory(uint64_t size)
 	return bo[n++].cpu;
 }
 
-/* Other memory at the same address: the engine must see the new one. */
+/* Map other memory at the same address: the engine must access the new memory. */
 static void replaced(void)
 {
 	char *p, *dst;
@@ -83,7 +82,7 @@ static void unmapped(void)
 	OK(vg_fill_check(dst, SIZE, 0));
 }
 
-/* A hole in the middle: all of it before the hole, nothing behind. */
+/* Unmap a page in the middle: the copy completes up to the hole and stops there. */
 static void hole(void)
 {
 	const uint64_t at = SIZE / 2 + 5 * VG_PAGE;
@@ -111,7 +110,7 @@ static void read_only(void)
 	vg_pattern_fill(src, SIZE, SEED, 0);
 	OK(vg_copy(&q, p, src, SIZE));
 	CHECK(!mprotect(p, SIZE, PROT_READ), "mprotect");
-	/* Reading goes on. */
+	/* Reading continues. */
 	OK(vg_copy(&q, src, p, SIZE));
 	OK(vg_pattern_check(src, SIZE, SEED, 0));
 	CHECK(!mprotect(p, SIZE, PROT_READ | PROT_WRITE), "mprotect");
@@ -123,8 +122,8 @@ static void read_only(void)
 }
 
 /*
- * After fork() both share the pages. What the parent's engine writes then is
- * the parent's alone.
+ * After fork() both processes share the pages. Catches: a write of the parent's engine
+ * that reaches the child.
  */
 static void forked(void)
 {
@@ -144,7 +143,7 @@ static void forked(void)
 		close(fd[1]);
 		if (read(fd[0], &go, 1) != 1)
 			_exit(2);
-		/* The child's copy is of the moment of the fork. */
+		/* The child has the contents of the time of the fork. */
 		OK(vg_pattern_check(p, SIZE, SEED, 0));
 		_exit(0);
 	}
@@ -155,7 +154,7 @@ static void forked(void)
 	OK(vg_fill_check(p, SIZE, 0x22));
 }
 
-/* The same with the pages in VRAM: the child gets its own copy of them. */
+/* As forked(), with the pages in VRAM: the child gets its own copy. */
 static void forked_in_vram(void)
 {
 	int status;
@@ -180,7 +179,7 @@ static void forked_in_vram(void)
 	OK(vg_pattern_check(p + SIZE / 2, SIZE / 2, SEED, SIZE / 2));
 }
 
-/* mremap: the new address has the data, the old one has nothing. */
+/* mremap: the new address has the data, the old one has no memory. */
 static void moved(void)
 {
 	char *p, *to, *dst;
@@ -238,8 +237,8 @@ static void discarded(void)
 }
 
 /*
- * The CPU's entries say that the pages are clean: what the GPU writes by them has
- * to be there when the kernel has looked for memory. @vram: it writes in VRAM.
+ * The pages are clean in the CPU's page tables. Catches: GPU writes that are lost in
+ * reclaim because the pages were not marked dirty. @vram: the GPU writes in VRAM.
  */
 static void written_clean(char *p, bool vram)
 {
@@ -288,7 +287,7 @@ static void shared_clean(void)
 	written_clean(p, false);
 }
 
-/* Huge pages: mapped, split by mprotect of a part, still right. */
+/* A huge page is mapped, then split by mprotect of a part. */
 static void huge(void)
 {
 	char *p, *aligned, *dst;
@@ -316,9 +315,8 @@ static void huge(void)
 }
 
 /*
- * Storms: one thread keeps a copy running, this one does one thing to the
- * memory again and again. The source is never changed, so each copy that ends
- * must be right.
+ * Storms: a thread keeps a copy running, while the main thread repeats one operation on
+ * the memory. The source never changes, so each completed copy must be right.
  */
 struct copier {
 	pthread_t thread;
@@ -363,7 +361,7 @@ static void copier_end(struct copier *c)
 	tap_diag("%u copies", c->copies);
 }
 
-/* Runs @disturb on the source again and again, and until 3 copies are made. */
+/* Repeat @disturb on the source, and until 3 copies have completed. */
 static void storm(void (*disturb)(char *p, unsigned int *rnd), bool bo_dst)
 {
 	unsigned int rnd = 11;
@@ -380,7 +378,7 @@ static void storm(void (*disturb)(char *p, unsigned int *rnd), bool bo_dst)
 	copier_end(&c);
 }
 
-/* A few pages somewhere in the source. */
+/* A few pages at a random place of the source. */
 static char *some_pages(char *p, unsigned int *rnd, uint64_t *size)
 {
 	*size = (1 + rand_r(rnd) % 64) * VG_PAGE;
@@ -414,7 +412,7 @@ static void do_fork(char *p, unsigned int *rnd)
 		_exit(0);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && !status, "child");
-	/* Break the sharing from this side too. */
+	/* Break the sharing in the parent, too. */
 	((volatile char *)p)[2 * VG_PAGE] = p[2 * VG_PAGE];
 }
 
@@ -439,7 +437,7 @@ static void storm_migrate(void)
 	storm(do_migrate, true);
 }
 
-/* Other memory comes and goes around it: the notifier hits its neighbours. */
+/* Map and unmap memory beside the source: the notifier is called for neighbours. */
 static void do_neighbours(char *p, unsigned int *rnd)
 {
 	uint64_t size = (1 + rand_r(rnd) % 256) * VG_PAGE;
@@ -457,8 +455,8 @@ static void storm_neighbours(void)
 }
 
 /*
- * The source disappears under the copy. The queue stops or the copy was
- * faster; no byte but the source's is ever written; destroy works.
+ * Unmap the source during the copy. The queue stops, or the copy was faster. Catches: a
+ * byte written that is not the source's; a destroy that hangs.
  */
 static void vanish(void)
 {
@@ -496,7 +494,7 @@ static void vanish(void)
 				break;
 		zeros = k;
 		OK(done ? vg_pattern_check(dst, SIZE, SEED, 0) : 0);
-		/* One page may be half copied; behind it all is as it was. */
+		/* One page may be half copied; after it the destination is unchanged. */
 		if (zeros + VG_PAGE < SIZE)
 			OK(vg_fill_check(dst + zeros + VG_PAGE,
 					 SIZE - zeros - VG_PAGE, 0));
@@ -505,7 +503,7 @@ static void vanish(void)
 	tap_diag("%d of %d copies were stopped", stopped, i);
 }
 
-/* Threads with queues while the process maps, unmaps and exits in the middle. */
+/* The process ends while threads with queues copy and mappings change. */
 static void exit_in_storm(void *arg)
 {
 	static struct copier c[3];
@@ -542,13 +540,13 @@ static void exits(void)
 static char *touched;
 static volatile bool touching;
 
-/* The kernel touches the pages, in a call: no signal ends that. */
+/* Touch the pages by the kernel: no signal interrupts the fault. */
 static void touch(int zero)
 {
 	CHECK(read(zero, touched, TOUCHED) == (ssize_t)TOUCHED, "read");
 }
 
-/* Before anybody else on its CPU, whenever it can run. */
+/* Real-time thread: it runs before all others on its CPU. */
 static void *touch_first(void *arg)
 {
 	struct sched_param first = { .sched_priority = 1 };
@@ -563,8 +561,8 @@ static void *touch_first(void *arg)
 }
 
 /*
- * Calls of threads on one CPU touch the same pages of VRAM. Would catch faults
- * that keep each other from the page for good.
+ * System calls of threads on one CPU touch the same pages of VRAM. Catches: faults that
+ * prevent each other's migration without end.
  */
 static void touched_at_once(void)
 {
@@ -612,9 +610,9 @@ static void *touch_together(void *arg)
 }
 
 /*
- * Threads on all CPUs read the same pages of VRAM. Would catch faults whose references keep
- * the page from each other, so that no thread gets on, and a page that is not whole when
- * several threads wait for it.
+ * Threads on all CPUs read the same pages of VRAM. Catches: faults whose references
+ * prevent each other's migration, so that no thread continues, and a page with wrong
+ * contents after several threads waited for it.
  */
 static void touched_together(void)
 {

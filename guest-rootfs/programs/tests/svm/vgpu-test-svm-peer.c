@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Shared memory in one GPU's VRAM that others use in place. What they would catch:
- * memory that moves though it is within reach, an address that is another one for
- * the peer, an entry of a peer that outlives the memory it leads to (moved,
- * unmapped, written by a fork's other half, unplugged), bytes lost on the way.
+ * Shared memory in one GPU's VRAM that other GPUs use in place. Catches: memory that
+ * moves although it is within reach, a wrong address for the peer, an entry of a peer
+ * that outlives its memory (moved, unmapped, copied after a fork, unplugged), lost
+ * bytes.
  *
- * Run as a hive, where all of it stays where it is, and without a way between the
- * GPUs, where it goes by system memory and the bytes have to be the same. With the
- * argument "link" it is the guest's half of tests/avocado/test_peer.py.
+ * Run as a hive, where the memory stays in place, and without peer access, where it
+ * moves through system memory with the same results. With the argument "link" the
+ * program is the guest's half of tests/avocado/test_peer.py.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,13 +45,13 @@ static void start(int xnack)
 	}
 }
 
-/* The GPU's use of memory: KFD_IOCTL_SVM_ATTR_ACCESS and the like. */
+/* Set the access of GPU @i: KFD_IOCTL_SVM_ATTR_ACCESS and the like. */
 static void allow(const char *p, uint64_t size, int i, uint32_t access)
 {
 	OK(vg_svm_set1(&vg, p, size, access, vg.gpu[i].gpu_id));
 }
 
-/* Memory with a pattern, for all GPUs in place, in VRAM of GPU @home if it may. */
+/* Memory with a pattern, ACCESS_IN_PLACE for all GPUs, prefetched to GPU @home. */
 static char *memory_at(int home, uint64_t seed)
 {
 	char *p = tap_anon(SIZE);
@@ -64,7 +64,7 @@ static char *memory_at(int home, uint64_t seed)
 	return p;
 }
 
-/* All of it is in VRAM, if there is a way; else nothing. */
+/* All pages are in VRAM with peer access, none without. */
 static void expect_vram(const char *p)
 {
 	long n = vg_pages_in_vram(p, SIZE);
@@ -74,7 +74,7 @@ static void expect_vram(const char *p)
 	      n, PAGES);
 }
 
-/* GPU @i finds the pattern. Does not bring memory to the CPU. */
+/* GPU @i must read the pattern. This does not migrate memory to the CPU. */
 static void gpu_check(int i, const char *p, uint64_t seed)
 {
 	memset(stage[i].cpu, 0x5a, SIZE);
@@ -89,9 +89,9 @@ static void gpu_write(int i, char *p, uint64_t seed)
 }
 
 /**
- * struct traffic - what the GPUs' counters say
- * @moved: pages to VRAM and to system memory
- * @peer: pages that were mapped in another one's VRAM
+ * struct traffic - sums of the GPUs' counters
+ * @moved: pages migrated to VRAM and to system memory
+ * @peer: pages mapped in another GPU's VRAM
  */
 struct traffic {
 	uint64_t moved, peer;
@@ -122,7 +122,7 @@ static void expect_no_move(struct traffic before)
 		      now.peer - before.peer);
 }
 
-/* Every GPU to and from every other one's memory, all at once; nothing moves. */
+/* Each GPU copies to and from each GPU's memory at the same time. Catches: a migration. */
 static void all_to_all(int xnack)
 {
 	char *p[VG_MAX_GPUS], *out[VG_MAX_GPUS];
@@ -143,7 +143,7 @@ static void all_to_all(int xnack)
 	      traffic().peer - before.peer);
 	before = traffic();
 	for (round = 0; round < 3; round++) {
-		/* GPU i: its part of each one's source to each one's output. */
+		/* GPU i copies its part of each source to each output. */
 		for (i = 0; i < vg.n_gpus; i++) {
 			for (k = 0; k < vg.n_gpus; k++)
 				OK(vg_emit_copy(&q[i],
@@ -166,7 +166,7 @@ static void all_to_all(int xnack)
 					    vg.n_gpus * part,
 					    SIZE - vg.n_gpus * part, SEED + 100,
 					    vg.n_gpus * part));
-			/* What is read next comes from the peer. */
+			/* The next read is of data that a peer has written. */
 			gpu_write(i, p[k], SEED + k + 10 * (round + 1));
 		}
 		expect_no_move(before);
@@ -188,7 +188,7 @@ static void all_to_all_no_retry(void)
 	all_to_all(0);
 }
 
-/* The peer's entries are gone; its fault maps what is in the other one's VRAM. */
+/* The peer's entries are removed; its fault maps the pages in the other GPU's VRAM. */
 static void by_fault(void)
 {
 	struct traffic before;
@@ -218,7 +218,7 @@ static void by_fault(void)
 	OK(vg_pattern_check(p, SIZE, SEED + 4, 0));
 }
 
-/* What the CPU takes back, writes, or throws away, no GPU finds in VRAM. */
+/* Catches: a GPU that reads old VRAM after the CPU migrated, wrote or discarded the memory. */
 static void cpu(void)
 {
 	uint64_t at;
@@ -235,7 +235,7 @@ static void cpu(void)
 		for (at = i * VG_PAGE; at < SIZE; at += 97 * VG_PAGE + 5) {
 			char *seen = (char *)stage[1].cpu + at;
 
-			CHECK(*seen == p[at], "at 0x%lx the peer sees 0x%x",
+			CHECK(*seen == p[at], "at 0x%lx the peer reads 0x%x",
 			      at, *seen);
 			p[at] ^= 0x41;
 		}
@@ -252,7 +252,10 @@ static void cpu(void)
 	OK(vg_fill_check(stage[1].cpu, SIZE, 0));
 }
 
-/* The child keeps what was there at the fork, whoever writes in the parent. */
+/*
+ * The child keeps the contents of the time of the fork. Catches: writes in the parent
+ * that reach the child.
+ */
 static void forked(void)
 {
 	char *p, go = 0;
@@ -266,7 +269,7 @@ static void forked(void)
 	pid = fork();
 	CHECK(pid >= 0, "fork");
 	if (!pid) {
-		/* Not before the parent has written. */
+		/* Wait until the parent has written. */
 		close(fds[1]);
 		if (read(fds[0], &go, 1) != 1)
 			_exit(2);
@@ -281,7 +284,7 @@ static void forked(void)
 	OK(vg_pattern_check(p, SIZE, SEED + 1, 0));
 }
 
-/* The peer works on what others move: all VRAM is emptied, or it is prefetched. */
+/* The peer works while @move evicts or prefetches the memory. */
 static void moved_at_work(int xnack, void (*move)(char *p, int i))
 {
 	char *p, *to;
@@ -312,11 +315,11 @@ static void evict(char *p, int i)
 {
 	uint64_t before = tap_driver_counter(&vg.gpu[i % 2], "pages_to_system");
 
-	/* Back, first of all: who is evicted has to be there. */
+	/* Prefetch first: only pages in VRAM can be evicted. */
 	OK(vg_svm_prefetch(&vg, p, SIZE, vg.gpu[i % 2].gpu_id));
 	tap_evict_some(&vg.gpu[i % 2], "vram");
 	CHECK(!hive() || tap_driver_counter(&vg.gpu[i % 2], "pages_to_system") >
-	      before, "nothing was evicted");
+	      before, "no page was evicted");
 }
 
 static void evicted(void)
@@ -346,7 +349,7 @@ static void prefetched_no_retry(void)
 	moved_at_work(0, prefetch);
 }
 
-/* Who has no access gets none by way of a peer, wherever the memory is. */
+/* A GPU without access gets none through a peer, wherever the memory is. */
 static void no_access(void)
 {
 	char *p;
@@ -361,7 +364,7 @@ static void no_access(void)
 	OK(vg_fill_check(stage[1].cpu, VG_PAGE, 0));
 }
 
-/* The GPU that has the memory is taken away under a peer at work: nothing is lost. */
+/* Remove the GPU that has the memory while a peer works. Catches: lost contents. */
 static void unplugged(int xnack, bool remove)
 {
 	char name[VG_PCI_NAME], *p, *kept;
@@ -374,11 +377,11 @@ static void unplugged(int xnack, bool remove)
 	gpu_check(1, p, SEED);
 	gpu_write(1, kept, SEED + 2);
 	gpu_write(1, p, SEED + 3);
-	/* The same bytes, over and over. */
+	/* All copies write the same bytes. */
 	for (k = 0; k < 30; k++)
 		OK(vg_emit_copy(&q[1], (uintptr_t)p, stage[1].va, SIZE));
 	vg_queue_submit(&q[1]);
-	/* Both at it. */
+	/* Both GPUs use the memory. */
 	OK(vg_copy(&q[0], stage[0].cpu, kept, SIZE));
 	OK(remove ? vg_pci_remove(name) : vg_pci_unbind(name));
 	CHECK(!vg_pages_in_vram(p, SIZE) && !vg_pages_in_vram(kept, SIZE),
@@ -405,8 +408,9 @@ static void removed(void)
 }
 
 /*
- * GPU 0 is reset. If that loses VRAM, the peer does not read what comes instead:
- * its entries go, soon, and then it is denied. Its own memory is as it was.
+ * GPU 0 is reset. If that loses VRAM, the peer must not read the new contents: its
+ * entries are removed soon, and its access is denied. The peer's own memory is
+ * unchanged.
  */
 static void reset(void)
 {
@@ -429,7 +433,7 @@ static void reset(void)
 		gpu_check(1, own, SEED + 1);
 		return;
 	}
-	/* Its entries have gone when it faults for what it had. */
+	/* A retry fault shows that the entries were removed. */
 	while (tap_device_counter(&vg.gpu[1], "faults_retry") == faults) {
 		CHECK(vg_now() < end, "the peer keeps its entries");
 		gpu_check(1, own, SEED + 1);
@@ -438,7 +442,7 @@ static void reset(void)
 	OK(vg_pattern_check(own, SIZE, SEED + 1, 0));
 }
 
-/* With the host */
+/* Run by the host */
 
 static void say(const char *word)
 {
@@ -446,13 +450,13 @@ static void say(const char *word)
 
 	puts(word);
 	fflush(stdout);
-	CHECK(fgets(line, sizeof(line), stdin), "nobody answers");
+	CHECK(fgets(line, sizeof(line), stdin), "no line on stdin");
 }
 
 /*
- * The guest's half of a link that goes down. What is mapped over it is a fault that
- * is told, and stops the queue, as with BOs; after that the memory is served by
- * way of the system. What is mapped anew, too.
+ * The guest's half of a link that goes down. An access to memory mapped over the link
+ * is a reported fault that stops the queue, as with BOs; after that the memory is
+ * migrated to system memory. New mappings use system memory, too.
  */
 static void link_down(void)
 {
@@ -480,9 +484,9 @@ static void link_down(void)
 	OK(vg_queue_create(&vg, &vg.gpu[1], 4096, &q[1]));
 	gpu_check(1, p, SEED);
 	CHECK(!vg_pages_in_vram(p, SIZE), "the peer reads VRAM");
-	/* Where it is prefetched to while the other one uses it in place. */
+	/* Prefetched to a GPU that the other one, with access in place, cannot reach. */
 	OK(vg_svm_prefetch(&vg, other, SIZE, vg.gpu[0].gpu_id));
-	CHECK(!vg_pages_in_vram(other, SIZE), "out of reach");
+	CHECK(!vg_pages_in_vram(other, SIZE), "in VRAM out of reach");
 	gpu_check(1, other, SEED + 1);
 	CHECK(traffic().peer == before.peer, "mapped over a link that is down");
 	say("down");

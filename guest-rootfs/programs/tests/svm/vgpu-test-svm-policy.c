@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Where a GPU's faults bring shared memory: the parameter svm_policy. What they
- * would catch: a policy that nobody asked for, memory that leaves where it was
- * told to be, GPUs that take memory from each other for ever, faults that end a
- * process because VRAM is full.
+ * Placement of shared memory by GPU faults: the parameter svm_policy. Catches: a policy
+ * that is not the selected one, memory that leaves its requested place, GPUs that
+ * migrate memory from each other without end, faults that stop a process because VRAM
+ * is full.
  *
- * Run with one GPU, with two that reach each other, and with two that do not.
+ * Run with one GPU, with two that have peer access, and with two without.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static void expect_knob(const char *want)
 	CHECK(!strcmp(text, want), "the policy is %s, not %s", text, want);
 }
 
-/* What @policy says holds for processes that come afterwards: this one. */
+/* @policy applies to processes that open KFD later: this one. */
 static void start(const char *policy)
 {
 	int i;
@@ -48,7 +48,7 @@ static void start(const char *policy)
 	}
 }
 
-/* Whole granules, of which a fault moves one. */
+/* Whole granules: a fault moves one. */
 static char *granules(uint64_t size)
 {
 	char *p = tap_anon(size + GRANULE);
@@ -73,7 +73,7 @@ static void expect_vram(const char *p, uint64_t size, uint64_t bytes)
 	      n, bytes / VG_PAGE);
 }
 
-/* GPU @i reads all of it, a granule after the other: the pattern of @seed. */
+/* GPU @i reads the memory, granule by granule, and must find the pattern of @seed. */
 static void read_by(int i, const char *p, uint64_t size, uint64_t seed)
 {
 	uint64_t at, n;
@@ -85,7 +85,7 @@ static void read_by(int i, const char *p, uint64_t size, uint64_t seed)
 	}
 }
 
-/* The same: @value in each dword. */
+/* GPU @i must find @value in each dword. */
 static void read_fill_by(int i, const char *p, uint64_t size, uint32_t value)
 {
 	uint64_t at;
@@ -112,14 +112,14 @@ static void knob(void)
 		expect_knob(policies[i]);
 	}
 	start("in_place");
-	/* Too late for this process. */
+	/* This process keeps its policy. */
 	OK(vg_put(KNOB, "amdgpu"));
 	p = filled(size, SEED);
 	read_by(0, p, size, SEED);
 	expect_vram(p, size, 0);
 }
 
-/* To who faults: memory that nobody registered, a granule a fault. */
+/* amdgpu: a fault on unregistered memory migrates a granule to the faulting GPU. */
 static void amdgpu(void)
 {
 	const uint64_t size = 4 * GRANULE;
@@ -134,17 +134,17 @@ static void amdgpu(void)
 	OK(vg_pattern_check(p + 2 * GRANULE + 5, 100, SEED, GRANULE - 3));
 	OK(vg_pattern_check(p, 2 * GRANULE, SEED, 0));
 	expect_vram(p, size, 0);
-	/* And again, if the CPU has had it. */
+	/* The same after the CPU has taken the memory back. */
 	vg_pattern_fill(p, size, SEED, 0);
 	read_by(0, p, size, SEED);
 	expect_vram(p, size, size);
 
-	/* What was never touched becomes zeros there. */
+	/* Untouched memory becomes zeros in VRAM. */
 	p = granules(GRANULE);
 	read_fill_by(0, p, GRANULE, 0);
 	expect_vram(p, GRANULE, GRANULE);
 
-	/* A file's pages cannot move. */
+	/* Pages of a file cannot migrate. */
 	shm = mmap(NULL, GRANULE, PROT_READ | PROT_WRITE,
 		   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(shm != MAP_FAILED, "mmap: %s", strerror(errno));
@@ -153,7 +153,7 @@ static void amdgpu(void)
 	expect_vram(shm, GRANULE, 0);
 }
 
-/* What the process says comes first, whatever the policy. */
+/* Attributes of the process override the policy. */
 static void told(const char *policy)
 {
 	const uint64_t size = 4 * GRANULE;
@@ -167,7 +167,7 @@ static void told(const char *policy)
 	read_by(0, p, size, SEED);
 	expect_vram(p, size, 0);
 	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, id));
-	/* Its entries go with a change of the CPU's. */
+	/* mprotect() removes the GPU's entries. */
 	CHECK(!mprotect(p, size, PROT_READ) &&
 	      !mprotect(p, size, PROT_READ | PROT_WRITE), "mprotect");
 	read_by(0, p, size, SEED);
@@ -198,7 +198,7 @@ static void told_adaptive(void)
 	told("adaptive");
 }
 
-/* Four granules where they are, before the GPU has shown that it uses the range. */
+/* adaptive: four granules stay in place, before faults show that the GPU uses the range. */
 static void adaptive(void)
 {
 	const uint64_t size = 8 * GRANULE;
@@ -215,7 +215,7 @@ static void adaptive(void)
 	expect_vram(p, size, 4 * GRANULE);
 	OK(vg_pattern_check(p, size, SEED, 0));
 
-	/* Where it was prefetched to: at the first fault after the CPU's touch. */
+	/* A prefetched range returns at the first fault after the CPU's access. */
 	p = filled(size, SEED + 1);
 	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_ACCESS, id));
 	OK(vg_svm_prefetch(&vg, p, size, id));
@@ -232,7 +232,7 @@ static void adaptive(void)
 	OK(vg_pattern_check(p, GRANULE, SEED + 2, 0));
 }
 
-/* More than there is VRAM: all of it is copied, some of it is in VRAM. */
+/* More memory than VRAM: everything is copied, some of it is in VRAM. */
 static void full(const char *policy, bool prefer)
 {
 	uint64_t size, at;
@@ -280,7 +280,7 @@ static void full_adaptive(void)
 	full("adaptive", false);
 }
 
-/* VRAM that is full of others' but for what one of two places needs. */
+/* VRAM is full of other BOs, except for one of the two buffers. */
 static void tight(void)
 {
 	const uint64_t size = 8 * GRANULE;
@@ -294,7 +294,7 @@ static void tight(void)
 					&hog[n]))
 		n++;
 	CHECK(n > 8, "%d BOs", n);
-	/* Queues keep their BOs: this is all there is. */
+	/* BOs of a process with queues stay: no more VRAM becomes free. */
 	for (i = 0; i < 3; i++)
 		OK(vg_bo_free(&hog[--n]));
 	p = filled(size, SEED);
@@ -309,8 +309,8 @@ static void tight(void)
 }
 
 /*
- * Two GPUs copy between the same two places, in opposite directions: each needs
- * both at once, and has to get on.
+ * Two GPUs copy between the same two buffers in opposite directions: each copy needs
+ * both buffers at once. Catches: a livelock.
  */
 static void two_at_once(const char *policy)
 {
@@ -328,7 +328,7 @@ static void two_at_once(const char *policy)
 	}
 	a = filled(size, SEED);
 	b = filled(size, SEED + 1);
-	/* GPU 0: first halves from a to b; GPU 1: second halves from b to a. */
+	/* GPU 0 copies first halves from a to b, GPU 1 second halves from b to a. */
 	for (k = 0; k < COPIES; k++) {
 		for (at = 0; at < size; at += PIECE) {
 			OK(vg_emit_copy(&q[0], (uintptr_t)b + at,
@@ -377,7 +377,7 @@ static void two_adaptive(void)
 	two_at_once("adaptive");
 }
 
-/* One after the other, a whole range: with amdgpu's policy it goes along. */
+/* Two GPUs use a whole range in turn: with amdgpu's policy the range migrates each time. */
 static void in_turn(const char *policy, bool goes_along)
 {
 	const uint64_t size = 4 * GRANULE;
@@ -392,7 +392,7 @@ static void in_turn(const char *policy, bool goes_along)
 	before = tap_driver_counter(&vg.gpu[1], "pages_to_vram");
 	read_by(1, p, size, SEED);
 	CHECK(tap_driver_counter(&vg.gpu[1], "pages_to_vram") - before ==
-	      (goes_along ? size / VG_PAGE : 0), "%lu pages came to GPU 1",
+	      (goes_along ? size / VG_PAGE : 0), "%lu pages migrated to GPU 1",
 	      tap_driver_counter(&vg.gpu[1], "pages_to_vram") - before);
 	for (i = 0; i < 6; i++) {
 		OK(vg_fill(&q[i & 1], p, i, size));

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Faults that the driver serves late: when the memory that they are about has been
- * taken away, and the engine no longer accesses it. Catches: a retry fault that is
- * older than the munmap() or mprotect() of its page and is denied all the same, as
- * svm_range_invalidate() did not note the time (svm_fault_checkpoint()); that
- * stops all queues of a process which has done nothing wrong.
+ * Retry faults that the driver serves late: the memory was unmapped or protected
+ * meanwhile, and the engine no longer accesses it. Catches: a fault that is older than
+ * the munmap() or mprotect() of its page and is denied nevertheless, because
+ * svm_range_invalidate() did not record the time (svm_fault_checkpoint()); that stops
+ * all queues of an innocent process.
  *
- * The fault waits while the driver's worker serves another one of the process: that one
- * is in a page of a file whose file system has not answered yet (slow-file.h). The
- * worker has mmap_lock for reading there, so whoever takes the memory away waits, too.
- * It is a real-time thread: when the worker gives the lock back, the kernel hands it
- * over to this thread before the worker gets it again.
+ * The fault waits while the driver's worker serves another fault of the process, on a
+ * page of a file whose file system has not replied yet (slow-file.h). The worker holds
+ * mmap_lock for reading, so the thread that changes the memory waits, too. That thread
+ * is a real-time thread: when the worker releases the lock, the kernel hands it over to
+ * this thread before the worker gets it again.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -30,7 +30,7 @@ static struct vg_gpu *gpu;
 static struct slow_file file;
 static int to_server[2], to_test[2];
 
-/* One copy by a queue of its own. */
+/* A copy on its own queue. */
 struct job {
 	struct vg_queue q;
 	struct vg_bo dst;
@@ -39,7 +39,7 @@ struct job {
 
 static struct job stalled, late, other;
 
-/* What a way of taking memory away does, and how it comes back. */
+/* A way to change the memory, and to restore it. */
 struct way {
 	const char *name;
 	void (*take)(char *p);
@@ -70,7 +70,7 @@ static void unprotect(char *p)
 	      strerror(errno));
 }
 
-/* Until @n more faults than @before have reached the driver. */
+/* Wait until @n more faults than @before have reached the driver. */
 static void await_faults(uint64_t before, uint64_t n)
 {
 	uint64_t end = vg_deadline();
@@ -81,7 +81,7 @@ static void await_faults(uint64_t before, uint64_t n)
 	}
 }
 
-/* A thread that takes memory away, and waits for mmap_lock to do so. */
+/* A thread that changes the memory, and waits for mmap_lock to do so. */
 struct taker {
 	const struct way *way;
 	char *p;
@@ -98,7 +98,7 @@ static void *taker_run(void *arg)
 	return NULL;
 }
 
-/* System calls of this thread find the stack there. */
+/* Fault in the stack pages that this thread's next system calls use. */
 static void touch_stack(void)
 {
 	volatile char room[STACK];
@@ -140,22 +140,22 @@ static void run_queue(const struct vg_queue *q, bool on)
 	ERRNO(0, vg_ioctl(&vg, AMDKFD_IOC_UPDATE_QUEUE, &args));
 }
 
-/* The queue's fault comes after all others; none may have been denied before. */
+/* Wait for the queue's copy, whose fault is the last. No fault may have been denied before. */
 static void served(struct vg_queue *q, uint32_t seq, uint64_t denied)
 {
 	uint64_t end = vg_deadline();
 
 	while (vg_queue_fence_value(q) != seq) {
 		CHECK(tap_driver_counter(gpu, "faults_unrepaired") == denied,
-		      "a fault from before the memory went was denied");
+		      "a fault older than the change was denied");
 		CHECK(vg_now() < end, "the other queue's copy is not done");
 		vg_sleep_us(1000);
 	}
 	CHECK(tap_driver_counter(gpu, "faults_unrepaired") == denied,
-	      "a fault from before the memory went was denied");
+	      "a fault older than the change was denied");
 }
 
-/* A queue with a copy of @bytes bytes at @src to a BO of its own, and a fence. */
+/* Create a queue with a copy of @bytes bytes from @src to a BO, and a fence. */
 static void prepare(struct job *job, const char *src, uint64_t bytes)
 {
 	OK(vg_queue_create(&vg, gpu, 4096, &job->q));
@@ -165,9 +165,9 @@ static void prepare(struct job *job, const char *src, uint64_t bytes)
 }
 
 /*
- * Three faults wait, in this order, and the memory at @p is taken away before the
- * second is served. From the start of the taker to its end nothing may need mmap_lock:
- * no allocation, no page that was not accessed before.
+ * Three faults wait, in this order, and the memory at @p is changed before the second
+ * is served. From taker_start() to the end of the thread no code may need mmap_lock: no
+ * allocation, no page that was not accessed before.
  */
 static void fault_and_take(const struct way *way, char *p)
 {
@@ -200,7 +200,7 @@ static void stale(const struct way *way)
 	p2 = tap_anon(BYTES);
 	vg_pattern_fill(p, BYTES, SEED, 3);
 	vg_pattern_fill(p2, BYTES, SEED, 4);
-	/* A range that listens to what becomes of the memory. */
+	/* Create a range, so that MMU notifiers are called for the memory. */
 	OK(vg_svm_set1(&vg, p, BYTES, KFD_IOCTL_SVM_ATTR_GRANULARITY, 0));
 	prepare(&stalled, slow, VG_PAGE);
 	prepare(&late, p, BYTES);
@@ -211,9 +211,9 @@ static void stale(const struct way *way)
 	fault_and_take(way, p);
 	served(&other.q, other.seq, denied);
 	OK(vg_wait(&stalled.q, stalled.seq, VG_TIMEOUT_MS));
-	/* Only the other queue's pages: the late fault came too late. */
+	/* Only pages of the other queue were migrated: the late fault was stale. */
 	CHECK(tap_driver_counter(gpu, "pages_to_vram") <= moved + BYTES / VG_PAGE,
-	      "%s: the late fault was served before", way->name);
+	      "%s: the late fault was repaired", way->name);
 	OK(vg_pattern_check(stalled.dst.cpu, VG_PAGE, SEED, 0));
 	OK(vg_pattern_check(other.dst.cpu, BYTES, SEED, 4));
 	OK(vg_fill_check(late.dst.cpu, BYTES, 0));
@@ -224,7 +224,7 @@ static void stale(const struct way *way)
 	OK(vg_pattern_check(late.dst.cpu, BYTES, SEED, 5));
 }
 
-/* The parent serves the file; the child has KFD. */
+/* The parent serves the file; the child uses KFD. */
 static void with_server(const struct way *way)
 {
 	int fds[2];

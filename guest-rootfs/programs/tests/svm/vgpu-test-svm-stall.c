@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A process whose GPU fault waits for a file system that does not answer (slow-file.h),
- * beside one that must go on.
+ * A process whose GPU fault waits for a file system that does not reply (slow-file.h),
+ * beside a process that must continue.
  */
 #include <stdio.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 #define SEED	0x57a11
 #define BYTES	(64 * VG_KIB)
-/* The device's CAM, which keeps a slot for each page that faults. */
+/* Slots of the device's retry CAM; each faulting page takes one. */
 #define CAM_SLOTS	16
 #define RING		4096
 #define WORDS		64
@@ -21,7 +21,7 @@ static struct vg_gpu *gpu;
 static struct slow_file file;
 static int to_beside[2], to_server[2];
 
-/* A child; the parent serves the file. */
+/* Start a child; the parent serves the file. */
 static pid_t start(void (*fn)(void))
 {
 	pid_t pid;
@@ -36,7 +36,7 @@ static pid_t start(void (*fn)(void))
 	return pid;
 }
 
-/* A copy of the file, whose fault the driver serves when the file system answers. */
+/* Copy the file: the driver repairs the fault when the file system replies. */
 static void stalled(void)
 {
 	struct vg_bo dst = { 0 };
@@ -51,12 +51,12 @@ static void stalled(void)
 	OK(vg_queue_create(&vg, gpu, 4096, &q));
 	OK(vg_bo_create(&vg, gpu, VG_PAGE, VG_GTT, &dst));
 	OK(vg_emit_copy(&q, dst.va, (uintptr_t)src, VG_PAGE));
-	/* The other process takes as long, if it stalls, and says so first. */
+	/* If the other process stalls, it must fail first. */
 	OK(vg_queue_finish(&q, 2 * VG_TIMEOUT_MS));
 	OK(vg_pattern_check(dst.cpu, VG_PAGE, SEED, 0));
 }
 
-/* Faults that nothing keeps from being served: of new memory, and of memory mapped anew. */
+/* Faults that the driver can repair at once: on new memory, and on memory mapped again. */
 static void beside(void)
 {
 	const int fds[2] = { to_beside[0], to_server[1] };
@@ -84,7 +84,7 @@ static void beside(void)
 	tap_step(fds);
 }
 
-/* As many queues as the CAM has slots; each faults on another page of the file. */
+/* One queue for each CAM slot; each faults on another page of the file. */
 static void stalled_queues(void)
 {
 	static struct vg_queue q[CAM_SLOTS];
@@ -113,7 +113,7 @@ static void stalled_queues(void)
 	OK(vg_pattern_check(dst.cpu, CAM_SLOTS * VG_PAGE, SEED, 0));
 }
 
-/* The other process has all queues of the SDMA engines: a compute queue. */
+/* The other process uses all queues of the SDMA engines: use a compute queue. */
 static void beside_compute(void)
 {
 	const int fds[2] = { to_beside[0], to_server[1] };
@@ -151,7 +151,7 @@ static uint64_t processes(void)
 	return vg_counter(&c, "kfd_processes", NULL);
 }
 
-/* Until the driver has freed a process. */
+/* Wait until the driver has freed a process. */
 static void await_processes(uint64_t n)
 {
 	uint64_t end = vg_deadline();
@@ -163,7 +163,7 @@ static void await_processes(uint64_t n)
 	}
 }
 
-/* Until @n more faults than @before have reached the driver. */
+/* Wait until @n more faults than @before have reached the driver. */
 static void await_faults(uint64_t before, uint64_t n)
 {
 	uint64_t end = vg_deadline();
@@ -174,7 +174,7 @@ static void await_faults(uint64_t before, uint64_t n)
 	}
 }
 
-/* A process with a stalled page-in, and another; both are children of the server. */
+/* Start a process with a stalled page-in and another process; this process serves the file. */
 static void start_both(uint64_t bytes, void (*fn)(void), void (*other)(void),
 		       pid_t pid[2], int fds[2])
 {
@@ -206,7 +206,7 @@ static void goes_on(void)
 	tap_step(fds);
 	tap_await(fds);
 	tap_reap(&pid[1], 1);
-	/* The stalled one and this one. */
+	/* The stalled process and this one. */
 	await_processes(2);
 
 	slow_file_answer(&file);
@@ -215,7 +215,7 @@ static void goes_on(void)
 
 /*
  * Catches: a process that keeps all slots of the retry CAM while its page-in stalls, so
- * that no other process can fault; and queues that do not go on when it is over.
+ * that no other process can fault; and queues that do not continue afterwards.
  */
 static void cam_is_left(void)
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Shared virtual memory: faults, migration, attributes, XNACK modes. What
- * they would catch: bytes lost or written twice at a replay, a page mapped
- * from the wrong place, data left behind in VRAM, attributes that leak over
- * the edge of their range.
+ * Shared virtual memory: faults, migration, attributes, XNACK modes. Catches: bytes
+ * lost or written twice at a replay, a page mapped from the wrong place, data left
+ * behind in VRAM, attributes that apply outside their range.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -34,7 +33,7 @@ static void in_vram(const void *p, uint64_t size, uint64_t pages)
 	CHECK((uint64_t)n == pages, "%ld pages are in VRAM, not %lu", n, pages);
 }
 
-/* Odd starts and lengths, over memory only the CPU knows. */
+/* Odd addresses and lengths, in memory without GPU mappings. */
 static void fault_through(void)
 {
 	static const struct { uint64_t dst, src, n; } c[] = {
@@ -59,7 +58,7 @@ static void fault_through(void)
 		for (k = c[i].dst & ~(VG_PAGE - 1); k < c[i].dst; k++)
 			CHECK(!dst[k], "wrote before its start, at 0x%lx", k);
 		for (k = c[i].dst + c[i].n; k % VG_PAGE; k++)
-			CHECK(!dst[k], "wrote behind its end, at 0x%lx", k);
+			CHECK(!dst[k], "wrote beyond its end, at 0x%lx", k);
 		OK(vg_pattern_check(src, size, SEED + i, 0));
 		CHECK(tap_device_counter(gpu, "faults_retry") > faults,
 		      "no fault was taken");
@@ -68,7 +67,7 @@ static void fault_through(void)
 	}
 }
 
-/* Never-touched memory reads as zero and can be written. */
+/* Untouched memory reads as zero and can be written. */
 static void untouched(void)
 {
 	char *src, *dst;
@@ -137,7 +136,7 @@ static void same_pages(void)
 	}
 }
 
-/* Queues and a CPU thread add to one counter page: atomics of both sides. */
+/* Queues and the CPU add atomically to the same word. */
 static void same_words(void)
 {
 	enum { QUEUES = 4, ADDS = 400 };
@@ -188,13 +187,13 @@ static void prefetch_and_back(void)
 	OK(vg_pattern_check(p, 5000, SEED, 0));
 	OK(vg_pattern_check(p + 5000 + 3 * VG_MIB, size - 5000 - 3 * VG_MIB,
 			    SEED, 5000 + 3 * VG_MIB));
-	/* VRAM is given back when the memory goes; some page tables stay. */
+	/* VRAM is freed with the memory; some page tables stay. */
 	vg_unmap_anon(p, size);
 	before.vram_used += VG_MIB;
 	OK(vg_mem_settle(gpu, &before, VG_TIMEOUT_MS));
 }
 
-/* The CPU touches single pages: these come back, with a granule at most. */
+/* The CPU touches single pages: each migrates back, with its granule at most. */
 static void partial_return(void)
 {
 	const uint64_t size = 8 * VG_MIB, granule = 16 * VG_PAGE;
@@ -225,14 +224,14 @@ static void partial_return(void)
 	      left <= (long)(size / VG_PAGE - 8),
 	      "after 8 touches %ld of %lu pages are in VRAM", left,
 	      size / VG_PAGE);
-	/* Half in VRAM, half not: the engine reads it all. */
+	/* Half of the pages are in VRAM: the engine reads all. */
 	OK(vg_copy(&q, dst, p, size));
 	OK(vg_pattern_check(dst, size, SEED, 0));
 	OK(vg_pattern_check(p, size, SEED, 0));
 	in_vram(p, size, 0);
 }
 
-/* Touching the CPU's copy and prefetching again: always the newest bytes. */
+/* CPU writes and prefetches alternate. Catches: old bytes. */
 static void to_and_fro(void)
 {
 	const uint64_t size = 2 * VG_MIB;
@@ -255,7 +254,7 @@ static void to_and_fro(void)
 	}
 }
 
-/* A range with holes: never-touched pages are prefetched as zeros. */
+/* A sparse range: untouched pages are prefetched as zeros. */
 static void prefetch_untouched(void)
 {
 	const uint64_t size = 4 * VG_MIB;
@@ -301,7 +300,7 @@ static void attributes(void)
 
 	start(1);
 	p = tap_anon(size);
-	/* Nothing set: the defaults. With XNACK any GPU may access. */
+	/* Defaults. With XNACK every GPU may access the memory. */
 	expect(p, size, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0, none);
 	expect(p, size, KFD_IOCTL_SVM_ATTR_PREFETCH_LOC, 0, none);
 	expect(p, size, KFD_IOCTL_SVM_ATTR_GRANULARITY, 0, 9);
@@ -313,20 +312,20 @@ static void attributes(void)
 	OK(vg_svm_set1(&vg, p, half, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC,
 		       gpu->gpu_id));
 	expect(p, half, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0, gpu->gpu_id);
-	/* Both halves known, and different: undefined. */
+	/* The halves have different values: undefined. */
 	OK(vg_svm_set1(&vg, p + half, half, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC,
 		       0));
 	expect(p, size, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0, none);
 	expect(p + half, half, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0, 0);
 
-	/* The smallest granularity; above 63 is 63. */
+	/* The smallest granularity of the range; values above 63 become 63. */
 	OK(vg_svm_set1(&vg, p, half, KFD_IOCTL_SVM_ATTR_GRANULARITY, 3));
 	OK(vg_svm_set1(&vg, p + half, half, KFD_IOCTL_SVM_ATTR_GRANULARITY,
 		       200));
 	expect(p, size, KFD_IOCTL_SVM_ATTR_GRANULARITY, 0, 3);
 	expect(p + half, half, KFD_IOCTL_SVM_ATTR_GRANULARITY, 0, 0x3f);
 
-	/* Flags: what all have, and what none has. */
+	/* SET_FLAGS: flags that all pages have; CLR_FLAGS: flags that no page has. */
 	OK(vg_svm_set1(&vg, p, half, KFD_IOCTL_SVM_ATTR_SET_FLAGS,
 		       KFD_IOCTL_SVM_FLAG_GPU_RO));
 	OK(vg_svm_set1(&vg, p, half, KFD_IOCTL_SVM_ATTR_CLR_FLAGS,
@@ -340,7 +339,7 @@ static void attributes(void)
 			   KFD_IOCTL_SVM_FLAG_GPU_RO |
 			   KFD_IOCTL_SVM_FLAG_COHERENT));
 
-	/* Access of a GPU: of all pages, or none. */
+	/* Access of a GPU must be the same for all pages, else none. */
 	OK(vg_svm_set1(&vg, p + 8 * VG_PAGE, VG_PAGE,
 		       KFD_IOCTL_SVM_ATTR_NO_ACCESS, gpu->gpu_id));
 	expect(p + 8 * VG_PAGE, VG_PAGE, KFD_IOCTL_SVM_ATTR_ACCESS,
@@ -355,7 +354,7 @@ static void attributes(void)
 	       KFD_IOCTL_SVM_ATTR_ACCESS_IN_PLACE);
 }
 
-/* munmap takes the attributes along; new memory there has the defaults. */
+/* munmap removes the attributes; new memory there has the defaults. */
 static void attributes_end(void)
 {
 	const uint64_t size = 16 * VG_PAGE;
@@ -399,7 +398,7 @@ static void xnack_off_stops(void)
 	OK(vg_mem_info(gpu, &before));
 	tap_in_child(xnack_off_unregistered, NULL);
 	OK(vg_mem_settle(gpu, &before, VG_TIMEOUT_MS));
-	/* This process, with XNACK, has not noticed. */
+	/* This process, with XNACK, is not affected. */
 	OK(vg_fill(&q, bo.cpu, 31, VG_MIB));
 	OK(vg_fill_check(bo.cpu, VG_MIB, 31));
 	char *p = tap_anon(VG_MIB);
@@ -408,7 +407,7 @@ static void xnack_off_stops(void)
 	OK(vg_fill_check(p, VG_MIB, 31));
 }
 
-/* XNACK off, but registered with ACCESS: mapped at once, no fault at all. */
+/* XNACK off, registered with ACCESS: mapped at once, without faults. */
 static void xnack_off_registered(void)
 {
 	const uint64_t size = 4 * VG_MIB;
@@ -430,7 +429,7 @@ static void xnack_off_registered(void)
 	OK(vg_pattern_check(dst, size, SEED, 0));
 	CHECK(tap_device_counter(gpu, "faults_retry") == faults,
 	      "%lu faults", tap_device_counter(gpu, "faults_retry") - faults);
-	/* Moved to VRAM and used there; the CPU's touch brings it back. */
+	/* Prefetch to VRAM and use it there; the CPU's access migrates it back. */
 	OK(vg_svm_prefetch(&vg, src, size, gpu->gpu_id));
 	in_vram(src, size, size / VG_PAGE);
 	OK(vg_fill(&q, dst, 0, size));
@@ -454,8 +453,8 @@ static void xnack_off_ranges(uint64_t size, char **src, char **dst)
 }
 
 /*
- * XNACK off: the kernel takes pages of a registered range away under a
- * running copy. The queue is held, the range mapped again, no byte lost.
+ * XNACK off: the kernel changes pages of a registered range during a copy. The queue is
+ * evicted, the range is mapped again, no byte is lost.
  */
 static void xnack_off_invalidated(void)
 {
@@ -479,7 +478,7 @@ static void xnack_off_invalidated(void)
 	}
 }
 
-/* Ends under copies, with so many ranges that their entries go one by one. */
+/* End during copies, with so many ranges that their entries are removed one by one. */
 static void ends_under_copies(void *arg)
 {
 	const uint64_t size = 4 * VG_MIB;
@@ -497,8 +496,8 @@ static void ends_under_copies(void *arg)
 }
 
 /*
- * Without repair an entry that is missing is the process's own fault, but not if
- * it is missing because the process has ended.
+ * With XNACK off a missing entry counts as a fault of the process, except when the
+ * entry is missing because the process has ended.
  */
 static void xnack_off_ends(void)
 {
@@ -519,9 +518,9 @@ static void xnack_off_ends(void)
 }
 
 /*
- * XNACK off: what is mapped already is not mapped again, and what no longer is,
- * is. Would catch a range that is thought to be complete when it is not, and one
- * that is written anew each time it is registered.
+ * XNACK off: SET_ATTR maps only pages that are not mapped. Catches: a range that is
+ * treated as complete when it is not, and a range whose entries are written again each
+ * time it is registered.
  */
 static void xnack_off_again(void)
 {
@@ -538,7 +537,7 @@ static void xnack_off_again(void)
 	written = tap_driver_counter(gpu, "ptes_written") - written;
 	CHECK(!written, "%lu entries were written again", written);
 	for (i = 0; i < 8; i++) {
-		/* The middle goes away, and comes back as zeros. */
+		/* The middle is discarded, and becomes zeros. */
 		CHECK(!madvise(src + VG_MIB, VG_MIB, MADV_DONTNEED), "madvise");
 		OK(vg_svm_set1(&vg, src, size, KFD_IOCTL_SVM_ATTR_ACCESS,
 			       gpu->gpu_id));
@@ -553,7 +552,7 @@ static void xnack_off_again(void)
 	}
 }
 
-/* XNACK on, and a page the GPU is not to access. */
+/* XNACK on, and memory with NO_ACCESS. */
 static void no_access(void)
 {
 	const uint64_t size = 64 * VG_KIB;
@@ -575,7 +574,7 @@ struct read_only {
 	bool vram;
 };
 
-/* GPU_RO: the GPU reads and the CPU writes; when it is cleared, the GPU, too. */
+/* GPU_RO: the GPU reads and the CPU writes; without GPU_RO the GPU writes, too. */
 static void read_only_at(void *arg)
 {
 	const struct read_only *how = arg;
@@ -623,7 +622,7 @@ static void read_only(void)
 	}
 }
 
-/* An address where there is no memory: not even XNACK helps. */
+/* An address without memory: an unrepaired fault also with XNACK. */
 static void no_memory(void)
 {
 	struct vg_bo dst = { 0 };
