@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the matrix does to memory by using and moving it: GPU, CPU, forks, and
- * several at once. svm-matrix-mm.c has the memory manager's calls.
+ * Actions of the matrix that use or move memory: by GPU, CPU, forks, and several at
+ * once. svm-matrix-mm.c has calls of the memory manager.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -21,7 +21,7 @@ static void once(void)
 	mx_gpu_check();
 }
 
-/* The CPU looks every other time only. */
+/* The CPU reads every second time only. */
 static void many(void)
 {
 	int i;
@@ -36,7 +36,7 @@ static void many(void)
 	}
 }
 
-/* A few bytes across each page's end; what is around them stays. */
+/* Write a few bytes across each page's end; the bytes around must not change. */
 static void stride(void)
 {
 	struct mx_piece *pc;
@@ -50,7 +50,7 @@ static void stride(void)
 	mx_gpu_check();
 }
 
-/* Read before it is there, then some of it written. */
+/* Read before any write, then write a part. */
 static void untouched(void)
 {
 	mx_gpu_check();
@@ -66,7 +66,7 @@ static void child_reads(void *arg)
 	mx_cpu_check();
 }
 
-/* Writes of the child are seen by us if it is shared. */
+/* Writes of the child are visible in shared memory. */
 static void fork_reads(void)
 {
 	mx_gpu_write(2);
@@ -77,9 +77,9 @@ static void fork_reads(void)
 }
 
 /**
- * struct twins - two processes that take turns
+ * struct twins - two processes that alternate
  * @pid: the child
- * @ends: the one's and the other's, for tap_step() and tap_await()
+ * @ends: pipes of the parent and of the child, for tap_step() and tap_await()
  */
 struct twins {
 	pid_t pid;
@@ -98,7 +98,7 @@ static pid_t twins_fork(struct twins *t)
 	fflush(stdout);
 	t->pid = fork();
 	CHECK(t->pid >= 0, "fork: %s", strerror(errno));
-	/* Each sees the other's end. */
+	/* Close the pipe ends of the other process. */
 	close(t->ends[!!t->pid][0]);
 	close(t->ends[!!t->pid][1]);
 	return t->pid;
@@ -112,7 +112,7 @@ static void twins_end(struct twins *t)
 	      "the child ended with status 0x%x", status);
 }
 
-/* What our GPU writes is ours if it is private, what the child writes the child's. */
+/* In private memory, writes of the parent's GPU and of the child stay separate. */
 static void fork_writes(void)
 {
 	struct twins t;
@@ -145,7 +145,7 @@ static void fork_later(void)
 	fork_writes();
 }
 
-/* The child has a KFD of its own, and its GPU uses the memory, too. */
+/* The child opens KFD, too, and its GPU uses the memory. */
 static void fork_kfd(void)
 {
 	struct twins t;
@@ -171,7 +171,7 @@ static void fork_kfd(void)
 	twins_end(&t);
 }
 
-/* To VRAM and back, with work at each end. */
+/* Prefetch to VRAM and back, with GPU work at each place. */
 static void to_and_fro(void)
 {
 	uint64_t moved = mx_counted("pages_to_vram");
@@ -194,7 +194,7 @@ static void to_and_fro(void)
 		      mx_counted("pages_to_vram") - moved);
 }
 
-/* Prefetches to memory that other GPUs may still write. */
+/* Prefetch memory that other GPUs may still write. */
 static void prefetch_under_writes(void)
 {
 	int i;
@@ -216,7 +216,7 @@ static void evict_all(void)
 		tap_evict_some(&mx.vg.gpu[i], "vram");
 }
 
-/* Others want the VRAM, once while it is read and once while it is written. */
+/* Evict the memory, once while it is read and once while it is written. */
 static void evicted(void)
 {
 	uint64_t evictions = mx_counted("svm_evictions");
@@ -232,7 +232,7 @@ static void evicted(void)
 	mx_gpu_check();
 	if (mx_must_move())
 		CHECK(mx_counted("svm_evictions") > evictions,
-		      "nothing was evicted");
+		      "no page was evicted");
 }
 
 /* The CPU takes single pages back. */
@@ -242,7 +242,7 @@ static void touched(void)
 	uint64_t at;
 	long left;
 
-	/* What is in VRAM already comes back as it was asked for then. */
+	/* Pages in VRAM keep the granularity of their migration: start in system memory. */
 	mx_prefetch(NULL);
 	mx_attr(KFD_IOCTL_SVM_ATTR_GRANULARITY, 1);
 	mx_prefetch(&mx.vg.gpu[0]);
@@ -267,7 +267,7 @@ static void touched(void)
 
 static atomic_bool begun;
 
-/* Every other line; the GPU has the others. */
+/* Write every second line; the GPU writes the others. */
 static void *write_lines(void *arg)
 {
 	struct mx_piece *pc;
@@ -280,7 +280,7 @@ static void *write_lines(void *arg)
 	return arg;
 }
 
-/* Memory moves back and forth while others use it. */
+/* Migrate memory back and forth while it is in use. */
 static void move_about(void)
 {
 	int i;
@@ -292,7 +292,7 @@ static void move_about(void)
 			i % 2 ? 0 : mx.vg.gpu[i / 2 % mx_gpus()].gpu_id);
 }
 
-/* CPU and GPU write the same pages at once, but not the same bytes. */
+/* CPU and GPU write the same pages at once, but different bytes. */
 static void both_write(void)
 {
 	struct mx_piece *pc;
@@ -315,7 +315,7 @@ static void both_write(void)
 #define ADDS		64
 #define CPU_ADDS	500
 
-/* Words of one piece, far apart: the first aligned one, and so on. */
+/* Offset of word @i of a piece: aligned words, far apart. */
 static uint64_t word(const struct mx_piece *pc, int i)
 {
 	uint64_t skew = -(uintptr_t)pc->p & 7;
@@ -338,7 +338,7 @@ static void *add_to_words(void *arg)
 	return arg;
 }
 
-/* All queues and the CPU add to the same words while they move: no sum is lost. */
+/* All queues and the CPU add to the same words while these move. Catches: a lost addition. */
 static void atomics(void)
 {
 	struct mx_piece *pc;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The matrix's kinds of memory.
- */
+/* The matrix's kinds of memory. */
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -55,7 +53,7 @@ static char *map(char *at, uint64_t size, int flags, int fd)
 	return p;
 }
 
-/* From malloc(), not page aligned, which maps what is larger than @threshold. */
+/* Memory of malloc(), not page aligned. malloc() uses mmap() above @threshold. */
 static char *add_malloc(int threshold)
 {
 	char *p;
@@ -71,7 +69,7 @@ static char *add_malloc(int threshold)
 static void make_malloc(char *at)
 {
 	(void)at;
-	/* Large enough for a mapping of its own. */
+	/* Large enough for a separate mapping. */
 	add_malloc(128 * VG_KIB);
 }
 
@@ -94,8 +92,8 @@ static void make_bss(char *at)
 }
 
 /*
- * Far below what is used of the stack: there is room down to the limit, which is
- * touched page by page, as deep calls do.
+ * Memory far below the current stack pointer. The stack grows down to it, page by page,
+ * as in deep calls.
  */
 static void make_stack(char *at)
 {
@@ -185,7 +183,7 @@ static void make_read_only(char *at)
 	CHECK(!mprotect(at, MX_SIZE, PROT_READ), "mprotect");
 }
 
-/* Mappings of all kinds side by side, one page out of reach between two. */
+/* Mappings of several kinds side by side, with an inaccessible page between the last two. */
 static void make_patchwork(char *at)
 {
 	const uint64_t size = MX_SIZE / 4;
@@ -195,7 +193,7 @@ static void make_patchwork(char *at)
 	add(map(at + size, size, MAP_SHARED | MAP_ANONYMOUS, -1), size,
 	    MX_SHARED);
 	add_file(at + 2 * size, size, MAP_PRIVATE);
-	/* The first page stays as mx_room() left it. */
+	/* The first page stays as mx_room() mapped it: inaccessible. */
 	add(map(at + 3 * size + VG_PAGE, size - VG_PAGE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1),
 	    size - VG_PAGE, MX_PRIVATE | MX_MOVES);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the matrix does to memory by the memory manager's calls, and by the
- * kernel as a reader and writer of it.
+ * Actions of the matrix: calls of the memory manager, and calls in which the kernel
+ * reads or writes the memory.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -16,7 +16,7 @@
 #define MADV_COLLAPSE 25
 #endif
 
-/* All pieces to other addresses. */
+/* Move all pieces to other addresses. */
 static void move_pieces(int flags)
 {
 	char *to = mx_room(MX_HUGE);
@@ -59,7 +59,7 @@ static void swap_pieces(struct mx_piece *other)
 	memcpy(other, mine, sizeof(mine));
 }
 
-/* The old place has what fresh memory there has, and may be used. */
+/* With MREMAP_DONTUNMAP the old address has fresh memory and can be used. */
 static void remapped_both(void)
 {
 	struct mx_piece old[MX_PIECES], *pc;
@@ -78,14 +78,14 @@ static void remapped_both(void)
 	mx_gpu_write(3);
 	mx_gpu_check();
 	mx_cpu_check();
-	/* want of what is shared is the same memory: both have seen the write. */
+	/* @want of a shared piece is the same memory: both entries have the new contents. */
 	swap_pieces(old);
 	mx_each(pc)
 		if (pc->cpu != pc->p)
 			CHECK(!memcmp(pc->cpu, pc->want, pc->size), "views");
 }
 
-/* The latter half goes and comes. */
+/* Unmap the latter half and map it again. */
 static void shrunk(void)
 {
 	struct mx_piece *pc;
@@ -136,7 +136,7 @@ static void protected(void)
 	protect(PROT_READ | PROT_WRITE, true);
 }
 
-/* A write to read-only memory ends the queues and changes nothing. */
+/* A write to read-only memory stops the queues and changes nothing. */
 static void write_protected(void)
 {
 	if (!(mx.kind->is & MX_READ_ONLY)) {
@@ -149,7 +149,7 @@ static void write_protected(void)
 	mx_close_queues();
 }
 
-/* The GPU's right to the memory comes and goes. */
+/* Remove and restore the GPU's access to the memory. */
 static void access_changed(void)
 {
 	mx_gpu_write(2);
@@ -164,7 +164,7 @@ static void access_changed(void)
 	mx_gpu_write(3);
 }
 
-/* The middle is thrown away: a file's is as in the file, others' is zero. */
+/* Discard the middle: a file mapping shows the file again, other memory is zero. */
 static void discarded(void)
 {
 	struct mx_piece *pc;
@@ -186,7 +186,7 @@ static void discarded(void)
 	}
 }
 
-/* A hole in what is behind shared memory. */
+/* Punch a hole into the file of shared memory. */
 static void punched(void)
 {
 	struct mx_piece *pc;
@@ -204,7 +204,7 @@ static void punched(void)
 	mx_gpu_write(3);
 }
 
-/* The file's end comes and goes; copies that are private go with it. */
+/* Truncate and extend the file; private copies of the cut pages are dropped, too. */
 static void truncated(void)
 {
 	const uint64_t half = MX_SIZE / 2;
@@ -219,7 +219,7 @@ static void truncated(void)
 	mx_gpu_write(3);
 }
 
-/* Other memory where the middle was. */
+/* Map other memory over the middle. */
 static void replaced(void)
 {
 	struct mx_piece *pc;
@@ -238,7 +238,7 @@ static void replaced(void)
 	mx_gpu_write(3);
 }
 
-/* One page goes; what is around it stays in use. */
+/* Unmap a page; the memory around it stays in use. */
 static void cut(void)
 {
 	struct mx_piece *left = mx.piece, *right = &mx.piece[mx.n_pieces];
@@ -263,7 +263,7 @@ static void cut(void)
 		mx_prefetch(&mx.vg.gpu[0]);
 }
 
-/* New memory at the same address, written by one side or the other first. */
+/* Map new memory at the same address; the CPU or the GPU writes it first. */
 static void again(void)
 {
 	int i;
@@ -281,7 +281,7 @@ static void again(void)
 	}
 }
 
-/* Through a pipe: the kernel reads it, and writes it. */
+/* Through a pipe: the kernel reads the memory, then writes it. */
 static void by_calls(void)
 {
 	struct mx_piece *pc;
@@ -298,7 +298,7 @@ static void by_calls(void)
 			      "write: %s", strerror(errno));
 			CHECK(read(fd[0], buf, n) == (ssize_t)n, "read");
 			CHECK(!memcmp(buf, pc->want + at, n),
-			      "a call has read something else at 0x%lx", at);
+			      "a call read other bytes at 0x%lx", at);
 		}
 	if (!(mx.kind->is & MX_READ_ONLY)) {
 		mx_prefetch(&mx.vg.gpu[0]);
@@ -319,7 +319,7 @@ static void by_calls(void)
 
 #define PINNED	8	/* pages; a pipe holds 16 */
 
-/* Pages that a pipe holds stay where they are, and are written there. */
+/* Pages that a pipe references stay in system memory, and the GPU writes them there. */
 static void pinned(void)
 {
 	struct mx_piece *pc = mx.piece;
@@ -342,7 +342,7 @@ static void pinned(void)
 	free(seen);
 }
 
-/* mlock() wants it here. */
+/* mlock() migrates the memory to system memory and keeps it there. */
 static void locked(void)
 {
 	struct mx_piece *pc;
@@ -365,7 +365,7 @@ static void locked(void)
 	mx_gpu_write(3);
 }
 
-/* Small pages become a huge one, which others are then. */
+/* Small pages are collapsed into a huge page. */
 static void collapsed(void)
 {
 	uint64_t deadline = vg_deadline();
@@ -377,23 +377,23 @@ static void collapsed(void)
 	CHECK(!madvise(p, MX_HUGE, MADV_NOHUGEPAGE), "madvise");
 	mx_register();
 	mx_cpu_write(2);
-	CHECK(!mx_huge_bytes(p), "it is a huge page already");
-	/* One page must be here: the others are fetched. */
+	CHECK(!mx_huge_bytes(p), "the page is huge already");
+	/* At least one page must be in system memory; the collapse migrates the others. */
 	mx_attr(KFD_IOCTL_SVM_ATTR_GRANULARITY, 0);
 	mx_put_in_place();
 	*(volatile char *)p = *p;
 	CHECK(!madvise(p, MX_HUGE, MADV_HUGEPAGE), "madvise");
-	/* Pages that have just come may be on their way to a list. */
+	/* Pages just migrated may not be on an LRU list yet. */
 	while ((r = madvise(p, MX_HUGE, MADV_COLLAPSE)) && errno == EAGAIN &&
 	       vg_now() < deadline)
 		sched_yield();
 	CHECK(!r, "collapse: %s", strerror(errno));
-	CHECK(mx_huge_bytes(p) == MX_HUGE, "it is no huge page");
+	CHECK(mx_huge_bytes(p) == MX_HUGE, "the page is not huge");
 	mx_gpu_check();
 	mx_gpu_write(3);
 }
 
-/* Pages that may be thrown away as long as nobody writes them. */
+/* Make pages clean: reclaim may drop them as long as they are not written. */
 static void make_clean(const struct mx_piece *pc)
 {
 	volatile char *p;
@@ -415,7 +415,7 @@ static void page_out(void *p, uint64_t size)
 	CHECK(!madvise(p, size, MADV_PAGEOUT), "madvise: %s", strerror(errno));
 }
 
-/* The kernel does throw such pages away if nobody writes them. */
+/* Reclaim does drop such pages if they are not written. */
 static void see_page_out(unsigned int is)
 {
 	int flags = is & MX_SHARED ? MAP_SHARED : MAP_PRIVATE;
@@ -436,8 +436,8 @@ static void see_page_out(unsigned int is)
 }
 
 /*
- * Clean pages that only the GPU writes, then reclaim. Would catch that nobody
- * tells the kernel of the write.
+ * Only the GPU writes the clean pages; then reclaim runs. Catches: pages that are not
+ * marked dirty after the GPU's write.
  */
 static void paged_out(void)
 {
@@ -446,7 +446,7 @@ static void paged_out(void)
 	uint64_t size;
 	int i;
 
-	/* What MADV_FREE has put off is done on the same CPU. */
+	/* MADV_FREE defers work to the same CPU. */
 	CPU_ZERO(&one);
 	CPU_SET(0, &one);
 	CHECK(!sched_setaffinity(0, sizeof(one), &one), "CPU");
@@ -461,7 +461,7 @@ static void paged_out(void)
 
 			page_out(p, size);
 		}
-		/* Has come back from VRAM now, if it was there. */
+		/* The check migrates pages back from VRAM. */
 		mx_cpu_check();
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What all cases of the matrix do: open, place, write and compare, by GPU and
- * CPU. Contents are kept a second time (want), and always compared whole.
+ * Functions that all cases of the matrix use: open, place, write and compare, by GPU
+ * and CPU. @want has the expected contents; comparisons are always of all bytes.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -68,7 +68,7 @@ long mx_movable(void)
 	return n;
 }
 
-/* A BO that all GPUs reach, which no one moves. */
+/* Create a BO that all GPUs map, for data to and from the memory. */
 static void stage(struct vg_bo *bo)
 {
 	uint64_t size = (total() + VG_PAGE - 1) / VG_PAGE * VG_PAGE;
@@ -167,7 +167,7 @@ void mx_prefetch(struct vg_gpu *gpu)
 		      mx_in_vram(), gpu ? "it" : "system memory", want);
 }
 
-/* The first half in VRAM, the second in another GPU's, if there is one. */
+/* Prefetch the first half to VRAM, the second to another GPU's VRAM, if there is one. */
 static void put_half(void)
 {
 	struct mx_piece *pc;
@@ -226,13 +226,13 @@ void mx_begin(void)
 		mx_cpu_write(1);
 	if (mx.kind->is & MX_THP && !(mx.action->flags & MX_UNTOUCHED))
 		CHECK(mx_huge_bytes(mx.piece->p) == MX_HUGE,
-		      "it is not a huge page");
+		      "the page is not huge");
 	mx_open();
 	mx_register();
 	mx_put_in_place();
 }
 
-/* Where the piece begins in the stages. */
+/* Offset of a piece in the stages. */
 static uint64_t stage_offset(const struct mx_piece *of)
 {
 	struct mx_piece *pc;
@@ -287,8 +287,8 @@ void mx_cpu_check(void)
 }
 
 /*
- * The memory goes to the queues in turns, in pieces that no page begins or ends,
- * so that all of them meet on most pages. Calls @fn for each.
+ * Distribute the memory to the queues in turn, in pieces whose ends are no page
+ * boundaries, so that all queues access most pages. Call @fn for each.
  */
 static void deal(void (*fn)(int turn, struct mx_piece *pc, uint64_t at,
 			    uint64_t n))
@@ -338,7 +338,7 @@ static void emit_write(int turn, struct mx_piece *pc, uint64_t at, uint64_t n)
 	}
 }
 
-/* A compute queue waits until the first dword is what it should be. */
+/* A compute queue first polls the first dword for its expected value. */
 static void emit_read(int turn, struct mx_piece *pc, uint64_t at, uint64_t n)
 {
 	uint32_t first;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The parts of vgpu-test-svm-matrix: memory of some kind, a place where it is,
- * who works on it, how the GPU gets at it, and what is done to it. A case is one
- * of each. All state is one structure, as a case has a process of its own.
+ * The parts of vgpu-test-svm-matrix: a kind of memory, its place, the users of the
+ * memory, the GPU's way to map it, and an action. A case is one of each. Each case runs
+ * in its own process: all state is in struct mx.
  */
 #ifndef SVM_MATRIX_H
 #define SVM_MATRIX_H
@@ -18,31 +18,33 @@
 #define MX_PIECES	8
 #define MX_QUEUES	4
 
-/* What memory is like, or what an action needs it to be like. */
-#define MX_MMAP		0x001	/* has mappings of its own, to be moved and cut */
+/* Properties of a kind of memory, or requirements of an action. */
+#define MX_MMAP		0x001	/* separate mappings, which can be moved and split */
 #define MX_PRIVATE	0x002
 #define MX_SHARED	0x004
-#define MX_MOVES	0x008	/* all of it can be in VRAM */
-#define MX_FRESH	0x010	/* what it reads as before it is written is known */
-#define MX_FILE		0x020	/* mx.fd is what it is in */
-#define MX_VIEWS	0x040	/* the CPU has another view of it than the GPU */
+#define MX_MOVES	0x008	/* all pages can be in VRAM */
+#define MX_FRESH	0x010	/* contents before the first write are known */
+#define MX_FILE		0x020	/* mapped from the file mx.fd */
+#define MX_VIEWS	0x040	/* the CPU uses another mapping than the GPU */
 #define MX_LOCKED	0x080
 #define MX_THP		0x100
 #define MX_HUGETLB	0x200
 #define MX_READ_ONLY	0x400
-#define MX_MIXED	0x800	/* of several kinds */
-#define MX_ONE_GPU	0x1000	/* several GPUs see in it what they see in another */
+#define MX_MIXED	0x800	/* several kinds */
+#define MX_ONE_GPU	0x1000	/* another kind shows the same with several GPUs */
 
-/* What else holds for an action. */
-#define MX_READS	0x1	/* says something about memory that is only read */
-#define MX_UNTOUCHED	0x2	/* nobody wrote the memory before */
+/* Properties of an action. */
+#define MX_READS	0x1	/* makes sense for read-only memory */
+#define MX_UNTOUCHED	0x2	/* the memory was never written before */
 #define MX_LAST		0x4	/* the queues have stopped afterwards */
-#define MX_MOVES_IT	0x8	/* goes through VRAM itself: wants MX_MOVES */
+#define MX_MOVES_IT	0x8	/* uses VRAM itself: needs MX_MOVES */
 
 /**
  * struct mx_kind - a kind of memory
- * @make: adds pieces; @at is where, of MX_MMAP
- * @turn: it is like another kind, so it takes every so many-th action only
+ * @name: part of the case's name
+ * @is: MX_MMAP, ...
+ * @make: adds the pieces; @at: their address if MX_MMAP
+ * @turn: the kind resembles another: only every @turn-th action is combined with it
  */
 struct mx_kind {
 	const char *name;
@@ -52,9 +54,11 @@ struct mx_kind {
 };
 
 /**
- * struct mx_action - what is done to memory
- * @needs: what the kind must be, all of it
- * @not: what it must not be
+ * struct mx_action - an action on memory
+ * @name: part of the case's name
+ * @fn: the action; the caller checks the contents afterwards
+ * @needs: properties that the kind must have
+ * @not: properties that the kind must not have
  * @flags: MX_READS, ...
  */
 struct mx_action {
@@ -67,11 +71,12 @@ enum mx_place { MX_FAULTED, MX_IN_PLACE, MX_PREFETCHED, MX_PREFERRED, MX_HALF };
 enum mx_mode { MX_RETRY, MX_NO_RETRY, MX_ALWAYS };
 
 /**
- * struct mx_users - who works on the memory
- * @gpus: at least so many
- * @queues: SDMA queues, taking turns between the GPUs
- * @compute: and a compute queue
- * @cost: of a case, so that there are fewer
+ * struct mx_users - users of the memory
+ * @name: part of the case's name
+ * @gpus: minimum number of GPUs
+ * @queues: number of SDMA queues, which are distributed over the GPUs
+ * @compute: also a compute queue
+ * @cost: relative cost of a case: expensive users get fewer cases
  */
 struct mx_users {
 	const char *name;
@@ -82,10 +87,11 @@ struct mx_users {
 
 /**
  * struct mx_piece - memory within one mapping
- * @p: where the GPU sees it
- * @cpu: where the CPU does
- * @want: what must be there
- * @fresh: what is there as long as nobody writes
+ * @p: address for the GPU
+ * @cpu: address for the CPU
+ * @size: bytes
+ * @want: expected contents
+ * @fresh: contents before the first write
  * @is: MX_PRIVATE, MX_SHARED, MX_MOVES
  */
 struct mx_piece {
@@ -123,61 +129,64 @@ extern struct mx mx;
 extern const struct mx_kind mx_kinds[];
 extern const int mx_n_kinds;
 
-/* Room for @size bytes that nothing else is in, around a 2 MiB boundary. */
+/* Reserve @size bytes of address space around a 2 MiB boundary. */
 char *mx_room(uint64_t size);
-/* Unmaps all pieces and forgets them; makes new ones at the same place. */
+/* Unmap all pieces and make new ones at the same address. */
 void mx_make_again(void);
-/* The pages that are all @pc's, or the middle third of them. */
+/* The pages that contain @pc, and the middle third of these pages. */
 char *mx_pages(const struct mx_piece *pc, uint64_t *size);
 char *mx_middle(const struct mx_piece *pc, uint64_t *size);
 /* Bytes of a mapping that are in huge pages. */
 uint64_t mx_huge_bytes(const void *p);
-/* What mx_kinds' huge TLB pages need; 0 gives it back. */
+/* Reserve huge TLB pages for mx_kinds; 0 releases them. */
 void mx_huge_pool(int pages);
 
 /* svm-matrix.c */
 
-/* Opens, makes, registers and places what the case says. */
+/* Make the case's memory, open KFD, register and place the memory. */
 void mx_begin(void);
-/* KFD, queues and BOs; a child after fork has its own. */
+/* Open KFD and create queues and BOs; a child calls this after fork. */
 void mx_open(void);
 void mx_close_queues(void);
-/* Attributes, by place and mode; then moves it where place says. */
+/*
+ * mx_register() sets the attributes of the case's place and mode; mx_put_in_place()
+ * moves the memory there, and checks its place.
+ */
 void mx_register(void);
 void mx_put_in_place(void);
-/* To @gpu's VRAM, or with NULL to system memory; and looks whether it is there. */
+/* Prefetch to @gpu's VRAM, or with NULL to system memory, and check the place. */
 void mx_prefetch(struct vg_gpu *gpu);
-/* One attribute of all the memory; @each_gpu: value is each GPU of the users. */
+/* Set one attribute on all memory; mx_attr_gpus() sets it once for each GPU of the users. */
 void mx_attr(uint32_t type, uint32_t value);
 void mx_attr_gpus(uint32_t type);
-/* Pages in VRAM, and how many there could be. */
+/* Number of pages in VRAM, and of pages that can be in VRAM. */
 long mx_in_vram(void);
 long mx_movable(void);
 /*
- * What can move does when it is prefetched. Not with several GPUs of which one
- * cannot fault, and not a file's pages that nobody wrote: they are the file's.
+ * Whether a prefetch must migrate all movable pages. Not with several GPUs of which one
+ * cannot fault, and not for untouched pages of a file, which belong to the file.
  */
 bool mx_must_move(void);
-/* Sum of a driver's counter over the GPUs. */
+/* Sum of a driver's counter over the GPUs of the users. */
 uint64_t mx_counted(const char *name);
 int mx_gpus(void);
 
 /*
- * All the memory has a new pattern, by GPU or CPU, or should have had in the
- * mappings that are @is.
+ * Write a new pattern to all the memory, by GPU or CPU. mx_want() only sets the
+ * expected contents, of mappings of kind @is.
  */
 void mx_gpu_write(uint64_t seed);
 void mx_gpu_write_begin(uint64_t seed);
 void mx_cpu_write(uint64_t seed);
 void mx_want(uint64_t seed, unsigned int is);
-/* One copy by the next queue, to be waited for by mx_finish(). */
+/* Emit one copy on the next queue; mx_submit() starts it, and mx_finish() waits for it. */
 void mx_gpu_write_at(struct mx_piece *pc, uint64_t at, uint64_t n,
 		     uint64_t seed);
-/* The queues begin; mx_finish() is still to come. */
+/* Submit all queues; mx_finish() waits for them. */
 void mx_submit(void);
-/* Until all queues are done. */
+/* Submit, and wait until all queues have finished. */
 void mx_finish(void);
-/* Byte for byte, by what the GPU reads and what the CPU does. */
+/* Compare all bytes, read by the GPU or the CPU, with @want. */
 void mx_gpu_check(void);
 void mx_gpu_check_begin(void);
 void mx_gpu_check_end(void);

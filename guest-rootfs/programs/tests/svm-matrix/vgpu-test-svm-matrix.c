@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Shared virtual memory, all ways: kinds of memory, what is done to it, where it
- * is, how the GPU gets at it, who works on it (svm-matrix.h). Cases are made from
- * the lists of these. What makes no sense together is not made. Of what does,
- * every two are together in some case, but kinds that are alike share the actions,
- * and with several GPUs or on a debug kernel there are fewer. VGPU_TEST_SECONDS
- * makes all there are.
- * What they would catch: a byte that is lost, old, somebody else's or written
- * twice where two things meet that are right alone.
+ * Combinations of shared virtual memory: kinds of memory, actions, places, mapping
+ * modes, users (svm-matrix.h). Cases are made from the lists of these, without
+ * combinations that make no sense. Any two values are together in some case, but
+ * similar kinds share the actions, and with several GPUs or on a debug kernel there are
+ * fewer cases. VGPU_TEST_SECONDS makes all of them.
+ * Catches: a byte that is lost, old, foreign or written twice where two features
+ * interact that work alone.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +32,7 @@ static const char *const modes[] = {
 	[MX_ALWAYS] = "always mapped",
 };
 
-/* With several GPUs only what needs them: the rest has been tried with one. */
+/* With several GPUs only users that need them: one GPU is tested in another guest. */
 static const struct mx_users users[] = {
 	{ "1 queue", 1, 1, false, 1 },
 	{ "4 queues", 1, 4, false, 1 },
@@ -72,10 +71,10 @@ static bool kind_fits(const struct mx_kind *k, const struct mx_action *a)
 
 static bool place_fits(const struct mx_kind *k, int place, int mode)
 {
-	/* Only who retries faults. */
+	/* These places need retry faults. */
 	if ((place == MX_FAULTED || place == MX_PREFERRED) && mode != MX_RETRY)
 		return false;
-	/* A prefetch of what stays in system memory is one thing to try. */
+	/* Without migration one place with a prefetch is enough. */
 	return place < MX_PREFERRED || k->is & (MX_MOVES | MX_MIXED);
 }
 
@@ -84,7 +83,7 @@ static bool has_turn(const struct choice *c)
 	const struct mx_kind *k = &mx_kinds[c->of[KIND]];
 	int turn = few ? 2 * k->turn : k->turn;
 
-	/* What no other kind does it does every time. */
+	/* Actions that need MX_THP fit one kind only: always include them. */
 	return all || action(c->of[ACTION])->needs & MX_THP ||
 	       (c->of[KIND] + c->of[ACTION]) % turn == 0;
 }
@@ -112,7 +111,7 @@ static bool next(struct choice *c, int from)
 	return false;
 }
 
-/* Which two values have met. */
+/* Which pairs of values are together in a case. */
 static bool met[DIMENSIONS][MAX_VALUES][DIMENSIONS][MAX_VALUES];
 
 static int meetings(const struct choice *c, bool note)
@@ -129,10 +128,10 @@ static int meetings(const struct choice *c, bool note)
 	return fresh;
 }
 
-/* How often a value is in a case. */
+/* In how many cases a value is. */
 static int used[DIMENSIONS][MAX_VALUES];
 
-/* What brings most values together for the first time; then what is rare. */
+/* Prefer a case with many new pairs, then one with rare values. */
 static int worth(const struct choice *c)
 {
 	int d, rare = 0;
@@ -158,7 +157,7 @@ static void choose(const struct choice *c)
 	chosen[n_chosen++] = *c;
 }
 
-/* One case for each kind and action, the one that is worth most. */
+/* Choose one case for each kind and action, the one that is worth most. */
 static void choose_each(void)
 {
 	struct choice c = { 0 }, best = { 0 };
@@ -175,20 +174,20 @@ static void choose_each(void)
 		} while (next(&c, PLACE));
 		if (any)
 			choose(&best);
-		/* The last three are at 0 again. */
+		/* The loop has left the last three indices at 0. */
 		c.of[USERS] = counts[USERS] - 1;
 		c.of[MODE] = counts[MODE] - 1;
 		c.of[PLACE] = counts[PLACE] - 1;
 	} while (next(&c, 0));
 }
 
-/* Then what has not met; or everything. */
+/* Then choose cases for pairs that are not yet together; or all cases. */
 static void choose_rest(void)
 {
 	struct choice c = { 0 };
 
 	do {
-		/* Huge pages take so long that they need not meet everything. */
+		/* Cases with huge pages take long: they need not cover all pairs. */
 		if (makes_sense(&c) &&
 		    (all || (meetings(&c, false) &&
 			     !(mx_kinds[c.of[KIND]].is & MX_THP))))
