@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Ops with a child, which has our memory but not our GPU, and processes beside
- * ours that have a GPU of their own and end in the middle of copies.
+ * Ops with a child, which has the parent's memory but not its GPU; and other processes
+ * that use the GPU and end in the middle of copies.
  *
- * A child of a process with threads calls nothing that may want a lock.
+ * A child of a process with threads must not call functions that take a lock.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -41,8 +41,8 @@ static int wait_for(struct t_thread *t, pid_t pid)
 }
 
 /*
- * A byte of every page, which has to be the child's own then. It may have been
- * forked while the parent had the memory protected.
+ * Change a byte of every page, so that the child gets its own page. The parent may have
+ * had the memory protected at the fork.
  */
 static void scribble(char *at, uint64_t bytes)
 {
@@ -53,7 +53,10 @@ static void scribble(char *at, uint64_t bytes)
 		at[i + i / VG_PAGE % VG_PAGE] ^= 0x55;
 }
 
-/* The child has what there was at the fork; what it writes is its own. */
+/*
+ * The child must have the contents of the time of the fork; its writes must not reach
+ * the parent.
+ */
 bool t_op_fork(struct t_thread *t)
 {
 	struct t_slot *s = t_pick(t);
@@ -76,7 +79,7 @@ bool t_op_fork(struct t_thread *t)
 	if (t_below(t, 2))
 		t_check_slot(t, s);
 	status = wait_for(t, pid);
-	T_CHECK(t, !status, "a child has other bytes than its parent had: 0x%x",
+	T_CHECK(t, !status, "a child has other bytes than its parent: 0x%x",
 		status);
 	t_check_slot(t, s);
 	t_unlock_parts(s);
@@ -84,7 +87,7 @@ bool t_op_fork(struct t_thread *t)
 	return true;
 }
 
-/* Under copies into the slot. */
+/* The child changes its copy of the memory during copies into the slot. */
 bool t_op_scribble(struct t_thread *t)
 {
 	struct t_slot *s = t_pick(t);
@@ -115,7 +118,7 @@ bool t_op_scribble(struct t_thread *t)
 	return ok;
 }
 
-/* Its memory is gone in a moment, and ours is not. */
+/* exec() frees the child's memory soon after the fork; the parent's must stay. */
 bool t_op_exec(struct t_thread *t)
 {
 	static char *const argv[] = { "true", NULL };
@@ -139,7 +142,7 @@ bool t_op_exec(struct t_thread *t)
 	return true;
 }
 
-/* Words of the stopped child, at most so many. */
+/* Words of the stopped child: at most POKES. */
 #define POKES 16
 
 static void poke(struct t_thread *t, const struct t_piece *p, pid_t pid)
@@ -156,14 +159,14 @@ static void poke(struct t_thread *t, const struct t_piece *p, pid_t pid)
 		errno = 0;
 		got = ptrace(PTRACE_PEEKDATA, pid, at, NULL);
 		T_CHECK(t, !errno, "PEEKDATA: %s", strerror(errno));
-		/* It may be one that was poked. */
+		/* The word may have been poked before. */
 		T_CHECK(t, got == want || got == ~want,
 			"slot %d, 0x%lx, of a child: %#lx, should be %#lx",
 			s->index, off, got, want);
 		T_CHECK(t, !ptrace(PTRACE_POKEDATA, pid, at, (void *)~want),
 			"POKEDATA: %s", strerror(errno));
 		T_CHECK(t, ptrace(PTRACE_PEEKDATA, pid, at, NULL) == ~want,
-			"slot %d, 0x%lx: what was written is not there",
+			"slot %d, 0x%lx: the poked word has another value",
 			s->index, off);
 	}
 }
@@ -201,7 +204,7 @@ bool t_op_ptrace(struct t_thread *t)
 	return ok;
 }
 
-/* A child writes our memory. */
+/* A child writes the parent's memory. */
 bool t_op_remote(struct t_thread *t)
 {
 	struct t_piece p;
@@ -227,12 +230,12 @@ bool t_op_remote(struct t_thread *t)
 	return true;
 }
 
-/* Lives: @stop by the closed pipe, counted in memory that both have. */
+/* Further processes: they end when @lives_pipe is closed, and are counted in shared memory. */
 static int lives_pipe;
 static pid_t lives_pid;
 static atomic_ulong *lives;
 
-/* Copies are under way in memory that the GPU has never seen when it ends. */
+/* End the process with copies in flight, in memory that the GPU has not used before. */
 static void life(struct t_thread *t)
 {
 	static char *const argv[] = { "true", NULL };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What threads with a queue do: copies and fills, under which the others do what
- * they do. A copy is emitted and submitted at once, and waited for with the
- * source's part locked for reading and the destination's for writing.
+ * Ops of threads with a queue: copies and fills, during which other threads run their
+ * ops. A thread emits and submits a copy at once, and waits for it with the source's
+ * part locked for reading and the destination's for writing.
  */
 #include <sys/mman.h>
 
@@ -20,8 +20,8 @@ static void submit(struct t_thread *t, uint32_t *seq)
 }
 
 /*
- * Debug kernel, busy host: all others' calls may come first for a minute. Twice
- * that is too long; either is told, with what the driver counts.
+ * On a debug kernel and a busy host other threads' calls may delay a copy for a minute.
+ * Wait a second time, and print the driver's counters; the second timeout is a failure.
  */
 static void wait_longer(struct t_thread *t, uint32_t seq)
 {
@@ -35,7 +35,7 @@ static void wait_longer(struct t_thread *t, uint32_t seq)
 			tap_diag("%s %lu", c.c[i].name, c.c[i].value);
 	if (vg_wait(&t->q, seq, VG_TIMEOUT_MS))
 		t_fail(t, __LINE__, "a queue is stuck");
-	tap_diag("thread %d: it came %lu ms later", t->id,
+	tap_diag("thread %d: the copy completed %lu ms later", t->id,
 		 (vg_now() - began) / 1000000);
 }
 
@@ -63,8 +63,8 @@ static void lock_one(struct t_piece *p, bool write)
 }
 
 /*
- * A source and a destination of one size in two parts, maybe of one slot, locked
- * in order. @change_src: the source's bytes will change, too.
+ * Lock a source and a destination of one size in two parts, possibly of one slot, in
+ * order. @change_src: the source's bytes will change, too.
  */
 static void lock_two(struct t_thread *t, struct t_piece *src,
 		     struct t_piece *dst, bool change_src)
@@ -108,7 +108,7 @@ static void unlock_two(const struct t_piece *src, const struct t_piece *dst)
 		t_unlock_map(dst->s);
 }
 
-/* By the CPU all of the part, or by the engine, which moves nothing. */
+/* Check the whole part by the CPU, or the piece by the engine, which migrates nothing. */
 static void check(struct t_thread *t, const struct t_piece *p)
 {
 	if (t_below(t, 2)) {
@@ -160,7 +160,7 @@ static bool op_fill(struct t_thread *t)
 	return true;
 }
 
-/* New bytes by the engine. */
+/* Write new bytes by the engine. */
 static void put(struct t_thread *t, const struct t_piece *p)
 {
 	t_fresh(t, p);
@@ -198,8 +198,8 @@ static bool op_get(struct t_thread *t)
 }
 
 /*
- * What the GPU writes after MADV_FREE is there, whether or not the kernel looks
- * for memory meanwhile; so is what it writes to a page that was in swap.
+ * Catches: a GPU write after MADV_FREE that is lost in reclaim; a GPU write lost on a
+ * page that was in swap.
  */
 static bool op_put_freed(struct t_thread *t)
 {
@@ -227,7 +227,7 @@ static bool op_put_freed(struct t_thread *t)
 	return ok;
 }
 
-/* Each byte is the shadow's or @other's; from here on it is what it is. */
+/* Each byte must be the shadow's or @other's; store the actual byte in the shadow. */
 static void settle(struct t_thread *t, const struct t_piece *p,
 		   const char *other)
 {
@@ -257,7 +257,7 @@ static struct t_piece overlap(const struct t_piece *a, const struct t_piece *b)
 	return both;
 }
 
-/* Pages of the destination are dropped under the copy: old bytes are gone. */
+/* Pages of the destination are dropped during the copy: they have blank or copied bytes. */
 static void drop_dst(struct t_thread *t, const struct t_piece *src,
 		     const struct t_piece *dst, const struct t_piece *pages)
 {
@@ -270,7 +270,7 @@ static void drop_dst(struct t_thread *t, const struct t_piece *src,
 	settle(t, &both, t_blank(dst->s, both.off));
 }
 
-/* Of the source: what is read of a page is of before, or of after. */
+/* Pages of the source are dropped during the copy: the copy has old or blank bytes. */
 static void drop_src(struct t_thread *t, const struct t_piece *src,
 		     const struct t_piece *dst, const struct t_piece *pages)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Ops that change bytes, the map, or who may touch them; and the table of all ops
- * of threads without a queue. Each leaves the slot as its shadow says.
+ * Ops that change bytes, mappings, or protections; and the table of all ops of threads
+ * without a queue. After each op the slot has the contents of its shadow.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -16,7 +16,7 @@ static void protect(struct t_thread *t, const struct t_piece *p, int prot)
 		"mprotect: %s", strerror(errno));
 }
 
-/* Under copies from it. */
+/* Write-protect pages during copies from them. */
 static bool op_read_only(struct t_thread *t)
 {
 	struct t_piece p;
@@ -41,7 +41,7 @@ static void cut(struct t_piece *p, bool now)
 		atomic_fetch_sub(&p->s->cutting, 1);
 }
 
-/* Beside copies in other parts of the slot. */
+/* PROT_NONE pages, during copies in other parts of the slot. */
 static bool op_no_access(struct t_thread *t)
 {
 	struct t_piece p;
@@ -70,7 +70,7 @@ static bool op_drop(struct t_thread *t)
 	return true;
 }
 
-/* Each page is as it was, or gone, until it is written. */
+/* Each page is unchanged or zero, until it is written. */
 static void check_freed(struct t_thread *t, const struct t_piece *p)
 {
 	const struct t_piece page = { p->s, p->part, p->off, VG_PAGE };
@@ -79,7 +79,7 @@ static void check_freed(struct t_thread *t, const struct t_piece *p)
 	for (; one.off < p->off + p->bytes; one.off += VG_PAGE) {
 		char *now = p->s->at + one.off;
 
-		/* It is being written: from here on it stays. */
+		/* Write the page, so that reclaim cannot drop it any more. */
 		__atomic_fetch_or(now, 0, __ATOMIC_SEQ_CST);
 		if (!memcmp(now, t_blank(p->s, one.off), VG_PAGE))
 			memset(p->s->shadow + one.off, 0, VG_PAGE);
@@ -106,7 +106,7 @@ static bool op_free(struct t_thread *t)
 	return ok;
 }
 
-/* The file loses its end and gets another one. */
+/* Truncate the file and extend it again. */
 static bool op_truncate(struct t_thread *t)
 {
 	struct t_slot *s = t_lock_any(t, false);
@@ -142,7 +142,7 @@ static bool op_renew(struct t_thread *t)
 	return true;
 }
 
-/* With MREMAP_DONTUNMAP the old place stays, empty. */
+/* With MREMAP_DONTUNMAP the old mapping stays, empty. */
 static bool op_move(struct t_thread *t)
 {
 	struct t_slot *s = t_lock_any(t, true);
@@ -154,7 +154,7 @@ static bool op_move(struct t_thread *t)
 	t_note(t, &all);
 	ok = mremap(from, s->size, s->size, MREMAP_MAYMOVE | MREMAP_FIXED |
 		    keep, to) == to;
-	/* It has become two VMAs, and those do not move at once. */
+	/* EFAULT: the slot has become two VMAs, which mremap() does not move at once. */
 	T_CHECK(t, ok || errno == EFAULT, "mremap: %s", strerror(errno));
 	if (ok) {
 		if (keep)
@@ -176,7 +176,7 @@ static bool op_resize(struct t_thread *t)
 	bool ok;
 
 	t_note(t, &all);
-	/* Between half and twice; the large one stays as it is. */
+	/* New size between half and twice the old; the large slot does not shrink. */
 	most = s->kind == T_SHARED ? n : 2 * n < most ? 2 * n : most;
 	if (s->index)
 		n = n / 2 < 8 ? 8 : n / 2;
@@ -196,7 +196,7 @@ static bool op_resize(struct t_thread *t)
 	return ok;
 }
 
-/* Memory next to the slot, maybe in one VMA with it, comes and goes. */
+/* Map and unmap memory next to the slot, possibly in one VMA with it. */
 static bool op_neighbour(struct t_thread *t)
 {
 	struct t_slot *s = t_lock_any(t, false);
@@ -230,7 +230,7 @@ static bool op_neighbour(struct t_thread *t)
 	return true;
 }
 
-/* Bytes by the kernel's hand, through other address spaces' doors. */
+/* Write bytes directly or through process_vm_writev() or /proc/self/mem. */
 static void write_by(struct t_thread *t, const struct t_piece *p, int way)
 {
 	char *to = p->s->at + p->off, *from = p->s->shadow + p->off;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Ops after which everything is as before, but perhaps elsewhere: in VRAM, in
- * swap, in huge pages, in other ranges of SVM. Most run under copies.
+ * Ops that keep the contents but may change their place: VRAM, swap, huge pages, other
+ * SVM ranges. Most run during copies.
  */
 #include <asm/mman.h>
 #include <stdio.h>
@@ -28,8 +28,8 @@ static bool advise(struct t_thread *t, int advice)
 }
 
 /*
- * Collapse the first huge page of a slot that is large enough. MADV_COLLAPSE
- * needs a writable PTE and no page in VRAM: populate the range first.
+ * Collapse the first huge page of a slot that is large enough. MADV_COLLAPSE needs a
+ * writable PTE and no page in VRAM: populate the range first.
  */
 static int collapse(struct t_thread *t, struct t_slot *s)
 {
@@ -54,9 +54,9 @@ static int collapse_shared(struct t_thread *t, struct t_slot *s)
 }
 
 /*
- * Map the large slot anew, fill it and collapse, without copies. MADV_COLLAPSE
- * needs one VMA. An old slot may be several that never merge: mlock or mprotect
- * of part of a mapping that has no pages yet gives each piece its own anon_vma.
+ * Map the large slot again, fill it and collapse, without copies. MADV_COLLAPSE needs
+ * one VMA. An old slot may consist of several that never merge: mlock or mprotect of
+ * part of a mapping that has no pages yet gives each part its own anon_vma.
  */
 static int collapse_new(struct t_thread *t)
 {
@@ -99,7 +99,7 @@ bool t_op_populate(struct t_thread *t)
 	return advise(t, MADV_POPULATE_WRITE);
 }
 
-/* All of the slot, which stays one VMA. */
+/* On the whole slot, which stays one VMA. */
 bool t_op_huge(struct t_thread *t)
 {
 	struct t_slot *s = t_lock_any(t, false);
@@ -113,7 +113,7 @@ bool t_op_huge(struct t_thread *t)
 	return !r;
 }
 
-/* While it lasts nobody drops pages: that would be refused. */
+/* The parts are locked because dropping pages fails with locked pages. */
 bool t_op_lock(struct t_thread *t)
 {
 	struct t_piece p;
@@ -141,7 +141,7 @@ bool t_op_prefetch(struct t_thread *t)
 	return ok;
 }
 
-/* Ranges are split and become alike again. */
+/* Split and merge ranges. */
 bool t_op_attr(struct t_thread *t)
 {
 	static const uint32_t flags[] = {
@@ -183,7 +183,7 @@ bool t_op_attr(struct t_thread *t)
 	return ok;
 }
 
-/* No access for a while to pages that no copy uses. */
+/* Deny access for a moment to pages that no copy uses. */
 bool t_op_deny(struct t_thread *t)
 {
 	struct t_piece p;
@@ -197,7 +197,7 @@ bool t_op_deny(struct t_thread *t)
 	return true;
 }
 
-/* The GPU may read only, and does. */
+/* Make pages read-only for the GPU, during copies from them. */
 bool t_op_gpu_ro(struct t_thread *t)
 {
 	struct t_piece p;
@@ -218,12 +218,12 @@ bool t_op_evict(struct t_thread *t)
 
 	snprintf(path, sizeof(path),
 		 "/sys/kernel/debug/dri/%d/amdgpu_evict_vram", t_gpu->minor);
-	/* What is in use just then may stay. */
+	/* BOs in use may stay. */
 	(void)t;
 	return !race_read(path);
 }
 
-/* Others want VRAM. */
+/* Allocate BOs that need VRAM. */
 bool t_op_pressure(struct t_thread *t)
 {
 	uint32_t handle[PRESSURE_BOS];
@@ -257,7 +257,7 @@ bool t_may_numa(void)
 	return !access("/sys/devices/system/node/node1", F_OK);
 }
 
-/* Pages go to the other node. */
+/* Move pages to another NUMA node. */
 bool t_op_numa(struct t_thread *t)
 {
 	enum { MOST = 64, MOVE = 2 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Userfaultfd. The GPU's faults do not wait for a handler (HMM has them fail), so
- * that pages are missing or protected only while the slot is nobody else's.
+ * Userfaultfd. GPU faults do not wait for a handler (HMM returns an error), so pages
+ * are missing or protected only while the slot is locked for writing.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -39,7 +39,7 @@ static void close_uffd(struct t_thread *t, int fd, const struct t_piece *p)
 	close(fd);
 }
 
-/* Copies @src to the piece, or zeroes it if that is 0; error number, negative. */
+/* Copy @src to the piece, or zero the piece if @src is 0. Return 0 or -errno. */
 static int fill(int fd, const struct t_piece *p, uint64_t src)
 {
 	uint64_t at = (uintptr_t)p->s->at + p->off, end = at + p->bytes;
@@ -59,12 +59,12 @@ static int fill(int fd, const struct t_piece *p, uint64_t src)
 			at += (uint64_t)n;
 			src += src ? (uint64_t)n : 0;
 		}
-		/* Somebody else's fork or mmap makes it stop. */
+		/* A fork or mmap of another thread interrupts the ioctl. */
 	} while (r == -EAGAIN);
 	return r;
 }
 
-/* The slot may have become several VMAs; each is filled by itself. */
+/* The slot may have become several VMAs; fill each separately. */
 static void give(struct t_thread *t, int fd, const struct t_piece *p, bool zero)
 {
 	uint64_t half = p->bytes / 2 & -VG_PAGE;
@@ -84,7 +84,7 @@ static void give(struct t_thread *t, int fd, const struct t_piece *p, bool zero)
 		strerror(-r));
 }
 
-/* Pages that are elsewhere move in; one that cannot just now is copied. */
+/* Move pages from another mapping; copy a page that cannot be moved. */
 static void give_moved(struct t_thread *t, int fd, const struct t_piece *p)
 {
 	char *from = mmap(NULL, p->bytes, PROT_READ | PROT_WRITE,
@@ -128,7 +128,7 @@ static void missing(struct t_thread *t, const struct t_piece *p)
 	close_uffd(t, fd, p);
 }
 
-/* The CPU reads what nobody may write, also out of VRAM. */
+/* The CPU reads write-protected pages, also from VRAM. */
 static void protected(struct t_thread *t, const struct t_piece *p)
 {
 	struct uffdio_writeprotect wp = {
@@ -161,7 +161,7 @@ bool t_op_uffd(struct t_thread *t)
 	if (ok) {
 		t_any_pages(t, s, &p);
 		t_note(t, &p);
-		/* Nobody maps the pages for the GPU meanwhile. */
+		/* The driver must not map the pages for the GPU meanwhile. */
 		t_set(t, &p, KFD_IOCTL_SVM_ATTR_CLR_FLAGS,
 		      KFD_IOCTL_SVM_FLAG_GPU_ALWAYS_MAPPED);
 		if (t_below(t, 2))

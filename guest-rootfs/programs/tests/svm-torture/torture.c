@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * Slots: see torture.h.
- */
+/* Slots: see torture.h. */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +9,7 @@
 
 #include "torture.h"
 
-/* Far from where the kernel puts mappings by itself: holes stay holes. */
+/* Far from addresses that the kernel chooses for mappings, so that holes stay free. */
 #define ARENA		0x100000000000ull
 
 struct vg t_vg;
@@ -72,7 +70,7 @@ void t_fail(struct t_thread *t, int line, const char *fmt, ...)
 	va_list ap;
 	int i;
 
-	/* One is enough; it ends the process. */
+	/* The first failure ends the process. */
 	while (atomic_flag_test_and_set(&failed))
 		pause();
 	va_start(ap, fmt);
@@ -167,7 +165,7 @@ void t_some_bytes(struct t_thread *t, struct t_piece *p, uint64_t max)
 
 	if (max > all)
 		max = all;
-	/* Most are small. */
+	/* Most pieces are small. */
 	if (max > 3 * VG_PAGE && t_below(t, 4))
 		max = 3 * VG_PAGE;
 	p->bytes = 1 + t_below(t, max);
@@ -303,7 +301,7 @@ void t_divide(struct t_thread *t, struct t_slot *s)
 		s->bound[i] = s->size / T_PARTS * i + t_below(t, VG_PAGE);
 }
 
-/* Most are small: on a debug kernel each page that moves takes a millisecond. */
+/* Most slots are small: on a debug kernel migrating a page takes a millisecond. */
 static uint64_t random_size(struct t_thread *t)
 {
 	uint64_t most = t_below(t, 4) ? 24 : t_below(t, 4) ? 96 : T_MAX_PAGES;
@@ -316,7 +314,7 @@ char *t_place(struct t_thread *t, const struct t_slot *s)
 	bool second = s->at && !((uintptr_t)s->at / T_WINDOW % 2);
 	uint64_t at = ARENA + ((uint64_t)s->index * 2 + second) * T_WINDOW;
 
-	/* Huge pages and the GPU's large entries fit, or do not. */
+	/* The address is aligned for huge pages and large GPU entries, or not. */
 	return (char *)at + (t_below(t, 2) ? t_below(t, 256) * VG_PAGE : 0);
 }
 
@@ -344,7 +342,7 @@ void t_renew(struct t_thread *t, struct t_slot *s, bool first)
 	if (s->file >= 0)
 		close(s->file);
 	s->file = -1;
-	/* One is large enough for a huge page, and may be one. */
+	/* The first slot is large enough for a huge page. */
 	s->kind = (enum t_kind)t_below(t, s->index ? T_KINDS : T_SHARED);
 	s->size = s->index ? random_size(t) : T_MAX_PAGES * VG_PAGE;
 	memcpy(s->shadow, t_blank(s, 0), s->size);
@@ -376,7 +374,7 @@ bool t_set(struct t_thread *t, const struct t_piece *p, uint32_t type,
 	unsigned int before = atomic_load(&p->s->cuts);
 	int r = vg_svm_set1(&t_vg, p->s->at + p->off, p->bytes, type, value);
 
-	/* Memory may be full; what cannot be touched cannot be mapped. */
+	/* -ENOMEM: memory is full. -EFAULT, -EPERM: inaccessible pages cannot be mapped. */
 	T_CHECK(t, !r || r == -ENOMEM ||
 		((r == -EFAULT || r == -EPERM) && was_cut(p->s, before)),
 		"SET_ATTR %u to %#x: %s", type, value, vg_error());

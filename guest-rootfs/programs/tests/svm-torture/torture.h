@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the files of vgpu-test-svm-torture share: slots of memory, the shadow that
- * knows each of their bytes, the locks that say who may do what, the ops.
+ * Shared declarations of vgpu-test-svm-torture: slots of memory, the shadow with the
+ * expected value of each byte, the locks, the ops.
  *
- * A slot is a piece of address space with one kind of memory. It is divided into
- * parts, whose bounds lie somewhere within pages, so that two who write next to
- * each other have a page in common.
+ * A slot is a piece of address space with one kind of memory, divided into parts whose
+ * bounds lie within pages, so that two threads that write adjacent parts use a common
+ * page.
  *
- *   slot.map    for reading: it stays where it is, as large as it is, and whoever
- *               does not change bytes may do anything to it, under copies also
- *               for writing: it comes, goes, moves
- *   slot.part[] for reading: bytes stay what they are; the GPU may read them
- *               for writing: bytes change, the GPU may write them
+ *   slot.map    for reading: place and size are fixed; ops that do
+ *               not change bytes are allowed, also during copies
+ *               for writing: the slot may be mapped, unmapped and moved
+ *   slot.part[] for reading: bytes are fixed; the GPU may read them
+ *               for writing: bytes may change, the GPU may write them
  *
- * Order: slots by number; within one: map, parts by number, neighbour. Nobody
- * waits for a lock with a child or a copy under way but for these two's own end.
+ * Lock order: slots by number; within a slot: map, parts by number, neighbour. A thread
+ * that waits for its child or its copy takes no lock meanwhile.
  */
 #ifndef TORTURE_H
 #define TORTURE_H
@@ -29,22 +29,22 @@
 #define T_MAX_PAGES	1024ul
 #define T_WINDOW	(8 * VG_MIB)
 #define T_HISTORY	32
-/* The largest copy: what a thread's stage holds. */
+/* Size of the largest copy and of a thread's stage. */
 #define T_STAGE		VG_MIB
-/* An op that takes longer will not end: before the case's own limit, which says less. */
+/* Time limit of an op, below the limit of the case, whose message has fewer details. */
 #define T_STUCK_NS	(5ull * VG_TIMEOUT_MS * 1000000 / 2)
 
-/* What is behind the memory. T_FILE: a private mapping of t_base. */
+/* Kind of memory. T_FILE: a private mapping of t_base. */
 enum t_kind { T_ANON, T_HUGE, T_SHARED, T_FILE, T_KINDS };
 
 struct t_thread;
 
 /**
- * struct t_op - something that a thread does to one or two slots
- * @name: in the histories
- * @fn: returns whether it could be done
- * @weight: how often, compared with others
- * @may: whether this machine can; NULL: always
+ * struct t_op - an operation of a thread on one or two slots
+ * @name: name in histories and reports
+ * @fn: returns whether the op could be done
+ * @weight: relative frequency
+ * @may: whether the machine can do the op; NULL: always
  * @no_retry: also with XNACK off
  */
 struct t_op {
@@ -56,7 +56,13 @@ struct t_op {
 };
 
 /**
- * struct t_note - who did what to a slot
+ * struct t_note - an entry of a slot's history
+ * @ns: time of the op
+ * @nth: number of the op in its thread
+ * @at: first byte in the slot
+ * @bytes: number of bytes
+ * @op: name of the op
+ * @thread: ID of the thread
  */
 struct t_note {
 	uint64_t ns, nth, at, bytes;
@@ -66,12 +72,20 @@ struct t_note {
 
 /**
  * struct t_slot - see above
- * @index: its number
- * @at, @size: where it is
- * @bound: of part i: bytes bound[i] to bound[i + 1]
- * @shadow: what the bytes are; shared with children, and no SVM
- * @file: of T_SHARED
- * @cutting, @cuts: pages that nobody may touch there are now; how often there were
+ * @index: number of the slot
+ * @kind: kind of memory
+ * @at: address
+ * @shadow: expected bytes; shared with children, and not used by the GPU
+ * @size: bytes
+ * @bound: part i has the bytes bound[i] to bound[i + 1] - 1
+ * @file: file of T_SHARED, or -1
+ * @map: see above
+ * @part: see above
+ * @neighbour: lock of the memory beside the slot
+ * @cutting: number of ops that make pages inaccessible now
+ * @cuts: starts and ends of such ops so far
+ * @n_notes: number of notes so far
+ * @note: the last notes
  */
 struct t_slot {
 	int index;
@@ -88,7 +102,11 @@ struct t_slot {
 };
 
 /**
- * struct t_piece - bytes of one part
+ * struct t_piece - bytes of one part of a slot
+ * @s: slot
+ * @part: number of the part
+ * @off: offset in the slot
+ * @bytes: length
  */
 struct t_piece {
 	struct t_slot *s;
@@ -97,12 +115,14 @@ struct t_piece {
 };
 
 /**
- * struct t_thread - a thread and the op that it is at
- * @nth: number of the op; with @id and the seed it gives @rng
- * @since: when the op began; 0: the thread has ended
- * @slot: those that it has, or had last
- * @q, @stage: its queue and a GTT BO, if it has one
- * @render: a file of the render node
+ * struct t_thread - a thread and its current op
+ * @nth: number of the op; with @id and the seed it determines @rng
+ * @op: current op
+ * @since: start time of the op; 0: the thread has ended
+ * @slot: slots of the current op, or of the last one
+ * @q: queue of a thread with a GPU
+ * @stage: GTT BO of a thread with a GPU
+ * @render: DRM file of the render node, or -1
  */
 struct t_thread {
 	int id;
@@ -124,14 +144,14 @@ extern bool t_xnack;
 extern uint64_t t_seed;
 extern struct t_slot t_slots[T_SLOTS];
 extern int t_base_file;
-/* Ops of threads with a queue and of those without; the end has no name. */
+/* Ops of threads with a queue, and of those without; the last entry has no name. */
 extern const struct t_op t_gpu_ops[], t_cpu_ops[];
-/* How many copies have been waited for. */
+/* Number of completed copies. */
 extern atomic_ulong t_copies;
 
 /* torture.c: slots */
 
-/* Ends the case: what went wrong, what happened to the slots. */
+/* End the case; print the failure and the histories of the op's slots. */
 void t_fail(struct t_thread *t, int line, const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 3, 4)));
 
@@ -147,7 +167,7 @@ void t_fail(struct t_thread *t, int line, const char *fmt, ...)
 			       vg_error());				\
 	} while (0)
 
-/* The op's own random numbers. */
+/* A random number below @n, from the op's generator. */
 uint64_t t_below(struct t_thread *t, uint64_t n);
 void t_begin_op(struct t_thread *t, const struct t_op *op);
 
@@ -155,51 +175,61 @@ void t_slots_init(void);
 struct t_slot *t_pick(struct t_thread *t);
 void t_lock_map(struct t_thread *t, struct t_slot *s, bool write);
 void t_unlock_map(struct t_slot *s);
-/* Map of a random slot. */
+/* Lock the map of a random slot. */
 struct t_slot *t_lock_any(struct t_thread *t, bool write);
-/* The same for some pages of it, which go into its history. */
+/*
+ * Lock the map of a random slot for reading, choose some of its pages, and note them in
+ * its history.
+ */
 void t_lock_pages(struct t_thread *t, struct t_piece *p);
 void t_lock_parts(struct t_slot *s, bool write);
 void t_unlock_parts(struct t_slot *s);
-/* Locks map (for reading) and one part of a random slot. */
+/* Lock the map (for reading) and one part of a random slot. @p is the whole part. */
 void t_lock_part(struct t_thread *t, struct t_piece *p, bool write);
 void t_unlock_part(const struct t_piece *p);
 /*
- * The same for writing, of pages that the part has for itself alone; they go into
- * its history. If it has none: false, nothing is locked.
+ * As t_lock_part() for writing, with @p some pages that belong to the part alone; note
+ * them in the slot's history. If the part has no such page, return false with nothing
+ * locked.
  */
 bool t_lock_some(struct t_thread *t, struct t_piece *p);
 
-/* Some bytes, at most @max, of the part; or pages that it has for itself alone. */
+/*
+ * Choose some bytes, at most @max, of the part; or pages that belong to the part alone
+ * (false: none).
+ */
 void t_some_bytes(struct t_thread *t, struct t_piece *p, uint64_t max);
 bool t_some_pages(struct t_thread *t, struct t_piece *p);
-/* Pages anywhere in the slot: the part does not matter. */
+/* Choose pages anywhere in the slot, in any part. */
 void t_any_pages(struct t_thread *t, struct t_slot *s, struct t_piece *p);
 
-/* Into the slot's history. */
+/* Add an entry to the slot's history. */
 void t_note(struct t_thread *t, const struct t_piece *p);
-/* The piece's shadow is new bytes, that nobody had before. */
+/* Fill the piece's shadow with bytes that no op has used before. */
 void t_fresh(struct t_thread *t, const struct t_piece *p);
-/* What pages are that have never been written, or were dropped: @at bytes in. */
+/* Contents of untouched or dropped pages of the slot, from offset @at. */
 const char *t_blank(const struct t_slot *s, uint64_t at);
-/* Drops whole pages, as the kind of memory lets it; the shadow is left. */
+/* Drop whole pages, in a way that the kind of memory allows; the shadow does not change. */
 void t_drop(struct t_thread *t, const struct t_piece *p);
-/* @bytes, which were the piece's, must be the shadow's. */
+/* Compare @bytes, read from the piece, with the shadow. @by: the reader, for the message. */
 void t_compare(struct t_thread *t, const struct t_piece *p, const char *bytes,
 	       const char *by);
-/* By the CPU, all of the part or of the slot. */
+/* Compare the whole part, or the whole slot, by the CPU. */
 void t_check_part(struct t_thread *t, const struct t_piece *p);
 void t_check_slot(struct t_thread *t, struct t_slot *s);
-/* Other memory in the slot, which is locked for writing; @first: there is none. */
+/*
+ * Map new memory for the slot, whose map is locked for writing. @first: no old mapping
+ * exists.
+ */
 void t_renew(struct t_thread *t, struct t_slot *s, bool first);
-/* New bounds of the parts. */
+/* Choose new bounds of the parts. */
 void t_divide(struct t_thread *t, struct t_slot *s);
-/* With XNACK off memory has to be made known; not done with XNACK on. */
+/* With XNACK off register the slot's memory (ACCESS); with XNACK on do nothing. */
 void t_register(struct t_thread *t, struct t_slot *s);
-/* SET_ATTR of one attribute; whether it could be mapped. */
+/* SET_ATTR of one attribute. Return whether the range could be mapped. */
 bool t_set(struct t_thread *t, const struct t_piece *p, uint32_t type,
 	   uint32_t value);
-/* Other place in the address space for the slot, of its two. */
+/* The other one of the slot's two addresses. */
 char *t_place(struct t_thread *t, const struct t_slot *s);
 
 /* torture-place.c */
@@ -230,7 +260,10 @@ bool t_op_scribble(struct t_thread *t);
 bool t_op_exec(struct t_thread *t);
 bool t_op_ptrace(struct t_thread *t);
 bool t_op_remote(struct t_thread *t);
-/* A process beside, in which others live and die with copies under way. */
+/*
+ * A process whose children use the GPU and end with copies in flight; t_lives() is
+ * their number.
+ */
 void t_lives_start(void);
 void t_lives_end(void);
 unsigned long t_lives(void);

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Shared memory under all that can happen to an address space. Eight threads
- * change it at random, four others have a queue each and copy within it; a shadow
- * knows what each byte must be, or the set of what it may be where the kernel
- * drops a page under a copy. What it would catch: an entry of the GPU that
- * outlives a page, a page that is in the wrong place, lost on its way to VRAM or
- * swap or never written there, a fault that is denied though the memory is there,
- * or never answered; whatever the debug kernel reports; an op that does not end.
+ * Shared memory during all changes of an address space. Eight threads change it at
+ * random, four others have a queue each and copy within it; a shadow has the expected
+ * value of each byte, or the possible values where the kernel drops a page during a
+ * copy. Catches: an entry of the GPU that outlives a page, a page in the wrong place,
+ * lost on its way to VRAM or swap, or not marked dirty, a fault that is denied although
+ * the memory exists, or never acknowledged; everything that the debug kernel reports;
+ * an op that hangs.
  *
- * VGPU_TEST_SECONDS for each case. VGPU_TEST_SEED repeats it: op n of thread t is
- * the same, with the same slots, pages and ways; which of two threads comes
- * first, and with that what a slot is when an op comes to it, is not. A failure
- * shows what was done to its slots last.
+ * VGPU_TEST_SECONDS for each case. VGPU_TEST_SEED repeats a run: op n of thread t is
+ * the same, with the same slots and pages; the order of the threads, and with that the
+ * state of a slot at an op, is not. A failure prints the last ops on its slots.
  *
- * Nothing here is an access that the GPU must not make: other tests do that.
- * With XNACK off an invalidation takes the queues off; there threads wait for
- * copies between their ops, and memory never has a hole, since nobody maps what
- * comes later.
+ * No op makes an access that the GPU must not make: other tests do that. With XNACK off
+ * an invalidation evicts the queues: threads wait for copies between their ops, and
+ * memory never has a hole, since later mappings would not be registered.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +27,10 @@
 #define CPU_THREADS	8
 #define THREADS		(GPU_THREADS + CPU_THREADS)
 #define MAX_OPS		40
-/* An op that could not be done so often never can; in so long it has its turn. */
+/*
+ * An op that never succeeds in so many attempts fails the test; in LONG_SECONDS every
+ * op must succeed.
+ */
 #define MANY_ATTEMPTS	40
 #define LONG_SECONDS	600
 
@@ -58,7 +59,7 @@ static const struct t_op *choose(struct t_thread *t, const struct t_op *ops)
 	}
 }
 
-/* With XNACK off queues that are taken off all the time would do nothing. */
+/* With XNACK off constant evictions would stop the queues: wait for some copies. */
 static void let_copy(void)
 {
 	unsigned long seen = atomic_load(&t_copies);
@@ -112,7 +113,7 @@ static void show_threads(uint64_t now)
 	}
 }
 
-/* Whether any thread still works; one that does not get on is the end. */
+/* Whether any thread still works. An op that exceeds T_STUCK_NS ends the case. */
 static bool watch(void)
 {
 	uint64_t now = vg_now();
@@ -159,7 +160,7 @@ static void report(const struct t_op *ops, bool gpu)
 	char text[1500];
 	int at = 0;
 
-	tap_diag("ops that were done (ms that each took, with waiting for others):");
+	tap_diag("completed ops (ms of each attempt, with waits for locks):");
 	for (op = ops; op->name; op++) {
 		at += snprintf(text + at, sizeof(text) - (size_t)at,
 			       "%s%s %lu (%lu)", at ? ", " : "", op->name,
@@ -167,18 +168,18 @@ static void report(const struct t_op *ops, bool gpu)
 			       took_us[gpu][op - ops] / 1000 /
 			       (tried[gpu][op - ops] | !tried[gpu][op - ops]));
 		if (!possible(op))
-			tap_diag("not here: %s", op->name);
+			tap_diag("not possible on this machine: %s", op->name);
 		else
 			CHECK(done[gpu][op - ops] ||
 			      (tried[gpu][op - ops] < MANY_ATTEMPTS &&
 			       seconds() < LONG_SECONDS),
-			      "%s was never done, in %lu attempts", op->name,
+			      "%s never succeeded in %lu attempts", op->name,
 			      tried[gpu][op - ops]);
 	}
 	tap_diag("%s", text);
 }
 
-/* Everything there is, by the engine and by the CPU. */
+/* Check all slots by the engine and by the CPU. */
 static void check_all(void)
 {
 	struct t_thread *t = &threads[0];
@@ -206,7 +207,7 @@ static void torture(bool xnack, unsigned int length)
 	uint64_t denied, evicted, end;
 	int i;
 
-	/* Where it has not run for long enough, either. */
+	/* The debug kernel needs minutes. */
 	tap_long_on_debug();
 	race_seed();
 	t_seed = race_below(1ull << 53);
