@@ -277,7 +277,7 @@ static void mailbox(void)
 		wait.events_ptr = (uintptr_t)&data;
 		OK(vg_ioctl(&vg, AMDKFD_IOC_WAIT_EVENTS, &wait));
 		CHECK(wait.wait_result == KFD_IOC_WAIT_RESULT_COMPLETE,
-		      "round %d: nobody was woken", i);
+		      "round %d: the event was not set", i);
 		CHECK(*value_of(0) == 0, "round %d: the signal is %ld", i,
 		      *value_of(0));
 	}
@@ -362,8 +362,8 @@ static void bad_packets(void)
 		vg_cq_submit(&q);
 		OK(vg_ioctl(&vg, AMDKFD_IOC_WAIT_EVENTS, &wait));
 		CHECK(wait.wait_result == KFD_IOC_WAIT_RESULT_COMPLETE,
-		      "packet %u: nobody hears of it", i);
-		CHECK(*value_of(0) == 1, "packet %u: the queue goes on", i);
+		      "packet %u: no event", i);
+		CHECK(*value_of(0) == 1, "packet %u: the queue has not stopped", i);
 		barrier(&good, AQL_BARRIER_AND, -1, 1);
 		vg_cq_submit(&good);
 		OK(wait_value(1, 0, VG_TIMEOUT_MS));

@@ -153,7 +153,7 @@ static void events(void)
 				  PM4_INT_AFTER_WRITE, ev[i % 2].event_id));
 		vg_cq_submit(&q);
 		CHECK(happens(ev[i % 2].event_id, VG_TIMEOUT_MS, &data),
-		      "round %u: nobody was woken", i);
+		      "round %u: the event was not set", i);
 		CHECK(!happens(ev[!(i % 2)].event_id, 0, &data),
 		      "round %u: the other was set", i);
 	}
@@ -390,7 +390,7 @@ static void bad_packets(void)
 		OK(vg_cq_emit_fence(&q));
 		vg_cq_submit(&q);
 		CHECK(happens(ev.event_id, VG_TIMEOUT_MS, &data),
-		      "packet %u: nobody hears of it", i);
+		      "packet %u: no event", i);
 		CHECK(data.hw_exception_data.gpu_id == gpu->gpu_id &&
 		      !data.hw_exception_data.memory_lost,
 		      "packet %u: GPU %u, lost %u", i,
@@ -431,7 +431,7 @@ static void foreign(void *arg)
 	OK(vg_pm4_write(&q, (uintptr_t)hole - VG_PAGE, &(uint32_t){ 1 }, 1));
 	OK(vg_cq_emit_fence(&q));
 	vg_cq_submit(&q);
-	CHECK(happens(ev.event_id, VG_TIMEOUT_MS, &data), "nobody hears of it");
+	CHECK(happens(ev.event_id, VG_TIMEOUT_MS, &data), "no event");
 	CHECK(data.memory_exception_data.va == (uintptr_t)hole - VG_PAGE &&
 	      data.memory_exception_data.gpu_id == gpu->gpu_id,
 	      "fault at 0x%lx of GPU %u",

@@ -73,7 +73,7 @@ static void expect_list(unsigned int processes, unsigned int queues)
 		/* MAP_PROCESS is 21 dwords; @v is its 14th. */
 		if (i > 13 && dw[(i - 14) % 64] == 0xc013a102) {
 			CHECK(!(v & 0x7f) || (v & 0x7f) == NUM_GWS,
-			      "a process wants %u", v & 0x7f);
+			      "a process has %u", v & 0x7f);
 			processes -= !!(v & 0x7f);
 		}
 		if (i > 1 && dw[(i - 2) % 64] == 0xc005a202)
