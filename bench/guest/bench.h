@@ -11,6 +11,10 @@
 
 /**
  * struct bench - the GPU under measurement
+ * @vg: KFD
+ * @gpu: first GPU
+ * @queue: SDMA queue on @gpu
+ * @mem: memory of @gpu before the measurements
  */
 struct bench {
 	struct vg vg;

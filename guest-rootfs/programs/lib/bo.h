@@ -25,6 +25,8 @@
 
 /**
  * struct vg_bo - a buffer of AMDKFD_IOC_ALLOC_MEMORY_OF_GPU
+ * @vg: KFD
+ * @gpu: GPU of the allocation
  * @va: address on CPU and GPU
  * @size: bytes, a multiple of the page size; 0: no BO
  * @handle: KFD's handle
@@ -48,6 +50,10 @@ struct vg_bo {
  */
 int vg_bo_alloc(struct vg *vg, struct vg_gpu *gpu, uint64_t size,
 		uint32_t flags, struct vg_bo *bo);
+/*
+ * Map or unmap the BO for the CPU, or on its own GPU. vg_bo_unmap_cpu() keeps the
+ * address range reserved.
+ */
 int vg_bo_map_cpu(struct vg_bo *bo);
 int vg_bo_unmap_cpu(struct vg_bo *bo);
 int vg_bo_map_gpu(struct vg_bo *bo);

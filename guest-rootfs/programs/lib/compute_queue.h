@@ -15,12 +15,15 @@
 
 /**
  * struct vg_cq - a user-mode compute queue
+ * @vg: KFD
+ * @gpu: GPU of the queue
  * @ring: GTT BO, a power of two bytes
  * @ptrs: one page of GTT: rptr, wptr, fence (VG_QUEUE_*)
  * @eop: end-of-pipe buffer
  * @save: context save area; queues may share one, because the device saves no waves
  * @aql: AQL packets; false: PM4 packets
  * @id: queue ID of KFD
+ * @doorbell_page: mapping for vg_queue_end()
  * @doorbell: 64-bit doorbell
  * @wptr: dwords (AQL: packets) written, including those not yet submitted
  * @seq: last fence value emitted
@@ -70,6 +73,7 @@ int vg_cq_update(struct vg_cq *q, const struct vg_bo *ring,
  * its first dword last. NULL if the ring stays full for VG_TIMEOUT_MS.
  */
 uint32_t *vg_cq_reserve(struct vg_cq *q, unsigned int dwords);
+/* Publish the packets emitted so far: write wptr, then ring the doorbell. */
 void vg_cq_submit(struct vg_cq *q);
 /* Read pointer in dwords, modulo the ring; AQL: packets since the queue's creation. */
 uint64_t vg_cq_rptr(const struct vg_cq *q);
@@ -82,6 +86,7 @@ int vg_pm4_wait(struct vg_cq *q, uint64_t at, uint32_t value);
 /* RELEASE_MEM. @data_sel, @int_sel: PM4_DATA_*, PM4_INT_*. */
 int vg_pm4_release(struct vg_cq *q, uint64_t dst, uint64_t data,
 		   unsigned int data_sel, unsigned int int_sel, uint32_t ctxid);
+/* Emit a RELEASE_MEM that writes the next fence value to @ptrs. PM4 queues only. */
 int vg_cq_emit_fence(struct vg_cq *q);
 /*
  * Wait until the last fence value emitted is in memory: 0 or -ETIMEDOUT. vg_cq_finish()

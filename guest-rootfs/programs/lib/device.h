@@ -40,7 +40,8 @@ struct vg_gpu {
  * @kfd: /dev/kfd
  * @major: version from GET_VERSION
  * @minor: version from GET_VERSION
- * @n_gpus: entries of @gpu
+ * @n_gpus: number of GPUs
+ * @gpu: the GPUs of the topology
  */
 struct vg {
 	int kfd;
@@ -56,7 +57,9 @@ struct vg {
 int vg_open(struct vg *vg);
 /* As vg_open(), without ACQUIRE_VM and SET_MEMORY_POLICY: for tests of these. */
 int vg_open_bare(struct vg *vg);
+/* Close KFD and the render nodes. A zeroed structure is not allowed. */
 void vg_close(struct vg *vg);
+/* ACQUIRE_VM, and SET_MEMORY_POLICY with COHERENT as both policies. */
 int vg_acquire_vm(struct vg *vg, struct vg_gpu *gpu);
 int vg_set_memory_policy(struct vg *vg, struct vg_gpu *gpu);
 /* Set XNACK mode @mode (0, 1), or read it (-1). Return the current mode, or -errno. */

@@ -22,6 +22,7 @@ int vr_ioctl(int fd, unsigned long request, void *arg);
 /* Open the render node of @gpu once more: a new DRM file, or -errno. */
 int vr_open(const struct vg_gpu *gpu);
 
+/* One ioctl each. *@handle is 0 on an error. */
 int vr_gem_create(int fd, uint64_t size, uint64_t domains, uint64_t flags,
 		  uint32_t *handle);
 int vr_gem_close(int fd, uint32_t handle);
@@ -31,6 +32,7 @@ int vr_gem_va(int fd, uint32_t handle, uint32_t op, uint32_t flags, uint64_t va,
 /**
  * struct vr_bo - a BO with a CPU and a GPU address
  * @fd: render node
+ * @handle: GEM handle; 0: no BO
  * @va: GPU address; 0: not mapped
  * @size: bytes, whole pages
  * @cpu: CPU mapping
@@ -45,8 +47,10 @@ struct vr_bo {
 /* Create a BO, map it for the CPU and, unless @va is 0, for the GPU. */
 int vr_bo_create(int fd, uint64_t size, uint64_t domains, uint64_t flags,
 		 uint64_t va, struct vr_bo *bo);
+/* Unmap and close the BO. A zeroed structure is allowed. */
 void vr_bo_free(struct vr_bo *bo);
 
+/* Allocate a context (*@id is 0 on an error), and free it. */
 int vr_ctx_alloc(int fd, int32_t priority, uint32_t *id);
 int vr_ctx_free(int fd, uint32_t id);
 
@@ -61,6 +65,7 @@ struct vr_ib {
 };
 /* vr_ib_*() append a packet; the caller provides the space. */
 
+/* Create a BO in GTT for packets; vr_bo_free() of its @bo frees it. */
 int vr_ib_create(int fd, uint64_t size, uint64_t va, struct vr_ib *ib);
 void vr_ib_emit(struct vr_ib *ib, const uint32_t *dw, unsigned int n);
 void vr_ib_copy(struct vr_ib *ib, uint64_t dst, uint64_t src, uint64_t bytes);
@@ -74,11 +79,18 @@ void vr_ib_poll(struct vr_ib *ib, uint64_t va, uint32_t value);
 
 /**
  * struct vr_cs - arguments of a submission; vr_cs_chunk() adds further chunks
+ * @ctx: context
+ * @ring: SDMA ring
+ * @ib: packets; NULL: no IB chunk
+ * @handles: BOs of a BO_HANDLES chunk; NULL: no such chunk
+ * @n_handles: at most 64 (-E2BIG)
+ * @bo_list: handle of a BO list, or 0
+ * @chunk: further chunks
+ * @n_chunks: their number
  */
 struct vr_cs {
 	uint32_t ctx, ring;
 	const struct vr_ib *ib;
-	/* BO_HANDLES chunk; NULL: none */
 	const uint32_t *handles;
 	uint32_t n_handles, bo_list;
 	struct drm_amdgpu_cs_chunk chunk[VR_MAX_CHUNKS];

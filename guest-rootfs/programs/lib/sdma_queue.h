@@ -12,9 +12,12 @@
 
 /**
  * struct vg_queue - a user-mode SDMA queue
+ * @vg: KFD
+ * @gpu: GPU of the queue
  * @ring: GTT BO, a power of two bytes
  * @ptrs: one page of GTT: rptr, wptr, fence and timestamps (VG_QUEUE_*)
  * @id: queue ID of KFD
+ * @doorbell_page: mapping for vg_queue_end()
  * @doorbell: 64-bit doorbell
  * @wptr: bytes written, including those not yet submitted
  * @seq: last fence value emitted
@@ -67,6 +70,7 @@ int vg_queue_end(struct vg *vg, uint32_t id, void *page);
 uint32_t *vg_queue_reserve(struct vg_queue *q, unsigned int dwords);
 /* Publish the packets emitted so far: write wptr, then ring the doorbell. */
 void vg_queue_submit(struct vg_queue *q);
+/* Read pointer in bytes since the queue's creation; last fence value in memory. */
 uint64_t vg_queue_rptr(const struct vg_queue *q);
 uint32_t vg_queue_fence_value(const struct vg_queue *q);
 

@@ -31,6 +31,8 @@ int vg_mem_settle(const struct vg_gpu *gpu, const struct vg_mem_info *base,
 
 /**
  * struct vg_counters - `name value` lines of a debugfs file
+ * @n: number of lines
+ * @c: the lines
  */
 struct vg_counters {
 	int n;
@@ -77,6 +79,8 @@ int vg_dump_take(char *text, size_t size, unsigned int timeout_ms);
 
 /**
  * struct vg_tally - payload bytes that user queues were asked to move
+ * @bytes_copied: bytes of vg_emit_copy()
+ * @bytes_filled: bytes of vg_emit_fill()
  */
 struct vg_tally {
 	uint64_t bytes_copied, bytes_filled;

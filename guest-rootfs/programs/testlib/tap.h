@@ -40,6 +40,7 @@ void tap_fail(const char *file, int line, const char *fmt, ...)
 /* End the case as skipped. */
 void tap_skip(const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 1, 2)));
+/* Print a line of TAP diagnostics. */
 void tap_diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #define TAP_CASES(c) (c), (int)(sizeof(c) / sizeof((c)[0]))
