@@ -294,7 +294,7 @@ static void tight(void)
 					&hog[n]))
 		n++;
 	CHECK(n > 8, "%d BOs", n);
-	/* BOs of a process with queues stay: no more VRAM becomes free. */
+	/* The process's own BOs stay with its queues: no more VRAM becomes free. */
 	for (i = 0; i < 3; i++)
 		OK(vg_bo_free(&hog[--n]));
 	p = filled(size, SEED);
