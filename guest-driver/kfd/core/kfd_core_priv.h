@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of core/ share. */
+/* Functions shared by the files of core/. */
 #ifndef KFD_CORE_PRIV_H
 #define KFD_CORE_PRIV_H
 
@@ -9,18 +9,21 @@ struct kfd_node;
 struct kfd_process;
 struct kfd_process_device;
 
-/* kfd_exception.c, where they are documented. */
+/* kfd_exception.c; the functions are documented there. */
 void kfd_exception_memory(struct kfd_process_device *pdd, u64 va,
 			  bool not_present, bool write);
 void kfd_process_poisoned(struct kfd_process_device *pdd);
 void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
 			  unsigned int code, const char *why);
 
-/* kfd_debugfs.c: a process's folder. remove waits for readers, who take mmap_lock. */
+/*
+ * kfd_debugfs.c: the folder of a process. kfd_debugfs_remove() waits for readers of its files,
+ * which take mmap_lock: the caller does not hold it.
+ */
 void kfd_debugfs_add(struct kfd_process *p, const char *name);
 void kfd_debugfs_remove(struct kfd_process *p);
 
-/* kfd_interrupt.c: bad packets. 0, -ENOMEM or -ENOSPC. */
+/* kfd_interrupt.c: interrupt handlers and their work. init: 0, -ENOMEM or -ENOSPC. */
 int kfd_interrupt_init(struct kfd_node *node);
 void kfd_interrupt_fini(struct kfd_node *node);
 

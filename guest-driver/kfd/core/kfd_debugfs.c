@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /sys/kernel/debug/kfd, as amdkfd has it:
+ * /sys/kernel/debug/kfd, with amdkfd's file names:
  *
  *	mqds	every compute queue's MQD, by process
  *	hqds	the hardware queues that are active, of each GPU
@@ -44,7 +44,7 @@ static int kfd_mqds_show(struct seq_file *m, void *data)
 		pasid = p->pasid;
 		seq_printf(m, "Process %d PASID 0x%x:\n", p->lead_thread->tgid,
 			   pasid);
-		/* Queues come and go under this, and are not loaded anew. */
+		/* queue_lock keeps queues from being created, destroyed or loaded. */
 		mutex_lock(&p->queue_lock);
 		for (i = 0; i < p->n_pdds; i++)
 			list_for_each_entry(q, &p->pdds[i]->qpd->queues, link)
@@ -90,7 +90,13 @@ static int kfd_rls_show(struct seq_file *m, void *data)
 }
 DEFINE_SHOW_ATTRIBUTE(kfd_rls);
 
-/* Information only: nobody needs it. */
+/**
+ * kfd_debugfs_init() - create /sys/kernel/debug/kfd and its files
+ *
+ * Errors are ignored: the driver works without debugfs.
+ *
+ * Context: module init. Sleeps.
+ */
 void kfd_debugfs_init(void)
 {
 	kfd_debugfs = debugfs_create_dir("kfd", NULL);
@@ -100,6 +106,11 @@ void kfd_debugfs_init(void)
 	kfd_debugfs_proc = debugfs_create_dir("proc", kfd_debugfs);
 }
 
+/**
+ * kfd_debugfs_exit() - remove /sys/kernel/debug/kfd
+ *
+ * Context: module exit, after the last kfd_debugfs_remove(). Sleeps.
+ */
 void kfd_debugfs_exit(void)
 {
 	debugfs_remove_recursive(kfd_debugfs);
@@ -108,7 +119,7 @@ void kfd_debugfs_exit(void)
 void kfd_debugfs_add(struct kfd_process *p, const char *name)
 {
 	p->debugfs = debugfs_create_dir(name, kfd_debugfs_proc);
-	/* Addresses of the process: for root, as those in /proc. */
+	/* The file shows addresses of the process: root only, as for /proc/<pid>/maps. */
 	debugfs_create_file("svm", 0400, p->debugfs, p, &svm_print_fops);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A GPU comes to KFD, and is taken away from it. */
+/* A GPU's KFD node: created at probe, removed with all processes that use it. */
 #include <linux/device.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>
@@ -13,7 +13,10 @@
 #include "kfd_core.h"
 #include "kfd_core_priv.h"
 
-/* Let no new process use the node, and end those that do. Waits for their teardown. */
+/*
+ * Keep new processes from using the node, detach the processes that use it, and wait until each
+ * is torn down.
+ */
 static void kfd_device_detach(struct kfd_node *node)
 {
 	kfd_node_unregister(node);
@@ -21,6 +24,15 @@ static void kfd_device_detach(struct kfd_node *node)
 	wait_var_event(&node->n_pdds, !atomic_read(&node->n_pdds));
 }
 
+/**
+ * kfd_device_init() - create a GPU's KFD node and let processes use it
+ * @vdev: GPU; its render node is registered
+ *
+ * Context: probe. Sleeps; no locks are held.
+ *
+ * Return: 0, -ENOMEM, -ENOSPC no GPU id, topology slot or interrupt handler is free, or an error
+ * of sysfs or of the BO of the MMIO page.
+ */
 int kfd_device_init(struct vgpu_device *vdev)
 {
 	struct kfd_node *node;
@@ -72,6 +84,15 @@ err_free:
 	return ret;
 }
 
+/**
+ * kfd_device_fini() - remove a GPU's KFD node
+ * @vdev: GPU; nothing is done if kfd_device_init() was not called or has failed
+ *
+ * Detaches every process that has state on the GPU: such a process loses its KFD state on all
+ * GPUs. Waits until each of them is torn down.
+ *
+ * Context: remove. Sleeps; no locks are held.
+ */
 void kfd_device_fini(struct vgpu_device *vdev)
 {
 	struct kfd_node *node = vdev->kfd;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Exceptions: queues are stopped, and the exception is raised in the debugger that
- * subscribed to it, else in the process, by its events.
+ * Exceptions: the queues that raised one are stopped. The debugger that has subscribed to the
+ * exception gets it; without such a debugger the process gets it, as an event.
  */
 #include <linux/kfd_ioctl.h>
 #include <linux/sched/signal.h>
@@ -17,11 +17,13 @@
  * kfd_exception_memory() - raise a memory fault
  * @pdd: state of the process on the GPU
  * @va: address
- * @not_present: there was no valid entry
+ * @not_present: the page-table entry was not valid
  * @write: the access was a write
  *
  * kfd_process_ops.memory_exception. A debugger that has subscribed to memory faults gets the
- * exception, and decides whether the process does; else the process gets it.
+ * exception, and decides whether the process gets it, too; without one the process gets it.
+ *
+ * Context: fault worker; spinlocks are taken.
  */
 void kfd_exception_memory(struct kfd_process_device *pdd, u64 va,
 			  bool not_present, bool write)
@@ -54,8 +56,8 @@ void kfd_process_poisoned(struct kfd_process_device *pdd)
  * @code: exception for the debugger
  * @why: reason, for the message
  *
- * A queue that was created after @at is another one, and goes on. Else the queue is stopped,
- * and debugger or runtime, and the process, are notified.
+ * A queue that was created after @at has taken over the doorbell and is left alone. Any other
+ * queue of @doorbell is stopped; its debugger or else its runtime, and its process, are notified.
  *
  * Context: takes kfd_process.queue_lock; no other lock is held.
  */
@@ -70,7 +72,10 @@ void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
 
 	mutex_lock(&p->queue_lock);
 	list_for_each_entry(q, &pdd->qpd->queues, link) {
-		/* Of 48 bits; an older one was told of the doorbell's last owner. */
+		/*
+		 * Timestamps have 48 bits. An interrupt older than the queue concerns the
+		 * previous owner of the doorbell.
+		 */
 		if (q->kind != KFD_QUEUE_COMPUTE || q->doorbell != doorbell ||
 		    q->faulted || (s64)((at - q->born) << 16) < 0)
 			continue;

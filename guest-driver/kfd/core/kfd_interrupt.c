@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Interrupts that concern user queues. Page faults are svm/'s. TRAP and
- * RELEASE_MEM packets, and the signals of AQL packets, signal events. A bad
- * packet or ring is reported here: an SDMA queue has stopped and stays so until
- * it is loaded anew (include/vgpu/sdma.h, CONTEXT_STATUS.EXCEPTION), a compute
- * queue would start again with its next turn, and is stopped for good. Nothing
- * else is affected. Poison in what was read stops all queues of the process
- * there, as with amdkfd, whose reset of the GPU is not needed here.
+ * Interrupts of user queues (page faults are handled in svm/).
+ *
+ * TRAP and RELEASE_MEM packets, and completion signals of AQL packets, signal events.
+ *
+ * A bad packet stops one queue. The hardware has stopped an SDMA queue until the queue is loaded
+ * again (include/vgpu/sdma.h, CONTEXT_STATUS.EXCEPTION). A compute queue would start again with
+ * its next time slice, so that the driver stops it until it is destroyed.
+ *
+ * A read of poison stops all queues of the process on the GPU. amdkfd resets the GPU as well,
+ * which this hardware does not need.
  */
 #include <linux/kfifo.h>
 #include <linux/slab.h>
@@ -24,9 +27,9 @@
 #include "kfd_core_priv.h"
 
 /**
- * struct kfd_cp_error - what an interrupt says of a compute queue
- * @at: GPU clock, 48 bits
- * @pasid: whose
+ * struct kfd_cp_error - a bad packet of a compute queue, from its interrupt entry
+ * @at: GPU clock of the interrupt, 48 bits
+ * @pasid: PASID of the process
  * @doorbell: byte offset in the slice
  * @code: KFD_EC_QUEUE_PACKET_*
  */
@@ -38,11 +41,11 @@ struct kfd_cp_error {
 };
 
 /**
- * struct kfd_interrupts - what interrupt handlers of a GPU leave to work items
+ * struct kfd_interrupts - work that a GPU's interrupt handlers leave to process context
  * @node: the GPU
- * @cp_errors: from the interrupt handler to @cp_error_work
- * @cp_error_work: stops queues that met bad packets
- * @poison_work: stops those of processes with KFD_PDD_POISONED
+ * @cp_errors: FIFO from kfd_cp_bad_packet() to @cp_error_work
+ * @cp_error_work: stops the queues of @cp_errors
+ * @poison_work: stops the queues of processes with KFD_PDD_POISONED
  */
 struct kfd_interrupts {
 	struct kfd_node *node;
@@ -68,7 +71,7 @@ static void kfd_sdma_illegal(struct vgpu_device *vdev,
 	struct kfd_process *p;
 
 	if (!iv->vmid)
-		return;		/* the kernel's own queue: hw/ reports it */
+		return;		/* the kernel's own queue: reported in hw/ */
 	p = kfd_lookup_process_by_pasid(iv->pasid);
 	if (!p)
 		return;
@@ -92,8 +95,8 @@ static void kfd_sdma_trap(struct vgpu_device *vdev,
 }
 
 /*
- * An uncorrectable error in what a queue read. Hard interrupt context. Queues
- * are stopped by work.
+ * A queue has read memory with an uncorrectable error. Hard interrupt context: poison_work stops
+ * the queues.
  */
 static void kfd_poison(struct vgpu_device *vdev,
 		       const struct vgpu_iv_entry *iv, void *arg)
@@ -139,12 +142,12 @@ static void kfd_poison_work(struct work_struct *work)
 static void kfd_cp_end_of_pipe(struct vgpu_device *vdev,
 			       const struct vgpu_iv_entry *iv, void *arg)
 {
-	/* VMID 0 is the kernel's, which polls. */
+	/* The kernel's own packets run in VMID 0, and the driver polls for their completion. */
 	if (iv->vmid)
 		kfd_events_interrupt(vdev, iv->pasid, iv->data[0]);
 }
 
-/* Hard interrupt context; one producer. */
+/* Hard interrupt context; the only producer of cp_errors. */
 static void kfd_cp_bad_packet(struct vgpu_device *vdev,
 			      const struct vgpu_iv_entry *iv, void *arg)
 {
@@ -163,7 +166,7 @@ static void kfd_cp_bad_packet(struct vgpu_device *vdev,
 				    error.code);
 		return;
 	}
-	/* Without room: the queue tells again at its next turn. */
+	/* FIFO full: the queue raises the interrupt again in its next time slice. */
 	if (kfifo_put(&irq->cp_errors, error))
 		schedule_work(&irq->cp_error_work);
 }
@@ -174,11 +177,11 @@ static const char *kfd_cp_error_text(unsigned int code)
 	case CP_ERROR_PACKET_RESERVED:
 		return "bad packet header";
 	case CP_ERROR_PACKET_UNSUPPORTED:
-		return "packet that the CP does not do";
+		return "packet that the CP does not support";
 	case CP_ERROR_REGISTER_INVALID:
-		return "packet that writes a foreign register";
+		return "packet that writes a privileged register";
 	case CP_ERROR_VENDOR_UNSUPPORTED:
-		return "vendor packet that the CP does not do";
+		return "vendor packet that the CP does not support";
 	default:
 		return "bad packet";
 	}
@@ -232,7 +235,7 @@ static void kfd_unregister(struct kfd_node *node, u8 client,
 				   handlers[n].fn);
 }
 
-/* All or none. */
+/* Register all of @handlers, or none of them after an error. */
 static int kfd_register(struct kfd_node *node, u8 client,
 			const struct kfd_iv_handler *handlers, unsigned int n)
 {
@@ -250,7 +253,7 @@ static int kfd_register(struct kfd_node *node, u8 client,
 	return 0;
 }
 
-/* No handler is registered any more. */
+/* All handlers are unregistered, so that no work is queued any more. */
 static void kfd_interrupt_free(struct kfd_node *node)
 {
 	cancel_work_sync(&node->irq->cp_error_work);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Processes come and go.
+ * Creation, detachment and teardown of processes.
  *
  * DOC: life of a process
  *
- * A kfd_process belongs to an mm. It comes with the first open of /dev/kfd
- * and goes with the mm (exit, exec, a kill at any point), not with the file:
- * an open file holds nothing but the identity of the mm, and every call looks
- * the process up. A child that inherited the file has another mm: -EBADF.
+ * A kfd_process belongs to an mm. The first open of /dev/kfd creates the process; the end of the
+ * mm (exit, exec, a kill at any point) detaches it, not the close of the file. An open file holds
+ * only the identity of the mm, and every call looks the process up. A child that inherited the
+ * file has another mm: -EBADF.
  *
  *	open ──► notifier registered ──► hashed
- *	                                    │ mm ends, or a GPU goes
+ *	                                    │ mm ends, or a GPU is removed
  *	                                    ▼
  *	                                 detached
  *	                                    │ queues evicted, notifier put
@@ -18,12 +18,12 @@
  *	freed ◄── release_work ◄── last reference
  *
  * An mm that opens /dev/kfd again while its process is detached gets another
- * kfd_process, with a notifier of its own.
+ * kfd_process with another notifier.
  *
- * Detaching takes it out of the hash, so nobody finds it any more; the GPU
- * stops at once. The hash's reference goes when the MMU notifier's SRCU grace
- * period is over. Whoever looked the process up before keeps it whole until
- * then. The teardown runs from a work item, in this order:
+ * kfd_process_detach() removes the process from the hash, so that no lookup finds it, and takes
+ * its queues off the GPU. The hash's reference is dropped at the end of the MMU notifier's SRCU
+ * grace period. References of earlier lookups keep the process whole until they are dropped. The
+ * teardown runs from a work item, in this order:
  *
  *	queues, SVM, BOs, address spaces, PASID
  */
@@ -92,12 +92,12 @@ static void kfd_process_free_pdd(struct kfd_process_device *pdd)
 	kfd_qpd_fini(pdd);
 	kfd_dbg_device_fini(pdd);
 	kfree(pdd);
-	/* The node may be gone once the count is zero; its address will do. */
+	/* The node may be freed once the count is zero; wake_up_var() uses its address only. */
 	if (atomic_dec_and_test(n_pdds))
 		wake_up_var(n_pdds);
 }
 
-/* Nobody else has the process, or ever had: a creation that failed. */
+/* Tear a process down: its last reference is dropped, or its creation has failed. */
 static void kfd_process_destroy(struct kfd_process *p)
 {
 	mutex_lock(&p->mutex);
@@ -123,8 +123,8 @@ static void kfd_process_release_work(struct work_struct *work)
 }
 
 /*
- * End the process for all but those who hold a reference. Once; further calls
- * do nothing.
+ * Take the process out of the hash, its queues off the GPUs, and end its sessions and waits.
+ * Holders of a reference still use the structure. Further calls for @p do nothing.
  */
 static void kfd_process_detach(struct kfd_process *p)
 {
@@ -133,7 +133,7 @@ static void kfd_process_detach(struct kfd_process *p)
 	if (!kfd_process_unhash(p))
 		return;
 
-	/* Its memory is about to go, and nobody waits for its results. */
+	/* The memory of the process is about to be freed, and the GPUs must not access it. */
 	for (i = 0; i < p->n_pdds; i++)
 		kfd_process_evict_queues(p->pdds[i]);
 	svm_drain_faults(p);
@@ -241,15 +241,25 @@ static int kfd_process_create(struct mm_struct *mm, struct task_struct *leader)
 		return ret;
 	}
 	mutex_lock(&kfd_processes_mutex);
-	/* Another thread of the process may have hashed it meanwhile. */
+	/* Another thread may have hashed a process of this mm meanwhile. */
 	ret = kfd_process_is_known(mm) ? -EEXIST : kfd_process_publish(p);
 	mutex_unlock(&kfd_processes_mutex);
-	/* The reference goes with the notifier. */
+	/* kfd_process_free_notifier() drops the reference. */
 	if (ret)
 		mmu_notifier_put(&p->mmu_notifier);
 	return ret == -EEXIST ? 0 : ret;
 }
 
+/**
+ * kfd_process_open() - create the KFD process of an mm, unless there is one
+ * @thread: thread that uses @mm
+ * @mm: address space; the caller holds a reference on mm_users
+ *
+ * Context: no locks are held. Takes mmap_lock, killable, and kfd_processes_mutex.
+ *
+ * Return: 0, -EINVAL another process shares @mm, -ESRCH the process of @thread has ended,
+ * -ENOSPC no PASID is free, -ENOMEM, -EINTR.
+ */
 int kfd_process_open(struct task_struct *thread, struct mm_struct *mm)
 {
 	struct pid *pid = get_task_pid(thread, PIDTYPE_TGID);
@@ -258,9 +268,9 @@ int kfd_process_open(struct task_struct *thread, struct mm_struct *mm)
 
 	put_pid(pid);
 	if (!leader)
-		return -ESRCH;	/* it has ended */
+		return -ESRCH;
 
-	/* Only threads of one process share an mm (no vfork(), no CLONE_VM). */
+	/* Reject vfork() and CLONE_VM: only threads of one process may share @mm. */
 	if (READ_ONCE(leader->mm) != mm)
 		ret = -EINVAL;
 	else if (!kfd_process_is_known(mm))
@@ -269,6 +279,14 @@ int kfd_process_open(struct task_struct *thread, struct mm_struct *mm)
 	return ret;
 }
 
+/**
+ * kfd_process_detach_all() - detach every process that uses a GPU
+ * @node: GPU; NULL: detach all processes
+ *
+ * Debuggers of the processes get EC_PROCESS_DEVICE_REMOVE first. Does not wait for the teardown.
+ *
+ * Context: sleeps; no locks are held.
+ */
 void kfd_process_detach_all(struct kfd_node *node)
 {
 	struct kfd_process *p;

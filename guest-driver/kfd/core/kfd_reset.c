@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * User queues and SMI events in a recovery of the hardware. hw/ has loaded the queues
- * that may run again; the others are stopped and reported here.
+ * User queues and SMI events in a recovery of the hardware. hw/ has loaded the queues that may
+ * run again; this file stops and reports the others.
  */
 #include "kfd/events/kfd_events.h"
 #include "kfd/memory/kfd_memory.h"
@@ -41,9 +41,9 @@ static void kfd_reset_process(struct kfd_process_device *pdd,
 }
 
 /*
- * vgpu_reset_client.engine_recovered: @engine was reset. Those of its queues that hw/ did
- * not load again, and those of processes whose page tables were lost, are stopped and
- * reported. Takes kfd_process.queue_lock; does not allocate.
+ * vgpu_reset_client.engine_recovered: @engine was reset. Stop and report the queues of @engine
+ * that hw/ did not load again, and all of its queues of processes whose page tables were lost.
+ * Takes kfd_process.queue_lock; does not allocate.
  */
 static void kfd_reset_engine_recovered(struct vgpu_device *vdev,
 				       unsigned int engine)
@@ -56,7 +56,7 @@ static void kfd_reset_engine_recovered(struct vgpu_device *vdev,
 		struct kfd_process_device *pdd = kfd_process_device_of(p, vdev);
 
 		pasid = p->pasid;
-		/* A peer may have it mapped, and know nothing of this GPU. */
+		/* A process without state on this GPU may map the lost VRAM on a peer. */
 		if (lost)
 			svm_vram_lost(p);
 		if (pdd)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Processes over the system's sleep: their queues are off from before it until
- * after it, on all GPUs, and nobody brings their BOs back to VRAM meanwhile.
+ * Processes over the system's sleep: their queues are off on all GPUs, and restore_work does not
+ * bring their BOs back to VRAM, from kfd_suspend() to kfd_resume().
  */
 #include "process/kfd_evict.h"
 #include "process/kfd_process.h"
@@ -29,7 +29,7 @@ static void kfd_process_resume(struct kfd_process *p)
 	mutex_lock(&p->mutex);
 	if (p->suspended) {
 		p->suspended = false;
-		/* Those whose BOs have moved wait for restore_work as well. */
+		/* A process whose BOs were evicted stays off until restore_work as well. */
 		for (i = 0; i < p->n_pdds; i++)
 			kfd_process_restore_queues(p->pdds[i]);
 		kfd_process_report_restore(p, true);
@@ -38,6 +38,20 @@ static void kfd_process_resume(struct kfd_process *p)
 	mutex_unlock(&p->mutex);
 }
 
+/**
+ * kfd_suspend() - take queues and SVM pages off a GPU before the system's sleep
+ * @vdev: GPU
+ * @frozen: user space is frozen, so that the state lasts; false: running processes may move SVM
+ *          pages to VRAM again
+ *
+ * Takes the queues of every process that has state on the GPU off all GPUs, and migrates SVM
+ * pages from this GPU's VRAM to system memory. The caller calls kfd_resume() later, also after
+ * an error.
+ *
+ * Context: takes kfd_process.mutex. Sleeps.
+ *
+ * Return: 0, or -EBUSY if @frozen and pages stay in VRAM.
+ */
 int kfd_suspend(struct vgpu_device *vdev, bool frozen)
 {
 	struct kfd_process *p;
@@ -55,6 +69,12 @@ int kfd_suspend(struct vgpu_device *vdev, bool frozen)
 	return svm_node_evict(vdev->kfd, frozen);
 }
 
+/**
+ * kfd_resume_device() - prepare processes for faults of a GPU that was resumed
+ * @vdev: GPU; its clock may have restarted
+ *
+ * Context: before the GPU raises its first fault. Sleeps.
+ */
 void kfd_resume_device(struct vgpu_device *vdev)
 {
 	struct kfd_process *p;
@@ -67,6 +87,14 @@ void kfd_resume_device(struct vgpu_device *vdev)
 	}
 }
 
+/**
+ * kfd_resume() - let the queues run again that kfd_suspend() took off
+ * @vdev: GPU
+ *
+ * A process whose BOs were evicted gets its queues back from restore_work.
+ *
+ * Context: takes kfd_process.mutex. Sleeps.
+ */
 void kfd_resume(struct vgpu_device *vdev)
 {
 	struct kfd_process *p;
