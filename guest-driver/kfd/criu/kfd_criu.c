@@ -2,14 +2,15 @@
 /*
  * CRIU_OP: checkpoint and restore of a process's state, for CRIU's amdgpu plugin.
  *
- *	PROCESS_INFO ─► paused: queues off ─► CHECKPOINT … ─► UNPAUSE
- *	                    └── or who paused it ends ──► they run
+ *	PROCESS_INFO ─► paused: queues off ─► CHECKPOINT … ─► UNPAUSE ─► queues run
+ *	                    └── or the process that paused it exits ──► queues run
  *	RESTORE, a new process ─► restored: queues off, user pointers
- *	             without pages, no SVM ranges ─► RESUME ─► they run
+ *	             without pages, no SVM ranges ─► RESUME ─► queues run
  *
- * The process itself, or who traces it, does the first three; RESTORE the process
- * itself; RESUME anybody. A restore that fails leaves none of its objects; address
- * spaces and doorbells stay, since others may have seen them: no second try.
+ * The process itself or its tracer calls PROCESS_INFO, CHECKPOINT and UNPAUSE; only the process
+ * itself calls RESTORE; any process with the capability calls RESUME. A RESTORE that fails
+ * removes the objects that it has created. Address spaces and doorbells stay, since code without
+ * a lock may have read their pointers; RESTORE cannot be tried again in that process.
  */
 #include <linux/capability.h>
 #include <linux/pid.h>
@@ -60,6 +61,15 @@ void kfd_criu_unpause(struct kfd_process *p)
 	kfd_process_report_restore(p, true);
 }
 
+/**
+ * kfd_criu_owner_ends() - let a paused process run when the process that paused it exits
+ * @mm: address space of the process that opened the file of /dev/kfd
+ * @owner: files of the exiting process, which is closing the file
+ *
+ * Does nothing unless @owner has paused the process of @mm.
+ *
+ * Context: takes kfd_process.mutex of the process of @mm. Sleeps.
+ */
 void kfd_criu_owner_ends(const struct mm_struct *mm, fl_owner_t owner)
 {
 	struct kfd_process *p = kfd_lookup_process_by_mm(mm);
@@ -177,7 +187,10 @@ static int criu_op_unpause(struct kfd_process *p)
 	return 0;
 }
 
-/* SVM ranges, and what queues have there. After an error, it may be tried again. */
+/*
+ * Create the SVM ranges that RESTORE kept, then check the queues' context save areas in them.
+ * RESUME may be called again after an error.
+ */
 static int criu_resume_ranges(struct kfd_process *p)
 {
 	struct kfd_queue *q;
@@ -195,8 +208,8 @@ static int criu_resume_ranges(struct kfd_process *p)
 }
 
 /*
- * The queues come back with restore_work, as after an eviction. The process's
- * memory is held.
+ * Resume a restored process: restore_work loads its queues, as after an eviction. The caller
+ * holds kfd_process.mutex and a reference on mm_users.
  */
 static int criu_do_resume(struct kfd_process *p)
 {
@@ -212,7 +225,7 @@ static int criu_do_resume(struct kfd_process *p)
 	kfd_evict_now(info, KFD_QUEUE_EVICTION_CRIU_RESTORE);
 	criu_let_run(p);
 	kfd_evict_resume(info);
-	/* What the GPU had signalled when the page's contents were saved. */
+	/* Slots of the signal page may have been signalled when its contents were saved. */
 	if (kfd_events_has_page(p))
 		kfd_events_scan_later(p);
 	return 0;
@@ -242,15 +255,25 @@ static int criu_resume(const struct kfd_ioctl_criu_args *args)
 
 /**
  * kfd_ioctl_criu() - AMDKFD_IOC_CRIU_OP
- * @p: the process of the file; the caller's own, or one that he traces
+ * @p: process of the file: the caller's process, or one that the caller traces
  * @data: struct kfd_ioctl_criu_args
  *
- * Return: 0; -EACCES without CAP_CHECKPOINT_RESTORE and CAP_SYS_ADMIN; -EINVAL
- * unknown operation, or not the time for it; counts or sizes that are not those
- * of PROCESS_INFO; private data that cannot be; a process that is not empty. -EBUSY
- * the process is debugged; a doorbell or hardware queue of the checkpoint is
- * taken. -EOPNOTSUPP it has what cannot be saved (logged), -EIO, -ETIME its
- * queues did not stop, -ESRCH, -ENODEV, -ENOSPC, -EPERM, -EMFILE, -EFAULT, -ENOMEM.
+ * Context: no locks are held. Takes kfd_process.mutex.
+ *
+ * Return:
+ * * 0
+ * * -EACCES: the caller has neither CAP_CHECKPOINT_RESTORE nor CAP_SYS_ADMIN
+ * * -EINVAL: unknown operation, or one that the process's state does not allow; counts or sizes
+ *   differ from those of PROCESS_INFO; private data is not valid; RESTORE of a process that has
+ *   objects already
+ * * -EBUSY: the process is debugged; a doorbell or hardware queue of the checkpoint is in use
+ * * -EOPNOTSUPP: the process has memory that cannot be saved (logged)
+ * * -EIO, -ETIME: queues did not stop
+ * * -ESRCH: no process has the pid, or the process has no memory left
+ * * -ENODEV: no such GPU
+ * * -ENOSPC: a queue id or event id is taken
+ * * -EPERM: SVM ranges without device-private memory, or too many compute queues
+ * * -EMFILE, -EFAULT, -ENOMEM
  */
 int kfd_ioctl_criu(struct kfd_process *p, void *data)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Checkpoints of processes: AMDKFD_IOC_CRIU_OP. */
+/* Checkpoints of processes: AMDKFD_IOC_CRIU_OP. Functions are documented in kfd_criu.c. */
 #ifndef KFD_CRIU_H
 #define KFD_CRIU_H
 
@@ -8,13 +8,7 @@
 struct kfd_process;
 struct mm_struct;
 
-/*
- * A file of /dev/kfd of @mm's process is closed by its last user in the process
- * with the files @owner, which ends: if it has paused the other one, that goes
- * on. Takes the other's mutex; not held.
- */
 void kfd_criu_owner_ends(const struct mm_struct *mm, fl_owner_t owner);
-
 int kfd_ioctl_criu(struct kfd_process *p, void *data);
 
 #endif /* KFD_CRIU_H */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Checkpoints: a paused process is saved.
- */
+/* CHECKPOINT: save a paused process. */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Checkpoints of processes: what is in the private data of AMDKFD_IOC_CRIU_OP.
+ * Checkpoints of processes: layout of the private data of AMDKFD_IOC_CRIU_OP.
  *
- * The private data is: head, then arrays of devices, BOs, queues, events and SVM
- * ranges, each as long as the head says. A device is named by its place in the
- * first array. Whatever comes back from user space is checked: it may be anything.
+ * A head, then arrays of devices, BOs, queues, events and SVM ranges; the head has the length of
+ * each. Objects name a device by its index in the first array. RESTORE gets the private data
+ * from user space and checks each field.
  */
 #ifndef KFD_CRIU_IMAGE_H
 #define KFD_CRIU_IMAGE_H
@@ -23,30 +23,30 @@ struct svm_saved_range;
 
 #define KFD_CRIU_MAGIC		0x75524356u
 #define KFD_CRIU_VERSION	1
-/* More is no process; it must not have us allocate without end. */
+/* Limits what RESTORE allocates for an untrusted length; above the need of any process. */
 #define KFD_CRIU_MAX_BYTES	SZ_256M
-#define KFD_CRIU_NO_FD		0xffffffffu	/* dmabuf_fd, as amdkfd has it */
+#define KFD_CRIU_NO_FD		0xffffffffu	/* dmabuf_fd without a file, amdkfd's value */
 
-#define KFD_CRIU_XNACK		BIT(0)	/* page faults are repaired */
-#define KFD_CRIU_EVENT_PAGE	BIT(1)	/* there is a signal page of the kernel's */
+#define KFD_CRIU_XNACK		BIT(0)	/* kfd_process.xnack_enabled */
+#define KFD_CRIU_EVENT_PAGE	BIT(1)	/* the kernel has allocated the signal page */
 #define KFD_CRIU_HEAD_FLAGS	(KFD_CRIU_XNACK | KFD_CRIU_EVENT_PAGE)
 
 /**
- * struct kfd_criu_head - what is in the rest; the process itself
+ * struct kfd_criu_head - lengths of the arrays; state of the process itself
  * @magic: KFD_CRIU_MAGIC
- * @version: KFD_CRIU_VERSION: of all these structures
- * @bytes: length of the private data
- * @n_devices: length of the arrays; also below
- * @n_bos: buffers
- * @n_queues: queues
- * @n_events: events
- * @n_ranges: SVM ranges
+ * @version: KFD_CRIU_VERSION, of all these structures
+ * @bytes: length of the private data, this head included
+ * @n_devices: number of devices
+ * @n_bos: number of BOs
+ * @n_queues: number of queues
+ * @n_events: number of events
+ * @n_ranges: number of SVM ranges
  * @flags: KFD_CRIU_HEAD_FLAGS
- * @event_page: handle of user space's signal page, if it has @has_page
+ * @event_page: handle of the signal page that user space allocated; valid if @has_page
  * @has_page: 0 or 1
- * @runtime_state: of RUNTIME_ENABLE, as the next two
- * @r_debug: where a debugger looks
- * @ttmp_setup: 0 or 1
+ * @runtime_state: kfd_runtime_info.runtime_state
+ * @r_debug: kfd_runtime_info.r_debug
+ * @ttmp_setup: kfd_runtime_info.ttmp_setup, 0 or 1
  * @pad: 0
  */
 struct kfd_criu_head {
@@ -73,9 +73,9 @@ struct kfd_criu_head {
 
 /**
  * struct kfd_criu_device - a process's state on a GPU
- * @scratch: SET_SCRATCH_BACKING_VA
- * @tba: SET_TRAP_HANDLER
- * @tma: and its memory
+ * @scratch: address of SET_SCRATCH_BACKING_VA
+ * @tba: trap handler of SET_TRAP_HANDLER
+ * @tma: memory of the trap handler
  * @flags: KFD_CRIU_DEVICE_FLAGS
  * @pad: 0
  */
@@ -88,10 +88,10 @@ struct kfd_criu_device {
 };
 
 /**
- * struct kfd_criu_bo - what the bucket does not say of a buffer
- * @user_addr: of a user pointer
+ * struct kfd_criu_bo - state of a BO beside its struct kfd_criu_bo_bucket
+ * @user_addr: user pointer: address of the memory
  * @mapped: bit n: mapped on device n
- * @id: low half of its handle
+ * @id: low half of the BO's handle
  * @pad: 0
  */
 struct kfd_criu_bo {
@@ -110,26 +110,27 @@ struct kfd_criu_bo {
 
 /**
  * struct kfd_criu_queue - a queue; fields as in struct kfd_queue_properties
- * @device: number of its GPU
+ * @device: index of the GPU in the array of devices
  * @kind: enum kfd_queue_kind
  * @flags: KFD_CRIU_QUEUE_FLAGS
- * @id: what user space names it by
+ * @id: queue id of user space
  * @ring_va: ring
- * @rptr_va: its read pointer
- * @wptr_va: its write pointer
+ * @rptr_va: read pointer in user memory
+ * @wptr_va: write pointer in user memory
  * @eop_va: compute: end-of-pipe buffer
- * @eop_bytes: its length
+ * @eop_bytes: compute: length of the end-of-pipe buffer
  * @save_va: compute: context save area
- * @save_bytes: its length
- * @stack_bytes: of that, the control stack; of which nothing is ever in use
+ * @save_bytes: compute: length of the context save area
+ * @stack_bytes: compute: control stack, part of @save_bytes. No control stack is saved, since no
+ *               wave ever runs
  * @ring_bytes: length of the ring
- * @priority: compute
+ * @priority: compute: 0 to KFD_MAX_QUEUE_PRIORITY
  * @doorbell: byte offset in the slice
- * @engine: SDMA
- * @hw_queue: SDMA: hardware queue
+ * @engine: SDMA: engine
+ * @hw_queue: SDMA: hardware queue of @engine
  * @pad: 0
- * @rptr: SDMA: where it stopped
- * @mqd: compute: how far it has come
+ * @rptr: SDMA: read pointer where the queue stopped
+ * @mqd: compute: progress of the queue, from its MQD
  */
 struct kfd_criu_queue {
 	u32 device;
@@ -155,13 +156,13 @@ struct kfd_criu_queue {
 };
 
 /**
- * struct kfd_criu_image - private data in the kernel's memory
- * @head: its beginning
- * @devices: arrays in it
- * @bos: buffers
- * @queues: queues
- * @events: events
- * @ranges: SVM ranges
+ * struct kfd_criu_image - pointers into the private data in kernel memory
+ * @head: first byte of the private data
+ * @devices: array of devices
+ * @bos: array of BOs
+ * @queues: array of queues
+ * @events: array of events
+ * @ranges: array of SVM ranges
  */
 struct kfd_criu_image {
 	struct kfd_criu_head *head;
@@ -173,11 +174,11 @@ struct kfd_criu_image {
 };
 
 /**
- * struct kfd_criu_buffers - what comes from user space, or goes there
+ * struct kfd_criu_buffers - kernel copies of the ioctl's buffers
  * @data: private data
- * @devices: buckets
- * @bos: buckets
- * @files: of dma-bufs
+ * @devices: device buckets
+ * @bos: BO buckets
+ * @files: files of the BOs' dma-bufs, by index of the BO; not copied to user space
  */
 struct kfd_criu_buffers {
 	void *data;

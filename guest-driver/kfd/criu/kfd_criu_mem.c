@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Checkpoints: buffers. What is in VRAM and GTT the checkpointer reads and writes
- * himself, by dma-buf.
+ * Checkpoints: BOs. User space saves and restores the contents of VRAM and GTT itself, through
+ * the dma-bufs that this file exports.
  */
 #include <linux/dma-buf.h>
 #include <linux/fcntl.h>
@@ -21,7 +21,10 @@
 #include "kfd_criu_image.h"
 #include "kfd_criu_priv.h"
 
-/* Has somebody else the same memory? A checkpoint cannot say with whom. */
+/*
+ * Whether the BO has other users, or is imported: a checkpoint cannot describe with which process
+ * it is shared.
+ */
 static bool bo_is_shared(struct kgd_mem *mem)
 {
 	bool shared;
@@ -65,7 +68,7 @@ static bool bo_has_dmabuf(const struct kgd_mem *mem)
 	return !kgd_mem_is_bar(mem) && !mem->bo->userptr;
 }
 
-/* Where mmap finds it: of /dev/kfd, or of the render node. */
+/* The BO's mmap offset: of /dev/kfd for doorbells and MMIO, else of the render node. */
 static u64 bo_mmap_offset(const struct kfd_process_device *pdd,
 			  const struct kgd_mem *mem)
 {
@@ -164,7 +167,9 @@ static int bo_map(struct kgd_mem *mem, u64 mapped,
 	return n ? kfd_memory_map(mem, on, n, &done) : 0;
 }
 
-/* The memory with its handle, from where kgd_mem_free_all() finds it. */
+/*
+ * Create a BO with its handle. kgd_mem_free_all() frees it if a later step of the restore fails.
+ */
 static int bo_create(struct kfd_process_device *pdd,
 		     const struct kfd_criu_bo_bucket *bucket,
 		     const struct kfd_criu_bo *s, struct kgd_mem **out)
@@ -176,7 +181,7 @@ static int bo_create(struct kfd_process_device *pdd,
 
 	if (id > INT_MAX || s->pad)
 		return -EINVAL;
-	/* Half of what was asked for. */
+	/* The BO of an AQL ring has half of the size that user space requested. */
 	if (bucket->alloc_flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM &&
 	    check_shl_overflow(size, 1, &size))
 		return -EINVAL;
@@ -187,7 +192,7 @@ static int bo_create(struct kfd_process_device *pdd,
 	ret = idr_alloc_u32(&pdd->alloc_idr, mem, &id, id, GFP_KERNEL);
 	if (ret) {
 		kgd_mem_destroy(pdd, mem);
-		return -ENOMEM;	/* sic, also if it is taken */
+		return -ENOMEM;	/* amdkfd's error, also for a handle that is taken */
 	}
 	if (mem->domain == AMDGPU_GEM_DOMAIN_VRAM)
 		atomic64_add(mem->bo->tbo.base.size, &pdd->vram_usage);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of checkpoints share. */
+/* Functions shared by the files of criu/. */
 #ifndef KFD_CRIU_PRIV_H
 #define KFD_CRIU_PRIV_H
 
@@ -11,25 +11,34 @@
 
 struct file;
 
-/* All that follows: kfd_process.mutex held, unless it says otherwise. */
+/* The caller holds kfd_process.mutex, except where a comment states otherwise. */
 
-/* kfd_criu.c. Of what a head says: bytes of the private data, objects. */
+/* kfd_criu.c */
+
+/* Bytes of the private data, and number of objects, from the array lengths in @h. */
 u64 kfd_criu_bytes(const struct kfd_criu_head *h);
 u64 kfd_criu_objects(const struct kfd_criu_head *h);
-/* The parts of private data whose head is right. */
+/* Pointers to the arrays in private data. The caller has checked the head. */
 struct kfd_criu_image kfd_criu_image_of(void *data);
 void kfd_criu_free(struct kfd_criu_buffers *b);
 /*
- * What there is to save, as a head. 0, -EBUSY the process is debugged, -EOPNOTSUPP
- * it has what cannot be saved (both logged), -ENOMEM too much.
+ * Fill @h with the number of objects to save. Returns 0, -EBUSY the process is debugged,
+ * -EOPNOTSUPP the process has memory that cannot be saved (both logged), -ENOMEM the private
+ * data exceeds KFD_CRIU_MAX_BYTES, -ESRCH the process has no memory left.
  */
 int kfd_criu_count(struct kfd_process *p, struct kfd_criu_head *h);
-/* The process's queues are off, by one more count; 0 or -ETIME. And on again. */
+/*
+ * Evict the process's queues on all GPUs, once more each (evictions nest), and set
+ * kfd_process.criu_state. Returns 0 or -ETIME. kfd_criu_unpause() undoes it.
+ */
 int kfd_criu_stop(struct kfd_process *p, enum kfd_criu_state state,
 		  enum KFD_QUEUE_EVICTION_TRIGGERS why);
 void kfd_criu_unpause(struct kfd_process *p);
 
-/* kfd_criu_checkpoint.c, kfd_criu_restore.c: mutex held by the first only. */
+/*
+ * kfd_criu_checkpoint.c, kfd_criu_restore.c. The caller of kfd_criu_restore() does not hold the
+ * mutex.
+ */
 int kfd_criu_checkpoint(struct kfd_process *p,
 			const struct kfd_ioctl_criu_args *args);
 int kfd_criu_restore(struct kfd_process *p,
@@ -38,21 +47,21 @@ int kfd_criu_restore(struct kfd_process *p,
 /* kfd_criu_mem.c */
 
 /*
- * Number of the process's BOs, or -EOPNOTSUPP, with a line in the log, if it
- * shares one with somebody by a dma-buf.
+ * Number of the process's BOs, or -EOPNOTSUPP (logged) if a BO is shared by a dma-buf, or the
+ * render node has mapped memory in the process's address space.
  */
 int kfd_criu_count_bos(struct kfd_process *p);
 /*
- * @buckets, @bos, and @files: of dma-bufs, referenced, with their reserved
- * descriptors in the buckets; NULL for what has none. 0, -EMFILE, -ENOMEM; on
- * failure, too, the caller ends with kfd_criu_commit_files().
+ * Describe all BOs in @buckets and @bos. Entry n of @files receives the dma-buf's file of BO n,
+ * referenced, with a reserved descriptor in the bucket; NULL for a BO without dma-buf. Returns 0,
+ * -EMFILE, -ENOMEM. The caller calls kfd_criu_commit_files() then, also after an error.
  */
 int kfd_criu_save_bos(struct kfd_process *p,
 		      struct kfd_criu_bo_bucket *buckets,
 		      struct kfd_criu_bo *bos, struct file **files);
 /*
- * As in the checkpoint: handles, addresses, mappings; a user pointer gets its
- * pages when the process resumes. The same about @files. 0, -ENODEV no such GPU,
+ * Create the BOs of a checkpoint with their handles, addresses and mappings. User pointers get
+ * their pages at RESUME. @files as for kfd_criu_save_bos(). Returns 0, -ENODEV no such GPU,
  * -EINVAL, -ENOMEM no memory, or the handle is taken, -EMFILE, -ERESTARTSYS.
  */
 int kfd_criu_restore_bos(struct kfd_process *p,
@@ -60,17 +69,22 @@ int kfd_criu_restore_bos(struct kfd_process *p,
 			 struct kfd_criu_bo_bucket *buckets,
 			 const struct kfd_criu_bo *bos, u32 n,
 			 struct file **files);
-/* Descriptors get their files, or (@err) neither is kept. No locks needed. */
+/*
+ * Install the files at their reserved descriptors, or release both after an error @err. No locks
+ * needed.
+ */
 void kfd_criu_commit_files(struct file **files,
 			   const struct kfd_criu_bo_bucket *buckets, u32 n,
 			   int err);
 
-/* kfd_criu_queue.c. 0, -EIO the hardware did not let go of one (logged). */
+/* kfd_criu_queue.c */
+
+/* Returns 0, or -EIO if the hardware did not release a queue (logged). */
 int kfd_criu_save_queues(struct kfd_process *p, struct kfd_criu_queue *queues);
 /*
- * 0, -EINVAL, -ENOSPC the id is taken, -EBUSY the doorbell or the hardware queue
- * is, or another queue has global wave sync; else as kfd_queue_create(). It may
- * have made the queue then.
+ * Create a queue of a checkpoint. Returns 0, -EINVAL, -ENOSPC the id is taken, -EBUSY the
+ * doorbell or the hardware queue is taken, or another queue has global wave sync, or an error of
+ * kfd_queue_create(). The queue may exist after an error.
  */
 int kfd_criu_restore_queue(struct kfd_process_device *const *pdds, u32 n_pdds,
 			   const struct kfd_criu_queue *s);

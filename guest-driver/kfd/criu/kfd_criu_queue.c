@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Checkpoints: queues. None is on the hardware: the process is paused, or has
- * not been resumed.
+ * Checkpoints: queues. No queue is loaded: CHECKPOINT finds the process paused, and RESTORE has
+ * evicted it until RESUME.
  */
 #include <linux/log2.h>
 
@@ -19,7 +19,7 @@ static int queue_save(struct kfd_queue *q, u32 device, struct kfd_criu_queue *s)
 		return -EIO;
 	if (q->hung) {
 		dev_warn(q->pdd->node->vdev->drm.dev,
-			 "queue %u of pid %d cannot be checkpointed: the engine did not let go of it\n",
+			 "queue %u of pid %d cannot be checkpointed: the engine did not release it\n",
 			 q->id, q->pdd->process->lead_thread->pid);
 		return -EIO;
 	}
@@ -74,7 +74,7 @@ int kfd_criu_save_queues(struct kfd_process *p, struct kfd_criu_queue *queues)
 	return ret;
 }
 
-/* What CREATE_QUEUE checks of its arguments; buffers are looked up later. */
+/* The checks of CREATE_QUEUE's arguments; kfd_queue_create() checks the buffers. */
 static bool queue_ok(const struct kfd_criu_queue *s, u32 n_pdds)
 {
 	bool compute = s->kind == KFD_QUEUE_COMPUTE;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Checkpoints: a new process becomes what another one was.
- */
+/* RESTORE: create the objects of a checkpoint in a new process. */
 #include <linux/file.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -19,7 +17,7 @@
 #include "kfd_criu_image.h"
 #include "kfd_criu_priv.h"
 
-/* Nothing is there that the checkpoint brings. */
+/* Whether the process has none of the objects that a restore creates. */
 static bool criu_is_empty(struct kfd_process *p)
 {
 	struct kfd_process_device *pdd;
@@ -38,7 +36,7 @@ static bool criu_is_empty(struct kfd_process *p)
 	return true;
 }
 
-/* What the head says is true, and fits together. */
+/* Whether the head is consistent with itself and with the ioctl's arguments. */
 static bool criu_head_ok(const struct kfd_criu_head *h,
 			 const struct kfd_ioctl_criu_args *args)
 {
@@ -102,7 +100,7 @@ static int criu_restore_device(struct kfd_process_device *pdd,
 	return ret;
 }
 
-/* The last step of a restore, but for what cannot fail. */
+/* The last step of a restore that can fail. */
 static int criu_restore_page(struct kfd_process *p,
 			     const struct kfd_criu_head *h)
 {
@@ -123,7 +121,7 @@ static void criu_restore_runtime(struct kfd_process *p,
 	kfd_runtime_set(p, &info);
 }
 
-/* Bits of the checkpoint's devices as bits of the process's. */
+/* Translate a mask of the checkpoint's device indices to indices in kfd_process.pdds. */
 static u64 criu_gpus(struct kfd_process *p, u64 bits,
 		     struct kfd_process_device *const *pdds, u32 n)
 {
@@ -138,8 +136,8 @@ static u64 criu_gpus(struct kfd_process *p, u64 bits,
 }
 
 /*
- * Keep ranges for RESUME: their memory is not there yet. Bits of the checkpoint's GPUs in
- * @ranges become bits of the process's.
+ * Keep the SVM ranges for RESUME, since CRIU has not mapped their memory yet. The GPU masks in
+ * @ranges are translated to the process's GPUs.
  */
 static int criu_keep_ranges(struct kfd_process *p,
 			    struct svm_saved_range *ranges, u32 n,
@@ -189,7 +187,10 @@ static int criu_restore_objects(struct kfd_process *p,
 	return ret;
 }
 
-/* All that a restore has made, but what others may look at without a lock. */
+/*
+ * Undo a restore. Address spaces and doorbell slices stay: other code reads their pointers
+ * without a lock.
+ */
 static void criu_undo(struct kfd_process *p, bool xnack)
 {
 	struct kfd_process_device *pdd;
@@ -249,7 +250,7 @@ static int criu_copy_in(struct kfd_criu_buffers *b,
 	if (IS_ERR(buf))
 		return PTR_ERR(buf);
 	b->data = buf;
-	/* From here on the counts are bounded by the size. */
+	/* criu_head_ok() bounds the counts by priv_data_size. */
 	if (!criu_head_ok(b->data, args))
 		return -EINVAL;
 	buf = vmemdup_array_user(u64_to_user_ptr(args->devices),
@@ -278,7 +279,7 @@ int kfd_criu_restore(struct kfd_process *p,
 	    !args->priv_data || !args->num_devices ||
 	    args->priv_data_size < sizeof(struct kfd_criu_head))
 		return -EINVAL;
-	/* Files and user pointers are the caller's. */
+	/* File descriptors and user pointers are resolved in the caller: reject a tracer. */
 	if (p->mm != current->mm)
 		return -EINVAL;
 	if (args->priv_data_size > KFD_CRIU_MAX_BYTES)
