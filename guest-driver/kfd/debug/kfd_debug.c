@@ -2,10 +2,10 @@
 /*
  * Debugging: sessions, and exceptions that are raised in them.
  *
- * Exceptions are bits in the process, in what it has of a GPU, in its queues. The
- * debugger is told that there is news by a byte in a file of his, and asks. The
- * byte is written by a work item, which never waits for room: a file that is full
- * has told already.
+ * Exceptions are bits in struct kfd_dbg (process), struct kfd_dbg_device (GPU) and struct
+ * kfd_queue. A byte in the debugger's file reports that there are new exceptions, and the
+ * debugger queries them. A work item writes the byte without blocking: a full file holds bytes
+ * that the debugger has yet to read.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -60,17 +60,18 @@ void kfd_dbg_notify(struct kfd_dbg_session *s)
 
 	kref_get(&s->ref);
 	if (!queue_work(kfd_dbg_wq, &s->notify))
-		kfd_dbg_put(s);		/* not the last: it is a session */
+		kfd_dbg_put(s);		/* not the last reference: kfd_dbg.session has one */
 }
 
 /* Raising. */
 
+/* Set @mask in *@exceptions. Return whether the debugger has subscribed to one of them. */
 static bool kfd_dbg_raise(struct kfd_process *p, u64 *exceptions, u64 mask)
 {
 	struct kfd_dbg_session *s;
 	bool wanted = false;
 
-	/* Who begins just now may miss it. */
+	/* Without the lock: a session that begins now may miss the exception. */
 	if (!READ_ONCE(p->dbg->session))
 		return false;
 	spin_lock(&kfd_dbg_lock);
@@ -85,11 +86,29 @@ static bool kfd_dbg_raise(struct kfd_process *p, u64 *exceptions, u64 mask)
 	return wanted;
 }
 
+/**
+ * kfd_dbg_raise_queue() - raise exceptions of a queue, if its process is debugged
+ * @q: queue
+ * @mask: exceptions, KFD_EC_MASK()
+ *
+ * Context: kfd_process.mutex or kfd_process.queue_lock is held. Takes kfd_dbg_lock.
+ *
+ * Return: whether the debugger has subscribed to one of them.
+ */
 bool kfd_dbg_raise_queue(struct kfd_queue *q, u64 mask)
 {
 	return kfd_dbg_raise(q->pdd->process, &q->exceptions, mask);
 }
 
+/**
+ * kfd_dbg_raise_device() - raise exceptions of a process on a GPU, if it is debugged
+ * @pdd: state of the process on the GPU
+ * @mask: exceptions, KFD_EC_MASK()
+ *
+ * Context: takes kfd_dbg_lock.
+ *
+ * Return: whether the debugger has subscribed to one of them.
+ */
 bool kfd_dbg_raise_device(struct kfd_process_device *pdd, u64 mask)
 {
 	return kfd_dbg_raise(pdd->process, &pdd->dbg->exceptions, mask);
@@ -100,6 +119,18 @@ static bool kfd_dbg_raise_process(struct kfd_process *p, u64 mask)
 	return kfd_dbg_raise(p, &p->dbg->exceptions, mask);
 }
 
+/**
+ * kfd_dbg_raise_fault() - raise a memory fault that could not be repaired
+ * @pdd: state of the process on the GPU
+ * @va: address
+ * @not_present: the page-table entry was not valid
+ * @write: the access was a write
+ *
+ * Context: takes kfd_dbg_lock. Does not sleep.
+ *
+ * Return: true if a debugger has subscribed to memory faults. The caller does not report the
+ * fault to the process then: the debugger does, by SEND_RUNTIME_EVENT, or the end of the session.
+ */
 bool kfd_dbg_raise_fault(struct kfd_process_device *pdd, u64 va,
 			 bool not_present, bool write)
 {
@@ -128,6 +159,12 @@ bool kfd_dbg_raise_fault(struct kfd_process_device *pdd, u64 va,
 	return wanted;
 }
 
+/**
+ * kfd_dbg_device_gone() - raise EC_PROCESS_DEVICE_REMOVE in all processes that use a GPU
+ * @node: GPU that is being removed
+ *
+ * Context: before the first of these processes is detached; no locks are held.
+ */
 void kfd_dbg_device_gone(struct kfd_node *node)
 {
 	const u64 mask = KFD_EC_MASK(EC_PROCESS_DEVICE_REMOVE);
@@ -221,7 +258,7 @@ void kfd_dbg_end(struct kfd_process *target, struct kfd_process *debugger)
 	kfd_dbg_put(s);
 }
 
-/* A process that @p debugs, referenced, or NULL. */
+/* Return a process that @p debugs, referenced, or NULL. */
 static struct kfd_process *kfd_dbg_next_target(struct kfd_process *p)
 {
 	struct kfd_process *target = NULL;
@@ -231,7 +268,7 @@ static struct kfd_process *kfd_dbg_next_target(struct kfd_process *p)
 	s = list_first_entry_or_null(&p->dbg->debugging, struct kfd_dbg_session,
 				     link);
 	if (s) {
-		/* A session ends before the last reference goes. */
+		/* The session ends before the last reference to its target is dropped. */
 		target = s->target;
 		kref_get(&target->ref);
 	}
@@ -239,6 +276,16 @@ static struct kfd_process *kfd_dbg_next_target(struct kfd_process *p)
 	return target;
 }
 
+/**
+ * kfd_dbg_close() - end all sessions of a process that is being detached
+ * @p: process
+ *
+ * Ends the session on @p and the sessions in which @p is the debugger, and wakes their waiters.
+ * No session with @p begins afterwards.
+ *
+ * Context: takes kfd_process.queue_lock of @p and of the processes that it debugs. MMU notifiers
+ * may call it.
+ */
 void kfd_dbg_close(struct kfd_process *p)
 {
 	struct kfd_process *target;
@@ -254,7 +301,7 @@ void kfd_dbg_close(struct kfd_process *p)
 }
 
 /**
- * kfd_dbg_init() - allocate what a process keeps for debugging
+ * kfd_dbg_init() - allocate struct kfd_dbg of a process
  * @p: process
  *
  * Return: 0 or -ENOMEM.
@@ -282,7 +329,7 @@ void kfd_dbg_fini(struct kfd_process *p)
 }
 
 /**
- * kfd_dbg_device_init() - allocate what a process keeps for debugging on a GPU
+ * kfd_dbg_device_init() - allocate struct kfd_dbg_device of a process on a GPU
  * @pdd: state of the process on the GPU
  *
  * Return: 0 or -ENOMEM.
@@ -307,7 +354,9 @@ void kfd_dbg_device_fini(struct kfd_process_device *pdd)
  * kfd_dbg_is_debugged() - whether a debugger has a session on a process
  * @p: process
  *
- * Context: takes kfd_dbg_lock. The answer may be stale on return, unless
+ * Context: takes kfd_dbg_lock.
+ *
+ * Return: true if there is a session. The result may be stale on return, unless
  * kfd_process.queue_lock of @p is held.
  */
 bool kfd_dbg_is_debugged(struct kfd_process *p)
@@ -320,12 +369,24 @@ bool kfd_dbg_is_debugged(struct kfd_process *p)
 	return is;
 }
 
+/**
+ * kfd_dbg_module_init() - allocate the workqueue that notifies debuggers
+ *
+ * Context: module init, before the first process.
+ *
+ * Return: 0 or -ENOMEM.
+ */
 int kfd_dbg_module_init(void)
 {
 	kfd_dbg_wq = alloc_workqueue("kfd_dbg", WQ_UNBOUND, 0);
 	return kfd_dbg_wq ? 0 : -ENOMEM;
 }
 
+/**
+ * kfd_dbg_module_exit() - undo kfd_dbg_module_init()
+ *
+ * Context: module exit, after the last process.
+ */
 void kfd_dbg_module_exit(void)
 {
 	destroy_workqueue(kfd_dbg_wq);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Sessions, and what the files of debugging share. */
+/* Structures of sessions, and functions shared by the files of debug/. */
 #ifndef KFD_DEBUG_PRIV_H
 #define KFD_DEBUG_PRIV_H
 
@@ -15,14 +15,14 @@ struct file;
 struct kfd_process;
 
 /**
- * struct kfd_dbg_session - somebody debugs a process
- * @ref: kfd_dbg.session is one, @notify another while it is queued
- * @target: whom; alive while this is its kfd_dbg.session
- * @debugger: who; alive while @link is linked
- * @link: in his kfd_dbg.debugging, as long as this is @target's session
- * @file: what he is told by, a byte at a time: pipe, FIFO or socket
- * @notify: writes the byte
- * @mask: of which exceptions he is told
+ * struct kfd_dbg_session - a debugger's session on a process
+ * @ref: references: of kfd_dbg.session, and of @notify while that is queued
+ * @target: debugged process; alive while this is its kfd_dbg.session
+ * @debugger: process of the debugger; alive while @link is linked
+ * @link: in kfd_dbg.debugging of @debugger, as long as this is the session of @target
+ * @file: pipe, FIFO or socket that the debugger reads; a byte in it reports new exceptions
+ * @notify: writes a byte to @file
+ * @mask: exceptions that the debugger has subscribed to, KFD_EC_MASK()
  */
 struct kfd_dbg_session {
 	struct kref ref;
@@ -41,15 +41,16 @@ enum kfd_runtime_call {
 };
 
 /**
- * struct kfd_dbg - debugging of a process, and by it
- * @session: it is debugged. Changed under kfd_process.queue_lock, too
- * @debugging: sessions in which it is the debugger
- * @closed: it has lost KFD: no more sessions
- * @exceptions: KFD_EC_MASK_PROCESS: what has happened since they were cleared
- * @runtime: what RUNTIME_ENABLE said
- * @asked: the debugger has to answer a call of RUNTIME_ENABLE
- * @interrupted: a call that a signal ended before the answer
- * @wait: for the answer, and for queues to be resumed
+ * struct kfd_dbg - sessions of a process, as target and as debugger
+ * @session: session whose target is the process, or NULL. Changed with kfd_process.queue_lock
+ *           held as well
+ * @debugging: sessions in which the process is the debugger
+ * @closed: the process is detached; no session begins any more
+ * @exceptions: KFD_EC_MASK_PROCESS exceptions that were raised and not cleared
+ * @runtime: arguments of the last RUNTIME_ENABLE
+ * @asked: a call of RUNTIME_ENABLE waits for the reply of the debugger
+ * @interrupted: call of RUNTIME_ENABLE that a signal interrupted before the reply
+ * @wait: woken by the reply, by the end of the session, and when queues are resumed
  *
  * All under kfd_dbg_lock.
  */
@@ -65,11 +66,11 @@ struct kfd_dbg {
 };
 
 /**
- * struct kfd_dbg_device - debugging of a process on a GPU
- * @exceptions: KFD_EC_MASK_DEVICE
- * @fault_known: @fault is the first since it was cleared
- * @fault_held: the process has not been told: the debugger decides
- * @fault: access that nobody could repair
+ * struct kfd_dbg_device - exceptions of a process on a GPU
+ * @exceptions: KFD_EC_MASK_DEVICE exceptions that were raised and not cleared
+ * @fault_known: @fault is valid: the first fault since the debugger cleared it
+ * @fault_held: a fault was reported to the debugger, which has not passed it to the process yet
+ * @fault: memory fault that could not be repaired
  *
  * All under kfd_dbg_lock.
  */
@@ -83,38 +84,40 @@ struct kfd_dbg_device {
 /* kfd_debug.c */
 
 /*
- * Everything of all sessions, and kfd_queue.exceptions. Inside
- * kfd_process.queue_lock; inside it are the lock of events and wait queues only.
- * Not taken by interrupt handlers.
+ * Protects all sessions and kfd_queue.exceptions. Taken inside kfd_process.queue_lock. Only the
+ * lock of kfd_events.all and locks of wait queues are taken inside it. Interrupt handlers do not
+ * take it.
  */
 extern spinlock_t kfd_dbg_lock;
 
 /*
- * @debugger, who told @file's reference to, debugs @target. 0, and *@info is
- * what the runtime said; -EALREADY somebody does, -ESRCH, -ENODEV one of them
- * loses KFD, -ENOMEM. Takes over @file on success.
+ * Begin a session of @debugger on @target, with @mask as subscription. Sets *@info to the
+ * target's runtime information. Returns 0 and takes over the caller's reference to @file;
+ * -EALREADY @target has a session; -ESRCH @target, -ENODEV @debugger is detached; -ENOMEM. Takes
+ * queue_lock of @target.
  */
 int kfd_dbg_begin(struct kfd_process *debugger, struct kfd_process *target,
 		  struct file *file, u64 mask, struct kfd_runtime_info *info);
 /*
- * End @target's session, if it has one and (@debugger not NULL) it is his.
- * Queues go on, exceptions are forgotten, who waited for an answer goes on; a
- * fault that the process has not been told of is told. Takes queue_lock.
+ * End the session of @target; if @debugger is not NULL, only a session of @debugger. Resumes
+ * suspended queues, clears exceptions, reports a held fault to the process, and wakes calls of
+ * RUNTIME_ENABLE and DESTROY_QUEUE. Takes queue_lock of @target.
  */
 void kfd_dbg_end(struct kfd_process *target, struct kfd_process *debugger);
-/* Tell the debugger by a byte, some time soon. kfd_dbg_lock held. */
+/* Queue the work item that writes a byte to the debugger's file. kfd_dbg_lock held. */
 void kfd_dbg_notify(struct kfd_dbg_session *s);
 
 /* kfd_debug_queue.c */
 
 /*
- * Let all queues go on that were suspended. queue_lock held, kfd_dbg_lock not;
- * the caller wakes kfd_dbg.wait.
+ * Resume all suspended queues. The caller holds queue_lock and not kfd_dbg_lock, and wakes
+ * kfd_dbg.wait afterwards.
  */
 void kfd_dbg_resume_all(struct kfd_process *p);
 /*
- * SUSPEND_QUEUES and RESUME_QUEUES; @ids: of user space. No locks held. Number of
- * queues, or -EINVAL too many, no session, -EFAULT, -ENOMEM.
+ * SUSPEND_QUEUES and RESUME_QUEUES. @ids: address of the array of queue ids in user space; @clear:
+ * exceptions to clear. No locks held. Returns the number of queues that were suspended or resumed,
+ * -EINVAL @n is too large or there is no session, -EFAULT, -ENOMEM.
  */
 int kfd_dbg_suspend(struct kfd_process *target, u64 ids, u32 n, u64 clear);
 int kfd_dbg_resume(struct kfd_process *target, u64 ids, u32 n);
@@ -134,10 +137,9 @@ int kfd_dbg_device_snapshot(struct kfd_process *target,
 /* kfd_debug_runtime.c */
 
 /*
- * Access the memory of a process at one of its own addresses, whoever runs. Page
- * faults happen if the caller can @fault; who works for all must not, since a
- * file system of user space may be behind them. All of it (0), or -EFAULT. No
- * locks held.
+ * Access the memory of @p at address @va of @p, from any thread. @fault allows page faults: work
+ * items that serve several processes pass false, since a page fault may wait for a file system in
+ * user space. Returns 0, or -EFAULT if not all @bytes were accessed. No locks held.
  */
 int kfd_dbg_access(struct kfd_process *p, u64 va, void *buf, unsigned int bytes,
 		   bool write, bool fault);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Debugging: what the debugger asks. Exceptions are reported queues first, then
- * GPUs, then the process.
+ * Queries of the debugger: exceptions, their information, and GPUs. Exceptions of queues are
+ * reported before those of GPUs, and the process's last.
  */
 #include <linux/mm.h>
 #include <linux/pci.h>
@@ -15,7 +15,7 @@
 #include "process/kfd_uapi.h"
 #include "kfd_debug_priv.h"
 
-/* Takes what keeps queues, sessions and exceptions as they are. */
+/* Take the locks that keep queues, sessions and exceptions unchanged. */
 static void kfd_dbg_freeze(struct kfd_process *p)
 	__acquires(&kfd_dbg_lock)
 {
@@ -30,7 +30,7 @@ static void kfd_dbg_thaw(struct kfd_process *p)
 	mutex_unlock(&p->queue_lock);
 }
 
-/* A queue, then a GPU, with exceptions out of @mask; frozen. */
+/* Return a queue with an exception of @mask, or NULL. Between freeze and thaw. */
 static struct kfd_queue *kfd_dbg_find_queue(struct kfd_process *p, u64 mask)
 {
 	struct kfd_queue *q;
@@ -54,7 +54,10 @@ static struct kfd_process_device *kfd_dbg_find_device(struct kfd_process *p,
 	return NULL;
 }
 
-/* Where exceptions are that the debugger wants to hear of, and whose. */
+/*
+ * Return the exceptions of the first source that has one that the debugger has subscribed to, or
+ * NULL, and set the source's ids in @args.
+ */
 static u64 *kfd_dbg_find(struct kfd_process *p,
 			 struct kfd_ioctl_dbg_trap_query_debug_event_args *args)
 {
@@ -78,10 +81,10 @@ static u64 *kfd_dbg_find(struct kfd_process *p,
 
 /**
  * kfd_dbg_query_event() - QUERY_DEBUG_EVENT
- * @target: process
- * @args: exception_mask: what to clear, then what there was
+ * @target: debugged process
+ * @args: exception_mask: exceptions to clear; on return those of the source before that
  *
- * Return: 0, -EAGAIN nothing has happened, -EINVAL no session.
+ * Return: 0, -EAGAIN no subscribed exception was raised, -EINVAL no session.
  */
 int kfd_dbg_query_event(struct kfd_process *target,
 			struct kfd_ioctl_dbg_trap_query_debug_event_args *args)
@@ -107,7 +110,10 @@ int kfd_dbg_query_event(struct kfd_process *target,
 	return ret;
 }
 
-/* Where exception @code of @source is kept, or NULL; frozen. */
+/*
+ * Return the exceptions of queue or GPU @source, or of the process, that @code belongs to, or
+ * NULL. Between freeze and thaw.
+ */
 static u64 *kfd_dbg_exceptions(struct kfd_process *p, u32 code, u32 source)
 {
 	struct kfd_process_device *pdd;
@@ -130,8 +136,8 @@ static u64 *kfd_dbg_exceptions(struct kfd_process *p, u32 code, u32 source)
 }
 
 /**
- * struct kfd_dbg_info - what is known of an exception
- * @bytes: of it
+ * struct kfd_dbg_info - information on an exception
+ * @bytes: length of the information; 0: none
  * @fault: EC_DEVICE_MEMORY_VIOLATION
  * @runtime: EC_PROCESS_RUNTIME
  */
@@ -143,7 +149,10 @@ struct kfd_dbg_info {
 	};
 };
 
-/* @exceptions: where the exception is. Takes it from there if @clear. Frozen. */
+/*
+ * Fill @info for exception @code, and clear the exception in *@exceptions if @clear. Between
+ * freeze and thaw.
+ */
 static void kfd_dbg_take_info(struct kfd_process *p, u32 code, u32 source,
 			      u64 *exceptions, bool clear,
 			      struct kfd_dbg_info *info)
@@ -166,7 +175,7 @@ static void kfd_dbg_take_info(struct kfd_process *p, u32 code, u32 source,
 		*exceptions &= ~KFD_EC_MASK(code);
 }
 
-/* It could not be told: it is there again, unless all is over. */
+/* The copy to user space failed: raise the exception again, if the session is still there. */
 static void kfd_dbg_put_back(struct kfd_process *p, u32 code, u32 source)
 {
 	struct kfd_process_device *pdd;
@@ -186,11 +195,12 @@ static void kfd_dbg_put_back(struct kfd_process *p, u32 code, u32 source)
 
 /**
  * kfd_dbg_query_info() - QUERY_EXCEPTION_INFO
- * @target: process
- * @args: source_id: a queue, or a GPU; info_size: room, then what there is
+ * @target: debugged process
+ * @args: source_id: queue id or GPU id; info_size: bytes of the buffer, on return bytes of the
+ *        information
  *
- * Return: 0, -EINVAL no session, exception or source of that name, or no
- * @info_ptr; -ENODATA it has not happened; -EFAULT, and nothing was cleared.
+ * Return: 0; -EINVAL no session, unknown exception or source, or info_ptr is NULL; -ENODATA the
+ * exception was not raised; -EFAULT, and the exception is not cleared.
  */
 int kfd_dbg_query_info(struct kfd_process *target,
 		       struct kfd_ioctl_dbg_trap_query_exception_info_args *args)
@@ -227,10 +237,10 @@ int kfd_dbg_query_info(struct kfd_process *target,
 
 /**
  * kfd_dbg_set_mask() - SET_EXCEPTIONS_ENABLED
- * @target: process
- * @mask: exceptions that the debugger wants to hear of from now on
+ * @target: debugged process
+ * @mask: exceptions that the debugger subscribes to, KFD_EC_MASK()
  *
- * He is told if one of them has happened already.
+ * Notifies the debugger if one of them was raised already.
  *
  * Return: 0, -EINVAL no session.
  */
@@ -277,9 +287,9 @@ static void kfd_dbg_device_entry(struct kfd_process_device *pdd, u64 clear,
 
 /**
  * kfd_dbg_device_snapshot() - GET_DEVICE_SNAPSHOT
- * @target: process
- * @args: num_devices: room, then how many there are; entry_size: distance of
- *        entries, then bytes of one
+ * @target: debugged process
+ * @args: num_devices: entries of the buffer, on return GPUs of the process; entry_size: distance
+ *        of entries in bytes, on return bytes written of each
  *
  * Return: 0, -EINVAL no session or no buffer, -EFAULT, -ENOMEM.
  */

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Debugging: queues, suspended and resumed by the debugger, and what he is told
- * of them. A suspended queue is off the hardware, whatever its process does with
- * it; it is not destroyed before it is resumed or the session ends.
+ * Queues under a debugger: suspend, resume, snapshot. A suspended queue is off the hardware even
+ * if its process enables it. DESTROY_QUEUE waits until the queue is resumed or the session ends.
  */
 #include <linux/mm.h>
 #include <linux/overflow.h>
@@ -20,7 +19,7 @@
 #define KFD_DBG_INVALID	BIT(KFD_DBG_QUEUE_INVALID_BIT)
 #define KFD_DBG_ERROR	BIT(KFD_DBG_QUEUE_ERROR_BIT)
 
-/* queue_lock held, under which sessions begin and end. */
+/* Whether @p has a session. queue_lock is held and keeps sessions from beginning and ending. */
 static bool kfd_dbg_active(struct kfd_process *p)
 {
 	lockdep_assert_held(&p->queue_lock);
@@ -42,12 +41,23 @@ void kfd_dbg_resume_all(struct kfd_process *p)
 			any |= q->suspended;
 			WRITE_ONCE(q->suspended, false);
 		}
-		/* What does not start is reported by who drives it. */
+		/* kfd_sdma_load() and vgpu_cp_run() log a queue that does not start. */
 		if (any)
 			kfd_queues_sync(p->pdds[i]);
 	}
 }
 
+/**
+ * kfd_dbg_wait_resumed() - wait until a queue may be destroyed
+ * @q: queue; the caller destroys it after success
+ *
+ * Waits until the debugger resumes the queue or the session ends, and keeps the queue from being
+ * suspended again.
+ *
+ * Context: kfd_process.mutex is held, and dropped while the function waits. @q stays valid.
+ *
+ * Return: 0, -EBUSY another call destroys the queue, -ERESTARTSYS.
+ */
 int kfd_dbg_wait_resumed(struct kfd_queue *q)
 {
 	struct kfd_process *p = q->pdd->process;
@@ -65,7 +75,7 @@ int kfd_dbg_wait_resumed(struct kfd_queue *q)
 	if (!suspended)
 		return 0;
 
-	/* It stays: nobody else destroys it. */
+	/* q->dying keeps other calls from destroying the queue. */
 	mutex_unlock(&p->mutex);
 	ret = wait_event_interruptible(p->dbg->wait, !READ_ONCE(q->suspended));
 	mutex_lock(&p->mutex);
@@ -78,10 +88,10 @@ int kfd_dbg_wait_resumed(struct kfd_queue *q)
 }
 
 /**
- * struct kfd_dbg_ids - queues that the debugger names
- * @id: their ids, with the error bits as they go out
- * @n: number
- * @mine: of those of one GPU, which were found; by index
+ * struct kfd_dbg_ids - queue ids of SUSPEND_QUEUES and RESUME_QUEUES
+ * @id: ids, with KFD_DBG_INVALID and KFD_DBG_ERROR as they are copied to user space
+ * @n: length of @id
+ * @mine: bit n: @id[n] was found on the GPU that is being handled
  */
 struct kfd_dbg_ids {
 	u32 *id;
@@ -89,7 +99,7 @@ struct kfd_dbg_ids {
 	DECLARE_BITMAP(mine, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
 };
 
-/* All are invalid at first. */
+/* Copy the ids from user space, and mark all of them invalid. */
 static int kfd_dbg_get_ids(struct kfd_dbg_ids *ids, u64 user, u32 n)
 {
 	u32 i;
@@ -108,16 +118,19 @@ static int kfd_dbg_get_ids(struct kfd_dbg_ids *ids, u64 user, u32 n)
 	return 0;
 }
 
-/* Like amdkfd: what is done is done, even if it cannot be told. */
+/*
+ * Copy the ids to user space, and free them. As in amdkfd, a fault does not change the result of
+ * the ioctl: queues are suspended or resumed already.
+ */
 static void kfd_dbg_put_ids(struct kfd_dbg_ids *ids, u64 user)
 {
 	if (ids->n && copy_to_user(u64_to_user_ptr(user), ids->id,
 				   array_size(ids->n, sizeof(u32))))
-		pr_debug("the debugger does not hear of its queues\n");
+		pr_debug("cannot copy queue ids to the debugger\n");
 	kfree(ids->id);
 }
 
-/* The first that names the queue, or -1. */
+/* Return the first index of queue @id in @ids, or -1. */
 static int kfd_dbg_id_index(const struct kfd_dbg_ids *ids, u32 id)
 {
 	u32 i;
@@ -128,7 +141,7 @@ static int kfd_dbg_id_index(const struct kfd_dbg_ids *ids, u32 id)
 	return -1;
 }
 
-/* New ones are not suspended before the debugger has seen them. */
+/* A queue with EC_QUEUE_NEW is not suspended until the debugger has cleared the exception. */
 static bool kfd_dbg_may_suspend(const struct kfd_queue *q)
 {
 	bool is_new;
@@ -139,7 +152,10 @@ static bool kfd_dbg_may_suspend(const struct kfd_queue *q)
 	return !q->dying && !is_new;
 }
 
-/* Marks those of @ids on the GPU; returns how many. queue_lock held. */
+/*
+ * Set kfd_queue.suspended of the queues of @ids on the GPU. Return the number of queues that have
+ * the new state. queue_lock held.
+ */
 static int kfd_dbg_mark(struct kfd_process_device *pdd, struct kfd_dbg_ids *ids,
 			bool suspend)
 {
@@ -161,7 +177,7 @@ static int kfd_dbg_mark(struct kfd_process_device *pdd, struct kfd_dbg_ids *ids,
 	return n;
 }
 
-/* Exceptions of the queues of @ids on the GPU are forgotten. */
+/* Clear exceptions @mask of the queues of @ids on the GPU. */
 static void kfd_dbg_clear(struct kfd_process_device *pdd,
 			  const struct kfd_dbg_ids *ids, u64 mask)
 {
@@ -174,7 +190,10 @@ static void kfd_dbg_clear(struct kfd_process_device *pdd,
 	spin_unlock(&kfd_dbg_lock);
 }
 
-/* On one GPU. Returns how many queues obeyed. queue_lock held. */
+/*
+ * Suspend or resume the queues of @ids on one GPU. Return their number, 0 if the hardware did not
+ * follow. queue_lock held.
+ */
 static int kfd_dbg_apply(struct kfd_process_device *pdd,
 			 struct kfd_dbg_ids *ids, bool suspend, u64 clear)
 {
@@ -205,16 +224,16 @@ static int kfd_dbg_apply_all(struct kfd_process *p, struct kfd_dbg_ids *ids,
 }
 
 /**
- * struct kfd_dbg_saved - what goes into the head of a context save area
- * @va: its address
- * @saved: what is saved in it
+ * struct kfd_dbg_saved - wave state for the header of a context save area
+ * @va: address of the context save area in the process
+ * @saved: offsets and sizes of the saved parts
  */
 struct kfd_dbg_saved {
 	u64 va;
 	struct vgpu_cp_saved saved;
 };
 
-/* Of suspended compute queues that @ids names; returns their number. */
+/* Fill @saved for the suspended compute queues of @ids. Return their number. */
 static u32 kfd_dbg_collect(struct kfd_process *p, const struct kfd_dbg_ids *ids,
 			   struct kfd_dbg_saved *saved)
 {
@@ -234,7 +253,10 @@ static u32 kfd_dbg_collect(struct kfd_process *p, const struct kfd_dbg_ids *ids,
 	return n;
 }
 
-/* The debugger reads it there. A process that keeps no such memory has none. */
+/*
+ * Write the wave state into the header of the context save area, where the debugger reads it. If
+ * the process has no memory there, the write is dropped.
+ */
 static void kfd_dbg_write_saved(struct kfd_process *p,
 				const struct kfd_dbg_saved *s)
 {
@@ -281,7 +303,7 @@ int kfd_dbg_suspend(struct kfd_process *target, u64 user, u32 n, u64 clear)
 	return ret;
 }
 
-/* As for each that is named, without names. queue_lock held. */
+/* RESUME_QUEUES without ids: resume all queues, and return their number. queue_lock held. */
 static int kfd_dbg_resume_every(struct kfd_process *p)
 {
 	u32 i;
@@ -351,7 +373,7 @@ static void kfd_dbg_queue_entry(struct kfd_queue *q, u64 clear,
 	spin_unlock(&kfd_dbg_lock);
 }
 
-/* Up to @max entries; returns how many queues there are. queue_lock held. */
+/* Fill up to @max entries. Return the number of the process's queues. queue_lock held. */
 static u32 kfd_dbg_queue_entries(struct kfd_process *p, u64 clear,
 				 struct kfd_queue_snapshot_entry *entry,
 				 u32 max)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Debugging: what the process's own runtime is told, by the debugger or, when
- * there is none, by exceptions of its queues.
+ * Exceptions for the runtime of a process: sent by its debugger, or raised by its queues when no
+ * debugger has subscribed to them.
  */
 #include <linux/mm.h>
 #include <linux/rwsem.h>
@@ -21,7 +21,7 @@ int kfd_dbg_access(struct kfd_process *p, u64 va, void *buf, unsigned int bytes,
 	struct task_struct *task = p->lead_thread;
 	unsigned int done = 0;
 
-	/* No exec() in between, so that it is this memory and no other's. */
+	/* Exclude exec(): the task could get another mm between the check and the access. */
 	if (!down_read_trylock(&task->signal->exec_update_lock))
 		return -EFAULT;
 	if (READ_ONCE(task->mm) == p->mm && !READ_ONCE(p->dbg->closed))
@@ -30,7 +30,7 @@ int kfd_dbg_access(struct kfd_process *p, u64 va, void *buf, unsigned int bytes,
 	return done == bytes ? 0 : -EFAULT;
 }
 
-/* Where the header of its save area is. */
+/* Look up the context save area of compute queue @queue_id. 0 or -EINVAL. */
 static int kfd_dbg_save_area(struct kfd_process *p, u32 queue_id, u64 *va)
 {
 	struct kfd_queue *q;
@@ -54,9 +54,9 @@ static int kfd_dbg_save_area(struct kfd_process *p, u32 queue_id, u64 *va)
  * @p: process
  * @queue_id: compute queue whose context save area names the runtime's word and event
  * @mask: exceptions, KFD_EC_MASK(), added to the word
- * @fault: page in memory that is not present
+ * @fault: allow page faults in the process's memory
  *
- * A word that cannot be written is left alone, as in amdkfd.
+ * If the word cannot be read or written, the event is not signalled, as in amdkfd.
  *
  * Context: sleeps; no locks are held.
  */
@@ -77,7 +77,7 @@ void kfd_dbg_signal_runtime(struct kfd_process *p, u32 queue_id, u64 mask,
 		kfd_events_signal(p, header.err_event_id);
 }
 
-/* The debugger lets the process know of a fault; its queues stand still. */
+/* Report a memory fault to the process at the debugger's request, with its queues stopped. */
 static void kfd_dbg_send_fault(struct kfd_process_device *pdd)
 {
 	struct kfd_hsa_memory_exception_data fault = {
@@ -94,7 +94,7 @@ static void kfd_dbg_send_fault(struct kfd_process_device *pdd)
 	kfd_events_memory(pdd, &fault);
 }
 
-/* The answer that RUNTIME_ENABLE waits for. */
+/* Record the debugger's reply, and wake the call of RUNTIME_ENABLE that waits for it. */
 static void kfd_dbg_answer(struct kfd_process *p)
 {
 	spin_lock(&kfd_dbg_lock);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * DBG_TRAP: which operation is meant. Arguments and errors are amdkfd's. What needs waves
- * fails: there are none. Who may debug whom: kfd_ioctl_debug.c.
+ * DBG_TRAP: dispatch of operations, with the arguments and errors of amdkfd. Operations on waves
+ * fail, since the device runs none. Permission checks: kfd_ioctl_debug.c.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -13,8 +13,8 @@
 
 /**
  * kfd_dbg_is_debugger() - whether one process debugs another
- * @p: the one
- * @target: the other
+ * @p: debugger
+ * @target: debugged process
  *
  * Context: takes kfd_dbg_lock.
  */
@@ -28,7 +28,10 @@ bool kfd_dbg_is_debugger(struct kfd_process *p, struct kfd_process *target)
 	return is;
 }
 
-/* A byte can be written there without waiting for anybody. */
+/*
+ * Return the file of @fd, referenced, if a byte can be written to it without blocking: a pipe,
+ * FIFO or socket that is open for writing. Else NULL.
+ */
 static struct file *kfd_dbg_get_file(u32 fd)
 {
 	struct file *file = fget(fd);
@@ -68,7 +71,7 @@ static int kfd_dbg_op_enable(struct kfd_process *p, struct kfd_process *target,
 	return -EFAULT;
 }
 
-/* None can be made to trap: to ask for none is to ask what there is. */
+/* No override is supported: a request for none is a query of the supported ones. */
 static int
 kfd_dbg_op_override(struct kfd_ioctl_dbg_trap_set_wave_launch_override_args *args)
 {
@@ -97,7 +100,7 @@ static int kfd_dbg_op_launch_mode(u32 mode)
 	}
 }
 
-/* No watch point is free, hence none has been given out. */
+/* The device has no watch points: @err is the error of setting or clearing one. */
 static int kfd_dbg_op_watch(struct kfd_process *target, u32 gpu_id, int err)
 {
 	return kfd_process_device_by_node_id(target, gpu_id) ? err : -ENODEV;
@@ -111,14 +114,14 @@ static int kfd_dbg_op_flags(struct kfd_ioctl_dbg_trap_set_flags_args *args)
 	return flags ? -EACCES : 0;
 }
 
-/* These want the runtime to be there. */
+/* Whether @op fails unless the target has enabled its runtime. */
 static bool kfd_dbg_needs_runtime(u32 op)
 {
 	return op >= KFD_IOC_DBG_TRAP_SET_WAVE_LAUNCH_OVERRIDE &&
 	       op <= KFD_IOC_DBG_TRAP_SET_FLAGS;
 }
 
-/* May @op be done now? */
+/* Check that @target is in a state that allows @op. */
 static int kfd_dbg_check(struct kfd_process *target, u32 op)
 {
 	int ret = 0;
@@ -188,8 +191,8 @@ static int kfd_dbg_do(struct kfd_process *p, struct kfd_process *target,
 
 /**
  * kfd_dbg_trap() - do an operation of DBG_TRAP
- * @p: debugger, which kfd_ioctl_dbg_trap() has found to be allowed to
- * @target: process that is debugged; the caller keeps its memory from going
+ * @p: process of the caller; kfd_ioctl_dbg_trap() has checked that it may debug @target
+ * @target: process to debug; the caller holds a reference on its mm_users
  * @args: arguments of the ioctl
  *
  * Context: no locks are held.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * RUNTIME_ENABLE: a process's runtime says that it is there, and where a debugger
- * finds what it has to tell. If there is a debugger, it waits for his answer.
+ * RUNTIME_ENABLE: the runtime of a process registers itself, and the address where a debugger
+ * finds its state (r_debug). If the process is debugged, the call waits for the debugger's reply.
  */
 #include <linux/mm.h>
 
@@ -12,6 +12,12 @@
 #define KFD_RUNTIME_MODES	(KFD_RUNTIME_ENABLE_MODE_ENABLE_MASK | \
 				 KFD_RUNTIME_ENABLE_MODE_TTMP_SAVE_MASK)
 
+/**
+ * kfd_runtime_enabled() - whether a process has a runtime that takes exceptions
+ * @p: process
+ *
+ * Context: any.
+ */
 bool kfd_runtime_enabled(struct kfd_process *p)
 {
 	return READ_ONCE(p->dbg->runtime.runtime_state) ==
@@ -19,9 +25,9 @@ bool kfd_runtime_enabled(struct kfd_process *p)
 }
 
 /**
- * kfd_runtime_get() - read what RUNTIME_ENABLE has set
+ * kfd_runtime_get() - read the state that RUNTIME_ENABLE has set
  * @p: process
- * @info: set to it
+ * @info: set to the state
  *
  * Context: takes kfd_dbg_lock.
  */
@@ -33,9 +39,9 @@ void kfd_runtime_get(struct kfd_process *p, struct kfd_runtime_info *info)
 }
 
 /**
- * kfd_runtime_set() - set what RUNTIME_ENABLE had set before a checkpoint
+ * kfd_runtime_set() - restore the state of RUNTIME_ENABLE from a checkpoint
  * @p: process that is being restored
- * @info: from the checkpoint
+ * @info: state in the checkpoint
  *
  * Context: takes kfd_dbg_lock.
  */
@@ -50,7 +56,10 @@ void kfd_runtime_set(struct kfd_process *p, const struct kfd_runtime_info *info)
 	spin_unlock(&kfd_dbg_lock);
 }
 
-/* Ask the debugger. kfd_dbg_lock held. True: there is one, who shall answer. */
+/*
+ * Raise EC_PROCESS_RUNTIME, and mark the call as waiting for the debugger's reply. Return false
+ * without a debugger. kfd_dbg_lock held.
+ */
 static bool kfd_runtime_ask(struct kfd_process *p)
 {
 	const u64 mask = KFD_EC_MASK(EC_PROCESS_RUNTIME);
@@ -67,15 +76,15 @@ static bool kfd_runtime_ask(struct kfd_process *p)
 }
 
 /*
- * As those below: mutex and kfd_dbg_lock held; 0 done, 1 a debugger has to
- * answer, or negative.
+ * Enable the runtime. kfd_process.mutex and kfd_dbg_lock held. Returns 0; 1 if the caller has to
+ * wait for the debugger's reply; -EBUSY, -EEXIST.
  */
 static int kfd_runtime_on(struct kfd_process *p,
 			  const struct kfd_ioctl_runtime_enable_args *args)
 {
 	struct kfd_runtime_info *info = &p->dbg->runtime;
 
-	/* After a signal: the same call again, only the answer is missing. */
+	/* The same call again after a signal: wait for the reply only. */
 	if (p->dbg->interrupted == KFD_RUNTIME_ON &&
 	    info->runtime_state == DEBUG_RUNTIME_STATE_ENABLED)
 		return 1;
@@ -90,6 +99,7 @@ static int kfd_runtime_on(struct kfd_process *p,
 	return kfd_runtime_ask(p);
 }
 
+/* Disable the runtime. Locks as for kfd_runtime_on(); returns 0 or 1. */
 static int kfd_runtime_off(struct kfd_process *p)
 {
 	struct kfd_runtime_info *info = &p->dbg->runtime;
@@ -103,7 +113,7 @@ static int kfd_runtime_off(struct kfd_process *p)
 	return kfd_runtime_ask(p);
 }
 
-/* No locks held. 0, -EINTR, or -ENODEV the GPU was taken away. */
+/* Wait for the debugger's reply. No locks held. 0, -EINTR, or -ENODEV the process is detached. */
 static int kfd_runtime_wait(struct kfd_process *p, enum kfd_runtime_call call)
 {
 	bool closed;
@@ -122,16 +132,16 @@ static int kfd_runtime_wait(struct kfd_process *p, enum kfd_runtime_call call)
 /**
  * kfd_ioctl_runtime_enable() - AMDKFD_IOC_RUNTIME_ENABLE
  * @p: process
- * @data: struct kfd_ioctl_runtime_enable_args. There are no capabilities to
- *        tell: capabilities_mask becomes 0
+ * @data: struct kfd_ioctl_runtime_enable_args; capabilities_mask is set to 0
  *
- * What the runtime says is kept for debuggers; of ttmp_setup nothing else comes,
- * since there are no waves. When it is disabled, queues that a debugger has
- * suspended go on.
+ * Keeps the arguments for debuggers. ttmp_setup has no other effect, since the device runs no
+ * waves. Disabling the runtime resumes the queues that a debugger has suspended.
  *
- * Return: 0; -EINVAL unknown mode (amdkfd ignores those), -EBUSY enabled already,
- * -EEXIST there are queues, -EINTR while the debugger did not answer: the same
- * call goes on waiting; -ENODEV.
+ * Context: no locks are held. Waits for the debugger's reply.
+ *
+ * Return: 0; -EINVAL unknown mode (amdkfd ignores unknown modes); -EBUSY enabled already;
+ * -EEXIST the process has queues; -EINTR a signal came before the debugger's reply, and the same
+ * call continues to wait; -ENODEV the process is detached.
  */
 int kfd_ioctl_runtime_enable(struct kfd_process *p, void *data)
 {
@@ -143,7 +153,7 @@ int kfd_ioctl_runtime_enable(struct kfd_process *p, void *data)
 		return -EINVAL;
 	args->capabilities_mask = 0;
 
-	mutex_lock(&p->mutex);		/* no queue comes */
+	mutex_lock(&p->mutex);		/* no queue is created */
 	mutex_lock(&p->queue_lock);
 	spin_lock(&kfd_dbg_lock);
 	ret = on ? kfd_runtime_on(p, args) : kfd_runtime_off(p);
