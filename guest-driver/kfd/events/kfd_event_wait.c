@@ -2,13 +2,13 @@
 /*
  * Waiting for events.
  *
- * A call that waits has an entry in each event's list. Whoever sets an event
- * marks the entries and wakes the calls; an event that resets itself is taken
- * by those who waited, and by the next to come if nobody did.
+ * A waiting call has an entry in the list of each of its events. kfd_event_set() marks the entries
+ * and wakes the calls. An auto-reset event is consumed by the calls that wait for it, or, without
+ * such a call, by the next call.
  *
- * A call may name an event more than once. Only the entry of the first name is in
- * the event's list; it counts for all of them. So an event has one entry for each
- * waiting call, and wakes each call once.
+ * A call may name an event more than once. Only the entry of the first name is in the event's
+ * list, and counts for all names. So an event has one entry for each waiting call, and wakes each
+ * call once.
  */
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -22,7 +22,7 @@
 #include "kfd_events.h"
 #include "kfd_events_priv.h"
 
-/* More is no use, and shall not make us allocate. */
+/* Limits the memory that a call allocates. */
 #define KFD_WAIT_MAX_EVENTS	65536u
 #define KFD_WAIT_FOREVER	(~0u)
 
@@ -31,16 +31,18 @@ struct kfd_wait;
 /**
  * struct kfd_wait_entry - one name of an event in a call of WAIT_EVENTS
  * @wait: the call
- * @first: the call's first entry for the same event, or itself; NULL before the
+ * @first: the call's first entry for the same event, or this entry; NULL before the
  *         event was looked up
  * @seen: @sets of @first when this entry was added
  * @set: the event was signalled when this entry was added
- * @wants_age: tell its age
- * @link: of @first only, as all below: in kfd_event.waits, while @event is set
- * @event: the event; NULL after it is gone
- * @sets: how often the event was signalled since
- * @pending: names of the event for which the call still waits
+ * @wants_age: report the event's age to user space
  * @took: the event has satisfied at least one of the names
+ * @sets: how often the event was signalled since the entry was added
+ * @pending: names of the event for which the call still waits
+ * @link: in kfd_event.waits, while @event is set
+ * @event: the event; NULL after the event was destroyed
+ *
+ * @took, @sets, @pending, @link and @event are used in the first entry of an event only.
  */
 struct kfd_wait_entry {
 	struct kfd_wait *wait;
@@ -57,15 +59,16 @@ struct kfd_wait_entry {
 
 /**
  * struct kfd_wait - a call of WAIT_EVENTS
- * @wq: it sleeps here
- * @all: for all of them, not for one
- * @broken: one of them is gone
+ * @wq: the calling thread sleeps here
+ * @all: wait for all events; false: for any of them
+ * @broken: one of the events was destroyed
  * @n: number of entries
- * @n_set: how many have happened
- * @named: first entry for each event, by its id; of the call's thread only
- * @entry: they
+ * @n_set: number of entries whose event was signalled
+ * @named: first entry for each event, by event id; used by the calling thread only
+ * @entry: entries, in the order of the ioctl's array
  *
- * Under the lock of kfd_events.all; @broken and @n_set are read without.
+ * The lock of kfd_events.all protects @broken, @n_set and the entries; @broken and @n_set are read
+ * without it.
  */
 struct kfd_wait {
 	wait_queue_head_t wq;
@@ -142,7 +145,7 @@ static struct kfd_wait_entry *wait_first(struct kfd_wait_entry *e, u32 id)
 	return first ?: e;
 }
 
-/* Lock held. @age: the event's when user space looked last, or 0. */
+/* Lock held. @age: age of the event that user space has seen, or 0. */
 static int wait_add(struct kfd_process *p, struct kfd_wait_entry *e,
 		    struct kfd_wait_entry *first, u32 id, u64 age)
 {
@@ -196,7 +199,7 @@ static int wait_begin(struct kfd_process *p, struct kfd_wait *w,
 	return ret;
 }
 
-/* What has happened: the part of user space's structure that says so. */
+/* Copy the data of a signalled event to user space. */
 static int wait_report(struct kfd_process *p, struct kfd_wait_entry *e,
 		       struct kfd_event_data __user *user)
 {
@@ -223,11 +226,14 @@ static int wait_report(struct kfd_process *p, struct kfd_wait_entry *e,
 	xa_unlock(&p->events->all);
 	if (!ev)
 		return -EINVAL;
-	/* All of them begin the structure. */
+	/* The data is a union at the start of the structure. */
 	return size && copy_to_user(user, &data, size) ? -EFAULT : 0;
 }
 
-/* @again: the call will be made anew: give back what it took. */
+/*
+ * Remove the call's entries. @again: the call will be restarted, so that auto-reset events that it
+ * has consumed are signalled again.
+ */
 static void wait_end(struct kfd_process *p, struct kfd_wait *w, bool again)
 {
 	u32 i;
@@ -258,7 +264,7 @@ static int wait_sleep(struct kfd_wait *w, u32 ms)
 		return wait_event_interruptible(w->wq, wait_over(w));
 	if (!ms)
 		return wait_over(w) ? 0 : -ETIME;
-	/* By the clock: jiffies count ticks that come late all at once. */
+	/* Not by jiffies: late timer ticks are added to jiffies all at once. */
 	return wait_event_interruptible_hrtimeout(w->wq, wait_over(w),
 						  ms_to_ktime(ms));
 }
@@ -278,7 +284,7 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
 	if (ret == -ERESTARTSYS) {
 		s64 left = ktime_to_ns(ktime_sub(end, ktime_get()));
 
-		/* When the call is made anew, it waits for the rest. */
+		/* The restarted call waits for the rest of the time. */
 		if (args->timeout != KFD_WAIT_FOREVER)
 			args->timeout = left > 0 ?
 				DIV_ROUND_UP_ULL(left, NSEC_PER_MSEC) : 0;
@@ -301,11 +307,13 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
 /**
  * kfd_ioctl_wait_events() - AMDKFD_IOC_WAIT_EVENTS
  * @p: process
- * @data: struct kfd_ioctl_wait_events_args; timeout in ms, ~0: for ever
+ * @data: struct kfd_ioctl_wait_events_args; timeout in ms, ~0: no limit
  *
- * Return: 0, and in wait_result whether time was up; -EINVAL for an event that
- * there is not, -EIO if one is destroyed meanwhile or the GPU goes, -EFAULT,
- * -ENOMEM, -ERESTARTSYS.
+ * Context: no locks are held.
+ *
+ * Return: 0, and wait_result is COMPLETE or TIMEOUT; -EINVAL an event does not exist; -EIO an
+ * event is destroyed, or the process is detached; -EFAULT; -ENOMEM, also for more than
+ * KFD_WAIT_MAX_EVENTS events; -ERESTARTSYS.
  */
 int kfd_ioctl_wait_events(struct kfd_process *p, void *data)
 {

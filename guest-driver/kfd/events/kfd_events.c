@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Events: what a process of the GPU can wait for.
+ * Events of a process.
  *
- * The GPU signals by a page of 64-bit slots, one for each event of type SIGNAL:
- * it writes something into the slot and interrupts with the event's id, which
- * the kernel takes as a hint. A slot that holds anything but
- * KFD_EVENT_UNSIGNALED has been signalled, and is then made unsignalled. If the
- * id is of no such slot, all are looked at, by a work item.
+ * The signal page has a 64-bit slot for each event of type SIGNAL. The GPU signals an event by a
+ * write to its slot and an interrupt with the event's id, which the kernel takes as a hint. A slot
+ * that does not hold KFD_EVENT_UNSIGNALED is signalled; the kernel sets KFD_EVENT_UNSIGNALED again
+ * when it signals the event. If the slot of the id is not signalled, a work item looks at all
+ * slots.
  *
  * The work item also takes over when the interrupt handler finds the lock taken, or
  * more than KFD_WAKE_AT_ONCE calls waiting for the event.
@@ -26,19 +26,19 @@
 #include "kfd_events.h"
 #include "kfd_events_priv.h"
 
-/* An id of 0 comes from packets that have none. */
+/* 0 is no event's id: packets without an event id raise interrupts with 0. */
 #define KFD_SIGNAL_IDS	XA_LIMIT(1, KFD_SIGNAL_EVENT_LIMIT - 1)
 #define KFD_OTHER_IDS	XA_LIMIT(KFD_SIGNAL_EVENT_LIMIT, INT_MAX)
-/* Calls that the interrupt handler wakes; an event with more is for scan_work. */
+/* Limit of calls that the interrupt handler wakes; scan_work signals an event with more. */
 #define KFD_WAKE_AT_ONCE	64u
 
-/* Has the GPU written into the slot? It may be the next moment. */
+/* Whether the GPU has written the slot. It may write at any time. */
 static bool slot_signaled(const u64 *slots, u32 id)
 {
 	return READ_ONCE(slots[id]) != KFD_EVENT_UNSIGNALED;
 }
 
-/* Lock held. False: the slot is not signalled, or no event's. */
+/* Signal the event of a slot. Return false if the slot is not signalled, or no event has it. */
 static bool signal_slot(struct kfd_events *events, u64 *slots, u32 id)
 {
 	struct kfd_event *ev;
@@ -74,13 +74,25 @@ static void scan_work(struct work_struct *work)
 	scan_slots(container_of(work, struct kfd_events, scan_work));
 }
 
+/**
+ * kfd_events_scan() - signal the events of all signalled slots
+ * @p: process; its queues are off, so that the GPU writes no slot meanwhile
+ *
+ * Context: kfd_process.mutex is held.
+ */
 void kfd_events_scan(struct kfd_process *p)
 {
-	/* Set once, under the mutex. */
+	/* The page is set once, under the mutex. */
 	if (p->events->signal_page)
 		scan_slots(p->events);
 }
 
+/**
+ * kfd_events_scan_later() - queue a scan of all slots
+ * @p: process with a signal page; the caller holds a reference
+ *
+ * Context: any.
+ */
 void kfd_events_scan_later(struct kfd_process *p)
 {
 	/* Unbound: the number of wake-ups is not limited. */
@@ -94,7 +106,10 @@ static bool signal_at_once(struct vgpu_device *vdev, struct kfd_events *events,
 	struct kfd_event *ev;
 	bool done = false;
 
-	/* The lock may be held on this CPU, and for as long as a wake-up of all calls. */
+	/*
+	 * Do not spin: this CPU may hold the lock, and another CPU holds it while it wakes all
+	 * calls of an event.
+	 */
 	if (!xa_trylock(&events->all))
 		return false;
 	ev = xa_load(&events->all, id);
@@ -106,6 +121,17 @@ static bool signal_at_once(struct vgpu_device *vdev, struct kfd_events *events,
 	return done;
 }
 
+/**
+ * kfd_events_interrupt_process() - signal the event that an interrupt names
+ * @vdev: GPU that raised the interrupt
+ * @p: process; the caller holds a reference
+ * @id: event id of the interrupt
+ *
+ * Does nothing if the process has no signal page. If the slot of @id is not signalled, or the
+ * event cannot be signalled in bounded time, queues a scan of all slots.
+ *
+ * Context: hard interrupt. Takes bounded time.
+ */
 void kfd_events_interrupt_process(struct vgpu_device *vdev,
 				  struct kfd_process *p, u32 id)
 {
@@ -122,6 +148,14 @@ void kfd_events_interrupt_process(struct vgpu_device *vdev,
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_events_interrupt_process);
 
+/**
+ * kfd_events_interrupt() - kfd_events_interrupt_process() by PASID
+ * @vdev: GPU that raised the interrupt
+ * @pasid: PASID of the interrupt; nothing is done if no process has it
+ * @id: event id of the interrupt
+ *
+ * Context: hard interrupt. Takes bounded time.
+ */
 void kfd_events_interrupt(struct vgpu_device *vdev, u16 pasid, u32 id)
 {
 	struct kfd_process *p = kfd_lookup_process_by_pasid(pasid);
@@ -163,6 +197,16 @@ static void events_report(struct kfd_process *p, const struct kfd_event *news)
 	}
 }
 
+/**
+ * kfd_events_fill_memory() - describe a memory fault for MEMORY events
+ * @pdd: state of the process on the GPU
+ * @va: address
+ * @not_present: the page-table entry was not valid
+ * @write: the access was a write
+ * @data: description, for kfd_events_memory()
+ *
+ * Context: any.
+ */
 void kfd_events_fill_memory(struct kfd_process_device *pdd, u64 va,
 			    bool not_present, bool write,
 			    struct kfd_hsa_memory_exception_data *data)
@@ -175,6 +219,13 @@ void kfd_events_fill_memory(struct kfd_process_device *pdd, u64 va,
 	};
 }
 
+/**
+ * kfd_events_memory() - signal the MEMORY events of a process
+ * @pdd: state of the process on the GPU
+ * @data: description of the fault
+ *
+ * Context: process context; spinlocks may be held.
+ */
 void kfd_events_memory(struct kfd_process_device *pdd,
 		       const struct kfd_hsa_memory_exception_data *data)
 {
@@ -186,6 +237,15 @@ void kfd_events_memory(struct kfd_process_device *pdd,
 	events_report(pdd->process, &news);
 }
 
+/**
+ * kfd_events_memory_exception() - signal MEMORY events after a fault that cannot be repaired
+ * @pdd: state of the process on the GPU
+ * @va: address
+ * @not_present: the page-table entry was not valid
+ * @write: the access was a write
+ *
+ * Context: process context; spinlocks may be held.
+ */
 void kfd_events_memory_exception(struct kfd_process_device *pdd, u64 va,
 				 bool not_present, bool write)
 {
@@ -195,6 +255,14 @@ void kfd_events_memory_exception(struct kfd_process_device *pdd, u64 va,
 	kfd_events_memory(pdd, &data);
 }
 
+/**
+ * kfd_events_reset() - signal HW_EXCEPTION events after a reset or a bad packet
+ * @pdd: state of the process on the GPU
+ * @engine: report the reset of an engine; false: of the whole GPU
+ * @memory_lost: the process has lost VRAM
+ *
+ * Context: process context; spinlocks may be held.
+ */
 void kfd_events_reset(struct kfd_process_device *pdd, bool engine,
 		      bool memory_lost)
 {
@@ -213,6 +281,14 @@ void kfd_events_reset(struct kfd_process_device *pdd, bool engine,
 	events_report(pdd->process, &news);
 }
 
+/**
+ * kfd_events_poison() - signal events after a read of memory with an uncorrectable error
+ * @pdd: state of the process on the GPU
+ *
+ * MEMORY events report POISON_CONSUMED, HW_EXCEPTION events report ECC.
+ *
+ * Context: process context; spinlocks may be held.
+ */
 void kfd_events_poison(struct kfd_process_device *pdd)
 {
 	const struct kfd_event memory = {
@@ -237,7 +313,7 @@ void kfd_events_poison(struct kfd_process_device *pdd)
 	events_report(pdd->process, &hw);
 }
 
-/* The page is ready for interrupts. */
+/* Set the signal page; interrupts use it from now on. kfd_process.mutex held. */
 static void events_set_page(struct kfd_events *events, u64 *slots)
 {
 	memset(slots, 0xff, KFD_EVENT_PAGE_BYTES);
@@ -245,10 +321,18 @@ static void events_set_page(struct kfd_events *events, u64 *slots)
 	smp_store_release(&events->signal_page, slots);
 }
 
-/*
- * User space's own page: GTT memory that @handle names and this process has
- * allocated. An imported BO may be the signal page of another process, whose slots
- * would be this process's as well. Mutex held.
+/**
+ * kfd_events_take_page() - use memory of user space as the signal page
+ * @p: process
+ * @handle: handle of GTT memory that the process has allocated
+ *
+ * Imported memory is refused: the BO may be the signal page of another process, whose slots would
+ * be shared with this process.
+ *
+ * Context: kfd_process.mutex is held. Takes the BO's reservation.
+ *
+ * Return: 0; -EINVAL no such memory, memory of another kind, too small or imported, or the
+ * process has a signal page already; -ENOMEM, -ERESTARTSYS.
  */
 int kfd_events_take_page(struct kfd_process *p, u64 handle)
 {
@@ -283,7 +367,16 @@ int kfd_events_take_page(struct kfd_process *p, u64 handle)
 	return 0;
 }
 
-/* A page of our own, which user space may map; the GPU does not reach it. */
+/**
+ * kfd_events_make_page() - allocate a signal page in kernel memory, unless there is a page
+ * @p: process
+ *
+ * User space may map the page by kfd_events_mmap(); the GPU has no mapping of it.
+ *
+ * Context: kfd_process.mutex is held.
+ *
+ * Return: 0 or -ENOMEM.
+ */
 int kfd_events_make_page(struct kfd_process *p)
 {
 	u64 *slots;
@@ -307,7 +400,7 @@ bool kfd_events_has_page(const struct kfd_process *p)
 }
 
 /**
- * kfd_events_user_page() - look up the signal page that user space brought
+ * kfd_events_user_page() - look up the signal page that user space has allocated
  * @p: process; kfd_process.mutex is held
  * @handle: set to the handle of its memory
  *
@@ -331,6 +424,15 @@ bool kfd_events_holds(const struct kfd_process *p, u64 handle)
 	return p->events->signal_bo && p->events->signal_handle == handle;
 }
 
+/**
+ * kfd_events_mmap() - map the signal page that the kernel has allocated
+ * @p: process
+ * @vma: mapping
+ *
+ * Context: mmap_lock is held.
+ *
+ * Return: 0, -EINVAL no such page, or @vma is too long, or an error of remap_vmalloc_range().
+ */
 int kfd_events_mmap(struct kfd_process *p, struct vm_area_struct *vma)
 {
 	/* Pairs with events_set_page(). */
@@ -344,7 +446,7 @@ int kfd_events_mmap(struct kfd_process *p, struct vm_area_struct *vma)
 }
 
 /**
- * kfd_event_publish() - give an event an id, by which others find it
+ * kfd_event_publish() - allocate an event's id, and let lookups find the event
  * @p: process
  * @ev: event; if this succeeds, another thread may destroy it at once
  * @limit: ids to choose from
@@ -397,12 +499,14 @@ static int event_add(struct kfd_process *p, u32 type, bool auto_reset, u32 *id)
 /**
  * kfd_ioctl_create_event() - AMDKFD_IOC_CREATE_EVENT
  * @p: process
- * @data: struct kfd_ioctl_create_event_args. event_page_offset: the handle of
- *        GTT memory that shall be the signal page, at first; what comes back
- *        for events that have a slot is where to mmap a page of the kernel's
+ * @data: struct kfd_ioctl_create_event_args. event_page_offset: 0, or the handle of GTT memory
+ *        for the signal page; on return, for an event with a slot, the mmap offset of a page that
+ *        the kernel has allocated
  *
- * Return: 0; -EINVAL for unknown types, memory that cannot be the page, and a
- * second page; -ENOSPC without a free slot; -ENOMEM, -ERESTARTSYS.
+ * Context: no locks are held. Takes kfd_process.mutex.
+ *
+ * Return: 0; -EINVAL for an unknown type, memory that cannot be the signal page, or a second
+ * page; -ENOSPC without a free slot; -ENOMEM, -ERESTARTSYS.
  */
 int kfd_ioctl_create_event(struct kfd_process *p, void *data)
 {
@@ -435,7 +539,9 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_ioctl_create_event);
  * @p: process
  * @data: struct kfd_ioctl_destroy_event_args
  *
- * Who waits for it gets -EIO.
+ * Calls that wait for the event fail with -EIO.
+ *
+ * Context: no locks are held.
  *
  * Return: 0, or -EINVAL if there is no such event.
  */
@@ -454,7 +560,7 @@ int kfd_ioctl_destroy_event(struct kfd_process *p, void *data)
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_ioctl_destroy_event);
 
-/* By the CPU: signals only. */
+/* Set or reset an event from the CPU. 0, or -EINVAL if it is not of type SIGNAL. */
 static int event_change(struct kfd_process *p, u32 id, bool set)
 {
 	struct kfd_event *ev;
@@ -473,6 +579,15 @@ static int event_change(struct kfd_process *p, u32 id, bool set)
 	return ret;
 }
 
+/**
+ * kfd_events_signal() - signal an event of type SIGNAL
+ * @p: process
+ * @id: event id
+ *
+ * Context: process context; takes the lock of kfd_events.all.
+ *
+ * Return: 0, or -EINVAL if there is no such event.
+ */
 int kfd_events_signal(struct kfd_process *p, u32 id)
 {
 	return event_change(p, id, true);
@@ -525,6 +640,14 @@ int kfd_events_init(struct kfd_process *p)
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_events_init);
 
+/**
+ * kfd_events_close() - end all waits of a process that is being detached
+ * @p: process
+ *
+ * Waiting calls, and later ones, fail with -EIO.
+ *
+ * Context: process context; MMU notifiers may call it.
+ */
 void kfd_events_close(struct kfd_process *p)
 {
 	struct kfd_event *ev;
@@ -555,7 +678,7 @@ void kfd_events_fini(struct kfd_process *p)
 	struct kfd_event *ev;
 	unsigned long id;
 
-	/* Interrupts do not find the process any more. */
+	/* Lookups by PASID fail, so that no interrupt queues the work again. */
 	cancel_work_sync(&events->scan_work);
 	xa_for_each(&events->all, id, ev)
 		kfree(ev);

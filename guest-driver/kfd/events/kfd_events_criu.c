@@ -16,7 +16,7 @@ static bool event_has_slot(u32 type)
  * kfd_events_criu_count() - number of a process's events
  * @p: process; kfd_process.mutex is held
  *
- * DESTROY_EVENT does not take the mutex: the number may fall at any time.
+ * DESTROY_EVENT does not take the mutex: the number may be smaller when the function returns.
  */
 u32 kfd_events_criu_count(struct kfd_process *p)
 {
@@ -24,7 +24,7 @@ u32 kfd_events_criu_count(struct kfd_process *p)
 	unsigned long id;
 	u32 n = 0;
 
-	/* None is looked into. */
+	/* Events may be freed meanwhile; the loop does not dereference them. */
 	xa_for_each(&p->events->all, id, ev)
 		n++;
 	return n;
@@ -47,7 +47,7 @@ static void event_save(const struct kfd_event *ev, struct kfd_saved_event *s)
 /**
  * kfd_events_criu_save() - describe a process's events for a checkpoint
  * @p: process; kfd_process.mutex is held
- * @events: where to; room for @n
+ * @events: array of @n entries, filled
  * @n: from kfd_events_criu_count()
  *
  * Return: 0, or -EINVAL if the process does not have @n events.
@@ -60,7 +60,7 @@ int kfd_events_criu_save(struct kfd_process *p, struct kfd_saved_event *events,
 	unsigned long id;
 	u32 i = 0;
 
-	/* Interrupts that are still to come find nothing to take any more. */
+	/* Signal the events now, so that later interrupts find no signalled slot. */
 	kfd_events_scan(p);
 	xa_for_each(all, id, ev) {
 		if (i == n)
@@ -85,11 +85,11 @@ static bool event_ok(const struct kfd_saved_event *s)
 }
 
 /**
- * kfd_events_criu_restore() - make an event from a checkpoint
+ * kfd_events_criu_restore() - create an event of a checkpoint
  * @p: process; kfd_process.mutex is held
- * @s: the event; from user space, not checked
+ * @s: the event; comes from user space and is checked here
  *
- * Return: 0; -EINVAL no such event can be; -ENOSPC the id is taken; -ENOMEM.
+ * Return: 0; -EINVAL @s is not valid; -ENOSPC the id is taken; -ENOMEM.
  */
 int kfd_events_criu_restore(struct kfd_process *p,
 			    const struct kfd_saved_event *s)

@@ -16,13 +16,13 @@ struct kfd_process;
 
 /**
  * struct kfd_saved_event - an event in a checkpoint
- * @id: what user space names it by
+ * @id: event id of user space
  * @type: KFD_IOC_EVENT_*
  * @flags: KFD_SAVED_EVENT_FLAGS
  * @pad: 0
  * @age: kfd_event.age
- * @memory: of KFD_IOC_EVENT_MEMORY
- * @hw: of KFD_IOC_EVENT_HW_EXCEPTION
+ * @memory: KFD_IOC_EVENT_MEMORY: kfd_event.memory
+ * @hw: KFD_IOC_EVENT_HW_EXCEPTION: kfd_event.hw
  */
 struct kfd_saved_event {
 	u32 id;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of events share. */
+/* Structures and functions shared by the files of events/. */
 #ifndef KFD_EVENTS_PRIV_H
 #define KFD_EVENTS_PRIV_H
 
@@ -13,19 +13,19 @@ struct kfd_process;
 struct vgpu_bo;
 
 /**
- * struct kfd_event - something a process can wait for
- * @id: what user space names it by; of a signal: its slot in the page, too
+ * struct kfd_event - an event that a process can wait for
+ * @id: id of user space; KFD_IOC_EVENT_SIGNAL: also the index of the event's slot in the page
  * @type: KFD_IOC_EVENT_*
- * @auto_reset: who is woken by it takes it away
- * @signaled: it has happened, and nobody has taken it
- * @age: 1, and one more with each time that it happens
+ * @auto_reset: a call that waits for the event clears @signaled
+ * @signaled: the event was signalled and not reset since
+ * @age: starts at 1, incremented by each signal
  * @waits: struct kfd_wait_entry of the calls that wait for the event, woken ones
  *         included; one for each call
- * @n_waits: their number
- * @memory: of KFD_IOC_EVENT_MEMORY: the last one
- * @hw: of KFD_IOC_EVENT_HW_EXCEPTION: the last one
+ * @n_waits: length of @waits
+ * @memory: KFD_IOC_EVENT_MEMORY: data of the last signal
+ * @hw: KFD_IOC_EVENT_HW_EXCEPTION: data of the last signal
  *
- * All but the first three under the lock of kfd_events.all.
+ * @id, @type and @auto_reset are fixed; the lock of kfd_events.all protects the rest.
  */
 struct kfd_event {
 	u32 id;
@@ -43,17 +43,17 @@ struct kfd_event {
 
 /**
  * struct kfd_events - the events of a process
- * @all: struct kfd_event by id. Its lock is held while all waiting calls of an
+ * @all: struct kfd_event by id. The xarray's lock is held while all waiting calls of an
  *       event are woken; the interrupt handler only tries the lock
- * @closed: the process has lost KFD: nobody waits any more; lock of @all
- * @signal_page: slots of the signal page, as the kernel reaches them, or NULL: the GPU
- *               writes what is not KFD_EVENT_UNSIGNALED into an event's slot and
- *               interrupts. Set once, with release semantics, under kfd_process.mutex
- * @signal_bo: BO of the page, referenced and pinned, if user space brought it, or NULL;
+ * @closed: the process is detached, and WAIT_EVENTS fails; lock of @all
+ * @signal_page: kernel mapping of the signal page's slots, or NULL. The GPU writes a value other
+ *               than KFD_EVENT_UNSIGNALED into an event's slot and raises an interrupt. Set once,
+ *               with release semantics, under kfd_process.mutex
+ * @signal_bo: BO of a page that user space allocated, referenced and pinned, or NULL;
  *             kfd_process.mutex. Set before @signal_page, and then fixed
- * @signal_handle: handle of @signal_bo; likewise
+ * @signal_handle: handle of @signal_bo; locking as @signal_bo
  * @scan_work: signals the events of slots that no interrupt named, or that the
- *             interrupt handler left to it
+ *             interrupt handler left to process context
  */
 struct kfd_events {
 	struct xarray all;
@@ -71,10 +71,11 @@ struct kfd_events {
 int kfd_event_publish(struct kfd_process *p, struct kfd_event *ev,
 		      struct xa_limit limit, u32 *id);
 
-/* kfd_event_wait.c; the lock of kfd_events.all held for the first two. */
-/* It has happened. */
+/* kfd_event_wait.c; the lock of kfd_events.all is held. */
+
+/* Signal the event: mark its waiting calls, and wake those that are satisfied. */
 void kfd_event_set(struct kfd_event *ev);
-/* It goes: whoever waits for it is told. */
+/* The event is being destroyed: end its waiting calls with -EIO. */
 void kfd_event_abandon(struct kfd_event *ev);
 
 #endif /* KFD_EVENTS_PRIV_H */
