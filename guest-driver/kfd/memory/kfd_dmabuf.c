@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * dma-bufs: GET_DMABUF_INFO, IMPORT_DMABUF, EXPORT_DMABUF with the errors of
- * amdkfd. A BO has one dma-buf as long as anybody has that: kgd_mem keeps what
- * it was imported from, as the DRM core wants it.
+ * amdkfd. A BO has one dma-buf as long as that has a reference. kgd_mem holds a reference to the
+ * dma-buf that it was imported from, as the DRM core requires.
  */
 #include <linux/dma-buf.h>
 #include <linux/fcntl.h>
@@ -19,7 +19,10 @@
 #include "svm/svm.h"
 #include "kfd_memory.h"
 
-/* A copy of the BO's metadata, of *@size bytes, or NULL if it has none. */
+/*
+ * Return a copy of the BO's metadata, NULL if it has none, or ERR_PTR(). *@size: bytes of the
+ * caller's buffer, set to the bytes of the metadata.
+ */
 static void *kfd_dmabuf_metadata(struct vgpu_bo *bo, u32 *size)
 {
 	void *copy = NULL;
@@ -69,6 +72,18 @@ static int kfd_dmabuf_info(struct kfd_process *p, struct vgpu_bo *bo,
 	return ret;
 }
 
+/**
+ * kfd_ioctl_get_dmabuf_info() - AMDKFD_IOC_GET_DMABUF_INFO
+ * @p: process
+ * @data: struct kfd_ioctl_get_dmabuf_info_args; metadata_size: bytes of the buffer, on return
+ *        bytes of the metadata
+ *
+ * Context: no locks are held. Takes the BO's reservation.
+ *
+ * Return: 0; -EBADF, or -EINVAL for a file that is no dma-buf of this driver, memory in another
+ * domain, a GPU without state of @p, or a metadata buffer that is too small; -EFAULT, -ENOMEM,
+ * -ERESTARTSYS.
+ */
 int kfd_ioctl_get_dmabuf_info(struct kfd_process *p, void *data)
 {
 	struct kfd_ioctl_get_dmabuf_info_args *args = data;
@@ -87,8 +102,9 @@ int kfd_ioctl_get_dmabuf_info(struct kfd_process *p, void *data)
 }
 
 /*
- * Memory of @dmabuf for @va on @pdd, whose VM exists. 0 or -EINVAL memory that
- * is neither in VRAM nor in GTT, -ENOMEM, the exporter's error.
+ * Create a kgd_mem with address @va for the BO of @dmabuf. The process has a VM on @pdd, and its
+ * mutex is held. Returns 0, -EINVAL the memory is neither in VRAM nor in GTT, -ENOMEM, or an error
+ * of the exporter.
  */
 static int kgd_mem_import(struct kfd_process_device *pdd,
 			  struct dma_buf *dmabuf, u64 va, struct kgd_mem **out)
@@ -136,6 +152,16 @@ put:
 	return ret;
 }
 
+/**
+ * kgd_mem_export() - return the dma-buf of memory, created on first use
+ * @mem: memory
+ * @write: allow writes through a new dma-buf even if the GPU may not write @mem
+ *
+ * Context: kfd_process.mutex is held.
+ *
+ * Return: the dma-buf, referenced, or ERR_PTR(): -EINVAL for doorbells and MMIO, -EPERM for a BO
+ * that vgpu_gem_export() refuses (user pointer), -ENOMEM.
+ */
 struct dma_buf *kgd_mem_export(struct kgd_mem *mem, bool write)
 {
 	struct dma_buf *dmabuf;
@@ -177,6 +203,17 @@ static int kfd_dmabuf_import(struct kfd_process_device *pdd,
 	return 0;
 }
 
+/**
+ * kfd_ioctl_import_dmabuf() - AMDKFD_IOC_IMPORT_DMABUF
+ * @p: process
+ * @data: struct kfd_ioctl_import_dmabuf_args
+ *
+ * Context: no locks are held. Takes kfd_process.mutex.
+ *
+ * Return: 0; -EINVAL unknown GPU, or memory that is neither in VRAM nor in GTT; -EBADF; -ENODEV
+ * no VM on the GPU; -EADDRINUSE an SVM range overlaps the addresses; -EFAULT no handle is left;
+ * -ENOMEM; an error of the exporter.
+ */
 int kfd_ioctl_import_dmabuf(struct kfd_process *p, void *data)
 {
 	struct kfd_ioctl_import_dmabuf_args *args = data;
@@ -197,6 +234,16 @@ int kfd_ioctl_import_dmabuf(struct kfd_process *p, void *data)
 	return ret;
 }
 
+/**
+ * kfd_ioctl_export_dmabuf() - AMDKFD_IOC_EXPORT_DMABUF
+ * @p: process
+ * @data: struct kfd_ioctl_export_dmabuf_args
+ *
+ * Context: no locks are held. Takes kfd_process.mutex.
+ *
+ * Return: 0; -EINVAL unknown handle, doorbells, MMIO, or invalid flags; -EPERM user pointers;
+ * -EMFILE, -ENOMEM.
+ */
 int kfd_ioctl_export_dmabuf(struct kfd_process *p, void *data)
 {
 	struct kfd_ioctl_export_dmabuf_args *args = data;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Memory of ALLOC_MEMORY_OF_GPU and SVM ranges: an address has one of the two. */
+/*
+ * Mapping of ALLOC_MEMORY_OF_GPU's memory. An address belongs to such memory or to an SVM range,
+ * not to both.
+ */
 #include "mm/vgpu_bo.h"
 #include "process/kfd_mem.h"
 #include "process/kfd_process.h"
@@ -10,8 +13,9 @@
  * kfd_memory_map() - map memory in the address spaces of GPUs
  * @mem: memory
  * @pdds: state of one process on each GPU; each has an address space
- * @n: their number, at least one
- * @done: in how many of them it is mapped on return, from the first on, also after an error
+ * @n: length of @pdds, at least one
+ * @done: set to the number of leading entries of @pdds in which @mem is mapped, also after an
+ *        error
  *
  * Memory that is mapped in a VM already stays as it is.
  *

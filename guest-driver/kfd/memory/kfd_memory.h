@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Memory that user space names: how it is mapped, shared and given to the CPU. */
+/*
+ * Memory with a handle of user space: mapped by GPUs, shared by dma-bufs, mapped by the CPU
+ * through /dev/kfd. Functions are documented where they are defined.
+ */
 #ifndef KFD_MEMORY_H
 #define KFD_MEMORY_H
 
@@ -15,22 +18,17 @@ struct kgd_mem;
 struct vm_area_struct;
 struct vm_fault;
 
-/* kfd_memory.c, where it is documented. */
+/* kfd_memory.c */
 int kfd_memory_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		   u32 *done);
 
-/*
- * kfd_dmabuf.c
- *
- * The dma-buf of @mem, referenced, which may be written if the memory may, or
- * if @write; or ERR_PTR(): -EINVAL doorbells, MMIO, -ENOMEM. Mutex held.
- */
+/* kfd_dmabuf.c */
 struct dma_buf *kgd_mem_export(struct kgd_mem *mem, bool write);
 int kfd_ioctl_get_dmabuf_info(struct kfd_process *p, void *data);
 int kfd_ioctl_import_dmabuf(struct kfd_process *p, void *data);
 int kfd_ioctl_export_dmabuf(struct kfd_process *p, void *data);
 
-/* kfd_mmap.c, where they are documented. */
+/* kfd_mmap.c */
 int kfd_mmap_init(void);
 void kfd_mmap_exit(void);
 void kfd_mmap_adopt(struct file *filp);
@@ -38,21 +36,14 @@ vm_fault_t kfd_fault_insert(struct vm_fault *vmf, struct kfd_node *node, phys_ad
 void kfd_mmap_zap(u64 offset, u64 size);
 void kfd_doorbell_zap(struct kfd_process_device *pdd);
 void kfd_mmap_zap_node(const struct kfd_node *node);
-/* Under mmap_lock. The whole slice, shared; -EINVAL anything else, -ENOMEM no slice. */
 int kfd_doorbell_mmap(struct kfd_process_device *pdd,
 		      struct vm_area_struct *vma);
 
-/*
- * kfd_mmio.c
- * init: the page's BO; 0 or -ENOMEM. fini: no process has it any more.
- */
+/* kfd_mmio.c */
 int kfd_mmio_init(struct kfd_node *node);
 void kfd_mmio_fini(struct kfd_node *node);
-/* Where mmap of /dev/kfd finds it. */
 u64 kfd_mmio_mmap_offset(const struct kfd_node *node);
-/* Take it out of all mappings: those who may use it come back. */
 void kfd_mmio_zap(const struct kfd_node *node);
-/* Under mmap_lock. One page, shared; -EINVAL anything else. */
 int kfd_mmio_mmap(struct kfd_process_device *pdd, struct vm_area_struct *vma);
 
 #endif /* KFD_MEMORY_H */

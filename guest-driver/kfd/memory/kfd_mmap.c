@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is mapped at /dev/kfd: the pages of all of its files, and doorbells. (kfd_mmio.c
- * has the page of the HDP flush registers, kfd_events.c the signal page.)
+ * Mappings of /dev/kfd: the page cache that all of its files share, and doorbells. (kfd_mmio.c
+ * maps the page of the HDP flush registers, kfd_events.c the signal page.)
  */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
@@ -17,12 +17,12 @@
 #include "process/kfd_uapi.h"
 #include "kfd_memory.h"
 
-/* Its pages are all there is of /dev/kfd, whichever inode it was opened by. */
+/* All files of /dev/kfd use the mapping of this file, whichever inode they were opened by. */
 static struct file *kfd_mappings;
 static const struct file_operations kfd_mappings_fops;
 
 /**
- * kfd_mmap_adopt() - let a file of /dev/kfd map what all of them map
+ * kfd_mmap_adopt() - set the mapping of a file of /dev/kfd to the shared one
  * @filp: file that is being opened
  */
 void kfd_mmap_adopt(struct file *filp)
@@ -31,7 +31,7 @@ void kfd_mmap_adopt(struct file *filp)
 }
 
 /**
- * kfd_mmap_zap() - take mappings of /dev/kfd away from all processes
+ * kfd_mmap_zap() - unmap a part of /dev/kfd in all processes
  * @offset: first byte, as for mmap
  * @size: bytes
  *
@@ -49,25 +49,25 @@ static void kfd_doorbell_zap_node(const struct kfd_node *node)
 }
 
 /**
- * kfd_doorbell_zap() - take the mappings of a GPU's doorbells away
+ * kfd_doorbell_zap() - unmap a GPU's doorbells in all processes
  * @pdd: state of a process that is torn down; kfd_doorbell_free() is to follow
  *
- * The mappings of other processes are made again on their next page fault.
+ * Other processes map their doorbells again on the next page fault.
  *
  * Context: sleeps.
  */
 void kfd_doorbell_zap(struct kfd_process_device *pdd)
 {
-	/* The mm may live on. Others' mappings come back when they are used. */
+	/* The mm may still be in use after its process is torn down. */
 	if (pdd->doorbells)
 		kfd_doorbell_zap_node(pdd->node);
 }
 
 /**
- * kfd_mmap_zap_node() - take the mappings of a GPU's BARs away from all processes
+ * kfd_mmap_zap_node() - unmap a GPU's BARs in all processes
  * @node: GPU
  *
- * Those who may use them get them again on their next page fault.
+ * Processes of the GPU map the pages again on their next page fault.
  *
  * Context: sleeps.
  */
@@ -83,9 +83,11 @@ void kfd_mmap_zap_node(const struct kfd_node *node)
  * @node: GPU
  * @addr: the page's physical address
  *
- * While the GPU is reset, waits for the end of that instead.
+ * While the GPU is being reset, inserts nothing and waits for the end of the reset.
  *
- * Return: what the fault handler returns; mmap_lock may have been dropped.
+ * Context: fault handler; mmap_lock or the VMA's lock is held.
+ *
+ * Return: result of the fault handler; the lock may have been dropped.
  */
 vm_fault_t kfd_fault_insert(struct vm_fault *vmf, struct kfd_node *node, phys_addr_t addr)
 {
@@ -102,8 +104,8 @@ vm_fault_t kfd_fault_insert(struct vm_fault *vmf, struct kfd_node *node, phys_ad
 }
 
 /*
- * The process is looked up anew: it may have lost the GPU, and its slice, since
- * mmap. Who tears it down waits for our reference, and zaps the mapping after.
+ * Look the process up at each fault: it may have been detached since mmap. The teardown, which
+ * frees the slice, runs after the last reference, this function's included, and zaps the mapping.
  */
 static vm_fault_t kfd_doorbell_fault(struct vm_fault *vmf)
 {
@@ -135,7 +137,16 @@ static const struct vm_operations_struct kfd_doorbell_vm_ops = {
 	.fault = kfd_doorbell_fault,
 };
 
-/* Under mmap_lock. The whole slice, shared, or nothing. */
+/**
+ * kfd_doorbell_mmap() - map a process's slice of a GPU's doorbells
+ * @pdd: state of the process on the GPU
+ * @vma: mapping
+ *
+ * Context: mmap_lock is held.
+ *
+ * Return: 0, -EINVAL unless @vma is shared and has the size of the slice, -ENOMEM the process has
+ * no slice yet.
+ */
 int kfd_doorbell_mmap(struct kfd_process_device *pdd,
 		      struct vm_area_struct *vma)
 {
@@ -145,7 +156,7 @@ int kfd_doorbell_mmap(struct kfd_process_device *pdd,
 	/* Pairs with kfd_doorbell_alloc(). */
 	if (!smp_load_acquire(&pdd->doorbells))
 		return -ENOMEM;
-	/* A child has no process here: it must not ring for its parent. */
+	/* VM_DONTCOPY: a child must not ring its parent's doorbells. */
 	vm_flags_set(vma, VM_IO | VM_DONTCOPY | VM_DONTEXPAND | VM_NORESERVE |
 		     VM_DONTDUMP | VM_PFNMAP);
 	vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
@@ -154,7 +165,7 @@ int kfd_doorbell_mmap(struct kfd_process_device *pdd,
 }
 
 /**
- * kfd_mmap_init() - make the file whose pages all files of /dev/kfd map
+ * kfd_mmap_init() - create the file whose mapping all files of /dev/kfd use
  *
  * Context: module init, before /dev/kfd exists.
  *
@@ -163,8 +174,8 @@ int kfd_doorbell_mmap(struct kfd_process_device *pdd,
 int kfd_mmap_init(void)
 {
 	/*
-	 * Of no module: it would keep this one from being unloaded. So it has
-	 * to be gone for good before that: __fput_sync().
+	 * The file_operations have no owner: a reference to this module would keep it from being
+	 * unloaded. kfd_mmap_exit() therefore frees the file synchronously.
 	 */
 	kfd_mappings = anon_inode_create_getfile("[kfd]", &kfd_mappings_fops,
 						 NULL, O_RDWR, NULL);
@@ -174,7 +185,7 @@ int kfd_mmap_init(void)
 /**
  * kfd_mmap_exit() - undo kfd_mmap_init()
  *
- * Context: module exit, when /dev/kfd has gone.
+ * Context: module exit, after /dev/kfd was removed.
  */
 void kfd_mmap_exit(void)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The MMIO page: the one of BAR 5 in which user space finds the HDP flush
- * registers, and nothing else (docs/hardware.md, REMAP_HDP_*). One BO for all
- * processes of a GPU.
+ * The MMIO page: the page of BAR 5 that has the HDP flush registers and no other register
+ * (docs/hardware.md, REMAP_HDP_*). All processes of a GPU share one BO.
  */
 #include <linux/mm.h>
 
@@ -13,6 +12,12 @@
 #include "process/kfd_uapi.h"
 #include "kfd_memory.h"
 
+/**
+ * kfd_mmio_init() - create and pin the BO of a GPU's MMIO page
+ * @node: GPU
+ *
+ * Return: 0 or -ENOMEM.
+ */
 int kfd_mmio_init(struct kfd_node *node)
 {
 	const struct vgpu_bo_params params = {
@@ -39,6 +44,10 @@ int kfd_mmio_init(struct kfd_node *node)
 	return 0;
 }
 
+/**
+ * kfd_mmio_fini() - undo kfd_mmio_init()
+ * @node: GPU that no process uses
+ */
 void kfd_mmio_fini(struct kfd_node *node)
 {
 	ttm_bo_reserve(&node->mmio->tbo, false, false, NULL);
@@ -48,17 +57,29 @@ void kfd_mmio_fini(struct kfd_node *node)
 	node->mmio = NULL;
 }
 
+/**
+ * kfd_mmio_mmap_offset() - return the offset at which mmap of /dev/kfd maps the MMIO page
+ * @node: GPU
+ */
 u64 kfd_mmio_mmap_offset(const struct kfd_node *node)
 {
 	return KFD_MMAP_TYPE_MMIO | KFD_MMAP_GPU_ID(node->gpu_id);
 }
 
+/**
+ * kfd_mmio_zap() - unmap a GPU's MMIO page in all processes
+ * @node: GPU
+ *
+ * Processes of the GPU map the page again on their next page fault.
+ *
+ * Context: sleeps.
+ */
 void kfd_mmio_zap(const struct kfd_node *node)
 {
 	kfd_mmap_zap(kfd_mmio_mmap_offset(node), KFD_MMAP_SPAN);
 }
 
-/* As for doorbells: who has lost the GPU finds no process any more. */
+/* As in kfd_doorbell_fault(), the lookup fails for a process that was detached since mmap. */
 static vm_fault_t kfd_mmio_fault(struct vm_fault *vmf)
 {
 	vm_fault_t ret = VM_FAULT_SIGBUS;
@@ -82,6 +103,15 @@ static const struct vm_operations_struct kfd_mmio_vm_ops = {
 	.fault = kfd_mmio_fault,
 };
 
+/**
+ * kfd_mmio_mmap() - map a GPU's MMIO page
+ * @pdd: state of the process on the GPU
+ * @vma: mapping
+ *
+ * Context: mmap_lock is held.
+ *
+ * Return: 0, or -EINVAL unless @vma is shared and has one page.
+ */
 int kfd_mmio_mmap(struct kfd_process_device *pdd, struct vm_area_struct *vma)
 {
 	if (vma->vm_end - vma->vm_start != PAGE_SIZE ||
