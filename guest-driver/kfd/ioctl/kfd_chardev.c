@@ -2,8 +2,8 @@
 /*
  * /dev/kfd: open, mmap and the dispatch of ioctls.
  *
- * An open file stands for the mm that opened it and for nothing else: the
- * process is looked up by each call (see kfd_process_life.c).
+ * An open file holds only the mm that opened it: each call looks the process up
+ * (see kfd_process_life.c).
  */
 #include <linux/compat.h>
 #include <linux/device.h>
@@ -36,13 +36,13 @@ static int kfd_open(struct inode *inode, struct file *filp)
 	if (iminor(inode))
 		return -ENODEV;
 	if (in_compat_syscall())
-		return -EPERM;	/* user pointers have 64 bits here */
+		return -EPERM;	/* the structures have 64-bit pointers */
 	if (!current->mm)
 		return -EINVAL;
 	ret = kfd_process_open(current, current->mm);
 	if (ret)
 		return ret;
-	/* The structure only, so that no other mm gets its address. */
+	/* Keeps the address of the mm_struct from being reused, not the process's memory. */
 	mmgrab(current->mm);
 	filp->private_data = current->mm;
 	kfd_mmap_adopt(filp);
@@ -55,7 +55,7 @@ static int kfd_release(struct inode *inode, struct file *filp)
 	return 0;
 }
 
-/* The process that paused another one, and has its file, ends. */
+/* An exiting process may have paused the process of the file for a checkpoint. */
 static int kfd_flush(struct file *filp, fl_owner_t owner)
 {
 	if (current->flags & PF_EXITING)
@@ -64,8 +64,9 @@ static int kfd_flush(struct file *filp, fl_owner_t owner)
 }
 
 /*
- * The process that opened the file, referenced, if it is the caller's, or
- * (@traced) one that he traces.
+ * Return the process that opened the file, referenced, if it is the caller's process or, with
+ * @traced, one that the caller traces. Else ERR_PTR(): -EBADF; -ENODEV the caller's process was
+ * detached.
  */
 static struct kfd_process *kfd_file_process(struct file *filp, bool traced)
 {
@@ -74,7 +75,7 @@ static struct kfd_process *kfd_file_process(struct file *filp, bool traced)
 	if (filp->private_data != current->mm && !traced)
 		return ERR_PTR(-EBADF);
 	p = kfd_lookup_process_by_mm(filp->private_data);
-	if (!p)		/* a GPU was taken away; others' may have ended */
+	if (!p)		/* detached: a GPU was removed, or the traced process has ended */
 		return ERR_PTR(filp->private_data == current->mm ? -ENODEV :
 								   -EBADF);
 	if (p->lead_thread != current->group_leader &&
@@ -85,7 +86,7 @@ static struct kfd_process *kfd_file_process(struct file *filp, bool traced)
 	return p;
 }
 
-/* The SVM ioctl's structure ends in as many attributes as it says. */
+/* The size that user space passed has to include all nattr attributes. */
 static int kfd_ioctl_svm_check(const void *data, unsigned int usize)
 {
 	const struct kfd_ioctl_svm_args *args = data;
@@ -95,12 +96,11 @@ static int kfd_ioctl_svm_check(const void *data, unsigned int usize)
 
 /**
  * struct kfd_ioctl_desc - an ioctl
- * @cmd: its number, with direction and size as this kernel knows them
- * @fn: does it; NULL: it is not there
- * @check: looks at arguments of variable size, or NULL; @usize: bytes that
- *         user space gave
- * @absent: what to answer if it is not there: what amdkfd says when it lacks
- *          what the ioctl is for
+ * @cmd: command, with the direction and size in this kernel's headers
+ * @fn: handler; NULL: not implemented
+ * @check: checks arguments of variable size, or NULL; @usize: bytes that
+ *         user space passed
+ * @absent: result if @fn is NULL: amdkfd's error on a GPU without the feature
  */
 struct kfd_ioctl_desc {
 	unsigned int cmd;
@@ -161,9 +161,9 @@ static const struct kfd_ioctl_desc kfd_ioctls[] = {
 };
 
 /*
- * Copy the argument in, run, copy it out. User space may know a shorter
- * structure (the rest is zero) or a longer one. What comes out does so even
- * after an error: MAP_MEMORY_TO_GPU tells how far it got.
+ * Copy the argument in, run the handler, copy the argument out. User space may pass a shorter
+ * structure (the rest is zero) or a longer one. The argument is copied out after an error, too:
+ * MAP_MEMORY_TO_GPU returns its progress in it.
  */
 static int kfd_ioctl_run(const struct kfd_ioctl_desc *desc,
 			 struct kfd_process *p, void __user *arg,
@@ -207,8 +207,8 @@ static int kfd_ioctl_do(const struct kfd_ioctl_desc *desc,
 }
 
 /*
- * PC sampling, of AMD's own driver and not of upstream's. The thunk asks for it
- * from KFD 1.16 on, and understands only this as "not on this GPU".
+ * PC sampling, an ioctl of AMD's out-of-tree driver. The thunk calls it from KFD 1.16 on, and takes
+ * only -EOPNOTSUPP for a GPU without the feature.
  */
 #define KFD_NR_PC_SAMPLE	0x85
 
@@ -220,7 +220,7 @@ static long kfd_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 
 	if (_IOC_TYPE(cmd) == AMDKFD_IOCTL_BASE && nr == KFD_NR_PC_SAMPLE)
 		return -EOPNOTSUPP;
-	/* By number: sizes differ with the age of user space. */
+	/* Compare the number only: the size depends on the version of user space's headers. */
 	if (_IOC_TYPE(cmd) != AMDKFD_IOCTL_BASE || nr < AMDKFD_COMMAND_START ||
 	    nr >= ARRAY_SIZE(kfd_ioctls))
 		return -ENOTTY;
@@ -234,7 +234,7 @@ static long kfd_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	return ret;
 }
 
-/* Under mmap_lock, so not under the process's mutex. */
+/* mmap_lock is held, so that kfd_process.mutex must not be taken. */
 static int kfd_mmap(struct file *filp, struct vm_area_struct *vma)
 {
 	u64 offset = (u64)vma->vm_pgoff << PAGE_SHIFT;
@@ -259,7 +259,7 @@ static int kfd_mmap(struct file *filp, struct vm_area_struct *vma)
 		break;
 	case KFD_MMAP_TYPE_RESERVED_MEM:
 	default:
-		ret = pdd ? -EINVAL : -ENODEV;	/* a GPU without it */
+		ret = pdd ? -EINVAL : -ENODEV;	/* no such memory on this GPU */
 		break;
 	}
 	kfd_unref_process(p);
@@ -276,7 +276,7 @@ static const struct file_operations kfd_fops = {
 	.mmap = kfd_mmap,
 };
 
-/* Anyone may compute. */
+/* /dev/kfd is accessible to all users. */
 static char *kfd_devnode(const struct device *dev, umode_t *mode)
 {
 	if (mode)

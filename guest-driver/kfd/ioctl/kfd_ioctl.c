@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ioctls that concern neither memory nor queues. Arguments and errors are
- * amdkfd's.
+ * The ioctls that concern neither memory nor queues, with the arguments and errors of amdkfd.
  */
 #include <linux/file.h>
 #include <linux/slab.h>
@@ -17,7 +16,7 @@
 #include "svm/svm.h"
 #include "kfd_ioctl.h"
 
-/* The last version whose additions are here as far as the rest is. */
+/* The newest minor version of the uAPI that the driver implements. */
 #define KFD_MINOR_VERSION	17
 
 static_assert(KFD_MINOR_VERSION <= KFD_IOCTL_MINOR_VERSION);
@@ -37,7 +36,7 @@ static bool kfd_cache_policy_ok(u32 policy)
 	       policy == KFD_IOC_CACHE_POLICY_NONCOHERENT;
 }
 
-/* The alternate aperture: 64 KiB granules below 2^47, not empty. */
+/* The alternate aperture: empty, or whole 64 KiB granules below 2^47. */
 static bool kfd_alternate_aperture_ok(u64 base, u64 size)
 {
 	const u64 fixed = 0xffff80000000ffffull;
@@ -75,7 +74,7 @@ int kfd_ioctl_get_clock_counters(struct kfd_process *p, void *data)
 	struct kfd_ioctl_get_clock_counters_args *args = data;
 	struct kfd_process_device *pdd;
 
-	/* Without a GPU, the CPU's clocks alone. */
+	/* For an unknown GPU the GPU clock is 0. */
 	pdd = kfd_process_device_by_gpu_id(p, args->gpu_id);
 	args->gpu_clock_counter = pdd ? vgpu_clock_read(pdd->node->vdev) : 0;
 	args->cpu_clock_counter = ktime_get_raw_ns();
@@ -120,7 +119,7 @@ int kfd_ioctl_get_process_apertures_new(struct kfd_process *p, void *data)
 		args->num_of_nodes = p->n_pdds;
 		return 0;
 	}
-	/* Nodes of the topology, hence the CPU as well. */
+	/* The thunk passes the number of topology nodes, which includes the CPU node. */
 	if (n > p->n_pdds + 1)
 		return -EINVAL;
 	n = min(n, p->n_pdds);
@@ -154,7 +153,7 @@ int kfd_ioctl_acquire_vm(struct kfd_process *p, void *data)
 	} else {
 		ret = kfd_process_device_init_vm(pdd, drm_file);
 		if (!ret)
-			drm_file = NULL;	/* the process has it now */
+			drm_file = NULL;	/* the process has taken over the reference */
 	}
 	mutex_unlock(&p->mutex);
 	if (drm_file)
@@ -163,8 +162,8 @@ int kfd_ioctl_acquire_vm(struct kfd_process *p, void *data)
 }
 
 /*
- * What the process's shaders are to use: given to the hardware with the
- * process's queues, and of no use to one that runs no shaders.
+ * Scratch memory and trap handler of the process's shaders. The driver stores the addresses for
+ * checkpoints only, since the device runs no shaders.
  */
 int kfd_ioctl_set_scratch_backing_va(struct kfd_process *p, void *data)
 {
@@ -200,7 +199,7 @@ int kfd_ioctl_set_trap_handler(struct kfd_process *p, void *data)
 	return ret;
 }
 
-/* Tables that this generation has no use for: they are all zeros, as amdkfd's. */
+/* Tables that this GPU generation does not use; all zeros, as in amdkfd. */
 #define KFD_TILE_CONFIGS	32u
 #define KFD_MACRO_TILE_CONFIGS	16u
 

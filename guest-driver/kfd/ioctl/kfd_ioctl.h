@@ -15,9 +15,9 @@ int kfd_chardev_init(void);
 void kfd_chardev_exit(void);
 
 /*
- * An ioctl: @data is the kernel's copy of the argument, at least as large as
- * the structure of the ioctl; what user space did not give is zero. Neither a
- * lock nor anything else is held; @p is the caller's own process.
+ * Handler of an ioctl. @p: process of the file; kfd_file_process() has checked it against the
+ * caller. @data: kernel copy of the argument, at least as large as the ioctl's structure; bytes
+ * that user space did not pass are zero. No locks are held. The value is the ioctl's result.
  */
 typedef int (*kfd_ioctl_fn)(struct kfd_process *p, void *data);
 
@@ -51,7 +51,7 @@ int kfd_ioctl_alloc_queue_gws(struct kfd_process *p, void *data);
 int kfd_ioctl_get_queue_wave_state(struct kfd_process *p, void *data);
 
 /* kfd_ioctl_debug.c */
-/* Is the caller the tracer of @task? */
+/* Whether the current task is the tracer of @task. */
 bool kfd_dbg_traces(struct task_struct *task);
 int kfd_ioctl_dbg_trap(struct kfd_process *p, void *data);
 

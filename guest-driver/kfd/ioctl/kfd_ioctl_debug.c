@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* DBG_TRAP: who may debug whom. Errors are amdkfd's. */
+/* DBG_TRAP: permission checks, with the errors of amdkfd. */
 #include <linux/mm.h>
 #include <linux/ptrace.h>
 #include <linux/sched/mm.h>
@@ -21,8 +21,9 @@ bool kfd_dbg_traces(struct task_struct *task)
 }
 
 /*
- * The process of @thread and its @mm, referenced. A debugger that begins makes it
- * one of KFD's if it is none yet. -ESRCH, -EPERM, or why it cannot be one.
+ * Return the KFD process of @mm, referenced, if @p may debug it. ENABLE creates the KFD process if
+ * the caller traces @thread. Else ERR_PTR(): -ESRCH no KFD process, -EPERM, or an error of
+ * kfd_process_open().
  */
 static struct kfd_process *kfd_dbg_target(struct kfd_process *p,
 					  struct task_struct *thread,
@@ -47,7 +48,10 @@ static struct kfd_process *kfd_dbg_target(struct kfd_process *p,
 	return ERR_PTR(-EPERM);
 }
 
-/* With the target's memory held, so that it is the same process all the time. */
+/*
+ * Do the operation on the process of @mm. The caller holds a reference on mm_users, which keeps the
+ * target the same process.
+ */
 static int kfd_dbg_trap_thread(struct kfd_process *p, struct task_struct *thread,
 			       struct mm_struct *mm,
 			       struct kfd_ioctl_dbg_trap_args *args)
@@ -64,13 +68,14 @@ static int kfd_dbg_trap_thread(struct kfd_process *p, struct task_struct *thread
 
 /**
  * kfd_ioctl_dbg_trap() - AMDKFD_IOC_DBG_TRAP
- * @p: who asks
+ * @p: process of the caller
  * @data: struct kfd_ioctl_dbg_trap_args
  *
- * Return: what the operation gives (see docs/driver-kfd.md); before that -ESRCH
- * no such process, or none of KFD's; -EPERM neither the caller's own, nor traced
- * by him, nor debugged by his process, or it has no runtime; -EINVAL it is not
- * debugged, or unknown operation.
+ * Context: no locks are held.
+ *
+ * Return: result of the operation (see docs/driver-kfd.md); -ESRCH no such process, or no KFD
+ * process; -EPERM the target is neither @p, nor traced by the caller, nor debugged by @p, or the
+ * target has no runtime; -EINVAL the target is not debugged, or unknown operation.
  */
 int kfd_ioctl_dbg_trap(struct kfd_process *p, void *data)
 {

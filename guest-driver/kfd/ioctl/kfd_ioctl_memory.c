@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ALLOC, FREE, MAP, UNMAP_MEMORY_OF_GPU, AVAILABLE_MEMORY: arguments and
- * errors of amdkfd.
+ * ALLOC_MEMORY_OF_GPU, FREE_MEMORY_OF_GPU, MAP_MEMORY_TO_GPU, UNMAP_MEMORY_FROM_GPU,
+ * AVAILABLE_MEMORY, with the arguments and errors of amdkfd.
  */
 #include <linux/string.h>
 #include <linux/uaccess.h>
@@ -18,7 +18,7 @@
 #include "svm/svm.h"
 #include "kfd_ioctl.h"
 
-/* More devices than there can be would be the same ones again. */
+/* A longer list of devices would contain duplicates. */
 #define KFD_MAX_MAP_DEVICES	KFD_MAX_GPU_INSTANCE
 
 static int kfd_mem_alloc(struct kfd_process_device *pdd,
@@ -60,7 +60,7 @@ int kfd_ioctl_alloc_memory_of_gpu(struct kfd_process *p, void *data)
 		return -EINVAL;
 
 	mutex_lock(&p->mutex);
-	/* VRAM may be had without an address, to be mapped by the CPU only. */
+	/* VRAM that only the CPU maps is allocated without an address. */
 	if (args->va_addr &&
 	    svm_range_overlaps(p, args->va_addr, args->size))
 		ret = -EADDRINUSE;
@@ -105,8 +105,8 @@ int kfd_ioctl_free_memory_of_gpu(struct kfd_process *p, void *data)
 }
 
 /*
- * The devices to map to or unmap from; kfree() them. @n_success: those that an
- * interrupted call has done already.
+ * Copy the device ids from user space; the caller frees them with kfree(). @n_success: number of
+ * devices that an interrupted call has handled already.
  */
 static u32 *kfd_mem_get_devices(u64 ptr, u32 n_devices, u32 n_success)
 {
@@ -118,7 +118,7 @@ static u32 *kfd_mem_get_devices(u64 ptr, u32 n_devices, u32 n_success)
 				 sizeof(u32));
 }
 
-/* Maps on those that come before the first one that cannot be. */
+/* Map @args->handle on the devices up to the first one that is not valid. */
 static int kfd_mem_map(struct kfd_process *p, const u32 *devices,
 		       struct kfd_ioctl_map_memory_to_gpu_args *args)
 {
@@ -208,7 +208,7 @@ int kfd_ioctl_unmap_memory_from_gpu(struct kfd_process *p, void *data)
 	return ret;
 }
 
-/* VRAM that is free now, in whole 2 MiB; with evictions more can be had. */
+/* Free VRAM, rounded down to 2 MiB. An allocation that evicts other BOs may get more. */
 int kfd_ioctl_get_available_memory(struct kfd_process *p, void *data)
 {
 	struct kfd_ioctl_get_available_memory_args *args = data;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * CREATE_QUEUE, DESTROY_QUEUE, UPDATE_QUEUE, SET_CU_MASK, GET_QUEUE_WAVE_STATE,
- * ALLOC_QUEUE_GWS: arguments and errors of amdkfd.
+ * ALLOC_QUEUE_GWS, with the arguments and errors of amdkfd.
  */
 #include <linux/errno.h>
 #include <linux/log2.h>
@@ -15,7 +15,7 @@
 #include "process/kfd_uapi.h"
 #include "kfd_ioctl.h"
 
-/* Further bits are ignored. */
+/* Bits of SET_CU_MASK beyond these are ignored. */
 #define KFD_MAX_CU_MASK		1024u
 
 static bool kfd_user_va_ok(u64 va, size_t bytes)
@@ -23,7 +23,7 @@ static bool kfd_user_va_ok(u64 va, size_t bytes)
 	return access_ok((const void __user *)va, bytes);
 }
 
-/* What CREATE_QUEUE and UPDATE_QUEUE have in common. */
+/* Checks that CREATE_QUEUE and UPDATE_QUEUE have in common. */
 static int kfd_queue_check(u32 percentage, u32 priority, u64 ring_va,
 			   u32 *ring_bytes)
 {
@@ -44,7 +44,7 @@ static int kfd_queue_check_pointers(struct kfd_ioctl_create_queue_args *args)
 	if (!kfd_user_va_ok(args->read_pointer_address, sizeof(u32)) ||
 	    !kfd_user_va_ok(args->write_pointer_address, sizeof(u32)))
 		return -EFAULT;
-	/* ROCr gives these to every queue; only compute queues use them. */
+	/* ROCr passes these for every queue; only compute queues use them. */
 	if (args->eop_buffer_address &&
 	    !kfd_user_va_ok(args->eop_buffer_address, sizeof(u32)))
 		return -EFAULT;
@@ -54,7 +54,7 @@ static int kfd_queue_check_pointers(struct kfd_ioctl_create_queue_args *args)
 	return 0;
 }
 
-/* Which kind and engine, or why there is none of that kind. */
+/* Set kind and engines from the queue type. 0, -EINVAL unknown engine, -EBUSY unknown type. */
 static int kfd_queue_type(struct kfd_ioctl_create_queue_args *args,
 			  struct kfd_queue_properties *props)
 {
@@ -76,7 +76,7 @@ static int kfd_queue_type(struct kfd_ioctl_create_queue_args *args,
 		props->engines = BIT(args->sdma_engine_id);
 		return 0;
 	default:
-		return -EBUSY;	/* no compute queue of the hardware is free */
+		return -EBUSY;
 	}
 }
 
@@ -96,7 +96,7 @@ int kfd_ioctl_create_queue(struct kfd_process *p, void *data)
 	if (ret)
 		return ret;
 	if (args->queue_type > KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID)
-		return -ENOTSUPP;	/* sic: amdkfd lets it out */
+		return -ENOTSUPP;	/* not a uAPI error code, but amdkfd's */
 	pdd = kfd_process_device_by_gpu_id(p, args->gpu_id);
 	if (!pdd)
 		return -EINVAL;
@@ -192,7 +192,7 @@ int kfd_ioctl_set_cu_mask(struct kfd_process *p, void *data)
 	else if (q->kind == KFD_QUEUE_COMPUTE)
 		ret = kfd_cp_set_cu_mask(q, mask, bits);
 	else
-		ret = 0;	/* it has no compute units to lose */
+		ret = 0;	/* SDMA queues have no CU mask */
 	mutex_unlock(&p->mutex);
 	return ret;
 }
@@ -234,7 +234,7 @@ int kfd_ioctl_alloc_queue_gws(struct kfd_process *p, void *data)
 	mutex_lock(&p->mutex);
 	q = kfd_queue_by_id(p, args->queue_id);
 	if (q) {
-		/* There is all of it or nothing, whatever the number. */
+		/* A queue has all of the GPU's GWS or none, whatever number user space passes. */
 		ret = kfd_queue_set_gws(q, args->num_gws);
 		args->first_gws = 0;
 	} else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* KFD's part of the module: what there is before the first GPU and after the last one. */
+/* KFD's part of the module: state that does not belong to a GPU. */
 #include <linux/device.h>
 
 #include "kfd/core/kfd_core.h"
@@ -10,6 +10,13 @@
 #include "kfd_ioctl.h"
 #include "kfd_module.h"
 
+/**
+ * kfd_init() - initialise KFD, and create /dev/kfd
+ *
+ * Context: module init, before the first kfd_device_init().
+ *
+ * Return: 0, -ENOMEM, or an error of the character device or of sysfs.
+ */
 int kfd_init(void)
 {
 	int ret;
@@ -44,6 +51,13 @@ err_dbg:
 	return ret;
 }
 
+/**
+ * kfd_exit() - undo kfd_init()
+ *
+ * Detaches the processes whose mm is still in use, and waits for their teardown.
+ *
+ * Context: module exit, after the last kfd_device_fini().
+ */
 void kfd_exit(void)
 {
 	kfd_process_detach_all(NULL);
@@ -51,7 +65,7 @@ void kfd_exit(void)
 	kfd_topology_exit();
 	kfd_chardev_exit();
 	kfd_process_exit();
-	/* Each process has removed its own folder from it. */
+	/* After the last process, which has removed its folder. */
 	kfd_debugfs_exit();
 	kfd_dbg_module_exit();
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* KFD's part of the module. */
+/* KFD's part of the module's init and exit. Functions are documented in kfd_module.c. */
 #ifndef KFD_MODULE_H
 #define KFD_MODULE_H
 
-/*
- * Before the first kfd_device_init() and after the last
- * kfd_device_fini(); kfd_exit() also ends processes that outlive their files.
- */
 int kfd_init(void);
 void kfd_exit(void);
 
