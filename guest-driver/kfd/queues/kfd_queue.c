@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * User-mode queues, of either kind: kfd_queue_sdma.c, kfd_queue_compute.c.
+ * User-mode queues of both kinds; kfd_queue_sdma.c and kfd_queue_compute.c have the parts of each.
  *
- * A queue is on the hardware ("loaded") while user space has it enabled, no
- * fault has stopped it and nobody holds it evicted; kfd_queue_sync() brings
- * the hardware in line with that.
+ * A queue is on the hardware ("loaded") while user space has enabled it, no fault has stopped it,
+ * no debugger has suspended it, and the process is not evicted on the GPU. kfd_queue_sync() loads
+ * or unloads a queue after one of these changes.
  */
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -26,7 +26,10 @@ static struct device *kfd_queue_dev(const struct kfd_queue *q)
 	return q->pdd->node->vdev->drm.dev;
 }
 
-/* A compute queue runs with the next run list: sets *@listed. */
+/*
+ * Load or unload an SDMA queue. For a compute queue, set *@listed: the caller submits a run list,
+ * which loads or unloads it.
+ */
 static int kfd_queue_prepare(struct kfd_queue *q, bool *listed)
 {
 	bool run = q->enabled && !q->faulted && !q->hung && !q->suspended &&
@@ -51,6 +54,14 @@ int kfd_queue_sync(struct kfd_queue *q)
 	return listed ? kfd_sched_submit(q->pdd->node) : ret;
 }
 
+/**
+ * kfd_queues_sync() - load or unload all queues of a process on a GPU, as their state requires
+ * @pdd: state of the process on the GPU
+ *
+ * Context: kfd_process.queue_lock is held. Does not allocate.
+ *
+ * Return: 0, or -ETIME if the hardware did not release a queue; the rest is handled then, too.
+ */
 int kfd_queues_sync(struct kfd_process_device *pdd)
 {
 	bool listed = false;
@@ -68,6 +79,13 @@ int kfd_queues_sync(struct kfd_process_device *pdd)
 	return ret;
 }
 
+/**
+ * kfd_queues_stop() - stop all queues of a process on a GPU until they are destroyed
+ * @pdd: state of the process on the GPU
+ * @ran: bitmap of queue ids, or NULL; the bits of queues that were loaded are set
+ *
+ * Context: takes kfd_process.queue_lock. Does not allocate.
+ */
 void kfd_queues_stop(struct kfd_process_device *pdd, unsigned long *ran)
 {
 	struct kfd_process *p = pdd->process;
@@ -114,7 +132,7 @@ void kfd_queue_stop(struct kfd_queue *q, const char *why)
 }
 
 /**
- * kfd_queues_recovered() - look at a process's queues after a recovery
+ * kfd_queues_recovered() - stop the queues of a process that a recovery has not restored
  * @pdd: state of the process on the GPU
  * @engine: SDMA engine that was reset; VGPU_ENGINE_CP: the command processor
  * @vm_lost: the page tables of the process were lost
@@ -150,7 +168,7 @@ bool kfd_queues_recovered(struct kfd_process_device *pdd, unsigned int engine,
 	return died;
 }
 
-/* It was in a user pointer, whose memory is gone. */
+/* Stop a queue whose write pointer was in a user pointer without memory. */
 static void kfd_queue_no_wptr(struct kfd_queue *q)
 {
 	struct kfd_process *p = q->pdd->process;
@@ -160,6 +178,14 @@ static void kfd_queue_no_wptr(struct kfd_queue *q)
 	mutex_unlock(&p->queue_lock);
 }
 
+/**
+ * kfd_queues_map_wptr() - look up the write pointers of a process's SDMA queues again
+ * @p: process whose BOs may have moved, before its queues run
+ *
+ * Stops a queue whose write pointer has no memory any more.
+ *
+ * Context: kfd_process.mutex is held. Takes reservations and kfd_process.queue_lock.
+ */
 void kfd_queues_map_wptr(struct kfd_process *p)
 {
 	struct kfd_queue *q;
@@ -174,7 +200,7 @@ void kfd_queues_map_wptr(struct kfd_process *p)
 }
 
 /**
- * kfd_dqm_init() - allocate what the queues of all processes on a GPU share
+ * kfd_dqm_init() - allocate struct device_queue_manager of a GPU
  * @node: GPU
  *
  * Return: 0 or -ENOMEM.
@@ -206,7 +232,7 @@ void kfd_dqm_fini(struct kfd_node *node)
 }
 
 /**
- * kfd_qpd_init() - allocate what a process's queues on a GPU share
+ * kfd_qpd_init() - allocate struct qcm_process_device of a process on a GPU
  * @pdd: state of the process on the GPU
  *
  * Return: 0 or -ENOMEM.
@@ -299,6 +325,27 @@ static void kfd_queue_fini_kind(struct kfd_queue *q)
 		kfd_sdma_fini(q);
 }
 
+/**
+ * kfd_queue_create() - create a queue and load it
+ * @pdd: state of the process on the GPU, with a VM
+ * @props: arguments
+ * @out: set to the queue
+ *
+ * Makes the BOs of the process resident with its first queue.
+ *
+ * Context: kfd_process.mutex is held, no reservation.
+ *
+ * Return:
+ * * 0
+ * * -EINVAL: a buffer is not a mapped BO with exactly that address and size, or @props are not
+ *   valid
+ * * -ENOSPC: no VMID is free, or the id of @props->saved is taken
+ * * -ENOMEM: no queue id, hardware queue, doorbell or memory is free
+ * * -EBUSY: the doorbell or hardware queue of @props->saved is taken
+ * * -EPERM: run lists have no space for another compute queue
+ * * -ETIME: the hardware did not start the queue
+ * * -ECANCELED, -ERESTARTSYS
+ */
 int kfd_queue_create(struct kfd_process_device *pdd,
 		     const struct kfd_queue_properties *props,
 		     struct kfd_queue **out)
@@ -352,6 +399,14 @@ err_free:
 	return ret;
 }
 
+/**
+ * kfd_queue_destroy() - unload and free a queue
+ * @q: queue; freed
+ *
+ * BOs of the process may be evicted at any time after its last queue is destroyed.
+ *
+ * Context: kfd_process.mutex is held. Sleeps.
+ */
 void kfd_queue_destroy(struct kfd_queue *q)
 {
 	struct kfd_process_device *pdd = q->pdd;
@@ -388,6 +443,18 @@ void kfd_queues_destroy(struct kfd_process *p)
 			kfd_queue_destroy(q);
 }
 
+/**
+ * kfd_queue_update() - change the ring, the priority and the state of a queue
+ * @q: queue
+ * @ring_va: first byte of the new ring; 0: stop the queue and keep its last ring mapped
+ * @ring_bytes: length of the new ring, a power of two
+ * @priority: 0 to KFD_MAX_QUEUE_PRIORITY; compute queues only
+ * @enabled: the queue runs afterwards, if it has a ring
+ *
+ * Context: kfd_process.mutex is held. Takes kfd_process.queue_lock.
+ *
+ * Return: 0, -EFAULT the ring is not a mapped BO with that address and size, -ETIME.
+ */
 int kfd_queue_update(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 		     u8 priority, bool enabled)
 {
@@ -419,7 +486,7 @@ int kfd_queue_update(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 	ret = kfd_queue_sync(q) ?: ret;
 	mutex_unlock(&p->queue_lock);
 
-	/* A queue without a ring keeps its last one from being unmapped. */
+	/* Without a new ring, q->ring keeps the last one from being unmapped. */
 	if (ring) {
 		kfd_queue_put_buffer(&q->ring);
 		q->ring = ring;
@@ -427,6 +494,15 @@ int kfd_queue_update(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 	return ret;
 }
 
+/**
+ * kfd_queue_by_id() - look up a queue of a process, on all GPUs
+ * @p: process
+ * @id: queue id
+ *
+ * Context: kfd_process.mutex is held.
+ *
+ * Return: the queue, or NULL.
+ */
 struct kfd_queue *kfd_queue_by_id(struct kfd_process *p, u32 id)
 {
 	struct kfd_queue *q;

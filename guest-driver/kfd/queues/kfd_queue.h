@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* User-mode queues. */
+/* User-mode queues. Functions are documented where they are defined. */
 #ifndef KFD_QUEUE_H
 #define KFD_QUEUE_H
 
@@ -15,8 +15,8 @@
 #include "hw/sdma/vgpu_sdma_queue.h"
 
 /*
- * SDMA engines, a bit each: as on the card, the first two are for PCIe, the rest
- * for XGMI. What an engine reaches does not depend on that.
+ * Masks of SDMA engines. As on the card, the first two engines serve PCIe and the rest XGMI; this
+ * selects the engine of a new queue only, since each engine can access all memory.
  */
 #define KFD_NUM_SDMA_PCIE	2
 #define KFD_NUM_SDMA_XGMI	(SDMA_NUM_ENGINES - KFD_NUM_SDMA_PCIE)
@@ -31,7 +31,7 @@ struct kfd_process_device;
 struct vgpu_bo;
 
 #define KFD_QUEUE_FILES	3
-#define KFD_DOORBELLS	1024	/* of a process's slice */
+#define KFD_DOORBELLS	1024	/* in a process's slice */
 
 enum kfd_queue_kind {
 	KFD_QUEUE_SDMA,
@@ -41,15 +41,17 @@ enum kfd_queue_kind {
 /**
  * struct qcm_process_device - the queues of a process on a GPU
  * @pdd: the process's state on the GPU
- * @queues: queues on this GPU; changed under kfd_process.mutex and
- *          kfd_process.queue_lock, so either serves to walk it
- * @n_sdma: SDMA queues, which need a VMID; process mutex
- * @n_cp: compute queues; kfd_sched.lock
- * @doorbells_used: by compute queues; process mutex
- * @gws_queue: which has global wave sync, or NULL; process mutex
- * @root_pde: how run lists call the process's address space; set with the first compute queue
+ * @queues: queues on this GPU; changed with both kfd_process.mutex and
+ *          kfd_process.queue_lock held, so that either lock allows to walk the list
+ * @n_sdma: number of SDMA queues; the address space keeps a VMID while it is not zero; process
+ *          mutex
+ * @n_cp: number of compute queues; kfd_sched.lock
+ * @doorbells_used: doorbells of compute queues; process mutex
+ * @gws_queue: queue that has global wave sync, or NULL; process mutex
+ * @root_pde: entry for the root of the process's page tables, for run lists; set with the first
+ *            compute queue
  * @run_queues: compute queues that may run; kfd_sched.lock
- * @run_link: in kfd_sched.qpds if there are any; kfd_sched.lock
+ * @run_link: in kfd_sched.qpds while @run_queues is not empty; kfd_sched.lock
  */
 struct qcm_process_device {
 	struct kfd_process_device *pdd;
@@ -66,43 +68,44 @@ struct qcm_process_device {
 /**
  * struct kfd_queue - a user-mode queue
  * @link: in qcm_process_device.queues
- * @pdd: whose, on which GPU
- * @id: what user space names it by
- * @kind: which of the two at the end it is
- * @aql: compute: its packets are AQL's
- * @doorbell: byte offset of its doorbell in the process's slice
- * @born: GPU clock when it came
+ * @pdd: state of the process on the queue's GPU
+ * @id: queue id of user space
+ * @kind: SDMA or compute: selects the fields at the end
+ * @aql: compute: the ring has AQL packets; false: PM4
+ * @doorbell: byte offset of the queue's doorbell in the process's slice
+ * @born: GPU clock when the queue was created
  * @ring: mapping of the ring
  * @rptr: mapping of the read pointer
  * @wptr: mapping of the write pointer
- * @enabled: user space wants it to run
- * @faulted: an unrepaired fault, or a bad packet, stopped it for good
+ * @enabled: user space has enabled the queue
+ * @faulted: an unrepaired fault or a bad packet has stopped the queue until it is destroyed
  * @hung: the hardware did not release the queue and was reset; the process has not been
  *        notified yet
  * @loaded: on the hardware; compute: in run lists
- * @suspended: a debugger keeps it off
+ * @suspended: a debugger has suspended the queue
  * @dying: DESTROY_QUEUE waits or works; changed with the process's mutex held, too
- * @exceptions: KFD_EC_MASK_QUEUE, for a debugger; kfd_dbg_lock
+ * @exceptions: KFD_EC_MASK_QUEUE exceptions that were not cleared; kfd_dbg_lock
  * @kobj: kfd/proc/<pid>/queues/<id>, or NULL
- * @attrs: its files
+ * @attrs: files of @kobj
  *
- * @wptr_va: SDMA: the write pointer in user memory
- * @wptr_cpu: as the kernel sees it; not valid while the process is evicted
- * @wptr_is_io: ... through @wptr_io: it lies in VRAM
+ * @wptr_va: address of the write pointer in user memory
+ * @wptr_cpu: SDMA: kernel mapping of the write pointer; not valid while the process is evicted
+ * @wptr_io: SDMA: kernel mapping of a write pointer in VRAM, if @wptr_is_io
+ * @wptr_is_io: SDMA: @wptr_io is used, not @wptr_cpu
  * @engine: SDMA engine
- * @hw_queue: hardware queue of the engine (RLC number)
- * @regs: what it is loaded with; rptr is where it stopped
+ * @hw_queue: SDMA: hardware queue of the engine (RLC number)
+ * @regs: SDMA: register values to load; rptr is updated when the queue is unloaded
  *
  * @eop: compute: mapping of the end-of-pipe buffer, or NULL
- * @save: mapping of the context save area, or NULL if SVM has it
- * @mqd_bo: its MQD: kernel memory, GTT
- * @mqd: as the CPU sees it
- * @cp: what it is made of
- * @lost: vgpu_cp_lost() when it was loaded
+ * @save: compute: mapping of the context save area, or NULL if the area is in an SVM range
+ * @mqd_bo: compute: kernel BO of the MQD, in GTT
+ * @mqd: compute: kernel mapping of @mqd_bo
+ * @cp: compute: register values from which the MQD is made
+ * @lost: compute: vgpu_cp_lost() when the queue was loaded
  * @run_link: in qcm_process_device.run_queues while @loaded; kfd_sched.lock
  *
- * @enabled, @faulted, @hung, @loaded, @suspended, @dying, @regs, @cp, @lost and
- * the MQD under kfd_process.queue_lock, the rest fixed or under kfd_process.mutex.
+ * kfd_process.queue_lock protects @enabled, @faulted, @hung, @loaded, @suspended, @dying, @regs,
+ * @cp, @lost and the MQD. The rest is fixed or protected by kfd_process.mutex.
  */
 struct kfd_queue {
 	struct list_head link;
@@ -147,15 +150,14 @@ struct kfd_queue {
 };
 
 /**
- * struct kfd_queue_saved - a queue that goes on where that of a checkpoint was; not
- *			    trusted
- * @id: what user space names it by
+ * struct kfd_queue_saved - ids and progress of a queue in a checkpoint; values are not checked yet
+ * @id: queue id of user space
  * @doorbell: byte offset in the slice
- * @engine: SDMA
- * @hw_queue: of that engine
- * @faulted: it does not run any more
- * @rptr: SDMA: where it stopped
- * @mqd: compute: how far it has come
+ * @engine: SDMA: engine
+ * @hw_queue: SDMA: hardware queue of the engine
+ * @faulted: kfd_queue.faulted
+ * @rptr: SDMA: read pointer where the queue stopped
+ * @mqd: compute: progress of the queue, from its MQD
  */
 struct kfd_queue_saved {
 	u32 id;
@@ -168,23 +170,23 @@ struct kfd_queue_saved {
 };
 
 /**
- * struct kfd_queue_properties - what CREATE_QUEUE asks for
+ * struct kfd_queue_properties - arguments of CREATE_QUEUE
  * @kind: SDMA or compute
- * @aql: compute: AQL packets
- * @engines: SDMA engines it may be on, a bit each
+ * @aql: compute: AQL packets; false: PM4
+ * @engines: SDMA: mask of engines that the queue may be on
  * @ring_va: first byte of the ring
  * @ring_bytes: power of two
  * @rptr_va: read pointer, 8 bytes
  * @wptr_va: write pointer, 8 bytes
  * @eop_va: compute: end-of-pipe buffer, or 0
- * @eop_bytes: its length
- * @save_va: context save area
- * @save_bytes: its length, without the debugger's part behind it
- * @stack_bytes: of that, the control stack
+ * @eop_bytes: length of the end-of-pipe buffer
+ * @save_va: compute: context save area
+ * @save_bytes: length of the context save area, without the debugger's part that follows it
+ * @stack_bytes: length of the control stack, part of @save_bytes
  * @priority: 0 to KFD_MAX_QUEUE_PRIORITY
- * @enabled: runs at once
- * @saved: what else it was, or NULL for a new one. A save area that is no BO may come
- *         later then, with SVM's ranges
+ * @enabled: the queue runs at once
+ * @saved: queue of a checkpoint, or NULL for a new queue. With @saved, the context save area may
+ *         be missing until RESUME has created the SVM ranges
  */
 struct kfd_queue_properties {
 	enum kfd_queue_kind kind;
@@ -204,27 +206,18 @@ struct kfd_queue_properties {
 	const struct kfd_queue_saved *saved;
 };
 
-/* kfd_queue.c; functions without a comment here are documented there. */
+/* kfd_queue.c */
 int kfd_qpd_init(struct kfd_process_device *pdd);
 void kfd_qpd_fini(struct kfd_process_device *pdd);
 
 int kfd_dqm_init(struct kfd_node *node);
 void kfd_dqm_fini(struct kfd_node *node);
 
-/*
- * All with kfd_process.mutex held.
- *
- * 0 or -EINVAL a buffer is no mapped BO of exactly that place and size,
- * -ENOSPC no queue id or VMID, -ENOMEM no hardware queue or memory, -EPERM too
- * many compute queues, -ETIME; of a saved one -EBUSY its doorbell or hardware queue
- * is taken.
- */
 int kfd_queue_create(struct kfd_process_device *pdd,
 		     const struct kfd_queue_properties *props,
 		     struct kfd_queue **out);
 void kfd_queue_destroy(struct kfd_queue *q);
 void kfd_queues_destroy(struct kfd_process *p);
-/* Another ring, none, or stopped. 0, -EFAULT no such ring, -ETIME. */
 int kfd_queue_update(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 		     u8 priority, bool enabled);
 void kfd_queue_stop(struct kfd_queue *q, const char *why);
@@ -232,31 +225,19 @@ bool kfd_queues_recovered(struct kfd_process_device *pdd, unsigned int engine,
 			  bool vm_lost);
 struct kfd_queue *kfd_queue_by_id(struct kfd_process *p, u32 id);
 
-/* For struct kfd_process_ops, which describes them. */
+/* For struct kfd_process_ops. */
 int kfd_queues_sync(struct kfd_process_device *pdd);
 void kfd_queues_map_wptr(struct kfd_process *p);
 void kfd_queues_stop(struct kfd_process_device *pdd, unsigned long *ran);
 
-/* Of an SDMA queue: KFD_IOC_QUEUE_TYPE_SDMA or _XGMI, by its engine. No locks. */
+/* kfd_queue_sdma.c */
 u32 kfd_sdma_type(const struct kfd_queue *q);
 
-/*
- * Of a restored compute queue: it has a context save area, or needs none. The process's
- * memory is held. Mutex held.
- */
+/* kfd_queue_compute.c */
 bool kfd_cp_has_save_area(struct kfd_queue *q);
-/* @bits of @mask: bit n stands for compute unit n. Mutex held. 0 or -ETIME. */
 int kfd_cp_set_cu_mask(struct kfd_queue *q, const u32 *mask, u32 bits);
-/*
- * The queue, of either kind, gets all of the GPU's global wave sync, or gives it
- * back. A process has it for one queue of a GPU; several processes that have it
- * take turns. Mutex held. 0, -EBUSY one of them has it already, -EINVAL this one
- * has nothing to give back, -ETIME.
- */
 int kfd_queue_set_gws(struct kfd_queue *q, bool want);
-/* 0, or -EINVAL for one that runs or saves nothing. Mutex held. */
 int kfd_cp_saved(struct kfd_queue *q, struct vgpu_cp_saved *saved);
-/* Bytes of the control stack, and of the context save area: what user space brings. */
 u32 kfd_cp_stack_bytes(void);
 u32 kfd_cp_save_bytes(void);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Buffers that user space brings for a queue: BOs that are mapped, and stay so
- * while the queue is there.
+ * Buffers of a queue: mapped BOs of user space, which cannot be unmapped before the queue is
+ * destroyed.
  */
 #include "process/kfd_mem.h"
 #include "process/kfd_process.h"
@@ -9,8 +9,9 @@
 #include "kfd_queue_priv.h"
 
 /*
- * amdgpu's rule: the buffer begins where a mapped BO begins, and has its size
- * in whole pages; a ring of less than a page may have a larger BO.
+ * Return the mapping that begins at @va, kept from being unmapped, or NULL. As in amdgpu, the
+ * buffer has the address and size of a mapped BO; a buffer of less than a page may have a larger
+ * BO.
  */
 struct kfd_mem_attachment *
 kfd_queue_get_buffer(struct kfd_process_device *pdd, u64 va, u64 bytes)
@@ -42,7 +43,7 @@ void kfd_queue_put_buffers(struct kfd_queue *q)
 int kfd_queue_get_buffers(struct kfd_queue *q,
 			  const struct kfd_queue_properties *props)
 {
-	/* No hardware pointer may cross a page; the ring has no fraction. */
+	/* Aligned pointers do not cross a page; rings begin at a page. */
 	if (!IS_ALIGNED(props->wptr_va | props->rptr_va, sizeof(u64)) ||
 	    !IS_ALIGNED(props->ring_va, PAGE_SIZE))
 		return -EINVAL;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Compute queues, PM4 and AQL: what user space brings, doorbell, MQD. When they
- * run is said in kfd_runlist.c.
+ * Compute queues, PM4 and AQL: buffers of user space, doorbell, MQD. kfd_runlist.c decides when
+ * they run.
  */
 #include <linux/mm.h>
 #include <drm/amdgpu_drm.h>
@@ -17,7 +17,7 @@
 #include "kfd_queue.h"
 #include "kfd_queue_priv.h"
 
-/* What a wave, and a compute unit's workgroups, take in a save area. */
+/* Limits of waves, and bytes of a save area for each wave and compute unit. */
 #define CP_MAX_WAVES_PER_CU	40u
 #define CP_MAX_WAVES_PER_SE	512u
 #define CP_STACK_PER_WAVE	8u
@@ -32,24 +32,35 @@ static u32 kfd_cp_waves(void)
 		   VGPU_CHIP_NUM_SE * CP_MAX_WAVES_PER_SE);
 }
 
+/**
+ * kfd_cp_stack_bytes() - return the bytes of the control stack that user space has to allocate
+ */
 u32 kfd_cp_stack_bytes(void)
 {
 	return PAGE_ALIGN(CP_STACK_HEADER + kfd_cp_waves() * CP_STACK_PER_WAVE);
 }
 
+/**
+ * kfd_cp_save_bytes() - return the bytes of the context save area that user space has to allocate
+ *
+ * Includes the control stack, and not the debugger's part.
+ */
 u32 kfd_cp_save_bytes(void)
 {
 	return kfd_cp_stack_bytes() +
 	       PAGE_ALIGN(VGPU_CHIP_NUM_CU * CP_SAVE_PER_CU);
 }
 
-/* Bytes of the debugger's part, which user space must bring behind a save area. */
+/* Bytes of the debugger's part, which follows the save area in user space's allocation. */
 static u32 kfd_cp_debug_bytes(void)
 {
 	return ALIGN(kfd_cp_waves() * CP_DEBUG_PER_WAVE, 64);
 }
 
-/* A BO, or memory that SVM keeps mapped. Shaders alone would be saved there. */
+/*
+ * Check the context save area: a mapped BO, or SVM ranges that are always mapped. The area is
+ * checked only, since the device runs no waves to save.
+ */
 static int kfd_cp_get_save_area(struct kfd_queue *q,
 				const struct kfd_queue_properties *props)
 {
@@ -65,6 +76,13 @@ static int kfd_cp_get_save_area(struct kfd_queue *q,
 				 props->save_va, bytes) ? 0 : -EINVAL;
 }
 
+/**
+ * kfd_cp_has_save_area() - whether a restored queue has a context save area, or needs none
+ * @q: queue of either kind
+ *
+ * Context: kfd_process.mutex is held; the caller holds a reference on mm_users. Takes the locks
+ * of svm_always_mapped().
+ */
 bool kfd_cp_has_save_area(struct kfd_queue *q)
 {
 	return q->kind != KFD_QUEUE_COMPUTE || q->save ||
@@ -100,7 +118,7 @@ static void kfd_cp_put_buffers(struct kfd_queue *q)
 	kfd_queue_put_buffer(&q->eop);
 }
 
-/* It is no other block's (vgpu/doorbell.h). */
+/* Whether doorbell @i of the slice does not belong to another block (vgpu/doorbell.h). */
 static bool kfd_cp_may_have_doorbell(unsigned long i)
 {
 	return i < KFD_DOORBELLS &&
@@ -215,9 +233,16 @@ void kfd_cp_set_ring(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 	vgpu_mqd_set_ring(q->mqd, &q->cp);
 }
 
-/*
- * Bits go round the shader engines: bit 0 is unit 0 of the first, bit 1 unit 0
- * of the second. What lies beyond the last unit has no meaning.
+/**
+ * kfd_cp_set_cu_mask() - set the compute units of a compute queue
+ * @q: compute queue
+ * @mask: bit n: compute unit n / VGPU_CP_NUM_SE of shader engine n % VGPU_CP_NUM_SE; bits beyond
+ *        the last unit are ignored
+ * @bits: number of bits in @mask
+ *
+ * Context: kfd_process.mutex is held. Takes kfd_process.queue_lock.
+ *
+ * Return: 0 or -ETIME.
  */
 int kfd_cp_set_cu_mask(struct kfd_queue *q, const u32 *mask, u32 bits)
 {
@@ -244,6 +269,19 @@ int kfd_cp_set_cu_mask(struct kfd_queue *q, const u32 *mask, u32 bits)
 	return ret;
 }
 
+/**
+ * kfd_queue_set_gws() - give a queue all of the GPU's global wave sync, or take it back
+ * @q: queue of either kind
+ * @want: give; false: take back
+ *
+ * One queue of a process on a GPU may have global wave sync. Several processes may have it: the
+ * CP runs them in separate time slices.
+ *
+ * Context: kfd_process.mutex is held. Takes kfd_process.queue_lock.
+ *
+ * Return: 0; -EBUSY a queue of the process on the GPU has it already; -EINVAL @q does not have it;
+ * -ETIME.
+ */
 int kfd_queue_set_gws(struct kfd_queue *q, bool want)
 {
 	struct kfd_process_device *pdd = q->pdd;
@@ -258,7 +296,7 @@ int kfd_queue_set_gws(struct kfd_queue *q, bool want)
 	if (!want && pdd->qpd->gws_queue != q)
 		return -EINVAL;
 	pdd->qpd->gws_queue = want ? q : NULL;
-	/* SDMA queues may have it, too, and have no waves. */
+	/* SDMA queues have no waves: the hardware needs no setting. */
 	if (q->kind != KFD_QUEUE_COMPUTE)
 		return 0;
 
@@ -274,6 +312,15 @@ int kfd_queue_set_gws(struct kfd_queue *q, bool want)
 	return ret;
 }
 
+/**
+ * kfd_cp_saved() - describe the contents of a compute queue's context save area
+ * @q: queue
+ * @saved: offsets and sizes of the saved parts
+ *
+ * Context: kfd_process.mutex is held. Takes kfd_process.queue_lock.
+ *
+ * Return: 0, or -EINVAL for an SDMA queue or a queue that is loaded.
+ */
 int kfd_cp_saved(struct kfd_queue *q, struct vgpu_cp_saved *saved)
 {
 	struct kfd_process *p = q->pdd->process;

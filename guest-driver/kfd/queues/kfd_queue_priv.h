@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of queues share: both kinds, buffers, hardware queues, run lists. */
+/* Structures and functions shared by the files of queues/. */
 #ifndef KFD_QUEUE_PRIV_H
 #define KFD_QUEUE_PRIV_H
 
@@ -12,13 +12,13 @@
 
 /**
  * struct kfd_sched - the compute queues of a GPU that may run
- * @lock: protects all below, run_queues of each process, and the order of run
- *        lists. Inside kfd_process.queue_lock; nothing under it allocates
- * @qpds: struct qcm_process_device that have some, by run_link
- * @dwords: what a run list of all queues there are would take
+ * @lock: protects the fields below, qcm_process_device.run_queues of each process, and the order
+ *        of run lists. Taken inside kfd_process.queue_lock; its holders do not allocate
+ * @qpds: struct qcm_process_device with a non-empty run_queues, by run_link
+ * @dwords: size of a run list of all compute queues of the GPU, loaded or not
  */
 struct kfd_sched {
-	struct mutex lock;	/* who runs */
+	struct mutex lock;	/* run lists */
 	struct list_head qpds;
 	u32 dwords;
 };
@@ -35,10 +35,13 @@ struct device_queue_manager {
 	struct kfd_sched sched;
 };
 
-/* Bring the hardware in line with one queue; queue_lock held. 0 or -ETIME. */
+/* Load or unload one queue, as its state requires; queue_lock held. 0 or -ETIME. */
 int kfd_queue_sync(struct kfd_queue *q);
 
-/* kfd_queue_buffer.c: user space's buffers, which stay mapped. Mutex held. */
+/*
+ * kfd_queue_buffer.c: buffers that user space has allocated. A buffer cannot be unmapped until
+ * kfd_queue_put_buffer(). Mutex held.
+ */
 struct kfd_mem_attachment *
 kfd_queue_get_buffer(struct kfd_process_device *pdd, u64 va, u64 bytes);
 void kfd_queue_put_buffer(struct kfd_mem_attachment **att);
@@ -47,46 +50,50 @@ int kfd_queue_get_buffers(struct kfd_queue *q,
 void kfd_queue_put_buffers(struct kfd_queue *q);
 
 /*
- * kfd_queue_sdma.c. init and fini: mutex held; a hardware queue, and a VMID for
- * the address space. 0, -ENOMEM, -ENOSPC, -ECANCELED, -EINVAL. The rest, but
- * map_wptr: queue_lock held.
+ * kfd_queue_sdma.c
+ *
+ * kfd_sdma_init() takes a hardware queue, and a VMID for the address space. Returns 0, -ENOMEM no
+ * hardware queue, -ENOSPC no VMID, -ECANCELED, -EINVAL; -EBUSY the hardware queue of a checkpoint
+ * is taken. kfd_sdma_fini() gives both back. Mutex held for these two; queue_lock held for the
+ * others except kfd_sdma_map_wptr().
  */
 int kfd_sdma_init(struct kfd_queue *q,
 		  const struct kfd_queue_properties *props);
 void kfd_sdma_fini(struct kfd_queue *q);
 int kfd_sdma_load(struct kfd_queue *q);
 int kfd_sdma_unload(struct kfd_queue *q);
-/* After a reset of its engine: did it survive that? Then it runs. */
+/* After a reset of the engine: whether the queue goes on, or was not loaded. */
 bool kfd_sdma_recovered(struct kfd_queue *q);
 /*
- * Find the write pointer, for as long as the process is not evicted. Mutex held.
- * 0, if it is evicted already, too: restore_work looks again; -EINVAL if the
- * pointer was in a user pointer, whose memory is gone.
+ * Look up the kernel mapping of the write pointer, which is valid until the next eviction of the
+ * process. Mutex held. Returns 0, also if the process is evicted already, since restore_work calls
+ * the function again; -EINVAL if the write pointer was in a user pointer without memory.
  */
 int kfd_sdma_map_wptr(struct kfd_queue *q);
 
 /*
- * kfd_queue_compute.c: compute queues. init and fini: mutex held; a doorbell, the MQD
- * and buffers. 0, -EINVAL, -EPERM, -ENOMEM, -ECANCELED.
+ * kfd_queue_compute.c. kfd_cp_init() takes a doorbell, buffers and room in run lists, and creates
+ * the MQD. Returns 0, -EINVAL, -EPERM no room in run lists, -ENOMEM, -ECANCELED; -EBUSY the
+ * doorbell of a checkpoint is taken. Mutex held.
  */
 int kfd_cp_init(struct kfd_queue *q, const struct kfd_queue_properties *props);
 void kfd_cp_fini(struct kfd_queue *q);
-/* Not loaded; queue_lock held. */
+/* Set ring and priority in the MQD of a queue that is not loaded; queue_lock held. */
 void kfd_cp_set_ring(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 		     u8 priority);
 #define KFD_EOP_BYTES		4096u
 
-/* kfd_queue_sysfs.c. A queue's folder; it goes before the queue does. Mutex held. */
+/* kfd_queue_sysfs.c: a queue's folder, removed before the queue is freed. Mutex held. */
 void kfd_queue_sysfs_add(struct kfd_queue *q);
 void kfd_queue_sysfs_remove(struct kfd_queue *q);
 
 /*
- * kfd_runlist.c: run lists. mark says that the queue is to be in them or not
- * (queue_lock held); submit makes it so. 0 or -ETIME.
+ * kfd_runlist.c: run lists. kfd_sched_mark() adds a queue to later run lists, or removes it
+ * (queue_lock held). kfd_sched_submit() submits a new run list, and returns 0 or -ETIME.
  */
 void kfd_sched_init(struct kfd_sched *sched);
 void kfd_sched_fini(struct kfd_sched *sched);
-/* Room for one more queue in the lists. 0, -EPERM. */
+/* Reserve space for one more queue in run lists. 0, or -EPERM without space. */
 int kfd_sched_reserve(struct kfd_process_device *pdd);
 void kfd_sched_unreserve(struct kfd_process_device *pdd);
 void kfd_sched_mark(struct kfd_queue *q, bool run);

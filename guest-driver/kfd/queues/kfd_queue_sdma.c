@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * SDMA queues: a queue owns a hardware queue from its creation to its
- * destruction. Doorbells that ring while it is off are lost, so loading takes
- * the write pointer from user memory, as amdkfd does.
+ * destruction. Doorbell writes to a queue that is not loaded are lost. kfd_sdma_load() therefore
+ * reads the write pointer from user memory, as amdkfd does.
  */
 #include <linux/kfd_ioctl.h>
 
@@ -86,7 +86,7 @@ static u32 kfd_sdma_doorbell(unsigned int engine, unsigned int slot)
 		    (slot >> 1));
 }
 
-/* Just that one: what the process rings follows from it. */
+/* Take the hardware queue of the checkpoint: the doorbell that the process rings depends on it. */
 static int kfd_sdma_take_slot(struct kfd_queue *q,
 			      const struct kfd_queue_saved *saved)
 {
@@ -109,7 +109,7 @@ static int kfd_sdma_take_slot(struct kfd_queue *q,
 	return 0;
 }
 
-/* Engines take turns, as amdkfd has it. @want: which, a bit each. */
+/* Take a free hardware queue, spread over the engines of mask @want as in amdkfd. */
 static int kfd_sdma_get_slot(struct kfd_queue *q, u32 want)
 {
 	struct device_queue_manager *dqm = q->pdd->node->dqm;
@@ -142,7 +142,7 @@ static void kfd_sdma_put_slot(struct kfd_queue *q)
 	mutex_unlock(&dqm->queue_lock);
 }
 
-/* The address space has a VMID while it has SDMA queues. */
+/* The address space keeps a VMID while it has SDMA queues. */
 static void kfd_sdma_put_vmid(struct kfd_process_device *pdd)
 {
 	if (!--pdd->qpd->n_sdma)
@@ -154,7 +154,7 @@ int kfd_sdma_init(struct kfd_queue *q, const struct kfd_queue_properties *props)
 	struct kfd_process_device *pdd = q->pdd;
 	int ret;
 
-	/* restore_work does it, when the memory is there. */
+	/* During a restore, restore_work does it after RESUME, when the memory is mapped. */
 	if (pdd->process->criu_state != KFD_CRIU_RESTORED) {
 		ret = kfd_sdma_map_wptr(q);
 		if (ret)
@@ -184,6 +184,12 @@ void kfd_sdma_fini(struct kfd_queue *q)
 	kfd_sdma_put_vmid(q->pdd);
 }
 
+/**
+ * kfd_sdma_type() - return KFD_IOC_QUEUE_TYPE_SDMA or _SDMA_XGMI, by the queue's engine
+ * @q: SDMA queue
+ *
+ * Context: any.
+ */
 u32 kfd_sdma_type(const struct kfd_queue *q)
 {
 	return KFD_SDMA_XGMI & BIT(q->engine) ? KFD_IOC_QUEUE_TYPE_SDMA_XGMI :

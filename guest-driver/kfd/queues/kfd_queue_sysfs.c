@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /sys/class/kfd/kfd/proc/<pid>/queues/<id>: what user space may know of a queue.
+ * /sys/class/kfd/kfd/proc/<pid>/queues/<id>: files of a queue.
  *
- *	gpuid	of its GPU
+ *	gpuid	id of the GPU
  *	size	bytes of the ring
  *	type	KFD_IOC_QUEUE_TYPE_*
  *
- * Readers take no lock: whoever removes a file waits for them.
+ * Readers take no lock: kfd_queue_sysfs_remove() waits for them before the queue is freed.
  */
 #include <linux/kfd_ioctl.h>
 #include <linux/sysfs.h>
@@ -40,7 +40,7 @@ static ssize_t kfd_queue_show_type(struct kobject *kobj,
 {
 	struct kfd_queue *q = container_of(attr, struct kfd_queue, attrs[2]);
 
-	/* amdkfd counts PM4 and AQL as one. */
+	/* amdkfd shows the same type for PM4 and AQL. */
 	return sysfs_emit(buf, "%u\n", q->kind == KFD_QUEUE_COMPUTE ?
 			  KFD_IOC_QUEUE_TYPE_COMPUTE :
 			  kfd_sdma_type(q));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Run lists: which compute queues the CP may run, of all processes. The CP gives
- * them VMIDs and hardware queues, and turns if there are more of them. Whatever
- * changes makes a new list.
+ * Run lists: the compute queues of all processes that the CP may run. The CP assigns VMIDs and
+ * hardware queues, and time slices if there are more queues than that. Each change is submitted
+ * as a new list.
  */
 #include <linux/sched/mm.h>
 
@@ -77,7 +77,7 @@ void kfd_sched_mark(struct kfd_queue *q, bool run)
 	mutex_unlock(&sched->lock);
 }
 
-/* As amdkfd: all of it, or none, for as long as its queue may run. */
+/* As in amdkfd, a process has all GWS while its queue with GWS may run, and else none. */
 static u32 kfd_sched_gws(struct kfd_process_device *pdd, u32 lost)
 {
 	struct kfd_queue *q;
@@ -88,7 +88,10 @@ static u32 kfd_sched_gws(struct kfd_process_device *pdd, u32 lost)
 	return 0;
 }
 
-/* Those that a reset killed stay out, though nobody has told them yet. */
+/*
+ * Append a process and its queues to a run list; return the number of dwords. Queues that a reset
+ * has killed are left out: kfd_queues_recovered() may not have stopped them yet.
+ */
 static u32 kfd_sched_emit(struct kfd_process_device *pdd, __le32 *dw)
 {
 	u32 lost = vgpu_cp_lost(pdd->node->vdev);
