@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /sys/class/kfd/kfd/topology: what there is, for user space to read.
+ * /sys/class/kfd/kfd/topology: CPU and GPU nodes, their memory, caches and links.
  *
  * DOC: the tree
  *
@@ -14,9 +14,9 @@
  *		io_links/<i>/properties
  *		p2p_links/<i>/properties
  *
- * Names and meanings of the properties are amdkfd's and its CRAT tables'. The
- * tree is made anew whenever a GPU comes or goes, so that nodes are numbered
- * without gaps. Its files are texts made with it; reading them takes no lock.
+ * Names and meanings of the properties are those of amdkfd and of its CRAT tables. The
+ * tree is rebuilt whenever a GPU is added or removed, so that nodes are numbered without gaps. The
+ * contents of the files are built with the tree; reading a file takes no lock.
  */
 #include <linux/cpumask.h>
 #include <linux/cpufreq.h>
@@ -49,11 +49,11 @@
 #define KFD_MAX_ENGINE_MHZ	VGPU_CHIP_MAX_ENGINE_MHZ
 #define KFD_L2_KIB		8192
 #define KFD_L2_LINE		128
-/* The thunk takes a GPU without firmware for none at all. */
+/* The thunk ignores a GPU whose firmware version is 0. */
 #define KFD_MEC_FW_VERSION	68
 #define KFD_SDMA_FW_VERSION	8
 
-/* Protects all below, and the tree. Inside kfd_processes_mutex or alone. */
+/* Protects the variables below, and the tree. Taken inside kfd_processes_mutex or alone. */
 static DEFINE_MUTEX(kfd_topology_mutex);
 static struct kobject *kfd_topology;
 static struct kobject *kfd_topology_nodes;
@@ -61,7 +61,7 @@ static struct kfd_node *kfd_topology_gpus[KFD_MAX_GPU_INSTANCE];
 static unsigned int kfd_topology_n_gpus;
 static unsigned int kfd_topology_generation;
 
-/* What a node holds. */
+/* Properties of a node. */
 
 struct kfd_mem_bank {
 	u32 heap_type;
@@ -75,17 +75,17 @@ static void kfd_fill_mem_bank(struct kfd_props *props, const void *arg)
 	kfd_prop(props, "heap_type", bank->heap_type);
 	kfd_prop(props, "size_in_bytes", bank->bytes);
 	kfd_prop(props, "flags", 0);
-	kfd_prop(props, "width", 0);		/* there is no bus */
+	kfd_prop(props, "width", 0);		/* the model has no memory bus */
 	kfd_prop(props, "mem_clk_max", 0);
 }
 
-/* GPUs number their processors from here, CPUs from zero. */
+/* First number of the GPU's processors; the CPU's are numbered from zero. */
 static u32 kfd_simd_id_base(const struct kfd_node *node)
 {
 	return 0x80000000u + 0x1000 * node->topology_id;
 }
 
-/* The second-level cache, which all compute units share. */
+/* The L2 cache, which all compute units share. */
 static void kfd_fill_l2(struct kfd_props *props, const void *arg)
 {
 	const struct kfd_node *node = arg;
@@ -115,7 +115,7 @@ static unsigned int kfd_cpu_mhz(void)
 	return khz / 1000;
 }
 
-/* How many folders a node has of each kind. */
+/* Number of folders of a node, by kind. */
 struct kfd_node_counts {
 	unsigned int mem_banks;
 	unsigned int caches;
@@ -142,6 +142,13 @@ static u32 kfd_capability(const struct kfd_node *node)
 	return cap;
 }
 
+/**
+ * kfd_topology_describe() - copy a GPU's properties to a debugger's device snapshot
+ * @node: GPU
+ * @entry: entry; the fields from fw_version to debug_prop are set
+ *
+ * Context: any.
+ */
 void kfd_topology_describe(const struct kfd_node *node,
 			   struct kfd_dbg_device_info_entry *entry)
 {
@@ -307,7 +314,7 @@ static int kfd_topology_make_cpu(void)
 static int kfd_topology_make_gpu(struct kfd_node *node)
 {
 	const struct kfd_mem_bank bank = {
-		/* All of it is behind the BAR. */
+		/* The BAR covers all VRAM. */
 		.heap_type = HSA_MEM_HEAP_TYPE_FB_PUBLIC,
 		.bytes = vgpu_vram_mgr_size(node->vdev),
 	};
@@ -339,7 +346,7 @@ static int kfd_topology_make_gpu(struct kfd_node *node)
 				       props);
 }
 
-/* All or nothing. */
+/* Rebuild the tree. After an error the tree is empty. */
 static int kfd_topology_make(void)
 {
 	unsigned int i;
@@ -374,6 +381,16 @@ static void kfd_topology_forget(struct kfd_node *node)
 		pr_err("kfd: no memory for the topology, it is empty\n");
 }
 
+/**
+ * kfd_topology_add() - add a GPU to the topology, and set its topology_id
+ * @node: GPU
+ *
+ * Rebuilds the tree.
+ *
+ * Context: takes kfd_topology_mutex. Sleeps.
+ *
+ * Return: 0, -ENOSPC there are KFD_MAX_GPU_INSTANCE GPUs already, -ENOMEM, or an error of sysfs.
+ */
 int kfd_topology_add(struct kfd_node *node)
 {
 	int ret;
@@ -391,6 +408,14 @@ int kfd_topology_add(struct kfd_node *node)
 	return ret;
 }
 
+/**
+ * kfd_topology_remove() - remove a GPU from the topology
+ * @node: GPU; nothing is done if it is not in the topology
+ *
+ * Rebuilds the tree, which is empty after an error (logged).
+ *
+ * Context: takes kfd_topology_mutex. Waits for readers of the tree's files.
+ */
 void kfd_topology_remove(struct kfd_node *node)
 {
 	mutex_lock(&kfd_topology_mutex);
@@ -424,7 +449,7 @@ static const struct attribute * const kfd_topology_attrs[] = {
 };
 
 /**
- * kfd_topology_init() - make the topology, without GPUs
+ * kfd_topology_init() - create the topology, without GPUs
  * @parent: /sys/class/kfd/kfd
  *
  * Return: 0, -ENOMEM, or an error of sysfs.
@@ -458,6 +483,11 @@ err_topology:
 	return ret;
 }
 
+/**
+ * kfd_topology_exit() - remove the topology
+ *
+ * Context: module exit, after the last kfd_topology_remove().
+ */
 void kfd_topology_exit(void)
 {
 	sysfs_remove_files(kfd_topology, kfd_topology_attrs);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* /sys/class/kfd/kfd/topology */
+/* /sys/class/kfd/kfd/topology. Functions are documented in kfd_topology.c. */
 #ifndef KFD_TOPOLOGY_H
 #define KFD_TOPOLOGY_H
 
@@ -7,13 +7,10 @@ struct kfd_dbg_device_info_entry;
 struct kfd_node;
 struct kobject;
 
-/* Documented in kfd_topology.c. */
 int kfd_topology_init(struct kobject *parent);
 void kfd_topology_exit(void);
-/* Number the node and show it / take it out again. */
 int kfd_topology_add(struct kfd_node *node);
 void kfd_topology_remove(struct kfd_node *node);
-/* What the properties say, for a debugger: from fw_version to debug_prop. */
 void kfd_topology_describe(const struct kfd_node *node,
 			   struct kfd_dbg_device_info_entry *entry);
 

@@ -3,11 +3,11 @@
  * The topology's links: how nodes reach each other's memory.
  *
  *	io_links	CPUs and each GPU, by PCIe; GPUs of one hive, by XGMI
- *	p2p_links	GPUs of different hives, or of none, that reach each
+ *	p2p_links	GPUs of different hives, or of none, that can access each
  *			other's BARs
  *
- * A link is listed by the node that it starts from. Weights are amdkfd's
- * distances. A link of a hive is listed while it is down, too.
+ * A link is listed in its source node. Weights are amdkfd's distances. A hive's link that is
+ * down is listed as well.
  */
 #include <linux/kfd_sysfs.h>
 
@@ -39,7 +39,7 @@ static void kfd_fill_io_link(struct kfd_props *props, const void *arg)
 	kfd_prop(props, "node_from", link->from);
 	kfd_prop(props, "node_to", link->to);
 	kfd_prop(props, "weight", link->weight);
-	kfd_prop(props, "min_latency", 0);	/* not known */
+	kfd_prop(props, "min_latency", 0);	/* not modelled */
 	kfd_prop(props, "max_latency", 0);
 	kfd_prop(props, "min_bandwidth", 0);
 	kfd_prop(props, "max_bandwidth", 0);
@@ -125,7 +125,7 @@ int kfd_topology_p2p_links(struct kobject *dir, const struct kfd_node *node,
 		    vgpu_xgmi_same_hive(node->vdev, peer) ||
 		    vgpu_peer_find(node->vdev, peer, false) != VGPU_PEER_PCIE)
 			continue;
-		/* By way of the CPUs. */
+		/* The route goes through the CPU node: two PCIe links. */
 		ret = kfd_make_pcie(dir, count, node->topology_id,
 				    gpus[i]->topology_id, 2 * KFD_PCIE_WEIGHT,
 				    HSA_IOLINK_FLAGS_NON_COHERENT);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The topology's folders (kfd_topology_sysfs.c). All under the topology's mutex;
- * errors are -ENOMEM or sysfs's.
+ * The topology's folders (kfd_topology_sysfs.c). kfd_topology_mutex is held in all functions;
+ * errors are -ENOMEM or those of sysfs.
  */
 #ifndef KFD_TOPOLOGY_PRIV_H
 #define KFD_TOPOLOGY_PRIV_H
@@ -16,8 +16,8 @@
 
 /**
  * struct kfd_topology_file - a file
- * @attr: sysfs
- * @text: all of it but the newline at its end; owned
+ * @attr: sysfs attribute
+ * @text: contents without the newline at the end; owned
  */
 struct kfd_topology_file {
 	struct attribute attr;
@@ -26,10 +26,10 @@ struct kfd_topology_file {
 
 /**
  * struct kfd_topology_dir - a folder
- * @kobj: sysfs; parent of the folders within
+ * @kobj: kobject of the folder, parent of its subfolders
  * @link: in the list of all folders
- * @files: its files
- * @n_files: how many there are
+ * @files: files of the folder
+ * @n_files: number of @files in use
  */
 struct kfd_topology_dir {
 	struct kobject kobj;
@@ -38,21 +38,21 @@ struct kfd_topology_dir {
 	unsigned int n_files;
 };
 
-/* A folder named @name or @n in @parent, or ERR_PTR. */
+/* Create a folder named @name or @n in @parent. Returns it, or ERR_PTR(). */
 struct kfd_topology_dir *kfd_topology_mkdir(struct kobject *parent,
 					    const char *name);
 struct kfd_topology_dir *kfd_topology_mkdir_n(struct kobject *parent,
 					      unsigned int n);
-/* A file in it, at most KFD_DIR_FILES; @text is copied, @name is not. */
+/* Create a file in a folder, at most KFD_DIR_FILES of them; @text is copied, @name is not. */
 int kfd_topology_write(struct kfd_topology_dir *dir, const char *name,
 		       const char *text);
-/* Remove every folder; returns when nobody reads their files any more. */
+/* Remove every folder. Waits for readers of the files. */
 void kfd_topology_clear(void);
 
 /**
- * struct kfd_props - a properties file in the making, "name value" a line
- * @seq: writes @text; what does not fit is cut
- * @text: the text so far
+ * struct kfd_props - a properties file that is being built, with lines of "name value"
+ * @seq: appends to @text; text that does not fit is cut
+ * @text: contents so far
  */
 struct kfd_props {
 	struct seq_buf seq;
@@ -63,7 +63,7 @@ struct kfd_props *kfd_props_new(void);	/* or NULL */
 void kfd_prop(struct kfd_props *props, const char *name, u64 value);
 /* Write it as "properties" to @dir; frees @props in any case. */
 int kfd_props_write(struct kfd_topology_dir *dir, struct kfd_props *props);
-/* Folder @n of @parent with a properties file that @fill fills. */
+/* Create folder @n in @parent, with a properties file that @fill writes. */
 int kfd_topology_item(struct kobject *parent, unsigned int n,
 		      void (*fill)(struct kfd_props *props, const void *arg),
 		      const void *arg);
@@ -71,9 +71,8 @@ int kfd_topology_item(struct kobject *parent, unsigned int n,
 struct kfd_node;
 
 /*
- * kfd_topology_link.c: the links of @node (NULL: of the CPUs) as folders of
- * @dir. @gpus: all @n of them, with their topology_id. *@count: how many links
- * there are.
+ * kfd_topology_link.c: create a folder in @dir for each link of @node (NULL: of the CPU node).
+ * @gpus: all @n GPUs; their topology_id is set. *@count is set to the number of links.
  */
 int kfd_topology_io_links(struct kobject *dir, const struct kfd_node *node,
 			  struct kfd_node *const *gpus, unsigned int n,

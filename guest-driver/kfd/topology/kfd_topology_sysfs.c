@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The topology's folders: files whose texts are made with them, and which
- * nothing changes until they go.
+ * The topology's folders and files. The contents of a file are set when it is created, and do not
+ * change.
  */
 #include <linux/slab.h>
 
