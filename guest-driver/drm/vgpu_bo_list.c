@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * amdgpu's BO_LIST: which BOs a job uses, given once for many jobs. CS also
- * takes one with the job itself.
+ * amdgpu's BO_LIST: a list of BOs that many jobs may refer to. CS also takes a list in the
+ * submission itself.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -34,7 +34,7 @@ void vgpu_bo_list_put(struct vgpu_bo_list *list)
 		kref_put(&list->ref, bo_list_free);
 }
 
-/* Entries may be shorter or longer than those that we know. */
+/* User space's entries may be shorter or longer than struct drm_amdgpu_bo_list_entry. */
 static int bo_list_read_entry(const struct drm_amdgpu_bo_list_in *in, u32 i,
 			      struct drm_amdgpu_bo_list_entry *entry)
 {
@@ -46,11 +46,11 @@ static int bo_list_read_entry(const struct drm_amdgpu_bo_list_in *in, u32 i,
 }
 
 /**
- * vgpu_bo_list_read() - make a list of what user space says
- * @file: whose handles
- * @in: what user space says; priorities are not used
+ * vgpu_bo_list_read() - create a list from user space's array of handles
+ * @file: file of the handles
+ * @in: description of the array; priorities are not used
  *
- * Return: a reference, or ERR_PTR: -EINVAL for too many, -ENOENT for an unknown
+ * Return: a reference, or ERR_PTR(): -EINVAL for too many BOs, -ENOENT for an unknown
  * handle, -EFAULT, -ENOMEM.
  */
 struct vgpu_bo_list *vgpu_bo_list_read(struct drm_file *file,
@@ -89,9 +89,9 @@ err:
 }
 
 /**
- * vgpu_bo_list_get() - find a list
+ * vgpu_bo_list_get() - look up a list
  * @vf: file
- * @handle: its handle
+ * @handle: handle of the list
  *
  * Return: a reference, or NULL.
  */
@@ -109,7 +109,7 @@ struct vgpu_bo_list *vgpu_bo_list_get(struct vgpu_file *vf, u32 handle)
 
 /**
  * vgpu_bo_list_free_all() - drop the lists of a file
- * @vf: file; nobody uses it
+ * @vf: file that is being closed
  */
 void vgpu_bo_list_free_all(struct vgpu_file *vf)
 {
@@ -122,7 +122,7 @@ void vgpu_bo_list_free_all(struct vgpu_file *vf)
 	}
 }
 
-/* Takes the reference on @list, whatever comes of it. */
+/* Takes over the reference on @list, also after an error. */
 static int bo_list_install(struct vgpu_file *vf, struct vgpu_bo_list *list,
 			   u32 *handle)
 {
@@ -149,7 +149,7 @@ static int bo_list_install(struct vgpu_file *vf, struct vgpu_bo_list *list,
  * vgpu_bo_list_ioctl() - DRM_AMDGPU_BO_LIST
  * @drm: DRM device
  * @data: union drm_amdgpu_bo_list
- * @file: whose handles and lists
+ * @file: file of the handles and lists
  *
  * Return: 0, -EINVAL for an unknown operation or too many BOs, -ENOENT for an
  * unknown BO or, with UPDATE, list, -EFAULT, -ENOMEM. DESTROY of an unknown

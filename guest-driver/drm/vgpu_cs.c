@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * amdgpu's CS, second half: a job's BOs are brought to their places and into
- * the page tables, what it has to wait for is collected, and it is pushed.
+ * amdgpu's CS, second half: validate and map the job's BOs, collect the job's dependencies, and
+ * push the job to the scheduler.
  *
- * The job's end goes into the reservations of all BOs that it names, so none
- * of them is moved under it, and into that of the file (vgpu_file.root), so
- * that mappings are not taken away under it. What it waits for:
+ * The job's finished fence is added to the reservations of all BOs that it names, so that none of
+ * them is moved while it runs, and to that of the file (vgpu_file.root), so that mappings are not
+ * removed while it runs. The job waits for:
  *
- *	KERNEL fences of its BOs, and what made the page tables valid: always
- *	other users' fences in its BOs: unless the BO is EXPLICIT_SYNC
- *	its own file's earlier jobs: only as far as user space says so
+ *	KERNEL fences of its BOs, and the last page table update: always
+ *	fences of other users in its BOs: unless the BO is EXPLICIT_SYNC
+ *	earlier jobs of the same file: only as user space requests
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/sched/signal.h>
@@ -24,10 +24,10 @@
 #include "vm/vgpu_vm_bo.h"
 #include "vgpu_cs.h"
 
-/* A job adds one fence to a reservation, moving the BO another. */
+/* The job adds one fence to a reservation, a move of the BO another. */
 #define CS_FENCES	2
 
-/* Errors of drm_exec, -EDEADLK included. */
+/* Reserve all BOs. Returns 0 or an error of drm_exec, -EDEADLK included. */
 static int cs_lock_each(struct vgpu_cs *cs)
 {
 	struct drm_exec *exec = &cs->exec;
@@ -44,7 +44,10 @@ static int cs_lock_each(struct vgpu_cs *cs)
 	return ret;
 }
 
-/* To where it belongs. @evict: others make room in VRAM; if not, it goes to GTT instead. */
+/*
+ * Validate a BO in its domain. @evict: evict other BOs for room in VRAM; false: use GTT if VRAM has
+ * no room.
+ */
 static int cs_place_bo(struct vgpu_bo *bo, bool evict)
 {
 	u32 domain = bo->domains;
@@ -53,7 +56,7 @@ static int cs_place_bo(struct vgpu_bo *bo, bool evict)
 		return 0;
 	if (bo->userptr)
 		return vgpu_userptr_bind(bo);
-	/* GPU-only page tables do not reach plain system memory. */
+	/* The render node's page tables do not map plain system memory. */
 	if (!(domain & ~(u32)AMDGPU_GEM_DOMAIN_CPU))
 		domain = AMDGPU_GEM_DOMAIN_GTT;
 	if (domain & AMDGPU_GEM_DOMAIN_VRAM && !evict)
@@ -90,8 +93,8 @@ static int cs_place_all(struct vgpu_cs *cs, vgpu_bo_fn place)
 }
 
 /*
- * Jobs that run may not see memory that is still to be cleared or copied. Jobs
- * that are still to run wait for that themselves.
+ * Wait for clears and copies of the BOs if a job of the file may be running: the new mappings are
+ * visible to it. Later jobs depend on the KERNEL fences.
  */
 static int cs_wait_content(struct vgpu_cs *cs)
 {
@@ -109,7 +112,7 @@ static int cs_wait_content(struct vgpu_cs *cs)
 	return 0;
 }
 
-/* The number is written by the kernel's ring: VMID 0 has to reach it. */
+/* The kernel's ring writes the user fence, so that its BO needs an address in VMID 0. */
 static int cs_place_user_fence(struct vgpu_cs *cs)
 {
 	u64 mc;
@@ -128,8 +131,8 @@ static int cs_place_user_fence(struct vgpu_cs *cs)
 }
 
 /*
- * Reserve all BOs and bring them to their places; after an error none is reserved. Within
- * the loop, since TTM takes the reservations of BOs in its way with the same ticket.
+ * Reserve all BOs and validate them; after an error none is reserved. The validation is inside the
+ * loop, since TTM reserves the BOs that it evicts with the same ticket.
  */
 static int cs_reserve(struct vgpu_cs *cs, vgpu_bo_fn place)
 {
@@ -195,7 +198,7 @@ static int cs_sync(struct vgpu_cs *cs)
 			   gem_to_vgpu_bo(gem)->flags &
 				   AMDGPU_GEM_CREATE_EXPLICIT_SYNC;
 		ret = cs_sync_to(cs, gem->resv, explicit);
-		/* Moves may have used up what was made room for. */
+		/* A move of the BO may have used the slot that cs_lock_each() reserved. */
 		if (!ret)
 			ret = dma_resv_reserve_fences(gem->resv, 1);
 		if (ret)
@@ -222,7 +225,7 @@ static void cs_signal(struct vgpu_cs *cs, struct dma_fence *fence)
 	}
 }
 
-/* Cannot fail any more. Returns the job's number. */
+/* Add the job's fence everywhere and push the job. Cannot fail. Returns the job's number. */
 static u64 cs_push(struct vgpu_cs *cs)
 {
 	struct vgpu_job *job = cs->job;
@@ -249,7 +252,7 @@ static u64 cs_push(struct vgpu_cs *cs)
 	return seq;
 }
 
-/* Pages of user pointers; nothing is locked. */
+/* Look up the pages of user pointers. No locks are held. */
 static int cs_find_pages(struct vgpu_cs *cs)
 {
 	int ret = 0;
@@ -272,7 +275,7 @@ static bool cs_pages_valid(struct vgpu_cs *cs)
 	return true;
 }
 
-/* va_lock held. -EAGAIN: pages or BOs have moved, look again. */
+/* va_lock held. Returns -EAGAIN if pages or BOs have moved: the caller looks them up again. */
 static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 {
 	struct mutex *notifier_lock = vgpu_mm_notifier_lock(cs->vf->vdev);
@@ -283,8 +286,8 @@ static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 	if (ret)
 		return ret;
 	/*
-	 * VRAM that has no room is not insisted on, but not with the same ticket: that is of
-	 * no more use after -EDEADLK, which TTM 6.12 does not tell from a lack of room.
+	 * Without room in VRAM, try again with GTT, and with a new ticket: the old one is not
+	 * usable after -EDEADLK, which TTM 6.12 does not distinguish from a lack of room.
 	 */
 	ret = cs_reserve(cs, cs_place);
 	if (ret == -ENOMEM)
@@ -298,7 +301,7 @@ static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 	if (!ret)
 		ret = cs_sync(cs);
 	if (!ret) {
-		/* From here on notifiers, and moves, wait for the job. */
+		/* After cs_push(), notifiers and moves wait for the job. */
 		mutex_lock(notifier_lock);
 		mutex_lock(&vm->push_lock);
 		if (cs_pages_valid(cs) && vgpu_vm_is_settled(vm))
@@ -312,7 +315,10 @@ static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 	return ret;
 }
 
-/* The page tables are made anew for contexts that know of the loss. */
+/*
+ * Rebuild the page tables after a loss of VRAM, for contexts that were created after it. Jobs of
+ * older contexts end with -ECANCELED (vgpu_ctx_state.vram_epoch).
+ */
 static int cs_restore_vm(struct vgpu_cs *cs)
 {
 	struct vgpu_vm *vm = cs->vf->vm;
@@ -338,7 +344,7 @@ static int cs_submit(struct vgpu_cs *cs, u64 *seq)
 		ret = mutex_lock_interruptible(va_lock);
 		if (ret)
 			return -ERESTARTSYS;
-		/* One at a time: the ring forgets no job that is not done. */
+		/* va_lock serialises this, so that the ring keeps each job that is not done. */
 		ret = vgpu_ctx_throttle(cs->ctx, cs->ring);
 		if (!ret)
 			ret = cs_restore_vm(cs);
@@ -349,7 +355,7 @@ static int cs_submit(struct vgpu_cs *cs, u64 *seq)
 	return ret == -EAGAIN ? -ERESTARTSYS : ret;
 }
 
-/* From here on the device stays until the job is pushed. */
+/* Hold off the device's removal until the job is pushed. */
 static int cs_submit_device(struct vgpu_cs *cs, u64 *seq)
 {
 	int idx, ret;
@@ -382,14 +388,16 @@ static bool cs_vram_lost(const struct vgpu_cs *cs)
  * vgpu_cs_ioctl() - DRM_AMDGPU_CS: submit a job
  * @drm: DRM device
  * @data: union drm_amdgpu_cs
- * @file: whose
+ * @file: file of the context and handles
  *
- * Return: 0; -EINVAL for what cannot be, IPs without a ring and IBs for more
- * than one ring; -ENOENT for unknown BOs, lists and syncobjs; -ECANCELED for a
- * guilty context, and when VRAM was lost since the context was made;
- * -ETIME if a point of a timeline that it was to wait for is not submitted in
- * five seconds; -ENODEV; -EFAULT, -ENOMEM, -ERESTARTSYS; the error of an earlier
- * job of the ring.
+ * Return:
+ * * 0
+ * * -EINVAL: invalid arguments, an IP without a ring, IBs for more than one ring
+ * * -ENOENT: unknown BO, list or syncobj
+ * * -ECANCELED: guilty context, or VRAM was lost since the context was created
+ * * -ETIME: a timeline point to wait for was not submitted in five seconds
+ * * -ENODEV, -EFAULT, -ENOMEM, -ENOSPC, -ERESTARTSYS
+ * * the error of an earlier job of the ring
  */
 int vgpu_cs_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of CS share: reading a submission, and making a job of it. */
+/* Structures shared by the files of CS, which parse a submission and make a job from it. */
 #ifndef VGPU_CS_H
 #define VGPU_CS_H
 
@@ -11,10 +11,10 @@
 struct dma_fence_chain;
 
 /**
- * struct vgpu_cs_signal - a syncobj that the job's end goes into
- * @syncobj: it
- * @chain: memory for a point of a timeline, or NULL: not one
- * @point: which
+ * struct vgpu_cs_signal - a syncobj that receives the job's finished fence
+ * @syncobj: syncobj, referenced
+ * @chain: memory for a point of a timeline, or NULL for a binary syncobj
+ * @point: point of the timeline
  */
 struct vgpu_cs_signal {
 	struct drm_syncobj *syncobj;
@@ -26,7 +26,7 @@ struct vgpu_cs_signal {
  * struct vgpu_cs_chunk - a part of a submission, copied from user space
  * @id: AMDGPU_CHUNK_ID_*
  * @bytes: length of @data
- * @data: what user space said
+ * @data: contents
  */
 struct vgpu_cs_chunk {
 	u32 id;
@@ -35,21 +35,21 @@ struct vgpu_cs_chunk {
 };
 
 /**
- * struct vgpu_cs - a submission on its way to become a job
- * @vf: whose
- * @file: the same
+ * struct vgpu_cs - state of a CS ioctl
+ * @vf: file
+ * @file: DRM core's structure of @vf
  * @ctx: context
- * @ring: its ring, NULL until an IB names it
- * @chunks: what user space said
- * @num_chunks: how many
- * @num_ibs: IBs among them
+ * @ring: ring of the context, NULL until an IB names it
+ * @chunks: chunks, copied from user space
+ * @num_chunks: number of @chunks
+ * @num_ibs: number of IBs in @chunks
  * @job: the job, or NULL
  * @list: BOs, or NULL
- * @user_fence: BO that the job's number is written into, or NULL
- * @user_fence_at: offset in it
- * @user_fence_mc: where that is for VMID 0, once it is placed
+ * @user_fence: BO that receives the job's number, or NULL
+ * @user_fence_at: byte offset in @user_fence
+ * @user_fence_mc: address of that byte in VMID 0; valid once the BO is placed
  * @signals: syncobjs to signal, or NULL
- * @num_signals: how many
+ * @num_signals: number of @signals
  * @exec: reservations
  */
 struct vgpu_cs {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * amdgpu's CS, first half: what user space says, chunk by chunk. Nothing is
- * reserved here, and nothing has happened when it fails.
+ * amdgpu's CS, first half: parse the submission, chunk by chunk. No BO is reserved here, and an
+ * error has no side effects.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/mm.h>
@@ -13,12 +13,12 @@
 #include "vgpu_cs.h"
 #include "vgpu_sched.h"
 
-/* More is no submission, and shall not make us allocate. */
+/* Limit the memory that a submission allocates. */
 #define CS_MAX_CHUNKS		1024u
 #define CS_MAX_CHUNK_BYTES	SZ_1M
-/* What the packet has room for. */
+/* Limit of the packet's size field. */
 #define CS_MAX_IB_DWORDS	0xfffffu
-/* What the engine of the real chip makes of an address. */
+/* The real chip's engine ignores the low bits of an IB's address. */
 #define CS_IB_ADDR_MASK		(~0x1full)
 
 static int cs_copy_chunk(struct vgpu_cs_chunk *chunk, u64 user)
@@ -117,7 +117,7 @@ static int cs_first_bo_handles(struct vgpu_cs *cs,
 	return 0;
 }
 
-/* First look at a chunk: its size, and what the job needs to be made. */
+/* First pass: check the chunk's size, and collect what vgpu_job_create() needs. */
 static int cs_first_look(struct vgpu_cs *cs, const struct vgpu_cs_chunk *chunk)
 {
 	switch (chunk->id) {
@@ -146,7 +146,7 @@ static int cs_first_look(struct vgpu_cs *cs, const struct vgpu_cs_chunk *chunk)
 	}
 }
 
-/* Takes the reference on @fence. */
+/* Takes over the reference on @fence, also after an error. */
 static int cs_wait_for(struct vgpu_cs *cs, struct dma_fence *fence)
 {
 	return drm_sched_job_add_dependency(&cs->job->base.base, fence);
@@ -195,7 +195,7 @@ static int cs_dependencies(struct vgpu_cs *cs,
 	return 0;
 }
 
-/* May wait for another thread to submit @point: nothing is held here. */
+/* May wait until another thread submits @point: no locks are held. */
 static int cs_syncobj_in(struct vgpu_cs *cs, u32 handle, u64 point, u64 flags)
 {
 	struct dma_fence *fence;
@@ -283,7 +283,7 @@ static int cs_timelines_out(struct vgpu_cs *cs,
 	return ret;
 }
 
-/* Second look: the job is there. */
+/* Second pass: add IBs, dependencies and signals to the job. */
 static int cs_second_look(struct vgpu_cs *cs, const struct vgpu_cs_chunk *chunk)
 {
 	const struct drm_amdgpu_cs_chunk_ib *ib = chunk->data;
@@ -310,14 +310,15 @@ static int cs_second_look(struct vgpu_cs *cs, const struct vgpu_cs_chunk *chunk)
 }
 
 /**
- * vgpu_cs_parse() - read a submission
- * @cs: zeroed but for @vf, @file and @ctx; the caller frees it in any case
- * @in: what user space said
+ * vgpu_cs_parse() - parse a submission
+ * @cs: zero except for @vf, @file and @ctx; the caller calls vgpu_cs_free() also after an error
+ * @in: arguments of the ioctl
  *
- * Return: 0; -EINVAL for what cannot be; -ENOENT for unknown BOs and syncobjs;
+ * Context: no locks are held, and no drm_dev_enter(): the function may wait for user space.
+ *
+ * Return: 0; -EINVAL for invalid arguments; -ENOENT for an unknown BO, list or syncobj;
  * -EFAULT; -ENOMEM; -ERESTARTSYS; -ETIME after five seconds' wait for a point of
- * a timeline; the error of an earlier job of the ring. The caller holds no lock
- * and no drm_dev_enter(): the wait is for user space.
+ * a timeline; the error of an earlier job of the ring.
  */
 int vgpu_cs_parse(struct vgpu_cs *cs, const struct drm_amdgpu_cs_in *in)
 {
@@ -352,8 +353,8 @@ int vgpu_cs_parse(struct vgpu_cs *cs, const struct drm_amdgpu_cs_in *in)
 }
 
 /**
- * vgpu_cs_free() - free what a submission was made of
- * @cs: submission; its job, if there is one still, is freed, too
+ * vgpu_cs_free() - free the objects of a submission
+ * @cs: submission; a job that was not pushed is freed, too
  */
 void vgpu_cs_free(struct vgpu_cs *cs)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * amdgpu's WAIT_CS, WAIT_FENCES and FENCE_TO_HANDLE: the ends of jobs, by
+ * amdgpu's WAIT_CS, WAIT_FENCES and FENCE_TO_HANDLE: finished fences of jobs, by
  * context, ring and number.
  */
 #include <linux/file.h>
@@ -15,10 +15,13 @@
 
 #include "vgpu_file.h"
 
-/* More is no wait, and shall not make us allocate. */
+/* Limits the memory that a wait allocates. */
 #define WAIT_MAX_FENCES	SZ_64K
 
-/* NULL: done long ago. */
+/*
+ * Return the job's fence, referenced; NULL for a job that is done and not kept any more; or
+ * ERR_PTR().
+ */
 static struct dma_fence *wait_find(struct vgpu_file *vf,
 				   const struct drm_amdgpu_fence *user)
 {
@@ -37,7 +40,7 @@ static struct dma_fence *wait_find(struct vgpu_file *vf,
 	return fence;
 }
 
-/* Returns a positive number; 0: time was up; or an error. */
+/* Returns a positive number, 0 after the deadline, or an error. */
 static long wait_one(struct dma_fence *fence, u64 deadline)
 {
 	long left;
@@ -57,11 +60,11 @@ static long wait_one(struct dma_fence *fence, u64 deadline)
  * vgpu_wait_cs_ioctl() - DRM_AMDGPU_WAIT_CS
  * @drm: DRM device
  * @data: union drm_amdgpu_wait_cs
- * @file: whose contexts
+ * @file: file of the context
  *
- * Status 1 says that time was up.
+ * The status is 1 if the deadline has passed, and else 0.
  *
- * Return: 0; -EINVAL for a context, ring or number that is not; the job's
+ * Return: 0; -EINVAL for an unknown context, ring or number; the job's
  * error; -ERESTARTSYS.
  */
 int vgpu_wait_cs_ioctl(struct drm_device *drm, void *data,
@@ -126,8 +129,8 @@ static int wait_by_fence(const void *a, const void *b, const void *priv)
 /**
  * vgpu_wait_unique() - keep each fence once
  * @fences: @n fences, referenced
- * @index: room for @n numbers
- * @n: their number
+ * @index: array of @n numbers
+ * @n: number of fences
  *
  * A fence runs all its callbacks in the interrupt that signals it, so a call of
  * WAIT_FENCES must have one callback for each fence, however often it names the
@@ -185,8 +188,8 @@ static int wait_find_all(struct vgpu_file *vf,
 }
 
 /*
- * Returns a positive number; 0: time was up; or -ERESTARTSYS. @first: receives which
- * of @n fences signalled.
+ * Returns a positive number, 0 after the deadline, or -ERESTARTSYS. @first: receives the index of
+ * the fence that signalled.
  */
 static long wait_first(struct dma_fence **fences, u32 n, u64 deadline,
 		       u32 *first)
@@ -217,7 +220,7 @@ static int wait_any(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
 	if (found < 0) {
 		left = found;
 	} else if (found < n) {
-		first = found;		/* done already */
+		first = found;		/* has signalled already */
 	} else {
 		found = vgpu_wait_unique(fences, index, n);
 		left = wait_first(fences, found, deadline, &first);
@@ -235,19 +238,19 @@ static int wait_any(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
 	memset(args, 0, sizeof(*args));
 	args->out.status = left > 0;
 	args->out.first_signaled = first;
-	return error;	/* of that fence; the ioctl returns both */
+	return error;	/* of fence @first; user space gets both */
 }
 
 /**
  * vgpu_wait_fences_ioctl() - DRM_AMDGPU_WAIT_FENCES
  * @drm: DRM device
  * @data: union drm_amdgpu_wait_fences
- * @file: whose contexts
+ * @file: file of the contexts
  *
- * Status 0 says that time was up.
+ * The status is 0 if the deadline has passed, and else 1.
  *
- * Return: 0; -EINVAL for contexts, rings or numbers that are not, too many
- * fences, or any of none; the error of a job; -EFAULT, -ENOMEM, -ERESTARTSYS.
+ * Return: 0; -EINVAL for an unknown context, ring or number, too many
+ * fences, or none without wait_all; the error of a job; -EFAULT, -ENOMEM, -ERESTARTSYS.
  */
 int vgpu_wait_fences_ioctl(struct drm_device *drm, void *data,
 			   struct drm_file *file)
@@ -311,10 +314,10 @@ static int fence_to_syncobj(struct drm_file *file, struct dma_fence *fence,
  * vgpu_fence_to_handle_ioctl() - DRM_AMDGPU_FENCE_TO_HANDLE
  * @drm: DRM device
  * @data: union drm_amdgpu_fence_to_handle
- * @file: whose contexts
+ * @file: file of the context
  *
- * Return: 0; -EINVAL for a context, ring, number or kind of handle that is
- * not; the error of the ring's last job; -EMFILE, -ENOMEM.
+ * Return: 0; -EINVAL for an unknown context, ring, number or kind of handle; the error of the
+ * ring's last job; -EMFILE, -ENOMEM.
  */
 int vgpu_fence_to_handle_ioctl(struct drm_device *drm, void *data,
 			       struct drm_file *file)

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * amdgpu's CTX, SCHED and VM: contexts, their rings and the jobs that they
- * remember.
+ * amdgpu's CTX, SCHED and VM: contexts, their rings and the fences of their last jobs.
  *
- * A context has the two rings that amdgpu gives to the DMA IP; which engine
- * serves one, the scheduler chooses whenever the ring is idle. Jobs of a ring
- * run in order. A context in whose job an engine failed gets nothing done any
- * more (ECANCELED).
+ * A context has the two rings that amdgpu gives to the DMA IP. The scheduler chooses a ring's
+ * engine whenever the ring is idle. Jobs of a ring run in order. After an engine has failed in a
+ * job of a context, the context's jobs end with -ECANCELED.
  */
 #include <linux/capability.h>
 #include <linux/file.h>
@@ -39,7 +37,7 @@ static void ctx_state_free(struct kref *ref)
 
 /**
  * vgpu_ctx_state_put() - drop a reference
- * @state: of a context
+ * @state: state of a context
  */
 void vgpu_ctx_state_put(struct vgpu_ctx_state *state)
 {
@@ -92,7 +90,9 @@ static void ctx_free(struct kref *ref)
  * vgpu_ctx_put() - drop a reference
  * @ctx: context
  *
- * With the last one, jobs that have not begun are ended (-ESRCH). Sleeps.
+ * The last reference ends jobs that have not started (-ESRCH).
+ *
+ * Context: sleeps.
  */
 void vgpu_ctx_put(struct vgpu_ctx *ctx)
 {
@@ -101,9 +101,9 @@ void vgpu_ctx_put(struct vgpu_ctx *ctx)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_ctx_put);
 
 /**
- * vgpu_ctx_get() - find a context
+ * vgpu_ctx_get() - look up a context
  * @vf: file
- * @id: its id
+ * @id: id of the context
  *
  * Return: a reference, or NULL.
  */
@@ -197,8 +197,8 @@ static int ctx_remove(struct vgpu_file *vf, u32 id)
 }
 
 /**
- * vgpu_ctx_free_all() - end the contexts of a file
- * @vf: file; nobody uses it
+ * vgpu_ctx_free_all() - drop the contexts of a file
+ * @vf: file that is being closed
  */
 void vgpu_ctx_free_all(struct vgpu_file *vf)
 {
@@ -251,7 +251,7 @@ static int ctx_query2(struct vgpu_file *vf, u32 id, union drm_amdgpu_ctx_out *ou
 	return 0;
 }
 
-/* There is no power management: one speed, which nobody can pin. */
+/* The device has no power management, so that no stable power state can be set. */
 static int ctx_pstate(struct vgpu_file *vf, u32 id, u32 want,
 		      union drm_amdgpu_ctx_out *out)
 {
@@ -271,7 +271,7 @@ static int ctx_pstate(struct vgpu_file *vf, u32 id, u32 want,
  * vgpu_ctx_ioctl() - DRM_AMDGPU_CTX
  * @drm: DRM device
  * @data: union drm_amdgpu_ctx
- * @file: whose contexts
+ * @file: file of the contexts
  *
  * Return: 0, -EINVAL for unknown operations, flags and contexts, -EACCES for a
  * priority above NORMAL without CAP_SYS_NICE, -EOPNOTSUPP for a stable power
@@ -287,7 +287,7 @@ int vgpu_ctx_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 
 	if (flags && op != AMDGPU_CTX_OP_SET_STABLE_PSTATE)
 		return -EINVAL;
-	/* Old user space leaves garbage there. */
+	/* Old user space does not set the field. */
 	if (!ctx_priority_ok(priority))
 		priority = AMDGPU_CTX_PRIORITY_NORMAL;
 
@@ -318,14 +318,14 @@ int vgpu_ctx_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 }
 
 /**
- * vgpu_ctx_ring() - find a ring of a context
+ * vgpu_ctx_ring() - look up a ring of a context
  * @ctx: context
  * @ip: AMDGPU_HW_IP_*
- * @instance: of the IP
- * @ring: of that
- * @out: the ring
+ * @instance: instance of the IP
+ * @ring: ring of the instance
+ * @out: set to the ring
  *
- * Return: 0; -EINVAL if there is none; or the error of its last job.
+ * Return: 0; -EINVAL for an unknown ring; or the error of the ring's last job.
  */
 int vgpu_ctx_ring(struct vgpu_ctx *ctx, u32 ip, u32 instance, u32 ring,
 		  struct vgpu_ctx_ring **out)
@@ -338,13 +338,13 @@ int vgpu_ctx_ring(struct vgpu_ctx *ctx, u32 ip, u32 instance, u32 ring,
 }
 
 /**
- * vgpu_ctx_fence() - the end of a job
+ * vgpu_ctx_fence() - return the finished fence of a job
  * @ctx: context
- * @ring: its ring
- * @seq: the job's number; ~0: the last one
+ * @ring: ring of @ctx
+ * @seq: number of the job; ~0: the last job
  *
- * Return: a reference; NULL for a job that was done long ago; ERR_PTR(-EINVAL)
- * for one that was never submitted.
+ * Return: a reference; NULL for a job that is done and not kept any more; ERR_PTR(-EINVAL)
+ * for a number that was not submitted yet.
  */
 struct dma_fence *vgpu_ctx_fence(struct vgpu_ctx *ctx,
 				 struct vgpu_ctx_ring *ring, u64 seq)
@@ -363,9 +363,9 @@ struct dma_fence *vgpu_ctx_fence(struct vgpu_ctx *ctx,
 }
 
 /**
- * vgpu_ctx_throttle() - wait until a ring can remember one more job
+ * vgpu_ctx_throttle() - wait until a ring can keep the fence of one more job
  * @ctx: context
- * @ring: its ring
+ * @ring: ring of @ctx
  *
  * Return: 0 or -ERESTARTSYS.
  */
@@ -384,9 +384,9 @@ int vgpu_ctx_throttle(struct vgpu_ctx *ctx, struct vgpu_ctx_ring *ring)
 }
 
 /**
- * vgpu_ctx_next_seq() - the number that the next job will have
+ * vgpu_ctx_next_seq() - return the number of the next job
  * @ctx: context
- * @ring: its ring; the caller keeps others from submitting
+ * @ring: ring of @ctx; the caller keeps other threads from submitting to it
  */
 u64 vgpu_ctx_next_seq(struct vgpu_ctx *ctx, struct vgpu_ctx_ring *ring)
 {
@@ -399,10 +399,10 @@ u64 vgpu_ctx_next_seq(struct vgpu_ctx *ctx, struct vgpu_ctx_ring *ring)
 }
 
 /**
- * vgpu_ctx_add_fence() - remember a job
+ * vgpu_ctx_add_fence() - keep the finished fence of a new job
  * @ctx: context
- * @ring: its ring
- * @fence: the job's end
+ * @ring: ring of @ctx
+ * @fence: finished fence; a reference is taken
  *
  * Return: the job's number.
  */
@@ -432,12 +432,12 @@ static void ctx_set_priority(struct vgpu_ctx *ctx, s32 priority)
 }
 
 /**
- * vgpu_sched_ioctl() - DRM_AMDGPU_SCHED: priorities of another file's contexts
+ * vgpu_sched_ioctl() - DRM_AMDGPU_SCHED: set priorities of another file's contexts
  * @drm: DRM device
  * @data: union drm_amdgpu_sched
  * @file: DRM master
  *
- * Return: 0 or -EINVAL for what cannot be.
+ * Return: 0, or -EINVAL for an unknown operation, priority, file or context.
  */
 int vgpu_sched_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
@@ -478,10 +478,12 @@ int vgpu_sched_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 }
 
 /**
- * vgpu_vm_ioctl() - DRM_AMDGPU_VM: keep a VMID, if others can do without it
+ * vgpu_vm_ioctl() - DRM_AMDGPU_VM: reserve a VMID
  * @drm: DRM device
  * @data: union drm_amdgpu_vm
- * @file: whose address space
+ * @file: file of the address space
+ *
+ * A reserved VMID is taken for another address space only if no other VMID can be taken.
  *
  * Return: 0, -EINVAL for an unknown operation or flag, -ENOMEM, -ENOSPC.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * debugfs dri/N: what the driver and the device counted, as "name value"
+ * debugfs dri/N: counters of the driver and of the device, as "name value"
  * lines, and the state of the memory managers.
  */
 #include <drm/drm_debugfs.h>
@@ -108,7 +108,7 @@ static int vgpu_device_counters_show(struct seq_file *m, void *data)
 	return 0;
 }
 
-/* What processes hold besides memory. */
+/* Resources of processes other than memory. */
 static int vgpu_in_use_show(struct seq_file *m, void *data)
 {
 	struct vgpu_device *vdev = vgpu_of_seq(m);
@@ -173,10 +173,10 @@ static int vgpu_vm_info_show(struct seq_file *m, void *data)
 	struct drm_file *file;
 
 	kfd_print_vms(vdev, &p);
-	/* A file leaves the list before its address space goes. */
+	/* A file is removed from the list before its address space is destroyed. */
 	mutex_lock(&vdev->drm.filelist_mutex);
 	list_for_each_entry(file, &vdev->drm.filelist, lhead) {
-		/* Pairs with the release when it is made. */
+		/* Pairs with the release in file_create_vm(). */
 		struct vgpu_vm *vm = smp_load_acquire(&to_vgpu_file(file)->vm);
 
 		if (!vm)
@@ -214,7 +214,7 @@ static int vgpu_rings_show(struct seq_file *m, void *data)
 	return 0;
 }
 
-/* Reading it resets the device, as amdgpu's file of that name. */
+/* A read resets the device, as with amdgpu's file of that name. */
 static int vgpu_gpu_recover_show(struct seq_file *m, void *data)
 {
 	seq_printf(m, "%d\n", vgpu_reset_device(vgpu_of_seq(m)));
@@ -222,8 +222,8 @@ static int vgpu_gpu_recover_show(struct seq_file *m, void *data)
 }
 
 /*
- * Reading it evicts all that may be, as amdgpu's file of that name, but what has
- * come back meanwhile is left alone.
+ * A read evicts each BO once, as with amdgpu's file of that name. A BO that has returned meanwhile
+ * is not evicted again.
  */
 static int vgpu_evict_show(struct seq_file *m, u32 mem_type)
 {
@@ -262,7 +262,7 @@ static const struct drm_info_list vgpu_debugfs_files[] = {
 };
 
 /**
- * vgpu_debugfs_init() - the device's files in debugfs
+ * vgpu_debugfs_init() - create the device's files in debugfs
  * @minor: primary or render minor
  */
 void vgpu_debugfs_init(struct drm_minor *minor)

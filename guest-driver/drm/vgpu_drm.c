@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The DRM side: primary and render node, and the table of what there is of
- * amdgpu's uAPI (drm/amdgpu_drm.h): docs/driver.md lists it. Every other amdgpu
+ * The DRM driver: primary and render node, and the table of the implemented ioctls of
+ * amdgpu's uAPI (drm/amdgpu_drm.h), which docs/driver.md lists. Every other amdgpu
  * ioctl fails with -EINVAL, as an unknown one does.
  */
 #include <linux/module.h>
@@ -39,7 +39,7 @@ static const struct drm_ioctl_desc vgpu_ioctls[] = {
 	VGPU_IOCTL(GEM_USERPTR, gem_userptr),
 };
 
-/* Waits for what user space may never do: the device's removal does not wait. */
+/* Ioctls that may wait for user space without limit: removal must not wait for them. */
 static bool vgpu_ioctl_waits(unsigned int nr)
 {
 	switch (nr - DRM_COMMAND_BASE) {
@@ -54,9 +54,8 @@ static bool vgpu_ioctl_waits(unsigned int nr)
 }
 
 /*
- * The device stays while one of the driver's ioctls runs: its removal waits for
- * them (drm_dev_unplug()). Those that wait for user space hold it only where
- * they touch it.
+ * The device's removal (drm_dev_unplug()) waits for the driver's ioctls. The ioctls of
+ * vgpu_ioctl_waits() call drm_dev_enter() only around accesses to the device.
  */
 static long vgpu_drm_ioctl(struct file *filp, unsigned int cmd,
 			   unsigned long arg)
@@ -77,7 +76,7 @@ static long vgpu_drm_ioctl(struct file *filp, unsigned int cmd,
 }
 
 #ifdef CONFIG_COMPAT
-/* The driver's ioctls look alike for 32-bit programs. */
+/* The driver's structures have the same layout in 32-bit programs. */
 static long vgpu_drm_compat_ioctl(struct file *filp, unsigned int cmd,
 				  unsigned long arg)
 {
@@ -89,7 +88,7 @@ static long vgpu_drm_compat_ioctl(struct file *filp, unsigned int cmd,
 }
 #endif
 
-/* Before the core closes the handles, which waits for jobs that use them. */
+/* Stop the jobs first: drm_release() closes the handles, and waits for jobs that use them. */
 static int vgpu_drm_release(struct inode *inode, struct file *filp)
 {
 	vgpu_file_stop_jobs(filp->private_data);
@@ -113,12 +112,12 @@ static const struct file_operations vgpu_drm_fops = {
 };
 
 /**
- * vgpu_drm_file_of() - DRM's side of an open file
+ * vgpu_drm_file_of() - return the struct drm_file of an open file
  * @filp: any file
  * @vdev: device
  *
- * Returns NULL unless @filp is an open primary or render node of @vdev. Valid
- * while the caller holds a reference on @filp.
+ * Return: the structure, valid while the caller holds a reference on @filp; NULL unless @filp is
+ * an open primary or render node of @vdev.
  */
 struct drm_file *vgpu_drm_file_of(struct file *filp, struct vgpu_device *vdev)
 {

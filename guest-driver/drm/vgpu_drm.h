@@ -8,7 +8,7 @@
 
 #include <linux/types.h>
 
-#define VGPU_DRV_NAME		"amdgpu"	/* what user space looks for */
+#define VGPU_DRV_NAME		"amdgpu"	/* user space compares the driver's name with it */
 #define VGPU_DRV_DESC		"vgpu-kfd: AMD GPU memory system model"
 #define VGPU_DRV_MAJOR		3
 #define VGPU_DRV_MINOR		59

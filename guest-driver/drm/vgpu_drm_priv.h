@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the files of drm/ share. */
+/* Functions shared by the files of drm/. */
 #ifndef VGPU_DRM_PRIV_H
 #define VGPU_DRM_PRIV_H
 

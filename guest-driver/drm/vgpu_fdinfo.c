@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * fdinfo of a render node's file: what memory its client has and where that is
- * (Documentation/gpu/drm-usage-stats.rst), with amdgpu's own keys beside it.
+ * fdinfo of a render node's file: size and placement of the client's memory
+ * (Documentation/gpu/drm-usage-stats.rst), with amdgpu's driver-specific keys.
  *
- * A client's memory is what its file has handles of, what the KFD process that
- * took the file has allocated on this GPU, and the page tables of both. A BO
- * counts once. Pages that SVM migrated are not among
- * them: they are memory of the process.
+ * A client's memory is the BOs that its file has handles of, the BOs that the KFD process that has
+ * acquired the file has allocated on this GPU, and the page tables of both. A BO counts once. Pages
+ * that SVM has migrated are not counted, since they belong to the memory of the process.
  */
 #include <linux/dma-resv.h>
 #include <linux/slab.h>
@@ -23,8 +22,9 @@
 
 /**
  * struct fdinfo_region - memory of one kind
- * @name: as user space knows it
- * @stats: total and shared by where BOs belong, the rest by where they are
+ * @name: name in the keys
+ * @stats: total and shared count the BOs that belong to the region, the rest the BOs that are
+ *         placed in it
  */
 struct fdinfo_region {
 	const char *name;
@@ -34,13 +34,13 @@ struct fdinfo_region {
 enum { REGION_CPU, REGION_GTT, REGION_VRAM, REGION_DOORBELL, N_REGIONS };
 
 /**
- * struct fdinfo_sums - what a client has, bytes
- * @region: by kind
- * @requested_vram: BOs that belong into VRAM
- * @requested_visible: of these, those that the CPU shall reach
- * @requested_gtt: BOs that belong into GTT
- * @evicted_vram: BOs that belong into VRAM and are not there
- * @evicted_visible: of these, those that the CPU shall reach
+ * struct fdinfo_sums - sums of a client's memory, in bytes
+ * @region: memory by region
+ * @requested_vram: BOs that belong to VRAM
+ * @requested_visible: part of @requested_vram with CPU_ACCESS_REQUIRED
+ * @requested_gtt: BOs that belong to GTT
+ * @evicted_vram: BOs that belong to VRAM and are not placed there
+ * @evicted_visible: part of @evicted_vram with CPU_ACCESS_REQUIRED
  */
 struct fdinfo_sums {
 	struct fdinfo_region region[N_REGIONS];
@@ -62,7 +62,7 @@ static unsigned int fdinfo_home(const struct vgpu_bo *bo)
 	return REGION_CPU;
 }
 
-/* Where it is: a region, or -1 without memory. Reservation held. */
+/* Return the region in which the BO is placed, or -1 without memory. Reservation held. */
 static int fdinfo_place(const struct vgpu_bo *bo)
 {
 	const struct ttm_resource *res = bo->tbo.resource;
@@ -77,7 +77,7 @@ static int fdinfo_place(const struct vgpu_bo *bo)
 	case VGPU_PL_DOORBELL:
 		return REGION_DOORBELL;
 	default:
-		/* Swapped out, or never touched: no pages. */
+		/* A BO that is swapped out or was not used yet has no pages. */
 		return bo->tbo.ttm && ttm_tt_is_populated(bo->tbo.ttm) ?
 		       REGION_CPU : -1;
 	}
@@ -126,7 +126,7 @@ static int fdinfo_cmp(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* What the file has handles of, on its own device. 0 or -ENOMEM. */
+/* Add the BOs of the file's handles that belong to the file's device. 0 or -ENOMEM. */
 static int fdinfo_add_handles(struct drm_file *file, struct vgpu_bo_set *set)
 {
 	struct drm_gem_object *gem;
@@ -174,12 +174,12 @@ static void fdinfo_print(struct drm_printer *p, const char *key, u64 bytes)
 }
 
 /**
- * vgpu_show_fdinfo() - fill in /proc/PID/fdinfo/FD
- * @p: where to
+ * vgpu_show_fdinfo() - print the driver's part of /proc/PID/fdinfo/FD
+ * @p: output
  * @file: client
  *
- * Prints no memory if it is interrupted or has none itself. Engine times are
- * absent: the hardware does not measure them.
+ * Prints nothing after a signal or a failed allocation. Engine times are absent: the hardware does
+ * not measure them.
  */
 void vgpu_show_fdinfo(struct drm_printer *p, struct drm_file *file)
 {
@@ -206,7 +206,7 @@ void vgpu_show_fdinfo(struct drm_printer *p, struct drm_file *file)
 	ret = pasid < 0 ? pasid : fdinfo_sum(&sums, &set);
 	if (ret)
 		goto out;
-	/* Pairs with the release when it is made. */
+	/* Pairs with the release in file_create_vm(). */
 	vm = smp_load_acquire(&vf->vm);
 	if (vm) {
 		tables += vgpu_vm_table_bytes(vm);
@@ -221,13 +221,13 @@ void vgpu_show_fdinfo(struct drm_printer *p, struct drm_file *file)
 	for (i = 0; i < N_REGIONS; i++) {
 		const struct fdinfo_region *r = &sums.region[i];
 
-		/* The older name of what is resident; tools know it. */
+		/* The older key of resident memory, which some tools read. */
 		drm_printf(p, "drm-memory-%s:\t%llu KiB\n", r->name,
 			   r->stats.resident / SZ_1K);
 		drm_print_memory_stats(p, &r->stats, DRM_GEM_OBJECT_RESIDENT |
 				       DRM_GEM_OBJECT_PURGEABLE, r->name);
 	}
-	/* The CPU sees all of VRAM. */
+	/* All VRAM is CPU-visible. */
 	fdinfo_print(p, "amd-memory-visible-vram", vram->resident);
 	fdinfo_print(p, "amd-evicted-vram", sums.evicted_vram);
 	fdinfo_print(p, "amd-evicted-visible-vram", sums.evicted_visible);

@@ -2,10 +2,9 @@
 /*
  * Open files: address space and handles.
  *
- * A file has an address space once it maps or submits something. Its mappings
- * of a BO are there as long as it has a handle of it. The address space's
- * mappings are changed under vgpu_vm.va_lock; what a running job may use is
- * changed when no job of the file runs.
+ * The first mapping or submission creates a file's address space. Closing the last handle of a BO
+ * removes the file's mappings of the BO. Mappings are changed with vgpu_vm.va_lock held; mappings
+ * that a running job may use are changed when no job of the file runs.
  */
 #include <linux/slab.h>
 #include <drm/amdgpu_drm.h>
@@ -26,8 +25,8 @@
  * struct vgpu_handle - a BO that a file has handles of
  * @node: in vgpu_file.handles
  * @always_link: in vgpu_file.always, or empty
- * @bo: BO; kept by the handles
- * @n: handles
+ * @bo: BO; the handles have references
+ * @n: number of handles
  */
 struct vgpu_handle {
 	struct rb_node node;
@@ -93,18 +92,18 @@ static int file_create_vm(struct vgpu_file *vf)
 		kfd_pasid_free(pasid);
 		return ret;
 	}
-	/* Who sees it, sees the rest. */
+	/* Readers of vf->vm without the lock also see the fields set above. */
 	smp_store_release(&vf->vm, vm);
 	return 0;
 }
 
 /**
- * vgpu_file_vm() - see to it that a file has an address space
+ * vgpu_file_vm() - create the address space of a file, unless it has one
  * @vf: file
  *
- * Takes vf->lock, and creates BOs under it.
+ * Context: takes vgpu_file.lock, and creates BOs with it held.
  *
- * Return: 0, -EINVAL: KFD has the file; -ENOMEM, -ENOSPC without a free PASID.
+ * Return: 0; -EINVAL a KFD process has acquired the file; -ENOMEM; -ENOSPC no PASID is free.
  */
 int vgpu_file_vm(struct vgpu_file *vf)
 {
@@ -122,7 +121,10 @@ int vgpu_file_vm(struct vgpu_file *vf)
 	return ret;
 }
 
-/* kfd_render_ops.acquire. For good: jobs do not run in that address space. */
+/*
+ * kfd_render_ops.acquire. The file belongs to the process until it is closed, and cannot submit
+ * jobs.
+ */
 static int file_acquire(struct drm_file *file, u16 pasid)
 {
 	struct vgpu_file *vf = to_vgpu_file(file);
@@ -143,7 +145,7 @@ static const struct kfd_render_ops file_render_ops = {
 };
 
 /**
- * vgpu_file_module_init() - let KFD find and take open files
+ * vgpu_file_module_init() - set the operations by which KFD looks up and acquires open files
  *
  * Context: module init, before the first device.
  */
@@ -153,7 +155,7 @@ void vgpu_file_module_init(void)
 }
 
 /**
- * vgpu_file_wait_idle() - wait until no job of a file runs or waits
+ * vgpu_file_wait_idle() - wait until all jobs of a file are done
  * @vf: file with an address space
  * @interruptible: signals may end the wait
  *
@@ -169,7 +171,7 @@ int vgpu_file_wait_idle(struct vgpu_file *vf, bool interruptible)
 }
 
 /**
- * vgpu_file_busy() - is there a job of the file that is not done?
+ * vgpu_file_busy() - whether a job of the file is not done
  * @vf: file with an address space
  */
 bool vgpu_file_busy(struct vgpu_file *vf)
@@ -178,7 +180,7 @@ bool vgpu_file_busy(struct vgpu_file *vf)
 }
 
 /**
- * vgpu_file_open_bo() - a file gets a handle
+ * vgpu_file_open_bo() - count a new handle of a file
  * @gem: BO
  * @file: file
  *
@@ -216,11 +218,13 @@ int vgpu_file_open_bo(struct drm_gem_object *gem, struct drm_file *file)
 }
 
 /**
- * vgpu_file_do_always() - do something with all VM_ALWAYS_VALID BOs
- * @vf: file with an address space, the reservation of its root held
- * @fn: what; its error ends the loop
+ * vgpu_file_do_always() - call a function for all VM_ALWAYS_VALID BOs of a file
+ * @vf: file with an address space
+ * @fn: function; an error ends the loop
  *
- * Return: 0 or that error.
+ * Context: the reservation of @vf->root is held.
+ *
+ * Return: 0 or the error of @fn.
  */
 int vgpu_file_do_always(struct vgpu_file *vf, vgpu_bo_fn fn)
 {
@@ -237,10 +241,12 @@ int vgpu_file_do_always(struct vgpu_file *vf, vgpu_bo_fn fn)
 }
 
 /**
- * vgpu_file_used() - all VM_ALWAYS_VALID BOs are in use now
- * @vf: file with an address space, the reservation of its root held
+ * vgpu_file_used() - move all VM_ALWAYS_VALID BOs of a file to the tail of the LRU lists
+ * @vf: file with an address space
  *
- * They become the last to be evicted, in one step however many they are.
+ * One bulk move: the time does not depend on the number of BOs.
+ *
+ * Context: the reservation of @vf->root is held. Takes bdev.lru_lock.
  */
 void vgpu_file_used(struct vgpu_file *vf)
 {
@@ -262,12 +268,13 @@ static bool file_has(struct vgpu_file *vf, struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_file_has_bo_kfd() - has a file a handle of a BO?
- * @vf: file whose address space KFD has taken; the mutex of the process that has it is
- *      held. No reservation is
+ * vgpu_file_has_bo_kfd() - whether a file that KFD has acquired has a handle of a BO
+ * @vf: file
  * @bo: BO
  *
- * What is mapped while this is true is unmapped with the last handle.
+ * A mapping that is made while this is true is removed with the last handle.
+ *
+ * Context: kfd_process.mutex of the process that has the file is held, no reservation.
  */
 bool vgpu_file_has_bo_kfd(struct vgpu_file *vf, struct vgpu_bo *bo)
 {
@@ -275,9 +282,13 @@ bool vgpu_file_has_bo_kfd(struct vgpu_file *vf, struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_file_has_bo() - the same of a file with an address space of its own
- * @vf: file; its va_lock is held, no reservation is
+ * vgpu_file_has_bo() - whether a file that KFD has not acquired has a handle of a BO
+ * @vf: file with an address space
  * @bo: BO
+ *
+ * A mapping that is made while this is true is removed with the last handle.
+ *
+ * Context: va_lock of @vf->vm is held, no reservation.
  */
 bool vgpu_file_has_bo(struct vgpu_file *vf, struct vgpu_bo *bo)
 {
@@ -300,7 +311,7 @@ static void file_unmap_bo(struct vgpu_file *vf, struct vgpu_handle *h)
 	struct vgpu_bo *bo = h->bo;
 	bool mapped;
 
-	/* Neither mappings nor jobs come while this is held. */
+	/* va_lock keeps mappings from being made and jobs from being submitted. */
 	mutex_lock(&vf->vm->va_lock);
 	ttm_bo_reserve(&bo->tbo, false, false, NULL);
 	list_del(&h->always_link);
@@ -309,7 +320,7 @@ static void file_unmap_bo(struct vgpu_file *vf, struct vgpu_handle *h)
 	mapped = bo_is_mapped(bo, vf->vm);
 	ttm_bo_unreserve(&bo->tbo);
 	if (mapped) {
-		/* Jobs in flight may use it. */
+		/* Jobs in flight may use the mapping. */
 		vgpu_file_wait_idle(vf, false);
 		ttm_bo_reserve(&bo->tbo, false, false, NULL);
 		vgpu_vm_bo_unmap_all(vf->vm, bo);
@@ -319,12 +330,14 @@ static void file_unmap_bo(struct vgpu_file *vf, struct vgpu_handle *h)
 }
 
 /**
- * vgpu_file_close_bo() - a handle is closed
+ * vgpu_file_close_bo() - count a closed handle of a file
  * @gem: BO
  * @file: file
  *
- * With the last handle the file's mappings go. Waits until none of its jobs
- * can use them.
+ * The last handle of a BO removes the file's mappings of it, when no job of the file can use them
+ * any more.
+ *
+ * Context: sleeps; waits for the file's jobs.
  */
 void vgpu_file_close_bo(struct drm_gem_object *gem, struct drm_file *file)
 {
@@ -354,7 +367,7 @@ void vgpu_file_close_bo(struct drm_gem_object *gem, struct drm_file *file)
 }
 
 /**
- * vgpu_file_open() - a file is opened
+ * vgpu_file_open() - create the struct vgpu_file of a file that is being opened
  * @drm: DRM device
  * @file: file
  *
@@ -378,9 +391,9 @@ int vgpu_file_open(struct drm_device *drm, struct drm_file *file)
 }
 
 /**
- * vgpu_file_close() - a file is closed
+ * vgpu_file_close() - free the struct vgpu_file of a file that is being closed
  * @drm: DRM device
- * @file: file; its handles are gone
+ * @file: file; the DRM core has closed its handles
  */
 void vgpu_file_close(struct drm_device *drm, struct drm_file *file)
 {
@@ -405,11 +418,10 @@ void vgpu_file_close(struct drm_device *drm, struct drm_file *file)
 }
 
 /**
- * vgpu_file_stop_jobs() - a file is about to be closed
- * @file: file
+ * vgpu_file_stop_jobs() - end the jobs of a file that have not started
+ * @file: file that is about to be closed
  *
- * Jobs that have not begun never will, so that closing its handles does not
- * wait for what they wait for.
+ * Closing the handles then does not wait for dependencies of these jobs.
  */
 void vgpu_file_stop_jobs(struct drm_file *file)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What belongs to an open file of the render node: its address space, GEM
- * handles, contexts and BO lists.
+ * Objects of an open file of the render node: address space, GEM handles, contexts, BO lists.
+ * Functions are documented where they are defined.
  */
 #ifndef VGPU_FILE_H
 #define VGPU_FILE_H
@@ -16,13 +16,13 @@
 #include "vgpu_drm_priv.h"
 #include "vgpu_job.h"
 
-/* What amdgpu keeps for itself at both ends of an address space. */
+/* Ranges that amdgpu reserves at both ends of an address space. */
 #define VGPU_VA_RESERVED_BOTTOM	SZ_64K
 #define VGPU_VA_RESERVED_TOP	(SZ_2M + SZ_2M + SZ_64K)
-/* Engines do not take sign-extended addresses: what is above is the hole. */
+/* First address of the hole: engines do not accept the sign-extended addresses above it. */
 #define VGPU_VA_HOLE		BIT_ULL(VGPU_VA_BITS - 1)
 
-/* As amdgpu: rings of the DMA IP, fences that a context remembers for each. */
+/* As in amdgpu: rings of the DMA IP, and fences that a context keeps for each ring. */
 #define VGPU_CTX_RINGS		2
 #define VGPU_CTX_FENCES		32u
 
@@ -30,19 +30,18 @@
  * struct vgpu_file - an open file
  * @vdev: device
  * @lock: protects @handles, @ctxs and @lists, and the creation of @vm. Leaf
- * @vm: address space, NULL until it is needed, and for ever with @kfd_pasid
- * @pasid: of @vm
- * @kfd_pasid: the process that took the file for its address space (ACQUIRE_VM),
- *             which may have ended; 0: none. Written with @lock held
- * @root: never anything but a reservation: that of @vm, with the fences of all
- *        of its jobs, which BOs of VM_ALWAYS_VALID share; NULL as long as @vm
- * @always: struct vgpu_handle of the latter; @root's reservation
- * @bulk: the same BOs' places in TTM's LRU lists, one behind the other;
- *        bdev.lru_lock
+ * @vm: address space; NULL until the file needs one, and always if @kfd_pasid is set
+ * @pasid: PASID of @vm
+ * @kfd_pasid: PASID of the KFD process that has acquired the file (ACQUIRE_VM) and may have ended;
+ *             0: none. Written with @lock held
+ * @root: GEM object without memory, whose reservation is that of @vm: it has the fences of all
+ *        jobs, and VM_ALWAYS_VALID BOs share it. NULL while @vm is NULL
+ * @always: struct vgpu_handle of VM_ALWAYS_VALID BOs; reservation of @root
+ * @bulk: consecutive entries of VM_ALWAYS_VALID BOs in TTM's LRU lists; bdev.lru_lock
  * @handles: struct vgpu_handle by BO
  * @ctxs: struct vgpu_ctx by id
  * @lists: struct vgpu_bo_list by handle
- * @fault: the last one of its jobs; lock of vgpu_sched.files
+ * @fault: last fault of the file's jobs; lock of vgpu_sched.files
  */
 struct vgpu_file {
 	struct vgpu_device *vdev;
@@ -61,9 +60,9 @@ struct vgpu_file {
 
 /**
  * struct vgpu_ctx_ring - a ring of a context
- * @entity: the scheduler's part
- * @next_seq: number of the next job; the first one's is 1
- * @fences: the last jobs, by number; ring_lock
+ * @entity: scheduler entity
+ * @next_seq: number of the next job; the first job has 1
+ * @fences: finished fences of the last jobs, by number; ring_lock
  */
 struct vgpu_ctx_ring {
 	struct drm_sched_entity entity;
@@ -73,14 +72,14 @@ struct vgpu_ctx_ring {
 
 /**
  * struct vgpu_ctx - a context
- * @ref: table's and users'
+ * @ref: references of vgpu_file.ctxs and of users
  * @vdev: device
- * @state: what its jobs know of it
- * @ring_lock: protects numbers and fences
+ * @state: state shared with the context's jobs
+ * @ring_lock: protects vgpu_ctx_ring.next_seq and .fences
  * @ring: rings of the DMA IP
- * @priority: AMDGPU_CTX_PRIORITY_* that it was made with
- * @resets: recoveries when it was made
- * @resets_seen: recoveries that QUERY_STATE told of; vgpu_file.lock
+ * @priority: AMDGPU_CTX_PRIORITY_* at creation
+ * @resets: number of recoveries at creation
+ * @resets_seen: number of recoveries that QUERY_STATE has reported; vgpu_file.lock
  * @rcu: frees the context after callbacks of the fences that its rings waited for
  */
 struct vgpu_ctx {
@@ -97,9 +96,9 @@ struct vgpu_ctx {
 
 /**
  * struct vgpu_bo_list - BOs of a job
- * @ref: table's and users'
- * @n: how many
- * @bo: them, each with a reference
+ * @ref: references of vgpu_file.lists and of users
+ * @n: number of BOs
+ * @bo: BOs, referenced
  */
 struct vgpu_bo_list {
 	struct kref ref;

@@ -3,8 +3,8 @@
  * BOs with GEM handles: amdgpu's GEM_CREATE, GEM_MMAP, GEM_OP, GEM_METADATA
  * and GEM_WAIT_IDLE.
  *
- * Such a BO is evicted whenever its memory is wanted. Its handles are all that
- * keeps it: the DRM core drops them with the file.
+ * Such a BO may be evicted at any time. Only its handles keep it, which the DRM core drops with the
+ * file.
  */
 #include <linux/ktime.h>
 #include <linux/slab.h>
@@ -32,8 +32,8 @@
 				 AMDGPU_GEM_CREATE_DISCARDABLE)
 
 /*
- * VRAM, if it has no room, gives way to GTT. @root: NULL, or whose reservation
- * the BO shares.
+ * Create a BO; without room in VRAM it gets GTT as second domain. @root: GEM object whose
+ * reservation the BO shares, or NULL.
  */
 static int vgpu_gem_create_bo(struct vgpu_device *vdev,
 			      const struct drm_amdgpu_gem_create_in *in,
@@ -57,7 +57,7 @@ static int vgpu_gem_create_bo(struct vgpu_device *vdev,
 		params.domain |= AMDGPU_GEM_DOMAIN_GTT;
 		ret = vgpu_bo_create(vdev, &params, out);
 	}
-	/* Asked for no place at all: that is what GEM_OP shall tell. */
+	/* GEM_OP reports the domains that user space requested, even none. */
 	if (!ret && !in->domains)
 		(*out)->domains = 0;
 	return ret;
@@ -67,10 +67,10 @@ static int vgpu_gem_create_bo(struct vgpu_device *vdev,
  * vgpu_gem_create_ioctl() - DRM_AMDGPU_GEM_CREATE
  * @drm: DRM device
  * @data: union drm_amdgpu_gem_create
- * @file: whose handle it will be
+ * @file: file that gets the handle
  *
- * Return: 0, -EINVAL for sizes, alignments, domains and flags that cannot be,
- * -ENOMEM (on-chip memory, which there is none of, too), -ERESTARTSYS.
+ * Return: 0; -EINVAL for an invalid size, alignment, domain or flag; -ENOMEM, also for on-chip
+ * memory, which the device does not have; -ENOSPC; -ERESTARTSYS.
  */
 int vgpu_gem_create_ioctl(struct drm_device *drm, void *data,
 			  struct drm_file *file)
@@ -122,7 +122,7 @@ static struct vgpu_bo *vgpu_gem_lookup(struct drm_file *file, u32 handle)
  * vgpu_gem_mmap_ioctl() - DRM_AMDGPU_GEM_MMAP
  * @drm: DRM device
  * @data: union drm_amdgpu_gem_mmap
- * @file: whose handle it is
+ * @file: file of the handle
  *
  * Return: 0, -ENOENT for an unknown handle, -EPERM for a BO without CPU access
  * and for a user pointer.
@@ -160,8 +160,8 @@ static int vgpu_gem_create_info(struct vgpu_bo *bo, u64 user)
 }
 
 /*
- * The BO goes there when it is next validated. Memory of another device stays
- * where that has it, pages of a process stay where they are.
+ * Set the domains of a BO: the next validation moves it. An import cannot be placed in VRAM, and a
+ * user pointer cannot be placed at all.
  */
 static int vgpu_gem_set_placement(struct vgpu_bo *bo, u64 domains)
 {
@@ -183,11 +183,10 @@ static int vgpu_gem_set_placement(struct vgpu_bo *bo, u64 domains)
  * vgpu_gem_op_ioctl() - DRM_AMDGPU_GEM_OP
  * @drm: DRM device
  * @data: struct drm_amdgpu_gem_op
- * @file: whose handle it is
+ * @file: file of the handle
  *
- * Return: 0, -ENOENT for an unknown handle, -EINVAL for an unknown operation, or an
- * import that is to be placed in VRAM, -EPERM for a user pointer that is to be
- * placed, -EFAULT, -ERESTARTSYS.
+ * Return: 0, -ENOENT for an unknown handle, -EINVAL for an unknown operation or the placement of an
+ * import in VRAM, -EPERM for the placement of a user pointer, -EFAULT, -ERESTARTSYS.
  */
 int vgpu_gem_op_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
@@ -249,13 +248,12 @@ static void vgpu_gem_metadata_get(struct vgpu_bo *bo,
  * vgpu_gem_metadata_ioctl() - DRM_AMDGPU_GEM_METADATA
  * @drm: DRM device
  * @data: struct drm_amdgpu_gem_metadata
- * @file: whose handle it is
+ * @file: file of the handle
  *
- * What is kept here means something to user space only.
+ * Stores data of user space, which the driver does not interpret.
  *
- * Return: 0, -ENOENT for an unknown handle, -EINVAL for more data than there
- * can be or an unknown operation (which amdgpu ignores), -ENOMEM,
- * -ERESTARTSYS.
+ * Return: 0, -ENOENT for an unknown handle, -EINVAL for too much data or an unknown operation
+ * (which amdgpu ignores), -ENOMEM, -ERESTARTSYS.
  */
 int vgpu_gem_metadata_ioctl(struct drm_device *drm, void *data,
 			    struct drm_file *file)
@@ -287,13 +285,13 @@ put:
 }
 
 /**
- * vgpu_gem_timeout() - how long until a deadline
- * @deadline: CLOCK_MONOTONIC in ns; what is negative as s64 never comes
+ * vgpu_gem_timeout() - convert a deadline to a timeout
+ * @deadline: CLOCK_MONOTONIC in ns; a value that is negative as s64 means no deadline
  *
- * Whoever has waited that long looks again: ticks that come late are counted all
- * at once, so that jiffies may be over before the time is.
+ * The caller calls this again after the timeout: late timer ticks are added to jiffies all at
+ * once, so that the timeout may end before the deadline.
  *
- * Return: jiffies, 0 if it is over.
+ * Return: jiffies, 0 after the deadline.
  */
 long vgpu_gem_timeout(u64 deadline)
 {
@@ -312,9 +310,9 @@ long vgpu_gem_timeout(u64 deadline)
  * vgpu_gem_wait_idle_ioctl() - DRM_AMDGPU_GEM_WAIT_IDLE
  * @drm: DRM device
  * @data: union drm_amdgpu_gem_wait_idle
- * @file: whose handle it is
+ * @file: file of the handle
  *
- * Waits for moves, clears and jobs; status 1 says that time was up.
+ * Waits for moves, clears and jobs. The status is 1 if the deadline has passed, and else 0.
  *
  * Return: 0, -ENOENT for an unknown handle, -ERESTARTSYS.
  */

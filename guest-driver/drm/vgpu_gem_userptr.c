@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * GEM_USERPTR: handles of BOs whose memory is the process's own.
- */
+/* GEM_USERPTR: handles of BOs that use memory of the process. */
 #include <linux/mm.h>
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_gem.h>
@@ -19,11 +17,11 @@
  * vgpu_gem_userptr_ioctl() - DRM_AMDGPU_GEM_USERPTR
  * @drm: DRM device
  * @data: struct drm_amdgpu_gem_userptr
- * @file: whose handle it will be
+ * @file: file that gets the handle
  *
- * Return: 0, -EINVAL for addresses, sizes and flags that cannot be, -EACCES for
- * one to be written without REGISTER, -EOVERFLOW, with VALIDATE -EFAULT and
- * -EPERM for memory that cannot be used, -ENOMEM, -ERESTARTSYS.
+ * Return: 0; -EINVAL for an invalid address, size or flag; -EACCES for neither READONLY nor
+ * REGISTER; -EOVERFLOW; with VALIDATE -EFAULT and -EPERM for memory that cannot be used; -ENOMEM;
+ * -ERESTARTSYS.
  */
 int vgpu_gem_userptr_ioctl(struct drm_device *drm, void *data,
 			   struct drm_file *file)
@@ -38,7 +36,7 @@ int vgpu_gem_userptr_ioctl(struct drm_device *drm, void *data,
 		return -EINVAL;
 	if (offset_in_page(addr | args->size))
 		return -EINVAL;
-	/* What the GPU writes has to be watched. */
+	/* Memory that the GPU writes needs an MMU notifier. */
 	if (!(args->flags & (AMDGPU_GEM_USERPTR_READONLY |
 			     AMDGPU_GEM_USERPTR_REGISTER)))
 		return -EACCES;

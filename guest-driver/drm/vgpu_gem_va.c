@@ -2,10 +2,11 @@
 /*
  * amdgpu's GEM_VA: BOs in the address space of a file.
  *
- * Mappings that a job may be using are taken away when no job of the file is
- * left: the ioctl waits, as amdgpu does when the CPU writes its page tables.
+ * Before it removes mappings, the ioctl waits until all jobs of the file are done, as amdgpu does
+ * when the CPU writes page tables.
  *
- * If KFD has taken the file, the address space is its process's: vgpu_gem_va_kfd.c.
+ * For a file that KFD has acquired, the address space is that of the KFD process:
+ * vgpu_gem_va_kfd.c.
  */
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_exec.h>
@@ -16,7 +17,7 @@
 #include "vm/vgpu_vm_bo.h"
 #include "vgpu_file.h"
 
-/* What amdgpu takes with, and without, a BO behind the addresses. */
+/* Flags that amdgpu accepts for mappings of a BO, and for mappings without a BO. */
 #define VA_FLAGS_BO	(AMDGPU_VM_DELAY_UPDATE | AMDGPU_VM_PAGE_READABLE | \
 			 AMDGPU_VM_PAGE_WRITEABLE | \
 			 AMDGPU_VM_PAGE_EXECUTABLE | AMDGPU_VM_MTYPE_MASK | \
@@ -68,7 +69,7 @@ static int va_check(const struct drm_amdgpu_gem_va *args)
 	}
 }
 
-/* What a mapping must be: amdgpu checks it before anything is taken away. */
+/* Check the range of a mapping; as in amdgpu before an operation removes other mappings. */
 static int va_check_range(const struct drm_amdgpu_gem_va *args,
 			  const struct vgpu_bo *bo)
 {
@@ -83,7 +84,7 @@ static int va_check_range(const struct drm_amdgpu_gem_va *args,
 	return 0;
 }
 
-/* Reservations as va_apply() needs them. */
+/* Take the reservations that va_apply() needs. */
 static int va_lock(struct vgpu_vm *vm, const struct drm_amdgpu_gem_va *args,
 		   struct vgpu_bo *bo, struct drm_exec *exec)
 {
@@ -147,10 +148,13 @@ static int va_locked(struct vgpu_file *vf, const struct drm_amdgpu_gem_va *args,
 	ret = mutex_lock_interruptible(&vf->vm->va_lock);
 	if (ret)
 		return -ERESTARTSYS;
-	/* Whoever closes the last handle comes behind us, or was here. */
+	/*
+	 * A close of the last handle takes va_lock after this function and removes the new mapping,
+	 * or has removed the handle already.
+	 */
 	if (bo && !vgpu_file_has_bo(vf, bo))
 		ret = -ENOENT;
-	/* Jobs in flight may use what goes; va_lock keeps others from coming. */
+	/* Jobs in flight may use mappings that are removed; va_lock keeps new jobs away. */
 	if (!ret && args->operation != AMDGPU_VA_OP_MAP)
 		ret = vgpu_file_wait_idle(vf, true);
 	if (!ret) {
@@ -169,12 +173,11 @@ static int va_locked(struct vgpu_file *vf, const struct drm_amdgpu_gem_va *args,
  * vgpu_gem_va_ioctl() - DRM_AMDGPU_GEM_VA
  * @drm: DRM device
  * @data: struct drm_amdgpu_gem_va
- * @file: whose address space and handles
+ * @file: file of the address space and handles
  *
- * Return: 0; -EINVAL for addresses, ranges, flags and operations that cannot
- * be, or a MAP over what is mapped; -ENOENT for an unknown handle, or an UNMAP
- * of what is not mapped; -ENOMEM, -ENOSPC, -ERESTARTSYS; if KFD has the file, as
- * vgpu_gem_va_kfd().
+ * Return: 0; -EINVAL for an invalid address, range, flag or operation, or a MAP that overlaps a
+ * mapping; -ENOENT for an unknown handle, or an UNMAP of an address without mapping; -ENOMEM,
+ * -ENOSPC, -ERESTARTSYS; for a file that KFD has acquired, an error of vgpu_gem_va_kfd().
  */
 int vgpu_gem_va_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {

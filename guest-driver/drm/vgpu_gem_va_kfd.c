@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* GEM_VA of a file whose address space KFD has taken: it is the process's. */
+/* GEM_VA of a file that KFD has acquired: changes mappings in the KFD process's address space. */
 #include <linux/mutex.h>
 #include <linux/sched/mm.h>
 #include <drm/amdgpu_drm.h>
@@ -24,7 +24,10 @@ static int va_kfd_locked(struct kfd_process_device *pdd, struct vgpu_file *vf,
 	if (ret)
 		return ret;
 	mutex_lock(&pdd->vm->va_lock);
-	/* Whoever closes the last handle comes behind us, or was here. */
+	/*
+	 * A close of the last handle takes kfd_process.mutex after this function and removes the
+	 * new mapping, or has removed the handle already.
+	 */
 	if (bo && !vgpu_file_has_bo_kfd(vf, bo))
 		ret = -ENOENT;
 	else
@@ -36,17 +39,18 @@ static int va_kfd_locked(struct kfd_process_device *pdd, struct vgpu_file *vf,
 }
 
 /**
- * vgpu_gem_va_kfd() - GEM_VA of a file whose address space a KFD process has taken
+ * vgpu_gem_va_kfd() - do GEM_VA for a file that a KFD process has acquired
  * @file: file
- * @pasid: the process's
- * @bo: what @args name, or NULL
- * @args: checked
- * @pte_flags: of a mapping
+ * @pasid: PASID of the process
+ * @bo: BO that @args name, or NULL
+ * @args: arguments of the ioctl, checked by vgpu_gem_va_ioctl()
+ * @pte_flags: flags of the mapping's page-table entries
  *
- * Context: no locks held.
+ * Context: no locks are held.
  *
- * Return: 0, -ESRCH the process has ended, -EADDRINUSE SVM range, -ENOENT no handle (any
- * more), or not mapped; else as kfd_mem_gem_va_locked().
+ * Return: 0; -ESRCH the process has ended; -EADDRINUSE an SVM range overlaps the addresses;
+ * -ENOENT the file has no handle of @bo, or @bo is not mapped there; -ERESTARTSYS; or an error of
+ * kfd_mem_gem_va_locked().
  */
 int vgpu_gem_va_kfd(struct drm_file *file, u16 pasid, struct vgpu_bo *bo,
 		    const struct drm_amdgpu_gem_va *args, u64 pte_flags)
@@ -59,7 +63,7 @@ int vgpu_gem_va_kfd(struct drm_file *file, u16 pasid, struct vgpu_bo *bo,
 	if (!pdd)
 		return ret;
 	p = pdd->process;
-	/* The file may be another process's as well: SVM's locks need the mm. */
+	/* Another process may use the file: the locks of SVM need a reference on the mm. */
 	if (!mmget_not_zero(p->mm))
 		goto unref;
 	ret = -ERESTARTSYS;
@@ -68,7 +72,7 @@ int vgpu_gem_va_kfd(struct drm_file *file, u16 pasid, struct vgpu_bo *bo,
 	ret = va_kfd_locked(pdd, vf, bo, args, pte_flags);
 	mutex_unlock(&p->mutex);
 put_mm:
-	mmput_async(p->mm);	/* the last one would tear it down here */
+	mmput_async(p->mm);	/* mmput() of the last reference would tear the mm down here */
 unref:
 	kfd_unref_process(p);
 	return ret;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * amdgpu's INFO: what user space may ask about the device.
+ * amdgpu's INFO: queries about the device.
  *
- * A query about a block that is not there gets amdgpu's answer for a chip
- * without it.
+ * A query about a block that the device does not have gets amdgpu's reply for a chip without the
+ * block.
  */
 #include <linux/uaccess.h>
 #include <drm/amdgpu_drm.h>
@@ -41,12 +41,12 @@ static void vgpu_info_memory(struct vgpu_device *vdev,
 			     struct drm_amdgpu_memory_info *info)
 {
 	vgpu_info_heap(vgpu_vram_mgr_size(vdev), vgpu_vram_mgr_usage(vdev), &info->vram);
-	/* All of VRAM is visible. */
+	/* All VRAM is CPU-visible. */
 	info->cpu_accessible_vram = info->vram;
 	vgpu_info_heap(vgpu_gtt_mgr_size(vdev), vgpu_gtt_mgr_usage(vdev), &info->gtt);
 }
 
-/* As amdgpu has it for chips of 8 shader engines: 4 to 7 are further arrays. */
+/* As in amdgpu for 8 shader engines: engines 4 to 7 are shown as second arrays of 0 to 3. */
 static void vgpu_info_dev_shaders(struct drm_amdgpu_info_device *info)
 {
 	const u32 per_se = VGPU_CHIP_NUM_CU / VGPU_CHIP_NUM_SE;
@@ -75,13 +75,13 @@ static void vgpu_info_dev(struct vgpu_device *vdev,
 	info->gart_page_size = SZ_4K;
 	info->vram_type = AMDGPU_VRAM_TYPE_HBM;
 	info->vram_bit_width = 4096;
-	/* kHz; there is one speed. */
+	/* kHz; the clock is fixed. */
 	info->max_engine_clock = VGPU_CHIP_MAX_ENGINE_MHZ * 1000;
 	info->min_engine_clock = info->max_engine_clock;
 	vgpu_info_dev_shaders(info);
 }
 
-/* Copies at most what the caller has room for, as amdgpu does. */
+/* Copy the reply, cut to the size of the caller's buffer, as amdgpu does. */
 static int vgpu_info_reply(const struct drm_amdgpu_info *args, const void *data,
 			   size_t size)
 {
@@ -106,7 +106,7 @@ static int vgpu_info_registers(struct vgpu_device *vdev,
 	return vgpu_info_reply(args, &value, sizeof(value));
 }
 
-/* No engine of the model has firmware: amdgpu's versions before it loads any. */
+/* The engines have no firmware: reply zeros, as amdgpu does before it loads firmware. */
 static int vgpu_info_firmware(const struct drm_amdgpu_info *args)
 {
 	const struct drm_amdgpu_info_firmware none = { };
@@ -123,7 +123,7 @@ static int vgpu_info_firmware(const struct drm_amdgpu_info *args)
 		instances = 6;
 		break;
 	default:
-		/* Of the others amdgpu ignores the index. 9 is no type. */
+		/* amdgpu ignores the index for all other types. Type 9 does not exist. */
 		if (!args->query_fw.fw_type || args->query_fw.fw_type == 9 ||
 		    args->query_fw.fw_type > AMDGPU_INFO_FW_VPE)
 			return -EINVAL;
@@ -134,7 +134,7 @@ static int vgpu_info_firmware(const struct drm_amdgpu_info *args)
 	return vgpu_info_reply(args, &none, sizeof(none));
 }
 
-/* SDMA 4.4: the rings whose engines have not been given up. */
+/* SDMA 4.4: rings of the engines that work, that is, whose recovery has not failed. */
 static int vgpu_info_hw_ip(struct vgpu_device *vdev,
 			   const struct drm_amdgpu_info *args)
 {
@@ -156,7 +156,7 @@ static int vgpu_info_hw_ip(struct vgpu_device *vdev,
 	return vgpu_info_reply(args, &ip, sizeof(ip));
 }
 
-/* By IP; those without a ring take none. */
+/* Limits by IP; 0 for an IP without a ring. */
 static int vgpu_info_max_ibs(const struct drm_amdgpu_info *args)
 {
 	u32 max_ibs[AMDGPU_HW_IP_NUM];
@@ -167,7 +167,7 @@ static int vgpu_info_max_ibs(const struct drm_amdgpu_info *args)
 	return vgpu_info_reply(args, max_ibs, sizeof(max_ibs));
 }
 
-/* What needs no image is known of a BIOS that is not there. */
+/* The device has no BIOS: the size is 0, and queries of the image fail. */
 static int vgpu_info_vbios(const struct drm_amdgpu_info *args)
 {
 	const struct drm_amdgpu_info_vbios none = { };
@@ -183,7 +183,7 @@ static int vgpu_info_vbios(const struct drm_amdgpu_info *args)
 	}
 }
 
-/* Queries about memory. -ENOTTY: it is another one. */
+/* Queries about memory. Returns -ENOTTY for other queries. */
 static int vgpu_info_mem_query(struct vgpu_device *vdev,
 			       const struct drm_amdgpu_info *args)
 {
@@ -203,7 +203,7 @@ static int vgpu_info_mem_query(struct vgpu_device *vdev,
 		value = vgpu_stat_read(vdev, VGPU_STAT_EVICTIONS);
 		break;
 	case AMDGPU_INFO_NUM_VRAM_CPU_PAGE_FAULTS:
-		/* Those that had to move a BO: the CPU sees all of VRAM. */
+		/* Counts faults that moved a BO to CPU-visible VRAM: all VRAM is visible. */
 		value = 0;
 		break;
 	case AMDGPU_INFO_VRAM_GTT:
@@ -218,7 +218,7 @@ static int vgpu_info_mem_query(struct vgpu_device *vdev,
 	return vgpu_info_reply(args, &value, sizeof(value));
 }
 
-/* Queries about blocks that are not there. -ENOTTY: it is another one. */
+/* Queries about blocks that the device does not have. Returns -ENOTTY for other queries. */
 static int vgpu_info_absent(const struct drm_amdgpu_info *args)
 {
 	const struct drm_amdgpu_info_vce_clock_table vce = { };
@@ -287,9 +287,9 @@ static int vgpu_info_dev_query(struct vgpu_device *vdev, struct vgpu_file *vf,
  * vgpu_info_ioctl() - DRM_AMDGPU_INFO
  * @drm: DRM device
  * @data: struct drm_amdgpu_info
- * @file: who asks
+ * @file: file of the caller; GPUVM_FAULT replies its last fault
  *
- * Writes at most as many bytes as the caller has room for.
+ * Writes at most return_size bytes.
  *
  * Return: 0, -EINVAL for an unknown or absent query, -EFAULT, -ENOENT for
  * sensors, -ENODATA for UVD handles.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A job of the render node: between CS, which makes it, and its scheduler. */
+/* A job of the render node: created by CS, run by the scheduler. */
 #ifndef VGPU_JOB_H
 #define VGPU_JOB_H
 
@@ -9,11 +9,11 @@
 #include "vgpu_sched.h"
 
 /**
- * struct vgpu_ctx_state - what outlives a context while its jobs run
- * @ref: the context's and its jobs'
- * @guilty: the engine failed in a job of it
- * @vram_epoch: vgpu_hw.vram_epoch when the context was made. Its jobs end with
- *              -ECANCELED when that has changed
+ * struct vgpu_ctx_state - state of a context that its jobs use after the context is freed
+ * @ref: references of the context and of its jobs
+ * @guilty: the engine failed in a job of the context
+ * @vram_epoch: vgpu_hw.vram_epoch at creation of the context. Jobs of the context end with
+ *              -ECANCELED if it has changed
  */
 struct vgpu_ctx_state {
 	struct kref ref;
@@ -23,16 +23,16 @@ struct vgpu_ctx_state {
 
 /**
  * struct vgpu_job - indirect buffers to run
- * @base: the scheduler's part
+ * @base: part of the scheduler
  * @vdev: device
- * @vm: whose addresses they use; waits for the job before it goes
- * @state: of its context
- * @hw_fence: memory of the fence on the engine's ring, or NULL: in use
- * @slot: VMID that it has claimed, or NULL
- * @error: why it cannot run, or 0
- * @num_ibs: INDIRECT packets at the beginning of @dw
- * @ndw: all packets
- * @dw: packets of the kernel's ring
+ * @vm: address space of the indirect buffers; not destroyed before the job is done
+ * @state: state of the job's context
+ * @hw_fence: memory for the fence on the engine's ring; NULL once it is used
+ * @slot: VMID that the job has claimed, or NULL
+ * @error: error that keeps the job from running, or 0
+ * @num_ibs: number of INDIRECT packets at the beginning of @dw
+ * @ndw: dwords of all packets
+ * @dw: packets for the kernel's ring
  */
 struct vgpu_job {
 	struct vgpu_sdma_job base;

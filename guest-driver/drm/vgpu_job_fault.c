@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Faults of the render node's jobs. Their VMIDs do not retry, and the job goes
- * on: a fault is logged, and remembered for AMDGPU_INFO_GPUVM_FAULT.
+ * Faults of the render node's jobs. Their VMIDs do not retry, and the job continues after a fault.
+ * The driver logs the fault, and stores the last one for AMDGPU_INFO_GPUVM_FAULT.
  */
 #include <drm/drm_print.h>
 
@@ -13,7 +13,7 @@
 #include "vgpu_file.h"
 #include "vgpu_sched.h"
 
-/* As AMDGPU_VMHUB_TYPE_MM0, which is where SDMA belongs. */
+/* AMDGPU_VMHUB_TYPE_MM0, the hub of the SDMA engines. */
 #define FAULT_HUB	1
 
 /* Hard interrupt context. */
@@ -47,7 +47,7 @@ static void fault_irq(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 }
 
 /**
- * vgpu_fault_add_file() - remember the faults of a file's address space
+ * vgpu_fault_add_file() - store the faults of a file's address space from now on
  * @vf: file with an address space
  *
  * Return: 0 or -ENOMEM.
@@ -68,9 +68,9 @@ void vgpu_fault_del_file(struct vgpu_file *vf)
 }
 
 /**
- * vgpu_fault_last() - the last fault of a file
+ * vgpu_fault_last() - return the last fault of a file's jobs
  * @vf: file
- * @fault: it, or zeros
+ * @fault: set to the fault, or to zeros without a fault
  */
 void vgpu_fault_last(struct vgpu_file *vf,
 		     struct drm_amdgpu_info_gpuvm_fault *fault)
@@ -84,10 +84,10 @@ void vgpu_fault_last(struct vgpu_file *vf,
 }
 
 /**
- * vgpu_fault_init() - listen to faults of jobs
- * @vdev: device, its interrupts work
+ * vgpu_fault_init() - register the handler of jobs' faults
+ * @vdev: device; its interrupts work
  *
- * Return: 0, or as vgpu_ih_register().
+ * Return: 0, or an error of vgpu_ih_register().
  */
 int vgpu_fault_init(struct vgpu_device *vdev)
 {

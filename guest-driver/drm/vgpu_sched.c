@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Jobs of the render node on their way to an engine.
+ * Jobs of the render node, from their creation to the ring of an engine.
  *
- * The engines' schedulers (hw/sdma/vgpu_sdma_sched.c) run them. What they run goes
- * into the kernel's own ring of the engine: INDIRECT packets with the job's
- * VMID, then the user fence.
+ * The engines' schedulers (hw/sdma/vgpu_sdma_sched.c) run the jobs. job_submit() writes a job into
+ * the kernel's ring of the engine: INDIRECT packets with the job's VMID, then the user fence.
  *
- * There are two VMIDs for any number of address spaces. A job claims one just
- * before it goes to the ring; a VMID changes hands when none of its jobs is on
- * an engine. All of this is on the way to fences: nothing allocates, or takes
- * a reservation.
+ * All address spaces of the render node share two VMIDs. job_prepare() claims one before the job is
+ * submitted; a VMID gets another owner when none of its jobs is on an engine. Fences depend on this
+ * code: it neither allocates nor takes a reservation.
  */
 #include <linux/rcupdate.h>
 #include <linux/sched/mm.h>
@@ -31,7 +29,7 @@
 #include "vgpu_file.h"
 #include "vgpu_sched.h"
 
-/* Lower and upper half. */
+/* Two FENCE packets: lower and upper half of the number. */
 #define USER_FENCE_DWORDS	(2 * SDMA_FENCE_DWORDS)
 
 static struct vgpu_job *to_job(struct vgpu_sdma_job *base)
@@ -44,7 +42,7 @@ static unsigned int job_engine(const struct vgpu_job *job)
 	return vgpu_sdma_job_engine(&job->base);
 }
 
-/* A job that keeps the VMID busy, or NULL. vmid_lock held. */
+/* Return the fence of a job that keeps the VMID busy, or NULL. vmid_lock held. */
 static struct dma_fence *slot_busy(const struct vgpu_vmid_slot *slot)
 {
 	unsigned int i;
@@ -71,8 +69,8 @@ static void slot_forget(struct vgpu_vmid_slot *slot)
 }
 
 /*
- * Take an idle VMID from its owner, those that are not reserved first. Returns
- * NULL if that is done, or a fence to wait for. vmid_lock held.
+ * Take an idle VMID from its owner, first from owners that have not reserved it. Returns
+ * NULL after that, or a fence to wait for if no VMID is idle. vmid_lock held.
  */
 static struct dma_fence *sched_free_vmid(struct vgpu_sched *sched)
 {
@@ -111,7 +109,7 @@ static struct dma_fence *sched_free_vmid(struct vgpu_sched *sched)
 	return dma_fence_get(wait);
 }
 
-/* Returns a fence to wait for, or NULL: job->slot or job->error is set. */
+/* Returns a fence to wait for, or NULL after it has set job->slot or job->error. */
 static struct dma_fence *job_claim_vmid(struct vgpu_job *job)
 {
 	struct vgpu_sched *sched = job->vdev->sched;
@@ -167,7 +165,7 @@ static struct dma_fence *job_prepare(struct vgpu_sdma_job *base)
 	return busy;
 }
 
-/* The job is on the ring, and @fence its end, or it will never be (NULL). */
+/* Release the job's claim. @fence: fence of the job on the ring; NULL: it was not submitted. */
 static void job_release_claim(struct vgpu_job *job, struct dma_fence *fence)
 {
 	struct vgpu_sched *sched = job->vdev->sched;
@@ -188,8 +186,8 @@ static void job_release_claim(struct vgpu_job *job, struct dma_fence *fence)
 }
 
 /*
- * The job failed in the engine; -ETIME: the engine failed in just this job. The
- * argument is the job's context and not the job: drm_sched frees a job as soon as
+ * Called when the job has failed in the engine; -ETIME: the engine failed in this job. The
+ * argument is the state of the job's context and not the job: drm_sched frees a job as soon as
  * it sees the fence signalled, also while callbacks of the fence still run.
  */
 static void job_failed(void *arg, int error)
@@ -206,7 +204,7 @@ static int job_check(struct vgpu_job *job)
 	int error = job->base.base.s_fence->finished.error;
 
 	if (error)
-		return error;	/* of a guilty context */
+		return error;	/* drm_sched has set it for a guilty context */
 	if (job->error)
 		return job->error;
 	return job->vm->vram_epoch == vram_epoch ? 0 : -ECANCELED;
@@ -282,12 +280,12 @@ static const struct vgpu_sdma_job_ops vgpu_job_ops = {
 };
 
 /**
- * vgpu_job_create() - make a job
+ * vgpu_job_create() - create a job
  * @vdev: device
  * @vm: address space of its buffers
- * @state: of its context
- * @entity: where it will queue
- * @max_ibs: how many buffers will be added, 1 to VGPU_MAX_IBS
+ * @state: state of its context; a reference is taken
+ * @entity: scheduler entity that the job will be pushed to
+ * @max_ibs: number of buffers that will be added, 1 to VGPU_MAX_IBS
  *
  * Return: the job, or ERR_PTR(-ENOMEM), ERR_PTR(-ENOENT) without an engine.
  */
@@ -320,8 +318,9 @@ struct vgpu_job *vgpu_job_create(struct vgpu_device *vdev, struct vgpu_vm *vm,
 	kref_get(&state->ref);
 	vgpu_sdma_fence_on_failure(job->hw_fence, job_failed, state);
 	/*
-	 * Not that of @vm: after a loss CS makes its page tables anew (vgpu_vm_restore_tables()),
-	 * also for a job whose CS has looked at the context before.
+	 * Not the epoch of @vm: after a loss of VRAM, CS rebuilds the page tables
+	 * (vgpu_vm_restore_tables()), which may happen after the CS of this job has checked the
+	 * context.
 	 */
 	vgpu_sdma_fence_needs_vram(job->hw_fence, state->vram_epoch);
 	atomic_inc(&vdev->sched->jobs);
@@ -331,9 +330,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_job_create);
 
 /**
  * vgpu_job_add_ib() - add an indirect buffer
- * @job: job, no user fence added yet
- * @va: its address
- * @ndw: its length, up to 2^20 - 1 dwords
+ * @job: job without a user fence
+ * @va: address of the buffer
+ * @ndw: length of the buffer, up to 2^20 - 1 dwords
  */
 void vgpu_job_add_ib(struct vgpu_job *job, u64 va, u32 ndw)
 {
@@ -345,7 +344,7 @@ void vgpu_job_add_ib(struct vgpu_job *job, u64 va, u32 ndw)
 	dw[1] = lower_32_bits(va);
 	dw[2] = upper_32_bits(va);
 	dw[3] = VGPU_PREP(SDMA_INDIRECT_DW3__SIZE, ndw);
-	/* No context-save area: nothing is preempted. */
+	/* No context save area: jobs are not preempted. */
 	dw[4] = 0;
 	dw[5] = 0;
 }
@@ -363,10 +362,10 @@ static void job_emit_fence(struct vgpu_job *job, u64 mc, u32 value)
 }
 
 /**
- * vgpu_job_add_user_fence() - have a number written when the job is done
- * @job: job with all of its buffers
- * @mc: where, for VMID 0; 4-byte aligned
- * @value: what
+ * vgpu_job_add_user_fence() - write a number to memory when the job's buffers have run
+ * @job: job to which all buffers have been added
+ * @mc: address in VMID 0, 4-byte aligned
+ * @value: number
  */
 void vgpu_job_add_user_fence(struct vgpu_job *job, u64 mc, u64 value)
 {
@@ -376,7 +375,7 @@ void vgpu_job_add_user_fence(struct vgpu_job *job, u64 mc, u64 value)
 
 /**
  * vgpu_job_destroy() - free a job
- * @job: one that was not pushed, or has finished
+ * @job: job that was not pushed, or has finished
  */
 void vgpu_job_destroy(struct vgpu_job *job)
 {
@@ -399,8 +398,8 @@ void vgpu_job_destroy(struct vgpu_job *job)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_job_destroy);
 
 /**
- * vgpu_sched_vm_gone() - an address space goes
- * @vm: address space, its jobs are done
+ * vgpu_sched_vm_gone() - give back the VMID of an address space that is being destroyed
+ * @vm: address space whose jobs are done
  */
 void vgpu_sched_vm_gone(struct vgpu_vm *vm)
 {
@@ -448,11 +447,13 @@ void vgpu_sched_wait_vm(struct vgpu_vm *vm)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sched_wait_vm);
 
 /**
- * vgpu_sched_wait_idle() - wait until all jobs are done
- * @vdev: device; nobody submits, or they may never be
+ * vgpu_sched_wait_idle() - wait until all jobs are done and freed
+ * @vdev: device; the caller keeps user space from submitting jobs
  * @timeout: jiffies
  *
- * Return: whether they are.
+ * Context: sleeps.
+ *
+ * Return: false after the timeout.
  */
 bool vgpu_sched_wait_idle(struct vgpu_device *vdev, unsigned long timeout)
 {
@@ -487,10 +488,10 @@ static const struct vgpu_mm_handle_ops handle_ops = {
 };
 
 /**
- * vgpu_sched_init() - be ready for jobs
+ * vgpu_sched_init() - initialise VMIDs and the fault handler of jobs
  * @vdev: device; its engines work
  *
- * Return: 0 or -ENOMEM.
+ * Return: 0, -ENOMEM, or an error of vgpu_ih_register().
  */
 int vgpu_sched_init(struct vgpu_device *vdev)
 {
@@ -517,10 +518,8 @@ int vgpu_sched_init(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_sched_fini() - the hardware goes
- * @vdev: device, unplugged
- *
- * Jobs that are still to come end with -ENODEV.
+ * vgpu_sched_fini() - unregister the fault handler of jobs
+ * @vdev: device, unplugged: later jobs end with -ENODEV
  */
 void vgpu_sched_fini(struct vgpu_device *vdev)
 {

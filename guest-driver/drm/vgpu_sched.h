@@ -14,18 +14,18 @@
 struct drm_device;
 struct vgpu_vm;
 
-/* 1 and 2; those behind are KFD's. */
+/* VMIDs 1 and 2; KFD uses the higher ones. */
 #define VGPU_NUM_GFX_VMIDS	2
 
-/* As many as amdgpu takes for an engine of this kind. */
+/* Limit of IBs in a job, as in amdgpu for this type of engine. */
 #define VGPU_MAX_IBS		49u
 
 /**
  * struct vgpu_vmid_slot - a VMID of the render node
- * @vm: who has it, or NULL
- * @used: the last job in it, by engine, or NULL
- * @claim: job that is about to be given to an engine, by engine, or NULL
- * @wanted: somebody waits until it is idle: its owner's next job waits, too
+ * @vm: address space that has the VMID, or NULL
+ * @used: fence of the last job in the VMID, by engine, or NULL
+ * @claim: finished fence of a job that is about to be submitted, by engine, or NULL
+ * @wanted: a job of another address space waits until the VMID is idle; new jobs of @vm wait, too
  */
 struct vgpu_vmid_slot {
 	struct vgpu_vm *vm;
@@ -35,12 +35,12 @@ struct vgpu_vmid_slot {
 };
 
 /**
- * struct vgpu_sched - what runs the jobs of a device's render node
- * @vmid_lock: protects @vmid and @next_vmid. On the way to fences
- * @vmid: who runs in which VMID
- * @files: struct vgpu_file by PASID, those with an address space; its own lock
- *         also protects vgpu_file.fault. Taken in hard interrupt context
- * @next_vmid: which one to take next when none is idle
+ * struct vgpu_sched - VMIDs and jobs of a device's render node
+ * @vmid_lock: protects @vmid and @next_vmid. Fences depend on it: its holders do not allocate
+ * @vmid: owner and jobs of each VMID
+ * @files: struct vgpu_file with an address space, by PASID; the xarray's lock
+ *         also protects vgpu_file.fault, and is taken in hard interrupt context
+ * @next_vmid: index at which the search for a VMID to take starts
  * @jobs: number of jobs that are not freed; vgpu_job_destroy() calls wake_up_var() on it
  *        when it becomes zero
  */

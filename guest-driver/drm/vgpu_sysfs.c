@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * mem_info_{vram,vis_vram,gtt}_{total,used} in the PCI device's folder: bytes,
- * named and formatted as amdgpu's.
+ * with the names and format of amdgpu's files.
  */
 #include <linux/device.h>
 #include <linux/sysfs.h>
@@ -37,7 +37,7 @@ static DEVICE_ATTR_RO(mem_info_##heap##_##what)
 
 VGPU_MEM_INFO(vram, TTM_PL_VRAM, total);
 VGPU_MEM_INFO(vram, TTM_PL_VRAM, used);
-/* BAR 0 shows all of VRAM. */
+/* BAR 0 covers all VRAM. */
 VGPU_MEM_INFO(vis_vram, TTM_PL_VRAM, total);
 VGPU_MEM_INFO(vis_vram, TTM_PL_VRAM, used);
 VGPU_MEM_INFO(gtt, TTM_PL_TT, total);
