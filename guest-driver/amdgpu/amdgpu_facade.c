@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * amdgpu.ko: the name under which tools look for the driver.
+ * amdgpu.ko: provides /sys/module/amdgpu for tools.
  *
- * rocminfo wants /sys/module/amdgpu/initstate, test suites and management
- * tools read parameters there. This module does nothing but stand there; it
- * depends on vgpu_kfd.ko, so that the name is only present with the driver.
- * The parameters are read-only: they say how the driver works, and setting
- * them would not change it.
+ * rocminfo reads /sys/module/amdgpu/initstate; test suites and management tools read the
+ * parameters. The module has no other function. It depends on vgpu_kfd.ko, so that
+ * /sys/module/amdgpu exists only with the driver. The parameters are read-only: they describe the
+ * driver and do not configure it.
  */
 #include <linux/module.h>
 
@@ -14,7 +13,7 @@
 
 static int cwsr_enable;
 module_param(cwsr_enable, int, 0444);
-MODULE_PARM_DESC(cwsr_enable, "Waves are saved and restored (0: there are none)");
+MODULE_PARM_DESC(cwsr_enable, "Waves are saved and restored (0: the device runs no waves)");
 
 static int noretry;
 module_param(noretry, int, 0444);
@@ -34,7 +33,7 @@ MODULE_PARM_DESC(emu_mode, "The GPU is emulated (1: it is, and slow)");
 
 static int __init amdgpu_facade_init(void)
 {
-	/* What was asked for at load time does not count: this is what is. */
+	/* Overwrite values that were given at load time. */
 	cwsr_enable = vgpu_drv_has_cwsr();
 	noretry = 0;
 	sched_policy = 0;
