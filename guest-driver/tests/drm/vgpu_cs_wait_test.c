@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* drm/vgpu_cs_wait.c: which fences a call of WAIT_FENCES waits for. */
+/*
+ * drm/vgpu_cs_wait.c: the fences that a call of WAIT_FENCES waits for. Catches: several callbacks
+ * on one fence; a fence that is lost or put too often.
+ */
 #include <linux/dma-fence.h>
 
 #include "drm/vgpu_drm_priv.h"
@@ -20,12 +23,12 @@ static const struct dma_fence_ops wait_fence_ops = {
 };
 
 /**
- * struct wait_mock - fences, and how a call names them
+ * struct wait_mock - fences, and the names of a call
  * @fence: fences
- * @lock: theirs
- * @name: what vgpu_wait_unique() is given
- * @index: what it says
- * @first: where each fence is named first, or U32_MAX
+ * @lock: lock of @fence
+ * @name: fences passed to vgpu_wait_unique()
+ * @index: indices that vgpu_wait_unique() returns
+ * @first: index in @name of the first name of each fence, or U32_MAX
  */
 struct wait_mock {
 	struct dma_fence *fence[N_FENCES];
@@ -71,7 +74,7 @@ static void wait_name(struct wait_mock *m, u32 at, unsigned int which)
 	m->first[which] = min(m->first[which], at);
 }
 
-/* Each named fence once, in the order of the first names, with a reference each. */
+/* Check that each named fence is left once, in the order of first names, with one reference. */
 static void wait_check(struct kunit *test, struct wait_mock *m, u32 left)
 {
 	unsigned int i, k, named = 0;
@@ -95,8 +98,8 @@ static void wait_check(struct kunit *test, struct wait_mock *m, u32 left)
 }
 
 /*
- * Catches: a call that has a callback on a fence for each of 65,536 names of it, all
- * of which run in the interrupt that signals the fence.
+ * Catches: a call that adds a callback to a fence for each of 65,536 names: all of them would run
+ * in the interrupt that signals the fence.
  */
 static void wait_one_fence(struct kunit *test)
 {

@@ -26,13 +26,13 @@
  * @mock: device
  * @ring: ring that the job goes to
  * @fence_wb: number of the last job that has completed
- * @vm: address space of the job; it has VMID 1
- * @state: context; the test has a reference
- * @entity: where the job queues
+ * @vm: address space of the job, with VMID 1
+ * @state: state of the context; the test has a reference
+ * @entity: scheduler entity of the job
  * @job: job, armed and not pushed, or NULL
- * @fence: what running @job returned, or NULL
- * @earlier: a job on @ring
- * @late: signals @earlier, or destroys @job
+ * @fence: fence that vgpu_sdma_job_ops.run() returned for @job, or NULL
+ * @earlier: fence of an earlier job on @ring
+ * @late: work that signals @earlier, or destroys @job
  */
 struct job_mock {
 	struct vgpu_mock *mock;
@@ -58,7 +58,7 @@ static void job_mock_fini(void *arg)
 {
 	struct job_mock *m = arg;
 
-	/* The fence signals before the job is freed, whatever waits for it. */
+	/* Signal the fence before the job is freed. */
 	m->fence_wb = cpu_to_le32(lower_32_bits(m->ring->fence_seqno));
 	vgpu_sdma_ring_poll(m->ring);
 	dma_fence_put(m->fence);
@@ -111,7 +111,7 @@ static void job_mock_arm(struct kunit *test, struct job_mock *m)
 	drm_sched_job_arm(&job->base.base);
 }
 
-/* Have the job run as its scheduler would. No engine takes it from the ring. */
+/* Run the job as its scheduler would. No engine reads the ring. */
 static void job_mock_run(struct kunit *test, struct job_mock *m)
 {
 	struct dma_fence *fence;
@@ -131,7 +131,7 @@ static void job_callbacks(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&m->fence->cb_list));
 }
 
-/* Catches: a context that is guilty of another job's failure, or not of its own. */
+/* Catches: -ECANCELED marks the context guilty; -ETIME does not. */
 static void job_guilty(struct kunit *test)
 {
 	struct job_mock *m = job_mock_new(test);
@@ -147,8 +147,8 @@ static void job_guilty(struct kunit *test)
 }
 
 /*
- * The device is unplugged when the job has waited for all that it depends on. The ring
- * is about to be freed. Catches: a job that is written to the ring nevertheless.
+ * The device is unplugged after the job's dependencies have signalled. Catches: a job that is
+ * written to the ring, which the removal frees.
  */
 static void job_unplugged(struct kunit *test)
 {
@@ -165,7 +165,7 @@ static void job_unplugged(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&m->ring->pending));
 }
 
-/* Run a job that needs what was lost: it fails, and nothing of it is on the ring. */
+/* Run a job whose VRAM was lost: it fails with -ECANCELED, and nothing is left on the ring. */
 static void job_run_lost(struct kunit *test, struct job_mock *m)
 {
 	struct dma_fence *fence;
@@ -179,8 +179,8 @@ static void job_run_lost(struct kunit *test, struct job_mock *m)
 }
 
 /*
- * VRAM is lost while a job waits, and CS makes the page tables of its file anew. Catches:
- * a job of a context from before the loss that runs and reports success.
+ * VRAM is lost while a job waits, and CS has rebuilt the page tables of its file. Catches: a job of
+ * a context older than the loss that runs and reports success.
  */
 static void job_vram_lost(struct kunit *test)
 {
@@ -192,7 +192,7 @@ static void job_vram_lost(struct kunit *test)
 	job_run_lost(test, m);
 }
 
-/* In the place of vgpu_sdma_emit_end(): the device is reset meanwhile. */
+/* Replaces vgpu_sdma_emit_end(): VRAM is lost while the job is written to the ring. */
 static void job_loses_vram(const struct vgpu_sdma_ring *ring, u32 *dw)
 {
 	atomic_inc(&ring->vdev->hw->vram_epoch);
@@ -200,9 +200,8 @@ static void job_loses_vram(const struct vgpu_sdma_ring *ring, u32 *dw)
 }
 
 /*
- * VRAM is lost between the last look at the job and its submission, when the recovery has
- * ended the jobs on the ring already. Catches: a job that runs with page tables that are
- * gone, and reports success.
+ * VRAM is lost between job_check() and the job's submission, after the recovery has ended the jobs
+ * on the ring. Catches: a job that runs with lost page tables, and reports success.
  */
 static void job_vram_lost_in_submission(struct kunit *test)
 {
@@ -223,8 +222,9 @@ static void job_complete_late(struct work_struct *work)
 }
 
 /*
- * An earlier job of the address space is on the engine when a job cannot run. Catches:
- * the job that ends before the earlier one, so that its file is idle too early.
+ * A job fails before it is submitted while an earlier job of the address space is on the engine.
+ * Catches: a failed job whose fence signals before the earlier job is done, so that the file looks
+ * idle.
  */
 static void job_ends_in_order(struct kunit *test)
 {
@@ -249,8 +249,8 @@ static void job_ends_in_order(struct kunit *test)
 }
 
 /*
- * The device is unplugged while a job of the address space is on the engine. Catches: a
- * caller that unmaps and does not wait for the job.
+ * The device is unplugged while a job of the address space is on the engine. Catches:
+ * vgpu_sched_wait_vm() that returns before the job is done, so that its memory is unmapped.
  */
 static void job_waited_for(struct kunit *test)
 {
@@ -281,8 +281,8 @@ static void job_free_late(struct work_struct *work)
 }
 
 /*
- * A worker of drm_sched frees the job while the device is released. Catches: a
- * release that does not wait for the worker.
+ * A worker of drm_sched frees the job while the device is released. Catches: vgpu_sched_release()
+ * that does not wait for the worker.
  */
 static void job_outlives_users(struct kunit *test)
 {
@@ -299,8 +299,8 @@ static void job_outlives_users(struct kunit *test)
 }
 
 /*
- * A sync file has the fence of a job after the device has gone. Catches: a fence that
- * names the job's scheduler, which is part of the device.
+ * A sync file keeps the fence of a job after the device is freed. Catches: a fence that still
+ * points to the job's scheduler, which is part of the device.
  */
 static void job_fence_kept(struct kunit *test)
 {
@@ -325,7 +325,7 @@ static void job_fence_kept(struct kunit *test)
  * @ctx: context
  * @inside: the callback has begun
  * @put: the last reference to the context was dropped
- * @priority: what the callback read after that
+ * @priority: vgpu_ctx.priority that the callback read after @put
  * @done: the callback has returned
  */
 struct ctx_reader {
@@ -340,7 +340,7 @@ static int ctx_read(void *arg)
 	struct ctx_reader *r = arg;
 	unsigned int us;
 
-	/* Stands for the spinlock of the fence: RCU waits for either. */
+	/* Replaces the fence's spinlock: an RCU grace period waits for either. */
 	rcu_read_lock();
 	WRITE_ONCE(r->inside, true);
 	for (us = 0; us < USEC_PER_SEC && !READ_ONCE(r->put); us++)
@@ -370,8 +370,8 @@ static struct vgpu_ctx *ctx_new(struct kunit *test, struct job_mock *m)
 }
 
 /*
- * drm_sched_entity_wakeup() notes that an entity waits for nothing more, and then reads
- * the entity. Catches: a context that is freed in between.
+ * drm_sched_entity_wakeup() clears entity->dependency, and then reads the entity. Catches: a
+ * context that is freed in between.
  */
 static void ctx_outlives_callback(struct kunit *test)
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/cp/vgpu_cp_emit.c: what the CP reads of run lists and MQDs, by bit positions. And
- * hw/cp/vgpu_cp.c: a CP that hangs.
- * Would catch swapped halves, a packet that writes behind its end, and work
- * that is lost or done twice when a ring gets another size.
+ * hw/cp/vgpu_cp_emit.c: run lists and MQDs, checked by bit positions; hw/cp/vgpu_cp.c: a CP that
+ * hangs. Catches: swapped halves; a packet that writes beyond its end; packets of a ring that are
+ * lost or executed twice after the ring is resized.
  */
 #include <linux/workqueue.h>
 
@@ -113,7 +112,7 @@ static void cp_mqd(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, reg(mqd, 53), 1);
 }
 
-/* What is left to do is the same, wherever the pointers stand. */
+/* Catches: a resize that changes the number of unread dwords, at any position of the pointers. */
 static void cp_resize(struct kunit *test)
 {
 	struct vgpu_cp_queue_regs regs = { .ring_bytes = 4096 };
@@ -147,7 +146,10 @@ static void cp_resize(struct kunit *test)
 	}
 }
 
-/* What a queue was comes back; what none can be does not, and changes nothing. */
+/*
+ * Catches: a saved state that vgpu_mqd_set_state() and vgpu_mqd_get_state() do not preserve; an
+ * invalid state that is accepted, or changes the MQD.
+ */
 static void cp_state(struct kunit *test)
 {
 	const struct vgpu_cp_queue_regs regs = { .ring_bytes = 4096 };
@@ -200,9 +202,9 @@ static void cp_state(struct kunit *test)
 
 /**
  * struct cp_hung - a CP that hangs
- * @vdev: its device
+ * @vdev: device of the CP
  * @over: the CP has been stopped
- * @late: stops it
+ * @late: work that stops the CP
  */
 struct cp_hung {
 	struct vgpu_device *vdev;
@@ -220,8 +222,8 @@ static void cp_stop_late(struct work_struct *work)
 }
 
 /*
- * Queues are taken out of the run list of a CP that is parked and hangs. Catches: queues
- * that are taken for stopped before the CP is, so that their memory is given up.
+ * Queues are removed from the run list of a parked CP that hangs. Catches: vgpu_cp_run() that
+ * returns before the CP is stopped, so that the queues' memory is freed while the CP may use it.
  */
 static void cp_hangs(struct kunit *test)
 {

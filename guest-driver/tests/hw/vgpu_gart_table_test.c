@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/vgpu_gart.c alone: table and shadow against an array. Would catch entries
- * beside the range, a shadow that says something else than the table, and a
- * restore that leaves or invents entries.
+ * hw/vgpu_gart.c alone: table and shadow against an array. Catches: entries outside the range; a
+ * shadow that differs from the table; a restore that leaves wrong entries.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
@@ -12,10 +11,10 @@
 #define FLAGS		0x77ull	/* valid, system, snooped, X, R, W */
 
 /**
- * struct table_mock - a GART and what it should say
+ * struct table_mock - a GART and its expected contents
  * @mock: device
  * @table: the table
- * @want: what both it and its shadow should say
+ * @want: expected entries of @table and of the shadow
  * @addrs: addresses to bind
  */
 struct table_mock {
@@ -53,7 +52,7 @@ static void table_expect(struct kunit *test, struct table_mock *m)
 			0);
 }
 
-/* Bind or unbind some range; addresses have all of 48 bits. */
+/* Bind or unbind a random range, with 48-bit addresses. */
 static void table_change(struct table_mock *m)
 {
 	u64 page = vgpu_mock_random(m->mock, ENTRIES), i;
@@ -82,7 +81,7 @@ static void table_random(struct kunit *test)
 	}
 }
 
-/* All of it at once, and nothing at all. */
+/* The whole table in one call, and empty ranges. */
 static void table_whole(struct kunit *test)
 {
 	struct table_mock *m = table_mock_new(test);
@@ -101,7 +100,7 @@ static void table_whole(struct kunit *test)
 	table_expect(test, m);
 }
 
-/* Whatever became of the table, it says again what it should. */
+/* Catches: vgpu_gart_restore() that leaves a corrupted entry of the table. */
 static void table_restore(struct kunit *test)
 {
 	struct table_mock *m = table_mock_new(test);
@@ -121,7 +120,7 @@ static void table_restore(struct kunit *test)
 	table_expect(test, m);
 }
 
-/* The kernel's own memory goes to the end, and is taken from what is left. */
+/* Kernel memory is bound at the end of the table, and reduces the pages left for GTT. */
 static void table_reserved(struct kunit *test)
 {
 	struct table_mock *m = table_mock_new(test);
@@ -144,7 +143,7 @@ static void table_reserved(struct kunit *test)
 	}
 }
 
-/* VMID 0, both hubs, and after what the CPU wrote. */
+/* A flush invalidates VMID 0 in both hubs, after a flush of the HDP. */
 static void table_flush(struct kunit *test)
 {
 	struct table_mock *m = table_mock_new(test);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/vgpu_gmc.c: what both hubs' registers say of contexts, PASIDs, apertures
- * and invalidations, against what was asked for. Would catch a hub that was
- * forgotten, a neighbour's context that changes too, contexts that are not
- * back after a reset, flushes that wait for each other, and one that returns
- * while the device may still use what it was to drop.
+ * hw/vgpu_gmc.c: registers of both hubs for contexts, PASIDs, apertures and invalidations. Catches:
+ * a hub that is not written; a change of a neighbouring context; contexts that a reset does not
+ * restore; flushes that wait for each other; a flush that returns while the device may still use
+ * the old translations.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -14,7 +13,7 @@
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
 
-#define ENGINE		17	/* the first that the CPU takes */
+#define ENGINE		17	/* the first invalidation engine of the CPU */
 #define FB_BASE		0x8000000000ull
 #define FB_OFFSET	0x2400000000ull
 #define ROUNDS		300
@@ -72,9 +71,9 @@ static void gmc_flush(struct kunit *test)
 }
 
 /*
- * One hub answers for one of two VMIDs only, and there is no recovery. Catches: a flush that
- * takes that for success; an engine that is used again although its acknowledge is
- * outstanding, or never again.
+ * A hub acknowledges one of two VMIDs only, and there is no recovery. Catches: a flush that
+ * returns success; an engine that is used while its acknowledge is outstanding, or stays unused
+ * after vgpu_gmc_start().
  */
 static void gmc_flush_timeout(struct kunit *test)
 {
@@ -98,8 +97,8 @@ static void gmc_flush_timeout(struct kunit *test)
 /**
  * struct gmc_flusher - a thread that flushes VMID 3
  * @vdev: device
- * @ret: what vgpu_gmc_flush_tlb() has returned
- * @ended: it has
+ * @ret: return value of vgpu_gmc_flush_tlb()
+ * @ended: completed after vgpu_gmc_flush_tlb() has returned
  */
 struct gmc_flusher {
 	struct vgpu_device *vdev;
@@ -115,7 +114,7 @@ static int gmc_flusher(void *arg)
 	kthread_complete_and_exit(&f->ended, 0);
 }
 
-/* The engine at which both hubs were asked to drop VMID 3, or 0. */
+/* Return the engine by which both hubs were requested to invalidate VMID 3, or 0. */
 static unsigned int gmc_asked(const u32 *mmio)
 {
 	const unsigned long engines = VGPU_INV_ENGINES;
@@ -128,7 +127,7 @@ static unsigned int gmc_asked(const u32 *mmio)
 	return 0;
 }
 
-/* The VMIDs that both hubs were asked to invalidate. */
+/* Return the VMIDs that both hubs were requested to invalidate. */
 static u32 gmc_vmids_asked(const u32 *mmio)
 {
 	const unsigned long engines = VGPU_INV_ENGINES;
@@ -152,8 +151,8 @@ static void gmc_acknowledge(u32 *mmio, unsigned long engines)
 }
 
 /*
- * Catches: a flush that waits behind another one whose acknowledge is late, or that takes
- * the other's acknowledge for its own.
+ * Catches: a flush that waits for another flush whose acknowledge is late, or that takes the
+ * acknowledge of the other flush as its own.
  */
 static void gmc_flush_side_by_side(struct kunit *test)
 {
@@ -167,7 +166,7 @@ static void gmc_flush_side_by_side(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, f && mmio);
 	if (num_online_cpus() < 2)
 		kunit_skip(test, "one CPU: threads do not run at once");
-	/* Plain memory: both threads see it. */
+	/* Plain memory, which both threads can access. */
 	mock->hw.mmio = (void __iomem __force *)mmio;
 	f->vdev = &mock->vdev;
 	init_completion(&f->ended);
@@ -187,16 +186,16 @@ static void gmc_flush_side_by_side(struct kunit *test)
 }
 
 /**
- * struct gmc_recovery - the recovery of a device, as a thread
+ * struct gmc_recovery - a thread that recovers a device
  * @vdev: device
  * @mmio: registers of @vdev
- * @vmids: it begins when both hubs were asked to invalidate these
- * @requested: how often it was requested
- * @what: what was requested last
+ * @vmids: the recovery begins when both hubs were requested to invalidate these VMIDs
+ * @requested: number of requests
+ * @what: argument of the last request
  * @request: completed by each request
- * @works: the device works afterwards; else it is given up
- * @done: it has ended
- * @ended: the thread has
+ * @works: the recovery succeeds; false: the device is given up
+ * @done: the recovery has ended
+ * @ended: completed when the thread ends
  */
 struct gmc_recovery {
 	struct vgpu_device *vdev;
@@ -241,7 +240,7 @@ static struct gmc_recovery *gmc_recovery_new(struct kunit *test, struct vgpu_moc
 	KUNIT_ASSERT_TRUE(test, r && mmio);
 	if (num_online_cpus() < 2)
 		kunit_skip(test, "one CPU: threads do not run at once");
-	/* Plain memory that acknowledges nothing. */
+	/* Plain memory: no invalidation is acknowledged. */
 	mock->hw.mmio = (void __iomem __force *)mmio;
 	mock->hw.recover = gmc_recover;
 	r->vdev = &mock->vdev;
@@ -255,8 +254,8 @@ static struct gmc_recovery *gmc_recovery_new(struct kunit *test, struct vgpu_moc
 }
 
 /*
- * Two callers are not acknowledged. Catches: a flush that returns, so that its caller frees
- * memory, before the reset has emptied the TLBs; a second reset for the second caller.
+ * The flushes of two callers are not acknowledged. Catches: a flush that returns before the reset
+ * has emptied the TLBs, so that its caller frees memory; a second reset for the second caller.
  */
 static void gmc_flush_resets(struct kunit *test)
 {
@@ -285,8 +284,8 @@ static void gmc_flush_resets(struct kunit *test)
 }
 
 /*
- * Catches: a flush that waits for ever, or requests resets, of a device that was given up;
- * one that asks it, so that each munmap takes seconds and an engine more is lost.
+ * The device was given up. Catches: a flush that waits without end or requests a reset; a flush
+ * that uses an engine, so that each munmap() takes seconds and loses another engine.
  */
 static void gmc_flush_given_up(struct kunit *test)
 {
@@ -307,7 +306,7 @@ static void gmc_flush_given_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->requested), 1);
 }
 
-/* Catches: a recovery that requests, and waits for, itself. */
+/* Catches: a flush of the recovery's thread that requests a recovery and waits for it. */
 static void gmc_try_flush(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
@@ -346,7 +345,7 @@ static void gmc_expect_roots(struct kunit *test, struct vgpu_mock *mock,
 					    vmid);
 }
 
-/* Set and clear in random order; the VMID concerned is flushed each time. */
+/* Set and clear contexts in random order; each change flushes its VMID. */
 static void gmc_contexts(struct kunit *test)
 {
 	struct vgpu_mock *mock = gmc_mock(test);
@@ -408,7 +407,7 @@ static void gmc_pasids(struct kunit *test)
 	}
 }
 
-/* All registers are lost; everybody is as before. */
+/* Catches: contexts, PASIDs or apertures that differ after a reset has cleared all registers. */
 static void gmc_reset(struct kunit *test)
 {
 	struct vgpu_mock *mock = gmc_mock(test);
@@ -428,7 +427,7 @@ static void gmc_reset(struct kunit *test)
 	gmc_expect_pasids(test, mock, pasids);
 }
 
-/* What reaches VRAM untranslated is VRAM, to its last byte and no further. */
+/* The FB aperture covers exactly VRAM. */
 static void gmc_apertures(struct kunit *test)
 {
 	struct vgpu_mock *mock = gmc_mock(test);
@@ -452,9 +451,8 @@ static void gmc_apertures(struct kunit *test)
 }
 
 /*
- * As node 2 of a hive the aperture begins with node 0, tables are where this
- * node is, and a peer's VRAM lies as many segments away as there are nodes
- * between.
+ * Node 2 of a hive: the aperture begins at node 0's VRAM, page-table roots are addresses in this
+ * node's segment, and the VRAM of a peer is a segment away for each node between.
  */
 static void gmc_hive(struct kunit *test)
 {
@@ -487,7 +485,7 @@ static void gmc_hive(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vgpu_xgmi_offset(&mock->vdev, &other->vdev),
 			-2ull * SZ_1G);
 
-	/* Linked as long as the register says so, and in one hive only. */
+	/* Peers are linked if the register has their bit and they are in one hive. */
 	mock->regs[VGPU_XGMI_LINKS] = BIT(0);
 	KUNIT_EXPECT_TRUE(test, vgpu_xgmi_linked(&mock->vdev, &other->vdev));
 	mock->regs[VGPU_XGMI_LINKS] = BIT(1) | BIT(2);
@@ -498,8 +496,8 @@ static void gmc_hive(struct kunit *test)
 }
 
 /*
- * VMID 0: flat, the GART's table, no retry. The others: four levels; KFD's
- * retry, the render node's do not.
+ * VMID 0: one level, the GART's table, no retry. All other VMIDs: four levels; KFD's VMIDs retry,
+ * the render node's do not.
  */
 static void gmc_context_kinds(struct kunit *test)
 {
@@ -529,7 +527,10 @@ static void gmc_context_kinds(struct kunit *test)
 	}
 }
 
-/* A fault of VMID 0, or behind which one may be, is none of a user's. */
+/*
+ * Catches: vgpu_sdma_fault_state() that takes a fault of VMID 0, or a user's fault after which one
+ * of VMID 0 may have been dropped, for a fault of users only.
+ */
 static void gmc_fault_state(struct kunit *test)
 {
 	struct vgpu_mock *mock = gmc_mock(test);
@@ -539,7 +540,7 @@ static void gmc_fault_state(struct kunit *test)
 	unsigned int vmid;
 
 	KUNIT_EXPECT_EQ(test, vgpu_sdma_fault_state(vdev), VGPU_FAULT_NONE);
-	/* The device is gone. */
+	/* A removed device reads as all ones. */
 	*status = U32_MAX;
 	KUNIT_EXPECT_EQ(test, vgpu_sdma_fault_state(vdev), VGPU_FAULT_NONE);
 	for (vmid = 0; vmid < VGPU_NUM_VMIDS; vmid++) {

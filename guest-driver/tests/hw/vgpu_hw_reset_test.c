@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/vgpu_hw_reset.c, the mode-1 reset, while another CPU is at work. Would catch a reset
- * that stops the other CPUs, one that the kernel's users of the BARs run into, and VRAM
- * whose loss is not noticed.
+ * hw/vgpu_hw_reset.c: the mode-1 reset, while another CPU runs. Catches: a reset that stops the
+ * other CPUs; kernel accesses to the BARs during the reset; a loss of VRAM that is not detected.
  */
 #include <linux/completion.h>
 #include <linux/kthread.h>
@@ -13,14 +12,14 @@
 #include "tests/lib/vgpu_mock.h"
 
 /**
- * struct reset_mock - a device whose reset ends when another CPU says so
+ * struct reset_mock - a device whose reset is completed by a thread in place of the PSP
  * @mock: device
- * @started: the thread that plays the PSP has seen the command
- * @flushed: the HDP had been flushed by then
- * @io_closed: io_lock could not be had then
- * @ih_held: interrupts were held off then
- * @stop: the thread ends, whatever it has seen
- * @ended: it has ended
+ * @started: the thread has read the reset command
+ * @flushed: the HDP had been flushed before the command
+ * @io_closed: io_lock was held for writing at the command
+ * @ih_held: vgpu_ih.poll_lock was held at the command
+ * @stop: the thread ends also without a command
+ * @ended: completed when the thread ends
  * @wptr: write-back of the interrupt ring
  */
 struct reset_mock {
@@ -60,12 +59,12 @@ static struct reset_mock *reset_mock_new(struct kunit *test)
 	spin_lock_init(&hw->ih.lock);
 	mutex_init(&hw->ih.poll_lock);
 	hw->ih.wptr_wb = &m->wptr;
-	/* Of no device: disable_irq() and enable_irq() do nothing. */
+	/* Not a valid IRQ: disable_irq() and enable_irq() do nothing. */
 	hw->ih.irq = INT_MAX;
 	return m;
 }
 
-/* Ready again when it has had a look at who else may touch the device. */
+/* The thread in place of the PSP: records which locks are held, then sets READY. */
 static int reset_psp(void *arg)
 {
 	struct reset_mock *m = arg;
@@ -102,8 +101,8 @@ static int reset_run(struct kunit *test, struct reset_mock *m, bool *lost)
 }
 
 /*
- * Catches: a reset that stops other CPUs (the PSP would never be ready), page tables or
- * interrupt handlers that get at the device in reset, a write to VRAM that is still in the
+ * Catches: a reset that stops other CPUs (the thread would not set READY); page table updates or
+ * interrupt handlers that access the device during the reset; a write to VRAM that is still in the
  * HDP when the reset begins.
  */
 static void reset_beside_cpu(struct kunit *test)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/vgpu_ih.c: entries that the test writes into the ring, and what handlers
- * are told. Would catch fields read from the wrong bits, entries that are lost
- * or told twice where the ring ends, a handler that is called for others'
- * interrupts, and CAM slots that stay taken after an overflow.
+ * hw/vgpu_ih.c: the test writes entries into the ring and checks the handlers' arguments. Catches:
+ * fields read from the wrong bits; entries that are lost or dispatched twice at the ring's end; a
+ * handler that is called for another source; CAM slots that stay taken after an overflow.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -20,9 +19,9 @@
 /**
  * struct ih_mock - a device with an interrupt ring
  * @mock: device
- * @ring: its ring
- * @wptr: where it writes its write pointer
- * @next: entries ever written
+ * @ring: interrupt ring
+ * @wptr: write-back of the write pointer
+ * @next: number of entries written so far
  */
 struct ih_mock {
 	struct vgpu_mock *mock;
@@ -68,7 +67,7 @@ static void ih_put_number(struct ih_mock *m, u8 client, u8 source, u32 number)
 	ih_put(m, dw);
 }
 
-/* What a handler was told. */
+/* The entries that a handler was called for. */
 struct ih_seen {
 	struct vgpu_iv_entry last;
 	unsigned int n;
@@ -92,7 +91,7 @@ static void ih_note_too(struct vgpu_device *vdev,
 	ih_note(vdev, iv, arg);
 }
 
-/* Random fields, put where docs/hardware.md has them. */
+/* Random fields at the bit positions of docs/hardware.md. */
 static void ih_fields(struct kunit *test)
 {
 	struct ih_mock *m = ih_mock_new(test);
@@ -109,7 +108,7 @@ static void ih_fields(struct kunit *test)
 		u32 pasid = vgpu_mock_random(m->mock, 65536);
 		u32 node = vgpu_mock_random(m->mock, 256);
 		u32 mm = vgpu_mock_random(m->mock, 2);
-		/* Bits that mean nothing here are set now and then. */
+		/* Reserved bits are set in half of the rounds. */
 		u32 noise = vgpu_mock_random(m->mock, 2) ? U32_MAX : 0;
 		u32 dw[8] = {
 			0x1b | ring << 16 | vmid << 24 | mm << 31 |
@@ -136,7 +135,7 @@ static void ih_fields(struct kunit *test)
 	}
 }
 
-/* A page fault's entry, from an address of 48 bits to svm's page number. */
+/* A page fault's entry: a 48-bit address becomes the page number that svm/ uses. */
 static void ih_fault_fields(struct kunit *test)
 {
 	struct rnd_state rnd;
@@ -176,7 +175,7 @@ static void ih_fault_fields(struct kunit *test)
 	}
 }
 
-/* Batches of any size, round and round: each entry once, in order. */
+/* Batches of random size, four times around the ring: each entry once, in order. */
 static void ih_wrap(struct kunit *test)
 {
 	struct ih_mock *m = ih_mock_new(test);
@@ -218,7 +217,7 @@ static void ih_empty(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, seen.n, 1);
 }
 
-/* Everybody who asked for a source is told, and nobody else. */
+/* Each handler of a source is called, and no handler of another source. */
 static void ih_dispatch_to(struct kunit *test)
 {
 	struct ih_mock *m = ih_mock_new(test);
@@ -232,7 +231,7 @@ static void ih_dispatch_to(struct kunit *test)
 	ih_put_number(m, 8, 224, 0);
 	ih_put_number(m, 8, 224, 1);
 	ih_put_number(m, 9, 224, 0);
-	ih_put_number(m, 1, 224, 0);	/* of nobody */
+	ih_put_number(m, 1, 224, 0);	/* no handler */
 	vgpu_ih_service(vdev);
 	KUNIT_EXPECT_EQ(test, a.n, 2);
 	KUNIT_EXPECT_EQ(test, b.n, 2);
@@ -262,9 +261,9 @@ static void ih_unregister(struct kunit *test)
 /**
  * struct ih_linger - a handler that does not return at once
  * @vdev: device
- * @inside: it has been called
+ * @inside: the handler has been called
  * @gone: vgpu_ih_unregister() has returned
- * @left: it is about to return
+ * @left: the handler is about to return
  * @polled: vgpu_ih_poll() has returned
  */
 struct ih_linger {
@@ -273,7 +272,7 @@ struct ih_linger {
 	struct completion polled;
 };
 
-/* It is in the first slot. */
+/* The handler; it is registered in slot 0. */
 static void ih_linger(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 		      void *arg)
 {
@@ -283,7 +282,7 @@ static void ih_linger(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 	WRITE_ONCE(l->inside, true);
 	for (us = 0; us < USEC_PER_SEC && READ_ONCE(to_hw_state(vdev)->ih.slots[0].fn); us++)
 		udelay(1);
-	/* It is out of the slot; whoever took it out has to wait now. */
+	/* The slot is empty: vgpu_ih_unregister() has to wait for this handler now. */
 	for (us = 0; us < 20 * USEC_PER_MSEC && !READ_ONCE(l->gone); us++)
 		udelay(1);
 	WRITE_ONCE(l->left, true);
@@ -312,7 +311,7 @@ static void ih_unregister_polled(struct kunit *test)
 		kunit_skip(test, "one CPU: the handler and its owner do not run at once");
 	l->vdev = &m->mock->vdev;
 	init_completion(&l->polled);
-	/* Of no device: disable_irq() and enable_irq() do nothing. */
+	/* Not a valid IRQ: disable_irq() and enable_irq() do nothing. */
 	to_hw_state(l->vdev)->ih.irq = INT_MAX;
 	vgpu_ih_register(l->vdev, 8, 224, ih_linger, l);
 	ih_put_number(m, 8, 224, 0);
@@ -363,7 +362,7 @@ static void ih_cam_ack(struct kunit *test)
 			VGPU_RETRY_CAM_SLOTS);
 }
 
-/* The ring went round: what is left is told, and lost retry faults return. */
+/* Overflow: entries that were not overwritten are dispatched, and all CAM slots are released. */
 static void ih_overflow(struct kunit *test)
 {
 	struct ih_mock *m = ih_mock_new(test);
@@ -376,7 +375,7 @@ static void ih_overflow(struct kunit *test)
 	vgpu_ih_register(vdev, 8, 224, ih_note, &seen);
 	for (number = 0; number < ENTRIES + at; number++)
 		ih_put_number(m, 8, 224, number);
-	/* All but the entry at the write pointer are newer than the reader. */
+	/* The hardware has overwritten the ring up to the write pointer: ENTRIES - 1 are left. */
 	m->mock->regs[IH_RB_WPTR] = at * 32;
 	m->wptr = cpu_to_le32(at * 32 | IH_RB_WPTR__RB_OVERFLOW);
 	vgpu_ih_service(vdev);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/vgpu_io.c: who gets at the BARs while the device is reset. Would catch pages of a BAR
- * that are inserted into page tables during a reset, accesses of the kernel during one, and
- * a reset that does not wait for those who were there before it.
+ * hw/vgpu_io.c: accesses to the BARs during a reset. Catches: pages of a BAR that are inserted into
+ * page tables during a reset; kernel accesses during a reset; a reset that does not wait for
+ * accesses that began before it.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -11,16 +11,16 @@
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
 
-/* How long a thread stays where it must be waited for, unless it was not. */
+/* Time that a thread stays in its section, unless the test has not waited for it (@gone). */
 #define LINGER_US	(20 * USEC_PER_MSEC)
 
 /**
  * struct io_thread - a thread that uses the BARs beside a reset
  * @vdev: device
- * @inside: it has begun
- * @gone: the test has not waited for it
- * @left: it is about to end
- * @ended: it has ended
+ * @inside: the thread is in its section
+ * @gone: the function under test has returned
+ * @left: the thread is about to leave its section
+ * @ended: completed when the thread ends
  */
 struct io_thread {
 	struct vgpu_device *vdev;
@@ -79,7 +79,7 @@ static void io_map_closed(struct kunit *test)
 		vgpu_io_map_close(&mock->vdev);
 		vgpu_io_map_sync();
 		KUNIT_EXPECT_TRUE(test, vgpu_io_map_is_closed(&mock->vdev));
-		/* Another GPU is not concerned. */
+		/* The mappings of another GPU stay open. */
 		KUNIT_EXPECT_FALSE(test, vgpu_io_map_is_closed(&other->vdev));
 		vgpu_io_map_open(&mock->vdev);
 	}
@@ -87,8 +87,8 @@ static void io_map_closed(struct kunit *test)
 }
 
 /*
- * Catches: vgpu_io_map_sync() that returns while a fault handler is about to insert a page,
- * which then outlives the zap of the mappings.
+ * Catches: vgpu_io_map_sync() that returns while a fault handler is about to insert a page, so that
+ * the page stays mapped after the zap.
  */
 static void io_map_waits_for_fault(struct kunit *test)
 {
@@ -130,7 +130,7 @@ static void io_access_waits_for_reset(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, mmio);
 	vgpu_mock_regs(test, mock);
-	/* The thread is not the test's: its accesses are no calls of the mock. */
+	/* The mock's register accessors need the test's thread: use plain memory here. */
 	mock->hw.mmio = (void __iomem __force *)mmio;
 	down_write(&mock->hw.io_lock);
 	vgpu_test_start_elsewhere(test, io_reader, t);

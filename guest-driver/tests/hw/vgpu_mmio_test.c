@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/vgpu_mmio.c on registers that latch: counters and clock that go on while
- * they are read, doorbells against a map of BAR 2. Would catch halves of two
- * different moments, and a doorbell that rings somebody else's.
+ * hw/vgpu_mmio.c on registers that latch: counters and a clock that advance while they are read;
+ * doorbells against a copy of BAR 2. Catches: a 64-bit value whose halves are from different reads;
+ * a write to the wrong doorbell.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
@@ -18,7 +18,7 @@ static struct vgpu_mock *mmio_mock(struct kunit *test)
 	return mock;
 }
 
-/* Each counter stands right before its high half changes. */
+/* Read each counter across the change of its high half. */
 static void mmio_counters(struct kunit *test)
 {
 	struct vgpu_mock *mock = mmio_mock(test);
@@ -49,7 +49,7 @@ static void mmio_clock(struct kunit *test)
 	KUNIT_EXPECT_GT(test, mock->clock, 7ull << 32);
 }
 
-/* What should be in BAR 2, and is. */
+/* Check the contents of BAR 2. */
 static void mmio_expect_doorbells(struct kunit *test, struct vgpu_mock *mock,
 				  const u32 *want)
 {
@@ -96,7 +96,7 @@ static void mmio_doorbell64(struct kunit *test)
 	mmio_expect_doorbells(test, mock, want);
 }
 
-/* Only the bits of the mask count, and one look is enough. */
+/* vgpu_hw_poll() compares the bits of the mask only, and returns after one read that matches. */
 static void mmio_poll(struct kunit *test)
 {
 	struct vgpu_mock *mock = mmio_mock(test);
@@ -113,7 +113,7 @@ static void mmio_poll(struct kunit *test)
 	}
 }
 
-/* A flush is a write to the remapped page and a read behind it. */
+/* A flush is a write to the remapped page, followed by a read. */
 static void mmio_hdp_flush(struct kunit *test)
 {
 	struct vgpu_mock *mock = mmio_mock(test);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/sdma/vgpu_sdma_cpu.c: jobs on a VRAM of plain memory and on scattered pages
- * behind the GART, against the same jobs on two flat arrays. Would catch a byte
- * in the wrong place wherever runs of memory begin and end, one too many, and
- * addresses that lead nowhere but are written through.
+ * hw/sdma/vgpu_sdma_cpu.c: jobs on plain memory as VRAM and on scattered pages of the GART, against
+ * the same jobs on two flat arrays. Catches: a byte written to the wrong place at the start or end
+ * of a run of memory; a byte too many; a write through an invalid address.
  */
 #include <linux/mm.h>
 
@@ -14,17 +13,17 @@
 #define FB_BASE		0x8000000000ull
 #define PAGES		64u
 #define SYS_BYTES	(PAGES * PAGE_SIZE)
-#define GART_FIRST	10u		/* where the pages are bound */
+#define GART_FIRST	10u		/* first GART page that is bound */
 #define HOLE		(GART_FIRST + PAGES)
 #define ROUNDS		200
 
 /**
- * struct cpu_mock - memory and what should be in it
+ * struct cpu_mock - memory and its expected contents
  * @mock: device
  * @vram: VRAM
- * @want_vram: what it should hold
- * @page: system memory, in the GART's order
- * @want_sys: what it should hold
+ * @want_vram: expected contents of @vram
+ * @page: system memory, in the order of the GART
+ * @want_sys: expected contents of @page
  */
 struct cpu_mock {
 	struct vgpu_mock *mock;
@@ -99,7 +98,7 @@ static void cpu_expect(struct kunit *test, struct cpu_mock *m)
 					   PAGE_SIZE), 0, "page %u", i);
 }
 
-/* Somewhere in either memory; *@want: the same place in the arrays. */
+/* Return a random address in VRAM or system memory; *@want: the same place in the arrays. */
 static u64 cpu_place(struct cpu_mock *m, bool vram, u32 bytes, u32 align,
 		     u8 **want)
 {
@@ -170,7 +169,7 @@ static void cpu_fills(struct kunit *test)
 	}
 }
 
-/* Many packets of all kinds, of which later ones need what earlier ones wrote. */
+/* Jobs of many packets, where later packets read the results of earlier ones. */
 static void cpu_jobs(struct kunit *test)
 {
 	struct cpu_mock *m = cpu_mock_new(test);
@@ -191,7 +190,7 @@ static void cpu_jobs(struct kunit *test)
 	}
 }
 
-/* To the last byte of either memory. */
+/* Copies that end at the last byte of either memory. */
 static void cpu_edges(struct kunit *test)
 {
 	const u64 sys = (GART_FIRST + PAGES) * PAGE_SIZE - 5;
@@ -204,7 +203,7 @@ static void cpu_edges(struct kunit *test)
 	n = vgpu_sdma_emit_copy(dw, vram, sys, 5);
 	KUNIT_EXPECT_EQ(test, vgpu_sdma_cpu_run(&m->mock->vdev, dw, n), 0);
 	cpu_expect(test, m);
-	/* One more leads out of VRAM, or to an entry that is not bound. */
+	/* The next byte is outside VRAM, or in a GART page that is not bound. */
 	n = vgpu_sdma_emit_copy(dw, vram + 5, sys, 1);
 	KUNIT_EXPECT_EQ(test, vgpu_sdma_cpu_run(&m->mock->vdev, dw, n),
 			-EFAULT);
@@ -241,7 +240,7 @@ static void cpu_nowhere(struct kunit *test)
 			0);
 }
 
-/* Jobs that it does not understand, or cannot see the end of, are not begun. */
+/* Catches: a job with an unknown or truncated packet that is executed in part. */
 static void cpu_refuses(struct kunit *test)
 {
 	struct cpu_mock *m = cpu_mock_new(test);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/sdma/vgpu_sdma_emit.c: packets taken apart by bit positions as an engine does,
- * against what was asked for; and which packets the CPU may run instead. Would
- * catch swapped halves, counts that are off by one, and a packet that writes
- * behind its end.
+ * hw/sdma/vgpu_sdma_emit.c: packets decoded by bit positions, against the arguments; and the check
+ * whether the CPU can run a job. Catches: swapped halves; counts that are off by one; a packet that
+ * writes beyond its end.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
@@ -92,7 +91,7 @@ static void emit_ptepde(struct kunit *test)
 	}
 }
 
-/* The largest of each kind fits its field. */
+/* The largest count of each packet type fits its field. */
 static void emit_limits(struct kunit *test)
 {
 	u32 dw[10];
@@ -107,7 +106,7 @@ static void emit_limits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dw[9], 0x7ffff);
 }
 
-/* Jobs of copies, fills and NOPs in any mix; cut anywhere else, they are not. */
+/* Random jobs of copies, fills and NOPs are accepted, and refused if a packet is truncated. */
 static void emit_cpu_can(struct kunit *test)
 {
 	struct rnd_state rnd;
@@ -140,7 +139,7 @@ static void emit_cpu_can(struct kunit *test)
 	}
 }
 
-/* What is no plain copy, fill or write of entries is not for the CPU. */
+/* Catches: vgpu_sdma_cpu_can() that accepts a packet that vgpu_sdma_cpu_run() cannot run. */
 static void emit_cpu_cannot(struct kunit *test)
 {
 	static const u32 headers[] = {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/sdma/vgpu_sdma_fault.c: faults of users and of VMID 0, latched and told in any
- * order. Would catch a fault of the kernel's that is forgotten with a user's
- * before it, a gate that stays closed behind users, and one that opens before
- * the interrupt ring was looked at.
+ * hw/sdma/vgpu_sdma_fault.c: faults of users and of VMID 0, latched and reported in any order.
+ * Catches: a fault of VMID 0 that is cleared with a user's fault before it; a gate that stays
+ * closed after users' faults; a gate that opens before the interrupt ring was read.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
@@ -14,12 +13,12 @@
 /**
  * struct fault_mock - a device with an interrupt ring and one engine's ring
  * @mock: device
- * @wptr: of the interrupt ring
- * @fence_wb: of the engine's ring, which has no job
- * @next: entries ever written
- * @late: entries of VMID 0 that are written while one of a user is handled
- * @gate: what the gate's register said then
- * @asked: what recoveries were asked for
+ * @wptr: write pointer of the interrupt ring
+ * @fence_wb: write-back of the engine's ring, which has no job
+ * @next: number of interrupt entries written so far
+ * @late: number of entries of VMID 0 to write while a user's entry is handled
+ * @gate: gate register while the entry was handled
+ * @asked: recoveries that were requested, VGPU_RECOVER_*
  */
 struct fault_mock {
 	struct vgpu_mock *mock;
@@ -31,7 +30,7 @@ struct fault_mock {
 	unsigned long asked;
 };
 
-/* The one that the running test uses: recover() is not given it. */
+/* Mock of the running test, for the recover() callback, which has no argument for it. */
 static struct fault_mock *fault_current;
 
 static u32 *fault_reg(struct fault_mock *m, u32 reg)
@@ -57,7 +56,7 @@ static void fault_put(struct fault_mock *m, u32 vmid, bool retry)
 	m->wptr = cpu_to_le32(m->next % ENTRIES * IH_ENTRY_BYTES);
 }
 
-/* Called behind the driver's handler. What the hardware does meanwhile. */
+/* Called after the driver's handler: simulates the hardware while an entry is handled. */
 static void fault_meanwhile(struct vgpu_device *vdev,
 			    const struct vgpu_iv_entry *iv, void *arg)
 {
@@ -72,7 +71,7 @@ static void fault_meanwhile(struct vgpu_device *vdev,
 		fault_put(m, 0, false);
 }
 
-/* In the work's stead: the test calls what it would. */
+/* Replaces the fault work: the test calls its functions directly. */
 static void fault_no_work(struct work_struct *work)
 {
 }
@@ -145,7 +144,7 @@ static void fault_expect_shut(struct kunit *test, struct fault_mock *m)
 			VGPU_FAULT_KERNELS);
 }
 
-/* Forgotten behind a closed gate, which opens in the end. */
+/* A user's fault is cleared while the gate is closed, and then the gate opens. */
 static void fault_of_user(struct kunit *test)
 {
 	struct fault_mock *m = fault_mock_new(test);
@@ -172,7 +171,10 @@ static void fault_of_kernel(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, *fault_reg(m, VGPU_GATE_REG), 0);
 }
 
-/* It came between a user's fault and its interrupt: only its entry tells. */
+/*
+ * A fault of VMID 0 after a user's fault was latched, and before the user's interrupt is handled:
+ * only the interrupt entry reports it.
+ */
 static void fault_behind_user(struct kunit *test)
 {
 	struct fault_mock *m = fault_mock_new(test);
@@ -185,7 +187,7 @@ static void fault_behind_user(struct kunit *test)
 	fault_expect_shut(test, m);
 }
 
-/* Its entry was lost, and that of a user behind it comes. */
+/* A fault of VMID 0 is latched, its entry is lost, and the entry of a later user's fault comes. */
 static void fault_before_user(struct kunit *test)
 {
 	struct fault_mock *m = fault_mock_new(test);
@@ -197,7 +199,7 @@ static void fault_before_user(struct kunit *test)
 	KUNIT_EXPECT_NE(test, *fault_reg(m, VGPU_FAULT_STATUS_REG), 0);
 }
 
-/* Faults that are repaired are nobody's business here. */
+/* Retry faults do not touch the gate. */
 static void fault_retried(struct kunit *test)
 {
 	struct fault_mock *m = fault_mock_new(test);
@@ -208,7 +210,7 @@ static void fault_retried(struct kunit *test)
 	fault_expect_open(test, m);
 }
 
-/* No entry comes at all: what the watchdog makes of what is latched. */
+/* No entry comes: the watchdog calls vgpu_sdma_fault_lost(), which reads the latched fault. */
 static void fault_unreported(struct kunit *test)
 {
 	struct fault_mock *m = fault_mock_new(test);
@@ -237,7 +239,7 @@ static void fault_unreported(struct kunit *test)
 	fault_expect_shut(test, m);
 }
 
-/* Entries were lost with it: one of the kernel's may have been among them. */
+/* The interrupt ring overflows: an entry of VMID 0 may be among the lost ones. */
 static void fault_overflow(struct kunit *test)
 {
 	struct fault_mock *m = fault_mock_new(test);

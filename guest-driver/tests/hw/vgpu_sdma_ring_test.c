@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The kernel's ring (hw/sdma/vgpu_sdma.c) against an engine that takes packets from
- * it one job at a time. Would catch packets that are overwritten before they are
- * read or torn where the ring ends, a doorbell that tells of too much, fences
- * that signal too early, out of order, not at all or twice, also where numbers wrap.
+ * The kernel's ring (hw/sdma/vgpu_sdma.c) against an engine that reads one job at a time. Catches:
+ * packets that are overwritten before they are read, or corrupted at the ring's end; a doorbell
+ * value beyond the written packets; fences that signal too early, out of order, twice or not at
+ * all, also when job numbers wrap.
  */
 #include <linux/completion.h>
 #include <linux/dma-fence.h>
@@ -21,9 +21,9 @@
 
 /**
  * struct ring_job - a job that is not done yet
- * @fence: what its submission returned
+ * @fence: fence that the submission returned
  * @ndw: length
- * @first: the first dword's payload; each next one's is one more
+ * @first: first dword; each following dword is one more
  */
 struct ring_job {
 	struct dma_fence *fence;
@@ -35,11 +35,11 @@ struct ring_job {
  * struct ring_mock - a ring and its engine
  * @mock: device
  * @ring: the ring under test, engine 0's
- * @fence_wb: where the engine writes numbers
- * @ih_wptr: write pointer of the interrupt ring: there is no interrupt
- * @rptr: bytes that the engine has ever read
- * @jobs: submitted and not done, oldest first
- * @n: their number
+ * @fence_wb: write-back of job numbers
+ * @ih_wptr: write pointer of the interrupt ring, which stays empty
+ * @rptr: number of bytes that the engine has read so far
+ * @jobs: jobs that are submitted and not done, oldest first
+ * @n: length of @jobs
  * @dw: packets of the next job
  */
 struct ring_mock {
@@ -74,7 +74,7 @@ static struct ring_mock *ring_mock_new(struct kunit *test)
 	return m;
 }
 
-/* A job of NOPs with payload: the test's own numbers. */
+/* Submit a job of @ndw dwords with consecutive numbers, which the test recognises. */
 static void ring_submit(struct kunit *test, struct ring_mock *m,
 			unsigned int ndw)
 {
@@ -119,14 +119,14 @@ static u32 ring_read_job(struct kunit *test, struct ring_mock *m)
 	KUNIT_ASSERT_EQ(test, ring_take(m), lower_32_bits(FENCE_MC));
 	KUNIT_ASSERT_EQ(test, ring_take(m), upper_32_bits(FENCE_MC));
 	seqno = ring_take(m);
-	/* The polls between are vgpu_sdma_fault.c's. */
+	/* Skip the poll packets of vgpu_sdma_fault.c. */
 	m->rptr = end - 8;
 	KUNIT_ASSERT_EQ(test, ring_take(m), SDMA_OP_TRAP);
 	KUNIT_ASSERT_EQ(test, ring_take(m), seqno & SDMA_TRAP_DW1__CONTEXT);
 	return seqno;
 }
 
-/* The oldest job is done: its fence, and no other, signals. */
+/* Complete the oldest job: its fence signals, and no other. */
 static void ring_run(struct kunit *test, struct ring_mock *m)
 {
 	u32 seqno = ring_read_job(test, m);
@@ -149,7 +149,7 @@ static u64 ring_room(const struct ring_mock *m)
 	return SDMA_RING_BYTES - (m->ring->wptr - m->rptr);
 }
 
-/* Jobs of all lengths, as many as fit, many times round. */
+/* Jobs of random length, 20 times around the ring. */
 static void ring_random(struct kunit *test)
 {
 	struct ring_mock *m = ring_mock_new(test);
@@ -170,7 +170,7 @@ static void ring_random(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&m->ring->pending));
 }
 
-/* To the last dword, without waiting for room that there is. */
+/* Catches: a submission that waits for room although the job fits to the last dword. */
 static void ring_full(struct kunit *test)
 {
 	struct ring_mock *m = ring_mock_new(test);
@@ -188,7 +188,7 @@ static void ring_full(struct kunit *test)
 	}
 }
 
-/* What TRAP and FENCE carry wraps at 28 and at 32 bits; the job's number not. */
+/* The numbers in TRAP and FENCE wrap at 28 and at 32 bits; the job's number has 64 bits. */
 static void ring_numbers_wrap(struct kunit *test)
 {
 	static const u64 first[] = {
@@ -208,7 +208,7 @@ static void ring_numbers_wrap(struct kunit *test)
 	}
 }
 
-/* Interrupts may be late: one number tells of all jobs before it. */
+/* A written number completes all jobs up to it: interrupts may be late. */
 static void ring_many_at_once(struct kunit *test)
 {
 	struct ring_mock *m = ring_mock_new(test);
@@ -221,14 +221,14 @@ static void ring_many_at_once(struct kunit *test)
 	for (i = 0; i < 10; i++)
 		KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[i].fence),
 				i < 7);
-	/* An older number takes nothing back. */
+	/* A smaller number has no effect. */
 	m->fence_wb = cpu_to_le32(3);
 	vgpu_sdma_ring_poll(m->ring);
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[6].fence), 1);
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[7].fence), 0);
 }
 
-/* A fault of VMID 0 is latched: the last job may not be what it seems. */
+/* A fault of VMID 0 is latched: the last completed job may be the one that faulted. */
 static void ring_fault(struct kunit *test)
 {
 	struct ring_mock *m = ring_mock_new(test);
@@ -243,13 +243,13 @@ static void ring_fault(struct kunit *test)
 	vgpu_sdma_ring_poll(m->ring);
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[0].fence), 1);
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[1].fence), 0);
-	*status = 5 << 20 | 0x10;	/* a user's is none of ours */
+	*status = 5 << 20 | 0x10;	/* a user's fault does not concern the ring */
 	vgpu_sdma_ring_poll(m->ring);
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[1].fence), 1);
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[2].fence), 0);
 }
 
-/* Without an engine what the CPU cannot do fails, and leaves nothing behind. */
+/* Without an engine, a job that the CPU cannot run fails, and leaves nothing on the ring. */
 static void ring_down(struct kunit *test)
 {
 	struct ring_mock *m = ring_mock_new(test);
@@ -268,7 +268,7 @@ static void ring_down(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&m->ring->pending));
 }
 
-/* In the place of vgpu_sdma_emit_end(): the recovery gives the engine up meanwhile. */
+/* Replaces vgpu_sdma_emit_end(): a recovery gives the engine up while the job is written. */
 static void ring_goes_down(const struct vgpu_sdma_ring *ring, u32 *dw)
 {
 	WRITE_ONCE(to_hw_state(ring->vdev)->sdma[ring->engine].ready, false);
@@ -276,9 +276,9 @@ static void ring_goes_down(const struct vgpu_sdma_ring *ring, u32 *dw)
 }
 
 /*
- * The ring goes down while a job is written to it, so the CPU runs the job. Later a
- * reset brings the engine back. Catches: packets that the engine runs again when the
- * memory that they name has been freed.
+ * The ring goes down while a job is written to it, so that the CPU runs the job. Later a reset
+ * brings the engine back. Catches: packets that the engine then runs again, when their memory has
+ * been freed.
  */
 static void ring_down_in_submission(struct kunit *test)
 {
@@ -303,8 +303,8 @@ static void ring_down_in_submission(struct kunit *test)
 }
 
 /*
- * The kernel's own signalled fence is the oracle. Catches: a fence that needs this module
- * when its job has ended, which others may keep when the module has gone.
+ * Catches: a signalled fence that still calls functions of this module: its holder may keep it
+ * after the module is unloaded. The kernel's stub fence shows the expected fence operations.
  */
 static void ring_fence_kept(struct kunit *test)
 {
@@ -323,12 +323,12 @@ static void ring_fence_kept(struct kunit *test)
 
 /**
  * struct ring_enders - two threads that take a ring down, the test's and another one
- * @test: the other thread accesses registers as part of it
+ * @test: test on whose behalf the other thread accesses registers
  * @ring: the ring
- * @other: the other thread; starts when the test's ends the job
- * @ends: how often a thread was about to end the job
- * @again: the other thread was
- * @gone: the other thread has ended
+ * @other: the other thread; started when the test's thread ends the job
+ * @ends: number of threads that were about to end the job
+ * @again: completed when the other thread is about to end the job
+ * @gone: completed when the other thread ends
  */
 struct ring_enders {
 	struct kunit *test;
@@ -359,14 +359,14 @@ static void ring_job_ends(void *arg, int error)
 		wait_for_completion_timeout(&e->again, HZ / 5);
 		return;
 	}
-	/* The test has failed. If this thread went on, the fence would be freed twice. */
+	/* The test has failed. Stop this thread: it would free the fence a second time. */
 	complete(&e->again);
 	dma_fence_end_signalling(false);
 	current->kunit_test = NULL;
 	kthread_complete_and_exit(&e->gone, 0);
 }
 
-/* A ring that vgpu_sdma_ring_down() can take down: its engine stops at once. */
+/* Prepare the mock for vgpu_sdma_ring_down(): the engine stops at once. */
 static void ring_can_go_down(struct kunit *test, struct ring_mock *m)
 {
 	struct vgpu_ih *ih = &m->mock->hw.ih;
@@ -379,13 +379,13 @@ static void ring_can_go_down(struct kunit *test, struct ring_mock *m)
 	spin_lock_init(&ih->lock);
 	mutex_init(&ih->poll_lock);
 	ih->wptr_wb = &m->ih_wptr;
-	/* Of no device: disable_irq() and enable_irq() do nothing. */
+	/* Not a valid IRQ: disable_irq() and enable_irq() do nothing. */
 	ih->irq = INT_MAX;
 }
 
 /*
- * The watchdog takes the ring down, and the removal of the device does so at the same
- * time. Catches: a job that both of them end.
+ * The watchdog and the removal of the device take the ring down at the same time. Catches: a job
+ * that both of them end.
  */
 static void ring_down_twice(struct kunit *test)
 {
@@ -401,7 +401,7 @@ static void ring_down_twice(struct kunit *test)
 	e->ring = m->ring;
 	init_completion(&e->again);
 	init_completion(&e->gone);
-	/* The CPU cannot do it. */
+	/* The CPU cannot run a TRAP packet, so that the job stays on the ring. */
 	fence = vgpu_sdma_submit(&m->mock->vdev, 0, trap, SDMA_TRAP_DWORDS);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(fence));
 	m->jobs[m->n++].fence = fence;
@@ -424,9 +424,9 @@ static void ring_down_twice(struct kunit *test)
 
 /**
  * struct ring_stuck - a user queue that does not stop
- * @ring: its engine's
+ * @ring: ring of the queue's engine
  * @reset: the engine has been reset
- * @late: resets it
+ * @late: work that resets the engine
  */
 struct ring_stuck {
 	struct vgpu_sdma_ring *ring;
@@ -446,8 +446,8 @@ static void ring_reset_late(struct work_struct *work)
 }
 
 /*
- * The engine is parked, and one of its user queues did not stop. Catches: a queue that is
- * taken for stopped before the engine is reset, so that its memory and VMID are given up.
+ * The engine is parked, and one of its user queues did not stop. Catches: an unload that returns
+ * before the engine is reset, so that the queue's memory and VMID are reused.
  */
 static void ring_queue_stuck(struct kunit *test)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/vgpu_gart.c: entries of transfer windows as packets, run by an engine made
- * of a few lines and by hw/sdma/vgpu_sdma_cpu.c. Would catch an entry that is wrong,
- * missing or beside the window, packets that write behind their room, a flush
- * of other pages than the window's, and a CPU that goes by a table that is lost.
+ * hw/vgpu_gart.c: packets that write entries of transfer windows, run by a small model of an engine
+ * and by hw/sdma/vgpu_sdma_cpu.c. Catches: an entry that is wrong, missing or outside the window;
+ * packets that write beyond their buffer; a flush of pages outside the window; a CPU job that uses
+ * a lost table.
  */
 #include <linux/mm.h>
 
@@ -27,7 +27,7 @@ static_assert(TABLE_AT + ENTRIES * sizeof(u64) <= VRAM_BYTES);
  * struct window_mock - a GART whose table is in VRAM
  * @mock: device
  * @vram: VRAM
- * @want: what the table should say
+ * @want: expected entries of the table
  * @addrs: addresses to bind
  * @dw: packets
  */
@@ -66,7 +66,7 @@ static struct window_mock *window_mock_new(struct kunit *test)
 	return m;
 }
 
-/* Some pages alone, some in runs of any length. */
+/* Random addresses: single pages, and runs of random length. */
 static void window_addrs(struct window_mock *m, unsigned int npages)
 {
 	unsigned int alone = vgpu_mock_random(m->mock, 4);
@@ -96,7 +96,7 @@ static u64 pair(const u32 *dw)
 	return dw[0] | (u64)dw[1] << 32;
 }
 
-/* What the hardware makes of them. */
+/* Model of the engine: run the packets on the table. */
 static void engine_run(struct kunit *test, struct window_mock *m,
 		       unsigned int ndw)
 {
@@ -158,7 +158,7 @@ static void window_entries(struct kunit *test)
 	}
 }
 
-/* Long runs are one packet. */
+/* A run of addresses takes one packet. */
 static void window_runs(struct kunit *test)
 {
 	struct window_mock *m = window_mock_new(test);
@@ -173,7 +173,7 @@ static void window_runs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bound, MAX_PAGES);
 }
 
-/* MM hub, VMID 0, its leaves; then until it is acknowledged, for ever. */
+/* The flush invalidates leaves of VMID 0 in the MM hub, and polls the acknowledge without limit. */
 static void window_flush(struct kunit *test)
 {
 	unsigned int engine;
@@ -194,7 +194,7 @@ static void window_flush(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, dw[8] >> 16, 0xfff);
 		KUNIT_EXPECT_EQ(test, dw[9], GUARD);
 		KUNIT_EXPECT_TRUE(test, vgpu_sdma_cpu_can(dw, 9));
-		/* Another register, another VMID: not ours. */
+		/* Requests to invalidation engines other than those of SDMA are refused. */
 		dw[1]++;
 		KUNIT_EXPECT_EQ(test, vgpu_sdma_cpu_can(dw, 9),
 				engine + 1 < VGPU_NUM_SDMA);
@@ -203,7 +203,7 @@ static void window_flush(struct kunit *test)
 	}
 }
 
-/* The registers of the flush: pages of each window, as many as it has. */
+/* The range registers of the flush cover exactly the pages of the window. */
 static void window_ranges(struct kunit *test)
 {
 	struct window_mock *m = window_mock_new(test);
@@ -232,8 +232,8 @@ static void window_free_pages(void *arg)
 }
 
 /*
- * Two pages, swapped in the window, filled by a job of the CPU's, twice: the
- * second time with nothing but garbage where the first one left its entries.
+ * A CPU job fills two pages through a window that maps them in swapped order, twice: before the
+ * second time the table is overwritten with garbage.
  */
 static void window_by_cpu(struct kunit *test)
 {
@@ -265,7 +265,7 @@ static void window_by_cpu(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, memcmp(at, m->vram + PAGE_SIZE,
 					     PAGE_SIZE), 0);
 		memset(window_table(m), 0xff, WINDOWS * sizeof(u64));
-		/* Only what it wrote itself counts. */
+		/* The CPU uses only entries that the same job has written. */
 		n = vgpu_sdma_emit_copy(m->dw, FB_BASE, mc, PAGE_SIZE);
 		KUNIT_EXPECT_EQ(test, vgpu_sdma_cpu_run(vdev, m->dw, n), 0);
 		n = vgpu_sdma_emit_copy(m->dw, FB_BASE, mc + 2 * PAGE_SIZE, 4);
@@ -274,7 +274,7 @@ static void window_by_cpu(struct kunit *test)
 	}
 }
 
-/* A recovery beside jobs leaves windows alone; one with engines parked not. */
+/* A recovery while jobs run keeps the windows' entries; closing the windows clears them. */
 static void window_restore(struct kunit *test)
 {
 	struct window_mock *m = window_mock_new(test);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kfd/events/kfd_events.c: interrupts for an event of a process without GPUs. Catches: an
- * event that is lost because the interrupt handler left it to scan_work, and one that
- * is used after another thread has destroyed it.
+ * kfd/events/kfd_events.c: interrupts for an event of a process without GPUs. Catches: an event
+ * that is lost because the interrupt handler left it to scan_work; a use of an event that another
+ * thread has destroyed.
  */
 #include <kunit/static_stub.h>
 #include <kunit/test-bug.h>
@@ -17,8 +17,8 @@
 /**
  * struct events_mock - a process with one event of type SIGNAL
  * @p: process
- * @vdev: its counters are used
- * @ev: event; does not reset itself
+ * @vdev: device whose counters are used
+ * @ev: event without auto-reset
  */
 struct events_mock {
 	struct kfd_process p;
@@ -53,13 +53,13 @@ static struct events_mock *events_mock_new(struct kunit *test)
 	return m;
 }
 
-/* The GPU writes the event's slot before it interrupts. */
+/* Write the event's slot, as the GPU does before the interrupt. */
 static void events_write_slot(struct events_mock *m)
 {
 	WRITE_ONCE(m->p.events->signal_page[m->ev->id], 1);
 }
 
-/* scan_work is idle. The event was signalled once, and its slot can be used again. */
+/* Check that the event was signalled once, and its slot can be used again. scan_work is idle. */
 static void events_expect_signaled(struct kunit *test, struct events_mock *m)
 {
 	KUNIT_EXPECT_TRUE(test, m->ev->signaled);
@@ -73,7 +73,7 @@ static s64 events_deferred(struct events_mock *m)
 	return vgpu_stat_read(m->vdev, VGPU_STAT_EVENTS_DEFERRED);
 }
 
-/* Catches: the handler leaves an event to scan_work although few calls wait. */
+/* Catches: a handler that leaves an event to scan_work although few calls wait. */
 static void events_at_once(struct kunit *test)
 {
 	struct events_mock *m = events_mock_new(test);
@@ -87,7 +87,7 @@ static void events_at_once(struct kunit *test)
 
 /*
  * The interrupt arrives on a CPU that holds the lock of the events. Catches: an
- * event that is lost when the handler does not get the lock, and a handler that
+ * event that is lost when the handler does not get the lock; a handler that
  * signals the event without the lock.
  */
 static void events_lock_taken(struct kunit *test)
@@ -103,7 +103,7 @@ static void events_lock_taken(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, early);
 	flush_work(&m->p.events->scan_work);
 	events_expect_signaled(test, m);
-	/* The counter is for events with too many waiting calls. */
+	/* Only events with too many waiting calls are counted. */
 	KUNIT_EXPECT_EQ(test, events_deferred(m), 0);
 }
 
@@ -120,7 +120,7 @@ static void events_many_waits(struct kunit *test)
 	events_expect_signaled(test, m);
 }
 
-/* Catches: a slot that is not looked at because the interrupt has no event's id. */
+/* Catches: a slot that is not scanned because the interrupt's id is not that of an event. */
 static void events_no_id(struct kunit *test)
 {
 	static const u32 ids[] = {
@@ -139,7 +139,7 @@ static void events_no_id(struct kunit *test)
 	}
 }
 
-/* Another thread destroys the event as soon as it can be found. */
+/* Replaces kfd_event_publish(): another thread destroys the event as soon as it is published. */
 static int events_publish_and_destroy(struct kfd_process *p,
 				      struct kfd_event *ev,
 				      struct xa_limit limit, u32 *id)
@@ -158,8 +158,8 @@ static int events_publish_and_destroy(struct kfd_process *p,
 }
 
 /*
- * Catches: CREATE_EVENT reads an event that DESTROY_EVENT has freed. Without KASAN the
- * id that it returns gives it away.
+ * Catches: CREATE_EVENT that reads an event after DESTROY_EVENT has freed it. Without KASAN, the
+ * returned id shows the defect.
  */
 static void events_destroyed_at_once(struct kunit *test)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* See vgpu_mock.h. */
+/* Mock of a device; documented in vgpu_mock.h. */
 #include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/random.h>
@@ -79,7 +79,7 @@ struct vgpu_mock *vgpu_mock_new(struct kunit *test)
 	mock->vdev.vmm = &mock->vmm;
 	mock->vdev.sched = &mock->sched;
 
-	/* As much of TTM's device as resource managers touch. */
+	/* The fields of TTM's device that resource managers use. */
 	bdev = &mock->vdev.mman->bdev;
 	spin_lock_init(&bdev->lru_lock);
 	INIT_LIST_HEAD(&bdev->pinned);
@@ -222,7 +222,7 @@ static void mock_ring_fini(void *arg)
 	list_for_each_entry_safe(fence, next, &ring->pending, link) {
 		list_del(&fence->link);
 		dma_fence_signal(&fence->base);
-		dma_fence_put(&fence->base);	/* the list's */
+		dma_fence_put(&fence->base);	/* reference of the list */
 	}
 	mutex_destroy(&ring->end_lock);
 	mutex_destroy(&ring->lock);

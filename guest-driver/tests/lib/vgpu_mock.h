@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A device with nothing but its memory managers, for unit tests. */
+/* A mock of a device with memory managers, for unit tests. */
 #ifndef VGPU_MOCK_H
 #define VGPU_MOCK_H
 
@@ -18,19 +18,19 @@
 
 /**
  * struct vgpu_mock - the device and a BO to allocate for
- * @vdev: all zero but for the managers and the pointers to the next members
- * @hw: of @vdev
- * @mman: of @vdev
- * @vmm: of @vdev
- * @sched: of @vdev
- * @bo: its size and alignment are set by vgpu_mock_alloc()
+ * @vdev: all zero except the managers and the pointers to the next members
+ * @hw: vgpu_device.hw
+ * @mman: vgpu_device.mman
+ * @vmm: vgpu_device.vmm
+ * @sched: vgpu_device.sched
+ * @bo: BO; vgpu_mock_alloc() sets its size and alignment
  * @rnd: random numbers, see vgpu_test_rnd()
- * @regs: registers by dword, once vgpu_mock_regs() was called
- * @writes: how often each was written
+ * @regs: registers by dword; NULL before vgpu_mock_regs()
+ * @writes: number of writes to each register
  * @doorbells: BAR 2
- * @inv_ack: what each hub's invalidation acknowledges, a bit for each VMID
- * @counters: of the model; each goes on by itself when it is looked at
- * @clock: of the GPU; goes on whenever a register is accessed
+ * @inv_ack: VMIDs that each hub's invalidation acknowledges, one bit each
+ * @counters: counters of the device; each is incremented by a read of it
+ * @clock: GPU clock; incremented by each register access
  */
 struct vgpu_mock {
 	struct vgpu_device vdev;
@@ -49,59 +49,61 @@ struct vgpu_mock {
 };
 
 /*
- * Random numbers of a run: another seed each time the module is loaded, or its
- * parameter "seed". The test's log says which.
+ * Seed random numbers: with another seed each time the module is loaded, or with its
+ * parameter "seed". The seed is printed in the test's log.
  */
 void vgpu_test_rnd(struct kunit *test, struct rnd_state *rnd);
-/* A number below @bound. */
+/* Return a random number below @bound. */
 u64 vgpu_test_random(struct rnd_state *rnd, u64 bound);
 
 /*
- * Start a thread that runs @fn(@arg) on another CPU than the test, which needs two CPUs.
- * Disables migration of the test's thread; the caller enables it when @fn has returned.
+ * Start a thread that runs @fn(@arg) on another CPU than the test. Needs two CPUs. Disables
+ * migration of the test's thread; the caller enables migration after @fn has returned.
  */
 void vgpu_test_start_elsewhere(struct kunit *test, int (*fn)(void *arg), void *arg);
 /*
- * Allocate objects of @size bytes that are all ones, so that one takes the place of a
- * freed object of this size and @gfp. They go with the test.
+ * Allocate objects of @size bytes and fill them with ones, so that one of them reuses the memory
+ * of an object of this size and @gfp that was freed before. The end of the test frees them.
  */
 void vgpu_test_reuse(struct kunit *test, size_t size, gfp_t gfp);
 
-/* Both managers are up; goes with the test, when all memory is free again. */
+/*
+ * Create a mock with VRAM and GTT managers. The end of the test frees the mock; the test has freed
+ * all memory of the managers by then.
+ */
 struct vgpu_mock *vgpu_mock_new(struct kunit *test);
 
 /*
- * Give it registers that behave as docs/hardware.md says of those that the
- * driver waits for or that one access latches; all others keep what is written.
- * Only for code that the test itself calls.
+ * Add registers to a mock. Registers that the driver polls, or that latch, behave as in
+ * docs/hardware.md; all others read the value that was written last. Works only for accesses of the
+ * test's thread.
  */
 void vgpu_mock_regs(struct kunit *test, struct vgpu_mock *mock);
 
 /*
- * The kernel's ring of SDMA engine 0, without an engine that runs it. @fence_wb and
- * @fence_mc: where an engine would write the number of a job. vgpu_mock_regs() was
- * called. Goes with the test; fences that are pending then signal.
+ * Create the kernel's ring of SDMA engine 0, without an engine that runs it. @fence_wb and
+ * @fence_mc: write-back of job numbers, as kernel and GPU address. The caller has called
+ * vgpu_mock_regs(). The end of the test frees the ring, and signals pending fences.
  */
 struct vgpu_sdma_ring *vgpu_mock_ring(struct kunit *test, struct vgpu_mock *mock,
 				      __le32 *fence_wb, u64 fence_mc);
 
-/* A number below @bound. */
+/* Return a random number below @bound. */
 u64 vgpu_mock_random(struct vgpu_mock *mock, u64 bound);
 
 /*
- * Allocate @pages pages at a multiple of @align pages. 0 or the manager's
- * error.
+ * Allocate @pages pages at a multiple of @align pages. Returns 0 or an error of the manager.
  */
 int vgpu_mock_alloc(struct vgpu_mock *mock, u64 pages, u32 align,
 		    const struct ttm_place *place, struct ttm_resource **res);
 void vgpu_mock_free(struct vgpu_mock *mock, struct ttm_resource *res);
 
-/* Bytes that the manager of @mem_type counts as used. */
+/* Return the bytes that the manager of @mem_type counts as used. */
 u64 vgpu_mock_usage(struct vgpu_mock *mock, u32 mem_type);
 
 /*
- * The oracle: address of every page of a VRAM resource, block by block.
- * @pages: room for PFN_UP(res->size). Returns how many there are.
+ * Reference for the cursor: store the address of every page of a VRAM resource, block by block.
+ * @pages: array of PFN_UP(res->size) entries. Returns the number of pages.
  */
 u64 vgpu_mock_vram_pages(struct vgpu_mock *mock, struct ttm_resource *res,
 			 u64 *pages);

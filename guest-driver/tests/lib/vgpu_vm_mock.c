@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * See vgpu_vm_mock.h. BOs are system memory at made-up bus addresses. Registers
- * are plain memory; the invalidation engine acknowledges at once.
+ * Mock of an address space; documented in vgpu_vm_mock.h. BOs are system memory at invented bus
+ * addresses. Registers are plain memory; the invalidation engine acknowledges at once.
  */
 #include <linux/bitfield.h>
 #include <drm/drm_exec.h>
@@ -56,7 +56,7 @@ static void vm_mock_fini(void *arg)
 	kvfree(m->vm.job);
 }
 
-/* New addresses: runs of 1 to 64 pages, in BO 0 one run that makes leaves. */
+/* Choose new addresses: random runs of pages; in BO 0 one run, which gets 2-MiB leaves. */
 static void bo_place(struct vm_mock *m, struct mock_bo *b)
 {
 	u64 addr = 0;
@@ -92,7 +92,7 @@ static void bo_init(struct vm_mock *m, struct mock_bo *b)
 	bo_place(m, b);
 }
 
-/* The engine is down, and so the CPU runs its packets. */
+/* Set up SDMA engines that are down, so that the CPU runs their packets. */
 static void mock_sdma(struct kunit *test, struct vm_mock *m, u32 *mmio)
 {
 	struct vgpu_hw_state *hw = &m->hw;
@@ -137,7 +137,7 @@ struct vm_mock *vm_mock_new(struct kunit *test, bool sdma)
 		mock_sdma(test, m, mmio);
 	vgpu_test_rnd(test, &m->rnd);
 	KUNIT_ASSERT_EQ(test, vgpu_vm_setup(&m->vm, m->vdev, &m->ops), 0);
-	/* Tests trim when they want to. */
+	/* Tests call the trim function themselves. */
 	disable_delayed_work_sync(&m->vm.trim_work);
 	m->vm.vmid = 1;
 	for (i = 0; i < VM_MOCK_BOS; i++)
@@ -147,7 +147,7 @@ struct vm_mock *vm_mock_new(struct kunit *test, bool sdma)
 	return m;
 }
 
-/* Flushes so far; each is acknowledged by both hubs. */
+/* Return the number of flushes so far; each goes to both hubs. */
 u64 vm_mock_flushes(struct vm_mock *m)
 {
 	return vgpu_stat_read(m->vdev, VGPU_STAT_INVALIDATIONS) /
@@ -186,7 +186,7 @@ void vm_mock_trim(struct vm_mock *m)
 	mutex_unlock(&m->vm.alloc_lock);
 }
 
-/* The wrappers do what an ioctl would, and note it in the map. */
+/* The wrappers do the work of an ioctl, and update the map of expected pages. */
 
 int vm_mock_add(struct vm_mock *m, unsigned int k, unsigned int i,
 		unsigned int from, unsigned int n)
@@ -274,7 +274,7 @@ int vm_mock_unmap_va(struct vm_mock *m, unsigned int k, unsigned int i)
 	return ret;
 }
 
-/* To @mem_type, at new addresses. */
+/* Move a BO to @mem_type, at new addresses. */
 void vm_mock_move(struct vm_mock *m, unsigned int k, u32 mem_type)
 {
 	struct mock_bo *b = &m->bos[k];
@@ -286,7 +286,7 @@ void vm_mock_move(struct vm_mock *m, unsigned int k, u32 mem_type)
 	mock_bo_unlock(b);
 }
 
-/* The same, but its entries stay for those that use it. */
+/* Move a BO, and keep its page-table entries for jobs that use them until the next update. */
 void vm_mock_move_later(struct vm_mock *m, unsigned int k, u32 mem_type)
 {
 	struct mock_bo *b = &m->bos[k];
@@ -298,7 +298,7 @@ void vm_mock_move_later(struct vm_mock *m, unsigned int k, u32 mem_type)
 	mock_bo_unlock(b);
 }
 
-/* What should the entry of page @i say, but for the fragment? */
+/* Return the expected entry of page @i, without the fragment. */
 static u64 vm_want(struct vm_mock *m, unsigned int i)
 {
 	unsigned int k = m->owner[i];
@@ -312,7 +312,7 @@ static u64 vm_want(struct vm_mock *m, unsigned int i)
 	return m->bos[k - 1].pages[m->at[i]] | TT_FLAGS;
 }
 
-/* The entry of page @i; that of a leaf as if it were one of 512. */
+/* Return the entry of page @i; a 2-MiB leaf is converted to the entry of one of its 512 pages. */
 static u64 vm_entry(struct vm_mock *m, unsigned int i)
 {
 	u64 pte = vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST + i);
@@ -325,7 +325,7 @@ static u64 vm_entry(struct vm_mock *m, unsigned int i)
 	return pte;
 }
 
-/* All entries of the fragment that page @i's entry is in must be alike. */
+/* Check that all entries of page @i's fragment are consistent. */
 static void vm_check_fragment(struct kunit *test, struct vm_mock *m,
 			      const u64 *all, unsigned int i)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* An address space without a device, and a flat map of what it should say. */
+/* A mock of an address space without a device, and a flat map of its expected entries. */
 #ifndef VGPU_VM_MOCK_H
 #define VGPU_VM_MOCK_H
 
@@ -22,17 +22,17 @@ struct mock_bo {
 
 /**
  * struct vm_mock - an address space without a device
- * @vm: it
- * @hw: of @vdev
- * @vmm: of @vdev
- * @vdev: registers and counters
- * @ops: the driver's, with tables from here
+ * @vm: address space
+ * @hw: vgpu_device.hw
+ * @vmm: vgpu_device.vmm
+ * @vdev: device, with registers and counters
+ * @ops: operations of the driver, except the allocation of tables
  * @tables: memory of the page tables
- * @used: tables handed out
- * @limit: how many there are
- * @bos: what is mapped
- * @owner: BO of each page of the window, plus 1; VM_MOCK_BOS + 1 is PRT; 0 none
- * @at: page of the BO that is there
+ * @used: tables that are allocated
+ * @limit: number of tables that may be allocated
+ * @bos: BOs to map
+ * @owner: BO of each page of the window, plus 1; VM_MOCK_BOS + 1: PRT; 0: not mapped
+ * @at: page of the BO that is mapped at each page of the window
  * @rnd: random numbers
  */
 struct vm_mock {
@@ -50,7 +50,7 @@ struct vm_mock {
 	struct rnd_state rnd;
 };
 
-/* @sdma: entries go through packets. */
+/* Create a mock. @sdma: page-table entries are written by SDMA packets. */
 struct vm_mock *vm_mock_new(struct kunit *test, bool sdma);
 u64 vm_mock_flushes(struct vm_mock *m);
 unsigned int vm_mock_tables(struct vm_mock *m);
