@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_bo.c, mm/vgpu_bo_addr.c: what a domain becomes for TTM, for every
- * combination of bits, and mappings for the kernel. Would catch places in the
- * wrong order, flags that leak from one to the next, an unknown domain that gets a
- * placement, and a kernel mapping that is removed while it has users.
+ * mm/vgpu_bo.c, mm/vgpu_bo_addr.c: TTM placements of domains, for every combination of bits, and
+ * kernel mappings. Catches: places in the wrong order; flags of one place in the next one; an
+ * unknown domain that gets a placement; a kernel mapping that is removed while it has users.
  */
 #include <linux/dma-resv.h>
 #include <linux/vmalloc.h>
@@ -12,9 +11,9 @@
 
 #include "tests/lib/vgpu_mock.h"
 
-#define DOMAIN_BITS	9u	/* CPU to MMIO_REMAP, and one that is none */
+#define DOMAIN_BITS	9u	/* CPU to MMIO_REMAP, and an unused bit */
 
-/* Leave what an earlier call might have left. */
+/* Fill the placement with garbage, as from an earlier call. */
 static void bo_soil(struct vgpu_mock *mock)
 {
 	memset(mock->bo.places, 0xff, sizeof(mock->bo.places));
@@ -65,7 +64,7 @@ static void bo_domains(struct kunit *test)
 	}
 }
 
-/* Contiguous is VRAM's alone. */
+/* Catches: TTM_PL_FLAG_CONTIGUOUS in a place that is not in VRAM. */
 static void bo_contiguous(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
@@ -82,7 +81,7 @@ static void bo_contiguous(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->placement[0].flags, 0);
 }
 
-/* Only who asks for an address gets one, and only in what mm/ may use. */
+/* A place has a GART address only if the caller requests one, and only in GTT. */
 static void bo_gart_address(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
@@ -96,7 +95,7 @@ static void bo_gart_address(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->placement[0].lpfn, 0);
 }
 
-/* The kernel's doorbells are nobody else's. */
+/* Catches: a user's doorbell BO in the first two pages, which the kernel uses. */
 static void bo_doorbell(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
@@ -107,7 +106,7 @@ static void bo_doorbell(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->placement[0].fpfn, 2);
 }
 
-/* Catches: a foreign dma-buf or a process's pages that TTM moves to VRAM. */
+/* Catches: an imported dma-buf or a user pointer that TTM moves to VRAM. */
 static void bo_vram_ok(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
@@ -121,7 +120,7 @@ static void bo_vram_ok(struct kunit *test)
 
 #define KMAP_PAGES	2u
 
-/* A pinned BO in GTT with pages; its reservation is held. */
+/* Return a BO with pages that is pinned in GTT; its reservation is held. */
 static struct vgpu_bo *bo_with_pages(struct kunit *test, struct page **pages)
 {
 	static const struct ttm_place gtt = { .mem_type = TTM_PL_TT };
@@ -151,8 +150,8 @@ static struct vgpu_bo *bo_with_pages(struct kunit *test, struct page **pages)
 }
 
 /*
- * Two users of one mapping. Catches: the first vgpu_bo_kunmap() takes the mapping
- * from the second user (the event interrupt writes to an unmapped address).
+ * Two users of one mapping. Catches: vgpu_bo_kunmap() of the first user that removes the mapping
+ * (the event interrupt would write to an unmapped address).
  */
 static void bo_kmap_nests(struct kunit *test)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vgpu_mm_clear_res() (mm/vgpu_copy.c): which fences of a reservation the clear of VRAM
- * comes after. Catches: a wipe that does not wait for jobs that write to a BO without
- * references. What they write later is found by the next owner of the memory, which is
- * taken for clear. Catches as well: a clear of new memory that waits for users of the BO.
+ * vgpu_mm_clear_res() (mm/vgpu_copy.c): the fences of a reservation that the clear of VRAM waits
+ * for. Catches: a wipe that does not wait for jobs that write to a BO without references, so that
+ * their data is in memory that the manager takes for clear; a clear of new memory that waits for
+ * users of the BO.
  */
 #include <linux/dma-fence.h>
 #include <linux/dma-resv.h>
@@ -20,10 +20,10 @@
 /**
  * struct clear_mock - the memory of a BO, and the queue of its clears
  * @mock: device
- * @fence_wb: unused: no job comes to the ring
+ * @fence_wb: unused: no job is written to the ring
  * @resv: reservation of the BO
  * @res: VRAM of the BO
- * @lock: of fences in @resv
+ * @lock: lock of fences in @resv
  */
 struct clear_mock {
 	struct vgpu_mock *mock;
@@ -125,7 +125,7 @@ static struct dma_fence *clear_add_user(struct kunit *test, struct clear_mock *m
 	return fence;
 }
 
-/* Does the first job that waits in the queue depend on @fence? The scheduler stands. */
+/* Whether the first job in the queue depends on @fence. The scheduler is stopped. */
 static bool clear_depends(struct clear_mock *m, const struct dma_fence *fence)
 {
 	struct spsc_node *node = spsc_queue_peek(&clear_queue(m)->job_queue);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_res_cursor.h where runs begin and end, and the kinds of memory that
- * vgpu_cursor_test.c leaves out. Would catch a run that goes on behind the last
- * page of a list, bytes of the next block told as this one's, and memory that
- * passes as zero because its neighbour is.
+ * mm/vgpu_res_cursor.h at the ends of runs, and for memory types that vgpu_cursor_test.c leaves
+ * out. Catches: a run that continues after the last page of a list; bytes of the next block that
+ * are counted to this block; memory that is taken for zero because its neighbour is.
  */
 #include <linux/dma-fence.h>
 
@@ -16,7 +15,7 @@
 
 static const struct ttm_place vram = { .mem_type = TTM_PL_VRAM };
 
-/* VRAM of which every other page belongs to somebody else. */
+/* A resource in fragmented VRAM: every other page is allocated otherwise. */
 struct edge_state {
 	struct vgpu_mock *mock;
 	struct ttm_resource *holes[2 * PAGES];
@@ -58,7 +57,7 @@ static void edge_end(struct edge_state *s)
 			vgpu_mock_free(s->mock, s->holes[i]);
 }
 
-/* The byte before, at and behind the beginning of every page. */
+/* The byte before, at and after the beginning of every page. */
 static void edge_bytes(struct kunit *test)
 {
 	struct edge_state *s = edge_new(test);
@@ -82,7 +81,7 @@ static void edge_bytes(struct kunit *test)
 	edge_end(s);
 }
 
-/* No run is longer than memory is contiguous, and none is shorter. */
+/* A run does not extend beyond contiguous memory, and has at least the rest of its page. */
 static void edge_runs(struct kunit *test)
 {
 	struct edge_state *s = edge_new(test);
@@ -99,7 +98,7 @@ static void edge_runs(struct kunit *test)
 			last++;
 		end = min((last + 1) << PAGE_SHIFT, at + size);
 		vgpu_res_first(s->res, at, size, &cur);
-		/* Two blocks may be neighbours: then there are two runs. */
+		/* Adjacent blocks may be reported as two runs. */
 		KUNIT_ASSERT_LE(test, cur.size, end - at);
 		KUNIT_ASSERT_GE(test, cur.size,
 				min(size, PAGE_SIZE - offset_in_page(at)));
@@ -108,7 +107,7 @@ static void edge_runs(struct kunit *test)
 	edge_end(s);
 }
 
-/* Nothing to walk is nothing to see, at the resource's very end as well. */
+/* A walk of 0 bytes has no run, also at the end of the resource. */
 static void edge_nothing(struct kunit *test)
 {
 	struct edge_state *s = edge_new(test);
@@ -126,7 +125,7 @@ static void edge_nothing(struct kunit *test)
 	edge_end(s);
 }
 
-/* A whole resource in steps of one size, whatever that is. */
+/* Walks of a resource in steps of a fixed size. */
 static void edge_steps(struct kunit *test)
 {
 	static const u32 steps[] = { 1, 511, 4095, 4096, 4097, 65536, 999983 };
@@ -152,7 +151,7 @@ static void edge_steps(struct kunit *test)
 	edge_end(s);
 }
 
-/* Doorbells come from TTM's range manager: one node each. */
+/* Doorbells are allocated by TTM's range manager: one node for each resource. */
 static void edge_doorbell(struct kunit *test)
 {
 	const struct ttm_place place = {
@@ -183,7 +182,7 @@ static void edge_doorbell(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ttm_range_man_fini(bdev, VGPU_PL_DOORBELL), 0);
 }
 
-/* One run to the list's very end, behind which KASAN watches. */
+/* A run up to the end of the list; KASAN detects a read beyond it. */
 static void edge_dma_end(struct kunit *test)
 {
 	struct vgpu_res_cursor cur;
@@ -202,14 +201,14 @@ static void edge_dma_end(struct kunit *test)
 
 		vgpu_res_first_dma(pages, at, size, &cur);
 		KUNIT_ASSERT_EQ(test, cur.start, (100 << PAGE_SHIFT) + at);
-		/* All of it is one run. */
+		/* The whole list is one run. */
 		KUNIT_ASSERT_EQ(test, cur.size, size);
 		vgpu_res_next(&cur, size);
 		KUNIT_ASSERT_EQ(test, cur.remaining, 0);
 	}
 }
 
-/* Bus addresses that go down, or by half a page, never make a run. */
+/* Bus addresses that descend, or advance by half a page, are not joined to a run. */
 static void edge_dma_breaks(struct kunit *test)
 {
 	struct vgpu_res_cursor cur;
@@ -226,7 +225,7 @@ static void edge_dma_breaks(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, runs, ARRAY_SIZE(pages));
 
-	/* The same page twice is two runs as well. */
+	/* The same page twice makes two runs. */
 	pages[1] = pages[0];
 	vgpu_res_first_dma(pages, 100, 2 * PAGE_SIZE - 100, &cur);
 	KUNIT_EXPECT_EQ(test, cur.size, PAGE_SIZE - 100);
@@ -235,7 +234,7 @@ static void edge_dma_breaks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cur.size, PAGE_SIZE);
 }
 
-/* Half of the blocks were wiped: exactly these are known to be zero. */
+/* Half of the blocks were wiped: exactly these are reported as zero. */
 static void edge_cleared(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
@@ -264,14 +263,14 @@ static void edge_cleared(struct kunit *test)
 	while (cur.remaining) {
 		u64 page = cur.start >> PAGE_SHIFT;
 
-		/* In steps that end inside of blocks. */
+		/* The steps end inside blocks. */
 		KUNIT_ASSERT_TRUE(test, !vgpu_res_cleared(&cur) ||
 				  test_bit(page, zero));
 		if (vgpu_res_cleared(&cur))
 			known++;
 		vgpu_res_next(&cur, PAGE_SIZE);
 	}
-	/* One page is missing, and it may be a clear one. */
+	/* The resource lacks one page, which may be a clear one. */
 	i = bitmap_weight(zero, all);
 	KUNIT_EXPECT_GE(test, known + 1, i);
 	KUNIT_EXPECT_LE(test, known, i);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_res_cursor.h against a list of pages: whatever part of whatever
- * resource is walked, in whatever steps, each byte must be where the list of
- * its pages says, in order, once. Would catch wrong offsets into a block, runs
- * that go on into memory that is not ours, and bytes lost between runs.
+ * mm/vgpu_res_cursor.h against a list of pages: walks of random parts of a resource in random steps
+ * visit each byte once, in order, at the address in the list. Catches: wrong offsets into a block;
+ * runs that continue into memory of other resources; bytes that are lost between runs.
  */
 #include <linux/dma-fence.h>
 
@@ -14,7 +13,7 @@
 
 static const struct ttm_place vram_place = { .mem_type = TTM_PL_VRAM };
 
-/* Holes all over VRAM: half of it in blocks of 1 to 8 pages. */
+/* Resources that fragment VRAM: half of VRAM in blocks of 1 to 8 pages. */
 struct fragments {
 	struct ttm_resource *res[4096];
 	unsigned int n;
@@ -49,7 +48,7 @@ static void free_fragments(struct vgpu_mock *mock, struct fragments *f)
 
 /*
  * Walk [@start, @start + @size) in steps that are whole runs, or shorter, or
- * longer. @pages[i]: address of the page behind byte i << PAGE_SHIFT.
+ * longer. @pages[i]: address of the page that has byte i << PAGE_SHIFT.
  */
 static void check_walk(struct kunit *test, struct vgpu_mock *mock,
 		       struct vgpu_res_cursor *cur, const u64 *pages,
@@ -148,7 +147,7 @@ static void cursor_gart(struct kunit *test)
 	vgpu_mock_free(mock, first);
 }
 
-/* Without an address: one run, of offsets. */
+/* A resource without a GART address is one run of offsets. */
 static void cursor_no_address(struct kunit *test)
 {
 	const struct ttm_place place = { .mem_type = TTM_PL_TT };
@@ -186,7 +185,7 @@ static void cursor_dma(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, dma);
 	KUNIT_ASSERT_NOT_NULL(test, pages);
 	for (i = 0; i < 200; i++) {
-		/* Often the next page; sometimes the one before. */
+		/* Mostly the next page, sometimes the previous page or a random one. */
 		if (i && vgpu_mock_random(mock, 4))
 			dma[i] = dma[i - 1] + PAGE_SIZE;
 		else if (i && vgpu_mock_random(mock, 2))
@@ -221,14 +220,14 @@ static bool all_cleared(struct ttm_resource *res, bool cleared)
 	return true;
 }
 
-/* Zeros are known of as long as nobody may have written, and no longer. */
+/* Memory is reported as clear after a wipe, until it is allocated again. */
 static void cursor_cleared(struct kunit *test)
 {
 	const u64 all = VGPU_MOCK_VRAM >> PAGE_SHIFT;
 	struct vgpu_mock *mock = vgpu_mock_new(test);
 	struct ttm_resource *res;
 
-	/* Never known before something was wiped. */
+	/* VRAM that was not wiped yet is not reported as clear. */
 	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, all, 1, &vram_place, &res),
 			0);
 	KUNIT_EXPECT_TRUE(test, all_cleared(res, false));
@@ -240,7 +239,7 @@ static void cursor_cleared(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, all_cleared(res, true));
 	vgpu_mock_free(mock, res);
 
-	/* Freed without a wipe: dirty again. */
+	/* VRAM that was freed without a wipe is not reported as clear. */
 	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, all, 1, &vram_place, &res),
 			0);
 	KUNIT_EXPECT_TRUE(test, all_cleared(res, false));

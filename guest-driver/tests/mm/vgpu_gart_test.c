@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * BOs in the GART: what the table says after bind, loss, recovery and unbind,
- * against a copy of what include/vgpu/pte.h asks for. Would catch entries in
- * the wrong place or left behind, BOs that recovery forgets or brings back
- * from the dead, and forgotten flushes.
+ * BOs in the GART: the table after bind, loss, recovery and unbind, against a copy with the entries
+ * of include/vgpu/pte.h. Catches: entries in the wrong place; entries that an unbind leaves; bound
+ * BOs that recovery omits; unbound BOs that recovery restores; missing flushes.
  *
  * Registers are plain memory; the acknowledge of the invalidation engine reads
  * as all VMIDs done.
@@ -28,10 +27,10 @@ struct gart_bo {
 
 /**
  * struct gart_mock - a device with a GART table
- * @mock: the managers
- * @mmio: its registers
+ * @mock: device with memory managers
+ * @mmio: registers
  * @table: the table
- * @want: what it should hold
+ * @want: expected entries of @table
  * @bos: system memory with and without address
  */
 struct gart_mock {
@@ -75,7 +74,7 @@ static struct gart_mock *gart_mock_new(struct kunit *test)
 	return m;
 }
 
-/* Was VMID 0 flushed on both hubs since the last call? */
+/* Whether VMID 0 was flushed on both hubs since the last call. */
 static bool gart_flushed(struct gart_mock *m)
 {
 	bool flushed = true;
@@ -103,7 +102,7 @@ static void gart_expect_table(struct kunit *test, struct gart_mock *m)
 			    m->table[i], m->want[i]);
 }
 
-/* A BO of random pages, scattered; every third has no address. */
+/* Create a BO of scattered pages; every third BO has no GART address. */
 static void gart_bo_new(struct kunit *test, struct gart_mock *m, unsigned int n)
 {
 	const struct ttm_place place = {
@@ -163,7 +162,7 @@ static void gart_recover(struct kunit *test)
 		gart_bo_unbind(test, m, &m->bos[i]);
 	gart_expect_table(test, m);
 
-	/* All is lost; only what is bound comes back. */
+	/* The whole table is lost; the recovery restores the entries of bound BOs. */
 	for (i = 0; i < VGPU_MOCK_GART_PAGES; i++) {
 		m->table[i] = LOST;
 		m->want[i] = m->want[i] ?: LOST;

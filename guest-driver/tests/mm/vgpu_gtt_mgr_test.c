@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_gtt_mgr.c: what has an address, where, and what it costs. Would
- * catch transfer windows or addresses handed out twice, a limit that does not
- * hold, an address given to whom did not ask, and lost addresses.
+ * mm/vgpu_gtt_mgr.c: GART addresses of GTT memory, and the usage counts. Catches: transfer windows
+ * that are allocated; addresses that are allocated twice or lost; a limit that is exceeded; an
+ * address that was not requested.
  */
 #include "tests/lib/vgpu_mock.h"
 
@@ -17,7 +17,7 @@ static const struct ttm_place address = {
 	.lpfn = VGPU_MOCK_GART_PAGES, .mem_type = TTM_PL_TT,
 };
 
-/* Who owns which page of the GART. */
+/* Owner of each page of the GART. */
 struct gart_map {
 	struct ttm_resource *res[MAX_RES];
 	DECLARE_BITMAP(used, VGPU_MOCK_GART_PAGES);
@@ -91,7 +91,7 @@ static void gtt_random(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vgpu_mock_usage(mock, TTM_PL_TT), 0);
 }
 
-/* Memory has its own limit, several times what the GART could address. */
+/* GTT memory has a separate limit, which exceeds the size of the GART. */
 static void gtt_limit(struct kunit *test)
 {
 	const struct ttm_place stopover = {
@@ -109,9 +109,9 @@ static void gtt_limit(struct kunit *test)
 			-ENOSPC);
 	KUNIT_EXPECT_EQ(test, vgpu_mock_alloc(mock, 1, 1, &address, &res),
 			-ENOSPC);
-	/* A failure costs nothing. */
+	/* A failed allocation does not change the usage. */
 	KUNIT_EXPECT_EQ(test, vgpu_mock_usage(mock, TTM_PL_TT), VGPU_MOCK_GTT);
-	/* What only passes through may exceed the limit. */
+	/* A temporary placement during a move may exceed the limit. */
 	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, 8, 1, &stopover, &res), 0);
 	vgpu_mock_free(mock, res);
 	vgpu_mock_free(mock, all);
@@ -119,7 +119,7 @@ static void gtt_limit(struct kunit *test)
 	vgpu_mock_free(mock, res);
 }
 
-/* The GART's addresses run out; memory without one can still be had. */
+/* Without a free GART address, memory without an address can still be allocated. */
 static void gtt_addresses_run_out(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
@@ -142,7 +142,7 @@ static void gtt_addresses_run_out(struct kunit *test)
 	vgpu_mock_free(mock, half[1]);
 }
 
-/* Room enough, but in pieces. */
+/* The GART has enough free pages, but no range of the requested length. */
 static void gtt_fragmented(struct kunit *test)
 {
 	struct ttm_resource *piece[GART_ROOM / 64], *res;
@@ -195,18 +195,18 @@ static void gtt_places(struct kunit *test)
 			0);
 	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, 10, 1, &memory, &without),
 			0);
-	/* Who needs memory only is served by either. */
+	/* A place without address requirement is compatible with both resources. */
 	KUNIT_EXPECT_TRUE(test, intersects(mock, with, &memory));
 	KUNIT_EXPECT_TRUE(test, intersects(mock, without, &memory));
 	KUNIT_EXPECT_TRUE(test, compatible(mock, with, &memory));
 	KUNIT_EXPECT_TRUE(test, compatible(mock, without, &memory));
-	/* Who needs an address is not by memory that has none. */
+	/* A place with an address is not compatible with a resource without address. */
 	KUNIT_EXPECT_TRUE(test, compatible(mock, with, &address));
 	KUNIT_EXPECT_FALSE(test, compatible(mock, without, &address));
 	KUNIT_EXPECT_FALSE(test, intersects(mock, without, &address));
 	KUNIT_EXPECT_FALSE(test, intersects(mock, with, &elsewhere));
 	KUNIT_EXPECT_FALSE(test, compatible(mock, with, &elsewhere));
-	/* Its last page in, its last page out. */
+	/* A place that starts at the last page of the resource, and one that starts after it. */
 	place.fpfn = with->start + 9;
 	KUNIT_EXPECT_TRUE(test, intersects(mock, with, &place));
 	KUNIT_EXPECT_FALSE(test, compatible(mock, with, &place));

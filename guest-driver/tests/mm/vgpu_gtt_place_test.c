@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_gtt_mgr.c: addresses in the GART. Would catch a transfer window that
- * is handed out, addresses that are not aligned, counts that failures leave
- * behind, and sizes that overflow.
+ * mm/vgpu_gtt_mgr.c: addresses in the GART. Catches: a transfer window that is allocated; addresses
+ * that are not aligned; usage counts that a failed allocation changes; sizes that overflow.
  */
 #include <drm/drm_print.h>
 
@@ -20,7 +19,7 @@ static void gtt_free(struct vgpu_mock *mock, struct ttm_resource **res)
 	*res = NULL;
 }
 
-/* Places within the windows have no room; those across their end begin there. */
+/* A place within the windows has no room; a place across their end starts after them. */
 static void gtt_windows(struct kunit *test)
 {
 	struct ttm_place place = { .lpfn = WINDOWS, .mem_type = TTM_PL_TT };
@@ -91,7 +90,7 @@ static void gtt_top_down(struct kunit *test)
 		vgpu_mock_free(mock, res[i]);
 }
 
-/* What passes through may exceed the limit, but addresses end where they end. */
+/* A temporary placement may exceed the limit, but not the addresses of the GART. */
 static void gtt_stopover(struct kunit *test)
 {
 	const struct ttm_place memory = { .mem_type = TTM_PL_TT };
@@ -115,7 +114,7 @@ static void gtt_stopover(struct kunit *test)
 	vgpu_mock_free(mock, full);
 }
 
-/* Sizes that could wrap in bytes or in pages: refused, and cost nothing. */
+/* Sizes that could wrap in bytes or in pages are refused, and do not change the usage. */
 static void gtt_overflow(struct kunit *test)
 {
 	static const u64 pages[] = {
@@ -136,7 +135,7 @@ static void gtt_overflow(struct kunit *test)
 	}
 }
 
-/* A GART that is windows only cannot be managed. */
+/* A GART without pages after the windows is refused. */
 static void gtt_small_gart(struct kunit *test)
 {
 	struct vgpu_mock *mock = kunit_kzalloc(test, sizeof(*mock), GFP_KERNEL);
@@ -152,7 +151,7 @@ static void gtt_small_gart(struct kunit *test)
 	vgpu_gtt_mgr_fini(&mock->vdev);
 }
 
-/* gtt_mm in debugfs shows every address that is taken. */
+/* gtt_mm in debugfs shows every address that is allocated. */
 static void gtt_debug(struct kunit *test)
 {
 	const struct ttm_place place = {

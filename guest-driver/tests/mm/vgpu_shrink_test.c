@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_shrinker.c: what is counted as memory that may be swapped out. Would
- * catch pages counted twice, or for ever, pinned or foreign ones, and a copy
- * that may use up the system's reserves.
+ * mm/vgpu_shrinker.c: the count of pages that may be swapped out. Catches: pages that are counted
+ * twice, or counted after they are freed; pinned or imported pages that are counted; a copy that
+ * may use up the system's memory reserves.
  */
 #include "tests/lib/vgpu_mock.h"
 
@@ -31,7 +31,7 @@ static u64 shrink_oracle(const struct shrink_tt *t)
 	return pages;
 }
 
-/* As TTM does: who is pinned is neither populated nor the opposite. */
+/* A random step, as TTM does it: a pinned BO is neither populated nor unpopulated. */
 static void shrink_step(struct vgpu_mock *mock, struct shrink_tt *t)
 {
 	struct ttm_tt *ttm = &t->tt.ttm;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_ttm.c: a BO whose owner has to bring what is in it elsewhere (as SVM's are), from
- * TTM's question whether it may be evicted to the move. Catches: pages that are moved by a
- * question of TTM, so that they leave VRAM which nobody takes then; a move that ends well
- * although something is in the BO still, whose VRAM others get; an error with which TTM gives
- * up instead of going on to the next BO.
+ * mm/vgpu_ttm.c: eviction of a BO whose owner has to move its pages elsewhere first (as SVM does),
+ * from TTM's query to the move. Catches: a query that moves pages although TTM may evict another
+ * BO; a move that succeeds although a page is still in the BO, whose VRAM is then reused; an error
+ * after which TTM does not try the next BO.
  */
 #include <linux/dma-resv.h>
 #include <kunit/static_stub.h>
@@ -19,10 +18,10 @@ static const struct ttm_place vacate_vram = { .mem_type = TTM_PL_VRAM };
 /**
  * struct vacate_mock - a BO in VRAM, and its owner
  * @mock: device, and the BO
- * @evict_ok: the owner's answer
- * @can_leave: what is in the BO can be brought elsewhere
- * @vacated: how often that was asked for
- * @system: where the BO goes
+ * @evict_ok: result of vgpu_bo_owner_ops.evict_ok()
+ * @can_leave: result of vgpu_bo_owner_ops.vacate()
+ * @vacated: number of calls of vgpu_bo_owner_ops.vacate()
+ * @system: resource that the BO moves to
  */
 struct vacate_mock {
 	struct vgpu_mock *mock;
@@ -127,7 +126,7 @@ static int vacate_move(struct vacate_mock *m)
 	return ret;
 }
 
-/* Questions have an answer and no effect. */
+/* Catches: a query of eviction that moves pages. */
 static void vacate_query(struct kunit *test)
 {
 	struct vacate_mock *m = vacate_new(test);
@@ -146,7 +145,7 @@ static void vacate_query(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vgpu_mock_usage(m->mock, TTM_PL_VRAM), VACATE_BYTES);
 }
 
-/* Something stays: the BO keeps its VRAM, and TTM tries others. Then it leaves. */
+/* vacate() fails: the BO keeps its VRAM, and TTM gets -EBUSY. Then vacate() succeeds. */
 static void vacate_moves(struct kunit *test)
 {
 	struct vacate_mock *m = vacate_new(test);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_mm_evict.c: BOs that are released while the device goes. Would catch
- * a wait for such a BO that keeps the lock which its release needs (a guest
- * that stands still), one that is passed over, and references that leak.
+ * mm/vgpu_mm_evict.c: BOs that are released while the device is removed. Catches: a deadlock, where
+ * the wait for such a BO holds the lock that its release needs; a BO that is skipped; a reference
+ * that is leaked.
  */
 #include <linux/kthread.h>
 #include <kunit/resource.h>
@@ -24,7 +24,7 @@ struct unmap {
 KUNIT_DEFINE_ACTION_WRAPPER(unmap_destroy_wq, destroy_workqueue,
 			    struct workqueue_struct *);
 
-/* BOs in GTT that have no pages; one of them is pinned. */
+/* Create BOs in GTT without pages; one of them is pinned. */
 static struct unmap *unmap_new(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
@@ -112,11 +112,11 @@ static void unmap_released(struct kunit *test)
 	u->task = kthread_run(unmap_thread, u, "vgpu-unmap-test");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(u->task));
 
-	/* It waits, and lets the lock go meanwhile. */
+	/* The function under test waits, and does not hold the lock. */
 	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&u->done, HZ / 20));
 	for (i = 0; i < UNMAP_BOS; i++)
 		KUNIT_EXPECT_TRUE_MSG(test, unmap_listed(u, i), "BO %u", i);
-	/* What a release does: its memory goes, or it comes back for a while. */
+	/* As in a release: a BO's memory is freed, or the BO is revived for a delayed delete. */
 	unmap_free(u, late);
 	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&u->done, HZ / 20));
 	kref_init(&u->bos[late + 1].kref);

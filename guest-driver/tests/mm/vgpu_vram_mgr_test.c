@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_vram_mgr.c against a map of pages. Would catch memory handed out
- * twice or outside what was allowed, lost memory, wrong usage counts, and
- * "contiguous" said of what is not.
+ * mm/vgpu_vram_mgr.c against a map of pages. Catches: memory that is allocated twice or outside the
+ * place; memory that is lost; wrong usage counts; a resource that is wrongly marked contiguous.
  */
 #include "tests/lib/vgpu_mock.h"
 
@@ -12,7 +11,7 @@
 
 static const struct ttm_place anywhere = { .mem_type = TTM_PL_VRAM };
 
-/* Who owns which page, and room to list the pages of one resource. */
+/* Map of allocated pages, and an array for the pages of one resource. */
 struct vram_map {
 	struct ttm_resource *res[MAX_RES];
 	u64 pages[VRAM_PAGES];
@@ -32,7 +31,7 @@ static struct ttm_resource_manager *vram_man(struct vgpu_mock *mock)
 	return &mock->vdev.mman->vram.manager;
 }
 
-/* Note a new resource: right length, in [fpfn, lpfn), nobody else's. */
+/* Add a resource to the map: it has the right length, is in [fpfn, lpfn), and overlaps no other. */
 static void vram_map_take(struct kunit *test, struct vgpu_mock *mock,
 			  struct vram_map *map, struct ttm_resource *res,
 			  u64 n_pages, const struct ttm_place *place)
@@ -124,7 +123,7 @@ static void vram_random(struct kunit *test)
 	check_usage(test, mock, map);
 }
 
-/* To the last page, and all of it back in one piece. */
+/* Allocate all VRAM, free it in pieces, and allocate it as one contiguous resource. */
 static void vram_exhaust(struct kunit *test)
 {
 	struct ttm_place contiguous = anywhere;
@@ -146,7 +145,7 @@ static void vram_exhaust(struct kunit *test)
 			-ENOSPC);
 	KUNIT_EXPECT_EQ(test, vgpu_mock_usage(mock, TTM_PL_VRAM), VGPU_MOCK_VRAM);
 
-	/* Every other one freed: half of VRAM, but no range of that size. */
+	/* Free every other resource: half of VRAM is free, but no range of that size. */
 	for (i = 0; i < MAX_RES; i += 2)
 		vram_map_give(mock, map, map->res[i]);
 	KUNIT_EXPECT_EQ(test, vgpu_mock_alloc(mock, VRAM_PAGES / 2, 1,
@@ -202,7 +201,7 @@ static void vram_aligned(struct kunit *test)
 	vgpu_mock_free(mock, odd);
 }
 
-/* intersects and compatible, by looking at every page. */
+/* intersects() and compatible(), compared with a check of every page. */
 static void vram_places(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
@@ -211,7 +210,7 @@ static void vram_places(struct kunit *test)
 	struct ttm_resource *holes[32], *res;
 	unsigned int i;
 
-	/* Blocks here and there. */
+	/* Fragment VRAM. */
 	for (i = 0; i < ARRAY_SIZE(holes); i++)
 		KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, 100, 1, &anywhere,
 						      &holes[i]), 0);

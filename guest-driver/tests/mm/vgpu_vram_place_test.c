@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_vram_mgr.c: where memory is and what is known of its content. Would
- * catch a contiguous BO that is not, an alignment that only first blocks have,
- * memory that passes as zero when somebody may have written to it, and VRAM
- * that stays in pieces when all of it is free.
+ * mm/vgpu_vram_mgr.c: placement of memory, and the tracking of clear memory. Catches: a contiguous
+ * resource with a gap; an alignment of the first block only; memory that is reported as clear
+ * although it may have been written; VRAM that stays fragmented when all of it is free.
  */
 #include <linux/dma-fence.h>
 
@@ -20,13 +19,13 @@ static const struct ttm_place contiguous = {
 	.mem_type = TTM_PL_VRAM, .flags = TTM_PL_FLAG_CONTIGUOUS,
 };
 
-/* What a test has allocated, and a list of pages to look at. */
+/* Resources of a test, and an array for the pages of one resource. */
 struct place_state {
 	struct vgpu_mock *mock;
 	struct ttm_resource *res[MAX_RES];
 	u64 pages[VRAM_PAGES];
 	DECLARE_BITMAP(zero, VRAM_PAGES);
-	spinlock_t lock;	/* of fences */
+	spinlock_t lock;	/* fences */
 };
 
 static struct place_state *place_new(struct kunit *test)
@@ -48,7 +47,7 @@ static void place_free_all(struct place_state *s)
 			vgpu_mock_free(s->mock, s->res[i]);
 }
 
-/* Free it, wiped or not. */
+/* Free a resource, wiped or not. */
 static void place_free(struct place_state *s, struct ttm_resource *res,
 		       bool wiped)
 {
@@ -57,7 +56,7 @@ static void place_free(struct place_state *s, struct ttm_resource *res,
 	vgpu_mock_free(s->mock, res);
 }
 
-/* Contiguous memory in a VRAM that fills up, is aligned to what was asked. */
+/* Contiguous allocations in VRAM that fills up have the requested alignment. */
 static void place_contiguous(struct kunit *test)
 {
 	struct place_state *s = place_new(test);
@@ -93,7 +92,7 @@ static void place_contiguous(struct kunit *test)
 	place_free_all(s);
 }
 
-/* Every piece begins at a multiple of the alignment. */
+/* Every block of a resource begins at a multiple of the alignment. */
 static void place_aligned(struct kunit *test)
 {
 	struct place_state *s = place_new(test);
@@ -124,8 +123,7 @@ static void place_aligned(struct kunit *test)
 }
 
 /*
- * Of what is left, every other page is taken: one page fits anywhere, two in a
- * row nowhere.
+ * Every other page of the rest is free: single pages can be allocated, two contiguous pages cannot.
  */
 static void place_fragmented(struct kunit *test)
 {
@@ -180,7 +178,7 @@ static void place_top_down(struct kunit *test)
 	place_free_all(s);
 }
 
-/* Places that end behind VRAM are cut, those that are empty have no room. */
+/* A place that ends beyond VRAM is cut; an empty place has no room. */
 static void place_limits(struct kunit *test)
 {
 	struct ttm_place place = { .mem_type = TTM_PL_VRAM };
@@ -208,7 +206,7 @@ static void place_limits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vgpu_mock_usage(s->mock, TTM_PL_VRAM), 0);
 }
 
-/* Pages that the manager says are clear. */
+/* Return the number of pages that the manager reports as clear. */
 static u64 known_zero(struct ttm_resource *res)
 {
 	struct vgpu_res_cursor cur;
@@ -224,8 +222,8 @@ static u64 known_zero(struct ttm_resource *res)
 }
 
 /*
- * Half of VRAM is clear: who wants zeros gets it first, all of it and no more;
- * who does not, leaves it alone.
+ * Half of VRAM is clear: an allocation that needs cleared memory gets the clear half first; an
+ * allocation that does not gets the other half.
  */
 static void place_clear_first(struct kunit *test)
 {
@@ -239,7 +237,7 @@ static void place_clear_first(struct kunit *test)
 	place_free(s, half[0], true);
 	place_free(s, half[1], false);
 
-	/* The kernel's own, for which nobody asked for zeros. */
+	/* A kernel BO does not need cleared memory. */
 	s->mock->bo.tbo.type = ttm_bo_type_kernel;
 	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(s->mock, VRAM_PAGES / 4, 1,
 					      &anywhere, &res), 0);
@@ -258,8 +256,8 @@ static void place_clear_first(struct kunit *test)
 }
 
 /*
- * Pages are zero from a wipe until they are handed out, whoever frees them next
- * to whom. Nothing else may pass as zero.
+ * Catches: a page that is reported as clear and was not wiped since its last allocation, whatever
+ * neighbours it was merged with.
  */
 static void place_clear_random(struct kunit *test)
 {
@@ -305,7 +303,7 @@ static void place_clear_random(struct kunit *test)
 			vgpu_res_next(&cur, cur.size);
 		}
 	}
-	/* Otherwise the test shows nothing. */
+	/* The test is void without enough clear pages. */
 	KUNIT_EXPECT_GT(test, clear, 1000);
 	place_free_all(s);
 }
@@ -320,7 +318,7 @@ static const struct dma_fence_ops place_fence_ops = {
 	.get_timeline_name = place_fence_name,
 };
 
-/* A wipe that failed, or is not over, is none. */
+/* Catches: memory that is reported as clear after its wipe failed, or before the wipe is done. */
 static void place_wipe_failed(struct kunit *test)
 {
 	struct place_state *s = place_new(test);
@@ -352,7 +350,7 @@ static void place_wipe_failed(struct kunit *test)
 	}
 }
 
-/* Clear and dirty neighbours are one range again when somebody needs it. */
+/* Clear and dirty neighbours are merged when an allocation needs the whole range. */
 static void place_merge(struct kunit *test)
 {
 	struct place_state *s = place_new(test);
@@ -369,7 +367,7 @@ static void place_merge(struct kunit *test)
 	}
 	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(s->mock, VRAM_PAGES, 1,
 					      &contiguous, &res), 0);
-	/* Which half of it was wiped is not known any more. */
+	/* At most the wiped half is reported as clear. */
 	KUNIT_EXPECT_LE(test, known_zero(res), VRAM_PAGES / 2);
 	vgpu_mock_free(s->mock, res);
 }

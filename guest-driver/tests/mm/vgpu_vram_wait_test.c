@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vgpu_vram_mgr_wait_kept() (mm/vgpu_vram_evict.c): an allocation that has found no VRAM, and
- * may hold reservations.
- * Catches: an allocation that fails although the time slice of the owner of a BO ends soon;
- * one that waits although waiting changes nothing; one that waits for a reservation.
+ * vgpu_vram_mgr_wait_kept() (mm/vgpu_vram_evict.c): an allocation that has found no VRAM, and may
+ * hold reservations. Catches: an allocation that fails although the time slice of a BO's owner ends
+ * soon; a wait although no BO can become evictable; a wait for a reservation.
  */
 #include <linux/dma-resv.h>
 #include <kunit/static_stub.h>
@@ -15,9 +14,9 @@
 /**
  * struct keep_mock - a BO in VRAM, and its owner
  * @mock: device, and the BO
- * @evict_ok: the owner's answer
- * @evict_in: the owner's answer, jiffies
- * @refusals: so many times evict_ok() returns false, whatever @evict_ok is
+ * @evict_ok: result of vgpu_bo_owner_ops.evict_ok()
+ * @evict_in: result of vgpu_bo_owner_ops.evict_in(), jiffies
+ * @refusals: number of calls for which evict_ok() returns false in spite of @evict_ok
  */
 struct keep_mock {
 	struct vgpu_mock *mock;
@@ -98,11 +97,11 @@ static void keep_waits(struct kunit *test)
 	struct keep_mock *m = keep_new(test);
 	struct dma_resv *resv = m->mock->bo.tbo.base.resv;
 
-	/* Not for a time: the caller's own, say. */
+	/* The owner does not keep the BO for a limited time, as for a BO of the caller. */
 	keep_expect(test, m, -ENOENT);
 	m->evict_in = 1;
 	keep_expect(test, m, 0);
-	/* Another try makes sense at once. */
+	/* The BO can be evicted: the caller tries again at once. */
 	m->evict_ok = true;
 	keep_expect(test, m, 1);
 	m->evict_ok = false;
