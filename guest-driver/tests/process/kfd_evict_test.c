@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * process/kfd_evict.c with a process that has neither queues nor buffers.
+ * process/kfd_evict.c with a process that has neither queues nor BOs. Catches: restore_work that is
+ * queued too late or for a process without queues; a process that blocks the restore of another
+ * one; an eviction that waits for the end of a time slice.
  */
 #include <linux/dma-fence.h>
 #include <linux/iopoll.h>
@@ -14,23 +16,23 @@
 #include "tests/lib/vgpu_mock.h"
 
 #define RESTORE_NEVER_MS	(3600 * MSEC_PER_SEC)
-/* As many processes are restored at a time (KFD_RESTORE_ACTIVE). */
+/* Number of processes that are restored at a time (KFD_RESTORE_ACTIVE). */
 #define RESTORE_SLOTS		3u
-/* restore_work has tried the mutex so often that it waits now. */
+/* A value of restore_busy at which restore_work waits for the mutex. */
 #define RESTORE_BUSY		1000u
 #define RESTORE_TIMEOUT_US	(10 * USEC_PER_SEC)
 #define EVICT_TIMEOUT		(10 * HZ)
 
 /**
  * struct evict_mock - a process on one GPU
- * @p: process; its queues are off for another reason, too
- * @pdd: its state on the GPU
- * @qpd: of @pdd
+ * @p: process; its queues are evicted once more, so that a restore does not load them
+ * @pdd: state of the process on the GPU
+ * @qpd: kfd_process_device.qpd
  * @node: GPU
- * @cb: called when the eviction fence signals
+ * @cb: callback of the eviction fence
  * @called: @cb was called
- * @queued: restore_work was queued by then
- * @locked: queue_lock was held
+ * @queued: restore_work was queued when @cb was called
+ * @locked: queue_lock was held when @cb was called
  */
 struct evict_mock {
 	struct kfd_process p;
@@ -71,15 +73,15 @@ static struct evict_mock *evict_mock_new(struct kunit *test)
 	mutex_init(&m->p.mutex);
 	mutex_init(&m->p.queue_lock);
 	kfd_process_info_init(&m->p);
-	/* restore_work does not start by itself, however slow the host is. */
+	/* The delay keeps restore_work from running during the test, even on a slow host. */
 	m->p.kgd_process_info.restore_delay_ms = RESTORE_NEVER_MS;
 	return m;
 }
 
 /*
- * Catches: restore_work that is queued after queue_lock is dropped. The last queue's
- * end and kfd_process_info_fini() can run in between; the work item is then queued in
- * a process that is freed.
+ * Catches: restore_work that is queued after queue_lock is dropped. The destruction of the last
+ * queue and kfd_process_info_fini() can run in between; the work item is then queued in a process
+ * that is freed.
  */
 static void evict_queues_restore(struct kunit *test)
 {
@@ -119,7 +121,7 @@ static void evict_after_release(struct kunit *test)
 }
 
 /*
- * Make a process resident and evict it; restore_work starts at once. Its mutex, of lockdep
+ * Make a process resident and evict it; restore_work starts at once. kfd_process.mutex, of lockdep
  * subclass @subclass, is held on return.
  */
 static struct evict_mock *evict_mock_evicted(struct kunit *test, unsigned int subclass)
@@ -144,9 +146,9 @@ static void evict_mock_end(struct evict_mock *m)
 }
 
 /*
- * Threads of some processes hold kfd_process.mutex while another process is evicted.
- * Catches: restore_work that waits for a mutex in the place of those that may be on
- * their way back: no process comes back until these threads let go.
+ * Threads of RESTORE_SLOTS processes hold kfd_process.mutex while another process is evicted.
+ * Catches: restore_work that occupies a restore slot while it waits for the mutex, so that no
+ * process is restored until these threads drop the mutexes.
  */
 static void evict_mutexes_held(struct kunit *test)
 {
@@ -172,8 +174,8 @@ static void evict_mutexes_held(struct kunit *test)
 }
 
 /*
- * Somebody waits for the eviction fence of a process at the beginning of a long time slice.
- * Catches: a fence that signals only when the time slice is over.
+ * The test waits for the eviction fence of a process at the beginning of a long time slice.
+ * Catches: a fence that signals only at the end of the time slice.
  */
 static void evict_at_once(struct kunit *test)
 {
@@ -200,7 +202,7 @@ static void evict_at_once(struct kunit *test)
 	kfd_process_info_fini(&m->p);
 }
 
-/* Catches: a process that is evicted although nobody waits for its newest fence. */
+/* Catches: a process that is evicted although no thread waits for its newest fence. */
 static void evict_not_wanted(struct kunit *test)
 {
 	struct evict_mock *m = evict_mock_new(test);
@@ -208,7 +210,7 @@ static void evict_not_wanted(struct kunit *test)
 
 	mutex_lock(&m->p.mutex);
 	KUNIT_ASSERT_EQ(test, kfd_process_make_resident(&m->p), 0);
-	/* As if it was queued for an earlier fence. */
+	/* eviction_work runs as if it was queued for an earlier fence. */
 	schedule_work(&m->p.eviction_work);
 	flush_work(&m->p.eviction_work);
 	KUNIT_EXPECT_FALSE(test, info->evicted);

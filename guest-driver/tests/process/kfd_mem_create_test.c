@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * process/kfd_mem.c, mm/vgpu_vram_evict.c: an allocation of VRAM that is full of BOs. The BOs
- * are TTM's; moves copy nothing.
+ * process/kfd_mem.c, mm/vgpu_vram_evict.c: allocations in VRAM that is full of BOs. Catches: an
+ * allocation that fails, waits too long or evicts too little while BOs are reserved or kept. TTM
+ * manages the BOs; moves copy nothing.
  */
 #include <linux/fs.h>
 #include <linux/kthread.h>
@@ -17,7 +18,7 @@
 #include "tests/lib/vgpu_mock.h"
 
 #define CREATE_BOS	20u
-/* Fewer calls than an allocation makes in 16 tries. */
+/* Less than the number of evict_ok() calls in 16 tries of an allocation. */
 #define CREATE_REFUSALS	8u
 
 /**
@@ -25,23 +26,23 @@
  * @mock: device
  * @node: the device for KFD
  * @p: process that allocates
- * @pdd: its state on the device
+ * @pdd: state of @p on the device
  * @vma: offsets for mmap
- * @mapping: for CPU mappings, of which there are none
- * @funcs: the driver's, for BOs that are not copied
- * @man_funcs: the VRAM manager's, with create_alloc()
- * @driver_funcs: the VRAM manager's
+ * @mapping: address_space of the device; it has no CPU mappings
+ * @funcs: functions of the driver, with a move that copies nothing
+ * @man_funcs: functions of the VRAM manager, with create_alloc()
+ * @driver_funcs: original functions of the VRAM manager
  * @filler: VRAM that @bo does not need
- * @bo: what may have to leave
+ * @bo: BOs that fill VRAM
  * @n: number of @bo
- * @refusals: calls of create_lets_go() that return false yet
- * @tries: how often a BO was to be created
+ * @refusals: remaining calls of create_lets_go() that return false
+ * @tries: number of attempts to create a BO
  * @holder: thread that holds the reservations of @bo during each try
- * @hold: tells @holder to take them
- * @held: @holder has taken them
- * @drop: tells @holder to drop them
+ * @hold: completed to make @holder take the reservations
+ * @held: completed when @holder has taken them
+ * @drop: completed to make @holder drop them
  * @holding: between @hold and @drop; used by the test's thread
- * @stop: tells @holder to exit at @hold
+ * @stop: makes @holder exit at the next @hold
  */
 struct create_mock {
 	struct vgpu_mock *mock;
@@ -94,7 +95,7 @@ static int create_move(struct ttm_buffer_object *tbo, bool evict,
 {
 	const struct vgpu_bo_owner_ops *ops = to_vgpu_bo(tbo)->owner_ops;
 
-	/* The owner brings elsewhere what is in the BO. */
+	/* The owner moves the BO's pages elsewhere. */
 	if (ops && ops->vacate)
 		return vgpu_ttm_funcs.move(tbo, evict, ctx, new, hop);
 	ttm_bo_move_null(tbo, new);
@@ -110,7 +111,7 @@ static int create_holder(void *arg)
 		wait_for_completion(&m->hold);
 		if (m->stop)
 			return 0;
-		/* The test's thread waits and holds none of them. */
+		/* The test's thread waits for @held, and holds none of the reservations. */
 		for (i = 0; i < m->n; i++)
 			WARN_ON(!dma_resv_trylock(m->bo[i]->tbo.base.resv));
 		complete(&m->held);
@@ -120,7 +121,10 @@ static int create_holder(void *arg)
 	}
 }
 
-/* A try starts; it asks for VRAM twice: for what is free, then to evict for it. */
+/*
+ * Replaces the VRAM manager's alloc(). A try calls it twice: for free VRAM, then with eviction. The
+ * first call starts the try.
+ */
 static int create_alloc(struct ttm_resource_manager *man,
 			struct ttm_buffer_object *tbo,
 			const struct ttm_place *place, struct ttm_resource **res)
@@ -136,7 +140,7 @@ static int create_alloc(struct ttm_resource_manager *man,
 	return m->driver_funcs->alloc(man, tbo, place, res);
 }
 
-/* A try has failed if the BO has no memory. */
+/* Replaces release_notify(): the try has failed if the BO has no memory. */
 static void create_release(struct ttm_buffer_object *tbo)
 {
 	struct create_mock *m = create_of(tbo->bdev);
@@ -145,7 +149,7 @@ static void create_release(struct ttm_buffer_object *tbo)
 		m->holding = false;
 		complete(&m->drop);
 	}
-	/* There is no engine. */
+	/* No engine wipes the memory. */
 	to_vgpu_bo(tbo)->flags &= ~AMDGPU_GEM_CREATE_VRAM_WIPE_ON_RELEASE;
 	vgpu_ttm_funcs.release_notify(tbo);
 }
@@ -228,7 +232,7 @@ static void create_init_ttm(struct kunit *test, struct create_mock *m)
 							m), 0);
 }
 
-/* @n BOs of @size bytes take all of VRAM but for a pinned BO. */
+/* Fill VRAM with @n BOs of @size bytes and a pinned BO. */
 static void create_fill(struct kunit *test, struct create_mock *m, unsigned int n,
 			u64 size, enum ttm_bo_type type)
 {
@@ -276,7 +280,7 @@ static struct create_mock *create_mock_new(struct kunit *test, unsigned int n, u
 	return m;
 }
 
-/* From now on the reservations are held during each try. The caller stops the thread. */
+/* Start a thread that holds the reservations during each try. The caller stops the thread. */
 static void create_start_holder(struct kunit *test, struct create_mock *m)
 {
 	struct task_struct *thread = kthread_run(create_holder, m, "vgpu-create-test");
@@ -322,9 +326,9 @@ static void create_check_place(struct kunit *test, struct vgpu_bo *bo, u32 mem_t
 }
 
 /*
- * Another thread holds the reservation of the only BO at each try, however many there are,
- * and drops it after each. Catches: an allocation that waits until a reservation is dropped
- * and tries again, and fails when the same has happened some times.
+ * Another thread holds the reservation of the only BO during every try, and drops it after the try.
+ * Catches: an allocation that only repeats its tries when a reservation is dropped, and fails after
+ * a number of them.
  */
 static void create_held(struct kunit *test)
 {
@@ -338,7 +342,7 @@ static void create_held(struct kunit *test)
 }
 
 /*
- * Catches: an allocation that waits for one reservation only, of a BO that may not be
+ * Catches: an allocation that waits only for the reservation of the first BO, which may not be
  * evicted.
  */
 static void create_held_behind(struct kunit *test)
@@ -354,7 +358,7 @@ static void create_held_behind(struct kunit *test)
 }
 
 /*
- * More BOs are held than an allocation makes tries, and all must leave. Catches: an
+ * More BOs are reserved than an allocation makes tries, and all must be evicted. Catches: an
  * allocation that evicts one BO for each try.
  */
 static void create_held_many(struct kunit *test)
@@ -384,8 +388,8 @@ static void create_held_stays(struct kunit *test)
 }
 
 /*
- * The owner of a BO, as SVM with a page that is locked for a moment, cannot vacate it at
- * first. Catches: an allocation that fails then, as it does not look at BOs of the kernel's.
+ * The owner of a BO cannot vacate it at first, as SVM while a page is locked. Catches: an
+ * allocation that fails then because it ignores kernel BOs.
  */
 static void create_vacated_later(struct kunit *test)
 {
@@ -399,8 +403,8 @@ static void create_vacated_later(struct kunit *test)
 }
 
 /*
- * The owner of a BO keeps it for a time that it knows. Catches: an allocation that fails
- * although the owner lets the BO go soon.
+ * The owner of a BO keeps it for a limited time. Catches: an allocation that fails although the
+ * BO becomes evictable soon.
  */
 static void create_kept(struct kunit *test)
 {

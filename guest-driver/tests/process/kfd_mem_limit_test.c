@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * process/kfd_mem_limit.c against a sum that is made anew each time. Would catch
- * memory that is promised twice, counts that a failure changes, and a GPU that
- * takes its share with it when it goes.
+ * process/kfd_mem_limit.c against a sum that is recomputed at each step. Catches: memory that is
+ * reserved twice; counts that a failed reservation changes; system memory that stays reserved
+ * after a GPU is removed.
  *
- * The counts are the module's own: no process uses KFD while this runs.
+ * The test uses the module's counters: no process may use KFD while it runs.
  */
 #include <linux/mm.h>
 #include <drm/amdgpu_drm.h>
@@ -51,7 +51,7 @@ static void limit_gtt(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kfd_mem_limit_reserve(node, GTT, U64_MAX),
 			-ENOMEM);
 	KUNIT_ASSERT_EQ(test, kfd_mem_limit_reserve(node, GTT, m->limit), 0);
-	/* It is one system, whichever GPU uses it. */
+	/* The limit of system memory is common to all GPUs. */
 	KUNIT_EXPECT_EQ(test, kfd_mem_limit_reserve(&m->node[1], GTT, 1),
 			-ENOMEM);
 	kfd_mem_limit_unreserve(node->vdev, GTT, 4096);
@@ -60,7 +60,7 @@ static void limit_gtt(struct kunit *test)
 	kfd_mem_limit_unreserve(node->vdev, GTT, m->limit);
 }
 
-/* VRAM beyond what there is costs system memory; up to there it does not. */
+/* Reservations of VRAM beyond its size are counted as system memory. */
 static void limit_vram(struct kunit *test)
 {
 	struct limit_mock *m = limit_mock_new(test);
@@ -75,7 +75,7 @@ static void limit_vram(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, kfd_mem_limit_reserve(node, VRAM, VGPU_MOCK_VRAM),
 			0);
 	KUNIT_EXPECT_EQ(test, kfd_mem_limit_reserve(node, VRAM, 1), -ENOMEM);
-	/* The other GPU has VRAM of its own. */
+	/* The VRAM of the other GPU is counted separately. */
 	KUNIT_ASSERT_EQ(test, kfd_mem_limit_reserve(&m->node[1], VRAM, 4096),
 			0);
 	kfd_mem_limit_unreserve(node->vdev, GTT, 4096);
@@ -111,7 +111,7 @@ struct limit_bo {
 	unsigned int gpu;
 };
 
-/* What all of them cost together. */
+/* Return the system memory that all reservations use. */
 static u64 limit_sum(const struct limit_bo *bo)
 {
 	u64 gtt = 0, vram[2] = {};
@@ -138,7 +138,7 @@ static void limit_random(struct kunit *test)
 	u64 ballast;
 
 	KUNIT_ASSERT_NOT_NULL(test, bo);
-	/* Room for two VRAMs' worth, so that the limit is met. */
+	/* Leave system memory for the size of two VRAMs, so that the limit is reached. */
 	ballast = m->limit - 2 * VGPU_MOCK_VRAM;
 	KUNIT_ASSERT_EQ(test, kfd_mem_limit_reserve(&m->node[0], GTT, ballast),
 			0);
@@ -171,13 +171,13 @@ static void limit_random(struct kunit *test)
 			kfd_mem_limit_unreserve(m->node[bo[i].gpu].vdev,
 						bo[i].domain, bo[i].size);
 	kfd_mem_limit_unreserve(m->node[0].vdev, GTT, ballast);
-	/* Nothing is left of it. */
+	/* All reservations are undone. */
 	KUNIT_ASSERT_EQ(test, kfd_mem_limit_reserve(&m->node[0], GTT, m->limit),
 			0);
 	kfd_mem_limit_unreserve(m->node[0].vdev, GTT, m->limit);
 }
 
-/* A GPU goes while BOs of its are alive: what they cost goes with it, once. */
+/* A GPU is removed while it has BOs: their reservations are undone exactly once. */
 static void limit_detach(struct kunit *test)
 {
 	struct limit_mock *m = limit_mock_new(test);

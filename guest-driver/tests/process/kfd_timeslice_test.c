@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * process/kfd_timeslice.c in made-up time. Would catch processes that push each other
- * out for ever, one whose way back is never long enough, one that nobody gets
- * memory from, and what goes wrong when jiffies wrap.
+ * process/kfd_timeslice.c with simulated time. Catches: processes that evict each other without
+ * making progress; a restore that always gets too little time; a process whose memory cannot be
+ * evicted; errors when jiffies wrap.
  */
 #include <linux/jiffies.h>
 #include <drm/ttm/ttm_placement.h>
@@ -11,12 +11,12 @@
 #include "process/kfd_timeslice.h"
 #include "tests/lib/vgpu_mock.h"
 
-/* So that everything below crosses the wrap. */
+/* Start shortly before jiffies wrap. */
 #define START	(-msecs_to_jiffies(700))
 
 #define MS(ms)	msecs_to_jiffies(ms)
 
-/* Nobody keeps what he has no use for. */
+/* A process without a time slice keeps no memory. */
 static void turn_off(struct kunit *test)
 {
 	struct kfd_timeslice t = { 0 };
@@ -36,7 +36,7 @@ static void turn_off(struct kunit *test)
 						     TTM_PL_VRAM, true));
 }
 
-/* However long the way takes; but an allocation gets VRAM in bounded time. */
+/* A process that is being restored keeps its memory; an allocation gets VRAM after a while. */
 static void turn_coming(struct kunit *test)
 {
 	struct kfd_timeslice t = { 0 };
@@ -52,7 +52,7 @@ static void turn_coming(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kfd_timeslice_left(&t, later), 0);
 }
 
-/* Each attempt has longer than the last, up to seconds, then from the start. */
+/* Each restore after a failed one has more time, up to a limit; a success resets the time. */
 static void turn_fails(struct kunit *test)
 {
 	unsigned long now = START, left, last = 0;
@@ -83,7 +83,7 @@ static void turn_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kfd_timeslice_left(&t, now), MS(10));
 }
 
-/* Time on the hardware is in proportion to the way back, and bounded. */
+/* The time slice is in proportion to the duration of the restore, with bounds. */
 static void turn_on(struct kunit *test)
 {
 	static const struct {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * svm/svm_attr.c and svm/svm_policy.c: what attributes mean, against a list of
- * what each GPU was told last. Would catch access that one attribute leaves and
- * another takes, a GPU that is mistaken for its neighbour, and memory that moves
- * to where somebody cannot reach it.
+ * svm/svm_attr.c and svm/svm_policy.c: effect of attributes, against a list of the last attribute
+ * for each GPU. Catches: access that an attribute fails to change; an attribute that is applied to
+ * another GPU; memory that moves to a place that a GPU with access cannot reach.
  */
 #include <linux/ktime.h>
 #include <kunit/static_stub.h>
@@ -15,14 +14,14 @@
 #include "tests/lib/vgpu_mock.h"
 
 #define N_GPUS		5u
-#define NO_SVM		3u	/* GPU that does not do SVM */
+#define NO_SVM		3u	/* GPU without SVM support */
 #define GPU_ID(n)	(0x1000 + 77 * (n))
 #define UNDEFINED	KFD_IOCTL_SVM_LOCATION_UNDEFINED
 #define ROUNDS		2000
 #define ATTR(t, v)	((struct kfd_ioctl_svm_attribute){		\
 				.type = KFD_IOCTL_SVM_ATTR_##t, .value = (v) })
 
-/* A process on some GPUs, with one range. @linked: by XGMI, just now. */
+/* A process on several GPUs, with one range. @linked: pairs with an XGMI link. */
 struct attr_mock {
 	struct kfd_process p;
 	struct svm_range_list svms;
@@ -102,7 +101,7 @@ static void attr_valid(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, svm_attr_check(&m->p, 0, NULL), 0);
 }
 
-/* One bad attribute, wherever it stands, spoils all. */
+/* An invalid attribute at any position makes the whole call fail. */
 static void attr_invalid(struct kunit *test)
 {
 	struct attr_mock *m = attr_mock_new(test);
@@ -130,7 +129,7 @@ static void attr_invalid(struct kunit *test)
 	}
 }
 
-/* For each GPU the last word counts. */
+/* For each GPU, the last access attribute of the list applies. */
 static void attr_access(struct kunit *test)
 {
 	static const u32 types[] = {
@@ -164,7 +163,7 @@ static void attr_access(struct kunit *test)
 						   a.bitmap_aip, SVM_MAX_GPU));
 }
 
-/* Set and cleared bit by bit, in the order in which they stand. */
+/* Flags are set and cleared bit by bit, in the order of the attributes. */
 static void attr_flags(struct kunit *test)
 {
 	struct attr_mock *m = attr_mock_new(test);
@@ -192,7 +191,7 @@ static void attr_flags(struct kunit *test)
 	}
 }
 
-/* Locations and granularity: the last one, and nothing else changes. */
+/* The last location and granularity apply, and no other field changes. */
 static void attr_values(struct kunit *test)
 {
 	struct attr_mock *m = attr_mock_new(test);
@@ -221,7 +220,7 @@ static void attr_values(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, bitmap_empty(a.bitmap_aip, SVM_MAX_GPU));
 }
 
-/* Some state of the range; GPU @n may have no access, access, or in place. */
+/* Set a random state of the range. @access: for each GPU 0 none, 1 access, 2 in place. */
 static void attr_scramble(struct attr_mock *m, unsigned int *access)
 {
 	static const u32 locs[] = {
@@ -254,7 +253,7 @@ static bool attr_stays(const struct attr_mock *m)
 	return !m->p.xnack_enabled || m->range.attrs.flags;
 }
 
-/* Each GPU that has access reaches memory at @home. */
+/* Whether each GPU with access can reach memory at @home. */
 static bool attr_all_reach(const struct attr_mock *m,
 			   const unsigned int *access, u32 home)
 {
@@ -269,9 +268,9 @@ static bool attr_all_reach(const struct attr_mock *m,
 }
 
 /*
- * What the process says comes first: access, then the preferred location if it is
- * within reach, and of all others if the range stays mapped. No GPU has pulled
- * before, and there is room.
+ * The process's attributes decide first: access, then the preferred location if the faulting GPU
+ * can reach it, and if all others can when the range stays mapped. No GPU has pulled the memory
+ * before, and VRAM has room.
  */
 static void policy_fault(struct kunit *test)
 {
@@ -313,14 +312,14 @@ static void policy_fault(struct kunit *test)
 
 /**
  * struct policy_case - faults of GPUs 0 and 1 on one page, one after the other
- * @policy: of the process
- * @access: of GPU 0 and 1: a access, i in place, n none
- * @linked: by XGMI
- * @preferred: location
- * @prefetch: last prefetched to
- * @pages: of the range; its granularity is 512 of them
- * @faults: who faults; T: a long time passes; F: VRAM of GPU 0 is full from now on
- * @want: to each fault, where memory goes: GPU, s system memory, . where it is,
+ * @policy: migration policy of the process
+ * @access: access of GPU 0 and 1: a access, i in place, n none
+ * @linked: the GPUs have an XGMI link
+ * @preferred: preferred location
+ * @prefetch: location of the last prefetch
+ * @pages: length of the range; its granularity is 512 pages
+ * @faults: GPU of each fault; T: a long time passes; F: VRAM of GPU 0 is full from now on
+ * @want: expected location after each fault: number of the GPU, s system memory, . unchanged,
  *        x denied
  */
 struct policy_case {
@@ -335,7 +334,7 @@ struct policy_case {
 };
 
 static const struct policy_case policy_table[] = {
-	/* To who faults; but what is lost to another GPU does not come back. */
+	/* Memory moves to the GPU that faults, but not back after another GPU has pulled it. */
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "0", "0" },
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "000", "000" },
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "010101", "01...." },
@@ -343,17 +342,17 @@ static const struct policy_case policy_table[] = {
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "01T0T1", "0101" },
 	{ AMDGPU, "na", true, UNDEFINED, UNDEFINED, 4096, "01", "x1" },
 	{ AMDGPU, "na", true, GPU_ID(0), UNDEFINED, 4096, "01", "x0" },
-	/* In place: within reach nobody loses it. */
+	/* A GPU with access in place does not pull memory that it can reach. */
 	{ AMDGPU, "ai", true, UNDEFINED, UNDEFINED, 4096, "1010", ".0.0" },
 	{ AMDGPU, "ai", false, UNDEFINED, UNDEFINED, 4096, "1010", ".0.." },
-	/* The preferred location, if it is within reach. */
+	/* Memory moves to the preferred location, if the GPUs can reach it. */
 	{ AMDGPU, "aa", true, 0, UNDEFINED, 4096, "01", "ss" },
 	{ AMDGPU, "ii", true, 0, GPU_ID(0), 4096, "01", "ss" },
 	{ AMDGPU, "aa", true, GPU_ID(1), UNDEFINED, 4096, "0101", "1111" },
 	{ AMDGPU, "aa", false, GPU_ID(1), UNDEFINED, 4096, "0101", "01.." },
 	{ AMDGPU, "ia", false, GPU_ID(1), UNDEFINED, 4096, "0101", ".1.." },
 	{ AMDGPU, "ii", true, GPU_ID(1), UNDEFINED, 4096, "01", "11" },
-	/* Where a fault would push somebody out, each second one does. */
+	/* Full VRAM: only every second fault moves memory, since it evicts other memory. */
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "0F0000", "00.0." },
 	{ AMDGPU, "aa", false, GPU_ID(0), UNDEFINED, 4096, "0F00001", "00.0.1" },
 
@@ -363,21 +362,21 @@ static const struct policy_case policy_table[] = {
 	{ IN_PLACE, "aa", true, GPU_ID(0), UNDEFINED, 16, "01", "00" },
 	{ IN_PLACE, "aa", false, GPU_ID(0), UNDEFINED, 16, "0101", "0..." },
 
-	/* Five more than all others. */
+	/* A GPU pulls memory when it has five more faults than all others. */
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096, "000000", "....00" },
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096, "0101010101010101",
 	  "................" },
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096, "0000100", "......0" },
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096, "000001111111111",
 	  "....0.........1" },
-	/* However long one was alone. */
+	/* The lead of a GPU is bounded, however many faults it had alone. */
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096,
 	  "000000000000000001111111111111", "....0000000000000............1" },
-	/* In place stays in place, and counts. */
+	/* A GPU with access in place does not pull, but its faults count. */
 	{ ADAPTIVE, "ai", true, UNDEFINED, UNDEFINED, 4096, "1111111", "......." },
 	{ ADAPTIVE, "ai", true, UNDEFINED, UNDEFINED, 4096, "1100000000",
 	  "........00" },
-	/* Where it was prefetched to; small ranges, while nobody else is ahead. */
+	/* A prefetch location, and small ranges, are pulled at once unless another GPU leads. */
 	{ ADAPTIVE, "aa", true, UNDEFINED, GPU_ID(0), 4096, "01", "0." },
 	{ ADAPTIVE, "ia", true, UNDEFINED, GPU_ID(0), 4096, "01", ".." },
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 511, "0", "0" },
@@ -389,8 +388,8 @@ static const struct policy_case policy_table[] = {
 };
 
 /*
- * A pull is recent for a second of real time. Check that, then let the pull stay
- * recent until the case says T: the guest may stand still for longer between faults.
+ * A pull is recent for a second of real time. Check that, then make the pull recent without limit
+ * until T in the case: the guest may be stopped for longer than a second between faults.
  */
 static bool policy_pulled(struct attr_mock *m, unsigned int gpu,
 			  struct svm_interval win)
@@ -484,7 +483,7 @@ static void policy_faults(struct kunit *test)
 	}
 }
 
-/* A GPU that cannot fault must reach the memory where it is put. */
+/* Catches: a prefetch to a location that a GPU that cannot fault does not reach. */
 static void policy_prefetch(struct kunit *test)
 {
 	struct attr_mock *m = attr_mock_new(test);
@@ -522,7 +521,10 @@ static void policy_prefetch(struct kunit *test)
 	KUNIT_EXPECT_GT(test, by_link, 10);
 }
 
-/* Who must never see a hole is mapped at once; of the others, who it went to. */
+/*
+ * GPUs with access in place, and all GPUs of a range that stays mapped, are mapped at once; of the
+ * others only the GPU that the memory has moved to.
+ */
 static void policy_map_now(struct kunit *test)
 {
 	struct attr_mock *m = attr_mock_new(test);

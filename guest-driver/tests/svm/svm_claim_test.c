@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * svm_claim() (svm/svm_claim.c): addresses that a BO is about to be mapped at.
- * Catches: a BO over a range, a range over a BO whose mapping is half done, a
- * claim that stays, and one that takes mmap_lock for nothing: the process here has
- * no mm.
+ * svm_claim() (svm/svm_claim.c): addresses at which a BO is about to be mapped. Catches: a BO that
+ * overlaps a range; a range over a BO whose mapping is not complete; a claim that is not released;
+ * a claim that takes mmap_lock without need (the process of the test has no mm).
  */
 #include <linux/interval_tree.h>
 #include <linux/sizes.h>
@@ -68,7 +67,7 @@ static bool claim_busy(struct claim_mock *m, unsigned long first,
 	return busy;
 }
 
-/* Where a range is, to the page, there is no claim, and nothing changes. */
+/* A claim that overlaps a range by one page fails, and leaves no state. */
 static void claim_taken(struct kunit *test)
 {
 	static const struct {
@@ -98,14 +97,14 @@ static void claim_taken(struct kunit *test)
 		KUNIT_EXPECT_FALSE_MSG(test, claim_busy(m, 0, ULONG_MAX),
 				       "claim %u", i);
 	}
-	/* Part of a page is all of it. */
+	/* A claim of a part of a page is a claim of the page. */
 	KUNIT_EXPECT_EQ(test, svm_claim(&m->p,
 					CLAIM_BYTES(CLAIM_RANGE_FIRST) - 1, 2),
 			-EADDRINUSE);
 	claim_mock_end(m);
 }
 
-/* No range comes to these pages, and to all others one may come. */
+/* New ranges are refused at the claimed pages only. */
 static void claim_held(struct kunit *test)
 {
 	struct claim_mock *m = claim_mock_new(test);
@@ -117,7 +116,7 @@ static void claim_held(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, claim_busy(m, 115, 200));
 	KUNIT_EXPECT_FALSE(test, claim_busy(m, 0, 99));
 	KUNIT_EXPECT_FALSE(test, claim_busy(m, 116, ULONG_MAX));
-	/* The BO is mapped: from now on that keeps ranges off. */
+	/* The BO is mapped: the mapping keeps ranges off after svm_unclaim(). */
 	m->bo.start = 100;
 	m->bo.last = 115;
 	interval_tree_insert(&m->bo, &m->vm.bos);
@@ -127,7 +126,7 @@ static void claim_held(struct kunit *test)
 	claim_mock_end(m);
 }
 
-/* Addresses that cannot be. */
+/* Addresses of length 0 or with an end that wraps are refused. */
 static void claim_nothing(struct kunit *test)
 {
 	struct claim_mock *m = claim_mock_new(test);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * svm/svm_fault_queue.c: faults of a process whose mmap_lock the test holds, so that its
- * worker stalls as it would in a page-in, and of others beside it. Catches: a fault that
- * waits for a stalled worker of another process, a queue of faults that grows while its
- * worker stalls, a CAM slot that is not acknowledged, or acknowledged for a process
- * that has it no more, and a stalled process that keeps all slots.
+ * svm/svm_fault_queue.c: faults of a process whose mmap_lock the test holds, so that its worker
+ * stalls as in a page-in, and faults of other processes meanwhile. Catches: a fault that waits for
+ * a stalled worker of another process; a fault queue that grows while its worker stalls; a CAM slot
+ * that is not acknowledged, or is acknowledged after another process has it; a stalled process that
+ * keeps all slots.
  */
 #include <linux/iopoll.h>
 #include <linux/kref.h>
@@ -26,14 +26,14 @@
 #define FAULT_PAGE		((unsigned long)VM_MOCK_FIRST)
 #define FAULT_TIMEOUT_US	(10 * USEC_PER_SEC)
 #define FAULT_TS		1000u
-/* Each entry several times, and more reports than a process may have. */
+/* Number of repeats of an entry; number of no-retry faults, more than a process may queue. */
 #define FAULT_RESENT		100u
 #define FAULT_NORETRY		(4 * SVM_FAULT_REPORTS)
 
 /**
  * struct fault_process - a process on the GPU
  * @p: process
- * @pdd: its state on the GPU; the queues are off for another reason, too
+ * @pdd: state of @p on the GPU; evicted once more, so that a restore does not load its queues
  */
 struct fault_process {
 	struct kfd_process p;
@@ -42,14 +42,14 @@ struct fault_process {
 
 /**
  * struct fault_mock - two processes on a GPU with an interrupt ring
- * @stalled: its worker waits for mmap_lock, which the test has
- * @other: has no address space: its faults are stale, and need no lock
+ * @stalled: process whose worker waits for mmap_lock, which the test holds
+ * @other: process without address space: its faults are stale, and need no lock
  * @node: GPU
- * @sn: its SVM state
+ * @sn: SVM state of @node
  * @vm: address space of @stalled, and the device
  * @ring: interrupt ring
- * @wptr: where the device writes its write pointer
- * @next: entries ever written
+ * @wptr: write-back of the ring's write pointer
+ * @next: number of entries written so far
  * @doorbells: BAR 2
  */
 struct fault_mock {
@@ -99,7 +99,7 @@ static void fault_process_init(struct kunit *test, struct fault_mock *m,
 	fp->p.pdds[0] = &fp->pdd;
 	fp->p.n_pdds = 1;
 	KUNIT_ASSERT_EQ(test, svm_range_list_init(&fp->p), 0);
-	/* All of these are from before memory was taken away: none is denied. */
+	/* The faults are older than the last unmap: none is denied. */
 	fp->p.svms->gpus[0].unmap_ts = FAULT_TS;
 	mutex_lock(&kfd_processes_mutex);
 	kfd_process_hash(&fp->p);
@@ -112,7 +112,7 @@ static struct fault_mock *fault_mock_new(struct kunit *test)
 	struct fault_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
-	/* The thread has an mm from now on. */
+	/* kunit_vm_mmap() gives the thread an mm. */
 	KUNIT_ASSERT_NE(test, kunit_vm_mmap(test, NULL, 0, PAGE_SIZE, PROT_READ,
 					    MAP_ANONYMOUS | MAP_PRIVATE, 0), 0);
 	m->vm = vm_mock_new(test, false);
@@ -133,13 +133,13 @@ static void fault_process_fini(struct kunit *test, struct fault_process *fp)
 {
 	kfd_process_unhash(&fp->p);
 	svm_fault_flush(fp->p.svms);
-	/* What the interrupt handler and the worker took is given back. */
+	/* The interrupt handler and the worker have dropped their references. */
 	KUNIT_EXPECT_EQ(test, kref_read(&fp->p.ref), 1);
 	svm_range_list_fini(&fp->p);
 	kfd_pasid_free(fp->p.pasid);
 }
 
-/* Let the stalled worker go on, and wait for all. */
+/* Drop mmap_lock, so that the stalled worker continues, and wait for all workers. */
 static void fault_mock_end(struct kunit *test, struct fault_mock *m)
 {
 	mmap_write_unlock(current->mm);
@@ -153,7 +153,7 @@ static u64 fault_acks(struct fault_mock *m)
 	return vgpu_stat_read(m->vm->vdev, VGPU_STAT_CAM_ACKS);
 }
 
-/* An interrupt with one fault. */
+/* Raise an interrupt with one fault. */
 static void fault_put(struct fault_mock *m, u16 pasid, bool retry, u32 cam, u32 serial)
 {
 	__le32 *dw = &m->ring[m->next++ % FAULT_ENTRIES * 8];
@@ -161,7 +161,7 @@ static void fault_put(struct fault_mock *m, u16 pasid, bool retry, u32 cam, u32 
 	dw[0] = cpu_to_le32(VGPU_PREP(IH_DW0__CLIENT, IH_CLIENT_VMC) |
 			    VGPU_PREP(IH_DW0__SOURCE, IH_SRC_VM_FAULT) |
 			    VGPU_PREP(IH_DW0__VMID, 3u) | IH_DW0__VMID_SRC);
-	/* Reports with this time are from before the process. */
+	/* No-retry faults are older than the process. */
 	dw[1] = cpu_to_le32(retry ? FAULT_TS : 0);
 	dw[2] = 0;
 	dw[3] = cpu_to_le32(VGPU_PREP(IH_DW3__PASID, (u32)pasid));
@@ -185,7 +185,7 @@ static void fault_expect_ack(struct kunit *test, struct fault_mock *m, u64 acks,
 	KUNIT_EXPECT_EQ(test, m->doorbells[DOORBELL_IH_RETRY_CAM_DW], cam);
 }
 
-/* Faults of another process, and of none, while a worker stalls. */
+/* Faults of another process, and of an unused PASID, while a worker stalls. */
 static void fault_beside_stalled(struct kunit *test)
 {
 	struct fault_mock *m = fault_mock_new(test);
@@ -229,7 +229,7 @@ static void fault_bounded(struct kunit *test)
 	KUNIT_EXPECT_EQ(test,
 			read_poll_timeout(fault_taken, taken, taken, USEC_PER_MSEC,
 					  FAULT_TIMEOUT_US, false, m), 0);
-	/* One that is sent again, and one whose slot a reset frees each time. */
+	/* A fault that is sent again, and a fault whose slot a reset frees each time. */
 	for (i = 0; i < FAULT_RESENT; i++) {
 		fault_put(m, pasid, true, 1, 2);
 		fault_put(m, pasid, true, 2, 3 + i);
@@ -246,7 +246,7 @@ static void fault_bounded(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fault_acks(m), 3);
 }
 
-/* A fault waits behind a stalled worker; a reset frees its slot, and another has it. */
+/* A fault waits for a stalled worker; a reset frees its slot, and another process gets the slot. */
 static void fault_slot_reused(struct kunit *test)
 {
 	struct fault_mock *m = fault_mock_new(test);
@@ -261,8 +261,8 @@ static void fault_slot_reused(struct kunit *test)
 }
 
 /*
- * All slots have faults of the stalled process. Its queues leave the GPU before the slots
- * are given back, and go on when its worker does; no slot is acknowledged twice.
+ * All slots have faults of the stalled process. Its queues are evicted before the slots are
+ * released, and restored when its worker continues; no slot is acknowledged twice.
  */
 static void fault_cam_full(struct kunit *test)
 {
@@ -284,7 +284,7 @@ static void fault_cam_full(struct kunit *test)
 	KUNIT_EXPECT_EQ(test,
 			read_poll_timeout(fault_acks, now, now == VGPU_RETRY_CAM_SLOTS,
 					  USEC_PER_MSEC, FAULT_TIMEOUT_US, false, m), 0);
-	/* The slots are given back before it ends. */
+	/* cam_work releases the slots before the worker ends. */
 	flush_delayed_work(&m->sn.cam_work);
 	KUNIT_EXPECT_EQ(test, pdd->evicted, 2);
 	KUNIT_EXPECT_EQ(test, m->other.pdd.evicted, 1);

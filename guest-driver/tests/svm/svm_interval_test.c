@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * svm/svm_interval.c against byte maps: what the window and the unmap log say
- * must be what counting pages one by one says. Would catch off-by-one bounds,
- * joins that lose or invent pages, and wrong order of wrapped timestamps.
+ * svm/svm_interval.c: window and unmap log, compared with page-by-page maps. Catches: bounds that
+ * are off by one; joins that lose or add pages; a wrong order of wrapped timestamps.
  */
 #include "svm/svm_interval.c"
 #include "tests/lib/vgpu_mock.h"
@@ -76,7 +75,7 @@ static bool svm_log_has(const struct svm_unmap_log *log, unsigned long page)
 	return false;
 }
 
-/* Exact: the same pages. Inexact: one interval that is the pages' hull. */
+/* An exact log has the same pages; an inexact log has one interval, the hull of the pages. */
 static void svm_test_unmap_log(struct kunit *test)
 {
 	unsigned int round, exact = 0, inexact = 0;
@@ -115,12 +114,12 @@ static void svm_test_unmap_log(struct kunit *test)
 					    svm_log_has(&log, i),
 					    "round %u page %lu", round, i);
 	}
-	/* Both kinds were seen, or the test shows nothing. */
+	/* The test is void unless both kinds occurred. */
 	KUNIT_EXPECT_GT(test, exact, 100);
 	KUNIT_EXPECT_GT(test, inexact, 100);
 }
 
-/* Memory freed from one end to the other must not overflow the log. */
+/* Catches: memory that is freed page by page, in order, and overflows the log. */
 static void svm_test_unmap_log_sequence(struct kunit *test)
 {
 	struct svm_unmap_log log = {};
@@ -133,7 +132,7 @@ static void svm_test_unmap_log_sequence(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, log.iv[0].first, 0UL);
 	KUNIT_EXPECT_EQ(test, log.iv[0].last, 999UL);
 
-	/* The highest page there is has no neighbour above. */
+	/* The highest page has no neighbour above it. */
 	svm_unmap_log_add(&log, (struct svm_interval){ ULONG_MAX, ULONG_MAX });
 	KUNIT_EXPECT_EQ(test, log.n, 2);
 }
@@ -148,7 +147,7 @@ static void svm_test_ts(struct kunit *test)
 	/* The 48-bit counter wraps. */
 	KUNIT_EXPECT_TRUE(test, svm_ts_after(3, top));
 	KUNIT_EXPECT_FALSE(test, svm_ts_after(top, 3));
-	/* A 64-bit clock reading compares with an entry's 48 bits. */
+	/* A 64-bit clock is compared with the 48-bit timestamp of an entry. */
 	KUNIT_EXPECT_TRUE(test, svm_ts_after(5, (7ull << 48) + 4));
 	KUNIT_EXPECT_FALSE(test, svm_ts_after(5, (7ull << 48) + 5));
 }

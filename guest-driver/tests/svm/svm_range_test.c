@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * svm_range_remove() (svm/svm_range.c), as munmap() and the end of a process call it.
- * Catches: a range that leaves the tree, and loses its MMU notifier, while the GPU has
- * entries for its pages. The kernel gives the pages to others then, and the GPU still
- * accesses them.
+ * svm_range_remove() (svm/svm_range.c), as munmap() and the end of a process call it. Catches: a
+ * range that is removed from the tree, and loses its MMU notifier, while the GPU has entries for
+ * its pages: the kernel reuses the pages, and the GPU still accesses them.
  */
 #include <linux/interval_tree.h>
 #include <linux/io.h>
@@ -25,12 +24,12 @@
 /**
  * struct range_mock - a process with one range, mapped on one GPU
  * @p: process
- * @pdd: its state on the GPU
+ * @pdd: state of @p on the GPU
  * @node: GPU
- * @sn: its SVM state
- * @vm: its address space
- * @writes: register writes since the range is about to be removed
- * @late: of these, writes when the range was not in the tree or the list
+ * @sn: SVM state of @node
+ * @vm: address space of @p
+ * @writes: register writes during svm_range_remove()
+ * @late: register writes while the range was not in the tree or the list
  */
 struct range_mock {
 	struct kfd_process p;
@@ -42,7 +41,7 @@ struct range_mock {
 	unsigned int late;
 };
 
-/* In the place of vgpu_wreg(): the TLB is flushed when entries have been cleared. */
+/* Replaces vgpu_wreg(), which is called for the TLB flush after entries were cleared. */
 static void range_wreg(struct vgpu_device *vdev, u32 reg, u32 value)
 {
 	struct range_mock *m = kunit_get_current_test()->priv;
@@ -60,7 +59,7 @@ static struct range_mock *range_mock_new(struct kunit *test)
 	struct range_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
-	/* The thread has an mm from now on. */
+	/* kunit_vm_mmap() gives the thread an mm. */
 	KUNIT_ASSERT_NE(test, kunit_vm_mmap(test, NULL, 0, PAGE_SIZE, PROT_READ,
 					    MAP_ANONYMOUS | MAP_PRIVATE, 0), 0);
 	m->vm = vm_mock_new(test, false);
@@ -79,7 +78,7 @@ static struct range_mock *range_mock_new(struct kunit *test)
 	return m;
 }
 
-/* Make the range and its entries, as a repaired fault would. */
+/* Create the range and its entries, as a repaired fault does. */
 static void range_mock_map(struct kunit *test, struct range_mock *m)
 {
 	struct svm_interval iv = { RANGE_FIRST, RANGE_LAST };

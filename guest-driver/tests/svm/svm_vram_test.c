@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * svm/migrate/svm_pagemap.c, svm_bo.c: a page of VRAM that somebody holds while all, or its
- * BO, have to go. Would catch an eviction that waits for ever, one that says all
- * is well, and one that takes the page from who holds it.
+ * svm/migrate/svm_pagemap.c, svm_bo.c: eviction of a page of VRAM, or of its BO, while the page has
+ * another reference. Catches: an eviction that waits without end; an eviction that reports success;
+ * a page that is freed in spite of the reference.
  *
- * svm/migrate/svm_migrate.c: CPU faults of a page that another one moves. Would catch a fault
- * that keeps its reference, by which the page never moves, that changes vmf->page, or that
+ * svm/migrate/svm_migrate.c: CPU faults on a page that another fault is moving. Catches: a fault
+ * that keeps its page reference, so that the page cannot move; a fault that changes vmf->page, or
  * returns without the reference that do_swap_page() drops.
  *
- * svm/migrate/svm_hive.c: pages of two GPUs, in one hive or not. Would catch a page of a
- * stranger that HMM hands out, and one that is looked for in the wrong VRAM.
+ * svm/migrate/svm_hive.c: pages of two GPUs, in one hive or not. Catches: a page of a GPU in
+ * another hive that HMM returns; a page that is looked up in the wrong VRAM.
  */
 #include <linux/dma-resv.h>
 #include <linux/iopoll.h>
@@ -52,8 +52,8 @@ static void stuck_fini(void *arg)
 }
 
 /*
- * A page in use. Its BO has a reference more, and so never goes. The GPU is node
- * @node of a hive, 0: of none.
+ * Create a page in use. Its BO has an additional reference, and is not freed. The GPU is node @node
+ * of @hive; 0: no hive.
  */
 static struct stuck_mock *stuck_mock_of(struct kunit *test, u64 hive,
 					unsigned int node)
@@ -108,7 +108,7 @@ static void stuck_check(struct kunit *test, struct stuck_mock *m, int want)
 	KUNIT_EXPECT_EQ(test, svm_node_evict(&m->node, true), want);
 	if (!want)
 		return;
-	/* Nobody has taken it away. */
+	/* The page is still in VRAM. */
 	KUNIT_EXPECT_EQ(test, atomic_long_read(&sn->vram_pages), 1);
 	KUNIT_EXPECT_EQ(test, page_ref_count(m->page), 1);
 	KUNIT_EXPECT_PTR_EQ(test, m->page->zone_device_data, (void *)&m->sb);
@@ -146,8 +146,8 @@ static void stuck_referenced(struct kunit *test)
 }
 
 /*
- * @looks: does it look as if it could leave? @want: is its VRAM free? Two calls, since the
- * first must have changed nothing.
+ * @looks: expected result of svm_bo_evict_ok(). @want: expected result of svm_bo_vacate(). Each is
+ * called twice: the first call must not change the result.
  */
 static void stuck_vacate(struct kunit *test, struct stuck_mock *m, bool looks,
 			 bool want)
@@ -167,7 +167,7 @@ static void stuck_resv_fini(void *resv)
 	dma_resv_fini(resv);
 }
 
-/* Its BO is wanted: refused, as long as there is a page or a migration. */
+/* Eviction of the BO is refused while a page or a migration has a reference. */
 static void stuck_wanted(struct kunit *test)
 {
 	struct stuck_mock *m = stuck_mock_new(test);
@@ -189,9 +189,9 @@ static void stuck_wanted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kref_read(&m->sb.ref), 2);
 	KUNIT_EXPECT_EQ(test, atomic_long_read(&m->sn.vram_pages), 1);
 	put_page(m->page);
-	/* One reference is the migration's. */
+	/* The migration has a reference. */
 	stuck_vacate(test, m, true, false);
-	/* What was in the pages is lost: nobody may get it, not even by an eviction. */
+	/* The contents of VRAM are lost: an eviction must not migrate them to system memory. */
 	atomic_inc(&m->mock->vdev.hw->vram_epoch);
 	stuck_vacate(test, m, false, false);
 	refcount_set(&m->sb.ref.refcount, 0);
@@ -202,10 +202,10 @@ static void stuck_wanted(struct kunit *test)
 
 /**
  * struct touch_thread - a thread whose CPU fault finds a page in VRAM
- * @vmf: the fault
- * @task: the thread
- * @ret: what svm_migrate_to_ram() said
- * @done: it has
+ * @vmf: argument of the fault handler
+ * @task: thread
+ * @ret: return value of svm_migrate_to_ram()
+ * @done: completed when svm_migrate_to_ram() has returned
  */
 struct touch_thread {
 	struct vm_fault vmf;
@@ -224,7 +224,10 @@ static int touch_main(void *arg)
 	return 0;
 }
 
-/* It has a reference to the page, as from do_swap_page(), which is the caller's later. */
+/*
+ * Start a thread in svm_migrate_to_ram(), with a page reference as from do_swap_page(). The caller
+ * drops the reference at the end.
+ */
 static struct touch_thread *touch_start(struct kunit *test, struct page *page)
 {
 	struct touch_thread *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
@@ -238,7 +241,7 @@ static struct touch_thread *touch_start(struct kunit *test, struct page *page)
 	return t;
 }
 
-/* The page gets to have @want references. */
+/* Wait until the page has @want references. */
 static void touch_expect_refs(struct kunit *test, struct page *page, int want)
 {
 	int refs;
@@ -257,7 +260,7 @@ static void touch_expect(struct kunit *test, struct touch_thread *t, struct page
 	KUNIT_EXPECT_PTR_EQ(test, t->vmf.page, page);
 }
 
-/* A fault that moves the page has the only reference; others have theirs when it ends. */
+/* The fault that moves the page has the only reference; other faults get theirs back at its end. */
 static void touch_lends(struct kunit *test)
 {
 	struct stuck_mock *m = stuck_mock_new(test);
@@ -283,7 +286,7 @@ static void touch_lends(struct kunit *test)
 	stuck_release(test, m);
 }
 
-/* One is killed meanwhile, and has its reference back once. */
+/* A thread that is killed while it waits gets its reference back exactly once. */
 static void touch_killed(struct kunit *test)
 {
 	struct stuck_mock *m = stuck_mock_new(test);
@@ -347,7 +350,7 @@ static void peer_owners(struct kunit *test)
 	KUNIT_EXPECT_PTR_NE(test, peer_owner(a), peer_owner(alone[0]));
 	KUNIT_EXPECT_PTR_NE(test, peer_owner(alone[0]), peer_owner(alone[1]));
 	for (i = 0; i < ARRAY_SIZE(all); i++) {
-		/* HMM takes NULL for "nobody". */
+		/* NULL means no owner to HMM. */
 		KUNIT_EXPECT_NOT_NULL(test, peer_owner(all[i]));
 		unlock_page(all[i]->page);
 		put_page(all[i]->page);
@@ -363,7 +366,7 @@ static void peer_expect(struct kunit *test, struct svm_view *view,
 	KUNIT_EXPECT_EQ(test, got, addr);
 }
 
-/* Nodes 3 and 1 of a hive, either way round, and one that is in none. */
+/* Nodes 3 and 1 of a hive, each as the accessing GPU, and a GPU without hive. */
 static void peer_places(struct kunit *test)
 {
 	struct stuck_mock *high = stuck_mock_of(test, 7, 3);
@@ -392,14 +395,14 @@ static void peer_places(struct kunit *test)
 			SVM_OUT_OF_REACH);
 	KUNIT_EXPECT_FALSE(test, view.lost);
 
-	/* The link goes down; what was VRAM of its own is it still. */
+	/* The link goes down: the peer's page is out of reach, the GPU's page stays in VRAM. */
 	high->mock->regs[VGPU_XGMI_LINKS] = BIT(0) | BIT(2);
 	view = (struct svm_view) { .node = &high->node };
 	KUNIT_EXPECT_EQ(test, svm_page_place(&view, low->page, &(u64){ 0 }),
 			SVM_OUT_OF_REACH);
 	peer_expect(test, &view, high->page, SVM_IN_VRAM, STUCK_OFFSET);
 
-	/* The peer's VRAM was lost once, before the page was made or after. */
+	/* The peer's VRAM was lost, before or after the page was created. */
 	atomic_inc(&low->mock->vdev.hw->vram_epoch);
 	view = (struct svm_view) { .node = &low->node };
 	peer_expect(test, &view, high->page, SVM_IN_PEER,

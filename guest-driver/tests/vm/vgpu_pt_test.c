@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vm/vgpu_pt.c against a walker written from include/vgpu/pte.h, which reads
- * the tables as the hardware does, and a map of what each page should be.
- * Would catch entries in the wrong place, wrong or missing pointer bits, leaves
- * that cover too much, mappings lost when a leaf is taken apart, fragments that
- * promise what their neighbours do not hold, and forgotten TLB flushes.
+ * vm/vgpu_pt.c against a page walker written from include/vgpu/pte.h, and a map of the expected
+ * pages. Catches: entries in the wrong place; wrong or missing pointer bits; leaves that cover too
+ * much; mappings that are lost when a leaf is split; fragments that cover pages with other entries;
+ * missing TLB flushes.
  */
 #include "vgpu/bits.h"
 #include "tests/lib/vgpu_mock.h"
@@ -20,14 +19,14 @@
 #define RO		(VGPU_PTE_VALID | VGPU_PTE_READABLE)
 
 /**
- * struct pt_mock - tables in a piece of VRAM, and what they should say
- * @pt: the tree
+ * struct pt_mock - page tables in a part of VRAM, and their expected contents
+ * @pt: page-table tree
  * @mem: memory of the tables
- * @n: tables handed out
- * @limit: how many there are
- * @locked: lock was called
- * @first: first page of the window that is watched
- * @want: entry of each page in it, address without @pt.vram_base, 0 invalid
+ * @n: number of tables that are allocated
+ * @limit: number of tables that may be allocated
+ * @locked: vgpu_pt_ops.lock() was called
+ * @first: first page of the window that is checked
+ * @want: expected entry of each page of the window, address without @pt.vram_base; 0: invalid
  */
 struct pt_mock {
 	struct vgpu_pt pt;
@@ -96,14 +95,14 @@ static struct pt_mock *pt_mock_new(struct kunit *test, u64 first)
 /* The walker. */
 
 struct walk {
-	bool error;		/* malformed */
+	bool error;		/* malformed entry */
 	bool valid;
-	u64 addr;		/* of @page */
-	u64 flags;		/* without address and fragment */
+	u64 addr;		/* address of the page */
+	u64 flags;		/* flags, without address and fragment */
 	unsigned int frag;
 };
 
-/* Entry @index of the table at physical address @addr. */
+/* Return entry @index of the table at physical address @addr. */
 static u64 pt_entry(const struct pt_mock *m, u64 addr, unsigned int index,
 		    struct walk *w)
 {
@@ -144,7 +143,7 @@ static struct walk pt_walk(const struct pt_mock *m, u64 page)
 			pt_walk_leaf(&w, entry, page, level);
 			return w;
 		}
-		/* Pointers are to VRAM; this driver makes no larger leaves. */
+		/* Pointers point to VRAM; the driver makes no leaves larger than 2 MiB. */
 		if (entry & (VGPU_PDE_SYSTEM | VGPU_PDE_PTE) ||
 		    (level == VGPU_LEVEL_PDB1 &&
 		     VGPU_GET(entry, VGPU_PDE_BFS) != VGPU_PT_SHIFT)) {
@@ -156,7 +155,7 @@ static struct walk pt_walk(const struct pt_mock *m, u64 page)
 	return w;
 }
 
-/* What the walker must find at a page of the window. */
+/* Check the walk of page @i of the window. */
 static void pt_check_page(struct kunit *test, const struct pt_mock *m,
 			  unsigned int i, struct walk *w)
 {
@@ -172,7 +171,7 @@ static void pt_check_page(struct kunit *test, const struct pt_mock *m,
 	KUNIT_ASSERT_EQ_MSG(test, w->addr | w->flags, want, "page %u", i);
 }
 
-/* The TLB takes a fragment for one mapping: so must it be. */
+/* Check that all pages of a fragment are mapped alike: the TLB caches it as one translation. */
 static void pt_check_fragment(struct kunit *test, const struct walk *all,
 			      unsigned int i, u64 first)
 {
@@ -215,7 +214,7 @@ static bool pt_any_valid(const struct pt_mock *m, unsigned int i,
 	return false;
 }
 
-/* Map [@i, @i + @n) of the window; a flush must be asked for if need be. */
+/* Map [@i, @i + @n) of the window; check that a flush is requested if an entry was valid. */
 static void pt_do_write(struct kunit *test, struct pt_mock *m, unsigned int i,
 			unsigned int n, u64 addr, u64 flags, unsigned int frag)
 {
@@ -245,8 +244,8 @@ static void pt_do_clear(struct kunit *test, struct pt_mock *m, unsigned int i,
 }
 
 /*
- * Spans and clears at random. Whoever takes single pages away again maps
- * without fragments (@frag 0): that is what SVM does; BOs come and go whole.
+ * Random writes and clears of single pages, without fragments (@frag 0), as SVM does. BOs are
+ * mapped and unmapped as a whole (pt_whole).
  */
 static void pt_random(struct kunit *test, u64 first)
 {
@@ -268,7 +267,7 @@ static void pt_random(struct kunit *test, u64 first)
 			   VGPU_PAGE_SHIFT;
 		u64 flags = prandom_u32_state(&rnd) & 1 ? RW : RO;
 
-		/* Half of them may become leaves. */
+		/* Half of the spans may become leaves. */
 		if (prandom_u32_state(&rnd) & 1)
 			addr = ALIGN_DOWN(addr, SZ_2M) +
 			       ((first + i) << VGPU_PAGE_SHIFT & (SZ_2M - 1));
@@ -297,7 +296,7 @@ static void pt_random_low(struct kunit *test)
 	pt_random(test, 16);
 }
 
-/* Across the end of what a PDB0 table, and a PDB1 table, translates. */
+/* A window across the end of a PDB0 table and of a PDB1 table. */
 static void pt_random_boundary(struct kunit *test)
 {
 	pt_random(test, BIT_ULL(27) - WINDOW / 2 - 3);
@@ -308,7 +307,7 @@ static void pt_random_top(struct kunit *test)
 	pt_random(test, BIT_ULL(36) - WINDOW);
 }
 
-/* Mappings that come and go whole, as BOs do, with fragments. */
+/* Mappings with fragments that are mapped and unmapped as a whole, as for BOs. */
 static void pt_whole(struct kunit *test)
 {
 	struct pt_mock *m = pt_mock_new(test, 512);
@@ -343,11 +342,11 @@ static void pt_whole(struct kunit *test)
 			frags += all[i].valid && all[i].frag;
 		}
 	}
-	/* The check of fragments has had something to check. */
+	/* The test is void without fragments. */
 	KUNIT_EXPECT_GT(test, frags, 0);
 }
 
-/* 2 MiB, aligned: one entry, and it can be taken apart page by page. */
+/* An aligned span of 2 MiB is one leaf, which clears of single pages split. */
 static void pt_leaf_split(struct kunit *test)
 {
 	struct pt_mock *m = pt_mock_new(test, 1024);
@@ -369,7 +368,7 @@ static void pt_leaf_split(struct kunit *test)
 	pt_check(test, m, all);
 	pt_do_clear(test, m, 511, 2, VGPU_PTE_NORETRY);
 	pt_check(test, m, all);
-	/* And be made again. */
+	/* The leaf is made again. */
 	pt_do_write(test, m, 0, 1024, SZ_16M, RO, 0);
 	pt_check(test, m, all);
 	pt_do_clear(test, m, 0, 1024, 0);
@@ -377,7 +376,7 @@ static void pt_leaf_split(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vgpu_pt_read(&m->pt, m->first), 0);
 }
 
-/* Where there are no tables nothing is cleared, quickly and without faults. */
+/* A clear of addresses without tables writes nothing, and takes little time. */
 static void pt_clear_nothing(struct kunit *test)
 {
 	struct pt_mock *m = pt_mock_new(test, 0);
@@ -391,7 +390,7 @@ static void pt_clear_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vgpu_pt_read(&m->pt, ~0ull), 0);
 }
 
-/* Out of memory in the middle: said so, the tree stands, and can go on. */
+/* An allocation fails in the middle: -ENOMEM, the tree is consistent, and a later call succeeds. */
 static void pt_no_memory(struct kunit *test)
 {
 	struct pt_mock *m = pt_mock_new(test, 0);
@@ -411,7 +410,7 @@ static void pt_no_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->n, 3 + WINDOW / VGPU_PT_ENTRIES);
 }
 
-/* The tables' memory has lost what it held: the tree stands, without leaves. */
+/* The contents of the tables are lost: the rebuilt tree has its tables, and no leaves. */
 static void pt_rebuild(struct kunit *test)
 {
 	struct pt_mock *m = pt_mock_new(test, 1024);
@@ -431,7 +430,7 @@ static void pt_rebuild(struct kunit *test)
 	vgpu_pt_rebuild(&m->pt);
 	memset(m->want, 0, sizeof(m->want));
 	pt_check(test, m, all);
-	/* Nothing was valid: no flush; and it works as before. */
+	/* No entry was valid, so that no flush is requested. */
 	pt_do_write(test, m, 0, 2048, SZ_8M, RW, 9);
 	pt_check(test, m, all);
 	pt_do_clear(test, m, 700, 20, 0);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vm/vgpu_vm_trim.c and vgpu_pt_tree.c: page tables that are freed late. Would
- * catch tables that are never freed, or freed while somebody counts on them,
- * pieces that are not zero again (vgpu_vm_mock.c looks), a missing flush, and
- * one that is not needed.
+ * vm/vgpu_vm_trim.c and vgpu_pt_tree.c: delayed freeing of page tables. Catches: tables that are
+ * not freed, or are freed while they are reserved or used; freed tables with entries
+ * (vgpu_vm_mock.c checks this); a missing flush; a flush that is not needed.
  */
 #include "tests/lib/vgpu_vm_mock.h"
 
-/* Root, and on each side of the boundary in it PDB1, PDB0 and 3 or 6 PTBs. */
+/* The root, and on each side of a boundary of its entries PDB1, PDB0 and 3 or 6 PTBs. */
 #define ALL_TABLES	(1 + 2 + 2 + 3 + 6)
 
 static void trim_fill(struct kunit *test, struct vm_mock *m)
@@ -22,7 +21,7 @@ static void trim_fill(struct kunit *test, struct vm_mock *m)
 	vm_mock_update(m);
 }
 
-/* All is unmapped: only the root is left; and it all comes back. */
+/* After an unmap of all pages only the root is left; later mappings get tables again. */
 static void trim_all(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -37,7 +36,7 @@ static void trim_all(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, vm_mock_tables(m), n);
 		vm_mock_check(test, m);
 		KUNIT_ASSERT_EQ(test, vm_mock_clear(m, 0, VM_MOCK_WINDOW), 0);
-		/* Clearing frees nothing by itself. */
+		/* A clear frees no table. */
 		KUNIT_EXPECT_EQ(test, vm_mock_tables(m), n);
 		vm_mock_trim(m);
 		KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
@@ -45,7 +44,7 @@ static void trim_all(struct kunit *test)
 	}
 }
 
-/* One page is left: so are the tables on the way to it. */
+/* The tables of a page that is still mapped stay. */
 static void trim_keeps_used(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -58,7 +57,7 @@ static void trim_keeps_used(struct kunit *test)
 	vm_mock_check(test, m);
 }
 
-/* A BO that moved gets its entries back without new tables. */
+/* The tables of a BO that is moving stay, so that its entries can be written again. */
 static void trim_keeps_mapped(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -66,7 +65,7 @@ static void trim_keeps_mapped(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, vm_mock_add(m, 1, 100, 0, 1000), 0);
 	n = vm_mock_tables(m);
-	/* Not even written yet. */
+	/* The entries are not written yet. */
 	vm_mock_trim(m);
 	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), n);
 	vm_mock_update(m);
@@ -76,14 +75,14 @@ static void trim_keeps_mapped(struct kunit *test)
 	m->limit = n;
 	vm_mock_update(m);
 	vm_mock_check(test, m);
-	/* They go with the mapping, though its entries were clear by then. */
+	/* The tables are freed after the unmap, although the entries were clear before it. */
 	vm_mock_move(m, 1, TTM_PL_TT);
 	vm_mock_unmap_all(m, 1);
 	vm_mock_trim(m);
 	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
 }
 
-/* The table behind a 2 MiB leaf is there when the leaf is taken apart. */
+/* The table below a 2 MiB leaf stays, for the case that the leaf is split. */
 static void trim_keeps_behind_leaf(struct kunit *test)
 {
 	unsigned int leaf = -VM_MOCK_FIRST % VGPU_PT_ENTRIES, n;
@@ -102,7 +101,7 @@ static void trim_keeps_behind_leaf(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
 }
 
-/* What is reserved stays until whoever did that says he is done. */
+/* Reserved tables stay until vgpu_vm_unreserve_tables(). */
 static void trim_reserved(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -124,7 +123,7 @@ static void trim_reserved(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
 }
 
-/* A no (VGPU_PTE_NORETRY) is an entry too. */
+/* The table of a no-retry entry (VGPU_PTE_NORETRY) stays. */
 static void trim_keeps_no(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -141,7 +140,7 @@ static void trim_keeps_no(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
 }
 
-/* One flush for all that is freed, none if nothing is. */
+/* A trim flushes once for all tables that it frees, and not at all if it frees none. */
 static void trim_flushes_once(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -159,7 +158,7 @@ static void trim_flushes_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vm_mock_flushes(m), before + 2);
 }
 
-/* Tables that were made before memory ran out are freed like others. */
+/* Tables that were allocated before an allocation failed are freed as well. */
 static void trim_after_failure(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -174,7 +173,7 @@ static void trim_after_failure(struct kunit *test)
 	}
 }
 
-/* Who needs tables takes the empty ones first. */
+/* A reservation without free memory frees empty tables first. */
 static void trim_makes_room(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The order of an unmap in vm/vgpu_vm_va.c and vgpu_vm_bo.c: the entries of pages
- * are cleared before these pages are free for an SVM range. Catches: entries that
- * are still written when a fault may already have claimed their pages, so that the
- * entries of the new SVM range are lost.
+ * The order of an unmap in vm/vgpu_vm_va.c and vgpu_vm_bo.c: entries are cleared before their
+ * addresses are free for an SVM range. Catches: a write of entries after a fault may have claimed
+ * their addresses, so that the entries of the new SVM range are lost.
  */
 #include <kunit/test-bug.h>
 
@@ -18,9 +17,9 @@ enum cut_by {
 /**
  * struct cut_case - pages that are unmapped from a mapping of all pages of BO 0
  * @name: printed if the case fails
- * @by: call that unmaps the pages
+ * @by: function that unmaps the pages
  * @first: first page
- * @pages: their number
+ * @pages: number of pages
  * @prt: the mapping is PRT and has no BO
  */
 struct cut_case {
@@ -46,7 +45,7 @@ struct cut_watch {
 };
 
 /*
- * Pages 87 to 598 of the window are a 2 MiB leaf, which the cut takes apart; the
+ * Pages 87 to 598 of the window are a 2 MiB leaf, which the cut splits; the
  * entries of both sides are written again.
  */
 static const struct cut_case cuts[] = {
@@ -61,7 +60,7 @@ static const struct cut_case cuts[] = {
 	{ "all of PRT", CUT_CLEAR, 0, VM_MOCK_BO_PAGES, true },
 };
 
-/* vgpu_vm_va_busy() would return false for @page at once. */
+/* Whether vgpu_vm_va_busy() would return false for @page without waiting. */
 static bool cut_is_free(struct vgpu_vm *vm, u64 page)
 {
 	return !mutex_is_locked(&vm->alloc_lock) &&

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vm/vgpu_vm_job.c against an interpreter of its packets. Would catch entries
- * in the wrong place or of a wrong value, data behind a packet that was closed,
- * jobs that outgrow their room, and more bytes than an entry is worth.
+ * vm/vgpu_vm_job.c against an interpreter of its packets. Catches: entries in the wrong place or
+ * with a wrong value; data that is appended to a complete packet; jobs that exceed their buffer;
+ * too many bytes for an entry.
  */
 #include "vgpu/bits.h"
 #include "vgpu/sdma_packets.h"
@@ -30,7 +30,7 @@ static u64 dw64(const u32 *dw)
 	return dw[0] | (u64)dw[1] << 32;
 }
 
-/* Dwords of the packet at @dw, whose entries go to @out. */
+/* Run the packet at @dw on the entries @out, and return its dwords. */
 static unsigned int job_packet(struct kunit *test, const u32 *dw, u64 *out)
 {
 	u64 i, n, at = (dw64(dw + 1) - AT) / sizeof(u64);
@@ -78,7 +78,7 @@ static void job_random(struct kunit *test)
 		u64 addr = (u64)prandom_u32_state(&rnd) << VGPU_PAGE_SHIFT;
 		u64 step = prandom_u32_state(&rnd) % 2 * VGPU_PAGE_SIZE;
 
-		/* Half of them go on where the last one ended. */
+		/* Half of the writes begin where the last one ended. */
 		if (prandom_u32_state(&rnd) & 1 || i + 1 >= ENTRIES)
 			i = prandom_u32_state(&rnd) % ENTRIES;
 		n = 1 + prandom_u32_state(&rnd) % min(ENTRIES - i, 12u);
@@ -99,7 +99,7 @@ static void job_random(struct kunit *test)
 	KUNIT_EXPECT_GT(test, runs, 5);
 }
 
-/* A scattered table: at most 8 bytes an entry and 5%. */
+/* A table of scattered addresses takes at most 8 bytes an entry and 5 %. */
 static void job_bytes_scattered(struct kunit *test)
 {
 	struct vgpu_vm_job *job = job_new(test, 2048);
@@ -114,7 +114,7 @@ static void job_bytes_scattered(struct kunit *test)
 			VGPU_PT_ENTRIES * sizeof(u64) * 105);
 }
 
-/* A run takes one packet, however long. */
+/* A run of addresses takes one packet. */
 static void job_bytes_run(struct kunit *test)
 {
 	struct vgpu_vm_job *job = job_new(test, 64);
@@ -126,7 +126,7 @@ static void job_bytes_run(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, job->ndw, 2 * SDMA_PTEPDE_DWORDS);
 }
 
-/* Data goes on in a packet only where that one ended, and is the last. */
+/* Data is appended only to the last packet, and only at the address where it ends. */
 static void job_gap(struct kunit *test)
 {
 	struct vgpu_vm_job *job = job_new(test, 128);
@@ -145,12 +145,12 @@ static void job_gap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, out[2], 3);
 	KUNIT_EXPECT_EQ(test, out[3], 5);
 	KUNIT_EXPECT_EQ(test, out[4], 4);
-	/* The first write of the next job begins a packet. */
+	/* The first write of the next job starts a new packet. */
 	vgpu_vm_job_write(job, AT + 32, 1, 6, 0);
 	KUNIT_EXPECT_EQ(test, job->ndw, 6);
 }
 
-/* The largest writes there are fit a job that is not full. */
+/* The largest writes of a step fit into a job that is not full. */
 static void job_room(struct kunit *test)
 {
 	struct vgpu_vm_job *job = job_new(test, 1000);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vm/vgpu_vm_va.c and vgpu_vm_bo.c: BOs mapped, cut, moved and cleared in an
- * address space, against a flat map of what every page should be. Would catch
- * mappings that lose or keep pages when they are cut, wrong offsets of the
- * pieces, entries of memory that a BO has left, fragments that promise what was
- * cleared beside them, a flush too few and flushes too many.
+ * vm/vgpu_vm_va.c and vgpu_vm_bo.c: BOs that are mapped, cut, moved and cleared in an address
+ * space, against a flat map of expected pages. Catches: a cut that removes too many or too few
+ * pages; wrong offsets of the remaining parts; entries of memory that a BO has left; fragments that
+ * cover cleared pages; a missing flush; redundant flushes.
  */
 #include "tests/lib/vgpu_vm_mock.h"
 
@@ -15,7 +14,7 @@ static bool vm_free(struct vm_mock *m, unsigned int i, unsigned int n)
 	return !memchr_inv(m->owner + i, 0, n);
 }
 
-/* All of it at random. */
+/* Return a random place for a BO. */
 static u32 vm_place(struct vm_mock *m)
 {
 	return prandom_u32_state(&m->rnd) % 4 ? TTM_PL_TT : TTM_PL_SYSTEM;
@@ -80,7 +79,7 @@ static void vm_random_sdma(struct kunit *test)
 	vm_random(test, true);
 }
 
-/* Cut in the middle: two mappings, each in its place, and known by it. */
+/* A cut in the middle leaves two mappings, each found by its first address. */
 static void vm_cut_middle(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -95,13 +94,13 @@ static void vm_cut_middle(struct kunit *test)
 	memset(m->owner + 600, 0, VM_MOCK_BO_PAGES - 600);
 	vm_mock_check(test, m);
 	KUNIT_EXPECT_EQ(test, vm_mock_unmap_va(m, 0, 600), -ENOENT);
-	/* What is left follows the BO. */
+	/* The remaining mapping follows a move of the BO. */
 	vm_mock_move(m, 0, TTM_PL_TT);
 	vm_mock_update(m);
 	vm_mock_check(test, m);
 }
 
-/* Pieces of a mapping whose BO has moved are written like others. */
+/* The parts of a mapping that was cut after a move of its BO are written by the next update. */
 static void vm_cut_moved(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -114,7 +113,7 @@ static void vm_cut_moved(struct kunit *test)
 	vm_mock_check(test, m);
 }
 
-/* A 2 MiB leaf, and fragments beside what is cleared. */
+/* Clears of single pages in a 2 MiB leaf, and beside fragments. */
 static void vm_cut_leaf(struct kunit *test, bool sdma)
 {
 	unsigned int leaf = -VM_MOCK_FIRST % VGPU_PT_ENTRIES, i;
@@ -141,7 +140,7 @@ static void vm_cut_leaf_sdma(struct kunit *test)
 	vm_cut_leaf(test, true);
 }
 
-/* The whole window leads to @addr on, in spans of @len pages. Bytes written. */
+/* Map the window to @addr in spans of @len pages. Return the bytes written. */
 static u64 vm_write_spans(struct kunit *test, struct vm_mock *m, u64 addr,
 			  unsigned int len)
 {
@@ -173,14 +172,14 @@ static u64 vm_write_spans(struct kunit *test, struct vm_mock *m, u64 addr,
 }
 
 /*
- * Memory whose pages may change one by one: no entry is lost, however full the
- * job is, and long runs are few bytes.
+ * Spans of random length by SDMA. Catches: an entry that is lost when the job is full; a long run
+ * that takes too many bytes.
  */
 static void vm_spans_sdma(struct kunit *test)
 {
 	const u64 end = VM_MOCK_FIRST + VM_MOCK_WINDOW - 1;
 	struct vm_mock *m = vm_mock_new(test, true);
-	/* Nowhere are leaves possible. */
+	/* The alignment excludes leaves. */
 	const u64 addr = vm_mock_va(1);
 	unsigned int len;
 
@@ -233,7 +232,7 @@ static void vm_bad_ranges(struct kunit *test)
 	mutex_unlock(&m->vm.va_lock);
 }
 
-/* No memory for tables: said so, and the addresses are free. */
+/* Without memory for tables a mapping fails with -ENOMEM, and its addresses stay free. */
 static void vm_no_memory(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -250,7 +249,7 @@ static void vm_no_memory(struct kunit *test)
 	vm_mock_check(test, m);
 }
 
-/* Many mappings, one flush; none where nothing was valid. */
+/* Many mappings take one flush; no flush if no entry was valid. */
 static void vm_flush_once(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -277,7 +276,7 @@ static void vm_flush_once(struct kunit *test)
 	vm_mock_check(test, m);
 }
 
-/* The TLB holds PRT entries too: there is a flush when they go. */
+/* The TLB caches PRT entries, too: a clear of PRT entries flushes. */
 static void vm_prt_entries(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -303,10 +302,10 @@ static void vm_prt_entries(struct kunit *test)
 	mutex_unlock(&m->vm.va_lock);
 	memset(m->owner + 100, 0, 600);
 	vm_mock_check(test, m);
-	/* What is left goes with the address space. */
+	/* The end of the test removes the remaining mappings with the address space. */
 }
 
-/* BOs that somebody else holds, or out of reach, wait for the next time. */
+/* An update skips BOs that are reserved elsewhere or out of reach; a later update writes them. */
 static void vm_moved_stays(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -348,7 +347,7 @@ static const struct dma_fence_ops mock_fence_ops = {
 
 static DEFINE_SPINLOCK(mock_fence_lock);
 
-/* Jobs wait until what was mapped for them holds what it should. */
+/* vgpu_vm_last_update() signals after the moves of all BOs that were mapped. */
 static void vm_last_update(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -376,7 +375,7 @@ static void vm_last_update(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, dma_fence_is_signaled(last));
 	dma_fence_put(last);
 
-	/* Not before, where a job runs. */
+	/* While a job may run, BOs whose contents are not ready are not mapped. */
 	vgpu_vm_update_moved(&m->vm, NULL, false);
 	for (i = 0; i < ARRAY_SIZE(moves); i++)
 		KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST +
@@ -399,8 +398,8 @@ static void vm_last_update(struct kunit *test)
 }
 
 /*
- * A BO that moves while a job uses it is found where it was until the job and
- * the move are done, and not afterwards.
+ * The entries of a BO that moves while a job uses it stay until the job and the move are done, and
+ * are cleared then.
  */
 static void vm_stale(struct kunit *test)
 {
@@ -432,7 +431,7 @@ static void vm_stale(struct kunit *test)
 	mutex_unlock(&m->vm.va_lock);
 	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST), old);
 	KUNIT_EXPECT_FALSE(test, vgpu_vm_is_settled(&m->vm));
-	/* Again, and back: that changes nothing. */
+	/* A second move back to GTT does not change the entries. */
 	vm_mock_move_later(m, 0, TTM_PL_TT);
 	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST), old);
 
@@ -450,7 +449,7 @@ static void vm_stale(struct kunit *test)
 	vm_mock_update(m);
 	vm_mock_check(test, m);
 
-	/* Whatever takes a mapping away takes stale entries, and the count. */
+	/* An unmap clears stale entries, and updates their count. */
 	vm_mock_move_later(m, 0, TTM_PL_TT);
 	KUNIT_EXPECT_EQ(test, vm_mock_unmap_va(m, 0, 0), 0);
 	memset(m->owner, 0, 100);
@@ -460,7 +459,7 @@ static void vm_stale(struct kunit *test)
 	vm_mock_check(test, m);
 }
 
-/* Nothing is denied of what has been mapped meanwhile. */
+/* Catches: a no-retry entry that overwrites a page that was mapped meanwhile. */
 static void vm_deny(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -482,9 +481,9 @@ static void vm_deny(struct kunit *test)
 }
 
 /**
- * struct vm_jobs - jobs of an address space of which the device is unplugged
+ * struct vm_jobs - jobs of an address space whose device is unplugged
  * @m: address space
- * @waits: how often they were waited for
+ * @waits: number of calls of vgpu_vm_manager.wait_jobs()
  */
 static struct vm_jobs {
 	struct vm_mock *m;
@@ -498,8 +497,8 @@ static void vm_count_waits(struct vgpu_vm *vm)
 }
 
 /*
- * The device is unplugged, and jobs are still on its engines. Catches: memory that is
- * given up while a job reaches it through entries, or the TLB.
+ * The device is unplugged, and jobs are still on its engines. Catches: memory that is freed while
+ * a job can access it through entries or the TLB.
  */
 static void vm_unplugged(struct kunit *test)
 {
@@ -519,7 +518,7 @@ static void vm_unplugged(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vm_jobs.waits, 2);
 	vgpu_vm_clear_pages(&m->vm, VM_MOCK_FIRST, VM_MOCK_FIRST, 0);
 	KUNIT_EXPECT_EQ(test, vm_jobs.waits, 3);
-	/* KFD's has no jobs. */
+	/* The address space of a KFD process has no jobs. */
 	m->vm.compute = true;
 	vgpu_vm_clear_range(&m->vm, VM_MOCK_FIRST, VM_MOCK_FIRST, false);
 	KUNIT_EXPECT_EQ(test, vm_jobs.waits, 3);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VMIDs (vm/vgpu_vm.c) and PASIDs (process/kfd_pasid.c). Would catch two address
- * spaces on one VMID, VMIDs that are lost, contexts left open behind their
- * owner, and a PASID that two have or that means the kernel.
+ * VMIDs (vm/vgpu_vm.c) and PASIDs (process/kfd_pasid.c). Catches: two address spaces with one VMID;
+ * VMIDs that are lost; a context that stays enabled after its VMID is free; a PASID that is
+ * allocated twice, or is 0.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "process/kfd_pasid.h"
@@ -15,7 +15,7 @@
 /**
  * struct vmid_mock - more address spaces than there are VMIDs
  * @mock: device
- * @mem: memory of each one's root
+ * @mem: memory of all roots
  * @vm: address spaces
  */
 struct vmid_mock {
@@ -35,7 +35,7 @@ static int vmid_mock_alloc(struct vgpu_pt *pt, struct vgpu_pt_mem *mem)
 {
 	struct vgpu_vm *vm = container_of(pt, struct vgpu_vm, pt);
 
-	/* Nobody writes entries here: one memory serves them all. */
+	/* The test writes no entries: all roots share the memory. */
 	mem->entries = (__le64 __iomem __force *)of_pt(pt)->mem;
 	mem->addr = (vm->pasid + 1) * PAGE_SIZE;
 	return 0;
@@ -73,7 +73,7 @@ static struct vmid_mock *vmid_mock_new(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, vgpu_pt_init(&vm->pt, &vmid_mock_ops, 0),
 				0);
 	}
-	/* The stubs go first otherwise. */
+	/* Registered last, so that it runs before the stubs are removed. */
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, vmid_mock_fini,
 							m), 0);
 	return m;
@@ -86,7 +86,7 @@ static u64 vmid_root(struct vmid_mock *m, unsigned int vmid)
 	return m->mock->regs[reg] | (u64)m->mock->regs[reg + 1] << 32;
 }
 
-/* As many as there are, each another; then none; one back, that one again. */
+/* All VMIDs are allocated once, then -ENOSPC; a VMID that is put can be allocated again. */
 static void vmid_exhaust(struct kunit *test)
 {
 	struct vmid_mock *m = vmid_mock_new(test);
@@ -136,13 +136,13 @@ static void vmid_twice(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->vm[1].vmid, vmid);
 	vgpu_vm_put_vmid(&m->vm[1]);
 	KUNIT_EXPECT_EQ(test, m->vm[1].vmid, 0);
-	/* A second put is of nothing. */
+	/* A second put has no effect. */
 	KUNIT_ASSERT_EQ(test, vgpu_vm_get_vmid(&m->vm[2]), 0);
 	vgpu_vm_put_vmid(&m->vm[1]);
 	KUNIT_EXPECT_EQ(test, vmid_root(m, m->vm[2].vmid), 3 * PAGE_SIZE | 1);
 }
 
-/* Render nodes share two of their own; KFD's are not theirs. */
+/* Address spaces of the render node get its two VMIDs only; KFD's address spaces get the rest. */
 static void vmid_graphics(struct kunit *test)
 {
 	struct vmid_mock *m = vmid_mock_new(test);
@@ -160,7 +160,7 @@ static void vmid_graphics(struct kunit *test)
 	KUNIT_EXPECT_GE(test, m->vm[3].vmid, VGPU_FIRST_KFD_VMID);
 }
 
-/* Tables that were lost with VRAM never come near the hardware again. */
+/* Catches: page tables that were lost with VRAM and are set in a context of the hardware. */
 static void vmid_vram_lost(struct kunit *test)
 {
 	struct vmid_mock *m = vmid_mock_new(test);
@@ -202,7 +202,7 @@ static void vmid_random(struct kunit *test)
 	}
 }
 
-/* All PASIDs that are left: none twice, none 0, and an end. */
+/* Allocate all free PASIDs: each is unique and not 0, and the allocation fails at the end. */
 static void pasid_exhaust(struct kunit *test)
 {
 	unsigned long *mine = kunit_kzalloc(test, BITS_TO_LONGS(SZ_64K) *
@@ -222,7 +222,7 @@ static void pasid_exhaust(struct kunit *test)
 		n++;
 	}
 	KUNIT_EXPECT_EQ(test, ret, -ENOSPC);
-	/* Processes that are alive have the others. */
+	/* Other processes may have the rest of the PASIDs. */
 	KUNIT_EXPECT_GT(test, n, SZ_64K - 1000);
 	for_each_set_bit(pasid, mine, SZ_64K)
 		kfd_pasid_free(pasid);
