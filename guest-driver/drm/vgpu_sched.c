@@ -491,6 +491,8 @@ static const struct vgpu_mm_handle_ops handle_ops = {
  * vgpu_sched_init() - initialise VMIDs and the fault handler of jobs
  * @vdev: device; its engines work
  *
+ * Context: probe. Sleeps.
+ *
  * Return: 0, -ENOMEM, or an error of vgpu_ih_register().
  */
 int vgpu_sched_init(struct vgpu_device *vdev)
@@ -520,6 +522,8 @@ int vgpu_sched_init(struct vgpu_device *vdev)
 /**
  * vgpu_sched_fini() - unregister the fault handler of jobs
  * @vdev: device, unplugged: later jobs end with -ENODEV
+ *
+ * Context: remove. Sleeps.
  */
 void vgpu_sched_fini(struct vgpu_device *vdev)
 {

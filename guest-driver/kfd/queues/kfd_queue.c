@@ -159,8 +159,8 @@ bool kfd_queues_recovered(struct kfd_process_device *pdd, unsigned int engine,
 			died = true;
 		} else if (!kfd_queue_recovered(q)) {
 			kfd_queue_stop(q, engine == VGPU_ENGINE_CP ?
-				       "CP failed with it" :
-				       "SDMA engine failed in it");
+				       "not restored after a CP reset" :
+				       "not restored after an SDMA reset");
 			died = true;
 		}
 	}
@@ -174,7 +174,7 @@ static void kfd_queue_no_wptr(struct kfd_queue *q)
 	struct kfd_process *p = q->pdd->process;
 
 	mutex_lock(&p->queue_lock);
-	kfd_queue_stop(q, "its write pointer is gone");
+	kfd_queue_stop(q, "its write pointer has no memory");
 	mutex_unlock(&p->queue_lock);
 }
 

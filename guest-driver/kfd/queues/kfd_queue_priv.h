@@ -72,8 +72,8 @@ bool kfd_sdma_recovered(struct kfd_queue *q);
 int kfd_sdma_map_wptr(struct kfd_queue *q);
 
 /*
- * kfd_queue_compute.c. kfd_cp_init() takes a doorbell, buffers and room in run lists, and creates
- * the MQD. Returns 0, -EINVAL, -EPERM no room in run lists, -ENOMEM, -ECANCELED; -EBUSY the
+ * kfd_queue_compute.c. kfd_cp_init() takes a doorbell, buffers and space in run lists, and creates
+ * the MQD. Returns 0, -EINVAL, -EPERM no space in run lists, -ENOMEM, -ECANCELED; -EBUSY the
  * doorbell of a checkpoint is taken. Mutex held.
  */
 int kfd_cp_init(struct kfd_queue *q, const struct kfd_queue_properties *props);

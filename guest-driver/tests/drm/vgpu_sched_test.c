@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * drm/vgpu_sched.c: a job of the render node, from its creation to its end on a ring
- * without an engine, and the context of a job (drm/vgpu_ctx.c). Catches: a callback on
- * the ring's fence that lies in the job. drm_sched frees a job when it sees the fence
- * signalled, which may be before the callbacks of the fence have run. Catches as well: a
- * device that is freed before drm_sched frees the job.
+ * without an engine, and the context of a job (drm/vgpu_ctx.c). Catches: a callback of
+ * the ring's fence whose memory is part of the job (drm_sched frees a job when it sees the
+ * fence signalled, which may be before the callbacks of the fence have run); a device that
+ * is freed before drm_sched frees the job.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -380,7 +380,7 @@ static void ctx_outlives_callback(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	if (num_online_cpus() < 2)
-		kunit_skip(test, "one CPU: the callback and the context's end are not at once");
+		kunit_skip(test, "needs two CPUs: callback and put run at the same time");
 	r->ctx = ctx_new(test, m);
 	init_completion(&r->done);
 

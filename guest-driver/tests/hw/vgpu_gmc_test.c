@@ -165,7 +165,7 @@ static void gmc_flush_side_by_side(struct kunit *test)
 
 	KUNIT_ASSERT_TRUE(test, f && mmio);
 	if (num_online_cpus() < 2)
-		kunit_skip(test, "one CPU: threads do not run at once");
+		kunit_skip(test, "needs two CPUs: threads run at the same time");
 	/* Plain memory, which both threads can access. */
 	mock->hw.mmio = (void __iomem __force *)mmio;
 	f->vdev = &mock->vdev;
@@ -239,7 +239,7 @@ static struct gmc_recovery *gmc_recovery_new(struct kunit *test, struct vgpu_moc
 
 	KUNIT_ASSERT_TRUE(test, r && mmio);
 	if (num_online_cpus() < 2)
-		kunit_skip(test, "one CPU: threads do not run at once");
+		kunit_skip(test, "needs two CPUs: threads run at the same time");
 	/* Plain memory: no invalidation is acknowledged. */
 	mock->hw.mmio = (void __iomem __force *)mmio;
 	mock->hw.recover = gmc_recover;
@@ -317,7 +317,7 @@ static void gmc_try_flush(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->requested), 0);
 }
 
-/* Catches: an engine that drops less than everything because its range was not set. */
+/* Catches: an engine that invalidates less than all entries because its range was not set. */
 static void gmc_flush_ranges(struct kunit *test)
 {
 	const unsigned long engines = VGPU_INV_ENGINES;

@@ -44,7 +44,7 @@ static struct reset_mock *reset_mock_new(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, reset_free_vram, vram), 0);
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	if (num_online_cpus() < 2)
-		kunit_skip(test, "one CPU: there is no other to be stopped");
+		kunit_skip(test, "needs two CPUs: a reset must not stop the other one");
 	m->mock = vgpu_mock_new(test);
 	vgpu_mock_regs(test, m->mock);
 	init_completion(&m->ended);

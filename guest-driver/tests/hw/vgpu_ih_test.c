@@ -59,7 +59,7 @@ static void ih_put(struct ih_mock *m, const u32 *dw)
 	m->wptr = cpu_to_le32(m->next % ENTRIES * 32);
 }
 
-/* An entry with a number in it. */
+/* Write an entry that carries a number to the ring. */
 static void ih_put_number(struct ih_mock *m, u8 client, u8 source, u32 number)
 {
 	const u32 dw[8] = { client | source << 8, 0, 0, 0, number };
@@ -308,7 +308,7 @@ static void ih_unregister_polled(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, l);
 	if (num_online_cpus() < 2)
-		kunit_skip(test, "one CPU: the handler and its owner do not run at once");
+		kunit_skip(test, "needs two CPUs: handler and unregister run at the same time");
 	l->vdev = &m->mock->vdev;
 	init_completion(&l->polled);
 	/* Not a valid IRQ: disable_irq() and enable_irq() do nothing. */

@@ -34,7 +34,7 @@ static struct io_thread *io_thread_new(struct kunit *test, struct vgpu_mock *moc
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
 	if (num_online_cpus() < 2)
-		kunit_skip(test, "one CPU: threads do not run at once");
+		kunit_skip(test, "needs two CPUs: threads run at the same time");
 	t->vdev = &mock->vdev;
 	init_completion(&t->ended);
 	return t;
