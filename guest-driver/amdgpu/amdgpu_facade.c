@@ -3,7 +3,7 @@
  * amdgpu.ko: provides /sys/module/amdgpu for tools.
  *
  * rocminfo reads /sys/module/amdgpu/initstate; test suites and management tools read the
- * parameters. The module has no other function. It depends on vgpu_kfd.ko, so that
+ * parameters. The module has no other function. amdgpu.ko depends on vgpu_kfd.ko, so that
  * /sys/module/amdgpu exists only with the driver. The parameters are read-only: they describe the
  * driver and do not configure it.
  */
