@@ -8,7 +8,14 @@
 
 #define VGPU_CLOCK_NS   (NANOSECONDS_PER_SECOND / VGPU_CLOCK_HZ)    /* a tick */
 
-/* GPU clock in ticks of 1 / VGPU_CLOCK_HZ s. Any thread. */
+/**
+ * vgpu_clock: read the GPU clock
+ *
+ * The clock follows QEMU_CLOCK_VIRTUAL: it stops with the machine.
+ *
+ * Context: any thread.
+ * Return: time in ticks of 1 / VGPU_CLOCK_HZ s.
+ */
 static inline uint64_t vgpu_clock(void)
 {
     return qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) / VGPU_CLOCK_NS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: the device's event counters in the saved state. */
+/* vgpu-kfd: event counters of the device in the saved state. */
 #include "qemu/osdep.h"
 #include "migration/qemu-file-types.h"
 #include "migration/vmstate.h"

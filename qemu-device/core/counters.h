@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: the device's event counters, VGPU_CNT_* of vgpu/model.h. */
+/* vgpu-kfd: event counters of the device: VGPU_CNT_* in vgpu/model.h. */
 #ifndef HW_MISC_VGPU_KFD_CORE_COUNTERS_H
 #define HW_MISC_VGPU_KFD_CORE_COUNTERS_H
 
 #include "migration/vmstate.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
+/* Saves and loads a Stat64 as a 64-bit field. */
 extern const VMStateInfo vgpu_vmstate_info_stat64;
 
-/* Add @n to counter VGPU_CNT_@counter. Any thread. */
+/**
+ * vgpu_count: add to an event counter
+ * @s: device
+ * @counter: VGPU_CNT_*
+ * @n: number of events
+ *
+ * Context: any thread.
+ */
 static inline void vgpu_count(VGPUState *s, unsigned counter, uint64_t n)
 {
     stat64_add(&s->counters[counter], n);

@@ -29,7 +29,7 @@ static int64_t delay_now_ns(void)
     return qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
 }
 
-/* A number of a sequence that all threads draw from. */
+/* Next number of the pseudo-random sequence that all threads share. */
 static uint64_t delay_random(VGPUDelays *d)
 {
     uint64_t x = qatomic_fetch_add(&d->rng, 0x9e3779b97f4a7c15ull);
@@ -39,7 +39,9 @@ static uint64_t delay_random(VGPUDelays *d)
     return x ^ x >> 31;
 }
 
-/* Of 128: 117 none, 10 up to 100 us, one up to 4 ms. */
+/*
+ * Delay in ns: none in 117 of 128 cases, up to 100 us in 10, up to 4 ms in one.
+ */
 static int64_t delay_random_ns(VGPUDelays *d)
 {
     uint64_t dice = delay_random(d) % 128;
@@ -50,7 +52,7 @@ static int64_t delay_random_ns(VGPUDelays *d)
     return 1 + delay_random(d) % ((dice ? 100 : 4000) * SCALE_US);
 }
 
-/* How long to wait at @point now. */
+/* Delay at @point now, in ns; 0: none. */
 static int64_t delay_point_ns(VGPUState *s, VGPUDelayPoint point)
 {
     VGPUDelays *d = &s->delays;
@@ -68,7 +70,10 @@ static int64_t delay_point_ns(VGPUState *s, VGPUDelayPoint point)
     return POINT_NS;
 }
 
-/* Wait @ns at @point. A test can hold the thread in the trace events. */
+/*
+ * Sleep @ns at @point. At the point that x-delay-point selects, trace events
+ * enclose the sleep, so that a test sees where the thread is.
+ */
 static void delay_wait(VGPUState *s, VGPUDelayPoint point, int64_t ns)
 {
     bool chosen = s->delays.point == point;

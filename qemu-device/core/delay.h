@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: delays in the device's threads, to bring out faults of order in
+ * vgpu-kfd: delays in the threads of the device, to expose ordering bugs in
  * drivers and tests. Only in builds with VGPU_KFD_DELAYS
  * (configs/qemu-delays.flags), which have two more properties:
  *
  *   x-delays         seed of random delays at all points; 0: none
  *   x-delay-point    a delay of 0.3 s at this point, at most one a second:
- *                    wake, take, done, irq, ack or window; where a thread
- *                    waits, vgpu_delay and vgpu_delay_end are traced
+ *                    wake, take, done, irq, ack or window; trace events
+ *                    vgpu_delay and vgpu_delay_end enclose a sleep of a thread
  *
- * Delays are host time: they stand for what a busy host does to threads, while
- * the machine is stopped, too.
+ * Delays are host time, and elapse while the machine is stopped, too: they
+ * model threads that a busy host does not run.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_DELAY_H
 #define HW_MISC_VGPU_KFD_CORE_DELAY_H
@@ -22,42 +22,82 @@ typedef struct VGPUState VGPUState;
 typedef enum VGPUDelayPoint {
     VGPU_DELAY_WAKE,            /* a worker wakes up */
     VGPU_DELAY_TAKE,            /* before a worker takes a queue */
-    VGPU_DELAY_DONE,            /* after it left the queue */
+    VGPU_DELAY_DONE,            /* after a worker left a queue */
     VGPU_DELAY_IRQ,             /* before the MSI */
     VGPU_DELAY_ACK,             /* before an invalidation is acknowledged */
-    VGPU_DELAY_WINDOW,          /* before a piece of RAM is remembered */
+    VGPU_DELAY_WINDOW,          /* before a window of RAM is stored: phys.c */
     VGPU_DELAY_POINTS,
 } VGPUDelayPoint;
 
 #ifdef VGPU_KFD_DELAYS
 
+/* Delays of a device. Times: ns, QEMU_CLOCK_REALTIME. */
 typedef struct VGPUDelays {
-    uint64_t seed;
-    char *point_name;
+    uint64_t seed;              /* property x-delays */
+    char *point_name;           /* property x-delay-point; NULL: none */
     int point;                  /* VGPUDelayPoint or -1 */
-    uint64_t rng;               /* atomic */
-    int64_t next;               /* ns, REALTIME: of the 0.3 s; atomic */
-    int64_t ack_due;            /* the same; s->lock */
+    uint64_t rng;               /* state of delay_random(); atomic */
+    int64_t next;               /* earliest next delay at @point; atomic */
+    int64_t ack_due;            /* end of the delay of acknowledges; s->lock */
     QEMUTimer *irq_timer;       /* schedules irq_bh */
     QEMUBH *irq_bh;             /* atomic */
 } VGPUDelays;
 
-/* BQL held. */
+/**
+ * vgpu_delay_init: parse the properties and create the timer
+ * @s: device
+ * @errp: error: x-delay-point is not the name of a point
+ *
+ * Context: BQL held.
+ * Return: false with @errp set.
+ */
 bool vgpu_delay_init(VGPUState *s, Error **errp);
+
+/**
+ * vgpu_delay_destroy: free the timer
+ * @s: device
+ *
+ * Context: BQL held.
+ */
 void vgpu_delay_destroy(VGPUState *s);
-/*
- * The worker's thread waits, if it is to, without @lock, which the caller
- * holds. Return: whether the lock was dropped.
+
+/**
+ * vgpu_delay_worker: sleep in a worker's thread if a delay is due at @point
+ * @s: device
+ * @lock: lock of the worker; dropped while the thread sleeps
+ * @point: VGPU_DELAY_WAKE, VGPU_DELAY_TAKE or VGPU_DELAY_DONE
+ *
+ * Context: the caller holds @lock.
+ * Return: true if @lock was dropped.
  */
 bool vgpu_delay_worker(VGPUState *s, QemuMutex *lock, VGPUDelayPoint point);
-/* Will @bh be scheduled later? The caller does so if not. Any thread. */
+
+/**
+ * vgpu_delay_irq: schedule @bh after a delay, if one is due
+ * @s: device
+ * @bh: bottom half that sends the MSI
+ *
+ * Context: any thread.
+ * Return: true if a timer schedules @bh; false if the caller has to.
+ */
 bool vgpu_delay_irq(VGPUState *s, QEMUBH *bh);
-/*
- * Is an acknowledge still held back? @request: an invalidation begins. s->lock
- * held.
+
+/**
+ * vgpu_delay_ack: check whether acknowledges are delayed now
+ * @s: device
+ * @request: true if an invalidation begins: it may start a delay
+ *
+ * Context: s->lock held.
+ * Return: true while no invalidation may be acknowledged.
  */
 bool vgpu_delay_ack(VGPUState *s, bool request);
-/* The calling thread waits; it may hold s->lock. */
+
+/**
+ * vgpu_delay_window: sleep if a delay is due at VGPU_DELAY_WINDOW
+ * @s: device
+ *
+ * Context: any thread. The caller may hold s->lock, which is not dropped.
+ */
 void vgpu_delay_window(VGPUState *s);
 
 #else

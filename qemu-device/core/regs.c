@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: access to a register by its dword offset in BAR 5. Finds the block
- * and the register; what registers mean is in the blocks' own files.
+ * vgpu-kfd: access to a register by its dword offset in BAR 5: finds the block
+ * and the register. Each block's own files implement its registers.
  */
 #include "qemu/osdep.h"
 #include "qemu/bitmap.h"
@@ -11,14 +11,14 @@
 #include "hw/misc/vgpu-kfd/core/regs.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
-/* The block that @reg is in, its instance and offset; NULL if there is none. */
+/* Return the block that contains @reg, its instance and offset, or NULL. */
 static const VGPUBlock *regs_find_block(const VGPURegs *regs, uint32_t reg,
                                         unsigned *inst, unsigned *off)
 {
     unsigned low = 0, high = regs->num_blocks;
     const VGPUBlock *b;
 
-    /* Before @low: blocks that begin at @reg or below. */
+    /* Invariant: exactly the blocks below index @low begin at @reg or below. */
     while (low < high) {
         unsigned middle = (low + high) / 2;
 
@@ -41,7 +41,7 @@ static const VGPUBlock *regs_find_block(const VGPURegs *regs, uint32_t reg,
     return b;
 }
 
-/* The register at @reg; NULL if there is none. */
+/* Return the register at @reg, or NULL. */
 static const VGPUReg *regs_find(const VGPURegs *regs, uint32_t reg,
                                 const VGPUBlock **block, unsigned *inst,
                                 unsigned *off)

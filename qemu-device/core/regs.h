@@ -2,12 +2,13 @@
 /*
  * vgpu-kfd: tables of registers. Each block of the chip describes its registers
  * in tables of VGPUReg. The functions below find a register by its dword offset
- * in BAR 5, for the register window and for packets that write registers.
+ * in BAR 5, for the register window and for packets that access registers.
  *
- * hw/register.h would compare an address with each register of a block in turn,
- * and has an object for each (a hub: 336). A MemoryRegion for each block would
- * serve the register window only: engines read registers without the BQL, and
- * PCIE_DATA2 and packets have a register's number and no address.
+ * Why not hw/register.h: a search would compare the address with each register
+ * of a block in turn, and each register would be an object (a hub: 336). Why
+ * not a MemoryRegion for each block: it would serve the register window only.
+ * Engines read registers without the BQL, and PCIE_DATA2 and packets have a
+ * register's number, not an address.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_REGS_H
 #define HW_MISC_VGPU_KFD_CORE_REGS_H
@@ -15,17 +16,17 @@
 typedef struct VGPUState VGPUState;
 
 /*
- * A register: what a write changes, and what reading and writing does besides.
- * Tables are indexed by the offset in the block; an entry of zeros is no
- * register.
+ * A register: the bits that a write stores, and its side effects. Tables are
+ * indexed by the dword offset in the block; an entry of zeros means that there
+ * is no register.
  */
 typedef struct VGPUReg {
     bool exists;                /* false: no register at this offset */
     uint32_t mask;              /* bits that a write stores */
     uint32_t reset;             /* value after a reset of the chip */
-    /* The value, where it is not simply what is stored. BQL held. */
+    /* Return the value; NULL: the stored value is read. BQL held. */
     uint32_t (*read)(VGPUState *s, unsigned inst, unsigned off);
-    /* A write of @val happened; @old was stored before. BQL held. */
+    /* NULL, or: side effect of a write of @val over @old. BQL held. */
     void (*written)(VGPUState *s, unsigned inst, unsigned off, uint32_t old,
                     uint32_t val);
 } VGPUReg;
@@ -43,11 +44,11 @@ typedef struct VGPUBlock {
     unsigned count;             /* instances */
     unsigned first;             /* @inst of the first instance */
     const VGPUReg *regs;        /* span entries */
-    /* Where values are kept; NULL if every register has its read(). */
+    /* Return the array of stored values; NULL: each register has a read(). */
     uint32_t *(*store)(VGPUState *s, unsigned inst);
     /*
-     * NULL, or: a packet of an engine reads or writes a register. False:
-     * engines cannot. Any thread.
+     * NULL, or: read or write a register for a packet of an engine. Return
+     * false if engines cannot access the register. Any thread.
      */
     bool (*engine_read)(VGPUState *s, unsigned inst, unsigned off,
                         uint32_t *val);
@@ -55,32 +56,99 @@ typedef struct VGPUBlock {
                          uint32_t val);
 } VGPUBlock;
 
-/* The registers of a device. Constant, but for @warned. */
+/* The registers of a device. Constant, except @warned. */
 typedef struct VGPURegs {
     const VGPUBlock *const *blocks;     /* ascending by base, disjoint */
     unsigned num_blocks;
-    /* Whether an access to @reg, which is in no block, is not logged. */
+    /* Return true if an access to @reg, in no block, is not to be logged. */
     bool (*is_alias)(VGPUState *s, uint32_t reg);
     /* Bitmap by dword offset: vgpu_reg_warn_once() returned true. BQL. */
     unsigned long *warned;
 } VGPURegs;
 
-/*
- * The device has the registers of @blocks, @num of them, ascending by base and
- * disjoint. @is_alias: see VGPURegs. BQL held.
+/**
+ * vgpu_regs_init: set the registers of the device
+ * @s: device
+ * @blocks: blocks of registers, ascending by base and disjoint; not copied
+ * @num: number of blocks
+ * @is_alias: see VGPURegs
+ *
+ * Context: BQL held.
  */
 void vgpu_regs_init(VGPUState *s, const VGPUBlock *const *blocks, unsigned num,
                     bool (*is_alias)(VGPUState *s, uint32_t reg));
+
+/**
+ * vgpu_regs_exit: free the allocations of vgpu_regs_init()
+ * @s: device
+ *
+ * Context: BQL held.
+ */
 void vgpu_regs_exit(VGPUState *s);
-/* Read or write the register at dword offset @reg. BQL held. */
+
+/**
+ * vgpu_reg_read: read a register for the CPU
+ * @s: device
+ * @reg: dword offset in BAR 5, below VGPU_MMIO_DWORDS
+ *
+ * Context: BQL held.
+ * Return: value; 0 if there is no such register, which is logged once.
+ */
 uint32_t vgpu_reg_read(VGPUState *s, uint32_t reg);
+
+/**
+ * vgpu_reg_write: write a register for the CPU
+ * @s: device
+ * @reg: dword offset in BAR 5, below VGPU_MMIO_DWORDS
+ * @val: value
+ *
+ * A write of a register that is read-only or does not exist is ignored, and
+ * logged once.
+ *
+ * Context: BQL held.
+ */
 void vgpu_reg_write(VGPUState *s, uint32_t reg, uint32_t val);
-/* The same for a packet of an engine. False: as VGPUBlock. Any thread. */
+
+/**
+ * vgpu_reg_engine_read: read a register for a packet of an engine
+ * @s: device
+ * @reg: dword offset in BAR 5
+ * @val: set to the value
+ *
+ * Context: any thread.
+ * Return: false if engines cannot read the register.
+ */
 bool vgpu_reg_engine_read(VGPUState *s, uint32_t reg, uint32_t *val);
+
+/**
+ * vgpu_reg_engine_write: write a register for a packet of an engine
+ * @s: device
+ * @reg: dword offset in BAR 5
+ * @val: value
+ *
+ * Context: any thread.
+ * Return: false if engines cannot write the register.
+ */
 bool vgpu_reg_engine_write(VGPUState *s, uint32_t reg, uint32_t val);
-/* True once for every register: a guest must not fill the log. BQL held. */
+
+/**
+ * vgpu_reg_warn_once: check whether to log an access to @reg
+ * @s: device
+ * @reg: dword offset in BAR 5, below VGPU_MMIO_DWORDS
+ *
+ * A guest must not be able to fill the log.
+ *
+ * Context: BQL held.
+ * Return: true at the first call for @reg since the last reset of the chip.
+ */
 bool vgpu_reg_warn_once(VGPUState *s, uint32_t reg);
-/* Bring every register to its reset value; engines are parked. BQL held. */
+
+/**
+ * vgpu_reg_reset: set all stored registers to their reset values
+ * @s: device
+ *
+ * Context: BQL held; the workers of all engines are held.
+ */
 void vgpu_reg_reset(VGPUState *s);
 
 #endif /* HW_MISC_VGPU_KFD_CORE_REGS_H */

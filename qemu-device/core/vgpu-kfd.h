@@ -2,36 +2,38 @@
 /*
  * vgpu-kfd: the memory side of an AMD gfx90a GPU.
  *
- * What the device does is written down in docs/hardware.md; register names
- * and formats are in include/vgpu/.
+ * docs/hardware.md specifies the device; include/vgpu/ has register names and
+ * formats.
  *
  * Locks, outermost first:
  *
  *   BQL          register and doorbell access, realize, reset, run state
- *   worker->lock an SDMA engine's queues or the compute queues, between
- *                register access and thread; of one worker only, but for a
- *                chip reset, which takes the CP's, then those of all engines
+ *   worker->lock the queues of an SDMA engine, or the compute queues, which
+ *                register accesses and the worker's thread share. A thread
+ *                holds at most one, except a chip reset: the CP's, then those
+ *                of all engines
  *   s->sdma->share_lock  engines that wait for others (sdma/share.c)
  *   s->lock      fault status, retry CAM, invalidation, interrupt ring
  *   s->inject->lock  injections (inject/inject.c)
  *
- * Each SDMA engine has a thread, the MECs share one (queue/scheduler.h). It
- * never takes the BQL, so that whoever holds the BQL may wait for it:
- * interrupts leave through a bottom half, engines reach memory only, never
- * another device's registers (memory/phys.c), and a bottom half calls the IOMMU
+ * Each SDMA engine has a thread, the MECs share one (queue/scheduler.h). These
+ * threads never take the BQL, so that a holder of the BQL may wait for them: a
+ * bottom half sends MSIs, engines access memory only, never another device's
+ * registers (memory/phys.c), and a bottom half calls the IOMMU
  * (queue/iommu-requests.c). The thread executes packets with no lock held.
- * While it does, worker->current is the queue, and only the thread touches that
+ * Meanwhile worker->current is the queue, and only the thread accesses that
  * queue's exec.
  *
- * Plain registers are written under the BQL and read by anybody, by
- * qatomic_read(): vgpu_hub_reg() and the like.
+ * Plain registers are written under the BQL and read by any thread, with
+ * qatomic_read(): see vgpu_hub_reg().
  *
- * Translations: every client of a hub has a TLB of its own, which only its
- * thread touches. An entry carries the generation of its VMID; an invalidation
- * of everything increments the generation. One of a range of pages goes into
- * the hub's log, and clients do what is new there before they use translations
- * again. client->access is odd while the client uses translations, so that an
- * invalidation sees when the old ones are gone.
+ * Translations: each client of a hub has a TLB, which only its thread accesses.
+ * An entry has the generation of its VMID as of the page walk. An invalidation
+ * of all pages increments the generation. An invalidation of a range of pages
+ * is added to the hub's log, and a client applies new entries of the log to its
+ * TLB before it uses translations again. client->access is odd while the client
+ * uses translations: an invalidation is acknowledged when each client that was
+ * odd at its start has changed the value.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H
 #define HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H
@@ -94,8 +96,8 @@ struct VGPUState {
     VGPUPci *pci;               /* pci/internal.h */
 
     VGPURegs regs;
-    /* Any thread writes these often; what is above is mostly read. */
-    QemuMutex lock;             /* see above */
+    /* Written often, by any thread. The members above are mostly read. */
+    QemuMutex lock;             /* see the order of locks above */
     Stat64 counters[VGPU_NUM_COUNTERS]; /* VGPU_CNT_*; any thread */
 };
 
