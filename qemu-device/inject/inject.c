@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: making things go wrong on purpose: who takes which occasion. */
+/* vgpu-kfd: fault injection: which injection takes which occasion. */
 #include "qemu/osdep.h"
 #include "qemu/queue.h"
 #include "qemu/thread.h"
@@ -13,32 +13,32 @@
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/inject/inject.h"
 
-#define LATE_PTE_SLOTS  256     /* entries whose last value is known */
+#define LATE_PTE_SLOTS  256     /* page-table entries with a recorded value */
 
 QEMU_BUILD_BUG_ON(VGPU_INJECT_KIND__MAX > 32);
 
-/* The value that walks read from a page-table entry: a cache's slot. */
+/* A slot of the cache of values that walks have read from page tables. */
 typedef struct VGPULatePte {
     uint64_t key;               /* entry's address and memory, + 1; 0: empty */
     uint64_t seen;              /* value that the last walk read */
     bool pending;               /* the entry has changed, walks read @seen */
-    uint32_t left;              /* so many walks more read @seen */
+    uint32_t left;              /* number of walks that still read @seen */
 } VGPULatePte;
 
-/* An injection. s->inject->lock; @next also changes under the BQL only. */
+/* An injection. s->inject->lock; @next is changed with the BQL held, too. */
 struct VGPUInjection {
     QTAILQ_ENTRY(VGPUInjection) next;
     uint32_t id;                /* of vgpu-inject's reply; constant */
-    VgpuInjection *what;        /* the operator's words; constant */
-    VGPUInjectArgs args;        /* what they mean; constant */
-    uint64_t seen;              /* occasions that the filter let through */
-    uint64_t fired;             /* occasions that were taken */
+    VgpuInjection *what;        /* the command's arguments; constant */
+    VGPUInjectArgs args;        /* the same, checked; constant */
+    uint64_t seen;              /* occasions that matched the filter */
+    uint64_t fired;             /* occasions taken */
     uint64_t random;            /* state of the generator */
-    VGPULatePte *late;          /* LATE_PTE_SLOTS of them, or NULL */
-    uint32_t links;             /* mask: nodes whose link it took down */
+    VGPULatePte *late;          /* array of LATE_PTE_SLOTS, or NULL */
+    uint32_t links;             /* mask of nodes whose link it took down */
 };
 
-/* Who takes which occasion. */
+/* The injections of a device. */
 struct VGPUInjector {
     uint32_t links_down;        /* mask: nodes whose link is down; atomic */
     QemuMutex lock;             /* list and count; no lock is taken under it */
@@ -46,10 +46,10 @@ struct VGPUInjector {
     unsigned count;             /* length of the list */
 };
 
-/* Ids are given out under the BQL, one after the other in all devices. */
+/* Last id given to an injection of any device. BQL. */
 static uint32_t last_id;
 
-/* Sebastiano Vigna's splitmix64: a counter, and a hash of it. */
+/* Sebastiano Vigna's splitmix64: a hash of a counter. */
 static uint64_t inject_random(uint64_t *state)
 {
     uint64_t x = *state += 0x9e3779b97f4a7c15ull;
@@ -64,10 +64,9 @@ static bool inject_is_active(const VGPUInjection *i)
     return !i->args.count || i->fired < i->args.count;
 }
 
-/*
- * The list, or which injections may fire, has changed. Injector lock held, as
- * for all that has an injection below.
- */
+/* The injector's lock is held in the functions below that use an injection. */
+
+/* Update the masks of armed kinds and of links that are down. */
 static void inject_rearm(VGPUState *s)
 {
     VGPUInjection *i;
@@ -101,13 +100,13 @@ static bool inject_matches(const VGPUInjection *i, const VGPUSite *site)
            filter_fits(f->engine, site->engine) &&
            filter_fits(f->me, site->me) &&
            filter_fits(f->pipe, site->me ? (int)site->pipe : VGPU_SITE_NONE) &&
-           /* By itself it is an SDMA engine's. */
+           /* A queue number without me and pipe is one of an SDMA engine. */
            filter_fits(f->queue, site->me && !compute ? VGPU_SITE_NONE
                                                       : site->queue) &&
            site->va >= f->first && site->va <= f->last;
 }
 
-/* Whose occasion it is, in @buf. */
+/* Format the queue or engine of @site for the trace, in @buf if needed. */
 static const char *site_name(const VGPUSite *site, char *buf, size_t size)
 {
     if (site->me) {
@@ -122,7 +121,7 @@ static const char *site_name(const VGPUSite *site, char *buf, size_t size)
     return buf;
 }
 
-/* Is the occasion taken? */
+/* Draw for an occasion that matches. Return whether @i takes it. */
 static bool inject_take(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
                         VGPUInjectHit *hit)
 {
@@ -184,7 +183,7 @@ void vgpu_inject_xgmi_down(VGPUState *s, const VGPUSite *site, unsigned node)
     }
 }
 
-/* What is read instead of @entry, which may have changed. */
+/* Return @entry, or the value from before it changed. */
 static uint64_t inject_late_pte(VGPUState *s, VGPUInjection *i,
                                 const VGPUSite *site, uint64_t key,
                                 uint64_t entry)

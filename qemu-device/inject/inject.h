@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: making things go wrong on purpose.
+ * vgpu-kfd: fault injection.
  *
- * Where something may go wrong the device calls vgpu_inject_armed(), one read,
- * and only if that holds describes the occasion and calls vgpu_inject_fires().
- * An injection's choices come from its own random numbers, drawn once for each
- * occasion that its filter lets through: the same seed and the same occasions
- * make the same choices.
+ * An occasion is an event at which an injection may take effect, such as a page
+ * walk that reads an entry. There the device calls vgpu_inject_armed(), one
+ * atomic read, and if that is true describes the occasion as a VGPUSite and
+ * calls vgpu_inject_fires(). Each injection has a random number generator and
+ * draws once for each occasion that its filter matches: the same seed and the
+ * same occasions give the same choices.
  *
- * Where the effect of each kind is:
+ * Code with the effect of each kind:
  *
  *   pte-corrupt, pte-lost, pte-late,     vgpu_inject_pte(), for
  *   gart-corrupt, gart-lost, gart-late     memory/page-walk.c
@@ -33,13 +34,12 @@
 #include "qapi/qapi-types-vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
-#define VGPU_SITE_NONE  (-1)    /* does not apply: a filter for it excludes */
+#define VGPU_SITE_NONE  (-1)    /* does not apply: a filter's number differs */
 #define VGPU_SITE_ANY   (-2)    /* in a filter: not compared */
 
 /*
- * An occasion: where it arises. The filters of injections are compared with
- * this. Of hub, vmid, engine and queue, one that does not apply is
- * VGPU_SITE_NONE.
+ * Where an occasion arises; compared with the filters of injections. hub, vmid,
+ * engine and queue are VGPU_SITE_NONE if they do not apply.
  */
 typedef struct VGPUSite {
     int hub;                    /* VGPU_HUB_* */
@@ -51,12 +51,12 @@ typedef struct VGPUSite {
     uint64_t va;                /* GPU address, or the kind's own address */
 } VGPUSite;
 
-/* Which occasions an injection looks at: all numbers of a site must fit. */
+/* Occasions that an injection considers: all members must match the site. */
 typedef struct VGPUFilter {
-    int hub;                    /* these as in VGPUSite, or VGPU_SITE_ANY */
+    int hub;                    /* to pipe: as VGPUSite, or VGPU_SITE_ANY */
     int vmid;
     int engine;
-    int queue;                  /* without me and pipe of an SDMA engine */
+    int queue;                  /* me and pipe are ANY: of an SDMA engine */
     int me;
     int pipe;
     uint64_t first;             /* lowest VGPUSite.va ... */
@@ -69,54 +69,99 @@ typedef struct VGPUFilter {
     .me = VGPU_SITE_ANY, .pipe = VGPU_SITE_ANY, .last = UINT64_MAX,     \
 }
 
-/* An injection, its arguments checked. */
+/* Checked arguments of an injection. */
 typedef struct VGPUInjectArgs {
     VgpuInjectKind kind;
     VGPUFilter filter;
     uint64_t arg;               /* the kind's parameter; 0: none */
-    uint64_t seed;              /* of its random numbers */
-    uint64_t skip;              /* occasions to pass over first */
+    uint64_t seed;              /* of the random number generator */
+    uint64_t skip;              /* matching occasions to skip first */
     uint64_t count;             /* occasions to take; 0: no limit */
-    uint64_t threshold;         /* taken if a random 32-bit number is below */
+    uint64_t threshold;         /* takes one if random 32 bits are below */
 } VGPUInjectArgs;
 
-/* Kinds that vgpu_inject_pte() is for. */
+/* Kinds that vgpu_inject_pte() handles. */
 #define VGPU_INJECT_PTES \
     (1u << VGPU_INJECT_KIND_PTE_CORRUPT | 1u << VGPU_INJECT_KIND_PTE_LOST | \
      1u << VGPU_INJECT_KIND_PTE_LATE | 1u << VGPU_INJECT_KIND_GART_CORRUPT | \
      1u << VGPU_INJECT_KIND_GART_LOST | 1u << VGPU_INJECT_KIND_GART_LATE)
 
-/* What the injection that takes an occasion does there. */
+/* Parameters of the effect on an occasion that an injection has taken. */
 typedef struct VGPUInjectHit {
     uint64_t arg;               /* the kind's parameter; 0: none */
     uint64_t random;            /* drawn for this occasion */
 } VGPUInjectHit;
 
-#define VGPU_INJECTIONS_MAX     64      /* of a device */
+#define VGPU_INJECTIONS_MAX     64      /* per device */
 
 typedef struct VGPUInjection VGPUInjection;
 
-/* Allocate and free the injector: instance_init, instance_finalize. */
+/**
+ * vgpu_inject_alloc: allocate s->inject
+ * @s: device
+ *
+ * Context: instance_init.
+ */
 void vgpu_inject_alloc(VGPUState *s);
+
+/**
+ * vgpu_inject_free: free s->inject
+ * @s: device
+ *
+ * Context: instance_finalize.
+ */
 void vgpu_inject_free(VGPUState *s);
-/* Before the first occasion, and after the last one. BQL held. */
+
+/**
+ * vgpu_inject_init: initialise the injector, with no injections
+ * @s: device
+ *
+ * Context: BQL held, before the first occasion.
+ */
 void vgpu_inject_init(VGPUState *s);
+
+/**
+ * vgpu_inject_destroy: remove all injections and destroy the lock
+ * @s: device
+ *
+ * Context: BQL held, after the last occasion.
+ */
 void vgpu_inject_destroy(VGPUState *s);
 
-/* Is there an injection of one of @kinds, 1 << kind each? Any thread. */
+/**
+ * vgpu_inject_armed: check whether injections of some kinds may fire
+ * @s: device
+ * @kinds: mask of kinds, 1 << VgpuInjectKind
+ *
+ * Context: any thread.
+ * Return: true if vgpu_inject_fires() may return true for one of @kinds.
+ */
 static inline bool vgpu_inject_armed(VGPUState *s, uint32_t kinds)
 {
     return unlikely(qatomic_read(&s->inject_armed) & kinds);
 }
 
-/*
- * Does an injection of @kind take this occasion? @hit may be NULL. Any thread,
- * any lock.
+/**
+ * vgpu_inject_fires: offer an occasion to the injections of one kind
+ * @s: device
+ * @kind: kind of injection
+ * @site: where the occasion arises
+ * @hit: filled in if an injection takes the occasion; may be NULL
+ *
+ * Context: any thread, with any locks except the injector's.
+ * Return: true if an injection takes the occasion: the caller shows the effect.
  */
 bool vgpu_inject_fires(VGPUState *s, VgpuInjectKind kind, const VGPUSite *site,
                        VGPUInjectHit *hit);
 
-/* Is the doorbell lost? site.va: its byte offset. Any thread. */
+/**
+ * vgpu_inject_doorbell_lost: offer a doorbell write to kind doorbell-lost
+ * @s: device
+ * @site: queue; va: byte offset of the doorbell; hub is ignored
+ *
+ * Context: any thread.
+ * Return: true if the caller drops the write.
+ */
 static inline bool vgpu_inject_doorbell_lost(VGPUState *s, VGPUSite site)
 {
     site.hub = VGPU_SITE_NONE;
@@ -124,52 +169,141 @@ static inline bool vgpu_inject_doorbell_lost(VGPUState *s, VGPUSite site)
            vgpu_inject_fires(s, VGPU_INJECT_KIND_DOORBELL_LOST, &site, NULL);
 }
 
-/*
- * What a walk reads instead of @entry, which is at @addr of the memory that
- * @where stands for, @leaf if it ends the walk. Any thread.
+/**
+ * vgpu_inject_pte: offer the read of a page-table entry to kinds pte-* (VMIDs
+ * from 1 on) and gart-* (VMID 0)
+ * @s: device
+ * @site: client, VMID and GPU address of the walk
+ * @where: VGPUTargetKind of the memory that holds the entry
+ * @addr: address of the entry in that memory, a multiple of 8
+ * @entry: value in memory
+ * @leaf: @entry ends the walk
+ *
+ * Context: any thread.
+ * Return: value that the walk uses instead of @entry.
  */
 uint64_t vgpu_inject_pte(VGPUState *s, const VGPUSite *site, unsigned where,
                          uint64_t addr, uint64_t entry, bool leaf);
-/*
- * Take down the link to @node if an injection takes this occasion. Any thread.
+
+/**
+ * vgpu_inject_xgmi_down: offer an access to a node's VRAM to kind xgmi-down
+ * @s: device
+ * @site: access; va: address in the hive
+ * @node: other node, below VGPU_XGMI_NODES
+ *
+ * If an injection takes the occasion, the link to @node is down until the
+ * injection is removed.
+ *
+ * Context: any thread.
  */
 void vgpu_inject_xgmi_down(VGPUState *s, const VGPUSite *site, unsigned node);
-/* Mask of the nodes whose link is down, at our end. Any thread. */
+
+/**
+ * vgpu_inject_links_down: read which links are down at this end
+ * @s: device
+ *
+ * Context: any thread.
+ * Return: mask of nodes.
+ */
 uint32_t vgpu_inject_links_down(VGPUState *s);
-/*
- * How many of @len bytes at @site (va: offset in VRAM) can be read; 0: the
- * first cannot, and that was counted. Any thread.
+
+/**
+ * vgpu_inject_vram_poison: offer a read of VRAM to kind vram-poison
+ * @s: device
+ * @site: access; va: offset in VRAM
+ * @len: bytes, at least 1
+ *
+ * Context: any thread.
+ * Return: number of bytes before the first poisoned one, at most @len; 0: an
+ * injection takes the occasion for the first byte.
  */
 uint64_t vgpu_inject_vram_poison(VGPUState *s, const VGPUSite *site,
                                  uint64_t len);
-/*
- * Each injection of @kind takes an occasion that its filter lets through: for
- * those that do, @effect is called. @effect: the injector's lock held.
+
+/**
+ * vgpu_inject_each: offer one occasion to each injection of a kind
+ * @s: device
+ * @kind: kind of injection
+ * @effect: called for each injection that takes the occasion, with its filter
+ *          and a random number, and the injector's lock held
+ *
+ * Context: any thread, with any locks except the injector's.
  */
 void vgpu_inject_each(VGPUState *s, VgpuInjectKind kind,
                       void (*effect)(VGPUState *s, const VGPUFilter *f,
                                      uint64_t random));
-/* When an effect is due after @delay ns: QEMU_CLOCK_VIRTUAL, never 0. */
+
+/**
+ * vgpu_inject_due: compute when a delayed effect is due
+ * @delay: ns from now
+ *
+ * Context: any thread.
+ * Return: time in ns, QEMU_CLOCK_VIRTUAL; never 0.
+ */
 int64_t vgpu_inject_due(uint64_t delay);
 
-/* These for the operator's commands. BQL held. */
+/* The functions below serve monitor commands. */
 
-/* Whether the device has as many injections as it may have. */
+/**
+ * vgpu_inject_full: check the limit of injections
+ * @s: device
+ *
+ * Context: BQL held.
+ * Return: true if the device has VGPU_INJECTIONS_MAX injections.
+ */
 bool vgpu_inject_full(VGPUState *s);
-/* Add an injection. vgpu_inject_infos() returns a copy of @what. */
+
+/**
+ * vgpu_inject_add: add an injection
+ * @s: device, with fewer than VGPU_INJECTIONS_MAX injections
+ * @args: checked arguments, copied
+ * @what: arguments as the operator gave them, copied for vgpu_inject_infos()
+ *
+ * Context: BQL held.
+ * Return: injection; owned by the injector.
+ */
 VGPUInjection *vgpu_inject_add(VGPUState *s, const VGPUInjectArgs *args,
                                const VgpuInjection *what);
-/* The number of @i in vgpu-inject's reply. */
+
+/**
+ * vgpu_inject_id: read the id of an injection
+ * @i: injection
+ *
+ * Context: BQL held.
+ * Return: id as in the reply of vgpu-inject; unique among all devices.
+ */
 uint32_t vgpu_inject_id(const VGPUInjection *i);
-/*
- * The command itself is an occasion, at @site, which @i takes. False: @i takes
- * no more occasions.
+
+/**
+ * vgpu_inject_now: have an injection take an occasion that the command makes
+ * @s: device
+ * @i: injection of an immediate kind, with threshold 1 << 32 and skip 0
+ * @site: where the occasion arises; the filter is not compared
+ * @hit: filled in
+ *
+ * Context: BQL held.
+ * Return: false if the injection has taken all occasions that it may take.
  */
 bool vgpu_inject_now(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
                      VGPUInjectHit *hit);
-/* Remove the injection with @id. False: the device has none. */
+
+/**
+ * vgpu_inject_remove: remove and free an injection
+ * @s: device
+ * @id: vgpu_inject_id()
+ *
+ * Context: BQL held.
+ * Return: false if the device has no such injection.
+ */
 bool vgpu_inject_remove(VGPUState *s, uint32_t id);
-/* The caller frees it. */
+
+/**
+ * vgpu_inject_infos: describe all injections
+ * @s: device
+ *
+ * Context: BQL held.
+ * Return: list, which the caller frees.
+ */
 VgpuInjectionInfoList *vgpu_inject_infos(VGPUState *s);
 
 #endif /* HW_MISC_VGPU_KFD_INJECT_INJECT_H */
