@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: memory as a queue sees it.
+ * vgpu-kfd: memory accesses of queues by GPU address.
  *
- * Faults are resolved here. A retry fault stalls: nothing of the access has
- * happened, the queue tries it again later. A no-retry fault is reported, the
- * access goes to the default page.
+ * Faults are resolved here. A retry fault stalls the queue: the access has had
+ * no effect, and the queue repeats it later. A no-retry fault is reported, and
+ * the access is redirected to the default page.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -37,7 +37,10 @@ static void dma_begin(VGPUView *v)
     vgpu_client_begin(v->client);
 }
 
-/* Is there poison at the beginning of @span? It ends before any further on. */
+/*
+ * Return whether the first byte of @span is poisoned. Otherwise shorten @span
+ * to end before the first poisoned byte.
+ */
 static bool dma_poisoned(VGPUView *v, uint64_t va, VGPUSpan *span)
 {
     VGPUSite site = vgpu_client_site(v->client, v->vmid, span->addr);
@@ -48,7 +51,7 @@ static bool dma_poisoned(VGPUView *v, uint64_t va, VGPUSpan *span)
     return !clean;
 }
 
-/* Stall for an IOMMU translation; the record of an earlier stall is kept. */
+/* Stall for an IOMMU translation. Keeps the record of an earlier stall. */
 static VGPUDmaResult dma_wait_iommu(VGPUView *v)
 {
     v->stall.iommu = true;
@@ -61,7 +64,10 @@ static VGPUDmaResult dma_redirect(VGPUView *v, uint64_t va, uint64_t len,
 {
     VGPUSpan fault = *span;
 
-    /* Map first: the fault is reported once, when the access can complete. */
+    /*
+     * Map before the report: the access is repeated if the default page needs
+     * an IOMMU translation, and the fault is reported only once.
+     */
     vgpu_gpuvm_map_default(v->client, v->vmid, va, len, span);
     if (span->kind == VGPU_TARGET_WAIT) {
         return dma_wait_iommu(v);
@@ -72,9 +78,10 @@ static VGPUDmaResult dma_redirect(VGPUView *v, uint64_t va, uint64_t len,
 }
 
 /*
- * What becomes of the access to @span, which @va translates to: a fault stalls
- * it, or is reported and redirected. Unless it is OK, nothing stays mapped.
- * @invs: of the VMID, before it was translated.
+ * Resolve the result @span of the translation of @va: a retry fault stalls the
+ * access, a no-retry fault is reported and redirected. @span is mapped unless
+ * the result is VGPU_DMA_STALL.
+ * @invs: dma_invalidations() before the translation.
  */
 static VGPUDmaResult dma_resolve(VGPUView *v, uint64_t va, uint64_t len,
                                  bool write, uint32_t invs, VGPUSpan *span)
@@ -141,8 +148,8 @@ static VGPUDmaResult dma_map(VGPUView *v, uint64_t va, uint64_t len,
 }
 
 /*
- * Can the span take @size bytes at once? False where writes vanish, and where
- * some other device's memory ends in the middle.
+ * Return whether @size bytes can be accessed at once. False where writes are
+ * dropped, and where a region of RAM on the bus ends within the @size bytes.
  */
 static bool span_fits(const VGPUSpan *span, unsigned size)
 {
@@ -150,7 +157,7 @@ static bool span_fits(const VGPUSpan *span, unsigned size)
            QEMU_PTR_IS_ALIGNED(span->host, size);
 }
 
-/* How a span begins; where it goes on, the processor finds out by itself. */
+/* Prefetch the start of @span. The CPU's prefetcher detects the rest. */
 static void span_prefetch(const VGPUSpan *span)
 {
     uint64_t off;
@@ -162,7 +169,10 @@ static void span_prefetch(const VGPUSpan *span)
     }
 }
 
-/* Copy from all of @from to what @dst is, as far as that goes. */
+/*
+ * Copy the start of @from to @dst: as many bytes as one span holds, *@n unless
+ * the access stalls.
+ */
 static VGPUDmaResult dma_copy_span(VGPUView *v, uint64_t dst,
                                    const VGPUSpan *from, uint64_t *n)
 {
@@ -202,7 +212,7 @@ VGPUDmaResult vgpu_dma_copy(VGPUView *v, uint64_t dst, uint64_t src,
             break;
         }
         ret = MAX(ret, part);
-        /* While this is copied, what comes next can be on its way. */
+        /* Translate and prefetch the next span before the copy of this one. */
         next = (VGPUSpan) { .mapped = false };
         if (from.len < len - *done) {
             invs = dma_invalidations(v);
@@ -272,10 +282,10 @@ VGPUDmaResult vgpu_dma_write_ptes(VGPUView *v, uint64_t dst,
     dma_begin(v);
     ret = dma_map(v, dst, n * 8, true, &to);
     if (ret != VGPU_DMA_STALL) {
-        /* Never 0: the caller counts on getting on. */
+        /* Not 0, even if the span ends within an entry: progress is needed. */
         *done = MAX(to.len / 8, 1);
         for (i = 0; span_fits(&to, 8) && i < *done; i++) {
-            /* Walkers may read the table meanwhile: whole entries only. */
+            /* Page walks may read the table meanwhile: write whole entries. */
             qatomic_set((uint64_t *)to.host + i,
                         cpu_to_le64(flags | (first + i * incr)));
         }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: memory as a queue sees it: accesses by GPU address, which report
- * faults. The client's thread, no lock held.
+ * vgpu-kfd: memory accesses of queues by GPU address, which report faults.
+ *
+ * Functions are called by the client's thread with no lock held. Each returns
+ * VGPU_DMA_FAULT if a part of the access was redirected to the default page,
+ * and VGPU_DMA_STALL with view->stall filled in if it has to be repeated.
  */
 #ifndef HW_MISC_VGPU_KFD_QUEUE_DMA_H
 #define HW_MISC_VGPU_KFD_QUEUE_DMA_H
@@ -11,55 +14,124 @@
 #include "hw/misc/vgpu-kfd/memory/iommu.h"
 
 /*
- * Memory as a queue sees it. Belongs to the client's thread while the queue is
- * current, else to the lock of the queue's worker.
+ * The view that a queue has of memory. Accessed by the client's thread while
+ * the queue is current, otherwise under the lock of the queue's worker.
  */
 typedef struct VGPUView {
     VGPUClient *client;         /* of the engine that executes the queue */
     uint8_t vmid;               /* of the next access */
     uint8_t queue;              /* number in the engine or of the HQD */
-    bool faulted;               /* a no-retry fault is reported: none more */
-    VGPUStall stall;            /* of the access that could not be done */
-    VGPUIotlb iotlb;            /* the IOMMU's replies to the queue */
+    bool faulted;               /* a no-retry fault was reported: report none */
+    VGPUStall stall;            /* of the access that stalled */
+    VGPUIotlb iotlb;            /* IOMMU translations for the queue */
 } VGPUView;
 
 typedef enum VGPUDmaResult {
     VGPU_DMA_OK,
     VGPU_DMA_FAULT,             /* no-retry fault: done, on the default page */
-    VGPU_DMA_STALL,             /* retry fault: not done, see view->stall */
+    VGPU_DMA_STALL,             /* not done: see view->stall */
 } VGPUDmaResult;
 
-/*
- * Move @len bytes, or fewer: *@done is how many, also before a stall. A fault
- * means that some of them were redirected.
+/**
+ * vgpu_dma_copy: copy memory
+ * @v: view of the queue
+ * @dst: GPU address of the destination
+ * @src: GPU address of the source; the two ranges may overlap
+ * @len: bytes
+ * @done: set to the number of bytes copied, also before a stall
+ *
+ * Return: see the first comment. Fewer than @len bytes are copied only if the
+ * result is VGPU_DMA_STALL.
  */
 VGPUDmaResult vgpu_dma_copy(VGPUView *v, uint64_t dst, uint64_t src,
                             uint64_t len, uint64_t *done);
-/* Repeat @data, a little-endian dword that starts at byte @phase. */
+
+/**
+ * vgpu_dma_fill: fill the start of a range of memory with a dword
+ * @v: view of the queue
+ * @dst: GPU address
+ * @data: dword that is repeated, in little-endian byte order
+ * @phase: byte of @data, modulo 4, that goes to @dst
+ * @len: bytes
+ * @done: unless the access stalls, set to the number of bytes filled, not 0
+ *
+ * Return: see the first comment.
+ */
 VGPUDmaResult vgpu_dma_fill(VGPUView *v, uint64_t dst, uint32_t data,
                             unsigned phase, uint64_t len, uint64_t *done);
-/*
- * Write @n page-table entries, or fewer: flags | (first + i * incr). @dst is
- * 8-byte aligned.
+
+/**
+ * vgpu_dma_write_ptes: write the first of @n page-table entries
+ * @v: view of the queue
+ * @dst: GPU address, a multiple of 8
+ * @flags: flags of all entries
+ * @first: address in the first entry
+ * @incr: difference between the addresses in neighbouring entries
+ * @n: number of entries
+ * @done: unless the access stalls, set to the number of entries written, not 0
+ *
+ * Entry i is @flags | (@first + i * @incr). Each is written atomically.
+ *
+ * Return: see the first comment.
  */
 VGPUDmaResult vgpu_dma_write_ptes(VGPUView *v, uint64_t dst, uint64_t flags,
                                   uint64_t first, uint64_t incr, uint64_t n,
                                   uint64_t *done);
+
+/**
+ * vgpu_dma_read: read memory into a buffer
+ * @v: view of the queue
+ * @va: GPU address
+ * @buf: buffer; its contents are undefined after a stall
+ * @len: bytes
+ *
+ * Return: see the first comment.
+ */
 VGPUDmaResult vgpu_dma_read(VGPUView *v, uint64_t va, void *buf, unsigned len);
-/* 4 or 8 bytes at once; @va is aligned to them. */
+
+/**
+ * vgpu_dma_write: write 4 or 8 bytes atomically
+ * @v: view of the queue
+ * @va: GPU address, a multiple of @len
+ * @buf: value, as it is to stand in memory
+ * @len: 4 or 8
+ *
+ * Return: see the first comment.
+ */
 VGPUDmaResult vgpu_dma_write(VGPUView *v, uint64_t va, const void *buf,
                              unsigned len);
-/* The new value for @old, of 4 or 8 bytes; more bits than these are ignored. */
+
+/*
+ * Return the new value for @old. @bits: width, 32 or 64; the caller ignores
+ * higher bits of the result.
+ */
 typedef uint64_t VGPUAtomicFn(uint64_t old, uint64_t src, uint64_t cmp,
                               unsigned bits);
-/*
- * Replace @size bytes, 4 or 8, little endian, at a @va that is aligned to them
- * by what @fn makes of them; *@old is what they were (0 where nothing is).
+
+/**
+ * vgpu_dma_atomic: replace a little-endian value atomically
+ * @v: view of the queue
+ * @va: GPU address, a multiple of @size
+ * @size: 4 or 8 bytes
+ * @fn: computes the new value; may be called more than once
+ * @src: argument of @fn
+ * @cmp: argument of @fn
+ * @old: set to the value before; 0 if there is no memory or the access stalls
+ *
+ * Return: see the first comment.
  */
 VGPUDmaResult vgpu_dma_atomic(VGPUView *v, uint64_t va, unsigned size,
                               VGPUAtomicFn *fn, uint64_t src, uint64_t cmp,
                               uint64_t *old);
-/* 64-bit, little endian; @va is 8-byte aligned. */
+
+/**
+ * vgpu_dma_add64: add to a 64-bit little-endian value atomically
+ * @v: view of the queue
+ * @va: GPU address, a multiple of 8
+ * @n: addend
+ *
+ * Return: see the first comment.
+ */
 VGPUDmaResult vgpu_dma_add64(VGPUView *v, uint64_t va, uint64_t n);
 
 #endif /* HW_MISC_VGPU_KFD_QUEUE_DMA_H */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: what the files of queue/ share. */
+/* vgpu-kfd: declarations shared by the files of queue/. */
 #ifndef HW_MISC_VGPU_KFD_QUEUE_INTERNAL_H
 #define HW_MISC_VGPU_KFD_QUEUE_INTERNAL_H
 
 #include "hw/misc/vgpu-kfd/memory/client.h"
 #include "hw/misc/vgpu-kfd/queue/scheduler.h"
 
-/* The workers of a device. BQL; constant while their threads run. */
+/* The workers of a device. BQL; constant while the workers' threads run. */
 struct VGPUWorkers {
     VGPUWorker *by_client[VGPU_NUM_CLIENTS];    /* by VGPUClient.index */
 };

@@ -34,7 +34,10 @@ static bool iommu_request_due(VGPUState *s, VGPUWorker *w, unsigned n)
     return false;
 }
 
-/* Serve all requests of @w's queues. False: as vgpu_iommu_request(). */
+/*
+ * Serve all requests of @w's queues. Return false if the device was unplugged
+ * meanwhile: vgpu_iommu_request().
+ */
 static bool iommu_serve_worker(VGPUState *s, VGPUWorker *w)
 {
     unsigned n, num = w->ops->num_queues;
@@ -62,7 +65,7 @@ static bool iommu_serve_worker(VGPUState *s, VGPUWorker *w)
             return false;
         }
         WITH_QEMU_LOCK_GUARD(&w->lock) {
-            /* The HQD may hold another queue by now. */
+            /* The CP may have mapped another queue to the HQD meanwhile. */
             if (q->wait == VGPU_WAIT_IOMMU && mem->stall.number == number) {
                 vgpu_iommu_put_reply(s, &mem->iotlb, &reply);
                 q->wait = VGPU_WAIT_NONE;
@@ -88,7 +91,10 @@ void vgpu_worker_serve_iommu(void *opaque)
         return;
     }
     object_ref(OBJECT(s));
-    /* An entry pushed while the machine is stopped is part of its memory. */
+    /*
+     * Write interrupt entries also while the machine is stopped: the rings are
+     * part of guest memory that is saved.
+     */
     here = vgpu_ih_flush(s, false);
     /* vgpu_kfd_vm_state() serves the requests when the machine runs again. */
     for (i = 0; here && runstate_is_running() && i < VGPU_NUM_CLIENTS; i++) {
@@ -97,7 +103,7 @@ void vgpu_worker_serve_iommu(void *opaque)
     if (here) {
         object_unref(OBJECT(s));
     } else {
-        /* The caller still has to leave the device's reentrancy guard. */
+        /* Keep @s until the caller has left the device's reentrancy guard. */
         aio_bh_schedule_oneshot(qemu_get_aio_context(), drop_reference, s);
     }
 }

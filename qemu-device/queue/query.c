@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: what an operator sees of a queue that waits. */
+/* vgpu-kfd: why a queue waits, for query-vgpu. */
 #include "qemu/osdep.h"
 #include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/queue/scheduler.h"

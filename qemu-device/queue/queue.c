@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: queues that execute packets: vgpu_queue_timeslice(), and what
- * packets of all engines have in common.
+ * vgpu-kfd: queues that execute packets: vgpu_queue_timeslice(), and functions
+ * for packets of all engines.
  *
- * A packet's fixed part is kept in exec->dw and its progress in exec->done, so
- * that a packet that stalls, or whose time slice ends, goes on where it was.
+ * exec->dw holds a packet's fixed part and exec->done its progress, so that a
+ * packet resumes where it stalled, or where its time slice ended.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -33,7 +33,7 @@ void vgpu_queue_wptr_moved(VGPUQueue *q)
 
 void vgpu_queue_discard(VGPUQueue *q)
 {
-    /* A write pointer that is still to be read is no work of the packet. */
+    /* The request to read the write pointer belongs to the queue: keep it. */
     q->poll_wptr |= q->exec.poll_wptr;
     memset(&q->exec, 0, sizeof(q->exec));
     q->wait = VGPU_WAIT_NONE;
@@ -49,7 +49,7 @@ void vgpu_queue_restart(VGPUWorker *w, VGPUQueue *q)
     }
 }
 
-/* A step of a time slice. Drops the lock. */
+/* Run one step of a time slice. Drops the lock. */
 static VGPUStep queue_timeslice_step(VGPUWorker *w, unsigned n, VGPUQueue *q,
                                      const VGPUQueueOps *ops)
 {
@@ -73,13 +73,13 @@ static VGPUStep queue_timeslice_step(VGPUWorker *w, unsigned n, VGPUQueue *q,
     qemu_mutex_lock(&w->lock);
     if (q->restart) {
         q->restart = false;
-        /* A write pointer that the step has read is void, too. */
+        /* Read the write pointer again if this step has read it. */
         q->poll_wptr |= poll_wptr;
         vgpu_queue_discard(q);
         return VGPU_STEP_AGAIN;
     }
     q->rptr = x->rptr;
-    /* Memory's word on wptr counts if no doorbell came meanwhile. */
+    /* Use the write pointer from memory if no doorbell was rung meanwhile. */
     if (q->wptr == wptr) {
         q->wptr = x->wptr;
     }
@@ -180,7 +180,7 @@ static VGPUStep exec_sleep(VGPUExec *x, VGPUWait why, QEMUClockType clock,
     return VGPU_STEP_STALL;
 }
 
-/* Count a try. Return whether there were more than @eager. */
+/* Count a try of the packet. Return whether there were more than @eager. */
 static bool exec_count_try(VGPUExec *x, unsigned eager)
 {
     if (x->polls < UINT32_MAX) {

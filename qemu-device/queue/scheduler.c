@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: threads that serve queues round-robin, and which queue is next.
+ * vgpu-kfd: threads that serve queues round-robin, and the choice of the next
+ * queue.
  *
  * Times that the guest can see (retry interval, POLL_REGMEM, LOOP_TIMER, time
- * slices) go by QEMU_CLOCK_VIRTUAL, which stands still with the machine. It
- * may jump (icount, qtest), so a thread that waits for such a time does not
- * compute how long to sleep: a timer in the main loop wakes it. How the host
- * shares its CPUs, and how long another thread takes, goes by host time:
- * QEMU_CLOCK_REALTIME, which is get_clock().
+ * slices) are on QEMU_CLOCK_VIRTUAL, which stops with the machine. This clock
+ * may jump (icount, qtest), so that a thread cannot compute how long to sleep:
+ * a timer in the main loop wakes the thread. Waits for other host threads are
+ * on QEMU_CLOCK_REALTIME, the clock of get_clock().
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
@@ -23,10 +23,10 @@
 #include "hw/misc/vgpu-kfd/queue/internal.h"
 #include "hw/misc/vgpu-kfd/queue/queue.h"
 
-/* After spins in vain, up to 1 << SPIN_SKIP_LOG2_MAX pauses go without one. */
+/* At most 1 << SPIN_SKIP_LOG2_MAX pauses without a spin follow a failed one. */
 #define SPIN_SKIP_LOG2_MAX  6
 
-/* When to look again at queues that wait for a time; INT64_MAX: none does. */
+/* Earliest time at which a waiting queue is tried again; INT64_MAX: none. */
 typedef struct Deadlines {
     int64_t virtual;            /* ns, QEMU_CLOCK_VIRTUAL */
     int64_t host;               /* ns, QEMU_CLOCK_REALTIME */
@@ -40,7 +40,7 @@ void vgpu_worker_kick(VGPUWorker *w)
     qemu_cond_signal(&w->wake);
 }
 
-/* Everything from here to the thread: w->lock held. */
+/* The functions from here to worker_thread() are called with w->lock held. */
 
 bool vgpu_worker_may_run(const VGPUWorker *w)
 {
@@ -99,7 +99,7 @@ static bool deadline_reached(QEMUClockType clock, int64_t until, int64_t *next)
     return false;
 }
 
-/* Can queue @n run now? If only later, *@next is lowered to that time. */
+/* Return whether queue @n can run. Lower @next to the time when it can. */
 static bool worker_queue_ready(VGPUWorker *w, unsigned n, Deadlines *next)
 {
     const VGPUQueue *q = w->ops->queue(w, n);
@@ -122,7 +122,10 @@ static bool worker_queue_ready(VGPUWorker *w, unsigned n, Deadlines *next)
     }
 }
 
-/* The next queue that can run, round-robin; -1, and when to look again. */
+/*
+ * Return the next queue that can run, round-robin. If no queue can run, return
+ * -1 and lower @next to the time when one may be able to.
+ */
 static int worker_pick_queue(VGPUWorker *w, Deadlines *next)
 {
     unsigned i;
@@ -139,9 +142,9 @@ static int worker_pick_queue(VGPUWorker *w, Deadlines *next)
 }
 
 /*
- * Return whether to spin before sleeping. A spin in vain takes a host CPU from
- * other threads, perhaps from the vCPU that is about to kick: after each in a
- * row, twice as many pauses go without a spin.
+ * Return whether to spin before sleeping. A spin that finds no work takes a
+ * host CPU from other threads, perhaps from the vCPU that is about to kick.
+ * After each such spin in a row, skip spinning in twice as many pauses.
  */
 static bool worker_should_spin(VGPUWorker *w)
 {
@@ -155,7 +158,7 @@ static bool worker_should_spin(VGPUWorker *w)
     return true;
 }
 
-/* Return whether one of the times has come. */
+/* Return whether one of the two clocks has reached its deadline. */
 static bool any_deadline_reached(const Deadlines *d)
 {
     return (d->host != INT64_MAX &&
@@ -165,8 +168,8 @@ static bool any_deadline_reached(const Deadlines *d)
 }
 
 /*
- * Spin for poll-ns of host time, until one of the times @next comes, or until
- * something is kicked. Drops the lock.
+ * Spin until the worker is kicked, a clock reaches @next, or poll-ns of host
+ * time have elapsed. Drops the lock.
  */
 static void worker_spin(VGPUWorker *w, const Deadlines *next)
 {
@@ -188,7 +191,7 @@ static void worker_spin(VGPUWorker *w, const Deadlines *next)
     }
 }
 
-/* Main loop: the time has come that a queue waits for. */
+/* Main loop: QEMU_CLOCK_VIRTUAL has reached a deadline. Wake the thread. */
 static void worker_timer_cb(void *opaque)
 {
     VGPUWorker *w = opaque;
@@ -199,8 +202,8 @@ static void worker_timer_cb(void *opaque)
 }
 
 /*
- * Sleep until @next, or until something wakes the thread. The timer stays armed
- * when the wait ends earlier: the thread then wakes up once in vain.
+ * Sleep until @next or a kick. The timer stays armed when the sleep ends
+ * earlier, which may cause a spurious wake-up later.
  */
 static void worker_sleep(VGPUWorker *w, const Deadlines *next)
 {
@@ -219,7 +222,7 @@ static void worker_sleep(VGPUWorker *w, const Deadlines *next)
     vgpu_delay_worker(w->s, &w->lock, VGPU_DELAY_WAKE);
 }
 
-/* Run a time slice of queue @n. True if it does not wait afterwards. */
+/* Run a time slice of queue @n. Return false if the queue waits afterwards. */
 static bool worker_run_queue(VGPUWorker *w, unsigned n)
 {
     VGPUQueue *q = w->ops->queue(w, n);
@@ -286,7 +289,7 @@ static void worker_client_retry(VGPUClient *c, uint32_t vmids, int slot)
         VGPUQueue *q = w->ops->queue(w, n);
         const VGPUStall *stall = &q->exec.mem.stall;
 
-        /* The slot may have its next fault by now, which waits for its own. */
+        /* Do not wake a queue that waits for a newer fault in the same slot. */
         if ((q->wait == VGPU_WAIT_CAM_FREE || q->wait == VGPU_WAIT_RETRY ||
              (q->wait == VGPU_WAIT_CAM &&
               (slot < 0 || (stall->cam == slot &&
@@ -298,7 +301,7 @@ static void worker_client_retry(VGPUClient *c, uint32_t vmids, int slot)
     }
 }
 
-/* The thread leaves the access, with the rest of the step that it is at. */
+/* Wait until the thread has completed its current step, and so the access. */
 static void worker_client_drain(VGPUClient *c)
 {
     VGPUWorker *w = c->s->workers->by_client[c->index];
@@ -313,9 +316,9 @@ const VGPUClientOps vgpu_worker_client_ops = {
 };
 
 /*
- * Return whether queue @n waits for a register write. The write of a queue that
- * does not run is not done, since the guest may have seen the engine stand: the
- * queue requests it again when it runs. w->lock held.
+ * Return whether to write the register that queue @n requests. If the queue may
+ * not run, drop the request, since the guest may have observed that the engine
+ * is stopped: the queue repeats the request when it runs. w->lock held.
  */
 static bool worker_reg_due(VGPUWorker *w, unsigned n)
 {
@@ -334,10 +337,10 @@ static bool worker_reg_due(VGPUWorker *w, unsigned n)
 
 /*
  * Write the registers for queues that wait in VGPU_WAIT_REG. While w->lock is
- * dropped, the write itself or the CP's thread may unmap the queue and map
- * another one into its HQD, which waits for its own write: only a wait with the
- * same number is ended. The packet is marked done before the write, so that a
- * queue that is saved meanwhile does not repeat it.
+ * dropped, the write itself or the CP's thread may unmap the queue, and another
+ * queue in the same HQD may wait for its own write: only the wait with the same
+ * number is ended. The packet is marked done before the write, so that a queue
+ * that is saved meanwhile does not repeat the write.
  */
 static void worker_reg_bh(void *opaque)
 {
@@ -438,7 +441,7 @@ void vgpu_worker_hold(VGPUWorker *w)
     paused = w->paused;
     w->paused = true;
     vgpu_worker_park(w);
-    /* From here it is the lock that holds the thread. */
+    /* From here on the lock, which the caller releases, stops the thread. */
     w->paused = paused;
 }
 

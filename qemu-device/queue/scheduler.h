@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: a thread that serves queues round-robin: an SDMA engine, the MECs.
+ * vgpu-kfd: workers: threads that serve queues round-robin. Each SDMA engine
+ * has one, the MECs share one.
  *
  *         kick, enable          is next
  *   idle ---------------> ready --------> current
@@ -12,14 +13,14 @@
  *    +------------------------------------------+
  *                   nothing left
  *
- * Only the queue that stalls waits. What a queue does in its time slice is in
- * VGPUWorkerOps; most are queues of packets: queue.h.
+ * A stall does not stop the other queues of the worker. VGPUWorkerOps.timeslice
+ * executes a queue; most queues hold packets: queue.h.
  *
- * There is a worker for each client of a hub. A number of threads to choose,
- * which share the clients, would gain nothing: each engine works by itself
- * (docs/hardware.md), a client's TLB and access counter belong to one thread,
- * and a thread without work sleeps. Threads have names (-name debug-threads=on)
- * by which a user can pin them: vgpu-sdma0 to vgpu-sdma4, vgpu-cp.
+ * Each client of a hub has a worker. A pool of threads for all clients would
+ * gain nothing: engines are independent (docs/hardware.md), a client's TLB and
+ * access counter belong to one thread, and a thread without work sleeps.
+ * Threads have names (-name debug-threads=on), so that a user can pin them:
+ * vgpu-sdma0 to vgpu-sdma4, vgpu-cp.
  */
 #ifndef HW_MISC_VGPU_KFD_QUEUE_SCHEDULER_H
 #define HW_MISC_VGPU_KFD_QUEUE_SCHEDULER_H
@@ -33,42 +34,42 @@
 typedef struct VGPUClient VGPUClient;
 typedef struct VGPUState VGPUState;
 
-/* With w->lock held, unless they say otherwise. @n is below num_queues. */
+/* Called with w->lock held. @n is below num_queues. */
 typedef struct VGPUWorkerOps {
     unsigned num_queues;        /* constant */
     bool spin;                  /* spin for new work before sleeping: poll-ns */
     VGPUQueue *(*queue)(VGPUWorker *w, unsigned n);
-    /* May it run, if it has something to do and does not wait? */
+    /* Return whether registers and the state of the worker let it run. */
     bool (*runnable)(VGPUWorker *w, unsigned n);
-    /* Has it something to do? */
+    /* Return whether it has work, in execution or new. */
     bool (*pending)(VGPUWorker *w, unsigned n);
     /*
-     * Its time slice. Drops the lock while packets run, looks at runnable() and
-     * pending() at least once a chunk.
+     * Run a time slice. Drops the lock while packets run; checks runnable() and
+     * pending() before each step.
      */
     void (*timeslice)(VGPUWorker *w, unsigned n);
-    /* Trace the register write that it waits for, which is done now. */
+    /* Trace the register write that the main loop does for the queue. */
     void (*trace_reg)(VGPUWorker *w, unsigned n, uint32_t reg, uint32_t val);
     /*
-     * NULL or: there are queues that can run, or none. Not while paused; none
-     * when the thread ends.
+     * NULL, or: called with whether a queue can run, before each choice of a
+     * queue unless the worker is paused, and with false when the thread ends.
      */
     void (*busy)(VGPUWorker *w, bool busy);
     /*
-     * NULL or: before a time slice, wait while other threads go first. True:
-     * it did, with the lock dropped.
+     * NULL, or: called before a time slice, to let other threads go first.
+     * Return true if the lock was dropped for that.
      */
     bool (*yield)(VGPUWorker *w);
 } VGPUWorkerOps;
 
-/* A thread and its queues. @lock, unless a member says otherwise. */
+/* A thread and its queues. @lock, except as noted. */
 struct VGPUWorker {
     const VGPUWorkerOps *ops;   /* constant */
     VGPUState *s;               /* constant */
     unsigned client;            /* VGPUClient.index; constant */
     QemuThread thread;          /* BQL */
     QemuMutex lock;             /* guards the queues, too; see the ops */
-    QemuCond wake;              /* the thread has something to look at */
+    QemuCond wake;              /* wakes the thread: vgpu_worker_kick() */
     QemuCond parked;            /* the thread left its current queue */
     QEMUBH *reg_bh;             /* writes registers for queues; constant */
     QEMUTimer *timer;           /* QEMU_CLOCK_VIRTUAL, wakes the thread */
@@ -76,70 +77,144 @@ struct VGPUWorker {
     bool quit;                  /* the thread ends */
     bool paused;                /* the machine is stopped */
     bool kicked;                /* since the thread began to spin; atomic */
-    unsigned spins_in_vain;     /* in a row; thread only */
-    unsigned spin_skips;        /* pauses without a spin to come; thread only */
-    unsigned next;              /* number of the queue to look at first */
+    unsigned spins_in_vain;     /* failed spins in a row; thread only */
+    unsigned spin_skips;        /* pauses not to spin in; thread only */
+    unsigned next;              /* number of the queue to try first */
     uint32_t waits;             /* VGPUStall.number of the last wait */
     VGPUQueue *current;         /* in its time slice; NULL: none */
-    VGPUQueue *writing;         /* whose register is written; NULL: none */
+    VGPUQueue *writing;         /* its register write is in progress, or NULL */
 };
 
-/* Allocate and free s->workers: instance_init, instance_finalize. */
+/**
+ * vgpu_workers_alloc: allocate s->workers
+ * @s: device
+ *
+ * Context: instance_init.
+ */
 void vgpu_workers_alloc(VGPUState *s);
+
+/**
+ * vgpu_workers_free: free s->workers
+ * @s: device
+ *
+ * Context: instance_finalize.
+ */
 void vgpu_workers_free(VGPUState *s);
-/*
- * Run a thread of @name for the queues of @ops, which access memory
- * as client @client. BQL held.
+
+/**
+ * vgpu_worker_start: initialise a worker and start its thread
+ * @w: worker
+ * @s: device
+ * @ops: operations on the queues
+ * @client: VGPUClient.index of the client as which the queues access memory
+ * @name: name of the thread
+ *
+ * Context: BQL held.
  */
 void vgpu_worker_start(VGPUWorker *w, VGPUState *s, const VGPUWorkerOps *ops,
                        unsigned client, const char *name);
-/* End the thread, between two chunks of work. BQL held. */
+
+/**
+ * vgpu_worker_stop: end the thread after its current step
+ * @w: worker
+ *
+ * Context: BQL held. Waits for the thread.
+ */
 void vgpu_worker_stop(VGPUWorker *w);
-/*
- * Free what the thread had. No thread of the device runs any more, since other
- * workers' threads take w->lock, too. BQL held.
+
+/**
+ * vgpu_worker_destroy: free the resources of a worker
+ * @w: worker
+ *
+ * Context: BQL held. All threads of the device have ended: a thread of another
+ * worker may take w->lock, too.
  */
 void vgpu_worker_destroy(VGPUWorker *w);
-/*
- * The machine stops or goes on. Does not wait: vgpu_worker_park() does. BQL
- * held.
+
+/**
+ * vgpu_worker_pause: pause or resume a worker when the machine stops or runs
+ * @w: worker
+ * @paused: the worker starts no step
+ *
+ * Context: BQL held. Does not wait: see vgpu_worker_park().
  */
 void vgpu_worker_pause(VGPUWorker *w, bool paused);
-/*
- * Have the thread at rest, between two chunks of work, until the release. BQL
- * held; w->lock is taken.
+
+/**
+ * vgpu_worker_hold: stop the thread between two steps until the release
+ * @w: worker
+ *
+ * Context: BQL held. Waits for the current step. On return w->lock is held.
  */
 void vgpu_worker_hold(VGPUWorker *w);
+
+/**
+ * vgpu_worker_release: let the thread run after vgpu_worker_hold()
+ * @w: worker
+ *
+ * Context: BQL held. Releases w->lock.
+ */
 void vgpu_worker_release(VGPUWorker *w);
-/* Of a client whose queues a worker executes. */
+
+/* Operations of a client whose queues a worker executes. */
 extern const struct VGPUClientOps vgpu_worker_client_ops;
-/* Bottom half, @opaque: VGPUState. Serve requests of queues and interrupts. */
+
+/**
+ * vgpu_worker_serve_iommu: serve requests to the IOMMU of all queues and of the
+ * interrupt handler
+ * @opaque: VGPUState
+ *
+ * Context: bottom half, BQL held.
+ */
 void vgpu_worker_serve_iommu(void *opaque);
 
-/*
- * There is something to look at. Better without w->lock, which the thread needs
- * to look.
+/**
+ * vgpu_worker_kick: have the thread check its queues
+ * @w: worker
+ *
+ * Context: any thread. Preferably without w->lock, which the thread takes.
  */
 void vgpu_worker_kick(VGPUWorker *w);
 
-/* These with w->lock held. */
+/* The caller of the functions below holds w->lock. */
 
-/*
- * Wait until the thread has left its current queue. The caller has set quit or
- * paused: a queue that another thread maps meanwhile would run next, and the
- * wait would not end.
+/**
+ * vgpu_worker_park: wait until the thread has left its current queue
+ * @w: worker; the caller has set quit or paused: otherwise the thread might
+ *     take the next queue before the wait ends
+ *
+ * Context: w->lock held; dropped while waiting.
  */
 void vgpu_worker_park(VGPUWorker *w);
-/* Is there no reason why no queue may run? */
+
+/**
+ * vgpu_worker_may_run: check whether queues may run
+ * @w: worker
+ *
+ * Context: w->lock held.
+ * Return: false if the worker ends or is paused, or the device was removed.
+ */
 bool vgpu_worker_may_run(const VGPUWorker *w);
-/*
- * For timeslice(): queue @n waits for what its stall says, if that is still to
- * come.
- * @wptr_moved: since the time slice read it.
+
+/**
+ * vgpu_worker_stall: make queue @n wait, for VGPUWorkerOps.timeslice()
+ * @w: worker
+ * @n: number of the queue; exec.mem.stall is the reason
+ * @wptr_moved: the write pointer has moved since the step read it
+ *
+ * Does nothing if the event has occurred already.
+ *
+ * Context: w->lock held.
  */
 void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved);
 
-/* query.c: what a queue waits for. Its worker is held. */
+/**
+ * vgpu_query_stall: describe a wait for query-vgpu (query.c)
+ * @stall: reason
+ *
+ * Context: BQL held; the queue's worker is held.
+ * Return: description, which the caller frees.
+ */
 VgpuStall *vgpu_query_stall(const VGPUStall *stall);
 
 #endif /* HW_MISC_VGPU_KFD_QUEUE_SCHEDULER_H */
