@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: clients of the hubs: their accesses, as invalidations see them, and
- * the wake-up of stalled work.
+ * vgpu-kfd: clients of the hubs: start and end of their accesses, waiting for
+ * accesses in progress, and the wake-up of stalled queues.
  */
 #include "qemu/osdep.h"
 #include "qemu/rcu.h"
@@ -43,7 +43,7 @@ void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
 
 /*
  * The caller keeps the BQL: the guest, or another device, may reuse the memory
- * as soon as the caller returns. Workers never take the BQL, and leave a step
+ * as soon as the caller returns. Workers never take the BQL, and end a step
  * after 2 MiB at most. synchronize_rcu() is no substitute: vCPUs wait for the
  * BQL inside of RCU critical sections, and the caller may be in one itself.
  */
@@ -52,14 +52,14 @@ void vgpu_clients_drain(VGPUState *s)
     unsigned i;
 
     /*
-     * Order the change of what clients find before the test for accesses in
-     * progress: pairs with vgpu_client_begin().
+     * Order the caller's change of a mapping before the test for accesses in
+     * progress: pairs with the barrier in vgpu_client_begin().
      */
     smp_mb();
     for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
         VGPUClient *c = s->memory->clients[i];
 
-        /* A thread outside of accesses keeps its time slice. */
+        /* Do not interrupt the time slice of a thread that accesses nothing. */
         if (c && (qatomic_load_acquire(&c->access) & 1)) {
             c->ops->drain(c);
         }
@@ -73,12 +73,13 @@ uint32_t vgpu_client_invalidations(const VGPUClient *c, unsigned vmid)
 
 void vgpu_client_begin(VGPUClient *c)
 {
-    /* Once for all that follows: entering and leaving RCU waits for stores. */
+    /* Once for all mappings of the access: rcu_read_lock() has a barrier. */
     rcu_read_lock();
     qatomic_set(&c->access, c->access + 1);
     /*
-     * Say so, then look at what is dropped: pairs with
-     * vgpu_invalidate_req_written().
+     * Order the store of access before the read of num_ranges and gen: pairs
+     * with the barriers in vgpu_invalidate_req_written() and
+     * vgpu_clients_drain().
      */
     smp_mb();
     if (unlikely(qatomic_load_acquire(&c->vmhub->num_ranges) !=

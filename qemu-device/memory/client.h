@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: clients of the hubs: engines that translate GPU addresses.
+ * vgpu-kfd: clients of the hubs: engines that access memory by GPU address.
  */
 #ifndef HW_MISC_VGPU_KFD_MEMORY_CLIENT_H
 #define HW_MISC_VGPU_KFD_MEMORY_CLIENT_H
@@ -22,16 +22,16 @@ typedef struct VGPUTlbSet VGPUTlbSet;
 #define VGPU_TLB_SETS_LOG2      9
 #define VGPU_TLB_WAYS           4
 
-/* What a client's thread does for others. Constant. */
+/* Operations on the thread of a client. Constant. */
 typedef struct VGPUClientOps {
     /*
-     * Look again at work that stalled on a fault: of VMIDs in mask @vmids, for
-     * what was in CAM slot @slot or a free one (-1: whatever it waits for). No
-     * device lock held.
+     * Wake queues that stalled on a retry fault in a VMID of mask @vmids: those
+     * that wait without a CAM slot, and those that wait for slot @slot (-1: for
+     * any slot). No device lock held.
      */
     void (*retry)(VGPUClient *c, uint32_t vmids, int slot);
     /*
-     * Wait until the thread has left the access that it is in. BQL held, no
+     * Wait until the thread has completed its current access. BQL held, no
      * device lock held.
      */
     void (*drain)(VGPUClient *c);
@@ -40,22 +40,24 @@ typedef struct VGPUClientOps {
 /*
  * A client of a hub: an engine whose thread translates GPU addresses. Members
  * before @access are constant from vgpu_client_init() on. Only the thread
- * touches @queue and the members after it; while the thread is at rest, the
- * caller that holds the worker does.
+ * accesses @queue and the members after it, or a caller that holds the worker.
  */
 struct VGPUClient {
     VGPUState *s;
     VGPUHub *vmhub;             /* number @hub; memory/internal.h */
     unsigned index;             /* SDMA engine's number, or VGPU_CLIENT_CP */
     uint8_t hub;                /* VGPU_HUB_* */
-    uint16_t cid;               /* as VM_L2_PROTECTION_FAULT_STATUS.CID says */
+    uint16_t cid;               /* VM_L2_PROTECTION_FAULT_STATUS.CID */
     const VGPUClientOps *ops;
     unsigned access;            /* odd: translations in use; atomic */
     uint8_t queue;              /* number of the queue that accesses memory */
-    VGPUIotlb *iotlb;           /* that queue's */
+    VGPUIotlb *iotlb;           /* of @queue */
     VGPUTlbSet *tlb;            /* 1 << VGPU_TLB_SETS_LOG2 sets */
     uint64_t tlb_shifts;        /* mask: log2 sizes of leaves in the TLB */
-    /* The next translation, made to see how far the one before goes. */
+    /*
+     * Translation of the address after the last span, which ended that span;
+     * likely to be used next.
+     */
     struct {
         bool valid;
         uint8_t vmid;
@@ -64,46 +66,131 @@ struct VGPUClient {
         uint64_t va;
         VGPUSpan span;          /* not mapped */
     } peek;
-    uint32_t ranges_done;       /* of vmhub->num_ranges, done in the TLB */
+    uint32_t ranges_done;       /* vmhub->num_ranges, as applied to the TLB */
     uint32_t tlb_hits;          /* not added to s->counters yet */
     uint32_t tlb_misses;        /* the same */
 };
 
-/* Make @c client @index, of @hub, with CID @cid. BQL held. */
+/**
+ * vgpu_client_init: initialise a client and add it to the device
+ * @s: device
+ * @c: client
+ * @index: number of the SDMA engine, or VGPU_CLIENT_CP
+ * @hub: VGPU_HUB_*
+ * @cid: client id in VM_L2_PROTECTION_FAULT_STATUS
+ * @ops: operations on the client's thread
+ *
+ * Context: BQL held.
+ */
 void vgpu_client_init(VGPUState *s, VGPUClient *c, unsigned index, unsigned hub,
                       unsigned cid, const VGPUClientOps *ops);
-/* Free the TLB. All threads of the device have ended. BQL held. */
+
+/**
+ * vgpu_client_destroy: remove a client from the device and free its TLB
+ * @c: client
+ *
+ * Context: BQL held. All threads of the device have ended.
+ */
 void vgpu_client_destroy(VGPUClient *c);
-/* Call ops->retry() of the clients of the hubs in mask @hub_mask. */
+
+/**
+ * vgpu_clients_wake: wake queues that stalled on a retry fault
+ * @s: device
+ * @hub_mask: mask of hubs, 1 << VGPU_HUB_*
+ * @vmids: as in VGPUClientOps.retry()
+ * @slot: as in VGPUClientOps.retry()
+ *
+ * Context: any thread, no device lock held.
+ */
 void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
                        int slot);
-/* Translations may be used from begin to end. The client's thread. */
+
+/**
+ * vgpu_client_begin: start an access: apply invalidations to the TLB
+ * @c: client
+ *
+ * Until vgpu_client_end() the client may use translations, and an invalidation
+ * is not acknowledged.
+ *
+ * Context: the client's thread, no device lock held. Takes the RCU read lock.
+ */
 void vgpu_client_begin(VGPUClient *c);
+
+/**
+ * vgpu_client_end: end an access
+ * @c: client
+ *
+ * Context: the client's thread. Releases the RCU read lock.
+ */
 void vgpu_client_end(VGPUClient *c);
-/* Number of invalidations of any page of @vmid in @c's hub. Any thread. */
+
+/**
+ * vgpu_client_invalidations: count invalidations
+ * @c: client
+ * @vmid: VMID
+ *
+ * Context: any thread.
+ * Return: number of invalidations of any page of @vmid in @c's hub; wraps.
+ */
 uint32_t vgpu_client_invalidations(const VGPUClient *c, unsigned vmid);
-/* Drop every translation of all clients. Their threads are at rest. */
+
+/**
+ * vgpu_clients_flush_tlb: drop all translations of all clients
+ * @s: device
+ *
+ * Context: BQL held. The workers of all clients are paused or held.
+ */
 void vgpu_clients_flush_tlb(VGPUState *s);
-/* Entries of the TLB that are in force. The client's thread is at rest. */
+
+/**
+ * vgpu_client_tlb_used: count the valid entries of the TLB
+ * @c: client
+ *
+ * Context: the client's worker is held.
+ * Return: number of entries that translations may use.
+ */
 unsigned vgpu_client_tlb_used(VGPUClient *c);
 
-/* These by the client's thread, between begin and end. */
-
 /*
- * The longest span at @va, at most @len bytes, as host memory. A fault, or
- * VGPU_TARGET_WAIT, is the span's kind, nothing is reported. Undone by
- * vgpu_phys_unmap().
+ * The client's thread calls the functions below between vgpu_client_begin() and
+ * vgpu_client_end().
+ */
+
+/**
+ * vgpu_gpuvm_map: translate a GPU address and map the memory
+ * @c: client
+ * @vmid: VMID
+ * @va: GPU address
+ * @len: bytes, at least 1
+ * @type: kind of access
+ * @span: set to the longest span at @va of at most @len bytes, or to a fault or
+ *        VGPU_TARGET_WAIT, without a report. Released by vgpu_phys_unmap().
  */
 void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
                     VGPUAccessType type, VGPUSpan *span);
-/*
- * Where the no-retry fault in @span, at @va, is redirected: to the default
- * page, or nowhere; VGPU_TARGET_WAIT if that is not known yet.
+
+/**
+ * vgpu_gpuvm_map_default: map the memory that a no-retry fault is redirected to
+ * @c: client
+ * @vmid: VMID
+ * @va: GPU address
+ * @len: bytes, at least 1
+ * @span: in: the fault; out: a span of at most @len bytes in the default page,
+ *        a span that reads zeros and drops writes, or VGPU_TARGET_WAIT
  */
 void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
                             uint64_t len, VGPUSpan *span);
 
-/* @queue of @c, a compute queue's number or an engine's, does something. */
+/**
+ * vgpu_queue_site: describe an occasion of a queue for fault injection
+ * @client: VGPUClient.index
+ * @queue: number of the queue in the SDMA engine, or of the HQD
+ * @vmid: VMID
+ * @va: GPU address, or the kind's own address
+ *
+ * Context: any thread.
+ * Return: site.
+ */
 static inline VGPUSite vgpu_queue_site(unsigned client, unsigned queue,
                                        unsigned vmid, uint64_t va)
 {
@@ -118,7 +205,15 @@ static inline VGPUSite vgpu_queue_site(unsigned client, unsigned queue,
     };
 }
 
-/* The queue that @c serves does something in @vmid at @va. @c's thread. */
+/**
+ * vgpu_client_site: describe an occasion of the queue that accesses memory
+ * @c: client
+ * @vmid: VMID
+ * @va: GPU address
+ *
+ * Context: the client's thread.
+ * Return: site.
+ */
 static inline VGPUSite vgpu_client_site(const VGPUClient *c, unsigned vmid,
                                         uint64_t va)
 {

@@ -4,7 +4,7 @@
  *
  *   -object vgpu-hive,id=h0 -device vgpu-kfd,hive=h0 -device vgpu-kfd,hive=h0
  *
- * What devices do with it is in xgmi.c. Specification: docs/hardware.md, Hives.
+ * Devices use the hive in xgmi.c. Specification: docs/hardware.md, Hives.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -43,7 +43,7 @@ static void set_hive_id(Object *obj, Visitor *v, const char *name, void *opaque,
     }
 }
 
-/* Whether @obj is another hive with the number of @opaque. */
+/* Return whether @obj is another hive with the hive-id of @opaque. */
 static int has_same_id(Object *obj, void *opaque)
 {
     const VGPUHive *h = opaque;
@@ -126,8 +126,9 @@ type_init(vgpu_hive_register_types)
 static ObjectPropertyAccessor *set_link;
 
 /*
- * A link whose error names the object that it wants: this property once was the
- * number that is hive-id now, and QOM's own error says "Device '7' not found".
+ * Setter of the link. The error message states which object is required: the
+ * value of this property once was the number that is hive-id now, and QOM's
+ * message for such a value is "Device '7' not found".
  */
 static void set_hive(Object *obj, Visitor *v, const char *name, void *opaque,
                      Error **errp)
@@ -136,7 +137,7 @@ static void set_hive(Object *obj, Visitor *v, const char *name, void *opaque,
 
     set_link(obj, v, name, opaque, errp);
     if (*errp) {
-        error_prepend(errp, "%s wants the id of a vgpu-hive object, as in "
+        error_prepend(errp, "%s needs the id of a vgpu-hive object, as in "
                       "-object vgpu-hive,id=h0: ", name);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: -object vgpu-hive, and the device's property that names one. */
+/* vgpu-kfd: -object vgpu-hive, and the device's property with a link to one. */
 #ifndef HW_MISC_VGPU_KFD_MEMORY_HIVE_H
 #define HW_MISC_VGPU_KFD_MEMORY_HIVE_H
 
@@ -11,9 +11,10 @@ OBJECT_DECLARE_SIMPLE_TYPE(VGPUHive, VGPU_HIVE)
 
 #define VGPU_NODE_AUTO          (-1)        /* property node: the lowest free */
 
+/* A link to a hive. */
 extern const PropertyInfo vgpu_prop_hive;
 
-/* A property of @_state: link to the hive, a VGPUHive * in @_field. */
+/* Property @_name of @_state: link to a hive, in @_field, a VGPUHive *. */
 #define DEFINE_PROP_VGPU_HIVE(_name, _state, _field)                    \
     DEFINE_PROP(_name, _state, _field, vgpu_prop_hive, VGPUHive *,      \
                 .link_type = TYPE_VGPU_HIVE)

@@ -10,7 +10,7 @@
 #include "hw/misc/vgpu-kfd/memory/internal.h"
 #include "hw/misc/vgpu-kfd/memory/memory.h"
 
-/* What the VBIOS of a card leaves: VRAM at 0x8000 << 24. */
+/* As set by the VBIOS of a card: VRAM at 0x8000 << 24. */
 #define FB_LOCATION_RESET       0x8000u
 #define FB_UNIT                 (16 * MiB)
 #define PAGE_HI                 0x0000000fu     /* bits 47:44 of an address */
@@ -81,7 +81,7 @@ void vgpu_hub_set_root(VGPUState *s, unsigned vmid, uint64_t root)
     vgpu_clients_wake(s, (1u << VGPU_NUM_HUBS) - 1, 1u << vmid, -1);
 }
 
-/* Acquired at once: there is one master. */
+/* The semaphore is always free: the guest is the only master. */
 static uint32_t sem_read(VGPUState *s, unsigned h, unsigned off)
 {
     return 1;

@@ -12,50 +12,149 @@
 extern const VGPUBlock vgpu_hub_gfx_block, vgpu_hub_mm_block;
 extern const VGPUBlock vgpu_athub_block;
 
-/* A register of a hub. Any thread. */
+/**
+ * vgpu_hub_reg: read a stored register of a hub
+ * @s: device
+ * @hub: VGPU_HUB_*
+ * @off: dword offset in the hub, below HUB_SPAN
+ *
+ * Context: any thread.
+ * Return: value.
+ */
 uint32_t vgpu_hub_reg(VGPUState *s, unsigned hub, unsigned off);
-/* A pair of registers of a hub, the low half at @lo. Any thread. */
+
+/**
+ * vgpu_hub_reg64: read a pair of stored registers of a hub
+ * @s: device
+ * @hub: VGPU_HUB_*
+ * @lo: dword offset of the low half in the hub
+ *
+ * Context: any thread. The two reads together are not atomic.
+ * Return: value.
+ */
 uint64_t vgpu_hub_reg64(VGPUState *s, unsigned hub, unsigned lo);
-/* Number of invalidations of any page of @vmid in a hub. Any thread. */
+
+/**
+ * vgpu_hub_invalidations: count invalidations
+ * @s: device
+ * @hub: VGPU_HUB_*
+ * @vmid: VMID
+ *
+ * Context: any thread.
+ * Return: number of invalidations of any page of @vmid in @hub; wraps.
+ */
 uint32_t vgpu_hub_invalidations(VGPUState *s, unsigned hub, unsigned vmid);
-/* Address of the first byte of our VRAM in the FB aperture. Any thread. */
+
+/**
+ * vgpu_hub_fb_base: find this device's VRAM in the FB aperture
+ * @s: device
+ * @hub: VGPU_HUB_*
+ *
+ * Context: any thread.
+ * Return: address of the first byte.
+ */
 uint64_t vgpu_hub_fb_base(VGPUState *s, unsigned hub);
 
-/* Whether a hub has the register at dword offset @reg. */
+/**
+ * vgpu_hub_has: check whether a register is one of a hub
+ * @reg: dword offset in BAR 5
+ *
+ * Context: any thread.
+ * Return: true for the range of either hub.
+ */
 static inline bool vgpu_hub_has(uint32_t reg)
 {
     return reg - HUB(VGPU_HUB_GFX) < HUB_SPAN ||
            reg - HUB(VGPU_HUB_MM) < HUB_SPAN;
 }
 
+/**
+ * vgpu_hub_kind: convert the number of a hub for QAPI
+ * @hub: VGPU_HUB_*
+ *
+ * Context: any thread.
+ * Return: value of the QAPI enumeration.
+ */
 static inline VgpuHubKind vgpu_hub_kind(unsigned hub)
 {
     return hub == VGPU_HUB_MM ? VGPU_HUB_KIND_MM : VGPU_HUB_KIND_GFX;
 }
 
-/* For query-vgpu: invalidations not acknowledged. s->lock held. */
+/**
+ * vgpu_query_invalidations: list invalidations that are not acknowledged
+ * @s: device
+ *
+ * Context: s->lock held.
+ * Return: list for query-vgpu, which the caller frees.
+ */
 VgpuInvalidationInfoList *vgpu_query_invalidations(VGPUState *s);
-/* Drop the translations of VMIDs in mask @vmids. s->lock held. */
+
+/**
+ * vgpu_invalidate_vmids: invalidate all translations of VMIDs
+ * @s: device
+ * @hub: VGPU_HUB_*
+ * @vmids: mask of VMIDs
+ *
+ * Accesses in progress may still use the old translations.
+ *
+ * Context: s->lock held.
+ */
 void vgpu_invalidate_vmids(VGPUState *s, unsigned hub, uint32_t vmids);
-/* Acknowledge the invalidations that engines have passed. Any thread. */
+
+/**
+ * vgpu_invalidate_complete: acknowledge the invalidations whose old
+ * translations no access in progress uses any more
+ * @s: device
+ *
+ * Context: any thread. Takes s->lock.
+ */
 void vgpu_invalidate_complete(VGPUState *s);
-/*
- * Bit of VM_CONTEXT_CNTL that enables the interrupt of a no-retry fault of
- * class @fault (see VGPUSpan). 0: no bit, the interrupt is always enabled.
+
+/**
+ * vgpu_fault_interrupt_bit: find the interrupt enable of a class of faults
+ * @fault: class of no-retry faults: VGPUSpan.fault
+ *
+ * Context: any thread.
+ * Return: bit of VM_CONTEXT_CNTL; 0: the interrupt is always enabled.
  */
 uint32_t vgpu_fault_interrupt_bit(uint16_t fault);
-/*
- * Set fault status and fault address of @c's hub for the no-retry fault in
- * @span, at @va, unless they hold an earlier fault. s->lock held.
+
+/**
+ * vgpu_hub_latch_fault: set fault status and fault address of @c's hub
+ * @c: client
+ * @vmid: VMID
+ * @va: GPU address of the fault
+ * @span: no-retry fault
+ *
+ * If the registers hold an earlier fault and ALLOW_SUBSEQUENT is clear, only
+ * MORE_FAULTS is set.
+ *
+ * Context: s->lock held.
  */
 void vgpu_hub_latch_fault(const VGPUClient *c, unsigned vmid, uint64_t va,
                           const VGPUSpan *span);
-/*
- * @vmid has the page table with root @root (as in the registers of the hubs)
- * from now on: drop its translations, wake stalled work. No lock held.
+
+/**
+ * vgpu_hub_set_root: set the page table of a VMID in both hubs
+ * @s: device
+ * @vmid: VMID
+ * @root: value of VM_CONTEXT_PAGE_TABLE_BASE_ADDR
+ *
+ * Invalidates the translations of @vmid and wakes its stalled queues.
+ *
+ * Context: any thread, no device lock held.
  */
 void vgpu_hub_set_root(VGPUState *s, unsigned vmid, uint64_t root);
-/* The PASID of @vmid for ATC requests. Any thread. */
+
+/**
+ * vgpu_athub_set_pasid: set ATC_VMID_PASID_MAPPING of a VMID, for both hubs
+ * @s: device
+ * @vmid: VMID
+ * @pasid: PASID
+ * @valid: the mapping is valid
+ *
+ * Context: any thread.
+ */
 void vgpu_athub_set_pasid(VGPUState *s, unsigned vmid, uint16_t pasid,
                           bool valid);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: invalidations that are acknowledged never, or before translations
- * are dropped, on purpose. A delay goes by the virtual clock, which stands
- * still while the machine does.
+ * vgpu-kfd: injections into invalidations: never acknowledged (inv-no-ack), or
+ * acknowledged before translations are dropped (inv-early-ack). The delay is on
+ * QEMU_CLOCK_VIRTUAL, which stops with the machine.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -12,7 +12,7 @@
 #include "hw/misc/vgpu-kfd/memory/internal.h"
 #include "hw/misc/vgpu-kfd/memory/memory.h"
 
-/* Set the timer to the drop that is due first. s->lock held. */
+/* Set the timer to the earliest delayed drop. s->lock held. */
 static void late_drops_arm(VGPUState *s)
 {
     int64_t first = INT64_MAX;

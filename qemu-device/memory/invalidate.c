@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: invalidation of translations: requests to the invalidation engines
- * of the hubs, and their acknowledges. Clients drop what is invalidated before
- * they use translations again (tlb.c).
+ * of the hubs, and their acknowledges. Clients drop invalidated translations
+ * from their TLBs at the start of the next access (tlb.c).
  */
 #include "qemu/osdep.h"
 #include "qemu/host-utils.h"
@@ -21,7 +21,10 @@
 #define INV_REQ_LEAVES \
     (VM_INVALIDATE_ENG_REQ__L2_PTES | VM_INVALIDATE_ENG_REQ__L1_PTES)
 
-/* Acknowledge what engines have passed. s->lock held. */
+/*
+ * Acknowledge the VMIDs whose old translations no access in progress can use.
+ * s->lock held.
+ */
 static void invalidate_complete(VGPUState *s, unsigned h, unsigned eng)
 {
     VGPUHub *hub = &s->memory->hubs[h];
@@ -47,7 +50,7 @@ static void invalidate_complete(VGPUState *s, unsigned h, unsigned eng)
     }
 }
 
-/* s->lock held. */
+/* Count an invalidation of each VMID in mask @vmids. s->lock held. */
 static void invalidate_count(VGPUState *s, unsigned h, uint32_t vmids)
 {
     unsigned i;
@@ -71,7 +74,7 @@ void vgpu_invalidate_vmids(VGPUState *s, unsigned h, uint32_t vmids)
     invalidate_count(s, h, vmids);
 }
 
-/* The range that invalidation engine @eng is about. */
+/* Return the range of pages in the registers of invalidation engine @eng. */
 static VGPURange invalidate_range_of(VGPUState *s, unsigned h, unsigned eng)
 {
     uint64_t val = vgpu_hub_reg64(s, h,
@@ -85,7 +88,9 @@ static VGPURange invalidate_range_of(VGPUState *s, unsigned h, unsigned eng)
     return (VGPURange) { .first = page & ~mask, .last = page | mask };
 }
 
-/* Drop the translations that engine @eng's request is about. s->lock held. */
+/*
+ * Invalidate the translations of @vmids in engine @eng's range. s->lock held.
+ */
 static void invalidate_drop(VGPUState *s, unsigned h, unsigned eng,
                             uint32_t vmids)
 {
@@ -133,7 +138,7 @@ void vgpu_invalidate_req_written(VGPUState *s, unsigned h, unsigned off,
         if (val & VM_INVALIDATE_ENG_REQ__CLEAR_FAULT) {
             vgpu_hub_clear_fault(s, h);
         }
-        /* A request that overtakes an older one answers for both. */
+        /* One acknowledge completes both this request and a pending one. */
         vgpu_count(s, VGPU_CNT_INVALIDATIONS,
                    ctpop32(hub->inv[eng].pending & vmids));
         hub->inv[eng].pending |= vmids;
@@ -147,8 +152,8 @@ void vgpu_invalidate_req_written(VGPUState *s, unsigned h, unsigned off,
             invalidate_count(s, h, vmids);
         }
         /*
-         * What is dropped first, then who is inside: pairs with
-         * vgpu_client_begin().
+         * Order the invalidation before the test for accesses in progress:
+         * pairs with the barrier in vgpu_client_begin().
          */
         smp_mb();
         for (i = 0; i < VGPU_NUM_CLIENTS; i++) {

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: an IOMMU between the device and the bus. Its translate callback
- * needs the BQL: it reports a fault by an MSI, and its tables may lie in
- * registers of other devices. Workers never take the BQL. An access without a
- * cached translation stalls (VGPU_WAIT_IOMMU) and leaves its request in the
- * queue's VGPUIotlb; a bottom half (queue/iommu-requests.c) calls the IOMMU,
- * and the worker repeats the access. Interrupt entries are deferred in the same
- * way (ih/deferred.c).
+ * vgpu-kfd: an IOMMU between the device and the bus. The IOMMU's translate
+ * callback needs the BQL: the callback reports faults by MSI, and the tables
+ * may lie in registers of other devices. Workers never take the BQL. An access
+ * without a cached translation stalls (VGPU_WAIT_IOMMU) and stores a request in
+ * the queue's VGPUIotlb; a bottom half (queue/iommu-requests.c) calls the
+ * IOMMU, and the worker repeats the access. Interrupt entries are deferred in
+ * the same way (ih/deferred.c).
  *
- * A reply is a translation of one stretch of addresses for one queue. The queue
+ * A reply is a translation of one range of addresses for one queue. The queue
  * drops its replies at the end of a time slice that made no new request. A
  * reply is stale earlier when the IOMMU notifies an unmapping, when the bus
  * changes, when the VMID of the access that made the request is invalidated in
  * its hub, and after REPLY_NS of virtual time.
  *
- * A driver takes a page away in three steps: it clears the page-table entry,
- * invalidates the VMID, and removes the mapping from the IOMMU. For a request
- * from before the invalidation the IOMMU could report a fault that the driver
- * did not cause. A reply from before the invalidation could be used for the
- * next page at this bus address, as amd-iommu accepts a notifier but notifies
- * no unmapping. Invalidations of other VMIDs have no effect on either: the page
- * keeps its mapping while the VMID that led to it still translates to it.
+ * A driver unmaps a page in three steps: clear the page-table entry, invalidate
+ * the VMID, remove the mapping from the IOMMU. Requests and replies from before
+ * the invalidation must not be used after it. The IOMMU could report a fault
+ * for an old request, though the driver is correct. An old reply could be used
+ * for the next page at this bus address: amd-iommu accepts a notifier but does
+ * not notify unmappings. Invalidations of other VMIDs do not matter: the page
+ * stays mapped while the VMID of the access still translates to it.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -39,7 +39,7 @@
 
 #define REPLY_NS        (100 * SCALE_MS)
 
-/* A region of the bus that an IOMMU translates. */
+/* A notifier of unmappings in a region of the bus behind an IOMMU. */
 typedef struct VGPUIommuNotifier {
     IOMMUNotifier n;
     VGPUState *s;
@@ -123,7 +123,7 @@ void vgpu_iommu_put_reply(VGPUState *s, VGPUIotlb *iotlb,
 {
     unsigned i;
 
-    /* Replace a stale reply of this address, use a free place, or rotate. */
+    /* Replace a stale reply for this address, or use a free slot, or rotate. */
     for (i = 0; i < iotlb->used; i++) {
         if (iotlb->replies[i].start == r->start &&
             iotlb->replies[i].write == r->write) {
@@ -143,13 +143,13 @@ void vgpu_iommu_put_reply(VGPUState *s, VGPUIotlb *iotlb,
 void vgpu_bus_quiesce(VGPUState *s)
 {
     vgpu_clients_drain(s);
-    /* Interrupt entries are no client's accesses, but written under s->lock. */
+    /* Interrupt entries are not accesses of a client: s->lock covers them. */
     qemu_mutex_lock(&s->lock);
     qemu_mutex_unlock(&s->lock);
 }
 
 /*
- * The IOMMU has dropped a mapping. On return no access uses it any more. BQL
+ * The IOMMU has removed a mapping. On return no access uses the mapping. BQL
  * held.
  */
 static void iommu_unmap_notify(IOMMUNotifier *n, IOMMUTLBEntry *entry)

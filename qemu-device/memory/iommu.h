@@ -12,8 +12,8 @@ typedef struct VGPUState VGPUState;
 typedef struct VGPUIotlb VGPUIotlb;
 
 /*
- * No fewer than one packet can need: two copies' source and destination, with
- * the entries of tables in RAM that lead to them.
+ * At least as many as one packet can need: source and destination of two
+ * copies, with the page-table entries in RAM that translate them.
  */
 #define VGPU_IOMMU_REPLIES      24
 
@@ -25,22 +25,22 @@ typedef struct VGPUIommuStamp {
     uint8_t vmid;               /* of the access */
 } VGPUIommuStamp;
 
-/* The IOMMU's translation of a stretch of bus addresses. */
+/* The IOMMU's translation of a range of bus addresses. */
 typedef struct VGPUIommuReply {
     hwaddr start;               /* first bus address */
     hwaddr last;                /* last bus address */
     bool write;                 /* the request was for a write */
     bool denied;                /* the IOMMU does not allow the access */
-    AddressSpace *as;           /* where @start leads ... */
-    hwaddr addr;                /* ... and at which address of @as */
-    VGPUIommuStamp stamp;       /* the request's */
+    AddressSpace *as;           /* target address space */
+    hwaddr addr;                /* address of @start in @as */
+    VGPUIommuStamp stamp;       /* of the request */
     int64_t until;              /* stale after this: ns, QEMU_CLOCK_VIRTUAL */
 } VGPUIommuReply;
 
 /*
  * The IOTLB of a queue, or of the interrupt handler: the IOMMU's replies, and
- * the open request. Used by the thread that executes the queue; w->lock while
- * the queue waits (s->lock: interrupt handler).
+ * the open request. Owned by the thread that executes the queue; while the
+ * queue waits, guarded by w->lock. The interrupt handler's: s->lock.
  */
 struct VGPUIotlb {
     unsigned used;              /* valid entries of replies */
@@ -52,27 +52,61 @@ struct VGPUIotlb {
     VGPUIommuReply replies[VGPU_IOMMU_REPLIES];
 };
 
-/*
- * An access through @iotlb begins, in @vmid of @hub, or (VGPU_NUM_HUBS) by bus
- * address. Called by the owner of @iotlb, before vgpu_client_begin(): a request
- * for an address of a translation that is invalidated already must not count
- * as newer than the invalidation.
+/**
+ * vgpu_iommu_begin: record the state of invalidations before an access
+ * @s: device
+ * @iotlb: IOTLB of the access
+ * @hub: hub of the access; VGPU_NUM_HUBS: access by bus address
+ * @vmid: VMID of the access
+ *
+ * A request for a translation that is invalidated already must not count as
+ * newer than the invalidation: the call comes before vgpu_client_begin().
+ *
+ * Context: the owner of @iotlb.
  */
 void vgpu_iommu_begin(VGPUState *s, VGPUIotlb *iotlb, unsigned hub,
                       unsigned vmid);
-/* Return whether nothing has made the stamped request or reply stale. */
+
+/**
+ * vgpu_iommu_is_current: check whether a request or reply is valid
+ * @s: device
+ * @stamp: stamp of the request or reply
+ *
+ * Context: any thread.
+ * Return: false if a change of the bus or an invalidation made it stale.
+ */
 bool vgpu_iommu_is_current(VGPUState *s, const VGPUIommuStamp *stamp);
-/* Have requests served: schedule the bottom half. Any thread. */
+
+/**
+ * vgpu_iommu_schedule: schedule the bottom half that serves requests
+ * @s: device
+ *
+ * Context: any thread.
+ */
 void vgpu_iommu_schedule(VGPUState *s);
-/*
- * Call the IOMMU, which may run code of any device. False: that code unplugged
- * this device, and @s may be freed. BQL held, no lock of the device.
+
+/**
+ * vgpu_iommu_request: have the IOMMU translate a bus address
+ * @s: device
+ * @addr: bus address
+ * @write: the access is a write
+ * @r: reply, except stamp and until
+ *
+ * The IOMMU may run code of any device.
+ *
+ * Context: BQL held, no lock of the device.
+ * Return: false if that code unplugged this device: @s may be freed.
  */
 bool vgpu_iommu_request(VGPUState *s, hwaddr addr, bool write,
                         VGPUIommuReply *r);
-/*
- * Put the reply @r to the request of @iotlb into @iotlb. BQL held since
- * vgpu_iommu_request().
+
+/**
+ * vgpu_iommu_put_reply: add the reply to the open request to an IOTLB
+ * @s: device
+ * @iotlb: IOTLB with the request
+ * @r: reply
+ *
+ * Context: BQL held since vgpu_iommu_request(), and the lock of @iotlb.
  */
 void vgpu_iommu_put_reply(VGPUState *s, VGPUIotlb *iotlb,
                           const VGPUIommuReply *r);

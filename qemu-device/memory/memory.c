@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: allocation of the memory's state. It lives as long as the device's
+ * vgpu-kfd: allocation of VGPUMemory. The allocation is freed with the device's
  * object: the machine, peers and RCU use the memory regions after unrealize.
  */
 #include "qemu/osdep.h"

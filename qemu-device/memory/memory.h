@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: memory: begin, end and reset. */
+/* vgpu-kfd: memory: initialisation, destruction and reset. */
 #ifndef HW_MISC_VGPU_KFD_MEMORY_MEMORY_H
 #define HW_MISC_VGPU_KFD_MEMORY_MEMORY_H
 
@@ -13,26 +13,86 @@ extern const VMStateDescription vmstate_vgpu_athub;
 extern const VMStateDescription vmstate_vgpu_hubs;
 extern const VMStateDescription vmstate_vgpu_generations;
 
-/* Allocate and free s->memory: instance_init, instance_finalize. */
+/**
+ * vgpu_memory_alloc: allocate s->memory
+ * @s: device
+ *
+ * Context: instance_init.
+ */
 void vgpu_memory_alloc(VGPUState *s);
+
+/**
+ * vgpu_memory_free: free s->memory
+ * @s: device
+ *
+ * Context: instance_finalize.
+ */
 void vgpu_memory_free(VGPUState *s);
 
-/* Before the first access and after the last one. BQL held. */
+/**
+ * vgpu_phys_init: initialise access to VRAM and to the bus
+ * @s: device
+ *
+ * Context: BQL held, before the first access.
+ */
 void vgpu_phys_init(VGPUState *s);
+
+/**
+ * vgpu_phys_exit: end access to VRAM and to the bus
+ * @s: device
+ *
+ * Context: BQL held, after the last access.
+ */
 void vgpu_phys_exit(VGPUState *s);
-/*
- * Before vgpu_phys_init(). @serve: bottom half that serves all requests for
- * translations; its argument is @s. BQL held.
+
+/**
+ * vgpu_iommu_init: create the bottom half that serves requests to the IOMMU
+ * @s: device, the argument of @serve
+ * @serve: serves the requests of all queues and of the interrupt handler
+ *
+ * Context: BQL held, before vgpu_phys_init().
  */
 void vgpu_iommu_init(VGPUState *s, QEMUBHFunc *serve);
-/* After vgpu_phys_exit(). BQL held. */
+
+/**
+ * vgpu_iommu_exit: delete the bottom half
+ * @s: device
+ *
+ * Context: BQL held, after vgpu_phys_exit().
+ */
 void vgpu_iommu_exit(VGPUState *s);
-/* Injections into invalidations. BQL held. */
+
+/**
+ * vgpu_invalidate_inject_init: create the timer of delayed invalidations
+ * @s: device
+ *
+ * Context: BQL held.
+ */
 void vgpu_invalidate_inject_init(VGPUState *s);
+
+/**
+ * vgpu_invalidate_inject_destroy: free the timer
+ * @s: device
+ *
+ * Context: BQL held.
+ */
 void vgpu_invalidate_inject_destroy(VGPUState *s);
-/* Cancel delayed drops of translations. s->lock held. */
+
+/**
+ * vgpu_invalidate_inject_reset: cancel delayed invalidations
+ * @s: device
+ *
+ * Context: s->lock held.
+ */
 void vgpu_invalidate_inject_reset(VGPUState *s);
-/* Cancel invalidations, drop every translation. Engines parked, s->lock. */
+
+/**
+ * vgpu_hub_reset: cancel invalidations, drop all translations, set
+ * MC_VM_FB_LOCATION_TOP to the size of the hive
+ * @s: device
+ *
+ * Context: BQL and s->lock held; the workers of all clients are held.
+ */
 void vgpu_hub_reset(VGPUState *s);
 
 #endif /* HW_MISC_VGPU_KFD_MEMORY_MEMORY_H */

@@ -40,8 +40,8 @@ static VGPULeaf walk_fault(VGPUTargetKind kind, unsigned error, uint16_t fault)
 }
 
 /*
- * The class of a fault at an entry of a table of @level. With "translate
- * further", what the chip calls PTEs are the entries of PDB0 and below.
+ * Return the class of a fault at an entry of a table of @level. With "translate
+ * further", the chip reports entries of PDB0 and below as PTEs.
  */
 static uint16_t walk_fault_class(unsigned level)
 {
@@ -62,7 +62,10 @@ VGPUTargetKind vgpu_page_walk_fault_kind(VGPUClient *c, unsigned vmid)
            VGPU_TARGET_RETRY : VGPU_TARGET_FAULT;
 }
 
-/* @len bytes of VRAM at *@addr of the hive: ours, or (also) somebody else's. */
+/*
+ * Return whether @len bytes at *@addr of the hive are in this device's VRAM
+ * (*@addr is made an offset in it), or at least partly in a peer's.
+ */
 static VGPUTargetKind walk_vram_target(VGPUState *s, uint64_t *addr,
                                        uint64_t len)
 {
@@ -78,9 +81,9 @@ static VGPUTargetKind walk_vram_target(VGPUState *s, uint64_t *addr,
 }
 
 /*
- * An address in an entry is an offset in VRAM plus FB_OFFSET, or a bus address;
- * @len: of what is there. False if it lies below VRAM; phys.c tests whether it
- * lies above.
+ * Convert the address *@addr in an entry, which is an offset in VRAM plus
+ * FB_OFFSET or a bus address, to a target of @len bytes. Return false if the
+ * address is below VRAM; phys.c tests whether it is above.
  */
 static bool walk_entry_target(VGPUClient *c, uint64_t entry, uint64_t len,
                               uint64_t *addr, VGPUTargetKind *kind)
@@ -100,14 +103,14 @@ static bool walk_entry_target(VGPUClient *c, uint64_t entry, uint64_t len,
     return true;
 }
 
-/* Is @entry of a table of @level a leaf, or what faults? */
+/* Return whether a walk ends at @entry of a table of @level: leaf or fault. */
 static bool walk_entry_is_leaf(unsigned level, uint64_t entry)
 {
     switch (level) {
     case VGPU_LEVEL_PTB:
         return true;
     case VGPU_LEVEL_PDB0:
-        /* In PTE format: without "translate further" it is a leaf. */
+        /* PTE format: a valid entry without "translate further" is a leaf. */
         return !(entry & VGPU_PTE_VALID) || !(entry & VGPU_PTE_TF) ||
                (entry & VGPU_PTE_NORETRY) == VGPU_PTE_NORETRY;
     default:
@@ -116,8 +119,8 @@ static bool walk_entry_is_leaf(unsigned level, uint64_t entry)
 }
 
 /*
- * Entry @index of the table of @level that directory entry @pde points at, on
- * the way to @va.
+ * Read entry @index of the table of @level that directory entry @pde points to,
+ * in a walk for @va.
  */
 static VGPUPhys walk_load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
                                 unsigned level, uint64_t pde, uint64_t index,
@@ -147,7 +150,7 @@ static VGPUPhys walk_load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
     return VGPU_PHYS_OK;
 }
 
-/* There is no entry, or none yet. */
+/* Return the result of a walk that could not read an entry: @found. */
 static VGPULeaf walk_no_entry(VGPUPhys found, unsigned error, uint16_t fault)
 {
     return walk_fault(found == VGPU_PHYS_WAIT ? VGPU_TARGET_WAIT
@@ -186,7 +189,7 @@ static VGPULeaf walk_leaf_from_pte(VGPUClient *c, unsigned vmid, uint64_t pte,
     return leaf;
 }
 
-/* The depth is fixed, so a walk ends whatever the tables say. */
+/* Walk the tree of a VMID from 1 on. PTB ends the walk: no table can loop. */
 static VGPULeaf walk_page_tables(VGPUClient *c, unsigned vmid, uint64_t va)
 {
     uint64_t entry = hub_reg64(c, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(vmid));
@@ -217,7 +220,7 @@ static VGPULeaf walk_page_tables(VGPUClient *c, unsigned vmid, uint64_t va)
     }
 }
 
-/* Is @va in the pages that context @vmid translates? */
+/* Return whether context @vmid is enabled and @va is in its range of pages. */
 static bool walk_in_context(VGPUClient *c, unsigned vmid, uint64_t va)
 {
     uint64_t page = va >> VGPU_PAGE_SHIFT;
@@ -230,8 +233,8 @@ static bool walk_in_context(VGPUClient *c, unsigned vmid, uint64_t va)
 }
 
 /*
- * VMID 0's accesses to the system aperture that hit neither VRAM nor the AGP
- * window land on a page of its own.
+ * Return whether @va is in the system aperture. VMID 0's accesses there outside
+ * of VRAM and the AGP window go to the aperture's default page.
  */
 static bool walk_in_system_aperture(VGPUClient *c, uint64_t va)
 {
@@ -242,9 +245,9 @@ static bool walk_in_system_aperture(VGPUClient *c, uint64_t va)
 }
 
 /*
- * Entry @index of a flat table in VRAM came with its neighbours, as a cache
- * line does. If all of them continue each other they make one leaf, and the
- * TLB needs one entry for them.
+ * Read the cache line of entries around entry @index of a flat table in VRAM.
+ * If they map contiguous addresses, make one leaf of all of them, which needs
+ * one TLB entry.
  */
 static void walk_coalesce_line(VGPUClient *c, uint64_t table, uint64_t index,
                                uint64_t entry, VGPULeaf *leaf)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: memory. VRAM is the host memory behind BAR 0; bus addresses go
- * through the device's view of the bus (where an IOMMU translates them, by its
- * replies: iommu.c) and must lead to RAM: the registers of other devices are
- * out of reach, as reaching them takes the BQL.
+ * vgpu-kfd: physical memory. VRAM is the host memory behind BAR 0. Bus
+ * addresses go through the device's bus address space, and through the replies
+ * of an IOMMU if there is one (iommu.c), and must lead to RAM: registers of
+ * other devices cannot be accessed, since that needs the BQL.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -20,9 +20,9 @@
 #include "hw/misc/vgpu-kfd/memory/vram.h"
 
 /*
- * A piece of RAM as the bus sees it: what address_space_translate() finds out
- * for every page, remembered. It is good as long as the bus looks as it did;
- * it goes when the bus changes, or another one takes its place.
+ * A window: a range of bus addresses in one section of RAM, cached so that
+ * accesses need no address_space_translate(). Valid until the memory map of the
+ * bus changes; freed then, or when another window replaces it.
  */
 typedef struct VGPUWindow {
     struct rcu_head rcu;
@@ -30,10 +30,10 @@ typedef struct VGPUWindow {
     hwaddr start;
     hwaddr size;
     uint8_t *host;              /* host address of @start */
-    bool write;                 /* opened for writing, and reading too */
+    bool write;                 /* for writes and reads; false: reads only */
 } VGPUWindow;
 
-/* What is read where nothing is. Never written. */
+/* Source of reads where there is no memory. Never written. */
 static uint8_t zeroes[64 * KiB];
 
 static bool phys_map_vram(VGPUState *s, VGPUSpan *span)
@@ -53,7 +53,7 @@ static void window_free(VGPUWindow *w)
     g_free(w);
 }
 
-/* window_lock held. */
+/* Replace window @i by @w, which may be NULL. window_lock held. */
 static void window_replace(VGPUState *s, unsigned i, VGPUWindow *w)
 {
     VGPUWindow *old = s->memory->windows[i];
@@ -65,10 +65,10 @@ static void window_replace(VGPUState *s, unsigned i, VGPUWindow *w)
 }
 
 /*
- * Let other accesses find @w, unless the bus has changed since it was opened:
- * then bus_commit() has run already, and nothing would ever drop @w, nor the
- * devices that its view of the bus holds. A change that is not seen here yet
- * has its bus_commit() still to come. RCU.
+ * Publish @w. Return false if the bus has changed since @w was opened:
+ * bus_commit() may have run already, and then nothing would free @w and the
+ * devices that its view of the memory map references. After a change that is
+ * not visible here yet, bus_commit() will drop @w. RCU read lock held.
  */
 static bool window_keep(VGPUState *s, AddressSpace *as, VGPUWindow *w)
 {
@@ -82,8 +82,8 @@ static bool window_keep(VGPUState *s, AddressSpace *as, VGPUWindow *w)
 }
 
 /*
- * Make @w the window around @addr. False if @addr is not RAM (with @write:
- * writable RAM). *@iommu is set if an IOMMU translates @addr.
+ * Initialise @w as the window around @addr. Return false if @addr is not RAM
+ * (with @write: writable RAM). *@iommu: whether an IOMMU translates @addr.
  */
 static bool window_init(VGPUWindow *w, AddressSpace *as, hwaddr addr,
                         bool write, bool *iommu)
@@ -91,7 +91,7 @@ static bool window_init(VGPUWindow *w, AddressSpace *as, hwaddr addr,
     MemoryRegionSection section;
     bool ram;
 
-    /* First one byte, to see how far the section goes. */
+    /* Map one byte first, to learn the size of the section. */
     address_space_cache_init(&w->cache, as, addr, 1, write);
     section = *address_space_cache_get_section(&w->cache);
     ram = address_space_cache_get_ptr(&w->cache);
@@ -112,7 +112,10 @@ static bool window_init(VGPUWindow *w, AddressSpace *as, hwaddr addr,
     return true;
 }
 
-/* The window around @addr, as window_init(); NULL if there is none. RCU. */
+/*
+ * Open and publish the window around @addr. Return NULL where window_init()
+ * returns false. RCU read lock held.
+ */
 static VGPUWindow *window_open(VGPUState *s, AddressSpace *as, hwaddr addr,
                                bool write, bool *iommu)
 {
@@ -144,8 +147,9 @@ static VGPUWindow *window_find(VGPUState *s, AddressSpace *as, hwaddr addr,
 }
 
 /*
- * Through a window around @addr of @as. The RCU read lock is kept until the
- * span is unmapped. False: there is no RAM; *@iommu as of window_init().
+ * Map @span through a window around @addr of @as. Takes the RCU read lock until
+ * the span is unmapped. Return false if there is no RAM; *@iommu: as
+ * window_init().
  */
 static bool phys_map_window(VGPUState *s, AddressSpace *as, hwaddr addr,
                             VGPUSpan *span, bool *iommu)
@@ -156,7 +160,7 @@ static bool phys_map_window(VGPUState *s, AddressSpace *as, hwaddr addr,
     rcu_read_lock();
     w = window_find(s, as, addr, span->write);
     if (!w) {
-        /* One for writes serves both. */
+        /* Prefer a window for writes: it serves reads, too. */
         w = window_open(s, as, addr, true, iommu);
     }
     if (!w && !span->write && !*iommu) {
@@ -204,10 +208,11 @@ static VGPUPhys phys_map_bus(VGPUState *s, VGPUIotlb *iotlb, VGPUSpan *span)
 }
 
 /*
- * The bus has changed: bus mastering, a BAR, a bridge's window. Drop what is no
- * longer there, and wait until nothing uses it: the guest may reuse the memory
- * when the write that made the change completes. RCU only keeps the memory
- * allocated. BQL held; workers take it nowhere, so that they get on.
+ * The memory map of the bus has changed: bus mastering, a BAR, a bridge's
+ * window. Drop all windows and wait until no access uses one: the guest may
+ * reuse the memory when the write that made the change completes, and RCU only
+ * keeps the memory allocated. BQL held; workers never take the BQL, so that the
+ * wait ends.
  */
 static void bus_commit(MemoryListener *listener)
 {
@@ -227,7 +232,7 @@ void vgpu_phys_init(VGPUState *s)
 {
     VGPUMemory *m = s->memory;
 
-    /* To mark what is written; it works with addresses of its own. */
+    /* A MemoryRegionCache, which marks writes dirty, needs an AddressSpace. */
     vgpu_vram_init_alias(s, &m->vram_whole, "vgpu-kfd.vram-whole",
                          s->vram_size);
     address_space_init(&m->vram_as, &m->vram_whole, "vgpu-kfd-vram");
@@ -252,7 +257,10 @@ void vgpu_phys_exit(VGPUState *s)
     memory_listener_unregister(&m->bus_listener);
     bus_commit(&m->bus_listener);
     address_space_cache_destroy(&m->vram_cache);
-    /* A change of the memory map, or its last version would stay, with us. */
+    /*
+     * Change the memory map of vram_as: its last FlatView would otherwise keep
+     * a reference to the device.
+     */
     memory_region_set_enabled(&m->vram_whole, false);
     address_space_destroy(&m->vram_as);
     qemu_mutex_destroy(&m->window_lock);
@@ -293,7 +301,7 @@ void vgpu_phys_unmap(VGPUState *s, VGPUSpan *span, uint64_t used)
         }
         span->mapped = false;
     } else if (span->mapped) {
-        /* Marks what was written dirty, drops code translated from it. */
+        /* Mark written bytes dirty and drop TCG code translated from them. */
         address_space_unmap(pci_get_address_space(PCI_DEVICE(s)), span->host,
                             span->len, span->write, used);
         span->mapped = false;

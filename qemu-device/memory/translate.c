@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: address translation through a client's hub: leaves from the TLB or
- * the page tables, and spans of host memory.
+ * from a page walk, combined to spans of host memory.
  */
 #include "qemu/osdep.h"
 #include "vgpu/pte.h"
@@ -11,11 +11,11 @@
 #include "hw/misc/vgpu-kfd/memory/phys.h"
 #include "hw/misc/vgpu-kfd/memory/span.h"
 
-/* The leaf at @va, from the TLB if possible. Apertures are not kept there. */
+/* Return the leaf at @va, from the TLB or a walk. Apertures are not cached. */
 static VGPULeaf gpuvm_lookup(VGPUClient *c, unsigned vmid, uint64_t va)
 {
     VGPUState *s = c->s;
-    /* Before the walk: what is invalidated during it is not kept. */
+    /* Read before the walk: an invalidation during it makes the entry stale. */
     uint32_t gen = qatomic_read(&c->vmhub->gen[vmid]);
     const VGPUTlbEntry *t = vgpu_tlb_find(c, vmid, va, gen);
     VGPULeaf leaf;
@@ -38,7 +38,7 @@ static VGPULeaf gpuvm_lookup(VGPUClient *c, unsigned vmid, uint64_t va)
     return leaf;
 }
 
-/* Translate @va as far as one leaf goes. */
+/* Translate @va to a span that ends with the leaf. Not mapped. */
 static void gpuvm_translate(VGPUClient *c, unsigned vmid, uint64_t va,
                             VGPUAccessType type, VGPUSpan *span)
 {
@@ -72,8 +72,8 @@ static void gpuvm_translate(VGPUClient *c, unsigned vmid, uint64_t va,
 }
 
 /*
- * Map @span, or make it VGPU_TARGET_WAIT if the IOMMU's translation is missing.
- * False: there is no memory.
+ * Map @span, or set its kind to VGPU_TARGET_WAIT if the IOMMU's translation is
+ * missing. Return false if there is no memory.
  */
 static bool gpuvm_map_phys(VGPUClient *c, VGPUSpan *span)
 {
@@ -131,7 +131,7 @@ void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
                          span->flags);
 }
 
-/* Does the fault in @span go to the default page? */
+/* Return whether the no-retry fault in @span goes to the default page. */
 static bool gpuvm_fault_is_redirected(VGPUClient *c, unsigned vmid,
                                       const VGPUSpan *span)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the state of the hubs that moves with the machine. TLBs start
- * empty, so that what is saved of translations is their generation. See
- * pci/vmstate.c.
+ * vgpu-kfd: saved state of the hubs. TLBs start empty after a load, so that of
+ * translations only the generations are saved. See pci/vmstate.c.
  */
 #include "qemu/osdep.h"
 #include "qemu/error-report.h"
@@ -11,7 +10,10 @@
 #include "hw/misc/vgpu-kfd/memory/internal.h"
 #include "hw/misc/vgpu-kfd/memory/memory.h"
 
-/* Nobody is inside a translation: what is pending is only to be noticed. */
+/*
+ * Workers are paused: no access is in progress, and pending requests can be
+ * acknowledged at once.
+ */
 static int invalidation_post_load(void *opaque, int version_id)
 {
     VGPUInvalidation *inv = opaque;
@@ -82,8 +84,8 @@ const VMStateDescription vmstate_vgpu_athub = {
 };
 
 /*
- * The guest's addresses count from node 0: a property that cannot be changed
- * any more must have the saved value.
+ * Addresses in the guest depend on the node number, which is a property and
+ * constant after realize: refuse a state with another number.
  */
 static int get_node(QEMUFile *f, void *pv, size_t size,
                     const VMStateField *field)

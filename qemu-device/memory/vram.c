@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the memory that is VRAM: the device's own, or a backend of the
- * operator's.
+ * vgpu-kfd: the memory of VRAM: the device's own, or a memory backend that the
+ * operator gives.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -101,7 +101,7 @@ void vgpu_vram_lose(VGPUState *s)
                                             &offset);
 
     trace_vgpu_vram_lost(s->id);
-    /* Sparse memory stays sparse, if nobody has it pinned. */
+    /* Discard keeps sparse memory sparse, unless the memory is pinned. */
     if (ram_block_discard_is_disabled() ||
         ram_block_discard_range(rb, offset, s->vram_size)) {
         memset(s->memory->vram_ptr, 0, s->vram_size);
@@ -109,7 +109,7 @@ void vgpu_vram_lose(VGPUState *s)
     memory_region_set_dirty(s->memory->vram, 0, s->vram_size);
 }
 
-/* Pages of zeros stay: a lost page that nobody used takes no memory. */
+/* Skip pages of zeros: unused pages of sparse memory stay unallocated. */
 void vgpu_vram_inject_lost(VGPUState *s, const VGPUFilter *f, uint64_t seed)
 {
     uint64_t start = f->first, end, at, i;
@@ -124,7 +124,7 @@ void vgpu_vram_inject_lost(VGPUState *s, const VGPUFilter *f, uint64_t seed)
         bool used = !buffer_is_zero(s->memory->vram_ptr + at, n);
 
         for (i = 0; used && i < n; i++) {
-            /* The high bits of an LCG of Knuth's. */
+            /* Use the high bits of Knuth's LCG (MMIX). */
             seed = seed * 6364136223846793005ull + 1442695040888963407ull;
             s->memory->vram_ptr[at + i] = seed >> 56;
         }

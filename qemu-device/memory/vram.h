@@ -6,23 +6,74 @@
 typedef struct VGPUFilter VGPUFilter;
 typedef struct VGPUState VGPUState;
 
-/*
- * Whether @size is a power of two from @min to @max. If not, *@errp says that
- * of @name.
+/**
+ * vgpu_vram_check_size: check that a size is a power of two in a range
+ * @errp: error if not
+ * @name: subject of the error message
+ * @size: size in bytes
+ * @min: minimum in bytes
+ * @max: maximum in bytes
+ *
+ * Return: false with @errp set.
  */
 bool vgpu_vram_check_size(Error **errp, const char *name, uint64_t size,
                           uint64_t min, uint64_t max);
-/* Have s->vram as the properties say. BQL held. */
+
+/**
+ * vgpu_vram_init: allocate VRAM, or use the memory backend of property memdev
+ * @s: device; vram_size is set to the size of memdev
+ * @errp: error: size not allowed, memdev in use or not writable, no memory
+ *
+ * Context: BQL held.
+ * Return: false with @errp set.
+ */
 bool vgpu_vram_init(VGPUState *s, Error **errp);
+
+/**
+ * vgpu_vram_exit: undo vgpu_vram_init(). The device's own memory is freed with
+ * the device.
+ * @s: device
+ *
+ * Context: BQL held.
+ */
 void vgpu_vram_exit(VGPUState *s);
-/* Make @alias, of the device, the first @size bytes of VRAM. BQL held. */
+
+/**
+ * vgpu_vram_init_alias: initialise an alias of the first bytes of VRAM
+ * @s: device, the owner of @alias
+ * @alias: memory region
+ * @name: name of @alias
+ * @size: bytes
+ *
+ * Context: BQL held.
+ */
 void vgpu_vram_init_alias(VGPUState *s, MemoryRegion *alias, const char *name,
                           uint64_t size);
-/* What was in VRAM is gone: it is zeros. BQL held. */
+
+/**
+ * vgpu_vram_lose: fill VRAM with zeros
+ * @s: device
+ *
+ * Context: BQL held.
+ */
 void vgpu_vram_lose(VGPUState *s);
-/* VRAM in @f's range is lost: @seed chooses what it holds. BQL held. */
+
+/**
+ * vgpu_vram_inject_lost: fill the used pages of a range with random bytes
+ * @s: device
+ * @f: filter with the range: offsets in VRAM
+ * @seed: seed of the bytes
+ *
+ * Context: BQL held.
+ */
 void vgpu_vram_inject_lost(VGPUState *s, const VGPUFilter *f, uint64_t seed);
-/* Injections that a reset of the chip sets off. BQL held, engines parked. */
+
+/**
+ * vgpu_vram_inject_reset: offer a reset of the chip to kind vram-lost-at-reset
+ * @s: device
+ *
+ * Context: BQL held; the workers of all clients are held.
+ */
 void vgpu_vram_inject_reset(VGPUState *s);
 
 #endif /* HW_MISC_VGPU_KFD_MEMORY_VRAM_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: XGMI. Devices of a hive (hive.c) have their VRAM side by side in
- * the FB aperture and in page-table entries: node n's begins at n * segment,
- * the size of each one's VRAM.
+ * vgpu-kfd: XGMI. The VRAM of all devices of a hive (hive.c) is contiguous in
+ * the FB aperture and in page-table entries: that of node n begins at
+ * n * segment, where segment is the size of VRAM of each device.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -16,7 +16,7 @@
 #include "hw/misc/vgpu-kfd/memory/span.h"
 #include "hw/misc/vgpu-kfd/memory/xgmi.h"
 
-/* The number that @s takes in its hive; -1: none, *@errp says why. BQL held. */
+/* Return the number of @s in its hive, or -1 with @errp set. BQL held. */
 static int xgmi_find_node(VGPUState *s, Error **errp)
 {
     VGPUHive *h = s->hive;
@@ -26,7 +26,8 @@ static int xgmi_find_node(VGPUState *s, Error **errp)
         if (!h->node[n]) {
             lowest = n;
         } else if (h->node[n]->vram_size != s->vram_size) {
-            error_setg(errp, "all devices of a hive have as much VRAM");
+            error_setg(errp, "all devices of a hive must have as much VRAM as "
+                       "the first");
             return -1;
         }
     }
@@ -73,7 +74,10 @@ bool vgpu_xgmi_join(VGPUState *s, Error **errp)
     return true;
 }
 
-/* Wait until no node is inside an access that began before this call. BQL. */
+/*
+ * Wait until all accesses of all nodes that began before this call have
+ * completed. BQL held.
+ */
 static void xgmi_drain_nodes(VGPUHive *h)
 {
     unsigned n;
@@ -99,7 +103,7 @@ void vgpu_xgmi_leave(VGPUState *s)
     s->memory->hive = NULL;
 }
 
-/* Nodes that are there, a bit each. */
+/* Return the mask of nodes in the hive, @s included. */
 static uint32_t xgmi_nodes_present(VGPUState *s)
 {
     uint32_t mask = 0;
@@ -115,8 +119,8 @@ static uint32_t xgmi_nodes_present(VGPUState *s)
 }
 
 /*
- * Is the link between nodes down, at either end, or one of them removed? The
- * hive's lock held.
+ * Return whether the link between two nodes is down, at either end, or one of
+ * the nodes was removed. The hive's lock held.
  */
 static bool xgmi_link_is_down(VGPUState *s, VGPUState *peer)
 {
@@ -132,7 +136,10 @@ void vgpu_xgmi_remove(VGPUState *s)
     if (!h) {
         return;
     }
-    /* A peer that maps VRAM from here on sees s->removed; others are inside. */
+    /*
+     * A peer that takes the lock after this sees s->removed. Peers that mapped
+     * VRAM before are in an access: wait for them.
+     */
     qemu_mutex_lock(&h->lock);
     qemu_mutex_unlock(&h->lock);
     xgmi_drain_nodes(h);
@@ -202,7 +209,7 @@ uint32_t vgpu_xgmi_read_links(VGPUState *s)
     }
     links = vgpu_xgmi_links(s);
     if (links != (peers & ~(1u << s->memory->xgmi_node))) {
-        /* The links that read 0 carry nothing any more. */
+        /* Wait for accesses over links that this read reports as down. */
         xgmi_drain_nodes(s->memory->hive);
     }
     return links;

@@ -1,34 +1,71 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: hives: devices whose VRAM lies side by side. */
+/* vgpu-kfd: XGMI hives: devices that access each other's VRAM. */
 #ifndef HW_MISC_VGPU_KFD_MEMORY_XGMI_H
 #define HW_MISC_VGPU_KFD_MEMORY_XGMI_H
 
 #include "qapi/qapi-types-vgpu-kfd.h"
 
-#define VGPU_XGMI_NODES         16          /* of a hive, at most */
+#define VGPU_XGMI_NODES         16          /* maximum in a hive */
 
 typedef struct VGPUState VGPUState;
 
-/*
- * Take the place in s->hive that s->node names, or the lowest that is free;
- * s->node names it then. BQL held.
+/**
+ * vgpu_xgmi_join: join the hive of property hive, if there is one
+ * @s: device; VGPU_NODE_AUTO in node is replaced by the lowest free number
+ * @errp: error: node is out of range, taken, or given without a hive; the hive
+ *        is full; its devices have another size of VRAM
+ *
+ * Context: BQL held.
+ * Return: false with @errp set.
  */
 bool vgpu_xgmi_join(VGPUState *s, Error **errp);
-/*
- * Leave it. This device's threads have ended: the hive may be deleted. When the
- * function returns, no peer uses our VRAM any more. BQL held.
+
+/**
+ * vgpu_xgmi_leave: leave the hive, and wait until no peer accesses VRAM
+ * @s: device, whose threads have ended
+ *
+ * The operator may delete the hive after the call.
+ *
+ * Context: BQL held.
  */
 void vgpu_xgmi_leave(VGPUState *s);
-/*
- * s->removed is set. When the function returns, no peer uses our VRAM any more.
- * BQL held.
+
+/**
+ * vgpu_xgmi_remove: wait until no peer accesses VRAM after a surprise removal
+ * @s: device; s->removed is set
+ *
+ * Context: BQL held.
  */
 void vgpu_xgmi_remove(VGPUState *s);
-/* The hive's number, as the guest reads it; 0: the device is in none. */
+
+/**
+ * vgpu_xgmi_hive_id: read the id of the hive
+ * @s: device
+ *
+ * Context: BQL held.
+ * Return: id as the guest reads it; 0: the device is in no hive.
+ */
 uint64_t vgpu_xgmi_hive_id(VGPUState *s);
-/* For query-vgpu. NULL: in no hive. BQL held. */
+
+/**
+ * vgpu_query_hive: describe the hive for query-vgpu
+ * @s: device
+ *
+ * Context: BQL held.
+ * Return: description, which the caller frees; NULL: in no hive.
+ */
 VgpuHiveInfo *vgpu_query_hive(VGPUState *s);
-/* Value of the register VGPU_XGMI_LINKS. BQL held. */
+
+/**
+ * vgpu_xgmi_read_links: read register VGPU_XGMI_LINKS
+ * @s: device
+ *
+ * An occasion of injection kind xgmi-down. On return no access uses a link that
+ * is down.
+ *
+ * Context: BQL held.
+ * Return: mask of nodes to which the link is up.
+ */
 uint32_t vgpu_xgmi_read_links(VGPUState *s);
 
 #endif /* HW_MISC_VGPU_KFD_MEMORY_XGMI_H */
