@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: interrupt entries whose ring lies behind an IOMMU. The function
- * that pushes an entry holds s->lock and may run without the BQL, so it cannot
- * call the IOMMU (memory/iommu.c). The entry is queued here, without its
- * timestamp, until a bottom half has the translation.
+ * vgpu-kfd: interrupt entries whose ring is behind an IOMMU. The function that
+ * pushes an entry holds s->lock and may run without the BQL, so it cannot call
+ * the IOMMU (memory/iommu.c). The entry is queued here, without a timestamp,
+ * until a bottom half has the translation.
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
 #include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/ih/internal.h"
 
-#define DEFERRED_MAX    (32 * KiB)      /* more than the largest rings hold */
-#define DEFERRED_BATCH  256u            /* pushed at once */
+#define DEFERRED_MAX    (32 * KiB)      /* entries; more than all rings hold */
+#define DEFERRED_BATCH  256u            /* entries pushed at once */
 
 void vgpu_ih_drop_deferred(VGPUState *s)
 {
@@ -44,9 +44,9 @@ void vgpu_ih_defer(VGPUState *s, unsigned ring, const uint32_t *entry)
 }
 
 /*
- * Push at most *@left queued entries. An entry leaves the list after its push,
- * so that entries which the push itself causes are queued last. False: a
- * translation is missing; the request is in s->ih->bus.
+ * Push at most *@left queued entries. An entry stays in the list during its
+ * push, so that entries which the push itself causes are queued at the tail.
+ * Return false if a translation is missing: the request is in s->ih->iotlb.
  */
 static bool ih_push_deferred(VGPUState *s, unsigned *left)
 {

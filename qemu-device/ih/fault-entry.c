@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the interrupt entry of a VM fault. Its format is in
- * include/vgpu/ih.h: IH_FAULT_*.
+ * vgpu-kfd: the interrupt entry of a VM fault. Format: IH_FAULT_* in
+ * include/vgpu/ih.h.
  */
 #include "qemu/osdep.h"
 #include "vgpu/pte.h"

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: interrupt entries of faults that are dropped, repeated or delayed
- * on purpose. A delay goes by the virtual clock, which stands still while the
- * machine does.
+ * vgpu-kfd: injections into interrupt entries of faults: dropped, duplicated or
+ * delayed. The delay is on QEMU_CLOCK_VIRTUAL, which stops with the machine.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
 #include "hw/misc/vgpu-kfd/ih/internal.h"
 #include "hw/misc/vgpu-kfd/inject/inject.h"
 
-/* Set the timer to the entry that is due first. s->lock held. */
+/* Set the timer to the earliest due time. s->lock held. */
 static void late_irqs_arm(VGPUState *s)
 {
     VGPULateIrqs *d = &s->ih->late_irqs;
@@ -26,7 +25,7 @@ static void late_irqs_arm(VGPUState *s)
     }
 }
 
-/* The entry that was due first, if it is; NULL if none is. s->lock held. */
+/* Return the entry with the earliest due time until @now, or NULL. s->lock. */
 static VGPULateIrq *late_irqs_next_due(VGPULateIrqs *d, int64_t now)
 {
     VGPULateIrq *next = NULL;
@@ -56,7 +55,7 @@ static void late_irqs_expired(void *opaque)
     late_irqs_arm(s);
 }
 
-/* False if too many wait already. s->lock held. */
+/* Add a delayed entry. Return false if all slots are used. s->lock held. */
 static bool late_irqs_add(VGPUState *s, const VGPULateIrq *irq)
 {
     VGPULateIrqs *d = &s->ih->late_irqs;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: rate limit of the entries of retry faults without the CAM. Each try
- * would make an entry, and a slow driver would drown in them. So the entries of
- * one page come further and further apart, while queues go on trying.
+ * of an access would push an entry, more than a slow driver can process.
+ * Therefore the interval between entries of one page doubles, up to a maximum,
+ * while the queue keeps trying at VGPU_RETRY_INTERVAL_NS.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -14,13 +15,13 @@
 #define RATELIMIT_MAX_NS    (64 * SCALE_MS)
 #define RATELIMIT_RESET_NS  (4 * RATELIMIT_MAX_NS) /* since the last try */
 
-/* When a slot was used last; -1: it is free. */
+/* Return the time of the last use of a slot; -1: free. */
 static int64_t ratelimit_last_use(const VGPUFaultRateLimit *p)
 {
     return p->interval ? p->tried : -1;
 }
 
-/* The page's slot, or the one unused for longest. s->lock held. */
+/* Return the slot of a page, or take the least recently used. s->lock held. */
 static VGPUFaultRateLimit *ratelimit_slot(VGPUState *s, unsigned hub,
                                           unsigned vmid, uint64_t page)
 {

@@ -58,7 +58,7 @@ void vgpu_fault_report_retry(VGPUClient *c, unsigned vmid, uint64_t va,
     QEMU_LOCK_GUARD(&s->lock);
     if (!(vgpu_hub_reg(s, hub, VM_L2_PROTECTION_FAULT_CNTL2) &
           VM_L2_PROTECTION_FAULT_CNTL2__ENABLE_RETRY_INTERRUPT)) {
-        /* No report; the driver may repair it all the same. */
+        /* No report. Try again: the driver may map the page nevertheless. */
         trace_vgpu_fault_silent(s->id, hub, vmid, va);
         stall->why = VGPU_WAIT_RETRY;
         stall->until = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) +
@@ -69,7 +69,7 @@ void vgpu_fault_report_retry(VGPUClient *c, unsigned vmid, uint64_t va,
     if (vgpu_cam_enabled(s)) {
         slot = vgpu_cam_find(s, hub, vmid, page);
         if (slot < VGPU_RETRY_CAM_SLOTS) {
-            /* Unless it is the same stall that looked again in vain. */
+            /* Do not count another try of an access that waits already. */
             if (stall->serial != s->ih->cam[slot].serial) {
                 vgpu_count(s, VGPU_CNT_FAULTS_MERGED, 1);
                 trace_vgpu_fault_merged(s->id, hub, vmid, va, write,

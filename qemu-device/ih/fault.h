@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: reports of VM faults: interrupt entries, and the retry CAM that
- * merges those of one page.
+ * vgpu-kfd: reports of VM faults: interrupt entries, and the retry CAM, which
+ * merges retry faults of one page.
  */
 #ifndef HW_MISC_VGPU_KFD_IH_FAULT_H
 #define HW_MISC_VGPU_KFD_IH_FAULT_H
@@ -11,44 +11,128 @@
 #include "hw/misc/vgpu-kfd/memory/client.h"
 #include "hw/misc/vgpu-kfd/memory/span.h"
 
-/* Begin and end the timer of the retry CAM. BQL held. */
+/**
+ * vgpu_cam_init: create the timer of the retry CAM
+ * @s: device
+ *
+ * Context: BQL held.
+ */
 void vgpu_cam_init(VGPUState *s);
+
+/**
+ * vgpu_cam_destroy: free the timer of the retry CAM
+ * @s: device
+ *
+ * Context: BQL held.
+ */
 void vgpu_cam_destroy(VGPUState *s);
 
-/*
- * Report a no-retry fault at @va: status, address, interrupt. With @quiet it
- * only leaves its mark in the status. Any thread.
+/**
+ * vgpu_fault_report_noretry: report a no-retry fault: status, address, entry
+ * @c: client
+ * @vmid: VMID
+ * @va: GPU address
+ * @span: fault
+ * @quiet: set the status only, push no entry
+ *
+ * Context: any thread. Takes s->lock.
  */
 void vgpu_fault_report_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
                                const VGPUSpan *span, bool quiet);
-/*
- * Report a retry fault at @va, unless the CAM says that it is known, and fill
- * in why, cam, serial and until of @stall, which on entry describes the last
- * stall of the same access (or none: serial 0). Any thread.
+
+/**
+ * vgpu_fault_report_retry: report a retry fault, unless it was reported already
+ * @c: client
+ * @vmid: VMID
+ * @va: GPU address
+ * @write: the access is a write
+ * @stall: in: hub, vmid, va, write, invs, and the serial of the last stall of
+ *         the same access (0: none); out: why, cam, serial and until
+ *
+ * The CAM, or without it the rate limit, decides whether an entry is pushed.
+ *
+ * Context: any thread. Takes s->lock.
  */
 void vgpu_fault_report_retry(VGPUClient *c, unsigned vmid, uint64_t va,
                              bool write, VGPUStall *stall);
-/*
- * An access that stalled without the CAM succeeds: lift the limit. Any thread.
+
+/**
+ * vgpu_fault_ratelimit_clear: lift the rate limit of a page
+ * @c: client
+ * @vmid: VMID
+ * @va: GPU address: an access that stalled without the CAM now succeeds
+ *
+ * Context: any thread. Takes s->lock.
  */
 void vgpu_fault_ratelimit_clear(VGPUClient *c, unsigned vmid, uint64_t va);
-/* Is there still a reason to wait, under the CAM and VMID invalidations? */
+
+/**
+ * vgpu_fault_pending: check whether a stalled access has to wait
+ * @s: device
+ * @stall: stall for a retry fault
+ *
+ * Context: any thread. Takes s->lock.
+ * Return: false if the VMID was invalidated, the CAM slot was acknowledged or
+ * its entry is due again, or a CAM slot is free: try the access again.
+ */
 bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall);
-/*
- * An entry for a fault that nobody has: @retry takes a CAM slot, if the CAM is
- * on and has one. Any thread.
+
+/**
+ * vgpu_fault_report_spurious: injection: push the entry of a fault that no
+ * access has
+ * @s: device
+ * @hub: VGPU_HUB_*
+ * @vmid: VMID
+ * @va: GPU address
+ * @write: write access
+ * @retry: retry fault. If the CAM is enabled, it takes the page's slot or a
+ *         free one; if no slot is free, nothing is pushed.
+ *
+ * Context: any thread. Takes s->lock.
  */
 void vgpu_fault_report_spurious(VGPUState *s, unsigned hub, unsigned vmid,
                                 uint64_t va, bool write, bool retry);
 
-/* Number of the last fault; wraps. Any thread. */
+/**
+ * vgpu_fault_serial: read the serial number of the last reported fault
+ * @s: device
+ *
+ * Context: any thread.
+ * Return: serial number; wraps. 0 after a reset.
+ */
 uint32_t vgpu_fault_serial(VGPUState *s);
-/* query.c: the retry CAM for query-vgpu. s->lock held. */
+
+/**
+ * vgpu_query_cam: list the used slots of the retry CAM for query-vgpu (query.c)
+ * @s: device
+ *
+ * Context: s->lock held.
+ * Return: list, which the caller frees.
+ */
 VgpuCamInfoList *vgpu_query_cam(VGPUState *s);
-/* Injections into entries of faults. BQL held. */
+
+/**
+ * vgpu_fault_inject_init: create the timer of delayed entries
+ * @s: device
+ *
+ * Context: BQL held.
+ */
 void vgpu_fault_inject_init(VGPUState *s);
+
+/**
+ * vgpu_fault_inject_destroy: free the timer of delayed entries
+ * @s: device
+ *
+ * Context: BQL held.
+ */
 void vgpu_fault_inject_destroy(VGPUState *s);
-/* Drop delayed entries. s->lock held. */
+
+/**
+ * vgpu_fault_inject_reset: drop delayed entries
+ * @s: device
+ *
+ * Context: s->lock held.
+ */
 void vgpu_fault_inject_reset(VGPUState *s);
 
 #endif /* HW_MISC_VGPU_KFD_IH_FAULT_H */

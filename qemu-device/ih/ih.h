@@ -7,44 +7,145 @@
 #include "hw/misc/vgpu-kfd/core/regs.h"
 
 extern const VGPUBlock vgpu_ih_block;
-/* Parts of the saved state: each of VGPUIh. */
+/* Parts of the saved state, of VGPUIh. */
 extern const VMStateDescription vmstate_vgpu_irq;
 extern const VMStateDescription vmstate_vgpu_ih;
 extern const VMStateDescription vmstate_vgpu_faults;
 
 
-/* Allocate and free s->ih: instance_init, instance_finalize. */
+/**
+ * vgpu_ih_alloc: allocate s->ih
+ * @s: device
+ *
+ * Context: instance_init.
+ */
 void vgpu_ih_alloc(VGPUState *s);
+
+/**
+ * vgpu_ih_free: free s->ih
+ * @s: device
+ *
+ * Context: instance_finalize.
+ */
 void vgpu_ih_free(VGPUState *s);
-/* Before the first entry, and after the last one. BQL held. */
+
+/**
+ * vgpu_ih_init: create the bottom half that sends the MSI
+ * @s: device
+ *
+ * Context: BQL held, before the first entry.
+ */
 void vgpu_ih_init(VGPUState *s);
+
+/**
+ * vgpu_ih_exit: drop queued entries and delete the bottom half
+ * @s: device
+ *
+ * Context: BQL held, after the last entry.
+ */
 void vgpu_ih_exit(VGPUState *s);
-/* Reset all but registers, and fault reports. BQL and s->lock held. */
+
+/**
+ * vgpu_ih_reset: reset rings, client configuration, retry CAM and fault reports
+ * @s: device
+ *
+ * vgpu_reg_reset() resets the registers.
+ *
+ * Context: BQL and s->lock held.
+ */
 void vgpu_ih_reset(VGPUState *s);
-/*
- * Push an entry. @ring: ring field; @mm_hub: whose VMID; @data: four dwords.
- * Any thread, s->lock held.
+
+/**
+ * vgpu_ih_push: push an interrupt entry
+ * @s: device
+ * @client: IH_CLIENT_*
+ * @source: IH_SRC_*
+ * @ring: ring field of the entry
+ * @vmid: VMID
+ * @mm_hub: @vmid is one of the MM hub, not of the GFX hub
+ * @data: four dwords
+ *
+ * Context: any thread, s->lock held.
  */
 void vgpu_ih_push(VGPUState *s, uint8_t client, uint8_t source, uint8_t ring,
                   unsigned vmid, bool mm_hub, const uint32_t *data);
-/* The PASID in entries of faults in @vmid; set for both hubs. Any thread. */
+
+/**
+ * vgpu_ih_pasid: read the PASID that entries with a VMID carry
+ * @s: device
+ * @vmid: VMID
+ * @mm_hub: as for vgpu_ih_push()
+ *
+ * Context: any thread.
+ * Return: PASID.
+ */
 uint16_t vgpu_ih_pasid(VGPUState *s, unsigned vmid, bool mm_hub);
+
+/**
+ * vgpu_ih_set_pasid: set the PASID of a VMID, for both hubs
+ * @s: device
+ * @vmid: VMID
+ * @pasid: PASID
+ *
+ * Context: any thread.
+ */
 void vgpu_ih_set_pasid(VGPUState *s, unsigned vmid, uint16_t pasid);
-/* A doorbell in the interrupt handler's range, by dword index. BQL held. */
+
+/**
+ * vgpu_ih_doorbell: handle a doorbell in the interrupt handler's range
+ * @s: device
+ * @dword: offset in BAR 2, in dwords
+ * @val: value
+ *
+ * Context: BQL held.
+ */
 void vgpu_ih_doorbell(VGPUState *s, uint32_t dword, uint32_t val);
-/* The machine goes on: send an MSI that is due. BQL held. */
+
+/**
+ * vgpu_ih_resume: send an MSI that is due, when the machine runs again
+ * @s: device
+ *
+ * Context: BQL held.
+ */
 void vgpu_ih_resume(VGPUState *s);
-/* Send no MSI, drop all queued entries. BQL and s->lock held. */
+
+/**
+ * vgpu_ih_cancel: cancel an MSI that is due and drop queued entries
+ * @s: device
+ *
+ * Context: BQL and s->lock held.
+ */
 void vgpu_ih_cancel(VGPUState *s);
-/*
- * Call the IOMMU and push queued entries: @all of them, or at most
- * DEFERRED_BATCH, so that the main loop is not blocked for long. False: as
- * vgpu_iommu_request(). BQL held, no lock of the device.
+
+/**
+ * vgpu_ih_flush: call the IOMMU and push queued entries
+ * @s: device
+ * @all: push all entries; otherwise at most DEFERRED_BATCH, so that the main
+ *       loop is not blocked for long, and schedule the bottom half for the rest
+ *
+ * Context: BQL held, no lock of the device.
+ * Return: false if the device was unplugged: as vgpu_iommu_request().
  */
 bool vgpu_ih_flush(VGPUState *s, bool all);
 
-/* query.c: for query-vgpu. VMIDs: BQL; a ring: s->lock held. */
+/**
+ * vgpu_query_vmids: list the enabled VMIDs of both hubs for query-vgpu
+ * (query.c)
+ * @s: device
+ *
+ * Context: BQL held.
+ * Return: list, which the caller frees.
+ */
 VgpuVmidInfoList *vgpu_query_vmids(VGPUState *s);
+
+/**
+ * vgpu_query_ih_ring: describe an interrupt ring for query-vgpu (query.c)
+ * @s: device
+ * @ring: below IH_NUM_RINGS
+ *
+ * Context: s->lock held.
+ * Return: description, which the caller frees.
+ */
 VgpuInterruptInfo *vgpu_query_ih_ring(VGPUState *s, unsigned ring);
 
 #endif /* HW_MISC_VGPU_KFD_IH_IH_H */

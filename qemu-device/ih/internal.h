@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: what the files of ih/ share. */
+/* vgpu-kfd: declarations shared by the files of ih/. */
 #ifndef HW_MISC_VGPU_KFD_IH_INTERNAL_H
 #define HW_MISC_VGPU_KFD_IH_INTERNAL_H
 
@@ -26,13 +26,13 @@ typedef struct VGPUCamSlot {
     uint8_t vmid;
     uint64_t page;              /* GPU address >> VGPU_PAGE_SHIFT */
     uint32_t serial;            /* of the fault, as in its entry */
-    int64_t due;                /* the entry again; ns, QEMU_CLOCK_VIRTUAL */
+    int64_t due;                /* next resend; ns, QEMU_CLOCK_VIRTUAL */
     int64_t interval;           /* ns from the last entry to @due; 0: not set */
 } VGPUCamSlot;
 
 /*
- * Rate limit of entries for a page with retry faults without the CAM: none
- * before @due. s->lock.
+ * Rate limit of the entries for a page with retry faults, without the CAM: the
+ * next entry is not pushed before @due. s->lock.
  */
 typedef struct VGPUFaultRateLimit {
     uint8_t hub;                /* VGPU_HUB_* */
@@ -49,12 +49,12 @@ typedef struct VGPUIhRing {
     uint32_t rptr;              /* bytes from the start of the ring */
     uint32_t wptr;              /* the same */
     bool overflow;              /* IH_RB_WPTR.RB_OVERFLOW */
-    bool lost;                  /* the ring is no memory: logged once */
+    bool lost;                  /* no memory at the ring: already logged */
 } VGPUIhRing;
 
 /*
- * An entry that waits for the IOMMU's translation of its ring. Its PASID is
- * that of the time of its push. s->lock.
+ * An entry that waits for the IOMMU's translation of a ring. The PASID is the
+ * one at the time of the push. s->lock.
  */
 typedef struct VGPUIhDeferred {
     QSIMPLEQ_ENTRY(VGPUIhDeferred) next;
@@ -63,32 +63,32 @@ typedef struct VGPUIhDeferred {
     uint32_t entry[IH_ENTRY_DWORDS];    /* without its timestamp */
 } VGPUIhDeferred;
 
-/* A delayed interrupt entry of a VM fault. */
+/* Injected: a delayed interrupt entry of a VM fault. */
 typedef struct VGPULateIrq {
     int64_t due;                /* ns, QEMU_CLOCK_VIRTUAL; 0: unused */
-    unsigned hub;               /* this and below: as vgpu_ih_push_fault() */
+    unsigned hub;               /* from here on: as vgpu_ih_push_fault() */
     unsigned vmid;
     uint8_t ring;
     uint32_t data[4];
 } VGPULateIrq;
 
-/* Injected: delayed entries, in no order. s->lock. */
+/* Injected: delayed entries, not sorted. s->lock. */
 typedef struct VGPULateIrqs {
     QEMUTimer *timer;           /* QEMU_CLOCK_VIRTUAL: the first that is due */
     VGPULateIrq irqs[VGPU_LATE_IRQS];
 } VGPULateIrqs;
 
-/* The interrupt handler. s->lock, unless a member says otherwise. */
+/* The interrupt handler. s->lock, except as noted. */
 struct VGPUIh {
-    /* BQL, PASIDs of VMIDs also by the CP's thread; read atomically. */
+    /* BQL; the CP's thread also writes PASIDs of VMIDs. Read atomically. */
     uint32_t regs[VGPU_IH_SPAN];
     /* IH_CLIENT_CFG_DATA, by client: BQL; read atomically. */
     uint32_t client_cfg[IH_NUM_CLIENTS];
     VGPUIhRing rings[IH_NUM_RINGS];
     uint64_t last_timestamp;    /* of all rings; ticks of vgpu_clock() */
-    bool full;                  /* injected: no room for the entry in work */
+    bool full;                  /* injected: the ring is full for this entry */
     uint8_t unannounced;        /* rings whose entry in ring 0 was dropped */
-    /* Entries without a translation, in the order of their pushes. */
+    /* Entries that wait for a translation, oldest first. */
     QSIMPLEQ_HEAD(, VGPUIhDeferred) deferred;
     unsigned num_deferred;
     bool pointer_deferred;      /* write-back of ring 0's pointer is due */
@@ -97,13 +97,14 @@ struct VGPUIh {
     QEMUBH *irq_bh;             /* sends the MSI: ring.c; constant */
     bool irq_due;               /* irq_bh has not run yet; atomic */
     VGPUCamSlot cam[VGPU_RETRY_CAM_SLOTS];
-    QEMUTimer *cam_timer;       /* entries of the CAM that are due again */
-    VGPUFaultRateLimit pace[VGPU_RATELIMIT_SLOTS];  /* name: saved states */
+    QEMUTimer *cam_timer;       /* earliest VGPUCamSlot.due */
+    /* The name is part of the saved state. */
+    VGPUFaultRateLimit pace[VGPU_RATELIMIT_SLOTS];
     uint32_t fault_serial;      /* of the last fault; read atomically */
     VGPULateIrqs late_irqs;
 };
 
-/* A register of the interrupt handler, by its dword offset. Any thread. */
+/* Read a register of the interrupt handler; dword offset. Any thread. */
 static inline uint32_t vgpu_ih_reg(VGPUState *s, uint32_t reg)
 {
     return qatomic_read(&s->ih->regs[reg - OSSSYS_BASE]);
@@ -111,51 +112,58 @@ static inline uint32_t vgpu_ih_reg(VGPUState *s, uint32_t reg)
 
 /* fault.c */
 
-/* Free the CAM, reset rate limit and serial number. s->lock held. */
+/* Free all CAM slots, reset rate limit and serial number. s->lock held. */
 void vgpu_fault_reset(VGPUState *s);
 
 /* fault-entry.c. s->lock held. */
 
-/* Push the entry of the fault at @site, which has CAM slot @cam. */
+/* Push the entry of the fault at @site; @cam: its slot, or 0. */
 void vgpu_fault_send_entry(VGPUState *s, VGPUSite site, bool write, bool retry,
                            unsigned cam, uint32_t serial);
-/* The same, of a fault that was not reported before. */
+/* As vgpu_fault_send_entry(), for a fault that was not reported before. */
 void vgpu_fault_send_first_entry(VGPUState *s, VGPUSite site, bool write,
                                  bool retry, unsigned cam, uint32_t serial);
 
 /* retry-cam.c */
 
-/* Whether the driver has enabled the CAM. Any thread. */
+/* Return whether the driver has enabled the CAM. Any thread. */
 bool vgpu_cam_enabled(VGPUState *s);
-/* A free slot, or VGPU_RETRY_CAM_SLOTS. s->lock held. */
+/* Return a free slot, or VGPU_RETRY_CAM_SLOTS. s->lock held. */
 unsigned vgpu_cam_free_slot(VGPUState *s);
-/* The slot of a page, or VGPU_RETRY_CAM_SLOTS. s->lock held. */
+/* Return the slot of a page, or VGPU_RETRY_CAM_SLOTS. s->lock held. */
 unsigned vgpu_cam_find(VGPUState *s, unsigned hub, unsigned vmid,
                        uint64_t page);
 /*
- * The access at @site waits for slot @slot: fill in @stall. The timer has it
- * look again when the slot's entry is due once more; the access that looks
- * first then sends it. s->lock held.
+ * Have the access at @site wait for the acknowledge of @slot: fill in @stall.
+ * If the acknowledge takes long, a timer wakes the queue, and the first access
+ * that calls this function again after the slot's due time sends the entry
+ * again. s->lock held.
  */
 void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
                    VGPUStall *stall);
-/* Free @slot, wake who waits for it; a bad one is a guest error. BQL held. */
+/*
+ * Free @slot and wake queues that wait for it or for a free slot. An invalid
+ * number is a guest error. BQL held.
+ */
 void vgpu_cam_ack(VGPUState *s, uint32_t slot);
-/* Free all slots, wake everybody: the CAM was switched off. BQL held. */
+/*
+ * Free all slots and wake all queues that wait for the CAM, since the driver
+ * has disabled it. BQL held.
+ */
 void vgpu_cam_flush(VGPUState *s);
-/* When entries come again; of VGPUIh. */
+/* Saved state: times of resends; of VGPUIh. */
 extern const VMStateDescription vmstate_vgpu_cam_times;
 
 /* fault-ratelimit.c */
 
 /*
- * A retry fault without the CAM, at time @now (ns, QEMU_CLOCK_VIRTUAL).
- * Return whether an entry is due; if not, *@serial is that of the last entry of
- * the page. s->lock held.
+ * Account for a retry fault without the CAM, at time @now (ns,
+ * QEMU_CLOCK_VIRTUAL). Return whether to push an entry; if not, set *@serial to
+ * that of the last entry for the page. s->lock held.
  */
 bool vgpu_fault_ratelimit(VGPUState *s, unsigned hub, unsigned vmid,
                           uint64_t page, int64_t now, uint32_t *serial);
-/* What of it moves with the machine; of VGPUIh. */
+/* Saved state of the rate limit; of VGPUIh. */
 extern const VMStateDescription vmstate_vgpu_fault_ratelimit;
 
 /* fault-inject.c */
@@ -165,49 +173,55 @@ extern const VMStateDescription vmstate_vgpu_fault_ratelimit;
      1u << VGPU_INJECT_KIND_FAULT_DUPLICATE | \
      1u << VGPU_INJECT_KIND_FAULT_DELAY)
 /*
- * Push the entry of a fault at @site: now, twice, later or not at all. s->lock
- * held.
+ * Push the entry of a fault at @site as injections require: once, twice, later
+ * or not at all. s->lock held.
  */
 void vgpu_fault_inject_entry(VGPUState *s, const VGPUSite *site, uint8_t ring,
                              const uint32_t *data);
 
 /* ring.c */
 
-/* Size of the ring as IH_RB_CNTL says, in bytes. 0: not a possible size. */
+/* Return the size of the ring in bytes (IH_RB_CNTL); 0: not a valid size. */
 uint32_t vgpu_ih_ring_bytes(VGPUState *s, unsigned ring);
-/* Value of IH_RB_WPTR. s->lock held. */
+/* Return the value of IH_RB_WPTR. s->lock held. */
 uint32_t vgpu_ih_wptr(const VGPUIhRing *r);
 /*
- * The driver has read up to @val. An interrupt is due if entries are left. BQL
- * held.
+ * Set the read pointer to @val, up to which the driver has read. If entries are
+ * left, raise the interrupt again. BQL held.
  */
 void vgpu_ih_set_rptr(VGPUState *s, unsigned ring, uint32_t val);
-/* The driver moves WPTR: no overflow any more. BQL held. */
+/* Set the write pointer to @val and clear the overflow. BQL held. */
 void vgpu_ih_set_wptr(VGPUState *s, unsigned ring, uint32_t val);
-/* The driver wrote @val to IH_RB_CNTL. BQL held. */
+/* Act on a write of @val to IH_RB_CNTL. BQL held. */
 void vgpu_ih_cntl_written(VGPUState *s, unsigned ring, uint32_t val);
 
-/* These with s->lock held. */
+/* The caller of the functions below holds s->lock. */
 
-/* Push a fault's entry: ring field and data as it carries them. */
+/* Push the entry of a fault with this ring field and these four dwords. */
 void vgpu_ih_push_fault(VGPUState *s, unsigned hub, unsigned vmid, uint8_t ring,
                         const uint32_t *data);
 
-/* These return false if there is no translation: nothing is written. */
+/*
+ * The next two functions return false if an IOMMU translation is missing: then
+ * nothing is written, and s->ih->iotlb has the request.
+ */
 
-/* Put @entry, complete but for its timestamp, into @ring. */
+/* Put @entry, complete except the timestamp, into @ring, or drop it. */
 bool vgpu_ih_store_entry(VGPUState *s, unsigned ring, const uint32_t *entry);
 /* Write back ring 0's pointer. */
 bool vgpu_ih_wptr_writeback(VGPUState *s);
 
-/* Count @entry as dropped. s->lock held. */
+/*
+ * Count @entry as dropped. If it announces ring 1 or 2, remember to announce
+ * that ring again.
+ */
 void vgpu_ih_drop_entry(VGPUState *s, const uint32_t *entry);
 
 /* deferred.c */
 
-/* Drop all queued entries. s->lock held. */
+/* Drop all queued entries. */
 void vgpu_ih_drop_deferred(VGPUState *s);
-/* Queue @entry after all others. s->lock held. */
+/* Queue @entry at the tail; drop it if DEFERRED_MAX entries are queued. */
 void vgpu_ih_defer(VGPUState *s, unsigned ring, const uint32_t *entry);
 
 #endif /* HW_MISC_VGPU_KFD_IH_INTERNAL_H */

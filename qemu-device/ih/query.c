@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: what an operator sees of interrupts, the retry CAM and VMIDs. */
+/* vgpu-kfd: interrupt rings, retry CAM and VMIDs for query-vgpu. */
 #include "qemu/osdep.h"
 #include "vgpu/gmc.h"
 #include "vgpu/pte.h"

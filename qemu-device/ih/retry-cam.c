@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the retry CAM. A retry fault's page stays in the CAM from its
- * report until the driver acknowledges the slot. Meanwhile accesses to that
- * page join it and raise no further interrupt, unless that takes so long that
- * the first may be lost: then the same entry is sent again.
+ * vgpu-kfd: the retry CAM. A page with a retry fault stays in the CAM from the
+ * report until the driver acknowledges the slot. Meanwhile further faults of
+ * that page are merged and push no entry. If the acknowledge takes long, the
+ * entry may be lost, and is sent again.
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
@@ -18,8 +18,8 @@
 #include "hw/misc/vgpu-kfd/memory/hub.h"
 
 /*
- * With the CAM: from an entry to the same one again, if it takes that long. On
- * the virtual clock: who could acknowledge it stands still when that does.
+ * First and maximum interval between resends of an entry. QEMU_CLOCK_VIRTUAL:
+ * the guest, which acknowledges, stops with this clock.
  */
 #define RESEND_NS           (5 * NANOSECONDS_PER_SECOND)
 #define RESEND_MAX_NS       (20 * NANOSECONDS_PER_SECOND)
@@ -61,7 +61,7 @@ void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
     VGPUCamSlot *c = &s->ih->cam[slot];
 
     if (!c->interval) {
-        /* It is new, or of a state without the time when it is due. */
+        /* The slot is new, or from a saved state without cam-times. */
         c->interval = RESEND_NS;
         c->due = now + c->interval;
     } else if (now >= c->due) {
@@ -76,7 +76,10 @@ void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
     timer_mod_anticipate(s->ih->cam_timer, c->due);
 }
 
-/* Entries are due again. If nobody waits for a slot, nobody sends its entry. */
+/*
+ * Wake the queues that wait for slots whose resend is due: vgpu_cam_wait() then
+ * sends the entry again. If no queue waits, the entry is not sent again.
+ */
 static void cam_timer_expired(void *opaque)
 {
     VGPUState *s = opaque;
@@ -192,8 +195,8 @@ static const VMStateDescription vmstate_cam_time = {
 };
 
 /*
- * The queues that wait for a slot look again after the load, which sets the
- * timer.
+ * The timer is not saved: after the load the queues that wait for a slot try
+ * their access again, and vgpu_cam_wait() sets the timer.
  */
 const VMStateDescription vmstate_vgpu_cam_times = {
     .name = "vgpu-kfd/faults/cam-times",

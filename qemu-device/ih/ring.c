@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the rings of the interrupt handler. Ring 0 has the write-back and
- * the MSI. An entry in ring 0 announces entries in rings 1 and 2.
+ * vgpu-kfd: the rings of the interrupt handler. Only ring 0 has the pointer
+ * write-back and the MSI. An entry in ring 0 announces entries in ring 1 or 2.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -23,7 +23,7 @@
 #include "hw/misc/vgpu-kfd/memory/span.h"
 
 #define RING_MIN_BYTES      256u
-#define RING_MAX_BYTES      (256u * KiB)    /* the most that WPTR can say */
+#define RING_MAX_BYTES      (256u * KiB)    /* limit of IH_RB_WPTR.OFFSET */
 #define TIMESTAMP_MASK      MAKE_64BIT_MASK(0, 48)
 
 void vgpu_ih_reset(VGPUState *s)
@@ -36,7 +36,7 @@ void vgpu_ih_reset(VGPUState *s)
     vgpu_ih_cancel(s);
 }
 
-/* @reg is ring 0's. */
+/* Read the register of @ring that corresponds to @reg of ring 0. */
 static uint32_t ih_ring_reg(VGPUState *s, unsigned ring, uint32_t reg)
 {
     return vgpu_ih_reg(s, reg + IH_RING(ring));
@@ -56,10 +56,9 @@ uint32_t vgpu_ih_wptr(const VGPUIhRing *r)
     return r->wptr | (r->overflow ? IH_RB_WPTR__RB_OVERFLOW : 0);
 }
 
-/*
- * Host memory for all of @len bytes that are to be written, or none. s->lock
- * held, as for everything below.
- */
+/* The functions below are called with s->lock held, except as noted. */
+
+/* Map @len bytes for a write: all of them in one piece, or none. */
 static VGPUPhys ih_map_whole(VGPUState *s, VGPUSpan *to, VGPUTargetKind kind,
                              uint64_t addr, uint64_t len)
 {
@@ -120,7 +119,7 @@ static void ih_irq_bh(void *opaque)
     VGPUState *s = opaque;
     PCIDevice *pci = PCI_DEVICE(s);
 
-    /* Before the MSI: what comes after it is due again. */
+    /* Clear before the MSI: a later entry makes another MSI due. */
     if (qatomic_xchg(&s->ih->irq_due, false) && msi_enabled(pci)) {
         vgpu_count(s, VGPU_CNT_MSI, 1);
         trace_vgpu_msi(s->id);
@@ -131,7 +130,7 @@ static void ih_irq_bh(void *opaque)
 void vgpu_ih_resume(VGPUState *s)
 {
     if (s->ih->irq_due) {
-        /* Saved, here or elsewhere, between an entry and its MSI. */
+        /* The machine stopped, or was saved, between an entry and its MSI. */
         qemu_bh_schedule(s->ih->irq_bh);
     }
 }
@@ -139,7 +138,7 @@ void vgpu_ih_resume(VGPUState *s)
 void vgpu_ih_cancel(VGPUState *s)
 {
     qemu_bh_cancel(s->ih->irq_bh);
-    /* Or vgpu_ih_resume() would send the MSI after the next stop. */
+    /* Otherwise vgpu_ih_resume() would send the MSI after the next stop. */
     qatomic_set(&s->ih->irq_due, false);
     vgpu_ih_drop_deferred(s);
 }
@@ -169,7 +168,7 @@ void vgpu_ih_exit(VGPUState *s)
     qemu_bh_delete(s->ih->irq_bh);
 }
 
-/* Map the place of the next entry of @ring. */
+/* Map the memory of the next entry of @ring. */
 static VGPUPhys ih_map_entry(VGPUState *s, unsigned ring, VGPUSpan *to)
 {
     uint64_t base = ih_ring_reg(s, ring, IH_RB_BASE) |
@@ -190,14 +189,14 @@ static VGPUPhys ih_map_entry(VGPUState *s, unsigned ring, VGPUSpan *to)
     return ih_map_whole(s, to, kind, addr, IH_ENTRY_BYTES);
 }
 
-/* One clock for all rings: a driver sorts by it what came before what. */
+/* Unique and ascending over all rings: a driver orders entries by timestamp. */
 static uint64_t ih_timestamp(VGPUIh *ih)
 {
     ih->last_timestamp = MAX(vgpu_clock(), ih->last_timestamp + 1);
     return ih->last_timestamp & TIMESTAMP_MASK;
 }
 
-/* Where WPTR of the ring is after one more entry; -1: the ring is off. */
+/* Return WPTR of the ring after one more entry; -1: the ring is off. */
 static int64_t ih_ring_next(VGPUState *s, unsigned ring)
 {
     uint32_t bytes = vgpu_ih_ring_bytes(s, ring);
@@ -208,15 +207,15 @@ static int64_t ih_ring_next(VGPUState *s, unsigned ring)
     return (s->ih->rings[ring].wptr + IH_ENTRY_BYTES) & (bytes - 1);
 }
 
-/* Return whether the ring has something in it. */
+/* Return whether the ring has unread entries. */
 static bool ih_ring_filled(VGPUState *s, unsigned ring)
 {
     return s->ih->rings[ring].rptr != s->ih->rings[ring].wptr;
 }
 
 /*
- * Ring 0 overwrites an entry, which may announce ring 1 or 2: those that have
- * entries are to be announced again.
+ * Ring 0 overwrites an unread entry, which may announce ring 1 or 2: mark the
+ * rings with unread entries to be announced again.
  */
 static void ih_ring_reannounce(VGPUState *s)
 {
@@ -227,7 +226,10 @@ static void ih_ring_reannounce(VGPUState *s)
     }
 }
 
-/* Room for an entry in the ring: where WPTR will be, or -1. */
+/*
+ * Reserve space for an entry. Return the next WPTR, or -1 if the ring is off,
+ * or full without WPTR_OVERFLOW_ENABLE.
+ */
 static int64_t ih_ring_reserve(VGPUState *s, unsigned ring)
 {
     VGPUIhRing *r = &s->ih->rings[ring];
@@ -254,7 +256,7 @@ static int64_t ih_ring_reserve(VGPUState *s, unsigned ring)
 
 static void ih_ring_push(VGPUState *s, unsigned ring, const uint32_t *entry);
 
-/* There is something new in @ring. */
+/* An entry was added to @ring: raise the interrupt, or announce the ring. */
 static void ih_ring_notify(VGPUState *s, unsigned ring)
 {
     VGPUIhRing *r = &s->ih->rings[ring];
@@ -274,8 +276,8 @@ static void ih_ring_notify(VGPUState *s, unsigned ring)
 }
 
 /*
- * Ring 0 may have room again: make the entries for rings 1 and 2 that it had
- * none for.
+ * Ring 0 may have space again: push the entries that announce rings 1 and 2 and
+ * were dropped.
  */
 static void ih_announce_rings(VGPUState *s)
 {
@@ -293,7 +295,7 @@ static void ih_announce_rings(VGPUState *s)
     }
 }
 
-/* @entry, complete but for the timestamp. */
+/* Add the timestamp to @entry and write it to @to. */
 static void ih_write_entry(VGPUState *s, VGPUSpan *to, const uint32_t *entry)
 {
     uint64_t ts = ih_timestamp(s->ih);
@@ -307,7 +309,7 @@ static void ih_write_entry(VGPUState *s, VGPUSpan *to, const uint32_t *entry)
     le[2] = cpu_to_le32(ts >> 32 & IH_DW2__TIMESTAMP_HI);
     memcpy(to->host, le, sizeof(le));
     vgpu_phys_unmap(s, to, sizeof(le));
-    /* The entry before the pointer to it. */
+    /* Order the entry before the write-back of the pointer. */
     smp_wmb();
 }
 
@@ -375,7 +377,7 @@ bool vgpu_ih_store_entry(VGPUState *s, unsigned ring, const uint32_t *entry)
     return true;
 }
 
-/* Put @entry into @ring, or queue it until the ring's address is translated. */
+/* Put @entry into @ring, or queue it until the IOMMU's translation is known. */
 static void ih_ring_push(VGPUState *s, unsigned ring, const uint32_t *entry)
 {
     if (!QSIMPLEQ_EMPTY(&s->ih->deferred) ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the state of the interrupt handler and of the retry CAM that moves
- * with the machine. See pci/vmstate.c.
+ * vgpu-kfd: saved state of the interrupt handler and of the retry CAM. See
+ * pci/vmstate.c.
  */
 #include "qemu/osdep.h"
 #include "migration/vmstate.h"
