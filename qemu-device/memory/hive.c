@@ -99,7 +99,7 @@ static void vgpu_hive_class_init(ObjectClass *klass, void *data)
     object_class_property_add(klass, "hive-id", "uint64", get_hive_id,
                               set_hive_id, NULL, NULL);
     object_class_property_set_description(klass, "hive-id",
-        "number by which the guest knows the hive, not 0");
+        "number of the hive that the guest reads, not 0");
 }
 
 static const TypeInfo vgpu_hive_info = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: what no real chip has: identity of the device and its counters. */
+/* vgpu-kfd: registers of the model only: identity, hive, counters. */
 #include "qemu/osdep.h"
 #include "vgpu/model.h"
 #include "vgpu/sdma.h"

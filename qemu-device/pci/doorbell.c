@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: the way of a doorbell (BAR 2) to its block. */
+/* vgpu-kfd: routing of doorbell writes (BAR 2) to the blocks. */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"
 #include "vgpu/model.h"
@@ -15,7 +15,7 @@
 
 #define OFF(reg)    ((reg) - NBIO_BASE)
 
-/* The bus interface routes on the low 12 bits of the address. */
+/* The bus interface compares the low 12 bits of the address. */
 static bool doorbell_in_range(uint32_t range, hwaddr addr)
 {
     uint32_t low = addr & 0xfff;

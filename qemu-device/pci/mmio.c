@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the register window (BAR 5), and the list of the blocks of
- * registers that are in it.
+ * vgpu-kfd: the register window (BAR 5), and the list of its blocks of
+ * registers.
  */
 #include "qemu/osdep.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"

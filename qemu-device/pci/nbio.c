@@ -23,7 +23,7 @@ static uint32_t memsize_read(VGPUState *s, unsigned inst, unsigned off)
     return s->vram_size / MiB;
 }
 
-/* VRAM is coherent: a flush is done when it is requested. */
+/* VRAM is coherent: a flush completes when it is requested. */
 static uint32_t hdp_done_read(VGPUState *s, unsigned inst, unsigned off)
 {
     return qatomic_read(&s->pci->nbio[OFF(GPU_HDP_FLUSH_REQ)]);
@@ -97,7 +97,10 @@ static uint32_t *pcie_store(VGPUState *s, unsigned inst)
     return s->pci->pcie;
 }
 
-/* The register that PCIE_DATA2 stands for; false if it cannot be one. */
+/*
+ * Set *@reg to the register that PCIE_DATA2 accesses. Return false if
+ * PCIE_INDEX2 selects no register, or PCIE_DATA2 itself.
+ */
 static bool pcie_index2_reg(VGPUState *s, uint32_t *reg)
 {
     *reg = s->pci->pcie[PCIE_INDEX2 - MM_INDEX] / 4;
@@ -121,7 +124,10 @@ static void data2_written(VGPUState *s, unsigned inst, unsigned off,
     }
 }
 
-/* The dword of VRAM that MM_DATA stands for; false if there is none. */
+/*
+ * Map the dword of VRAM that MM_DATA accesses. Return false if MM_INDEX selects
+ * no dword of VRAM.
+ */
 static bool mm_index_map(VGPUState *s, VGPUSpan *span, bool write)
 {
     uint32_t index = s->pci->pcie[MM_INDEX - MM_INDEX];

@@ -5,7 +5,17 @@
 
 typedef struct VGPUState VGPUState;
 
-/* Take the device off its bus, for ever. BQL held. */
+/**
+ * vgpu_surprise_remove: injection: make the device absent on its bus
+ * @s: device
+ * @errp: error: removed already, or migration cannot be blocked
+ *
+ * Cannot be undone: device_del is what remains. On return engines are parked,
+ * and no peer accesses VRAM.
+ *
+ * Context: BQL held.
+ * Return: false with @errp set.
+ */
 bool vgpu_surprise_remove(VGPUState *s, Error **errp);
 
 #endif /* HW_MISC_VGPU_KFD_PCI_REMOVAL_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: resets. All of the chip: with the machine or the bus, by function
- * (PCI Express), or by the driver through the PSP's mailbox (psp/psp.c). One
- * engine: SDMA_F32_CNTL.RESET (sdma/regs.c).
+ * vgpu-kfd: reset of the chip: at a reset of the machine or the bus, at a
+ * function-level reset, or requested by the driver through the PSP's mailbox
+ * (psp/psp.c). SDMA_F32_CNTL.RESET, which resets one engine, is in sdma/regs.c.
  */
 #include "qemu/osdep.h"
 #include "vgpu/model.h"
@@ -18,9 +18,9 @@
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 /*
- * Hold all workers for the whole reset: the CP's worker maps SDMA queues, also
- * to an engine that is reset already. Hold the CP's worker first: it takes the
- * engines' locks until it is held.
+ * Hold all workers for the whole reset: otherwise the CP's worker could map an
+ * SDMA queue to an engine that is reset already. Hold the CP's worker first:
+ * until then it may take an engine's lock.
  */
 static void hold_workers(VGPUState *s)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: surprise removal. Who reads what was the device reads ones, what
- * is written is lost, nothing comes from it any more. To QEMU the device is
- * still there: device_del takes the rest away.
+ * vgpu-kfd: surprise removal. After it, reads of BARs and configuration space
+ * return ones, writes are dropped, and the device accesses no memory and sends
+ * no MSI. QEMU's device object remains until device_del.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -60,7 +60,7 @@ bool vgpu_surprise_remove(VGPUState *s, Error **errp)
     memory_region_add_subregion(&s->pci->vram_bar, 0, &s->pci->absent);
     memory_region_transaction_commit();
     qatomic_set(&s->removed, true);
-    /* Engines stop at the next chunk: see them do it, then what they left. */
+    /* Wait until the engines stop, then cancel what they have started. */
     vgpu_sdma_pause(s, true);
     vgpu_cp_pause(s, true);
     vgpu_xgmi_remove(s);

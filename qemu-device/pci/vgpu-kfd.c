@@ -8,12 +8,12 @@
  *
  * Properties:
  *   vram                 size of VRAM: a power of two, 64 MiB to 64 GiB
- *   memdev               memory backend that is VRAM, whose size it has
- *   visible-vram         size of BAR 0: a power of two; all of VRAM
- *   hive                 id of an -object vgpu-hive: the XGMI hive; none
- *   node                 number in the hive; the lowest free one
- *   vram-lost-on-reset   VRAM is empty after a reset; off: it is kept
- *   poll-ns              how long a thread spins before it sleeps; 0: not
+ *   memdev               memory backend for VRAM, instead of vram
+ *   visible-vram         size of BAR 0: a power of two; default: all of VRAM
+ *   hive                 id of an -object vgpu-hive: the XGMI hive
+ *   node                 number in the hive; default: the lowest free one
+ *   vram-lost-on-reset   VRAM is zeroed at a reset; default: off, VRAM is kept
+ *   poll-ns              time that an idle SDMA thread spins before it sleeps
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -42,7 +42,7 @@
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 #define PCIE_CAP        0x80
-#define POLL_NS         (25 * SCALE_US)     /* about what a wake-up takes */
+#define POLL_NS         (25 * SCALE_US)     /* about the cost of a wake-up */
 
 static void vgpu_kfd_reset_hold(Object *obj, ResetType type)
 {
@@ -53,8 +53,9 @@ static void vgpu_kfd_reset_hold(Object *obj, ResetType type)
 }
 
 /*
- * A function-level reset goes through the same. Bus mastering off is a change
- * of the bus: bus_commit() waits for accesses in progress.
+ * pcie_cap_flr_write_config() resets the device at a function-level reset. When
+ * the guest disables bus mastering, the memory map of the bus changes, and
+ * bus_commit() waits for accesses in progress.
  */
 static void vgpu_kfd_config_write(PCIDevice *pci, uint32_t addr, uint32_t val,
                                   int len)
@@ -76,7 +77,7 @@ static void vgpu_kfd_vm_state(void *opaque, bool running, RunState state)
     vgpu_sdma_pause(s, !running);
     vgpu_cp_pause(s, !running);
     if (!running) {
-        /* Interrupts belong to the machine as it was when it stopped. */
+        /* Write interrupt entries now: guest memory may be saved next. */
         vgpu_ih_flush(s, true);
         return;
     }
@@ -170,8 +171,8 @@ static void vgpu_kfd_exit(PCIDevice *pci)
     qemu_del_vm_change_state_handler(s->pci->vmstate_entry);
     vgpu_surprise_remove_exit(s);
     /*
-     * The CP's thread first: it starts queues of the engines. Threads read the
-     * hive and each other's clients until the last of them has ended.
+     * End the CP's thread first, since it maps queues to the engines. Free hive
+     * and clients after all threads have ended, since all of them use these.
      */
     vgpu_cp_stop(s);
     vgpu_sdma_stop(s);
@@ -263,13 +264,13 @@ static void vgpu_kfd_class_init(ObjectClass *klass, void *data)
     object_class_property_set_description(klass, "vram",
         "size of VRAM: a power of two from 64 MiB to 64 GiB");
     object_class_property_set_description(klass, "memdev",
-        "memory that is VRAM, and tells its size");
+        "memory backend for VRAM; its size is that of VRAM");
     object_class_property_set_description(klass, "visible-vram",
         "size of BAR 0 after reset: a power of two from 1 MiB to all of VRAM");
     object_class_property_set_description(klass, "node",
         "number of the device in its hive; -1: the lowest free one");
     object_class_property_set_description(klass, "vram-lost-on-reset",
-        "whether VRAM is empty after any reset of the chip");
+        "whether any reset of the chip fills VRAM with zeros");
     object_class_property_set_description(klass, "poll-ns",
         "ns of host time that an idle SDMA engine's thread spins for new work "
         "before it sleeps; 0: it sleeps at once");

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the state that moves with the machine. Each block has descriptions
- * of its own, in the file of the block. The order of the fields here is that of
- * the stream, so that a block may have several.
+ * vgpu-kfd: saved state. Each block defines its VMStateDescriptions in its own
+ * files. The fields here are in the order of the stream, so that a block may
+ * have several descriptions.
  *
- * Engines are parked when it is saved and when it is loaded: the machine is
- * stopped (vgpu_sdma_pause()). VRAM is a RAM block of the device and moves by
- * itself.
+ * Engines are parked at save and load, since the machine is stopped
+ * (vgpu_sdma_pause()). VRAM is a RAM block, which QEMU migrates.
  *
- * A stream may be anything. What is used as an index, a count or a kind is
- * checked; registers are not, where a guest could have written the value.
+ * The stream is not trusted. A value that is used as an index, a count or a
+ * kind is checked; a register that a guest could have set to the value is not.
  * If loading fails, for whatever reason, the chip is reset.
  */
 #include "qemu/osdep.h"
@@ -43,7 +42,7 @@ static int vgpu_post_load(void *opaque, int version_id)
     if (!vgpu_vram_bar_load(s)) {
         return -EINVAL;
     }
-    /* Loaded generations may be those of translations from before the load. */
+    /* Old translations could have the generations that were loaded. */
     vgpu_clients_flush_tlb(s);
     trace_vgpu_state_load(s->id);
     return 0;
@@ -101,8 +100,8 @@ static const VMStateDescription vmstate_vgpu_chip = {
 };
 
 /*
- * A stream that is refused, or ends, leaves fields that no post_load() has
- * checked, and the machine may be continued: reset the chip.
+ * After an error some fields are loaded and not checked by a post_load(), and
+ * the machine may be resumed: reset the chip.
  */
 static int get_chip(QEMUFile *f, void *pv, size_t size,
                     const VMStateField *field)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: what the CPU sees of VRAM. BAR 0 shows its first part, of a size
- * that the guest may change while memory decoding is off (resizable BAR).
+ * vgpu-kfd: BAR 0, through which the CPU accesses the first part of VRAM. The
+ * guest may change the size while memory decoding is off (Resizable BAR).
  */
 #include "qemu/osdep.h"
 #include "qemu/host-utils.h"
@@ -18,7 +18,7 @@
 #define VISIBLE_MIN     (1 * MiB)
 #define REBAR_AT        PCI_CONFIG_SPACE_SIZE
 #define REBAR_SIZEOF    12
-#define REBAR_UNIT      20              /* log2: encoded size 0 */
+#define REBAR_UNIT      20              /* log2 of encoded size 0: 1 MiB */
 
 bool vgpu_vram_bar_check(VGPUState *s, Error **errp)
 {
@@ -40,8 +40,8 @@ bool vgpu_vram_bar_check(VGPUState *s, Error **errp)
 void vgpu_vram_bar_exit(VGPUState *s)
 {
     /*
-     * The container refers to the region's owner, the device, which would
-     * never be freed.
+     * A subregion holds a reference to its owner, the device: without this the
+     * device would never be freed.
      */
     memory_region_del_subregion(&s->pci->vram_bar,
                                 s->removed ? &s->pci->absent
@@ -63,7 +63,7 @@ void vgpu_vram_bar_init(VGPUState *s)
     pci_register_bar(pci, VGPU_BAR_VRAM, PCI_BASE_ADDRESS_SPACE_MEMORY |
                      PCI_BASE_ADDRESS_MEM_TYPE_64 |
                      PCI_BASE_ADDRESS_MEM_PREFETCH, &s->pci->vram_bar);
-    /* A saved address may be one of another size of the BAR. */
+    /* A loaded address may be that of a BAR of another size: do not compare. */
     pci_set_quad(pci->cmask + PCI_BASE_ADDRESS_0, 0xf);
     if (!pci_is_express(pci)) {
         return;
@@ -80,7 +80,7 @@ void vgpu_vram_bar_init(VGPUState *s)
                  PCI_REBAR_CTRL_BAR_SIZE);
 }
 
-/* Size that the capability's control register requests; 0: impossible. */
+/* Return the size that the control register requests; 0: not supported. */
 static uint64_t rebar_size(VGPUState *s)
 {
     const uint8_t *config = PCI_DEVICE(s)->config + REBAR_AT;

@@ -18,7 +18,7 @@ struct VGPUPsp {
     void (*reset)(VGPUState *s);        /* vgpu_psp_init() */
 };
 
-/* The PSP is always ready: a command is done at once. */
+/* The PSP is always ready: a command completes at once. */
 static uint32_t ready_read(VGPUState *s, unsigned inst, unsigned off)
 {
     return MP0_SMN_C2PMSG__READY;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: the PSP, of which a driver requests resets of the chip. */
+/* vgpu-kfd: the PSP, through which a driver requests resets of the chip. */
 #ifndef HW_MISC_VGPU_KFD_PSP_PSP_H
 #define HW_MISC_VGPU_KFD_PSP_PSP_H
 
@@ -7,10 +7,29 @@
 
 extern const VGPUBlock vgpu_psp_block;
 
-/* Allocate and free s->psp: instance_init, instance_finalize. */
+/**
+ * vgpu_psp_alloc: allocate s->psp
+ * @s: device
+ *
+ * Context: instance_init.
+ */
 void vgpu_psp_alloc(VGPUState *s);
+
+/**
+ * vgpu_psp_free: free s->psp
+ * @s: device
+ *
+ * Context: instance_finalize.
+ */
 void vgpu_psp_free(VGPUState *s);
-/* @reset: bring the chip to its reset state. BQL held, as for the call. */
+
+/**
+ * vgpu_psp_init: initialise the PSP
+ * @s: device
+ * @reset: resets the chip; called with the BQL held
+ *
+ * Context: BQL held.
+ */
 void vgpu_psp_init(VGPUState *s, void (*reset)(VGPUState *s));
 
 #endif /* HW_MISC_VGPU_KFD_PSP_PSP_H */

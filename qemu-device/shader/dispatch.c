@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: dispatches: the place of the shader unit, which does not exist yet.
+ * vgpu-kfd: dispatches. The shader unit does not exist yet.
  */
 #include "qemu/osdep.h"
 #include "hw/misc/vgpu-kfd/shader/shader.h"
