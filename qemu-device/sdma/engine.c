@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the queues of the SDMA engines, as their threads
- * (queue/scheduler.h) see them.
+ * vgpu-kfd: the SDMA engines: VGPUWorkerOps and VGPUQueueOps of their queues,
+ * and start, end and reset of the engines.
  *
- * A queue that is disabled stops at its next step and keeps its place; one
- * with an exception stays where it is until it was disabled.
+ * A queue that is disabled stops after its current step and keeps its progress.
+ * A queue with an exception stops until it is disabled and enabled again.
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
@@ -22,7 +22,7 @@
 
 #define RING_MIN            256ull
 #define RING_MAX            (1 * GiB)
-/* A time slice ends after so many bytes or packets. */
+/* Limits of a time slice. */
 #define TIMESLICE_BYTES     (2 * MiB)
 #define TIMESLICE_PACKETS   1024
 
@@ -36,7 +36,7 @@ static VGPUSdmaEngine *sdma_engine_of(VGPUWorker *w)
     return container_of(w, VGPUSdmaEngine, w);
 }
 
-/* Everything from here to the ops: the worker's lock held. */
+/* The functions from here to the ops are called with the worker's lock held. */
 
 static bool sdma_engine_runnable(const VGPUSdmaEngine *e)
 {
@@ -99,7 +99,7 @@ static bool sdma_queue_load(VGPUWorker *w, unsigned n)
     x->mem.queue = n;
     return x->ring_dwords * 4 >= RING_MIN && x->ring_dwords * 4 <= RING_MAX &&
            !(x->rptr & 3) &&
-           /* What memory says may put right what the image got wrong. */
+           /* An invalid wptr in the image may be replaced by that in memory. */
            (x->poll_wptr ||
             (!(x->wptr & 3) && x->wptr - x->rptr <= x->ring_dwords * 4));
 }
@@ -281,7 +281,7 @@ void vgpu_sdma_pause(VGPUState *s, bool paused)
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
         vgpu_worker_pause(&s->sdma->engines[i].w, paused);
     }
-    /* Not before all are to stop: those that run on would be ahead. */
+    /* Wait after all are paused, so that no engine gets ahead (share.c). */
     for (i = 0; i < SDMA_NUM_ENGINES && paused; i++) {
         VGPUWorker *w = &s->sdma->engines[i].w;
 

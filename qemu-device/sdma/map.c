@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: SDMA queues that the CP maps to an engine, and that leave it. The
- * engine has a thread of its own: a queue has left when the thread is done with
- * it.
+ * vgpu-kfd: mapping and unmapping of SDMA queues for the CP. An unmap completes
+ * when the engine's thread does not execute the queue any more.
  */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"
@@ -12,9 +11,10 @@
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 /*
- * Has the engine's thread, or an injected hang, still to do with it, or the
- * main loop, which writes a register for it? The image of such a queue has the
- * write as done: elsewhere the packets after it would run before it.
+ * Return whether the engine's thread executes @q, an injected hang holds @q, or
+ * the main loop writes a register for @q. In the last case exec marks the write
+ * as done already: if @q were mapped elsewhere now, packets after the write
+ * would run before it.
  */
 static bool sdma_queue_in_use(const VGPUSdmaEngine *e, const VGPUSdmaQueue *q)
 {
@@ -22,7 +22,10 @@ static bool sdma_queue_in_use(const VGPUSdmaEngine *e, const VGPUSdmaQueue *q)
            e->hung == 1 + vgpu_sdma_queue_number(e, q);
 }
 
-/* Lock held. RLC @rlc, or (negative) a free one. NULL: none is free. */
+/*
+ * Return RLC @rlc if it is free, or with a negative @rlc any that is free, or
+ * NULL. Worker's lock held.
+ */
 static VGPUSdmaQueue *sdma_find_rlc(VGPUSdmaEngine *e, int rlc)
 {
     bool any = rlc < 0;
@@ -120,7 +123,7 @@ void vgpu_sdma_unmap_finish(VGPUState *s, unsigned engine, unsigned queue)
     VGPUSdmaQueue *q = &e->queues[queue];
 
     QEMU_LOCK_GUARD(&e->w.lock);
-    /* After a reset of the engine the RLC may have the driver's queue. */
+    /* After a reset of the engine the driver may use the RLC itself. */
     if (q->mapped > VGPU_SDMA_MAPPED) {
         q->mapped = VGPU_SDMA_UNMAPPED;
         q->listed = false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: an SDMA queue's image in memory (MQD): registers, and how far its
- * work is, so that it may go on in the middle of a packet. Whoever can write
- * the image can write what it likes: work that cannot be is discarded, the
- * packet at rptr begins anew.
+ * vgpu-kfd: an SDMA queue's image in memory (MQD): registers, and the progress
+ * of the work, so that the queue can resume in the middle of a packet. The
+ * guest can write any value to an image: inconsistent work is discarded, and
+ * the packet at rptr starts again.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -15,7 +15,7 @@
 #include "hw/misc/vgpu-kfd/sdma/internal.h"
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
-/* Which register a dword of the image is. */
+/* Register in each dword of the image; 0 after the first dword: none. */
 static const uint8_t mqd_regs[SDMA_MQD_REGS] = {
     [0] = SDMA_RB_CNTL, SDMA_RB_BASE, SDMA_RB_BASE_HI, SDMA_RB_RPTR,
     SDMA_RB_RPTR_HI, SDMA_RB_WPTR, SDMA_RB_WPTR_HI, SDMA_RB_WPTR_POLL_CNTL,
@@ -34,7 +34,7 @@ enum {
     WORK_DEPTH = 3 << 4,
 };
 
-/* Where it stands, from SDMA_MQD_WORK on. */
+/* Dwords of the work, from SDMA_MQD_WORK on. */
 enum {
     AT_FLAGS, AT_NDW, AT_RING_NDW, AT_DONE, AT_DONE_HI, AT_DW,
     AT_IB = AT_DW + VGPU_PKT_MAX_DWORDS,
@@ -44,7 +44,7 @@ enum {
 };
 QEMU_BUILD_BUG_ON(AT_AGE + 1 != SDMA_MQD_WORK_DWORDS);
 
-/* How long ago the packet looked first, in GPU clocks. */
+/* Time since the first try of the packet, in GPU clocks. */
 static uint32_t sdma_atomic_loop_age(const VGPUExec *x)
 {
     int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
@@ -106,7 +106,7 @@ static void sdma_mqd_load_work(VGPUExec *x, const uint32_t *work)
     x->ring_ndw = work[AT_RING_NDW];
     x->done = work[AT_DONE] | (uint64_t)work[AT_DONE_HI] << 32;
     memcpy(x->dw, work + AT_DW, sizeof(x->dw));
-    /* Unused entries stay 0: loading a saved state checks all of them. */
+    /* Unused entries stay 0, since a load of saved state checks all entries. */
     for (i = 0; i < MIN(x->ib_depth, ARRAY_SIZE(x->ib)); i++) {
         const uint32_t *ib = work + AT_IB + i * IB_DWORDS;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: SDMA packets that steer the engine: indirect buffers, predication,
- * registers.
+ * vgpu-kfd: SDMA packets for control: indirect buffers, predication, register
+ * writes.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -18,8 +18,8 @@ VGPUStep vgpu_sdma_nop(VGPUSdmaEngine *e, VGPUQueue *q)
 }
 
 /*
- * Is the packet one of a privileged queue's? Not in a buffer of another VMID:
- * see vgpu_sdma_indirect_buffer().
+ * Return whether the packet is privileged: the queue is, and the packet is not
+ * in an indirect buffer of another VMID.
  */
 static bool sdma_packet_is_privileged(const VGPUExec *x)
 {
@@ -27,9 +27,9 @@ static bool sdma_packet_is_privileged(const VGPUExec *x)
 }
 
 /*
- * Another VMID's buffer is for privileged queues; in the others' packets 0
- * stands for their own. Whoever wrote a buffer of another VMID has no
- * privilege, and no other VMID either. Entered when the packet retires.
+ * Only a privileged packet may name another VMID; VMID 0 in other packets means
+ * the packet's own. A buffer of another VMID is not privileged, and cannot name
+ * a third VMID. sdma_packet_retire() enters the buffer.
  */
 VGPUStep vgpu_sdma_indirect_buffer(VGPUSdmaEngine *e, VGPUQueue *q)
 {
@@ -45,7 +45,7 @@ VGPUStep vgpu_sdma_indirect_buffer(VGPUSdmaEngine *e, VGPUQueue *q)
     return VGPU_STEP_DONE;
 }
 
-/* The next @count dwords, whatever they are, become part of the packet. */
+/* Skip the next @count dwords: make them a part of the packet. */
 static VGPUStep sdma_skip(VGPUSdmaEngine *e, VGPUQueue *q, uint32_t fixed,
                           uint32_t count)
 {
@@ -83,7 +83,7 @@ VGPUStep vgpu_sdma_pre_exe(VGPUSdmaEngine *e, VGPUQueue *q)
                      VGPU_GET(x->dw[1], SDMA_PRE_EXE_DW1__COUNT));
 }
 
-/* What a kernel's ring flushes translations with, and nothing else. */
+/* Only registers that a kernel's ring needs to invalidate translations. */
 bool vgpu_sdma_srbm_allowed(uint32_t reg)
 {
     return reg - HUB(VGPU_HUB_GFX) < HUB_SPAN ||
@@ -92,9 +92,9 @@ bool vgpu_sdma_srbm_allowed(uint32_t reg)
 }
 
 /*
- * Registers are written under the BQL, which the engine's thread never takes:
- * the queue waits while the main loop does it (worker_reg_bh() in
- * queue/scheduler.c) and sets done.
+ * The engine's thread never takes the BQL, which a register write needs: the
+ * queue stalls until worker_reg_bh() (queue/scheduler.c) has written the
+ * register and increased exec->done.
  */
 VGPUStep vgpu_sdma_srbm_write(VGPUSdmaEngine *e, VGPUQueue *q)
 {

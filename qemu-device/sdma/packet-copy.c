@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: SDMA packets that copy. A byte counts as done when it was copied,
- * so that a copy that stalls goes on where it was.
+ * vgpu-kfd: SDMA packets that copy. exec->done counts the bytes copied, so that
+ * a stalled copy resumes where it stopped.
  */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"
@@ -42,8 +42,8 @@ VGPUStep vgpu_sdma_copy_linear(VGPUSdmaEngine *e, VGPUQueue *q)
 }
 
 /*
- * A piece is done when both destinations have it. If one stalls, the piece is
- * done anew: it is short.
+ * A piece is done when it was copied to both destinations. If a destination
+ * stalls, the piece is copied again to both; therefore pieces are short.
  */
 VGPUStep vgpu_sdma_copy_broadcast(VGPUSdmaEngine *e, VGPUQueue *q)
 {
@@ -67,7 +67,10 @@ VGPUStep vgpu_sdma_copy_broadcast(VGPUSdmaEngine *e, VGPUQueue *q)
     return vgpu_sdma_payload_step(x, len);
 }
 
-/* Address of element (@x, @y, @z) of the rectangle in one of its surfaces. */
+/*
+ * Return the address of element (@x, @y, @z) of the rectangle in the surface
+ * that @dw describes.
+ */
 static uint64_t sdma_rect_address(const uint32_t *dw, unsigned element,
                                   uint64_t x, uint64_t y, uint64_t z)
 {

@@ -20,7 +20,7 @@ VGPUStep vgpu_sdma_fence(VGPUSdmaEngine *e, VGPUQueue *q)
     VGPUExec *x = &q->exec;
     uint32_t data = cpu_to_le32(x->dw[3]);
 
-    /* What came before is seen before. */
+    /* Order the writes of earlier packets before the fence. */
     smp_wmb();
     return vgpu_sdma_dma_step(
         vgpu_dma_write(&x->mem, vgpu_dw64(&x->dw[1]) & ~3ull, &data,
@@ -36,7 +36,7 @@ VGPUStep vgpu_sdma_trap(VGPUSdmaEngine *e, VGPUQueue *q)
     return VGPU_STEP_DONE;
 }
 
-/* Registers that an engine sees: hubs and the HDP flush. Others read 0. */
+/* Read a register; 0 if engines cannot read it. Hubs and HDP flush only. */
 static uint32_t sdma_read_reg(VGPUState *s, uint32_t reg)
 {
     uint32_t val = 0;
@@ -64,7 +64,7 @@ VGPUStep vgpu_sdma_poll_regmem(VGPUSdmaEngine *e, VGPUQueue *q)
         return VGPU_STEP_DONE;          /* ROCr's "HDP flush" */
     }
     if (!(x->dw[0] & SDMA_POLL_REGMEM__MEM)) {
-        /* A real HDP flush: dw2 names the register that requests it. */
+        /* HDP flush: dw2 is the request register, written before the poll. */
         if ((x->dw[0] & SDMA_POLL_REGMEM__HDP_FLUSH) && !x->polls &&
             x->dw[2] / 4 == GPU_HDP_FLUSH_REQ) {
             vgpu_reg_engine_write(e->s, GPU_HDP_FLUSH_REQ, x->dw[3]);
@@ -112,7 +112,7 @@ VGPUStep vgpu_sdma_timestamp_get_global(VGPUSdmaEngine *e, VGPUQueue *q)
     return sdma_write_timestamp(&q->exec, vgpu_clock());
 }
 
-/* The engine's own clock, which any of its queues may set. */
+/* The clock of the engine, which any queue of the engine may set. */
 VGPUStep vgpu_sdma_timestamp_get(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     return sdma_write_timestamp(&q->exec, vgpu_clock() + e->clock_offset);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: SDMA packets from their fetch to their end. What they do in between
- * is in packet-copy.c and the others.
+ * vgpu-kfd: fetch and retirement of SDMA packets. packet-*.c execute them.
  *
- * A packet's fixed part is fetched once and kept in exec->dw, the progress of
- * its payload in exec->done (payload.c), so that a stalled packet goes on where
- * it was.
+ * A packet's fixed part is fetched once to exec->dw; exec->done is the progress
+ * of its payload (payload.c), so that a stalled packet resumes where it
+ * stopped.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -21,9 +20,9 @@
 #define COPY_HEADER     (HEADER | SDMA_COPY_LINEAR__BROADCAST)
 
 static const struct VGPUSdmaPacket {
-    uint32_t mask;              /* of the header */
-    uint32_t header;
-    unsigned dwords;            /* of the fixed part */
+    uint32_t mask;              /* bits of the header to compare ... */
+    uint32_t header;            /* ... with this */
+    unsigned dwords;            /* length of the fixed part */
     VGPUSdmaPacketFn *step;
 } sdma_packets[] = {
     { HEADER, SDMA_PKT(SDMA_OP_NOP, 0), 1, vgpu_sdma_nop },
@@ -76,7 +75,7 @@ static const struct VGPUSdmaPacket *sdma_packet_find(uint32_t header)
     return NULL;
 }
 
-/* Total length, the fixed part being in exec->dw. */
+/* Return the length of the packet whose fixed part is in exec->dw. */
 static uint32_t sdma_packet_dwords(const VGPUExec *x, unsigned fixed)
 {
     switch (x->dw[0] & SDMA_PKT__OP) {
@@ -104,14 +103,14 @@ static VGPUStep sdma_packet_fetch(VGPUExec *x, unsigned at, unsigned n)
     case VGPU_DMA_STALL:
         return VGPU_STEP_STALL;
     case VGPU_DMA_FAULT:
-        /* The default page is no program. */
+        /* Do not execute what was read from the default page. */
         return VGPU_STEP_BAD_RING;
     default:
         return VGPU_STEP_DONE;
     }
 }
 
-/* Bring the next packet's fixed part into exec. */
+/* Fetch the next packet's fixed part to exec. */
 static VGPUStep sdma_packet_load(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
@@ -164,7 +163,7 @@ static void sdma_enter_ib(VGPUExec *x)
     };
 }
 
-/* The packet is done: move on, in the indirect buffer or the ring. */
+/* Advance past the packet, in the indirect buffer or the ring. */
 static void sdma_packet_retire(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
@@ -189,13 +188,13 @@ static void sdma_packet_retire(VGPUSdmaEngine *e, VGPUQueue *q)
     }
 }
 
-/* rptr to memory. A stall here is a stall of the queue like any other. */
+/* Write rptr to memory. May stall the queue. */
 static VGPUStep sdma_write_rptr(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     uint64_t val = cpu_to_le64(x->rptr);
 
-    /* What the packets wrote is seen before the pointer past them. */
+    /* Order the writes of the packets before the pointer. */
     smp_wmb();
     x->mem.vmid = x->ring_vmid;
     if (vgpu_dma_write(&x->mem, x->rptr_addr, &val, sizeof(val)) ==
@@ -206,7 +205,7 @@ static VGPUStep sdma_write_rptr(VGPUSdmaEngine *e, VGPUQueue *q)
     return VGPU_STEP_DONE;
 }
 
-/* wptr from memory, when the queue has been mapped. */
+/* Read wptr from memory, after the queue was mapped. */
 static VGPUStep sdma_read_wptr(VGPUExec *x)
 {
     bool faulted = x->mem.faulted;

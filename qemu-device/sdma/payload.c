@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the payload of an SDMA packet: how much of it is done, how much is
- * done at once, and where it goes on. A byte counts as done when it was copied,
- * not before.
+ * vgpu-kfd: the payload of an SDMA packet: progress, the size of the next
+ * piece, and the address of the next byte.
  */
 #include "qemu/osdep.h"
 #include "vgpu/ih.h"
@@ -10,7 +9,7 @@
 #include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
-#define PIECE_COST          256ull      /* bytes that a short piece counts as */
+#define PIECE_COST          256ull      /* minimum cost of a piece, in bytes */
 
 bool vgpu_sdma_payload_more(const VGPUExec *x, uint64_t len)
 {
@@ -19,7 +18,7 @@ bool vgpu_sdma_payload_more(const VGPUExec *x, uint64_t len)
 
 uint64_t vgpu_sdma_payload_piece(const VGPUExec *x, uint64_t len)
 {
-    /* A time slice does not end in the middle of a dword or an entry. */
+    /* Do not end a time slice in the middle of a dword or an entry. */
     return MIN(len - x->done, ROUND_UP(x->budget, 64));
 }
 
@@ -65,7 +64,7 @@ VGPUStep vgpu_sdma_packet_extend(VGPUExec *x, uint64_t ndw)
         x->ndw = ndw;
         return VGPU_STEP_DONE;
     }
-    /* In the ring the rest may come, a buffer must hold whole packets. */
+    /* The rest may follow in the ring; a buffer must hold whole packets. */
     if (x->ib_depth || ndw > x->ring_dwords) {
         return VGPU_STEP_BAD_PACKET;
     }

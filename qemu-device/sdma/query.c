@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: what an operator sees of the SDMA engines. An engine is looked at
- * while its thread is at rest (vgpu_worker_hold()), so that a queue's stall and
- * pointers belong together.
+ * vgpu-kfd: the SDMA engines for query-vgpu. The engine's worker is held
+ * (vgpu_worker_hold()), so that stall and pointers of a queue are consistent.
  */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"
@@ -11,7 +10,7 @@
 #include "hw/misc/vgpu-kfd/sdma/internal.h"
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
-/* NULL for a queue that is off and empty. Engine held. */
+/* Return NULL for a queue that is disabled and empty. Worker held. */
 static VgpuQueueInfo *sdma_queue_info(const VGPUSdmaEngine *e, unsigned n)
 {
     const VGPUSdmaQueue *q = &e->queues[n];

@@ -20,7 +20,7 @@
      SDMA_RB_CNTL__RPTR_WRITEBACK_TIMER | \
      SDMA_RB_CNTL__RB_PRIV | SDMA_RB_CNTL__RB_VMID)
 
-/* Instances count the queues of all engines. */
+/* @inst of a queue's registers counts the queues of all engines. */
 static VGPUSdmaEngine *sdma_engine_of(VGPUState *s, unsigned inst)
 {
     return &s->sdma->engines[inst / SDMA_NUM_QUEUES];
@@ -41,7 +41,7 @@ static uint32_t *queue_store(VGPUState *s, unsigned inst)
     return sdma_queue_of(s, inst)->regs;
 }
 
-/* e->w.lock held. */
+/* Return whether @q has no work that can run. e->w.lock held. */
 static bool sdma_queue_idle(const VGPUSdmaEngine *e, const VGPUSdmaQueue *q)
 {
     return e->w.current != &q->queue &&
@@ -138,7 +138,7 @@ static void cntl_written(VGPUState *s, unsigned inst, unsigned off,
         q->exception = VGPU_SDMA_EXC_NONE;
     }
     if (val & ~old & SDMA_RB_CNTL__RB_ENABLE) {
-        q->queue.wait = VGPU_WAIT_NONE; /* look again */
+        q->queue.wait = VGPU_WAIT_NONE; /* try the packet again */
         vgpu_worker_kick(&e->w);
     }
 }
@@ -220,7 +220,7 @@ static void doorbell_written(VGPUState *s, unsigned inst, unsigned off,
 {
     VGPUSdmaQueue *q = sdma_queue_of(s, inst);
 
-    /* CAPTURED is the device's to set. */
+    /* CAPTURED is set by the device only; a write clears it. */
     q->regs[off] &= SDMA_DOORBELL__ENABLE;
 }
 

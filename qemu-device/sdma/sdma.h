@@ -11,45 +11,118 @@ typedef struct VGPUState VGPUState;
 
 extern const VGPUBlock vgpu_sdma_engine_blocks[SDMA_NUM_ENGINES];
 extern const VGPUBlock vgpu_sdma_queue_blocks[SDMA_NUM_ENGINES];
-/* Of VGPUSdma. */
+/* Saved state, of VGPUSdma. */
 extern const VMStateDescription vmstate_vgpu_sdma;
 
-/*
- * A doorbell in an engine's range; @offset in bytes. True if a queue took it.
- * BQL held.
+/**
+ * vgpu_sdma_doorbell: handle a doorbell in an engine's range
+ * @s: device
+ * @engine: number of the engine
+ * @offset: offset in BAR 2, in bytes
+ * @val: value
+ * @size: size of the write: 4 or 8 bytes
+ *
+ * Context: BQL held.
+ * Return: true if a queue of the engine has the doorbell.
  */
 bool vgpu_sdma_doorbell(VGPUState *s, unsigned engine, uint32_t offset,
                         uint64_t val, unsigned size);
-/* Allocate and free s->sdma: instance_init, instance_finalize. */
+
+/**
+ * vgpu_sdma_alloc: allocate s->sdma
+ * @s: device
+ *
+ * Context: instance_init.
+ */
 void vgpu_sdma_alloc(VGPUState *s);
+
+/**
+ * vgpu_sdma_free: free s->sdma
+ * @s: device
+ *
+ * Context: instance_finalize.
+ */
 void vgpu_sdma_free(VGPUState *s);
-/* Begin clients and threads. BQL held. */
+
+/**
+ * vgpu_sdma_start: initialise the clients and start the threads
+ * @s: device
+ *
+ * Context: BQL held.
+ */
 void vgpu_sdma_start(VGPUState *s);
-/* End the threads, but keep the clients: other threads use them. BQL held. */
+
+/**
+ * vgpu_sdma_stop: end the threads
+ * @s: device
+ *
+ * The clients remain, since other threads may use them.
+ *
+ * Context: BQL held. Waits for the threads.
+ */
 void vgpu_sdma_stop(VGPUState *s);
-/* Free the clients. All threads of the device have ended. BQL held. */
+
+/**
+ * vgpu_sdma_destroy: destroy workers and clients
+ * @s: device
+ *
+ * Context: BQL held. All threads of the device have ended.
+ */
 void vgpu_sdma_destroy(VGPUState *s);
-/* Bring its queues to their reset state. BQL; the engine's worker is held. */
+
+/**
+ * vgpu_sdma_engine_reset: reset the queues of an engine
+ * @s: device
+ * @engine: number of the engine
+ *
+ * The registers of the engine itself keep their values.
+ *
+ * Context: BQL held; the engine's worker is held.
+ */
 void vgpu_sdma_engine_reset(VGPUState *s, unsigned engine);
-/* The machine stops or goes on. Returns with engines parked if @paused. BQL. */
+
+/**
+ * vgpu_sdma_pause: pause or resume the engines when the machine stops or runs
+ * @s: device
+ * @paused: true: the engines are parked on return
+ *
+ * Context: BQL held. Waits for the current steps if @paused.
+ */
 void vgpu_sdma_pause(VGPUState *s, bool paused);
-/*
- * Have all engines at rest, between two chunks of work, until the release. BQL
- * held; the locks of all engines' workers are taken.
+
+/**
+ * vgpu_sdma_hold: stop all engines between two steps until the release
+ * @s: device
+ *
+ * Context: BQL held. On return the locks of all engines' workers are held.
  */
 void vgpu_sdma_hold(VGPUState *s);
+
+/**
+ * vgpu_sdma_release: let the engines run after vgpu_sdma_hold()
+ * @s: device
+ *
+ * Context: BQL held. Releases the locks of all engines' workers.
+ */
 void vgpu_sdma_release(VGPUState *s);
 
-/* query.c: for query-vgpu. BQL held. */
+/**
+ * vgpu_query_sdma_engine: describe an engine for query-vgpu (query.c)
+ * @s: device
+ * @i: number of the engine
+ *
+ * Context: BQL held. Holds the engine's worker meanwhile.
+ * Return: description, which the caller frees.
+ */
 VgpuEngineInfo *vgpu_query_sdma_engine(VGPUState *s, unsigned i);
 
-/* map.c: queues that the CP maps. No lock held. */
+/* The functions of map.c: queues that the CP maps. */
 
-/* The CP's order to map a queue. */
+/* A request of the CP to map a queue. */
 typedef struct VGPUSdmaMap {
     int queue;                  /* number of the RLC; negative: any */
     int vmid;                   /* of a run list's queue; negative: no list */
-    bool fixed;                 /* static: stays when others are unmapped */
+    bool fixed;                 /* static: a run list does not unmap it */
     uint32_t doorbell;          /* as in SDMA_DOORBELL_OFFSET */
     uint64_t mqd;               /* GPU address of the image, in VMID 0 */
     uint64_t wptr;              /* GPU address of wptr; 0: not in memory */
@@ -57,7 +130,7 @@ typedef struct VGPUSdmaMap {
 
 /* How a queue is mapped. */
 typedef struct VGPUSdmaMapping {
-    bool mapped;                /* and does not leave */
+    bool mapped;                /* and not being unmapped */
     bool unmapping;             /* between vgpu_sdma_unmap_start and _finish */
     bool listed;                /* by a run list */
     bool fixed;                 /* as VGPUSdmaMap.fixed */
@@ -65,29 +138,71 @@ typedef struct VGPUSdmaMapping {
     uint32_t doorbell;          /* SDMA_DOORBELL_OFFSET */
 } VGPUSdmaMapping;
 
+/* Result of vgpu_sdma_unmap_start(): what the caller has to do. */
 typedef enum VGPUSdmaUnmap {
-    VGPU_SDMA_UNMAP_HELD,       /* its engine still executes it: try again */
-    VGPU_SDMA_UNMAP_SAVE,       /* write its image, then finish */
+    VGPU_SDMA_UNMAP_HELD,       /* call again: the engine executes the queue */
+    VGPU_SDMA_UNMAP_SAVE,       /* write the image, then finish */
     VGPU_SDMA_UNMAP_DROP,       /* finish: the image is not needed */
 } VGPUSdmaUnmap;
 
-/*
- * Map the queue with @image, SDMA_MQD_DWORDS; a run list's only if it is not
- * mapped yet. False: there is no free RLC.
+/**
+ * vgpu_sdma_map: map a queue to an RLC and enable it
+ * @s: device
+ * @engine: number of the engine
+ * @m: request. A queue of a run list that is mapped already is left as it is.
+ * @image: MQD, SDMA_MQD_DWORDS
+ *
+ * Context: the CP's thread, no lock held.
+ * Return: false if no RLC is free.
  */
 bool vgpu_sdma_map(VGPUState *s, unsigned engine, const VGPUSdmaMap *m,
                    const uint32_t *image);
-/*
- * Stop the queue, which is mapped or leaving. Unless it is held, *@mqd and
- * @image are where its image belongs, and the image.
+
+/**
+ * vgpu_sdma_unmap_start: stop a queue that is mapped or being unmapped
+ * @s: device
+ * @engine: number of the engine
+ * @queue: number of the queue in the engine
+ * @reset: drop the work of the queue
+ * @mqd: unless the result is VGPU_SDMA_UNMAP_HELD, GPU address of the MQD
+ * @image: unless the result is VGPU_SDMA_UNMAP_HELD, SDMA_MQD_DWORDS to write
+ *
+ * Context: the CP's thread, no lock held.
+ * Return: see VGPUSdmaUnmap.
  */
 VGPUSdmaUnmap vgpu_sdma_unmap_start(VGPUState *s, unsigned engine,
                                     unsigned queue, bool reset, uint64_t *mqd,
                                     uint32_t *image);
+
+/**
+ * vgpu_sdma_unmap_finish: free the RLC of a queue after vgpu_sdma_unmap_start()
+ * @s: device
+ * @engine: number of the engine
+ * @queue: number of the queue in the engine
+ *
+ * Context: the CP's thread, no lock held.
+ */
 void vgpu_sdma_unmap_finish(VGPUState *s, unsigned engine, unsigned queue);
+
+/**
+ * vgpu_sdma_mapping: read how a queue is mapped
+ * @s: device
+ * @engine: number of the engine
+ * @queue: number of the queue in the engine
+ *
+ * Context: the CP's thread, no lock held.
+ * Return: mapping.
+ */
 VGPUSdmaMapping vgpu_sdma_mapping(VGPUState *s, unsigned engine,
                                   unsigned queue);
-/* Mask of the VMIDs that queues of a run list have. */
+
+/**
+ * vgpu_sdma_listed_vmids: find the VMIDs of SDMA queues of a run list
+ * @s: device
+ *
+ * Context: the CP's thread, no lock held.
+ * Return: mask of VMIDs.
+ */
 uint32_t vgpu_sdma_listed_vmids(VGPUState *s);
 
 #endif /* HW_MISC_VGPU_KFD_SDMA_SDMA_H */

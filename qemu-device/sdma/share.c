@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: shares of the SDMA engines. Engines that have work move as many
- * bytes as each other, within LEAD_KIB (docs/hardware.md, SDMA): each has a
- * thread, and what a thread gets of the host's CPUs is no property of the chip.
- * An engine that is ahead waits until the others have caught up or have no
- * work, but not for ever: the host may run another one's thread rarely.
+ * vgpu-kfd: shares of the SDMA engines. Engines with work move equal amounts of
+ * bytes, within LEAD_KIB (docs/hardware.md, SDMA). Without this, the share of
+ * an engine would depend on how the host schedules the engines' threads. An
+ * engine that is ahead waits until the others have caught up or have no work,
+ * or for WAIT_NS: the host may not run another engine's thread for a while.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -13,12 +13,12 @@
 #include "hw/misc/vgpu-kfd/sdma/internal.h"
 
 #define LEAD_KIB            (8 * KiB)
-/* A wait ends at this lead: the engine does not wait after each time slice. */
+/* A wait ends at this lead, so that not every time slice needs a wait. */
 #define RESUME_KIB          (LEAD_KIB / 2)
 /* Host time: the host decides when the other threads run. */
 #define WAIT_NS             (100 * SCALE_MS)
 
-/* Is @e more than @kib ahead of another engine with work? Any thread. */
+/* Return whether @e is over @kib ahead of another busy engine. Any thread. */
 static bool share_is_ahead(const VGPUSdmaEngine *e, unsigned kib)
 {
     unsigned i;
@@ -35,9 +35,7 @@ static bool share_is_ahead(const VGPUSdmaEngine *e, unsigned kib)
     return false;
 }
 
-/*
- * An engine's charged or busy changed: wake those that need not wait any more.
- */
+/* After a change of charged or busy: wake engines that need not wait. */
 static void share_wake(VGPUSdma *sdma)
 {
     unsigned i;
@@ -61,7 +59,7 @@ void vgpu_sdma_share_charge(VGPUSdmaEngine *e, unsigned kib)
     share_wake(e->s->sdma);
 }
 
-/* An engine that was idle starts where the last of the others is. */
+/* An engine that becomes busy gets the lowest charge of the busy engines. */
 void vgpu_sdma_share_set_busy(VGPUSdmaEngine *e, bool busy)
 {
     bool alone = true;
@@ -104,7 +102,7 @@ bool vgpu_sdma_share_yield(VGPUSdmaEngine *e)
     qemu_mutex_unlock(&e->w.lock);
     WITH_QEMU_LOCK_GUARD(&sdma->share_lock) {
         qatomic_set(&e->yields, true);
-        /* Order the store before the reads of the others: share_wake(). */
+        /* Order the store before the reads in share_is_ahead(): share_wake(). */
         smp_mb();
         end = get_clock() + WAIT_NS;
         while (!sdma->share_off && share_is_ahead(e, RESUME_KIB) &&

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the state of the SDMA engines that moves with the machine. See
- * pci/vmstate.c.
+ * vgpu-kfd: saved state of the SDMA engines. See pci/vmstate.c.
  *
- * A queue may be in the middle of a packet, or wait for a fault; what it waits
- * for is not saved but looked for again. A wait for a time goes on.
+ * A queue may be in the middle of a packet, or wait for a fault. After a load
+ * it tries the access again, except that a wait for a time continues.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -17,13 +16,10 @@
 #include "hw/misc/vgpu-kfd/sdma/internal.h"
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
-/* The longest packet: a payload or a skipped stretch with its fixed part. */
+/* The longest packet: fixed part, and payload or skipped dwords. */
 #define NDW_MAX         (VGPU_PKT_MAX_DWORDS + (1u << 20))
 #define IB_SIZE_MAX     (1u << 20)
-/*
- * sdma_mqd_load_work() dates an atomic loop of an MQD to this time at the
- * earliest.
- */
+/* The earliest exec.began that sdma_mqd_load_work() can compute. */
 #define BEGAN_MIN       (-(int64_t)UINT32_MAX * VGPU_CLOCK_NS)
 
 static int stall_post_load(void *opaque, int version_id)
@@ -101,7 +97,7 @@ static const VMStateDescription vmstate_vgpu_indirect = {
     },
 };
 
-/* A buffer that is done was left: sdma_packet_retire(). */
+/* The innermost buffer is not at its end: see sdma_packet_retire(). */
 bool vgpu_sdma_exec_valid(const VGPUExec *x)
 {
     unsigned i;
@@ -131,7 +127,7 @@ static int exec_post_load(void *opaque, int version_id)
     return 0;
 }
 
-/* What registers say (VGPUQueueOps.load()) is not here. */
+/* VGPUQueueOps.load() sets the members that are copies of registers. */
 static const VMStateDescription vmstate_vgpu_exec = {
     .name = "vgpu-kfd/exec",
     .version_id = 1,
@@ -157,7 +153,7 @@ static int queue_pre_save(void *opaque)
 {
     VGPUQueue *q = &((VGPUSdmaQueue *)opaque)->queue;
 
-    /* The thread has taken the request over, and not read wptr yet. */
+    /* A step may have taken the request without completing the read. */
     q->poll_wptr |= q->exec.poll_wptr;
     return 0;
 }
@@ -173,8 +169,8 @@ static int queue_post_load(void *opaque, int version_id)
         return -EINVAL;
     }
     q->queue.restart = false;
-    q->queue.wait = VGPU_WAIT_NONE;     /* look again */
-    q->injected = (VGPUSdmaInjected) { 0 };     /* stays where it is */
+    q->queue.wait = VGPU_WAIT_NONE;     /* try the packet again */
+    q->injected = (VGPUSdmaInjected) { 0 };     /* not migrated */
     return 0;
 }
 
@@ -223,7 +219,10 @@ static const VMStateDescription vmstate_vgpu_engine = {
     },
 };
 
-/* Does @q wait for a time? That of an injected slow packet does not move. */
+/*
+ * Return whether @q waits for a time that is saved. The wait of an injected
+ * slow packet is not.
+ */
 static bool is_timed(const VGPUSdmaQueue *q)
 {
     VGPUWait wait = q->queue.wait;
@@ -256,7 +255,7 @@ static int queue_times_post_load(void *opaque, int version_id)
     return 0;
 }
 
-/* The times of a queue, by the virtual clock, which moves with the machine. */
+/* The times of a queue, in QEMU_CLOCK_VIRTUAL, which is migrated, too. */
 static const VMStateDescription vmstate_queue_times = {
     .name = "vgpu-kfd/queue-times",
     .version_id = 1,
@@ -300,8 +299,9 @@ static bool times_needed(void *opaque)
 }
 
 /*
- * After all engines, and not with each queue: loading recognises a subsection
- * by the next bytes of the stream, and registers of a queue are the guest's.
+ * The times of all engines are one subsection, not one for each queue: a load
+ * recognises a subsection by the next bytes of the stream, and the guest could
+ * choose a queue's registers to look like one.
  */
 static const VMStateDescription vmstate_sdma_times = {
     .name = "vgpu-kfd/sdma/times",
