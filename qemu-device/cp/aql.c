@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: AQL packets of compute queues. Packets of a queue run one after
- * the other, so that barrier bits are always obeyed; there are no caches for
- * fences to act on.
+ * the other, so that barrier bits need no further action; there are no caches
+ * for fences to act on.
  *
- * q->phase says how far the packet at rptr is. It outlives a dequeue: a
- * signal goes down once.
+ * q->phase is the progress of the packet at rptr. A dequeue saves the phase, so
+ * that the completion signal is decremented only once.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -18,9 +18,9 @@
 
 enum {
     AQL_PHASE_WORK,
-    AQL_PHASE_SIGNAL,           /* the packet's own work is done */
-    AQL_PHASE_MAILBOX,          /* the completion signal went down */
-    AQL_PHASE_RETIRE,           /* the signal's event was sent */
+    AQL_PHASE_SIGNAL,           /* the packet's work is done */
+    AQL_PHASE_MAILBOX,          /* the completion signal is decremented */
+    AQL_PHASE_RETIRE,           /* the signal's event is sent */
 };
 
 static uint64_t aql_dw64(const VGPUExec *x, unsigned n)
@@ -28,7 +28,7 @@ static uint64_t aql_dw64(const VGPUExec *x, unsigned n)
     return x->dw[n] | (uint64_t)x->dw[n + 1] << 32;
 }
 
-/* A signal that was seen at 0 once counts from then on: x->done. */
+/* x->done: mask of signals that were 0 in an earlier try; they count as 0. */
 static VGPUStep aql_barrier(VGPUExec *x, bool any)
 {
     bool all = true, one = false, none = true;
@@ -162,7 +162,7 @@ static VGPUStep aql_notify(VGPUCp *cp, CpQueue *q, uint64_t signal)
     return step;
 }
 
-/* From the phase that the packet is in to its end, or to a stall. */
+/* Complete the packet from its phase on, or up to a stall. */
 static VGPUStep aql_retire(VGPUCp *cp, CpQueue *q)
 {
     VGPUExec *x = &q->queue.exec;
@@ -230,7 +230,7 @@ VGPUStep vgpu_cp_aql_step(VGPUCp *cp, CpQueue *q)
         }
         if (q->phase == AQL_PHASE_WORK &&
             VGPU_GET(x->dw[0], AQL_DW0__TYPE) == AQL_INVALID) {
-            /* Somebody still writes it, and will ring. */
+            /* User space rings the doorbell after it has written the header. */
             return vgpu_exec_wait_wptr(x);
         }
         x->packet = true;

@@ -9,7 +9,7 @@
 
 typedef struct VGPUState VGPUState;
 
-/* Parts of the saved state: each of VGPUCp. */
+/* Parts of the saved state, of VGPUCp. */
 extern const VMStateDescription vmstate_vgpu_clock;
 extern const VMStateDescription vmstate_vgpu_cp;
 
@@ -28,27 +28,105 @@ enum {
 extern const VGPUBlock vgpu_cp_blocks[VGPU_NUM_CP_BLOCKS];
 extern const VGPUBlock vgpu_clock_block, vgpu_gc_block;
 
-/* Allocate and free s->cp: instance_init, instance_finalize. */
+/**
+ * vgpu_cp_alloc: allocate s->cp
+ * @s: device
+ *
+ * Context: instance_init.
+ */
 void vgpu_cp_alloc(VGPUState *s);
+
+/**
+ * vgpu_cp_free: free s->cp
+ * @s: device
+ *
+ * Context: instance_finalize.
+ */
 void vgpu_cp_free(VGPUState *s);
-/* Begin client and thread. BQL held. */
+
+/**
+ * vgpu_cp_start: initialise the client and start the thread
+ * @s: device
+ *
+ * Context: BQL held.
+ */
 void vgpu_cp_start(VGPUState *s);
-/* End the thread, but keep the client: other threads use it. BQL held. */
+
+/**
+ * vgpu_cp_stop: end the thread
+ * @s: device
+ *
+ * The client remains, since other threads may use it.
+ *
+ * Context: BQL held. Waits for the thread.
+ */
 void vgpu_cp_stop(VGPUState *s);
-/* Free the client. All threads of the device have ended. BQL held. */
+
+/**
+ * vgpu_cp_destroy: destroy worker and client
+ * @s: device
+ *
+ * Context: BQL held. All threads of the device have ended.
+ */
 void vgpu_cp_destroy(VGPUState *s);
-/* Bring all but registers to its reset state. BQL; the worker is held. */
+
+/**
+ * vgpu_cp_reset: reset queues, scheduler, resources and SH_MEM registers
+ * @s: device
+ *
+ * vgpu_reg_reset() resets the other registers.
+ *
+ * Context: BQL held; the CP's worker is held.
+ */
 void vgpu_cp_reset(VGPUState *s);
-/* The machine stops or goes on. Returns with the CP parked if @paused. BQL. */
+
+/**
+ * vgpu_cp_pause: pause or resume the CP when the machine stops or runs
+ * @s: device
+ * @paused: true: the CP is parked on return
+ *
+ * Context: BQL held. Waits for the current step if @paused.
+ */
 void vgpu_cp_pause(VGPUState *s, bool paused);
-/* As vgpu_sdma_hold() and _release(). The CP is held first, released last. */
+
+/**
+ * vgpu_cp_hold: stop the CP's thread between two steps until the release
+ * @s: device
+ *
+ * Context: BQL held, before vgpu_sdma_hold(). On return the lock of the CP's
+ * worker is held.
+ */
 void vgpu_cp_hold(VGPUState *s);
+
+/**
+ * vgpu_cp_release: let the CP's thread run after vgpu_cp_hold()
+ * @s: device
+ *
+ * Context: BQL held, after vgpu_sdma_release(). Releases the lock of the CP's
+ * worker.
+ */
 void vgpu_cp_release(VGPUState *s);
-/* A doorbell; @offset in bytes. True if a queue took it. BQL held. */
+
+/**
+ * vgpu_cp_doorbell: handle a doorbell
+ * @s: device
+ * @offset: offset in BAR 2, in bytes
+ * @val: value
+ * @size: size of the write: 4 or 8 bytes
+ *
+ * Context: BQL held.
+ * Return: true if a compute queue has the doorbell.
+ */
 bool vgpu_cp_doorbell(VGPUState *s, uint32_t offset, uint64_t val,
                       unsigned size);
 
-/* For query-vgpu. BQL held. */
+/**
+ * vgpu_query_compute: describe the compute queues for query-vgpu (query.c)
+ * @s: device
+ *
+ * Context: BQL held. Holds the CP's worker meanwhile.
+ * Return: description, which the caller frees.
+ */
 VgpuComputeInfo *vgpu_query_compute(VGPUState *s);
 
 #endif /* HW_MISC_VGPU_KFD_CP_CP_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: registers of GC outside the CP: RLC's clock, GB_ADDR_CONFIG. */
+/* vgpu-kfd: registers of GC outside the CP: RLC clock, GB_ADDR_CONFIG. */
 #include "qemu/osdep.h"
 #include "vgpu/gmc.h"
 #include "hw/misc/vgpu-kfd/core/clock.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: global wave sync (GWS): 64 resources of the chip with which waves
- * of a dispatch wait for each other. There are no waves here; what there is, is
- * who may use which: a VMID has one range. The scheduler gives a process as
- * many as its MAP_PROCESS requests, of those that SET_RESOURCES leaves it, and
- * no two processes the same.
+ * of a dispatch wait for each other. The model has no waves, only the
+ * allocation: each VMID has one range. The scheduler allocates as many as a
+ * process's MAP_PROCESS requests, from the mask of SET_RESOURCES, and never the
+ * same resource to two processes.
  */
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
@@ -15,7 +15,7 @@
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 
-/* @num resources in a row, of @from; 0: there are none. */
+/* Return the mask of @num contiguous resources of mask @from, or 0. */
 static uint64_t gws_find_range(uint64_t from, unsigned num)
 {
     unsigned base;
@@ -69,8 +69,9 @@ void vgpu_cp_gws_revoke(VGPUCp *cp, unsigned vmid)
 }
 
 /*
- * A process keeps its resources when SET_RESOURCES takes them out of the mask,
- * and the register of one that has all 64 is at its reset value.
+ * Check all state: a process keeps its resources when SET_RESOURCES removes
+ * them from the mask, and the register of a process with all 64 resources has
+ * the reset value.
  */
 static bool gws_needed(void *opaque)
 {
@@ -85,7 +86,7 @@ static bool gws_needed(void *opaque)
     return cp->gws_mask || cp->hws.process.num_gws;
 }
 
-/* A range each, of VMIDs that processes have, no resource twice. */
+/* Check: one range for each VMID of a process, no resource in two of them. */
 static int gws_post_load(void *opaque, int version_id)
 {
     VGPUCp *cp = opaque;

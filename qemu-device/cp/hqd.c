@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: hardware queue descriptors of the MECs: queues start and leave. A
- * dequeue takes effect between two steps of a packet. An unfinished packet is
- * then discarded: rptr is at its start, and it begins again with the queue.
+ * vgpu-kfd: hardware queue descriptors of the MECs: start and dequeue of
+ * queues. A dequeue takes effect between two steps of a packet. The unfinished
+ * packet is discarded: rptr is at its start, and the packet starts again with
+ * the queue.
  */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"
@@ -12,7 +13,7 @@
 
 #define RING_LOG2_MAX   27              /* dwords */
 
-/* Everything from here on: the worker's lock held. */
+/* All functions below are called with the worker's lock held. */
 
 bool vgpu_cp_queue_active(const CpQueue *q)
 {
@@ -78,7 +79,7 @@ void vgpu_cp_hws_end(VGPUCp *cp)
     }
 }
 
-/* @q has left its HQD: its run list ends. The thread is not at the list. */
+/* End the run list that @q submitted, if any. The scheduler is not current. */
 static void hqd_end_run_list(VGPUCp *cp, const CpQueue *q)
 {
     if (cp->hws.owner == cp_queue_number(cp, q)) {
@@ -125,7 +126,7 @@ void vgpu_cp_queue_stop(VGPUCp *cp, CpQueue *q)
                        q->queue.wptr, ib);
 }
 
-/* Is the thread at work for @q: at its packets, or at the run list it gave? */
+/* Return whether @q, or the scheduler with a run list of @q, is current. */
 static bool hqd_is_current(const VGPUCp *cp, const CpQueue *q)
 {
     return cp->w.current == &q->queue ||

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the hardware scheduler: it works through a run list, which gives
- * processes VMIDs and maps their queues.
+ * vgpu-kfd: the hardware scheduler, which executes a run list. The packets of
+ * the list assign VMIDs to processes and map their queues.
  *
- *              something listed            queues left
+ *                                      queues unmapped
  *   RUN_LIST ------------------> SAVE ----------------> MAP
  *                                 ^                      | no VMID or HQD is
  *                       time over |                      v free, or list ends
  *                                 +-------------------- RUN
  *
- * What fits at a time is a slice. If the list is over, or has come round to
- * where the slice began, everything is mapped and stays: no slice ends.
+ * A slice is the part of the list that is mapped at a time. If the list ends,
+ * or chains back to the start of the slice, all queues are mapped: the slice
+ * has no time limit.
  *
- * The list stays in memory, where the driver may change it; nothing that it
- * says is more than one packet long.
+ * The list stays in memory, where the driver may change it: no state depends on
+ * more than one packet of it.
  */
 #include "qemu/osdep.h"
 #include "qemu/host-utils.h"
@@ -31,8 +32,8 @@
 #include "hw/misc/vgpu-kfd/memory/hub.h"
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
-#define HWS_STEP_PACKETS    16  /* at once; other queues are served between */
-#define HWS_MAX_CHAINS      16  /* followed in a slice */
+#define HWS_STEP_PACKETS    16  /* in a step, between those of other queues */
+#define HWS_MAX_CHAINS      16  /* chained lists in a slice */
 
 static bool hws_decode_list(const uint32_t *dw, VGPUIndirect *list)
 {
@@ -66,7 +67,7 @@ VGPUStep vgpu_cp_run_list(VGPUCp *cp, CpQueue *kiq)
         trace_vgpu_hws_list(cp->s->id, hws->owner, list.base, list.size,
                             hws->max_processes);
     }
-    /* It is done when the first slice runs. */
+    /* The packet completes when the first slice runs. */
     return hws->phase == CP_HWS_SAVE || hws->phase == CP_HWS_MAP ?
            vgpu_cp_poll_device(x) : VGPU_STEP_DONE;
 }
@@ -78,7 +79,7 @@ static void hws_set_pasid(VGPUState *s, unsigned vmid, uint16_t pasid,
     vgpu_athub_set_pasid(s, vmid, pasid, valid);
 }
 
-/* VMIDs that queues of a list run in. */
+/* Return the mask of VMIDs of mapped queues of the run list. */
 static uint32_t hws_vmids_used(VGPUCp *cp)
 {
     uint32_t used = 0;
@@ -113,7 +114,7 @@ void vgpu_cp_hws_release(VGPUCp *cp)
     }
 }
 
-/* Nobody uses @vmid's translations: whoever did, has left. */
+/* Set up @vmid for the process. All queues that used @vmid are unmapped. */
 static void hws_program_vmid(VGPUCp *cp, unsigned vmid)
 {
     const CpProcess *p = &cp->hws.process;
@@ -127,8 +128,8 @@ static void hws_program_vmid(VGPUCp *cp, unsigned vmid)
 }
 
 /*
- * The VMID of the process, which may get one now; 0: none is free, or not as
- * many GWS resources as it requests.
+ * Return the VMID of the process; assign one if it has none. Return 0 if no
+ * VMID is free, or not as many GWS resources as the process requests.
  */
 static unsigned hws_assign_vmid(VGPUCp *cp)
 {
@@ -155,7 +156,7 @@ static unsigned hws_assign_vmid(VGPUCp *cp)
     return v;
 }
 
-/* This is as far as the slice goes. */
+/* End the mapping of a slice. @settled: all queues of the list are mapped. */
 static void hws_start_slice(VGPUCp *cp, bool settled)
 {
     CpHws *hws = &cp->hws;
@@ -206,7 +207,7 @@ static VGPUStep hws_map_queues(VGPUCp *cp, const uint32_t *dw, bool *full)
         return vgpu_cp_packet_error(&hws->queue.exec,
                                     CP_ERROR_PACKET_UNSUPPORTED);
     }
-    /* The slice may have begun between the process and this. */
+    /* The slice may have started after the MAP_PROCESS: assign again. */
     vmid = hws_assign_vmid(cp);
     if (!vmid) {
         *full = true;
@@ -216,7 +217,7 @@ static VGPUStep hws_map_queues(VGPUCp *cp, const uint32_t *dw, bool *full)
     return vgpu_cp_hqd_map(cp, &hws->queue.exec, dw, vmid, full);
 }
 
-/* The end of one list is the start of another; most often of the same. */
+/* RUN_LIST with CHAIN at the end of a list: usually back to the same list. */
 static VGPUStep hws_chain(VGPUCp *cp, const uint32_t *dw)
 {
     CpHws *hws = &cp->hws;
@@ -232,7 +233,7 @@ static VGPUStep hws_chain(VGPUCp *cp, const uint32_t *dw)
     return VGPU_STEP_DONE;
 }
 
-/* A packet of the list. */
+/* Execute the next packet of the list. */
 static VGPUStep hws_packet(VGPUCp *cp)
 {
     CpHws *hws = &cp->hws;
@@ -330,7 +331,7 @@ static VGPUStep hws_save_sdma(VGPUCp *cp, unsigned engine)
     return step;
 }
 
-/* Those stay that the driver says are static. */
+/* Unmap the queues of the list, except static ones. */
 static VGPUStep hws_save(VGPUCp *cp)
 {
     CpHws *hws = &cp->hws;
@@ -370,7 +371,7 @@ bool vgpu_cp_hws_pending(const VGPUCp *cp)
            !(hws->phase == CP_HWS_RUN && hws->settled);
 }
 
-/* An error in the list is an error of the queue that gave it. */
+/* Report an error in the list as an error of the queue that submitted it. */
 static void hws_error(VGPUCp *cp)
 {
     CpQueue *owner = &cp->queues[cp->hws.owner];
@@ -406,14 +407,14 @@ void vgpu_cp_hws_step(VGPUCp *cp)
     step = hws->phase == CP_HWS_SAVE ? hws_save(cp) : hws_map(cp);
     qemu_mutex_lock(&cp->w.lock);
     if (cp->queues[hws->owner].queue.dequeue) {
-        /* The owner leaves its HQD now, and the list ends. */
+        /* mec_timeslice() stops the owner, which ends the list. */
         return;
     }
     if (step == VGPU_STEP_STALL &&
         (x->mem.stall.iommu || x->mem.stall.why == VGPU_WAIT_DEVICE)) {
         vgpu_worker_stall(&cp->w, CP_NUM_HQDS, false);
     } else if (step == VGPU_STEP_BAD_PACKET || step == VGPU_STEP_STALL) {
-        /* VMID 0 has no retry faults: a stall is memory that is broken. */
+        /* VMID 0 has no retry faults: the stall is for poisoned memory. */
         hws_error(cp);
     } else if (hws->phase == CP_HWS_RUN && !hws->settled) {
         vgpu_exec_sleep(x, MAX(hws->quantum, 1) * (int64_t)SCALE_MS);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the command processor's compute side (MEC): what the files of cp/
- * share.
+ * vgpu-kfd: the command processor's compute side (MEC): declarations shared by
+ * the files of cp/.
  *
- * One worker serves all queues round-robin; its lock guards them, as that of
- * an SDMA engine does its queues.
+ * One worker serves all queues round-robin; the worker's lock guards them.
  */
 #ifndef HW_MISC_VGPU_KFD_CP_INTERNAL_H
 #define HW_MISC_VGPU_KFD_CP_INTERNAL_H
@@ -20,63 +19,64 @@
 #define CP_NUM_GC_REGS      0x100       /* CP registers from CP_GC_FIRST on */
 #define CP_GC_FIRST         (GC_BASE + 0x1040)
 
-/* An HQD. cp->w.lock, unless a member says otherwise. */
+/* An HQD. cp->w.lock, except as noted. */
 typedef struct CpQueue {
     VGPUQueue queue;            /* rptr, wptr: dwords */
     uint32_t regs[CP_HQD_SPAN]; /* read atomically */
     /* SET_SH_REG: thread; cp->w.lock while the queue is inactive. */
     uint32_t sh[PM4_SH_COMPUTE_COUNT];
-    bool error;                 /* stopped; cleared by a new start */
-    bool aql;                   /* ring of AQL packets, not PM4; as exec */
-    bool clamped;               /* wptr is beyond the ring's end; as exec */
+    bool error;                 /* stopped, until the queue starts again */
+    bool aql;                   /* AQL packets, not PM4; locking as exec */
+    bool clamped;               /* wptr cut to the ring; locking as exec */
     uint32_t phase;             /* of the AQL packet at rptr; thread */
     bool mapped;                /* by MAP_QUEUES */
     bool listed;                /* by a MAP_QUEUES in a run list */
-    bool hiq;                   /* mapped as HIQ: takes scheduling packets */
-    bool fixed;                 /* static: stays when others are unmapped */
+    bool hiq;                   /* mapped as HIQ: runs scheduler packets */
+    bool fixed;                 /* static: a run list does not unmap it */
     bool unsaved;               /* unmapped, MQD not written; thread */
 } CpQueue;
 
+/* Phase of the scheduler: see the picture in hws.c. */
 typedef enum CpHwsPhase {
-    CP_HWS_NONE,                /* no list */
-    CP_HWS_SAVE,                /* its queues leave */
-    CP_HWS_MAP,                 /* the next of them come */
+    CP_HWS_NONE,                /* no run list */
+    CP_HWS_SAVE,                /* unmaps the queues of the last slice */
+    CP_HWS_MAP,                 /* maps the queues of the next slice */
     CP_HWS_RUN,                 /* they run; unless settled, for a time */
 } CpHwsPhase;
 
-/* MAP_PROCESS of a run list, for the MAP_QUEUES that follow it. */
+/* The last MAP_PROCESS of a run list, for the MAP_QUEUES that follow. */
 typedef struct CpProcess {
-    bool valid;                 /* there was one */
+    bool valid;                 /* false: no MAP_PROCESS yet */
     uint16_t pasid;
     uint8_t quantum;            /* ms */
-    uint64_t page_table;        /* root: as the hubs' registers have it */
-    uint32_t sh_mem_bases;      /* register values for its VMID */
-    uint32_t sh_mem_config;
-    uint8_t num_gws;            /* GWS resources that it requests */
+    uint64_t page_table;        /* VM_CONTEXT_PAGE_TABLE_BASE_ADDR */
+    uint32_t sh_mem_bases;      /* register value for the process's VMID */
+    uint32_t sh_mem_config;     /* register value for the process's VMID */
+    uint8_t num_gws;            /* number of GWS resources requested */
 } CpProcess;
 
 /*
- * The scheduler, for the worker a queue more. The list itself stays in memory:
- * this is where we are in it. A slice is what fits the VMIDs and HQDs at a
- * time. The thread's, but phase changes under the lock.
+ * The scheduler, which the worker serves as one more queue. The run list stays
+ * in memory; these are the positions in it. A slice is a part of the list that
+ * fits the VMIDs and HQDs. Accessed by the thread. Other threads may set @phase
+ * to CP_HWS_NONE, under the lock, while the scheduler is not current.
  */
 typedef struct CpHws {
     CpHwsPhase phase;
     uint8_t owner;              /* number of the queue with the RUN_LIST */
-    uint8_t max_processes;      /* of a slice; 0: no limit */
-    uint8_t chains;             /* followed in this slice */
+    uint8_t max_processes;      /* in a slice; 0: no limit */
+    uint8_t chains;             /* chained lists entered in this slice */
     uint8_t quantum;            /* ms, of this slice */
-    bool settled;               /* all that is listed is mapped */
-    bool starved;               /* nothing fits: logged once */
+    bool settled;               /* all queues of the list are mapped */
+    bool starved;               /* a packet cannot be mapped: logged once */
     VGPUIndirect list;          /* the run list; pos: next packet */
-    VGPUIndirect slice;         /* @list as of the start of this slice */
-    CpProcess process;          /* that the next MAP_QUEUES belongs to */
+    VGPUIndirect slice;         /* @list at the start of this slice */
+    CpProcess process;          /* process of the next MAP_QUEUES */
     uint16_t vmids;             /* mask: VMIDs of mapped processes */
     uint16_t pasids[VGPU_NUM_VMIDS];    /* of the processes, by VMID */
     uint64_t gws[VGPU_NUM_VMIDS];       /* mask of GWS resources, by VMID */
     /*
-     * The list's packets are in ib[0]. Stalls: for memory, and for the end of
-     * the slice.
+     * exec.ib[0] is the list. Stalls for memory, and for the end of the slice.
      */
     VGPUQueue queue;
 } CpHws;
@@ -95,14 +95,15 @@ struct VGPUCp {
     uint32_t grbm_gfx_cntl;     /* register: selected HQD and VMID */
     uint32_t mec_cntl;          /* register CP_MEC_CNTL */
     uint32_t schedulers;        /* register RLC_CP_SCHEDULERS */
-    uint64_t queue_mask;        /* SET_RESOURCES: HQDs to choose from; thread */
-    uint16_t vmid_mask;         /* VMIDs to choose from; thread */
-    uint64_t gws_mask;          /* GWS resources to choose from; thread */
+    /* SET_RESOURCES: masks of what the scheduler may use. Thread. */
+    uint64_t queue_mask;        /* HQDs */
+    uint16_t vmid_mask;         /* VMIDs */
+    uint64_t gws_mask;          /* GWS resources */
     /* SH_MEM_BASES and SH_MEM_CONFIG, by VMID; also written by the thread. */
     uint32_t sh_mem_bases[VGPU_NUM_VMIDS];
     uint32_t sh_mem_config[VGPU_NUM_VMIDS];
     uint32_t gws_vmid[VGPU_NUM_VMIDS];  /* GDS_GWS_VMIDn; also the thread */
-    uint32_t nowhere[CP_HQD_SPAN];      /* HQD registers, if none is selected */
+    uint32_t nowhere[CP_HQD_SPAN];      /* store if no HQD is selected */
     uint64_t clock_captured;    /* RLC_GPU_CLOCK_COUNT, in ticks; BQL */
 };
 
@@ -112,138 +113,145 @@ static inline unsigned cp_queue_number(const VGPUCp *cp, const CpQueue *q)
     return q - cp->queues;
 }
 
-/* A pair of HQD registers, the low half at @lo. Any thread. */
+/* Read a pair of HQD registers, the low half at @lo. Any thread. */
 static inline uint64_t cp_hqd64(const CpQueue *q, unsigned lo)
 {
     return qatomic_read(&q->regs[lo]) |
            (uint64_t)qatomic_read(&q->regs[lo + 1]) << 32;
 }
 
-/* hqd.c. These with cp->w.lock held. */
+/* hqd.c. Called with cp->w.lock held. */
 
-/* Does the queue run? */
+/* Return whether CP_HQD_ACTIVE is set. Any thread. */
 bool vgpu_cp_queue_active(const CpQueue *q);
-/* Size of the ring as CP_HQD_PQ_CONTROL says. Any thread. */
+/* Return the size of the ring from CP_HQD_PQ_CONTROL. Any thread. */
 uint64_t vgpu_cp_ring_dwords(const CpQueue *q);
-/* Take over pointers and place in an indirect buffer from registers. */
+/* Start a queue from its registers: pointers, position in a buffer, phase. */
 void vgpu_cp_queue_start(VGPUCp *cp, CpQueue *q);
 /*
- * Leave the HQD: at once, or at the next boundary if the thread is at the
- * queue's packets or at its run list.
+ * Stop an active queue: at once, or after the current step if the thread
+ * executes a packet of the queue or the run list that the queue submitted.
  */
 void vgpu_cp_queue_dequeue(VGPUCp *cp, CpQueue *q);
-/* Leave the HQD now; its registers then say where the queue was. */
+/* Stop a queue now and save its progress to its registers. */
 void vgpu_cp_queue_stop(VGPUCp *cp, CpQueue *q);
-/* Something that the queue may wait for has come. */
+/* Wake a queue whose write pointer may have moved. */
 void vgpu_cp_queue_kick(VGPUCp *cp, CpQueue *q);
-/* The run list is not in force any more; what it mapped stays. */
+/* End the run list; queues that it mapped stay mapped. */
 void vgpu_cp_hws_end(VGPUCp *cp);
 
 /* interrupt.c */
 
-/* The queue stops with exec.error. cp->w.lock held. */
-void vgpu_cp_queue_error(VGPUCp *cp, CpQueue *q);
-
-/* Thread. */
-
 /*
- * Interrupt @source with @data0, if the queue's pipe lets @enable
- * (CP_INT_CNTL__*) through.
+ * Stop the queue with exec.error and exec.error_bits, and report the error.
+ * Thread, cp->w.lock held.
+ */
+void vgpu_cp_queue_error(VGPUCp *cp, CpQueue *q);
+/*
+ * Push an interrupt of the queue: @source with @data0, if CP_INT_CNTL of the
+ * queue's pipe has a bit of @enable (CP_INT_CNTL__*). Thread.
  */
 void vgpu_cp_interrupt(VGPUCp *cp, CpQueue *q, unsigned source,
                        uint32_t enable, uint32_t data0);
 
-/* pm4.c. Thread, no lock held. */
+/* pm4.c. Called by the thread with no lock held. */
 
-/* Do a packet of the queue, or a part of it. */
+/* Execute a packet of the queue, or a part of it. */
 VGPUStep vgpu_cp_pm4_step(VGPUCp *cp, CpQueue *q);
-/* aql.c: the same, of a queue that holds AQL packets. */
+/* aql.c: as vgpu_cp_pm4_step(), for a queue with AQL packets. */
 VGPUStep vgpu_cp_aql_step(VGPUCp *cp, CpQueue *q);
-/* Dispatch packets of either kind: have the shader unit execute the waves. */
+/* Execute a PM4 or AQL dispatch packet by the shader unit. */
 VGPUStep vgpu_cp_dispatch(VGPUCp *cp, CpQueue *q);
-/* kiq.c: packets, as the above. */
+/* kiq.c: packets of schedulers. Called by the thread with no lock held. */
 VGPUStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq);
 VGPUStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq);
 VGPUStep vgpu_cp_unmap_queues(VGPUCp *cp, CpQueue *kiq);
 VGPUStep vgpu_cp_query_status(VGPUCp *cp, CpQueue *kiq);
 VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq);
 
-/* mqd.c. Thread, no lock held; memory and errors are @x's. */
+/*
+ * mqd.c. Called by the thread with no lock held. Memory is accessed and errors
+ * are set in @x.
+ */
 
 /*
- * Do the MAP_QUEUES in @dw. With @vmid not negative the queue is a run list's:
- * it runs in that VMID, and one that is mapped already is left alone.
- * *@full: there is no HQD for it, nothing happened.
+ * Execute the MAP_QUEUES in @dw. @vmid: VMID of a queue in a run list, which is
+ * left as it is if it is mapped already; negative: no run list. *@full is set
+ * if no HQD is free; then nothing was done.
  */
 VGPUStep vgpu_cp_hqd_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
                          bool *full);
 /*
- * The queue leaves its HQD, or has left it: save it in its MQD, unless @reset.
- * After a stall, call it again. It is not current.
+ * Unmap a queue, which is not current, and save it to its MQD unless @reset.
+ * After VGPU_STEP_STALL, call again: the queue has left its HQD, and is saved.
  */
 VGPUStep vgpu_cp_hqd_unmap(VGPUCp *cp, VGPUExec *x, CpQueue *q, bool reset);
 
-/* sdma-queues.c. Thread, no lock held. */
+/* sdma-queues.c. Called by the thread with no lock held. */
 
-/* The SDMA engine that a packet's dword 1 names; -1: it names none. */
+/* Return the SDMA engine in dword 1 of a packet; -1: no SDMA engine. */
 int vgpu_cp_sdma_engine(uint32_t dw1);
-/* As vgpu_cp_hqd_map(), for a packet that names an engine. */
+/* As vgpu_cp_hqd_map(), for a packet with an SDMA engine. */
 VGPUStep vgpu_cp_sdma_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
                           bool *full);
 /*
- * As vgpu_cp_hqd_unmap(), of a queue that is mapped or leaving. Unless it is
- * VGPU_STEP_DONE, call it again.
+ * As vgpu_cp_hqd_unmap(), for an SDMA queue that is mapped or being unmapped.
+ * Call again until the result is VGPU_STEP_DONE.
  */
 VGPUStep vgpu_cp_sdma_unmap(VGPUCp *cp, VGPUExec *x, unsigned engine,
                             unsigned queue, bool reset);
 
-/* hws.c. Thread, no lock held. */
+/* hws.c. Called by the thread with no lock held. */
 
-/* RUN_LIST in a ring. */
+/* Execute a RUN_LIST in a ring: wait until the first slice runs. */
 VGPUStep vgpu_cp_run_list(VGPUCp *cp, CpQueue *kiq);
-/* Queues have left: VMIDs of processes that have none are free. */
+/* Free the VMIDs and GWS resources of processes without mapped queues. */
 void vgpu_cp_hws_release(VGPUCp *cp);
 
-/* These with cp->w.lock held. */
+/* hws.c. Called with cp->w.lock held. */
 
-/* A step of the scheduler, which is a queue more. Drops the lock. */
+/* Run a step of the scheduler. Thread. Drops the lock. */
 void vgpu_cp_hws_step(VGPUCp *cp);
-/* Has it something to do, now or when the slice ends? */
+/* Return whether the scheduler has work, now or when the slice ends. */
 bool vgpu_cp_hws_pending(const VGPUCp *cp);
 
-/* gws.c. Thread, no lock held. */
+/* gws.c. Called by the thread with no lock held. */
 
 /*
- * The process with @vmid is to have @num resources, whatever it had. False: so
- * many are not free in a row, nothing happened.
+ * Give @num GWS resources to the process with @vmid, instead of those it has.
+ * Return false if that many contiguous ones are not free; then nothing was
+ * done.
  */
 bool vgpu_cp_gws_grant(VGPUCp *cp, unsigned vmid, unsigned num);
-/* It has left: nobody has them. */
+/* Free the GWS resources of the process with @vmid. */
 void vgpu_cp_gws_revoke(VGPUCp *cp, unsigned vmid);
-/* What of it moves with the machine; of VGPUCp. */
+/* Saved state of GWS; of VGPUCp. */
 extern const VMStateDescription vmstate_vgpu_cp_gws;
 
-/* load-store.c. Thread, no lock held. */
+/* load-store.c. Called by the thread with no lock held. */
 
-/* The queue stops with CP_ERROR_@error. */
+/* Set exec.error to @error, CP_ERROR_*. Return VGPU_STEP_BAD_PACKET. */
 VGPUStep vgpu_cp_packet_error(VGPUExec *x, unsigned error);
-/* 4 or 8 bytes, little endian, at an address that is made to fit them. */
+/* Write or read @len bytes, 4 or 8, little endian; @va is rounded down. */
 VGPUStep vgpu_cp_store(VGPUExec *x, uint64_t va, uint64_t val, unsigned len);
 VGPUStep vgpu_cp_load(VGPUExec *x, uint64_t va, uint64_t *val, unsigned len);
-/* As vgpu_exec_write_reg(), if the queue may write registers. */
+/* As vgpu_exec_write_reg(); an error if the queue is not privileged. */
 VGPUStep vgpu_cp_write_reg(VGPUExec *x, uint32_t reg, uint32_t val);
-/* Read a register of a hub: engines cannot read others. */
+/*
+ * Read a register of a hub; an error if the queue is not privileged, or @reg is
+ * another register.
+ */
 VGPUStep vgpu_cp_read_reg(VGPUCp *cp, VGPUExec *x, uint32_t reg, uint32_t *val);
 /*
- * The packet waits for a value of the guest's: try again after others, then
- * less often.
+ * The packet waits for a value of the guest: try again in the next time slice,
+ * after WAIT_TRIES tries once per ms of virtual time.
  */
 VGPUStep vgpu_cp_poll(VGPUExec *x);
-/* The same, for another queue or another thread of the device. */
+/* As vgpu_cp_poll(), for another queue or thread of the device: host time. */
 VGPUStep vgpu_cp_poll_device(VGPUExec *x);
-/* @n dwords at dword @at of the packet. */
+/* Fetch @n dwords from dword @at of the packet on; an error after a fault. */
 VGPUStep vgpu_cp_fetch(VGPUExec *x, uint64_t at, uint32_t *dw, unsigned n);
-/* Read or write back pointers, as exec.poll_wptr and exec.writeback say. */
+/* Read wptr if exec.poll_wptr is set, or write back rptr if exec.writeback. */
 VGPUStep vgpu_cp_sync_pointers(CpQueue *q);
 static inline bool cp_dma_stalls(VGPUDmaResult a)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: what compute queues report to the driver: interrupts and errors.
+ * vgpu-kfd: interrupts and errors of compute queues.
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"

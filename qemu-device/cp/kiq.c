@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: packets of the kernel's interface queue, which maps other compute
- * queues to HQDs and takes them away. The queue that RLC_CP_SCHEDULERS names
- * takes them, and one that it mapped as HIQ.
+ * vgpu-kfd: packets that map and unmap queues and invalidate translations. Only
+ * the kernel interface queue (KIQ), which RLC_CP_SCHEDULERS selects, and a
+ * queue that it has mapped as HIQ may execute these packets.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -15,7 +15,7 @@
 #include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
-#define KIQ_INV_ENGINE  3       /* drivers leave it to firmware */
+#define KIQ_INV_ENGINE  3       /* drivers leave this engine to firmware */
 #define NUM_SDMA        (SDMA_NUM_ENGINES * SDMA_NUM_QUEUES)
 
 VGPUStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq)
@@ -32,7 +32,7 @@ VGPUStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq)
     return step;
 }
 
-/* Does the packet mean a queue with these? @pasid is 0 in VMID 0. */
+/* Return whether the packet selects a queue with these; @pasid 0: VMID 0. */
 static bool kiq_selects(const VGPUExec *x, uint32_t doorbell, uint32_t pasid,
                         bool fixed)
 {
@@ -112,7 +112,7 @@ VGPUStep vgpu_cp_unmap_queues(VGPUCp *cp, CpQueue *kiq)
         QEMU_LOCK_GUARD(&cp->w.lock);
         vgpu_cp_hws_end(cp);
     }
-    /* x->done counts those that have left: HQDs, then SDMA's. */
+    /* x->done: number of HQDs and then SDMA queues that are processed. */
     for (; x->done < CP_NUM_HQDS + NUM_SDMA; x->done++) {
         if (x->done < CP_NUM_HQDS) {
             step = all ? kiq_unmap_hqd(cp, kiq, &cp->queues[x->done], action)
@@ -138,7 +138,7 @@ VGPUStep vgpu_cp_query_status(VGPUCp *cp, CpQueue *kiq)
     uint64_t va = (x->dw[3] | (uint64_t)x->dw[4] << 32) & ~7ull;
     uint64_t val = cpu_to_le64(x->dw[5] | (uint64_t)x->dw[6] << 32);
 
-    /* Whatever came before is done by now. */
+    /* All earlier packets have completed. */
     if (command != PM4_QUERY_INTERRUPT_ONLY &&
         cp_dma_stalls(vgpu_dma_write(&x->mem, va, &val, 8))) {
         return VGPU_STEP_STALL;
@@ -165,8 +165,8 @@ VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq)
 
 /*
  * Invalidate the VMIDs that have the PASID, one hub after the other. Wait for
- * the ACK bits of the VMIDs that the request names (x->reg_val): the scheduler
- * may have given the process another VMID since, which no request names.
+ * the ACK bits of the VMIDs in the request (x->reg_val): the scheduler may have
+ * assigned the process another VMID since, which is in no request.
  */
 VGPUStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
 {

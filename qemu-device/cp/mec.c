@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the MECs: compute queues as the thread that serves them
- * (queue/scheduler.h) sees them. A queue is ready while it is active and has
- * something to do.
+ * vgpu-kfd: the MECs: VGPUWorkerOps and VGPUQueueOps of compute queues, and
+ * start, end and reset of the CP.
  */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"
@@ -12,9 +11,9 @@
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 
 #define TIMESLICE_STEPS 256             /* packets, dwords of payload */
-#define HWS             CP_NUM_HQDS     /* the worker's number for it */
+#define HWS             CP_NUM_HQDS     /* the scheduler, as a queue number */
 
-/* Everything from here to the ops: the worker's lock held. */
+/* The functions from here to the ops are called with the worker's lock held. */
 
 static bool mec_queue_pending(const CpQueue *q)
 {
@@ -60,7 +59,7 @@ static bool mec_queue_load(VGPUWorker *w, unsigned n)
     x->wptr_addr = cp_hqd64(q, CP_HQD_PQ_WPTR_POLL_ADDR) & ~7ull;
     x->mem.client = &cp->client;
     x->mem.queue = n;
-    /* What memory says may put right what a register got wrong. */
+    /* An invalid wptr in the register may be replaced by that in memory. */
     return x->poll_wptr || x->wptr - x->rptr <= x->ring_dwords;
 }
 
@@ -139,7 +138,7 @@ static bool mec_worker_runnable(VGPUWorker *w, unsigned n)
 {
     VGPUCp *cp = cp_of(w);
 
-    /* A list goes on while the queue that gave it could. */
+    /* A run list proceeds while the queue that submitted it may run. */
     return mec_queue_runnable(cp, &cp->queues[n == HWS ? cp->hws.owner : n]);
 }
 
@@ -179,7 +178,7 @@ void vgpu_cp_start(VGPUState *s)
 {
     VGPUCp *cp = s->cp;
 
-    /* Nothing is left of what was before an unrealize. */
+    /* The device may have been realized before: start from zeros. */
     memset(cp, 0, sizeof(*cp));
     cp->s = s;
     vgpu_client_init(s, &cp->client, VGPU_CLIENT_CP, VGPU_HUB_GFX,

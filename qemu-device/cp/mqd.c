@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: queues come to HQDs from their images in memory (MQD), and go back
- * there. MQDs are the driver's, hence in VMID 0.
+ * vgpu-kfd: load of a compute queue from its image in memory (MQD) to an HQD,
+ * and save. MQDs belong to the driver: their addresses are in VMID 0.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -26,7 +26,7 @@ static VGPUStep mqd_read(VGPUExec *x, uint64_t va, uint32_t *mqd)
     return VGPU_STEP_DONE;
 }
 
-/* Write what has changed since the image was read, and may be needed again. */
+/* Write the parts of the image that may have changed: SH and HQD registers. */
 static VGPUStep mqd_write(VGPUExec *x, CpQueue *q)
 {
     uint64_t va = cp_hqd64(q, CP_MQD_BASE_ADDR) & ~3ull;
@@ -49,13 +49,13 @@ static VGPUStep mqd_write(VGPUExec *x, CpQueue *q)
     return VGPU_STEP_DONE;
 }
 
-/* An HQD that nobody has, and whose last queue is saved. */
+/* Return whether an HQD is inactive and its last queue is saved. */
 static bool hqd_is_free(const CpQueue *q)
 {
     return !vgpu_cp_queue_active(q) && !q->unsaved;
 }
 
-/* The HQD that the packet names, or the first that is free; NULL: none. */
+/* Return the HQD in the packet if it is free, or any free one, or NULL. */
 static CpQueue *hqd_find_free(VGPUCp *cp, uint32_t dw1)
 {
     unsigned n;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: PM4 packets of compute queues: where they come from and what they
- * do. There are no caches and no shaders, so that what packets request of these
- * is complete at once.
+ * vgpu-kfd: fetch and execution of PM4 packets of compute queues. There are no
+ * caches and no waves, so that flushes and waits for these complete at once.
  */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"
@@ -52,7 +51,7 @@ static VGPUStep pm4_fetch(VGPUCp *cp, VGPUExec *x, uint64_t left)
     return step;
 }
 
-/* Dword @n of the packet, which has more. */
+/* Read dword @n of the packet. @n is below x->ndw. */
 static VGPUStep pm4_dword(VGPUExec *x, uint32_t n, uint32_t *val)
 {
     if (n < VGPU_PKT_MAX_DWORDS) {
@@ -197,7 +196,11 @@ static VGPUStep pm4_indirect_buffer(VGPUCp *cp, CpQueue *q)
         .vmid = x->ring_vmid ?: VGPU_GET(x->dw[3], PM4_IB_DW3__VMID),
     };
 
-    /* One level; from there only on to the next, for good. */
+    /*
+     * There is one level of buffers: a packet in the ring enters a buffer, and
+     * must not have CHAIN; a packet in a buffer must have CHAIN, and continues
+     * in another buffer for good.
+     */
     if (!x->ib_depth != !(x->dw[3] & PM4_IB_DW3__CHAIN)) {
         return vgpu_cp_packet_error(x, CP_ERROR_PACKET_UNSUPPORTED);
     }
@@ -215,7 +218,7 @@ static VGPUStep pm4_event_write(VGPUCp *cp, CpQueue *q)
     VGPUExec *x = &q->queue.exec;
     unsigned index = VGPU_GET(x->dw[1], PM4_EVENT__INDEX);
 
-    /* 1 to 3 sample counters that are not there. */
+    /* Events 1 to 3 sample counters that the model does not have. */
     return index >= 1 && index <= 3 ?
            vgpu_cp_packet_error(x, CP_ERROR_PACKET_UNSUPPORTED) :
            VGPU_STEP_DONE;
@@ -297,7 +300,7 @@ static const struct {
     uint8_t opcode;
     uint16_t min, max;          /* dwords */
     VGPUStep (*fn)(VGPUCp *cp, CpQueue *q);
-    bool scheduler;             /* only of KIQ and HIQ */
+    bool scheduler;             /* in KIQ and HIQ only */
 } pm4_packets[] = {
     { PM4_NOP, 1, UINT16_MAX, pm4_nop },
     { PM4_DISPATCH_DIRECT, 5, 5, vgpu_cp_dispatch },
@@ -318,7 +321,10 @@ static const struct {
     { PM4_RUN_LIST, 4, 4, vgpu_cp_run_list, true },
 };
 
-/* KIQ, as a register says, or HIQ, as the KIQ said; in VMID 0. */
+/*
+ * Return whether the packet is in the ring of a scheduler in VMID 0: the KIQ
+ * (RLC_CP_SCHEDULERS) or a queue that was mapped as HIQ.
+ */
 static bool pm4_is_scheduler(VGPUCp *cp, CpQueue *q)
 {
     uint32_t kiq = qatomic_read(&cp->schedulers);
@@ -378,7 +384,7 @@ VGPUStep vgpu_cp_pm4_step(VGPUCp *cp, CpQueue *q)
     if (step == VGPU_STEP_DONE) {
         vgpu_count(cp->s, VGPU_CNT_PACKETS, 1);
         x->polls = 0;
-        if (x->packet) {        /* no indirect buffer has begun */
+        if (x->packet) {        /* false: an indirect buffer was entered */
             x->packet = false;
             if (x->ib_depth) {
                 x->ib[0].pos += x->ndw;

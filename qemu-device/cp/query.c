@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: what an operator sees of compute queues. */
+/* vgpu-kfd: compute queues for query-vgpu. */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"
 #include "hw/misc/vgpu-kfd/core/stall.h"
@@ -20,7 +20,7 @@ static VgpuComputeRole cp_queue_role(const VGPUCp *cp, unsigned n)
     return cp->queues[n].hiq ? VGPU_COMPUTE_ROLE_HIQ : VGPU_COMPUTE_ROLE_USER;
 }
 
-/* NULL for a slot that is empty. The worker is held. */
+/* Return NULL for an HQD without a queue. The worker is held. */
 static VgpuComputeQueueInfo *cp_queue_info(VGPUCp *cp, unsigned n)
 {
     const CpQueue *q = &cp->queues[n];

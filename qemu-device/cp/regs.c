@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: registers and doorbells of the command processor's compute side.
- * Which queue's HQD, pipe's interrupts and VMID's apertures are meant is what
- * GRBM_GFX_CNTL says at the time.
+ * GRBM_GFX_CNTL selects the queue of the HQD registers, the pipe of the
+ * interrupt registers and the VMID of the SH_MEM registers.
  */
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
@@ -17,7 +17,10 @@
 
 #define GC(reg)     ((reg) - CP_GC_FIRST)
 
-/* The selected pipe, over both MECs; false if none is. */
+/*
+ * Set *@pipe to the selected pipe, counted over both MECs. Return false if no
+ * MEC is selected.
+ */
 static bool grbm_selected_pipe(VGPUCp *cp, unsigned *pipe)
 {
     unsigned me = VGPU_GET(cp->grbm_gfx_cntl, GRBM_GFX_CNTL__MEID);
@@ -89,7 +92,7 @@ static void hqd_wptr_written(VGPUState *s, unsigned inst, unsigned off,
     }
 }
 
-/* The thread must not see a queue active before it is started. */
+/* Set ACTIVE under the lock: the thread must not run the queue before. */
 static void hqd_active_written(VGPUState *s, unsigned inst, unsigned off,
                                uint32_t old, uint32_t val)
 {
@@ -128,7 +131,7 @@ static void hqd_dequeue_written(VGPUState *s, unsigned inst, unsigned off,
     }
 }
 
-/* Nothing that a running queue takes notice of by itself. */
+/* The thread reads these registers at the next step: no kick is needed. */
 static void hqd_plain_written(VGPUState *s, unsigned inst, unsigned off,
                               uint32_t old, uint32_t val)
 {
@@ -164,7 +167,7 @@ static uint32_t *gc_store(VGPUState *s, unsigned inst)
     return s->cp->regs;
 }
 
-/* One-shot: queues of ME 1 read their write pointers from memory. */
+/* Have queues of ME 1, mask @val, read wptr from memory once. */
 static void wptr_poll_written(VGPUState *s, unsigned inst, unsigned off,
                               uint32_t old, uint32_t val)
 {
@@ -367,7 +370,7 @@ bool vgpu_cp_doorbell(VGPUState *s, uint32_t offset, uint64_t val,
     } else if (cp_hqd64(q, CP_HQD_PQ_WPTR_POLL_ADDR)) {
         q->queue.poll_wptr = true;
     } else {
-        /* The number of a packet; rings may come in any order. */
+        /* @val is the number of a packet; doorbells may arrive in any order. */
         val = (val + 1) * AQL_PACKET_DWORDS;
         q->queue.poll_wptr = true;
         if ((int64_t)(val - q->queue.wptr) > 0) {

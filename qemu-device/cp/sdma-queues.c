@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: SDMA queues that MAP_QUEUES brings to the engines, and that leave
- * them: packets, and images in memory (MQD). The part of the engines is in
- * sdma/map.c.
+ * vgpu-kfd: SDMA queues in MAP_QUEUES and UNMAP_QUEUES: packets, and images in
+ * memory (MQD). sdma/map.c maps them to the engines.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -33,7 +32,7 @@ static VGPUStep sdma_mqd_write(VGPUExec *x, uint64_t va, const uint32_t *mqd)
     for (i = 0; i < SDMA_MQD_DWORDS; i++) {
         uint32_t val = cpu_to_le32(mqd[i]);
 
-        /* Between the two there is what is not ours. */
+        /* The dwords between registers and work are not the device's. */
         if (i >= SDMA_MQD_REGS && i < SDMA_MQD_WORK) {
             continue;
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: what of the compute queues moves with the machine. A packet in
- * execution does not: it begins again, as it does after a dequeue. Nor does the
- * time of its next try: a packet looks at once when it begins.
+ * vgpu-kfd: saved state of compute queues. The progress of a packet in
+ * execution and the time of its next try are not saved: the packet starts
+ * again, as after a dequeue.
  */
 #include "qemu/osdep.h"
 #include "migration/qemu-file-types.h"
@@ -17,8 +17,8 @@ static int queue_pre_save(void *opaque)
     CpQueue *q = opaque;
 
     /*
-     * The ring had no room for all packets that are reserved: after the load,
-     * read the write pointer from memory again.
+     * @clamped is not saved: the write pointer in memory is beyond the ring.
+     * Read it again after the load.
      */
     q->queue.poll_wptr |= q->queue.exec.poll_wptr || q->clamped;
     return 0;
@@ -37,7 +37,7 @@ static int queue_post_load(void *opaque, int version_id)
         return -EINVAL;
     }
     q->queue.exec = kept;
-    q->queue.wait = VGPU_WAIT_NONE;     /* look again */
+    q->queue.wait = VGPU_WAIT_NONE;     /* try the packet again */
     q->queue.dequeue = false;
     q->clamped = false;
     return 0;
@@ -112,7 +112,7 @@ static int hws_post_load(void *opaque, int version_id)
         (hws->vmids & 1)) {
         return -EINVAL;
     }
-    hws->queue.wait = VGPU_WAIT_NONE;   /* the slice ends, if none is saved */
+    hws->queue.wait = VGPU_WAIT_NONE;   /* see slice_post_load() */
     return 0;
 }
 
@@ -178,7 +178,7 @@ static int slice_post_load(void *opaque, int version_id)
     return 0;
 }
 
-/* The end of the slice that runs: virtual time. */
+/* The end of the slice that runs, in QEMU_CLOCK_VIRTUAL. */
 static const VMStateDescription vmstate_cp_slice = {
     .name = "vgpu-kfd/cp/slice",
     .version_id = 1,
@@ -195,7 +195,7 @@ static int cp_post_load(void *opaque, int version_id)
 {
     const VGPUCp *cp = opaque;
 
-    /* VMID 0 is the driver's: SET_RESOURCES never gives it out. */
+    /* VMID 0 belongs to the driver: SET_RESOURCES excludes it. */
     return cp->w.next <= CP_NUM_HQDS + 1 && !(cp->vmid_mask & 1) ? 0 : -EINVAL;
 }
 

@@ -102,7 +102,7 @@ bool vgpu_sdma_share_yield(VGPUSdmaEngine *e)
     qemu_mutex_unlock(&e->w.lock);
     WITH_QEMU_LOCK_GUARD(&sdma->share_lock) {
         qatomic_set(&e->yields, true);
-        /* Order the store before the reads in share_is_ahead(): share_wake(). */
+        /* Order the store before the reads: pairs with share_wake(). */
         smp_mb();
         end = get_clock() + WAIT_NS;
         while (!sdma->share_off && share_is_ahead(e, RESUME_KIB) &&
