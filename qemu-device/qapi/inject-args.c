@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: arguments of vgpu-inject. Each kind has members of its own; here
- * they become the filter that inject/ compares occasions with, and the kind's
- * parameter. Entry: vgpu_inject_parse().
+ * vgpu-kfd: arguments of vgpu-inject. The members of each kind are converted to
+ * the filter that inject/ compares with occasions, and to the kind's parameter.
+ * Entry: vgpu_inject_parse().
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -13,12 +13,12 @@
 #include "hw/misc/vgpu-kfd/memory/xgmi.h"
 #include "hw/misc/vgpu-kfd/qapi/inject-args.h"
 
-#define IMMEDIATE_COUNT_MAX 1024u /* occasions of a kind that happens at once */
+#define IMMEDIATE_COUNT_MAX 1024u       /* maximum count of an immediate kind */
 
-/* Addresses that members of a kind name. */
+/* Range of addresses in the members of a kind. */
 typedef struct InjectRange {
-    const char *name;           /* of the members that start stands for */
-    bool has;                   /* any of them is there */
+    const char *name;           /* of the members that replace start */
+    bool has;                   /* one of these members is present */
     uint64_t first;
     bool has_length;
     uint64_t length;
@@ -37,7 +37,7 @@ bool vgpu_inject_is_immediate(VgpuInjectKind kind)
            kind == VGPU_INJECT_KIND_SURPRISE_REMOVAL;
 }
 
-/* A number of a filter, or what is not compared. */
+/* Return @value if the member is present, or VGPU_SITE_ANY. */
 static int filter_number(bool has, unsigned value)
 {
     return has ? (int)value : VGPU_SITE_ANY;
@@ -71,7 +71,7 @@ static void parse_sdma(VGPUFilter *f, const VgpuInjectSdma *sdma)
     f->queue = filter_number(sdma->has_queue, sdma->queue);
 }
 
-/* From @range on, or from the address that start, its old name, says. */
+/* Set the filter's addresses to @range, or to start, the deprecated member. */
 static bool parse_range(VGPUFilter *f, const VgpuInjection *w,
                         InjectRange range, Error **errp)
 {
@@ -256,7 +256,7 @@ static bool parse_poison(VGPUState *s, VGPUFilter *f, const VgpuInjection *w,
            parse_range(f, w, INJECT_RANGE("offset", p, offset), errp);
 }
 
-/* A place in the hive: all of a node's VRAM, or a part. */
+/* The range is in the hive: all of a node's VRAM, or a part of it. */
 static bool parse_link(VGPUState *s, VGPUFilter *f, const VgpuInjection *w,
                        const VgpuInjectLink *l, Error **errp)
 {
@@ -292,7 +292,7 @@ static bool parse_no_members(const VgpuInjection *w, Error **errp)
     return true;
 }
 
-/* The members of w->kind's own. */
+/* Convert the members of w->kind. */
 static bool parse_kind(VGPUState *s, VGPUInjectArgs *a, const VgpuInjection *w,
                        Error **errp)
 {
@@ -348,7 +348,7 @@ static bool parse_kind(VGPUState *s, VGPUInjectArgs *a, const VgpuInjection *w,
     }
 }
 
-/* Do the numbers of a filter make sense, and together? */
+/* Check that the numbers of a filter are in range and fit each other. */
 static bool check_filter(const VGPUFilter *f, Error **errp)
 {
     bool compute = f->me != VGPU_SITE_ANY || f->pipe != VGPU_SITE_ANY;

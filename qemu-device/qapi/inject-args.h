@@ -1,13 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: what the operator's words for an injection mean. */
+/* vgpu-kfd: check of the arguments of vgpu-inject. */
 #ifndef HW_MISC_VGPU_KFD_QAPI_INJECT_ARGS_H
 #define HW_MISC_VGPU_KFD_QAPI_INJECT_ARGS_H
 
 #include "hw/misc/vgpu-kfd/inject/inject.h"
 
-/* The command is the occasion of injections of @kind. */
+/**
+ * vgpu_inject_is_immediate: check when a kind of injection takes effect
+ * @kind: kind
+ *
+ * Return: true if the command itself is the occasion.
+ */
 bool vgpu_inject_is_immediate(VgpuInjectKind kind);
-/* Check @w, an injection into @s, and put what it says into @args. */
+
+/**
+ * vgpu_inject_parse: check the arguments of vgpu-inject
+ * @s: device
+ * @w: arguments
+ * @args: set to the checked arguments
+ * @errp: error: a member is out of range, or does not fit the others
+ *
+ * Context: BQL held.
+ * Return: false with @errp set.
+ */
 bool vgpu_inject_parse(VGPUState *s, const VgpuInjection *w,
                        VGPUInjectArgs *args, Error **errp);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: making things go wrong on purpose: the operator's commands.
+ * vgpu-kfd: QMP commands of fault injection.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -32,12 +32,15 @@ static VGPUState *inject_find_device(const char *name, Error **errp)
     return NULL;
 }
 
-/* Push an interrupt entry: at f->first, or in a page of spurious->length. */
+/*
+ * Push an interrupt entry for f->first, or for a page that @random selects in
+ * spurious->length bytes from there on.
+ */
 static void inject_fault_spurious(VGPUState *s, const VGPUFilter *f,
                                   const VgpuInjectSpurious *spurious,
                                   uint64_t random)
 {
-    /* Rounded up; DIV_ROUND_UP() overflows where the length is near 2^64. */
+    /* Round up without DIV_ROUND_UP(), which overflows near 2^64. */
     uint64_t pages = spurious->has_length ?
                      (spurious->length - 1) / VGPU_PAGE_SIZE + 1 : 1;
 
@@ -49,8 +52,8 @@ static void inject_fault_spurious(VGPUState *s, const VGPUFilter *f,
 }
 
 /*
- * The command is an occasion that @i, with arguments @a and @w, takes. False:
- * @i takes no more occasions.
+ * Have @i, with arguments @a and @w, take the command as an occasion. Return
+ * false if @i takes no more occasions.
  */
 static bool inject_immediate(VGPUState *s, VGPUInjection *i,
                              const VGPUInjectArgs *a, const VgpuInjection *w)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: what an operator sees: query-vgpu, composed of what each block
- * says of itself. The handler runs under the BQL; faults and interrupts are
- * looked at under s->lock.
+ * vgpu-kfd: query-vgpu: combines the descriptions that the blocks return. The
+ * handler runs under the BQL, and reads faults and interrupts under s->lock.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"

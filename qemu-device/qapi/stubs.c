@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: QMP commands where there is no such device. */
+/* vgpu-kfd: QMP commands in a build without the device. */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "qapi/qapi-commands-vgpu-kfd.h"
