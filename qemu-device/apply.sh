@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# apply.sh QEMU_SRC: makes this folder hw/misc/vgpu-kfd of a QEMU tree, its
-# tests tests/qtest/vgpu-kfd, its QAPI schema qapi/vgpu-kfd.json and
-# vgpu-hive.json, and the contract's headers include/vgpu; applies our patches
-# to QEMU itself (patches/). Safe to repeat.
+# apply.sh QEMU_SRC: adds the device to a QEMU source tree: links this folder as
+# hw/misc/vgpu-kfd, its tests as tests/qtest/vgpu-kfd, its QAPI schema as
+# qapi/vgpu-kfd.json and vgpu-hive.json, and the contract's headers as
+# include/vgpu; applies the patches to QEMU itself (patches/). Safe to repeat.
 set -eu
 
 tree=${1:?usage: apply.sh QEMU_SRC}
@@ -26,7 +26,7 @@ ln -sfn "$here/../include/vgpu" "$tree/include/vgpu"
 ln -sfn "$here/vgpu-kfd.mak" \
     "$tree/configs/devices/x86_64-softmmu/vgpu-kfd.mak"
 
-# add_line FILE LINE: once, at the end.
+# add_line FILE LINE: append LINE unless FILE has it.
 add_line()
 {
     grep -qxF "$2" "$tree/$1" || echo "$2" >>"$tree/$1"
@@ -38,8 +38,8 @@ if [ -f "$here/tests/meson.build" ]; then
     ln -sfn "$here/tests" "$tree/tests/qtest/vgpu-kfd"
     add_line tests/qtest/meson.build "subdir('vgpu-kfd')"
 fi
-# add_after FILE PATTERN MARK TEXT: after each line that matches PATTERN, unless
-# MARK is in the file.
+# add_after FILE PATTERN MARK TEXT: add TEXT after each line that matches
+# PATTERN, unless MARK is in the file.
 add_after()
 {
     if ! grep -qF "$3" "$tree/$1"; then
@@ -59,10 +59,10 @@ add_after qapi/meson.build "^  'cxl',\$" "'vgpu-kfd'" "  'vgpu-kfd',"
 add_after qapi/qapi-schema.json "'include': 'cxl.json'" "vgpu-kfd.json" \
     "{ 'include': 'vgpu-kfd.json' }"
 
-# -object vgpu-hive: an object type is a member of QOM's own schema. Its
-# properties have a file of their own, which qemu-storage-daemon includes too. The
-# generator puts a type into the header of the first module that uses it, so the
-# main schema has to include this file before qom.json.
+# -object vgpu-hive: an object type is a member of QOM's own schema. The
+# properties are in a separate file, since qemu-storage-daemon includes it, too.
+# The QAPI generator puts a type into the header of the first module that uses
+# it, so the main schema must include this file before qom.json.
 ln -sfn "$here/qapi/vgpu-hive.json" "$tree/qapi/vgpu-hive.json"
 add_after qapi/meson.build "^  'cxl',\$" "'vgpu-hive'" "  'vgpu-hive',"
 add_after qapi/qapi-schema.json "'include': 'compat.json'" "vgpu-hive.json" \
@@ -78,12 +78,12 @@ add_after qapi/qom.json "^      'tls-cipher-suites': " "'VgpuHiveProperties'" \
 grep -q '"vgpu"' "$tree/hmp-commands-info.hx" ||
     cat "$here/qapi/hmp-info.hx" >>"$tree/hmp-commands-info.hx"
 
-# An entry of QEMU's generic fuzzer.
+# The configuration for QEMU's generic fuzzer.
 add_after tests/qtest/fuzz/generic_fuzz_configs.h "predefined_configs\[\] = {" \
     "vgpu-kfd" '#include "tests/qtest/vgpu-kfd/fuzz/generic-fuzz.h.inc"'
 
-# Patches to QEMU itself, by its version: repairs, and functions that the device
-# calls. Each says why. One that is in the tree already is left out.
+# Patches to QEMU itself, by version: bug fixes, and functions that the device
+# calls. The description of each has the reason. Skip one that is applied.
 for mend in "$here/patches/$series"/*.patch; do
     [ -f "$mend" ] || continue
     patch -d "$tree" -p1 -R -f -s --dry-run <"$mend" >/dev/null 2>&1 ||

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# For configure --with-devices-x86_64=vgpu-kfd: what the device's own tests use.
+# For configure --with-devices-x86_64=vgpu-kfd: devices that the tests need.
 CONFIG_Q35=y
 CONFIG_PCIE_PORT=y
 CONFIG_VGPU_KFD=y
