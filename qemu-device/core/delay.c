@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * vgpu-kfd: delays in the device's threads. See core/delay.h.
- */
+/* vgpu-kfd: delays in the threads of the device. See core/delay.h. */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "qemu/main-loop.h"
@@ -147,7 +145,7 @@ bool vgpu_delay_init(VGPUState *s, Error **errp)
         }
     }
     if (d->point_name && d->point < 0) {
-        error_setg(errp, "x-delay-point: no point is called '%s'",
+        error_setg(errp, "x-delay-point: there is no point '%s'",
                    d->point_name);
         return false;
     }

@@ -6,7 +6,7 @@
  *                                      queues unmapped
  *   RUN_LIST ------------------> SAVE ----------------> MAP
  *                                 ^                      | no VMID or HQD is
- *                       time over |                      v free, or list ends
+ *                   end of slice  |                      v free, or list ends
  *                                 +-------------------- RUN
  *
  * A slice is the part of the list that is mapped at a time. If the list ends,
@@ -168,8 +168,8 @@ static void hws_start_slice(VGPUCp *cp, bool settled)
     if (!settled && !hws->starved && hws->list.base == hws->slice.base &&
         hws->list.pos == hws->slice.pos) {
         hws->starved = true;
-        qemu_log_mask(LOG_GUEST_ERROR, "%s: run list stands: SET_RESOURCES "
-                      "leaves nothing for the packet at 0x%" PRIx64 "\n",
+        qemu_log_mask(LOG_GUEST_ERROR, "%s: run list stalls: no resource of "
+                      "SET_RESOURCES for the packet at 0x%" PRIx64 "\n",
                       cp->s->id, hws->list.base + hws->list.pos * 4);
     }
 }

@@ -41,7 +41,7 @@ typedef enum CpHwsPhase {
     CP_HWS_NONE,                /* no run list */
     CP_HWS_SAVE,                /* unmaps the queues of the last slice */
     CP_HWS_MAP,                 /* maps the queues of the next slice */
-    CP_HWS_RUN,                 /* they run; unless settled, for a time */
+    CP_HWS_RUN,                 /* the slice runs: for @quantum, or settled */
 } CpHwsPhase;
 
 /* The last MAP_PROCESS of a run list, for the MAP_QUEUES that follow. */

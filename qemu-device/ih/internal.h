@@ -12,7 +12,7 @@
 
 #define VGPU_RATELIMIT_SLOTS    64
 #define VGPU_LATE_IRQS          64
-/* Between two tries of an access with a retry fault, without the CAM. */
+/* Interval of the tries of an access with a retry fault, without the CAM. */
 #define VGPU_RETRY_INTERVAL_NS  SCALE_MS
 #define VGPU_IH_SPAN            (IH_CLIENT_CFG_DATA - OSSSYS_BASE + 1)
 

@@ -42,7 +42,7 @@ static void cntl_written(VGPUState *s, unsigned inst, unsigned off,
     if ((val & IH_RB_CNTL__RB_ENABLE) && !vgpu_ih_ring_bytes(s, ring) &&
         vgpu_reg_warn_once(s, OSSSYS_BASE + off)) {
         qemu_log_mask(LOG_GUEST_ERROR,
-                      "%s: interrupt ring %u of impossible size\n", s->id,
+                      "%s: interrupt ring %u has an invalid size\n", s->id,
                       ring);
     }
     vgpu_ih_cntl_written(s, ring, val);

@@ -140,7 +140,7 @@ void vgpu_cam_ack(VGPUState *s, uint32_t slot)
     if (slot >= VGPU_RETRY_CAM_SLOTS) {
         if (vgpu_reg_warn_once(s, IH_RETRY_CAM_ACK)) {
             qemu_log_mask(LOG_GUEST_ERROR,
-                          "%s: acknowledge of CAM slot %u, there are %u\n",
+                          "%s: acknowledge of CAM slot %u of %u\n",
                           s->id, slot, VGPU_RETRY_CAM_SLOTS);
         }
         return;

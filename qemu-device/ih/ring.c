@@ -406,7 +406,7 @@ void vgpu_ih_push(VGPUState *s, uint8_t client, uint8_t source, uint8_t ring,
     };
 
     if (qatomic_read(&s->removed)) {
-        return;     /* it reaches no memory any more */
+        return;     /* a removed device accesses no memory */
     }
     memcpy(&entry[4], data, 4 * sizeof(*data));
     if (to < IH_NUM_RINGS) {

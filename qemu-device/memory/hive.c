@@ -57,7 +57,7 @@ static void vgpu_hive_complete(UserCreatable *uc, Error **errp)
     VGPUHive *h = VGPU_HIVE(uc);
 
     if (object_child_foreach(object_get_objects_root(), has_same_id, h)) {
-        error_setg(errp, "hive-id %" PRIu64 " is that of another vgpu-hive",
+        error_setg(errp, "hive-id %" PRIu64 " is used by another vgpu-hive",
                    h->id);
         return;
     }

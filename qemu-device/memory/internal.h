@@ -163,7 +163,7 @@ static inline uint64_t vgpu_tlb_key(unsigned vmid, uint64_t va, unsigned shift)
 
 static inline VGPUTlbSet *vgpu_tlb_set(VGPUClient *c, uint64_t key)
 {
-    /* Fibonacci hashing: neighbours, and far strides, spread over the sets. */
+    /* Fibonacci hashing spreads neighbours and far strides over the sets. */
     return &c->tlb[(key * 0x9e3779b97f4a7c15ull) >> (64 - VGPU_TLB_SETS_LOG2)];
 }
 

@@ -7,7 +7,7 @@
 
 typedef struct VGPUState VGPUState;
 
-/* Parts of the saved state: each of VGPUMemory. */
+/* Parts of the saved state, of VGPUMemory. */
 extern const VMStateDescription vmstate_vgpu_xgmi;
 extern const VMStateDescription vmstate_vgpu_athub;
 extern const VMStateDescription vmstate_vgpu_hubs;

@@ -96,7 +96,7 @@ static int get_node(QEMUFile *f, void *pv, size_t size,
     if (saved == *node) {
         return 0;
     }
-    error_report("this state is that of node %u of a hive, not of node %u: "
+    error_report("this state is of node %u of a hive, not of node %u: "
                  "start the device with node=%u, and with hive= the id of a "
                  "vgpu-hive object", saved, *node, saved);
     return -EINVAL;

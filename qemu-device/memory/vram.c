@@ -44,7 +44,7 @@ static bool vram_init_backend(VGPUState *s, Error **errp)
     m->vram = host_memory_backend_get_memory(s->memdev);
     s->vram_size = memory_region_size(m->vram);
     if (memory_region_is_rom(m->vram)) {
-        error_setg(errp, "memdev cannot be written");
+        error_setg(errp, "memdev is not writable");
         return false;
     }
     if (!vgpu_vram_check_size(errp, "the size of memdev", s->vram_size,

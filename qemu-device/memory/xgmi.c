@@ -56,7 +56,7 @@ bool vgpu_xgmi_join(VGPUState *s, Error **errp)
 
     if (!s->hive) {
         if (s->node != VGPU_NODE_AUTO) {
-            error_setg(errp, "node is for a device of a hive: hive is missing");
+            error_setg(errp, "node needs a hive: property hive is missing");
             return false;
         }
         return true;

@@ -36,7 +36,7 @@ static void command_written(VGPUState *s, unsigned inst, unsigned off,
     if (val == PSP_CMD_MODE1_RESET) {
         s->psp->reset(s);
     } else if (vgpu_reg_warn_once(s, PSP_BASE + off)) {
-        qemu_log_mask(LOG_UNIMP, "%s: PSP command 0x%08x is not known here\n",
+        qemu_log_mask(LOG_UNIMP, "%s: PSP command 0x%08x is not implemented\n",
                       s->id, val);
     }
 }

@@ -375,8 +375,8 @@ static bool check_filter(const VGPUFilter *f, Error **errp)
 static bool check_immediate(const VgpuInjection *w, Error **errp)
 {
     if (w->has_skip || w->has_probability) {
-        error_setg(errp, "%s happens at once: skip and probability make no "
-                   "sense", VgpuInjectKind_str(w->kind));
+        error_setg(errp, "%s takes effect at once: skip and probability "
+                   "cannot be used", VgpuInjectKind_str(w->kind));
         return false;
     }
     if (w->count > IMMEDIATE_COUNT_MAX) {

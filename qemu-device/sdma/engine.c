@@ -65,7 +65,7 @@ static void sdma_queue_error(VGPUSdmaEngine *e, VGPUSdmaQueue *q,
                   "%s: sdma%u queue %u (vmid %u) stops: %s, header 0x%08x, "
                   "rptr 0x%" PRIx64 " wptr 0x%" PRIx64 "\n",
                   s->id, e->index, n, vmid,
-                  exception == VGPU_SDMA_EXC_RING ? "impossible ring" :
+                  exception == VGPU_SDMA_EXC_RING ? "invalid ring" :
                   exception == VGPU_SDMA_EXC_POISON ? "poison" : "bad packet",
                   data[0], q->queue.rptr, q->queue.wptr);
     QEMU_LOCK_GUARD(&s->lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: registers and doorbells of the SDMA engines and their queues.
- * engine.c has the threads, packet.c the packets.
+ * vgpu-kfd: registers and doorbells of the SDMA engines and their queues. The
+ * threads are in engine.c, the packets in packet.c.
  */
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
