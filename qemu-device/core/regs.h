@@ -92,7 +92,7 @@ void vgpu_regs_exit(VGPUState *s);
  * @reg: dword offset in BAR 5, below VGPU_MMIO_DWORDS
  *
  * Context: BQL held.
- * Return: value; 0 if there is no such register, which is logged once.
+ * Return: value; 0 if there is no such register.
  */
 uint32_t vgpu_reg_read(VGPUState *s, uint32_t reg);
 
@@ -102,8 +102,7 @@ uint32_t vgpu_reg_read(VGPUState *s, uint32_t reg);
  * @reg: dword offset in BAR 5, below VGPU_MMIO_DWORDS
  * @val: value
  *
- * A write of a register that is read-only or does not exist is ignored, and
- * logged once.
+ * A write of a register that is read-only or does not exist is ignored.
  *
  * Context: BQL held.
  */

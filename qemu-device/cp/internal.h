@@ -32,7 +32,7 @@ typedef struct CpQueue {
     bool mapped;                /* by MAP_QUEUES */
     bool listed;                /* by a MAP_QUEUES in a run list */
     bool hiq;                   /* mapped as HIQ: runs scheduler packets */
-    bool fixed;                 /* static: a run list does not unmap it */
+    bool fixed;                 /* static: NON_STATIC and run lists keep it */
     bool unsaved;               /* unmapped, MQD not written; thread */
 } CpQueue;
 

@@ -97,18 +97,14 @@ typedef struct VGPUInjectHit {
 typedef struct VGPUInjection VGPUInjection;
 
 /**
- * vgpu_inject_alloc: allocate s->inject
+ * vgpu_inject_alloc: allocate s->inject, at instance_init
  * @s: device
- *
- * Context: instance_init.
  */
 void vgpu_inject_alloc(VGPUState *s);
 
 /**
- * vgpu_inject_free: free s->inject
+ * vgpu_inject_free: free s->inject, at instance_finalize
  * @s: device
- *
- * Context: instance_finalize.
  */
 void vgpu_inject_free(VGPUState *s);
 
@@ -242,13 +238,12 @@ void vgpu_inject_each(VGPUState *s, VgpuInjectKind kind,
  */
 int64_t vgpu_inject_due(uint64_t delay);
 
-/* The functions below serve monitor commands. */
+/* The functions below serve monitor commands. The caller holds the BQL. */
 
 /**
  * vgpu_inject_full: check the limit of injections
  * @s: device
  *
- * Context: BQL held.
  * Return: true if the device has VGPU_INJECTIONS_MAX injections.
  */
 bool vgpu_inject_full(VGPUState *s);
@@ -259,7 +254,6 @@ bool vgpu_inject_full(VGPUState *s);
  * @args: checked arguments, copied
  * @what: arguments as the operator gave them, copied for vgpu_inject_infos()
  *
- * Context: BQL held.
  * Return: injection; owned by the injector.
  */
 VGPUInjection *vgpu_inject_add(VGPUState *s, const VGPUInjectArgs *args,
@@ -269,7 +263,6 @@ VGPUInjection *vgpu_inject_add(VGPUState *s, const VGPUInjectArgs *args,
  * vgpu_inject_id: read the id of an injection
  * @i: injection
  *
- * Context: BQL held.
  * Return: id as in the reply of vgpu-inject; unique among all devices.
  */
 uint32_t vgpu_inject_id(const VGPUInjection *i);
@@ -281,7 +274,6 @@ uint32_t vgpu_inject_id(const VGPUInjection *i);
  * @site: where the occasion arises; the filter is not compared
  * @hit: filled in
  *
- * Context: BQL held.
  * Return: false if the injection has taken all occasions that it may take.
  */
 bool vgpu_inject_now(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
@@ -292,7 +284,6 @@ bool vgpu_inject_now(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
  * @s: device
  * @id: vgpu_inject_id()
  *
- * Context: BQL held.
  * Return: false if the device has no such injection.
  */
 bool vgpu_inject_remove(VGPUState *s, uint32_t id);
@@ -301,7 +292,6 @@ bool vgpu_inject_remove(VGPUState *s, uint32_t id);
  * vgpu_inject_infos: describe all injections
  * @s: device
  *
- * Context: BQL held.
  * Return: list, which the caller frees.
  */
 VgpuInjectionInfoList *vgpu_inject_infos(VGPUState *s);

@@ -51,7 +51,7 @@ typedef struct VGPUWorkerOps {
     /* Trace the register write that the main loop does for the queue. */
     void (*trace_reg)(VGPUWorker *w, unsigned n, uint32_t reg, uint32_t val);
     /*
-     * NULL, or: called with whether a queue can run, before each choice of a
+     * NULL, or: called with whether a queue can run, after each choice of a
      * queue unless the worker is paused, and with false when the thread ends.
      */
     void (*busy)(VGPUWorker *w, bool busy);

@@ -33,7 +33,7 @@ typedef struct VGPUSdmaQueue {
     uint32_t exception;         /* VGPU_SDMA_EXC_* */
     VGPUSdmaMapped mapped;
     bool listed;                /* mapped by a run list */
-    bool fixed;                 /* static: a run list does not unmap it */
+    bool fixed;                 /* static: NON_STATIC and run lists keep it */
     uint64_t mqd;               /* GPU address of its MQD, in VMID 0 */
     VGPUSdmaInjected injected;  /* locking as queue.exec */
     int64_t saved_until;        /* vmstate.c: end of a timed wait; 0: none */

@@ -122,7 +122,7 @@ VgpuEngineInfo *vgpu_query_sdma_engine(VGPUState *s, unsigned i);
 typedef struct VGPUSdmaMap {
     int queue;                  /* number of the RLC; negative: any */
     int vmid;                   /* of a run list's queue; negative: no list */
-    bool fixed;                 /* static: a run list does not unmap it */
+    bool fixed;                 /* static: NON_STATIC and run lists keep it */
     uint32_t doorbell;          /* as in SDMA_DOORBELL_OFFSET */
     uint64_t mqd;               /* GPU address of the image, in VMID 0 */
     uint64_t wptr;              /* GPU address of wptr; 0: not in memory */
