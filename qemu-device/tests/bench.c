@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: what the device costs, without a guest. Prints a line of JSON for
- * each sample, as ./vgpu bench reads them. Times are the host's.
+ * vgpu-kfd: costs of the device, without a guest. Prints one line of JSON for
+ * each sample, which ./vgpu bench parses. Times are host time.
  *
- * The host's memcpy is measured between the device's samples, so that both see
- * the same machine.
+ * The host's memcpy is measured between the device's samples, so that both run
+ * under the same load of the host.
  */
 #include "qemu/osdep.h"
 #include "qemu/atomic.h"
@@ -17,7 +17,7 @@
 #define SAMPLES     5
 #define COPY        (64 * MiB)
 #define ROUNDS      16                  /* copies in a sample */
-#define SMALL       MiB                 /* of a size with the caches */
+#define SMALL       MiB                 /* about the size of the caches */
 #define SMALL_ROUNDS 1024
 #define LEAF        (2 * MiB)
 #define BIG_SRC     0x100000000000ull
@@ -46,7 +46,7 @@ static double host_memcpy(uint8_t *dst, const uint8_t *src)
 
     for (i = 0; i < ROUNDS; i++) {
         memcpy(dst, src, COPY);
-        /* Each copy counts. */
+        /* Keep the compiler from merging the copies. */
         barrier();
     }
     return ROUNDS * (double)COPY / (now() - start) / 1e9;
@@ -64,8 +64,9 @@ static void map_big(QVGPUSpace *s, uint64_t va, uint64_t addr, uint64_t len)
 }
 
 /*
- * Map @len bytes in pages of 4 KiB, a table at a time; page i is page
- * i * @stride modulo their number, so that an odd stride but 1 scatters.
+ * Map @len bytes in pages of 4 KiB, one table at a time. Page i of the mapping
+ * is page i * @stride of the memory, modulo the number of pages: an odd stride
+ * other than 1 scatters the pages.
  */
 static void map_pages(QVGPUSpace *s, uint64_t va, uint64_t addr, uint64_t len,
                       uint64_t stride)
@@ -87,7 +88,7 @@ static void map_pages(QVGPUSpace *s, uint64_t va, uint64_t addr, uint64_t len,
     }
 }
 
-/* Seconds that the engine needs for what is in the ring. */
+/* Run all packets in the ring. Returns the seconds that the engine took. */
 static double timed(QVGPUSdma *q, uint64_t fence, uint64_t fence_va)
 {
     static uint32_t serial;
@@ -135,8 +136,9 @@ static void bench_copies(Bench *b)
 }
 
 /*
- * What a page costs beyond its bytes: the same memory filled through leaves of
- * 2 MiB and through pages of 4 KiB in order.
+ * Fill the same memory often. The difference between a mapping by pages of
+ * 4 KiB in order and one by leaves of 2 MiB is the cost of a page's
+ * translation.
  */
 static double fill_time(Bench *b, uint64_t va)
 {
@@ -161,7 +163,7 @@ static void bench_translation(Bench *b)
     }
 }
 
-/* Ticks of CPU time that a process has used. */
+/* CPU time that process @pid has used, in clock ticks. */
 static uint64_t cpu_ticks(pid_t pid)
 {
     g_autofree char *path = g_strdup_printf("/proc/%d/stat", (int)pid);
@@ -177,7 +179,7 @@ static uint64_t cpu_ticks(pid_t pid)
     return user + sys;
 }
 
-/* Resident anonymous memory in MiB, VRAM and guest RAM apart. */
+/* Resident anonymous memory in MiB. VRAM and guest RAM are not included. */
 static double resident(pid_t pid)
 {
     g_autofree char *path = g_strdup_printf("/proc/%d/status", (int)pid);
@@ -190,7 +192,7 @@ static double resident(pid_t pid)
     return strtod(p + strlen("RssAnon:"), NULL) / KiB;
 }
 
-/* Nobody uses the device for two seconds. */
+/* CPU load of the idle device, measured over two seconds. */
 static void bench_idle(Bench *b)
 {
     pid_t pid = qtest_pid(b->v->qts);
@@ -201,7 +203,7 @@ static void bench_idle(Bench *b)
         (cpu_ticks(pid) - before) * 50.0 / sysconf(_SC_CLK_TCK), "%");
 }
 
-/* A machine with the device, untouched, against one without. */
+/* Memory of a machine with an untouched device, minus that of one without. */
 static void bench_memory(void)
 {
     QTestState *bare = qtest_init("-machine q35 -nodefaults -m 128M");
@@ -214,8 +216,9 @@ static void bench_memory(void)
 }
 
 /*
- * All user queues of all engines copy as long as there is one that has not
- * done its share; then the least and the most that any has done is compared.
+ * All user queues of all engines copy at the same time. When half of all
+ * packets are done, compare the queue that has done the least with the one that
+ * has done the most.
  */
 static void bench_fairness(Bench *b)
 {

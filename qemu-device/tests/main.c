@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * QTest of vgpu-kfd: the device without a guest. The tests build page tables
- * and rings themselves; what they hold the device to is docs/hardware.md.
+ * QTest of vgpu-kfd: tests the device without a guest. The tests build page
+ * tables and rings themselves, and check the device against docs/hardware.md.
  *
- * Engines run in threads of their own, in real time. A test waits for what it
- * wants to see, with a bound; that something does *not* happen is shown by
- * letting something later happen (qvgpu_sdma_pass()), never by waiting. The
- * virtual clock, by which the GPU waits for what is to happen at a time, moves
- * only when a test steps it, or lets it pass (qvgpu_time_passes()).
+ * Engines run in threads of their own, in real time. A test waits with a bound
+ * for the effect that it expects. To show that something does not happen, a
+ * test waits for a later event that the device can only reach afterwards
+ * (qvgpu_sdma_pass()), never for a length of time. The virtual clock, on which
+ * the GPU schedules polls, time slices and repeated faults, moves only when a
+ * test steps it or calls qvgpu_time_passes().
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/libqtest.h"

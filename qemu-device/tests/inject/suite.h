@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: the tests of inject/. Each function adds those of a file. */
+/* vgpu-kfd: tests of inject/. Each function registers the tests of one file. */
 #ifndef VGPU_TEST_INJECT_SUITE_H
 #define VGPU_TEST_INJECT_SUITE_H
 

@@ -202,13 +202,13 @@ void qvgpu_compute_irq(QVGPUCompute *c, unsigned source, uint32_t data0)
     g_assert_cmphex(irq.data[0], ==, data0);
 }
 
-/* Dwords of a gate. */
+/* Offsets in a gate, in dwords. */
 enum {
-    GATE_COPY = 0,              /* the register to memory, or nothing */
-    GATE_CHAIN = 6,             /* to GATE_COPY, or to GATE_OUT */
+    GATE_COPY = 0,              /* copies the register to memory, or a NOP */
+    GATE_CHAIN = 6, /* jumps to GATE_COPY, or to GATE_OUT when open */
     GATE_LOOP_DWORDS = 10,
-    GATE_OUT = 16,              /* a NOP: as long, the chain has one length */
-    GATE_REG = 32,              /* what GATE_COPY read */
+    GATE_OUT = 16, /* a NOP as long as the loop: the chain's length is fixed */
+    GATE_REG = 32,              /* value that GATE_COPY stored */
 };
 
 void qvgpu_gate_emit(QVGPUGate *g, QVGPUCompute *c, uint64_t va,
@@ -255,7 +255,7 @@ void qvgpu_compute_pass_timeslice(QVGPUCompute *c)
     const uint32_t nop = 2u << 30;
     unsigned i;
 
-    /* A time slice has 256 steps, and a packet takes one at least. */
+    /* A time slice has 256 steps, and each packet takes at least one. */
     for (i = 0; i < 2 * 256; i++) {
         qvgpu_pm4(c, &nop, 1);
     }

@@ -11,7 +11,7 @@
 #include "vgpu/cp.h"
 #include "vgpu/pm4.h"
 
-/* A compute queue. Fields may be changed between init and load. */
+/* A compute queue. Tests may change fields between init and load. */
 typedef struct QVGPUCompute {
     QVGPU *v;
     QVGPUSpace *space;          /* NULL: VMID 0, privileged */
@@ -19,43 +19,55 @@ typedef struct QVGPUCompute {
     uint32_t control;           /* CP_HQD_PQ_CONTROL */
     uint32_t aql;               /* CP_HQD_AQL_CONTROL */
     uint64_t ring, ring_va;     /* CPU and GPU address */
-    uint64_t dwords;
-    uint64_t rptr, rptr_va;     /* where the device reports it */
-    uint64_t wptr_mem, wptr_va; /* where the device polls it */
+    uint64_t dwords;            /* ring size, a power of two */
+    uint64_t rptr, rptr_va;     /* CPU and GPU address of the reported rptr */
+    uint64_t wptr_mem, wptr_va; /* of the wptr that the device polls */
     uint64_t wptr;              /* dwords emitted so far */
     uint32_t doorbell;          /* byte offset in BAR 2 */
 } QVGPUCompute;
 
 /*
- * The GFX hub as the MM hub: call it after spaces and VMID 0 are set up. Gives
- * VMIDs a PASID and lets pipes interrupt.
+ * Copy the registers of the MM hub to the GFX hub, give each VMID its PASID,
+ * and enable interrupts of the pipes. Call it after VMID 0 and the address
+ * spaces are set up.
  */
 void qvgpu_cp_setup(QVGPU *v);
-/* Registers of the GFX hub. */
+/* Read and write registers of the GFX hub. */
 void qvgpu_gfx_wr(QVGPU *v, uint32_t reg, uint32_t val);
 uint32_t qvgpu_gfx_rd(QVGPU *v, uint32_t reg);
-/* Drop translations of the GFX hub. */
+/*
+ * Invalidate all translations of @vmids (a bit each) in the GFX hub, and wait
+ * for the acknowledge.
+ */
 void qvgpu_gfx_invalidate(QVGPU *v, uint32_t vmids);
 
-/* A queue with a ring of 4 KiB in guest RAM; not written to the device yet. */
+/*
+ * Set up a queue with a ring of 4 KiB in guest RAM. Nothing is written to the
+ * device.
+ */
 void qvgpu_compute_init(QVGPUCompute *c, QVGPU *v, unsigned me, unsigned pipe,
                         unsigned queue, QVGPUSpace *s);
+/* Write the queue to its HQD and activate it; it starts at c->wptr. */
 void qvgpu_compute_load(QVGPUCompute *c);
 /*
- * A queue of VMID 0 whose memory is all VRAM, loaded. rptr is not reported.
- * Call qvgpu_cp_setup() first.
+ * Initialise and load a queue of VMID 0 whose ring is in VRAM and which does
+ * not report rptr. Call qvgpu_cp_setup() first.
  */
 void qvgpu_compute_open_vram(QVGPUCompute *c, QVGPU *v);
-/* Address of memory in the queue's VMID. */
+/*
+ * GPU address, in the queue's VMID, of @len bytes at CPU address @addr. Maps
+ * the memory if the queue has an address space.
+ */
 uint64_t qvgpu_compute_place(QVGPUCompute *c, uint64_t addr, uint64_t len);
-/* HQD registers; select the queue first. */
+/* Read and write a register of the queue's HQD, by its offset from CP_HQD. */
 uint32_t qvgpu_hqd_rd(QVGPUCompute *c, unsigned reg);
 void qvgpu_hqd_wr(QVGPUCompute *c, unsigned reg, uint32_t val);
-/* Dequeue and wait until it is. */
+/* Request a dequeue and wait until the HQD is inactive. */
 void qvgpu_compute_dequeue(QVGPUCompute *c);
 
+/* Put @n dwords into the ring. The device does not see them before a kick. */
 void qvgpu_pm4(QVGPUCompute *c, const uint32_t *dw, unsigned n);
-/* A packet by opcode and what follows the header. */
+/* Emit a packet by its opcode and the dwords after the header. */
 #define QVGPU_PM4(c, op, ...)                                           \
     do {                                                                \
         const uint32_t dw_[] = { 0, __VA_ARGS__ };                      \
@@ -64,41 +76,48 @@ void qvgpu_pm4(QVGPUCompute *c, const uint32_t *dw, unsigned n);
         pkt_[0] = PM4_HEADER(op, ARRAY_SIZE(dw_));                      \
         qvgpu_pm4(c, pkt_, ARRAY_SIZE(dw_));                            \
     } while (0)
-/* Write one dword. */
+/* Emit a write of one dword to GPU address @va. */
 void qvgpu_pm4_write(QVGPUCompute *c, uint64_t va, uint32_t val);
-/* Interrupt with @context, when everything before is done. */
+/* Emit an interrupt with @context, raised when all earlier packets are done. */
 void qvgpu_pm4_interrupt(QVGPUCompute *c, uint32_t context);
-/* Ring the doorbell. */
+/* Write c->wptr to the doorbell. */
 void qvgpu_compute_kick(QVGPUCompute *c);
-/* Kick; wait until rptr is reported to be where wptr is. */
+/* Kick, and wait until the reported rptr equals wptr. */
 void qvgpu_compute_finish(QVGPUCompute *c);
-/* The next interrupt is this, of this queue. */
+/*
+ * Fail the test unless the next interrupt entry is @source of queue @c with
+ * @data0. Waits for the entry.
+ */
 void qvgpu_compute_irq(QVGPUCompute *c, unsigned source, uint32_t data0);
 
 /*
- * A gate in a queue of VMID 0: packets that repeat themselves, with time slices
- * of other queues between, until the test opens it. It lies in VRAM that the
- * test shares (lib/hold.h) and needs neither virtual time, as WAIT_REG_MEM
- * does, nor the main loop, which may be held.
+ * A gate in a queue of VMID 0: packets that loop, with time slices of other
+ * queues in between, until the test opens the gate. The gate is in VRAM that
+ * the test shares (lib/hold.h). Unlike WAIT_REG_MEM, a gate needs no virtual
+ * time, and it works while the main loop is held.
  */
 #define QVGPU_GATE_BYTES    256
 
 typedef struct QVGPUGate {
     uint32_t *words;            /* the test's mapping of the gate */
-    uint32_t out;               /* where it leads when it is open */
+    uint32_t out;               /* low half of the address after the loop */
 } QVGPUGate;
 
 /*
- * Emit a gate in QVGPU_GATE_BYTES of VRAM at the GPU address @va, which the
- * test sees at @words: qvgpu_hold_page(). @reg: a register of a hub, see
- * qvgpu_gate_reg(), or 0.
+ * Emit a gate in QVGPU_GATE_BYTES of VRAM at GPU address @va, which the test
+ * has mapped at @words: qvgpu_hold_page(). @reg: a register that each round of
+ * the loop reads for qvgpu_gate_reg(), or 0.
  */
 void qvgpu_gate_emit(QVGPUGate *g, QVGPUCompute *c, uint64_t va,
                      uint32_t *words, uint32_t reg);
+/* Let the queue leave the loop. */
 void qvgpu_gate_open(QVGPUGate *g);
-/* What the queue in the gate read last from the gate's register; 0 at first. */
+/*
+ * The value that the loop has last read from the gate's register; 0 before the
+ * first round.
+ */
 uint32_t qvgpu_gate_reg(QVGPUGate *g);
-/* Packets without effect that take the queue more than one time slice. */
+/* Emit packets without effect that exceed one time slice. */
 void qvgpu_compute_pass_timeslice(QVGPUCompute *c);
 
 #endif /* VGPU_TEST_COMPUTE_QUEUE_H */

@@ -37,8 +37,8 @@ void qvgpu_waited(void)
 }
 
 /*
- * BAR 0 and 2 stand above 4 GiB, aligned for the largest VRAM, so that their
- * upper halves are in use; RAM is low.
+ * BAR 0 and BAR 2 are above 4 GiB, aligned for the largest VRAM, so that the
+ * upper halves of their addresses are in use. Guest RAM is below 4 GiB.
  */
 #define VRAM_AT         (64 * GiB)
 #define DOORBELL_AT     (128 * GiB)
@@ -47,7 +47,7 @@ void qvgpu_waited(void)
 
 #define MSI_DATA        0x4d53
 #define IH_ORDER        10              /* 128 entries */
-/* VMID 0 sees guest RAM at this MC address. */
+/* MC address of guest RAM in VMID 0. */
 #define AGP_AT          (1 * TiB)
 
 static void remember(QPCIDevice *dev, int devfn, void *data)
@@ -147,7 +147,10 @@ static void setup_msi(QVGPU *v)
 {
     uint8_t cap = qpci_find_capability(v->pci, PCI_CAP_ID_MSI, 0);
 
-    /* An MSI is a write: to RAM, where a test can see it. */
+    /*
+     * An MSI is a memory write. Send it to RAM, where qvgpu_msi_take() reads
+     * it.
+     */
     v->msi = qvgpu_alloc(v, QVGPU_RAM, QVGPU_PAGE, QVGPU_PAGE);
     qpci_config_writel(v->pci, cap + PCI_MSI_ADDRESS_LO, v->msi);
     qpci_config_writel(v->pci, cap + PCI_MSI_ADDRESS_HI, v->msi >> 32);
@@ -255,7 +258,9 @@ void qvgpu_main_loop_pass(QVGPU *v)
 {
     unsigned i;
 
-    /* A bottom half that was due runs before the loop serves us twice. */
+    /*
+     * The main loop runs a due bottom half before it serves a second request.
+     */
     for (i = 0; i < 3; i++) {
         qvgpu_rd(v, VGPU_MAGIC);
     }
@@ -291,7 +296,7 @@ uint64_t qvgpu_mc(QVGPU *v, uint64_t addr)
     return AGP_AT + addr;
 }
 
-/* splitmix64: neighbours differ in all bytes. */
+/* splitmix64: neighbouring words differ in all bytes. */
 static uint64_t pattern_word(uint64_t seed, uint64_t i)
 {
     uint64_t x = seed * 0xd1342543de82ef95ull + i * 0x9e3779b97f4a7c15ull;
@@ -312,7 +317,7 @@ static uint8_t *pattern(uint64_t seed, uint64_t from, uint64_t len)
     return buf;
 }
 
-/* qtest takes its time over long lines. */
+/* Split long transfers: qtest is slow on long lines. */
 static void transfer(QVGPU *v, uint64_t addr, void *buf, uint64_t len,
                      bool write)
 {

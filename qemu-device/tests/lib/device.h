@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Test-side driver of vgpu-kfd: finds the device, maps its BARs and speaks its
- * contract (include/vgpu/, docs/hardware.md). It keeps to what a driver may
- * rely on, so that a test fails if the device needs more than the contract.
+ * Test-side driver of vgpu-kfd: finds the device, maps its BARs and programs it
+ * by the contract (include/vgpu/, docs/hardware.md). The helpers rely only on
+ * what the contract promises a driver, so that a test fails if the device needs
+ * more.
  *
- * Memory has one name here: the address at which the CPU sees it. What lies in
- * BAR 0 is VRAM, the rest is guest RAM; the helpers make of it what page-table
- * entries and packets want. Nothing is ever freed: each test has its own
- * machine.
+ * Tests name memory by its CPU address. An address in BAR 0 is VRAM, any other
+ * address is guest RAM; the helpers convert it for page-table entries and
+ * packets. Memory is never freed: each test has its own machine.
  */
 #ifndef VGPU_TEST_DEVICE_H
 #define VGPU_TEST_DEVICE_H
@@ -33,14 +33,15 @@ typedef enum QVGPUKind {
 
 typedef struct QVGPU {
     QTestState *qts;
-    char *args;                 /* QEMU's command line */
+    char *args;                 /* QEMU's command line, freed by qvgpu_stop() */
     QPCIBus *bus;
     QPCIDevice *pci;
     uint64_t bar[6];            /* CPU addresses */
     uint64_t vram_size;
     uint64_t vram_next;         /* CPU address of the first free byte */
-    uint64_t ram_next;
-    uint64_t msi;               /* where an MSI is written to */
+    uint64_t ram_next;          /* as vram_next, in guest RAM */
+    uint64_t msi;               /* RAM that receives MSIs */
+    /* The interrupt ring of qvgpu_ih_init(); addresses are CPU addresses. */
     struct {
         uint64_t ring;
         uint32_t bytes;
@@ -49,27 +50,31 @@ typedef struct QVGPU {
     } ih;
 } QVGPU;
 
-/* PASID that qvgpu_start() gives to a VMID. */
+/* PASID that qvgpu_bring_up() gives to a VMID. */
 #define QVGPU_PASID(vmid)       (0x8000 + (vmid))
 #define QVGPU_PAGE              ((uint64_t)VGPU_PAGE_SIZE)
 #define QVGPU_RAM_SIZE          (128 * MiB)     /* guest RAM */
 #define QVGPU_PTE_RW            (VGPU_PTE_VALID | VGPU_PTE_READABLE | \
                                  VGPU_PTE_WRITEABLE)
 /*
- * Bound of every wait, real time (engines have threads of their own), in
- * microseconds: 30 s times VGPU_TEST_SCALE, which a run of the suites sets to
- * how much slower its host is (1 to 4) than the reference; 60 s without that.
+ * Bound of every wait in microseconds of real time, since engines run in
+ * threads of their own: 30 s times VGPU_TEST_SCALE (1 to 4), which a run of the
+ * suites sets to the slowness of its host relative to the reference; 60 s if
+ * the variable is not set.
  */
 int64_t qvgpu_wait_us(void);
 
-/* Halves of an address, low one first, as packets have them. */
+/* Halves of an address. Packets have the low one first. */
 #define QVGPU_LO(x)     ((uint32_t)(x))
 #define QVGPU_HI(x)     ((uint32_t)((uint64_t)(x) >> 32))
 
-/* Virtual time that passes when a wait looks in vain: about what that takes. */
+/*
+ * Virtual time, in nanoseconds, that qvgpu_waited() lets pass: about as long as
+ * one check of a condition takes.
+ */
 #define QVGPU_STEP_NS   100000
 
-/* Poll @cond; a bound that is reached fails the test. */
+/* Poll @cond. Fails the test when the bound of qvgpu_wait_us() is reached. */
 #define qvgpu_wait_until(cond)                                          \
     do {                                                                \
         int64_t until_ = g_get_monotonic_time() + qvgpu_wait_us();      \
@@ -82,41 +87,62 @@ int64_t qvgpu_wait_us(void);
         }                                                               \
     } while (0)
 
-/*
- * From here on virtual time passes in @v while qvgpu_wait_until() waits, by
- * QVGPU_STEP_NS each time that it looks in vain. For tests of what waits for a
- * time: polls, time slices, retry faults without the CAM. NULL: the clock of
- * all machines stands still, as it does at first. Returns whose clock ran.
+/**
+ * qvgpu_time_passes: let virtual time pass while tests wait
+ * @v: the machine, or NULL to stop the clock of all machines, which is the
+ *     initial state
  *
- * Not while the main loop is held (lib/hold.h): it steps the clock.
+ * From this call on, qvgpu_wait_until() steps the clock of @v by QVGPU_STEP_NS
+ * each time that its condition is false. Tests need it for polls, time slices
+ * and retry faults without the CAM. Not while the main loop is held
+ * (lib/hold.h): the main loop steps the clock.
+ *
+ * Return: the machine whose clock ran before, or NULL.
  */
 QVGPU *qvgpu_time_passes(QVGPU *v);
-/* For qvgpu_wait_until() and loops like it: it has looked in vain. */
+/*
+ * Step the clock of qvgpu_time_passes() once. qvgpu_wait_until() and loops like
+ * it call this after a check that failed.
+ */
 void qvgpu_waited(void);
 
-/* A machine with the device as it comes out of reset, BARs mapped. */
-QVGPU *qvgpu_start_cold(const char *vram);
 /*
- * The same, brought up as a driver does: VMID 0's window on guest RAM, an
- * interrupt ring with MSI, retry CAM, traps, doorbells. 64 MiB of VRAM.
+ * Start a machine whose device is in its reset state, and map the BARs. @vram
+ * is the value of property vram; more properties may follow after a comma.
  */
+QVGPU *qvgpu_start_cold(const char *vram);
+/* Start a machine with 64 MiB of VRAM, and call qvgpu_bring_up(). */
 QVGPU *qvgpu_start(void);
-/* The same, with more arguments for QEMU. */
+/* qvgpu_start() with more arguments for QEMU. */
 QVGPU *qvgpu_start_args(const char *args);
-/* The same, with another size of VRAM. */
+/* qvgpu_start() with more arguments, and VRAM as in qvgpu_start_cold(). */
 QVGPU *qvgpu_start_sized(const char *vram, const char *args);
-/* What those do after the machine has started. */
+/*
+ * Bring the device up after reset as a driver does: VMID 0's window to guest
+ * RAM, an interrupt ring with MSI, the retry CAM, traps, doorbells. Call it
+ * again after the test has reset the device.
+ */
 void qvgpu_bring_up(QVGPU *v);
+/* Quit QEMU and free @v. */
 void qvgpu_stop(QVGPU *v);
 
-/* The first device in a bus, NULL if there is none; the caller frees it. */
+/* The first device on a bus, or NULL. The caller frees it. */
 QPCIDevice *qvgpu_find(QPCIBus *bus);
-/* Size of a BAR by its writable bits, and its flag bits. */
+/*
+ * Returns the size of a BAR by its writable bits. @flags receives the flag
+ * bits.
+ */
 uint64_t qvgpu_bar_size(QPCIDevice *pci, unsigned bar, uint32_t *flags);
-/* Put BARs where qvgpu_start_cold() puts them. */
+/*
+ * Program the BARs' addresses and enable memory decoding: after a reset of the
+ * PCI function.
+ */
 void qvgpu_map_bars(QVGPU *v);
 
-/* Registers by dword. */
+/*
+ * MMIO registers; @reg is a dword offset. The mm variants are relative to the
+ * MM hub.
+ */
 uint32_t qvgpu_rd(QVGPU *v, uint32_t reg);
 void qvgpu_wr(QVGPU *v, uint32_t reg, uint32_t val);
 static inline uint32_t qvgpu_mm_rd(QVGPU *v, uint32_t reg)
@@ -127,20 +153,28 @@ static inline void qvgpu_mm_wr(QVGPU *v, uint32_t reg, uint32_t val)
 {
     qvgpu_wr(v, HUB(VGPU_HUB_MM) + reg, val);
 }
+/* Read counter VGPU_CNT_* of the model block. */
 uint64_t qvgpu_counter(QVGPU *v, unsigned counter);
+/* Capture and read the GPU clock, in ticks of VGPU_CLOCK_HZ. */
 uint64_t qvgpu_clock(QVGPU *v);
-/* Everything that QEMU's main loop had to do, it has done. */
+/* Return after QEMU's main loop has run the bottom halves that were due. */
 void qvgpu_main_loop_pass(QVGPU *v);
 
-/* @align a power of two. Memory is zero. */
+/*
+ * Allocate zeroed memory. @align is a power of two. Fails the test if no memory
+ * is left. Returns the CPU address.
+ */
 uint64_t qvgpu_alloc(QVGPU *v, QVGPUKind kind, uint64_t size, uint64_t align);
-/* A page of guest RAM. */
+/* Allocate a page of guest RAM. */
 uint64_t qvgpu_ram_page(QVGPU *v);
 bool qvgpu_is_vram(QVGPU *v, uint64_t addr);
-/* Bytes @from.. of an endless pattern that @seed selects. */
+/* Write bytes @from to @from + @len - 1 of the endless pattern @seed. */
 void qvgpu_fill(QVGPU *v, uint64_t addr, uint64_t seed, uint64_t from,
                 uint64_t len);
-/* Fail unless memory holds just those bytes, or @len times @byte. */
+/*
+ * Fail the test unless memory holds exactly these bytes of the pattern, or @len
+ * times @byte.
+ */
 void qvgpu_expect(QVGPU *v, uint64_t addr, uint64_t seed, uint64_t from,
                   uint64_t len);
 void qvgpu_expect_byte(QVGPU *v, uint64_t addr, uint8_t byte, uint64_t len);

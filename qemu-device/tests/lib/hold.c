@@ -13,7 +13,7 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define VRAM_BYTES  (64 * MiB)
-#define LINE_BYTES  64          /* at most; two lines have more */
+#define LINE_BYTES  64          /* of one line at most; two lines have more */
 
 void qvgpu_hold_init(QVGPUHold *h)
 {
@@ -24,7 +24,7 @@ void qvgpu_hold_init(QVGPUHold *h)
     h->log = g_build_filename(h->dir, "log", NULL);
     h->file = g_build_filename(h->dir, "vram", NULL);
     g_assert_cmpint(mkfifo(h->log, 0600), ==, 0);
-    /* QEMU's open for writing waits for a reader. */
+    /* QEMU opens the pipe for writing, which blocks until it has a reader. */
     h->fd = open(h->log, O_RDWR | O_NONBLOCK | O_CLOEXEC);
     g_assert_cmpint(h->fd, >=, 0);
 
@@ -88,7 +88,7 @@ bool qvgpu_hold_logged(QVGPUHold *h)
     if (!line) {
         return false;
     }
-    /* It had room, and a second line has none. */
+    /* One line fitted, and a second does not. */
     g_assert_cmpint(line, >, LINE_BYTES / 2);
     g_assert_cmpint(line, <=, LINE_BYTES);
     return true;
@@ -177,7 +177,7 @@ void qvgpu_hold_removal(QVGPUHold *h, QVGPU *v, unsigned interrupts)
     qvgpu_wait_until(qvgpu_hold_logged(h));
     qvgpu_gate_open(&gate);
     qvgpu_wait_until(qatomic_read(&words[DONE]));
-    /* Still one line: the main loop is held before the second. */
+    /* Still one line: the main loop is held at the second. */
     g_assert_true(qvgpu_hold_logged(h));
     lines = qvgpu_hold_release(h);
     rsp = qtest_qmp_receive(v->qts);

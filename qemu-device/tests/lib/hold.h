@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Test-side driver of vgpu-kfd: hold a thread of QEMU in a trace event, so that
- * the order of two threads is certain where it would be a race.
+ * Test-side driver of vgpu-kfd: holds a thread of QEMU in a trace event, which
+ * fixes the order of two threads where it would otherwise be a race.
  *
  * QEMU's log is a pipe, which the test fills before it enables the event: the
- * thread that logs the event blocks until the test empties the pipe. The thread
- * may be the main loop. QEMU serves neither qtest nor QMP then, and the test
- * follows the engines in VRAM, which it shares with QEMU.
+ * thread that logs the event blocks until the test empties the pipe. If that is
+ * the main loop, QEMU serves neither qtest nor QMP, and the test follows the
+ * engines in VRAM, which it shares with QEMU.
  */
 #ifndef VGPU_TEST_HOLD_H
 #define VGPU_TEST_HOLD_H
@@ -14,53 +14,59 @@
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
-/* For qvgpu_start_sized(): VRAM that the test shares. */
+/* VRAM for qvgpu_start_sized() that the test shares. */
 #define QVGPU_HOLD_VRAM     "64M,memdev=vram"
 
 typedef struct QVGPUHold {
-    char *dir;                  /* of both files */
-    char *log;                  /* the pipe */
-    char *file;                 /* VRAM */
-    char *args;                 /* more arguments for QEMU */
+    char *dir;                  /* directory of the pipe and the VRAM file */
+    char *log;                  /* name of the pipe */
+    char *file;                 /* name of the VRAM file */
+    char *args;                 /* arguments for QEMU */
     uint32_t *vram;             /* the test's mapping of VRAM */
-    int fd;                     /* both ends of the pipe */
-    int filled;                 /* bytes of the test in the pipe */
-    GThread *later;             /* qvgpu_hold_release_later() */
-    bool released;              /* by it; atomic */
+    int fd;                     /* the pipe, for reading and writing */
+    int filled;                 /* bytes that qvgpu_hold_arm() wrote */
+    GThread *later;             /* of qvgpu_hold_release_later() */
+    bool released;              /* set by that thread; atomic */
 } QVGPUHold;
 
-/* Make pipe and VRAM for a QEMU that is started with @h->args. */
+/* Make the pipe and VRAM. Start QEMU with @h->args afterwards. */
 void qvgpu_hold_init(QVGPUHold *h);
-/* After qvgpu_stop(). */
+/* Free and remove both. Call after qvgpu_stop(). */
 void qvgpu_hold_destroy(QVGPUHold *h);
 /*
  * Allocate a page of VRAM that the test can access while the main loop is held.
- * Returns the test's pointer; @mc receives the GPU address in VMID 0.
+ * @mc receives its GPU address in VMID 0. Returns the test's mapping.
  */
 uint32_t *qvgpu_hold_page(QVGPUHold *h, QVGPU *v, uint64_t *mc);
 
-/*
- * Enable the trace events that match @event. The thread that logs the first of
- * them is held; with @second, the first passes, and the thread that logs the
- * second one is held. Lines must have 33 to 64 bytes, which is checked for the
- * line that passes.
+/**
+ * qvgpu_hold_arm: hold the thread that logs an event
+ * @h: the hold
+ * @v: the machine
+ * @event: pattern of the trace events to enable; their lines must have 33 to
+ *     64 bytes, which is checked for the line that passes
+ * @second: false: the thread that logs the first event is held; true: the first
+ *     line passes, and the thread that logs the second is held
  */
 void qvgpu_hold_arm(QVGPUHold *h, QVGPU *v, const char *event, bool second);
-/* Has QEMU logged an event since the pipe was filled? */
+/*
+ * Return whether QEMU has logged an event since qvgpu_hold_arm(). With @second
+ * only.
+ */
 bool qvgpu_hold_logged(QVGPUHold *h);
 /*
- * Empty the pipe: threads go on, and no further ones are held. Returns the
- * number of events that were in the pipe.
+ * Empty the pipe: held threads continue, and no further thread is held. Returns
+ * the number of lines that were in the pipe.
  */
 unsigned qvgpu_hold_release(QVGPUHold *h);
 /*
- * Have a thread release in 0.2 s, for a test that shows that a command to QEMU
- * waits for the thread that is held.
+ * Start a thread that calls qvgpu_hold_release() in 0.2 s. The test then sends
+ * a command that must wait for the held thread.
  */
 void qvgpu_hold_release_later(QVGPUHold *h);
 /*
- * Wait for that thread, once. Returns whether it had released before this call:
- * the command did not complete earlier.
+ * Join that thread. Return whether it had released before this call: if so, the
+ * command did not complete early.
  */
 bool qvgpu_hold_waited(QVGPUHold *h);
 
@@ -70,14 +76,14 @@ bool qvgpu_hold_waited(QVGPUHold *h);
  */
 void qvgpu_hold_access(QVGPUHold *h, QVGPUSdma *q);
 /*
- * Assert that the command before has waited for qvgpu_hold_release_later(); let
- * the engine of qvgpu_hold_access() go on.
+ * Fail the test unless the preceding command waited for
+ * qvgpu_hold_release_later(), then let the engine of qvgpu_hold_access() run.
  */
 void qvgpu_hold_access_end(QVGPUHold *h, QVGPU *v);
 /*
- * Remove the device by surprise. The main loop is held when BAR 0 leaves the
- * bus. Meanwhile the CP raises @interrupts interrupts, all of them before the
- * removal is over.
+ * Remove the device by surprise, with the main loop held while BAR 0 leaves the
+ * bus. In the meantime the CP raises @interrupts interrupts, all of them before
+ * the removal completes.
  */
 void qvgpu_hold_removal(QVGPUHold *h, QVGPU *v, unsigned interrupts);
 

@@ -9,7 +9,7 @@
 
 #define KIQ_ME          2
 #define HIQ_DOORBELL    8
-#define DOORBELLS       0x8000          /* of user queues, bytes */
+#define DOORBELLS       0x8000          /* first one of user queues, bytes */
 
 static void mqd_wr(QVGPU *v, uint64_t mqd, unsigned reg, uint32_t val)
 {
@@ -163,7 +163,7 @@ void qvgpu_user_sdma_map(QVGPUUserSdma *u, unsigned type, uint32_t *dw)
     dw[1] = VGPU_PREP(PM4_MAP_DW1__NUM_QUEUES, 1u) |
             VGPU_PREP(PM4_MAP_DW1__QUEUE_SEL, 1u) |
             VGPU_PREP(PM4_MAP_DW1__QUEUE_TYPE, type) |
-            /* As KFD: the first two have numbers of their own. */
+            /* As KFD: the first two engines have selectors of their own. */
             (engine < 2 ? VGPU_PREP(PM4_MAP_DW1__ENGINE_SEL,
                                     PM4_ENGINE_SDMA0 + engine) :
              VGPU_PREP(PM4_MAP_DW1__ENGINE_SEL, engine) |
@@ -227,7 +227,7 @@ void qvgpu_list_sdma(QVGPUHws *h, QVGPUUserSdma *u)
     qvgpu_list_emit(h, dw, ARRAY_SIZE(dw));
 }
 
-/* The list with the packet that is to come in it, if @chain. */
+/* Length and flags of the list, including the chain packet if @chain. */
 static uint32_t run_control(QVGPUHws *h, bool chain)
 {
     return (h->dwords + (chain ? 4 : 0)) | PM4_RUN_DW3__VALID |

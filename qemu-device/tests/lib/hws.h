@@ -11,19 +11,19 @@
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
-#define QVGPU_HWS_VMIDS     0xff00u         /* KFD's part of them */
+#define QVGPU_HWS_VMIDS     0xff00u         /* VMIDs that KFD uses */
 #define QVGPU_HWS_LIST      (32 * KiB)      /* bytes */
 
 typedef struct QVGPUHws {
     QVGPU *v;
     QVGPUCompute kiq, hiq;
-    uint64_t fence;             /* QUERY_STATUS writes there */
-    uint64_t fences;            /* how often it did */
-    uint64_t list;              /* CPU address */
+    uint64_t fence;             /* CPU address that QUERY_STATUS writes */
+    uint64_t fences;            /* number of fences so far */
+    uint64_t list;              /* CPU address of the run list */
     uint32_t dwords;            /* in the list so far */
 } QVGPUHws;
 
-/* Where a process's memory is, without a VMID: the scheduler chooses it. */
+/* A process's address space, without a VMID: the scheduler assigns one. */
 typedef struct QVGPUProcess {
     QVGPUSpace space;
     unsigned pasid;
@@ -31,60 +31,72 @@ typedef struct QVGPUProcess {
     unsigned num_gws;
 } QVGPUProcess;
 
-/* A compute queue of a process, with an MQD instead of an HQD. */
+/* A compute queue of a process, with an MQD. The scheduler assigns an HQD. */
 typedef struct QVGPUUserCompute {
-    QVGPUCompute c;             /* c.me and so on mean nothing */
+    QVGPUCompute c;             /* c.me, c.pipe and c.queue are not used */
     uint64_t mqd;               /* CPU address */
     bool gws;                   /* its waves use GWS */
 } QVGPUUserCompute;
 
 /* An SDMA queue of a process, with an MQD. */
 typedef struct QVGPUUserSdma {
-    QVGPUSdma q;                /* q.index means nothing */
+    QVGPUSdma q;                /* q.index is not used */
     uint64_t mqd;               /* CPU address */
-    uint64_t wptr_mem, wptr_va;
+    uint64_t wptr_mem, wptr_va; /* CPU and GPU address */
 } QVGPUUserSdma;
 
 /*
- * VMIDs 8-15 enabled in both hubs, KIQ, HIQ; nothing is given to the scheduler
- * yet.
+ * Enable VMIDs 8-15 in both hubs, load KIQ and map HIQ. The scheduler has no
+ * resources yet.
  */
 void qvgpu_hws_init(QVGPUHws *h, QVGPU *v);
+/* Emit SET_RESOURCES to HIQ; @vmids and @queues have a bit for each. */
 void qvgpu_hws_resources(QVGPUHws *h, uint32_t vmids, uint64_t queues);
 /* The same with resources of GWS, a bit each. */
 void qvgpu_hws_resources_gws(QVGPUHws *h, uint32_t vmids, uint64_t queues,
                              uint64_t gws);
-/* Wait until HIQ has done all its packets: a fence says so. */
+/* Wait until HIQ has executed all its packets, by a fence after them. */
 void qvgpu_hws_sync(QVGPUHws *h);
+/*
+ * Emit UNMAP_QUEUES to HIQ: PM4_UNMAP_* @action, queues by selector @sel and
+ * its operand @what.
+ */
 void qvgpu_hws_unmap(QVGPUHws *h, unsigned action, unsigned sel,
                      uint32_t what);
 
-/* Write to @mqd, a CPU address, what KFD writes into the MQD of @c. */
+/* Write the HQD image of @c to the MQD at CPU address @mqd, as KFD does. */
 void qvgpu_mqd_fill(QVGPUCompute *c, uint64_t mqd);
+/* Set up a process with an empty page table in guest RAM. */
 void qvgpu_process_init(QVGPUProcess *p, QVGPU *v, unsigned pasid);
+/* Set up a queue of @p, with doorbell @number. */
 void qvgpu_user_compute_init(QVGPUUserCompute *q, QVGPU *v, QVGPUProcess *p,
                              unsigned number);
-/* Write the pointer to memory, and ring. */
+/* Write wptr to memory, and ring the doorbell. */
 void qvgpu_user_compute_kick(QVGPUUserCompute *q);
-/* Wait until rptr is reported to be where wptr is. */
+/* Wait until the reported rptr equals wptr. */
 void qvgpu_user_compute_finish(QVGPUUserCompute *q);
-/* A dword of the HQD's image in the MQD. */
+/* Read a register from the HQD image in the MQD. */
 uint32_t qvgpu_mqd_rd(QVGPUUserCompute *q, unsigned reg);
 
+/* Set up SDMA queue @number of @engine, in address space @s. */
 void qvgpu_user_sdma_init(QVGPUUserSdma *u, QVGPU *v, QVGPUSpace *s,
                           unsigned engine, unsigned number);
 void qvgpu_user_sdma_kick(QVGPUUserSdma *u);
 void qvgpu_user_sdma_finish(QVGPUUserSdma *u);
-/* The MAP_QUEUES of it: seven dwords. */
+/* Write the queue's MAP_QUEUES packet to @dw: seven dwords. */
 void qvgpu_user_sdma_map(QVGPUUserSdma *u, unsigned type, uint32_t *dw);
 
-/* Begin a list; what it holds; run it. */
+/*
+ * Start an empty run list; emit its processes, each followed by its queues;
+ * submit the list to HIQ. @ms: time slice of the process. @type:
+ * PM4_MAP_DW1__QUEUE_TYPE.
+ */
 void qvgpu_list_begin(QVGPUHws *h);
 void qvgpu_list_emit(QVGPUHws *h, const uint32_t *dw, unsigned n);
 void qvgpu_list_process(QVGPUHws *h, QVGPUProcess *p, unsigned ms);
 void qvgpu_list_compute(QVGPUHws *h, QVGPUUserCompute *q, unsigned type);
 void qvgpu_list_sdma(QVGPUHws *h, QVGPUUserSdma *u);
-/* The list's last packet sends the scheduler to its first again. */
+/* End the list with a jump to its start. */
 void qvgpu_list_chain(QVGPUHws *h);
 void qvgpu_list_run(QVGPUHws *h, unsigned processes);
 

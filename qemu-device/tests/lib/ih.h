@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Test-side driver of vgpu-kfd: interrupts, acknowledges of faults. */
+/* Test-side driver of vgpu-kfd: interrupts, acknowledgement of faults. */
 #ifndef VGPU_TEST_IH_H
 #define VGPU_TEST_IH_H
 
@@ -17,23 +17,33 @@ typedef struct QVGPUIrq {
     uint32_t data[4];
 } QVGPUIrq;
 
-/* Virtual time from a retry fault's entry to the same one again. */
+/* Virtual time in ns until an unacknowledged retry fault is reported again. */
 #define QVGPU_RESEND_NS         5000000000ll
 
-/* Give the device a ring of 1 << @order dwords; @cntl: more RB_CNTL bits. */
+/*
+ * Give the device an interrupt ring of 1 << @order dwords; @cntl: more bits of
+ * IH_RB_CNTL.
+ */
 void qvgpu_ih_init(QVGPU *v, unsigned order, uint32_t cntl);
-/* Pointer of the write-back, with the overflow bit. */
+/* The write pointer that the device has written back, with the overflow bit. */
 uint32_t qvgpu_ih_writeback(QVGPU *v);
+/* Return whether the ring has an entry that the test has not taken. */
 bool qvgpu_ih_pending(QVGPU *v);
 /* Decode the entry at byte @offset of the ring. */
 void qvgpu_ih_decode(QVGPU *v, uint32_t offset, QVGPUIrq *irq);
-/* Wait for an entry and take it. */
+/* Wait for an entry, take it and advance the read pointer. */
 void qvgpu_ih_next(QVGPU *v, QVGPUIrq *irq);
-/* The next entry is this VM fault. Returns the CAM slot. */
+/*
+ * Take the next entry, and fail the test unless it is this VM fault of the MM
+ * hub. Returns the CAM slot.
+ */
 unsigned qvgpu_ih_next_fault(QVGPU *v, unsigned vmid, uint64_t va, bool write,
                              bool retry);
+/* Acknowledge @slot of the retry CAM. */
 void qvgpu_cam_ack(QVGPU *v, unsigned slot);
-/* Return whether an MSI came, and clear it. */
+/*
+ * Clear the record of MSIs. Return whether there was one since the last call.
+ */
 bool qvgpu_msi_take(QVGPU *v);
 
 #endif /* VGPU_TEST_IH_H */

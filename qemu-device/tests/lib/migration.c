@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Test-side driver of vgpu-kfd: saving and migrating the machine. */
+/* Test-side driver of vgpu-kfd: save, restore and migrate the machine. */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
 #include "qemu/bswap.h"
@@ -8,7 +8,7 @@
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/migration.h"
 
-#define PASSES      4               /* over memory, in a live migration */
+#define PASSES      4               /* of a live migration over memory */
 
 static bool status_is(QTestState *qts, const char *command, const char *want)
 {
@@ -42,7 +42,7 @@ static void set_downtime(QTestState *qts, int ms)
                              "'max-bandwidth': 1099511627776 } }", ms);
 }
 
-/* How often memory was looked through for what changed. */
+/* Number of passes over dirty memory so far. */
 static int64_t passes(QTestState *qts)
 {
     QDict *reply = qtest_qmp_assert_success_ref(qts,
@@ -66,8 +66,9 @@ static QTestState *start_incoming(QVGPU *v, const char *uri)
 }
 
 /*
- * @v is in QEMU @qts from here. Deadlines in the state are virtual time, so the
- * clock goes on from where it was; under qtest it does not move by itself.
+ * Let @v use QEMU @qts, which has received the state, and quit the old QEMU.
+ * Deadlines in the state are in virtual time, which under qtest does not move
+ * without the test: set the new clock to the device's.
  */
 static void move(QVGPU *v, QTestState *qts)
 {
@@ -115,7 +116,10 @@ void qvgpu_migrate_live(QVGPU *v, void (*feed)(void *opaque), void *opaque)
     QTestState *qts = start_incoming(v, uri);
     bool hurry = true;
 
-    /* Not at once: engines change memory that has been sent already. */
+    /*
+     * Keep the source from completing until PASSES passes are over, so that
+     * engines change memory that has been sent already.
+     */
     set_downtime(v->qts, 1);
     if (feed) {
         feed(opaque);

@@ -5,27 +5,40 @@
 
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 
-/*
- * Stop the machine, save it to a file and load it into a new QEMU, which is
- * stopped. The file stays if @keep: its name, which the caller removes and
- * frees.
+/**
+ * qvgpu_save_restore: save the machine and restore it in a new QEMU
+ * @v: the machine; the call stops it
+ * @keep: whether the file stays
+ *
+ * On return @v uses the new QEMU, which is stopped: call qvgpu_cont().
+ *
+ * Return: with @keep the name of the file, which the caller removes and frees;
+ *     otherwise NULL.
  */
 char *qvgpu_save_restore(QVGPU *v, bool keep);
-/*
- * Move to a new QEMU, which is stopped, while the engines work; @feed is called
- * now and then until they have stopped here.
+/**
+ * qvgpu_migrate_live: migrate the running machine to a new QEMU
+ * @v: the machine
+ * @feed: called repeatedly until the migration has completed, or NULL
+ * @opaque: argument of @feed
+ *
+ * On return @v uses the new QEMU, which is stopped. @feed may still be called
+ * after the source has stopped; the destination does not see these late writes.
  */
 void qvgpu_migrate_live(QVGPU *v, void (*feed)(void *opaque), void *opaque);
-/* Let the machine run. */
+/* Let a stopped machine run. */
 void qvgpu_cont(QVGPU *v);
-/* Does a QEMU with @v's command line load the state in @file? */
+/* Return whether a new QEMU with @v's command line loads the state in @file. */
 bool qvgpu_loads(QVGPU *v, const char *file);
 /*
- * The one place in a state of @len bytes where the big-endian @quad stands;
- * fails the test if there is none, or more.
+ * Returns the offset of the big-endian @quad in a state of @len bytes. Fails
+ * the test unless @quad occurs exactly once.
  */
 size_t qvgpu_state_find(const char *buf, size_t len, uint64_t quad);
-/* qvgpu_loads() with @byte at @at, counted from @quad. @file stays as it is. */
+/*
+ * qvgpu_loads() of @file with @byte written @at bytes after @quad. The function
+ * restores @file afterwards.
+ */
 bool qvgpu_loads_with(QVGPU *v, const char *file, uint64_t quad, int at,
                       uint8_t byte);
 

@@ -4,7 +4,7 @@
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 
-#define INV_ENGINE      17              /* the driver's, as in amdgpu */
+#define INV_ENGINE      17              /* the driver's engine, as in amdgpu */
 #define PLACE_AT        0x7f0000000000ull
 
 uint64_t qvgpu_entry(QVGPU *v, uint64_t addr, uint64_t flags)
@@ -55,7 +55,7 @@ void qvgpu_space_init(QVGPUSpace *s, QVGPU *v, unsigned vmid,
     qvgpu_space_set_retry(s, true);
 }
 
-/* Flags of an entry in a table of @level that leads to a further table. */
+/* Flags of an entry at @level that points to a further table. */
 static uint64_t directory_flags(unsigned level)
 {
     switch (level) {
@@ -73,7 +73,7 @@ static uint64_t slot_in(uint64_t table, uint64_t va, unsigned level)
     return table + (va >> VGPU_LEVEL_SHIFT(level)) % VGPU_PT_ENTRIES * 8;
 }
 
-/* CPU address of the table that directory entry @entry leads to. */
+/* CPU address of the table that directory entry @entry points to. */
 static uint64_t table_of(QVGPU *v, uint64_t entry)
 {
     uint64_t addr = entry & VGPU_PTE_ADDR;
@@ -116,7 +116,10 @@ void qvgpu_space_map(QVGPUSpace *s, uint64_t va, uint64_t addr, uint64_t len)
 {
     uint64_t off = ROUND_UP(len, QVGPU_PAGE);
 
-    /* A copy that waits for the first page goes on as soon as it is there. */
+    /*
+     * Last page first: a copy that stalls on the first page continues as soon
+     * as that page is mapped.
+     */
     while (off) {
         off -= QVGPU_PAGE;
         qvgpu_space_set(s, va + off, VGPU_LEVEL_PTB,
@@ -131,7 +134,7 @@ uint64_t qvgpu_space_place(QVGPUSpace *s, uint64_t addr, uint64_t len)
     uint64_t va = s->next_va;
 
     qvgpu_space_map(s, va, first, span);
-    s->next_va += span + QVGPU_PAGE;    /* a hole between any two */
+    s->next_va += span + QVGPU_PAGE;    /* leave an unmapped page after each */
     return va + addr - first;
 }
 
@@ -161,7 +164,7 @@ void qvgpu_invalidate_range(QVGPU *v, uint32_t vmids, uint64_t va,
     uint64_t range = va >> VGPU_PAGE_SHIFT << 1;
 
     if (order) {
-        /* Half as many ones as pages, at PAGE's low end; S makes it all. */
+        /* Bit 0 is S. S and n ones at the low end of PAGE mean 2 << n pages. */
         range |= ((1ull << order) - 1);
     }
     invalidate(v, range, vmids);

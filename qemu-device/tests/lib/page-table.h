@@ -1,46 +1,64 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Test-side driver of vgpu-kfd: page tables, GPU address spaces. */
+/* Test-side driver of vgpu-kfd: page tables and address spaces of the GPU. */
 #ifndef VGPU_TEST_PAGE_TABLE_H
 #define VGPU_TEST_PAGE_TABLE_H
 
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 
-/* A GPU address space: one of the VMIDs 1-15 and its tables. */
+/* A GPU address space: one of the VMIDs 1-15 and its page tables. */
 typedef struct QVGPUSpace {
     QVGPU *v;
     unsigned vmid;
-    QVGPUKind tables;           /* where new tables are put */
-    uint64_t root;
+    QVGPUKind tables;           /* where new tables are allocated */
+    uint64_t root;              /* CPU address of the root table */
     uint64_t next_va;           /* for qvgpu_space_place() */
 } QVGPUSpace;
 
-/* Address of @addr in VMID 0 without GART: FB aperture or AGP window. */
+/*
+ * Address of @addr in VMID 0 without GART: in the FB aperture or the AGP
+ * window.
+ */
 uint64_t qvgpu_mc(QVGPU *v, uint64_t addr);
-/* Entry bits that lead to @addr: @flags, S for RAM, the address. */
+/*
+ * A page-table entry for CPU address @addr: @flags, the address, and SYSTEM and
+ * SNOOPED for guest RAM.
+ */
 uint64_t qvgpu_entry(QVGPU *v, uint64_t addr, uint64_t flags);
-/* Write the two halves of a 64-bit hub register pair (LO32's offset). */
+/*
+ * Access a 64-bit pair of registers of the MM hub; @lo is the offset of LO32.
+ */
 void qvgpu_mm_wr64(QVGPU *v, uint32_t lo, uint64_t val);
 uint64_t qvgpu_mm_rd64(QVGPU *v, uint32_t lo);
 
-/* An empty space in VMID @vmid; its faults are retryable. */
+/* Set up an empty address space in VMID @vmid, with retry faults. */
 void qvgpu_space_init(QVGPUSpace *s, QVGPU *v, unsigned vmid,
                       QVGPUKind tables);
+/* Select retry or no-retry faults for the VMID. */
 void qvgpu_space_set_retry(QVGPUSpace *s, bool retry);
-/* CPU address of @va's entry at @level; makes the tables above it. */
+/*
+ * CPU address of the entry of @va at @level. Allocates missing tables above the
+ * entry.
+ */
 uint64_t qvgpu_space_slot(QVGPUSpace *s, uint64_t va, unsigned level);
-/* Write that entry, as it stands. No invalidation. */
+/* Write this entry without conversion. No invalidation. */
 void qvgpu_space_set(QVGPUSpace *s, uint64_t va, unsigned level,
                      uint64_t entry);
-/* Map whole pages, readable and writable, last one first. No invalidation. */
+/*
+ * Map whole pages, readable and writable, from the last to the first. No
+ * invalidation.
+ */
 void qvgpu_space_map(QVGPUSpace *s, uint64_t va, uint64_t addr, uint64_t len);
-/* Map at an address of the helper's choice, away from the tests'. */
+/*
+ * Map memory at an address that the helper chooses, outside of those that tests
+ * use. Returns the GPU address.
+ */
 uint64_t qvgpu_space_place(QVGPUSpace *s, uint64_t addr, uint64_t len);
 /*
- * Drop the VMIDs' translations and wait for the acknowledge. @vmids may have
- * more bits of VM_INVALIDATE_ENG_REQ.
+ * Invalidate the translations of @vmids (a bit each) in the MM hub and wait for
+ * the acknowledge. @vmids may contain further bits of VM_INVALIDATE_ENG_REQ.
  */
 void qvgpu_invalidate(QVGPU *v, uint32_t vmids);
-/* The same of the 1 << @order pages at @va, which is aligned to them. */
+/* The same for the 1 << @order pages at @va, which is aligned to their size. */
 void qvgpu_invalidate_range(QVGPU *v, uint32_t vmids, uint64_t va,
                             unsigned order);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Test-side QMP of vgpu-kfd. */
+/* Test-side driver of vgpu-kfd: QMP commands. */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "qobject/qdict.h"
@@ -43,7 +43,7 @@ unsigned qvgpu_query_links(QVGPU *v, unsigned node)
     QListEntry *entry;
     int links = -1;
 
-    /* Devices come in no order. */
+    /* query-vgpu lists devices in no particular order. */
     QLIST_FOREACH_ENTRY(qdict_get_qlist(rsp, "return"), entry) {
         QDict *hive = qdict_get_qdict(qobject_to(QDict, qlist_entry_obj(entry)),
                                       "hive");
@@ -57,7 +57,7 @@ unsigned qvgpu_query_links(QVGPU *v, unsigned node)
     return links;
 }
 
-/* The member of @list whose @key is @val. */
+/* The element of @list whose member @key equals @val, or NULL. */
 static QDict *find(QList *list, const char *key, unsigned val)
 {
     QListEntry *entry;
@@ -172,7 +172,7 @@ static uint64_t injection(QVGPU *v, uint32_t id, const char *key)
     QListEntry *entry;
     uint64_t n;
 
-    /* Ids are unique in all devices. */
+    /* Injection ids are unique across all devices. */
     QLIST_FOREACH_ENTRY(qdict_get_qlist(rsp, "return"), entry) {
         QDict *info = qobject_to(QDict, qlist_entry_obj(entry));
 

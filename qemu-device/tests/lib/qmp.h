@@ -1,37 +1,51 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Test-side QMP of vgpu-kfd. */
+/* Test-side driver of vgpu-kfd: QMP commands. */
 #ifndef VGPU_TEST_QMP_H
 #define VGPU_TEST_QMP_H
 
 #include "qobject/qdict.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 
-/* What query-vgpu says of the only device; the caller unrefs it. */
+/* Run query-vgpu on a machine with one device. The caller unrefs the result. */
 QDict *qvgpu_query(QVGPU *v);
 /*
- * A command is refused, in words that contain @says. @arguments as JSON has
- * them, without braces.
+ * Fail the test unless @command is refused with a description that contains
+ * @says. @arguments: members in JSON, without braces.
  */
 void qvgpu_expect_refused(QVGPU *v, const char *command, const char *arguments,
                           const char *says);
-/* Links of a node of the only hive, as query-vgpu has them. */
+/* Number of links that query-vgpu reports for @node of the only hive. */
 unsigned qvgpu_query_links(QVGPU *v, unsigned node);
-/* Parts of it. NULL where there is none. */
+/*
+ * Members of a qvgpu_query() result, borrowed; NULL if there is no such member.
+ * An unknown engine or counter fails the test.
+ */
 QDict *qvgpu_query_queue(QDict *info, unsigned engine, unsigned queue);
 QDict *qvgpu_query_vmid(QDict *info, const char *hub, unsigned vmid);
 uint64_t qvgpu_query_counter(QDict *info, const char *name);
-/* Entries in an engine's TLB. */
+/* Entries in use in an engine's TLB. */
 unsigned qvgpu_query_tlb(QVGPU *v, unsigned engine);
 
-/*
- * vgpu-inject with @members, as in "'kind': 'pte-lost', 'vmid': %u". Returns
- * the id. The second expects to be refused.
+/**
+ * qvgpu_inject: arm an injection
+ * @v: the machine
+ * @members: printf format of the arguments of vgpu-inject, as in "'kind':
+ *     'pte-lost', 'vmid': %u"
+ *
+ * Fails the test if the command is refused.
+ *
+ * Return: the id of the injection.
  */
 uint32_t qvgpu_inject(QVGPU *v, const char *members, ...) G_GNUC_PRINTF(2, 3);
+/* Fail the test unless vgpu-inject refuses @members. */
 void qvgpu_inject_refused(QVGPU *v, const char *members, ...)
     G_GNUC_PRINTF(2, 3);
+/* Remove injection @id. */
 void qvgpu_inject_remove(QVGPU *v, uint32_t id);
-/* How many occasions it has taken, and how many it has seen. */
+/*
+ * Number of occasions that injection @id has taken (fired), and that have
+ * matched its filter (seen).
+ */
 uint64_t qvgpu_inject_fired(QVGPU *v, uint32_t id);
 uint64_t qvgpu_inject_seen(QVGPU *v, uint32_t id);
 

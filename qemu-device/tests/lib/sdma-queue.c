@@ -39,7 +39,10 @@ unsigned qvgpu_sdma_exception(QVGPUSdma *q)
                     SDMA_CONTEXT_STATUS__EXCEPTION);
 }
 
-/* Address of memory in the queue's VMID. */
+/*
+ * GPU address of memory in the queue's VMID; maps it if there is an address
+ * space.
+ */
 static uint64_t place(QVGPUSdma *q, uint64_t addr, uint64_t len)
 {
     return q->space ? qvgpu_space_place(q->space, addr, len)
@@ -73,7 +76,7 @@ void qvgpu_sdma_init(QVGPUSdma *q, QVGPU *v, unsigned engine,
     qvgpu_sdma_init_ring(q, v, engine, index, s, QVGPU_RAM, 4 * KiB);
 }
 
-/* The order is that of amdgpu without a hardware scheduler. */
+/* The order of writes is that of amdgpu without a hardware scheduler. */
 void qvgpu_sdma_load(QVGPUSdma *q)
 {
     qvgpu_sdma_wr(q, SDMA_RB_CNTL, q->cntl);
@@ -146,7 +149,9 @@ void qvgpu_sdma_kick(QVGPUSdma *q)
                      q->wptr);
         return;
     }
-    /* One at a time the halves could say what nobody meant. */
+    /*
+     * Written one by one, the halves could form a pointer that was never meant.
+     */
     g_assert_cmphex(qvgpu_sdma_rd(q, SDMA_RB_WPTR_HI), ==, q->wptr >> 32);
     qvgpu_sdma_wr(q, SDMA_RB_WPTR, q->wptr);
 }

@@ -6,7 +6,7 @@
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 
-/* An SDMA queue. Fields may be changed between init and load. */
+/* An SDMA queue. Tests may change fields between init and load. */
 typedef struct QVGPUSdma {
     QVGPU *v;
     QVGPUSpace *space;          /* NULL: VMID 0 */
@@ -14,65 +14,76 @@ typedef struct QVGPUSdma {
     unsigned index;
     uint32_t cntl;              /* RB_CNTL without RB_ENABLE */
     uint64_t ring;              /* CPU address */
-    uint64_t ring_va;
-    uint64_t bytes;
+    uint64_t ring_va;           /* GPU address */
+    uint64_t bytes;             /* ring size, a power of two */
     uint64_t rptr;              /* CPU address of the write-back */
     uint64_t rptr_va;
-    uint64_t wptr;              /* emitted so far */
-    uint32_t doorbell;          /* byte offset in BAR 2; 0: by register */
+    uint64_t wptr;              /* bytes emitted so far */
+    uint32_t doorbell;          /* byte offset in BAR 2; 0: use registers */
 } QVGPUSdma;
 
-/* A queue of 4 KiB in guest RAM; nothing is written to the device yet. */
+/*
+ * Set up a queue with a ring of 4 KiB in guest RAM. Nothing is written to the
+ * device.
+ */
 void qvgpu_sdma_init(QVGPUSdma *q, QVGPU *v, unsigned engine,
                      unsigned index, QVGPUSpace *s);
-/* With a ring of @bytes (a power of two) in @kind. */
+/* The same with a ring of @bytes, a power of two, in memory of @kind. */
 void qvgpu_sdma_init_ring(QVGPUSdma *q, QVGPU *v, unsigned engine,
                           unsigned index, QVGPUSpace *s, QVGPUKind kind,
                           uint64_t bytes);
-/* init and load. */
+/* qvgpu_sdma_init() and qvgpu_sdma_load(). */
 void qvgpu_sdma_open(QVGPUSdma *q, QVGPU *v, unsigned engine,
                      unsigned index, QVGPUSpace *s);
 /*
- * init and load a queue that uses VRAM alone: a ring of @bytes, and no
- * write-back of the read pointer.
+ * Initialise and load a queue with a ring of @bytes in VRAM and without
+ * write-back of the read pointer, which therefore uses no guest RAM.
  */
 void qvgpu_sdma_open_vram(QVGPUSdma *q, QVGPU *v, unsigned engine,
                           unsigned index, QVGPUSpace *s, uint64_t bytes);
-/* Program and enable; pointers start at q->wptr. */
+/* Program and enable the queue. Both pointers start at q->wptr. */
 void qvgpu_sdma_load(QVGPUSdma *q);
-/* Disable and wait for IDLE. */
+/* Disable the queue and wait until it is idle. */
 void qvgpu_sdma_disable(QVGPUSdma *q);
 void qvgpu_sdma_enable(QVGPUSdma *q);
+/* Access a register of the queue, by its offset from the queue's first. */
 uint32_t qvgpu_sdma_rd(QVGPUSdma *q, uint32_t reg);
 void qvgpu_sdma_wr(QVGPUSdma *q, uint32_t reg, uint32_t val);
 uint64_t qvgpu_sdma_rptr(QVGPUSdma *q);
 bool qvgpu_sdma_idle(QVGPUSdma *q);
 unsigned qvgpu_sdma_exception(QVGPUSdma *q);
 
-/* Put dwords into the ring; the device does not see them before a kick. */
+/* Put @n dwords into the ring. The device does not see them before a kick. */
 void qvgpu_sdma_emit(QVGPUSdma *q, const uint32_t *dw, unsigned n);
 #define QVGPU_EMIT(q, ...)                                      \
     qvgpu_sdma_emit(q, (const uint32_t[]) { __VA_ARGS__ },      \
                     sizeof((const uint32_t[]) { __VA_ARGS__ }) / 4)
-/* Write the write pointer to the device. */
+/* Write the write pointer to the doorbell, or to the register without one. */
 void qvgpu_sdma_kick(QVGPUSdma *q);
-/* Kick; wait until all is done and the queue idle without an error. */
+/*
+ * Kick, wait until the queue is idle, and fail the test unless all packets are
+ * done without an error.
+ */
 void qvgpu_sdma_finish(QVGPUSdma *q);
 /*
- * Run two packets on @q. When this returns, an engine that serves queues
- * round-robin has looked at all its others: a stall that should have ended has.
+ * Run two packets on @q, one after the other. Since an engine serves its queues
+ * round-robin, the engine has by then run each of its other queues: a stall
+ * that should have ended has ended.
  */
 void qvgpu_sdma_pass(QVGPUSdma *q);
 
-/* Doorbell of RLC @i of engine @n in a process's slice, as KFD lays it out. */
+/*
+ * Doorbell of RLC @i of engine @n in a process's slice of doorbells, as KFD
+ * assigns them.
+ */
 uint32_t qvgpu_sdma_doorbell(unsigned slice, unsigned n, unsigned i);
 /*
- * Move what was emitted since @from from the ring to a page of its own.
- * Returns its CPU address.
+ * Move the dwords emitted since @from from the ring to a page of their own, as
+ * an indirect buffer. @dwords receives their number. Returns the CPU address.
  */
 uint64_t qvgpu_sdma_to_buffer(QVGPUSdma *q, uint64_t from, uint32_t *dwords);
 
-/* Packets. Addresses are GPU addresses in the queue's VMID. */
+/* Emit a packet. Addresses are GPU addresses in the queue's VMID. */
 void qvgpu_pkt_copy(QVGPUSdma *q, uint64_t src, uint64_t dst, uint64_t bytes);
 void qvgpu_pkt_fill(QVGPUSdma *q, uint64_t dst, uint32_t data,
                     uint64_t bytes, unsigned size);
@@ -83,7 +94,7 @@ void qvgpu_pkt_poll_mem(QVGPUSdma *q, unsigned func, uint64_t addr,
 void qvgpu_pkt_add64(QVGPUSdma *q, uint64_t addr, uint64_t add);
 void qvgpu_pkt_indirect(QVGPUSdma *q, unsigned vmid, uint64_t base,
                         uint32_t dwords);
-/* POLL_REGMEM's functions and its "for ever". */
+/* Functions of POLL_REGMEM, and its retry count without limit. */
 enum {
     QVGPU_POLL_ALWAYS, QVGPU_POLL_LT, QVGPU_POLL_LE, QVGPU_POLL_EQ,
     QVGPU_POLL_NE, QVGPU_POLL_GE, QVGPU_POLL_GT,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: the tests of memory/. Each function adds those of a file. */
+/* vgpu-kfd: tests of memory/. Each function registers the tests of one file. */
 #ifndef VGPU_TEST_MEMORY_SUITE_H
 #define VGPU_TEST_MEMORY_SUITE_H
 
