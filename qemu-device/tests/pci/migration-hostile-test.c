@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: saved state that cannot be, and images that make it so. */
+/* vgpu-kfd: refusal of impossible saved state, also if MQDs have caused it. */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
 #include "qobject/qdict.h"
@@ -15,9 +15,9 @@
 
 #define VMID        6
 #define DST         0x2222a1b20000ull
-#define AT          (DST + 0x340)       /* a quadword that stands out */
+#define AT          (DST + 0x340)       /* unique in the state */
 
-/* A queue whose packet stalls at AT: there is no page at DST. */
+/* A queue whose packet stalls at AT, since no page is mapped at DST. */
 typedef struct Stalled {
     QVGPU *v;
     QVGPUSpace space;
@@ -26,7 +26,7 @@ typedef struct Stalled {
     unsigned slot;              /* of the retry CAM */
 } Stalled;
 
-/* Everything but the packet. */
+/* Start the machine and the queue. The test emits the packet. */
 static void stalled_init(Stalled *t)
 {
     t->v = qvgpu_start();
@@ -42,7 +42,7 @@ static void stalled_kick(Stalled *t)
     t->slot = qvgpu_ih_next_fault(t->v, VMID, DST, true, true);
 }
 
-/* Map the page and run the packet to its end. */
+/* Map the page, acknowledge, and run the packet to its end. */
 static void stalled_finish(Stalled *t)
 {
     qvgpu_space_map(&t->space, DST, t->dst, QVGPU_PAGE);
@@ -52,8 +52,9 @@ static void stalled_finish(Stalled *t)
 
 /*
  * Catches: a saved packet that is loaded although it exceeds its indirect
- * buffer, or has another length than its header says: an engine never finishes
- * such a WRITE. Offsets count from the stall's address (vmstate_vgpu_stall).
+ * buffer or has another length than its header gives: the engine would never
+ * finish such a WRITE. Offsets count from the stall's address
+ * (vmstate_vgpu_stall).
  */
 static void test_packet(void)
 {
@@ -91,8 +92,8 @@ static void test_packet(void)
 }
 
 /*
- * Catches: garbage in the unused buffer entries of an MQD that the device keeps
- * and saves, so that its own saved state is refused.
+ * Catches: garbage in unused indirect-buffer entries of an MQD that the device
+ * keeps and saves, so that it refuses its own saved state.
  */
 static void test_image(void)
 {
@@ -110,7 +111,10 @@ static void test_image(void)
     dst = qvgpu_ram_page(v);
     qvgpu_space_map(&space, DST, dst, QVGPU_PAGE);
     qvgpu_user_sdma_init(&u, v, &space, 3, 0);
-    /* An image's work ends with the two buffers, tries and age of a loop. */
+    /*
+     * The saved execution state in an MQD ends with both indirect buffers and a
+     * loop's tries and age.
+     */
     for (i = SDMA_MQD_DWORDS - 12; i < SDMA_MQD_DWORDS; i++) {
         qtest_writel(v->qts, u.mqd + 4 * i, UINT32_MAX);
     }
@@ -127,12 +131,13 @@ static void test_image(void)
 }
 
 /*
- * Catches: VMID 0 among those that the scheduler gives to processes, which
- * get their page table installed where the driver's mappings are.
+ * Catches: a saved mask of the scheduler's VMIDs that contains VMID 0 and is
+ * loaded: the scheduler would install a process's page table over the driver's
+ * mappings.
  */
 static void test_vmid_mask(void)
 {
-    enum { AT_VMID_MASK = 9 };          /* low byte: follows the queue mask */
+    enum { AT_VMID_MASK = 9 };          /* low byte; follows the queue mask */
     const uint64_t queues = 0xa5b6c7d8e9f00112ull;
     g_autofree char *file = NULL;
     QVGPUHws h;
@@ -162,8 +167,8 @@ static bool job_concluded(QVGPU *v)
 }
 
 /*
- * Add a disk for snapshots; returns the name of its file. Clusters are large,
- * so that the device's state lies in one piece.
+ * Add a disk for snapshots. Returns the name of its file. Clusters are large,
+ * so that the device's state is in one piece.
  */
 static char *add_disk(QVGPU *v)
 {
@@ -187,7 +192,7 @@ static char *add_disk(QVGPU *v)
     return file;
 }
 
-/* Write @byte to @file at @at, counted from @quad. */
+/* Write @byte to @file, @at bytes after @quad. */
 static void patch(const char *file, uint64_t quad, int at, uint8_t byte)
 {
     g_autofree char *buf = NULL;
@@ -202,12 +207,12 @@ static void patch(const char *file, uint64_t quad, int at, uint8_t byte)
 }
 
 /*
- * Catches: fields of a refused snapshot that stay in the device unchecked, and
- * are used as indices once the machine is continued.
+ * Catches: fields of a refused snapshot that stay in the device unchecked and
+ * serve as indices when the machine continues.
  */
 static void test_loadvm(void)
 {
-    enum { AT_IB_DEPTH = 18 };          /* high byte; from stall.va */
+    enum { AT_IB_DEPTH = 18 };          /* high byte, counted from stall.va */
     g_autofree char *file = NULL, *ok = NULL, *loaded = NULL, *refused = NULL;
     uint64_t src;
     QVGPU *v;
@@ -230,7 +235,7 @@ static void test_loadvm(void)
     refused = qtest_hmp(v->qts, "loadvm good");
     g_assert_cmpstr(refused, !=, "");
     qvgpu_cont(v);
-    /* The device is as out of reset, and works. */
+    /* The device is in its reset state, and works. */
     g_assert_cmphex(qvgpu_sdma_rd(&t.q, SDMA_RB_CNTL), ==, 0);
     g_assert_true(qvgpu_sdma_idle(&t.q));
     g_assert_cmphex(qvgpu_mm_rd(v, VM_CONTEXT_CNTL(VMID)) &

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: state that is saved, restored and migrated, engines at work. */
+/* vgpu-kfd: state saved, restored and migrated while engines work. */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
@@ -15,16 +15,16 @@
 #define SRC         0x111100000000ull
 #define DST         0x222200000000ull
 #define PAGES       4
-#define OFF         0x123               /* of the copy, in its pages */
+#define OFF         0x123               /* of the copy, in its first page */
 
-/* A copy that has done its first pages and misses the next. */
+/* A copy that has done its first pages and stalls on the next. */
 typedef struct Stalled {
     QVGPU *v;
     QVGPUSpace space;
     QVGPUSdma q;
-    QVGPUSdma kq;                       /* the same engine's kernel queue */
+    QVGPUSdma kq;                       /* kernel queue of the same engine */
     uint64_t src, dst;                  /* PAGES each */
-    unsigned slot;
+    unsigned slot;              /* of the retry CAM */
 } Stalled;
 
 static void stalled_start(Stalled *t)
@@ -44,19 +44,19 @@ static void stalled_start(Stalled *t)
     t->slot = qvgpu_ih_next_fault(v, VMID, DST + 2 * QVGPU_PAGE, true, true);
 }
 
-/* @due_ns: until the entry comes again. */
+/* @due_ns: virtual time until the entry is sent again. */
 static void stalled_finish(Stalled *t, int64_t due_ns)
 {
     QVGPU *v = t->v;
 
     qvgpu_cont(v);
-    /* It looks again, in vain. */
+    /* The stalled queue retries, and faults again. */
     qvgpu_sdma_pass(&t->kq);
-    /* It still waits, and for the same slot: nothing was reported twice. */
+    /* The queue still waits, in the same slot, without a second entry. */
     g_assert_false(qvgpu_sdma_idle(&t->q));
     g_assert_cmphex(qvgpu_sdma_rptr(&t->q), ==, 0);
     g_assert_false(qvgpu_ih_pending(v));
-    /* For as long as an entry that nobody answered takes to come again. */
+    /* Step to the time at which an unacknowledged entry is sent again. */
     qtest_clock_step(v->qts, due_ns - 1);
     qvgpu_sdma_pass(&t->kq);
     g_assert_false(qvgpu_ih_pending(v));
@@ -78,8 +78,8 @@ static void stalled_finish(Stalled *t, int64_t due_ns)
 }
 
 /*
- * Catches: a stall, its CAM slot or a half-done packet that is lost, an entry
- * that comes again later because the machine moved.
+ * Catches: a stall, its CAM slot or a half-done packet that is lost, and an
+ * entry that is sent again later because the machine has moved.
  */
 static void test_stalled_file(void)
 {
@@ -101,8 +101,8 @@ static void test_stalled_live(void)
 }
 
 /*
- * Catches: an entry that the driver has not read, an unacknowledged slot or a
- * second queue behind it that the new machine does not know.
+ * Catches: an unread entry, an unacknowledged slot or a second stalled queue
+ * that the new machine does not have. The machine moves twice.
  */
 static void test_stalled_twice(void)
 {
@@ -127,7 +127,7 @@ static void test_stalled_twice(void)
     g_assert_true(qvgpu_ih_pending(t.v));
     qvgpu_ih_next_fault(t.v, VMID, DST + 3 * QVGPU_PAGE, true, true);
     qvgpu_space_map(&t.space, DST + 3 * QVGPU_PAGE, dst2, QVGPU_PAGE);
-    /* An invalidation wakes both, the first in vain. */
+    /* The invalidation wakes both queues. The first one faults again. */
     qvgpu_invalidate(t.v, 1u << VMID);
     qvgpu_wait_until(qvgpu_sdma_idle(&q2));
     qvgpu_expect(t.v, dst2, 1, 0, QVGPU_PAGE);
@@ -137,11 +137,12 @@ static void test_stalled_twice(void)
 }
 
 /*
- * A chain: copies between two buffers in turn, each followed by an addition to
- * what it wrote. Done in order and once each, the sum is their number. The last
- * link waits for a gate, so that the move always meets work.
+ * A chain of links. Each link copies one of two buffers to the other and adds 1
+ * to a quadword of the copy: if all links run once and in order, the quadword
+ * is their number. The last link waits for a gate, so that there is always work
+ * when the machine moves.
  */
-#define LINKS       3000                /* in the ring: a second's work */
+#define LINKS       3000                /* in the ring, about 1 s of work */
 #define LINK_BYTES  (3 * MiB)
 #define LINK_DWORDS (SDMA_POLL_REGMEM_DWORDS + SDMA_COPY_LINEAR_DWORDS + \
                      SDMA_ATOMIC_DWORDS)
@@ -151,11 +152,11 @@ typedef struct Chain {
     QVGPU *v;
     QVGPUSdma q;
     uint64_t buf[2];
-    uint64_t gate;                      /* links that may run */
+    uint64_t gate;                      /* number of links that may run */
     unsigned links;
 } Chain;
 
-/* Fill the ring up. */
+/* Fill up the ring. */
 static void chain_feed(void *opaque)
 {
     Chain *c = opaque;
@@ -170,7 +171,7 @@ static void chain_feed(void *opaque)
         qvgpu_pkt_copy(&c->q, from, to, LINK_BYTES);
         qvgpu_pkt_add64(&c->q, to, 1);
     }
-    /* In this order: with the gate open there is always more in the ring. */
+    /* In this order, the ring always holds a link that the gate stops. */
     qvgpu_sdma_kick(&c->q);
     qtest_writel(c->v->qts, c->gate, c->links - 1);
 }
@@ -194,7 +195,9 @@ static void chain_start(Chain *c)
 
 static void chain_finish(Chain *c)
 {
-    /* What was fed when the machine had stopped did not move with it. */
+    /*
+     * Links that were fed after the machine had stopped have not moved with it.
+     */
     c->q.wptr = qvgpu_sdma_rd(&c->q, SDMA_RB_WPTR);
     c->links = c->q.wptr / (4 * LINK_DWORDS);
     g_assert_cmphex(qvgpu_sdma_rptr(&c->q), <, c->q.wptr);
@@ -210,7 +213,9 @@ static void chain_finish(Chain *c)
     qvgpu_stop(c->v);
 }
 
-/* Catches: work done twice or never, and VRAM or RAM that is left behind. */
+/*
+ * Catches: links done twice or never, and VRAM or RAM that is not transferred.
+ */
 static void test_copying_file(void)
 {
     Chain c;
@@ -220,7 +225,7 @@ static void test_copying_file(void)
     chain_finish(&c);
 }
 
-/* The same, and memory that engines wrote and nobody marked dirty. */
+/* The same, and memory that engines wrote and that was not marked dirty. */
 static void test_copying_live(void)
 {
     Chain c;
@@ -230,14 +235,14 @@ static void test_copying_live(void)
     chain_finish(&c);
 }
 
-/* Queues with time slices, of processes with time slices. */
-#define SHARED      0x333300000000ull   /* one page, in every process */
-#define GATE        (SHARED + 40)       /* opens when the machine has moved */
-#define SLICES_SRC  0x444400000000ull   /* process 0's */
+/* Queues with time slices, in processes with time slices. */
+#define SHARED      0x333300000000ull   /* one page, mapped in every process */
+#define GATE        (SHARED + 40)       /* the test writes 1 after the move */
+#define SLICES_SRC  0x444400000000ull   /* of process 0 */
 #define SLICES_DST  0x555500000000ull
 #define PASID(i)    (0x700 + (i))
 #define PROCESSES   3
-#define QUEUES      9                   /* that pass a token on */
+#define QUEUES      9                   /* pass a token on */
 #define ROUNDS      40
 #define SLICES_PAGES 4
 
@@ -247,9 +252,9 @@ typedef struct Slices {
     uint64_t shared, src, dst;
     QVGPUProcess p[PROCESSES];
     QVGPUUserCompute q[QUEUES];
-    QVGPUUserCompute stalled;           /* process 0's: misses the end */
+    QVGPUUserCompute stalled;           /* of process 0, lacks a page */
     QVGPUUserSdma copy;                 /* the same, in mid-copy */
-    unsigned faults;
+    unsigned faults;            /* hubs with a fault: 1 MM, 2 GFX */
 } Slices;
 
 static void slices_wait(QVGPUUserCompute *q, uint64_t addr, uint32_t value)
@@ -258,7 +263,11 @@ static void slices_wait(QVGPUUserCompute *q, uint64_t addr, uint32_t value)
               QVGPU_LO(addr), QVGPU_HI(addr), value, UINT32_MAX, 1);
 }
 
-/* The last round waits for the gate, so that the move always meets work. */
+/*
+ * Emit the relay of the token, ROUNDS times through all queues, and start the
+ * queues. The last round waits for GATE, so that there is always work when the
+ * machine moves.
+ */
 static void slices_relay(Slices *f)
 {
     unsigned round, i;
@@ -280,6 +289,7 @@ static void slices_relay(Slices *f)
     }
 }
 
+/* Acknowledge all pending faults; only the two expected ones occur. */
 static void slices_faults(Slices *f)
 {
     while (qvgpu_ih_pending(f->v)) {
@@ -290,12 +300,11 @@ static void slices_faults(Slices *f)
         g_assert_cmphex(irq.data[0], ==,
                         (uint32_t)((SLICES_DST + 2 * QVGPU_PAGE) >> 12));
         qvgpu_cam_ack(f->v, irq.data[2]);
-        /* Both have come, one from each hub. */
         f->faults |= irq.client == IH_CLIENT_VMC ? 1 : 2;
     }
 }
 
-/* Nine queues for four HQDs, three processes for one VMID, two stalls. */
+/* Nine queues in four HQDs, three processes in one VMID, two stalls. */
 static void slices_start(Slices *f)
 {
     QVGPU *v = f->v = qvgpu_start();
@@ -372,7 +381,9 @@ static void slices_finish(Slices *f)
         g_assert_cmphex(qtest_readl(v->qts, f->shared + 64 + 4 * i), ==,
                         ~((ROUNDS - 1) * QUEUES + QUEUES - 1 - i));
     }
-    /* Let the compute queue's word be one that the copy brings, too. */
+    /*
+     * Give the copy the word that the compute queue writes to the same place.
+     */
     qtest_writel(v->qts, f->src + 2 * QVGPU_PAGE, 0xbad);
     qvgpu_space_map(&f->p[0].space, SLICES_DST, f->dst,
                     SLICES_PAGES * QVGPU_PAGE);
@@ -394,8 +405,8 @@ static void slices_finish(Slices *f)
 }
 
 /*
- * Catches: a place in the list, a process's VMID, a queue that is half saved
- * or a stall that the new machine does not know.
+ * Catches: a position in the run list, a process's VMID, a half-saved queue or
+ * a stall that the new machine does not have.
  */
 static void test_slices_file(void)
 {
@@ -415,7 +426,7 @@ static void test_slices_live(void)
     slices_finish(&f);
 }
 
-/* Blocks that hold what was written, and nothing that changes by itself. */
+/* Registers that keep what is written and do not change otherwise. */
 static const struct {
     uint32_t first, count;
 } blocks[] = {
@@ -437,7 +448,7 @@ static const struct {
     { SDMA_ENGINE(4) + SDMA_UTCL1_CNTL, 1 },
 };
 
-/* Catches: a register that the new machine finds at its reset value. */
+/* Catches: a register that is not saved and has its reset value afterwards. */
 static void test_registers(void)
 {
     g_autoptr(GArray) want = g_array_new(false, false, sizeof(uint32_t));
@@ -470,13 +481,13 @@ static void test_registers(void)
 }
 
 /*
- * Catches: an index from the stream that is used as it is. What surrounds the
- * address of a stall in the stream is what vmstate_vgpu_stall says.
+ * Catches: an index from the stream that is used unchecked. vmstate_vgpu_stall
+ * defines the fields around a stall's address.
  */
 static void test_hostile(void)
 {
     static const struct {
-        int at;                         /* from the stall's address */
+        int at;                         /* offset from the stall's address */
         uint8_t byte;
     } bad[] = {
         { -8, 0x80 }, { -5, 0x07 },     /* why */

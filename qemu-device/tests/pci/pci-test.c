@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: what PCI sees, properties, plugging. */
+/* vgpu-kfd: PCI configuration space, properties, hotplug. */
 #include "qemu/osdep.h"
 #include "hw/pci/pci_regs.h"
 #include "qobject/qdict.h"
@@ -7,7 +7,10 @@
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/pci/suite.h"
 
-/* Catches: a driver that would not bind, or that would take us for a card. */
+/*
+ * Catches: PCI ids that the driver does not match, or subsystem ids of a real
+ * card.
+ */
 static void test_identity(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -27,7 +30,7 @@ static void test_identity(void)
     qvgpu_stop(v);
 }
 
-/* Catches: MSI that a driver cannot place above 4 GiB, no PCI Express. */
+/* Catches: MSI without 64-bit addresses, a missing PCI Express capability. */
 static void test_capabilities(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -41,7 +44,7 @@ static void test_capabilities(void)
     g_assert_cmphex(flags & PCI_MSI_FLAGS_QMASK, ==, 0);
     g_assert_cmphex(flags & PCI_MSI_FLAGS_ENABLE, ==, 0);
 
-    /* In pcie.0 itself an endpoint is one integrated in the root complex. */
+    /* An endpoint on pcie.0 itself is a Root Complex Integrated Endpoint. */
     g_assert_cmphex(exp, !=, 0);
     g_assert_cmpuint((qpci_config_readw(v->pci, exp + PCI_EXP_FLAGS) &
                       PCI_EXP_FLAGS_TYPE) >> 4, ==, PCI_EXP_TYPE_RC_END);
@@ -64,13 +67,16 @@ static void check_bars(QVGPU *v, uint64_t vram)
                     512 * KiB);
     g_assert_cmphex(flags, ==, 0);
     g_assert_cmpuint(qvgpu_rd(v, RCC_CONFIG_MEMSIZE), ==, vram / MiB);
-    /* What the apertures say must be what there is. */
+    /* The FB aperture has the size of VRAM. */
     g_assert_cmpuint(qvgpu_mm_rd(v, MC_VM_FB_LOCATION_TOP) -
                      qvgpu_mm_rd(v, MC_VM_FB_LOCATION_BASE) + 1, ==,
                      vram >> 24);
 }
 
-/* Catches: a BAR, MEMSIZE or aperture that does not follow the property. */
+/*
+ * Catches: a size of BAR 0, MEMSIZE or aperture that differs from property
+ * vram.
+ */
 static void test_bars(void)
 {
     static const struct {
@@ -90,7 +96,10 @@ static void test_bars(void)
     }
 }
 
-/* Catches: arithmetic of 32 bits, a limit off by one, VRAM not sparse. */
+/*
+ * Catches: 32-bit arithmetic, an upper limit off by one, VRAM that is not
+ * sparse.
+ */
 static void test_bar_largest(void)
 {
     QVGPU *v = qvgpu_start_cold("64G");
@@ -117,7 +126,7 @@ static void test_default_vram(void)
     qtest_quit(qts);
 }
 
-/* Catches: VRAM that is not plain memory: short, mirrored, or not zero. */
+/* Catches: VRAM that is too short, mirrored, or not zero at first. */
 static void test_vram_is_memory(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -135,7 +144,7 @@ static void test_vram_is_memory(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a BAR that answers while memory decoding is off. */
+/* Catches: a BAR that responds while memory decoding is off. */
 static void test_decode_off(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -151,15 +160,16 @@ static void test_decode_off(void)
 
 static QTestState *start_with_root_port(void)
 {
-    /* Native hotplug: a slot that nobody powered lets its device go at once. */
+    /* Native hotplug: without slot power, device_del takes effect at once. */
     return qtest_init("-machine q35 -nodefaults -m 128M -global "
                       "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off "
                       "-device pcie-root-port,id=rp0,chassis=1,slot=1");
 }
 
 /*
- * Catches: a size that is rounded or taken as it is instead of refused, and a
- * failed realize that leaves something behind: the good device then fails.
+ * Catches: a size of VRAM that is rounded or accepted instead of refused, and a
+ * failed realize that leaves state behind, so that a valid device fails
+ * afterwards.
  */
 static void test_bad_vram(void)
 {
@@ -186,7 +196,9 @@ static void test_bad_vram(void)
     qtest_quit(qts);
 }
 
-/* Catches: what unrealize leaves behind: threads, memory regions, the MSI. */
+/*
+ * Catches: threads, memory regions or MSI state that unrealize leaves behind.
+ */
 static void test_plug_unplug(void)
 {
     QTestState *qts = start_with_root_port();

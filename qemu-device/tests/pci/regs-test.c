@@ -7,7 +7,7 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 #include "tests/qtest/vgpu-kfd/pci/suite.h"
 
-/* A register that only keeps what is written to it. */
+/* A register without effect that keeps the value written to it. */
 #define SCRATCH     (HUB(VGPU_HUB_MM) + VM_L2_CNTL3)
 
 static void check_reset_values(QVGPU *v)
@@ -77,7 +77,7 @@ static void check_reset_values(QVGPU *v)
     }
 }
 
-/* Catches: a driver's first reads that find something else than promised. */
+/* Catches: registers whose reset values differ from the specification. */
 static void test_reset_values(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -86,7 +86,10 @@ static void test_reset_values(void)
     qvgpu_stop(v);
 }
 
-/* Catches: reset that leaves a queue, a ring or a counter as it was. */
+/*
+ * Catches: a system reset that does not reset a queue, a ring or a counter, or
+ * that clears VRAM.
+ */
 static void test_system_reset(void)
 {
     QVGPU *v = qvgpu_start();
@@ -109,12 +112,12 @@ static void test_system_reset(void)
     qtest_system_reset(v->qts);
     qvgpu_map_bars(v);
     check_reset_values(v);
-    /* Memory is not a register. */
+    /* VRAM keeps its contents. */
     qvgpu_expect(v, buf, 3, 0, QVGPU_PAGE);
     qvgpu_stop(v);
 }
 
-/* Catches: a register that does not exist and yet acts or answers. */
+/* Catches: an unassigned register that has an effect or does not read as 0. */
 static void test_unknown_registers(void)
 {
     static const uint32_t holes[] = {
@@ -138,8 +141,8 @@ static void test_unknown_registers(void)
 }
 
 /*
- * Catches: a register that crashes or hangs the device whatever is in it, and
- * one that reset leaves out. The values make every enable bit go on and off.
+ * Catches: register values that crash or hang the device, and registers that
+ * reset leaves out. The values switch every enable bit on and off.
  */
 static void test_all_registers_survive(void)
 {
@@ -161,7 +164,10 @@ static void test_all_registers_survive(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a narrow or crooked access that changes or reads a register. */
+/*
+ * Catches: an access of less than 32 bits or an unaligned one that reads or
+ * changes a register.
+ */
 static void test_access_sizes(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -183,8 +189,8 @@ static void test_access_sizes(void)
 }
 
 /*
- * Catches: an index that is taken for a dword offset, that reaches beyond the
- * BAR, or that makes the window look into itself for ever.
+ * Catches: PCIE_INDEX2 taken as an offset in dwords instead of bytes, an access
+ * beyond the BAR, and endless recursion when PCIE_DATA2 addresses itself.
  */
 static void test_indirect_window(void)
 {
@@ -211,7 +217,10 @@ static void test_indirect_window(void)
     qvgpu_stop(v);
 }
 
-/* Catches: VRAM at another offset than BAR 0's, a way to beyond its end. */
+/*
+ * Catches: MM_DATA that accesses VRAM at another offset than BAR 0 does, or
+ * beyond its end.
+ */
 static void test_vram_window(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -226,7 +235,10 @@ static void test_vram_window(void)
     qtest_writel(v->qts, v->bar[VGPU_BAR_VRAM] + at, 0x12345678);
     g_assert_cmphex(qvgpu_rd(v, MM_DATA), ==, 0x12345678);
 
-    /* Without the aperture bit, after the end, and at the end of all. */
+    /*
+     * Without the aperture bit, at the end of VRAM, beyond it, and at the
+     * highest offset.
+     */
     qvgpu_wr(v, MM_INDEX, at);
     qvgpu_wr(v, MM_DATA, 1);
     g_assert_cmphex(qvgpu_rd(v, MM_DATA), ==, 0);
@@ -246,7 +258,10 @@ static void test_vram_window(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a driver that would wait for ever for its HDP flush. */
+/*
+ * Catches: GPU_HDP_FLUSH_DONE that does not report a requested flush, for which
+ * the driver waits, that reports another one, or that a guest can write.
+ */
 static void test_hdp_flush(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -269,7 +284,7 @@ static void test_hdp_flush(void)
     qvgpu_stop(v);
 }
 
-/* Catches: identity or counters that a guest can write. */
+/* Catches: identity registers or counters that a guest can write. */
 static void test_model_block(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -283,34 +298,40 @@ static void test_model_block(void)
     qvgpu_wr(v, RCC_DOORBELL_APER_EN, 1);
     qtest_writel(v->qts, v->bar[VGPU_BAR_DOORBELL], 1);
     g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_DOORBELLS), ==, 1);
-    /* The high half belongs to the low half read last. */
+    /* The high half belongs to the last read of the low half. */
     g_assert_cmpuint(qvgpu_rd(v, VGPU_COUNTER(VGPU_CNT_DOORBELLS) + 1), ==,
                      0);
     qvgpu_stop(v);
 }
 
-/* Catches: a clock of another rate, or a reading that moves by itself. */
+/*
+ * Catches: a clock of another rate than VGPU_CLOCK_HZ, and a captured value
+ * that changes without a new capture.
+ */
 static void test_clock(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
     uint64_t t0 = qvgpu_clock(v);
 
     qtest_clock_step(v->qts, 12340);
-    /* Not captured again yet. */
+    /* No new capture yet. */
     g_assert_cmphex(qvgpu_rd(v, RLC_GPU_CLOCK_COUNT_LSB), ==, (uint32_t)t0);
     qvgpu_wr(v, RLC_CAPTURE_GPU_CLOCK_COUNT, 0);
     g_assert_cmphex(qvgpu_rd(v, RLC_GPU_CLOCK_COUNT_LSB), ==, (uint32_t)t0);
 
     g_assert_cmpuint(qvgpu_clock(v) - t0, ==, 1234);
     g_assert_cmpuint(qvgpu_clock(v) - t0, ==, 1234);
-    /* An hour: the high half counts. */
+    /* An hour, so that the high half counts. */
     qtest_clock_step(v->qts, 3600ll * 1000000000);
     g_assert_cmpuint(qvgpu_clock(v) - t0, ==,
                      1234 + 3600ull * VGPU_CLOCK_HZ);
     qvgpu_stop(v);
 }
 
-/* Catches: the handshake that amdgpu waits for when it gives out a VMID. */
+/*
+ * Catches: a PASID mapping that ATC_VMID_PASID_MAPPING_UPDATE_STATUS does not
+ * confirm. amdgpu waits for it when it assigns a VMID.
+ */
 static void test_pasid_mapping(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -330,7 +351,7 @@ static void test_pasid_mapping(void)
     qvgpu_stop(v);
 }
 
-/* Catches: the hubs' registers in each other's place. */
+/* Catches: a write to a register of one hub that changes the other hub. */
 static void test_hubs_are_two(void)
 {
     static const uint32_t kept[] = {
@@ -357,8 +378,8 @@ static void test_hubs_are_two(void)
 }
 
 /*
- * Catches: a search for a register's block that misses the first or the last of
- * its registers, or finds another block.
+ * Catches: a lookup of a register's block that misses the first or the last
+ * register of the block, or finds another block.
  */
 static void test_every_block(void)
 {

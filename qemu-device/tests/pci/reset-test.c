@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: resets, with engines in any state. */
+/* vgpu-kfd: resets, with engines in each state. */
 #include "qemu/osdep.h"
 #include "hw/pci/pci_regs.h"
 #include "vgpu/psp.h"
@@ -12,7 +12,7 @@
 #define VMID        3
 #define VA          0x111100000000ull
 #define BYTES       (8 * MiB)
-#define COPIES      400                 /* far more than a reset lasts */
+#define COPIES      400                 /* much longer than a reset */
 
 typedef enum State { IDLE, COPYING, STALLED, POLLING, BAD, STATES } State;
 
@@ -59,7 +59,7 @@ static void enter(QVGPU *v, State state, unsigned engine, unsigned index,
     }
 }
 
-/* A copy by a new queue in the same place. */
+/* Run a copy on a new queue in the same place. */
 static void check_works(QVGPU *v, unsigned engine, unsigned index)
 {
     uint64_t src = qvgpu_ram_page(v), dst = qvgpu_ram_page(v);
@@ -113,8 +113,9 @@ static void check_reset(QVGPU *v, unsigned engine, unsigned index)
 }
 
 /*
- * Catches: a reset that hangs on an engine, that leaves work, stalls or
- * interrupts behind, or after which nothing runs.
+ * Catches: a reset that hangs on a busy engine, that leaves work, stalls or
+ * interrupts behind, or after which an engine does not run. @lost: VRAM must be
+ * cleared.
  */
 static void check_chip(void (*reset)(QVGPU *), const char *args, bool lost)
 {
@@ -141,7 +142,7 @@ static void check_chip(void (*reset)(QVGPU *), const char *args, bool lost)
         }
         qvgpu_bring_up(v);
         check_works(v, 1, SDMA_QUEUE_RLC(3));
-        v->ram_next = 32 * MiB;         /* the rings' memory is free again */
+        v->ram_next = 32 * MiB;         /* memory of the last round is free */
         v->vram_next = v->bar[VGPU_BAR_VRAM];
         qtest_memset(v->qts, v->ram_next, 0, 32 * MiB);
     }
@@ -163,7 +164,7 @@ static void test_system(void)
     check_chip(system_reset, "", false);
 }
 
-/* Catches: VRAM whose old contents a reset brings back. */
+/* Catches: VRAM that a reset does not clear with vram-lost-on-reset. */
 static void test_vram_lost(void)
 {
     const char *args = "-global vgpu-kfd.vram-lost-on-reset=on";
@@ -172,7 +173,9 @@ static void test_vram_lost(void)
     check_chip(mode1, args, true);
 }
 
-/* Catches: other commands of the mailbox that reset. */
+/*
+ * Catches: a mailbox command other than the mode-1 reset that resets the chip.
+ */
 static void test_other_command(void)
 {
     QVGPU *v = qvgpu_start();
@@ -186,8 +189,8 @@ static void test_other_command(void)
 }
 
 /*
- * Catches: an engine's reset that touches its neighbours, and one that leaves
- * its own queues waiting.
+ * Catches: the reset of one engine that affects queues of another, or that
+ * leaves the engine's own queues waiting.
  */
 static void test_engine(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: VRAM from a backend, a window smaller than VRAM, resizing it. */
+/* vgpu-kfd: VRAM from a backend, BAR 0 smaller than VRAM, resizable BAR. */
 #include "qemu/osdep.h"
 #include "qemu/host-utils.h"
 #include "hw/pci/pci_regs.h"
@@ -15,7 +15,7 @@
 #define REBAR_AT    0x100
 #define CODE(size)  (ctz64(size) - 20)
 
-/* One dword of VRAM at @offset, by MM_INDEX. */
+/* Read one dword of VRAM at @offset by MM_INDEX. */
 static uint32_t mm_rd(QVGPU *v, uint64_t offset)
 {
     qvgpu_wr(v, MM_INDEX, MM_INDEX__APERTURE | offset);
@@ -30,7 +30,7 @@ static void mm_wr(QVGPU *v, uint64_t offset, uint32_t val)
     qvgpu_wr(v, MM_DATA, val);
 }
 
-/* VMID 0's address of VRAM at @offset. */
+/* Address of VRAM at @offset in VMID 0. */
 static uint64_t mc(QVGPU *v, uint64_t offset)
 {
     return qvgpu_mc(v, v->bar[VGPU_BAR_VRAM]) + offset;
@@ -45,7 +45,9 @@ static void copy(QVGPU *v, uint64_t src, uint64_t dst, uint64_t len)
     qvgpu_sdma_finish(&q);
 }
 
-/* Catches: memory that is not the backend's, or a size that is not. */
+/*
+ * Catches: VRAM that is not the backend's memory, or not of the backend's size.
+ */
 static void test_memdev(void)
 {
     QVGPU *v = qvgpu_start_sized("1G,memdev=m",
@@ -76,8 +78,9 @@ static bool refused(QTestState *qts, const char *memdev, uint64_t visible)
 }
 
 /*
- * Catches: memory of an impossible size, or shared with somebody, and a
- * backend that a failure or an unplugged device leaves in use.
+ * Catches: a backend of an invalid size, or one that another device uses, that
+ * is accepted, and a backend that stays in use after a failed realize or an
+ * unplug.
  */
 static void test_bad_memory(void)
 {
@@ -106,8 +109,8 @@ static void test_bad_memory(void)
 }
 
 /*
- * Catches: a window that shows more or something else, and VRAM beyond it that
- * engines or MM_DATA do not reach, or reach elsewhere.
+ * Catches: BAR 0 that shows more than visible-vram or other memory, and VRAM
+ * beyond BAR 0 that engines or MM_DATA do not reach at its offset.
  */
 static void test_visible(void)
 {
@@ -116,7 +119,7 @@ static void test_visible(void)
     uint64_t src = qvgpu_ram_page(v), back = qvgpu_ram_page(v);
     unsigned i;
 
-    g_assert_cmphex(v->vram_size, ==, 16 * MiB);        /* of BAR 0 */
+    g_assert_cmphex(v->vram_size, ==, 16 * MiB);        /* size of BAR 0 */
     g_assert_cmpuint(qvgpu_rd(v, RCC_CONFIG_MEMSIZE), ==, 4 * KiB);
     qvgpu_fill(v, src, 2, 0, QVGPU_PAGE);
     copy(v, qvgpu_mc(v, src), mc(v, far), QVGPU_PAGE);
@@ -131,7 +134,7 @@ static void test_visible(void)
     mm_wr(v, 16, 0xcafe0001);
     g_assert_cmphex(qtest_readl(v->qts, v->bar[VGPU_BAR_VRAM] + 16), ==,
                     0xcafe0001);
-    /* Outside, and an address that would wrap. */
+    /* At the end of VRAM, and at an offset that would wrap. */
     mm_wr(v, 4 * GiB, 1);
     g_assert_cmphex(mm_rd(v, 4 * GiB), ==, 0);
     qvgpu_wr(v, MM_INDEX_HI, UINT32_MAX);
@@ -140,7 +143,7 @@ static void test_visible(void)
     qvgpu_stop(v);
 }
 
-/* Where the device's configuration space is in memory. */
+/* Map ECAM. Returns the address of the device's configuration space in it. */
 static uint64_t ecam(QVGPU *v)
 {
     QPCIDevice *mch = qpci_device_find(v->bus, QPCI_DEVFN(0, 0));
@@ -158,7 +161,9 @@ static uint64_t bar0_size(QVGPU *v)
     return qvgpu_bar_size(v->pci, VGPU_BAR_VRAM, &flags);
 }
 
-/* Ask for a size of BAR 0; what the register says then. */
+/*
+ * Request a size of BAR 0. Returns the size in the control register afterwards.
+ */
 static uint64_t resize(QVGPU *v, uint64_t size)
 {
     uint64_t ctrl = ecam(v) + REBAR_AT + PCI_REBAR_CTRL;
@@ -171,8 +176,8 @@ static uint64_t resize(QVGPU *v, uint64_t size)
 }
 
 /*
- * Catches: a size that the capability and the BAR do not agree on, one that
- * changes under a mapping, and one that a reset or a new machine forgets.
+ * Catches: a size on which capability and BAR disagree, a resize while the BAR
+ * is mapped, and a size that migration loses or a system reset keeps.
  */
 static void test_resize(void)
 {
@@ -191,7 +196,10 @@ static void test_resize(void)
                     CODE(64 * MiB) << 8 | 1 << 5);
     qtest_writel(v->qts, vram + 4, 0x77);
 
-    /* Not while it is mapped, and not to what is not offered. */
+    /*
+     * No resize while the BAR is mapped, and none to a size that is not
+     * offered.
+     */
     g_assert_cmphex(resize(v, 256 * MiB), ==, 64 * MiB);
     qpci_config_writew(v->pci, PCI_COMMAND, cmd & ~PCI_COMMAND_MEMORY);
     g_assert_cmphex(resize(v, 512 * MiB), ==, 64 * MiB);
@@ -210,7 +218,7 @@ static void test_resize(void)
     g_assert_cmphex(qtest_readl(v->qts, vram + 256 * MiB - 4), ==, 0x88);
     g_assert_cmphex(bar0_size(v), ==, 256 * MiB);
 
-    /* The other way, to an address that the larger one could not have. */
+    /* Shrink, and map at an address that is not aligned for the larger size. */
     qpci_config_writew(v->pci, PCI_COMMAND, cmd & ~PCI_COMMAND_MEMORY);
     g_assert_cmphex(resize(v, 1 * MiB), ==, 1 * MiB);
     v->bar[VGPU_BAR_VRAM] = vram = vram + 3 * MiB;
