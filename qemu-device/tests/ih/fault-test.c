@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: entries of faults, the retry CAM, no-retry faults. */
+/* vgpu-kfd: interrupt entries of VM faults, the retry CAM, no-retry faults. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/ih/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -8,7 +8,7 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define VMID    9
-/* Its upper bits show in the entry's second data word. */
+/* The upper bits of its page number are in the entry's second data word. */
 #define VA      0xa56780000000ull
 
 typedef struct Fault {
@@ -35,7 +35,10 @@ static uint64_t page(Fault *f)
     return qvgpu_alloc(f->v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
 }
 
-/* Catches: an entry that misleads the driver about who faulted where. */
+/*
+ * Catches: an entry with another VMID, address, access or serial than the
+ * fault's.
+ */
 static void test_retry_entry(void)
 {
     Fault f;
@@ -60,7 +63,10 @@ static void test_retry_entry(void)
         g_assert_cmpuint(irq.data[3], ==, n + 1);
         g_assert_cmpuint(qvgpu_rd(f.v, VGPU_FAULT_SERIAL), ==, n + 1);
         slot = qvgpu_ih_next_fault(f.v, VMID, va, write, true);
-        /* A retry fault is no news for the no-retry registers. */
+        /*
+         * A retry fault does not change the status registers of no-retry
+         * faults.
+         */
         g_assert_cmphex(qvgpu_mm_rd(f.v, VM_L2_PROTECTION_FAULT_STATUS), ==,
                         0);
         g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_FAULTS_RETRY), ==,
@@ -73,7 +79,7 @@ static void test_retry_entry(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a stall that holds up other queues, of any VMID or engine. */
+/* Catches: a stalled queue that delays other queues, of any VMID or engine. */
 static void test_others_go_on(void)
 {
     Fault f;
@@ -107,7 +113,10 @@ static void test_others_go_on(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a driver swamped with entries of one page; one that is forgotten. */
+/*
+ * Catches: several entries for one page, and a queue that the acknowledge of
+ * the page's slot does not wake.
+ */
 static void test_same_page_once(void)
 {
     Fault f;
@@ -140,8 +149,8 @@ static void test_same_page_once(void)
 }
 
 /*
- * Catches: an entry that nobody answers and that does not come again, or comes
- * too early, from each queue that waits, or only as long as it is the only one.
+ * Catches: an unacknowledged fault that is not reported again, that is reported
+ * too early or once for each waiting queue, or only while no other fault waits.
  */
 static void test_resend(void)
 {
@@ -182,7 +191,7 @@ static void test_resend(void)
     qtest_clock_step(f.v->qts, 2 * second);
     g_assert_cmpuint(qvgpu_ih_next_fault(f.v, VMID, VA + QVGPU_PAGE, true,
                                          true), ==, slot[1]);
-    /* The next time it takes twice as long. */
+    /* The interval doubles with each repetition. */
     qtest_clock_step(f.v->qts, 8 * second - 1);
     qvgpu_sdma_pass(&f.kq);
     qvgpu_sdma_pass(&kq1);
@@ -206,7 +215,7 @@ static void test_resend(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: pages of two VMIDs that share a CAM slot. */
+/* Catches: faults of two VMIDs at one address that share a CAM slot. */
 static void test_same_page_two_vmids(void)
 {
     Fault f;
@@ -232,8 +241,8 @@ static void test_same_page_two_vmids(void)
 }
 
 /*
- * Catches: the 17th fault that is lost, overwrites a slot, or spins. 18 queues
- * fault on a page each; the CAM has 16 slots.
+ * Catches: with the CAM full, a fault that is lost, overwrites a slot or makes
+ * the engine spin. 18 queues fault on one page each; the CAM has 16 slots.
  */
 static void test_cam_full(void)
 {
@@ -260,7 +269,7 @@ static void test_cam_full(void)
         QVGPUIrq irq;
         unsigned n, slot;
 
-        /* After each acknowledge there is room for one more. */
+        /* Each acknowledge frees a slot for one more fault. */
         qvgpu_ih_next(v, &irq);
         n = irq.data[0] - (uint32_t)(VA >> 12);
         g_assert_cmpuint(n, <, QUEUES);
@@ -278,7 +287,10 @@ static void test_cam_full(void)
     qvgpu_stop(v);
 }
 
-/* Catches: acknowledges of nothing that wake somebody, or index beyond. */
+/*
+ * Catches: an acknowledge of a free slot, or of an index beyond the CAM, that
+ * wakes a queue or accesses memory out of bounds.
+ */
 static void test_stray_acks(void)
 {
     static const uint32_t stray[] = { 0, 5, 15, 16, 255, 1023, 0xffffffff };
@@ -305,7 +317,10 @@ static void test_stray_acks(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: with the CAM off, a queue that does not try again by itself. */
+/*
+ * Catches: with the CAM off, a queue that does not retry without an
+ * acknowledge.
+ */
 static void test_cam_off(void)
 {
     Fault f;
@@ -327,7 +342,10 @@ static void test_cam_off(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: writes that land somewhere, an engine that does not go on. */
+/*
+ * Catches: a no-retry write that reaches memory, or after which the engine
+ * stops.
+ */
 static void test_noretry_write(void)
 {
     Fault f;
@@ -338,7 +356,7 @@ static void test_noretry_write(void)
     qvgpu_space_set_retry(&f.space, false);
     first = page(&f);
     last = page(&f);
-    /* Of three pages the middle one is missing. */
+    /* The second of three pages is not mapped. */
     qvgpu_space_map(&f.space, VA, first, QVGPU_PAGE);
     qvgpu_space_map(&f.space, VA + 2 * QVGPU_PAGE, last, QVGPU_PAGE);
     qvgpu_pkt_copy(&f.q, f.buf_va, VA, 3 * QVGPU_PAGE);
@@ -359,7 +377,10 @@ static void test_noretry_write(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: reads of what lay there before, or of some other memory. */
+/*
+ * Catches: a no-retry read that returns anything but the default page, or
+ * anything but zeros without a default page.
+ */
 static void test_default_page(void)
 {
     Fault f;
@@ -381,14 +402,16 @@ static void test_default_page(void)
     qvgpu_expect(f.v, f.buf + QVGPU_PAGE - 100, 2, 0, QVGPU_PAGE);
     qvgpu_expect(f.v, f.buf + 2 * QVGPU_PAGE - 100, 2, 0, 100);
 
-    /* The default page is read, never written. */
+    /* Writes never reach the default page. */
     qvgpu_pkt_fill(&f.q, VA, 0xdd, QVGPU_PAGE, 0);
     qvgpu_sdma_finish(&f.q);
     qvgpu_expect(f.v, dflt, 2, 0, QVGPU_PAGE);
     qvgpu_stop(f.v);
 }
 
-/* Catches: an interrupt storm of one packet: 1 GiB where nothing is. */
+/*
+ * Catches: many interrupts for one packet: a copy of 1 GiB of unmapped memory.
+ */
 static void test_noretry_flood(void)
 {
     Fault f;
@@ -407,7 +430,7 @@ static void test_noretry_flood(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: the driver's "no" that is not heard, in either table. */
+/* Catches: a NORETRY bit in PTB or PDB0 that the walk ignores. */
 static void test_noretry_entry(void)
 {
     static const unsigned levels[] = { VGPU_LEVEL_PTB, VGPU_LEVEL_PDB0 };
@@ -418,7 +441,7 @@ static void test_noretry_entry(void)
         unsigned slot;
 
         fault_start(&f);
-        /* The way of a process without XNACK: first it is a retry fault. */
+        /* As for a process without XNACK: the first fault is a retry fault. */
         qvgpu_pkt_copy(&f.q, f.buf_va, VA, 64);
         qvgpu_pkt_copy(&f.q, VA, f.buf_va, 64);
         qvgpu_sdma_kick(&f.q);
@@ -431,13 +454,15 @@ static void test_noretry_entry(void)
         qvgpu_ih_next_fault(f.v, VMID, VA, false, false);
         g_assert_false(qvgpu_ih_pending(f.v));
         qvgpu_expect_byte(f.v, f.buf, 0, 64);
-        /* The stall ended, but not in success. */
+        /* The stall has ended, but the access has failed. */
         g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_REPLAYS), ==, 0);
         qvgpu_stop(f.v);
     }
 }
 
-/* Catches: a destination that is faulted, or written, before the source is. */
+/*
+ * Catches: a copy that accesses its destination before it has read the source.
+ */
 static void test_read_comes_first(void)
 {
     Fault f;

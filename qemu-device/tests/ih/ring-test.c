@@ -21,7 +21,7 @@ static void ih_start(Ih *t)
     qvgpu_sdma_open(&t->q, t->v, 0, SDMA_QUEUE_GFX, NULL);
 }
 
-/* @n entries with contexts @first.. */
+/* Run @n TRAPs with contexts from @first on, one entry each. */
 static void traps(Ih *t, uint32_t first, unsigned n)
 {
     unsigned i;
@@ -41,7 +41,7 @@ static void expect_trap(Ih *t, uint32_t context)
     g_assert_cmphex(irq.data[0], ==, context);
 }
 
-/* Catches: an entry that is credited to another queue or process. */
+/* Catches: an entry with the client, queue, VMID or PASID of another queue. */
 static void test_entry(void)
 {
     static const unsigned clients[SDMA_NUM_ENGINES] = { 8, 9, 1, 4, 5 };
@@ -75,7 +75,7 @@ static void test_entry(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: entries or pointers that go wrong at the ring's end. */
+/* Catches: a wrong entry or pointer where the ring wraps. */
 static void test_ring_wraps(void)
 {
     Ih t;
@@ -94,7 +94,7 @@ static void test_ring_wraps(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a write-back that comes though it is not wanted. */
+/* Catches: a write-back of WPTR although it is disabled. */
 static void test_no_writeback(void)
 {
     Ih t;
@@ -108,7 +108,7 @@ static void test_no_writeback(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: MSIs that are lost or that come for nothing. */
+/* Catches: an MSI that is lost, and one that is sent without need. */
 static void test_msi(void)
 {
     Ih t;
@@ -117,10 +117,10 @@ static void test_msi(void)
     g_assert_false(qvgpu_msi_take(t.v));
     traps(&t, 1, 1);
     g_assert_true(qvgpu_msi_take(t.v));
-    /* The ring is not empty: the driver is on its way already. */
+    /* The ring was not empty: the driver still has an MSI to handle. */
     traps(&t, 2, 3);
     g_assert_false(qvgpu_msi_take(t.v));
-    /* Some are left when it says how far it came: once more. */
+    /* Entries are left when the driver writes RPTR: another MSI. */
     expect_trap(&t, 1);
     g_assert_true(qvgpu_msi_take(t.v));
     expect_trap(&t, 2);
@@ -136,14 +136,17 @@ static void test_msi(void)
              qvgpu_rd(t.v, IH_RB_CNTL) & ~IH_RB_CNTL__ENABLE_INTR);
     traps(&t, 6, 1);
     g_assert_false(qvgpu_msi_take(t.v));
-    /* Enabled with something in it: now. */
+    /* The ring is not empty when interrupts are enabled: an MSI at once. */
     qvgpu_wr(t.v, IH_RB_CNTL,
              qvgpu_rd(t.v, IH_RB_CNTL) | IH_RB_CNTL__ENABLE_INTR);
     g_assert_true(qvgpu_msi_take(t.v));
     qvgpu_stop(t.v);
 }
 
-/* Catches: an rptr doorbell that does not arrive, or that is not masked. */
+/*
+ * Catches: an RPTR doorbell without effect, or one with effect while it is
+ * disabled.
+ */
 static void test_rptr_doorbell(void)
 {
     Ih t;
@@ -166,8 +169,9 @@ static void test_rptr_doorbell(void)
 }
 
 /*
- * Catches: an overflow that is not seen, not remembered or not over. The
- * newest entries are in the ring, the oldest are lost.
+ * Catches: an overflow that is not reported, or whose flag does not stay until
+ * it is cleared, or not end then. The newest entries are in the ring, the
+ * oldest are lost.
  */
 static void test_overflow(void)
 {
@@ -185,7 +189,9 @@ static void test_overflow(void)
     g_assert_cmphex(wptr, ==, 4 * IH_ENTRY_BYTES | IH_RB_WPTR__RB_OVERFLOW);
     g_assert_cmphex(qvgpu_ih_writeback(t.v), ==, wptr);
 
-    /* As amdgpu recovers: skip to the oldest that is whole, then clear. */
+    /*
+     * Recover as amdgpu: skip to the oldest intact entry, then clear the flag.
+     */
     rptr = ((wptr & IH_RB_WPTR__OFFSET) + IH_ENTRY_BYTES) %
            (ENTRIES * IH_ENTRY_BYTES);
     t.v->ih.rptr = rptr;
@@ -205,7 +211,10 @@ static void test_overflow(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: entries that overwrite what the driver has not read. */
+/*
+ * Catches: without overflow, an entry that overwrites one that the driver has
+ * not read.
+ */
 static void test_full_without_overflow(void)
 {
     Ih t;
@@ -227,8 +236,8 @@ static void test_full_without_overflow(void)
 }
 
 /*
- * Catches: a retry fault whose entry was lost in an overflow and is not sent
- * again. Acknowledging every slot brings it back.
+ * Catches: a retry fault that is not reported again after an overflow has
+ * overwritten its entry, although the driver acknowledges every slot.
  */
 static void test_fault_lost_in_overflow(void)
 {
@@ -266,7 +275,10 @@ static void test_fault_lost_in_overflow(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: two entries of one time: the driver sorts stale ones out by it. */
+/*
+ * Catches: two entries with one timestamp. The driver finds stale entries by
+ * it.
+ */
 static void test_timestamps(void)
 {
     Ih t;
@@ -276,14 +288,14 @@ static void test_timestamps(void)
 
     ih_start(&t);
     qtest_clock_step(t.v->qts, 1000000);
-    /* The clock stands still: all the same each is later. */
+    /* The clock stands still, and yet each timestamp is later than the last. */
     for (i = 0; i < 20; i++) {
         traps(&t, i, 1);
         qvgpu_ih_next(t.v, &irq);
         g_assert_cmpuint(irq.timestamp, >, last);
         last = irq.timestamp;
     }
-    /* And they follow the clock, beyond 32 bits. */
+    /* Timestamps follow the clock, beyond 32 bits. */
     qtest_clock_step(t.v->qts, 60ll * 1000000000);
     now = qvgpu_clock(t.v);
     traps(&t, 0, 1);
@@ -293,7 +305,10 @@ static void test_timestamps(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: entries written although the ring is off or cannot be. */
+/*
+ * Catches: an entry that is written to a disabled ring or to one of an invalid
+ * size.
+ */
 static void test_bad_rings(void)
 {
     static const unsigned orders[] = { 0, 1, 5, 17, 24, 31 };
@@ -326,7 +341,10 @@ static void test_bad_rings(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a ring in VRAM (address space 4), or one that leaves VRAM. */
+/*
+ * Catches: a ring in VRAM (address space 4) whose entries go elsewhere, or are
+ * written beyond the end of VRAM.
+ */
 static void test_ring_in_vram(void)
 {
     Ih t;

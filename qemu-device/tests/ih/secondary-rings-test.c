@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: interrupt rings 1 and 2, and what goes there; faults, no CAM. */
+/*
+ * vgpu-kfd: interrupt rings 1 and 2, routing to them; faults without the CAM.
+ */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "tests/qtest/vgpu-kfd/ih/suite.h"
@@ -18,7 +20,7 @@
 typedef struct Rings {
     QVGPU *v;
     QVGPUSdma q;
-    uint64_t ring[IH_NUM_RINGS];        /* CPU addresses; 0's is v->ih.ring */
+    uint64_t ring[IH_NUM_RINGS]; /* CPU addresses; ring 0's is v->ih.ring */
 } Rings;
 
 static void route(Rings *t, unsigned client, uint32_t ring)
@@ -45,7 +47,7 @@ static void ring_init(Rings *t, unsigned n, uint32_t cntl)
              2 * (DOORBELL_IH + n));
 }
 
-/* All three rings; SDMA0's interrupts go to ring @to. */
+/* Start with all three rings. Interrupts of SDMA0 go to ring @to. */
 static void rings_start(Rings *t, unsigned to, uint32_t cntl)
 {
     t->v = qvgpu_start();
@@ -65,7 +67,10 @@ static void traps(Rings *t, uint32_t first, unsigned n)
     }
 }
 
-/* Entry @slot of ring @n is the trap with @context. Returns its time. */
+/*
+ * Fail the test unless entry @slot of ring @n is the trap with @context.
+ * Returns its timestamp.
+ */
 static uint64_t expect_trap_in(Rings *t, unsigned n, unsigned slot,
                                uint32_t context)
 {
@@ -81,7 +86,10 @@ static uint64_t expect_trap_in(Rings *t, unsigned n, unsigned slot,
     return irq.timestamp;
 }
 
-/* The next entry of ring 0 says that there is something in ring @n. */
+/*
+ * Fail the test unless the next entry of ring 0 announces ring @n. Returns its
+ * timestamp.
+ */
 static uint64_t expect_kick(Rings *t, unsigned n)
 {
     QVGPUIrq irq;
@@ -94,8 +102,9 @@ static uint64_t expect_kick(Rings *t, unsigned n)
 }
 
 /*
- * Catches: entries in a wrong ring, a ring that ring 0 does not announce, or
- * announces too often, entries left behind when the driver writes RPTR.
+ * Catches: an entry in the wrong ring, a ring that ring 0 does not announce or
+ * announces too often, and entries that are left after a write to RPTR and not
+ * announced again.
  */
 static void test_routing(void)
 {
@@ -114,15 +123,21 @@ static void test_routing(void)
         for (i = 0; i < 3; i++) {
             time[i] = expect_trap_in(&t, n, i, 50 + i);
         }
-        /* The second and third: the driver is on its way already. */
+        /*
+         * Announced once: the driver has not read ring 1 or 2 since the first
+         * entry.
+         */
         kick = expect_kick(&t, n);
         g_assert_false(qvgpu_ih_pending(t.v));
-        /* One order of time over all rings. */
+        /* Timestamps are in one order across all rings. */
         g_assert_cmpuint(time[0], <, kick);
         g_assert_cmpuint(kick, <, time[1]);
         g_assert_cmpuint(time[1], <, time[2]);
 
-        /* By doorbell: one read, two are left. */
+        /*
+         * The doorbell acknowledges one entry. Two are left, which is announced
+         * again.
+         */
         qtest_writel(t.v->qts, t.v->bar[VGPU_BAR_DOORBELL] +
                      8 * (DOORBELL_IH + n), IH_ENTRY_BYTES);
         g_assert_cmphex(qvgpu_rd(t.v, IH_RB_RPTR + IH_RING(n)), ==,
@@ -134,7 +149,7 @@ static void test_routing(void)
         expect_kick(&t, n);
         expect_trap_in(&t, n, 3, 53);
 
-        /* And back. */
+        /* Route the client back to ring 0. */
         route(&t, IH_CLIENT_SDMA0, 0);
         traps(&t, 54, 1);
         t.ring[0] = t.v->ih.ring;
@@ -143,7 +158,9 @@ static void test_routing(void)
     }
 }
 
-/* Catches: an overflow of a ring that is not its own, or not over. */
+/*
+ * Catches: an overflow that marks another ring, or that a clear does not end.
+ */
 static void test_overflow(void)
 {
     unsigned n;
@@ -162,7 +179,7 @@ static void test_overflow(void)
                         2 * IH_ENTRY_BYTES | IH_RB_WPTR__RB_OVERFLOW);
         g_assert_cmphex(qvgpu_rd(t.v, IH_RB_WPTR) & IH_RB_WPTR__RB_OVERFLOW,
                         ==, 0);
-        /* From the oldest that is whole. */
+        /* Start at the oldest intact entry. */
         for (i = 3; i < ENTRIES + 2; i++) {
             expect_trap_in(&t, n, i % ENTRIES, i);
         }
@@ -180,8 +197,8 @@ static void test_overflow(void)
 }
 
 /*
- * Catches: an overflow injected into ring 1 that also overflows ring 0, where
- * the notification of ring 1's new entry goes.
+ * Catches: an overflow injected into ring 1 that also overflows ring 0, which
+ * receives the announcement of ring 1's new entry.
  */
 static void test_injected_overflow(void)
 {
@@ -201,7 +218,7 @@ static void test_injected_overflow(void)
     qvgpu_stop(t.v);
 }
 
-/* Execute @n TRAPs on a second engine, whose interrupts go to ring 0. */
+/* Run @n TRAPs on a second engine, whose interrupts go to ring 0. */
 static void other_traps(QVGPUSdma *q, unsigned n)
 {
     unsigned i;
@@ -213,8 +230,9 @@ static void other_traps(QVGPUSdma *q, unsigned n)
 }
 
 /*
- * Catches: ring 1 or 2 that is never announced, because ring 0 was full when
- * the first entry came; also if the machine migrates before ring 0 has room.
+ * Catches: ring 1 or 2 that is never announced because ring 0 was full at the
+ * time of the first entry, also if the machine migrates before ring 0 has a
+ * free entry.
  */
 static void test_ring0_full(void)
 {
@@ -247,7 +265,7 @@ static void test_ring0_full(void)
 
 /*
  * Catches: ring 1 that is not announced again after an overflow of ring 0 has
- * overwritten the entry that announced it.
+ * overwritten its announcement.
  */
 static void test_ring0_overflow(void)
 {
@@ -277,7 +295,10 @@ static void test_ring0_overflow(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: entries for a ring that is off, or that there is none of. */
+/*
+ * Catches: an entry that is written although its ring is disabled or does not
+ * exist.
+ */
 static void test_no_such_ring(void)
 {
     Rings t;
@@ -292,12 +313,12 @@ static void test_no_such_ring(void)
     g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_IH_ENTRIES), ==, 0);
     qvgpu_expect_byte(t.v, t.ring[1], 0, QVGPU_PAGE);
 
-    /* What ring 0 alone has. */
+    /* Bits that only ring 0 has read as 0. */
     qvgpu_wr(t.v, IH_RB_CNTL + IH_RING(2), UINT32_MAX);
     g_assert_cmphex(qvgpu_rd(t.v, IH_RB_CNTL + IH_RING(2)) &
                     (IH_RB_CNTL__WPTR_WRITEBACK_ENABLE |
                      IH_RB_CNTL__ENABLE_INTR), ==, 0);
-    /* Each client's own, of 32. */
+    /* The client number is taken modulo 32; each client has its own ring. */
     route(&t, IH_CLIENT_VMC, 2);
     route(&t, IH_NUM_CLIENTS + IH_CLIENT_SDMA1, 1);
     qvgpu_wr(t.v, IH_CLIENT_CFG_INDEX, IH_CLIENT_VMC);
@@ -310,13 +331,13 @@ static void test_no_such_ring(void)
 }
 
 /*
- * Without the CAM, VM faults in a ring of their own, as amdgpu has it on older
- * chips. Catches: a storm that does not calm down, and another queue's fault
- * on the same page that starts one anew.
+ * Without the CAM, VM faults have a ring of their own, as in amdgpu on older
+ * chips. Catches: entries of one page whose intervals do not grow, and a second
+ * queue's fault on the page that makes the intervals short again.
  */
 static void test_storm(void)
 {
-    enum { SEEN = 7 };                  /* 1 + 2 + 4 + ... 32 ms after */
+    enum { SEEN = 7 }; /* the last is 1 + 2 + ... + 32 ms after the first */
     uint64_t page, began;
     Rings t;
     QVGPUSpace space;
@@ -357,7 +378,7 @@ static void test_storm(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a PASID from elsewhere than the MM clients' table. */
+/* Catches: a PASID that is not from the MM clients' table. */
 static void test_pasid(void)
 {
     static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tests of vgpu-kfd: what waits for a time does so by the virtual clock, which
- * stands still while the machine is stopped.
+ * vgpu-kfd: timed waits follow the virtual clock, which stands still while the
+ * machine is stopped.
  */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
@@ -24,17 +24,17 @@
 #define INTERVAL_NS (INTERVAL * CLOCK_NS)
 #define MS          1000000ll           /* ns */
 #define QUANTUM_MS  5
-#define START_NS    1234567890000ll     /* a time that stands out in a state */
+#define START_NS    1234567890000ll     /* unique in a saved state */
 
-/* A queue that waits, and another one of its engine. */
+/* A queue that waits, and the kernel queue of the same engine. */
 typedef struct Clock {
     QVGPU *v;
     QVGPUSpace space;
     QVGPUSdma q, kq;
-    uint64_t at, mc;                    /* a page of zeros */
+    uint64_t at, mc;                    /* one page of zeros */
 } Clock;
 
-/* @vmid: the queue is a user's, in a space where nothing is mapped. */
+/* @vmid: the queue is a user queue, in an address space without mappings. */
 static void start(Clock *t, const char *args, bool vmid)
 {
     QVGPU *v = t->v = qvgpu_start_args(args);
@@ -48,7 +48,7 @@ static void start(Clock *t, const char *args, bool vmid)
     t->mc = qvgpu_mc(v, t->at);
 }
 
-/* Poll for what is not there. */
+/* Emit a poll whose condition is false. */
 static void emit_poll(Clock *t, unsigned retry)
 {
     QVGPU_EMIT(&t->q, SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) | SDMA_POLL_REGMEM__MEM |
@@ -58,7 +58,7 @@ static void emit_poll(Clock *t, unsigned retry)
                VGPU_PREP(SDMA_POLL_REGMEM_DW5__INTERVAL, (uint32_t)INTERVAL));
 }
 
-/* Compare with what is not there, for @clocks. */
+/* Emit a looped compare-and-swap that fails until its timer of @clocks ends. */
 static void emit_loop(Clock *t, uint32_t clocks)
 {
     qvgpu_wr(t->v, SDMA_ENGINE(0) + SDMA_ATOMIC_CNTL, clocks);
@@ -77,8 +77,8 @@ static void emit_clock(Clock *t, unsigned quad)
 }
 
 /*
- * If the queue could run, it has had a time slice: the other one had two. It
- * waits, and there is no interrupt.
+ * Fail the test unless the queue still waits, without an interrupt. If the
+ * queue could run, it has had a time slice: the other queue has had two.
  */
 static void expect_wait(Clock *t)
 {
@@ -87,7 +87,10 @@ static void expect_wait(Clock *t)
     g_assert_false(qvgpu_ih_pending(t->v));
 }
 
-/* The queue waits for @ns, not less; the clock is at their end afterwards. */
+/*
+ * Fail the test unless the queue waits for at least @ns, and step the clock by
+ * @ns.
+ */
 static void expect_wait_ns(Clock *t, int64_t ns)
 {
     expect_wait(t);
@@ -96,7 +99,10 @@ static void expect_wait_ns(Clock *t, int64_t ns)
     qtest_clock_step(t->v->qts, 1);
 }
 
-/* The packet has timed out: it said so, and the queue is done. */
+/*
+ * Fail the test unless the packet ends with timeout interrupt @source. Quits
+ * QEMU.
+ */
 static void expect_timeout(Clock *t, unsigned source)
 {
     QVGPUIrq irq;
@@ -109,7 +115,7 @@ static void expect_timeout(Clock *t, unsigned source)
     qvgpu_stop(t->v);
 }
 
-/* Stop the machine for @ms of host time, which is not to count. */
+/* Stop the machine for @ms of host time, which must not count. */
 static void stop_for(QVGPU *v, int64_t ms)
 {
     int64_t until = g_get_monotonic_time() + ms * 1000;
@@ -122,7 +128,7 @@ static void stop_for(QVGPU *v, int64_t ms)
 }
 
 /*
- * Catches: a POLL_REGMEM that looks again, and so times out, by another clock
+ * Catches: POLL_REGMEM that polls again, and so times out, by another clock
  * than the virtual one, or while the machine is stopped.
  */
 static void test_poll(void)
@@ -139,7 +145,10 @@ static void test_poll(void)
     expect_timeout(&t, IH_SRC_SDMA_POLL_TIMEOUT);
 }
 
-/* Catches: a LOOP_TIMER that runs by another clock, or in a stopped machine. */
+/*
+ * Catches: a LOOP_TIMER on another clock, or one that runs in a stopped
+ * machine.
+ */
 static void test_loop(void)
 {
     Clock t;
@@ -160,9 +169,9 @@ static void expect_entry(Clock *t)
 }
 
 /*
- * Catches: tries of a retry fault without the CAM, or their entries, that go by
- * another clock, or go on in a stopped machine. The entries come 1 and 2 ms
- * after the one before, the tries 1 ms after each other.
+ * Catches: without the CAM, retries of a fault, or their entries, that follow
+ * another clock or go on in a stopped machine. Retries are 1 ms apart. The
+ * second and third entry come 1 and 2 ms after the one before.
  */
 static void test_retry(void)
 {
@@ -193,7 +202,7 @@ typedef struct Slices {
     QVGPUHws h;
     QVGPUProcess p[2];
     QVGPUUserCompute q[2];
-    uint64_t page;                      /* at VA, in both */
+    uint64_t page;                      /* mapped at VA in both */
 } Slices;
 
 static void slices_start(Slices *t, const char *args, unsigned ms)
@@ -215,12 +224,16 @@ static void slices_start(Slices *t, const char *args, unsigned ms)
     qvgpu_list_chain(&t->h);
 }
 
+/* The process that has the VMID. */
 static unsigned runs(Slices *t)
 {
     return qvgpu_rd(t->v, IH_VMID_LUT(HWS_VMID)) - PASID(0);
 }
 
-/* The slice is process 0's, though the scheduler has looked at the time. */
+/*
+ * Fail the test unless process 0 still has its time slice after the scheduler
+ * has checked the time.
+ */
 static void expect_slice(Slices *t)
 {
     qvgpu_hws_sync(&t->h);
@@ -249,8 +262,8 @@ static void test_slice(void)
 }
 
 /*
- * Save the machine, load it, and let it run. Its state is refused when @until,
- * a deadline in it, is negative.
+ * Save the machine, restore it and let it run. Fails the test unless its state
+ * is refused with a negative @until, a deadline in it.
  */
 static void move(QVGPU *v, int64_t until)
 {
@@ -263,8 +276,8 @@ static void move(QVGPU *v, int64_t until)
 }
 
 /*
- * Catches: a poll that looks at once, or begins its interval anew, because the
- * machine moved; a negative deadline in the state that is accepted.
+ * Catches: a poll that a restore triggers at once, or whose interval starts
+ * again after it, and a negative deadline in the state that is accepted.
  */
 static void test_moved_poll(void)
 {
@@ -282,7 +295,7 @@ static void test_moved_poll(void)
     expect_timeout(&t, IH_SRC_SDMA_POLL_TIMEOUT);
 }
 
-/* Catches: a LOOP_TIMER that begins anew because the machine moved. */
+/* Catches: a LOOP_TIMER that starts again after a restore. */
 static void test_moved_loop(void)
 {
     Clock t;
@@ -301,8 +314,8 @@ static void test_moved_loop(void)
 }
 
 /*
- * Catches: an entry of a retry fault without the CAM that comes too early
- * because the machine moved. The third entry is due 3 ms after the first.
+ * Catches: without the CAM, an entry of a retry fault that comes too early
+ * after a restore. The third entry is due 3 ms after the first.
  */
 static void test_moved_retry(void)
 {
@@ -326,7 +339,7 @@ static void test_moved_retry(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a slice that ends, or begins anew, because the machine moved. */
+/* Catches: a time slice that ends, or starts again, because of a restore. */
 static void test_moved_slice(void)
 {
     Slices t;
@@ -346,7 +359,7 @@ static void test_moved_slice(void)
     qvgpu_stop(t.v);
 }
 
-/* A machine whose clock runs, with a CPU that halts. */
+/* A machine whose virtual clock runs, with a CPU that halts. */
 typedef struct Running {
     const char *name;
     const char *args;                   /* for QEMU */
@@ -358,7 +371,9 @@ static const Running machines[] = {
     { "icount-no-sleep", "-icount shift=0,sleep=off" },
 };
 
-/* Arguments for QEMU; NULL: the test is skipped. The caller removes @path. */
+/*
+ * Arguments for QEMU, or NULL if the test is skipped. The caller removes @path.
+ */
 static char *running_args(const Running *m, char **path)
 {
     static const char halt[64 * KiB] = { [0 ... 64 * KiB - 1] = 0xf4 };
@@ -376,12 +391,12 @@ static char *running_args(const Running *m, char **path)
 }
 
 /*
- * Catches: a LOOP_TIMER that runs while the virtual clock stands, and one that
- * never ends since nobody moves that clock for it: with icount and no CPU that
- * runs, the clock only moves on to deadlines that are known.
+ * Catches: a LOOP_TIMER that runs while the virtual clock stands still, and one
+ * that never ends: with icount and no running CPU, the virtual clock advances
+ * only to deadlines of timers, so the device needs one.
  *
- * The loop lasts 30 ms by the GPU's clock, and the machine is stopped for 100
- * ms of the host's.
+ * The loop lasts 30 ms of GPU time, and the machine is stopped for 100 ms of
+ * host time.
  */
 static void test_running_loop(const void *machine)
 {
@@ -409,7 +424,7 @@ static void test_running_loop(const void *machine)
     expect_timeout(&t, IH_SRC_SDMA_ATOMIC_TIMEOUT);
 }
 
-/* The same of a time slice: process 1 writes the time when it runs. */
+/* The same for a time slice: process 1 writes the time when it runs. */
 static void test_running_slice(const void *machine)
 {
     enum { SLICE_MS = 50 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: machine, queues and memory of the tests of replay. */
+/* vgpu-kfd: machine, queues and memory of the replay tests. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"

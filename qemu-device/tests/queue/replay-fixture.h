@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: what the tests of replay have in common: a copy of pages. */
+/* vgpu-kfd: fixture of the replay tests: queues and memory for a copy. */
 #ifndef VGPU_TEST_REPLAY_FIXTURE_H
 #define VGPU_TEST_REPLAY_FIXTURE_H
 
@@ -20,8 +20,11 @@ typedef struct Replay {
     uint64_t src, dst;          /* PAGES each, for SRC and DST; not mapped */
 } Replay;
 
-/* A machine with both queues; source data is there, nothing is mapped. */
+/*
+ * Start a machine with both queues. The source holds data, nothing is mapped.
+ */
 void replay_start(Replay *r);
+/* Map all pages of SRC or DST, without an invalidation. */
 void replay_map_src(Replay *r);
 void replay_map_dst(Replay *r);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: queues that leave while they wait for a repair. */
+/*
+ * vgpu-kfd: queues that are disabled while they wait for the repair of a fault.
+ */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
@@ -7,7 +9,10 @@
 #include "tests/qtest/vgpu-kfd/queue/suite.h"
 #include "tests/qtest/vgpu-kfd/queue/replay-fixture.h"
 
-/* Catches: a queue that cannot be taken off while it waits for a repair. */
+/*
+ * Catches: a stalled queue that cannot be disabled, that runs while it is
+ * disabled, or that repeats what it had copied when it is enabled again.
+ */
 static void test_disable_while_stalled(void)
 {
     Replay r;
@@ -23,7 +28,7 @@ static void test_disable_while_stalled(void)
     qvgpu_sdma_disable(&r.q);
     g_assert_cmphex(qvgpu_sdma_rptr(&r.q), ==, 0);
 
-    /* Repaired and acknowledged while it is off: still it stands still. */
+    /* Repair and acknowledge do not start the disabled queue. */
     replay_map_dst(&r);
     qtest_memset(r.v->qts, r.dst, 0x44, QVGPU_PAGE);
     qvgpu_cam_ack(r.v, slot);
@@ -31,14 +36,17 @@ static void test_disable_while_stalled(void)
     qvgpu_expect_byte(r.v, r.dst + QVGPU_PAGE, 0, QVGPU_PAGE);
     qvgpu_sdma_enable(&r.q);
     qvgpu_sdma_finish(&r.q);
-    /* It went on in the middle: the first page is not copied again. */
+    /* The queue resumed the packet: the first page is not copied again. */
     qvgpu_expect_byte(r.v, r.dst, 0x44, QVGPU_PAGE);
     qvgpu_expect(r.v, r.dst + QVGPU_PAGE, 1, QVGPU_PAGE, QVGPU_PAGE);
     g_assert_cmphex(qtest_readq(r.v->qts, r.dst + 2 * QVGPU_PAGE), ==, 1);
     qvgpu_stop(r.v);
 }
 
-/* Catches: a dead queue that a late repair raises, or that keeps its slot. */
+/*
+ * Catches: a destroyed queue that a late repair resumes, or that keeps its CAM
+ * slot.
+ */
 static void test_destroy_while_stalled(void)
 {
     Replay r;
@@ -61,7 +69,7 @@ static void test_destroy_while_stalled(void)
     qvgpu_sdma_pass(&r.kq);
     qvgpu_expect_byte(r.v, r.dst, 0, PAGES * QVGPU_PAGE);
 
-    /* The page's next fault is a new one. */
+    /* The page's next fault is reported as a new one. */
     qvgpu_space_set(&r.space, DST, VGPU_LEVEL_PTB, 0);
     qvgpu_invalidate(r.v, 1u << VMID);
     qvgpu_pkt_fence(&next, DST, 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: repair, acknowledge, replay: no byte lost or written twice. */
+/* vgpu-kfd: repair, acknowledge, replay: no byte is lost or written twice. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
@@ -13,7 +13,10 @@ static void ack_by_doorbell(QVGPU *v, unsigned slot)
                  4 * DOORBELL_IH_RETRY_CAM_DW, slot);
 }
 
-/* Catches: an acknowledge that does not wake, a replay that is not exact. */
+/*
+ * Catches: an acknowledge that does not wake the queue, a replay that is not
+ * exact.
+ */
 static void test_acknowledge(void)
 {
     void (*const ack[])(QVGPU *, unsigned) = {
@@ -31,7 +34,7 @@ static void test_acknowledge(void)
         qvgpu_sdma_kick(&r.q);
         slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
         replay_map_dst(&r);
-        /* Nothing happens before the acknowledge. */
+        /* No replay before the acknowledge. */
         qvgpu_sdma_pass(&r.kq);
         qvgpu_expect_byte(r.v, r.dst, 0, QVGPU_PAGE);
         ack[i](r.v, slot);
@@ -46,8 +49,8 @@ static void test_acknowledge(void)
 }
 
 /*
- * Catches: a flush that leaves a stalled queue asleep, and a CAM slot that it
- * frees: the page's next fault is then reported twice.
+ * Catches: an invalidation that does not wake a stalled queue, and one that
+ * frees its CAM slot: the page's next fault would be reported twice.
  */
 static void test_invalidation(void)
 {
@@ -60,7 +63,7 @@ static void test_invalidation(void)
     qvgpu_sdma_kick(&r.q);
     slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
 
-    /* Nothing repaired yet: it looks again, and makes no entry. */
+    /* Not repaired yet: the queue retries, and makes no second entry. */
     qvgpu_invalidate(r.v, 1u << VMID);
     qvgpu_sdma_pass(&r.kq);
     g_assert_false(qvgpu_ih_pending(r.v));
@@ -70,14 +73,14 @@ static void test_invalidation(void)
     qvgpu_sdma_finish(&r.q);
     qvgpu_expect(r.v, r.dst, 1, 0, QVGPU_PAGE);
 
-    /* The slot is still taken: the page faults without a word. */
+    /* The slot is still in use: the page's fault makes no entry. */
     qvgpu_space_set(&r.space, DST, VGPU_LEVEL_PTB, 0);
     qvgpu_invalidate(r.v, 1u << VMID);
     qvgpu_pkt_copy(&r.q, SRC + 1, DST, QVGPU_PAGE);
     qvgpu_sdma_kick(&r.q);
     qvgpu_sdma_pass(&r.kq);
     g_assert_false(qvgpu_ih_pending(r.v));
-    /* Now acknowledged, not repaired: it is news again. */
+    /* Acknowledged without a repair: the fault is reported again. */
     qvgpu_cam_ack(r.v, slot);
     slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
     replay_map_dst(&r);
@@ -88,7 +91,10 @@ static void test_invalidation(void)
     qvgpu_stop(r.v);
 }
 
-/* Catches: a fault that is reported once and then never more. */
+/*
+ * Catches: a fault that is not reported again after it is acknowledged
+ * unrepaired.
+ */
 static void test_acknowledge_without_repair(void)
 {
     Replay r;
@@ -108,7 +114,7 @@ static void test_acknowledge_without_repair(void)
         serial = irq.data[3];
         qvgpu_cam_ack(r.v, qvgpu_ih_next_fault(r.v, VMID, SRC, false, true));
     }
-    /* The last acknowledge, too, was without repair: it faulted once more. */
+    /* The last acknowledge was without a repair, too: one more fault. */
     qvgpu_wait_until(qvgpu_ih_pending(r.v));
     replay_map_src(&r);
     qvgpu_cam_ack(r.v, qvgpu_ih_next_fault(r.v, VMID, SRC, false, true));
@@ -119,10 +125,10 @@ static void test_acknowledge_without_repair(void)
 }
 
 /*
- * Catches: any loss, repetition or disorder in a copy that faults at every
- * page of both sides. Each page is repaired when it is asked for; behind the
- * engine's back the source is changed and the destination marked, so that a
- * byte that is copied twice shows.
+ * Catches: any loss, repetition or disorder in a copy that faults at every page
+ * of both sides. Each page is mapped when it faults. Before that, the test
+ * overwrites the source and the destination where the copy is done, so that a
+ * byte copied twice shows.
  */
 static void test_fault_through(void)
 {
@@ -135,7 +141,7 @@ static void test_fault_through(void)
     qvgpu_pkt_copy(&r.q, SRC + skew, DST, len);
     qvgpu_sdma_kick(&r.q);
     while (done < len) {
-        /* The next byte that is not yet copied, source first. */
+        /* The next byte to copy. The source faults first. */
         uint64_t at = SRC + skew + done;
         bool write = false;
         uint64_t next, base;
@@ -150,7 +156,7 @@ static void test_fault_through(void)
         }
         slot = qvgpu_ih_next_fault(r.v, VMID, at, write, true);
         faults++;
-        /* What is done must be there, and may not be touched again. */
+        /* The engine may not access finished bytes again. */
         qtest_memset(r.v->qts, r.src, 0xee, (skew + done) / 4096 * 4096);
         qtest_memset(r.v->qts, r.dst, 0x44, done);
 
@@ -158,7 +164,10 @@ static void test_fault_through(void)
         qvgpu_space_map(&r.space, base,
                         write ? r.dst + (base - DST) : r.src + (base - SRC),
                         QVGPU_PAGE);
-        /* How far it will come: to the next page end of a mapped pair. */
+        /*
+         * The copy will come to the end of the last page that is mapped on both
+         * sides.
+         */
         next = done;
         while (next < len &&
                qtest_readq(r.v->qts, qvgpu_space_slot(&r.space,
@@ -182,14 +191,16 @@ static void test_fault_through(void)
                           PAGES * QVGPU_PAGE - next);
         done = next;
     }
-    /* One fault a page: 16 of the source, 15 of the destination. */
+    /* A fault for each page: 16 of the source, 15 of the destination. */
     g_assert_cmpuint(faults, ==, 2 * PAGES - 1);
     g_assert_cmpuint(qvgpu_counter(r.v, VGPU_CNT_BYTES_COPIED), ==, len);
     g_assert_cmpuint(qvgpu_counter(r.v, VGPU_CNT_FAULTS_MERGED), ==, 0);
     qvgpu_stop(r.v);
 }
 
-/* Catches: a write to a read-only page that cannot be repaired. */
+/*
+ * Catches: a write to a read-only page that a writable mapping does not repair.
+ */
 static void test_permission(void)
 {
     Replay r;
@@ -200,7 +211,7 @@ static void test_permission(void)
     qvgpu_fill(r.v, r.dst, 2, 0, QVGPU_PAGE);
     qvgpu_space_set(&r.space, DST, VGPU_LEVEL_PTB, qvgpu_entry(r.v, r.dst,
                     VGPU_PTE_VALID | VGPU_PTE_READABLE));
-    /* The engine knows the page, as a readable one. */
+    /* The engine's TLB holds the page as readable. */
     qvgpu_pkt_copy(&r.q, DST, SRC + QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_sdma_finish(&r.q);
     qvgpu_pkt_copy(&r.q, SRC, DST, QVGPU_PAGE);
@@ -214,7 +225,9 @@ static void test_permission(void)
     qvgpu_stop(r.v);
 }
 
-/* Catches: a level whose invalid entry cannot be repaired by a retry. */
+/*
+ * Catches: an invalid entry at some level whose repair does not end the stall.
+ */
 static void test_each_level(void)
 {
     Replay r;
@@ -242,7 +255,10 @@ static void test_each_level(void)
     qvgpu_stop(r.v);
 }
 
-/* Serve every fault of the queue, one page at a time, until it is done. */
+/*
+ * Map each page on which the queue faults, one at a time, until the queue is
+ * idle.
+ */
 static void serve(Replay *r)
 {
     while (!qvgpu_sdma_idle(&r->q)) {
@@ -265,7 +281,10 @@ static void serve(Replay *r)
     g_assert_cmphex(qvgpu_sdma_rptr(&r->q), ==, r->q.wptr);
 }
 
-/* Catches: packets other than the copy that replay with side effects. */
+/*
+ * Catches: a packet other than the copy whose effects a replay repeats or
+ * loses.
+ */
 static void test_other_packets(void)
 {
     enum { DWORDS = 300 };
@@ -325,7 +344,10 @@ static void test_other_packets(void)
     qvgpu_stop(r.v);
 }
 
-/* Catches: a ring, an IB or a write-back that cannot fault and go on. */
+/*
+ * Catches: a fault on the ring, an indirect buffer or the read pointer's
+ * write-back from which the queue does not recover.
+ */
 static void test_ring_faults(void)
 {
     Replay r;
@@ -357,9 +379,9 @@ static void test_ring_faults(void)
 }
 
 /*
- * Catches: races of repair, unmap, flush and acknowledge with running engines.
- * Pages vanish under two queues while they copy, and are given back when they
- * are asked for; in the end all data must be right.
+ * Catches: races of repair, unmap, invalidation and acknowledge with running
+ * engines. The test unmaps pages under two queues that copy, and maps them
+ * again when they fault, so that all data is right in the end.
  */
 static void test_unmap_storm(void)
 {
@@ -387,13 +409,15 @@ static void test_unmap_storm(void)
             if (random >> 8 & 1) {
                 qvgpu_invalidate(r.v, 1u << VMID);
             }
-            /* Half of it before the engines start, half under their feet. */
+            /*
+             * Half of the pages before the engines start, half while they run.
+             */
             if (n == PULLS / 2) {
                 qvgpu_sdma_kick(&r.q);
                 qvgpu_sdma_kick(&other);
             }
         }
-        /* The last flush: from here on pages only come back. */
+        /* The last invalidation: from here on pages are only mapped. */
         qvgpu_invalidate(r.v, 1u << VMID);
         serve(&r);
         while (!qvgpu_sdma_idle(&other)) {
