@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: memory on the bus that comes and goes. */
+/* vgpu-kfd: memory on the bus that is mapped and unmapped. */
 #include "qemu/osdep.h"
 #include "standard-headers/linux/pci_regs.h"
 #include "qobject/qdict.h"
@@ -14,9 +14,9 @@
 #define VMID    7
 
 /*
- * Catches: an engine that remembers where the bus led. The device's own BAR 0
- * is RAM on the bus; it moves, is switched off, and comes back, while a queue
- * copies to it by bus address.
+ * Catches: an engine that keeps using memory at a bus address where it is no
+ * longer. The device's own BAR 0 is RAM on the bus. The test moves it to and
+ * fro; after each move, a queue copies to both bus addresses.
  */
 static void test_moving_ram(void)
 {
@@ -60,8 +60,8 @@ static void test_moving_ram(void)
 }
 
 /*
- * Catches: a device that goes on writing to memory after it was forbidden to
- * (bus mastering off), because it found it before.
+ * Catches: a device that still writes to guest memory after bus mastering is
+ * disabled, because it has found that memory before.
  */
 static void test_bus_master(void)
 {
@@ -82,7 +82,7 @@ static void test_bus_master(void)
         qvgpu_fill(v, src, i, 0, QVGPU_PAGE);
         qvgpu_pkt_copy(&q, qvgpu_mc(v, src), mc, QVGPU_PAGE);
         qvgpu_sdma_finish(&q);
-        /* What was written last time stays. */
+        /* Without bus mastering, the data of the last round stays. */
         qvgpu_expect(v, dst, master ? i : i - 1, 0, QVGPU_PAGE);
         g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_FAULTS_NORETRY), ==,
                          faults + !master);
@@ -91,11 +91,11 @@ static void test_bus_master(void)
 }
 
 /*
- * Catches: a write that switches bus mastering off and completes while an
- * engine is inside an access, so that the engine writes to memory that the
- * guest has reused. The engine repeats an access that faults, and is held
- * between two trace events of one access. The write must wait until a thread
- * releases it.
+ * Catches: a write that disables bus mastering and completes while an engine is
+ * inside an access, so that the engine writes to memory that the guest has
+ * reused. The engine repeats an access that faults, and is held between two
+ * trace events of one access. The write must wait until a thread releases the
+ * engine.
  */
 static void test_bus_master_access(void)
 {
@@ -130,11 +130,10 @@ static void test_bus_master_access(void)
 #define BEHIND      QPCI_DEVFN(32, 0)           /* bus 1, slot 0 */
 
 /*
- * Catches: a change of the bus elsewhere, here memory decoding of another
- * device that is switched off, which completes while an engine is inside an
- * access to what was mapped there. The engine copies from the peer's VRAM to a
- * page that faults, and is held as above in an access that has mapped the
- * source.
+ * Catches: a change of the bus, here memory decoding of another device that is
+ * disabled, which completes while an engine is inside an access to that device.
+ * The engine copies from the peer's VRAM to a page that faults, and is held as
+ * above in an access that has mapped the source.
  */
 static void test_peer_access(void)
 {
@@ -170,7 +169,7 @@ static void test_peer_access(void)
     qpci_config_writew(peer, PCI_COMMAND, 0);
     qvgpu_hold_access_end(&h, v);
 
-    /* The access that follows finds nothing there. */
+    /* The next access finds no memory there. */
     qvgpu_time_passes(v);
     qvgpu_ih_next_fault(v, VMID, va, false, false);
     qvgpu_space_map(&space, va + QVGPU_PAGE, dst, QVGPU_PAGE);
@@ -181,7 +180,7 @@ static void test_peer_access(void)
     qvgpu_hold_destroy(&h);
 }
 
-/* Is this QEMU a build with delays in the device's threads? */
+/* Return whether this QEMU is built with delays in the device's threads. */
 static bool has_delays(void)
 {
     QTestState *qts = qtest_init("-machine none");
@@ -200,7 +199,7 @@ static bool has_delays(void)
     return has;
 }
 
-/* Does QEMU have the file in its address space? */
+/* Return whether QEMU has mapped the file. */
 static bool maps_file(QVGPU *v, const char *path)
 {
     g_autofree char *name = g_strdup_printf("/proc/%d/maps",
@@ -211,7 +210,9 @@ static bool maps_file(QVGPU *v, const char *path)
     return strstr(maps, path);
 }
 
-/* Plug a device whose VRAM is mem0 and map that VRAM. Returns the slot. */
+/*
+ * Plug a device whose VRAM is mem0, and map that VRAM. Returns the root port.
+ */
 static QPCIDevice *plug_peer(QVGPU *v)
 {
     QPCIDevice *rp = qpci_device_find(v->bus, RP), *peer;
@@ -235,10 +236,10 @@ static QPCIDevice *plug_peer(QVGPU *v)
 }
 
 /*
- * The engine finds the peer's VRAM and is held in the delay that follows, while
- * the peer is unplugged, which waits for the engine. Returns whether the engine
- * looked for memory again: false, too, if the host is so slow that the engine
- * goes on before the peer leaves the bus.
+ * Unplug a peer while the engine, which has found the peer's VRAM, is held in
+ * the delay that follows. The unplug waits for the engine. Returns whether the
+ * engine looked for the memory again; also false if the host is so slow that
+ * the engine continues before the peer leaves the bus.
  */
 static bool looks_again(void)
 {
@@ -266,7 +267,7 @@ static bool looks_again(void)
     rp = plug_peer(v);
     exp = qpci_find_capability(rp, PCI_CAP_ID_EXP, 0);
 
-    /* The peer's page is all that the queue uses on the bus. */
+    /* The peer's page is the only memory on the bus that the queue uses. */
     qvgpu_space_init(&space, v, VMID, QVGPU_VRAM);
     qvgpu_space_set_retry(&space, false);
     qvgpu_sdma_open_vram(&q, v, 0, SDMA_QUEUE_RLC(0), &space, 4 * KiB);
@@ -301,8 +302,8 @@ static bool looks_again(void)
 }
 
 /*
- * Catches: an engine that remembers memory which has left the bus since the
- * engine found it, so that the memory is never freed.
+ * Catches: an engine that keeps a reference to memory that has left the bus
+ * since the engine found it, so that the memory is never freed.
  */
 static void test_stale_window(void)
 {

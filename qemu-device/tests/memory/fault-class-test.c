@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: classes of faults: which interrupt, which are redirected. */
+/* vgpu-kfd: classes of faults: which raise interrupts, which are redirected. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
@@ -15,11 +15,11 @@
 typedef struct Case {
     uint64_t va;
     bool write;
-    uint32_t cntl;              /* the class in FAULT_CNTL */
-    uint32_t interrupt;         /* and in the context; 0: none */
+    uint32_t cntl;              /* bit of the class in FAULT_CNTL */
+    uint32_t interrupt;         /* interrupt bit in the context, or 0 */
 } Case;
 
-/* One of each class that SDMA can meet. */
+/* One case of each class that SDMA can cause. */
 static const Case cases[] = {
     { 1ull << 48, false, CNTL(RANGE), CONTEXT(RANGE_INTERRUPT) },
     { 0x018000000000ull, false, CNTL(PDE1), CONTEXT(PDE0_INTERRUPT) },
@@ -58,7 +58,10 @@ static void class_start(PageWalk *w)
                     LEAF(1ull << 40));
 }
 
-/* Access case @t; a fault must be latched. True: an interrupt came. */
+/*
+ * Run case @t, whose fault must be latched. Returns whether it raised an
+ * interrupt.
+ */
 static bool fault(PageWalk *w, const Case *t)
 {
     bool came;
@@ -78,7 +81,9 @@ static bool fault(PageWalk *w, const Case *t)
     return came;
 }
 
-/* Catches: a class whose interrupt hangs on another's bit, or on none. */
+/*
+ * Catches: an interrupt that depends on the bit of another class, or on none.
+ */
 static void test_interrupts(void)
 {
     PageWalk w;
@@ -97,7 +102,7 @@ static void test_interrupts(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: the default page read for a class that is not redirected there. */
+/* Catches: a default page that is read for a class that is not redirected. */
 static void test_redirection(void)
 {
     PageWalk w;
@@ -132,7 +137,10 @@ static void test_redirection(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: a first fault that is overwritten, or a last one that is not. */
+/*
+ * Catches: a first fault that is overwritten, or one that is not although
+ * ALLOW_SUBSEQUENT is set.
+ */
 static void test_latching(void)
 {
     PageWalk w;
@@ -161,7 +169,10 @@ static void test_latching(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: retry interrupts that come though they are off, or a lost stall. */
+/*
+ * Catches: an interrupt of a retry fault while these interrupts are disabled,
+ * or a stall that is lost then.
+ */
 static void test_retry_interrupt_off(void)
 {
     const uint64_t va = VA + 1 * QVGPU_PAGE;
@@ -194,8 +205,8 @@ static void test_retry_interrupt_off(void)
 }
 
 /*
- * Catches: VMID 0's accesses to the system aperture, beside VRAM and the AGP
- * window, that fault or land elsewhere than on the aperture's default page.
+ * Catches: an access of VMID 0 to the system aperture, outside VRAM and the AGP
+ * window, that faults or does not go to the aperture's default page.
  */
 static void test_system_aperture(void)
 {

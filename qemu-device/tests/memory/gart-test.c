@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: VMID 0: apertures, AGP window, the flat GART. */
+/* vgpu-kfd: VMID 0: apertures, AGP window, flat GART. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
@@ -44,7 +44,7 @@ static void copy(Gart *g, uint64_t src, uint64_t dst, uint64_t len)
     qvgpu_sdma_finish(&g->q);
 }
 
-/* Check the latched fault, and clear it. */
+/* Fail the test unless this fault is latched and reported; clear it. */
 static void expect_fault(QVGPU *v, uint64_t va, bool write, unsigned walker)
 {
     uint32_t status = qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_STATUS);
@@ -66,7 +66,7 @@ static void expect_fault(QVGPU *v, uint64_t va, bool write, unsigned walker)
     g_assert_cmphex(qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_STATUS), ==, 0);
 }
 
-/* Catches: an FB aperture that is off, or ends before VRAM does. */
+/* Catches: an FB aperture that is off after reset, or ends before VRAM does. */
 static void test_fb_aperture(void)
 {
     QVGPU *v = qvgpu_start();
@@ -83,7 +83,7 @@ static void test_fb_aperture(void)
     qvgpu_stop(v);
 }
 
-/* Catches: an aperture that is nailed to its reset value. */
+/* Catches: an FB aperture that stays at its reset value. */
 static void test_fb_aperture_moves(void)
 {
     QVGPU *v = qvgpu_start();
@@ -103,7 +103,10 @@ static void test_fb_aperture_moves(void)
     qvgpu_stop(v);
 }
 
-/* Catches: an aperture larger than VRAM that leads out of the host's memory. */
+/*
+ * Catches: an aperture larger than VRAM that leads beyond the host memory of
+ * VRAM.
+ */
 static void test_fb_beyond_vram(void)
 {
     QVGPU *v = qvgpu_start();
@@ -123,7 +126,7 @@ static void test_fb_beyond_vram(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a window that adds the wrong base, or that is off by a page. */
+/* Catches: an AGP window with a wrong base or with a limit off by a page. */
 static void test_agp_window(void)
 {
     QVGPU *v = qvgpu_start();
@@ -132,7 +135,7 @@ static void test_agp_window(void)
     uint64_t at = 2 * TiB;
     QVGPUSdma q;
 
-    /* The queue does not use the window, which moves. */
+    /* The window moves: the queue uses only VRAM. */
     qvgpu_sdma_open_vram(&q, v, 0, SDMA_QUEUE_GFX, NULL, 4 * KiB);
     qvgpu_mm_wr(v, MC_VM_AGP_BOT, at >> 24);
     qvgpu_mm_wr(v, MC_VM_AGP_TOP, at >> 24);
@@ -146,7 +149,7 @@ static void test_agp_window(void)
     qvgpu_expect(v, dst, 4, 0, 200);
     g_assert_false(qvgpu_ih_pending(v));
 
-    /* One byte further on is outside: reads zeros, reports. */
+    /* Beyond the window: reads return zeros, with a fault. */
     qvgpu_fill(v, dst, 4, 300, 200);
     qvgpu_pkt_copy(&q, at + 16 * MiB - 100, qvgpu_mc(v, dst), 200);
     qvgpu_sdma_finish(&q);
@@ -156,7 +159,9 @@ static void test_agp_window(void)
     qvgpu_stop(v);
 }
 
-/* Catches: pages in the wrong order, or spans joined that are not one. */
+/*
+ * Catches: pages in the wrong order, and pages joined that are not contiguous.
+ */
 static void test_scattered(void)
 {
     enum { PAGES = 64 };
@@ -170,7 +175,7 @@ static void test_scattered(void)
         page[i] = qvgpu_alloc(g.v, i % 3 ? QVGPU_RAM : QVGPU_VRAM,
                               QVGPU_PAGE, QVGPU_PAGE);
     }
-    /* 37 is prime to 64: every page once, neighbours never in order. */
+    /* 37 is prime to 64: each page once, neighbours never in order. */
     for (i = 0; i < PAGES; i++) {
         gart_set(&g, 100 + i, page[i * 37 % PAGES]);
         qvgpu_fill(g.v, page[i * 37 % PAGES], 5, i * QVGPU_PAGE, QVGPU_PAGE);
@@ -180,7 +185,7 @@ static void test_scattered(void)
     qvgpu_expect(g.v, dst, 5, 77, PAGES * QVGPU_PAGE - 177);
     qvgpu_expect_byte(g.v, dst + PAGES * QVGPU_PAGE - 177, 0, 177);
 
-    /* And the other way: written through the GART. */
+    /* The other direction: written through the GART. */
     qvgpu_fill(g.v, dst, 6, 0, PAGES * QVGPU_PAGE);
     copy(&g, qvgpu_mc(g.v, dst), GART_AT + 100 * QVGPU_PAGE,
          PAGES * QVGPU_PAGE);
@@ -192,8 +197,9 @@ static void test_scattered(void)
 }
 
 /*
- * Catches: eight entries taken for a stretch that they are not (one elsewhere,
- * one invalid, one beyond END), or that outlive an invalidation.
+ * Catches: eight entries taken for one contiguous range although one of them
+ * points elsewhere, is invalid or lies beyond END; a range that survives an
+ * invalidation.
  */
 static void test_lines(void)
 {
@@ -238,7 +244,7 @@ static void test_lines(void)
     copy(&g, GART_AT + END * QVGPU_PAGE, mc, 4);
     expect_fault(g.v, GART_AT + END * QVGPU_PAGE, false, VGPU_WALKER_RANGE);
 
-    /* A page whose neighbours the engine knows. */
+    /* Change a page whose neighbours are in the TLB. */
     gart_set(&g, WHOLE + 1, other);
     qvgpu_invalidate(g.v, 1);
     copy(&g, GART_AT + WHOLE * QVGPU_PAGE, mc, 2 * QVGPU_PAGE);
@@ -247,7 +253,9 @@ static void test_lines(void)
     qvgpu_stop(g.v);
 }
 
-/* Catches: an entry counted from 0 instead of from START; END not included. */
+/*
+ * Catches: entries counted from address 0 instead of START; END not included.
+ */
 static void test_range(void)
 {
     Gart g;
@@ -274,13 +282,13 @@ static void test_range(void)
     copy(&g, qvgpu_mc(g.v, dst), GART_AT + GART_PAGES * QVGPU_PAGE, 1);
     expect_fault(g.v, GART_AT + GART_PAGES * QVGPU_PAGE, true,
                  VGPU_WALKER_RANGE);
-    /* Above 48 bits, and all ones. */
+    /* An address above 48 bits. */
     copy(&g, qvgpu_mc(g.v, dst), UINT64_MAX, 1);
     g_assert_cmphex(qvgpu_mm_rd(g.v, VM_L2_PROTECTION_FAULT_STATUS), !=, 0);
     qvgpu_stop(g.v);
 }
 
-/* Catches: entries cut to 32 bits, a table that may only lie in VRAM. */
+/* Catches: entries cut to 32 bits, a table that is accepted in VRAM only. */
 static void test_table_in_ram(void)
 {
     Gart g;
@@ -298,7 +306,7 @@ static void test_table_in_ram(void)
     qvgpu_stop(g.v);
 }
 
-/* Catches: an unbound GART page that stalls the kernel's queue for ever. */
+/* Catches: an unbound GART page that stalls the kernel's queue without end. */
 static void test_invalid_entry(void)
 {
     Gart g;
@@ -309,7 +317,7 @@ static void test_invalid_entry(void)
     copy(&g, qvgpu_mc(g.v, src), GART_AT + 3 * QVGPU_PAGE, QVGPU_PAGE);
     expect_fault(g.v, GART_AT + 3 * QVGPU_PAGE, true, VGPU_WALKER_OK);
 
-    /* A context that is off translates nothing. */
+    /* A disabled context translates nothing. */
     gart_set(&g, 3, src);
     qvgpu_mm_wr(g.v, VM_CONTEXT_CNTL(0), VM_CONTEXT_CNTL__ALL_INTERRUPTS);
     qvgpu_invalidate(g.v, 1);
@@ -318,7 +326,7 @@ static void test_invalid_entry(void)
     qvgpu_stop(g.v);
 }
 
-/* Catches: a later fault that covers the tracks of the first. */
+/* Catches: a later fault that overwrites the status of the first. */
 static void test_first_fault_is_kept(void)
 {
     Gart g;
@@ -336,7 +344,7 @@ static void test_first_fault_is_kept(void)
                     status | VM_L2_PROTECTION_FAULT_STATUS__MORE_FAULTS);
     g_assert_cmphex(qvgpu_mm_rd64(g.v, VM_L2_PROTECTION_FAULT_ADDR_LO32), ==,
                     (GART_AT >> 12) + 5);
-    /* Both are reported, though. */
+    /* Each of them raises an interrupt. */
     qvgpu_ih_next_fault(g.v, 0, GART_AT + 5 * QVGPU_PAGE, false, false);
     qvgpu_ih_next_fault(g.v, 0, GART_AT + 6 * QVGPU_PAGE, true, false);
     g_assert_cmpuint(qvgpu_counter(g.v, VGPU_CNT_FAULTS_NORETRY), ==, 2);

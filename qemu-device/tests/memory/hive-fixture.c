@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: what the tests of hives share. */
+/* vgpu-kfd: fixture of the hive tests. */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "qobject/qdict.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: what the tests of hives share. All devices have 64 MiB of VRAM. */
+/* vgpu-kfd: fixture of the hive tests. All devices have 64 MiB of VRAM. */
 #ifndef VGPU_TEST_HIVE_FIXTURE_H
 #define VGPU_TEST_HIVE_FIXTURE_H
 
@@ -8,24 +8,30 @@
 
 #define HIVE_VRAM       (64 * MiB)
 #define HIVE_ID         7
-/* For QEMU: the hive h0, and an empty slot for a device (hive_plug()). */
+/* Arguments for QEMU: the hive h0, and an empty slot for hive_plug(). */
 #define HIVE_OBJECT     "-object vgpu-hive,id=h0,hive-id=7 "
 #define HIVE_SLOT       \
     "-global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off " \
     "-device pcie-root-port,id=rp0,chassis=1,slot=1 "
 
-/* Address in VMID 0 of @offset in the hive: node * HIVE_VRAM + offset in it. */
+/*
+ * Address in VMID 0 of @offset in the hive: node * HIVE_VRAM + offset in the
+ * node.
+ */
 uint64_t hive_mc(QVGPU *v, uint64_t offset);
-/* Copy on a queue of @v, of VMID 0 if @space is NULL; wait for the end. */
+/* Copy on a queue of @v, in VMID 0 if @space is NULL, and wait for the end. */
 void hive_copy(QVGPU *v, QVGPUSpace *space, uint64_t src, uint64_t dst,
                uint64_t len);
 /*
- * The registers of @v show node @node of hive @id, whose last node is @last,
- * and links up to the nodes in the mask @links.
+ * Fail the test unless the registers of @v show node @node of hive @id, whose
+ * last node is @last, and links up to the nodes in mask @links.
  */
 void hive_expect_place(QVGPU *v, unsigned node, unsigned last, uint32_t links,
                        uint64_t id);
-/* Plug a device "peer" into the slot, with more properties: ", 'node': 1". */
+/*
+ * Plug device "peer" into the slot, in h0. @props: more properties, as ",
+ * 'node': 1".
+ */
 void hive_plug(QVGPU *v, const char *props);
 
 #endif /* VGPU_TEST_HIVE_FIXTURE_H */

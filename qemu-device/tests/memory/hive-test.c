@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the object vgpu-hive, places of devices in it, and machines whose
- * lower nodes are gone.
+ * vgpu-kfd: the object vgpu-hive, nodes of devices in it, and machines whose
+ * lower nodes are unplugged.
  */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
@@ -17,9 +17,9 @@
 #define HIVE        "'qom-type': 'vgpu-hive', 'id': 'h1'"
 
 /*
- * Catches: a hive of nodes that cannot stand side by side, two nodes in one
- * place, a hive that is deleted under its devices; the old form of the property
- * in words that do not name the object.
+ * Catches: a hive whose devices have different sizes of VRAM, two devices at
+ * one node, a hive that is deleted or changed while devices are in it; an error
+ * about the old form of property hive that does not name the object.
  */
 static void test_bad(void)
 {
@@ -58,7 +58,7 @@ static void test_bad(void)
     qvgpu_stop(v);
 }
 
-/* What query-vgpu says of the hive of the device @id; the caller unrefs it. */
+/* The hive of device @id, from query-vgpu. The caller unrefs it. */
 static QDict *query_hive(QVGPU *v, const char *id)
 {
     QDict *rsp = qtest_qmp(v->qts, "{ 'execute': 'query-vgpu' }");
@@ -93,8 +93,8 @@ static void expect_node(QVGPU *v, const char *device, unsigned node)
 }
 
 /*
- * Catches: a node that is not where its property says, one without the property
- * that is not in the lowest free place, or does not say in which one it is.
+ * Catches: a device at another node than its property selects, one without the
+ * property that is not at the lowest free node or does not report its node.
  */
 static void test_places(void)
 {
@@ -122,7 +122,10 @@ static void test_places(void)
     qvgpu_stop(v);
 }
 
-/* What a QEMU started with @v's command line but @without says of @file. */
+/*
+ * Fail to load @file in a QEMU with @v's command line, except for @without.
+ * Returns the error output, which the caller frees.
+ */
 static char *load_error(QVGPU *v, const char *without, const char *file)
 {
     g_auto(GStrv) parts = g_strsplit(v->args, without, -1);
@@ -135,7 +138,7 @@ static char *load_error(QVGPU *v, const char *without, const char *file)
     g_assert_cmpint(fd, >=, 0);
     close(fd);
     g_assert_cmpuint(g_strv_length(parts), ==, 2);
-    /* A shell starts QEMU. */
+    /* qtest starts QEMU in a shell: redirections work. */
     other.args = g_strdup_printf("%s 2>%s", args, log);
     g_assert_false(qvgpu_loads(&other, file));
     g_assert_true(g_file_get_contents(log, &said, NULL, NULL));
@@ -145,9 +148,9 @@ static char *load_error(QVGPU *v, const char *without, const char *file)
 }
 
 /*
- * Catches: a machine that cannot be moved once node 0 is unplugged, because the
- * other device gets number 0 on the other side; a state that is loaded by a
- * device in another place, or refused without a word on what to do.
+ * Catches: a machine that cannot move after node 0 is unplugged, because the
+ * other device becomes node 0 in the new machine; a state that a device at
+ * another node loads, or refuses without a hint at the remedy.
  */
 static void test_move_without_node_0(void)
 {
@@ -174,7 +177,7 @@ static void test_move_without_node_0(void)
     hive_copy(v, NULL, hive_mc(v, HIVE_VRAM + QVGPU_PAGE), qvgpu_mc(v, back),
               QVGPU_PAGE);
     qvgpu_expect(v, back, 1, 0, QVGPU_PAGE);
-    /* The place is free for another device, whose VRAM is another one. */
+    /* Node 0 is free for another device, whose VRAM is zero. */
     hive_plug(v, "");
     hive_expect_place(v, 1, 1, 1, HIVE_ID);
     hive_copy(v, NULL, hive_mc(v, 0), qvgpu_mc(v, back), QVGPU_PAGE);

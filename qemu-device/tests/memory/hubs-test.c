@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: two hubs with a client each, a compute queue and an SDMA queue. */
+/*
+ * vgpu-kfd: both hubs with one client each: a compute queue and an SDMA queue.
+ */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -13,7 +15,7 @@
 
 typedef struct Hubs {
     QVGPU *v;
-    QVGPUSpace space;           /* one tree for both */
+    QVGPUSpace space;           /* one tree for both hubs */
     QVGPUCompute c;
     QVGPUSdma q;
 } Hubs;
@@ -28,7 +30,7 @@ static void hubs_start(Hubs *t)
     qvgpu_sdma_open(&t->q, t->v, 0, SDMA_QUEUE_RLC(0), &t->space);
 }
 
-/* Both write @val to VA, each a dword of its own. */
+/* Write @val to VA on both queues, to a dword each. */
 static void write_both(Hubs *t, uint32_t val)
 {
     qvgpu_pm4_write(&t->c, VA, val);
@@ -37,7 +39,10 @@ static void write_both(Hubs *t, uint32_t val)
     qvgpu_sdma_finish(&t->q);
 }
 
-/* Catches: an invalidation of one hub that the other obeys, or neither. */
+/*
+ * Catches: an invalidation of one hub that takes effect in the other, or in
+ * none.
+ */
 static void test_translations(void)
 {
     Hubs t;
@@ -68,7 +73,10 @@ static void test_translations(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a fault that the other hub latches, or with its PASID. */
+/*
+ * Catches: a fault that is latched in the other hub, or has the other hub's
+ * PASID.
+ */
 static void test_faults(void)
 {
     Hubs t;
@@ -96,7 +104,7 @@ static void test_faults(void)
                     VA >> 12);
     g_assert_cmphex(qvgpu_mm_rd(t.v, VM_L2_PROTECTION_FAULT_STATUS), ==, 0);
 
-    /* The same page faults anew in the other hub: with retry, there. */
+    /* The page faults in the MM hub, too, where faults are retried. */
     qvgpu_pkt_fence(&t.q, VA, 1);
     qvgpu_sdma_kick(&t.q);
     qvgpu_ih_next_fault(t.v, VMID, VA, true, true);
@@ -104,7 +112,7 @@ static void test_faults(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: CAM slots that the hubs take for each other's. */
+/* Catches: a CAM slot of one hub that matches a fault of the other. */
 static void test_cam(void)
 {
     Hubs t;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: invalidation of a range of pages; how long a translation lives. */
+/* vgpu-kfd: invalidation of a range of pages; lifetime of translations. */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -16,7 +16,7 @@
 #define LEAVES  (VM_INVALIDATE_ENG_REQ__L2_PTES | \
                  VM_INVALIDATE_ENG_REQ__L1_PTES)
 
-/* PAGES pages, each with an old and a new place, which differ in a word. */
+/* PAGES pages, each with an old and a new place, whose contents differ. */
 typedef struct Range {
     QVGPU *v;
     QVGPUSpace space;
@@ -44,7 +44,10 @@ static void read_all(Range *t)
     qvgpu_sdma_finish(&t->q);
 }
 
-/* All pages are known at their old places; the tables say the new ones. */
+/*
+ * Let the TLB hold all pages at their old places; map them at the new ones,
+ * without an invalidation.
+ */
 static void moved(Range *t)
 {
     qvgpu_space_map(&t->space, VA, t->old, PAGES * QVGPU_PAGE);
@@ -70,7 +73,10 @@ static void range_start(Range *t)
     }
 }
 
-/* Pages @first to @last are found at their new places, the others not. */
+/*
+ * Fail the test unless the engine finds pages @first to @last at their new
+ * places and all others at the old ones.
+ */
 static void expect_new(Range *t, unsigned first, unsigned last)
 {
     unsigned i;
@@ -82,7 +88,7 @@ static void expect_new(Range *t, unsigned first, unsigned last)
     }
 }
 
-/* Catches: a range that is too large, too small or elsewhere. */
+/* Catches: an invalidated range that is too large, too small or elsewhere. */
 static void test_exact(void)
 {
     static const struct {
@@ -103,7 +109,10 @@ static void test_exact(void)
         expect_new(&t, ranges[i].first,
                    ranges[i].first + (1u << ranges[i].order) - 1);
     }
-    /* Of another VMID; of another place; directories; then of everything. */
+    /*
+     * Without effect: another VMID, another place, directories. Then
+     * everything.
+     */
     moved(&t);
     qvgpu_invalidate_range(t.v, 1u << (VMID + 1), VA, 5);
     qvgpu_invalidate_range(t.v, 1u << VMID, VA + PAGES * QVGPU_PAGE, 5);
@@ -115,7 +124,10 @@ static void test_exact(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: ranges that are forgotten while an engine has nothing to do. */
+/*
+ * Catches: an invalidation that is lost because many follow while the engine is
+ * idle.
+ */
 static void test_many(void)
 {
     Range t;
@@ -129,7 +141,9 @@ static void test_many(void)
             qvgpu_invalidate_range(t.v, 1u << VMID, BIG_VA + i * QVGPU_PAGE,
                                    0);
         }
-        /* So many are remembered exactly; more may drop more. */
+        /*
+         * Up to 64 ranges are exact; with more, the device may invalidate more.
+         */
         if (n <= 64) {
             expect_new(&t, 3, 3);
         } else {
@@ -140,7 +154,10 @@ static void test_many(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a large leaf that outlives the invalidation of a page of it. */
+/*
+ * Catches: a large leaf that stays in the TLB when one of its pages is
+ * invalidated.
+ */
 static void test_large_leaf(void)
 {
     Range t;
@@ -165,7 +182,7 @@ static void test_large_leaf(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a stalled queue that sleeps on after its page's invalidation. */
+/* Catches: a stalled queue that its page's invalidation does not wake. */
 static void test_wakes(void)
 {
     Range t;
@@ -183,7 +200,7 @@ static void test_wakes(void)
 
 /*
  * Catches: an acknowledge of a range while an engine still writes through the
- * old translation, or finds it in its TLB afterwards.
+ * old translation, and an engine that finds it in its TLB afterwards.
  */
 static void test_acknowledge_waits(void)
 {
@@ -212,7 +229,7 @@ static void test_acknowledge_waits(void)
         qvgpu_wait_until(qvgpu_sdma_rptr(&t.q) != from);
         qvgpu_space_map(&t.space, VA + off, now, QVGPU_PAGE);
         qvgpu_invalidate_range(t.v, 1u << VMID, VA + off, 0);
-        /* Ours again. */
+        /* The test uses the page again. */
         qtest_memset(t.v->qts, gone, 0x77, QVGPU_PAGE);
         qvgpu_pkt_copy(&t.q, src_va, VA, BYTES);
         qvgpu_sdma_finish(&t.q);
@@ -223,8 +240,9 @@ static void test_acknowledge_waits(void)
 }
 
 /*
- * Catches: a translation that goes away by itself: a driver's forgotten flush
- * would sometimes go unseen. Only when others need its room it goes.
+ * Catches: a translation that leaves the TLB without an invalidation, with
+ * which a driver's missing invalidation would sometimes not show. Only a need
+ * for its slot may evict it.
  */
 static void test_capacity(void)
 {

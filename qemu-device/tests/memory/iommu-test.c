@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: the device behind an IOMMU, intel-iommu or amd-iommu, with tables
- * made by hand: RAM is mapped as it is, beside it single pages at IOVA.
+ * that the test builds: an identity mapping of RAM, and single pages from IOVA
+ * on.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -12,7 +13,7 @@
 #include "tests/qtest/vgpu-kfd/memory/suite.h"
 
 #define VMID            4
-#define OTHER_VMID      9               /* in no use */
+#define OTHER_VMID      9               /* no queue uses it */
 #define INV_ENGINE      5
 #define VA              0x111100000000ull
 #define COPIES          1500
@@ -20,8 +21,8 @@
 #define TRAPS           100             /* the interrupt ring holds 127 */
 
 #define IOVA            (512 * MiB)     /* RAM ends below */
-#define IOVA_LOST       (IOVA + 2 * MiB)        /* whose table is not RAM */
-#define HOLE            0x30000000u     /* where nothing is */
+#define IOVA_LOST       (IOVA + 2 * MiB)        /* its table is not RAM */
+#define HOLE            0x30000000u     /* no memory there */
 #define IOAPIC          0xfec00000u     /* a table there reads as zero */
 
 #define VTD             0xfed90000u     /* intel-iommu of q35 */
@@ -48,19 +49,19 @@
 #define AMD_ENABLE      (1u << 0 | 1u << 12)    /* with its command buffer */
 #define AMD_RW          (3ull << 61)
 #define AMD_PRESENT     1ull
-#define AMD_LEVEL(n)    ((uint64_t)(n) << 9)    /* of the table it leads to */
+#define AMD_LEVEL(n)    ((uint64_t)(n) << 9)    /* of the table it points to */
 #define AMD_INV_PAGES   (3ull << 60)
 
 typedef struct Iommu Iommu;
 struct Iommu {
     const char *device;
-    /* Fill the table of 2 MiB entries and have the IOMMU translate. */
+    /* Fill the table of 2 MiB entries and enable translation. */
     void (*enable)(Iommu *m, QVGPU *v);
-    /* The entry of a page. */
+    /* The table entry of a page. */
     uint64_t (*entry)(uint64_t page);
-    /* Drop all translations. */
+    /* Invalidate all translations. */
     void (*invalidate)(Iommu *m, QVGPU *v);
-    uint64_t pages;             /* the table of pages from IOVA on */
+    uint64_t pages;             /* table of pages from IOVA on */
     uint64_t cmdbuf;
     uint32_t tail;
 };
@@ -120,7 +121,7 @@ static void amd_enable(Iommu *m, QVGPU *v)
     }
     qtest_writeq(v->qts, table + (IOVA >> 21) * 8,
                  amd_entry(m->pages) | AMD_LEVEL(1));
-    /* Not the hole: QEMU's amd-iommu shifts by 64 when it logs that error. */
+    /* Not HOLE: QEMU's amd-iommu shifts by 64 when it logs that error. */
     qtest_writeq(v->qts, table + (IOVA_LOST >> 21) * 8,
                  amd_entry(IOAPIC) | AMD_LEVEL(1));
     qtest_writeq(v->qts, root, amd_entry(table) | AMD_LEVEL(2));
@@ -153,7 +154,10 @@ static const Iommu amd = {
     .invalidate = amd_invalidate,
 };
 
-/* NULL: there is no such IOMMU, the test is skipped. */
+/*
+ * Start a machine with an IOMMU, which is not enabled. NULL: QEMU has no such
+ * IOMMU, and the test is skipped.
+ */
 static QVGPU *start_sized(Iommu *m, const Iommu *kind, const char *vram,
                           const char *more)
 {
@@ -176,7 +180,10 @@ static QVGPU *start(Iommu *m, const Iommu *kind, const char *more)
     return start_sized(m, kind, "64M", more);
 }
 
-/* The same with pipe and VRAM of @h, which exists if there is such an IOMMU. */
+/*
+ * The same with pipe and VRAM of @h. The caller destroys @h unless this returns
+ * NULL.
+ */
 static QVGPU *start_held(Iommu *m, const Iommu *kind, QVGPUHold *h)
 {
     QVGPU *v;
@@ -189,7 +196,7 @@ static QVGPU *start_held(Iommu *m, const Iommu *kind, QVGPUHold *h)
     return v;
 }
 
-/* Page @n from IOVA on leads to @page; 0: nowhere. */
+/* Map page @n from IOVA on to @page; 0: unmap it. No invalidation. */
 static void set_page(Iommu *m, QVGPU *v, unsigned n, uint64_t page)
 {
     qtest_writeq(v->qts, m->pages + 8 * n, page ? m->entry(page) : 0);
@@ -201,7 +208,7 @@ static void open_space(QVGPUSpace *space, QVGPU *v, bool retry)
     qvgpu_space_set_retry(space, retry);
 }
 
-/* Page @n of the space is at a bus address. */
+/* Map page @n of the space to a bus address. */
 static void set_bus(QVGPUSpace *space, unsigned n, uint64_t bus)
 {
     qvgpu_space_set(space, VA + n * QVGPU_PAGE, VGPU_LEVEL_PTB,
@@ -209,9 +216,9 @@ static void set_bus(QVGPUSpace *space, unsigned n, uint64_t bus)
 }
 
 /*
- * Catches: bus addresses that bypass the IOMMU, or were translated before it
- * was enabled; a denied page that can be written; a translation that is used
- * after the IOMMU's invalidation.
+ * Catches: bus addresses that bypass the IOMMU, or keep their translation from
+ * before it was enabled; a denied page that can be written; a translation that
+ * is used after the IOMMU's invalidation.
  */
 static void test_translate(const void *kind)
 {
@@ -234,7 +241,7 @@ static void test_translate(const void *kind)
     qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
     qvgpu_fill(v, src, 6, 0, QVGPU_PAGE);
 
-    /* There is nothing before, and no second page after. */
+    /* No memory at IOVA before translation is enabled; one page afterwards. */
     qvgpu_pkt_copy(&q, VA, VA + QVGPU_PAGE, 8);
     qvgpu_sdma_finish(&q);
     qvgpu_ih_next_fault(v, VMID, VA + QVGPU_PAGE, true, false);
@@ -259,9 +266,9 @@ static void test_translate(const void *kind)
 }
 
 /*
- * Catches: a retry fault that is forgotten while its access waits for the
- * IOMMU: reported twice, or not counted as a replay; and a stalled access that
- * goes on with what the IOMMU said before it stalled.
+ * Catches: a retry fault that is reported twice or not counted as a replay
+ * because its access has waited for the IOMMU in between; and a stalled access
+ * that continues with a translation by the IOMMU from before the stall.
  */
 static void test_replay(const void *kind)
 {
@@ -303,8 +310,8 @@ static void test_replay(const void *kind)
 }
 
 /*
- * Copy from one page behind the IOMMU to another and invalidate @vmid of @hub
- * between the requests for the two. Returns the number of requests.
+ * Copy from one page behind the IOMMU to another, and invalidate @vmid of @hub
+ * between the IOMMU requests for the two. Returns the number of requests.
  */
 static unsigned count_requests(QVGPUHold *h, QVGPUSdma *q, unsigned hub,
                                unsigned vmid)
@@ -315,7 +322,7 @@ static unsigned count_requests(QVGPUHold *h, QVGPUSdma *q, unsigned hub,
     qvgpu_pkt_copy(q, VA, VA + QVGPU_PAGE, 64);
     qvgpu_sdma_kick(q);
     qvgpu_wait_until(qvgpu_hold_logged(h));
-    /* Not acknowledged while the engine is held in its next request. */
+    /* No acknowledge while the engine is held in its next request. */
     qvgpu_wr(q->v, HUB(hub) + VM_INVALIDATE_ENG_REQ(INV_ENGINE),
              1u << vmid | VM_INVALIDATE_ENG_REQ__L2_PTES);
     n = qvgpu_hold_release(h);
@@ -324,13 +331,13 @@ static unsigned count_requests(QVGPUHold *h, QVGPUSdma *q, unsigned hub,
 }
 
 /*
- * Catches: an invalidation of one VMID that makes the requests and replies of a
- * queue in another one stale: constant invalidations starve queues behind an
- * IOMMU. A reply that outlives an invalidation of its own VMID.
+ * Catches: an invalidation of one VMID that discards IOMMU requests and replies
+ * of a queue in another VMID: constant invalidations would starve queues behind
+ * an IOMMU. Also a reply that stays valid after its VMID is invalidated.
  *
  * The engine is held in its second request, if not before, until the
  * invalidation is written: the second request and the first reply are older.
- * Without an effect of the invalidation each page is requested once.
+ * Each page is requested once unless the invalidation has an effect.
  */
 static void test_invalidate(const void *kind)
 {
@@ -364,8 +371,8 @@ static void test_invalidate(const void *kind)
 }
 
 /*
- * Catches: interrupt entries that are lost, or change places, while their ring
- * has no translation; one that is written where the IOMMU denies it.
+ * Catches: interrupt entries that are lost or change order while their ring has
+ * no translation; an entry that is written although the IOMMU denies it.
  */
 static void test_ring(const void *kind)
 {
@@ -422,9 +429,9 @@ static void test_ring(const void *kind)
 }
 
 /*
- * Catches: a worker that calls the IOMMU, whose table is not RAM, so that the
- * read takes the BQL. The main loop holds the BQL while it waits for that
- * worker in order to stop the machine: QEMU hangs.
+ * Catches: a worker that calls the IOMMU itself. The IOMMU's table is not RAM,
+ * so that reading it takes the BQL. The main loop holds the BQL while it waits
+ * for that worker in order to stop the machine: QEMU hangs.
  */
 static void test_stop(const void *kind)
 {
@@ -491,9 +498,9 @@ static void test_remove(const void *kind)
 }
 
 /*
- * Catches: a worker that raises the IOMMU's fault event, which under TCG fails
- * an assertion: CPUs are interrupted under the BQL only. The event is an NMI,
- * and the CPU halts again.
+ * Catches: a worker that raises the IOMMU's fault event, which fails an
+ * assertion under TCG: interrupting a CPU requires the BQL. The event is an
+ * NMI, after which the CPU halts again.
  */
 static void test_report(void)
 {
@@ -522,7 +529,7 @@ static void test_report(void)
         return;
     }
     m.enable(&m, v);
-    qtest_writel(v->qts, 2 * 4, 0xf000fff0);    /* NMI: where a reset leads */
+    qtest_writel(v->qts, 2 * 4, 0xf000fff0); /* NMI vector: the reset address */
     qtest_writel(v->qts, VTD_FEDATA, 0x400);
     qtest_writel(v->qts, VTD_FEADDR, 0xfee00000);
     qtest_writel(v->qts, VTD_FECTL, 0);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: the four-level tree of VMIDs 1-15: what must not translate. */
+/*
+ * vgpu-kfd: the four-level page tables of VMIDs 1-15: what must not translate.
+ */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
@@ -36,7 +38,7 @@ static void test_permissions(void)
     qvgpu_ih_next_fault(w.v, PAGE_WALK_VMID, VA, true, false);
     page_walk_clear_fault(&w);
     page_walk_expect_fault(&w, VA + QVGPU_PAGE, false, VGPU_WALKER_OK);
-    /* Neither right, though valid. */
+    /* Valid, but neither readable nor writable. */
     qvgpu_space_set(&w.space, VA, VGPU_LEVEL_PTB,
                     qvgpu_entry(w.v, page, VGPU_PTE_VALID));
     qvgpu_invalidate(w.v, 1u << PAGE_WALK_VMID);
@@ -45,7 +47,7 @@ static void test_permissions(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: a level at which an invalid entry is followed. */
+/* Catches: an invalid entry that the walk follows at some level. */
 static void test_invalid_at_each_level(void)
 {
     PageWalk w;
@@ -73,7 +75,8 @@ static void test_invalid_at_each_level(void)
 
 /*
  * Catches: a table address that the device follows out of its memory. Each
- * level in turn leads behind VRAM, to the end of the bus, and to no memory.
+ * level in turn points beyond VRAM, to the end of the bus, and to a bus address
+ * without memory.
  */
 static void test_tables_nowhere(void)
 {
@@ -105,7 +108,9 @@ static void test_tables_nowhere(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: a page behind VRAM's end, or a root that is no memory. */
+/*
+ * Catches: an access to a page beyond VRAM, or by a root that is not in memory.
+ */
 static void test_pages_nowhere(void)
 {
     PageWalk w;
@@ -122,7 +127,7 @@ static void test_pages_nowhere(void)
     page_walk_expect_fault(&w, VA, true, VGPU_WALKER_NACK);
     page_walk_expect_fault(&w, VA + QVGPU_PAGE, false, VGPU_WALKER_NACK);
 
-    /* A root that leads nowhere: the ring itself cannot be read. */
+    /* The root is not in memory: the ring itself cannot be read. */
     qvgpu_space_init(&other, w.v, 3, QVGPU_VRAM);
     qvgpu_sdma_init(&q, w.v, 1, SDMA_QUEUE_RLC(0), &other);
     qvgpu_mm_wr64(w.v, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(3),
@@ -131,7 +136,7 @@ static void test_pages_nowhere(void)
     qvgpu_pkt_fence(&q, q.ring_va, 1);
     qvgpu_sdma_kick(&q);
     qvgpu_ih_next_fault(w.v, 3, q.ring_va, false, false);
-    /* No program to be had: the queue stops; the rest goes on. */
+    /* No packet can be read: the queue stops, and others continue. */
     qvgpu_wait_until(qvgpu_sdma_exception(&q) == VGPU_SDMA_EXC_RING);
     qvgpu_wait_until(qvgpu_sdma_idle(&q));
     while (qvgpu_ih_pending(w.v)) {
@@ -143,7 +148,7 @@ static void test_pages_nowhere(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: a walk that follows a table into itself for ever. */
+/* Catches: a walk that follows a table into itself without end. */
 static void test_self_reference(void)
 {
     PageWalk w;
@@ -152,7 +157,7 @@ static void test_self_reference(void)
 
     page_walk_start(&w);
     table = qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
-    /* Every entry is good as a PDE, as a PDB0 entry and, alas, as a PTE. */
+    /* Each entry is valid as a PDE, as a PDB0 entry, and also as a PTE. */
     for (i = 0; i < VGPU_PT_ENTRIES; i++) {
         qtest_writeq(w.v->qts, table + 8 * i,
                      qvgpu_entry(w.v, table, LEAF(VGPU_PTE_TF) |
@@ -161,7 +166,7 @@ static void test_self_reference(void)
     qvgpu_space_set(&w.space, va, VGPU_LEVEL_PDB2,
                     qvgpu_entry(w.v, table, VGPU_PDE_VALID));
     page_walk_copy(&w, va + 0x7654321000, w.dst_va, QVGPU_PAGE);
-    /* Four steps end in the table itself, read as a page. */
+    /* Four steps end in the table itself, which is read as a page. */
     for (i = 0; i < VGPU_PT_ENTRIES; i++) {
         g_assert_cmphex(qtest_readq(w.v->qts, w.dst + 8 * i), ==,
                         qtest_readq(w.v->qts, table + 8 * i));
@@ -169,7 +174,7 @@ static void test_self_reference(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: a PDB1 without "block fragment size" that is taken all the same. */
+/* Catches: a PDB1 entry without "block fragment size" that the walk accepts. */
 static void test_pdb1_without_bfs(void)
 {
     PageWalk w;
@@ -188,7 +193,7 @@ static void test_pdb1_without_bfs(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: START or END that is not looked at, or is off by one page. */
+/* Catches: START or END that is ignored, or off by one page. */
 static void test_range(void)
 {
     PageWalk w;
@@ -201,7 +206,7 @@ static void test_range(void)
     qvgpu_space_map(&w.space, VA - QVGPU_PAGE, page, 10 * QVGPU_PAGE);
     qvgpu_fill(w.v, page, 13, 0, 10 * QVGPU_PAGE);
     page_walk_expect_at(&w, VA - QVGPU_PAGE, 13, 0, 10 * QVGPU_PAGE);
-    /* Ring and destination inside of the range now. */
+    /* Ring and destination are inside the new range. */
     qvgpu_sdma_disable(&w.q);
     qvgpu_mm_wr64(w.v, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(PAGE_WALK_VMID),
                   first >> 12);
@@ -211,7 +216,9 @@ static void test_range(void)
     page_walk_expect_fault(&w, first - 8, false, VGPU_WALKER_RANGE);
     page_walk_expect_fault(&w, first - 8, true, VGPU_WALKER_RANGE);
 
-    /* END below the ring: even the ring is out; VMID 0 is not concerned. */
+    /*
+     * END is below the ring: reading the ring faults. VMID 0 is not affected.
+     */
     qvgpu_mm_wr64(w.v, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(PAGE_WALK_VMID),
                   last >> 12);
     qvgpu_invalidate(w.v, 1u << PAGE_WALK_VMID);
@@ -225,7 +232,7 @@ static void test_range(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: a context that translates while it is off. */
+/* Catches: a context that translates while it is disabled. */
 static void test_context_off(void)
 {
     static const uint32_t off[][2] = {

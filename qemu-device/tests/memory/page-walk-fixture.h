@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: what the tests of the walker share: a space, a user queue in it
- * whose copies are the probe, and a place to copy to. Faults are no-retry
- * here, so that each shows as a latched status.
+ * vgpu-kfd: fixture of the page walk tests: an address space, a user queue in
+ * it whose copies make the accesses, and a destination. Faults are no-retry, so
+ * that each is latched in the status register.
  */
 #ifndef VGPU_TEST_PAGE_WALK_FIXTURE_H
 #define VGPU_TEST_PAGE_WALK_FIXTURE_H
@@ -22,14 +22,21 @@ typedef struct PageWalk {
     uint64_t dst, dst_va;       /* 64 KiB to copy to */
 } PageWalk;
 
+/* Start a machine with page tables in memory of kind @tables, or in VRAM. */
 void page_walk_start_in(PageWalk *w, QVGPUKind tables);
 void page_walk_start(PageWalk *w);
-/* Copy by the user queue; faults do not stop it. */
+/* Copy on the user queue and wait. Faults do not stop the queue. */
 void page_walk_copy(PageWalk *w, uint64_t src, uint64_t dst, uint64_t len);
-/* What is at @va is bytes @from.. of pattern @seed, and no fault comes. */
+/*
+ * Fail the test unless memory at @va holds bytes of pattern @seed, from byte
+ * @from on, and reading it does not fault.
+ */
 void page_walk_expect_at(PageWalk *w, uint64_t va, uint64_t seed, uint64_t from,
                          uint64_t len);
-/* A no-retry fault of a 4-byte access at @va; the queue goes on. */
+/*
+ * Fail the test unless an access of 4 bytes at @va is a no-retry fault with
+ * error @walker that does not stop the queue. Clears the fault.
+ */
 void page_walk_expect_fault(PageWalk *w, uint64_t va, bool write,
                             unsigned walker);
 /* Clear the latched fault. */

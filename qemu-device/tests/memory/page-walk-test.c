@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: the four-level tree of VMIDs 1-15: what translates. */
+/* vgpu-kfd: the four-level page tables of VMIDs 1-15: valid translations. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
@@ -7,7 +7,7 @@
 #include "tests/qtest/vgpu-kfd/memory/suite.h"
 #include "tests/qtest/vgpu-kfd/memory/page-walk-fixture.h"
 
-/* Catches: a wrong index, address or S bit of the simplest mapping. */
+/* Catches: a wrong index, address or S bit in a mapping of 4 KiB pages. */
 static void test_small_pages(void)
 {
     PageWalk w;
@@ -31,8 +31,8 @@ static void test_small_pages(void)
 }
 
 /*
- * Catches: an index of the wrong width at any level. Two pages on either side
- * of a boundary of each level; the copy goes across.
+ * Catches: an index of the wrong width at any level. A copy crosses a boundary
+ * of each level, with a page on either side.
  */
 static void test_crossing_levels(void)
 {
@@ -48,7 +48,7 @@ static void test_crossing_levels(void)
 
     page_walk_start(&w);
     for (i = 0; i < ARRAY_SIZE(boundary); i++) {
-        /* Back to front, so that contiguous VA is not contiguous memory. */
+        /* In reverse, so that contiguous VA is not contiguous memory. */
         uint64_t high = qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
         uint64_t low = qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
 
@@ -61,7 +61,7 @@ static void test_crossing_levels(void)
         page_walk_expect_at(&w, boundary[i] - QVGPU_PAGE, 10 + i, 0,
                             2 * QVGPU_PAGE);
     }
-    /* The very last page: nothing wraps around behind it. */
+    /* The last page: the address after it does not wrap. */
     qvgpu_space_map(&w.space, (1ull << 48) - QVGPU_PAGE,
                     qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE),
                     QVGPU_PAGE);
@@ -91,7 +91,10 @@ static void test_2m_leaf(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: larger leaves (bit 54) that are not known or of the wrong size. */
+/*
+ * Catches: larger leaves (bit 54) that are taken for pointers, or of a wrong
+ * size.
+ */
 static void test_huge_leaves(void)
 {
     static const unsigned levels[] = { VGPU_LEVEL_PDB1, VGPU_LEVEL_PDB2 };
@@ -100,7 +103,10 @@ static void test_huge_leaves(void)
 
     page_walk_start(&w);
     for (i = 0; i < ARRAY_SIZE(levels); i++) {
-        /* Of a space of its own: the leaf leads to address 0. */
+        /*
+         * Use separate VA for each level: the leaf maps memory from address 0
+         * on.
+         */
         uint64_t va = 0x300000000000ull + i * 0x100000000000ull;
         uint64_t vram = qvgpu_alloc(w.v, QVGPU_VRAM, 64 * KiB, QVGPU_PAGE);
         uint64_t ram = qvgpu_alloc(w.v, QVGPU_RAM, 64 * KiB, QVGPU_PAGE);
@@ -115,14 +121,14 @@ static void test_huge_leaves(void)
         page_walk_expect_at(&w, va + ram, 4 + i, 0, 64 * KiB);
         page_walk_expect_at(&w, va + ram + 5001, 4 + i, 5001, 8000);
         page_walk_expect_at(&w, va + size + off, 8 + i, 0, 64 * KiB);
-        /* The leaf is larger than VRAM; what is behind VRAM is nothing. */
+        /* The leaf is larger than VRAM, and there is no memory after VRAM. */
         page_walk_expect_fault(&w, va + size + w.v->vram_size, false,
                      VGPU_WALKER_NACK);
     }
     qvgpu_stop(w.v);
 }
 
-/* Catches: a translation of one size that answers for its neighbour. */
+/* Catches: a translation of one size that is used for the neighbouring page. */
 static void test_mixed_sizes(void)
 {
     PageWalk w;
@@ -158,7 +164,7 @@ static void test_unaligned_leaf(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: directories whose S bit or whose 64-byte alignment is not kept. */
+/* Catches: directories in RAM whose S bit is ignored. */
 static void test_tables_in_ram(void)
 {
     PageWalk w;
@@ -172,7 +178,7 @@ static void test_tables_in_ram(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: one VMID that sees another's pages. All use the same address. */
+/* Catches: a VMID that accesses another's pages. All use the same address. */
 static void test_vmids_apart(void)
 {
     QVGPU *v = qvgpu_start();
@@ -207,7 +213,10 @@ static void test_vmids_apart(void)
     qvgpu_stop(v);
 }
 
-/* Catches: an unbacked page of a sparse buffer that faults or reads dirt. */
+/*
+ * Catches: an unbacked page of a sparse buffer that faults or does not read as
+ * 0.
+ */
 static void test_prt(void)
 {
     PageWalk w;
@@ -216,7 +225,7 @@ static void test_prt(void)
     page_walk_start(&w);
     page = qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_fill(w.v, page, 10, 0, QVGPU_PAGE);
-    /* The address that the entry happens to carry must not be used. */
+    /* The device must not use the address in the entry. */
     qvgpu_space_set(&w.space, VA, VGPU_LEVEL_PTB,
                     VGPU_PTE_PRT | (page - w.v->bar[VGPU_BAR_VRAM]));
     qvgpu_space_set(&w.space, VA + 2 * MiB, VGPU_LEVEL_PDB0, VGPU_PTE_PRT);
@@ -237,7 +246,7 @@ static void test_prt(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: FB_OFFSET that is forgotten in directories or in leaves. */
+/* Catches: FB_OFFSET that is ignored in directories or in leaves. */
 static void test_fb_offset(void)
 {
     PageWalk w;
@@ -248,7 +257,7 @@ static void test_fb_offset(void)
     qvgpu_sdma_disable(&w.q);
     qvgpu_mm_wr(w.v, MC_VM_FB_OFFSET, 0x10);
     qvgpu_invalidate(w.v, 0xffff);
-    /* Tables anew: entries carry the offset now. */
+    /* New tables: entries contain the offset now. */
     qvgpu_space_init(&space, w.v, PAGE_WALK_VMID, QVGPU_VRAM);
     qvgpu_space_set_retry(&space, false);
     w.space = space;
@@ -259,7 +268,7 @@ static void test_fb_offset(void)
     qvgpu_space_map(&w.space, VA, page, QVGPU_PAGE);
     qvgpu_fill(w.v, page, 15, 0, QVGPU_PAGE);
     page_walk_expect_at(&w, VA, 15, 0, QVGPU_PAGE);
-    /* Below the offset there is nothing. */
+    /* No memory below the offset. */
     qvgpu_space_set(&w.space, VA + QVGPU_PAGE, VGPU_LEVEL_PTB,
                     LEAF(0x10000000 - QVGPU_PAGE));
     page_walk_expect_fault(&w, VA + QVGPU_PAGE, false, VGPU_WALKER_NACK);

@@ -19,7 +19,7 @@ typedef struct Tlb {
     uint64_t dst, dst_va;
 } Tlb;
 
-/* VA is mapped to old_page, and the engine knows it. */
+/* Map VA to old_page, and let the TLB hold the translation. */
 static void tlb_start(Tlb *t)
 {
     t->v = qvgpu_start();
@@ -37,7 +37,10 @@ static void tlb_start(Tlb *t)
     qvgpu_expect(t->v, t->dst, 1, 0, QVGPU_PAGE);
 }
 
-/* Which page the engine finds at VA: the old one's pattern or the new one's. */
+/*
+ * Fail the test unless the engine reads at VA pattern 1 (old_page) or 2
+ * (new_page).
+ */
 static void expect_page(Tlb *t, unsigned seed)
 {
     qvgpu_pkt_copy(&t->q, VA, t->dst_va, QVGPU_PAGE);
@@ -46,8 +49,8 @@ static void expect_page(Tlb *t, unsigned seed)
 }
 
 /*
- * Catches: a driver's forgotten flush would go unseen on a device without a
- * TLB; and an invalidation that does not reach it.
+ * Catches: a device without a TLB, on which a driver's missing invalidation
+ * does not show; and an invalidation that does not reach the TLB.
  */
 static void test_stale_until_invalidated(void)
 {
@@ -63,7 +66,7 @@ static void test_stale_until_invalidated(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: an invalidation of other VMIDs, or of the GFX hub, that does it. */
+/* Catches: an invalidation of other VMIDs that drops the translation. */
 static void test_other_vmids_stay(void)
 {
     Tlb t;
@@ -77,7 +80,7 @@ static void test_other_vmids_stay(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a directory that is cached although its leaf was dropped. */
+/* Catches: a directory that stays cached although its leaf was dropped. */
 static void test_directories(void)
 {
     Tlb t;
@@ -85,7 +88,9 @@ static void test_directories(void)
     QVGPUSpace other, third;
 
     tlb_start(&t);
-    /* A second tree with another page at VA; its PDB1 is hung in here. */
+    /*
+     * A second tree with another page at VA. Link its PDB1 into the first tree.
+     */
     qvgpu_space_init(&other, t.v, VMID + 1, QVGPU_VRAM);
     qvgpu_space_map(&other, VA, t.new_page, QVGPU_PAGE);
     slot = qvgpu_space_slot(&other, VA, VGPU_LEVEL_PDB2);
@@ -94,7 +99,7 @@ static void test_directories(void)
     qvgpu_invalidate(t.v, 1u << VMID);
     expect_page(&t, 2);
 
-    /* A new root, with all that the queue needs. */
+    /* A new root, with all mappings that the queue uses. */
     qvgpu_space_init(&third, t.v, VMID + 1, QVGPU_VRAM);
     qvgpu_space_map(&third, VA, t.old_page, QVGPU_PAGE);
     qvgpu_space_map(&third, t.q.ring_va, t.q.ring, QVGPU_PAGE);
@@ -107,7 +112,10 @@ static void test_directories(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a large leaf that is split while the old one still answers. */
+/*
+ * Catches: a TLB that still holds a large leaf after it was split and
+ * invalidated.
+ */
 static void test_split(void)
 {
     Tlb t;
@@ -139,7 +147,10 @@ static void test_split(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: acknowledges of the wrong VMID, engine or hub, or counted wrong. */
+/*
+ * Catches: acknowledges of a wrong VMID, engine or hub; invalidations counted
+ * wrong.
+ */
 static void test_acknowledge(void)
 {
     QVGPU *v = qvgpu_start();
@@ -156,7 +167,7 @@ static void test_acknowledge(void)
             qvgpu_wait_until((qvgpu_rd(v, ack) & 0xffff) == 0x8003);
             qvgpu_wr(v, req, 0x0100);
             qvgpu_wait_until((qvgpu_rd(v, ack) & 0xffff) == 0x8103);
-            /* No VMID, no acknowledge; and ACK is not for writing. */
+            /* No acknowledge without a VMID; ACK is read-only. */
             qvgpu_wr(v, req, VM_INVALIDATE_ENG_REQ__L2_PTES);
             qvgpu_wr(v, ack, 0);
             g_assert_cmphex(qvgpu_rd(v, ack) & 0xffff, ==, 0x8103);
@@ -167,7 +178,10 @@ static void test_acknowledge(void)
     qvgpu_stop(v);
 }
 
-/* Catches: CLEAR_FAULT that clears nothing, or not only what it should. */
+/*
+ * Catches: CLEAR_FAULT that clears nothing, or an invalidation that clears
+ * without it.
+ */
 static void test_clear_fault(void)
 {
     Tlb t;
@@ -188,7 +202,7 @@ static void test_clear_fault(void)
 
 /*
  * Catches: an acknowledge while an engine still writes through the old
- * translation: the page may be somebody else's by then.
+ * translation, to a page that may have a new owner.
  */
 static void test_acknowledge_waits(void)
 {
@@ -223,7 +237,7 @@ static void test_acknowledge_waits(void)
         qvgpu_space_set(&space, BIG_VA, VGPU_LEVEL_PDB0,
                         qvgpu_entry(v, now, QVGPU_PTE_RW));
         qvgpu_invalidate(v, 1u << VMID);
-        /* Ours again. */
+        /* The test uses the memory again. */
         qtest_memset(v->qts, gone, 0x77, BYTES);
         qvgpu_sdma_finish(&q);
         qvgpu_expect_byte(v, gone, 0x77, BYTES);

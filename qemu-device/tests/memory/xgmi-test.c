@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * vgpu-kfd: several devices: accesses over XGMI and PCIe, unplugging them.
- */
+/* vgpu-kfd: several devices: accesses over XGMI and PCIe, unplug. */
 #include "qemu/osdep.h"
 #include "hw/pci/pci_regs.h"
 #include "qobject/qdict.h"
@@ -21,7 +19,7 @@
 #define PEER_MMIO   0xe1000000u
 #define COPIES      300
 #define BYTES       (4 * MiB)
-/* Of unplugging: one may miss the moment, all of them do not. */
+/* Rounds of unplugging: a single one may miss the race. */
 #define HIVE_ROUNDS     24
 #define SETTLE_ROUNDS   12
 
@@ -29,7 +27,7 @@
 
 #define PAIR(props) "-device vgpu-kfd,vram=64M" props
 
-/* The second device, with BARs of its own. */
+/* Map the second device's BARs at other addresses. stop_pair() frees it. */
 static QVGPU *map_peer(QVGPU *v)
 {
     QVGPU *p = g_new0(QVGPU, 1);
@@ -56,7 +54,7 @@ static bool buffer_is(const uint8_t *buf, uint8_t byte, size_t len)
     return buf[0] == byte && !memcmp(buf, buf + 1, len - 1);
 }
 
-/* Catches: places that two nodes see differently. */
+/* Catches: two nodes whose registers show different places. */
 static void test_registers(void)
 {
     QVGPU *v = qvgpu_start_sized("64M,hive=h0",
@@ -71,8 +69,8 @@ static void test_registers(void)
 }
 
 /*
- * Catches: a peer's VRAM at another address, one's own that is not where the
- * hive has it, and what lies beyond the last node.
+ * Catches: a peer's VRAM at a wrong address, own VRAM that is not where the
+ * hive has it, and an access beyond the last node.
  */
 static void test_memory(void)
 {
@@ -83,7 +81,7 @@ static void test_memory(void)
     QVGPUSpace space;
     QVGPUIrq irq;
 
-    /* By the aperture, to the last page of node 1 and from it. */
+    /* Through the aperture, to and from the last page of node 1. */
     qvgpu_fill(v, src, 1, 0, QVGPU_PAGE);
     hive_copy(v, NULL, qvgpu_mc(v, src), hive_mc(v, 2 * VRAM - QVGPU_PAGE),
               QVGPU_PAGE);
@@ -94,7 +92,10 @@ static void test_memory(void)
               QVGPU_PAGE);
     qvgpu_expect(v, back, 1, 0, QVGPU_PAGE);
 
-    /* By page tables: a 1 GiB leaf is both nodes, and nothing after them. */
+    /*
+     * Through page tables: a 1 GiB leaf maps both nodes, and nothing after
+     * them.
+     */
     qvgpu_space_init(&space, v, VMID, QVGPU_RAM);
     qvgpu_space_set_retry(&space, false);
     qvgpu_space_set(&space, VA & ~(1 * GiB - 1), VGPU_LEVEL_PDB1,
@@ -134,8 +135,9 @@ static void test_pcie_peer(void)
 }
 
 /*
- * Catches: a link that is down and carries data, that is up for one end, or
- * stays down; a fault of another class; a link down before its occasion.
+ * Catches: a link that carries data while it is down, that is up for one end,
+ * or stays down; a fault of another class; a link that is down before the
+ * injection's occasion.
  */
 static void test_link_down(void)
 {
@@ -161,7 +163,10 @@ static void test_link_down(void)
                       ", 'length': %" PRIu64, VMID, 3 * QVGPU_PAGE,
                       QVGPU_PAGE);
 
-    /* Not its VMID, not its address, passed over: it works. */
+    /*
+     * Another VMID, another address, or an occasion that is skipped: the link
+     * works.
+     */
     hive_copy(v, NULL, qvgpu_mc(v, src), dst, 8);
     hive_copy(v, &space, VA, VA + QVGPU_PAGE, 16);
     qvgpu_expect(v, PEER_AT + 3 * QVGPU_PAGE, 5, 0, 16);
@@ -169,7 +174,7 @@ static void test_link_down(void)
     g_assert_cmpuint(qvgpu_inject_fired(v, id), ==, 0);
     g_assert_false(qvgpu_ih_pending(v));
 
-    /* Then it is down, for every access from either end. No retry. */
+    /* Now the link is down, for every access from either end. No retry. */
     hive_copy(v, &space, VA, VA + QVGPU_PAGE, 32);
     qvgpu_ih_next_fault(v, VMID, VA + QVGPU_PAGE, true, false);
     g_assert_cmphex(VGPU_GET(qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_STATUS),
@@ -190,7 +195,7 @@ static void test_link_down(void)
     hive_copy(p, NULL, hive_mc(v, VRAM), qvgpu_mc(v, src + 128), 64);
     g_assert_cmphex(qvgpu_mm_rd(p, VM_L2_PROTECTION_FAULT_STATUS), !=, 0);
     qvgpu_expect(v, src + 128, 5, 128, 64);
-    /* The CPU goes over the bus. */
+    /* CPU accesses use the bus. */
     qtest_writel(v->qts, PEER_AT, 1);
     g_assert_cmphex(qtest_readl(v->qts, PEER_AT), ==, 1);
 
@@ -201,11 +206,14 @@ static void test_link_down(void)
     qvgpu_expect(v, PEER_AT + 3 * QVGPU_PAGE, 6, 0, 64);
     g_assert_false(qvgpu_ih_pending(v));
 
-    /* Whoever only reads the state learns of it, too; at that node alone. */
+    /*
+     * Reading the register is an occasion, too. An injection for another node
+     * leaves this link up.
+     */
     id = qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', 'node': 2");
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 2);
     qvgpu_inject_remove(v, id);
-    /* The old form: beyond node 1, and at its first byte. */
+    /* The old form of arguments: beyond node 1, and at its first byte. */
     id = qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', "
                       "'start': %" PRIu64, 2 * VRAM);
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 2);
@@ -229,9 +237,9 @@ static void test_link_down(void)
  * is inside an access over that link.
  *
  * Node a copies from node b's VRAM to a page that faults without an interrupt,
- * so that it repeats the access. It is held between two trace events of one
- * access, which has mapped b's VRAM. No BAR of b is mapped: what the removal
- * waits for is not the change of the bus.
+ * and so repeats the access. The engine is held between two trace events of one
+ * access, which has mapped b's VRAM. No BAR of b is mapped: the removal waits
+ * for the engine, not for a change of the bus.
  */
 static void test_peer_gone(const void *removed)
 {
@@ -260,7 +268,7 @@ static void test_peer_gone(const void *removed)
     qvgpu_sdma_open_vram(&q, v, 0, SDMA_QUEUE_RLC(0), &space, 4 * KiB);
     qvgpu_pkt_copy(&q, VA, VA + QVGPU_PAGE, QVGPU_PAGE);
     if (!removed) {
-        /* Taken by the read of XGMI_LINKS, not by the copy. */
+        /* The read of XGMI_LINKS is the occasion, not the copy. */
         qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', 'node': 1, "
                      "'offset': 0, 'length': 1");
     }
@@ -276,7 +284,7 @@ static void test_peer_gone(const void *removed)
     qvgpu_time_passes(v);
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
 
-    /* The access that goes on reads zeros; a write goes nowhere. */
+    /* The access reads zeros when it continues; a write has no effect. */
     qvgpu_ih_next_fault(v, VMID, VA, false, false);
     qvgpu_space_map(&space, VA + QVGPU_PAGE, back, QVGPU_PAGE);
     qvgpu_pkt_copy(&q, own, VA, QVGPU_PAGE);
@@ -288,7 +296,7 @@ static void test_peer_gone(const void *removed)
     qvgpu_hold_destroy(&h);
 }
 
-/* Keep the queue at work until @gate is opened, however fast it is. */
+/* Keep the queue busy until the test opens @gate, however fast the queue is. */
 static void wait_for(QVGPUSdma *q, uint64_t gate)
 {
     qvgpu_pkt_poll_mem(q, QVGPU_POLL_EQ, qvgpu_mc(q->v, gate), 1, UINT32_MAX,
@@ -296,8 +304,8 @@ static void wait_for(QVGPUSdma *q, uint64_t gate)
 }
 
 /*
- * Catches: a peer that goes while somebody copies to it, and takes its memory
- * along, or leaves it; a place in the hive that is not free again.
+ * Catches: an unplugged peer whose memory is freed while an engine copies to
+ * it, or is never freed; a node of the hive that is not free again.
  */
 static void test_unplug_peer(void)
 {
@@ -309,7 +317,8 @@ static void test_unplug_peer(void)
 
     hive_plug(v, "");
     /*
-     * FB_LOCATION_TOP of a device that was there before is the driver's to set.
+     * The driver sets FB_LOCATION_TOP of a device that was there before the
+     * peer.
      */
     qvgpu_mm_wr(v, MC_VM_FB_LOCATION_TOP,
                 qvgpu_mm_rd(v, MC_VM_FB_LOCATION_BASE) + 2 * (VRAM >> 24) - 1);
@@ -326,7 +335,9 @@ static void test_unplug_peer(void)
     qvgpu_wait_until(qvgpu_sdma_rptr(&q) > 0);
     qtest_qmp_device_del(v->qts, "peer");
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
-    /* The copies that are left go nowhere: one at least, whatever was done. */
+    /*
+     * The copies that are left have no effect: at least the one after the gate.
+     */
     qvgpu_wait_until(qvgpu_sdma_rptr(&q) == at_gate);
     qvgpu_mm_wr(v, VM_L2_PROTECTION_FAULT_CNTL,
                 qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_CNTL) |
@@ -348,7 +359,7 @@ static void test_unplug_peer(void)
 #define RP              QPCI_DEVFN(2, 0)
 #define BEHIND          QPCI_DEVFN(32, 0)       /* bus 1, slot 0 */
 
-/* Let through what qvgpu_map_bars() will map: below 4 GiB, and far above. */
+/* Open the root port's windows for the BARs of qvgpu_map_bars(). */
 static QPCIDevice *open_root_port(QPCIBus *bus)
 {
     QPCIDevice *rp = qpci_device_find(bus, RP);
@@ -363,7 +374,7 @@ static QPCIDevice *open_root_port(QPCIBus *bus)
     return rp;
 }
 
-/* A machine with a slot for a device that takes the first one's place. */
+/* Start a machine with a slot for a device, and disable the first one. */
 static QVGPU *start_slot(void)
 {
     QVGPU *v = qvgpu_start_sized("64M", HIVE_OBJECT
@@ -377,8 +388,8 @@ static QVGPU *start_slot(void)
 }
 
 /*
- * Plug a device into the slot, in a hive if there is an id, and bring it up.
- * Returns the slot.
+ * Plug a device into the slot, in a hive unless @hive is empty, and bring it
+ * up. Returns the root port.
  */
 static QPCIDevice *plug(QVGPU *v, const char *hive)
 {
@@ -396,7 +407,7 @@ static QPCIDevice *plug(QVGPU *v, const char *hive)
     return rp;
 }
 
-/* As a guest ejects: the power goes. */
+/* Eject the device as a guest does: switch off the power of the slot. */
 static void eject(QVGPU *v, QPCIDevice *rp)
 {
     uint8_t exp = qpci_find_capability(rp, PCI_CAP_ID_EXP, 0);
@@ -409,7 +420,9 @@ static void eject(QVGPU *v, QPCIDevice *rp)
     g_free(rp);
 }
 
-/* Catches: a teardown that does not wait for the engines, or for ever. */
+/*
+ * Catches: a teardown that does not wait for the engines, or waits without end.
+ */
 static void test_unplug_busy(void)
 {
     QVGPU *v = start_slot();
@@ -427,7 +440,7 @@ static void test_unplug_busy(void)
         for (i = 0; i < COPIES; i++) {
             qvgpu_pkt_copy(&q, qvgpu_mc(v, a), qvgpu_mc(v, b), BYTES);
         }
-        /* Never opened: copying or waiting, the engine has something to do. */
+        /* The test never opens the gate: the engine always has work. */
         wait_for(&q, qvgpu_ram_page(v));
         qvgpu_sdma_kick(&q);
         qvgpu_wait_until(qvgpu_sdma_rptr(&q) > 0);
@@ -440,8 +453,8 @@ static void test_unplug_busy(void)
 
 /*
  * Catches: a hive that is freed while the engines of its last device still read
- * it; one that cannot be deleted, since an unplugged device kept its place. All
- * engines copy between addresses of a node that is not there.
+ * it; a hive that cannot be deleted, since an unplugged device kept its node.
+ * All engines copy between addresses of a node that does not exist.
  */
 static void test_unplug_last(void)
 {
@@ -476,7 +489,7 @@ static void test_unplug_last(void)
     qvgpu_stop(v);
 }
 
-/* Fill the ring with packets that read an acknowledgement. */
+/* Fill the ring with packets that read an acknowledge. */
 static void read_ack(QVGPUSdma *q)
 {
     const uint64_t to = qvgpu_mc(q->v, qvgpu_ram_page(q->v));
@@ -496,7 +509,7 @@ static void read_ack(QVGPUSdma *q)
 
 /*
  * Catches: a client that is freed while another engine, which reads an
- * acknowledgement, looks whether that client has passed the invalidation.
+ * acknowledge, checks whether that client has completed the invalidation.
  */
 static void test_unplug_settling(void)
 {
