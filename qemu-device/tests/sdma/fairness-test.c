@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: how SDMA queues and engines share the device. */
+/* vgpu-kfd: shares of SDMA queues and engines in the device. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
@@ -10,7 +10,7 @@
 #define SHARE       (64 * MiB)
 #define RING        (128 * KiB)
 
-/* Bytes per packet of queue @i: fairness is not by packets. */
+/* Bytes per packet of queue @i: equal numbers of packets are not fair. */
 static uint64_t packet_bytes(unsigned i)
 {
     static const uint64_t bytes[] = { 64 * KiB, 1 * MiB, 300 * KiB, 128 * KiB };
@@ -31,8 +31,9 @@ static void fill_ring(QVGPUSdma *q, uint64_t src, uint64_t dst,
 
 /*
  * Catches: queues that are served by packets instead of bytes, engines that the
- * host's scheduler prefers. 40 queues are busy all the time; when they have had
- * their share on average, everybody must be within a tenth of it.
+ * host's scheduler prefers. 40 queues are busy all the time. When the average
+ * queue has copied SHARE bytes, each queue must be within a tenth of the
+ * average.
  */
 static void test_fair(void)
 {
@@ -56,7 +57,7 @@ static void test_fair(void)
         qvgpu_sdma_kick(&q[i]);
     }
     qtest_qmp_assert_success(v->qts, "{ 'execute': 'cont' }");
-    /* From when all are at work; a machine that stops keeps shares. */
+    /* Count from the time when all queues run. Stopping keeps the shares. */
     for (i = 0; i < QUEUES; i++) {
         qvgpu_wait_until(qvgpu_sdma_rptr(&q[i]));
     }
@@ -87,7 +88,7 @@ static void test_fair(void)
 }
 
 /*
- * Catches: an engine that waits for another one with work that does not get on:
+ * Catches: an engine that waits for another one whose work makes no progress:
  * one that is frozen, polls, or stalls on a fault.
  */
 static void test_laggard(void)

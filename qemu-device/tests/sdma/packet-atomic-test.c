@@ -25,7 +25,10 @@ static uint64_t preop(QVGPU *v)
 #define M1  UINT64_MAX
 #define TOP (1ull << 63)
 
-/* 64-bit truths; each is also tried with all values' top halves as 32 bits. */
+/*
+ * 64-bit cases. Each runs with 32 bits, too: with the upper halves of its
+ * values, or with the lower ones for SWAP and CMPSWAP.
+ */
 static const struct {
     uint32_t op;
     uint64_t old, src, cmp, want;
@@ -48,7 +51,7 @@ static const struct {
     { SDMA_ATOMIC_XOR, 0xcull << 32, 0xaull << 32, 0, 0x6ull << 32 },
 };
 
-/* INC and DEC go by one, so that halves are no scale for them. */
+/* INC and DEC count by one, so that upper halves would be no cases. */
 static const struct {
     uint32_t op;
     uint64_t old, src, want;
@@ -59,7 +62,10 @@ static const struct {
     { SDMA_ATOMIC_DEC, 10, 9, 9 }, { SDMA_ATOMIC_DEC, 9, 9, 8 },
 };
 
-/* One operation; memory around it and the returned value are checked. */
+/*
+ * Run one operation; check the result, the memory around it and the returned
+ * value.
+ */
 static void check(QVGPUSdma *q, uint64_t at, uint32_t op, unsigned size,
                   uint64_t old, uint64_t src, uint64_t cmp, uint64_t want)
 {
@@ -72,7 +78,7 @@ static void check(QVGPUSdma *q, uint64_t at, uint32_t op, unsigned size,
         op |= SDMA_ATOMIC_OP_64;
         qtest_writeq(v->qts, at, old);
     } else {
-        /* What is above 32 bits must not count. */
+        /* Bits above 32 must not count. */
         src = deposit64(junk, 0, 32, src);
         cmp = deposit64(junk, 0, 32, cmp);
         qtest_writel(v->qts, at, old);
@@ -87,8 +93,8 @@ static void check(QVGPUSdma *q, uint64_t at, uint32_t op, unsigned size,
 }
 
 /*
- * Catches: an operation with another's number, of the wrong width or sign, a
- * missing carry, a returned value that is the new one.
+ * Catches: an operation with another's number, of the wrong width or sign,
+ * without carry, or one that returns the new value.
  */
 static void test_operations(void)
 {
@@ -125,7 +131,9 @@ static void test_operations(void)
     qvgpu_stop(v);
 }
 
-/* Catches: an interrupt of a return that nobody asked for, or without value. */
+/*
+ * Catches: an interrupt of an operation without return, or with a wrong value.
+ */
 static void test_return_interrupt(void)
 {
     QVGPU *v = qvgpu_start();
@@ -150,8 +158,8 @@ static void test_return_interrupt(void)
 }
 
 /*
- * Catches: a loop that gives up at once, holds its engine, or never ends though
- * a timer was set.
+ * Catches: a loop that ends after one try, keeps its engine from other queues,
+ * or never ends although a timer is set.
  */
 static void test_loop(void)
 {

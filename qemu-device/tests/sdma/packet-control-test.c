@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: SDMA packets that steer: predication, registers, clocks. */
+/* vgpu-kfd: SDMA packets for predication, registers and clocks. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
@@ -23,8 +23,8 @@ static void pkt_srbm(QVGPUSdma *q, uint32_t reg, uint32_t val)
 }
 
 /*
- * Catches: a condition turned round, a count that is off by one or includes the
- * packet itself, skipped dwords that are looked at.
+ * Catches: an inverted condition, a count that is off by one or includes the
+ * packet itself, skipped dwords that are parsed.
  */
 static void test_cond_exe(void)
 {
@@ -53,8 +53,8 @@ static void test_cond_exe(void)
 }
 
 /*
- * Catches: a skip past the write pointer; one that is decided and not looked at
- * again when the rest comes; one past the end of a buffer.
+ * Catches: a skip past the write pointer; a skip that is decided once and not
+ * again when the rest of it arrives; a skip past the end of an indirect buffer.
  */
 static void test_cond_exe_in_parts(void)
 {
@@ -71,14 +71,14 @@ static void test_cond_exe_in_parts(void)
     qvgpu_sdma_pass(&kq);
     g_assert_false(qvgpu_sdma_idle(&q));
     g_assert_cmphex(qvgpu_sdma_rptr(&q), ==, 0);
-    /* Meanwhile the condition comes true. */
+    /* The condition becomes true before the rest arrives. */
     qtest_writel(v->qts, at, 1);
     qvgpu_pkt_fence(&q, mc + 12, 2);
     qvgpu_sdma_finish(&q);
     g_assert_cmphex(qtest_readl(v->qts, at + 8), ==, 1);
     g_assert_cmphex(qtest_readl(v->qts, at + 12), ==, 2);
 
-    /* In a buffer, to its last dword; then one further: bad. */
+    /* In a buffer, to its last dword; then one further, which is an error. */
     qtest_writel(v->qts, at, 0);
     pkt_cond(&q, mc, 1, 4);
     qvgpu_pkt_fence(&q, mc + 8, 3);
@@ -93,7 +93,10 @@ static void test_cond_exe_in_parts(void)
     qvgpu_stop(v);
 }
 
-/* Catches: packets for other devices that are executed, ours that are not. */
+/*
+ * Catches: packets for other devices that are executed, packets for this one
+ * that are not.
+ */
 static void test_pre_exe(void)
 {
     QVGPU *v = qvgpu_start();
@@ -116,9 +119,9 @@ static void test_pre_exe(void)
 }
 
 /*
- * Catches: a register write that comes after the packets behind it, or has no
- * effect. As amdgpu flushes: base, request, wait for the acknowledge; the copy
- * behind it must see the new page.
+ * Catches: a register write that is done after later packets, or has no effect.
+ * The ring flushes as amdgpu does: write the entry, request the invalidation,
+ * poll for the acknowledge. The fence after that must use the new page.
  */
 static void test_srbm_write(void)
 {
@@ -145,7 +148,7 @@ static void test_srbm_write(void)
         uint64_t page = i & 1 ? b : a;
         uint64_t pte = qvgpu_entry(v, page, QVGPU_PTE_RW);
 
-        qvgpu_pkt_fence(&q, va, i);     /* the old translation is known */
+        qvgpu_pkt_fence(&q, va, i);     /* the TLB has the old page */
         QVGPU_EMIT(&q, SDMA_PKT(SDMA_OP_WRITE, SDMA_SUBOP_WRITE_LINEAR),
                    QVGPU_LO(slot), QVGPU_HI(slot), 1, QVGPU_LO(pte),
                    QVGPU_HI(pte));
@@ -170,7 +173,7 @@ static void test_srbm_write(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a register that an SDMA ring must not write, and yet does. */
+/* Catches: a write to a register that an SDMA ring must not write. */
 static void test_srbm_refused(void)
 {
     static const uint32_t refused[] = {
@@ -199,7 +202,10 @@ static void test_srbm_refused(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a queue that waits for its register write and cannot be stopped. */
+/*
+ * Catches: a queue that cannot be disabled while it waits for its register
+ * write.
+ */
 static void test_srbm_disable(void)
 {
     QVGPU *v = qvgpu_start();
@@ -219,7 +225,7 @@ static void test_srbm_disable(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a register read that goes elsewhere, or writes more than 32 bits. */
+/* Catches: a read of the wrong register, or a write of more than 32 bits. */
 static void test_reg_to_mem(void)
 {
     QVGPU *v = qvgpu_start();
@@ -239,7 +245,7 @@ static void test_reg_to_mem(void)
     qvgpu_stop(v);
 }
 
-/* Catches: an engine's clock that is another's, or stands still. */
+/* Catches: an engine's clock that is another one's, or stands still. */
 static void test_local_clock(void)
 {
     const uint64_t start = 0xfedcba9876543210ull;
@@ -261,7 +267,7 @@ static void test_local_clock(void)
     qvgpu_sdma_finish(&q);
     g_assert_cmphex(qtest_readq(v->qts, at), ==,
                     start + 10 * 1000 / (1000000000 / VGPU_CLOCK_HZ));
-    /* Neither the other engine's clock nor the GPU's was set. */
+    /* The other engine's clock and the GPU's have not been set. */
     now = qvgpu_clock(v);
     QVGPU_EMIT(&other, get, QVGPU_LO(mc + 8), QVGPU_HI(mc + 8));
     qvgpu_sdma_finish(&other);

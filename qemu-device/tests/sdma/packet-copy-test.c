@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: SDMA packets with several destinations or a shape. */
+/* vgpu-kfd: SDMA copies with two destinations, and copies of rectangles. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
@@ -19,8 +19,8 @@ static void pkt_broadcast(QVGPUSdma *q, uint64_t src, uint64_t dst1,
 }
 
 /*
- * Catches: a second destination that is forgotten, cut or written past its end;
- * a packet length of 7 dwords (the fence would be lost).
+ * Catches: a second destination that is left out, cut or written past its end;
+ * a packet length of 7 dwords, which loses the fence.
  */
 static void test_broadcast(void)
 {
@@ -59,8 +59,8 @@ static void test_broadcast(void)
 }
 
 /*
- * Catches: bytes lost when one of two destinations faults, and counted twice.
- * Each destination has its holes at other pages.
+ * Catches: bytes that are lost or counted twice when one of two destinations
+ * faults. Each destination has its holes at other pages.
  */
 static void test_broadcast_faults(void)
 {
@@ -108,9 +108,9 @@ static void test_broadcast_faults(void)
     qvgpu_stop(v);
 }
 
-/* One surface of a rectangular copy, all in elements. */
+/* A surface of a rectangular copy; all but the address in elements. */
 typedef struct Surface {
-    uint64_t addr;              /* of the CPU */
+    uint64_t addr;              /* CPU address */
     uint32_t x, y, z, pitch, slice;
 } Surface;
 
@@ -133,7 +133,7 @@ static void pkt_rect(QVGPUSdma *q, unsigned element, const Surface *src,
 
 /*
  * Catches: any of the twelve parameters taken for another, off by one, or not
- * scaled by the element. The whole destination is compared with an oracle.
+ * scaled by the element. The whole destination is compared with a model.
  */
 static void test_rect(void)
 {
@@ -193,8 +193,8 @@ static void test_rect(void)
 }
 
 /*
- * Catches: the largest rectangle (2^43 bytes) that overflows a counter or keeps
- * its engine from other queues and from being disabled.
+ * Catches: the largest rectangle (2^43 bytes) that overflows a counter, or that
+ * keeps its engine from other queues and from being disabled.
  */
 static void test_rect_largest(void)
 {

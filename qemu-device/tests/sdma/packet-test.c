@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: what each SDMA packet does, on the kernel's queue. */
+/* vgpu-kfd: the effect of each SDMA packet, on a kernel queue. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
@@ -25,8 +25,8 @@ static uint64_t ram(Sdma *s, uint64_t size)
 
 /*
  * Catches: a byte too many or too few, at the start, in the middle or at the
- * end: all sizes that are special, all alignments, all four directions. What
- * is around the destination must stay.
+ * end of a copy: all special sizes, many alignments, all four directions.
+ * Memory around the destination must not change.
  */
 static void test_copy_sizes(void)
 {
@@ -79,8 +79,8 @@ static void test_copy_large(void)
 }
 
 /*
- * Catches: a count of 30 bits that is cut or overflows. Source and destination
- * are unbacked (PRT), so that 1 GiB needs no memory.
+ * Catches: a byte count of 30 bits that is cut or overflows. Source and
+ * destination are unbacked (PRT), so that 1 GiB needs no memory.
  */
 static void test_copy_largest(void)
 {
@@ -102,7 +102,10 @@ static void test_copy_largest(void)
     qvgpu_stop(v);
 }
 
-/* Catches: byte fills as dwords, a pattern out of phase, dirt around. */
+/*
+ * Catches: byte fills done as dwords, a pattern out of phase, writes around the
+ * destination.
+ */
 static void test_const_fill(void)
 {
     static const struct {
@@ -127,7 +130,7 @@ static void test_const_fill(void)
         qvgpu_expect_byte(s.v, buf + bytes[i].offset, 0xa5, bytes[i].bytes);
         qvgpu_expect(s.v, buf + end, 4, end, 64 * KiB - end);
     }
-    /* Words: address aligned down, length up. */
+    /* Words: the device aligns the address down and the length up. */
     qvgpu_fill(s.v, buf, 4, 0, 64 * KiB);
     qvgpu_pkt_fill(&s.q, qvgpu_mc(s.v, buf) + 4097, 0x1234beef, 4095, 1);
     qvgpu_sdma_finish(&s.q);
@@ -154,7 +157,7 @@ static void test_const_fill(void)
     qvgpu_stop(s.v);
 }
 
-/* Catches: a fill that begins its pattern anew at a page or a chunk. */
+/* Catches: a fill that restarts its pattern at a page or a chunk. */
 static void test_fill_large(void)
 {
     const uint64_t len = 5 * MiB;
@@ -172,7 +175,7 @@ static void test_fill_large(void)
     qvgpu_stop(s.v);
 }
 
-/* Catches: data taken from the wrong place, above all across the ring's end. */
+/* Catches: data read from the wrong place, above all across the ring's end. */
 static void test_write_linear(void)
 {
     static const unsigned counts[] = { 1, 2, 17, 500, 900 };
@@ -207,7 +210,7 @@ static void test_write_linear(void)
     qvgpu_stop(s.v);
 }
 
-/* Catches: a fence before what it fences, or wider than 32 bits. */
+/* Catches: a fence before earlier packets are done, or wider than 32 bits. */
 static void test_fence(void)
 {
     Sdma s;
@@ -227,7 +230,10 @@ static void test_fence(void)
     qvgpu_stop(s.v);
 }
 
-/* Catches: an int_context of more than 28 bits, a trap that is masked. */
+/*
+ * Catches: an int_context of more than 28 bits, a trap although traps are
+ * disabled.
+ */
 static void test_trap(void)
 {
     Sdma s;
@@ -253,7 +259,7 @@ static void test_trap(void)
     qvgpu_stop(s.v);
 }
 
-/* Catches: a clock that is not the one that the register shows. */
+/* Catches: a time stamp from another clock than the GPU clock's register. */
 static void test_timestamp(void)
 {
     Sdma s;
@@ -276,7 +282,7 @@ static void test_timestamp(void)
     qvgpu_stop(s.v);
 }
 
-/* Catches: an add of 32 bits, without carry, or done other than once. */
+/* Catches: an add of 32 bits, without carry, or not exactly once. */
 static void test_atomic(void)
 {
     unsigned kind;
@@ -303,7 +309,7 @@ static void test_atomic(void)
     qvgpu_stop(s.v);
 }
 
-/* Catches: two engines that add at once and lose some. */
+/* Catches: additions that are lost when two engines add to one quadword. */
 static void test_atomic_races(void)
 {
     enum { ADDS = 100 };
@@ -328,9 +334,9 @@ static void test_atomic_races(void)
 }
 
 /*
- * Catches: a comparison that is turned round, of the wrong width or sign, or
- * without its mask. Each function: a value that passes and one that does not
- * until it is changed.
+ * Catches: a comparison that is inverted, of the wrong width or sign, or
+ * without its mask. Each case: a value on which the poll waits, and one that
+ * passes.
  */
 static void test_poll_functions(void)
 {
@@ -360,7 +366,7 @@ static void test_poll_functions(void)
                            QVGPU_POLL_FOREVER);
         qvgpu_pkt_fence(&s.q, qvgpu_mc(s.v, at) + 4, 1);
         qvgpu_sdma_kick(&s.q);
-        /* It waits, and lets others run meanwhile. */
+        /* The queue waits, and the engine serves other queues. */
         qvgpu_sdma_pass(&other);
         g_assert_false(qvgpu_sdma_idle(&s.q));
         g_assert_cmphex(qtest_readl(s.v->qts, at + 4), ==, 0);
@@ -374,7 +380,7 @@ static void test_poll_functions(void)
     qvgpu_stop(s.v);
 }
 
-/* Catches: a poll that never gives up, or registers it cannot see. */
+/* Catches: a poll that never times out, or that cannot read registers. */
 static void test_poll_others(void)
 {
     Sdma s;
@@ -395,7 +401,7 @@ static void test_poll_others(void)
     g_assert_cmpuint(irq.source, ==, IH_SRC_SDMA_POLL_TIMEOUT);
     g_assert_cmphex(irq.data[0] & SDMA_PKT__OP, ==, SDMA_OP_POLL_REGMEM);
 
-    /* Of a register, which the CPU changes. */
+    /* Poll a register, which the CPU changes. */
     QVGPU_EMIT(&s.q, SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) |
                VGPU_PREP(SDMA_POLL_REGMEM__FUNC, (uint32_t)QVGPU_POLL_EQ),
                4 * GPU_HDP_FLUSH_DONE, 0, GPU_HDP_FLUSH__SDMA0,
@@ -414,7 +420,7 @@ static void test_poll_others(void)
                VGPU_PREP(SDMA_POLL_REGMEM_DW5__RETRY, 0xfffu) | 10);
     qvgpu_sdma_finish(&s.q);
 
-    /* ROCr's: no address at all. */
+    /* As ROCr sends it: without an address. */
     QVGPU_EMIT(&s.q, SDMA_PKT(SDMA_OP_POLL_REGMEM, 0), 0, 0x80000000, 0, 0,
                0);
     qvgpu_sdma_finish(&s.q);
@@ -438,7 +444,7 @@ static void test_ptepde(void)
                QVGPU_HI(qvgpu_mc(s.v, dst + 16)),
                QVGPU_LO(flags), QVGPU_HI(flags), 0xfffff000, 0, 0x1000, 0,
                COUNT - 1);
-    /* Increment 0: the same page, or no page, all over. */
+    /* Increment 0: all entries are equal. */
     QVGPU_EMIT(&s.q, SDMA_PKT(SDMA_OP_PTEPDE, SDMA_SUBOP_PTEPDE_GEN),
                QVGPU_LO(qvgpu_mc(s.v, dst + 16 + COUNT * 8)),
                QVGPU_HI(qvgpu_mc(s.v, dst + 16 + COUNT * 8)),
@@ -459,7 +465,9 @@ static void test_ptepde(void)
     qvgpu_stop(s.v);
 }
 
-/* Catches: NOPs with a payload that is executed; rings padded with zeros. */
+/*
+ * Catches: the payload of a NOP that is executed; a zero dword that is no NOP.
+ */
 static void test_nop(void)
 {
     static const uint32_t poison[5] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: packets, buffers and rings that stop a queue, and only it. */
+/* vgpu-kfd: packets, buffers and rings that stop a queue, and no other. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
@@ -9,7 +9,10 @@
 
 #define VMID    2
 
-/* A queue that stopped: exception, interrupt, rptr on the packet. */
+/*
+ * Fail the test unless the queue has stopped, with this exception and its
+ * interrupt, and RPTR is at the packet.
+ */
 static void expect_stopped(QVGPUSdma *q, unsigned exception, uint32_t header,
                            uint64_t rptr)
 {
@@ -30,8 +33,9 @@ static void expect_stopped(QVGPUSdma *q, unsigned exception, uint32_t header,
 }
 
 /*
- * Catches: packets that the device does not know and passes over, or does by
- * halves. The queue stops there, its engine goes on, and it can be restarted.
+ * Catches: invalid packets that the device skips or does in part. The queue
+ * stops at the packet, its engine serves others, and the queue can be
+ * restarted.
  */
 static void test_bad_packets(void)
 {
@@ -54,11 +58,11 @@ static void test_bad_packets(void)
         { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 0x1au << 25 },
         { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 0x60u << 25 },
         { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 47u << 25 | SDMA_ATOMIC__LOOP },
-        { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 47u << 25, 0x1004 },    /* crooked */
+        { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 47u << 25, 0x1004 },    /* unaligned */
         { SDMA_PKT(SDMA_OP_CONST_FILL, 0) | 3u << 30 },
         { SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) | 7u << 28 },
-        { SDMA_PKT(SDMA_OP_INDIRECT, 0) | 5u << 16, 0 },  /* other's VMID */
-        { SDMA_PKT(SDMA_OP_INDIRECT, 0), 0x1002 },        /* crooked */
+        { SDMA_PKT(SDMA_OP_INDIRECT, 0) | 5u << 16, 0 },  /* another VMID */
+        { SDMA_PKT(SDMA_OP_INDIRECT, 0), 0x1002 },        /* unaligned */
         { VGPU_PREP(SDMA_NOP__COUNT, 0x3fffu) },  /* longer than the ring */
     };
     QVGPU *v = qvgpu_start();
@@ -83,7 +87,7 @@ static void test_bad_packets(void)
         g_assert_cmphex(qtest_readl(v->qts, at), ==, 0);
         g_assert_cmphex(qvgpu_mm_rd(v, VM_L2_CNTL3), ==, 0);
 
-        /* Off and on, behind the bad packet. */
+        /* Restart the queue after the bad packet. */
         qvgpu_sdma_disable(&q);
         g_assert_cmpuint(qvgpu_sdma_exception(&q), ==, 0);
         q.wptr = start + 40;
@@ -97,7 +101,10 @@ static void test_bad_packets(void)
     qvgpu_stop(v);
 }
 
-/* Catches: an IB that ends in a packet, nests for ever, or hides bad ones. */
+/*
+ * Catches: an indirect buffer that ends within a packet, nests without end, or
+ * hides a bad packet.
+ */
 static void test_bad_indirect(void)
 {
     QVGPU *v = qvgpu_start();
@@ -112,12 +119,12 @@ static void test_bad_indirect(void)
 
         start = q.wptr;
         switch (i) {
-        case 0:                 /* ends in a packet */
+        case 0:                 /* ends within a packet */
             qvgpu_pkt_fence(&q, qvgpu_mc(v, at), 1);
             ib = qvgpu_sdma_to_buffer(&q, start, &len);
             len--;
             break;
-        case 1:                 /* itself, for ever */
+        case 1:                 /* calls itself without end */
             header = ih;
             QVGPU_EMIT(&q, 0, 0, 0, 0, 0, 0);
             ib = qvgpu_sdma_to_buffer(&q, start, &len);
@@ -125,7 +132,7 @@ static void test_bad_indirect(void)
             qtest_writeq(v->qts, ib + 4, qvgpu_mc(v, ib));
             qtest_writel(v->qts, ib + 12, len);
             break;
-        default:                /* bad after good */
+        default:                /* a bad packet after a good one */
             header = 0xff;
             qvgpu_pkt_fence(&q, qvgpu_mc(v, at) + 4, 1);
             QVGPU_EMIT(&q, 0xff);
@@ -150,7 +157,7 @@ static void test_bad_indirect(void)
 /*
  * Catches: a user's buffer on the kernel's ring that writes registers, calls
  * into another address space (0 is the kernel's, where the ring is), or raises
- * interrupts in the kernel's name.
+ * interrupts of VMID 0.
  */
 static void test_foreign_buffer(void)
 {
@@ -208,12 +215,12 @@ static void test_foreign_buffer(void)
     qvgpu_stop(v);
 }
 
-/* Catches: rings and pointers that would lead the engine astray. */
+/* Catches: invalid ring sizes and pointers that the engine uses. */
 static void test_bad_rings(void)
 {
     static const struct {
         uint64_t wptr;
-        unsigned size;          /* log2 of dwords; 0: as it is */
+        unsigned size;          /* log2 of dwords; 0: unchanged */
         uint64_t rptr;
     } bad[] = {
         { 4097, 0, 0 }, { 2, 0, 0 }, { 4100, 0, 0 },

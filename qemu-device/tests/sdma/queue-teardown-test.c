@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: life and death of SDMA queues, whatever they are doing. */
+/* vgpu-kfd: destruction of SDMA queues in each of their states. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
@@ -29,7 +29,7 @@ static const char *const names[STATES] = {
     "no page", "no ring", "broken", "frozen",
 };
 
-/* Memory that the queues share: @va in their space. */
+/* Memory that the queues share: @va in their address space. */
 typedef struct Life {
     QVGPU *v;
     QVGPUSpace space;
@@ -39,7 +39,7 @@ typedef struct Life {
 
 #define COPY_BYTES  (24 * MiB)
 
-/* Bring @q, which is loaded, into a state, with a fence behind it. */
+/* Bring @q, which is loaded, into a state, with a fence after it. */
 static void enter(Life *l, QVGPUSdma *q, State state)
 {
     QVGPU *v = l->v;
@@ -99,7 +99,7 @@ static void enter(Life *l, QVGPUSdma *q, State state)
     }
 }
 
-/* Interrupts of the state, CAM slots given back. */
+/* Take the interrupts of the state and free the CAM slots. */
 static void drain(QVGPU *v)
 {
     QVGPUIrq irq;
@@ -113,10 +113,10 @@ static void drain(QVGPU *v)
 }
 
 /*
- * Catches: a queue that cannot be destroyed in one of its states; one whose
- * work goes on, or whose state or error is inherited by the next in its slot;
- * neighbours that suffer. The order is that of KFD without hardware scheduler:
- * off, idle, no doorbell; and the new queue is loaded over it.
+ * Catches: a queue that cannot be destroyed in one of its states; one that
+ * continues to work, or whose state or error the next queue in its slot
+ * inherits; an effect on other queues. The order is that of KFD without a
+ * hardware scheduler: off, idle, no doorbell; the new queue is loaded over it.
  */
 static void test_destroy(void)
 {
@@ -157,7 +157,10 @@ static void test_destroy(void)
         g_assert_cmphex(rptr, ==, state == IDLE ? q.wptr : rptr);
         qvgpu_wr(l.v, SDMA_ENGINE(3) + SDMA_FREEZE, 0);
 
-        /* What it waited for comes; it must not notice. */
+        /*
+         * The queue's condition becomes true; the disabled queue must not
+         * continue.
+         */
         qtest_writel(l.v->qts, l.at, 1);
         qtest_clock_step(l.v->qts, 1000000);
         drain(l.v);
@@ -179,8 +182,8 @@ static void test_destroy(void)
 }
 
 /*
- * Catches: a queue that says that it is idle while it waits, or that it is busy
- * when nothing can come of it.
+ * Catches: a queue that reports idle while it waits, or busy after it has
+ * stopped.
  */
 static void test_context_status(void)
 {
@@ -199,7 +202,7 @@ static void test_context_status(void)
         QVGPUSdma q;
 
         if (state == COPYING) {
-            continue;           /* would be over at any time */
+            continue;           /* may end at any time */
         }
         g_test_message("%s", names[state]);
         qvgpu_sdma_init(&q, l.v, 4, SDMA_QUEUE_RLC(0), &l.space);
@@ -223,7 +226,7 @@ static void test_context_status(void)
     qvgpu_stop(l.v);
 }
 
-/* Catches: 64-bit pointers that are compared as if they never wrapped. */
+/* Catches: comparisons of 64-bit pointers that fail when the pointers wrap. */
 static void test_pointer_wrap(void)
 {
     QVGPU *v = qvgpu_start();
@@ -236,7 +239,7 @@ static void test_pointer_wrap(void)
     q.wptr = -(uint64_t)300;
     qvgpu_sdma_load(&q);
     for (i = 1; i <= 20; i++) {
-        qvgpu_pkt_add64(&q, mc, 1);     /* 8 dwords: one lies across */
+        qvgpu_pkt_add64(&q, mc, 1); /* 8 dwords: one packet crosses the wrap */
         qvgpu_sdma_finish(&q);
         g_assert_cmpuint(qtest_readq(v->qts, at), ==, i);
         g_assert_cmphex(qtest_readq(v->qts, q.rptr), ==, q.wptr);

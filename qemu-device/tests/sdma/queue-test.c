@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: rings, doorbells, indirect buffers, life of a queue. */
+/* vgpu-kfd: rings, doorbells, indirect buffers, life cycle of a queue. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
@@ -10,7 +10,7 @@
 
 /*
  * Catches: a packet that is cut at the ring's end, pointers of 32 bits. The
- * counters start just below 4 GiB; the ring goes round many times.
+ * pointers start just below 4 GiB; the ring wraps many times.
  */
 static void test_wraparound(void)
 {
@@ -24,7 +24,7 @@ static void test_wraparound(void)
     q.wptr = 4 * GiB - 2 * KiB;
     qvgpu_sdma_load(&q);
     for (i = 0; i < 400; i++) {
-        /* 7 and 3 dwords do not divide 1024. */
+        /* NOPs of growing length put packets across the ring's end. */
         qvgpu_pkt_add64(&q, qvgpu_mc(v, at), 1);
         memset(junk, 0xff, sizeof(junk));
         QVGPU_EMIT(&q, VGPU_PREP(SDMA_NOP__COUNT, (uint32_t)(i % 40)));
@@ -39,7 +39,7 @@ static void test_wraparound(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a write-back that is cut, late, or made though nobody asked. */
+/* Catches: a write-back that is cut or late, or made while it is disabled. */
 static void test_rptr_writeback(void)
 {
     QVGPU *v = qvgpu_start();
@@ -61,7 +61,7 @@ static void test_rptr_writeback(void)
     qvgpu_stop(v);
 }
 
-/* Catches: ring sizes that a driver may use but the device does not. */
+/* Catches: ring sizes that a driver may use and the device does not support. */
 static void test_ring_sizes(void)
 {
     static const uint64_t sizes[] = { 256, 4 * KiB, 1 * MiB };
@@ -80,7 +80,7 @@ static void test_ring_sizes(void)
             qvgpu_sdma_finish(&q);
         }
         g_assert_cmpuint(qtest_readq(v->qts, at), ==, 50);
-        /* Full to the last dword. */
+        /* Fill the ring to the last dword. */
         while (q.wptr - qvgpu_sdma_rptr(&q) < MIN(q.bytes, 4096)) {
             QVGPU_EMIT(&q, 0);
         }
@@ -89,7 +89,7 @@ static void test_ring_sizes(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a user's doorbell that does not ring, half of one that does. */
+/* Catches: a user's doorbell without effect, or with half of it. */
 static void test_doorbell(void)
 {
     QVGPU *v = qvgpu_start();
@@ -112,7 +112,7 @@ static void test_doorbell(void)
                     SDMA_DOORBELL__CAPTURED, !=, 0);
     g_assert_cmphex(qvgpu_sdma_rd(&q, SDMA_RB_WPTR_HI), ==, 5);
 
-    /* 32 bits: the low half. */
+    /* 32 bits: the low half of the pointer. */
     qvgpu_pkt_fence(&q, va, 2);
     qtest_writel(v->qts, v->bar[VGPU_BAR_DOORBELL] + q.doorbell, q.wptr);
     qvgpu_wait_until(qtest_readl(v->qts, at) == 2);
@@ -123,7 +123,9 @@ static void test_doorbell(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a process that can ring at another's queue, or at a closed one. */
+/*
+ * Catches: a queue that another queue's doorbell, or a disabled one, reaches.
+ */
 static void test_doorbell_strangers(void)
 {
     QVGPU *v = qvgpu_start();
@@ -137,7 +139,7 @@ static void test_doorbell_strangers(void)
     qvgpu_sdma_load(&q);
     qvgpu_pkt_fence(&q, qvgpu_mc(v, at), 1);
 
-    /* The whole BAR but the one. */
+    /* All over the BAR, except for the queue's doorbell. */
     for (off = 0; off < VGPU_DOORBELL_BAR_SIZE;
          off += off >> 13 == 3 ? 4 : 4096 + 4) {
         if (off != q.doorbell) {
@@ -151,7 +153,9 @@ static void test_doorbell_strangers(void)
     qvgpu_wr(v, RCC_DOORBELL_APER_EN, 1);
     qvgpu_wr(v, BIF_SDMA0_DOORBELL_RANGE, range & ~BIF_DOORBELL_RANGE__SIZE);
     qvgpu_sdma_kick(&q);
-    /* A range that ends just before it, and one that begins behind it. */
+    /*
+     * A range that ends just before the doorbell, and one that begins after it.
+     */
     qvgpu_wr(v, BIF_SDMA0_DOORBELL_RANGE,
              VGPU_SET(range, BIF_DOORBELL_RANGE__SIZE, 2u));
     qvgpu_sdma_kick(&q);
@@ -170,7 +174,7 @@ static void test_doorbell_strangers(void)
     qvgpu_stop(v);
 }
 
-/* Catches: queues mixed up, with all 50 there are at work at once. */
+/* Catches: queues mixed up when all 50 are busy at once. */
 static void test_all_queues(void)
 {
     enum { QUEUES = SDMA_NUM_ENGINES * SDMA_NUM_QUEUES, LEN = 8192 };
@@ -214,8 +218,9 @@ static void test_all_queues(void)
 }
 
 /*
- * Catches: an engine's range that leads to another engine, kernel doorbells
- * (page 0; the page queue's is in the mirror) that only user queues have.
+ * Catches: an engine's range that routes to another engine, and doorbells of
+ * the kernel's queues (page 0; the page queue's is in the mirror) that have no
+ * effect.
  */
 static void test_kernel_doorbells(void)
 {
@@ -246,7 +251,7 @@ static void test_kernel_doorbells(void)
     qvgpu_stop(v);
 }
 
-/* Catches: half a packet that is executed with what lay in the ring. */
+/* Catches: part of a packet that is executed with old contents of the ring. */
 static void test_packet_in_parts(void)
 {
     QVGPU *v = qvgpu_start();
@@ -270,7 +275,10 @@ static void test_packet_in_parts(void)
     qvgpu_stop(v);
 }
 
-/* Catches: an IB whose packets are lost, done twice or out of order. */
+/*
+ * Catches: packets of an indirect buffer that are lost, done twice or out of
+ * order.
+ */
 static void test_indirect(void)
 {
     QVGPU *v = qvgpu_start();
@@ -283,7 +291,7 @@ static void test_indirect(void)
     qvgpu_pkt_poll_mem(&q, QVGPU_POLL_EQ, mc, 0x101, UINT32_MAX,
                        QVGPU_POLL_FOREVER);
     inner = qvgpu_sdma_to_buffer(&q, 0, &inner_len);
-    /* Nested; before and after it something to do. */
+    /* Nested, with packets before and after. */
     qvgpu_pkt_add64(&q, mc, 1);
     qvgpu_pkt_indirect(&q, 0, qvgpu_mc(v, inner), inner_len);
     qvgpu_pkt_add64(&q, mc, 0x10000);
@@ -299,7 +307,7 @@ static void test_indirect(void)
     qvgpu_stop(v);
 }
 
-/* Catches: FREEZE or HALT that lets a packet through, or loses one. */
+/* Catches: FREEZE or HALT that lets a packet run, or loses one. */
 static void test_freeze(void)
 {
     static const uint32_t stop[][3] = {
@@ -321,7 +329,7 @@ static void test_freeze(void)
                          stop[i][2]);
         qvgpu_pkt_fence(&q, qvgpu_mc(v, at), 1);
         qvgpu_sdma_kick(&q);
-        /* The other engine is not concerned. */
+        /* The other engine is not affected. */
         qvgpu_sdma_pass(&other);
         g_assert_cmphex(qtest_readl(v->qts, at), ==, 0);
         g_assert_false(qvgpu_sdma_idle(&q));
@@ -333,7 +341,7 @@ static void test_freeze(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a disable that waits for a poll, an enable that begins anew. */
+/* Catches: a disable that waits for a poll, an enable that repeats packets. */
 static void test_disable_in_poll(void)
 {
     QVGPU *v = qvgpu_start();
@@ -350,7 +358,7 @@ static void test_disable_in_poll(void)
     qvgpu_wait_until(qtest_readq(v->qts, at + 8) == 1);
     qvgpu_sdma_disable(&q);
 
-    /* What it waits for comes while it is off. */
+    /* The condition becomes true while the queue is disabled. */
     qtest_writel(v->qts, at, 1);
     qtest_clock_step(v->qts, 1000000);
     qvgpu_sdma_pass(&kq);
@@ -362,8 +370,8 @@ static void test_disable_in_poll(void)
 }
 
 /*
- * Catches: a copy that is begun again or cut when its queue is taken off the
- * engine in mid-packet. Memory that was done before must not be written again.
+ * Catches: a copy that is repeated or cut when its queue is disabled in
+ * mid-packet. Bytes that are done must not be copied again.
  */
 static void test_disable_in_copy(void)
 {
@@ -392,7 +400,7 @@ static void test_disable_in_copy(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a destroyed queue whose last packet haunts the next. */
+/* Catches: a destroyed queue whose last packet runs in the next queue. */
 static void test_reuse(void)
 {
     QVGPU *v = qvgpu_start();
@@ -423,9 +431,9 @@ static void test_reuse(void)
 }
 
 /*
- * Catches: work that is lost to a thread that spins or goes to sleep, and a
- * thread that spins on when the machine stops or the device goes: with the
- * shortest spin and one of 4 s, doorbells come while the engine is idle.
+ * Catches: work that is lost while a thread spins or goes to sleep, and a
+ * thread that continues to spin when the machine stops or QEMU quits. Doorbells
+ * come while the engine is idle, with the shortest spin and with one of 4 s.
  */
 static void test_poll_ns(void)
 {
