@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: every kind of injection, by a table: the same seed makes the same
- * choices, another one makes others, what is taken is traced and counted. What
- * each kind does is looked at by the other files of injection tests.
+ * choices, another one makes others, and each occasion that is taken is traced
+ * and counted. The other tests of inject/ check the effect of each kind.
  */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
@@ -13,7 +13,7 @@
 #include "tests/qtest/vgpu-kfd/inject/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/qmp.h"
 
-/* What one thread after the other does, in an order that is always the same. */
+/* Events whose order is always the same: one thread runs after the other. */
 #define TRACES "-trace vgpu_inject -trace vgpu_fault -trace vgpu_fault_class " \
     "-trace vgpu_ih_push -trace vgpu_ih_full -trace vgpu_queue_error " \
     "-trace vgpu_cp_error -trace vgpu_removed -trace vgpu_xgmi_down " \
@@ -26,8 +26,8 @@ typedef struct Case {
     const char *kind;
     const char *members;
     void (*run)(Workload *r);
-    bool seedless;              /* nothing is left to chance */
-    bool peer;                  /* takes two devices */
+    bool seedless;              /* no choice depends on the seed */
+    bool peer;                  /* needs two devices */
 } Case;
 
 static const Case cases[] = {
@@ -57,14 +57,16 @@ static const Case cases[] = {
       .peer = true },
 };
 
-/* TLBs, merges and messages: how fast threads were has a part in them. */
+/* TLB counters, merged faults and MSIs depend on the speed of threads. */
 static bool depends_on_time(const char *counter)
 {
     return g_str_has_prefix(counter, "tlb-") || g_str_equal(counter, "msi") ||
            g_str_equal(counter, "faults-merged");
 }
 
-/* The counters, and the injection's own. Returns how many were taken. */
+/*
+ * Log the counters, and the injection's. Returns the number of occasions taken.
+ */
 static uint64_t log_counters(Workload *r)
 {
     QDict *rsp = qtest_qmp(r->v->qts, "{ 'execute': 'query-vgpu' }");
@@ -88,14 +90,14 @@ static uint64_t log_counters(Workload *r)
         }
     }
     qobject_unref(rsp);
-    /* A reset starts counting anew, the injection does not. */
+    /* A reset clears the device's counter, not the injection's. */
     g_assert_cmpuint(counted, <=, fired);
     g_string_append_printf(r->log, "seen %" PRIu64 " fired %" PRIu64 "\n",
                            qvgpu_inject_seen(r->v, r->id), fired);
     return fired;
 }
 
-/* Everything that happened in one run of @c; its trace. */
+/* Run @c once. Returns the log; @traced receives the trace. */
 static char *record(const Case *c, unsigned seed, char **traced)
 {
     g_autofree char *file = NULL, *args = NULL, *members = NULL, *trace = NULL;
@@ -124,7 +126,7 @@ static char *record(const Case *c, unsigned seed, char **traced)
 
     g_assert_true(g_file_get_contents(file, &trace, NULL, NULL));
     g_unlink(file);
-    /* Every one that is counted is traced, and the other way round. */
+    /* Each occasion that is counted is traced, and no other. */
     for (line = trace; (line = strstr(line, " kind=")); line++, fired--) {
         g_assert_cmpuint(fired, >, 0);
         g_assert_true(g_str_has_prefix(line + 6, c->kind));
@@ -136,7 +138,7 @@ static char *record(const Case *c, unsigned seed, char **traced)
 
 /*
  * Catches: a choice that depends on the time, on a thread or on another
- * machine's memory; a seed that is not used; a taken occasion that is not
+ * machine's memory; a seed that is not used; an occasion that is taken and not
  * reported.
  */
 static void test_case(const void *opaque)
@@ -152,13 +154,16 @@ static void test_case(const void *opaque)
     if (!c->seedless) {
         g_autofree char *other = record(c, 8, &trace_c);
 
-        /* Not in the trace alone, which has the random numbers. */
+        /*
+         * The logs differ, not only the traces, which contain the random
+         * numbers.
+         */
         g_assert_cmpstr(a, !=, other);
         g_assert_cmpstr(trace_a, !=, trace_c);
     }
 }
 
-/* The entry of the schema with that name. */
+/* The entry of the schema with @name. */
 static QDict *schema_entry(QList *schema, const char *name)
 {
     QListEntry *entry;
@@ -187,7 +192,7 @@ static const char *type_of_kind(QDict *arguments)
     g_assert_not_reached();
 }
 
-/* Catches: a kind that is new, and that nobody has written a run for. */
+/* Catches: a new kind of injection that is not in the table. */
 static void test_complete(void)
 {
     QTestState *qts = qtest_init("-machine none");

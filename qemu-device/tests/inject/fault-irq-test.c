@@ -14,7 +14,7 @@
 #define VMID    11
 #define VA      UINT64_C(0x600000000000)
 #define DELAY   1000000         /* ns */
-#define INV_ENG 17              /* qvgpu_invalidate()'s may be another */
+#define INV_ENG 17              /* qvgpu_invalidate() may use another */
 
 typedef struct Irq {
     QVGPU *v;
@@ -33,13 +33,13 @@ static void irq_start(Irq *t)
     t->page = qvgpu_alloc(t->v, QVGPU_VRAM, 2 * QVGPU_PAGE, QVGPU_PAGE);
 }
 
-/* A retry fault is reported at VA, if nothing goes wrong. */
+/* Cause a retry fault at VA. On return its entry has been pushed, if at all. */
 static void fault(Irq *t)
 {
     qvgpu_pkt_fence(&t->q, VA, 1);
     qvgpu_sdma_kick(&t->q);
     qvgpu_wait_until(qvgpu_counter(t->v, VGPU_CNT_FAULTS_RETRY) == 1);
-    /* The entry is pushed before the engine does anything else. */
+    /* The engine pushes the entry before it serves another queue. */
     qvgpu_sdma_pass(&t->kq);
 }
 
@@ -51,7 +51,10 @@ static void repair(Irq *t, unsigned slot)
     g_assert_cmphex(qtest_readl(t->v->qts, t->page), ==, 1);
 }
 
-/* Catches: an entry unlike a real one; a CAM slot that is not to be freed. */
+/*
+ * Catches: an entry unlike a real one; a CAM slot that an acknowledge does not
+ * free.
+ */
 static void test_spurious(void)
 {
     QVGPU *v = qvgpu_start();
@@ -85,7 +88,7 @@ static void test_spurious(void)
 }
 
 /*
- * Catches: a number of pages that overflows to 0, and is divided by. With one
+ * Catches: a division by a number of pages that has overflowed to 0. With one
  * seed, bits 31:0 of the page are the same for all ranges of 2^n pages.
  */
 static void test_spurious_everywhere(void)
@@ -109,7 +112,7 @@ static void test_spurious_everywhere(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a second entry that differs, or that comes for ever. */
+/* Catches: a second entry that differs from the first, and a third one. */
 static void test_duplicate(void)
 {
     QVGPUIrq a, b;
@@ -130,8 +133,8 @@ static void test_duplicate(void)
 }
 
 /*
- * Catches: a drop that drops the fault and not its entry alone; a fault that is
- * lost for ever, or comes back as another one.
+ * Catches: fault-drop that drops the fault and not its entry alone; a fault
+ * that is not reported again, or as another one.
  */
 static void test_drop(void)
 {
@@ -149,7 +152,7 @@ static void test_drop(void)
     info = qvgpu_query(t.v);
     g_assert_cmpuint(qlist_size(qdict_get_qlist(info, "cam")), ==, 1);
     qobject_unref(info);
-    /* The engine sends it again, as the same fault, when its time has come. */
+    /* The engine sends the entry again, as the same fault, when it is due. */
     qtest_clock_step(t.v->qts, QVGPU_RESEND_NS - 1);
     qvgpu_sdma_pass(&t.kq);
     g_assert_false(qvgpu_ih_pending(t.v));
@@ -162,7 +165,7 @@ static void test_drop(void)
     repair(&t, VGPU_GET(again.data[2], IH_FAULT_D2__CAM_INDEX));
     qvgpu_stop(t.v);
 
-    /* A driver that looks for itself gets the queue going before that. */
+    /* A repair and an acknowledge without an entry resume the queue earlier. */
     irq_start(&t);
     qvgpu_inject(t.v, "'kind': 'fault-drop', 'va': %" PRIu64, VA);
     fault(&t);
@@ -171,7 +174,7 @@ static void test_drop(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: an entry that comes at once, never, or twice. */
+/* Catches: a delayed entry that comes at once, never, or twice. */
 static void test_delay(void)
 {
     uint32_t id;
@@ -225,7 +228,7 @@ static void map(Irq *t, unsigned page)
     qvgpu_space_map(&t->space, VA, t->page + page * QVGPU_PAGE, QVGPU_PAGE);
 }
 
-/* Which of the two pages the engine finds at VA. */
+/* The one of the two pages that the engine finds at VA. */
 static unsigned found(Irq *t)
 {
     static uint32_t n;
@@ -257,8 +260,9 @@ static uint32_t acknowledged(Irq *t)
 }
 
 /*
- * Catches: an acknowledge that comes after all; translations that stay;
- * other VMIDs' acknowledges lost with it; one request that spoils the next.
+ * Catches: an acknowledge that comes in spite of the injection; translations
+ * that stay; acknowledges of other VMIDs, or of the next request, that do not
+ * come.
  */
 static void test_no_ack(const void *where)
 {
@@ -290,7 +294,10 @@ static void test_no_ack(const void *where)
     qvgpu_stop(t.v);
 }
 
-/* Catches: an acknowledge that is not early; translations that live on. */
+/*
+ * Catches: an acknowledge that is not early; translations that stay after the
+ * delay.
+ */
 static void test_early_ack(void)
 {
     uint32_t id;
@@ -314,9 +321,9 @@ static void test_early_ack(void)
 }
 
 /*
- * Catches: an MSI of a removed device, sent when the machine goes on after a
+ * Catches: an MSI of a removed device, sent when the machine continues after a
  * stop. The main loop is held in the removal, when BAR 0 leaves the bus, while
- * the CP raises an interrupt: its MSI is due, and never comes.
+ * the CP raises an interrupt: its MSI is due, and must not be sent.
  */
 static void test_removal_msi(void)
 {
@@ -348,7 +355,7 @@ void qvgpu_add_inject_fault_irq_tests(void)
     qtest_add_func("/vgpu-kfd/inject/fault-duplicate", test_duplicate);
     qtest_add_func("/vgpu-kfd/inject/fault-drop", test_drop);
     qtest_add_func("/vgpu-kfd/inject/fault-delay", test_delay);
-    /* The second ones in the old form: 18 * 256 + 0, one of them. */
+    /* "-start" cases use the old form of arguments: 18 * 256 + 0, length 1. */
     qtest_add_data_func("/vgpu-kfd/inject/ih-overflow",
                         "'client': 18, 'source': 0", test_overflow);
     qtest_add_data_func("/vgpu-kfd/inject/ih-overflow-start",

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: injections: the command, their choices, page-table entries. */
+/*
+ * vgpu-kfd: injections: the command, the choice of occasions, page-table
+ * entries.
+ */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
 #include "qobject/qdict.h"
@@ -19,7 +22,7 @@ typedef struct Inject {
     QVGPU *v;
     QVGPUSpace space;
     QVGPUSdma q;
-    uint64_t mem;               /* PAGES of it, mapped at VA */
+    uint64_t mem;               /* PAGES pages, mapped at VA */
 } Inject;
 
 static void inject_start_args(Inject *t, const char *args)
@@ -29,7 +32,7 @@ static void inject_start_args(Inject *t, const char *args)
     qvgpu_sdma_open(&t->q, t->v, 0, SDMA_QUEUE_RLC(0), &t->space);
     t->mem = qvgpu_alloc(t->v, QVGPU_VRAM, PAGES * QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_space_map(&t->space, VA, t->mem, PAGES * QVGPU_PAGE);
-    /* The ring and what else the queue needs is in the TLB from here on. */
+    /* Let the TLB hold the ring and the other pages of the queue. */
     qvgpu_pkt_fence(&t->q, VA, 0);
     qvgpu_sdma_finish(&t->q);
     qvgpu_invalidate(t->v, 1u << VMID);
@@ -42,7 +45,10 @@ static void inject_start(Inject *t)
     inject_start_args(t, "");
 }
 
-/* Write to @n pages from page @first. Those whose entry reads 0 fault. */
+/*
+ * Emit writes to @n pages from page @first on. A page whose entry reads 0
+ * faults.
+ */
 static void touch(Inject *t, unsigned first, unsigned n)
 {
     unsigned i;
@@ -52,7 +58,10 @@ static void touch(Inject *t, unsigned first, unsigned n)
     }
 }
 
-/* Run what was emitted; repair each fault by another try. Returns faults. */
+/*
+ * Run the emitted packets and acknowledge each fault, so that the queue
+ * retries. Marks faulting pages in @pages. Returns the number of faults.
+ */
 static unsigned run(Inject *t, char *pages)
 {
     unsigned faults = 0;
@@ -71,7 +80,7 @@ static unsigned run(Inject *t, char *pages)
     }
 }
 
-/* Catches: a command that takes nonsense, or refuses sense. */
+/* Catches: a command that accepts invalid arguments, or refuses valid ones. */
 static void test_command(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -111,7 +120,7 @@ static void test_command(void)
     qobject_unref(info);
     qvgpu_inject_remove(v, other);
 
-    /* There is an end to them. */
+    /* The number of injections is limited. */
     for (n = 0; n < 64; n++) {
         qvgpu_inject(v, "'kind': 'pte-lost'");
     }
@@ -120,8 +129,8 @@ static void test_command(void)
 }
 
 /*
- * Catches: a member that another kind has and this one ignores; an address that
- * is given twice, or that cannot be; a refusal that does not name the member.
+ * Catches: a member of another kind that is ignored; an address that is given
+ * twice, or that is impossible; a refusal that does not name the member.
  */
 static void test_members(void)
 {
@@ -165,7 +174,9 @@ static void test_members(void)
     qvgpu_stop(v);
 }
 
-/* Catches: skip and count that are off by one; an injection that goes on. */
+/*
+ * Catches: skip and count that are off by one; an injection that does not end.
+ */
 static void test_skip_count(void)
 {
     char pages[PAGES + 1] = "";
@@ -181,8 +192,8 @@ static void test_skip_count(void)
     touch(&t, 0, 8);
     g_assert_cmpuint(run(&t, pages), ==, 2);
     /*
-     * Pages 0 to 2 are passed over, 3 is lost, found missing by the replay's
-     * walk again (lost a second time), then found.
+     * Pages 0 to 2 are skipped. Page 3 is lost, lost again in the replay's
+     * walk, and then found.
      */
     for (i = 0; i < 8; i++) {
         g_assert_cmpint(pages[i], ==, i == 3 ? 'x' : 0);
@@ -193,7 +204,7 @@ static void test_skip_count(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a filter that lets something else through, or nothing. */
+/* Catches: a filter that admits other occasions, or none. */
 static void test_filter(void)
 {
     static const struct {
@@ -208,7 +219,7 @@ static void test_filter(void)
         { "'va': 0, 'length': 70368744177664", false },
         { "'va': 0, 'length': 70368744177665", true },
         { "'length': 70368744177665", true },
-        /* The old form. */
+        /* The old form of the address. */
         { "'start': 70368744177664, 'length': 1", true },
         { "'start': 70368744177665, 'length': 4096", false },
         { "'probability': 0", false }, { "'probability': 1.0", true },
@@ -227,14 +238,14 @@ static void test_filter(void)
         g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, cases[i].matches);
         qvgpu_inject_remove(t.v, id);
         qvgpu_invalidate(t.v, 1u << VMID);
-        /* The ring, before the next one is armed. */
+        /* Fetch from the ring before the next injection is armed. */
         QVGPU_EMIT(&t.q, 0);
         qvgpu_sdma_finish(&t.q);
     }
     qvgpu_stop(t.v);
 }
 
-/* One run with @seed: which pages fault, and the trace. */
+/* Run once with @seed. Marks the pages that fault; returns the trace. */
 static char *seeded(unsigned seed, char *pages)
 {
     g_autofree char *file = NULL;
@@ -279,14 +290,17 @@ static void test_seed(void)
     g_assert_cmpuint(hit, <, PAGES * 7 / 8);
 }
 
-/* Catches: corruption that is none: the access lands elsewhere, as asked. */
+/*
+ * Catches: a corruption without effect: the access must go where 'xor' directs
+ * it.
+ */
 static void test_corrupt(void)
 {
     Inject t;
     uint32_t id;
 
     inject_start(&t);
-    /* Page 1's entry with the address bit that page 0's lacks. */
+    /* The XOR turns page 1's entry into page 0's. */
     g_assert_cmphex(t.mem & QVGPU_PAGE, ==, 0);
     id = qvgpu_inject(t.v, "'kind': 'pte-corrupt', 'va': %" PRIu64
                       ", 'count': 1, 'xor': 4096", VA + QVGPU_PAGE);
@@ -298,7 +312,10 @@ static void test_corrupt(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: an entry that is late for ever, or not; or before it changed. */
+/*
+ * Catches: pte-late that returns the old value on every walk, on none, or for
+ * an entry that has not changed.
+ */
 static void test_late(void)
 {
     char pages[PAGES + 1] = "";
@@ -313,7 +330,7 @@ static void test_late(void)
     qvgpu_sdma_kick(&t.q);
     qvgpu_wait_until(qvgpu_ih_pending(t.v));
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 0);
-    /* Each answer to the fault but the last one finds the old entry. */
+    /* Each retry but the last one reads the old entry. */
     qvgpu_space_map(&t.space, VA, t.mem, QVGPU_PAGE);
     g_assert_cmpuint(run(&t, pages), ==, 1 + 3);
     g_assert_cmphex(qtest_readl(t.v->qts, t.mem), ==, 1);
@@ -323,7 +340,10 @@ static void test_late(void)
 
 #define GART_VA     UINT64_C(0x7fff00000000)
 
-/* A page at GART_VA for VMID 0, and a queue. Returns the entry's place. */
+/*
+ * Map a page at GART_VA for VMID 0, and open a queue. Returns the entry's
+ * address.
+ */
 static uint64_t gart_start(Inject *t, QVGPUSdma *kq)
 {
     uint64_t table;
@@ -344,7 +364,10 @@ static uint64_t gart_start(Inject *t, QVGPUSdma *kq)
     return table;
 }
 
-/* Catches: VMID 0's table out of reach, or reached by the others' kinds. */
+/*
+ * Catches: a gart-* kind that does not reach VMID 0's table, a pte-* kind that
+ * does.
+ */
 static void test_gart_lost(void)
 {
     uint32_t lost, pte;
@@ -360,7 +383,7 @@ static void test_gart_lost(void)
     qvgpu_sdma_finish(&kq);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, pte), ==, 0);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, lost), ==, 1);
-    /* The first write is redirected: VMID 0 does not retry. */
+    /* The first write has no effect: VMID 0 does not retry. */
     qvgpu_ih_next(t.v, &irq);
     g_assert_cmphex(irq.data[1] & IH_FAULT_D1__RETRY, ==, 0);
     g_assert_cmphex(qtest_readl(t.v->qts, t.mem), ==, 0);
@@ -368,7 +391,7 @@ static void test_gart_lost(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: as above; corruption that an invalidation does not end. */
+/* Catches: the same, and a corruption that an invalidation does not end. */
 static void test_gart_corrupt(void)
 {
     QVGPUSdma kq;
@@ -393,7 +416,7 @@ static void test_gart_corrupt(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: an entry of VMID 0 that is late for too long, or not at all. */
+/* Catches: gart-late that lasts for too many walks, or for none. */
 static void test_gart_late(void)
 {
     uint64_t entry;
@@ -409,7 +432,9 @@ static void test_gart_late(void)
 
         qvgpu_pkt_fence(&kq, GART_VA, i);
         qvgpu_sdma_finish(&kq);
-        /* Changed after the first walk; two see it as it was. */
+        /*
+         * The entry changes after the first walk; two walks read the old one.
+         */
         g_assert_cmphex(qtest_readl(t.v->qts, page), ==, i);
         qtest_writeq(t.v->qts, entry, qvgpu_entry(t.v, t.mem + QVGPU_PAGE,
                                                   QVGPU_PTE_RW));

@@ -13,8 +13,8 @@
 
 typedef struct Sdma {
     QVGPU *v;
-    QVGPUSdma q;                /* engine 0, kernel's */
-    QVGPUSdma other;            /* engine 1, kernel's */
+    QVGPUSdma q;                /* engine 0, kernel queue */
+    QVGPUSdma other;            /* engine 1, kernel queue */
     uint64_t src, dst;
 } Sdma;
 
@@ -51,8 +51,8 @@ static bool hangs(QVGPU *v, unsigned engine)
 }
 
 /*
- * Catches: a hang that disabling the queue or freezing the engine ends, that
- * takes other engines along, or that a reset does not end.
+ * Catches: a hang that ends when the queue is disabled or the engine frozen,
+ * that affects other engines, or that a reset does not end.
  */
 static void test_hang(void)
 {
@@ -87,7 +87,7 @@ static void test_hang(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a rate that is not kept, or data that suffers from it. */
+/* Catches: a rate above the limit, or wrong data. */
 static void test_slow(void)
 {
     Sdma t;
@@ -109,7 +109,10 @@ static void test_slow(void)
     qvgpu_stop(t.v);
 }
 
-/* Offset of the one byte of the destination that differs; LEN: none. */
+/*
+ * Offset of the one byte of the destination that is wrong, or LEN. Fails the
+ * test if there are more.
+ */
 static uint64_t wrong_byte(Sdma *t)
 {
     g_autofree uint8_t *a = g_malloc(LEN);
@@ -127,7 +130,10 @@ static uint64_t wrong_byte(Sdma *t)
     return at;
 }
 
-/* Catches: more than a byte wrong, none, or not the one that the seed says. */
+/*
+ * Catches: more than one wrong byte, none, or one that does not follow from the
+ * seed.
+ */
 static void test_wrong_byte(void)
 {
     uint64_t at[3];
@@ -155,7 +161,10 @@ static void test_wrong_byte(void)
     g_assert_cmpuint(at[0], !=, at[2]);
 }
 
-/* Catches: a doorbell that is lost and works; a register write that is lost. */
+/*
+ * Catches: a lost doorbell that has an effect; a second doorbell that is lost,
+ * too.
+ */
 static void test_doorbell_lost(void)
 {
     Sdma t;
@@ -175,7 +184,7 @@ static void test_doorbell_lost(void)
     qvgpu_sdma_finish(&t.q);
     g_assert_cmphex(qtest_readl(t.v->qts, t.dst), ==, 1);
 
-    /* The interrupt handler's. */
+    /* The same for the doorbell of IH's read pointer. */
     id = qvgpu_inject(t.v, "'kind': 'doorbell-lost', 'doorbell': %u, "
                       "'length': 4, 'count': 1", DOORBELL_IH * 8);
     qtest_writel(t.v->qts, t.v->bar[VGPU_BAR_DOORBELL] + DOORBELL_IH * 8, 32);

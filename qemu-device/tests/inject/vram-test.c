@@ -42,7 +42,10 @@ static char *sum(Vram *t, uint64_t addr, uint64_t len)
     return g_compute_checksum_for_data(G_CHECKSUM_SHA256, buf, len);
 }
 
-/* Catches: contents that stay, a range that is not kept, chance. */
+/*
+ * Catches: contents that are not lost, a loss outside of the range, contents
+ * that do not follow from the seed.
+ */
 static void test_lost(void)
 {
     char *sums[3];
@@ -75,7 +78,10 @@ static void test_lost(void)
     }
 }
 
-/* Catches: a loss before the reset, without one, or at each one after. */
+/*
+ * Catches: a loss before the chosen reset, without a reset, or at each later
+ * one.
+ */
 static void test_lost_at_reset(void)
 {
     g_autofree char *before = NULL, *after = NULL, *later = NULL;
@@ -105,8 +111,8 @@ static void test_lost_at_reset(void)
 }
 
 /*
- * Catches: poison that spreads, that goes unnoticed, or that only reading its
- * first byte finds; a write that minds it.
+ * Catches: poison that affects other bytes, that a read does not find, or that
+ * only a read of its first byte finds; a write that fails on it.
  */
 static void test_poison(void)
 {
@@ -129,20 +135,20 @@ static void test_poison(void)
     qvgpu_expect(t.v, t.dst, 1, 0, POISON_AT);
     qvgpu_expect_byte(t.v, t.dst + POISON_AT, 0, LEN - POISON_AT);
 
-    /* Reading what is around it, and writing to it, is no error. */
+    /* Reading around the poison, and writing to it, is no error. */
     qvgpu_pkt_copy(&other, qvgpu_mc(t.v, t.src), qvgpu_mc(t.v, t.dst),
                    POISON_AT);
     qvgpu_pkt_fence(&other, qvgpu_mc(t.v, t.src + POISON_AT), 0);
     qvgpu_sdma_finish(&other);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
-    /* Its last byte alone is. */
+    /* Reading its last byte is an error. */
     qvgpu_pkt_copy(&other, qvgpu_mc(t.v, t.src + POISON_AT + 63),
                    qvgpu_mc(t.v, t.dst), 1);
     qvgpu_sdma_kick(&other);
     qvgpu_wait_until(qvgpu_sdma_exception(&other) == VGPU_SDMA_EXC_POISON);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 2);
 
-    /* The queue comes back, and without the poison the copy is done. */
+    /* The queue can be restarted, and completes the copy without the poison. */
     qvgpu_inject_remove(t.v, id);
     qvgpu_sdma_disable(&t.q);
     qvgpu_fill(t.v, t.src, 1, 0, LEN);
@@ -154,7 +160,7 @@ static void test_poison(void)
 
 /*
  * Catches: poison that compute queues read, that stops more than the queue, or
- * that looks like another error.
+ * that is reported as another error.
  */
 static void test_poison_compute(void)
 {
@@ -182,7 +188,7 @@ static void test_poison_compute(void)
     g_assert_cmpuint(qvgpu_inject_fired(v, id), ==, 1);
     g_assert_cmphex(qvgpu_hqd_rd(&c, CP_HQD_ERROR), ==, 0);
 
-    /* Another queue reads what is beside it. */
+    /* Another queue reads next to the poison. */
     QVGPU_PM4(&other, PM4_COPY_DATA, PM4_SRC_MEM | PM4_DST_MEM << 8,
               QVGPU_LO(from + 12), QVGPU_HI(from), QVGPU_LO(to + 12),
               QVGPU_HI(to));
@@ -196,8 +202,8 @@ static void test_poison_compute(void)
 }
 
 /*
- * Catches: filters that a compute queue slips through, or that keep out the one
- * they name; a doorbell of one that is not lost.
+ * Catches: a filter that matches a compute queue that it excludes, or not the
+ * one that it names; a compute queue's doorbell that is not lost.
  */
 static void test_compute_filter(void)
 {
@@ -258,7 +264,7 @@ static void test_compute_filter(void)
     qvgpu_stop(v);
 }
 
-/* Catches: anything that is still there, or comes back with a reset. */
+/* Catches: a removed device that responds, also after a reset. */
 static void test_removal(void)
 {
     uint32_t id;
@@ -267,7 +273,7 @@ static void test_removal(void)
     Vram t;
 
     vram_start(&t);
-    /* In the middle of work. */
+    /* While the engine is busy. */
     qvgpu_pkt_poll_mem(&t.q, QVGPU_POLL_EQ, qvgpu_mc(t.v, t.dst), 1,
                        UINT32_MAX, QVGPU_POLL_FOREVER);
     qvgpu_pkt_trap(&t.q, 1);

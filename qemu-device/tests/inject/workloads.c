@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: runs that injections are let loose on. Each waits for the end of
- * one thing before it begins the next, so that occasions come in one order.
+ * vgpu-kfd: workloads for injections. Each waits for the end of one step before
+ * it starts the next, so that occasions come in a fixed order.
  */
 #include "qemu/osdep.h"
 #include "hw/pci/pci_regs.h"
@@ -53,7 +53,10 @@ void workload_log_memory(Workload *r)
     log_sum(r, r->dst, WORKLOAD_PAGES * QVGPU_PAGE);
 }
 
-/* Free every slot of the CAM that is taken, with an entry or without. */
+/*
+ * Acknowledge every CAM slot in use, with an entry or without. Returns their
+ * number.
+ */
 static unsigned ack_all(Workload *r)
 {
     QDict *info = qvgpu_query(r->v);
@@ -70,7 +73,9 @@ static unsigned ack_all(Workload *r)
     return n;
 }
 
-/* 8 bytes of each page that @va maps, one after the other, to dst. */
+/*
+ * Copy 8 bytes of each page at @va to @dst, one after the other, and log them.
+ */
 static void look(Workload *r, QVGPUSdma *q, uint64_t va, uint64_t dst)
 {
     unsigned i;
@@ -100,7 +105,7 @@ void workload_pages_vmid(Workload *r)
     QVGPUSdma q;
 
     qvgpu_space_init(&space, r->v, WORKLOAD_VMID, QVGPU_VRAM);
-    /* What is wrong in the TLB stays wrong: tries would never end. */
+    /* A wrong entry stays in the TLB: retries would never end. */
     qvgpu_space_set_retry(&space, false);
     qvgpu_sdma_open(&q, r->v, 0, SDMA_QUEUE_RLC(0), &space);
     dst = qvgpu_space_place(&space, r->dst, QVGPU_PAGE);
@@ -214,7 +219,7 @@ void workload_compute(Workload *r)
                          (c.wptr & (c.dwords - 1)) ||
                          qvgpu_ih_pending(r->v));
         if (qvgpu_ih_pending(r->v)) {
-            /* Whatever became of it, on to the next packet. */
+            /* Continue with the next packet in any case. */
             g_string_append_printf(r->log, "packet %u\n", i);
             qvgpu_compute_dequeue(&c);
             workload_log_irqs(r);

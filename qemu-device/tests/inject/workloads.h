@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: workloads that the tests inject errors into. */
+/* vgpu-kfd: workloads for the tests of injections. */
 #ifndef VGPU_TEST_WORKLOADS_H
 #define VGPU_TEST_WORKLOADS_H
 
@@ -10,45 +10,52 @@
 #define WORKLOAD_PAGES  24
 
 /*
- * What a workload sees goes into @log, nothing that depends on the time does.
+ * A workload logs its observations in @log, except for those that depend on
+ * time.
  */
 typedef struct Workload {
     QVGPU *v;
     GString *log;
-    uint64_t src, dst;          /* pages of VRAM, WORKLOAD_PAGES each */
+    uint64_t src, dst;          /* VRAM, WORKLOAD_PAGES pages each */
     uint32_t id;                /* of the injection; 0: not injected yet */
     const char *members;        /* of the injection, without its seed */
     unsigned seed;
 } Workload;
 
-/* The occasions come from here on. */
+/* Arm the injection. Earlier occasions do not count. */
 void workload_inject(Workload *r);
 
-/* Each does the same work however often it is called. */
-/* Translate, change entries, invalidate. */
+/* Workloads. Each does the same work in every run. */
+/* Translate, change entries, invalidate: in a VMID, in the GART. */
 void workload_pages_vmid(Workload *r);
 void workload_pages_gart(Workload *r);
-/* Packets, until the engine hangs. */
+/* Run packets until the engine hangs. */
 void workload_fences(Workload *r);
-/* Copy src, which has a pattern, to dst, over errors. */
+/* Copy src, which holds a pattern, to dst. Continues after errors. */
 void workload_copies(Workload *r);
-/* The same, a dword a page, by the CP. */
+/* The same, one dword of each page, by the CP. */
 void workload_compute(Workload *r);
+/* Run packets that are started by doorbell. */
 void workload_doorbells(Workload *r);
-/* Retry faults, one after the other. */
+/* Cause retry faults, one after the other. */
 void workload_faults(Workload *r);
-/* Interrupts. */
+/* Raise interrupts. */
 void workload_traps(Workload *r);
+/*
+ * Request invalidations. Waits for an acknowledge unless the injection takes
+ * it.
+ */
 void workload_invalidations(Workload *r);
-/* For what happens at once. */
+/* For an injection that takes effect at once. */
 void workload_nothing(Workload *r);
+/* Reset the machine and log src, several times. */
 void workload_resets(Workload *r);
-/* The VRAM of a second device. */
+/* Copy from the VRAM of a second device. */
 void workload_peer(Workload *r);
 
-/* Log and drop the interrupt entries that are there. */
+/* Log and take the pending interrupt entries. */
 void workload_log_irqs(Workload *r);
-/* Log all of src and dst. */
+/* Log checksums of src and dst. */
 void workload_log_memory(Workload *r);
 
 #endif /* VGPU_TEST_WORKLOADS_H */

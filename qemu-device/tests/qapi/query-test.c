@@ -15,7 +15,10 @@
 #define VMID    6
 #define VA      0x123456789000ull
 
-/* Catches: state that is invented: a device out of reset has none. */
+/*
+ * Catches: a query that reports state which a device out of reset does not
+ * have.
+ */
 static void test_cold(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -43,7 +46,9 @@ static void test_cold(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a stall that an operator cannot follow to its fault and back. */
+/*
+ * Catches: a stall that the query does not connect with its fault and CAM slot.
+ */
 static void test_stall(void)
 {
     QVGPU *v = qvgpu_start();
@@ -92,7 +97,7 @@ static void test_stall(void)
     g_assert_cmpuint(qvgpu_query_counter(info, "ih-entries"), ==, 1);
     qobject_unref(info);
 
-    /* And when it is over, nothing of it is left. */
+    /* When the stall has ended, the query shows nothing of it. */
     qvgpu_space_map(&space, VA, at, QVGPU_PAGE);
     qvgpu_cam_ack(v, slot);
     qvgpu_sdma_finish(&q);
@@ -107,7 +112,10 @@ static void test_stall(void)
     qvgpu_stop(v);
 }
 
-/* Do the first two queues of engine 0 stall? If so, *@info is the proof. */
+/*
+ * Return whether the first two queues of engine 0 stall. If so, *@info is the
+ * query's result, which the caller unrefs.
+ */
 static bool both_stall(QVGPU *v, QDict **info)
 {
     *info = qvgpu_query(v);
@@ -119,7 +127,7 @@ static bool both_stall(QVGPU *v, QDict **info)
     return false;
 }
 
-/* Catches: other reasons to stand still taken for each other. */
+/* Catches: a reason for a stall that is reported as another one. */
 static void test_reasons(void)
 {
     QVGPU *v = qvgpu_start();
@@ -179,8 +187,8 @@ static void test_tlb(void)
 }
 
 /*
- * Catches: a query that tears a running engine's state, or hangs against it.
- * A copy makes progress while it is looked at.
+ * Catches: a query that returns an inconsistent state of a running engine, or
+ * deadlocks with it. The queries run during copies.
  */
 static void test_while_running(void)
 {
@@ -214,7 +222,7 @@ static void test_while_running(void)
     qvgpu_stop(v);
 }
 
-/* The compute queue in a slot, NULL if there is none. */
+/* The compute queue in the slot of @c, or NULL. */
 static QDict *compute(QDict *info, const QVGPUCompute *c)
 {
     QDict *mecs = qdict_get_qdict(info, "compute");
@@ -232,7 +240,7 @@ static QDict *compute(QDict *info, const QVGPUCompute *c)
     return NULL;
 }
 
-/* Catches: compute queues that are taken for each other, or whose stall is. */
+/* Catches: a compute queue, or its stall, that is reported for another one. */
 static void test_compute(void)
 {
     QVGPU *v = qvgpu_start();
@@ -284,7 +292,7 @@ static void test_compute(void)
     qvgpu_stop(v);
 }
 
-/* Catches: rings 1 and 2 that nobody sees, or that are ring 0. */
+/* Catches: rings 1 and 2 that are not reported, or with the state of ring 0. */
 static void test_rings(void)
 {
     QVGPU *v = qvgpu_start();
@@ -311,7 +319,9 @@ static void test_rings(void)
     qvgpu_stop(v);
 }
 
-/* Catches: `info vgpu` that a monitor does not know, or that says nothing. */
+/*
+ * Catches: `info vgpu` that the monitor does not have, or that shows no state.
+ */
 static void test_info(void)
 {
     QVGPU *v = qvgpu_start();
@@ -324,7 +334,7 @@ static void test_info(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a query that needs a device. */
+/* Catches: a query that fails without a device. */
 static void test_none(void)
 {
     QTestState *qts = qtest_init("-machine q35 -nodefaults");
