@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests of vgpu-kfd: AQL packets. */
+/* vgpu-kfd: AQL packets. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/cp/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
@@ -54,7 +54,7 @@ static uint64_t slot(Fixture *f, uint64_t index)
     return f->c.ring + 64 * (index % (f->c.dwords / AQL_PACKET_DWORDS));
 }
 
-/* The body first, then the header, as a producer does. */
+/* Write the body first, then the header, as a producer does. */
 static void put(Fixture *f, uint64_t index, uint32_t header,
                 const uint64_t *body, uint64_t completion)
 {
@@ -89,7 +89,7 @@ static void finish(Fixture *f)
 }
 
 /*
- * Catches: barriers that pass early or wait for null signals, a read index
+ * Catches: barriers that complete early or wait for null signals, a read index
  * that is no packet number, headers that stay valid, a ring that does not wrap.
  */
 static void test_barrier(void)
@@ -111,7 +111,7 @@ static void test_barrier(void)
     ring(&f, 2);
     set_value(&f, 1, 0);
     qvgpu_wait_until(value(&f, 5) == 9);
-    set_value(&f, 1, 1);        /* seen or not: AND wants the others too */
+    set_value(&f, 1, 1);        /* AND waits for the others, too */
     set_value(&f, 0, 0);
     qvgpu_wait_until(qtest_readq(f.v->qts, f.c.rptr) == 1);
     g_assert_cmpint(value(&f, 5), ==, 9);
@@ -133,7 +133,7 @@ static void test_barrier(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a packet that runs before its header is valid, or never after. */
+/* Catches: a packet that runs before its header is valid, or not at all. */
 static void test_invalid_header(void)
 {
     Fixture f;
@@ -176,10 +176,10 @@ static void test_overrun(void)
 }
 
 /*
- * Catches: a saved state that does not say that packets are reserved beyond the
- * end of the ring: after the load the queue never reads them. The first packet
- * holds the queue until the state is loaded, the last one until the reserved
- * packets are written. No doorbell rings after that.
+ * Catches: a saved state without the number of packets that are reserved beyond
+ * the end of the ring: after the load the queue never reads them. The first
+ * packet holds the queue until the state is loaded, the last one until the
+ * reserved packets are written. No doorbell rings after that.
  */
 static void test_overrun_moved(void)
 {
@@ -213,7 +213,10 @@ static void test_overrun_moved(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a completion that wakes nobody, or those who do not sleep. */
+/*
+ * Catches: a completion without its event, or an event of a signal that has
+ * none.
+ */
 static void test_event(void)
 {
     Fixture f;
@@ -234,7 +237,7 @@ static void test_event(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a condition or mask that is ignored; a wait a dequeue breaks. */
+/* Catches: a condition or mask that is ignored; a wait that a dequeue ends. */
 static void test_barrier_value(void)
 {
     static const struct {
@@ -271,7 +274,7 @@ static void test_barrier_value(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: PM4 from a vendor packet that does not run, or runs twice. */
+/* Catches: PM4 of a vendor packet that does not run, or runs twice. */
 static void test_pm4_ib(void)
 {
     uint32_t pkt[] = {
@@ -325,7 +328,7 @@ static void refused(uint32_t header, unsigned code)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a kernel that seems to have run. */
+/* Catches: a dispatch that completes although no kernel has run. */
 static void test_refused(void)
 {
     refused(AQL_KERNEL_DISPATCH, CP_ERROR_PACKET_UNSUPPORTED);
@@ -334,7 +337,7 @@ static void test_refused(void)
     refused(AQL_VENDOR, CP_ERROR_VENDOR_UNSUPPORTED);
 }
 
-/* Catches: a signal that goes down twice when its page faults in between. */
+/* Catches: a signal that is decremented twice when its event's page faults. */
 static void test_fault(void)
 {
     const uint64_t va = 0x23456000;
@@ -350,7 +353,7 @@ static void test_fault(void)
     qvgpu_ih_next(f.v, &irq);
     g_assert_cmphex(irq.client, ==, IH_CLIENT_UTCL2);
     g_assert_cmpint(value(&f, 0), ==, 0);
-    /* Away in mid-completion, and back. */
+    /* Dequeued within the completion, and activated again. */
     qvgpu_compute_dequeue(&f.c);
     qvgpu_space_map(&f.space, va, f.page, QVGPU_PAGE);
     qvgpu_gfx_invalidate(f.v, 1u << 4);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests of vgpu-kfd: run lists whose processes want global wave sync (GWS). */
+/* vgpu-kfd: run lists whose processes request global wave sync (GWS). */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
 #include "qemu/bswap.h"
@@ -12,11 +12,11 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 #include "vgpu/psp.h"
 
-#define SHARED      0x111100000000ull   /* one page, in every process */
+#define SHARED      0x111100000000ull   /* one page, mapped in every process */
 #define PASID(i)    (0x600 + (i))
 #define PROCESSES   3
 #define ROUNDS      4
-#define VMID        8                   /* the first of the scheduler's */
+#define VMID        8                   /* first VMID of the scheduler */
 #define ALL_HQDS    UINT32_MAX
 #define ALL_GWS     UINT64_MAX
 
@@ -28,7 +28,7 @@ typedef struct Fixture {
     QVGPUUserCompute q[PROCESSES];
 } Fixture;
 
-/* Processes of a queue each, that want @num of GWS. */
+/* Set up processes with one queue each, which request @num of GWS. */
 static void setup(Fixture *f, const unsigned num[PROCESSES], uint64_t gws)
 {
     unsigned i;
@@ -72,8 +72,8 @@ static void expect_reset(QVGPU *v)
 }
 
 /*
- * Catches: resources that two have, that are not the scheduler's, that stay
- * with who has left, or are lost when the machine moves.
+ * Catches: GWS that two processes hold, that is not the scheduler's, that a
+ * process keeps when it is unmapped, or that is lost when the machine moves.
  */
 static void test_grant(void)
 {
@@ -94,7 +94,7 @@ static void test_grant(void)
         qvgpu_cont(f.v);
     }
 
-    /* Only one leaves; what it had is free for the next. */
+    /* A process is unmapped; the next may get its GWS. */
     qvgpu_hws_unmap(&f.h, PM4_UNMAP_PREEMPT, PM4_SEL_PASID, PASID(0));
     qvgpu_hws_sync(&f.h);
     expect_gws(&f, VMID, 0, 0);
@@ -125,7 +125,7 @@ static void test_grant(void)
     qvgpu_stop(f.v);
 }
 
-/* Run a list of process @i alone, its queue of QUEUE_TYPE @type. */
+/* Run a list of process @i alone, with its queue of QUEUE_TYPE @type. */
 static void run_alone(Fixture *f, unsigned i, unsigned type)
 {
     qvgpu_list_begin(&f->h);
@@ -134,7 +134,7 @@ static void run_alone(Fixture *f, unsigned i, unsigned type)
     qvgpu_list_run(&f->h, 0);
 }
 
-/* The process's want may change while a static queue keeps its VMID. */
+/* A process may request another number while a static queue keeps its VMID. */
 static void test_change(void)
 {
     Fixture f;
@@ -151,7 +151,7 @@ static void test_change(void)
     qvgpu_stop(f.v);
 }
 
-/* A bit for the process that has the VMID now, if one of the list does. */
+/* Bit of the process that has the VMID now, or 0. */
 static unsigned holder(Fixture *f, unsigned vmid)
 {
     unsigned i = qvgpu_rd(f->v, IH_VMID_LUT(vmid)) - PASID(0);
@@ -160,9 +160,9 @@ static unsigned holder(Fixture *f, unsigned vmid)
 }
 
 /*
- * Catches: GWS that a process holds and a saved state does not carry, because
- * SET_RESOURCES has cleared the mask: another process gets the same resources
- * after the load. A static queue holds all of GWS.
+ * Catches: GWS that a process holds and that a saved state does not contain,
+ * because SET_RESOURCES has cleared the mask: another process gets the same
+ * resources after the load. A static queue holds all of GWS.
  */
 static void test_mask_cleared(void)
 {
@@ -196,7 +196,7 @@ static void test_mask_cleared(void)
     qvgpu_stop(f.v);
 }
 
-/* Queues pass a token on; nobody may have it while the next is mapped. */
+/* Let queues pass a token on; no two of them need to be mapped at once. */
 static void relay(Fixture *f)
 {
     unsigned step, steps = ROUNDS * PROCESSES;
@@ -213,7 +213,10 @@ static void relay(Fixture *f)
     }
 }
 
-/* Catches: two that have all of it at a time, one that gets no time slice. */
+/*
+ * Catches: two processes with all of GWS at once, a process without a time
+ * slice.
+ */
 static void test_alone(void)
 {
     unsigned n, seen = 0;
@@ -223,7 +226,7 @@ static void test_alone(void)
     relay(&f);
     qvgpu_list_run(&f.h, 0);
     qvgpu_wait_until(({
-        /* VMIDs come in order: a second process would have the next. */
+        /* VMIDs are assigned in order: a second process would have the next. */
         g_assert_cmphex(holder(&f, VMID + 1), ==, 0);
         g_assert_cmphex(qvgpu_rd(f.v, GDS_GWS_VMID(VMID + 1)), ==,
                         GDS_GWS_VMID_RESET);
@@ -241,7 +244,7 @@ static void test_alone(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: time slices where there is enough for all. */
+/* Catches: time slices although there is enough GWS for all. */
 static void test_together(void)
 {
     unsigned i;
@@ -258,7 +261,10 @@ static void test_together(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a list that stands when there is less than wanted, and for ever. */
+/*
+ * Catches: a list that stops the HIQ while GWS does not suffice, or that does
+ * not continue when it does.
+ */
 static void test_starved(void)
 {
     unsigned i;
@@ -280,7 +286,10 @@ static void test_starved(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: more than there is; a queue with what its process has not. */
+/*
+ * Catches: a request for more GWS than there is, or a queue that uses GWS
+ * without a request of its process, that is accepted.
+ */
 static void test_errors(void)
 {
     static const struct {
@@ -301,25 +310,25 @@ static void test_errors(void)
                           (f.h.hiq.doorbell / 8 & IH_CP_ERROR__DOORBELL));
         g_assert_cmphex(qvgpu_rd(f.v, GDS_GWS_VMID(VMID)) &
                         GDS_GWS_VMID__BASE, ==, 0);
-        /* Nothing of the packet is kept that loading would refuse. */
+        /* The device keeps nothing of the packet that a load would refuse. */
         qvgpu_save_restore(f.v, false);
         qvgpu_stop(f.v);
     }
 }
 
-/* Catches: resources of the stream that are believed. */
+/* Catches: GWS in a saved state that is loaded unchecked. */
 static void test_hostile(void)
 {
     const uint64_t mask = 0xfffffffe7ffffffc, be = cpu_to_be64(mask);
     static const struct {
-        unsigned at;                    /* from the mask */
+        unsigned at;                    /* offset from the mask */
         uint8_t byte;
     } bad[] = {
-        { 8 + 64 + 8 * VMID, 0x80 },            /* not a range */
-        { 8 + 64 + 8 * (VMID + 2) + 7, 0x04 },  /* another's; nobody's */
-        { 8 + 64 + 8 * (VMID + 5) + 7, 0x01 },
+        { 8 + 64 + 8 * VMID, 0x80 },            /* not a contiguous range */
+        { 8 + 64 + 8 * (VMID + 2) + 7, 0x04 },  /* of another VMID */
+        { 8 + 64 + 8 * (VMID + 5) + 7, 0x01 },  /* not in the mask */
         { 8 + 64 + 7, 0x01 },                   /* VMID 0 */
-        { 8 + 64 + 128, 65 },                   /* wants more than there is */
+        { 8 + 64 + 128, 65 },                   /* more than there is */
     };
     g_autofree char *file = NULL, *buf = NULL;
     Fixture f;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests of vgpu-kfd: queue descriptors of the command processor. */
+/* vgpu-kfd: hardware queue descriptors (HQDs) of the command processor. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/cp/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
@@ -11,7 +11,7 @@ static uint32_t stamp(unsigned me, unsigned pipe, unsigned queue)
     return 0x10000 | me << 8 | pipe << 4 | queue;
 }
 
-/* Catches: queues, pipes or VMIDs that share what they should have alone. */
+/* Catches: registers that queues, pipes or VMIDs share. */
 static void test_select(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -64,8 +64,9 @@ static void test_select(void)
 }
 
 /*
- * Catches: a queue loaded as amdgpu does it, with its write pointer in memory
- * only, that does not start; one whose doorbell wakes another.
+ * Catches: a queue loaded as by amdgpu, with its write pointer in memory only,
+ * that does not start; a queue that starts although the request to poll does
+ * not name it.
  */
 static void test_poll_wptr(void)
 {
@@ -96,7 +97,9 @@ static void test_poll_wptr(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a halted MEC that runs, a queue that is off and runs. */
+/*
+ * Catches: a queue that runs while its MEC is halted, or while it is inactive.
+ */
 static void test_halt(void)
 {
     QVGPU *v = qvgpu_start();
@@ -125,7 +128,7 @@ static void test_halt(void)
     qvgpu_stop(v);
 }
 
-/* Catches: doorbells that reach queues from outside the MECs' range. */
+/* Catches: a doorbell outside of the MECs' range that reaches a queue. */
 static void test_doorbell_range(void)
 {
     QVGPU *v = qvgpu_start();
@@ -154,8 +157,8 @@ static void test_doorbell_range(void)
 }
 
 /*
- * Catches: a doorbell that an empty HQD takes from the HQD where the queue runs
- * now. A dequeue by register leaves the doorbell of the first HQD enabled.
+ * Catches: a doorbell that an inactive HQD takes from the HQD where the queue
+ * runs now. A dequeue by register leaves the doorbell of the first HQD enabled.
  */
 static void test_doorbell_left(void)
 {
@@ -179,9 +182,9 @@ static void test_doorbell_left(void)
 }
 
 /*
- * Catches: a queue that runs before it is started, because registers say that
- * it is active: where it was in an indirect buffer, which never ends, is not
- * known then. Another queue keeps the thread looking.
+ * Catches: a queue that runs as soon as its registers show it as active, before
+ * its position in an indirect buffer, which never ends, is restored. Another
+ * queue keeps the thread busy.
  */
 static void test_come_and_go(void)
 {

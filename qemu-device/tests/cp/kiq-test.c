@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests of vgpu-kfd: the kernel's interface queue. */
+/* vgpu-kfd: the kernel interface queue (KIQ). */
 #include "qemu/osdep.h"
 #include "qemu/atomic.h"
 #include "tests/qtest/vgpu-kfd/cp/suite.h"
@@ -18,9 +18,9 @@ typedef struct Fixture {
     QVGPU *v;
     QVGPUSpace space;
     QVGPUCompute kiq, c;
-    uint64_t page, va;          /* in the space */
+    uint64_t page, va;          /* mapped in the space */
     uint64_t mqd;
-    uint64_t fence;             /* QUERY_STATUS writes there */
+    uint64_t fence;             /* CPU address that QUERY_STATUS writes */
 } Fixture;
 
 static void setup_on(Fixture *f, QVGPU *v)
@@ -38,7 +38,7 @@ static void setup_on(Fixture *f, QVGPU *v)
     f->va = qvgpu_space_place(&f->space, f->page, QVGPU_PAGE);
     f->mqd = qvgpu_ram_page(v);
     f->fence = qvgpu_ram_page(v);
-    /* What the driver writes into an MQD. */
+    /* The driver's part of an MQD. */
     qvgpu_compute_init(&f->c, v, 1, 3, 4, &f->space);
     qtest_writel(v->qts, f->mqd + 4 * (CP_MQD_HQD + CP_HQD_VMID), 5);
     qtest_writel(v->qts, f->mqd + 4 * (CP_MQD_HQD + CP_HQD_PQ_CONTROL),
@@ -58,9 +58,9 @@ static void setup(Fixture *f)
 }
 
 /*
- * The same with a machine of which @h holds threads. Returns a page of VRAM
- * for the test, of which @n words are used, and gates behind them: emit_gate().
- * @mc receives the GPU address of each word.
+ * setup() on a machine whose threads @h can hold. Returns a page of VRAM that
+ * the test has mapped: @n words, followed by gates (emit_gate()). @mc receives
+ * the GPU address of each word.
  */
 static uint32_t *setup_held(Fixture *f, QVGPUHold *h, uint64_t *mc, unsigned n)
 {
@@ -94,7 +94,7 @@ static void unmap(Fixture *f, unsigned action, unsigned sel, uint32_t what)
               what, 0, 0, 0);
 }
 
-/* Wait until the KIQ has done all its packets: its fence says so. */
+/* Wait until the KIQ has executed all its packets, by a fence after them. */
 static void sync_kiq(Fixture *f)
 {
     static uint64_t number = 0x100000001ull;
@@ -114,8 +114,9 @@ static bool active(Fixture *f)
 }
 
 /*
- * Catches: a queue that does not go on where it was taken away, or loses what
- * was rung while it was; registers of the MQD that do not come or go.
+ * Catches: a queue that does not resume where it was unmapped, or misses
+ * packets that were emitted in the meantime; registers of the MQD that are not
+ * loaded or not saved.
  */
 static void test_map(void)
 {
@@ -127,7 +128,7 @@ static void test_map(void)
     setup(&f);
     for (round = 1; round <= 3; round++) {
         qvgpu_pm4_write(&f.c, f.va, round);
-        qvgpu_compute_kick(&f.c);           /* lost: it is not mapped */
+        qvgpu_compute_kick(&f.c);           /* lost: the queue is not mapped */
         qtest_writeq(f.v->qts, f.c.wptr_mem, f.c.wptr);
         map(&f, here);
         sync_kiq(&f);
@@ -153,14 +154,14 @@ static void test_map(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: an unmap that takes too much, or too little. */
+/* Catches: an unmap of more or fewer queues than selected. */
 static void test_select(void)
 {
     const uint32_t chosen = VGPU_PREP(PM4_MAP_DW1__QUEUE_SEL, 1u);
     Fixture f;
 
     setup(&f);
-    /* Of what may be chosen, ME 1, pipe 3, queue 4 is the only one free. */
+    /* The resources contain a single HQD: ME 1, pipe 3, queue 4. */
     QVGPU_PM4(&f.kiq, PM4_SET_RESOURCES, 0, 1u << 28, 0, 0, 0, 0, 0);
     map(&f, chosen);
     sync_kiq(&f);
@@ -180,10 +181,10 @@ static void test_select(void)
     unmap(&f, PM4_UNMAP_RESET, PM4_SEL_ALL, 0);
     sync_kiq(&f);
     g_assert_false(active(&f));
-    /* It did not unmap itself, nor what nobody mapped. */
+    /* The KIQ has not unmapped itself: MAP_QUEUES did not map it. */
     g_assert_cmphex(qvgpu_hqd_rd(&f.kiq, CP_HQD_ACTIVE), ==, 1);
 
-    /* No room: an error, and the KIQ stands. */
+    /* No free HQD: an error, and the KIQ stops. */
     QVGPU_PM4(&f.kiq, PM4_SET_RESOURCES, 0, 0, 0, 0, 0, 0, 0);
     map(&f, chosen);
     qvgpu_compute_kick(&f.kiq);
@@ -193,7 +194,7 @@ static void test_select(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: scheduling packets from where anybody may write them. */
+/* Catches: scheduling packets that a user queue executes. */
 static void test_others(void)
 {
     QVGPUCompute c;
@@ -212,7 +213,7 @@ static void test_others(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: the wrong VMID, or a hub that keeps what is stale. */
+/* Catches: an invalidation of the wrong VMID, or one that misses a hub. */
 static void test_invalidate(void)
 {
     const uint32_t pasid = VGPU_PREP(PM4_INVALIDATE_DW1__PASID,
@@ -229,7 +230,7 @@ static void test_invalidate(void)
     qvgpu_compute_finish(&f.c);
     qvgpu_space_map(&f.space, f.va, other, QVGPU_PAGE);
 
-    /* Another's: the old translation stays. */
+    /* Another PASID: the old translation stays. */
     QVGPU_PM4(&f.kiq, PM4_INVALIDATE_TLBS,
               VGPU_PREP(PM4_INVALIDATE_DW1__PASID, (uint32_t)QVGPU_PASID(6)));
     sync_kiq(&f);
@@ -256,10 +257,10 @@ static void test_invalidate(void)
 }
 
 /*
- * Catches: INVALIDATE_TLBS that waits for ever, because the PASID moves to
+ * Catches: INVALIDATE_TLBS that never completes, because the PASID moves to
  * another VMID between the request and the acknowledge: the packet then waits
- * for the ACK bit of a VMID that no request has named. An injection holds the
- * acknowledge back until the PASID has moved.
+ * for the ACK bit of a VMID that no request has named. An injection suppresses
+ * the acknowledge until the PASID has moved.
  */
 static void test_invalidate_moved(void)
 {
@@ -274,7 +275,7 @@ static void test_invalidate_moved(void)
     qvgpu_wait_until(qvgpu_gfx_rd(f.v, VM_INVALIDATE_ENG_REQ(3)) & 1u << 5);
     qvgpu_wr(f.v, IH_VMID_LUT(5), 0);
     qvgpu_wr(f.v, IH_VMID_LUT(7), QVGPU_PASID(5));
-    /* The same request once more is acknowledged, for the packet, too. */
+    /* A second request is acknowledged, which completes the packet, too. */
     qvgpu_inject_remove(f.v, id);
     qvgpu_gfx_wr(f.v, VM_INVALIDATE_ENG_REQ(3),
                  qvgpu_gfx_rd(f.v, VM_INVALIDATE_ENG_REQ(3)));
@@ -285,7 +286,7 @@ static void test_invalidate_moved(void)
 
 #define WRITTEN     VM_INVALIDATE_ENG_REQ(4)
 #define WAITED_FOR  VM_INVALIDATE_ENG_ADDR_RANGE_LO32(5)
-#define VMID_9      (1u << 9)           /* in no use */
+#define VMID_9      (1u << 9)           /* not in use */
 #define ENGINE      2
 
 static void write_any_reg(QVGPUCompute *c, uint32_t reg, uint32_t val)
@@ -301,8 +302,8 @@ static void write_reg(QVGPUCompute *c, uint32_t reg, uint32_t val)
 }
 
 /*
- * Emit gate @n in the page of setup_held(), behind the words. @reg: of the MM
- * hub, or 0.
+ * Emit gate @n in the page of setup_held(), after the words. @reg: a register
+ * of the MM hub, or 0.
  */
 static void emit_gate(QVGPUGate *g, QVGPUCompute *c, uint32_t *words,
                       const uint64_t *mc, unsigned n, uint32_t reg)
@@ -314,14 +315,14 @@ static void emit_gate(QVGPUGate *g, QVGPUCompute *c, uint32_t *words,
 }
 
 /*
- * Catches: a register write that counts as another queue's. The bottom half
- * that writes a register for the first queue is held in the write. Meanwhile
- * the KIQ unmaps the first queue and maps the second one in the same HQD; the
- * second queue waits for another register write.
+ * Catches: a register write of one queue that ends another queue's wait. The
+ * bottom half that writes a register for the first queue is held in the write.
+ * Meanwhile the KIQ unmaps the first queue and maps the second one in the same
+ * HQD; the second queue waits for another register write.
  *
- * The order is certain. The bottom half is held in the trace event of the
+ * The order is fixed. The bottom half is held in the trace event of the
  * register, which follows the store of the value: the KIQ waits in a gate until
- * the test has seen the value, and then unmaps the first queue. One thread
+ * the test has seen the value, and then unmaps the first queue. A single thread
  * serves all compute queues: when the KIQ leaves the second gate, which the
  * test opens when it sees the second queue's mark, the second queue's time
  * slice has ended at the register write that follows the mark. The test
@@ -378,13 +379,13 @@ static void test_reg_wait(void)
 }
 
 /*
- * Catches: an SDMA queue that counts as unmapped, and runs elsewhere, while the
+ * Catches: an SDMA queue that is unmapped, and continues elsewhere, while the
  * main loop still writes the register of its SRBM_WRITE: the packets after it
- * run before it.
+ * run first.
  *
  * The bottom half is held in the write, as above. The KIQ marks its place and
- * unmaps the queue. The other queue, which has time slices between, shows that
- * the KIQ has tried.
+ * unmaps the queue. The other queue, which has time slices in between, shows
+ * that the KIQ has tried.
  */
 static void test_srbm_unmapped(void)
 {
@@ -440,15 +441,15 @@ static void test_srbm_unmapped(void)
 
 /*
  * Catches: a register write of an SDMA queue that is done after the engine has
- * been seen to be frozen.
+ * reported that it is frozen.
  *
- * A bottom half writes registers for compute queues. It is held in the write of
- * the first one until the second one waits for its write, which freezes the
- * engine, and then the SDMA queue for its own. The second compute queue is
- * served in the same pass, before the engine's bottom half. A queue marks its
- * place before the wait; a mark of another queue of the same thread, which has
- * had time slices between, shows that it waits. The KIQ maps the SDMA queues
- * when it is their time.
+ * A bottom half writes registers for compute queues. This bottom half is held
+ * in the write of the first one until the second one waits for its write, which
+ * freezes the engine, and then the SDMA queue for its own. The second compute
+ * queue is served in the same pass, before the engine's bottom half. A queue
+ * writes a mark before the wait; a mark of another queue of the same thread,
+ * which has had time slices in between, shows that the queue waits. The KIQ
+ * maps each SDMA queue when the test opens its gate.
  */
 static void test_reg_frozen(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests of vgpu-kfd: PM4 packets of compute queues. */
+/* vgpu-kfd: PM4 packets of compute queues. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/cp/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
@@ -13,7 +13,7 @@ typedef struct Fixture {
     QVGPU *v;
     QVGPUSpace space;
     QVGPUCompute c;
-    uint64_t page, va;          /* zeroed, mapped */
+    uint64_t page, va;          /* zeroed; mapped at va */
 } Fixture;
 
 static void setup(Fixture *f, bool user)
@@ -32,7 +32,10 @@ static uint32_t at(Fixture *f, unsigned offset)
     return qtest_readl(f->v->qts, f->page + offset);
 }
 
-/* Catches: lost dwords at the ring's end, a NOP of one dword taken for many. */
+/*
+ * Catches: dwords lost at the ring's end, a NOP of one dword that is taken for
+ * many.
+ */
 static void test_write_data(void)
 {
     uint32_t i, single = PM4_HEADER(PM4_NOP, 2) | 0x3fff0000u;
@@ -51,7 +54,7 @@ static void test_write_data(void)
             g_assert_cmphex(at(&f, 8), ==, i * 3);
         }
     }
-    /* To one address: the last one stays. */
+    /* Three writes to one address: memory holds the last value. */
     QVGPU_PM4(&f.c, PM4_WRITE_DATA, DST_MEM | PM4_WRITE_DATA_DW1__ONE_ADDR,
               QVGPU_LO(f.va + 16), QVGPU_HI(f.va + 16), 1, 2, 3);
     qvgpu_compute_finish(&f.c);
@@ -70,7 +73,9 @@ static void release(Fixture *f, unsigned data_sel, unsigned int_sel,
               ctxid);
 }
 
-/* Catches: a selection that writes too much, or interrupts wrongly. */
+/*
+ * Catches: a data selection that writes too much, a wrong choice of interrupts.
+ */
 static void test_release_mem(void)
 {
     const uint64_t data = 0x1122334455667788ull;
@@ -107,7 +112,7 @@ static void test_release_mem(void)
             qvgpu_compute_irq(&f.c, IH_SRC_CP_END_OF_PIPE, i);
         }
     }
-    /* A pipe that is not let through keeps silent. */
+    /* A pipe whose interrupts are disabled raises none. */
     qvgpu_wr(f.v, CP_PIPE_INT_CNTL(1, 2), 0);
     release(&f, PM4_DATA_32, PM4_INT_AFTER_WRITE, f.va, 7, 0x31);
     qvgpu_compute_finish(&f.c);
@@ -123,7 +128,7 @@ static void wait_mem(QVGPUCompute *c, unsigned function, uint64_t va,
               QVGPU_LO(va), QVGPU_HI(va), ref, mask, 4);
 }
 
-/* Catches: a wait that holds up other queues, or that a dequeue cannot end. */
+/* Catches: a wait that delays other queues, or that a dequeue cannot end. */
 static void test_wait(void)
 {
     QVGPUCompute other;
@@ -139,7 +144,7 @@ static void test_wait(void)
     qvgpu_compute_finish(&other);
     g_assert_cmphex(at(&f, 4), ==, 0);
 
-    /* Taken away in the wait, brought back: the wait begins again. */
+    /* Dequeued in the wait and activated again: the wait starts again. */
     qvgpu_compute_dequeue(&f.c);
     g_assert_cmphex(qvgpu_hqd_rd(&f.c, CP_HQD_PQ_RPTR), ==, 0);
     g_assert_cmphex(qvgpu_hqd_rd(&f.c, CP_HQD_PQ_WPTR_LO), ==, f.c.wptr);
@@ -151,7 +156,7 @@ static void test_wait(void)
     qvgpu_hqd_wr(&f.c, CP_HQD_ACTIVE, 1);
     qvgpu_wait_until(at(&f, 4) == 1);
 
-    /* All comparisons that hold. */
+    /* All comparisons that are true. */
     wait_mem(&f.c, 0, f.va, 9, UINT32_MAX);
     wait_mem(&f.c, 1, f.va, 0x5b, UINT32_MAX);
     wait_mem(&f.c, 2, f.va, 0x5a, UINT32_MAX);
@@ -189,7 +194,9 @@ static void test_copy_data(void)
     qvgpu_stop(f.v);
 }
 
-/* Copy what was emitted since @from out of the ring; returns its VA. */
+/*
+ * Move what was emitted since @from out of the ring. Returns the GPU address.
+ */
 static uint64_t to_buffer(Fixture *f, uint64_t from, uint32_t *dwords)
 {
     uint64_t i, buf = qvgpu_ram_page(f->v);
@@ -210,8 +217,8 @@ static void indirect(Fixture *f, uint64_t va, uint32_t dwords, uint32_t bits)
 }
 
 /*
- * Catches: what follows a chain run, rptr past a buffer that is not done, a
- * place in a buffer that a dequeue loses.
+ * Catches: packets after a chain that run, an rptr past a buffer that is not
+ * done, a position in a buffer that a dequeue loses.
  */
 static void test_indirect(void)
 {
@@ -236,7 +243,7 @@ static void test_indirect(void)
     qvgpu_wait_until(at(&f, 4) == 0x77);
     g_assert_cmphex(qtest_readl(f.v->qts, f.c.rptr), ==, 0);
 
-    /* What ran before the wait in the chained buffer does not run again. */
+    /* Packets before the wait do not run again. */
     qvgpu_wait_until(qtest_readl(f.v->qts, f.page + 4) == 0x77);
     qtest_writel(f.v->qts, f.page + 16, 0x78);
     qvgpu_compute_dequeue(&f.c);
@@ -251,7 +258,10 @@ static void test_indirect(void)
     qvgpu_stop(f.v);
 }
 
-/* @n dwords at @pkt, then a write: the queue stops before it. */
+/*
+ * Fail the test unless the queue stops at the @n dwords at @pkt, with this
+ * error.
+ */
 static void expect_error(const uint32_t *pkt, unsigned n, unsigned source,
                          unsigned code, uint32_t bits)
 {
@@ -269,7 +279,7 @@ static void expect_error(const uint32_t *pkt, unsigned n, unsigned source,
     g_assert_cmphex(qvgpu_hqd_rd(&f.c, CP_HQD_ERROR), ==, bits);
     g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_QUEUE_ERRORS), ==, 1);
 
-    /* It stays so; others do not care; it can be taken away. */
+    /* The queue stays stopped, others run, and the queue can be dequeued. */
     qvgpu_compute_kick(&f.c);
     qvgpu_compute_init(&other, f.v, 1, 2, 6, &f.space);
     qvgpu_compute_load(&other);
@@ -282,7 +292,7 @@ static void expect_error(const uint32_t *pkt, unsigned n, unsigned source,
     qvgpu_stop(f.v);
 }
 
-/* Catches: a dispatch that looks as if a kernel had run. */
+/* Catches: a dispatch that is accepted although no kernel runs. */
 static void test_dispatch(void)
 {
     const uint32_t pkt[] = {
@@ -304,7 +314,7 @@ static void test_bad_opcode(void)
                  CP_ERROR_PACKET_RESERVED, 0);
 }
 
-/* Catches: a user's queue that reaches registers. */
+/* Catches: a user queue that accesses registers. */
 static void test_privilege(void)
 {
     const uint32_t reg = HUB(VGPU_HUB_GFX) + VM_L2_CNTL;
@@ -321,7 +331,7 @@ static void test_privilege(void)
     QVGPU_PM4(&f.c, PM4_WAIT_REG_MEM, 3, reg, 0, 0x1234, UINT32_MAX, 4);
     QVGPU_PM4(&f.c, PM4_COPY_DATA, PM4_SRC_REG | PM4_DST_MEM << 8, reg + 1, 0,
               QVGPU_LO(f.va), QVGPU_HI(f.va));
-    /* Write one register, wait for another: how the driver invalidates. */
+    /* Write one register, wait for another: the driver's invalidation. */
     QVGPU_PM4(&f.c, PM4_WAIT_REG_MEM, 3 | VGPU_PREP(PM4_WAIT_DW1__OPERATION, 1),
               HUB(VGPU_HUB_GFX) + VM_INVALIDATE_ENG_REQ(5),
               HUB(VGPU_HUB_GFX) + VM_INVALIDATE_ENG_ACK(5),
@@ -350,7 +360,9 @@ static void test_last_register(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a fault that stops other queues, or is not replayed. */
+/*
+ * Catches: a fault that stops other queues, or an access that is not replayed.
+ */
 static void test_fault(void)
 {
     const uint64_t va = 0x123456000;
@@ -383,7 +395,7 @@ static void test_fault(void)
     g_assert_cmphex(at(&f, 8), ==, 0xabcd);
     g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_REPLAYS), ==, 1);
 
-    /* A queue that is stalled can be taken away. */
+    /* A stalled queue can be dequeued. */
     qvgpu_pm4_write(&f.c, va + QVGPU_PAGE, 1);
     qvgpu_compute_kick(&f.c);
     qvgpu_ih_next(f.v, &irq);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: resets while the KIQ maps queues. One engine copies in chunks that
+ * vgpu-kfd: resets while the KIQ maps queues. An engine copies in chunks that
  * take milliseconds, so that a reset waits for it; meanwhile the KIQ maps SDMA
  * queues, one by one, and a compute queue again and again.
  */
@@ -19,24 +19,24 @@
 #define ROUNDS      30
 #define KIQ_ME      2
 #define KIQ_DWORDS  (32 * KiB)
-#define PAIRS       100         /* MAP and UNMAP, between two SDMA queues */
-#define COPIES      20          /* several minutes */
-#define COPY_BYTES  (32 * KiB)  /* that a copy touches */
+#define PAIRS       100         /* of MAP and UNMAP, before each SDMA queue */
+#define COPIES      20          /* several minutes of work */
+#define COPY_BYTES  (32 * KiB)  /* that a copy accesses */
 
 typedef struct Maps {
     QVGPU *v;
     uint64_t src, dst;
-    QVGPUSdma busy;             /* by registers */
+    QVGPUSdma busy;             /* loaded by registers */
     uint64_t busy_wptr;
     QVGPUCompute kiq;
-    uint32_t kiq_dwords;        /* of packets in its ring */
+    uint32_t kiq_dwords;        /* length of the packets in its ring */
     QVGPUCompute c;             /* HQD 0: an IB that chains to itself */
     QVGPUUserSdma u[SDMA_NUM_RLC];
     uint8_t mqd[SDMA_NUM_RLC][SDMA_MQD_DWORDS * 4];
 } Maps;
 
 /*
- * 2^25 rows of one byte each. The engine takes each for a short piece: 8192 of
+ * 2^25 rows of one byte each. The engine treats each as a short piece: 8192 of
  * them are a chunk.
  */
 static void emit_copies(Maps *m, QVGPUSdma *q)
@@ -52,7 +52,10 @@ static void emit_copies(Maps *m, QVGPUSdma *q)
     }
 }
 
-/* A compute queue that never ends, and never waits. */
+/*
+ * Set up a compute queue that never ends and never waits. Returns the MQD's
+ * address.
+ */
 static uint64_t init_compute(Maps *m)
 {
     QVGPU *v = m->v;
@@ -75,7 +78,7 @@ static uint64_t init_compute(Maps *m)
     return qvgpu_mc(v, mqd);
 }
 
-/* Fill the KIQ's ring with what it executes until the reset. */
+/* Fill the KIQ's ring with packets for the time until the reset. */
 static void init_kiq(Maps *m, uint64_t mqd)
 {
     const uint32_t pair[] = {
@@ -117,7 +120,10 @@ static void init_kiq(Maps *m, uint64_t mqd)
     m->kiq_dwords = n;
 }
 
-/* Engine @busy copies. Queues of engine @mapped get mapped, and copy: @work. */
+/*
+ * Engine @busy copies. The KIQ maps queues of engine @mapped, which copy if
+ * @work.
+ */
 static void maps_start(Maps *m, unsigned busy, unsigned mapped, bool work)
 {
     QVGPU *v = m->v = qvgpu_start();
@@ -193,7 +199,7 @@ static void reset_at_work(Maps *m)
 
 /*
  * Catches: a reset that disables queues and waits until a worker is idle, while
- * the KIQ maps queues that never end.
+ * the KIQ still maps queues that never end.
  */
 static void test_ends(void)
 {
@@ -208,8 +214,9 @@ static void test_ends(void)
 }
 
 /*
- * Catches: an SDMA queue that is mapped to an engine that has been reset, while
- * the CP has not: it stays mapped, and UNMAP_QUEUES overwrites its old MQD.
+ * Catches: an SDMA queue that is mapped to an engine that has been reset, by a
+ * CP that has not: the queue stays mapped, and UNMAP_QUEUES overwrites its old
+ * MQD.
  */
 static void test_forgets(void)
 {
@@ -217,7 +224,9 @@ static void test_forgets(void)
     unsigned i, j;
     Maps m;
 
-    /* The last engine is busy: a reset of one by one takes its time there. */
+    /*
+     * The last engine is busy: a reset of one after the other takes long there.
+     */
     maps_start(&m, SDMA_NUM_ENGINES - 1, 0, false);
     for (i = 0; i < ROUNDS; i++) {
         reset_at_work(&m);
@@ -242,9 +251,9 @@ static void test_forgets(void)
 #define FB_UNIT     (16 * MiB)
 
 /*
- * Catches: an UNMAP_QUEUES that drops the work of the queue which the driver
- * has started in the RLC since a reset of the engine. The CP is held while it
- * writes the image: the driver has narrowed the aperture that the MQD lies in,
+ * Catches: an UNMAP_QUEUES that drops the work of the queue that the driver has
+ * started in the RLC since a reset of the engine. The CP is held while it
+ * writes the MQD: the driver has narrowed the aperture that contains the MQD,
  * and a write that faults is traced. The new queue is in an indirect buffer,
  * whose first packet would run twice.
  */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests of vgpu-kfd: run lists that fit: who runs where, and who leaves. */
+/*
+ * vgpu-kfd: run lists that fit: how queues and processes are mapped and
+ * unmapped.
+ */
 #include "qemu/osdep.h"
 #include "qemu/host-utils.h"
 #include "tests/qtest/vgpu-kfd/cp/suite.h"
@@ -8,17 +11,17 @@
 #include "tests/qtest/vgpu-kfd/lib/hws.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 
-#define VA          0x123456000ull      /* in every process */
+#define VA          0x123456000ull      /* mapped in every process */
 #define PASID(i)    (0x400 + (i))
 #define PROCESSES   3
-#define QUEUES      2                   /* of a process */
+#define QUEUES      2                   /* of each process */
 #define ALL_HQDS    UINT32_MAX          /* of ME 1 */
 
 typedef struct Fixture {
     QVGPU *v;
     QVGPUHws h;
     QVGPUProcess p[PROCESSES];
-    uint64_t page[PROCESSES];           /* at VA */
+    uint64_t page[PROCESSES];           /* mapped at VA */
     QVGPUUserCompute q[PROCESSES][QUEUES];
 } Fixture;
 
@@ -38,14 +41,14 @@ static void setup(Fixture *f)
         for (j = 0; j < QUEUES; j++) {
             qvgpu_user_compute_init(&f->q[i][j], f->v, &f->p[i],
                                     QUEUES * i + j);
-            /* Static ones are the last process's. */
+            /* The queues of the last process are static. */
             qvgpu_list_compute(&f->h, &f->q[i][j],
                                i == PROCESSES - 1 ? 2 : 0);
         }
     }
 }
 
-/* Each queue writes @val, and is waited for. */
+/* Let each queue of process @i write @val plus its number. */
 static void work(Fixture *f, unsigned i, uint32_t val)
 {
     unsigned j;
@@ -67,7 +70,7 @@ static void expect_work(Fixture *f, unsigned i, uint32_t val)
     }
 }
 
-/* The VMID that has the process's PASID, in all places; 0: none. */
+/* The VMID with the process's PASID, which all registers must show; 0: none. */
 static unsigned vmid_of(Fixture *f, unsigned i)
 {
     QVGPU *v = f->v;
@@ -99,8 +102,9 @@ static unsigned vmid_of(Fixture *f, unsigned i)
 }
 
 /*
- * Catches: queues in another process's VMID, registers of it that are not set,
- * a fence before what it is to follow, and rings heard that have left.
+ * Catches: queues in another process's VMID, registers of the VMID that are not
+ * set, a fence before the work that it follows, doorbells of unmapped queues
+ * with an effect.
  */
 static void test_run(void)
 {
@@ -109,7 +113,7 @@ static void test_run(void)
 
     setup(&f);
     for (i = 0; i < PROCESSES; i++) {
-        work(&f, i, 0x1000 * (i + 1));      /* before it is mapped */
+        work(&f, i, 0x1000 * (i + 1));      /* before the process is mapped */
     }
     qvgpu_list_run(&f.h, 0);
     for (i = 0; i < PROCESSES; i++) {
@@ -136,7 +140,7 @@ static void test_run(void)
         }
         work(&f, i, 0x3000);
     }
-    /* Nobody listens; when they are back, they find it. */
+    /* Without effect until the queues are mapped again. */
     qvgpu_hws_sync(&f.h);
     g_assert_cmphex(qtest_readl(f.v->qts, f.page[0]), ==, 0x2000);
     qvgpu_list_run(&f.h, 0);
@@ -146,7 +150,10 @@ static void test_run(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: an unmap that takes others, or none, or saves what it resets. */
+/*
+ * Catches: an unmap of other queues, or of none, or one that saves what it
+ * resets.
+ */
 static void test_unmap(void)
 {
     unsigned j;
@@ -187,7 +194,7 @@ static void test_unmap(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a translation that the VMID's last process has left behind. */
+/* Catches: a translation that is left of the VMID's last process. */
 static void test_vmid_again(void)
 {
     unsigned i, round;
@@ -204,7 +211,7 @@ static void test_vmid_again(void)
             qvgpu_list_compute(&f.h, &f.q[i][0], 0);
             qvgpu_list_compute(&f.h, &f.q[i][1], 0);
             work(&f, i, val);
-            /* The last list's queues leave by themselves. */
+            /* The queues of the last list are unmapped first. */
             qvgpu_list_run(&f.h, 0);
             expect_work(&f, i, val);
             g_assert_cmpuint(vmid_of(&f, i), ==, 9);
@@ -213,7 +220,7 @@ static void test_vmid_again(void)
     qvgpu_stop(f.v);
 }
 
-/* The HIQ says so, and stands. */
+/* Fail the test unless the HIQ reports the error and stops. Quits QEMU. */
 static void expect_error(Fixture *f, unsigned code, uint32_t bits)
 {
     if (code) {
@@ -229,17 +236,17 @@ static void expect_error(Fixture *f, unsigned code, uint32_t bits)
     qvgpu_stop(f->v);
 }
 
-/* Catches: a list that is believed whatever it says. */
+/* Catches: an invalid list that is executed. */
 static void test_errors(void)
 {
     static const struct {
         uint32_t header, dw1;
         unsigned code;
     } bad[] = {
-        /* queues of nobody */
+        /* queues without a process */
         { PM4_HEADER(PM4_MAP_QUEUES, 7u), 1u << 29,
           CP_ERROR_PACKET_UNSUPPORTED },
-        /* not a scheduler's packet; not chained; too short; too long */
+        /* not for the scheduler; not chained; too short; too long */
         { PM4_HEADER(PM4_WRITE_DATA, 5u), 0, CP_ERROR_PACKET_UNSUPPORTED },
         { PM4_HEADER(PM4_RUN_LIST, 4u), 0, CP_ERROR_PACKET_UNSUPPORTED },
         { PM4_HEADER(PM4_MAP_PROCESS, 16u), 0, CP_ERROR_PACKET_RESERVED },
@@ -258,7 +265,7 @@ static void test_errors(void)
         qvgpu_list_run(&f.h, 0);
         expect_error(&f, bad[i].code, 0);
     }
-    /* In the ring, MAP_PROCESS is nobody's. */
+    /* In the ring, MAP_PROCESS is an error. */
     setup(&f);
     QVGPU_PM4(&f.h.hiq, PM4_MAP_PROCESS, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
               0, 0, 0, 0, 0, 0, 0);

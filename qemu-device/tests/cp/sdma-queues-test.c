@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests of vgpu-kfd: SDMA queues that the scheduler maps. */
+/* vgpu-kfd: SDMA queues that the scheduler maps. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/cp/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
@@ -11,12 +11,12 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define SRC         0x111100000000ull
-#define DST         0x222200000000ull   /* of queue n: n * STRIDE from there */
-#define SUMS        0x333300000000ull   /* of queue n: 8 n */
+#define DST         0x222200000000ull   /* of queue n: at n * STRIDE */
+#define SUMS        0x333300000000ull   /* of queue n: at 8 * n */
 #define STRIDE      (1 * GiB)
 #define PASID(i)    (0x600 + (i))
 
-/* Catches: registers, pointers or work that an image does not carry. */
+/* Catches: registers, pointers or work that an MQD does not preserve. */
 static void test_ring(void)
 {
     unsigned engine, round;
@@ -44,7 +44,7 @@ static void test_ring(void)
 
             qvgpu_fill(v, src, seed, 0, QVGPU_PAGE);
             qvgpu_pkt_copy(&u.q, SRC, DST, QVGPU_PAGE);
-            qvgpu_user_sdma_kick(&u);   /* nobody listens yet */
+            qvgpu_user_sdma_kick(&u);   /* not mapped yet */
             qvgpu_pm4(&h.hiq, dw, ARRAY_SIZE(dw));
             qvgpu_hws_sync(&h);
             g_assert_cmphex(qvgpu_rd(v, cntl), ==,
@@ -56,7 +56,7 @@ static void test_ring(void)
             qvgpu_user_sdma_finish(&u);
             g_assert_cmphex(qtest_readl(v->qts, dst + 8), ==, round);
             if (round == 2) {
-                /* Another engine's do not concern it. */
+                /* An unmap for another engine has no effect. */
                 QVGPU_PM4(&h.hiq, PM4_UNMAP_QUEUES,
                           VGPU_PREP(PM4_UNMAP_DW1__QUEUE_SEL, PM4_SEL_ALL) |
                           VGPU_PREP(PM4_MAP_DW1__EXT_ENGINE_SEL, 1u) |
@@ -80,16 +80,16 @@ static void test_ring(void)
     qvgpu_stop(v);
 }
 
-/*
- * Catches: a queue that gets no time slice where engines have too few of them
- * and processes too few VMIDs; a copy or an addition that is done twice or
- * never because its queue was taken away meanwhile.
- */
 #define PROCESSES   3
-#define QUEUES      12                  /* of a process */
+#define QUEUES      12                  /* of each process */
 #define LINKS       30
 #define BYTES       (256 * KiB)
 
+/*
+ * Catches: a queue without a time slice where engines have too few queues and
+ * the scheduler has too few VMIDs; a copy or an addition that is done twice or
+ * never because its queue was preempted.
+ */
 static void test_timeslices(void)
 {
     QVGPUProcess p[PROCESSES];
@@ -113,7 +113,7 @@ static void test_timeslices(void)
         qvgpu_space_map(&p[i].space, SUMS, sums[i], QVGPU_PAGE);
         qvgpu_list_process(&h, &p[i], 1);
         for (j = 0; j < QUEUES; j++) {
-            /* All on one engine: it has 8. */
+            /* All on one engine, which has 8. */
             qvgpu_user_sdma_init(&u[i][j], v, &p[i].space, 1, QUEUES * i + j);
             dst[i][j] = qvgpu_alloc(v, QVGPU_RAM, BYTES, QVGPU_PAGE);
             qvgpu_space_map(&p[i].space, DST + j * STRIDE, dst[i][j], BYTES);
@@ -142,7 +142,7 @@ static void test_timeslices(void)
     qvgpu_stop(v);
 }
 
-/* Acknowledge a fault of @pasid at @va, if there is one. */
+/* Acknowledge a fault of @pasid at @va. Return whether there was one. */
 static bool take_fault(QVGPU *v, unsigned pasid, uint64_t va)
 {
     QVGPUIrq irq;
@@ -159,8 +159,8 @@ static bool take_fault(QVGPU *v, unsigned pasid, uint64_t va)
 }
 
 /*
- * Catches: a stalled queue that keeps its slot, or that goes on elsewhere than
- * where it was, in a buffer that the ring calls.
+ * Catches: a stalled queue that is not preempted, or that resumes at another
+ * place of its indirect buffer.
  */
 static void test_stalled(void)
 {
@@ -203,7 +203,7 @@ static void test_stalled(void)
     qvgpu_pkt_add64(&u[0].q, SUMS, 0x10000);
     qvgpu_user_sdma_kick(&u[0]);
     qvgpu_list_run(&h, 0);
-    /* The other has work in between, one VMID for both. */
+    /* The other queue has work in between; both share one VMID. */
     for (i = 0; i < 8; i++) {
         qvgpu_pkt_add64(&u[1].q, SUMS + 8, 1);
         qvgpu_user_sdma_kick(&u[1]);
@@ -230,7 +230,7 @@ static void test_stalled(void)
     qvgpu_stop(v);
 }
 
-/* Catches: an index or a length in an image that is believed. */
+/* Catches: an index or a length in an MQD that is used unchecked. */
 static void test_hostile(void)
 {
     static const uint32_t odd[] = { 0, 1, 3, 0x31, 0x7f, UINT32_MAX };
@@ -278,7 +278,7 @@ static void test_hostile(void)
             }
         }
     }
-    /* An engine that is none: an error of whoever wants it. */
+    /* An engine that does not exist: an error of the HIQ. */
     qvgpu_user_sdma_map(&u, 0, dw);
     dw[1] |= PM4_MAP_DW1__ENGINE_SEL | PM4_MAP_DW1__EXT_ENGINE_SEL;
     qvgpu_pm4(&h.hiq, dw, ARRAY_SIZE(dw));
@@ -292,7 +292,7 @@ static void test_hostile(void)
 
 /*
  * Catches: a WRITE in an MQD that exceeds its indirect buffer and is executed:
- * the engine copies no bytes for ever at the buffer's end.
+ * at the buffer's end the engine copies no bytes, and never ends.
  */
 static void test_overlong(void)
 {
@@ -333,7 +333,7 @@ static void test_overlong(void)
     qvgpu_user_sdma_map(&u, 0, dw);
     qvgpu_pm4(&h.hiq, dw, ARRAY_SIZE(dw));
     qvgpu_hws_sync(&h);
-    /* The image's work is ignored, the ring's is done. */
+    /* The work in the MQD is ignored, the ring is executed. */
     qvgpu_user_sdma_finish(&u);
     g_assert_cmpuint(qtest_readq(v->qts, sums), ==, 1);
     qvgpu_expect_byte(v, dst, 0, QVGPU_PAGE);
@@ -352,9 +352,9 @@ static bool polls(QVGPU *v, unsigned engine)
 }
 
 /*
- * Catches: a POLL_REGMEM that counts its tries from 0 after each preemption of
- * its queue, so that it never times out where slices are short. The test writes
- * a large count into the MQD of a packet that has no timeout.
+ * Catches: a POLL_REGMEM that counts its tries from 0 after each preemption, so
+ * that it never times out where slices are short. The test writes a large count
+ * into the MQD of a packet that has no timeout.
  */
 static void test_polls(void)
 {

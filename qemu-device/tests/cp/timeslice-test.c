@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests of vgpu-kfd: run lists that do not fit: time slices. */
+/* vgpu-kfd: run lists that do not fit: time slices. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/cp/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
@@ -11,8 +11,8 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 #include "vgpu/aql.h"
 
-#define SHARED      0x111100000000ull   /* one page, in every process */
-#define OWN         0x222200000000ull   /* of each process */
+#define SHARED      0x111100000000ull   /* one page, mapped in every process */
+#define OWN         0x222200000000ull   /* a page of each process */
 #define PASID(i)    (0x500 + (i))
 #define MAX_QUEUES  48
 #define ROUNDS      3
@@ -20,7 +20,7 @@
 typedef struct Fixture {
     QVGPU *v;
     QVGPUHws h;
-    unsigned processes, queues;         /* a multiple of processes */
+    unsigned processes, queues;         /* queues: a multiple of processes */
     uint64_t shared;
     uint64_t own[MAX_QUEUES];           /* a page of each process */
     QVGPUProcess p[MAX_QUEUES];
@@ -32,7 +32,7 @@ static unsigned process_of(Fixture *f, unsigned i)
     return i / (f->queues / f->processes);
 }
 
-/* A list that comes round, each slice as short as can be. */
+/* Set up a list that chains to its start, with the shortest time slices. */
 static void setup_on(Fixture *f, QVGPU *v, unsigned processes, unsigned queues,
                      uint32_t vmids, uint64_t hqds)
 {
@@ -75,9 +75,9 @@ static void wait_value(QVGPUCompute *c, uint64_t va, uint32_t val)
 }
 
 /*
- * Queues pass a token on, each to the one before it in the list, so that
- * whoever has it is seldom mapped together with the next. Between, each writes
- * what is its own.
+ * Let queues pass a token on, each to the one before it in the list, so that
+ * the queue with the token is seldom mapped together with the next. In between,
+ * each queue writes to a place that no other queue uses.
  */
 static void relay(Fixture *f)
 {
@@ -125,8 +125,8 @@ static void relay_finish(Fixture *f)
 }
 
 /*
- * Catches: a queue that gets no time slice, one that loses its place when it is
- * taken away, writes in another's address space.
+ * Catches: a queue without a time slice, one that loses its position when it is
+ * preempted, writes to another process's address space.
  */
 static void test_queues(void)
 {
@@ -148,7 +148,7 @@ static void test_processes(void)
     relay_finish(&f);
 }
 
-/* Slices that end in the middle of a process, and fewer than there are. */
+/* Slices that end within a process, and a process count that is too low. */
 static void test_both(void)
 {
     Fixture f;
@@ -159,7 +159,7 @@ static void test_both(void)
     relay_finish(&f);
 }
 
-/* Catches: time slices where everything fits. */
+/* Catches: time slices although everything fits. */
 static void test_settled(void)
 {
     unsigned i;
@@ -172,13 +172,13 @@ static void test_settled(void)
         qvgpu_user_compute_finish(&f.q[i]);
     }
     for (i = 0; i < f.queues; i++) {
-        /* Never saved. */
+        /* The queue was never saved. */
         g_assert_cmphex(qvgpu_mqd_rd(&f.q[i], CP_HQD_PQ_WPTR_LO), ==, 0);
     }
     relay_finish(&f);
 }
 
-/* Acknowledge a fault of process 2 at @va, if there is one. */
+/* Acknowledge a fault of process 2 at @va. Return whether there was one. */
 static bool take_fault(Fixture *f, uint64_t va)
 {
     QVGPUIrq irq;
@@ -195,7 +195,7 @@ static bool take_fault(Fixture *f, uint64_t va)
 }
 
 /*
- * Catches: a stalled queue that keeps its slot, that does not come back to its
+ * Catches: a stalled queue that is not preempted, that does not resume at its
  * fault, or whose fault is reported as another process's.
  */
 static void test_stalled(void)
@@ -210,7 +210,7 @@ static void test_stalled(void)
     qvgpu_pm4_write(&f.q[2].c, va, 0x600d);
     relay(&f);
     qvgpu_list_run(&f.h, 0);
-    /* The relay goes on until the token is with the queue that is stalled. */
+    /* The relay continues until the stalled queue has the token. */
     qvgpu_wait_until(({
         faults += take_fault(&f, va);
         faults >= 4 && qtest_readl(f.v->qts, f.shared) == 3;
@@ -227,14 +227,14 @@ static void test_stalled(void)
     qvgpu_hws_unmap(&f.h, PM4_UNMAP_PREEMPT, PM4_SEL_ALL, 0);
     qvgpu_hws_sync(&f.h);
     while (take_fault(&f, va)) {
-        /* of before it was mapped */
+        /* from before the page was mapped */
     }
     relay_finish(&f);
 }
 
 /*
- * Catches: a signal that goes down twice, or never, because its packet was
- * interrupted, and a full ring that is taken for an empty one.
+ * Catches: a signal that is decremented twice, or never, because its packet was
+ * preempted, and a full ring that is taken for an empty one.
  */
 static void test_aql(void)
 {
@@ -252,7 +252,7 @@ static void test_aql(void)
         for (n = 0; n < packets; n++) {
             uint64_t at = c->ring + 64 * n;
 
-            /* The first waits for the start, all count down. */
+            /* The first packet waits for the start; all packets decrement. */
             if (n == 0) {
                 qtest_writeq(f.v->qts, at + 8, SHARED);
             }
@@ -264,7 +264,7 @@ static void test_aql(void)
     }
     qtest_writeq(f.v->qts, f.shared + AMD_SIGNAL_VALUE, 1);
     qvgpu_list_run(&f.h, 0);
-    /* All had a time slice and were saved, with nothing done. */
+    /* Each queue has had a time slice and was saved, with no packet done. */
     for (i = 0; i < f.queues; i++) {
         qvgpu_wait_until(qvgpu_mqd_rd(&f.q[i], CP_HQD_PQ_WPTR_LO) == 1024);
     }
@@ -278,7 +278,7 @@ static void test_aql(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a list that nothing fits of, and that stops the rest. */
+/* Catches: a list of which nothing fits, and that stops the HIQ. */
 static void test_starved(void)
 {
     Fixture f;
@@ -293,9 +293,9 @@ static void test_starved(void)
 }
 
 /*
- * Catches: an HQD that reads as empty while the scheduler is at the run list of
- * its queue, so that it maps queues after the driver has seen the queue leave.
- * The scheduler is held before it maps the list's second process.
+ * Catches: an HQD that reads as inactive while the scheduler executes its
+ * queue's run list, and so maps queues after the driver has seen the queue
+ * leave. The scheduler is held before it maps the list's second process.
  */
 static void test_owner_leaves(void)
 {
