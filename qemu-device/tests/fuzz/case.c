@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: makes a case from a number.
+ * Fuzzer of vgpu-kfd: generates a case from a number.
  *
- * Each queue has, in each address space, 2 MiB of addresses behind tables of
- * its own: pages of data at both ends, rings and buffers in between, holes.
- * After them come leaves of 2 MiB over the queue's memory; elsewhere leaves of
- * 1 GiB and 512 GiB. Of a large leaf only that is used which is the queue's, or
- * no memory at all.
+ * Each queue has, in each address space, 2 MiB of addresses with separate
+ * tables: pages of data at both ends, rings and buffers in between, holes.
+ * Leaves of 2 MiB over the queue's memory follow; leaves of 1 GiB and 512 GiB
+ * are elsewhere. Packets use a large leaf only where it maps the queue's
+ * memory, or no memory.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -32,7 +32,7 @@ static FuzzPlace new_table(FuzzCase *c)
     return at;
 }
 
-/* Entry bits that lead to @at. */
+/* An entry that points to @at. */
 static uint64_t leads_to(FuzzCase *c, FuzzPlace at, uint64_t flags)
 {
     uint64_t addr = c->mem[at.kind].base + at.off;
@@ -41,7 +41,7 @@ static uint64_t leads_to(FuzzCase *c, FuzzPlace at, uint64_t flags)
                                 : flags | (addr + c->fb_offset);
 }
 
-/* Bits that mean nothing here: they must not. */
+/* Bits that must have no effect. */
 static uint64_t no_effect(FuzzRng *r)
 {
     return fuzz_rnd(r) & (VGPU_PTE_SNOOPED | VGPU_PTE_EXECUTABLE |
@@ -60,7 +60,7 @@ uint64_t fuzz_case_pte(FuzzQueue *q, FuzzRng *r)
                     QVGPU_PTE_RW | no_effect(r));
 }
 
-/* What else an entry of a page may be. */
+/* Another value for a page's entry. */
 static uint64_t strange_pte(FuzzRng *r, uint64_t pte, bool prt)
 {
     switch (fuzz_below(r, prt ? 7 : 5)) {
@@ -81,7 +81,10 @@ static uint64_t strange_pte(FuzzRng *r, uint64_t pte, bool prt)
     }
 }
 
-/* Entry @i of @table; perhaps not at once. */
+/*
+ * Write entry @i of @table; in @broken percent of retry spaces an invalid one
+ * first.
+ */
 static void set_entry(FuzzCase *c, unsigned vmid, FuzzPlace table, unsigned i,
                       uint64_t entry, bool data, unsigned broken)
 {
@@ -108,7 +111,7 @@ static void make_pages(FuzzQueue *q, unsigned vmid, FuzzPlace ptb)
             i = FUZZ_HIGH_VA;
         }
         pte = fuzz_case_pte(q, r);
-        /* Neighbours that are neighbours in memory, too: one span. */
+        /* Neighbours that are contiguous in memory, too: one span. */
         if (fuzz_chance(r, 50)) {
             kind = fuzz_chance(r, 60) ? QVGPU_RAM : QVGPU_VRAM;
             pte = leads_to(c, fuzz_part(q, kind, i % fuzz_front_pages(kind) *
@@ -124,13 +127,13 @@ static void make_pages(FuzzQueue *q, unsigned vmid, FuzzPlace ptb)
         pte = leads_to(c, fuzz_part(q, kind, off),
                        VGPU_PTE_VALID | VGPU_PTE_READABLE);
         if (i % FUZZ_SPECIALS == 0) {
-            pte |= VGPU_PTE_WRITEABLE;      /* read pointer */
+            pte |= VGPU_PTE_WRITEABLE;      /* for the read pointer */
         }
         set_entry(c, vmid, ptb, FUZZ_SPECIAL_VA + i, pte, false, 8);
     }
 }
 
-/* The queue's addresses in a space. */
+/* Generate the queue's addresses in a space. */
 static void make_region(FuzzQueue *q, unsigned vmid)
 {
     FuzzCase *c = q->c;
@@ -182,7 +185,7 @@ static void make_gart(FuzzQueue *q)
     }
 }
 
-/* Bytes that are not the same anywhere. */
+/* Fill the data pages with random bytes, which differ everywhere. */
 static void make_data(FuzzQueue *q)
 {
     unsigned kind;
@@ -213,7 +216,9 @@ static void make_vmid0(FuzzCase *c)
     if (fuzz_chance(r, 60)) {
         c->fb_offset = fuzz_chance(r, 70) ? fuzz_below(r, 64) * GiB
                                           : fuzz_below(r, 4096) << 24;
-        /* A leaf of 1 GiB is aligned down: to the right place or to none. */
+        /*
+         * A leaf of 1 GiB is aligned down: to the right place, or to no memory.
+         */
         if (c->fb_offset % GiB < 2 * c->vram_size) {
             c->fb_offset = QEMU_ALIGN_DOWN(c->fb_offset, GiB);
         }

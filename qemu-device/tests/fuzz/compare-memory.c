@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: the device's memory and the model's. RAM is shared with
- * QEMU, VRAM goes through qtest.
+ * Fuzzer of vgpu-kfd: compares the device's memory with the model's. RAM is
+ * shared with QEMU, VRAM is accessed by qtest.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 
-/* The next run of pages that are in use; false if there is none. */
+/* Find the next run of pages in use, 64 at most. Returns false at the end. */
 static bool next_run(const FuzzMem *m, uint64_t from, uint64_t end,
                      uint64_t *first, uint64_t *pages)
 {
@@ -45,7 +45,7 @@ void fuzz_upload_memory(FuzzCase *c)
     }
 }
 
-/* @have is what the device holds from byte @off on. */
+/* Compare @have, the device's bytes from byte @off on. */
 static void compare(FuzzCase *c, QVGPUKind kind, uint64_t off,
                     const uint8_t *have, uint64_t len)
 {
@@ -126,7 +126,9 @@ static gint by_place(gconstpointer a, gconstpointer b)
            (int)x->write - (int)y->write;
 }
 
-/* What is done anew is reported anew: leave one of each then. */
+/*
+ * Packets that are repeated report their faults again: keep one of each then.
+ */
 static void sort_faults(FuzzCase *c, GArray *faults)
 {
     unsigned i;

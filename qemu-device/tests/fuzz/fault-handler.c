@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: what a driver does about retry faults, and what may
- * happen meanwhile without any effect.
+ * Fuzzer of vgpu-kfd: handles retry faults as a driver does, and disturbs the
+ * device in ways that must have no effect.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
@@ -11,7 +11,9 @@
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
-/* Entries may change while others use the table: the device's side of it. */
+/*
+ * Write an entry on the device, too: tables may change while queues use them.
+ */
 static void poke(FuzzCase *c, FuzzPlace at, uint64_t val)
 {
     fuzz_put64(c, at, val);
@@ -19,7 +21,10 @@ static void poke(FuzzCase *c, FuzzPlace at, uint64_t val)
                  (at.kind == QVGPU_RAM ? 0 : c->vram_bus), val);
 }
 
-/* What was valid is in the TLB; drop @va's page, with or without others. */
+/*
+ * Invalidate the page of @va, with or without others: the TLB may hold a valid
+ * entry.
+ */
 static void invalidate(FuzzQueue *q, unsigned vmid, uint64_t va)
 {
     unsigned order = fuzz_below(&q->rng, 24);
@@ -35,7 +40,10 @@ static void invalidate(FuzzQueue *q, unsigned vmid, uint64_t va)
     }
 }
 
-/* What the driver makes of the entry that a queue stalled at. */
+/*
+ * Choose the value that the driver writes to the entry that faults, and write
+ * it.
+ */
 static void repair(FuzzQueue *q, unsigned vmid, uint64_t va,
                    const FuzzHit *hit)
 {
@@ -68,7 +76,7 @@ static void repair(FuzzQueue *q, unsigned vmid, uint64_t va,
     }
 }
 
-/* Let an engine stand still, wherever it is, and go on. */
+/* Freeze an engine in any state, and let it continue. */
 static void freeze(QVGPU *v, unsigned engine)
 {
     uint32_t reg = SDMA_ENGINE(engine) + SDMA_FREEZE;
@@ -78,7 +86,7 @@ static void freeze(QVGPU *v, unsigned engine)
     qvgpu_wr(v, reg, 0);
 }
 
-/* Things that change nothing. */
+/* Disturb the device in a way that must have no effect. */
 static void disturb(FuzzQueue *q)
 {
     FuzzCase *c = q->c;
@@ -106,7 +114,7 @@ static void disturb(FuzzQueue *q)
         freeze(c->v, other->q.engine);
         break;
     case 5:
-        /* The machine stops and goes on. */
+        /* Stop the machine and let it continue. */
         qtest_qmp_assert_success(c->v->qts, "{ 'execute': 'stop' }");
         qtest_qmp_assert_success(c->v->qts, "{ 'execute': 'cont' }");
         break;
@@ -146,8 +154,8 @@ static bool same_fault(const QVGPUIrq *a, const QVGPUIrq *b)
 }
 
 /*
- * Without the CAM, a fault is reported again and again: pass over what was
- * reported before, but for @want.
+ * Without the CAM, a fault is reported repeatedly: skip earlier faults, except
+ * @want.
  */
 static void skip_repeats(FuzzQueue *q, const QVGPUIrq *want)
 {

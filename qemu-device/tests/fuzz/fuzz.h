@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd that knows what must come out.
+ * Fuzzer of vgpu-kfd with a model, which computes the expected result.
  *
- *   case.c            makes a case from a number: tables, memory, queues
- *   sdma-stream.c     packets, in rings and indirect buffers
- *   pm4-stream.c      the same of compute queues
- *   sdma-oracle.c     says what the case does: one byte at a time, straight
- *                     from docs/hardware.md
- *   pm4-oracle.c      the same of compute queues
- *   walk-oracle.c     the same of translation: no cache, no spans
+ *   case.c            generates a case from a number: tables, memory, queues
+ *   sdma-stream.c     generates packets, in rings and indirect buffers
+ *   pm4-stream.c      the same for compute queues
+ *   sdma-oracle.c     computes the result of a case: byte by byte, directly by
+ *                     docs/hardware.md
+ *   pm4-oracle.c      the same for compute queues
+ *   walk-oracle.c     the same for translation: no cache, no spans
  *   machine.c         starts QEMU
- *   run.c             does the case, compares pointers and interrupts
+ *   run.c             runs the case, compares pointers and interrupts
  *   fault-handler.c   repairs faults, disturbs queues, saves the machine
  *   compare-memory.c  compares memory
- *   main.c            counts seconds, replays and shrinks cases
+ *   main.c            runs cases for a time, repeats and shrinks them
  *
  * Memory is the upper end of guest RAM and of VRAM, or where the VRAM of two
- * devices meets. A queue writes only to its own part of both, so that queues
- * may run at once and the outcome is still one; tables belong to one queue too,
- * but for the roots. "Offset" below is one in FuzzMem.
+ * devices meets. A queue writes only to its own part of each, so that the
+ * result is defined although queues run at the same time. Tables belong to one
+ * queue, too, except for the roots. "Offset" below is an offset in FuzzMem.
  */
 #ifndef VGPU_TEST_FUZZ_H
 #define VGPU_TEST_FUZZ_H
@@ -29,11 +29,11 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define FUZZ_QUEUES         4           /* at most, in a case */
-#define FUZZ_PART           (2 * MiB)   /* a queue's memory of either kind */
-#define FUZZ_PARTS_AT       (2 * MiB)   /* before: tables */
+#define FUZZ_PART           (2 * MiB)   /* a queue's, of each kind */
+#define FUZZ_PARTS_AT       (2 * MiB)   /* after the tables */
 #define FUZZ_MEM            (FUZZ_PARTS_AT + FUZZ_QUEUES * FUZZ_PART)
 #define FUZZ_PAGES          (FUZZ_MEM / QVGPU_PAGE)
-/* Pages of a part that hold data are at its ends, the rest is in between. */
+/* A part has its data pages at both ends, rings and buffers in between. */
 #define FUZZ_DATA_RAM       48
 #define FUZZ_DATA_VRAM      12
 #define FUZZ_DATA_END       4
@@ -44,12 +44,12 @@ typedef struct FuzzRng {
     uint64_t state;
 } FuzzRng;
 
-/* What the device's memory must hold. */
+/* The expected contents of the device's memory. */
 typedef struct FuzzMem {
     uint64_t base;              /* bus address or VRAM offset of byte 0 */
     uint8_t *byte;
     uint8_t *undef;             /* not 0: the contract leaves the byte open */
-    /* FUZZ_USED in this case; less: to be zeroed on the device. */
+    /* FUZZ_USED in this case; 1: in the last one, so to be zeroed. */
     uint8_t used[FUZZ_PAGES];
 } FuzzMem;
 
@@ -58,11 +58,11 @@ typedef struct FuzzPlace {
     uint64_t off;
 } FuzzPlace;
 
-/* An entry that is broken at first, and what it is to become. */
+/* An entry that is broken at first, and its repaired value. */
 typedef struct FuzzBroken {
     FuzzPlace slot;
     uint64_t want;
-    bool data;                  /* it may as well become something else */
+    bool data;                  /* the driver may write another value as well */
 } FuzzBroken;
 
 typedef struct FuzzFault {
@@ -71,7 +71,7 @@ typedef struct FuzzFault {
     bool write;
 } FuzzFault;
 
-/* One device, or two in a hive; which of them cases are for. */
+/* A single device, or two in a hive with the cases on node 0 or 1. */
 typedef enum FuzzMachine {
     FUZZ_ALONE,
     FUZZ_HIVE_0,
@@ -83,30 +83,30 @@ typedef struct FuzzCase FuzzCase;
 
 typedef struct FuzzQueue {
     FuzzCase *c;
-    unsigned part;              /* of memory */
-    QVGPUSdma q;                /* wptr in bytes, whatever kind it is */
-    bool compute;               /* a compute queue: this, its space */
+    unsigned part;              /* index of its part of memory */
+    QVGPUSdma q;                /* wptr in bytes for either kind of queue */
+    bool compute;               /* a compute queue: uses cq and space */
     QVGPUCompute cq;
     QVGPUSpace space;
-    FuzzPlace rptr;             /* where it may be reported */
-    uint64_t base[VGPU_NUM_VMIDS];  /* of its 2 MiB of addresses */
-    uint64_t huge[VGPU_NUM_VMIDS];  /* of a leaf of 512 GiB */
-    FuzzRng rng;                /* for repairs: queues have no common order */
+    FuzzPlace rptr;             /* where rptr may be reported */
+    uint64_t base[VGPU_NUM_VMIDS];  /* its 2 MiB of addresses */
+    uint64_t huge[VGPU_NUM_VMIDS];  /* its leaf of 512 GiB */
+    FuzzRng rng;                /* for repairs: their order is not fixed */
     unsigned vmid;
     bool priv;
-    uint64_t first;             /* pointers at start */
-    unsigned specials[2];       /* pages given out, of either kind */
-    /* What must be seen besides memory. */
+    uint64_t first;             /* start value of the pointers */
+    unsigned specials[2];       /* pages given out, by kind */
+    /* Expected results, except for memory. */
     uint64_t done;              /* read pointer */
     GArray *traps;              /* uint32_t */
-    /* As the device reports. */
+    /* Results of the device. */
     GArray *seen_traps;
     GArray *seen_stalls;        /* QVGPUIrq */
-    unsigned taken;             /* of seen_stalls */
-    /* Of the packet that the oracle is at. */
-    bool reported;              /* its no-retry fault */
+    unsigned taken;             /* number taken from seen_stalls */
+    /* About the packet that the oracle executes. */
+    bool reported;              /* its no-retry fault is recorded */
     bool open_traps;            /* the contract leaves open which come */
-    bool loose;                 /* memory need not be right before its end */
+    bool loose;                 /* memory may differ until the packet's end */
 } FuzzQueue;
 
 struct FuzzCase {
@@ -114,13 +114,13 @@ struct FuzzCase {
     uint64_t seed;
     FuzzRng rng;
     FuzzMem mem[2];             /* by QVGPUKind */
-    uint8_t *ram;               /* the device's, shared with us */
+    uint8_t *ram;               /* the device's guest RAM, shared */
     char *ram_file;
     FuzzMachine machine;
-    uint64_t vram_bus;          /* address of BAR 0; a hive's follow */
+    uint64_t vram_bus;          /* bus address of BAR 0; a hive's follow */
     uint64_t vram_size, ram_size;
 
-    /* Registers, as the oracle knows them. */
+    /* Registers, for the oracle. */
     uint64_t fb, fb_offset, agp, default_page;
     bool cam;                   /* the retry CAM is on */
     uint64_t gart, gart_pages;
@@ -135,22 +135,23 @@ struct FuzzCase {
     unsigned nqueues;
     FuzzQueue queue[FUZZ_QUEUES];
     GArray *broken;             /* FuzzBroken */
-    unsigned tables[2];         /* table pages given out */
+    unsigned tables[2];         /* table pages given out, by kind */
 
-    GArray *faults;             /* no-retry ones: FuzzFault */
+    GArray *faults;             /* expected no-retry ones: FuzzFault */
     GArray *seen_faults;
     unsigned npackets;
-    bool redone;                /* packets of compute queues begin again */
-    bool save;                  /* the machine is to be saved and restored */
-    /* Of all cases of this machine. */
+    bool redone;                /* packets of compute queues are repeated */
+    bool save;                  /* save and restore the machine once */
+    /* Sums of all cases of this machine. */
     uint64_t all_stalls, all_faults, all_saves;
     const GArray *drop;         /* numbers of packets to leave out */
-    GString *failure;           /* what went wrong first */
+    GString *failure;           /* the first failure, or empty */
 };
 
-/* Remember what went wrong, unless something did before. */
+/* Record a failure, unless one is recorded. */
 void fuzz_fail(FuzzCase *c, const char *fmt, ...) G_GNUC_PRINTF(2, 3);
 
+/* Random numbers: of 64 bits; below @n; true in @percent of the calls. */
 uint64_t fuzz_rnd(FuzzRng *r);
 static inline uint64_t fuzz_below(FuzzRng *r, uint64_t n)
 {
@@ -166,46 +167,47 @@ static inline FuzzPlace fuzz_part(FuzzQueue *q, QVGPUKind kind, uint64_t off)
 {
     return (FuzzPlace) { kind, FUZZ_PARTS_AT + q->part * FUZZ_PART + off };
 }
+/* Number of data pages at the front of a part. */
 static inline uint64_t fuzz_front_pages(QVGPUKind kind)
 {
     return kind == QVGPU_RAM ? FUZZ_DATA_RAM : FUZZ_DATA_VRAM;
 }
 
 /*
- * The queue's 2 MiB of addresses, in pages: data at 0, FUZZ_SPECIALS of RAM
- * and as many of VRAM for rings and buffers at FUZZ_SPECIAL_VA, data again from
- * FUZZ_HIGH_VA on, holes in between. 2 MiB over the queue's RAM follow, then
- * over its VRAM. In the GART: data.
+ * The queue's 2 MiB of addresses, in pages: data from 0 on, FUZZ_SPECIALS of
+ * RAM and as many of VRAM for rings and buffers from FUZZ_SPECIAL_VA on, data
+ * again from FUZZ_HIGH_VA on, holes in between. Leaves of 2 MiB over the
+ * queue's RAM and over its VRAM follow. The GART has data only.
  */
 #define FUZZ_LOW_PAGES      96
 #define FUZZ_SPECIAL_VA     128
 #define FUZZ_SPECIALS       64
 #define FUZZ_HIGH_VA        440
-#define FUZZ_GART_PAGES     64          /* of a queue */
+#define FUZZ_GART_PAGES     64          /* per queue */
 #define FUZZ_GART_USED      48
 
 /* case.c */
 
-/* Tables, memory and rings in c->mem; nothing of it is on the device yet. */
+/* Generate tables, memory and rings in c->mem, not yet on the device. */
 void fuzz_case_make(FuzzCase *c);
-/* An entry to one of the queue's pages of data, readable and writable. */
+/* An entry for a random data page of the queue, readable and writable. */
 uint64_t fuzz_case_pte(FuzzQueue *q, FuzzRng *r);
 
 /* sdma-stream.c */
 
-/* The queue's registers, its ring and what it leads to. Data is there. */
+/* Generate the queue's registers, ring and indirect buffers, after its data. */
 void fuzz_sdma_stream_make(FuzzQueue *q);
 
-/* Where a packet of the queue may read or write @len bytes in @vmid. */
+/* Choose an address in @vmid where the queue may access @len bytes. */
 uint64_t fuzz_pick_va(FuzzQueue *q, unsigned vmid, uint64_t len);
-/* Pages for a ring or a buffer, and their address. */
+/* Pages for a ring or a buffer: allocate; GPU address; are @pages left? */
 FuzzPlace fuzz_special_alloc(FuzzQueue *q, unsigned pages);
 uint64_t fuzz_special_va(FuzzQueue *q, unsigned vmid, FuzzPlace at);
 bool fuzz_special_left(FuzzQueue *q, unsigned pages);
-/* Dwords, at byte @from of a ring of @mask + 1 bytes. */
+/* Write dwords at byte @from of a ring of @mask + 1 bytes. */
 void fuzz_put_dwords(FuzzCase *c, FuzzPlace at, uint64_t mask, uint64_t from,
                      const GArray *dw);
-/* A packet is put into the stream @to, or as much of nothing. */
+/* Append a packet to @to, or a NOP of its length if c->drop names it. */
 void fuzz_stream_emit(FuzzQueue *q, GArray *to, const uint32_t *dw, unsigned n);
 #define FUZZ_EMIT(q, to, ...) \
     fuzz_stream_emit(q, to, (const uint32_t[]) { __VA_ARGS__ }, \
@@ -213,9 +215,11 @@ void fuzz_stream_emit(FuzzQueue *q, GArray *to, const uint32_t *dw, unsigned n);
 
 /* pm4-stream.c */
 
-/* Which queue it is; what is in its ring. */
+/* Choose the HQD and generate the packets of the ring. */
 void fuzz_pm4_stream_make(FuzzQueue *q, GArray *to);
-/* On the device: start the queue; is it done; did it end as it must. */
+/*
+ * On the device: load the queue; is the queue idle? did it end without error?
+ */
 void fuzz_pm4_load(FuzzQueue *q);
 bool fuzz_pm4_idle(FuzzQueue *q);
 void fuzz_pm4_check(FuzzQueue *q);
@@ -232,22 +236,25 @@ typedef enum FuzzHitKind {
 typedef struct FuzzHit {
     FuzzHitKind kind;
     FuzzPlace at;               /* memory */
-    FuzzPlace slot;             /* retry: the entry that says so */
-    unsigned level;             /* that entry's */
-    bool permission;            /* it is valid, but does not allow it */
+    FuzzPlace slot;             /* retry: the entry that faults */
+    unsigned level;             /* level of that entry */
+    bool permission;            /* the entry is valid, without this right */
 } FuzzHit;
 
+/* Translate @va by the tables as they are now. */
 FuzzHit fuzz_walk(FuzzCase *c, unsigned vmid, uint64_t va, bool write);
+/* Read and write 8 bytes of the expected memory. */
 uint64_t fuzz_get64(FuzzCase *c, FuzzPlace at);
 void fuzz_put64(FuzzCase *c, FuzzPlace at, uint64_t val);
 
 /* sdma-oracle.c */
 
-/*
- * Do all of the queue's packets; calls fuzz_handle_fault() at each retry fault.
- */
+/* Execute the queue's packets. Each retry fault calls fuzz_handle_fault(). */
 void fuzz_sdma_oracle_run(FuzzQueue *q);
-/* Bytes that stand or fall together: aligned, at most 8. */
+/*
+ * Access memory for a packet: at most 8 bytes, aligned, so that all are in one
+ * page. @undef: the contract leaves the value open.
+ */
 void fuzz_store(FuzzQueue *q, unsigned vmid, uint64_t va, uint64_t val,
                 unsigned len, uint8_t undef);
 uint64_t fuzz_load(FuzzQueue *q, unsigned vmid, uint64_t va, unsigned len,
@@ -255,47 +262,55 @@ uint64_t fuzz_load(FuzzQueue *q, unsigned vmid, uint64_t va, unsigned len,
 
 /* pm4-oracle.c */
 
-/* fuzz_sdma_oracle_run() of a compute queue. */
+/* fuzz_sdma_oracle_run() for a compute queue. */
 void fuzz_pm4_oracle_run(FuzzQueue *q);
 
 /* compare-memory.c */
 
-/* The device's memory becomes what the case begins with. */
+/* Write the initial memory of the case to the device. */
 void fuzz_upload_memory(FuzzCase *c);
-/* Compare pages @from to @end of the fuzzer's memory that are in use. */
+/* Compare the pages in use from @from to @end - 1 of the fuzzer's memory. */
 void fuzz_check_pages(FuzzCase *c, uint64_t from, uint64_t end);
-/* The same with all memory, also what no case uses. */
+/* Compare all memory, also what no case uses. Return whether nothing failed. */
 bool fuzz_check_rest(FuzzCase *c);
-/* No-retry faults that came, and that had to. */
+/* Compare the no-retry faults of the device with the expected ones. */
 void fuzz_check_faults(FuzzCase *c);
 
 /* machine.c */
 
-/* A machine for cases, and the end of it. */
+/* Start a machine for cases; stop it. */
 void fuzz_start(FuzzCase *c, FuzzMachine machine);
 void fuzz_stop(FuzzCase *c);
 
 /* run.c */
 
-/* Do a case. True if the device did what it must. */
+/* Run a case. Returns whether the device passed. */
 bool fuzz_run(FuzzCase *c, uint64_t seed, const GArray *drop);
-/* Take the interrupts that there are to whom they concern. */
+/* Take all pending interrupts and record each for its queue. */
 void fuzz_drain_irqs(FuzzCase *c);
-/* 20 s times VGPU_TEST_SCALE, see qvgpu_wait_us(). */
+/* Bound of waits: 20 s times VGPU_TEST_SCALE, see qvgpu_wait_us(). */
 #define FUZZ_TIMEOUT_US     (qvgpu_wait_us() / 3 * 2)
 
 /* fault-handler.c */
 
-/*
- * The device must be in a retry fault at @va: wait for it, compare the
- * queue's memory, make something of the entry and acknowledge. False: the
- * device went wrong, the case is over.
+/**
+ * fuzz_handle_fault: handle a retry fault that the device must report
+ * @q: the queue that faults
+ * @vmid: VMID of the access
+ * @va: address of the access
+ * @write: whether the access is a write
+ * @hit: the entry that faults
+ *
+ * Waits for the fault, may disturb the device and compare the queue's memory,
+ * may change the entry, and acknowledges. The fault may come again.
+ *
+ * Return: false if the case has failed.
  */
 bool fuzz_handle_fault(FuzzQueue *q, unsigned vmid, uint64_t va, bool write,
                        const FuzzHit *hit);
-/* Does the queue stall once more than it should? */
+/* Return whether the queue has reported more retry faults than expected. */
 bool fuzz_stalls_left(FuzzQueue *q);
-/* If the case is one for it: save the machine, restore it into a new one. */
+/* If c->save: clear it, save the machine and restore it into a new QEMU. */
 void fuzz_save(FuzzCase *c);
 
 #endif /* VGPU_TEST_FUZZ_H */

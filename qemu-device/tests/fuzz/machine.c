@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: the machine that cases run on: its RAM, which we share,
- * and one device, or a hive of two.
+ * Fuzzer of vgpu-kfd: the machine that cases run on: RAM that the fuzzer
+ * shares, and one device, or a hive of two.
  */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
@@ -15,7 +15,7 @@
 #define PEER_DOORBELL   (192 * GiB)
 #define PEER_MMIO       0xe1000000u
 
-/* The second device. Its VRAM follows the first one's on the bus, too. */
+/* Map the second device, with VRAM after the first one's on the bus, too. */
 static QVGPU *map_peer(QVGPU *v)
 {
     QVGPU *p = g_new0(QVGPU, 1);
@@ -30,7 +30,7 @@ static QVGPU *map_peer(QVGPU *v)
     return p;
 }
 
-/* One of two devices is that of the cases; they use memory of both. */
+/* Cases run on one of two devices, and use memory of both. */
 static void start_hive(FuzzCase *c)
 {
     QVGPU *peer = map_peer(c->v), *other = peer;
@@ -72,7 +72,7 @@ void fuzz_start(FuzzCase *c, FuzzMachine machine)
     c->mem[QVGPU_RAM].base = QVGPU_RAM_SIZE - FUZZ_MEM;
     c->mem[QVGPU_VRAM].base = c->vram_size - FUZZ_MEM;
     if (hive) {
-        /* Tables and two parts are node 0's, the others node 1's. */
+        /* Tables and two parts are in node 0's VRAM, the others in node 1's. */
         c->mem[QVGPU_VRAM].base = c->vram_size - FUZZ_PARTS_AT - 2 * FUZZ_PART;
         c->vram_size *= 2;
         start_hive(c);

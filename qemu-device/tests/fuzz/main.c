@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: how many cases, which ones, and what to do about one that
- * fails. Prints TAP; a failure comes with the command that repeats it.
+ * Fuzzer of vgpu-kfd: selects cases, and shrinks one that fails. Prints TAP,
+ * and with a failure the command that repeats it.
  */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
 
-#define MACHINE_CASES   512             /* before a new machine */
+#define MACHINE_CASES   512             /* per machine */
 #define MAX_SHRINK      400             /* tries */
 
 static gint64 seconds = 10;
@@ -33,7 +33,7 @@ static const GOptionEntry options[] = {
     { NULL },
 };
 
-/* QEMU died, or a wait was too long: libqtest ends us. */
+/* QEMU has died, or a wait was too long: libqtest aborts the fuzzer. */
 static void say_case(void *data)
 {
     FuzzCase *c = data;
@@ -68,7 +68,7 @@ static char *format_drop(const GArray *drop)
     return g_string_free(list, false);
 }
 
-/* Does the case fail, in a process of its own, without these packets? */
+/* Return whether the case fails in a new process without these packets. */
 static bool fails_without(const char *self, uint64_t seed, const GArray *drop)
 {
     g_autofree char *number = g_strdup_printf("0x%" PRIx64, seed);
@@ -83,7 +83,9 @@ static bool fails_without(const char *self, uint64_t seed, const GArray *drop)
                         &status, NULL) && status;
 }
 
-/* Leave out one packet after the other, as long as it fails without. */
+/*
+ * Leave out one packet after the other, as long as the case fails without it.
+ */
 static void shrink(const char *self, uint64_t seed, unsigned packets)
 {
     g_autoptr(GArray) drop = g_array_new(false, false, sizeof(unsigned));
@@ -110,7 +112,7 @@ typedef struct Sum {
     uint64_t cases, packets, stalls, faults, saves;
 } Sum;
 
-/* The machine has done its cases: what was written that no case uses? */
+/* After the last case of a machine: check memory that no case uses. */
 static bool end_machine(FuzzCase *c, Sum *sum)
 {
     sum->stalls += c->all_stalls;
@@ -119,7 +121,7 @@ static bool end_machine(FuzzCase *c, Sum *sum)
     return !c->failure->len && fuzz_check_rest(c);
 }
 
-/* Goes on until time is over or something went wrong, see c->failure. */
+/* Run cases until the time is over or one fails, see c->failure. */
 static void campaign(FuzzCase *c, uint64_t seed, Sum *sum)
 {
     int64_t until = g_get_monotonic_time() + seconds * G_USEC_PER_SEC;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: what PM4 packets of compute queues do, by the book.
+ * Fuzzer of vgpu-kfd: executes PM4 packets of compute queues by
+ * docs/hardware.md.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
 
-#define FETCHED     16                  /* dwords, before anything is done */
+#define FETCHED     16                  /* dwords fetched before execution */
 
-/* The ring, or an indirect buffer. */
+/* The stream that is executed: ring or indirect buffer. */
 typedef struct Stream {
     FuzzQueue *q;
     unsigned vmid;
@@ -102,7 +103,7 @@ static void release_mem(Stream *s, const uint32_t *dw, unsigned n)
 
 static void run_buffer(Stream *s);
 
-/* Returns the packet's length in dwords; it may end its stream. */
+/* Execute a packet. Returns its length in dwords; a chain ends its stream. */
 static uint64_t do_packet(Stream *s, bool in_ib)
 {
     FuzzQueue *q = s->q;

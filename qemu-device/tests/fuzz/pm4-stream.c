@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: compute queues with PM4 packets: what is in their rings,
- * and how the device gets them.
+ * Fuzzer of vgpu-kfd: compute queues with PM4 packets: generates their rings
+ * and loads them on the device.
  */
 #include "qemu/osdep.h"
 #include "qemu/host-utils.h"
@@ -23,7 +23,7 @@ static void emit(FuzzQueue *q, GArray *to, unsigned op, uint32_t *dw,
         emit(q, to, op, dw_, ARRAY_SIZE(dw_));                  \
     } while (0)
 
-/* One of the selections that mean memory. */
+/* One of the selections of memory. */
 static uint32_t memory(FuzzRng *r)
 {
     static const uint8_t sel[] = { PM4_DST_MEM_SYNC, PM4_DST_L2, PM4_DST_MEM };
@@ -70,7 +70,7 @@ static void make_release(FuzzQueue *q, unsigned vmid, GArray *to)
     uint64_t va = fuzz_pick_va(q, vmid, 8), data = fuzz_rnd(r);
     uint32_t data_sel = fuzz_below(r, PM4_DATA_GDS);
     uint32_t int_sel = fuzz_below(r, PM4_INT_IF_64 + 1);
-    /* The queue differs from the others by its part. */
+    /* The part identifies the queue. */
     uint32_t context = q->part << 24 | (fuzz_rnd(r) & 0xffffff);
 
     if (int_sel >= PM4_INT_IF_32 && fuzz_chance(r, 60)) {
@@ -98,7 +98,7 @@ static void make_indirect(FuzzQueue *q, GArray *to, bool chain)
     if (!vmid && fuzz_chance(r, 60)) {
         vmid = field = c->vmids[fuzz_below(r, c->nspaces)];
     } else if (fuzz_chance(r, 30)) {
-        field = fuzz_below(r, VGPU_NUM_VMIDS);  /* of no effect */
+        field = fuzz_below(r, VGPU_NUM_VMIDS);  /* without effect */
         vmid = vmid ? vmid : field;
         if (vmid && !c->space[vmid].used) {
             vmid = q->vmid;
@@ -109,7 +109,7 @@ static void make_indirect(FuzzQueue *q, GArray *to, bool chain)
         make_packet(q, vmid, true, dw);
     }
     if (fuzz_chance(r, 30) && fuzz_special_left(q, 1)) {
-        make_indirect(q, dw, true);     /* what follows is not reached */
+        make_indirect(q, dw, true); /* a chain: what follows is not reached */
         make_packet(q, vmid, true, dw);
     }
     fuzz_put_dwords(c, at, UINT64_MAX, 0, dw);
@@ -119,7 +119,7 @@ static void make_indirect(FuzzQueue *q, GArray *to, bool chain)
          VGPU_PREP(PM4_IB_DW3__VMID, field));
 }
 
-/* Packets that do nothing; their payload is not looked at. */
+/* Generate a packet without effect, whose payload is not parsed. */
 static void make_nothing(FuzzQueue *q, GArray *to)
 {
     FuzzRng *r = &q->c->rng;
@@ -168,7 +168,7 @@ static void make_packet(FuzzQueue *q, unsigned vmid, bool in_ib, GArray *to)
         make_release(q, vmid, to);
         break;
     case 75 ... 79:
-        /* It is met at once, whatever memory holds. */
+        /* The condition is true at once, whatever memory holds. */
         va = fuzz_pick_va(q, vmid, 4);
         EMIT(PM4_WAIT_REG_MEM, PM4_WAIT_DW1__MEM_SPACE |
              (fuzz_chance(r, 50) ? 3 : 0), QVGPU_LO(va), QVGPU_HI(va), 0, 0, 4);
@@ -202,7 +202,9 @@ void fuzz_pm4_stream_make(FuzzQueue *q, GArray *to)
         }
     } while (o < q);
     fuzz_put64(q->c, q->rptr, UINT64_MAX);      /* see fuzz_pm4_idle() */
-    /* In dwords, and wptr has 64 bits of them. */
+    /*
+     * In bytes, a multiple of 4; the device's wptr counts dwords, in 64 bits.
+     */
     q->first = (fuzz_rnd(r) >> 2 & ~3ull) % (UINT64_MAX / 4 - MiB);
     while (n-- && to->len + 2 * MAX_PACKET <= q->q.bytes / 4) {
         make_packet(q, q->vmid, false, to);
@@ -230,7 +232,7 @@ void fuzz_pm4_load(FuzzQueue *q)
     c->wptr = q->q.wptr / 4;
 }
 
-/* The report is the last that a queue does. */
+/* Return whether the queue is idle. The report of rptr is its last step. */
 bool fuzz_pm4_idle(FuzzQueue *q)
 {
     uint32_t end = q->cq.wptr & (q->cq.dwords - 1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: the device does a case. All queues start at once; then
- * the oracle goes through them one after the other and deals with their faults
- * as it meets them, which leaves the others time to get on or to wait.
+ * Fuzzer of vgpu-kfd: runs a case on the device. All queues start at once. The
+ * oracle then executes one queue after the other and handles each fault when it
+ * gets there, which leaves the other queues time to run or to wait.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
@@ -50,7 +50,7 @@ void fuzz_drain_irqs(FuzzCase *c)
             }
             break;
         case IH_SRC_SDMA_POLL_TIMEOUT:
-            break;              /* it goes on all the same */
+            break;              /* the queue continues */
         default:
             fuzz_fail(c, "interrupt of source %u, data 0x%x 0x%x", irq.source,
                       irq.data[0], irq.data[1]);
@@ -97,9 +97,9 @@ static void program(FuzzCase *c)
              VGPU_PREP(IH_RETRY_INT_CAM_CNTL__CAM_SIZE, 0xfu) |
              (c->cam ? IH_RETRY_INT_CAM_CNTL__ENABLE : 0));
     /*
-     * Without the CAM, a queue tries again after a time. With it no queue waits
-     * for a time, since polls have no interval and few tries; and the entry of
-     * a fault that waits for long would come again.
+     * Without the CAM, a queue retries after a time. With the CAM no queue
+     * waits for a time, since polls have no interval and few tries; if time
+     * passed, a fault that waits long would be reported again.
      */
     qvgpu_time_passes(c->cam ? NULL : c->v);
     qvgpu_invalidate(c->v, 0xffff);
@@ -194,7 +194,7 @@ static void check_queue(FuzzQueue *q)
     }
 }
 
-/* Nothing of the last case; its pages are zero now. */
+/* Discard the last case; its pages become zero. */
 static void case_reset(FuzzCase *c)
 {
     unsigned i, kind;

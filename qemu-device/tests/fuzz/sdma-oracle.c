@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: what a queue's packets do, by the book. Nothing here is
- * clever: every byte is translated by itself, every time; a retry fault is a
- * call that returns when it may be tried again.
+ * Fuzzer of vgpu-kfd: executes SDMA packets by docs/hardware.md, as simply as
+ * possible: each byte is translated separately, each time; a retry fault is a
+ * call that returns when the access may be retried.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 
-/* The packet stream that is executed: ring or indirect buffer. */
+/* The stream that is executed: ring or indirect buffer. */
 typedef struct Stream {
     FuzzQueue *q;
     unsigned vmid;
@@ -21,8 +21,8 @@ typedef struct Stream {
 } Stream;
 
 /*
- * The byte at @va, for as long as it takes. False if there is none: it is a
- * zero, or @data says which (the default page's).
+ * Translate the byte at @va, until its retry faults end. Returns false if there
+ * is no memory: the byte reads as @data, which is 0 or the default page's.
  */
 static bool touch(FuzzQueue *q, unsigned vmid, uint64_t va, bool write,
                   FuzzPlace *at, uint8_t *data)
@@ -123,7 +123,7 @@ uint64_t fuzz_load(FuzzQueue *q, unsigned vmid, uint64_t va, unsigned len,
     return val;
 }
 
-/* The dword that a packet asks for. */
+/* Read the dword that a packet compares. */
 static uint32_t read_dword(FuzzQueue *q, unsigned vmid, uint64_t va)
 {
     uint8_t undef;
@@ -166,13 +166,13 @@ static uint64_t pair(const uint32_t *dw)
     return dw[0] | (uint64_t)dw[1] << 32;
 }
 
-/* A copy: where its bytes came from, and where they went. */
+/* A copy: the places that it has read and written. */
 typedef struct Copy {
     FuzzQueue *q;
     unsigned vmid;
-    GHashTable *from;           /* FuzzPlace, see key() */
+    GHashTable *from;           /* set of FuzzPlace, see key() */
     GHashTable *to[2];
-    bool met;                   /* what is written is anybody's guess */
+    bool met;                   /* places overlap: what is written is open */
 } Copy;
 
 static gpointer key(FuzzPlace at)
@@ -213,8 +213,8 @@ static void copy_met(Copy *c)
 }
 
 /*
- * A byte, to destination @i of two. Where source and destination meet, or both
- * destinations, the contract leaves all that was written open.
+ * Copy a byte to destination @i of two. Where source and destination overlap,
+ * or both destinations, the contract leaves everything written open.
  */
 static void copy_byte(Copy *c, unsigned i, uint64_t dst, uint64_t src)
 {
@@ -246,7 +246,7 @@ static void do_copy(FuzzQueue *q, unsigned vmid, const uint32_t *dw,
     Copy c;
 
     copy_begin(&c, q, vmid);
-    /* A piece may have been copied again to the first when we look. */
+    /* The first destination may have a piece again when memory is compared. */
     q->loose = broadcast;
     for (first = 0; first < len; first = end) {
         end = broadcast ? MIN(first + 4096, len) : len;
@@ -363,7 +363,7 @@ static void do_atomic(FuzzQueue *q, unsigned vmid, const uint32_t *dw)
 
 static void run_stream(Stream *s);
 
-/* Returns the packet's length in dwords. */
+/* Execute a packet. Returns its length in dwords. */
 static uint64_t do_packet(Stream *s)
 {
     FuzzQueue *q = s->q;
