@@ -213,10 +213,7 @@ static void test_overrun_moved(void)
     qvgpu_stop(f.v);
 }
 
-/*
- * Catches: a completion without its event, or an event of a signal that has
- * none.
- */
+/* Catches: a completion without its event, or with an event that it lacks. */
 static void test_event(void)
 {
     Fixture f;

@@ -213,10 +213,7 @@ static void relay(Fixture *f)
     }
 }
 
-/*
- * Catches: two processes with all of GWS at once, a process without a time
- * slice.
- */
+/* Catches: two processes that hold all of GWS, one without a time slice. */
 static void test_alone(void)
 {
     unsigned n, seen = 0;

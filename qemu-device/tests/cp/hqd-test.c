@@ -97,9 +97,7 @@ static void test_poll_wptr(void)
     qvgpu_stop(v);
 }
 
-/*
- * Catches: a queue that runs while its MEC is halted, or while it is inactive.
- */
+/* Catches: a queue that runs although its MEC is halted or it is inactive. */
 static void test_halt(void)
 {
     QVGPU *v = qvgpu_start();

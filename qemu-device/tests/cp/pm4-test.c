@@ -32,10 +32,7 @@ static uint32_t at(Fixture *f, unsigned offset)
     return qtest_readl(f->v->qts, f->page + offset);
 }
 
-/*
- * Catches: dwords lost at the ring's end, a NOP of one dword that is taken for
- * many.
- */
+/* Catches: dwords lost at the ring's end, a one-dword NOP taken for many. */
 static void test_write_data(void)
 {
     uint32_t i, single = PM4_HEADER(PM4_NOP, 2) | 0x3fff0000u;
@@ -73,9 +70,7 @@ static void release(Fixture *f, unsigned data_sel, unsigned int_sel,
               ctxid);
 }
 
-/*
- * Catches: a data selection that writes too much, a wrong choice of interrupts.
- */
+/* Catches: a selection that writes too much or interrupts wrongly. */
 static void test_release_mem(void)
 {
     const uint64_t data = 0x1122334455667788ull;
@@ -195,7 +190,7 @@ static void test_copy_data(void)
 }
 
 /*
- * Move what was emitted since @from out of the ring. Returns the GPU address.
+ * Move what was emitted since @from out of the ring. Returns its GPU address.
  */
 static uint64_t to_buffer(Fixture *f, uint64_t from, uint32_t *dwords)
 {
@@ -258,10 +253,7 @@ static void test_indirect(void)
     qvgpu_stop(f.v);
 }
 
-/*
- * Fail the test unless the queue stops at the @n dwords at @pkt, with this
- * error.
- */
+/* Fail the test unless the queue stops at the @n dwords with this error. */
 static void expect_error(const uint32_t *pkt, unsigned n, unsigned source,
                          unsigned code, uint32_t bits)
 {
@@ -360,9 +352,7 @@ static void test_last_register(void)
     qvgpu_stop(f.v);
 }
 
-/*
- * Catches: a fault that stops other queues, or an access that is not replayed.
- */
+/* Catches: a fault that stops other queues, an access that is not replayed. */
 static void test_fault(void)
 {
     const uint64_t va = 0x123456000;

@@ -52,10 +52,7 @@ static void emit_copies(Maps *m, QVGPUSdma *q)
     }
 }
 
-/*
- * Set up a compute queue that never ends and never waits. Returns the MQD's
- * address.
- */
+/* Set up a compute queue without end or wait. Returns the MQD's address. */
 static uint64_t init_compute(Maps *m)
 {
     QVGPU *v = m->v;
@@ -121,8 +118,7 @@ static void init_kiq(Maps *m, uint64_t mqd)
 }
 
 /*
- * Engine @busy copies. The KIQ maps queues of engine @mapped, which copy if
- * @work.
+ * Engine @busy copies. Queues of engine @mapped are mapped, and copy if @work.
  */
 static void maps_start(Maps *m, unsigned busy, unsigned mapped, bool work)
 {
@@ -224,9 +220,7 @@ static void test_forgets(void)
     unsigned i, j;
     Maps m;
 
-    /*
-     * The last engine is busy: a reset of one after the other takes long there.
-     */
+    /* The last engine is busy: a reset of one after the other is slow there. */
     maps_start(&m, SDMA_NUM_ENGINES - 1, 0, false);
     for (i = 0; i < ROUNDS; i++) {
         reset_at_work(&m);

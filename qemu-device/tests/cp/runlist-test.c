@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * vgpu-kfd: run lists that fit: how queues and processes are mapped and
- * unmapped.
- */
+/* vgpu-kfd: run lists that fit: mapping and unmapping of their queues. */
 #include "qemu/osdep.h"
 #include "qemu/host-utils.h"
 #include "tests/qtest/vgpu-kfd/cp/suite.h"
@@ -150,10 +147,7 @@ static void test_run(void)
     qvgpu_stop(f.v);
 }
 
-/*
- * Catches: an unmap of other queues, or of none, or one that saves what it
- * resets.
- */
+/* Catches: an unmap of other queues, or of none, or one that saves on reset. */
 static void test_unmap(void)
 {
     unsigned j;

@@ -81,10 +81,7 @@ static uint64_t strange_pte(FuzzRng *r, uint64_t pte, bool prt)
     }
 }
 
-/*
- * Write entry @i of @table; in @broken percent of retry spaces an invalid one
- * first.
- */
+/* Write entry @i of @table; in @broken percent, an invalid one at first. */
 static void set_entry(FuzzCase *c, unsigned vmid, FuzzPlace table, unsigned i,
                       uint64_t entry, bool data, unsigned broken)
 {
@@ -217,7 +214,7 @@ static void make_vmid0(FuzzCase *c)
         c->fb_offset = fuzz_chance(r, 70) ? fuzz_below(r, 64) * GiB
                                           : fuzz_below(r, 4096) << 24;
         /*
-         * A leaf of 1 GiB is aligned down: to the right place, or to no memory.
+         * A leaf of 1 GiB is aligned down: to the right place or to no memory.
          */
         if (c->fb_offset % GiB < 2 * c->vram_size) {
             c->fb_offset = QEMU_ALIGN_DOWN(c->fb_offset, GiB);

@@ -126,9 +126,7 @@ static gint by_place(gconstpointer a, gconstpointer b)
            (int)x->write - (int)y->write;
 }
 
-/*
- * Packets that are repeated report their faults again: keep one of each then.
- */
+/* Repeated packets report their faults again: keep one of each then. */
 static void sort_faults(FuzzCase *c, GArray *faults)
 {
     unsigned i;

@@ -11,9 +11,7 @@
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
-/*
- * Write an entry on the device, too: tables may change while queues use them.
- */
+/* Write an entry on the device, too: queues may use the table meanwhile. */
 static void poke(FuzzCase *c, FuzzPlace at, uint64_t val)
 {
     fuzz_put64(c, at, val);
@@ -21,10 +19,7 @@ static void poke(FuzzCase *c, FuzzPlace at, uint64_t val)
                  (at.kind == QVGPU_RAM ? 0 : c->vram_bus), val);
 }
 
-/*
- * Invalidate the page of @va, with or without others: the TLB may hold a valid
- * entry.
- */
+/* Invalidate the page of @va, or more: the TLB may hold a valid entry. */
 static void invalidate(FuzzQueue *q, unsigned vmid, uint64_t va)
 {
     unsigned order = fuzz_below(&q->rng, 24);
@@ -40,10 +35,7 @@ static void invalidate(FuzzQueue *q, unsigned vmid, uint64_t va)
     }
 }
 
-/*
- * Choose the value that the driver writes to the entry that faults, and write
- * it.
- */
+/* Choose what the driver writes to the entry that faults, and write it. */
 static void repair(FuzzQueue *q, unsigned vmid, uint64_t va,
                    const FuzzHit *hit)
 {
@@ -153,10 +145,7 @@ static bool same_fault(const QVGPUIrq *a, const QVGPUIrq *b)
            !((a->data[1] ^ b->data[1]) & IH_FAULT_D1__WRITE);
 }
 
-/*
- * Without the CAM, a fault is reported repeatedly: skip earlier faults, except
- * @want.
- */
+/* Without the CAM, faults come repeatedly: skip earlier ones, except @want. */
 static void skip_repeats(FuzzQueue *q, const QVGPUIrq *want)
 {
     QVGPUIrq *seen = (QVGPUIrq *)q->seen_stalls->data;

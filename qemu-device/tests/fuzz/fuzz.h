@@ -217,9 +217,7 @@ void fuzz_stream_emit(FuzzQueue *q, GArray *to, const uint32_t *dw, unsigned n);
 
 /* Choose the HQD and generate the packets of the ring. */
 void fuzz_pm4_stream_make(FuzzQueue *q, GArray *to);
-/*
- * On the device: load the queue; is the queue idle? did it end without error?
- */
+/* On the device: load the queue; is it idle? did it end without error? */
 void fuzz_pm4_load(FuzzQueue *q);
 bool fuzz_pm4_idle(FuzzQueue *q);
 void fuzz_pm4_check(FuzzQueue *q);

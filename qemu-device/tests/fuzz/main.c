@@ -83,9 +83,7 @@ static bool fails_without(const char *self, uint64_t seed, const GArray *drop)
                         &status, NULL) && status;
 }
 
-/*
- * Leave out one packet after the other, as long as the case fails without it.
- */
+/* Leave out one packet after the other, as long as the case fails. */
 static void shrink(const char *self, uint64_t seed, unsigned packets)
 {
     g_autoptr(GArray) drop = g_array_new(false, false, sizeof(unsigned));

@@ -202,9 +202,7 @@ void fuzz_pm4_stream_make(FuzzQueue *q, GArray *to)
         }
     } while (o < q);
     fuzz_put64(q->c, q->rptr, UINT64_MAX);      /* see fuzz_pm4_idle() */
-    /*
-     * In bytes, a multiple of 4; the device's wptr counts dwords, in 64 bits.
-     */
+    /* In bytes, a multiple of 4; the device's wptr counts 64 bits of dwords. */
     q->first = (fuzz_rnd(r) >> 2 & ~3ull) % (UINT64_MAX / 4 - MiB);
     while (n-- && to->len + 2 * MAX_PACKET <= q->q.bytes / 4) {
         make_packet(q, q->vmid, false, to);

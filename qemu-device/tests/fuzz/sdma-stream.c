@@ -77,9 +77,7 @@ uint64_t fuzz_pick_va(FuzzQueue *q, unsigned vmid, uint64_t len)
                (kind == QVGPU_RAM ? GiB : 2 * GiB) + off +
                stretch(q, kind, len, beyond(q, kind));
     default:
-        /*
-         * Bus addresses: RAM, or VRAM in BAR 0, after which other BARs follow.
-         */
+        /* Bus addresses: RAM, or VRAM in BAR 0, which other BARs follow. */
         off = c->mem[kind].base + fuzz_part(q, kind, 0).off;
         return q->huge[vmid] + (kind == QVGPU_VRAM ? c->vram_bus : 0) + off +
                stretch(q, kind, len, beyond(q, kind));
@@ -209,9 +207,7 @@ static void make_write(FuzzQueue *q, unsigned vmid, GArray *to)
 static void make_packet(FuzzQueue *q, unsigned vmid, unsigned depth,
                         GArray *to);
 
-/*
- * Generate a packet, usually with one before it that decides whether it runs.
- */
+/* Generate a packet, usually after one that decides whether it runs. */
 static void make_conditional(FuzzQueue *q, unsigned vmid, GArray *to)
 {
     FuzzCase *c = q->c;
@@ -258,10 +254,7 @@ static void make_atomic(FuzzQueue *q, unsigned vmid, GArray *to)
          QVGPU_LO(cmp), QVGPU_HI(cmp), 0);
 }
 
-/*
- * Generate one of two surfaces: five dwords at @dw. The surface spans at most
- * MAX_LEN.
- */
+/* Generate one of two surfaces, of at most MAX_LEN: five dwords at @dw. */
 static void make_surface(FuzzQueue *q, unsigned vmid, unsigned element,
                          uint32_t *dw)
 {

@@ -35,10 +35,7 @@ static uint64_t page(Fault *f)
     return qvgpu_alloc(f->v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
 }
 
-/*
- * Catches: an entry with another VMID, address, access or serial than the
- * fault's.
- */
+/* Catches: an entry with a wrong VMID, address, access or serial. */
 static void test_retry_entry(void)
 {
     Fault f;
@@ -63,10 +60,7 @@ static void test_retry_entry(void)
         g_assert_cmpuint(irq.data[3], ==, n + 1);
         g_assert_cmpuint(qvgpu_rd(f.v, VGPU_FAULT_SERIAL), ==, n + 1);
         slot = qvgpu_ih_next_fault(f.v, VMID, va, write, true);
-        /*
-         * A retry fault does not change the status registers of no-retry
-         * faults.
-         */
+        /* The status registers are for no-retry faults only. */
         g_assert_cmphex(qvgpu_mm_rd(f.v, VM_L2_PROTECTION_FAULT_STATUS), ==,
                         0);
         g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_FAULTS_RETRY), ==,
@@ -317,10 +311,7 @@ static void test_stray_acks(void)
     qvgpu_stop(f.v);
 }
 
-/*
- * Catches: with the CAM off, a queue that does not retry without an
- * acknowledge.
- */
+/* Catches: with the CAM off, a queue that needs an acknowledge to retry. */
 static void test_cam_off(void)
 {
     Fault f;
@@ -342,10 +333,7 @@ static void test_cam_off(void)
     qvgpu_stop(f.v);
 }
 
-/*
- * Catches: a no-retry write that reaches memory, or after which the engine
- * stops.
- */
+/* Catches: a no-retry write that reaches memory or stops the engine. */
 static void test_noretry_write(void)
 {
     Fault f;
@@ -409,9 +397,7 @@ static void test_default_page(void)
     qvgpu_stop(f.v);
 }
 
-/*
- * Catches: many interrupts for one packet: a copy of 1 GiB of unmapped memory.
- */
+/* Catches: many interrupts for one packet, a copy of 1 GiB of no memory. */
 static void test_noretry_flood(void)
 {
     Fault f;
@@ -460,9 +446,7 @@ static void test_noretry_entry(void)
     }
 }
 
-/*
- * Catches: a copy that accesses its destination before it has read the source.
- */
+/* Catches: a copy that accesses its destination before it reads the source. */
 static void test_read_comes_first(void)
 {
     Fault f;

@@ -143,10 +143,7 @@ static void test_msi(void)
     qvgpu_stop(t.v);
 }
 
-/*
- * Catches: an RPTR doorbell without effect, or one with effect while it is
- * disabled.
- */
+/* Catches: an RPTR doorbell without effect, or with one while disabled. */
 static void test_rptr_doorbell(void)
 {
     Ih t;
@@ -189,9 +186,7 @@ static void test_overflow(void)
     g_assert_cmphex(wptr, ==, 4 * IH_ENTRY_BYTES | IH_RB_WPTR__RB_OVERFLOW);
     g_assert_cmphex(qvgpu_ih_writeback(t.v), ==, wptr);
 
-    /*
-     * Recover as amdgpu: skip to the oldest intact entry, then clear the flag.
-     */
+    /* Recover as amdgpu: skip to the oldest intact entry, then clear. */
     rptr = ((wptr & IH_RB_WPTR__OFFSET) + IH_ENTRY_BYTES) %
            (ENTRIES * IH_ENTRY_BYTES);
     t.v->ih.rptr = rptr;
@@ -211,10 +206,7 @@ static void test_overflow(void)
     qvgpu_stop(t.v);
 }
 
-/*
- * Catches: without overflow, an entry that overwrites one that the driver has
- * not read.
- */
+/* Catches: without overflow, an entry that overwrites an unread one. */
 static void test_full_without_overflow(void)
 {
     Ih t;
@@ -275,10 +267,7 @@ static void test_fault_lost_in_overflow(void)
     qvgpu_stop(t.v);
 }
 
-/*
- * Catches: two entries with one timestamp. The driver finds stale entries by
- * it.
- */
+/* Catches: equal timestamps, by which the driver finds stale entries. */
 static void test_timestamps(void)
 {
     Ih t;
@@ -305,10 +294,7 @@ static void test_timestamps(void)
     qvgpu_stop(t.v);
 }
 
-/*
- * Catches: an entry that is written to a disabled ring or to one of an invalid
- * size.
- */
+/* Catches: an entry that is written to a disabled ring or an invalid one. */
 static void test_bad_rings(void)
 {
     static const unsigned orders[] = { 0, 1, 5, 17, 24, 31 };

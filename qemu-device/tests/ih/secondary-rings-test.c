@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * vgpu-kfd: interrupt rings 1 and 2, routing to them; faults without the CAM.
- */
+/* vgpu-kfd: interrupt rings 1 and 2, routing; faults without the CAM. */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "tests/qtest/vgpu-kfd/ih/suite.h"
@@ -86,10 +84,7 @@ static uint64_t expect_trap_in(Rings *t, unsigned n, unsigned slot,
     return irq.timestamp;
 }
 
-/*
- * Fail the test unless the next entry of ring 0 announces ring @n. Returns its
- * timestamp.
- */
+/* The next entry of ring 0 must announce ring @n. Returns its timestamp. */
 static uint64_t expect_kick(Rings *t, unsigned n)
 {
     QVGPUIrq irq;
@@ -123,10 +118,7 @@ static void test_routing(void)
         for (i = 0; i < 3; i++) {
             time[i] = expect_trap_in(&t, n, i, 50 + i);
         }
-        /*
-         * Announced once: the driver has not read ring 1 or 2 since the first
-         * entry.
-         */
+        /* Announced once: the driver has not read since the first entry. */
         kick = expect_kick(&t, n);
         g_assert_false(qvgpu_ih_pending(t.v));
         /* Timestamps are in one order across all rings. */
@@ -135,7 +127,7 @@ static void test_routing(void)
         g_assert_cmpuint(time[1], <, time[2]);
 
         /*
-         * The doorbell acknowledges one entry. Two are left, which is announced
+         * The doorbell acknowledges one entry; two are left and announced
          * again.
          */
         qtest_writel(t.v->qts, t.v->bar[VGPU_BAR_DOORBELL] +
@@ -158,9 +150,7 @@ static void test_routing(void)
     }
 }
 
-/*
- * Catches: an overflow that marks another ring, or that a clear does not end.
- */
+/* Catches: an overflow that marks another ring or stays after a clear. */
 static void test_overflow(void)
 {
     unsigned n;
@@ -295,10 +285,7 @@ static void test_ring0_overflow(void)
     qvgpu_stop(t.v);
 }
 
-/*
- * Catches: an entry that is written although its ring is disabled or does not
- * exist.
- */
+/* Catches: an entry that is written to a disabled or missing ring. */
 static void test_no_such_ring(void)
 {
     Rings t;

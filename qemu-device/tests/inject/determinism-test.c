@@ -64,9 +64,7 @@ static bool depends_on_time(const char *counter)
            g_str_equal(counter, "faults-merged");
 }
 
-/*
- * Log the counters, and the injection's. Returns the number of occasions taken.
- */
+/* Log all counters. Returns the number of occasions that were taken. */
 static uint64_t log_counters(Workload *r)
 {
     QDict *rsp = qtest_qmp(r->v->qts, "{ 'execute': 'query-vgpu' }");
@@ -154,10 +152,7 @@ static void test_case(const void *opaque)
     if (!c->seedless) {
         g_autofree char *other = record(c, 8, &trace_c);
 
-        /*
-         * The logs differ, not only the traces, which contain the random
-         * numbers.
-         */
+        /* The logs differ, too: traces contain the random numbers. */
         g_assert_cmpstr(a, !=, other);
         g_assert_cmpstr(trace_a, !=, trace_c);
     }

@@ -51,10 +51,7 @@ static void repair(Irq *t, unsigned slot)
     g_assert_cmphex(qtest_readl(t->v->qts, t->page), ==, 1);
 }
 
-/*
- * Catches: an entry unlike a real one; a CAM slot that an acknowledge does not
- * free.
- */
+/* Catches: an entry unlike a real one; a CAM slot that stays after its ack. */
 static void test_spurious(void)
 {
     QVGPU *v = qvgpu_start();
@@ -294,10 +291,7 @@ static void test_no_ack(const void *where)
     qvgpu_stop(t.v);
 }
 
-/*
- * Catches: an acknowledge that is not early; translations that stay after the
- * delay.
- */
+/* Catches: an acknowledge that is not early; translations that stay. */
 static void test_early_ack(void)
 {
     uint32_t id;

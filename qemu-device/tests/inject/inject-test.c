@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * vgpu-kfd: injections: the command, the choice of occasions, page-table
- * entries.
- */
+/* vgpu-kfd: injections: the command, choice of occasions, PTEs. */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
 #include "qobject/qdict.h"
@@ -45,10 +42,7 @@ static void inject_start(Inject *t)
     inject_start_args(t, "");
 }
 
-/*
- * Emit writes to @n pages from page @first on. A page whose entry reads 0
- * faults.
- */
+/* Emit writes to @n pages from @first on. A page whose entry reads 0 faults. */
 static void touch(Inject *t, unsigned first, unsigned n)
 {
     unsigned i;
@@ -174,9 +168,7 @@ static void test_members(void)
     qvgpu_stop(v);
 }
 
-/*
- * Catches: skip and count that are off by one; an injection that does not end.
- */
+/* Catches: skip and count off by one; an injection that does not end. */
 static void test_skip_count(void)
 {
     char pages[PAGES + 1] = "";
@@ -290,10 +282,7 @@ static void test_seed(void)
     g_assert_cmpuint(hit, <, PAGES * 7 / 8);
 }
 
-/*
- * Catches: a corruption without effect: the access must go where 'xor' directs
- * it.
- */
+/* Catches: a corruption without effect: 'xor' directs the access elsewhere. */
 static void test_corrupt(void)
 {
     Inject t;
@@ -340,10 +329,7 @@ static void test_late(void)
 
 #define GART_VA     UINT64_C(0x7fff00000000)
 
-/*
- * Map a page at GART_VA for VMID 0, and open a queue. Returns the entry's
- * address.
- */
+/* Map a page at GART_VA for VMID 0; open a queue. Returns the entry's place. */
 static uint64_t gart_start(Inject *t, QVGPUSdma *kq)
 {
     uint64_t table;
@@ -364,10 +350,7 @@ static uint64_t gart_start(Inject *t, QVGPUSdma *kq)
     return table;
 }
 
-/*
- * Catches: a gart-* kind that does not reach VMID 0's table, a pte-* kind that
- * does.
- */
+/* Catches: gart-* that misses VMID 0's table, or pte-* that affects it. */
 static void test_gart_lost(void)
 {
     uint32_t lost, pte;
@@ -433,7 +416,7 @@ static void test_gart_late(void)
         qvgpu_pkt_fence(&kq, GART_VA, i);
         qvgpu_sdma_finish(&kq);
         /*
-         * The entry changes after the first walk; two walks read the old one.
+         * The entry changes after the first walk; two walks read the old value.
          */
         g_assert_cmphex(qtest_readl(t.v->qts, page), ==, i);
         qtest_writeq(t.v->qts, entry, qvgpu_entry(t.v, t.mem + QVGPU_PAGE,

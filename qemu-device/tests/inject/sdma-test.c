@@ -130,10 +130,7 @@ static uint64_t wrong_byte(Sdma *t)
     return at;
 }
 
-/*
- * Catches: more than one wrong byte, none, or one that does not follow from the
- * seed.
- */
+/* Catches: no wrong byte or several, or one that the seed does not decide. */
 static void test_wrong_byte(void)
 {
     uint64_t at[3];
@@ -161,10 +158,7 @@ static void test_wrong_byte(void)
     g_assert_cmpuint(at[0], !=, at[2]);
 }
 
-/*
- * Catches: a lost doorbell that has an effect; a second doorbell that is lost,
- * too.
- */
+/* Catches: a lost doorbell with an effect; a second one that is lost, too. */
 static void test_doorbell_lost(void)
 {
     Sdma t;

@@ -78,10 +78,7 @@ static void test_lost(void)
     }
 }
 
-/*
- * Catches: a loss before the chosen reset, without a reset, or at each later
- * one.
- */
+/* Catches: a loss before the chosen reset, or at each later one. */
 static void test_lost_at_reset(void)
 {
     g_autofree char *before = NULL, *after = NULL, *later = NULL;

@@ -54,8 +54,7 @@ void workload_log_memory(Workload *r)
 }
 
 /*
- * Acknowledge every CAM slot in use, with an entry or without. Returns their
- * number.
+ * Acknowledge every CAM slot in use, also without an entry. Returns how many.
  */
 static unsigned ack_all(Workload *r)
 {
@@ -73,9 +72,7 @@ static unsigned ack_all(Workload *r)
     return n;
 }
 
-/*
- * Copy 8 bytes of each page at @va to @dst, one after the other, and log them.
- */
+/* Copy 8 bytes of each page at @va to @dst, one by one, and log them. */
 static void look(Workload *r, QVGPUSdma *q, uint64_t va, uint64_t dst)
 {
     unsigned i;

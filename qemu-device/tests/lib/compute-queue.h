@@ -41,10 +41,7 @@ uint32_t qvgpu_gfx_rd(QVGPU *v, uint32_t reg);
  */
 void qvgpu_gfx_invalidate(QVGPU *v, uint32_t vmids);
 
-/*
- * Set up a queue with a ring of 4 KiB in guest RAM. Nothing is written to the
- * device.
- */
+/* Set up a queue with a ring of 4 KiB in guest RAM, not yet on the device. */
 void qvgpu_compute_init(QVGPUCompute *c, QVGPU *v, unsigned me, unsigned pipe,
                         unsigned queue, QVGPUSpace *s);
 /* Write the queue to its HQD and activate it; it starts at c->wptr. */
@@ -113,8 +110,7 @@ void qvgpu_gate_emit(QVGPUGate *g, QVGPUCompute *c, uint64_t va,
 /* Let the queue leave the loop. */
 void qvgpu_gate_open(QVGPUGate *g);
 /*
- * The value that the loop has last read from the gate's register; 0 before the
- * first round.
+ * The value that the loop has read last from the gate's register; 0 at first.
  */
 uint32_t qvgpu_gate_reg(QVGPUGate *g);
 /* Emit packets without effect that exceed one time slice. */

@@ -147,10 +147,7 @@ static void setup_msi(QVGPU *v)
 {
     uint8_t cap = qpci_find_capability(v->pci, PCI_CAP_ID_MSI, 0);
 
-    /*
-     * An MSI is a memory write. Send it to RAM, where qvgpu_msi_take() reads
-     * it.
-     */
+    /* An MSI is a memory write: to RAM, where qvgpu_msi_take() reads it. */
     v->msi = qvgpu_alloc(v, QVGPU_RAM, QVGPU_PAGE, QVGPU_PAGE);
     qpci_config_writel(v->pci, cap + PCI_MSI_ADDRESS_LO, v->msi);
     qpci_config_writel(v->pci, cap + PCI_MSI_ADDRESS_HI, v->msi >> 32);
@@ -259,7 +256,7 @@ void qvgpu_main_loop_pass(QVGPU *v)
     unsigned i;
 
     /*
-     * The main loop runs a due bottom half before it serves a second request.
+     * The main loop runs due bottom halves before it serves a second request.
      */
     for (i = 0; i < 3; i++) {
         qvgpu_rd(v, VGPU_MAGIC);

@@ -128,21 +128,12 @@ void qvgpu_stop(QVGPU *v);
 
 /* The first device on a bus, or NULL. The caller frees it. */
 QPCIDevice *qvgpu_find(QPCIBus *bus);
-/*
- * Returns the size of a BAR by its writable bits. @flags receives the flag
- * bits.
- */
+/* Returns a BAR's size by its writable bits. @flags receives the flag bits. */
 uint64_t qvgpu_bar_size(QPCIDevice *pci, unsigned bar, uint32_t *flags);
-/*
- * Program the BARs' addresses and enable memory decoding: after a reset of the
- * PCI function.
- */
+/* Program the BARs' addresses and enable memory decoding, as after a reset. */
 void qvgpu_map_bars(QVGPU *v);
 
-/*
- * MMIO registers; @reg is a dword offset. The mm variants are relative to the
- * MM hub.
- */
+/* MMIO registers by dword offset; the mm variants: relative to the MM hub. */
 uint32_t qvgpu_rd(QVGPU *v, uint32_t reg);
 void qvgpu_wr(QVGPU *v, uint32_t reg, uint32_t val);
 static inline uint32_t qvgpu_mm_rd(QVGPU *v, uint32_t reg)

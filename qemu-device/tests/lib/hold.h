@@ -49,10 +49,7 @@ uint32_t *qvgpu_hold_page(QVGPUHold *h, QVGPU *v, uint64_t *mc);
  *     line passes, and the thread that logs the second is held
  */
 void qvgpu_hold_arm(QVGPUHold *h, QVGPU *v, const char *event, bool second);
-/*
- * Return whether QEMU has logged an event since qvgpu_hold_arm(). With @second
- * only.
- */
+/* With @second: return whether an event was logged since qvgpu_hold_arm(). */
 bool qvgpu_hold_logged(QVGPUHold *h);
 /*
  * Empty the pipe: held threads continue, and no further thread is held. Returns

@@ -45,10 +45,7 @@ typedef struct QVGPUUserSdma {
     uint64_t wptr_mem, wptr_va; /* CPU and GPU address */
 } QVGPUUserSdma;
 
-/*
- * Enable VMIDs 8-15 in both hubs, load KIQ and map HIQ. The scheduler has no
- * resources yet.
- */
+/* Enable VMIDs 8-15 in both hubs, load KIQ and map HIQ. No resources yet. */
 void qvgpu_hws_init(QVGPUHws *h, QVGPU *v);
 /* Emit SET_RESOURCES to HIQ; @vmids and @queues have a bit for each. */
 void qvgpu_hws_resources(QVGPUHws *h, uint32_t vmids, uint64_t queues);

@@ -20,10 +20,7 @@ typedef struct QVGPUIrq {
 /* Virtual time in ns until an unacknowledged retry fault is reported again. */
 #define QVGPU_RESEND_NS         5000000000ll
 
-/*
- * Give the device an interrupt ring of 1 << @order dwords; @cntl: more bits of
- * IH_RB_CNTL.
- */
+/* Set up an interrupt ring of 1 << @order dwords; @cntl: more RB_CNTL bits. */
 void qvgpu_ih_init(QVGPU *v, unsigned order, uint32_t cntl);
 /* The write pointer that the device has written back, with the overflow bit. */
 uint32_t qvgpu_ih_writeback(QVGPU *v);
@@ -41,9 +38,7 @@ unsigned qvgpu_ih_next_fault(QVGPU *v, unsigned vmid, uint64_t va, bool write,
                              bool retry);
 /* Acknowledge @slot of the retry CAM. */
 void qvgpu_cam_ack(QVGPU *v, unsigned slot);
-/*
- * Clear the record of MSIs. Return whether there was one since the last call.
- */
+/* Return whether there was an MSI since the last call. */
 bool qvgpu_msi_take(QVGPU *v);
 
 #endif /* VGPU_TEST_IH_H */

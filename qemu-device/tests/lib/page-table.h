@@ -14,19 +14,14 @@ typedef struct QVGPUSpace {
     uint64_t next_va;           /* for qvgpu_space_place() */
 } QVGPUSpace;
 
-/*
- * Address of @addr in VMID 0 without GART: in the FB aperture or the AGP
- * window.
- */
+/* Address of @addr in VMID 0 without GART: FB aperture or AGP window. */
 uint64_t qvgpu_mc(QVGPU *v, uint64_t addr);
 /*
  * A page-table entry for CPU address @addr: @flags, the address, and SYSTEM and
  * SNOOPED for guest RAM.
  */
 uint64_t qvgpu_entry(QVGPU *v, uint64_t addr, uint64_t flags);
-/*
- * Access a 64-bit pair of registers of the MM hub; @lo is the offset of LO32.
- */
+/* Access a 64-bit register pair of the MM hub; @lo is LO32's offset. */
 void qvgpu_mm_wr64(QVGPU *v, uint32_t lo, uint64_t val);
 uint64_t qvgpu_mm_rd64(QVGPU *v, uint32_t lo);
 
@@ -35,18 +30,12 @@ void qvgpu_space_init(QVGPUSpace *s, QVGPU *v, unsigned vmid,
                       QVGPUKind tables);
 /* Select retry or no-retry faults for the VMID. */
 void qvgpu_space_set_retry(QVGPUSpace *s, bool retry);
-/*
- * CPU address of the entry of @va at @level. Allocates missing tables above the
- * entry.
- */
+/* CPU address of @va's entry at @level. Allocates missing tables above it. */
 uint64_t qvgpu_space_slot(QVGPUSpace *s, uint64_t va, unsigned level);
 /* Write this entry without conversion. No invalidation. */
 void qvgpu_space_set(QVGPUSpace *s, uint64_t va, unsigned level,
                      uint64_t entry);
-/*
- * Map whole pages, readable and writable, from the last to the first. No
- * invalidation.
- */
+/* Map whole pages, readable and writable, last one first. No invalidation. */
 void qvgpu_space_map(QVGPUSpace *s, uint64_t va, uint64_t addr, uint64_t len);
 /*
  * Map memory at an address that the helper chooses, outside of those that tests

@@ -39,10 +39,7 @@ unsigned qvgpu_sdma_exception(QVGPUSdma *q)
                     SDMA_CONTEXT_STATUS__EXCEPTION);
 }
 
-/*
- * GPU address of memory in the queue's VMID; maps it if there is an address
- * space.
- */
+/* GPU address of memory in the queue's VMID, where a space maps it first. */
 static uint64_t place(QVGPUSdma *q, uint64_t addr, uint64_t len)
 {
     return q->space ? qvgpu_space_place(q->space, addr, len)
@@ -149,9 +146,7 @@ void qvgpu_sdma_kick(QVGPUSdma *q)
                      q->wptr);
         return;
     }
-    /*
-     * Written one by one, the halves could form a pointer that was never meant.
-     */
+    /* One after the other, the halves could form an unintended pointer. */
     g_assert_cmphex(qvgpu_sdma_rd(q, SDMA_RB_WPTR_HI), ==, q->wptr >> 32);
     qvgpu_sdma_wr(q, SDMA_RB_WPTR, q->wptr);
 }

@@ -22,10 +22,7 @@ typedef struct QVGPUSdma {
     uint32_t doorbell;          /* byte offset in BAR 2; 0: use registers */
 } QVGPUSdma;
 
-/*
- * Set up a queue with a ring of 4 KiB in guest RAM. Nothing is written to the
- * device.
- */
+/* Set up a queue with a ring of 4 KiB in guest RAM, not yet on the device. */
 void qvgpu_sdma_init(QVGPUSdma *q, QVGPU *v, unsigned engine,
                      unsigned index, QVGPUSpace *s);
 /* The same with a ring of @bytes, a power of two, in memory of @kind. */
@@ -72,10 +69,7 @@ void qvgpu_sdma_finish(QVGPUSdma *q);
  */
 void qvgpu_sdma_pass(QVGPUSdma *q);
 
-/*
- * Doorbell of RLC @i of engine @n in a process's slice of doorbells, as KFD
- * assigns them.
- */
+/* Doorbell of RLC @i of engine @n in a process's slice, as KFD assigns it. */
 uint32_t qvgpu_sdma_doorbell(unsigned slice, unsigned n, unsigned i);
 /*
  * Move the dwords emitted since @from from the ring to a page of their own, as

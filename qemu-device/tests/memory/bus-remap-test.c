@@ -210,9 +210,7 @@ static bool maps_file(QVGPU *v, const char *path)
     return strstr(maps, path);
 }
 
-/*
- * Plug a device whose VRAM is mem0, and map that VRAM. Returns the root port.
- */
+/* Plug a device with VRAM in mem0 and map its VRAM. Returns the root port. */
 static QPCIDevice *plug_peer(QVGPU *v)
 {
     QPCIDevice *rp = qpci_device_find(v->bus, RP), *peer;

@@ -58,10 +58,7 @@ static void class_start(PageWalk *w)
                     LEAF(1ull << 40));
 }
 
-/*
- * Run case @t, whose fault must be latched. Returns whether it raised an
- * interrupt.
- */
+/* Case @t must latch its fault. Returns whether it raised an interrupt. */
 static bool fault(PageWalk *w, const Case *t)
 {
     bool came;
@@ -81,9 +78,7 @@ static bool fault(PageWalk *w, const Case *t)
     return came;
 }
 
-/*
- * Catches: an interrupt that depends on the bit of another class, or on none.
- */
+/* Catches: an interrupt that depends on another class's bit, or on none. */
 static void test_interrupts(void)
 {
     PageWalk w;

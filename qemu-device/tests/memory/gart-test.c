@@ -103,10 +103,7 @@ static void test_fb_aperture_moves(void)
     qvgpu_stop(v);
 }
 
-/*
- * Catches: an aperture larger than VRAM that leads beyond the host memory of
- * VRAM.
- */
+/* Catches: an aperture larger than VRAM that reaches other host memory. */
 static void test_fb_beyond_vram(void)
 {
     QVGPU *v = qvgpu_start();
@@ -159,9 +156,7 @@ static void test_agp_window(void)
     qvgpu_stop(v);
 }
 
-/*
- * Catches: pages in the wrong order, and pages joined that are not contiguous.
- */
+/* Catches: pages in the wrong order, joined pages that are not contiguous. */
 static void test_scattered(void)
 {
     enum { PAGES = 64 };
@@ -253,9 +248,7 @@ static void test_lines(void)
     qvgpu_stop(g.v);
 }
 
-/*
- * Catches: entries counted from address 0 instead of START; END not included.
- */
+/* Catches: entries counted from 0 instead of START; END not included. */
 static void test_range(void)
 {
     Gart g;

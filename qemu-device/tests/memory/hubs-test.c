@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * vgpu-kfd: both hubs with one client each: a compute queue and an SDMA queue.
- */
+/* vgpu-kfd: two hubs with a client each, a compute queue and an SDMA queue. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -39,10 +37,7 @@ static void write_both(Hubs *t, uint32_t val)
     qvgpu_sdma_finish(&t->q);
 }
 
-/*
- * Catches: an invalidation of one hub that takes effect in the other, or in
- * none.
- */
+/* Catches: an invalidation of one hub with effect in the other, or in none. */
 static void test_translations(void)
 {
     Hubs t;
@@ -73,10 +68,7 @@ static void test_translations(void)
     qvgpu_stop(t.v);
 }
 
-/*
- * Catches: a fault that is latched in the other hub, or has the other hub's
- * PASID.
- */
+/* Catches: a fault that the other hub latches, or with that hub's PASID. */
 static void test_faults(void)
 {
     Hubs t;

@@ -109,10 +109,7 @@ static void test_exact(void)
         expect_new(&t, ranges[i].first,
                    ranges[i].first + (1u << ranges[i].order) - 1);
     }
-    /*
-     * Without effect: another VMID, another place, directories. Then
-     * everything.
-     */
+    /* No effect: another VMID, another place, directories. Then everything. */
     moved(&t);
     qvgpu_invalidate_range(t.v, 1u << (VMID + 1), VA, 5);
     qvgpu_invalidate_range(t.v, 1u << VMID, VA + PAGES * QVGPU_PAGE, 5);
@@ -124,10 +121,7 @@ static void test_exact(void)
     qvgpu_stop(t.v);
 }
 
-/*
- * Catches: an invalidation that is lost because many follow while the engine is
- * idle.
- */
+/* Catches: an invalidation that is lost among many for an idle engine. */
 static void test_many(void)
 {
     Range t;
@@ -141,9 +135,7 @@ static void test_many(void)
             qvgpu_invalidate_range(t.v, 1u << VMID, BIG_VA + i * QVGPU_PAGE,
                                    0);
         }
-        /*
-         * Up to 64 ranges are exact; with more, the device may invalidate more.
-         */
+        /* Up to 64 ranges are exact; of more, the device may drop more. */
         if (n <= 64) {
             expect_new(&t, 3, 3);
         } else {
@@ -154,10 +146,7 @@ static void test_many(void)
     qvgpu_stop(t.v);
 }
 
-/*
- * Catches: a large leaf that stays in the TLB when one of its pages is
- * invalidated.
- */
+/* Catches: a large leaf that survives the invalidation of one of its pages. */
 static void test_large_leaf(void)
 {
     Range t;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * vgpu-kfd: the four-level page tables of VMIDs 1-15: what must not translate.
- */
+/* vgpu-kfd: four-level page tables of VMIDs 1-15: what must not translate. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
@@ -108,9 +106,7 @@ static void test_tables_nowhere(void)
     qvgpu_stop(w.v);
 }
 
-/*
- * Catches: an access to a page beyond VRAM, or by a root that is not in memory.
- */
+/* Catches: an access to a page beyond VRAM, or by a root beyond memory. */
 static void test_pages_nowhere(void)
 {
     PageWalk w;
@@ -216,9 +212,7 @@ static void test_range(void)
     page_walk_expect_fault(&w, first - 8, false, VGPU_WALKER_RANGE);
     page_walk_expect_fault(&w, first - 8, true, VGPU_WALKER_RANGE);
 
-    /*
-     * END is below the ring: reading the ring faults. VMID 0 is not affected.
-     */
+    /* END is below the ring, which faults, too. VMID 0 is not affected. */
     qvgpu_mm_wr64(w.v, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(PAGE_WALK_VMID),
                   last >> 12);
     qvgpu_invalidate(w.v, 1u << PAGE_WALK_VMID);

@@ -91,10 +91,7 @@ static void test_2m_leaf(void)
     qvgpu_stop(w.v);
 }
 
-/*
- * Catches: larger leaves (bit 54) that are taken for pointers, or of a wrong
- * size.
- */
+/* Catches: larger leaves (bit 54) taken for pointers, or of a wrong size. */
 static void test_huge_leaves(void)
 {
     static const unsigned levels[] = { VGPU_LEVEL_PDB1, VGPU_LEVEL_PDB2 };
@@ -103,10 +100,7 @@ static void test_huge_leaves(void)
 
     page_walk_start(&w);
     for (i = 0; i < ARRAY_SIZE(levels); i++) {
-        /*
-         * Use separate VA for each level: the leaf maps memory from address 0
-         * on.
-         */
+        /* Use separate VA for each level: the leaf maps address 0 and up. */
         uint64_t va = 0x300000000000ull + i * 0x100000000000ull;
         uint64_t vram = qvgpu_alloc(w.v, QVGPU_VRAM, 64 * KiB, QVGPU_PAGE);
         uint64_t ram = qvgpu_alloc(w.v, QVGPU_RAM, 64 * KiB, QVGPU_PAGE);
@@ -213,10 +207,7 @@ static void test_vmids_apart(void)
     qvgpu_stop(v);
 }
 
-/*
- * Catches: an unbacked page of a sparse buffer that faults or does not read as
- * 0.
- */
+/* Catches: an unbacked page of a sparse buffer that faults or is not 0. */
 static void test_prt(void)
 {
     PageWalk w;

@@ -37,10 +37,7 @@ static void tlb_start(Tlb *t)
     qvgpu_expect(t->v, t->dst, 1, 0, QVGPU_PAGE);
 }
 
-/*
- * Fail the test unless the engine reads at VA pattern 1 (old_page) or 2
- * (new_page).
- */
+/* VA must read as pattern @seed: 1 is old_page's, 2 new_page's. */
 static void expect_page(Tlb *t, unsigned seed)
 {
     qvgpu_pkt_copy(&t->q, VA, t->dst_va, QVGPU_PAGE);
@@ -88,9 +85,7 @@ static void test_directories(void)
     QVGPUSpace other, third;
 
     tlb_start(&t);
-    /*
-     * A second tree with another page at VA. Link its PDB1 into the first tree.
-     */
+    /* A second tree has another page at VA. Link its PDB1 into the first. */
     qvgpu_space_init(&other, t.v, VMID + 1, QVGPU_VRAM);
     qvgpu_space_map(&other, VA, t.new_page, QVGPU_PAGE);
     slot = qvgpu_space_slot(&other, VA, VGPU_LEVEL_PDB2);
@@ -112,10 +107,7 @@ static void test_directories(void)
     qvgpu_stop(t.v);
 }
 
-/*
- * Catches: a TLB that still holds a large leaf after it was split and
- * invalidated.
- */
+/* Catches: a TLB that holds a large leaf after its split and invalidation. */
 static void test_split(void)
 {
     Tlb t;
@@ -147,10 +139,7 @@ static void test_split(void)
     qvgpu_stop(t.v);
 }
 
-/*
- * Catches: acknowledges of a wrong VMID, engine or hub; invalidations counted
- * wrong.
- */
+/* Catches: acknowledges of a wrong VMID, engine or hub, or counted wrong. */
 static void test_acknowledge(void)
 {
     QVGPU *v = qvgpu_start();
@@ -178,10 +167,7 @@ static void test_acknowledge(void)
     qvgpu_stop(v);
 }
 
-/*
- * Catches: CLEAR_FAULT that clears nothing, or an invalidation that clears
- * without it.
- */
+/* Catches: CLEAR_FAULT without effect, or a clear without the bit. */
 static void test_clear_fault(void)
 {
     Tlb t;

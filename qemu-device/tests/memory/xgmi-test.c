@@ -92,10 +92,7 @@ static void test_memory(void)
               QVGPU_PAGE);
     qvgpu_expect(v, back, 1, 0, QVGPU_PAGE);
 
-    /*
-     * Through page tables: a 1 GiB leaf maps both nodes, and nothing after
-     * them.
-     */
+    /* Through page tables: a 1 GiB leaf maps both nodes and nothing else. */
     qvgpu_space_init(&space, v, VMID, QVGPU_RAM);
     qvgpu_space_set_retry(&space, false);
     qvgpu_space_set(&space, VA & ~(1 * GiB - 1), VGPU_LEVEL_PDB1,
@@ -163,10 +160,7 @@ static void test_link_down(void)
                       ", 'length': %" PRIu64, VMID, 3 * QVGPU_PAGE,
                       QVGPU_PAGE);
 
-    /*
-     * Another VMID, another address, or an occasion that is skipped: the link
-     * works.
-     */
+    /* Another VMID, another address, a skipped occasion: the link works. */
     hive_copy(v, NULL, qvgpu_mc(v, src), dst, 8);
     hive_copy(v, &space, VA, VA + QVGPU_PAGE, 16);
     qvgpu_expect(v, PEER_AT + 3 * QVGPU_PAGE, 5, 0, 16);
@@ -316,10 +310,7 @@ static void test_unplug_peer(void)
     unsigned i;
 
     hive_plug(v, "");
-    /*
-     * The driver sets FB_LOCATION_TOP of a device that was there before the
-     * peer.
-     */
+    /* The driver sets FB_LOCATION_TOP of the device that was there first. */
     qvgpu_mm_wr(v, MC_VM_FB_LOCATION_TOP,
                 qvgpu_mm_rd(v, MC_VM_FB_LOCATION_BASE) + 2 * (VRAM >> 24) - 1);
     hive_expect_place(v, 0, 1, 2, HIVE_ID);
@@ -335,9 +326,7 @@ static void test_unplug_peer(void)
     qvgpu_wait_until(qvgpu_sdma_rptr(&q) > 0);
     qtest_qmp_device_del(v->qts, "peer");
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
-    /*
-     * The copies that are left have no effect: at least the one after the gate.
-     */
+    /* The copies that are left have no effect; the last is after the gate. */
     qvgpu_wait_until(qvgpu_sdma_rptr(&q) == at_gate);
     qvgpu_mm_wr(v, VM_L2_PROTECTION_FAULT_CNTL,
                 qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_CNTL) |
@@ -420,9 +409,7 @@ static void eject(QVGPU *v, QPCIDevice *rp)
     g_free(rp);
 }
 
-/*
- * Catches: a teardown that does not wait for the engines, or waits without end.
- */
+/* Catches: a teardown that does not wait for engines, or without end. */
 static void test_unplug_busy(void)
 {
     QVGPU *v = start_slot();

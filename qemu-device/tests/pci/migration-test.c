@@ -195,9 +195,7 @@ static void chain_start(Chain *c)
 
 static void chain_finish(Chain *c)
 {
-    /*
-     * Links that were fed after the machine had stopped have not moved with it.
-     */
+    /* Links that were fed after the machine had stopped have not moved. */
     c->q.wptr = qvgpu_sdma_rd(&c->q, SDMA_RB_WPTR);
     c->links = c->q.wptr / (4 * LINK_DWORDS);
     g_assert_cmphex(qvgpu_sdma_rptr(&c->q), <, c->q.wptr);
@@ -213,9 +211,7 @@ static void chain_finish(Chain *c)
     qvgpu_stop(c->v);
 }
 
-/*
- * Catches: links done twice or never, and VRAM or RAM that is not transferred.
- */
+/* Catches: links done twice or never, VRAM or RAM that is not transferred. */
 static void test_copying_file(void)
 {
     Chain c;
@@ -381,9 +377,7 @@ static void slices_finish(Slices *f)
         g_assert_cmphex(qtest_readl(v->qts, f->shared + 64 + 4 * i), ==,
                         ~((ROUNDS - 1) * QUEUES + QUEUES - 1 - i));
     }
-    /*
-     * Give the copy the word that the compute queue writes to the same place.
-     */
+    /* Give the copy the word that the compute queue writes there, too. */
     qtest_writel(v->qts, f->src + 2 * QVGPU_PAGE, 0xbad);
     qvgpu_space_map(&f->p[0].space, SLICES_DST, f->dst,
                     SLICES_PAGES * QVGPU_PAGE);

@@ -7,10 +7,7 @@
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/pci/suite.h"
 
-/*
- * Catches: PCI ids that the driver does not match, or subsystem ids of a real
- * card.
- */
+/* Catches: PCI ids without a driver, or subsystem ids of a real card. */
 static void test_identity(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -73,10 +70,7 @@ static void check_bars(QVGPU *v, uint64_t vram)
                      vram >> 24);
 }
 
-/*
- * Catches: a size of BAR 0, MEMSIZE or aperture that differs from property
- * vram.
- */
+/* Catches: BAR 0, MEMSIZE or an aperture that does not follow the property. */
 static void test_bars(void)
 {
     static const struct {
@@ -96,10 +90,7 @@ static void test_bars(void)
     }
 }
 
-/*
- * Catches: 32-bit arithmetic, an upper limit off by one, VRAM that is not
- * sparse.
- */
+/* Catches: 32-bit arithmetic, a limit off by one, VRAM that is not sparse. */
 static void test_bar_largest(void)
 {
     QVGPU *v = qvgpu_start_cold("64G");
@@ -196,9 +187,7 @@ static void test_bad_vram(void)
     qtest_quit(qts);
 }
 
-/*
- * Catches: threads, memory regions or MSI state that unrealize leaves behind.
- */
+/* Catches: threads, memory regions or MSI state left behind by unrealize. */
 static void test_plug_unplug(void)
 {
     QTestState *qts = start_with_root_port();

@@ -173,9 +173,7 @@ static void test_vram_lost(void)
     check_chip(mode1, args, true);
 }
 
-/*
- * Catches: a mailbox command other than the mode-1 reset that resets the chip.
- */
+/* Catches: a mailbox command other than the mode-1 reset that resets. */
 static void test_other_command(void)
 {
     QVGPU *v = qvgpu_start();

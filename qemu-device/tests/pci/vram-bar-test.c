@@ -45,9 +45,7 @@ static void copy(QVGPU *v, uint64_t src, uint64_t dst, uint64_t len)
     qvgpu_sdma_finish(&q);
 }
 
-/*
- * Catches: VRAM that is not the backend's memory, or not of the backend's size.
- */
+/* Catches: VRAM that is not the backend's memory or has another size. */
 static void test_memdev(void)
 {
     QVGPU *v = qvgpu_start_sized("1G,memdev=m",
@@ -161,9 +159,7 @@ static uint64_t bar0_size(QVGPU *v)
     return qvgpu_bar_size(v->pci, VGPU_BAR_VRAM, &flags);
 }
 
-/*
- * Request a size of BAR 0. Returns the size in the control register afterwards.
- */
+/* Request a size of BAR 0. Returns the size that the register then holds. */
 static uint64_t resize(QVGPU *v, uint64_t size)
 {
     uint64_t ctrl = ecam(v) + REBAR_AT + PCI_REBAR_CTRL;
@@ -196,10 +192,7 @@ static void test_resize(void)
                     CODE(64 * MiB) << 8 | 1 << 5);
     qtest_writel(v->qts, vram + 4, 0x77);
 
-    /*
-     * No resize while the BAR is mapped, and none to a size that is not
-     * offered.
-     */
+    /* No resize while the BAR is mapped, none to a size that is not offered. */
     g_assert_cmphex(resize(v, 256 * MiB), ==, 64 * MiB);
     qpci_config_writew(v->pci, PCI_COMMAND, cmd & ~PCI_COMMAND_MEMORY);
     g_assert_cmphex(resize(v, 512 * MiB), ==, 64 * MiB);

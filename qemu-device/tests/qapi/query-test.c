@@ -15,10 +15,7 @@
 #define VMID    6
 #define VA      0x123456789000ull
 
-/*
- * Catches: a query that reports state which a device out of reset does not
- * have.
- */
+/* Catches: state in the query that a device out of reset does not have. */
 static void test_cold(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -46,9 +43,7 @@ static void test_cold(void)
     qvgpu_stop(v);
 }
 
-/*
- * Catches: a stall that the query does not connect with its fault and CAM slot.
- */
+/* Catches: a stall that the query does not link to its fault and CAM slot. */
 static void test_stall(void)
 {
     QVGPU *v = qvgpu_start();
@@ -319,9 +314,7 @@ static void test_rings(void)
     qvgpu_stop(v);
 }
 
-/*
- * Catches: `info vgpu` that the monitor does not have, or that shows no state.
- */
+/* Catches: `info vgpu` that the monitor lacks, or that shows no state. */
 static void test_info(void)
 {
     QVGPU *v = qvgpu_start();

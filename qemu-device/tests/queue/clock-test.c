@@ -88,8 +88,7 @@ static void expect_wait(Clock *t)
 }
 
 /*
- * Fail the test unless the queue waits for at least @ns, and step the clock by
- * @ns.
+ * The queue must wait for at least @ns; the clock is at their end afterwards.
  */
 static void expect_wait_ns(Clock *t, int64_t ns)
 {
@@ -99,10 +98,7 @@ static void expect_wait_ns(Clock *t, int64_t ns)
     qtest_clock_step(t->v->qts, 1);
 }
 
-/*
- * Fail the test unless the packet ends with timeout interrupt @source. Quits
- * QEMU.
- */
+/* The packet must end with timeout interrupt @source. Quits QEMU. */
 static void expect_timeout(Clock *t, unsigned source)
 {
     QVGPUIrq irq;
@@ -145,10 +141,7 @@ static void test_poll(void)
     expect_timeout(&t, IH_SRC_SDMA_POLL_TIMEOUT);
 }
 
-/*
- * Catches: a LOOP_TIMER on another clock, or one that runs in a stopped
- * machine.
- */
+/* Catches: a LOOP_TIMER on another clock, or one that a stop does not stop. */
 static void test_loop(void)
 {
     Clock t;
@@ -371,9 +364,7 @@ static const Running machines[] = {
     { "icount-no-sleep", "-icount shift=0,sleep=off" },
 };
 
-/*
- * Arguments for QEMU, or NULL if the test is skipped. The caller removes @path.
- */
+/* Arguments for QEMU, or NULL: test skipped. The caller removes @path. */
 static char *running_args(const Running *m, char **path)
 {
     static const char halt[64 * KiB] = { [0 ... 64 * KiB - 1] = 0xf4 };

@@ -20,9 +20,7 @@ typedef struct Replay {
     uint64_t src, dst;          /* PAGES each, for SRC and DST; not mapped */
 } Replay;
 
-/*
- * Start a machine with both queues. The source holds data, nothing is mapped.
- */
+/* Start a machine with both queues and source data. Nothing is mapped. */
 void replay_start(Replay *r);
 /* Map all pages of SRC or DST, without an invalidation. */
 void replay_map_src(Replay *r);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * vgpu-kfd: queues that are disabled while they wait for the repair of a fault.
- */
+/* vgpu-kfd: queues that are disabled while they wait for a repair. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
@@ -43,10 +41,7 @@ static void test_disable_while_stalled(void)
     qvgpu_stop(r.v);
 }
 
-/*
- * Catches: a destroyed queue that a late repair resumes, or that keeps its CAM
- * slot.
- */
+/* Catches: a destroyed queue that a late repair resumes, or with a CAM slot. */
 static void test_destroy_while_stalled(void)
 {
     Replay r;

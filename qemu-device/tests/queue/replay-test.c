@@ -13,10 +13,7 @@ static void ack_by_doorbell(QVGPU *v, unsigned slot)
                  4 * DOORBELL_IH_RETRY_CAM_DW, slot);
 }
 
-/*
- * Catches: an acknowledge that does not wake the queue, a replay that is not
- * exact.
- */
+/* Catches: an acknowledge that wakes no queue, a replay that is not exact. */
 static void test_acknowledge(void)
 {
     void (*const ack[])(QVGPU *, unsigned) = {
@@ -91,10 +88,7 @@ static void test_invalidation(void)
     qvgpu_stop(r.v);
 }
 
-/*
- * Catches: a fault that is not reported again after it is acknowledged
- * unrepaired.
- */
+/* Catches: a fault that is not reported again after a vain acknowledge. */
 static void test_acknowledge_without_repair(void)
 {
     Replay r;
@@ -164,10 +158,7 @@ static void test_fault_through(void)
         qvgpu_space_map(&r.space, base,
                         write ? r.dst + (base - DST) : r.src + (base - SRC),
                         QVGPU_PAGE);
-        /*
-         * The copy will come to the end of the last page that is mapped on both
-         * sides.
-         */
+        /* The copy will reach the end of the last page mapped on both sides. */
         next = done;
         while (next < len &&
                qtest_readq(r.v->qts, qvgpu_space_slot(&r.space,
@@ -198,9 +189,7 @@ static void test_fault_through(void)
     qvgpu_stop(r.v);
 }
 
-/*
- * Catches: a write to a read-only page that a writable mapping does not repair.
- */
+/* Catches: a read-only page that a writable mapping does not repair. */
 static void test_permission(void)
 {
     Replay r;
@@ -225,9 +214,7 @@ static void test_permission(void)
     qvgpu_stop(r.v);
 }
 
-/*
- * Catches: an invalid entry at some level whose repair does not end the stall.
- */
+/* Catches: an invalid entry at a level whose repair does not end the stall. */
 static void test_each_level(void)
 {
     Replay r;
@@ -255,10 +242,7 @@ static void test_each_level(void)
     qvgpu_stop(r.v);
 }
 
-/*
- * Map each page on which the queue faults, one at a time, until the queue is
- * idle.
- */
+/* Map each page on which the queue faults, one at a time, until it is idle. */
 static void serve(Replay *r)
 {
     while (!qvgpu_sdma_idle(&r->q)) {
@@ -281,10 +265,7 @@ static void serve(Replay *r)
     g_assert_cmphex(qvgpu_sdma_rptr(&r->q), ==, r->q.wptr);
 }
 
-/*
- * Catches: a packet other than the copy whose effects a replay repeats or
- * loses.
- */
+/* Catches: packets other than the copy whose effects a replay repeats. */
 static void test_other_packets(void)
 {
     enum { DWORDS = 300 };
@@ -409,9 +390,7 @@ static void test_unmap_storm(void)
             if (random >> 8 & 1) {
                 qvgpu_invalidate(r.v, 1u << VMID);
             }
-            /*
-             * Half of the pages before the engines start, half while they run.
-             */
+            /* Half of the pages before the engines start, half meanwhile. */
             if (n == PULLS / 2) {
                 qvgpu_sdma_kick(&r.q);
                 qvgpu_sdma_kick(&other);

@@ -62,10 +62,7 @@ static const struct {
     { SDMA_ATOMIC_DEC, 10, 9, 9 }, { SDMA_ATOMIC_DEC, 9, 9, 8 },
 };
 
-/*
- * Run one operation; check the result, the memory around it and the returned
- * value.
- */
+/* Run one operation; check memory around it and the returned value, too. */
 static void check(QVGPUSdma *q, uint64_t at, uint32_t op, unsigned size,
                   uint64_t old, uint64_t src, uint64_t cmp, uint64_t want)
 {
@@ -131,9 +128,7 @@ static void test_operations(void)
     qvgpu_stop(v);
 }
 
-/*
- * Catches: an interrupt of an operation without return, or with a wrong value.
- */
+/* Catches: an interrupt without a return, or with a wrong value. */
 static void test_return_interrupt(void)
 {
     QVGPU *v = qvgpu_start();

@@ -93,10 +93,7 @@ static void test_cond_exe_in_parts(void)
     qvgpu_stop(v);
 }
 
-/*
- * Catches: packets for other devices that are executed, packets for this one
- * that are not.
- */
+/* Catches: packets for other devices that run, own packets that do not. */
 static void test_pre_exe(void)
 {
     QVGPU *v = qvgpu_start();
@@ -202,10 +199,7 @@ static void test_srbm_refused(void)
     qvgpu_stop(v);
 }
 
-/*
- * Catches: a queue that cannot be disabled while it waits for its register
- * write.
- */
+/* Catches: a queue that cannot be disabled in its register write. */
 static void test_srbm_disable(void)
 {
     QVGPU *v = qvgpu_start();

@@ -102,10 +102,7 @@ static void test_copy_largest(void)
     qvgpu_stop(v);
 }
 
-/*
- * Catches: byte fills done as dwords, a pattern out of phase, writes around the
- * destination.
- */
+/* Catches: byte fills done as dwords, a pattern out of phase, spilled bytes. */
 static void test_const_fill(void)
 {
     static const struct {
@@ -230,10 +227,7 @@ static void test_fence(void)
     qvgpu_stop(s.v);
 }
 
-/*
- * Catches: an int_context of more than 28 bits, a trap although traps are
- * disabled.
- */
+/* Catches: an int_context of more than 28 bits, a trap while disabled. */
 static void test_trap(void)
 {
     Sdma s;
@@ -465,9 +459,7 @@ static void test_ptepde(void)
     qvgpu_stop(s.v);
 }
 
-/*
- * Catches: the payload of a NOP that is executed; a zero dword that is no NOP.
- */
+/* Catches: a NOP's payload that is executed; a zero dword that is no NOP. */
 static void test_nop(void)
 {
     static const uint32_t poison[5] = {

@@ -157,10 +157,7 @@ static void test_destroy(void)
         g_assert_cmphex(rptr, ==, state == IDLE ? q.wptr : rptr);
         qvgpu_wr(l.v, SDMA_ENGINE(3) + SDMA_FREEZE, 0);
 
-        /*
-         * The queue's condition becomes true; the disabled queue must not
-         * continue.
-         */
+        /* The queue's condition becomes true; the queue must not continue. */
         qtest_writel(l.v->qts, l.at, 1);
         qtest_clock_step(l.v->qts, 1000000);
         drain(l.v);
@@ -181,10 +178,7 @@ static void test_destroy(void)
     qvgpu_stop(l.v);
 }
 
-/*
- * Catches: a queue that reports idle while it waits, or busy after it has
- * stopped.
- */
+/* Catches: a queue that is idle while it waits, or busy when it has stopped. */
 static void test_context_status(void)
 {
     static const bool idle[STATES] = {

@@ -123,9 +123,7 @@ static void test_doorbell(void)
     qvgpu_stop(v);
 }
 
-/*
- * Catches: a queue that another queue's doorbell, or a disabled one, reaches.
- */
+/* Catches: another queue's doorbell, or a disabled one, that has an effect. */
 static void test_doorbell_strangers(void)
 {
     QVGPU *v = qvgpu_start();
@@ -153,9 +151,7 @@ static void test_doorbell_strangers(void)
     qvgpu_wr(v, RCC_DOORBELL_APER_EN, 1);
     qvgpu_wr(v, BIF_SDMA0_DOORBELL_RANGE, range & ~BIF_DOORBELL_RANGE__SIZE);
     qvgpu_sdma_kick(&q);
-    /*
-     * A range that ends just before the doorbell, and one that begins after it.
-     */
+    /* A range that ends before the doorbell, and one that begins after it. */
     qvgpu_wr(v, BIF_SDMA0_DOORBELL_RANGE,
              VGPU_SET(range, BIF_DOORBELL_RANGE__SIZE, 2u));
     qvgpu_sdma_kick(&q);
@@ -275,10 +271,7 @@ static void test_packet_in_parts(void)
     qvgpu_stop(v);
 }
 
-/*
- * Catches: packets of an indirect buffer that are lost, done twice or out of
- * order.
- */
+/* Catches: packets of an IB that are lost, done twice or out of order. */
 static void test_indirect(void)
 {
     QVGPU *v = qvgpu_start();
