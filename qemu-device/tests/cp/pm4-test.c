@@ -189,9 +189,7 @@ static void test_copy_data(void)
     qvgpu_stop(f.v);
 }
 
-/*
- * Move what was emitted since @from out of the ring. Returns its GPU address.
- */
+/* Move what was emitted since @from out of the ring. Returns its VA. */
 static uint64_t to_buffer(Fixture *f, uint64_t from, uint32_t *dwords)
 {
     uint64_t i, buf = qvgpu_ram_page(f->v);

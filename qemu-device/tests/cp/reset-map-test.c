@@ -117,9 +117,7 @@ static void init_kiq(Maps *m, uint64_t mqd)
     m->kiq_dwords = n;
 }
 
-/*
- * Engine @busy copies. Queues of engine @mapped are mapped, and copy if @work.
- */
+/* Engine @busy copies. Engine @mapped gets queues, which copy if @work. */
 static void maps_start(Maps *m, unsigned busy, unsigned mapped, bool work)
 {
     QVGPU *v = m->v = qvgpu_start();

@@ -213,9 +213,7 @@ static void make_vmid0(FuzzCase *c)
     if (fuzz_chance(r, 60)) {
         c->fb_offset = fuzz_chance(r, 70) ? fuzz_below(r, 64) * GiB
                                           : fuzz_below(r, 4096) << 24;
-        /*
-         * A leaf of 1 GiB is aligned down: to the right place or to no memory.
-         */
+        /* A leaf of 1 GiB is aligned down: to the right place or to none. */
         if (c->fb_offset % GiB < 2 * c->vram_size) {
             c->fb_offset = QEMU_ALIGN_DOWN(c->fb_offset, GiB);
         }

@@ -126,10 +126,7 @@ static void test_routing(void)
         g_assert_cmpuint(kick, <, time[1]);
         g_assert_cmpuint(time[1], <, time[2]);
 
-        /*
-         * The doorbell acknowledges one entry; two are left and announced
-         * again.
-         */
+        /* The doorbell acknowledges one entry; the other two are announced. */
         qtest_writel(t.v->qts, t.v->bar[VGPU_BAR_DOORBELL] +
                      8 * (DOORBELL_IH + n), IH_ENTRY_BYTES);
         g_assert_cmphex(qvgpu_rd(t.v, IH_RB_RPTR + IH_RING(n)), ==,

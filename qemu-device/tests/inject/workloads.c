@@ -54,7 +54,7 @@ void workload_log_memory(Workload *r)
 }
 
 /*
- * Acknowledge every CAM slot in use, also without an entry. Returns how many.
+ * Acknowledge every CAM slot in use, even without an entry. Returns how many.
  */
 static unsigned ack_all(Workload *r)
 {

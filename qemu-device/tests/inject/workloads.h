@@ -9,7 +9,7 @@
 #define WORKLOAD_VA     UINT64_C(0x400000000000)
 #define WORKLOAD_PAGES  24
 
-/* A workload logs to @log what it observes and does not depend on time. */
+/* @log receives the workload's observations that do not depend on time. */
 typedef struct Workload {
     QVGPU *v;
     GString *log;
@@ -38,7 +38,7 @@ void workload_doorbells(Workload *r);
 void workload_faults(Workload *r);
 /* Raise interrupts. */
 void workload_traps(Workload *r);
-/* Request invalidations. Waits for each ack that the injection leaves. */
+/* Request invalidations; wait unless the injection takes the request. */
 void workload_invalidations(Workload *r);
 /* For an injection that takes effect at once. */
 void workload_nothing(Workload *r);

@@ -109,9 +109,7 @@ void qvgpu_gate_emit(QVGPUGate *g, QVGPUCompute *c, uint64_t va,
                      uint32_t *words, uint32_t reg);
 /* Let the queue leave the loop. */
 void qvgpu_gate_open(QVGPUGate *g);
-/*
- * The value that the loop has read last from the gate's register; 0 at first.
- */
+/* The value that the loop read last from the gate's register; 0 at first. */
 uint32_t qvgpu_gate_reg(QVGPUGate *g);
 /* Emit packets without effect that exceed one time slice. */
 void qvgpu_compute_pass_timeslice(QVGPUCompute *c);

@@ -255,9 +255,7 @@ void qvgpu_main_loop_pass(QVGPU *v)
 {
     unsigned i;
 
-    /*
-     * The main loop runs due bottom halves before it serves a second request.
-     */
+    /* The main loop runs due bottom halves before it serves two requests. */
     for (i = 0; i < 3; i++) {
         qvgpu_rd(v, VGPU_MAGIC);
     }

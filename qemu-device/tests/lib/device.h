@@ -162,10 +162,7 @@ bool qvgpu_is_vram(QVGPU *v, uint64_t addr);
 /* Write bytes @from to @from + @len - 1 of the endless pattern @seed. */
 void qvgpu_fill(QVGPU *v, uint64_t addr, uint64_t seed, uint64_t from,
                 uint64_t len);
-/*
- * Fail the test unless memory holds exactly these bytes of the pattern, or @len
- * times @byte.
- */
+/* Memory must hold exactly these bytes of the pattern, or @len times @byte. */
 void qvgpu_expect(QVGPU *v, uint64_t addr, uint64_t seed, uint64_t from,
                   uint64_t len);
 void qvgpu_expect_byte(QVGPU *v, uint64_t addr, uint8_t byte, uint64_t len);

@@ -39,7 +39,7 @@ unsigned qvgpu_sdma_exception(QVGPUSdma *q)
                     SDMA_CONTEXT_STATUS__EXCEPTION);
 }
 
-/* GPU address of memory in the queue's VMID, where a space maps it first. */
+/* GPU address of memory in the queue's VMID. Maps it in the queue's space. */
 static uint64_t place(QVGPUSdma *q, uint64_t addr, uint64_t len)
 {
     return q->space ? qvgpu_space_place(q->space, addr, len)

@@ -180,7 +180,7 @@ static QVGPU *start(Iommu *m, const Iommu *kind, const char *more)
     return start_sized(m, kind, "64M", more);
 }
 
-/* The same with pipe and VRAM of @h. The caller destroys @h unless NULL. */
+/* The same with pipe and VRAM of @h, which exist unless this returns NULL. */
 static QVGPU *start_held(Iommu *m, const Iommu *kind, QVGPUHold *h)
 {
     QVGPU *v;

@@ -167,7 +167,7 @@ static void test_acknowledge(void)
     qvgpu_stop(v);
 }
 
-/* Catches: CLEAR_FAULT without effect, or a clear without the bit. */
+/* Catches: CLEAR_FAULT without effect, or a clear without CLEAR_FAULT. */
 static void test_clear_fault(void)
 {
     Tlb t;

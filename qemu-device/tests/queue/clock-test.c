@@ -87,9 +87,7 @@ static void expect_wait(Clock *t)
     g_assert_false(qvgpu_ih_pending(t->v));
 }
 
-/*
- * The queue must wait for at least @ns; the clock is at their end afterwards.
- */
+/* The queue must wait for at least @ns; the clock is at their end then. */
 static void expect_wait_ns(Clock *t, int64_t ns)
 {
     expect_wait(t);
@@ -141,7 +139,7 @@ static void test_poll(void)
     expect_timeout(&t, IH_SRC_SDMA_POLL_TIMEOUT);
 }
 
-/* Catches: a LOOP_TIMER on another clock, or one that a stop does not stop. */
+/* Catches: a LOOP_TIMER on another clock, or one that runs while stopped. */
 static void test_loop(void)
 {
     Clock t;

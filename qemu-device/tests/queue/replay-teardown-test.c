@@ -41,7 +41,7 @@ static void test_disable_while_stalled(void)
     qvgpu_stop(r.v);
 }
 
-/* Catches: a destroyed queue that a late repair resumes, or with a CAM slot. */
+/* Catches: a destroyed queue that a repair resumes, or that keeps its slot. */
 static void test_destroy_while_stalled(void)
 {
     Replay r;

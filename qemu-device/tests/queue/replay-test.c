@@ -88,7 +88,7 @@ static void test_invalidation(void)
     qvgpu_stop(r.v);
 }
 
-/* Catches: a fault that is not reported again after a vain acknowledge. */
+/* Catches: a fault that is not reported again after an ack without repair. */
 static void test_acknowledge_without_repair(void)
 {
     Replay r;

@@ -102,7 +102,7 @@ static void test_copy_largest(void)
     qvgpu_stop(v);
 }
 
-/* Catches: byte fills done as dwords, a pattern out of phase, spilled bytes. */
+/* Catches: byte fills done as dwords, phase errors, writes beside the fill. */
 static void test_const_fill(void)
 {
     static const struct {
