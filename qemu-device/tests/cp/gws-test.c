@@ -134,7 +134,10 @@ static void run_alone(Fixture *f, unsigned i, unsigned type)
     qvgpu_list_run(&f->h, 0);
 }
 
-/* A process may request another number while a static queue keeps its VMID. */
+/*
+ * Catches: a new request for GWS that is ignored because a static queue keeps
+ * the VMID.
+ */
 static void test_change(void)
 {
     Fixture f;

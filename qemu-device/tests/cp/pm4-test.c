@@ -162,6 +162,7 @@ static void test_wait(void)
     qvgpu_stop(f.v);
 }
 
+/* Catches: COPY_DATA with a wrong source or width, a refused EVENT_WRITE. */
 static void test_copy_data(void)
 {
     Fixture f;
@@ -293,6 +294,7 @@ static void test_dispatch(void)
                  CP_ERROR_PACKET_UNSUPPORTED, 0);
 }
 
+/* Catches: an unknown opcode, or a packet of type 0, that is skipped. */
 static void test_bad_opcode(void)
 {
     const uint32_t pkt[] = { PM4_HEADER(0xee, 2), 0 };

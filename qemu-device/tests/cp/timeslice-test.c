@@ -138,6 +138,7 @@ static void test_queues(void)
     relay_finish(&f);
 }
 
+/* The same with more processes than VMIDs. */
 static void test_processes(void)
 {
     Fixture f;
@@ -148,7 +149,10 @@ static void test_processes(void)
     relay_finish(&f);
 }
 
-/* Slices that end within a process, and a process count that is too low. */
+/*
+ * The same with slices that end within a process, and a process count in
+ * RUN_LIST that is too low.
+ */
 static void test_both(void)
 {
     Fixture f;

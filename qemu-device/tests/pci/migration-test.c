@@ -91,6 +91,7 @@ static void test_stalled_file(void)
     stalled_finish(&t, QVGPU_RESEND_NS / 4 * 3);
 }
 
+/* The same in a live migration. */
 static void test_stalled_live(void)
 {
     Stalled t;
@@ -411,6 +412,7 @@ static void test_slices_file(void)
     slices_finish(&f);
 }
 
+/* The same in a live migration. */
 static void test_slices_live(void)
 {
     Slices f;

@@ -149,6 +149,7 @@ static void check_chip(void (*reset)(QVGPU *), const char *args, bool lost)
     qvgpu_stop(v);
 }
 
+/* check_chip() with each kind of reset. */
 static void test_flr(void)
 {
     check_chip(flr, "", false);
