@@ -213,7 +213,7 @@ static void test_overrun_moved(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a completion without its event, or with an event that it lacks. */
+/* Catches: a completion without its event, an event of a signal without one. */
 static void test_event(void)
 {
     Fixture f;

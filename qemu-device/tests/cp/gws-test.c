@@ -134,10 +134,7 @@ static void run_alone(Fixture *f, unsigned i, unsigned type)
     qvgpu_list_run(&f->h, 0);
 }
 
-/*
- * Catches: a new request for GWS that is ignored because a static queue keeps
- * the VMID.
- */
+/* Catches: a new request for GWS that is ignored for a static queue's VMID. */
 static void test_change(void)
 {
     Fixture f;

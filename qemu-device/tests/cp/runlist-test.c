@@ -147,7 +147,7 @@ static void test_run(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: an unmap of other queues, or of none, or one that saves on reset. */
+/* Catches: an unmap of other queues or of none, or a RESET that saves. */
 static void test_unmap(void)
 {
     unsigned j;

@@ -170,7 +170,7 @@ static void check_queue(FuzzQueue *q)
            !c->failure->len) {
         fuzz_drain_irqs(c);
         if (fuzz_stalls_left(q)) {
-            fuzz_fail(c, "queue %u: a retry fault too many", q->part);
+            fuzz_fail(c, "queue %u: unexpected retry fault", q->part);
         } else if (g_get_monotonic_time() > until) {
             fuzz_fail(c, "queue %u%s hangs, should go to 0x%" PRIx64, q->part,
                       q->compute ? " (compute)" : "", q->done);
@@ -189,7 +189,7 @@ static void check_queue(FuzzQueue *q)
                   q->part, qvgpu_sdma_rptr(&q->q), q->done);
     }
     if (!q->open_traps && !same(q->traps, q->seen_traps)) {
-        fuzz_fail(c, "queue %u: %u traps came, should be %u", q->part,
+        fuzz_fail(c, "queue %u: %u traps, should be %u", q->part,
                   q->seen_traps->len, q->traps->len);
     }
 }

@@ -145,7 +145,7 @@ static uint32_t fetch(Stream *s, uint64_t pos)
         dw |= (uint32_t)read_byte(s->q, s->vmid, va, &undef, &at, &real)
               << 8 * i;
         if (!real) {
-            fuzz_fail(s->q->c, "the fuzzer is wrong: no packet at 0x%" PRIx64,
+            fuzz_fail(s->q->c, "error in the fuzzer: no packet at 0x%" PRIx64,
                       va);
         }
     }
@@ -449,7 +449,7 @@ static uint64_t do_packet(Stream *s)
         fuzz_store(q, s->vmid, pair(&dw[1]) & ~7ull, 0, 8, 1);
         return 3;
     default:
-        fuzz_fail(q->c, "the fuzzer is wrong: packet 0x%08x at 0x%" PRIx64,
+        fuzz_fail(q->c, "error in the fuzzer: packet 0x%08x at 0x%" PRIx64,
                   dw[0], s->base + (s->pos & s->mask));
         return 1;
     }

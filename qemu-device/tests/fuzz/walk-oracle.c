@@ -36,8 +36,8 @@ static FuzzHit memory(FuzzCase *c, bool system, uint64_t addr)
         return hit;
     }
     if (addr < c->mem[kind].base) {
-        fuzz_fail(c, "the fuzzer is wrong: address 0x%" PRIx64
-                  " is none of its own", addr);
+        fuzz_fail(c, "error in the fuzzer: address 0x%" PRIx64
+                  " is not its memory", addr);
         return hit;
     }
     hit.kind = FUZZ_HIT_MEMORY;

@@ -53,9 +53,7 @@ void workload_log_memory(Workload *r)
     log_sum(r, r->dst, WORKLOAD_PAGES * QVGPU_PAGE);
 }
 
-/*
- * Acknowledge every CAM slot in use, even without an entry. Returns how many.
- */
+/* Acknowledge every CAM slot in use, with an entry or not. Returns how many. */
 static unsigned ack_all(Workload *r)
 {
     QDict *info = qvgpu_query(r->v);

@@ -81,7 +81,7 @@ int64_t qvgpu_wait_us(void);
         while (!(cond)) {                                               \
             if (g_get_monotonic_time() > until_) {                      \
                 g_assertion_message(G_LOG_DOMAIN, __FILE__, __LINE__,   \
-                                    G_STRFUNC, "never came: " #cond);   \
+                                    G_STRFUNC, "timeout: " #cond);      \
             }                                                           \
             qvgpu_waited();                                             \
         }                                                               \

@@ -31,7 +31,7 @@ void qvgpu_expect_refused(QVGPU *v, const char *command, const char *arguments,
     QDict *error = qdict_get_qdict(rsp, "error");
 
     if (!error || !strstr(qdict_get_str(error, "desc"), says)) {
-        g_error("%s %s: %s, and not: %s", command, arguments,
+        g_error("%s %s: %s, expected: %s", command, arguments,
                 error ? qdict_get_str(error, "desc") : "done", says);
     }
     qobject_unref(rsp);

@@ -132,7 +132,7 @@ static void test_unknown_registers(void)
     for (i = 0; i < ARRAY_SIZE(holes); i++) {
         qvgpu_wr(v, holes[i], 0xffffffff);
         if (qvgpu_rd(v, holes[i])) {
-            g_error("register 0x%05x answers 0x%08x", holes[i],
+            g_error("register 0x%05x reads 0x%08x", holes[i],
                     qvgpu_rd(v, holes[i]));
         }
     }
