@@ -61,7 +61,7 @@ static void test_moving_ram(void)
 
 /*
  * Catches: a device that still writes to guest memory after bus mastering is
- * disabled, because it has found that memory before.
+ * disabled, because it has mapped that memory before.
  */
 static void test_bus_master(void)
 {

@@ -123,8 +123,8 @@ static void test_places(void)
 }
 
 /*
- * Fail to load @file in a QEMU with @v's command line, except for @without.
- * Returns the error output, which the caller frees.
+ * Load @file, which must fail, in a QEMU with @v's command line except for
+ * @without. Returns the error output, which the caller frees.
  */
 static char *load_error(QVGPU *v, const char *without, const char *file)
 {

@@ -27,7 +27,7 @@
 
 #define PAIR(props) "-device vgpu-kfd,vram=64M" props
 
-/* Map the second device's BARs at other addresses. stop_pair() frees it. */
+/* Map the BARs of the second device, for stop_pair() to free the result. */
 static QVGPU *map_peer(QVGPU *v)
 {
     QVGPU *p = g_new0(QVGPU, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: refusal of impossible saved state, also if MQDs have caused it. */
+/* vgpu-kfd: impossible saved state is refused, and MQDs cannot cause it. */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
 #include "qobject/qdict.h"

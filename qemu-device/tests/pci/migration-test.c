@@ -24,7 +24,7 @@ typedef struct Stalled {
     QVGPUSdma q;
     QVGPUSdma kq;                       /* kernel queue of the same engine */
     uint64_t src, dst;                  /* PAGES each */
-    unsigned slot;              /* of the retry CAM */
+    unsigned slot;                      /* of the retry CAM */
 } Stalled;
 
 static void stalled_start(Stalled *t)
@@ -251,7 +251,7 @@ typedef struct Slices {
     QVGPUUserCompute q[QUEUES];
     QVGPUUserCompute stalled;           /* of process 0, lacks a page */
     QVGPUUserSdma copy;                 /* the same, in mid-copy */
-    unsigned faults;            /* hubs with a fault: 1 MM, 2 GFX */
+    unsigned faults;                    /* hubs with a fault: 1 MM, 2 GFX */
 } Slices;
 
 static void slices_wait(QVGPUUserCompute *q, uint64_t addr, uint32_t value)
