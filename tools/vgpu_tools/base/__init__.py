@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What every tool uses: paths, errors, progress on the terminal, child processes. It imports no other package of ours.
+"""Used by every tool: paths, errors, progress on the terminal, child processes. Imports no other package of vgpu_tools.
 
-Start with `paths` (where things lie) and `errors` (what a user is told, and the exit status).
+Start with `paths` (where files lie) and `errors` (messages for the user, exit statuses).
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How the words of a command line are read."""
+"""Parsing of command lines."""
 
 import argparse
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from vgpu_tools.base.errors import Failure
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser without help and abbreviations, which says what is wrong in one sentence."""
+    """A parser without --help and abbreviations. An error is a Failure with one sentence and status 2."""
 
     def __init__(self) -> None:
         super().__init__(prog="vgpu", add_help=False, allow_abbrev=False)
@@ -19,7 +19,10 @@ class Parser(argparse.ArgumentParser):
 
 
 def join_values(words: Sequence[str]) -> list[str]:
-    """Let an option's value begin with a dash, as QEMU's arguments do."""
+    """Join --qemu-args and --device-opts with their values by "=".
+
+    argparse refuses a separate value that begins with a dash, as QEMU's arguments do.
+    """
     joined: list[str] = []
     rest = iter(words)
     for word in rest:

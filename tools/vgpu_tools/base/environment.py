@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a person may set in the environment. This module alone reads it; from here on, parameters are arguments."""
+"""The environment variables that a user may set. Only this module reads them; other modules take them as arguments."""
 
 import os
 from collections.abc import Mapping
@@ -9,10 +9,10 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Environment:
-    """The variables of this process, by what they mean; empty where one is not set."""
+    """The values of the variables; an empty string or None for a variable that is not set."""
 
     accelerator: str = ""  # VGPU_ACCEL: tcg, kvm
-    late_frames: str = ""  # VGPU_FRAME_DELAY: kinds of frames that launcher and agent are late with
+    late_frames: str = ""  # VGPU_FRAME_DELAY: kinds of frames that launcher and agent delay
     snapshots: Path | None = None  # VGPU_SNAPSHOTS: a folder
     kunit_seed: str = ""  # VGPU_KUNIT_SEED
     delays: str = ""  # VGPU_TEST_DELAYS: seed of random delays
@@ -52,14 +52,14 @@ def read(variables: Mapping[str, str] | None = None) -> Environment:
 
 
 def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment for a child: without what an outer make hands down, in the C locale."""
+    """The environment for a child: the C locale, without the variables that an outer make exports."""
     outer = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES", "CDPATH", "PYTHONPATH", "O", "V", "W", "C"}
     variables = {name: value for name, value in os.environ.items() if name not in outer}
     return variables | {"LC_ALL": "C"} | dict(extra or {})
 
 
 def inherited_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment for a child that is called as the user would call it."""
+    """The environment for a child: that of this process, and the variables of `extra`."""
     return {**os.environ, **(extra or {})}
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What goes wrong in a way that a person can act on."""
+"""Errors for which the user gets a message instead of a traceback."""
 
 import errno
 import os
@@ -13,8 +13,8 @@ REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, e
 
 
 def refused_by_machine(error: OSError, folders: Sequence[Path]) -> str:
-    """The message for an error that the user can mend on the machine (full disk, permissions, I/O error): the file and
-    the reason, for a full disk also the space left in `folders`. Empty for any other error, which is a bug of ours."""
+    """The message for an error that the user can fix on the machine (full disk, permissions, I/O error): the file, the
+    reason, and for a full disk the space left in `folders`. Empty for any other error: that is a bug of the tools."""
     if error.errno not in REFUSED:
         return ""
     name = error.filename2 or error.filename
@@ -26,7 +26,7 @@ def refused_by_machine(error: OSError, folders: Sequence[Path]) -> str:
 
 
 class Failure(Exception):
-    """One clear sentence for the user; the launcher prints it and exits with `status`."""
+    """An error with a sentence for the user: the launcher prints the sentence and exits with `status`."""
 
     def __init__(self, sentence: str, status: int = LAUNCH_FAILED) -> None:
         super().__init__(sentence)

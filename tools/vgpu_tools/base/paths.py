@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where things lie: the checkout, its build folder, and the cache that all checkouts share."""
+"""Paths: the checkout, its build folder, and the cache that all checkouts share."""
 
 from pathlib import Path
 

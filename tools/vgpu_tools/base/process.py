@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Child processes: that they end, what they print, and how they ended; the processors that they have."""
+"""Child processes: ending them, their output, their exit status in words; the number of CPUs."""
 
 import ctypes
 import os
@@ -15,18 +15,18 @@ from vgpu_tools.base.environment import clean_environment
 
 CPUS = len(os.sched_getaffinity(0))
 END_SECONDS = 10.0  # from the request to end to the kill
-PAUSE_SECONDS = 0.05  # between two looks at a group
+PAUSE_SECONDS = 0.05  # between two checks whether a group is empty
 PR_SET_PDEATHSIG = 1
-_prctl = ctypes.CDLL(None).prctl  # looked up here: no lock is taken between fork and exec
+_prctl = ctypes.CDLL(None).prctl  # looked up at import: dlsym() takes a lock, which a forked child must not
 
 
 def die_with_parent(number: signal.Signals) -> None:
-    """For a child before exec: have it get a signal when the thread that started it ends, for whatever reason."""
+    """Call in a child before exec: the kernel sends it a signal when the thread that started it ends."""
     _prctl(PR_SET_PDEATHSIG, number)
 
 
 def output_of(command: Sequence[str | Path]) -> str:
-    """What a command prints; empty when it fails."""
+    """The standard output of a command; empty if the command fails."""
     result = subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, env=clean_environment(), check=False
     )
@@ -34,7 +34,7 @@ def output_of(command: Sequence[str | Path]) -> str:
 
 
 def how_it_ended(returncode: int) -> str:
-    """A process's end in words, from what subprocess says of it."""
+    """The end of a process in words. `returncode` is that of subprocess."""
     if returncode >= 0:
         return f"exit status {returncode}"
     try:
@@ -56,7 +56,7 @@ def end_group(process: "subprocess.Popen[bytes]", seconds: float = END_SECONDS) 
 
 
 def _emptied(process: "subprocess.Popen[bytes]", number: signal.Signals, seconds: float) -> bool:
-    """Send a signal to the group; whether the group is empty within so many seconds."""
+    """Send a signal to the group. Return whether the group is empty within `seconds`."""
     end = time.monotonic() + seconds
     wanted: int = number
     while time.monotonic() < end:
@@ -65,14 +65,14 @@ def _emptied(process: "subprocess.Popen[bytes]", number: signal.Signals, seconds
         except ProcessLookupError:
             return True
         wanted = 0
-        process.poll()  # a process that nobody has waited for is still in the group
+        process.poll()  # reap the leader: a zombie still counts as a member of the group
         time.sleep(PAUSE_SECONDS)
     return False
 
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Ignore SIGINT and SIGTERM; only the main thread may do that, and only the main thread is interrupted."""
+    """Ignore SIGINT and SIGTERM in the main thread. Other threads may not set handlers, and get no signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -10,7 +10,7 @@ PLAIN_INTERVAL = 30.0  # seconds between two plain lines of one step
 
 
 def say(line: str) -> None:
-    """One line to the user."""
+    """Print a line on standard error."""
     print(line, file=sys.stderr, flush=True)
 
 
@@ -20,14 +20,14 @@ def clock(seconds: float) -> str:
 
 
 class Meter:
-    """How far one step is. `update` may be called as often as one likes."""
+    """Progress of one step. `update` is cheap enough for every line of output."""
 
     def update(self, done: int, total: int) -> None:
         """`done` of about `total` units are finished."""
 
 
 class PlainMeter(Meter):
-    """Writes a line now and then."""
+    """Prints a line at most every PLAIN_INTERVAL seconds."""
 
     def __init__(self, title: str) -> None:
         self.title = title
@@ -43,7 +43,7 @@ class PlainMeter(Meter):
 
 @contextmanager
 def step(title: str) -> Iterator[Meter]:
-    """Show a step for as long as the block runs."""
+    """Show the progress of a step while the block runs."""
     start = time.monotonic()
     if sys.stderr.isatty():
         with _bar(title) as meter:

@@ -20,7 +20,7 @@ def size() -> tuple[int, int]:
 
 @contextlib.contextmanager
 def raw(descriptor: int | None, resized: Callable[[], None]) -> Iterator[None]:
-    """Put a terminal into raw mode for the block, and call `resized` when its size changes; None does nothing."""
+    """Put a terminal into raw mode for the block, and call `resized` on SIGWINCH. None: no terminal."""
     if descriptor is None:
         yield
         return

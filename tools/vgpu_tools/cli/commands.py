@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A function for each command of ./vgpu: it takes the words behind the command and returns the exit status.
+"""A function for each command of ./vgpu. The function takes the words after the command and returns the exit status.
 
-Each imports what it needs when it is called, so that ./vgpu run starts fast.
+Each function imports modules when it is called, so that ./vgpu run starts fast.
 """
 
 import os
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vgpu_tools.guest.options import Options
 
 DEMO_MEMORY = "2G"
-RUN_SECONDS = 600.0  # of a run without --timeout
+RUN_SECONDS = 600.0  # timeout of a run without --timeout
 
 
 def run(words: list[str]) -> int:
@@ -29,11 +29,11 @@ def run(words: list[str]) -> int:
     from vgpu_tools.guest.launch import Streams
 
     if "--" not in words:
-        raise Failure("run wants '--' and a command (see ./vgpu help)", status=2)
+        raise Failure("run needs '--' and a command (see ./vgpu help)", status=2)
     split = words.index("--")
     command = words[split + 1 :]
     if not command:
-        raise Failure("run wants a command after '--'", status=2)
+        raise Failure("run needs a command after '--'", status=2)
     return _execute(options.parse(words[:split], environment.read(), RUN_SECONDS), command, Streams())
 
 
@@ -48,7 +48,7 @@ def shell(words: list[str]) -> int:
 
 
 def _execute(options: "Options", command: list[str], streams: "Streams") -> int:
-    """Run a command as the user asked for; SIGUSR1 gives it up as the end of its time does."""
+    """Run a command with the user's options. SIGUSR1 ends the run as its timeout does."""
     from vgpu_tools.guest import snapshot
     from vgpu_tools.guest.launch import Run
 
@@ -63,7 +63,7 @@ def gdb(words: list[str]) -> int:
     from vgpu_tools.guest import gdb, options
 
     if not words or words[0] not in ("qemu", "kernel"):
-        raise Failure("gdb wants 'qemu' or 'kernel' (see ./vgpu help)", status=2)
+        raise Failure("gdb needs 'qemu' or 'kernel' (see ./vgpu help)", status=2)
     split = words.index("--") if "--" in words else len(words)
     given, command = words[1:split], words[split + 1 :] or ["sleep", "1000000"]
     if words[0] == "kernel" and "--kernel" not in given:
@@ -96,7 +96,7 @@ def build(words: list[str]) -> int:
             raise Failure(f"no such target: {word} (there are {', '.join(targets)})", status=2)
         if named.get(word):
             for stamp in (BUILD / ".stamps").glob(f"{word}-*"):
-                stamp.unlink()  # only ninja and kbuild can tell what changed in there
+                stamp.unlink()  # only ninja and kbuild detect changes in a tree of the user's
         ensure(*targets[word]())
     return 0
 
@@ -150,7 +150,7 @@ def test_stress(words: list[str]) -> int:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(words)
     if options.rounds < 1 or options.seed < 0:
-        raise Failure("test-stress wants at least one round, and a seed of at least 0", status=2)
+        raise Failure("test-stress needs at least one round, and a seed of at least 0", status=2)
     return stress.run(options.rounds, options.seed, environment.read())
 
 
@@ -272,7 +272,7 @@ def trace(words: list[str]) -> int:
     if given.output:
         return _timeline(given.output, rest, words[split + 1 :] if split < len(words) else None)
     if split < len(words):
-        raise Failure("to trace a command say '-o FILE' (see ./vgpu help)", status=2)
+        raise Failure("to trace a command use '-o FILE' (see ./vgpu help)", status=2)
     parser = operator_parser()
     parser.add_argument("--seconds", type=float, default=0)
     parser.add_argument("patterns", nargs="*")
@@ -281,7 +281,7 @@ def trace(words: list[str]) -> int:
 
 
 def _timeline(output: Path, words: list[str], command: list[str] | None) -> int:
-    """./vgpu trace -o: of a command, or (None) of a guest that runs already."""
+    """./vgpu trace -o: trace a command in a new guest, or (None) the devices of a running guest."""
     from vgpu_tools.guest import options
     from vgpu_tools.trace import command as timelines
 

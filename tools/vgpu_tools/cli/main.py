@@ -11,48 +11,48 @@ from vgpu_tools.base.paths import BUILD, CACHE
 from vgpu_tools.cli import commands
 
 USAGE = """\
-usage: ./vgpu run [options] -- COMMAND...      boot a guest, run COMMAND in it as root, exit as it does
-       ./vgpu shell [options]                  boot a guest, with a shell
-       ./vgpu gdb qemu|kernel [options] [-- COMMAND...]   QEMU, or the guest's kernel, under gdb
-       ./vgpu inject [KIND [KEY=VALUE...]|remove ID] [--qmp PATH]   what goes wrong in a running guest
-       ./vgpu stats [--json] [--qmp PATH]      what its devices are doing
-       ./vgpu trace [--seconds S] [EVENT...] [--qmp PATH]   follow its trace events (vgpu_fault, 'vgpu_*'); list them
-       ./vgpu trace -o FILE [options of run] -- COMMAND...   FILE: a timeline of device and driver (Perfetto)
-       ./vgpu trace -o FILE [--seconds S] [--qmp PATH]   the same of a running guest's device, without its driver
-       ./vgpu build TARGET...                  qemu kernel driver rootfs, or all (what make calls)
-       ./vgpu qtest [release|sanitizers] [ARGUMENTS...]   the device's qtest program, with its own output (TAP)
-       ./vgpu check-recovery [--repeat N] [--kernel debug] [--append ARGS]   GART lost, hangs, resets: a table
+usage: ./vgpu run [options] -- COMMAND...      boot a guest, run COMMAND in it as root, exit with its status
+       ./vgpu shell [options]                  boot a guest, run a shell in it
+       ./vgpu gdb qemu|kernel [options] [-- COMMAND...]   run QEMU or the guest's kernel under gdb
+       ./vgpu inject [KIND [KEY=VALUE...]|remove ID] [--qmp PATH]   inject a failure, remove or list them
+       ./vgpu stats [--json] [--qmp PATH]      show the state of a guest's devices
+       ./vgpu trace [--seconds S] [EVENT...] [--qmp PATH]   follow or list trace events (vgpu_fault, 'vgpu_*')
+       ./vgpu trace -o FILE [options of run] -- COMMAND...   write a timeline of device and driver (Perfetto)
+       ./vgpu trace -o FILE [--seconds S] [--qmp PATH]   write a timeline of a running guest's devices
+       ./vgpu build TARGET...                  build qemu, kernel, driver, rootfs, demo or bench (called by make)
+       ./vgpu qtest [release|sanitizers] [ARGUMENTS...]   run the device's qtest program (TAP)
+       ./vgpu check-recovery [--repeat N] [--kernel debug] [--append ARGS]   inject GART loss, hangs, resets: a table
        ./vgpu check-cycles [--repeat N] [--kernel debug] [--append ARGS]   sleep, hot plug, module reload: a table
-       ./vgpu mutants [--pass basic|full|changed] [NAME...]   does a pass catch the defects of tests/mutants? A table
+       ./vgpu mutants [--pass basic|full|changed] [NAME...]   does a pass catch the defects of tests/mutants?
        ./vgpu kfdtest [--filter PATTERNS] [--classes ABC] [--gpus N [--hive]] [--kernel debug] [--seconds S]
                                                AMD's test of KFD: results, sums; S seconds a test
        ./vgpu test [--full | --long [--seconds N]] [--fail-fast] [SUITE...]   the basic pass; every test; long forms
        ./vgpu test --changed [--since COMMIT] [--fail-fast] [SUITE...]   what the changed files can break
        ./vgpu test-stress [--rounds N] [--seed SEED]   the basic pass beside stress-ng, with random delays
        ./vgpu test-delays [--device POINT|all | --frames] [PROGRAM [CASE]]   a delay at each point in turn
-       ./vgpu demo|bench|check|compile-commands   what make calls
+       ./vgpu demo|bench|check|compile-commands   called by make
 
 options of run, shell and gdb:
   --gpus N             GPUs, 0 to 8 (1)
-  --hive               they are one XGMI hive; else they have PCIe alone
-  --vram SIZE          VRAM of each (1G)
+  --hive               join the GPUs to one XGMI hive; without it they have PCIe only
+  --vram SIZE          VRAM of each GPU (1G)
   --memory SIZE        guest memory (2G)
   --cpus N             virtual CPUs (2)
   --rootfs NAME        mini, rocm (mini)
   --kernel NAME        release, debug (release)
-  --share DIR          a host folder, at /mnt/share in the guest
+  --share DIR          mount a host folder at /mnt/share in the guest
   --device-opts K=V,.. properties of each vgpu-kfd device
-  --device-delays D    delays in the devices' threads: a seed, or wake, take, done, irq, ack, window (docs/testing.md)
-  --append ARGS        more of the kernel's command line (vgpu_kfd.PARAMETER=VALUE)
+  --device-delays D    delay the devices' threads: a seed, or wake, take, done, irq, ack, window (docs/testing.md)
+  --append ARGS        append to the kernel's command line (vgpu_kfd.PARAMETER=VALUE)
   --qemu-args ARGS     more arguments for QEMU
-  --timeout S          seconds until a run is given up, 0 for never (600; shell: 0)
+  --timeout S          end the run after S seconds, 0: no limit (600; shell: 0)
   --qmp PATH           a QMP socket at PATH
-  --bzimage            boot as firmware does: slower, but the guest can sleep to memory
-  --from boot          start from a snapshot of this machine, taken at its first use before the driver is loaded
+  --bzimage            boot a bzImage by the firmware's protocol: slower, but the guest can sleep to memory
+  --from boot          start from a snapshot of this machine; its first use takes one, before the driver is loaded
   -v                   show the guest's console on standard error
 
-exit status of run: the command's; 124 when its time ran out; 125 when the guest's kernel died or reported an error,
-or could not be started; 126, 127 when the command could not be run, or was not found; 2 for wrong usage.
+exit status of run: the command's; 124 after the timeout; 125 if the guest's kernel died or reported an error, or
+if the guest could not be started; 126 if the command could not be run; 127 if it was not found; 2 for wrong usage.
 """
 
 
@@ -97,7 +97,7 @@ def main(words: list[str]) -> int:
     name = words[0] if words else ""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        # asyncio.run() replaces the default handler by one that drops Ctrl-C if its task is done by then.
+        # asyncio.run() replaces the default handler by its own, which drops a Ctrl-C that comes after its task is done.
         signal.signal(signal.SIGINT, _interrupt)
     try:
         if name not in COMMANDS:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Options that several commands share, beside those of a guest (guest/options.py)."""
+"""Options that several commands share, except those of a guest (guest/options.py)."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 
 def refuse_snapshot(guest: "Guest", name: str) -> None:
-    """Refuse --from where a guest is looked at from its first instruction."""
+    """Refuse --from for a command that observes the guest from its first instruction."""
     if guest.snapshot:
         raise Failure(f"{name}: not with --from boot", status=2)
 
 
 def operator_parser() -> Parser:
-    """What inject, stats and trace share."""
+    """A parser with the option that inject, stats and trace share."""
     parser = Parser()
     parser.add_argument("--qmp", type=Path)
     return parser
@@ -35,7 +35,7 @@ class Repeated:
 
 
 def repeated(words: list[str], times: int) -> Repeated:
-    """Read them; `times` is how often without --repeat."""
+    """Parse the options; `times` is the default of --repeat."""
     parser = Parser()
     parser.add_argument("--repeat", type=int, default=times)
     parser.add_argument("--kernel", choices=("release", "debug"), default="release")

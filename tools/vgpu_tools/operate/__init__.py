@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""An operator's hands on a running guest: ./vgpu inject, stats and trace, by QMP.
+"""Operation of a running guest through QMP: ./vgpu inject, stats and trace.
 
-It may import base and guest.
+Imports base and guest only.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu inject: what goes wrong in a running guest's devices."""
+"""./vgpu inject: failures injected into the devices of a running guest."""
 
 import json
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from vgpu_tools.base.data import why
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.guest import monitor, qmp
 
-WORDS = ("kind", "device", "hub")  # members of vgpu-inject that are no numbers or truths
+WORDS = ("kind", "device", "hub")  # members of vgpu-inject that are strings
 UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
@@ -23,7 +23,7 @@ def inject(socket: Path | None, words: Sequence[str]) -> int:
         return _list(path)
     if words[0] == "remove":
         if len(words) != 2 or not words[1].isdigit():
-            raise Failure("inject remove wants an id (./vgpu inject lists them)", status=2)
+            raise Failure("inject remove needs an id (./vgpu inject lists them)", status=2)
         qmp.command(path, "vgpu-inject-remove", {"id": int(words[1])})
         return 0
     arguments: dict[str, Any] = {"kind": words[0]}
@@ -42,7 +42,7 @@ def inject(socket: Path | None, words: Sequence[str]) -> int:
 
 
 def value(key: str, text: str) -> Any:
-    """A number (0x…, 4K, 0.5) or true or false."""
+    """Convert the text of a value: a number (0x…, 4K, 0.5), true or false. Failure for any other text."""
     if text in ("true", "false"):
         return text == "true"
     scale = UNITS.get(text[-1:].upper(), 1)
@@ -62,7 +62,7 @@ def _list(path: Path) -> int:
     try:
         devices = monitor.devices(qmp.command(path, "query-vgpu"))
     except ValidationError as error:
-        raise Failure(f"{path}: this QEMU's answer to query-vgpu: {why(error)}", status=1) from None
+        raise Failure(f"{path}: unexpected reply to query-vgpu: {why(error)}", status=1) from None
     for device in devices:
         for entry in device.injections:
             what = dict(entry.injection)
@@ -73,7 +73,7 @@ def _list(path: Path) -> int:
 
 
 def _kinds(path: Path) -> list[str]:
-    """What this QEMU can inject: by its own description of the command."""
+    """The kinds of injections of this QEMU, from its QMP schema."""
     schema = {entry["name"]: entry for entry in qmp.command(path, "query-qmp-schema")}
     if "vgpu-inject" not in schema:
         raise Failure("this QEMU has no vgpu-kfd", status=2)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu stats: what the devices of a running guest are doing."""
+"""./vgpu stats: state and counters of a running guest's devices."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ from vgpu_tools.guest import qmp
 
 
 def stats(socket: Path | None, as_json: bool) -> int:
-    """./vgpu stats: what query-vgpu says."""
+    """./vgpu stats: print the reply to query-vgpu, as JSON or as text."""
     path = qmp.find(socket)
     if as_json:
         print(json.dumps(qmp.command(path, "query-vgpu"), indent=2))

@@ -16,11 +16,11 @@ from vgpu_tools.guest import qmp
 
 EVENTS = "vgpu_*"
 STAMP = re.compile(r"^\d+@\d+\.\d+:")  # with -msg timestamp=on
-LOOK_SECONDS = 0.1  # between two looks at the log
+LOOK_SECONDS = 0.1  # between two reads of the log
 
 
 def trace(socket: Path | None, patterns: Sequence[str], seconds: float) -> int:
-    """./vgpu trace: list trace events, or switch some on and print what they say."""
+    """./vgpu trace: list trace events, or enable some and print their lines."""
     path = qmp.find(socket)
     if not patterns:
         for event in qmp.command(path, "trace-event-get-state", {"name": EVENTS}):
@@ -31,7 +31,7 @@ def trace(socket: Path | None, patterns: Sequence[str], seconds: float) -> int:
 
 
 def follow(path: Path, patterns: Sequence[str], seconds: float, say: Callable[[str], None]) -> None:
-    """Hand on what trace events say for some seconds, or (0) until interrupted; they are switched on for that long."""
+    """Enable trace events for some seconds (0: until interrupted) and pass their lines to `say`."""
     was_on = set()
     for pattern in patterns:
         events = qmp.command(path, "trace-event-get-state", {"name": pattern})
@@ -54,7 +54,8 @@ def follow(path: Path, patterns: Sequence[str], seconds: float, say: Callable[[s
 
 @contextlib.contextmanager
 def _interrupts() -> Iterator[list[int]]:
-    """Those that came: an exception could come between reading lines and handing them on. Ignored ones stay so."""
+    """Collect SIGINTs in a list: an exception could lose lines that are read but not passed on. An ignored SIGINT stays
+    ignored."""
     came: list[int] = []
     before = signal.getsignal(signal.SIGINT)
     if before != signal.SIG_IGN:
@@ -66,7 +67,7 @@ def _interrupts() -> Iterator[list[int]]:
 
 
 def _log(path: Path) -> Path:
-    """Where a QEMU writes its log: its standard error, if that is a file."""
+    """The file that QEMU writes its log to: its standard error. Failure if that is no file."""
     stream = Path(f"/proc/{qmp.pid(path)}/fd/2")
     try:
         log = stream.readlink()
@@ -82,7 +83,7 @@ def _switch(path: Path, pattern: str, on: bool) -> None:
 
 
 def _switch_back(path: Path, patterns: Sequence[str], was_on: set[str]) -> None:
-    """As it was before, if the guest still runs."""
+    """Restore the state of the events; print why if QEMU refuses or has ended."""
     try:
         for pattern in patterns:
             _switch(path, pattern, False)
@@ -93,7 +94,7 @@ def _switch_back(path: Path, patterns: Sequence[str], was_on: set[str]) -> None:
 
 
 def _look(log: TextIO, rest: str, patterns: Sequence[str], say: Callable[[str], None]) -> str:
-    """Hand on the events' new lines; `rest` and the result are the beginning of a line that is not whole yet."""
+    """Pass on the new lines of the events. `rest` and the result are the start of an incomplete line."""
     *lines, rest = (rest + log.read()).split("\n")
     for line in lines:
         name = STAMP.sub("", line).partition(" ")[0]
