@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Debian packages: those of the host, and a private archive configuration for sources of another release.
+"""Debian packages: installs missing ones on the host, and downloads packages of the pinned release.
 
-The private configuration shares nothing with the machine's own but the mirror's address and the keyrings: its own
-source list, package lists and cache, so that the machine's package state is neither read nor changed.
+Downloads use a private apt configuration with its own source list, package lists and cache. Only the mirror's address
+and the keyrings are those of the machine, so that the machine's package state is neither read nor changed.
 """
 
 import functools
@@ -22,7 +22,7 @@ from vgpu_tools.build.versions import pins
 
 APT = CACHE / "apt"
 CONF = APT / "apt.conf"
-LISTS_AGE = 24 * 3600.0  # seconds until the private package lists are read again
+LISTS_AGE = 24 * 3600.0  # seconds until the private package lists are updated again
 MIRROR_HINT = "set DEBIAN_MIRROR= to a Debian mirror, or QEMU_SRC= and KERNEL_SRC= to source folders"
 
 
@@ -31,7 +31,7 @@ MIRROR_HINT = "set DEBIAN_MIRROR= to a Debian mirror, or QEMU_SRC= and KERNEL_SR
 
 @functools.cache
 def missing(listed: str = "packages") -> tuple[str, ...]:
-    """Packages of configs/packages.txt, or of another such list, that this machine lacks."""
+    """The packages of a list (configs/LISTED.txt) that this machine lacks."""
     lines = (CONFIGS / f"{listed}.txt").read_text().splitlines()
     wanted = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     result = subprocess.run(
@@ -46,7 +46,7 @@ def _install(job: Job, listed: str) -> None:
     prefix: list[str] = []
     if os.geteuid() != 0:
         if not shutil.which("sudo"):
-            raise Failure(f"these Debian packages are missing, and neither root nor sudo is at hand: {' '.join(names)}")
+            raise Failure(f"missing Debian packages, which only root or sudo can install: {' '.join(names)}")
         prefix = ["sudo"]
     prefix += ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q"]
     job.run([*prefix, "update"])
@@ -57,7 +57,7 @@ def _install(job: Job, listed: str) -> None:
 
 
 def host_packages(listed: str = "packages") -> Step:
-    """The step that installs what the host lacks of a list in configs/."""
+    """The step that installs the missing packages of a list in configs/."""
     return Step(listed, "host packages", lambda job: _install(job, listed), check=lambda: not missing(listed))
 
 
@@ -84,7 +84,7 @@ def _mirrors() -> tuple[str, str]:
 
 
 def configure(job: Job) -> None:
-    """Write the private configuration and read the archive's package lists, when they are old."""
+    """Write the private configuration. Update the package lists if older than LISTS_AGE or of other sources."""
     suite = pins()["debian"]["suite"]
     main, security = _mirrors()
     keys = sorted(str(path) for path in Path("/usr/share/keyrings").glob("debian-archive-*.gpg"))
@@ -122,25 +122,25 @@ def _newest(versions: Sequence[str]) -> str:
 
 
 def choose(package: str, pinned: str, series: str, versions: Sequence[str]) -> str:
-    """The pinned version if the archive has it, else the newest of its series (and say so)."""
+    """The pinned version if the archive has it, else the newest one of its series, with a message to the user."""
     if pinned in versions:
         return pinned
     same = [version for version in versions if version.split(":", 1)[-1].startswith(f"{series}.")]
     if not same:
         raise Failure(f"the archive has no {package} {series}: {MIRROR_HINT}")
     version = _newest(same)
-    progress.say(f"    {package} {pinned} is gone from the archive; taking {version}")
+    progress.say(f"    {package} {pinned} is not in the archive any more; taking {version}")
     return version
 
 
 def source_versions(package: str) -> list[str]:
-    """Versions of a source package that the archive has."""
+    """The versions of a source package in the archive."""
     text = output_of(["apt-cache", "-c", CONF, "showsrc", "--only-source", package])
     return [line.split()[1] for line in text.splitlines() if line.startswith("Version: ")]
 
 
 def binary_versions(package: str) -> list[str]:
-    """Versions of a binary package that the archive has."""
+    """The versions of a binary package in the archive."""
     text = output_of(["apt-cache", "-c", CONF, "madison", package])
     rows = [[cell.strip() for cell in line.split("|")] for line in text.splitlines()]
     return [row[1] for row in rows if len(row) == 3 and row[2].endswith(" Packages")]
@@ -154,7 +154,7 @@ def download_source(job: Job, package: str, version: str, folder: Path) -> None:
 
 
 def download_original(job: Job, package: str, version: str, folder: Path) -> None:
-    """Fetch a source package's original tarball alone: some mirrors lack Debian's changes to a few packages."""
+    """Fetch only the original tarball of a source package: some mirrors lack Debian's changes to a few packages."""
     job.run(["apt-get", "-q", "-c", CONF, "source", "--tar-only", "--only-source", f"{package}={version}"], cwd=folder)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""compile_commands.json for editors: how QEMU compiles the device, and the kernel the driver."""
+"""compile_commands.json for editors: the compiler commands of the device in QEMU and of the driver in the kernel."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from vgpu_tools.build.steps import Job, ensure
 
 
 def _ours(entry: dict[str, Any], part: Path) -> dict[str, Any] | None:
-    """An entry for a file of ours, with the checkout's path instead of the hooked copy's; None for others."""
+    """The entry with the checkout's path if its file is a copy of one below `part`, else None."""
     file = Path(os.path.realpath(Path(entry["directory"]) / entry["file"]))
     parts = file.parts
     if part.name not in parts:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Writes a read-only EROFS image: files are neither compressed nor shared, and belong to root.
+"""Writes a read-only EROFS image: no compression, no shared data, all files belong to root.
 
 Layout: superblock in block 0, then the inodes (32 bytes each, the root folder's first), then the data of each inode in
 whole blocks. An inode's number (nid) is its offset in the image in units of 32 bytes.
@@ -33,7 +33,7 @@ class Node:
 
 
 class Image:
-    """An image; folders are added before what is in them."""
+    """An image. The caller adds a folder before its entries."""
 
     def __init__(self) -> None:
         self.root = Node(stat.S_IFDIR | 0o755)
@@ -61,7 +61,7 @@ class Image:
         self.nodes.append(node)
 
     def write(self, path: Path, size: int) -> None:
-        """Write the image; the file is `size` bytes long, or ValueError."""
+        """Write the image into a file of `size` bytes. ValueError if the image is larger."""
         for index, node in enumerate(self.nodes):
             node.nid = FIRST_NID + index
         for node in self.nodes:
@@ -94,7 +94,7 @@ def _blocks(size: int) -> int:
 
 
 def _entries(node: Node) -> bytes:
-    """A folder's blocks: in each, entries in the order of their names, then the names."""
+    """The blocks of a folder. Each has its entries, sorted by name, then the names."""
     assert node.parent
     named = sorted([(b".", node), (b"..", node.parent), *node.entries.items()])
     blocks: list[list[tuple[bytes, Node]]] = [[]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Content hashes: what decides whether a step is up to date."""
+"""Content hashes, by which a step is up to date or not."""
 
 import hashlib
 import os
@@ -12,7 +12,7 @@ IGNORED_NAMES = {"Module.symvers", "modules.order", ".module-common.o"}
 
 
 def source_files(folder: Path) -> Iterator[Path]:
-    """Every source file below a folder, in a fixed order, without what builds leave behind."""
+    """Every source file below a folder, in a fixed order, without the outputs of builds."""
     for where, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in IGNORED)
         for name in sorted(files):

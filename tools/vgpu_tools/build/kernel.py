@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The guest's kernel in its flavours, and our driver as its modules.
+"""The guest's kernel in its flavours, and the driver as its module.
 
-The image and the driver are two steps: a change in the driver builds only the driver. The tree in the cache has a
-marker of its own, so that a fresh checkout with a warm cache takes the image without asking kbuild.
+The image and the driver are two steps: a change of the driver builds only the driver. The build tree in the cache has
+a marker, so that a fresh checkout with a warm cache takes the image without running kbuild.
 """
 
 import re
@@ -15,7 +15,7 @@ from vgpu_tools.build import fingerprint, sources
 from vgpu_tools.build.steps import Job, Step, jobs
 
 FLAVOURS = ("release", "debug")
-EXPECTED_LINES = 2850  # lines that kbuild prints for one of our kernels; only the progress bar depends on it
+EXPECTED_LINES = 2850  # lines that kbuild prints for one kernel; only the progress bar uses it
 
 
 def check_flavour(flavour: str) -> None:
@@ -25,7 +25,7 @@ def check_flavour(flavour: str) -> None:
 
 
 def fragments(flavour: str) -> list[Path]:
-    """Configuration fragments; what they do not ask for is off, and the last word counts."""
+    """Configuration fragments. Options that they do not set are off; a later line overrides an earlier one."""
     return [CONFIGS / "kernel-common.config", CONFIGS / f"kernel-{flavour}.config"]
 
 
@@ -35,14 +35,15 @@ def folder(flavour: str) -> Path:
 
 
 def image(flavour: str) -> Path:
-    """The kernel to boot: an ELF file without symbols, entered directly (PVH), so nothing is decompressed."""
+    """The kernel to boot: an ELF file without symbols, entered directly (PVH): no decompression."""
     return folder(flavour) / "vmlinux"
 
 
 def bzimage(flavour: str) -> Path:
     """The same kernel for a boot by the firmware's protocol.
 
-    QEMU writes an ELF kernel into memory again at every reset, and a wakeup from sleep to memory is one.
+    QEMU writes an ELF kernel into memory at every reset. A wake-up from suspend-to-RAM is a reset: the ELF kernel would
+    overwrite the sleeping one.
     """
     return folder(flavour) / "bzImage"
 
@@ -53,7 +54,7 @@ def headers() -> Path:
 
 
 def tree(flavour: str) -> Path:
-    """The build tree in the cache (O=): one for each source and configuration."""
+    """The build tree in the cache (O=): one for each source tree and configuration."""
     return CACHE / f"linux-{flavour}-{fingerprint.of(sources.linux().step.key, *fragments(flavour))}"
 
 
@@ -62,7 +63,7 @@ def _inputs(flavour: str) -> str:
 
 
 def _bring_up(job: Job, flavour: str) -> None:
-    """Have the tree in the cache hold the kernel of this checkout; another one may have built its own there."""
+    """Make the build tree hold the kernel of this checkout: another checkout may have built its kernel there."""
     source, work, inputs = sources.linux(), tree(flavour), _inputs(flavour)
     source.hook(job, GUEST_DRIVER)
     done = work / ".vgpu-done"
@@ -70,7 +71,7 @@ def _bring_up(job: Job, flavour: str) -> None:
         return
     done.unlink(missing_ok=True)
     _configure(job, source.tree, work, fragments(flavour))
-    # Our own folder is left out here: it is the driver step's.
+    # CONFIG_DRM_VGPU_KFD= leaves the driver to the step driver().
     command: list[str | Path] = ["make", "-C", work, jobs(), "CONFIG_DRM_VGPU_KFD=", "bzImage", "modules"]
     job.run(command, expected_lines=EXPECTED_LINES)
     job.run(["strip", "--strip-all", "-o", work / "vmlinux.boot", work / "vmlinux"])
@@ -79,7 +80,7 @@ def _bring_up(job: Job, flavour: str) -> None:
 
 
 def build(flavour: str) -> Step:
-    """The step that builds the kernel image, its own modules and (release) its user-space headers."""
+    """The step that builds the kernel image, the kernel's own modules and (release) its user-space headers."""
     check_flavour(flavour)
     work = tree(flavour)
 
@@ -110,16 +111,16 @@ def _configure(job: Job, source: Path, work: Path, wanted: list[Path]) -> None:
                 asked[option[1]] = (line, fragment.name)
     lost = [f"{line} ({name})" for line, name in asked.values() if not line.startswith("#") and line not in have]
     if lost:
-        raise job.fail(f"asked for what this kernel does not take: {', '.join(lost)}")
+        raise job.fail(f"options of configs/ that this kernel does not accept: {', '.join(lost)}")
 
 
 def modules(flavour: str) -> Path:
-    """The module tree (below it: lib/modules/VERSION)."""
+    """The folder of the installed modules, with lib/modules/VERSION below it."""
     return folder(flavour) / "modules"
 
 
 def driver(flavour: str) -> Step:
-    """The step that builds our driver in the kernel's tree, and installs all modules."""
+    """The step that builds the driver in the kernel's build tree, and installs all modules."""
     check_flavour(flavour)
     work = tree(flavour)
     target = modules(flavour)

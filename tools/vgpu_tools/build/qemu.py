@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""QEMU with our device: configured and built in the cache, its binary put into the checkout's build folder."""
+"""QEMU with the device: configured and built in the cache; the binaries are copied to the checkout's build folder."""
 
 import os
 import shlex
@@ -44,7 +44,7 @@ def binary(variant: str = "release") -> Path:
 
 
 def qtest(variant: str = "release") -> Path:
-    """Our device's qtest program."""
+    """The device's qtest program."""
     return folder(variant) / Path(QTEST).name
 
 
@@ -54,7 +54,7 @@ def bench() -> Path:
 
 
 def model_fuzzer(variant: str = "release") -> Path:
-    """The fuzzer that compares our device with a model."""
+    """The fuzzer that compares the device with a model."""
     return folder(variant) / Path(MODEL_FUZZER).name
 
 
@@ -64,7 +64,7 @@ def generic_fuzzer() -> Path:
 
 
 def firmware_beside(variant: str) -> None:
-    """Put firmware where a QEMU that gets no -L finds it: below the folder of its binary."""
+    """Link the firmware below the folder of the binary, where a QEMU without -L looks for it."""
     place = folder(variant) / "qemu-bundle/usr/local/share/qemu"
     place.mkdir(parents=True, exist_ok=True)
     for path in [path for folder in sources.firmware()[1] for path in folder.iterdir()]:
@@ -74,7 +74,7 @@ def firmware_beside(variant: str) -> None:
 
 
 def with_firmware(variant: str = "release") -> Path:
-    """A script called like the emulator that starts it with our firmware, for tests that give only a path."""
+    """A script, named like the emulator, that starts QEMU with the firmware: some tests take only a path."""
     script = folder(variant) / "with-firmware" / BINARY
     folders = " ".join(f"-L {shlex.quote(str(path))}" for path in sources.firmware()[1])
     if variant == "delays":
@@ -90,7 +90,7 @@ def with_firmware(variant: str = "release") -> Path:
 
 
 def tree(variant: str = "release") -> Path:
-    """The build tree in the cache: one for each source and configuration."""
+    """The build tree in the cache: one for each source tree and configuration."""
     return CACHE / f"qemu-{variant}-{fingerprint.of(sources.qemu().step.key, flags(variant))}"
 
 
@@ -100,7 +100,7 @@ def build(variant: str = "release") -> Step:
 
 
 def build_qtest(variant: str = "release") -> Step:
-    """The step that builds our qtest program, after QEMU."""
+    """The step that builds the device's qtest program, after QEMU."""
     return _step(variant, f"qtest-{variant}", "qtest of the device", QTEST, qtest(variant), [build(variant)])
 
 
@@ -123,13 +123,13 @@ def build_generic_fuzzer() -> Step:
 
 
 def _needs(variant: str) -> list[Step]:
-    """What a variant needs to be built."""
+    """The steps that a variant needs."""
     packages = [apt.host_packages("packages-sanitizers")] if variant == "sanitizers" else []
     return [*packages, sources.qemu().step]
 
 
 def _step(variant: str, name: str, title: str, target: str, output: Path, needs: list[Step]) -> Step:
-    """A step that has ninja make one target in a variant's tree, and puts it into the build folder."""
+    """A step that builds one target of a variant's build tree with ninja and copies it to the build folder."""
     if variant not in VARIANTS:
         raise Failure(f"no QEMU variant '{variant}': there are {', '.join(VARIANTS)}", status=2)
     source = sources.qemu()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The rocm root file system: Debian with the ROCm user space as it is packaged, and AMD's kfdtest.
+"""The rocm root file system: Debian with its packages of the ROCm user space, and AMD's kfdtest.
 
-An image that is only read; the guest lays a writable layer in memory over it (guest-rootfs/mini/init). Debian is
-unpacked by mmdebstrap, which needs neither to be root nor to leave a folder behind: what is to be done in the new
-system is done by its hooks, and what is wanted from it leaves through them.
+The image is read-only; the guest mounts a writable layer in memory over it (guest-rootfs/mini/init). mmdebstrap unpacks
+Debian without root and removes the unpacked folder at its end: its hooks run commands in the new system and copy the
+results out of it.
 """
 
 import os
@@ -18,14 +18,15 @@ from vgpu_tools.build.versions import pins
 
 ROCM = ROOTFS / "rocm"
 LEFT_OUT = ("/usr/share/man/*", "/usr/share/doc/*", "/usr/share/info/*", "/usr/share/locale/*")
-MOUNTED = "^(proc|sys|dev)/.+"  # while the hooks run
+MOUNTED = "^(proc|sys|dev)/.+"  # mounted in the new system while hooks run
 TARGET = "/usr/local/lib/kfdtest"
 
 
 def _program(name: str, source: Path, outputs: Sequence[str], hooks: Callable[[Job, Path], Sequence[str]]) -> Step:
-    """A step that builds a program in a chroot of the guest's release, with the tools of its pin.
+    """A step that builds a program in a chroot of the guest's Debian release, with the tools of its pin.
 
-    `hooks` gives what is to be done there; `outputs` leave by them into the step's folder, in which nothing else stays.
+    `hooks` returns the commands to run there. They copy `outputs` to the step's folder; the step removes other files
+    from the folder.
     """
     pin = pins()[name]
     folder = SOURCES / name
@@ -65,7 +66,7 @@ def kfdtest() -> Step:
 
 
 def rocr() -> Step:
-    """The step that builds our program on ROCr."""
+    """The step that builds vgpu-test-rocr."""
     source = ROCM / "vgpu-test-rocr.c"
 
     def hooks(job: Job, folder: Path) -> Sequence[str]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The mini root file system: an initramfs of busybox, the modules, the agent and the guest programs.
 
-A guest that is to be saved before it has the driver gets it in two parts: an initramfs without modules and programs,
-which becomes a part of the snapshot, and a read-only disk with them, which does not.
+A guest that is saved before it loads the driver has two parts: an initramfs without modules and programs, which is
+part of the snapshot, and a read-only disk with modules and programs, which is not.
 """
 
 import os
@@ -19,7 +19,7 @@ from vgpu_tools.build.steps import Job, Step, jobs
 MINI = ROOTFS / "mini"
 FOLDERS = "bin dev etc mnt mnt/share proc root run sbin sys tmp usr usr/bin usr/sbin lib lib64 var"
 PROGRAMS_OUT = BUILD / "programs"
-DISK_BYTES = 256 << 20  # a guest in a snapshot has read the size of the disk; most of the file is a hole
+DISK_BYTES = 256 << 20  # fixed: the guest in a snapshot has read the size. Most of the file is a hole
 
 
 def image(flavour: str) -> Path:
@@ -38,9 +38,9 @@ def disk(flavour: str) -> Path:
 
 
 class Archive:
-    """A cpio archive in the "newc" format that the kernel unpacks; everything in it belongs to root.
+    """A cpio archive in the "newc" format that the kernel unpacks; all files belong to root.
 
-    It is not compressed: an emulated CPU unpacks slower than the host reads.
+    The archive is not compressed: an emulated CPU unpacks slower than the host reads.
     """
 
     def __init__(self, file: Path) -> None:
@@ -91,7 +91,7 @@ def _tree(target: Archive | erofs.Image, top: Path) -> None:
 
 
 def libraries(binaries: Iterable[Path]) -> set[Path]:
-    """Shared libraries, and the loader, that binaries of this machine need."""
+    """The shared libraries and the loader that the binaries need, of this machine."""
     found: set[Path] = set()
     for binary in binaries:
         for word in output_of(["ldd", binary]).split():
@@ -106,7 +106,7 @@ def programs() -> Step:
     def make(job: Job) -> None:
         PROGRAMS_OUT.mkdir(parents=True, exist_ok=True)
         for path in PROGRAMS_OUT.iterdir():
-            if path.is_file():  # one that has lost its source must not live on
+            if path.is_file():  # remove programs whose source is gone
                 path.unlink()
         job.run(["make", "-C", PROGRAMS, jobs(), f"OUT={PROGRAMS_OUT}", f"KERNEL_HEADERS={kernel.headers()}"])
 
@@ -125,7 +125,7 @@ def agent() -> tuple[Step, Path]:
 
 
 def build(flavour: str) -> Step:
-    """The step that puts the initramfs together."""
+    """The step that makes the initramfs."""
 
     def make(job: Job) -> None:
         new = image(flavour).with_suffix(".new")
@@ -141,7 +141,7 @@ def build(flavour: str) -> Step:
 
 
 def build_split(flavour: str) -> Step:
-    """The step that makes the initramfs and the disk of a guest that is saved before it has the driver."""
+    """The step that makes the initramfs and the disk of a guest that is saved before it loads the driver."""
 
     def make(job: Job) -> None:
         new = base(flavour).with_suffix(".new")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Source trees of QEMU and Linux, firmware and busybox: fetched once into the cache.
 
-Our code is hooked into a private copy of each tree, never into the original. The copy sees our code through the
-overlay, which is refreshed by content, so that several checkouts can share one cache and the build tools' view of time
-stays right.
+apply.sh adds the device or the driver to a private copy of a tree, never to the original. The copy links to the
+overlay, a copy of the checkout's files. A file of the overlay is written only when its content changes, so that
+several checkouts share one cache and an unchanged file keeps its time stamp.
 """
 
 import filecmp
@@ -25,17 +25,17 @@ OVERLAYS = CACHE / "overlay"
 
 @dataclass
 class Source:
-    """A source tree that our code is hooked into."""
+    """A source tree that the device or the driver is added to."""
 
-    step: Step  # provides it
+    step: Step  # makes the tree
     tree: Path
-    renew: Callable[[Job], None]  # makes the tree what it was before anything was hooked in
-    named: bool  # a copy of a tree of the user's, who may change it at any time
+    renew: Callable[[Job], None]  # makes the tree anew, without the changes of apply.sh
+    named: bool  # a copy of a tree that the user named and may change at any time
 
     def hook(self, job: Job, part: Path) -> None:
-        """Bring our `part` in the tree up to date.
+        """Bring `part` (device or driver) in the tree up to date.
 
-        The tree is made anew when what hooks us in has changed, so that no older patch stays behind.
+        The tree is made anew when apply.sh or a patch has changed, so that no older patch stays in the tree.
         """
         overlay = OVERLAYS / self.tree.name
         mirror(part, overlay / part.name)
@@ -50,7 +50,7 @@ class Source:
 
 
 def mirror(source: Path, target: Path) -> None:
-    """Make `target` hold the source files of `source`; a file is written only when its content differs."""
+    """Make `target` hold the source files of `source`. A file is written only if its content or mode differs."""
     wanted = {path.relative_to(source) for path in fingerprint.source_files(source)}
     target.mkdir(parents=True, exist_ok=True)
     for path in fingerprint.source_files(target):
@@ -65,7 +65,7 @@ def mirror(source: Path, target: Path) -> None:
 
 
 def _named(what: str, folder: Path) -> Source:
-    """A tree that the user named; it is copied when QEMU or the kernel is built, and never written to."""
+    """A tree that the user named. Each build of QEMU or the kernel copies it; the original is never written to."""
     tree = SOURCES / f"{what}-{fingerprint.of(str(folder))}"
 
     def renew(job: Job) -> None:
@@ -80,9 +80,9 @@ def _named(what: str, folder: Path) -> Source:
 def _fetched(
     what: str, pin: dict[str, str], download: Callable[[Job, Path], None], unpack: Callable[[Job, Path, Path], None]
 ) -> Source:
-    """A tree from the archive.
+    """A tree from Debian's archive.
 
-    `download` brings it into a folder, which is kept; `unpack` makes the tree from that folder.
+    `download` fetches the package into a folder, which stays; `unpack` makes the tree from that folder.
     """
     name = f"{what}-{fingerprint.of(pin['version'], pins()['debian']['suite'])}"
     tree, kept = SOURCES / name, SOURCES / f"{name}.download"
@@ -107,7 +107,7 @@ def _fetched(
 
 
 def _date_back(tree: Path, reference: Path) -> None:
-    """Let no file be newer than the download, or a renewed tree would be built anew for the patches in it."""
+    """Limit time stamps to that of the download: with the time of unpacking, make would compile patched files again."""
     limit = reference.stat().st_mtime
     for where, _, files in os.walk(tree):
         for name in files:
@@ -151,7 +151,7 @@ def linux() -> Source:
 
 
 def only(job: Job, folder: Path, pattern: str) -> Path:
-    """The one file below a folder that fits a pattern."""
+    """The only file below a folder that matches a pattern. The step fails if none or several match."""
     found = list(folder.glob(pattern))
     if len(found) != 1:
         raise job.fail(f"the archive sent {len(found)} files {pattern} instead of one")
@@ -159,7 +159,7 @@ def only(job: Job, folder: Path, pattern: str) -> Path:
 
 
 def firmware() -> tuple[Step, list[Path]]:
-    """The step that provides QEMU's firmware, and the folders to look in (-L)."""
+    """The step that provides QEMU's firmware, and its folders for -L."""
     packages = pins()["firmware"]["packages"]
     tree = SOURCES / "firmware"
 
@@ -182,7 +182,7 @@ def busybox() -> tuple[Step, Path]:
         apt.configure(job)
         apt.unpack_binary(job, package, tree)
         binary = tree / "bin/busybox"
-        if not binary.exists():  # the merged /usr of newer releases
+        if not binary.exists():  # releases with a merged /usr
             binary.parent.mkdir(exist_ok=True)
             shutil.copy2(tree / "usr/bin/busybox", binary)
 

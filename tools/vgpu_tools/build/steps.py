@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Build steps: what they depend on, whether they are up to date, and how one is run.
+"""Build steps: dependencies, the test whether a step is up to date, running a step.
 
-A step is up to date when its stamp holds its key (a hash over everything that its outcome depends on) and its
-outputs exist. Then nothing below it is looked at, so that a warm start reads source files and starts nothing.
+A step is up to date when its stamp holds its key (a hash over all its inputs) and its outputs exist. The steps that it
+needs are not checked then, so that a warm start only reads source files and starts no process.
 """
 
 import fcntl
@@ -28,7 +28,7 @@ KBUILD = re.compile(rb"^  [A-Z]")
 
 @dataclass
 class Job:
-    """A step while it runs: its log and its progress."""
+    """A running step: its log and its progress."""
 
     step: str
     log: Path
@@ -41,10 +41,10 @@ class Job:
         env: Mapping[str, str] | None = None,
         expected_lines: int = 0,
     ) -> None:
-        """Run a command into the log; any failure ends the step, and whatever ends this ends all that it started.
+        """Run a command with its output in the log. StepFailed if the command fails.
 
-        Progress is taken from ninja's "[n/m]", or else from the number of kbuild lines against
-        `expected_lines`. `env` is added to the environment.
+        After any exception, the command's process group is ended first. Progress comes from ninja's "[n/m]", or else
+        from the number of kbuild lines against `expected_lines`. `env` is added to the environment.
         """
         words = [str(word) for word in command]
         with self.log.open("ab") as log:
@@ -72,7 +72,7 @@ class Job:
                 raise StepFailed(self.step, self.log, f"{Path(words[0]).name} exited with {process.returncode}")
 
     def _watch(self, process: "subprocess.Popen[bytes]", log: BinaryIO, expected_lines: int) -> None:
-        """Read what a command prints, to its end."""
+        """Copy the output of a command to the log until end of file."""
         assert process.stdout
         lines = 0
         for line in process.stdout:
@@ -95,12 +95,12 @@ class Job:
 
 @dataclass
 class Step:
-    """Something to be made, once for each value of `inputs`.
+    """A build step, made once for each value of `inputs`.
 
-    `make` is run when the step is not up to date, after the steps in `needs`. `shared` steps keep their stamp
-    in the cache, for all checkouts; others in the checkout's build folder. `check`, where given, decides in
-    place of the stamp (and the step adds nothing to the keys of those that need it). Steps that use the same part of
-    the cache name the same `lock`.
+    `make` runs if the step is not up to date, after the steps in `needs`. A `shared` step keeps its stamp in the cache,
+    for all checkouts; any other step keeps it in the checkout's build folder. `check`, if given, replaces the stamp;
+    such a step adds nothing to the keys of the steps that need it. Steps that use the same part of the cache name the
+    same `lock`.
     """
 
     name: str
@@ -120,11 +120,11 @@ class Step:
 
     @property
     def stamp(self) -> Path:
-        """The file that holds the key of what was made last."""
+        """The file that holds the key of the last completed run."""
         return (CACHE if self.shared else BUILD) / ".stamps" / self.name
 
     def fresh(self) -> bool:
-        """Whether there is nothing to do."""
+        """Whether the step is up to date."""
         if self.check:
             return self.check()
         try:
@@ -134,7 +134,7 @@ class Step:
 
 
 def ensure(*wanted: Step) -> None:
-    """Bring steps, and what they need, up to date."""
+    """Bring steps, and the steps that they need, up to date."""
     for step in wanted:
         if step.fresh():
             continue
@@ -154,13 +154,13 @@ def _make(step: Step) -> None:
         step.make(Job(step.name, log, meter))
     for output in step.outputs:
         if not output.exists():
-            raise StepFailed(step.name, log, f"it did not make {output}")
+            raise StepFailed(step.name, log, f"the step did not make {output}")
     step.stamp.write_text(step.key)
 
 
 @contextmanager
 def cache_lock(name: str) -> Iterator[None]:
-    """Hold a part of the cache against other checkouts and other shells."""
+    """Lock a part of the cache against other processes; the block waits for the lock."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / f"{name}.lock").open("w") as lock:
         try:
@@ -172,5 +172,5 @@ def cache_lock(name: str) -> Iterator[None]:
 
 
 def jobs() -> str:
-    """How many compilers to run at once, as make and ninja want to hear it."""
+    """The -j option of make and ninja: one job for each CPU."""
     return f"-j{os.cpu_count() or 2}"

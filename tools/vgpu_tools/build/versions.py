@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""configs/versions.toml, and the folders that the user may name instead."""
+"""configs/versions.toml, and source trees that the user names instead."""
 
 import functools
 import tomllib
@@ -19,9 +19,9 @@ def pins() -> dict[str, Any]:
 
 
 def source_folder(variable: str, named: str, marker: str) -> Path | None:
-    """The source tree that the user named in the environment (`variable`), if any.
+    """The source tree that the user named (`named`, from the environment's `variable`); None if the user named none.
 
-    `marker` is a file that such a tree must have.
+    Failure if the tree lacks the file `marker`.
     """
     if not named:
         return None
