@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A guest: its options and QEMU's command line, its start and its end, and what is said to it meanwhile.
+"""A guest: its options and QEMU's command line, its start and its end, and the protocols to agent and monitor.
 
-It may import base and build. The API of launcher, suites, benchmarks and tests:
+Imports base and build only. The API of launcher, suites, benchmarks and tests:
 
-- `config.Guest`: what a guest is made of; `options.parse()` makes one from the options of ./vgpu run.
-- `launch.Run`: a command in a guest of its own, from start to end. `execute()` gives a `result.Result`;
-  `background.Background` does it in a thread, for callers that look at the output meanwhile.
-- `session.Machine`: a QEMU that the caller holds: frames, `monitor.Monitor`, migration. Its command is a `Session`.
+- `config.Guest`: the options of a guest; `options.parse()` makes one from the words of ./vgpu run.
+- `launch.Run`: a command in a new guest, from start to end. `execute()` returns a `result.Result`;
+  `background.Background` runs it in a thread, for callers that read the output meanwhile.
+- `session.Machine`: a QEMU that the caller controls: frames, `monitor.Monitor`, migration. Its command is a `Session`.
 
-Below them `emulator` is the process, `run_folder` where logs lie, `agent` and `console` what the guest says, `qmp` the
-monitor of somebody else's guest; `snapshot` is for guests that do not boot.
+Below them `emulator` is the process, `run_folder` the folder of logs, `agent` the protocol to the guest, `console` the
+reader of the guest's console, `qmp` the monitor of a guest of another process; `snapshot` is for guests that do not
+boot.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which accelerator runs the guest: KVM where it is seen to work, else TCG; and the rate that its kernel is told."""
+"""The accelerator of a guest: KVM if a guest boots on it, else TCG; and the TSC rate on the kernel's command line."""
 
 import os
 import threading
@@ -11,8 +11,8 @@ from vgpu_tools.base.paths import CACHE
 from vgpu_tools.guest import tsc
 
 CHOICES = {
-    # A plain model: "max" costs TCG a quarter more CPU time, and ERMS makes the kernel copy by single bytes in it. The
-    # other features are those that TCG does not have.
+    # Not "max", which costs TCG a quarter more CPU time. With ERMS the kernel copies by REP MOVSB, which TCG executes
+    # byte by byte. TCG lacks the other features.
     "tcg": ["-accel", "tcg,thread=multi", "-cpu", "Haswell-noTSX,-erms,-pcid,-invpcid,-tsc-deadline"],
     "kvm": ["-accel", "kvm", "-cpu", "host"],
 }
@@ -26,17 +26,17 @@ def arguments(name: str) -> list[str]:
 
 
 def kernel_arguments(name: str) -> list[str]:
-    """What the guest's kernel shall be told.
+    """Arguments of the guest's kernel: with TCG the rate of the TSC.
 
-    It would measure the rate of its TSC while others keep the host busy: its time then runs several times too fast,
-    and every time limit in it is as much too short. With TCG that counter is the host's.
+    A TCG guest reads the host's counter. A kernel that measures its rate on a busy host gets a wrong rate: time in
+    the guest then runs several times too fast, and every timeout in the guest is too short.
     """
     khz = tsc.khz() if name == "tcg" else 0
     return [f"tsc_early_khz={khz}"] if khz else []
 
 
 def check(name: str) -> None:
-    """Refuse an accelerator that VGPU_ACCEL= names and that does not exist."""
+    """Refuse a name in VGPU_ACCEL that is no accelerator."""
     if name and name not in CHOICES:
         raise Failure(f"VGPU_ACCEL={name}: there are {', '.join(CHOICES)}", status=2)
 
@@ -44,8 +44,8 @@ def check(name: str) -> None:
 def choose(comes_up: Callable[[str], bool]) -> str:
     """The accelerator that works on this host.
 
-    A /dev/kvm that opens says little: it is tried once in the life of the host's kernel with `comes_up`, which boots
-    a guest on the accelerator it is given. What came of it is kept in the cache.
+    A /dev/kvm that opens may still not work. Once after each boot of the host, `comes_up` boots a guest on the
+    accelerator of its argument and returns whether the guest came up. The cache keeps the result.
     """
     if not os.access(KVM, os.R_OK | os.W_OK):
         return "tcg"

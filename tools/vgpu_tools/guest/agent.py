@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The host's end of the agent in the guest: frames over a socket that QEMU joins to a virtio-serial port.
+"""The protocol to the agent in the guest: frames over a socket that QEMU connects to a virtio-serial port.
 
 A frame is one byte of kind, four bytes of length (little endian) and that many bytes:
 
@@ -8,8 +8,8 @@ A frame is one byte of kind, four bytes of length (little endian) and that many 
                    O  standard output       E  standard error
                    X  exit status, 4 bytes
     to the guest   R  flags (1 byte), rows, columns (2 bytes each), then the command's words, each ended by NUL
-                   I  standard input; an empty one is its end
-                   W  rows, columns         D  dump what hangs to the console
+                   I  standard input; an empty frame is end of file
+                   W  rows, columns         D  dump tasks to the console
                    S  random bytes          T  nanoseconds since 1970 (8 bytes): both after a restore, in this order
 """
 
@@ -22,7 +22,7 @@ RUN, STDIN, SIZE, DUMP, SEED, TIME = b"RIWDST"
 WAITING, RESTORED = "waiting", "restored"  # the agent's state before that of the driver
 
 TERMINAL = 0x01  # run on a terminal
-LEAKS = 0x02  # look for leaked kernel memory afterwards
+LEAKS = 0x02  # run kmemleak after the command
 
 MAX_PAYLOAD = 65536
 HEADER = struct.Struct("<BI")
@@ -32,7 +32,7 @@ LATE_FRAMES = 3
 
 
 class Late:
-    """Delays the first frames of some kinds on one connection, to bring out faults of order."""
+    """Delays the first frames of some kinds on one connection, to expose ordering bugs."""
 
     def __init__(self, kinds: str) -> None:
         """`kinds` are letters of the table above; without any, nothing is delayed."""
@@ -60,7 +60,7 @@ def run(words: Sequence[str], flags: int, rows: int = 24, columns: int = 80) -> 
 
 
 def size(rows: int, columns: int) -> bytes:
-    """The frame that tells the terminal's size."""
+    """The frame with the terminal's size."""
     return frame(SIZE, struct.pack("<HH", rows, columns))
 
 
@@ -73,7 +73,7 @@ class Decoder:
     """Turns the bytes that come from the guest into frames."""
 
     def __init__(self, late: Late | None = None) -> None:
-        """Frames of the kinds of `late` are handed on late."""
+        """`late` delays frames of its kinds."""
         self.late = late or Late("")
         self.buffer = bytearray()
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A run in a thread of its own, for callers that look at the output while the guest runs."""
+"""A run in its own thread, for callers that read the output while the guest runs."""
 
 import queue
 import threading
@@ -12,7 +12,7 @@ from vgpu_tools.guest.result import Result
 
 
 class Background:
-    """A run that goes on while the `with` block runs, and is stopped at its end."""
+    """A run that starts with the `with` block and is stopped at the block's end."""
 
     def __init__(
         self,
@@ -24,12 +24,12 @@ class Background:
         snapshot: BinaryIO | None = None,
         verbose: bool = False,
     ) -> None:
-        """There is no timeout: the caller gives the run up. `on_output` is called with each piece of the command's
-        output, in the run's thread. With `streams` the output goes there and is not kept. The rest is as of Run."""
-        self.output = bytearray()  # so far
+        """There is no timeout: the caller calls give_up(). The run's thread calls `on_output` with each piece of the
+        command's output. With `streams` the output goes there and is not kept. Other parameters: see Run."""
+        self.output = bytearray()  # received so far
         self.errors = bytearray()
         self._on_output = on_output
-        self._rest = b""  # the beginning of a line, for lines()
+        self._rest = b""  # the start of an incomplete line, for lines()
         self._pieces: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         streams = streams or Streams(self._take_output, self._take_error)
         self._run = Run(guest, words, streams, verbose=verbose, snapshot=snapshot, own_session=own_session)
@@ -53,12 +53,12 @@ class Background:
         self._run.stop()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the end, not for longer than this; whether the run is over."""
+        """Wait for the end of the run, at most `seconds`. Return whether the run has ended."""
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
     def result(self) -> Result:
-        """Wait for the end; the result, or what Run.execute() raised."""
+        """Wait for the end of the run. Return the result, or raise the exception of Run.execute()."""
         self._thread.join()
         if isinstance(self._outcome, BaseException):
             raise self._outcome
@@ -66,8 +66,9 @@ class Background:
         return self._outcome
 
     def lines(self, seconds: float) -> Iterator[str | None]:
-        """The lines of output and errors as they come, until the run is over; None each time that nothing came for
-        this long. The last line may lack its end. A second call goes on where the first one was left."""
+        """Yield the lines of output and errors until the run ends; None after each `seconds` without output.
+
+        The last line may be incomplete. A second call continues after the last line of the first call."""
         while True:
             try:
                 piece = self._pieces.get(timeout=seconds)

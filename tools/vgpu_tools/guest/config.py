@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A guest: what it is made of, and the QEMU command line for it."""
+"""A guest: its options, and the QEMU command line for them."""
 
 import re
 import shlex
@@ -33,17 +33,17 @@ class Guest:
     share: Path | None = None
     hive: bool = False  # the GPUs are one XGMI hive
     device_opts: str = ""
-    append: str = ""  # more of the kernel's command line
+    append: str = ""  # appended to the kernel's command line
     qemu_args: list[str] = field(default_factory=list)
     qmp: Path | None = None
-    bzimage: bool = False  # boots slower, but can sleep to memory
-    snapshot: bool = False  # starts from a snapshot of itself, taken before it has the driver
-    device_delays: str = ""  # of the devices' threads: a seed, or one of DELAY_POINTS; with a QEMU of its own
-    accelerator: str = ""  # tcg, kvm; empty: the one that works on this host
-    late_frames: str = ""  # kinds of frames that launcher and agent are late with (agent.Late)
+    bzimage: bool = False  # boots slower, but can suspend to RAM
+    snapshot: bool = False  # starts from a snapshot that was taken before the driver was loaded
+    device_delays: str = ""  # of the devices' threads: a seed, or one of DELAY_POINTS; needs QEMU's variant "delays"
+    accelerator: str = ""  # tcg, kvm; empty: accel.choose()
+    late_frames: str = ""  # kinds of frames that launcher and agent delay (agent.Late)
 
     def check(self) -> None:
-        """Refuse what cannot be started."""
+        """Refuse options with which the guest cannot start: Failure with status 2."""
         if not 0 <= self.gpus <= MAX_GPUS:
             raise Failure(f"--gpus {self.gpus}: there can be 0 to {MAX_GPUS}", status=2)
         if not 1 <= self.cpus <= 255:
@@ -63,15 +63,15 @@ class Guest:
         kernel.check_flavour(self.kernel)
 
     def on(self, accelerator: str, late_frames: str = "") -> Self:
-        """The same guest on an accelerator, with frames that come late."""
+        """A copy of the guest with another accelerator and other late frames."""
         return replace(self, accelerator=accelerator, late_frames=late_frames)
 
     def variant(self) -> str:
-        """The variant of QEMU."""
+        """The variant of QEMU that the guest needs."""
         return "delays" if self.device_delays else "release"
 
     def prepare(self) -> None:
-        """Build what is missing."""
+        """Build everything that the guest needs."""
         system = rootfs.build_split if self.snapshot else rootfs.build
         ensure(sources.firmware()[0], qemu.build(), kernel.build(self.kernel), system(self.kernel))
         if self.device_delays:
@@ -86,19 +86,19 @@ class Guest:
             words += ["-L", folder]
         words += ["-nodefaults", "-no-user-config", "-nographic", "-no-reboot"]
         words += ["-name", "vgpu-kfd", "-machine", "q35,vmport=off,smbus=off,hpet=off,dump-guest-core=off"]
-        # Hot plug by the ports themselves (pciehp), as of a card, and not by ACPI.
+        # Hot plug by the ports (pciehp), as on real machines with such cards, instead of ACPI.
         words += ["-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off"]
         words += accel.arguments(accelerator)
         words += ["-smp", str(self.cpus), "-m", self.memory]
         words += ["-kernel", self.kernel_image(), "-initrd", self.initramfs()]
         append = [APPEND, *accel.kernel_arguments(accelerator), self.append]
-        append += ["vgpu_wait=1"] if self.snapshot else []  # init has the agent wait
+        append += ["vgpu_wait=1"] if self.snapshot else []  # init: the agent waits for the snapshot
         append += [f"vgpu_agent_delay={self.late_frames}"] if self.late_frames else []
         if self.rootfs == "rocm":
             place = str(rocm.image()).replace(",", ",,")
             words += ["-drive", f"if=none,id=root,format=raw,read-only=on,file={place}"]
             words += ["-device", "virtio-blk-pci,drive=root"]
-            append += ["vgpu_root=vda"]  # the mini root file system's init goes there
+            append += ["vgpu_root=vda"]  # the init of the mini root file system switches to this root
         words += ["-append", " ".join(word for word in append if word)]
         words += ["-chardev", f"{console},id=console", "-serial", "chardev:console"]
         words += ["-chardev", f"socket,id=agent,fd={agent_fd}", "-device", "virtio-serial-pci,max_ports=2"]
@@ -110,9 +110,9 @@ class Guest:
         if self.hive:
             words += ["-object", "vgpu-hive,id=hive0"]
         for index in range(self.gpus):
-            # The node is named: it stays when another GPU is unplugged and the guest is saved and started again.
+            # An explicit node: the device keeps it if the guest is saved and restored after another GPU was unplugged.
             node = [f"hive=hive0,node={index}"] if self.hive else []
-            # A port of its own, as a card has; 64-bit prefetchable windows hold VRAM.
+            # One root port for each device, as for a card; its 64-bit prefetchable window holds VRAM.
             words += ["-device", f"pcie-root-port,id=port{index},chassis={index + 1},slot={index + 1}"]
             words += ["-device", ",".join(["vgpu-kfd", f"id=gpu{index}", f"bus=port{index}", *options, *node])]
         if self.share:
@@ -121,7 +121,7 @@ class Guest:
         if self.snapshot:
             place = str(rootfs.disk(self.kernel)).replace(",", ",,")
             words += ["-drive", f"if=none,id=programs,format=raw,read-only=on,file={place}"]
-            # The last slot that is free: disks of --qemu-args keep their names.
+            # The last free slot: disks of --qemu-args keep their device names.
             words += ["-device", "virtio-blk-pci,drive=programs,serial=vgpu-programs,addr=1d"]
             words += ["-global", "migration.mapped-ram=on"]
         if self.qmp:

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the guest kernel says on its console that means something is wrong."""
+"""Detects errors that the guest's kernel prints on its console."""
 
 import re
 
 TIME = re.compile(rb"^(?:<\d+>)?\[[ \d.]+\]\s*(?:\[[ TC\d]+\]\s*)?")
 
-# Lines that begin with "BUG: " although the kernel goes on.
+# Lines with "BUG: " after which the kernel continues.
 SURVIVABLE = ("KASAN", "sleeping function", "scheduling while atomic", "soft lockup", "workqueue")
 
-# After these the guest cannot go on (it is told to panic on an oops).
+# After these the guest does not continue: its kernel panics on an oops (oops=panic).
 FATAL_PATTERNS = (
     "Kernel panic - not syncing",
     "^BUG: (?!" + "|".join(SURVIVABLE) + ")",
@@ -17,7 +17,7 @@ FATAL_PATTERNS = (
     r"^(segment-related )?general protection fault\b.*\[#\d+\]",  # of older kernels, without "Oops: "
 )
 
-# After these it can, but something is wrong.
+# After these the guest continues, but they are errors.
 REPORT_PATTERNS = (
     "^BUG: ",
     "^WARNING: ",  # includes lockdep's
@@ -27,10 +27,10 @@ REPORT_PATTERNS = (
     r"kmemleak: [1-9]\d* new suspected|^unreferenced object",
     "^ODEBUG: |^UBSAN: |_(add|del) corruption",
     "^DMA-API: .*(error|leak|not freed)",
-    "Memory manager not clean",  # drm_mm, TTM: something was left at the end
+    "Memory manager not clean",  # drm_mm, TTM: allocations are left at takedown
 )
 
-# The kernel's OOM killer: the guest has too little memory for what runs in it. A command may get over it.
+# The kernel's OOM killer: the guest has too little memory. The command may still succeed.
 OOM_KILLED = re.compile(rb"^Out of memory: Killed process ")
 
 FATAL = re.compile("|".join(FATAL_PATTERNS).encode())
@@ -38,8 +38,7 @@ REPORTS = re.compile("|".join(REPORT_PATTERNS).encode())
 
 
 class Watcher:
-    """Reads the console as it comes and remembers the first fatal line, the first report, and the first process that
-    the OOM killer killed."""
+    """Reads the console and keeps the first fatal line, the first report, and the first line of the OOM killer."""
 
     def __init__(self) -> None:
         self.partial = b""
@@ -48,7 +47,7 @@ class Watcher:
         self.killed = ""
 
     def feed(self, data: bytes) -> None:
-        """Take the next bytes of the console."""
+        """Read the next bytes of the console."""
         *lines, self.partial = (self.partial + data).split(b"\n")
         for line in lines:
             self._line(line)
@@ -57,7 +56,7 @@ class Watcher:
         line = TIME.sub(b"", raw.rstrip(b"\r"))
         text = line.decode(errors="replace").strip()
         if FATAL.search(line):
-            # The panic's own line says less than the oops before it.
+            # Keep the first line: the oops before a panic names the cause.
             self.fatal = self.fatal or text
         elif REPORTS.search(line):
             self.report = self.report or text
@@ -66,7 +65,7 @@ class Watcher:
 
 
 def excerpt(console: bytes, most: int = 14) -> list[str]:
-    """The lines of a console log that tell what happened: from the first that means something, else the last ones."""
+    """At most `most` lines of a console log: from the first fatal line or report, or else the last ones."""
     lines = console.splitlines()
     means = (at for at, line in enumerate(lines) if REPORTS.search(said := TIME.sub(b"", line)) or FATAL.search(said))
     first = next(means, max(0, len(lines) - most))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One QEMU with a guest: its process, and the socket to the agent. `Run` and `Machine` stand on it."""
+"""One QEMU with a guest: its process, and the socket to the agent. Used by `Run` and `Machine`."""
 
 import shlex
 import signal
@@ -16,23 +16,23 @@ from vgpu_tools.guest.config import CONSOLE_PIPE, Guest
 
 
 class Emulator:
-    """A QEMU for as long as the `with` block runs; before it there is no process and no file.
+    """A QEMU that runs while the `with` block runs. Before the block there is no process and no file.
 
-    QEMU is killed at the end of the block, and when the thread that entered it ends.
+    QEMU is killed at the end of the block, and when the thread that entered the block ends.
     """
 
     def __init__(self, guest: Guest, accelerator: str, log: Path, record: Path, console: str = CONSOLE_PIPE) -> None:
-        """`log` gets what QEMU prints on standard error, `record` its command line. `console` is a character device of
-        QEMU (-chardev)."""
+        """`log` receives QEMU's standard error, `record` its command line. `console` is a character device of QEMU
+        (-chardev)."""
         self.guest = guest
         self.accelerator = accelerator
         self.log = log
         self.record = record
         self.console = console
-        self.more: list[str] = []  # arguments of QEMU
-        self.inherited: list[int] = []  # descriptors that these arguments name
-        self.own_session = False  # not of the terminal's process group: Ctrl-C does not reach it
-        self.leaves_core = False  # in this process's working directory, if a signal ends it: postmortem.take_core()
+        self.more: list[str] = []  # further arguments of QEMU
+        self.inherited: list[int] = []  # descriptors in those arguments, which QEMU inherits
+        self.own_session = False  # QEMU gets its own session: Ctrl-C in the terminal does not reach it
+        self.leaves_core = False  # QEMU may dump core into the working directory: postmortem.take_core()
 
     def __enter__(self) -> Self:
         self.port, theirs = socket.socketpair()

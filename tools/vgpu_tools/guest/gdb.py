@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu gdb: QEMU, or the guest's kernel, under gdb."""
+"""./vgpu gdb: runs QEMU or the guest's kernel under gdb."""
 
 import os
 import shutil
@@ -28,7 +28,8 @@ STUB_SECONDS = 10.0  # QEMU opens its gdb socket before the guest's first instru
 def debug(what: str, guest: Guest, words: Sequence[str], verbose: bool) -> int:
     """Debug "qemu" or "kernel" while a guest runs a command; returns gdb's exit status.
 
-    `verbose` shows the guest's console while the kernel is debugged; QEMU's own standard output has it in any case.
+    `verbose` shows the guest's console on standard error while the kernel is debugged. It has no effect for "qemu": the
+    console goes to a file.
     """
     if not shutil.which("gdb"):
         raise Failure("gdb is not installed (the package is called gdb)", status=2)
@@ -38,7 +39,7 @@ def debug(what: str, guest: Guest, words: Sequence[str], verbose: bool) -> int:
 
 
 def _gdb(arguments: Sequence[str | Path], cwd: Path | None = None, inherited: Sequence[int] = ()) -> int:
-    """Run gdb in the foreground; Ctrl-C is its, not ours."""
+    """Run gdb in the foreground. This process ignores SIGINT meanwhile: Ctrl-C is for gdb."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         return subprocess.run(["gdb", "-q", *map(str, arguments)], check=False, cwd=cwd, pass_fds=inherited).returncode
@@ -58,7 +59,7 @@ def _qemu(guest: Guest, words: Sequence[str]) -> int:
 
 
 def _serve(port: socket.socket, words: Sequence[str]) -> None:
-    """The agent's other end, as simply as can be."""
+    """A minimal host's end of the agent: starts the command when the guest is up, and copies its output."""
     decoder = agent.Decoder()
     while data := port.recv(agent.MAX_PAYLOAD):
         for kind, payload in decoder.feed(data):
@@ -67,7 +68,7 @@ def _serve(port: socket.socket, words: Sequence[str]) -> None:
             elif kind in (agent.STDOUT, agent.STDERR):
                 os.write(1 if kind == agent.STDOUT else 2, payload)
             elif kind == agent.EXIT:
-                port.shutdown(socket.SHUT_RDWR)  # the guest ends
+                port.shutdown(socket.SHUT_RDWR)  # the agent then powers the guest off
                 print(f"vgpu: the command exited with {int.from_bytes(payload, 'little')}", file=sys.stderr)
 
 
@@ -76,7 +77,7 @@ def _kernel(guest: Guest, words: Sequence[str], verbose: bool) -> int:
     with tempfile.TemporaryDirectory() as folder:
         stub = Path(folder) / "gdb"
         waiting = replace(guest, qemu_args=[*guest.qemu_args, "-S", "-gdb", f"unix:{stub},server=on,wait=off"])
-        # A session of its own: Ctrl-C in gdb stops the guest's kernel, and not QEMU.
+        # own_session: Ctrl-C in gdb stops the guest's kernel, and does not reach QEMU.
         with Background(waiting, words, own_session=True, streams=Streams(), verbose=verbose) as run:
             end = time.monotonic() + STUB_SECONDS
             while not stub.exists():
@@ -94,6 +95,6 @@ def _kernel(guest: Guest, words: Sequence[str], verbose: bool) -> int:
 
 
 def _tell(run: Background) -> None:
-    """Say what is wrong with a guest that has ended by itself."""
+    """Print why a guest has ended, if it has ended with an error."""
     if run.wait(0) and (sentence := run.result().sentence):
         print(f"vgpu: {sentence}", file=sys.stderr)

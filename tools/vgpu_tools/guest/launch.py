@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs a command in a guest of its own: `Run(guest, words, streams).execute()` gives a `Result`."""
+"""Runs a command in a new guest: `Run(guest, words, streams).execute()` returns a `Result`."""
 
 import contextlib
 import os
@@ -22,9 +22,9 @@ from vgpu_tools.guest.console import Watcher
 from vgpu_tools.guest.emulator import Emulator
 from vgpu_tools.guest.result import Result, Verdict
 
-END_SECONDS = 5.0  # a guest that says it dies, and a QEMU that was told to end, get this long
-DUMP_SECONDS = 2.0  # a guest whose time is up gets this long to say what hangs
-PROBE_SECONDS = 10.0  # a guest on KVM is up long before
+END_SECONDS = 5.0  # for a guest that panics, and for a QEMU after SIGTERM, to end
+DUMP_SECONDS = 2.0  # for a guest after its timeout to dump its tasks
+PROBE_SECONDS = 10.0  # a guest on a working KVM boots much faster
 CHUNK = 65536
 SEED_BYTES = 64  # for the random number generator of a restored guest
 
@@ -32,7 +32,7 @@ Sink = Callable[[bytes], None]
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write all of it to a descriptor."""
+    """Write all of `data` to a descriptor."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
@@ -44,9 +44,9 @@ def drop(data: bytes) -> None:
 
 @dataclass
 class Streams:
-    """The command's streams: what takes its output and its errors, and the descriptor of its input, or None.
+    """The command's streams: sinks of its output and its errors, and the descriptor of its input (None: no input).
 
-    With `terminal` the command has a terminal, of this process's size, and its input is read in raw mode.
+    With `terminal` the command has a terminal of the size of this process's, and `input` is read in raw mode.
     """
 
     output: Sink = field(default=partial(write_all, 1))
@@ -58,9 +58,9 @@ class Streams:
 class Run:
     """One guest from start to end.
 
-    Nothing happens before `execute()`, which is called once. `give_up()` and `stop()` may be called from other threads,
-    from signal handlers and from the sinks of the streams, also before `execute()`. QEMU ends at the latest with the
-    thread that called `execute()`.
+    The caller calls `execute()` once; before it there is neither process nor folder. `give_up()` and `stop()` may be
+    called from other threads, from signal handlers and from the sinks of the streams, also before `execute()`. QEMU
+    ends at the latest with the thread that called `execute()`.
     """
 
     def __init__(
@@ -73,12 +73,12 @@ class Run:
         snapshot: BinaryIO | None = None,
         own_session: bool = False,
     ) -> None:
-        """`words` are the command and its arguments; without `streams` its output and errors are this process's, and it
-        has no input. `timeout` is in seconds; 0 is none. `verbose` shows the console on standard error. With
-        `own_session` a terminal's signals do not reach QEMU.
+        """`words` are the command and its arguments. Without `streams` the command writes to this process's output and
+        errors and has no input. `timeout` is in seconds; 0: none. `verbose` copies the console to standard error. With
+        `own_session` signals of the terminal do not reach QEMU.
 
-        `snapshot` is restored instead of a boot; the guest's options are those that it was taken with. The caller
-        closes it after the run.
+        With `snapshot` the guest is restored from it and does not boot; `guest` has the options of the guest that was
+        saved. The caller closes `snapshot` after the run.
         """
         self.guest = guest
         self.words = words
@@ -87,15 +87,15 @@ class Run:
         self.verbose = verbose
         self.snapshot = snapshot
         self.own_session = own_session
-        self.driver = ""  # its state, once the agent has reported it
+        self.driver = ""  # state of the driver; empty until the agent reports it
         self.status: int | None = None
         self._stopped = False
         self._given_up = False
         self._wake: int | None = None  # an eventfd while the guest runs
-        self._wake_lock = threading.RLock()  # held to use or close it; a signal handler may come in between
+        self._wake_lock = threading.RLock()  # held to write to or close _wake; reentrant for signal handlers
 
     def give_up(self) -> None:
-        """The time is up: the guest says what hangs, then the run ends as one whose timeout was reached."""
+        """End the run as its timeout does: the guest dumps its tasks, the verdict is TIMED_OUT or NOT_UP."""
         self._given_up = True
         self._notify()
 
@@ -105,17 +105,17 @@ class Run:
         self._notify()
 
     def execute(self) -> Result:
-        """Run the command. Whatever the guest does is a Result; what is wrong with this machine (files, QEMU's
-        program) is an exception."""
+        """Run the command. Errors of the guest and of QEMU are in the Result; errors of this machine (files, no QEMU
+        program) are exceptions."""
         with run_folder.hold() as folder:
             return self.execute_in(folder)
 
     def execute_in(self, folder: Path) -> Result:
-        """`execute()` in a folder that the caller holds (run_folder.hold())."""
+        """`execute()` in a folder that the caller has locked by run_folder.hold()."""
         self._begin(folder)
         try:
             timed_out = self._run_emulator()
-        except Failure as failure:  # of what uses the guest: it could not be saved
+        except Failure as failure:  # raised by a sink or by Saver: the guest could not be saved
             run_folder.mark_failed(folder, str(failure))
             raise
         result = self._result(timed_out)
@@ -130,14 +130,14 @@ class Run:
         self.watcher = Watcher()
         late = agent.Late(self.guest.late_frames)
         self._late, self._decoder = late, agent.Decoder(late)
-        self._pending = bytearray()  # for the guest
+        self._pending = bytearray()  # bytes still to be sent to the guest
         self._input_open = False
-        self._refused = False  # the guest cannot run the command
-        self._ended: int | None = None  # how QEMU did, if by itself
+        self._refused = False  # the driver failed: the command was not started
+        self._ended: int | None = None  # QEMU's return code, if QEMU ended before it was terminated
         self._core = ""
 
     def _run_emulator(self) -> bool:
-        """Start QEMU and see the guest through; true if its time ran out."""
+        """Start QEMU and serve the guest until its end. Return whether it timed out."""
         emulator = self._emulator()
         with contextlib.ExitStack() as stack:
             self._prepare(emulator, stack)
@@ -160,9 +160,9 @@ class Run:
         return emulator
 
     def _prepare(self, emulator: Emulator, stack: contextlib.ExitStack) -> None:
-        """Add to QEMU's arguments; `stack` is left when the run is over."""
+        """Add arguments of QEMU. The caller leaves `stack` when the run is over."""
         if self.snapshot:
-            # The descriptor still names the file when another run has removed it to make room.
+            # By descriptor: another run may remove the file to make room.
             emulator.more += ["-incoming", f"file:/proc/self/fd/{self.snapshot.fileno()}"]
             emulator.inherited.append(self.snapshot.fileno())
 
@@ -173,7 +173,7 @@ class Run:
 
     @contextlib.contextmanager
     def _heard(self) -> Iterator[None]:
-        """Have give_up() and stop() end a wait of the selector for as long as the block runs."""
+        """While the block runs, give_up() and stop() wake the selector through an eventfd."""
         wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         try:
             self._selector.register(wake, selectors.EVENT_READ, partial(os.eventfd_read, wake))
@@ -185,7 +185,7 @@ class Run:
                 os.close(wake)
 
     def _attend(self) -> bool:
-        """Move bytes until the guest's end; true if its time ran out."""
+        """Copy console, frames and input until the guest's end. Return whether the guest timed out."""
         assert self.process.stdout
         self._output: IO[bytes] = self.process.stdout
         self._selector.register(self._output, selectors.EVENT_READ, self._read_console)
@@ -218,8 +218,8 @@ class Run:
         return 0.0 if self._given_up else self.deadline - time.monotonic()
 
     def _end_qemu(self) -> None:
-        """Note how QEMU ended, or have it end."""
-        if self._output not in self._selector.get_map():  # closed: it has gone, or is about to
+        """Record how QEMU ended, or terminate QEMU."""
+        if self._output not in self._selector.get_map():  # console closed: QEMU has ended or is ending
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(END_SECONDS)
         self._ended = self.process.poll()
@@ -232,8 +232,8 @@ class Run:
             self.process.wait(max(0.1, end - time.monotonic()))
 
     def _note_machine(self) -> None:
-        """Keep QEMU's state of the processors, where a lost interrupt shows, and the backtraces of its threads: virtual
-        CPUs, the devices' engines."""
+        """Save the state of the virtual CPUs and their local APICs, which shows a lost interrupt, and the backtraces
+        of QEMU's threads: virtual CPUs, the devices' engines."""
         (self.folder / run_folder.THREADS).write_text(postmortem.threads(self.process.pid))
         words = ["info cpus", "info registers -a", *(f"info lapic {cpu}" for cpu in range(self.guest.cpus))]
         commands = [("human-monitor-command", {"command-line": line}) for line in words]
@@ -243,7 +243,7 @@ class Run:
             (self.folder / run_folder.MACHINE).write_text(text)
 
     def _pump(self, done: Callable[[], bool], left: Callable[[], float]) -> bool:
-        """Move bytes until `done`, or QEMU's end; false when no seconds were `left` before."""
+        """Serve the selector until `done()` holds or QEMU closes its console. Return False if `left()` ran out first."""
         while not done() and self._output in self._selector.get_map():
             seconds = left()
             if seconds <= 0:
@@ -252,7 +252,7 @@ class Run:
                 key.data()
         return True
 
-    # What the selector calls
+    # Callbacks of the selector
 
     def _read_console(self) -> None:
         data = os.read(self._output.fileno(), CHUNK)
@@ -329,7 +329,7 @@ class Run:
         self._flush()
 
     def _flush(self) -> None:
-        """Send to the guest what it takes now, the rest when it takes more; read no more input until then."""
+        """Send pending bytes without blocking. Until all are sent, watch for writability and read no more input."""
         with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
             while self._pending:
                 del self._pending[: self._port.send(self._pending)]
@@ -345,7 +345,7 @@ class Run:
         elif not wanted and self.streams.input in watched:
             self._selector.unregister(self.streams.input)
 
-    # How it went
+    # The result
 
     def _result(self, timed_out: bool) -> Result:
         verdict, said = self._verdict(timed_out)
@@ -362,7 +362,7 @@ class Run:
         )
 
     def _verdict(self, timed_out: bool) -> tuple[Verdict, str]:
-        """The verdict, and what the kernel or QEMU said."""
+        """The verdict, and the line of the kernel or of QEMU that it stands on."""
         if self._stopped:
             return Verdict.STOPPED, ""
         if self._refused:
@@ -382,12 +382,12 @@ class Run:
 
 
 def _until(end: float) -> Callable[[], float]:
-    """The seconds that are left until a time."""
+    """Return a function that returns the seconds left until `end`, a time of time.monotonic()."""
     return lambda: end - time.monotonic()
 
 
 def comes_up(accelerator: str) -> bool:
-    """Whether a guest without a GPU comes up with an accelerator."""
+    """Whether a guest without a GPU boots on an accelerator and runs a command."""
     guest = Guest(gpus=0, accelerator=accelerator)
     result = Run(guest, ["true"], Streams(drop, drop), PROBE_SECONDS).execute()
     return result.good and result.status == 0

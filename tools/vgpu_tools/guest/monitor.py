@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""QEMU's monitor (QMP) of a machine that the caller holds, and what its vgpu-kfd devices say, as data."""
+"""QEMU's monitor (QMP) of a machine that the caller controls, and the replies of its vgpu-kfd devices as data."""
 
 import socket
 from typing import Any
@@ -9,20 +9,20 @@ from qemu.qmp.legacy import QEMUMonitorProtocol
 
 
 class _Answer(BaseModel):
-    """A part of an answer; members that no tool uses are left out."""
+    """A part of a reply. Members that no tool uses are ignored."""
 
     model_config = ConfigDict(frozen=True)
 
 
 class Counter(_Answer):
-    """What a device counts since its reset."""
+    """A counter of a device: its name, and the count since the reset."""
 
     counter: str
     value: int
 
 
 class Injection(_Answer):
-    """Something that was asked to go wrong: its number, how often it did, and whether it still can."""
+    """An injection: its id, the occasions it has taken (`fired`) and seen, and whether it is still active."""
 
     id: int
     fired: int
@@ -32,20 +32,20 @@ class Injection(_Answer):
 
 
 class Injected(_Answer):
-    """The answer to vgpu-inject."""
+    """The reply to vgpu-inject."""
 
     id: int
 
 
 class Vmid(_Answer):
-    """A VMID of a hub that is enabled."""
+    """An enabled VMID of a hub, with its PASID."""
 
     vmid: int
     pasid: int
 
 
 class Device(_Answer):
-    """A vgpu-kfd device. `id` is the one of -device, if it was given one."""
+    """A vgpu-kfd device. `id` is that of -device; empty if -device has none."""
 
     path: str
     id: str = ""
@@ -55,7 +55,7 @@ class Device(_Answer):
 
     @property
     def name(self) -> str:
-        """What a person calls it."""
+        """The name to print: the id, or without one the QOM path."""
         return self.id or self.path
 
     def count(self, counter: str) -> int:
@@ -67,7 +67,7 @@ class Device(_Answer):
 
 
 class Event(_Answer):
-    """Something that QEMU reports by itself."""
+    """An asynchronous event of QMP."""
 
     name: str = Field(alias="event")
     data: dict[str, Any] = {}
@@ -77,15 +77,15 @@ _DEVICES = TypeAdapter(list[Device])
 
 
 def devices(answer: object) -> list[Device]:
-    """The answer to query-vgpu."""
+    """Validate the reply to query-vgpu."""
     return _DEVICES.validate_python(answer)
 
 
 class Monitor:
-    """A connection that lasts as long as the machine. Errors are those of qemu.qmp (QMPError)."""
+    """A connection to QEMU's monitor. Its functions raise QMPError of qemu.qmp."""
 
     def __init__(self, peer: socket.socket) -> None:
-        """`peer` is connected to QEMU's monitor."""
+        """`peer` is a socket connected to QEMU's monitor."""
         self._qmp = QEMUMonitorProtocol(peer)
 
     def connect(self) -> None:
@@ -97,11 +97,11 @@ class Monitor:
         self._qmp.close()
 
     def cmd(self, name: str, **arguments: object) -> Any:
-        """Execute a command; returns its answer."""
+        """Execute a command; returns its reply."""
         return self._qmp.cmd(name, **arguments)
 
     def event(self, seconds: float) -> Event | None:
-        """The next event; None if there is none within this time."""
+        """The next event; None if none arrives within `seconds`."""
         try:
             event = self._qmp.pull_event(wait=float(seconds))
         except TimeoutError:
@@ -113,9 +113,9 @@ class Monitor:
         return devices(self.cmd("query-vgpu"))
 
     def inject(self, kind: str, **members: object) -> int:
-        """Make something go wrong; returns the injection's number."""
+        """Add an injection; returns its id."""
         return Injected.model_validate(self.cmd("vgpu-inject", kind=kind, **members)).id
 
     def remove_injection(self, number: int) -> None:
-        """Let it go wrong no more."""
+        """Remove an injection."""
         self.cmd("vgpu-inject-remove", id=number)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The options of ./vgpu run as words: of the command line, of tests.list, of a benchmark."""
+"""Parses the options of ./vgpu run: from the command line, from tests.list, from a benchmark."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from vgpu_tools.guest.config import Guest, split_arguments
 
 @dataclass(frozen=True)
 class Options:
-    """A guest, and how a run of it is seen through."""
+    """A guest, and the options of its run."""
 
     guest: Guest
-    timeout: float  # seconds; 0 is none
+    timeout: float  # seconds; 0: none
     verbose: bool
 
 
@@ -43,9 +43,9 @@ def _parser(timeout: float) -> Parser:
 
 
 def parse(words: Sequence[str], environment: Environment, timeout: float = 0) -> Options:
-    """Options to a guest that can be started; Failure, with status 2, for words that make none.
+    """Parse options; Failure with status 2 if they are wrong or the guest could not start with them.
 
-    `timeout` is in seconds, for words that give none; 0 is none.
+    `timeout` is the default of --timeout, in seconds; 0: none.
     """
     options = _parser(timeout).parse_args(join_values(words))
     if options.timeout < 0:

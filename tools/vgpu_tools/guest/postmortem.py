@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is left of a guest that hung or a QEMU that died: where every thread stood, the core file."""
+"""Records of a guest that hung or a QEMU that died: the backtrace of every thread, the core file."""
 
 import contextlib
 import resource
@@ -14,7 +14,7 @@ CORE_PATTERN = Path("/proc/sys/kernel/core_pattern")
 
 
 def allow_core() -> None:
-    """For a child before exec: let it leave a core file, as large as the host's hard limit says."""
+    """Call in a child before exec: raise its core file limit to the hard limit."""
     hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
     resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
 
@@ -22,8 +22,8 @@ def allow_core() -> None:
 def take_core(pid: int, folder: Path) -> str:
     """Move the core file that a dead child left in this process's working directory into a run's folder.
 
-    Returns where a core is to be found, in words; '' if there is none. Where the host's core_pattern names another
-    place or a program, only that is said.
+    Returns where the core is, in words; '' if there is none. If the host's core_pattern names another folder or a
+    program, nothing is moved and the words give the pattern.
     """
     pattern = CORE_PATTERN.read_text().strip() if CORE_PATTERN.exists() else CORE
     if "/" in pattern or pattern.startswith("|"):
@@ -36,7 +36,7 @@ def take_core(pid: int, folder: Path) -> str:
 
 
 def threads(pid: int) -> str:
-    """Where each thread of a process stands: gdb's backtraces if gdb is installed, else what /proc says."""
+    """The state of each thread of a process: gdb's backtraces if gdb is installed and works, else from /proc."""
     if shutil.which("gdb"):
         command = ["gdb", "-p", str(pid), "-batch", "-nx", "-ex", "set pagination off", "-ex", "thread apply all bt 16"]
         with contextlib.suppress(subprocess.TimeoutExpired, OSError):

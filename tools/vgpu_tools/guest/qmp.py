@@ -13,23 +13,23 @@ from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import RUNS
 
 SOCKET = "qmp"  # in a run's folder
-MAX_PATH = 107  # bytes that a socket's name can have
-SECONDS = 10.0  # QEMU answers long before, or somebody else is connected
+MAX_PATH = 107  # bytes of a Unix socket's path
+SECONDS = 10.0  # QEMU replies much faster, unless another client is connected
 
 
 class Refused(Exception):
-    """QEMU says no to a command."""
+    """QEMU refused a command; the text is QEMU's."""
 
 
 def find(given: Path | None) -> Path:
-    """The socket to use: what was given, or that of the only guest that ./vgpu runs."""
+    """The socket to use: `given`, or that of the only running guest of this checkout. Failure without exactly one."""
     if given:
         if not given.is_socket():
             raise Failure(f"--qmp {given}: no such socket (a guest started with --qmp {given} has it)", status=2)
         return given
     running = [path for path in sorted(RUNS.glob(f"*/{SOCKET}")) if path.is_socket() and alive(path)]
     if not running:
-        raise Failure("no guest of this checkout is running; for another QEMU say --qmp PATH", status=2)
+        raise Failure("no guest of this checkout is running; for another QEMU use --qmp PATH", status=2)
     if len(running) > 1:
         listed = "".join(f"\n  --qmp {path}" for path in running)
         raise Failure(f"several guests are running, name one:{listed}", status=2)
@@ -37,7 +37,7 @@ def find(given: Path | None) -> Path:
 
 
 def pid(path: Path) -> int:
-    """The process that listens at a socket."""
+    """The id of the process that listens on a socket."""
     with _connect(path) as peer:
         credentials = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     process, _, _ = struct.unpack("3i", credentials)
@@ -45,12 +45,12 @@ def pid(path: Path) -> int:
 
 
 def ask(path: Path, *commands: tuple[str, dict[str, Any]]) -> list[Any]:
-    """Execute commands, one after the other; returns their answers."""
+    """Execute commands, one after the other; returns their replies. Refused if QEMU refuses one."""
     return asyncio.run(_ask(path, commands))
 
 
 def command(path: Path, name: str, arguments: dict[str, Any] | None = None) -> Any:
-    """Execute one command for the user, who is told if QEMU refuses it; returns its answer."""
+    """Execute one command; returns its reply. Failure if QEMU refuses the command."""
     try:
         return ask(path, (name, arguments or {}))[0]
     except Refused as refused:
@@ -65,7 +65,7 @@ async def _ask(path: Path, commands: Sequence[tuple[str, dict[str, Any]]]) -> li
     try:
         await asyncio.wait_for(client.connect(str(path)), SECONDS)
     except TimeoutError:
-        raise Failure(f"{path}: QEMU does not answer; somebody else may be connected") from None
+        raise Failure(f"{path}: QEMU does not reply; another client may be connected") from None
     except ConnectError as error:
         raise Failure(f"{path}: {error}") from None
     try:
@@ -75,8 +75,8 @@ async def _ask(path: Path, commands: Sequence[tuple[str, dict[str, Any]]]) -> li
             await client.disconnect()
     except ExecuteError as error:
         raise Refused(str(error)) from None
-    except (QMPError, EOFError, OSError) as error:  # disconnect() raises what the connection ended with
-        raise Failure(f"{path}: QEMU went away" + (f": {error}" if str(error) else "")) from None
+    except (QMPError, EOFError, OSError) as error:  # disconnect() raises the error that ended the connection
+        raise Failure(f"{path}: QEMU closed the connection" + (f": {error}" if str(error) else "")) from None
 
 
 def _connect(path: Path) -> socket.socket:
@@ -90,7 +90,7 @@ def _connect(path: Path) -> socket.socket:
 
 
 def alive(path: Path) -> bool:
-    """Whether somebody listens at a socket; the file is there a moment before, and may stay behind."""
+    """Whether a process listens on a socket. The file may exist before and after that."""
     try:
         return pid(path) > 0
     except Failure:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How a run ended, as data: `Result`. Its sentence and exit status are those of ./vgpu run."""
+"""The result of a run: `Result`, with the sentence and the exit status of ./vgpu run."""
 
 import signal
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ STOPPED_STATUS = 128 + signal.SIGTERM
 
 
 class Verdict(Enum):
-    """The first of these that holds."""
+    """How a run ended. The order is the precedence: launch.Run takes the first verdict that applies."""
 
     STOPPED = "the caller stopped the run"
     NO_DRIVER = "the driver did not take the GPU"
@@ -29,11 +29,11 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Result:
-    """The end of a run.
+    """The result of a run.
 
-    `status` is the command's exit status, None if it did not end. `said` is the line of the kernel's or of QEMU that
-    stands for the verdict. `qemu` is QEMU's end as subprocess reports it, None if it had to be ended. `limit` and
-    `seconds` are the time that the run had and the time that it took. `core` says where QEMU's core file is.
+    `status` is the command's exit status, None if the command did not end. `said` is the line of the kernel or of QEMU
+    that is the reason for the verdict. `qemu` is QEMU's return code as of subprocess, None if the run terminated QEMU.
+    `limit` is the timeout and `seconds` the duration of the run. `core` names the place of QEMU's core file.
     """
 
     verdict: Verdict
@@ -48,7 +48,7 @@ class Result:
 
     @property
     def good(self) -> bool:
-        """Whether the command ran to its end and the kernel had nothing to report; the command may have failed."""
+        """Whether the command ended and the kernel reported no error. The command's exit status may be an error."""
         return self.verdict is Verdict.EXITED
 
     @property
@@ -58,7 +58,7 @@ class Result:
 
     @property
     def machine(self) -> Path:
-        """QEMU's state of the processors when the time was up; the file exists only then."""
+        """The file with the state of the virtual CPUs at the timeout; it exists only after a timeout."""
         return self.folder / run_folder.MACHINE
 
     @property
@@ -72,7 +72,7 @@ class Result:
 
     @property
     def sentence(self) -> str:
-        """What the user is told; empty if `good`, but for a command that failed after the OOM killer was invoked."""
+        """The message for the user. Empty if `good`, except for a command that failed after an OOM kill."""
         taken = (f"{self.core}; " if self.core else "") + (f"snapshot: {self.snapshot}; " if self.snapshot else "")
         log = f"console log: {self.console}"
         match self.verdict:
@@ -104,13 +104,13 @@ class Result:
 
     @property
     def failure(self) -> str:
-        """Why the guest or its command failed; empty if neither did, or if the caller stopped the run."""
+        """Why the guest or its command failed. Empty if both succeeded, or if the caller stopped the run."""
         if self.verdict is Verdict.STOPPED:
             return ""
         return self.sentence or (f"exit status {self.status}" if self.status else "")
 
     def check(self) -> int:
-        """The command's exit status; Failure with the sentence if there is one."""
+        """Return the command's exit status; raise Failure with the sentence if the sentence is not empty."""
         if self.sentence:
             raise Failure(self.sentence, self.exit_status)
         return self.exit_status

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The folders of runs in build/runs: console log, QEMU's log and command line, sockets, core files.
 
-A run holds a lock in its folder. `hold()` makes a folder and removes the oldest ones, except those that are held. The
-folders of failed runs (`mark_failed()`) stay longer than others.
+A run holds a lock in its folder. `hold()` makes a folder and removes the oldest ones, except those with a held lock.
+The folders of failed runs (`mark_failed()`) stay longer than others.
 """
 
 import contextlib
@@ -17,13 +17,13 @@ from pathlib import Path
 
 from vgpu_tools.base.paths import RUNS
 
-KEEP = 40  # folders that stay, beside those of runs that go on
+KEEP = 40  # the newest folders, which stay; those of running runs stay, too
 KEEP_FAILED = 40  # folders of older runs that stay because they failed
 LOCK = "lock"
-FAILED = "failed"  # says why the run failed
-_numbers = itertools.count()  # the last part of the folders' names: none is used twice
+FAILED = "failed"  # holds the reason of a failed run
+_numbers = itertools.count()  # last part of a folder's name, unique in this process
 CONSOLE, QEMU_LOG, COMMAND = "console.log", "qemu.log", "command"
-MACHINE, THREADS = "machine.txt", "threads.txt"  # of a guest whose time was up
+MACHINE, THREADS = "machine.txt", "threads.txt"  # written after a timeout
 
 
 @contextlib.contextmanager
@@ -43,8 +43,8 @@ def mark_failed(folder: Path, why: str) -> None:
 
 
 def remove_old() -> None:
-    """Remove all folders but the newest KEEP, of older ones the newest KEEP_FAILED of failed runs, and those that are
-    held."""
+    """Remove folders, except the newest KEEP, the newest KEEP_FAILED older ones of failed runs, and those with a held
+    lock."""
     found = sorted((path for path in RUNS.iterdir() if path.is_dir() and not path.is_symlink()), key=_age)
     older = found[: -KEEP or None]
     failed = [path for path in older if (path / FAILED).exists()]
@@ -60,7 +60,7 @@ def _age(folder: Path) -> list[int]:
 
 
 def held(folder: Path) -> bool:
-    """Whether the run of a folder goes on."""
+    """Whether the run of a folder is still running, that is, holds the lock."""
     try:
         with (folder / LOCK).open() as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)

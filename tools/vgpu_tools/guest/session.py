@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A guest that a test holds in its hands: its QEMU, its QMP socket, and the command that runs in it.
+"""A guest that a test controls: its QEMU, its QMP socket, and the command that runs in it.
 
-The launcher's own runs begin and end with one QEMU. Here a command may outlive it: machines that take over by
-migration share a `Session`, which reads what the agent says wherever it says it.
+A run of the launcher has one QEMU. Here a command may outlive its QEMU: the source and the targets of migrations share
+one `Session`, which reads the agent's frames from each of them.
 """
 
 import contextlib
@@ -21,24 +21,24 @@ from vgpu_tools.guest.console import Watcher
 from vgpu_tools.guest.emulator import Emulator
 from vgpu_tools.guest.monitor import Monitor
 
-LIMIT_SECONDS = 120.0  # for anything that is waited for, on a host whose speed was not measured
-LOOK_SECONDS = 0.05  # between two looks at a migration or a job
-CONSOLE_TAIL = 2000  # bytes of it that a failure tells
+LIMIT_SECONDS = 120.0  # of every wait, on a host whose speed was not measured
+LOOK_SECONDS = 0.05  # between two queries of a migration or a job
+CONSOLE_TAIL = 2000  # bytes of the console in a failure's message
 
 
 class MachineError(AssertionError):
-    """What a machine, or the command in it, did not do; a failure of the test that holds it."""
+    """A machine, or the command in it, failed or timed out: a failure of the test."""
 
 
 class _Migration(BaseModel):
-    """The answer to query-migrate; without a status there was no migration."""
+    """The reply to query-migrate; without a status there was no migration."""
 
     status: str = "none"
     error: str = Field("", alias="error-desc")
 
 
 class _Job(BaseModel):
-    """A member of the answer to query-jobs."""
+    """A member of the reply to query-jobs."""
 
     id: str
     status: str
@@ -46,18 +46,18 @@ class _Job(BaseModel):
 
 
 class Session:
-    """A command in a guest, whichever QEMU runs it."""
+    """A command in a guest, which may move from one QEMU to another."""
 
     def __init__(self, late_frames: str = "") -> None:
-        """`late_frames` are kinds of frames that are handled late (agent.Late)."""
+        """`late_frames` are kinds of frames that are delayed (agent.Late)."""
         self.decoder = agent.Decoder(agent.Late(late_frames))
-        self.output = b""  # of the command, so far
+        self.output = b""  # of the command, received so far
         self.errors = b""
-        self.status: int | None = None  # its exit status, once it has ended
-        self.ready = False  # the agent has said that the guest is up
+        self.status: int | None = None  # exit status of the command; None until it ends
+        self.ready = False  # the agent has sent HELLO: the guest is up
 
     def feed(self, data: bytes) -> None:
-        """Take bytes from the agent."""
+        """Decode bytes from the agent."""
         for kind, payload in self.decoder.feed(data):
             if kind == agent.HELLO:
                 self.ready = True
@@ -69,15 +69,15 @@ class Session:
                 self.status = int.from_bytes(payload[:4], "little")
 
     def lines(self) -> int:
-        """Whole lines of output so far."""
+        """The number of complete lines of output received so far."""
         return self.output.count(b"\n")
 
 
 class Machine:
-    """One QEMU, for as long as the `with` block runs, and what is done with it: frames, monitor, migration.
+    """One QEMU, which runs while the `with` block runs, with its frames, its monitor and its migration.
 
-    QEMU ends at the latest with the thread that entered the block. What does not happen within `limit` seconds, or
-    cannot happen any more, is a MachineError.
+    QEMU ends at the latest with the thread that entered the block. A wait raises MachineError after `limit` seconds, or
+    when its condition cannot hold any more.
     """
 
     def __init__(
@@ -90,8 +90,9 @@ class Machine:
         keyboard: str = "",
         limit: float = LIMIT_SECONDS,
     ) -> None:
-        """`incoming` is where the machine takes its state from, instead of booting. `keyboard` is the path of a socket
-        to type at the console; without it there is none. Logs are files of `folder` that begin with `name`."""
+        """With `incoming`, a URI of QEMU, the machine loads its state from there and does not boot. `keyboard` is the
+        path of the socket for input to the console; empty: no input. Logs are files in `folder` that begin with
+        `name`."""
         self.session = session
         self.limit = limit
         self.log = folder / f"{name}.console"
@@ -99,14 +100,14 @@ class Machine:
         console = (
             f"socket,path={keyboard},server=on,wait=off,logfile={self.log}" if keyboard else f"file,path={self.log}"
         )
-        # TCG, whose machines can be saved and moved between any two hosts of the tests.
+        # TCG by default: the state of a TCG guest can be saved, and loaded on every host of the tests.
         self._emulator = Emulator(guest, guest.accelerator or "tcg", self.errors, folder / f"{name}.command", console)
         self._incoming = ["-incoming", incoming] if incoming else []
         self._late = agent.Late(guest.late_frames)
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
-        # Connected from the start: QEMU's own socket would be there a moment before one can connect to it.
+        # A connected pair: the path of a socket that QEMU binds exists before QEMU listens on it.
         monitor, theirs = socket.socketpair()
         with theirs, contextlib.ExitStack() as stack:
             stack.enter_context(monitor)
@@ -129,28 +130,28 @@ class Machine:
         self._stack.close()
 
     def send(self, kind: int, payload: bytes = b"") -> None:
-        """A frame for the agent."""
+        """Send a frame to the agent."""
         self._late.wait(kind)
         self.port.sendall(agent.frame(kind, payload))
 
     def run(self, *words: str) -> None:
-        """Start a command, once the guest is up."""
+        """Wait until the guest is up, then start a command."""
         self.until(lambda: self.session.ready, "the guest is up")
         self._late.wait(agent.RUN)
         self.port.sendall(agent.run(words, 0))
 
     def drain(self) -> None:
-        """Read what the agent has said so far."""
+        """Read all frames that have arrived, without waiting."""
         self.port.setblocking(False)
         try:
             while data := self.port.recv(65536):
                 self.session.feed(data)
-        except (BlockingIOError, ConnectionResetError):  # nothing more now, or ever: QEMU has died
+        except (BlockingIOError, ConnectionResetError):  # no more data, or QEMU has ended
             pass
         self.port.setblocking(True)
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
-        """Read what the agent says until something holds."""
+        """Read frames until `holds()` is true. `what` names the condition in the MachineError."""
         until = time.monotonic() + self.limit
         while not holds():
             left = until - time.monotonic()
@@ -165,12 +166,13 @@ class Machine:
             except ConnectionResetError:
                 data = b""
             if not data:
-                raise MachineError(f"QEMU went away before {what}: {self.errors.read_text()}")
+                raise MachineError(f"QEMU ended before {what}: {self.errors.read_text()}")
             self.session.feed(data)
         self.port.settimeout(None)
 
     def rounds(self, more: int) -> None:
-        """Wait until the command has printed that many more lines than were read; `drain()` reads what there is."""
+        """Wait until the command has printed `more` lines beyond those that were read. Call drain() first to exclude
+        lines that were printed before."""
         goal = self.session.lines() + more
         self.until(
             lambda: self.session.lines() >= goal or self.session.status is not None, f"{more} more lines of output"
@@ -179,7 +181,7 @@ class Machine:
             raise MachineError(f"ended with {self.session.status}: {self.session.errors!r}")
 
     def migrate(self, uri: str) -> None:
-        """Send the machine's state to `uri`, all of it."""
+        """Migrate the machine to `uri` and wait for the completion."""
         self.monitor.cmd("migrate-set-parameters", **{"max-bandwidth": 0, "downtime-limit": 60000})
         self.monitor.cmd("migrate", uri=uri)
         until = time.monotonic() + self.limit
@@ -193,12 +195,12 @@ class Machine:
         self.drain()
 
     def pause(self) -> None:
-        """Stop the machine, and take what it had sent by then."""
+        """Stop the machine, then read the frames that it had sent."""
         self.monitor.cmd("stop")
         self.drain()
 
     def job(self, command: str, **arguments: object) -> None:
-        """A QMP command that is a job: wait for its end, which must be a good one."""
+        """Execute a QMP command that starts a job, and wait for the job's end. MachineError if the job fails."""
         self.monitor.cmd(command, **{"job-id": "job", **arguments})
         until = time.monotonic() + self.limit
         while (state := self._job("job")).status != "concluded":
@@ -217,11 +219,11 @@ class Machine:
         raise MachineError(f"no job '{name}': {answer}")
 
     def snapshot(self, command: str, node: str) -> None:
-        """`snapshot-save` or `snapshot-load` of the machine, which is stopped, in a qcow2 node."""
+        """Execute `snapshot-save` or `snapshot-load` in a qcow2 node. The caller has stopped the machine."""
         self.job(command, tag="here", vmstate=node, devices=[node])
 
     def complaint(self) -> str:
-        """What the kernel said on this machine's console that means something is wrong."""
+        """The first error of the kernel on this machine's console; empty if there is none."""
         watcher = Watcher()
         watcher.feed(self.log.read_bytes() + b"\n")
         return watcher.fatal or watcher.report

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Snapshots that guests start from (--from boot): taken on demand, kept in the cache, and bounded in size.
 
-A snapshot is QEMU's migration stream of a guest whose agent waits and that has neither the driver nor programs nor the
-host's folder. Its name is a hash over everything that the machine and its memory come from: Store.obtain() finds it or
-takes it. Beside KEY.state, which is sparse, lies KEY.json: what the state file was when it was complete. A state file
-that is not the same any more is not used. A snapshot does not outlive the host's boot, so that no power failure can
-spoil it.
+A snapshot is QEMU's migration stream of a guest whose agent waits, without driver, programs and shared folder. Its
+name, KEY, is a hash over all inputs of the machine and its memory: Store.obtain() finds the snapshot or takes it.
+KEY.json holds the identity (inode, size, times) of KEY.state, a sparse file, when that was complete. A state file with
+another identity is not used. A snapshot is valid for one boot of the host: after a power failure the content of the
+file may be incomplete.
 """
 
 import asyncio
@@ -31,13 +31,13 @@ from vgpu_tools.guest.config import Guest
 from vgpu_tools.guest.emulator import Emulator
 
 FOLDER = CACHE / "snapshots"
-MAX_BYTES = 8 << 30  # of all snapshots; those that were not used for the longest time are removed
-ACCELERATOR = "tcg"  # a guest on KVM has the host's processor
-FORMAT = "1"  # of what is kept
-BOOT_SECONDS = 300.0  # until a guest that is to be saved is up
-SAVE_SECONDS = 120.0  # for its state to be written
-MAX_DRIFT = 0.001  # of the host's time stamp counter, whose rate the guest has measured its time by
-# Arguments of --qemu-args that are part of a snapshot's key, and those in QUIET, which do not shape the machine.
+MAX_BYTES = 8 << 30  # of all snapshots; the least recently used ones are removed
+ACCELERATOR = "tcg"  # on KVM the saved state depends on the host's processor
+FORMAT = "1"  # version of the files, part of the key
+BOOT_SECONDS = 300.0  # for a guest to boot and be saved
+SAVE_SECONDS = 120.0  # for QEMU to write the state
+MAX_DRIFT = 0.001  # of the rate of the host's TSC, by which the guest keeps time
+# --qemu-args allowed with --from boot: SHAPING is part of a snapshot's key, QUIET does not change the machine.
 SHAPING = {"-cpu", "-device", "-drive", "-global", "-m", "-machine", "-numa", "-object", "-smp"}
 QUIET = {"-D", "-d", "-msg", "-trace"}
 
@@ -62,7 +62,7 @@ def check(guest: Guest) -> None:
             allowed = " ".join(sorted(SHAPING | QUIET))
             raise Failure(f"--from boot: not with --qemu-args {word}, only with {allowed}", status=2)
         value = next(words, "")
-        # The guest may have read what is in them.
+        # The guest may have read the disk or the memory file before it was saved.
         if word == "-drive" and "driver=null-co" not in value.split(","):
             raise Failure(f"--from boot: not with --qemu-args '-drive {value}', only with driver=null-co", status=2)
         if word == "-object" and not value.startswith(("memory-backend-ram,", "memory-backend-memfd,")):
@@ -70,7 +70,7 @@ def check(guest: Guest) -> None:
 
 
 def key(guest: Guest) -> str:
-    """A hash over everything that the snapshot of a guest depends on, wherever the files lie."""
+    """A hash over all inputs of a guest's snapshot. Paths of files are not part of it."""
     plain = replace(guest, share=guest.share and Path("/"), qmp=None, qemu_args=_shaping(guest.qemu_args))
     files = (qemu.binary(guest.variant()), guest.kernel_image(), guest.initramfs())
     places = (*files, rootfs.disk(guest.kernel))
@@ -86,7 +86,7 @@ def key(guest: Guest) -> str:
 
 
 def _boot() -> str:
-    """What names this boot of the host."""
+    """The id of the host's current boot."""
     return accel.BOOT.read_text().strip()
 
 
@@ -108,13 +108,13 @@ def _same(path: Path, descriptor: int) -> bool:
 
 
 def _identity(descriptor: int) -> list[int]:
-    """What changes when a file is written to or replaced."""
+    """Numbers of a file of which at least one changes when the file is written to or replaced."""
     stat = os.fstat(descriptor)
     return [stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
 
 
 class Saver(launch.Run):
-    """A guest that comes up to be saved."""
+    """A run that boots a guest and writes its state to a file when the agent waits."""
 
     def __init__(self, guest: Guest, state: Path) -> None:
         super().__init__(replace(guest, qmp=None, accelerator=ACCELERATOR), [], timeout=BOOT_SECONDS)
@@ -130,14 +130,14 @@ class Saver(launch.Run):
     def _start(self) -> None:
         if self.driver != agent.WAITING:
             console = self.folder / run_folder.CONSOLE
-            raise Failure(f"snapshot {self.state}: the agent is '{self.driver}' and does not wait; {console}")
+            raise Failure(f"snapshot {self.state}: agent in state '{self.driver}', not '{agent.WAITING}'; {console}")
         self.theirs.close()
         asyncio.run(_save(self.monitor, self.state))
         self.status = 0
 
 
 async def _save(monitor: socket.socket, state: Path) -> None:
-    """Write a machine's state to a file."""
+    """Write a machine's state to a file, by migration."""
     from qemu.qmp import ExecuteError, QMPClient, QMPError
 
     client = QMPClient("vgpu")
@@ -163,13 +163,13 @@ async def _save(monitor: socket.socket, state: Path) -> None:
     except TimeoutError:
         raise Failure(f"snapshot {state}: not saved within {SAVE_SECONDS:g} s") from None
     except (QMPError, EOFError, OSError) as error:
-        raise Failure(f"snapshot {state}: QEMU went away: {error}") from None
+        raise Failure(f"snapshot {state}: QEMU closed the connection: {error}") from None
     if outcome["status"] != "completed":
         raise Failure(f"snapshot {state}: not saved: {outcome.get('error-desc', outcome['status'])}")
 
 
 def _size(path: Path) -> int:
-    """Bytes that a file takes on the disk."""
+    """Bytes that a file takes on the disk; 0 if the file does not exist."""
     with contextlib.suppress(FileNotFoundError):
         return path.stat().st_blocks * 512
     return 0
@@ -177,10 +177,10 @@ def _size(path: Path) -> int:
 
 @contextmanager
 def prepared(guest: Guest, folder: Path | None = None) -> Iterator[BinaryIO | None]:
-    """Build what a guest needs, and open the snapshot that it starts from for as long as the block runs.
+    """Build everything that a guest needs, and keep the snapshot that it starts from open while the block runs.
 
-    None for a guest that boots; Failure if a build fails or the guest cannot be saved. `folder` has the snapshots,
-    FOLDER if it is not given.
+    Yields None for a guest that boots. Failure if a build fails or the guest cannot be saved. `folder` holds the
+    snapshots; None: FOLDER.
     """
     guest.prepare()
     saved = Store(folder).obtain(guest)
@@ -192,12 +192,13 @@ class Store:
     """The snapshots in a folder."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """`folder` is FOLDER if it is not given."""
+        """`folder` None: FOLDER."""
         self.folder = folder or FOLDER
 
     def obtain(self, guest: Guest) -> BinaryIO | None:
-        """The snapshot that a guest starts from, taken now if there is none; None for a guest that boots. The caller
-        closes it."""
+        """Open the snapshot that a guest starts from; take it first if there is none. The caller closes the file.
+
+        Returns None for a guest that boots. Failure if the guest cannot be saved."""
         if not guest.snapshot:
             return None
         if (guest.accelerator or accel.choose(launch.comes_up)) != ACCELERATOR:
@@ -207,7 +208,7 @@ class Store:
         name = key(guest)
         with contextlib.suppress(Unusable):
             return self._open(name)
-        with self._lock(name):  # another run may take it at the moment: look again
+        with self._lock(name):  # another run may have taken the snapshot meanwhile: try again
             try:
                 return self._open(name)
             except Unusable as why:
@@ -221,9 +222,9 @@ class Store:
                 raise Failure(f"snapshot {self._state(name)}: {why}") from None
 
     def make_room(self, keep: str, limit: int = MAX_BYTES) -> None:
-        """Remove what killed runs and earlier boots left, and snapshots until the rest takes `limit` bytes at most.
+        """Remove incomplete snapshots and those of earlier boots, then the least recently used down to `limit` bytes.
 
-        `keep` is the name of the one that the caller holds the lock of.
+        `keep` names the snapshot whose lock the caller holds: it stays.
         """
         for name in {path.name.split(".")[0] for path in self.folder.iterdir()} - {keep}:
             self._remove(name, ".partial", ".json.partial")
@@ -241,7 +242,7 @@ class Store:
 
     @contextmanager
     def _lock(self, name: str) -> Iterator[None]:
-        """Hold the lock of a snapshot: no other run takes or removes it meanwhile."""
+        """Hold the lock of a snapshot while the block runs: no other run takes or removes the snapshot."""
         path = self.folder / f"{name}.lock"
         while True:
             with path.open("w") as lock:
@@ -251,7 +252,7 @@ class Store:
                     progress.say("    waiting for another run to take the snapshot")
                     fcntl.flock(lock, fcntl.LOCK_EX)
                 if not _same(path, lock.fileno()):
-                    continue  # it was removed meanwhile
+                    continue  # another run has removed the lock file: lock the new one
                 try:
                     yield
                 finally:
@@ -260,7 +261,7 @@ class Store:
                 return
 
     def _open(self, name: str) -> BinaryIO:
-        """Open a snapshot and note that it is in use; Unusable("") when there is none."""
+        """Open a snapshot and set its time of last use. Raise Unusable, with an empty reason if there is none."""
         about = self._state(name).with_suffix(".json")
         try:
             file = self._state(name).open("rb")
@@ -285,7 +286,7 @@ class Store:
         return file
 
     def _take(self, guest: Guest, name: str) -> None:
-        """Boot a guest, save it, and keep the outcome only if all went well."""
+        """Boot a guest and save it. KEY.json, without which the state is not used, is written last."""
         new, state = self.folder / f"{name}.partial", self._state(name)
         about = state.with_suffix(".json")
         with progress.step(f"snapshot ({guest.kernel} kernel)"):
@@ -309,7 +310,7 @@ class Store:
             draft.replace(about)
 
     def _used(self, name: str) -> float:
-        """When a snapshot was used last."""
+        """The time of last use of a snapshot, in seconds since 1970; 0 if unknown."""
         with contextlib.suppress(FileNotFoundError):
             return self._state(name).with_suffix(".json").stat().st_mtime
         return 0.0
@@ -321,7 +322,9 @@ class Store:
         return False
 
     def _remove(self, name: str, *suffixes: str) -> bool:
-        """Remove files of a snapshot, unless another run holds its lock. Guests that read them are not disturbed."""
+        """Remove files of a snapshot, unless another run holds its lock. Return whether the state file is gone.
+
+        A guest that has the state file open can still read it."""
         path = self.folder / f"{name}.lock"
         with path.open("w") as lock:
             try:

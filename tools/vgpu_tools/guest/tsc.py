@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The host's time stamp counter: its rate, and its value beside that of another clock."""
+"""The host's time stamp counter: its rate, and its value at a time of CLOCK_MONOTONIC."""
 
 import ctypes
 import mmap
@@ -15,15 +15,15 @@ class _Counter:
     """The host's time stamp counter."""
 
     def __init__(self) -> None:
-        """OSError if the host lets nobody have code in memory."""
+        """OSError if the host refuses executable anonymous memory."""
         self._page = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
         self._page.write(RDTSC)
         place = ctypes.addressof(ctypes.c_char.from_buffer(self._page))
-        self.read: Callable[[], int] = ctypes.CFUNCTYPE(ctypes.c_uint64)(place)  # not longer than the page is there
+        self.read: Callable[[], int] = ctypes.CFUNCTYPE(ctypes.c_uint64)(place)  # valid as long as the page
 
 
 def khz() -> int:
-    """The rate of the host's time stamp counter; 0 if it has none, or does not let us read it."""
+    """The rate of the host's time stamp counter in kHz; 0 if there is none or it cannot be read."""
     if not (counter := _counter()):
         return 0
     start, first = sample(counter.read)
@@ -33,7 +33,7 @@ def khz() -> int:
 
 
 def now() -> tuple[int, int]:
-    """CLOCK_MONOTONIC in nanoseconds and the host's time stamp counter, at one moment; (0, 0) if there is none."""
+    """CLOCK_MONOTONIC in nanoseconds and the host's time stamp counter, at one moment; (0, 0) without a counter."""
     counter = _counter()
     return sample(counter.read) if counter else (0, 0)
 
@@ -48,10 +48,10 @@ def _counter() -> _Counter | None:
 
 
 def sample(read: Callable[[], int]) -> tuple[int, int]:
-    """CLOCK_MONOTONIC in nanoseconds and what `read` says, at one moment: of the attempt that was interrupted least."""
+    """CLOCK_MONOTONIC in nanoseconds and the result of `read`, at one moment: the fastest of 32 attempts."""
 
     def once() -> tuple[int, int, int]:
-        """How long it took, time and counter."""
+        """Duration of the attempt, time, counter."""
         before = time.monotonic_ns()
         ticks = read()
         after = time.monotonic_ns()
