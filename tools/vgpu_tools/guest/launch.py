@@ -243,7 +243,7 @@ class Run:
             (self.folder / run_folder.MACHINE).write_text(text)
 
     def _pump(self, done: Callable[[], bool], left: Callable[[], float]) -> bool:
-        """Serve the selector until `done()` holds or QEMU closes its console. Return False if `left()` ran out first."""
+        """Serve the selector until `done()` holds or QEMU closes its console. Return False after `left()` runs out."""
         while not done() and self._output in self._selector.get_map():
             seconds = left()
             if seconds <= 0:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu trace -o: what device and driver did, on one axis of time, as a file for Perfetto.
+"""./vgpu trace -o: events of device and driver on one axis of time, as a file for Perfetto.
 
-It may import base, guest and operate. Start with `command`. `record` lets a guest run and keeps what both sides said,
-`events` reads that, `device` and `driver` make sense of each side, `timeline` joins them, `perfetto` writes the file.
+Imports base, guest and operate only. Start with `command`. `record` runs a guest and records both sides, `events`
+parses the records, `device` and `driver` build the faults and spans of each side, `timeline` joins them, `perfetto`
+writes the file.
 """

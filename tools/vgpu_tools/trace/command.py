@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu trace -o FILE: a timeline of a command's run, or of a running guest's device."""
+"""./vgpu trace -o FILE: a timeline of a command's run, or of a running guest's devices."""
 
 import sys
 from collections.abc import Sequence
@@ -13,15 +13,15 @@ from vgpu_tools.trace import record, timeline
 
 
 def check(output: Path) -> None:
-    """Refuse a file that cannot be written, before a guest runs for nothing."""
+    """Refuse an output file that cannot be written, before the guest runs."""
     if output.is_dir() or not output.absolute().parent.is_dir():
         raise Failure(f"-o {output}: want a file in a folder that exists", status=2)
 
 
 def run(output: Path, options: Options, words: Sequence[str]) -> int:
-    """Run a command in a guest and write what happened; returns the command's exit status."""
+    """Run a command in a guest and write the timeline; returns the command's exit status."""
     if not words:
-        raise Failure("trace wants a command after '--'", status=2)
+        raise Failure("trace needs a command after '--'", status=2)
     result, recording = record.record(options, words)
     try:
         _tell(output, write(output, recording))
@@ -33,10 +33,10 @@ def run(output: Path, options: Options, words: Sequence[str]) -> int:
 
 
 def watch(output: Path, socket: Path | None, seconds: float) -> int:
-    """Write what the devices of a running guest do, for some seconds, or (0) until interrupted."""
+    """Write a timeline of a running guest's devices, of some seconds or (0) until interrupted."""
     path = qmp.find(socket)
     if "timestamp=on" not in Path(f"/proc/{qmp.pid(path)}/cmdline").read_text():
-        said = "this QEMU does not say when things happen; a guest started with --qemu-args '-msg timestamp=on' does"
+        said = "this QEMU writes no time stamps; a guest started with --qemu-args '-msg timestamp=on' does"
         raise Failure(said, status=1)
     lines: list[str] = []
     start = record.clocks()
@@ -47,7 +47,7 @@ def watch(output: Path, socket: Path | None, seconds: float) -> int:
 
 
 def write(output: Path, recording: record.Recording) -> timeline.Outcome:
-    """Write the timeline of a recording; what came of it."""
+    """Write the timeline of a recording; returns its summary."""
     outcome = timeline.make(recording)
     try:
         outcome.timeline.write(output)
@@ -59,4 +59,4 @@ def write(output: Path, recording: record.Recording) -> timeline.Outcome:
 def _tell(output: Path, outcome: timeline.Outcome) -> None:
     print(f"vgpu: {output}: {outcome.text()}", file=sys.stderr)
     for doubt in outcome.doubts:
-        print(f"vgpu: {output}: not as it should be: {doubt}", file=sys.stderr)
+        print(f"vgpu: {output}: inconsistent: {doubt}", file=sys.stderr)

@@ -13,12 +13,12 @@ RB_ENABLE = 1  # SDMA_RB_CNTL__RB_ENABLE
 
 @dataclass
 class Stall:
-    """A queue that waits at an address."""
+    """A queue that is stalled at an address."""
 
     device: str
     engine: int
     queue: int
-    thread: int  # of QEMU, which runs the engine
+    thread: int  # the engine's worker in QEMU
     vmid: int
     va: int
     write: bool
@@ -26,13 +26,13 @@ class Stall:
     why: int
     begin: int
     end: int = 0
-    how: str = ""  # it ended
+    how: str = ""  # why the stall ended
     fault: "Fault | None" = None
 
 
 @dataclass
 class Span:
-    """Something of the driver's that took time, or (begin = end) did not."""
+    """An activity of the driver, or (begin = end) an instant."""
 
     begin: int
     end: int
@@ -40,14 +40,14 @@ class Span:
     thread: int
     task: str
     process: int = 0
-    device: str = ""  # whose fault worker it is
+    device: str = ""  # of the fault worker
     args: dict[str, int | str] = field(default_factory=dict)
-    faults: list["Fault"] = field(default_factory=list)  # that a service answered
+    faults: list["Fault"] = field(default_factory=list)  # that the service acknowledged
 
 
 @dataclass
 class Fault:
-    """One fault that the device raised. Times are the host's, 0 if that did not happen."""
+    """One fault that the device raised. Times are those of the host; 0: the event did not happen."""
 
     device: str
     serial: int
@@ -58,37 +58,37 @@ class Fault:
     va: int
     write: bool
     retry: bool
-    stall: Stall | None = None  # of the queue that met it
+    stall: Stall | None = None  # of the queue that faulted
     engine: int = -1
     acknowledged: int = 0
-    replayed: int = 0  # the first of the replays
+    replayed: int = 0  # the first replay
     # The driver's side
     received: int = 0
     pasid: int = 0
-    process: int = 0  # whose PASID that is
-    answered: int = 0  # it wrote the acknowledgement
+    process: int = 0  # id of the process with that PASID
+    answered: int = 0  # the driver wrote the acknowledgement
     service: Span | None = None
 
     @property
     def end(self) -> int:
-        """Where its slice ends."""
+        """The end of the fault's slice."""
         if self.stall:
             return self.stall.end
         return max(self.acknowledged, self.raised)
 
 
 class Device:
-    """All devices of a recording; `faults` in the order of their raises, `stalls` of their ends."""
+    """All devices of a recording. `faults` are in the order of raise, `stalls` in the order of end."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         self.faults: list[Fault] = []
         self.stalls: list[Stall] = []
         self.resets: list[Event] = []
-        self.names: set[str] = set()  # of all devices
+        self.names: set[str] = set()  # of all devices in the log
         self.last = 0
         self._open: dict[tuple[str, int, int], Stall] = {}
         self._serial: dict[tuple[str, int], Fault] = {}
-        self._engine: dict[int, int] = {}  # by thread
+        self._engine: dict[int, int] = {}  # engine by thread
         for event in events:
             self.last = event.at
             self.names.add(event.who)
@@ -115,7 +115,7 @@ class Device:
         self.faults.append(fault)
         self._serial[fault.device, fault.serial] = fault
         if not fault.retry:
-            # The queue that waited there goes on, with the default page.
+            # A no-retry fault ends the queue's stall: the access goes to the default page.
             for stall in list(self._open.values()):
                 if (stall.device, stall.thread, stall.va) == (fault.device, fault.thread, fault.va):
                     self._end(stall, event.at, "met a no-retry entry")
@@ -130,7 +130,7 @@ class Device:
         begin = fault.raised if fault and ours else event.at
         if before := self._open.get(key):
             if (before.serial, before.va, before.write) == (serial, va, write):
-                return  # it looked again, in vain
+                return  # the queue repeated the walk, and is still stalled
             self._end(before, begin, "faulted again" if before.va == va else "went elsewhere")
         stall = Stall(event.who, key[1], key[2], event.thread, number("vmid"), va, write, serial, number("why"), begin)
         stall.fault = fault
@@ -181,10 +181,10 @@ class Device:
 
     @staticmethod
     def _key(event: Event) -> tuple[str, int, int]:
-        """Device, engine, queue."""
+        """The key of a queue: device, engine, queue."""
         return event.who, int(event.text.split()[0].removeprefix("sdma")), event.number("queue")
 
 
 def engine_name(engine: int) -> str:
-    """For a person."""
+    """The name of an engine in the timeline."""
     return f"sdma{engine}" if engine < SDMA_ENGINES else "compute"

@@ -12,24 +12,24 @@ NOTIFY_MIGRATE = 6  # MMU_NOTIFY_MIGRATE of the guest's kernel
 
 
 class Driver:
-    """What the tracepoints tell. The events' times are the host's already."""
+    """Spans of the driver, from its tracepoints. The times of the events are those of the host already."""
 
     def __init__(self, events: Iterable[Event], joined: dict[int, Fault]) -> None:
-        """`joined`: the device's fault of each `svm_fault` event, by its identity."""
+        """`joined`: the device's fault of each `svm_fault` event, by id() of the event."""
         self.services: list[Span] = []
         self.migrations: list[Span] = []
         self.unmaps: list[Span] = []
         self.evictions: list[Span] = []
         self.recoveries: list[Span] = []
         self.jobs: list[Span] = []  # `thread` is the engine
-        self.names: dict[int, str] = {}  # of processes: of the thread that was seen first
-        self._owners: dict[int, int] = {}  # the process by PASID, which may be used again
-        self.unmatched = 0  # faults that the device's part does not have
+        self.names: dict[int, str] = {}  # name of a process: that of its first thread in the trace
+        self._owners: dict[int, int] = {}  # process by PASID; the last one, as PASIDs are reused
+        self.unmatched = 0  # faults that are not in the device's trace
         self._joined = joined
         self._batch: dict[int, dict[int, Fault]] = {}  # by thread and CAM slot
-        self._idle: dict[int, int] = {}  # by thread: when it took a batch, or ended a service
+        self._idle: dict[int, int] = {}  # by thread: time of the last received fault, service or acknowledgement
         self._services: dict[int, list[Span]] = {}  # by thread
-        self._moving: dict[int, int] = {}  # by thread: since when it migrates
+        self._moving: dict[int, int] = {}  # by thread: start of the migration
         self._off: dict[int, Event] = {}
         self._reset: dict[int, Event] = {}
         self._submitted: dict[tuple[int, int], Event] = {}
@@ -67,7 +67,7 @@ class Driver:
         self._services.setdefault(span.thread, []).append(span)
 
     def _vgpu_cam_ack(self, event: Event) -> None:
-        """Belongs to the service before it in the same thread: of this fault, or of one whose repair covered it."""
+        """An acknowledgement belongs to the thread's last service, whose repair covers the fault."""
         self._idle[event.thread] = event.at
         fault = self._batch.get(event.thread, {}).pop(event.number("cam"), None)
         if fault and event.thread in self._services:
@@ -89,7 +89,7 @@ class Driver:
     def _svm_unmap(self, event: Event) -> None:
         args: dict[str, int | str] = {"pasid": event.number("pasid"), "pages": event.text[event.text.index("[") :]}
         if event.number("event") == NOTIFY_MIGRATE:
-            # There is no tracepoint where a migration begins; this is where it takes its pages, in the same thread.
+            # A migration has no tracepoint at its start. This notifier runs in its thread when it collects the pages.
             self._moving.setdefault(event.thread, event.at)
         self._note(event)
         self.unmaps.append(Span(event.at, event.at, "unmap", event.thread, event.who, event.process, args=args))
@@ -98,13 +98,13 @@ class Driver:
         self._note(event)
 
     def around(self, span: Span) -> Span | None:
-        """The service in which something happened."""
+        """The service of the same thread that contains a span; None if there is none."""
         services = self._services.get(span.thread, [])
         at = bisect_left(services, span.end, key=lambda service: service.end)
         return services[at] if at < len(services) and services[at].begin <= span.begin else None
 
     def _note(self, event: Event) -> None:
-        """A process's name; and of what only the process itself does, its PASID."""
+        """Record the name of a process, and its PASID from an event that only the process itself causes."""
         if not event.who.startswith(KERNEL_THREADS):
             self.names.setdefault(event.process, event.who)
             if event.name == "vgpu_vm_map":
@@ -136,7 +136,7 @@ class Driver:
         self._submitted[event.number("engine"), event.number("seqno")] = event
 
     def _vgpu_sdma_done(self, event: Event) -> None:
-        """Jobs of a ring run one after the other: each begins when the one before it has ended."""
+        """The jobs of a ring run one after the other: a job starts when the one before it has completed."""
         engine = event.number("engine")
         if not (begin := self._submitted.pop((engine, event.number("seqno")), None)):
             return

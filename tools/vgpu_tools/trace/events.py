@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a recording's lines say, and one axis of time for both sides.
+"""Parses the lines of a recording, and converts the times of both sides to one axis.
 
-The host stamps the device's events with its time of day, in microseconds. The guest's tracepoints carry ticks of its
-time stamp counter. That counter runs at the host's rate, so only an offset is unknown, and causes bound it: nothing
-reaches the driver before the device raised it, and nothing that the driver writes reaches the device before.
+QEMU stamps the device's events with the host's time of day, in microseconds. The guest's tracepoints have the guest's
+time stamp counter, which runs at the host's rate, so that only an offset is unknown. Causality bounds the offset: the
+driver receives a fault after the device has raised it, and the device an acknowledgement after the driver has written
+it.
 """
 
 import re
@@ -15,14 +16,14 @@ DEVICE_LINE = re.compile(r"(\d+)@(\d+)\.(\d{6}):(vgpu_\w+) (\S+) ?(.*)")
 GUEST_LINE = re.compile(r"\s*(\S.*)-(\d+)\s+(?:\(\s*([\d-]+)\)\s+)?\[\d+\]\s+\S+\s+(\d+): (\w+): ?(.*)")
 WORD = re.compile(r"(\w+)=(\S+)")
 SECTION = re.compile(r"^== (\w+)\n", re.MULTILINE)
-STAMP_NS = 1000  # what a stamp of the device leaves out
+STAMP_NS = 1000  # resolution of the device's stamps
 GPU_TICK_NS = 10
-NEAR_NS = 5_000_000  # what lies between a fault's line and its interrupt entry, when others keep the host busy
+NEAR_NS = 5_000_000  # between a fault's line in the log and its interrupt entry, on a busy host
 
 
 @dataclass
 class Event:
-    """One line of either side. `who` is a device's name or a task's."""
+    """One line of either side. `who` is the name of a device or of a task."""
 
     at: int  # ns since 1970 (device) or ticks (guest); later ns for both
     thread: int
@@ -30,15 +31,15 @@ class Event:
     name: str
     text: str
     words: dict[str, str] = field(default_factory=dict)
-    process: int = 0  # of a task; its thread's number if ftrace does not know
+    process: int = 0  # of a task; the thread's id if ftrace has no process id
 
     def number(self, key: str) -> int:
-        """A word's value."""
+        """The value of a KEY=NUMBER word."""
         return int(self.words[key], 0)
 
 
 def device_events(log: str) -> list[Event]:
-    """The trace events in QEMU's log, in their order."""
+    """The trace events in QEMU's log, in the order of their times."""
     events = []
     for line in log.splitlines():
         if match := DEVICE_LINE.fullmatch(line):
@@ -49,7 +50,7 @@ def device_events(log: str) -> list[Event]:
 
 
 def guest_events(text: str) -> list[Event]:
-    """The lines of ftrace, in their order; stamps are ticks."""
+    """The events in ftrace's output, in the order of their times, which are ticks."""
     events = []
     for line in text.splitlines():
         if match := GUEST_LINE.fullmatch(line):
@@ -61,18 +62,18 @@ def guest_events(text: str) -> list[Event]:
 
 
 def sections(text: str) -> dict[str, str]:
-    """What the guest sent, by the names in front of its parts."""
+    """Split the guest's output at its lines "== NAME"; returns the parts by name."""
     parts = SECTION.split(text)
     return dict(zip(parts[1::2], parts[2::2], strict=True))
 
 
 def lost(stats: str) -> int:
-    """Events that ftrace's buffers had no room for."""
+    """The number of events that ftrace lost because its buffers were full."""
     return sum(int(number) for number in re.findall(r"^(?:overrun|dropped events): (\d+)$", stats, re.MULTILINE))
 
 
 def counters(text: str) -> dict[str, int]:
-    """The devices' counters, summed."""
+    """The devices' counters by name, summed over all devices."""
     sums: dict[str, int] = {}
     for line in text.splitlines():
         name, _, number = line.partition(" ")
@@ -83,35 +84,35 @@ def counters(text: str) -> dict[str, int]:
 
 @dataclass
 class Axis:
-    """Turns the guest's ticks into the host's time."""
+    """Converts the guest's ticks to the host's time."""
 
     start: tuple[int, int]  # the host's time and time stamp counter
     end: tuple[int, int]
-    offset: int = 0  # ns to be added
-    low: int = 0  # the offset's bounds
+    offset: int = 0  # of the host's time to plain(), in ns
+    low: int = 0  # bounds of the offset
     high: int = 0
 
     def plain(self, ticks: int) -> int:
-        """Nanoseconds at the host's rate, from nothing that means anything."""
+        """Ticks in nanoseconds, from an arbitrary zero."""
         return ticks * (self.end[0] - self.start[0]) // (self.end[1] - self.start[1])
 
     def time(self, ticks: int) -> int:
-        """The host's time."""
+        """The host's time of guest ticks, in nanoseconds since 1970."""
         return self.plain(ticks) + self.offset
 
     def fit(self, before: Iterable[tuple[int, int]], after: Iterable[tuple[int, int]]) -> None:
         """Find the offset.
 
-        `before`: (host's time, guest's ticks) of what the host did first; `after`: of what the guest did first. A
-        write to the device takes microseconds, an interrupt and a worker much longer: so the offset is at the upper
-        bound, which makes the fastest write take no time.
+        The arguments are pairs of host's time and guest's ticks: in `before` the host's event is the cause of the
+        guest's, in `after` the guest's event is the cause. A write to the device takes microseconds, an interrupt with
+        its worker much longer. The offset is therefore the upper bound, as if the fastest write took no time.
         """
         self.low = max(at - self.plain(ticks) for at, ticks in before)
         self.high = min(at - self.plain(ticks) for at, ticks in after)
         self.offset = max(self.low, self.high)
 
     def wrong(self) -> str:
-        """Why no offset fits, if none does."""
+        """Why no offset fits the bounds; empty if one does."""
         if self.low <= self.high + STAMP_NS:
             return ""
         return f"the clocks of host and guest differ by {(self.low - self.high) // 1000} us more than causes allow"
@@ -120,8 +121,9 @@ class Axis:
 def pairs(raised: dict[int, list[Event]], received: Iterable[Event]) -> Iterator[tuple[Event, Event]]:
     """Join the driver's `svm_fault` events with the device's `vgpu_fault`, by device and serial.
 
-    After a reset a device counts again. Then the GPU's clock decides (the driver's event has it, from the interrupt
-    entry): that runs as the host's does. No fault is joined twice.
+    After a reset a device repeats its serials. Of several faults with one serial, the one fits whose distance from the
+    GPU's clock in the driver's event (taken from the interrupt entry) is nearest to the usual distance: that clock runs
+    at the rate of the host's. No event is joined twice.
     """
     found = []
     for event in received:
@@ -148,7 +150,7 @@ def pairs(raised: dict[int, list[Event]], received: Iterable[Event]) -> Iterator
 
 
 def _devices(found: Iterable[tuple[Event, list[Event]]]) -> dict[str, str]:
-    """Which device a GPU of the driver's is: the one that most of its faults fit that fit one device only."""
+    """The device of each gpu_id: the one that most of its unambiguous faults match."""
     votes: dict[str, Counter[str]] = {}
     for event, same in found:
         if len(devices := {fault.who for fault in same}) == 1:
@@ -157,7 +159,7 @@ def _devices(found: Iterable[tuple[Event, list[Event]]]) -> dict[str, str]:
 
 
 def _densest(values: list[int]) -> int:
-    """The value that has most others close by."""
+    """The middle of the NEAR_NS window that has the most values."""
     values = sorted(values)
     best, first, most = 0, 0, 0
     for last, value in enumerate(values):

@@ -9,13 +9,14 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TracePacket
 
 from vgpu_tools.base.errors import Failure
 
-SEQUENCE = 1  # all packets are of one writer
+SEQUENCE = 1  # id of the packets' only writer
 Value = int | str | bool
 
 
 @dataclass
 class Slice:
-    """Something on a track; times in ns from the trace's start. `flows` leave it, or end in it with `last`."""
+    """A slice or an instant on a track. Times are in ns since the trace's start. `flows` start or continue in the
+    slice; with `last` they end there."""
 
     begin: int
     end: int
@@ -25,12 +26,12 @@ class Slice:
     flows: list[int] = field(default_factory=list)
     last: bool = False
     instant: bool = False
-    process: str = ""  # what a reader finds
+    process: str = ""  # process and thread are set by read()
     thread: str = ""
 
 
 class Timeline:
-    """Tracks, in the order in which they were first used."""
+    """Tracks, in the order of their first use."""
 
     def __init__(self) -> None:
         self._processes: dict[str, int] = {}  # pid by name
@@ -38,12 +39,12 @@ class Timeline:
         self._tids: dict[tuple[str, str], int] = {}
 
     def process(self, name: str, pid: int) -> str:
-        """Say a process's number."""
+        """Set the pid of a process, unless it is set; returns the name."""
         self._processes.setdefault(name, pid)
         return name
 
     def add(self, process: str, thread: str, piece: Slice, tid: int = 0) -> None:
-        """Put something on a thread of a process; without a number it is a track that only has a name."""
+        """Add a slice to a thread of a process. With tid 0 the thread is a track with a name only."""
         self._tids.setdefault((process, thread), tid)
         self._threads.setdefault((process, thread), []).append(piece)
 
@@ -87,14 +88,14 @@ def _describe(trace: Trace, uuid: int) -> TrackDescriptor:
 
 
 class _Lane:
-    """Slices that nest, in the order of their begins."""
+    """Slices that nest, in the order of their begin."""
 
     def __init__(self) -> None:
         self.slices: list[Slice] = []
-        self._ends: list[int] = []  # of those around the next
+        self._ends: list[int] = []  # ends of the slices that are still open
 
     def take(self, piece: Slice) -> bool:
-        """False if it overlaps one."""
+        """Add a slice. Return False if it overlaps a slice of the lane without nesting in it."""
         ends = self._ends
         while ends and (ends[-1] < piece.begin or (ends[-1] == piece.begin and piece.end > piece.begin)):
             ends.pop()
@@ -107,7 +108,7 @@ class _Lane:
 
 
 def _lanes(slices: Iterable[Slice]) -> list[list[Slice]]:
-    """Divide slices so that those of one lane nest: what overlaps goes to the next lane."""
+    """Divide slices into lanes in which they nest. A slice that overlaps goes to the next lane."""
     lanes: list[_Lane] = []
     for piece in sorted(slices, key=lambda each: (each.begin, -each.end)):
         if not any(lane.take(piece) for lane in lanes):
@@ -117,7 +118,7 @@ def _lanes(slices: Iterable[Slice]) -> list[list[Slice]]:
 
 
 def _packets(lane: Iterable[Slice], uuid: int) -> Iterator[TracePacket]:
-    """Begins and ends of slices that nest, in their order."""
+    """Packets of the begins and ends of nested slices, in the order of time."""
     ends: list[int] = []
     for piece in lane:
         while ends and (ends[-1] < piece.begin or (ends[-1] == piece.begin and piece.end > piece.begin)):
@@ -159,7 +160,7 @@ def _annotate(event: TrackEvent, key: str, value: Value) -> None:
 
 
 def read(path: Path) -> list[Slice]:
-    """The slices and instants of a file, in the order of their begins; Failure if they are not well formed."""
+    """The slices and instants of a file, in the order of their begin. Failure if the file is not well formed."""
     trace = Trace()
     trace.ParseFromString(path.read_bytes())
     tracks: dict[int, tuple[str, str]] = {}
@@ -183,11 +184,11 @@ def read(path: Path) -> list[Slice]:
             raise Failure(f"{path}: time goes back at {packet.timestamp}")
         last = packet.timestamp
         if event.track_uuid not in tracks:
-            raise Failure(f"{path}: nobody says what track {event.track_uuid} is")
+            raise Failure(f"{path}: track {event.track_uuid} has no descriptor")
         stack = open_slices.setdefault(event.track_uuid, [])
         if event.type == TrackEvent.TYPE_SLICE_END:
             if not stack:
-                raise Failure(f"{path}: something ends at {last} that has not begun")
+                raise Failure(f"{path}: a slice ends at {last} without a begin")
             stack.pop().end = last
             continue
         piece = Slice(last, -1, event.name, "".join(event.categories))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Records what a trace is made of: a guest's run with the device's trace events and the driver's tracepoints on.
+"""Records a guest's run with the device's trace events and the driver's tracepoints enabled.
 
-The device's events go to a file that QEMU writes, with the host's time. The driver's go to a buffer of ftrace, which
-the guest empties into a virtio-serial port when the command is over. That buffer is an ftrace instance of its own, so
-that a command may use ftrace itself. Its clock is the processor's time stamp counter, which both sides have.
+QEMU writes the device's events to a file, with the host's time. The driver's events go to a buffer of ftrace, which the
+guest copies to a virtio-serial port after the command. The buffer belongs to a separate ftrace instance, so that the
+command may use ftrace, too. Its clock is the processor's time stamp counter, which host and guest share.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ from vgpu_tools.guest.result import Result
 
 PORT = "vgpu.trace"
 BUFFER_KIB = 16384  # for each of the guest's processors; about 200,000 events
-# What the timeline is made of, and no more: each costs the device time.
+# Only the events that the timeline needs: each costs time in the device.
 EVENTS = (
     "vgpu_fault",
     "vgpu_fault_class",
@@ -34,7 +34,7 @@ EVENTS = (
     "vgpu_chip_reset",
     "vgpu_engine_reset",
 )
-# Before and after the command, in the guest. Words: buffer size, then the command.
+# Runs the command in the guest. Arguments: buffer size in KiB, then the command.
 SCRIPT = """\
 for name in /sys/class/virtio-ports/*/name; do
 	read -r port <"$name"
@@ -51,7 +51,7 @@ counters() {
 place=$PWD
 trace=/sys/kernel/tracing/instances/vgpu
 mkdir $trace && cd $trace && echo x86-tsc >trace_clock && echo "$1" >buffer_size_kb && echo 1 >options/record-tgid ||
-	{ echo "vgpu: the kernel does not trace" >&2; exit 125; }
+	{ echo "vgpu: cannot set up ftrace" >&2; exit 125; }
 cd events
 for event in vgpu/vgpu_process_* vgpu/vgpu_reset_* vgpu/vgpu_vm_map vgpu_svm \\
 	vgpu_hw/vgpu_cam_ack vgpu_hw/vgpu_sdma_*; do
@@ -77,13 +77,13 @@ exit $status
 
 @dataclasses.dataclass
 class Recording:
-    """What was recorded; times of the host are in nanoseconds since 1970, its counter in ticks."""
+    """A recording. The host's time is in nanoseconds since 1970, its time stamp counter in ticks."""
 
     device: str  # QEMU's log
-    guest: str  # what the guest sent
+    guest: str  # the guest's output on the port
     start: tuple[int, int]  # the host's time and time stamp counter before the guest's command
     end: tuple[int, int]  # and after it
-    whole: bool = True  # the guest was asked for its part
+    whole: bool = True  # the driver's part was recorded, too
 
 
 def clocks() -> tuple[int, int]:
@@ -94,13 +94,14 @@ def clocks() -> tuple[int, int]:
 
 
 def record(options: Options, words: Sequence[str], streams: Streams | None = None) -> tuple[Result, Recording]:
-    """Run a command in a guest: how that ended, and what was recorded in any case. Failure, with status 2, on a host
-    that cannot record."""
+    """Run a command in a guest. Return the result of the run and the recording, also for a run that failed.
+
+    Failure with status 2 on a host that cannot record."""
     if not tsc.khz():
-        raise Failure("a trace wants a host with a time stamp counter (x86-64)", status=2)
+        raise Failure("a trace needs a host with a time stamp counter (x86-64)", status=2)
     with run_folder.hold() as folder:
         if "," in str(folder):
-            raise Failure(f"{folder}: a comma in this name is too much for QEMU", status=2)
+            raise Failure(f"{folder}: QEMU's options cannot name a folder with a comma", status=2)
         device, port = folder / "device.log", folder / "guest.trace"
         guest = _traced(options.guest, device, port)
         script = ["sh", "-c", SCRIPT, "sh", str(BUFFER_KIB), *words]

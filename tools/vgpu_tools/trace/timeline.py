@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A recording as one timeline: every fault a slice from raise to replay, what the driver did with it, and flows."""
+"""Makes one timeline of a recording: a slice for each fault from raise to replay, the driver's services, and flows."""
 
 from dataclasses import dataclass, field
 
@@ -9,28 +9,28 @@ from vgpu_tools.trace.events import Axis, Event, counters, device_events, guest_
 from vgpu_tools.trace.perfetto import Slice, Timeline, Value
 from vgpu_tools.trace.record import Recording
 
-# Numbers of processes and threads that do not exist: no guest's is as high.
+# Ids of synthetic processes and threads, above any pid of a guest.
 DEVICE_PID = 1_000_000_000
 DRIVER_PID = 1_100_000_000
 TRACE_PID = 1_200_000_000
 FIRST_TID = 1_300_000_000
-FLOWS = 32  # bits of a serial; the device's number is above
+FLOWS = 32  # a flow id has the serial in the low 32 bits, the device's index above
 
 
 @dataclass
 class Outcome:
-    """What came of it."""
+    """The timeline, its counts, and doubts about it."""
 
     timeline: Timeline
     faults: int = 0
     serviced: int = 0
     replayed: int = 0
     migrations: int = 0
-    doubts: list[str] = field(default_factory=list)  # why it may be wrong
-    clock_ns: int = 0  # between the bounds of the guest's clock; 0 if there is none
+    doubts: list[str] = field(default_factory=list)  # inconsistencies in the recording
+    clock_ns: int = 0  # distance of the bounds of the clock offset; 0: no guest events
 
     def text(self) -> str:
-        """For a person."""
+        """The summary for the user."""
         clock = f", clocks within {self.clock_ns / 1000:g} us" if self.clock_ns else ""
         return (
             f"{self.faults} faults, {self.serviced} answered by the driver, {self.replayed} replayed, "
@@ -39,7 +39,7 @@ class Outcome:
 
 
 def make(recording: Recording) -> Outcome:
-    """Join both sides."""
+    """Join both sides to a timeline."""
     device = Device(device_events(recording.device))
     outcome = Outcome(Timeline(), faults=len(device.faults))
     events: list[Event] = []
@@ -63,7 +63,7 @@ def make(recording: Recording) -> Outcome:
 def _guest(
     recording: Recording, part: dict[str, str], device: Device, outcome: Outcome
 ) -> tuple[list[Event], dict[int, Fault]]:
-    """The guest's events on the host's time, and the faults that they are about."""
+    """The guest's events with the host's times, and the device's fault of each `svm_fault` event, by id()."""
     events = guest_events(part["trace"])
     if gone := lost(part["lost"]):
         outcome.doubts.append(f"the guest had no room for {gone} events")
@@ -91,7 +91,7 @@ def _guest(
 
 
 def _answers(events: list[Event], joined: dict[int, Fault]) -> list[tuple[int, int]]:
-    """When the driver wrote acknowledgements (ticks), and when the device had them."""
+    """Pairs of the times of an acknowledgement: received by the device (ns), written by the driver (ticks)."""
     slots: dict[tuple[int, int], Fault] = {}
     found = []
     for event in events:
@@ -105,7 +105,7 @@ def _answers(events: list[Event], joined: dict[int, Fault]) -> list[tuple[int, i
 
 
 def _doubt_counters(part: dict[str, str], faults: int, outcome: Outcome) -> None:
-    """As many faults as the devices counted."""
+    """Add a doubt if the trace has not as many faults as the devices counted."""
     old = counters(part["before"])
     new = counters(part["after"])
     counted = sum(new.get(name, 0) - old.get(name, 0) for name in ("faults_retry", "faults_noretry"))
@@ -114,7 +114,8 @@ def _doubt_counters(part: dict[str, str], faults: int, outcome: Outcome) -> None
 
 
 def _doubt_order(faults: list[Fault], outcome: Outcome) -> None:
-    """Causes come before effects. A stale fault may have been replayed by another's repair."""
+    """Add a doubt for each effect before its cause. A stale fault may be replayed before its service: another fault's
+    repair covered it."""
     for fault in faults:
         begin = fault.service.begin if fault.service and fault.service.name == "repaired" else 0
         if fault.received and fault.received < fault.raised:
@@ -126,7 +127,7 @@ def _doubt_order(faults: list[Fault], outcome: Outcome) -> None:
 
 
 class _Picture:
-    """Puts everything on tracks."""
+    """Puts faults, stalls and spans on tracks."""
 
     def __init__(self, recording: Recording, device: Device, driver: Driver, outcome: Outcome) -> None:
         self.zero = recording.start[0]
@@ -138,7 +139,7 @@ class _Picture:
         self.tids: dict[tuple[str, str], int] = {}
 
     def draw(self) -> None:
-        """All of it."""
+        """Draw all tracks."""
         args: dict[str, Value] = {"started (ns since 1970)": self.zero, "summary": self.outcome.text()}
         args |= {f"doubt {number}": doubt for number, doubt in enumerate(self.outcome.doubts)}
         process = self.out.process("trace", TRACE_PID)
@@ -160,14 +161,14 @@ class _Picture:
         return max(0, time - self.zero)
 
     def _add(self, process: str, thread: str, piece: Slice) -> None:
-        """To a thread that the guest does not have."""
+        """Add a slice to a synthetic thread."""
         self.out.add(process, thread, piece, self.tids.setdefault((process, thread), FIRST_TID + len(self.tids)))
 
     def _flow(self, fault: Fault) -> int:
         return self.devices.index(fault.device) << FLOWS | fault.serial
 
     def _queue(self, stall: Stall) -> tuple[str, str]:
-        """The track of a queue: a slot of an engine, while a process has it."""
+        """The track of a queue: the engine's slot, with the process that the slot belonged to."""
         name = f"{engine_name(stall.engine)} queue {stall.queue}"
         if not stall.fault or not stall.fault.pasid:
             return stall.device, name
@@ -217,7 +218,7 @@ class _Picture:
             self._add(*track, piece)
 
     def _stall(self, stall: Stall) -> None:
-        """A queue that joined another's fault, or waits for something else than one."""
+        """Draw the stall of a queue that raised no fault: it joined another queue's fault, or waits for a CAM slot."""
         args: dict[str, Value] = {"serial": stall.serial, "address": stall.va, "vmid": stall.vmid, "end": stall.how}
         args["waits for"] = WAITS.get(stall.why, str(stall.why))
         piece = Slice(self._at(stall.begin), self._at(stall.end), f"stall {stall.va:#x}", "stall", args)
@@ -231,7 +232,7 @@ class _Picture:
             piece = self._piece(span, "service", f"service {span.args['serial']} {span.name}", args, flows)
             self._add(process, self._worker(span.device), piece)
         for span in self.driver.jobs if len(self.device.names) == 1 else []:
-            # Of several devices' jobs the tracepoints do not say whose they are.
+            # The tracepoints of jobs have no device: with several devices the jobs are left out.
             args = span.args | {"submitted": self._at(int(span.args["submitted"]))}
             piece = self._piece(span, "job", f"job {span.args['seqno']}", args)
             self._add(process, f"copies (sdma{span.thread})", piece)
