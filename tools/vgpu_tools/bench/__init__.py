@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu bench: runs what measures (bench/ and others), reduces the samples, and shows them beside what they are held
-against.
+"""./vgpu bench: runs the benchmarks (bench/ and others), reduces the samples, and prints them beside their references.
 
-It may import base, build and guest. Start with `measure`.
+Imports base, build and guest only. Start with `measure`.
 """

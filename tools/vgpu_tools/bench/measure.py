@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """All benchmarks: runs them, prints one table, writes build/bench.json.
 
-What is measured in the guest comes from vgpu-bench (bench/guest), the device without a guest from vgpu-kfd-bench
-(qemu-device/tests/bench.c), ROCr from vgpu-test-rocr, the host's memcpy from bench/host/memcpy.c, the time of a boot
-from ./vgpu itself, which is a process of its own only there. Each sample is a line of JSON; what is shown is the
-median, and the spread beside it.
-The bars are goals to look at, not tests: a missed one is marked and the exit status stays 0. Only what could not be
-measured makes it 1.
+Samples in the guest come from vgpu-bench (bench/guest), of the device without a guest from vgpu-kfd-bench
+(qemu-device/tests/bench.c), of ROCr from vgpu-test-rocr, of the host's memcpy from bench/host/memcpy.c. The time of a
+boot is that of a ./vgpu process; only this measurement starts ./vgpu. Each sample is a line of JSON; the table has the
+median and the range. The bars are goals and not tests: a missed bar is marked, and the exit status stays 0. The exit
+status is 1 if something could not be measured.
 """
 
 import argparse
@@ -44,7 +43,7 @@ FAULTING_GUEST = ("--gpus", str(FAULTING), "--vram", "128M", "--memory", "3G")
 
 
 class BenchError(Exception):
-    """Something could not be measured; the text says what."""
+    """A measurement failed; the text names the command and the reason."""
 
 
 Samples = dict[Key, list[float]]
@@ -60,7 +59,8 @@ class Sample(BaseModel):
 
 
 def run(command: Sequence[str | Path], limit: float, env: Mapping[str, str] | None = None) -> str:
-    """What a command prints; BenchError when it fails or takes too long. `env` is added to the environment."""
+    """The output of a command; BenchError if it fails or takes more than `limit` seconds. `env` is added to the
+    environment."""
     words = [str(word) for word in command]
     try:
         done = subprocess.run(
@@ -84,7 +84,7 @@ def run(command: Sequence[str | Path], limit: float, env: Mapping[str, str] | No
 
 
 def collect(samples: Samples, text: str) -> None:
-    """Adds the JSON lines of a program's output."""
+    """Add the samples in a program's output, its lines of JSON. BenchError for a malformed one."""
     for line in text.splitlines():
         if not line.startswith("{"):
             continue
@@ -96,7 +96,7 @@ def collect(samples: Samples, text: str) -> None:
 
 
 def measure_host(samples: Samples) -> None:
-    """The host's memcpy."""
+    """Measure the host's memcpy."""
     binary = BUILD / "bench" / "memcpy"
     binary.parent.mkdir(parents=True, exist_ok=True)
     run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", binary, BENCH / "host" / "memcpy.c"], 60)
@@ -104,12 +104,12 @@ def measure_host(samples: Samples) -> None:
 
 
 def measure_device(samples: Samples) -> None:
-    """The device alone, driven through qtest."""
+    """Measure the device without a guest, through qtest."""
     collect(samples, run([qemu.bench()], 300, {"QTEST_QEMU_BINARY": str(qemu.with_firmware())}))
 
 
 def measure_boot(samples: Samples, options: Sequence[str], times: int) -> None:
-    """Wall time of a whole warm `./vgpu run -- true`; the first one warms."""
+    """Measure the wall time of a warm `./vgpu run -- true`. The first run only fills caches."""
     for i in range(times + 1):
         start = time.monotonic()
         run([ROOT / "vgpu", "run", *options, "--", "true"], 300)
@@ -118,7 +118,7 @@ def measure_boot(samples: Samples, options: Sequence[str], times: int) -> None:
 
 
 def in_guest(samples: Samples, words: Sequence[str], command: Sequence[str], environment: Environment) -> None:
-    """Adds what a command prints in a guest of its own; `words` are options of ./vgpu run."""
+    """Add the samples that a command prints in a new guest. `words` are options of ./vgpu run."""
     text = shlex.join([str(ROOT / "vgpu"), "run", "--timeout", str(GUEST_LIMIT), *words, "--", *command])
     output, errors = bytearray(), bytearray()
     try:
@@ -141,7 +141,7 @@ def in_guest(samples: Samples, words: Sequence[str], command: Sequence[str], env
 
 
 def reduce(samples: Samples) -> Results:
-    """Medians and ranges."""
+    """Reduce the samples of each key to median and range."""
     return {
         key: Result(key.name, key.bytes, key.unit, statistics.median(got), min(got), max(got), len(got))
         for key, got in samples.items()
@@ -149,7 +149,7 @@ def reduce(samples: Samples) -> Results:
 
 
 def write(results: Results, options: Sequence[str], path: Path) -> None:
-    """build/bench.json: machine, options and every result."""
+    """Write the JSON file: machine, options and every result."""
     path.parent.mkdir(parents=True, exist_ok=True)
     document = {
         "machine": platform.machine(),
@@ -164,7 +164,7 @@ def write(results: Results, options: Sequence[str], path: Path) -> None:
 def _steps(
     samples: Samples, options: Sequence[str], boots: int, environment: Environment
 ) -> list[tuple[str, Callable[[], None]]]:
-    """What is measured: a name, and what adds its samples. `options` are those of every guest."""
+    """The steps: a name, and a function that adds the samples. `options` are those of every guest."""
 
     def guest(program: str, *part: str, more: Sequence[str] = ()) -> Callable[[], None]:
         return lambda: in_guest(samples, [*options, *more], [program, *part], environment)
@@ -189,16 +189,16 @@ def _steps(
 
 
 def main(arguments: Sequence[str], environment: Environment) -> int:
-    """Runs, shows, writes. 0, or 1 if something could not be measured."""
+    """Run all steps, print the table, write the file. Return 0, or 1 if something could not be measured."""
     parser = argparse.ArgumentParser(
-        prog="vgpu bench", description="Runs all benchmarks; options behind -- go to ./vgpu run."
+        prog="vgpu bench", description="Runs all benchmarks; options after -- go to ./vgpu run."
     )
     parser.add_argument("--boots", type=int, default=3, help="warm boots, and guests that run vgpu-bench (3)")
     parser.add_argument("--output", type=Path, default=BUILD / "bench.json", help="where the results go")
     parser.add_argument("options", nargs="*", help="options for ./vgpu run")
     chosen = parser.parse_args(arguments)
 
-    # Piped, the table keeps its columns.
+    # Without a terminal, a fixed width keeps the table's columns.
     console = Console() if sys.stdout.isatty() else Console(width=150)
     progress = Console(stderr=True)
     samples: Samples = defaultdict(list)

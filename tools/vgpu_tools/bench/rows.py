@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The rows of the table: which results it shows, what each is held against, and its bar."""
+"""The rows of the table: the results, the reference and the bar of each."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ FAULTING = 4  # GPUs that fault at once
 
 @dataclass(frozen=True)
 class Key:
-    """What was measured: name, bytes moved (0 where that means nothing), unit."""
+    """Identifies a measurement: name, bytes moved (0 where no size applies), unit."""
 
     name: str
     bytes: int
@@ -36,7 +36,7 @@ Results = dict[Key, Result]
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table: a result, what it is held against, and the bar for the ratio."""
+    """A row of the table: a result, its reference, and the bar for their ratio or for the result itself."""
 
     label: str
     key: Key
@@ -157,7 +157,7 @@ def svm_rows() -> Iterable[Row]:
         few = Key(f"svm-{what}-1000", 0, "us")
         yield Row(f"{label}, N = 1,000", few)
         for ranges in (10_000, 100_000, 1_000_000):
-            # As the logarithm: 6/3 at most.
+            # Cost may grow as log(N): log(1,000,000) / log(1,000) = 2.
             bar = 2 if ranges == 1_000_000 else None
             key = Key(f"svm-{what}-{ranges}", 0, "us")
             yield Row(f"{label}, N = {ranges:,}", key, few, "N = 1,000", bar=bar, lower_is_better=True)
@@ -170,7 +170,7 @@ def svm_rows() -> Iterable[Row]:
 
 
 def memory_rows(results: Results) -> Iterable[Row]:
-    """The memory manager against what the same guest does without it."""
+    """The memory manager against the same work without it in the same guest."""
     size = 2 * MIB
     yield Row("load of the module", Key("module-load", 0, "ms"), absolute_bar=150, lower_is_better=True)
     yield Row(
@@ -201,7 +201,7 @@ def memory_rows(results: Results) -> Iterable[Row]:
 
 
 def kfd_rows() -> Iterable[Row]:
-    """KFD's calls against what the same guest does without KFD, or with less of it."""
+    """KFD's calls against the same work without KFD, or with fewer GPUs or processes, in the same guest."""
     for label, name, size, unit, against, other, bar in (
         ("BO in VRAM by KFD: create to free", "kfd-life", 2 * MIB, "us", "drm-life", "by the render node", 1.5),
         ("event: signal, wake, and back", "event-round-trip", 0, "us", "eventfd-round-trip", "eventfd", 3),

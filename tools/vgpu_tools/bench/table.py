@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Results as a table: each with its range, the ratio to what it is held against, and whether its bar is reached."""
+"""Prints results as a table: each with its range, the ratio to its reference, and whether its bar is reached."""
 
 from rich.console import Console
 from rich.table import Table
@@ -8,7 +8,7 @@ from vgpu_tools.bench.rows import MIB, Result, Results, Row, rows
 
 
 def size_text(size: int) -> str:
-    """4096 -> "4 KiB"; nothing for 0."""
+    """A size in KiB or MiB: 4096 -> "4 KiB"; empty for 0."""
     if not size:
         return ""
     return f"{size // MIB} MiB" if size >= MIB else f"{size // 1024} KiB"
@@ -36,7 +36,7 @@ def judge(row: Row, result: Result, ratio: float | None) -> str:
 
 
 def show(results: Results, console: Console) -> list[str]:
-    """Prints the table; returns the rows that have no measurement."""
+    """Print the table. Return the labels of rows without a measurement."""
     table = Table(title="vgpu-kfd benchmarks (medians)", title_justify="left")
     table.add_column("what")
     for title in ("size", "median", "unit", "range", "ratio"):
