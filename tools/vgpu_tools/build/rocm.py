@@ -25,7 +25,7 @@ TARGET = "/usr/local/lib/kfdtest"
 def _program(name: str, source: Path, outputs: Sequence[str], hooks: Callable[[Job, Path], Sequence[str]]) -> Step:
     """A step that builds a program in a chroot of the guest's Debian release, with the tools of its pin.
 
-    `hooks` returns the commands to run there. They copy `outputs` to the step's folder; the step removes other files
+    `hooks` returns the commands to run there, which copy `outputs` to the step's folder; the step removes other files
     from the folder.
     """
     pin = pins()[name]

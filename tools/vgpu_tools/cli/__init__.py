@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The command line of ./vgpu: calls the function of a command, prints failures, returns the exit status.
 
-It may import every package. Start with `main`.
+Imports every package. Start with `main`.
 """

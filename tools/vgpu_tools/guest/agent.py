@@ -47,7 +47,7 @@ class Late:
 
 
 def frame(kind: int, payload: bytes = b"") -> bytes:
-    """One frame, ready to send; ValueError if it is too long."""
+    """A frame, ready to send; ValueError if it is too long."""
     if len(payload) > MAX_PAYLOAD:
         raise ValueError("frame too long")
     return HEADER.pack(kind, len(payload)) + payload

@@ -112,7 +112,7 @@ class Guest:
         for index in range(self.gpus):
             # An explicit node: the device keeps it if the guest is saved and restored after another GPU was unplugged.
             node = [f"hive=hive0,node={index}"] if self.hive else []
-            # One root port for each device, as for a card; its 64-bit prefetchable window holds VRAM.
+            # A root port for each device, as for a card. The port's 64-bit prefetchable window holds VRAM.
             words += ["-device", f"pcie-root-port,id=port{index},chassis={index + 1},slot={index + 1}"]
             words += ["-device", ",".join(["vgpu-kfd", f"id=gpu{index}", f"bus=port{index}", *options, *node])]
         if self.share:

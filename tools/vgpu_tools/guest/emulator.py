@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One QEMU with a guest: its process, and the socket to the agent. Used by `Run` and `Machine`."""
+"""A QEMU with a guest: its process, and the socket to the agent. Used by `Run` and `Machine`."""
 
 import shlex
 import signal

@@ -28,8 +28,8 @@ STUB_SECONDS = 10.0  # QEMU opens its gdb socket before the guest's first instru
 def debug(what: str, guest: Guest, words: Sequence[str], verbose: bool) -> int:
     """Debug "qemu" or "kernel" while a guest runs a command; returns gdb's exit status.
 
-    `verbose` shows the guest's console on standard error while the kernel is debugged. It has no effect for "qemu": the
-    console goes to a file.
+    `verbose` shows the guest's console on standard error while the kernel is debugged. For "qemu" the console goes to
+    a file in any case.
     """
     if not shutil.which("gdb"):
         raise Failure("gdb is not installed (the package is called gdb)", status=2)

@@ -56,7 +56,7 @@ class Streams:
 
 
 class Run:
-    """One guest from start to end.
+    """A guest from start to end.
 
     The caller calls `execute()` once; before it there is neither process nor folder. `give_up()` and `stop()` may be
     called from other threads, from signal handlers and from the sinks of the streams, also before `execute()`. QEMU

@@ -82,7 +82,7 @@ def devices(answer: object) -> list[Device]:
 
 
 class Monitor:
-    """A connection to QEMU's monitor. Its functions raise QMPError of qemu.qmp."""
+    """A connection to QEMU's monitor. Errors are raised as QMPError of qemu.qmp."""
 
     def __init__(self, peer: socket.socket) -> None:
         """`peer` is a socket connected to QEMU's monitor."""

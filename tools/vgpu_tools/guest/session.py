@@ -74,7 +74,7 @@ class Session:
 
 
 class Machine:
-    """One QEMU, which runs while the `with` block runs, with its frames, its monitor and its migration.
+    """A QEMU that runs while the `with` block runs, with its frames, its monitor and its migration.
 
     QEMU ends at the latest with the thread that entered the block. A wait raises MachineError after `limit` seconds, or
     when its condition cannot hold any more.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A failed case is repeated alone, for the report: how often it fails says where to look. It stays failed.
+"""Repeats failed cases alone, for the report: the rate of failures hints at the cause. A repeated case stays failed.
 
-It is repeated by the command that the report gives to a person, and judged by the command's exit status.
+The command is the one that the report prints for the user; its exit status is the verdict.
 """
 
 import shlex
@@ -17,7 +17,8 @@ TIMES, CASES, SECONDS = 10, 5, 180.0
 
 
 def repeat(failed: Sequence[Case], say: Callable[[str], None], children: Children) -> None:
-    """Repeat the first CASES failed cases that have a command, TIMES each, within SECONDS in all; `say` gets lines."""
+    """Repeat the first CASES failed cases that have a command, TIMES each, within SECONDS in all. Call `say` with lines
+    for the user."""
     end = time.monotonic() + SECONDS
     chosen = [case for case in failed if case.again][:CASES]
     for number, case in enumerate(chosen):
@@ -30,7 +31,7 @@ def repeat(failed: Sequence[Case], say: Callable[[str], None], children: Childre
 
 
 def _repeat(command: Sequence[str], seconds: float, children: Children) -> tuple[int, int]:
-    """Times that a command was run to its end within some seconds, and times that it failed."""
+    """Run a command TIMES times within `seconds`. Return the completed runs, and the failed ones among them."""
     end, fails = time.monotonic() + seconds, 0
     for times in range(TIMES):
         with children.start(command, subprocess.DEVNULL, subprocess.DEVNULL, clean_environment()) as process:

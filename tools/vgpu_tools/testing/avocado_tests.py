@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The suite of whole machines, and of the tools without one: Avocado's tests, whose own logs lie in build/avocado."""
+"""The suite "avocado": tests of whole machines (tests/avocado) and of the tools (tests/tools). Logs: build/avocado."""
 
 import os
 import shutil
@@ -26,16 +26,16 @@ OUTCOMES = {"PASS": "passed", "WARN": "passed", "SKIP": "skipped", "CANCEL": "sk
 
 @dataclass(frozen=True)
 class Parameters:
-    """What the tests are asked for, beside which of them run: Avocado's parameters (-p NAME=VALUE).
+    """Avocado's parameters of the tests (-p NAME=VALUE).
 
-    tests/avocado/settings.py reads them. A member that is None is left to the tests.
+    tests/avocado/settings.py reads them. A member that is None is not passed: the tests have a default.
     """
 
     environment: Environment = NOTHING_SET
     scale: float | None = None  # how much slower than the reference machine this host is
     rounds: int | None = None
     kernel: str | None = None
-    append: str | None = None  # more of the guest's kernel command line
+    append: str | None = None  # appended to the kernel's command line
     timeout: float | None = None  # seconds of each test; Avocado's own parameter
 
     def words(self) -> list[str]:
@@ -53,22 +53,22 @@ class Parameters:
 
 
 def _command(*words: str | Path) -> list[str]:
-    """A command that a person can repeat, too."""
+    """An `avocado run` command that a user can repeat in a shell."""
     path = os.pathsep.join(map(str, MODULES))
     return ["env", f"PYTHONPATH={path}", sys.executable, "-m", "avocado", "run", "--disable-sysinfo", *map(str, words)]
 
 
 def _place(name: str) -> Path:
-    """Where a file of tests is, or (FILE:TEST) one of its tests."""
+    """The path of a file of tests, or (FILE:TEST) of one of its tests."""
     file = name.partition(":")[0]
     return next((folder / name for folder in TESTS if (folder / file).exists()), TESTS[0] / name)
 
 
 class _Test(BaseModel):
-    """A member of Avocado's results.json, as far as it is used."""
+    """A test in Avocado's results.json; only the members that are used."""
 
     id: str
-    status: str | None = None  # of a test that was never started
+    status: str | None = None  # None: never started
     logfile: str = ""
     fail_reason: str | None = None
     time_elapsed: float | None = None
@@ -107,9 +107,9 @@ def run_files(
     context: Context,
     options: Sequence[str] = ("--max-parallel-tasks=1",),
 ) -> list[Case]:
-    """Run the tests of some files or folders, with Avocado's options.
+    """Run the tests of files or folders, with `options` of Avocado. Return their cases.
 
-    `seconds`, on the reference machine, are for all of them.
+    `seconds`, on the reference machine, limit all tests together.
     """
     results = BUILD / "avocado"
     shutil.rmtree(results, ignore_errors=True)
@@ -141,7 +141,7 @@ def _wait(process: "subprocess.Popen[bytes]") -> None:
 
 
 def run(log: Path, plan: Plan, context: Context) -> list[Case]:
-    """Avocado's tests. The basic pass leaves out those that have the tag "full"."""
+    """Run Avocado's tests. The basic pass leaves out tests with the tag "full"."""
     tests = TESTS if plan.machines is None else [_place(f"{name}.py") for name in sorted(plan.machines)]
     options = [f"--max-parallel-tasks={AT_ONCE}"]
     if plan.basic:

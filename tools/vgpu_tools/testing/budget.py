@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""tests/budget.toml: the seconds that each suite of the basic pass may take, and the host that they were taken on."""
+"""tests/budget.toml: the seconds that each suite of the basic pass may take, and the speed of the reference host."""
 
 import functools
 import tomllib
@@ -10,7 +10,7 @@ from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import ROOT
 
 FILE = ROOT / "tests/budget.toml"
-OVER = 1.5  # times its budget: what a suite may take before the report warns
+OVER = 1.5  # factor of the budget above which the report warns
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu test --changed: what the changed files can break, by the table tests/changed.toml.
+"""./vgpu test --changed: chooses the tests that the changed files can break, by the table tests/changed.toml.
 
-A rule of the table has `paths`, regular expressions that a file's whole name must match; the first rule that does
-decides. `suites`, `programs` (of the guest suites), `machines` (files of tests/avocado and tests/tools, without .py)
-are what it runs; "\\1" stands for the first group of the expression. What several files ask for is run once.
+A rule of the table has `paths`, regular expressions for a file's whole name; the first rule with a match applies. The
+rule lists `suites`, `programs` (of the guest suites) and `machines` (files of tests/avocado and tests/tools, without
+.py) to run; "\\1" stands for the first group of the expression. A test that several files select runs once.
 """
 
 import re
@@ -33,7 +33,7 @@ class Rule:
 
 @dataclass
 class Choice:
-    """What is to be run."""
+    """The tests to run for some changed files."""
 
     files: list[str] = field(default_factory=list)
     suites: set[str] = field(default_factory=set)
@@ -41,7 +41,7 @@ class Choice:
     machines: set[str] = field(default_factory=set)
 
     def plan(self, fail_fast: bool) -> Plan:
-        """The plan that runs it: guest programs in their full form, as there are few."""
+        """The plan for the choice. Guest programs run in their full form, as they are few."""
         return Plan(
             FULL,
             fail_fast=fail_fast,
@@ -52,7 +52,7 @@ class Choice:
 
 
 def load(text: str = "") -> list[Rule]:
-    """The table; refuses keys, suites and expressions that mean nothing."""
+    """Read the table. Failure for unknown keys, unknown suites and malformed expressions."""
     known = {suite.name for suite in registry.SUITES}
     try:
         rows = tomllib.loads(text or FILE.read_text())["rule"]
@@ -67,7 +67,7 @@ def load(text: str = "") -> list[Rule]:
 
 
 def choose(rules: list[Rule], files: list[str]) -> Choice:
-    """What the rules say of files. A file that no rule matches is a mistake in the table."""
+    """Choose the tests for files. Failure for a file that no rule matches: the table is incomplete."""
     choice = Choice(files)
     for file in files:
         match = next(
@@ -90,8 +90,9 @@ def _git(*words: str) -> list[str]:
 
 
 def files(since: str = "") -> list[str]:
-    """Names of the files that differ from a commit, and of those that git does not know yet; without a commit: from the
-    last one, or, where nothing differs from that, what it changed."""
+    """Names of the files that differ from the commit `since`, and of untracked files.
+
+    Without `since` the commit is HEAD; if nothing differs from HEAD, the files that HEAD itself changed."""
     new = _git("ls-files", "--others", "--exclude-standard", "-z")
     changed = _git("diff", "--name-only", "-z", since or "HEAD", "--")
     if not since and not changed and not new:
@@ -100,7 +101,7 @@ def files(since: str = "") -> list[str]:
 
 
 def describe(choice: Choice) -> str:
-    """What will be run, in a few lines."""
+    """The choice in a few lines, for the user."""
     lines = [f"changed: {', '.join(map(str, choice.files[:8]))}" + (" ..." if len(choice.files) > 8 else "")]
     lines += [f"suites: {', '.join(suite.name for suite in registry.SUITES if suite.name in choice.suites) or 'none'}"]
     if choice.programs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The processes and guests that a run of tests has started. None of them outlives the run, however that ends."""
+"""The processes and guests of a run of tests. All end with the run at the latest, also after exceptions and signals."""
 
 import contextlib
 import signal
@@ -16,10 +16,10 @@ END_SECONDS = 10  # between SIGTERM and SIGKILL
 
 
 class Children:
-    """Those of one run. Any thread may call. Whoever starts something after `end_all()` gets a KeyboardInterrupt."""
+    """The children of one run. Thread-safe. After `end_all()`, start() and adopt() raise KeyboardInterrupt."""
 
     def __init__(self) -> None:
-        self._ends: set[Callable[[], object]] = set()  # what ends each of those that run
+        self._ends: set[Callable[[], object]] = set()  # a function for each running child that ends it
         self._lock = threading.Lock()
         self._over = False
 
@@ -32,7 +32,7 @@ class Children:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
     ) -> Iterator["subprocess.Popen[bytes]"]:
-        """Start a process without input for as long as the block runs; at the block's end it gets SIGTERM."""
+        """Start a process without input. At the end of the block it is ended, see end()."""
         with self._lock:
             self._go_on()
             process = subprocess.Popen(
@@ -54,7 +54,7 @@ class Children:
 
     @contextlib.contextmanager
     def adopt(self, end: Callable[[], object]) -> Iterator[None]:
-        """Have `end_all()` call something for as long as the block runs."""
+        """While the block runs, `end_all()` calls `end`."""
         with self._lock:
             self._go_on()
             self._ends.add(end)
@@ -65,7 +65,7 @@ class Children:
                 self._ends.discard(end)
 
     def end_all(self) -> None:
-        """The run is over: tell everything to end, and start nothing more."""
+        """End the run: request all children to end, and refuse new ones. Does not wait."""
         with self._lock:
             self._over = True
             for end_one in self._ends:
@@ -77,7 +77,7 @@ class Children:
 
 
 def end(process: "subprocess.Popen[bytes]") -> None:
-    """Have a process end: SIGTERM, and SIGKILL if it takes more than END_SECONDS."""
+    """End a process and wait for it: SIGTERM, and SIGKILL after END_SECONDS."""
     process.terminate()
     try:
         process.wait(END_SECONDS)

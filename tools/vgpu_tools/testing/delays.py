@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu test-delays: faults of order, by a delay of 0.3 s at each synchronisation point in turn.
+"""./vgpu test-delays: finds ordering bugs by a delay of 0.3 s at each synchronisation point in turn.
 
-Points of guest programs: guest-rootfs/programs/lib/delay.h. A guest for each program of tests.list has it run each case
-that deals with another process, a thread or a timer once for each of the case's points. A case runs in the first guest
-that does not skip it. Points of the device's threads (--device): qemu-device/core/delay.h; each program once for each
-one.
-Frames between launcher and agent (--frames): Avocado's tests of the launcher once for each kind of frame.
+Points of guest programs: guest-rootfs/programs/lib/delay.h. Each program of tests.list runs each case that uses another
+process, a thread or a timer once for each of the case's points. A case runs in the first guest that does not skip it.
+Points of the device's threads (--device): qemu-device/core/delay.h; each program runs once for each point.
+Frames between launcher and agent (--frames): Avocado's tests of the launcher run once for each kind of frame.
 
-Results are kept in build/delays/COMMIT.json; the next run goes on from there.
+Results are kept in build/delays/COMMIT.json; the next run continues from there.
 """
 
 import re
@@ -39,7 +38,7 @@ FOLDER = BUILD / "delays"
 FRAMES = "HOEXRIWDST"  # kinds: vgpu_tools/guest/agent.py
 FRAME_TESTS = [ROOT / "tests/avocado/test_launcher.py"]
 FRAME_SECONDS = 600
-SILENCE_SECONDS = 300  # without a line: a run of a case is given up after 75 s, GPUs that stay in use after 60 s each
+SILENCE_SECONDS = 300  # without a line: a run of a case ends after 75 s, the wait for a GPU in use after 60 s each
 CASE = re.compile(r"# case (.*)")
 COUNT = re.compile(r"# delay points: (\d+), (with peers|alone)")
 POINT = re.compile(r"# delay point (\d+) of (\d+): (.*), 0x\w+, (\d+) times, at (.*)")
@@ -48,7 +47,10 @@ RESULT = re.compile(r"(not )?ok \d+ - (.*), (?:no delay|delay (0x\w+))( # SKIP.*
 
 @dataclass
 class Record:
-    """What became of a case: "passed", "failed", "skipped", or "alone" if it has no peers; runs; why some failed."""
+    """The result of a case: outcome, number of runs, and lines about each failed run.
+
+    `outcome` is "passed", "failed", "skipped", or "alone" for a case without another process, thread or timer.
+    """
 
     outcome: str
     runs: int
@@ -57,7 +59,7 @@ class Record:
 
 @dataclass
 class Kept:
-    """What a file holds: cases by "PROGRAM: CASE", and the guests that are over."""
+    """The content of a file: records by "PROGRAM: CASE", and the names of the guests that are done."""
 
     guests: list[str] = field(default_factory=list)
     cases: dict[str, Record] = field(default_factory=dict)
@@ -67,7 +69,7 @@ _KEPT = TypeAdapter(Kept)
 
 
 class Results:
-    """The file of a commit."""
+    """The results of a commit, and their file. With uncommitted changes, a hash of the sources is in the name."""
 
     def __init__(self) -> None:
         commit = _git("rev-parse", "HEAD")[:12] or "none"
@@ -91,7 +93,7 @@ class Results:
         new.replace(self.file)
 
     def add(self, name: str, record: Record) -> None:
-        """Keep a case's record, and say how it went."""
+        """Store a case's record in the file, and print it."""
         self.cases[name] = record
         self.keep()
         progress.say(f"    {name}: {record.outcome}, {record.runs} runs")
@@ -108,7 +110,7 @@ def _excluded() -> list[dict[str, str]]:
     known = {program for guest in guest_tests.full_list() for program in guest.programs}
     for entry in entries:
         if not entry.get("reason") or entry.get("program") not in known or set(entry) - {"program", "case", "reason"}:
-            raise Failure(f"{EXCLUDED}: {entry}: want a program of tests.list, a reason, perhaps a case", status=2)
+            raise Failure(f"{EXCLUDED}: {entry}: need a program of tests.list, a reason, perhaps a case", status=2)
     return entries
 
 
@@ -124,8 +126,9 @@ def _where(program: str, addresses: Sequence[str]) -> str:
 
 
 def _lines(guest: Guest, command: Sequence[str], scale: float) -> Iterator[str]:
-    """What a guest prints, line by line, and what is wrong with it. One that is silent for too long, on a host that is
-    `scale` times slower than the reference, is given up."""
+    """Run a command in a guest; yield the lines of its output, and the error of the guest if there is one.
+
+    The run is given up after SILENCE_SECONDS without a line, times `scale` for the host's speed."""
     with Background(guest, command) as run:
         for line in run.lines(SILENCE_SECONDS * scale):
             if line is None:
@@ -142,7 +145,7 @@ def _lines(guest: Guest, command: Sequence[str], scale: float) -> Iterator[str]:
 
 
 class Reader:
-    """Takes the lines of a program that runs with VGPU_TEST_DELAY_POINT=each."""
+    """Parses the output of a program that runs with VGPU_TEST_DELAY_POINT=each."""
 
     def __init__(self, program: str, words: Sequence[str], results: Results) -> None:
         """`words` are the options of ./vgpu run, for the command that repeats a case."""
@@ -152,7 +155,7 @@ class Reader:
         self.notes: list[str] = []
 
     def take(self, line: str) -> None:
-        """One line."""
+        """Parse one line."""
         if found := CASE.fullmatch(line):
             self.end()
             self.case, self.record, self.notes = found[1], Record("passed", 0, []), []
@@ -179,7 +182,7 @@ class Reader:
             self.fail(found[3])
 
     def fail(self, point: str | None) -> None:
-        """The case failed with a delay at a point, or without one."""
+        """Record a failure of the case with a delay at `point`, or (None) without a delay."""
         environment = f"env VGPU_TEST_DELAY_POINT={point} " if point else ""
         repeat = f"./vgpu run {shlex.join(self.words)} -- {environment}{self.program} {shlex.quote('=' + self.case)}"
         name = f"{self.program}: {self.case}, delay {point}" if point else f"{self.program}: {self.case}, no delay"
@@ -187,7 +190,7 @@ class Reader:
         self.record.failures.append([name, *self.notes[-20:], f"repeat: {repeat}"])
 
     def end(self) -> None:
-        """The case is over."""
+        """Store the record of the case, if there is one."""
         if self.case:
             self.results.add(f"{self.program}: {self.case}", self.record)
         self.case = ""
@@ -196,8 +199,8 @@ class Reader:
 def _one_program(
     program: str, words: Sequence[str], only: str, excluded: Sequence[str], results: Results, context: Context
 ) -> None:
-    """Run a program's cases that have no record yet. If the guest dies, its current case has failed; the others run in
-    a new guest."""
+    """Run the cases of a program that have no record yet. If the guest ends early, the current case has failed, and the
+    remaining cases run in a new guest."""
     guest = options.parse(words, context.environment).guest
     guest.prepare()
     scale = context.speed.scale()
@@ -243,7 +246,7 @@ def _of_programs(wanted: str, only: str, results: Results, context: Context) -> 
 
 
 def _of_device(points: Sequence[str], wanted: str, results: Results, context: Context) -> None:
-    """Each listed guest once for each point of the device."""
+    """Run each guest of tests.list once for each point of the device."""
     for point in points:
         for guest in guest_tests.full_list():
             guest.programs = [name for name in guest.programs if wanted in ("", name)]
@@ -269,7 +272,7 @@ def _of_device(points: Sequence[str], wanted: str, results: Results, context: Co
 
 
 def _of_frames(results: Results, context: Context) -> None:
-    """The launcher's tests once for each kind of frame, which either end sends and handles late."""
+    """Run the launcher's tests once for each kind of frame. Launcher and agent delay frames of that kind."""
     for kind in FRAMES:
         name = f"frames {kind}"
         if name in results.guests:
@@ -287,7 +290,7 @@ def _of_frames(results: Results, context: Context) -> None:
 
 
 def run(program: str, case: str, device: str, frames: bool, environment: Environment) -> int:
-    """Run what has no result yet; prints the sum last, returns 0 if nothing failed."""
+    """Run the tests that have no result yet, then print the sum. Return 0 if nothing failed."""
     listed = {name for guest in guest_tests.full_list() for name in guest.programs}
     if program and program not in listed:
         raise Failure(f"no such program in tests.list: {program}", status=2)

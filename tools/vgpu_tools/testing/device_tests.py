@@ -21,41 +21,41 @@ from vgpu_tools.testing.tap import Case, parse
 
 CASE_SECONDS = 60  # for one case: the longest takes 25 s with the sanitizers
 BASIC_FUZZ_SECONDS, FUZZ_SECONDS = 20, 60
-SHRINK_SECONDS = 600  # to look for a smaller case that fails, too
-MODEL_HANG_SECONDS = 35  # the model fuzzer waits for 30 at most
-FUZZ_HANG_SECONDS = 60  # an input that takes longer is a failure
+SHRINK_SECONDS = 600  # for the model fuzzer to shrink a failing case
+MODEL_HANG_SECONDS = 35  # the model fuzzer itself gives up after 30 s
+FUZZ_HANG_SECONDS = 60  # for one input; a slower one is a failure
 SANITIZER_OPTIONS = {
-    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",  # ASan stops by itself
-    "ASAN_OPTIONS": "fast_unwind_on_malloc=0",  # so that a leak's whole stack is known
+    "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",  # ASan halts by default
+    "ASAN_OPTIONS": "fast_unwind_on_malloc=0",  # for whole stacks of leaks
     "LSAN_OPTIONS": f"suppressions={CONFIGS / 'lsan.supp'}:print_suppressions=0",
 }
 PREFIX = "/x86_64/vgpu-kfd/"
 NO_PLAN = "1..0"  # GLib prints it for each -p before the first case
 RESULT = re.compile(r"^(not )?ok\b")
-FUZZ_FAILED = re.compile(r"^# case 0x")  # the model fuzzer found a failing case and shrinks it now
+FUZZ_FAILED = re.compile(r"^# case 0x")  # the model fuzzer has found a failing case and shrinks it
 NOT_BASIC_SANITIZED = ROOT / "tests/basic-sanitizers.txt"
 
 
 def environment(variant: str, more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment of a program that starts a variant of QEMU by itself, with more variables."""
+    """The environment of a program that starts a variant of QEMU; `more` are further variables."""
     own = {"QTEST_QEMU_BINARY": str(qemu.with_firmware(variant)), **SANITIZER_OPTIONS}
     return clean_environment({**own, **(more or {})})
 
 
 class _Program:
-    """A program that starts QEMU and prints TAP; each line is timed as it comes."""
+    """A program that starts QEMU and prints TAP. Each result is timed when its line arrives."""
 
     def __init__(
         self, words: Sequence[str | Path | int], env: dict[str, str], seconds: float, context: Context
     ) -> None:
-        """`seconds`, on the reference machine, is the time for one result."""
+        """`seconds`, on the reference machine, limit the time between two results."""
         self.words, self.env = words, env
         self.children = context.children
         self.limit = Limit(seconds, context.speed)
         self.lines: list[str] = []
 
     def run(self) -> int | None:
-        """Run it; returns its status, or None if it was stopped for its silence."""
+        """Run the program. Return its exit status, or None if it was stopped: no result within the limit."""
         with self.children.start(self.words, subprocess.PIPE, subprocess.STDOUT, self.env) as process:
             reader = threading.Thread(target=self._read, args=(process.stdout,), daemon=True)
             reader.start()
@@ -84,19 +84,19 @@ class _Program:
                 self.limit.renew()
 
     def cases(self, name: str, status: int | None) -> list[Case]:
-        """The cases, with one more if the program did not end well."""
+        """The cases of the output, and a failed one if the program's end does not match them."""
         cases = parse("\n".join(self.lines), f"{name}: ")
         failed = any(case.outcome == "failed" for case in cases)
         last = "\n".join(self.lines[-5:])
         if status is None:
             cases.append(Case(f"{name}: end", "failed", f"stopped: no result for {self.limit}\n{last}"))
-        elif status not in (0, 1) or (status and not failed):  # 1 says no more than that a case failed
+        elif status not in (0, 1) or (status and not failed):  # 1: a case failed
             cases.append(Case(f"{name}: end", "failed", f"{how_it_ended(status)}\n{last}"))
         return cases or [Case(f"{name}: end", "failed", "no results")]
 
 
 def _groups(program: Path, env: dict[str, str]) -> list[list[str]]:
-    """The paths of all cases, those with the same first word below PREFIX together."""
+    """The paths of all cases, grouped by the first component below PREFIX."""
     command = [str(program), "-l"]
     said = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env, check=False)
     groups: dict[str, list[str]] = {}
@@ -108,7 +108,7 @@ def _groups(program: Path, env: dict[str, str]) -> list[list[str]]:
 
 
 def _left_out(variant: str, plan: Plan, paths: Iterable[str]) -> set[str]:
-    """The cases that a pass leaves out; a pattern that fits none is refused."""
+    """The cases that a pass leaves out. Failure for a pattern that matches none."""
     if variant == "release" or not plan.basic:
         return set()
     left_out: set[str] = set()
@@ -122,7 +122,7 @@ def _left_out(variant: str, plan: Plan, paths: Iterable[str]) -> set[str]:
 
 
 def qtest(variant: str) -> Callable[[Path, Plan, Context], list[Case]]:
-    """The device's qtest program: groups of its cases, some at a time."""
+    """The suite of the device's qtest program: groups of its cases, AT_ONCE groups at a time."""
 
     def one(paths: list[str], plan: Plan, context: Context) -> tuple[list[Case], str]:
         selected = [word for path in paths for word in ("-p", path)]
@@ -154,7 +154,7 @@ def _fuzz_seconds(plan: Plan) -> int:
 
 
 def model_fuzz(variant: str) -> Callable[[Path, Plan, Context], list[Case]]:
-    """The fuzzer that compares the device with a second model, byte by byte."""
+    """The suite of the fuzzer that compares the device with a second model, byte by byte."""
 
     def run(log: Path, plan: Plan, context: Context) -> list[Case]:
         seconds = _fuzz_seconds(plan)
@@ -169,9 +169,9 @@ def model_fuzz(variant: str) -> Callable[[Path, Plan, Context], list[Case]]:
 
 
 def generic_fuzz(log: Path, plan: Plan, context: Context) -> list[Case]:
-    """QEMU's generic fuzzer: random accesses to registers, doorbells and configuration space, until time is over."""
+    """The suite of QEMU's generic fuzzer: random accesses to registers, doorbells and configuration space."""
     seconds = _fuzz_seconds(plan)
-    corpus = BUILD / "fuzz-corpus"  # what reached something new; each run goes on from there
+    corpus = BUILD / "fuzz-corpus"  # inputs that reached new code; each run starts with them
     corpus.mkdir(parents=True, exist_ok=True)
     seeds = BUILD / "fuzz-seeds"
     fuzz_seeds.write(seeds)

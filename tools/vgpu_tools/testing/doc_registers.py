@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Do docs/hardware.md and the device have the same registers, properties and QMP commands?
+"""Compares the registers, properties and QMP commands of docs/hardware.md with those of the device.
 
-Of registers, address, access and reset value are compared.
+Compared of a register: address, access and reset value.
 
-In the document a table whose first column is headed "register" has addresses in its second, "dword" or "offset"; before
-one with offsets stands a line "Bases: 0x2840 (GFX), 0x1ab80 (MM)". Addresses may be sums with a variable ("0x40 + 2n");
-how far it goes is said in RANGES, or in the first column: "(n to 31)". Columns "access" and "reset" may be missing
-(RW, 0); a reset value may be words (not compared). Of the device we see what it says by itself: each dword of its
-window is read, those that do not exist are in its log; then each is written, and the log tells of read-only ones.
+In the document, a table whose first column is "register" has addresses in its second column, "dword" or "offset". A
+line "Bases: 0x2840 (GFX), 0x1ab80 (MM)" stands before a table with offsets. An address may be a sum with a variable
+("0x40 + 2n"); the range of the variable is in RANGES or in the first column: "(n to 31)". The columns "access" and
+"reset" are optional (RW, 0); a reset value in words is not compared. In the device, each dword of the window is read,
+and the log lists the ones that do not exist; then each existing one is written, and the log lists the read-only ones.
 """
 
 import itertools
@@ -29,14 +29,14 @@ from vgpu_tools.testing.tap import Case
 DOCUMENT = ROOT / "docs/hardware.md"
 RANGES = {"n": 16, "e": 18, "q": 10, "i": 32}
 WINDOW_AT, WINDOW_BYTES, SLOT = 0xE0000000, 512 * 1024, 5
-AT_ONCE = 512  # commands to QEMU before answers are read
+AT_ONCE = 512  # commands to QEMU before replies are read
 ADDRESS = re.compile(r"^(0x[0-9a-f]+|\d+)(?:-(\d+))?$")
 VARIABLE = re.compile(r"^(0x[0-9a-f]+|\d+)?([a-z])$")
 
 
 @dataclass
 class Register:
-    """What the document, or the device, says of a dword of the window. A reset value of None is any."""
+    """A dword of the window, in the document or in the device. A reset value of None matches any."""
 
     name: str
     writable: bool
@@ -44,7 +44,7 @@ class Register:
 
 
 def _tables(text: str) -> Iterator[tuple[list[str], list[list[str]], str]]:
-    """Tables of registers: heads of the columns, rows, and the line of bases before."""
+    """Yield the tables of registers: heads of the columns, rows, and the line of bases before the table."""
     bases = ""
     head: list[str] = []
     rows: list[list[str]] = []
@@ -66,7 +66,7 @@ def _tables(text: str) -> Iterator[tuple[list[str], list[list[str]], str]]:
 
 
 def _places(text: str, limits: dict[str, int]) -> list[int]:
-    """Addresses that one word stands for: a sum, perhaps with variables, or a run."""
+    """The addresses that `text` stands for: a sum, perhaps with variables, or a range FIRST-LAST."""
     sums = [0]
     for term in (part.strip() for part in text.split("+")):
         if found := ADDRESS.match(term):
@@ -81,7 +81,7 @@ def _places(text: str, limits: dict[str, int]) -> list[int]:
 
 
 def documented(text: str) -> dict[int, Register]:
-    """The registers of the document, by dword."""
+    """The registers of the document by dword. Failure for a malformed table."""
     registers: dict[int, Register] = {}
     for head, rows, line in _tables(text):
         bases = [0]
@@ -108,7 +108,7 @@ def documented(text: str) -> dict[int, Register]:
 
 
 class _Machine:
-    """A machine with the device in it, driven by QEMU's test protocol."""
+    """A machine with the device, controlled through QEMU's qtest protocol."""
 
     def __init__(self, folder: Path) -> None:
         self.log = folder / "qemu.log"
@@ -127,7 +127,7 @@ class _Machine:
         self.answers = self.socket.makefile("r")
 
     def commands(self, lines: list[str]) -> list[int]:
-        """Values that come back, 0 for commands that give none."""
+        """Execute commands. Return the value of each, 0 for commands without one."""
         values: list[int] = []
         for at in range(0, len(lines), AT_ONCE):
             some = lines[at : at + AT_ONCE]
@@ -140,24 +140,24 @@ class _Machine:
         return values
 
     def map_window(self) -> None:
-        """Give the device its register window."""
+        """Map the register window, and enable memory accesses and bus mastering."""
         for register, value in ((0x24, WINDOW_AT), (0x04, 6)):
             where = 1 << 31 | SLOT << 11 | register
             self.commands([f"outl 0xcf8 0x{where:x}", f"outl 0xcfc 0x{value:x}"])
 
     def said(self, what: str) -> set[int]:
-        """Registers that the device complained about in these words."""
+        """The addresses that follow `what` in the device's log."""
         return {int(found, 16) for found in re.findall(rf"{what} (?:register )?0x([0-9a-f]+)", self.log.read_text())}
 
     def close(self) -> None:
-        """End it."""
+        """End QEMU."""
         self.process.terminate()
         self.process.wait()
         self.socket.close()
 
 
 def existing() -> dict[int, Register]:
-    """The registers of the device, by dword."""
+    """The registers of the device by dword."""
     with tempfile.TemporaryDirectory() as folder:
         machine = _Machine(Path(folder))
         try:
@@ -165,7 +165,7 @@ def existing() -> dict[int, Register]:
             values = machine.commands([f"readl 0x{WINDOW_AT + at:x}" for at in range(0, WINDOW_BYTES, 4)])
             missing = machine.said("read of register")
             there = [dword for dword in range(WINDOW_BYTES // 4) if dword not in missing]
-            # The value that was there: nothing happens that was not so before.
+            # Write the value that was read, which changes no state.
             machine.commands([f"writel 0x{WINDOW_AT + 4 * dword:x} 0x{values[dword]:x}" for dword in there])
             read_only = machine.said("read-only")
         finally:
@@ -177,7 +177,7 @@ def _differences(written: dict[int, Register], real: dict[int, Register]) -> Ite
     for dword in sorted(written.keys() | real.keys()):
         said, found = written.get(dword), real.get(dword)
         if not said:
-            yield f"0x{dword:05x} exists (reset 0x{real[dword].reset:x}), the document does not have it"
+            yield f"0x{dword:05x} exists (reset 0x{real[dword].reset:x}), but is not in the document"
         elif not found:
             yield f"0x{dword:05x} ({said.name}) does not exist"
         elif said.writable != found.writable:
@@ -187,14 +187,14 @@ def _differences(written: dict[int, Register], real: dict[int, Register]) -> Ite
 
 
 def _properties(option: str, name: str) -> set[str]:
-    """Properties of a device or an object, as QEMU lists them."""
+    """The properties of a device or an object, from QEMU's help."""
     command = [str(qemu.with_firmware()), option, f"{name},help"]
     said = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False).stdout
     return set(re.findall(r"^  (\S+)=<", said, re.MULTILINE))
 
 
 def _names(title: str, text: str, head: str, real: set[str]) -> Case:
-    """The names in `backticks` in the first column of the tables with this head are the real ones."""
+    """Compare the names in `backticks` in the first column of the tables headed `head` with the real names."""
     cells = [
         line.split("|")[1]
         for table in re.findall(rf"^\| {head} \|.*\n((?:\|.*\n)*)", text, re.MULTILINE)
@@ -207,7 +207,7 @@ def _names(title: str, text: str, head: str, real: set[str]) -> Case:
 
 
 def _others(text: str) -> list[Case]:
-    """Properties (but for those of every PCI device) and QMP commands."""
+    """Compare properties (except those of every PCI device) and QMP commands."""
     pci = _properties("-device", "pci-testdev")
     schema = (QEMU_DEVICE / "qapi/vgpu-kfd.json").read_text()
     commands = set(re.findall(r"'command': '([^']+)'", schema))
@@ -219,7 +219,7 @@ def _others(text: str) -> list[Case]:
 
 
 def run(log: Path, _: Plan, _context: Context) -> list[Case]:
-    """Compare the two."""
+    """Run the suite."""
     text = DOCUMENT.read_text()
     written, real = documented(text), existing()
     lines = list(_differences(written, real))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Inputs that QEMU's generic fuzzer begins with: each brings the device to where something happens.
+"""Seed inputs of QEMU's generic fuzzer: each makes the device execute a packet.
 
-The fuzzer writes registers only. What lies in memory (packets, page tables, an interrupt ring) gets into VRAM through
-MM_INDEX and MM_DATA, a dword at a time, so that the fuzzer can change that, too.
+The fuzzer writes registers only. Packets, page tables and the interrupt ring are written to VRAM through MM_INDEX and
+MM_DATA, a dword at a time, so that the fuzzer can mutate them, too.
 """
 
 import struct
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 SEPARATOR = b"FUZZ"
-OP_WRITE, LONG, REGISTERS = 3, 2, 1  # an operation, its size, and the second of the device's windows
+OP_WRITE, LONG, REGISTERS = 3, 2, 1  # operation, access size, index of the register window
 
 # Registers (docs/hardware.md).
 MM_INDEX, MM_DATA = 0x0, 0x1
@@ -28,7 +28,7 @@ Write = tuple[int, int]  # register, value
 
 
 def _vram(at: int, dwords: Iterable[int]) -> list[Write]:
-    """Put dwords into VRAM."""
+    """Writes that store dwords in VRAM."""
     writes = []
     for i, dword in enumerate(dwords):
         writes += [(MM_INDEX, 1 << 31 | at + 4 * i), (MM_DATA, dword)]
@@ -36,7 +36,7 @@ def _vram(at: int, dwords: Iterable[int]) -> list[Write]:
 
 
 def _queue(number: int, vmid: int, base: int, dwords: list[int], retries: int = 0) -> list[Write]:
-    """A queue of SDMA0 with packets in its ring, started."""
+    """Writes that put packets into a ring and run them on a queue of SDMA0."""
     first = SDMA + 0x80 + QUEUES * number
     enable = 1 | 8 << 1 | 1 << 12 | 1 << 23 | vmid << 24
     return [
@@ -54,7 +54,7 @@ def _queue(number: int, vmid: int, base: int, dwords: list[int], retries: int = 
 
 
 def _space(vmid: int, pages: list[int], leaf: int) -> list[Write]:
-    """An address space: pages at 0, and a leaf of 2 MiB behind."""
+    """Writes that make an address space: 4 KiB pages from address 0, and a 2 MiB leaf at 2 MiB."""
     flags = 1 | 1 << 5 | 1 << 6
     tables = [TABLES + 0x1000 * i for i in range(4)]
     return [
@@ -78,7 +78,7 @@ INTERRUPTS = [
 
 
 def _packets(base: int) -> dict[str, list[int]]:
-    """One of each kind, on data at an address."""
+    """An SDMA packet of each kind, on data at the address `base`."""
     low, high = base & 0xFFFFFFFF, base >> 32
     there = (low + 0x123, high)
     here = (low, high)
@@ -105,7 +105,7 @@ def _packets(base: int) -> dict[str, list[int]]:
 
 
 def _hqd(ring: int) -> dict[int, int]:
-    """Registers of a compute queue of VMID 0, privileged, with 512 dwords."""
+    """Registers of a privileged compute queue of VMID 0 with a ring of 512 dwords."""
     return {
         0x8: FB + ring >> 8 & 0xFFFFFFFF,
         0x9: FB + ring >> 40,
@@ -116,7 +116,7 @@ def _hqd(ring: int) -> dict[int, int]:
 
 
 def _compute(dwords: list[int], aql: bool = False) -> list[Write]:
-    """A queue of MEC 1 with packets in its ring, which is the KIQ as well, started."""
+    """Writes that put packets into a ring and run them on a queue of MEC 1 that is the KIQ as well."""
     return [
         *_vram(RING, dwords),
         (CP_INTERRUPTS, 0xFFFFFFFF),
@@ -135,7 +135,7 @@ def _pm4(opcode: int, *dwords: int) -> list[int]:
 
 
 def _pm4_packets() -> dict[str, list[int]]:
-    """One of each kind; those of a scheduler need the others before them."""
+    """PM4 packets by kind. Packets that need SET_RESOURCES or MAP_QUEUES have them in front."""
     here, there = (DATA, FB >> 32), (DATA + 0x100, FB >> 32)
     resources = _pm4(0xA0, 0xFF00, 0xFFFFFFFF, 0xFFFFFFFF, 0, 0, 0, 0)
     map_queue = _pm4(0xA2, 1 << 29 | 1 << 13, 0x1000, MQD, FB >> 32, *here)
@@ -159,7 +159,7 @@ def _pm4_packets() -> dict[str, list[int]]:
 
 
 def _mapped() -> list[Write]:
-    """What the scheduler's packets name: a queue's image, and a run list of it that never ends."""
+    """Writes of the MQD and the run list that the scheduler's packets name. The run list never ends."""
     list_of_all = [
         *_pm4(0xA1, 5 | 1 << 25, TABLES | 1, *[0] * 18),
         *_pm4(0xA2, 1 << 29 | 1 << 4, 0x1000, MQD, FB >> 32, DATA, FB >> 32),
@@ -169,7 +169,7 @@ def _mapped() -> list[Write]:
 
 
 def _aql_packets() -> dict[str, list[int]]:
-    """AQL packets with a completion signal."""
+    """AQL packets by kind, each with a completion signal."""
     signal = [DATA, FB >> 32]
     return {
         "kernel": [2, *[0] * 13, *signal],
@@ -185,7 +185,7 @@ def inputs() -> dict[str, bytes]:
     found: dict[str, list[Write]] = {}
     for name, dwords in _packets(FB + DATA).items():
         found[f"vmid0-{name}"] = [*INTERRUPTS, *_queue(0, 0, FB + RING, dwords)]
-    # Page 0 is the ring, pages 2 and 3 are not there at first, then comes a leaf.
+    # Page 0 is the ring, pages 1 and 4 are data, pages 2 and 3 are invalid.
     for name, dwords in _packets(0x1F80).items():
         found[f"vmid1-{name}"] = [
             *INTERRUPTS,
@@ -200,14 +200,14 @@ def inputs() -> dict[str, bytes]:
 
 
 def encode(writes: Iterable[Write]) -> bytes:
-    """Writes of registers as the fuzzer reads them."""
+    """Encode register writes as an input of the fuzzer."""
     return SEPARATOR.join(
         struct.pack("<BBBxxIQ", OP_WRITE, LONG, REGISTERS, 4 * register, value) for register, value in writes
     )
 
 
 def write(folder: Path) -> None:
-    """Put the inputs into a folder."""
+    """Write the inputs into a folder, a file each."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in inputs().items():
         (folder / name).write_bytes(content)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The suites that run in a guest: KUnit, and the programs of tests.list (full) and tests/basic.toml (basic pass)."""
+"""The suites in guests: KUnit, and the programs of tests.list (full pass) and tests/basic.toml (basic pass)."""
 
 import contextlib
 import itertools
@@ -31,34 +31,34 @@ from vgpu_tools.testing.tap import Case, parse
 
 FULL_LIST = PROGRAMS / "tests.list"
 BASIC_LIST = ROOT / "tests/basic.toml"
-BOOT_SECONDS = {"release": 30, "debug": 60}  # until the first line of output; kmemleak's search at the end is as long
-KUNIT_SECONDS = 55  # until the results, which come all at once
-# Between two results of the programs: longer than a case may take there (tap.c), so that the program itself reports
-# a hang. On the slowest host (limits.MOST) that is within 4 minutes in the basic pass.
+BOOT_SECONDS = {"release": 30, "debug": 60}  # until the first line of output; kmemleak's scan at the end takes as long
+KUNIT_SECONDS = 55  # until the results, which are printed together at the end
+# Between two results of a program. Longer than the limit of a case in the program (tap.c), so that the program itself
+# reports a hang. On the slowest host (limits.MOST) a hang is reported within 4 minutes in the basic pass.
 BASIC_SILENT_SECONDS, SILENT_SECONDS = 55, 110
-DUMP_SECONDS = 30  # for a guest whose time is up to say where it stands
+DUMP_SECONDS = 30  # for a guest after its limit to dump its tasks
 KUNIT_MODULE = "vgpu_kfd_kunit"
-PROCESSOR = re.compile(r"CPU#|RIP=|ISR|IRR")  # in what QEMU says of processors and their interrupt controllers
+PROCESSOR = re.compile(r"CPU#|RIP=|ISR|IRR")  # lines of `info registers` and `info lapic` to report
 PROGRAM = re.compile(r"^# program (\S+)$", re.MULTILINE)
 FAILED = re.compile(rb"^not ok\b.*\n", re.MULTILINE)
 
 
 def steps(flavour: str) -> list[Step]:
-    """What a guest of one kernel needs."""
+    """The steps that build a guest of one kernel flavour."""
     return [sources.firmware()[0], qemu.build(), rootfs.build(flavour)]
 
 
 @dataclass
 class Listed:
-    """A guest of a suite: programs that run in it one after the other, the launcher's options, and the names of cases
-    that each program leaves out."""
+    """A guest of a suite: its programs, which run one after the other, options of ./vgpu run, and the names of the
+    cases that each program leaves out."""
 
     programs: list[str]
     options: list[str]
     left_out: dict[str, list[str]] = field(default_factory=dict)
 
     def command(self, variables: dict[str, str]) -> list[str]:
-        """The shell command that runs the programs, each behind a line with its name; `variables` is what they find in
+        """The shell command that runs the programs, with a line of the name before each. `variables` are added to
         their environment."""
         lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
         for program in self.programs:
@@ -79,7 +79,7 @@ def full_list() -> list[Listed]:
 
 
 def basic_list(flavour: str) -> list[Listed]:
-    """The guests of tests/basic.toml for one kernel. Every program there is one of tests.list."""
+    """The guests of tests/basic.toml for one kernel. Failure for a program that is not in tests.list."""
     try:
         content = tomllib.loads(BASIC_LIST.read_text())[flavour]
         left_out = content.get("leave-out", {})
@@ -96,7 +96,7 @@ def basic_list(flavour: str) -> list[Listed]:
 
 
 def listed(flavour: str, plan: Plan) -> list[Listed]:
-    """The guests that a plan runs on one kernel."""
+    """The guests that a plan runs on one kernel. Failure if no guest has a program of the plan."""
     guests = basic_list(flavour) if plan.basic and plan.programs is None else full_list()
     if plan.programs is None:
         return guests
@@ -109,7 +109,7 @@ def listed(flavour: str, plan: Plan) -> list[Listed]:
 
 
 class Watched(Protocol):
-    """What a limit is put on: Background, or what stands for it in a test."""
+    """The part of Background that Watch needs; a test has its own implementation."""
 
     output: bytearray
 
@@ -121,19 +121,19 @@ class Watch:
     """Bounds the time that a guest may be silent."""
 
     def __init__(self, speed: Speed, first: float, silent: float, fail_fast: bool = False) -> None:
-        """`first` and `silent` are in seconds on the reference machine: until the first output, between two pieces.
-        With `fail_fast` the guest is not waited for any longer when it has printed the first failed case."""
+        """`first` (until the first output) and `silent` (between two pieces) are in seconds on the reference machine.
+        With `fail_fast` wait() returns when the guest has printed the first failed case."""
         self.fail_fast = fail_fast
         self.limit = Limit(first, speed)
         self.silent = silent
 
     def renew(self, _: bytes) -> None:
-        """There was output."""
+        """Restart the limit: the guest has printed something."""
         self.limit.seconds = self.silent
         self.limit.renew()
 
     def wait(self, guest: Watched) -> None:
-        """Wait for the guest's end, or its first failed case; one that is silent for too long is given up."""
+        """Wait for the guest's end or, with `fail_fast`, a failed case. Give up a guest that is silent for too long."""
         while not self.limit.reached():
             if self.failed(guest) or guest.wait(1.0):
                 return
@@ -141,28 +141,28 @@ class Watch:
         guest.wait(DUMP_SECONDS * self.limit.speed.scale())
 
     def failed(self, guest: Watched) -> bool:
-        """Whether the guest is to end for a failed case."""
+        """Whether `fail_fast` is set and the guest has printed a failed case."""
         return self.fail_fast and bool(FAILED.search(guest.output))
 
 
 @dataclass
 class Ran:
-    """What a guest's programs printed, and how it ended.
+    """The output of a guest's programs, and the end of the guest.
 
-    `status` is the exit status of ./vgpu run. `sentence` says what is wrong with the guest itself, empty if nothing is.
+    `status` is the exit status of ./vgpu run. `sentence` is the error of the guest itself; empty if there is none.
     """
 
     status: int
     output: str = ""
     errors: str = ""
     sentence: str = ""
-    left: str = ""  # what is left of a guest at fault, in a few lines
+    left: str = ""  # excerpt of the logs of a guest with an error
     seconds: float = 0.0
-    stopped: bool = False  # at the first failed case
+    stopped: bool = False  # the run was ended at the first failed case
 
     @property
     def told(self) -> str:
-        """All but the output."""
+        """Errors, sentence and excerpt."""
         return self.errors + (f"vgpu: {self.sentence}\n" if self.sentence else "") + self.left
 
 
@@ -181,16 +181,16 @@ def _run(guest: Guest, command: Sequence[str], watch: Watch, saved: BinaryIO | N
 
 
 def _what_was_left(result: Result) -> str:
-    """What a guest at fault said last and, if its time ran out, where its processors were, in a few lines."""
+    """An excerpt of the console of a guest with an error and, after a timeout, of the state of its virtual CPUs."""
     lines: list[str] = []
-    with contextlib.suppress(FileNotFoundError):  # no processors were noted, or later runs took the folder's place
+    with contextlib.suppress(FileNotFoundError):  # no timeout, or the folder was removed by later runs
         lines += excerpt(result.console.read_bytes())
         lines += [line for line in result.machine.read_text().splitlines() if PROCESSOR.match(line)]
     return "".join(f"  | {line}\n" for line in lines)
 
 
 def cases_of(programs: Sequence[str], ran: Ran) -> list[Case]:
-    """The cases of a guest's programs, with one more if the exit status does not fit them."""
+    """The cases of a guest's programs, and a failed one if the exit status does not match them."""
     _, *sections = PROGRAM.split(ran.output)
     printed = dict(zip(sections[::2], sections[1::2], strict=True)) or {programs[0]: ran.output}
     cases = []
@@ -202,7 +202,7 @@ def cases_of(programs: Sequence[str], ran: Ran) -> list[Case]:
         cases += parse(printed.get(program, ""), f"{program}: ") or [Case(program, "failed", why, gist=gist)]
     name = " ".join(programs)
     failed = any(case.outcome == "failed" for case in cases)
-    if ran.status not in (0, 1) or (ran.status and not failed):  # 1 says no more than that a case failed
+    if ran.status not in (0, 1) or (ran.status and not failed):  # 1: a case failed
         cases.append(Case(f"{name}: exit", "failed", f"{how_it_ended(ran.status)}\n{ran.told}", gist=gist))
     elif not ran.status and failed:
         cases.append(Case(f"{name}: exit", "failed", "a test failed, but the exit status is 0"))
@@ -216,9 +216,9 @@ def in_guest(
     watch: Watch,
     context: Context,
 ) -> tuple[list[Case], str]:
-    """Run a command that prints TAP, of one program or as Listed.command(), in a guest of its own.
+    """Run a command that prints TAP, of one program or of Listed.command(), in a new guest.
 
-    `words` are options of ./vgpu run. Returns the cases, and what the command printed, for the log.
+    `words` are options of ./vgpu run. Returns the cases, and the output for the log.
     """
     try:
         guest = options.parse(words, context.environment).guest
@@ -237,7 +237,7 @@ def in_guest(
 
 
 def kunit(flavour: str) -> Callable[[Path, Plan, Context], list[Case]]:
-    """Load the unit tests; the kernel picks a seed and prints it, VGPU_KUNIT_SEED gives one."""
+    """The suite of unit tests: loads their module. VGPU_KUNIT_SEED sets the seed; without it the module chooses one."""
 
     def run(log: Path, _: Plan, context: Context) -> list[Case]:
         seed = context.environment.kunit_seed
@@ -257,7 +257,7 @@ def kunit(flavour: str) -> Callable[[Path, Plan, Context], list[Case]]:
 
 
 def _alone(guest: Listed, flavour: str, cases: Sequence[Case]) -> None:
-    """Note for each failed case the command that runs it alone."""
+    """Set in each failed case the command that runs it alone."""
     for case in cases:
         program, colon, name = case.name.partition(": ")
         if case.outcome == "failed" and colon and program in guest.programs and name not in ("plan", "exit"):
@@ -266,11 +266,11 @@ def _alone(guest: Listed, flavour: str, cases: Sequence[Case]) -> None:
 
 
 def programs(flavour: str) -> Callable[[Path, Plan, Context], list[Case]]:
-    """Every listed guest, some at a time; what is said and logged is in the list's order."""
+    """The suite of guest programs: AT_ONCE guests at a time. Messages and log are in the list's order."""
 
     def one(guest: Listed, plan: Plan, context: Context) -> tuple[list[Case], str]:
         words = ["--kernel", flavour, *guest.options]
-        if seed := context.environment.delays:  # the device's threads, too
+        if seed := context.environment.delays:  # delay the device's threads, too
             words += ["--device-delays", seed]
         silent = (BASIC_SILENT_SECONDS if plan.basic else SILENT_SECONDS) + 20 * plan.seconds
         watch = Watch(context.speed, BOOT_SECONDS[flavour], silent, plan.fail_fast)

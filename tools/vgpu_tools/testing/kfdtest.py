@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu kfdtest: AMD's conformance test of KFD in a guest, one result a line, sums for each class of tests.
+"""./vgpu kfdtest: runs AMD's conformance test of KFD in a guest. Prints a line for each test, sums for each class.
 
-Each test is a run of kfdtest of its own, so that one which crashes takes no other along. Where a guest hangs or dies
-the next tests get a new one.
+Each test is a separate run of kfdtest, so that a crash does not affect other tests. After a hang or a crash of the
+guest the next tests run in a new guest.
 """
 
 import fnmatch
@@ -21,16 +21,16 @@ from vgpu_tools.guest.config import Guest
 CLASSES = ROOTFS / "rocm" / "kfdtest-classes"
 LOG = BUILD / "results" / "kfdtest.log"
 CHIP = "aldebaran"
-# Guest memory; some tests take all there is, page by page, so it is not larger than the rest needs.
+# Guest memory. Not larger than the tests need: some tests allocate all memory, page by page.
 MEMORY = "3G"
 MEMORY_OF = {"KFDQMTest.OverSubscribeCpQueues": "6G"}  # 65 queues with save areas of 64 MB
-VRAM = "256M"  # likewise
-# AMD's filter leaves these out; they need nothing that is not here.
+VRAM = "256M"  # small for the same reason
+# AMD's filter leaves these out, although the model supports them.
 BESIDES = ("KFDQMTest.SdmaEventInterrupt", "KFDLocalMemoryTest.CheckZeroInitializationVram")
 TEST_SECONDS = {"release": 900, "debug": 3600}  # SdmaConcurrentCopies copies by CPU for minutes
-SHADER_SECONDS = {"release": 40, "debug": 240}  # class D: what waits for a shader would wait for ever
+SHADER_SECONDS = {"release": 40, "debug": 240}  # class D: tests that wait for a shader, which never runs
 BOOT_SECONDS = {"release": 90, "debug": 240}  # until the first test begins
-END_SECONDS = 30  # for a test that was told to end, before the guest is taken to hang
+END_SECONDS = 30  # after a test's time limit, until the guest counts as hanging
 WANTED = "ABC"
 SVM = "KFDSVM"
 
@@ -39,7 +39,7 @@ cd /usr/local/lib/kfdtest && . ./kfdtest.exclude || exit 1
 echo "@@ filter ${FILTER[$1]}"
 ./kfdtest --gtest_list_tests
 """
-# As Debian's kernel has it; without, each queue's save area is 16,000 page faults.
+# Huge pages as in Debian's kernel: without them each queue's save area takes 16,000 page faults.
 RUN = """
 echo always >/sys/kernel/mm/transparent_hugepage/enabled
 while [ $# -gt 0 ]; do
@@ -55,7 +55,7 @@ FAILED = re.compile(r"Failure$|\[  FAILED  \]|^\S+:\d+: |Segmentation|terminate 
 
 @dataclass
 class Result:
-    """How a test went."""
+    """The result of a test."""
 
     name: str
     kind: str  # its class
@@ -66,7 +66,7 @@ class Result:
 
 
 def classes() -> list[tuple[str, str]]:
-    """Class and pattern, in the order in which they count."""
+    """Pairs of class and pattern; the first pattern that matches a test decides."""
     rows = []
     for line in CLASSES.read_text().splitlines():
         if line and not line.startswith("#"):
@@ -76,13 +76,13 @@ def classes() -> list[tuple[str, str]]:
 
 
 def classify(name: str, rows: Sequence[tuple[str, str]]) -> str:
-    """The class of a test; ? if nobody has thought of it."""
+    """The class of a test; "?" if no pattern matches."""
     plain = re.sub(r"^[^/.]+/|/\d+$", "", name)
     return next((kind for kind, pattern in rows if fnmatch.fnmatchcase(plain, pattern)), "?")
 
 
 def parse_list(text: str) -> list[str]:
-    """Names from what --gtest_list_tests prints: suites, and indented what is in them."""
+    """Names of tests from the output of --gtest_list_tests: suites, each followed by its indented tests."""
     names, suite = [], ""
     for line in text.splitlines():
         word = line.split("#")[0].rstrip()
@@ -94,7 +94,7 @@ def parse_list(text: str) -> list[str]:
 
 
 def matches(name: str, patterns: str) -> bool:
-    """gtest's rule: POSITIVE:PATTERNS-NEGATIVE:PATTERNS; no positive ones are all."""
+    """Whether a name matches a filter of gtest, POSITIVE:PATTERNS-NEGATIVE:PATTERNS. No positive patterns match all."""
     positive, _, negative = patterns.partition("-")
 
     def any_of(words: str) -> bool:
@@ -104,12 +104,12 @@ def matches(name: str, patterns: str) -> bool:
 
 
 def choose(names: Sequence[str], amds: str, wanted: str) -> list[str]:
-    """The tests of AMD's filter, and those besides, that are wanted."""
+    """The tests in AMD's filter or in BESIDES that match the filter `wanted`."""
     return [name for name in names if (name in BESIDES or matches(name, amds)) and matches(name, wanted)]
 
 
 def judge(output: Sequence[str], status: int) -> tuple[str, str]:
-    """Outcome and reason, from what a test printed and how it ended. A skip counts as passed for gtest, not here."""
+    """Outcome and reason of a test, from its output and exit status. gtest counts a skipped test as passed."""
     text = "\n".join(output)
     if status == 124 or status == 137:
         return "FAIL", "its time ran out"
@@ -122,8 +122,8 @@ def judge(output: Sequence[str], status: int) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which tests to run: gtest's patterns, letters of classes; empty ones stand for all. `seconds` is the time of
-    each, 0 for what its class has."""
+    """The tests to run: a filter of gtest, and letters of classes; empty: all. `seconds` is the limit of each test; 0:
+    that of its class."""
 
     patterns: str = ""
     classes: str = ""
@@ -131,7 +131,7 @@ class Choice:
 
 
 def _list(guest: Guest, choice: Choice) -> list[str]:
-    """Names of the tests to run, from kfdtest itself."""
+    """Names of the tests to run, from kfdtest itself. Failure if there are none."""
     text = []
     with Background(guest, ["bash", "-c", LIST, "kfdtest", CHIP]) as run:
         for line in run.lines(BOOT_SECONDS[guest.kernel]):
@@ -150,10 +150,10 @@ def _list(guest: Guest, choice: Choice) -> list[str]:
 
 
 class Tests:
-    """Tests that run one after the other in one guest, until none is left or the guest is of no more use."""
+    """Tests that run one after the other in one guest, until none is left or the guest hangs or ends."""
 
     def __init__(self, guest: Guest, names: deque[str], seconds: int) -> None:
-        """What has begun is taken from `names`. `seconds` is the time of each test, 0 for what its class has."""
+        """A started test is removed from `names`. `seconds` is the limit of each test; 0: that of its class."""
         self.guest = guest
         self.names = names
         rows = classes()
@@ -167,7 +167,7 @@ class Tests:
         self.last = ""
 
     def run(self) -> Iterator[Result]:
-        """Run them; gives each result as it comes. Failure if the guest failed while no test ran."""
+        """Run the tests; yield each result when its test ends. Failure if the guest fails outside a test."""
         words = [word for name in self.names for word in (str(self.limits[name]), name)]
         with Background(self.guest, ["bash", "-c", RUN, "kfdtest", *words]) as run:
             for line in run.lines(1.0):
@@ -190,7 +190,7 @@ class Tests:
         return self.test
 
     def hangs(self) -> bool:
-        """Whether the test, or the boot before the first one, has taken longer than it may; notes that of the test."""
+        """Whether the test, or the boot before the first test, exceeds its limit. Sets `why` of the test."""
         limit = self.limits[self.test.name] + END_SECONDS if self.test else BOOT_SECONDS[self.guest.kernel]
         if time.monotonic() - self.start <= limit:
             return False
@@ -200,7 +200,7 @@ class Tests:
         return True
 
     def take(self, line: str) -> Result | None:
-        """One line; the result of a test that ends with it."""
+        """Parse one line. Return the result if a test ends with the line."""
         self.last = line
         if line.startswith("@@ begin "):
             self._begin()
@@ -236,8 +236,9 @@ def _log(results: Sequence[Result]) -> Path:
 
 
 def kfdtest(guest: Guest, choice: Choice) -> int:
-    """Run the tests in guests like this one, with the rocm root file system; print results and sums. Exit status 0 if
-    nothing of A, B, C outside the SVM suites failed."""
+    """Run the tests in guests with these options and the rocm root file system; print results and sums.
+
+    Returns 0 if no test of the classes A, B, C and ? outside the SVM suites failed, else 1."""
     guest = replace(guest, rootfs="rocm", vram=VRAM, memory=MEMORY)
     guest.check()
     guest.prepare()
@@ -251,7 +252,7 @@ def kfdtest(guest: Guest, choice: Choice) -> int:
                 why = f"  # {result.why}" if result.why else ""
                 print(f"{result.outcome}  {result.kind}  {result.name}  {result.seconds:.1f} s{why}", flush=True)
     _sums(results)
-    print(f"\nwhat they printed: {_log(results)}")
+    print(f"\noutput of the tests: {_log(results)}")
     bad = [r for r in results if r.outcome == "FAIL" and r.kind in WANTED + "?" and SVM not in r.name]
     print(f"{len(bad)} of A, B, C outside SVM failed" if bad else "nothing of A, B, C outside SVM failed")
     return 1 if bad else 0

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Time limits in units of this host's speed.
+"""Time limits, scaled to this host's speed.
 
-A limit is written for a quiet machine with two cores. `measure()` times a fixed piece of work, emulated (TCG) and
-native, on every core at once, and `Speed.scale()` is how many times longer it took than there; a `Limit` is multiplied
-by it. One that is reached is checked once more against the speed at that moment. A host never gets more than MOST times
-the time, so a hang is still reported.
+A limit is in seconds of a quiet machine with two cores, the reference. `measure()` times a fixed piece of work,
+emulated (TCG) and native, on every core at once. `Speed.scale()` is the ratio to the time on the reference, and the
+factor of each `Limit`. When a limit is reached, the speed is measured again. The factor is at most MOST, so that a hang
+is still reported.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ from vgpu_tools.testing import budget
 from vgpu_tools.testing.children import Children
 
 MOST = 4.0
-STUCK_SECONDS = 120  # for a piece of work that takes one second on a quiet machine
+STUCK_SECONDS = 120  # for the emulated work, which takes one second on the reference
 ROM_BYTES = 65536
 EXIT_PORT = 0x501  # QEMU's isa-debug-exit
 EXIT_STATUS = 1  # a zero written there ends QEMU with (0 << 1) | 1
@@ -33,7 +33,7 @@ NATIVE_ROUNDS = 24
 
 
 def _rom() -> bytes:
-    """A firmware that counts down with a memory access in each round, then ends QEMU. Real mode, 16 bits."""
+    """A firmware that counts down with a memory access in each iteration, then ends QEMU. Real mode, 16 bits."""
     code = bytes.fromhex("31c0 8ed8 66b9") + ROUNDS.to_bytes(4, "little")  # xor ax,ax; mov ds,ax; mov ecx,ROUNDS
     code += bytes.fromhex("66 01 0e 0005")  # 1: add [0x500],ecx
     code += bytes.fromhex("66 49 75 f7")  # dec ecx; jnz 1b
@@ -72,7 +72,7 @@ def _native() -> float:
 
 
 def measure(children: Children) -> tuple[float, float]:
-    """Seconds of the emulated and of the native work, one of each per core at the same time: the slowest counts."""
+    """Seconds of the emulated and of the native work. Each runs on all cores at the same time; the slowest counts."""
     with ThreadPoolExecutor(CPUS) as pool:
         emulated = max(pool.map(lambda _: _emulated(children), range(CPUS)))
         native = max(pool.map(lambda _: _native(), range(CPUS)))
@@ -89,7 +89,7 @@ class Speed:
     """The speed of this host as one run of tests has measured it."""
 
     def __init__(self, children: Children, scale: float = 0.0) -> None:
-        """`children` are those of the run; measuring starts QEMU. `scale` is what is known already, 0 for nothing."""
+        """`children` take the QEMU of a measurement. `scale` is a known factor; 0: not measured."""
         self._children = children
         self._scale = scale
         self._lock = threading.Lock()
@@ -106,7 +106,7 @@ class Limit:
     """A time limit, counted from now or from the last `renew()`."""
 
     def __init__(self, seconds: float, speed: Speed) -> None:
-        """`seconds` are those of the reference machine, of which a host with this `speed` gets more."""
+        """`seconds` are those of the reference machine; `speed` scales them."""
         self.seconds = seconds
         self.speed = speed
         self.renew()
@@ -116,13 +116,13 @@ class Limit:
         self.start = time.monotonic()
 
     def reached(self) -> bool:
-        """Whether the time is over, also at the speed that this host has now."""
+        """Whether the time is over. Before True is returned, the speed is measured again."""
         passed = time.monotonic() - self.start
         if passed < self.seconds * self.speed.scale():
             return False
         return passed >= self.seconds * self.speed.scale(again=True)
 
     def __str__(self) -> str:
-        """In words."""
+        """The limit in words, for messages."""
         scale = self.speed.scale()
         return f"{self.seconds:g} s" + (f" x {scale:.1f} (host speed)" if scale > 1 else "")

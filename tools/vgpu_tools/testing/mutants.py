@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu mutants: does a pass catch the defects of tests/mutants?
+"""./vgpu mutants: tries whether a pass catches the defects of tests/mutants.
 
-Each mutant is applied to a git worktree of HEAD (build/mutants/tree), built, and must pass the demo. Then suites run
-there one by one, those that the changed file can break first, until one fails. They are run by the worktree's own
-./vgpu, as its tools are other sources, and judged by its JUnit files. What came of it lies in
-build/results/mutants.json, by mutant and commit: an interrupted run goes on where it was.
+Each mutant is applied to a git worktree of HEAD (build/mutants/tree), built, and must pass the demo. Then the suites
+run one by one until one fails; those that test the changed file come first. The ./vgpu of the worktree runs them, with
+the tools of that commit; the verdict comes from its JUnit files. Verdicts are kept in build/results/mutants.json by
+patch, commit and pass: an interrupted run continues after the last suite that passed.
 """
 
 import contextlib
@@ -40,39 +40,39 @@ PLACE = BUILD / "mutants"
 STORE = RESULTS / "mutants.json"
 CHANGED = "changed"  # what ./vgpu test --changed runs for the mutant's file
 PASSES = (BASIC, FULL, CHANGED)
-GOALS = {BASIC: 0.9, FULL: 1.0, CHANGED: 1.0}  # of the mutants that a pass has to catch
+GOALS = {BASIC: 0.9, FULL: 1.0, CHANGED: 1.0}  # share of the mutants that a pass has to catch
 OPTIONS: dict[str, list[str]] = {BASIC: [], FULL: ["--full"], CHANGED: ["--changed"]}  # of ./vgpu test
 STYLE = "check"
-# By the folder of the changed file. STYLE is left out: a mutant that only style or a compiler's warning gives away
-# says nothing about the tests.
+# Order of the suites, by the folder of the changed file. STYLE is left out: a mutant that only a style check or a
+# compiler warning catches is no measure of the tests.
 DEVICE_SUITES = ("qtest", "fuzz-model", "guest-release", "qtest-sanitizers", "avocado", "guest-debug", "registers")
 DRIVER_SUITES = ("kunit-release", "guest-release", "kunit-debug", "guest-debug", "avocado")
 OTHERS = ("fuzz-generic", "kunit-release", "kunit-debug")
 DEMO_SECONDS = 300
-ROOM = 2 << 30  # bytes of free space that a run needs
+ROOM = 2 << 30  # bytes of free disk space that a run needs
 SUITE_END_SECONDS = 3 * END_SECONDS  # ./vgpu ends its own build steps in twice END_SECONDS
 WIDTH = 70  # characters of a case's name in the table
 
 
 @dataclass
 class Mutant:
-    """A line of the index."""
+    """An entry of the index, mutants.toml."""
 
     name: str
-    file: str  # that it changes
+    file: str  # changed by the patch
     defect: str
     origin: str  # "named", or "drawn" with seed and place
     kind: str  # order, lifetime, data, ...
 
     @property
     def patch(self) -> Path:
-        """What `git apply` takes."""
+        """The patch file, for `git apply`."""
         return MUTANTS / f"{self.name}.patch"
 
 
 @dataclass
 class Verdict:
-    """What is known of a mutant in a pass."""
+    """The verdict on a mutant in a pass, or the state of an unfinished trial ("open")."""
 
     name: str
     commit: str
@@ -80,15 +80,15 @@ class Verdict:
     state: str = "open"  # open, caught, survived, dies in the demo, does not compile
     suite: str = ""
     case: str = ""
-    seconds: float = 0  # of suites, until the failure
-    passed: list[str] = field(default_factory=list)  # suites that saw nothing
+    seconds: float = 0  # duration of the suites until the failure
+    passed: list[str] = field(default_factory=list)  # suites that did not catch the mutant
 
 
 _VERDICTS = TypeAdapter(dict[str, Verdict])
 
 
 def load(index: Path = MUTANTS / "mutants.toml") -> list[Mutant]:
-    """The index, which must name each patch of its folder once."""
+    """Read the index. Failure unless it names each patch of its folder exactly once."""
     try:
         entries = tomllib.loads(index.read_text())["mutant"]
         mutants = [Mutant(**{key: str(value) for key, value in entry.items()}) for entry in entries]
@@ -107,7 +107,7 @@ def load(index: Path = MUTANTS / "mutants.toml") -> list[Mutant]:
 
 
 def choose(mutants: Sequence[Mutant], names: Sequence[str]) -> list[Mutant]:
-    """Those that were asked for, in the index's order; all without names."""
+    """The mutants of these names, in the index's order; all if there are no names."""
     known = [mutant.name for mutant in mutants]
     for name in names:
         if name not in known:
@@ -116,7 +116,7 @@ def choose(mutants: Sequence[Mutant], names: Sequence[str]) -> list[Mutant]:
 
 
 def suites_for(file: str, of: str) -> list[str]:
-    """Suites of a pass in the order in which they are to look at a mutant of a file."""
+    """The suites of a pass, in the order in which they are run on a mutant of a file."""
     if of == CHANGED:
         chosen = changed.choose(changed.load(), [file]).suites - {STYLE}
         return [suite.name for suite in registry.SUITES if suite.name in chosen]
@@ -126,12 +126,12 @@ def suites_for(file: str, of: str) -> list[str]:
 
 
 def key(patch: str, commit: str, of: str) -> str:
-    """Under which a verdict is kept: the same mutant of the same sources in the same pass."""
+    """The key of a verdict: the same for the same patch, commit and pass."""
     return fingerprint.of("mutant", patch, commit, of)
 
 
 class Store:
-    """Verdicts in a file that is whole at any time."""
+    """Verdicts in a file, which is replaced atomically."""
 
     def __init__(self, path: Path = STORE) -> None:
         self.path = path
@@ -143,7 +143,7 @@ class Store:
                 raise Failure(f"{path} cannot be read ({why(error)}): remove it", status=2) from None
 
     def of(self, patch: str, name: str, commit: str, of: str) -> Verdict:
-        """What is known; what the basic pass caught the full one catches, too."""
+        """The verdict, or a new "open" one. For the full pass a verdict of the basic pass counts, except "survived"."""
         known = self.verdicts.get(key(patch, commit, of))
         if not known and of == FULL:
             basic = self.verdicts.get(key(patch, commit, BASIC))
@@ -152,7 +152,7 @@ class Store:
         return known or Verdict(name, commit, of)
 
     def keep(self, patch: str, verdict: Verdict) -> None:
-        """Note a verdict, finished or not."""
+        """Store a verdict, finished or open."""
         self.verdicts[key(patch, verdict.commit, verdict.of)] = verdict
         new = self.path.with_suffix(".new")
         try:
@@ -164,7 +164,7 @@ class Store:
 
 
 def first_failure(report: Path) -> str:
-    """The first case of a JUnit report that failed; empty if there is none."""
+    """The name of the first failed case of a JUnit report; empty without a failed case or a report."""
     try:
         root = ElementTree.parse(report).getroot()
     except (FileNotFoundError, ElementTree.ParseError):
@@ -176,7 +176,7 @@ def first_failure(report: Path) -> str:
 
 
 def table(rows: Sequence[tuple[Mutant, Mapping[str, Verdict]]]) -> str:
-    """A line for each mutant: what each pass said, if it was asked."""
+    """The table: a line for each verdict."""
     lines = []
     for mutant, verdicts in rows:
         for of, verdict in verdicts.items():
@@ -190,7 +190,7 @@ def table(rows: Sequence[tuple[Mutant, Mapping[str, Verdict]]]) -> str:
 
 
 class Tree:
-    """The worktree, and what runs in it."""
+    """The worktree: checkout, patches, and running its ./vgpu."""
 
     def __init__(self, place: Path = PLACE) -> None:
         self.place = place
@@ -198,19 +198,19 @@ class Tree:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep other runs of this checkout out."""
+        """Lock the worktree while the block runs. Failure if another run holds the lock."""
         self.place.mkdir(parents=True, exist_ok=True)
         with (self.place / "lock").open("a+") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 lock.seek(0)
-                raise Failure(f"another run is at the mutants of this checkout: process {lock.read()}") from None
+                raise Failure(f"another run tests the mutants of this checkout: process {lock.read()}") from None
             _write_pid(lock)
             yield
 
     def git(self, *words: str | Path, there: bool = True) -> subprocess.CompletedProcess[str]:
-        """Call git, in the worktree or else in the checkout."""
+        """Run git in the worktree or, with `there` False, in the checkout."""
         command = ["git", "-C", self.tree if there else ROOT, *words]
         return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
 
@@ -222,7 +222,7 @@ class Tree:
         return result.stdout.strip()
 
     def reset(self, commit: str) -> None:
-        """Have the sources of a commit there, and nothing of a mutant; what was built stays."""
+        """Reset the worktree to a commit, without changes of a mutant. Ignored files, the build outputs, stay."""
         if (self.tree / ".git").exists():
             self.git("reset", "-q", "--hard")
             if not self.git("checkout", "-q", "--force", "--detach", commit).returncode:
@@ -235,13 +235,13 @@ class Tree:
             raise Failure(f"cannot make the worktree {self.tree}: {made.stderr.strip()}")
 
     def apply(self, mutant: Mutant, check: bool = False) -> None:
-        """Apply a mutant, or only see whether that can be done."""
+        """Apply a mutant, or with `check` only test whether it applies. Failure if not."""
         result = self.git("apply", *(["--check"] if check else []), mutant.patch)
         if result.returncode:
             raise Failure(f"mutant {mutant.name} does not apply: {result.stderr.strip()}")
 
     def run(self, log: TextIO, *words: str) -> int:
-        """Call ./vgpu there. Whatever ends this ends all that it started."""
+        """Run ./vgpu in the worktree; returns the exit status. The process group is ended in any case."""
         log.write(f"$ ./vgpu {' '.join(words)}\n")
         log.flush()
         process = subprocess.Popen(
@@ -267,18 +267,18 @@ def _write_pid(lock: TextIO) -> None:
 
 
 def check_room(*folders: Path) -> None:
-    """Refuse to start on a full disk, and give no verdict on a mutant there."""
+    """Failure if a disk is full: a failed build or test is then no verdict on a mutant."""
     for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free
         if free < ROOM:
             raise Failure(
-                f"{folder} has {free >> 20} MiB free, and mutants want {ROOM >> 20}: {os.strerror(errno.ENOSPC)}"
+                f"{folder} has {free >> 20} MiB free, and mutants need {ROOM >> 20}: {os.strerror(errno.ENOSPC)}"
             )
 
 
 class Trial:
-    """One mutant in one pass."""
+    """The trial of one mutant in one pass."""
 
     def __init__(self, tree: Tree, store: Store, mutant: Mutant, verdict: Verdict) -> None:
         self.tree = tree
@@ -292,7 +292,7 @@ class Trial:
         self.store.keep(self.content, self.verdict)
 
     def run(self) -> Verdict:
-        """Build, demo, suites, as far as nothing is known of them."""
+        """Run build and demo, then the suites that have not passed before. Return the verdict."""
         log = self.tree.place / f"{self.mutant.name}-{self.verdict.of}.log"
         self.tree.reset(self.verdict.commit)
         self.tree.apply(self.mutant)
@@ -320,7 +320,7 @@ class Trial:
         self._keep("survived")
 
     def _caught_by(self, suite: str, log: TextIO) -> bool:
-        """Run a suite; note it if it passed."""
+        """Run a suite, and return whether it caught the mutant. Failure if the suite did not run."""
         report = self.tree.tree / "build/results" / f"{suite}.xml"
         report.unlink(missing_ok=True)
         start = time.monotonic()
@@ -341,15 +341,15 @@ class Trial:
 
 
 def mutants(of: str, names: Sequence[str]) -> int:
-    """Try mutants (all, if none is named) in a pass and print the table. Exit status 0 if as many are caught as the
-    pass has to."""
+    """Try mutants (without names all) in a pass and print the table. Return 0 if the share of caught mutants reaches
+    the goal of the pass, else 1."""
     chosen = choose(load(), names)
     tree, store = Tree(), Store()
     check_room(tree.place)
     with tree.held():
         commit = tree.commit()
         if tree.git("status", "--porcelain", "--untracked-files=no", there=False).stdout:
-            progress.say("    what is not committed is not in the mutants")
+            progress.say("    uncommitted changes are not in the mutants")
         tree.reset(commit)
         for mutant in chosen:
             tree.apply(mutant, check=True)
@@ -369,6 +369,6 @@ def mutants(of: str, names: Sequence[str]) -> int:
 
 
 def _known(store: Store, content: str, verdict: Verdict, commit: str) -> dict[str, Verdict]:
-    """A verdict under the pass that gave it, and under the other if that was asked before."""
+    """The finished verdicts on a mutant, by pass."""
     found = {of: store.of(content, verdict.name, commit, of) for of in PASSES}
     return {of: one for of, one in found.items() if one.state != "open"}

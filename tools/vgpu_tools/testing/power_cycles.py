@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu check-cycles: the GPU sleeps, goes and comes again and again, under load; after each time the memory in use
-is what it was at first. A table, and what lies behind it in build/results/cycles*.log."""
+"""./vgpu check-cycles: repeats suspend, removal and module reload of the GPU under load. After each cycle memory in
+use must be as at the start. Prints a table; the logs are build/results/cycles*.log."""
 
 import re
 import time
@@ -18,7 +18,7 @@ from vgpu_tools.testing.tap import Case
 START_SECONDS = 600
 ROUND_SECONDS = {"release": 60, "debug": 240}  # one round of all cases of a row
 HOST_ROUND_SECONDS = 120  # one round of a test of BY_HOST, on the debug kernel too
-RELOADS = 5  # the module is loaded anew so many times as often
+RELOADS = 5  # reloads of the module for each round of the other rows
 SLEEP = ["--bzimage", "--vram", "128M"]
 LOST = ["--device-opts", "vram-lost-on-reset=on"]
 BY_HOST = ("test_unplug.py", "test_sleep.py")
@@ -26,7 +26,7 @@ ROUNDS = re.compile(r"^# (\d+ rounds.*)$", re.MULTILINE)
 
 
 def _in_guest(repeat: int) -> list[tuple[str, list[str], list[str]]]:
-    """Rows that a guest does alone: name, the launcher's options, command."""
+    """Rows that need nothing from the host: name, options of ./vgpu run, command."""
     said = ["env", f"VGPU_TEST_ROUNDS={repeat}"]
     return [
         ("memory, VRAM lost", [*SLEEP, *LOST], [*said, "vgpu-test-suspend"]),
@@ -46,7 +46,7 @@ def _show(row: str, cases: Sequence[Case], since: float, said: Sequence[str]) ->
 
 
 def check_cycles(repeat: int, kernel: str, append: str, environment: Environment) -> int:
-    """Run all of it, each case `repeat` times. Exit status 0 only if nothing failed and nothing was skipped."""
+    """Run all rows, each case `repeat` times. Return 0 if every case passed; a skipped case counts as failed."""
     Guest(kernel=kernel).prepare()
     context = Context(environment)
     RESULTS.mkdir(parents=True, exist_ok=True)

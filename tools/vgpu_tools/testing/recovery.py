@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu check-recovery: things are made to go wrong in a guest at work, again and again; after each recovery every
-byte is compared. One table at the end."""
+"""./vgpu check-recovery: injects failures into the device of a guest under load. The guest compares every byte after
+each recovery. Prints a table at the end."""
 
 import sys
 import tempfile
@@ -15,34 +15,37 @@ from vgpu_tools.guest.session import LIMIT_SECONDS, Machine, Session
 
 VRAM_MIB = 256
 GART = {"offset": (VRAM_MIB - 2) << 20, "length": 1 << 20}  # the table, in VRAM
-HANG_MS = {"release": 200, "debug": 2000}  # vgpu_kfd.lockup_timeout in the guest
+HANG_MS = {"release": 200, "debug": 2000}  # vgpu_kfd.lockup_timeout of the guest
 LATE_NS = 20_000_000
-UNMET = 3  # rounds of a row that may pass without a fault
+UNMET = 3  # rounds of a row that are repeated because no fault occurred
 
 
 @dataclass
 class Line:
-    """A row of the table: what is injected, the last of it being what must be seen to happen; what the guest does
-    meanwhile (commands of vgpu-recover-loop), and the counter that tells of the recovery."""
+    """A row of the table: a kind of failure.
+
+    The last of `injections` must fire. `command` is the command of vgpu-recover-loop during the failure, `counter` the
+    number in its reply that a recovery increments.
+    """
 
     name: str
     injections: list[tuple[str, dict[str, Any]]]
     command: str
     counter: str
-    then: str = ""  # a command for afterwards, when nothing is injected any more
+    then: str = ""  # command for after the round, without injections
     injected: int = 0
     recovered: int = 0
     intact: int = 0
     micros: list[int] = field(default_factory=list)
 
     def good(self, repeat: int) -> bool:
-        """Whether each of `repeat` rounds was right."""
+        """Whether each of `repeat` rounds injected, recovered and left all data intact."""
         return self.injected == self.recovered == self.intact == repeat
 
 
 @dataclass
 class Outcome:
-    """A campaign: its rows, and what the guest complained of."""
+    """The result of a campaign: its rows, and the first error of the guest; empty if there is none."""
 
     rows: list[Line]
     complaint: str
@@ -50,22 +53,22 @@ class Outcome:
 
 def _lines() -> list[Line]:
     one = {"vmid": 0, "count": 1}
-    window = {**one, "va": 0, "length": 16 << 20}  # where the kernel's copies go through
+    window = {**one, "va": 0, "length": 16 << 20}  # the GART window of the kernel's copies
     lost = ("gart-lost", window)
-    hang = {"engine": 0, "queue": 0}  # the kernel's; 2 is the first of a user
+    hang = {"engine": 0, "queue": 0}  # the kernel's queue; user queues start at 2
     lost_vram = ("vram-lost-at-reset", {"count": 1})
     return [
         Line("GART lost", [lost], "copy", "gart", "dump"),
         Line("engine hang", [("sdma-hang", {**hang, "count": 1})], "copy", "engine", "dump"),
         Line("GART corrupt", [("gart-corrupt", {**window, "xor": 1})], "copy", "gart"),  # the entry's valid bit
         Line("ring lost", [("gart-lost", {**one, "va": 16 << 20})], "copy", "gart"),  # packets, fences
-        # The fault is not told, or told when the engine could have been far beyond it.
+        # The fault is dropped, or reported after the engine could have executed later packets.
         Line("GART lost, silent", [("fault-drop", {"vmid": 0}), lost], "copy", "gart"),
         Line("GART lost, late", [("fault-delay", {"vmid": 0, "delay-ns": LATE_NS}), lost], "copy", "gart"),
         Line("user queue hang", [("sdma-hang", {**hang, "queue": 3, "count": 1})], "hang", "engine"),
         Line("SDMA reads poison", [("vram-poison", {"count": 1})], "poison", "poisoned"),
         Line("CP reads poison", [("vram-poison", {"count": 1})], "cp", "poisoned"),
-        # The GFX hub is the CPU's to flush: jobs wait for the other one's acknowledges themselves.
+        # The CPU flushes the GFX hub. The MM hub's acknowledgements are polled by the jobs themselves.
         Line("TLB not flushed", [("inv-no-ack", {"hub": "gfx", "count": 1})], "flush", "device", "reset"),
         Line("engine broken", [("sdma-hang", hang)], "broken", "gaveup", "reset"),
         Line("reset, no GART", [("vram-lost-at-reset", {**GART, "count": 1})], "reset", "device"),
@@ -75,7 +78,7 @@ def _lines() -> list[Line]:
 
 
 def _faults(machine: Machine) -> int:
-    """Faults that the device has reported so far."""
+    """The number of faults that the device has reported."""
     return machine.monitor.devices()[0].count("faults-noretry")
 
 
@@ -95,17 +98,17 @@ def _table(rows: list[Line], repeat: int) -> None:
 
 
 class Campaign:
-    """The guest at work, and the rounds of all rows."""
+    """The guest under load, and the rounds of all rows."""
 
     def __init__(self, machine: Machine, repeat: int) -> None:
-        """`machine` has just been started; each row has `repeat` rounds."""
+        """The caller has started `machine`, which runs no command yet. Each row has `repeat` rounds."""
         self.machine = machine
         self.repeat = repeat
         self.rows = _lines()
         self.before: dict[str, str] = {}
 
     def run(self, kernel: str) -> Outcome:
-        """All of it."""
+        """Run all rows."""
         timeout = "/sys/module/vgpu_kfd/parameters/lockup_timeout"
         self.machine.run("sh", "-c", f"echo {HANG_MS[kernel]} >{timeout} && exec vgpu-recover-loop")
         self.machine.rounds(1)
@@ -115,7 +118,7 @@ class Campaign:
         return Outcome(self.rows, self.machine.complaint() or self.machine.session.errors.decode())
 
     def _tell(self, command: str) -> dict[str, str]:
-        """Have the guest do something; what it says of it."""
+        """Send a command to vgpu-recover-loop; return the numbers of its reply."""
         self.machine.send(agent.STDIN, f"{command}\n".encode())
         self.machine.rounds(1)
         return _numbers(self.machine.session.output.splitlines()[-1])
@@ -125,10 +128,10 @@ class Campaign:
         while number < self.repeat:
             faults = _faults(self.machine)
             after, fired = self._round(row)
-            # An invalidation came between the wrong entry and its use: it was read again, and nothing happened.
+            # No fault: the wrong entry was invalidated before its use, and the walk read the right one again.
             nothing = row.counter == "gart" and after["copy"] == "right" and _faults(self.machine) == faults
             if nothing and unmet < UNMET:
-                print(f"{row.name}: the wrong entry was not used, once more", file=sys.stderr)
+                print(f"{row.name}: the wrong entry was not used, repeating the round", file=sys.stderr)
                 self.before = after
                 unmet += 1
                 continue
@@ -142,7 +145,7 @@ class Campaign:
             print(f"{row.name} {number}: {said}", file=sys.stderr)
 
     def _round(self, row: Line) -> tuple[dict[str, str], int]:
-        """What the guest says of a command during which things go wrong, and how often the last of them did."""
+        """Run the row's command with its injections. Return the reply, and how often the last injection fired."""
         for kind, members in row.injections:
             self.machine.monitor.inject(kind, **members)
         after = self._tell(row.command)
@@ -153,9 +156,9 @@ class Campaign:
 
 
 def campaign(guest: Guest, repeat: int, limit: float = LIMIT_SECONDS) -> Outcome:
-    """Run each row `repeat` times in a guest like this one; `limit` is in seconds, for anything that is waited for.
+    """Run each row `repeat` times in a guest with these options. `limit` is the limit of each wait, in seconds.
 
-    A guest that does not do what it should is a MachineError.
+    MachineError if the guest does not come up, ends or exceeds the limit.
     """
     guest = replace(guest, vram=f"{VRAM_MIB}M", memory="1G")
     with (
@@ -166,7 +169,7 @@ def campaign(guest: Guest, repeat: int, limit: float = LIMIT_SECONDS) -> Outcome
 
 
 def check_recovery(guest: Guest, repeat: int) -> int:
-    """Run the campaign and print the table. Exit status 0 only if every round was right."""
+    """Run the campaign and print the table. Return 0 if every round was right, else 1."""
     guest.prepare()
     outcome = campaign(guest, repeat)
     _table(outcome.rows, repeat)

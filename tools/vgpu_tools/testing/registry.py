@@ -15,7 +15,7 @@ def _with_firmware(*steps: Step) -> list[Step]:
 
 
 def steps_of_all() -> list[Step]:
-    """What every run of tests needs: the QEMU that measures the host's speed."""
+    """The steps that every run of tests needs: the QEMU that measures the host's speed."""
     return _with_firmware(qemu.build())
 
 
@@ -50,7 +50,7 @@ GROUPS = {"kunit": ("kunit-release", "kunit-debug")}  # names that stand for sev
 
 
 def choose(names: Sequence[str], level: str) -> list[Suite]:
-    """The suites of these names (in the registry's order), or, without any, all of a pass."""
+    """The suites of these names, or without names all suites of a pass, in the registry's order."""
     known = {suite.name: suite for suite in SUITES}
     wanted = [one for name in names for one in GROUPS.get(name, (name,))]
     for name in wanted:
@@ -60,7 +60,7 @@ def choose(names: Sequence[str], level: str) -> list[Suite]:
 
 
 def stages(suites: Sequence[Suite]) -> Iterator[list[Suite]]:
-    """Suites that run at the same time."""
+    """Divide suites into stages; the suites of a stage run at the same time."""
     stage: list[Suite] = []
     for suite in suites:
         if stage and (not suite.beside or suite.beside != stage[0].beside):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a run of tests prints, and the JUnit files."""
+"""Output of a run of tests, and the JUnit files."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from vgpu_tools.testing import budget
 from vgpu_tools.testing.suite import Outcome, Plan
 from vgpu_tools.testing.tap import Case, write_junit
 
-NAME, GIST = 120, 160  # characters of a failed case at the very end, where each is a line
+NAME, GIST = 120, 160  # characters of a failed case's name and gist in the list at the end
 SLOWEST = 10
 
 
@@ -20,13 +20,13 @@ def summary(cases: Sequence[Case]) -> str:
 
 
 def gist(case: Case) -> str:
-    """What says most of a failure: the sentence about its guest, a TAP test's last note, the first line."""
+    """One line about a failure: the sentence about its guest, or a TAP test's last note, or the first line."""
     lines = case.why.strip().splitlines() or [""]
     return case.gist or (lines[-1] if lines[-1].startswith("#") else lines[0]).strip("# ")
 
 
 def tell(cases: Sequence[Case], outcome: str) -> None:
-    """Print the cases that ended so, and why."""
+    """Print the cases with this outcome, and their reasons."""
     for case in cases:
         if case.outcome == outcome:
             why = case.why.strip().replace("\n", "\n        ")
@@ -34,8 +34,9 @@ def tell(cases: Sequence[Case], outcome: str) -> None:
 
 
 def warning(outcome: Outcome, plan: Plan, scale: float) -> str:
-    """Why a suite took longer than it may on a host `scale` times slower than the reference, or ''; only whole suites
-    of the basic pass have a budget."""
+    """The warning for a suite that exceeds its budget on a host `scale` times slower than the reference, or ''.
+
+    Only whole suites of the basic pass have a budget."""
     if not plan.basic or plan.programs is not None or plan.files is not None:
         return ""
     return budget.load().over(outcome.suite.name, outcome.seconds, scale)
@@ -52,7 +53,7 @@ def suite(outcome: Outcome, plan: Plan, scale: float) -> None:
 
 
 def table(outcomes: Sequence[Outcome], plan: Plan, seconds: float, scale: float) -> None:
-    """Print suites with their times beside their budgets, the seconds of all, with builds, and the slowest cases."""
+    """Print each suite's time and budget, the total time with builds, the slowest cases and the warnings."""
     allowed = budget.load().seconds if plan.basic else {}
     print(f"\n{'suite':24}{'cases':>6}{'seconds':>9}{'budget':>8}   (host {scale:.1f} x the reference's time)")
     for outcome in outcomes:
@@ -71,7 +72,7 @@ def table(outcomes: Sequence[Outcome], plan: Plan, seconds: float, scale: float)
 
 
 def failures(outcomes: Sequence[Outcome]) -> None:
-    """Print each failed case as a line: a log that is cut at its beginning still has them."""
+    """Print a line for each failed case, at the end: a log that lost its beginning still has them."""
     for outcome in outcomes:
         for case in outcome.failed:
             print(f"{case.name[:NAME]}: {gist(case)[:GIST]}", flush=True)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Whether the includes (C) and imports (Python) of all sources keep to rooms.txt.
+"""Checks whether the includes (C) and imports (Python) of all sources keep to rooms.txt.
 
-`python -m vgpu_tools.testing.rooms [CHECKOUT]` prints what does not, and sizes that are worth a look; `make check`
-calls check(). A function that another file calls has its prototype in a header (-Wmissing-prototypes, and no prototype
-or extern in a .c file), so that this covers calls, too.
+`python -m vgpu_tools.testing.rooms [CHECKOUT]` prints violations, and large files and folders; `make check` calls
+check(). A function that another file calls has its prototype in a header (-Wmissing-prototypes, and no prototype or
+extern in a .c file), so that the check covers calls, too.
 """
 
 import ast
@@ -21,13 +21,13 @@ from vgpu_tools.base.paths import ROOT
 from vgpu_tools.testing.rooms_file import LIST, OPEN, Room, Rooms, circle
 
 C_SUFFIXES = (".c", ".h", ".inc")
-MOST_FILES, HEADER_LINES, SOURCE_LINES = 25, 300, 600  # more is listed, and does not fail
+MOST_FILES, HEADER_LINES, SOURCE_LINES = 25, 300, 600  # larger folders and files are listed, and do not fail
 
 NOT_CODE = re.compile(r"//(?:\\\n|[^\n])*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([\"<])([^\">\n]+)[\">]", re.M)
 DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.M)
-# Words of a type, a name and a parenthesis, where a statement or a line begins, and a semicolon before any body. Names
-# in capitals and attributes are macros; the words left out begin other statements, or keep a function in its file.
+# At the start of a statement or a line: the words of a type, a name, a parenthesis, and a semicolon before any body.
+# Names in capitals and attributes are macros. The excluded first words begin other statements or static functions.
 PROTOTYPE = re.compile(
     r"(?:^|[;{}]\s+)(?!(?:static|typedef|return|else|do|goto|case|asm|__asm__)\b)(?:[A-Za-z_]\w*[\s*]+)+"
     r"(?!__attribute__|__aligned|[A-Z0-9_]+\b)([A-Za-z_]\w*)\s*\((?=[^;{}]*;)",
@@ -37,8 +37,10 @@ PROTOTYPE = re.compile(
 
 @dataclass(frozen=True)
 class Use:
-    """A line that includes or imports a file of ours. `private` is a private name of it that the line uses; `others`
-    are files that the line may mean as well."""
+    """A line that includes or imports a file of the checkout, `target`.
+
+    `private` is a private name of `target` that the line uses. `others` are further files that the line may mean.
+    """
 
     file: str
     line: int
@@ -48,7 +50,7 @@ class Use:
 
 
 def _blank(text: str, strings: bool) -> str:
-    """C without comments, and without strings if asked; lines stay where they are."""
+    """C text without comments and, with `strings`, without strings. Line numbers do not change."""
 
     def blank(match: re.Match[str]) -> str:
         return " " + "\n" * match[0].count("\n") if strings or match[0][0] == "/" else match[0]
@@ -61,8 +63,10 @@ def _line(text: str, position: int) -> int:
 
 
 def _c_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
-    """What a C file includes of ours: beside itself, in its section's folder, by a prefix, or by a name that one file
-    of its section has (a build may have an include path for each folder)."""
+    """Yield the includes of a C file that name a file of the checkout.
+
+    The file lies beside the C file, in its section's folder, or in the folder of a prefix; or only its name is given,
+    and files of the section have it (a build may have an include path for each folder)."""
     room = rooms.of(file)
     section = room.section if room else None
     code = _blank(text, strings=False)
@@ -83,7 +87,7 @@ def _c_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
 
 
 def _module(rooms: Rooms, file: str, name: str) -> str:
-    """The file of a module: of a package of ours, beside a script, or in a folder of scripts; "" if it is not ours."""
+    """The file of a module: in a package of the checkout, beside a script, or in a folder of scripts; "" if none."""
     room = rooms.of(file)
     way = name.replace(".", "/")
     folders = [] if join(dirname(file), "__init__.py") in rooms.files else [dirname(file)]
@@ -108,9 +112,9 @@ def _absolute(rooms: Rooms, file: str, node: ast.ImportFrom) -> str:
 
 
 def _python_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
-    """What a Python file imports of ours, wherever the import stands, and the private names of it that it uses."""
+    """Yield imports of the checkout's modules in a Python file, also in functions, and uses of private names."""
     tree = ast.parse(text)
-    modules: dict[str, str] = {}  # by what this file calls them
+    modules: dict[str, str] = {}  # files of modules, by their names in this file
 
     def private(name: str) -> bool:
         return name.startswith("_") and not name.startswith("__")
@@ -131,7 +135,7 @@ def _python_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
 
 
 def _declarations(file: str, text: str) -> Iterator[str]:
-    """Prototypes and externs in a .c file: what another file has is declared in a header of that file's room."""
+    """Yield the errors for prototypes and externs in a .c file: declarations of other files belong to headers."""
     code = DIRECTIVE.sub(lambda match: "\n" * match[0].count("\n"), _blank(text, strings=True))
     for match in re.finditer(r"\bextern\b", code):
         yield f"{file}:{_line(code, match.start())}: extern in a .c file: declare it in a header"
@@ -140,7 +144,7 @@ def _declarations(file: str, text: str) -> Iterator[str]:
 
 
 def _fault(rooms: Rooms, use: Use, room: Room) -> str:
-    """What is wrong with a use; "" if nothing is."""
+    """The error of a use; "" if rooms.txt allows it."""
     other = rooms.of(use.target)
     if use.others:
         return f"{use.file}:{use.line}: may be any of {', '.join((use.target, *use.others))}: name its folder"
@@ -160,9 +164,9 @@ def _fault(rooms: Rooms, use: Use, room: Room) -> str:
 
 
 def check(root: Path, files: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Check the sources among files, which are relative to root: what is against root's list, and sizes for a look.
+    """Check the sources among `files`, which are relative to `root`. Return the violations, and the large files.
 
-    A use that the list calls known is left out, of the search for circles, too.
+    A use in a `known` line is no violation, and is left out of the search for circles.
     """
     sources = [file for file in files if file.endswith((*C_SUFFIXES, ".py"))]
     if not sources or not (root / LIST).exists():
@@ -205,7 +209,7 @@ def check(root: Path, files: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _sizes(texts: dict[str, str]) -> list[str]:
-    """Large folders and files: a hint, since some are right as they are."""
+    """Lines about large folders and files, which are hints and not violations."""
     folders = Counter(map(dirname, texts))
     said = [
         f"{folder}: {count} sources, more than {MOST_FILES}" for folder, count in folders.items() if count > MOST_FILES
@@ -218,14 +222,14 @@ def _sizes(texts: dict[str, str]) -> list[str]:
 
 
 def files_of(root: Path) -> list[str]:
-    """Names of the files of a checkout: those that git tracks, or does not ignore."""
+    """Names of the files of a checkout that git tracks or does not ignore."""
     command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     return sorted({name for name in said.split("\0") if name and (root / name).is_file()})
 
 
 def main(words: Sequence[str]) -> int:
-    """Check a checkout (this one by default), and say on standard output what is wrong."""
+    """Check a checkout (this one by default) and print the violations. Return 1 if there are any."""
     root = Path(words[0]) if words else ROOT
     wrong, sizes = check(root, files_of(root))
     print("\n".join([*(f"look at {size}" for size in sizes), *wrong, f"{len(wrong)} against {LIST}"]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""rooms.txt: which folder may use which. The grammar stands at its head; every mistake is told with its line."""
+"""Reads rooms.txt: which folder may use which. The file's head has the grammar; each error names its line."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,8 +10,8 @@ from posixpath import basename, join, normpath
 from re import compile as regex
 
 LIST = "rooms.txt"
-OPEN = "include/vgpu"  # the contract's headers: every room may include them, and they include nothing else
-PRIVATE = ("internal.h", "packet.h", "*_priv.h", "*-priv.h")  # no faces, in a room without a list of its faces
+OPEN = "include/vgpu"  # the contract's headers: every room may include them; they include only each other
+PRIVATE = ("internal.h", "packet.h", "*_priv.h", "*-priv.h")  # no faces, in a room without a `face` line
 
 SECTION = regex(r"\[\s*(\S+)(?:\s+(\S+))?\s*\]")
 ENTRY = regex(r"(?:(face|known)(?=[\s:])\s*)?([^:]*?)\s*:\s*(.*)")
@@ -21,11 +21,11 @@ FORMS = "[FOLDER PREFIX], FOLDER: ROOMS, face FOLDER: HEADERS, known: FILE -> FI
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the list: its folder, and what include or import lines of its files begin with."""
+    """A section of the list: its folder, and the prefix of include or import lines that name its files."""
 
     folder: str
     prefix: str
-    scripts: list[str] = field(default_factory=list)  # its rooms outside the folder: `import NAME` looks there as well
+    scripts: list[str] = field(default_factory=list)  # its rooms outside the folder, searched for `import NAME`
 
     def path(self, name: str) -> str:
         """The path, from the top of the checkout, that a name in this section stands for."""
@@ -34,7 +34,7 @@ class Section:
 
 @dataclass
 class Room:
-    """A folder, what its files may use, and what others may use of it; `line` and `text` are where the list has it."""
+    """A room: a folder, the rooms that its files may use, and its faces. `line` and `text` are its line in the list."""
 
     name: str
     folder: str
@@ -47,7 +47,7 @@ class Room:
     face_line: int = 0
 
     def is_face(self, file: str) -> bool:
-        """Whether other rooms may use a file of this one."""
+        """Whether other rooms may use a file of this room."""
         if file.endswith(".py"):
             return True
         if self.faces is not None:
@@ -56,7 +56,7 @@ class Room:
 
 
 def circle(arrows: Mapping[str, Iterable[str]]) -> list[str]:
-    """A way along arrows that comes back to where it began; empty if there is none."""
+    """A circle along arrows, its first node repeated at the end; empty if there is no circle."""
     done: set[str] = set()
 
     def visit(node: str, way: list[str]) -> list[str]:
@@ -74,12 +74,12 @@ def circle(arrows: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def twice(names: Iterable[str]) -> list[str]:
-    """The names that are there more than once."""
+    """The names that occur more than once."""
     return [name for name, count in Counter(names).items() if count > 1]
 
 
 class Rooms:
-    """What the list says about files. `errors` has what is wrong with the list; use the rest only if it is empty."""
+    """The parsed list. `errors` has the errors of the list; the other members are valid only if there are none."""
 
     def __init__(self, text: str, files: Iterable[str]) -> None:
         self.files = frozenset(files)
@@ -107,7 +107,7 @@ class Rooms:
                         later.append((line, words, section, name, match[3]))
                     else:
                         self._room(line, words, section, name, match[3])
-        # Patterns leave out what has a line of its own, and faces lie in rooms.
+        # After all other lines: patterns leave out folders that have a line, `face` lines need the rooms.
         for entry in sorted(later, key=lambda entry: entry[1] == "face"):
             (self._faces if entry[1] == "face" else self._pattern)(*entry)
         self._check_allowed()
@@ -120,7 +120,7 @@ class Rooms:
         self.errors.append(f"{LIST}:{line}: {what}")
 
     def _lines(self, text: str) -> Iterator[tuple[int, str]]:
-        """Lines without comments. One that begins with a space goes on with the one before."""
+        """Yield number and text of lines without comments. A line with a leading space continues the one before."""
         lines: list[tuple[int, str]] = []
         for number, raw in enumerate(text.splitlines(), 1):
             words = raw.partition("#")[0].rstrip()
@@ -170,7 +170,7 @@ class Rooms:
         self.known.setdefault(pair, line)
 
     def _pattern(self, line: int, text: str, section: Section, name: str, allowed: str) -> None:
-        """A room for each folder that a pattern fits, and that has no line of its own."""
+        """Add a room for each folder that matches a pattern and has no line itself."""
         like = section.path(name)
         found = {one for one in self._folders if fnmatchcase(one, like) and one.count("/") == like.count("/")}
         if not found:
@@ -180,7 +180,7 @@ class Rooms:
             self._room(line, text, section, folder[len(section.folder) + 1 :] if inside else f"/{folder}", allowed)
 
     def _faces(self, line: int, _: str, section: Section, name: str, words: str) -> None:
-        """The faces of a room; they may lie in its subfolders, and are named with or without them."""
+        """Set the faces of a room. A face in a subfolder is named with or without the subfolder."""
         room = self.rooms.get(section.path(name)) if name else None
         if not room:
             self._wrong(line, f"there is no room {name or 'before the colon'}")

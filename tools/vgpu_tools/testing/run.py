@@ -17,9 +17,9 @@ from vgpu_tools.testing.tap import Case
 
 
 def run(names: Sequence[str], plan: Plan, environment: Environment) -> Report:
-    """Run suites (all of the plan's pass, if none is named). The last line printed is the sum.
+    """Run suites (without names all of the plan's pass). The last line printed is the sum.
 
-    May be called again, whatever came of an earlier call.
+    May be called again, also after a call that raised an exception.
     """
     budget.load().check(suite.name for suite in registry.SUITES if suite.in_pass(BASIC))
     chosen = registry.choose(names, plan.level)
@@ -28,10 +28,10 @@ def run(names: Sequence[str], plan: Plan, environment: Environment) -> Report:
     for suite in chosen:
         ensure(*suite.steps())
     if environment.delays and any(suite.name.startswith(changed.GUESTS) for suite in chosen):
-        ensure(qemu.build("delays"))  # here: in a thread, an interrupt would wait for the build's end
+        ensure(qemu.build("delays"))  # not in a suite's thread, where Ctrl-C would wait for the build's end
     RESULTS.mkdir(parents=True, exist_ok=True)
     context = Context(environment)
-    context.speed.scale()  # before anything else keeps the host busy
+    context.speed.scale()  # measure before tests keep the host busy
     done = Report()
     try:
         for stage in registry.stages(chosen):
@@ -52,8 +52,8 @@ def run(names: Sequence[str], plan: Plan, environment: Environment) -> Report:
 
 
 def run_changed(names: Sequence[str], since: str, fail_fast: bool, environment: Environment) -> Report:
-    """Run what the files can break that differ from a commit (see changed.files()); with names, of that only these
-    suites."""
+    """Run the tests that files can break that differ from a commit (see changed.files()). With names, run only these
+    suites of them."""
     choice = changed.choose(changed.load(), changed.files(since))
     if names:
         choice.suites &= {suite.name for suite in registry.choose(names, FULL)}
@@ -65,7 +65,7 @@ def run_changed(names: Sequence[str], since: str, fail_fast: bool, environment: 
 
 
 def _run_stage(stage: Sequence[Suite], plan: Plan, context: Context) -> list[Outcome]:
-    """Run suites at the same time; they are reported in their order."""
+    """Run suites at the same time; report them in their order."""
     for suite in stage:
         progress.say(f"==> {suite.name}")
     with ThreadPoolExecutor(len(stage)) as pool:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """make test-stress: rounds of the basic pass beside stress-ng, with random delays in programs and device threads.
 
-Rounds are kept in build/stress.json with commit and seed, and add up over invocations. The load must show: beside it
-qtest takes at least LOAD times its budget.
+Rounds are kept in build/stress.json with commit and seed, over all invocations. The load must be effective: qtest takes
+at least LOAD times its budget.
 """
 
 import contextlib
@@ -31,12 +31,12 @@ from vgpu_tools.testing.suite import Plan, Report
 
 FILE = BUILD / "stress.json"
 LOAD = 1.8
-MOST_SECONDS = 5400  # a round takes less, or has failed
+MOST_SECONDS = 5400  # of stress-ng; a round is shorter
 
 
 @dataclass
 class Round:
-    """One basic pass under load: `load` is qtest's time as a multiple of its budget."""
+    """A basic pass under load: `load` is qtest's time as a multiple of its budget."""
 
     commit: str
     seed: int
@@ -48,7 +48,7 @@ class Round:
     log: str
 
     def good(self) -> bool:
-        """Whether it counts as green: nothing failed, and there was a load."""
+        """Whether the round is green: no case failed, some passed, and the load was effective."""
         return not self.failed and self.passed > 0 and self.load >= LOAD
 
 
@@ -56,13 +56,13 @@ _ROUNDS = TypeAdapter(list[Round])
 
 
 def commit() -> str:
-    """The checkout's commit, with a mark if files differ from it."""
+    """The checkout's commit, with the suffix -dirty if files differ from it."""
     words = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
     return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
 
 
 def kept() -> list[Round]:
-    """The rounds so far."""
+    """The rounds in the file. Failure if the file is malformed."""
     try:
         return _ROUNDS.validate_json(FILE.read_bytes())
     except FileNotFoundError:
@@ -78,7 +78,7 @@ def _keep(rounds: list[Round]) -> None:
 
 
 def _load() -> list[str]:
-    """stress-ng: CPU, memory, I/O and switches, until it is ended."""
+    """The command of stress-ng: load on CPU, memory, I/O and context switches."""
     kinds = {"cpu": CPUS, "vm": 1, "vm-bytes": "512M", "iomix": 1, "iomix-bytes": "64M", "switch": 1}
     words = [word for kind, value in kinds.items() for word in (f"--{kind}", str(value))]
     return ["stress-ng", "--quiet", *words, "--temp-path", str(BUILD), "--timeout", f"{MOST_SECONDS}s"]
@@ -94,22 +94,22 @@ def _round(seed: int, log: Path, environment: Environment) -> Round:
     ):
         try:
             report = suites.run([], Plan(), replace(environment, delays=str(seed)))
-        except Exception as error:  # a pass that breaks down has failed, the next rounds run all the same
+        except Exception as error:  # the round has failed; further rounds run
             print(f"vgpu: {error}" if isinstance(error, Failure) else traceback.format_exc(), file=file)
             report = Report()
     return judge(report, commit(), seed, time.monotonic() - start, log)
 
 
 def judge(report: Report, of: str, seed: int, seconds: float, log: Path) -> Round:
-    """A pass under load, of a commit; one without any case has failed."""
+    """The round of a report of a pass. A report without cases counts as one failed case."""
     load = report.seconds_of("qtest") / budget.load().seconds["qtest"]
     failed = report.count("failed") if report.cases else 1
     return Round(of, seed, seconds, load, report.count("passed"), failed, report.count("skipped"), str(log))
 
 
 def run(rounds: int, seed: int, environment: Environment) -> int:
-    """Run some more rounds, the first with `seed` (0: a random one); print all rounds of this commit. Returns 0 if the
-    new ones are green."""
+    """Run rounds, the first with `seed` (0: random seeds); print all rounds of this commit. Return 0 if the new rounds
+    are green, else 1."""
     ensure(apt.host_packages("packages-stress"), qemu.build("delays"))
     RESULTS.mkdir(parents=True, exist_ok=True)
     known, new = kept(), []

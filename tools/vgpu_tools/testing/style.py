@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """make check: style and static checks, each by the tool that its upstream uses.
 
-What has passed is not looked at again: the cache has an empty file for each source file that a checkpatch passed, and
-the build tree of the static checks, in which only changed files and those that include them are compiled.
+Files that have passed are not checked again: the cache has an empty file, a marker, for each source file that
+checkpatch passed, and the build tree of the static checks, in which make compiles only changed files and their users.
 """
 
 import re
@@ -25,14 +25,14 @@ PYTHON = (ROOT / "tools", ROOT / "tests")
 C_SUFFIXES = (".c", ".h")
 PASSED = CACHE / "checkpatch"
 TOOLS = ("gcc", "sparse")
-KEEP_PASSED = 20000  # files there; each is empty
+KEEP_PASSED = 20000  # markers
 
-# What checkpatch asks of a driver inside one kernel tree, of every iterator macro, and of names in uAPI headers.
+# Checks that do not fit a driver inside one kernel tree, iterator macros, and names of uAPI headers.
 NOT_FOR_DRIVER = ("LINUX_VERSION_CODE", "CONSTANT_COMPARISON", "MACRO_ARG_REUSE", "CAMELCASE")
 
 
 def steps() -> list[Step]:
-    """What the checks need: both upstreams' source trees, and a kernel tree with KUnit to build the module against."""
+    """The steps that the checks need: source trees of QEMU and Linux, and a kernel tree with KUnit for the module."""
     return [sources.qemu().step, sources.linux().step, kernel.build("debug")]
 
 
@@ -42,7 +42,7 @@ def c_files(*folders: Path) -> list[Path]:
 
 
 def _command(log: Path, command: Sequence[str | Path], cwd: Path = ROOT) -> tuple[bool, str]:
-    """Run a command; returns whether it was content, and what it said (which also goes to the log)."""
+    """Run a command; return whether it succeeded, and its output, which is also appended to the log."""
     words = [str(word) for word in command]
     result = subprocess.run(
         words, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=clean_environment(), check=False
@@ -54,7 +54,7 @@ def _command(log: Path, command: Sequence[str | Path], cwd: Path = ROOT) -> tupl
 
 
 def _checkpatch(log: Path, script: Path, flags: Sequence[str], files: Iterable[Path], cwd: Path) -> tuple[bool, str]:
-    """Run a checkpatch on the files that it has not passed yet. Names are given relative to `cwd`."""
+    """Run a checkpatch on the files without a marker, with names relative to `cwd`."""
     markers = {
         file: PASSED / fingerprint.of(script, flags, str(file.relative_to(cwd)), file)
         for file in files
@@ -74,26 +74,26 @@ def _checkpatch(log: Path, script: Path, flags: Sequence[str], files: Iterable[P
 
 
 def _forget_oldest() -> None:
-    """Bound the number of markers."""
+    """Remove the oldest markers beyond KEEP_PASSED."""
     markers = sorted(PASSED.iterdir(), key=lambda path: path.stat().st_mtime)
     for marker in markers[: -KEEP_PASSED or None]:
         marker.unlink(missing_ok=True)
 
 
 def _in_plan(plan: Plan, files: Iterable[Path]) -> list[Path]:
-    """The files that a plan has checked."""
+    """The files that a plan selects."""
     return [file for file in files if plan.files is None or str(file.relative_to(ROOT)) in plan.files]
 
 
 def _device_style(log: Path, plan: Plan) -> tuple[bool, str]:
     script = sources.qemu().tree / "scripts/checkpatch.pl"
-    # Relative names: it knows by "tests/" what is a test.
+    # Names relative to qemu-device/: checkpatch recognises tests by "tests/".
     return _checkpatch(log, script, ["--no-signoff"], _in_plan(plan, c_files(QEMU_DEVICE)), QEMU_DEVICE)
 
 
 def _driver_style(log: Path, plan: Plan) -> tuple[bool, str]:
     files = _in_plan(plan, [*c_files(GUEST_DRIVER), GUEST_DRIVER / "Kconfig"])
-    traces = [path for path in files if path.name.endswith("_trace.h")]  # TRACE_EVENT has a layout of its own
+    traces = [path for path in files if path.name.endswith("_trace.h")]  # TRACE_EVENT's layout fails --strict
     others = [path for path in files if path not in traces]
     ignored = f"--ignore={','.join(NOT_FOR_DRIVER)}"
     results = [
@@ -112,7 +112,7 @@ def _kernel_checkpatch() -> Path:
 
 
 def _compilers() -> str:
-    """Which compiler and which sparse there are."""
+    """A hash of the versions of gcc and sparse."""
     versions = [
         subprocess.run([tool, "--version"], capture_output=True, text=True, check=False).stdout for tool in TOOLS
     ]
@@ -120,10 +120,10 @@ def _compilers() -> str:
 
 
 def _driver_static(log: Path, _: Plan) -> tuple[bool, str]:
-    """Build the module out of tree with every warning of the kernel's, and sparse; any warning counts.
+    """Build the module out of tree with the kernel's warnings (W=1) and sparse; any warning is a failure.
 
-    The tree is kept: what was compiled without a warning is compiled again only when it, or what it includes, changes.
-    After a warning, or an interrupted run, all of it is.
+    The build tree stays: a file that compiled without a warning is compiled again only after a change of the file or of
+    its includes. After a warning or an interrupted run, all files are compiled again.
     """
     with cache_lock("check"):
         tree = CACHE / f"check-{fingerprint.of(kernel.tree('debug').name, _compilers())}"
@@ -152,7 +152,7 @@ def _python_format(log: Path, _: Plan) -> tuple[bool, str]:
 
 
 def _python_types(log: Path, _: Plan) -> tuple[bool, str]:
-    """Types of tools and tests, by mypy.ini. What did not change is taken from mypy's cache."""
+    """Check the types of tools and tests, by mypy.ini, with mypy's cache."""
     return _command(log, [sys.executable, "-m", "mypy", "--no-error-summary", f"--cache-dir={BUILD / 'mypy'}"])
 
 
@@ -172,7 +172,7 @@ def _shell_syntax(log: Path, _: Plan) -> tuple[bool, str]:
 
 
 def _licences(log: Path, _: Plan) -> tuple[bool, str]:
-    """Every source file says its licence in its first lines."""
+    """Check that every source file has an SPDX line in its first 300 characters."""
     wanted = (*C_SUFFIXES, ".py", ".sh")
     files = [path for path in _tracked() if path.suffix in wanted and path.exists()]
     bad = [str(path.relative_to(ROOT)) for path in files if "SPDX-License-Identifier:" not in path.read_text()[:300]]
@@ -180,7 +180,7 @@ def _licences(log: Path, _: Plan) -> tuple[bool, str]:
 
 
 def _rooms(log: Path, _: Plan) -> tuple[bool, str]:
-    """Includes and imports keep to rooms.txt. What is large is in the log."""
+    """Check includes and imports against rooms.txt. Large files are listed in the log."""
     wrong, sizes = rooms.check(ROOT, rooms.files_of(ROOT))
     said = "\n".join(wrong)
     with log.open("a") as file:
@@ -193,7 +193,7 @@ def _tracked() -> list[Path]:
     return [ROOT / name for name in names.split("\0") if name]
 
 
-# Those that take longest come first.
+# The slowest checks come first.
 CHECKS: dict[str, Callable[[Path, Plan], tuple[bool, str]]] = {
     "driver style (the kernel's checkpatch --strict)": _driver_style,
     "device style (QEMU's checkpatch)": _device_style,
@@ -217,6 +217,6 @@ def _one(name: str, log: Path, plan: Plan) -> Case:
 
 
 def run(log: Path, plan: Plan, _: Context) -> list[Case]:
-    """Run all checks, some at a time."""
+    """Run all checks, AT_ONCE at a time."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return list(pool.map(lambda name: _one(name, log, plan), CHECKS))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a suite is, and what it is asked to do."""
+"""The types of suites, their plans and their results."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -20,10 +20,10 @@ AT_ONCE = max(1, min(2, CPUS))  # programs or guests of one suite that run at th
 
 
 class Context:
-    """What the parts of one run of tests share: what the user set, what they have started, how slow the host is."""
+    """The state that the parts of one run of tests share: the user's environment, children, the host's speed."""
 
     def __init__(self, environment: Environment = NOTHING_SET, scale: float = 0.0) -> None:
-        """`scale` is that of a host which was measured already (limits.Speed)."""
+        """`scale` is a known factor of the host's speed; 0: not measured (limits.Speed)."""
         self.environment = environment
         self.children = Children()
         self.speed = Speed(self.children, scale)
@@ -31,12 +31,12 @@ class Context:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run of tests is asked for.
+    """The plan of a run of tests.
 
-    `level` is the pass: BASIC, FULL or LONG. `seconds` is the time of each test that can go on (LONG only).
+    `level` is the pass: BASIC, FULL or LONG. `seconds` is the duration of each test with a long form (LONG only).
     `fail_fast` ends the run after the first suite, guest or program with a failed case. `programs` restricts the guest
     suites to these programs, `files` the style checks to these files (relative to the checkout), `machines` Avocado to
-    these files of its folders (without .py); None is all of them.
+    these files of its folders (without .py); None: no restriction.
     """
 
     level: str = BASIC
@@ -52,8 +52,8 @@ class Plan:
         return self.level == BASIC
 
     def variables(self, context: Context) -> dict[str, str]:
-        """The environment of test programs, which are C: VGPU_TEST_SECONDS in the long form, VGPU_TEST_SHORT in the
-        basic pass, the user's seeds, and how much slower than the reference this host is."""
+        """The environment of test programs in C: VGPU_TEST_SECONDS in the long form, VGPU_TEST_SHORT in the basic pass,
+        the user's seeds, and the factor of the host's speed."""
         environment, scale = context.environment, context.speed.scale()
         given = {
             "VGPU_TEST_SECONDS": str(self.seconds) if self.seconds else "",
@@ -69,8 +69,8 @@ class Plan:
 class Suite:
     """A named set of tests.
 
-    `steps` are built before `run` is called with the suite's log file, the plan, and what the run shares. `lowest` is
-    the smallest pass that has the suite. Neighbours in the registry that name the same `beside` run at the same time.
+    The steps of `steps` are built before `run` is called with the suite's log file, the plan and the context. `lowest`
+    is the smallest pass that has the suite. Neighbours in the registry with the same `beside` run at the same time.
     """
 
     name: str
@@ -87,7 +87,7 @@ class Suite:
 
 @dataclass
 class Outcome:
-    """A suite that has been run: its cases, and the seconds it took."""
+    """The result of a suite: its cases, and its duration in seconds."""
 
     suite: Suite
     cases: list[Case] = field(default_factory=list)
@@ -101,7 +101,7 @@ class Outcome:
 
 @dataclass
 class Report:
-    """A run of suites: what each gave, and the seconds of all, with builds."""
+    """The result of a run of suites: the outcomes, and the total seconds with builds."""
 
     outcomes: list[Outcome] = field(default_factory=list)
     seconds: float = 0.0
@@ -117,21 +117,21 @@ class Report:
         return [case for outcome in self.outcomes for case in outcome.failed]
 
     def count(self, outcome: str) -> int:
-        """How many cases "passed", "failed" or "skipped"."""
+        """The number of cases with this outcome: "passed", "failed" or "skipped"."""
         return sum(case.outcome == outcome for case in self.cases)
 
     def seconds_of(self, suite: str) -> float:
-        """The seconds that a suite took; 0 if it was not run."""
+        """The duration of a suite in seconds; 0 if it was not run."""
         return sum(outcome.seconds for outcome in self.outcomes if outcome.suite.name == suite)
 
 
 def in_order(
     one: Callable[[Part], tuple[list[Case], str]], parts: Sequence[Part], log: Path, plan: Plan, children: Children
 ) -> Iterator[tuple[Part, list[Case], str]]:
-    """Run the parts of a suite, AT_ONCE at a time, and give them in their order: the part, its cases, what it said.
+    """Run the parts of a suite, AT_ONCE at a time. Yield in their order: the part, its cases, its text for the log.
 
-    `one` runs a part; what it returns beside the cases is appended to the log. With plan.fail_fast the parts come as
-    they are done; the first one with a failed case is the last one, and the run's children are ended.
+    `one` runs a part and returns cases and text; the text is appended to the log. With plan.fail_fast the parts are
+    yielded in the order of completion. After the first one with a failed case the run's children are ended.
     """
     pool = ThreadPoolExecutor(AT_ONCE)
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Test results: TAP and KTAP as our test programs print it, JUnit XML as CI systems read it."""
+"""Test results: reads TAP and KTAP of test programs, writes JUnit XML for CI systems."""
 
 import re
 import xml.etree.ElementTree as ElementTree
@@ -11,16 +11,16 @@ RESULT = re.compile(r"^(?P<indent>\s*)(?P<not>not )?ok\b\s*\d*\s*(?:- )?(?P<name
 PLAN = re.compile(r"^(?P<indent>\s*)1\.\.(?P<count>\d+)(?:\s*#\s*(?P<note>.*))?$")
 VERSION = re.compile(r"^(?P<indent>\s*)K?TAP version \d+$")
 BAIL = re.compile(r"^\s*Bail out!\s*(.*)$")
-SECONDS = re.compile(r"^# (\d+\.\d+) s$")  # behind a result: how long the case took
+SECONDS = re.compile(r"^# (\d+\.\d+) s$")  # after a result: duration of the case
 UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd]")
 
 
 @dataclass
 class Case:
-    """One test's outcome: "passed", "failed" or "skipped", and why.
+    """The result of one test. `outcome` is "passed", "failed" or "skipped"; `why` is the reason.
 
-    `gist` is the sentence that says most of a failure; without one it is a line of `why`. `again` is the command that
-    runs the case alone, if there is one.
+    `gist` is one line about a failure; empty: a line of `why` is used. `again` is the command that runs the case alone;
+    empty: there is none.
     """
 
     name: str
@@ -32,14 +32,14 @@ class Case:
 
 
 def parse(text: str, prefix: str = "") -> list[Case]:
-    """Cases of a TAP or KTAP stream; of nested tests the innermost count.
+    """The cases of a TAP or KTAP stream. Of nested tests only the innermost count.
 
-    A plan that the results do not keep to is a failed case of its own.
+    A plan with another number of results adds a failed case.
     """
     cases: list[Case] = []
-    open_blocks: dict[int, list[int]] = {}  # by indentation: planned (or -1) and seen results
+    open_blocks: dict[int, list[int]] = {}  # by indentation: numbers of planned (-1: no plan) and seen results
     inner_failed = 0
-    deepest = -1  # indentation of the results that a less indented one will sum up
+    deepest = -1  # indentation of the last result; a less indented one sums it up
     notes: list[str] = []
 
     def plan_kept(indent: int) -> None:
@@ -48,7 +48,7 @@ def parse(text: str, prefix: str = "") -> list[Case]:
             cases.append(Case(f"{prefix}plan", "failed", f"{planned} tests were planned, {seen} reported"))
 
     for line in text.splitlines():
-        if found := VERSION.match(line):  # a new block; several streams may follow one another
+        if found := VERSION.match(line):  # a new block: streams may follow each other
             for block in [block for block in open_blocks if block >= len(found["indent"])]:
                 plan_kept(block)
         elif found := PLAN.match(line):

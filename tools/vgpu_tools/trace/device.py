@@ -47,7 +47,7 @@ class Span:
 
 @dataclass
 class Fault:
-    """One fault that the device raised. Times are those of the host; 0: the event did not happen."""
+    """A fault that the device raised. Times are those of the host; 0: the event did not happen."""
 
     device: str
     serial: int

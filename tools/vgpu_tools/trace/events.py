@@ -23,7 +23,7 @@ NEAR_NS = 5_000_000  # between a fault's line in the log and its interrupt entry
 
 @dataclass
 class Event:
-    """One line of either side. `who` is the name of a device or of a task."""
+    """A line of either side. `who` is the name of a device or of a task."""
 
     at: int  # ns since 1970 (device) or ticks (guest); later ns for both
     thread: int
