@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The logic of ./vgpu mutants.
 
-Catches: an order that hides a suite, a verdict that is kept for other sources, an interrupted run that begins again, a
-mutant that stays in the worktree, a process that goes on running, and a defect that is counted as caught and was not.
+Catches: an order without a suite, a verdict used for other sources, an interrupted run that starts from the beginning,
+changes of a mutant that stay in the worktree, a process that outlives its run, a surviving mutant counted as caught.
 """
 
 import json
@@ -34,25 +34,25 @@ def index(folder: Path, *entries: dict[str, str]) -> Path:
 
 
 class FakeTree(mutants.Tree):
-    """A worktree whose suites return given results."""
+    """A worktree in which builds, demo and suites have given results."""
 
     def __init__(self, place: Path, **suites: str) -> None:
-        """`suites` are "" (passes), the name of the case that fails, or "broken": no report at all."""
+        """Values of `suites`: "" (passes), the name of the failing case, or "broken" (the suite writes no report)."""
         super().__init__(place)
         self.suites = suites
         self.called: list[str] = []
         (self.tree / "build/results").mkdir(parents=True)
 
     def reset(self, commit: str) -> None:
-        """Note it."""
+        """Record the call."""
         self.called.append("reset")
 
     def apply(self, mutant: mutants.Mutant, check: bool = False) -> None:
-        """Note it."""
+        """Record the call."""
         self.called.append("apply")
 
     def run(self, log: TextIO, *words: str) -> int:
-        """A suite, a build, or the demo."""
+        """Record the call; write the report of a suite; return the exit status."""
         self.called.append(" ".join(words))
         what = self.suites.get(words[-1].replace("-", "_"), "") if words[0] == "test" else self.suites.get(words[0], "")
         if words[0] == "test" and what != "broken":
@@ -66,7 +66,7 @@ class Index(Test):
     """tests/mutants and its index."""
 
     def test_ours(self) -> None:
-        """The index lists every patch, and twenty of them are those by which a pass is judged."""
+        """Catches: a patch that does not apply or changes another file, quotas of the twenty ranked mutants not met."""
         listed = mutants.load()
         ranked = [one for one in listed if not one.origin.startswith("hole ")]
         self.assertEqual(len(ranked), 20)
@@ -76,12 +76,12 @@ class Index(Test):
         for one in listed:
             text = one.patch.read_text()
             self.assertEqual([line for line in text.splitlines() if line.startswith("+++ ")], [f"+++ b/{one.file}"])
-            # To what is committed: this may run where a mutant is at work.
+            # --cached: the test may run in a worktree with a mutant.
             there = ["git", "-C", str(ROOT), "apply", "--cached", "--check", str(one.patch)]
             self.assertEqual(subprocess.run(there, capture_output=True, check=False).returncode, 0, one.name)
 
     def test_bad(self) -> None:
-        """Each mistake is named."""
+        """Catches: an error in the index that is not reported, or without the entry's name."""
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / "one.patch").write_text("")
@@ -101,7 +101,7 @@ class Index(Test):
             mutants.load(Path(name) / "mutants.toml")
 
     def test_choose(self) -> None:
-        """All, or those that were asked for, in the index's order."""
+        """Catches: mutants chosen in another order than the index's, unknown names and passes that are accepted."""
         listed = [mutants.Mutant(**{**ONE, "name": name}) for name in "abc"]
         self.assertEqual([one.name for one in mutants.choose(listed, [])], ["a", "b", "c"])
         self.assertEqual([one.name for one in mutants.choose(listed, ["c", "a"])], ["a", "c"])
@@ -113,10 +113,10 @@ class Index(Test):
 
 
 class Suites(Test):
-    """Which suite looks first, and what it says."""
+    """The order of the suites, and reading their reports."""
 
     def test_order(self) -> None:
-        """Those that the file can break come first, each once; style never does."""
+        """Catches: a suite that is missing or repeated, a style check, a first suite that does not test the file."""
         for file, first in (
             ("qemu-device/ih/ring.c", "qtest"),
             ("guest-driver/svm/migrate/svm_bo.c", "kunit-release"),
@@ -131,7 +131,7 @@ class Suites(Test):
         self.assertNotIn("qtest", mutants.suites_for("guest-driver/vgpu_drv.c", "basic"))
 
     def test_order_of_changed(self) -> None:
-        """What ./vgpu test --changed chooses for the file, in the registry's order, and no style."""
+        """Catches: other suites than ./vgpu test --changed chooses, not in the registry's order, a style check."""
         self.assertEqual(
             mutants.suites_for("guest-driver/svm/migrate/svm_bo.c", "changed"), ["kunit-release", "guest-release"]
         )
@@ -141,7 +141,7 @@ class Suites(Test):
         )
 
     def test_first_failure(self) -> None:
-        """The first case that failed; none where all passed or nothing was written."""
+        """Catches: another case than the first failed one, a failure in a good, missing or malformed report."""
         with tempfile.TemporaryDirectory() as name:
             report = Path(name) / "a.xml"
             self.assertEqual(mutants.first_failure(report), "")
@@ -154,13 +154,13 @@ class Suites(Test):
 
 
 class Trials(Test):
-    """One mutant at work, and what is kept of it."""
+    """The trial of one mutant, and the stored verdict."""
 
     @contextmanager
     def trial(
         self, verdict: mutants.Verdict | None = None, **suites: str
     ) -> Iterator[tuple[mutants.Trial, FakeTree, mutants.Store]]:
-        """A trial in a folder of its own."""
+        """Make a trial with a new folder, tree and store."""
         with tempfile.TemporaryDirectory() as name, mock.patch.object(mutants, "MUTANTS", Path(name)):
             (Path(name) / "one.patch").write_text("patch")
             tree, store = FakeTree(Path(name), **suites), mutants.Store(Path(name) / "mutants.json")
@@ -168,7 +168,7 @@ class Trials(Test):
             yield mutants.Trial(tree, store, one, verdict or mutants.Verdict("one", "c0", "basic")), tree, store
 
     def test_caught(self) -> None:
-        """The first failure ends it, and nothing of the mutant stays."""
+        """Catches: a suite run after the first failure, a worktree that is not reset, a verdict that is not stored."""
         with self.trial(fuzz_model="a case") as (trial, tree, store):
             verdict = trial.run()
             self.assertEqual((verdict.state, verdict.suite, verdict.case), ("caught", "fuzz-model", "a case"))
@@ -180,7 +180,7 @@ class Trials(Test):
             self.assertEqual(mutants.Store(store.path).of("patch", "one", "c0", "basic"), verdict)
 
     def test_survived(self) -> None:
-        """Every suite looked."""
+        """Catches: a mutant that counts as survived before every suite has run."""
         with self.trial(mutants.Verdict("one", "c0", "full")) as (trial, tree, _):
             self.assertEqual(trial.run().state, "survived")
             asked = [words.split()[-1] for words in tree.called if words.startswith("test")]
@@ -188,7 +188,7 @@ class Trials(Test):
             self.assertIn("test --fail-fast --full qtest", tree.called)
 
     def test_changed(self) -> None:
-        """The suites that --changed chooses are asked in that form, and no other."""
+        """Catches: suites of the pass "changed" run without --changed, or others than it chooses."""
         with self.trial(mutants.Verdict("one", "c0", "changed"), fuzz_model="a case") as (trial, tree, store):
             self.assertEqual(trial.run().suite, "fuzz-model")
             asked = [words for words in tree.called if words.startswith("test")]
@@ -198,7 +198,7 @@ class Trials(Test):
             self.assertEqual(store.of("patch", "one", "c0", "full").state, "open")
 
     def test_no_mutant(self) -> None:
-        """A mutant that does not compile or fails the demo has a verdict of its own; no test has caught it."""
+        """Catches: a mutant counted as caught that does not compile or fails the demo."""
         for trial_of, state in (
             (self.trial(build="x"), "does not compile"),
             (self.trial(demo="x"), "dies in the demo"),
@@ -209,7 +209,7 @@ class Trials(Test):
                 self.assertEqual(tree.called[-1], "reset")
 
     def test_no_report(self) -> None:
-        """A suite that did not run is no verdict."""
+        """Catches: a suite without a report taken for a verdict."""
         with self.trial(fuzz_model="broken") as (trial, tree, store):
             with self.assertRaisesRegex(Failure, "fuzz-model did not run on mutant one"):
                 trial.run()
@@ -217,7 +217,7 @@ class Trials(Test):
             self.assertEqual(tree.called[-1], "reset")
 
     def test_resume(self) -> None:
-        """An interrupted trial goes on behind the suites that have passed."""
+        """Catches: an interrupted trial that repeats the demo or suites that have passed."""
         with self.trial(fuzz_model="broken") as (trial, _, store):
             with self.assertRaises(Failure):
                 trial.run()
@@ -229,7 +229,7 @@ class Trials(Test):
             self.assertFalse([words for words in tree.called if words.startswith("demo")])
 
     def test_kept_for(self) -> None:
-        """Another mutant of that name and other sources are not known; what basic caught, full does."""
+        """Catches: a verdict used for another patch or commit, a basic verdict that the full pass ignores."""
         with self.trial(qtest="a case") as (trial, _, store):
             trial.run()
             self.assertEqual(store.of("patch", "one", "c0", "full").state, "caught")
@@ -240,7 +240,7 @@ class Trials(Test):
             self.assertEqual(store.of("patch", "one", "c0", "full").state, "open")
 
     def test_store(self) -> None:
-        """A file that cannot be read or written is named."""
+        """Catches: an unreadable or unwritable store that is not named in the error."""
         with tempfile.TemporaryDirectory() as name:
             path = Path(name) / "mutants.json"
             for text in ("{", "[]", json.dumps({"k": {"color": "red"}})):
@@ -256,14 +256,14 @@ class Trials(Test):
                 mutants.Store(path).keep("patch", mutants.Verdict("one", "c0", "basic"))
 
     def test_room(self) -> None:
-        """A full disk is named before a mutant is blamed."""
+        """Catches: a trial that starts on a full disk."""
         with tempfile.TemporaryDirectory() as name:
             mutants.check_room(Path(name))
             with mock.patch.object(mutants, "ROOM", 1 << 62), self.assertRaisesRegex(Failure, name):
                 mutants.check_room(Path(name))
 
     def test_table(self) -> None:
-        """The table names the suite, case and seconds of a caught mutant, and a mutant that survived."""
+        """Catches: a table without suite, case or seconds of a caught mutant, or without a surviving mutant."""
         one = mutants.Mutant(**ONE)
         caught = mutants.Verdict("one", "c0", "basic", "caught", "qtest", "a case", 12.4)
         lost = mutants.Verdict("one", "c0", "full", "survived", passed=["qtest", "avocado"])
@@ -274,7 +274,7 @@ class Trials(Test):
 
 
 class Worktree(Test):
-    """The worktree itself, of a repository of its own."""
+    """The worktree, of a temporary repository."""
 
     @contextmanager
     def repository(self) -> Iterator[tuple[mutants.Tree, Path]]:
@@ -294,7 +294,7 @@ class Worktree(Test):
                 yield mutants.Tree(Path(name) / "place"), root
 
     def test_reset(self) -> None:
-        """A mutant that was left there goes, what was built stays, and a folder in the way is replaced."""
+        """Catches: changes of a mutant that survive reset(), a folder in the way that is kept, a changed checkout."""
         with self.repository() as (tree, root):
             one = mutants.Mutant(**ONE)
             tree.tree.mkdir(parents=True)
@@ -314,7 +314,7 @@ class Worktree(Test):
             self.assertEqual((root / "file").read_text(), "old\n")
 
     def test_second_run(self) -> None:
-        """A second run in the same checkout is refused, with the process id of the first."""
+        """Catches: two runs in one worktree, an error without the process id of the first run."""
         with (
             self.repository() as (tree, _),
             tree.held(),
@@ -324,7 +324,7 @@ class Worktree(Test):
             pass
 
     def test_interrupted(self) -> None:
-        """Nothing that was started goes on running."""
+        """Catches: a process of ./vgpu that survives Ctrl-C."""
         with self.repository() as (tree, _), (tree.place.parent / "log").open("w") as log:
             tree.reset(tree.commit())
             with (
@@ -337,7 +337,7 @@ class Worktree(Test):
             self.assertTrue(not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z")
 
     def interrupt(self, tree: mutants.Tree) -> object:
-        """What Ctrl-C does, once the command runs."""
+        """A wait() that raises KeyboardInterrupt once the command runs."""
 
         def wait(*_: object) -> int:
             while not (tree.tree / "pid").exists() or not (tree.tree / "pid").read_text().strip():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The tools ./vgpu inject, stats and trace against a QEMU without a guest: what they ask of it and what they say."""
+"""The tools ./vgpu inject, stats and trace with a QEMU without a guest: their QMP commands and their output."""
 
 import json
 import signal
@@ -23,10 +23,10 @@ SECONDS = 30  # on the reference machine
 
 
 class Values(Test):
-    """KEY=VALUE."""
+    """Values of KEY=VALUE."""
 
     def test_values(self) -> None:
-        """Would catch a size, an address or a probability read as another number."""
+        """Catches: a size, an address or a probability read as another number."""
         for text, want in (("7", 7), ("0x1000", 4096), ("4K", 4096), ("0.25", 0.25), ("true", True), ("false", False)):
             self.assertEqual(inject.value("key", text), want, text)
         with self.assertRaises(Failure):
@@ -34,21 +34,21 @@ class Values(Test):
 
 
 class Operator(GuestTest):
-    """A machine with two devices, standing still."""
+    """A machine with two devices, whose CPUs are stopped (-S)."""
 
     @property
     def seconds(self) -> float:
-        """For what is waited for."""
+        """The limit of each wait."""
         return SECONDS * self.settings.factor
 
     def setUp(self) -> None:
-        """Start it."""
+        """Start the machine."""
         self.folder = tempfile.TemporaryDirectory()
         self.socket = Path(self.folder.name) / "qmp"
         self.start()
 
     def start(self, *more: str) -> None:
-        """Start a machine, with more of QEMU's arguments."""
+        """Start a machine. `more` are further arguments of QEMU."""
         command: list[str | Path] = [qemu.with_firmware(), "-machine", "q35", "-nodefaults", "-display", "none", "-S"]
         command += ["-device", "vgpu-kfd,id=gpu0,vram=64M", "-device", "vgpu-kfd,id=gpu1,vram=64M"]
         command += ["-qmp", f"unix:{self.socket},server=on,wait=off", *more]
@@ -57,7 +57,7 @@ class Operator(GuestTest):
         self.until(lambda: qmp.alive(self.socket), "QEMU listens at its socket")
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
-        """Wait until something holds."""
+        """Wait until `holds()` is true."""
         end = time.monotonic() + self.seconds
         while not holds():
             self.assertIsNone(self.qemu.poll(), f"QEMU ended before {what}")
@@ -72,18 +72,18 @@ class Operator(GuestTest):
         self.socket.unlink(missing_ok=True)
 
     def tearDown(self) -> None:
-        """End it."""
+        """End the machine, remove its folder."""
         self.stop()
         self.folder.cleanup()
 
     def call(self, *words: str, status: int = 0) -> str:
-        """A call that ends as expected; returns what it said."""
+        """Call ./vgpu, check the exit status, return the output (status 0) or the errors."""
         result = self.vgpu(*words, "--qmp", str(self.socket))
         self.assertEqual(result.returncode, status, (words, result.stderr))
         return (result.stdout if not status else result.stderr).decode()
 
     def test_inject(self) -> None:
-        """An injection arrives as it was asked for, is listed, and goes."""
+        """Catches: an argument that reaches the device changed, an injection that is not listed or not removed."""
         number = self.call(
             "inject", "pte-late", "device=gpu1", "vmid=3", "va=0x1000", "length=4K", "probability=0.5", "walks=2"
         ).strip()
@@ -106,7 +106,7 @@ class Operator(GuestTest):
         self.assertEqual(self.call("inject"), "")
 
     def test_inject_start(self) -> None:
-        """Each kind still takes the address as start=, and length= with it."""
+        """Catches: a kind that refuses start=, the old name of va=, or length= with it."""
         kinds = ["pte-lost", "sdma-hang", "sdma-wrong-byte", "doorbell-lost", "fault-drop", "fault-spurious"]
         kinds += ["ih-overflow", "inv-no-ack", "vram-lost", "vram-poison", "xgmi-down"]
         for kind in kinds:
@@ -116,7 +116,7 @@ class Operator(GuestTest):
             self.assertIn(" length=4096 start=4096", line)
 
     def test_refusals(self) -> None:
-        """Each is one sentence that says what to do."""
+        """Catches: a refusal that is not one line, does not name the error, or has another exit status."""
         for words, status, said in (
             (["inject", "pte-lots", "device=gpu0"], 2, "there are pte-corrupt"),
             (["inject", "pte-lost"], 1, "several vgpu-kfd devices"),
@@ -132,20 +132,20 @@ class Operator(GuestTest):
         self.assertIn("no such socket", self.vgpu("stats", "--qmp", "/nonexistent").stderr.decode())
 
     def test_stats(self) -> None:
-        """Both devices, for a person."""
+        """Catches: a device that is missing in the text."""
         said = self.call("stats")
         self.assertIn("gpu0: 64 MiB", said)
         self.assertIn("gpu1: 64 MiB", said)
 
     def test_trace(self) -> None:
-        """Events that happen while it looks are printed, others not; afterwards they are off again."""
+        """Catches: an enabled event that is not printed, another event that is, an event still enabled after Ctrl-C."""
         self.assertIn("vgpu_inject", self.call("trace"))
         command: list[str | Path] = [ROOT / "vgpu", "trace", "vgpu_inject", "--qmp", self.socket]
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=hear_interrupts
         ) as follower:
             assert follower.stdout and follower.stderr
-            silence = threading.Timer(2 * self.seconds, follower.kill)  # then there is no line
+            silence = threading.Timer(2 * self.seconds, follower.kill)  # no line arrives: readline() returns
             silence.start()
             try:
                 self.assertIn(b"following", follower.stderr.readline())
@@ -163,7 +163,7 @@ class Operator(GuestTest):
         self.assertIn("off", self.state())
 
     def test_timeline(self) -> None:
-        """A file of what happened while it looked; without time stamps there is none."""
+        """Catches: a fault missing in the timeline, a timeline of a QEMU that writes no time stamps."""
         path = Path(self.folder.name) / "trace"
         self.assertIn("timestamp=on", self.call("trace", "-o", str(path), "--seconds", "1", status=1))
         self.stop()
@@ -185,6 +185,6 @@ class Operator(GuestTest):
         self.assertEqual((fault.process, fault.thread, fault.name), ("gpu1", "of no queue", "fault 0x5000 read"), said)
 
     def state(self, event: str = "vgpu_inject ") -> str:
-        """Of an event's tracing."""
+        """The line about an event in the list of trace events."""
         lines = self.vgpu("trace", "--qmp", str(self.socket)).stdout.decode().splitlines()
         return "".join(line for line in lines if line.startswith(event))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The API that runs guests, with a program that speaks for QEMU, kernel and agent in place of a guest.
+"""The API that runs guests, with a program in place of QEMU that plays kernel and agent.
 
-Catches: a verdict or a reason that is not the guest's, a QEMU or a descriptor that outlives its run, a folder that
-stays locked, and output that is lost or waited for in vain.
+Catches: a wrong verdict or reason, a QEMU or a descriptor that outlives its run, a folder that stays locked, lost
+output, and a wait for output after the end.
 """
 
 import os
@@ -32,8 +32,8 @@ from vgpu_tools.guest.session import Machine, MachineError, Session
 from vgpu_tools.testing import guest_tests, kfdtest
 from vgpu_tools.testing.suite import Context
 
-SECONDS = 60.0  # for what must happen, on any host
-# Arguments: the agent's socket, the state of the driver. It does what the words of the command say, one by one.
+SECONDS = 60.0  # limit of each wait, on any host
+# The program. Arguments: the agent's socket, the state of the driver. Each word of the command is an action of do().
 QEMU = r"""
 import os, signal, socket, struct, sys
 
@@ -86,7 +86,7 @@ while True:
     elif chr(kind) == "D":
         print("dumped", flush=True)
 """
-# A process that runs a guest like the tests do. Arguments: the folder of runs, the program above, then words of ./vgpu.
+# A launcher that runs the program. Arguments: the folder of runs, the program, then words of ./vgpu.
 LAUNCHER = """
 import sys
 from pathlib import Path
@@ -115,7 +115,7 @@ class Scripted(Test):
     timeout = 600
 
     def setUp(self) -> None:
-        """Have runs start the program, in a folder of their own."""
+        """Make runs start the program, and use a temporary folder of runs."""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.runs = Path(folder.name)
@@ -133,11 +133,11 @@ class Scripted(Test):
         self.output = bytearray()
 
     def command(self, port: int) -> list[str]:
-        """What is run as QEMU."""
+        """The command line in place of QEMU's."""
         return [sys.executable, "-ISc", QEMU, str(port), self.driver]
 
     def until(self, holds: Callable[[], bool]) -> None:
-        """Wait until something holds."""
+        """Wait until `holds()` is true."""
         end = time.monotonic() + SECONDS
         while not holds():
             self.assertLess(time.monotonic(), end)
@@ -145,10 +145,10 @@ class Scripted(Test):
 
 
 class Runs(Scripted):
-    """One run from its start to its end."""
+    """A run from its start to its end."""
 
     def result(self, *words: str, timeout: float = 0) -> Result:
-        """Run a command to its end. Nothing of it may be left."""
+        """Run a command to its end. Check that no process, lock or descriptor of the run is left."""
         before = set(os.listdir("/proc/self/fd"))
         run = Run(self.guest, words, Streams(self.output.extend, self.output.extend), timeout)
         result = run.execute()
@@ -158,12 +158,12 @@ class Runs(Scripted):
         return result
 
     def failed(self, result: Result) -> str:
-        """What the run's folder says of its failure."""
+        """The reason of the failure in the run's folder; empty if the run did not fail."""
         file = result.folder / run_folder.FAILED
         return file.read_text() if file.exists() else ""
 
     def test_status(self) -> None:
-        """Output, errors and the exit status of a command; a folder says that it failed, and only then."""
+        """Catches: lost output, another exit status, a failure that is not in the folder, a success that is."""
         result = self.result("out a", "err b", "exit 0")
         self.assertEqual((result.verdict, result.status, self.output), (Verdict.EXITED, 0, b"ab"))
         self.assertEqual(self.failed(result), "")
@@ -173,7 +173,7 @@ class Runs(Scripted):
         self.assertIn("up", result.console.read_text())
 
     def test_verdicts(self) -> None:
-        """Each way in which a guest is at fault, and what its folder says of it."""
+        """Catches: for each way to fail, a wrong verdict, a lost line of the reason, a failure not in the folder."""
         for words, verdict, said, qemu in (
             (["console Kernel panic - not syncing: x", "quit"], Verdict.KERNEL_DIED, "Kernel panic", 0),
             (["console WARNING: CPU: 0", "exit 0"], Verdict.KERNEL_REPORTED, "WARNING: CPU: 0", None),
@@ -192,7 +192,7 @@ class Runs(Scripted):
             self.assertEqual(self.failed(result), f"{result.sentence}\n")
 
     def test_time(self) -> None:
-        """A command whose time is up: the guest is told to dump, and where it stands is kept."""
+        """Catches: a timeout after which the guest gets no DUMP frame, or no backtraces are saved."""
         result = self.result("out x", timeout=1)
         self.assertEqual((result.verdict, result.limit, self.output), (Verdict.TIMED_OUT, 1, b"x"))
         self.assertIn("dumped", result.console.read_text())
@@ -200,7 +200,7 @@ class Runs(Scripted):
         self.assertIn("did not end within 1 s", self.failed(result))
 
     def test_calls(self) -> None:
-        """give_up() and stop() end a guest that is silent: from a thread, a sink of its output, before it runs."""
+        """Catches: give_up() or stop() without effect, called from another thread, from a sink, before execute()."""
         run = Run(self.guest, ["out x"], Streams(self.output.extend))
 
         def give_up() -> None:
@@ -224,7 +224,7 @@ class Runs(Scripted):
         self.assertEqual((early.execute().verdict, self.output), (Verdict.STOPPED, b"x"))
 
     def test_interrupted(self) -> None:
-        """An exception in the middle leaves neither QEMU nor a lock nor a descriptor."""
+        """Catches: a QEMU, a lock or a descriptor that is left after an exception."""
 
         def interrupt(_: bytes) -> None:
             raise KeyboardInterrupt
@@ -238,7 +238,7 @@ class Runs(Scripted):
         self.assertEqual(set(os.listdir("/proc/self/fd")), before)
 
     def test_failure(self) -> None:
-        """A failure of what uses the guest is in its folder, too. Catches a console that goes with the next runs."""
+        """Catches: a sink's Failure that is not recorded in the folder: later runs would remove the console."""
 
         def fail(_: bytes) -> None:
             raise Failure("not saved")
@@ -249,7 +249,7 @@ class Runs(Scripted):
         self.assertEqual((run.folder / run_folder.FAILED).read_text(), "not saved\n")
 
     def test_stopped_in_dump(self) -> None:
-        """stop() ends a guest at once that says what hangs. Catches one that a debugger looks at meanwhile."""
+        """Catches: stop() that waits for the dump of tasks, or backtraces taken after it."""
         with mock.patch.object(launch, "DUMP_SECONDS", SECONDS):
             run = Run(self.guest, ["out x"], Streams(self.output.extend))
 
@@ -267,7 +267,7 @@ class Runs(Scripted):
         self.assertFalse((result.folder / run_folder.THREADS).exists())
 
     def test_no_program(self) -> None:
-        """A QEMU that is not there is this machine's fault, not the guest's."""
+        """Catches: a missing QEMU program reported as a failure of the guest, a descriptor that is left."""
         before = set(os.listdir("/proc/self/fd"))
         with mock.patch.object(self, "command", return_value=["/nonexistent/qemu"]), self.assertRaises(OSError):
             Run(self.guest, []).execute()
@@ -275,10 +275,10 @@ class Runs(Scripted):
 
 
 class Signals(Scripted):
-    """A launcher that is ended by a signal."""
+    """A launcher that a signal ends."""
 
     def start(self) -> tuple["subprocess.Popen[str]", int]:
-        """Start ./vgpu run with a command that does not end; the launcher, and the process that stands for QEMU."""
+        """Start ./vgpu run with a command that does not end. Return the launcher, and the pid of the program."""
         words = ["run", "--timeout", "0", "--", "pid"]
         launcher = subprocess.Popen(
             [sys.executable, "-c", LAUNCHER, str(self.runs), QEMU, *words],
@@ -293,7 +293,7 @@ class Signals(Scripted):
         return launcher, int(launcher.stdout.readline())
 
     def test_ends(self) -> None:
-        """QEMU ends with its launcher, whose folder can be removed by the next run."""
+        """Catches: a QEMU that outlives its launcher, a folder that the next run cannot remove."""
         for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)):
             launcher, qemu = self.start()
             (folder,) = self.runs.iterdir()
@@ -308,7 +308,7 @@ class Signals(Scripted):
             self.assertEqual(list(self.runs.iterdir()), [])
 
     def test_given_up(self) -> None:
-        """SIGUSR1 ends a run as its timeout does. Catches a handler that waits for a lock that it interrupted."""
+        """Catches: SIGUSR1 that does not end the run like a timeout, a handler that deadlocks on a lock."""
         launcher, _ = self.start()
         for _ in range(10):
             launcher.send_signal(signal.SIGUSR1)
@@ -321,7 +321,7 @@ class InBackground(Scripted):
     """A run in a thread."""
 
     def test_lines(self) -> None:
-        """Lines as they come, the last without an end; nothing is waited for when the run is over."""
+        """Catches: lost or split lines, a lost last line without newline, a wait after the end of the run."""
         begun = time.monotonic()
         with Background(self.guest, ["out a\nb", "out c\r\nd", "exit 0"]) as run:
             self.assertEqual(list(run.lines(SECONDS)), ["a", "bc", "d"])
@@ -330,7 +330,7 @@ class InBackground(Scripted):
         self.assertEqual((run.result().status, run.output), (0, b"a\nbc\r\nd"))
 
     def test_stopped(self) -> None:
-        """A run ends with its block; a silent one gives None."""
+        """Catches: a run that outlives its block, lines() that blocks while the guest is silent."""
         with Background(self.guest, ["out a\n"]) as run:
             lines = run.lines(0.1)
             self.until(lambda: next(lines) == "a")
@@ -339,7 +339,7 @@ class InBackground(Scripted):
         self.assertEqual((run.result().verdict, list(run.lines(SECONDS))), (Verdict.STOPPED, []))
 
     def test_raised(self) -> None:
-        """What goes wrong in the thread is raised where the result is asked for."""
+        """Catches: an exception in the run's thread that result() does not raise."""
         with (
             mock.patch.object(self, "command", return_value=["/nonexistent/qemu"]),
             Background(self.guest, []) as run,
@@ -361,7 +361,7 @@ class InSuites(Scripted):
         return [(case.name, case.outcome, case.gist) for case in cases]
 
     def test_cases(self) -> None:
-        """What the programs print, and what is wrong with their guest."""
+        """Catches: a passed case that fails, a failure of the guest that is no failed case or lacks the sentence."""
         self.assertEqual(self.in_guest("out 1..1\nok 1 - x\n", "exit 0"), [("a: x", "passed", "")])
         _, (name, outcome, gist) = self.in_guest(
             "out 1..1\nok 1 - x\n", "console Kernel panic - not syncing: x", "quit"
@@ -370,7 +370,7 @@ class InSuites(Scripted):
         self.assertRegex(gist, "^vgpu: the guest's kernel died: Kernel panic - not syncing: x; console log: ")
 
     def test_silent(self) -> None:
-        """A guest that prints nothing is given up, and its folder says so."""
+        """Catches: a wait without limit for a silent guest, a timeout that is not recorded in the folder."""
         ((name, outcome, gist), _) = self.in_guest("err noise", first=0.5)
         self.assertEqual((name, outcome), ("a", "failed"))
         self.assertRegex(gist, r"^vgpu: the command did not end within [\d.]+ s")
@@ -378,13 +378,13 @@ class InSuites(Scripted):
         self.assertIn("did not end", (folder / run_folder.FAILED).read_text())
 
     def test_refused(self) -> None:
-        """A guest that this machine refuses is a failed case. Catches a full disk that takes all results along."""
+        """Catches: an OSError of one guest (a full disk) that ends the suite and loses its results."""
         with mock.patch.object(self, "command", return_value=[str(self.runs)]):
             ((name, outcome, gist),) = self.in_guest("exit 0")
         self.assertEqual((name, outcome, gist), ("a", "failed", f"vgpu: {self.runs}: Permission denied"))
 
     def test_slow_build(self) -> None:
-        """A guest's time begins with the guest. Catches one that is given up since its QEMU was built before."""
+        """Catches: a limit that counts the time of builds before the guest's start."""
         context = Context(Environment(accelerator="tcg"), scale=1.0)
         watch = guest_tests.Watch(context.speed, SECONDS, SECONDS)
 
@@ -399,14 +399,14 @@ class InSuites(Scripted):
         self.assertEqual([(case.name, case.outcome) for case in cases], [("a: x", "passed")])
 
     def test_options(self) -> None:
-        """Options that do not make a guest are a failed case, not the end of the run."""
+        """Catches: wrong options of a guest that end the run instead of failing a case."""
         context = Context(scale=1.0)
         watch = guest_tests.Watch(context.speed, 1, 1)
         cases, _ = guest_tests.in_guest(["a"], ["--gpus", "9"], ["exit 0"], watch, context)
         self.assertEqual(cases[0].gist, "vgpu: --gpus 9: there can be 0 to 8")
 
     def test_kfdtest(self) -> None:
-        """The test that a guest dies in has failed; a guest that fails before the first one ends it all."""
+        """Catches: a test that passes though its guest ended; no Failure if the guest fails before the tests."""
         lines = "\n".join(["@@ begin A.One", "[  PASSED  ] 1 test.", "@@ end 0", "@@ begin A.Two", ""])
         for end, why in (
             ("kill", "the guest died: vgpu: QEMU ended with SIGKILL"),
@@ -429,13 +429,13 @@ class InSuites(Scripted):
 
 
 class Machines(Scripted):
-    """A machine that a test holds."""
+    """A machine that a test controls."""
 
     def test_no_start(self) -> None:
-        """What QEMU says when it does not start; nothing of it is left."""
+        """Catches: QEMU's message lost when QEMU does not start, a process or descriptor that is left."""
         self.driver = "broken"
         open_files = []
-        for _ in range(2):  # the first one makes the thread's event loop, which stays
+        for _ in range(2):  # the first iteration creates the thread's event loop, which stays
             machine = Machine(Session(), self.runs, "only", self.guest)
             with self.assertRaisesRegex(MachineError, "^QEMU did not start: .*no such property"), machine:
                 self.fail("it started")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The logic of ./vgpu test: which suites a change needs, time limits, budgets, reports. No guests."""
+"""The logic of ./vgpu test: suites for a change, time limits, budgets, reports. Without guests."""
 
 import io
 import signal
@@ -36,18 +36,18 @@ from vgpu_tools.testing.tap import Case, parse
 
 
 class Printing:
-    """A guest that prints something and then runs on until it is ended."""
+    """In place of a guest: has printed `text`, and runs until give_up()."""
 
     def __init__(self, text: str) -> None:
         self.output = bytearray(text.encode())
         self.ended = threading.Event()
 
     def give_up(self) -> None:
-        """End it."""
+        """End the guest."""
         self.ended.set()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait for its end."""
+        """Wait for the guest's end."""
         return self.ended.wait(seconds)
 
 
@@ -59,16 +59,16 @@ def files() -> list[str]:
 
 
 class Changed(Test):
-    """From changed files to suites."""
+    """The suites that changed files select."""
 
     def test_every_file_has_a_rule(self) -> None:
-        """Catches a folder that the table does not name: its changes would be refused."""
+        """Catches: a tracked file without a rule, for which --changed would fail."""
         rules = changed.load()
         for name in files():
             changed.choose(rules, [name])
 
     def test_programs_exist(self) -> None:
-        """Catches a program or a machine in the table that is gone."""
+        """Catches: a program or a machine in the table that does not exist."""
         listed = {program for guest in guest_tests.full_list() for program in guest.programs}
         for rule in changed.load():
             self.assertLessEqual({name for name in rule.programs if "\\" not in name}, listed)
@@ -78,7 +78,7 @@ class Changed(Test):
                 )
 
     def test_groups(self) -> None:
-        """A test program's source asks for that program; several files ask for the sum."""
+        """Catches: a group of the expression that is not replaced, choices of several files that are not united."""
         choice = changed.choose(
             changed.load(), ["guest-rootfs/programs/tests/render/vgpu-test-cs.c", "docs/hardware.md", "README.md"]
         )
@@ -86,7 +86,7 @@ class Changed(Test):
         self.assertEqual(choice.suites, {"check", "guest-release", "guest-debug", "registers"})
 
     def test_bad_tables(self) -> None:
-        """An unknown suite, an unknown key, a broken expression, no paths, a file without a rule."""
+        """Catches: a table with an unknown suite or key, a malformed expression or no paths, a file without a rule."""
         for text in (
             '[[rule]]\npaths = ["a"]\nsuites = ["nonsense"]\n',
             '[[rule]]\npaths = ["a"]\nsuits = []\n',
@@ -100,7 +100,7 @@ class Changed(Test):
             changed.choose(changed.load('[[rule]]\npaths = ["a"]\n'), ["b"])
 
     def test_files(self) -> None:
-        """Changed, new and committed files are seen. Catches a --changed that looks at commits only."""
+        """Catches: changed, untracked or committed files that --changed or --since does not list."""
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)
 
@@ -123,10 +123,10 @@ class Changed(Test):
 
 
 class Passes(Test):
-    """Which suites and programs a pass has."""
+    """The suites and programs of a pass."""
 
     def test_levels(self) -> None:
-        """Each pass has all that the smaller ones have, and a named suite is run in any."""
+        """Catches: a pass without a suite of a smaller one, a named suite that is left out, an unknown name."""
         names = [{suite.name for suite in registry.choose([], level)} for level in (BASIC, FULL, LONG)]
         self.assertLessEqual(names[0], names[1])
         self.assertLess(names[1], names[2])
@@ -135,7 +135,7 @@ class Passes(Test):
             registry.choose(["nonsense"], BASIC)
 
     def test_stages(self) -> None:
-        """Only neighbours of the same `beside` run together."""
+        """Catches: suites that run at the same time without the same `beside`."""
         suites = [
             Suite(name, list, lambda *_: [], beside=beside)
             for name, beside in zip("abcde", ["", "x", "x", "", "y"], strict=True)
@@ -145,19 +145,19 @@ class Passes(Test):
         )
 
     def test_basic_list(self) -> None:
-        """tests/basic.toml names programs of tests.list, for both kernels."""
+        """Catches: a program in tests/basic.toml that is not in tests.list."""
         for flavour in ("release", "debug"):
             self.assertTrue(guest_tests.basic_list(flavour))
 
     def test_restricted(self) -> None:
-        """Guests without a wanted program are not started; a program that is in none is refused."""
+        """Catches: guests started without a selected program, an unknown program that is ignored."""
         chosen = guest_tests.listed("release", Plan(FULL, programs=frozenset({"vgpu-test-svm"})))
         self.assertEqual({program for guest in chosen for program in guest.programs}, {"vgpu-test-svm"})
         with self.assertRaisesRegex(Failure, "nonsense"):
             guest_tests.listed("release", Plan(FULL, programs=frozenset({"nonsense"})))
 
     def test_in_order(self) -> None:
-        """Parts come in order, also when a later one is done first."""
+        """Catches: results in order of completion instead of the list's order."""
 
         second = threading.Event()
 
@@ -175,7 +175,7 @@ class Passes(Test):
             self.assertEqual(log.read_text(), "said 1\nsaid 2\nsaid 3\n")
 
     def test_fail_fast(self) -> None:
-        """The first failed case ends its own guest and the other ones. Catches one that runs on for minutes."""
+        """Catches: --fail-fast after which the guest of the failed case or another one continues."""
         context = Context(scale=1.0)
 
         def one(part: str) -> tuple[list[Case], str]:
@@ -195,7 +195,7 @@ class Passes(Test):
         self.assertEqual(next((case.name, case.outcome) for case in found[0][1]), ("a: x", "failed"))
 
     def test_left_out(self) -> None:
-        """Names reach the shell unharmed."""
+        """Catches: names of cases with quotes or blanks that the shell changes."""
         guest = guest_tests.Listed(["echo"], [], {"echo": ["it's", "b c"]})
         script = guest.command({"A": "x y"})[2].replace("echo ||", "printenv VGPU_TEST_LEAVE_OUT A ||")
         said = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
@@ -206,12 +206,12 @@ class Time(Test):
     """Limits, budgets and seconds."""
 
     def test_seconds(self) -> None:
-        """A case's own time is read; a figure in a diagnostic of a failed case is not."""
+        """Catches: the time of a case that is not read, or read from a diagnostic."""
         cases = parse("1..2\nok 1 - a\n# 1.500 s\n# took 3 s\nnot ok 2 - b\n# 0.250 s\n")
         self.assertEqual([case.seconds for case in cases], [1.5, 0.25])
 
     def test_limit(self) -> None:
-        """A limit is multiplied by the host's slowness, which is measured again when the limit is reached."""
+        """Catches: a limit that is not scaled, or reached without a new measurement of the speed."""
         with (
             mock.patch.object(limits, "scale_of", side_effect=[1.0, 3.0, 3.0]) as measured,
             mock.patch.object(limits, "measure", return_value=(1, 1)),
@@ -224,14 +224,14 @@ class Time(Test):
             self.assertTrue(limit.reached())
 
     def test_bounds(self) -> None:
-        """No host gets less than the time, or more than MOST times."""
+        """Catches: a factor below 1 or above MOST."""
         host = budget.load().host
         self.assertEqual(limits.scale_of(host.emulated / 9, host.native / 9), 1.0)
         self.assertEqual(limits.scale_of(host.emulated * 2, host.native), 2.0)
         self.assertEqual(limits.scale_of(host.emulated, host.native * 99), limits.MOST)
 
     def test_budget(self) -> None:
-        """A budget without a suite and a suite without a budget are refused; a slow suite is a warning."""
+        """Catches: an accepted budget without suite or suite without budget, a slow suite without a warning."""
         one = budget.Budget(budget.Host(1, 1), {"a": 10})
         one.check(["a"])
         for names in ([], ["a", "b"]):
@@ -242,7 +242,7 @@ class Time(Test):
         self.assertEqual(one.over("a", 16, 2), "")
 
     def test_real_hang(self) -> None:
-        """A program that prints nothing is stopped, and said to have been. Catches a wait without a bound."""
+        """Catches: a wait without limit for a silent program, a stopped program without a failed case."""
         with mock.patch.object(limits, "measure", return_value=(1e-9, 1e-9)):
             program = device_tests._Program(["sleep", "60"], environment.clean_environment(), 0.2, Context())
             cases = program.cases("qtest", program.run())
@@ -250,10 +250,10 @@ class Time(Test):
 
 
 class Reports(Test):
-    """What is printed of results."""
+    """The output about results."""
 
     def test_gist(self) -> None:
-        """The sentence about a guest at fault comes before what its programs printed."""
+        """Catches: a gist that is not the sentence about the guest, a `why` without the errors."""
         ran = guest_tests.Ran(124, errors="# noise\n", sentence="the command did not end; console log: x")
         (case, _) = guest_tests.cases_of(["a"], ran)
         self.assertEqual(report.gist(case), "vgpu: the command did not end; console log: x")
@@ -261,7 +261,7 @@ class Reports(Test):
         self.assertEqual(report.gist(Case("a", "failed", "# x\n# is 3")), "is 3")
 
     def test_parameters(self) -> None:
-        """Avocado's tests get what they are asked for, and the environment gives the user's wishes alone."""
+        """Catches: parameters of Avocado's tests that are lost or added, a scale taken from the user's environment."""
         given = environment.read({"VGPU_ACCEL": "tcg", "VGPU_TEST_SCALE": "9", "VGPU_TEST_DELAYS": "7"})
         words = avocado_tests.Parameters(given, scale=1.5, append="a=b c").words()
         self.assertEqual(words, ["-p", "scale=1.50", "-p", "append=a=b c", "-p", "accelerator=tcg"])
@@ -271,7 +271,7 @@ class Reports(Test):
         self.assertEqual(Plan().variables(Context(scale=1)), {"VGPU_TEST_SHORT": "1", "VGPU_TEST_SCALE": "1.00"})
 
     def test_results(self) -> None:
-        """What Avocado writes becomes cases with the command that repeats them; a file that is cut off is a failure."""
+        """Catches: a result of Avocado that is lost or has no repeat command, a truncated file that passes."""
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "results.json"
             test = '{"id": "1-/x/test_a.py:A.test_b", "status": "FAIL", "logfile": "l", "fail_reason": "r", "x": 1}'
@@ -286,7 +286,7 @@ class Reports(Test):
             self.assertIn(f"{file}: ", case.why)
 
     def test_again(self) -> None:
-        """A failed case is repeated, stays failed, and the report says how often it fails alone."""
+        """Catches: a repeated case that does not stay failed, a wrong count, a case repeated without a command."""
         with tempfile.TemporaryDirectory() as folder:
             flip = f"test -e {folder}/x && rm {folder}/x && exit 1; touch {folder}/x"
             case = Case("a", "failed", "why", again=["sh", "-c", flip])
@@ -297,7 +297,7 @@ class Reports(Test):
         self.assertEqual(len(lines), 1)
 
     def test_children(self) -> None:
-        """A process that a suite has started ends with its block, or with the run, which then starts no other one."""
+        """Catches: a process that survives its block or end_all(), a process that starts after end_all()."""
         children = Children()
         with children.start(["sleep", "60"], subprocess.DEVNULL, subprocess.DEVNULL) as process:
             self.assertIsNone(process.poll())
@@ -310,7 +310,7 @@ class Reports(Test):
                 self.fail("started after the end")
 
     def test_runs_in_a_row(self) -> None:
-        """A process runs suites as often as it likes. Catches a run that an earlier, broken one keeps from starting."""
+        """Catches: a second run in one process that fails because the first one raised an exception."""
 
         def run(_log: Path, _plan: Plan, context: Context) -> list[Case]:
             with context.children.start(["true"], subprocess.DEVNULL, subprocess.DEVNULL) as process:
@@ -337,7 +337,7 @@ class Reports(Test):
             self.assertEqual(suites.run([], Plan(), environment.NOTHING_SET).count("passed"), 1)
 
     def test_warning(self) -> None:
-        """Only whole suites of the basic pass are held against a budget."""
+        """Catches: a budget applied to another pass or to a part of a suite, a slow suite without a warning."""
         name = next(iter(budget.load().seconds))
         outcome = Outcome(Suite(name, list, lambda *_: []), [], 1e6)
         self.assertIn(name, report.warning(outcome, Plan(), 1.0))
@@ -345,7 +345,7 @@ class Reports(Test):
         self.assertEqual(report.warning(outcome, Plan(programs=frozenset()), 1.0), "")
 
     def test_stress(self) -> None:
-        """A round counts only if nothing failed, something passed, and there was a load."""
+        """Catches: a green round with a failed case, without passed cases, or with too little load."""
         twice = 2 * budget.load().seconds["qtest"]
         cases = [Case("a", "passed"), Case("b", "passed"), Case("c", "skipped")]
         report = Report([Outcome(Suite("qtest", list, lambda *_: []), cases, twice)])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The tools' own logic: a judge that misreads results or consoles would let anything pass."""
+"""The tools' own logic: parsers of results and consoles, messages, fingerprints, build steps."""
 
 import errno
 import io
@@ -41,42 +41,42 @@ not ok 1 suite
 
 
 class Tap(Test):
-    """Reading TAP and KTAP."""
+    """Parsing TAP and KTAP."""
 
     def outcomes(self, text: str) -> list[tuple[str, str]]:
         """Names and outcomes of a stream."""
         return [(case.name, case.outcome) for case in parse(text)]
 
     def test_flat(self) -> None:
-        """Each outcome, and the reason of a skip."""
+        """Catches: an outcome misread, a skip without its reason."""
         cases = parse("1..3\nok 1 - a\nnot ok 2 - b\nok 3 - c # SKIP no swap\n")
         self.assertEqual([case.outcome for case in cases], ["passed", "failed", "skipped"])
         self.assertEqual(cases[2].why, "no swap")
 
     def test_plan(self) -> None:
-        """A program that ends early has not passed."""
+        """Catches: a stream with fewer results than planned that passes, a plan of 0 that is no skip."""
         self.assertIn(("plan", "failed"), self.outcomes("1..3\nok 1 - a\nok 2 - b\n"))
         self.assertEqual(self.outcomes("1..0 # SKIP no device\n"), [("all", "skipped")])
 
     def test_nested(self) -> None:
-        """The innermost tests count; their sum does not count again, unless nobody below it failed."""
+        """Catches: a suite counted in addition to its tests, a failed suite without failed tests that is ignored."""
         self.assertEqual(self.outcomes(NESTED), [("good", "passed"), ("bad", "failed")])
         self.assertIn(("suite", "failed"), self.outcomes(NESTED.replace("not ok 2", "ok 2")))
 
     def test_streams_in_a_row(self) -> None:
-        """Several streams, each with a plan of its own."""
+        """Catches: a second stream whose plan is compared with the first one's results."""
         self.assertEqual(len(self.outcomes(NESTED + NESTED)), 4)
 
     def test_bail_out(self) -> None:
-        """A program that gives up has failed."""
+        """Catches: a stream with "Bail out!" that passes."""
         self.assertIn("failed", [outcome for _, outcome in self.outcomes("1..2\nok 1 - a\nBail out! no GPU\n")])
 
 
 class Errors(Test):
-    """What ./vgpu says when the machine refuses something."""
+    """Messages of ./vgpu about errors of the machine."""
 
     def call(self, error: OSError) -> str:
-        """What a command that ends with this error leaves on standard error."""
+        """Run a command that raises this error; return its standard error."""
         said = io.StringIO()
         fails = mock.patch.dict(main.COMMANDS, {"fails": mock.Mock(side_effect=error)})
         with fails, mock.patch("signal.signal"), redirect_stderr(said):
@@ -84,7 +84,7 @@ class Errors(Test):
         return said.getvalue()
 
     def test_full_disk(self) -> None:
-        """The file that could not be written, and the room that is left; no traceback."""
+        """Catches: a traceback for a full disk or missing permission, a message without the file or the free space."""
         with self.assertRaises(OSError) as raised, open("/dev/full", "wb", buffering=0) as full:
             full.write(b"x")
         with tempfile.TemporaryDirectory(suffix="build") as folder, mock.patch.object(main, "BUILD", Path(folder)):
@@ -94,16 +94,16 @@ class Errors(Test):
         self.assertEqual(self.call(PermissionError(errno.EACCES, "", "f")), "vgpu: f: Permission denied\n")
 
     def test_ours(self) -> None:
-        """A mistake of ours keeps its traceback."""
+        """Catches: an OSError that is a bug of the tools reported without a traceback."""
         with self.assertRaises(FileNotFoundError):
             self.call(FileNotFoundError(errno.ENOENT, "no such file", "f"))
 
 
 class Console(Test):
-    """Reading the guest's console."""
+    """Parsing the guest's console."""
 
     def watch(self, *lines: str) -> Watcher:
-        """A watcher that has seen lines, cut in the middle as a pipe does."""
+        """A watcher that was fed these lines, each in two parts."""
         watcher = Watcher()
         for line in lines:
             data = f"[    1.000000] {line}\r\n".encode()
@@ -112,7 +112,7 @@ class Console(Test):
         return watcher
 
     def test_fatal(self) -> None:
-        """What a kernel says when it dies; the first line is the cause."""
+        """Catches: a fatal line of a kernel that is missed, a panic that replaces the first fatal line."""
         for line in (
             "Kernel panic - not syncing: x",
             "BUG: kernel NULL pointer dereference, address: 0",
@@ -127,7 +127,7 @@ class Console(Test):
         self.assertIn("page fault", watcher.fatal)
 
     def test_reports(self) -> None:
-        """What the checkers say while the kernel goes on."""
+        """Catches: a report of a checker that is missed, or taken for fatal."""
         for line in (
             "BUG: KASAN: slab-use-after-free in x",
             "WARNING: CPU: 0 PID: 1 at mm/x.c:1 y+0x1/0x2",
@@ -141,14 +141,14 @@ class Console(Test):
             self.assertFalse(watcher.fatal, line)
 
     def test_harmless(self) -> None:
-        """What every boot says."""
+        """Catches: a line of every boot taken for a report."""
         watcher = self.watch(
             "kasan: KernelAddressSanitizer initialized", "kmemleak: Kernel memory leak detector initialized"
         )
         self.assertEqual((watcher.fatal, watcher.report), ("", ""))
 
     def test_programs(self) -> None:
-        """What the kernel says when a program dies, and not itself."""
+        """Catches: a kernel message about a killed program taken for a report or fatal."""
         watcher = self.watch(
             "a[71]: segfault at 0 ip 0000000000401136 sp 00007ffd0b1f2b40 error 6 in a[401000+1000]",
             "traps: a[72] general protection fault ip:401136 sp:7ffd0b1f2b40 error:0 in a[401000+1000]",
@@ -156,7 +156,7 @@ class Console(Test):
         self.assertEqual((watcher.fatal, watcher.report), ("", ""))
 
     def test_out_of_memory(self) -> None:
-        """The OOM killer's victim is remembered, and is no report."""
+        """Catches: an OOM kill that is missed, or taken for a report."""
         watcher = self.watch(
             "Out of memory: Killed process 66 (sh) total-vm:2304kB", "Out of memory: Killed process 7 (x)"
         )
@@ -164,7 +164,7 @@ class Console(Test):
         self.assertIn("process 66 (sh)", watcher.killed)
 
     def test_excerpt(self) -> None:
-        """A log is quoted from the first report on; where there is none, its end is."""
+        """Catches: an excerpt that does not start at the first report, or without one is not the log's end."""
         lines = [f"[    {number}.000000] line {number}" for number in range(9)]
         self.assertEqual(excerpt("\n".join(lines).encode(), 2), lines[7:])
         lines[3] = "[    3.000000] BUG: KASAN: out-of-bounds in x"
@@ -172,10 +172,10 @@ class Console(Test):
 
 
 class Results(Test):
-    """How a run ended, as data and in words."""
+    """The result of a run, and replies of the monitor."""
 
     def test_sentences(self) -> None:
-        """The sentence and the exit status of ./vgpu run for each verdict: people and scripts rely on both."""
+        """Catches: a changed sentence or exit status of ./vgpu run: users and scripts rely on both."""
         folder = Path("/runs/1")
         log = "console log: /runs/1/console.log"
         for verdict, more, status, sentence in (
@@ -222,7 +222,7 @@ class Results(Test):
         self.assertEqual(raised.exception.status, 125)
 
     def test_devices(self) -> None:
-        """The answer to query-vgpu; a device without a member, and a counter that does not exist, are errors."""
+        """Catches: a reply to query-vgpu with a missing member, or a counter that does not exist, without an error."""
         counters = [{"counter": "replays", "value": 3}]
         answer = {"path": "/machine/x", "counters": counters, "injections": [], "vmids": [], "removed": False}
         (device,) = monitor.devices([answer])
@@ -234,10 +234,10 @@ class Results(Test):
 
 
 class Bench(Test):
-    """Reading the samples of benchmarks."""
+    """Parsing the samples of benchmarks."""
 
     def test_samples(self) -> None:
-        """Values of one key are kept together; a line that is no sample is named, and not left out."""
+        """Catches: values of one key that are separated, a malformed sample that is ignored."""
         samples: measure.Samples = defaultdict(list)
         line = '{"name": "copy", "bytes": 4096, "value": %s, "unit": "us"}'
         measure.collect(samples, "\n".join(["booted", line % 1.5, line % 2]))
@@ -247,10 +247,10 @@ class Bench(Test):
 
 
 class Builds(Test):
-    """What decides that a step is up to date."""
+    """Fingerprints and mirrors, by which steps are up to date."""
 
     def test_fingerprint(self) -> None:
-        """A changed, added, removed or renamed file changes the fingerprint of its folder; an object file does not."""
+        """Catches: a changed file, name or mode with the folder's old fingerprint, an object file that changes it."""
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / "a").write_text("1")
@@ -270,7 +270,7 @@ class Builds(Test):
             self.assertEqual(fingerprint.of(folder), last)
 
     def test_mirror(self) -> None:
-        """A copy follows its original, and what did not change keeps its time."""
+        """Catches: a changed or removed file that stays in the copy, an unchanged file with a new time stamp."""
         with tempfile.TemporaryDirectory() as name:
             old, new = Path(name) / "old", Path(name) / "new"
             old.mkdir()
@@ -291,7 +291,7 @@ class KfdTest(Test):
     """Choosing and judging AMD's tests."""
 
     def test_lines(self) -> None:
-        """What a guest prints becomes results; the test that was running when it ended is the one that failed."""
+        """Catches: output attributed to the wrong test, a test that hangs and is not detected."""
         tests = kfdtest.Tests(Guest(), deque(["A.One", "A.Two", "A.Three"]), 60)
         printed = ["noise", "@@ begin A.One", "[  PASSED  ] 1 test.", "@@ end 0", "@@ begin A.Two", "Failure"]
         results = [result for line in printed if (result := tests.take(line))]
@@ -305,7 +305,7 @@ class KfdTest(Test):
         self.assertEqual(tests.test.why, "the guest hangs")
 
     def test_judge(self) -> None:
-        """gtest passes what is skipped, and a run without a test."""
+        """Catches: a skipped test or a run without a test that counts as passed, as gtest counts it."""
         passed = ["[ RUN      ] A.B", "[  PASSED  ] 1 test."]
         self.assertEqual(kfdtest.judge(passed, 0), ("PASS", ""))
         self.assertEqual(kfdtest.judge(passed, 1)[0], "FAIL")
@@ -318,7 +318,7 @@ class KfdTest(Test):
         self.assertEqual(kfdtest.judge(failed, 1), ("FAIL", "a.cpp:7: Failure"))
 
     def test_choose(self) -> None:
-        """AMD's filter, what is run besides, and what was asked for."""
+        """Catches: a test chosen against AMD's filter or the user's, a test of BESIDES that is left out."""
         listed = "A.\n  One\n  Two\nX/B.\n  Three/0  # GetParam() = 0\nKFDQMTest.\n  SdmaEventInterrupt\n"
         names = kfdtest.parse_list(listed)
         self.assertEqual(names, ["A.One", "A.Two", "X/B.Three/0", "KFDQMTest.SdmaEventInterrupt"])
@@ -327,7 +327,7 @@ class KfdTest(Test):
         self.assertEqual(kfdtest.choose(names, amds, "A.*:X/*-*Three*"), ["A.One"])
 
     def test_classes(self) -> None:
-        """The first pattern that fits decides, with the parameters of a test left out."""
+        """Catches: another class than that of the first matching pattern, a parameter that is part of the match."""
         rows = kfdtest.classes()
         for name, kind in (
             ("KFDSVMRangeTest.MigrateTest/1", "B"),
@@ -343,7 +343,7 @@ class KfdTest(Test):
             self.assertEqual(kfdtest.classify(name, rows), kind, name)
 
 
-# A step whose command needs a second to end: it says when it is up, and when it has ended.
+# A step whose command takes a second to end. It writes "up" and "end" to a file.
 SLOW_END = """
 import signal, sys
 from pathlib import Path
@@ -362,7 +362,7 @@ class Steps(Test):
     """Build steps."""
 
     def test_interrupted_twice(self) -> None:
-        """Would catch a compiler that goes on in the cache after the second Ctrl-C, with the cache's lock dropped."""
+        """Catches: a compiler that runs in the cache after the second Ctrl-C, without the cache's lock."""
         with tempfile.TemporaryDirectory() as folder:
             said = Path(folder) / "said"
             command = [sys.executable, "-c", SLOW_END, folder]
