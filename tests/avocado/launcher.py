@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the whole-system tests share: a base class that knows the test's settings and runs guests by them.
+"""The base class of the whole-system tests, which runs guests with the test's settings.
 
-Guests are run by the tools' API, in the test's process. `vgpu()` calls the launcher as a person does, for tests of its
-options, messages and exit statuses.
+Guests run through the tools' API, in the test's process. `vgpu()` starts ./vgpu as a user does, for tests of options,
+messages and exit statuses.
 """
 
 import signal
@@ -24,20 +24,20 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def hear_interrupts() -> None:
-    """For preexec_fn: take SIGINT. A shell's background jobs, and what they start, ignore it."""
+    """For preexec_fn: reset SIGINT to its default action, as background jobs of a shell ignore it."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A guest's command that has ended: how, and what it printed."""
+    """The result of a guest's command, with its output and errors."""
 
     result: Result
     output: bytes
     errors: bytes
 
     def __str__(self) -> str:
-        """What a failed check shows."""
+        """The text that a failed assertion shows."""
         last = self.output[-2000:].decode(errors="replace")
         return f"{self.result.sentence or self.result.status}; {self.errors.decode(errors='replace')}; {last}"
 
@@ -47,7 +47,7 @@ class GuestTest(Test):
 
     @cached_property
     def settings(self) -> Settings:
-        """What the caller asked for."""
+        """The settings of this test."""
         return Settings.of(self)
 
     def vgpu(self, *words: str, data: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
@@ -62,7 +62,7 @@ class GuestTest(Test):
         )
 
     def variables(self, **more: str) -> dict[str, str]:
-        """The environment of a ./vgpu that is to do as the settings say."""
+        """The environment of a ./vgpu with the test's settings, and the variables `more`."""
         given = self.settings.environment
         named = {"VGPU_ACCEL": given.accelerator, "VGPU_FRAME_DELAY": given.late_frames, **more}
         return inherited_environment({name: value for name, value in named.items() if value})
@@ -72,7 +72,7 @@ class GuestTest(Test):
         return self.vgpu("run", "--timeout", f"{self.settings.guest_limit:g}", *options, "--", "sh", "-c", script)
 
     def guest(self, guest: Guest) -> Guest:
-        """A guest with what the settings say of all guests."""
+        """A guest with the accelerator and the late frames of the settings."""
         given = self.settings.environment
         return guest.on(given.accelerator, given.late_frames)
 
@@ -86,13 +86,13 @@ class GuestTest(Test):
         return Finished(result, bytes(output), bytes(errors))
 
     def succeeds(self, guest: Guest, script: str) -> bytes:
-        """Run a shell script that exits with 0; what it printed."""
+        """Run a shell script, check that it exits with 0, return its output."""
         finished = self.run_script(guest, script)
         self.assertEqual(finished.result.exit_status, 0, finished)
         return finished.output
 
     def session(self) -> Session:
-        """A command's session, for one machine or for several."""
+        """A new session, for one machine or for several."""
         return Session(self.settings.environment.late_frames)
 
     def machine(
@@ -104,6 +104,6 @@ class GuestTest(Test):
         incoming: str = "",
         keyboard: str = "",
     ) -> Machine:
-        """A machine that the test holds, within the settings' limit. Always on TCG: it is saved and moved."""
+        """A machine that the test controls, with the settings' limit. Always on TCG, as tests save and migrate it."""
         guest = guest.on("tcg", self.settings.environment.late_frames)
         return Machine(session, folder, name, guest, incoming, keyboard, self.settings.limit)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a test is asked for by its caller: Avocado's parameters (-p NAME=VALUE, vgpu_tools/testing/avocado_tests.py)."""
+"""The settings of a test: Avocado's parameters (-p NAME=VALUE, vgpu_tools/testing/avocado_tests.py)."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -12,17 +12,17 @@ from vgpu_tools.guest.session import LIMIT_SECONDS
 
 @dataclass(frozen=True)
 class Settings:
-    """The parameters of a test. Without any it is the short form, on the release kernel."""
+    """The parameters of a test. The defaults are the short form on the release kernel."""
 
     scale: float = 0.0  # how much slower than the reference machine this host is; 0: not measured
     rounds: int = 2
     kernel: str = "release"
-    append: str = ""  # more of the guest's kernel command line
+    append: str = ""  # appended to the kernel's command line
     environment: Environment = NOTHING_SET
 
     @classmethod
     def of(cls, test: Test) -> Self:
-        """Those of a test."""
+        """The settings of a test."""
 
         def given(name: str, default: str = "") -> str:
             return str(test.params.get(name, default=default))
@@ -38,20 +38,20 @@ class Settings:
 
     @property
     def factor(self) -> float:
-        """What limits of a quiet machine are multiplied by."""
+        """The factor of limits in seconds of the reference machine."""
         return self.scale or 1.0
 
     @property
     def limit(self) -> float:
-        """Seconds for anything that a machine is waited for."""
+        """Limit in seconds of each wait for a machine."""
         return 30.0 * self.scale if self.scale else LIMIT_SECONDS
 
     @property
     def guest_limit(self) -> float:
-        """Seconds of a guest."""
+        """Timeout of a guest in seconds."""
         return 45.0 * self.scale if self.scale else 120.0
 
     @property
     def call_limit(self) -> float:
-        """Seconds that no call of ./vgpu may exceed."""
+        """Limit in seconds of each call of ./vgpu."""
         return 60.0 * self.scale if self.scale else 300.0

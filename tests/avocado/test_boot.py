@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boots with one and with two GPUs: would catch a device that firmware or driver cannot place, or a lost node."""
+"""Boots with none, one and two GPUs."""
 
 from launcher import GuestTest
 from vgpu_tools.guest.config import Guest
 
 
 class Boot(GuestTest):
-    """The driver takes every GPU, and each is where user space looks for it."""
+    """The driver binds to every GPU, and user space finds each one."""
 
     def boots(self, gpus: int) -> None:
-        """Boot with `gpus` GPUs and count them everywhere they should show."""
+        """Boot with `gpus` GPUs; count topology nodes, render nodes, PCI functions and gpu_ids."""
         nodes = "/sys/class/kfd/kfd/topology/nodes"
         script = (
             f"ls {nodes} | wc -l; ls /dev/dri | grep -c renderD;"
@@ -21,30 +21,29 @@ class Boot(GuestTest):
         self.assertEqual(counts, [gpus + 1, gpus, gpus, gpus + 1])
 
     def test_one_gpu(self) -> None:
-        """One GPU."""
+        """Catches: a BAR that firmware or kernel cannot place, a GPU without topology node or render node."""
         self.boots(1)
 
     def test_two_gpus(self) -> None:
-        """Two GPUs."""
+        """Catches: a second GPU that is lost, or has the gpu_id of the first."""
         self.boots(2)
 
     def test_no_gpu(self) -> None:
-        """Without a GPU the guest comes up all the same."""
+        """Catches: a guest without a GPU that does not boot."""
         self.succeeds(Guest(gpus=0), "true")
 
     def test_vram_size(self) -> None:
-        """The VRAM that was asked for is BAR 0, and the driver found it, less the little that it keeps for itself."""
+        """Catches: BAR 0 of another size than --vram, a driver that reports more VRAM, or over 4 MiB less."""
         script = "cd /sys/bus/pci/drivers/vgpu_kfd/0*/ && stat -c %s resource0 && cat mem_info_vram_total"
         window, total = map(int, self.succeeds(Guest(vram="256M"), script).split())
         self.assertEqual(window, 256 << 20)
         self.assertTrue(window - (4 << 20) <= total <= window, total)
 
     def test_demo(self) -> None:
-        """What the README begins with; would catch counters of device and driver that do not agree."""
+        """Catches: a demo that fails, such as by counters of device and driver that differ."""
         self.succeeds(Guest(memory="2G"), "vgpu-demo")
 
     def test_behind_an_iommu(self) -> None:
-        """The demo holds where bus addresses are not the memory's; would catch DMA past the vIOMMU, and a driver that
-        takes physical addresses for bus addresses."""
+        """Catches: DMA that bypasses a vIOMMU, a driver that uses physical addresses as bus addresses."""
         guest = Guest(memory="2G", qemu_args=["-device", "intel-iommu"])
         self.succeeds(guest, "test -e /sys/class/iommu/dmar0 && vgpu-demo")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Faults that get lost, come twice, late, or that nobody has; invalidations that are acknowledged too early.
+"""Injected faults: lost, duplicate, late and spurious ones; TLB invalidations acknowledged too early.
 
-Would catch a fault that is lost for ever, one that is taken for another, a process that pays for what it has not done,
-and a test that does not see what an early acknowledge does.
+Catches: a stall after a lost fault, a fault serviced as another one, a process killed for a spurious fault, a test
+program that does not detect a stale translation.
 """
 
 import tempfile
@@ -16,37 +16,37 @@ from vgpu_tools.guest import agent
 from vgpu_tools.guest.config import Guest
 from vgpu_tools.guest.session import Machine, Session
 
-LATE = 20_000_000  # ns, by which an entry comes later
-EARLY = 10_000_000_000  # ns, by which an acknowledge is early: longer than the test
-NOBODY = 15  # VMID: the driver gives out the lowest first
+LATE = 20_000_000  # delay of an interrupt entry, in ns
+EARLY = 10_000_000_000  # from the acknowledge to the invalidation, in ns: longer than the test
+NOBODY = 15  # VMID without a process: the driver assigns the lowest free one
 
 
 class Faults(GuestTest):
-    """vgpu-svm-loop compares every byte."""
+    """vgpu-svm-loop under injections; the program compares every byte."""
 
     timeout = 600
 
     def test_lost(self) -> None:
-        """The engine sends it again, after 5 s."""
+        """Catches: a queue that stalls for good after a lost fault; the engine raises the fault again after 5 s."""
         self.disturbed("fault-drop", probability=0.05, count=3)
 
     def test_duplicate(self) -> None:
-        """Every one comes twice."""
+        """Catches: a process that is killed or stalls for a duplicate entry of a fault."""
         self.disturbed("fault-duplicate")
 
     def test_delayed(self) -> None:
-        """Each second one comes behind others."""
+        """Catches: a fault that is lost or denied when its entry arrives after later ones."""
         self.disturbed("fault-delay", probability=0.5, **{"delay-ns": LATE})
 
     def test_truncated(self) -> None:
-        """It comes when the file has lost the page: the process is not to blame, unless an engine insists."""
+        """Catches: a process killed for a spurious fault at a page beyond the end of a truncated file."""
         with self.loop("truncate") as machine:
             vmid, start, length = self.vmid(machine), *self.memory(machine)
             for _ in range(20):
                 self.spurious(machine, 1, vmid=vmid, va=start, length=length, retry=True)
 
     def test_spurious(self) -> None:
-        """Of memory that the process has, in its VMID; and of anything, in one that nobody has."""
+        """Catches: a process that is killed or stalls for a spurious fault in its VMID or in one without a process."""
         with self.loop("copy") as machine:
             vmid, start, length = self.vmid(machine), *self.memory(machine)
             for write in (False, True):
@@ -55,18 +55,18 @@ class Faults(GuestTest):
                     self.spurious(machine, 8, vmid=NOBODY, length=1 << 47, write=write, retry=retry)
 
     def spurious(self, machine: Machine, count: int, **members: object) -> None:
-        """Some at once, and a round that ends after that."""
+        """Inject spurious faults at once, then wait for a round of the program."""
         machine.monitor.inject("fault-spurious", count=count, **members)
         machine.drain()
         machine.rounds(1)
 
     def memory(self, machine: Machine) -> tuple[int, int]:
-        """Where the program says that its memory is, and how much."""
+        """Address and size of the program's memory, from its first line."""
         words = machine.session.output.decode().splitlines()[0].replace(",", "").split()
         return int(words[2], 0), int(words[3], 0)
 
     def test_early_acknowledge(self) -> None:
-        """Is seen as what another page holds; without it all is well."""
+        """Catches: vgpu-svm-loop that does not detect the stale translation after an early acknowledge."""
         session = self.session()
         with self.alone(session) as machine:
             machine.run("vgpu-svm-loop", "exchange")
@@ -78,7 +78,7 @@ class Faults(GuestTest):
             self.assertEqual(machine.complaint(), "")
 
     def disturbed(self, kind: str, **members: object) -> None:
-        """Some rounds with it, some without."""
+        """Run the program with an injection until it has fired three times, then two rounds without."""
         with self.loop("copy") as machine:
             number = machine.monitor.inject(kind, **members)
             until = time.monotonic() + self.settings.limit
@@ -91,7 +91,7 @@ class Faults(GuestTest):
 
     @contextmanager
     def loop(self, what: str) -> Iterator[Machine]:
-        """The program at work. It must end well, and nobody's fault may have been denied."""
+        """Run the program while the block runs. Check its exit status and errors: no fault may have been denied."""
         session = self.session()
         with self.alone(session) as machine:
             machine.run("vgpu-svm-loop", what)
@@ -104,7 +104,7 @@ class Faults(GuestTest):
 
     @contextmanager
     def alone(self, session: Session) -> Iterator[Machine]:
-        """A guest of its own."""
+        """A new guest with one GPU."""
         with (
             tempfile.TemporaryDirectory() as name,
             self.machine(session, Path(name), Guest(vram="64M", memory="512M")) as machine,
@@ -112,6 +112,6 @@ class Faults(GuestTest):
             yield machine
 
     def vmid(self, machine: Machine) -> int:
-        """Of the only process with queues on the hardware."""
+        """The VMID of the only process with mapped queues."""
         (vmid,) = {one.vmid for one in machine.monitor.devices()[0].vmids if one.pasid}
         return vmid

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The launcher's promises: bytes, exit statuses, and one clear sentence when a guest is at fault."""
+"""./vgpu run and shell: streams, exit statuses, and one sentence about an error of the guest."""
 
 import hashlib
 import random
@@ -20,15 +20,15 @@ from vgpu_tools.guest.result import Result, Verdict
 
 
 class Passing(GuestTest):
-    """What goes through the launcher unchanged."""
+    """Streams, words and exit statuses pass the launcher unchanged."""
 
     def test_streams(self) -> None:
-        """Output and errors stay apart, and nothing is added."""
+        """Catches: output and errors that are mixed, bytes that are added."""
         result = self.call_run("echo out; echo err >&2; echo more > /dev/stderr", "--gpus", "0")
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, b"out\n", b"err\nmore\n"))
 
     def test_status(self) -> None:
-        """Exit statuses: small ones, large ones, a signal's, a missing command's."""
+        """Catches: an exit status that changes: small, large, of a signal, of a missing command."""
         for script, status in (
             ("exit 1", 1),
             ("exit 42", 42),
@@ -40,8 +40,8 @@ class Passing(GuestTest):
         self.assertEqual(self.vgpu("run", "--gpus", "0", "--", "no-such-command").returncode, 127)
 
     def test_bytes(self) -> None:
-        """Two megabytes of every byte value through a shared folder and back over the pipe; would catch a terminal
-        between, a lost frame, or output that is cut off at the command's end."""
+        """Catches: bytes changed by a terminal, a lost frame, output truncated at the command's end (2 MiB of random
+        bytes)."""
         content = random.Random(1).randbytes(2 << 20)
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "data").write_bytes(content)
@@ -50,8 +50,7 @@ class Passing(GuestTest):
         self.assertEqual(hashlib.sha256(result.stdout).digest(), hashlib.sha256(content).digest())
 
     def test_slow_reader(self) -> None:
-        """A command that prints more than a pipe holds before it reads as much input; would catch an agent that waits
-        for it to read while it waits to be read."""
+        """Catches: an agent that blocks on the command's input while the command blocks on its output."""
         content = random.Random(2).randbytes(1 << 20)
         with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as printed:
             given.write(content)
@@ -64,7 +63,7 @@ class Passing(GuestTest):
             self.assertEqual(hashlib.sha256(printed.read()).digest(), hashlib.sha256(bytes(1 << 20) + content).digest())
 
     def test_share_is_written(self) -> None:
-        """What the guest writes into the shared folder is there afterwards."""
+        """Catches: a file that the guest wrote to the shared folder and that the host does not have."""
         with tempfile.TemporaryDirectory() as folder:
             self.assertEqual(
                 self.call_run("echo here > /mnt/share/file", "--gpus", "0", "--share", folder).returncode, 0
@@ -72,19 +71,19 @@ class Passing(GuestTest):
             self.assertEqual((Path(folder) / "file").read_text(), "here\n")
 
     def test_arguments(self) -> None:
-        """Words arrive as they were given: empty, with blanks, with quotes."""
+        """Catches: words of a command that change: empty, with blanks, with quotes."""
         words = ["", "a b", "it's", "*", "ü"]
         result = self.vgpu("run", "--gpus", "0", "--", "printf", "[%s]", *words)
         self.assertEqual(result.stdout.decode(), "".join(f"[{word}]" for word in words))
 
     def test_shell(self) -> None:
-        """The shell reads its input to the end and passes its status."""
+        """Catches: ./vgpu shell that loses input or the shell's exit status."""
         result = self.vgpu("shell", "--gpus", "0", data=b"echo $((6 * 7))\nexit 5\n")
         self.assertEqual((result.returncode, result.stdout), (5, b"42\n"))
 
 
 class Refused(Run):
-    """The guest's driver reports that it did not take the GPU."""
+    """A run whose driver is in state "failed"."""
 
     def _start(self) -> None:
         self.driver = "failed"
@@ -92,17 +91,17 @@ class Refused(Run):
 
 
 class Failing(GuestTest):
-    """Guests at fault, and wrong usage."""
+    """Failures of guests, and wrong usage."""
 
     def says(self, error: bytes, pattern: str) -> str:
-        """Check that there is one sentence that matches; return it."""
+        """Check that the errors are one line that matches; return the line."""
         lines = error.decode().strip().splitlines()
         self.assertEqual(len(lines), 1, error)
         self.assertRegex(lines[0], pattern)
         return lines[0]
 
     def test_panic(self) -> None:
-        """A panic is an error that names the console log, and the log has the panic."""
+        """Catches: a panic without exit status 125, or without a console log that has the panic."""
         result = self.call_run("echo c > /proc/sysrq-trigger; sleep 1000", "--gpus", "0")
         self.assertEqual(result.returncode, 125)
         sentence = self.says(result.stderr, "^vgpu: the guest's kernel died: .*; console log: ")
@@ -111,7 +110,7 @@ class Failing(GuestTest):
         self.assertIn("Kernel panic", Path(log[1]).read_text(errors="replace"))
 
     def test_hang(self) -> None:
-        """A guest whose time is up is given up, in its boot or in its command."""
+        """Catches: a timeout, during boot or command, that does not end the run with status 124 and its sentence."""
         result = self.vgpu("run", "--gpus", "0", "--timeout", "1", "--", "sleep", "1000")
         self.assertEqual(result.returncode, 124)
         self.says(result.stderr, r"^vgpu: the (guest|command) did not (come up|end) within 1 s .*console log: ")
@@ -121,14 +120,14 @@ class Failing(GuestTest):
         self.assertTrue(given_up.machine.exists())
 
     def test_dead_qemu(self) -> None:
-        """A QEMU that a signal ends without a word: the signal is named."""
+        """Catches: a QEMU killed by a signal whose name is not in the sentence."""
         result = self.interrupted(lambda run: run.process.kill())
         self.assertEqual((result.verdict, result.qemu), (Verdict.QEMU_ENDED, -signal.SIGKILL))
         self.assertRegex(result.sentence, "^QEMU ended with SIGKILL; console log: ")
         self.assertEqual((result.folder / run_folder.FAILED).read_text(), f"{result.sentence}\n")
 
     def test_stop(self) -> None:
-        """A run that its caller stops ends QEMU and says so; it is not taken for a guest at fault."""
+        """Catches: stop() that does not end QEMU, or whose run counts as failed."""
         result = self.interrupted(lambda run: run.stop())
         self.assertEqual((result.verdict, result.status), (Verdict.STOPPED, None))
         self.assertFalse((result.folder / run_folder.FAILED).exists())
@@ -136,13 +135,13 @@ class Failing(GuestTest):
             result.check()
 
     def interrupted(self, what: Callable[[Run], None]) -> Result:
-        """How a run ends to which something is done when its command prints."""
+        """Run a command, call `what` at its first output, return the result."""
         streams = Streams(output=lambda _: what(run))
         run = Run(self.guest(Guest(gpus=0)), ["sh", "-c", "echo up; sleep 1000"], streams)
         return run.execute()
 
     def test_nothing_before(self) -> None:
-        """A run that is not executed makes no folder; a run stopped before that starts no command."""
+        """Catches: a Run that makes a folder before execute(), a command started after stop()."""
         with tempfile.TemporaryDirectory() as name, mock.patch.object(run_folder, "RUNS", Path(name) / "runs"):
             output = bytearray()
             run = Run(self.guest(Guest(gpus=0)), ["echo", "up"], Streams(output=output.extend))
@@ -151,7 +150,7 @@ class Failing(GuestTest):
             self.assertEqual((run.execute().verdict, output), (Verdict.STOPPED, b""))
 
     def test_failed_runs(self) -> None:
-        """Each way to fail is in the file `failed`, on which the run's folder depends to stay."""
+        """Catches: a failure without the file `failed`, without which the run's folder is removed earlier."""
         guest = self.guest(Guest(gpus=0))
         refused = Refused(guest, ["true"]).execute()
         self.assertRegex(refused.sentence, "^the driver did not take the GPU; ")
@@ -161,9 +160,9 @@ class Failing(GuestTest):
             self.assertEqual(failed.read_text() if failed.exists() else None, said)
 
     def test_logs_stay(self) -> None:
-        """The folder of a run that goes on outlasts any number of later ones, that of the newest failed run, too.
+        """Catches: the folder of a running run, or of the newest failed run, removed by later runs.
 
-        The console of a guest that died early in a long test run was gone at its end.
+        In a long test run the console of a guest that failed early had been removed at the end.
         """
         with (
             tempfile.TemporaryDirectory() as name,
@@ -186,7 +185,7 @@ class Failing(GuestTest):
             self.assertFalse(first.exists())
 
     def test_wrong_usage(self) -> None:
-        """One sentence and status 2 for what the launcher does not know or cannot find."""
+        """Catches: wrong usage without one sentence and status 2."""
         for words in (
             ("run", "--nonsense", "--", "true"),
             ("run", "true"),
@@ -204,7 +203,7 @@ class Failing(GuestTest):
             self.says(result.stderr, "^vgpu: ")
 
     def test_bad_device_option(self) -> None:
-        """What QEMU refuses is said in QEMU's words."""
+        """Catches: an option that QEMU refuses whose message lacks QEMU's text."""
         result = self.call_run("true", "--device-opts", "no-such-property=1")
         self.assertEqual(result.returncode, 125)
         self.says(result.stderr, "^vgpu: QEMU ended with .*no-such-property")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A guest is migrated while its GPU works: would catch state of the device that is not saved, dirty memory that is
-not sent, and an engine that goes on at the source."""
+"""Migration and snapshots of a guest whose GPU is busy.
+
+Catches: device state that is not saved, dirty memory that is not sent, an engine that runs at the source after it."""
 
 import copy
 import tempfile
@@ -15,10 +16,10 @@ VRAM, MEMORY = "256M", "512M"
 
 
 class Migration(GuestTest):
-    """vgpu-copy-loop copies, faults and compares all the while."""
+    """Migration while vgpu-copy-loop copies, faults and compares."""
 
     def test_to_file_and_live(self) -> None:
-        """To a file and back, then live to a second QEMU; the command ends well and no byte differed."""
+        """Catches: lost state or memory in a migration to a file and back, and in a live migration to another QEMU."""
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             state, live = f"file:{folder}/state", f"unix:{folder}/live"
@@ -44,10 +45,10 @@ class Migration(GuestTest):
 
 
 class Snapshot(GuestTest):
-    """The same program goes back in time, in one QEMU: what the device did meanwhile must be forgotten, wholly."""
+    """snapshot-load in a running QEMU: the device must drop all state that is newer than the snapshot."""
 
     def test_save_and_load(self) -> None:
-        """Saved at work, and loaded twice while at work again: it goes on from there and no byte differs."""
+        """Catches: state of device or memory that snapshot-load does not replace, in two loads on a busy GPU."""
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             session = self.session()
@@ -64,7 +65,7 @@ class Snapshot(GuestTest):
                     machine.rounds(2)
                     machine.pause()
                     machine.snapshot("snapshot-load", node)
-                    # What the agent said since has not been said.
+                    # Drop the frames since the snapshot: the restored guest sends them again.
                     machine.session = session = copy.deepcopy(saved)
                 machine.monitor.cmd("cont")
                 machine.rounds(2)
@@ -76,7 +77,7 @@ class Snapshot(GuestTest):
             self.assertEqual(numbers, list(range(1, len(numbers) + 1)))
 
     def disk(self, machine: Machine, folder: Path) -> str:
-        """An empty qcow2 image that no device uses; the name of its node."""
+        """Create a qcow2 image that no device uses; return its node's name."""
         size = 2 << 30
         file = {"driver": "file", "filename": f"{folder}/state.qcow2"}
         machine.job("blockdev-create", options={"driver": "file", "filename": file["filename"], "size": 0})

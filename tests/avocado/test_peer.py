@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the host does to GPUs that reach each other's VRAM: the link of a hive goes down, the owner goes without a word.
+"""GPUs that access each other's VRAM, while the host takes the hive's link down or removes the owner by surprise.
 
-BOs (vgpu-test-peer) and shared virtual memory (vgpu-test-svm-peer).
+Programs: vgpu-test-peer (BOs) and vgpu-test-svm-peer (shared virtual memory).
 
-Would catch a peer whose writes go nowhere and nobody is told, a mapping over a link that is down, and a guest that does
-not survive a peer that is gone.
+Catches: writes of a peer that are lost without an error, a mapping over a link that is down, a guest that crashes after
+the removal of a peer.
 """
 
 import tempfile
@@ -17,20 +17,20 @@ from vgpu_tools.guest.session import Machine, Session
 
 
 class Peer(GuestTest):
-    """The host's halves, on a hive of two."""
+    """The host's part of the programs, on a hive of two GPUs."""
 
     timeout = 600
 
     def test_link(self) -> None:
-        """The link goes down and comes up again."""
+        """Catches: an access or a mapping over a link that is down without an error, an access that fails after it is up."""
         self.link("vgpu-test-peer")
 
     def test_svm_link(self) -> None:
-        """The same, under shared virtual memory."""
+        """Catches: the same for shared virtual memory."""
         self.link("vgpu-test-svm-peer")
 
     def link(self, program: str) -> None:
-        """The link goes down and comes up again while a program uses it."""
+        """Take the link down and up again while a program uses it."""
         with tempfile.TemporaryDirectory() as name:
             session = self.session()
             with self.pair(session, Path(name)) as machine:
@@ -45,7 +45,7 @@ class Peer(GuestTest):
                 self.assertEqual(machine.complaint(), "")
 
     def test_surprise(self) -> None:
-        """The owner does not answer any more, then it is taken away."""
+        """Catches: a peer that crashes or hangs when the owner of the VRAM stops responding and is unplugged."""
         with tempfile.TemporaryDirectory() as name:
             session = self.session()
             with self.pair(session, Path(name)) as machine:
@@ -57,13 +57,13 @@ class Peer(GuestTest):
                 self.end(machine, "working gone")
 
     def pair(self, session: Session, folder: Path) -> Machine:
-        """Two GPUs, which the slots may take away."""
+        """A machine with two GPUs in slots with native hot plug."""
         append = f"pcie_ports=native {self.settings.append}"
         guest = Guest(gpus=2, hive=True, vram="128M", append=append, kernel=self.settings.kernel)
         return self.machine(session, folder, guest, "peer")
 
     def end(self, machine: Machine, words: str) -> None:
-        """The command ends well, having printed this."""
+        """Wait for the command's end; check that it exits with 0 and has printed these words."""
         session = machine.session
         machine.until(lambda: session.status is not None, "the command's end")
         self.assertEqual((session.status, session.output.decode().split()), (0, words.split()), session.errors)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""make check-recovery, once through: would catch a job that is taken for done though it met a fault, a fault that
-nobody is told of, a table that is not written again, and BOs that are lost and do not say so."""
+"""The campaign of make check-recovery, in its short form.
+
+Catches: a job that reports success after a fault, a fault without a report, a GART table that is not restored, lost BOs
+that are not reported as lost."""
 
 from launcher import GuestTest
 from vgpu_tools.guest.config import Guest
@@ -11,10 +13,10 @@ KINDS = 14  # of failures
 
 
 class Recovery(GuestTest):
-    """The tool's own campaign."""
+    """The campaign of ./vgpu check-recovery."""
 
     def test_once(self) -> None:
-        """Each kind of failure twice, everything right after each."""
+        """Catches: a kind of failure that is not recovered, or leaves wrong data, in two rounds each."""
         guest = self.guest(Guest())
         guest.prepare()
         outcome = recovery.campaign(guest, TIMES, self.settings.limit)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The guest sleeps where it cannot wake itself: to idle, until somebody types, and to disk, until another QEMU boots.
+"""Sleep states that the host must end: suspend-to-idle (by a key) and hibernation (by booting a new QEMU).
 
-Would catch what vgpu-test-suspend would (it is what runs), and a driver that takes the device for what it was before
-it lost its power.
+Catches: the defects of vgpu-test-suspend, which runs here, and a driver that relies on device state from before a loss
+of power.
 """
 
 import socket
@@ -22,7 +22,7 @@ TYPE_SECONDS = 0.5
 
 
 class Sleep(GuestTest):
-    """vgpu-test-suspend with BOs, a queue at work and SVM memory in a VRAM that every reset clears."""
+    """vgpu-test-suspend with BOs, a busy queue and SVM memory, in VRAM that every reset clears."""
 
     timeout = 840
 
@@ -39,11 +39,11 @@ class Sleep(GuestTest):
         )
 
     def lines(self, session: Session) -> list[str]:
-        """What the program has printed."""
+        """The lines that the program has printed."""
         return session.output.decode().splitlines()
 
     def end(self, machine: Machine, session: Session) -> None:
-        """The program ends well, and the kernel had nothing to say."""
+        """Wait for the program's end; check status, output, errors and console."""
         machine.send(agent.STDIN)
         machine.until(lambda: session.status is not None, "the command's end")
         self.assertEqual((session.status, session.errors), (0, b""), session.output)
@@ -51,7 +51,7 @@ class Sleep(GuestTest):
         self.assertEqual(machine.complaint(), "")
 
     def test_idle(self) -> None:
-        """A key wakes it."""
+        """Catches: lost memory or a stuck queue after suspend-to-idle, which a key ends."""
         with tempfile.TemporaryDirectory() as name:
             session, keyboard = self.session(), f"{name}/tty"
             with self.machine(session, Path(name), self.sleeper(), keyboard=keyboard) as machine:
@@ -63,11 +63,11 @@ class Sleep(GuestTest):
                 self.end(machine, session)
 
     def wake(self, machine: Machine, session: Session, keyboard: str) -> None:
-        """Nobody sees from outside whether it sleeps yet: type until it is awake."""
+        """Type until the guest is awake: the host cannot see when the guest has reached the sleep state."""
         until = time.monotonic() + self.settings.limit
         while self.lines(session)[-1] == "sleeps" and session.status is None:
-            self.assertLess(time.monotonic(), until, "it does not wake up")
-            # Not for longer: what the console says to us has to be read, or the guest waits.
+            self.assertLess(time.monotonic(), until, "the guest does not wake up")
+            # Connect only briefly: while connected, the console blocks unless its output is read.
             with socket.socket(socket.AF_UNIX) as typist:
                 typist.connect(keyboard)
                 typist.send(b"\n")
@@ -75,7 +75,7 @@ class Sleep(GuestTest):
             machine.drain()
 
     def test_disk(self) -> None:
-        """Each time another QEMU goes on with what the last one left on a disk."""
+        """Catches: lost memory or a stuck queue after hibernation; a new QEMU resumes from the disk each time."""
         with tempfile.TemporaryDirectory() as name:
             folder, session = Path(name), self.session()
             swap = folder / "swap"

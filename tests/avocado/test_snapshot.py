@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Guests that start from a snapshot (--from boot): what they share, what they must not share, and bad snapshots."""
+"""Guests that start from a snapshot (--from boot): the key, the folder, restored guests, damaged snapshots."""
 
 import contextlib
 import fcntl
@@ -25,13 +25,13 @@ from vgpu_tools.guest.config import Guest
 from vgpu_tools.guest.launch import Run, Streams
 
 SMALL = ("--gpus", "0", "--memory", "512M")
-FOLDER_BYTES = 32 << 20  # of a disk that is too small for a snapshot
+FOLDER_BYTES = 32 << 20  # size of a disk that is too small for a snapshot
 TRIES = 10
-SECONDS = 120  # of a guest, on the reference machine
+SECONDS = 120  # timeout of a guest, on the reference machine
 
 
 def state_of(pid: int) -> str:
-    """The letter for what a process does: T is stopped, Z has ended."""
+    """The state letter of a process: T: stopped, Z: ended."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
@@ -41,10 +41,10 @@ def rests(pid: int) -> bool:
 
 
 class Key(Test):
-    """What is part of a snapshot's name."""
+    """The key of a snapshot, its name."""
 
     def setUp(self) -> None:
-        """Files have their names as contents."""
+        """Make each file's digest its name."""
         self.contents: dict[str, str] = {}
 
         def digest(path: Path) -> str:
@@ -55,11 +55,11 @@ class Key(Test):
         self.addCleanup(patch.stop)
 
     def key(self, guest: Guest | None = None) -> str:
-        """The name for a guest."""
+        """The key for a guest."""
         return snapshot.key(replace(guest or Guest(), snapshot=True))
 
     def test_machine(self) -> None:
-        """Each option of the machine makes another snapshot; would catch a guest that gets the wrong machine."""
+        """Catches: two machines with different options and one key."""
         keys = [
             self.key(),
             self.key(Guest(gpus=2)),
@@ -77,7 +77,7 @@ class Key(Test):
         self.assertEqual(len(set(keys)), len(keys))
 
     def test_contents(self) -> None:
-        """Another QEMU, kernel or initramfs makes another snapshot."""
+        """Catches: another QEMU, kernel or initramfs with the same key."""
         keys = {self.key()}
         for name in ("qemu-system-x86_64", "vmlinux", "rootfs-base-release.cpio"):
             self.contents = {name: "changed"}
@@ -85,7 +85,7 @@ class Key(Test):
         self.assertEqual(len(keys), 4)
 
     def test_not_the_machine(self) -> None:
-        """Time, the host's folder, sockets and logs are not part of it; would catch one that is taken at every run."""
+        """Catches: a key that depends on time, shared folder, sockets, logs or programs, and needless snapshots."""
         self.assertEqual(self.key(), self.key())
         self.assertEqual(self.key(Guest(share=Path("/tmp"))), self.key(Guest(share=Path("/usr"))))
         self.assertEqual(
@@ -98,7 +98,7 @@ class Key(Test):
         self.assertEqual(self.key(), changed)
 
     def test_refused(self) -> None:
-        """What cannot start from a snapshot is named."""
+        """Catches: options that are accepted with --from boot, or refused without being named."""
         for guest, what in (
             (Guest(rootfs="rocm"), "--rootfs rocm"),
             (Guest(qemu_args=["-drive", "if=virtio,file=/tmp/x"]), "-drive if=virtio,file=/tmp/x"),
@@ -116,7 +116,7 @@ class Key(Test):
 
 
 class WithFolder(GuestTest):
-    """Tests with a folder for snapshots of their own."""
+    """Tests with a temporary folder of snapshots."""
 
     def setUp(self) -> None:
         """Make the folder."""
@@ -130,18 +130,18 @@ class Room(WithFolder):
     """The bound on the space that snapshots take."""
 
     def add(self, name: str, used: int, boot: str = "") -> None:
-        """A snapshot of a megabyte that was used last at a time, in seconds since 1970."""
+        """Add a snapshot of 1 MiB with a time of last use, in seconds since 1970."""
         (self.folder / f"{name}.state").write_bytes(b"x" * (1 << 20))
         about = self.folder / f"{name}.json"
         about.write_text(json.dumps({"boot": boot or snapshot._boot()}))
         os.utime(about, (used, used))
 
     def names(self) -> set[str]:
-        """The snapshots that are there."""
+        """The names of the snapshots in the folder."""
         return {path.stem for path in self.folder.glob("*.state")}
 
     def test_least_recently_used(self) -> None:
-        """The one that was not used for the longest time goes, but not the caller's."""
+        """Catches: another snapshot removed than the least recently used, or the caller's."""
         for name, used in (("a", 40), ("b", 10), ("c", 20), ("d", 30)):
             self.add(name, used)
         self.store.make_room("b", limit=(5 << 20) // 2)
@@ -149,14 +149,14 @@ class Room(WithFolder):
         self.assertEqual({path.stem for path in self.folder.glob("*.json")}, {"a", "b"})
 
     def test_nothing_to_do(self) -> None:
-        """Below the limit all stay."""
+        """Catches: a snapshot removed below the limit."""
         for name in "abc":
             self.add(name, 1)
         self.store.make_room("a", limit=4 << 20)
         self.assertEqual(self.names(), {"a", "b", "c"})
 
     def test_earlier_boot(self) -> None:
-        """Those of an earlier boot of the host, and what killed runs left, go at once; would catch a leak of disk."""
+        """Catches: snapshots of an earlier boot or files of killed runs that stay on the disk."""
         self.add("a", 1)
         self.add("b", 2, boot="another")
         (self.folder / "c.partial").write_bytes(b"x")
@@ -166,7 +166,7 @@ class Room(WithFolder):
         self.assertEqual({path.name for path in self.folder.iterdir()}, {"a.state", "a.json"})
 
     def test_locked(self) -> None:
-        """What another run takes at the moment stays."""
+        """Catches: files removed while another run holds the snapshot's lock."""
         self.add("a", 1)
         (self.folder / "b.partial").write_bytes(b"x")
         with (self.folder / "b.lock").open("w") as lock:
@@ -180,7 +180,7 @@ class Restored(WithFolder):
 
     @property
     def seconds(self) -> float:
-        """Of a guest."""
+        """Timeout of a guest."""
         return SECONDS * self.settings.factor
 
     def start(self, *words: str, prefix: tuple[str, ...] = ()) -> "subprocess.Popen[bytes]":
@@ -205,19 +205,18 @@ class Restored(WithFolder):
         return self.end(self.start(*words))
 
     def states(self) -> list[Path]:
-        """State files."""
+        """The state files in the folder."""
         return sorted(self.folder.glob("*.state"))
 
     def taken(self, *words: str) -> os.stat_result:
-        """Take a snapshot; the state file as it is then."""
+        """Take a snapshot; return the stat of the state file."""
         status, _, errors = self.run_it(*words, "--", "true")
         self.assertEqual(status, 0, errors)
         (state,) = self.states()
         return state.stat()
 
     def test_streams(self) -> None:
-        """Output, errors and exit status are those of the command, at the first use and later; the later uses take no
-        snapshot."""
+        """Catches: changed output, errors or exit status with --from boot, a second use that takes a new snapshot."""
         command = ("--", "sh", "-c", "echo out; echo err >&2; exit 42")
         status, output, errors = self.run_it(*SMALL, *command)
         self.assertEqual((status, output), (42, "out\n"), errors)
@@ -227,13 +226,13 @@ class Restored(WithFolder):
         self.assertEqual(self.states()[0].stat().st_ino, before.st_ino)
 
     def test_time_and_randomness(self) -> None:
-        """Two guests at the same time from one snapshot: both know the time, go on without a gap in their own clock,
-        and get different random numbers; would catch "random" orders that repeat."""
+        """Catches: a wrong time of day or a jump of the uptime after a restore, equal random numbers in two guests of
+        one snapshot."""
         script = "date +%s; cut -d. -f1 /proc/uptime; cat /proc/sys/kernel/random/uuid /proc/sys/kernel/random/boot_id"
         script += "; head -c 16 /dev/urandom | xxd -p"
         self.taken(*SMALL)
         saved = time.time()
-        while time.time() < saved + 2:  # a guest whose clock was not set is late by as much
+        while time.time() < saved + 2:  # a guest whose clock was not set is at least 2 s late
             time.sleep(0.1)
         start = int(time.time())
         both = [self.start(*SMALL, "--", "sh", "-c", script) for _ in range(2)]
@@ -248,7 +247,7 @@ class Restored(WithFolder):
         self.assertTrue(set(told[0][2:]).isdisjoint(told[1][2:]), told)
 
     def test_share(self) -> None:
-        """The host's folder is the one that this run names, and is written to."""
+        """Catches: a restored guest that uses the shared folder of the run that took the snapshot."""
         with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
             before = self.taken(*SMALL, "--share", first)
             status, _, errors = self.run_it(*SMALL, "--share", second, "--", "sh", "-c", "echo here >/mnt/share/file")
@@ -258,13 +257,12 @@ class Restored(WithFolder):
         self.assertEqual(self.states()[0].stat().st_ino, before.st_ino)
 
     def test_driver(self) -> None:
-        """The demo holds: the driver takes a GPU that was saved and restored before."""
+        """Catches: a driver that fails on a GPU that was saved and restored before the driver was loaded."""
         status, output, errors = self.run_it("--", "vgpu-demo")
         self.assertEqual(status, 0, output[-2000:] + errors)
 
     def test_other_programs(self) -> None:
-        """A change of modules or programs takes no new snapshot, and the guest has the new ones; would catch a guest
-        that reads an old disk from its memory."""
+        """Catches: a change of modules or programs that takes a new snapshot or does not reach the guest."""
         system = erofs.Image()
         for folder in ("usr", "usr/bin", "lib", "lib/modules"):
             system.folder(folder)
@@ -284,8 +282,7 @@ class Restored(WithFolder):
         self.assertEqual((result.status, result.sentence, printed), (0, "", b"new\n"))
 
     def test_damaged(self) -> None:
-        """A byte that was changed, a file that was cut off, one that was not completed: each is named and taken
-        again."""
+        """Catches: a changed or truncated snapshot, or one without JSON file, that is used or not named."""
         self.taken(*SMALL)
         for damage in (self.flip, self.cut, self.forget):
             (state,) = self.states()
@@ -304,15 +301,15 @@ class Restored(WithFolder):
         os.utime(state, ns=(before.st_atime_ns, before.st_mtime_ns))
 
     def cut(self, state: Path) -> None:
-        """Take the last half away."""
+        """Truncate the file to half."""
         os.truncate(state, state.stat().st_size // 2)
 
     def forget(self, state: Path) -> None:
-        """Take away what says that it is complete."""
+        """Remove the JSON file, which marks the snapshot as complete."""
         state.with_suffix(".json").unlink()
 
     def test_unreadable(self) -> None:
-        """A state that QEMU refuses is named."""
+        """Catches: a state file that QEMU refuses without being named."""
         self.taken(*SMALL)
         (state,) = self.states()
         about = state.with_suffix(".json")
@@ -325,7 +322,7 @@ class Restored(WithFolder):
         self.assertRegex(errors, f"^vgpu: QEMU ended with .*snapshot: {state}; ")
 
     def test_interrupted(self) -> None:
-        """Ctrl-C, and a kill, while the snapshot is taken: no QEMU goes on, and the next run works."""
+        """Catches: a QEMU that survives Ctrl-C or SIGKILL of its launcher, files that break the next run."""
         for number, left in ((signal.SIGINT, set()), (signal.SIGKILL, {".partial", ".lock"})):
             with self.stopped_while_saving() as process:
                 process.send_signal(number)
@@ -337,8 +334,7 @@ class Restored(WithFolder):
         self.assertEqual({path.suffix for path in self.folder.iterdir()}, {".state", ".json", ".lock"})
 
     def stopped_while_saving(self) -> "subprocess.Popen[bytes]":
-        """A launcher that was stopped (SIGSTOP) while its QEMU writes the snapshot. One that had taken the snapshot by
-        then does not count, and another one is started."""
+        """Start launchers until one can be stopped (SIGSTOP) while its QEMU writes the snapshot; return that one."""
         for _ in range(TRIES):
             process = self.start(*SMALL, "--", "true")
             self.until(lambda: bool(list(self.folder.glob("*.partial")) or self.states()))
@@ -353,14 +349,14 @@ class Restored(WithFolder):
         raise AssertionError(f"{TRIES} launchers had taken the snapshot before they could be stopped")
 
     def until(self, holds: Callable[[], bool]) -> None:
-        """Wait until something holds."""
+        """Wait until `holds()` is true."""
         end = time.monotonic() + self.settings.call_limit
         while not holds():
             self.assertLess(time.monotonic(), end)
             time.sleep(0.005)
 
     def users(self) -> list[str]:
-        """Processes that have a file of our folder open."""
+        """Descriptors in /proc that are open files of the folder."""
         found = []
         for link in Path("/proc").glob("[0-9]*/fd/*"):
             with contextlib.suppress(OSError):
@@ -369,12 +365,12 @@ class Restored(WithFolder):
         return found
 
     def small_disk(self) -> tuple[str, ...]:
-        """The words that give a command a full disk for its snapshots."""
+        """A command prefix that mounts a too small disk on the folder."""
         script = f'mount -t tmpfs -o size={FOLDER_BYTES} none {self.folder} && "$@"; s=$?; ls -A {self.folder}; exit $s'
         return ("unshare", "-rm", "sh", "-c", script, "sh")
 
     def test_full_disk(self) -> None:
-        """A disk that is too small: the file and the reason are named, and nothing is left."""
+        """Catches: a full disk whose message lacks file or reason, or that leaves files."""
         status, output, errors = self.end(self.start(*SMALL, "--", "true", prefix=self.small_disk()))
         self.assertEqual((status, output), (125, ""), errors)
         self.assertRegex(errors, rf"vgpu: snapshot {self.folder}/\S+: not saved: .*No space left")

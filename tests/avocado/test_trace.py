@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu trace -o FILE of a whole guest: a timeline that leaves faults out, or orders them wrongly.
+"""./vgpu trace -o FILE of a guest.
 
-tests/tools/test_timeline.py has what needs no guest.
+tests/tools/test_timeline.py tests the parts that need no guest.
 """
 
 import tempfile
@@ -18,7 +18,7 @@ class Whole(GuestTest):
     """A guest with two GPUs."""
 
     def test_guest(self) -> None:
-        """Every fault that the devices counted is a slice; causes come before effects; the command's status is kept."""
+        """Catches: a counted fault without a slice, an effect before its cause, a lost exit status of the command."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "trace"
             script = 'vgpu-test-multi-gpu fault && vgpu-test-svm "eight queues" && vgpu-test-svm "prefetch to VRAM"'
@@ -35,7 +35,7 @@ class Whole(GuestTest):
             found = perfetto.read(path)
         faults = [piece for piece in found if piece.category == "fault"]
         self.assertEqual({piece.process for piece in faults}, {"gpu0", "gpu1"})
-        # These have the same PASID, one after the other. The kernel keeps 15 characters of a name.
+        # The programs have the same PASID, one after the other. The kernel keeps 15 characters of a name.
         for program in ("vgpu-test-multi-gpu"[:15], "vgpu-test-svm"):
             self.assertTrue([fault for fault in faults if f", {program} {fault.args['pid']}" in fault.thread], program)
         self.assertEqual((outcome.faults, outcome.serviced), (len(faults), len(faults)))
@@ -45,7 +45,7 @@ class Whole(GuestTest):
             (flow,) = fault.flows
             self.assertGreaterEqual(services[flow].begin, fault.begin, fault)
             self.assertTrue(fault.args["end"] != "replayed" or flow in replays, fault)
-            # Another GPU may have taken the memory away before the replay: then it faults again.
+            # Not for a fault that faults again: another GPU may have migrated the memory before the replay.
             if fault.args["verdict"] == "repaired" and fault.args["end"] == "replayed":
                 self.assertLessEqual(int(fault.args["ns to service's begin"]), int(fault.args["ns to replay"]), fault)
         for category in ("migration", "stall", "unmap"):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The host takes the GPU away while processes use it, and gives another one: by the slot's button, and without a word.
+"""The host unplugs the GPU while processes use it, and plugs another one: by the slot's button, and by surprise.
 
-Would catch a guest that crashes, hangs or leaks, SVM data that is lost without need or without a signal, and a device
-that leaves something behind in QEMU.
+Catches: a guest that crashes, hangs or leaks, SVM data lost without need or without a signal, a resource that the
+device leaves in QEMU.
 """
 
 import tempfile
@@ -15,24 +15,24 @@ from vgpu_tools.guest.config import Guest
 from vgpu_tools.guest.session import Machine
 
 VRAM = 256 << 20
-NATIVE = "pcie_ports=native"  # our kernel asks for no control, as it has no ASPM
+NATIVE = "pcie_ports=native"  # without ASPM the guest's kernel requests no hot plug control by _OSC
 
 
 class Unplug(GuestTest):
-    """vgpu-test-unplug's load, and QMP's device_del and device_add."""
+    """The load of vgpu-test-unplug, with QMP's device_del and device_add."""
 
     timeout = 840
 
     def test_button(self) -> None:
-        """The guest is asked first: nothing is lost."""
+        """Catches: data lost in an orderly removal, which the guest confirms."""
         self.campaign("button")
 
     def test_surprise(self) -> None:
-        """The device does not answer any more, then it is taken away."""
+        """Catches: a guest that crashes, hangs or leaks when the device stops responding and is unplugged."""
         self.campaign("surprise")
 
     def campaign(self, how: str) -> None:
-        """Rounds of both."""
+        """Rounds of unplug and plug."""
         with tempfile.TemporaryDirectory() as name:
             session = self.session()
             append = f"{NATIVE} {self.settings.append}"
@@ -52,18 +52,18 @@ class Unplug(GuestTest):
                 machine.send(agent.STDIN)
                 machine.until(lambda: session.status is not None, "the command's end")
                 self.assertEqual(session.status, 0, session.output)
-                # A device that went without an answer is an error, and said.
+                # A surprise removal is an error, which the kernel logs.
                 if how == "button":
                     self.assertEqual(machine.complaint(), "")
 
     def line(self, machine: Machine, word: str) -> None:
-        """The next line that the command prints."""
+        """Wait for the next line of the command; check that it is `word`."""
         machine.rounds(1)
         last = machine.session.output.decode().splitlines()[-1]
         self.assertEqual(last, word, machine.session.output.decode())
 
     def take(self, machine: Machine) -> None:
-        """Take the device away, and wait until it is gone."""
+        """Unplug the device and wait for DEVICE_DELETED."""
         machine.monitor.cmd("device_del", id="gpu0")
         end = time.monotonic() + self.settings.limit
         while (left := end - time.monotonic()) > 0:
