@@ -22,7 +22,7 @@ class Peer(GuestTest):
     timeout = 600
 
     def test_link(self) -> None:
-        """Catches: an access or a mapping over a link that is down without an error, an access that fails after it is up."""
+        """Catches: access or mapping over a link that is down without an error, access that fails after it is up."""
         self.link("vgpu-test-peer")
 
     def test_svm_link(self) -> None:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Draw lines of the device and of the driver by a seed, and say how each can be made wrong.
+"""Draw lines of the device and of the driver by a seed, and print the mutations of each.
 
     tests/mutants/draw.py SEED [--device N] [--driver N] [--write FOLDER]
 
@@ -18,9 +18,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SIDES = {"device": ("qemu-device/",), "driver": ("guest-driver/",)}
-LEFT_OUT = re.compile(r"/tests/|trace|stubs|_print|query|dump|debugfs|/kfd_criu")  # not behaviour, or not in every pass
-# Statements that only tell (a trace, a log, a check of the code's own, a count), and those without effect on the
-# machines that the tests know: barriers, which x86 does not need, and the end of a mutex.
+LEFT_OUT = re.compile(r"/tests/|trace|stubs|_print|query|dump|debugfs|/kfd_criu")  # no behaviour, or not in every pass
+# Statements without effect on the tests: traces, logs, assertions, statistics, the destruction of a mutex, and (on x86)
+# barriers.
 TELLS = re.compile(
     r"\b(trace_\w+|drm_(err|warn|info|dbg)\w*|dev_(err|warn|info)\w*|pr_\w+|qemu_log\w*|error_setg\w*|WARN\w*|"
     r"assert\w*|g_assert\w*|lockdep_\w+|might_\w+|vgpu_stat_add|vgpu_count|(qemu_)?mutex_destroy|"
@@ -49,7 +49,7 @@ class Line:
     text: str
 
     def mutations(self) -> list[str]:
-        """What may stand there instead, first choice first; an empty string leaves the line out."""
+        """Replacements of the line, the first choice first. An empty string removes the line."""
         new = []
         for old, other in SWAPS:
             if self.text.count(old) and not (old in "<>" and "->" in self.text.replace("->", "")):
@@ -62,14 +62,14 @@ class Line:
         return list(dict.fromkeys(new))
 
     def patch(self, mutation: str) -> str:
-        """The mutation as a patch that `git apply` takes at the root."""
+        """The mutation as a patch for `git apply` at the root."""
         old = (ROOT / self.path).read_text().splitlines(keepends=True)
         new = [*old[: self.number - 1], *([mutation + "\n"] if mutation else []), *old[self.number :]]
         return "".join(difflib.unified_diff(old, new, f"a/{self.path}", f"b/{self.path}"))
 
 
 def sources(side: str) -> list[str]:
-    """Source files, in git's order."""
+    """Source files of a side, in git's order."""
     listed = subprocess.run(
         ["git", "ls-files", *SIDES[side]], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.splitlines()
@@ -77,7 +77,7 @@ def sources(side: str) -> list[str]:
 
 
 def lines(path: str) -> Iterator[Line]:
-    """Lines of a file that are whole statements or conditions, in functions, and not on the way out of an error."""
+    """Lines of a file that are whole statements or conditions, in functions, and not in an error path."""
     inside = comment = leaving = False
     before = ";"
     for number, text in enumerate((ROOT / path).read_text().splitlines(), 1):
@@ -101,19 +101,19 @@ def lines(path: str) -> Iterator[Line]:
 
 
 def draw(seed: int, side: str) -> Iterator[Line]:
-    """All lines of a side in the seed's order; those without a mutation are passed over."""
+    """All lines of a side that have a mutation, in the seed's order."""
     all_lines = [line for path in sources(side) for line in lines(path) if line.mutations()]
     random.Random(f"{side} {seed}").shuffle(all_lines)
     return iter(all_lines)
 
 
 def main() -> None:
-    """Print what is drawn."""
+    """Print the drawn lines, and write their patches if asked."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("seed", type=int)
     parser.add_argument("--device", type=int, default=7)
     parser.add_argument("--driver", type=int, default=3)
-    parser.add_argument("--write", type=Path, help="a folder for a patch of each mutation")
+    parser.add_argument("--write", type=Path, help="write a patch of each mutation into this folder")
     options = parser.parse_args()
     for side in SIDES:
         for place, line in zip(range(1, getattr(options, side) + 1), draw(options.seed, side), strict=False):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The logic of ./vgpu test: suites for a change, time limits, budgets, reports. Without guests."""
+"""The logic of ./vgpu test: suites for a change, time limits, budgets, reports. No test starts a guest."""
 
 import io
 import signal

@@ -343,7 +343,7 @@ class KfdTest(Test):
             self.assertEqual(kfdtest.classify(name, rows), kind, name)
 
 
-# A step whose command takes a second to end. It writes "up" and "end" to a file.
+# A step whose command takes a second to end, and writes "up" and "end" to a file.
 SLOW_END = """
 import signal, sys
 from pathlib import Path
