@@ -14,7 +14,7 @@ from pathlib import Path
 from vgpu_tools.base.environment import clean_environment
 
 CPUS = len(os.sched_getaffinity(0))
-END_SECONDS = 10.0  # from the request to end to the kill
+END_SECONDS = 10.0  # from SIGTERM to SIGKILL
 PAUSE_SECONDS = 0.05  # between two checks whether a group is empty
 PR_SET_PDEATHSIG = 1
 _prctl = ctypes.CDLL(None).prctl  # looked up at import: dlsym() takes a lock, which a forked child must not

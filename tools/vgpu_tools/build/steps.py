@@ -84,7 +84,7 @@ class Job:
                 self.meter.update(lines, expected_lines)
 
     def fail(self, reason: str) -> StepFailed:
-        """The exception to raise when the step cannot go on."""
+        """The exception to raise when the step fails."""
         return StepFailed(self.step, self.log, reason)
 
     def note(self, line: str) -> None:
@@ -160,7 +160,7 @@ def _make(step: Step) -> None:
 
 @contextmanager
 def cache_lock(name: str) -> Iterator[None]:
-    """Lock a part of the cache against other processes; the block waits for the lock."""
+    """Lock a part of the cache against other processes while the block runs. Waits until the lock is free."""
     CACHE.mkdir(parents=True, exist_ok=True)
     with (CACHE / f"{name}.lock").open("w") as lock:
         try:

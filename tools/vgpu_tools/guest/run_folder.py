@@ -28,7 +28,7 @@ MACHINE, THREADS = "machine.txt", "threads.txt"  # written after a timeout
 
 @contextlib.contextmanager
 def hold() -> Iterator[Path]:
-    """Make a folder for a run, and remove old ones. No other run removes it before the end of the block."""
+    """Make a folder for a run, and remove old ones. No other run removes the folder while the block runs."""
     RUNS.mkdir(parents=True, exist_ok=True)
     remove_old()
     folder = _make()

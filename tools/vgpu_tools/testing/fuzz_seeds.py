@@ -21,7 +21,7 @@ IH_RB_CNTL, IH_RB_BASE, IH_CAM_CNTL, IH_CAM_ACK = 0x1120, 0x1121, 0x118A, 0x1144
 
 CP_HQD, CP_INTERRUPTS, GRBM_GFX_CNTL, RLC_CP_SCHEDULERS = 0x3245, 0x3085, 0x2022, 0xECAA
 
-FB = 0x8000 << 24  # VRAM in VMID 0, out of reset
+FB = 0x8000 << 24  # address of VRAM in VMID 0 after a reset
 RING, TABLES, DATA, IH_RING, MQD, LIST = 0x10000, 0x20000, 0x30000, 0x40000, 0x50000, 0x60000  # in VRAM
 
 Write = tuple[int, int]  # register, value

@@ -43,7 +43,7 @@ def warning(outcome: Outcome, plan: Plan, scale: float) -> str:
 
 
 def suite(outcome: Outcome, plan: Plan, scale: float) -> None:
-    """Report one suite: its JUnit file, what was skipped or failed, and a line with the sum."""
+    """Report one suite: write its JUnit file, print skipped and failed cases and a line with the sum."""
     name = outcome.suite.name
     write_junit(RESULTS / f"{name}.xml", name, outcome.cases, warning(outcome, plan, scale))
     tell(outcome.cases, "skipped")

@@ -11,7 +11,7 @@ from re import compile as regex
 
 LIST = "rooms.txt"
 OPEN = "include/vgpu"  # the contract's headers: every room may include them; they include only each other
-PRIVATE = ("internal.h", "packet.h", "*_priv.h", "*-priv.h")  # no faces, in a room without a `face` line
+PRIVATE = ("internal.h", "packet.h", "*_priv.h", "*-priv.h")  # no faces in a room without a `face` line
 
 SECTION = regex(r"\[\s*(\S+)(?:\s+(\S+))?\s*\]")
 ENTRY = regex(r"(?:(face|known)(?=[\s:])\s*)?([^:]*?)\s*:\s*(.*)")

@@ -22,7 +22,7 @@ class Stall:
     vmid: int
     va: int
     write: bool
-    serial: int  # 0: of no fault
+    serial: int  # of the fault; 0: none
     why: int
     begin: int
     end: int = 0
