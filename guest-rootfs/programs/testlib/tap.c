@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -478,18 +477,6 @@ void tap_evict(const struct vg_gpu *gpu, const char *what)
 void tap_evict_some(const struct vg_gpu *gpu, const char *what)
 {
 	evict(gpu, what);
-}
-
-void *tap_gem_mmap(int fd, uint32_t handle, uint64_t size)
-{
-	union drm_amdgpu_gem_mmap args = { .in = { .handle = handle } };
-	void *p;
-
-	ERRNO(0, tap_ioctl(fd, DRM_IOCTL_AMDGPU_GEM_MMAP, &args));
-	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-		 (off_t)args.out.addr_ptr);
-	CHECK(p != MAP_FAILED, "mmap of a BO: %s", strerror(errno));
-	return p;
 }
 
 uint32_t tap_fault_event(struct vg *vg)

@@ -132,7 +132,14 @@ void tap_evict_some(const struct vg_gpu *gpu, const char *what);
  */
 #define TAP_SWAP "/dev/vda"
 void tap_swap_on(void);
-/* Map a handle of the render node @fd for the CPU; a failure ends the case. */
+/*
+ * The render node; @fd is a file of it. A failure ends the case. tap_open_render()
+ * opens the node of @gpu once more, with separate handles. tap_gem_create() returns the
+ * handle of a new BO, tap_gem_mmap() a CPU mapping.
+ */
+int tap_open_render(const struct vg_gpu *gpu);
+uint32_t tap_gem_create(int fd, uint64_t size, uint64_t domains, uint64_t flags);
+void tap_gem_close(int fd, uint32_t handle);
 void *tap_gem_mmap(int fd, uint32_t handle, uint64_t size);
 /*
  * tap_fault_event() creates an event for memory faults. tap_await_fault() waits for the

@@ -53,16 +53,13 @@ static unsigned long generation(void)
 /* Create a BO of the render node and map it for the CPU. */
 static int gem_new(int fd, uint64_t size, uint32_t *handle, char **cpu)
 {
-	union drm_amdgpu_gem_create create = { .in = {
-		.bo_size = size, .domains = AMDGPU_GEM_DOMAIN_VRAM,
-		.domain_flags = AMDGPU_GEM_CREATE_CPU_ACCESS_REQUIRED,
-	} };
 	union drm_amdgpu_gem_mmap map = { 0 };
-	int r = tap_ioctl(fd, DRM_IOCTL_AMDGPU_GEM_CREATE, &create);
+	int r = vr_gem_create(fd, size, AMDGPU_GEM_DOMAIN_VRAM,
+			      AMDGPU_GEM_CREATE_CPU_ACCESS_REQUIRED, handle);
 
 	if (r)
 		return r;
-	*handle = map.in.handle = create.out.handle;
+	map.in.handle = *handle;
 	r = tap_ioctl(fd, DRM_IOCTL_AMDGPU_GEM_MMAP, &map);
 	if (r)
 		return r;
@@ -311,19 +308,19 @@ static void work_svm(volatile int *round)
 /* BOs of the render node. */
 static void work_gem(volatile int *round)
 {
-	struct drm_gem_close close_args = { 0 };
+	uint32_t handle;
 	char *p;
 	int r;
 
 	for (;; ++*round) {
-		if (gem_new(gpu->fd, BYTES, &close_args.handle, &p))
+		if (gem_new(gpu->fd, BYTES, &handle, &p))
 			return gone("GEM_CREATE");
 		vg_pattern_fill(p, BYTES, SEED, *round);
 		r = vg_pattern_check(p, BYTES, SEED, *round);
 		munmap(p, BYTES);
 		if (r)
 			return gone("GEM BO");
-		tap_ioctl(gpu->fd, DRM_IOCTL_GEM_CLOSE, &close_args);
+		vr_gem_close(gpu->fd, handle);
 	}
 }
 

@@ -242,18 +242,6 @@ static void orders(void)
 
 /* The render node. */
 
-static int gem_create(int file, uint64_t size, uint64_t domains,
-		      uint32_t *handle)
-{
-	union drm_amdgpu_gem_create args = {
-		.in = { .bo_size = size, .domains = domains },
-	};
-	int r = tap_ioctl(file, DRM_IOCTL_AMDGPU_GEM_CREATE, &args);
-
-	*handle = r ? 0 : args.out.handle;
-	return r;
-}
-
 static int gem_export(int file, uint32_t handle)
 {
 	struct drm_prime_handle args = {
@@ -274,13 +262,6 @@ static int gem_import(int file, int fd, uint32_t *handle)
 	return r;
 }
 
-static void gem_close(int file, uint32_t handle)
-{
-	struct drm_gem_close args = { .handle = handle };
-
-	ERRNO(0, tap_ioctl(file, DRM_IOCTL_GEM_CLOSE, &args));
-}
-
 /*
  * Import into another GPU's file: CPU mappings; an import back into the exporter's file
  * gives the same handle.
@@ -292,7 +273,7 @@ static void gem_two_gpus(void)
 	int fd, back;
 
 	OK(vg_open_bare(&vg));
-	ERRNO(0, gem_create(vg.gpu[0].fd, SIZE, AMDGPU_GEM_DOMAIN_VRAM, &h));
+	h = tap_gem_create(vg.gpu[0].fd, SIZE, AMDGPU_GEM_DOMAIN_VRAM, 0);
 	fd = gem_export(vg.gpu[0].fd, h);
 	ERRNO(0, gem_import(vg.gpu[1].fd, fd, &h1));
 	p = tap_gem_mmap(vg.gpu[0].fd, h, SIZE);
@@ -311,7 +292,7 @@ static void gem_two_gpus(void)
 	back = gem_export(vg.gpu[1].fd, h1);
 	ERRNO(0, gem_import(vg.gpu[0].fd, back, &again));
 	CHECK(again == h, "handle %u came home as %u", h, again);
-	gem_close(vg.gpu[0].fd, h);
+	tap_gem_close(vg.gpu[0].fd, h);
 	close(fd);
 	close(back);
 	OK(vg_pattern_check(p1, SIZE, SEED + 1, 0));
@@ -321,7 +302,7 @@ static void gem_two_gpus(void)
 	p1 = tap_gem_mmap(vg.gpu[1].fd, h1, SIZE);
 	OK(vg_pattern_check(p1, SIZE, SEED + 1, 0));
 	munmap(p1, SIZE);
-	gem_close(vg.gpu[1].fd, h1);
+	tap_gem_close(vg.gpu[1].fd, h1);
 }
 
 /*
@@ -337,15 +318,14 @@ static void moves(void)
 
 	OK(vg_open(&vg));
 	for (round = 0; round < 4; round++) {
-		ERRNO(0, gem_create(vg.gpu[0].fd, SIZE, AMDGPU_GEM_DOMAIN_VRAM,
-				    &h));
+		h = tap_gem_create(vg.gpu[0].fd, SIZE, AMDGPU_GEM_DOMAIN_VRAM, 0);
 		p = tap_gem_mmap(vg.gpu[0].fd, h, SIZE);
 		vg_pattern_fill(p, SIZE, SEED + round, 0);
 		munmap(p, SIZE);
 		fd = gem_export(vg.gpu[0].fd, h);
 		OK(import_and_map(&vg.gpu[1], fd, &peer));
 		if (round & 1) {
-			gem_close(vg.gpu[0].fd, h);
+			tap_gem_close(vg.gpu[0].fd, h);
 			close(fd);
 		}
 		tap_evict(&vg.gpu[0], "vram");
@@ -364,7 +344,7 @@ static void moves(void)
 			OK(vg_pattern_check(p, SIZE, SEED + 9, 0));
 			munmap(p, SIZE);
 			close(fd);
-			gem_close(vg.gpu[0].fd, h);
+			tap_gem_close(vg.gpu[0].fd, h);
 		}
 	}
 }
@@ -461,7 +441,7 @@ static void from_vgem(void)
 	start(2);
 	p = vgem_create(vgem, &handle);
 	foreign(gem_export(vgem, handle), p);
-	gem_close(vgem, handle);
+	tap_gem_close(vgem, handle);
 }
 
 /* The importer cannot follow moves: the BO is pinned in GTT. */
@@ -491,7 +471,7 @@ static void to_vgem(void)
 	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &q[0]));
 	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_GTT, &stage[0]));
 	gpu_check(0, &bo, SEED);
-	gem_close(vgem, h);
+	tap_gem_close(vgem, h);
 	close(fd);
 	OK(vg_queue_destroy(&q[0]));
 	OK(vg_bo_free(&stage[0]));
@@ -601,12 +581,12 @@ static void bad_input(void)
 	ERRNO(EINVAL, kfd_export(&other, &fd));
 
 	/* KFD imports no memory that belongs to no GPU. */
-	ERRNO(0, gem_create(vg.gpu[0].fd, SIZE, AMDGPU_GEM_DOMAIN_CPU, &h));
+	h = tap_gem_create(vg.gpu[0].fd, SIZE, AMDGPU_GEM_DOMAIN_CPU, 0);
 	fd = gem_export(vg.gpu[0].fd, h);
 	ERRNO(EINVAL, dmabuf_info(fd, NULL, &none));
 	ERRNO(EINVAL, kfd_import(&vg.gpu[0], fd, SIZE, &other));
 	close(fd);
-	ERRNO(0, gem_create(vg.gpu[0].fd, SIZE, AMDGPU_GEM_DOMAIN_GTT, &h));
+	h = tap_gem_create(vg.gpu[0].fd, SIZE, AMDGPU_GEM_DOMAIN_GTT, 0);
 	fd = gem_export(vg.gpu[0].fd, h);
 	metadata(vg.gpu[0].fd, h, fd);
 	close(fd);

@@ -88,24 +88,14 @@ static void check_bytes(const void *p, const struct shadow *s, int b,
 
 static void gem_alloc(struct buffer *b, uint32_t domain)
 {
-	union drm_amdgpu_gem_create c = {
-		.in = {
-			.bo_size = bo_bytes,
-			.domains = domain,
-		},
-	};
-
-	ERRNO(0, tap_ioctl(gpu->fd, DRM_IOCTL_AMDGPU_GEM_CREATE, &c));
-	b->handle = c.out.handle;
+	b->handle = tap_gem_create(gpu->fd, bo_bytes, domain, 0);
 	b->cpu = tap_gem_mmap(gpu->fd, b->handle, bo_bytes);
 }
 
 static void gem_free(struct buffer *b)
 {
-	struct drm_gem_close c = { .handle = b->handle };
-
 	munmap(b->cpu, bo_bytes);
-	ERRNO(0, tap_ioctl(gpu->fd, DRM_IOCTL_GEM_CLOSE, &c));
+	tap_gem_close(gpu->fd, b->handle);
 }
 
 static bool by_render_node(void)

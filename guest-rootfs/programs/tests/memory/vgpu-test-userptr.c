@@ -624,7 +624,6 @@ static void render_node(void)
 	const uint32_t ano = AMDGPU_GEM_USERPTR_ANONONLY;
 	union drm_amdgpu_gem_mmap map = { 0 };
 	struct drm_prime_handle prime = { 0 };
-	struct drm_gem_close close_args = { 0 };
 	struct vg_mem_info before, now;
 	uint64_t p = (uintptr_t)anon(16 * SIZE);
 	int i, fd = file_of(SIZE);
@@ -666,11 +665,8 @@ static void render_node(void)
 			       &prime));
 	/* Close the handle after the memory is unmapped, or not at all. */
 	munmap((void *)p, 16 * SIZE);
-	for (i = 0; i < 8; i++) {
-		close_args.handle = handles[i];
-		ERRNO(0, tap_ioctl(vg.gpu[0].fd, DRM_IOCTL_GEM_CLOSE,
-				   &close_args));
-	}
+	for (i = 0; i < 8; i++)
+		tap_gem_close(vg.gpu[0].fd, handles[i]);
 }
 
 /*

@@ -11,7 +11,6 @@
 
 #include <drm/amdgpu_drm.h>
 
-#include "render.h"
 #include "tap.h"
 
 #define TEXT	(256 * VG_KIB)
@@ -54,28 +53,6 @@ static uint64_t fdinfo(int file, const char *key)
 	tap_fail(__FILE__, __LINE__, "no %s in fdinfo", key);
 }
 
-static int open_other(void)
-{
-	int other = vr_open(gpu);
-
-	CHECK(other >= 0, "render node: %s", strerror(-other));
-	return other;
-}
-
-static uint32_t gem_create(int file, uint64_t size, uint64_t domain,
-			   uint64_t flags)
-{
-	uint32_t handle;
-
-	ERRNO(0, vr_gem_create(file, size, domain, flags, &handle));
-	return handle;
-}
-
-static void gem_close(int file, uint32_t handle)
-{
-	ERRNO(0, vr_gem_close(file, handle));
-}
-
 static void fdinfo_names(void)
 {
 	static const char * const keys[] = {
@@ -95,8 +72,8 @@ static void fdinfo_names(void)
 
 	OK(vg_open_bare(&vg));
 	gpu = &vg.gpu[0];
-	a = open_other();
-	b = open_other();
+	a = tap_open_render(gpu);
+	b = tap_open_render(gpu);
 	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		fdinfo(a, keys[i]);
 	CHECK(fdinfo(a, "drm-client-id") != fdinfo(b, "drm-client-id"),
@@ -127,13 +104,13 @@ static void fdinfo_gem(void)
 
 	OK(vg_open_bare(&vg));
 	gpu = &vg.gpu[0];
-	a = open_other();
-	b = open_other();
-	vram = gem_create(a, 5 * VG_MIB, AMDGPU_GEM_DOMAIN_VRAM,
-			  AMDGPU_GEM_CREATE_CPU_ACCESS_REQUIRED);
-	gtt = gem_create(a, 3 * VG_MIB + VG_PAGE, AMDGPU_GEM_DOMAIN_GTT, 0);
+	a = tap_open_render(gpu);
+	b = tap_open_render(gpu);
+	vram = tap_gem_create(a, 5 * VG_MIB, AMDGPU_GEM_DOMAIN_VRAM,
+			      AMDGPU_GEM_CREATE_CPU_ACCESS_REQUIRED);
+	gtt = tap_gem_create(a, 3 * VG_MIB + VG_PAGE, AMDGPU_GEM_DOMAIN_GTT, 0);
 	/* Never touched: no pages are allocated. */
-	idle = gem_create(b, VG_MIB, AMDGPU_GEM_DOMAIN_CPU, 0);
+	idle = tap_gem_create(b, VG_MIB, AMDGPU_GEM_DOMAIN_CPU, 0);
 
 	CHECK(fdinfo(a, "drm-total-vram") == 5 * VG_MIB, "total VRAM");
 	CHECK(fdinfo(a, "drm-resident-vram") == 5 * VG_MIB, "resident VRAM");
@@ -153,11 +130,11 @@ static void fdinfo_gem(void)
 	CHECK(fdinfo(b, "drm-total-cpu") == VG_MIB, "total system memory");
 	CHECK(fdinfo(b, "drm-memory-cpu") == 0, "pages that are not there");
 
-	gem_close(a, vram);
+	tap_gem_close(a, vram);
 	CHECK(fdinfo(a, "drm-total-vram") == 0, "a closed handle counts");
-	gem_close(a, gtt);
+	tap_gem_close(a, gtt);
 	CHECK(fdinfo(a, "drm-total-gtt") == 0, "a closed handle counts");
-	gem_close(b, idle);
+	tap_gem_close(b, idle);
 }
 
 /* A BO of two files counts for both, and as shared. */
@@ -168,10 +145,10 @@ static void fdinfo_shared(void)
 
 	OK(vg_open_bare(&vg));
 	gpu = &vg.gpu[0];
-	a = open_other();
-	b = open_other();
-	gem_create(a, VG_MIB, AMDGPU_GEM_DOMAIN_VRAM, 0);
-	prime.handle = gem_create(a, 2 * VG_MIB, AMDGPU_GEM_DOMAIN_VRAM, 0);
+	a = tap_open_render(gpu);
+	b = tap_open_render(gpu);
+	tap_gem_create(a, VG_MIB, AMDGPU_GEM_DOMAIN_VRAM, 0);
+	prime.handle = tap_gem_create(a, 2 * VG_MIB, AMDGPU_GEM_DOMAIN_VRAM, 0);
 	ERRNO(0, tap_ioctl(a, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime));
 	ERRNO(0, tap_ioctl(b, DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime));
 	close(prime.fd);
@@ -227,13 +204,13 @@ static void fdinfo_evicted(void)
 
 	OK(vg_open_bare(&vg));
 	gpu = &vg.gpu[0];
-	file = open_other();
+	file = tap_open_render(gpu);
 	OK(vg_mem_info(gpu, &info));
 	if (info.vram_total > 128 * VG_MIB)
 		tap_skip("VRAM is too large to fill: run with --vram 64M");
 	n = (unsigned int)(info.vram_total / (4 * VG_MIB) + 4);
 	for (i = 0; i < n; i++)
-		gem_create(file, 4 * VG_MIB, AMDGPU_GEM_DOMAIN_VRAM, 0);
+		tap_gem_create(file, 4 * VG_MIB, AMDGPU_GEM_DOMAIN_VRAM, 0);
 	total = fdinfo(file, "drm-total-vram");
 	resident = fdinfo(file, "drm-resident-vram");
 	gtt = fdinfo(file, "drm-resident-gtt");
@@ -256,8 +233,8 @@ static void debugfs_evict(void)
 
 	OK(vg_open_bare(&vg));
 	gpu = &vg.gpu[0];
-	file = open_other();
-	gem_create(file, 5 * VG_MIB, AMDGPU_GEM_DOMAIN_VRAM, 0);
+	file = tap_open_render(gpu);
+	tap_gem_create(file, 5 * VG_MIB, AMDGPU_GEM_DOMAIN_VRAM, 0);
 	CHECK(fdinfo(file, "drm-resident-vram") == 5 * VG_MIB, "not in VRAM");
 	before = tap_driver_counter(gpu, "evictions");
 	slurp_debugfs("amdgpu_evict_vram");
@@ -320,8 +297,8 @@ static void debugfs_vm_of_file(void)
 
 	OK(vg_open_bare(&vg));
 	gpu = &vg.gpu[0];
-	file = open_other();
-	va.handle = gem_create(file, 3 * VG_MIB, AMDGPU_GEM_DOMAIN_VRAM, 0);
+	file = tap_open_render(gpu);
+	va.handle = tap_gem_create(file, 3 * VG_MIB, AMDGPU_GEM_DOMAIN_VRAM, 0);
 	CHECK(fdinfo(file, "drm-memory-vram") == 3 * VG_MIB, "too much VRAM");
 	ERRNO(0, tap_ioctl(file, DRM_IOCTL_AMDGPU_GEM_VA, &va));
 	CHECK(fdinfo(file, "drm-memory-vram") > 3 * VG_MIB,

@@ -12,7 +12,6 @@
 
 #include <drm/amdgpu_drm.h>
 
-#include "render.h"
 #include "tap.h"
 
 #define TRACEFS	"/sys/kernel/tracing"
@@ -34,28 +33,6 @@ static void spill(const char *path, const char *value)
 		CHECK(n > 0, "%s to %s: %s", value, path, strerror(errno));
 	}
 	close(file);
-}
-
-static int open_other(void)
-{
-	int other = vr_open(gpu);
-
-	CHECK(other >= 0, "render node: %s", strerror(-other));
-	return other;
-}
-
-static uint32_t gem_create(int file, uint64_t size, uint64_t domain,
-			   uint64_t flags)
-{
-	uint32_t handle;
-
-	ERRNO(0, vr_gem_create(file, size, domain, flags, &handle));
-	return handle;
-}
-
-static void gem_close(int file, uint32_t handle)
-{
-	ERRNO(0, vr_gem_close(file, handle));
 }
 
 static void trace_on(const char *events)
@@ -122,13 +99,13 @@ static void trace_bo(void)
 	OK(vg_mem_info(gpu, &info));
 	if (info.vram_total > 128 * VG_MIB)
 		tap_skip("VRAM is too large to fill: run with --vram 64M");
-	file = open_other();
+	file = tap_open_render(gpu);
 	trace_on("vgpu:*");
 	/* No other BO has this size. */
-	first = gem_create(file, odd, AMDGPU_GEM_DOMAIN_VRAM, 0);
+	first = tap_gem_create(file, odd, AMDGPU_GEM_DOMAIN_VRAM, 0);
 	for (i = 0; i < info.vram_total / (4 * VG_MIB) + 1; i++)
-		gem_create(file, 4 * VG_MIB, AMDGPU_GEM_DOMAIN_VRAM, 0);
-	gem_close(file, first);
+		tap_gem_create(file, 4 * VG_MIB, AMDGPU_GEM_DOMAIN_VRAM, 0);
+	tap_gem_close(file, first);
 	/* TTM frees the BO when the engine has finished with it. */
 	for (i = 0; i < (uint64_t)VG_TIMEOUT_MS; i++) {
 		tap_read(TRACEFS "/trace", text, TEXT);
@@ -211,8 +188,8 @@ static void trace_jobs(void)
 	/* More than the VRAM that is already clear. */
 	for (i = 0; i < 10; i++) {
 		memset(&idle, 0, sizeof(idle));
-		idle.in.handle = gem_create(gpu->fd, 4 * VG_MIB,
-					    AMDGPU_GEM_DOMAIN_VRAM, 0);
+		idle.in.handle = tap_gem_create(gpu->fd, 4 * VG_MIB,
+						AMDGPU_GEM_DOMAIN_VRAM, 0);
 		idle.in.timeout = INT64_MAX;
 		ERRNO(0, tap_ioctl(gpu->fd, DRM_IOCTL_AMDGPU_GEM_WAIT_IDLE,
 				   &idle));

@@ -27,37 +27,22 @@ static void start(void)
 	fd = gpu->fd;
 }
 
-/* Open the same node again, with separate handles. */
-static int open_other(void)
-{
-	int other = vr_open(gpu);
-
-	CHECK(other >= 0, "render node: %s", strerror(-other));
-	return other;
-}
-
-static int gem_create(int file, uint64_t size, uint64_t align, uint64_t domains,
-		      uint64_t flags, uint32_t *handle)
+/* Create a BO in VRAM with an alignment, which vr_gem_create() does not pass. */
+static int create_aligned(uint64_t size, uint64_t align, uint64_t flags,
+			  uint32_t *handle)
 {
 	union drm_amdgpu_gem_create args = {
 		.in = {
 			.bo_size = size,
 			.alignment = align,
-			.domains = domains,
+			.domains = AMDGPU_GEM_DOMAIN_VRAM,
 			.domain_flags = flags,
 		},
 	};
-	int r = tap_ioctl(file, DRM_IOCTL_AMDGPU_GEM_CREATE, &args);
+	int r = tap_ioctl(fd, DRM_IOCTL_AMDGPU_GEM_CREATE, &args);
 
 	*handle = r ? 0 : args.out.handle;
 	return r;
-}
-
-static int gem_close(int file, uint32_t handle)
-{
-	struct drm_gem_close args = { .handle = handle };
-
-	return tap_ioctl(file, DRM_IOCTL_GEM_CLOSE, &args);
 }
 
 static int gem_offset(int file, uint32_t handle, uint64_t *offset)
@@ -67,18 +52,6 @@ static int gem_offset(int file, uint32_t handle, uint64_t *offset)
 
 	*offset = r ? 0 : args.out.addr_ptr;
 	return r;
-}
-
-static void *gem_map(int file, uint32_t handle, uint64_t size)
-{
-	uint64_t offset;
-	void *p;
-
-	ERRNO(0, gem_offset(file, handle, &offset));
-	p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, file,
-		 (off_t)offset);
-	CHECK(p != MAP_FAILED, "mmap of a BO: %s", strerror(errno));
-	return p;
 }
 
 static int gem_op(int file, uint32_t handle, uint32_t op, uint64_t value)
@@ -109,18 +82,18 @@ static void one_bo(uint64_t size, uint64_t domains, uint64_t flags)
 	uint32_t handle, status;
 	void *a, *b;
 
-	ERRNO(0, gem_create(fd, size, 0, domains, flags, &handle));
-	a = gem_map(fd, handle, full);
+	ERRNO(0, vr_gem_create(fd, size, domains, flags, &handle));
+	a = tap_gem_mmap(fd, handle, full);
 	OK(vg_fill_check(a, full, 0));
 	vg_pattern_fill(a, full, SEED + size, 0);
-	b = gem_map(fd, handle, full);
+	b = tap_gem_mmap(fd, handle, full);
 	OK(vg_pattern_check(b, full, SEED + size, 0));
 	munmap(a, full);
 	munmap(b, full);
 	ERRNO(0, wait_idle(fd, handle, ~0ull, &status));
 	CHECK(!status, "an idle BO is not idle");
-	ERRNO(0, gem_close(fd, handle));
-	ERRNO(EINVAL, gem_close(fd, handle));
+	ERRNO(0, vr_gem_close(fd, handle));
+	ERRNO(EINVAL, vr_gem_close(fd, handle));
 }
 
 static void sizes(void)
@@ -153,13 +126,13 @@ static void usage(void)
 
 	start();
 	OK(vg_mem_info(gpu, &base));
-	ERRNO(0, gem_create(fd, size, 0, AMDGPU_GEM_DOMAIN_VRAM, 0, &vram));
-	ERRNO(0, gem_create(fd, size, 0, AMDGPU_GEM_DOMAIN_GTT, 0, &gtt));
+	ERRNO(0, vr_gem_create(fd, size, AMDGPU_GEM_DOMAIN_VRAM, 0, &vram));
+	ERRNO(0, vr_gem_create(fd, size, AMDGPU_GEM_DOMAIN_GTT, 0, &gtt));
 	OK(vg_mem_info(gpu, &now));
 	CHECK(now.vram_used >= base.vram_used + size, "VRAM is not counted");
 	CHECK(now.gtt_used >= base.gtt_used + size, "GTT is not counted");
-	ERRNO(0, gem_close(fd, vram));
-	ERRNO(0, gem_close(fd, gtt));
+	ERRNO(0, vr_gem_close(fd, vram));
+	ERRNO(0, vr_gem_close(fd, gtt));
 	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
 }
 
@@ -178,14 +151,14 @@ static void overcommit(void)
 	if (size > 16 * VG_MIB)
 		tap_skip("for a GPU with at most 128 MiB of VRAM");
 	for (i = 0; i < 12; i++) {
-		ERRNO(0, gem_create(fd, size, 0, AMDGPU_GEM_DOMAIN_VRAM, 0,
-				    &handle[i]));
-		p = gem_map(fd, handle[i], size);
+		ERRNO(0, vr_gem_create(fd, size, AMDGPU_GEM_DOMAIN_VRAM, 0,
+				       &handle[i]));
+		p = tap_gem_mmap(fd, handle[i], size);
 		vg_pattern_fill(p, size, SEED + i, 0);
 		munmap(p, size);
 	}
 	for (i = 0; i < 12; i++) {
-		p = gem_map(fd, handle[i], size);
+		p = tap_gem_mmap(fd, handle[i], size);
 		OK(vg_pattern_check(p, size, SEED + i, 0));
 		munmap(p, size);
 	}
@@ -197,8 +170,8 @@ static void create_info(void)
 	uint32_t handle;
 
 	start();
-	ERRNO(0, gem_create(fd, 5000, 64 * VG_KIB, AMDGPU_GEM_DOMAIN_VRAM,
-			    AMDGPU_GEM_CREATE_NO_CPU_ACCESS, &handle));
+	ERRNO(0, create_aligned(5000, 64 * VG_KIB,
+				AMDGPU_GEM_CREATE_NO_CPU_ACCESS, &handle));
 	ERRNO(0, gem_op(fd, handle, AMDGPU_GEM_OP_GET_GEM_CREATE_INFO,
 			(uintptr_t)&info));
 	CHECK(info.bo_size == 2 * VG_PAGE, "size %llu", info.bo_size);
@@ -233,7 +206,7 @@ static void metadata_kept(void)
 	uint32_t handle;
 
 	start();
-	ERRNO(0, gem_create(fd, VG_PAGE, 0, AMDGPU_GEM_DOMAIN_GTT, 0, &handle));
+	ERRNO(0, vr_gem_create(fd, VG_PAGE, AMDGPU_GEM_DOMAIN_GTT, 0, &handle));
 	ERRNO(0, metadata(&out, handle, AMDGPU_GEM_METADATA_OP_GET_METADATA));
 	CHECK(!out.data.data_size_bytes && !out.data.tiling_info,
 	      "a new BO has metadata");
@@ -269,28 +242,26 @@ static void bad_create(void)
 
 	start();
 	OK(vg_mem_info(gpu, &info));
-	ERRNO(EINVAL, gem_create(fd, 0, 0, AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
-	ERRNO(EINVAL, gem_create(fd, ~0ull, 0, AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
-	ERRNO(ENOMEM, gem_create(fd, 1ull << 62, 0, AMDGPU_GEM_DOMAIN_VRAM, 0,
-				 &h));
-	ERRNO(ENOMEM, gem_create(fd, info.gtt_total + VG_PAGE, 0,
-				 AMDGPU_GEM_DOMAIN_GTT, 0, &h));
-	ERRNO(EINVAL, gem_create(fd, VG_PAGE, 3 * VG_PAGE,
-				 AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
-	ERRNO(EINVAL, gem_create(fd, VG_PAGE, ~0ull, AMDGPU_GEM_DOMAIN_VRAM, 0,
-				 &h));
-	ERRNO(EINVAL, gem_create(fd, VG_PAGE, 0, AMDGPU_GEM_DOMAIN_DOORBELL, 0,
-				 &h));
-	ERRNO(EINVAL, gem_create(fd, VG_PAGE, 0, 1ull << 40, 0, &h));
-	ERRNO(EINVAL, gem_create(fd, VG_PAGE, 0, AMDGPU_GEM_DOMAIN_GDS |
-				 AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
-	ERRNO(ENOMEM, gem_create(fd, VG_PAGE, 0, AMDGPU_GEM_DOMAIN_GDS, 0, &h));
-	ERRNO(EINVAL, gem_create(fd, VG_PAGE, 0, AMDGPU_GEM_DOMAIN_VRAM,
-				 AMDGPU_GEM_CREATE_ENCRYPTED, &h));
-	ERRNO(EINVAL, gem_create(fd, VG_PAGE, 0, AMDGPU_GEM_DOMAIN_VRAM,
-				 AMDGPU_GEM_CREATE_VRAM_CONTIGUOUS, &h));
-	ERRNO(EINVAL, gem_create(fd, VG_PAGE, 0, AMDGPU_GEM_DOMAIN_VRAM,
-				 1ull << 60, &h));
+	ERRNO(EINVAL, vr_gem_create(fd, 0, AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
+	ERRNO(EINVAL, vr_gem_create(fd, ~0ull, AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
+	ERRNO(ENOMEM, vr_gem_create(fd, 1ull << 62, AMDGPU_GEM_DOMAIN_VRAM, 0,
+				    &h));
+	ERRNO(ENOMEM, vr_gem_create(fd, info.gtt_total + VG_PAGE,
+				    AMDGPU_GEM_DOMAIN_GTT, 0, &h));
+	ERRNO(EINVAL, create_aligned(VG_PAGE, 3 * VG_PAGE, 0, &h));
+	ERRNO(EINVAL, create_aligned(VG_PAGE, ~0ull, 0, &h));
+	ERRNO(EINVAL, vr_gem_create(fd, VG_PAGE, AMDGPU_GEM_DOMAIN_DOORBELL, 0,
+				    &h));
+	ERRNO(EINVAL, vr_gem_create(fd, VG_PAGE, 1ull << 40, 0, &h));
+	ERRNO(EINVAL, vr_gem_create(fd, VG_PAGE, AMDGPU_GEM_DOMAIN_GDS |
+				    AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
+	ERRNO(ENOMEM, vr_gem_create(fd, VG_PAGE, AMDGPU_GEM_DOMAIN_GDS, 0, &h));
+	ERRNO(EINVAL, vr_gem_create(fd, VG_PAGE, AMDGPU_GEM_DOMAIN_VRAM,
+				    AMDGPU_GEM_CREATE_ENCRYPTED, &h));
+	ERRNO(EINVAL, vr_gem_create(fd, VG_PAGE, AMDGPU_GEM_DOMAIN_VRAM,
+				    AMDGPU_GEM_CREATE_VRAM_CONTIGUOUS, &h));
+	ERRNO(EINVAL, vr_gem_create(fd, VG_PAGE, AMDGPU_GEM_DOMAIN_VRAM,
+				    1ull << 60, &h));
 }
 
 static void bad_handles(void)
@@ -303,14 +274,14 @@ static void bad_handles(void)
 	start();
 	ERRNO(ENOENT, gem_offset(fd, 1, &offset));
 	ERRNO(ENOENT, wait_idle(fd, 1, 0, &status));
-	ERRNO(0, gem_create(fd, VG_PAGE, 0, AMDGPU_GEM_DOMAIN_VRAM,
-			    AMDGPU_GEM_CREATE_NO_CPU_ACCESS, &h));
+	ERRNO(0, vr_gem_create(fd, VG_PAGE, AMDGPU_GEM_DOMAIN_VRAM,
+			       AMDGPU_GEM_CREATE_NO_CPU_ACCESS, &h));
 	ERRNO(EPERM, gem_offset(fd, h, &offset));
 
 	/* Another file can use neither the handle nor the offset. */
-	other = open_other();
+	other = tap_open_render(gpu);
 	ERRNO(ENOENT, gem_offset(other, h, &offset));
-	ERRNO(0, gem_create(fd, VG_PAGE, 0, AMDGPU_GEM_DOMAIN_GTT, 0, &h));
+	ERRNO(0, vr_gem_create(fd, VG_PAGE, AMDGPU_GEM_DOMAIN_GTT, 0, &h));
 	ERRNO(0, gem_offset(fd, h, &offset));
 	p = mmap(NULL, VG_PAGE, PROT_READ, MAP_SHARED, other, (off_t)offset);
 	CHECK(p == MAP_FAILED && errno == EACCES, "another file maps the BO");
@@ -330,16 +301,16 @@ static void closed_early(void)
 
 	start();
 	OK(vg_mem_info(gpu, &base));
-	other = open_other();
-	ERRNO(0, gem_create(other, size, 0, AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
-	p = gem_map(other, h, size);
+	other = tap_open_render(gpu);
+	ERRNO(0, vr_gem_create(other, size, AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
+	p = tap_gem_mmap(other, h, size);
 	vg_pattern_fill(p, size, SEED, 0);
-	ERRNO(0, gem_close(other, h));
+	ERRNO(0, vr_gem_close(other, h));
 	OK(vg_pattern_check(p, size, SEED, 0));
 	for (i = 0; i < 100; i++)
-		ERRNO(0, gem_create(other, VG_PAGE, 0, i & 1 ?
-				    AMDGPU_GEM_DOMAIN_VRAM :
-				    AMDGPU_GEM_DOMAIN_GTT, 0, &h));
+		ERRNO(0, vr_gem_create(other, VG_PAGE, i & 1 ?
+				       AMDGPU_GEM_DOMAIN_VRAM :
+				       AMDGPU_GEM_DOMAIN_GTT, 0, &h));
 	close(other);
 	OK(vg_pattern_check(p, size, SEED, 0));
 	munmap(p, size);
@@ -349,13 +320,14 @@ static void closed_early(void)
 static void hold_and_die(void *arg)
 {
 	uint32_t h;
-	int other = open_other(), i;
+	int other = tap_open_render(gpu), i;
 
 	(void)arg;
 	for (i = 0; i < 8; i++) {
-		ERRNO(0, gem_create(other, VG_MIB, 0, AMDGPU_GEM_DOMAIN_VRAM, 0,
-				    &h));
-		vg_pattern_fill(gem_map(other, h, VG_MIB), VG_MIB, SEED, 0);
+		ERRNO(0, vr_gem_create(other, VG_MIB, AMDGPU_GEM_DOMAIN_VRAM, 0,
+				       &h));
+		vg_pattern_fill(tap_gem_mmap(other, h, VG_MIB), VG_MIB, SEED,
+				0);
 	}
 }
 
@@ -369,8 +341,8 @@ static void process_ends(void)
 	tap_in_child(hold_and_die, NULL);
 	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
 	/* New memory does not show what the child wrote. */
-	ERRNO(0, gem_create(fd, 8 * VG_MIB, 0, AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
-	OK(vg_fill_check(gem_map(fd, h, 8 * VG_MIB), 8 * VG_MIB, 0));
+	ERRNO(0, vr_gem_create(fd, 8 * VG_MIB, AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
+	OK(vg_fill_check(tap_gem_mmap(fd, h, 8 * VG_MIB), 8 * VG_MIB, 0));
 }
 
 /* A dma-buf gives another file a handle of the same memory. */
@@ -383,22 +355,23 @@ static void shared(void)
 	void *p;
 
 	start();
-	other = open_other();
-	ERRNO(0, gem_create(fd, size, 0, AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
-	p = gem_map(fd, h, size);
+	other = tap_open_render(gpu);
+	ERRNO(0, vr_gem_create(fd, size, AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
+	p = tap_gem_mmap(fd, h, size);
 	vg_pattern_fill(p, size, SEED, 0);
 	munmap(p, size);
 	prime.handle = h;
 	prime.flags = DRM_CLOEXEC | DRM_RDWR;
 	ERRNO(0, tap_ioctl(fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime));
-	ERRNO(0, gem_close(fd, h));
+	ERRNO(0, vr_gem_close(fd, h));
 	ERRNO(0, tap_ioctl(other, DRM_IOCTL_PRIME_FD_TO_HANDLE, &prime));
 	p = mmap(NULL, size, PROT_READ, MAP_SHARED, prime.fd, 0);
 	CHECK(p != MAP_FAILED, "mmap of a dma-buf: %s", strerror(errno));
 	OK(vg_pattern_check(p, size, SEED, 0));
 	munmap(p, size);
 	close(prime.fd);
-	OK(vg_pattern_check(gem_map(other, prime.handle, size), size, SEED, 0));
+	OK(vg_pattern_check(tap_gem_mmap(other, prime.handle, size), size, SEED,
+			    0));
 	prime.handle = 99;
 	ERRNO(ENOENT, tap_ioctl(fd, DRM_IOCTL_PRIME_HANDLE_TO_FD, &prime));
 }
@@ -436,7 +409,7 @@ static void info_memory(void)
 	start();
 	OK(vg_mem_info(gpu, &sys));
 	before = info_u64(AMDGPU_INFO_VRAM_USAGE);
-	ERRNO(0, gem_create(fd, size, 0, AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
+	ERRNO(0, vr_gem_create(fd, size, AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
 	CHECK(info_u64(AMDGPU_INFO_VRAM_USAGE) >= before + size,
 	      "VRAM_USAGE does not count a BO");
 	ERRNO(0, info(&args, AMDGPU_INFO_MEMORY, &mem, sizeof(mem)));
@@ -455,8 +428,8 @@ static void info_memory(void)
 		return;
 	evictions = info_u64(AMDGPU_INFO_NUM_EVICTIONS);
 	for (i = 0; i < 12; i++)
-		ERRNO(0, gem_create(fd, sys.vram_total / 8 & ~(VG_PAGE - 1), 0,
-				    AMDGPU_GEM_DOMAIN_VRAM, 0, &hs[i]));
+		ERRNO(0, vr_gem_create(fd, sys.vram_total / 8 & ~(VG_PAGE - 1),
+				       AMDGPU_GEM_DOMAIN_VRAM, 0, &hs[i]));
 	CHECK(info_u64(AMDGPU_INFO_NUM_EVICTIONS) > evictions,
 	      "NUM_EVICTIONS does not count");
 }

@@ -14,6 +14,7 @@
 
 #include <drm/amdgpu_drm.h>
 
+#include "render.h"
 #include "tap.h"
 
 #define DEBUGFS "/sys/kernel/debug"
@@ -365,22 +366,17 @@ static void swap(void)
 
 /* The render node. */
 
-static union drm_amdgpu_gem_create gem;
+static uint32_t gem_handle;
 static uint64_t gem_domain;
 
 static int call_gem(void)
 {
-	memset(&gem, 0, sizeof(gem));
-	gem.in.bo_size = VG_MIB;
-	gem.in.domains = gem_domain;
-	return tap_ioctl(gpu->fd, DRM_IOCTL_AMDGPU_GEM_CREATE, &gem);
+	return vr_gem_create(gpu->fd, VG_MIB, gem_domain, 0, &gem_handle);
 }
 
 static void undo_gem(void)
 {
-	struct drm_gem_close args = { .handle = gem.out.handle };
-
-	ERRNO(0, tap_ioctl(gpu->fd, DRM_IOCTL_GEM_CLOSE, &args));
+	tap_gem_close(gpu->fd, gem_handle);
 }
 
 static void render_node(void)
