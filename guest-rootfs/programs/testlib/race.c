@@ -273,13 +273,37 @@ static int unbind(void)
 	return vg_pci_unbind(pci_name);
 }
 
-void race_unbind(void (*round)(int (*)(void)), int rounds)
+/* The child of one round of race_unbind(). */
+static void without_gpu(const struct race_calls *calls)
+{
+	race_call *next;
+	int i, r;
+
+	calls->start();
+	race_apart(race_below(2));
+	for (i = (int)race_below(4); i; i--)
+		calls->choose()();
+	do {
+		next = calls->choose();
+	} while (next == calls->bound_only);
+	race(next, unbind, &r);
+	OK(r);
+	for (i = 0; i < 8; i++) {
+		next = calls->choose();
+		if (next != calls->bound_only)
+			next();
+	}
+	race_end();
+}
+
+void race_unbind(const struct race_calls *calls, int rounds)
 {
 	struct vg vg;
 	int i, status;
 	bool gone;
 	pid_t pid;
 
+	race_seed();
 	for (i = 0; tap_goes_on(i, rounds); i++) {
 		OK(vg_open_bare(&vg));
 		CHECK(vg.n_gpus > 0, "no GPU in round %d", i);
@@ -288,7 +312,7 @@ void race_unbind(void (*round)(int (*)(void)), int rounds)
 		pid = race_child();
 		if (!pid) {
 			race_salt((uint64_t)i);
-			round(unbind);
+			without_gpu(calls);
 			_exit(0);
 		}
 		CHECK(waitpid(pid, &status, 0) == pid, "waitpid");

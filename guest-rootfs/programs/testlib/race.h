@@ -61,11 +61,27 @@ void race_reap_killed(const pid_t *pids, int n);
  * may end before that. Memory in use must return to the value before the first round.
  */
 void race_kill(const struct vg_gpu *gpu, void (*round)(void), int rounds);
-/*
- * Run @round() in a child, which calls @unbind to unbind the GPU during other calls.
- * Bind the GPU again after each round.
+/* A call; returns 0 or -errno. */
+typedef int race_call(void);
+
+/**
+ * struct race_calls - what race_unbind() runs in its child
+ * @start: open the GPU, call race_begin() and create what the calls use
+ * @choose: return a random call
+ * @bound_only: a call that needs a bound GPU, or NULL
  */
-void race_unbind(void (*round)(int (*unbind)(void)), int rounds);
+struct race_calls {
+	void (*start)(void);
+	race_call *(*choose)(void);
+	race_call *bound_only;
+};
+
+/*
+ * Seed the random numbers. Then, @rounds times, run in a child up to three calls, one
+ * during which the GPU is unbound, and up to eight after that, whose errors are
+ * ignored. Bind the GPU again after each round. The case ends if an unbind fails.
+ */
+void race_unbind(const struct race_calls *calls, int rounds);
 
 /* Calls that vgpu-test-race and vgpu-test-race-kfd share. 0 or -errno. */
 

@@ -583,36 +583,33 @@ static void killed(void)
 	race_kill(gpu, one_life, 20);
 }
 
-static void life_without(int (*unbind)(void))
+static void start(void)
 {
-	int i;
-
 	OK(vg_open_bare(&vg));
 	gpu = &vg.gpu[0];
 	race_begin();
 	set_up();
-	race_apart(race_below(2));
-	for (i = (int)race_below(4); i; i--)
-		choose("VGPU_TEST_CALL")();
-	race(choose("VGPU_TEST_CALL"), unbind, &i);
-	OK(i);
-	/* Call anything after the removal; errors are allowed. */
-	for (i = 0; i < 8; i++)
-		choose("VGPU_TEST_CALL")();
-	race_end();
 }
 
-static void gone(void)
+static race_call *choose_call(void)
 {
-	race_seed();
-	race_unbind(life_without, 4);
+	return choose("VGPU_TEST_CALL");
+}
+
+static void unbound(void)
+{
+	static const struct race_calls any = {
+		.start = start, .choose = choose_call,
+	};
+
+	race_unbind(&any, 4);
 }
 
 static const struct tap_case cases[] = {
 	{ "a mapping does not outlive the last handle", map_close, 1 },
 	{ "each call against each other one", all_pairs, 1 },
 	{ "killed in any call", killed, 1 },
-	{ "the GPU goes in any call", gone, 1 },
+	{ "the GPU goes in any call", unbound, 1 },
 };
 
 int main(int argc, char **argv)
