@@ -18,6 +18,7 @@ from avocado import Test
 from pydantic import ValidationError
 
 from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.process import end_process
 from vgpu_tools.bench import measure, rows
 from vgpu_tools.build import fingerprint, sources
 from vgpu_tools.cli import main
@@ -97,6 +98,20 @@ class Errors(Test):
         """Catches: an OSError that is a bug of the tools reported without a traceback."""
         with self.assertRaises(FileNotFoundError):
             self.call(FileNotFoundError(errno.ENOENT, "no such file", "f"))
+
+
+class Processes(Test):
+    """Ending child processes."""
+
+    def test_end_process(self) -> None:
+        """Catches: a process that ignores SIGTERM and stays, a process without a group that is taken for ended."""
+        for group in (False, True):
+            words = ["sh", "-c", "trap '' TERM; echo; exec sleep 60"]
+            with subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=group) as process:
+                assert process.stdout
+                self.assertEqual(process.stdout.readline(), b"\n")
+                end_process(process, 0.2, group=group)
+                self.assertEqual(process.returncode, -signal.SIGKILL)
 
 
 class Console(Test):

@@ -2,20 +2,21 @@
 """Child processes: ending them, their output, their exit status in words; the number of CPUs."""
 
 import ctypes
+import math
 import os
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from vgpu_tools.base.environment import clean_environment
 
 CPUS = len(os.sched_getaffinity(0))
 END_SECONDS = 10.0  # from SIGTERM to SIGKILL
-PAUSE_SECONDS = 0.05  # between two checks whether a group is empty
+PAUSE_SECONDS = 0.05  # between two checks whether a process has ended
 PR_SET_PDEATHSIG = 1
 _prctl = ctypes.CDLL(None).prctl  # looked up at import: dlsym() takes a lock, which a forked child must not
 
@@ -43,29 +44,34 @@ def how_it_ended(returncode: int) -> str:
         return f"signal {-returncode}"
 
 
-def end_group(process: "subprocess.Popen[bytes]", seconds: float = END_SECONDS) -> None:
-    """End a process and its group; returns when the group is empty, or `seconds` after SIGKILL.
+def end_process(process: "subprocess.Popen[bytes]", seconds: float = END_SECONDS, *, group: bool = False) -> None:
+    """End a process: SIGTERM first, SIGKILL after `seconds`. Returns when the process has ended.
 
-    `process` was started with start_new_session=True. SIGTERM comes first, SIGKILL after `seconds`. In the main
-    thread, SIGINT and SIGTERM have no effect while this function runs: a second Ctrl-C would leave the group behind.
+    With `group`, signal the process's group, and return when the group is empty, or `seconds` after SIGKILL. Such a
+    process was started with start_new_session=True. In the main thread, SIGINT and SIGTERM have no effect while the
+    function ends a group: a second Ctrl-C would leave the group behind.
     """
-    with _without_interrupts():
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            if _emptied(process, number, seconds):
-                break
+    with _without_interrupts() if group else nullcontext():
+        if not _ended(process, signal.SIGTERM, seconds, group):
+            _ended(process, signal.SIGKILL, seconds if group else math.inf, group)
 
 
-def _emptied(process: "subprocess.Popen[bytes]", number: signal.Signals, seconds: float) -> bool:
-    """Send a signal to the group. Return whether the group is empty within `seconds`."""
+def _ended(process: "subprocess.Popen[bytes]", number: signal.Signals, seconds: float, group: bool) -> bool:
+    """Send a signal to a process, or to its group. Return whether it ends, or the group is empty, within `seconds`."""
     end = time.monotonic() + seconds
     wanted: int = number
     while time.monotonic() < end:
+        # poll() reaps the leader: a zombie still counts as a member of the group.
+        if process.poll() is not None and not group:
+            return True
         try:
-            os.killpg(process.pid, wanted)
+            if group:
+                os.killpg(process.pid, wanted)
+            else:
+                process.send_signal(wanted)
         except ProcessLookupError:
             return True
         wanted = 0
-        process.poll()  # reap the leader: a zombie still counts as a member of the group
         time.sleep(PAUSE_SECONDS)
     return False
 

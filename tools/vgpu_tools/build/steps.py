@@ -19,7 +19,7 @@ from vgpu_tools.base import progress
 from vgpu_tools.base.environment import clean_environment
 from vgpu_tools.base.errors import StepFailed
 from vgpu_tools.base.paths import BUILD, CACHE, LOGS
-from vgpu_tools.base.process import end_group
+from vgpu_tools.base.process import end_process
 from vgpu_tools.build import fingerprint
 
 NINJA = re.compile(rb"^\[(\d+)/(\d+)\]")
@@ -65,7 +65,7 @@ class Job:
             try:
                 self._watch(process, log, expected_lines)
             except BaseException:
-                end_group(process)
+                end_process(process, group=True)
                 raise
             if process.wait() != 0:
                 log.flush()

@@ -10,9 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from vgpu_tools.base.process import die_with_parent
-
-END_SECONDS = 10  # between SIGTERM and SIGKILL
+from vgpu_tools.base.process import die_with_parent, end_process
 
 
 class Children:
@@ -32,7 +30,7 @@ class Children:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
     ) -> Iterator["subprocess.Popen[bytes]"]:
-        """Start a process without input. At the end of the block it is ended, see end()."""
+        """Start a process without input. At the end of the block it is ended, see end_process()."""
         with self._lock:
             self._go_on()
             process = subprocess.Popen(
@@ -48,7 +46,7 @@ class Children:
         try:
             yield process
         finally:
-            end(process)
+            end_process(process)
             with self._lock:
                 self._ends.discard(process.terminate)
 
@@ -74,13 +72,3 @@ class Children:
     def _go_on(self) -> None:
         if self._over:
             raise KeyboardInterrupt
-
-
-def end(process: "subprocess.Popen[bytes]") -> None:
-    """End a process and wait for it: SIGTERM, and SIGKILL after END_SECONDS."""
-    process.terminate()
-    try:
-        process.wait(END_SECONDS)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

@@ -30,7 +30,7 @@ from vgpu_tools.base.data import why
 from vgpu_tools.base.environment import clean_environment
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD, RESULTS, ROOT
-from vgpu_tools.base.process import END_SECONDS, end_group
+from vgpu_tools.base.process import END_SECONDS, end_process
 from vgpu_tools.build import fingerprint
 from vgpu_tools.testing import changed, registry
 from vgpu_tools.testing.suite import BASIC, FULL
@@ -256,7 +256,7 @@ class Tree:
         try:
             return process.wait()
         finally:
-            end_group(process, SUITE_END_SECONDS)
+            end_process(process, SUITE_END_SECONDS, group=True)
 
 
 def _write_pid(lock: TextIO) -> None:
