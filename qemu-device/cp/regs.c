@@ -52,7 +52,6 @@ static uint32_t hqd_pointer_read(VGPUState *s, unsigned inst, unsigned off)
 {
     VGPUCp *cp = s->cp;
     CpQueue *q = grbm_selected_queue(cp);
-    uint64_t dwords;
 
     if (!q) {
         return 0;
@@ -67,9 +66,7 @@ static uint32_t hqd_pointer_read(VGPUState *s, unsigned inst, unsigned off)
     case CP_HQD_PQ_WPTR_HI:
         return q->queue.wptr >> 32;
     default:
-        dwords = 2ull << VGPU_GET(q->regs[CP_HQD_PQ_CONTROL],
-                                  CP_HQD_PQ_CONTROL__QUEUE_SIZE);
-        return q->queue.rptr & (dwords - 1);
+        return q->queue.rptr & (vgpu_cp_ring_dwords(q) - 1);
     }
 }
 

@@ -221,12 +221,38 @@ static void test_come_and_go(void)
     qvgpu_stop(v);
 }
 
+/*
+ * Catches: CP_HQD_PQ_RPTR of an active queue that is not reduced to the size of
+ * the ring, for a QUEUE_SIZE above 26, which counts as 26.
+ */
+static void test_ring_size(void)
+{
+    static const unsigned sizes[] = { 26, 27, 63 };
+    QVGPU *v = qvgpu_start();
+    QVGPUCompute c;
+    unsigned i;
+
+    qvgpu_cp_setup(v);
+    qvgpu_compute_init(&c, v, 1, 0, 0, NULL);
+    c.wptr = (1ull << 27) + 5;
+    for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+        c.control = VGPU_SET(c.control, CP_HQD_PQ_CONTROL__QUEUE_SIZE,
+                             sizes[i]);
+        qvgpu_compute_load(&c);
+        g_assert_cmphex(qvgpu_hqd_rd(&c, CP_HQD_PQ_RPTR), ==, 5);
+        qvgpu_compute_dequeue(&c);
+        g_assert_cmphex(qvgpu_hqd_rd(&c, CP_HQD_PQ_RPTR), ==, 5);
+    }
+    qvgpu_stop(v);
+}
+
 void qvgpu_add_cp_hqd_tests(void)
 {
     qtest_add_func("/vgpu-kfd/cp/come-and-go", test_come_and_go);
     qtest_add_func("/vgpu-kfd/cp/select", test_select);
     qtest_add_func("/vgpu-kfd/cp/poll-wptr", test_poll_wptr);
     qtest_add_func("/vgpu-kfd/cp/halt", test_halt);
+    qtest_add_func("/vgpu-kfd/cp/ring-size", test_ring_size);
     qtest_add_func("/vgpu-kfd/cp/doorbell-range", test_doorbell_range);
     qtest_add_func("/vgpu-kfd/cp/doorbell-left", test_doorbell_left);
     qvgpu_add_cp_aql_tests();
