@@ -130,7 +130,7 @@ static void svm_cam_release(struct svm_fault_queue *q)
 	unsigned int i;
 	bool stays;
 
-	/* Before the acknowledgement, after which the queues would fault again at once. */
+	/* Before the acknowledgment, after which the queues would fault again at once. */
 	kfd_process_evict_queues(pdd);
 	spin_lock_irq(&sn->fault_lock);
 	slots = svm_cam_take(q);

@@ -2,7 +2,7 @@
 /*
  * CRIU_OP: checkpoint and restore of a process's state, for CRIU's amdgpu plugin.
  *
- *	PROCESS_INFO ─► paused: queues off ─► CHECKPOINT … ─► UNPAUSE ─► queues run
+ *	PROCESS_INFO ─► paused: queues off ─► CHECKPOINT ─► UNPAUSE ─► queues run
  *	                    └── or the process that paused it exits ──► queues run
  *	RESTORE, a new process ─► restored: queues off, user pointers
  *	             without pages, no SVM ranges ─► RESUME ─► queues run
