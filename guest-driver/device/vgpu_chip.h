@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Numbers of an MI210 by which user space libraries size their work. The device
- * has no shaders.
+ * Properties of an MI210 that topology and INFO ioctls report: user-space libraries
+ * size their work by them. The device has no shaders.
  */
 #ifndef VGPU_CHIP_H
 #define VGPU_CHIP_H
 
 #define VGPU_CHIP_NUM_CU		104
 #define VGPU_CHIP_NUM_SE		8
-#define VGPU_CHIP_CU_PER_SH		14	/* of which 13 are active */
+#define VGPU_CHIP_CU_PER_SH		14	/* 13 of them are active */
 #define VGPU_CHIP_WAVE_SIZE		64
 #define VGPU_CHIP_MAX_ENGINE_MHZ	1700
 

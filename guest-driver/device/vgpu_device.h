@@ -31,13 +31,13 @@ struct vgpu_vm_manager;
  * @drm: DRM device, embedded; its release frees this structure and what @hw to
  *       @pm point to
  * @pdev: PCI function
- * @stats: the driver's counters, by enum vgpu_counter
+ * @stats: the driver's counters, indexed by enum vgpu_counter
  * @hw: registers, rings, interrupts (hw/)
  * @mman: TTM device and its managers (mm/)
  * @vmm: VMIDs, address spaces (vm/)
  * @sched: jobs of the render node (drm/)
  * @reset: recovery (reset/)
- * @pm: sleep of the system (vgpu_pm.c)
+ * @pm: state of the system's sleep (vgpu_pm.c)
  * @kfd: KFD's view of the device (process/kfd_node.h), NULL until kfd_device_init() sets it
  */
 struct vgpu_device {
@@ -54,7 +54,7 @@ struct vgpu_device {
 };
 
 /**
- * to_vgpu() - the device of a DRM device
+ * to_vgpu() - get the struct vgpu_device of a DRM device
  * @drm: DRM device of this driver
  *
  * Context: any.
@@ -86,7 +86,7 @@ static inline void vgpu_stat_add(struct vgpu_device *vdev, enum vgpu_counter c, 
  *
  * Context: any.
  *
- * Return: its value.
+ * Return: value of the counter.
  */
 static inline s64 vgpu_stat_read(const struct vgpu_device *vdev, enum vgpu_counter c)
 {

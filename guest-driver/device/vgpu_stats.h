@@ -9,20 +9,20 @@
 enum vgpu_counter {
 	VGPU_STAT_FAULTS_RETRY,		/* retry faults taken from the IH ring */
 	VGPU_STAT_FAULTS_NORETRY,
-	VGPU_STAT_FAULTS_UNREPAIRED,	/* retry faults for which the queues were stopped */
+	VGPU_STAT_FAULTS_UNREPAIRED,	/* retry faults that stopped the queues of the process */
 	VGPU_STAT_CAM_ACKS,
-	VGPU_STAT_CAM_STALLS,		/* processes stopped for keeping the CAM full */
-	VGPU_STAT_INVALIDATIONS,	/* (request, VMID) pairs, by CPU or job */
+	VGPU_STAT_CAM_STALLS,		/* processes stopped because their faults kept the CAM full */
+	VGPU_STAT_INVALIDATIONS,	/* of TLBs, by CPU or job: one for each request and VMID */
 	VGPU_STAT_BYTES_COPIED,		/* by the kernel's SDMA rings */
 	VGPU_STAT_BYTES_FILLED,
-	VGPU_STAT_PTES_WRITTEN,		/* by CPU or SDMA */
-	VGPU_STAT_PT_BYTES,		/* CPU entries and SDMA packets of page tables */
+	VGPU_STAT_PTES_WRITTEN,		/* page-table entries, by CPU or SDMA */
+	VGPU_STAT_PT_BYTES,		/* entries that the CPU wrote, and packets of SDMA writes */
 	VGPU_STAT_IH_ENTRIES,
 	VGPU_STAT_IH_OVERFLOWS,
-	VGPU_STAT_EVENTS_DEFERRED,	/* KFD events left to scan_work by the interrupt */
+	VGPU_STAT_EVENTS_DEFERRED,	/* KFD events that the interrupt handler left to scan_work */
 	VGPU_STAT_PAGES_TO_VRAM,	/* SVM migration */
 	VGPU_STAT_PAGES_TO_SYSTEM,
-	VGPU_STAT_SVM_PEER_PAGES,	/* mapped while in another GPU's VRAM */
+	VGPU_STAT_SVM_PEER_PAGES,	/* SVM pages mapped while in another GPU's VRAM */
 	VGPU_STAT_SVM_EVICTIONS,	/* BOs of SVM evicted from VRAM */
 	VGPU_STAT_EVICTIONS,		/* BO moves out of VRAM */
 	VGPU_STAT_PROCESS_EVICTIONS,	/* evictions of the queues of a process */
@@ -31,12 +31,12 @@ enum vgpu_counter {
 	VGPU_STAT_SWAPPABLE,		/* gauge: pages that reclaim may swap out */
 	VGPU_STAT_ENGINE_RESETS,
 	VGPU_STAT_DEVICE_RESETS,
-	VGPU_STAT_GART_RECOVERIES,	/* rewrites of the table after a fault */
+	VGPU_STAT_GART_RECOVERIES,	/* rewrites of the GART's table after a fault */
 	VGPU_STAT_GART_WRONG,		/* wrong entries found by these rewrites */
-	VGPU_STAT_RECOVERY_FAILURES,	/* recoveries that gave the engines up */
-	VGPU_STAT_JOBS_RERUN,		/* run again by an engine after a reset */
-	VGPU_STAT_JOBS_BY_CPU,		/* executed by the CPU in place of an engine */
-	VGPU_STAT_JOBS_FAILED,		/* ended with an error */
+	VGPU_STAT_RECOVERY_FAILURES,	/* recoveries that failed: the engines were given up */
+	VGPU_STAT_JOBS_RERUN,		/* jobs that an engine ran again after a reset */
+	VGPU_STAT_JOBS_BY_CPU,		/* jobs that the CPU executed in place of an engine */
+	VGPU_STAT_JOBS_FAILED,		/* jobs that ended with an error */
 	VGPU_STAT_QUEUES_STOPPED,	/* user queues stopped for good by a recovery */
 	VGPU_STAT_POISONED,		/* processes stopped by uncorrectable errors */
 	VGPU_STAT_VRAM_LOST,		/* device resets that lost VRAM */
