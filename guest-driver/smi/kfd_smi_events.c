@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * SMI events (AMDKFD_IOC_SMI_EVENTS): a file from which user space reads what
- * happens on a GPU, one line of text an event. A write sets the mask of events.
- * read() returns a stream of the lines since then and never waits, as in amdkfd. A
- * line that does not fit into the FIFO of a client is dropped whole.
+ * happens on a GPU, one line of text an event. write() sets the mask of events. read()
+ * returns the lines that were sent since the last read() and never waits, as in amdkfd.
+ * A line that does not fit into the FIFO of a client is dropped whole.
  *
  * A client gets the events of the process that opened the file, and those of no
  * process. With KFD_SMI_EVENT_ALL_PROCESS in the mask it gets the events of all
@@ -107,7 +107,7 @@ void kfd_smi_vm_fault(struct kfd_smi *smi, pid_t pid, const char *comm)
 }
 
 /**
- * kfd_smi_queue_eviction() - report that the queues of a process were taken off
+ * kfd_smi_queue_eviction() - report that the queues of a process were evicted
  * @smi: event log of the GPU
  * @pid: process that owns the queues
  * @trigger: reason
@@ -200,7 +200,7 @@ void kfd_smi_unmap(struct kfd_smi *smi, pid_t pid, unsigned long page,
 						   smi->gpu_id, trigger));
 }
 
-/* Location ids in events: 0 is system memory. */
+/* The location in an event is the id of a GPU, or 0 for system memory. */
 static u32 move_from(const struct kfd_smi_move *m)
 {
 	return m->to_vram ? 0 : m->smi->gpu_id;
@@ -291,7 +291,7 @@ static __poll_t kfd_smi_poll(struct file *file, struct poll_table_struct *table)
 	return mask;
 }
 
-/* -EAGAIN: no line to read yet; -ENODEV: none will come, since the GPU was removed. */
+/* Returns, if the FIFO is empty, -EAGAIN, or -ENODEV after the GPU was removed. */
 static ssize_t kfd_smi_read(struct file *file, char __user *user, size_t size,
 			    loff_t *pos)
 {
@@ -398,9 +398,9 @@ void kfd_smi_init(struct kfd_smi *smi)
 
 /**
  * kfd_smi_fini() - detach all open files from the event log
- * @smi: event log; no event is sent to it from now on
+ * @smi: event log; the caller sends no more events to it
  *
- * Files that are still open get no further events: their read() returns -ENODEV when
+ * Files that are still open get no more events: their read() returns -ENODEV when
  * their FIFO is empty, and poll() reports EPOLLHUP.
  */
 void kfd_smi_fini(struct kfd_smi *smi)

@@ -3,8 +3,8 @@
  * SMI events (AMDKFD_IOC_SMI_EVENTS): what happens on a GPU, as lines of text for files
  * that user space opened on the GPU's event log. Each event has a function, and
  * kfd_smi_open() serves readers; start reading at kfd_smi_event(). This folder uses nothing
- * of the driver. Its only lock, kfd_smi_lock (spin), is the innermost: MMU notifiers and
- * the recovery send events, too.
+ * of the driver. Its only lock, kfd_smi_lock (spin), is the innermost of the driver, since
+ * MMU notifiers and the recovery send events, too.
  */
 #ifndef KFD_SMI_EVENTS_H
 #define KFD_SMI_EVENTS_H
@@ -17,7 +17,8 @@
  * struct kfd_smi - event log of a GPU
  * @clients: open files; protected by kfd_smi_lock
  * @gpu_id: id of the GPU in the lines; set by the owner before the first client
- * @reset_seq: resets of the device so far; accessed by the recovery's worker only
+ * @reset_seq: number of device resets that have started; accessed by the recovery's worker
+ *             only
  */
 struct kfd_smi {
 	struct list_head clients;
@@ -27,8 +28,8 @@ struct kfd_smi {
 
 /*
  * Each function sends one event to the clients whose mask has the event and that may see
- * the process. A client whose FIFO is full misses the event. Any context but interrupts.
- * Addresses are page numbers.
+ * the process. A client whose FIFO is full misses the event. The functions may be called in
+ * any context except interrupts. Addresses are page numbers.
  */
 
 void kfd_smi_vm_fault(struct kfd_smi *smi, pid_t pid, const char *comm);
