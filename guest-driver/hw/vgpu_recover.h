@@ -14,16 +14,16 @@
 
 struct vgpu_device;
 
-/* Requests to recover: engines, the GART, the device, rings. */
+/* Bits of a request for a recovery: the parts that failed. */
 #define VGPU_RECOVER_ENGINE(n)	BIT(n)
 #define VGPU_RECOVER_ENGINES	GENMASK(SDMA_NUM_ENGINES - 1, 0)
 /* Engines that have a ring of the kernel. */
 #define VGPU_RECOVER_KERNELS	GENMASK(VGPU_NUM_SDMA - 1, 0)
-/* Index of the compute queues among the engines, in notifications of a recovery. */
+/* Number that stands for the command processor in notifications of a recovery. */
 #define VGPU_ENGINE_CP		SDMA_NUM_ENGINES
 #define VGPU_RECOVER_GART	BIT(8)
 #define VGPU_RECOVER_DEVICE	BIT(9)
-/* The kernel's rings stopped, their engines work: restart the rings. */
+/* The kernel's rings stopped, but their engines work: restart the rings. */
 #define VGPU_RECOVER_RINGS	BIT(10)
 static_assert(VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP) < VGPU_RECOVER_GART);
 

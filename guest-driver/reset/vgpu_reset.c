@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Recovery of a device: one work item, one state machine (docs/driver.md, "Recovery"). hw/
- * reports a failure by vgpu_reset_request(); this file decides what is done about it.
+ * reports a failure by vgpu_reset_request(); this file recovers the part that failed:
  *
  *	GART		write the table again
  *	rings		soft recovery: restart the kernel's rings at the first job
- *			that is not done; if a ring does not stop, reset its engine
+ *			that is not done; reset the engine of a ring that does not stop
  *	engine		reset that engine; if that fails, reset the device
  *	device		mode-1 reset; if that fails, give up the engines
  *
@@ -34,7 +34,7 @@
 #define RESET_NOTIFY_LOST	BIT(30)
 static_assert(RESET_NOTIFY_LOST > VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP));
 
-/* Device resets in a row, with no successful engine reset between, before giving up. */
+/* Device resets, without a successful engine reset between them, before giving up. */
 #define RESET_DEVICE_TRIES	2u
 
 /* Time limit for the removal of user-space mappings of BARs before a device reset. */
@@ -54,7 +54,8 @@ static_assert(RESET_NOTIFY_LOST > VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP));
  * @zap_wait: woken when @zap_done changes
  * @zap_wanted: number of requests for @zap_work; written by @work only
  * @zap_done: the last of these requests that @zap_work has served
- * @since: time of the first request of @pending, ns; 0: none is pending
+ * @since: time of the first request since the last recovery ended, ns; 0: no recovery is
+ *         requested or running
  * @device_tries: device resets since the last successful engine reset
  * @enabled: requests are accepted
  */
@@ -102,7 +103,7 @@ bool vgpu_reset_request(struct vgpu_device *vdev, unsigned long what)
 	return enabled;
 }
 
-/* Returns whether the GART works again. If not, the caller resets the device. */
+/* Returns true if the GART works again. If not, the caller resets the device. */
 static bool reset_gart(struct vgpu_device *vdev)
 {
 	unsigned long cams = vgpu_sdma_take_gart_cam(vdev);
@@ -117,7 +118,7 @@ static bool reset_gart(struct vgpu_device *vdev)
 	return !ret;
 }
 
-/* Returns VGPU_RECOVER_ENGINE() of the engines that do not stop on the kernel's ring. */
+/* Stop the kernel's rings. Returns VGPU_RECOVER_ENGINE() of each engine to be reset. */
 static unsigned long reset_park_rings(struct vgpu_device *vdev)
 {
 	unsigned long bad = 0;
@@ -139,8 +140,9 @@ static void reset_unpark(struct vgpu_device *vdev, unsigned int engine,
 /*
  * The client takes locks whose holders may wait for engines, to clear memory or to write
  * page tables. Marking lost BOs takes a lock under which memory is allocated, and reclaim
- * waits for engines and TLB flushes. So this runs after all engines have been restarted,
- * and not in the recovery's worker, which must be free if an engine fails again.
+ * waits for engines and TLB flushes. So this work is queued after all engines have been
+ * restarted. It does not run in the recovery's worker, which must be free if an engine fails
+ * again.
  */
 static void reset_notify_work(struct work_struct *work)
 {
@@ -182,9 +184,9 @@ static void reset_zap_work(struct work_struct *work)
  * Remove user-space mappings of the BARs until vgpu_io_map_open(). Unmapping a page calls
  * the MMU notifiers of its address. A process may have placed SVM ranges and user pointers
  * there, whose notifiers wait for fences and so for this reset. A fault handler that
- * allocates a page table may wait for reclaim, which waits likewise. So another thread
- * unmaps. A process that keeps its mapping delays the reset by RESET_ZAP_TIMEOUT at most;
- * what it writes meanwhile is lost.
+ * allocates a page table may wait for reclaim, which waits for this reset, too. So another
+ * thread unmaps the pages. If it does not finish, the reset starts after RESET_ZAP_TIMEOUT,
+ * and writes of user space through the remaining mappings are lost.
  */
 static void reset_close_mappings(struct vgpu_device *vdev)
 {
@@ -214,7 +216,10 @@ static int reset_mode1(struct vgpu_device *vdev, bool *vram_lost)
 	return ret;
 }
 
-/* @parked: VGPU_RECOVER_ENGINE() of the engines that are already parked. */
+/*
+ * @parked: VGPU_RECOVER_ENGINE() of the engines that are already parked. @dead: for each engine,
+ * bitmap of user queues: the one of vgpu_sdma_park(), on return the one of vgpu_sdma_unpark().
+ */
 static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 			 unsigned long *dead, const char *reason)
 {
@@ -233,7 +238,7 @@ static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 	if (reset_mode1(vdev, &lost)) {
 		drm_err(&vdev->drm,
 			"device cannot be recovered: SDMA engines are given up\n");
-		/* Count first: a job that the CPU completes wakes readers of the counter. */
+		/* Count first: a thread that a job completed by the CPU wakes may read the counter. */
 		vgpu_stat_add(vdev, VGPU_STAT_RECOVERY_FAILURES, 1);
 		vgpu_sdma_give_up(vdev);
 		vgpu_cp_give_up(vdev);
@@ -264,7 +269,7 @@ static const char *reset_reason(unsigned long what)
 		return "reset of the device asked for";
 	if (what & VGPU_RECOVER_RINGS)
 		return "fault of VMID 0";
-	/* Engines were requested: name the first. */
+	/* Name the first of the engines that were requested. */
 	return failed[__ffs(what & VGPU_RECOVER_ENGINES)];
 }
 
@@ -279,8 +284,8 @@ static void reset_work(struct work_struct *work)
 	unsigned int i;
 
 	/*
-	 * A device that does not answer reads as ones, by which an engine reset would seem
-	 * to succeed.
+	 * Registers of a device that does not answer read as ones: the reset of an engine
+	 * would seem to succeed.
 	 */
 	if (!vgpu_hw_present(vdev))
 		what |= VGPU_RECOVER_DEVICE;

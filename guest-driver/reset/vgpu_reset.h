@@ -18,8 +18,8 @@ struct vgpu_device;
  * @zap_mappings: remove CPU page-table entries of BAR pages that the client has mapped into
  *                user space, and make faults wait. Runs in a separate work item, since MMU
  *                notifiers may wait for fences
- * @post_reset: that reset has ended, and the engines run again. Not called if the engines
- *              were given up
+ * @post_reset: the reset of the device has ended, and the engines run again. Not called if
+ *              the engines were given up
  * @engine_recovered: an engine (VGPU_ENGINE_CP: the command processor) was reset and runs
  *                    again. Runs in a separate work item, since it may wait for something
  *                    that needs another recovery

@@ -37,7 +37,10 @@ TRACE_EVENT(vgpu_reset_begin,
 		  __entry->serial)
 );
 
-/* A recovery has ended; @what was done may be more than was requested. @us: since the request. */
+/*
+ * A recovery has ended. @what: VGPU_RECOVER_* of the steps that were taken, possibly more than
+ * requested; @us: microseconds since the request.
+ */
 TRACE_EVENT(vgpu_reset_end,
 	TP_PROTO(unsigned long what, u64 us),
 	TP_ARGS(what, us),
