@@ -95,10 +95,10 @@ err_reset:
  * mappings and their BOs, and with them @vdev, live until their last reference is
  * dropped; their entry points check drm_dev_enter() or vgpu_mman.ready. Order:
  *
- *	recovery		the CPU executes what fails from now on
- *	kfd			processes lose the GPU, SVM pages leave VRAM
+ *	vgpu_reset_stop()	from now on the CPU executes jobs that fail
+ *	kfd_device_fini()	processes lose the GPU, SVM pages leave VRAM
  *	drm_dev_unplug()	waits for ioctls and faults in flight
- *	mm, hw			no DMA and no interrupt afterwards
+ *	vgpu_hw_fini()		no DMA and no interrupt afterwards
  */
 static void vgpu_pci_remove(struct pci_dev *pdev)
 {
@@ -122,7 +122,7 @@ static void vgpu_pci_remove(struct pci_dev *pdev)
 	vgpu_reset_fini(vdev);
 }
 
-/* Stop the engines, so that none writes to memory of the next kernel. */
+/* Stop the engines, so that no engine writes to memory of the next kernel. */
 static void vgpu_pci_shutdown(struct pci_dev *pdev)
 {
 	struct vgpu_device *vdev = pci_get_drvdata(pdev);
@@ -155,7 +155,7 @@ static struct pci_driver vgpu_pci_driver = {
  *
  * Called by amdgpu.ko, which shows the value to tools.
  *
- * Return: false: the device has no waves.
+ * Return: always false, since the device has no waves.
  */
 bool vgpu_drv_has_cwsr(void)
 {
@@ -188,9 +188,10 @@ module_init(vgpu_module_init);
 /*
  * A callback of this module may have done its work and not yet returned:
  * vgpu_job_destroy(), which drm_sched calls on the system's workqueue for a job of a
- * killed entity, or kfd_process_free_notifier(). Neither sleeps before it returns. RCU
- * does not wait for a preempted task, RCU tasks does. (A kernel with preemption has RCU
- * tasks if it has ftrace, kprobes or BPF.)
+ * killed entity, or kfd_process_free_notifier(). Neither callback sleeps before it returns,
+ * but it may be preempted: synchronize_rcu() does not wait for a preempted task,
+ * synchronize_rcu_tasks() does. (A kernel with preemption has RCU tasks if it has ftrace,
+ * kprobes or BPF.)
  */
 static void __exit vgpu_module_exit(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What amdgpu.ko calls in this module. */
+/* Functions of vgpu_kfd.ko that amdgpu.ko calls. */
 #ifndef VGPU_DRV_H
 #define VGPU_DRV_H
 

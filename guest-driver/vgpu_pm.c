@@ -3,13 +3,13 @@
  * System sleep: suspend to idle, to memory, to disk. The device may lose all its
  * state meanwhile, VRAM too (docs/driver.md, "Sleep").
  *
- *	PM notifier	take queues off and empty VRAM while memory can still be
+ *	PM notifier	evict queues and empty VRAM while memory can still be
  *			reclaimed: the size of a hibernation image is computed later
- *	prepare		again, since processes ran until they were frozen: wait for
- *			jobs, empty VRAM. All GPUs still work, so page tables of one
- *			that map another one's memory can be updated
- *	suspend		save what has to stay in VRAM; hardware off
- *	resume		hardware from its reset state; write back what was saved;
+ *	prepare		wait for jobs, then evict and empty again, since processes
+ *			ran until they were frozen. All GPUs still work, so a GPU's
+ *			page tables that map another GPU's memory can be updated
+ *	suspend		save the content that has to stay in VRAM; stop the hardware
+ *	resume		reset and start the hardware; write the saved content back;
  *			start the kernel's rings
  *	PM notifier	restore the BOs of processes, then their queues
  *
@@ -39,7 +39,7 @@
  * struct vgpu_pm - state of the system's sleep
  * @vdev: the device
  * @nb: called before processes are frozen and after they are thawed
- * @asleep: the hardware is off
+ * @asleep: true between suspend and resume: the hardware is stopped
  */
 struct vgpu_pm {
 	struct vgpu_device *vdev;
@@ -67,7 +67,7 @@ static int vgpu_pm_notify(struct notifier_block *nb, unsigned long event, void *
 	return NOTIFY_DONE;
 }
 
-/* PM_POST_SUSPEND undoes this callback's work, also if the sleep is aborted. */
+/* vgpu_pm_notify() undoes this callback's work after the sleep, also if it is aborted. */
 static int vgpu_prepare(struct device *dev)
 {
 	struct vgpu_device *vdev = dev_get_drvdata(dev);
@@ -78,7 +78,7 @@ static int vgpu_prepare(struct device *dev)
 	ret = kfd_suspend(vdev, true);
 	if (ret)
 		return ret;
-	/* The recovery ends jobs that hang. Other jobs may wait for a foreign fence. */
+	/* The recovery ends jobs that hang, but not jobs that wait for another driver's fence. */
 	if (!vgpu_sched_wait_idle(vdev, VGPU_PM_JOBS_TIMEOUT)) {
 		drm_err(&vdev->drm, "jobs still running: sleep refused\n");
 		return -EBUSY;
@@ -145,7 +145,7 @@ const struct dev_pm_ops vgpu_pm_ops = {
 
 /**
  * vgpu_pm_init() - register for the system's sleep
- * @vdev: device, otherwise initialised
+ * @vdev: device; everything else is initialised
  *
  * Return: 0, -ENOMEM or the error of register_pm_notifier().
  */
@@ -164,8 +164,8 @@ int vgpu_pm_init(struct vgpu_device *vdev)
 
 /**
  * vgpu_pm_fini() - undo vgpu_pm_init()
- * @vdev: device; if it was removed while asleep, what vgpu_mm_suspend() saved is
- *        dropped
+ * @vdev: device; if it was removed while asleep, the content that vgpu_mm_suspend()
+ *        saved is dropped
  */
 void vgpu_pm_fini(struct vgpu_device *vdev)
 {
