@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Command processor, compute side: the kernel's interface queue (KIQ), which maps the
- * queue of the hardware scheduler (HIQ), to which run lists are submitted.
+ * Command processor, compute side. The kernel's interface queue (KIQ) maps the queue of
+ * the hardware scheduler (HIQ); the driver submits run lists to the HIQ.
  * Specification: docs/hardware.md "CP", include/vgpu/cp.h and pm4.h.
  *
- * A run list names all compute queues that may run. A new list replaces the last one,
- * whose queues are first unmapped and saved in their MQDs. There are two buffers, since
- * the scheduler reads the current list again and again.
+ * A run list names all compute queues that may run. When a new list is submitted, the
+ * scheduler first unmaps the queues of the last list and saves them in their MQDs. There
+ * are two buffers, since the scheduler reads the current list again and again.
  *
  * The driver waits for each step. If a step does not end, the CP hangs: the device is
  * reset, and the state of the queues is lost.
@@ -37,13 +37,13 @@
 #define CP_HIQ_PIPE		0
 
 /*
- * Queues of ME 1 that run lists may use: 2 to 7 of each pipe. amdgpu keeps the others
- * for the kernel, so an MI210 has the same number.
+ * Bitmap of the queues of ME 1 that run lists may use: 2 to 7 of each pipe. amdgpu keeps
+ * queues 0 and 1 for the kernel, so run lists have the same number on an MI210.
  */
 #define CP_USER_HQDS		0xfcfcfcfcu
 static_assert(HWEIGHT32(CP_USER_HQDS) == VGPU_CP_NUM_USER_QUEUES);
 
-/* Page 0: KIQ's ring; 1: HIQ's ring; 2: HIQ's MQD, then pointers and the fence. */
+/* vgpu_cp.control: page 0: KIQ's ring; 1: HIQ's ring; 2: HIQ's MQD, pointers, fence. */
 #define CP_RING_BYTES		PAGE_SIZE
 #define CP_RING_DWORDS		(CP_RING_BYTES / 4)
 #define CP_MQD_AT		(2 * PAGE_SIZE)
@@ -96,7 +96,7 @@ static void cp_ring_reset(struct vgpu_cp_ring *ring)
 	WRITE_ONCE(*ring->wptr_wb, 0);
 }
 
-/* There is always room: the caller has waited for all earlier submissions. */
+/* The ring always has space: the caller has waited for all earlier submissions. */
 static void cp_ring_add(struct vgpu_cp_ring *ring, const u32 *dw,
 			unsigned int n)
 {
@@ -212,8 +212,8 @@ static int cp_start(struct vgpu_device *vdev)
 			vgpu_wreg(vdev, CP_PIPE_INT_CNTL(me, pipe),
 				  CP_PIPE_INTERRUPTS);
 	/*
-	 * After a reset every VMID has all of GWS. Take it away: a process packet
-	 * requests it.
+	 * After a reset every VMID has all of GWS. Remove GWS from the VMIDs: a
+	 * MAP_PROCESS packet requests it for a process.
 	 */
 	for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++)
 		vgpu_wreg(vdev, GDS_GWS_VMID(vmid), 0);
@@ -249,7 +249,7 @@ static int cp_submit_list(struct vgpu_device *vdev, unsigned long timeout_us)
 	return cp_ring_finish(vdev, &cp->hiq, timeout_us);
 }
 
-/* Chain the list to its start: queues that do not fit into the hardware get time slices. */
+/* Chain the list to its start, so that queues beyond the hardware's number get time slices. */
 static void cp_close_list(struct vgpu_cp *cp)
 {
 	__le32 *dw = cp->lists[cp->list] + cp->list_dwords;
@@ -264,7 +264,7 @@ static void cp_close_list(struct vgpu_cp *cp)
 }
 
 /**
- * vgpu_cp_next_list() - buffer for the next run list
+ * vgpu_cp_next_list() - get the buffer for the next run list
  * @vdev: device
  *
  * Context: any; one caller at a time, until vgpu_cp_run().
@@ -278,7 +278,7 @@ __le32 *vgpu_cp_next_list(struct vgpu_device *vdev)
 	return cp->lists[!cp->list];
 }
 
-/* The CP has been reset or stopped: wake vgpu_cp_run(). The caller holds cp.lock. */
+/* Wake vgpu_cp_run(). The caller holds cp.lock and has reset or stopped the CP. */
 static void cp_clear_hang(struct vgpu_cp *cp)
 {
 	WRITE_ONCE(cp->hangs, false);
@@ -303,19 +303,20 @@ static void cp_report_hang(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_cp_run() - run the queues of the list in vgpu_cp_next_list(), and no others
+ * vgpu_cp_run() - run the queues of the list in vgpu_cp_next_list(), and no other queues
  * @vdev: device
  * @dwords: length of the list, at most VGPU_CP_LIST_DWORDS; 0: no queue runs
  *
  * On return queues that are not in the list are unmapped, and their MQDs hold their
  * state. During a reset the list is only stored, for vgpu_cp_unpark(). A CP that hangs
  * may run removed queues until it is reset, and the caller frees their memory after this
- * call: the function therefore waits for the reset. The recovery takes no lock of kfd/.
+ * call. So the function waits for the reset. This cannot deadlock: the recovery takes no
+ * lock of kfd/.
  *
  * Context: sleeps, does not allocate.
  *
- * Return: 0, -EINVAL if the list is too long, or -ETIME if the CP hung: it has been
- * reset, or given up, by then.
+ * Return: 0, -EINVAL if the list is too long, or -ETIME if the CP hung and has been reset
+ * or given up.
  */
 int vgpu_cp_run(struct vgpu_device *vdev, u32 dwords)
 {
@@ -353,7 +354,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_cp_run);
  *
  * Context: any.
  *
- * Return: counter. A queue that ran before the counter changed must not run again.
+ * Return: counter. After a change of the counter, queues that ran before must not run again.
  */
 u32 vgpu_cp_lost(struct vgpu_device *vdev)
 {
@@ -391,7 +392,7 @@ void vgpu_cp_park(struct vgpu_device *vdev)
 /**
  * vgpu_cp_unpark() - restart the CP after a reset
  * @vdev: device in its reset state; the GART works
- * @vram_lost: the content of VRAM was lost: no queue may run
+ * @vram_lost: the content of VRAM was lost: no queue is started
  *
  * Queues continue from where they were when the CP was parked.
  *
@@ -421,7 +422,7 @@ void vgpu_cp_unpark(struct vgpu_device *vdev, bool vram_lost)
 }
 
 /**
- * vgpu_cp_give_up() - stop a CP that hangs, since the device cannot be reset
+ * vgpu_cp_give_up() - stop a CP that hangs in a device that cannot be reset
  * @vdev: device, its CP parked
  *
  * A CP that was parked without a hang is not touched.

@@ -11,8 +11,9 @@ struct vgpu_cp_queue_regs;
 struct vgpu_device;
 
 /*
- * A run list: for each process a process packet, followed by one packet for each of its
- * queues.
+ * Sizes of a run list: for each process a process packet, followed by one packet for each
+ * of its queues; at the end, in addition to VGPU_CP_LIST_DWORDS, a packet that chains the
+ * list to its start.
  */
 #define VGPU_CP_PROCESS_DWORDS	21
 #define VGPU_CP_QUEUE_DWORDS	7

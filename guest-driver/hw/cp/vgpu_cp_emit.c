@@ -13,7 +13,7 @@
 #include "vgpu_cp_priv.h"
 #include "vgpu_mqd.h"
 
-/* Time slice of a process while others wait: ms. */
+/* Time slice of a process while other processes wait, in ms. */
 #define RUN_QUANTUM_MS		10u
 
 /* Dwords of an MQD that only drivers use; offsets from CP_MQD_BASE_ADDR. */
@@ -25,12 +25,12 @@
 #define MQD_PIPE_PRIORITY	0x05
 #define MQD_QUEUE_PRIORITY	0x06
 
-/* COMPUTE_STATIC_THREAD_MGMT_SEn, from the MQD's first dword. */
+/* COMPUTE_STATIC_THREAD_MGMT_SEn: dword offset from the start of the MQD. */
 static const u8 mqd_se_mask[VGPU_CP_NUM_SE] = {
 	23, 24, 26, 27, 39, 40, 41, 42,
 };
 
-/* COMPUTE_RESOURCE_LIMITS, from the MQD's first dword. */
+/* COMPUTE_RESOURCE_LIMITS: dword offset from the start of the MQD, and a bit. */
 #define MQD_RESOURCE_LIMITS	22
 #define MQD_FORCE_SIMD_DIST	0x00800000u
 
@@ -41,9 +41,9 @@ static u32 mqd_read(const __le32 *mqd, u32 reg)
 
 /**
  * vgpu_cp_emit_process() - write the packet that precedes the queues of a process
- * @dw: where to write VGPU_CP_PROCESS_DWORDS
+ * @dw: buffer for VGPU_CP_PROCESS_DWORDS dwords
  * @pasid: PASID of the process
- * @root_pde: its page tables, from vgpu_vm_schedule()
+ * @root_pde: root of its page tables, from vgpu_vm_schedule()
  * @num_gws: resources of global wave sync that the process needs, at most
  *           VGPU_CP_NUM_GWS. The CP gives GWS to one process at a time
  *
@@ -68,7 +68,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_cp_emit_process);
 /**
  * vgpu_cp_emit_queue() - write the packet that maps one queue into any free
  * hardware queue
- * @dw: where to write VGPU_CP_QUEUE_DWORDS
+ * @dw: buffer for VGPU_CP_QUEUE_DWORDS dwords
  * @regs: the queue
  *
  * Context: any.
@@ -91,7 +91,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_cp_emit_queue);
 
 /**
  * vgpu_mqd_write() - set a register in an MQD
- * @mqd: VGPU_CP_MQD_BYTES; its queue is not mapped
+ * @mqd: MQD, VGPU_CP_MQD_BYTES; its queue is not mapped
  * @reg: offset from CP_MQD_BASE_ADDR
  * @value: value with which the register is loaded
  */
@@ -103,7 +103,7 @@ void vgpu_mqd_write(__le32 *mqd, u32 reg, u32 value)
 /**
  * vgpu_mqd_write64() - set a pair of registers in an MQD
  * @mqd: as vgpu_mqd_write()
- * @lo: the lower of the two
+ * @lo: the lower register of the two
  * @value: value of the pair
  */
 void vgpu_mqd_write64(__le32 *mqd, u32 lo, u64 value)
@@ -130,12 +130,12 @@ void vgpu_mqd_init(__le32 *mqd, const struct vgpu_cp_queue_regs *regs)
 	vgpu_mqd_write(mqd, CP_HQD_PQ_DOORBELL_CONTROL, regs->doorbell_offset);
 	vgpu_mqd_write64(mqd, CP_HQD_EOP_BASE_ADDR, regs->eop_va >> 8);
 	if (regs->eop_bytes)
-		/* The buffer has 2^(n + 1) dwords; the hardware takes at most 2^11. */
+		/* n stands for 2^(n + 1) dwords; the hardware takes at most 2^11. */
 		vgpu_mqd_write(mqd, CP_HQD_EOP_CONTROL,
 			       min(0xa, order_base_2(regs->eop_bytes / 8)));
 	if (regs->aql)
 		vgpu_mqd_write(mqd, CP_HQD_AQL_CONTROL, 1);
-	/* No state is saved: both stacks are empty. */
+	/* No state is saved: the control stack and the area of waves are empty. */
 	vgpu_mqd_write64(mqd, MQD_CTX_SAVE_BASE, regs->save_va);
 	vgpu_mqd_write(mqd, MQD_CTX_SAVE_SIZE, regs->save_bytes);
 	vgpu_mqd_write(mqd, MQD_CNTL_STACK_SIZE, regs->stack_bytes);
@@ -152,8 +152,8 @@ static u32 mqd_ring_dwords(const __le32 *mqd)
 }
 
 /*
- * The read pointer register is modulo the ring size. For a ring of another size,
- * compute it from the amount of work left.
+ * Convert the read pointer, which counts dwords modulo the ring size, from a ring of @from
+ * dwords to one of @to: compute it from the amount of work left.
  */
 static void mqd_move_rptr(__le32 *mqd, u32 from, u32 to)
 {
@@ -274,7 +274,7 @@ void vgpu_mqd_get_state(const __le32 *mqd, struct vgpu_mqd_state *state)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_mqd_get_state);
 
 /**
- * vgpu_mqd_set_state() - have a queue continue from the state of another one
+ * vgpu_mqd_set_state() - let a queue continue from the state of another queue
  * @mqd: as vgpu_mqd_write(), after vgpu_mqd_init()
  * @state: from user space, not trusted
  *
@@ -282,7 +282,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_mqd_get_state);
  * the page tables of the process, so it cannot give the queue access to other
  * memory.
  *
- * Return: 0, or -EINVAL for an impossible state, and nothing has changed.
+ * Return: 0, or -EINVAL for an impossible state: @mqd is unchanged then.
  */
 int vgpu_mqd_set_state(__le32 *mqd, const struct vgpu_mqd_state *state)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Hardware queues of the CP: stop them one after the other, print their
- * registers; print the run list.
+ * Hardware queues of the CP (HQDs): functions to stop them and to print their
+ * registers and the run list.
  */
 #include <drm/drm_print.h>
 
@@ -10,7 +10,7 @@
 #include "vgpu_cp.h"
 #include "vgpu_cp_priv.h"
 
-#define HQD_LINE	8	/* registers a line */
+#define HQD_LINE	8	/* dwords in a line of output */
 
 /**
  * vgpu_cp_select() - select the queue whose registers are accessed

@@ -14,7 +14,7 @@
 struct vgpu_device;
 
 /**
- * struct vgpu_cp_ring - a queue of the kernel to the CP
+ * struct vgpu_cp_ring - a ring in which the kernel sends packets to the CP
  * @dw: packets
  * @mc: MC address of @dw
  * @wptr_wb: write pointer in memory
@@ -35,19 +35,19 @@ struct vgpu_cp_ring {
 
 /**
  * struct vgpu_cp - command processor (vgpu_cp.c)
- * @lock: serialises steps of the CP; protects all members below
+ * @lock: serialises submissions to the CP; protects all members below
  * @kiq: kernel's interface queue
  * @hiq: queue that takes run lists
  * @control: coherent memory of the rings, the HIQ's MQD and @fence
  * @control_dma: bus address of @control
  * @control_mc: MC address of @control
- * @fence: the CP writes the number of the last finished step here
+ * @fence: the CP writes the number of the last finished submission here
  * @fence_mc: MC address of @fence
- * @fence_seq: number of the last submitted step
+ * @fence_seq: number of the last submission
  * @lists: buffers for run lists; @list is in use
  * @list_dma: bus addresses of @lists
  * @list_mc: MC addresses of @lists
- * @list: 0 or 1
+ * @list: index of the list in use, 0 or 1
  * @list_dwords: length of the list in use; 0: no queue runs
  * @off: the device is being reset, sleeps or was given up: run lists are only stored
  * @hangs: the CP did not answer and has not been reset since; it may still run queues
@@ -55,7 +55,7 @@ struct vgpu_cp_ring {
  * @lost: how often the state of queues was lost; atomic
  */
 struct vgpu_cp {
-	struct mutex lock;	/* steps of the CP */
+	struct mutex lock;	/* submissions */
 	struct vgpu_cp_ring kiq;
 	struct vgpu_cp_ring hiq;
 	void *control;

@@ -15,11 +15,11 @@
 /**
  * struct vgpu_cp_queue_regs - settings of a user's compute queue
  * @mqd_mc: MC address of its MQD
- * @ring_va: ring, 256-byte aligned. This and the next are addresses of the process
- * @rptr_va: address to which the CP writes its read pointer: dwords in the ring (32
- *           bits); AQL: packets since creation (64 bits)
- * @wptr_va: address to which user space writes the write pointer, 64 bits: dwords
- *           since creation; AQL: packets
+ * @ring_va: ring, 256-byte aligned. @ring_va to @save_va are GPU addresses of the process
+ * @rptr_va: address to which the CP writes its read pointer. PM4: dwords in the ring, 32
+ *           bits; AQL: packets since creation, 64 bits
+ * @wptr_va: address to which user space writes the write pointer, 64 bits. PM4: dwords
+ *           since creation; AQL: packets since creation
  * @eop_va: end-of-pipe buffer, 256-byte aligned, or 0
  * @save_va: context save area, or 0
  * @ring_bytes: power of two
@@ -52,8 +52,8 @@ struct vgpu_cp_queue_regs {
  * struct vgpu_cp_saved - layout of a queue's save area, bytes
  * @stack_offset: start of the control stack
  * @stack_bytes: length of the control stack
- * @wave_offset: end of the waves
- * @wave_bytes: length of the waves
+ * @wave_offset: end of the saved waves, which start at the end of the control stack
+ * @wave_bytes: length of the saved waves
  */
 struct vgpu_cp_saved {
 	u32 stack_offset;
@@ -63,14 +63,14 @@ struct vgpu_cp_saved {
 };
 
 /**
- * struct vgpu_mqd_state - progress of a queue; struct vgpu_cp_queue_regs has the
- * rest of an MQD
+ * struct vgpu_mqd_state - progress of a queue, without the settings of struct
+ * vgpu_cp_queue_regs
  * @wptr: write pointer, dwords since creation
  * @ib_va: indirect buffer in progress
  * @rptr: read pointer, dwords in the ring
  * @status: CP_HQD_HQ_STATUS1
- * @ib_control: CP_HQD_IB_CONTROL: whether an indirect buffer is in progress, and its
- *              length
+ * @ib_control: CP_HQD_IB_CONTROL: length of the indirect buffer, and a bit that is set
+ *              while it is in progress
  * @ib_rptr: dwords of the indirect buffer that have been executed
  * @sh: registers of SET_SH_REG, including the masks of compute units
  */
