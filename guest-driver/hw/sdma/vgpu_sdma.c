@@ -27,7 +27,7 @@
 
 #define SDMA_SELFTEST_TIMEOUT	(5 * HZ)
 
-/* Chip default: time limit for the retry of a translation, reads and writes. */
+/* Time limit for the retry of a translation, in units of the chip; the chip's default. */
 #define SDMA_XNACK_LIMIT	0x80u
 
 /* Two of the largest jobs fit, so that one can be written while another one runs. */
@@ -51,12 +51,12 @@ static const struct dma_fence_ops vgpu_sdma_fence_ops = {
 	.get_timeline_name = sdma_fence_timeline_name,
 };
 
-/* Shift that leaves the bits of a job number that a TRAP carries. */
+/* Left shift of 32 bits that keeps only the bits of a job number that a TRAP carries. */
 #define SEQNO_SHIFT	(32 - const_ilog2(SDMA_TRAP_DW1__CONTEXT + 1))
 
 /*
- * Returns whether job @seqno is done when @last is the last one done. Only the bits of
- * @last that a TRAP carries are compared.
+ * Returns true if job @seqno is done, given that @last is the last job done. Only the bits
+ * that a TRAP carries are compared.
  */
 static bool seqno_reached(u32 last, u64 seqno)
 {
@@ -67,11 +67,12 @@ static bool seqno_reached(u32 last, u64 seqno)
  * vgpu_sdma_ring_pop() - end the oldest pending job
  * @ring: ring
  * @fence: the oldest pending job
- * @error: negative errno, or 0 if the job is done
+ * @error: error of the fence, a negative errno; 0: the job is done
  *
- * drm_sched's fence of the job holds a reference to @fence and may outlive this module.
- * drm_sched only drops the reference, for which a signalled @fence does not need the
- * module. The lock of @fence is part of the device.
+ * drm_sched's fence of the job holds a reference to @fence and may outlive this module:
+ * so @fence, once signalled, gets operations that are not part of the module. The lock of
+ * @fence is part of the device; drm_sched does not take it, since it only drops the
+ * reference.
  *
  * Context: any; the caller holds @ring->fence_lock.
  */
@@ -114,8 +115,8 @@ bool vgpu_sdma_ring_pop_until(struct vgpu_sdma_ring *ring, u32 last)
 }
 
 /*
- * Jobs up to number @last are done: signal their fences. While the ring is frozen only
- * record the number. Any context.
+ * Signal the fences of jobs up to number @last, which are done. While the ring is frozen,
+ * only store the number. Any context.
  */
 static void ring_signal(struct vgpu_sdma_ring *ring, u32 last)
 {
@@ -139,7 +140,7 @@ static void ring_signal(struct vgpu_sdma_ring *ring, u32 last)
  * @ring: ring
  *
  * FENCE precedes the polls: the job whose number is in memory may still be blocked at its
- * polls by a fault. The jobs before it have passed theirs.
+ * polls by a fault. Earlier jobs have passed their polls.
  *
  * Context: any.
  */
@@ -184,7 +185,7 @@ static void ring_write(struct vgpu_sdma_ring *ring, const u32 *dw,
 	}
 }
 
-/* Waits until @bytes more fit into the ring. Returns false if the ring is down. */
+/* Wait until @bytes more fit into the ring. Returns false if the ring is down. */
 static bool ring_wait_space(struct vgpu_sdma_ring *ring, u32 bytes)
 {
 	wait_event(ring->space, !READ_ONCE(ring->ready) ||
@@ -194,19 +195,19 @@ static bool ring_wait_space(struct vgpu_sdma_ring *ring, u32 bytes)
 }
 
 /*
- * Make the job pending and ring the doorbell. After that its fence always signals. The two
- * steps happen under one lock with the doorbell that the recovery rings, so that the last
+ * Make the job pending and ring the doorbell. After that its fence always signals. Both steps
+ * are made under fence_lock, under which the recovery rings the doorbell, too: so the last
  * doorbell carries the highest write pointer.
  *
- * After a loss of VRAM vgpu_sdma_ring_unpark() ends the pending jobs under fence_lock,
- * and vram_epoch has changed before that. So a job that is added with the old epoch is
- * ended with them, and none is added with the old epoch afterwards.
+ * After a loss of VRAM vgpu_sdma_ring_unpark() ends the pending jobs under fence_lock;
+ * vram_epoch has changed before that. So a job that was added with the old epoch is
+ * ended, and no job with the old epoch is added afterwards.
  *
  * If the job is not added, wptr returns to the end of the last submitted job. Otherwise
  * the engine would run the packets later, when their memory may have been freed.
  *
- * Return: 0; -ENODEV if the ring is down: the CPU runs the job; -ECANCELED if the job
- * needs VRAM content that was lost.
+ * Return: 0; -ENODEV if the ring is down (the caller lets the CPU run the job); -ECANCELED
+ * if the job needs VRAM content that was lost.
  */
 static int ring_add_fence(struct vgpu_sdma_ring *ring,
 			  struct vgpu_sdma_fence *fence)
@@ -245,11 +246,11 @@ static int ring_add_fence(struct vgpu_sdma_ring *ring,
  * vgpu_sdma_submit() - submit a job to an engine
  * @vdev: device
  * @engine: 0 to VGPU_NUM_SDMA - 1
- * @dw: packets, addresses in VMID 0
+ * @dw: packets, with addresses of VMID 0
  * @ndw: length of @dw, 1 to VGPU_SDMA_MAX_JOB_DWORDS
  *
- * Jobs of one engine run in the order of submission. The caller counts bytes copied or
- * filled.
+ * Jobs of one engine run in the order of submission. The caller updates the counters of
+ * bytes copied and filled.
  *
  * An engine that fails is recovered; its copies and fills are then run again, by the
  * engine or by the CPU. The CPU also runs them if the engine is down for good. Other
@@ -332,7 +333,7 @@ err:
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_submit);
 
-/* TRAP of any queue of the engine; those of VMID 0 come from the kernel's ring. */
+/* Handles TRAPs of all queues of the engine; a TRAP of VMID 0 is of the kernel's ring. */
 static void sdma_trap(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 		      void *arg)
 {
@@ -343,7 +344,7 @@ static void sdma_trap(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 	}
 }
 
-/* A bad packet stopped a queue; VMID 0 is the kernel's ring. */
+/* A bad packet stopped a queue of the engine; VMID 0: the kernel's ring. */
 static void sdma_illegal(struct vgpu_device *vdev,
 			 const struct vgpu_iv_entry *iv, void *arg)
 {
@@ -391,7 +392,7 @@ void vgpu_sdma_engine_start(struct vgpu_sdma_ring *ring)
 }
 
 /**
- * vgpu_sdma_ring_start() - start the kernel's ring, from done to submitted
+ * vgpu_sdma_ring_start() - start the kernel's ring; it executes the jobs from done to submitted
  * @ring: ring; its engine is in its reset state or halted
  */
 void vgpu_sdma_ring_start(struct vgpu_sdma_ring *ring)
@@ -422,7 +423,7 @@ void vgpu_sdma_ring_start(struct vgpu_sdma_ring *ring)
 	vgpu_wreg(vdev, engine + SDMA_F32_CNTL, 0);
 }
 
-/* Run one job, which takes ring, GART, write-back, interrupt and fence. */
+/* Run one job, which tests the ring, GART, write-back, interrupt and fence. */
 static int ring_selftest(struct vgpu_sdma_ring *ring)
 {
 	static const u32 nop = SDMA_OP_NOP;

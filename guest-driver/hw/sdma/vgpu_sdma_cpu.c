@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Executes SDMA packets by the CPU: copies, fills and page-table writes of the kernel's
- * jobs, when an engine fails in them repeatedly or is down. Addresses are translated as
+ * jobs, if an engine fails in a job repeatedly or is down. Addresses are translated as
  * for VMID 0: VRAM through BAR 0, system memory through the shadow of the GART. For the
  * pages of a window the shadow holds the entries that the job itself wrote.
  */
@@ -21,7 +21,7 @@
  * @io: CPU mapping in VRAM, or NULL
  * @page: page in system memory, if @io is NULL
  * @offset: byte offset in @page
- * @bytes: contiguous bytes from there on
+ * @bytes: contiguous bytes from the address
  */
 struct cpu_span {
 	void __iomem *io;
@@ -55,7 +55,7 @@ static int cpu_translate(struct vgpu_device *vdev, u64 mc, u64 bytes,
 	phys = pte & VGPU_PTE_ADDR;
 	if (domain)
 		phys = iommu_iova_to_phys(domain, phys);
-	/* A peer's BAR has no struct page. */
+	/* The BAR of another GPU has no struct page. */
 	if (!phys || !pfn_valid(PHYS_PFN(phys)))
 		return -EFAULT;
 	span->io = NULL;
@@ -139,7 +139,10 @@ static u64 dw64(const u32 *dw)
 	return dw[0] | (u64)dw[1] << 32;
 }
 
-/* Write page-table entries, which must lie in VRAM completely. */
+/*
+ * Write @n page-table entries, which must lie in VRAM completely: from @data, or, if @data is
+ * NULL, @value with @step added for each entry; both OR-ed with @flags.
+ */
 static int cpu_entries(struct vgpu_device *vdev, u64 dst, u64 n,
 		       const u32 *data, u64 flags, u64 value, u64 step)
 {
@@ -177,7 +180,7 @@ static unsigned int packet_dwords(const u32 *dw, unsigned int ndw)
 		len = SDMA_CONST_FILL_DWORDS;
 	else if (dw[0] == SDMA_PKT(SDMA_OP_WRITE, SDMA_SUBOP_WRITE_LINEAR) &&
 		 ndw >= SDMA_WRITE_LINEAR_DWORDS && dw[3] & 1)
-		len = SDMA_WRITE_LINEAR_DWORDS + 1 +	/* an even count */
+		len = SDMA_WRITE_LINEAR_DWORDS + 1 +	/* data, an even number */
 		      VGPU_GET(dw[3], SDMA_WRITE_LINEAR_DW3__COUNT);
 	else if (dw[0] == SDMA_PKT(SDMA_OP_PTEPDE, SDMA_SUBOP_PTEPDE_GEN))
 		len = SDMA_PTEPDE_DWORDS;
@@ -189,14 +192,14 @@ static unsigned int packet_dwords(const u32 *dw, unsigned int ndw)
 }
 
 /**
- * vgpu_sdma_cpu_can() - whether a job may be run again, and by the CPU
+ * vgpu_sdma_cpu_can() - whether a job may be run again, by an engine or by the CPU
  * @dw: packets
  * @ndw: number of dwords
  *
  * Context: any.
  *
  * Return: true if all packets are plain copies, fills, page-table writes, or flushes of a
- * window. Executing these twice does no harm as long as no later job has started.
+ * window. The result is the same if they are executed twice before a later job starts.
  */
 bool vgpu_sdma_cpu_can(const u32 *dw, unsigned int ndw)
 {
@@ -261,8 +264,8 @@ int vgpu_sdma_cpu_run(struct vgpu_device *vdev, const u32 *dw, unsigned int ndw)
 		return -ENODEV;
 
 	/*
-	 * A reset may happen between two packets: VRAM either keeps what they wrote, or is
-	 * lost.
+	 * A reset may happen between two packets: either VRAM keeps the data that they wrote,
+	 * or all its content is lost.
 	 */
 	for (; ndw && !ret; dw += n, ndw -= n) {
 		n = packet_dwords(dw, ndw);

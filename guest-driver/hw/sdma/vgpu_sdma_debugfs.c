@@ -64,8 +64,8 @@ static void print_ring(struct vgpu_sdma_ring *ring, struct drm_printer *p)
  * @vdev: device; its hardware has not been removed
  * @p: output
  *
- * Pointers of the kernel's ring are bytes since creation. User queues are
- * bitmaps by their number in the engine.
+ * Pointers of the kernel's ring are printed as bytes since creation, user queues
+ * as bitmaps by their number in the engine.
  *
  * Context: sleeps.
  */

@@ -12,12 +12,12 @@
 
 /* POLL_REGMEM function: wait until equal. */
 #define POLL_EQUAL	3u
-/* Poll interval: 10 us. */
+/* Poll interval in GPU clocks: 10 us. */
 #define POLL_CLOCKS	1000u
 
 /**
  * vgpu_sdma_emit_copy() - write a COPY_LINEAR packet
- * @dw: where to write SDMA_COPY_LINEAR_DWORDS
+ * @dw: buffer for SDMA_COPY_LINEAR_DWORDS dwords
  * @src: MC address
  * @dst: MC address
  * @bytes: 1 to VGPU_SDMA_MAX_COPY
@@ -41,7 +41,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_emit_copy);
 
 /**
  * vgpu_sdma_emit_fill() - write a CONST_FILL packet
- * @dw: where to write SDMA_CONST_FILL_DWORDS
+ * @dw: buffer for SDMA_CONST_FILL_DWORDS dwords
  * @dst: MC address, a multiple of 4
  * @value: dword to fill with
  * @bytes: 4 to VGPU_SDMA_MAX_COPY, a multiple of 4
@@ -64,7 +64,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_emit_fill);
 
 /**
  * vgpu_sdma_emit_ptepde() - write a PTEPDE packet
- * @dw: where to write SDMA_PTEPDE_DWORDS
+ * @dw: buffer for SDMA_PTEPDE_DWORDS dwords
  * @dst: MC address of the first entry
  * @flags: OR-ed into every entry
  * @addr: address in the first entry
@@ -94,7 +94,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_emit_ptepde);
 
 /**
  * vgpu_sdma_emit_poll() - write a POLL_REGMEM packet without time limit
- * @dw: where to write SDMA_POLL_REGMEM_DWORDS
+ * @dw: buffer for SDMA_POLL_REGMEM_DWORDS dwords
  * @reg: register of a hub, dword offset
  * @mask: bits to compare
  * @value: value to wait for, within @mask
@@ -121,7 +121,7 @@ static u32 *emit_poll_zero(u32 *dw, u32 reg)
 /**
  * vgpu_sdma_emit_end() - write the packets that end a job
  * @ring: ring; the job is number fence_seqno
- * @dw: where to write SDMA_EPILOGUE_DWORDS
+ * @dw: buffer for SDMA_EPILOGUE_DWORDS dwords
  *
  * Context: the caller holds @ring->lock.
  */
@@ -133,7 +133,7 @@ void vgpu_sdma_emit_end(const struct vgpu_sdma_ring *ring, u32 *dw)
 	*dw++ = lower_32_bits(ring->fence_mc);
 	*dw++ = upper_32_bits(ring->fence_mc);
 	*dw++ = lower_32_bits(ring->fence_seqno);
-	/* The purpose of the polls is in vgpu_sdma_fault.c, "the gate". */
+	/* "DOC: the gate" in vgpu_sdma_fault.c explains these polls. */
 	dw = emit_poll_zero(dw, VGPU_FAULT_STATUS_REG);
 	dw = emit_poll_zero(dw, VGPU_GATE_REG);
 	*dw++ = SDMA_OP_TRAP;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Faults of VMID 0: no job of the kernel ends, and no later job starts, if one of its
- * accesses may have faulted.
+ * Faults of VMID 0: if an access of a kernel job may have faulted, that job does not end and
+ * no later job starts.
  *
  * DOC: the gate
  *
@@ -11,21 +11,22 @@
  *	STATUS == 0	no fault is latched in the MM hub
  *	gate == 0	no fault is being examined
  *
- * and counts as done when TRAP raises its interrupt. A fault of VMID 0 blocks the ring
- * at the first poll, before the next job, until the recovery has parked the engine.
- * The job is then run again from memory that no later job has touched.
+ * A job counts as done when its TRAP raises the interrupt. A fault of VMID 0 blocks the
+ * ring at the first poll, before the next job, until the recovery has parked the engine.
+ * The job is then run again; no later job has changed its memory.
  *
  * STATUS latches the first fault of any VMID. This file clears the fault of a user, so
  * that it blocks the kernel's ring for the time of an interrupt only. But a fault of
- * VMID 0 may have followed the user's, which then shows in its interrupt entry only.
- * The device writes that entry while it changes STATUS. So: close the gate, clear
- * STATUS, handle the interrupt ring until it is empty, open the gate. If an entry of
- * VMID 0 was in the ring, the gate stays closed. A packet raises one entry however
- * many pages it faults on, and latches its next fault without an interrupt: fault_work
- * repeats the steps until nothing is latched.
+ * VMID 0 may have followed the user's fault. STATUS does not show that second fault,
+ * only its interrupt entry does. The device writes the entry while it changes STATUS.
+ * So this file closes the gate, clears STATUS, lets the interrupt ring be handled until
+ * it is empty, and opens the gate. If an entry of VMID 0 was in the ring, the gate stays
+ * closed. A packet raises one interrupt entry however many pages it faults on, and its
+ * next fault is latched without an entry: fault_work repeats the steps until nothing is
+ * latched.
  *
- * Interrupt entries may be lost. The ring then stays blocked at its poll, and the
- * watchdog finds STATUS unchanged since its last run.
+ * If an interrupt entry is lost, the ring stays blocked at its poll. The watchdog then
+ * finds STATUS unchanged since its last run, and handles the fault.
  */
 #include <kunit/visibility.h>
 
@@ -55,7 +56,8 @@ static bool status_is_kernels(u32 status)
  *
  * Context: any.
  *
- * Return: knowledge about faults; jobs up to VGPU_FAULT_USERS count as done.
+ * Return: the state of faults. Jobs that look finished count as done if it is
+ * VGPU_FAULT_NONE or VGPU_FAULT_USERS.
  */
 enum vgpu_fault_state vgpu_sdma_fault_state(struct vgpu_device *vdev)
 {
@@ -79,9 +81,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_fault_state);
  * vgpu_sdma_suspect() - freeze the kernel's rings after a fault of VMID 0
  * @vdev: device
  *
- * The fault does not name an engine: the oldest job of each engine may have read zeros
- * or lost a write. Requests a recovery; if that is not accepted, the watchdogs take
- * the rings down.
+ * A fault does not say which engine raised it: the oldest job of each engine may have
+ * read zeros or lost a write. The function requests a recovery. If the request is not
+ * accepted, the watchdogs take the rings down.
  *
  * Context: any.
  */
@@ -124,21 +126,21 @@ static void fault_forget(struct vgpu_device *vdev)
 	u32 status;
 
 	spin_lock_irqsave(&hw->gate_lock, flags);
-	/* If a fault of VMID 0 is known, the recovery clears both. */
+	/* If a fault of VMID 0 was reported, the recovery clears both faults. */
 	if (!(hw->gate & GATE_KERNEL)) {
 		gate_write(vdev, hw->gate | GATE_USER);
 		status = vgpu_rreg(vdev, VGPU_FAULT_STATUS_REG);
 		kernels = status_is_kernels(status);
 		/*
-		 * With nothing latched, do not clear: the next fault to be latched may
-		 * be VMID 0's.
+		 * If nothing is latched, do not clear: a fault of VMID 0 could be latched
+		 * before the register write and be cleared by it.
 		 */
 		if (status && !kernels)
 			vgpu_gmc_clear_fault(vdev);
 	}
 	spin_unlock_irqrestore(&hw->gate_lock, flags);
 	if (kernels)
-		vgpu_sdma_suspect(vdev);	/* its entry was lost, or is late */
+		vgpu_sdma_suspect(vdev);	/* the fault's entry was lost, or is late */
 	else
 		mod_delayed_work(system_wq, &hw->fault_work, 1);
 }
@@ -165,8 +167,8 @@ void vgpu_sdma_fault_work(struct work_struct *work)
  * @iv: interrupt entry of a fault
  * @arg: unused
  *
- * An entry of VMID 0 with the retry bit is spurious, but occupies a slot of the CAM.
- * The recovery rewrites the GART all the same before it acknowledges the slot.
+ * An entry of VMID 0 with the retry bit is spurious, since VMID 0 does not retry, but it
+ * occupies a slot of the CAM. The recovery rewrites the GART, then acknowledges the slot.
  *
  * Context: hard interrupt.
  */
@@ -201,7 +203,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_fault_irq);
  *
  * Context: any.
  *
- * Return: CAM slots, one bit each.
+ * Return: bitmap of CAM slots.
  */
 unsigned long vgpu_sdma_take_gart_cam(struct vgpu_device *vdev)
 {
@@ -214,7 +216,7 @@ unsigned long vgpu_sdma_take_gart_cam(struct vgpu_device *vdev)
  *
  * The caller runs vgpu_ih_service() next.
  *
- * Context: any, with the interrupt handler kept from running.
+ * Context: any; the caller keeps the interrupt handler from running (vgpu_ih_hold()).
  */
 void vgpu_sdma_fault_lost(struct vgpu_device *vdev)
 {
@@ -231,8 +233,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_fault_lost);
  * vgpu_sdma_fault_overflow() - handle the loss of interrupt entries
  * @vdev: device
  *
- * The entry of a fault of VMID 0 may be among them, hidden by a latched fault of a
- * user.
+ * One of the lost entries may be of a fault of VMID 0 that STATUS does not show, since a
+ * fault of a user is latched.
  *
  * Context: interrupt handler.
  */
@@ -262,7 +264,7 @@ bool vgpu_sdma_gate_unsettled(struct vgpu_device *vdev)
 
 /**
  * vgpu_sdma_gate_settle() - open the gate after a user's fault
- * @vdev: device; handlers have seen all entries from before the gate closed
+ * @vdev: device; handlers have been called for all entries from before the gate closed
  *
  * Context: interrupt handler.
  */
@@ -276,8 +278,8 @@ void vgpu_sdma_gate_settle(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_sdma_faults_over() - clear all faults and open the gate for VMID 0
- * @vdev: device, the rings of all its engines parked
+ * vgpu_sdma_faults_over() - clear the latched fault and end the closure by faults of VMID 0
+ * @vdev: device; all rings of the kernel are parked
  *
  * Context: the recovery's worker.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fences of jobs on the kernel's rings before vgpu_sdma_submit_with() uses them: their
- * memory, and a job's conditions on its submission and its end.
+ * Fences of jobs on the kernel's rings before vgpu_sdma_submit_with() uses them: allocation,
+ * a callback for failure, and a condition for submission.
  */
 #include <linux/slab.h>
 
@@ -10,7 +10,7 @@
 
 /**
  * vgpu_sdma_fence_alloc() - allocate a fence for vgpu_sdma_submit_with()
- * @gfp: GFP_KERNEL, or what the caller's locks allow
+ * @gfp: GFP_KERNEL, or the flags that the caller's locks allow
  *
  * Return: the fence, or NULL.
  */
@@ -34,12 +34,12 @@ void vgpu_sdma_fence_on_failure(struct vgpu_sdma_fence *fence,
 }
 
 /**
- * vgpu_sdma_fence_needs_vram() - refuse a job when VRAM has been lost
+ * vgpu_sdma_fence_needs_vram() - make the submission fail if VRAM has been lost
  * @fence: from vgpu_sdma_fence_alloc(), not submitted
- * @vram_epoch: vgpu_hw.vram_epoch at a time when VRAM held what the job needs
+ * @vram_epoch: vgpu_hw.vram_epoch at a time when VRAM held the content that the job needs
  *
- * Submitting the job fails with -ECANCELED if VRAM has been lost since then. A job that
- * is on the ring when VRAM is lost ends with that error in any case.
+ * The submission fails with -ECANCELED if VRAM has been lost since that time. Without this
+ * call, too, a job that is on the ring when VRAM is lost ends with that error.
  */
 void vgpu_sdma_fence_needs_vram(struct vgpu_sdma_fence *fence, int vram_epoch)
 {

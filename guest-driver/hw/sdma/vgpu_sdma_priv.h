@@ -38,8 +38,8 @@ static_assert(!(SDMA_RING_BYTES & (SDMA_RING_BYTES - 1)));
  * @sched are unused.
  *
  * @vdev: device
- * @lock: serialises submissions; held while waiting for ring space. Inside every lock of
- *        the folders above
+ * @lock: serialises submissions; held while waiting for ring space. The folders above may
+ *        hold any of their locks when they take it
  * @fence_lock: protects @pending, @ready, @frozen, @suspect, @fault, @finished, @submitted
  *              and @done; lock of the fences. Taken in hard interrupt context
  * @end_lock: held by the thread that ends pending jobs while @frozen is set, or restarts
@@ -54,7 +54,7 @@ static_assert(!(SDMA_RING_BYTES & (SDMA_RING_BYTES - 1)));
  * @watchdog: detects an engine that makes no progress
  * @seen_seqno: oldest pending fence at the last run of @watchdog
  * @seen_rptr: read pointer at the last run of @watchdog
- * @seen_since: time at which @watchdog first saw these two, jiffies
+ * @seen_since: time at which @watchdog first read @seen_seqno and @seen_rptr, jiffies
  * @seen_fault: latched fault at the last run of @watchdog
  * @engine: engine number
  * @ring: packets, coherent memory
@@ -65,21 +65,21 @@ static_assert(!(SDMA_RING_BYTES & (SDMA_RING_BYTES - 1)));
  * @fence_mc: MC address of @fence_wb, for the engine
  * @wptr: bytes written since creation; protected by @lock
  * @submitted: bytes of whole jobs written since creation
- * @done: bytes known to be consumed since creation: the oldest pending job starts there
- * @resets: resets of the engine since a job was last finished
+ * @done: bytes of finished jobs since creation: the oldest pending job starts at this offset
+ * @resets: number of resets of the engine since a job finished
  * @scratch: buffer for a job's packets, VGPU_SDMA_MAX_JOB_DWORDS; protected by @end_lock
  * @rlc: settings of the loaded user queues, by hardware queue
- * @rlc_loaded: loaded user queues, one bit each
- * @rlc_stuck: user queues that did not stop when disabled, one bit each, until the engine
- *             is reset
+ * @rlc_loaded: bitmap of loaded user queues
+ * @rlc_stuck: bitmap of user queues that did not stop when they were disabled; cleared when
+ *             the engine is reset
  * @rlc_reset: woken when @rlc_stuck is cleared
  * @rlc_off: the engine is being reset: loads and unloads change @rlc only
- * @finished: low half of the number of the last job known to be done, while @frozen keeps
- *            it from being signalled
+ * @finished: low half of the number of the last job known to be done; while @frozen is set,
+ *            this job may not be signalled yet
  * @frozen: the engine is being recovered: interrupts and polls signal no job
  * @suspect: number of the job in which the engine hangs or stopped; 0: none
  * @fault: VMID 0 had a fault, perhaps in the oldest pending job
- * @helpless: requests for a recovery are not accepted: @watchdog takes the ring down
+ * @helpless: the request for a recovery was not accepted: @watchdog takes the ring down
  * @fence_context: dma_fence context
  * @fence_seqno: number of the last job; protected by @lock
  * @ready: the engine takes jobs
@@ -129,7 +129,7 @@ struct vgpu_sdma_ring {
 
 /**
  * struct vgpu_sdma_fence - a job that has been submitted
- * @base: first member: dma_fence_free() frees the whole
+ * @base: must be the first member: dma_fence_free() frees this structure
  * @link: in vgpu_sdma_ring.pending
  * @end: vgpu_sdma_ring.wptr after the job
  * @failures: number of engine failures in the job; accessed by the recovery only
@@ -152,11 +152,11 @@ struct vgpu_sdma_fence {
 };
 
 /**
- * enum vgpu_fault_state - knowledge about faults of the kernel's work
+ * enum vgpu_fault_state - whether a job of the kernel may have had a fault
  * @VGPU_FAULT_NONE: no fault
  * @VGPU_FAULT_USERS: no fault of VMID 0; a fault of a user is latched
- * @VGPU_FAULT_UNKNOWN: a user's fault is latched, or was just cleared, and may hide a
- *                      fault of VMID 0, which then shows in an interrupt entry only
+ * @VGPU_FAULT_UNKNOWN: a fault of a user is latched, or was just cleared. VMID 0 may have
+ *                      had a fault after it, which only an interrupt entry shows
  * @VGPU_FAULT_KERNELS: VMID 0 had a fault
  */
 enum vgpu_fault_state {
@@ -166,7 +166,7 @@ enum vgpu_fault_state {
 	VGPU_FAULT_KERNELS,
 };
 
-/* Operations of the kernel's own signalled fence. */
+/* Operations of the kernel's stub fence, which are not part of this module. */
 static inline const struct dma_fence_ops *vgpu_sdma_ended_ops(void)
 {
 	struct dma_fence *stub = dma_fence_get_stub();
@@ -176,7 +176,7 @@ static inline const struct dma_fence_ops *vgpu_sdma_ended_ops(void)
 	return ops;
 }
 
-/* Returns whether the engine has a ring of the kernel. */
+/* Returns true if the engine has a ring of the kernel. */
 static inline bool vgpu_sdma_is_kernels(const struct vgpu_sdma_ring *ring)
 {
 	return ring->engine < VGPU_NUM_SDMA;
@@ -187,7 +187,7 @@ static inline u32 vgpu_sdma_ring_reg(const struct vgpu_sdma_ring *ring, u32 reg)
 	return SDMA_ENGINE(ring->engine) + SDMA_QUEUE(SDMA_QUEUE_GFX) + reg;
 }
 
-/* For comparison and debug output only: the two halves are not read atomically. */
+/* Only for comparisons and debug output: the two halves are not read atomically. */
 static inline u64 vgpu_sdma_ring_rptr(struct vgpu_sdma_ring *ring)
 {
 	return vgpu_rreg(ring->vdev, vgpu_sdma_ring_reg(ring, SDMA_RB_RPTR)) |

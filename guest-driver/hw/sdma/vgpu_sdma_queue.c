@@ -3,8 +3,8 @@
  * SDMA user queues (RLC): load and unload. Specification: docs/hardware.md and
  * include/vgpu/sdma.h.
  *
- * The caller serialises the calls for one queue, and has set the page tables of the
- * VMID.
+ * The caller serialises the calls for one queue. Before a load it has set the page tables of
+ * the VMID.
  */
 #include <linux/bitops.h>
 #include <linux/iopoll.h>
@@ -18,13 +18,13 @@
 #include "vgpu_sdma_queue.h"
 
 #define QUEUE_IDLE_POLL_US	50
-/* Time limit while an engine that fails is parked: a chunk takes some milliseconds. */
+/* Time limit for a queue to stop while its engine is parked: a chunk takes some milliseconds. */
 #define QUEUE_PARK_US		(500 * USEC_PER_MSEC)
-/* RPTR_WRITEBACK_TIMER, chip default */
+/* RPTR_WRITEBACK_TIMER: the chip's default */
 #define QUEUE_WRITEBACK_TIMER	6u
 /*
- * Each retry requires that user space submitted within the few instructions between
- * write and read.
+ * Limit of the loop in queue_write_wptr(). It repeats only if user space submits work within
+ * the few instructions between write and read.
  */
 #define QUEUE_WPTR_TRIES	64u
 
@@ -71,7 +71,7 @@ static int queue_wait_idle(struct vgpu_device *vdev, unsigned int engine,
 
 /*
  * Stop a user queue and store its read pointer in ring->rlc. The caller holds rlc_lock.
- * Returns 0 or -ETIME.
+ * Returns 0, or -ETIME if the queue does not stop.
  */
 static int queue_stop(struct vgpu_sdma_ring *ring, unsigned int queue,
 		      unsigned long timeout_us)
@@ -91,7 +91,7 @@ static int queue_stop(struct vgpu_sdma_ring *ring, unsigned int queue,
 	return ret;
 }
 
-/* The engine has been reset: no queue is stuck any more. The caller holds rlc_lock. */
+/* Wake queue_wait_reset(). The caller holds rlc_lock and has reset the engine. */
 static void queue_clear_stuck(struct vgpu_sdma_ring *ring)
 {
 	WRITE_ONCE(ring->rlc_stuck, 0);
@@ -114,8 +114,9 @@ static void queue_is_stuck(struct vgpu_sdma_ring *ring, unsigned int queue)
 }
 
 /*
- * Wait until the engine has been reset: until then it may access the queue's memory,
- * which the caller frees next, with the VMID. The recovery takes no lock of kfd/.
+ * Wait until the engine has been reset: until then it may access memory of the queue, which
+ * the caller's caller frees next, with the VMID. This cannot deadlock: the recovery takes no
+ * lock of kfd/.
  */
 static void queue_wait_reset(struct vgpu_sdma_ring *ring, unsigned int queue)
 {
@@ -125,10 +126,10 @@ static void queue_wait_reset(struct vgpu_sdma_ring *ring, unsigned int queue)
 
 /*
  * Write the write pointer of a disabled queue whose doorbell is enabled. A doorbell
- * that rang earlier was dropped, but its value is in user memory. A doorbell that rings
- * now may carry a newer value than the one written here; an enabled queue would then
- * see its write pointer go back behind its read pointer. So repeat until user memory
- * holds the value written: any newer value rings the doorbell after that.
+ * that rang before it was enabled was dropped, but its value is in user memory. A doorbell
+ * that rings now may carry a newer value than the one written here. The older value would
+ * overwrite it, and the write pointer could be less than the read pointer. So repeat until
+ * user memory holds the value written: a newer value rings the doorbell after that.
  */
 static void queue_write_wptr(struct vgpu_device *vdev, unsigned int engine,
 			     unsigned int queue,
@@ -138,7 +139,7 @@ static void queue_write_wptr(struct vgpu_device *vdev, unsigned int engine,
 	unsigned int tries = QUEUE_WPTR_TRIES;
 	u64 wptr, written;
 
-	/* Read back: the device has processed the writes so far. */
+	/* Read a register, so that the device has processed the earlier writes. */
 	vgpu_rreg(vdev, queue_reg(engine, queue, SDMA_DOORBELL));
 	wptr = regs->read_wptr(regs->owner);
 	do {
@@ -153,7 +154,7 @@ static void queue_write_wptr(struct vgpu_device *vdev, unsigned int engine,
 	} while (wptr != written && --tries);
 }
 
-/* The caller holds rlc_lock; the hardware queue is not loaded. */
+/* Write the registers and enable the queue. The caller holds rlc_lock; no queue is loaded there. */
 static int queue_write(struct vgpu_device *vdev, unsigned int engine,
 		       unsigned int queue,
 		       const struct vgpu_sdma_queue_regs *regs)
@@ -197,13 +198,13 @@ static int queue_write(struct vgpu_device *vdev, unsigned int engine,
  * @queue: 0 to SDMA_NUM_RLC - 1, not loaded
  * @regs: settings
  *
- * The engine starts at once if @regs has work. If the engine is being reset, the queue
+ * The engine starts at once if the ring has work. If the engine is being reset, the queue
  * is loaded after the reset.
  *
  * Context: sleeps, does not allocate.
  *
- * Return: 0, -EINVAL for values that the registers cannot hold, or -ETIME if the
- * hardware queue did not become idle: the engine has been reset by then.
+ * Return: 0, -EINVAL for values that the registers cannot hold, or -ETIME if the hardware
+ * queue did not become idle and the engine has been reset.
  */
 int vgpu_sdma_queue_load(struct vgpu_device *vdev, unsigned int engine,
 			 unsigned int queue,
@@ -246,8 +247,8 @@ int vgpu_sdma_queue_load(struct vgpu_device *vdev, unsigned int engine,
  *
  * Context: sleeps; does not allocate, so MMU notifiers may call it.
  *
- * Return: 0, -EINVAL for a queue that does not exist, or -ETIME if the queue did not
- * stop: the engine has been reset, or given up, by then, and @rptr is not reliable.
+ * Return: 0, -EINVAL for a queue that does not exist, or -ETIME if the queue did not stop
+ * and the engine has been reset or given up; @rptr is not reliable then.
  */
 int vgpu_sdma_queue_unload(struct vgpu_device *vdev, unsigned int engine,
 			   unsigned int queue, u64 *rptr)
@@ -267,7 +268,7 @@ int vgpu_sdma_queue_unload(struct vgpu_device *vdev, unsigned int engine,
 	if (ret)
 		queue_is_stuck(ring, queue);
 	else if (test_bit(queue, &ring->rlc_stuck))
-		ret = -ETIME;	/* it did not stop when the engine was parked */
+		ret = -ETIME;	/* the queue did not stop when the engine was parked */
 	mutex_unlock(&ring->rlc_lock);
 	if (ret)
 		queue_wait_reset(ring, queue);
@@ -279,7 +280,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_queue_unload);
  * vgpu_sdma_queue_is_loaded() - whether a user queue was loaded again after a reset
  * @vdev: device
  * @engine: 0 to SDMA_NUM_ENGINES - 1
- * @queue: 0 to SDMA_NUM_RLC - 1, was loaded
+ * @queue: 0 to SDMA_NUM_RLC - 1; was loaded before the reset
  *
  * Context: sleeps.
  *
@@ -316,7 +317,7 @@ void vgpu_sdma_lockdep_init(struct vgpu_sdma_ring *ring)
  *
  * Context: sleeps; the caller holds @ring->rlc_lock.
  *
- * Return: queues that did not stop, or that had stopped on an error, one bit each.
+ * Return: bitmap of the queues that did not stop, or that had stopped on an error.
  */
 unsigned long vgpu_sdma_rlc_park(struct vgpu_sdma_ring *ring)
 {
@@ -337,14 +338,14 @@ unsigned long vgpu_sdma_rlc_park(struct vgpu_sdma_ring *ring)
 /**
  * vgpu_sdma_rlc_restore() - load the user queues again after a reset
  * @ring: the engine
- * @dead: queues that must not run again, one bit each
+ * @dead: bitmap of queues that must not run again
  *
  * A packet that the reset interrupted is executed again from its start.
  *
  * Context: sleeps; the caller holds @ring->rlc_lock.
  *
- * Return: queues that were loaded, or had not stopped, and do not run any more, one bit
- * each.
+ * Return: bitmap of the queues that do not run any more: loaded queues that are in @dead or
+ * could not be loaded again, and queues that did not stop before the reset.
  */
 unsigned long vgpu_sdma_rlc_restore(struct vgpu_sdma_ring *ring,
 				    unsigned long dead)
@@ -385,12 +386,12 @@ void vgpu_sdma_rlc_give_up(struct vgpu_sdma_ring *ring)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_rlc_give_up);
 
 /**
- * vgpu_sdma_queue_exception() - why a user queue stopped
+ * vgpu_sdma_queue_exception() - get the error on which a user queue stopped
  * @vdev: device
  * @engine: 0 to SDMA_NUM_ENGINES - 1
  * @queue: 0 to SDMA_NUM_RLC - 1
  *
- * Return: VGPU_SDMA_EXC_*.
+ * Return: VGPU_SDMA_EXC_*; VGPU_SDMA_EXC_NONE: no error.
  */
 u32 vgpu_sdma_queue_exception(struct vgpu_device *vdev, unsigned int engine,
 			      unsigned int queue)

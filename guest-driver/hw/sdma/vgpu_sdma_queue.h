@@ -11,8 +11,8 @@ struct vgpu_device;
 
 /**
  * struct vgpu_sdma_queue_regs - settings of a user queue
- * @ring_va: ring base in the VMID's address space, 256-byte aligned
- * @rptr_va: address to which the engine writes its read pointer, same address space
+ * @ring_va: address of the ring in the VMID's address space, 256-byte aligned
+ * @rptr_va: address in the VMID's address space to which the engine writes its read pointer
  * @rptr: read pointer to start from, bytes since creation of the queue
  * @read_wptr: returns the write pointer in user memory, bytes since creation; called
  *             with rlc_lock held while the queue is loaded, also after a reset

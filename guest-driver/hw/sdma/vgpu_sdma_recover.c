@@ -9,20 +9,20 @@
  * by a fault of VMID 0 (vgpu_sdma_fault.c). The detecting code requests a recovery
  * (vgpu_hw_state.recover), whose only worker calls, to reset the engine:
  *
- *  vgpu_sdma_park()          signals no more jobs, disables the queues, saves
- *                            their pointers; the engine hangs in a queue that
+ *  vgpu_sdma_park()          stops the signalling of jobs, disables the queues, and
+ *                            saves their pointers; the engine hangs in a queue that
  *                            does not stop
- *  vgpu_sdma_engine_reset()  or the reset of the device
- *  vgpu_sdma_unpark()        judges the oldest job, if the engine failed in it;
+ *  vgpu_sdma_engine_reset()  resets the engine; or reset/ resets the device
+ *  vgpu_sdma_unpark()        decides about the oldest job, if the engine failed in it;
  *                            starts the ring at the first job that is not done;
  *                            loads the user queues
  *
  * After a fault of VMID 0 the engine itself works: soft recovery parks and unparks the
  * kernel's ring only, and user queues keep running.
  *
- * A job of plain copies, fills and page-table writes is run again, the second time by the
- * CPU. Any other job ends with an error, unless it only met a fault. No later job has
- * started by then.
+ * A job of plain copies, fills and page-table writes is run again: after the first failure by
+ * the engine, after the second by the CPU. Any other job ends with an error, unless a fault of
+ * VMID 0 was the only failure. No later job has started by then.
  *
  * Fences depend on all of this, so nothing here allocates.
  */
@@ -36,9 +36,9 @@
 #include "vgpu_sdma.h"
 #include "vgpu_sdma_priv.h"
 
-/* Resets of an engine without a finished job, before the device is reset. */
+/* Number of resets of an engine, without a finished job, after which the device is reset. */
 #define SDMA_MAX_RESETS		4u
-/* Failures of the engine in one job, before the CPU executes the job. */
+/* Number of failures of the engine in one job at which the CPU executes the job. */
 #define SDMA_MAX_FAILURES	2u
 /* Longest interval of the watchdog: bounds the delay after a lost interrupt. */
 #define SDMA_LOOK_MAX		(HZ / 4ul)
@@ -51,7 +51,7 @@ module_param(lockup_timeout, uint, 0644);
 MODULE_PARM_DESC(lockup_timeout,
 		 "ms without progress after which an SDMA engine is reset (default 10000)");
 
-/* Time without progress after which an engine counts as hung: jiffies, at least one. */
+/* Returns the time without progress after which an engine counts as hung: at least 1 jiffy. */
 static unsigned long sdma_timeout(void)
 {
 	return clamp(msecs_to_jiffies(READ_ONCE(lockup_timeout)), 1ul,
@@ -61,7 +61,7 @@ static unsigned long sdma_timeout(void)
 /**
  * vgpu_sdma_look_interval() - interval of the watchdog of a busy engine
  *
- * Return: jiffies, at least one.
+ * Return: jiffies, at least 1.
  */
 unsigned long vgpu_sdma_look_interval(void)
 {
@@ -83,7 +83,7 @@ static void ring_need_recovery(struct vgpu_sdma_ring *ring)
 		vgpu_sdma_ring_down(ring);
 }
 
-/* A fault that stays latched from one run of the watchdog to the next was not reported. */
+/* Handle a fault that is latched since the last run of the watchdog: its entry was lost. */
 static void ring_look_for_fault(struct vgpu_sdma_ring *ring)
 {
 	struct vgpu_device *vdev = ring->vdev;
@@ -135,9 +135,9 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 	ring_look_for_fault(ring);
 
 	/*
-	 * The ring is frozen before and after a reset of the device; the reset waits for
-	 * vgpu_io_end(). A device that is or was reset has no fault latched: a job that was
-	 * blocked at its polls would count as done and be ended before it has run again.
+	 * Do not poll a ring whose device is or was reset: no fault is latched any more, so a
+	 * job that was blocked at its polls would count as done before it has run again. The
+	 * ring is frozen before and after the reset, and the reset waits for vgpu_io_end().
 	 */
 	vgpu_io_begin(vdev);
 	if (!READ_ONCE(ring->frozen))
@@ -156,7 +156,7 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 
 	if (VGPU_GET(status, SDMA_CONTEXT_STATUS__EXCEPTION) &&
 	    vgpu_sdma_fault_state(vdev) == VGPU_FAULT_KERNELS) {
-		/* Packets could not be fetched because of a fault: the engine works. */
+		/* The engine works, but could not fetch packets because of the fault. */
 		vgpu_ih_poll(vdev, true);
 	} else if (VGPU_GET(status, SDMA_CONTEXT_STATUS__EXCEPTION)) {
 		drm_err(&vdev->drm,
@@ -169,8 +169,8 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 			"sdma%u hangs in job %llu at %#llx, status %#x\n",
 			ring->engine, seqno, rptr, status);
 		/*
-		 * The job stays suspect even if the engine stops in it when parked: it would
-		 * hang again.
+		 * The job stays suspect even if the engine stops when it is parked: the job
+		 * would hang again.
 		 */
 		spin_lock_irq(&ring->fence_lock);
 		ring->suspect = seqno;
@@ -213,8 +213,8 @@ static void ring_end_oldest(struct vgpu_sdma_ring *ring,
 }
 
 /*
- * Return the oldest pending job, or NULL. Submissions add jobs to a frozen ring; only the
- * holder of end_lock removes them.
+ * Return the oldest pending job, or NULL. Submissions may add jobs to a frozen ring, but only
+ * the holder of end_lock removes jobs from it.
  */
 static struct vgpu_sdma_fence *ring_peek(struct vgpu_sdma_ring *ring)
 {
@@ -243,7 +243,7 @@ static void ring_end_by_cpu(struct vgpu_sdma_ring *ring,
 	ring_end_oldest(ring, fence, error);
 }
 
-/* End the jobs that were done before the engine stopped. The ring is frozen. */
+/* End the jobs that were done before the engine stopped. The caller has frozen the ring. */
 static void ring_end_finished(struct vgpu_sdma_ring *ring)
 {
 	bool cookie;
@@ -308,7 +308,7 @@ void vgpu_sdma_ring_down(struct vgpu_sdma_ring *ring)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_ring_down);
 
-/* Returns whether the ring, whose queue is disabled, stopped. */
+/* Wait until the engine stops using the disabled ring. Returns false on timeout. */
 static bool ring_wait_idle(struct vgpu_sdma_ring *ring)
 {
 	u32 status;
@@ -325,12 +325,12 @@ static bool ring_wait_idle(struct vgpu_sdma_ring *ring)
  * @vdev: device
  * @engine: 0 to VGPU_NUM_SDMA - 1
  *
- * No job is signalled between return and vgpu_sdma_ring_unpark().
+ * On return, no job is signalled until vgpu_sdma_ring_unpark().
  *
  * Context: the recovery's worker; sleeps.
  *
- * Return: true if the engine stopped using the ring. If false, or if the engine had stopped
- * for a reason other than a fault, the caller resets the engine.
+ * Return: true if the engine stopped using the ring and reports no exception other than one
+ * by a fault of VMID 0. If false, the caller resets the engine.
  */
 bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
 {
@@ -358,7 +358,7 @@ bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
 	/* A fault on the ring buffer does not prove the packet malformed. */
 	if (exception && !(exception == VGPU_SDMA_EXC_RING && ring->fault))
 		failed = true;
-	/* The job that hung has completed meanwhile; do not mark its successor as suspect. */
+	/* If the job that ran has completed meanwhile, do not mark its successor as suspect. */
 	else if (oldest && oldest->base.seqno != running)
 		oldest = NULL;
 	if (failed && oldest)
@@ -372,8 +372,8 @@ bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
  * vgpu_sdma_park() - stop all queues of an engine before a reset
  * @vdev: device
  * @engine: 0 to SDMA_NUM_ENGINES - 1
- * @dead: receives the user queues in which the engine hangs or that stopped on an error, one
- *        bit each
+ * @dead: receives a bitmap of the user queues in which the engine hangs, or that stopped on
+ *        an error
  *
  * Until vgpu_sdma_unpark() no job is signalled, and loads and unloads of user queues only
  * change vgpu_sdma_ring.rlc.
@@ -394,8 +394,8 @@ void vgpu_sdma_park(struct vgpu_device *vdev, unsigned int engine,
 }
 
 /*
- * Decide about the job in which the engine failed. After a mere fault, which is an error of
- * the table and not of the job, any job is run again.
+ * Decide about the job in which the engine failed. After a fault without another failure, any
+ * job is run again: the fault is an error of the GART's table and not of the job.
  */
 static void ring_judge(struct vgpu_sdma_ring *ring,
 		       struct vgpu_sdma_fence *fence)
@@ -408,8 +408,8 @@ static void ring_judge(struct vgpu_sdma_ring *ring,
 			ring->engine, fence->base.seqno);
 		ring_end_oldest(ring, fence, -ETIME);
 		/*
-		 * Count this as progress: bad jobs of users must not lead to a reset of the
-		 * device.
+		 * Count the end of this job as progress: bad jobs of users must not lead to a
+		 * reset of the device.
 		 */
 		ring->resets = 0;
 	} else if (++fence->failures >= SDMA_MAX_FAILURES) {
@@ -441,7 +441,7 @@ void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
 			ring_end_oldest(ring, fence, -ECANCELED);
 	else if (fence && (ring->suspect == fence->base.seqno || ring->fault))
 		ring_judge(ring, fence);
-	/* Take back the number of the job that will be run again: it is not done yet. */
+	/* The oldest job will be run again: restore the number of the job before it. */
 	fence = ring_peek(ring);
 	if (fence)
 		WRITE_ONCE(*ring->fence_wb,
@@ -455,7 +455,7 @@ void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
 	ring->suspect = 0;
 	ring->fault = false;
 	ring->ready = true;
-	/* Also announces jobs that were submitted while the engine was parked. */
+	/* This doorbell also starts jobs that were submitted while the engine was parked. */
 	vgpu_wdoorbell64(vdev, DOORBELL_SDMA(engine) * 8, ring->submitted);
 	spin_unlock_irq(&ring->fence_lock);
 	vgpu_stat_add(vdev, VGPU_STAT_JOBS_RERUN, rerun);
@@ -469,12 +469,12 @@ void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
  * vgpu_sdma_unpark() - restart an engine after a reset
  * @vdev: device; the engine is in its reset state, the GART works
  * @engine: 0 to SDMA_NUM_ENGINES - 1
- * @dead: user queues that must not run again, one bit each
+ * @dead: bitmap of user queues that must not run again
  * @vram_lost: as vgpu_sdma_ring_unpark(); stops all user queues
  *
  * Context: the recovery's worker; sleeps.
  *
- * Return: user queues that were stopped for good, one bit each.
+ * Return: bitmap of the user queues that were stopped for good.
  */
 unsigned long vgpu_sdma_unpark(struct vgpu_device *vdev, unsigned int engine,
 			       unsigned long dead, bool vram_lost)
@@ -524,12 +524,12 @@ int vgpu_sdma_engine_reset(struct vgpu_device *vdev, unsigned int engine)
 {
 	struct vgpu_sdma_ring *ring = &to_hw_state(vdev)->sdma[engine];
 
-	/* Without a pending job the engine had no work to make progress in. */
+	/* An idle ring cannot finish a job: do not count resets that user queues caused. */
 	if (!ring_peek(ring))
 		ring->resets = 0;
 	else if (ring->resets++ >= SDMA_MAX_RESETS)
 		return -EIO;
-	/* Leaves the engine halted; starting the ring lets it run. */
+	/* The engine stays halted until vgpu_sdma_unpark(). */
 	vgpu_sdma_engine_pulse(vdev, engine);
 	vgpu_stat_add(vdev, VGPU_STAT_ENGINE_RESETS, 1);
 	return 0;

@@ -6,9 +6,9 @@
  * (drm/vgpu_sched.c).
  *
  * The ring's watchdog detects a hang in a job, and vgpu_sdma_recover.c recovers the
- * engine; the job's result is the error of its ring fence, so drm_sched's timeout is
+ * engine; the job's result is the error of its ring fence. So drm_sched's timeout is
  * off. Credits limit the jobs on a ring so that the next job always fits: submission
- * does not wait for ring space.
+ * by a scheduler does not wait for ring space.
  *
  * Fences depend on the workqueue of a scheduler: drm_sched creates it with
  * WQ_MEM_RECLAIM.
@@ -22,9 +22,9 @@
 #include "vgpu_sdma_priv.h"
 #include "vgpu_sdma_sched.h"
 
-/* Dwords that one credit stands for. */
+/* Ring space that one credit stands for, in dwords. */
 #define CREDIT_DWORDS	256u
-/* A quarter of the ring is left for page-table jobs. */
+/* A quarter of the ring is left for jobs that bypass the scheduler, such as page-table jobs. */
 #define CREDIT_LIMIT	(SDMA_RING_DWORDS / CREDIT_DWORDS / 4 * 3)
 
 static_assert(VGPU_SDMA_MAX_JOB_DWORDS + SDMA_EPILOGUE_DWORDS <=
@@ -33,8 +33,8 @@ static_assert(VGPU_SDMA_MAX_JOB_DWORDS + SDMA_EPILOGUE_DWORDS <=
 static const char * const sched_names[VGPU_NUM_SDMA] = { "sdma0", "sdma1" };
 
 /**
- * struct sched_stub - scheduler that the fences of a job point to after the job has
- * ended
+ * struct sched_stub - stub of a scheduler, to which the fences of a job point after the
+ * job has ended
  * @sched: only the name is set
  * @name: name of the scheduler
  *
@@ -95,7 +95,7 @@ static const struct drm_sched_backend_ops sdma_sched_ops = {
  * @ndw: number of dwords of packets, at most VGPU_SDMA_MAX_JOB_DWORDS
  * @owner: passed to drm_sched_job_init() as owner of the job's fences
  *
- * May allocate. vgpu_sdma_job_cleanup() undoes it.
+ * May allocate. vgpu_sdma_job_cleanup() undoes this call.
  *
  * Return: 0, -ENOMEM, or -ENOENT if the entity has no scheduler.
  */
@@ -118,7 +118,7 @@ void vgpu_sdma_job_cleanup(struct vgpu_sdma_job *job)
 {
 	struct drm_sched_fence *s_fence = job->base.s_fence;
 
-	/* The job is armed. */
+	/* Only the fences of an armed job are initialised. */
 	if (kref_read(&s_fence->finished.refcount))
 		WRITE_ONCE(s_fence->sched,
 			   &sched_stubs[vgpu_sdma_job_engine(job)].sched);
@@ -126,7 +126,7 @@ void vgpu_sdma_job_cleanup(struct vgpu_sdma_job *job)
 }
 
 /**
- * vgpu_sdma_job_engine() - engine on which a job runs
+ * vgpu_sdma_job_engine() - get the engine on which a job runs
  * @job: job that is armed
  *
  * Return: 0 to VGPU_NUM_SDMA - 1.
@@ -155,7 +155,7 @@ bool vgpu_sdma_ring_ready(const struct vgpu_device *vdev, unsigned int engine)
  * vgpu_sdma_sched_pause() - submit no more jobs to the rings
  * @vdev: device
  *
- * Jobs on a ring stay there; others wait in their entities.
+ * Jobs on a ring stay there; jobs in entities wait until vgpu_sdma_sched_resume().
  *
  * Context: sleeps.
  */
@@ -179,7 +179,7 @@ void vgpu_sdma_sched_resume(struct vgpu_device *vdev)
 		drm_sched_wqueue_start(vdev->hw->sched[i]);
 }
 
-/* Repeats: a waiter for an earlier job may have submitted another one. */
+/* Repeat the wait: a thread that waited for an earlier job may have submitted another job. */
 static void ring_drain(struct vgpu_sdma_ring *ring)
 {
 	struct vgpu_sdma_fence *last;
@@ -215,8 +215,8 @@ void vgpu_sdma_drain(struct vgpu_device *vdev)
 }
 
 /*
- * Runs at the release of the DRM device, after the last file: entities point to
- * schedulers.
+ * Called at the release of the DRM device, after the last file is closed: entities of
+ * files point to schedulers.
  */
 static void sched_fini(struct drm_device *drm, void *arg)
 {
@@ -227,7 +227,7 @@ static void sched_fini(struct drm_device *drm, void *arg)
  * vgpu_sdma_sched_init() - create the schedulers
  * @vdev: device; its engines work
  *
- * The release of the DRM device frees them.
+ * The release of the DRM device frees the schedulers.
  *
  * Return: 0, -ENOMEM or the error of drm_sched_init().
  */

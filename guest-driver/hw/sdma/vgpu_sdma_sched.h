@@ -25,7 +25,7 @@ struct vgpu_sdma_job {
  * @prepare: returns a fence to wait for, or NULL if the job may run. May be NULL
  * @run: submits the job to the ring. Returns the ring's fence, or an ERR_PTR, which
  *       becomes the error of the job
- * @free: the job has ended: frees it
+ * @free: frees the job, which has ended
  *
  * Fences depend on @prepare and @run, so they neither allocate nor take a
  * reservation.
