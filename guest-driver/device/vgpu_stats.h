@@ -11,12 +11,12 @@ enum vgpu_counter {
 	VGPU_STAT_FAULTS_NORETRY,
 	VGPU_STAT_FAULTS_UNREPAIRED,	/* retry faults that stopped the queues of the process */
 	VGPU_STAT_CAM_ACKS,
-	VGPU_STAT_CAM_STALLS,		/* processes stopped because their faults kept the CAM full */
+	VGPU_STAT_CAM_STALLS,		/* processes stopped: their faults kept the CAM full */
 	VGPU_STAT_INVALIDATIONS,	/* of TLBs, by CPU or job: one for each request and VMID */
 	VGPU_STAT_BYTES_COPIED,		/* by the kernel's SDMA rings */
 	VGPU_STAT_BYTES_FILLED,
 	VGPU_STAT_PTES_WRITTEN,		/* page-table entries, by CPU or SDMA */
-	VGPU_STAT_PT_BYTES,		/* entries that the CPU wrote, and packets of SDMA writes */
+	VGPU_STAT_PT_BYTES,		/* entries by the CPU, packets of SDMA jobs */
 	VGPU_STAT_IH_ENTRIES,
 	VGPU_STAT_IH_OVERFLOWS,
 	VGPU_STAT_EVENTS_DEFERRED,	/* KFD events that the interrupt handler left to scan_work */

@@ -5,8 +5,8 @@
  *
  * The text is written into preallocated memory, as the recovery may not allocate;
  * a separate work item hands a copy of it to devcoredump. A failure makes no dump
- * if it comes before that, or while an earlier dump has not been read. Content
- * written by user space (rings of user queues, BOs) is left out.
+ * while that work item is pending, or while user space has not read an earlier dump.
+ * Content written by user space (rings of user queues, BOs) is left out.
  */
 #include <linux/devcoredump.h>
 #include <linux/slab.h>
@@ -19,9 +19,9 @@
 #include "vgpu_hw_priv.h"
 
 #define DUMP_BYTES	SZ_64K
-#define DUMP_RING_DW	64u	/* from the oldest job, and from rptr */
-#define DUMP_IH		16u	/* last entries */
-#define DUMP_AROUND	4u	/* entries before and after the faulting one */
+#define DUMP_RING_DW	64u	/* dwords from the oldest job, and as many from rptr */
+#define DUMP_IH		16u	/* last entries of the interrupt ring */
+#define DUMP_AROUND	4u	/* page-table entries before and after the faulting one */
 
 static __printf(2, 3) void say(struct vgpu_dump *d, const char *fmt, ...)
 {
@@ -154,7 +154,7 @@ static void dump_interrupts(struct vgpu_device *vdev)
 
 /*
  * Dump the entries around @index of a table of @count entries at offset @at in
- * VRAM. Returns the entry at @index.
+ * VRAM. @shadow: intended entries, or NULL. Returns the entry at @index.
  */
 static u64 dump_entries(struct vgpu_device *vdev, const char *name, u64 at,
 			u64 index, u64 count, const u64 *shadow)
@@ -253,10 +253,10 @@ void vgpu_dump_note_fault(struct vgpu_device *vdev,
 
 /**
  * vgpu_dump_take() - write the state of the hardware into the dump
- * @vdev: device; nothing has been done about its failure yet
+ * @vdev: device; its state is still that of the failure
  * @why: what failed, as text
  *
- * Does nothing while an earlier dump waits for its work item.
+ * Does nothing while the work item of an earlier dump is pending.
  *
  * Context: the recovery's worker; does not allocate.
  */
@@ -319,7 +319,7 @@ int vgpu_dump_init(struct vgpu_device *vdev)
  * vgpu_dump_fini() - undo vgpu_dump_init()
  * @vdev: device; vgpu_dump_take() is not called any more
  *
- * Dumps that were handed to devcoredump remain.
+ * Dumps that devcoredump has taken over remain.
  */
 void vgpu_dump_fini(struct vgpu_device *vdev)
 {

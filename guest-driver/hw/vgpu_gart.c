@@ -5,9 +5,9 @@
  * reach memory.
  *
  * No lock: an entry belongs to the caller that got its page number from the GTT
- * manager, or to hw/. The intended content of an entry is also kept in system
- * memory, the shadow, which is written first: vgpu_gart_restore() may run
- * concurrently.
+ * manager, or to hw/. The intended content of the table is also kept in system
+ * memory: the shadow. An entry is written to the shadow first, since
+ * vgpu_gart_restore() may run concurrently.
  *
  * DOC: transfer windows
  *
@@ -32,7 +32,7 @@
 	 VGPU_PTE_EXECUTABLE | VGPU_PTE_READABLE | VGPU_PTE_WRITEABLE)
 
 /**
- * vgpu_gart_init() - place the table
+ * vgpu_gart_init() - set the layout of the GART and allocate its shadow
  * @vdev: device; vram_reserved is set, the memory of the table is cleared
  *
  * Return: 0 or -ENOMEM.
@@ -71,7 +71,7 @@ u64 vgpu_gart_start(const struct vgpu_device *vdev)
  *
  * Context: any.
  *
- * Return: number of pages from page 0 on, transfer windows included.
+ * Return: number of pages, counted from page 0, transfer windows included.
  */
 u64 vgpu_gart_pages(const struct vgpu_device *vdev)
 {
@@ -122,9 +122,9 @@ static bool gart_range_ok(const struct vgpu_gart *gart, u64 page, u64 npages)
  * @vdev: device
  * @page: first entry
  * @npages: number of entries
- * @addrs: bus address for each, page aligned
+ * @addrs: bus address of each page, page aligned
  *
- * Effective after vgpu_gart_flush().
+ * The device uses the new entries after vgpu_gart_flush().
  *
  * Context: any.
  */
@@ -199,7 +199,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_try_flush);
  * @vdev: device
  *
  * For a table that is known to be lost. Entries may be bound and unbound
- * concurrently. Effective after vgpu_gart_flush().
+ * concurrently. The device uses the table after vgpu_gart_flush().
  *
  * Context: sleeps.
  *
@@ -217,7 +217,7 @@ u64 vgpu_gart_rewrite(struct vgpu_device *vdev)
 		do {
 			pte = READ_ONCE(gart->shadow[i]);
 			writeq(pte, &gart->table[i]);
-			mb();	/* the entry before the second read of the shadow */
+			mb();	/* write the entry before the second read of the shadow */
 		} while (pte != READ_ONCE(gart->shadow[i]));
 		if (!(i % SZ_4K))
 			cond_resched();
@@ -279,8 +279,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_bind_reserved);
  * vgpu_gart_close_windows() - make the windows' entries invalid
  * @vdev: device, its engines parked
  *
- * Called after a reset; each job writes the entries that it needs. Effective after
- * vgpu_gart_flush().
+ * Called after a reset; each job writes the entries that it needs. The caller calls
+ * vgpu_gart_flush() next.
  */
 void vgpu_gart_close_windows(struct vgpu_device *vdev)
 {
@@ -296,9 +296,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_close_windows);
  * @entry: address of the entry, in the CPU mapping of VRAM
  * @pte: the entry
  *
- * An entry of a window is stored in the shadow, from which the rest of the job
- * reads it: the table in VRAM may be lost while the job is executed. Other entries
- * are ignored.
+ * An entry of a window is stored in the shadow, where later packets of the job find
+ * it: the table in VRAM may be lost while the job is executed. Entries outside of the
+ * windows are ignored.
  */
 void vgpu_gart_note(struct vgpu_device *vdev, const void __iomem *entry, u64 pte)
 {
@@ -309,7 +309,7 @@ void vgpu_gart_note(struct vgpu_device *vdev, const void __iomem *entry, u64 pte
 		WRITE_ONCE(gart->shadow[at - gart->table], pte);
 }
 
-/* Returns the number of pages, from the first on, that are contiguous on the bus. */
+/* Returns how many of the @npages pages, counted from the first, are contiguous on the bus. */
 static u64 gart_run(const dma_addr_t *addrs, u64 npages)
 {
 	u64 n = 1;
@@ -320,8 +320,8 @@ static u64 gart_run(const dma_addr_t *addrs, u64 npages)
 }
 
 /*
- * Runs from this length on take fewer dwords as PTEPDE, including the new header
- * that data after them needs.
+ * Minimum length of a contiguous run for PTEPDE, in pages: such a run takes fewer dwords as
+ * PTEPDE than as single entries (2 dwords each), even if a new WRITE header has to follow.
  */
 #define GART_RUN_MIN	((SDMA_PTEPDE_DWORDS + SDMA_WRITE_LINEAR_DWORDS) / 2)
 
@@ -333,10 +333,10 @@ static u64 gart_run(const dma_addr_t *addrs, u64 npages)
  * @room: dwords free at @dw; 4 + 2 * @npages are always enough
  * @page: first entry
  * @npages: number of entries to bind
- * @addrs: bus address for each, page aligned
- * @bound: receives the number of entries for which there was room
+ * @addrs: bus address of each page, page aligned
+ * @bound: receives the number of entries that fitted into @room
  *
- * Effective for packets after vgpu_gart_emit_flush().
+ * Packets after those of vgpu_gart_emit_flush() use the new entries.
  *
  * Return: the number of dwords written.
  */
@@ -346,7 +346,7 @@ unsigned int vgpu_gart_emit_bind(struct vgpu_device *vdev, u32 *dw,
 {
 	u64 table = vdev->hw->fb_base + to_hw_state(vdev)->gart.table_vram;
 	unsigned int ndw = 0;
-	u32 *data = NULL;	/* the packet that takes single entries */
+	u32 *data = NULL;	/* WRITE packet to which single entries are added */
 	u64 i, n;
 
 	for (i = 0; i < npages; i += n) {
@@ -386,13 +386,16 @@ unsigned int vgpu_gart_emit_bind(struct vgpu_device *vdev, u32 *dw,
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_emit_bind);
 
-/* Poll interval, 50 us: the other engine may be executing a chunk. */
+/*
+ * Poll interval in GPU clocks: 50 us. The invalidation waits for the chunk that another engine
+ * may be executing.
+ */
 #define GART_POLL_CLOCKS	5000u
 
 /**
  * vgpu_gart_emit_flush() - emit packets that make changes of a window effective
  * @engine: engine of the job, 0 to VGPU_NUM_SDMA - 1
- * @dw: where to write VGPU_GART_FLUSH_DWORDS
+ * @dw: buffer for VGPU_GART_FLUSH_DWORDS dwords
  *
  * Packets of the job after these translate through the new entries.
  *
@@ -416,11 +419,11 @@ unsigned int vgpu_gart_emit_flush(unsigned int engine, u32 *dw)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_emit_flush);
 
 /**
- * vgpu_gart_is_flush() - whether a packet is one of vgpu_gart_emit_flush()
+ * vgpu_gart_is_flush() - whether vgpu_gart_emit_flush() emitted a packet
  * @dw: packet, at least its header
  * @ndw: number of dwords at @dw
  *
- * Return: the length of the packet in dwords, or 0 if it is another one.
+ * Return: the length of the packet in dwords, or 0 if it is another packet.
  */
 unsigned int vgpu_gart_is_flush(const u32 *dw, unsigned int ndw)
 {

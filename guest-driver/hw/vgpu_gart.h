@@ -13,7 +13,7 @@
 
 struct vgpu_device;
 
-/* MC address and bytes of the GART, its pages, and bytes of their table in VRAM. */
+/* The GART: MC address, bytes, number of pages, and bytes of its table in VRAM. */
 #define VGPU_GART_START		0ull
 #define VGPU_GART_SIZE		0x20000000ull
 #define VGPU_GART_PAGES		(VGPU_GART_SIZE >> VGPU_PAGE_SHIFT)

@@ -64,7 +64,7 @@ static u64 vram_pde(struct vgpu_device *vdev, u64 vram_offset)
 static void hub_init_apertures(struct vgpu_device *vdev, unsigned int hub)
 {
 	struct vgpu_hw_state *hw = to_hw_state(vdev);
-	/* VRAM of the hive starts here: node 0's first byte. */
+	/* MC address of the first byte of the hive's VRAM (of node 0). */
 	u64 fb_first = hw->base.fb_base - vgpu_xgmi_base(vdev);
 	u64 fb_last = hw->base.fb_base + hw->base.vram_size - 1;
 	u64 scratch = hw->gart.table_vram + VGPU_GART_TABLE_BYTES +
@@ -79,8 +79,8 @@ static void hub_init_apertures(struct vgpu_device *vdev, unsigned int hub)
 	vgpu_wreg(vdev, HUB(hub) + MC_VM_AGP_TOP, 0);
 
 	/*
-	 * Untranslated accesses of VMID 0: VRAM of the hive up to this node's end,
-	 * nothing else.
+	 * VMID 0 reaches the hive's VRAM up to the end of this node without translation,
+	 * and nothing else.
 	 */
 	vgpu_wreg(vdev, HUB(hub) + MC_VM_SYSTEM_APERTURE_LOW_ADDR,
 		  fb_first >> 18);
@@ -145,7 +145,7 @@ static void hub_init_contexts(struct vgpu_device *vdev, unsigned int hub)
 	vgpu_wreg(vdev, HUB(hub) + VM_CONTEXTS_DISABLE, 0);
 }
 
-/* Set the pages that an engine invalidates: @npages, a power of two, from @first on. */
+/* Set the range of an invalidation engine: @npages pages, a power of two, from page @first. */
 static void hub_set_inv_range(struct vgpu_device *vdev, unsigned int hub,
 			      unsigned int engine, u64 first, u64 npages)
 {
@@ -213,8 +213,8 @@ static void hub_init_faults(struct vgpu_device *vdev, unsigned int hub)
  * vgpu_gmc_start() - write the registers of both hubs
  * @vdev: device; vgpu_gmc_init() has initialised its state
  *
- * Called at bring-up and after a reset: contexts get the page tables and PASIDs
- * that they had.
+ * Called at bring-up and after a reset; then the contexts get the page tables and
+ * PASIDs that they had before.
  *
  * Context: bring-up, or io_lock held for writing.
  *
@@ -232,7 +232,7 @@ int vgpu_gmc_start(struct vgpu_device *vdev)
 		hub_init_faults(vdev, hub);
 		hub_init_invalidation(vdev, hub);
 	}
-	/* The reset also freed engines whose acknowledge was outstanding. */
+	/* The reset also freed invalidation engines whose acknowledge was outstanding. */
 	WRITE_ONCE(hw->inv_free, VGPU_INV_ENGINES);
 
 	vgpu_wreg(vdev, VGPU_GATE_REG, 0);
@@ -265,7 +265,7 @@ void vgpu_gmc_clear_fault(struct vgpu_device *vdev)
  * Reads the MC address of VRAM, places the GART table in the reserved part of VRAM
  * and clears it.
  *
- * Return: 0, -ENODEV or -ENOMEM.
+ * Return: 0, -ENODEV if registers are inconsistent or the hubs do not work, -ENOMEM.
  */
 int vgpu_gmc_init(struct vgpu_device *vdev)
 {
@@ -339,7 +339,7 @@ void vgpu_gmc_fini(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_gmc_root_pde() - the PDE by which a context register names page tables
+ * vgpu_gmc_root_pde() - get the root PDE of page tables, as context registers hold it
  * @vdev: device
  * @root_vram_offset: offset in VRAM of the root directory (PDB2), page aligned
  *
@@ -352,7 +352,7 @@ u64 vgpu_gmc_root_pde(struct vgpu_device *vdev, u64 root_vram_offset)
 	return vram_pde(vdev, root_vram_offset);
 }
 
-/* Store the root for vgpu_gmc_start(), which writes the registers again after a reset. */
+/* Set the root PDE in both hubs, and store it for vgpu_gmc_start() after a reset. */
 static void gmc_set_root(struct vgpu_device *vdev, unsigned int vmid, u64 pde)
 {
 	unsigned int hub;

@@ -5,8 +5,8 @@
  *
  * Each request takes an invalidation engine, the same on both hubs, so concurrent flushes do
  * not wait for each other. If a hub does not acknowledge, the device is reset, which empties
- * its TLBs. The caller waits for the reset, since it is about to free memory that stale
- * translations may reach. The engine is not used again before the reset.
+ * its TLBs. vgpu_gmc_flush_tlb() waits for the reset, since its caller is about to free memory
+ * that stale translations may reach. The engine is not used again before the reset.
  */
 #include <linux/bitops.h>
 #include <linux/jiffies.h>
@@ -16,7 +16,7 @@
 #include "vgpu_hw_priv.h"
 #include "vgpu_hw_trace.h"
 
-/* The CPU's engines are neither those of jobs, nor the CP's, nor the gate. */
+/* Engines of the CPU are not used by jobs or by the CP, and not as the gate. */
 static_assert(!(VGPU_INV_ENGINES & GENMASK(VGPU_INV_ENGINE_SDMA(VGPU_NUM_SDMA) - 1, 0)));
 static_assert(VGPU_INV_ENGINE_CP < VGPU_INV_ENGINE_SDMA(0));
 static_assert(!(VGPU_INV_ENGINES & BIT(VGPU_INV_ENGINE_GATE)));
@@ -50,7 +50,7 @@ static bool inv_take(struct vgpu_hw_state *hw, unsigned int *engine)
 
 static void inv_give(struct vgpu_hw_state *hw, unsigned int engine)
 {
-	smp_mb__before_atomic();	/* after the read of the acknowledge */
+	smp_mb__before_atomic();	/* read the acknowledge before set_bit() */
 	set_bit(engine, &hw->inv_free);
 	if (wq_has_sleeper(&hw->inv_wait))
 		wake_up(&hw->inv_wait);
@@ -115,8 +115,8 @@ int vgpu_gmc_invalidate(struct vgpu_device *vdev, u32 vmid_mask)
  * vgpu_gmc_reset_begin() - note that a reset of the device starts
  * @vdev: device
  *
- * Until vgpu_gmc_reset_end(), a flush that is not acknowledged waits for this reset and
- * requests no other one.
+ * Until vgpu_gmc_reset_end(), a flush that is not acknowledged waits for this reset and does
+ * not request a second one.
  *
  * Context: the recovery's worker.
  */
@@ -130,7 +130,7 @@ void vgpu_gmc_reset_begin(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_gmc_reset_end() - note that no earlier translation is in use any more
+ * vgpu_gmc_reset_end() - wake flushes that wait: no engine uses an old translation any more
  * @vdev: device; its TLBs are empty, or its engines stopped
  * @works: true: the device was reset; false: it was given up, and flushes request no reset
  *
@@ -175,7 +175,7 @@ static int inv_await_reset(struct vgpu_device *vdev, unsigned int epoch)
  * @vdev: device
  * @vmid_mask: as for vgpu_gmc_flush_tlb()
  *
- * For the recovery's worker, which must not wait for itself.
+ * For the recovery's worker, which must not wait for a recovery.
  *
  * Context: as vgpu_io_begin().
  *
@@ -197,16 +197,16 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_try_flush);
  * @vdev: device
  * @vmid_mask: bit n: VMID n
  *
- * When the function returns 0, no access that used an old translation is in flight. A device
- * that does not acknowledge has been reset, or given up, by then.
+ * When the function returns 0, no access that used an old translation is in flight. If the
+ * device did not acknowledge, it has been reset or given up before the function returns.
  *
  * Context: as vgpu_io_begin(), but neither in the recovery's worker nor with a lock that a
  * reset of the device takes: vgpu_sdma_ring.end_lock, .rlc_lock, vgpu_cp.lock.
  *
- * Return: 0, or -ETIMEDOUT, which is logged, if the device does not acknowledge and
- * recoveries are not accepted: before vgpu_reset_start() and after vgpu_reset_stop(). The
- * engines are about to be stopped then. -ETIMEDOUT at once after the device was given up: no
- * engine runs that could use a stale translation.
+ * Return: 0, or -ETIMEDOUT if the device does not acknowledge and recoveries are not accepted:
+ * before vgpu_reset_start() and after vgpu_reset_stop(). The engines are about to be stopped
+ * then; the failure is logged. -ETIMEDOUT at once after the device was given up: no engine runs
+ * that could use a stale translation.
  */
 int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask)
 {

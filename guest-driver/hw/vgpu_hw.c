@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Bring-up of the hardware, block by block, and its reverse. */
+/* Bring-up of the hardware, block by block, and its undoing. */
 #include <linux/dma-mapping.h>
 #include <linux/pci.h>
 #include <drm/drm_managed.h>
@@ -125,7 +125,7 @@ int vgpu_hw_init(struct vgpu_device *vdev, vgpu_recover_fn recover)
 		return ret;
 	dma_set_max_seg_size(&vdev->pdev->dev, UINT_MAX);
 
-	/* Mappings are devres: they are valid after vgpu_hw_fini(), too. */
+	/* devres unmaps the BARs: the mappings stay valid after vgpu_hw_fini(). */
 	ret = hw_map(vdev);
 	if (ret)
 		return ret;

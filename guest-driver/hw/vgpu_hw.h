@@ -2,8 +2,8 @@
 /*
  * hw/: registers, rings, interrupts, GART table. This folder drives the chip;
  * decisions on recovery are made in reset/. This header has the state that other
- * folders may read, start and stop. Each block has a header; functions are documented
- * where they are defined.
+ * folders may read, and the start and stop of the hardware. Each block has a header;
+ * functions are documented where they are defined.
  */
 #ifndef VGPU_HW_H
 #define VGPU_HW_H
@@ -21,7 +21,7 @@ struct vgpu_device;
 /**
  * struct vgpu_hw - hardware state that other folders may read
  *
- * vgpu_hw_init() sets all members but @vram_epoch. Reading a member needs no lock.
+ * vgpu_hw_init() sets all members except @vram_epoch. Reading a member needs no lock.
  *
  * @vram: CPU mapping of BAR 0, the whole BAR, write-combined
  * @vram_base: bus address of BAR 0
@@ -30,10 +30,10 @@ struct vgpu_device;
  *              nothing else
  * @vram_size: bytes of VRAM, including the reserved part
  * @vram_reserved: bytes at the end of VRAM that hw/ uses
- * @xgmi: place in the hive
+ * @xgmi: place of the device in its hive
  * @fb_base: MC address of VRAM offset 0
- * @fb_offset: added to a VRAM offset in page-table entries; includes the base of this
- *             node in the hive
+ * @fb_offset: number to add to a VRAM offset to get the address in a page-table entry;
+ *             includes the base of this node in the hive
  * @sched: schedulers of the kernel's rings, in the form that drm_sched entities take
  * @vram_epoch: number of losses of VRAM; vgpu_hw_reset() increments it
  */

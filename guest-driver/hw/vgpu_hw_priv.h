@@ -37,20 +37,20 @@
 #include "vgpu_recover.h"
 #include "vgpu_xgmi.h"
 
-/* Time limit of a handshake with the device (with the GPU itself, not for a copy). */
+/* Time limit for the device to answer a request (a copy may take longer). */
 #define VGPU_HW_TIMEOUT_US	(2 * USEC_PER_SEC)
-/* Spin this long at the start of a poll; then sleep between two reads. */
+/* vgpu_hw_poll(): time to spin at the start, and longest sleep between two later reads. */
 #define VGPU_HW_SPIN_US		100
 #define VGPU_HW_POLL_US		100
 
 /*
- * VRAM that hw/ uses, at the end: GART table, a page for accesses outside the system
- * aperture, and the words of VGPU_VRAM_MAGIC_AT(). A multiple of 2 MiB, so that the rest of
- * VRAM is one, too.
+ * Bytes at the end of VRAM that hw/ uses: GART table, a page for accesses outside the system
+ * aperture, and the words of VGPU_VRAM_MAGIC_AT(). A multiple of 2 MiB, so that mm/ gets a
+ * multiple of 2 MiB, too.
  */
 #define VGPU_VRAM_RESERVED	0x200000ull
 #define VGPU_VRAM_MIN		0x4000000ull
-/* Words that a loss of VRAM changes: their number, and their offset in VRAM. */
+/* Random words by which a loss of VRAM is detected: their number, and their offset in VRAM. */
 #define VGPU_VRAM_MAGIC_WORDS	8
 #define VGPU_VRAM_MAGIC_AT(hw) \
 	((hw)->gart.table_vram + VGPU_GART_TABLE_BYTES + VGPU_PAGE_SIZE)
@@ -59,7 +59,7 @@ static_assert(VGPU_GART_TABLE_BYTES + VGPU_PAGE_SIZE +
 	      VGPU_VRAM_MAGIC_WORDS * sizeof(u64) <= VGPU_VRAM_RESERVED);
 static_assert(VGPU_VRAM_RESERVED && !(VGPU_VRAM_RESERVED % SZ_2M));
 static_assert(VGPU_VRAM_RESERVED < VGPU_VRAM_MIN);
-/* Pages remain beside the windows, for the kernel's rings and for mm/. */
+/* The GART has pages besides the windows, for the kernel's rings and for mm/. */
 static_assert(VGPU_GTT_WINDOW_PAGES * VGPU_GTT_NUM_WINDOWS < VGPU_GART_PAGES);
 /* Rings and the default page are allocated in CPU pages. */
 static_assert(VGPU_PAGE_SIZE == PAGE_SIZE);
@@ -69,14 +69,14 @@ static_assert(VGPU_PAGE_SIZE == PAGE_SIZE);
 static_assert(VGPU_REMAP_PAGE + PAGE_SIZE <= VGPU_MMIO_BAR_SIZE);
 
 /*
- * Invalidation engines that the CPU uses, on both hubs (vgpu_gmc_flush.c). On the chip,
- * firmware uses 0 to 2, the CP uses 3.
+ * Bitmap of the invalidation engines that the CPU uses, on both hubs (vgpu_gmc_flush.c), and
+ * number of the CP's engine. On the chip, firmware uses engines 0 to 2.
  */
 #define VGPU_INV_ENGINES	(GENMASK(15, 6) | BIT(17))
 #define VGPU_INV_ENGINE_CP	3
 
 /*
- * Invalidation engine that the jobs of SDMA engine n use, on the MM hub only. The range is
+ * Invalidation engine that the jobs of SDMA engine n use, on the MM hub only. It invalidates
  * the pages of the SDMA engine's transfer window.
  */
 #define VGPU_INV_ENGINE_SDMA(n)	(4 + (n))
@@ -107,12 +107,12 @@ struct vgpu_iv_slot {
  * struct vgpu_ih - interrupt ring 0
  * @lock: protects @slots; taken in hard interrupt context
  * @poll_lock: serialises callers of the handler outside of the interrupt
- * @slots: handlers; free where fn is NULL
+ * @slots: handlers; a slot is free if its fn is NULL
  * @ring: the ring, coherent memory
  * @wptr_wb: memory to which the device writes its write pointer
  * @ring_dma: bus address of @ring
  * @wb_dma: bus address of @wptr_wb
- * @rptr: byte offset of the next entry to read; interrupt handler only
+ * @rptr: byte offset of the next entry to read; changed by the interrupt handler only
  * @irq: Linux interrupt number, 0 if not requested
  */
 struct vgpu_ih {
@@ -130,15 +130,14 @@ struct vgpu_ih {
 /**
  * struct vgpu_gart - the flat page table of VMID 0
  * @start: MC address of the first page
- * @pages: number of entries that mm/ may use, from entry 0 on; the entries after them map
- *         the kernel's rings
+ * @pages: number of entries that mm/ may use, counted from entry 0; the entries after them
+ *         map the kernel's rings
  * @total: number of all entries
- * @windows: number of entries, from entry 0 on, that jobs write; their content is not in
- *           @shadow
+ * @windows: number of entries of the transfer windows, counted from entry 0; jobs write them
  * @table_vram: offset of the table in VRAM
  * @table: CPU mapping of the table
- * @shadow: intended content of the table, in system memory; for windows: the entries written
- *          by jobs that the CPU executed
+ * @shadow: intended content of the table, in system memory; for windows only the entries
+ *          written by jobs that the CPU executed
  */
 struct vgpu_gart {
 	u64 start;
@@ -156,7 +155,7 @@ struct vgpu_gart {
  * @fault: last faults in the MM hub: [0] of VMID 0, [1] of other VMIDs
  * @work: hands a copy of @text to devcoredump
  * @dev: device that is dumped
- * @busy: bit 0: @text is in use until @work has run
+ * @busy: bit 0 is set while @text is in use: until @work has run
  * @text: buffer of the dump
  * @len: bytes in @text
  */
@@ -181,11 +180,11 @@ static_assert(VGPU_RETRY_CAM_SLOTS <= 32);
  * @doorbell: CPU mapping of BAR 2, doorbells
  * @default_page: page of zeros to which accesses with a no-retry fault are redirected
  * @default_page_dma: bus address of @default_page
- * @latch_lock: protects register pairs of which one access latches the other
+ * @latch_lock: protects pairs of registers in which an access to one latches the other
  * @inv_free: bitmap of free invalidation engines among VGPU_INV_ENGINES; atomic
  * @inv_wait: woken when an engine becomes free, and when @inv_epoch has changed
- * @inv_lock: protects the next three
- * @inv_epoch: how often the TLBs were emptied by a reset, or the engines given up
+ * @inv_lock: protects @inv_epoch, @inv_hung and @inv_given_up
+ * @inv_epoch: how often a reset has emptied the TLBs, or the engines were given up
  * @inv_hung: a hub did not acknowledge, or the device is being reset: @inv_epoch will change
  * @inv_given_up: the engines were given up: flushes do nothing and request no reset
  * @gart: page table of VMID 0
@@ -194,12 +193,12 @@ static_assert(VGPU_RETRY_CAM_SLOTS <= 32);
  * @cp: compute queues
  * @recover: the argument of vgpu_hw_init()
  * @gart_cam: CAM slots that wait for a recovery of the GART, one bit each
- * @gate_lock: protects @gate and the register that mirrors it; innermost, taken in hard
- *             interrupt context
+ * @gate_lock: protects @gate and VGPU_GATE_REG, which has the same value; innermost, taken in
+ *             hard interrupt context
  * @gate: reasons for which no job of the kernel may end now (vgpu_sdma_fault.c)
- * @fault_work: clears latched faults of users that no interrupt reports
+ * @fault_work: clears a latched fault of a user for which no interrupt entry came
  * @dump: devcoredump of the next failure
- * @io_lock: BAR access: read by users of the BARs that may sleep, written while the device
+ * @io_lock: held for reading by users of the BARs that may sleep, for writing while the device
  *           is reset (vgpu_io.c). Innermost of the locks that sleep, except
  *           vgpu_ih.poll_lock, which the reset takes inside
  * @map_closed: the device is being reset: fault handlers insert no pages of its BARs;

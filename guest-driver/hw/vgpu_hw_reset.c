@@ -8,8 +8,8 @@
 #include "vgpu_hw_priv.h"
 
 /*
- * The caller holds io_lock for writing and keeps interrupt handlers from running
- * (vgpu_ih_hold()); BARs are not mapped in user space (vgpu_io.c).
+ * The caller holds io_lock for writing, has called vgpu_ih_hold(), and has removed the
+ * mappings of the BARs in user space (vgpu_io.c). Returns 0 or -ENODEV.
  */
 static int hw_mode1_reset(struct vgpu_device *vdev)
 {
@@ -31,9 +31,9 @@ static int hw_mode1_reset(struct vgpu_device *vdev)
  * @vdev: device; engines are parked (vgpu_sdma_park())
  * @vram_lost: receives whether the content of VRAM was lost
  *
- * As vgpu_hw_reset(), but does not count a loss of VRAM and does not write the GART's
- * table: it only closes the windows. The caller has removed user-space mappings of
- * the BARs, or user space is frozen.
+ * As vgpu_hw_reset(), but counts no reset and no loss of VRAM, and does not write the
+ * GART's table: it only closes the windows. The caller has removed user-space mappings
+ * of the BARs, or user space is frozen.
  *
  * Context: sleeps; takes io_lock for writing.
  *

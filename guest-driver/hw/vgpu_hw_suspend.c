@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The hardware before and after the system's sleep. Resume always resets the
- * device, whether or not it kept its state.
+ * Stop and restart of the hardware for the system's sleep. Resume always resets the
+ * device, even if the device kept its state.
  */
 #include "hw/sdma/vgpu_sdma_priv.h"
 #include "vgpu_hw_priv.h"
 
 /**
  * vgpu_hw_suspend() - stop the hardware
- * @vdev: device; no user queue is loaded, the kernel's rings are empty; the
- *        caller has stopped new jobs and recoveries
+ * @vdev: device; the caller has unloaded the user queues, emptied the kernel's rings,
+ *        and stopped jobs and recoveries
  */
 void vgpu_hw_suspend(struct vgpu_device *vdev)
 {
@@ -44,7 +44,7 @@ int vgpu_hw_resume(struct vgpu_device *vdev)
 	if (ret)
 		return ret;
 	if (lost)
-		/* Free blocks may be marked as clear: make them so. */
+		/* Free blocks that mm/ has marked as clear must read as zero. */
 		memset_io(hw->base.vram, 0, hw->gart.table_vram);
 	vgpu_gart_rewrite(vdev);
 	vgpu_gart_flush(vdev);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints vgpu_hw:*: jobs, flushes and CAM acknowledges sent to the device,
- * interrupts received from it. data3 of a fault's interrupt entry is the
- * fault's serial number, the same as in QEMU's trace and in the tracepoints of
- * svm/.
+ * Tracepoints vgpu_hw:*: jobs, flushes and CAM acknowledges that are sent to the
+ * device, and interrupts that it raises. The fourth data dword of a fault's entry is
+ * the fault's serial number, the same as in QEMU's trace and in svm/'s tracepoints.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM vgpu_hw
@@ -45,7 +44,7 @@ TRACE_EVENT(vgpu_ih_entry,
 		  __entry->data[3])
 );
 
-/* A TLB flush has ended; @acked: both hubs acknowledged. */
+/* A TLB flush has ended; @acked: true if both hubs acknowledged. */
 TRACE_EVENT(vgpu_tlb_flush,
 	TP_PROTO(u32 vmid_mask, bool acked),
 	TP_ARGS(vmid_mask, acked),
@@ -61,7 +60,7 @@ TRACE_EVENT(vgpu_tlb_flush,
 		  __entry->acked ? "" : " not acknowledged")
 );
 
-/* A slot of the retry CAM was freed. */
+/* The driver frees slot @cam of the retry CAM. */
 TRACE_EVENT(vgpu_cam_ack,
 	TP_PROTO(u32 cam),
 	TP_ARGS(cam),

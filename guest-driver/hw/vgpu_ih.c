@@ -5,8 +5,8 @@
  *
  * The device writes entries and its write pointer to coherent memory. The MSI is raised
  * when the ring becomes non-empty, and again when the read pointer is written while
- * entries are left. So one pass up to the write pointer is enough: an entry that arrives
- * after the pointer was read raises the MSI again.
+ * entries are left. So one pass up to the write pointer is enough: for an entry that arrives
+ * after the handler has read the write pointer, the MSI is raised again.
  */
 #include <linux/dma-mapping.h>
 #include <linux/interrupt.h>
@@ -35,10 +35,11 @@
  * @vdev: device
  * @client: IH_CLIENT_*
  * @source: IH_SRC_*
- * @fn: called in hard interrupt context for every such entry
+ * @fn: called in hard interrupt context for every entry of @client and @source
  * @arg: passed to @fn
  *
- * A source may have several handlers; each selects its entries by VMID or PASID.
+ * A source may have several handlers. All are called; each selects its entries by VMID or
+ * PASID.
  *
  * Return: 0, or -ENOSPC if all slots are in use.
  */
@@ -184,7 +185,7 @@ static void ih_dispatch(struct vgpu_device *vdev,
 			       iv->client, iv->source);
 }
 
-/* Returns the write pointer; sets *@overflow if entries were lost. */
+/* Returns the write pointer. *@overflow receives whether entries were lost. */
 static u32 ih_read_wptr(struct vgpu_device *vdev, bool *overflow)
 {
 	struct vgpu_ih *ih = &to_hw_state(vdev)->ih;
@@ -208,7 +209,7 @@ static u32 ih_read_wptr(struct vgpu_device *vdev, bool *overflow)
 	return wptr & IH_RB_WPTR__OFFSET & IH_RING_MASK;
 }
 
-/* Redo the work of the lost entries: ends of jobs, retry faults. */
+/* Entries were lost: complete finished jobs, and let the device raise retry faults again. */
 static void ih_recover_overflow(struct vgpu_device *vdev)
 {
 	unsigned int i;
@@ -293,7 +294,7 @@ static irqreturn_t ih_interrupt(int irq, void *arg)
 }
 
 /**
- * vgpu_ih_poll() - handle the interrupts that have arrived so far
+ * vgpu_ih_poll() - handle the interrupt entries that have arrived so far
  * @vdev: device
  * @fault_lost: the interrupt entry of the latched fault was lost
  *
@@ -420,7 +421,7 @@ err_ring:
 
 /**
  * vgpu_ih_fini() - undo vgpu_ih_init()
- * @vdev: device, vgpu_sdma_init() has been called
+ * @vdev: device; vgpu_sdma_init() has initialised fault_work
  */
 void vgpu_ih_fini(struct vgpu_device *vdev)
 {
@@ -429,8 +430,8 @@ void vgpu_ih_fini(struct vgpu_device *vdev)
 
 	vgpu_ih_stop(vdev);
 	/*
-	 * Overflows and the watchdogs' polls queue fault_work, also after
-	 * vgpu_sdma_fini().
+	 * An overflow, or the poll of a watchdog, may have queued fault_work again after
+	 * vgpu_sdma_fini() cancelled it.
 	 */
 	disable_irq(ih->irq);
 	cancel_delayed_work_sync(&to_hw_state(vdev)->fault_work);

@@ -18,8 +18,8 @@ struct vgpu_device;
  * @client: IH_CLIENT_*
  * @source: IH_SRC_*
  * @ring: ring or queue within the client
- * @vmid: VMID in the hub that @mm_hub names
- * @node: die, 0 here
+ * @vmid: VMID; both hubs use the same numbers
+ * @node: number of the die; always 0
  * @mm_hub: true: MM hub; false: GFX hub
  */
 struct vgpu_iv_entry {
@@ -34,7 +34,7 @@ struct vgpu_iv_entry {
 	bool mm_hub;
 };
 
-/* Handler of an interrupt. @arg: as registered. Called in hard interrupt context. */
+/* Handler of interrupt entries. @arg: argument of vgpu_ih_register(). In hard interrupt context. */
 typedef void (*vgpu_iv_handler)(struct vgpu_device *vdev,
 				const struct vgpu_iv_entry *iv, void *arg);
 

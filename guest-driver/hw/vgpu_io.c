@@ -3,12 +3,12 @@
  * Keeps all accesses away from the BARs while the device is reset: a device in reset answers
  * reads with ones and drops writes. Specification: docs/driver.md, "Recovery".
  *
- * Kernel code that may sleep accesses a BAR between vgpu_io_begin() and vgpu_io_end(). For
- * accesses that cannot sleep, or that must be fast, the reset compensates:
+ * Kernel code that may sleep accesses a BAR between vgpu_io_begin() and vgpu_io_end(). Accesses
+ * that cannot sleep, or that must be fast, do not wait for a reset. They cannot be lost in it:
  *
  *	interrupt handler		does not run (vgpu_ih_hold())
  *	doorbell of a kernel's ring	rung again by vgpu_sdma_ring_unpark()
- *	CP, user queues			off the hardware: rlc_off, vgpu_cp.off
+ *	CP, user queues			not loaded meanwhile (rlc_off, vgpu_cp.off)
  *	GART				vgpu_gart_rewrite(); the shadow is written first
  *	CAM slot			freed by the reset
  *	HDP flush			the reset starts with one
@@ -51,9 +51,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_io_init);
  *
  * Waits while the device is being reset. No reset starts before vgpu_io_end().
  *
- * Context: sleeps; may be called in MMU notifiers, reclaim and the recovery's worker. The lock
- * is the innermost that sleeps and does not nest: until vgpu_io_end() the caller may wait for
- * registers and nothing else.
+ * Context: sleeps; may be called in MMU notifiers, reclaim and the recovery's worker. io_lock
+ * is the innermost lock that sleeps and does not nest: until vgpu_io_end() the caller may wait
+ * for registers and nothing else.
  */
 void vgpu_io_begin(struct vgpu_device *vdev)
 {
@@ -114,8 +114,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_io_map_begin);
  * Context: between vgpu_io_map_begin() and vgpu_io_map_end(). A result of false holds until
  * vgpu_io_map_end(): the reset waits for that.
  *
- * Return: if true, the caller inserts no page, releases whatever others may wait for, calls
- * vgpu_io_map_wait() and returns its result.
+ * Return: if true, the caller inserts no page, drops its own locks, calls vgpu_io_map_wait()
+ * and returns the result of that call.
  */
 bool vgpu_io_map_is_closed(const struct vgpu_device *vdev)
 {
@@ -139,8 +139,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_io_map_end);
  * @vdev: device
  * @vmf: the fault
  *
- * Context: fault handler, with no lock besides those that the handler was called with. Drops
- * these while it waits, if the fault may be retried.
+ * Context: fault handler; the caller holds no lock except those that the handler was called
+ * with. Drops them while it waits, if the fault may be retried.
  *
  * Return: result for the handler to return: VM_FAULT_RETRY or VM_FAULT_NOPAGE.
  */
@@ -168,8 +168,8 @@ vm_fault_t vgpu_io_map_wait(struct vgpu_device *vdev, struct vm_fault *vmf)
  * vgpu_io_map_close() - stop fault handlers from inserting pages of the BARs
  * @vdev: device
  *
- * Lasts until vgpu_io_map_open(). Handlers in flight may still insert pages until
- * vgpu_io_map_sync() returns.
+ * The BARs stay closed until vgpu_io_map_open(). Handlers in flight may still insert pages
+ * until vgpu_io_map_sync() returns.
  *
  * Context: the recovery's worker.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Access to the BARs and resets of the device: accesses of the kernel wait for a reset,
- * mappings of user space are removed. Functions are documented in vgpu_io.c.
+ * Access to the BARs while the device may be reset: accesses of the kernel wait for the
+ * reset, mappings of user space are removed. Functions are documented in vgpu_io.c.
  */
 #ifndef VGPU_HW_IO_H
 #define VGPU_HW_IO_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Access to the device's windows: registers (BAR 5), doorbells (BAR 2), and registers
- * that take more than one access.
+ * Access to registers (BAR 5) and doorbells (BAR 2), and to values that take more than
+ * one register access: counters, clock, HDP flush.
  */
 #include <linux/delay.h>
 #include <kunit/static_stub.h>
@@ -18,7 +18,7 @@
  *
  * Context: any.
  *
- * Return: value; all ones if the device is lost.
+ * Return: value of the register; all ones if the device is lost.
  */
 u32 vgpu_rreg(struct vgpu_device *vdev, u32 reg)
 {
@@ -70,8 +70,8 @@ bool vgpu_hw_poll(struct vgpu_device *vdev, u32 reg, u32 mask, u32 want)
 	might_sleep();
 	for (;;) {
 		/*
-		 * Take the time before the read, so that one read follows the time
-		 * limit: this CPU may have been preempted.
+		 * Take the time before the read: if this task was preempted until after
+		 * the time limit, the register is read once more.
 		 */
 		us = ktime_us_delta(ktime_get(), start);
 		if ((vgpu_rreg(vdev, reg) & mask) == want)
@@ -93,7 +93,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_hw_poll);
  *
  * Context: as vgpu_io_begin().
  *
- * Return: value.
+ * Return: value of the counter.
  */
 u64 vgpu_counter_read(struct vgpu_device *vdev, unsigned int index)
 {
@@ -118,7 +118,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_counter_read);
  * vgpu_clock_read() - read the GPU clock
  * @vdev: device
  *
- * The clock of interrupt entries, TIMESTAMP packets and GET_CLOCK_COUNTERS.
+ * Interrupt entries, TIMESTAMP packets and GET_CLOCK_COUNTERS have times of this clock.
  *
  * Context: as vgpu_io_begin().
  *
@@ -165,8 +165,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_hdp_flush);
  * @dword: dword index in BAR 2
  * @value: value to write
  *
- * The doorbell write is ordered after the caller's earlier memory writes, which the
- * device then sees.
+ * The doorbell write is ordered after the caller's earlier writes to memory.
  *
  * Context: any.
  */

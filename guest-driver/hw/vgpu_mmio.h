@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Registers, doorbells, counters and clock of a GPU. A register is a dword offset of
- * include/vgpu. Functions are documented in vgpu_mmio.c.
+ * Registers, doorbells, counters and clock of a GPU. Registers are given by their dword
+ * offset in BAR 5 (include/vgpu). Functions are documented in vgpu_mmio.c.
  */
 #ifndef VGPU_HW_MMIO_H
 #define VGPU_HW_MMIO_H

@@ -9,7 +9,7 @@
 #include "vgpu/pci.h"
 #include "vgpu_hw_priv.h"
 
-/* Dwords that the IH's doorbells take: read pointer, ring 1, 2, retry CAM. */
+/* Dwords of the IH's four 64-bit doorbells: read pointers of rings 0 to 2, retry CAM. */
 #define IH_DOORBELL_RANGE_DWORDS	8
 
 static void nbio_route_doorbells(struct vgpu_device *vdev, u32 reg,
@@ -54,7 +54,7 @@ void vgpu_nbio_start(struct vgpu_device *vdev)
  *
  * Sets vram_size.
  *
- * Return: 0, or -ENODEV if the size of VRAM is not possible.
+ * Return: 0, or -ENODEV if the size of VRAM is invalid.
  */
 int vgpu_nbio_init(struct vgpu_device *vdev)
 {

@@ -6,12 +6,12 @@
 #include <linux/bits.h>
 #include <linux/types.h>
 
-/* Jobs of the render node; the same split as amdgpu's. */
+/* VMIDs of render-node jobs, then of KFD's SDMA queues; amdgpu splits them in the same way. */
 #define VGPU_FIRST_GFX_VMID	1
 #define VGPU_LAST_GFX_VMID	2
 #define VGPU_FIRST_KFD_VMID	3
 #define VGPU_LAST_KFD_VMID	11
-/* Assigned by the CP to the processes of a run list. */
+/* VMIDs that the CP assigns to the processes of a run list. */
 #define VGPU_FIRST_HWS_VMID	12
 #define VGPU_LAST_HWS_VMID	15
 #define VGPU_HWS_VMIDS		\

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * XGMI: the VRAM of all devices of a hive is contiguous, one segment a node, in
- * VMID 0's aperture and in page-table entries. Specification: docs/hardware.md
- * "Hives".
+ * XGMI: the devices of a hive address the VRAM of all of them as one contiguous range,
+ * in which each node has a segment, in VMID 0's aperture and in page-table entries.
+ * Specification: docs/hardware.md "Hives".
  */
 #include <linux/bits.h>
 #include <kunit/static_stub.h>
@@ -55,7 +55,7 @@ int vgpu_xgmi_init(struct vgpu_device *vdev)
  * vgpu_xgmi_base() - offset of the device's VRAM in its hive
  * @vdev: device
  *
- * Return: bytes from the first byte of node 0; 0 without a hive.
+ * Return: bytes from the first byte of node 0; 0 if the device is in no hive.
  */
 u64 vgpu_xgmi_base(const struct vgpu_device *vdev)
 {
@@ -82,13 +82,13 @@ bool vgpu_xgmi_same_hive(const struct vgpu_device *a,
 }
 
 /**
- * vgpu_xgmi_linked() - whether a device reaches another one's VRAM by XGMI now
+ * vgpu_xgmi_linked() - whether a device reaches the VRAM of another one by XGMI now
  * @vdev: device
  * @peer: the other device, initialised
  *
  * Context: as vgpu_io_begin().
  *
- * Return: false without a common hive, and while the link is down.
+ * Return: false if the devices are in no common hive, or while the link is down.
  */
 bool vgpu_xgmi_linked(struct vgpu_device *vdev, const struct vgpu_device *peer)
 {
@@ -104,7 +104,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_xgmi_linked);
  * @peer: another device of its hive
  *
  * Return: number to add to an offset in the peer's VRAM to get an offset from
- * the first byte of the device's own VRAM; wraps if negative.
+ * the first byte of the device's own VRAM; modulo 2^64, since it may be negative.
  */
 u64 vgpu_xgmi_offset(const struct vgpu_device *vdev,
 		     const struct vgpu_device *peer)
