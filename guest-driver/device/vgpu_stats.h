@@ -19,7 +19,7 @@ enum vgpu_counter {
 	VGPU_STAT_PT_BYTES,		/* entries by the CPU, packets of SDMA jobs */
 	VGPU_STAT_IH_ENTRIES,
 	VGPU_STAT_IH_OVERFLOWS,
-	VGPU_STAT_EVENTS_DEFERRED,	/* KFD events that the interrupt handler left to scan_work */
+	VGPU_STAT_EVENTS_DEFERRED,	/* KFD events that the interrupt left to scan_work */
 	VGPU_STAT_PAGES_TO_VRAM,	/* SVM migration */
 	VGPU_STAT_PAGES_TO_SYSTEM,
 	VGPU_STAT_SVM_PEER_PAGES,	/* SVM pages mapped while in another GPU's VRAM */

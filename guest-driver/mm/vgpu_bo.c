@@ -78,7 +78,7 @@ static int vgpu_gem_mmap(struct drm_gem_object *gem, struct vm_area_struct *vma)
 	if (bo->import)
 		return vgpu_import_mmap(bo, vma);
 	/*
-	 * The thunk maps memory that the CPU does not access MAP_PRIVATE with PROT_NONE.
+	 * ROCm's thunk maps BOs that the CPU does not access as MAP_PRIVATE with PROT_NONE.
 	 * Without VM_MAYWRITE such a mapping can never be written and needs no COW.
 	 */
 	if (is_cow_mapping(vma->vm_flags) && !(vma->vm_flags & VM_ACCESS_FLAGS))
@@ -110,7 +110,7 @@ static const struct drm_gem_object_funcs vgpu_gem_funcs = {
  * vgpu_bo_set_placement() - translate a domain for TTM
  * @bo: BO; sets bo->placement
  * @domain: AMDGPU_GEM_DOMAIN_*, as in struct vgpu_bo_params
- * @gart_addr: in GTT, the BO gets an address for VMID 0
+ * @gart_addr: true: if the BO gets memory in GTT, it also gets an address for VMID 0
  *
  * An unknown domain results in an empty placement. The caller holds the reservation, or
  * no other thread has a reference to the BO.
@@ -148,7 +148,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_set_placement);
 
 /*
  * Reject a BO that can never fit: waiting for free memory would not help. System
- * memory and GTT have the same limit, TTM's for all pages.
+ * memory and GTT have the same limit: TTM's limit for all pages.
  */
 static int vgpu_bo_check_size(struct vgpu_device *vdev, u64 size, u32 domain)
 {
@@ -165,7 +165,7 @@ static int vgpu_bo_check_size(struct vgpu_device *vdev, u64 size, u32 domain)
 	return size > limit ? -ENOMEM : 0;
 }
 
-/* On success the reservation is held. */
+/* Returns with the reservation held on success. */
 static int vgpu_bo_create_reserved(struct vgpu_device *vdev,
 				   const struct vgpu_bo_params *p,
 				   bool gart_addr, struct vgpu_bo **out)
@@ -211,7 +211,7 @@ static int vgpu_bo_create_reserved(struct vgpu_device *vdev,
 		dma_resv_lock(resv, NULL);
 	}
 	if (p->import) {
-		/* The BO keeps a reference, since its destruction needs the reservation. */
+		/* The destruction of the BO takes the dma-buf's reservation: keep a reference. */
 		get_dma_buf(p->import);
 		bo->import = p->import;
 		resv = p->import->resv;
@@ -237,13 +237,13 @@ static int vgpu_bo_create_reserved(struct vgpu_device *vdev,
  * @out: receives the BO, with one reference
  *
  * Memory that user space can map (ttm_bo_type_device), and memory requested with
- * VRAM_CLEARED, reads as zero after the fences of usage KERNEL in the BO's reservation.
- * May evict other BOs.
+ * VRAM_CLEARED, reads as zero after the fences of usage KERNEL in the BO's reservation
+ * have signalled. The function may evict other BOs.
  *
  * Context: may sleep; no reservation is held, except that of @p->import.
  *
  * Return: 0, -EINVAL for an invalid size or domain, -ENOMEM if memory is used up or the
- * BO can never fit, -ERESTARTSYS unless ttm_bo_type_kernel.
+ * BO can never fit; except for ttm_bo_type_kernel, -ERESTARTSYS.
  */
 int vgpu_bo_create(struct vgpu_device *vdev, const struct vgpu_bo_params *p,
 		   struct vgpu_bo **out)
@@ -268,7 +268,7 @@ void vgpu_bo_put(struct vgpu_bo *bo)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_put);
 
-/* Move the BO to its placement. */
+/* Move the BO to bo->placement. */
 static int bo_bring(struct vgpu_bo *bo, bool interruptible)
 {
 	struct ttm_operation_ctx ctx = {
@@ -286,8 +286,8 @@ static int bo_bring(struct vgpu_bo *bo, bool interruptible)
  * @domain: as in struct vgpu_bo_params
  * @interruptible: signals may end the wait
  *
- * The move may be in flight on return: see the fences of usage KERNEL. A BO that must not
- * be in VRAM (vgpu_bo_vram_ok()) moves to GTT instead.
+ * The move may be in flight on return: the BO has its content when the fences of usage KERNEL
+ * have signalled. A BO that must not be in VRAM (vgpu_bo_vram_ok()) moves to GTT instead.
  *
  * Return: 0, -EINVAL for an invalid domain or a BO that is pinned elsewhere, -ENOMEM,
  * -ERESTARTSYS.
@@ -316,7 +316,7 @@ int vgpu_bo_validate_no_evict(struct vgpu_bo *bo)
 		return vgpu_bo_validate(bo, AMDGPU_GEM_DOMAIN_GTT, true);
 	vgpu_bo_set_placement(bo, AMDGPU_GEM_DOMAIN_VRAM |
 			      AMDGPU_GEM_DOMAIN_GTT, false);
-	/* TTM tries free space in VRAM, then the fallback. */
+	/* TTM tries free space in VRAM, then GTT. */
 	bo->places[0].flags |= TTM_PL_FLAG_DESIRED;
 	bo->places[1].flags |= TTM_PL_FLAG_FALLBACK;
 	return bo_bring(bo, true);
@@ -324,7 +324,7 @@ int vgpu_bo_validate_no_evict(struct vgpu_bo *bo)
 
 /**
  * vgpu_bo_validate_gart() - move a BO to an address of VMID 0
- * @bo: BO in one piece, reservation held
+ * @bo: BO whose VRAM, if it is in VRAM, is contiguous; reservation held
  *
  * If vgpu_bo_mc_addr() has no address, the BO moves to GTT with an address.
  *
@@ -343,7 +343,7 @@ int vgpu_bo_validate_gart(struct vgpu_bo *bo)
  * @bo: BO, reservation held
  * @domain: as in struct vgpu_bo_params
  *
- * Nests.
+ * Calls nest: each needs one vgpu_bo_unpin().
  *
  * Return: as vgpu_bo_validate(), but not interruptible.
  */
@@ -372,14 +372,14 @@ void vgpu_bo_unpin(struct vgpu_bo *bo)
 }
 
 /*
- * Limits of waits for VRAM in kernel allocations: for VRAM that its owners keep for a
- * time, and, in ticks, for BOs that other threads have reserved. The latter may wait for
- * a lock of the caller, so the wait must end.
+ * Limits of waits for VRAM in kernel allocations, in jiffies. KEPT: for VRAM that its owners
+ * keep for a time. HELD: for BOs that other threads have reserved. Such a thread may wait for
+ * a lock of the caller, so this wait must end.
  */
 #define BO_KERNEL_KEPT	(3 * HZ)
 #define BO_KERNEL_HELD	(HZ / 4)
 
-/* Retry for VRAM, since the BO has no other place. Otherwise as vgpu_bo_create_reserved(). */
+/* As vgpu_bo_create_reserved(), but waits for free VRAM if the BO must be in VRAM. */
 static int bo_create_patiently(struct vgpu_device *vdev,
 			       const struct vgpu_bo_params *p, struct vgpu_bo **out)
 {
@@ -405,14 +405,14 @@ static int bo_create_patiently(struct vgpu_device *vdev,
  * @size: bytes
  * @domain: AMDGPU_GEM_DOMAIN_VRAM (contiguous and zero) or _GTT (not cleared)
  * @out: receives the BO
- * @mc_addr: receives its address for VMID 0; may be NULL
- * @cpu: receives its address for the CPU (I/O memory in VRAM); may be NULL
+ * @mc_addr: receives the BO's address for VMID 0; may be NULL
+ * @cpu: receives the BO's address for the CPU (I/O memory if in VRAM); may be NULL
  *
  * Waits up to three seconds for VRAM that its owners keep for a time
  * (vgpu_bo_owner_ops.evict_in).
  *
- * Context: sleeps. Only tries reservations that others may hold, so the caller may hold
- * any lock that is inside reservations.
+ * Context: sleeps. Takes reservations of existing BOs only by trylock, so the caller may
+ * hold any lock that is inside reservations.
  *
  * Return: 0, -ENOMEM or -EINVAL.
  */
@@ -455,13 +455,13 @@ int vgpu_bo_create_kernel(struct vgpu_device *vdev, u64 size, u32 domain,
 
 /**
  * vgpu_bo_free_kernel() - undo vgpu_bo_create_kernel()
- * @bo: the BO, or NULL; set to NULL. No engine uses it.
+ * @bo: the BO, or NULL; set to NULL. No engine uses the BO any more
  */
 void vgpu_bo_free_kernel(struct vgpu_bo **bo)
 {
 	if (!*bo)
 		return;
-	/* Uninterruptible and without ticket, so this cannot fail. */
+	/* Neither interruptible nor with a ticket: ttm_bo_reserve() cannot fail. */
 	ttm_bo_reserve(&(*bo)->tbo, false, false, NULL);
 	vgpu_bo_kunmap(*bo);
 	ttm_bo_unpin(&(*bo)->tbo);

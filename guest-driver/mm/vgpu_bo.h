@@ -35,20 +35,20 @@ struct vgpu_userptr;
  */
 #define VGPU_GEM_DOMAIN_MMIO_REMAP	0x80
 
-/* VMID 0 has no address for the BO. */
+/* Value of vgpu_bo_mc_addr() if VMID 0 has no address for the BO. */
 #define VGPU_MC_NONE		(~0ull)
 
 /**
  * struct vgpu_bo_owner_ops - functions of a BO's owner that mm/ calls
- * @evict_ok: return whether the BO may be evicted or swapped out now. Reservation
- *            held, must not sleep. NULL: always
- * @evict_in: return for how many jiffies more @evict_ok keeps VRAM from an allocation
- *            of the caller; 0: no known time. Context as @evict_ok. NULL: 0
+ * @evict_ok: return true if the BO may be evicted or swapped out now. The caller holds
+ *            the reservation; must not sleep. NULL: always true
+ * @evict_in: return the number of jiffies until @evict_ok will return true to the
+ *            calling task; 0: unknown. Context as @evict_ok. NULL: unknown
  * @vacate: move the content of the BO elsewhere, since its VRAM is needed. Returns
- *          true if the VRAM can be freed, false if it cannot now. A BO with @vacate
- *          does not move to GTT. Called when TTM moves the BO out of VRAM, with the
- *          reservation held; may sleep and allocate, takes no lock that is outside
- *          reservations and waits for no page. NULL: the BO moves
+ *          true if the VRAM can be freed, false if it cannot be freed now. A BO with
+ *          @vacate does not move to GTT. Called when TTM moves the BO out of VRAM, with
+ *          the reservation held; may sleep and allocate, takes no lock that is outside
+ *          reservations, and waits for no page. NULL: mm/ moves the BO
  * @release: the last reference was dropped, the memory is not freed yet. Must not
  *           take a reservation. NULL: nothing to do
  */
@@ -65,8 +65,8 @@ struct vgpu_bo_owner_ops {
  * @vdev: device
  * @domains: preferred places, AMDGPU_GEM_DOMAIN_*; changed with the reservation held
  * @flags: AMDGPU_GEM_CREATE_* of the creation
- * @places: storage of @placement; reservation held
- * @placement: the last placement requested; reservation held
+ * @places: array to which @placement points; reservation held
+ * @placement: the placement that was requested last; reservation held
  * @root: object whose reservation the BO shares, or NULL; referenced by the BO
  * @vm_mappings: struct vgpu_vm_bo of each VM that maps the BO; reservation held. For
  *               a user pointer changes need vgpu_userptr_lock() as well
@@ -75,19 +75,19 @@ struct vgpu_bo_owner_ops {
  * @vram_lost: the BO was in VRAM when a reset lost VRAM; never cleared
  * @lost_link: in vgpu_vram_mgr.lost if @vram_lost
  * @leaving_link: in vgpu_vram_mgr.leaving if @leaving
- * @leaving: fence of the last copy out of VRAM, or NULL; vgpu_vram_mgr.lock
- * @leaving_epoch: vgpu_hw.vram_epoch before that copy; vgpu_vram_mgr.lock
+ * @leaving: fence of the last copy out of VRAM, or NULL; protected by vgpu_vram_mgr.lock
+ * @leaving_epoch: vgpu_hw.vram_epoch before the copy of @leaving; vgpu_vram_mgr.lock
  * @users: struct kgd_mem of each process that uses the BO; reservation held
  * @owner_ops: functions of the owner, or NULL. Set once, reservation held
  * @owner: data of @owner_ops->vacate; reservation held
  * @charged: AMDGPU_GEM_DOMAIN_* for which KFD's memory limit counts the BO, for
- *           @owner_ops->release; set with @owner_ops. @domains does not serve, since
- *           user space may change it
- * @import: dma-buf of another device that the BO stands for, referenced, or NULL
+ *           @owner_ops->release; set with @owner_ops. Differs from @domains if user
+ *           space has changed that
+ * @import: dma-buf of another device whose memory the BO uses, referenced, or NULL
  * @attachments: importers of the BO (mm/vgpu_dma_buf.c); reservation held
- * @userptr: process memory that the BO stands for (mm/vgpu_userptr.c), or NULL
+ * @userptr: process memory that the BO uses (mm/vgpu_userptr.c), or NULL
  * @metadata: data that user space attaches to the BO, or NULL; freed with the BO.
- *            This and the next three: reservation held
+ *            @metadata to @tiling_flags: reservation held
  * @metadata_size: bytes of @metadata
  * @metadata_flags: set by user space, not interpreted
  * @tiling_flags: set by user space, not interpreted
@@ -135,17 +135,18 @@ static inline struct vgpu_bo *gem_to_vgpu_bo(struct drm_gem_object *gem)
 /**
  * struct vgpu_bo_params - parameters of a new BO
  * @size: bytes, rounded up to pages
- * @align: bytes, a power of two; 0 = page
+ * @align: bytes, a power of two; 0: one page
  * @domain: AMDGPU_GEM_DOMAIN_VRAM, _GTT, _DOORBELL or _CPU; VRAM and GTT may be
  *          combined and are tried in this order. KFD has the only BO of
  *          VGPU_GEM_DOMAIN_MMIO_REMAP
  * @flags: AMDGPU_GEM_CREATE_VRAM_CLEARED, _VRAM_CONTIGUOUS, _VRAM_WIPE_ON_RELEASE,
  *         _NO_CPU_ACCESS, _CPU_GTT_USWC; other flags are stored for the owner
  * @type: ttm_bo_type_kernel or ttm_bo_type_device; ttm_bo_type_sg: the memory is
- *        foreign, and the BO has none in @domain _CPU
+ *        foreign (import, user pointer): a BO in @domain _CPU has no memory
  * @import: for ttm_bo_type_sg: the dma-buf, whose reservation the BO will share; the
  *          caller of vgpu_bo_create() holds it before and after
- * @root: object whose reservation the BO will share, not held; or NULL
+ * @root: object whose reservation the BO will share, or NULL; the caller does not hold
+ *        that reservation
  */
 struct vgpu_bo_params {
 	u64 size;

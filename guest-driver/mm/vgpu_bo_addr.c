@@ -16,13 +16,13 @@
 
 /**
  * vgpu_bo_kmap() - map a BO for the kernel
- * @bo: BO, reservation held; stays pinned until vgpu_bo_kunmap()
+ * @bo: BO, reservation held; the caller has pinned it until vgpu_bo_kunmap()
  *
  * Waits for pending moves. Nests: all callers get the same address, which is valid until each
  * has called vgpu_bo_kunmap(). ttm_kmap_obj_virtual() of @bo->kmap returns whether the address
  * is I/O memory.
  *
- * Return: the address, or ERR_PTR(-EINVAL) if VRAM is in several pieces, ERR_PTR(-ENOMEM).
+ * Return: the address; ERR_PTR(-EINVAL) if the BO's VRAM is not contiguous; ERR_PTR(-ENOMEM).
  */
 void *vgpu_bo_kmap(struct vgpu_bo *bo)
 {
@@ -65,12 +65,12 @@ void vgpu_bo_kunmap(struct vgpu_bo *bo)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_kunmap);
 
 /**
- * vgpu_bo_cpu_addr() - the kernel's address of one byte of a BO
+ * vgpu_bo_cpu_addr() - get the kernel's address of one byte of a BO
  * @bo: BO, reservation held, in VRAM or populated system memory
  * @offset: offset of the byte in the BO
- * @is_io: receives whether it is I/O memory
+ * @is_io: receives whether the address is I/O memory
  *
- * Creates no mapping: the address is valid to the end of the page, and until the BO moves.
+ * Creates no mapping: the address is valid up to the end of its page, and until the BO moves.
  * Does not wait for moves.
  *
  * Return: the address, or ERR_PTR(-EINVAL).
@@ -97,7 +97,7 @@ void *vgpu_bo_cpu_addr(struct vgpu_bo *bo, u64 offset, bool *is_io)
 }
 
 /**
- * vgpu_bo_mc_addr() - address of a BO for VMID 0
+ * vgpu_bo_mc_addr() - get the address of a BO for VMID 0
  * @bo: contiguous VRAM, or GTT with an address; the caller keeps the BO from moving
  *
  * Return: the address, or VGPU_MC_NONE.
@@ -150,7 +150,7 @@ u64 vgpu_bo_doorbell_offset(struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_bo_mmap_offset() - offset for mmap of the render node
+ * vgpu_bo_mmap_offset() - get the offset with which user space maps a BO by the render node
  * @bo: BO of ttm_bo_type_device
  *
  * Return: the offset.
@@ -161,7 +161,8 @@ u64 vgpu_bo_mmap_offset(struct vgpu_bo *bo)
 }
 
 /*
- * Returns whether the BO is in a BAR, which is unreachable during a reset. Reservation held.
+ * Returns true if the BO is in a BAR, which the CPU cannot reach during a reset. The caller holds
+ * the reservation.
  */
 static bool bo_is_in_bar(const struct ttm_buffer_object *tbo)
 {
@@ -170,8 +171,9 @@ static bool bo_is_in_bar(const struct ttm_buffer_object *tbo)
 }
 
 /*
- * Wait until the BO's moves are done, without mmap_lock if the fault may be retried. Returns 0
- * with the reservation held, or the result of the fault handler with the reservation dropped.
+ * Wait until the BO's moves are done, without mmap_lock if the fault may be retried. The caller
+ * holds the reservation. Returns 0 with the reservation held, or, with the reservation dropped,
+ * the value that the fault handler has to return.
  */
 static vm_fault_t bo_fault_idle(struct ttm_buffer_object *tbo, struct vm_fault *vmf)
 {
@@ -205,7 +207,7 @@ static vm_fault_t bo_fault_idle(struct ttm_buffer_object *tbo, struct vm_fault *
 	return ret;
 }
 
-/* Reservation held. */
+/* The caller holds the reservation. */
 static vm_fault_t bo_fault_insert(struct ttm_buffer_object *tbo, struct vm_fault *vmf)
 {
 	pgprot_t prot = vmf->vma->vm_page_prot;
@@ -257,7 +259,7 @@ static vm_fault_t vgpu_bo_vm_fault(struct vm_fault *vmf)
 	return ret;
 }
 
-/* Access system memory of a BO, which may have been swapped out. Reservation held. */
+/* Access system memory of a BO, even if it was swapped out. The caller holds the reservation. */
 static int bo_access_pages(struct ttm_buffer_object *tbo, unsigned long offset,
 			   void *buf, int len, int write)
 {
@@ -285,7 +287,7 @@ static int bo_access_pages(struct ttm_buffer_object *tbo, unsigned long offset,
 /*
  * Wait until the BO's moves are done. ptrace and /proc/PID/mem report an interrupted access as
  * -EIO and do not restart it, so only a fatal signal ends the wait. dma_resv has no killable
- * wait: test for a fatal signal every 100 ms. Reservation held.
+ * wait: test for a fatal signal every 100 ms. The caller holds the reservation.
  */
 static int bo_await_moves(struct ttm_buffer_object *tbo)
 {
@@ -301,7 +303,7 @@ static int bo_await_moves(struct ttm_buffer_object *tbo)
 	return left < 0 ? left : 0;
 }
 
-/* Reservation held; the caller is inside drm_dev_enter(). */
+/* The caller holds the reservation and has called drm_dev_enter(). */
 static int bo_access(struct ttm_buffer_object *tbo, unsigned long offset,
 		     void *buf, int len, int write)
 {
@@ -318,8 +320,8 @@ static int bo_access(struct ttm_buffer_object *tbo, unsigned long offset,
 }
 
 /*
- * Access by ptrace and /proc/PID/mem. Unlike this function, ttm_bo_vm_access() does not wait
- * for moves: it would read system memory before the copy has filled it.
+ * Access by ptrace and /proc/PID/mem. ttm_bo_vm_access() is not used, since it does not wait for
+ * moves: it would read system memory before the copy has filled the memory.
  */
 static int vgpu_bo_vm_access(struct vm_area_struct *vma, unsigned long addr,
 			     void *buf, int len, int write)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The kernel's buddy allocator under its newer name. The allocator moved from
- * DRM to gpu_buddy; for kernels that have it only as drm_buddy, this header
- * maps the names.
+ * The kernel's buddy allocator under its newer name. drm_buddy became gpu_buddy;
+ * for kernels that have only drm_buddy, this header defines the newer names.
  */
 #ifndef VGPU_BUDDY_H
 #define VGPU_BUDDY_H
@@ -32,9 +31,9 @@
  * Disable fault injection around a split of a block. If this kernel's buddy
  * allocator cannot allocate the few bytes that a split needs, it inserts the
  * block, which is still in its tree of free blocks, a second time: the tree is
- * corrupt, and the kernel soon oopses. The page allocator does not fail such a
- * small allocation, but fault injection does. Return: the state for
- * vgpu_buddy_failure_again(). The caller holds the mutex of the allocator.
+ * corrupt, and the kernel soon oopses. Without fault injection such a small
+ * allocation does not fail. Returns the state for vgpu_buddy_failure_again().
+ * The caller holds the mutex of the allocator.
  */
 static inline unsigned int vgpu_buddy_no_failure(void)
 {

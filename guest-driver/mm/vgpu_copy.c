@@ -14,12 +14,12 @@
  *
  * All jobs of an operation are in one queue, so the last fence stands for the
  * whole operation. The first job depends on the fences of usage KERNEL in the BO's
- * reservation: earlier moves and clears of the BO and, added by TTM, moves out of
- * the memory that the BO was given. A move of a BO that is in use, and the clear
- * of memory that is about to be freed, also depend on all users of the BO.
+ * reservation: earlier moves and clears of the BO and, added by TTM, moves of other
+ * BOs out of the memory that the BO was given. A move of a BO that is in use, and
+ * the clear of memory that is about to be freed, also depend on all users of the BO.
  *
  * Moves out of VRAM share one queue: TTM keeps only the last of their fences for
- * the whole manager, so they must be of one context.
+ * the whole manager, so their fences must be of one context.
  */
 #include <linux/dma-fence.h>
 
@@ -36,7 +36,7 @@
 #define MAX_COPIES	(VGPU_SDMA_MAX_JOB_DWORDS / 2 / SDMA_COPY_LINEAR_DWORDS)
 #define MAX_ENTRIES_DW	(VGPU_SDMA_MAX_JOB_DWORDS / 2 - VGPU_GART_FLUSH_DWORDS)
 #define MAX_FILLS	(VGPU_SDMA_MAX_JOB_DWORDS / SDMA_CONST_FILL_DWORDS)
-/* Worst case for one page: an entry, the packet around it, and a copy. */
+/* Most dwords for one page: an entry, the WRITE packet around the entry, and a copy. */
 #define PAIR_DWORDS	(SDMA_WRITE_LINEAR_DWORDS + 2 + SDMA_COPY_LINEAR_DWORDS)
 #define JOB_PAGES	512ul
 
@@ -85,8 +85,8 @@ static int job_submit(struct vgpu_copy_job *job, struct dma_resv *resv,
 }
 
 /*
- * Return the fence of a whole operation, or an error. In case of an error wait for
- * the jobs in flight: the caller is going to free the memory.
+ * Return the fence of a whole operation, or ERR_PTR(@ret). In case of an error wait for
+ * the jobs in flight first: the caller is going to free the memory.
  */
 static struct dma_fence *job_finish(struct dma_fence *fence, int ret)
 {
@@ -107,8 +107,9 @@ static u64 window_page(unsigned int engine)
 
 /**
  * struct copy_side - source or destination of a copy
- * @cur: remaining part; offsets relative to the resource if @window
- * @base: MC address of address 0 of @cur
+ * @cur: part that remains to be copied; if @window is set, its addresses are offsets in
+ *       the resource
+ * @base: number to add to an address of @cur to get the MC address
  * @window: the side is accessed through the engine's window
  */
 struct copy_side {
@@ -143,9 +144,9 @@ static int copy_side_init(struct vgpu_device *vdev, struct copy_side *side,
  * @used: BO whose users the copy depends on, or NULL
  * @sys: DMA addresses of the side that is accessed through a window
  * @pages: pages of the destination, if that is in GTT; else NULL
- * @queue: queue of its jobs, and number of the engine
- * @vram_epoch: for vgpu_copy_job.vram_epoch
- * @size: bytes, from the start of both
+ * @queue: queue of the operation's jobs, and number of the engine
+ * @vram_epoch: value for vgpu_copy_job.vram_epoch
+ * @size: bytes to copy, from the start of both resources
  * @src: source
  * @dst: destination
  * @fence: fence of the last job pushed, or NULL
@@ -170,7 +171,10 @@ static u64 run_bytes(const struct vgpu_res_cursor *src,
 	return min_t(u64, min3(left, src->size, dst->size), VGPU_SDMA_MAX_COPY);
 }
 
-/* Returns the number of copies for the next *@bytes; lowers *@bytes if they need too many. */
+/*
+ * Returns the number of COPY packets for the next *@bytes. Lowers *@bytes if more than
+ * MAX_COPIES packets would be needed.
+ */
 static unsigned int op_count(const struct copy_op *op, u64 *bytes)
 {
 	struct vgpu_res_cursor src = op->src.cur, dst = op->dst.cur;
@@ -187,8 +191,8 @@ static unsigned int op_count(const struct copy_op *op, u64 *bytes)
 }
 
 /*
- * Emit entries of the window for the next pages of @side. Returns the number of
- * bytes that the window covers from the side's position on: as many as fit.
+ * Emit entries of the window for the next @bytes of @side. Returns how many of these bytes the
+ * window covers: @bytes, or less if the entries do not fit into the job.
  */
 static u64 op_bind(struct copy_op *op, struct copy_side *side,
 		   struct vgpu_copy_job *job, u64 bytes)
@@ -250,25 +254,25 @@ static int op_chunk(struct copy_op *op)
 /**
  * vgpu_mm_copy_res() - copy between two resources
  * @vdev: device
- * @resv: reservation of the BO of both, held; the copy runs after its fences of
- *        usage KERNEL
- * @used: the BO, if the copy runs after its users as well (move_later has been
+ * @resv: reservation of the BO to which both belong, held; the copy runs after its
+ *        fences of usage KERNEL
+ * @used: the BO, if the copy runs after the BO's users as well (move_later has been
  *        called); else NULL
- * @ttm: pages of the resource that is in GTT; NULL if none is
+ * @ttm: pages of the resource that is in GTT; NULL if both are in VRAM
  * @src: source
  * @dst: destination
- * @size: bytes, from the start of both
+ * @size: bytes to copy, from the start of both resources
  *
  * Each resource is in VRAM or GTT, at most one in GTT without an address. The
- * caller keeps both until the fence signals.
+ * caller keeps both resources until the fence signals.
  *
  * Context: may allocate; takes copy_lock. Waits only if it fails, for its jobs in
  * flight.
  *
  * Return: the fence of the copy, which has an error if the copy failed
- * (-ECANCELED: VRAM content was lost). A destination in GTT is zero where a failed
+ * (-ECANCELED: VRAM content was lost); a destination in GTT is then zero where the
  * copy did not fill it. Or ERR_PTR(-ENODEV) if the hardware is being removed,
- * -EINVAL, -ENOMEM.
+ * ERR_PTR(-EINVAL), ERR_PTR(-ENOMEM).
  */
 struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 				   struct dma_resv *resv, struct vgpu_bo *used,
@@ -307,15 +311,18 @@ struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 }
 
 /*
- * Returns whether the run is to be filled. @skip: leave out runs that are known to
- * be clear.
+ * Returns true if the current run of @cur is to be filled. @skip: leave out runs that
+ * are known to be clear.
  */
 static bool fill_needed(struct vgpu_res_cursor *cur, bool skip)
 {
 	return !skip || !vgpu_res_cleared(cur);
 }
 
-/* Returns the number of fills in the next job of @cur; *@bytes: how far they reach. */
+/*
+ * Returns the number of fills in the next job of a clear. *@bytes receives the length of the
+ * part of @cur that the job handles, including the runs that are left out.
+ */
 static unsigned int fills_count(struct vgpu_res_cursor cur, bool skip,
 				u64 *bytes)
 {
@@ -330,7 +337,7 @@ static unsigned int fills_count(struct vgpu_res_cursor cur, bool skip,
 	return n;
 }
 
-/* Push the next job of a clear, if it has any fill. */
+/* Push the next job of a clear; none if all its runs are left out. */
 static int clear_chunk(struct vgpu_device *vdev, struct dma_resv *resv,
 		       enum dma_resv_usage usage, struct vgpu_res_cursor *cur,
 		       bool skip, struct dma_fence **fence)
@@ -395,13 +402,16 @@ struct dma_fence *vgpu_mm_clear_res(struct vgpu_device *vdev,
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_mm_clear_res);
 
-/* Returns whether the pair is copied, not cleared or left out. */
+/*
+ * A pair is a page in system memory and a page in VRAM. Returns true if the pair is copied,
+ * false if it is cleared or left out.
+ */
 static bool pair_copies(dma_addr_t sys)
 {
 	return sys && sys != DMA_MAPPING_ERROR;
 }
 
-/* Length of the run of pairs from @i on that are treated alike and adjacent in VRAM. */
+/* Returns how many pairs, from pair @i, are adjacent in VRAM and are all copied, or all not. */
 static unsigned long pair_run(const dma_addr_t *sys, const u64 *vram,
 			      unsigned long i, unsigned long npages)
 {
@@ -415,7 +425,7 @@ static unsigned long pair_run(const dma_addr_t *sys, const u64 *vram,
 	return n;
 }
 
-/* Emit the copies and fills of some pairs, of which the first is mapped at @gart. */
+/* Emit the copies and fills of some pairs. @gart: MC address of the first copied pair's page. */
 static void pairs_copy(struct vgpu_copy_job *job, bool to_vram, u64 gart,
 		       const dma_addr_t *sys, const u64 *vram,
 		       unsigned long npages)
@@ -441,7 +451,7 @@ static void pairs_copy(struct vgpu_copy_job *job, bool to_vram, u64 gart,
 	}
 }
 
-/* Emit GART entries for the pairs that are copied. Returns their number. */
+/* Emit GART entries for the pairs that are copied. Returns the number of entries. */
 static u64 pairs_bind(struct vgpu_copy_job *job, u64 page,
 		      const dma_addr_t *sys, unsigned long npages)
 {
@@ -495,9 +505,9 @@ static int pairs_chunk(struct vgpu_device *vdev, bool to_vram,
  * @vram: offset in VRAM of each page; in any order
  * @npages: number of pairs
  *
- * The caller keeps the pages, and keeps other work away from them, until the fence
- * signals. The copy runs after the jobs that are on the engine's ring, and waits
- * for no other fence.
+ * Until the fence signals, the caller keeps the pages and lets no other work access
+ * them. The copy runs after the jobs that are on the engine's ring, and waits for no
+ * other fence.
  *
  * Context: sleeps and allocates; takes copy_lock and no lock of the folders above.
  *
@@ -516,7 +526,7 @@ struct dma_fence *vgpu_mm_copy_pages(struct vgpu_device *vdev, bool to_vram,
 		n = min(npages - i, JOB_PAGES);
 		ret = pairs_chunk(vdev, to_vram, sys + i, vram + i, n, &fence);
 	}
-	/* VRAM was lost meanwhile: later jobs read lost content. */
+	/* VRAM was lost during the submissions: jobs after the loss read lost content. */
 	if (!ret && !to_vram && vram_epoch != atomic_read(&vdev->hw->vram_epoch))
 		ret = -ECANCELED;
 	return job_finish(fence, ret);

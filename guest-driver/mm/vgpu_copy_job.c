@@ -6,18 +6,18 @@
  * DOC: queues
  *
  * A queue is a drm_sched entity: its jobs run in the order in which they were pushed,
- * and its fences are of one context. Fences that a job must run after are its
- * dependencies; no CPU waits for them. A job that waits for its dependencies blocks the
- * jobs after it in its queue.
+ * and its fences are of one context. A job waits for other fences by dependencies; no
+ * thread waits for them. A job that waits for its dependencies blocks the jobs after it
+ * in its queue.
  *
  * Copies of SVM pages have no dependencies: their jobs are submitted to the ring at
  * once, while moves of BOs wait for their users (vgpu_copy_job_submit()).
  *
- * The fence of an operation is the scheduler's. The fence signals when the engine, or the CPU
- * in its place, has executed the job, or with an error: -ECANCELED if VRAM was lost,
- * -ENODEV, -ETIME. CPU faults, importers and the next move do not check that error, and
- * jobs that depend on the fence cannot. So system memory that a failed job should have
- * filled is cleared before the fence signals.
+ * The fence of an operation is the scheduler's fence of its last job. The fence signals when
+ * the engine, or the CPU in its place, has executed the job, or with an error: -ECANCELED if
+ * VRAM was lost, -ENODEV, -ETIME. CPU faults, importers and the next move do not check that
+ * error, and jobs that depend on the fence cannot. So system memory that a failed job should
+ * have filled is cleared before the fence signals.
  */
 #include <linux/mm.h>
 #include <linux/overflow.h>
@@ -33,7 +33,7 @@ static struct vgpu_copy_job *to_copy_job(struct vgpu_sdma_job *base)
 	return container_of(base, struct vgpu_copy_job, base);
 }
 
-/* Returns whether the job's source in VRAM was lost. */
+/* Returns true if the job is void: the content of its source in VRAM was lost. */
 static bool copy_is_void(const struct vgpu_copy_job *job)
 {
 	return job->vram_epoch >= 0 &&
@@ -60,9 +60,9 @@ static void copy_clear_dst(void *arg, int error)
 }
 
 /*
- * A void job is submitted as a NOP. The fence of an operation's last job stands for
- * the whole operation, so that job must not complete before earlier ones that are
- * still in the ring.
+ * A void job is submitted as a NOP instead of being left out: the fence of an operation's
+ * last job stands for the whole operation, so the last job must not complete before earlier
+ * jobs that are still in the ring.
  */
 static struct dma_fence *copy_submit(struct vgpu_copy_job *job)
 {
@@ -114,7 +114,7 @@ void vgpu_copy_job_fills(struct vgpu_copy_job *job, struct page *const *pages,
 
 /**
  * vgpu_copy_job_free() - free a job
- * @job: job that was not pushed, has ended, or is unqueued
+ * @job: job that was not pushed, has ended, or is from vgpu_copy_job_unqueued()
  */
 void vgpu_copy_job_free(struct vgpu_copy_job *job)
 {
@@ -181,7 +181,7 @@ struct vgpu_copy_job *vgpu_copy_job_unqueued(struct vgpu_device *vdev,
  * @queue: queue of the job
  * @ndw: capacity for packets, 1 to VGPU_SDMA_MAX_JOB_DWORDS
  *
- * A loss of VRAM does not make the job void unless the caller sets vram_epoch.
+ * A loss of VRAM makes the job void only if the caller sets vram_epoch.
  *
  * Context: may allocate with reclaim.
  *
@@ -213,7 +213,8 @@ struct vgpu_copy_job *vgpu_copy_job_new(struct vgpu_device *vdev,
  * @job: job, not pushed
  * @bo: BO, its reservation held; vgpu_mm_vm_ops.move_later has been called
  *
- * Users are moves, and jobs and queues that use the BO, whether they name it or not.
+ * Users are moves, and jobs and queues that may use the BO, including jobs that do not list
+ * it.
  *
  * Context: may allocate.
  *
@@ -243,7 +244,7 @@ static void copy_count(const struct vgpu_copy_job *job)
 /**
  * vgpu_copy_job_push() - queue a job
  * @job: job with its packets and dependencies
- * @fence: fence of an earlier job of the same queue, or NULL; replaced by the job's
+ * @fence: fence of an earlier job of the same queue, or NULL; replaced by the job's fence
  *
  * Context: takes copy_lock. Does not wait for the job.
  *
@@ -274,7 +275,7 @@ int vgpu_copy_job_push(struct vgpu_copy_job *job, struct dma_fence **fence)
  * vgpu_copy_job_submit() - submit a job to an engine's ring
  * @job: from vgpu_copy_job_unqueued(), with its packets; the caller keeps it
  * @engine: 0 to VGPU_NUM_SDMA - 1
- * @fence: fence of an earlier job of the same engine, or NULL; replaced by the job's
+ * @fence: fence of an earlier job of the same engine, or NULL; replaced by the job's fence
  *
  * If the engine is down, the CPU executes the job.
  *
@@ -291,7 +292,7 @@ int vgpu_copy_job_submit(struct vgpu_copy_job *job, unsigned int engine,
 
 	if (WARN_ON_ONCE(job->ndw > job->size))
 		return -EINVAL;
-	/* If ready, vgpu_copy_stop() waits until this job is freed. */
+	/* If @ready is set here, vgpu_copy_stop() will wait until this job is freed. */
 	mutex_lock(&vdev->mman->copy_lock);
 	ready = vdev->mman->ready;
 	mutex_unlock(&vdev->mman->copy_lock);
@@ -308,7 +309,7 @@ int vgpu_copy_job_submit(struct vgpu_copy_job *job, unsigned int engine,
 }
 
 /**
- * vgpu_mm_copy_ready() - whether SDMA engines copy and clear
+ * vgpu_mm_copy_ready() - whether copies and clears are accepted
  * @vdev: device
  *
  * Context: any.
@@ -338,7 +339,7 @@ void vgpu_copy_drain(struct vgpu_device *vdev)
  * vgpu_copy_stop() - accept no more jobs, since the hardware is being removed
  * @vdev: device
  *
- * On return no engine accesses memory for a copy or clear, nor will.
+ * On return no engine accesses memory for a copy or clear any more.
  *
  * Context: sleeps.
  */
@@ -387,11 +388,11 @@ err:
  * vgpu_copy_start() - accept jobs
  * @vdev: device
  *
- * Pushes one job to each queue. drm_sched selects a scheduler by its number of entities
- * that were ever used: with these jobs, all engines look alike to the render node's
- * entities.
+ * Pushes one job to each queue. drm_sched prefers the scheduler with the fewest entities
+ * that have had a job: with these jobs, all engines have the same number when the render
+ * node's entities are created.
  *
- * Return: 0 or a negative errno: vgpu_copy_stop() is needed in either case.
+ * Return: 0 or a negative errno. The caller calls vgpu_copy_stop() in either case.
  */
 int vgpu_copy_start(struct vgpu_device *vdev)
 {

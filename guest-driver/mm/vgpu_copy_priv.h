@@ -33,20 +33,20 @@ enum vgpu_copy_queue {
 
 /**
  * struct vgpu_copy_job - packets that copy or clear
- * @base: the scheduler's part; unused if its ops are NULL
+ * @base: job of a scheduler; unused if its ops are NULL (vgpu_copy_job_unqueued())
  * @vdev: device
  * @hw_fence: fence for the engine's ring, not submitted, or NULL once it is in use
- * @vram_epoch: vgpu_hw.vram_epoch when the operation started, if a loss of VRAM makes
- *              the job void; else negative
- * @copied: bytes that its copies move
- * @filled: bytes that its fills write
+ * @vram_epoch: value of vgpu_hw.vram_epoch when the operation started: the job is void if
+ *              the value has changed. Negative: a loss of VRAM does not make the job void
+ * @copied: bytes that the job copies
+ * @filled: bytes that the job fills
  * @flushes: number of flushes of the engine's window
  * @dst_pages: system memory that the job copies to, or NULL. If the job fails, this
  *             memory is cleared before the job's fence signals: the pages were not
  *             cleared when they were allocated
  * @dst_at: offset in @dst_pages at which the job's part starts, bytes
  * @dst_bytes: length of the job's part
- * @size: capacity of @dw
+ * @size: capacity of @dw, in dwords
  * @ndw: dwords in @dw
  * @dw: packets
  */

@@ -5,16 +5,14 @@
  * DOC: placement of shared BOs
  *
  * An importer that reaches this GPU's VRAM (peer to peer over PCI) gets bus
- * addresses in BAR 0; any other importer gets system pages, so a BO with such an
- * importer stays in GTT while that is attached. Importers that cannot follow a move
- * pin the BO.
+ * addresses in BAR 0; any other importer gets system pages, so the BO stays in GTT
+ * while such an importer is attached. Importers that cannot follow a move pin the BO.
  *
  * When a BO moves, move_notify() is called for each importer, which drops its
  * mapping and requests a new one before its next use. This driver does the same as
- * importer: the BO that stands for foreign memory is in GTT while it has a mapping,
- * and otherwise in the CPU's domain, which no engine reaches. The BO shares the
- * exporter's reservation, so a thread that maps the BO waits for the exporter's
- * moves.
+ * an importer: the BO of the foreign memory is in GTT while it has a mapping, and
+ * otherwise in the CPU's domain, which no engine reaches. The BO shares the exporter's
+ * reservation, so a thread that maps the BO waits for the exporter's moves.
  *
  * Attachments are listed in the BO, not found by gem->dma_buf: the DRM core clears
  * that pointer when the last handle is closed, while importers remain.
@@ -36,7 +34,7 @@ MODULE_IMPORT_NS(DMA_BUF);
 
 #define DOMAINS_SHARED	(AMDGPU_GEM_DOMAIN_VRAM | AMDGPU_GEM_DOMAIN_GTT)
 
-/* Longest run that an sg_table entry can hold, in whole pages. */
+/* Bytes of the longest entry of an sg_table, in whole pages. */
 #define MAX_SEGMENT	((u64)SZ_2G)
 
 /**
@@ -49,7 +47,7 @@ struct vgpu_attachment {
 	struct dma_buf_attachment *attach;
 };
 
-/* Exporter. */
+/* BOs of this driver that other devices import. */
 
 static struct vgpu_bo *attached_bo(const struct dma_buf_attachment *attach)
 {
@@ -122,8 +120,8 @@ static void vgpu_dma_buf_detach(struct dma_buf *dma_buf,
 }
 
 /*
- * Domains in which an importer may use the BO: VRAM if all importers reach it; GTT
- * if VRAM has no free space.
+ * Returns the domains in which importers may use the BO: VRAM (if in bo->domains) and
+ * GTT if all importers reach VRAM, else GTT.
  */
 static u32 vgpu_dma_buf_domain(struct vgpu_bo *bo)
 {
@@ -229,7 +227,7 @@ static struct sg_table *map_vram(struct vgpu_bo *bo, struct device *dev,
 	return sgt;
 }
 
-/* Move the BO to a place that this importer reaches. */
+/* Move the BO to memory that this importer reaches; -EBUSY if it is pinned elsewhere. */
 static int vgpu_dma_buf_place(struct vgpu_bo *bo,
 			      const struct dma_buf_attachment *attach)
 {
@@ -242,7 +240,7 @@ static int vgpu_dma_buf_place(struct vgpu_bo *bo,
 	       0 : -EBUSY;
 }
 
-/* Reservation held. The importer waits for the fences of usage KERNEL. */
+/* The caller holds the reservation. The importer waits for the fences of usage KERNEL. */
 static struct sg_table *vgpu_dma_buf_map(struct dma_buf_attachment *attach,
 					 enum dma_data_direction dir)
 {
@@ -278,7 +276,7 @@ static void vgpu_dma_buf_unmap(struct dma_buf_attachment *attach,
 
 /*
  * Before a CPU read: move a BO that may be in VRAM or GTT to system memory, which
- * the CPU reads faster. The core waits for the fences afterwards.
+ * the CPU reads faster. The dma-buf core waits for the fences afterwards.
  */
 static int vgpu_dma_buf_begin_cpu_access(struct dma_buf *dma_buf,
 					 enum dma_data_direction dir)
@@ -315,9 +313,8 @@ static const struct dma_buf_ops vgpu_dma_buf_ops = {
  * @gem: the BO's GEM object; not an import
  * @flags: O_CLOEXEC, O_RDWR
  *
- * Return: the dma-buf, or ERR_PTR(-EPERM) for a BO that stands for process memory
- * or belongs to one VM; -EINVAL for a BO outside of VRAM, GTT and system memory,
- * -ENOMEM.
+ * Return: the dma-buf; ERR_PTR(-EPERM) for a BO of foreign memory or of one VM;
+ * ERR_PTR(-EINVAL) for a BO outside of VRAM, GTT and system memory; ERR_PTR(-ENOMEM).
  */
 struct dma_buf *vgpu_gem_export(struct drm_gem_object *gem, int flags)
 {
@@ -341,7 +338,7 @@ struct dma_buf *vgpu_gem_export(struct drm_gem_object *gem, int flags)
 }
 
 /**
- * vgpu_dma_buf_bo() - the BO that a dma-buf exports
+ * vgpu_dma_buf_bo() - get the BO that a dma-buf exports
  * @dma_buf: any dma-buf, referenced
  *
  * Return: the BO, not referenced, or NULL if no GPU of this driver exported it.
@@ -352,12 +349,11 @@ struct vgpu_bo *vgpu_dma_buf_bo(struct dma_buf *dma_buf)
 	       gem_to_vgpu_bo(dma_buf->priv) : NULL;
 }
 
-/* Importer. */
+/* dma-bufs of other devices that this driver imports. */
 
 /*
- * The exporter is about to move the memory; the BO shares the exporter's
- * reservation, which is held. Move the BO out of GTT: this clears GPU entries and
- * drops the mapping.
+ * The exporter is about to move the memory and holds the reservation, which the BO
+ * shares. Move the BO out of GTT: this clears page-table entries and drops the mapping.
  */
 static void vgpu_import_move_notify(struct dma_buf_attachment *attach)
 {
@@ -384,8 +380,8 @@ static const struct dma_buf_attach_ops vgpu_import_ops = {
  * @bo: BO, reservation held
  * @ttm: pages of the BO; dma_address is filled
  *
- * Return: 0, -EINVAL if the exporter maps another size than the dma-buf's, or its
- * error.
+ * Return: 0, -EINVAL if the mapping's size is not that of the dma-buf, or the error of the
+ * exporter.
  */
 int vgpu_import_bind(struct vgpu_bo *bo, struct ttm_tt *ttm)
 {
@@ -430,7 +426,7 @@ void vgpu_import_unbind(struct ttm_tt *ttm)
 
 /**
  * vgpu_import_mmap() - map foreign memory for user space
- * @bo: import; on success one reference of the caller is dropped
+ * @bo: import; on success the function drops one reference of the caller
  * @vma: VMA; its offset is set for the start of the BO
  *
  * Return: 0 or the exporter's error.
@@ -439,7 +435,7 @@ int vgpu_import_mmap(struct vgpu_bo *bo, struct vm_area_struct *vma)
 {
 	int ret;
 
-	/* The exporter sets these members, which the DRM core has set for this driver. */
+	/* The DRM core has set these members for this driver; the exporter sets its own. */
 	vma->vm_private_data = NULL;
 	vma->vm_ops = NULL;
 	ret = dma_buf_mmap(bo->import, vma, 0);
@@ -451,7 +447,7 @@ int vgpu_import_mmap(struct vgpu_bo *bo, struct vm_area_struct *vma)
 
 /**
  * vgpu_import_destroy() - detach from the exporter
- * @bo: import that is being destroyed; not bound
+ * @bo: import that is being destroyed; vgpu_import_unbind() has been called
  *
  * Context: no lock is held.
  */
@@ -472,8 +468,8 @@ void vgpu_import_destroy(struct vgpu_bo *bo)
  * For a dma-buf that this device exported, the result is the exported BO. Called by
  * DRM's PRIME ioctls and KFD. Takes the dma-buf's reservation.
  *
- * Return: the GEM object, with a reference, or ERR_PTR(-EINVAL) for a size that is
- * not whole pages, -ENOMEM, the exporter's error.
+ * Return: the GEM object, with a reference; ERR_PTR(-EINVAL) for a size that is not
+ * whole pages; ERR_PTR(-ENOMEM); or the exporter's error.
  */
 struct drm_gem_object *vgpu_gem_import(struct drm_device *drm,
 				       struct dma_buf *dma_buf)

@@ -4,7 +4,7 @@
  *
  * DOC: why not ttm_range_manager
  *
- * A range manager counts memory and addresses as one; here they are two. A BO in
+ * A range manager has one limit for memory and addresses; GTT has two. A BO in
  * GTT uses system memory, which is limited to a share of RAM by TTM's usage
  * counter. The GART has 512 MiB of addresses, for VMID 0 only; processes map the
  * same pages by their own page tables. So a resource has a drm_mm node only if
@@ -70,10 +70,10 @@ static int gtt_mgr_alloc(struct ttm_resource_manager *man,
 	node = kzalloc(struct_size(node, mm_nodes, 1), GFP_KERNEL);
 	if (!node)
 		return -ENOMEM;
-	/* Counts the resource: of two that race for the last bytes, both may fail. */
+	/* Count the size before the test: if two BOs race for the last bytes, both may fail. */
 	ttm_resource_init(tbo, place, &node->base);
 
-	/* An intermediate stop between VRAM and system memory must not fail. */
+	/* The limit does not apply to an intermediate step between VRAM and system memory. */
 	if (!(place->flags & TTM_PL_FLAG_TEMPORARY) &&
 	    ttm_resource_manager_usage(man) > man->size)
 		ret = -ENOSPC;
@@ -103,14 +103,14 @@ static void gtt_mgr_free(struct ttm_resource_manager *man,
 	kfree(node);
 }
 
-/* Returns whether evicting @res would help an allocation in @place. */
+/* Returns true if the eviction of @res would help an allocation in @place. */
 static bool gtt_mgr_intersects(struct ttm_resource_manager *man,
 			       struct ttm_resource *res,
 			       const struct ttm_place *place, size_t size)
 {
 	const struct drm_mm_node *node = to_ttm_range_mgr_node(res)->mm_nodes;
 
-	/* Without an address, memory is what is short, and every BO has some. */
+	/* An allocation without an address lacks memory, which each eviction frees. */
 	if (!place->lpfn)
 		return true;
 	return vgpu_gtt_mgr_has_gart_addr(res) &&
@@ -118,7 +118,7 @@ static bool gtt_mgr_intersects(struct ttm_resource_manager *man,
 	       node->start + node->size > place->fpfn;
 }
 
-/* Returns whether @res is already in @place. */
+/* Returns true if @res is already in @place. */
 static bool gtt_mgr_compatible(struct ttm_resource_manager *man,
 			       struct ttm_resource *res,
 			       const struct ttm_place *place, size_t size)
@@ -149,7 +149,7 @@ static const struct ttm_resource_manager_func gtt_mgr_func = {
 	.debug = gtt_mgr_debug,
 };
 
-/* The caller holds the lock: no other thread may find a listed tt without its entries. */
+/* The caller holds the lock, so that each listed tt has its entries in the GART. */
 static void gtt_write_entries(struct vgpu_device *vdev,
 			      const struct vgpu_tt *tt)
 {
@@ -161,7 +161,7 @@ static void gtt_write_entries(struct vgpu_device *vdev,
  * vgpu_gtt_mgr_bind() - write GART entries for a BO's pages
  * @vdev: device
  * @ttm: populated pages, not bound
- * @res: resource; nothing is done if it has no GART address
+ * @res: resource; the function does nothing if it has no GART address
  */
 void vgpu_gtt_mgr_bind(struct vgpu_device *vdev, struct ttm_tt *ttm,
 		       struct ttm_resource *res)
@@ -208,7 +208,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gtt_mgr_unbind);
 
 /**
  * vgpu_gtt_mgr_recover() - write the GART's entries again
- * @vdev: device, after a reset that may have lost its table
+ * @vdev: device, after a reset that may have lost the GART's table
  *
  * Does not write transfer windows: the jobs that use them write their entries.
  *
@@ -232,7 +232,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gtt_mgr_recover);
  * @vdev: device; TTM's device is initialised, hw.gart.pages is set
  * @size: bytes of system memory that may be in GTT
  *
- * Return: 0, or -ENODEV if the GART has no pages beside the windows.
+ * Return: 0, or -ENODEV if the GART has no pages besides the windows.
  */
 int vgpu_gtt_mgr_init(struct vgpu_device *vdev, u64 size)
 {
@@ -271,7 +271,7 @@ void vgpu_gtt_mgr_fini(struct vgpu_device *vdev)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gtt_mgr_fini);
 
 /**
- * vgpu_gtt_mgr_size() - system memory that BOs may use
+ * vgpu_gtt_mgr_size() - get the amount of system memory that BOs may use
  * @vdev: device
  *
  * Context: any.
@@ -284,7 +284,7 @@ u64 vgpu_gtt_mgr_size(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_gtt_mgr_usage() - system memory that BOs use
+ * vgpu_gtt_mgr_usage() - get the amount of system memory that BOs in GTT use
  * @vdev: device
  *
  * Context: any.

@@ -2,9 +2,9 @@
 /*
  * The memory manager of a device, from probe to the last reference.
  *
- * BOs may outlive the hardware: a CPU mapping references them after the device was
- * removed. vgpu_mm_fini() takes engines and DMA addresses from them; the managers that
- * are needed to free BOs stay until the last reference of the DRM device.
+ * BOs may outlive the hardware: a CPU mapping may reference a BO after the device was
+ * removed. vgpu_mm_fini() ends the access of engines and DMA to BOs; the managers that are
+ * needed to free BOs stay until the last reference to the DRM device is dropped.
  */
 #include <linux/dma-fence.h>
 #include <linux/mm.h>
@@ -22,7 +22,7 @@ static void vgpu_mm_release(struct drm_device *drm, void *data)
 	struct vgpu_device *vdev = data;
 	struct vgpu_mman *mman = vdev->mman;
 
-	/* Wait for BOs whose memory is freed late. */
+	/* Wait for BOs whose memory TTM frees in its workqueue. */
 	drain_workqueue(mman->bdev.wq);
 	/* A worker of drm_sched may still be about to wake copy_idle for a freed job. */
 	vgpu_sdma_sched_pause(vdev);
@@ -84,7 +84,7 @@ int vgpu_mm_init(struct vgpu_device *vdev)
 	INIT_LIST_HEAD(&mman->saved);
 	mman->swaps_until = jiffies;
 	mutex_init(&mman->notifier_lock);
-	/* Declare to lockdep that reclaim waits for notifiers, which take the lock. */
+	/* Declare to lockdep that reclaim waits for notifiers, which take notifier_lock. */
 	fs_reclaim_acquire(GFP_KERNEL);
 	might_lock(&mman->notifier_lock);
 	fs_reclaim_release(GFP_KERNEL);
@@ -118,7 +118,7 @@ err_copy:
 }
 
 /**
- * vgpu_mm_bdev() - TTM's device of a GPU
+ * vgpu_mm_bdev() - get TTM's device of a GPU
  * @vdev: device
  *
  * Return: TTM's device, for functions of TTM.
@@ -129,10 +129,11 @@ struct ttm_device *vgpu_mm_bdev(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_mm_notifier_lock() - the mutex that MMU notifiers take
+ * vgpu_mm_notifier_lock() - get the mutex that MMU notifiers take
  * @vdev: device
  *
- * Nothing under it allocates or waits for reclaim. Inside reservations.
+ * A thread that holds the mutex neither allocates nor waits for reclaim. The mutex may be
+ * taken with reservations held, not the other way round.
  *
  * Return: the mutex; while it is held, a result of vgpu_userptr_valid() holds.
  */
@@ -170,9 +171,9 @@ void vgpu_mm_set_handle_ops(struct vgpu_device *vdev,
  * vgpu_mm_zap_mappings() - remove the CPU page-table entries of all BOs
  * @vdev: device
  *
- * The next access faults and gets the page again, unless the fault handler waits.
+ * The next access faults, and the fault handler maps the page again, or waits for a reset.
  *
- * Context: sleeps, with no lock held. MMU notifiers run.
+ * Context: sleeps; the caller holds no lock. MMU notifiers run.
  */
 void vgpu_mm_zap_mappings(struct vgpu_device *vdev)
 {
@@ -181,7 +182,7 @@ void vgpu_mm_zap_mappings(struct vgpu_device *vdev)
 
 /**
  * vgpu_mm_fini() - stop using the hardware
- * @vdev: device; no BO is created any more, no GPU mapping is left
+ * @vdev: device; no BO is created any more, and the GPU has no mappings
  *
  * Removes CPU mappings; later accesses get a page of zeros. On return no engine accesses
  * system memory of a BO.

@@ -2,8 +2,8 @@
 /*
  * mm/: buffer objects on TTM, the managers of VRAM (buddy), GTT (drm_mm) and doorbells,
  * moves and clears by SDMA. This header has start and end, system sleep, calls up to vm/
- * and drm/, and copies of pages. vgpu_bo.h has BOs, vgpu_userptr.h user pointers,
- * vgpu_res_mgr.h sizes, vgpu_res_cursor.h the way to walk a BO's memory. Functions are
+ * and drm/, and copies of pages. Other faces: vgpu_bo.h (BOs), vgpu_userptr.h (user pointers),
+ * vgpu_res_mgr.h (sizes), vgpu_res_cursor.h (walks through a BO's memory). Functions are
  * documented where they are defined.
  */
 #ifndef VGPU_MM_H
@@ -27,12 +27,12 @@ struct vgpu_device;
  *               drop its mappings or mark them. Reservation held
  * @move_later: as @move_notify, but the move runs after the users of @bo, which may still
  *              need its mappings. Reservation held
- * @move_users: add a dependency on each user of @bo to @job, the first of a move that
- *              @move_later announced. Reservation held, may allocate. Return: 0 or -ENOMEM
+ * @move_users: add a dependency on each user of @bo to @job, the first job of a move for which
+ *              @move_later was called. Reservation held, may allocate. Return: 0 or -ENOMEM
  * @unmap_notify: the process loses the pages of the user pointer @bo: clear all entries of
  *                the pages before returning. Called with vgpu_mm_notifier_lock() held
  *
- * Except @move_users, none may allocate with reclaim or wait for reclaim.
+ * Only @move_users may allocate with reclaim or wait for reclaim.
  */
 struct vgpu_mm_vm_ops {
 	void (*move_notify)(struct vgpu_bo *bo, struct ttm_resource *new);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Empties VRAM or GTT: once, while BOs stay in use (vgpu_mm_evict_once()), or completely
- * (vgpu_mm_evict_all()). At removal of the device, takes from every BO the memory that DMA
- * reaches (vgpu_mm_unmap_dma()).
+ * Evicts the BOs that are in VRAM or GTT now (vgpu_mm_evict_once()), or all, until VRAM or GTT
+ * is empty (vgpu_mm_evict_all()). At removal of the device, frees the system memory of every BO
+ * that DMA reaches (vgpu_mm_unmap_dma()).
  */
 #include <kunit/visibility.h>
 #include <linux/dma-resv.h>
@@ -13,7 +13,7 @@
 
 #include "vgpu_mm_priv.h"
 
-/* Give up when no BO has left for this long. */
+/* An eviction gives up if no BO has left during this time. */
 #define MM_EVICT_PATIENCE	(2 * HZ)
 
 /**
@@ -21,7 +21,7 @@
  * @bos: BOs
  * @num: number of BOs
  * @max: capacity of @bos
- * @no_room: number of BOs that did not fit
+ * @no_room: number of BOs that did not fit into @bos
  * @going: number of BOs whose last reference was already dropped
  */
 struct mm_bos {
@@ -61,8 +61,9 @@ static void mm_put_bos(struct mm_bos *held)
 }
 
 /*
- * Take a reference to each BO that is now in one of the memory @types (one bit each), and
- * with @pinned to each pinned BO, of any type. @held is empty. Sleeps, cannot fail.
+ * Take a reference to each BO that is now in one of the memory types @types (a bitmap) and, if
+ * @pinned is true, to each pinned BO in any type. The caller passes @held empty. Sleeps; cannot
+ * fail.
  */
 static void mm_get_bos(struct mm_bos *held, struct ttm_device *bdev, u32 types,
 		       bool pinned)
@@ -98,8 +99,8 @@ static void mm_get_bos(struct mm_bos *held, struct ttm_device *bdev, u32 types,
  * Evict @tbo from the memory @mem_type. Pin count and place are tested under the reservation:
  * the BO may have been pinned or moved since it was listed.
  *
- * Return: 0 if it left, was not there, or is pinned; -EBUSY if it cannot leave now;
- * -ERESTARTSYS if @interruptible; another negative errno.
+ * Return: 0 if the BO left, was not there, or is pinned; -EBUSY if it cannot leave now; if
+ * @interruptible, -ERESTARTSYS; or another negative errno.
  */
 static int mm_evict_bo(struct ttm_buffer_object *tbo, u32 mem_type, bool interruptible)
 {
@@ -111,7 +112,7 @@ static int mm_evict_bo(struct ttm_buffer_object *tbo, u32 mem_type, bool interru
 	if (ret)
 		return ret;
 	if (tbo->pin_count) {
-		/* Move it to the list of pinned BOs, if it is not there yet. */
+		/* Move the BO to the list of pinned BOs, if it is not there yet. */
 		ttm_bo_move_to_lru_tail_unlocked(tbo);
 	} else if (vgpu_bo_is_ours(tbo) && !tbo->deleted && tbo->resource &&
 		   tbo->resource->mem_type == mem_type) {
@@ -156,8 +157,8 @@ static int mm_await_copies(const struct mm_bos *held, bool interruptible)
 }
 
 /*
- * Evict each BO of @held from @mem_type and wait for the copies. A BO that cannot leave does
- * not keep the BOs after it from being tried.
+ * Evict each BO of @held from @mem_type and wait for the copies. If a BO cannot leave, the BOs
+ * after it are tried nevertheless. Returns the first error.
  */
 static int mm_evict_held(const struct mm_bos *held, u32 mem_type, bool interruptible)
 {
@@ -184,12 +185,12 @@ static int mm_evict_held(const struct mm_bos *held, u32 mem_type, bool interrupt
  * @vdev: device
  * @mem_type: TTM_PL_VRAM or TTM_PL_TT
  *
- * Evicts BOs that are not pinned, even of processes with queues. Processes with queues
- * have their BOs moved back, perhaps while others are still being evicted. Waits until
- * the memory has been copied.
+ * Evicts BOs that are not pinned, even those of processes with queues. The restore of such a
+ * process moves its BOs back, perhaps while further BOs are still being evicted. Waits for the
+ * copies.
  *
- * Return: 0; -EBUSY if some BO could not leave, or another negative errno, and the rest has
- * left; -ERESTARTSYS.
+ * Return: 0; -ERESTARTSYS; -EBUSY if some BO could not leave, or another negative errno: the
+ * other BOs have left then.
  */
 int vgpu_mm_evict_once(struct vgpu_device *vdev, u32 mem_type)
 {
@@ -207,15 +208,15 @@ int vgpu_mm_evict_once(struct vgpu_device *vdev, u32 mem_type)
  * @vdev: device
  * @mem_type: TTM_PL_VRAM or TTM_PL_TT
  *
- * Evicts all BOs that are not pinned, including those that arrive meanwhile, and waits for
- * the copies. Does not use ttm_resource_manager_evict_all(): that function does not test
- * again whether a BO was pinned while it waited for the reservation, and stops at the first
- * BO that cannot leave.
+ * Evicts all BOs that are not pinned, including BOs that arrive meanwhile, and waits for
+ * the copies. Does not use ttm_resource_manager_evict_all(): that function does not test,
+ * after its wait for a reservation, whether the BO has been pinned, and stops at the first BO
+ * that cannot leave.
  *
  * Context: sleeps, not interruptible.
  *
- * Return: 0; -EBUSY if a BO cannot leave, or as much arrives as leaves; another negative
- * errno.
+ * Return: 0; -EBUSY if a BO cannot leave, or if as much memory arrives as leaves; another
+ * negative errno.
  */
 int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
 {
@@ -237,8 +238,8 @@ int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
 		if (ret)
 			return ret;
 		/*
-		 * BOs that are being destroyed stay listed until their memory is freed, for
-		 * which TTM has no event.
+		 * BOs that are being destroyed stay listed until their memory is freed. TTM
+		 * has no event for that: poll.
 		 */
 		schedule_timeout_uninterruptible(1);
 		usage = ttm_resource_manager_usage(man);
@@ -252,8 +253,8 @@ int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
 }
 
 /**
- * vgpu_mm_unmap_dma() - take from every BO the memory that DMA reaches
- * @mman: of a device whose engines have stopped and that gets no new BOs
+ * vgpu_mm_unmap_dma() - free the system memory of every BO that DMA reaches
+ * @mman: memory manager of a device whose engines have stopped and that gets no new BOs
  *
  * Processes that exit may release BOs concurrently. ttm_device_clear_dma_mappings() handles
  * neither a BO whose last reference is dropped but which is still listed (it waits without

@@ -23,12 +23,12 @@
 
 struct shrinker;
 
-/* Doorbell pages reserved for the kernel: page 0 and its mirror. */
+/* Doorbell pages of the kernel: the first slice of DOORBELL_SLICE_SIZE bytes. */
 #define VGPU_DOORBELL_KERNEL_PAGES	2u
 
 /**
  * struct vgpu_gtt_mgr - system memory that the GPU may use
- * @manager: TTM's part; size and usage are bytes of memory, not of @mm
+ * @manager: TTM's manager; its size and usage are bytes of memory, not addresses of @mm
  * @mm: page ranges of the GART after the transfer windows
  * @bound: struct vgpu_tt whose pages have GART entries
  * @lock: protects @mm and @bound
@@ -47,10 +47,11 @@ struct vgpu_gtt_mgr {
  * @wq: workqueue of @work
  * @work: swaps BOs out
  * @wanted: pages requested and not yet swapped out
- * @task: task that runs @work, or NULL
+ * @task: task that is running @work, or NULL
  * @noreclaim: for memalloc_noreclaim_restore() if @task may use the memory
  *             reserves, or 0; accessed by @task only
- * @rest_until: jiffies; until then all BOs are assumed to be in use
+ * @rest_until: time in jiffies up to which the shrinker reports no pages, since all BOs were
+ *              in use
  * @runs: number of runs of @work
  * @ran: woken after each run
  */
@@ -76,17 +77,15 @@ struct vgpu_shrink {
  * @vm_ops: functions of vm/, or NULL; set once, before user space can create
  *          BOs
  * @handle_ops: functions of drm/; set once, before user space can open a file
- * @copy_lock: protects @ready; makes numbering and queueing of a job one step
- * @copy_queue: queues of jobs
- * @copy_jobs: number of jobs
+ * @copy_lock: protects @ready; held while a job gets its number and is queued
+ * @copy_queue: queues of copies and clears
+ * @copy_jobs: number of allocated struct vgpu_copy_job
  * @copy_idle: woken when @copy_jobs becomes 0
  * @saved: content of VRAM while the system sleeps (vgpu_mm_suspend.c)
  * @ready: the SDMA engines may be used
  * @shrink: swapping out of BOs under memory pressure
- * @swaps_until: jiffies; see vgpu_mm_swaps()
- * @notifier_lock: protects the validity of user pointers. MMU notifiers take
- *                 it: nothing under it allocates or waits for reclaim. Inside
- *                 reservations
+ * @swaps_until: time in jiffies up to which vgpu_mm_swaps() returns true
+ * @notifier_lock: protects the validity of user pointers, see vgpu_mm_notifier_lock()
  */
 struct vgpu_mman {
 	struct vgpu_device *vdev;
@@ -95,7 +94,7 @@ struct vgpu_mman {
 	struct vgpu_gtt_mgr gtt;
 	const struct vgpu_mm_vm_ops *vm_ops;
 	const struct vgpu_mm_handle_ops *handle_ops;
-	struct mutex copy_lock;	/* numbering of jobs */
+	struct mutex copy_lock;	/* ready; order of jobs */
 	struct drm_sched_entity copy_queue[VGPU_NUM_COPY_QUEUES];
 	atomic_t copy_jobs;
 	wait_queue_head_t copy_idle;

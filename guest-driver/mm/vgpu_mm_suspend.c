@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VRAM during the system's sleep: BOs are evicted to system memory; pinned VRAM
- * (page tables) is saved and written back to the same place.
+ * VRAM during the system's sleep: BOs are evicted to system memory; the content of
+ * pinned VRAM (page tables) is saved, and written back to the same place at resume.
  */
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -76,7 +76,7 @@ static int save_resource(struct vgpu_device *vdev, struct ttm_resource *res)
  * vgpu_mm_evict() - evict all BOs from VRAM that are not pinned
  * @vdev: device; no user queue is on the hardware
  *
- * Return: 0, or -EBUSY, -ENOMEM: some BOs have moved.
+ * Return: 0, or -EBUSY or -ENOMEM, if only some BOs could be moved.
  */
 int vgpu_mm_evict(struct vgpu_device *vdev)
 {
@@ -90,15 +90,15 @@ int vgpu_mm_evict(struct vgpu_device *vdev)
 void vgpu_mm_drain(struct vgpu_device *vdev)
 {
 	vgpu_copy_drain(vdev);
-	/* Memory that is freed after a fence; the free may push a wipe. */
+	/* TTM's workqueue frees memory after its fences; a free may push a wipe. */
 	flush_workqueue(vdev->mman->bdev.wq);
 	vgpu_copy_drain(vdev);
 }
 
 /**
  * vgpu_mm_suspend() - save the content of VRAM
- * @vdev: device; user space is frozen, vgpu_mm_evict() has emptied VRAM as far
- *        as possible, no user queue or job is on the hardware, vgpu_mm_drain()
+ * @vdev: device; user space is frozen, vgpu_mm_evict() has evicted all BOs that are
+ *        not pinned, no user queue or job is on the hardware, and vgpu_mm_drain()
  *        has returned
  *
  * The kernel's rings are empty on return.
@@ -128,7 +128,7 @@ int vgpu_mm_suspend(struct vgpu_device *vdev)
 /**
  * vgpu_mm_resume() - undo vgpu_mm_suspend(), except the evictions
  * @vdev: device
- * @write: VRAM works: write the saved content back; else drop it
+ * @write: true: VRAM works: write the saved content back; false: drop the saved content
  */
 void vgpu_mm_resume(struct vgpu_device *vdev, bool write)
 {

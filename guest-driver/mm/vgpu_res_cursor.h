@@ -5,7 +5,7 @@
  * The memory of a BO consists of pieces: buddy blocks in VRAM, drm_mm nodes in the
  * GART and among the doorbells, single pages in system memory. The cursor walks
  * them as runs of consecutive addresses. Code that fills page tables, maps for
- * DMA, copies or clears uses the cursor; no other code looks into a resource.
+ * DMA, copies or clears uses the cursor; no other code reads the pieces of a resource.
  *
  *	vgpu_res_first(res, offset, size, &cur);
  *	while (cur.remaining) {
@@ -31,8 +31,8 @@
  *         resource if it has no address
  * @size: bytes of the run, at most @remaining
  * @remaining: bytes from @start to the end of the walk; 0: the walk has ended
- * @node: block or drm_mm node of the run; for DMA addresses: the address entry of
- *        the page after the run; NULL without address
+ * @node: block or drm_mm node of the run; for DMA addresses: element of the array of
+ *        addresses, of the page after the run; NULL for a resource without address
  * @mem_type: TTM_PL_VRAM, TTM_PL_TT, VGPU_PL_DOORBELL, VGPU_PL_MMIO_REMAP;
  *            TTM_PL_SYSTEM for DMA addresses and for a resource without address
  * @mm: allocator of the blocks
@@ -46,7 +46,7 @@ struct vgpu_res_cursor {
 	struct gpu_buddy *mm;
 };
 
-/* Returns the start of @node's memory; *@bytes: its length. */
+/* Returns the address of the memory of cur->node; *@bytes receives its length. */
 static inline u64 vgpu_res_node(const struct vgpu_res_cursor *cur, u64 *bytes)
 {
 	const struct drm_mm_node *node = cur->node;
@@ -70,7 +70,7 @@ static inline void vgpu_res_next_node(struct vgpu_res_cursor *cur)
 		cur->node = (const struct drm_mm_node *)cur->node + 1;
 }
 
-/* Set the run that starts @offset bytes after the start of @node. */
+/* Set the run that starts @offset bytes after the start of cur->node. */
 static inline void vgpu_res_settle(struct vgpu_res_cursor *cur, u64 offset)
 {
 	u64 bytes, first = vgpu_res_node(cur, &bytes);
@@ -84,7 +84,7 @@ static inline void vgpu_res_settle(struct vgpu_res_cursor *cur, u64 offset)
 	cur->size = min(bytes - offset, cur->remaining);
 }
 
-/* Set the run that starts @offset bytes into the page whose address @node points to. */
+/* Set the run that starts @offset bytes into the page whose address cur->node points to. */
 static inline void vgpu_res_settle_dma(struct vgpu_res_cursor *cur, u64 offset)
 {
 	const dma_addr_t *page = cur->node;
@@ -101,12 +101,13 @@ static inline void vgpu_res_settle_dma(struct vgpu_res_cursor *cur, u64 offset)
 
 /**
  * vgpu_res_first() - start to walk a resource
- * @res: resource; NULL or one without addresses: a single run of offsets
+ * @res: resource; NULL, or a resource without addresses: the walk is one run of offsets
  * @start: first byte, relative to the resource
  * @size: bytes to walk
  * @cur: cursor to set up
  *
- * A walk beyond the end of the resource raises a warning and is empty.
+ * If the walk would go beyond the end of the resource, the function warns, and the walk is
+ * empty.
  */
 static inline void vgpu_res_first(struct ttm_resource *res, u64 start, u64 size,
 				  struct vgpu_res_cursor *cur)
@@ -204,10 +205,10 @@ static inline void vgpu_res_next(struct vgpu_res_cursor *cur, u64 size)
  * vgpu_res_cleared() - whether the current run is known to be zero
  * @cur: cursor
  *
- * For VRAM, and only until the resource is first written: the allocator records
- * whether a block was clear when it was allocated.
+ * The allocator records whether a block of VRAM was clear when it was allocated, so the
+ * result is valid only until the resource is first written.
  *
- * Return: false for other memory.
+ * Return: true if the run is in VRAM and was clear; false for other memory.
  */
 static inline bool vgpu_res_cleared(const struct vgpu_res_cursor *cur)
 {

@@ -21,16 +21,16 @@ struct vgpu_device;
 
 /**
  * struct vgpu_vram_mgr - VRAM
- * @manager: TTM's part; size and usage in bytes
+ * @manager: TTM's manager; its size and usage are in bytes
  * @mm: free and used blocks
  * @resources: every struct vgpu_vram_resource, oldest first
- * @next: number of the next resource
+ * @next: vgpu_vram_resource.number of the next resource
  * @lost: struct vgpu_bo whose content was lost with VRAM, by lost_link
  * @leaving: struct vgpu_bo that were moved out of VRAM, by leaving_link; oldest move
  *           first
  * @frees: how often memory was freed, modulo 2^32; written under @lock
  * @freed: woken when @frees changes
- * @distrust: VRAM was lost once: no block counts as clear any more
+ * @distrust: VRAM has been lost at some time: no block is treated as clear any more
  * @lock: protects @mm, @resources, @next, @lost and @leaving
  */
 struct vgpu_vram_mgr {
@@ -48,10 +48,10 @@ struct vgpu_vram_mgr {
 
 /**
  * struct vgpu_vram_resource - VRAM of a BO
- * @base: TTM's part; bit TTM_PL_FLAG_CONTIGUOUS of its placement is set whenever the
- *        blocks are adjacent and in order
+ * @base: TTM's resource; TTM_PL_FLAG_CONTIGUOUS is set in its placement if the blocks are
+ *        adjacent and in order, even if the BO did not request that
  * @link: in vgpu_vram_mgr.resources
- * @number: position in the order of allocation
+ * @number: number in the order of allocation, from vgpu_vram_mgr.next
  * @blocks: struct gpu_buddy_block, in the order of the BO's bytes
  * @wiped: fence of the job that clears the blocks before they are freed, or NULL
  */

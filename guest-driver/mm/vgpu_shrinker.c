@@ -2,20 +2,20 @@
 /*
  * Under memory pressure, swap out memory of BOs that are not in use.
  *
- * Reclaim only wakes a worker, which swaps out. TTM copies a whole BO to shmem
+ * Reclaim does not swap out; it wakes a worker for this. TTM copies a whole BO to shmem
  * before the BO's pages are free. A task in reclaim must not wait for that much
  * memory, nor take it from the memory reserves. The worker's allocations may
  * reclaim, and pages that it has copied may be written to the swap device meanwhile.
- * Also, the worker may drop the last reference to a BO, which takes locks under
- * which other tasks allocate.
+ * Also, a swap-out may drop the last reference to a BO, which takes locks that other
+ * tasks hold while they allocate.
  *
  * kswapd calls the shrinker long before memory is used up. Before the kernel kills a
  * process nevertheless, the OOM notifier makes the allocating task wait for the
  * worker, for SHRINK_OOM_WAIT at most: the task may hold a lock that the worker
  * needs. Free memory is below the minimum watermark then, and the worker's
  * allocations would fail, so the copy of a small BO may use the memory reserves
- * (PF_MEMALLOC) instead of reclaiming. The BO's own pages are freed after the copy,
- * and replace what was taken.
+ * (PF_MEMALLOC) instead of reclaiming. The BO's own pages are freed after the copy:
+ * the reserves get their pages back.
  */
 #include <linux/oom.h>
 #include <linux/sched/mm.h>
@@ -30,10 +30,11 @@
 #define SHRINK_BATCH_PAGES	(SZ_2M >> PAGE_SHIFT)
 /* Request of the OOM notifier: 16 MiB. */
 #define SHRINK_OOM_PAGES	(SZ_16M >> PAGE_SHIFT)
+/* Time limit of the OOM notifier's wait for the worker. */
 #define SHRINK_OOM_WAIT		HZ
-/* The copy of a BO of up to this many pages may use the reserves: 2 MiB. */
+/* Largest BO whose copy may use the memory reserves: 2 MiB. */
 #define SHRINK_RESERVE_PAGES	(SZ_2M >> PAGE_SHIFT)
-/* Pause after a run that found all BOs in use. */
+/* Pause after a run of the worker that found all BOs in use. */
 #define SHRINK_REST		(HZ / 10)
 
 static struct vgpu_shrink *shrink_of_work(struct work_struct *work)
@@ -51,13 +52,13 @@ static s64 shrink_stat(struct vgpu_shrink *s, enum vgpu_counter stat)
 	return vgpu_stat_read(shrink_to_vgpu(s), stat);
 }
 
-/* Returns whether the current task runs the worker. */
+/* Returns true if the current task is running the worker. */
 static bool shrink_is_current(struct vgpu_shrink *s)
 {
 	return READ_ONCE(s->task) == current;
 }
 
-/* Number of pages that can be swapped out and fit into the swap devices. */
+/* Returns the number of pages that can be swapped out and fit into the swap devices. */
 static unsigned long shrink_pages(struct vgpu_shrink *s)
 {
 	s64 pages = shrink_stat(s, VGPU_STAT_SWAPPABLE);
@@ -86,7 +87,7 @@ static unsigned long vgpu_shrink_scan(struct shrinker *shrinker,
 {
 	struct vgpu_shrink *s = shrinker->private_data;
 
-	/* The worker does not wake itself. */
+	/* Do not queue work for reclaim by the worker's own allocations. */
 	if (shrink_is_current(s))
 		return SHRINK_STOP;
 	shrink_ask(s, sc->nr_to_scan);
@@ -94,7 +95,7 @@ static unsigned long vgpu_shrink_scan(struct shrinker *shrinker,
 	return 0;
 }
 
-/* Let the worker, which calls this, allocate from the memory reserves, or not. */
+/* Allow or forbid the calling worker to allocate from the memory reserves. */
 static void shrink_use_reserves(struct vgpu_shrink *s, bool use)
 {
 	memalloc_noreclaim_restore(s->noreclaim);
@@ -111,7 +112,7 @@ static void vgpu_shrink_work(struct work_struct *work)
 	int pages = 0;
 
 	WRITE_ONCE(s->task, current);
-	/* No OOM kill for allocations whose purpose is to prevent one. */
+	/* With GFP_NOFS, the allocations of the worker do not cause an OOM kill. */
 	nofs = memalloc_nofs_save();
 	if (shrink_pages(s))
 		pages = ttm_device_swapout(&vdev->mman->bdev, &ctx, GFP_NOFS);
@@ -142,7 +143,7 @@ static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
 	/* The run in flight may find nothing: wait for the one after it. */
 	int enough = atomic_read(&s->runs) + 2;
 
-	/* In the worker, the wait below would not end. */
+	/* The worker would wait below for itself. */
 	if (shrink_is_current(s) || !shrink_pages(s))
 		return NOTIFY_DONE;
 	shrink_ask(s, SHRINK_OOM_PAGES);
@@ -151,8 +152,8 @@ static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
 			   atomic_read(&s->runs) - enough >= 0 ||
 			   !work_busy(&s->work), SHRINK_OOM_WAIT);
 	/*
-	 * Count pages of BOs that were freed during the wait as well: if the sum is
-	 * 0, the kernel kills a process without looking at free memory again.
+	 * Count pages of BOs that were freed during the wait as well: if *@freed stays
+	 * 0, the kernel kills a process without testing free memory again.
 	 */
 	*(unsigned long *)freed +=
 		max(shrink_stat(s, VGPU_STAT_SHRUNK_PAGES) - shrunk,
@@ -164,8 +165,7 @@ static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
  * vgpu_shrink_running() - whether the current task is the worker that reclaim woke
  * @vdev: device
  *
- * The worker takes only BOs that are not in use, and does not keep them from being
- * used.
+ * Callers let the worker swap out only BOs that are not in use.
  *
  * Return: true in the worker.
  */
@@ -175,12 +175,12 @@ bool vgpu_shrink_running(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_shrink_copies() - note that TTM is about to copy a BO to shmem
+ * vgpu_shrink_copies() - prepare for TTM's copy of a BO to shmem
  * @vdev: device
  * @ttm: the BO's pages, reservation held
  *
- * If the worker swaps the BO out, decide whether the copy may use the memory
- * reserves. No effect in other tasks.
+ * In the worker, the function sets whether the copy may use the memory reserves. In other
+ * tasks it does nothing.
  */
 void vgpu_shrink_copies(struct vgpu_device *vdev, const struct ttm_tt *ttm)
 {
@@ -194,7 +194,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_shrink_copies);
  * vgpu_shrink_tt() - set whether system memory of a BO can be swapped out
  * @vdev: device
  * @ttm: pages; reservation held, or no other thread has a reference to the BO
- * @can: the pages are populated, not pinned and not foreign
+ * @can: true if the pages are populated, not pinned and not foreign
  */
 void vgpu_shrink_tt(struct vgpu_device *vdev, struct ttm_tt *ttm, bool can)
 {
@@ -237,7 +237,7 @@ int vgpu_shrink_init(struct vgpu_device *vdev)
 	INIT_WORK(&s->work, vgpu_shrink_work);
 	init_waitqueue_head(&s->ran);
 	s->rest_until = jiffies;
-	/* Freezable: BOs that it moves are in page tables of a device that sleeps. */
+	/* Freezable: page tables of a device that sleeps cannot be changed for a swap-out. */
 	s->wq = alloc_workqueue("vgpu-shrink", WQ_MEM_RECLAIM | WQ_UNBOUND |
 				WQ_FREEZABLE, 1);
 	if (!s->wq)
@@ -262,7 +262,7 @@ int vgpu_shrink_init(struct vgpu_device *vdev)
  * vgpu_shrink_fini() - undo vgpu_shrink_init()
  * @vdev: device
  *
- * BOs are swapped out only for TTM's own limit from now on.
+ * After this call BOs are swapped out only for TTM's own limit.
  */
 void vgpu_shrink_fini(struct vgpu_device *vdev)
 {

@@ -5,9 +5,9 @@
  * SDMA moves contents, in the order given by the BO's reservation (vgpu_copy.c). A move of
  * a BO without users first clears its mappings (move_notify), then copies; TTM keeps the
  * old memory until the copy is done. A move of a BO with users does not wait for them: the
- * copy runs after them, and the mappings stay until then (move_later). Two kinds of moves
- * wait on the CPU: those in place, and those of BOs with importers, which cannot follow
- * later.
+ * copy runs after them, and the mappings stay until then (move_later). In two cases the thread
+ * that moves a BO waits for its users: if the pages stay in place, and if the BO has importers,
+ * since importers must be notified before the move.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -23,9 +23,9 @@
 #include "vgpu_mm_trace.h"
 #include "vgpu_res_cursor.h"
 
-/* Time for which a swap-out counts as a sign of memory pressure, jiffies. */
+/* Time for which a swap-out counts as a sign of memory pressure. */
 #define SWAPS_SPAN	(5 * HZ)
-/* Up to this size, reclaim alone decides whether a BO gets its pages: 16 MiB. */
+/* Largest allocation that is tried without testing for available memory: 16 MiB. */
 #define SMALL_TT_PAGES	(SZ_16M >> PAGE_SHIFT)
 
 static struct ttm_tt *vgpu_ttm_tt_create(struct ttm_buffer_object *tbo,
@@ -43,7 +43,7 @@ static struct ttm_tt *vgpu_ttm_tt_create(struct ttm_buffer_object *tbo,
 	INIT_LIST_HEAD(&tt->bound_link);
 	if (page_flags & TTM_TT_FLAG_EXTERNAL)
 		tt->bo = to_vgpu_bo(tbo);
-	/* Initialises the variant that has an array of DMA addresses. */
+	/* ttm_sg_tt_init() also allocates an array of DMA addresses. */
 	if (ttm_sg_tt_init(&tt->ttm, tbo, page_flags, caching)) {
 		kfree(tt);
 		return NULL;
@@ -69,11 +69,11 @@ static void vgpu_external_unbind(struct ttm_tt *ttm)
 }
 
 /*
- * Whether the system may have the pages of @ttm, by the estimate that the kernel
- * prints as MemAvailable. An allocation that must fail would take all free
- * memory first, and other tasks' allocations would invoke the OOM killer. The
- * estimate does not count the free pages of TTM's pool; only BOs that are not
- * cached get pages from there, and they are allowed to try.
+ * Returns false if the pages of @ttm exceed available memory, by the estimate that the
+ * kernel prints as MemAvailable. An allocation that cannot succeed would take all free
+ * memory before it fails, and other tasks' allocations would invoke the OOM killer. The
+ * estimate does not count the free pages of TTM's pool. Only BOs that are not cached get
+ * pages from the pool: the test does not apply to them.
  */
 static bool vgpu_tt_may_fit(const struct ttm_tt *ttm)
 {
@@ -82,7 +82,7 @@ static bool vgpu_tt_may_fit(const struct ttm_tt *ttm)
 	return ttm->num_pages <= si_mem_available() + get_nr_swap_pages();
 }
 
-/* Fails with -ENOMEM instead of invoking the OOM killer, also in page faults. */
+/* If memory is used up, return -ENOMEM without invoking the OOM killer, also in page faults. */
 static int vgpu_ttm_tt_populate(struct ttm_device *bdev, struct ttm_tt *ttm,
 				struct ttm_operation_ctx *ctx)
 {
@@ -117,13 +117,13 @@ static void vgpu_ttm_tt_destroy(struct ttm_device *bdev, struct ttm_tt *ttm)
 	kfree(to_vgpu_tt(ttm));
 }
 
-/* Registers in a BAR, not memory: no BO moves there or away. */
+/* Returns true for registers in a BAR, which are no memory: no BO moves there or away. */
 static bool vgpu_place_is_bar(u32 mem_type)
 {
 	return mem_type == VGPU_PL_DOORBELL || mem_type == VGPU_PL_MMIO_REMAP;
 }
 
-/* Returns whether the owner moves the content of the BO (vgpu_bo_owner_ops.vacate). */
+/* Returns true if the owner moves the content of the BO (vgpu_bo_owner_ops.vacate). */
 static bool vgpu_ttm_vacates(struct ttm_buffer_object *tbo)
 {
 	const struct vgpu_bo_owner_ops *ops;
@@ -134,7 +134,7 @@ static bool vgpu_ttm_vacates(struct ttm_buffer_object *tbo)
 	return ops && ops->vacate;
 }
 
-/* A query: changes nothing, does not sleep. */
+/* TTM's query whether to evict a BO. Changes no state; must not sleep. */
 static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
 				       const struct ttm_place *place)
 {
@@ -154,11 +154,12 @@ static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
 
 /**
  * vgpu_ttm_evict_flags() - select the place to which a BO is evicted
- * @tbo: BO, reserved, with memory
+ * @tbo: BO that has memory; the caller holds the reservation
  * @placement: receives the placement, to be passed to ttm_bo_validate() at once
  *
- * From VRAM: GTT if that has free space, else memory that the GPU does not reach. A BO
- * whose owner vacates it (vgpu_move_vacate()) needs no memory for its content afterwards.
+ * A BO in VRAM moves to GTT, or, if GTT has no free space, to system memory that the GPU does
+ * not reach. A BO whose owner vacates it (vgpu_move_vacate()) goes to system memory at once,
+ * since it has no content afterwards.
  */
 void vgpu_ttm_evict_flags(struct ttm_buffer_object *tbo,
 			  struct ttm_placement *placement)
@@ -188,7 +189,7 @@ static void vgpu_ttm_move_notify(struct ttm_buffer_object *tbo,
 	vgpu_dma_buf_moved(bo);
 }
 
-/* Without importers: move_notify handles BOs that have any. */
+/* For BOs without importers only: these need move_notify. */
 static void vgpu_ttm_move_later(struct ttm_buffer_object *tbo)
 {
 	struct vgpu_bo *bo = to_vgpu_bo(tbo);
@@ -202,7 +203,7 @@ static void vgpu_ttm_delete_mem_notify(struct ttm_buffer_object *tbo)
 	vgpu_ttm_move_notify(tbo, NULL);
 }
 
-/* The BO gets memory for the first time, or again after it had none. */
+/* Give memory to a BO that has none. */
 static int vgpu_move_new(struct ttm_buffer_object *tbo, struct ttm_resource *new)
 {
 	struct vgpu_device *vdev = bdev_to_vgpu(tbo->bdev);
@@ -224,8 +225,8 @@ static int vgpu_move_new(struct ttm_buffer_object *tbo, struct ttm_resource *new
 }
 
 /*
- * Returns whether the fence is a user's: a job of user space, or the eviction fence of user
- * queues. Fences of moves are not.
+ * Returns true if the fence is pending and of a user: of a job of user space, or the eviction
+ * fence of user queues. Fences of moves (usage KERNEL) are not of a user.
  */
 static bool vgpu_move_is_user(struct dma_resv_iter *cursor,
 			      struct dma_fence *fence)
@@ -234,7 +235,7 @@ static bool vgpu_move_is_user(struct dma_resv_iter *cursor,
 	       !dma_fence_is_signaled(fence);
 }
 
-/* Returns whether the BO has users. Starts the eviction of queues among them. */
+/* Returns true if the BO has users. Starts the eviction of user queues that are users. */
 static bool vgpu_move_has_users(struct ttm_buffer_object *tbo)
 {
 	struct dma_resv_iter cursor;
@@ -252,8 +253,8 @@ static bool vgpu_move_has_users(struct ttm_buffer_object *tbo)
 }
 
 /*
- * Returns whether a move can be queued after the users of the BO. Importers must be
- * notified at once, so a BO with importers cannot. User queues are no obstacle: their
+ * Returns true if a move can be queued after the users of the BO. A move of a BO with importers
+ * cannot be queued, since importers must be notified at once. User queues are no obstacle: their
  * eviction fences signal independently of the moves that are queued after this one.
  */
 static bool vgpu_move_queues(struct vgpu_bo *bo)
@@ -284,7 +285,7 @@ static int vgpu_move_wait_users(struct ttm_buffer_object *tbo,
 	return 0;
 }
 
-/* The pages stay; only the way in which the GPU reaches them changes. */
+/* Move between GTT and system memory: the pages stay, only the GPU's access to them changes. */
 static int vgpu_move_in_place(struct ttm_buffer_object *tbo,
 			      struct ttm_operation_ctx *ctx,
 			      struct ttm_resource *new)
@@ -311,7 +312,7 @@ static int vgpu_move_in_place(struct ttm_buffer_object *tbo,
 	return 0;
 }
 
-/* @used: copy after the BO's users, whose mappings still exist. */
+/* @used: true: the copy runs after the BO's users, whose mappings still exist. */
 static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 			  struct ttm_resource *new)
 {
@@ -329,7 +330,7 @@ static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 	ret = PTR_ERR_OR_ZERO(fence);
 	if (!ret) {
 		ret = ttm_bo_move_accel_cleanup(tbo, fence, evict, true, new);
-		/* The caller frees the new memory. */
+		/* On failure the caller frees the new memory: wait for the copy. */
 		if (ret)
 			dma_fence_wait(fence, false);
 		else if (leaves_vram && vgpu_bo_is_ours(tbo))
@@ -347,10 +348,10 @@ static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 }
 
 /*
- * Have the owner move the content of the BO elsewhere; the BO has no memory afterwards.
- * Returns -EBUSY, after which TTM continues with the next BO, if some of the content cannot
- * leave although vgpu_bo_owner_ops.evict_ok allowed it. The BO keeps its place on the LRU
- * list: at the end of the list TTM's walk would reach it again and not terminate.
+ * Let the owner move the content of the BO elsewhere; the BO has no memory afterwards.
+ * Returns -EBUSY if some of the content cannot leave although vgpu_bo_owner_ops.evict_ok
+ * allowed the eviction; TTM then continues with the next BO. The BO keeps its place on the LRU
+ * list: if it moved to the end, TTM's walk would reach it again and not terminate.
  */
 static int vgpu_move_vacate(struct ttm_buffer_object *tbo,
 			    struct ttm_operation_ctx *ctx,
@@ -457,7 +458,7 @@ static unsigned long vgpu_ttm_io_mem_pfn(struct ttm_buffer_object *tbo,
 	       PAGE_SHIFT;
 }
 
-/* Access to VRAM by ptrace. Reservation held, range checked by TTM. */
+/* Access to VRAM by ptrace. The caller holds the reservation and has checked the range. */
 static int vgpu_ttm_access_memory(struct ttm_buffer_object *tbo,
 				  unsigned long offset, void *buf, int len,
 				  int write)
@@ -505,8 +506,8 @@ static void vgpu_bo_wipe(struct vgpu_bo *bo)
 	    !(bo->flags & AMDGPU_GEM_CREATE_VRAM_WIPE_ON_RELEASE))
 		return;
 	/*
-	 * Without references, only an eviction can hold the reservation: skip the wipe
-	 * then.
+	 * The BO has no references, so only an eviction can hold the reservation: skip
+	 * the wipe then.
 	 */
 	if (!dma_resv_trylock(tbo->base.resv))
 		return;
@@ -536,10 +537,10 @@ static void vgpu_ttm_release_notify(struct ttm_buffer_object *tbo)
 }
 
 /**
- * vgpu_mm_swaps() - whether a BO was swapped out in the last seconds
+ * vgpu_mm_swaps() - whether a BO was swapped out recently
  * @vdev: device
  *
- * If so, each BO that needs system memory probably causes the swap-out of another one.
+ * If so, each BO that needs system memory probably causes the swap-out of another BO.
  *
  * Context: any.
  *
@@ -556,7 +557,7 @@ static void vgpu_ttm_swap_notify(struct ttm_buffer_object *tbo)
 
 	vgpu_stat_add(vdev, VGPU_STAT_SWAPOUTS, 1);
 	WRITE_ONCE(vdev->mman->swaps_until, jiffies + SWAPS_SPAN);
-	/* Move the BO behind those that the next search should try first. */
+	/* Move the BO to the end of the LRU list: the next search tries other BOs first. */
 	ttm_bo_move_to_lru_tail_unlocked(tbo);
 	vgpu_shrink_copies(vdev, tbo->ttm);
 }

@@ -4,24 +4,26 @@
  *
  * DOC: pages and their validity
  *
- * The pages are not referenced: an MMU interval notifier runs when the process loses
- * them, and all use must have stopped when it returns. Three steps precede use:
+ * The pages are not referenced: an MMU interval notifier runs when the process loses the
+ * pages, and all use of them must have stopped when the notifier returns. Three steps
+ * precede use:
  *
  *	vgpu_userptr_prepare()	finds the pages (HMM) and stores the sequence of the
  *				notifier. No locks held; may fault pages in
  *	vgpu_userptr_bind()	reservation held: moves the BO to GTT with these
- *				pages, clears GPU entries of earlier ones
+ *				pages, and clears GPU entries of earlier pages
  *	vgpu_userptr_valid()	notifier_lock held: tests whether the pages are still
- *				the right ones. If so, the notifier waits for jobs
+ *				those of the process. If so, the notifier waits for jobs
  *				that are submitted before the lock is dropped
  *
  * A BO without pages is in the CPU's domain, which no engine reaches.
  *
- * The notifier waits for the BO's fences (render node), or calls the owner to stop
- * (KFD: user queues have no fences). Then it clears the GPU's entries, since a job need
- * not name the BOs that it uses: entries are written between vgpu_userptr_lock() and
- * vgpu_userptr_unlock(), and only while the pages are the right ones. The notifier does
- * not allocate, and takes no lock that is held around an allocation.
+ * The notifier waits for the BO's fences (render node), or calls a function of the owner
+ * that stops all use (KFD: user queues have no fences). Then it clears the GPU's entries,
+ * since a later job may use the BO without listing it. Entries are written between
+ * vgpu_userptr_lock() and vgpu_userptr_unlock(), and only while the pages are those of the
+ * process. The notifier does not allocate, and takes no lock that is held around an
+ * allocation.
  */
 #include <linux/dma-resv.h>
 #include <linux/hmm.h>
@@ -35,19 +37,19 @@
 
 /**
  * struct vgpu_userptr - process memory of a BO
- * @notifier: MMU interval notifier of the pages; its mm is the process's
+ * @notifier: MMU interval notifier of the pages; its mm is that of the process
  * @bo: the BO
  * @addr: first byte, page aligned
  * @flags: AMDGPU_GEM_USERPTR_*
- * @invalidate: stops @owner's use of the pages; NULL: all use has fences
+ * @invalidate: stops the use of the pages; NULL: all use has fences in the reservation
  * @owner: argument of @invalidate
  * @found: pages that vgpu_userptr_prepare() found and that are not bound yet, or NULL;
  *         taken by xchg()
- * @binding: pages for the next move to GTT; the BO's reservation
- * @sgt: bound pages, mapped for the device; reservation
- * @bound: pages are bound. Written with the reservation held
- * @seq: the notifier's sequence of the bound pages; locking as @bound
- * @reached: GPU entries of the pages may exist; notifier_lock
+ * @binding: pages for the next move to GTT, or NULL; reservation held
+ * @sgt: bound pages, mapped for the device; reservation held
+ * @bound: pages are bound; written with the reservation held
+ * @seq: the notifier's sequence of the bound pages; written with the reservation held
+ * @reached: GPU entries of the pages may exist; protected by notifier_lock
  */
 struct vgpu_userptr {
 	struct mmu_interval_notifier notifier;
@@ -97,7 +99,7 @@ static bool userptr_invalidate(struct mmu_interval_notifier *notifier,
 	mmu_interval_set_seq(notifier, seq);
 	mutex_unlock(lock);
 
-	/* Users that found the pages valid have added their fences by now. */
+	/* Users that found the pages valid added their fences before they dropped the lock. */
 	if (u->invalidate)
 		u->invalidate(u->owner);
 	else
@@ -124,11 +126,11 @@ static const struct mmu_interval_notifier_ops userptr_notifier_ops = {
  * @size: bytes, whole pages
  * @flags: AMDGPU_GEM_USERPTR_READONLY: the GPU does not write; _ANONONLY: require one
  *         mapping without a file
- * @invalidate: stops the use of the pages, or NULL if all use has fences
+ * @invalidate: stops the use of the pages; NULL: all use has fences in the BO's reservation
  * @owner: argument of @invalidate
  * @out: receives the BO, in the CPU's domain
  *
- * Does not look for pages yet. Takes mmap_lock.
+ * Does not find the pages: vgpu_userptr_prepare() does. Takes mmap_lock.
  *
  * Return: 0, -EINVAL for an invalid size or alignment, -EOVERFLOW for a range that
  * wraps, -EFAULT for a size beyond the address space, -ENOMEM, -EINTR.
@@ -148,7 +150,7 @@ int vgpu_userptr_create(struct vgpu_device *vdev, u64 addr, u64 size, u32 flags,
 
 	if (!size || offset_in_page(addr | size))
 		return -EINVAL;
-	/* Reject ranges that fit into no address space before allocating for their pages. */
+	/* Reject ranges outside of any address space before the BO allocates for their pages. */
 	if (addr + size - 1 < addr)
 		return -EOVERFLOW;
 	if (size > TASK_SIZE_MAX)
@@ -180,7 +182,7 @@ int vgpu_userptr_create(struct vgpu_device *vdev, u64 addr, u64 size, u32 flags,
 }
 
 /**
- * vgpu_userptr_addr() - address of a BO's pages
+ * vgpu_userptr_addr() - get the address of a BO's pages
  * @bo: user pointer
  *
  * Return: address of the first byte, in its process.
@@ -210,7 +212,7 @@ void vgpu_userptr_stop(struct vgpu_bo *bo)
 
 /**
  * vgpu_userptr_destroy() - free the user-pointer state of a BO
- * @bo: user pointer that is being destroyed: stopped and not bound
+ * @bo: user pointer that is being destroyed; stopped and unbound
  */
 void vgpu_userptr_destroy(struct vgpu_bo *bo)
 {
@@ -233,7 +235,10 @@ bool vgpu_bo_readonly(const struct vgpu_bo *bo)
 	return bo->userptr && bo->userptr->flags & AMDGPU_GEM_USERPTR_READONLY;
 }
 
-/* Test ANONONLY: a single VMA of anonymous memory. The caller holds mmap_lock. */
+/*
+ * Test that the address is mapped and, for ANONONLY, that a single VMA of anonymous memory
+ * covers the range. The caller holds mmap_lock.
+ */
 static int userptr_check_vma(const struct vgpu_userptr *u, u64 size)
 {
 	struct vm_area_struct *vma = vma_lookup(u->notifier.mm, u->addr);
@@ -284,9 +289,10 @@ static int userptr_find(struct vgpu_userptr *u, struct vgpu_user_pages *pages)
  * vgpu_userptr_current() - whether the bound pages are still those of the process
  * @bo: user pointer
  *
- * Context: any; a hint unless the reservation is held. vgpu_userptr_valid() is exact.
+ * Context: any. The result is a hint: the process may lose the pages at any time. See
+ * vgpu_userptr_valid() for an exact test.
  *
- * Return: false if vgpu_userptr_prepare() would look for pages.
+ * Return: false if vgpu_userptr_prepare() and vgpu_userptr_bind() are needed.
  */
 bool vgpu_userptr_current(const struct vgpu_bo *bo)
 {
@@ -297,7 +303,7 @@ bool vgpu_userptr_current(const struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_userptr_prepare() - find a BO's pages, unless the bound ones are current
+ * vgpu_userptr_prepare() - find a BO's pages, unless the bound pages are current
  * @bo: user pointer
  *
  * The caller is a thread of the BO's process, or a kernel thread.
@@ -305,10 +311,9 @@ bool vgpu_userptr_current(const struct vgpu_bo *bo)
  * Context: takes mmap_lock, so the caller holds no lock that is taken inside mmap_lock,
  * such as a reservation.
  *
- * Return: 0, -EFAULT if nothing, or nothing usable, is mapped there; -EPERM if the
- * memory is not writable, is not what ANONONLY requires, or the caller is another
- * process; -ESRCH if the process has ended, -EAGAIN if the mapping keeps changing,
- * -ENOMEM, -EINTR.
+ * Return: 0; -EFAULT if no usable memory is mapped at the address; -EPERM if the memory is
+ * not writable, does not meet ANONONLY, or the caller is another process; -ESRCH if the
+ * process has ended; -EAGAIN if the mapping keeps changing; -ENOMEM; -EINTR.
  */
 int vgpu_userptr_prepare(struct vgpu_bo *bo)
 {
@@ -345,11 +350,12 @@ int vgpu_userptr_prepare(struct vgpu_bo *bo)
  * vgpu_userptr_bind() - bind the pages that vgpu_userptr_prepare() found
  * @bo: user pointer, reservation held; after vgpu_userptr_prepare()
  *
- * Moves the BO to GTT. If the pages differ from those bound before, the caller has to
- * write the mappings of the BO again (they count as moved).
+ * Moves the BO to GTT. If the pages differ from the pages bound before, the BO counts as
+ * moved: the caller writes its mappings again.
  *
- * Return: 0, -EAGAIN if no pages are found or bound: prepare again; -ENOMEM,
- * -ERESTARTSYS, -EIO if the device cannot address them.
+ * Return: 0; -EAGAIN if no pages have been found or are bound: the caller calls
+ * vgpu_userptr_prepare() again; -ENOMEM; -ERESTARTSYS; -EIO if the device cannot address the
+ * pages.
  */
 int vgpu_userptr_bind(struct vgpu_bo *bo)
 {
@@ -389,13 +395,15 @@ int vgpu_userptr_unbind(struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_userptr_populate() - find and bind pages, without keeping them valid
+ * vgpu_userptr_populate() - find and bind the pages of a BO
  * @bo: user pointer
  *
- * Context: no lock is held, as for vgpu_userptr_prepare().
+ * Retries if another thread takes the found pages between the two steps. On return the
+ * process may already have lost the pages again.
  *
- * Return: 0, or the errors of vgpu_userptr_prepare() and vgpu_userptr_bind(); retries
- * if the pages are taken away between the two calls.
+ * Context: the caller holds no lock, as for vgpu_userptr_prepare().
+ *
+ * Return: 0, or the errors of vgpu_userptr_prepare() and vgpu_userptr_bind().
  */
 int vgpu_userptr_populate(struct vgpu_bo *bo)
 {
@@ -418,12 +426,13 @@ int vgpu_userptr_populate(struct vgpu_bo *bo)
  * vgpu_userptr_valid() - whether the bound pages are those of the process
  * @bo: user pointer, reservation held
  *
- * The notifier waits for fences that the caller adds to the BO's reservation before
- * dropping the lock.
+ * If the result is true, the notifier will wait for fences that the caller adds to the BO's
+ * reservation before it drops the lock.
  *
- * Context: the caller holds vgpu_mman.notifier_lock: must not allocate.
+ * Context: the caller holds vgpu_mman.notifier_lock, so it must not allocate.
  *
- * Return: false: the caller prepares again.
+ * Return: true if the pages are bound and current; if false, the caller calls
+ * vgpu_userptr_prepare() again.
  */
 bool vgpu_userptr_valid(struct vgpu_bo *bo)
 {
@@ -446,16 +455,16 @@ static void userptr_written(struct vgpu_userptr *u)
 }
 
 /**
- * vgpu_userptr_lock() - keep a user pointer's notifier from its mappings
+ * vgpu_userptr_lock() - lock out the notifier of a user pointer while entries are written
  * @bo: BO of any kind, reservation held; for a BO that is not a user pointer the
  *      function only returns true
  *
  * Page-table entries of the pages are written, and bo->vm_mappings is changed, only
- * before vgpu_userptr_unlock(). Takes vgpu_mman.notifier_lock. Marks writable pages
- * dirty.
+ * between this call and vgpu_userptr_unlock(). Takes vgpu_mman.notifier_lock. If entries may
+ * be written, marks writable pages dirty.
  *
- * Return: true if entries may be written; false if the process has other pages there by
- * now. The lock is held in either case.
+ * Return: true if entries may be written; false if the bound pages are not those of the
+ * process any more. For a user pointer the lock is held in either case.
  */
 bool vgpu_userptr_lock(struct vgpu_bo *bo)
 {
@@ -484,9 +493,9 @@ void vgpu_userptr_unlock(struct vgpu_bo *bo)
 /**
  * vgpu_userptr_tt_bind() - map the found pages for a move of the BO to GTT
  * @bo: user pointer, reservation held
- * @ttm: pages of the BO; filled
+ * @ttm: TTM's pages of the BO; receives the pages and their DMA addresses
  *
- * Return: 0, -EFAULT if no pages are to be bound, -ENOMEM, -EIO.
+ * Return: 0, -EFAULT if vgpu_userptr_bind() has set no pages to bind, -ENOMEM, -EIO.
  */
 int vgpu_userptr_tt_bind(struct vgpu_bo *bo, struct ttm_tt *ttm)
 {
@@ -549,14 +558,14 @@ void vgpu_userptr_tt_unbind(struct vgpu_bo *bo, struct ttm_tt *ttm)
 }
 
 /**
- * vgpu_page_set_dirty() - mark a page dirty that the GPU may write from now on
+ * vgpu_page_set_dirty() - mark a page dirty, since the GPU may write to it from now on
  * @page: page that HMM found writable; it cannot be unmapped until the caller drops the
  *        lock that its MMU notifier waits for
  *
  * GPU writes set no dirty bit in CPU page tables. Without this call reclaim would drop
  * data that only the GPU wrote: in pages that MADV_FREE made clean, in pages of shmem,
- * and in pages that have an older copy in swap space. A file system has marked its own
- * pages dirty already, or they are not writable.
+ * and in pages that have an older copy in swap space. Pages of a file system are already
+ * dirty if they are writable.
  */
 void vgpu_page_set_dirty(struct page *page)
 {

@@ -13,8 +13,8 @@ struct vgpu_bo;
 struct vgpu_device;
 
 /*
- * Stops all use of a user pointer by @owner: when the function returns, no engine
- * accesses its pages. Called in an MMU notifier: must not allocate or take a
+ * Stops all use of the pages of a user pointer by @owner: when the function returns, no
+ * engine accesses the pages. Called in an MMU notifier: must not allocate or take a
  * reservation.
  */
 typedef void (*vgpu_userptr_invalidate_fn)(void *owner);

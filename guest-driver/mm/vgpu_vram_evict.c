@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Evict BOs from VRAM for an allocation for which TTM's own eviction freed nothing, or wait
- * until the owner of a BO no longer keeps it in VRAM.
+ * Evicts BOs from VRAM for an allocation for which TTM's own eviction freed nothing, or waits
+ * until the owner of a BO no longer keeps the BO in VRAM.
  */
 #include <linux/dma-resv.h>
 #include <linux/jiffies.h>
@@ -23,9 +23,9 @@
  * @next: resources below this number have been visited
  * @end: number of the first resource that is newer than the walk
  * @locked: the walk holds the reservation of the BO that it has found
- * @going: a BO without references still has its memory
- * @kept: jiffies until the first of the BOs that are kept for a time may be evicted; 0: none
- *        is
+ * @going: true if a BO without references still has its memory
+ * @kept: jiffies until the first of the BOs that their owners keep for a time may be evicted;
+ *        0: no BO is kept for a known time
  */
 struct vram_search {
 	u64 next;
@@ -35,7 +35,10 @@ struct vram_search {
 	unsigned long kept;
 };
 
-/* Returns whether the BO has left VRAM, or will when its fences signal. Reserved. */
+/*
+ * Returns true if the BO has left VRAM, or will leave when its fences signal. The caller holds
+ * the reservation.
+ */
 static bool vram_leaves(const struct ttm_buffer_object *tbo)
 {
 	return !vgpu_bo_is_ours(tbo) || tbo->deleted || !tbo->resource ||
@@ -43,8 +46,8 @@ static bool vram_leaves(const struct ttm_buffer_object *tbo)
 }
 
 /*
- * Returns whether the BO may be evicted. Lowers *@kept if the owner keeps the BO for a time,
- * see struct vram_search. Reserved.
+ * Returns true if the BO may be evicted. Lowers *@kept (see struct vram_search) if the owner
+ * keeps the BO for a time. The caller holds the reservation.
  */
 static bool vram_evictable(struct ttm_buffer_object *tbo, unsigned long *kept)
 {
@@ -65,8 +68,9 @@ static bool vram_evictable(struct ttm_buffer_object *tbo, unsigned long *kept)
 }
 
 /*
- * Take a reference to the BO if another thread holds its reservation; take reference and
- * reservation if the BO may be evicted. The caller holds the manager's lock and lru_lock.
+ * Take a reference to the BO if another thread holds its reservation; take a reference and the
+ * reservation if the BO has left VRAM or may be evicted. Returns true if a reference was taken.
+ * The caller holds the manager's lock and lru_lock.
  */
 static bool vram_search_take(struct vram_search *s,
 			     struct ttm_buffer_object *tbo)
@@ -111,8 +115,8 @@ static struct ttm_buffer_object *vram_search_next(struct vgpu_vram_mgr *mgr,
 }
 
 /*
- * Reserved. Returns 0, -ENOENT if the BO may not be evicted, -EBUSY if its owner cannot
- * vacate it now, -ENOMEM, ...
+ * Evict the BO; the caller holds the reservation. Returns 0, -ENOENT if the BO may not be
+ * evicted, -EBUSY if its owner cannot vacate it now, or another error of ttm_bo_validate().
  */
 static int vram_evict(struct ttm_buffer_object *tbo, unsigned long *kept)
 {
@@ -135,8 +139,8 @@ static int vram_evict(struct ttm_buffer_object *tbo, unsigned long *kept)
 }
 
 /*
- * Wait for the reservation if the walk does not hold it. Drops the reservation and the
- * reference.
+ * Evict the BO that the walk has found. Waits for the reservation if the walk does not hold it;
+ * drops the reservation and the reference.
  */
 static int vram_evict_found(struct vram_search *s, struct ttm_buffer_object *tbo)
 {
@@ -153,10 +157,11 @@ static int vram_evict_found(struct vram_search *s, struct ttm_buffer_object *tbo
 }
 
 /**
- * vgpu_vram_mgr_frees() - number of frees of VRAM
+ * vgpu_vram_mgr_frees() - get the number of frees of VRAM
  * @vdev: device
  *
- * The caller passes the number from before an allocation to vgpu_vram_mgr_make_room().
+ * The caller reads the number before an allocation and, if the allocation fails, passes it to
+ * vgpu_vram_mgr_make_room().
  *
  * Return: how often VRAM was freed, modulo 2^32.
  */
@@ -172,22 +177,21 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_frees);
  * @size: size of the allocation, bytes
  * @frees: vgpu_vram_mgr_frees() before the allocation that failed
  *
- * TTM only tries the reservations of BOs in VRAM, as an allocation has no ticket. A thread
- * that takes a BO's reservation again and again (CPU page faults, moves) can hold the
- * reservation at each of any number of tries. So this function waits for the reservation, and
- * evicts the BO before it drops the reservation. The function evicts BOs until the bytes in
- * use leave room for @size.
+ * TTM takes the reservations of BOs in VRAM only by trylock, as an allocation has no ticket. A
+ * thread that takes the reservation of a BO again and again (CPU page faults, moves) may hold
+ * it at every try. So this function waits for the reservation, and evicts the BO before it
+ * drops the reservation. The function evicts BOs until @size bytes of VRAM are free.
  *
- * If no BO can be evicted, the function waits for the first BO whose owner keeps it for a
- * time (vgpu_bo_owner_ops.evict_in), up to a second for the memory of a BO that has no
- * references any more, or a tick for BOs whose owner could not vacate them: no event is
- * raised when a page of SVM is released.
+ * If no BO can be evicted, the function waits until VRAM is freed, but no longer than until
+ * the first BO whose owner keeps it for a time (vgpu_bo_owner_ops.evict_in) may be evicted; up
+ * to a second if a BO without references still has its memory; a jiffy if an owner could not
+ * vacate its BO, since no event is raised when a page of SVM is released.
  *
  * Context: process. Takes the manager's lock and reservations. The caller holds no lock that
  * holders of a reservation wait for.
  *
  * Return: 0: the caller tries again; -ENOENT: no BO may be evicted and no VRAM was freed;
- * -ENOMEM: no system memory for the content of a BO; -ENODEV; -ERESTARTSYS.
+ * -ENOMEM: no system memory is free for the content of a BO; -ENODEV; -ERESTARTSYS.
  */
 int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
 			    unsigned int frees)
@@ -230,10 +234,10 @@ int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
 }
 
 /**
- * struct vram_hope - obstacles to an allocation that may hold reservations
+ * struct vram_hope - whether VRAM may become free for an allocation
  * @held: another thread holds the reservation of a BO of user space
  * @evictable: a BO may be evicted
- * @kept: as in struct vram_search
+ * @kept: jiffies, as in struct vram_search
  */
 struct vram_hope {
 	bool held;
@@ -268,20 +272,20 @@ static struct vram_hope vram_look(struct vgpu_vram_mgr *mgr)
 }
 
 /**
- * vgpu_vram_mgr_wait_kept() - wait until an owner no longer keeps its VRAM
+ * vgpu_vram_mgr_wait_kept() - wait until the owner of a BO no longer keeps its VRAM
  * @vdev: device
  * @frees: vgpu_vram_mgr_frees() before the allocation that failed
  *
  * For VRAM that may be evicted after a known time (vgpu_bo_owner_ops.evict_in). For callers
  * that may hold reservations, and so cannot wait for a BO that another thread has reserved;
- * other callers use vgpu_vram_mgr_make_room(). Takes the manager's lock; only tries
- * reservations.
+ * other callers use vgpu_vram_mgr_make_room(). Takes the manager's lock; takes reservations
+ * only by trylock.
  *
  * Context: sleeps, not interruptible.
  *
- * Return: 0 after that time, or when VRAM was freed: the caller tries again; 1 after a
- * jiffy: another thread had reserved a BO, or trying again makes sense already; -ENOENT
- * otherwise.
+ * Return: 0 after the known time, or when VRAM was freed: the caller tries again; 1 after a
+ * jiffy, if a BO may be evicted, VRAM was freed, or another thread held the reservation of a
+ * BO: the caller tries again, up to a limit; -ENOENT if VRAM will not become free.
  */
 int vgpu_vram_mgr_wait_kept(struct vgpu_device *vdev, unsigned int frees)
 {

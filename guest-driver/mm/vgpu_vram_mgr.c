@@ -23,7 +23,7 @@ static struct vgpu_vram_mgr *to_vram_mgr(struct ttm_resource_manager *man)
 	return container_of(man, struct vgpu_vram_mgr, manager);
 }
 
-/* @end: the first byte after the range that @place allows. */
+/* Get the range of bytes that @place allows; *@end is the first byte after it. */
 static void vram_place_range(const struct vgpu_vram_mgr *mgr,
 			     const struct ttm_place *place, u64 *start,
 			     u64 *end)
@@ -74,7 +74,7 @@ static unsigned long vram_buddy_flags(const struct vgpu_vram_mgr *mgr,
 	return flags;
 }
 
-/* The caller has held the manager's lock since it allocated the blocks. */
+/* Complete and list a resource. The caller has held the lock since it allocated the blocks. */
 static void vram_list_resource(struct vgpu_vram_mgr *mgr,
 			       const struct ttm_place *place,
 			       struct vgpu_vram_resource *vres)
@@ -107,9 +107,9 @@ static int vram_alloc_blocks(struct vgpu_vram_mgr *mgr,
 	if (start >= end || round_up(size, align) > end - start)
 		return -ENOSPC;
 	/*
-	 * A contiguous allocation is aligned to its size only. If the alignment is at
-	 * least the size, a plain allocation is one block of the alignment's size, which
-	 * is contiguous as well.
+	 * The allocator ignores @align for a contiguous allocation and aligns it to its size.
+	 * If @align is at least the size, an allocation without the flag is one block of
+	 * @align bytes, which is contiguous as well.
 	 */
 	if ((place->flags & TTM_PL_FLAG_CONTIGUOUS) && size > align)
 		flags |= GPU_BUDDY_CONTIGUOUS_ALLOCATION;
@@ -227,7 +227,7 @@ static const struct ttm_resource_manager_func vram_mgr_func = {
 /**
  * vgpu_vram_mgr_init() - register the VRAM manager with TTM
  * @vdev: device; TTM's device is initialised
- * @size: bytes from offset 0 on that BOs may use, a multiple of a page
+ * @size: bytes of VRAM that BOs may use, counted from offset 0; a multiple of a page
  *
  * Return: 0 or -ENOMEM.
  */
@@ -285,11 +285,11 @@ static void vram_mark_lost(struct vgpu_vram_mgr *mgr, struct vgpu_bo *bo)
 
 /**
  * vgpu_vram_mgr_leaves() - record that a BO is being copied out of VRAM
- * @bo: BO, reserved
+ * @bo: BO; the caller holds the reservation
  * @fence: fence of the copy
  * @vram_epoch: vgpu_hw.vram_epoch before the copy's first job was created
  *
- * If VRAM is lost before the copy is done, the BO is marked as lost.
+ * If VRAM is lost before the copy is done, the BO will be marked as lost.
  *
  * Context: takes the manager's lock.
  */
@@ -310,7 +310,7 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 			break;
 		vram_has_left(first);
 	}
-	/* VRAM was lost meanwhile: a copy that was not done before will be cancelled. */
+	/* VRAM was lost since @vram_epoch: the copy, if it is not done, will be cancelled. */
 	if (vram_epoch != atomic_read(&bo->vdev->hw->vram_epoch) &&
 	    dma_fence_get_status(fence) != 1) {
 		vram_mark_lost(mgr, bo);
@@ -321,7 +321,7 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 
 /**
  * vgpu_vram_mgr_distrust() - stop treating free blocks as clear
- * @vdev: device, after a reset that has lost VRAM and before engines or user space use it
+ * @vdev: device, after a reset that has lost VRAM, before engines or user space use VRAM
  *
  * Context: any.
  */
@@ -338,10 +338,11 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_distrust);
  * Marks BOs in VRAM, and BOs whose copy out of VRAM was or will be cancelled: jobs from
  * before the loss do not run any more (vgpu_copy_job.c).
  *
- * Context: takes the manager's lock, under which memory is allocated, so not in the
- * recovery's worker.
+ * Context: takes the manager's lock, under which memory is allocated: must not be called in
+ * the recovery's worker.
  *
- * Return: number of BOs; BOs of the kernel, as page tables, are not counted.
+ * Return: number of BOs that lost their content, without BOs of the kernel, such as page
+ * tables.
  */
 unsigned int vgpu_vram_mgr_mark_lost(struct vgpu_device *vdev)
 {
@@ -400,8 +401,8 @@ void vgpu_vram_mgr_forget_lost(struct vgpu_bo *bo)
 /**
  * vgpu_vram_mgr_show_lost() - print the BOs whose content was lost with VRAM
  * @vdev: device
- * @p: output; for each BO a line with the fake offset for mmap() of the render node, and
- *     the size in bytes
+ * @p: output: for each BO a line with its offset for mmap() of the render node, and its size
+ *     in bytes
  */
 void vgpu_vram_mgr_show_lost(struct vgpu_device *vdev, struct drm_printer *p)
 {
@@ -417,7 +418,7 @@ void vgpu_vram_mgr_show_lost(struct vgpu_device *vdev, struct drm_printer *p)
 }
 
 /**
- * vgpu_vram_mgr_size() - VRAM that BOs may use
+ * vgpu_vram_mgr_size() - get the amount of VRAM that BOs may use
  * @vdev: device
  *
  * Context: any.
@@ -430,7 +431,7 @@ u64 vgpu_vram_mgr_size(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_vram_mgr_usage() - how much VRAM is in use
+ * vgpu_vram_mgr_usage() - get the amount of VRAM that BOs use
  * @vdev: device
  *
  * Return: bytes.
