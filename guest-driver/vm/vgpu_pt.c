@@ -8,22 +8,23 @@
  *	PDE      PDE      TF or    PTE
  *	         BFS 9    2 MiB PTE
  *
- * A PDB0 entry is a pointer to a PTB (TF set) or a PTE for 2 MiB. If a PDB0
- * entry is a leaf, its PTB exists nevertheless, empty and not reachable by the
- * hardware: a notifier, which must not allocate, can split the leaf again. So
- * vgpu_pt_reserve() creates PTBs for every page of its range (vgpu_pt_tree.c),
- * and no other function allocates.
+ * A PDB0 entry is a pointer to a PTB (TF set) or a leaf: a PTE for 2 MiB. The PTB
+ * of a leaf exists, too, empty and not reachable by the hardware, so that a
+ * notifier, which must not allocate, can split the leaf. So vgpu_pt_reserve()
+ * creates the PTBs of all pages of its range (vgpu_pt_tree.c), and no other
+ * function allocates.
  *
- * Entries are never read back to find out their content: each table has a bitmap
- * of its leaves. The PTB of a leaf has no bits set and contains only zeros.
+ * Changes of a table do not read entries: each table has a bitmap (@valid) of the
+ * entries that are neither zero nor pointers. The PTB of a leaf has no bits set and
+ * contains only zeros.
  *
- * A leaf is valid, or denies access (VGPU_PTE_NORETRY), or is VGPU_PTE_PRT
- * alone: such a page reads as zeros and drops writes. The TLB may hold any of
- * them.
+ * An entry whose bit is set is valid, or denies access (VGPU_PTE_NORETRY), or is
+ * VGPU_PTE_PRT alone: such a page reads as zeros and drops writes. The TLB may hold
+ * all three kinds.
  *
- * The fragment field of an entry promises to the TLB that the pages around it
- * are mapped alike. Mappings that are removed as a whole may use it; mappings of
- * which single pages are removed later must not (@max_frag 0).
+ * The fragment field of an entry tells the TLB how many pages around it are mapped
+ * alike. Mappings that are removed as a whole may use it; mappings of which single
+ * pages are removed later must not (@max_frag 0).
  */
 #include <linux/bitfield.h>
 #include <linux/log2.h>
@@ -103,7 +104,7 @@ void vgpu_pt_set_pointer(struct vgpu_pt *pt, struct vgpu_pt_table *table,
 		    0);
 }
 
-/* Called before each step: makes room for its writes. */
+/* Called before each step: lets the backend make space for the writes of the step. */
 static void pt_room(struct vgpu_pt *pt)
 {
 	if (pt->ops->room)
@@ -117,8 +118,8 @@ static bool pt_any_valid(const struct vgpu_pt_table *table, unsigned int index,
 }
 
 /*
- * Write entries of a PTB that map consecutive memory. Returns whether one was
- * valid before.
+ * Write entries of a PTB that map consecutive memory. Returns true if one of the
+ * entries was valid before.
  */
 static bool pt_write_ptes(struct vgpu_pt *pt, struct vgpu_pt_table *ptb,
 			  unsigned int index, unsigned int n, u64 addr,
@@ -132,7 +133,7 @@ static bool pt_write_ptes(struct vgpu_pt *pt, struct vgpu_pt_table *ptb,
 			   LEAF_PAGES;	/* limits frag to LEAF_FRAG */
 		unsigned int frag = min3(max_frag, (unsigned int)__ffs64(both),
 					 (unsigned int)ilog2(n));
-		/* Write all entries of the largest fragment size at once. */
+		/* Write all entries that have fragment size @max_frag at once. */
 		unsigned int run = frag == max_frag ? round_down(n, 1u << frag) :
 						      1u << frag;
 
@@ -145,7 +146,7 @@ static bool pt_write_ptes(struct vgpu_pt *pt, struct vgpu_pt_table *ptb,
 	return changed;
 }
 
-/* Set @n entries of a PTB to the same value. Returns whether one was valid before. */
+/* Set @n entries of a PTB to the same value. Returns true if one of them was valid before. */
 static bool pt_fill_ptes(struct vgpu_pt *pt, struct vgpu_pt_table *ptb,
 			 unsigned int index, unsigned int n, u64 value)
 {
@@ -163,7 +164,7 @@ static bool pt_fill_ptes(struct vgpu_pt *pt, struct vgpu_pt_table *ptb,
 	return changed;
 }
 
-/* Write the pointer to the PTB again in place of a leaf. */
+/* Replace a leaf by the pointer to its PTB. */
 static void pt_restore_pointer(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 			       unsigned int index)
 {
@@ -186,7 +187,7 @@ static void pt_split_leaf(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 	pt_restore_pointer(pt, pdb0, index);
 }
 
-/* Returns whether a valid entry was there before. */
+/* Write a 2 MiB leaf. Returns true if an entry of its pages was valid before. */
 static bool pt_write_leaf(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 			  unsigned int index, u64 leaf)
 {
@@ -195,7 +196,7 @@ static bool pt_write_leaf(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 	__set_bit(index, pdb0->valid);
 	pdb0->leaf[index] = leaf;
 	vgpu_pt_set(pt, pdb0, index, 1, leaf, 0);
-	/* The PTB is not reachable now: leave it empty for the next split. */
+	/* The hardware does not reach the PTB now: empty it for the next split. */
 	changed |= pt_fill_ptes(pt, pdb0->child[index], 0, VGPU_PT_ENTRIES, 0);
 	return changed;
 }
@@ -209,15 +210,14 @@ static bool pt_fits_leaf(u64 page, u64 addr, u64 npages)
 /**
  * vgpu_pt_write() - map a span
  * @pt: tree, locked
- * @first: first page; the tables for all of the span's pages are reserved
+ * @first: first page; the caller has reserved the tables of all pages of the span
  * @span: memory and flags
  * @max_frag: largest fragment, log2 of pages; 0 if parts of the span will be
  *            changed
  *
  * Writes 2 MiB leaves where the alignment of page and memory allows.
  *
- * Return: true if an entry that was valid has changed: the caller then flushes
- * the TLB.
+ * Return: true if a valid entry was overwritten: the caller then flushes the TLB.
  */
 bool vgpu_pt_write(struct vgpu_pt *pt, u64 first,
 		   const struct vgpu_vm_span *span, unsigned int max_frag)
@@ -267,8 +267,8 @@ static bool pt_clear_part(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 		leaf = false;
 	}
 	/*
-	 * Under a leaf the PTB is still unreachable: prepare it before its
-	 * pointer is written.
+	 * The hardware does not reach the PTB of a leaf: write its entries before
+	 * the pointer to it.
 	 */
 	if (pt_fill_ptes(pt, ptb, pt_index(page, VGPU_LEVEL_PTB), n, value))
 		return true;
@@ -288,8 +288,7 @@ static bool pt_clear_part(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
  *
  * Pages without tables are left out. Does not allocate.
  *
- * Return: true if an entry that was valid has changed: the caller then flushes
- * the TLB.
+ * Return: true if a valid entry was overwritten: the caller then flushes the TLB.
  */
 bool vgpu_pt_clear(struct vgpu_pt *pt, u64 first, u64 last, u64 value)
 {
@@ -317,7 +316,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_clear);
  * @pt: tree, locked; SDMA has completed its writes
  * @page: page
  *
- * Return: the PTB's entry, or the 2 MiB leaf itself; 0 if no table translates the page.
+ * Return: the entry of the PTB, or the 2 MiB leaf unchanged; 0 if no table translates the page.
  */
 u64 vgpu_pt_read(const struct vgpu_pt *pt, u64 page)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Page tables of one address space, as memory: layout, entries, growth. This
- * code has no locks and does not access the device; struct vgpu_vm (vgpu_vm.h)
- * adds both.
+ * Page tables of one address space: layout, entries, growth. This code has no
+ * locks and does not access registers; struct vgpu_vm (vgpu_vm.h) adds both.
  */
 #ifndef VGPU_PT_H
 #define VGPU_PT_H
@@ -30,23 +29,22 @@ struct vgpu_pt_mem {
 struct vgpu_pt;
 
 /*
- * Maximum number of writes of one step: splitting a leaf (2 writes), filling a
- * PTB with runs of rising and falling sizes (2 * VGPU_PT_SHIFT), and writing its
- * pointer.
+ * Limit of the writes of one step: the split of a leaf (2 writes), runs of rising
+ * and falling sizes in a PTB (2 * VGPU_PT_SHIFT), and the pointer to the PTB.
  */
 #define VGPU_PT_STEP_WRITES	(2 * VGPU_PT_SHIFT + 4)
 
 /**
  * struct vgpu_pt_ops - backend of a tree
  * @alloc: fill in @mem with a table of zeros; returns 0 or -ENOMEM
- * @free: free a table, zeros again, for vgpu_pt_free(). At vgpu_pt_fini() the
- *        backend itself frees the tables that are left
+ * @free: free a table, which is zero again; called by vgpu_pt_free(). After
+ *        vgpu_pt_fini() the backend frees the tables that are left on its own
  * @lock: called before vgpu_pt_reserve() changes the part of the tree that the
  *        other functions walk
  * @unlock: called after that change
- * @write: write @n entries from @index on, the first with @value, each next one
- *         with @step more; returns false if the CPU must write them. NULL: the
- *         CPU always writes
+ * @write: write @n entries, starting at entry @index: @value to the first, and @step
+ *         more to each next one; returns false if the CPU must write them. NULL:
+ *         the CPU writes all entries
  * @room: called before every step of at most VGPU_PT_STEP_WRITES writes; may be
  *        NULL
  * @io_begin: called before the CPU accesses entries; NULL if @io_end is NULL
@@ -67,11 +65,11 @@ struct vgpu_pt_ops {
 /**
  * struct vgpu_pt - a tree of page tables
  * @ops: backend
- * @vram_base: added to offsets in VRAM to get addresses in entries
+ * @vram_base: number to add to an offset in VRAM to get the address in an entry
  * @root: PDB2
- * @empty: tables that may be empty
- * @written: number of entries written
- * @by_cpu: number of these that the CPU wrote
+ * @empty: list of tables that may be empty
+ * @written: number of entries written since vm/ last reset it
+ * @by_cpu: number of the entries in @written that the CPU wrote
  */
 struct vgpu_pt {
 	const struct vgpu_pt_ops *ops;
@@ -87,8 +85,9 @@ struct vgpu_pt {
  * @addr: bus address (with VGPU_PTE_SYSTEM in the flags) or offset in VRAM; the
  *        offset of a hive peer's VRAM lies after the end of this GPU's VRAM, or
  *        before its start and wraps
- * @npages: length
- * @pte_flags: VGPU_PTE_* without address and fragment; V included
+ * @npages: number of pages
+ * @pte_flags: VGPU_PTE_* of the entries, including VGPU_PTE_VALID, without address and
+ *             fragment
  */
 struct vgpu_vm_span {
 	u64 addr;

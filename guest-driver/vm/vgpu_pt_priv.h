@@ -13,14 +13,14 @@
 #define LAST_PAGE		(BIT_ULL(VGPU_VA_BITS - VGPU_PAGE_SHIFT) - 1)
 
 /**
- * struct vgpu_pt_table - the driver's state of a table
+ * struct vgpu_pt_table - a table, as the driver knows its content
  * @mem: memory of the table
  * @level: VGPU_LEVEL_*
- * @first: first page that it translates
- * @parent: the table that points to it; NULL: the root
+ * @first: first page that the table translates
+ * @parent: the table that points to this one; NULL: this is the root
  * @empty_link: in vgpu_pt.empty, if the table may be empty
  * @children: number of tables in @child
- * @valid: entries that are leaves: neither zero nor pointers
+ * @valid: bitmap of the entries that are neither zero nor pointers
  * @leaf: values of the leaves, in VGPU_LEVEL_PDB0
  * @child: tables that the entries point to, above VGPU_LEVEL_PTB
  */
@@ -41,7 +41,7 @@ static inline unsigned int pt_index(u64 page, unsigned int level)
 	return page >> (VGPU_PT_SHIFT * level) & PT_INDEX_MASK;
 }
 
-/* Number of pages from @page to the end of the range of its entry at @level. */
+/* Number of pages from @page to the end of the range that its entry at @level translates. */
 static inline u64 pt_pages_left(u64 page, unsigned int level)
 {
 	u64 span = 1ull << (VGPU_PT_SHIFT * level);

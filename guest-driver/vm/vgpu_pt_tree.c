@@ -2,8 +2,8 @@
 /*
  * The tree of page tables: growth and trimming.
  *
- * A table that becomes empty stays in the tree, so that clearing entries, which
- * notifiers do, frees nothing; it is put on a list. vgpu_pt_trim() removes the
+ * A table that becomes empty stays in the tree and is put on a list, so that
+ * clearing entries, which notifiers do, frees nothing. vgpu_pt_trim() removes the
  * tables that are still empty from the tree.
  */
 #include <linux/slab.h>
@@ -31,7 +31,7 @@ static bool pt_is_empty(const struct vgpu_pt_table *table)
 /**
  * vgpu_pt_note_empty() - list a table for vgpu_pt_trim() if it is empty
  * @pt: tree, locked
- * @table: any table but the root
+ * @table: any table except the root
  */
 void vgpu_pt_note_empty(struct vgpu_pt *pt, struct vgpu_pt_table *table)
 {
@@ -126,7 +126,7 @@ void vgpu_pt_fini(struct vgpu_pt *pt)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_fini);
 
 /**
- * vgpu_pt_root_addr() - address of the root for the hardware
+ * vgpu_pt_root_addr() - get the address of the root
  * @pt: tree
  *
  * Return: offset in VRAM.
@@ -151,7 +151,7 @@ static struct vgpu_pt_table *pt_child_get(struct vgpu_pt *pt,
 		return child;
 	child->parent = table;
 
-	/* The hardware must see a zeroed table before the pointer to it. */
+	/* Write the zeros of the table before the pointer to it. */
 	wmb();
 	pt->ops->lock(pt);
 	table->child[index] = child;
@@ -170,8 +170,8 @@ static struct vgpu_pt_table *pt_child_get(struct vgpu_pt *pt,
  *
  * Entries of the pages can be written afterwards without allocating.
  *
- * Return: 0, -EINVAL for pages outside of the address space, or -ENOMEM; tables
- * created until then stay, empty.
+ * Return: 0, -EINVAL for pages outside of the address space, or -ENOMEM: the tables
+ * that were created before the failure stay, empty.
  */
 int vgpu_pt_reserve(struct vgpu_pt *pt, u64 first, u64 last)
 {
@@ -198,8 +198,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_reserve);
  * vgpu_pt_find_pdb0() - find the PDB0 table that translates a page
  * @pt: tree, locked
  * @page: page
- * @skip: if no such table exists, receives the number of pages from @page on
- *        without one
+ * @skip: if no such table exists, receives the number of pages, counted from @page,
+ *        for which none exists
  *
  * Return: the table or NULL.
  */
@@ -238,7 +238,7 @@ static void pt_table_rebuild(struct vgpu_pt *pt, struct vgpu_pt_table *table)
 }
 
 /**
- * vgpu_pt_rebuild() - write all tables again, without leaves
+ * vgpu_pt_rebuild() - write all tables again, with pointers only: no page is mapped
  * @pt: tree, locked; no hardware walks it
  *
  * For tables whose memory has lost its content. Neither allocates nor fails.
@@ -249,7 +249,7 @@ void vgpu_pt_rebuild(struct vgpu_pt *pt)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_rebuild);
 
-/* Remove a table from the tree, and each parent that becomes empty by that. */
+/* Remove an empty table from the tree, and each parent that is empty then. */
 static void pt_unlink(struct vgpu_pt *pt, struct vgpu_pt_table *table,
 		      struct list_head *out)
 {
@@ -268,8 +268,8 @@ static void pt_unlink(struct vgpu_pt *pt, struct vgpu_pt_table *table,
 /**
  * vgpu_pt_trim() - remove empty tables from the tree
  * @pt: tree, locked; the caller excludes vgpu_pt_reserve()
- * @keep: returns whether entries of these pages may be written without
- *        vgpu_pt_reserve(): then their tables stay
+ * @keep: returns true if the tables of these pages must stay, since entries may be
+ *        written without another vgpu_pt_reserve()
  * @out: list that receives the tables, for vgpu_pt_free(). The hardware may
  *       walk them until the TLB has been flushed
  */

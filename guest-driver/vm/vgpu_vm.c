@@ -16,7 +16,7 @@
 #include "vgpu_vm_job.h"
 #include "vgpu_vm_priv.h"
 
-/* Bits of vm_update_mode: the CPU writes the tables of these address spaces. */
+/* Bits of vm_update_mode: the CPU, not SDMA, writes the tables of these address spaces. */
 #define UPDATE_GFX_CPU		BIT(0)
 #define UPDATE_COMPUTE_CPU	BIT(1)
 
@@ -49,7 +49,7 @@ int vgpu_vm_setup(struct vgpu_vm *vm, struct vgpu_device *vdev,
 	mutex_init(&vm->alloc_lock);
 	mutex_init(&vm->pt_lock);
 
-	/* Declare to lockdep that reclaim waits for notifiers, which take pt_lock. */
+	/* Declare to lockdep that reclaim waits for MMU notifiers, which take pt_lock. */
 	fs_reclaim_acquire(GFP_KERNEL);
 	might_lock(&vm->pt_lock);
 	fs_reclaim_release(GFP_KERNEL);
@@ -78,7 +78,7 @@ static int vm_job_init(struct vgpu_vm *vm)
  * vgpu_vm_create() - create an empty address space
  * @vdev: device
  * @pasid: PASID of its process
- * @compute: for KFD, not for the render node
+ * @compute: true: for KFD; false: for the render node
  *
  * Return: the address space, or ERR_PTR(-ENOMEM).
  */
@@ -106,7 +106,7 @@ struct vgpu_vm *vgpu_vm_create(struct vgpu_device *vdev, u16 pasid,
 	return vm;
 }
 
-/* PRT mappings have no other owner that would free them. */
+/* Free PRT mappings, which belong to the address space alone. */
 static void vm_free_prt(struct vgpu_vm *vm)
 {
 	struct interval_tree_node *node;
@@ -159,15 +159,15 @@ void vgpu_vm_destroy(struct vgpu_vm *vm)
  * @idx: receives the argument for drm_dev_exit()
  *
  * After drm_dev_unplug() page tables are not written: a job of the render node that is
- * on an engine may access everything that is mapped until the job completes. So this
- * function then waits for such jobs. kfd/ has taken its queues off the hardware before
- * drm_dev_unplug().
+ * on an engine may access all mapped memory until the job completes. So after
+ * drm_dev_unplug() this function waits for such jobs. kfd/ has taken its queues off the
+ * hardware before drm_dev_unplug().
  *
  * Context: sleeps. The caller holds no lock that a job needs to complete, such as
  * pt_lock.
  *
- * Return: true: the caller calls drm_dev_exit() afterwards. false: the device is
- * unplugged, and no job accesses mapped memory.
+ * Return: true: the caller writes the entries, then calls drm_dev_exit(). false: the device
+ * is unplugged, and no job accesses mapped memory.
  */
 bool vgpu_vm_enter(struct vgpu_vm *vm, int *idx)
 {
@@ -187,8 +187,8 @@ bool vgpu_vm_enter(struct vgpu_vm *vm, int *idx)
  * @last: last page
  * @value: as for vgpu_pt_clear()
  *
- * One step of an operation that ends with vgpu_vm_publish(). Until then the device may
- * still reach the memory that was mapped.
+ * The caller ends the operation with vgpu_vm_publish(). Until then the device may still
+ * reach the memory that was mapped.
  *
  * Context: takes pt_lock; as vgpu_vm_enter().
  */
@@ -242,8 +242,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_reserve_tables);
  * vgpu_vm_unreserve_tables() - undo one vgpu_vm_reserve_tables()
  * @vm: address space
  *
- * Called once for each vgpu_vm_reserve_tables() that returned 0, after the entries were
- * written or given up. Empty tables may be freed then.
+ * Called once for each vgpu_vm_reserve_tables() that returned 0, when the caller writes no
+ * more entries. Empty tables may be freed after that.
  */
 void vgpu_vm_unreserve_tables(struct vgpu_vm *vm)
 {
@@ -256,7 +256,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_unreserve_tables);
  * vgpu_vm_lock_pt() - keep the entries from changing
  * @vm: address space
  *
- * For callers that test a condition between this call and writing entries.
+ * For callers that test a condition and write entries only if it holds.
  */
 void vgpu_vm_lock_pt(struct vgpu_vm *vm)
 {
@@ -276,13 +276,13 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_unlock_pt);
 
 /**
  * vgpu_vm_write_spans() - map consecutive pages
- * @vm: address space, pt_lock held; the pages' tables are reserved
+ * @vm: address space, pt_lock held; the caller has reserved the tables of the pages
  * @first: first page
  * @spans: memory, for consecutive pages
  * @n: number of spans
  *
  * Single pages may be changed or cleared later. Writes 2 MiB leaves where alignment
- * allows. On return the device sees all entries and none of the earlier ones.
+ * allows. On return the device uses the new entries and no earlier ones.
  */
 void vgpu_vm_write_spans(struct vgpu_vm *vm, u64 first,
 			 const struct vgpu_vm_span *spans, unsigned int n)
@@ -306,8 +306,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_write_spans);
  * @vm: address space
  * @first: first page
  * @last: last page
- * @noretry: later accesses end with a no-retry fault; pages without tables are not
- *           changed
+ * @noretry: true: later accesses end with a no-retry fault, except to pages without
+ *           tables
  *
  * On return the device does not reach the memory that was mapped.
  *
@@ -332,10 +332,10 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_clear_range);
 /**
  * vgpu_vm_deny_page() - make accesses to a page end with a no-retry fault
  * @vm: address space
- * @page: page; its tables are reserved
+ * @page: page; the caller has reserved its tables
  *
- * Does nothing if a BO is mapped there: the BO was mapped after the caller found the
- * page unmapped.
+ * Does nothing if a BO is mapped at the page: then it was mapped after the caller found
+ * the page unmapped.
  *
  * Context: takes alloc_lock and pt_lock.
  */
@@ -355,7 +355,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_deny_page);
  *
  * Context: takes pt_lock.
  *
- * Return: the entry, the 2 MiB leaf itself, or 0.
+ * Return: as vgpu_pt_read().
  */
 u64 vgpu_vm_read_pte(struct vgpu_vm *vm, u64 page)
 {

@@ -25,12 +25,12 @@ struct vgpu_vm_job;
 /**
  * struct vgpu_vm - one GPU address space
  * @vdev: device
- * @compute: address space of KFD; else of the render node
+ * @compute: true: address space of KFD; false: of the render node
  * @va_lock: if not @compute: protects the mappings and @last_update. If @compute, the
- *           mutex of the KFD process protects the mappings; mappings by address need
- *           this lock as well. Outside BO reservations
- * @alloc_lock: serialises growth of the tree and protects @bos and @pool. Allocates
- *              under it, so never taken in reclaim or a notifier. Inside BO
+ *           mutex of the KFD process protects the mappings; for mappings by address
+ *           this lock is taken as well. Outside BO reservations
+ * @alloc_lock: serialises growth of the tree and protects @bos and @pool. Its holder
+ *              may allocate, so it is never taken in reclaim or a notifier. Inside BO
  *              reservations. Entries of pages that leave @bos are cleared before the
  *              lock is dropped: svm/ writes entries of pages that are not in @bos
  * @pt_lock: protects @pt and changes of @vmid. Taken in MMU notifiers, so nothing under
@@ -38,10 +38,10 @@ struct vgpu_vm_job;
  *           needs only this lock; tables are freed with both held
  * @pt: page tables
  * @pool: struct vgpu_vm_pool, VRAM of the tables
- * @reserved: number of vgpu_vm_reserve_tables() not undone; raised with @alloc_lock
- *            held
+ * @reserved: number of calls of vgpu_vm_reserve_tables() that have not been undone;
+ *            raised with @alloc_lock held
  * @trim_work: frees empty tables
- * @bos: struct vgpu_vm_bo by page; if not @compute, changed with @va_lock held, too
+ * @bos: struct vgpu_vm_bo by page; if not @compute, changes need @va_lock as well
  * @push_lock: a job is pushed only while @stale is 0, and @stale is raised only with
  *             this lock held. Inside reservations; nothing under it allocates or waits
  * @moved_lock: protects @moved and @stale; innermost
@@ -51,16 +51,16 @@ struct vgpu_vm_job;
  *        if @compute
  * @last_update: fence that jobs depend on, or NULL
  * @job: packets by which SDMA will write entries; NULL: the CPU writes all entries.
- *       This and the next three: @pt_lock
+ *       @pt_lock protects @job, @job_fence, @by_sdma and @tlb_dirty
  * @job_fence: fence of the last job submitted, or NULL
- * @by_sdma: entries currently go into @job
+ * @by_sdma: entries that are written now are collected in @job
  * @tlb_dirty: the TLB may hold stale translations: the next publication of entries
  *             flushes
  * @pasid: PASID that faults of the address space carry
  * @vmid: VMID; 0: none assigned
- * @scheduled: run lists name the address space, which may have any of VGPU_HWS_VMIDS;
- *             never cleared
- * @vmid_reserved: drm/ displaces the address space from its VMID last
+ * @scheduled: run lists may name the address space, which then has any of
+ *             VGPU_HWS_VMIDS; never cleared
+ * @vmid_reserved: drm/ takes VMIDs from other address spaces first
  * @vram_epoch: vgpu_hw.vram_epoch when the tables were created
  */
 struct vgpu_vm {

@@ -3,30 +3,31 @@
  * BOs in address spaces.
  *
  * When TTM is about to move a BO, the entries of its mappings are cleared
- * (vgpu_vm_bo_move_notify()); before queues or jobs run again, they are written
- * for the new place (vgpu_vm_bo_update(), vgpu_vm_update_moved()). All of this happens
- * under the BO's reservation.
+ * (vgpu_vm_bo_move_notify()); before queues or jobs run again, entries are written
+ * for the new place (vgpu_vm_bo_update(), vgpu_vm_update_moved()). The caller of
+ * these functions holds the BO's reservation.
  *
  * The entries of a user pointer are also cleared by its notifier, which must not
- * wait for reservations: vgpu_userptr_lock() excludes the notifier while they are
+ * wait for reservations: vgpu_userptr_lock() excludes the notifier while entries are
  * written.
  *
  * DOC: stale entries
  *
  * While the BO has users, their entries cannot be cleared, and a move does not
- * wait for the users (vgpu_vm_bo_move_later()). So the entries translate to the
- * old memory until they are cleared or written before the next work in the
- * address space starts. The old memory stays allocated until the move is done.
- * After that nothing accesses it through these entries:
+ * wait for the users (vgpu_vm_bo_move_later()). So the entries are stale: they
+ * translate to the old memory until they are cleared or written, before the next
+ * work in the address space starts. The old memory stays allocated until the move
+ * is done. After the move neither queues nor jobs access it through stale entries:
  *
- *	queues	run only while no eviction fence of the process has signalled;
- *		the move depends on the fence in the BO. Queues are restored
- *		after all mappings are written (kgd_mem_validate()), which is
- *		after the move
- *	jobs	that were pushed before are dependencies of the move, whichever
- *		BOs they name (vgpu_vm_bo_move_users()). Later jobs are pushed
- *		only when no entry is stale (vgpu_vm_settle()); push_lock makes
- *		this test and the push one step
+ *	queues	Queues run only while no eviction fence of the process has
+ *		signalled, and the move depends on the eviction fence in the BO's
+ *		reservation. Queues are restored after the move, when all
+ *		mappings are written (kgd_mem_validate())
+ *	jobs	The move depends on all jobs that were pushed to the address
+ *		space before it, whichever BOs they list
+ *		(vgpu_vm_bo_move_users()). Later jobs are pushed only when no
+ *		entry is stale (vgpu_vm_settle()); push_lock is held over this
+ *		test and the push
  */
 #include <linux/dma-resv.h>
 #include <linux/slab.h>
@@ -43,12 +44,12 @@
 #include "vgpu_vm_priv.h"
 #include "vgpu_vm_trace.h"
 
-/* 2 MiB: larger runs are leaves. */
+/* Largest fragment, 2 MiB: larger runs are leaves. */
 #define BO_MAX_FRAG	VGPU_PT_SHIFT
 
 /*
  * Returns the flags of a mapping's entries, or 0 if the GPU does not reach the
- * memory. *@base: to be added to the addresses of vbo_walk().
+ * memory. *@base receives the number to add to the addresses of vbo_walk().
  */
 static u64 vbo_flags(const struct vgpu_vm_bo *vbo, u64 *base)
 {
@@ -61,7 +62,7 @@ static u64 vbo_flags(const struct vgpu_vm_bo *vbo, u64 *base)
 	if (vgpu_bo_readonly(vbo->bo))
 		flags &= ~VGPU_PTE_WRITEABLE;
 	*base = 0;
-	/* A BO of another device is mapped at the same bus address. */
+	/* System memory of another GPU's BO has the same bus address for this GPU. */
 	if (type == TTM_PL_TT)
 		return flags | system;
 	if (home == vbo->vm->vdev) {
@@ -84,7 +85,7 @@ static u64 vbo_flags(const struct vgpu_vm_bo *vbo, u64 *base)
 	return flags | system;
 }
 
-/* Set up a walk through the memory of @npages of @vbo, from page @skip of the mapping on. */
+/* Set up a walk through the memory of @npages pages of @vbo, starting at its page @skip. */
 static void vbo_walk(const struct vgpu_vm_bo *vbo, u64 skip, u64 npages,
 		     struct vgpu_res_cursor *cur)
 {
@@ -98,7 +99,7 @@ static void vbo_walk(const struct vgpu_vm_bo *vbo, u64 skip, u64 npages,
 		vgpu_res_first(tbo->resource, offset, size, cur);
 }
 
-/* Write the entries of one run of memory, from page @skip of the mapping on. */
+/* Write the entries of one run of memory, starting at page @skip of the mapping. */
 static void vbo_write_run(struct vgpu_vm_bo *vbo, u64 skip,
 			  const struct vgpu_res_cursor *cur)
 {
@@ -120,8 +121,8 @@ static void vbo_write_run(struct vgpu_vm_bo *vbo, u64 skip,
 }
 
 /*
- * Write the same part of @n mappings that start at the same offset of one BO;
- * walks the BO's pages once. Otherwise as vgpu_vbo_write().
+ * As vgpu_vbo_write(), but write the same part of @n mappings that start at the same
+ * offset of one BO. Walks the BO's pages once.
  */
 static int vbos_write(struct vgpu_vm_bo *const *vbos, unsigned int n, u64 skip,
 		      u64 npages)
@@ -155,10 +156,10 @@ static int vbos_write(struct vgpu_vm_bo *const *vbos, unsigned int n, u64 skip,
  * @first: first page
  * @last: last page, within the mapping
  *
- * The caller publishes the entries.
+ * The caller publishes the entries (vgpu_vm_publish()).
  *
- * Context: the caller holds the BO's reservation and vgpu_userptr_lock(). Takes
- * pt_lock.
+ * Context: the caller holds the BO's reservation and has called vgpu_userptr_lock().
+ * Takes pt_lock.
  *
  * Return: 0, or -EINVAL if the GPU does not reach the BO's memory.
  */
@@ -183,10 +184,10 @@ static int vbos_write_all(struct vgpu_vm_bo *const *vbos, unsigned int n)
  * vgpu_vbo_write_all() - write all entries of a mapping
  * @vbo: mapping of a BO, whose reservation is held
  *
- * As vgpu_vbo_write(), but takes vgpu_userptr_lock().
+ * As vgpu_vbo_write(), but calls vgpu_userptr_lock() itself.
  *
- * Return: as vgpu_vbo_write(), or -EAGAIN for a user pointer whose process has
- * other pages there by now: no entry is written.
+ * Return: as vgpu_vbo_write(), or -EAGAIN for a user pointer whose bound pages are
+ * not those of the process any more: no entry is written.
  */
 int vgpu_vbo_write_all(struct vgpu_vm_bo *vbo)
 {
@@ -194,7 +195,7 @@ int vgpu_vbo_write_all(struct vgpu_vm_bo *vbo)
 }
 
 /**
- * vgpu_vbo_set_moved() - set whether a mapping's entries are to be written
+ * vgpu_vbo_set_moved() - set whether the entries of a mapping have to be written
  * @vbo: mapping; its BO's reservation is held
  * @moved: true: the entries are clear and must be written; false: they have been
  *         written
@@ -229,10 +230,10 @@ static void vbo_set_stale(struct vgpu_vm_bo *vbo)
 }
 
 /**
- * vgpu_vbo_clear() - clear a mapping's entries, if it has any
+ * vgpu_vbo_clear() - clear the entries of a mapping, if it has any
  * @vbo: mapping; its BO's reservation is held
  *
- * The caller publishes the change.
+ * The caller publishes the change (vgpu_vm_publish()).
  *
  * Context: takes pt_lock.
  */
@@ -246,13 +247,13 @@ void vgpu_vbo_clear(struct vgpu_vm_bo *vbo)
 
 /**
  * vgpu_vm_bo_update() - write the entries of a BO's mappings
- * @vbos: mappings of one BO, from the same offset and of the same size; its
+ * @vbos: mappings of one BO, of the same offset and the same size; the BO's
  *        reservation is held
  * @n: number of mappings, at least one
  *
  * Waits for the fences of usage KERNEL, after which the BO's memory has its
- * content. The mappings of a user pointer whose process has other pages there by
- * now get no entries and stay marked as moved.
+ * content. If the bound pages of a user pointer are not those of the process any
+ * more, its mappings get no entries and stay marked as moved.
  *
  * Return: 0, -EINVAL if one of the GPUs does not reach the BO's memory,
  * -ERESTARTSYS. On error no mapping gets entries.
@@ -302,7 +303,7 @@ static bool vbo_part_ok(const struct vgpu_bo *bo, u64 offset, u64 size)
 	       size <= bo_size - offset;
 }
 
-/* Reserve the addresses and create their tables. */
+/* Insert the mapping into vm->bos and create its tables; -EINVAL if the addresses are in use. */
 static int vbo_claim(struct vgpu_vm_bo *vbo)
 {
 	struct vgpu_vm *vm = vbo->vm;
@@ -326,13 +327,13 @@ static int vbo_claim(struct vgpu_vm_bo *vbo)
 /**
  * vgpu_vbo_new() - create a mapping without entries
  * @vm: address space
- * @bo: BO, its reservation held, or NULL
+ * @bo: BO, its reservation held; NULL: a PRT mapping
  * @va: first byte
  * @offset: offset of the first byte in the BO
  * @size: bytes
  * @pte_flags: flags of the entries
  *
- * The mapping is marked as moved.
+ * A mapping of a BO is marked as moved.
  *
  * Context: may allocate; takes alloc_lock.
  *
@@ -376,7 +377,7 @@ struct vgpu_vm_bo *vgpu_vbo_new(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va,
 
 /**
  * vgpu_vbo_free() - remove and free a mapping
- * @vbo: mapping, its entries clear; its BO's reservation is held
+ * @vbo: mapping whose entries have been cleared; its BO's reservation is held
  *
  * Context: takes alloc_lock.
  */
@@ -389,8 +390,8 @@ void vgpu_vbo_free(struct vgpu_vm_bo *vbo)
 		dma_resv_assert_held(vbo->bo->tbo.base.resv);
 		vgpu_vbo_set_moved(vbo, false);
 		/*
-		 * Publish first: from here on the notifier does not flush this
-		 * address space.
+		 * Publish the cleared entries first: after the list_del() the
+		 * notifier does not flush this address space.
 		 */
 		if (vbo->bo->userptr)
 			vgpu_vm_publish_unlocked(vm);
@@ -413,8 +414,8 @@ void vgpu_vbo_free(struct vgpu_vm_bo *vbo)
  * @offset: first byte of the BO; page aligned
  * @size: bytes, whole pages
  * @pte_flags: VGPU_PTE_READABLE, _WRITEABLE, _EXECUTABLE, _MTYPE
- * @peer: for a BO of another GPU, the result of vgpu_peer_find(); VGPU_PEER_NONE:
- *        the BO is reached in GTT only
+ * @peer: for a BO of another GPU, the result of vgpu_peer_find(); VGPU_PEER_NONE: the
+ *        GPU of @vm reaches the BO only in GTT
  * @out: receives the mapping; vgpu_vm_bo_update() writes its entries
  *
  * Return: 0, -EINVAL for addresses that are invalid or in use, -ENOMEM.
@@ -426,7 +427,7 @@ int vgpu_vm_bo_claim(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 	*out = vgpu_vbo_new(vm, bo, va, offset, size, pte_flags);
 	if (IS_ERR(*out))
 		return PTR_ERR(*out);
-	/* No entry has been written yet: the reservation is held. */
+	/* The caller holds the reservation, so no entry has been written yet. */
 	(*out)->peer = peer;
 	(*out)->claimed = true;
 	return 0;
@@ -434,7 +435,7 @@ int vgpu_vm_bo_claim(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 
 /**
  * vgpu_vm_bo_unmap() - undo vgpu_vm_bo_claim() and vgpu_vm_bo_update()
- * @vbo: mapping, freed; its BO's reservation is held
+ * @vbo: mapping, which the function frees; its BO's reservation is held
  *
  * On return the GPU does not reach the memory.
  */
@@ -449,8 +450,8 @@ void vgpu_vm_bo_unmap(struct vgpu_vm_bo *vbo)
  * @bo: BO, its reservation held
  * @new: new placement; NULL: the BO is freed
  *
- * Called by mm/, when the BO has no users but moves. On return the GPU does not
- * reach the old memory; one flush for each address space.
+ * Called by mm/ when the BO has no users except moves. On return the GPU does not
+ * reach the old memory. Flushes each address space once.
  */
 void vgpu_vm_bo_move_notify(struct vgpu_bo *bo, struct ttm_resource *new)
 {
@@ -474,9 +475,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_move_notify);
  * pages
  * @bo: user pointer; vgpu_mm_notifier_lock() held
  *
- * Called by mm/, which has waited for the jobs that name the BO. On return the
- * GPU does not reach the pages. Does not mark the mappings as moved: the BO moves
- * before they are written again.
+ * Called by mm/, which has waited for the jobs whose fences the BO has. On return the
+ * GPU does not reach the pages. Does not mark the mappings as moved: before entries
+ * are written again, the BO moves, which marks them.
  */
 void vgpu_vm_bo_unmap_notify(struct vgpu_bo *bo)
 {
@@ -530,8 +531,8 @@ int vgpu_vm_bo_move_users(struct vgpu_bo *bo, struct drm_sched_job *job)
 		if (!vbo->stale || !vbo->vm->jobs)
 			continue;
 		/*
-		 * Fences that are added meanwhile are of jobs pushed after the
-		 * entries became stale.
+		 * Fences that are added during the loop are of jobs that were pushed
+		 * after the entries became stale.
 		 */
 		dma_resv_iter_begin(&cursor, vbo->vm->jobs,
 				    DMA_RESV_USAGE_BOOKKEEP);
@@ -549,14 +550,14 @@ int vgpu_vm_bo_move_users(struct vgpu_bo *bo, struct drm_sched_job *job)
 }
 
 /**
- * vgpu_vm_va_busy() - whether anything is mapped in a range of pages
+ * vgpu_vm_va_busy() - whether a range of pages has a mapping
  * @vm: address space
  * @first: first page
  * @last: last page
  *
  * Context: takes alloc_lock.
  *
- * Return: true if there is a mapping, of a BO or PRT.
+ * Return: true if the range has a mapping of a BO or a PRT mapping.
  */
 bool vgpu_vm_va_busy(struct vgpu_vm *vm, u64 first, u64 last)
 {

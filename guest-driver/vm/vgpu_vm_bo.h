@@ -18,10 +18,10 @@ struct vgpu_vm;
 struct ww_acquire_ctx;
 
 /**
- * enum vgpu_peer_way - how a GPU reaches another one's memory
- * @VGPU_PEER_NONE: not at all, or the memory is its own
+ * enum vgpu_peer_way - how a GPU reaches VRAM or registers of another GPU
+ * @VGPU_PEER_NONE: not at all; also for memory of the GPU itself
  * @VGPU_PEER_XGMI: VRAM, at the other GPU's place in the hive
- * @VGPU_PEER_PCIE: BARs of the other GPU, by bus addresses
+ * @VGPU_PEER_PCIE: by bus addresses in BARs of the other GPU
  */
 enum vgpu_peer_way {
 	VGPU_PEER_NONE,
@@ -33,18 +33,19 @@ enum vgpu_peer_way {
  * struct vgpu_vm_bo - a BO, or a part of it, mapped at an address
  * @vm: address space
  * @bo: BO; the owner of the mapping keeps it alive. NULL: a PRT mapping
- * @bo_link: in bo->vm_mappings; the BO's reservation, vgpu_userptr_lock()
- * @moved_link: in vm->moved while @moved; vm->moved_lock
- * @pages: in vm->bos, first and last page; vm->alloc_lock, vgpu_userptr_lock()
+ * @bo_link: in bo->vm_mappings; protected by the BO's reservation and vgpu_userptr_lock()
+ * @moved_link: in vm->moved while @moved; protected by vm->moved_lock
+ * @pages: in vm->bos: first and last page; protected by vm->alloc_lock and
+ *         vgpu_userptr_lock()
  * @offset: offset of the first byte in the BO; page aligned
- * @pte_flags: VGPU_PTE_* without V, S, SNOOPED and address
+ * @pte_flags: VGPU_PTE_* of the entries, without VALID, SYSTEM, SNOOPED and the address
  * @claimed: created by vgpu_vm_bo_claim(): its creator has a pointer to it, so only
  *           vgpu_vm_bo_unmap() removes it, as a whole; constant
- * @peer: how @vm's GPU reaches VRAM or registers of the BO's GPU, if that is another
- *        one; constant: a link that goes down causes faults
+ * @peer: how the GPU of @vm reaches VRAM or registers of the BO's GPU, if that is another
+ *        GPU. Constant: accesses fault after an XGMI link goes down
  * @moved: the BO moved since the entries were written, or they were never written. The
- *         entries are clear, except if @stale, and those of a user pointer that has
- *         not moved yet may exist. This and @stale: the BO's reservation
+ *         entries are clear, except if @stale; a user pointer may have entries until it
+ *         moves. @moved and @stale are protected by the BO's reservation
  * @stale: the entries translate to the BO's previous memory, which its users may still
  *         need (docs/driver.md, "Life of a move")
  */

@@ -23,7 +23,7 @@ static const char *vm_place_name(u32 mem_type)
 	}
 }
 
-/* Number of runs of VRAM of a BO. The caller holds its reservation. */
+/* Returns the number of contiguous runs of a BO's VRAM. The caller holds the BO's reservation. */
 static unsigned int vm_vram_runs(struct ttm_buffer_object *tbo)
 {
 	struct vgpu_res_cursor cur;
@@ -42,8 +42,8 @@ static unsigned int vm_vram_runs(struct ttm_buffer_object *tbo)
 }
 
 /*
- * The caller holds alloc_lock, which is inside reservations, so only try the
- * reservation. A BO that another thread has reserved is printed as moving.
+ * The caller holds alloc_lock, which is inside reservations, so take the reservation
+ * only by trylock. A BO that another thread has reserved is printed as moving.
  */
 static void vm_print_bo(struct vgpu_vm_bo *vbo, struct drm_printer *p)
 {
@@ -75,7 +75,7 @@ static void vm_print_bo(struct vgpu_vm_bo *vbo, struct drm_printer *p)
  * mapping: first and last page, flags of the entries, BO, and for a BO in VRAM the
  * number of contiguous runs.
  *
- * Context: takes alloc_lock, tries reservations.
+ * Context: takes alloc_lock; takes reservations only by trylock.
  */
 void vgpu_vm_print(struct vgpu_vm *vm, struct drm_printer *p)
 {

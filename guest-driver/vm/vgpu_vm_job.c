@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page-table entries as SDMA packets: runs that one packet generates, and
- * single entries with their data in the packet. Only vgpu_vm_job_new()
+ * Page-table entries as SDMA packets: PTEPDE packets for runs of entries, and
+ * WRITE_LINEAR packets with the values of single entries. Only vgpu_vm_job_new()
  * allocates. This code has no locks and does not access the device.
  */
 #include <linux/mm.h>
@@ -14,7 +14,7 @@
 #include "hw/sdma/vgpu_sdma.h"
 #include "vgpu_vm_job.h"
 
-/* Shortest run for which PTEPDE (10 dwords) is not longer than the data. */
+/* Shortest run, in entries, for which PTEPDE (10 dwords) is not longer than the entries. */
 #define RUN_MIN		5u
 
 /**
@@ -50,7 +50,7 @@ void vgpu_vm_job_reset(struct vgpu_vm_job *job)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_job_reset);
 
 /**
- * vgpu_vm_job_full() - whether a job lacks room for one step of the page tables
+ * vgpu_vm_job_full() - whether a job lacks space for the writes of one step
  * @job: job
  *
  * Return: if true, the caller submits the job before the next step.
@@ -62,7 +62,7 @@ bool vgpu_vm_job_full(const struct vgpu_vm_job *job)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_job_full);
 
-/* Write entries as data. Extends the last packet if that ends at @mc. */
+/* Add entries as data. Extends the last packet if its entries end at @mc. */
 static void job_data(struct vgpu_vm_job *job, u64 mc, unsigned int n,
 		     u64 value, u64 step)
 {

@@ -5,16 +5,16 @@
 
 #include "vgpu_pt.h"
 
-/* Maximum length of one write of vgpu_vm_job_write(). */
+/* Most dwords that one vgpu_vm_job_write() adds. */
 #define VGPU_VM_WRITE_DWORDS	12u
 
 /**
  * struct vgpu_vm_job - packets that are being collected
- * @size: capacity of @dw
+ * @size: capacity of @dw, in dwords
  * @ndw: dwords used
- * @open: start of the last packet, if that is WRITE_LINEAR; else a value of at
- *        least @ndw
- * @next: address after the entries that this packet writes
+ * @open: index in @dw of the last packet, if that is WRITE_LINEAR; else a value of
+ *        at least @ndw
+ * @next: MC address after the entries that the packet at @open writes
  * @dw: packets
  */
 struct vgpu_vm_job {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Access of GPUs to each other's memory: by XGMI, VRAM of the same hive; by PCIe,
- * BARs of another GPU.
+ * Access of a GPU to memory of another GPU: by XGMI to VRAM of the same hive, by
+ * PCIe to BARs.
  *
- * After the BO has left VRAM, the same entries may translate to its system pages,
- * at the bus addresses of the BO's GPU. So neither GPU may be behind an IOMMU
- * that translates, even if VRAM is reached by XGMI.
+ * After the BO has left VRAM, the mapping's entries are written for its system pages,
+ * with the bus addresses of the BO's GPU. So neither GPU may be behind an IOMMU
+ * that translates, even if the GPU reaches VRAM by XGMI.
  */
 #include <linux/dma-mapping.h>
 #include <linux/iommu.h>
@@ -15,7 +15,7 @@
 #include "hw/vgpu_xgmi.h"
 #include "vgpu_vm_priv.h"
 
-/* BAR 0 covers all of VRAM; probe fails otherwise. */
+/* BAR 0 covers all of VRAM: the probe of the device has tested that. */
 static bool peer_pcie(struct vgpu_device *vdev, const struct vgpu_device *owner)
 {
 	u64 last = owner->hw->vram_base + owner->hw->vram_size - 1;
@@ -25,18 +25,18 @@ static bool peer_pcie(struct vgpu_device *vdev, const struct vgpu_device *owner)
 }
 
 /**
- * vgpu_peer_find() - find how a GPU reaches another one's memory
+ * vgpu_peer_find() - find how a GPU reaches memory of another GPU
  * @vdev: the GPU; initialised
  * @owner: the other GPU; initialised
  * @vram: true: VRAM; false: registers in a BAR
  *
- * The rules are amdgpu's. VRAM of the same hive: by XGMI, if the link is up.
- * Other VRAM: by PCIe, if pci_p2pdma_distance() allows peer-to-peer traffic
- * between the GPUs. Registers: always by PCIe.
+ * The rules are those of amdgpu: VRAM of the same hive by XGMI, if the link is up;
+ * other VRAM, and registers, by PCIe, if pci_p2pdma_distance() allows peer-to-peer
+ * traffic between the GPUs.
  *
  * Context: may allocate.
  *
- * Return: the way, for vgpu_vm_bo.peer, or VGPU_PEER_NONE.
+ * Return: value for vgpu_vm_bo.peer; VGPU_PEER_NONE: the GPU does not reach the memory.
  */
 enum vgpu_peer_way vgpu_peer_find(struct vgpu_device *vdev,
 				  const struct vgpu_device *owner, bool vram)

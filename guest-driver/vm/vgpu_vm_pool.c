@@ -8,17 +8,17 @@
 #include "mm/vgpu_bo.h"
 #include "vgpu_vm_priv.h"
 
-/* The smallest address space with one mapping needs 4 tables. */
+/* Pieces of the first BO of a pool (one mapping needs at least 4 tables), and of later BOs. */
 #define POOL_PIECES_FIRST	16u
 #define POOL_PIECES		64u
 
 /**
  * struct vgpu_vm_pool - a BO divided into pieces
- * @link: in vm->pool; pools with a free piece come first
+ * @link: in vm->pool; BOs with a free piece come first
  * @bo: the memory, pinned
  * @cpu: CPU mapping of @bo
  * @pieces: number of pieces
- * @used: pieces that are tables
+ * @used: bitmap of the pieces that are tables
  */
 struct vgpu_vm_pool {
 	struct list_head link;
@@ -82,7 +82,7 @@ bool vgpu_vm_pool_has_room(struct vgpu_vm *vm)
  * @vm: address space, alloc_lock held
  * @mem: receives the memory, zeros
  *
- * Return: 0, or the error of vgpu_bo_create_kernel(), -ENOMEM for instance.
+ * Return: 0, -ENOMEM, or another error of vgpu_bo_create_kernel().
  */
 int vgpu_vm_pool_alloc(struct vgpu_vm *vm, struct vgpu_pt_mem *mem)
 {
@@ -126,7 +126,7 @@ void vgpu_vm_pool_free(struct vgpu_vm *vm, const struct vgpu_pt_mem *mem)
  * vgpu_vm_pool_zero() - zero the memory of all tables, after a loss of VRAM
  * @vm: address space, alloc_lock held; no hardware walks the tables
  *
- * Zeroes free pieces, too.
+ * Zeroes also free pieces, which must be zero when they are allocated.
  */
 void vgpu_vm_pool_zero(struct vgpu_vm *vm)
 {
@@ -141,7 +141,7 @@ void vgpu_vm_pool_zero(struct vgpu_vm *vm)
 }
 
 /**
- * vgpu_vm_pool_take_idle() - remove the BOs that have no tables from the pool
+ * vgpu_vm_pool_take_idle() - remove the BOs without tables from the pool
  * @vm: address space, alloc_lock held
  * @idle: list that receives the BOs, for vgpu_vm_pool_delete()
  */
@@ -158,8 +158,8 @@ void vgpu_vm_pool_take_idle(struct vgpu_vm *vm, struct list_head *idle)
 
 /**
  * vgpu_vm_pool_delete() - free BOs of a pool
- * @idle: from vgpu_vm_pool_take_idle(), or vm->pool if no hardware walks its
- *        tables
+ * @idle: list from vgpu_vm_pool_take_idle(), or vm->pool if no hardware walks the
+ *        tables any more
  *
  * Context: takes the BOs' reservations.
  */
@@ -173,7 +173,7 @@ void vgpu_vm_pool_delete(struct list_head *idle)
 }
 
 /**
- * vgpu_vm_table_bytes() - VRAM that the page tables take
+ * vgpu_vm_table_bytes() - get the amount of VRAM that the page tables take
  * @vm: address space
  *
  * Context: takes alloc_lock.

@@ -14,7 +14,7 @@ struct ttm_resource;
 
 /**
  * struct vgpu_vm_manager - VMIDs of a device
- * @lock: protects @vmid_owner; innermost sleeping lock
+ * @lock: protects @vmid_owner; innermost of the locks that sleep
  * @vmid_owner: address space of each VMID, or NULL
  * @wait_jobs: see vgpu_vmm_set_wait_jobs(), or NULL; set once
  */
@@ -67,13 +67,13 @@ void vgpu_vbo_clear(struct vgpu_vm_bo *vbo);
 int vgpu_vbo_write(struct vgpu_vm_bo *vbo, u64 first, u64 last);
 int vgpu_vbo_write_all(struct vgpu_vm_bo *vbo);
 
-/* Returns whether a mapping has entries. The caller holds its BO's reservation. */
+/* Returns true if a mapping has entries. The caller holds the BO's reservation. */
 static inline bool vgpu_vbo_has_entries(const struct vgpu_vm_bo *vbo)
 {
 	return !vbo->moved || vbo->stale;
 }
 
-/* Returns whether @vbo is one of @vm's mappings by address, and not one of KFD's. */
+/* Returns true if @vbo is a mapping by address in @vm, and not a mapping of KFD. */
 static inline bool vgpu_vbo_is_va(const struct vgpu_vm_bo *vbo,
 				  const struct vgpu_vm *vm)
 {

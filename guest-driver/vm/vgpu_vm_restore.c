@@ -19,7 +19,7 @@ static struct vgpu_vm_bo *vm_next_vbo(struct vgpu_vm *vm, u64 page)
 	return node ? container_of(node, struct vgpu_vm_bo, pages) : NULL;
 }
 
-/* Mark all mappings as moved: their entries are clear when the tables are rebuilt. */
+/* Mark all mappings of BOs as moved, since the caller rebuilds the tables without entries. */
 static void vm_forget_entries(struct vgpu_vm *vm)
 {
 	struct vgpu_vm_bo *vbo;

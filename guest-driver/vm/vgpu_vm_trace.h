@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints vgpu:vgpu_vm_*. @bo is the (hashed) address of the BO, @pasid names the
- * address space; VMID 0 stands for none.
+ * Tracepoints vgpu:vgpu_vm_*. @bo is the (hashed) address of the BO, @pasid is the PASID
+ * of the address space, VMID 0 means that the address space has none.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM vgpu
@@ -39,7 +39,7 @@ DECLARE_EVENT_CLASS(vgpu_vm_class,
 		  __entry->offset, __entry->flags)
 );
 
-/* A mapping was created (no BO: PRT), without entries yet. */
+/* A mapping was created, and has no entries yet. @bo is NULL for a PRT mapping. */
 DEFINE_EVENT(vgpu_vm_class, vgpu_vm_map,
 	TP_PROTO(const struct vgpu_vm_bo *vbo),
 	TP_ARGS(vbo)

@@ -3,11 +3,11 @@
  * Deferred freeing of empty page tables.
  *
  * Notifiers only put an empty table on a list (vgpu_pt.empty). A worker removes
- * the listed tables from the tree a little later, or an allocation of tables
- * does before it takes more VRAM: after one TLB flush for all of them, the
- * tables are pieces of the pool again. The worker also frees BOs of the pool
- * that have no tables. Tables of a mapping, and all tables while any are
- * reserved, stay.
+ * the listed tables from the tree a little later; an allocation of tables does so
+ * before it takes more VRAM. After one TLB flush for all of them, the tables are
+ * free pieces of the pool. The worker also frees BOs of the pool that have no
+ * tables. Tables of a mapping stay. While any table is reserved
+ * (vgpu_vm_reserve_tables()), all tables stay.
  */
 #include <drm/drm_drv.h>
 
@@ -15,7 +15,7 @@
 
 #include "vgpu_vm_priv.h"
 
-/* Delay after which unmapped pages are unlikely to be mapped again soon. */
+/* Delay of the worker: pages that stay unmapped this long are unlikely to be mapped soon. */
 #define TRIM_DELAY	msecs_to_jiffies(100)
 
 static bool trim_keep(struct vgpu_pt *pt, u64 first, u64 last)
@@ -44,7 +44,7 @@ void vgpu_vm_trim(struct vgpu_vm *vm)
 		return;
 	vgpu_vm_lock_cpu(vm);
 	vgpu_pt_trim(&vm->pt, trim_keep, &out);
-	/* The TLB caches pointers, too. */
+	/* Flush, since the TLB also caches pointers to tables. */
 	if (!list_empty(&out))
 		vgpu_vm_publish(vm, true);
 	mutex_unlock(&vm->pt_lock);
@@ -66,7 +66,7 @@ static void trim_work(struct work_struct *work)
 		vgpu_vm_trim(vm);
 	vgpu_vm_pool_take_idle(vm, &idle);
 	mutex_unlock(&vm->alloc_lock);
-	/* The BOs' reservations are outside alloc_lock. */
+	/* Freeing takes the BOs' reservations, which are outside alloc_lock. */
 	vgpu_vm_pool_delete(&idle);
 }
 
@@ -86,7 +86,7 @@ void vgpu_vm_trim_later(struct vgpu_vm *vm)
  * vgpu_vm_make_room() - free empty tables if the pool has no free piece
  * @vm: address space, alloc_lock held
  *
- * Called before tables are created, so that they need no more VRAM.
+ * Called before tables are created, so that they take no more VRAM than necessary.
  */
 void vgpu_vm_make_room(struct vgpu_vm *vm)
 {

@@ -2,14 +2,13 @@
 /*
  * Mappings by address, of the render node.
  *
- * The address space owns these mappings: no caller keeps a pointer to one, so a range can be
- * cleared whatever is mapped there, and a mapping that is cut in the middle becomes two.
- * Entries are written late, by vgpu_vm_update_moved() before a job runs. They are cleared at
- * once.
+ * The address space owns these mappings, and no caller keeps a pointer to one. So any range can
+ * be cleared, and a mapping from whose middle pages are removed becomes two mappings. Entries
+ * are cleared at once, but written late: by vgpu_vm_update_moved(), before a job runs.
  *
- * An address space of KFD (kfd_mem_gem.c) may have such mappings beside KFD's own
- * (vgpu_vm_bo.claimed), which this file does not change. There, vgpu_vm_bo_update_all()
- * writes entries at once: queues may run at any time.
+ * An address space of KFD (kfd_mem_gem.c) may have such mappings beside the mappings of KFD
+ * (vgpu_vm_bo.claimed), which this file does not change. In an address space of KFD,
+ * vgpu_vm_bo_update_all() writes entries at once, since queues may run at any time.
  */
 #include <linux/dma-fence-unwrap.h>
 #include <linux/dma-resv.h>
@@ -22,7 +21,7 @@
 #include "mm/vgpu_userptr.h"
 #include "vgpu_vm_priv.h"
 
-#define LEAF_PAGES	((u64)VGPU_PT_ENTRIES)	/* also the largest fragment */
+#define LEAF_PAGES	((u64)VGPU_PT_ENTRIES)	/* pages of a leaf and of the largest fragment */
 
 static struct vgpu_vm_bo *node_to_vbo(struct interval_tree_node *node)
 {
@@ -30,8 +29,7 @@ static struct vgpu_vm_bo *node_to_vbo(struct interval_tree_node *node)
 }
 
 /**
- * vgpu_vm_bo_add() - map a BO; entries are written by the next
- * vgpu_vm_update_moved()
+ * vgpu_vm_bo_add() - map a BO
  * @vm: address space, va_lock held
  * @bo: BO in any place, its reservation held
  * @va: address; page aligned
@@ -39,10 +37,12 @@ static struct vgpu_vm_bo *node_to_vbo(struct interval_tree_node *node)
  * @size: bytes, whole pages
  * @pte_flags: VGPU_PTE_READABLE, _WRITEABLE, _EXECUTABLE, _MTYPE
  *
+ * The next vgpu_vm_update_moved() writes the entries.
+ *
  * Context: allocates the tables; takes alloc_lock.
  *
- * Return: 0, -EINVAL for addresses that are invalid or already mapped, or a part
- * beyond the end of the BO, -ENOMEM.
+ * Return: 0; -EINVAL if the addresses are invalid or already mapped, or if the part
+ * reaches beyond the end of the BO; -ENOMEM.
  */
 int vgpu_vm_bo_add(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 		   u64 size, u64 pte_flags)
@@ -85,7 +85,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_unmap_va);
  * @vm: address space, va_lock held
  * @bo: BO, its reservation held
  *
- * One flush for all of them. On return the GPU does not reach the memory.
+ * Flushes once. On return the GPU does not reach the memory.
  */
 void vgpu_vm_bo_unmap_all(struct vgpu_vm *vm, struct vgpu_bo *bo)
 {
@@ -109,13 +109,13 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_unmap_all);
  * @vm: address space, va_lock held
  * @va: first byte
  * @size: bytes
- * @exec: with DRM_EXEC_IGNORE_DUPLICATES if some of the BOs may be locked already
+ * @exec: drm_exec; with DRM_EXEC_IGNORE_DUPLICATES if it may hold some of the BOs already
  *
  * For vgpu_vm_clear_mappings(), within drm_exec_until_all_locked() and before
  * drm_exec_retry_on_contention().
  *
- * Return: 0, -EINVAL for invalid addresses or if KFD has a mapping there, or the
- * error of drm_exec_lock_obj().
+ * Return: 0, -EINVAL if the addresses are invalid or the range has a mapping of KFD, or
+ * the error of drm_exec_lock_obj().
  */
 int vgpu_vm_lock_range(struct vgpu_vm *vm, u64 va, u64 size,
 		       struct drm_exec *exec)
@@ -177,9 +177,9 @@ static void vbo_split(struct vgpu_vm_bo *vbo, u64 last, struct vgpu_vm_bo *rest)
 }
 
 /*
- * Fragments must not reach over cleared pages next to them: write the entries of
- * @vbo again that are near @page, which is the first page of @vbo, or the page
- * after its last.
+ * Pages next to @vbo, at @page, are about to be cleared, and no fragment of @vbo may cover
+ * them: write the entries of @vbo near @page again. @page is the first page of @vbo, or the
+ * page after its last page.
  */
 static void vbo_mend(struct vgpu_vm_bo *vbo, u64 page)
 {
@@ -191,8 +191,8 @@ static void vbo_mend(struct vgpu_vm_bo *vbo, u64 page)
 }
 
 /*
- * Remove pages @first to @last, some of which are in @vbo, from @vbo. Uses *@spare
- * if @vbo has pages on both sides.
+ * Remove from @vbo its pages between @first and @last. If @vbo has pages on both sides of
+ * them, *@spare becomes the mapping of the pages behind, and is set to NULL.
  */
 static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 		    struct vgpu_vm_bo **spare)
@@ -205,8 +205,8 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (vbo->bo)
 		dma_resv_assert_held(vbo->bo->tbo.base.resv);
 	/*
-	 * No job and no queue runs: callers that clear a range wait for moves. The
-	 * entries of the remaining pages are written before the next job or queue
+	 * No job or queue uses the stale entries: the caller has waited for the moves.
+	 * The entries of the remaining pages are written before the next job or queue
 	 * runs.
 	 */
 	if (vbo->stale)
@@ -236,8 +236,8 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (vbo->bo)
 		vgpu_userptr_unlock(vbo->bo);
 	/*
-	 * From here on a fault or SET_ATTR may create an SVM range at the pages
-	 * that were cut off (vgpu_vm_va_busy()) and write its entries.
+	 * After the unlock a fault or SET_ATTR may create an SVM range at the removed
+	 * pages (vgpu_vm_va_busy()) and write its entries.
 	 */
 	mutex_unlock(&vm->alloc_lock);
 	if (!head && !tail)
@@ -245,15 +245,15 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 }
 
 /**
- * vgpu_vm_clear_mappings() - unmap a range, whatever is mapped there
+ * vgpu_vm_clear_mappings() - remove all mappings by address in a range
  * @vm: address space, va_lock held, and the reservations of all BOs mapped in the
- *      range (vgpu_vm_lock_range()). If it is KFD's: the moves of these BOs are
- *      done
+ *      range (vgpu_vm_lock_range()). For an address space of KFD the caller has waited
+ *      for the moves of these BOs
  * @va: first byte; page aligned
  * @size: bytes, whole pages
  *
- * Mappings that extend beyond the range keep the part outside. The function flushes once; on
- * return the GPU does not reach the memory.
+ * Mappings that extend beyond the range keep the pages outside of it. The function flushes
+ * once; on return the GPU does not reach the removed pages.
  *
  * Return: 0, -EINVAL for invalid addresses, -ENOMEM: nothing was changed.
  */
@@ -308,7 +308,7 @@ int vgpu_vm_map_prt(struct vgpu_vm *vm, u64 va, u64 size)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_map_prt);
 
-/* Make later jobs depend on @fence as well. The caller holds va_lock. */
+/* Add @fence to vm->last_update, on which later jobs depend. The caller holds va_lock. */
 static void vm_add_last_update(struct vgpu_vm *vm, struct dma_fence *fence)
 {
 	struct dma_fence *both;
@@ -321,7 +321,7 @@ static void vm_add_last_update(struct vgpu_vm *vm, struct dma_fence *fence)
 	}
 	both = dma_fence_unwrap_merge(vm->last_update, fence);
 	if (!both) {
-		/* Without memory for the dependency, wait here so that the jobs need none. */
+		/* No memory for the dependency: wait here instead of letting jobs wait. */
 		dma_fence_wait(fence, false);
 		return;
 	}
@@ -331,8 +331,8 @@ static void vm_add_last_update(struct vgpu_vm *vm, struct dma_fence *fence)
 
 /*
  * Write the entries of a mapping and make later jobs depend on the BO's moves. Does
- * nothing if the GPU does not reach the BO, or the pages of a user pointer are not
- * the right ones. The caller holds the BO's reservation.
+ * nothing if the GPU does not reach the BO, or if the bound pages of a user pointer are
+ * not those of the process any more. The caller holds the BO's reservation.
  */
 static void vbo_update_moved(struct vgpu_vm_bo *vbo)
 {
@@ -355,11 +355,11 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
 
 	if (!held && !dma_resv_trylock(resv))
 		return;
-	/* Jobs in flight may use stale entries until the move is done. */
+	/* Jobs in flight may use stale entries: clear them when no job and no move is left. */
 	if (vbo->stale &&
 	    (idle || dma_resv_test_signaled(resv, DMA_RESV_USAGE_READ)))
 		vgpu_vbo_clear(vbo);
-	/* Until the memory has its content, jobs in flight could read earlier data in it. */
+	/* Jobs in flight must not read memory that is still to be cleared or copied. */
 	if (!vbo->stale &&
 	    (idle || dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL)))
 		vbo_update_moved(vbo);
@@ -370,15 +370,15 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
 /**
  * vgpu_vm_update_moved() - write the entries of all mappings marked as moved
  * @vm: address space, va_lock held
- * @ticket: ticket of the reservations that the caller holds, or NULL; other
- *          reservations are tried
- * @idle: no job runs in @vm, nor will before the caller's next one
+ * @ticket: ticket of the reservations that the caller holds, or NULL; the function
+ *          takes other reservations by trylock
+ * @idle: true: no job runs in @vm, and none will run before the caller's next job
  *
- * Mappings of which another thread has reserved the BO, or whose BO the GPU does
- * not reach, stay without entries until the next call. Does not wait for the
- * memory's content: later jobs depend on it (vgpu_vm_last_update()). Unless @idle,
- * jobs in flight must not see memory that is still to be cleared or copied: BOs
- * with such memory are left out.
+ * A mapping stays without entries until the next call if another thread holds the
+ * reservation of its BO, or if the GPU does not reach the BO. The function does not wait
+ * for moves and clears: later jobs depend on them (vgpu_vm_last_update()). If @idle is
+ * false, BOs with moves or clears in flight are left out, since jobs in flight must not
+ * access their memory.
  *
  * Return: 0.
  */
@@ -410,7 +410,7 @@ int vgpu_vm_update_moved(struct vgpu_vm *vm, struct ww_acquire_ctx *ticket,
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_update_moved);
 
-/* Returns the first mapping from @page on that has stale entries, or NULL. */
+/* Returns the first mapping at or after @page that has stale entries, or NULL. */
 static struct vgpu_vm_bo *vm_next_stale(struct vgpu_vm *vm, u64 page)
 {
 	struct interval_tree_node *node;
@@ -422,7 +422,9 @@ static struct vgpu_vm_bo *vm_next_stale(struct vgpu_vm *vm, u64 page)
 	return NULL;
 }
 
-/* Clear the stale entries of a mapping after its users are done. */
+/*
+ * Clear the stale entries of a mapping. Unless @idle, wait for jobs and moves of the BO first.
+ */
 static int vbo_settle(struct vgpu_vm_bo *vbo, bool idle)
 {
 	struct dma_resv *resv = vbo->bo->tbo.base.resv;
@@ -441,11 +443,11 @@ static int vbo_settle(struct vgpu_vm_bo *vbo, bool idle)
 
 /**
  * vgpu_vm_settle() - clear stale entries
- * @vm: address space of the render node, va_lock held, no reservation
- * @idle: no job runs in @vm, nor will before the caller's next one; else the
- *        function waits for jobs and moves of the BOs with stale entries
+ * @vm: address space of the render node; the caller holds va_lock and no reservation
+ * @idle: true: no job runs in @vm, and none will run before the caller's next job; false:
+ *        the function waits for jobs and moves of the BOs with stale entries
  *
- * More entries may become stale meanwhile: see vgpu_vm_is_settled().
+ * More entries may become stale during the call: see vgpu_vm_is_settled().
  *
  * Return: 0 or -ERESTARTSYS.
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mappings by address (vgpu_vm_va.c) that the render node has in KFD's address
- * spaces, beside KFD's own mappings. Queues may run at any time, so entries are
- * written before user space gets the result of the call that maps.
+ * Mappings by address (vgpu_vm_va.c) that the render node has in address spaces of
+ * KFD, beside the mappings of KFD. Queues may run at any time, so entries are written
+ * before the call that maps returns to user space.
  */
 #include "mm/vgpu_bo.h"
 #include "vgpu_vm_priv.h"
@@ -12,7 +12,7 @@
  * @vm: address space
  * @bo: BO, its reservation held
  *
- * Return: the number of its mappings, without KFD's own.
+ * Return: the number of the BO's mappings in @vm, without mappings of KFD.
  */
 unsigned int vgpu_vm_bo_count(struct vgpu_vm *vm, const struct vgpu_bo *bo)
 {
@@ -29,8 +29,8 @@ unsigned int vgpu_vm_bo_count(struct vgpu_vm *vm, const struct vgpu_bo *bo)
  * @vm: address space
  * @bo: BO, its reservation held
  *
- * Writes the mappings that have no entries, or stale ones; KFD's own mappings are
- * left out. Waits for the BO's moves and clears.
+ * Writes the mappings that have no entries or stale entries; mappings of KFD are left
+ * out. Waits for the BO's moves and clears.
  *
  * Return: as vgpu_vm_bo_update().
  */
@@ -50,12 +50,12 @@ int vgpu_vm_bo_update_all(struct vgpu_vm *vm, struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_vm_has_va() - whether anything is mapped by address
+ * vgpu_vm_has_va() - whether an address space has mappings by address
  * @vm: address space
  *
  * Context: takes alloc_lock.
  *
- * Return: true if there is a mapping, of a BO or PRT, that is not KFD's own.
+ * Return: true if @vm has a mapping, of a BO or PRT, that is not a mapping of KFD.
  */
 bool vgpu_vm_has_va(struct vgpu_vm *vm)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Writers of the page tables, and the points at which the hardware sees
- * entries.
+ * Writes of page-table entries by the CPU or by SDMA, and their publication to the
+ * hardware.
  *
  * DOC: two writers
  *
@@ -9,14 +9,14 @@
  * visible to the device (HDP flush) and flushes stale translations.
  *
  * If the address space was created for SDMA (vm_update_mode), SDMA writes
- * entries that map memory; the bitmaps of vgpu_pt.c are updated ahead of it.
- * Entries are collected as packets in the address space's job, which is
+ * entries that map memory; the bitmaps of vgpu_pt.c are updated before the entries
+ * are written. Entries are collected as packets in the address space's job, which is
  * submitted when it is full and when entries are published; the publisher waits
- * for the job, or takes its fence. Jobs run in order on an engine of the
- * kernel. Unmapping may happen in an MMU notifier, so the CPU does it, after
- * waiting for the job in flight. The fence needs neither memory nor locks to
- * signal. Submission does not reclaim; without memory for the fence the CPU
- * executes the packets.
+ * for the job, or takes its fence. The jobs run in order on a ring of the kernel.
+ * The CPU unmaps, since this may happen in an MMU notifier; it first waits for the
+ * job in flight. The fence of a job needs neither memory nor locks to signal.
+ * Submission does not reclaim; without memory for the fence the CPU executes the
+ * packets.
  */
 #include <linux/bitops.h>
 #include <drm/drm_drv.h>
@@ -33,7 +33,7 @@
 #include "vgpu_vm_priv.h"
 #include "vgpu_vm_trace.h"
 
-/* Shared with moves into VRAM and clears; engine 0 has the moves out of VRAM. */
+/* Engine of page-table jobs, of moves into VRAM and of clears. Moves out of VRAM use engine 0. */
 #define PT_ENGINE	(VGPU_NUM_SDMA - 1)
 
 static struct vgpu_vm *pt_to_vm(struct vgpu_pt *pt)
@@ -77,8 +77,8 @@ static void vm_job_submit(struct vgpu_vm *vm)
 }
 
 /*
- * Submit and wait until all earlier entries are in the tables. The caller holds
- * pt_lock; does not reclaim.
+ * Submit the collected packets and wait until SDMA has written all entries. The caller
+ * holds pt_lock; does not reclaim.
  */
 static void vm_settle(struct vgpu_vm *vm)
 {
@@ -176,13 +176,13 @@ void vgpu_vm_flush(struct vgpu_vm *vm)
 	u8 vmid = READ_ONCE(vm->vmid);
 	u32 mask = vmid ? BIT(vmid) : 0;
 
-	/* The CP assigns these VMIDs: flush them all. */
+	/* The CP may have assigned any of these VMIDs: flush all of them. */
 	if (READ_ONCE(vm->scheduled))
 		mask |= VGPU_HWS_VMIDS;
 	if (!mask)
 		return;
 	trace_vgpu_vm_flush(vm, vmid);
-	/* On return a device that does not answer has been reset, or given up. */
+	/* Ignore the result: a device that did not answer has been reset or given up. */
 	vgpu_gmc_flush_tlb(vm->vdev, mask);
 }
 
@@ -198,18 +198,18 @@ static void vm_flush_writes(struct vgpu_vm *vm)
 	vgpu_stat_add(vm->vdev, VGPU_STAT_PT_BYTES,
 		      pt->by_cpu * sizeof(u64));
 	pt->by_cpu = 0;
-	wmb();	/* entries leave the CPU before the flush */
+	wmb();	/* write entries to VRAM before the flush */
 	vgpu_hdp_flush(vm->vdev);
 }
 
 /**
  * vgpu_vm_begin_write() - let SDMA write the next entries, if the address space
- * uses it
+ * uses SDMA
  * @vm: address space, pt_lock held
  *
- * Lasts until vgpu_vm_publish(), or until vm->by_sdma is cleared. For mapping
- * only: memory that was mapped before stays reachable until the entries are
- * published.
+ * SDMA writes entries until vgpu_vm_publish(), or until vm->by_sdma is cleared. Only
+ * for entries that map memory: the device may use the previous entries until
+ * vgpu_vm_publish().
  */
 void vgpu_vm_begin_write(struct vgpu_vm *vm)
 {
@@ -219,12 +219,12 @@ void vgpu_vm_begin_write(struct vgpu_vm *vm)
 }
 
 /**
- * vgpu_vm_publish() - make all entries effective
+ * vgpu_vm_publish() - let the device use all entries
  * @vm: address space, pt_lock held
- * @changed: a valid entry has changed
+ * @changed: true: a valid entry was overwritten
  *
- * Waits until SDMA has written all collected entries. Flushes the TLB if a
- * valid entry has changed, now or in an earlier step.
+ * Waits until SDMA has written all collected entries. Flushes the TLB if @changed or
+ * vm->tlb_dirty is set.
  *
  * Context: sleeps; does not reclaim.
  */
@@ -242,7 +242,7 @@ void vgpu_vm_publish(struct vgpu_vm *vm, bool changed)
 }
 
 /**
- * vgpu_vm_publish_unlocked() - vgpu_vm_publish() after several steps
+ * vgpu_vm_publish_unlocked() - vgpu_vm_publish() that takes pt_lock
  * @vm: address space
  *
  * Context: takes pt_lock; as vgpu_vm_enter().
@@ -251,7 +251,7 @@ void vgpu_vm_publish_unlocked(struct vgpu_vm *vm)
 {
 	int idx;
 
-	/* The TLB may still hold entries that an earlier step cleared. */
+	/* The TLB may still hold translations that the caller has cleared. */
 	if (!vgpu_vm_enter(vm, &idx))
 		return;
 	mutex_lock(&vm->pt_lock);
@@ -275,7 +275,7 @@ struct dma_fence *vgpu_vm_publish_later(struct vgpu_vm *vm)
 	struct dma_fence *fence;
 
 	mutex_lock(&vm->pt_lock);
-	/* The flush must follow the entries. */
+	/* The TLB flush must follow the writes of the entries: wait for SDMA. */
 	if (vm->tlb_dirty)
 		vgpu_vm_publish(vm, false);
 	vm_flush_writes(vm);

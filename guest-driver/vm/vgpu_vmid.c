@@ -30,7 +30,7 @@ int vgpu_vmm_init(struct vgpu_device *vdev)
 	struct vgpu_vm_manager *vmm;
 	int ret;
 
-	/* Address spaces of open files outlive the hardware. */
+	/* Free vmm with the DRM device: address spaces of open files outlive the hardware. */
 	vmm = drmm_kzalloc(&vdev->drm, sizeof(*vmm), GFP_KERNEL);
 	if (!vmm)
 		return -ENOMEM;
@@ -44,7 +44,7 @@ int vgpu_vmm_init(struct vgpu_device *vdev)
 
 /**
  * vgpu_vmm_fini() - drop all VMIDs, since the hardware is being removed
- * @vdev: device; unplugged, so that address spaces no longer access it
+ * @vdev: device; unplugged, so that address spaces do not access the hardware any more
  *
  * vgpu_gmc_fini() disables the contexts that are still set.
  */
@@ -56,7 +56,7 @@ void vgpu_vmm_fini(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_vmm_set_wait_jobs() - set how to wait for jobs of the render node
+ * vgpu_vmm_set_wait_jobs() - set the function that waits for jobs of the render node
  * @vdev: device
  * @wait_jobs: waits until no job of the render node's address space @vm is on an engine.
  *             Called after the device was unplugged, before mapped memory is freed; may
@@ -155,8 +155,8 @@ unlock:
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_get_vmid);
 
 /**
- * vgpu_vm_put_vmid() - take the VMID from an address space
- * @vm: address space; no queue runs in it. Does nothing without a VMID
+ * vgpu_vm_put_vmid() - free the VMID of an address space
+ * @vm: address space; no queue runs in it. The function does nothing without a VMID
  *
  * Context: sleeps; takes pt_lock.
  */
@@ -188,8 +188,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_put_vmid);
  * @vm: address space
  * @root_pde: receives the PDE of its page tables, for the process packet
  *
- * From now on flushes include the VMIDs that the CP assigns, until the address space is
- * destroyed.
+ * After this call, until the address space is destroyed, flushes include all VMIDs that the
+ * CP assigns.
  *
  * Context: sleeps; takes pt_lock; does not allocate.
  *
