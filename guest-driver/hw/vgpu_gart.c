@@ -217,7 +217,7 @@ u64 vgpu_gart_rewrite(struct vgpu_device *vdev)
 		do {
 			pte = READ_ONCE(gart->shadow[i]);
 			writeq(pte, &gart->table[i]);
-			mb();	/* write the entry before the second read of the shadow */
+			mb();	/* order the write of the entry before the read of the shadow */
 		} while (pte != READ_ONCE(gart->shadow[i]));
 		if (!(i % SZ_4K))
 			cond_resched();

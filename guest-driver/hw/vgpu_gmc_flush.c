@@ -50,7 +50,7 @@ static bool inv_take(struct vgpu_hw_state *hw, unsigned int *engine)
 
 static void inv_give(struct vgpu_hw_state *hw, unsigned int engine)
 {
-	smp_mb__before_atomic();	/* read the acknowledge before set_bit() */
+	smp_mb__before_atomic();	/* order the read of the acknowledge before set_bit() */
 	set_bit(engine, &hw->inv_free);
 	if (wq_has_sleeper(&hw->inv_wait))
 		wake_up(&hw->inv_wait);

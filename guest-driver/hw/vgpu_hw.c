@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Bring-up of the hardware, block by block, and its undoing. */
+/* Bring-up of the hardware, block by block, and the reverse. */
 #include <linux/dma-mapping.h>
 #include <linux/pci.h>
 #include <drm/drm_managed.h>

@@ -76,8 +76,8 @@ static_assert(VGPU_REMAP_PAGE + PAGE_SIZE <= VGPU_MMIO_BAR_SIZE);
 #define VGPU_INV_ENGINE_CP	3
 
 /*
- * Invalidation engine that the jobs of SDMA engine n use, on the MM hub only. It invalidates
- * the pages of the SDMA engine's transfer window.
+ * Invalidation engine that the jobs of SDMA engine n use, on the MM hub only, for the pages of
+ * the SDMA engine's transfer window.
  */
 #define VGPU_INV_ENGINE_SDMA(n)	(4 + (n))
 

@@ -34,7 +34,7 @@ struct vgpu_iv_entry {
 	bool mm_hub;
 };
 
-/* Handler of interrupt entries. @arg: argument of vgpu_ih_register(). In hard interrupt context. */
+/* Handler of interrupt entries; called in hard interrupt context. @arg: of vgpu_ih_register(). */
 typedef void (*vgpu_iv_handler)(struct vgpu_device *vdev,
 				const struct vgpu_iv_entry *iv, void *arg);
 

@@ -4,7 +4,7 @@
  * reads with ones and drops writes. Specification: docs/driver.md, "Recovery".
  *
  * Kernel code that may sleep accesses a BAR between vgpu_io_begin() and vgpu_io_end(). Accesses
- * that cannot sleep, or that must be fast, do not wait for a reset. They cannot be lost in it:
+ * that cannot sleep, or that must be fast, do not wait. The reset prevents or replaces them:
  *
  *	interrupt handler		does not run (vgpu_ih_hold())
  *	doorbell of a kernel's ring	rung again by vgpu_sdma_ring_unpark()

@@ -243,7 +243,7 @@ static int vgpu_bo_create_reserved(struct vgpu_device *vdev,
  * Context: may sleep; no reservation is held, except that of @p->import.
  *
  * Return: 0, -EINVAL for an invalid size or domain, -ENOMEM if memory is used up or the
- * BO can never fit; except for ttm_bo_type_kernel, -ERESTARTSYS.
+ * BO can never fit; -ERESTARTSYS, but not for ttm_bo_type_kernel.
  */
 int vgpu_bo_create(struct vgpu_device *vdev, const struct vgpu_bo_params *p,
 		   struct vgpu_bo **out)
@@ -324,7 +324,7 @@ int vgpu_bo_validate_no_evict(struct vgpu_bo *bo)
 
 /**
  * vgpu_bo_validate_gart() - move a BO to an address of VMID 0
- * @bo: BO whose VRAM, if it is in VRAM, is contiguous; reservation held
+ * @bo: BO, reservation held
  *
  * If vgpu_bo_mc_addr() has no address, the BO moves to GTT with an address.
  *

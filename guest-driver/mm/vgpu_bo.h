@@ -42,7 +42,7 @@ struct vgpu_userptr;
  * struct vgpu_bo_owner_ops - functions of a BO's owner that mm/ calls
  * @evict_ok: return true if the BO may be evicted or swapped out now. The caller holds
  *            the reservation; must not sleep. NULL: always true
- * @evict_in: return the number of jiffies until @evict_ok will return true to the
+ * @evict_in: return the number of jiffies after which @evict_ok may return true to the
  *            calling task; 0: unknown. Context as @evict_ok. NULL: unknown
  * @vacate: move the content of the BO elsewhere, since its VRAM is needed. Returns
  *          true if the VRAM can be freed, false if it cannot be freed now. A BO with

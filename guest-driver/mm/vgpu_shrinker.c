@@ -179,8 +179,8 @@ bool vgpu_shrink_running(struct vgpu_device *vdev)
  * @vdev: device
  * @ttm: the BO's pages, reservation held
  *
- * In the worker, the function sets whether the copy may use the memory reserves. In other
- * tasks it does nothing.
+ * In the worker, the function sets whether the copy may use the memory reserves; in other
+ * tasks, it does nothing.
  */
 void vgpu_shrink_copies(struct vgpu_device *vdev, const struct ttm_tt *ttm)
 {

@@ -158,8 +158,7 @@ static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
  * @placement: receives the placement, to be passed to ttm_bo_validate() at once
  *
  * A BO in VRAM moves to GTT, or, if GTT has no free space, to system memory that the GPU does
- * not reach. A BO whose owner vacates it (vgpu_move_vacate()) goes to system memory at once,
- * since it has no content afterwards.
+ * not reach. A BO in GTT, or whose owner vacates it (vgpu_move_vacate()), goes to system memory.
  */
 void vgpu_ttm_evict_flags(struct ttm_buffer_object *tbo,
 			  struct ttm_placement *placement)

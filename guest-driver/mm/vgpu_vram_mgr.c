@@ -107,9 +107,9 @@ static int vram_alloc_blocks(struct vgpu_vram_mgr *mgr,
 	if (start >= end || round_up(size, align) > end - start)
 		return -ENOSPC;
 	/*
-	 * The allocator ignores @align for a contiguous allocation and aligns it to its size.
-	 * If @align is at least the size, an allocation without the flag is one block of
-	 * @align bytes, which is contiguous as well.
+	 * The allocator aligns a contiguous allocation to its size only. If the alignment is
+	 * at least the size, an allocation without the flag is one block of the alignment's
+	 * size, which is contiguous as well.
 	 */
 	if ((place->flags & TTM_PL_FLAG_CONTIGUOUS) && size > align)
 		flags |= GPU_BUDDY_CONTIGUOUS_ALLOCATION;

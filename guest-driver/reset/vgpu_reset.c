@@ -141,7 +141,7 @@ static void reset_unpark(struct vgpu_device *vdev, unsigned int engine,
  * The client takes locks whose holders may wait for engines, to clear memory or to write
  * page tables. Marking lost BOs takes a lock under which memory is allocated, and reclaim
  * waits for engines and TLB flushes. So this work is queued after all engines have been
- * restarted. It does not run in the recovery's worker, which must be free if an engine fails
+ * restarted, and not done in the recovery's worker, which must be free if an engine fails
  * again.
  */
 static void reset_notify_work(struct work_struct *work)

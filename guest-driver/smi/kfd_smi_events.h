@@ -3,7 +3,7 @@
  * SMI events (AMDKFD_IOC_SMI_EVENTS): what happens on a GPU, as lines of text for files
  * that user space opened on the GPU's event log. Each event has a function, and
  * kfd_smi_open() serves readers; start reading at kfd_smi_event(). This folder uses nothing
- * of the driver. Its only lock, kfd_smi_lock (spin), is the innermost of the driver, since
+ * of the driver. The only lock, kfd_smi_lock (spin), is the innermost of the driver, since
  * MMU notifiers and the recovery send events, too.
  */
 #ifndef KFD_SMI_EVENTS_H

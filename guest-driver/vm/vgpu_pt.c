@@ -22,9 +22,10 @@
  * VGPU_PTE_PRT alone: such a page reads as zeros and drops writes. The TLB may hold
  * all three kinds.
  *
- * The fragment field of an entry tells the TLB how many pages around it are mapped
- * alike. Mappings that are removed as a whole may use it; mappings of which single
- * pages are removed later must not (@max_frag 0).
+ * The fragment field of an entry gives the number of pages around it that are mapped
+ * alike: the TLB may hold one translation for all. Mappings that are removed as a
+ * whole may use it; mappings of which single pages are removed later must not
+ * (@max_frag 0).
  */
 #include <linux/bitfield.h>
 #include <linux/log2.h>

@@ -13,7 +13,7 @@
 #define LAST_PAGE		(BIT_ULL(VGPU_VA_BITS - VGPU_PAGE_SHIFT) - 1)
 
 /**
- * struct vgpu_pt_table - a table, as the driver knows its content
+ * struct vgpu_pt_table - a table: its memory, and the driver's copy of its structure
  * @mem: memory of the table
  * @level: VGPU_LEVEL_*
  * @first: first page that the table translates

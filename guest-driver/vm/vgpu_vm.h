@@ -29,8 +29,8 @@ struct vgpu_vm_job;
  * @va_lock: if not @compute: protects the mappings and @last_update. If @compute, the
  *           mutex of the KFD process protects the mappings; for mappings by address
  *           this lock is taken as well. Outside BO reservations
- * @alloc_lock: serialises growth of the tree and protects @bos and @pool. Its holder
- *              may allocate, so it is never taken in reclaim or a notifier. Inside BO
+ * @alloc_lock: serialises growth of the tree and protects @bos and @pool. Memory is
+ *              allocated under it: never taken in reclaim or a notifier. Inside BO
  *              reservations. Entries of pages that leave @bos are cleared before the
  *              lock is dropped: svm/ writes entries of pages that are not in @bos
  * @pt_lock: protects @pt and changes of @vmid. Taken in MMU notifiers, so nothing under

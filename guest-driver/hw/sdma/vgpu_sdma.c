@@ -195,9 +195,9 @@ static bool ring_wait_space(struct vgpu_sdma_ring *ring, u32 bytes)
 }
 
 /*
- * Make the job pending and ring the doorbell. After that its fence always signals. Both steps
- * are made under fence_lock, under which the recovery rings the doorbell, too: so the last
- * doorbell carries the highest write pointer.
+ * Make the job pending and ring the doorbell. After that its fence always signals. The function
+ * holds fence_lock over both steps. The recovery, too, rings the doorbell under fence_lock, so
+ * the last doorbell carries the highest write pointer.
  *
  * After a loss of VRAM vgpu_sdma_ring_unpark() ends the pending jobs under fence_lock;
  * vram_epoch has changed before that. So a job that was added with the old epoch is

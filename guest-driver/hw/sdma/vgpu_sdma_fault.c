@@ -81,7 +81,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_fault_state);
  * vgpu_sdma_suspect() - freeze the kernel's rings after a fault of VMID 0
  * @vdev: device
  *
- * A fault does not say which engine raised it: the oldest job of each engine may have
+ * The engine that caused the fault is not known: the oldest job of each engine may have
  * read zeros or lost a write. The function requests a recovery. If the request is not
  * accepted, the watchdogs take the rings down.
  *

@@ -23,7 +23,7 @@
 /* RPTR_WRITEBACK_TIMER: the chip's default */
 #define QUEUE_WRITEBACK_TIMER	6u
 /*
- * Limit of the loop in queue_write_wptr(). It repeats only if user space submits work within
+ * Limit of the loop in queue_write_wptr(), which repeats only if user space submits work within
  * the few instructions between write and read.
  */
 #define QUEUE_WPTR_TRIES	64u
@@ -114,9 +114,8 @@ static void queue_is_stuck(struct vgpu_sdma_ring *ring, unsigned int queue)
 }
 
 /*
- * Wait until the engine has been reset: until then it may access memory of the queue, which
- * the caller's caller frees next, with the VMID. This cannot deadlock: the recovery takes no
- * lock of kfd/.
+ * Wait until the engine has been reset: until then the engine may access memory of the queue,
+ * which kfd/ frees next, with the VMID. This cannot deadlock: the recovery takes no lock of kfd/.
  */
 static void queue_wait_reset(struct vgpu_sdma_ring *ring, unsigned int queue)
 {
@@ -154,7 +153,7 @@ static void queue_write_wptr(struct vgpu_device *vdev, unsigned int engine,
 	} while (wptr != written && --tries);
 }
 
-/* Write the registers and enable the queue. The caller holds rlc_lock; no queue is loaded there. */
+/* Load @regs into a hardware queue that is not loaded. The caller holds rlc_lock. */
 static int queue_write(struct vgpu_device *vdev, unsigned int engine,
 		       unsigned int queue,
 		       const struct vgpu_sdma_queue_regs *regs)
