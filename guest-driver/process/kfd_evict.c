@@ -4,26 +4,26 @@
  *
  * DOC: eviction fence
  *
- * A user queue runs until it is destroyed, so an eviction of a BO that it may access has to
- * stop the queue. Therefore each BO that a process with queues has mapped carries the
- * process's eviction fence, with usage BOOKKEEP, for which only evictions wait. The first
- * wait for the fence queues eviction_work, which takes all queues of the process off the
- * hardware and signals the fence. This lasts as long as the hardware takes to preempt the
- * queues, and waits for no allocation, reservation or policy. Later restore_work gives
- * every mapped BO a place again, each with a new fence, and puts the queues back; if the new
- * fence has signalled meanwhile, restore_work tries again. kfd_timeslice.c decides, before
- * any wait for a fence, which process loses its memory, so that all make progress.
+ * A user queue runs until it is destroyed, so an eviction of a BO that it may access has to stop
+ * the queue. Therefore each BO that a process with queues has mapped carries the process's
+ * eviction fence, with usage BOOKKEEP, for which only evictions wait. The first wait for the
+ * fence queues eviction_work, which takes all queues of the process off the hardware and signals
+ * the fence. eviction_work waits until the hardware has preempted the queues, and for no
+ * allocation, reservation or time slice. Later restore_work validates every mapped BO, adds a new
+ * fence to each, and puts the queues back on the hardware; if the new fence has signalled
+ * meanwhile, restore_work tries again. kfd_timeslice.c decides, before any wait for a fence,
+ * which process loses its memory, so that all processes make progress.
  *
  *	make resident ──► queues run ──► a task waits for the fence
  *	                      ▲                      │ eviction_work: queues off,
  *	                      │                      ▼ fence signalled
  *	   queues on ◄── restore_work ◄───────── evicted
  *
- * Memory reclaim waits for eviction_work, so eviction_work takes queue_lock only. Queues are
- * on the hardware only while the newest fence is on all mapped BOs and has not signalled;
- * the test of the fence and the load of the queues are one critical section of queue_lock.
- * A process never evicts its own BOs (kgd_mem_evict_ok()): it would wait for a restore of
- * the BOs that it is about to use.
+ * Memory reclaim waits for eviction_work, so eviction_work takes queue_lock only. Queues are on
+ * the hardware only while the newest fence is on all mapped BOs and has not signalled; the test
+ * of the fence and the load of the queues are one critical section of queue_lock. A process never
+ * evicts its own BOs (kgd_mem_evict_ok()), because its queues cannot run until all of them are
+ * restored.
  */
 #include <linux/dma-fence.h>
 #include <linux/jiffies.h>
@@ -41,11 +41,17 @@
 
 #define KFD_RESTORE_MS		10u
 #define KFD_RESTORE_MAX_MS	640u
-/* Processes that are restored at the same time. Each keeps its VRAM from the others. */
+/*
+ * Number of processes that are restored at the same time. A restore of one does not evict the
+ * VRAM of another.
+ */
 #define KFD_RESTORE_ACTIVE	3
-/* Attempts of a process before it gives its slot to the next one. */
+/* Attempts to restore a process before its slot is given to the next process. */
 #define KFD_RESTORE_TRIES	4u
-/* Attempts to lock kfd_process.mutex before restore_work sleeps on it: about 150 ms. */
+/*
+ * Failed attempts to lock kfd_process.mutex, KFD_RESTORE_MS apart, before restore_work sleeps on
+ * the mutex.
+ */
 #define KFD_RESTORE_BUSY	16u
 
 static struct workqueue_struct *kfd_evict_wq;
@@ -103,8 +109,8 @@ static const struct dma_fence_ops kfd_eviction_fence_ops = {
 };
 
 /*
- * Replace the eviction fence and signal the old one. queue_lock held; no queue of the process
- * is on the hardware.
+ * Replace the eviction fence and signal the old one. The caller holds queue_lock, and no queue of
+ * the process is on the hardware.
  */
 static void kfd_fence_replace(struct kfd_process *p,
 			      struct kfd_eviction_fence *new)
@@ -119,7 +125,10 @@ static void kfd_fence_replace(struct kfd_process *p,
 	dma_fence_put(old);
 }
 
-/* Replace the eviction fence by a new one, which no BO carries yet. kfd_process.mutex held. */
+/*
+ * Replace the eviction fence by a new one, which no BO carries yet. The caller holds
+ * kfd_process.mutex.
+ */
 static int kfd_fence_renew(struct kfd_process *p)
 {
 	struct amdkfd_process_info *info = &p->kgd_process_info;
@@ -144,7 +153,7 @@ static int kfd_fence_renew(struct kfd_process *p)
 	return 0;
 }
 
-/* Add a reason to keep the queues off the hardware, on every GPU. queue_lock held. */
+/* Add a reason to keep the queues off the hardware, on every GPU. The caller holds queue_lock. */
 static void kfd_evict_all(struct kfd_process *p)
 {
 	u32 i;
@@ -154,7 +163,7 @@ static void kfd_evict_all(struct kfd_process *p)
 			kfd_process_ops->sync_queues(p->pdds[i]);
 }
 
-/* Undo kfd_evict_all(). queue_lock held. */
+/* Undo kfd_evict_all(). The caller holds queue_lock. */
 static void kfd_restore_all(struct kfd_process *p)
 {
 	u32 i;
@@ -174,8 +183,8 @@ static void kfd_restore_schedule(struct kfd_process *p)
 }
 
 /*
- * Take the queues off the hardware, schedule the restore and signal the eviction fence.
- * queue_lock held; p->ef is not NULL.
+ * Take the queues off the hardware, schedule the restore and signal the eviction fence. The
+ * caller holds queue_lock; p->ef is not NULL.
  */
 static void kfd_evict_locked(struct kfd_process *p,
 			     enum KFD_QUEUE_EVICTION_TRIGGERS why)
@@ -202,9 +211,9 @@ static void kfd_evict_locked(struct kfd_process *p,
  * @info: BOs of the process
  * @why: trigger of the eviction, for its SMI event
  *
- * Does nothing for a process that is not resident. kfd_process.restore_work is queued under
- * queue_lock, so never after kfd_process_release_resident(), and kfd_process_info_fini()
- * cancels it: the caller needs no reference to the process.
+ * Does nothing for a process that is not resident. The caller needs no reference to the process:
+ * restore_work is queued under queue_lock, and so only before kfd_process_release_resident(), and
+ * kfd_process_info_fini() cancels restore_work.
  *
  * Context: process context, MMU notifiers and reclaim included. Takes kfd_process.queue_lock;
  * does not allocate, takes no reservation.
@@ -224,9 +233,9 @@ void kfd_evict_now(struct amdkfd_process_info *info,
 EXPORT_SYMBOL_IF_KUNIT(kfd_evict_now);
 
 /*
- * Return whether a task waits for the newest eviction fence. The fence that queued
- * eviction_work may have been signalled by kfd_evict_now(), and the process restored with a
- * newer fence since. queue_lock held.
+ * Return true if a task waits for the newest eviction fence. An older fence may have queued
+ * eviction_work: kfd_evict_now() may have signalled that fence, and a restore may have created a
+ * newer one since. The caller holds queue_lock.
  */
 static bool kfd_evict_wanted(const struct kfd_process *p)
 {
@@ -246,7 +255,10 @@ static void kfd_eviction_work(struct work_struct *work)
 	dma_fence_end_signalling(cookie);
 }
 
-/* Put the queues back. Returns 0, or -EAGAIN if the new fence has signalled already. */
+/*
+ * Put the queues back on the hardware. Returns 0, or -EAGAIN if the new fence has signalled
+ * already.
+ */
 static int kfd_restore_queues(struct kfd_process *p)
 {
 	struct amdkfd_process_info *info = &p->kgd_process_info;
@@ -265,7 +277,7 @@ static int kfd_restore_queues(struct kfd_process *p)
 	return ret;
 }
 
-/* Interruptible only to keep the hung-task detector quiet: workers get no signals. */
+/* An interruptible wait keeps the hung-task detector quiet; signals do not reach a worker. */
 static void kfd_restore_enter(void)
 {
 	while (down_interruptible(&kfd_restore_slots))
@@ -277,7 +289,10 @@ static void kfd_restore_leave(void)
 	up(&kfd_restore_slots);
 }
 
-/* kfd_process.mutex and a slot held. Releases the slot during the look-up of pages. */
+/*
+ * Look up pages of user pointers that have changed. The caller holds kfd_process.mutex and a
+ * slot; the slot is released during the look-up.
+ */
 static int kfd_restore_find_pages(struct kfd_process *p)
 {
 	int ret;
@@ -291,8 +306,8 @@ static int kfd_restore_find_pages(struct kfd_process *p)
 }
 
 /*
- * Try once to restore the BOs and the queues. kfd_process.mutex and a slot held. Returns
- * 0, -EAGAIN if the new fence has signalled, or an error of kgd_mem_find_pages() or
+ * Try once to restore the BOs and the queues. The caller holds kfd_process.mutex and a slot.
+ * Returns 0, -EAGAIN if the new fence has signalled, or an error of kgd_mem_find_pages() or
  * kgd_mem_validate_all().
  */
 static int kfd_restore_try(struct kfd_process *p)
@@ -304,7 +319,7 @@ static int kfd_restore_try(struct kfd_process *p)
 	ret = kfd_fence_renew(p);
 	if (!ret)
 		ret = kfd_restore_find_pages(p);
-	/* From here on others may not evict BOs of the process: kfd_process_keeps(). */
+	/* From here on evictions for other processes spare the BOs: kfd_process_keeps(). */
 	kfd_timeslice_begin(&info->timeslice, jiffies);
 	if (!ret)
 		ret = kgd_mem_validate_all(p, true);
@@ -323,7 +338,8 @@ static int kfd_restore_try(struct kfd_process *p)
 
 /*
  * Take a slot and kfd_process.mutex. A holder of a slot must not sleep on the mutex, so the
- * mutex is only tried; after KFD_RESTORE_BUSY failures the mutex is taken first.
+ * function takes a slot and only tries the mutex; after KFD_RESTORE_BUSY failures it waits for
+ * the mutex first, then takes a slot.
  *
  * Return: false if the mutex is busy; neither the mutex nor a slot is held then.
  */
@@ -358,11 +374,14 @@ static void kfd_restore_work(struct work_struct *work)
 		return;
 	}
 	info->restore_busy = 0;
-	/* A repeated attempt does not copy the BOs again that the last one brought to VRAM. */
+	/*
+	 * A repeated attempt does not copy again the BOs that the last attempt has copied to
+	 * VRAM.
+	 */
 	do {
 		/*
-		 * No restore while the system sleeps, nor before RESUME of a
-		 * process from a checkpoint, whose memory may not exist yet.
+		 * No restore while the system sleeps, nor before RESUME of a process that is
+		 * created from a checkpoint, since its memory may not exist yet.
 		 */
 		if (READ_ONCE(info->evicted) && !p->suspended &&
 		    p->criu_state != KFD_CRIU_RESTORED)
@@ -384,7 +403,7 @@ static void kfd_restore_work(struct work_struct *work)
  * @info: BOs of the process
  * @mem_type: where the BO is, TTM_PL_*
  *
- * The caller evicts another BO, or uses another placement.
+ * If so, the caller evicts another BO or uses another placement.
  *
  * Context: atomic.
  *
@@ -406,7 +425,8 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_process_keeps);
  *
  * Context: atomic.
  *
- * Return: jiffies until an allocation may evict the process's BOs from VRAM; 0: now.
+ * Return: jiffies until an allocation may evict the process's BOs from VRAM; 0 if it may do so
+ * now.
  */
 unsigned long kfd_process_kept(struct amdkfd_process_info *info)
 {
@@ -512,8 +532,8 @@ void kfd_evict_fence_remove(struct amdkfd_process_info *info,
  * kfd_process_make_resident() - validate all mapped BOs, before the first queue of a process
  * @p: process
  *
- * From here on an eviction of one of these BOs takes the queues off the hardware first.
- * Does nothing if the process is resident already.
+ * After success, an eviction of one of these BOs takes the queues off the hardware first. Does
+ * nothing if the process is resident already.
  *
  * Context: kfd_process.mutex is held; sleeps.
  *
@@ -542,7 +562,7 @@ int kfd_process_make_resident(struct kfd_process *p)
 		return ret;
 	}
 	mutex_lock(&p->queue_lock);
-	/* An eviction meanwhile has ended the time slice already. */
+	/* If an eviction came meanwhile, the process gets no time slice. */
 	kfd_timeslice_end(&info->timeslice, jiffies, !info->evicted);
 	mutex_unlock(&p->queue_lock);
 	return 0;

@@ -19,19 +19,22 @@ struct vgpu_bo;
 
 /**
  * struct amdkfd_process_info - the BOs of a process
- * @kfd_bo_list: every struct kgd_mem, by validate_list; kfd_process.mutex
+ * @kfd_bo_list: list of every struct kgd_mem, linked by validate_list; protected by
+ *               kfd_process.mutex
  * @resident: the process has queues, so its mapped BOs carry kfd_process.ef. Written under
  *            kfd_process.mutex, read in eviction decisions
- * @evicted: the queues are off the hardware, since an eviction, until
- *           kfd_process.restore_work succeeds; kfd_process.queue_lock
+ * @evicted: an eviction has taken the queues off the hardware, and kfd_process.restore_work has
+ *           not succeeded yet; protected by kfd_process.queue_lock
  * @fence_context: dma_fence context of all eviction fences
- * @fence_seqno: sequence number of the newest fence; kfd_process.mutex
- * @restorer: the thread of kfd_process.restore_work during an attempt, else NULL
- * @migrating_task: see kfd_process_set_migrating(), or NULL; read without a lock
+ * @fence_seqno: sequence number of the newest fence; protected by kfd_process.mutex
+ * @restorer: the thread that runs kfd_process.restore_work, during an attempt to restore;
+ *            otherwise NULL
+ * @migrating_task: task that moves pages of the process to VRAM, set by
+ *                  kfd_process_set_migrating(), or NULL; read without a lock
  * @restore_delay_ms: delay before the next run of kfd_process.restore_work
  * @restore_busy: consecutive runs of restore_work that found kfd_process.mutex locked
- * @evicted_at: jiffies when @evicted was set; kfd_process.queue_lock
- * @timeslice: how long the process keeps its memory
+ * @evicted_at: jiffies when @evicted was set; protected by kfd_process.queue_lock
+ * @timeslice: for how long evictions spare the BOs of the process
  */
 struct amdkfd_process_info {
 	struct list_head kfd_bo_list;

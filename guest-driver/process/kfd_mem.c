@@ -4,12 +4,12 @@
  *
  * DOC: where a BO may be
  *
- * Every BO may be evicted; its page-table entries are cleared then. The engines may access
- * the BOs that a process with queues has mapped at any time, so such a BO carries the
- * eviction fence (kfd_evict.c): an eviction takes the queues off the hardware first, and
- * they return when all mapped BOs have a place again. A BO for which VRAM has no room stays
- * in system memory and is mapped there. A process with queues does not evict its own BOs.
- * kfd_timeslice.c decides which process is evicted, and when.
+ * Every BO may be evicted; its page-table entries are cleared then. While a process has queues,
+ * engines may access its mapped BOs at any time. Such a BO carries the eviction fence
+ * (kfd_evict.c): an eviction takes the queues off the hardware first, and the queues return when
+ * all mapped BOs have a place again. A BO for which VRAM has no room stays in system memory and
+ * is mapped there. A process with queues does not evict its own BOs. kfd_timeslice.c decides
+ * which process is evicted, and when.
  *
  * An eviction decision and a restore are ordered by the BO's reservation:
  * amdkfd_process_info.resident is set before the restore takes the first reservation. An
@@ -82,7 +82,7 @@ const struct vgpu_bo_owner_ops kgd_mem_owner_ops = {
 	.release = kgd_mem_bo_release,
 };
 
-/* For imported BOs and those of the render node, which the memory limit does not count. */
+/* For imported BOs and BOs of the render node, which the memory limit does not count. */
 static const struct vgpu_bo_owner_ops kgd_mem_import_ops = {
 	.evict_ok = kgd_mem_evict_ok,
 	.evict_in = kgd_mem_evict_in,
@@ -98,7 +98,7 @@ void kgd_mem_link(struct kgd_mem *mem)
 {
 	struct vgpu_bo *bo = mem->bo;
 
-	/* Cannot fail: not interruptible, no ticket. */
+	/* The reservation cannot fail: it is not interruptible and has no ticket. */
 	ttm_bo_reserve(&bo->tbo, false, false, NULL);
 	if (!bo->owner_ops)
 		bo->owner_ops = &kgd_mem_import_ops;
@@ -148,8 +148,8 @@ static u32 kgd_mem_gem_flags(u32 domain, u32 flags)
 #define KGD_MEM_CREATE_TRIES	16u
 #define KGD_MEM_CREATE_TIME	(10 * HZ)
 /*
- * Bytes that kgd_mem_make_table_room() frees. If as many are free, the call that failed
- * lacked something other than page tables.
+ * Bytes that kgd_mem_make_table_room() frees. If this many bytes are free already, the call that
+ * failed did not lack memory for page tables.
  */
 #define KGD_MEM_TABLES_ROOM	SZ_2M
 
@@ -169,7 +169,10 @@ static int kgd_mem_create_patiently(struct vgpu_device *vdev,
 		    params->size > vgpu_vram_mgr_size(vdev) ||
 		    (++tries >= KGD_MEM_CREATE_TRIES && time_after(jiffies, until)))
 			return ret;
-		/* The call below may never sleep while others free and take VRAM all the time. */
+		/*
+		 * Test for signals here: the call below does not sleep if other tasks free and
+		 * take VRAM all the time.
+		 */
 		if (signal_pending(current))
 			return -ERESTARTSYS;
 		made = vgpu_vram_mgr_make_room(vdev, params->size, frees);
@@ -179,10 +182,10 @@ static int kgd_mem_create_patiently(struct vgpu_device *vdev,
 }
 
 /**
- * kgd_mem_make_table_room() - make room in VRAM for page tables, after a call failed
+ * kgd_mem_make_table_room() - make room in VRAM for page tables, after a call returned -ENOMEM
  * @vdev: device of the page tables
  * @frees: vgpu_vram_mgr_frees() before the call that returned -ENOMEM
- * @until: end of all tries, jiffies
+ * @until: time at which the caller gives up, in jiffies
  *
  * Evicts BOs, or waits until VRAM is freed or may be evicted.
  *
@@ -284,7 +287,10 @@ static bool kgd_mem_is_userptr(u32 flags)
 			  KFD_IOC_ALLOC_MEM_FLAGS_GTT));
 }
 
-/* Set *@domain. Of several flags the same one counts as in amdgpu. Returns 0 or -EINVAL. */
+/*
+ * Set *@domain. If several flags are set, the same flag decides as in amdgpu. Returns 0 or
+ * -EINVAL.
+ */
 static int kgd_mem_domain(u32 flags, u64 size, u32 *domain)
 {
 	if (flags & KFD_IOC_ALLOC_MEM_FLAGS_VRAM) {
@@ -308,7 +314,7 @@ static int kgd_mem_domain(u32 flags, u64 size, u32 *domain)
 }
 
 /**
- * kgd_mem_gem_domain() - where a BO belongs that KFD has not created
+ * kgd_mem_gem_domain() - return the domain of a BO that KFD has not created
  * @bo: BO
  *
  * Context: any.
@@ -473,8 +479,8 @@ void kgd_mem_free_all(struct kfd_process *p)
  * kfd_mem_by_handle() - find memory by its handle
  * @p: process
  * @handle: KFD_HANDLE()
- * @mem: set to the memory, or to NULL without memory of that handle; not written if the
- *       function returns NULL
+ * @mem: set to the memory, or to NULL if no memory has that handle; not written if the function
+ *       returns NULL
  *
  * Context: kfd_process.mutex is held.
  *

@@ -27,8 +27,8 @@ struct vgpu_vm_bo;
  * struct kfd_mem_attachment - a BO mapped in a VM
  * @mem: the memory
  * @pdd: state of the process on the GPU whose VM maps @mem
- * @mem_link: in kgd_mem.attachments
- * @vm_link: in kfd_process_device.attachments
+ * @mem_link: link in kgd_mem.attachments
+ * @vm_link: link in kfd_process_device.attachments
  * @vbo: the mapping in the VM
  * @va: GPU address of the mapping's first byte
  * @size: length in bytes
@@ -53,23 +53,25 @@ struct kfd_mem_attachment {
  * struct kgd_mem - memory of a process: an allocation, an import, or a mapping of GEM_VA
  * @bo: the BO, referenced. All doorbell allocations of a process on a GPU have the same BO,
  *      as have all allocations of a GPU's MMIO page, and all imports of a BO
- * @bo_link: in vgpu_bo.users, except for doorbells and the MMIO page; the BO's reservation
- * @attachments: struct kfd_mem_attachment, two for a VM if @aql_queue
- * @validate_list: in amdkfd_process_info.kfd_bo_list
+ * @bo_link: link in vgpu_bo.users, except for doorbells and the MMIO page; protected by the BO's
+ *           reservation
+ * @attachments: list of struct kfd_mem_attachment: one for each VM that maps the memory, two if
+ *               @aql_queue
+ * @validate_list: link in amdkfd_process_info.kfd_bo_list
  * @domain: where the BO belongs: AMDGPU_GEM_DOMAIN_* or VGPU_GEM_DOMAIN_MMIO_REMAP
  * @mapped_to_gpu_memory: number of mappings. Written with kfd_process.mutex and the BO's
  *                        reservation held, read by eviction decisions
- * @va: GPU address in every VM that maps it
+ * @va: GPU address in every VM that maps the memory
  * @alloc_flags: KFD_IOC_ALLOC_MEM_FLAGS_*
  * @process_info: BOs of the process
  * @aql_queue: mapped twice in a row, so that packets of a ring need not wrap
  * @dmabuf: dma-buf of the import or export, referenced, or NULL
  * @is_imported: imported from a dma-buf
- * @gem: GEM_VA of the render node's file has mapped the BO in this VM (kfd_mem_gem.c): the
- *       structure has no handle and no @attachments, and @mapped_to_gpu_memory counts the
- *       mappings of GEM_VA. NULL: memory with a handle
+ * @gem: NULL for memory with a handle. Otherwise GEM_VA of the render node's file has mapped the
+ *       BO in the VM of this process and GPU (kfd_mem_gem.c): the structure has no handle and no
+ *       @attachments, and @mapped_to_gpu_memory counts the mappings of GEM_VA
  * @invalid: number of invalidations of a user pointer; atomic
- * @gone: user pointer without memory at its address, as of the last look-up
+ * @gone: the last look-up of a user pointer's pages found no memory at its address
  *
  * The other members are protected by kfd_process.mutex, or do not change after creation.
  */

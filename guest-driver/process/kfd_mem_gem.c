@@ -5,12 +5,11 @@
  *
  * DOC: the render node's BOs in KFD's address space
  *
- * A BO that is mapped by GEM_VA has a struct kgd_mem without a handle (kgd_mem.gem) as long
- * as it is mapped. So the BO carries the eviction fence while the process has queues, is
- * evicted and restored with the process, and outlives the process that created it. This
- * holds for all BOs, including those of GEM_CREATE. (amdgpu fences only BOs that it has
- * imported from other devices; there a queue may access, through stale entries, the memory
- * of a BO that has moved.)
+ * A BO that is mapped by GEM_VA has a struct kgd_mem without a handle (kgd_mem.gem) as long as it
+ * is mapped. So the BO carries the eviction fence while the process has queues, is evicted and
+ * restored with the process, and outlives the process that created it. This holds for all BOs,
+ * including those of GEM_CREATE. (amdgpu fences only BOs that it has imported from other devices;
+ * so in amdgpu a queue may access, through stale entries, the memory of a BO that has moved.)
  *
  * The mappings belong to the address space (vgpu_vm_va.c). kfd_process.mutex protects them;
  * callers also hold vgpu_vm.va_lock, as the functions of vm/ require. The last handle of a
@@ -61,7 +60,7 @@ struct kfd_process_device *kfd_mem_gem_device(struct vgpu_device *vdev,
 	return NULL;
 }
 
-/* kfd_process.mutex and the reservation of @bo held. */
+/* The caller holds kfd_process.mutex and the reservation of @bo. */
 static struct kgd_mem *gem_mem_find(const struct kfd_process_device *pdd,
 				    const struct vgpu_bo *bo)
 {
@@ -79,7 +78,10 @@ static struct kgd_mem *gem_mem_new(struct kfd_process_device *pdd,
 	u32 domain = kgd_mem_gem_domain(bo);
 	struct kgd_mem *mem;
 
-	/* A restore would fail as long as the owner of a user pointer has no pages there. */
+	/*
+	 * Refuse user pointers: a restore would fail as long as the owner of a user pointer has
+	 * no pages at its address.
+	 */
 	if (!domain || bo->userptr)
 		return ERR_PTR(-EINVAL);
 	mem = kgd_mem_new(pdd, domain, 0, 0);
@@ -93,21 +95,24 @@ static struct kgd_mem *gem_mem_new(struct kfd_process_device *pdd,
 	return mem;
 }
 
-/* Count the mappings of the BO again, after a change. Reservation held. */
+/* Count the mappings of the BO again, after a change. The caller holds the reservation. */
 static void gem_mem_count(struct kgd_mem *mem)
 {
 	mem->mapped_to_gpu_memory = vgpu_vm_bo_count(mem->gem->vm, mem->bo);
 	kgd_mem_unfence(mem);
 }
 
-/* Free @mem if the BO is not mapped any more. No reservation held. */
+/* Free @mem if the BO is not mapped any more. The caller holds no reservation. */
 static void gem_mem_put(struct kgd_mem *mem)
 {
 	if (!mem->mapped_to_gpu_memory)
 		kgd_mem_destroy(mem->gem, mem);
 }
 
-/* Map the BO and write its entries. Reservation held. Errors as kfd_mem_gem_va_locked(). */
+/*
+ * Map the BO and write its entries. The caller holds the reservation. Returns 0 or an error of
+ * kfd_mem_gem_va_locked().
+ */
 static int gem_map_reserved(struct kgd_mem *mem,
 			    const struct drm_amdgpu_gem_va *args, u64 pte_flags)
 {
@@ -116,8 +121,8 @@ static int gem_map_reserved(struct kgd_mem *mem,
 	int ret = 0;
 
 	/*
-	 * Validate the BO, unless it is mapped and in place: then engines may be accessing
-	 * it through another mapping.
+	 * Do not validate a BO that is mapped and in place: engines may be accessing it through
+	 * another mapping.
 	 */
 	if (!mem->mapped_to_gpu_memory || !info->resident ||
 	    READ_ONCE(info->evicted))
@@ -137,7 +142,10 @@ static int gem_map_reserved(struct kgd_mem *mem,
 	return ret;
 }
 
-/* Map the BO; if page tables find no VRAM, make room and try again, as kgd_mem_map(). */
+/*
+ * Map the BO. If there is no VRAM for page tables, make room and try again, as kgd_mem_map()
+ * does.
+ */
 static int gem_map_patiently(struct kgd_mem *mem,
 			     const struct drm_amdgpu_gem_va *args, u64 pte_flags)
 {
@@ -215,9 +223,9 @@ static int gem_lock_range(struct vgpu_vm *vm, u64 va, u64 size,
 			return ret;
 	}
 	/*
-	 * Wait for moves of the BOs, since their entries may be stale. A queue that may use
-	 * the rest of such a mapping is off the hardware when the move is done, until a
-	 * restore writes the entries.
+	 * Wait for moves of the BOs, since the entries of a BO that moves may be stale. Queues
+	 * that may access the part of its mapping that stays are off the hardware from the end of
+	 * the move until a restore has written the entries.
 	 */
 	drm_exec_for_each_locked_object(exec, gem) {
 		left = dma_resv_wait_timeout(gem->resv, DMA_RESV_USAGE_KERNEL,
@@ -295,7 +303,7 @@ int kfd_mem_gem_va_locked(struct kfd_process_device *pdd, struct vgpu_bo *bo,
 		    vgpu_vm_map_prt(pdd->vm, va, size);
 }
 
-/* Remove all mappings of the BO, and free @mem. kfd_process.mutex held. */
+/* Remove all mappings of the BO, and free @mem. The caller holds kfd_process.mutex. */
 static void gem_mem_unmap_all(struct kgd_mem *mem)
 {
 	struct vgpu_bo *bo = mem->bo;
@@ -325,7 +333,7 @@ void kfd_gem_close(struct vgpu_device *vdev, struct drm_file *file, u16 pasid,
 	struct kfd_process_device *pdd = kfd_mem_gem_device(vdev, file, pasid);
 	struct kgd_mem *mem;
 
-	/* The process has ended: its teardown unmaps all BOs. */
+	/* If the process has ended, its teardown unmaps all BOs. */
 	if (!pdd)
 		return;
 	mutex_lock(&pdd->process->mutex);

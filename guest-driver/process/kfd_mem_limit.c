@@ -45,12 +45,12 @@ static u64 kfd_mem_excess(struct kfd_node *node, u64 vram_used)
 /**
  * kfd_mem_limit_reserve() - charge a BO to the memory limit
  * @node: GPU
- * @domain: AMDGPU_GEM_DOMAIN_VRAM or _GTT; others are not counted
- * @size: bytes; any value, since the limit bounds all sums
+ * @domain: AMDGPU_GEM_DOMAIN_VRAM or _GTT; BOs of other domains are not counted
+ * @size: bytes; any value: a size above the limit is refused before it is added to a sum
  *
  * Context: process context.
  *
- * Return: 0, or -ENOMEM beyond the limit.
+ * Return: 0; -ENOMEM if the limit would be exceeded, or if @size is larger than VRAM.
  */
 int kfd_mem_limit_reserve(struct kfd_node *node, u32 domain, u64 size)
 {
@@ -90,8 +90,8 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_mem_limit_reserve);
 /**
  * kfd_mem_limit_unreserve() - undo kfd_mem_limit_reserve()
  * @vdev: device of the BO; its node may be detached
- * @domain: as charged
- * @size: as charged
+ * @domain: as passed to kfd_mem_limit_reserve()
+ * @size: as passed to kfd_mem_limit_reserve()
  *
  * Context: process context.
  */
@@ -116,7 +116,7 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_mem_limit_unreserve);
  * kfd_mem_limit_detach() - remove a GPU's VRAM from the limit, and the node from its device
  * @node: GPU that is removed
  *
- * Sets vgpu_device.kfd to NULL, since BOs that a CPU mapping keeps may outlive the node.
+ * Sets vgpu_device.kfd to NULL, since BOs with a CPU mapping may outlive the node.
  *
  * Context: process context.
  */

@@ -44,7 +44,10 @@ static u64 kgd_mem_pte_flags(const struct kgd_mem *mem,
 	return flags | VGPU_PREP(VGPU_PTE_MTYPE, mtype);
 }
 
-/* Return whether @pdd's GPU can address the BO's memory. *@peer: the way to another GPU's. */
+/*
+ * Return true if @pdd's GPU can address the BO's memory. Sets *@peer to the way to memory of
+ * another GPU.
+ */
 static bool kgd_mem_reachable(const struct kgd_mem *mem,
 			      const struct kfd_process_device *pdd,
 			      enum vgpu_peer_way *peer)
@@ -107,7 +110,7 @@ static int kgd_mem_attach(struct kgd_mem *mem, struct kfd_process_device *pdd,
 	return 0;
 }
 
-/* Return whether the process has mapped any memory that shares the reservation of @mem. */
+/* Return true if the process has mapped any memory that shares the reservation of @mem. */
 static bool kgd_mem_resv_mapped(const struct kgd_mem *mem)
 {
 	struct kgd_mem *other;
@@ -142,7 +145,10 @@ void kgd_mem_unfence(struct kgd_mem *mem)
 		kfd_evict_fence_remove(mem->process_info, mem->bo);
 }
 
-/* Remove the mappings in the VM of @pdd; NULL: in all VMs, those that are fresh. */
+/*
+ * Remove the mappings in the VM of @pdd or, if @pdd is NULL, the fresh mappings in all VMs. The
+ * caller holds the reservation.
+ */
 static void kgd_mem_detach(struct kgd_mem *mem, struct kfd_process_device *pdd)
 {
 	struct kfd_mem_attachment *att, *next;
@@ -178,9 +184,9 @@ static int kgd_mem_map_one(struct kgd_mem *mem, struct kfd_process_device *pdd)
 }
 
 /*
- * Map @mem in the VMs from pdds[*@done] on, until the first error, then write the entries of
- * all new mappings. *@done counts the VMs that are mapped. The caller holds the reservation
- * and has validated the BO.
+ * Map @mem in the VMs of pdds[*@done] and the following, until the first error, then write the
+ * entries of all new mappings. *@done counts the VMs that are mapped. The caller holds the
+ * reservation and has validated the BO.
  */
 static int kgd_mem_map_each(struct kgd_mem *mem,
 			    struct kfd_process_device **pdds, u32 n, u32 *done)
@@ -245,8 +251,8 @@ static int kgd_mem_map_try(struct kgd_mem *mem, struct kfd_process_device **pdds
 	if (ret)
 		return ret;
 	/*
-	 * Validate the BO, unless it is mapped and in place: then engines may be accessing
-	 * it through another mapping.
+	 * Do not validate a BO that is mapped and in place: engines may be accessing it through
+	 * another mapping.
 	 */
 	if (!mem->mapped_to_gpu_memory || !mem->process_info->resident ||
 	    READ_ONCE(mem->process_info->evicted))
@@ -286,7 +292,10 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 
 	lockdep_assert_held(&pdds[0]->process->mutex);
 
-	/* Not before RESUME of a restored process: restore_work looks the pages up then. */
+	/*
+	 * Before RESUME of a process from a checkpoint, do not look up pages: restore_work does
+	 * it after RESUME.
+	 */
 	if (mem->bo->userptr &&
 	    pdds[0]->process->criu_state != KFD_CRIU_RESTORED) {
 		ret = vgpu_userptr_prepare(mem->bo);
@@ -294,14 +303,17 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 			return ret;
 		mem->gone = false;
 	}
-	/* Page tables find no room while other tasks hold the BOs that could be evicted. */
+	/*
+	 * Try again: page tables may lack room only because other tasks hold the BOs that could
+	 * be evicted.
+	 */
 	do {
 		vdev = pdds[*done]->node->vdev;
 		frees = vgpu_vram_mgr_frees(vdev);
 		ret = kgd_mem_map_try(mem, pdds, n, done);
 		if (ret != -ENOMEM)
 			return ret;
-		/* Page tables of a later GPU found no room; @frees is of @vdev. */
+		/* If page tables of a later GPU found no room, read @frees of that GPU first. */
 		if (pdds[*done]->node->vdev != vdev) {
 			ret = 0;
 			continue;

@@ -2,11 +2,11 @@
 /*
  * User pointers of ALLOC_MEMORY_OF_GPU.
  *
- * When the memory of the process changes, the MMU notifier takes the queues off the
- * hardware; restore_work (kfd_evict.c) looks up the new pages and writes the entries before
- * the queues run again. A user pointer whose memory was unmapped gets no entries, as in
- * amdgpu: an access faults. Without this rule the queues would never be restored. If memory
- * may not be written (mprotect), the queues stay off the hardware until it may.
+ * When the memory of the process changes, the MMU notifier takes the queues off the hardware;
+ * restore_work (kfd_evict.c) looks up the new pages and writes the entries before the queues run
+ * again. A user pointer whose memory was unmapped gets no entries, as in amdgpu: an access
+ * faults. Without this rule the queues would never be restored. If memory may not be written
+ * (mprotect), the queues stay off the hardware until writes are allowed again.
  */
 #include <linux/mm.h>
 #include <drm/amdgpu_drm.h>
@@ -99,13 +99,13 @@ int kfd_userptr_prepare(struct kgd_mem *mem)
 }
 
 /**
- * kfd_userptr_place() - bind the pages of kfd_userptr_prepare(), or unbind if there are none
+ * kfd_userptr_place() - bind the pages that kfd_userptr_prepare() found, or unbind the BO
  * @mem: user pointer
  *
  * Context: the BO's reservation is held.
  *
- * Return: 0; -EAGAIN without pages: kfd_userptr_prepare() has to be called again; -ENOMEM,
- * -ERESTARTSYS, -EIO if the device cannot address the pages.
+ * Return: 0; -EAGAIN if there are no pages to bind: the caller calls kfd_userptr_prepare() again;
+ * -ENOMEM, -ERESTARTSYS, -EIO if the device cannot address the pages.
  */
 int kfd_userptr_place(struct kgd_mem *mem)
 {

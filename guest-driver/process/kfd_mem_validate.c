@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Validation of a process's BOs: a place for each, then the entries of its mappings.
+ * Validation of a process's BOs: each BO gets a place in memory, then the page-table entries of
+ * its mappings.
  *
  * DOC: restore under memory pressure
  *
@@ -12,20 +13,22 @@
  * - A restore evicts no VRAM, so BOs of other processes stay there. The restore uses free
  *   VRAM; BOs that find none stay in system memory, or are swapped in there, and are mapped
  *   where they are.
- * - No BO is sent to VRAM ahead: its system pages are not freed until the copy completes.
+ * - kgd_mem_send_ahead() starts no copy to VRAM, since the copied system pages are not freed
+ * until the copy completes.
  *
  * DOC: reservations of a restore
  *
- * A restore reserves all BOs under one ww ticket, twice: first to send BOs to VRAM ahead,
- * then to give each BO its place and its entries. Between the two, the restore waits for the
- * copies without reservations, so that CPU faults and allocations need not wait for them.
- * With a ticket, TTM waits for a BO that another task has reserved, instead of skipping it;
- * and no other task evicts a BO of the process while the next BO is placed.
+ * A restore reserves all BOs under one ww ticket, twice: first to start the copies of BOs to VRAM
+ * (kgd_mem_send_ahead()), then to give each BO its place and its entries (kgd_mem_bring_all()).
+ * Between the two, the restore waits for the copies without reservations, so that CPU faults and
+ * allocations need not wait for them. With a ticket, TTM waits for a BO that another task has
+ * reserved, instead of skipping it; and no other task evicts a BO of the process while the next
+ * BO is placed.
  *
- * A ticket is of no use after TTM has found no room: TTM 6.12 returns -ENOSPC also after
- * -EDEADLK, after which the caller must drop all reservations before it locks another one
- * with the ticket. So the first BO that finds no room in VRAM ends the sending ahead; each
- * BO that is not in VRAM then gets free VRAM or a place in GTT.
+ * A ticket is of no use after TTM has found no room: TTM 6.12 returns -ENOSPC even if a lock
+ * failed with -EDEADLK, and after -EDEADLK the caller must drop all reservations before it locks
+ * another BO with the ticket. So kgd_mem_send_ahead() ends at the first BO that finds no room in
+ * VRAM; each BO that is not in VRAM then gets free VRAM or a place in GTT.
  */
 #include <linux/dma-resv.h>
 #include <drm/amdgpu_drm.h>
@@ -42,7 +45,10 @@
 /* Number of mappings of a BO whose entries are written together. */
 #define UPDATE_AT_ONCE	16
 
-/* Move the BO to where it belongs or, without VRAM, to GTT. No ticket held. */
+/*
+ * Move the BO to its domain or, if VRAM has no room, to GTT. The caller holds the reservation,
+ * without a ticket.
+ */
 static int kgd_mem_place(struct kgd_mem *mem)
 {
 	bool vram = mem->domain == AMDGPU_GEM_DOMAIN_VRAM;
@@ -124,7 +130,7 @@ int kgd_mem_validate(struct kgd_mem *mem)
 	return ret ?: kgd_mem_settle(mem);
 }
 
-/* Return whether a restore moves @mem. Doorbells and the MMIO page are pinned. */
+/* Return true if a restore moves @mem. Doorbells and the MMIO page are pinned. */
 static bool kgd_mem_moves(const struct kgd_mem *mem)
 {
 	return mem->mapped_to_gpu_memory && !kgd_mem_is_bar(mem);
@@ -175,7 +181,10 @@ static int kgd_mem_locked(struct amdkfd_process_info *info, bool again,
 	return ret;
 }
 
-/* The BO is in place or being copied there: move it to the tail of the LRU, and fence it. */
+/*
+ * Move a BO that is in its place, or is being copied there, to the tail of the LRU, and add the
+ * eviction fence.
+ */
 static int kgd_mem_placed(struct amdkfd_process_info *info, struct kgd_mem *mem)
 {
 	ttm_bo_move_to_lru_tail_unlocked(&mem->bo->tbo);
@@ -183,9 +192,9 @@ static int kgd_mem_placed(struct amdkfd_process_info *info, struct kgd_mem *mem)
 }
 
 /*
- * Start the copies of BOs to VRAM, evicting others, until TTM finds no more room. A BO is
- * copied while the next one gets its VRAM. Each BO gets the eviction fence at once, so that
- * an eviction of its new VRAM signals the fence and restarts the restore.
+ * Start the copies of BOs to VRAM, evicting BOs of other processes, until TTM finds no more room.
+ * A BO is copied while the next one gets its VRAM. Each BO gets the eviction fence at once, so
+ * that an eviction of its new VRAM signals the fence and restarts the restore.
  */
 static int kgd_mem_send_ahead(struct amdkfd_process_info *info, bool again)
 {
@@ -249,7 +258,10 @@ static int kgd_mem_bring_all(struct amdkfd_process_info *info, bool again)
 	list_for_each_entry(mem, &info->kfd_bo_list, validate_list) {
 		if (!kgd_mem_moves(mem))
 			continue;
-		/* After the fence has signalled, BOs may be evicted again: start again. */
+		/*
+		 * Once the fence has signalled, BOs may be evicted again: the caller starts
+		 * again.
+		 */
 		if (again && kfd_evict_signalled(info))
 			return -EAGAIN;
 		ret = kgd_mem_bring(info, mem);
@@ -259,7 +271,10 @@ static int kgd_mem_bring_all(struct amdkfd_process_info *info, bool again)
 	return 0;
 }
 
-/* Not before RESUME of a restored process: restore_work looks the pages up then. */
+/*
+ * Before RESUME of a process from a checkpoint, do not look up pages: restore_work does it after
+ * RESUME.
+ */
 static bool kgd_mem_needs_pages(struct kfd_process *p, struct kgd_mem *mem)
 {
 	return mem->mapped_to_gpu_memory && mem->bo->userptr &&
@@ -292,10 +307,10 @@ bool kgd_mem_pages_missing(struct kfd_process *p)
  * kgd_mem_find_pages() - look up the pages of all mapped user pointers of a process
  * @p: process
  *
- * To be called before kgd_mem_validate_all(). Waits for the process's mmap_lock and for
- * page-ins, without limit.
+ * The caller calls kgd_mem_validate_all() next. The function waits for the process's mmap_lock
+ * and for page-ins, without limit.
  *
- * Context: kfd_process.mutex is held, and no lock or slot that other processes need.
+ * Context: kfd_process.mutex is held; the caller holds no lock or slot that other processes need.
  *
  * Return: 0, or an error of vgpu_userptr_prepare() other than -EFAULT.
  */
@@ -319,7 +334,7 @@ int kgd_mem_find_pages(struct kfd_process *p)
 /**
  * kgd_mem_validate_all() - validate and fence all mapped BOs of a process
  * @p: process
- * @again: return -EAGAIN when the eviction fence signals
+ * @again: return -EAGAIN if the eviction fence signals meanwhile
  *
  * On return each BO has a place, the eviction fence and up-to-date entries. Before the call
  * the caller creates the eviction fence and then calls kgd_mem_find_pages(), so that an
@@ -327,8 +342,8 @@ int kgd_mem_find_pages(struct kfd_process *p)
  *
  * Context: kfd_process.mutex is held; sleeps.
  *
- * Return: 0; -EAGAIN as @again asks, or if a user pointer has no pages, after which the
- * caller starts again; -EINVAL, -EIO, -ENOMEM, -ERESTARTSYS.
+ * Return: 0; -EAGAIN if @again is set and the eviction fence has signalled, or if a user pointer
+ * has no pages to bind (the caller starts again); -EINVAL, -EIO, -ENOMEM, -ERESTARTSYS.
  */
 int kgd_mem_validate_all(struct kfd_process *p, bool again)
 {

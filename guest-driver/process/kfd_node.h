@@ -21,7 +21,7 @@ struct vgpu_bo;
  * struct kfd_node - KFD's state of a GPU
  * @vdev: the device; outlives the node
  * @gpu_id: id in the uAPI; 16 bits, not zero, unique
- * @topology_id: number of the GPU's folder in the topology; under the topology's lock
+ * @topology_id: number of the GPU's folder in the topology; protected by kfd_topology_mutex
  * @dqm: queues of all processes; kfd_dqm_init() allocates it
  * @irq: interrupt work; kfd_interrupt_init() allocates it
  * @vram_used: bytes of VRAM that BOs of KFD ask for, evicted BOs included; protected by
@@ -31,7 +31,7 @@ struct vgpu_bo;
  *          until it is 0
  * @svm: state of svm/; svm_node_init() allocates it
  * @smi: SMI event log
- * @list: link in kfd_nodes; kfd_processes_mutex
+ * @list: link in kfd_nodes; protected by kfd_processes_mutex
  */
 struct kfd_node {
 	struct vgpu_device *vdev;
@@ -47,7 +47,7 @@ struct kfd_node {
 	struct list_head list;
 };
 
-/* All nodes, by struct kfd_node.list; kfd_processes_mutex. */
+/* All nodes, linked by kfd_node.list; protected by kfd_processes_mutex. */
 extern struct list_head kfd_nodes;
 int kfd_node_register(struct kfd_node *node);
 void kfd_node_unregister(struct kfd_node *node);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Allocation of PASIDs. A process has the same PASID on every device, so there is one
- * allocator for all devices. PASID 0 is the kernel's.
+ * Allocation of PASIDs. A process has the same PASID on every device, so there is one allocator
+ * for all devices. PASID 0 belongs to the kernel.
  */
 #include <linux/atomic.h>
 #include <linux/idr.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * PASIDs: a process or a file of the render node has one, the same on all devices. Functions
- * are documented in kfd_pasid.c.
+ * Allocation of PASIDs, for processes and files of render nodes. Functions are documented in
+ * kfd_pasid.c.
  */
 #ifndef KFD_PASID_H
 #define KFD_PASID_H

@@ -265,13 +265,13 @@ void kfd_unref_process(struct kfd_process *p)
 }
 
 /**
- * kfd_process_device_by_gpu_id() - find a process's state on a GPU by the process's id of it
+ * kfd_process_device_by_gpu_id() - find a process's state on a GPU by the id in its ioctls
  * @p: process
- * @gpu_id: kfd_process_device.gpu_id, the id in the process's own ioctls
+ * @gpu_id: kfd_process_device.gpu_id, the GPU's id in ioctls of this process
  *
  * Context: any; takes no lock, since kfd_process.pdds does not change.
  *
- * Return: the state, or NULL if @p was created without such a GPU.
+ * Return: the state, or NULL if no GPU of @p has this id.
  */
 struct kfd_process_device *kfd_process_device_by_gpu_id(struct kfd_process *p,
 							u32 gpu_id)
@@ -345,7 +345,7 @@ struct kfd_process_device *kfd_process_device_of(struct kfd_process *p,
  * @p: process whose queues have been taken off the hardware
  * @trigger: reason of the eviction
  *
- * Context: any but interrupts.
+ * Context: any except interrupts.
  */
 void kfd_process_report_eviction(struct kfd_process *p,
 				 enum KFD_QUEUE_EVICTION_TRIGGERS trigger)
@@ -362,7 +362,7 @@ void kfd_process_report_eviction(struct kfd_process *p,
  * @p: process
  * @on: true: the queues may run again; false: the restore failed and will be repeated
  *
- * Context: any but interrupts.
+ * Context: any except interrupts.
  */
 void kfd_process_report_restore(struct kfd_process *p, bool on)
 {
@@ -486,11 +486,11 @@ static bool kfd_process_knows(struct kfd_process *p, struct kfd_node *node)
 
 /**
  * kfd_process_next_user() - find a process that uses a GPU
- * @node: GPU; NULL: any
+ * @node: GPU, or NULL for any GPU
  *
  * Context: takes kfd_processes_mutex.
  *
- * Return: a hashed process, referenced, or NULL.
+ * Return: a hashed process with a reference that the caller drops, or NULL if there is none.
  */
 struct kfd_process *kfd_process_next_user(struct kfd_node *node)
 {
@@ -501,7 +501,7 @@ struct kfd_process *kfd_process_next_user(struct kfd_node *node)
 	hash_for_each(kfd_processes_table, bucket, p, kfd_processes) {
 		if (!kfd_process_knows(p, node))
 			continue;
-		/* The hash has a reference. */
+		/* The hash holds a reference, so the count is not 0. */
 		kref_get(&p->ref);
 		found = p;
 		break;
@@ -510,10 +510,7 @@ struct kfd_process *kfd_process_next_user(struct kfd_node *node)
 	return found;
 }
 
-/*
- * Set @pdd->drm_file, unless a process has acquired that file already: a file serves one
- * process. Returns 0 or -EINVAL.
- */
+/* Set @pdd->drm_file. Returns 0, or -EINVAL if a process has acquired that file already. */
 static int kfd_process_claim_drm_file(struct kfd_process_device *pdd,
 				      struct file *drm_file)
 {

@@ -51,19 +51,21 @@ struct vgpu_vm;
  * @drm_priv: struct drm_file of @drm_file; it may mmap the process's BOs
  * @vm: address space, NULL before ACQUIRE_VM; set once, with release semantics, for
  *      readers without kfd_process.mutex
- * @alloc_idr: struct kgd_mem, indexed by the low half of its handle; kfd_process.mutex
- * @attachments: struct kfd_mem_attachment of every BO in @vm; kfd_process.mutex
+ * @alloc_idr: struct kgd_mem, indexed by the low half of its handle; protected by
+ *             kfd_process.mutex
+ * @attachments: list of the struct kfd_mem_attachment of every BO in @vm; protected by
+ *               kfd_process.mutex
  * @doorbells: the process's slice of the doorbell BAR, NULL until the first queue or mapping
  *             needs it; set once, with release semantics
  * @qpd: queues of the process on the GPU; kfd_qpd_init() allocates it
- * @evicted: how many reasons keep the queues off the hardware, 0: they may run;
- *           kfd_process.queue_lock
+ * @evicted: number of reasons that keep the queues off the hardware; 0: the queues may run.
+ *           Protected by kfd_process.queue_lock
  * @flags: KFD_PDD_*, atomic
  * @lost_reported: the last recovery reported the loss of the GPU's VRAM to the process;
  *                 used by recovery only
  * @dbg: debugging; kfd_dbg_device_init() allocates it
- * @sh_hidden_private_base: address of the shaders' scratch memory. This and the next two
- *                          members: kfd_process.mutex
+ * @sh_hidden_private_base: address of the shaders' scratch memory. This and the next two members
+ *                          are protected by kfd_process.mutex
  * @tba_addr: address of the trap handler
  * @tma_addr: address of the trap handler's memory
  * @vram_usage: bytes of VRAM allocated by ALLOC_MEMORY_OF_GPU
@@ -123,13 +125,12 @@ enum kfd_criu_state {
  * @rcu: frees the structure after all lookups that may still read it
  * @mutex: protects the BOs, queues and VMs of this process. Never taken in a notifier, in
  *         reclaim or in the fault path
- * @queue_lock: protects the state of queues against eviction by notifiers and by the fault
- *              path; code that holds it neither allocates nor waits for reclaim. Inside
- *              @mutex
- * @pdds: one for each GPU that existed when the process was created; does not change
+ * @queue_lock: protects the state of queues against eviction by notifiers and by the fault path;
+ *              code that holds it neither allocates nor waits for reclaim. Taken inside @mutex
+ * @pdds: state on each GPU that existed when the process was created; the array does not change
  * @n_pdds: number of @pdds
  * @pqm: queue ids
- * @kgd_process_info: BOs
+ * @kgd_process_info: BOs of the process, and their eviction and restore
  * @ef: newest eviction fence of the BOs; NULL unless kgd_process_info.resident. Written
  *      with @mutex and @queue_lock held, read with either
  * @eviction_work: takes the queues off the hardware and signals @ef; queued by the first
@@ -139,11 +140,11 @@ enum kfd_criu_state {
  * @dbg: debugging and state of the runtime; kfd_dbg_init() allocates it
  * @svms: SVM ranges; svm_range_list_init() allocates it
  * @xnack_enabled: page faults of the process are repaired
- * @criu_state: state of a checkpoint or restore; unless KFD_CRIU_NONE, the queues are off
- *              the hardware; @mutex
+ * @criu_state: state of a checkpoint or restore; unless KFD_CRIU_NONE, the queues are off the
+ *              hardware. Protected by @mutex
  * @criu_owner: files of the process that has paused this one for a checkpoint, or NULL.
  *              Written under @mutex, read without
- * @suspended: the queues are off the hardware because the system sleeps; @mutex
+ * @suspended: the queues are off the hardware because the system sleeps; protected by @mutex
  * @mmu_notifier: its release callback reports the end of the mm
  * @kobj: folder kfd/proc/<pid>, or NULL; removed when the process leaves the hash. This
  *        and the next member are protected by a lock of kfd_procfs.c
@@ -219,8 +220,8 @@ int kfd_process_gpuidx(struct kfd_process *p, struct vgpu_device *vdev);
 /**
  * struct kfd_process_ops - functions of kfd/ that process/ calls
  * @sync_queues: load the queues of a process on a GPU into the hardware, or unload them, as
- *               kfd_process_device.evicted and the queues' own state ask. The caller holds
- *               kfd_process.queue_lock; the function does not allocate. Return: 0, or
+ *               required by kfd_process_device.evicted and the state of each queue. The caller
+ *               holds kfd_process.queue_lock; the function does not allocate. Return: 0, or
  *               -ETIME if the hardware did not complete the preemption in time
  * @map_wptrs: look up the write pointers of a process's queues again, after BOs may have
  *             moved and before the queues run; stop each queue whose write pointer is not
@@ -273,7 +274,7 @@ struct task_struct *kfd_get_thread(pid_t pid, struct mm_struct **mm);
 int kfd_process_device_init_vm(struct kfd_process_device *pdd,
 			       struct file *drm_file);
 
-/* The functions below are for kfd_process_life.c. */
+/* Only kfd_process_life.c calls the functions below. */
 struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
 				      struct task_struct *leader);
 void kfd_process_free(struct kfd_process *p);

@@ -8,7 +8,10 @@
 
 #include <linux/tracepoint.h>
 
-/* The queues of a process were taken off the hardware: its memory is evicted or has changed. */
+/*
+ * The queues of a process were taken off the hardware, because its memory is being evicted or has
+ * changed.
+ */
 TRACE_EVENT(vgpu_process_evict,
 	TP_PROTO(pid_t pid),
 	TP_ARGS(pid),

@@ -75,8 +75,9 @@ static void kfd_procfs_fill(struct kfd_process *p)
  * kfd_procfs_add() - create the folder of a process
  * @p: process with its PASID and GPUs
  *
- * A failure is not reported: the folder is information only. No folder is created if the
- * process's PID has one already (an earlier program's mm has not ended yet).
+ * A failure is not reported: the folder is information only. No folder is created if a folder
+ * with this PID exists already, because the mm of an earlier program of this PID has not ended
+ * yet.
  *
  * Context: process context; takes kfd_procfs_mutex.
  */
@@ -131,7 +132,7 @@ void kfd_procfs_remove(struct kfd_process *p)
  *
  * Context: kfd_process.mutex is held. Takes kfd_procfs_mutex.
  *
- * Return: the folder, or NULL if @p has no folder or without memory.
+ * Return: the folder, or NULL if @p has no folder or there is no memory.
  */
 struct kobject *kfd_procfs_add_queue(struct kfd_process *p, u32 id,
 				     struct kobj_attribute *attrs,

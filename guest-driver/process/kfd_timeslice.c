@@ -4,27 +4,27 @@
  *
  * DOC: time slices
  *
- * The restore of a process may take seconds, and evicts BOs of others. Without time slices
- * a process could lose its first BOs while it waits for the last ones, again and again; or
+ * The restore of a process may take seconds, and evicts BOs of other processes. Without time
+ * slices a process could lose its first BOs while it waits for the last ones, again and again; or
  * processes could evict each other all the time, so that BOs move and no queue runs.
  *
- * Therefore the BOs of a process are spared for some time: TTM calls kfd_process_keeps()
- * before an eviction, and evicts another BO if that returns true. The eviction fence waits
- * for none of this: a task that waits for the fence, because the eviction was allowed or
- * does not ask, has the queues off the hardware at once.
+ * Therefore the BOs of a process are spared for some time: TTM calls kfd_process_keeps() before
+ * an eviction, and evicts another BO if that returns true. Time slices do not delay the eviction
+ * fence: as soon as a task waits for the fence, eviction_work takes the queues off the hardware.
  *
  * The BOs of a process that is being restored are evicted last: TTM swaps out other BOs, or
- * exceeds its limit meanwhile, and other processes that are being restored leave its VRAM
- * and use GTT. Allocations of VRAM spare the process for a limited time only, since the
- * allocating task may hold locks that the restore needs. This time doubles with each restore
- * that failed.
+ * exceeds its limit meanwhile, and other processes that are being restored use GTT instead of the
+ * VRAM of this process. Allocations of VRAM spare the process for a limited time only, since the
+ * allocating task may hold locks that the restore needs. This time doubles with each restore that
+ * failed.
  *
- * After the restore the process has its time slice: for four times as long as the restore
- * took, within bounds, evictions other than for an allocation of VRAM spare the process.
- * Allocations of VRAM do so for as long as the restore took.
+ * After the restore the process has its time slice: for four times as long as the restore took,
+ * within bounds, evictions other than for an allocation of VRAM spare the process. Allocations of
+ * VRAM spare the process for as long as the restore took.
  *
  * An allocation that has no placement but VRAM waits until the process is no longer spared
- * (vgpu_vram_mgr_make_room(), vgpu_vram_mgr_wait_kept()); others use GTT or system memory.
+ * (vgpu_vram_mgr_make_room(), vgpu_vram_mgr_wait_kept()); allocations with other placements use
+ * GTT or system memory.
  */
 #include <linux/jiffies.h>
 #include <linux/minmax.h>
@@ -40,7 +40,7 @@
 /* Limit of kfd_timeslice.fails: allocations spare a restore for 10 ms to 2.56 s. */
 #define KFD_FAILS_MAX		8u
 
-/* @took jiffies, but at least KFD_ACTIVE_MS and at most @max_ms. */
+/* Return @took, in jiffies, limited to the range from KFD_ACTIVE_MS to @max_ms. */
 static unsigned long kfd_timeslice_share(unsigned long took, unsigned int max_ms)
 {
 	return clamp(took, msecs_to_jiffies(KFD_ACTIVE_MS),

@@ -12,7 +12,7 @@ enum kfd_timeslice_state {
 };
 
 /**
- * struct kfd_timeslice - how long a process keeps its memory; see kfd_timeslice.c
+ * struct kfd_timeslice - for how long evictions spare a process's BOs; see kfd_timeslice.c
  * @state: state of the queues
  * @fails: consecutive restores that failed
  * @start: jiffies when the restore began
@@ -30,17 +30,23 @@ struct kfd_timeslice {
 	unsigned long slice_until;
 };
 
-/* A restore begins. @now is jiffies, as in the functions below. */
+/* Record that a restore begins. @now is the time in jiffies, as in the functions below. */
 void kfd_timeslice_begin(struct kfd_timeslice *t, unsigned long now);
-/* The restore ends; @on: it succeeded, and the queues are on the hardware. */
+/*
+ * Record that the restore has ended. @on: the restore succeeded, and the queues are on the
+ * hardware.
+ */
 void kfd_timeslice_end(struct kfd_timeslice *t, unsigned long now, bool on);
-/* The queues were taken off the hardware. Atomic. */
+/* The queues were taken off the hardware. Any context. */
 void kfd_timeslice_off(struct kfd_timeslice *t);
-/* Return the jiffies until an allocation may evict the process from VRAM, 0: now. Atomic. */
+/*
+ * Return the number of jiffies until an allocation may evict the process from VRAM; 0 if it may
+ * do so now. Any context.
+ */
 unsigned long kfd_timeslice_left(const struct kfd_timeslice *t, unsigned long now);
 /*
- * Return whether an eviction has to spare a BO in @mem_type (TTM_PL_*). @back: the eviction
- * is for another process that is being restored. Atomic.
+ * Return true if an eviction has to spare a BO in @mem_type (TTM_PL_*). @back: the eviction is
+ * for another process that is being restored. Any context.
  */
 bool kfd_timeslice_keeps(const struct kfd_timeslice *t, unsigned long now, u32 mem_type,
 			 bool back);

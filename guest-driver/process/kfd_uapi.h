@@ -14,8 +14,8 @@
 #define KFD_GPUVM_LIMIT		0x7fffffffffffull
 
 /*
- * Offsets for mmap of /dev/kfd: the kind of memory in bits 63:62, kfd_node.gpu_id in 61:46.
- * uAPI of amdkfd that is in no header.
+ * Offsets for mmap of /dev/kfd: the kind of memory in bits 63:62, kfd_node.gpu_id in 61:46. The
+ * layout is uAPI of amdkfd, but no uAPI header defines it.
  */
 #define KFD_MMAP_TYPE_MASK		(3ull << 62)
 #define KFD_MMAP_TYPE_DOORBELL		(3ull << 62)
@@ -23,10 +23,13 @@
 #define KFD_MMAP_TYPE_RESERVED_MEM	BIT_ULL(62)
 #define KFD_MMAP_TYPE_MMIO		(0ull << 62)
 #define KFD_MMAP_GPU_ID(id)		(((u64)(id) & 0xffff) << 46)
-#define KFD_MMAP_SPAN			BIT_ULL(46)	/* of one kind on one GPU */
+#define KFD_MMAP_SPAN			BIT_ULL(46)	/* offsets of one kind on one GPU */
 #define KFD_MMAP_GET_GPU_ID(offset)	(((offset) >> 46) & 0xffff)
 
-/* A memory handle: kfd_process_device.gpu_id, and an index in kfd_process_device.alloc_idr. */
+/*
+ * A memory handle: kfd_process_device.gpu_id in bits 63:32, the index in
+ * kfd_process_device.alloc_idr in bits 31:0.
+ */
 #define KFD_HANDLE(gpu_id, id)	((u64)(gpu_id) << 32 | (u32)(id))
 
 #endif /* KFD_UAPI_H */
