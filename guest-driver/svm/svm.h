@@ -52,7 +52,7 @@ void svm_unclaim(struct kfd_process *p);
 bool svm_always_mapped(struct kfd_process *p, struct vgpu_device *vdev, u64 start,
 		       u64 size);
 
-/* svm_debugfs.c: the file kfd/proc/<pid>/svm in debugfs; i_private is the process. */
+/* svm_debugfs.c: the file kfd/proc/<pid>/svm in debugfs; inode.i_private is the process. */
 extern const struct file_operations svm_print_fops;
 
 /* svm_xnack.c */

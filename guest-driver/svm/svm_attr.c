@@ -146,7 +146,10 @@ static int svm_attr_check_memory(struct svm_range_list *svms,
 	return svm_va_busy(svms, iv) ? -EADDRINUSE : 0;
 }
 
-/* Split the range across @page, unless the new attributes equal its own. 0 or -ENOMEM. */
+/*
+ * Split the range that contains @page at @page, unless the new attributes equal the range's own.
+ * Returns 0 or -ENOMEM.
+ */
 static int svm_attr_split(struct kfd_process *p, unsigned long page,
 			  u32 nattrs,
 			  const struct kfd_ioctl_svm_attribute *attrs)
@@ -190,7 +193,7 @@ static int svm_attr_fill_gaps(struct svm_range_list *svms,
 	return 0;
 }
 
-/* Migrate (@prefetch) and map a range as its attributes require. svm_lock() held. */
+/* Migrate (if @prefetch) and map a range as its attributes require. The caller holds svm_lock(). */
 static int svm_attr_place(struct svm_range *r, bool prefetch)
 {
 	struct kfd_process *p = svm_process(r->svms);
@@ -278,7 +281,10 @@ int svm_attr_set(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
 	return ret;
 }
 
-/* Fold locations of several ranges: the common one, or KFD_IOCTL_SVM_LOCATION_UNDEFINED. */
+/*
+ * Fold the locations of several ranges into the location that all have in common, or else into
+ * KFD_IOCTL_SVM_LOCATION_UNDEFINED.
+ */
 static void svm_attr_fold_loc(u32 *folded, u32 loc, bool first)
 {
 	if (first)
@@ -390,9 +396,9 @@ static int svm_attr_get(struct kfd_process *p, struct svm_interval iv, u32 nattr
  *
  * Context: process context, in a thread of @p; takes mmap_lock and the locks of svm/.
  *
- * Return: 0; -EINVAL for an unknown operation, attribute or GPU, for a process without an
- * address space on any GPU, or in a forked child; -EFAULT if part of the interval is not
- * memory that can be shared; -EADDRINUSE if part of it belongs to a BO; -EPERM without
+ * Return: 0; -EINVAL for an unknown operation, attribute or GPU, for a process without an address
+ * space on any GPU, or in a forked child; -EFAULT if part of the interval is not memory that can
+ * be shared; -EADDRINUSE if part of it belongs to a BO; -EPERM if the kernel has no
  * device-private memory; -EOVERFLOW if the end wraps around; -EAGAIN if the memory map keeps
  * changing; -ENOMEM, -EIO.
  */
@@ -409,7 +415,7 @@ int svm_ioctl(struct kfd_process *p, enum kfd_ioctl_svm_op op, u64 start,
 		return -EINVAL;
 	if (check_add_overflow(start, size, &end))
 		return -EOVERFLOW;
-	/* No user address is above. Page numbers below cannot overflow. */
+	/* No user address is above TASK_SIZE. After this test the page numbers cannot overflow. */
 	if (end > TASK_SIZE)
 		return -EFAULT;
 	iv.first = start >> PAGE_SHIFT;

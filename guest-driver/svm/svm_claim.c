@@ -26,8 +26,8 @@ static bool svm_has_range(struct svm_range_list *svms, struct svm_interval iv)
 }
 
 /*
- * Take svms->lock, and return whether a range overlaps @iv. mmap_lock is taken only if a
- * pending munmap may remove the range.
+ * Take svms->lock, and return true if a range overlaps @iv. mmap_lock is taken only if a pending
+ * munmap may remove the range.
  */
 static bool svm_lock_has_range(struct svm_range_list *svms,
 			       struct svm_interval iv)
@@ -75,11 +75,11 @@ bool svm_range_overlaps(struct kfd_process *p, u64 start, u64 size)
  * @start: first byte
  * @size: bytes
  *
- * Until svm_unclaim() no range is created at the addresses. Meanwhile the caller maps the
- * BO, which keeps ranges off from then on.
+ * Until svm_unclaim() no range is created at the addresses. Meanwhile the caller maps the BO; the
+ * mapping keeps ranges off afterwards.
  *
- * Context: kfd_process.mutex is held until svm_unclaim(), no reservation is; otherwise as
- * svm_range_overlaps().
+ * Context: the caller holds kfd_process.mutex until svm_unclaim(), and no reservation; otherwise
+ * as svm_range_overlaps().
  *
  * Return: 0; -EADDRINUSE if a range overlaps; -EINVAL if @size is 0 or the end wraps around.
  */

@@ -102,7 +102,7 @@ int svm_criu_save(struct kfd_process *p, struct svm_saved_range *ranges, u32 n)
 	return i == n ? 0 : -EINVAL;
 }
 
-/* Return whether @loc is a GPU that supports SVM, or KFD_IOCTL_SVM_LOCATION_*. */
+/* Return true if @loc is a GPU that supports SVM, or KFD_IOCTL_SVM_LOCATION_*. */
 static bool svm_criu_loc_ok(struct kfd_process *p, u32 loc)
 {
 	struct kfd_process_device *pdd;
@@ -148,8 +148,8 @@ static int svm_criu_check(struct kfd_process *p,
  *
  * Context: kfd_process.mutex is held; sleeps.
  *
- * Return: 0; -EINVAL if no process can have such ranges; -EPERM without device-private
- * memory; -ENOMEM.
+ * Return: 0; -EINVAL if no process can have such ranges; -EPERM if the kernel has no
+ * device-private memory; -ENOMEM.
  */
 int svm_criu_keep(struct kfd_process *p, const struct svm_saved_range *ranges,
 		  u32 n)
@@ -185,7 +185,7 @@ static int svm_criu_restore(struct kfd_process *p, const struct svm_saved_range 
 		KFD_IOCTL_SVM_ATTR_CLR_FLAGS, ~s->flags };
 	attrs[n++] = (struct kfd_ioctl_svm_attribute) {
 		KFD_IOCTL_SVM_ATTR_GRANULARITY, s->granularity };
-	/* Repeats the last prefetch, as amdkfd does. */
+	/* Repeat the last prefetch, as amdkfd does. */
 	if (s->prefetch_loc != KFD_IOCTL_SVM_LOCATION_UNDEFINED)
 		attrs[n++] = (struct kfd_ioctl_svm_attribute) {
 			KFD_IOCTL_SVM_ATTR_PREFETCH_LOC, s->prefetch_loc };
@@ -204,9 +204,9 @@ static int svm_criu_restore(struct kfd_process *p, const struct svm_saved_range 
  * svm_criu_resume() - create the ranges of svm_criu_keep()
  * @p: restored process; its memory exists
  *
- * The ranges stay kept, so the caller may repeat the call after an error.
+ * The function does not free the kept ranges, so the caller may repeat the call after an error.
  *
- * Context: kfd_process.mutex is held, and a reference to the mm. Takes the locks of svm/.
+ * Context: the caller holds kfd_process.mutex and a reference to the mm. Takes the locks of svm/.
  *
  * Return: 0, or an error of svm_ioctl().
  */

@@ -21,7 +21,7 @@
 #include "svm_policy.h"
 #include "svm_range.h"
 
-#define SVM_PRINT_TRIES		4	/* then pages that keep moving count as "other" */
+#define SVM_PRINT_TRIES		4	/* attempts, after which moving pages count as "other" */
 
 /**
  * struct svm_places - numbers of pages by location
@@ -38,7 +38,7 @@ struct svm_places {
  * @p: process
  * @pfns: hmm_range.hmm_pfns
  * @chunk: locations of the pages of the current chunk
- * @range: locations of the pages of the current range, chunks so far
+ * @range: sum over the chunks of the current range that have been counted
  */
 struct svm_print {
 	struct kfd_process *p;
@@ -57,7 +57,7 @@ static struct svm_range *svm_print_from(struct svm_range_list *svms,
 	return node ? container_of(node, struct svm_range, it_node) : NULL;
 }
 
-/* *@pos: page from which to continue; 0: the line of the process. */
+/* *@pos: 0 for the line of the process, otherwise the page from which to continue. */
 static void *svm_print_start(struct seq_file *m, loff_t *pos)
 {
 	struct svm_print *s = m->private;
@@ -168,7 +168,7 @@ static int svm_print_look(struct svm_print *s, struct hmm_range *hmm, void *owne
 	return ret;
 }
 
-/* Return whether no GPU with a lower index has the owner of @gpu. */
+/* Return true if no GPU with a lower index has the same page owner as @gpu. */
 static bool svm_print_first_of_owner(struct kfd_process *p, unsigned int gpu)
 {
 	unsigned int i;
@@ -181,8 +181,8 @@ static bool svm_print_first_of_owner(struct kfd_process *p, unsigned int gpu)
 }
 
 /*
- * Count the pages of a chunk for all owners, with the same sequence number, so that a page
- * that moves is not counted twice. Errors as svm_print_look().
+ * Count the pages of a chunk for all owners, with the same sequence number, so that a page that
+ * moves is not counted twice. Returns 0 or an error of svm_print_look().
  */
 static int svm_print_look_at_all(struct svm_print *s, struct svm_range *r,
 				 struct svm_interval iv)

@@ -19,8 +19,8 @@
  *   ack      frees the CAM slot; the engine replays the access
  *
  * Each retry fault holds one CAM slot, which is acknowledged exactly once, in svm_fault_ack()
- * (svm_fault_queue.c), whatever the verdict; earlier if the process stalls while all slots
- * are taken (svm_fault_cam.c).
+ * (svm_fault_queue.c), whatever the verdict. If the process stalls while all slots are taken,
+ * svm_cam_work() (svm_fault_cam.c) acknowledges the slot earlier.
  *
  * Stale faults. Several queues may fault on neighbouring pages. The repair of the first fault
  * wakes all of them, since an invalidation makes engines walk the page tables again. The
@@ -55,7 +55,7 @@ void svm_fault_checkpoint(struct svm_range_list *svms)
 			   vgpu_clock_read(svm_gpu_vdev(svms, i)));
 }
 
-/* Return the VMA if it allows the access, else NULL. mmap_lock held. */
+/* Return the VMA if it allows the access, else NULL. The caller holds mmap_lock. */
 static struct vm_area_struct *svm_fault_vma(struct mm_struct *mm,
 					    const struct svm_fault *f)
 {
@@ -69,8 +69,8 @@ static struct vm_area_struct *svm_fault_vma(struct mm_struct *mm,
 }
 
 /*
- * Create a range around @page for memory of which no attribute was set. svm_lock_write()
- * held. Returns the range, or ERR_PTR(-EADDRINUSE) or ERR_PTR(-ENOMEM).
+ * Create a range around @page for memory of which no attribute was set. The caller holds
+ * svm_lock_write(). Returns the range, or ERR_PTR(-EADDRINUSE) or ERR_PTR(-ENOMEM).
  */
 static struct svm_range *svm_fault_create_range(struct svm_range_list *svms,
 						const struct vm_area_struct *vma,
@@ -90,7 +90,7 @@ static struct svm_range *svm_fault_create_range(struct svm_range_list *svms,
 		return ERR_PTR(-EADDRINUSE);
 	svm_for_each_range(r, node, svms, win.first, win.last)
 		win = svm_window_avoid(win, page, svm_range_interval(r));
-	/* BOs may be mapped elsewhere in the window. */
+	/* BOs may be mapped at other pages of the window. */
 	if (svm_va_busy(svms, win))
 		win = one;
 
@@ -133,8 +133,8 @@ static struct svm_range *svm_fault_get_range(struct svm_range_list *svms,
 }
 
 /*
- * Migrate pages to @loc, the result of svm_policy_fault(). Pages that cannot move stay.
- * Returns whether a page moved.
+ * Migrate pages to @loc, the result of svm_policy_fault(). Pages that cannot move stay. Returns
+ * true if a page moved.
  */
 static bool svm_fault_place(struct svm_range *r, struct svm_interval win,
 			    u32 loc)
@@ -162,7 +162,10 @@ static bool svm_fault_place(struct svm_range *r, struct svm_interval win,
 	return out > 0 || in > 0;
 }
 
-/* Migrate and map the page with its neighbours. *@win: mapped pages. svm_lock() held. */
+/*
+ * Migrate and map the faulting page and its neighbours. Sets *@win to the mapped pages. The
+ * caller holds svm_lock().
+ */
 static enum svm_verdict svm_fault_map(struct svm_range *r,
 				      struct vm_area_struct *vma,
 				      unsigned int gpu,
@@ -211,7 +214,7 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 	}
 }
 
-/* Return whether the PTE allows the access by now, or is no-retry. */
+/* Return true if the PTE allows the access meanwhile, or is no-retry. */
 static bool svm_fault_settled(struct vgpu_vm *vm, const struct svm_fault *f)
 {
 	u64 pte = vgpu_vm_read_pte(vm, f->page);
@@ -222,7 +225,10 @@ static bool svm_fault_settled(struct vgpu_vm *vm, const struct svm_fault *f)
 	       (pte & VGPU_PTE_NORETRY) == VGPU_PTE_NORETRY;
 }
 
-/* Repair a fault with XNACK on. The caller holds a reference to the mm. *@win: mapped pages. */
+/*
+ * Repair a fault with XNACK on. The caller holds a reference to the mm. Sets *@win to the mapped
+ * pages.
+ */
 static enum svm_verdict svm_fault_serve(struct svm_range_list *svms,
 					unsigned int gpu,
 					const struct svm_fault *f,
@@ -240,7 +246,10 @@ static enum svm_verdict svm_fault_serve(struct svm_range_list *svms,
 	return verdict;
 }
 
-/* Drop a stale fault, or repair a current one. SVM_FAULT_DENIED may still be stale. */
+/*
+ * Drop a stale fault, or repair a current one. If the verdict is SVM_FAULT_DENIED, the fault may
+ * still be stale: the caller checks this.
+ */
 static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
 					 unsigned int gpu,
 					 const struct svm_fault *f,
@@ -254,8 +263,8 @@ static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
 	    svm_fault_settled(vm, f))
 		return SVM_FAULT_STALE;
 	/*
-	 * The mm has ended, and notifiers have unmapped the ranges, but the notifier that
-	 * stops the queues (kfd_process.mmu_notifier) may not have run yet.
+	 * If the mm has ended, notifiers have unmapped the ranges, but the notifier that stops
+	 * the queues (kfd_process.mmu_notifier) may not have run yet.
 	 */
 	if (!mmget_not_zero(svms->mm))
 		return SVM_FAULT_DYING;
@@ -299,7 +308,7 @@ static void svm_fault_write_noretry(struct svm_range_list *svms,
 	vgpu_vm_unreserve_tables(vm);
 }
 
-/* Serve a fault, and deny it if need be. *@win: mapped pages. */
+/* Serve a fault, and deny it if need be. Sets *@win to the mapped pages. */
 static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 					struct kfd_node *node,
 					const struct svm_fault *f,
@@ -324,15 +333,15 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 	if (verdict == SVM_FAULT_DENIED) {
 		kfd_process_vm_fault(pdd, f->page, f->write);
 		/*
-		 * Before the report: user space may map memory at the page as soon as it
-		 * reads the report.
+		 * Write the PTE before the report: user space may map memory at the page as soon
+		 * as it reads the report.
 		 */
 		svm_fault_write_noretry(svms, gpu, f->page);
 		vgpu_stat_add(node->vdev, VGPU_STAT_FAULTS_UNREPAIRED, 1);
 		kfd_process_report_vm_fault(pdd, f->page, f->not_present,
 					    f->write);
 	} else if (verdict == SVM_FAULT_DYING) {
-		/* Never undone: the teardown of the process destroys its queues. */
+		/* Nothing puts the queues back: the teardown of the process destroys them. */
 		kfd_process_evict_queues(pdd);
 		svm_fault_write_noretry(svms, gpu, f->page);
 	}

@@ -9,7 +9,7 @@ struct svm_fault;
 struct svm_interval;
 struct svm_range_list;
 
-/* log2 of the pages that a fault maps at most, if the granularity is larger: 64 MiB. */
+/* log2 of the number of pages that a fault maps at most, whatever the granularity: 64 MiB. */
 #define SVM_FAULT_MAX_ORDER	14
 
 /* Verdict on a retry fault, see svm_fault.c; trace_svm_service() prints these numbers. */
@@ -22,18 +22,23 @@ enum svm_verdict {
 };
 
 /*
- * svm_fault_queue.c. svm_fault_init() registers the interrupt handler. Returns 0, -ENOMEM, or
- * an error of vgpu_ih_register(). svm_fault_fini(): no process uses the GPU any more.
+ * svm_fault_queue.c. svm_fault_init() registers the interrupt handler. Returns 0, -ENOMEM, or an
+ * error of vgpu_ih_register(). Before svm_fault_fini() the caller makes sure that no process uses
+ * the GPU any more.
  */
 int svm_fault_init(struct kfd_node *node);
 void svm_fault_fini(struct kfd_node *node);
 /* Wait until all faults of the process that are queued now are served and acknowledged. */
 void svm_fault_flush(struct svm_range_list *svms);
 
-/* svm_fault.c. Access to memory was removed: older faults must not be denied. Any context. */
+/*
+ * svm_fault.c. Record that access to memory was removed, so that no older fault is denied. Any
+ * context.
+ */
 void svm_fault_checkpoint(struct svm_range_list *svms);
 /*
- * Serve a retry fault, and return the verdict. @p: process of the PASID, or NULL without one.
+ * Serve a retry fault, and return the verdict. @p: process of the PASID, or NULL if no process
+ * has it.
  * @win: set to the mapped pages, if the verdict is SVM_FAULT_REPAIRED. The caller acknowledges
  * the fault afterwards. Called in the worker of the process, which holds a reference; takes
  * mmap_lock and waits for page-ins.
@@ -41,7 +46,7 @@ void svm_fault_checkpoint(struct svm_range_list *svms);
 enum svm_verdict svm_fault_service(struct kfd_node *node, struct kfd_process *p,
 				   const struct svm_fault *f,
 				   struct svm_interval *win);
-/* Report a no-retry fault. Context as svm_fault_service(). */
+/* Report a no-retry fault. Context: as svm_fault_service(). */
 void svm_fault_report(struct kfd_node *node, struct kfd_process *p,
 		      const struct svm_fault *f);
 

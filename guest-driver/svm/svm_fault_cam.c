@@ -3,12 +3,12 @@
  * Ownership of the slots of the retry CAM, which all processes on a GPU share. A queue that
  * faults needs a free slot, and stalls until it gets one.
  *
- * A process whose worker waits for a page-in keeps the slots of its faults, and can have as
- * many queues as there are slots. So when all slots are taken, svm_cam_work() looks for
- * processes that own slots and have had no fault acknowledged for SVM_CAM_STALL_MS, takes
- * their queues off the GPU, then acknowledges their slots. When the worker of such a process
- * has served its current fault, svm_cam_resume() puts the queues back; these fault again if
- * need be.
+ * A process whose worker waits for a page-in keeps the slots of its faults, and can have as many
+ * queues as there are slots. So when all slots are taken, svm_cam_work() looks for processes that
+ * own slots and have had no fault acknowledged for SVM_CAM_STALL_MS, takes their queues off the
+ * GPU, then acknowledges their slots. When the worker of such a process has served its current
+ * fault, svm_cam_resume() puts the queues back; an access that still lacks its entry faults
+ * again.
  */
 #include <linux/bitops.h>
 #include <linux/jiffies.h>
@@ -24,10 +24,13 @@
 #include "svm_node.h"
 #include "svm_range.h"
 
-/* Longer than most repairs last, so that a process whose worker makes progress keeps its queues. */
+/*
+ * A process without an acknowledged fault for this time has stalled. The time is longer than most
+ * repairs, so that a process whose worker makes progress keeps its queues.
+ */
 #define SVM_CAM_STALL_MS	250u
 
-/* Return the slots that @q owns, as bits; @q NULL: the free slots. */
+/* Return a mask of the slots that @q owns or, if @q is NULL, of the free slots. */
 static unsigned long svm_cam_owned(const struct svm_node *sn,
 				   const struct svm_fault_queue *q)
 {
@@ -42,7 +45,7 @@ static unsigned long svm_cam_owned(const struct svm_node *sn,
 	return slots;
 }
 
-/* Return whether no slot is free. svm_node.fault_lock held. */
+/* Return true if no slot is free. The caller holds svm_node.fault_lock. */
 static bool svm_cam_full(const struct svm_node *sn)
 {
 	return !svm_cam_owned(sn, NULL);
@@ -73,9 +76,9 @@ void svm_cam_disown(struct svm_fault_queue *q, const struct svm_fault *f)
 }
 
 /*
- * Return a queue that owns slots and has stalled, with a reference to its process, or NULL.
- * The process of an owner is alive: its work item, which holds a reference, is queued or
- * running, or the interrupt handler is about to queue it.
+ * Return a queue that owns slots and has stalled, with a reference to its process, or NULL. The
+ * process of a queue that owns slots is alive: its work item, which holds a reference, is queued
+ * or running, or the interrupt handler is about to queue it.
  */
 static struct svm_fault_queue *svm_cam_find_stalled(struct svm_node *sn)
 {
@@ -98,10 +101,10 @@ static struct svm_fault_queue *svm_cam_find_stalled(struct svm_node *sn)
 }
 
 /*
- * End the ownership of all slots of a queue, and drop their queued faults.
- * svm_node.fault_lock held.
+ * End the ownership of all slots of a queue, and drop the queued faults of these slots. The
+ * caller holds svm_node.fault_lock.
  *
- * Return: the slots, as bits; the caller acknowledges them.
+ * Return: a mask of the slots; the caller acknowledges them.
  */
 static unsigned long svm_cam_take(struct svm_fault_queue *q)
 {
@@ -130,7 +133,7 @@ static void svm_cam_release(struct svm_fault_queue *q)
 	unsigned int i;
 	bool stays;
 
-	/* Before the acknowledgment, after which the queues would fault again at once. */
+	/* Evict the queues before the acknowledgment: running queues would fault again at once. */
 	kfd_process_evict_queues(pdd);
 	spin_lock_irq(&sn->fault_lock);
 	slots = svm_cam_take(q);
@@ -193,7 +196,7 @@ void svm_cam_work(struct work_struct *work)
 		svm_cam_release(q);
 		kfd_unref_process(svm_process(q->svms));
 	}
-	/* Other owners may stall later. */
+	/* The queues that own slots now may stall later. */
 	if (svm_cam_is_full(sn))
 		queue_delayed_work(sn->wq, &sn->cam_work,
 				   msecs_to_jiffies(SVM_CAM_STALL_MS));

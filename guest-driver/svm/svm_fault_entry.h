@@ -10,18 +10,19 @@
 
 /**
  * struct svm_fault - a decoded fault entry
- * @link: in a list of struct svm_fault_queue; not set by svm_fault_decode()
+ * @link: link in a list of struct svm_fault_queue; not set by svm_fault_decode()
  * @page: page number of the address
  * @ts: GPU clock, 48 bits
  * @serial: number of the fault, the same in QEMU's trace
  * @cam: slot of the retry CAM to acknowledge; retry faults only
- * @pasid: PASID of the process, 0: kernel
+ * @pasid: PASID of the process; 0 for the kernel
  * @vmid: VMID of the access
- * @not_present: the page had no valid PTE, as amdkfd reads the entry's ring field
+ * @not_present: the ring field of the entry, as amdkfd reads it, reports that the page had no
+ *               valid PTE
  * @write: the access was a write
  * @retry: the engine stalls until the fault is acknowledged, then replays the access
  * @acked: svm_cam_work() has acknowledged the CAM slot while the fault was being served;
- *         svm_node.fault_lock
+ *         protected by svm_node.fault_lock
  */
 struct svm_fault {
 	struct list_head link;

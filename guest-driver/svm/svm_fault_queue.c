@@ -2,15 +2,15 @@
 /*
  * Queues of faults between the interrupt handler and the workers.
  *
- * The interrupt handler looks up the process of an IH entry, and adds the fault to the queue
- * of that process on that GPU. Each process has one worker (svm_range_list.wq), which serves
- * its faults in the order of arrival. A process can delay its own worker without limit
- * (page-ins, mmap_lock), but no other worker. Faults without a process are served by a
- * worker of the GPU, which waits for no process.
+ * The interrupt handler looks up the process of an IH entry, and adds the fault to the queue of
+ * that process on that GPU. Each process has one worker (svm_range_list.wq), which serves its
+ * faults in the order of arrival. A process can delay its own worker without limit (page-ins,
+ * mmap_lock), but no other worker. A worker of the GPU, which waits for no process, serves faults
+ * without a process.
  *
- * Memory is bounded. A retry fault is stored by its CAM slot (svm_node.slots); the device
- * repeats the entry while the slot is not acknowledged, which takes no further memory. At
- * most SVM_FAULT_REPORTS no-retry faults of a process are queued on a GPU; more are dropped.
+ * Memory is bounded. A retry fault is stored by its CAM slot (svm_node.slots); the device repeats
+ * the entry while the slot is not acknowledged, which takes no further memory. At most
+ * SVM_FAULT_REPORTS no-retry faults of a process are queued on a GPU; further faults are dropped.
  */
 #include <linux/device.h>
 #include <linux/sched.h>
@@ -26,14 +26,17 @@
 #include "svm_range.h"
 #include "svm_trace.h"
 
-/* Return whether @b repeats the entry of @a. */
+/* Return true if the IH entry of @b repeats the entry of @a. */
 static bool svm_fault_same(const struct svm_fault *a, const struct svm_fault *b)
 {
 	return a->pasid == b->pasid && a->vmid == b->vmid &&
 	       a->page == b->page && a->serial == b->serial;
 }
 
-/* Return where to store a fault, or NULL if there is no free place. svm_node.fault_lock held. */
+/*
+ * Return where to store a fault, or NULL if there is no free place. The caller holds
+ * svm_node.fault_lock.
+ */
 static struct svm_fault *svm_fault_slot(struct svm_fault_queue *q,
 					const struct svm_fault *f)
 {
@@ -49,7 +52,7 @@ static struct svm_fault *svm_fault_slot(struct svm_fault_queue *q,
 }
 
 /*
- * Add a fault to @q->pending. Hard interrupt.
+ * Add a fault to @q->pending. Called in hard interrupt context.
  *
  * Return: false if the worker need not run: the fault is queued already, or is dropped.
  */
@@ -78,7 +81,10 @@ static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 	}
 	spin_unlock(&sn->fault_lock);
 
-	/* A repeated or replaced entry does not count again: it is acknowledged once. */
+	/*
+	 * Do not count an entry that repeats or replaces a queued fault: one acknowledgement
+	 * serves both.
+	 */
 	if (!waits)
 		vgpu_stat_add(vdev, f->retry ? VGPU_STAT_FAULTS_RETRY :
 					       VGPU_STAT_FAULTS_NORETRY, 1);
@@ -89,7 +95,10 @@ static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 	return slot && !known;
 }
 
-/* The queue of @p on the GPU, or the queue of faults without a process. */
+/*
+ * Return the queue of @p on the GPU or, without @p or its state on the GPU, the queue of faults
+ * without a process.
+ */
 static struct svm_fault_queue *svm_fault_queue_of(struct kfd_node *node,
 						  struct kfd_process *p)
 {
@@ -98,7 +107,7 @@ static struct svm_fault_queue *svm_fault_queue_of(struct kfd_node *node,
 	return gpu < 0 ? &node->svm->faults : &p->svms->gpus[gpu].faults;
 }
 
-/* Hard interrupt. */
+/* Handler of fault entries; hard interrupt context. */
 static void svm_fault_irq(struct vgpu_device *vdev,
 			  const struct vgpu_iv_entry *iv, void *arg)
 {
@@ -136,7 +145,7 @@ static void svm_fault_ack(struct svm_fault_queue *q, const struct svm_fault *f)
 		vgpu_ih_cam_ack(q->node->vdev, f->cam);
 }
 
-/* Return whether the repair of @by, which mapped @win, serves @f, too. */
+/* Return true if the repair of @by, which mapped @win, serves @f, too. */
 static bool svm_fault_covered(const struct svm_fault *f,
 			      const struct svm_fault *by,
 			      const struct svm_interval *win)
@@ -146,8 +155,8 @@ static bool svm_fault_covered(const struct svm_fault *f,
 }
 
 /*
- * Move the next fault of the batch into @f. With @by, take only faults that the repair of @by,
- * which mapped @win, serves. Returns false if the batch has no such fault.
+ * Move the next fault of the batch into @f. If @by is not NULL, take only a fault that the repair
+ * of @by, which mapped @win, serves. Returns false if the batch has no such fault.
  */
 static bool svm_fault_take(struct svm_fault_queue *q, const struct svm_fault *by,
 			   const struct svm_interval *win, struct svm_fault *f)
@@ -174,7 +183,10 @@ static bool svm_fault_take(struct svm_fault_queue *q, const struct svm_fault *by
 	return found;
 }
 
-/* Serve and acknowledge a fault, and acknowledge all faults of the batch that it serves. */
+/*
+ * Serve and acknowledge a fault, and acknowledge all other faults of the batch that the repair
+ * serves.
+ */
 static void svm_fault_handle(struct svm_fault_queue *q, struct svm_fault *f)
 {
 	struct kfd_process *p = q->svms ? svm_process(q->svms) : NULL;
@@ -239,7 +251,7 @@ void svm_fault_flush(struct svm_range_list *svms)
 EXPORT_SYMBOL_IF_KUNIT(svm_fault_flush);
 
 /**
- * svm_drain_faults() - let no queued fault of a process be repaired or reported
+ * svm_drain_faults() - stop repairs and reports of a process's faults
  * @p: process whose queues are off the hardware for good
  *
  * The worker acknowledges queued and later faults without repairing them.

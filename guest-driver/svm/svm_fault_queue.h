@@ -14,26 +14,26 @@
 struct kfd_node;
 struct svm_range_list;
 
-/* No-retry faults of a process on a GPU that may be queued; more are dropped. */
+/* Limit of queued no-retry faults of a process on a GPU; further faults are dropped. */
 #define SVM_FAULT_REPORTS	16
 
 /**
- * struct svm_fault_queue - faults of a process on a GPU, or of a GPU without a process
+ * struct svm_fault_queue - faults of a process on a GPU, or faults on a GPU without a process
  * @node: the GPU
- * @svms: SVM of the process; NULL: faults with a PASID that no process has, and faults of
- *        the kernel
- * @wq: ordered; runs @work
- * @pending: faults since the last run of @work, oldest first; svm_node.fault_lock
- * @batch: faults that the current run of @work has to serve; svm_node.fault_lock
- * @reports: no-retry faults, free or in @pending or @batch; svm_node.fault_lock. Retry
- *           faults are in svm_node.slots
- * @serving: retry fault that was taken from @batch and is not acknowledged yet, or NULL;
- *           svm_node.fault_lock
- * @since: jiffies when a fault of the queue was last acknowledged or, if later, when the
- *         queue, without CAM slots, got one; svm_node.fault_lock
- * @off: svm_cam_work() has taken the process's queues off the GPU, until the end of the
- *       current or next run of @work; svm_node.fault_lock
+ * @svms: SVM of the process; NULL in the queue of faults whose PASID no process has, and of
+ *        faults of the kernel
+ * @wq: ordered workqueue that runs @work
+ * @pending: faults since the last run of @work, oldest first
+ * @batch: faults that the current run of @work has to serve
+ * @reports: no-retry faults, free or in @pending or @batch. Retry faults are in svm_node.slots
+ * @serving: retry fault that was taken from @batch and is not acknowledged yet, or NULL
+ * @since: jiffies when a fault of the queue was last acknowledged or, if later, when the queue
+ *         got a CAM slot while it had none
+ * @off: svm_cam_work() has taken the process's queues off the GPU, until the end of the current
+ *       or next run of @work
  * @work: serves the faults; holds a reference to the process while queued or running
+ *
+ * svm_node.fault_lock protects @pending, @batch, @reports, @serving, @since and @off.
  */
 struct svm_fault_queue {
 	struct kfd_node *node;
@@ -48,7 +48,7 @@ struct svm_fault_queue {
 	struct work_struct work;
 };
 
-/* Initialise a queue. Before it frees the queue, the owner calls flush_work(&q->work). */
+/* Initialise a queue. The owner calls flush_work(&q->work) before it frees the queue. */
 void svm_fault_queue_init(struct svm_fault_queue *q, struct kfd_node *node,
 			  struct svm_range_list *svms, struct workqueue_struct *wq);
 
@@ -58,9 +58,15 @@ void svm_fault_queue_init(struct svm_fault_queue *q, struct kfd_node *node,
  */
 void svm_cam_own(struct svm_fault_queue *q, const struct svm_fault *f);
 void svm_cam_disown(struct svm_fault_queue *q, const struct svm_fault *f);
-/* End of a run of q->work: put the queues back, if svm_cam_work() has taken them off. */
+/*
+ * Called at the end of a run of q->work: put the process's queues back on the hardware, if
+ * svm_cam_work() has taken them off.
+ */
 void svm_cam_resume(struct svm_fault_queue *q);
-/* svm_node.cam_work: take the queues of stalled processes off, and acknowledge their faults. */
+/*
+ * svm_node.cam_work: take the queues of stalled processes off the hardware, and acknowledge their
+ * faults.
+ */
 void svm_cam_work(struct work_struct *work);
 
 #endif /* SVM_FAULT_QUEUE_H */

@@ -30,7 +30,7 @@ struct svm_interval svm_window_avoid(struct svm_interval win,
 	return win;
 }
 
-/* Return whether the intervals overlap or are adjacent. */
+/* Return true if the intervals overlap or are adjacent. */
 static bool svm_interval_touch(struct svm_interval a, struct svm_interval b)
 {
 	return (a.last == ULONG_MAX || b.first <= a.last + 1) &&

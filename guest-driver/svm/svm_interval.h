@@ -48,7 +48,7 @@ struct svm_unmap_log {
 /**
  * svm_window() - the aligned block around a page
  * @page: page number
- * @order: log2 of the block's pages; from BITS_PER_LONG on: all pages
+ * @order: log2 of the block's pages; BITS_PER_LONG or more: all pages
  * @bounds: contains @page
  *
  * Context: any.
@@ -90,8 +90,8 @@ void svm_unmap_log_add(struct svm_unmap_log *log, struct svm_interval iv);
  *
  * Context: any.
  *
- * Return: true if @a is later than @b, across a wrap-around. Correct for timestamps less than
- * 2^47 ticks (16 days at 100 MHz) apart.
+ * Return: true if @a is later than @b, also if the clock wrapped around in between. Correct for
+ * timestamps less than 2^47 ticks (16 days at 100 MHz) apart.
  */
 bool svm_ts_after(u64 a, u64 b);
 

@@ -27,9 +27,9 @@
 #include "svm_range.h"
 
 /**
- * struct svm_map_buf - scratch for one chunk; svms->lock
+ * struct svm_map_buf - scratch memory for one chunk; protected by svms->lock
  * @pfns: hmm_range.hmm_pfns
- * @dma: slots of svm_dma_map(); 0: not system memory
+ * @dma: slots of svm_dma_map(); 0 for a page that is not in system memory
  * @spans: entries to write
  * @n_spans: number of @spans
  * @n_peer: number of pages in another GPU's VRAM
@@ -153,7 +153,10 @@ static int svm_build_spans(struct svm_range *r, struct kfd_node *node,
 	return ret;
 }
 
-/* Set pages dirty that the GPU may write. r->lock held, sequence number tested. */
+/*
+ * Set the pages dirty that the GPU may write. The caller holds r->lock and has tested the
+ * notifier's sequence number.
+ */
 static void svm_mark_written(struct svm_range *r, unsigned long npages)
 {
 	const unsigned long *pfns = r->svms->map_buf->pfns;
@@ -166,7 +169,10 @@ static void svm_mark_written(struct svm_range *r, unsigned long npages)
 			vgpu_page_set_dirty(hmm_pfn_to_page(pfns[i]));
 }
 
-/* Return whether a reset lost the content of a page. r->lock held, sequence number tested. */
+/*
+ * Return true if a reset lost the content of a page. The caller holds r->lock and has tested the
+ * notifier's sequence number.
+ */
 static bool svm_any_lost(struct svm_map_buf *buf, unsigned long npages)
 {
 	unsigned long i;
@@ -214,7 +220,10 @@ static int svm_commit_spans(struct svm_range *r, unsigned int gpu,
 	return 0;
 }
 
-/* Map the pages that HMM returned. Errors as svm_build_spans() and svm_commit_spans(). */
+/*
+ * Map the pages that HMM returned. Returns 0 or an error of svm_build_spans() or
+ * svm_commit_spans().
+ */
 static int svm_map_found(struct svm_range *r, unsigned int gpu,
 			 struct svm_interval iv, unsigned long seq)
 {
@@ -240,7 +249,7 @@ static bool svm_all_writable(const unsigned long *pfns, unsigned long npages)
 	return true;
 }
 
-/* Map at most SVM_CHUNK_PAGES, within one page table. Errors as svm_map_pages(). */
+/* Map at most SVM_CHUNK_PAGES, within one page table. Returns 0 or an error of svm_map_pages(). */
 static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 			 struct svm_interval iv, bool write)
 {
@@ -274,8 +283,8 @@ static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 		hmm.notifier_seq = mmu_interval_read_begin(&r->notifier);
 		ret = hmm_range_fault(&hmm);
 		/*
-		 * After fork a page of VRAM is shared copy-on-write, and HMM
-		 * does not break the sharing for pages of its owner.
+		 * After fork a page of VRAM is shared copy-on-write, and HMM does not break the
+		 * sharing for pages of dev_private_owner.
 		 */
 		if (!ret && write &&
 		    !svm_all_writable(hmm.hmm_pfns, svm_interval_pages(iv)))
@@ -325,8 +334,8 @@ int svm_map_pages(struct svm_range *r, unsigned int gpu,
 }
 
 /*
- * svm_map_pages(), except for pages without memory or access. Bisects the interval to find
- * them; the recursion is at most SVM_CHUNK_ORDER deep.
+ * As svm_map_pages(), but skip pages without memory or access. Bisects the interval to find these
+ * pages; the recursion is at most SVM_CHUNK_ORDER deep.
  */
 static int svm_map_what_is_there(struct svm_range *r, unsigned int gpu,
 				 struct svm_interval iv)

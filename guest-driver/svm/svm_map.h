@@ -27,42 +27,42 @@ enum svm_map_access {
 int svm_map_buf_init(struct svm_range_list *svms);
 void svm_map_buf_fini(struct svm_range_list *svms);
 /*
- * Map pages of @r for GPU index @gpu, with faults for the CPU where pages are missing.
- * svm_lock() held. Returns 0, or an error after which the pages before the first bad one are
- * mapped: -EFAULT without memory, -EPERM if the access is not allowed, -ENOMEM, -EIO if the
- * device cannot address a page, -EAGAIN if the memory map keeps changing.
+ * Map pages of @r for GPU index @gpu; pages that the CPU has not mapped are faulted in. The
+ * caller holds svm_lock(). Returns 0, or an error after which the pages before the first bad one
+ * are mapped: -EFAULT if a page has no memory, -EPERM if the access is not allowed, -ENOMEM, -EIO
+ * if the device cannot address a page, -EAGAIN if the memory map keeps changing.
  */
 int svm_map_pages(struct svm_range *r, unsigned int gpu,
 		  struct svm_interval iv, enum svm_map_access access);
 /*
- * Map all of @r for the GPUs of @gpus, except those that have the whole range already.
- * @lenient: skip pages that a CPU access could not reach either, instead of failing.
- * svm_lock() held. Errors as svm_map_pages().
+ * Map all of @r for the GPUs of @gpus, except GPUs that have the whole range mapped already.
+ * @lenient: skip pages that a CPU access could not reach either, instead of failing. The caller
+ * holds svm_lock(). Returns 0 or an error of svm_map_pages().
  */
 int svm_map_range(struct svm_range *r, const unsigned long *gpus, bool lenient);
-/* Clear the entries of @iv on all GPUs. r->lock held; callable in notifiers. */
+/* Clear the entries of @iv on all GPUs. The caller holds r->lock, and may be a notifier. */
 void svm_unmap_pages(struct svm_range *r, struct svm_interval iv);
 /*
- * Clear no-retry entries of denied faults in @iv, where no range was; other entries exist in
- * ranges only.
+ * Clear the no-retry entries that denied faults left in @iv while no range was there; all other
+ * entries are inside ranges.
  */
 void svm_clear_noretry(struct svm_range_list *svms, struct svm_interval iv);
 /*
- * Clear all entries of @r on all GPUs, no-retry entries included. Evicts the queues if the
- * range stays mapped. svms->lock held.
+ * Clear all entries of @r on all GPUs, no-retry entries included. Evicts the queues if
+ * svm_range_stays_mapped(). The caller holds svms->lock.
  */
 void svm_unmap_range(struct svm_range *r);
 /*
- * After a no-retry fault of GPU index @gpu at @page: if the PTE leads to VRAM (such as that
- * of a peer whose link is down), clear all entries of the range, so that the next access
- * raises a retry fault, which migrates the page to system memory if need be. Takes svm_lock().
+ * After a no-retry fault of GPU index @gpu at @page: if the PTE leads to VRAM (such as that of a
+ * peer whose link is down), clear all entries of the range, so that the next access raises a
+ * retry fault, whose service migrates the page to system memory if need be. Takes svm_lock().
  */
 void svm_unmap_unreachable(struct svm_range_list *svms, unsigned int gpu,
 			   unsigned long page);
 
 /*
- * svm_dma.c: DMA addresses of mapped system pages. A *slot* is the DMA address of a page,
- * with SVM_DMA_RO if the device may only read; 0: not mapped.
+ * svm_dma.c: DMA addresses of mapped system pages. A *slot* is the DMA address of a page, with
+ * SVM_DMA_RO if the device may only read, or 0 if the page is not mapped.
  */
 #define SVM_DMA_RO	1ul
 #define SVM_DMA_ADDR(slot)	((slot) & ~(dma_addr_t)SVM_DMA_RO)
@@ -72,7 +72,10 @@ dma_addr_t svm_dma_map(struct device *dev, struct page *page, bool writable);
 void svm_dma_unmap(struct device *dev, dma_addr_t slot);
 void svm_dma_init(struct svm_gpu *gpu);
 void svm_dma_fini(struct svm_gpu *gpu, struct device *dev);
-/* Allocate the chunks of @iv for svm_dma_set(). svms->lock held. Returns 0 or -ENOMEM. */
+/*
+ * Allocate the chunks of @iv for svm_dma_set(). The caller holds svms->lock. Returns 0 or
+ * -ENOMEM.
+ */
 int svm_dma_reserve(struct svm_gpu *gpu, struct svm_interval iv);
 /*
  * Set the slots of @iv, and unmap the old ones, which the GPU does not use any more. The
@@ -80,10 +83,10 @@ int svm_dma_reserve(struct svm_gpu *gpu, struct svm_interval iv);
  */
 void svm_dma_set(struct svm_gpu *gpu, struct device *dev,
 		 struct svm_interval iv, const dma_addr_t *addrs);
-/* Unmap and clear the slots of @iv. The range's lock held. */
+/* Unmap and clear the slots of @iv. The caller holds the range's lock. */
 void svm_dma_clear(struct svm_gpu *gpu, struct device *dev,
 		   struct svm_interval iv);
-/* Free the chunks of @iv that no range overlaps. svms->lock held. */
+/* Free the chunks of @iv that no range overlaps. The caller holds svms->lock. */
 void svm_dma_trim(struct svm_range_list *svms, struct svm_interval iv);
 
 #endif /* SVM_MAP_H */

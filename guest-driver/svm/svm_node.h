@@ -18,19 +18,21 @@
  * @pgmap: device-private pages that stand for VRAM; type 0 without CONFIG_DEVICE_PRIVATE, in
  *         which case the GPU does not report SVM
  * @supported: the GPU supports SVM
- * @vram_pages: device-private pages in use; wake_up_var() when it becomes 0
+ * @vram_pages: number of device-private pages in use; wake_up_var() is called when it becomes 0
  * @vram_epoch: vgpu_hw.vram_epoch at the last svm_vram_epoch_changed()
  * @dead_bos: struct svm_bo whose last page was freed
  * @reap_work: returns VRAM of @dead_bos to the VRAM manager
  * @fault_lock: protects the queued faults of all processes on the GPU; taken in the
  *              interrupt handler
- * @slots: retry faults, indexed by CAM slot; each is free or in a list of the
- *         struct svm_fault_queue of its process; @fault_lock
- * @cam_owners: fault queue that has to acknowledge the CAM slot, or NULL; @fault_lock
- * @cam_work: queued while all CAM slots are owned, so that queues of other processes cannot
- *            raise faults
+ * @slots: retry faults, indexed by CAM slot; each is free or in a list of the struct
+ *         svm_fault_queue of its process; protected by @fault_lock
+ * @cam_owners: fault queue that has to acknowledge the CAM slot, or NULL; protected by
+ *              @fault_lock
+ * @cam_work: svm_cam_work(); queued while all CAM slots are owned, since queues of other
+ *            processes cannot raise faults then
  * @faults: faults with a PASID that no process has, and faults of the kernel
- * @wq: ordered; runs the work of @faults and @cam_work, which wait for no process
+ * @wq: ordered workqueue that runs the work of @faults and @cam_work, neither of which waits for
+ *      a process
  */
 struct svm_node {
 	struct kfd_node *node;

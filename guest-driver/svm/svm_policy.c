@@ -3,8 +3,8 @@
  * Placement of SVM memory. The functions only decide: none moves or maps pages, and the cost
  * of none depends on the number of pages.
  *
- * A GPU reaches its own VRAM, VRAM of its hive while the link is up, and system memory. SVM
- * does not use VRAM of another GPU over PCIe, though BOs there may be mapped: svm_hive.c.
+ * A GPU reaches its own VRAM, VRAM of its hive while the link is up, and system memory. SVM does
+ * not use VRAM of another GPU over PCIe, although BOs in that VRAM may be mapped: svm_hive.c.
  *
  * DOC: policies
  *
@@ -40,11 +40,14 @@
 #include "svm_policy.h"
 #include "svm_range.h"
 
-/* How long a pull counts as recent: longer than a few repairs take on any kernel. */
+/*
+ * Time for which a struct svm_pull counts as recent: longer than a few repairs take on any
+ * kernel.
+ */
 #define SVM_RECENT_NS		NSEC_PER_SEC
-/* Adaptive: a GPU that is ahead by more faults than this gets the memory. */
+/* Adaptive policy: memory migrates to a GPU that is ahead by more faults than this. */
 #define SVM_LEAD_PULLS		4
-/* Adaptive: limit of svm_range.lead, so that another GPU can catch up. */
+/* Adaptive policy: limit of svm_range.lead, so that another GPU can catch up. */
 #define SVM_LEAD_MAX		8
 
 static const char * const svm_policy_names[] = {
@@ -94,7 +97,7 @@ static u32 svm_gpu_id(const struct svm_range *r, unsigned int gpu)
 	return svm_process(r->svms)->pdds[gpu]->gpu_id;
 }
 
-/* Return whether GPU index @gpu reaches VRAM of GPU index @home, which may be the same. */
+/* Return true if GPU index @gpu reaches VRAM of GPU index @home, which may be the same. */
 static bool svm_reaches(const struct svm_range *r, unsigned int gpu,
 			unsigned int home)
 {
@@ -103,8 +106,8 @@ static bool svm_reaches(const struct svm_range *r, unsigned int gpu,
 }
 
 /*
- * Return whether all GPUs that have the range mapped without a fault reach @home's VRAM. For
- * a GPU that does not, mapping the pages would migrate them to system memory again.
+ * Return true if all GPUs that have the range mapped without a fault reach @home's VRAM. For a
+ * GPU that does not reach it, mapping the pages would migrate them to system memory again.
  */
 static bool svm_may_live_at(const struct svm_range *r, unsigned int home)
 {
@@ -147,7 +150,7 @@ static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
 	}
 }
 
-/* Return whether another GPU's fault took the page away from @home after a recent pull. */
+/* Return true if another GPU's fault took the page away from @home after a recent pull. */
 static bool svm_policy_contested(const struct svm_range *r, unsigned int home,
 				 unsigned long page)
 {
@@ -173,7 +176,10 @@ void svm_policy_pulled(struct svm_range_list *svms, unsigned int home,
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_policy_pulled);
 
-/* Return whether the VRAM of @home is full and this is a fault that must not evict. */
+/*
+ * Return true if the VRAM of @home is full and the current fault must not evict memory (every
+ * second one).
+ */
 static bool svm_policy_full(struct svm_range_list *svms, unsigned int home,
 			    u64 pages)
 {
@@ -185,7 +191,10 @@ static bool svm_policy_full(struct svm_range_list *svms, unsigned int home,
 	       svms->gpus[home].full_faults++ & 1;
 }
 
-/* Count a fault of @gpu: majority vote, by one more for the leader or one less. */
+/*
+ * Count a fault of @gpu, as in a majority vote: a fault of the leader increments the lead, a
+ * fault of another GPU decrements it.
+ */
 static void svm_policy_count(struct svm_range *r, unsigned int gpu)
 {
 	if (!r->lead) {
@@ -198,7 +207,7 @@ static void svm_policy_count(struct svm_range *r, unsigned int gpu)
 	}
 }
 
-/* Adaptive policy: return whether a fault of a GPU with plain ACCESS migrates to its VRAM. */
+/* Adaptive policy: return true if a fault of a GPU with plain ACCESS migrates to its VRAM. */
 static bool svm_adaptive_pulls(const struct svm_range *r, unsigned int gpu)
 {
 	u64 pages = svm_interval_pages(svm_range_interval(r));
@@ -212,7 +221,7 @@ static bool svm_adaptive_pulls(const struct svm_range *r, unsigned int gpu)
 	       pages < BIT_ULL(r->attrs.granularity);
 }
 
-/* Return whether the policy migrates to the VRAM of a GPU with plain ACCESS that faults. */
+/* Return true if, on a fault of a GPU with plain ACCESS, the policy migrates to the GPU's VRAM. */
 static bool svm_policy_pulls(const struct svm_range *r, unsigned int gpu)
 {
 	switch (r->svms->policy) {
@@ -225,7 +234,7 @@ static bool svm_policy_pulls(const struct svm_range *r, unsigned int gpu)
 	}
 }
 
-/* Unlike in amdgpu, the preferred location gives its GPU no access. */
+/* Unlike in amdgpu, a preferred location on a GPU does not give this GPU access. */
 int svm_policy_fault(struct svm_range *r, unsigned int gpu, unsigned long page,
 		     struct svm_interval win, u32 *loc)
 {
@@ -290,7 +299,10 @@ void svm_policy_map_now(const struct svm_range *r, u32 placed,
 		bitmap_or(gpus, a->bitmap_access, a->bitmap_aip, SVM_MAX_GPU);
 		return;
 	}
-	/* GPUs with plain ACCESS fault, except for the one that was prefetched to. */
+	/*
+	 * GPUs with plain ACCESS get entries by faults, except for the GPU to which the range was
+	 * prefetched.
+	 */
 	bitmap_copy(gpus, a->bitmap_aip, SVM_MAX_GPU);
 	for_each_set_bit(gpu, a->bitmap_access, r->svms->n_gpus)
 		if (placed && svm_gpu_id(r, gpu) == placed)

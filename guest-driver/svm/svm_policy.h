@@ -11,17 +11,17 @@
 
 struct kfd_process;
 
-/* svm_policy.c. svms->lock is held, except in the first two functions. */
+/* svm_policy.c. The caller holds svms->lock, except for the first two functions. */
 
 /* Return the policy for processes that are created now. */
 enum svm_policy svm_policy_now(void);
 /* Return the name of a policy, as in the module parameter. */
 const char *svm_policy_name(enum svm_policy policy);
 /*
- * Decide where a fault of GPU index @gpu at @page migrates @win to. *@loc: gpu_id, 0 for
- * system memory, or KFD_IOCTL_SVM_LOCATION_UNDEFINED for no migration. Updates the policy's
- * counters, so call it once a fault; may read registers of the device. Returns 0, or -EACCES
- * if the GPU may not access the range.
+ * Decide where a fault of GPU index @gpu at @page migrates @win to. *@loc: gpu_id, 0 for system
+ * memory, or KFD_IOCTL_SVM_LOCATION_UNDEFINED for no migration. Updates the policy's counters, so
+ * the caller calls it once per fault; may read registers of the device. Returns 0, or -EACCES if
+ * the GPU may not access the range.
  */
 int svm_policy_fault(struct svm_range *r, unsigned int gpu, unsigned long page,
 		     struct svm_interval win, u32 *loc);
@@ -33,7 +33,10 @@ void svm_policy_pulled(struct svm_range_list *svms, unsigned int home,
  * KFD_IOCTL_SVM_LOCATION_UNDEFINED.
  */
 u32 svm_policy_prefetch(const struct svm_range *r);
-/* Set *@gpus to the GPUs that SET_ATTR maps at once; @placed: gpu_id of a prefetch, or 0. */
+/*
+ * Set *@gpus to the GPUs for which SET_ATTR maps the range at once. @placed: gpu_id of the GPU to
+ * which a prefetch has migrated the range, or 0.
+ */
 void svm_policy_map_now(const struct svm_range *r, u32 placed,
 			unsigned long *gpus);
 
@@ -48,7 +51,7 @@ void svm_attr_apply(struct kfd_process *p, struct svm_attrs *a, u32 nattrs,
 		    const struct kfd_ioctl_svm_attribute *attrs);
 /*
  * KFD_IOCTL_SVM_OP_SET_ATTR for the pages of @iv; @iv is below TASK_SIZE. Takes svm_lock().
- * Errors as svm_ioctl().
+ * Returns 0 or an error of svm_ioctl().
  */
 int svm_attr_set(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
 		 const struct kfd_ioctl_svm_attribute *attrs);

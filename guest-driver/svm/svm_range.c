@@ -98,7 +98,7 @@ static void svm_lockdep_init(struct mutex *lock)
 	fs_reclaim_release(GFP_KERNEL);
 }
 
-/* Insert a range with its notifier; mmap_lock for writing, svms->lock held. */
+/* Insert a range with its notifier. The caller holds mmap_lock for writing and svms->lock. */
 static struct svm_range *svm_range_insert(struct svm_range_list *svms,
 					  struct svm_interval iv,
 					  const struct svm_attrs *attrs)
@@ -143,7 +143,9 @@ static struct svm_range *svm_range_insert(struct svm_range_list *svms,
 	return r;
 }
 
-/* Remove a range from tree, list and notifiers. The caller frees it. svms->lock held. */
+/*
+ * Remove a range from tree, list and notifiers. The caller holds svms->lock, and frees the range.
+ */
 static void svm_range_unlink(struct svm_range *r)
 {
 	struct svm_range_list *svms = r->svms;
@@ -165,7 +167,10 @@ static void svm_range_free(struct svm_range *r)
 	kfree(r);
 }
 
-/* Remove and free a range; the notifier must outlive its GPU entries. svms->lock held. */
+/*
+ * Clear the GPU entries of a range, then remove and free it: the notifier must exist as long as
+ * the entries. The caller holds svms->lock.
+ */
 static void svm_range_remove(struct svm_range *r)
 {
 	mutex_lock(&r->lock);
@@ -220,8 +225,8 @@ int svm_range_split_at(struct svm_range_list *svms, unsigned long page)
 		return PTR_ERR(right);
 	}
 	/*
-	 * Before @r is removed, the new notifiers must clear entries of @r. After that, merge
-	 * what the notifier of @r did in between.
+	 * Merge the state of @r before its removal, so that the new notifiers clear entries of
+	 * @r, and again after it, for what the notifier of @r did in between.
 	 */
 	svm_range_inherit(left, r);
 	svm_range_inherit(right, r);
@@ -232,7 +237,7 @@ int svm_range_split_at(struct svm_range_list *svms, unsigned long page)
 	return 0;
 }
 
-/* Remove pages from the tree. mmap_lock for writing, svms->lock held. */
+/* Remove pages from the tree. The caller holds mmap_lock for writing and svms->lock. */
 static void svm_range_cut(struct svm_range_list *svms, struct svm_interval iv)
 {
 	struct interval_tree_node *node, *next;
@@ -274,7 +279,7 @@ static void svm_range_cut_holes(struct svm_range_list *svms,
 	}
 }
 
-/* Apply all pending munmaps to the tree. mmap_lock for writing, svms->lock held. */
+/* Apply all pending munmaps to the tree. The caller holds mmap_lock for writing and svms->lock. */
 static void svm_deferred_run(struct svm_range_list *svms)
 {
 	struct svm_range *r;
@@ -362,7 +367,7 @@ bool svm_lock_alive(struct svm_range_list *svms)
 void svm_unlock_alive(struct svm_range_list *svms)
 {
 	svm_unlock(svms);
-	mmput_async(svms->mm);	/* not here: the last reference tears the mm down */
+	mmput_async(svms->mm);	/* the last mmput() tears the mm down: not in this context */
 }
 
 /* Log an munmap of pages of @r for svm_deferred_run(). Called by the notifier. */
@@ -378,7 +383,7 @@ static void svm_defer_unmap(struct svm_range *r, struct svm_interval iv)
 	queue_work(svms->wq, &svms->deferred_list_work);
 }
 
-/* Send the SMI event of an unmapping on each GPU that has entries. r->lock held. */
+/* Send the SMI event of an unmapping on each GPU that has entries. The caller holds r->lock. */
 static void svm_range_report_unmap(struct svm_range *r, struct svm_interval iv,
 				   enum mmu_notifier_event event)
 {
@@ -413,7 +418,7 @@ static bool svm_range_invalidate(struct mmu_interval_notifier *mni,
 	bool gone = nr->event == MMU_NOTIFY_UNMAP ||
 		    nr->event == MMU_NOTIFY_RELEASE;
 
-	/* Without leave to sleep, do not wait for the GPU: the OOM reaper retries later. */
+	/* Do not wait for the GPU if the caller must not sleep: the OOM reaper retries later. */
 	if (!mmu_notifier_range_blockable(nr))
 		return false;
 
@@ -451,8 +456,8 @@ static const struct mmu_interval_notifier_ops svm_range_notifier_ops = {
 };
 
 /*
- * Engines stall until the work of a process has served their faults: WQ_HIGHPRI, as amdkfd's
- * interrupt work. All workqueues share a lockdep map, since lockdep has no memory for one
+ * WQ_HIGHPRI, as for amdkfd's interrupt work: engines stall until the work of a process has
+ * served their faults. All workqueues share a lockdep map, since lockdep has no memory for one
  * map per process.
  */
 static struct workqueue_struct *svm_wq_alloc(u16 pasid)
@@ -567,7 +572,10 @@ void svm_range_list_fini(struct kfd_process *p)
 	cancel_delayed_work_sync(&svms->restore_work);
 	/* All ranges are removed below: pending munmaps need not be applied. */
 	cancel_work_sync(&svms->deferred_list_work);
-	/* A queued work item holds a reference to the process; so only its end may be running. */
+	/*
+	 * A work item holds a reference to the process until shortly before its end, so none is
+	 * queued: wait for one that is about to end.
+	 */
 	svm_fault_flush(svms);
 
 	mutex_lock(&svms->lock);

@@ -48,7 +48,8 @@ struct svm_pull {
  *            attributes); an older fault must not be denied
  * @dma: DMA addresses of mapped system pages, in chunks of 512 indexed by page >> 9; see
  *       svm_dma.c
- * @pulls: last pulls into the GPU's VRAM; svm_range_list.lock, as the next two members
+ * @pulls: last pulls into the GPU's VRAM. svm_range_list.lock protects this and the next two
+ *         members
  * @next_pull: number of the next pull; its index in @pulls is the remainder by SVM_PULLS
  * @full_faults: number of faults that found the GPU's VRAM full
  * @faults: faults of the process's queues that have not been served yet
@@ -72,35 +73,35 @@ struct svm_gpu {
  *        migrate_to_ram
  * @mm: address space, with an mm_count reference
  * @objects: interval tree of struct svm_range, keyed by page numbers
- * @list: the same ranges, by address
+ * @list: the same ranges, in order of address
  * @claim: pages of a BO that is being mapped: no range is created there. Only one BO at a
  *         time, since kfd_process.mutex is held from svm_claim() to svm_unclaim()
  * @claimed: @claim is valid
- * @wq: ordered; runs the work items of the process: faults, @deferred_list_work,
+ * @wq: ordered workqueue that runs the work items of the process: faults, @deferred_list_work,
  *      @restore_work, @lost_work. The process can delay each of them without limit (@lock,
  *      mmap_lock, page-ins), so processes share no workqueue
  * @deferred_list_work: applies munmaps to the tree
- * @deferred_range_list: ranges with pending munmaps; @deferred_list_lock
- * @deferred_list_lock: protects @deferred_range_list and svm_range.unmapped; spin
+ * @deferred_range_list: ranges with pending munmaps; protected by @deferred_list_lock
+ * @deferred_list_lock: protects @deferred_range_list and svm_range.unmapped; a spinlock
  * @evict_lock: serialises eviction and restore of the queues; order: inside
  *              range.lock, outside kfd_process.queue_lock; holders do not allocate
  * @evicted_ranges: number of invalidations since the queues were evicted, 0 while they
  *                  run; written under @evict_lock
- * @cleared: pages that may not return (truncation) were cleared since a fault was last
+ * @cleared: a notifier reported MMU_NOTIFY_CLEAR, possibly a truncation, since a fault was last
  *           denied; written without a lock
  * @drain_pagefaults: unless 0, faults are acknowledged and not repaired, since the process
  *                    ends or loses a GPU
  * @restore_work: maps invalidated ranges again and restores the queues
  * @restore_delay_ms: back-off of @restore_work
  * @lost_work: unmaps all ranges after a GPU has lost its VRAM
- * @criu_svm_metadata_list: ranges of a checkpoint that RESUME creates, or NULL;
+ * @criu_svm_metadata_list: ranges of a checkpoint that RESUME creates, or NULL; protected by
  *                          kfd_process.mutex
  * @bitmap_supported: GPUs (index in kfd_process.pdds) that support SVM
  * @policy: where faults migrate memory; fixed when the process is created
  * @default_granularity: granularity of ranges that faults create, log2 of pages
- * @gpus: one for each kfd_process.pdds[]
+ * @gpus: state of each GPU, by index in kfd_process.pdds
  * @n_gpus: length of @gpus
- * @map_buf: scratch of the mapper
+ * @map_buf: scratch memory of svm_map_pages()
  */
 struct svm_range_list {
 	struct kfd_process *process;
@@ -151,21 +152,23 @@ struct svm_attrs {
 /**
  * struct svm_range - pages with common attributes
  * @svms: the process's ranges
- * @it_node: first and last page, in svms->objects
- * @list: in svms->list
- * @deferred_list: in svms->deferred_range_list; svms->deferred_list_lock
- * @unmapped: munmaps that are not applied to the tree yet; svms->deferred_list_lock
- * @attrs: attributes; svms->lock. Notifiers read attrs.flags without a lock
- * @leader: index of the GPU that is ahead in faults (adaptive policy); svms->lock
- * @lead: faults by which @leader is ahead of all others together, 0: no leader; svms->lock
+ * @it_node: node in svms->objects, with first and last page
+ * @list: link in svms->list
+ * @deferred_list: link in svms->deferred_range_list; protected by svms->deferred_list_lock
+ * @unmapped: munmaps that are not applied to the tree yet; protected by svms->deferred_list_lock
+ * @attrs: attributes; protected by svms->lock, but notifiers read attrs.flags without a lock
+ * @leader: index of the GPU that is ahead in faults (adaptive policy); protected by svms->lock
+ * @lead: number of faults by which @leader is ahead of all other GPUs together, 0: no leader;
+ *        protected by svms->lock
  * @notifier: MMU interval notifier of exactly this range
  * @lock: serialises writes of GPU entries with @notifier; taken in notifiers, so holders do
  *        not allocate. Order: see struct svm_range_list
- * @mapped: GPUs that may have entries for the range; @lock
- * @complete: GPUs that have all entries of the range, as the attributes require; @lock
- * @invalidations: how often entries were cleared; @lock
- * @invalid: entries of a range that stays mapped were cleared, and restore_work has to map
- *           them again; @lock
+ * @mapped: GPUs that may have entries for the range; protected by @lock
+ * @complete: GPUs that have all entries of the range, as the attributes require; protected by
+ *            @lock
+ * @invalidations: number of times that entries were cleared; protected by @lock
+ * @invalid: entries of a range that stays mapped were cleared, and restore_work has to map them
+ *           again; protected by @lock
  */
 struct svm_range {
 	struct svm_range_list *svms;
@@ -216,17 +219,17 @@ static inline struct vgpu_device *svm_gpu_vdev(struct svm_range_list *svms,
 	     (node) = interval_tree_iter_next((node), (first), (last)))
 
 /*
- * svm_range.c: the tree. svm_lock() takes mmap_lock for reading, svm_lock_write() for
- * writing, then svms->lock; both apply all pending munmaps to the tree. svm_downgrade()
- * turns mmap_lock into a reader's. The caller holds a reference to the mm.
+ * svm_range.c: the tree. svm_lock() takes mmap_lock for reading, svm_lock_write() for writing,
+ * then svms->lock; both apply all pending munmaps to the tree. svm_downgrade() downgrades
+ * mmap_lock to reading. The caller holds a reference to the mm.
  */
 void svm_lock(struct svm_range_list *svms);
 void svm_lock_write(struct svm_range_list *svms);
 void svm_downgrade(struct svm_range_list *svms);
 void svm_unlock(struct svm_range_list *svms);	/* after svm_lock() or svm_downgrade() */
 /*
- * svm_lock() for callers without a reference to the mm, such as work items. Returns false,
- * with no lock held, if the address space has ended. svm_unlock_alive() undoes it.
+ * svm_lock() for callers without a reference to the mm, such as work items. Returns false, with
+ * no lock held, if the address space has ended. svm_unlock_alive() undoes svm_lock_alive().
  */
 bool svm_lock_alive(struct svm_range_list *svms);
 void svm_unlock_alive(struct svm_range_list *svms);
@@ -234,27 +237,30 @@ void svm_unlock_write(struct svm_range_list *svms);
 
 /* Attributes of memory that SET_ATTR has not set. */
 void svm_default_attrs(struct svm_range_list *svms, struct svm_attrs *attrs);
-/* Return the range that contains @page, or NULL. svms->lock held. */
+/* Return the range that contains @page, or NULL. The caller holds svms->lock. */
 struct svm_range *svm_range_find(struct svm_range_list *svms,
 				 unsigned long page);
 /*
  * Create a range where no range is, and clear no-retry entries that GPUs may have there from
- * denied faults. svm_lock_write() held. Returns the range or ERR_PTR(-ENOMEM).
+ * denied faults. The caller holds svm_lock_write(). Returns the range or ERR_PTR(-ENOMEM).
  */
 struct svm_range *svm_range_create(struct svm_range_list *svms,
 				   struct svm_interval iv,
 				   const struct svm_attrs *attrs);
-/* Split the range that contains @page - 1 and @page. svm_lock_write() held. 0 or -ENOMEM. */
+/*
+ * Split the range that contains both @page - 1 and @page, if there is one. The caller holds
+ * svm_lock_write(). Returns 0 or -ENOMEM.
+ */
 int svm_range_split_at(struct svm_range_list *svms, unsigned long page);
 /*
- * Return whether a BO is mapped in @iv on any GPU, or is being mapped there (svm_claim()).
- * svms->lock held; may sleep. After false the caller may create ranges in @iv until it drops
- * the lock.
+ * Return true if a BO is mapped in @iv on any GPU, or is being mapped there (svm_claim()). The
+ * caller holds svms->lock; the function may sleep. If it returns false, the caller may create
+ * ranges in @iv until it drops the lock.
  */
 bool svm_va_busy(struct svm_range_list *svms, struct svm_interval iv);
 
 /*
- * svm_queue_evict.c. Return whether queues must be off the hardware while entries of @r are
+ * svm_queue_evict.c. Return true if queues must be off the hardware while entries of @r are
  * missing: without XNACK, or with GPU_ALWAYS_MAPPED. Any context.
  */
 bool svm_range_stays_mapped(const struct svm_range *r);

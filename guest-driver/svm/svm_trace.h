@@ -79,7 +79,7 @@ TRACE_EVENT(svm_service,
 		  __entry->first, __entry->last)
 );
 
-/* Migration; @moved: pages, or a negative errno. @pasid 0: a CPU fault or an eviction. */
+/* Migration; @moved: number of pages, or a negative errno. @pasid 0: a CPU fault or an eviction. */
 TRACE_EVENT(svm_migrate,
 	TP_PROTO(u16 pasid, u32 gpu_id, bool to_vram, unsigned long first,
 		 unsigned long npages, long moved, unsigned int trigger),

@@ -9,7 +9,7 @@
 #include "svm_policy.h"
 #include "svm_range.h"
 
-/* XNACK may be on only if every GPU of the process can repair faults. */
+/* Return true if XNACK may be on: the process has GPUs, and all of them can repair faults. */
 static bool svm_xnack_possible(struct kfd_process *p)
 {
 	u32 i;

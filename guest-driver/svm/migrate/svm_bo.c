@@ -5,12 +5,12 @@
  *
  * DOC: eviction of shared memory
  *
- * BOs of SVM are on TTM's LRU lists, as other BOs are. The content cannot move with the BO,
- * since the CPU's page tables refer to the pages. So when TTM evicts a BO from VRAM
- * (vgpu_bo_owner_ops.vacate), svm_bo_vacate() migrates each page of the BO to a system page,
- * in all processes that map the page; MMU notifiers remove the page from the GPUs. After that
- * the BO has no pages, and its VRAM is free. TTM calls svm_bo_evict_ok() before, which
- * returns whether a page is likely to move.
+ * BOs of SVM are on TTM's LRU lists, as other BOs are. The content cannot move with the BO, since
+ * the CPU's page tables refer to the pages. So when TTM evicts a BO from VRAM
+ * (vgpu_bo_owner_ops.vacate), svm_bo_vacate() migrates each page of the BO to a system page, in
+ * all processes that map the page; MMU notifiers remove the page from the GPUs. After that the BO
+ * has no pages, and its VRAM is free. Before that, TTM calls svm_bo_evict_ok(), which returns
+ * true if a page is likely to move.
  *
  *   svm_bo_alloc()  VRAM, pinned                    one reference: the migration
  *   svm_page_get()  pages                           one reference each
@@ -18,14 +18,13 @@
  *   svm_bo_vacate(), munmap, CPU faults: pages are freed
  *   last reference  reap_work frees the BO, unless an eviction has freed the VRAM already
  *
- * An eviction runs with the reservation of this BO and of others held. It may also run with
+ * An eviction runs with the reservation of this BO and of other BOs held. It may also run with
  * mmap_lock, svms->lock, vgpu_vm.alloc_lock or kfd_process.mutex held, of this process or
- * another, and inside a migration, with the migration's pages locked. So svm_bo_vacate()
- * takes none of these locks: migrate_device_range() needs no address space and only tries
- * page locks, and notifiers take only locks that reclaim may wait for. A page that is locked
- * or referenced stays, and so does its BO; TTM evicts another BO. Page locks are inside
- * reservations for that reason, although a migration to VRAM locks pages first: no task that
- * holds a reservation waits for a page lock.
+ * another, and inside a migration, with the migration's pages locked. So svm_bo_vacate() takes
+ * none of these locks: migrate_device_range() needs no address space and only tries page locks,
+ * and notifiers take only locks that reclaim may wait for. A page that is locked or referenced
+ * stays, and so does its BO; TTM evicts another BO. A migration to VRAM takes reservations with
+ * pages locked, so a task that holds a reservation must never wait for a page lock, only try it.
  */
 #include <linux/memremap.h>
 #include <linux/migrate.h>
@@ -66,7 +65,7 @@ static void svm_reap_work(struct work_struct *work)
 	llist_for_each_entry_safe(sb, next, llist_del_all(&sn->dead_bos), dead) {
 		struct ttm_buffer_object *tbo = &sb->bo->tbo;
 
-		/* Cannot fail: not interruptible, no ticket. */
+		/* The reservation cannot fail: it is not interruptible and has no ticket. */
 		ttm_bo_reserve(tbo, false, false, NULL);
 		sb->bo->owner = NULL;
 		ttm_bo_unreserve(tbo);
@@ -83,8 +82,8 @@ void svm_bo_node_init(struct svm_node *sn)
 }
 
 /*
- * Migrate the pages of the BO that can move to system memory. Returns their number, or an
- * error of svm_move_alloc_system() or svm_move_copy().
+ * Migrate the pages of the BO that can move to system memory. Returns the number of migrated
+ * pages, or an error of svm_move_alloc_system() or svm_move_copy().
  */
 static long svm_bo_leave(struct svm_bo *sb, struct svm_move *m)
 {
@@ -132,7 +131,9 @@ bool svm_bo_vacate(struct vgpu_bo *bo)
 
 	dma_resv_assert_held(bo->tbo.base.resv);
 
-	/* No pages: reap_work has freed the svm_bo, or waits for the reservation to free it. */
+	/*
+	 * Without pages, reap_work has freed the svm_bo, or waits for the reservation to free it.
+	 */
 	if (!sb || svm_bo_is_empty(sb))
 		return true;
 	m = kvmalloc(sizeof(*m), GFP_KERNEL | __GFP_RETRY_MAYFAIL |
@@ -162,8 +163,8 @@ bool svm_bo_vacate(struct vgpu_bo *bo)
 EXPORT_SYMBOL_IF_KUNIT(svm_bo_vacate);
 
 /*
- * Return whether a page is locked, or referenced by more than page tables, so that it cannot
- * move. The page need not be in use.
+ * Return true if a page is locked, or referenced by more than page tables, so that it cannot
+ * move. The page may be free.
  */
 static bool svm_page_is_held(struct page *page)
 {
@@ -221,7 +222,7 @@ static struct svm_bo *svm_bo_try_alloc(struct kfd_node *node,
 {
 	struct vgpu_bo_params params = {
 		.size = npages << PAGE_SHIFT,
-		/* Aligned, a whole chunk can have a single 2 MiB PTE. */
+		/* With this alignment, one 2 MiB PTE can map a whole chunk. */
 		.align = npages == SVM_CHUNK_PAGES ? npages << PAGE_SHIFT : 0,
 		.domain = AMDGPU_GEM_DOMAIN_VRAM,
 		.flags = AMDGPU_GEM_CREATE_VRAM_CONTIGUOUS |

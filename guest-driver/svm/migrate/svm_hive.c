@@ -13,12 +13,12 @@
  * The owner is set when the pagemap is created, and does not change, since a device's hive
  * does not change. The state of the link is read at each mapping.
  *
- * A peer may be removed while another task looks at its pages: the task holds no reference to
- * the pages that HMM returns, and its process need not use the peer (a child of a process
- * that does). svm_peer_enter() keeps struct page and the node. A peer that is removed first
- * migrates all its VRAM to system memory, so that the notifier of each page has been called,
- * then waits for all svm_peer_leave() (svm_peer_wait()). A task that enters later finds the
- * sequence number changed, and looks at no page.
+ * A peer may be removed while another task accesses struct page of its VRAM: the task holds no
+ * reference to the pages that HMM returns, and its process need not use the peer (a child of a
+ * process that does). From svm_peer_enter() to svm_peer_leave() struct page and the node stay
+ * valid. A peer that is removed first migrates all its VRAM to system memory, so that the
+ * notifier of each page has been called, then waits for all svm_peer_leave() (svm_peer_wait()). A
+ * task that calls svm_peer_enter() later finds the sequence number changed, and accesses no page.
  */
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -34,7 +34,7 @@
 
 /**
  * struct svm_hive - owner of the pages of all GPUs of a hive
- * @link: in svm_hives
+ * @link: link in svm_hives
  * @id: id of the hive
  * @segment: bytes of the hive's address space per GPU; part of the key, with @id
  * @members: number of pagemaps with this owner
@@ -117,7 +117,10 @@ enum svm_place svm_page_place(struct svm_view *view, struct page *page,
 	home = svm_page_node(page);
 	if (home != view->home) {
 		view->home = home;
-		/* vgpu_xgmi_linked() reads a register: once for each run of pages of a peer. */
+		/*
+		 * vgpu_xgmi_linked() reads a register, so call it only once for each run of pages
+		 * of a peer.
+		 */
 		view->place = home == view->node ? SVM_IN_VRAM :
 			      vgpu_xgmi_linked(view->node->vdev, home->vdev) ?
 			      SVM_IN_PEER : SVM_OUT_OF_REACH;

@@ -42,7 +42,9 @@ static unsigned long svm_collect_system(struct device *dev, struct svm_move *m,
 		m->sys[i] = DMA_MAPPING_ERROR;
 		if (!(m->src[i] & MIGRATE_PFN_MIGRATE))
 			continue;
-		/* migrate_vma_pages() would refuse a page of a file, after the copy. */
+		/*
+		 * Skip a page of a file: migrate_vma_pages() would refuse it only after the copy.
+		 */
 		if (page && !PageAnon(page))
 			continue;
 		m->sys[i] = page ? svm_dma_map(dev, page, true) : 0;
@@ -190,7 +192,10 @@ tell:
 	return moved;
 }
 
-/* Return the chunk of @iv that starts at @page, within one VMA or hole. *@vma: NULL in a hole. */
+/*
+ * Return the chunk of @iv that starts at @page, within one VMA or hole. Sets *@vma to the VMA, or
+ * to NULL in a hole.
+ */
 static struct svm_interval svm_next_chunk(struct mm_struct *mm,
 					  struct svm_interval iv,
 					  unsigned long page,
@@ -228,7 +233,7 @@ long svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
 	m = kvmalloc(sizeof(*m), GFP_KERNEL);
 	if (!m)
 		return -ENOMEM;
-	/* Allocations below must not evict BOs that the process's own queues use. */
+	/* Keep the allocations below from evicting BOs of the process, which its queues use. */
 	kfd_process_set_migrating(svm_process(svms), current);
 	for (page = iv.first; page <= iv.last; page = chunk.last + 1) {
 		struct vm_area_struct *vma;
@@ -363,7 +368,7 @@ bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *pa
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_touch_begin);
 
-/* Take the page reference of a waiter again. svm_bo.touch_lock held. */
+/* Take the page reference of a waiter again. The caller holds svm_bo.touch_lock. */
 static void svm_touch_return(struct page *page, struct svm_touch_waiter *waiter)
 {
 	list_del_init(&waiter->link);
@@ -402,7 +407,7 @@ static int svm_touch_wait(struct svm_bo *sb, struct page *page,
 	return ret;
 }
 
-/* Return whether no other CPU fault migrates pages of the BO. */
+/* Return true if no other CPU fault migrates pages of the BO. */
 static bool svm_touch_is_alone(struct svm_bo *sb)
 {
 	bool alone;

@@ -25,9 +25,8 @@ enum svm_place {
  * @node: the GPU from whose view pages are located
  * @home: GPU of the last page in VRAM, or NULL
  * @place: location of the pages of @home
- * @offset: distance of the pages of @home, in bytes, from their offset in @home's VRAM to
- *          their address in a PTE of @node
- * @lost: a page may have lost its content in a reset; svm_page_in_use_lost() is exact
+ * @offset: bytes to add to a page's offset in @home's VRAM to get its address in a PTE of @node
+ * @lost: a page may have lost its content in a reset; svm_page_in_use_lost() tells for each page
  */
 struct svm_view {
 	struct kfd_node *node;
@@ -42,9 +41,9 @@ struct svm_view {
 int svm_vram_init(struct kfd_node *node);
 void svm_vram_fini(struct kfd_node *node);
 /*
- * Migrate pages of @iv that are in system memory or absent to @node's VRAM. svm_lock() held.
- * Pages that cannot move stay. Returns the number of pages moved; -ENOMEM if VRAM or system
- * memory is full; -EIO if a copy failed. @granularity: log2 of the pages that a CPU access
+ * Migrate pages of @iv that are in system memory or absent to @node's VRAM. The caller holds
+ * svm_lock(). Pages that cannot move stay. Returns the number of pages moved; -ENOMEM if VRAM or
+ * system memory is full; -EIO if a copy failed. @granularity: log2 of the pages that a CPU access
  * migrates back together; @trigger: KFD_MIGRATE_TRIGGER_*.
  */
 long svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
@@ -57,7 +56,10 @@ long svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
 long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
 			   const struct kfd_node *except,
 			   unsigned int trigger);
-/* Offset of @page in @node's VRAM; svm_page_is_vram() returns whether the page is there. */
+/*
+ * svm_page_is_vram() returns true if @page is in @node's VRAM; svm_page_vram_offset() returns the
+ * offset of such a page in that VRAM, in bytes.
+ */
 bool svm_page_is_vram(struct kfd_node *node, struct page *page);
 u64 svm_page_vram_offset(struct kfd_node *node, struct page *page);
 
@@ -69,14 +71,14 @@ u64 svm_page_vram_offset(struct kfd_node *node, struct page *page);
 void svm_peer_enter(int *token) __acquires(svm_peers);
 void svm_peer_leave(int token) __releases(svm_peers);
 /*
- * Return the location of @page from the view of view->node. *@addr: address for struct
- * vgpu_vm_span, unless the page is in system memory. The caller is in svm_peer_enter().
+ * Return the location of @page from the view of view->node. Sets *@addr to the address for struct
+ * vgpu_vm_span, unless the page is in system memory. The caller has called svm_peer_enter().
  */
 enum svm_place svm_page_place(struct svm_view *view, struct page *page,
 			      u64 *addr);
 /*
- * Return whether @page is in VRAM and a reset lost its content. The caller holds the range's
- * lock and has tested the sequence number, so that the page is in use.
+ * Return true if @page is in VRAM and a reset lost its content. The caller holds the range's lock
+ * and has tested the sequence number, so that the page is in use.
  */
 bool svm_page_in_use_lost(struct page *page);
 #else

@@ -28,8 +28,8 @@ struct vgpu_bo;
  * @vram_epoch: vgpu_hw.vram_epoch before the pages had content
  * @granularity: log2 of the pages that a CPU fault migrates back together
  * @owner: process whose memory was migrated, referenced
- * @dead: in svm_node.dead_bos after the last reference
- * @touches: struct svm_touch of CPU faults in progress; @touch_lock
+ * @dead: link in svm_node.dead_bos after the last reference was dropped
+ * @touches: list of the struct svm_touch of CPU faults in progress; protected by @touch_lock
  * @touch_lock: protects @touches and their waiters; innermost lock
  */
 struct svm_bo {
@@ -49,9 +49,9 @@ struct svm_bo {
 
 /**
  * struct svm_touch - a CPU fault that migrates a page out of VRAM; see svm_migrate.c
- * @link: in svm_bo.touches
+ * @link: link in svm_bo.touches
  * @page: the page, referenced by the fault
- * @waiters: struct svm_touch_waiter of later faults of @page
+ * @waiters: list of the struct svm_touch_waiter of later faults of @page
  */
 struct svm_touch {
 	struct list_head link;
@@ -61,7 +61,8 @@ struct svm_touch {
 
 /**
  * struct svm_touch_waiter - a CPU fault of a page that an earlier fault migrates
- * @link: in svm_touch.waiters while the fault has dropped its page reference, else empty
+ * @link: link in svm_touch.waiters while the fault has dropped its page reference, otherwise
+ *        empty
  * @done: completed when the fault has its page reference again
  */
 struct svm_touch_waiter {
@@ -73,8 +74,8 @@ struct svm_touch_waiter {
  * struct svm_move - a chunk that is being migrated
  * @src: migrate_vma.src
  * @dst: migrate_vma.dst
- * @sys: DMA addresses of the system pages; DMA_MAPPING_ERROR: the page is not copied; 0: VRAM
- *       is cleared instead of copied
+ * @sys: DMA addresses of the system pages; DMA_MAPPING_ERROR: the page is not copied; 0: the page
+ *       in VRAM is cleared, not copied
  * @vram: offsets of the pages in VRAM
  */
 struct svm_move {
@@ -87,17 +88,21 @@ struct svm_move {
 /* svm_bo.c */
 void svm_bo_node_init(struct svm_node *sn);
 /*
- * Allocate a pinned BO in VRAM for @npages pages of @iv. svms->lock held; may evict BOs,
- * also of this process. Returns the BO with one reference, or ERR_PTR(-ENOMEM).
+ * Allocate a pinned BO in VRAM for @npages pages of @iv. The caller holds svms->lock. May evict
+ * other BOs, including SVM BOs of this process. Returns the BO with one reference, or
+ * ERR_PTR(-ENOMEM).
  */
 struct svm_bo *svm_bo_alloc(struct kfd_node *node, struct svm_range_list *svms,
 			    struct svm_interval iv, unsigned long npages,
 			    u8 granularity);
-/* After the migration, failed or not, and with no page locked: unpin, drop its reference. */
+/*
+ * Called after the migration, also if it failed, with no page locked: unpin the BO, and drop the
+ * migration's reference.
+ */
 void svm_bo_filled(struct svm_bo *sb);
 /*
- * vgpu_bo_owner_ops.evict_ok: return whether svm_bo_vacate() is likely to migrate a page.
- * False if all pages are locked or referenced, or a reset lost their content. Atomic.
+ * vgpu_bo_owner_ops.evict_ok: return true if svm_bo_vacate() is likely to migrate a page, false
+ * if all pages are locked or referenced, or a reset lost their content. Any context.
  */
 bool svm_bo_evict_ok(struct vgpu_bo *bo);
 /*
@@ -108,15 +113,18 @@ bool svm_bo_evict_ok(struct vgpu_bo *bo);
 bool svm_bo_vacate(struct vgpu_bo *bo);
 /* Drop a reference. Any context. */
 void svm_bo_put(struct svm_bo *sb);
-/* Return the device-private page at @offset of VRAM, locked and referenced; it references @sb. */
+/*
+ * Return the device-private page at @offset of VRAM, locked and referenced. The page holds a
+ * reference to @sb.
+ */
 struct page *svm_page_get(struct svm_bo *sb, u64 offset);
-/* The GPU whose VRAM a device-private page stands for. */
+/* Return the GPU whose VRAM a device-private page stands for. */
 static inline struct kfd_node *svm_page_node(struct page *page)
 {
 	return container_of(page->pgmap, struct svm_node, pgmap)->node;
 }
 
-/* Return whether a reset lost the content of a device-private page of @node. */
+/* Return true if a reset lost the content of a device-private page of @node. */
 bool svm_page_is_lost(struct kfd_node *node, struct page *page);
 
 /*
@@ -138,11 +146,14 @@ static inline bool svm_page_has_left(const struct page *page)
 
 /*
  * svm_hive.c. Get and put dev_pagemap.owner for a GPU: the same for all GPUs of a hive.
- * svm_owner_get() returns NULL without memory.
+ * svm_owner_get() returns NULL if there is no memory.
  */
 void *svm_owner_get(struct vgpu_device *vdev);
 void svm_owner_put(struct vgpu_device *vdev, void *owner);
-/* Wait for all sections of svm_peer_enter(). No page of the VRAM is in use any more. */
+/*
+ * Wait for the svm_peer_leave() of each task that has called svm_peer_enter(). No page of the
+ * VRAM to be removed is in use any more.
+ */
 void svm_peer_wait(void);
 
 /* svm_migrate_chunk.c */
@@ -159,8 +170,8 @@ unsigned long svm_move_count(const struct svm_move *m, unsigned long npages);
 /* As svm_move_count(), for source pages in VRAM, still locked: sets SVM_PAGE_LEFT in them. */
 unsigned long svm_move_left(const struct svm_move *m, unsigned long npages);
 /*
- * Allocate and map system pages for the selected pages of @node's VRAM. @vma, @first: where
- * the pages are mapped; @vma NULL: an eviction. Pages that get no system page stay in VRAM.
+ * Allocate and map system pages for the selected pages of @node's VRAM. @vma, @first: where the
+ * pages are mapped; @vma is NULL for an eviction. Pages that get no system page stay in VRAM.
  * Returns the number of system pages; 0 if no page of @node was selected, or all have
  * SVM_PAGE_LEFT. If no page got a system page: -ENOMEM, or -EIO if a reset lost the content.
  */
@@ -169,19 +180,22 @@ long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 			   unsigned long npages);
 
 /*
- * svm_migrate.c. Start of a CPU fault of @page, of @sb. Returns true to the first fault of the
- * page: the caller migrates the page, then calls svm_touch_end(); @waiter is not used. Returns
- * false to a later fault: the caller waits for @waiter->done, and has no reference to the page
- * until then; @touch is not used.
+ * svm_migrate.c. Called at the start of a CPU fault of @page, a page of @sb. Returns true to the
+ * first fault of the page: the caller migrates the page, then calls svm_touch_end(); @waiter is
+ * not used. Returns false to a later fault: the caller waits for @waiter->done, and has no
+ * reference to the page until then; @touch is not used.
  */
 bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *page,
 		     struct svm_touch_waiter *waiter);
-/* End of the first fault: give each waiter its page reference again, and wake it. */
+/*
+ * Called at the end of the first fault: take the page reference of each waiter again, and wake
+ * the waiter.
+ */
 void svm_touch_end(struct svm_bo *sb, struct svm_touch *touch);
 /*
- * dev_pagemap_ops.migrate_to_ram: a CPU fault of a page in VRAM. The caller holds mmap_lock
- * for reading and a reference to vmf->page, in any process that maps the page (after fork not
- * only KFD's). Of the locks of SVM and KFD the function takes svm_bo.touch_lock only.
+ * dev_pagemap_ops.migrate_to_ram: a CPU fault of a page in VRAM. The caller holds mmap_lock for
+ * reading and a reference to vmf->page, in any process that maps the page (after fork also a
+ * process without KFD). Of the locks of SVM and KFD the function takes svm_bo.touch_lock only.
  */
 vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf);
 

@@ -35,8 +35,8 @@
 #include "svm_migrate_priv.h"
 
 /*
- * svm_node_evict() gives up after this time, in jiffies, without a page that was freed. Page
- * faults, other migrations and the exit of a process lock or reference pages for a short time.
+ * svm_node_evict() gives up if no page was freed for this time, in jiffies. Page faults, other
+ * migrations and the exit of a process lock or reference pages for a short time.
  */
 #define SVM_EVICT_PATIENCE	(2 * HZ)
 
@@ -179,7 +179,7 @@ static void svm_evict_failed(struct kfd_node *node, long left)
 /**
  * svm_node_evict() - migrate all pages in a GPU's VRAM to system memory
  * @node: GPU
- * @all: repeat until no page is left, or none has left for SVM_EVICT_PATIENCE
+ * @all: repeat until no page is in VRAM, or no page was freed for SVM_EVICT_PATIENCE
  *
  * With @all, the caller has frozen user space or keeps it from creating new pages in VRAM.
  *
