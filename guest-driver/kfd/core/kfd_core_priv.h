@@ -23,11 +23,14 @@ void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
 void kfd_debugfs_add(struct kfd_process *p, const char *name);
 void kfd_debugfs_remove(struct kfd_process *p);
 
-/* kfd_interrupt.c: interrupt handlers and their work. init: 0, -ENOMEM or -ENOSPC. */
+/*
+ * kfd_interrupt.c: interrupt handlers and their work. kfd_interrupt_init() returns 0, -ENOMEM or
+ * -ENOSPC.
+ */
 int kfd_interrupt_init(struct kfd_node *node);
 void kfd_interrupt_fini(struct kfd_node *node);
 
-/* kfd_reset.c: user queues and SMI events in a recovery. */
+/* kfd_reset.c: handle user queues and SMI events in a recovery. */
 void kfd_reset_init(struct kfd_node *node);
 
 #endif /* KFD_CORE_PRIV_H */

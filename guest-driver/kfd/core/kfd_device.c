@@ -30,8 +30,8 @@ static void kfd_device_detach(struct kfd_node *node)
  *
  * Context: probe. Sleeps; no locks are held.
  *
- * Return: 0, -ENOMEM, -ENOSPC no GPU id, topology slot or interrupt handler is free, or an error
- * of sysfs or of the BO of the MMIO page.
+ * Return: 0; -ENOMEM; -ENOSPC if no GPU id, topology slot or interrupt handler is free; or an
+ * error of sysfs or of the BO of the MMIO page.
  */
 int kfd_device_init(struct vgpu_device *vdev)
 {
@@ -89,7 +89,7 @@ err_free:
  * @vdev: GPU; nothing is done if kfd_device_init() was not called or has failed
  *
  * Detaches every process that has state on the GPU: such a process loses its KFD state on all
- * GPUs. Waits until each of them is torn down.
+ * GPUs. Waits until each of these processes is torn down.
  *
  * Context: remove. Sleeps; no locks are held.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Exceptions: the queues that raised one are stopped. The debugger that has subscribed to the
- * exception gets it; without such a debugger the process gets it, as an event.
+ * Exceptions. The queues that raised an exception are stopped. The debugger that has subscribed
+ * to the exception gets it; without such a debugger the process gets it, as an event.
  */
 #include <linux/kfd_ioctl.h>
 #include <linux/sched/signal.h>
@@ -20,8 +20,9 @@
  * @not_present: the page-table entry was not valid
  * @write: the access was a write
  *
- * kfd_process_ops.memory_exception. A debugger that has subscribed to memory faults gets the
- * exception, and decides whether the process gets it, too; without one the process gets it.
+ * Implements kfd_process_ops.memory_exception. A debugger that has subscribed to memory faults
+ * gets the exception, and decides whether the process gets it, too. Without such a debugger the
+ * process gets it.
  *
  * Context: fault worker; spinlocks are taken.
  */
@@ -57,7 +58,8 @@ void kfd_process_poisoned(struct kfd_process_device *pdd)
  * @why: reason, for the message
  *
  * A queue that was created after @at has taken over the doorbell and is left alone. Any other
- * queue of @doorbell is stopped; its debugger or else its runtime, and its process, are notified.
+ * queue of @doorbell is stopped. Notifies the debugger or, without a debugger that has
+ * subscribed, the runtime; and the process.
  *
  * Context: takes kfd_process.queue_lock; no other lock is held.
  */

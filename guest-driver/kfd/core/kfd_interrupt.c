@@ -6,7 +6,7 @@
  *
  * A bad packet stops one queue. The hardware has stopped an SDMA queue until the queue is loaded
  * again (include/vgpu/sdma.h, CONTEXT_STATUS.EXCEPTION). A compute queue would start again with
- * its next time slice, so that the driver stops it until it is destroyed.
+ * its next time slice, so the driver stops it until it is destroyed.
  *
  * A read of poison stops all queues of the process on the GPU. amdkfd resets the GPU as well,
  * which this hardware does not need.
@@ -64,7 +64,7 @@ static unsigned int kfd_sdma_engine(u8 client)
 	return i;
 }
 
-/* Hard interrupt context. */
+/* Called in hard interrupt context. */
 static void kfd_sdma_illegal(struct vgpu_device *vdev,
 			     const struct vgpu_iv_entry *iv, void *arg)
 {
@@ -84,7 +84,7 @@ static void kfd_sdma_illegal(struct vgpu_device *vdev,
 	kfd_unref_process(p);
 }
 
-/* Hard interrupt context. */
+/* Called in hard interrupt context. */
 static void kfd_sdma_trap(struct vgpu_device *vdev,
 			  const struct vgpu_iv_entry *iv, void *arg)
 {
@@ -138,7 +138,7 @@ static void kfd_poison_work(struct work_struct *work)
 	}
 }
 
-/* Hard interrupt context. */
+/* Called in hard interrupt context. */
 static void kfd_cp_end_of_pipe(struct vgpu_device *vdev,
 			       const struct vgpu_iv_entry *iv, void *arg)
 {
@@ -147,7 +147,7 @@ static void kfd_cp_end_of_pipe(struct vgpu_device *vdev,
 		kfd_events_interrupt(vdev, iv->pasid, iv->data[0]);
 }
 
-/* Hard interrupt context; the only producer of cp_errors. */
+/* Called in hard interrupt context; the only producer of cp_errors. */
 static void kfd_cp_bad_packet(struct vgpu_device *vdev,
 			      const struct vgpu_iv_entry *iv, void *arg)
 {
@@ -166,7 +166,7 @@ static void kfd_cp_bad_packet(struct vgpu_device *vdev,
 				    error.code);
 		return;
 	}
-	/* FIFO full: the queue raises the interrupt again in its next time slice. */
+	/* If the FIFO is full, drop the error: the queue raises it again in its next time slice. */
 	if (kfifo_put(&irq->cp_errors, error))
 		schedule_work(&irq->cp_error_work);
 }
@@ -253,7 +253,7 @@ static int kfd_register(struct kfd_node *node, u8 client,
 	return 0;
 }
 
-/* All handlers are unregistered, so that no work is queued any more. */
+/* The caller has unregistered all handlers, so no work is queued any more. */
 static void kfd_interrupt_free(struct kfd_node *node)
 {
 	cancel_work_sync(&node->irq->cp_error_work);

@@ -6,8 +6,8 @@
  *
  * A kfd_process belongs to an mm. The first open of /dev/kfd creates the process; the end of the
  * mm (exit, exec, a kill at any point) detaches it, not the close of the file. An open file holds
- * only the identity of the mm, and every call looks the process up. A child that inherited the
- * file has another mm: -EBADF.
+ * only the identity of the mm, and every call looks the process up. Calls of a child that
+ * inherited the file fail with -EBADF, because the child has another mm.
  *
  *	open ──► notifier registered ──► hashed
  *	                                    │ mm ends, or a GPU is removed
@@ -22,8 +22,8 @@
  *
  * kfd_process_detach() removes the process from the hash, so that no lookup finds it, and takes
  * its queues off the GPU. The hash's reference is dropped at the end of the MMU notifier's SRCU
- * grace period. References of earlier lookups keep the process whole until they are dropped. The
- * teardown runs from a work item, in this order:
+ * grace period. References of earlier lookups keep the process complete until they are dropped.
+ * The teardown runs from a work item, in this order:
  *
  *	queues, SVM, BOs, address spaces, PASID
  */
@@ -97,7 +97,7 @@ static void kfd_process_free_pdd(struct kfd_process_device *pdd)
 		wake_up_var(n_pdds);
 }
 
-/* Tear a process down: its last reference is dropped, or its creation has failed. */
+/* Tear a process down, after its last reference was dropped or its creation has failed. */
 static void kfd_process_destroy(struct kfd_process *p)
 {
 	mutex_lock(&p->mutex);
@@ -161,8 +161,8 @@ static const struct mmu_notifier_ops kfd_process_mmu_notifier_ops = {
 };
 
 /*
- * Allocate the process's PASID and its state for each GPU, and hash it. After an
- * error kfd_process_destroy() frees them. kfd_processes_mutex held.
+ * Allocate the process's PASID and its state for each GPU, and hash it. After an error
+ * kfd_process_destroy() frees PASID and state. The caller holds kfd_processes_mutex.
  */
 static int kfd_process_publish(struct kfd_process *p)
 {
@@ -211,10 +211,10 @@ err_free:
 }
 
 /*
- * Register the process's own MMU notifier. A notifier that the mm already has may
- * belong to a process that kfd_process_detach() is ending, so none is reused. The
- * caller holds a reference on mm_users and no lock: another thread may hold
- * mmap_lock for any time. Killable.
+ * Register the process's own MMU notifier. A notifier that the mm already has may belong to a
+ * process that kfd_process_detach() is ending, so none is reused. The caller holds a reference on
+ * mm_users and no lock: another thread may hold mmap_lock for any time. The wait for mmap_lock is
+ * killable.
  */
 static int kfd_process_register(struct kfd_process *p)
 {
@@ -257,8 +257,8 @@ static int kfd_process_create(struct mm_struct *mm, struct task_struct *leader)
  *
  * Context: no locks are held. Takes mmap_lock, killable, and kfd_processes_mutex.
  *
- * Return: 0, -EINVAL another process shares @mm, -ESRCH the process of @thread has ended,
- * -ENOSPC no PASID is free, -ENOMEM, -EINTR.
+ * Return: 0; -EINVAL if another process shares @mm; -ESRCH if the process of @thread has ended;
+ * -ENOSPC if no PASID is free; -ENOMEM, -EINTR.
  */
 int kfd_process_open(struct task_struct *thread, struct mm_struct *mm)
 {
@@ -281,7 +281,7 @@ int kfd_process_open(struct task_struct *thread, struct mm_struct *mm)
 
 /**
  * kfd_process_detach_all() - detach every process that uses a GPU
- * @node: GPU; NULL: detach all processes
+ * @node: GPU, or NULL to detach all processes
  *
  * Debuggers of the processes get EC_PROCESS_DEVICE_REMOVE first. Does not wait for the teardown.
  *

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * User queues and SMI events in a recovery of the hardware. hw/ has loaded the queues that may
- * run again; this file stops and reports the others.
+ * run again; this file stops and reports all other queues.
  */
 #include "kfd/events/kfd_events.h"
 #include "kfd/memory/kfd_memory.h"
@@ -42,8 +42,8 @@ static void kfd_reset_process(struct kfd_process_device *pdd,
 
 /*
  * vgpu_reset_client.engine_recovered: @engine was reset. Stop and report the queues of @engine
- * that hw/ did not load again, and all of its queues of processes whose page tables were lost.
- * Takes kfd_process.queue_lock; does not allocate.
+ * that hw/ did not load again, and all queues of @engine that belong to processes whose page
+ * tables were lost. Takes kfd_process.queue_lock; does not allocate.
  */
 static void kfd_reset_engine_recovered(struct vgpu_device *vdev,
 				       unsigned int engine)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Processes over the system's sleep: their queues are off on all GPUs, and restore_work does not
- * bring their BOs back to VRAM, from kfd_suspend() to kfd_resume().
+ * Processes over the system's sleep: from kfd_suspend() to kfd_resume(), their queues are off the
+ * hardware of all GPUs, and restore_work does not bring their BOs back to VRAM.
  */
 #include "process/kfd_evict.h"
 #include "process/kfd_process.h"
@@ -29,7 +29,10 @@ static void kfd_process_resume(struct kfd_process *p)
 	mutex_lock(&p->mutex);
 	if (p->suspended) {
 		p->suspended = false;
-		/* A process whose BOs were evicted stays off until restore_work as well. */
+		/*
+		 * Queues of a process whose BOs were evicted stay off until restore_work puts
+		 * them back.
+		 */
 		for (i = 0; i < p->n_pdds; i++)
 			kfd_process_restore_queues(p->pdds[i]);
 		kfd_process_report_restore(p, true);

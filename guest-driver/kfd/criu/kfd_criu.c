@@ -188,8 +188,8 @@ static int criu_op_unpause(struct kfd_process *p)
 }
 
 /*
- * Create the SVM ranges that RESTORE kept, then check the queues' context save areas in them.
- * RESUME may be called again after an error.
+ * Create the SVM ranges that RESTORE kept, then check that each queue has its context save area.
+ * After an error RESUME may be called again.
  */
 static int criu_resume_ranges(struct kfd_process *p)
 {

@@ -2,9 +2,9 @@
 /*
  * Checkpoints of processes: layout of the private data of AMDKFD_IOC_CRIU_OP.
  *
- * A head, then arrays of devices, BOs, queues, events and SVM ranges; the head has the length of
- * each. Objects name a device by its index in the first array. RESTORE gets the private data
- * from user space and checks each field.
+ * The private data is a head, followed by arrays of devices, BOs, queues, events and SVM ranges,
+ * whose lengths are in the head. Objects name a device by its index in the first array. RESTORE
+ * gets the private data from user space and checks each field.
  */
 #ifndef KFD_CRIU_IMAGE_H
 #define KFD_CRIU_IMAGE_H
@@ -23,7 +23,7 @@ struct svm_saved_range;
 
 #define KFD_CRIU_MAGIC		0x75524356u
 #define KFD_CRIU_VERSION	1
-/* Limits what RESTORE allocates for an untrusted length; above the need of any process. */
+/* Limit of the bytes that RESTORE allocates for a length from user space. No process needs more. */
 #define KFD_CRIU_MAX_BYTES	SZ_256M
 #define KFD_CRIU_NO_FD		0xffffffffu	/* dmabuf_fd without a file, amdkfd's value */
 
@@ -89,8 +89,8 @@ struct kfd_criu_device {
 
 /**
  * struct kfd_criu_bo - state of a BO beside its struct kfd_criu_bo_bucket
- * @user_addr: user pointer: address of the memory
- * @mapped: bit n: mapped on device n
+ * @user_addr: address of the memory of a user pointer
+ * @mapped: mask of the devices that map the BO, by index in the array of devices
  * @id: low half of the BO's handle
  * @pad: 0
  */
@@ -131,6 +131,8 @@ struct kfd_criu_bo {
  * @pad: 0
  * @rptr: SDMA: read pointer where the queue stopped
  * @mqd: compute: progress of the queue, from its MQD
+ *
+ * Members marked "compute" or "SDMA" are used only for queues of that kind.
  */
 struct kfd_criu_queue {
 	u32 device;

@@ -22,8 +22,8 @@
 #include "kfd_criu_priv.h"
 
 /*
- * Whether the BO has other users, or is imported: a checkpoint cannot describe with which process
- * it is shared.
+ * Return true if the BO has other users or is imported. Such a BO cannot be saved: a checkpoint
+ * cannot describe with which process the BO is shared.
  */
 static bool bo_is_shared(struct kgd_mem *mem)
 {
@@ -68,7 +68,10 @@ static bool bo_has_dmabuf(const struct kgd_mem *mem)
 	return !kgd_mem_is_bar(mem) && !mem->bo->userptr;
 }
 
-/* The BO's mmap offset: of /dev/kfd for doorbells and MMIO, else of the render node. */
+/*
+ * Return the BO's offset for mmap: of /dev/kfd for doorbells and MMIO, otherwise of the render
+ * node.
+ */
 static u64 bo_mmap_offset(const struct kfd_process_device *pdd,
 			  const struct kgd_mem *mem)
 {

@@ -15,21 +15,25 @@ struct file;
 
 /* kfd_criu.c */
 
-/* Bytes of the private data, and number of objects, from the array lengths in @h. */
+/*
+ * Return the bytes of the private data, and the number of queues, events and ranges, from the
+ * array lengths in @h.
+ */
 u64 kfd_criu_bytes(const struct kfd_criu_head *h);
 u64 kfd_criu_objects(const struct kfd_criu_head *h);
-/* Pointers to the arrays in private data. The caller has checked the head. */
+/* Return pointers to the arrays in private data. The caller has checked the head. */
 struct kfd_criu_image kfd_criu_image_of(void *data);
 void kfd_criu_free(struct kfd_criu_buffers *b);
 /*
- * Fill @h with the number of objects to save. Returns 0, -EBUSY the process is debugged,
- * -EOPNOTSUPP the process has memory that cannot be saved (both logged), -ENOMEM the private
- * data exceeds KFD_CRIU_MAX_BYTES, -ESRCH the process has no memory left.
+ * Fill @h with the number of objects to save. Returns 0; -EBUSY if the process is debugged;
+ * -EOPNOTSUPP if the process has memory that cannot be saved (both logged); -ENOMEM if the
+ * private data exceeds KFD_CRIU_MAX_BYTES; -ESRCH if the process's address space has ended.
  */
 int kfd_criu_count(struct kfd_process *p, struct kfd_criu_head *h);
 /*
- * Evict the process's queues on all GPUs, once more each (evictions nest), and set
- * kfd_process.criu_state. Returns 0 or -ETIME. kfd_criu_unpause() undoes it.
+ * Add a reason to keep the process's queues off the hardware of each GPU
+ * (kfd_process_device.evicted), and set kfd_process.criu_state to @state. Returns 0 or -ETIME.
+ * kfd_criu_unpause() undoes both.
  */
 int kfd_criu_stop(struct kfd_process *p, enum kfd_criu_state state,
 		  enum KFD_QUEUE_EVICTION_TRIGGERS why);
@@ -47,22 +51,23 @@ int kfd_criu_restore(struct kfd_process *p,
 /* kfd_criu_mem.c */
 
 /*
- * Number of the process's BOs, or -EOPNOTSUPP (logged) if a BO is shared by a dma-buf, or the
- * render node has mapped memory in the process's address space.
+ * Return the number of the process's BOs, or -EOPNOTSUPP (logged) if a BO is shared by a dma-buf,
+ * or the render node has mapped memory in the process's address space.
  */
 int kfd_criu_count_bos(struct kfd_process *p);
 /*
  * Describe all BOs in @buckets and @bos. Entry n of @files receives the dma-buf's file of BO n,
  * referenced, with a reserved descriptor in the bucket; NULL for a BO without dma-buf. Returns 0,
- * -EMFILE, -ENOMEM. The caller calls kfd_criu_commit_files() then, also after an error.
+ * -EMFILE, -ENOMEM. After this function, even if it failed, the caller calls
+ * kfd_criu_commit_files().
  */
 int kfd_criu_save_bos(struct kfd_process *p,
 		      struct kfd_criu_bo_bucket *buckets,
 		      struct kfd_criu_bo *bos, struct file **files);
 /*
  * Create the BOs of a checkpoint with their handles, addresses and mappings. User pointers get
- * their pages at RESUME. @files as for kfd_criu_save_bos(). Returns 0, -ENODEV no such GPU,
- * -EINVAL, -ENOMEM no memory, or the handle is taken, -EMFILE, -ERESTARTSYS.
+ * their pages at RESUME. @files as for kfd_criu_save_bos(). Returns 0; -ENODEV if there is no
+ * such GPU; -EINVAL; -ENOMEM, also if the handle is taken; -EMFILE, -ERESTARTSYS.
  */
 int kfd_criu_restore_bos(struct kfd_process *p,
 			 struct kfd_process_device *const *pdds, u32 n_pdds,
@@ -70,8 +75,8 @@ int kfd_criu_restore_bos(struct kfd_process *p,
 			 const struct kfd_criu_bo *bos, u32 n,
 			 struct file **files);
 /*
- * Install the files at their reserved descriptors, or release both after an error @err. No locks
- * needed.
+ * Install the files at their reserved descriptors or, if @err is an error, release files and
+ * descriptors. The caller need not hold a lock.
  */
 void kfd_criu_commit_files(struct file **files,
 			   const struct kfd_criu_bo_bucket *buckets, u32 n,
@@ -79,12 +84,15 @@ void kfd_criu_commit_files(struct file **files,
 
 /* kfd_criu_queue.c */
 
-/* Returns 0, or -EIO if the hardware did not release a queue (logged). */
+/*
+ * Describe all queues in @queues. Returns 0, or -EIO if the hardware did not release a queue
+ * (logged).
+ */
 int kfd_criu_save_queues(struct kfd_process *p, struct kfd_criu_queue *queues);
 /*
- * Create a queue of a checkpoint. Returns 0, -EINVAL, -ENOSPC the id is taken, -EBUSY the
- * doorbell or the hardware queue is taken, or another queue has global wave sync, or an error of
- * kfd_queue_create(). The queue may exist after an error.
+ * Create a queue of a checkpoint. Returns 0; -EINVAL; -ENOSPC if the id is taken; -EBUSY if the
+ * doorbell or the hardware queue is taken, or if another queue has global wave sync; or an error
+ * of kfd_queue_create(). The queue may exist after an error.
  */
 int kfd_criu_restore_queue(struct kfd_process_device *const *pdds, u32 n_pdds,
 			   const struct kfd_criu_queue *s);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Checkpoints: queues. No queue is loaded: CHECKPOINT finds the process paused, and RESTORE has
- * evicted it until RESUME.
+ * Checkpoints: queues. No queue is loaded: the process is paused at CHECKPOINT, and its queues
+ * are off the hardware from RESTORE to RESUME.
  */
 #include <linux/log2.h>
 
@@ -12,7 +12,7 @@
 #include "kfd_criu_image.h"
 #include "kfd_criu_priv.h"
 
-/* queue_lock held. */
+/* Describe @q in @s. The caller holds queue_lock. Returns 0 or -EIO. */
 static int queue_save(struct kfd_queue *q, u32 device, struct kfd_criu_queue *s)
 {
 	if (WARN_ON_ONCE(q->loaded))
@@ -74,7 +74,10 @@ int kfd_criu_save_queues(struct kfd_process *p, struct kfd_criu_queue *queues)
 	return ret;
 }
 
-/* The checks of CREATE_QUEUE's arguments; kfd_queue_create() checks the buffers. */
+/*
+ * Return true if @s passes the checks of CREATE_QUEUE's arguments. kfd_queue_create() checks the
+ * buffers.
+ */
 static bool queue_ok(const struct kfd_criu_queue *s, u32 n_pdds)
 {
 	bool compute = s->kind == KFD_QUEUE_COMPUTE;

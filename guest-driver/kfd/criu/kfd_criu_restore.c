@@ -17,7 +17,7 @@
 #include "kfd_criu_image.h"
 #include "kfd_criu_priv.h"
 
-/* Whether the process has none of the objects that a restore creates. */
+/* Return true if the process has none of the objects that a restore creates. */
 static bool criu_is_empty(struct kfd_process *p)
 {
 	struct kfd_process_device *pdd;
@@ -36,7 +36,7 @@ static bool criu_is_empty(struct kfd_process *p)
 	return true;
 }
 
-/* Whether the head is consistent with itself and with the ioctl's arguments. */
+/* Return true if the head is consistent with itself and with the ioctl's arguments. */
 static bool criu_head_ok(const struct kfd_criu_head *h,
 			 const struct kfd_ioctl_criu_args *args)
 {
@@ -100,7 +100,7 @@ static int criu_restore_device(struct kfd_process_device *pdd,
 	return ret;
 }
 
-/* The last step of a restore that can fail. */
+/* Set the signal page. This is the last step of a restore that can fail. */
 static int criu_restore_page(struct kfd_process *p,
 			     const struct kfd_criu_head *h)
 {
@@ -279,7 +279,7 @@ int kfd_criu_restore(struct kfd_process *p,
 	    !args->priv_data || !args->num_devices ||
 	    args->priv_data_size < sizeof(struct kfd_criu_head))
 		return -EINVAL;
-	/* File descriptors and user pointers are resolved in the caller: reject a tracer. */
+	/* File descriptors and user pointers belong to the calling process: reject a tracer. */
 	if (p->mm != current->mm)
 		return -EINVAL;
 	if (args->priv_data_size > KFD_CRIU_MAX_BYTES)

@@ -65,13 +65,13 @@ void kfd_dbg_notify(struct kfd_dbg_session *s)
 
 /* Raising. */
 
-/* Set @mask in *@exceptions. Return whether the debugger has subscribed to one of them. */
+/* Set @mask in *@exceptions. Return true if the debugger has subscribed to one of them. */
 static bool kfd_dbg_raise(struct kfd_process *p, u64 *exceptions, u64 mask)
 {
 	struct kfd_dbg_session *s;
 	bool wanted = false;
 
-	/* Without the lock: a session that begins now may miss the exception. */
+	/* Test without the lock: a session that begins now may miss the exception. */
 	if (!READ_ONCE(p->dbg->session))
 		return false;
 	spin_lock(&kfd_dbg_lock);
@@ -93,7 +93,7 @@ static bool kfd_dbg_raise(struct kfd_process *p, u64 *exceptions, u64 mask)
  *
  * Context: kfd_process.mutex or kfd_process.queue_lock is held. Takes kfd_dbg_lock.
  *
- * Return: whether the debugger has subscribed to one of them.
+ * Return: true if the debugger has subscribed to one of the exceptions.
  */
 bool kfd_dbg_raise_queue(struct kfd_queue *q, u64 mask)
 {
@@ -107,7 +107,7 @@ bool kfd_dbg_raise_queue(struct kfd_queue *q, u64 mask)
  *
  * Context: takes kfd_dbg_lock.
  *
- * Return: whether the debugger has subscribed to one of them.
+ * Return: true if the debugger has subscribed to one of the exceptions.
  */
 bool kfd_dbg_raise_device(struct kfd_process_device *pdd, u64 mask)
 {
@@ -128,8 +128,9 @@ static bool kfd_dbg_raise_process(struct kfd_process *p, u64 mask)
  *
  * Context: takes kfd_dbg_lock. Does not sleep.
  *
- * Return: true if a debugger has subscribed to memory faults. The caller does not report the
- * fault to the process then: the debugger does, by SEND_RUNTIME_EVENT, or the end of the session.
+ * Return: true if a debugger has subscribed to memory faults. In this case the caller does not
+ * report the fault to the process; SEND_RUNTIME_EVENT of the debugger, or the end of the session,
+ * does.
  */
 bool kfd_dbg_raise_fault(struct kfd_process_device *pdd, u64 va,
 			 bool not_present, bool write)
@@ -217,7 +218,10 @@ int kfd_dbg_begin(struct kfd_process *debugger, struct kfd_process *target,
 	return ret;
 }
 
-/* kfd_dbg_lock held. */
+/*
+ * Clear the exceptions of a GPU and of its queues; report a held fault to the process. The caller
+ * holds kfd_dbg_lock.
+ */
 static void kfd_dbg_forget_device(struct kfd_process_device *pdd)
 {
 	struct kfd_queue *q;

@@ -16,10 +16,10 @@ struct kfd_process;
 
 /**
  * struct kfd_dbg_session - a debugger's session on a process
- * @ref: references: of kfd_dbg.session, and of @notify while that is queued
+ * @ref: references: one of kfd_dbg.session, and one of @notify while the work is queued
  * @target: debugged process; alive while this is its kfd_dbg.session
  * @debugger: process of the debugger; alive while @link is linked
- * @link: in kfd_dbg.debugging of @debugger, as long as this is the session of @target
+ * @link: link in kfd_dbg.debugging of @debugger, as long as this is the session of @target
  * @file: pipe, FIFO or socket that the debugger reads; a byte in it reports new exceptions
  * @notify: writes a byte to @file
  * @mask: exceptions that the debugger has subscribed to, KFD_EC_MASK()
@@ -44,7 +44,7 @@ enum kfd_runtime_call {
  * struct kfd_dbg - sessions of a process, as target and as debugger
  * @session: session whose target is the process, or NULL. Changed with kfd_process.queue_lock
  *           held as well
- * @debugging: sessions in which the process is the debugger
+ * @debugging: list of sessions in which the process is the debugger
  * @closed: the process is detached; no session begins any more
  * @exceptions: KFD_EC_MASK_PROCESS exceptions that were raised and not cleared
  * @runtime: arguments of the last RUNTIME_ENABLE
@@ -52,7 +52,7 @@ enum kfd_runtime_call {
  * @interrupted: call of RUNTIME_ENABLE that a signal interrupted before the reply
  * @wait: woken by the reply, by the end of the session, and when queues are resumed
  *
- * All under kfd_dbg_lock.
+ * kfd_dbg_lock protects all members.
  */
 struct kfd_dbg {
 	struct kfd_dbg_session *session;
@@ -68,11 +68,11 @@ struct kfd_dbg {
 /**
  * struct kfd_dbg_device - exceptions of a process on a GPU
  * @exceptions: KFD_EC_MASK_DEVICE exceptions that were raised and not cleared
- * @fault_known: @fault is valid: the first fault since the debugger cleared it
+ * @fault_known: @fault is valid; it describes the first fault since the debugger last cleared it
  * @fault_held: a fault was reported to the debugger, which has not passed it to the process yet
  * @fault: memory fault that could not be repaired
  *
- * All under kfd_dbg_lock.
+ * kfd_dbg_lock protects all members.
  */
 struct kfd_dbg_device {
 	u64 exceptions;
@@ -93,8 +93,8 @@ extern spinlock_t kfd_dbg_lock;
 /*
  * Begin a session of @debugger on @target, with @mask as subscription. Sets *@info to the
  * target's runtime information. Returns 0 and takes over the caller's reference to @file;
- * -EALREADY @target has a session; -ESRCH @target, -ENODEV @debugger is detached; -ENOMEM. Takes
- * queue_lock of @target.
+ * -EALREADY if @target has a session; -ESRCH if @target is detached; -ENODEV if @debugger is
+ * detached; -ENOMEM. Takes queue_lock of @target.
  */
 int kfd_dbg_begin(struct kfd_process *debugger, struct kfd_process *target,
 		  struct file *file, u64 mask, struct kfd_runtime_info *info);
@@ -104,7 +104,7 @@ int kfd_dbg_begin(struct kfd_process *debugger, struct kfd_process *target,
  * RUNTIME_ENABLE and DESTROY_QUEUE. Takes queue_lock of @target.
  */
 void kfd_dbg_end(struct kfd_process *target, struct kfd_process *debugger);
-/* Queue the work item that writes a byte to the debugger's file. kfd_dbg_lock held. */
+/* Queue the work item that writes a byte to the debugger's file. The caller holds kfd_dbg_lock. */
 void kfd_dbg_notify(struct kfd_dbg_session *s);
 
 /* kfd_debug_queue.c */
@@ -115,17 +115,17 @@ void kfd_dbg_notify(struct kfd_dbg_session *s);
  */
 void kfd_dbg_resume_all(struct kfd_process *p);
 /*
- * SUSPEND_QUEUES and RESUME_QUEUES. @ids: address of the array of queue ids in user space; @clear:
- * exceptions to clear. No locks held. Returns the number of queues that were suspended or resumed,
- * -EINVAL @n is too large or there is no session, -EFAULT, -ENOMEM.
+ * SUSPEND_QUEUES and RESUME_QUEUES. @ids: address of the array of queue ids in user space;
+ * @clear: exceptions to clear. The caller holds no locks. Returns the number of queues that were
+ * suspended or resumed; -EINVAL if @n is too large or there is no session; -EFAULT, -ENOMEM.
  */
 int kfd_dbg_suspend(struct kfd_process *target, u64 ids, u32 n, u64 clear);
 int kfd_dbg_resume(struct kfd_process *target, u64 ids, u32 n);
-/* GET_QUEUE_SNAPSHOT. 0, -EINVAL, -EFAULT, -ENOMEM. No locks held. */
+/* GET_QUEUE_SNAPSHOT. The caller holds no locks. Returns 0, -EINVAL, -EFAULT, -ENOMEM. */
 int kfd_dbg_queue_snapshot(struct kfd_process *target,
 			   struct kfd_ioctl_dbg_trap_queue_snapshot_args *args);
 
-/* kfd_debug_query.c. No locks held. */
+/* kfd_debug_query.c. The caller holds no locks. */
 int kfd_dbg_query_event(struct kfd_process *target,
 			struct kfd_ioctl_dbg_trap_query_debug_event_args *args);
 int kfd_dbg_query_info(struct kfd_process *target,
@@ -139,11 +139,11 @@ int kfd_dbg_device_snapshot(struct kfd_process *target,
 /*
  * Access the memory of @p at address @va of @p, from any thread. @fault allows page faults: work
  * items that serve several processes pass false, since a page fault may wait for a file system in
- * user space. Returns 0, or -EFAULT if not all @bytes were accessed. No locks held.
+ * user space. Returns 0, or -EFAULT if not all @bytes were accessed. The caller holds no locks.
  */
 int kfd_dbg_access(struct kfd_process *p, u64 va, void *buf, unsigned int bytes,
 		   bool write, bool fault);
-/* SEND_RUNTIME_EVENT. 0, -ENODEV no such GPU, -EINVAL no session. */
+/* SEND_RUNTIME_EVENT. Returns 0, or -ENODEV if there is no such GPU. */
 int kfd_dbg_send(struct kfd_process *target,
 		 const struct kfd_ioctl_dbg_trap_send_runtime_event_args *args);
 

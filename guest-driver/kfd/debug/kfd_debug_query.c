@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Queries of the debugger: exceptions, their information, and GPUs. Exceptions of queues are
- * reported before those of GPUs, and the process's last.
+ * reported first, then exceptions of GPUs, then exceptions of the process.
  */
 #include <linux/mm.h>
 #include <linux/pci.h>
@@ -30,7 +30,10 @@ static void kfd_dbg_thaw(struct kfd_process *p)
 	mutex_unlock(&p->queue_lock);
 }
 
-/* Return a queue with an exception of @mask, or NULL. Between freeze and thaw. */
+/*
+ * Return a queue with an exception of @mask, or NULL. Called between kfd_dbg_freeze() and
+ * kfd_dbg_thaw().
+ */
 static struct kfd_queue *kfd_dbg_find_queue(struct kfd_process *p, u64 mask)
 {
 	struct kfd_queue *q;
@@ -55,8 +58,9 @@ static struct kfd_process_device *kfd_dbg_find_device(struct kfd_process *p,
 }
 
 /*
- * Return the exceptions of the first source that has one that the debugger has subscribed to, or
- * NULL, and set the source's ids in @args.
+ * Find the first source (queue, GPU or process) with an exception that the debugger has
+ * subscribed to. Return the address of the source's exceptions, and set the source's ids in
+ * @args; return NULL if there is none.
  */
 static u64 *kfd_dbg_find(struct kfd_process *p,
 			 struct kfd_ioctl_dbg_trap_query_debug_event_args *args)
@@ -82,9 +86,9 @@ static u64 *kfd_dbg_find(struct kfd_process *p,
 /**
  * kfd_dbg_query_event() - QUERY_DEBUG_EVENT
  * @target: debugged process
- * @args: exception_mask: exceptions to clear; on return those of the source before that
+ * @args: exception_mask: exceptions to clear; on return the source's exceptions before the clear
  *
- * Return: 0, -EAGAIN no subscribed exception was raised, -EINVAL no session.
+ * Return: 0; -EAGAIN if no subscribed exception was raised; -EINVAL if there is no session.
  */
 int kfd_dbg_query_event(struct kfd_process *target,
 			struct kfd_ioctl_dbg_trap_query_debug_event_args *args)
@@ -111,8 +115,9 @@ int kfd_dbg_query_event(struct kfd_process *target,
 }
 
 /*
- * Return the exceptions of queue or GPU @source, or of the process, that @code belongs to, or
- * NULL. Between freeze and thaw.
+ * Return the address of the exceptions that @code belongs to: those of queue @source, of GPU
+ * @source, or of the process. NULL if there is no such source, or @code is unknown. Called
+ * between kfd_dbg_freeze() and kfd_dbg_thaw().
  */
 static u64 *kfd_dbg_exceptions(struct kfd_process *p, u32 code, u32 source)
 {
@@ -137,9 +142,9 @@ static u64 *kfd_dbg_exceptions(struct kfd_process *p, u32 code, u32 source)
 
 /**
  * struct kfd_dbg_info - information on an exception
- * @bytes: length of the information; 0: none
- * @fault: EC_DEVICE_MEMORY_VIOLATION
- * @runtime: EC_PROCESS_RUNTIME
+ * @bytes: length of the information; 0 if there is none
+ * @fault: information on EC_DEVICE_MEMORY_VIOLATION
+ * @runtime: information on EC_PROCESS_RUNTIME
  */
 struct kfd_dbg_info {
 	u32 bytes;
@@ -150,8 +155,8 @@ struct kfd_dbg_info {
 };
 
 /*
- * Fill @info for exception @code, and clear the exception in *@exceptions if @clear. Between
- * freeze and thaw.
+ * Fill @info for exception @code, and clear the exception in *@exceptions if @clear. Called
+ * between kfd_dbg_freeze() and kfd_dbg_thaw().
  */
 static void kfd_dbg_take_info(struct kfd_process *p, u32 code, u32 source,
 			      u64 *exceptions, bool clear,
@@ -175,7 +180,7 @@ static void kfd_dbg_take_info(struct kfd_process *p, u32 code, u32 source,
 		*exceptions &= ~KFD_EC_MASK(code);
 }
 
-/* The copy to user space failed: raise the exception again, if the session is still there. */
+/* After a failed copy to user space: raise the exception again, if there still is a session. */
 static void kfd_dbg_put_back(struct kfd_process *p, u32 code, u32 source)
 {
 	struct kfd_process_device *pdd;
@@ -199,8 +204,9 @@ static void kfd_dbg_put_back(struct kfd_process *p, u32 code, u32 source)
  * @args: source_id: queue id or GPU id; info_size: bytes of the buffer, on return bytes of the
  *        information
  *
- * Return: 0; -EINVAL no session, unknown exception or source, or info_ptr is NULL; -ENODATA the
- * exception was not raised; -EFAULT, and the exception is not cleared.
+ * Return: 0; -EINVAL if there is no session, the exception or the source is unknown, or info_ptr
+ * is NULL; -ENODATA if the exception was not raised; -EFAULT, in which case the exception is not
+ * cleared.
  */
 int kfd_dbg_query_info(struct kfd_process *target,
 		       struct kfd_ioctl_dbg_trap_query_exception_info_args *args)
@@ -242,7 +248,7 @@ int kfd_dbg_query_info(struct kfd_process *target,
  *
  * Notifies the debugger if one of them was raised already.
  *
- * Return: 0, -EINVAL no session.
+ * Return: 0, or -EINVAL if there is no session.
  */
 int kfd_dbg_set_mask(struct kfd_process *target, u64 mask)
 {
@@ -289,9 +295,9 @@ static void kfd_dbg_device_entry(struct kfd_process_device *pdd, u64 clear,
  * kfd_dbg_device_snapshot() - GET_DEVICE_SNAPSHOT
  * @target: debugged process
  * @args: num_devices: entries of the buffer, on return GPUs of the process; entry_size: distance
- *        of entries in bytes, on return bytes written of each
+ *        of entries in bytes, on return the bytes written for each
  *
- * Return: 0, -EINVAL no session or no buffer, -EFAULT, -ENOMEM.
+ * Return: 0; -EINVAL if there is no session or no buffer; -EFAULT, -ENOMEM.
  */
 int kfd_dbg_device_snapshot(struct kfd_process *target,
 			    struct kfd_ioctl_dbg_trap_device_snapshot_args *args)

@@ -19,7 +19,10 @@
 #define KFD_DBG_INVALID	BIT(KFD_DBG_QUEUE_INVALID_BIT)
 #define KFD_DBG_ERROR	BIT(KFD_DBG_QUEUE_ERROR_BIT)
 
-/* Whether @p has a session. queue_lock is held and keeps sessions from beginning and ending. */
+/*
+ * Return true if @p has a session. The caller holds queue_lock, so that no session begins or
+ * ends.
+ */
 static bool kfd_dbg_active(struct kfd_process *p)
 {
 	lockdep_assert_held(&p->queue_lock);
@@ -54,9 +57,9 @@ void kfd_dbg_resume_all(struct kfd_process *p)
  * Waits until the debugger resumes the queue or the session ends, and keeps the queue from being
  * suspended again.
  *
- * Context: kfd_process.mutex is held, and dropped while the function waits. @q stays valid.
+ * Context: kfd_process.mutex is held; the function drops it while it waits. @q stays valid.
  *
- * Return: 0, -EBUSY another call destroys the queue, -ERESTARTSYS.
+ * Return: 0; -EBUSY if another call destroys the queue; -ERESTARTSYS.
  */
 int kfd_dbg_wait_resumed(struct kfd_queue *q)
 {
@@ -91,7 +94,7 @@ int kfd_dbg_wait_resumed(struct kfd_queue *q)
  * struct kfd_dbg_ids - queue ids of SUSPEND_QUEUES and RESUME_QUEUES
  * @id: ids, with KFD_DBG_INVALID and KFD_DBG_ERROR as they are copied to user space
  * @n: length of @id
- * @mine: bit n: @id[n] was found on the GPU that is being handled
+ * @mine: bit n is set if the queue of @id[n] is on the GPU that is being handled
  */
 struct kfd_dbg_ids {
 	u32 *id;
@@ -154,7 +157,7 @@ static bool kfd_dbg_may_suspend(const struct kfd_queue *q)
 
 /*
  * Set kfd_queue.suspended of the queues of @ids on the GPU. Return the number of queues that have
- * the new state. queue_lock held.
+ * the new state. The caller holds queue_lock.
  */
 static int kfd_dbg_mark(struct kfd_process_device *pdd, struct kfd_dbg_ids *ids,
 			bool suspend)
@@ -191,8 +194,8 @@ static void kfd_dbg_clear(struct kfd_process_device *pdd,
 }
 
 /*
- * Suspend or resume the queues of @ids on one GPU. Return their number, 0 if the hardware did not
- * follow. queue_lock held.
+ * Suspend or resume the queues of @ids on one GPU. Return the number of these queues, or 0 if the
+ * hardware did not load or release one in time. The caller holds queue_lock.
  */
 static int kfd_dbg_apply(struct kfd_process_device *pdd,
 			 struct kfd_dbg_ids *ids, bool suspend, u64 clear)
@@ -233,7 +236,7 @@ struct kfd_dbg_saved {
 	struct vgpu_cp_saved saved;
 };
 
-/* Fill @saved for the suspended compute queues of @ids. Return their number. */
+/* Fill @saved for the suspended compute queues of @ids. Return the number of these queues. */
 static u32 kfd_dbg_collect(struct kfd_process *p, const struct kfd_dbg_ids *ids,
 			   struct kfd_dbg_saved *saved)
 {
@@ -303,7 +306,10 @@ int kfd_dbg_suspend(struct kfd_process *target, u64 user, u32 n, u64 clear)
 	return ret;
 }
 
-/* RESUME_QUEUES without ids: resume all queues, and return their number. queue_lock held. */
+/*
+ * RESUME_QUEUES without ids: resume all queues, and return the number of queues. The caller holds
+ * queue_lock.
+ */
 static int kfd_dbg_resume_every(struct kfd_process *p)
 {
 	u32 i;
@@ -348,7 +354,7 @@ static u32 kfd_dbg_queue_type(const struct kfd_queue *q)
 			KFD_IOC_QUEUE_TYPE_COMPUTE;
 }
 
-/* queue_lock held. */
+/* Fill @e for @q, and clear its exceptions of @clear. The caller holds queue_lock. */
 static void kfd_dbg_queue_entry(struct kfd_queue *q, u64 clear,
 				struct kfd_queue_snapshot_entry *e)
 {
@@ -373,7 +379,10 @@ static void kfd_dbg_queue_entry(struct kfd_queue *q, u64 clear,
 	spin_unlock(&kfd_dbg_lock);
 }
 
-/* Fill up to @max entries. Return the number of the process's queues. queue_lock held. */
+/*
+ * Fill up to @max entries. Return the number of the process's queues. The caller holds
+ * queue_lock.
+ */
 static u32 kfd_dbg_queue_entries(struct kfd_process *p, u64 clear,
 				 struct kfd_queue_snapshot_entry *entry,
 				 u32 max)

@@ -30,7 +30,7 @@ int kfd_dbg_access(struct kfd_process *p, u64 va, void *buf, unsigned int bytes,
 	return done == bytes ? 0 : -EFAULT;
 }
 
-/* Look up the context save area of compute queue @queue_id. 0 or -EINVAL. */
+/* Set *@va to the context save area of compute queue @queue_id. Returns 0 or -EINVAL. */
 static int kfd_dbg_save_area(struct kfd_process *p, u32 queue_id, u64 *va)
 {
 	struct kfd_queue *q;
@@ -77,7 +77,10 @@ void kfd_dbg_signal_runtime(struct kfd_process *p, u32 queue_id, u64 mask,
 		kfd_events_signal(p, header.err_event_id);
 }
 
-/* Report a memory fault to the process at the debugger's request, with its queues stopped. */
+/*
+ * At the debugger's request, stop the process's queues on the GPU, and report a memory fault to
+ * the process.
+ */
 static void kfd_dbg_send_fault(struct kfd_process_device *pdd)
 {
 	struct kfd_hsa_memory_exception_data fault = {

@@ -17,6 +17,8 @@
  * @target: debugged process
  *
  * Context: takes kfd_dbg_lock.
+ *
+ * Return: true if @p is the debugger in the session of @target.
  */
 bool kfd_dbg_is_debugger(struct kfd_process *p, struct kfd_process *target)
 {
@@ -30,7 +32,7 @@ bool kfd_dbg_is_debugger(struct kfd_process *p, struct kfd_process *target)
 
 /*
  * Return the file of @fd, referenced, if a byte can be written to it without blocking: a pipe,
- * FIFO or socket that is open for writing. Else NULL.
+ * FIFO or socket that is open for writing. Otherwise return NULL.
  */
 static struct file *kfd_dbg_get_file(u32 fd)
 {
@@ -71,7 +73,10 @@ static int kfd_dbg_op_enable(struct kfd_process *p, struct kfd_process *target,
 	return -EFAULT;
 }
 
-/* No override is supported: a request for none is a query of the supported ones. */
+/*
+ * No override is supported. A request without overrides is a query of the supported ones: return
+ * an empty mask.
+ */
 static int
 kfd_dbg_op_override(struct kfd_ioctl_dbg_trap_set_wave_launch_override_args *args)
 {
@@ -114,7 +119,7 @@ static int kfd_dbg_op_flags(struct kfd_ioctl_dbg_trap_set_flags_args *args)
 	return flags ? -EACCES : 0;
 }
 
-/* Whether @op fails unless the target has enabled its runtime. */
+/* Return true if @op fails unless the target has enabled its runtime. */
 static bool kfd_dbg_needs_runtime(u32 op)
 {
 	return op >= KFD_IOC_DBG_TRAP_SET_WAVE_LAUNCH_OVERRIDE &&
@@ -197,9 +202,9 @@ static int kfd_dbg_do(struct kfd_process *p, struct kfd_process *target,
  *
  * Context: no locks are held.
  *
- * Return: 0, or the number of queues for SUSPEND_QUEUES and RESUME_QUEUES; -EINVAL @target
- * is not debugged, or unknown operation; -EPERM @target has no runtime; or an error of the
- * operation.
+ * Return: 0, or the number of queues for SUSPEND_QUEUES and RESUME_QUEUES; -EINVAL if @target is
+ * not debugged, or the operation is unknown; -EPERM if @target has not enabled its runtime; or an
+ * error of the operation.
  */
 int kfd_dbg_trap(struct kfd_process *p, struct kfd_process *target,
 		 struct kfd_ioctl_dbg_trap_args *args)

@@ -58,7 +58,7 @@ void kfd_runtime_set(struct kfd_process *p, const struct kfd_runtime_info *info)
 
 /*
  * Raise EC_PROCESS_RUNTIME, and mark the call as waiting for the debugger's reply. Return false
- * without a debugger. kfd_dbg_lock held.
+ * if the process has no debugger. The caller holds kfd_dbg_lock.
  */
 static bool kfd_runtime_ask(struct kfd_process *p)
 {
@@ -76,15 +76,15 @@ static bool kfd_runtime_ask(struct kfd_process *p)
 }
 
 /*
- * Enable the runtime. kfd_process.mutex and kfd_dbg_lock held. Returns 0; 1 if the caller has to
- * wait for the debugger's reply; -EBUSY, -EEXIST.
+ * Enable the runtime. The caller holds kfd_process.mutex and kfd_dbg_lock. Returns 0; 1 if the
+ * caller has to wait for the debugger's reply; -EBUSY, -EEXIST.
  */
 static int kfd_runtime_on(struct kfd_process *p,
 			  const struct kfd_ioctl_runtime_enable_args *args)
 {
 	struct kfd_runtime_info *info = &p->dbg->runtime;
 
-	/* The same call again after a signal: wait for the reply only. */
+	/* If a signal has interrupted this call before, only wait for the reply. */
 	if (p->dbg->interrupted == KFD_RUNTIME_ON &&
 	    info->runtime_state == DEBUG_RUNTIME_STATE_ENABLED)
 		return 1;
@@ -99,7 +99,7 @@ static int kfd_runtime_on(struct kfd_process *p,
 	return kfd_runtime_ask(p);
 }
 
-/* Disable the runtime. Locks as for kfd_runtime_on(); returns 0 or 1. */
+/* Disable the runtime. Locks and values 0 and 1 as for kfd_runtime_on(). */
 static int kfd_runtime_off(struct kfd_process *p)
 {
 	struct kfd_runtime_info *info = &p->dbg->runtime;
@@ -113,7 +113,10 @@ static int kfd_runtime_off(struct kfd_process *p)
 	return kfd_runtime_ask(p);
 }
 
-/* Wait for the debugger's reply. No locks held. 0, -EINTR, or -ENODEV the process is detached. */
+/*
+ * Wait for the debugger's reply. The caller holds no locks. Returns 0, -EINTR, or -ENODEV if the
+ * process is detached.
+ */
 static int kfd_runtime_wait(struct kfd_process *p, enum kfd_runtime_call call)
 {
 	bool closed;
@@ -139,9 +142,10 @@ static int kfd_runtime_wait(struct kfd_process *p, enum kfd_runtime_call call)
  *
  * Context: no locks are held. Waits for the debugger's reply.
  *
- * Return: 0; -EINVAL unknown mode (amdkfd ignores unknown modes); -EBUSY enabled already;
- * -EEXIST the process has queues; -EINTR a signal came before the debugger's reply, and the same
- * call continues to wait; -ENODEV the process is detached.
+ * Return: 0; -EINVAL for an unknown mode (amdkfd ignores unknown modes); -EBUSY if the runtime is
+ * enabled already; -EEXIST if the process has queues; -EINTR if a signal came before the
+ * debugger's reply, after which the same call continues to wait; -ENODEV if the process is
+ * detached.
  */
 int kfd_ioctl_runtime_enable(struct kfd_process *p, void *data)
 {

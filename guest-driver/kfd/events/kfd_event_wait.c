@@ -2,9 +2,9 @@
 /*
  * Waiting for events.
  *
- * A waiting call has an entry in the list of each of its events. kfd_event_set() marks the entries
- * and wakes the calls. An auto-reset event is consumed by the calls that wait for it, or, without
- * such a call, by the next call.
+ * A waiting call has an entry in the list of each of its events. kfd_event_set() marks the
+ * entries and wakes the calls. A signal of an auto-reset event is consumed by all calls that wait
+ * for the event or, if no call waits, by the next call that names the event.
  *
  * A call may name an event more than once. Only the entry of the first name is in the event's
  * list, and counts for all names. So an event has one entry for each waiting call, and wakes each
@@ -22,7 +22,7 @@
 #include "kfd_events.h"
 #include "kfd_events_priv.h"
 
-/* Limits the memory that a call allocates. */
+/* Limit of the events that a call may name; it bounds the memory that the call allocates. */
 #define KFD_WAIT_MAX_EVENTS	65536u
 #define KFD_WAIT_FOREVER	(~0u)
 
@@ -37,9 +37,9 @@ struct kfd_wait;
  * @set: the event was signalled when this entry was added
  * @wants_age: report the event's age to user space
  * @took: the event has satisfied at least one of the names
- * @sets: how often the event was signalled since the entry was added
- * @pending: names of the event for which the call still waits
- * @link: in kfd_event.waits, while @event is set
+ * @sets: number of signals of the event since the entry was added
+ * @pending: number of names of the event for which the call still waits
+ * @link: link in kfd_event.waits, while @event is not NULL
  * @event: the event; NULL after the event was destroyed
  *
  * @took, @sets, @pending, @link and @event are used in the first entry of an event only.
@@ -87,7 +87,10 @@ static bool wait_over(const struct kfd_wait *w)
 	return READ_ONCE(w->broken) || n_set == w->n || (!w->all && n_set);
 }
 
-/* Count @names more names as signalled, all of @first's event. Lock held. */
+/*
+ * Count @names more names of @first's event as signalled, and wake the call once it is satisfied.
+ * The caller holds the lock of kfd_events.all.
+ */
 static void wait_count(struct kfd_wait_entry *first, u32 names)
 {
 	struct kfd_wait *w = first->wait;
@@ -145,7 +148,10 @@ static struct kfd_wait_entry *wait_first(struct kfd_wait_entry *e, u32 id)
 	return first ?: e;
 }
 
-/* Lock held. @age: age of the event that user space has seen, or 0. */
+/*
+ * Add @e to the call. @age: age of the event that user space has seen, or 0. The caller holds the
+ * lock of kfd_events.all.
+ */
 static int wait_add(struct kfd_process *p, struct kfd_wait_entry *e,
 		    struct kfd_wait_entry *first, u32 id, u64 age)
 {
@@ -231,8 +237,8 @@ static int wait_report(struct kfd_process *p, struct kfd_wait_entry *e,
 }
 
 /*
- * Remove the call's entries. @again: the call will be restarted, so that auto-reset events that it
- * has consumed are signalled again.
+ * Remove the call's entries. @again: the call will be restarted; signal the auto-reset events
+ * again whose signals it has consumed.
  */
 static void wait_end(struct kfd_process *p, struct kfd_wait *w, bool again)
 {
@@ -257,14 +263,14 @@ static void wait_end(struct kfd_process *p, struct kfd_wait *w, bool again)
 	xa_destroy(&w->named);
 }
 
-/* Returns 0, -ETIME if time is up, -ERESTARTSYS. */
+/* Wait until the call is satisfied. Returns 0, -ETIME if @ms have passed, or -ERESTARTSYS. */
 static int wait_sleep(struct kfd_wait *w, u32 ms)
 {
 	if (ms == KFD_WAIT_FOREVER)
 		return wait_event_interruptible(w->wq, wait_over(w));
 	if (!ms)
 		return wait_over(w) ? 0 : -ETIME;
-	/* Not by jiffies: late timer ticks are added to jiffies all at once. */
+	/* Do not measure the time in jiffies: late timer ticks are added to jiffies all at once. */
 	return wait_event_interruptible_hrtimeout(w->wq, wait_over(w),
 						  ms_to_ktime(ms));
 }
@@ -307,12 +313,12 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
 /**
  * kfd_ioctl_wait_events() - AMDKFD_IOC_WAIT_EVENTS
  * @p: process
- * @data: struct kfd_ioctl_wait_events_args; timeout in ms, ~0: no limit
+ * @data: struct kfd_ioctl_wait_events_args; timeout in ms, ~0 for no limit
  *
  * Context: no locks are held.
  *
- * Return: 0, and wait_result is COMPLETE or TIMEOUT; -EINVAL an event does not exist; -EIO an
- * event is destroyed, or the process is detached; -EFAULT; -ENOMEM, also for more than
+ * Return: 0, and wait_result is COMPLETE or TIMEOUT; -EINVAL if an event does not exist; -EIO if
+ * an event is destroyed or the process is detached; -EFAULT; -ENOMEM, also for more than
  * KFD_WAIT_MAX_EVENTS events; -ERESTARTSYS.
  */
 int kfd_ioctl_wait_events(struct kfd_process *p, void *data)

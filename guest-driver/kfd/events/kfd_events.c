@@ -2,11 +2,11 @@
 /*
  * Events of a process.
  *
- * The signal page has a 64-bit slot for each event of type SIGNAL. The GPU signals an event by a
- * write to its slot and an interrupt with the event's id, which the kernel takes as a hint. A slot
- * that does not hold KFD_EVENT_UNSIGNALED is signalled; the kernel sets KFD_EVENT_UNSIGNALED again
- * when it signals the event. If the slot of the id is not signalled, a work item looks at all
- * slots.
+ * The signal page has a 64-bit slot for each event of type SIGNAL or DEBUG_EVENT. The GPU signals
+ * an event by a write to its slot and an interrupt with the event's id, which the kernel takes as
+ * a hint. A slot that does not hold KFD_EVENT_UNSIGNALED is signalled; the kernel sets
+ * KFD_EVENT_UNSIGNALED again when it signals the event. If the slot of the id is not signalled, a
+ * work item looks at all slots.
  *
  * The work item also takes over when the interrupt handler finds the lock taken, or
  * more than KFD_WAKE_AT_ONCE calls waiting for the event.
@@ -29,10 +29,13 @@
 /* 0 is no event's id: packets without an event id raise interrupts with 0. */
 #define KFD_SIGNAL_IDS	XA_LIMIT(1, KFD_SIGNAL_EVENT_LIMIT - 1)
 #define KFD_OTHER_IDS	XA_LIMIT(KFD_SIGNAL_EVENT_LIMIT, INT_MAX)
-/* Limit of calls that the interrupt handler wakes; scan_work signals an event with more. */
+/*
+ * Limit of the calls that the interrupt handler wakes; scan_work signals an event for which more
+ * calls wait.
+ */
 #define KFD_WAKE_AT_ONCE	64u
 
-/* Whether the GPU has written the slot. It may write at any time. */
+/* Return true if the GPU has written the slot, which may happen at any time. */
 static bool slot_signaled(const u64 *slots, u32 id)
 {
 	return READ_ONCE(slots[id]) != KFD_EVENT_UNSIGNALED;
@@ -95,11 +98,11 @@ void kfd_events_scan(struct kfd_process *p)
  */
 void kfd_events_scan_later(struct kfd_process *p)
 {
-	/* Unbound: the number of wake-ups is not limited. */
+	/* Use an unbound workqueue, since the number of wake-ups is not limited. */
 	queue_work(system_unbound_wq, &p->events->scan_work);
 }
 
-/* Hard interrupt context. Return false if scan_work must signal the event. */
+/* Signal an event in hard interrupt context. Return false if scan_work must signal it. */
 static bool signal_at_once(struct vgpu_device *vdev, struct kfd_events *events,
 			   u64 *slots, u32 id)
 {
@@ -166,7 +169,10 @@ void kfd_events_interrupt(struct vgpu_device *vdev, u16 pasid, u32 id)
 	kfd_unref_process(p);
 }
 
-/* Lock held. */
+/*
+ * Signal @ev with the data of @news, if both have the same type. The caller holds the lock of
+ * kfd_events.all.
+ */
 static void event_report(struct kfd_event *ev, const struct kfd_event *news)
 {
 	if (ev->type != news->type)
@@ -179,8 +185,8 @@ static void event_report(struct kfd_event *ev, const struct kfd_event *news)
 }
 
 /*
- * Signal all events of @news's type with its data. The lock is dropped after each
- * event: a process may have any number of them.
+ * Signal all events of @news's type with its data. The lock is dropped after each event: a
+ * process may have any number of events.
  */
 static void events_report(struct kfd_process *p, const struct kfd_event *news)
 {
@@ -258,7 +264,7 @@ void kfd_events_memory_exception(struct kfd_process_device *pdd, u64 va,
 /**
  * kfd_events_reset() - signal HW_EXCEPTION events after a reset or a bad packet
  * @pdd: state of the process on the GPU
- * @engine: report the reset of an engine; false: of the whole GPU
+ * @engine: true: report the reset of an engine; false: of the whole GPU
  * @memory_lost: the process has lost VRAM
  *
  * Context: process context; spinlocks may be held.
@@ -313,7 +319,7 @@ void kfd_events_poison(struct kfd_process_device *pdd)
 	events_report(pdd->process, &hw);
 }
 
-/* Set the signal page; interrupts use it from now on. kfd_process.mutex held. */
+/* Set the signal page; interrupts use it from now on. The caller holds kfd_process.mutex. */
 static void events_set_page(struct kfd_events *events, u64 *slots)
 {
 	memset(slots, 0xff, KFD_EVENT_PAGE_BYTES);
@@ -331,8 +337,8 @@ static void events_set_page(struct kfd_events *events, u64 *slots)
  *
  * Context: kfd_process.mutex is held. Takes the BO's reservation.
  *
- * Return: 0; -EINVAL no such memory, memory of another kind, too small or imported, or the
- * process has a signal page already; -ENOMEM, -ERESTARTSYS.
+ * Return: 0; -EINVAL if there is no such memory, the memory is of another kind, too small or
+ * imported, or the process has a signal page already; -ENOMEM, -ERESTARTSYS.
  */
 int kfd_events_take_page(struct kfd_process *p, u64 handle)
 {
@@ -431,7 +437,8 @@ bool kfd_events_holds(const struct kfd_process *p, u64 handle)
  *
  * Context: mmap_lock is held.
  *
- * Return: 0, -EINVAL no such page, or @vma is too long, or an error of remap_vmalloc_range().
+ * Return: 0; -EINVAL if there is no such page, or @vma is too long; or an error of
+ * remap_vmalloc_range().
  */
 int kfd_events_mmap(struct kfd_process *p, struct vm_area_struct *vma)
 {
@@ -448,11 +455,11 @@ int kfd_events_mmap(struct kfd_process *p, struct vm_area_struct *vma)
 /**
  * kfd_event_publish() - allocate an event's id, and let lookups find the event
  * @p: process
- * @ev: event; if this succeeds, another thread may destroy it at once
+ * @ev: event; once the function has published it, another thread may destroy it
  * @limit: ids to choose from
- * @id: receives its id
+ * @id: set to the event's id
  *
- * Return: 0, -EBUSY without a free id, -ENOMEM.
+ * Return: 0; -EBUSY if no id is free; -ENOMEM.
  */
 int kfd_event_publish(struct kfd_process *p, struct kfd_event *ev,
 		      struct xa_limit limit, u32 *id)
@@ -468,7 +475,10 @@ int kfd_event_publish(struct kfd_process *p, struct kfd_event *ev,
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_event_publish);
 
-/* Mutex held. */
+/*
+ * Create an event. The caller holds kfd_process.mutex. Returns 0, -ENOSPC if no id is free, or
+ * -ENOMEM.
+ */
 static int event_add(struct kfd_process *p, u32 type, bool auto_reset, u32 *id)
 {
 	bool slot = type == KFD_IOC_EVENT_SIGNAL ||
@@ -506,7 +516,7 @@ static int event_add(struct kfd_process *p, u32 type, bool auto_reset, u32 *id)
  * Context: no locks are held. Takes kfd_process.mutex.
  *
  * Return: 0; -EINVAL for an unknown type, memory that cannot be the signal page, or a second
- * page; -ENOSPC without a free slot; -ENOMEM, -ERESTARTSYS.
+ * page; -ENOSPC if no id is free; -ENOMEM, -ERESTARTSYS.
  */
 int kfd_ioctl_create_event(struct kfd_process *p, void *data)
 {
@@ -560,7 +570,9 @@ int kfd_ioctl_destroy_event(struct kfd_process *p, void *data)
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_ioctl_destroy_event);
 
-/* Set or reset an event from the CPU. 0, or -EINVAL if it is not of type SIGNAL. */
+/*
+ * Signal or reset an event from the CPU. Returns 0, or -EINVAL if @id is no event of type SIGNAL.
+ */
 static int event_change(struct kfd_process *p, u32 id, bool set)
 {
 	struct kfd_event *ev;
@@ -598,7 +610,7 @@ int kfd_events_signal(struct kfd_process *p, u32 id)
  * @p: process
  * @data: struct kfd_ioctl_set_event_args
  *
- * Return: 0, or -EINVAL if it is no event of type SIGNAL.
+ * Return: 0, or -EINVAL if event_id is no event of type SIGNAL.
  */
 int kfd_ioctl_set_event(struct kfd_process *p, void *data)
 {
@@ -612,7 +624,7 @@ int kfd_ioctl_set_event(struct kfd_process *p, void *data)
  * @p: process
  * @data: struct kfd_ioctl_reset_event_args
  *
- * Return: 0, or -EINVAL if it is no event of type SIGNAL.
+ * Return: 0, or -EINVAL if event_id is no event of type SIGNAL.
  */
 int kfd_ioctl_reset_event(struct kfd_process *p, void *data)
 {
@@ -684,7 +696,7 @@ void kfd_events_fini(struct kfd_process *p)
 		kfree(ev);
 	xa_destroy(&events->all);
 	if (bo) {
-		/* Uninterruptible, and no ticket: cannot fail. */
+		/* The reservation cannot fail: it is not interruptible and has no ticket. */
 		ttm_bo_reserve(&bo->tbo, false, false, NULL);
 		vgpu_bo_kunmap(bo);
 		vgpu_bo_unpin(bo);

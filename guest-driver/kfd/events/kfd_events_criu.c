@@ -16,7 +16,8 @@ static bool event_has_slot(u32 type)
  * kfd_events_criu_count() - number of a process's events
  * @p: process; kfd_process.mutex is held
  *
- * DESTROY_EVENT does not take the mutex: the number may be smaller when the function returns.
+ * DESTROY_EVENT does not take kfd_process.mutex, so events may be destroyed during and after the
+ * call.
  */
 u32 kfd_events_criu_count(struct kfd_process *p)
 {
@@ -30,7 +31,7 @@ u32 kfd_events_criu_count(struct kfd_process *p)
 	return n;
 }
 
-/* Lock of kfd_events.all held. */
+/* The caller holds the lock of kfd_events.all. */
 static void event_save(const struct kfd_event *ev, struct kfd_saved_event *s)
 {
 	s->id = ev->id;
@@ -89,7 +90,7 @@ static bool event_ok(const struct kfd_saved_event *s)
  * @p: process; kfd_process.mutex is held
  * @s: the event; comes from user space and is checked here
  *
- * Return: 0; -EINVAL @s is not valid; -ENOSPC the id is taken; -ENOMEM.
+ * Return: 0; -EINVAL if @s is not valid; -ENOSPC if the id is taken; -ENOMEM.
  */
 int kfd_events_criu_restore(struct kfd_process *p,
 			    const struct kfd_saved_event *s)

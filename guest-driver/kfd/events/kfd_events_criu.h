@@ -21,8 +21,8 @@ struct kfd_process;
  * @flags: KFD_SAVED_EVENT_FLAGS
  * @pad: 0
  * @age: kfd_event.age
- * @memory: KFD_IOC_EVENT_MEMORY: kfd_event.memory
- * @hw: KFD_IOC_EVENT_HW_EXCEPTION: kfd_event.hw
+ * @memory: kfd_event.memory of a KFD_IOC_EVENT_MEMORY event
+ * @hw: kfd_event.hw of a KFD_IOC_EVENT_HW_EXCEPTION event
  */
 struct kfd_saved_event {
 	u32 id;

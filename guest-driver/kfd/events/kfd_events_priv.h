@@ -14,18 +14,19 @@ struct vgpu_bo;
 
 /**
  * struct kfd_event - an event that a process can wait for
- * @id: id of user space; KFD_IOC_EVENT_SIGNAL: also the index of the event's slot in the page
+ * @id: id of user space; for KFD_IOC_EVENT_SIGNAL and KFD_IOC_EVENT_DEBUG_EVENT also the index of
+ *      the event's slot in the signal page
  * @type: KFD_IOC_EVENT_*
  * @auto_reset: a call that waits for the event clears @signaled
- * @signaled: the event was signalled and not reset since
+ * @signaled: the event was signalled and has not been reset since
  * @age: starts at 1, incremented by each signal
- * @waits: struct kfd_wait_entry of the calls that wait for the event, woken ones
- *         included; one for each call
+ * @waits: list of struct kfd_wait_entry, one for each call that waits for the event, including
+ *         calls that were woken
  * @n_waits: length of @waits
- * @memory: KFD_IOC_EVENT_MEMORY: data of the last signal
- * @hw: KFD_IOC_EVENT_HW_EXCEPTION: data of the last signal
+ * @memory: data of the last signal of a KFD_IOC_EVENT_MEMORY event
+ * @hw: data of the last signal of a KFD_IOC_EVENT_HW_EXCEPTION event
  *
- * @id, @type and @auto_reset are fixed; the lock of kfd_events.all protects the rest.
+ * @id, @type and @auto_reset are fixed; the lock of kfd_events.all protects all other members.
  */
 struct kfd_event {
 	u32 id;
@@ -43,14 +44,14 @@ struct kfd_event {
 
 /**
  * struct kfd_events - the events of a process
- * @all: struct kfd_event by id. The xarray's lock is held while all waiting calls of an
+ * @all: all struct kfd_event, by id. The xarray's lock is held while all waiting calls of an
  *       event are woken; the interrupt handler only tries the lock
- * @closed: the process is detached, and WAIT_EVENTS fails; lock of @all
+ * @closed: the process is detached, and WAIT_EVENTS fails; protected by the lock of @all
  * @signal_page: kernel mapping of the signal page's slots, or NULL. The GPU writes a value other
  *               than KFD_EVENT_UNSIGNALED into an event's slot and raises an interrupt. Set once,
  *               with release semantics, under kfd_process.mutex
- * @signal_bo: BO of a page that user space allocated, referenced and pinned, or NULL;
- *             kfd_process.mutex. Set before @signal_page, and then fixed
+ * @signal_bo: BO of a page that user space allocated, referenced and pinned, or NULL. Set once,
+ *             before @signal_page, under kfd_process.mutex
  * @signal_handle: handle of @signal_bo; locking as @signal_bo
  * @scan_work: signals the events of slots that no interrupt named, or that the
  *             interrupt handler left to process context
@@ -71,11 +72,11 @@ struct kfd_events {
 int kfd_event_publish(struct kfd_process *p, struct kfd_event *ev,
 		      struct xa_limit limit, u32 *id);
 
-/* kfd_event_wait.c; the lock of kfd_events.all is held. */
+/* kfd_event_wait.c. The caller holds the lock of kfd_events.all. */
 
-/* Signal the event: mark its waiting calls, and wake those that are satisfied. */
+/* Signal the event: mark the calls that wait for it, and wake the calls that are satisfied. */
 void kfd_event_set(struct kfd_event *ev);
-/* The event is being destroyed: end its waiting calls with -EIO. */
+/* Called when the event is destroyed: end the calls that wait for it with -EIO. */
 void kfd_event_abandon(struct kfd_event *ev);
 
 #endif /* KFD_EVENTS_PRIV_H */

@@ -42,7 +42,7 @@ static int kfd_open(struct inode *inode, struct file *filp)
 	ret = kfd_process_open(current, current->mm);
 	if (ret)
 		return ret;
-	/* Keeps the address of the mm_struct from being reused, not the process's memory. */
+	/* Keep the address of the mm_struct from being reused. The process's memory is not kept. */
 	mmgrab(current->mm);
 	filp->private_data = current->mm;
 	kfd_mmap_adopt(filp);
@@ -65,8 +65,8 @@ static int kfd_flush(struct file *filp, fl_owner_t owner)
 
 /*
  * Return the process that opened the file, referenced, if it is the caller's process or, with
- * @traced, one that the caller traces. Else ERR_PTR(): -EBADF; -ENODEV the caller's process was
- * detached.
+ * @traced, one that the caller traces. Otherwise return ERR_PTR(): -ENODEV if the caller's
+ * process was detached, else -EBADF.
  */
 static struct kfd_process *kfd_file_process(struct file *filp, bool traced)
 {
@@ -97,7 +97,7 @@ static int kfd_ioctl_svm_check(const void *data, unsigned int usize)
 /**
  * struct kfd_ioctl_desc - an ioctl
  * @cmd: command, with the direction and size in this kernel's headers
- * @fn: handler; NULL: not implemented
+ * @fn: handler, or NULL if the ioctl is not implemented
  * @check: checks arguments of variable size, or NULL; @usize: bytes that
  *         user space passed
  * @absent: result if @fn is NULL: amdkfd's error on a GPU without the feature

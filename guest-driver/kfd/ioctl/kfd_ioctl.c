@@ -36,7 +36,9 @@ static bool kfd_cache_policy_ok(u32 policy)
 	       policy == KFD_IOC_CACHE_POLICY_NONCOHERENT;
 }
 
-/* The alternate aperture: empty, or whole 64 KiB granules below 2^47. */
+/*
+ * Return true if the alternate aperture is empty or consists of whole 64 KiB granules below 2^47.
+ */
 static bool kfd_alternate_aperture_ok(u64 base, u64 size)
 {
 	const u64 fixed = 0xffff80000000ffffull;
@@ -199,7 +201,7 @@ int kfd_ioctl_set_trap_handler(struct kfd_process *p, void *data)
 	return ret;
 }
 
-/* Tables that this GPU generation does not use; all zeros, as in amdkfd. */
+/* Lengths of tables that this GPU generation does not use. The entries are zeros, as in amdkfd. */
 #define KFD_TILE_CONFIGS	32u
 #define KFD_MACRO_TILE_CONFIGS	16u
 

@@ -17,7 +17,8 @@ void kfd_chardev_exit(void);
 /*
  * Handler of an ioctl. @p: process of the file; kfd_file_process() has checked it against the
  * caller. @data: kernel copy of the argument, at least as large as the ioctl's structure; bytes
- * that user space did not pass are zero. No locks are held. The value is the ioctl's result.
+ * that user space did not pass are zero. The caller holds no locks. The return value is the
+ * ioctl's result.
  */
 typedef int (*kfd_ioctl_fn)(struct kfd_process *p, void *data);
 
@@ -51,7 +52,7 @@ int kfd_ioctl_alloc_queue_gws(struct kfd_process *p, void *data);
 int kfd_ioctl_get_queue_wave_state(struct kfd_process *p, void *data);
 
 /* kfd_ioctl_debug.c */
-/* Whether the current task is the tracer of @task. */
+/* Return true if the current task is the tracer of @task. */
 bool kfd_dbg_traces(struct task_struct *task);
 int kfd_ioctl_dbg_trap(struct kfd_process *p, void *data);
 

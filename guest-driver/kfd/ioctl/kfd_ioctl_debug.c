@@ -21,9 +21,9 @@ bool kfd_dbg_traces(struct task_struct *task)
 }
 
 /*
- * Return the KFD process of @mm, referenced, if @p may debug it. ENABLE creates the KFD process if
- * the caller traces @thread. Else ERR_PTR(): -ESRCH no KFD process, -EPERM, or an error of
- * kfd_process_open().
+ * Return the KFD process of @mm, referenced, if @p may debug it. ENABLE creates the KFD process
+ * if the caller traces @thread. Otherwise return ERR_PTR(): -ESRCH if there is no KFD process,
+ * -EPERM, or an error of kfd_process_open().
  */
 static struct kfd_process *kfd_dbg_target(struct kfd_process *p,
 					  struct task_struct *thread,
@@ -73,9 +73,10 @@ static int kfd_dbg_trap_thread(struct kfd_process *p, struct task_struct *thread
  *
  * Context: no locks are held.
  *
- * Return: result of the operation (see docs/driver-kfd.md); -ESRCH no such process, or no KFD
- * process; -EPERM the target is neither @p, nor traced by the caller, nor debugged by @p, or the
- * target has no runtime; -EINVAL the target is not debugged, or unknown operation.
+ * Return: result of the operation (see docs/driver-kfd.md); -ESRCH if there is no such process or
+ * it has no KFD process; -EPERM if the target is neither @p, nor traced by the caller, nor
+ * debugged by @p, or has not enabled its runtime; -EINVAL if the target is not debugged, or the
+ * operation is unknown.
  */
 int kfd_ioctl_dbg_trap(struct kfd_process *p, void *data)
 {

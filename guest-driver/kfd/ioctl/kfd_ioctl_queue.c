@@ -15,7 +15,7 @@
 #include "process/kfd_uapi.h"
 #include "kfd_ioctl.h"
 
-/* Bits of SET_CU_MASK beyond these are ignored. */
+/* Limit of the bits of SET_CU_MASK; further bits are ignored. */
 #define KFD_MAX_CU_MASK		1024u
 
 static bool kfd_user_va_ok(u64 va, size_t bytes)
@@ -54,7 +54,10 @@ static int kfd_queue_check_pointers(struct kfd_ioctl_create_queue_args *args)
 	return 0;
 }
 
-/* Set kind and engines from the queue type. 0, -EINVAL unknown engine, -EBUSY unknown type. */
+/*
+ * Set kind and engines from the queue type. Returns 0; -EINVAL if the engine is unknown; -EBUSY
+ * if the type is unknown.
+ */
 static int kfd_queue_type(struct kfd_ioctl_create_queue_args *args,
 			  struct kfd_queue_properties *props)
 {
@@ -212,7 +215,7 @@ int kfd_ioctl_get_queue_wave_state(struct kfd_process *p, void *data)
 	if (ret)
 		return ret;
 
-	/* No waves, so no control stack follows. */
+	/* The device runs no waves, so no control stack follows the header. */
 	header.wave_state.control_stack_offset = saved.stack_offset;
 	header.wave_state.control_stack_size = saved.stack_bytes;
 	header.wave_state.wave_state_offset = saved.wave_offset;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dma-bufs: GET_DMABUF_INFO, IMPORT_DMABUF, EXPORT_DMABUF with the errors of
- * amdkfd. A BO has one dma-buf as long as that has a reference. kgd_mem holds a reference to the
- * dma-buf that it was imported from, as the DRM core requires.
+ * dma-bufs: GET_DMABUF_INFO, IMPORT_DMABUF, EXPORT_DMABUF with the errors of amdkfd. A BO has at
+ * most one dma-buf at a time. kgd_mem holds a reference to the dma-buf that it was imported from,
+ * as the DRM core requires.
  */
 #include <linux/dma-buf.h>
 #include <linux/fcntl.h>
@@ -103,8 +103,8 @@ int kfd_ioctl_get_dmabuf_info(struct kfd_process *p, void *data)
 
 /*
  * Create a kgd_mem with address @va for the BO of @dmabuf. The process has a VM on @pdd, and its
- * mutex is held. Returns 0, -EINVAL the memory is neither in VRAM nor in GTT, -ENOMEM, or an error
- * of the exporter.
+ * mutex is held. Returns 0; -EINVAL if the memory is neither in VRAM nor in GTT; -ENOMEM; or an
+ * error of the exporter.
  */
 static int kgd_mem_import(struct kfd_process_device *pdd,
 			  struct dma_buf *dmabuf, u64 va, struct kgd_mem **out)
@@ -210,9 +210,9 @@ static int kfd_dmabuf_import(struct kfd_process_device *pdd,
  *
  * Context: no locks are held. Takes kfd_process.mutex.
  *
- * Return: 0; -EINVAL unknown GPU, or memory that is neither in VRAM nor in GTT; -EBADF; -ENODEV
- * no VM on the GPU; -EADDRINUSE an SVM range overlaps the addresses; -EFAULT no handle is left;
- * -ENOMEM; an error of the exporter.
+ * Return: 0; -EINVAL for an unknown GPU, or memory that is neither in VRAM nor in GTT; -EBADF;
+ * -ENODEV if the process has no VM on the GPU; -EADDRINUSE if an SVM range overlaps the
+ * addresses; -EFAULT if no handle is free; -ENOMEM; an error of the exporter.
  */
 int kfd_ioctl_import_dmabuf(struct kfd_process *p, void *data)
 {
@@ -241,8 +241,8 @@ int kfd_ioctl_import_dmabuf(struct kfd_process *p, void *data)
  *
  * Context: no locks are held. Takes kfd_process.mutex.
  *
- * Return: 0; -EINVAL unknown handle, doorbells, MMIO, or invalid flags; -EPERM user pointers;
- * -EMFILE, -ENOMEM.
+ * Return: 0; -EINVAL for an unknown handle, doorbells, MMIO, or invalid flags; -EPERM for user
+ * pointers; -EMFILE, -ENOMEM.
  */
 int kfd_ioctl_export_dmabuf(struct kfd_process *p, void *data)
 {

@@ -17,11 +17,11 @@
  * @done: set to the number of leading entries of @pdds in which @mem is mapped, also after an
  *        error
  *
- * Memory that is mapped in a VM already stays as it is.
+ * Nothing changes in a VM in which @mem is mapped already.
  *
  * Context: kfd_process.mutex is held, no reservation. Takes the locks of svm_claim().
  *
- * Return: 0, -EADDRINUSE an SVM range overlaps the addresses, or an error of
+ * Return: 0; -EADDRINUSE if an SVM range overlaps the addresses; or an error of
  * kgd_mem_map_check(), svm_claim() or kgd_mem_map().
  */
 int kfd_memory_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,

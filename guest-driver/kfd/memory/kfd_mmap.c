@@ -17,12 +17,15 @@
 #include "process/kfd_uapi.h"
 #include "kfd_memory.h"
 
-/* All files of /dev/kfd use the mapping of this file, whichever inode they were opened by. */
+/*
+ * All open files of /dev/kfd use the address_space of this file, whichever inode they were opened
+ * by.
+ */
 static struct file *kfd_mappings;
 static const struct file_operations kfd_mappings_fops;
 
 /**
- * kfd_mmap_adopt() - set the mapping of a file of /dev/kfd to the shared one
+ * kfd_mmap_adopt() - let a file of /dev/kfd use the shared address_space
  * @filp: file that is being opened
  */
 void kfd_mmap_adopt(struct file *filp)
@@ -50,7 +53,7 @@ static void kfd_doorbell_zap_node(const struct kfd_node *node)
 
 /**
  * kfd_doorbell_zap() - unmap a GPU's doorbells in all processes
- * @pdd: state of a process that is torn down; kfd_doorbell_free() is to follow
+ * @pdd: state of a process that is torn down; the caller calls kfd_doorbell_free() next
  *
  * Other processes map their doorbells again on the next page fault.
  *
@@ -105,7 +108,8 @@ vm_fault_t kfd_fault_insert(struct vm_fault *vmf, struct kfd_node *node, phys_ad
 
 /*
  * Look the process up at each fault: it may have been detached since mmap. The teardown, which
- * frees the slice, runs after the last reference, this function's included, and zaps the mapping.
+ * frees the slice, runs after the last reference was dropped, including the one of this function,
+ * and zaps the mapping.
  */
 static vm_fault_t kfd_doorbell_fault(struct vm_fault *vmf)
 {
@@ -144,8 +148,8 @@ static const struct vm_operations_struct kfd_doorbell_vm_ops = {
  *
  * Context: mmap_lock is held.
  *
- * Return: 0, -EINVAL unless @vma is shared and has the size of the slice, -ENOMEM the process has
- * no slice yet.
+ * Return: 0; -EINVAL unless @vma is shared and has the size of the slice; -ENOMEM if the process
+ * has no slice yet.
  */
 int kfd_doorbell_mmap(struct kfd_process_device *pdd,
 		      struct vm_area_struct *vma)

@@ -28,7 +28,7 @@ static struct device *kfd_queue_dev(const struct kfd_queue *q)
 
 /*
  * Load or unload an SDMA queue. For a compute queue, set *@listed: the caller submits a run list,
- * which loads or unloads it.
+ * which loads or unloads the queue.
  */
 static int kfd_queue_prepare(struct kfd_queue *q, bool *listed)
 {
@@ -60,7 +60,8 @@ int kfd_queue_sync(struct kfd_queue *q)
  *
  * Context: kfd_process.queue_lock is held. Does not allocate.
  *
- * Return: 0, or -ETIME if the hardware did not release a queue; the rest is handled then, too.
+ * Return: 0, or -ETIME if the hardware did not release a queue; all other queues are handled even
+ * so.
  */
 int kfd_queues_sync(struct kfd_process_device *pdd)
 {
@@ -114,7 +115,7 @@ static bool kfd_queue_recovered(struct kfd_queue *q)
 }
 
 /**
- * kfd_queue_stop() - stop a queue until it is destroyed, and log it
+ * kfd_queue_stop() - stop a queue until it is destroyed, and log the reason
  * @q: queue; kfd_process.queue_lock is held
  * @why: reason, for the message
  */
@@ -134,14 +135,15 @@ void kfd_queue_stop(struct kfd_queue *q, const char *why)
 /**
  * kfd_queues_recovered() - stop the queues of a process that a recovery has not restored
  * @pdd: state of the process on the GPU
- * @engine: SDMA engine that was reset; VGPU_ENGINE_CP: the command processor
+ * @engine: SDMA engine that was reset, or VGPU_ENGINE_CP for the command processor
  * @vm_lost: the page tables of the process were lost
  *
- * Stops the queues of @engine that hw/ has not loaded again; all of them if @vm_lost.
+ * Stops the queues of @engine that hw/ has not loaded again or, if @vm_lost, all queues of
+ * @engine.
  *
  * Context: takes kfd_process.queue_lock. Does not allocate.
  *
- * Return: whether a queue was stopped.
+ * Return: true if a queue was stopped.
  */
 bool kfd_queues_recovered(struct kfd_process_device *pdd, unsigned int engine,
 			  bool vm_lost)
@@ -446,14 +448,14 @@ void kfd_queues_destroy(struct kfd_process *p)
 /**
  * kfd_queue_update() - change the ring, the priority and the state of a queue
  * @q: queue
- * @ring_va: first byte of the new ring; 0: stop the queue and keep its last ring mapped
+ * @ring_va: first byte of the new ring; 0 to stop the queue and keep its last ring mapped
  * @ring_bytes: length of the new ring, a power of two
  * @priority: 0 to KFD_MAX_QUEUE_PRIORITY; compute queues only
- * @enabled: the queue runs afterwards, if it has a ring
+ * @enabled: let the queue run afterwards, if @ring_va is not 0
  *
  * Context: kfd_process.mutex is held. Takes kfd_process.queue_lock.
  *
- * Return: 0, -EFAULT the ring is not a mapped BO with that address and size, -ETIME.
+ * Return: 0; -EFAULT if the ring is not a mapped BO with that address and size; -ETIME.
  */
 int kfd_queue_update(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 		     u8 priority, bool enabled)

@@ -15,8 +15,8 @@
 #include "hw/sdma/vgpu_sdma_queue.h"
 
 /*
- * Masks of SDMA engines. As on the card, the first two engines serve PCIe and the rest XGMI; this
- * selects the engine of a new queue only, since each engine can access all memory.
+ * Masks of SDMA engines. As on the card, the first two engines serve PCIe, all other engines
+ * XGMI. The masks only select the engine of a new queue, since each engine can access all memory.
  */
 #define KFD_NUM_SDMA_PCIE	2
 #define KFD_NUM_SDMA_XGMI	(SDMA_NUM_ENGINES - KFD_NUM_SDMA_PCIE)
@@ -43,15 +43,15 @@ enum kfd_queue_kind {
  * @pdd: the process's state on the GPU
  * @queues: queues on this GPU; changed with both kfd_process.mutex and
  *          kfd_process.queue_lock held, so that either lock allows to walk the list
- * @n_sdma: number of SDMA queues; the address space keeps a VMID while it is not zero; process
- *          mutex
- * @n_cp: number of compute queues; kfd_sched.lock
- * @doorbells_used: doorbells of compute queues; process mutex
- * @gws_queue: queue that has global wave sync, or NULL; process mutex
+ * @n_sdma: number of SDMA queues; the address space keeps a VMID while it is not zero; protected
+ *          by kfd_process.mutex
+ * @n_cp: number of compute queues; protected by kfd_sched.lock
+ * @doorbells_used: doorbells of compute queues; protected by kfd_process.mutex
+ * @gws_queue: queue that has global wave sync, or NULL; protected by kfd_process.mutex
  * @root_pde: entry for the root of the process's page tables, for run lists; set with the first
  *            compute queue
- * @run_queues: compute queues that may run; kfd_sched.lock
- * @run_link: in kfd_sched.qpds while @run_queues is not empty; kfd_sched.lock
+ * @run_queues: compute queues that may run; protected by kfd_sched.lock
+ * @run_link: link in kfd_sched.qpds while @run_queues is not empty; protected by kfd_sched.lock
  */
 struct qcm_process_device {
 	struct kfd_process_device *pdd;
@@ -67,11 +67,11 @@ struct qcm_process_device {
 
 /**
  * struct kfd_queue - a user-mode queue
- * @link: in qcm_process_device.queues
+ * @link: link in qcm_process_device.queues
  * @pdd: state of the process on the queue's GPU
  * @id: queue id of user space
- * @kind: SDMA or compute: selects the fields at the end
- * @aql: compute: the ring has AQL packets; false: PM4
+ * @kind: SDMA or compute; members that are marked "SDMA" or "compute" are used for this kind only
+ * @aql: compute: true if the ring has AQL packets, false if PM4
  * @doorbell: byte offset of the queue's doorbell in the process's slice
  * @born: GPU clock when the queue was created
  * @ring: mapping of the ring
@@ -83,8 +83,9 @@ struct qcm_process_device {
  *        notified yet
  * @loaded: on the hardware; compute: in run lists
  * @suspended: a debugger has suspended the queue
- * @dying: DESTROY_QUEUE waits or works; changed with the process's mutex held, too
- * @exceptions: KFD_EC_MASK_QUEUE exceptions that were not cleared; kfd_dbg_lock
+ * @dying: DESTROY_QUEUE waits for the queue, or destroys it; changed with kfd_process.mutex held,
+ *         too
+ * @exceptions: KFD_EC_MASK_QUEUE exceptions that were not cleared; protected by kfd_dbg_lock
  * @kobj: kfd/proc/<pid>/queues/<id>, or NULL
  * @attrs: files of @kobj
  *
@@ -101,11 +102,12 @@ struct qcm_process_device {
  * @mqd_bo: compute: kernel BO of the MQD, in GTT
  * @mqd: compute: kernel mapping of @mqd_bo
  * @cp: compute: register values from which the MQD is made
- * @lost: compute: vgpu_cp_lost() when the queue was loaded
- * @run_link: in qcm_process_device.run_queues while @loaded; kfd_sched.lock
+ * @lost: compute: value of vgpu_cp_lost() when the queue was loaded
+ * @run_link: compute: link in qcm_process_device.run_queues while @loaded; protected by
+ *            kfd_sched.lock
  *
  * kfd_process.queue_lock protects @enabled, @faulted, @hung, @loaded, @suspended, @dying, @regs,
- * @cp, @lost and the MQD. The rest is fixed or protected by kfd_process.mutex.
+ * @cp, @lost and the MQD. All other members are fixed or protected by kfd_process.mutex.
  */
 struct kfd_queue {
 	struct list_head link;
@@ -172,10 +174,10 @@ struct kfd_queue_saved {
 /**
  * struct kfd_queue_properties - arguments of CREATE_QUEUE
  * @kind: SDMA or compute
- * @aql: compute: AQL packets; false: PM4
+ * @aql: compute: true for AQL packets, false for PM4
  * @engines: SDMA: mask of engines that the queue may be on
  * @ring_va: first byte of the ring
- * @ring_bytes: power of two
+ * @ring_bytes: length of the ring, a power of two
  * @rptr_va: read pointer, 8 bytes
  * @wptr_va: write pointer, 8 bytes
  * @eop_va: compute: end-of-pipe buffer, or 0
@@ -225,7 +227,7 @@ bool kfd_queues_recovered(struct kfd_process_device *pdd, unsigned int engine,
 			  bool vm_lost);
 struct kfd_queue *kfd_queue_by_id(struct kfd_process *p, u32 id);
 
-/* For struct kfd_process_ops. */
+/* Functions of struct kfd_process_ops. */
 int kfd_queues_sync(struct kfd_process_device *pdd);
 void kfd_queues_map_wptr(struct kfd_process *p);
 void kfd_queues_stop(struct kfd_process_device *pdd, unsigned long *ran);

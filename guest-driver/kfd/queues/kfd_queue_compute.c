@@ -82,6 +82,8 @@ static int kfd_cp_get_save_area(struct kfd_queue *q,
  *
  * Context: kfd_process.mutex is held; the caller holds a reference on mm_users. Takes the locks
  * of svm_always_mapped().
+ *
+ * Return: true if @q has its context save area, or is an SDMA queue.
  */
 bool kfd_cp_has_save_area(struct kfd_queue *q)
 {
@@ -118,7 +120,7 @@ static void kfd_cp_put_buffers(struct kfd_queue *q)
 	kfd_queue_put_buffer(&q->eop);
 }
 
-/* Whether doorbell @i of the slice does not belong to another block (vgpu/doorbell.h). */
+/* Return true if doorbell @i of the slice does not belong to another block (vgpu/doorbell.h). */
 static bool kfd_cp_may_have_doorbell(unsigned long i)
 {
 	return i < KFD_DOORBELLS &&
@@ -272,15 +274,15 @@ int kfd_cp_set_cu_mask(struct kfd_queue *q, const u32 *mask, u32 bits)
 /**
  * kfd_queue_set_gws() - give a queue all of the GPU's global wave sync, or take it back
  * @q: queue of either kind
- * @want: give; false: take back
+ * @want: true to give, false to take back
  *
  * One queue of a process on a GPU may have global wave sync. Several processes may have it: the
  * CP runs them in separate time slices.
  *
  * Context: kfd_process.mutex is held. Takes kfd_process.queue_lock.
  *
- * Return: 0; -EBUSY a queue of the process on the GPU has it already; -EINVAL @q does not have it;
- * -ETIME.
+ * Return: 0; -EBUSY if a queue of the process on the GPU has global wave sync already; -EINVAL if
+ * @q to take it back from does not have it; -ETIME.
  */
 int kfd_queue_set_gws(struct kfd_queue *q, bool want)
 {

@@ -14,7 +14,7 @@
  * struct kfd_sched - the compute queues of a GPU that may run
  * @lock: protects the fields below, qcm_process_device.run_queues of each process, and the order
  *        of run lists. Taken inside kfd_process.queue_lock; its holders do not allocate
- * @qpds: struct qcm_process_device with a non-empty run_queues, by run_link
+ * @qpds: list of the struct qcm_process_device with a non-empty run_queues, linked by run_link
  * @dwords: size of a run list of all compute queues of the GPU, loaded or not
  */
 struct kfd_sched {
@@ -25,7 +25,7 @@ struct kfd_sched {
 
 /**
  * struct device_queue_manager - queues of all processes on a GPU
- * @queue_lock: protects @sdma_busy; inside kfd_process.mutex
+ * @queue_lock: protects @sdma_busy; taken inside kfd_process.mutex
  * @sdma_busy: hardware queues in use, by engine
  * @sched: compute queues that may run
  */
@@ -35,12 +35,15 @@ struct device_queue_manager {
 	struct kfd_sched sched;
 };
 
-/* Load or unload one queue, as its state requires; queue_lock held. 0 or -ETIME. */
+/*
+ * Load or unload one queue, as its state requires. The caller holds queue_lock. Returns 0 or
+ * -ETIME.
+ */
 int kfd_queue_sync(struct kfd_queue *q);
 
 /*
  * kfd_queue_buffer.c: buffers that user space has allocated. A buffer cannot be unmapped until
- * kfd_queue_put_buffer(). Mutex held.
+ * kfd_queue_put_buffer(). The caller holds kfd_process.mutex.
  */
 struct kfd_mem_attachment *
 kfd_queue_get_buffer(struct kfd_process_device *pdd, u64 va, u64 bytes);
@@ -52,48 +55,53 @@ void kfd_queue_put_buffers(struct kfd_queue *q);
 /*
  * kfd_queue_sdma.c
  *
- * kfd_sdma_init() takes a hardware queue, and a VMID for the address space. Returns 0, -ENOMEM no
- * hardware queue, -ENOSPC no VMID, -ECANCELED, -EINVAL; -EBUSY the hardware queue of a checkpoint
- * is taken. kfd_sdma_fini() gives both back. Mutex held for these two; queue_lock held for the
- * others except kfd_sdma_map_wptr().
+ * kfd_sdma_init() takes a hardware queue, and a VMID for the address space. Returns 0; -ENOMEM if
+ * no hardware queue is free; -ENOSPC if no VMID is free; -EBUSY if the hardware queue of a
+ * checkpoint is taken; -ECANCELED, -EINVAL. kfd_sdma_fini() gives both back. The caller of these
+ * two functions holds kfd_process.mutex; the caller of the others, except kfd_sdma_map_wptr(),
+ * holds queue_lock.
  */
 int kfd_sdma_init(struct kfd_queue *q,
 		  const struct kfd_queue_properties *props);
 void kfd_sdma_fini(struct kfd_queue *q);
 int kfd_sdma_load(struct kfd_queue *q);
 int kfd_sdma_unload(struct kfd_queue *q);
-/* After a reset of the engine: whether the queue goes on, or was not loaded. */
+/* After a reset of the engine: return true if the queue continues, or was not loaded. */
 bool kfd_sdma_recovered(struct kfd_queue *q);
 /*
  * Look up the kernel mapping of the write pointer, which is valid until the next eviction of the
- * process. Mutex held. Returns 0, also if the process is evicted already, since restore_work calls
- * the function again; -EINVAL if the write pointer was in a user pointer without memory.
+ * process. The caller holds kfd_process.mutex. Returns 0, also if the process is evicted already,
+ * since restore_work calls the function again; -EINVAL if the write pointer was in a user pointer
+ * without memory.
  */
 int kfd_sdma_map_wptr(struct kfd_queue *q);
 
 /*
- * kfd_queue_compute.c. kfd_cp_init() takes a doorbell, buffers and space in run lists, and creates
- * the MQD. Returns 0, -EINVAL, -EPERM no space in run lists, -ENOMEM, -ECANCELED; -EBUSY the
- * doorbell of a checkpoint is taken. Mutex held.
+ * kfd_queue_compute.c. kfd_cp_init() takes a doorbell, buffers and space in run lists, and
+ * creates the MQD. Returns 0; -EPERM if run lists have no space; -EBUSY if the doorbell of a
+ * checkpoint is taken; -EINVAL, -ENOMEM, -ECANCELED. The caller holds kfd_process.mutex.
  */
 int kfd_cp_init(struct kfd_queue *q, const struct kfd_queue_properties *props);
 void kfd_cp_fini(struct kfd_queue *q);
-/* Set ring and priority in the MQD of a queue that is not loaded; queue_lock held. */
+/* Set ring and priority in the MQD of a queue that is not loaded. The caller holds queue_lock. */
 void kfd_cp_set_ring(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 		     u8 priority);
 #define KFD_EOP_BYTES		4096u
 
-/* kfd_queue_sysfs.c: a queue's folder, removed before the queue is freed. Mutex held. */
+/*
+ * kfd_queue_sysfs.c: a queue's folder, removed before the queue is freed. The caller holds
+ * kfd_process.mutex.
+ */
 void kfd_queue_sysfs_add(struct kfd_queue *q);
 void kfd_queue_sysfs_remove(struct kfd_queue *q);
 
 /*
- * kfd_runlist.c: run lists. kfd_sched_mark() adds a queue to later run lists, or removes it
- * (queue_lock held). kfd_sched_submit() submits a new run list, and returns 0 or -ETIME.
+ * kfd_runlist.c: run lists. kfd_sched_mark() adds a queue to later run lists, or removes it; the
+ * caller holds queue_lock. kfd_sched_submit() submits a new run list, and returns 0 or -ETIME.
  */
 void kfd_sched_init(struct kfd_sched *sched);
 void kfd_sched_fini(struct kfd_sched *sched);
-/* Reserve space for one more queue in run lists. 0, or -EPERM without space. */
+/* Reserve space for one more queue in run lists. Returns 0, or -EPERM if there is no space. */
 int kfd_sched_reserve(struct kfd_process_device *pdd);
 void kfd_sched_unreserve(struct kfd_process_device *pdd);
 void kfd_sched_mark(struct kfd_queue *q, bool run);

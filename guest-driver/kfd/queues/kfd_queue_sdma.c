@@ -86,7 +86,10 @@ static u32 kfd_sdma_doorbell(unsigned int engine, unsigned int slot)
 		    (slot >> 1));
 }
 
-/* Take the hardware queue of the checkpoint: the doorbell that the process rings depends on it. */
+/*
+ * Take the hardware queue that the checkpoint names, since the doorbell that the process rings
+ * depends on it.
+ */
 static int kfd_sdma_take_slot(struct kfd_queue *q,
 			      const struct kfd_queue_saved *saved)
 {
@@ -154,7 +157,10 @@ int kfd_sdma_init(struct kfd_queue *q, const struct kfd_queue_properties *props)
 	struct kfd_process_device *pdd = q->pdd;
 	int ret;
 
-	/* During a restore, restore_work does it after RESUME, when the memory is mapped. */
+	/*
+	 * In a process from a checkpoint, restore_work looks up the write pointer after RESUME,
+	 * when its memory is mapped.
+	 */
 	if (pdd->process->criu_state != KFD_CRIU_RESTORED) {
 		ret = kfd_sdma_map_wptr(q);
 		if (ret)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Run lists: the compute queues of all processes that the CP may run. The CP assigns VMIDs and
- * hardware queues, and time slices if there are more queues than that. Each change is submitted
- * as a new list.
+ * hardware queues, and time slices if there are more processes or queues than those. Each change
+ * is submitted as a new list.
  */
 #include <linux/sched/mm.h>
 
@@ -77,7 +77,7 @@ void kfd_sched_mark(struct kfd_queue *q, bool run)
 	mutex_unlock(&sched->lock);
 }
 
-/* As in amdkfd, a process has all GWS while its queue with GWS may run, and else none. */
+/* As in amdkfd, a process has all GWS while its queue with GWS may run, and none otherwise. */
 static u32 kfd_sched_gws(struct kfd_process_device *pdd, u32 lost)
 {
 	struct kfd_queue *q;

@@ -79,7 +79,7 @@ static void kfd_fill_mem_bank(struct kfd_props *props, const void *arg)
 	kfd_prop(props, "mem_clk_max", 0);
 }
 
-/* First number of the GPU's processors; the CPU's are numbered from zero. */
+/* Return the number of the GPU's first processor; the CPU's processors are numbered from 0. */
 static u32 kfd_simd_id_base(const struct kfd_node *node)
 {
 	return 0x80000000u + 0x1000 * node->topology_id;
@@ -389,7 +389,8 @@ static void kfd_topology_forget(struct kfd_node *node)
  *
  * Context: takes kfd_topology_mutex. Sleeps.
  *
- * Return: 0, -ENOSPC there are KFD_MAX_GPU_INSTANCE GPUs already, -ENOMEM, or an error of sysfs.
+ * Return: 0; -ENOSPC if there are KFD_MAX_GPU_INSTANCE GPUs already; -ENOMEM; or an error of
+ * sysfs.
  */
 int kfd_topology_add(struct kfd_node *node)
 {
@@ -412,7 +413,7 @@ int kfd_topology_add(struct kfd_node *node)
  * kfd_topology_remove() - remove a GPU from the topology
  * @node: GPU; nothing is done if it is not in the topology
  *
- * Rebuilds the tree, which is empty after an error (logged).
+ * Rebuilds the tree. After an error, which is logged, the tree is empty.
  *
  * Context: takes kfd_topology_mutex. Waits for readers of the tree's files.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The topology's folders (kfd_topology_sysfs.c). kfd_topology_mutex is held in all functions;
- * errors are -ENOMEM or those of sysfs.
+ * The topology's folders (kfd_topology_sysfs.c). The caller of each function holds
+ * kfd_topology_mutex. Errors are -ENOMEM or errors of sysfs.
  */
 #ifndef KFD_TOPOLOGY_PRIV_H
 #define KFD_TOPOLOGY_PRIV_H
@@ -17,7 +17,7 @@
 /**
  * struct kfd_topology_file - a file
  * @attr: sysfs attribute
- * @text: contents without the newline at the end; owned
+ * @text: contents without the newline at the end; freed with the folder
  */
 struct kfd_topology_file {
 	struct attribute attr;
@@ -27,7 +27,7 @@ struct kfd_topology_file {
 /**
  * struct kfd_topology_dir - a folder
  * @kobj: kobject of the folder, parent of its subfolders
- * @link: in the list of all folders
+ * @link: link in the list of all folders
  * @files: files of the folder
  * @n_files: number of @files in use
  */
@@ -38,12 +38,15 @@ struct kfd_topology_dir {
 	unsigned int n_files;
 };
 
-/* Create a folder named @name or @n in @parent. Returns it, or ERR_PTR(). */
+/* Create a folder named @name or @n in @parent. Returns the folder or ERR_PTR(). */
 struct kfd_topology_dir *kfd_topology_mkdir(struct kobject *parent,
 					    const char *name);
 struct kfd_topology_dir *kfd_topology_mkdir_n(struct kobject *parent,
 					      unsigned int n);
-/* Create a file in a folder, at most KFD_DIR_FILES of them; @text is copied, @name is not. */
+/*
+ * Create a file in a folder, which may have up to KFD_DIR_FILES files; @text is copied, @name is
+ * not.
+ */
 int kfd_topology_write(struct kfd_topology_dir *dir, const char *name,
 		       const char *text);
 /* Remove every folder. Waits for readers of the files. */
@@ -59,9 +62,9 @@ struct kfd_props {
 	char text[PAGE_SIZE];
 };
 
-struct kfd_props *kfd_props_new(void);	/* or NULL */
+struct kfd_props *kfd_props_new(void);	/* NULL without memory */
 void kfd_prop(struct kfd_props *props, const char *name, u64 value);
-/* Write it as "properties" to @dir; frees @props in any case. */
+/* Write @props to the file "properties" of @dir. Frees @props, also after an error. */
 int kfd_props_write(struct kfd_topology_dir *dir, struct kfd_props *props);
 /* Create folder @n in @parent, with a properties file that @fill writes. */
 int kfd_topology_item(struct kobject *parent, unsigned int n,
@@ -71,7 +74,8 @@ int kfd_topology_item(struct kobject *parent, unsigned int n,
 struct kfd_node;
 
 /*
- * kfd_topology_link.c: create a folder in @dir for each link of @node (NULL: of the CPU node).
+ * kfd_topology_link.c: create a folder in @dir for each link of @node or, if @node is NULL, of
+ * the CPU node.
  * @gpus: all @n GPUs; their topology_id is set. *@count is set to the number of links.
  */
 int kfd_topology_io_links(struct kobject *dir, const struct kfd_node *node,

@@ -94,7 +94,7 @@ void kfd_topology_clear(void)
 	}
 }
 
-/* Properties: "name value" a line. */
+/* Files of properties, with one line "name value" for each property. */
 
 struct kfd_props *kfd_props_new(void)
 {
