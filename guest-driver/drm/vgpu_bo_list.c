@@ -34,7 +34,7 @@ void vgpu_bo_list_put(struct vgpu_bo_list *list)
 		kref_put(&list->ref, bo_list_free);
 }
 
-/* User space's entries may be shorter or longer than struct drm_amdgpu_bo_list_entry. */
+/* Copy entry @i, which may be shorter or longer than struct drm_amdgpu_bo_list_entry. */
 static int bo_list_read_entry(const struct drm_amdgpu_bo_list_in *in, u32 i,
 			      struct drm_amdgpu_bo_list_entry *entry)
 {
@@ -122,7 +122,10 @@ void vgpu_bo_list_free_all(struct vgpu_file *vf)
 	}
 }
 
-/* Takes over the reference on @list, also after an error. */
+/*
+ * Replace the list *@handle or, if *@handle is 0, store @list with a new handle. Takes over the
+ * reference on @list, also after an error.
+ */
 static int bo_list_install(struct vgpu_file *vf, struct vgpu_bo_list *list,
 			   u32 *handle)
 {
@@ -151,9 +154,8 @@ static int bo_list_install(struct vgpu_file *vf, struct vgpu_bo_list *list,
  * @data: union drm_amdgpu_bo_list
  * @file: file of the handles and lists
  *
- * Return: 0, -EINVAL for an unknown operation or too many BOs, -ENOENT for an
- * unknown BO or, with UPDATE, list, -EFAULT, -ENOMEM. DESTROY of an unknown
- * list is no error.
+ * Return: 0; -EINVAL for an unknown operation or too many BOs; -ENOENT for an unknown BO or, with
+ * UPDATE, an unknown list; -EFAULT, -ENOMEM. DESTROY of an unknown list is no error.
  */
 int vgpu_bo_list_ioctl(struct drm_device *drm, void *data,
 		       struct drm_file *file)

@@ -3,9 +3,9 @@
  * amdgpu's CS, second half: validate and map the job's BOs, collect the job's dependencies, and
  * push the job to the scheduler.
  *
- * The job's finished fence is added to the reservations of all BOs that it names, so that none of
- * them is moved while it runs, and to that of the file (vgpu_file.root), so that mappings are not
- * removed while it runs. The job waits for:
+ * The job's finished fence is added to the reservations of all BOs that the job names, so that no
+ * such BO is moved while the job runs, and to the reservation of the file (vgpu_file.root), so
+ * that no mapping is removed while the job runs. The job waits for:
  *
  *	KERNEL fences of its BOs, and the last page table update: always
  *	fences of other users in its BOs: unless the BO is EXPLICIT_SYNC
@@ -24,7 +24,7 @@
 #include "vm/vgpu_vm_bo.h"
 #include "vgpu_cs.h"
 
-/* The job adds one fence to a reservation, a move of the BO another. */
+/* Fence slots to reserve in each reservation: one for the job, one for a move of the BO. */
 #define CS_FENCES	2
 
 /* Reserve all BOs. Returns 0 or an error of drm_exec, -EDEADLK included. */
@@ -45,8 +45,8 @@ static int cs_lock_each(struct vgpu_cs *cs)
 }
 
 /*
- * Validate a BO in its domain. @evict: evict other BOs for room in VRAM; false: use GTT if VRAM has
- * no room.
+ * Validate a BO in its domain. @evict: true: evict other BOs if VRAM has no room; false: use GTT
+ * instead.
  */
 static int cs_place_bo(struct vgpu_bo *bo, bool evict)
 {
@@ -93,8 +93,8 @@ static int cs_place_all(struct vgpu_cs *cs, vgpu_bo_fn place)
 }
 
 /*
- * Wait for clears and copies of the BOs if a job of the file may be running: the new mappings are
- * visible to it. Later jobs depend on the KERNEL fences.
+ * Wait for clears and copies of the BOs if a job of the file may be running: such a job can
+ * access the BOs through their new mappings. Later jobs depend on the KERNEL fences.
  */
 static int cs_wait_content(struct vgpu_cs *cs)
 {
@@ -112,7 +112,10 @@ static int cs_wait_content(struct vgpu_cs *cs)
 	return 0;
 }
 
-/* The kernel's ring writes the user fence, so that its BO needs an address in VMID 0. */
+/*
+ * The kernel's ring writes the user fence, so the BO of the user fence needs an address in VMID
+ * 0.
+ */
 static int cs_place_user_fence(struct vgpu_cs *cs)
 {
 	u64 mc;
@@ -252,7 +255,7 @@ static u64 cs_push(struct vgpu_cs *cs)
 	return seq;
 }
 
-/* Look up the pages of user pointers. No locks are held. */
+/* Look up the pages of user pointers. The caller holds no locks. */
 static int cs_find_pages(struct vgpu_cs *cs)
 {
 	int ret = 0;
@@ -275,7 +278,10 @@ static bool cs_pages_valid(struct vgpu_cs *cs)
 	return true;
 }
 
-/* va_lock held. Returns -EAGAIN if pages or BOs have moved: the caller looks them up again. */
+/*
+ * Validate the BOs, and push the job. The caller holds va_lock. Returns -EAGAIN if pages or BOs
+ * have moved meanwhile, after which the caller starts again.
+ */
 static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 {
 	struct mutex *notifier_lock = vgpu_mm_notifier_lock(cs->vf->vdev);
@@ -286,7 +292,7 @@ static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 	if (ret)
 		return ret;
 	/*
-	 * Without room in VRAM, try again with GTT, and with a new ticket: the old one is not
+	 * If VRAM has no room, try again with GTT, and with a new ticket: the old ticket is not
 	 * usable after -EDEADLK, which TTM 6.12 does not distinguish from a lack of room.
 	 */
 	ret = cs_reserve(cs, cs_place);
@@ -344,7 +350,10 @@ static int cs_submit(struct vgpu_cs *cs, u64 *seq)
 		ret = mutex_lock_interruptible(va_lock);
 		if (ret)
 			return -ERESTARTSYS;
-		/* va_lock serialises this, so that the ring keeps each job that is not done. */
+		/*
+		 * va_lock serialises submissions, so that the ring keeps the fence of each job
+		 * that is not done.
+		 */
 		ret = vgpu_ctx_throttle(cs->ctx, cs->ring);
 		if (!ret)
 			ret = cs_restore_vm(cs);

@@ -44,13 +44,13 @@ struct vgpu_cs_chunk {
  * @num_chunks: number of @chunks
  * @num_ibs: number of IBs in @chunks
  * @job: the job, or NULL
- * @list: BOs, or NULL
+ * @list: BOs of the job, or NULL
  * @user_fence: BO that receives the job's number, or NULL
  * @user_fence_at: byte offset in @user_fence
  * @user_fence_mc: address of that byte in VMID 0; valid once the BO is placed
  * @signals: syncobjs to signal, or NULL
  * @num_signals: number of @signals
- * @exec: reservations
+ * @exec: reservations of the BOs and of the file
  */
 struct vgpu_cs {
 	struct vgpu_file *vf;

@@ -13,10 +13,10 @@
 #include "vgpu_cs.h"
 #include "vgpu_sched.h"
 
-/* Limit the memory that a submission allocates. */
+/* Limits of the memory that a submission allocates. */
 #define CS_MAX_CHUNKS		1024u
 #define CS_MAX_CHUNK_BYTES	SZ_1M
-/* Limit of the packet's size field. */
+/* Limit of the size field of the INDIRECT packet. */
 #define CS_MAX_IB_DWORDS	0xfffffu
 /* The real chip's engine ignores the low bits of an IB's address. */
 #define CS_IB_ADDR_MASK		(~0x1full)
@@ -65,7 +65,10 @@ static int cs_copy_chunks(struct vgpu_cs *cs, const struct drm_amdgpu_cs_in *in)
 	return 0;
 }
 
-/* All IBs of a job are for one ring: no gangs. */
+/*
+ * Check an IB chunk, and set @cs->ring. All IBs of a job must be for one ring: there are no
+ * gangs.
+ */
 static int cs_first_ib(struct vgpu_cs *cs,
 		       const struct drm_amdgpu_cs_chunk_ib *ib)
 {
@@ -141,7 +144,7 @@ static int cs_first_look(struct vgpu_cs *cs, const struct vgpu_cs_chunk *chunk)
 	case AMDGPU_CHUNK_ID_SYNCOBJ_TIMELINE_SIGNAL:
 		return 0;
 	default:
-		/* CP_GFX_SHADOW, too: there is no graphics ring. */
+		/* CP_GFX_SHADOW fails as well, since there is no graphics ring. */
 		return -EINVAL;
 	}
 }
@@ -195,7 +198,7 @@ static int cs_dependencies(struct vgpu_cs *cs,
 	return 0;
 }
 
-/* May wait until another thread submits @point: no locks are held. */
+/* The function may wait until another thread submits @point. The caller holds no locks. */
 static int cs_syncobj_in(struct vgpu_cs *cs, u32 handle, u64 point, u64 flags)
 {
 	struct dma_fence *fence;
@@ -314,11 +317,12 @@ static int cs_second_look(struct vgpu_cs *cs, const struct vgpu_cs_chunk *chunk)
  * @cs: zero except for @vf, @file and @ctx; the caller calls vgpu_cs_free() also after an error
  * @in: arguments of the ioctl
  *
- * Context: no locks are held, and no drm_dev_enter(): the function may wait for user space.
+ * Context: no locks are held, and the caller is not in a section of drm_dev_enter(): the function
+ * may wait for user space.
  *
- * Return: 0; -EINVAL for invalid arguments; -ENOENT for an unknown BO, list or syncobj;
- * -EFAULT; -ENOMEM; -ERESTARTSYS; -ETIME after five seconds' wait for a point of
- * a timeline; the error of an earlier job of the ring.
+ * Return: 0; -EINVAL for invalid arguments; -ENOENT for an unknown BO, list or syncobj; -EFAULT;
+ * -ENOMEM; -ERESTARTSYS; -ETIME if a timeline point to wait for was not submitted in five
+ * seconds; the error of an earlier job of the ring.
  */
 int vgpu_cs_parse(struct vgpu_cs *cs, const struct drm_amdgpu_cs_in *in)
 {

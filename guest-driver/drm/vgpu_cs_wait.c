@@ -15,7 +15,7 @@
 
 #include "vgpu_file.h"
 
-/* Limits the memory that a wait allocates. */
+/* Limit of the fences in a wait; it bounds the memory that the wait allocates. */
 #define WAIT_MAX_FENCES	SZ_64K
 
 /*
@@ -40,7 +40,10 @@ static struct dma_fence *wait_find(struct vgpu_file *vf,
 	return fence;
 }
 
-/* Returns a positive number, 0 after the deadline, or an error. */
+/*
+ * Wait for @fence, or for nothing if it is NULL. Returns a positive number if the fence has
+ * signalled, 0 after the deadline, or an error.
+ */
 static long wait_one(struct dma_fence *fence, u64 deadline)
 {
 	long left;
@@ -62,7 +65,7 @@ static long wait_one(struct dma_fence *fence, u64 deadline)
  * @data: union drm_amdgpu_wait_cs
  * @file: file of the context
  *
- * The status is 1 if the deadline has passed, and else 0.
+ * The status is 1 if the deadline has passed, otherwise 0.
  *
  * Return: 0; -EINVAL for an unknown context, ring or number; the job's
  * error; -ERESTARTSYS.
@@ -129,13 +132,13 @@ static int wait_by_fence(const void *a, const void *b, const void *priv)
 /**
  * vgpu_wait_unique() - keep each fence once
  * @fences: @n fences, referenced
- * @index: array of @n numbers
+ * @index: array of @n entries, set to former indices
  * @n: number of fences
  *
- * A fence runs all its callbacks in the interrupt that signals it, so a call of
- * WAIT_FENCES must have one callback for each fence, however often it names the
- * fence. Of equal fences the first stays; the others are put. The remaining fences
- * are moved to the front in their order; @index receives their former places.
+ * A fence runs all its callbacks in the interrupt that signals it, so a call of WAIT_FENCES must
+ * have one callback for each fence, however often it names the fence. Of equal fences the first
+ * stays; the references of the others are dropped. The remaining fences are moved to the front in
+ * their order, and @index is set to their former indices.
  *
  * Return: the number of remaining fences.
  */
@@ -188,8 +191,8 @@ static int wait_find_all(struct vgpu_file *vf,
 }
 
 /*
- * Returns a positive number, 0 after the deadline, or -ERESTARTSYS. @first: receives the index of
- * the fence that signalled.
+ * Wait for any of @n fences, and set *@first to the index of the fence that signalled. Returns a
+ * positive number, 0 after the deadline, or -ERESTARTSYS.
  */
 static long wait_first(struct dma_fence **fences, u32 n, u64 deadline,
 		       u32 *first)
@@ -238,7 +241,7 @@ static int wait_any(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
 	memset(args, 0, sizeof(*args));
 	args->out.status = left > 0;
 	args->out.first_signaled = first;
-	return error;	/* of fence @first; user space gets both */
+	return error;	/* error of fence @first: user space gets both */
 }
 
 /**
@@ -247,10 +250,10 @@ static int wait_any(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
  * @data: union drm_amdgpu_wait_fences
  * @file: file of the contexts
  *
- * The status is 0 if the deadline has passed, and else 1.
+ * The status is 0 if the deadline has passed, otherwise 1.
  *
- * Return: 0; -EINVAL for an unknown context, ring or number, too many
- * fences, or none without wait_all; the error of a job; -EFAULT, -ENOMEM, -ERESTARTSYS.
+ * Return: 0; -EINVAL for an unknown context, ring or number, too many fences, or no fence and no
+ * wait_all; the error of a job; -EFAULT, -ENOMEM, -ERESTARTSYS.
  */
 int vgpu_wait_fences_ioctl(struct drm_device *drm, void *data,
 			   struct drm_file *file)

@@ -79,9 +79,10 @@ static void ctx_free(struct kref *ref)
 	}
 	vgpu_ctx_state_put(ctx->state);
 	/*
-	 * A fence's callback, drm_sched_entity_wakeup(), clears entity->dependency and then
-	 * reads the entity. drm_sched_entity_destroy() does not wait for the callback,
-	 * which runs with a spinlock held.
+	 * Free the context after an RCU grace period: drm_sched_entity_wakeup(), the callback of
+	 * a fence, clears entity->dependency and then reads the entity.
+	 * drm_sched_entity_destroy() does not wait for the callback, which runs with a spinlock
+	 * held.
 	 */
 	kfree_rcu(ctx, rcu);
 }
@@ -273,9 +274,8 @@ static int ctx_pstate(struct vgpu_file *vf, u32 id, u32 want,
  * @data: union drm_amdgpu_ctx
  * @file: file of the contexts
  *
- * Return: 0, -EINVAL for unknown operations, flags and contexts, -EACCES for a
- * priority above NORMAL without CAP_SYS_NICE, -EOPNOTSUPP for a stable power
- * state, -ENOMEM, -ENOSPC.
+ * Return: 0; -EINVAL for unknown operations, flags and contexts; -EACCES for a priority above
+ * NORMAL without CAP_SYS_NICE; -EOPNOTSUPP for a stable power state; -ENOMEM, -ENOSPC.
  */
 int vgpu_ctx_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
@@ -341,7 +341,7 @@ int vgpu_ctx_ring(struct vgpu_ctx *ctx, u32 ip, u32 instance, u32 ring,
  * vgpu_ctx_fence() - return the finished fence of a job
  * @ctx: context
  * @ring: ring of @ctx
- * @seq: number of the job; ~0: the last job
+ * @seq: number of the job, or ~0 for the last job
  *
  * Return: a reference; NULL for a job that is done and not kept any more; ERR_PTR(-EINVAL)
  * for a number that was not submitted yet.

@@ -108,7 +108,7 @@ static int vgpu_device_counters_show(struct seq_file *m, void *data)
 	return 0;
 }
 
-/* Resources of processes other than memory. */
+/* Print how many resources other than memory are in use. */
 static int vgpu_in_use_show(struct seq_file *m, void *data)
 {
 	struct vgpu_device *vdev = vgpu_of_seq(m);

@@ -39,7 +39,10 @@ static const struct drm_ioctl_desc vgpu_ioctls[] = {
 	VGPU_IOCTL(GEM_USERPTR, gem_userptr),
 };
 
-/* Ioctls that may wait for user space without limit: removal must not wait for them. */
+/*
+ * Return true for ioctls that may wait for user space without limit: removal of the device must
+ * not wait for them.
+ */
 static bool vgpu_ioctl_waits(unsigned int nr)
 {
 	switch (nr - DRM_COMMAND_BASE) {

@@ -3,8 +3,8 @@
  * fdinfo of a render node's file: size and placement of the client's memory
  * (Documentation/gpu/drm-usage-stats.rst), with amdgpu's driver-specific keys.
  *
- * A client's memory is the BOs that its file has handles of, the BOs that the KFD process that has
- * acquired the file has allocated on this GPU, and the page tables of both. A BO counts once. Pages
+ * A client's memory consists of the BOs of which its file has handles, of this GPU's BOs of the
+ * KFD process that has acquired the file, and of the page tables of both. A BO counts once. Pages
  * that SVM has migrated are not counted, since they belong to the memory of the process.
  */
 #include <linux/dma-resv.h>
@@ -23,8 +23,8 @@
 /**
  * struct fdinfo_region - memory of one kind
  * @name: name in the keys
- * @stats: total and shared count the BOs that belong to the region, the rest the BOs that are
- *         placed in it
+ * @stats: private and shared count the BOs that belong to the region, resident and active the BOs
+ *         that are placed in it
  */
 struct fdinfo_region {
 	const char *name;
@@ -62,7 +62,10 @@ static unsigned int fdinfo_home(const struct vgpu_bo *bo)
 	return REGION_CPU;
 }
 
-/* Return the region in which the BO is placed, or -1 without memory. Reservation held. */
+/*
+ * Return the region in which the BO is placed, or -1 if it has no memory. The caller holds the
+ * reservation.
+ */
 static int fdinfo_place(const struct vgpu_bo *bo)
 {
 	const struct ttm_resource *res = bo->tbo.resource;
@@ -83,7 +86,7 @@ static int fdinfo_place(const struct vgpu_bo *bo)
 	}
 }
 
-/* Reservation held. */
+/* Add a BO to the sums. The caller holds the reservation. */
 static void fdinfo_count(struct fdinfo_sums *sums, struct vgpu_bo *bo)
 {
 	struct drm_memory_stats *home = &sums->region[fdinfo_home(bo)].stats;
@@ -126,7 +129,7 @@ static int fdinfo_cmp(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Add the BOs of the file's handles that belong to the file's device. 0 or -ENOMEM. */
+/* Add the BOs of the file's handles that belong to the file's device. Returns 0 or -ENOMEM. */
 static int fdinfo_add_handles(struct drm_file *file, struct vgpu_bo_set *set)
 {
 	struct drm_gem_object *gem;
@@ -147,7 +150,7 @@ static int fdinfo_add_handles(struct drm_file *file, struct vgpu_bo_set *set)
 	return ret;
 }
 
-/* Sum up each BO of @set once. 0, or -EINTR, -ERESTARTSYS. */
+/* Sum up each BO of @set once. Returns 0, -EINTR or -ERESTARTSYS. */
 static int fdinfo_sum(struct fdinfo_sums *sums, struct vgpu_bo_set *set)
 {
 	size_t i;
@@ -178,8 +181,8 @@ static void fdinfo_print(struct drm_printer *p, const char *key, u64 bytes)
  * @p: output
  * @file: client
  *
- * Prints nothing after a signal or a failed allocation. Engine times are absent: the hardware does
- * not measure them.
+ * Prints nothing if a signal arrives or an allocation fails. Engine times are absent: the
+ * hardware does not measure them.
  */
 void vgpu_show_fdinfo(struct drm_printer *p, struct drm_file *file)
 {

@@ -23,8 +23,8 @@
 
 /**
  * struct vgpu_handle - a BO that a file has handles of
- * @node: in vgpu_file.handles
- * @always_link: in vgpu_file.always, or empty
+ * @node: node in vgpu_file.handles
+ * @always_link: link in vgpu_file.always, or empty
  * @bo: BO; the handles have references
  * @n: number of handles
  */
@@ -58,7 +58,7 @@ static const struct drm_gem_object_funcs root_funcs = {
 	.free = root_free,
 };
 
-/* vf->lock held. */
+/* Create the address space, with a PASID and @vf->root. The caller holds @vf->lock. */
 static int file_create_vm(struct vgpu_file *vf)
 {
 	struct drm_gem_object *root;
@@ -103,7 +103,8 @@ static int file_create_vm(struct vgpu_file *vf)
  *
  * Context: takes vgpu_file.lock, and creates BOs with it held.
  *
- * Return: 0; -EINVAL a KFD process has acquired the file; -ENOMEM; -ENOSPC no PASID is free.
+ * Return: 0; -EINVAL if a KFD process has acquired the file; -ENOSPC if no PASID is free;
+ * -ENOMEM.
  */
 int vgpu_file_vm(struct vgpu_file *vf)
 {
@@ -244,7 +245,7 @@ int vgpu_file_do_always(struct vgpu_file *vf, vgpu_bo_fn fn)
  * vgpu_file_used() - move all VM_ALWAYS_VALID BOs of a file to the tail of the LRU lists
  * @vf: file with an address space
  *
- * One bulk move: the time does not depend on the number of BOs.
+ * The function uses one bulk move, whose time does not depend on the number of BOs.
  *
  * Context: the reservation of @vf->root is held. Takes bdev.lru_lock.
  */
@@ -272,9 +273,11 @@ static bool file_has(struct vgpu_file *vf, struct vgpu_bo *bo)
  * @vf: file
  * @bo: BO
  *
- * A mapping that is made while this is true is removed with the last handle.
+ * If so, a mapping that the caller makes before it drops the lock is removed with the last
+ * handle.
  *
- * Context: kfd_process.mutex of the process that has the file is held, no reservation.
+ * Context: the caller holds kfd_process.mutex of the process that has acquired the file, and no
+ * reservation.
  */
 bool vgpu_file_has_bo_kfd(struct vgpu_file *vf, struct vgpu_bo *bo)
 {
@@ -286,9 +289,10 @@ bool vgpu_file_has_bo_kfd(struct vgpu_file *vf, struct vgpu_bo *bo)
  * @vf: file with an address space
  * @bo: BO
  *
- * A mapping that is made while this is true is removed with the last handle.
+ * If so, a mapping that the caller makes before it drops the lock is removed with the last
+ * handle.
  *
- * Context: va_lock of @vf->vm is held, no reservation.
+ * Context: the caller holds va_lock of @vf->vm, and no reservation.
  */
 bool vgpu_file_has_bo(struct vgpu_file *vf, struct vgpu_bo *bo)
 {
@@ -334,8 +338,8 @@ static void file_unmap_bo(struct vgpu_file *vf, struct vgpu_handle *h)
  * @gem: BO
  * @file: file
  *
- * The last handle of a BO removes the file's mappings of it, when no job of the file can use them
- * any more.
+ * When the last handle of a BO is closed, removes the file's mappings of the BO, after all jobs
+ * of the file are done.
  *
  * Context: sleeps; waits for the file's jobs.
  */

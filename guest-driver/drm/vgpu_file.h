@@ -22,26 +22,29 @@
 /* First address of the hole: engines do not accept the sign-extended addresses above it. */
 #define VGPU_VA_HOLE		BIT_ULL(VGPU_VA_BITS - 1)
 
-/* As in amdgpu: rings of the DMA IP, and fences that a context keeps for each ring. */
+/* As in amdgpu: number of rings of the DMA IP, and of fences that a context keeps for each ring. */
 #define VGPU_CTX_RINGS		2
 #define VGPU_CTX_FENCES		32u
 
 /**
  * struct vgpu_file - an open file
  * @vdev: device
- * @lock: protects @handles, @ctxs and @lists, and the creation of @vm. Leaf
+ * @lock: protects @handles, @ctxs and @lists, and the creation of @vm, during which BOs are
+ *        created
  * @vm: address space; NULL until the file needs one, and always if @kfd_pasid is set
  * @pasid: PASID of @vm
- * @kfd_pasid: PASID of the KFD process that has acquired the file (ACQUIRE_VM) and may have ended;
- *             0: none. Written with @lock held
+ * @kfd_pasid: PASID of the KFD process that has acquired the file (ACQUIRE_VM) and may have
+ *             ended; 0 if there is none. Written with @lock held
  * @root: GEM object without memory, whose reservation is that of @vm: it has the fences of all
  *        jobs, and VM_ALWAYS_VALID BOs share it. NULL while @vm is NULL
- * @always: struct vgpu_handle of VM_ALWAYS_VALID BOs; reservation of @root
- * @bulk: consecutive entries of VM_ALWAYS_VALID BOs in TTM's LRU lists; bdev.lru_lock
- * @handles: struct vgpu_handle by BO
+ * @always: list of the struct vgpu_handle of VM_ALWAYS_VALID BOs; protected by the reservation of
+ *          @root
+ * @bulk: consecutive entries of VM_ALWAYS_VALID BOs in TTM's LRU lists; protected by
+ *        bdev.lru_lock
+ * @handles: tree of struct vgpu_handle, by BO
  * @ctxs: struct vgpu_ctx by id
  * @lists: struct vgpu_bo_list by handle
- * @fault: last fault of the file's jobs; lock of vgpu_sched.files
+ * @fault: last fault of the file's jobs; protected by the lock of vgpu_sched.files
  */
 struct vgpu_file {
 	struct vgpu_device *vdev;
@@ -62,7 +65,7 @@ struct vgpu_file {
  * struct vgpu_ctx_ring - a ring of a context
  * @entity: scheduler entity
  * @next_seq: number of the next job; the first job has 1
- * @fences: finished fences of the last jobs, by number; ring_lock
+ * @fences: finished fences of the last jobs, by number; protected by vgpu_ctx.ring_lock
  */
 struct vgpu_ctx_ring {
 	struct drm_sched_entity entity;
@@ -79,7 +82,7 @@ struct vgpu_ctx_ring {
  * @ring: rings of the DMA IP
  * @priority: AMDGPU_CTX_PRIORITY_* at creation
  * @resets: number of recoveries at creation
- * @resets_seen: number of recoveries that QUERY_STATE has reported; vgpu_file.lock
+ * @resets_seen: number of recoveries that QUERY_STATE has reported; protected by vgpu_file.lock
  * @rcu: frees the context after callbacks of the fences that its rings waited for
  */
 struct vgpu_ctx {

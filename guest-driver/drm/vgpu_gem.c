@@ -3,8 +3,8 @@
  * BOs with GEM handles: amdgpu's GEM_CREATE, GEM_MMAP, GEM_OP, GEM_METADATA
  * and GEM_WAIT_IDLE.
  *
- * Such a BO may be evicted at any time. Only its handles keep it, which the DRM core drops with the
- * file.
+ * Such a BO may be evicted at any time. Only its handles hold references; the DRM core drops them
+ * when the file is closed.
  */
 #include <linux/ktime.h>
 #include <linux/slab.h>
@@ -32,7 +32,7 @@
 				 AMDGPU_GEM_CREATE_DISCARDABLE)
 
 /*
- * Create a BO; without room in VRAM it gets GTT as second domain. @root: GEM object whose
+ * Create a BO. If VRAM has no room, the BO gets GTT as second domain. @root: GEM object whose
  * reservation the BO shares, or NULL.
  */
 static int vgpu_gem_create_bo(struct vgpu_device *vdev,
@@ -124,8 +124,8 @@ static struct vgpu_bo *vgpu_gem_lookup(struct drm_file *file, u32 handle)
  * @data: union drm_amdgpu_gem_mmap
  * @file: file of the handle
  *
- * Return: 0, -ENOENT for an unknown handle, -EPERM for a BO without CPU access
- * and for a user pointer.
+ * Return: 0; -ENOENT for an unknown handle; -EPERM for a BO without CPU access and for a user
+ * pointer.
  */
 int vgpu_gem_mmap_ioctl(struct drm_device *drm, void *data,
 			struct drm_file *file)
@@ -160,8 +160,8 @@ static int vgpu_gem_create_info(struct vgpu_bo *bo, u64 user)
 }
 
 /*
- * Set the domains of a BO: the next validation moves it. An import cannot be placed in VRAM, and a
- * user pointer cannot be placed at all.
+ * Set the domains of a BO; the next validation moves the BO. An import cannot be placed in VRAM,
+ * and a user pointer cannot be placed at all.
  */
 static int vgpu_gem_set_placement(struct vgpu_bo *bo, u64 domains)
 {
@@ -185,8 +185,8 @@ static int vgpu_gem_set_placement(struct vgpu_bo *bo, u64 domains)
  * @data: struct drm_amdgpu_gem_op
  * @file: file of the handle
  *
- * Return: 0, -ENOENT for an unknown handle, -EINVAL for an unknown operation or the placement of an
- * import in VRAM, -EPERM for the placement of a user pointer, -EFAULT, -ERESTARTSYS.
+ * Return: 0; -ENOENT for an unknown handle; -EINVAL for an unknown operation or the placement of
+ * an import in VRAM; -EPERM for the placement of a user pointer; -EFAULT, -ERESTARTSYS.
  */
 int vgpu_gem_op_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {
@@ -211,7 +211,7 @@ int vgpu_gem_op_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	return ret;
 }
 
-/* Reservation held. */
+/* The caller holds the reservation. */
 static int vgpu_gem_metadata_set(struct vgpu_bo *bo,
 				 const struct drm_amdgpu_gem_metadata *args)
 {
@@ -233,7 +233,7 @@ static int vgpu_gem_metadata_set(struct vgpu_bo *bo,
 	return 0;
 }
 
-/* Reservation held. */
+/* The caller holds the reservation. */
 static void vgpu_gem_metadata_get(struct vgpu_bo *bo,
 				  struct drm_amdgpu_gem_metadata *args)
 {
@@ -252,8 +252,8 @@ static void vgpu_gem_metadata_get(struct vgpu_bo *bo,
  *
  * Stores data of user space, which the driver does not interpret.
  *
- * Return: 0, -ENOENT for an unknown handle, -EINVAL for too much data or an unknown operation
- * (which amdgpu ignores), -ENOMEM, -ERESTARTSYS.
+ * Return: 0; -ENOENT for an unknown handle; -EINVAL for too much data or an unknown operation
+ * (which amdgpu ignores); -ENOMEM, -ERESTARTSYS.
  */
 int vgpu_gem_metadata_ioctl(struct drm_device *drm, void *data,
 			    struct drm_file *file)
@@ -288,8 +288,8 @@ put:
  * vgpu_gem_timeout() - convert a deadline to a timeout
  * @deadline: CLOCK_MONOTONIC in ns; a value that is negative as s64 means no deadline
  *
- * The caller calls this again after the timeout: late timer ticks are added to jiffies all at
- * once, so that the timeout may end before the deadline.
+ * The caller calls the function again after the timeout: late timer ticks are added to jiffies
+ * all at once, so that the timeout may end before the deadline.
  *
  * Return: jiffies, 0 after the deadline.
  */
@@ -312,7 +312,7 @@ long vgpu_gem_timeout(u64 deadline)
  * @data: union drm_amdgpu_gem_wait_idle
  * @file: file of the handle
  *
- * Waits for moves, clears and jobs. The status is 1 if the deadline has passed, and else 0.
+ * Waits for moves, clears and jobs. The status is 1 if the deadline has passed, otherwise 0.
  *
  * Return: 0, -ENOENT for an unknown handle, -ERESTARTSYS.
  */

@@ -19,9 +19,9 @@
  * @data: struct drm_amdgpu_gem_userptr
  * @file: file that gets the handle
  *
- * Return: 0; -EINVAL for an invalid address, size or flag; -EACCES for neither READONLY nor
- * REGISTER; -EOVERFLOW; with VALIDATE -EFAULT and -EPERM for memory that cannot be used; -ENOMEM;
- * -ERESTARTSYS.
+ * Return: 0; -EINVAL for an invalid address, size or flag; -EACCES if neither READONLY nor
+ * REGISTER is set; -EOVERFLOW; with VALIDATE, -EFAULT or -EPERM for memory that cannot be used;
+ * -ENOMEM; -ERESTARTSYS.
  */
 int vgpu_gem_userptr_ioctl(struct drm_device *drm, void *data,
 			   struct drm_file *file)

@@ -69,7 +69,7 @@ static int va_check(const struct drm_amdgpu_gem_va *args)
 	}
 }
 
-/* Check the range of a mapping; as in amdgpu before an operation removes other mappings. */
+/* Check the range of a mapping. As in amdgpu, this precedes the removal of other mappings. */
 static int va_check_range(const struct drm_amdgpu_gem_va *args,
 			  const struct vgpu_bo *bo)
 {
@@ -84,7 +84,7 @@ static int va_check_range(const struct drm_amdgpu_gem_va *args,
 	return 0;
 }
 
-/* Take the reservations that va_apply() needs. */
+/* Lock the reservations that va_apply() needs. */
 static int va_lock(struct vgpu_vm *vm, const struct drm_amdgpu_gem_va *args,
 		   struct vgpu_bo *bo, struct drm_exec *exec)
 {
@@ -110,7 +110,7 @@ static int va_lock(struct vgpu_vm *vm, const struct drm_amdgpu_gem_va *args,
 	return ret;
 }
 
-/* va_lock and reservations held. */
+/* Do the operation. The caller holds vgpu_vm.va_lock and the reservations. */
 static int va_apply(struct vgpu_file *vf, const struct drm_amdgpu_gem_va *args,
 		    struct vgpu_bo *bo, struct drm_exec *exec)
 {
@@ -149,8 +149,8 @@ static int va_locked(struct vgpu_file *vf, const struct drm_amdgpu_gem_va *args,
 	if (ret)
 		return -ERESTARTSYS;
 	/*
-	 * A close of the last handle takes va_lock after this function and removes the new mapping,
-	 * or has removed the handle already.
+	 * A concurrent close of the last handle either has removed the handle already, or takes
+	 * va_lock after this function and removes the new mapping.
 	 */
 	if (bo && !vgpu_file_has_bo(vf, bo))
 		ret = -ENOENT;

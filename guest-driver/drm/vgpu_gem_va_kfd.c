@@ -25,8 +25,8 @@ static int va_kfd_locked(struct kfd_process_device *pdd, struct vgpu_file *vf,
 		return ret;
 	mutex_lock(&pdd->vm->va_lock);
 	/*
-	 * A close of the last handle takes kfd_process.mutex after this function and removes the
-	 * new mapping, or has removed the handle already.
+	 * A concurrent close of the last handle either has removed the handle already, or takes
+	 * kfd_process.mutex after this function and removes the new mapping.
 	 */
 	if (bo && !vgpu_file_has_bo_kfd(vf, bo))
 		ret = -ENOENT;
@@ -48,9 +48,9 @@ static int va_kfd_locked(struct kfd_process_device *pdd, struct vgpu_file *vf,
  *
  * Context: no locks are held.
  *
- * Return: 0; -ESRCH the process has ended; -EADDRINUSE an SVM range overlaps the addresses;
- * -ENOENT the file has no handle of @bo, or @bo is not mapped there; -ERESTARTSYS; or an error of
- * kfd_mem_gem_va_locked().
+ * Return: 0; -ESRCH if the process has ended; -EADDRINUSE if an SVM range overlaps the addresses;
+ * -ENOENT if the file has no handle of @bo, or @bo is not mapped there; -ERESTARTSYS; or an error
+ * of kfd_mem_gem_va_locked().
  */
 int vgpu_gem_va_kfd(struct drm_file *file, u16 pasid, struct vgpu_bo *bo,
 		    const struct drm_amdgpu_gem_va *args, u64 pte_flags)

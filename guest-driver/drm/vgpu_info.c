@@ -46,7 +46,9 @@ static void vgpu_info_memory(struct vgpu_device *vdev,
 	vgpu_info_heap(vgpu_gtt_mgr_size(vdev), vgpu_gtt_mgr_usage(vdev), &info->gtt);
 }
 
-/* As in amdgpu for 8 shader engines: engines 4 to 7 are shown as second arrays of 0 to 3. */
+/*
+ * As in amdgpu for 8 shader engines: engines 4 to 7 are shown as second arrays of engines 0 to 3.
+ */
 static void vgpu_info_dev_shaders(struct drm_amdgpu_info_device *info)
 {
 	const u32 per_se = VGPU_CHIP_NUM_CU / VGPU_CHIP_NUM_SE;
@@ -91,7 +93,7 @@ static int vgpu_info_reply(const struct drm_amdgpu_info *args, const void *data,
 	       -EFAULT : 0;
 }
 
-/* The registers that user space may read: GB_ADDR_CONFIG, for addrlib. */
+/* User space may read one register, GB_ADDR_CONFIG, which addrlib needs. */
 static int vgpu_info_registers(struct vgpu_device *vdev,
 			       const struct drm_amdgpu_info *args)
 {
@@ -134,7 +136,7 @@ static int vgpu_info_firmware(const struct drm_amdgpu_info *args)
 	return vgpu_info_reply(args, &none, sizeof(none));
 }
 
-/* SDMA 4.4: rings of the engines that work, that is, whose recovery has not failed. */
+/* Describe SDMA 4.4, with the rings of the engines whose recovery has not failed. */
 static int vgpu_info_hw_ip(struct vgpu_device *vdev,
 			   const struct drm_amdgpu_info *args)
 {
@@ -156,7 +158,7 @@ static int vgpu_info_hw_ip(struct vgpu_device *vdev,
 	return vgpu_info_reply(args, &ip, sizeof(ip));
 }
 
-/* Limits by IP; 0 for an IP without a ring. */
+/* Reply the limit of IBs in a job for each IP; 0 for an IP without a ring. */
 static int vgpu_info_max_ibs(const struct drm_amdgpu_info *args)
 {
 	u32 max_ibs[AMDGPU_HW_IP_NUM];
@@ -203,7 +205,7 @@ static int vgpu_info_mem_query(struct vgpu_device *vdev,
 		value = vgpu_stat_read(vdev, VGPU_STAT_EVICTIONS);
 		break;
 	case AMDGPU_INFO_NUM_VRAM_CPU_PAGE_FAULTS:
-		/* Counts faults that moved a BO to CPU-visible VRAM: all VRAM is visible. */
+		/* No fault has moved a BO to CPU-visible VRAM, since all VRAM is CPU-visible. */
 		value = 0;
 		break;
 	case AMDGPU_INFO_VRAM_GTT:
@@ -287,12 +289,12 @@ static int vgpu_info_dev_query(struct vgpu_device *vdev, struct vgpu_file *vf,
  * vgpu_info_ioctl() - DRM_AMDGPU_INFO
  * @drm: DRM device
  * @data: struct drm_amdgpu_info
- * @file: file of the caller; GPUVM_FAULT replies its last fault
+ * @file: file of the caller; the reply to GPUVM_FAULT is the file's last fault
  *
  * Writes at most return_size bytes.
  *
- * Return: 0, -EINVAL for an unknown or absent query, -EFAULT, -ENOENT for
- * sensors, -ENODATA for UVD handles.
+ * Return: 0; -EINVAL for a query that is unknown or not supported; -ENOENT for sensors; -ENODATA
+ * for UVD handles; -EFAULT.
  */
 int vgpu_info_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 {

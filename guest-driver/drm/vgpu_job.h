@@ -11,7 +11,7 @@
 /**
  * struct vgpu_ctx_state - state of a context that its jobs use after the context is freed
  * @ref: references of the context and of its jobs
- * @guilty: the engine failed in a job of the context
+ * @guilty: not 0 after an engine failed in a job of the context
  * @vram_epoch: vgpu_hw.vram_epoch at creation of the context. Jobs of the context end with
  *              -ECANCELED if it has changed
  */
@@ -23,7 +23,7 @@ struct vgpu_ctx_state {
 
 /**
  * struct vgpu_job - indirect buffers to run
- * @base: part of the scheduler
+ * @base: the scheduler's part of the job
  * @vdev: device
  * @vm: address space of the indirect buffers; not destroyed before the job is done
  * @state: state of the job's context

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Faults of the render node's jobs. Their VMIDs do not retry, and the job continues after a fault.
- * The driver logs the fault, and stores the last one for AMDGPU_INFO_GPUVM_FAULT.
+ * Faults of the render node's jobs. Their VMIDs do not retry, and the job continues after a
+ * fault. The driver logs the fault, and stores the last fault of each file for
+ * AMDGPU_INFO_GPUVM_FAULT.
  */
 #include <drm/drm_print.h>
 
@@ -16,7 +17,7 @@
 /* AMDGPU_VMHUB_TYPE_MM0, the hub of the SDMA engines. */
 #define FAULT_HUB	1
 
-/* Hard interrupt context. */
+/* Called in hard interrupt context. */
 static void fault_irq(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 		      void *arg)
 {
@@ -70,7 +71,7 @@ void vgpu_fault_del_file(struct vgpu_file *vf)
 /**
  * vgpu_fault_last() - return the last fault of a file's jobs
  * @vf: file
- * @fault: set to the fault, or to zeros without a fault
+ * @fault: set to the fault, or to zeros if there was none
  */
 void vgpu_fault_last(struct vgpu_file *vf,
 		     struct drm_amdgpu_info_gpuvm_fault *fault)

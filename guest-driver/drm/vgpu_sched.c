@@ -42,7 +42,7 @@ static unsigned int job_engine(const struct vgpu_job *job)
 	return vgpu_sdma_job_engine(&job->base);
 }
 
-/* Return the fence of a job that keeps the VMID busy, or NULL. vmid_lock held. */
+/* Return the fence of a job that keeps the VMID busy, or NULL. The caller holds vmid_lock. */
 static struct dma_fence *slot_busy(const struct vgpu_vmid_slot *slot)
 {
 	unsigned int i;
@@ -69,8 +69,8 @@ static void slot_forget(struct vgpu_vmid_slot *slot)
 }
 
 /*
- * Take an idle VMID from its owner, first from owners that have not reserved it. Returns
- * NULL after that, or a fence to wait for if no VMID is idle. vmid_lock held.
+ * Take an idle VMID from its owner, first from owners that have not reserved it. Returns a fence
+ * to wait for if no VMID is idle, otherwise NULL. The caller holds vmid_lock.
  */
 static struct dma_fence *sched_free_vmid(struct vgpu_sched *sched)
 {
@@ -109,7 +109,10 @@ static struct dma_fence *sched_free_vmid(struct vgpu_sched *sched)
 	return dma_fence_get(wait);
 }
 
-/* Returns a fence to wait for, or NULL after it has set job->slot or job->error. */
+/*
+ * Claim a VMID for the job. Returns a fence to wait for, or NULL if the function has set
+ * job->slot or job->error.
+ */
 static struct dma_fence *job_claim_vmid(struct vgpu_job *job)
 {
 	struct vgpu_sched *sched = job->vdev->sched;
@@ -165,7 +168,10 @@ static struct dma_fence *job_prepare(struct vgpu_sdma_job *base)
 	return busy;
 }
 
-/* Release the job's claim. @fence: fence of the job on the ring; NULL: it was not submitted. */
+/*
+ * Release the job's claim of a VMID. @fence: fence of the job on the ring, or NULL if the job was
+ * not submitted.
+ */
 static void job_release_claim(struct vgpu_job *job, struct dma_fence *fence)
 {
 	struct vgpu_sched *sched = job->vdev->sched;
@@ -186,9 +192,9 @@ static void job_release_claim(struct vgpu_job *job, struct dma_fence *fence)
 }
 
 /*
- * Called when the job has failed in the engine; -ETIME: the engine failed in this job. The
- * argument is the state of the job's context and not the job: drm_sched frees a job as soon as
- * it sees the fence signalled, also while callbacks of the fence still run.
+ * Called when the job has failed in the engine. @error is -ETIME if the engine failed in this
+ * very job. The argument is the state of the job's context and not the job: drm_sched frees a job
+ * as soon as it sees the fence signalled, also while callbacks of the fence still run.
  */
 static void job_failed(void *arg, int error)
 {
@@ -232,10 +238,10 @@ static struct dma_fence *job_submit(struct vgpu_job *job)
 }
 
 /*
- * Wait for the jobs of the address space that are on the job's engine. drm_sched
- * signals the fence of a job that does not run at once, and callers that wait for the
- * last job of an entity do not wait for earlier ones: an idle file frees its VMID and
- * its memory. The engine's fences signal without the scheduler's worker.
+ * Wait for the jobs of the address space that are on the job's engine. drm_sched signals the
+ * finished fence of a job that does not run at once. Without the wait, a caller that waits only
+ * for the last job of an entity would free the VMID and the memory of earlier jobs that still
+ * run. The engine's fences signal without the scheduler's worker.
  */
 static void job_wait_earlier(struct vgpu_job *job)
 {
@@ -287,7 +293,7 @@ static const struct vgpu_sdma_job_ops vgpu_job_ops = {
  * @entity: scheduler entity that the job will be pushed to
  * @max_ibs: number of buffers that will be added, 1 to VGPU_MAX_IBS
  *
- * Return: the job, or ERR_PTR(-ENOMEM), ERR_PTR(-ENOENT) without an engine.
+ * Return: the job, or ERR_PTR(-ENOMEM), or ERR_PTR(-ENOENT) if there is no engine.
  */
 struct vgpu_job *vgpu_job_create(struct vgpu_device *vdev, struct vgpu_vm *vm,
 				 struct vgpu_ctx_state *state,
@@ -318,9 +324,9 @@ struct vgpu_job *vgpu_job_create(struct vgpu_device *vdev, struct vgpu_vm *vm,
 	kref_get(&state->ref);
 	vgpu_sdma_fence_on_failure(job->hw_fence, job_failed, state);
 	/*
-	 * Not the epoch of @vm: after a loss of VRAM, CS rebuilds the page tables
-	 * (vgpu_vm_restore_tables()), which may happen after the CS of this job has checked the
-	 * context.
+	 * Use the epoch of the context, not of @vm: after a loss of VRAM, CS rebuilds the page
+	 * tables (vgpu_vm_restore_tables()), which may happen after the CS of this job has
+	 * checked the context.
 	 */
 	vgpu_sdma_fence_needs_vram(job->hw_fence, state->vram_epoch);
 	atomic_inc(&vdev->sched->jobs);
@@ -453,7 +459,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sched_wait_vm);
  *
  * Context: sleeps.
  *
- * Return: false after the timeout.
+ * Return: true if all jobs are freed, false after the timeout.
  */
 bool vgpu_sched_wait_idle(struct vgpu_device *vdev, unsigned long timeout)
 {
@@ -464,7 +470,7 @@ bool vgpu_sched_wait_idle(struct vgpu_device *vdev, unsigned long timeout)
 }
 
 /**
- * vgpu_sched_release() - wait until all jobs are freed
+ * vgpu_sched_release() - wait until all jobs of a device are freed
  * @drm: device whose last reference has been dropped
  * @arg: unused
  *

@@ -14,7 +14,7 @@
 struct drm_device;
 struct vgpu_vm;
 
-/* VMIDs 1 and 2; KFD uses the higher ones. */
+/* Number of the render node's VMIDs, 1 and 2. KFD uses the higher VMIDs. */
 #define VGPU_NUM_GFX_VMIDS	2
 
 /* Limit of IBs in a job, as in amdgpu for this type of engine. */
