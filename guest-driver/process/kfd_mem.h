@@ -70,7 +70,8 @@ struct kfd_mem_attachment {
  * @gem: NULL for memory with a handle. Otherwise GEM_VA of the render node's file has mapped the
  *       BO in the VM of this process and GPU (kfd_mem_gem.c): the structure has no handle and no
  *       @attachments, and @mapped_to_gpu_memory counts the mappings of GEM_VA
- * @invalid: number of invalidations of a user pointer; atomic
+ * @invalid: number of invalidations of a user pointer; written by the MMU notifier, without a
+ *           lock of KFD
  * @gone: the last look-up of a user pointer's pages found no memory at its address
  *
  * The other members are protected by kfd_process.mutex, or do not change after creation.

@@ -50,7 +50,8 @@ static u64 kfd_mem_excess(struct kfd_node *node, u64 vram_used)
  *
  * Context: process context.
  *
- * Return: 0; -ENOMEM if the limit would be exceeded, or if @size is larger than VRAM.
+ * Return: 0; -ENOMEM if the limit would be exceeded, or for VRAM if @size is larger than the
+ * GPU's VRAM.
  */
 int kfd_mem_limit_reserve(struct kfd_node *node, u32 domain, u64 size)
 {

@@ -282,7 +282,7 @@ int kfd_cp_set_cu_mask(struct kfd_queue *q, const u32 *mask, u32 bits)
  * Context: kfd_process.mutex is held. Takes kfd_process.queue_lock.
  *
  * Return: 0; -EBUSY if a queue of the process on the GPU has global wave sync already; -EINVAL if
- * @q to take it back from does not have it; -ETIME.
+ * @want is false and @q does not have it; -ETIME.
  */
 int kfd_queue_set_gws(struct kfd_queue *q, bool want)
 {

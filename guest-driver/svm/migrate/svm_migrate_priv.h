@@ -102,7 +102,7 @@ struct svm_bo *svm_bo_alloc(struct kfd_node *node, struct svm_range_list *svms,
 void svm_bo_filled(struct svm_bo *sb);
 /*
  * vgpu_bo_owner_ops.evict_ok: return true if svm_bo_vacate() is likely to migrate a page, false
- * if all pages are locked or referenced, or a reset lost their content. Any context.
+ * if all pages are locked or referenced, or a reset lost their content. Does not sleep.
  */
 bool svm_bo_evict_ok(struct vgpu_bo *bo);
 /*
