@@ -228,7 +228,10 @@ static void cs_signal(struct vgpu_cs *cs, struct dma_fence *fence)
 	}
 }
 
-/* Add the job's fence everywhere and push the job. Cannot fail. Returns the job's number. */
+/*
+ * Add the job's finished fence to the reservations, the context and the syncobjs, and push the
+ * job. Cannot fail. Returns the job's number.
+ */
 static u64 cs_push(struct vgpu_cs *cs)
 {
 	struct vgpu_job *job = cs->job;

@@ -91,7 +91,7 @@ static void ctx_free(struct kref *ref)
  * vgpu_ctx_put() - drop a reference
  * @ctx: context
  *
- * The last reference ends jobs that have not started (-ESRCH).
+ * When the last reference is dropped, jobs that have not started end with -ESRCH.
  *
  * Context: sleeps.
  */

@@ -165,7 +165,7 @@ static void vgpu_print_client(struct drm_file *file, struct drm_printer *p)
 	rcu_read_unlock();
 }
 
-/* Address spaces of processes, then of the render node's files. */
+/* Print the address spaces of processes, then of the render node's files. */
 static int vgpu_vm_info_show(struct seq_file *m, void *data)
 {
 	struct vgpu_device *vdev = vgpu_of_seq(m);

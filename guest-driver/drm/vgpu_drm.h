@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The render node: what probe, remove and the system's sleep call. Functions are documented
+ * The render node: functions for probe, remove and the system's sleep. Functions are documented
  * where they are defined.
  */
 #ifndef VGPU_DRM_H

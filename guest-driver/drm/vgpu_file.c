@@ -174,6 +174,8 @@ int vgpu_file_wait_idle(struct vgpu_file *vf, bool interruptible)
 /**
  * vgpu_file_busy() - whether a job of the file is not done
  * @vf: file with an address space
+ *
+ * Return: true if a job is not done.
  */
 bool vgpu_file_busy(struct vgpu_file *vf)
 {
@@ -315,7 +317,7 @@ static void file_unmap_bo(struct vgpu_file *vf, struct vgpu_handle *h)
 	struct vgpu_bo *bo = h->bo;
 	bool mapped;
 
-	/* va_lock keeps mappings from being made and jobs from being submitted. */
+	/* va_lock keeps other threads from making mappings and submitting jobs. */
 	mutex_lock(&vf->vm->va_lock);
 	ttm_bo_reserve(&bo->tbo, false, false, NULL);
 	list_del(&h->always_link);

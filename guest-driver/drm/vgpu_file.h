@@ -48,7 +48,7 @@
  */
 struct vgpu_file {
 	struct vgpu_device *vdev;
-	struct mutex lock;	/* tables of this file */
+	struct mutex lock;	/* handles, contexts, lists */
 	struct vgpu_vm *vm;
 	u16 pasid;
 	u16 kfd_pasid;

@@ -5,7 +5,7 @@
  * Before it removes mappings, the ioctl waits until all jobs of the file are done, as amdgpu does
  * when the CPU writes page tables.
  *
- * For a file that KFD has acquired, the address space is that of the KFD process:
+ * For a file that KFD has acquired, the ioctl changes the address space of the KFD process:
  * vgpu_gem_va_kfd.c.
  */
 #include <drm/amdgpu_drm.h>
@@ -154,7 +154,10 @@ static int va_locked(struct vgpu_file *vf, const struct drm_amdgpu_gem_va *args,
 	 */
 	if (bo && !vgpu_file_has_bo(vf, bo))
 		ret = -ENOENT;
-	/* Jobs in flight may use mappings that are removed; va_lock keeps new jobs away. */
+	/*
+	 * Jobs in flight may use mappings that are removed; va_lock keeps other threads from
+	 * submitting jobs.
+	 */
 	if (!ret && args->operation != AMDGPU_VA_OP_MAP)
 		ret = vgpu_file_wait_idle(vf, true);
 	if (!ret) {

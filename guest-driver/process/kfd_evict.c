@@ -144,7 +144,10 @@ static int kfd_fence_renew(struct kfd_process *p)
 	fence->process = p;
 	dma_fence_init(&fence->base, &kfd_eviction_fence_ops, &fence->lock,
 		       info->fence_context, ++info->fence_seqno);
-	/* For lockdep: enter the signalling section outside queue_lock, as kfd_eviction_work(). */
+	/*
+	 * For lockdep: enter the signalling section before queue_lock, as kfd_eviction_work()
+	 * does.
+	 */
 	cookie = dma_fence_begin_signalling();
 	mutex_lock(&p->queue_lock);
 	kfd_fence_replace(p, fence);
@@ -653,8 +656,8 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_process_info_fini);
  * kfd_process_evict_queues() - take a process's queues off the hardware of a GPU
  * @pdd: state of the process on the GPU
  *
- * Nests: kfd_process_device.evicted counts the calls. On return no queue of the process
- * accesses memory on this GPU.
+ * Calls nest: kfd_process_device.evicted counts them. On return no queue of the process accesses
+ * memory on this GPU.
  *
  * Context: process context, MMU notifiers and the fault worker included. Takes
  * kfd_process.queue_lock; does not allocate.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Eviction and restore of a process's BOs, and queues off and on the hardware. Functions are
- * documented in kfd_evict.c.
+ * Eviction and restore of a process's BOs; functions that take its queues off the hardware and
+ * put them back. Functions are documented in kfd_evict.c.
  */
 #ifndef KFD_EVICT_H
 #define KFD_EVICT_H

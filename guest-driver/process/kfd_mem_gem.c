@@ -179,7 +179,10 @@ static int gem_map(struct kfd_process_device *pdd, struct vgpu_bo *bo,
 		return ret;
 	mem = gem_mem_find(pdd, bo);
 	ttm_bo_unreserve(&bo->tbo);
-	/* kfd_process.mutex is held: @mem stays, and no other task creates one. */
+	/*
+	 * While kfd_process.mutex is held, @mem stays, and no other task creates a kgd_mem for
+	 * the BO.
+	 */
 	if (!mem)
 		mem = gem_mem_new(pdd, bo);
 	if (IS_ERR(mem))

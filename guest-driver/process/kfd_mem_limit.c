@@ -2,9 +2,9 @@
 /*
  * Limit of the system memory that KFD's BOs may use.
  *
- * amdkfd refuses to overcommit VRAM. This driver allows it, since BOs of processes that do
- * not run make room for others. BOs that do not fit into VRAM are in system memory, of which
- * enough must remain for the system. So
+ * amdkfd refuses to overcommit VRAM. This driver allows it, since BOs of processes that do not
+ * run are evicted for BOs of processes that run. BOs that do not fit into VRAM are in system
+ * memory, of which enough must remain for the system. Therefore:
  *
  *	GTT + sum over GPUs of (VRAM asked for - size of VRAM, if positive) <= 3/4 of RAM
  *

@@ -254,8 +254,8 @@ static void kfd_process_last_ref(struct kref *ref)
  * kfd_unref_process() - drop a reference to a process
  * @p: process
  *
- * The last reference queues the teardown; the function never tears down in the caller's
- * context.
+ * When the last reference is dropped, queues the teardown; the function never tears down in the
+ * caller's context.
  *
  * Context: any, interrupts included.
  */
@@ -409,7 +409,8 @@ void kfd_process_stopped_for(struct kfd_process_device *pdd, const char *fmt, ..
  * @page: page of the fault
  * @write: the access was a write
  *
- * For a fault that cannot be repaired. The caller calls kfd_process_report_vm_fault() next.
+ * Called for a fault that cannot be repaired. The caller calls kfd_process_report_vm_fault()
+ * next.
  *
  * Context: takes kfd_process.queue_lock. Process context.
  */

@@ -9,7 +9,7 @@
 /* Apertures of a process; the same on every gfx90a. */
 #define KFD_LDS_BASE		BIT_ULL(48)
 #define KFD_SCRATCH_BASE	BIT_ULL(49)
-#define KFD_PRIVATE_LIMIT	0xffffffffull		/* last byte of 4 GiB */
+#define KFD_PRIVATE_LIMIT	0xffffffffull		/* last byte of a 4 GiB aperture */
 #define KFD_GPUVM_BASE		0x10000ull
 #define KFD_GPUVM_LIMIT		0x7fffffffffffull
 

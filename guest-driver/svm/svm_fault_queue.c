@@ -212,7 +212,7 @@ static void svm_fault_work(struct work_struct *work)
 	struct svm_node *sn = q->node->svm;
 	struct svm_fault f;
 
-	/* Take the faults that are queued now; later ones queue the work again. */
+	/* Take the faults that are queued now; later faults queue the work again. */
 	spin_lock_irq(&sn->fault_lock);
 	list_splice_tail_init(&q->pending, &q->batch);
 	spin_unlock_irq(&sn->fault_lock);

@@ -15,7 +15,7 @@ struct svm_range;
 struct svm_range_list;
 
 #define SVM_CHUNK_ORDER		9
-#define SVM_CHUNK_PAGES		BIT(SVM_CHUNK_ORDER)	/* one page table */
+#define SVM_CHUNK_PAGES		BIT(SVM_CHUNK_ORDER)	/* pages of one page table */
 
 /* svm_map.c. Access that svm_map_pages() has to give. */
 enum svm_map_access {

@@ -18,7 +18,7 @@ void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
 
 /*
  * kfd_debugfs.c: the folder of a process. kfd_debugfs_remove() waits for readers of its files,
- * which take mmap_lock: the caller does not hold it.
+ * which take mmap_lock, so the caller must not hold mmap_lock.
  */
 void kfd_debugfs_add(struct kfd_process *p, const char *name);
 void kfd_debugfs_remove(struct kfd_process *p);

@@ -95,8 +95,8 @@ static void kfd_sdma_trap(struct vgpu_device *vdev,
 }
 
 /*
- * A queue has read memory with an uncorrectable error. Hard interrupt context: poison_work stops
- * the queues.
+ * Called in hard interrupt context when a queue has read memory with an uncorrectable error.
+ * poison_work stops the queues.
  */
 static void kfd_poison(struct vgpu_device *vdev,
 		       const struct vgpu_iv_entry *iv, void *arg)

@@ -123,8 +123,9 @@ static void kfd_process_release_work(struct work_struct *work)
 }
 
 /*
- * Take the process out of the hash, its queues off the GPUs, and end its sessions and waits.
- * Holders of a reference still use the structure. Further calls for @p do nothing.
+ * Remove the process from the hash, take its queues off the GPUs, and end its debug sessions and
+ * event waits. Holders of a reference may still use the structure. Further calls for @p do
+ * nothing.
  */
 static void kfd_process_detach(struct kfd_process *p)
 {

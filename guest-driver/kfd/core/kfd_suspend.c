@@ -44,8 +44,8 @@ static void kfd_process_resume(struct kfd_process *p)
 /**
  * kfd_suspend() - take queues and SVM pages off a GPU before the system's sleep
  * @vdev: GPU
- * @frozen: user space is frozen, so that the state lasts; false: running processes may move SVM
- *          pages to VRAM again
+ * @frozen: true if user space is frozen; if false, running processes may move SVM pages to VRAM
+ *          again
  *
  * Takes the queues of every process that has state on the GPU off all GPUs, and migrates SVM
  * pages from this GPU's VRAM to system memory. The caller calls kfd_resume() later, also after

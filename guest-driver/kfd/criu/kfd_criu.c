@@ -269,7 +269,7 @@ static int criu_resume(const struct kfd_ioctl_criu_args *args)
  * * -EBUSY: the process is debugged; a doorbell or hardware queue of the checkpoint is in use
  * * -EOPNOTSUPP: the process has memory that cannot be saved (logged)
  * * -EIO, -ETIME: queues did not stop
- * * -ESRCH: no process has the pid, or the process has no memory left
+ * * -ESRCH: no process has the pid, or the process's address space has ended
  * * -ENODEV: no such GPU
  * * -ENOSPC: a queue id or event id is taken
  * * -EPERM: SVM ranges without device-private memory, or too many compute queues

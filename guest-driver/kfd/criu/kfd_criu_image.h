@@ -43,7 +43,7 @@ struct svm_saved_range;
  * @n_ranges: number of SVM ranges
  * @flags: KFD_CRIU_HEAD_FLAGS
  * @event_page: handle of the signal page that user space allocated; valid if @has_page
- * @has_page: 0 or 1
+ * @has_page: 1 if user space allocated the signal page, otherwise 0
  * @runtime_state: kfd_runtime_info.runtime_state
  * @r_debug: kfd_runtime_info.r_debug
  * @ttmp_setup: kfd_runtime_info.ttmp_setup, 0 or 1
@@ -88,7 +88,7 @@ struct kfd_criu_device {
 };
 
 /**
- * struct kfd_criu_bo - state of a BO beside its struct kfd_criu_bo_bucket
+ * struct kfd_criu_bo - state of a BO that is not in its struct kfd_criu_bo_bucket
  * @user_addr: address of the memory of a user pointer
  * @mapped: mask of the devices that map the BO, by index in the array of devices
  * @id: low half of the BO's handle

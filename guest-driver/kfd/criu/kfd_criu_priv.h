@@ -40,8 +40,8 @@ int kfd_criu_stop(struct kfd_process *p, enum kfd_criu_state state,
 void kfd_criu_unpause(struct kfd_process *p);
 
 /*
- * kfd_criu_checkpoint.c, kfd_criu_restore.c. The caller of kfd_criu_restore() does not hold the
- * mutex.
+ * kfd_criu_checkpoint.c, kfd_criu_restore.c. The caller of kfd_criu_restore() does not hold
+ * kfd_process.mutex.
  */
 int kfd_criu_checkpoint(struct kfd_process *p,
 			const struct kfd_ioctl_criu_args *args);

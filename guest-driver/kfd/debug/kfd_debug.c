@@ -4,8 +4,8 @@
  *
  * Exceptions are bits in struct kfd_dbg (process), struct kfd_dbg_device (GPU) and struct
  * kfd_queue. A byte in the debugger's file reports that there are new exceptions, and the
- * debugger queries them. A work item writes the byte without blocking: a full file holds bytes
- * that the debugger has yet to read.
+ * debugger queries them. A work item writes the byte without blocking. If the file is full, no
+ * byte is needed: the debugger still has bytes to read.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -63,7 +63,7 @@ void kfd_dbg_notify(struct kfd_dbg_session *s)
 		kfd_dbg_put(s);		/* not the last reference: kfd_dbg.session has one */
 }
 
-/* Raising. */
+/* Raise exceptions. */
 
 /* Set @mask in *@exceptions. Return true if the debugger has subscribed to one of them. */
 static bool kfd_dbg_raise(struct kfd_process *p, u64 *exceptions, u64 mask)
@@ -180,7 +180,7 @@ void kfd_dbg_device_gone(struct kfd_node *node)
 	}
 }
 
-/* Sessions. */
+/* Begin and end sessions. */
 
 int kfd_dbg_begin(struct kfd_process *debugger, struct kfd_process *target,
 		  struct file *file, u64 mask, struct kfd_runtime_info *info)

@@ -17,6 +17,8 @@
  * @p: process
  *
  * Context: any.
+ *
+ * Return: true if the runtime is enabled.
  */
 bool kfd_runtime_enabled(struct kfd_process *p)
 {
@@ -157,7 +159,7 @@ int kfd_ioctl_runtime_enable(struct kfd_process *p, void *data)
 		return -EINVAL;
 	args->capabilities_mask = 0;
 
-	mutex_lock(&p->mutex);		/* no queue is created */
+	mutex_lock(&p->mutex);		/* no queue can be created */
 	mutex_lock(&p->queue_lock);
 	spin_lock(&kfd_dbg_lock);
 	ret = on ? kfd_runtime_on(p, args) : kfd_runtime_off(p);

@@ -60,7 +60,7 @@ struct kfd_wait_entry {
 /**
  * struct kfd_wait - a call of WAIT_EVENTS
  * @wq: the calling thread sleeps here
- * @all: wait for all events; false: for any of them
+ * @all: true: wait for all events; false: for any of them
  * @broken: one of the events was destroyed
  * @n: number of entries
  * @n_set: number of entries whose event was signalled

@@ -110,8 +110,8 @@ static bool signal_at_once(struct vgpu_device *vdev, struct kfd_events *events,
 	bool done = false;
 
 	/*
-	 * Do not spin: this CPU may hold the lock, and another CPU holds it while it wakes all
-	 * calls of an event.
+	 * Do not spin: this CPU may hold the lock itself, and another CPU holds the lock for as
+	 * long as it wakes all calls of an event.
 	 */
 	if (!xa_trylock(&events->all))
 		return false;
@@ -399,6 +399,8 @@ int kfd_events_make_page(struct kfd_process *p)
 /**
  * kfd_events_has_page() - whether there is a signal page
  * @p: process; kfd_process.mutex is held
+ *
+ * Return: true if there is a signal page.
  */
 bool kfd_events_has_page(const struct kfd_process *p)
 {
@@ -424,6 +426,8 @@ bool kfd_events_user_page(const struct kfd_process *p, u64 *handle)
  * kfd_events_holds() - whether memory is the signal page
  * @p: process; kfd_process.mutex is held
  * @handle: handle of the memory
+ *
+ * Return: true if user space allocated the signal page, and @handle is its handle.
  */
 bool kfd_events_holds(const struct kfd_process *p, u64 handle)
 {
@@ -656,7 +660,7 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_events_init);
  * kfd_events_close() - end all waits of a process that is being detached
  * @p: process
  *
- * Waiting calls, and later ones, fail with -EIO.
+ * Waiting calls and later calls of WAIT_EVENTS fail with -EIO.
  *
  * Context: process context; MMU notifiers may call it.
  */

@@ -55,7 +55,10 @@ static int kfd_release(struct inode *inode, struct file *filp)
 	return 0;
 }
 
-/* An exiting process may have paused the process of the file for a checkpoint. */
+/*
+ * If the exiting process has paused the process of the file for a checkpoint, let that process
+ * run.
+ */
 static int kfd_flush(struct file *filp, fl_owner_t owner)
 {
 	if (current->flags & PF_EXITING)
@@ -86,7 +89,7 @@ static struct kfd_process *kfd_file_process(struct file *filp, bool traced)
 	return p;
 }
 
-/* The size that user space passed has to include all nattr attributes. */
+/* Check that the size that user space passed includes all nattr attributes. */
 static int kfd_ioctl_svm_check(const void *data, unsigned int usize)
 {
 	const struct kfd_ioctl_svm_args *args = data;
@@ -162,8 +165,8 @@ static const struct kfd_ioctl_desc kfd_ioctls[] = {
 
 /*
  * Copy the argument in, run the handler, copy the argument out. User space may pass a shorter
- * structure (the rest is zero) or a longer one. The argument is copied out after an error, too:
- * MAP_MEMORY_TO_GPU returns its progress in it.
+ * structure (the missing bytes are zero) or a longer one. The argument is copied out after an
+ * error, too: MAP_MEMORY_TO_GPU returns its progress in it.
  */
 static int kfd_ioctl_run(const struct kfd_ioctl_desc *desc,
 			 struct kfd_process *p, void __user *arg,
@@ -234,7 +237,7 @@ static long kfd_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	return ret;
 }
 
-/* mmap_lock is held, so that kfd_process.mutex must not be taken. */
+/* The caller holds mmap_lock, so the function must not take kfd_process.mutex. */
 static int kfd_mmap(struct file *filp, struct vm_area_struct *vma)
 {
 	u64 offset = (u64)vma->vm_pgoff << PAGE_SHIFT;

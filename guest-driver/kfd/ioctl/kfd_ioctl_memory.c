@@ -208,7 +208,7 @@ int kfd_ioctl_unmap_memory_from_gpu(struct kfd_process *p, void *data)
 	return ret;
 }
 
-/* Free VRAM, rounded down to 2 MiB. An allocation that evicts other BOs may get more. */
+/* Report the free VRAM, rounded down to 2 MiB. An allocation that evicts other BOs may get more. */
 int kfd_ioctl_get_available_memory(struct kfd_process *p, void *data)
 {
 	struct kfd_ioctl_get_available_memory_args *args = data;

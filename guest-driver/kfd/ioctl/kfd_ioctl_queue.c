@@ -27,7 +27,7 @@ static bool kfd_user_va_ok(u64 va, size_t bytes)
 static int kfd_queue_check(u32 percentage, u32 priority, u64 ring_va,
 			   u32 *ring_bytes)
 {
-	/* Bits 15:8 name a compute partition, of which there is one. */
+	/* Ignore bits 15:8, which name a compute partition: there is only one. */
 	if ((percentage & 0xff) > KFD_MAX_QUEUE_PERCENTAGE ||
 	    priority > KFD_MAX_QUEUE_PRIORITY)
 		return -EINVAL;

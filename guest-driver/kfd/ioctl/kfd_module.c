@@ -65,7 +65,7 @@ void kfd_exit(void)
 	kfd_topology_exit();
 	kfd_chardev_exit();
 	kfd_process_exit();
-	/* After the last process, which has removed its folder. */
+	/* Remove the folder after the last process has removed its own. */
 	kfd_debugfs_exit();
 	kfd_dbg_module_exit();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mappings of /dev/kfd: the page cache that all of its files share, and doorbells. (kfd_mmio.c
+ * Mappings of /dev/kfd: the address_space that all of its files share, and doorbells. (kfd_mmio.c
  * maps the page of the HDP flush registers, kfd_events.c the signal page.)
  */
 #include <linux/anon_inodes.h>

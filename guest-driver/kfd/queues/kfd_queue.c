@@ -19,7 +19,7 @@
 #include "kfd_queue.h"
 #include "kfd_queue_priv.h"
 
-/* The hardware. */
+/* Load and unload queues. */
 
 static struct device *kfd_queue_dev(const struct kfd_queue *q)
 {

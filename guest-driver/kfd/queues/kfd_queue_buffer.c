@@ -10,8 +10,8 @@
 
 /*
  * Return the mapping that begins at @va, kept from being unmapped, or NULL. As in amdgpu, the
- * buffer has the address and size of a mapped BO; a buffer of less than a page may have a larger
- * BO.
+ * buffer must have the address and size of a mapped BO, but the BO of a buffer of less than a
+ * page may be larger.
  */
 struct kfd_mem_attachment *
 kfd_queue_get_buffer(struct kfd_process_device *pdd, u64 va, u64 bytes)
@@ -43,7 +43,7 @@ void kfd_queue_put_buffers(struct kfd_queue *q)
 int kfd_queue_get_buffers(struct kfd_queue *q,
 			  const struct kfd_queue_properties *props)
 {
-	/* Aligned pointers do not cross a page; rings begin at a page. */
+	/* Aligned pointers do not cross a page boundary. A ring must begin at a page boundary. */
 	if (!IS_ALIGNED(props->wptr_va | props->rptr_va, sizeof(u64)) ||
 	    !IS_ALIGNED(props->ring_va, PAGE_SIZE))
 		return -EINVAL;

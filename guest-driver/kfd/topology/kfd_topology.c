@@ -230,7 +230,7 @@ static void kfd_fill_cpu(struct kfd_props *props,
 	kfd_prop(props, "max_engine_clk_ccompute", kfd_cpu_mhz());
 }
 
-/* Nodes. */
+/* Create the folders of nodes. */
 
 /* The folders of a node. */
 struct kfd_node_dirs {

@@ -45,7 +45,7 @@
 #include "svm/svm_trace.h"
 #include "svm_migrate_priv.h"
 
-/* Attempts of svm_bo_vacate(): references and page locks are often short. */
+/* Attempts of svm_bo_vacate(): references and page locks are often held for a short time only. */
 #define SVM_VACATE_TRIES	3
 
 static void svm_bo_release(struct kref *ref)

@@ -4,10 +4,10 @@
  *
  * DOC: pages of a hive
  *
- * HMM returns a device-private page to a caller with the page's owner, and migrates the page
- * to system memory for other callers. So all GPUs of a hive have the same owner: a range in
- * VRAM of one GPU is mapped for the others through the hive, without a migration. PCIe has no
- * such way: a device-private page has no bus address, and the pages that Linux makes of a BAR
+ * HMM returns a device-private page to a caller with the page's owner, and migrates the page to
+ * system memory for other callers. So all GPUs of a hive have the same owner: a range in VRAM of
+ * one GPU is mapped for the other GPUs through the hive, without a migration. PCIe has no such
+ * way: a device-private page has no bus address, and the pages that Linux makes of a BAR
  * (MEMORY_DEVICE_PCI_P2PDMA) cannot be migrated to and from system memory.
  *
  * The owner is set when the pagemap is created, and does not change, since a device's hive

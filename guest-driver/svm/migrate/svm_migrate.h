@@ -26,7 +26,7 @@ enum svm_place {
  * @home: GPU of the last page in VRAM, or NULL
  * @place: location of the pages of @home
  * @offset: bytes to add to a page's offset in @home's VRAM to get its address in a PTE of @node
- * @lost: a page may have lost its content in a reset; svm_page_in_use_lost() tells for each page
+ * @lost: a page may have lost its content in a reset; svm_page_in_use_lost() tests each page
  */
 struct svm_view {
 	struct kfd_node *node;

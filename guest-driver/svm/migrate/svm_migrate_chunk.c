@@ -78,8 +78,8 @@ unsigned long svm_move_left(const struct svm_move *m, unsigned long npages)
 }
 
 /*
- * Allocate a system page. An eviction (@vma NULL) may fail, so without memory the allocation
- * must neither invoke the OOM killer nor print a warning.
+ * Allocate a system page. An eviction (@vma NULL) may fail, so its allocation must neither invoke
+ * the OOM killer nor print a warning.
  */
 static struct page *svm_alloc_page(struct vm_area_struct *vma,
 				   unsigned long page)
