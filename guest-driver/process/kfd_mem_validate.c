@@ -14,7 +14,7 @@
  *   VRAM; BOs that find none stay in system memory, or are swapped in there, and are mapped
  *   where they are.
  * - kgd_mem_send_ahead() starts no copy to VRAM, since the copied system pages are not freed
- * until the copy completes.
+ *   until the copy completes.
  *
  * DOC: reservations of a restore
  *
@@ -272,8 +272,8 @@ static int kgd_mem_bring_all(struct amdkfd_process_info *info, bool again)
 }
 
 /*
- * Before RESUME of a process from a checkpoint, do not look up pages: restore_work does it after
- * RESUME.
+ * Return true if the pages of @mem have to be looked up. Before RESUME of a process from a
+ * checkpoint they are not: restore_work looks them up after RESUME.
  */
 static bool kgd_mem_needs_pages(struct kfd_process *p, struct kgd_mem *mem)
 {

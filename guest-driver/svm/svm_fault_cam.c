@@ -25,8 +25,9 @@
 #include "svm_range.h"
 
 /*
- * A process without an acknowledged fault for this time has stalled. The time is longer than most
- * repairs, so that a process whose worker makes progress keeps its queues.
+ * A process that owns slots, and has had no fault acknowledged for this time, has stalled. The
+ * time is longer than most repairs, so that a process whose worker makes progress keeps its
+ * queues.
  */
 #define SVM_CAM_STALL_MS	250u
 

@@ -15,16 +15,17 @@
  *	amdgpu		migrate to the GPU's VRAM
  *	in_place	no migration if the GPU reaches the memory, else to system memory
  *	adaptive	migrate to the GPU's VRAM if the last prefetch went there, if the GPU
- *			has faulted in the range clearly more often than all others together,
- *			or if the range is small and the GPU is ahead; else as in_place
+ *			has faulted in the range clearly more often than all other GPUs
+ *			together, or if the range is small and the GPU is ahead; else as
+ *			in_place
  *
  * Memory must not move back and forth without end, because an engine that needs two places
  * at the same time might never have both. So, whatever the policy:
  *
  *	another GPU	A page that was migrated to a GPU within SVM_RECENT_NS, and was taken
  *			away by another GPU's fault, is not migrated there again, but mapped
- *			where it is. With "adaptive" two GPUs that fault in turn do not get
- *			so far, since neither is ahead
+ *			where it is. With "adaptive" this rule is not needed for two GPUs that
+ *			fault in turn, since neither is ahead
  *	full VRAM	Of the faults that would evict other memory, every second one migrates
  *			nothing. A page that is mapped in place does not fault again, so in
  *			the end all pages that are needed at the same time are mapped

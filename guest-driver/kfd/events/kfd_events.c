@@ -694,7 +694,7 @@ void kfd_events_fini(struct kfd_process *p)
 	struct kfd_event *ev;
 	unsigned long id;
 
-	/* Lookups by PASID fail, so that no interrupt queues the work again. */
+	/* Lookups of the process by PASID fail now, so that no interrupt queues the work again. */
 	cancel_work_sync(&events->scan_work);
 	xa_for_each(&events->all, id, ev)
 		kfree(ev);
