@@ -11,7 +11,10 @@
 #include "vgpu/cp.h"
 #include "vgpu/pm4.h"
 
-/* A compute queue. Tests may change fields between init and load. */
+/*
+ * A compute queue. Tests may change fields after qvgpu_compute_init() and
+ * before qvgpu_compute_load().
+ */
 typedef struct QVGPUCompute {
     QVGPU *v;
     QVGPUSpace *space;          /* NULL: VMID 0, privileged */
@@ -21,15 +24,15 @@ typedef struct QVGPUCompute {
     uint64_t ring, ring_va;     /* CPU and GPU address */
     uint64_t dwords;            /* ring size, a power of two */
     uint64_t rptr, rptr_va;     /* CPU and GPU address of the reported rptr */
-    uint64_t wptr_mem, wptr_va; /* of the wptr that the device polls */
+    uint64_t wptr_mem, wptr_va; /* CPU and GPU address of the polled wptr */
     uint64_t wptr;              /* dwords emitted so far */
     uint32_t doorbell;          /* byte offset in BAR 2 */
 } QVGPUCompute;
 
 /*
  * Copy the registers of the MM hub to the GFX hub, give each VMID its PASID,
- * and enable interrupts of the pipes. Call it after VMID 0 and the address
- * spaces are set up.
+ * and enable interrupts of the pipes. Set up VMID 0 and the address spaces
+ * before this call.
  */
 void qvgpu_cp_setup(QVGPU *v);
 /* Read and write registers of the GFX hub. */
@@ -41,10 +44,10 @@ uint32_t qvgpu_gfx_rd(QVGPU *v, uint32_t reg);
  */
 void qvgpu_gfx_invalidate(QVGPU *v, uint32_t vmids);
 
-/* Set up a queue with a ring of 4 KiB in guest RAM, not yet on the device. */
+/* Initialise @c with a ring of 4 KiB in guest RAM. The HQD is not written. */
 void qvgpu_compute_init(QVGPUCompute *c, QVGPU *v, unsigned me, unsigned pipe,
                         unsigned queue, QVGPUSpace *s);
-/* Write the queue to its HQD and activate it; it starts at c->wptr. */
+/* Write the queue to its HQD and activate it; execution starts at c->wptr. */
 void qvgpu_compute_load(QVGPUCompute *c);
 /*
  * Initialise and load a queue of VMID 0 whose ring is in VRAM and which does
@@ -62,7 +65,7 @@ void qvgpu_hqd_wr(QVGPUCompute *c, unsigned reg, uint32_t val);
 /* Request a dequeue and wait until the HQD is inactive. */
 void qvgpu_compute_dequeue(QVGPUCompute *c);
 
-/* Put @n dwords into the ring. The device does not see them before a kick. */
+/* Put @n dwords into the ring. The device reads them only after a kick. */
 void qvgpu_pm4(QVGPUCompute *c, const uint32_t *dw, unsigned n);
 /* Emit a packet by its opcode and the dwords after the header. */
 #define QVGPU_PM4(c, op, ...)                                           \
@@ -82,8 +85,8 @@ void qvgpu_compute_kick(QVGPUCompute *c);
 /* Kick, and wait until the reported rptr equals wptr. */
 void qvgpu_compute_finish(QVGPUCompute *c);
 /*
- * Fail the test unless the next interrupt entry is @source of queue @c with
- * @data0. Waits for the entry.
+ * Wait for the next interrupt entry. Fail the test unless it has @source,
+ * @data0 and the place (ME, pipe, queue) of @c.
  */
 void qvgpu_compute_irq(QVGPUCompute *c, unsigned source, uint32_t data0);
 
@@ -97,7 +100,7 @@ void qvgpu_compute_irq(QVGPUCompute *c, unsigned source, uint32_t data0);
 
 typedef struct QVGPUGate {
     uint32_t *words;            /* the test's mapping of the gate */
-    uint32_t out;               /* low half of the address after the loop */
+    uint32_t out;               /* low half of the exit's GPU address */
 } QVGPUGate;
 
 /*
@@ -107,11 +110,13 @@ typedef struct QVGPUGate {
  */
 void qvgpu_gate_emit(QVGPUGate *g, QVGPUCompute *c, uint64_t va,
                      uint32_t *words, uint32_t reg);
-/* Let the queue leave the loop. */
+/* Let the queue leave the loop of its gate. */
 void qvgpu_gate_open(QVGPUGate *g);
-/* The value that the loop read last from the gate's register; 0 at first. */
+/*
+ * Return the value that the loop read last from @reg; 0 before the first read.
+ */
 uint32_t qvgpu_gate_reg(QVGPUGate *g);
-/* Emit packets without effect that exceed one time slice. */
+/* Emit NOPs that take longer than one time slice. */
 void qvgpu_compute_pass_timeslice(QVGPUCompute *c);
 
 #endif /* VGPU_TEST_COMPUTE_QUEUE_H */

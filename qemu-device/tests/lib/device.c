@@ -37,8 +37,8 @@ void qvgpu_waited(void)
 }
 
 /*
- * BAR 0 and BAR 2 are above 4 GiB, aligned for the largest VRAM, so that the
- * upper halves of their addresses are in use. Guest RAM is below 4 GiB.
+ * BAR 0 and BAR 2 are above 4 GiB, so that the upper halves of their addresses
+ * are not 0, and aligned for the largest VRAM. Guest RAM is below 4 GiB.
  */
 #define VRAM_AT         (64 * GiB)
 #define DOORBELL_AT     (128 * GiB)
@@ -147,7 +147,7 @@ static void setup_msi(QVGPU *v)
 {
     uint8_t cap = qpci_find_capability(v->pci, PCI_CAP_ID_MSI, 0);
 
-    /* An MSI is a memory write: to RAM, where qvgpu_msi_take() reads it. */
+    /* An MSI is a write to memory: here, to RAM that qvgpu_msi_take() reads. */
     v->msi = qvgpu_alloc(v, QVGPU_RAM, QVGPU_PAGE, QVGPU_PAGE);
     qpci_config_writel(v->pci, cap + PCI_MSI_ADDRESS_LO, v->msi);
     qpci_config_writel(v->pci, cap + PCI_MSI_ADDRESS_HI, v->msi >> 32);
@@ -255,7 +255,10 @@ void qvgpu_main_loop_pass(QVGPU *v)
 {
     unsigned i;
 
-    /* The main loop runs due bottom halves before it serves two requests. */
+    /*
+     * Each register read is a request to QEMU's main loop, which runs due
+     * bottom halves before it has served two requests.
+     */
     for (i = 0; i < 3; i++) {
         qvgpu_rd(v, VGPU_MAGIC);
     }

@@ -38,9 +38,9 @@ typedef struct QVGPU {
     QPCIDevice *pci;
     uint64_t bar[6];            /* CPU addresses */
     uint64_t vram_size;
-    uint64_t vram_next;         /* CPU address of the first free byte */
-    uint64_t ram_next;          /* as vram_next, in guest RAM */
-    uint64_t msi;               /* RAM that receives MSIs */
+    uint64_t vram_next;         /* CPU address of first free byte of VRAM */
+    uint64_t ram_next;          /* address of first free byte of guest RAM */
+    uint64_t msi;               /* CPU address that MSIs are written to */
     /* The interrupt ring of qvgpu_ih_init(); addresses are CPU addresses. */
     struct {
         uint64_t ring;
@@ -57,24 +57,24 @@ typedef struct QVGPU {
 #define QVGPU_PTE_RW            (VGPU_PTE_VALID | VGPU_PTE_READABLE | \
                                  VGPU_PTE_WRITEABLE)
 /*
- * Bound of every wait in microseconds of real time, since engines run in
- * threads of their own: 30 s times VGPU_TEST_SCALE (1 to 4), which a run of the
- * suites sets to the slowness of its host relative to the reference; 60 s if
- * the variable is not set.
+ * Longest wait for a condition, in microseconds of real time, because engines
+ * run in threads of their own: 30 s times VGPU_TEST_SCALE (1 to 4), which the
+ * suites set to the slowness of the host relative to the reference host; 60 s
+ * if the variable is not set.
  */
 int64_t qvgpu_wait_us(void);
 
-/* Halves of an address. Packets have the low one first. */
+/* Halves of an address. Packets contain the low half first. */
 #define QVGPU_LO(x)     ((uint32_t)(x))
 #define QVGPU_HI(x)     ((uint32_t)((uint64_t)(x) >> 32))
 
 /*
- * Virtual time, in nanoseconds, that qvgpu_waited() lets pass: about as long as
- * one check of a condition takes.
+ * Virtual time, in nanoseconds, of one qvgpu_waited(): about as long as one
+ * check of a condition takes in real time.
  */
 #define QVGPU_STEP_NS   100000
 
-/* Poll @cond. Fails the test when the bound of qvgpu_wait_us() is reached. */
+/* Poll @cond. Fails the test after qvgpu_wait_us(). */
 #define qvgpu_wait_until(cond)                                          \
     do {                                                                \
         int64_t until_ = g_get_monotonic_time() + qvgpu_wait_us();      \
@@ -126,14 +126,17 @@ void qvgpu_bring_up(QVGPU *v);
 /* Quit QEMU and free @v. */
 void qvgpu_stop(QVGPU *v);
 
-/* The first device on a bus, or NULL. The caller frees it. */
+/* Return the first vgpu-kfd on @bus, or NULL. The caller frees it. */
 QPCIDevice *qvgpu_find(QPCIBus *bus);
 /* Returns a BAR's size by its writable bits. @flags receives the flag bits. */
 uint64_t qvgpu_bar_size(QPCIDevice *pci, unsigned bar, uint32_t *flags);
 /* Program the BARs' addresses and enable memory decoding, as after a reset. */
 void qvgpu_map_bars(QVGPU *v);
 
-/* MMIO registers by dword offset; the mm variants: relative to the MM hub. */
+/*
+ * Access MMIO registers by dword offset. The offsets of the mm variants are
+ * relative to the MM hub.
+ */
 uint32_t qvgpu_rd(QVGPU *v, uint32_t reg);
 void qvgpu_wr(QVGPU *v, uint32_t reg, uint32_t val);
 static inline uint32_t qvgpu_mm_rd(QVGPU *v, uint32_t reg)
@@ -148,7 +151,10 @@ static inline void qvgpu_mm_wr(QVGPU *v, uint32_t reg, uint32_t val)
 uint64_t qvgpu_counter(QVGPU *v, unsigned counter);
 /* Capture and read the GPU clock, in ticks of VGPU_CLOCK_HZ. */
 uint64_t qvgpu_clock(QVGPU *v);
-/* Return after QEMU's main loop has run the bottom halves that were due. */
+/*
+ * Return after QEMU's main loop has run all bottom halves that were due at the
+ * call.
+ */
 void qvgpu_main_loop_pass(QVGPU *v);
 
 /*
@@ -159,10 +165,16 @@ uint64_t qvgpu_alloc(QVGPU *v, QVGPUKind kind, uint64_t size, uint64_t align);
 /* Allocate a page of guest RAM. */
 uint64_t qvgpu_ram_page(QVGPU *v);
 bool qvgpu_is_vram(QVGPU *v, uint64_t addr);
-/* Write bytes @from to @from + @len - 1 of the endless pattern @seed. */
+/*
+ * Fill @len bytes of memory with an endless pattern that depends on @seed, from
+ * byte @from of the pattern.
+ */
 void qvgpu_fill(QVGPU *v, uint64_t addr, uint64_t seed, uint64_t from,
                 uint64_t len);
-/* Memory must hold exactly these bytes of the pattern, or @len times @byte. */
+/*
+ * Fail the test unless memory holds these bytes of the pattern, or @len times
+ * @byte.
+ */
 void qvgpu_expect(QVGPU *v, uint64_t addr, uint64_t seed, uint64_t from,
                   uint64_t len);
 void qvgpu_expect_byte(QVGPU *v, uint64_t addr, uint8_t byte, uint64_t len);

@@ -14,7 +14,7 @@
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
-/* VRAM for qvgpu_start_sized() that the test shares. */
+/* Argument @vram of qvgpu_start_sized() for VRAM that the test shares. */
 #define QVGPU_HOLD_VRAM     "64M,memdev=vram"
 
 typedef struct QVGPUHold {
@@ -25,13 +25,13 @@ typedef struct QVGPUHold {
     uint32_t *vram;             /* the test's mapping of VRAM */
     int fd;                     /* the pipe, for reading and writing */
     int filled;                 /* bytes that qvgpu_hold_arm() wrote */
-    GThread *later;             /* of qvgpu_hold_release_later() */
-    bool released;              /* set by that thread; atomic */
+    GThread *later;             /* thread of qvgpu_hold_release_later() */
+    bool released;              /* set by @later; atomic */
 } QVGPUHold;
 
-/* Make the pipe and VRAM. Start QEMU with @h->args afterwards. */
+/* Make the pipe and the file for VRAM. Start QEMU with @h->args afterwards. */
 void qvgpu_hold_init(QVGPUHold *h);
-/* Free and remove both. Call after qvgpu_stop(). */
+/* Remove the pipe and the file. Call after qvgpu_stop(). */
 void qvgpu_hold_destroy(QVGPUHold *h);
 /*
  * Allocate a page of VRAM that the test can access while the main loop is held.
@@ -49,7 +49,10 @@ uint32_t *qvgpu_hold_page(QVGPUHold *h, QVGPU *v, uint64_t *mc);
  *     line passes, and the thread that logs the second is held
  */
 void qvgpu_hold_arm(QVGPUHold *h, QVGPU *v, const char *event, bool second);
-/* With @second: return whether an event was logged since qvgpu_hold_arm(). */
+/*
+ * After qvgpu_hold_arm() with @second: return whether an event was logged
+ * since.
+ */
 bool qvgpu_hold_logged(QVGPUHold *h);
 /*
  * Empty the pipe: held threads continue, and no further thread is held. Returns
@@ -58,18 +61,18 @@ bool qvgpu_hold_logged(QVGPUHold *h);
 unsigned qvgpu_hold_release(QVGPUHold *h);
 /*
  * Start a thread that calls qvgpu_hold_release() in 0.2 s. The test then sends
- * a command that must wait for the held thread.
+ * a command that must wait for the held thread, and calls qvgpu_hold_waited().
  */
 void qvgpu_hold_release_later(QVGPUHold *h);
 /*
- * Join that thread. Return whether it had released before this call: if so, the
- * command did not complete early.
+ * Join the thread of qvgpu_hold_release_later(). Return true if it had released
+ * the held thread before this call: the test's command then waited as it must.
  */
 bool qvgpu_hold_waited(QVGPUHold *h);
 
 /*
  * Kick @q, whose next packet faults silently without end, and hold its engine
- * between two trace events of one access.
+ * within one access: after the event of the fault, at the event of the stall.
  */
 void qvgpu_hold_access(QVGPUHold *h, QVGPUSdma *q);
 /*
@@ -78,9 +81,8 @@ void qvgpu_hold_access(QVGPUHold *h, QVGPUSdma *q);
  */
 void qvgpu_hold_access_end(QVGPUHold *h, QVGPU *v);
 /*
- * Remove the device by surprise, with the main loop held while BAR 0 leaves the
- * bus. In the meantime the CP raises @interrupts interrupts, all of them before
- * the removal completes.
+ * Remove the device by surprise. The main loop is held while BAR 0 leaves the
+ * bus, and the CP raises @interrupts interrupts before the removal completes.
  */
 void qvgpu_hold_removal(QVGPUHold *h, QVGPU *v, unsigned interrupts);
 

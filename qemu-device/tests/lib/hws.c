@@ -9,7 +9,7 @@
 
 #define KIQ_ME          2
 #define HIQ_DOORBELL    8
-#define DOORBELLS       0x8000          /* first one of user queues, bytes */
+#define DOORBELLS       0x8000          /* byte offset of user queues' first */
 
 static void mqd_wr(QVGPU *v, uint64_t mqd, unsigned reg, uint32_t val)
 {
@@ -227,7 +227,10 @@ void qvgpu_list_sdma(QVGPUHws *h, QVGPUUserSdma *u)
     qvgpu_list_emit(h, dw, ARRAY_SIZE(dw));
 }
 
-/* Length and flags of the list, including the chain packet if @chain. */
+/*
+ * Return the length and flags of the list (RUN_LIST's DW3), which include the
+ * chain packet if @chain.
+ */
 static uint32_t run_control(QVGPUHws *h, bool chain)
 {
     return (h->dwords + (chain ? 4 : 0)) | PM4_RUN_DW3__VALID |

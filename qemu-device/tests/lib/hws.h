@@ -20,7 +20,7 @@ typedef struct QVGPUHws {
     uint64_t fence;             /* CPU address that QUERY_STATUS writes */
     uint64_t fences;            /* number of fences so far */
     uint64_t list;              /* CPU address of the run list */
-    uint32_t dwords;            /* in the list so far */
+    uint32_t dwords;            /* length of the list so far */
 } QVGPUHws;
 
 /* A process's address space, without a VMID: the scheduler assigns one. */
@@ -45,11 +45,16 @@ typedef struct QVGPUUserSdma {
     uint64_t wptr_mem, wptr_va; /* CPU and GPU address */
 } QVGPUUserSdma;
 
-/* Enable VMIDs 8-15 in both hubs, load KIQ and map HIQ. No resources yet. */
+/*
+ * Enable VMIDs 8-15 in both hubs, load KIQ and map HIQ. Call
+ * qvgpu_hws_resources() next: the scheduler has no VMIDs and HQDs yet.
+ */
 void qvgpu_hws_init(QVGPUHws *h, QVGPU *v);
-/* Emit SET_RESOURCES to HIQ; @vmids and @queues have a bit for each. */
+/*
+ * Emit SET_RESOURCES to HIQ: bit masks of the VMIDs and HQDs of the scheduler.
+ */
 void qvgpu_hws_resources(QVGPUHws *h, uint32_t vmids, uint64_t queues);
-/* The same with resources of GWS, a bit each. */
+/* Emit SET_RESOURCES as above, with @gws: a bit mask of GWS resources. */
 void qvgpu_hws_resources_gws(QVGPUHws *h, uint32_t vmids, uint64_t queues,
                              uint64_t gws);
 /* Wait until HIQ has executed all its packets, by a fence after them. */
@@ -65,7 +70,7 @@ void qvgpu_hws_unmap(QVGPUHws *h, unsigned action, unsigned sel,
 void qvgpu_mqd_fill(QVGPUCompute *c, uint64_t mqd);
 /* Set up a process with an empty page table in guest RAM. */
 void qvgpu_process_init(QVGPUProcess *p, QVGPU *v, unsigned pasid);
-/* Set up a queue of @p, with doorbell @number. */
+/* Set up a queue of @p that uses the user doorbell @number. */
 void qvgpu_user_compute_init(QVGPUUserCompute *q, QVGPU *v, QVGPUProcess *p,
                              unsigned number);
 /* Write wptr to memory, and ring the doorbell. */
@@ -75,7 +80,10 @@ void qvgpu_user_compute_finish(QVGPUUserCompute *q);
 /* Read a register from the HQD image in the MQD. */
 uint32_t qvgpu_mqd_rd(QVGPUUserCompute *q, unsigned reg);
 
-/* Set up SDMA queue @number of @engine, in address space @s. */
+/*
+ * Set up an SDMA queue of @engine in address space @s, with user doorbell
+ * @number.
+ */
 void qvgpu_user_sdma_init(QVGPUUserSdma *u, QVGPU *v, QVGPUSpace *s,
                           unsigned engine, unsigned number);
 void qvgpu_user_sdma_kick(QVGPUUserSdma *u);
@@ -84,16 +92,18 @@ void qvgpu_user_sdma_finish(QVGPUUserSdma *u);
 void qvgpu_user_sdma_map(QVGPUUserSdma *u, unsigned type, uint32_t *dw);
 
 /*
- * Start an empty run list; emit its processes, each followed by its queues;
+ * To run a list: start an empty one; emit each process, followed by its queues;
  * submit the list to HIQ. @ms: time slice of the process. @type:
- * PM4_MAP_DW1__QUEUE_TYPE.
+ * PM4_MAP_DW1__QUEUE_TYPE. @processes: process count in RUN_LIST.
  */
 void qvgpu_list_begin(QVGPUHws *h);
 void qvgpu_list_emit(QVGPUHws *h, const uint32_t *dw, unsigned n);
 void qvgpu_list_process(QVGPUHws *h, QVGPUProcess *p, unsigned ms);
 void qvgpu_list_compute(QVGPUHws *h, QVGPUUserCompute *q, unsigned type);
 void qvgpu_list_sdma(QVGPUHws *h, QVGPUUserSdma *u);
-/* End the list with a jump to its start. */
+/*
+ * End the list with a chain packet to its start. Call before qvgpu_list_run().
+ */
 void qvgpu_list_chain(QVGPUHws *h);
 void qvgpu_list_run(QVGPUHws *h, unsigned processes);
 

@@ -17,28 +17,37 @@ typedef struct QVGPUIrq {
     uint32_t data[4];
 } QVGPUIrq;
 
-/* Virtual time in ns until an unacknowledged retry fault is reported again. */
+/*
+ * Virtual time in ns after which an unacknowledged retry fault is reported
+ * again.
+ */
 #define QVGPU_RESEND_NS         5000000000ll
 
-/* Set up an interrupt ring of 1 << @order dwords; @cntl: more RB_CNTL bits. */
+/*
+ * Set up an interrupt ring of 1 << @order dwords. @cntl: bits to add to
+ * RB_CNTL.
+ */
 void qvgpu_ih_init(QVGPU *v, unsigned order, uint32_t cntl);
-/* The write pointer that the device has written back, with the overflow bit. */
+/*
+ * Return the write pointer that the device has written to memory, with the
+ * overflow bit.
+ */
 uint32_t qvgpu_ih_writeback(QVGPU *v);
-/* Return whether the ring has an entry that the test has not taken. */
+/* Return true if the ring has an entry that the test has not taken. */
 bool qvgpu_ih_pending(QVGPU *v);
 /* Decode the entry at byte @offset of the ring. */
 void qvgpu_ih_decode(QVGPU *v, uint32_t offset, QVGPUIrq *irq);
 /* Wait for an entry, take it and advance the read pointer. */
 void qvgpu_ih_next(QVGPU *v, QVGPUIrq *irq);
 /*
- * Take the next entry, and fail the test unless it is this VM fault of the MM
- * hub. Returns the CAM slot.
+ * Take the next entry, and fail the test unless it is a VM fault of the MM hub
+ * with these values. Returns the CAM slot.
  */
 unsigned qvgpu_ih_next_fault(QVGPU *v, unsigned vmid, uint64_t va, bool write,
                              bool retry);
 /* Acknowledge @slot of the retry CAM. */
 void qvgpu_cam_ack(QVGPU *v, unsigned slot);
-/* Return whether there was an MSI since the last call. */
+/* Return true if an MSI has arrived since the last call. */
 bool qvgpu_msi_take(QVGPU *v);
 
 #endif /* VGPU_TEST_IH_H */

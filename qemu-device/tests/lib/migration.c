@@ -8,7 +8,7 @@
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/migration.h"
 
-#define PASSES      4               /* of a live migration over memory */
+#define PASSES      4               /* passes over memory of a live migration */
 
 static bool status_is(QTestState *qts, const char *command, const char *want)
 {
@@ -67,8 +67,8 @@ static QTestState *start_incoming(QVGPU *v, const char *uri)
 
 /*
  * Let @v use QEMU @qts, which has received the state, and quit the old QEMU.
- * Deadlines in the state are in virtual time, which under qtest does not move
- * without the test: set the new clock to the device's.
+ * Deadlines in the state are in virtual time, which under qtest moves only on a
+ * command: set the clock of the new QEMU to the device's clock.
  */
 static void move(QVGPU *v, QTestState *qts)
 {
@@ -117,8 +117,8 @@ void qvgpu_migrate_live(QVGPU *v, void (*feed)(void *opaque), void *opaque)
     bool hurry = true;
 
     /*
-     * Keep the source from completing until PASSES passes are over, so that
-     * engines change memory that has been sent already.
+     * Do not let the source complete before PASSES passes, so that engines
+     * change memory that has already been sent.
      */
     set_downtime(v->qts, 1);
     if (feed) {

@@ -26,18 +26,18 @@ char *qvgpu_save_restore(QVGPU *v, bool keep);
  * after the source has stopped; the destination does not see these late writes.
  */
 void qvgpu_migrate_live(QVGPU *v, void (*feed)(void *opaque), void *opaque);
-/* Let a stopped machine run. */
+/* Let the stopped machine run (QMP cont). */
 void qvgpu_cont(QVGPU *v);
 /* Return whether a new QEMU with @v's command line loads the state in @file. */
 bool qvgpu_loads(QVGPU *v, const char *file);
 /*
- * Returns the offset of the big-endian @quad in a state of @len bytes. Fails
- * the test unless @quad occurs exactly once.
+ * Return the offset of @quad, stored big-endian, in a state of @len bytes.
+ * Fails the test unless @quad occurs exactly once.
  */
 size_t qvgpu_state_find(const char *buf, size_t len, uint64_t quad);
 /*
- * qvgpu_loads() of @file with @byte written @at bytes after @quad. The function
- * restores @file afterwards.
+ * Call qvgpu_loads() for @file with @byte written @at bytes after the start of
+ * @quad in the file, then restore @file.
  */
 bool qvgpu_loads_with(QVGPU *v, const char *file, uint64_t quad, int at,
                       uint8_t byte);

@@ -117,8 +117,8 @@ void qvgpu_space_map(QVGPUSpace *s, uint64_t va, uint64_t addr, uint64_t len)
     uint64_t off = ROUND_UP(len, QVGPU_PAGE);
 
     /*
-     * Last page first: a copy that stalls on the first page continues as soon
-     * as that page is mapped.
+     * Map the last page first: a copy that stalls on the first page may
+     * continue as soon as that page is mapped.
      */
     while (off) {
         off -= QVGPU_PAGE;
@@ -164,7 +164,10 @@ void qvgpu_invalidate_range(QVGPU *v, uint32_t vmids, uint64_t va,
     uint64_t range = va >> VGPU_PAGE_SHIFT << 1;
 
     if (order) {
-        /* Bit 0 is S. S and n ones at the low end of PAGE mean 2 << n pages. */
+        /*
+         * Bit 0 is S. With S set and n ones at the low end of PAGE, the range
+         * has 2 << n pages.
+         */
         range |= ((1ull << order) - 1);
     }
     invalidate(v, range, vmids);

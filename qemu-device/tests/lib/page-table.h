@@ -11,17 +11,22 @@ typedef struct QVGPUSpace {
     unsigned vmid;
     QVGPUKind tables;           /* where new tables are allocated */
     uint64_t root;              /* CPU address of the root table */
-    uint64_t next_va;           /* for qvgpu_space_place() */
+    uint64_t next_va;           /* next address for qvgpu_space_place() */
 } QVGPUSpace;
 
-/* Address of @addr in VMID 0 without GART: FB aperture or AGP window. */
+/*
+ * Return the GPU address of @addr in VMID 0 without GART: in the FB aperture or
+ * the AGP window.
+ */
 uint64_t qvgpu_mc(QVGPU *v, uint64_t addr);
 /*
- * A page-table entry for CPU address @addr: @flags, the address, and SYSTEM and
- * SNOOPED for guest RAM.
+ * Return a page-table entry for CPU address @addr: @flags and the address, and
+ * SYSTEM and SNOOPED for guest RAM.
  */
 uint64_t qvgpu_entry(QVGPU *v, uint64_t addr, uint64_t flags);
-/* Access a 64-bit register pair of the MM hub; @lo is LO32's offset. */
+/*
+ * Access a 64-bit register pair of the MM hub; @lo is the offset of its LO32.
+ */
 void qvgpu_mm_wr64(QVGPU *v, uint32_t lo, uint64_t val);
 uint64_t qvgpu_mm_rd64(QVGPU *v, uint32_t lo);
 
@@ -30,16 +35,22 @@ void qvgpu_space_init(QVGPUSpace *s, QVGPU *v, unsigned vmid,
                       QVGPUKind tables);
 /* Select retry or no-retry faults for the VMID. */
 void qvgpu_space_set_retry(QVGPUSpace *s, bool retry);
-/* CPU address of @va's entry at @level. Allocates missing tables above it. */
+/*
+ * Return the CPU address of the entry of @va at @level. Allocates missing
+ * tables above that level.
+ */
 uint64_t qvgpu_space_slot(QVGPUSpace *s, uint64_t va, unsigned level);
-/* Write this entry without conversion. No invalidation. */
+/* Write @entry for @va at @level, without conversion or invalidation. */
 void qvgpu_space_set(QVGPUSpace *s, uint64_t va, unsigned level,
                      uint64_t entry);
-/* Map whole pages, readable and writable, last one first. No invalidation. */
+/*
+ * Map whole pages, readable and writable, the last page first. Does not
+ * invalidate.
+ */
 void qvgpu_space_map(QVGPUSpace *s, uint64_t va, uint64_t addr, uint64_t len);
 /*
- * Map memory at an address that the helper chooses, outside of those that tests
- * use. Returns the GPU address.
+ * Map memory at an address that the function chooses, outside of the addresses
+ * that tests choose. Returns the GPU address.
  */
 uint64_t qvgpu_space_place(QVGPUSpace *s, uint64_t addr, uint64_t len);
 /*
@@ -47,7 +58,10 @@ uint64_t qvgpu_space_place(QVGPUSpace *s, uint64_t addr, uint64_t len);
  * the acknowledge. @vmids may contain further bits of VM_INVALIDATE_ENG_REQ.
  */
 void qvgpu_invalidate(QVGPU *v, uint32_t vmids);
-/* The same for the 1 << @order pages at @va, which is aligned to their size. */
+/*
+ * As qvgpu_invalidate(), for the 1 << @order pages at @va, which is aligned to
+ * their total size.
+ */
 void qvgpu_invalidate_range(QVGPU *v, uint32_t vmids, uint64_t va,
                             unsigned order);
 

@@ -57,7 +57,7 @@ unsigned qvgpu_query_links(QVGPU *v, unsigned node)
     return links;
 }
 
-/* The element of @list whose member @key equals @val, or NULL. */
+/* Return the element of @list whose member @key equals @val, or NULL. */
 static QDict *find(QList *list, const char *key, unsigned val)
 {
     QListEntry *entry;

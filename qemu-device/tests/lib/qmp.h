@@ -14,16 +14,19 @@ QDict *qvgpu_query(QVGPU *v);
  */
 void qvgpu_expect_refused(QVGPU *v, const char *command, const char *arguments,
                           const char *says);
-/* Number of links that query-vgpu reports for @node of the only hive. */
+/*
+ * Return the number of links that query-vgpu reports for @node of the only
+ * hive.
+ */
 unsigned qvgpu_query_links(QVGPU *v, unsigned node);
 /*
- * Members of a qvgpu_query() result, borrowed; NULL if there is no such member.
- * An unknown engine or counter fails the test.
+ * Return a member of a qvgpu_query() result: a borrowed reference, or NULL if
+ * the member is absent. An unknown engine or counter fails the test.
  */
 QDict *qvgpu_query_queue(QDict *info, unsigned engine, unsigned queue);
 QDict *qvgpu_query_vmid(QDict *info, const char *hub, unsigned vmid);
 uint64_t qvgpu_query_counter(QDict *info, const char *name);
-/* Entries in use in an engine's TLB. */
+/* Return the number of entries in use in the TLB of @engine. */
 unsigned qvgpu_query_tlb(QVGPU *v, unsigned engine);
 
 /**
@@ -43,8 +46,8 @@ void qvgpu_inject_refused(QVGPU *v, const char *members, ...)
 /* Remove injection @id. */
 void qvgpu_inject_remove(QVGPU *v, uint32_t id);
 /*
- * Number of occasions that injection @id has taken (fired), and that have
- * matched its filter (seen).
+ * Return the number of occasions that injection @id has acted on (fired), and
+ * the number that have matched its filter (seen).
  */
 uint64_t qvgpu_inject_fired(QVGPU *v, uint32_t id);
 uint64_t qvgpu_inject_seen(QVGPU *v, uint32_t id);

@@ -39,7 +39,10 @@ unsigned qvgpu_sdma_exception(QVGPUSdma *q)
                     SDMA_CONTEXT_STATUS__EXCEPTION);
 }
 
-/* GPU address of memory in the queue's VMID. Maps it in the queue's space. */
+/*
+ * Return the GPU address of memory in the queue's VMID. Maps the memory if the
+ * queue has an address space.
+ */
 static uint64_t place(QVGPUSdma *q, uint64_t addr, uint64_t len)
 {
     return q->space ? qvgpu_space_place(q->space, addr, len)
@@ -146,7 +149,10 @@ void qvgpu_sdma_kick(QVGPUSdma *q)
                      q->wptr);
         return;
     }
-    /* One after the other, the halves could form an unintended pointer. */
+    /*
+     * If both halves changed, the pointer between the two writes would be
+     * wrong.
+     */
     g_assert_cmphex(qvgpu_sdma_rd(q, SDMA_RB_WPTR_HI), ==, q->wptr >> 32);
     qvgpu_sdma_wr(q, SDMA_RB_WPTR, q->wptr);
 }

@@ -6,7 +6,10 @@
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 
-/* An SDMA queue. Tests may change fields between init and load. */
+/*
+ * An SDMA queue. Tests may change fields after qvgpu_sdma_init() and before
+ * qvgpu_sdma_load().
+ */
 typedef struct QVGPUSdma {
     QVGPU *v;
     QVGPUSpace *space;          /* NULL: VMID 0 */
@@ -16,16 +19,22 @@ typedef struct QVGPUSdma {
     uint64_t ring;              /* CPU address */
     uint64_t ring_va;           /* GPU address */
     uint64_t bytes;             /* ring size, a power of two */
-    uint64_t rptr;              /* CPU address of the write-back */
+    uint64_t rptr;              /* CPU address of the written-back rptr */
     uint64_t rptr_va;
     uint64_t wptr;              /* bytes emitted so far */
     uint32_t doorbell;          /* byte offset in BAR 2; 0: use registers */
 } QVGPUSdma;
 
-/* Set up a queue with a ring of 4 KiB in guest RAM, not yet on the device. */
+/*
+ * Initialise @q with a ring of 4 KiB in guest RAM. The device is not
+ * programmed.
+ */
 void qvgpu_sdma_init(QVGPUSdma *q, QVGPU *v, unsigned engine,
                      unsigned index, QVGPUSpace *s);
-/* The same with a ring of @bytes, a power of two, in memory of @kind. */
+/*
+ * As qvgpu_sdma_init(), with a ring of @bytes, a power of two, in memory of
+ * @kind.
+ */
 void qvgpu_sdma_init_ring(QVGPUSdma *q, QVGPU *v, unsigned engine,
                           unsigned index, QVGPUSpace *s, QVGPUKind kind,
                           uint64_t bytes);
@@ -33,8 +42,8 @@ void qvgpu_sdma_init_ring(QVGPUSdma *q, QVGPU *v, unsigned engine,
 void qvgpu_sdma_open(QVGPUSdma *q, QVGPU *v, unsigned engine,
                      unsigned index, QVGPUSpace *s);
 /*
- * Initialise and load a queue with a ring of @bytes in VRAM and without
- * write-back of the read pointer, which therefore uses no guest RAM.
+ * Initialise and load a queue that uses no guest RAM: its ring of @bytes is in
+ * VRAM, and the device does not write back its read pointer.
  */
 void qvgpu_sdma_open_vram(QVGPUSdma *q, QVGPU *v, unsigned engine,
                           unsigned index, QVGPUSpace *s, uint64_t bytes);
@@ -43,19 +52,25 @@ void qvgpu_sdma_load(QVGPUSdma *q);
 /* Disable the queue and wait until it is idle. */
 void qvgpu_sdma_disable(QVGPUSdma *q);
 void qvgpu_sdma_enable(QVGPUSdma *q);
-/* Access a register of the queue, by its offset from the queue's first. */
+/*
+ * Access a register of the queue, by its offset from the queue's first
+ * register.
+ */
 uint32_t qvgpu_sdma_rd(QVGPUSdma *q, uint32_t reg);
 void qvgpu_sdma_wr(QVGPUSdma *q, uint32_t reg, uint32_t val);
 uint64_t qvgpu_sdma_rptr(QVGPUSdma *q);
 bool qvgpu_sdma_idle(QVGPUSdma *q);
 unsigned qvgpu_sdma_exception(QVGPUSdma *q);
 
-/* Put @n dwords into the ring. The device does not see them before a kick. */
+/* Put @n dwords into the ring. The device reads them only after a kick. */
 void qvgpu_sdma_emit(QVGPUSdma *q, const uint32_t *dw, unsigned n);
 #define QVGPU_EMIT(q, ...)                                      \
     qvgpu_sdma_emit(q, (const uint32_t[]) { __VA_ARGS__ },      \
                     sizeof((const uint32_t[]) { __VA_ARGS__ }) / 4)
-/* Write the write pointer to the doorbell, or to the register without one. */
+/*
+ * Write the write pointer to the doorbell; if the queue has none, to the
+ * register.
+ */
 void qvgpu_sdma_kick(QVGPUSdma *q);
 /*
  * Kick, wait until the queue is idle, and fail the test unless all packets are
@@ -63,17 +78,20 @@ void qvgpu_sdma_kick(QVGPUSdma *q);
  */
 void qvgpu_sdma_finish(QVGPUSdma *q);
 /*
- * Run two packets on @q, one after the other. Since an engine serves its queues
- * round-robin, the engine has by then run each of its other queues: a stall
- * that should have ended has ended.
+ * Run two packets on @q, one after the other. The engine serves its queues
+ * round-robin: when this returns, each of its other queues has run, so that a
+ * stall that should have ended has ended.
  */
 void qvgpu_sdma_pass(QVGPUSdma *q);
 
-/* Doorbell of RLC @i of engine @n in a process's slice, as KFD assigns it. */
+/*
+ * Return the doorbell of RLC @i of engine @n in the doorbell slice of a
+ * process, as KFD assigns it.
+ */
 uint32_t qvgpu_sdma_doorbell(unsigned slice, unsigned n, unsigned i);
 /*
- * Move the dwords emitted since @from from the ring to a page of their own, as
- * an indirect buffer. @dwords receives their number. Returns the CPU address.
+ * Move the dwords after byte @from of the ring to a page of their own, as an
+ * indirect buffer. @dwords receives their number. Returns the CPU address.
  */
 uint64_t qvgpu_sdma_to_buffer(QVGPUSdma *q, uint64_t from, uint32_t *dwords);
 
@@ -88,7 +106,7 @@ void qvgpu_pkt_poll_mem(QVGPUSdma *q, unsigned func, uint64_t addr,
 void qvgpu_pkt_add64(QVGPUSdma *q, uint64_t addr, uint64_t add);
 void qvgpu_pkt_indirect(QVGPUSdma *q, unsigned vmid, uint64_t base,
                         uint32_t dwords);
-/* Functions of POLL_REGMEM, and its retry count without limit. */
+/* Compare functions of POLL_REGMEM, and the retry count that means no limit. */
 enum {
     QVGPU_POLL_ALWAYS, QVGPU_POLL_LT, QVGPU_POLL_LE, QVGPU_POLL_EQ,
     QVGPU_POLL_NE, QVGPU_POLL_GE, QVGPU_POLL_GT,
