@@ -14,7 +14,7 @@ typedef struct Fixture {
     QVGPUSpace space;
     QVGPUCompute c;
     uint64_t page, va;          /* signals: 64 bytes each */
-    uint64_t index;             /* packets emitted */
+    uint64_t index;             /* number of packets emitted */
 } Fixture;
 
 #define SIGNAL(f, i)    ((f)->va + 64 * (i))
@@ -54,7 +54,7 @@ static uint64_t slot(Fixture *f, uint64_t index)
     return f->c.ring + 64 * (index % (f->c.dwords / AQL_PACKET_DWORDS));
 }
 
-/* Write the body first, then the header, as a producer does. */
+/* Write the packet's body first, then its header, as an HSA producer does. */
 static void put(Fixture *f, uint64_t index, uint32_t header,
                 const uint64_t *body, uint64_t completion)
 {
@@ -75,7 +75,7 @@ static void emit(Fixture *f, uint32_t header, const uint64_t *body,
     qtest_writeq(f->v->qts, f->c.wptr_mem, f->index);
 }
 
-/* HSA: a doorbell's value is the packet's number. */
+/* Ring the doorbell. In HSA its value is the number of the last packet. */
 static void ring(Fixture *f, uint64_t index)
 {
     qtest_writeq(f->v->qts, f->v->bar[VGPU_BAR_DOORBELL] + f->c.doorbell,
@@ -89,8 +89,9 @@ static void finish(Fixture *f)
 }
 
 /*
- * Catches: barriers that complete early or wait for null signals, a read index
- * that is no packet number, headers that stay valid, a ring that does not wrap.
+ * Catches: a barrier completes early, or waits for a null signal; the reported
+ * read index is not the number of packets; the header of a completed packet
+ * stays valid; the queue does not continue at the start of the ring.
  */
 static void test_barrier(void)
 {
@@ -111,7 +112,7 @@ static void test_barrier(void)
     ring(&f, 2);
     set_value(&f, 1, 0);
     qvgpu_wait_until(value(&f, 5) == 9);
-    set_value(&f, 1, 1);        /* AND waits for the others, too */
+    set_value(&f, 1, 1);        /* AND also waits for signals 0 and 2 */
     set_value(&f, 0, 0);
     qvgpu_wait_until(qtest_readq(f.v->qts, f.c.rptr) == 1);
     g_assert_cmpint(value(&f, 5), ==, 9);
@@ -133,7 +134,10 @@ static void test_barrier(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a packet that runs before its header is valid, or not at all. */
+/*
+ * Catches: a packet runs before its header is valid, or does not run
+ * afterwards.
+ */
 static void test_invalid_header(void)
 {
     Fixture f;
@@ -153,7 +157,7 @@ static void test_invalid_header(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a write index beyond the ring that stops the queue for good. */
+/* Catches: a write index more than a ring ahead stops the queue permanently. */
 static void test_overrun(void)
 {
     const unsigned slots = 1024 / AQL_PACKET_DWORDS;
@@ -176,10 +180,10 @@ static void test_overrun(void)
 }
 
 /*
- * Catches: a saved state without the number of packets that are reserved beyond
- * the end of the ring: after the load the queue never reads them. The first
- * packet holds the queue until the state is loaded, the last one until the
- * reserved packets are written. No doorbell rings after that.
+ * Catches: the saved state lacks the number of packets that are reserved beyond
+ * the end of the ring, so that the queue never reads them after the load. The
+ * first packet holds the queue until the state is loaded, the last one until
+ * the reserved packets are written. No doorbell rings after that.
  */
 static void test_overrun_moved(void)
 {
@@ -213,7 +217,10 @@ static void test_overrun_moved(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a completion without its event, an event of a signal without one. */
+/*
+ * Catches: a completion does not send the event of its signal; an event is sent
+ * for a signal that has none.
+ */
 static void test_event(void)
 {
     Fixture f;
@@ -234,7 +241,10 @@ static void test_event(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a condition or mask that is ignored; a wait that a dequeue ends. */
+/*
+ * Catches: BARRIER_VALUE ignores its condition or mask; a dequeue ends the
+ * wait.
+ */
 static void test_barrier_value(void)
 {
     static const struct {
@@ -271,7 +281,7 @@ static void test_barrier_value(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: PM4 of a vendor packet that does not run, or runs twice. */
+/* Catches: the PM4 of a vendor packet does not run, or runs twice. */
 static void test_pm4_ib(void)
 {
     uint32_t pkt[] = {
@@ -325,7 +335,7 @@ static void refused(uint32_t header, unsigned code)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a dispatch that completes although no kernel has run. */
+/* Catches: a dispatch completes although no kernel has run. */
 static void test_refused(void)
 {
     refused(AQL_KERNEL_DISPATCH, CP_ERROR_PACKET_UNSUPPORTED);
@@ -334,7 +344,7 @@ static void test_refused(void)
     refused(AQL_VENDOR, CP_ERROR_VENDOR_UNSUPPORTED);
 }
 
-/* Catches: a signal that is decremented twice when its event's page faults. */
+/* Catches: a signal is decremented twice when the page of its event faults. */
 static void test_fault(void)
 {
     const uint64_t va = 0x23456000;
@@ -350,7 +360,7 @@ static void test_fault(void)
     qvgpu_ih_next(f.v, &irq);
     g_assert_cmphex(irq.client, ==, IH_CLIENT_UTCL2);
     g_assert_cmpint(value(&f, 0), ==, 0);
-    /* Dequeued within the completion, and activated again. */
+    /* Dequeue the queue within the completion, and activate it again. */
     qvgpu_compute_dequeue(&f.c);
     qvgpu_space_map(&f.space, va, f.page, QVGPU_PAGE);
     qvgpu_gfx_invalidate(f.v, 1u << 4);

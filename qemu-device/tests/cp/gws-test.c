@@ -28,7 +28,10 @@ typedef struct Fixture {
     QVGPUUserCompute q[PROCESSES];
 } Fixture;
 
-/* Set up processes with one queue each, which request @num of GWS. */
+/*
+ * Set up processes with one queue each. Process i requests @num[i] resources of
+ * GWS; the scheduler has the resources of mask @gws.
+ */
 static void setup(Fixture *f, const unsigned num[PROCESSES], uint64_t gws)
 {
     unsigned i;
@@ -72,8 +75,9 @@ static void expect_reset(QVGPU *v)
 }
 
 /*
- * Catches: GWS that two processes hold, that is not the scheduler's, that a
- * process keeps when it is unmapped, or that is lost when the machine moves.
+ * Catches: two processes hold the same GWS; a process gets GWS that the
+ * scheduler does not have, or keeps GWS when it is unmapped; save and restore
+ * lose the GWS of a process.
  */
 static void test_grant(void)
 {
@@ -94,7 +98,7 @@ static void test_grant(void)
         qvgpu_cont(f.v);
     }
 
-    /* A process is unmapped; the next may get its GWS. */
+    /* Unmap a process: the next process may get its GWS. */
     qvgpu_hws_unmap(&f.h, PM4_UNMAP_PREEMPT, PM4_SEL_PASID, PASID(0));
     qvgpu_hws_sync(&f.h);
     expect_gws(&f, VMID, 0, 0);
@@ -125,7 +129,7 @@ static void test_grant(void)
     qvgpu_stop(f.v);
 }
 
-/* Run a list of process @i alone, with its queue of QUEUE_TYPE @type. */
+/* Run a list of process @i alone, whose queue has QUEUE_TYPE @type. */
 static void run_alone(Fixture *f, unsigned i, unsigned type)
 {
     qvgpu_list_begin(&f->h);
@@ -134,7 +138,10 @@ static void run_alone(Fixture *f, unsigned i, unsigned type)
     qvgpu_list_run(&f->h, 0);
 }
 
-/* Catches: a new request for GWS that is ignored for a static queue's VMID. */
+/*
+ * Catches: a changed request for GWS is ignored if the process keeps its VMID
+ * because of a static queue.
+ */
 static void test_change(void)
 {
     Fixture f;
@@ -151,7 +158,7 @@ static void test_change(void)
     qvgpu_stop(f.v);
 }
 
-/* Bit of the process that has the VMID now, or 0. */
+/* Return the bit of the process to which @vmid is assigned, or 0. */
 static unsigned holder(Fixture *f, unsigned vmid)
 {
     unsigned i = qvgpu_rd(f->v, IH_VMID_LUT(vmid)) - PASID(0);
@@ -160,9 +167,9 @@ static unsigned holder(Fixture *f, unsigned vmid)
 }
 
 /*
- * Catches: GWS that a process holds and that a saved state does not contain,
- * because SET_RESOURCES has cleared the mask: another process gets the same
- * resources after the load. A static queue holds all of GWS.
+ * Catches: the saved state lacks GWS that a process holds, because
+ * SET_RESOURCES has cleared the mask; after the load another process gets the
+ * same resources. A static queue holds all of GWS.
  */
 static void test_mask_cleared(void)
 {
@@ -196,7 +203,9 @@ static void test_mask_cleared(void)
     qvgpu_stop(f.v);
 }
 
-/* Let queues pass a token on; no two of them need to be mapped at once. */
+/*
+ * Let the queues pass a token on. Each step needs only one queue to be mapped.
+ */
 static void relay(Fixture *f)
 {
     unsigned step, steps = ROUNDS * PROCESSES;
@@ -213,7 +222,10 @@ static void relay(Fixture *f)
     }
 }
 
-/* Catches: two processes that hold all of GWS, one without a time slice. */
+/*
+ * Catches: two processes hold all of GWS at the same time; a process gets no
+ * time slice.
+ */
 static void test_alone(void)
 {
     unsigned n, seen = 0;
@@ -223,7 +235,7 @@ static void test_alone(void)
     relay(&f);
     qvgpu_list_run(&f.h, 0);
     qvgpu_wait_until(({
-        /* VMIDs are assigned in order: a second process would have the next. */
+        /* VMIDs are assigned in order: a second process would have VMID + 1. */
         g_assert_cmphex(holder(&f, VMID + 1), ==, 0);
         g_assert_cmphex(qvgpu_rd(f.v, GDS_GWS_VMID(VMID + 1)), ==,
                         GDS_GWS_VMID_RESET);
@@ -241,7 +253,7 @@ static void test_alone(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: time slices although there is enough GWS for all. */
+/* Catches: queues are preempted although there is enough GWS for all. */
 static void test_together(void)
 {
     unsigned i;
@@ -259,8 +271,8 @@ static void test_together(void)
 }
 
 /*
- * Catches: a list that stops the HIQ while GWS does not suffice, or that does
- * not continue when it does.
+ * Catches: a run list stops the HIQ while there is too little GWS; the list
+ * does not continue when there is enough.
  */
 static void test_starved(void)
 {
@@ -284,8 +296,8 @@ static void test_starved(void)
 }
 
 /*
- * Catches: a request for more GWS than there is, or a queue that uses GWS
- * without a request of its process, that is accepted.
+ * Catches: a request for more GWS than the device has is accepted; a queue that
+ * uses GWS is accepted although its process has requested none.
  */
 static void test_errors(void)
 {
@@ -307,13 +319,13 @@ static void test_errors(void)
                           (f.h.hiq.doorbell / 8 & IH_CP_ERROR__DOORBELL));
         g_assert_cmphex(qvgpu_rd(f.v, GDS_GWS_VMID(VMID)) &
                         GDS_GWS_VMID__BASE, ==, 0);
-        /* The device keeps nothing of the packet that a load would refuse. */
+        /* The refused packet leaves no state that a load would refuse. */
         qvgpu_save_restore(f.v, false);
         qvgpu_stop(f.v);
     }
 }
 
-/* Catches: GWS in a saved state that is loaded unchecked. */
+/* Catches: a load does not check the GWS in the saved state. */
 static void test_hostile(void)
 {
     const uint64_t mask = 0xfffffffe7ffffffc, be = cpu_to_be64(mask);
@@ -322,10 +334,10 @@ static void test_hostile(void)
         uint8_t byte;
     } bad[] = {
         { 8 + 64 + 8 * VMID, 0x80 },            /* not a contiguous range */
-        { 8 + 64 + 8 * (VMID + 2) + 7, 0x04 },  /* of another VMID */
+        { 8 + 64 + 8 * (VMID + 2) + 7, 0x04 },  /* held by another VMID */
         { 8 + 64 + 8 * (VMID + 5) + 7, 0x01 },  /* not in the mask */
-        { 8 + 64 + 7, 0x01 },                   /* VMID 0 */
-        { 8 + 64 + 128, 65 },                   /* more than there is */
+        { 8 + 64 + 7, 0x01 },                   /* VMID 0 cannot hold GWS */
+        { 8 + 64 + 128, 65 },                   /* more than the device has */
     };
     g_autofree char *file = NULL, *buf = NULL;
     Fixture f;

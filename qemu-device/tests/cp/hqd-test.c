@@ -11,7 +11,7 @@ static uint32_t stamp(unsigned me, unsigned pipe, unsigned queue)
     return 0x10000 | me << 8 | pipe << 4 | queue;
 }
 
-/* Catches: registers that queues, pipes or VMIDs share. */
+/* Catches: queues, pipes or VMIDs share a register. */
 static void test_select(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -42,7 +42,7 @@ static void test_select(void)
             }
         }
     }
-    /* ME 0 and 3 have no such queues. */
+    /* ME 0 and 3 have no HQDs. */
     for (me = 0; me <= 3; me += 3) {
         c.me = me;
         qvgpu_hqd_wr(&c, CP_HQD_PQ_BASE, 1);
@@ -64,9 +64,9 @@ static void test_select(void)
 }
 
 /*
- * Catches: a queue loaded as by amdgpu, with its write pointer in memory only,
- * that does not start; a queue that starts although the request to poll does
- * not name it.
+ * Catches: a queue that is loaded as amdgpu does, with its write pointer in
+ * memory only, does not start; a queue starts although the request to poll does
+ * not select it.
  */
 static void test_poll_wptr(void)
 {
@@ -97,7 +97,7 @@ static void test_poll_wptr(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a queue that runs although its MEC is halted or it is inactive. */
+/* Catches: a queue runs although its MEC is halted or the queue is inactive. */
 static void test_halt(void)
 {
     QVGPU *v = qvgpu_start();
@@ -126,7 +126,9 @@ static void test_halt(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a doorbell outside of the MECs' range that reaches a queue. */
+/*
+ * Catches: a doorbell outside of the doorbell range of the MECs starts a queue.
+ */
 static void test_doorbell_range(void)
 {
     QVGPU *v = qvgpu_start();
@@ -155,8 +157,9 @@ static void test_doorbell_range(void)
 }
 
 /*
- * Catches: a doorbell that an inactive HQD takes from the HQD where the queue
- * runs now. A dequeue by register leaves the doorbell of the first HQD enabled.
+ * Catches: an inactive HQD takes a doorbell from the active HQD that has the
+ * same doorbell. A dequeue by register leaves the doorbell of the first HQD
+ * enabled.
  */
 static void test_doorbell_left(void)
 {
@@ -180,9 +183,9 @@ static void test_doorbell_left(void)
 }
 
 /*
- * Catches: a queue that runs as soon as its registers show it as active, before
- * its position in an indirect buffer, which never ends, is restored. Another
- * queue keeps the thread busy.
+ * Catches: a queue runs as soon as its registers show it as active, before its
+ * position in an indirect buffer is restored: it would leave the buffer, which
+ * never ends. Another queue keeps the worker thread busy.
  */
 static void test_come_and_go(void)
 {

@@ -18,7 +18,7 @@ typedef struct Fixture {
     QVGPU *v;
     QVGPUSpace space;
     QVGPUCompute kiq, c;
-    uint64_t page, va;          /* mapped in the space */
+    uint64_t page, va;          /* page in guest RAM, mapped at va */
     uint64_t mqd;
     uint64_t fence;             /* CPU address that QUERY_STATUS writes */
 } Fixture;
@@ -38,7 +38,7 @@ static void setup_on(Fixture *f, QVGPU *v)
     f->va = qvgpu_space_place(&f->space, f->page, QVGPU_PAGE);
     f->mqd = qvgpu_ram_page(v);
     f->fence = qvgpu_ram_page(v);
-    /* The driver's part of an MQD. */
+    /* The fields of an MQD that a driver writes. */
     qvgpu_compute_init(&f->c, v, 1, 3, 4, &f->space);
     qtest_writel(v->qts, f->mqd + 4 * (CP_MQD_HQD + CP_HQD_VMID), 5);
     qtest_writel(v->qts, f->mqd + 4 * (CP_MQD_HQD + CP_HQD_PQ_CONTROL),
@@ -58,9 +58,9 @@ static void setup(Fixture *f)
 }
 
 /*
- * setup() on a machine whose threads @h can hold. Returns a page of VRAM that
- * the test has mapped: @n words, followed by gates (emit_gate()). @mc receives
- * the GPU address of each word.
+ * As setup(), on a machine whose threads @h can hold. Returns a page of VRAM
+ * that the test has mapped: @n words, followed by gates (emit_gate()). @mc
+ * receives the GPU address of each word.
  */
 static uint32_t *setup_held(Fixture *f, QVGPUHold *h, uint64_t *mc, unsigned n)
 {
@@ -114,8 +114,8 @@ static bool active(Fixture *f)
 }
 
 /*
- * Catches: a queue that does not resume where it was unmapped, or misses
- * packets that were emitted in the meantime; registers of the MQD that are not
+ * Catches: a queue does not resume where it was unmapped; packets that were
+ * emitted while the queue was unmapped are lost; a register of the MQD is not
  * loaded or not saved.
  */
 static void test_map(void)
@@ -128,7 +128,7 @@ static void test_map(void)
     setup(&f);
     for (round = 1; round <= 3; round++) {
         qvgpu_pm4_write(&f.c, f.va, round);
-        qvgpu_compute_kick(&f.c);           /* lost: the queue is not mapped */
+        qvgpu_compute_kick(&f.c);           /* no effect: not mapped */
         qtest_writeq(f.v->qts, f.c.wptr_mem, f.c.wptr);
         map(&f, here);
         sync_kiq(&f);
@@ -154,7 +154,7 @@ static void test_map(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: an unmap of more or fewer queues than selected. */
+/* Catches: UNMAP_QUEUES unmaps more or fewer queues than selected. */
 static void test_select(void)
 {
     const uint32_t chosen = VGPU_PREP(PM4_MAP_DW1__QUEUE_SEL, 1u);
@@ -181,10 +181,10 @@ static void test_select(void)
     unmap(&f, PM4_UNMAP_RESET, PM4_SEL_ALL, 0);
     sync_kiq(&f);
     g_assert_false(active(&f));
-    /* The KIQ has not unmapped itself: MAP_QUEUES did not map it. */
+    /* The KIQ has not unmapped itself, because MAP_QUEUES did not map it. */
     g_assert_cmphex(qvgpu_hqd_rd(&f.kiq, CP_HQD_ACTIVE), ==, 1);
 
-    /* No free HQD: an error, and the KIQ stops. */
+    /* Without a free HQD, MAP_QUEUES is an error and the KIQ stops. */
     QVGPU_PM4(&f.kiq, PM4_SET_RESOURCES, 0, 0, 0, 0, 0, 0, 0);
     map(&f, chosen);
     qvgpu_compute_kick(&f.kiq);
@@ -194,7 +194,7 @@ static void test_select(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: scheduling packets that a user queue executes. */
+/* Catches: a user queue executes scheduling packets. */
 static void test_others(void)
 {
     QVGPUCompute c;
@@ -213,7 +213,7 @@ static void test_others(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: an invalidation of the wrong VMID, or one that misses a hub. */
+/* Catches: INVALIDATE_TLBS invalidates the wrong VMID, or only one hub. */
 static void test_invalidate(void)
 {
     const uint32_t pasid = VGPU_PREP(PM4_INVALIDATE_DW1__PASID,
@@ -230,7 +230,7 @@ static void test_invalidate(void)
     qvgpu_compute_finish(&f.c);
     qvgpu_space_map(&f.space, f.va, other, QVGPU_PAGE);
 
-    /* Another PASID: the old translation stays. */
+    /* For another PASID, the old translation stays. */
     QVGPU_PM4(&f.kiq, PM4_INVALIDATE_TLBS,
               VGPU_PREP(PM4_INVALIDATE_DW1__PASID, (uint32_t)QVGPU_PASID(6)));
     sync_kiq(&f);
@@ -257,10 +257,10 @@ static void test_invalidate(void)
 }
 
 /*
- * Catches: INVALIDATE_TLBS that never completes, because the PASID moves to
- * another VMID between the request and the acknowledge: the packet then waits
- * for the ACK bit of a VMID that no request has named. An injection suppresses
- * the acknowledge until the PASID has moved.
+ * Catches: INVALIDATE_TLBS never completes if the PASID moves to another VMID
+ * between the request and the acknowledge, because the packet then waits for
+ * the ACK bit of a VMID that no request has named. An injection suppresses the
+ * acknowledge until the PASID has moved.
  */
 static void test_invalidate_moved(void)
 {
@@ -275,7 +275,7 @@ static void test_invalidate_moved(void)
     qvgpu_wait_until(qvgpu_gfx_rd(f.v, VM_INVALIDATE_ENG_REQ(3)) & 1u << 5);
     qvgpu_wr(f.v, IH_VMID_LUT(5), 0);
     qvgpu_wr(f.v, IH_VMID_LUT(7), QVGPU_PASID(5));
-    /* A second request is acknowledged, which completes the packet, too. */
+    /* A second request is acknowledged. This also completes the packet. */
     qvgpu_inject_remove(f.v, id);
     qvgpu_gfx_wr(f.v, VM_INVALIDATE_ENG_REQ(3),
                  qvgpu_gfx_rd(f.v, VM_INVALIDATE_ENG_REQ(3)));
@@ -286,7 +286,7 @@ static void test_invalidate_moved(void)
 
 #define WRITTEN     VM_INVALIDATE_ENG_REQ(4)
 #define WAITED_FOR  VM_INVALIDATE_ENG_ADDR_RANGE_LO32(5)
-#define VMID_9      (1u << 9)           /* not in use */
+#define VMID_9      (1u << 9)           /* VMID 9 is not in use */
 #define ENGINE      2
 
 static void write_any_reg(QVGPUCompute *c, uint32_t reg, uint32_t val)
@@ -302,8 +302,8 @@ static void write_reg(QVGPUCompute *c, uint32_t reg, uint32_t val)
 }
 
 /*
- * Emit gate @n in the page of setup_held(), after the words. @reg: a register
- * of the MM hub, or 0.
+ * Emit gate @n after the words in the page of setup_held(). @reg: a register of
+ * the MM hub that the gate reads, or 0.
  */
 static void emit_gate(QVGPUGate *g, QVGPUCompute *c, uint32_t *words,
                       const uint64_t *mc, unsigned n, uint32_t reg)
@@ -315,18 +315,20 @@ static void emit_gate(QVGPUGate *g, QVGPUCompute *c, uint32_t *words,
 }
 
 /*
- * Catches: a register write of one queue that ends another queue's wait. The
- * bottom half that writes a register for the first queue is held in the write.
- * Meanwhile the KIQ unmaps the first queue and maps the second one in the same
- * HQD; the second queue waits for another register write.
+ * Catches: the completion of a register write for one queue ends another
+ * queue's wait. The bottom half that writes a register for the first queue is
+ * held in the write. Meanwhile the KIQ unmaps the first queue and maps the
+ * second one in the same HQD; the second queue waits for another register
+ * write.
  *
  * The order is fixed. The bottom half is held in the trace event of the
- * register, which follows the store of the value: the KIQ waits in a gate until
- * the test has seen the value, and then unmaps the first queue. A single thread
- * serves all compute queues: when the KIQ leaves the second gate, which the
- * test opens when it sees the second queue's mark, the second queue's time
- * slice has ended at the register write that follows the mark. The test
- * releases the bottom half after that.
+ * register, which follows the store of the value. The KIQ waits in the first
+ * gate until the test has seen the value, then unmaps the first queue and maps
+ * the second one. The second queue writes a mark, then starts its register
+ * write. The test opens the KIQ's second gate when it has seen the mark. One
+ * thread serves all compute queues: when the KIQ has left this gate, the second
+ * queue's time slice has ended at its register write. Then the test releases
+ * the bottom half.
  */
 static void test_reg_wait(void)
 {
@@ -379,13 +381,13 @@ static void test_reg_wait(void)
 }
 
 /*
- * Catches: an SDMA queue that is unmapped, and continues elsewhere, while the
- * main loop still writes the register of its SRBM_WRITE: the packets after it
- * run first.
+ * Catches: an SDMA queue is unmapped, and mapped again, while the main loop
+ * still writes the register of its SRBM_WRITE, so that the packets after the
+ * SRBM_WRITE run before the write is complete.
  *
- * The bottom half is held in the write, as above. The KIQ marks its place and
- * unmaps the queue. The other queue, which has time slices in between, shows
- * that the KIQ has tried.
+ * The bottom half is held in the write, as in test_reg_wait(). The KIQ writes a
+ * mark and unmaps the queue. Another compute queue, which runs for more than
+ * one time slice, shows that the KIQ has tried.
  */
 static void test_srbm_unmapped(void)
 {
@@ -440,16 +442,16 @@ static void test_srbm_unmapped(void)
 }
 
 /*
- * Catches: a register write of an SDMA queue that is done after the engine has
+ * Catches: a register write of an SDMA queue is done after the engine has
  * reported that it is frozen.
  *
- * A bottom half writes registers for compute queues. This bottom half is held
- * in the write of the first one until the second one waits for its write, which
- * freezes the engine, and then the SDMA queue for its own. The second compute
- * queue is served in the same pass, before the engine's bottom half. A queue
- * writes a mark before the wait; a mark of another queue of the same thread,
- * which has had time slices in between, shows that the queue waits. The KIQ
- * maps each SDMA queue when the test opens its gate.
+ * One bottom half writes registers for all compute queues. This bottom half is
+ * held in the write for c[0], until c[1] waits for its write, which freezes the
+ * engine, and then u[0], an SDMA queue, waits for its own write. On release the
+ * write for c[1] is done in the same pass, before the bottom half of the
+ * engine. Each queue writes a mark before its register write; a mark of another
+ * queue of the same thread, after more than one time slice, shows that the
+ * first queue waits. The KIQ maps each SDMA queue when the test opens a gate.
  */
 static void test_reg_frozen(void)
 {

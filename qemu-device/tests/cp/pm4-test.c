@@ -32,7 +32,10 @@ static uint32_t at(Fixture *f, unsigned offset)
     return qtest_readl(f->v->qts, f->page + offset);
 }
 
-/* Catches: dwords lost at the ring's end, a one-dword NOP taken for many. */
+/*
+ * Catches: dwords are lost at the end of the ring; a NOP of one dword is taken
+ * for a longer one.
+ */
 static void test_write_data(void)
 {
     uint32_t i, single = PM4_HEADER(PM4_NOP, 2) | 0x3fff0000u;
@@ -70,7 +73,10 @@ static void release(Fixture *f, unsigned data_sel, unsigned int_sel,
               ctxid);
 }
 
-/* Catches: a selection that writes too much or interrupts wrongly. */
+/*
+ * Catches: a value of DATA_SEL writes wrong data; a value of INT_SEL raises a
+ * wrong interrupt, or none.
+ */
 static void test_release_mem(void)
 {
     const uint64_t data = 0x1122334455667788ull;
@@ -123,7 +129,9 @@ static void wait_mem(QVGPUCompute *c, unsigned function, uint64_t va,
               QVGPU_LO(va), QVGPU_HI(va), ref, mask, 4);
 }
 
-/* Catches: a wait that delays other queues, or that a dequeue cannot end. */
+/*
+ * Catches: WAIT_REG_MEM blocks other queues; a dequeue cannot end WAIT_REG_MEM.
+ */
 static void test_wait(void)
 {
     QVGPUCompute other;
@@ -139,7 +147,10 @@ static void test_wait(void)
     qvgpu_compute_finish(&other);
     g_assert_cmphex(at(&f, 4), ==, 0);
 
-    /* Dequeued in the wait and activated again: the wait starts again. */
+    /*
+     * Dequeue the queue in the wait, and activate it again: the wait starts
+     * again.
+     */
     qvgpu_compute_dequeue(&f.c);
     g_assert_cmphex(qvgpu_hqd_rd(&f.c, CP_HQD_PQ_RPTR), ==, 0);
     g_assert_cmphex(qvgpu_hqd_rd(&f.c, CP_HQD_PQ_WPTR_LO), ==, f.c.wptr);
@@ -151,7 +162,7 @@ static void test_wait(void)
     qvgpu_hqd_wr(&f.c, CP_HQD_ACTIVE, 1);
     qvgpu_wait_until(at(&f, 4) == 1);
 
-    /* All comparisons that are true. */
+    /* Each compare function, with values for which it is true. */
     wait_mem(&f.c, 0, f.va, 9, UINT32_MAX);
     wait_mem(&f.c, 1, f.va, 0x5b, UINT32_MAX);
     wait_mem(&f.c, 2, f.va, 0x5a, UINT32_MAX);
@@ -162,7 +173,10 @@ static void test_wait(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: COPY_DATA with a wrong source or width, a refused EVENT_WRITE. */
+/*
+ * Catches: COPY_DATA uses a wrong source or width; EVENT_WRITE or ACQUIRE_MEM
+ * is refused.
+ */
 static void test_copy_data(void)
 {
     Fixture f;
@@ -190,7 +204,10 @@ static void test_copy_data(void)
     qvgpu_stop(f.v);
 }
 
-/* Move what was emitted since @from out of the ring. Returns its VA. */
+/*
+ * Move the dwords after dword @from of the ring to a buffer. @dwords receives
+ * their number. Returns the buffer's GPU address.
+ */
 static uint64_t to_buffer(Fixture *f, uint64_t from, uint32_t *dwords)
 {
     uint64_t i, buf = qvgpu_ram_page(f->v);
@@ -211,8 +228,9 @@ static void indirect(Fixture *f, uint64_t va, uint32_t dwords, uint32_t bits)
 }
 
 /*
- * Catches: packets after a chain that run, an rptr past a buffer that is not
- * done, a position in a buffer that a dequeue loses.
+ * Catches: packets after a chain packet run; the read pointer passes an
+ * indirect buffer that is not complete; a dequeue loses the position in a
+ * buffer.
  */
 static void test_indirect(void)
 {
@@ -237,7 +255,7 @@ static void test_indirect(void)
     qvgpu_wait_until(at(&f, 4) == 0x77);
     g_assert_cmphex(qtest_readl(f.v->qts, f.c.rptr), ==, 0);
 
-    /* Packets before the wait do not run again. */
+    /* The packets before the wait do not run again after a dequeue. */
     qvgpu_wait_until(qtest_readl(f.v->qts, f.page + 4) == 0x77);
     qtest_writel(f.v->qts, f.page + 16, 0x78);
     qvgpu_compute_dequeue(&f.c);
@@ -252,7 +270,10 @@ static void test_indirect(void)
     qvgpu_stop(f.v);
 }
 
-/* Fail the test unless the queue stops at the @n dwords with this error. */
+/*
+ * Fail the test unless the queue stops at packet @pkt of @n dwords with this
+ * interrupt and these bits in CP_HQD_ERROR.
+ */
 static void expect_error(const uint32_t *pkt, unsigned n, unsigned source,
                          unsigned code, uint32_t bits)
 {
@@ -270,7 +291,10 @@ static void expect_error(const uint32_t *pkt, unsigned n, unsigned source,
     g_assert_cmphex(qvgpu_hqd_rd(&f.c, CP_HQD_ERROR), ==, bits);
     g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_QUEUE_ERRORS), ==, 1);
 
-    /* The queue stays stopped, others run, and the queue can be dequeued. */
+    /*
+     * The queue stays stopped, another queue runs, and the queue can be
+     * dequeued.
+     */
     qvgpu_compute_kick(&f.c);
     qvgpu_compute_init(&other, f.v, 1, 2, 6, &f.space);
     qvgpu_compute_load(&other);
@@ -283,7 +307,7 @@ static void expect_error(const uint32_t *pkt, unsigned n, unsigned source,
     qvgpu_stop(f.v);
 }
 
-/* Catches: a dispatch that is accepted although no kernel runs. */
+/* Catches: a dispatch is accepted although no kernel runs. */
 static void test_dispatch(void)
 {
     const uint32_t pkt[] = {
@@ -294,7 +318,7 @@ static void test_dispatch(void)
                  CP_ERROR_PACKET_UNSUPPORTED, 0);
 }
 
-/* Catches: an unknown opcode, or a packet of type 0, that is skipped. */
+/* Catches: an unknown opcode, or a packet of type 0, is skipped. */
 static void test_bad_opcode(void)
 {
     const uint32_t pkt[] = { PM4_HEADER(0xee, 2), 0 };
@@ -306,7 +330,7 @@ static void test_bad_opcode(void)
                  CP_ERROR_PACKET_RESERVED, 0);
 }
 
-/* Catches: a user queue that accesses registers. */
+/* Catches: a user queue can access registers. */
 static void test_privilege(void)
 {
     const uint32_t reg = HUB(VGPU_HUB_GFX) + VM_L2_CNTL;
@@ -323,7 +347,10 @@ static void test_privilege(void)
     QVGPU_PM4(&f.c, PM4_WAIT_REG_MEM, 3, reg, 0, 0x1234, UINT32_MAX, 4);
     QVGPU_PM4(&f.c, PM4_COPY_DATA, PM4_SRC_REG | PM4_DST_MEM << 8, reg + 1, 0,
               QVGPU_LO(f.va), QVGPU_HI(f.va));
-    /* Write one register, wait for another: the driver's invalidation. */
+    /*
+     * Write one register and wait for another, as the driver does to
+     * invalidate.
+     */
     QVGPU_PM4(&f.c, PM4_WAIT_REG_MEM, 3 | VGPU_PREP(PM4_WAIT_DW1__OPERATION, 1),
               HUB(VGPU_HUB_GFX) + VM_INVALIDATE_ENG_REQ(5),
               HUB(VGPU_HUB_GFX) + VM_INVALIDATE_ENG_ACK(5),
@@ -336,7 +363,7 @@ static void test_privilege(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a packet that writes to a register number past the last one. */
+/* Catches: a packet writes to a register number past the last one. */
 static void test_last_register(void)
 {
     Fixture f;
@@ -352,7 +379,9 @@ static void test_last_register(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a fault that stops other queues, an access that is not replayed. */
+/*
+ * Catches: a fault stops other queues; an access that faulted is not replayed.
+ */
 static void test_fault(void)
 {
     const uint64_t va = 0x123456000;

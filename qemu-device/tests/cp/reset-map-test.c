@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: resets while the KIQ maps queues. An engine copies in chunks that
- * take milliseconds, so that a reset waits for it; meanwhile the KIQ maps SDMA
- * queues, one by one, and a compute queue again and again.
+ * vgpu-kfd: resets while the KIQ maps queues. An SDMA engine copies in chunks
+ * that take milliseconds each, so that a reset waits for the engine; meanwhile
+ * the KIQ maps SDMA queues, one by one, and maps and unmaps a compute queue
+ * repeatedly.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -19,9 +20,9 @@
 #define ROUNDS      30
 #define KIQ_ME      2
 #define KIQ_DWORDS  (32 * KiB)
-#define PAIRS       100         /* of MAP and UNMAP, before each SDMA queue */
-#define COPIES      20          /* several minutes of work */
-#define COPY_BYTES  (32 * KiB)  /* that a copy accesses */
+#define PAIRS       100         /* MAP and UNMAP of c, before each u[] */
+#define COPIES      20          /* copies per queue: minutes of work */
+#define COPY_BYTES  (32 * KiB)  /* bytes that a copy accesses */
 
 typedef struct Maps {
     QVGPU *v;
@@ -36,8 +37,8 @@ typedef struct Maps {
 } Maps;
 
 /*
- * 2^25 rows of one byte each. The engine treats each as a short piece: 8192 of
- * them are a chunk.
+ * Emit copies of 2^25 rows of one byte each. The engine copies row by row; a
+ * chunk has 8192 rows.
  */
 static void emit_copies(Maps *m, QVGPUSdma *q)
 {
@@ -52,7 +53,10 @@ static void emit_copies(Maps *m, QVGPUSdma *q)
     }
 }
 
-/* Set up a compute queue without end or wait. Returns the MQD's address. */
+/*
+ * Set up a compute queue that runs endlessly without a wait. Returns the GPU
+ * address of its MQD.
+ */
 static uint64_t init_compute(Maps *m)
 {
     QVGPU *v = m->v;
@@ -75,7 +79,7 @@ static uint64_t init_compute(Maps *m)
     return qvgpu_mc(v, mqd);
 }
 
-/* Fill the KIQ's ring with packets for the time until the reset. */
+/* Fill the KIQ's ring with packets that last until the reset. */
 static void init_kiq(Maps *m, uint64_t mqd)
 {
     const uint32_t pair[] = {
@@ -117,7 +121,10 @@ static void init_kiq(Maps *m, uint64_t mqd)
     m->kiq_dwords = n;
 }
 
-/* Engine @busy copies. Engine @mapped gets queues, which copy if @work. */
+/*
+ * Start the machine. Engine @busy is to copy. Engine @mapped gets the queues
+ * that the KIQ maps; they copy if @work.
+ */
 static void maps_start(Maps *m, unsigned busy, unsigned mapped, bool work)
 {
     QVGPU *v = m->v = qvgpu_start();
@@ -162,7 +169,10 @@ static void too_long(int sig)
     abort();
 }
 
-/* Reset the chip while the KIQ works. qtest waits without a bound: alarm(). */
+/*
+ * Reset the chip while the KIQ works. alarm() bounds the wait for the reset,
+ * because qtest has no timeout.
+ */
 static void reset_at_work(Maps *m)
 {
     QVGPU *v = m->v;
@@ -192,7 +202,7 @@ static void reset_at_work(Maps *m)
 }
 
 /*
- * Catches: a reset that disables queues and waits until a worker is idle, while
+ * Catches: a reset disables the queues and waits until a worker is idle, while
  * the KIQ still maps queues that never end.
  */
 static void test_ends(void)
@@ -208,9 +218,9 @@ static void test_ends(void)
 }
 
 /*
- * Catches: an SDMA queue that is mapped to an engine that has been reset, by a
- * CP that has not: the queue stays mapped, and UNMAP_QUEUES overwrites its old
- * MQD.
+ * Catches: during a reset, the CP, which is not reset yet, maps an SDMA queue
+ * to an engine that already is. The queue stays mapped, and the next
+ * UNMAP_QUEUES overwrites its old MQD.
  */
 static void test_forgets(void)
 {
@@ -218,7 +228,10 @@ static void test_forgets(void)
     unsigned i, j;
     Maps m;
 
-    /* The last engine is busy: a reset of one after the other is slow there. */
+    /*
+     * The last engine is busy: a device that resets its engines one after the
+     * other resets this one last.
+     */
     maps_start(&m, SDMA_NUM_ENGINES - 1, 0, false);
     for (i = 0; i < ROUNDS; i++) {
         reset_at_work(&m);
@@ -243,11 +256,13 @@ static void test_forgets(void)
 #define FB_UNIT     (16 * MiB)
 
 /*
- * Catches: an UNMAP_QUEUES that drops the work of the queue that the driver has
- * started in the RLC since a reset of the engine. The CP is held while it
- * writes the MQD: the driver has narrowed the aperture that contains the MQD,
- * and a write that faults is traced. The new queue is in an indirect buffer,
- * whose first packet would run twice.
+ * Catches: UNMAP_QUEUES for a queue that a reset of its engine has ended drops
+ * the saved position of a new queue, which the driver has started in the same
+ * RLC. The new queue is in an indirect buffer: without the position, the
+ * buffer's first packet runs twice.
+ *
+ * The CP is held while it writes the MQD: the driver has narrowed the aperture
+ * that contains the MQD, so that the write faults, and the fault is traced.
  */
 static void test_engine(void)
 {

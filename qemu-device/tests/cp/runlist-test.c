@@ -11,7 +11,7 @@
 #define VA          0x123456000ull      /* mapped in every process */
 #define PASID(i)    (0x400 + (i))
 #define PROCESSES   3
-#define QUEUES      2                   /* of each process */
+#define QUEUES      2                   /* queues of each process */
 #define ALL_HQDS    UINT32_MAX          /* of ME 1 */
 
 typedef struct Fixture {
@@ -45,7 +45,7 @@ static void setup(Fixture *f)
     }
 }
 
-/* Let each queue of process @i write @val plus its number. */
+/* Let queue j of process @i write @val + j. */
 static void work(Fixture *f, unsigned i, uint32_t val)
 {
     unsigned j;
@@ -67,7 +67,10 @@ static void expect_work(Fixture *f, unsigned i, uint32_t val)
     }
 }
 
-/* The VMID with the process's PASID, which all registers must show; 0: none. */
+/*
+ * Return the VMID that has the PASID of process @i, or 0 if none has. Fails the
+ * test unless all registers of this VMID are those of the process.
+ */
 static unsigned vmid_of(Fixture *f, unsigned i)
 {
     QVGPU *v = f->v;
@@ -99,9 +102,9 @@ static unsigned vmid_of(Fixture *f, unsigned i)
 }
 
 /*
- * Catches: queues in another process's VMID, registers of the VMID that are not
- * set, a fence before the work that it follows, doorbells of unmapped queues
- * with an effect.
+ * Catches: a queue runs in another process's VMID; a register of a VMID is not
+ * set; a fence is written before the work that precedes it; the doorbell of an
+ * unmapped queue has an effect.
  */
 static void test_run(void)
 {
@@ -110,7 +113,7 @@ static void test_run(void)
 
     setup(&f);
     for (i = 0; i < PROCESSES; i++) {
-        work(&f, i, 0x1000 * (i + 1));      /* before the process is mapped */
+        work(&f, i, 0x1000 * (i + 1));      /* the process is not mapped yet */
     }
     qvgpu_list_run(&f.h, 0);
     for (i = 0; i < PROCESSES; i++) {
@@ -137,7 +140,7 @@ static void test_run(void)
         }
         work(&f, i, 0x3000);
     }
-    /* Without effect until the queues are mapped again. */
+    /* The work has no effect until the queues are mapped again. */
     qvgpu_hws_sync(&f.h);
     g_assert_cmphex(qtest_readl(f.v->qts, f.page[0]), ==, 0x2000);
     qvgpu_list_run(&f.h, 0);
@@ -147,7 +150,10 @@ static void test_run(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: an unmap of other queues or of none, or a RESET that saves. */
+/*
+ * Catches: UNMAP_QUEUES unmaps other queues than selected, or none; action
+ * RESET saves the queue to its MQD.
+ */
 static void test_unmap(void)
 {
     unsigned j;
@@ -188,7 +194,7 @@ static void test_unmap(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a translation that is left of the VMID's last process. */
+/* Catches: a VMID keeps a translation of the process that had it before. */
 static void test_vmid_again(void)
 {
     unsigned i, round;
@@ -205,7 +211,7 @@ static void test_vmid_again(void)
             qvgpu_list_compute(&f.h, &f.q[i][0], 0);
             qvgpu_list_compute(&f.h, &f.q[i][1], 0);
             work(&f, i, val);
-            /* The queues of the last list are unmapped first. */
+            /* The scheduler first unmaps the queues of the previous list. */
             qvgpu_list_run(&f.h, 0);
             expect_work(&f, i, val);
             g_assert_cmpuint(vmid_of(&f, i), ==, 9);
@@ -214,7 +220,10 @@ static void test_vmid_again(void)
     qvgpu_stop(f.v);
 }
 
-/* Fail the test unless the HIQ reports the error and stops. Quits QEMU. */
+/*
+ * Fail the test unless the HIQ stops with the error @code (0: no interrupt) and
+ * @bits in CP_HQD_ERROR. Quits QEMU.
+ */
 static void expect_error(Fixture *f, unsigned code, uint32_t bits)
 {
     if (code) {
@@ -230,17 +239,20 @@ static void expect_error(Fixture *f, unsigned code, uint32_t bits)
     qvgpu_stop(f->v);
 }
 
-/* Catches: an invalid list that is executed. */
+/* Catches: an invalid run list is executed. */
 static void test_errors(void)
 {
     static const struct {
         uint32_t header, dw1;
         unsigned code;
     } bad[] = {
-        /* queues without a process */
+        /* MAP_QUEUES before a MAP_PROCESS */
         { PM4_HEADER(PM4_MAP_QUEUES, 7u), 1u << 29,
           CP_ERROR_PACKET_UNSUPPORTED },
-        /* not for the scheduler; not chained; too short; too long */
+        /*
+         * not a scheduling packet; RUN_LIST without CHAIN; too short; too long;
+         * no packet
+         */
         { PM4_HEADER(PM4_WRITE_DATA, 5u), 0, CP_ERROR_PACKET_UNSUPPORTED },
         { PM4_HEADER(PM4_RUN_LIST, 4u), 0, CP_ERROR_PACKET_UNSUPPORTED },
         { PM4_HEADER(PM4_MAP_PROCESS, 16u), 0, CP_ERROR_PACKET_RESERVED },
@@ -265,7 +277,7 @@ static void test_errors(void)
               0, 0, 0, 0, 0, 0, 0);
     qvgpu_compute_kick(&f.h.hiq);
     expect_error(&f, CP_ERROR_PACKET_UNSUPPORTED, 0);
-    /* A list where there is no memory. */
+    /* A list at an address without memory. */
     setup(&f);
     QVGPU_PM4(&f.h.hiq, PM4_RUN_LIST, 0, 0x7000, PM4_RUN_DW3__VALID | 64);
     qvgpu_compute_kick(&f.h.hiq);

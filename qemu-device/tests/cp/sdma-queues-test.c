@@ -11,12 +11,15 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define SRC         0x111100000000ull
-#define DST         0x222200000000ull   /* of queue n: at n * STRIDE */
-#define SUMS        0x333300000000ull   /* of queue n: at 8 * n */
+#define DST         0x222200000000ull   /* queue n uses DST + n * STRIDE */
+#define SUMS        0x333300000000ull   /* queue n uses SUMS + 8 * n */
 #define STRIDE      (1 * GiB)
 #define PASID(i)    (0x600 + (i))
 
-/* Catches: registers, pointers or work that an MQD does not preserve. */
+/*
+ * Catches: a register, a pointer or unfinished work is lost when the queue is
+ * saved to its MQD and mapped again.
+ */
 static void test_ring(void)
 {
     unsigned engine, round;
@@ -56,7 +59,7 @@ static void test_ring(void)
             qvgpu_user_sdma_finish(&u);
             g_assert_cmphex(qtest_readl(v->qts, dst + 8), ==, round);
             if (round == 2) {
-                /* An unmap for another engine has no effect. */
+                /* UNMAP_QUEUES for another engine has no effect. */
                 QVGPU_PM4(&h.hiq, PM4_UNMAP_QUEUES,
                           VGPU_PREP(PM4_UNMAP_DW1__QUEUE_SEL, PM4_SEL_ALL) |
                           VGPU_PREP(PM4_MAP_DW1__EXT_ENGINE_SEL, 1u) |
@@ -86,9 +89,9 @@ static void test_ring(void)
 #define BYTES       (256 * KiB)
 
 /*
- * Catches: a queue without a time slice where engines have too few queues and
- * the scheduler has too few VMIDs; a copy or an addition that is done twice or
- * never because its queue was preempted.
+ * Catches: a queue gets no time slice although engines have fewer RLCs, and the
+ * scheduler fewer VMIDs, than the list needs; a copy or an addition is done
+ * twice or never because its queue was preempted.
  */
 static void test_timeslices(void)
 {
@@ -113,7 +116,7 @@ static void test_timeslices(void)
         qvgpu_space_map(&p[i].space, SUMS, sums[i], QVGPU_PAGE);
         qvgpu_list_process(&h, &p[i], 1);
         for (j = 0; j < QUEUES; j++) {
-            /* All on one engine, which has 8. */
+            /* All queues are on one engine, which has 8 RLCs. */
             qvgpu_user_sdma_init(&u[i][j], v, &p[i].space, 1, QUEUES * i + j);
             dst[i][j] = qvgpu_alloc(v, QVGPU_RAM, BYTES, QVGPU_PAGE);
             qvgpu_space_map(&p[i].space, DST + j * STRIDE, dst[i][j], BYTES);
@@ -142,7 +145,10 @@ static void test_timeslices(void)
     qvgpu_stop(v);
 }
 
-/* Acknowledge a fault of @pasid at @va. Return whether there was one. */
+/*
+ * Take and acknowledge a fault of @pasid at @va. Return false if there was
+ * none.
+ */
 static bool take_fault(QVGPU *v, unsigned pasid, uint64_t va)
 {
     QVGPUIrq irq;
@@ -159,8 +165,8 @@ static bool take_fault(QVGPU *v, unsigned pasid, uint64_t va)
 }
 
 /*
- * Catches: a stalled queue that is not preempted, or that resumes at another
- * place of its indirect buffer.
+ * Catches: a stalled queue is not preempted; a stalled queue resumes at another
+ * place in its indirect buffer.
  */
 static void test_stalled(void)
 {
@@ -203,7 +209,7 @@ static void test_stalled(void)
     qvgpu_pkt_add64(&u[0].q, SUMS, 0x10000);
     qvgpu_user_sdma_kick(&u[0]);
     qvgpu_list_run(&h, 0);
-    /* The other queue has work in between; both share one VMID. */
+    /* Queue 1 has work in the meantime. Both queues share one VMID. */
     for (i = 0; i < 8; i++) {
         qvgpu_pkt_add64(&u[1].q, SUMS + 8, 1);
         qvgpu_user_sdma_kick(&u[1]);
@@ -230,7 +236,7 @@ static void test_stalled(void)
     qvgpu_stop(v);
 }
 
-/* Catches: an index or a length in an MQD that is used unchecked. */
+/* Catches: an index or a length in an MQD is used unchecked. */
 static void test_hostile(void)
 {
     static const uint32_t odd[] = { 0, 1, 3, 0x31, 0x7f, UINT32_MAX };
@@ -278,7 +284,7 @@ static void test_hostile(void)
             }
         }
     }
-    /* An engine that does not exist: an error of the HIQ. */
+    /* MAP_QUEUES for an engine that does not exist is an error of the HIQ. */
     qvgpu_user_sdma_map(&u, 0, dw);
     dw[1] |= PM4_MAP_DW1__ENGINE_SEL | PM4_MAP_DW1__EXT_ENGINE_SEL;
     qvgpu_pm4(&h.hiq, dw, ARRAY_SIZE(dw));
@@ -291,14 +297,15 @@ static void test_hostile(void)
 }
 
 /*
- * Catches: a WRITE in an MQD that exceeds its indirect buffer and is executed:
- * at the buffer's end the engine copies no bytes, and never ends.
+ * Catches: the work in an MQD is executed although its WRITE packet exceeds the
+ * indirect buffer: at the end of the buffer the engine copies no bytes, and
+ * never ends.
  */
 static void test_overlong(void)
 {
     static const uint32_t payload = 8, room = 4;        /* dwords */
     uint32_t work[SDMA_MQD_WORK_DWORDS] = {
-        [0] = 1 | 1 << 4,               /* in a packet, in one buffer */
+        [0] = 1 | 1 << 4,               /* within a packet, in one buffer */
         [1] = SDMA_WRITE_LINEAR_DWORDS + payload,
         [2] = SDMA_INDIRECT_DWORDS,
         [5] = SDMA_PKT(SDMA_OP_WRITE, SDMA_SUBOP_WRITE_LINEAR),
@@ -333,14 +340,14 @@ static void test_overlong(void)
     qvgpu_user_sdma_map(&u, 0, dw);
     qvgpu_pm4(&h.hiq, dw, ARRAY_SIZE(dw));
     qvgpu_hws_sync(&h);
-    /* The work in the MQD is ignored, the ring is executed. */
+    /* The work in the MQD is ignored and the ring is executed. */
     qvgpu_user_sdma_finish(&u);
     g_assert_cmpuint(qtest_readq(v->qts, sums), ==, 1);
     qvgpu_expect_byte(v, dst, 0, QVGPU_PAGE);
     qvgpu_stop(v);
 }
 
-/* Return whether the first RLC of @engine waits for its next try. */
+/* Return true if the first RLC of @engine waits for its next poll. */
 static bool polls(QVGPU *v, unsigned engine)
 {
     QDict *info = qvgpu_query(v);
@@ -352,9 +359,9 @@ static bool polls(QVGPU *v, unsigned engine)
 }
 
 /*
- * Catches: a POLL_REGMEM that counts its tries from 0 after each preemption, so
- * that it never times out where slices are short. The test writes a large count
- * into the MQD of a packet that has no timeout.
+ * Catches: POLL_REGMEM counts its tries from 0 after each preemption, so that
+ * it never times out if time slices are short. The test writes a large count
+ * into the MQD of a packet without a retry limit.
  */
 static void test_polls(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: run lists that do not fit: time slices. */
+/* vgpu-kfd: time slices of run lists that do not fit the HQDs or VMIDs. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/cp/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
@@ -20,7 +20,7 @@
 typedef struct Fixture {
     QVGPU *v;
     QVGPUHws h;
-    unsigned processes, queues;         /* queues: a multiple of processes */
+    unsigned processes, queues;         /* a multiple of processes */
     uint64_t shared;
     uint64_t own[MAX_QUEUES];           /* a page of each process */
     QVGPUProcess p[MAX_QUEUES];
@@ -32,7 +32,7 @@ static unsigned process_of(Fixture *f, unsigned i)
     return i / (f->queues / f->processes);
 }
 
-/* Set up a list that chains to its start, with the shortest time slices. */
+/* Set up a list that chains to its start, with time slices of 1 ms. */
 static void setup_on(Fixture *f, QVGPU *v, unsigned processes, unsigned queues,
                      uint32_t vmids, uint64_t hqds)
 {
@@ -75,9 +75,9 @@ static void wait_value(QVGPUCompute *c, uint64_t va, uint32_t val)
 }
 
 /*
- * Let queues pass a token on, each to the one before it in the list, so that
- * the queue with the token is seldom mapped together with the next. In between,
- * each queue writes to a place that no other queue uses.
+ * Let the queues pass a token on, each to the queue before it in the list, so
+ * that two successive holders are seldom mapped together. In each step, a queue
+ * also writes to a place that no other queue uses.
  */
 static void relay(Fixture *f)
 {
@@ -125,8 +125,8 @@ static void relay_finish(Fixture *f)
 }
 
 /*
- * Catches: a queue without a time slice, one that loses its position when it is
- * preempted, writes to another process's address space.
+ * Catches: a queue gets no time slice, loses its position when it is preempted,
+ * or writes to the address space of another process.
  */
 static void test_queues(void)
 {
@@ -138,7 +138,7 @@ static void test_queues(void)
     relay_finish(&f);
 }
 
-/* The same with more processes than VMIDs. */
+/* As test_queues(), with more processes than VMIDs. */
 static void test_processes(void)
 {
     Fixture f;
@@ -150,8 +150,8 @@ static void test_processes(void)
 }
 
 /*
- * The same with slices that end within a process, and a process count in
- * RUN_LIST that is too low.
+ * As test_queues(), with time slices that end within a process, and a process
+ * count in RUN_LIST that is too low.
  */
 static void test_both(void)
 {
@@ -163,7 +163,7 @@ static void test_both(void)
     relay_finish(&f);
 }
 
-/* Catches: time slices although everything fits. */
+/* Catches: queues are preempted although all of them fit. */
 static void test_settled(void)
 {
     unsigned i;
@@ -182,7 +182,10 @@ static void test_settled(void)
     relay_finish(&f);
 }
 
-/* Acknowledge a fault of process 2 at @va. Return whether there was one. */
+/*
+ * Take and acknowledge a fault of process 2 at @va. Return false if there was
+ * none.
+ */
 static bool take_fault(Fixture *f, uint64_t va)
 {
     QVGPUIrq irq;
@@ -199,8 +202,8 @@ static bool take_fault(Fixture *f, uint64_t va)
 }
 
 /*
- * Catches: a stalled queue that is not preempted, that does not resume at its
- * fault, or whose fault is reported as another process's.
+ * Catches: a stalled queue is not preempted, or does not resume at its fault;
+ * the fault is reported for another process.
  */
 static void test_stalled(void)
 {
@@ -231,14 +234,14 @@ static void test_stalled(void)
     qvgpu_hws_unmap(&f.h, PM4_UNMAP_PREEMPT, PM4_SEL_ALL, 0);
     qvgpu_hws_sync(&f.h);
     while (take_fault(&f, va)) {
-        /* from before the page was mapped */
+        /* faults from before the page was mapped */
     }
     relay_finish(&f);
 }
 
 /*
- * Catches: a signal that is decremented twice, or never, because its packet was
- * preempted, and a full ring that is taken for an empty one.
+ * Catches: a signal is decremented twice, or never, because its packet was
+ * preempted; a full ring is taken for an empty one.
  */
 static void test_aql(void)
 {
@@ -256,7 +259,10 @@ static void test_aql(void)
         for (n = 0; n < packets; n++) {
             uint64_t at = c->ring + 64 * n;
 
-            /* The first packet waits for the start; all packets decrement. */
+            /*
+             * The first packet waits for the shared signal; all packets
+             * decrement.
+             */
             if (n == 0) {
                 qtest_writeq(f.v->qts, at + 8, SHARED);
             }
@@ -268,7 +274,10 @@ static void test_aql(void)
     }
     qtest_writeq(f.v->qts, f.shared + AMD_SIGNAL_VALUE, 1);
     qvgpu_list_run(&f.h, 0);
-    /* Each queue has had a time slice and was saved, with no packet done. */
+    /*
+     * Wait until each queue has had a time slice and was saved. No packet is
+     * done.
+     */
     for (i = 0; i < f.queues; i++) {
         qvgpu_wait_until(qvgpu_mqd_rd(&f.q[i], CP_HQD_PQ_WPTR_LO) == 1024);
     }
@@ -282,12 +291,12 @@ static void test_aql(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a list of which nothing fits, and that stops the HIQ. */
+/* Catches: a run list of which nothing fits stops the HIQ. */
 static void test_starved(void)
 {
     Fixture f;
 
-    setup(&f, 2, 2, 1, 0);              /* VMID 0 is not the scheduler's */
+    setup(&f, 2, 2, 1, 0);              /* VMID 0 cannot be scheduled */
     relay(&f);
     qvgpu_list_run(&f.h, 0);
     qvgpu_hws_sync(&f.h);
@@ -297,9 +306,10 @@ static void test_starved(void)
 }
 
 /*
- * Catches: an HQD that reads as inactive while the scheduler executes its
- * queue's run list, and so maps queues after the driver has seen the queue
- * leave. The scheduler is held before it maps the list's second process.
+ * Catches: the HQD of the HIQ reads as inactive while the scheduler still
+ * executes the HIQ's run list, so that it maps queues after the driver has seen
+ * the HIQ inactive. The scheduler is held before it maps the second process of
+ * the list.
  */
 static void test_owner_leaves(void)
 {

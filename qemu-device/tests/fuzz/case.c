@@ -32,7 +32,7 @@ static FuzzPlace new_table(FuzzCase *c)
     return at;
 }
 
-/* An entry that points to @at. */
+/* Return an entry with @flags that points to @at. */
 static uint64_t leads_to(FuzzCase *c, FuzzPlace at, uint64_t flags)
 {
     uint64_t addr = c->mem[at.kind].base + at.off;
@@ -41,7 +41,7 @@ static uint64_t leads_to(FuzzCase *c, FuzzPlace at, uint64_t flags)
                                 : flags | (addr + c->fb_offset);
 }
 
-/* Bits that must have no effect. */
+/* Return random bits of an entry that must have no effect. */
 static uint64_t no_effect(FuzzRng *r)
 {
     return fuzz_rnd(r) & (VGPU_PTE_SNOOPED | VGPU_PTE_EXECUTABLE |
@@ -60,7 +60,7 @@ uint64_t fuzz_case_pte(FuzzQueue *q, FuzzRng *r)
                     QVGPU_PTE_RW | no_effect(r));
 }
 
-/* Another value for a page's entry. */
+/* Return a changed @pte: without a right, invalid or (if @prt) with PRT. */
 static uint64_t strange_pte(FuzzRng *r, uint64_t pte, bool prt)
 {
     switch (fuzz_below(r, prt ? 7 : 5)) {
@@ -81,7 +81,10 @@ static uint64_t strange_pte(FuzzRng *r, uint64_t pte, bool prt)
     }
 }
 
-/* Write entry @i of @table; in @broken percent, an invalid one at first. */
+/*
+ * Write entry @i of @table: @entry, or with a probability of @broken percent,
+ * first an invalid entry, which a retry fault repairs.
+ */
 static void set_entry(FuzzCase *c, unsigned vmid, FuzzPlace table, unsigned i,
                       uint64_t entry, bool data, unsigned broken)
 {
@@ -108,7 +111,10 @@ static void make_pages(FuzzQueue *q, unsigned vmid, FuzzPlace ptb)
             i = FUZZ_HIGH_VA;
         }
         pte = fuzz_case_pte(q, r);
-        /* Neighbours that are contiguous in memory, too: one span. */
+        /*
+         * Some neighbouring pages are also contiguous in memory, so that one
+         * span covers them.
+         */
         if (fuzz_chance(r, 50)) {
             kind = fuzz_chance(r, 60) ? QVGPU_RAM : QVGPU_VRAM;
             pte = leads_to(c, fuzz_part(q, kind, i % fuzz_front_pages(kind) *
@@ -130,7 +136,7 @@ static void make_pages(FuzzQueue *q, unsigned vmid, FuzzPlace ptb)
     }
 }
 
-/* Generate the queue's addresses in a space. */
+/* Generate the page tables of the queue's addresses in a space. */
 static void make_region(FuzzQueue *q, unsigned vmid)
 {
     FuzzCase *c = q->c;
@@ -182,7 +188,7 @@ static void make_gart(FuzzQueue *q)
     }
 }
 
-/* Fill the data pages with random bytes, which differ everywhere. */
+/* Fill the data pages with random bytes. */
 static void make_data(FuzzQueue *q)
 {
     unsigned kind;
@@ -213,7 +219,10 @@ static void make_vmid0(FuzzCase *c)
     if (fuzz_chance(r, 60)) {
         c->fb_offset = fuzz_chance(r, 70) ? fuzz_below(r, 64) * GiB
                                           : fuzz_below(r, 4096) << 24;
-        /* A leaf of 1 GiB is aligned down: to the right place or to none. */
+        /*
+         * The address of a leaf of 1 GiB is aligned down. It must then be
+         * FB_OFFSET, or an address without memory.
+         */
         if (c->fb_offset % GiB < 2 * c->vram_size) {
             c->fb_offset = QEMU_ALIGN_DOWN(c->fb_offset, GiB);
         }

@@ -7,7 +7,10 @@
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 
-/* Find the next run of pages in use, 64 at most. Returns false at the end. */
+/*
+ * Find the next run of pages in use, of at most 64 pages. Returns false if
+ * there is none.
+ */
 static bool next_run(const FuzzMem *m, uint64_t from, uint64_t end,
                      uint64_t *first, uint64_t *pages)
 {
@@ -45,7 +48,7 @@ void fuzz_upload_memory(FuzzCase *c)
     }
 }
 
-/* Compare @have, the device's bytes from byte @off on. */
+/* Compare @have, the device's bytes at offset @off, with the model's. */
 static void compare(FuzzCase *c, QVGPUKind kind, uint64_t off,
                     const uint8_t *have, uint64_t len)
 {
@@ -126,7 +129,10 @@ static gint by_place(gconstpointer a, gconstpointer b)
            (int)x->write - (int)y->write;
 }
 
-/* Repeated packets report their faults again: keep one of each then. */
+/*
+ * Sort the faults. If packets were repeated, their faults were reported again:
+ * keep one of equal faults.
+ */
 static void sort_faults(FuzzCase *c, GArray *faults)
 {
     unsigned i;

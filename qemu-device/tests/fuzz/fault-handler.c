@@ -11,7 +11,10 @@
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
-/* Write an entry on the device, too: queues may use the table meanwhile. */
+/*
+ * Write an entry in the model and on the device, while queues may use the
+ * table.
+ */
 static void poke(FuzzCase *c, FuzzPlace at, uint64_t val)
 {
     fuzz_put64(c, at, val);
@@ -19,7 +22,7 @@ static void poke(FuzzCase *c, FuzzPlace at, uint64_t val)
                  (at.kind == QVGPU_RAM ? 0 : c->vram_bus), val);
 }
 
-/* Invalidate the page of @va, or more: the TLB may hold a valid entry. */
+/* Invalidate the page of @va, or more pages: the TLB may hold a valid entry. */
 static void invalidate(FuzzQueue *q, unsigned vmid, uint64_t va)
 {
     unsigned order = fuzz_below(&q->rng, 24);
@@ -35,7 +38,10 @@ static void invalidate(FuzzQueue *q, unsigned vmid, uint64_t va)
     }
 }
 
-/* Choose what the driver writes to the entry that faults, and write it. */
+/*
+ * Choose the value that the driver writes to the entry that faults, and write
+ * it.
+ */
 static void repair(FuzzQueue *q, unsigned vmid, uint64_t va,
                    const FuzzHit *hit)
 {
@@ -68,7 +74,7 @@ static void repair(FuzzQueue *q, unsigned vmid, uint64_t va,
     }
 }
 
-/* Freeze an engine in any state, and let it continue. */
+/* Freeze an engine, whatever it does now, and let it continue. */
 static void freeze(QVGPU *v, unsigned engine)
 {
     uint32_t reg = SDMA_ENGINE(engine) + SDMA_FREEZE;
@@ -145,7 +151,10 @@ static bool same_fault(const QVGPUIrq *a, const QVGPUIrq *b)
            !((a->data[1] ^ b->data[1]) & IH_FAULT_D1__WRITE);
 }
 
-/* Without the CAM, faults come repeatedly: skip earlier ones, except @want. */
+/*
+ * Without the CAM, a fault is reported repeatedly: skip reports of earlier
+ * faults, except of @want.
+ */
 static void skip_repeats(FuzzQueue *q, const QVGPUIrq *want)
 {
     QVGPUIrq *seen = (QVGPUIrq *)q->seen_stalls->data;

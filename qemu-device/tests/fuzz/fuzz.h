@@ -28,12 +28,15 @@
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
-#define FUZZ_QUEUES         4           /* at most, in a case */
-#define FUZZ_PART           (2 * MiB)   /* a queue's, of each kind */
-#define FUZZ_PARTS_AT       (2 * MiB)   /* after the tables */
+#define FUZZ_QUEUES         4           /* most queues of a case */
+#define FUZZ_PART           (2 * MiB)   /* per queue, in RAM and in VRAM */
+#define FUZZ_PARTS_AT       (2 * MiB)   /* offset of the parts; tables before */
 #define FUZZ_MEM            (FUZZ_PARTS_AT + FUZZ_QUEUES * FUZZ_PART)
 #define FUZZ_PAGES          (FUZZ_MEM / QVGPU_PAGE)
-/* A part has its data pages at both ends, rings and buffers in between. */
+/*
+ * A part has data pages at both ends, and rings and buffers in the middle. All
+ * are numbers of pages.
+ */
 #define FUZZ_DATA_RAM       48
 #define FUZZ_DATA_VRAM      12
 #define FUZZ_DATA_END       4
@@ -48,8 +51,10 @@ typedef struct FuzzRng {
 typedef struct FuzzMem {
     uint64_t base;              /* bus address or VRAM offset of byte 0 */
     uint8_t *byte;
-    uint8_t *undef;             /* not 0: the contract leaves the byte open */
-    /* FUZZ_USED in this case; 1: in the last one, so to be zeroed. */
+    uint8_t *undef;             /* not 0: byte is not defined */
+    /*
+     * FUZZ_USED: in use in this case. 1: in use in the last case, to be zeroed.
+     */
     uint8_t used[FUZZ_PAGES];
 } FuzzMem;
 
@@ -58,11 +63,11 @@ typedef struct FuzzPlace {
     uint64_t off;
 } FuzzPlace;
 
-/* An entry that is broken at first, and its repaired value. */
+/* An entry that is invalid at first, and its repaired value. */
 typedef struct FuzzBroken {
     FuzzPlace slot;
     uint64_t want;
-    bool data;                  /* the driver may write another value as well */
+    bool data;                  /* a repair may choose another value */
 } FuzzBroken;
 
 typedef struct FuzzFault {
@@ -71,7 +76,10 @@ typedef struct FuzzFault {
     bool write;
 } FuzzFault;
 
-/* A single device, or two in a hive with the cases on node 0 or 1. */
+/*
+ * A machine with one device, or with a hive of two devices, whose node 0 or 1
+ * runs the cases.
+ */
 typedef enum FuzzMachine {
     FUZZ_ALONE,
     FUZZ_HIVE_0,
@@ -88,10 +96,10 @@ typedef struct FuzzQueue {
     bool compute;               /* a compute queue: uses cq and space */
     QVGPUCompute cq;
     QVGPUSpace space;
-    FuzzPlace rptr;             /* where rptr may be reported */
-    uint64_t base[VGPU_NUM_VMIDS];  /* its 2 MiB of addresses */
-    uint64_t huge[VGPU_NUM_VMIDS];  /* its leaf of 512 GiB */
-    FuzzRng rng;                /* for repairs: their order is not fixed */
+    FuzzPlace rptr;             /* where rptr is reported, if it is */
+    uint64_t base[VGPU_NUM_VMIDS];  /* first of its 2 MiB of addresses */
+    uint64_t huge[VGPU_NUM_VMIDS];  /* address of its 512 GiB leaf */
+    FuzzRng rng;                /* for repairs, whose order may vary */
     unsigned vmid;
     bool priv;
     uint64_t first;             /* start value of the pointers */
@@ -102,11 +110,11 @@ typedef struct FuzzQueue {
     /* Results of the device. */
     GArray *seen_traps;
     GArray *seen_stalls;        /* QVGPUIrq */
-    unsigned taken;             /* number taken from seen_stalls */
+    unsigned taken;             /* number handled of seen_stalls */
     /* About the packet that the oracle executes. */
-    bool reported;              /* its no-retry fault is recorded */
-    bool open_traps;            /* the contract leaves open which come */
-    bool loose;                 /* memory may differ until the packet's end */
+    bool reported;              /* a no-retry fault of it is recorded */
+    bool open_traps;            /* traps are not defined: not compared */
+    bool loose;                 /* do not compare memory within it */
 } FuzzQueue;
 
 struct FuzzCase {
@@ -114,10 +122,10 @@ struct FuzzCase {
     uint64_t seed;
     FuzzRng rng;
     FuzzMem mem[2];             /* by QVGPUKind */
-    uint8_t *ram;               /* the device's guest RAM, shared */
+    uint8_t *ram;               /* guest RAM, shared with QEMU */
     char *ram_file;
     FuzzMachine machine;
-    uint64_t vram_bus;          /* bus address of BAR 0; a hive's follow */
+    uint64_t vram_bus;          /* BAR 0's; then the VRAM of the peer */
     uint64_t vram_size, ram_size;
 
     /* Registers, for the oracle. */
@@ -135,23 +143,26 @@ struct FuzzCase {
     unsigned nqueues;
     FuzzQueue queue[FUZZ_QUEUES];
     GArray *broken;             /* FuzzBroken */
-    unsigned tables[2];         /* table pages given out, by kind */
+    unsigned tables[2];         /* table pages allocated, by kind */
 
-    GArray *faults;             /* expected no-retry ones: FuzzFault */
+    GArray *faults;             /* expected no-retry faults: FuzzFault */
     GArray *seen_faults;
     unsigned npackets;
-    bool redone;                /* packets of compute queues are repeated */
-    bool save;                  /* save and restore the machine once */
+    bool redone;                /* compute queues may repeat packets */
+    bool save;                  /* save and restore is still to do */
     /* Sums of all cases of this machine. */
     uint64_t all_stalls, all_faults, all_saves;
-    const GArray *drop;         /* numbers of packets to leave out */
+    const GArray *drop;         /* numbers of packets to replace by NOP */
     GString *failure;           /* the first failure, or empty */
 };
 
-/* Record a failure, unless one is recorded. */
+/* Record the failure of the case, unless one is already recorded. */
 void fuzz_fail(FuzzCase *c, const char *fmt, ...) G_GNUC_PRINTF(2, 3);
 
-/* Random numbers: of 64 bits; below @n; true in @percent of the calls. */
+/*
+ * Return a random number of 64 bits; one below @n; true in @percent of the
+ * calls.
+ */
 uint64_t fuzz_rnd(FuzzRng *r);
 static inline uint64_t fuzz_below(FuzzRng *r, uint64_t n)
 {
@@ -162,22 +173,22 @@ static inline bool fuzz_chance(FuzzRng *r, unsigned percent)
     return fuzz_below(r, 100) < percent;
 }
 
-/* Byte @off of the queue's part. */
+/* Return the place of byte @off of the queue's part. */
 static inline FuzzPlace fuzz_part(FuzzQueue *q, QVGPUKind kind, uint64_t off)
 {
     return (FuzzPlace) { kind, FUZZ_PARTS_AT + q->part * FUZZ_PART + off };
 }
-/* Number of data pages at the front of a part. */
+/* Return the number of data pages at the start of a part. */
 static inline uint64_t fuzz_front_pages(QVGPUKind kind)
 {
     return kind == QVGPU_RAM ? FUZZ_DATA_RAM : FUZZ_DATA_VRAM;
 }
 
 /*
- * The queue's 2 MiB of addresses, in pages: data from 0 on, FUZZ_SPECIALS of
- * RAM and as many of VRAM for rings and buffers from FUZZ_SPECIAL_VA on, data
- * again from FUZZ_HIGH_VA on, holes in between. Leaves of 2 MiB over the
- * queue's RAM and over its VRAM follow. The GART has data only.
+ * The layout of the queue's 2 MiB of addresses, in pages: data from page 0;
+ * rings and buffers from FUZZ_SPECIAL_VA, FUZZ_SPECIALS of RAM and as many of
+ * VRAM; data again from FUZZ_HIGH_VA; holes between them. Leaves of 2 MiB over
+ * the queue's RAM and over its VRAM follow. The GART has data only.
  */
 #define FUZZ_LOW_PAGES      96
 #define FUZZ_SPECIAL_VA     128
@@ -188,23 +199,31 @@ static inline uint64_t fuzz_front_pages(QVGPUKind kind)
 
 /* case.c */
 
-/* Generate tables, memory and rings in c->mem, not yet on the device. */
+/* Generate tables, memory and rings in c->mem. The device is not written. */
 void fuzz_case_make(FuzzCase *c);
-/* An entry for a random data page of the queue, readable and writable. */
+/*
+ * Return an entry for a random data page of the queue, readable and writable.
+ */
 uint64_t fuzz_case_pte(FuzzQueue *q, FuzzRng *r);
 
 /* sdma-stream.c */
 
-/* Generate the queue's registers, ring and indirect buffers, after its data. */
+/*
+ * Generate the queue's registers, ring and indirect buffers. Its data must
+ * exist.
+ */
 void fuzz_sdma_stream_make(FuzzQueue *q);
 
 /* Choose an address in @vmid where the queue may access @len bytes. */
 uint64_t fuzz_pick_va(FuzzQueue *q, unsigned vmid, uint64_t len);
-/* Pages for a ring or a buffer: allocate; GPU address; are @pages left? */
+/*
+ * Pages for a ring or a buffer: allocate @pages; return the GPU address in
+ * @vmid; return true if @pages are left.
+ */
 FuzzPlace fuzz_special_alloc(FuzzQueue *q, unsigned pages);
 uint64_t fuzz_special_va(FuzzQueue *q, unsigned vmid, FuzzPlace at);
 bool fuzz_special_left(FuzzQueue *q, unsigned pages);
-/* Write dwords at byte @from of a ring of @mask + 1 bytes. */
+/* Write dwords at byte @from of the ring at @at, which has @mask + 1 bytes. */
 void fuzz_put_dwords(FuzzCase *c, FuzzPlace at, uint64_t mask, uint64_t from,
                      const GArray *dw);
 /* Append a packet to @to, or a NOP of its length if c->drop names it. */
@@ -217,7 +236,10 @@ void fuzz_stream_emit(FuzzQueue *q, GArray *to, const uint32_t *dw, unsigned n);
 
 /* Choose the HQD and generate the packets of the ring. */
 void fuzz_pm4_stream_make(FuzzQueue *q, GArray *to);
-/* On the device: load the queue; is it idle? did it end without error? */
+/*
+ * Load the queue on the device; return true if it is idle; record a failure if
+ * it has stopped with an error.
+ */
 void fuzz_pm4_load(FuzzQueue *q);
 bool fuzz_pm4_idle(FuzzQueue *q);
 void fuzz_pm4_check(FuzzQueue *q);
@@ -234,12 +256,12 @@ typedef enum FuzzHitKind {
 typedef struct FuzzHit {
     FuzzHitKind kind;
     FuzzPlace at;               /* memory */
-    FuzzPlace slot;             /* retry: the entry that faults */
+    FuzzPlace slot;             /* the entry that causes a retry fault */
     unsigned level;             /* level of that entry */
-    bool permission;            /* the entry is valid, without this right */
+    bool permission;            /* entry is valid but lacks the right */
 } FuzzHit;
 
-/* Translate @va by the tables as they are now. */
+/* Translate @va with the current tables of the model. */
 FuzzHit fuzz_walk(FuzzCase *c, unsigned vmid, uint64_t va, bool write);
 /* Read and write 8 bytes of the expected memory. */
 uint64_t fuzz_get64(FuzzCase *c, FuzzPlace at);
@@ -251,7 +273,7 @@ void fuzz_put64(FuzzCase *c, FuzzPlace at, uint64_t val);
 void fuzz_sdma_oracle_run(FuzzQueue *q);
 /*
  * Access memory for a packet: at most 8 bytes, aligned, so that all are in one
- * page. @undef: the contract leaves the value open.
+ * page. @undef: not 0 if the contract does not define the value.
  */
 void fuzz_store(FuzzQueue *q, unsigned vmid, uint64_t va, uint64_t val,
                 unsigned len, uint8_t undef);
@@ -260,33 +282,36 @@ uint64_t fuzz_load(FuzzQueue *q, unsigned vmid, uint64_t va, unsigned len,
 
 /* pm4-oracle.c */
 
-/* fuzz_sdma_oracle_run() for a compute queue. */
+/* As fuzz_sdma_oracle_run(), for a compute queue. */
 void fuzz_pm4_oracle_run(FuzzQueue *q);
 
 /* compare-memory.c */
 
 /* Write the initial memory of the case to the device. */
 void fuzz_upload_memory(FuzzCase *c);
-/* Compare the pages in use from @from to @end - 1 of the fuzzer's memory. */
+/* Compare the pages in use, of pages @from to @end - 1, with the model. */
 void fuzz_check_pages(FuzzCase *c, uint64_t from, uint64_t end);
-/* Compare all memory, also what no case uses. Return whether nothing failed. */
+/*
+ * Compare all memory, including memory that no case uses. Return true if no
+ * failure is recorded, of this or an earlier comparison.
+ */
 bool fuzz_check_rest(FuzzCase *c);
 /* Compare the no-retry faults of the device with the expected ones. */
 void fuzz_check_faults(FuzzCase *c);
 
 /* machine.c */
 
-/* Start a machine for cases; stop it. */
+/* Start a machine for cases; stop the machine. */
 void fuzz_start(FuzzCase *c, FuzzMachine machine);
 void fuzz_stop(FuzzCase *c);
 
 /* run.c */
 
-/* Run a case. Returns whether the device passed. */
+/* Run a case. Returns true if the device passed. */
 bool fuzz_run(FuzzCase *c, uint64_t seed, const GArray *drop);
 /* Take all pending interrupts and record each for its queue. */
 void fuzz_drain_irqs(FuzzCase *c);
-/* Bound of waits: 20 s times VGPU_TEST_SCALE, see qvgpu_wait_us(). */
+/* Longest wait: 20 s times VGPU_TEST_SCALE, see qvgpu_wait_us(). */
 #define FUZZ_TIMEOUT_US     (qvgpu_wait_us() / 3 * 2)
 
 /* fault-handler.c */
@@ -306,9 +331,11 @@ void fuzz_drain_irqs(FuzzCase *c);
  */
 bool fuzz_handle_fault(FuzzQueue *q, unsigned vmid, uint64_t va, bool write,
                        const FuzzHit *hit);
-/* Return whether the queue has reported more retry faults than expected. */
+/* Return true if the queue has reported more retry faults than expected. */
 bool fuzz_stalls_left(FuzzQueue *q);
-/* If c->save: clear it, save the machine and restore it into a new QEMU. */
+/*
+ * If c->save is set, clear it, save the machine and restore it in a new QEMU.
+ */
 void fuzz_save(FuzzCase *c);
 
 #endif /* VGPU_TEST_FUZZ_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: the machine that cases run on: RAM that the fuzzer
- * shares, and one device, or a hive of two.
+ * Fuzzer of vgpu-kfd: the machine that runs cases, with RAM that the fuzzer
+ * shares, and one device or a hive of two.
  */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
@@ -15,7 +15,10 @@
 #define PEER_DOORBELL   (192 * GiB)
 #define PEER_MMIO       0xe1000000u
 
-/* Map the second device, with VRAM after the first one's on the bus, too. */
+/*
+ * Map the second device. Its VRAM follows the first device's on the bus as well
+ * as in the hive.
+ */
 static QVGPU *map_peer(QVGPU *v)
 {
     QVGPU *p = g_new0(QVGPU, 1);
@@ -30,7 +33,7 @@ static QVGPU *map_peer(QVGPU *v)
     return p;
 }
 
-/* Cases run on one of two devices, and use memory of both. */
+/* Set up a hive of two devices. Cases run on one, and use memory of both. */
 static void start_hive(FuzzCase *c)
 {
     QVGPU *peer = map_peer(c->v), *other = peer;

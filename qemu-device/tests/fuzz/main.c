@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: selects cases, and shrinks one that fails. Prints TAP,
- * and with a failure the command that repeats it.
+ * Fuzzer of vgpu-kfd: selects cases, and shrinks a case that fails. Prints TAP,
+ * and for a failure the command that repeats it.
  */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
 
-#define MACHINE_CASES   512             /* per machine */
-#define MAX_SHRINK      400             /* tries */
+#define MACHINE_CASES   512             /* cases per machine */
+#define MAX_SHRINK      400             /* most tries to shrink */
 
 static gint64 seconds = 10;
 static gint64 first_seed = -1;
@@ -33,7 +33,10 @@ static const GOptionEntry options[] = {
     { NULL },
 };
 
-/* QEMU has died, or a wait was too long: libqtest aborts the fuzzer. */
+/*
+ * libqtest calls this before it aborts the fuzzer: QEMU has died or a wait was
+ * too long.
+ */
 static void say_case(void *data)
 {
     FuzzCase *c = data;
@@ -68,7 +71,7 @@ static char *format_drop(const GArray *drop)
     return g_string_free(list, false);
 }
 
-/* Return whether the case fails in a new process without these packets. */
+/* Return true if the case without packets @drop fails in a new process. */
 static bool fails_without(const char *self, uint64_t seed, const GArray *drop)
 {
     g_autofree char *number = g_strdup_printf("0x%" PRIx64, seed);
@@ -83,7 +86,10 @@ static bool fails_without(const char *self, uint64_t seed, const GArray *drop)
                         &status, NULL) && status;
 }
 
-/* Leave out one packet after the other, as long as the case fails. */
+/*
+ * Drop one packet after the other from the case. A packet stays if the case
+ * passes without it.
+ */
 static void shrink(const char *self, uint64_t seed, unsigned packets)
 {
     g_autoptr(GArray) drop = g_array_new(false, false, sizeof(unsigned));
@@ -110,7 +116,10 @@ typedef struct Sum {
     uint64_t cases, packets, stalls, faults, saves;
 } Sum;
 
-/* After the last case of a machine: check memory that no case uses. */
+/*
+ * Call after the last case of a machine: adds up its sums and checks memory
+ * that no case uses. Returns true if the machine passed.
+ */
 static bool end_machine(FuzzCase *c, Sum *sum)
 {
     sum->stalls += c->all_stalls;
@@ -119,7 +128,7 @@ static bool end_machine(FuzzCase *c, Sum *sum)
     return !c->failure->len && fuzz_check_rest(c);
 }
 
-/* Run cases until the time is over or one fails, see c->failure. */
+/* Run cases until the time is over or a case fails: see c->failure. */
 static void campaign(FuzzCase *c, uint64_t seed, Sum *sum)
 {
     int64_t until = g_get_monotonic_time() + seconds * G_USEC_PER_SEC;

@@ -13,8 +13,8 @@ typedef struct Stream {
     FuzzQueue *q;
     unsigned vmid;
     uint64_t base;
-    uint64_t mask;              /* of byte positions */
-    uint64_t pos;               /* of the packet, in bytes */
+    uint64_t mask;              /* mask of byte positions in the ring */
+    uint64_t pos;               /* position of the packet, in bytes */
     uint64_t end;
 } Stream;
 
@@ -103,7 +103,10 @@ static void release_mem(Stream *s, const uint32_t *dw, unsigned n)
 
 static void run_buffer(Stream *s);
 
-/* Execute a packet. Returns its length in dwords; a chain ends its stream. */
+/*
+ * Execute a packet. Returns its length in dwords. A chain packet ends the
+ * stream.
+ */
 static uint64_t do_packet(Stream *s, bool in_ib)
 {
     FuzzQueue *q = s->q;

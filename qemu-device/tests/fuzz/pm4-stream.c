@@ -23,7 +23,7 @@ static void emit(FuzzQueue *q, GArray *to, unsigned op, uint32_t *dw,
         emit(q, to, op, dw_, ARRAY_SIZE(dw_));                  \
     } while (0)
 
-/* One of the selections of memory. */
+/* Return one of the values of DST_SEL that select memory. */
 static uint32_t memory(FuzzRng *r)
 {
     static const uint8_t sel[] = { PM4_DST_MEM_SYNC, PM4_DST_L2, PM4_DST_MEM };
@@ -70,7 +70,7 @@ static void make_release(FuzzQueue *q, unsigned vmid, GArray *to)
     uint64_t va = fuzz_pick_va(q, vmid, 8), data = fuzz_rnd(r);
     uint32_t data_sel = fuzz_below(r, PM4_DATA_GDS);
     uint32_t int_sel = fuzz_below(r, PM4_INT_IF_64 + 1);
-    /* The part identifies the queue. */
+    /* The part number identifies the queue in its interrupts. */
     uint32_t context = q->part << 24 | (fuzz_rnd(r) & 0xffffff);
 
     if (int_sel >= PM4_INT_IF_32 && fuzz_chance(r, 60)) {
@@ -109,7 +109,7 @@ static void make_indirect(FuzzQueue *q, GArray *to, bool chain)
         make_packet(q, vmid, true, dw);
     }
     if (fuzz_chance(r, 30) && fuzz_special_left(q, 1)) {
-        make_indirect(q, dw, true); /* a chain: what follows is not reached */
+        make_indirect(q, dw, true); /* chain: the next packet is not run */
         make_packet(q, vmid, true, dw);
     }
     fuzz_put_dwords(c, at, UINT64_MAX, 0, dw);
@@ -168,7 +168,7 @@ static void make_packet(FuzzQueue *q, unsigned vmid, bool in_ib, GArray *to)
         make_release(q, vmid, to);
         break;
     case 75 ... 79:
-        /* The condition is true at once, whatever memory holds. */
+        /* The condition is true immediately, whatever memory holds. */
         va = fuzz_pick_va(q, vmid, 4);
         EMIT(PM4_WAIT_REG_MEM, PM4_WAIT_DW1__MEM_SPACE |
              (fuzz_chance(r, 50) ? 3 : 0), QVGPU_LO(va), QVGPU_HI(va), 0, 0, 4);
@@ -202,7 +202,10 @@ void fuzz_pm4_stream_make(FuzzQueue *q, GArray *to)
         }
     } while (o < q);
     fuzz_put64(q->c, q->rptr, UINT64_MAX);      /* see fuzz_pm4_idle() */
-    /* In bytes, a multiple of 4; the device's wptr counts 64 bits of dwords. */
+    /*
+     * A start in bytes, a multiple of 4. The device's wptr counts dwords, in 64
+     * bits.
+     */
     q->first = (fuzz_rnd(r) >> 2 & ~3ull) % (UINT64_MAX / 4 - MiB);
     while (n-- && to->len + 2 * MAX_PACKET <= q->q.bytes / 4) {
         make_packet(q, q->vmid, false, to);
@@ -230,7 +233,7 @@ void fuzz_pm4_load(FuzzQueue *q)
     c->wptr = q->q.wptr / 4;
 }
 
-/* Return whether the queue is idle. The report of rptr is its last step. */
+/* Return true if the queue is idle. It reports rptr in its last step. */
 bool fuzz_pm4_idle(FuzzQueue *q)
 {
     uint32_t end = q->cq.wptr & (q->cq.dwords - 1);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: runs a case on the device. All queues start at once. The
- * oracle then executes one queue after the other and handles each fault when it
- * gets there, which leaves the other queues time to run or to wait.
+ * Fuzzer of vgpu-kfd: runs a case on the device. All queues start together.
+ * Then the oracle executes one queue after the other, and handles each fault
+ * when it reaches the access. Meanwhile the other queues run, or wait for their
+ * faults.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
@@ -97,9 +98,10 @@ static void program(FuzzCase *c)
              VGPU_PREP(IH_RETRY_INT_CAM_CNTL__CAM_SIZE, 0xfu) |
              (c->cam ? IH_RETRY_INT_CAM_CNTL__ENABLE : 0));
     /*
-     * Without the CAM, a queue retries after a time. With the CAM no queue
-     * waits for a time, since polls have no interval and few tries; if time
-     * passed, a fault that waits long would be reported again.
+     * Without the CAM, a queue retries after a time, so time must pass. With
+     * the CAM no queue waits for a time, because polls have no interval and few
+     * tries; if time passed, a fault that is handled late would be reported
+     * again.
      */
     qvgpu_time_passes(c->cam ? NULL : c->v);
     qvgpu_invalidate(c->v, 0xffff);
@@ -194,7 +196,7 @@ static void check_queue(FuzzQueue *q)
     }
 }
 
-/* Discard the last case; its pages become zero. */
+/* Discard the last case. Its pages are zeroed for the next one. */
 static void case_reset(FuzzCase *c)
 {
     unsigned i, kind;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Fuzzer of vgpu-kfd: executes SDMA packets by docs/hardware.md, as simply as
- * possible: each byte is translated separately, each time; a retry fault is a
- * call that returns when the access may be retried.
+ * possible: each byte is translated separately for each access; for a retry
+ * fault, the oracle calls a function that returns when the access may be
+ * retried.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -14,15 +15,16 @@ typedef struct Stream {
     FuzzQueue *q;
     unsigned vmid;
     uint64_t base;
-    uint64_t mask;              /* of byte positions */
-    uint64_t pos;               /* of the packet, in bytes */
+    uint64_t mask;              /* mask of byte positions in the ring */
+    uint64_t pos;               /* position of the packet, in bytes */
     uint64_t end;
     unsigned depth;
 } Stream;
 
 /*
- * Translate the byte at @va, until its retry faults end. Returns false if there
- * is no memory: the byte reads as @data, which is 0 or the default page's.
+ * Translate the byte at @va until it has no retry fault. Returns false if there
+ * is no memory at @va: the byte then reads as @data, which is 0 or a byte of
+ * the default page.
  */
 static bool touch(FuzzQueue *q, unsigned vmid, uint64_t va, bool write,
                   FuzzPlace *at, uint8_t *data)
@@ -123,7 +125,7 @@ uint64_t fuzz_load(FuzzQueue *q, unsigned vmid, uint64_t va, unsigned len,
     return val;
 }
 
-/* Read the dword that a packet compares. */
+/* Read the dword at @va, which a packet compares. */
 static uint32_t read_dword(FuzzQueue *q, unsigned vmid, uint64_t va)
 {
     uint8_t undef;
@@ -166,13 +168,13 @@ static uint64_t pair(const uint32_t *dw)
     return dw[0] | (uint64_t)dw[1] << 32;
 }
 
-/* A copy: the places that it has read and written. */
+/* The places that a copy has read and written. */
 typedef struct Copy {
     FuzzQueue *q;
     unsigned vmid;
     GHashTable *from;           /* set of FuzzPlace, see key() */
     GHashTable *to[2];
-    bool met;                   /* places overlap: what is written is open */
+    bool met;                   /* overlap: written bytes not defined */
 } Copy;
 
 static gpointer key(FuzzPlace at)
@@ -213,8 +215,8 @@ static void copy_met(Copy *c)
 }
 
 /*
- * Copy a byte to destination @i of two. Where source and destination overlap,
- * or both destinations, the contract leaves everything written open.
+ * Copy a byte to destination @i of two. If a destination overlaps the source or
+ * the other destination, the contract does not define any byte that is written.
  */
 static void copy_byte(Copy *c, unsigned i, uint64_t dst, uint64_t src)
 {
@@ -246,7 +248,10 @@ static void do_copy(FuzzQueue *q, unsigned vmid, const uint32_t *dw,
     Copy c;
 
     copy_begin(&c, q, vmid);
-    /* The first destination may have a piece again when memory is compared. */
+    /*
+     * A retry may write a piece to the first destination again, perhaps while
+     * memory is compared.
+     */
     q->loose = broadcast;
     for (first = 0; first < len; first = end) {
         end = broadcast ? MIN(first + 4096, len) : len;
@@ -261,7 +266,10 @@ static void do_copy(FuzzQueue *q, unsigned vmid, const uint32_t *dw,
     copy_end(&c);
 }
 
-/* Byte @b of element (@x, @y, @z) of a surface that five dwords describe. */
+/*
+ * Return the address of byte @b of element (@x, @y, @z) of a surface that five
+ * dwords describe.
+ */
 static uint64_t rect_byte(const uint32_t *dw, unsigned size, uint64_t x,
                           uint64_t y, uint64_t z, unsigned b)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Fuzzer of vgpu-kfd: generates rings, indirect buffers and their packets. A
- * packet reaches only memory of its queue, or no memory.
+ * packet accesses only memory of its own queue, or addresses without memory.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -12,7 +12,7 @@
 
 /*
  * Choose an offset in the queue's part for @len bytes of data, of which up to
- * @more may lie after the part.
+ * @more may exceed the part.
  */
 static uint64_t stretch(FuzzQueue *q, QVGPUKind kind, uint64_t len,
                         uint64_t more)
@@ -28,7 +28,7 @@ static uint64_t stretch(FuzzQueue *q, QVGPUKind kind, uint64_t len,
     return fuzz_below(r, fuzz_front_pages(kind) * QVGPU_PAGE - len + 1);
 }
 
-/* Number of bytes after the queue's part that are no memory. */
+/* Return the number of bytes after the queue's part that have no memory. */
 static uint64_t beyond(FuzzQueue *q, QVGPUKind kind)
 {
     FuzzCase *c = q->c;
@@ -77,7 +77,10 @@ uint64_t fuzz_pick_va(FuzzQueue *q, unsigned vmid, uint64_t len)
                (kind == QVGPU_RAM ? GiB : 2 * GiB) + off +
                stretch(q, kind, len, beyond(q, kind));
     default:
-        /* Bus addresses: RAM, or VRAM in BAR 0, which other BARs follow. */
+        /*
+         * The leaf maps bus addresses: RAM, or VRAM in BAR 0, which other BARs
+         * follow.
+         */
         off = c->mem[kind].base + fuzz_part(q, kind, 0).off;
         return q->huge[vmid] + (kind == QVGPU_VRAM ? c->vram_bus : 0) + off +
                stretch(q, kind, len, beyond(q, kind));
@@ -207,7 +210,7 @@ static void make_write(FuzzQueue *q, unsigned vmid, GArray *to)
 static void make_packet(FuzzQueue *q, unsigned vmid, unsigned depth,
                         GArray *to);
 
-/* Generate a packet, usually after one that decides whether it runs. */
+/* Generate a packet, usually with a conditional-execution packet before it. */
 static void make_conditional(FuzzQueue *q, unsigned vmid, GArray *to)
 {
     FuzzCase *c = q->c;
@@ -218,7 +221,7 @@ static void make_conditional(FuzzQueue *q, unsigned vmid, GArray *to)
 
     make_packet(q, vmid, 2, dw);
     if (dw->len > 48) {
-        /* More might not fit. */
+        /* A longer sequence might not fit. */
     } else if (fuzz_chance(r, 30)) {
         EMIT(SDMA_PKT(SDMA_OP_PRE_EXE, 0) |
              VGPU_PREP(SDMA_PRE_EXE__DEVICES, x & 0xff), dw->len);
@@ -254,7 +257,10 @@ static void make_atomic(FuzzQueue *q, unsigned vmid, GArray *to)
          QVGPU_LO(cmp), QVGPU_HI(cmp), 0);
 }
 
-/* Generate one of two surfaces, of at most MAX_LEN: five dwords at @dw. */
+/*
+ * Generate one of the two surfaces of a rectangle copy, of at most MAX_LEN
+ * bytes: five dwords at @dw.
+ */
 static void make_surface(FuzzQueue *q, unsigned vmid, unsigned element,
                          uint32_t *dw)
 {
@@ -272,7 +278,10 @@ static void make_surface(FuzzQueue *q, unsigned vmid, unsigned element,
     dw[4] = fuzz_below(r, 4096 >> element);
 }
 
-/* At most (1 + 7 + 32) * 16 + 10 * 640 + 4 * 4096 bytes: within MAX_LEN. */
+/*
+ * Generate a rectangle copy. A surface has at most (1 + 7 + 32) * 16 + 10 * 640
+ * + 4 * 4096 bytes, which is less than MAX_LEN.
+ */
 static void make_rect(FuzzQueue *q, unsigned vmid, GArray *to)
 {
     FuzzRng *r = &q->c->rng;
@@ -368,7 +377,7 @@ static void make_packet(FuzzQueue *q, unsigned vmid, unsigned depth,
              VGPU_PREP(SDMA_POLL_REGMEM_DW5__RETRY, (uint32_t)(x >> 32 & 3)));
         break;
     case 88 ... 90:
-        /* The part identifies the queue. */
+        /* The part number identifies the queue in its interrupts. */
         EMIT(SDMA_PKT(SDMA_OP_TRAP, 0), q->part << 24 | (x & 0xffffff));
         break;
     case 91:
@@ -400,7 +409,7 @@ static void make_stream(FuzzQueue *q, unsigned vmid, unsigned depth,
     }
 }
 
-/* Choose a queue of the device that no other queue of the case uses. */
+/* Choose an SDMA queue of the device that no other queue of the case uses. */
 static void choose_slot(FuzzQueue *q)
 {
     FuzzRng *r = &q->c->rng;
@@ -418,7 +427,7 @@ static void choose_slot(FuzzQueue *q)
     } while (o < q);
     q->first = (fuzz_rnd(r) & ~3ull) % (UINT64_MAX - MiB);
     if (q->q.index < SDMA_QUEUE_RLC(0)) {
-        /* No doorbell: wptr may change in its lower register only. */
+        /* Without a doorbell, only the lower register of wptr may change. */
         q->first &= ~(uint64_t)(2 * GiB);
     }
 }

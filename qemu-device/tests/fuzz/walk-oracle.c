@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: translates an address by docs/hardware.md, from the
- * tables as they are now.
+ * Fuzzer of vgpu-kfd: translates an address by docs/hardware.md, with the
+ * current tables.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -21,7 +21,7 @@ void fuzz_put64(FuzzCase *c, FuzzPlace at, uint64_t val)
     m->used[at.off / QVGPU_PAGE] = FUZZ_USED;
 }
 
-/* The memory at the address of an entry, or of an aperture. */
+/* Return the memory at @addr, the address of an entry or in an aperture. */
 static FuzzHit memory(FuzzCase *c, bool system, uint64_t addr)
 {
     FuzzHit hit = { .kind = FUZZ_HIT_FAULT };
@@ -45,7 +45,9 @@ static FuzzHit memory(FuzzCase *c, bool system, uint64_t addr)
     return hit;
 }
 
-/* The same with FB_OFFSET, which entries include. */
+/*
+ * As memory(), for the address of @entry, which includes FB_OFFSET if in VRAM.
+ */
 static FuzzHit entry_memory(FuzzCase *c, uint64_t entry, uint64_t addr)
 {
     if (entry & VGPU_PTE_SYSTEM) {

@@ -8,7 +8,7 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define VMID    9
-/* The upper bits of its page number are in the entry's second data word. */
+/* Bits 32 and up of its page number are in the entry's second data word. */
 #define VA      0xa56780000000ull
 
 typedef struct Fault {
@@ -16,7 +16,7 @@ typedef struct Fault {
     QVGPUSpace space;
     QVGPUSdma q;                /* user queue, engine 0 */
     QVGPUSdma kq;               /* kernel queue, engine 0 */
-    uint64_t buf, buf_va;       /* mapped, 64 KiB of pattern 1 */
+    uint64_t buf, buf_va;       /* 64 KiB of pattern 1, mapped */
 } Fault;
 
 static void fault_start(Fault *f)
@@ -35,7 +35,10 @@ static uint64_t page(Fault *f)
     return qvgpu_alloc(f->v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
 }
 
-/* Catches: an entry with a wrong VMID, address, access or serial. */
+/*
+ * Catches: the entry of a retry fault has a wrong VMID, address, access or
+ * serial.
+ */
 static void test_retry_entry(void)
 {
     Fault f;
@@ -60,7 +63,7 @@ static void test_retry_entry(void)
         g_assert_cmpuint(irq.data[3], ==, n + 1);
         g_assert_cmpuint(qvgpu_rd(f.v, VGPU_FAULT_SERIAL), ==, n + 1);
         slot = qvgpu_ih_next_fault(f.v, VMID, va, write, true);
-        /* The status registers are for no-retry faults only. */
+        /* Only no-retry faults write the status registers. */
         g_assert_cmphex(qvgpu_mm_rd(f.v, VM_L2_PROTECTION_FAULT_STATUS), ==,
                         0);
         g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_FAULTS_RETRY), ==,
@@ -73,7 +76,10 @@ static void test_retry_entry(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a stalled queue that delays other queues, of any VMID or engine. */
+/*
+ * Catches: a stalled queue blocks other queues: of its VMID, of another VMID,
+ * or of another engine.
+ */
 static void test_others_go_on(void)
 {
     Fault f;
@@ -108,8 +114,8 @@ static void test_others_go_on(void)
 }
 
 /*
- * Catches: several entries for one page, and a queue that the acknowledge of
- * the page's slot does not wake.
+ * Catches: a page that several queues fault on has several entries; the
+ * acknowledge of its slot does not wake all of these queues.
  */
 static void test_same_page_once(void)
 {
@@ -143,8 +149,9 @@ static void test_same_page_once(void)
 }
 
 /*
- * Catches: an unacknowledged fault that is not reported again, that is reported
- * too early or once for each waiting queue, or only while no other fault waits.
+ * Catches: an unacknowledged fault is not reported again, is reported too
+ * early, is reported once for each queue that waits, or is reported only if no
+ * other fault is unacknowledged.
  */
 static void test_resend(void)
 {
@@ -185,7 +192,7 @@ static void test_resend(void)
     qtest_clock_step(f.v->qts, 2 * second);
     g_assert_cmpuint(qvgpu_ih_next_fault(f.v, VMID, VA + QVGPU_PAGE, true,
                                          true), ==, slot[1]);
-    /* The interval doubles with each repetition. */
+    /* The interval doubles with each report of a fault. */
     qtest_clock_step(f.v->qts, 8 * second - 1);
     qvgpu_sdma_pass(&f.kq);
     qvgpu_sdma_pass(&kq1);
@@ -209,7 +216,7 @@ static void test_resend(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: faults of two VMIDs at one address that share a CAM slot. */
+/* Catches: faults of two VMIDs at the same address share a CAM slot. */
 static void test_same_page_two_vmids(void)
 {
     Fault f;
@@ -235,8 +242,8 @@ static void test_same_page_two_vmids(void)
 }
 
 /*
- * Catches: with the CAM full, a fault that is lost, overwrites a slot or makes
- * the engine spin. 18 queues fault on one page each; the CAM has 16 slots.
+ * Catches: while the CAM is full, a fault is lost or overwrites a slot, or the
+ * engine spins. 18 queues fault on one page each; the CAM has 16 slots.
  */
 static void test_cam_full(void)
 {
@@ -282,8 +289,8 @@ static void test_cam_full(void)
 }
 
 /*
- * Catches: an acknowledge of a free slot, or of an index beyond the CAM, that
- * wakes a queue or accesses memory out of bounds.
+ * Catches: an acknowledge of a free slot or of an index beyond the CAM wakes a
+ * queue, or accesses memory out of bounds.
  */
 static void test_stray_acks(void)
 {
@@ -311,7 +318,7 @@ static void test_stray_acks(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: with the CAM off, a queue that needs an acknowledge to retry. */
+/* Catches: while the CAM is off, a queue retries only after an acknowledge. */
 static void test_cam_off(void)
 {
     Fault f;
@@ -333,7 +340,7 @@ static void test_cam_off(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a no-retry write that reaches memory or stops the engine. */
+/* Catches: a write with a no-retry fault reaches memory or stops the engine. */
 static void test_noretry_write(void)
 {
     Fault f;
@@ -366,8 +373,8 @@ static void test_noretry_write(void)
 }
 
 /*
- * Catches: a no-retry read that returns anything but the default page, or
- * anything but zeros without a default page.
+ * Catches: a read with a no-retry fault does not return the default page;
+ * without a default page, it does not return zeros.
  */
 static void test_default_page(void)
 {
@@ -397,7 +404,10 @@ static void test_default_page(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: many interrupts for one packet, a copy of 1 GiB of no memory. */
+/*
+ * Catches: a copy of 1 GiB of unmapped memory raises many interrupts, or copies
+ * byte by byte and takes too long.
+ */
 static void test_noretry_flood(void)
 {
     Fault f;
@@ -416,7 +426,7 @@ static void test_noretry_flood(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a NORETRY bit in PTB or PDB0 that the walk ignores. */
+/* Catches: the walk ignores NORETRY in an entry of PTB or PDB0. */
 static void test_noretry_entry(void)
 {
     static const unsigned levels[] = { VGPU_LEVEL_PTB, VGPU_LEVEL_PDB0 };
@@ -427,7 +437,10 @@ static void test_noretry_entry(void)
         unsigned slot;
 
         fault_start(&f);
-        /* As for a process without XNACK: the first fault is a retry fault. */
+        /*
+         * The first fault is a retry fault. The test then sets NORETRY in the
+         * entry, as a driver does for a process without XNACK.
+         */
         qvgpu_pkt_copy(&f.q, f.buf_va, VA, 64);
         qvgpu_pkt_copy(&f.q, VA, f.buf_va, 64);
         qvgpu_sdma_kick(&f.q);
@@ -440,13 +453,13 @@ static void test_noretry_entry(void)
         qvgpu_ih_next_fault(f.v, VMID, VA, false, false);
         g_assert_false(qvgpu_ih_pending(f.v));
         qvgpu_expect_byte(f.v, f.buf, 0, 64);
-        /* The stall has ended, but the access has failed. */
+        /* The stall has ended, but no access was replayed: it failed. */
         g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_REPLAYS), ==, 0);
         qvgpu_stop(f.v);
     }
 }
 
-/* Catches: a copy that accesses its destination before it reads the source. */
+/* Catches: a copy accesses its destination before it reads its source. */
 static void test_read_comes_first(void)
 {
     Fault f;

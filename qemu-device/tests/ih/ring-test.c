@@ -21,7 +21,7 @@ static void ih_start(Ih *t)
     qvgpu_sdma_open(&t->q, t->v, 0, SDMA_QUEUE_GFX, NULL);
 }
 
-/* Run @n TRAPs with contexts from @first on, one entry each. */
+/* Run @n TRAPs with contexts @first, @first + 1, ...: one entry each. */
 static void traps(Ih *t, uint32_t first, unsigned n)
 {
     unsigned i;
@@ -41,7 +41,7 @@ static void expect_trap(Ih *t, uint32_t context)
     g_assert_cmphex(irq.data[0], ==, context);
 }
 
-/* Catches: an entry with the client, queue, VMID or PASID of another queue. */
+/* Catches: an entry has the client, queue, VMID or PASID of another queue. */
 static void test_entry(void)
 {
     static const unsigned clients[SDMA_NUM_ENGINES] = { 8, 9, 1, 4, 5 };
@@ -75,7 +75,7 @@ static void test_entry(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a wrong entry or pointer where the ring wraps. */
+/* Catches: an entry or a pointer is wrong where the ring wraps. */
 static void test_ring_wraps(void)
 {
     Ih t;
@@ -94,7 +94,7 @@ static void test_ring_wraps(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a write-back of WPTR although it is disabled. */
+/* Catches: WPTR is written back although the write-back is disabled. */
 static void test_no_writeback(void)
 {
     Ih t;
@@ -108,7 +108,7 @@ static void test_no_writeback(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: an MSI that is lost, and one that is sent without need. */
+/* Catches: an MSI is not sent, or is sent without need. */
 static void test_msi(void)
 {
     Ih t;
@@ -117,10 +117,13 @@ static void test_msi(void)
     g_assert_false(qvgpu_msi_take(t.v));
     traps(&t, 1, 1);
     g_assert_true(qvgpu_msi_take(t.v));
-    /* The ring was not empty: the driver still has an MSI to handle. */
+    /*
+     * The ring was not empty: no MSI, because the driver has not handled the
+     * last one yet.
+     */
     traps(&t, 2, 3);
     g_assert_false(qvgpu_msi_take(t.v));
-    /* Entries are left when the driver writes RPTR: another MSI. */
+    /* The ring still has entries when the driver writes RPTR: another MSI. */
     expect_trap(&t, 1);
     g_assert_true(qvgpu_msi_take(t.v));
     expect_trap(&t, 2);
@@ -136,14 +139,17 @@ static void test_msi(void)
              qvgpu_rd(t.v, IH_RB_CNTL) & ~IH_RB_CNTL__ENABLE_INTR);
     traps(&t, 6, 1);
     g_assert_false(qvgpu_msi_take(t.v));
-    /* The ring is not empty when interrupts are enabled: an MSI at once. */
+    /* The ring is not empty when interrupts are enabled: an immediate MSI. */
     qvgpu_wr(t.v, IH_RB_CNTL,
              qvgpu_rd(t.v, IH_RB_CNTL) | IH_RB_CNTL__ENABLE_INTR);
     g_assert_true(qvgpu_msi_take(t.v));
     qvgpu_stop(t.v);
 }
 
-/* Catches: an RPTR doorbell without effect, or with one while disabled. */
+/*
+ * Catches: the RPTR doorbell has no effect, or has an effect while it is
+ * disabled.
+ */
 static void test_rptr_doorbell(void)
 {
     Ih t;
@@ -166,9 +172,9 @@ static void test_rptr_doorbell(void)
 }
 
 /*
- * Catches: an overflow that is not reported, or whose flag does not stay until
- * it is cleared, or not end then. The newest entries are in the ring, the
- * oldest are lost.
+ * Catches: an overflow is not reported; its flag is lost before the driver
+ * clears it, or stays set afterwards; the ring does not keep the newest
+ * entries.
  */
 static void test_overflow(void)
 {
@@ -186,7 +192,10 @@ static void test_overflow(void)
     g_assert_cmphex(wptr, ==, 4 * IH_ENTRY_BYTES | IH_RB_WPTR__RB_OVERFLOW);
     g_assert_cmphex(qvgpu_ih_writeback(t.v), ==, wptr);
 
-    /* Recover as amdgpu: skip to the oldest intact entry, then clear. */
+    /*
+     * Recover as amdgpu does: skip to the oldest intact entry, then clear the
+     * flag.
+     */
     rptr = ((wptr & IH_RB_WPTR__OFFSET) + IH_ENTRY_BYTES) %
            (ENTRIES * IH_ENTRY_BYTES);
     t.v->ih.rptr = rptr;
@@ -206,7 +215,7 @@ static void test_overflow(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: without overflow, an entry that overwrites an unread one. */
+/* Catches: while overflow is disabled, a new entry overwrites an unread one. */
 static void test_full_without_overflow(void)
 {
     Ih t;
@@ -228,8 +237,8 @@ static void test_full_without_overflow(void)
 }
 
 /*
- * Catches: a retry fault that is not reported again after an overflow has
- * overwritten its entry, although the driver acknowledges every slot.
+ * Catches: a retry fault whose entry an overflow has overwritten is not
+ * reported again although the driver acknowledges every slot.
  */
 static void test_fault_lost_in_overflow(void)
 {
@@ -267,7 +276,10 @@ static void test_fault_lost_in_overflow(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: equal timestamps, by which the driver finds stale entries. */
+/*
+ * Catches: two entries have equal timestamps. The driver finds stale entries by
+ * their timestamps.
+ */
 static void test_timestamps(void)
 {
     Ih t;
@@ -277,14 +289,16 @@ static void test_timestamps(void)
 
     ih_start(&t);
     qtest_clock_step(t.v->qts, 1000000);
-    /* The clock stands still, and yet each timestamp is later than the last. */
+    /*
+     * The clock does not advance, but each timestamp is greater than the last.
+     */
     for (i = 0; i < 20; i++) {
         traps(&t, i, 1);
         qvgpu_ih_next(t.v, &irq);
         g_assert_cmpuint(irq.timestamp, >, last);
         last = irq.timestamp;
     }
-    /* Timestamps follow the clock, beyond 32 bits. */
+    /* Timestamps follow the clock and have more than 32 bits. */
     qtest_clock_step(t.v->qts, 60ll * 1000000000);
     now = qvgpu_clock(t.v);
     traps(&t, 0, 1);
@@ -294,7 +308,10 @@ static void test_timestamps(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: an entry that is written to a disabled ring or an invalid one. */
+/*
+ * Catches: an entry is written to a ring that is disabled or has an invalid
+ * size.
+ */
 static void test_bad_rings(void)
 {
     static const unsigned orders[] = { 0, 1, 5, 17, 24, 31 };
@@ -317,7 +334,7 @@ static void test_bad_rings(void)
     qvgpu_expect_byte(t.v, t.v->ih.ring, 0, QVGPU_PAGE);
     g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_IH_ENTRIES), ==, 0);
 
-    /* A pointer beyond the ring is taken modulo its size. */
+    /* RPTR is taken modulo the size of the ring. */
     qvgpu_ih_init(t.v, SMALL, 0);
     qvgpu_wr(t.v, IH_RB_RPTR, 0xffffffff);
     g_assert_cmpuint(qvgpu_rd(t.v, IH_RB_RPTR), <, ENTRIES * IH_ENTRY_BYTES);
@@ -328,7 +345,7 @@ static void test_bad_rings(void)
 }
 
 /*
- * Catches: a ring in VRAM (address space 4) whose entries go elsewhere, or are
+ * Catches: entries of a ring in VRAM (address space 4) go elsewhere, or are
  * written beyond the end of VRAM.
  */
 static void test_ring_in_vram(void)

@@ -45,7 +45,7 @@ static void ring_init(Rings *t, unsigned n, uint32_t cntl)
              2 * (DOORBELL_IH + n));
 }
 
-/* Start with all three rings. Interrupts of SDMA0 go to ring @to. */
+/* Start a machine with all three rings. Interrupts of SDMA0 go to ring @to. */
 static void rings_start(Rings *t, unsigned to, uint32_t cntl)
 {
     t->v = qvgpu_start();
@@ -84,7 +84,10 @@ static uint64_t expect_trap_in(Rings *t, unsigned n, unsigned slot,
     return irq.timestamp;
 }
 
-/* The next entry of ring 0 must announce ring @n. Returns its timestamp. */
+/*
+ * Fail the test unless the next entry of ring 0 announces ring @n. Returns the
+ * entry's timestamp.
+ */
 static uint64_t expect_kick(Rings *t, unsigned n)
 {
     QVGPUIrq irq;
@@ -97,9 +100,9 @@ static uint64_t expect_kick(Rings *t, unsigned n)
 }
 
 /*
- * Catches: an entry in the wrong ring, a ring that ring 0 does not announce or
- * announces too often, and entries that are left after a write to RPTR and not
- * announced again.
+ * Catches: an entry goes to the wrong ring; ring 0 does not announce another
+ * ring, or announces it too often; entries that remain after a write to RPTR
+ * are not announced again.
  */
 static void test_routing(void)
 {
@@ -118,15 +121,20 @@ static void test_routing(void)
         for (i = 0; i < 3; i++) {
             time[i] = expect_trap_in(&t, n, i, 50 + i);
         }
-        /* Announced once: the driver has not read since the first entry. */
+        /*
+         * One announcement: the driver has not written RPTR since the first
+         * entry.
+         */
         kick = expect_kick(&t, n);
         g_assert_false(qvgpu_ih_pending(t.v));
-        /* Timestamps are in one order across all rings. */
+        /* Timestamps increase in the order of the events across all rings. */
         g_assert_cmpuint(time[0], <, kick);
         g_assert_cmpuint(kick, <, time[1]);
         g_assert_cmpuint(time[1], <, time[2]);
 
-        /* The doorbell acknowledges one entry; the other two are announced. */
+        /*
+         * The doorbell advances RPTR by one entry; the other two are announced.
+         */
         qtest_writel(t.v->qts, t.v->bar[VGPU_BAR_DOORBELL] +
                      8 * (DOORBELL_IH + n), IH_ENTRY_BYTES);
         g_assert_cmphex(qvgpu_rd(t.v, IH_RB_RPTR + IH_RING(n)), ==,
@@ -147,7 +155,10 @@ static void test_routing(void)
     }
 }
 
-/* Catches: an overflow that marks another ring or stays after a clear. */
+/*
+ * Catches: an overflow sets the flag of another ring, or the flag stays set
+ * after a clear.
+ */
 static void test_overflow(void)
 {
     unsigned n;
@@ -184,7 +195,7 @@ static void test_overflow(void)
 }
 
 /*
- * Catches: an overflow injected into ring 1 that also overflows ring 0, which
+ * Catches: an injected overflow of ring 1 also overflows ring 0, because ring 0
  * receives the announcement of ring 1's new entry.
  */
 static void test_injected_overflow(void)
@@ -205,7 +216,9 @@ static void test_injected_overflow(void)
     qvgpu_stop(t.v);
 }
 
-/* Run @n TRAPs on a second engine, whose interrupts go to ring 0. */
+/*
+ * Run @n TRAPs on @q, a queue of another engine, whose interrupts go to ring 0.
+ */
 static void other_traps(QVGPUSdma *q, unsigned n)
 {
     unsigned i;
@@ -217,9 +230,9 @@ static void other_traps(QVGPUSdma *q, unsigned n)
 }
 
 /*
- * Catches: ring 1 or 2 that is never announced because ring 0 was full at the
- * time of the first entry, also if the machine migrates before ring 0 has a
- * free entry.
+ * Catches: ring 1 or 2 is never announced because ring 0 was full at the time
+ * of the first entry; the pending announcement is lost if the machine migrates
+ * before ring 0 has a free entry.
  */
 static void test_ring0_full(void)
 {
@@ -251,8 +264,8 @@ static void test_ring0_full(void)
 }
 
 /*
- * Catches: ring 1 that is not announced again after an overflow of ring 0 has
- * overwritten its announcement.
+ * Catches: an overflow of ring 0 overwrites the announcement of ring 1, and
+ * ring 1 is not announced again.
  */
 static void test_ring0_overflow(void)
 {
@@ -282,7 +295,9 @@ static void test_ring0_overflow(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: an entry that is written to a disabled or missing ring. */
+/*
+ * Catches: an entry is written to a disabled ring or one that does not exist.
+ */
 static void test_no_such_ring(void)
 {
     Rings t;
@@ -297,7 +312,7 @@ static void test_no_such_ring(void)
     g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_IH_ENTRIES), ==, 0);
     qvgpu_expect_byte(t.v, t.ring[1], 0, QVGPU_PAGE);
 
-    /* Bits that only ring 0 has read as 0. */
+    /* Bits that only the CNTL register of ring 0 has read as 0. */
     qvgpu_wr(t.v, IH_RB_CNTL + IH_RING(2), UINT32_MAX);
     g_assert_cmphex(qvgpu_rd(t.v, IH_RB_CNTL + IH_RING(2)) &
                     (IH_RB_CNTL__WPTR_WRITEBACK_ENABLE |
@@ -315,13 +330,13 @@ static void test_no_such_ring(void)
 }
 
 /*
- * Without the CAM, VM faults have a ring of their own, as in amdgpu on older
- * chips. Catches: entries of one page whose intervals do not grow, and a second
- * queue's fault on the page that makes the intervals short again.
+ * Without the CAM, the test routes VM faults to ring 1, as amdgpu does on older
+ * chips. Catches: the intervals between entries for one page do not grow; a
+ * second queue's fault on the page makes the intervals short again.
  */
 static void test_storm(void)
 {
-    enum { SEEN = 7 }; /* the last is 1 + 2 + ... + 32 ms after the first */
+    enum { SEEN = 7 }; /* entry 7 comes 1 + 2 + ... + 32 ms after */
     uint64_t page, began;
     Rings t;
     QVGPUSpace space;
@@ -362,7 +377,7 @@ static void test_storm(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a PASID that is not from the MM clients' table. */
+/* Catches: the PASID of an SDMA entry is not from IH_VMID_LUT_MM. */
 static void test_pasid(void)
 {
     static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: timed waits follow the virtual clock, which stands still while the
- * machine is stopped.
+ * vgpu-kfd: timed waits follow the virtual clock, which stops while the machine
+ * is stopped.
  */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
@@ -24,17 +24,20 @@
 #define INTERVAL_NS (INTERVAL * CLOCK_NS)
 #define MS          1000000ll           /* ns */
 #define QUANTUM_MS  5
-#define START_NS    1234567890000ll     /* unique in a saved state */
+#define START_NS    1234567890000ll     /* value occurs once in a saved state */
 
 /* A queue that waits, and the kernel queue of the same engine. */
 typedef struct Clock {
     QVGPU *v;
     QVGPUSpace space;
     QVGPUSdma q, kq;
-    uint64_t at, mc;                    /* one page of zeros */
+    uint64_t at, mc;                    /* CPU and GPU address of zeros */
 } Clock;
 
-/* @vmid: the queue is a user queue, in an address space without mappings. */
+/*
+ * Start the machine. If @vmid, the waiting queue is a user queue in an address
+ * space without mappings.
+ */
 static void start(Clock *t, const char *args, bool vmid)
 {
     QVGPU *v = t->v = qvgpu_start_args(args);
@@ -48,7 +51,7 @@ static void start(Clock *t, const char *args, bool vmid)
     t->mc = qvgpu_mc(v, t->at);
 }
 
-/* Emit a poll whose condition is false. */
+/* Emit a POLL_REGMEM whose condition is false. */
 static void emit_poll(Clock *t, unsigned retry)
 {
     QVGPU_EMIT(&t->q, SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) | SDMA_POLL_REGMEM__MEM |
@@ -58,7 +61,10 @@ static void emit_poll(Clock *t, unsigned retry)
                VGPU_PREP(SDMA_POLL_REGMEM_DW5__INTERVAL, (uint32_t)INTERVAL));
 }
 
-/* Emit a looped compare-and-swap that fails until its timer of @clocks ends. */
+/*
+ * Emit an ATOMIC compare-and-swap in loop mode that fails until its timer of
+ * @clocks ends.
+ */
 static void emit_loop(Clock *t, uint32_t clocks)
 {
     qvgpu_wr(t->v, SDMA_ENGINE(0) + SDMA_ATOMIC_CNTL, clocks);
@@ -77,8 +83,8 @@ static void emit_clock(Clock *t, unsigned quad)
 }
 
 /*
- * Fail the test unless the queue still waits, without an interrupt. If the
- * queue could run, it has had a time slice: the other queue has had two.
+ * Fail the test unless the queue still waits, without an interrupt. When kq has
+ * had two time slices, the queue would have had one.
  */
 static void expect_wait(Clock *t)
 {
@@ -87,7 +93,10 @@ static void expect_wait(Clock *t)
     g_assert_false(qvgpu_ih_pending(t->v));
 }
 
-/* The queue must wait for at least @ns; the clock is at their end then. */
+/*
+ * Fail the test unless the queue waits for @ns. Returns with the clock at the
+ * end of @ns.
+ */
 static void expect_wait_ns(Clock *t, int64_t ns)
 {
     expect_wait(t);
@@ -96,7 +105,10 @@ static void expect_wait_ns(Clock *t, int64_t ns)
     qtest_clock_step(t->v->qts, 1);
 }
 
-/* The packet must end with timeout interrupt @source. Quits QEMU. */
+/*
+ * Fail the test unless the packet ends with timeout interrupt @source. Quits
+ * QEMU.
+ */
 static void expect_timeout(Clock *t, unsigned source)
 {
     QVGPUIrq irq;
@@ -109,7 +121,7 @@ static void expect_timeout(Clock *t, unsigned source)
     qvgpu_stop(t->v);
 }
 
-/* Stop the machine for @ms of host time, which must not count. */
+/* Stop the machine for @ms of host time, which must not count for any wait. */
 static void stop_for(QVGPU *v, int64_t ms)
 {
     int64_t until = g_get_monotonic_time() + ms * 1000;
@@ -122,8 +134,8 @@ static void stop_for(QVGPU *v, int64_t ms)
 }
 
 /*
- * Catches: POLL_REGMEM that polls again, and so times out, by another clock
- * than the virtual one, or while the machine is stopped.
+ * Catches: POLL_REGMEM polls again, or times out, by another clock than the
+ * virtual one, or while the machine is stopped.
  */
 static void test_poll(void)
 {
@@ -139,7 +151,9 @@ static void test_poll(void)
     expect_timeout(&t, IH_SRC_SDMA_POLL_TIMEOUT);
 }
 
-/* Catches: a LOOP_TIMER on another clock, or one that runs while stopped. */
+/*
+ * Catches: LOOP_TIMER uses another clock, or runs while the machine is stopped.
+ */
 static void test_loop(void)
 {
     Clock t;
@@ -160,9 +174,9 @@ static void expect_entry(Clock *t)
 }
 
 /*
- * Catches: without the CAM, retries of a fault, or their entries, that follow
- * another clock or go on in a stopped machine. Retries are 1 ms apart. The
- * second and third entry come 1 and 2 ms after the one before.
+ * Without the CAM, a fault is retried every 1 ms, and its second and third
+ * entry come 1 and 2 ms after the entry before. Catches: retries or entries
+ * follow another clock, or continue while the machine is stopped.
  */
 static void test_retry(void)
 {
@@ -215,15 +229,15 @@ static void slices_start(Slices *t, const char *args, unsigned ms)
     qvgpu_list_chain(&t->h);
 }
 
-/* The process that has the VMID. */
+/* Return the number of the process that has the VMID. */
 static unsigned runs(Slices *t)
 {
     return qvgpu_rd(t->v, IH_VMID_LUT(HWS_VMID)) - PASID(0);
 }
 
 /*
- * Fail the test unless process 0 still has its time slice after the scheduler
- * has checked the time.
+ * Fail the test unless process 0 still has its time slice. The scheduler checks
+ * the time before the second fence.
  */
 static void expect_slice(Slices *t)
 {
@@ -233,8 +247,8 @@ static void expect_slice(Slices *t)
 }
 
 /*
- * Catches: a time slice that ends by another clock than the virtual one, or
- * while the machine is stopped.
+ * Catches: a time slice ends by another clock than the virtual one, or while
+ * the machine is stopped.
  */
 static void test_slice(void)
 {
@@ -253,8 +267,8 @@ static void test_slice(void)
 }
 
 /*
- * Save the machine, restore it and let it run. Fails the test unless its state
- * is refused with a negative @until, a deadline in it.
+ * Save the machine, restore it and let it run. @until: a deadline in the state.
+ * Fails the test unless a load with a negative deadline is refused.
  */
 static void move(QVGPU *v, int64_t until)
 {
@@ -267,8 +281,8 @@ static void move(QVGPU *v, int64_t until)
 }
 
 /*
- * Catches: a poll that a restore triggers at once, or whose interval starts
- * again after it, and a negative deadline in the state that is accepted.
+ * Catches: a restore triggers a poll, or restarts its interval; a negative
+ * deadline in the state is accepted.
  */
 static void test_moved_poll(void)
 {
@@ -286,7 +300,7 @@ static void test_moved_poll(void)
     expect_timeout(&t, IH_SRC_SDMA_POLL_TIMEOUT);
 }
 
-/* Catches: a LOOP_TIMER that starts again after a restore. */
+/* Catches: LOOP_TIMER starts again after a restore. */
 static void test_moved_loop(void)
 {
     Clock t;
@@ -305,8 +319,8 @@ static void test_moved_loop(void)
 }
 
 /*
- * Catches: without the CAM, an entry of a retry fault that comes too early
- * after a restore. The third entry is due 3 ms after the first.
+ * Catches: without the CAM, an entry of a retry fault comes too early after a
+ * restore. The third entry is due 3 ms after the first.
  */
 static void test_moved_retry(void)
 {
@@ -330,7 +344,7 @@ static void test_moved_retry(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a time slice that ends, or starts again, because of a restore. */
+/* Catches: a restore ends a time slice or starts it again. */
 static void test_moved_slice(void)
 {
     Slices t;
@@ -350,7 +364,10 @@ static void test_moved_slice(void)
     qvgpu_stop(t.v);
 }
 
-/* A machine whose virtual clock runs, with a CPU that halts. */
+/*
+ * A machine whose virtual clock runs, with a CPU that halts at its first
+ * instruction.
+ */
 typedef struct Running {
     const char *name;
     const char *args;                   /* for QEMU */
@@ -362,7 +379,10 @@ static const Running machines[] = {
     { "icount-no-sleep", "-icount shift=0,sleep=off" },
 };
 
-/* Arguments for QEMU, or NULL: test skipped. The caller removes @path. */
+/*
+ * Return QEMU's arguments, or NULL if the test is skipped. The caller removes
+ * @path.
+ */
 static char *running_args(const Running *m, char **path)
 {
     static const char halt[64 * KiB] = { [0 ... 64 * KiB - 1] = 0xf4 };
@@ -380,9 +400,9 @@ static char *running_args(const Running *m, char **path)
 }
 
 /*
- * Catches: a LOOP_TIMER that runs while the virtual clock stands still, and one
- * that never ends: with icount and no running CPU, the virtual clock advances
- * only to deadlines of timers, so the device needs one.
+ * Catches: LOOP_TIMER runs while the virtual clock is stopped; LOOP_TIMER never
+ * ends: with icount and no running CPU, the virtual clock advances only to
+ * deadlines of timers, so that the device must set one.
  *
  * The loop lasts 30 ms of GPU time, and the machine is stopped for 100 ms of
  * host time.
@@ -413,7 +433,10 @@ static void test_running_loop(const void *machine)
     expect_timeout(&t, IH_SRC_SDMA_ATOMIC_TIMEOUT);
 }
 
-/* The same for a time slice: process 1 writes the time when it runs. */
+/*
+ * As test_running_loop(), for a time slice. Process 1 writes the time when it
+ * runs.
+ */
 static void test_running_slice(const void *machine)
 {
     enum { SLICE_MS = 50 };

@@ -17,12 +17,12 @@ typedef struct Replay {
     QVGPUSpace space;
     QVGPUSdma q;                /* user queue, engine 0 */
     QVGPUSdma kq;               /* kernel queue, engine 0 */
-    uint64_t src, dst;          /* PAGES each, for SRC and DST; not mapped */
+    uint64_t src, dst;          /* PAGES for SRC and DST each; not mapped */
 } Replay;
 
-/* Start a machine with both queues and source data. Nothing is mapped. */
+/* Start a machine with both queues and pattern 1 in src. Nothing is mapped. */
 void replay_start(Replay *r);
-/* Map all pages of SRC or DST, without an invalidation. */
+/* Map all pages of SRC or DST, without invalidation. */
 void replay_map_src(Replay *r);
 void replay_map_dst(Replay *r);
 

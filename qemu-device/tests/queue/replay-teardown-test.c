@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: queues that are disabled while they wait for a repair. */
+/*
+ * vgpu-kfd: queues that are disabled while they wait for the repair of a fault.
+ */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
@@ -8,8 +10,8 @@
 #include "tests/qtest/vgpu-kfd/queue/replay-fixture.h"
 
 /*
- * Catches: a stalled queue that cannot be disabled, that runs while it is
- * disabled, or that repeats what it had copied when it is enabled again.
+ * Catches: a stalled queue cannot be disabled, runs while it is disabled, or
+ * copies bytes again when it is enabled again.
  */
 static void test_disable_while_stalled(void)
 {
@@ -26,7 +28,7 @@ static void test_disable_while_stalled(void)
     qvgpu_sdma_disable(&r.q);
     g_assert_cmphex(qvgpu_sdma_rptr(&r.q), ==, 0);
 
-    /* Repair and acknowledge do not start the disabled queue. */
+    /* The repair and the acknowledge do not start the disabled queue. */
     replay_map_dst(&r);
     qtest_memset(r.v->qts, r.dst, 0x44, QVGPU_PAGE);
     qvgpu_cam_ack(r.v, slot);
@@ -41,7 +43,10 @@ static void test_disable_while_stalled(void)
     qvgpu_stop(r.v);
 }
 
-/* Catches: a destroyed queue that a repair resumes, or that keeps its slot. */
+/*
+ * Catches: the repair of a fault resumes a destroyed queue; a destroyed queue
+ * keeps its CAM slot.
+ */
 static void test_destroy_while_stalled(void)
 {
     Replay r;
@@ -64,7 +69,7 @@ static void test_destroy_while_stalled(void)
     qvgpu_sdma_pass(&r.kq);
     qvgpu_expect_byte(r.v, r.dst, 0, PAGES * QVGPU_PAGE);
 
-    /* The page's next fault is reported as a new one. */
+    /* The next fault of the page is reported as a new one. */
     qvgpu_space_set(&r.space, DST, VGPU_LEVEL_PTB, 0);
     qvgpu_invalidate(r.v, 1u << VMID);
     qvgpu_pkt_fence(&next, DST, 2);

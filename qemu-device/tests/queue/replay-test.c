@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: repair, acknowledge, replay: no byte is lost or written twice. */
+/*
+ * vgpu-kfd: repair, acknowledge and replay of faults lose no byte and write
+ * none twice.
+ */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
@@ -13,7 +16,10 @@ static void ack_by_doorbell(QVGPU *v, unsigned slot)
                  4 * DOORBELL_IH_RETRY_CAM_DW, slot);
 }
 
-/* Catches: an acknowledge that wakes no queue, a replay that is not exact. */
+/*
+ * Catches: an acknowledge wakes no queue; a replay does not continue exactly
+ * where the access faulted.
+ */
 static void test_acknowledge(void)
 {
     void (*const ack[])(QVGPU *, unsigned) = {
@@ -31,7 +37,7 @@ static void test_acknowledge(void)
         qvgpu_sdma_kick(&r.q);
         slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
         replay_map_dst(&r);
-        /* No replay before the acknowledge. */
+        /* The acknowledge is missing: no replay. */
         qvgpu_sdma_pass(&r.kq);
         qvgpu_expect_byte(r.v, r.dst, 0, QVGPU_PAGE);
         ack[i](r.v, slot);
@@ -46,8 +52,8 @@ static void test_acknowledge(void)
 }
 
 /*
- * Catches: an invalidation that does not wake a stalled queue, and one that
- * frees its CAM slot: the page's next fault would be reported twice.
+ * Catches: an invalidation does not wake a stalled queue, or frees its CAM
+ * slot, so that the next fault of the page is reported twice.
  */
 static void test_invalidation(void)
 {
@@ -60,7 +66,7 @@ static void test_invalidation(void)
     qvgpu_sdma_kick(&r.q);
     slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
 
-    /* Not repaired yet: the queue retries, and makes no second entry. */
+    /* Not repaired yet: the queue retries and sends no second entry. */
     qvgpu_invalidate(r.v, 1u << VMID);
     qvgpu_sdma_pass(&r.kq);
     g_assert_false(qvgpu_ih_pending(r.v));
@@ -70,14 +76,14 @@ static void test_invalidation(void)
     qvgpu_sdma_finish(&r.q);
     qvgpu_expect(r.v, r.dst, 1, 0, QVGPU_PAGE);
 
-    /* The slot is still in use: the page's fault makes no entry. */
+    /* The slot is still in use: a fault of its page sends no entry. */
     qvgpu_space_set(&r.space, DST, VGPU_LEVEL_PTB, 0);
     qvgpu_invalidate(r.v, 1u << VMID);
     qvgpu_pkt_copy(&r.q, SRC + 1, DST, QVGPU_PAGE);
     qvgpu_sdma_kick(&r.q);
     qvgpu_sdma_pass(&r.kq);
     g_assert_false(qvgpu_ih_pending(r.v));
-    /* Acknowledged without a repair: the fault is reported again. */
+    /* An acknowledge without a repair: the fault is reported again. */
     qvgpu_cam_ack(r.v, slot);
     slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
     replay_map_dst(&r);
@@ -88,7 +94,9 @@ static void test_invalidation(void)
     qvgpu_stop(r.v);
 }
 
-/* Catches: a fault that is not reported again after an ack without repair. */
+/*
+ * Catches: a fault is not reported again after an acknowledge without repair.
+ */
 static void test_acknowledge_without_repair(void)
 {
     Replay r;
@@ -108,7 +116,7 @@ static void test_acknowledge_without_repair(void)
         serial = irq.data[3];
         qvgpu_cam_ack(r.v, qvgpu_ih_next_fault(r.v, VMID, SRC, false, true));
     }
-    /* The last acknowledge was without a repair, too: one more fault. */
+    /* The last acknowledge was also without a repair: one more fault. */
     qvgpu_wait_until(qvgpu_ih_pending(r.v));
     replay_map_src(&r);
     qvgpu_cam_ack(r.v, qvgpu_ih_next_fault(r.v, VMID, SRC, false, true));
@@ -119,10 +127,10 @@ static void test_acknowledge_without_repair(void)
 }
 
 /*
- * Catches: any loss, repetition or disorder in a copy that faults at every page
- * of both sides. Each page is mapped when it faults. Before that, the test
- * overwrites the source and the destination where the copy is done, so that a
- * byte copied twice shows.
+ * Catches: a copy that faults at every page of both sides loses, repeats or
+ * reorders bytes. Each page is mapped when it faults. Before that, the test
+ * overwrites the completed part of the source and the destination, so that a
+ * byte that is copied twice differs.
  */
 static void test_fault_through(void)
 {
@@ -150,7 +158,7 @@ static void test_fault_through(void)
         }
         slot = qvgpu_ih_next_fault(r.v, VMID, at, write, true);
         faults++;
-        /* The engine may not access finished bytes again. */
+        /* The engine must not access completed bytes again. */
         qtest_memset(r.v->qts, r.src, 0xee, (skew + done) / 4096 * 4096);
         qtest_memset(r.v->qts, r.dst, 0x44, done);
 
@@ -158,7 +166,10 @@ static void test_fault_through(void)
         qvgpu_space_map(&r.space, base,
                         write ? r.dst + (base - DST) : r.src + (base - SRC),
                         QVGPU_PAGE);
-        /* The copy will reach the end of the last page mapped on both sides. */
+        /*
+         * The copy will reach the end of the last page that is mapped on both
+         * sides.
+         */
         next = done;
         while (next < len &&
                qtest_readq(r.v->qts, qvgpu_space_slot(&r.space,
@@ -182,14 +193,17 @@ static void test_fault_through(void)
                           PAGES * QVGPU_PAGE - next);
         done = next;
     }
-    /* A fault for each page: 16 of the source, 15 of the destination. */
+    /* One fault for each page: 16 of the source, 15 of the destination. */
     g_assert_cmpuint(faults, ==, 2 * PAGES - 1);
     g_assert_cmpuint(qvgpu_counter(r.v, VGPU_CNT_BYTES_COPIED), ==, len);
     g_assert_cmpuint(qvgpu_counter(r.v, VGPU_CNT_FAULTS_MERGED), ==, 0);
     qvgpu_stop(r.v);
 }
 
-/* Catches: a read-only page that a writable mapping does not repair. */
+/*
+ * Catches: a write to a read-only page still faults after the page is mapped
+ * writable.
+ */
 static void test_permission(void)
 {
     Replay r;
@@ -200,7 +214,7 @@ static void test_permission(void)
     qvgpu_fill(r.v, r.dst, 2, 0, QVGPU_PAGE);
     qvgpu_space_set(&r.space, DST, VGPU_LEVEL_PTB, qvgpu_entry(r.v, r.dst,
                     VGPU_PTE_VALID | VGPU_PTE_READABLE));
-    /* The engine's TLB holds the page as readable. */
+    /* The engine's TLB holds the page as readable only. */
     qvgpu_pkt_copy(&r.q, DST, SRC + QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_sdma_finish(&r.q);
     qvgpu_pkt_copy(&r.q, SRC, DST, QVGPU_PAGE);
@@ -214,7 +228,10 @@ static void test_permission(void)
     qvgpu_stop(r.v);
 }
 
-/* Catches: an invalid entry at a level whose repair does not end the stall. */
+/*
+ * Catches: for some level of the page table, the repair of an invalid entry
+ * does not end the stall.
+ */
 static void test_each_level(void)
 {
     Replay r;
@@ -242,7 +259,9 @@ static void test_each_level(void)
     qvgpu_stop(r.v);
 }
 
-/* Map each page on which the queue faults, one at a time, until it is idle. */
+/*
+ * Map each page on which the queue faults, one by one, until the queue is idle.
+ */
 static void serve(Replay *r)
 {
     while (!qvgpu_sdma_idle(&r->q)) {
@@ -265,7 +284,7 @@ static void serve(Replay *r)
     g_assert_cmphex(qvgpu_sdma_rptr(&r->q), ==, r->q.wptr);
 }
 
-/* Catches: packets other than the copy whose effects a replay repeats. */
+/* Catches: a replay repeats the effects of a packet other than COPY. */
 static void test_other_packets(void)
 {
     enum { DWORDS = 300 };
@@ -319,15 +338,15 @@ static void test_other_packets(void)
         g_assert_cmphex(qtest_readl(r.v->qts, r.dst + 11 * QVGPU_PAGE - 8 +
                                     4 * i), ==, 0x11223344);
     }
-    /* Each fault was followed by one access that went through. */
+    /* One access was replayed for each fault. */
     g_assert_cmpuint(qvgpu_counter(r.v, VGPU_CNT_FAULTS_RETRY), ==,
                      qvgpu_counter(r.v, VGPU_CNT_REPLAYS));
     qvgpu_stop(r.v);
 }
 
 /*
- * Catches: a fault on the ring, an indirect buffer or the read pointer's
- * write-back from which the queue does not recover.
+ * Catches: the queue does not recover from a fault on its ring, an indirect
+ * buffer or the write-back of its read pointer.
  */
 static void test_ring_faults(void)
 {
@@ -340,7 +359,9 @@ static void test_ring_faults(void)
     replay_start(&r);
     qvgpu_sdma_disable(&r.q);
     qvgpu_sdma_init(&q, r.v, 0, SDMA_QUEUE_RLC(0), &r.space);
-    /* The ring is page 3 of SRC, the IB page 4, the write-back page 9. */
+    /*
+     * The ring is page 3 of SRC, the IB is page 4, the write-back is in page 9.
+     */
     q.ring = r.src + 3 * QVGPU_PAGE;
     q.ring_va = SRC + 3 * QVGPU_PAGE;
     q.rptr = r.src + 9 * QVGPU_PAGE;
@@ -360,9 +381,10 @@ static void test_ring_faults(void)
 }
 
 /*
- * Catches: races of repair, unmap, invalidation and acknowledge with running
- * engines. The test unmaps pages under two queues that copy, and maps them
- * again when they fault, so that all data is right in the end.
+ * Catches: data is lost in a race of repair, unmap, invalidation or acknowledge
+ * with running engines. The test unmaps pages under two queues that copy, and
+ * maps the pages again when they fault, so that all data must be right in the
+ * end.
  */
 static void test_unmap_storm(void)
 {
@@ -390,13 +412,16 @@ static void test_unmap_storm(void)
             if (random >> 8 & 1) {
                 qvgpu_invalidate(r.v, 1u << VMID);
             }
-            /* Half of the pages before the engines start, half meanwhile. */
+            /*
+             * Half of the pages are unmapped before the engines start, half
+             * while they run.
+             */
             if (n == PULLS / 2) {
                 qvgpu_sdma_kick(&r.q);
                 qvgpu_sdma_kick(&other);
             }
         }
-        /* The last invalidation: from here on pages are only mapped. */
+        /* The last invalidation: after it, pages are only mapped. */
         qvgpu_invalidate(r.v, 1u << VMID);
         serve(&r);
         while (!qvgpu_sdma_idle(&other)) {
