@@ -2,11 +2,11 @@
 /*
  * Fuzzer of vgpu-kfd: generates a case from a number.
  *
- * Each queue has, in each address space, 2 MiB of addresses with separate
- * tables: pages of data at both ends, rings and buffers in between, holes.
- * Leaves of 2 MiB over the queue's memory follow; leaves of 1 GiB and 512 GiB
- * are elsewhere. Packets use a large leaf only where it maps the queue's
- * memory, or no memory.
+ * In each address space, each queue has 2 MiB of addresses with tables of their
+ * own: pages of data at both ends, rings and buffers in the middle, holes
+ * between them. Leaves of 2 MiB over the queue's memory follow; leaves of 1 GiB
+ * and 512 GiB are elsewhere. Packets use a large leaf only at addresses where
+ * it maps the queue's memory, or no memory.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -60,7 +60,10 @@ uint64_t fuzz_case_pte(FuzzQueue *q, FuzzRng *r)
                     QVGPU_PTE_RW | no_effect(r));
 }
 
-/* Return a changed @pte: without a right, invalid or (if @prt) with PRT. */
+/*
+ * Return another value for entry @pte of a page: with fewer rights, invalid, or
+ * (if @prt) PRT or NORETRY.
+ */
 static uint64_t strange_pte(FuzzRng *r, uint64_t pte, bool prt)
 {
     switch (fuzz_below(r, prt ? 7 : 5)) {
@@ -82,8 +85,8 @@ static uint64_t strange_pte(FuzzRng *r, uint64_t pte, bool prt)
 }
 
 /*
- * Write entry @i of @table: @entry, or with a probability of @broken percent,
- * first an invalid entry, which a retry fault repairs.
+ * Write @entry as entry @i of @table. In a space with retry faults, the entry
+ * is made invalid at first in @broken percent of the calls.
  */
 static void set_entry(FuzzCase *c, unsigned vmid, FuzzPlace table, unsigned i,
                       uint64_t entry, bool data, unsigned broken)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: every kind of injection, by a table: the same seed makes the same
- * choices, another one makes others, and each occasion that is taken is traced
- * and counted. The other tests of inject/ check the effect of each kind.
+ * vgpu-kfd: every kind of injection, from a table: the same seed makes the same
+ * choices, another seed makes other choices, and each occasion on which an
+ * injection acts is traced and counted. The other tests of inject/ check the
+ * effect of each kind.
  */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
@@ -13,7 +14,10 @@
 #include "tests/qtest/vgpu-kfd/inject/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/qmp.h"
 
-/* Events whose order is always the same: one thread runs after the other. */
+/*
+ * Trace events whose order is always the same: no two threads log them at the
+ * same time.
+ */
 #define TRACES "-trace vgpu_inject -trace vgpu_fault -trace vgpu_fault_class " \
     "-trace vgpu_ih_push -trace vgpu_ih_full -trace vgpu_queue_error " \
     "-trace vgpu_cp_error -trace vgpu_removed -trace vgpu_xgmi_down " \
@@ -57,14 +61,17 @@ static const Case cases[] = {
       .peer = true },
 };
 
-/* TLB counters, merged faults and MSIs depend on the speed of threads. */
+/* Return true for counters that depend on the speed of threads. */
 static bool depends_on_time(const char *counter)
 {
     return g_str_has_prefix(counter, "tlb-") || g_str_equal(counter, "msi") ||
            g_str_equal(counter, "faults-merged");
 }
 
-/* Log all counters. Returns the number of occasions that were taken. */
+/*
+ * Log all counters. Returns the number of occasions on which the injection has
+ * acted.
+ */
 static uint64_t log_counters(Workload *r)
 {
     QDict *rsp = qtest_qmp(r->v->qts, "{ 'execute': 'query-vgpu' }");
@@ -88,7 +95,7 @@ static uint64_t log_counters(Workload *r)
         }
     }
     qobject_unref(rsp);
-    /* A reset clears the device's counter, not the injection's. */
+    /* A reset clears the device's counter, but not the injection's. */
     g_assert_cmpuint(counted, <=, fired);
     g_string_append_printf(r->log, "seen %" PRIu64 " fired %" PRIu64 "\n",
                            qvgpu_inject_seen(r->v, r->id), fired);
@@ -124,7 +131,7 @@ static char *record(const Case *c, unsigned seed, char **traced)
 
     g_assert_true(g_file_get_contents(file, &trace, NULL, NULL));
     g_unlink(file);
-    /* Each occasion that is counted is traced, and no other. */
+    /* Each counted occasion is traced, and no other. */
     for (line = trace; (line = strstr(line, " kind=")); line++, fired--) {
         g_assert_cmpuint(fired, >, 0);
         g_assert_true(g_str_has_prefix(line + 6, c->kind));
@@ -135,9 +142,9 @@ static char *record(const Case *c, unsigned seed, char **traced)
 }
 
 /*
- * Catches: a choice that depends on the time, on a thread or on another
- * machine's memory; a seed that is not used; an occasion that is taken and not
- * reported.
+ * Catches: a choice depends on the time, on a thread or on the memory of
+ * another machine; the seed is not used; an injection acts and does not report
+ * it.
  */
 static void test_case(const void *opaque)
 {
@@ -152,13 +159,16 @@ static void test_case(const void *opaque)
     if (!c->seedless) {
         g_autofree char *other = record(c, 8, &trace_c);
 
-        /* The logs differ, too: traces contain the random numbers. */
+        /*
+         * The logs must differ as well: traces always differ, because they
+         * contain the random numbers.
+         */
         g_assert_cmpstr(a, !=, other);
         g_assert_cmpstr(trace_a, !=, trace_c);
     }
 }
 
-/* The entry of the schema with @name. */
+/* Return the entry of the schema that has @name. */
 static QDict *schema_entry(QList *schema, const char *name)
 {
     QListEntry *entry;
@@ -187,7 +197,7 @@ static const char *type_of_kind(QDict *arguments)
     g_assert_not_reached();
 }
 
-/* Catches: a new kind of injection that is not in the table. */
+/* Catches: a new kind of injection is missing in the table. */
 static void test_complete(void)
 {
     QTestState *qts = qtest_init("-machine none");

@@ -14,7 +14,7 @@
 #define VMID    11
 #define VA      UINT64_C(0x600000000000)
 #define DELAY   1000000         /* ns */
-#define INV_ENG 17              /* qvgpu_invalidate() may use another */
+#define INV_ENG 17              /* invalidation engine */
 
 typedef struct Irq {
     QVGPU *v;
@@ -33,7 +33,10 @@ static void irq_start(Irq *t)
     t->page = qvgpu_alloc(t->v, QVGPU_VRAM, 2 * QVGPU_PAGE, QVGPU_PAGE);
 }
 
-/* Cause a retry fault at VA. On return its entry has been pushed, if at all. */
+/*
+ * Cause a retry fault at VA. Returns when its entry has been pushed, unless an
+ * injection prevents it.
+ */
 static void fault(Irq *t)
 {
     qvgpu_pkt_fence(&t->q, VA, 1);
@@ -51,7 +54,10 @@ static void repair(Irq *t, unsigned slot)
     g_assert_cmphex(qtest_readl(t->v->qts, t->page), ==, 1);
 }
 
-/* Catches: an entry unlike a real one; a CAM slot that stays after its ack. */
+/*
+ * Catches: a spurious entry differs from a real one; its CAM slot stays in use
+ * after the acknowledge.
+ */
 static void test_spurious(void)
 {
     QVGPU *v = qvgpu_start();
@@ -85,8 +91,8 @@ static void test_spurious(void)
 }
 
 /*
- * Catches: a division by a number of pages that has overflowed to 0. With one
- * seed, bits 31:0 of the page are the same for all ranges of 2^n pages.
+ * Catches: the number of pages overflows to 0, and is a divisor. With one seed,
+ * bits 31:0 of the page are the same for all ranges of 2^n pages.
  */
 static void test_spurious_everywhere(void)
 {
@@ -109,7 +115,9 @@ static void test_spurious_everywhere(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a second entry that differs from the first, and a third one. */
+/*
+ * Catches: the duplicate differs from the first entry; there is a third entry.
+ */
 static void test_duplicate(void)
 {
     QVGPUIrq a, b;
@@ -130,8 +138,8 @@ static void test_duplicate(void)
 }
 
 /*
- * Catches: fault-drop that drops the fault and not its entry alone; a fault
- * that is not reported again, or as another one.
+ * Catches: fault-drop drops the whole fault instead of its entry; the fault is
+ * not reported again, or is reported as a new one.
  */
 static void test_drop(void)
 {
@@ -162,7 +170,10 @@ static void test_drop(void)
     repair(&t, VGPU_GET(again.data[2], IH_FAULT_D2__CAM_INDEX));
     qvgpu_stop(t.v);
 
-    /* A repair and an acknowledge without an entry resume the queue earlier. */
+    /*
+     * A repair and an acknowledge resume the queue before the entry is sent
+     * again.
+     */
     irq_start(&t);
     qvgpu_inject(t.v, "'kind': 'fault-drop', 'va': %" PRIu64, VA);
     fault(&t);
@@ -171,7 +182,7 @@ static void test_drop(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a delayed entry that comes at once, never, or twice. */
+/* Catches: a delayed entry comes immediately, never, or twice. */
 static void test_delay(void)
 {
     uint32_t id;
@@ -191,8 +202,8 @@ static void test_delay(void)
 }
 
 /*
- * Catches: an injected overflow that does not set WPTR's overflow bit, that
- * loses the entry, or that also overflows the ring at the next entry.
+ * Catches: an injected overflow does not set the overflow bit of WPTR, loses
+ * the entry, or also overflows the ring at the next entry.
  */
 static void test_overflow(const void *where)
 {
@@ -203,7 +214,7 @@ static void test_overflow(const void *where)
     id = qvgpu_inject(t.v, "'kind': 'ih-overflow', 'count': 1, %s",
                       (const char *)where);
     qvgpu_ih_init(t.v, 10, IH_RB_CNTL__WPTR_OVERFLOW_ENABLE);
-    /* Another source's entry is no occasion. */
+    /* An entry of another source is not an occasion of this injection. */
     qvgpu_pkt_trap(&t.kq, 1);
     qvgpu_sdma_finish(&t.kq);
     g_assert_cmphex(qvgpu_ih_writeback(t.v) & IH_RB_WPTR__RB_OVERFLOW, ==, 0);
@@ -225,7 +236,7 @@ static void map(Irq *t, unsigned page)
     qvgpu_space_map(&t->space, VA, t->page + page * QVGPU_PAGE, QVGPU_PAGE);
 }
 
-/* The one of the two pages that the engine finds at VA. */
+/* Return the number of the page, of two, that the engine finds at VA. */
 static unsigned found(Irq *t)
 {
     static uint32_t n;
@@ -257,9 +268,8 @@ static uint32_t acknowledged(Irq *t)
 }
 
 /*
- * Catches: an acknowledge that comes in spite of the injection; translations
- * that stay; acknowledges of other VMIDs, or of the next request, that do not
- * come.
+ * Catches: inv-no-ack does not suppress the acknowledge; it also suppresses the
+ * invalidation, the acknowledge of another VMID, or that of the next request.
  */
 static void test_no_ack(const void *where)
 {
@@ -291,7 +301,10 @@ static void test_no_ack(const void *where)
     qvgpu_stop(t.v);
 }
 
-/* Catches: an acknowledge that is not early; translations that stay. */
+/*
+ * Catches: inv-early-ack does not acknowledge before the invalidation is done;
+ * the invalidation is never done.
+ */
 static void test_early_ack(void)
 {
     uint32_t id;
@@ -315,9 +328,9 @@ static void test_early_ack(void)
 }
 
 /*
- * Catches: an MSI of a removed device, sent when the machine continues after a
- * stop. The main loop is held in the removal, when BAR 0 leaves the bus, while
- * the CP raises an interrupt: its MSI is due, and must not be sent.
+ * Catches: the MSI of a removed device is sent when the machine continues after
+ * a stop. The main loop is held in the removal, when BAR 0 leaves the bus,
+ * while the CP raises an interrupt: its MSI is due, and must not be sent.
  */
 static void test_removal_msi(void)
 {
@@ -349,7 +362,10 @@ void qvgpu_add_inject_fault_irq_tests(void)
     qtest_add_func("/vgpu-kfd/inject/fault-duplicate", test_duplicate);
     qtest_add_func("/vgpu-kfd/inject/fault-drop", test_drop);
     qtest_add_func("/vgpu-kfd/inject/fault-delay", test_delay);
-    /* "-start" cases use the old form of arguments: 18 * 256 + 0, length 1. */
+    /*
+     * "-start" cases use the old form of the arguments: client * 256 + source,
+     * which is 4608, and length 1.
+     */
     qtest_add_data_func("/vgpu-kfd/inject/ih-overflow",
                         "'client': 18, 'source': 0", test_overflow);
     qtest_add_data_func("/vgpu-kfd/inject/ih-overflow-start",

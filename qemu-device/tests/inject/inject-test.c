@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: injections: the command, choice of occasions, PTEs. */
+/*
+ * vgpu-kfd: injections: the command, the choice of occasions, kinds for PTEs.
+ */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
 #include "qobject/qdict.h"
@@ -29,7 +31,10 @@ static void inject_start_args(Inject *t, const char *args)
     qvgpu_sdma_open(&t->q, t->v, 0, SDMA_QUEUE_RLC(0), &t->space);
     t->mem = qvgpu_alloc(t->v, QVGPU_VRAM, PAGES * QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_space_map(&t->space, VA, t->mem, PAGES * QVGPU_PAGE);
-    /* Let the TLB hold the ring and the other pages of the queue. */
+    /*
+     * Let the TLB hold the ring and the other pages that the queue uses, but
+     * not VA.
+     */
     qvgpu_pkt_fence(&t->q, VA, 0);
     qvgpu_sdma_finish(&t->q);
     qvgpu_invalidate(t->v, 1u << VMID);
@@ -42,7 +47,10 @@ static void inject_start(Inject *t)
     inject_start_args(t, "");
 }
 
-/* Emit writes to @n pages from @first on. A page whose entry reads 0 faults. */
+/*
+ * Emit writes to pages @first to @first + @n - 1. A page whose entry reads as 0
+ * faults.
+ */
 static void touch(Inject *t, unsigned first, unsigned n)
 {
     unsigned i;
@@ -54,7 +62,8 @@ static void touch(Inject *t, unsigned first, unsigned n)
 
 /*
  * Run the emitted packets and acknowledge each fault, so that the queue
- * retries. Marks faulting pages in @pages. Returns the number of faults.
+ * retries. Sets @pages[i] to 'x' if page i faults. Returns the number of
+ * faults.
  */
 static unsigned run(Inject *t, char *pages)
 {
@@ -74,7 +83,7 @@ static unsigned run(Inject *t, char *pages)
     }
 }
 
-/* Catches: a command that accepts invalid arguments, or refuses valid ones. */
+/* Catches: vgpu-inject accepts invalid arguments, or refuses valid ones. */
 static void test_command(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -123,8 +132,8 @@ static void test_command(void)
 }
 
 /*
- * Catches: a member of another kind that is ignored; an address that is given
- * twice, or that is impossible; a refusal that does not name the member.
+ * Catches: a member that belongs to another kind is ignored; an address that is
+ * given twice or is impossible is accepted; the error does not name the member.
  */
 static void test_members(void)
 {
@@ -168,7 +177,7 @@ static void test_members(void)
     qvgpu_stop(v);
 }
 
-/* Catches: skip and count off by one; an injection that does not end. */
+/* Catches: skip or count is off by one; an injection does not end. */
 static void test_skip_count(void)
 {
     char pages[PAGES + 1] = "";
@@ -184,8 +193,8 @@ static void test_skip_count(void)
     touch(&t, 0, 8);
     g_assert_cmpuint(run(&t, pages), ==, 2);
     /*
-     * Pages 0 to 2 are skipped. Page 3 is lost, lost again in the replay's
-     * walk, and then found.
+     * Pages 0 to 2 are skipped. The entry of page 3 is lost, lost again in the
+     * walk of the replay, and then found.
      */
     for (i = 0; i < 8; i++) {
         g_assert_cmpint(pages[i], ==, i == 3 ? 'x' : 0);
@@ -196,7 +205,10 @@ static void test_skip_count(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a filter that admits other occasions, or none. */
+/*
+ * Catches: a filter matches occasions that it excludes, or does not match its
+ * own.
+ */
 static void test_filter(void)
 {
     static const struct {
@@ -230,14 +242,17 @@ static void test_filter(void)
         g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, cases[i].matches);
         qvgpu_inject_remove(t.v, id);
         qvgpu_invalidate(t.v, 1u << VMID);
-        /* Fetch from the ring before the next injection is armed. */
+        /* Let the TLB hold the ring before the next injection is armed. */
         QVGPU_EMIT(&t.q, 0);
         qvgpu_sdma_finish(&t.q);
     }
     qvgpu_stop(t.v);
 }
 
-/* Run once with @seed. Marks the pages that fault; returns the trace. */
+/*
+ * Run once with @seed. Sets @pages[i] to 'x' if page i faults. Returns the
+ * trace.
+ */
 static char *seeded(unsigned seed, char *pages)
 {
     g_autofree char *file = NULL;
@@ -262,7 +277,7 @@ static char *seeded(unsigned seed, char *pages)
     return trace;
 }
 
-/* Catches: choices that depend on anything but the seed, or not on it. */
+/* Catches: choices depend on more than the seed, or do not depend on it. */
 static void test_seed(void)
 {
     char pages[3][PAGES + 1] = { "" };
@@ -282,14 +297,17 @@ static void test_seed(void)
     g_assert_cmpuint(hit, <, PAGES * 7 / 8);
 }
 
-/* Catches: a corruption without effect: 'xor' directs the access elsewhere. */
+/*
+ * Catches: pte-corrupt has no effect. Here 'xor' directs an access to another
+ * page.
+ */
 static void test_corrupt(void)
 {
     Inject t;
     uint32_t id;
 
     inject_start(&t);
-    /* The XOR turns page 1's entry into page 0's. */
+    /* The XOR turns the entry of page 1 into the entry of page 0. */
     g_assert_cmphex(t.mem & QVGPU_PAGE, ==, 0);
     id = qvgpu_inject(t.v, "'kind': 'pte-corrupt', 'va': %" PRIu64
                       ", 'count': 1, 'xor': 4096", VA + QVGPU_PAGE);
@@ -302,8 +320,8 @@ static void test_corrupt(void)
 }
 
 /*
- * Catches: pte-late that returns the old value on every walk, on none, or for
- * an entry that has not changed.
+ * Catches: pte-late returns the old value on every walk, on no walk, or for an
+ * entry that has not changed.
  */
 static void test_late(void)
 {
@@ -319,7 +337,7 @@ static void test_late(void)
     qvgpu_sdma_kick(&t.q);
     qvgpu_wait_until(qvgpu_ih_pending(t.v));
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 0);
-    /* Each retry but the last one reads the old entry. */
+    /* Each retry except the last one reads the old entry. */
     qvgpu_space_map(&t.space, VA, t.mem, QVGPU_PAGE);
     g_assert_cmpuint(run(&t, pages), ==, 1 + 3);
     g_assert_cmphex(qtest_readl(t.v->qts, t.mem), ==, 1);
@@ -329,7 +347,10 @@ static void test_late(void)
 
 #define GART_VA     UINT64_C(0x7fff00000000)
 
-/* Map a page at GART_VA for VMID 0; open a queue. Returns the entry's place. */
+/*
+ * Map a page at GART_VA for VMID 0, and open a queue. Returns the address of
+ * the entry.
+ */
 static uint64_t gart_start(Inject *t, QVGPUSdma *kq)
 {
     uint64_t table;
@@ -350,7 +371,7 @@ static uint64_t gart_start(Inject *t, QVGPUSdma *kq)
     return table;
 }
 
-/* Catches: gart-* that misses VMID 0's table, or pte-* that affects it. */
+/* Catches: gart-* does not affect the table of VMID 0; pte-* affects it. */
 static void test_gart_lost(void)
 {
     uint32_t lost, pte;
@@ -374,7 +395,7 @@ static void test_gart_lost(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: the same, and a corruption that an invalidation does not end. */
+/* Catches: as test_gart_lost(); an invalidation does not end the corruption. */
 static void test_gart_corrupt(void)
 {
     QVGPUSdma kq;
@@ -399,7 +420,7 @@ static void test_gart_corrupt(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: gart-late that lasts for too many walks, or for none. */
+/* Catches: gart-late lasts for too many walks, or for none. */
 static void test_gart_late(void)
 {
     uint64_t entry;

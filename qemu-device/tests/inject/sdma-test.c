@@ -51,8 +51,8 @@ static bool hangs(QVGPU *v, unsigned engine)
 }
 
 /*
- * Catches: a hang that ends when the queue is disabled or the engine frozen,
- * that affects other engines, or that a reset does not end.
+ * Catches: a hang ends when the queue is disabled or the engine is frozen,
+ * affects other engines, or does not end at a reset.
  */
 static void test_hang(void)
 {
@@ -87,7 +87,10 @@ static void test_hang(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a rate above the limit, or wrong data. */
+/*
+ * Catches: sdma-slow lets an engine copy faster than the limit, or copy wrong
+ * data.
+ */
 static void test_slow(void)
 {
     Sdma t;
@@ -110,8 +113,8 @@ static void test_slow(void)
 }
 
 /*
- * Offset of the one byte of the destination that is wrong, or LEN. Fails the
- * test if there are more.
+ * Return the offset of the byte of the destination that is wrong, or LEN if
+ * none is. Fails the test if several are wrong.
  */
 static uint64_t wrong_byte(Sdma *t)
 {
@@ -130,7 +133,10 @@ static uint64_t wrong_byte(Sdma *t)
     return at;
 }
 
-/* Catches: no wrong byte or several, or one that the seed does not decide. */
+/*
+ * Catches: sdma-wrong-byte changes no byte, several bytes, or a byte that does
+ * not depend on the seed.
+ */
 static void test_wrong_byte(void)
 {
     uint64_t at[3];
@@ -158,7 +164,7 @@ static void test_wrong_byte(void)
     g_assert_cmpuint(at[0], !=, at[2]);
 }
 
-/* Catches: a lost doorbell with an effect; a second one that is lost, too. */
+/* Catches: a lost doorbell has an effect; the next doorbell is lost as well. */
 static void test_doorbell_lost(void)
 {
     Sdma t;
@@ -178,7 +184,7 @@ static void test_doorbell_lost(void)
     qvgpu_sdma_finish(&t.q);
     g_assert_cmphex(qtest_readl(t.v->qts, t.dst), ==, 1);
 
-    /* The same for the doorbell of IH's read pointer. */
+    /* The doorbell of the IH's read pointer is lost once. */
     id = qvgpu_inject(t.v, "'kind': 'doorbell-lost', 'doorbell': %u, "
                       "'length': 4, 'count': 1", DOORBELL_IH * 8);
     qtest_writel(t.v->qts, t.v->bar[VGPU_BAR_DOORBELL] + DOORBELL_IH * 8, 32);

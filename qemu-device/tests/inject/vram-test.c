@@ -43,8 +43,8 @@ static char *sum(Vram *t, uint64_t addr, uint64_t len)
 }
 
 /*
- * Catches: contents that are not lost, a loss outside of the range, contents
- * that do not follow from the seed.
+ * Catches: vram-lost leaves contents in the range, changes contents outside of
+ * it, or writes contents that do not depend on the seed.
  */
 static void test_lost(void)
 {
@@ -78,7 +78,7 @@ static void test_lost(void)
     }
 }
 
-/* Catches: a loss before the chosen reset, or at each later one. */
+/* Catches: VRAM is lost before the chosen reset, or again at a later one. */
 static void test_lost_at_reset(void)
 {
     g_autofree char *before = NULL, *after = NULL, *later = NULL;
@@ -108,8 +108,8 @@ static void test_lost_at_reset(void)
 }
 
 /*
- * Catches: poison that affects other bytes, that a read does not find, or that
- * only a read of its first byte finds; a write that fails on it.
+ * Catches: poison affects other bytes; a read does not find poison, or finds it
+ * only if it includes the first byte; a write to poison fails.
  */
 static void test_poison(void)
 {
@@ -132,13 +132,13 @@ static void test_poison(void)
     qvgpu_expect(t.v, t.dst, 1, 0, POISON_AT);
     qvgpu_expect_byte(t.v, t.dst + POISON_AT, 0, LEN - POISON_AT);
 
-    /* Reading around the poison, and writing to it, is no error. */
+    /* Reading beside the poison and writing to it is not an error. */
     qvgpu_pkt_copy(&other, qvgpu_mc(t.v, t.src), qvgpu_mc(t.v, t.dst),
                    POISON_AT);
     qvgpu_pkt_fence(&other, qvgpu_mc(t.v, t.src + POISON_AT), 0);
     qvgpu_sdma_finish(&other);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
-    /* Reading its last byte is an error. */
+    /* Reading the last byte of the poison is an error. */
     qvgpu_pkt_copy(&other, qvgpu_mc(t.v, t.src + POISON_AT + 63),
                    qvgpu_mc(t.v, t.dst), 1);
     qvgpu_sdma_kick(&other);
@@ -156,8 +156,8 @@ static void test_poison(void)
 }
 
 /*
- * Catches: poison that compute queues read, that stops more than the queue, or
- * that is reported as another error.
+ * Catches: a compute queue can read poison; the error stops other queues, or is
+ * reported as another error.
  */
 static void test_poison_compute(void)
 {
@@ -199,8 +199,8 @@ static void test_poison_compute(void)
 }
 
 /*
- * Catches: a filter that matches a compute queue that it excludes, or not the
- * one that it names; a compute queue's doorbell that is not lost.
+ * Catches: a filter matches a compute queue that it excludes, or does not match
+ * the one that it names; the doorbell of a compute queue is not lost.
  */
 static void test_compute_filter(void)
 {
@@ -261,7 +261,7 @@ static void test_compute_filter(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a removed device that responds, also after a reset. */
+/* Catches: a removed device responds, immediately or after a system reset. */
 static void test_removal(void)
 {
     uint32_t id;
@@ -270,7 +270,7 @@ static void test_removal(void)
     Vram t;
 
     vram_start(&t);
-    /* While the engine is busy. */
+    /* Remove the device while an engine is busy. */
     qvgpu_pkt_poll_mem(&t.q, QVGPU_POLL_EQ, qvgpu_mc(t.v, t.dst), 1,
                        UINT32_MAX, QVGPU_POLL_FOREVER);
     qvgpu_pkt_trap(&t.q, 1);

@@ -53,7 +53,10 @@ void workload_log_memory(Workload *r)
     log_sum(r, r->dst, WORKLOAD_PAGES * QVGPU_PAGE);
 }
 
-/* Acknowledge every CAM slot in use, with an entry or not. Returns how many. */
+/*
+ * Acknowledge every CAM slot in use, even if its fault has no entry. Returns
+ * the number of slots.
+ */
 static unsigned ack_all(Workload *r)
 {
     QDict *info = qvgpu_query(r->v);
@@ -70,7 +73,10 @@ static unsigned ack_all(Workload *r)
     return n;
 }
 
-/* Copy 8 bytes of each page at @va to @dst, one by one, and log them. */
+/*
+ * Copy 8 bytes of each page at @va to @dst, page by page, and log their first
+ * and last byte.
+ */
 static void look(Workload *r, QVGPUSdma *q, uint64_t va, uint64_t dst)
 {
     unsigned i;
@@ -100,7 +106,10 @@ void workload_pages_vmid(Workload *r)
     QVGPUSdma q;
 
     qvgpu_space_init(&space, r->v, WORKLOAD_VMID, QVGPU_VRAM);
-    /* A wrong entry stays in the TLB: retries would never end. */
+    /*
+     * No-retry faults: a wrong entry stays in the TLB, so retries would never
+     * end.
+     */
     qvgpu_space_set_retry(&space, false);
     qvgpu_sdma_open(&q, r->v, 0, SDMA_QUEUE_RLC(0), &space);
     dst = qvgpu_space_place(&space, r->dst, QVGPU_PAGE);
@@ -214,7 +223,7 @@ void workload_compute(Workload *r)
                          (c.wptr & (c.dwords - 1)) ||
                          qvgpu_ih_pending(r->v));
         if (qvgpu_ih_pending(r->v)) {
-            /* Continue with the next packet in any case. */
+            /* After an error, log it and continue with the next packet. */
             g_string_append_printf(r->log, "packet %u\n", i);
             qvgpu_compute_dequeue(&c);
             workload_log_irqs(r);

@@ -9,28 +9,31 @@
 #define WORKLOAD_VA     UINT64_C(0x400000000000)
 #define WORKLOAD_PAGES  24
 
-/* @log receives the workload's observations that do not depend on time. */
+/*
+ * A workload and its machine. @log receives observations that do not depend on
+ * time.
+ */
 typedef struct Workload {
     QVGPU *v;
     GString *log;
     uint64_t src, dst;          /* VRAM, WORKLOAD_PAGES pages each */
-    uint32_t id;                /* of the injection; 0: not injected yet */
-    const char *members;        /* of the injection, without its seed */
+    uint32_t id;                /* id of the injection; 0: not armed yet */
+    const char *members;        /* arguments of vgpu-inject, without seed */
     unsigned seed;
 } Workload;
 
-/* Arm the injection. Earlier occasions do not count. */
+/* Arm the injection. It does not act on occasions before this call. */
 void workload_inject(Workload *r);
 
 /* Workloads. Each does the same work in every run. */
-/* Translate, change entries, invalidate: in a VMID, in the GART. */
+/* Translate, change entries and invalidate, in a VMID or in the GART. */
 void workload_pages_vmid(Workload *r);
 void workload_pages_gart(Workload *r);
 /* Run packets until the engine hangs. */
 void workload_fences(Workload *r);
 /* Copy src, which holds a pattern, to dst. Continues after errors. */
 void workload_copies(Workload *r);
-/* The same, one dword of each page, by the CP. */
+/* As workload_copies(), with the CP, for one dword of each page. */
 void workload_compute(Workload *r);
 /* Run packets that are started by doorbell. */
 void workload_doorbells(Workload *r);
@@ -38,9 +41,12 @@ void workload_doorbells(Workload *r);
 void workload_faults(Workload *r);
 /* Raise interrupts. */
 void workload_traps(Workload *r);
-/* Request invalidations; wait unless the injection takes the request. */
+/*
+ * Request invalidations. Wait for each acknowledge unless the injection has
+ * acted on the request.
+ */
 void workload_invalidations(Workload *r);
-/* For an injection that takes effect at once. */
+/* Only arm the injection, for a kind that acts immediately. */
 void workload_nothing(Workload *r);
 /* Reset the machine and log src, several times. */
 void workload_resets(Workload *r);

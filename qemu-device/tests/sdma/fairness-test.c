@@ -10,7 +10,10 @@
 #define SHARE       (64 * MiB)
 #define RING        (128 * KiB)
 
-/* Bytes per packet of queue @i: equal numbers of packets are not fair. */
+/*
+ * Return the bytes per packet of queue @i. Queues differ, so that a fair share
+ * in bytes is not a fair share in packets.
+ */
 static uint64_t packet_bytes(unsigned i)
 {
     static const uint64_t bytes[] = { 64 * KiB, 1 * MiB, 300 * KiB, 128 * KiB };
@@ -30,10 +33,10 @@ static void fill_ring(QVGPUSdma *q, uint64_t src, uint64_t dst,
 }
 
 /*
- * Catches: queues that are served by packets instead of bytes, engines that the
- * host's scheduler prefers. 40 queues are busy all the time. When the average
- * queue has copied SHARE bytes, each queue must be within a tenth of the
- * average.
+ * Catches: queues get equal numbers of packets instead of bytes; the host's
+ * scheduler makes some engines faster. 40 queues are busy all the time. When
+ * the average queue has copied SHARE bytes, each queue must be within a tenth
+ * of the average.
  */
 static void test_fair(void)
 {
@@ -57,7 +60,10 @@ static void test_fair(void)
         qvgpu_sdma_kick(&q[i]);
     }
     qtest_qmp_assert_success(v->qts, "{ 'execute': 'cont' }");
-    /* Count from the time when all queues run. Stopping keeps the shares. */
+    /*
+     * Count from a time when all queues run. Stopping the machine does not
+     * change the shares.
+     */
     for (i = 0; i < QUEUES; i++) {
         qvgpu_wait_until(qvgpu_sdma_rptr(&q[i]));
     }
@@ -88,8 +94,8 @@ static void test_fair(void)
 }
 
 /*
- * Catches: an engine that waits for another one whose work makes no progress:
- * one that is frozen, polls, or stalls on a fault.
+ * Catches: an engine waits for another engine whose work makes no progress
+ * because it is frozen, polls, or stalls on a fault.
  */
 static void test_laggard(void)
 {

@@ -26,8 +26,8 @@ static uint64_t preop(QVGPU *v)
 #define TOP (1ull << 63)
 
 /*
- * 64-bit cases. Each runs with 32 bits, too: with the upper halves of its
- * values, or with the lower ones for SWAP and CMPSWAP.
+ * 64-bit cases. Each also runs with 32 bits: with the upper halves of its
+ * values, or with the lower halves for SWAP and CMPSWAP.
  */
 static const struct {
     uint32_t op;
@@ -51,7 +51,10 @@ static const struct {
     { SDMA_ATOMIC_XOR, 0xcull << 32, 0xaull << 32, 0, 0x6ull << 32 },
 };
 
-/* INC and DEC count by one, so that upper halves would be no cases. */
+/*
+ * INC and DEC count by one, so the upper halves of 64-bit values would not
+ * change. The same values run with 32 and 64 bits.
+ */
 static const struct {
     uint32_t op;
     uint64_t old, src, want;
@@ -62,7 +65,10 @@ static const struct {
     { SDMA_ATOMIC_DEC, 10, 9, 9 }, { SDMA_ATOMIC_DEC, 9, 9, 8 },
 };
 
-/* Run one operation; check memory around it and the returned value, too. */
+/*
+ * Run one operation. Fail the test unless the operand is @want, the memory
+ * around it is unchanged, and the returned value is the old one.
+ */
 static void check(QVGPUSdma *q, uint64_t at, uint32_t op, unsigned size,
                   uint64_t old, uint64_t src, uint64_t cmp, uint64_t want)
 {
@@ -75,7 +81,7 @@ static void check(QVGPUSdma *q, uint64_t at, uint32_t op, unsigned size,
         op |= SDMA_ATOMIC_OP_64;
         qtest_writeq(v->qts, at, old);
     } else {
-        /* Bits above 32 must not count. */
+        /* The upper 32 bits of the operands must have no effect. */
         src = deposit64(junk, 0, 32, src);
         cmp = deposit64(junk, 0, 32, cmp);
         qtest_writel(v->qts, at, old);
@@ -90,8 +96,8 @@ static void check(QVGPUSdma *q, uint64_t at, uint32_t op, unsigned size,
 }
 
 /*
- * Catches: an operation with another's number, of the wrong width or sign,
- * without carry, or one that returns the new value.
+ * Catches: an operation code runs another operation; an operation has the wrong
+ * width or sign, or no carry, or returns the new value.
  */
 static void test_operations(void)
 {
@@ -128,7 +134,10 @@ static void test_operations(void)
     qvgpu_stop(v);
 }
 
-/* Catches: an interrupt without a return, or with a wrong value. */
+/*
+ * Catches: an operation that returns no value raises an interrupt; the
+ * interrupt has a wrong value.
+ */
 static void test_return_interrupt(void)
 {
     QVGPU *v = qvgpu_start();
@@ -153,8 +162,8 @@ static void test_return_interrupt(void)
 }
 
 /*
- * Catches: a loop that ends after one try, keeps its engine from other queues,
- * or never ends although a timer is set.
+ * Catches: an ATOMIC packet in loop mode ends after one try, blocks other
+ * queues of its engine, or never ends although the loop timer is set.
  */
 static void test_loop(void)
 {

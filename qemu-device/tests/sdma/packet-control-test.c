@@ -23,8 +23,8 @@ static void pkt_srbm(QVGPUSdma *q, uint32_t reg, uint32_t val)
 }
 
 /*
- * Catches: an inverted condition, a count that is off by one or includes the
- * packet itself, skipped dwords that are parsed.
+ * Catches: the condition is inverted; the count of dwords to skip is off by one
+ * or includes the packet itself; skipped dwords are parsed.
  */
 static void test_cond_exe(void)
 {
@@ -42,7 +42,7 @@ static void test_cond_exe(void)
         pkt_cond(&q, mc, 5, 4 + !val);
         qvgpu_pkt_fence(&q, mc + 8, 1);
         if (!val) {
-            QVGPU_EMIT(&q, 0xffffffff);     /* would stop the queue */
+            QVGPU_EMIT(&q, 0xffffffff);     /* executed, it stops the queue */
         }
         qvgpu_pkt_fence(&q, mc + 12, 2);
         qvgpu_sdma_finish(&q);
@@ -53,8 +53,9 @@ static void test_cond_exe(void)
 }
 
 /*
- * Catches: a skip past the write pointer; a skip that is decided once and not
- * again when the rest of it arrives; a skip past the end of an indirect buffer.
+ * Catches: the engine skips past the write pointer; the condition is not tested
+ * again when more dwords arrive; the engine skips past the end of an indirect
+ * buffer.
  */
 static void test_cond_exe_in_parts(void)
 {
@@ -71,14 +72,17 @@ static void test_cond_exe_in_parts(void)
     qvgpu_sdma_pass(&kq);
     g_assert_false(qvgpu_sdma_idle(&q));
     g_assert_cmphex(qvgpu_sdma_rptr(&q), ==, 0);
-    /* The condition becomes true before the rest arrives. */
+    /* The condition becomes true before all dwords to skip have arrived. */
     qtest_writel(v->qts, at, 1);
     qvgpu_pkt_fence(&q, mc + 12, 2);
     qvgpu_sdma_finish(&q);
     g_assert_cmphex(qtest_readl(v->qts, at + 8), ==, 1);
     g_assert_cmphex(qtest_readl(v->qts, at + 12), ==, 2);
 
-    /* In a buffer, to its last dword; then one further, which is an error. */
+    /*
+     * A skip to the last dword of an indirect buffer; then one dword further,
+     * which is an error.
+     */
     qtest_writel(v->qts, at, 0);
     pkt_cond(&q, mc, 1, 4);
     qvgpu_pkt_fence(&q, mc + 8, 3);
@@ -93,7 +97,10 @@ static void test_cond_exe_in_parts(void)
     qvgpu_stop(v);
 }
 
-/* Catches: packets for other devices that run, own packets that do not. */
+/*
+ * Catches: PRE_EXE does not skip packets for other devices; PRE_EXE skips
+ * packets for this device.
+ */
 static void test_pre_exe(void)
 {
     QVGPU *v = qvgpu_start();
@@ -116,8 +123,8 @@ static void test_pre_exe(void)
 }
 
 /*
- * Catches: a register write that is done after later packets, or has no effect.
- * The ring flushes as amdgpu does: write the entry, request the invalidation,
+ * Catches: a register write is done after later packets, or has no effect. The
+ * ring invalidates as amdgpu does: write the entry, request the invalidation,
  * poll for the acknowledge. The fence after that must use the new page.
  */
 static void test_srbm_write(void)
@@ -170,7 +177,7 @@ static void test_srbm_write(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a write to a register that an SDMA ring must not write. */
+/* Catches: SRBM_WRITE writes a register that is forbidden for SDMA rings. */
 static void test_srbm_refused(void)
 {
     static const uint32_t refused[] = {
@@ -199,7 +206,10 @@ static void test_srbm_refused(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a queue that cannot be disabled in its register write. */
+/*
+ * Catches: a queue cannot be disabled during its register write; the write is
+ * lost.
+ */
 static void test_srbm_disable(void)
 {
     QVGPU *v = qvgpu_start();
@@ -219,7 +229,9 @@ static void test_srbm_disable(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a read of the wrong register, or a write of more than 32 bits. */
+/*
+ * Catches: a wrong register is read; more than 32 bits are written to memory.
+ */
 static void test_reg_to_mem(void)
 {
     QVGPU *v = qvgpu_start();
@@ -239,7 +251,10 @@ static void test_reg_to_mem(void)
     qvgpu_stop(v);
 }
 
-/* Catches: an engine's clock that is another one's, or stands still. */
+/*
+ * Catches: an engine's local clock changes another engine's, or does not
+ * advance.
+ */
 static void test_local_clock(void)
 {
     const uint64_t start = 0xfedcba9876543210ull;
@@ -261,7 +276,7 @@ static void test_local_clock(void)
     qvgpu_sdma_finish(&q);
     g_assert_cmphex(qtest_readq(v->qts, at), ==,
                     start + 10 * 1000 / (1000000000 / VGPU_CLOCK_HZ));
-    /* The other engine's clock and the GPU's have not been set. */
+    /* The clocks of the other engine and of the GPU have not been set. */
     now = qvgpu_clock(v);
     QVGPU_EMIT(&other, get, QVGPU_LO(mc + 8), QVGPU_HI(mc + 8));
     qvgpu_sdma_finish(&other);

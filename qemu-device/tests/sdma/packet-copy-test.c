@@ -19,8 +19,8 @@ static void pkt_broadcast(QVGPUSdma *q, uint64_t src, uint64_t dst1,
 }
 
 /*
- * Catches: a second destination that is left out, cut or written past its end;
- * a packet length of 7 dwords, which loses the fence.
+ * Catches: the second destination is left out, cut or exceeded; the packet is
+ * taken for one of 7 dwords, so that the fence is lost.
  */
 static void test_broadcast(void)
 {
@@ -59,8 +59,8 @@ static void test_broadcast(void)
 }
 
 /*
- * Catches: bytes that are lost or counted twice when one of two destinations
- * faults. Each destination has its holes at other pages.
+ * Catches: bytes are lost or counted twice when one of two destinations faults.
+ * Different pages of the two destinations are unmapped.
  */
 static void test_broadcast_faults(void)
 {
@@ -108,7 +108,9 @@ static void test_broadcast_faults(void)
     qvgpu_stop(v);
 }
 
-/* A surface of a rectangular copy; all but the address in elements. */
+/*
+ * A surface of a rectangle copy. All members except the address count elements.
+ */
 typedef struct Surface {
     uint64_t addr;              /* CPU address */
     uint32_t x, y, z, pitch, slice;
@@ -132,8 +134,9 @@ static void pkt_rect(QVGPUSdma *q, unsigned element, const Surface *src,
 }
 
 /*
- * Catches: any of the twelve parameters taken for another, off by one, or not
- * scaled by the element. The whole destination is compared with a model.
+ * Catches: one of the twelve parameters is taken for another, off by one, or
+ * not scaled by the element size. The whole destination is compared with a
+ * model.
  */
 static void test_rect(void)
 {
@@ -193,8 +196,8 @@ static void test_rect(void)
 }
 
 /*
- * Catches: the largest rectangle (2^43 bytes) that overflows a counter, or that
- * keeps its engine from other queues and from being disabled.
+ * Catches: the largest rectangle (2^43 bytes) overflows a counter, blocks other
+ * queues of its engine, or cannot be disabled.
  */
 static void test_rect_largest(void)
 {

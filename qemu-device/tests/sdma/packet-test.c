@@ -24,8 +24,8 @@ static uint64_t ram(Sdma *s, uint64_t size)
 }
 
 /*
- * Catches: a byte too many or too few, at the start, in the middle or at the
- * end of a copy: all special sizes, many alignments, all four directions.
+ * Catches: a copy has a byte too many or too few at its start, in the middle or
+ * at its end. Tests all special sizes, many alignments and all four directions.
  * Memory around the destination must not change.
  */
 static void test_copy_sizes(void)
@@ -60,7 +60,10 @@ static void test_copy_sizes(void)
     qvgpu_stop(s.v);
 }
 
-/* Catches: a copy in parts that loses or repeats one; bytes counted wrong. */
+/*
+ * Catches: a copy that is done in parts loses or repeats a part, or counts a
+ * wrong number of bytes.
+ */
 static void test_copy_large(void)
 {
     const uint64_t len = 24 * MiB + 12345;
@@ -79,7 +82,7 @@ static void test_copy_large(void)
 }
 
 /*
- * Catches: a byte count of 30 bits that is cut or overflows. Source and
+ * Catches: the byte count of 30 bits is cut or overflows. Source and
  * destination are unbacked (PRT), so that 1 GiB needs no memory.
  */
 static void test_copy_largest(void)
@@ -102,7 +105,10 @@ static void test_copy_largest(void)
     qvgpu_stop(v);
 }
 
-/* Catches: byte fills done as dwords, phase errors, writes beside the fill. */
+/*
+ * Catches: a byte fill writes dwords; the pattern starts with a wrong byte; a
+ * fill writes beside its range.
+ */
 static void test_const_fill(void)
 {
     static const struct {
@@ -127,7 +133,10 @@ static void test_const_fill(void)
         qvgpu_expect_byte(s.v, buf + bytes[i].offset, 0xa5, bytes[i].bytes);
         qvgpu_expect(s.v, buf + end, 4, end, 64 * KiB - end);
     }
-    /* Words: the device aligns the address down and the length up. */
+    /*
+     * Fill with 16-bit words: the device aligns the address down and the length
+     * up.
+     */
     qvgpu_fill(s.v, buf, 4, 0, 64 * KiB);
     qvgpu_pkt_fill(&s.q, qvgpu_mc(s.v, buf) + 4097, 0x1234beef, 4095, 1);
     qvgpu_sdma_finish(&s.q);
@@ -154,7 +163,7 @@ static void test_const_fill(void)
     qvgpu_stop(s.v);
 }
 
-/* Catches: a fill that restarts its pattern at a page or a chunk. */
+/* Catches: a fill restarts its pattern at a page or a chunk. */
 static void test_fill_large(void)
 {
     const uint64_t len = 5 * MiB;
@@ -172,7 +181,10 @@ static void test_fill_large(void)
     qvgpu_stop(s.v);
 }
 
-/* Catches: data read from the wrong place, above all across the ring's end. */
+/*
+ * Catches: the data is read from a wrong place, in particular if the packet
+ * crosses the end of the ring.
+ */
 static void test_write_linear(void)
 {
     static const unsigned counts[] = { 1, 2, 17, 500, 900 };
@@ -207,7 +219,10 @@ static void test_write_linear(void)
     qvgpu_stop(s.v);
 }
 
-/* Catches: a fence before earlier packets are done, or wider than 32 bits. */
+/*
+ * Catches: a fence is written before earlier packets are done; a fence writes
+ * more than 32 bits.
+ */
 static void test_fence(void)
 {
     Sdma s;
@@ -227,7 +242,10 @@ static void test_fence(void)
     qvgpu_stop(s.v);
 }
 
-/* Catches: an int_context of more than 28 bits, a trap while disabled. */
+/*
+ * Catches: int_context has more than 28 bits; a trap is raised while traps are
+ * disabled.
+ */
 static void test_trap(void)
 {
     Sdma s;
@@ -253,7 +271,7 @@ static void test_trap(void)
     qvgpu_stop(s.v);
 }
 
-/* Catches: a time stamp from another clock than the GPU clock's register. */
+/* Catches: a timestamp differs from the register of the GPU clock. */
 static void test_timestamp(void)
 {
     Sdma s;
@@ -276,7 +294,10 @@ static void test_timestamp(void)
     qvgpu_stop(s.v);
 }
 
-/* Catches: an add of 32 bits, without carry, or not exactly once. */
+/*
+ * Catches: ADD64 adds 32 bits only, loses the carry, or is not done exactly
+ * once.
+ */
 static void test_atomic(void)
 {
     unsigned kind;
@@ -303,7 +324,7 @@ static void test_atomic(void)
     qvgpu_stop(s.v);
 }
 
-/* Catches: additions that are lost when two engines add to one quadword. */
+/* Catches: additions are lost when two engines add to one quadword. */
 static void test_atomic_races(void)
 {
     enum { ADDS = 100 };
@@ -328,9 +349,9 @@ static void test_atomic_races(void)
 }
 
 /*
- * Catches: a comparison that is inverted, of the wrong width or sign, or
- * without its mask. Each case: a value on which the poll waits, and one that
- * passes.
+ * Catches: a comparison is inverted, has the wrong width or sign, or ignores
+ * the mask. Each case has a value on which the poll waits and a value that ends
+ * it.
  */
 static void test_poll_functions(void)
 {
@@ -374,7 +395,7 @@ static void test_poll_functions(void)
     qvgpu_stop(s.v);
 }
 
-/* Catches: a poll that never times out, or that cannot read registers. */
+/* Catches: a poll never times out, or cannot read registers. */
 static void test_poll_others(void)
 {
     Sdma s;
@@ -384,7 +405,7 @@ static void test_poll_others(void)
     sdma_start(&s);
     qvgpu_time_passes(s.v);
     at = ram(&s, QVGPU_PAGE);
-    /* The retry count ends; then the next packet runs. */
+    /* The retry count runs out; then the next packet runs. */
     qvgpu_pkt_poll_mem(&s.q, QVGPU_POLL_EQ, qvgpu_mc(s.v, at), 1, UINT32_MAX,
                        5);
     qvgpu_pkt_fence(&s.q, qvgpu_mc(s.v, at) + 4, 1);
@@ -395,7 +416,7 @@ static void test_poll_others(void)
     g_assert_cmpuint(irq.source, ==, IH_SRC_SDMA_POLL_TIMEOUT);
     g_assert_cmphex(irq.data[0] & SDMA_PKT__OP, ==, SDMA_OP_POLL_REGMEM);
 
-    /* Poll a register, which the CPU changes. */
+    /* Poll a register that the CPU changes. */
     QVGPU_EMIT(&s.q, SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) |
                VGPU_PREP(SDMA_POLL_REGMEM__FUNC, (uint32_t)QVGPU_POLL_EQ),
                4 * GPU_HDP_FLUSH_DONE, 0, GPU_HDP_FLUSH__SDMA0,
@@ -405,7 +426,10 @@ static void test_poll_others(void)
     qvgpu_wr(s.v, GPU_HDP_FLUSH_REQ, GPU_HDP_FLUSH__SDMA0);
     qvgpu_sdma_finish(&s.q);
 
-    /* As amdgpu sends it: the engine itself writes REQ, then polls DONE. */
+    /*
+     * The packet that amdgpu sends: the engine itself writes REQ, then polls
+     * DONE.
+     */
     QVGPU_EMIT(&s.q, SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) |
                SDMA_POLL_REGMEM__HDP_FLUSH |
                VGPU_PREP(SDMA_POLL_REGMEM__FUNC, (uint32_t)QVGPU_POLL_EQ),
@@ -414,7 +438,7 @@ static void test_poll_others(void)
                VGPU_PREP(SDMA_POLL_REGMEM_DW5__RETRY, 0xfffu) | 10);
     qvgpu_sdma_finish(&s.q);
 
-    /* As ROCr sends it: without an address. */
+    /* The packet that ROCr sends: it has no address. */
     QVGPU_EMIT(&s.q, SDMA_PKT(SDMA_OP_POLL_REGMEM, 0), 0, 0x80000000, 0, 0,
                0);
     qvgpu_sdma_finish(&s.q);
@@ -422,7 +446,10 @@ static void test_poll_others(void)
     qvgpu_stop(s.v);
 }
 
-/* Catches: entries that are off by one increment, or cut to 32 bits. */
+/*
+ * Catches: PTEPDE writes entries that are off by one increment, or cut to 32
+ * bits.
+ */
 static void test_ptepde(void)
 {
     enum { COUNT = 700 };
@@ -459,7 +486,10 @@ static void test_ptepde(void)
     qvgpu_stop(s.v);
 }
 
-/* Catches: a NOP's payload that is executed; a zero dword that is no NOP. */
+/*
+ * Catches: the payload of a NOP is executed; a zero dword is not taken for a
+ * NOP.
+ */
 static void test_nop(void)
 {
     static const uint32_t poison[5] = {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: packets, buffers and rings that stop a queue, and no other. */
+/*
+ * vgpu-kfd: packets, indirect buffers and rings that stop their queue, and no
+ * other queue.
+ */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
@@ -10,7 +13,7 @@
 #define VMID    2
 
 /*
- * Fail the test unless the queue has stopped, with this exception and its
+ * Fail the test unless the queue has stopped with this exception and its
  * interrupt, and RPTR is at the packet.
  */
 static void expect_stopped(QVGPUSdma *q, unsigned exception, uint32_t header,
@@ -33,9 +36,8 @@ static void expect_stopped(QVGPUSdma *q, unsigned exception, uint32_t header,
 }
 
 /*
- * Catches: invalid packets that the device skips or does in part. The queue
- * stops at the packet, its engine serves others, and the queue can be
- * restarted.
+ * Catches: an invalid packet is skipped or partly executed; it does not stop
+ * its queue, or also stops other queues; the queue cannot be restarted.
  */
 static void test_bad_packets(void)
 {
@@ -102,8 +104,8 @@ static void test_bad_packets(void)
 }
 
 /*
- * Catches: an indirect buffer that ends within a packet, nests without end, or
- * hides a bad packet.
+ * Catches: an indirect buffer is accepted although it ends within a packet,
+ * nests endlessly, or contains a bad packet.
  */
 static void test_bad_indirect(void)
 {
@@ -124,7 +126,7 @@ static void test_bad_indirect(void)
             ib = qvgpu_sdma_to_buffer(&q, start, &len);
             len--;
             break;
-        case 1:                 /* calls itself without end */
+        case 1:                 /* calls itself endlessly */
             header = ih;
             QVGPU_EMIT(&q, 0, 0, 0, 0, 0, 0);
             ib = qvgpu_sdma_to_buffer(&q, start, &len);
@@ -155,9 +157,9 @@ static void test_bad_indirect(void)
 }
 
 /*
- * Catches: a user's buffer on the kernel's ring that writes registers, calls
- * into another address space (0 is the kernel's, where the ring is), or raises
- * interrupts of VMID 0.
+ * Catches: an indirect buffer of a user VMID, on a kernel ring, writes
+ * registers, calls into an address space that is neither its own nor 0 (0 keeps
+ * its own), or raises interrupts of VMID 0.
  */
 static void test_foreign_buffer(void)
 {
@@ -215,7 +217,7 @@ static void test_foreign_buffer(void)
     qvgpu_stop(v);
 }
 
-/* Catches: invalid ring sizes and pointers that the engine uses. */
+/* Catches: the engine uses an invalid ring size or pointer. */
 static void test_bad_rings(void)
 {
     static const struct {

@@ -18,7 +18,7 @@ typedef enum State {
     SKIPPING,               /* COND_EXE past the write pointer */
     COPYING,
     NO_PAGE,                /* retry fault in a copy */
-    NO_RING,                /* retry fault where packets are fetched */
+    NO_RING,                /* retry fault on the ring */
     BROKEN,                 /* exception */
     FROZEN,
     STATES,
@@ -29,7 +29,10 @@ static const char *const names[STATES] = {
     "no page", "no ring", "broken", "frozen",
 };
 
-/* Memory that the queues share: @va in their address space. */
+/*
+ * The test's machine and memory that the queues share: @at is at @va in their
+ * address space.
+ */
 typedef struct Life {
     QVGPU *v;
     QVGPUSpace space;
@@ -39,7 +42,10 @@ typedef struct Life {
 
 #define COPY_BYTES  (24 * MiB)
 
-/* Bring @q, which is loaded, into a state, with a fence after it. */
+/*
+ * Bring the loaded queue @q into @state. A fence follows the packet of most
+ * states; it must never be written.
+ */
 static void enter(Life *l, QVGPUSdma *q, State state)
 {
     QVGPU *v = l->v;
@@ -99,7 +105,7 @@ static void enter(Life *l, QVGPUSdma *q, State state)
     }
 }
 
-/* Take the interrupts of the state and free the CAM slots. */
+/* Take all pending interrupts, and free the CAM slots of faults. */
 static void drain(QVGPU *v)
 {
     QVGPUIrq irq;
@@ -113,10 +119,10 @@ static void drain(QVGPU *v)
 }
 
 /*
- * Catches: a queue that cannot be destroyed in one of its states; one that
- * continues to work, or whose state or error the next queue in its slot
- * inherits; an effect on other queues. The order is that of KFD without a
- * hardware scheduler: off, idle, no doorbell; the new queue is loaded over it.
+ * Catches: a queue cannot be destroyed in one of its states; it still works
+ * afterwards; the next queue in its slot inherits its state or error; other
+ * queues are affected. The order is that of KFD without a hardware scheduler:
+ * off, idle, no doorbell; then the new queue is loaded in its place.
  */
 static void test_destroy(void)
 {
@@ -157,7 +163,10 @@ static void test_destroy(void)
         g_assert_cmphex(rptr, ==, state == IDLE ? q.wptr : rptr);
         qvgpu_wr(l.v, SDMA_ENGINE(3) + SDMA_FREEZE, 0);
 
-        /* The queue's condition becomes true; the queue must not continue. */
+        /*
+         * The condition that the queue waited for becomes true. The queue must
+         * not continue.
+         */
         qtest_writel(l.v->qts, l.at, 1);
         qtest_clock_step(l.v->qts, 1000000);
         drain(l.v);
@@ -178,7 +187,10 @@ static void test_destroy(void)
     qvgpu_stop(l.v);
 }
 
-/* Catches: a queue that is idle while it waits, or busy when it has stopped. */
+/*
+ * Catches: CONTEXT_STATUS shows a queue as idle while it waits, or as busy
+ * after it has stopped.
+ */
 static void test_context_status(void)
 {
     static const bool idle[STATES] = {
@@ -220,7 +232,7 @@ static void test_context_status(void)
     qvgpu_stop(l.v);
 }
 
-/* Catches: comparisons of 64-bit pointers that fail when the pointers wrap. */
+/* Catches: a comparison of 64-bit pointers is wrong when the pointers wrap. */
 static void test_pointer_wrap(void)
 {
     QVGPU *v = qvgpu_start();
@@ -233,7 +245,7 @@ static void test_pointer_wrap(void)
     q.wptr = -(uint64_t)300;
     qvgpu_sdma_load(&q);
     for (i = 1; i <= 20; i++) {
-        qvgpu_pkt_add64(&q, mc, 1); /* 8 dwords: one packet crosses the wrap */
+        qvgpu_pkt_add64(&q, mc, 1); /* one packet crosses the wrap */
         qvgpu_sdma_finish(&q);
         g_assert_cmpuint(qtest_readq(v->qts, at), ==, i);
         g_assert_cmphex(qtest_readq(v->qts, q.rptr), ==, q.wptr);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: rings, doorbells, indirect buffers, life cycle of a queue. */
+/*
+ * vgpu-kfd: rings, doorbells, indirect buffers and life cycle of SDMA queues.
+ */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
@@ -9,8 +11,8 @@
 #define VMID    2
 
 /*
- * Catches: a packet that is cut at the ring's end, pointers of 32 bits. The
- * pointers start just below 4 GiB; the ring wraps many times.
+ * Catches: a packet is cut at the end of the ring; a pointer is cut to 32 bits.
+ * The pointers start just below 4 GiB; the ring wraps many times.
  */
 static void test_wraparound(void)
 {
@@ -24,7 +26,9 @@ static void test_wraparound(void)
     q.wptr = 4 * GiB - 2 * KiB;
     qvgpu_sdma_load(&q);
     for (i = 0; i < 400; i++) {
-        /* NOPs of growing length put packets across the ring's end. */
+        /*
+         * NOPs of growing length make other packets cross the end of the ring.
+         */
         qvgpu_pkt_add64(&q, qvgpu_mc(v, at), 1);
         memset(junk, 0xff, sizeof(junk));
         QVGPU_EMIT(&q, VGPU_PREP(SDMA_NOP__COUNT, (uint32_t)(i % 40)));
@@ -39,7 +43,7 @@ static void test_wraparound(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a write-back that is cut or late, or made while it is disabled. */
+/* Catches: the write-back of RPTR is cut or late, or is done while disabled. */
 static void test_rptr_writeback(void)
 {
     QVGPU *v = qvgpu_start();
@@ -61,7 +65,7 @@ static void test_rptr_writeback(void)
     qvgpu_stop(v);
 }
 
-/* Catches: ring sizes that a driver may use and the device does not support. */
+/* Catches: the device does not support a ring size that a driver may use. */
 static void test_ring_sizes(void)
 {
     static const uint64_t sizes[] = { 256, 4 * KiB, 1 * MiB };
@@ -89,7 +93,10 @@ static void test_ring_sizes(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a user's doorbell without effect, or with half of it. */
+/*
+ * Catches: the doorbell of a user queue has no effect; a doorbell write of 32
+ * bits changes the upper half of the pointer.
+ */
 static void test_doorbell(void)
 {
     QVGPU *v = qvgpu_start();
@@ -112,7 +119,7 @@ static void test_doorbell(void)
                     SDMA_DOORBELL__CAPTURED, !=, 0);
     g_assert_cmphex(qvgpu_sdma_rd(&q, SDMA_RB_WPTR_HI), ==, 5);
 
-    /* 32 bits: the low half of the pointer. */
+    /* A write of 32 bits sets the low half of the pointer. */
     qvgpu_pkt_fence(&q, va, 2);
     qtest_writel(v->qts, v->bar[VGPU_BAR_DOORBELL] + q.doorbell, q.wptr);
     qvgpu_wait_until(qtest_readl(v->qts, at) == 2);
@@ -123,7 +130,10 @@ static void test_doorbell(void)
     qvgpu_stop(v);
 }
 
-/* Catches: another queue's doorbell, or a disabled one, that has an effect. */
+/*
+ * Catches: a queue's write pointer is changed by another queue's doorbell, or
+ * by a disabled doorbell.
+ */
 static void test_doorbell_strangers(void)
 {
     QVGPU *v = qvgpu_start();
@@ -137,7 +147,7 @@ static void test_doorbell_strangers(void)
     qvgpu_sdma_load(&q);
     qvgpu_pkt_fence(&q, qvgpu_mc(v, at), 1);
 
-    /* All over the BAR, except for the queue's doorbell. */
+    /* Write doorbells in the whole BAR, except for the queue's own. */
     for (off = 0; off < VGPU_DOORBELL_BAR_SIZE;
          off += off >> 13 == 3 ? 4 : 4096 + 4) {
         if (off != q.doorbell) {
@@ -151,7 +161,10 @@ static void test_doorbell_strangers(void)
     qvgpu_wr(v, RCC_DOORBELL_APER_EN, 1);
     qvgpu_wr(v, BIF_SDMA0_DOORBELL_RANGE, range & ~BIF_DOORBELL_RANGE__SIZE);
     qvgpu_sdma_kick(&q);
-    /* A range that ends before the doorbell, and one that begins after it. */
+    /*
+     * Kick with a range that ends before the doorbell, and with one that starts
+     * after it.
+     */
     qvgpu_wr(v, BIF_SDMA0_DOORBELL_RANGE,
              VGPU_SET(range, BIF_DOORBELL_RANGE__SIZE, 2u));
     qvgpu_sdma_kick(&q);
@@ -170,7 +183,7 @@ static void test_doorbell_strangers(void)
     qvgpu_stop(v);
 }
 
-/* Catches: queues mixed up when all 50 are busy at once. */
+/* Catches: queues use each other's state when all 50 are busy. */
 static void test_all_queues(void)
 {
     enum { QUEUES = SDMA_NUM_ENGINES * SDMA_NUM_QUEUES, LEN = 8192 };
@@ -214,9 +227,9 @@ static void test_all_queues(void)
 }
 
 /*
- * Catches: an engine's range that routes to another engine, and doorbells of
- * the kernel's queues (page 0; the page queue's is in the mirror) that have no
- * effect.
+ * Catches: the doorbell range of an engine routes to another engine; the
+ * doorbell of a kernel queue has no effect: DOORBELL_SDMA(n) of the gfx queue,
+ * or the page queue's, which is DOORBELL_MIRROR higher.
  */
 static void test_kernel_doorbells(void)
 {
@@ -247,7 +260,10 @@ static void test_kernel_doorbells(void)
     qvgpu_stop(v);
 }
 
-/* Catches: part of a packet that is executed with old contents of the ring. */
+/*
+ * Catches: a packet is executed before all its dwords are in the ring, with old
+ * contents of the ring.
+ */
 static void test_packet_in_parts(void)
 {
     QVGPU *v = qvgpu_start();
@@ -271,7 +287,9 @@ static void test_packet_in_parts(void)
     qvgpu_stop(v);
 }
 
-/* Catches: packets of an IB that are lost, done twice or out of order. */
+/*
+ * Catches: packets of an indirect buffer are lost, done twice or out of order.
+ */
 static void test_indirect(void)
 {
     QVGPU *v = qvgpu_start();
@@ -284,7 +302,7 @@ static void test_indirect(void)
     qvgpu_pkt_poll_mem(&q, QVGPU_POLL_EQ, mc, 0x101, UINT32_MAX,
                        QVGPU_POLL_FOREVER);
     inner = qvgpu_sdma_to_buffer(&q, 0, &inner_len);
-    /* Nested, with packets before and after. */
+    /* A nested buffer, with packets before and after. */
     qvgpu_pkt_add64(&q, mc, 1);
     qvgpu_pkt_indirect(&q, 0, qvgpu_mc(v, inner), inner_len);
     qvgpu_pkt_add64(&q, mc, 0x10000);
@@ -300,7 +318,7 @@ static void test_indirect(void)
     qvgpu_stop(v);
 }
 
-/* Catches: FREEZE or HALT that lets a packet run, or loses one. */
+/* Catches: FREEZE or HALT lets a packet run, or loses one. */
 static void test_freeze(void)
 {
     static const uint32_t stop[][3] = {
@@ -334,7 +352,7 @@ static void test_freeze(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a disable that waits for a poll, an enable that repeats packets. */
+/* Catches: a disable waits for the end of a poll; an enable repeats packets. */
 static void test_disable_in_poll(void)
 {
     QVGPU *v = qvgpu_start();
@@ -363,8 +381,8 @@ static void test_disable_in_poll(void)
 }
 
 /*
- * Catches: a copy that is repeated or cut when its queue is disabled in
- * mid-packet. Bytes that are done must not be copied again.
+ * Catches: a copy is repeated or cut when its queue is disabled within the
+ * packet. Completed bytes must not be copied again.
  */
 static void test_disable_in_copy(void)
 {
@@ -393,7 +411,7 @@ static void test_disable_in_copy(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a destroyed queue whose last packet runs in the next queue. */
+/* Catches: the last packet of a destroyed queue runs in the next queue. */
 static void test_reuse(void)
 {
     QVGPU *v = qvgpu_start();
@@ -415,7 +433,7 @@ static void test_reuse(void)
     g_assert_cmphex(qtest_readl(v->qts, at + 8), ==, 2);
     g_assert_cmphex(qtest_readl(v->qts, at + 4), ==, 0);
 
-    /* amdgpu's order of destruction: off, idle, no doorbell, on, RPTR. */
+    /* Destroy the queue in amdgpu's order: off, idle, no doorbell, on, RPTR. */
     qvgpu_sdma_disable(&next);
     qvgpu_sdma_wr(&next, SDMA_DOORBELL, 0);
     qvgpu_sdma_enable(&next);
@@ -424,9 +442,9 @@ static void test_reuse(void)
 }
 
 /*
- * Catches: work that is lost while a thread spins or goes to sleep, and a
- * thread that continues to spin when the machine stops or QEMU quits. Doorbells
- * come while the engine is idle, with the shortest spin and with one of 4 s.
+ * Catches: a doorbell is lost while a worker spins or goes to sleep; a worker
+ * still spins after the machine has stopped, or when QEMU quits. The engine is
+ * idle when doorbells ring, with the shortest spin and with one of 4 s.
  */
 static void test_poll_ns(void)
 {
