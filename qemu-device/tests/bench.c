@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: costs of the device, without a guest. Prints one line of JSON for
- * each sample, which ./vgpu bench parses. Times are host time.
+ * vgpu-kfd: benchmarks of the device, without a guest. Prints one line of JSON
+ * for each sample, which ./vgpu bench parses. Times are host time.
  *
  * The host's memcpy is measured between the device's samples, so that both run
  * under the same load of the host.
@@ -16,7 +16,7 @@
 #define VMID        2
 #define SAMPLES     5
 #define COPY        (64 * MiB)
-#define ROUNDS      16                  /* copies in a sample */
+#define ROUNDS      16                  /* copies per sample */
 #define SMALL       MiB                 /* about the size of the caches */
 #define SMALL_ROUNDS 1024
 #define LEAF        (2 * MiB)
@@ -38,7 +38,7 @@ static double now(void)
     return g_get_monotonic_time() / 1e6;
 }
 
-/* GB/s of one sample. */
+/* Return the GB/s of one sample. */
 static double host_memcpy(uint8_t *dst, const uint8_t *src)
 {
     double start = now();
@@ -46,7 +46,7 @@ static double host_memcpy(uint8_t *dst, const uint8_t *src)
 
     for (i = 0; i < ROUNDS; i++) {
         memcpy(dst, src, COPY);
-        /* Keep the compiler from merging the copies. */
+        /* Prevent the compiler from merging the copies. */
         barrier();
     }
     return ROUNDS * (double)COPY / (now() - start) / 1e9;
@@ -125,7 +125,7 @@ static void bench_copies(Bench *b)
 
     memset(one, 1, COPY);
     memset(two, 2, COPY);
-    copy_rate(b, BIG_DST, BIG_SRC);     /* touches the memory */
+    copy_rate(b, BIG_DST, BIG_SRC);     /* first access to the memory */
     copy_rate(b, BIG_DST, PAGED);
     for (i = 0; i < SAMPLES; i++) {
         say("device-memcpy", COPY, host_memcpy(two, one), "GB/s");
@@ -136,9 +136,9 @@ static void bench_copies(Bench *b)
 }
 
 /*
- * Fill the same memory often. The difference between a mapping by pages of
- * 4 KiB in order and one by leaves of 2 MiB is the cost of a page's
- * translation.
+ * Fill the same memory many times. The difference between a mapping with pages
+ * of 4 KiB in order and one with leaves of 2 MiB is the cost of the translation
+ * of a page.
  */
 static double fill_time(Bench *b, uint64_t va)
 {
@@ -163,7 +163,7 @@ static void bench_translation(Bench *b)
     }
 }
 
-/* CPU time that process @pid has used, in clock ticks. */
+/* Return the CPU time that process @pid has used, in clock ticks. */
 static uint64_t cpu_ticks(pid_t pid)
 {
     g_autofree char *path = g_strdup_printf("/proc/%d/stat", (int)pid);
@@ -179,7 +179,10 @@ static uint64_t cpu_ticks(pid_t pid)
     return user + sys;
 }
 
-/* Resident anonymous memory in MiB. VRAM and guest RAM are not included. */
+/*
+ * Return the resident anonymous memory in MiB, which does not include VRAM and
+ * guest RAM.
+ */
 static double resident(pid_t pid)
 {
     g_autofree char *path = g_strdup_printf("/proc/%d/status", (int)pid);
@@ -192,7 +195,7 @@ static double resident(pid_t pid)
     return strtod(p + strlen("RssAnon:"), NULL) / KiB;
 }
 
-/* CPU load of the idle device, measured over two seconds. */
+/* Measure the CPU load of the idle device over two seconds. */
 static void bench_idle(Bench *b)
 {
     pid_t pid = qtest_pid(b->v->qts);
@@ -203,7 +206,10 @@ static void bench_idle(Bench *b)
         (cpu_ticks(pid) - before) * 50.0 / sysconf(_SC_CLK_TCK), "%");
 }
 
-/* Memory of a machine with an untouched device, minus that of one without. */
+/*
+ * Measure the memory of a machine with a device that was not used, minus that
+ * of a machine without a device.
+ */
 static void bench_memory(void)
 {
     QTestState *bare = qtest_init("-machine q35 -nodefaults -m 128M");
@@ -217,8 +223,8 @@ static void bench_memory(void)
 
 /*
  * All user queues of all engines copy at the same time. When half of all
- * packets are done, compare the queue that has done the least with the one that
- * has done the most.
+ * packets are done, compare the queue that has done the fewest packets with the
+ * queue that has done the most.
  */
 static void bench_fairness(Bench *b)
 {

@@ -3,12 +3,12 @@
  * QTest of vgpu-kfd: tests the device without a guest. The tests build page
  * tables and rings themselves, and check the device against docs/hardware.md.
  *
- * Engines run in threads of their own, in real time. A test waits with a bound
- * for the effect that it expects. To show that something does not happen, a
- * test waits for a later event that the device can only reach afterwards
- * (qvgpu_sdma_pass()), never for a length of time. The virtual clock, on which
- * the GPU schedules polls, time slices and repeated faults, moves only when a
- * test steps it or calls qvgpu_time_passes().
+ * Engines run in threads of their own, in real time. A test polls for the
+ * effect that it expects, for a limited time. To show that something does not
+ * happen, a test waits for a later event that the device reaches only
+ * afterwards (qvgpu_sdma_pass()), never for a length of time. The virtual
+ * clock, on which the GPU schedules polls, time slices and repeated faults,
+ * moves only when a test steps it or calls qvgpu_time_passes().
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/libqtest.h"

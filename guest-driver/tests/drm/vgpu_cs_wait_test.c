@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * drm/vgpu_cs_wait.c: the fences that a call of WAIT_FENCES waits for. Catches: several callbacks
- * on one fence; a fence that is lost or put too often.
+ * drm/vgpu_cs_wait.c: the fences that a call of WAIT_FENCES waits for. Catches: a fence gets
+ * several callbacks; a fence is lost or put too often.
  */
 #include <linux/dma-fence.h>
 
@@ -74,7 +74,10 @@ static void wait_name(struct wait_mock *m, u32 at, unsigned int which)
 	m->first[which] = min(m->first[which], at);
 }
 
-/* Check that each named fence is left once, in the order of first names, with one reference. */
+/*
+ * Check that @left fences remain: each named fence once, in the order of its first name, with one
+ * reference.
+ */
 static void wait_check(struct kunit *test, struct wait_mock *m, u32 left)
 {
 	unsigned int i, k, named = 0;
@@ -98,8 +101,8 @@ static void wait_check(struct kunit *test, struct wait_mock *m, u32 left)
 }
 
 /*
- * Catches: a call that adds a callback to a fence for each of 65,536 names: all of them would run
- * in the interrupt that signals the fence.
+ * Catches: a call adds a callback to one fence for each of 65,536 names: all callbacks would run in
+ * the interrupt that signals the fence.
  */
 static void wait_one_fence(struct kunit *test)
 {
@@ -114,7 +117,7 @@ static void wait_one_fence(struct kunit *test)
 	wait_check(test, m, left);
 }
 
-/* Catches: a fence dropped, kept twice, put too often, or with the wrong index. */
+/* Catches: a fence is dropped, kept twice, put too often, or has the wrong index. */
 static void wait_random(struct kunit *test)
 {
 	struct wait_mock *m = wait_mock_new(test);

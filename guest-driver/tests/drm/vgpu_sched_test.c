@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * drm/vgpu_sched.c: a job of the render node, from its creation to its end on a ring
- * without an engine, and the context of a job (drm/vgpu_ctx.c). Catches: a callback of
- * the ring's fence whose memory is part of the job (drm_sched frees a job when it sees the
- * fence signalled, which may be before the callbacks of the fence have run); a device that
- * is freed before drm_sched frees the job.
+ * drm/vgpu_sched.c: a job of the render node, from its creation to its end on a ring without an
+ * engine, and the context of a job (drm/vgpu_ctx.c). Catches: a callback of the ring's fence is
+ * part of the memory of the job (drm_sched frees a job when it sees the fence signalled, which may
+ * be before the callbacks of the fence have run); a device is freed before drm_sched frees the job.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -111,7 +110,7 @@ static void job_mock_arm(struct kunit *test, struct job_mock *m)
 	drm_sched_job_arm(&job->base.base);
 }
 
-/* Run the job as its scheduler would. No engine reads the ring. */
+/* Run the job as its scheduler would do. No engine reads the ring. */
 static void job_mock_run(struct kunit *test, struct job_mock *m)
 {
 	struct dma_fence *fence;
@@ -131,7 +130,7 @@ static void job_callbacks(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&m->fence->cb_list));
 }
 
-/* Catches: -ECANCELED marks the context guilty; -ETIME does not. */
+/* Catches: the error -ECANCELED marks the context as guilty; the error -ETIME does not. */
 static void job_guilty(struct kunit *test)
 {
 	struct job_mock *m = job_mock_new(test);
@@ -147,8 +146,8 @@ static void job_guilty(struct kunit *test)
 }
 
 /*
- * The device is unplugged after the job's dependencies have signalled. Catches: a job that is
- * written to the ring, which the removal frees.
+ * The device is unplugged after the job's dependencies have signalled. Catches: the job is written
+ * to the ring, which the removal frees.
  */
 static void job_unplugged(struct kunit *test)
 {
@@ -179,8 +178,8 @@ static void job_run_lost(struct kunit *test, struct job_mock *m)
 }
 
 /*
- * VRAM is lost while a job waits, and CS has rebuilt the page tables of its file. Catches: a job of
- * a context older than the loss that runs and reports success.
+ * VRAM is lost while a job waits, and CS has rebuilt the page tables of its file. Catches: the job
+ * runs and reports success, although its context is older than the loss.
  */
 static void job_vram_lost(struct kunit *test)
 {
@@ -201,7 +200,7 @@ static void job_loses_vram(const struct vgpu_sdma_ring *ring, u32 *dw)
 
 /*
  * VRAM is lost between job_check() and the job's submission, after the recovery has ended the jobs
- * on the ring. Catches: a job that runs with lost page tables, and reports success.
+ * on the ring. Catches: the job runs with lost page tables, and reports success.
  */
 static void job_vram_lost_in_submission(struct kunit *test)
 {
@@ -222,9 +221,9 @@ static void job_complete_late(struct work_struct *work)
 }
 
 /*
- * A job fails before it is submitted while an earlier job of the address space is on the engine.
- * Catches: a failed job whose fence signals before the earlier job is done, so that the file looks
- * idle.
+ * A job fails before it is submitted, while an earlier job of the address space is on the engine.
+ * Catches: the fence of the failed job signals before the earlier job is done, so that the file
+ * seems to be idle.
  */
 static void job_ends_in_order(struct kunit *test)
 {
@@ -250,7 +249,7 @@ static void job_ends_in_order(struct kunit *test)
 
 /*
  * The device is unplugged while a job of the address space is on the engine. Catches:
- * vgpu_sched_wait_vm() that returns before the job is done, so that its memory is unmapped.
+ * vgpu_sched_wait_vm() returns before the job is done, so that the job's memory is unmapped.
  */
 static void job_waited_for(struct kunit *test)
 {
@@ -282,7 +281,7 @@ static void job_free_late(struct work_struct *work)
 
 /*
  * A worker of drm_sched frees the job while the device is released. Catches: vgpu_sched_release()
- * that does not wait for the worker.
+ * does not wait for the worker.
  */
 static void job_outlives_users(struct kunit *test)
 {
@@ -299,8 +298,8 @@ static void job_outlives_users(struct kunit *test)
 }
 
 /*
- * A sync file keeps the fence of a job after the device is freed. Catches: a fence that still
- * points to the job's scheduler, which is part of the device.
+ * A sync file keeps the fence of a job after the device is freed. Catches: the fence still points
+ * to the job's scheduler, which is part of the device.
  */
 static void job_fence_kept(struct kunit *test)
 {
@@ -340,7 +339,10 @@ static int ctx_read(void *arg)
 	struct ctx_reader *r = arg;
 	unsigned int us;
 
-	/* Replaces the fence's spinlock: an RCU grace period waits for either. */
+	/*
+	 * Stands for the fence's spinlock, which the callback runs under: an RCU grace period waits
+	 * for either.
+	 */
 	rcu_read_lock();
 	WRITE_ONCE(r->inside, true);
 	for (us = 0; us < USEC_PER_SEC && !READ_ONCE(r->put); us++)
@@ -370,8 +372,8 @@ static struct vgpu_ctx *ctx_new(struct kunit *test, struct job_mock *m)
 }
 
 /*
- * drm_sched_entity_wakeup() clears entity->dependency, and then reads the entity. Catches: a
- * context that is freed in between.
+ * drm_sched_entity_wakeup() clears entity->dependency, and then reads the entity. Catches: the
+ * context, which contains the entity, is freed in between.
  */
 static void ctx_outlives_callback(struct kunit *test)
 {

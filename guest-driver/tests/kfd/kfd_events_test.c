@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * kfd/events/kfd_events.c: interrupts for an event of a process without GPUs. Catches: an event
- * that is lost because the interrupt handler left it to scan_work; a use of an event that another
- * thread has destroyed.
+ * that the interrupt handler leaves to scan_work is lost; an event is used after another thread has
+ * destroyed it.
  */
 #include <kunit/static_stub.h>
 #include <kunit/test-bug.h>
@@ -59,7 +59,10 @@ static void events_write_slot(struct events_mock *m)
 	WRITE_ONCE(m->p.events->signal_page[m->ev->id], 1);
 }
 
-/* Check that the event was signalled once, and its slot can be used again. scan_work is idle. */
+/*
+ * Check that the event was signalled once, and that its slot can be used again. scan_work must be
+ * idle.
+ */
 static void events_expect_signaled(struct kunit *test, struct events_mock *m)
 {
 	KUNIT_EXPECT_TRUE(test, m->ev->signaled);
@@ -73,7 +76,7 @@ static s64 events_deferred(struct events_mock *m)
 	return vgpu_stat_read(m->vdev, VGPU_STAT_EVENTS_DEFERRED);
 }
 
-/* Catches: a handler that leaves an event to scan_work although few calls wait. */
+/* Catches: the handler leaves an event to scan_work although few calls wait for it. */
 static void events_at_once(struct kunit *test)
 {
 	struct events_mock *m = events_mock_new(test);
@@ -86,9 +89,8 @@ static void events_at_once(struct kunit *test)
 }
 
 /*
- * The interrupt arrives on a CPU that holds the lock of the events. Catches: an
- * event that is lost when the handler does not get the lock; a handler that
- * signals the event without the lock.
+ * The interrupt arrives on a CPU that holds the lock of the events. Catches: the event is lost when
+ * the handler does not get the lock; the handler signals the event without the lock.
  */
 static void events_lock_taken(struct kunit *test)
 {
@@ -103,11 +105,14 @@ static void events_lock_taken(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, early);
 	flush_work(&m->p.events->scan_work);
 	events_expect_signaled(test, m);
-	/* Only events with too many waiting calls are counted. */
+	/*
+	 * The counter does not include this event: it counts only events with too many waiting
+	 * calls.
+	 */
 	KUNIT_EXPECT_EQ(test, events_deferred(m), 0);
 }
 
-/* Catches: an event that is lost when more calls wait than the handler wakes. */
+/* Catches: an event is lost when more calls wait for it than the handler wakes. */
 static void events_many_waits(struct kunit *test)
 {
 	struct events_mock *m = events_mock_new(test);
@@ -120,7 +125,7 @@ static void events_many_waits(struct kunit *test)
 	events_expect_signaled(test, m);
 }
 
-/* Catches: a slot that is not scanned because the interrupt's id is not that of an event. */
+/* Catches: the slots are not scanned because the interrupt's id is not that of an event. */
 static void events_no_id(struct kunit *test)
 {
 	static const u32 ids[] = {
@@ -158,8 +163,8 @@ static int events_publish_and_destroy(struct kfd_process *p,
 }
 
 /*
- * Catches: CREATE_EVENT that reads an event after DESTROY_EVENT has freed it. Without KASAN, the
- * returned id shows the defect.
+ * Catches: CREATE_EVENT reads an event after DESTROY_EVENT has freed it. Without KASAN, a wrong
+ * returned id shows this.
  */
 static void events_destroyed_at_once(struct kunit *test)
 {

@@ -13,8 +13,8 @@
 #include "vm/vgpu_vm_priv.h"
 
 #define VGPU_MOCK_VRAM		SZ_64M
-#define VGPU_MOCK_GTT		SZ_64M		/* bytes of memory */
-#define VGPU_MOCK_GART_PAGES	12288u		/* the first 8192 are windows */
+#define VGPU_MOCK_GTT		SZ_64M		/* bytes of GTT memory */
+#define VGPU_MOCK_GART_PAGES	12288u		/* pages; the first 8192 are windows */
 
 /**
  * struct vgpu_mock - the device and a BO to allocate for
@@ -49,8 +49,8 @@ struct vgpu_mock {
 };
 
 /*
- * Seed random numbers: with another seed each time the module is loaded, or with its
- * parameter "seed". The seed is printed in the test's log.
+ * Seed random numbers: with the module's parameter "seed" or, without it, with another seed each
+ * time the module is loaded. The seed is printed in the test's log.
  */
 void vgpu_test_rnd(struct kunit *test, struct rnd_state *rnd);
 /* Return a random number below @bound. */
@@ -58,32 +58,33 @@ u64 vgpu_test_random(struct rnd_state *rnd, u64 bound);
 
 /*
  * Start a thread that runs @fn(@arg) on another CPU than the test. Needs two CPUs. Disables
- * migration of the test's thread; the caller enables migration after @fn has returned.
+ * migration of the calling thread; the caller enables migration after @fn has returned.
  */
 void vgpu_test_start_elsewhere(struct kunit *test, int (*fn)(void *arg), void *arg);
 /*
- * Allocate objects of @size bytes and fill them with ones, so that one of them reuses the memory
- * of an object of this size and @gfp that was freed before. The end of the test frees them.
+ * Allocate objects of @size bytes and fill them with ones, so that one of them reuses the memory of
+ * an object of the same size and @gfp that was freed before. The objects are freed at the end of
+ * the test.
  */
 void vgpu_test_reuse(struct kunit *test, size_t size, gfp_t gfp);
 
 /*
- * Create a mock with VRAM and GTT managers. The end of the test frees the mock; the test has freed
- * all memory of the managers by then.
+ * Create a mock with VRAM and GTT managers. The mock is freed at the end of the test; the test
+ * frees all memory of the managers before.
  */
 struct vgpu_mock *vgpu_mock_new(struct kunit *test);
 
 /*
  * Add registers to a mock. Registers that the driver polls, or that latch, behave as in
- * docs/hardware.md; all others read the value that was written last. Works only for accesses of the
- * test's thread.
+ * docs/hardware.md; all other registers read as the value that was written last. Only the test's
+ * thread can access the registers.
  */
 void vgpu_mock_regs(struct kunit *test, struct vgpu_mock *mock);
 
 /*
  * Create the kernel's ring of SDMA engine 0, without an engine that runs it. @fence_wb and
- * @fence_mc: write-back of job numbers, as kernel and GPU address. The caller has called
- * vgpu_mock_regs(). The end of the test frees the ring, and signals pending fences.
+ * @fence_mc: kernel and GPU address to which job numbers are written back. Call vgpu_mock_regs()
+ * first. At the end of the test, pending fences are signalled and the ring is freed.
  */
 struct vgpu_sdma_ring *vgpu_mock_ring(struct kunit *test, struct vgpu_mock *mock,
 				      __le32 *fence_wb, u64 fence_mc);
@@ -91,19 +92,17 @@ struct vgpu_sdma_ring *vgpu_mock_ring(struct kunit *test, struct vgpu_mock *mock
 /* Return a random number below @bound. */
 u64 vgpu_mock_random(struct vgpu_mock *mock, u64 bound);
 
-/*
- * Allocate @pages pages at a multiple of @align pages. Returns 0 or an error of the manager.
- */
+/* Allocate @pages pages at a multiple of @align pages. Returns 0 or an error of the manager. */
 int vgpu_mock_alloc(struct vgpu_mock *mock, u64 pages, u32 align,
 		    const struct ttm_place *place, struct ttm_resource **res);
 void vgpu_mock_free(struct vgpu_mock *mock, struct ttm_resource *res);
 
-/* Return the bytes that the manager of @mem_type counts as used. */
+/* Return the number of bytes that the manager of @mem_type counts as used. */
 u64 vgpu_mock_usage(struct vgpu_mock *mock, u32 mem_type);
 
 /*
- * Reference for the cursor: store the address of every page of a VRAM resource, block by block.
- * @pages: array of PFN_UP(res->size) entries. Returns the number of pages.
+ * Reference for the cursor: store in @pages the address of every page of a VRAM resource, block by
+ * block. @pages: array of PFN_UP(res->size) entries. Returns the number of pages.
  */
 u64 vgpu_mock_vram_pages(struct vgpu_mock *mock, struct ttm_resource *res,
 			 u64 *pages);

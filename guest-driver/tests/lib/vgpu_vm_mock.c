@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Mock of an address space; documented in vgpu_vm_mock.h. BOs are system memory at invented bus
- * addresses. Registers are plain memory; the invalidation engine acknowledges at once.
+ * addresses. Registers are plain memory; the invalidation engine acknowledges immediately.
  */
 #include <linux/bitfield.h>
 #include <drm/drm_exec.h>
@@ -56,7 +56,10 @@ static void vm_mock_fini(void *arg)
 	kvfree(m->vm.job);
 }
 
-/* Choose new addresses: random runs of pages; in BO 0 one run, which gets 2-MiB leaves. */
+/*
+ * Choose new addresses for a BO: random runs of pages, or for BO 0 one run, which gets leaves of 2
+ * MiB.
+ */
 static void bo_place(struct vm_mock *m, struct mock_bo *b)
 {
 	u64 addr = 0;
@@ -92,7 +95,7 @@ static void bo_init(struct vm_mock *m, struct mock_bo *b)
 	bo_place(m, b);
 }
 
-/* Set up SDMA engines that are down, so that the CPU runs their packets. */
+/* Set up SDMA engines that are not ready, so that the CPU runs their packets. */
 static void mock_sdma(struct kunit *test, struct vm_mock *m, u32 *mmio)
 {
 	struct vgpu_hw_state *hw = &m->hw;
@@ -147,7 +150,7 @@ struct vm_mock *vm_mock_new(struct kunit *test, bool sdma)
 	return m;
 }
 
-/* Return the number of flushes so far; each goes to both hubs. */
+/* Return the number of flushes so far. A flush invalidates both hubs. */
 u64 vm_mock_flushes(struct vm_mock *m)
 {
 	return vgpu_stat_read(m->vdev, VGPU_STAT_INVALIDATIONS) /
@@ -186,7 +189,9 @@ void vm_mock_trim(struct vm_mock *m)
 	mutex_unlock(&m->vm.alloc_lock);
 }
 
-/* The wrappers do the work of an ioctl, and update the map of expected pages. */
+/*
+ * Each of the following functions does the work of an ioctl, and updates the map of expected pages.
+ */
 
 int vm_mock_add(struct vm_mock *m, unsigned int k, unsigned int i,
 		unsigned int from, unsigned int n)
@@ -312,12 +317,14 @@ static u64 vm_want(struct vm_mock *m, unsigned int i)
 	return m->bos[k - 1].pages[m->at[i]] | TT_FLAGS;
 }
 
-/* Return the entry of page @i; a 2-MiB leaf is converted to the entry of one of its 512 pages. */
+/*
+ * Return the entry of page @i. A leaf of 2 MiB is converted to the entry of one of its 512 pages.
+ */
 static u64 vm_entry(struct vm_mock *m, unsigned int i)
 {
 	u64 pte = vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST + i);
 
-	/* A PTB's entry has the offset of its fragment in the address. */
+	/* The address in an entry of a PTB includes the offset in its fragment. */
 	if (pte & VGPU_PTE_VALID &&
 	    FIELD_GET(VGPU_PTE_FRAG, pte) == VGPU_PT_SHIFT &&
 	    IS_ALIGNED(pte & VGPU_PTE_ADDR, SZ_2M))
@@ -325,7 +332,7 @@ static u64 vm_entry(struct vm_mock *m, unsigned int i)
 	return pte;
 }
 
-/* Check that all entries of page @i's fragment are consistent. */
+/* Check that all entries of the fragment of page @i are consistent. */
 static void vm_check_fragment(struct kunit *test, struct vm_mock *m,
 			      const u64 *all, unsigned int i)
 {

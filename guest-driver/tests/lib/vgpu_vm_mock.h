@@ -8,7 +8,7 @@
 
 #define VM_MOCK_TABLES		128u
 #define VM_MOCK_WINDOW		4096u		/* pages */
-#define VM_MOCK_FIRST		(BIT_ULL(27) - 1111)	/* of the window */
+#define VM_MOCK_FIRST		(BIT_ULL(27) - 1111)	/* window's first page */
 #define VM_MOCK_BOS		8u
 #define VM_MOCK_BO_PAGES	1100u
 #define VM_MOCK_RW		(VGPU_PTE_READABLE | VGPU_PTE_WRITEABLE)
@@ -50,7 +50,7 @@ struct vm_mock {
 	struct rnd_state rnd;
 };
 
-/* Create a mock. @sdma: page-table entries are written by SDMA packets. */
+/* Create a mock. @sdma: page-table entries are written by SDMA packets, not by the CPU. */
 struct vm_mock *vm_mock_new(struct kunit *test, bool sdma);
 u64 vm_mock_flushes(struct vm_mock *m);
 unsigned int vm_mock_tables(struct vm_mock *m);

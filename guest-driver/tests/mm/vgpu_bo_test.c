@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * mm/vgpu_bo.c, mm/vgpu_bo_addr.c: TTM placements of domains, for every combination of bits, and
- * kernel mappings. Catches: places in the wrong order; flags of one place in the next one; an
- * unknown domain that gets a placement; a kernel mapping that is removed while it has users.
+ * kernel mappings. Catches: places are in the wrong order; flags of one place are set in the next
+ * one; an unknown domain gets a placement; a kernel mapping is removed while it has users.
  */
 #include <linux/dma-resv.h>
 #include <linux/vmalloc.h>
@@ -13,7 +13,7 @@
 
 #define DOMAIN_BITS	9u	/* CPU to MMIO_REMAP, and an unused bit */
 
-/* Fill the placement with garbage, as from an earlier call. */
+/* Fill the placement with garbage, which an earlier call could have left. */
 static void bo_soil(struct vgpu_mock *mock)
 {
 	memset(mock->bo.places, 0xff, sizeof(mock->bo.places));
@@ -64,7 +64,7 @@ static void bo_domains(struct kunit *test)
 	}
 }
 
-/* Catches: TTM_PL_FLAG_CONTIGUOUS in a place that is not in VRAM. */
+/* Catches: TTM_PL_FLAG_CONTIGUOUS is set in a place that is not in VRAM. */
 static void bo_contiguous(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
@@ -95,7 +95,7 @@ static void bo_gart_address(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->placement[0].lpfn, 0);
 }
 
-/* Catches: a user's doorbell BO in the first two pages, which the kernel uses. */
+/* Catches: a user's doorbell BO is placed in the first two pages, which the kernel uses. */
 static void bo_doorbell(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
@@ -106,7 +106,7 @@ static void bo_doorbell(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->placement[0].fpfn, 2);
 }
 
-/* Catches: an imported dma-buf or a user pointer that TTM moves to VRAM. */
+/* Catches: TTM may move an imported dma-buf or a user pointer to VRAM. */
 static void bo_vram_ok(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
@@ -120,7 +120,7 @@ static void bo_vram_ok(struct kunit *test)
 
 #define KMAP_PAGES	2u
 
-/* Return a BO with pages that is pinned in GTT; its reservation is held. */
+/* Return a BO with pages that is pinned in GTT. Returns with the BO's reservation held. */
 static struct vgpu_bo *bo_with_pages(struct kunit *test, struct page **pages)
 {
 	static const struct ttm_place gtt = { .mem_type = TTM_PL_TT };
@@ -150,8 +150,8 @@ static struct vgpu_bo *bo_with_pages(struct kunit *test, struct page **pages)
 }
 
 /*
- * Two users of one mapping. Catches: vgpu_bo_kunmap() of the first user that removes the mapping
- * (the event interrupt would write to an unmapped address).
+ * One mapping has two users. Catches: vgpu_bo_kunmap() of the first user removes the mapping (the
+ * event interrupt would then write to an unmapped address).
  */
 static void bo_kmap_nests(struct kunit *test)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * vgpu_mm_clear_res() (mm/vgpu_copy.c): the fences of a reservation that the clear of VRAM waits
- * for. Catches: a wipe that does not wait for jobs that write to a BO without references, so that
- * their data is in memory that the manager takes for clear; a clear of new memory that waits for
+ * for. Catches: the wipe of a BO without references does not wait for jobs that write to the BO, so
+ * that their data is in memory that the manager takes for clear; the clear of new memory waits for
  * users of the BO.
  */
 #include <linux/dma-fence.h>
@@ -43,7 +43,7 @@ static const struct dma_fence_ops clear_fence_ops = {
 	.get_timeline_name = clear_fence_name,
 };
 
-/* The job completes at once. */
+/* Replaces the run of a job: the job completes immediately. */
 static struct dma_fence *clear_run(struct drm_sched_job *job)
 {
 	return NULL;
@@ -111,7 +111,9 @@ static struct clear_mock *clear_mock_new(struct kunit *test)
 	return m;
 }
 
-/* Add a fence that has not signalled; the caller has a reference. @m->resv is held. */
+/*
+ * Add a fence that has not signalled. The caller holds @m->resv, and gets a reference to the fence.
+ */
 static struct dma_fence *clear_add_user(struct kunit *test, struct clear_mock *m,
 					enum dma_resv_usage usage)
 {
@@ -125,7 +127,10 @@ static struct dma_fence *clear_add_user(struct kunit *test, struct clear_mock *m
 	return fence;
 }
 
-/* Whether the first job in the queue depends on @fence. The scheduler is stopped. */
+/*
+ * Return true if the first job in the queue depends on @fence. The caller has stopped the
+ * scheduler.
+ */
 static bool clear_depends(struct clear_mock *m, const struct dma_fence *fence)
 {
 	struct spsc_node *node = spsc_queue_peek(&clear_queue(m)->job_queue);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_res_cursor.h at the ends of runs, and for memory types that vgpu_cursor_test.c leaves
- * out. Catches: a run that continues after the last page of a list; bytes of the next block that
- * are counted to this block; memory that is taken for zero because its neighbour is.
+ * mm/vgpu_res_cursor.h at the ends of runs, and for memory types that vgpu_cursor_test.c omits.
+ * Catches: a run continues after the last page of a list; bytes of the next block are counted to
+ * this block; memory is reported as clear because its neighbour is.
  */
 #include <linux/dma-fence.h>
 
@@ -15,7 +15,10 @@
 
 static const struct ttm_place vram = { .mem_type = TTM_PL_VRAM };
 
-/* A resource in fragmented VRAM: every other page is allocated otherwise. */
+/*
+ * A resource in fragmented VRAM: every other page belongs to one of @holes. @pages: address of each
+ * page of @res.
+ */
 struct edge_state {
 	struct vgpu_mock *mock;
 	struct ttm_resource *holes[2 * PAGES];
@@ -57,7 +60,7 @@ static void edge_end(struct edge_state *s)
 			vgpu_mock_free(s->mock, s->holes[i]);
 }
 
-/* The byte before, at and after the beginning of every page. */
+/* Walk from the byte before, at and after the beginning of every page. */
 static void edge_bytes(struct kunit *test)
 {
 	struct edge_state *s = edge_new(test);
@@ -81,7 +84,10 @@ static void edge_bytes(struct kunit *test)
 	edge_end(s);
 }
 
-/* A run does not extend beyond contiguous memory, and has at least the rest of its page. */
+/*
+ * A run ends where contiguous memory ends, and has at least the bytes up to the end of its first
+ * page.
+ */
 static void edge_runs(struct kunit *test)
 {
 	struct edge_state *s = edge_new(test);
@@ -182,7 +188,7 @@ static void edge_doorbell(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ttm_range_man_fini(bdev, VGPU_PL_DOORBELL), 0);
 }
 
-/* A run up to the end of the list; KASAN detects a read beyond it. */
+/* A run may end at the end of the list. KASAN detects a read beyond it. */
 static void edge_dma_end(struct kunit *test)
 {
 	struct vgpu_res_cursor cur;
@@ -208,7 +214,7 @@ static void edge_dma_end(struct kunit *test)
 	}
 }
 
-/* Bus addresses that descend, or advance by half a page, are not joined to a run. */
+/* Bus addresses that descend, or advance by half a page, are not joined to one run. */
 static void edge_dma_breaks(struct kunit *test)
 {
 	struct vgpu_res_cursor cur;
@@ -234,7 +240,7 @@ static void edge_dma_breaks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cur.size, PAGE_SIZE);
 }
 
-/* Half of the blocks were wiped: exactly these are reported as zero. */
+/* Half of the blocks were wiped: exactly these blocks are reported as clear. */
 static void edge_cleared(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
@@ -263,14 +269,14 @@ static void edge_cleared(struct kunit *test)
 	while (cur.remaining) {
 		u64 page = cur.start >> PAGE_SHIFT;
 
-		/* The steps end inside blocks. */
+		/* Each step ends inside a block. */
 		KUNIT_ASSERT_TRUE(test, !vgpu_res_cleared(&cur) ||
 				  test_bit(page, zero));
 		if (vgpu_res_cleared(&cur))
 			known++;
 		vgpu_res_next(&cur, PAGE_SIZE);
 	}
-	/* The resource lacks one page, which may be a clear one. */
+	/* The resource does not include one page, which may be a clear one. */
 	i = bitmap_weight(zero, all);
 	KUNIT_EXPECT_GE(test, known + 1, i);
 	KUNIT_EXPECT_LE(test, known, i);

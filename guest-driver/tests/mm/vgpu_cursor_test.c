@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * mm/vgpu_res_cursor.h against a list of pages: walks of random parts of a resource in random steps
- * visit each byte once, in order, at the address in the list. Catches: wrong offsets into a block;
- * runs that continue into memory of other resources; bytes that are lost between runs.
+ * visit each byte once, in order, at the address in the list. Catches: an offset into a block is
+ * wrong; a run continues into memory of other resources; bytes are lost between runs.
  */
 #include <linux/dma-fence.h>
 
@@ -47,8 +47,8 @@ static void free_fragments(struct vgpu_mock *mock, struct fragments *f)
 }
 
 /*
- * Walk [@start, @start + @size) in steps that are whole runs, or shorter, or
- * longer. @pages[i]: address of the page that has byte i << PAGE_SHIFT.
+ * Walk [@start, @start + @size) in steps of a whole run, of less and of more. @pages[i]: address of
+ * the page that has byte i << PAGE_SHIFT of the resource.
  */
 static void check_walk(struct kunit *test, struct vgpu_mock *mock,
 		       struct vgpu_res_cursor *cur, const u64 *pages,
@@ -62,7 +62,7 @@ static void check_walk(struct kunit *test, struct vgpu_mock *mock,
 		KUNIT_ASSERT_EQ(test, cur->remaining, size - done);
 		KUNIT_ASSERT_GT(test, cur->size, 0);
 		KUNIT_ASSERT_LE(test, cur->size, cur->remaining);
-		/* Every page that the run touches, by its first byte in it. */
+		/* For every page of the run: the address of the run's first byte in the page. */
 		for (at = start + done; at < start + done + cur->size;
 		     at = ALIGN_DOWN(at, PAGE_SIZE) + PAGE_SIZE)
 			KUNIT_ASSERT_EQ_MSG(test,
@@ -220,7 +220,7 @@ static bool all_cleared(struct ttm_resource *res, bool cleared)
 	return true;
 }
 
-/* Memory is reported as clear after a wipe, until it is allocated again. */
+/* Memory is reported as clear after a wipe until it is allocated again. */
 static void cursor_cleared(struct kunit *test)
 {
 	const u64 all = VGPU_MOCK_VRAM >> PAGE_SHIFT;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * BOs in the GART: the table after bind, loss, recovery and unbind, against a copy with the entries
- * of include/vgpu/pte.h. Catches: entries in the wrong place; entries that an unbind leaves; bound
- * BOs that recovery omits; unbound BOs that recovery restores; missing flushes.
+ * of include/vgpu/pte.h. Catches: an entry is in the wrong place; an unbind leaves entries;
+ * recovery omits bound BOs, or restores unbound BOs; a flush is missing.
  *
- * Registers are plain memory; the acknowledge of the invalidation engine reads
- * as all VMIDs done.
+ * Registers are plain memory; the acknowledge of the invalidation engine always reads as "all VMIDs
+ * done".
  */
 #include "vgpu/gmc.h"
 #include "vgpu/pci.h"
@@ -74,7 +74,7 @@ static struct gart_mock *gart_mock_new(struct kunit *test)
 	return m;
 }
 
-/* Whether VMID 0 was flushed on both hubs since the last call. */
+/* Return true if VMID 0 was flushed on both hubs since the last call. */
 static bool gart_flushed(struct gart_mock *m)
 {
 	bool flushed = true;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * mm/vgpu_gtt_mgr.c: GART addresses of GTT memory, and the usage counts. Catches: transfer windows
- * that are allocated; addresses that are allocated twice or lost; a limit that is exceeded; an
- * address that was not requested.
+ * are allocated; an address is allocated twice or lost; a limit is exceeded; memory gets an address
+ * that was not requested.
  */
 #include "tests/lib/vgpu_mock.h"
 
@@ -17,7 +17,7 @@ static const struct ttm_place address = {
 	.lpfn = VGPU_MOCK_GART_PAGES, .mem_type = TTM_PL_TT,
 };
 
-/* Owner of each page of the GART. */
+/* Resources, the GART pages that they use, and the pages of memory that they use. */
 struct gart_map {
 	struct ttm_resource *res[MAX_RES];
 	DECLARE_BITMAP(used, VGPU_MOCK_GART_PAGES);
@@ -142,7 +142,7 @@ static void gtt_addresses_run_out(struct kunit *test)
 	vgpu_mock_free(mock, half[1]);
 }
 
-/* The GART has enough free pages, but no range of the requested length. */
+/* The GART has enough free pages, but no free range of the requested length. */
 static void gtt_fragmented(struct kunit *test)
 {
 	struct ttm_resource *piece[GART_ROOM / 64], *res;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_gtt_mgr.c: addresses in the GART. Catches: a transfer window that is allocated; addresses
- * that are not aligned; usage counts that a failed allocation changes; sizes that overflow.
+ * mm/vgpu_gtt_mgr.c: addresses in the GART. Catches: a transfer window is allocated; an address is
+ * not aligned; a failed allocation changes the usage counts; a size overflows.
  */
 #include <drm/drm_print.h>
 
@@ -19,7 +19,10 @@ static void gtt_free(struct vgpu_mock *mock, struct ttm_resource **res)
 	*res = NULL;
 }
 
-/* A place within the windows has no room; a place across their end starts after them. */
+/*
+ * An allocation within the windows fails; an allocation in a place across the end of the windows
+ * starts after them.
+ */
 static void gtt_windows(struct kunit *test)
 {
 	struct ttm_place place = { .lpfn = WINDOWS, .mem_type = TTM_PL_TT };
@@ -135,7 +138,7 @@ static void gtt_overflow(struct kunit *test)
 	}
 }
 
-/* A GART without pages after the windows is refused. */
+/* The manager refuses a GART without pages after the windows. */
 static void gtt_small_gart(struct kunit *test)
 {
 	struct vgpu_mock *mock = kunit_kzalloc(test, sizeof(*mock), GFP_KERNEL);

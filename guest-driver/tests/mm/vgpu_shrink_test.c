@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_shrinker.c: the count of pages that may be swapped out. Catches: pages that are counted
- * twice, or counted after they are freed; pinned or imported pages that are counted; a copy that
- * may use up the system's memory reserves.
+ * mm/vgpu_shrinker.c: the count of pages that may be swapped out. Catches: pages are counted twice,
+ * or are still counted after they are freed; pinned or imported pages are counted; a copy may use
+ * up the system's memory reserves.
  */
 #include "tests/lib/vgpu_mock.h"
 
@@ -31,7 +31,7 @@ static u64 shrink_oracle(const struct shrink_tt *t)
 	return pages;
 }
 
-/* A random step, as TTM does it: a pinned BO is neither populated nor unpopulated. */
+/* Do a random step. As in TTM, a pinned BO is neither populated nor unpopulated. */
 static void shrink_step(struct vgpu_mock *mock, struct shrink_tt *t)
 {
 	struct ttm_tt *ttm = &t->tt.ttm;
@@ -80,7 +80,7 @@ static void shrink_counts(struct kunit *test)
 	}
 }
 
-/* A BO without system memory. */
+/* A BO without system memory is not counted. */
 static void shrink_no_tt(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
@@ -91,7 +91,7 @@ static void shrink_no_tt(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shrink_count(mock), 0);
 }
 
-/* Catches: PF_MEMALLOC for a task other than the worker, or for a large BO. */
+/* Catches: PF_MEMALLOC is set for a task other than the worker, or for a large BO. */
 static void shrink_reserves(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * mm/vgpu_ttm.c: eviction of a BO whose owner has to move its pages elsewhere first (as SVM does),
- * from TTM's query to the move. Catches: a query that moves pages although TTM may evict another
- * BO; a move that succeeds although a page is still in the BO, whose VRAM is then reused; an error
- * after which TTM does not try the next BO.
+ * from TTM's query to the move. Catches: a query moves pages although TTM may evict another BO; a
+ * move succeeds although a page is still in the BO, whose VRAM is then reused; after an error, TTM
+ * does not try the next BO.
  */
 #include <linux/dma-resv.h>
 #include <kunit/static_stub.h>
@@ -126,7 +126,7 @@ static int vacate_move(struct vacate_mock *m)
 	return ret;
 }
 
-/* Catches: a query of eviction that moves pages. */
+/* Catches: the query whether a BO may be evicted moves its pages. */
 static void vacate_query(struct kunit *test)
 {
 	struct vacate_mock *m = vacate_new(test);
@@ -145,7 +145,9 @@ static void vacate_query(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vgpu_mock_usage(m->mock, TTM_PL_VRAM), VACATE_BYTES);
 }
 
-/* vacate() fails: the BO keeps its VRAM, and TTM gets -EBUSY. Then vacate() succeeds. */
+/*
+ * vacate() fails: the BO keeps its VRAM and the move returns -EBUSY to TTM. Then vacate() succeeds.
+ */
 static void vacate_moves(struct kunit *test)
 {
 	struct vacate_mock *m = vacate_new(test);

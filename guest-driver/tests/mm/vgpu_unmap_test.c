@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_mm_evict.c: BOs that are released while the device is removed. Catches: a deadlock, where
- * the wait for such a BO holds the lock that its release needs; a BO that is skipped; a reference
- * that is leaked.
+ * mm/vgpu_mm_evict.c: BOs that are released while the device is removed. Catches: the wait for such
+ * a BO holds the lock that its release needs (deadlock); a BO is skipped; a reference is leaked.
  */
 #include <linux/kthread.h>
 #include <kunit/resource.h>
@@ -24,7 +23,7 @@ struct unmap {
 KUNIT_DEFINE_ACTION_WRAPPER(unmap_destroy_wq, destroy_workqueue,
 			    struct workqueue_struct *);
 
-/* Create BOs in GTT without pages; one of them is pinned. */
+/* Create BOs in GTT without pages. BO 1 is pinned. */
 static struct unmap *unmap_new(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
@@ -100,7 +99,7 @@ static int unmap_thread(void *arg)
 	return 0;
 }
 
-/* The last two are being released. */
+/* The last two BOs are being released. */
 static void unmap_released(struct kunit *test)
 {
 	struct unmap *u = unmap_new(test);
@@ -112,11 +111,14 @@ static void unmap_released(struct kunit *test)
 	u->task = kthread_run(unmap_thread, u, "vgpu-unmap-test");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(u->task));
 
-	/* The function under test waits, and does not hold the lock. */
+	/* The function under test waits without holding the lock. */
 	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&u->done, HZ / 20));
 	for (i = 0; i < UNMAP_BOS; i++)
 		KUNIT_EXPECT_TRUE_MSG(test, unmap_listed(u, i), "BO %u", i);
-	/* As in a release: a BO's memory is freed, or the BO is revived for a delayed delete. */
+	/*
+	 * The two ways in which a release ends: the BO's memory is freed, or the BO is revived for
+	 * a delayed delete.
+	 */
 	unmap_free(u, late);
 	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&u->done, HZ / 20));
 	kref_init(&u->bos[late + 1].kref);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_vram_mgr.c against a map of pages. Catches: memory that is allocated twice or outside the
- * place; memory that is lost; wrong usage counts; a resource that is wrongly marked contiguous.
+ * mm/vgpu_vram_mgr.c against a map of pages. Catches: memory is allocated twice, or outside of the
+ * place; memory is lost; the usage count is wrong; a resource is wrongly marked as contiguous.
  */
 #include "tests/lib/vgpu_mock.h"
 
@@ -31,7 +31,10 @@ static struct ttm_resource_manager *vram_man(struct vgpu_mock *mock)
 	return &mock->vdev.mman->vram.manager;
 }
 
-/* Add a resource to the map: it has the right length, is in [fpfn, lpfn), and overlaps no other. */
+/*
+ * Add a resource to the map. Check that it has the right length, is in [fpfn, lpfn), and overlaps
+ * no other resource.
+ */
 static void vram_map_take(struct kunit *test, struct vgpu_mock *mock,
 			  struct vram_map *map, struct ttm_resource *res,
 			  u64 n_pages, const struct ttm_place *place)
@@ -201,7 +204,7 @@ static void vram_aligned(struct kunit *test)
 	vgpu_mock_free(mock, odd);
 }
 
-/* intersects() and compatible(), compared with a check of every page. */
+/* Compare intersects() and compatible() with a check of every page. */
 static void vram_places(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * mm/vgpu_vram_mgr.c: placement of memory, and the tracking of clear memory. Catches: a contiguous
- * resource with a gap; an alignment of the first block only; memory that is reported as clear
- * although it may have been written; VRAM that stays fragmented when all of it is free.
+ * resource has a gap; only the first block of a resource is aligned; memory is reported as clear
+ * although it may have been written; VRAM stays fragmented when all of it is free.
  */
 #include <linux/dma-fence.h>
 
@@ -19,7 +19,7 @@ static const struct ttm_place contiguous = {
 	.mem_type = TTM_PL_VRAM, .flags = TTM_PL_FLAG_CONTIGUOUS,
 };
 
-/* Resources of a test, and an array for the pages of one resource. */
+/* Resources of a test, an array for the pages of one resource, and the pages that are clear. */
 struct place_state {
 	struct vgpu_mock *mock;
 	struct ttm_resource *res[MAX_RES];
@@ -56,7 +56,7 @@ static void place_free(struct place_state *s, struct ttm_resource *res,
 	vgpu_mock_free(s->mock, res);
 }
 
-/* Contiguous allocations in VRAM that fills up have the requested alignment. */
+/* Contiguous allocations have the requested alignment while VRAM fills up. */
 static void place_contiguous(struct kunit *test)
 {
 	struct place_state *s = place_new(test);
@@ -123,7 +123,8 @@ static void place_aligned(struct kunit *test)
 }
 
 /*
- * Every other page of the rest is free: single pages can be allocated, two contiguous pages cannot.
+ * Only every other page of SMALL pages is free: single pages can be allocated, two contiguous pages
+ * cannot.
  */
 static void place_fragmented(struct kunit *test)
 {
@@ -178,7 +179,7 @@ static void place_top_down(struct kunit *test)
 	place_free_all(s);
 }
 
-/* A place that ends beyond VRAM is cut; an empty place has no room. */
+/* A place that ends beyond VRAM is cut; an allocation in an empty place fails. */
 static void place_limits(struct kunit *test)
 {
 	struct ttm_place place = { .mem_type = TTM_PL_VRAM };
@@ -222,8 +223,8 @@ static u64 known_zero(struct ttm_resource *res)
 }
 
 /*
- * Half of VRAM is clear: an allocation that needs cleared memory gets the clear half first; an
- * allocation that does not gets the other half.
+ * Half of VRAM is clear: an allocation that needs clear memory gets the clear half first; an
+ * allocation that does not need it gets the other half.
  */
 static void place_clear_first(struct kunit *test)
 {
@@ -256,8 +257,8 @@ static void place_clear_first(struct kunit *test)
 }
 
 /*
- * Catches: a page that is reported as clear and was not wiped since its last allocation, whatever
- * neighbours it was merged with.
+ * Catches: a page is reported as clear although it was not wiped since its last allocation, for any
+ * neighbours that it was merged with.
  */
 static void place_clear_random(struct kunit *test)
 {
@@ -318,7 +319,7 @@ static const struct dma_fence_ops place_fence_ops = {
 	.get_timeline_name = place_fence_name,
 };
 
-/* Catches: memory that is reported as clear after its wipe failed, or before the wipe is done. */
+/* Catches: memory is reported as clear after its wipe has failed, or before the wipe is done. */
 static void place_wipe_failed(struct kunit *test)
 {
 	struct place_state *s = place_new(test);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vgpu_vram_mgr_wait_kept() (mm/vgpu_vram_evict.c): an allocation that has found no VRAM, and may
- * hold reservations. Catches: an allocation that fails although the time slice of a BO's owner ends
- * soon; a wait although no BO can become evictable; a wait for a reservation.
+ * vgpu_vram_mgr_wait_kept() (mm/vgpu_vram_evict.c): the wait of an allocation that has found no
+ * VRAM, and whose caller may hold reservations. Catches: an allocation fails although the time
+ * slice of a BO's owner ends soon; the function waits although no BO can become evictable; the
+ * function waits for a reservation.
  */
 #include <linux/dma-resv.h>
 #include <kunit/static_stub.h>
@@ -97,11 +98,14 @@ static void keep_waits(struct kunit *test)
 	struct keep_mock *m = keep_new(test);
 	struct dma_resv *resv = m->mock->bo.tbo.base.resv;
 
-	/* The owner does not keep the BO for a limited time, as for a BO of the caller. */
+	/*
+	 * No time limit is known after which the owner stops to keep the BO, as for a BO of the
+	 * caller itself.
+	 */
 	keep_expect(test, m, -ENOENT);
 	m->evict_in = 1;
 	keep_expect(test, m, 0);
-	/* The BO can be evicted: the caller tries again at once. */
+	/* The BO can be evicted: the caller tries again immediately. */
 	m->evict_ok = true;
 	keep_expect(test, m, 1);
 	m->evict_ok = false;
@@ -121,7 +125,7 @@ static void keep_ends(struct kunit *test)
 	keep_expect(test, m, 1);
 }
 
-/* VRAM that was freed since the allocation ends a wait of any length. */
+/* VRAM that was freed since the allocation ends the wait, however long it would be. */
 static void keep_freed(struct kunit *test)
 {
 	struct keep_mock *m = keep_new(test);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * process/kfd_evict.c with a process that has neither queues nor BOs. Catches: restore_work that is
- * queued too late or for a process without queues; a process that blocks the restore of another
- * one; an eviction that waits for the end of a time slice.
+ * process/kfd_evict.c with a process that has neither queues nor BOs. Catches: restore_work is
+ * queued too late, or for a process without queues; a process blocks the restore of another one; an
+ * eviction waits for the end of a time slice.
  */
 #include <linux/dma-fence.h>
 #include <linux/iopoll.h>
@@ -73,15 +73,15 @@ static struct evict_mock *evict_mock_new(struct kunit *test)
 	mutex_init(&m->p.mutex);
 	mutex_init(&m->p.queue_lock);
 	kfd_process_info_init(&m->p);
-	/* The delay keeps restore_work from running during the test, even on a slow host. */
+	/* With this delay, restore_work does not run during the test, even on a slow host. */
 	m->p.kgd_process_info.restore_delay_ms = RESTORE_NEVER_MS;
 	return m;
 }
 
 /*
- * Catches: restore_work that is queued after queue_lock is dropped. The destruction of the last
- * queue and kfd_process_info_fini() can run in between; the work item is then queued in a process
- * that is freed.
+ * Catches: restore_work is queued after queue_lock is dropped. The destruction of the last queue
+ * and kfd_process_info_fini() can run in between; the work item is then queued for a process that
+ * is freed.
  */
 static void evict_queues_restore(struct kunit *test)
 {
@@ -103,7 +103,7 @@ static void evict_queues_restore(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->pdd.evicted, 1);
 }
 
-/* Catches: restore_work that is queued for a process without an eviction fence. */
+/* Catches: restore_work is queued for a process without an eviction fence. */
 static void evict_after_release(struct kunit *test)
 {
 	struct evict_mock *m = evict_mock_new(test);
@@ -121,8 +121,8 @@ static void evict_after_release(struct kunit *test)
 }
 
 /*
- * Make a process resident and evict it; restore_work starts at once. kfd_process.mutex, of lockdep
- * subclass @subclass, is held on return.
+ * Make a process resident and evict it; restore_work starts immediately. Returns with
+ * kfd_process.mutex held, with lockdep subclass @subclass.
  */
 static struct evict_mock *evict_mock_evicted(struct kunit *test, unsigned int subclass)
 {
@@ -147,8 +147,8 @@ static void evict_mock_end(struct evict_mock *m)
 
 /*
  * Threads of RESTORE_SLOTS processes hold kfd_process.mutex while another process is evicted.
- * Catches: restore_work that occupies a restore slot while it waits for the mutex, so that no
- * process is restored until these threads drop the mutexes.
+ * Catches: restore_work occupies a restore slot while it waits for the mutex, so that no process is
+ * restored until these threads drop the mutexes.
  */
 static void evict_mutexes_held(struct kunit *test)
 {
@@ -175,7 +175,7 @@ static void evict_mutexes_held(struct kunit *test)
 
 /*
  * The test waits for the eviction fence of a process at the beginning of a long time slice.
- * Catches: a fence that signals only at the end of the time slice.
+ * Catches: the fence signals only at the end of the time slice.
  */
 static void evict_at_once(struct kunit *test)
 {
@@ -202,7 +202,7 @@ static void evict_at_once(struct kunit *test)
 	kfd_process_info_fini(&m->p);
 }
 
-/* Catches: a process that is evicted although no thread waits for its newest fence. */
+/* Catches: a process is evicted although no thread waits for its newest fence. */
 static void evict_not_wanted(struct kunit *test)
 {
 	struct evict_mock *m = evict_mock_new(test);

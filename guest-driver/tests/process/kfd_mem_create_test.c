@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * process/kfd_mem.c, mm/vgpu_vram_evict.c: allocations in VRAM that is full of BOs. Catches: an
- * allocation that fails, waits too long or evicts too little while BOs are reserved or kept. TTM
- * manages the BOs; moves copy nothing.
+ * allocation fails, waits too long or evicts too little while BOs are reserved, or kept by their
+ * owners. TTM manages the BOs; moves copy nothing.
  */
 #include <linux/fs.h>
 #include <linux/kthread.h>
@@ -95,7 +95,7 @@ static int create_move(struct ttm_buffer_object *tbo, bool evict,
 {
 	const struct vgpu_bo_owner_ops *ops = to_vgpu_bo(tbo)->owner_ops;
 
-	/* The owner moves the BO's pages elsewhere. */
+	/* The driver's move lets the owner move the BO's pages elsewhere. */
 	if (ops && ops->vacate)
 		return vgpu_ttm_funcs.move(tbo, evict, ctx, new, hop);
 	ttm_bo_move_null(tbo, new);
@@ -111,7 +111,7 @@ static int create_holder(void *arg)
 		wait_for_completion(&m->hold);
 		if (m->stop)
 			return 0;
-		/* The test's thread waits for @held, and holds none of the reservations. */
+		/* The test's thread waits for @held, and holds none of these reservations. */
 		for (i = 0; i < m->n; i++)
 			WARN_ON(!dma_resv_trylock(m->bo[i]->tbo.base.resv));
 		complete(&m->held);
@@ -122,8 +122,8 @@ static int create_holder(void *arg)
 }
 
 /*
- * Replaces the VRAM manager's alloc(). A try calls it twice: for free VRAM, then with eviction. The
- * first call starts the try.
+ * Replaces alloc() of the VRAM manager. A try to create a BO calls it twice: for free VRAM, then
+ * with eviction. The first call is the start of the try.
  */
 static int create_alloc(struct ttm_resource_manager *man,
 			struct ttm_buffer_object *tbo,
@@ -140,7 +140,7 @@ static int create_alloc(struct ttm_resource_manager *man,
 	return m->driver_funcs->alloc(man, tbo, place, res);
 }
 
-/* Replaces release_notify(): the try has failed if the BO has no memory. */
+/* Replaces release_notify(): if the BO has no memory, the try has failed and is over. */
 static void create_release(struct ttm_buffer_object *tbo)
 {
 	struct create_mock *m = create_of(tbo->bdev);
@@ -327,8 +327,8 @@ static void create_check_place(struct kunit *test, struct vgpu_bo *bo, u32 mem_t
 
 /*
  * Another thread holds the reservation of the only BO during every try, and drops it after the try.
- * Catches: an allocation that only repeats its tries when a reservation is dropped, and fails after
- * a number of them.
+ * Catches: an allocation only repeats its tries, without a wait for the reservation, and fails
+ * after a number of them.
  */
 static void create_held(struct kunit *test)
 {
@@ -342,8 +342,7 @@ static void create_held(struct kunit *test)
 }
 
 /*
- * Catches: an allocation that waits only for the reservation of the first BO, which may not be
- * evicted.
+ * Catches: an allocation waits only for the reservation of the first BO, which may not be evicted.
  */
 static void create_held_behind(struct kunit *test)
 {
@@ -358,8 +357,8 @@ static void create_held_behind(struct kunit *test)
 }
 
 /*
- * More BOs are reserved than an allocation makes tries, and all must be evicted. Catches: an
- * allocation that evicts one BO for each try.
+ * More BOs are reserved than an allocation makes tries, and all of them must be evicted. Catches:
+ * an allocation evicts only one BO for each try.
  */
 static void create_held_many(struct kunit *test)
 {
@@ -374,7 +373,7 @@ static void create_held_many(struct kunit *test)
 		create_check_place(test, m->bo[i], TTM_PL_TT);
 }
 
-/* Catches: an allocation that tries again, or evicts, where no BO may be evicted. */
+/* Catches: an allocation tries again, or evicts a BO, although no BO may be evicted. */
 static void create_held_stays(struct kunit *test)
 {
 	struct create_mock *m = create_mock_new(test, 1, SZ_2M, ttm_bo_type_device);
@@ -388,8 +387,8 @@ static void create_held_stays(struct kunit *test)
 }
 
 /*
- * The owner of a BO cannot vacate it at first, as SVM while a page is locked. Catches: an
- * allocation that fails then because it ignores kernel BOs.
+ * At first, the owner of a BO cannot vacate it (as SVM while a page is locked). Catches: the
+ * allocation fails because it does not wait for kernel BOs.
  */
 static void create_vacated_later(struct kunit *test)
 {
@@ -403,8 +402,8 @@ static void create_vacated_later(struct kunit *test)
 }
 
 /*
- * The owner of a BO keeps it for a limited time. Catches: an allocation that fails although the
- * BO becomes evictable soon.
+ * The owner of a BO keeps it for a limited time. Catches: an allocation fails although the BO
+ * becomes evictable soon.
  */
 static void create_kept(struct kunit *test)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * process/kfd_mem_limit.c against a sum that is recomputed at each step. Catches: memory that is
- * reserved twice; counts that a failed reservation changes; system memory that stays reserved
- * after a GPU is removed.
+ * process/kfd_mem_limit.c against a sum that is recomputed at each step. Catches: memory is
+ * reserved twice; a failed reservation changes a count; system memory stays reserved after a GPU is
+ * removed.
  *
  * The test uses the module's counters: no process may use KFD while it runs.
  */
@@ -88,7 +88,7 @@ static void limit_vram(struct kunit *test)
 	kfd_mem_limit_unreserve(node->vdev, GTT, m->limit - 4096);
 }
 
-/* Doorbells and the like are not counted. */
+/* Doorbells and MMIO pages are not counted. */
 static void limit_others(struct kunit *test)
 {
 	struct limit_mock *m = limit_mock_new(test);
@@ -177,7 +177,7 @@ static void limit_random(struct kunit *test)
 	kfd_mem_limit_unreserve(m->node[0].vdev, GTT, m->limit);
 }
 
-/* A GPU is removed while it has BOs: their reservations are undone exactly once. */
+/* A GPU is removed while it has BOs: the reservations of the BOs are undone exactly once. */
 static void limit_detach(struct kunit *test)
 {
 	struct limit_mock *m = limit_mock_new(test);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * process/kfd_timeslice.c with simulated time. Catches: processes that evict each other without
- * making progress; a restore that always gets too little time; a process whose memory cannot be
- * evicted; errors when jiffies wrap.
+ * process/kfd_timeslice.c with simulated time. Catches: processes evict each other without making
+ * progress; a restore always gets too little time; the memory of a process can never be evicted; a
+ * comparison of times is wrong when jiffies wrap.
  */
 #include <linux/jiffies.h>
 #include <drm/ttm/ttm_placement.h>
@@ -16,7 +16,7 @@
 
 #define MS(ms)	msecs_to_jiffies(ms)
 
-/* A process without a time slice keeps no memory. */
+/* The memory of a process without a time slice can be evicted. */
 static void turn_off(struct kunit *test)
 {
 	struct kfd_timeslice t = { 0 };
@@ -36,7 +36,10 @@ static void turn_off(struct kunit *test)
 						     TTM_PL_VRAM, true));
 }
 
-/* A process that is being restored keeps its memory; an allocation gets VRAM after a while. */
+/*
+ * While a process is restored, its memory is kept, except that an allocation gets its VRAM after a
+ * while.
+ */
 static void turn_coming(struct kunit *test)
 {
 	struct kfd_timeslice t = { 0 };
@@ -52,7 +55,9 @@ static void turn_coming(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kfd_timeslice_left(&t, later), 0);
 }
 
-/* Each restore after a failed one has more time, up to a limit; a success resets the time. */
+/*
+ * After a failed restore, the next restore has more time, up to a limit; a success resets the time.
+ */
 static void turn_fails(struct kunit *test)
 {
 	unsigned long now = START, left, last = 0;
@@ -83,7 +88,7 @@ static void turn_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kfd_timeslice_left(&t, now), MS(10));
 }
 
-/* The time slice is in proportion to the duration of the restore, with bounds. */
+/* The time slice is proportional to the duration of the restore, within bounds. */
 static void turn_on(struct kunit *test)
 {
 	static const struct {

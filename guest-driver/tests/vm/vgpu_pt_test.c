@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * vm/vgpu_pt.c against a page walker written from include/vgpu/pte.h, and a map of the expected
- * pages. Catches: entries in the wrong place; wrong or missing pointer bits; leaves that cover too
- * much; mappings that are lost when a leaf is split; fragments that cover pages with other entries;
- * missing TLB flushes.
+ * pages. Catches: an entry is in the wrong place; a pointer bit is wrong or missing; a leaf covers
+ * too much; a mapping is lost when a leaf is split; a fragment covers pages with other entries; a
+ * TLB flush is missing.
  */
 #include "vgpu/bits.h"
 #include "tests/lib/vgpu_mock.h"
@@ -12,7 +12,7 @@
 #define MOCK_TABLES	256
 #define VRAM_BASE	0x2400000000ull		/* FB_OFFSET */
 #define TABLES_AT	0x10000000ull		/* offset in VRAM */
-#define WINDOW		4096u			/* pages, eight PTBs */
+#define WINDOW		4096u			/* pages that are checked: eight PTBs */
 #define ROUNDS		1500
 #define RW		(VGPU_PTE_VALID | VGPU_PTE_READABLE | \
 			 VGPU_PTE_WRITEABLE)
@@ -171,7 +171,10 @@ static void pt_check_page(struct kunit *test, const struct pt_mock *m,
 	KUNIT_ASSERT_EQ_MSG(test, w->addr | w->flags, want, "page %u", i);
 }
 
-/* Check that all pages of a fragment are mapped alike: the TLB caches it as one translation. */
+/*
+ * Check that all pages of the fragment of page @i are mapped alike: the TLB caches the fragment as
+ * one translation.
+ */
 static void pt_check_fragment(struct kunit *test, const struct walk *all,
 			      unsigned int i, u64 first)
 {
@@ -244,8 +247,8 @@ static void pt_do_clear(struct kunit *test, struct pt_mock *m, unsigned int i,
 }
 
 /*
- * Random writes and clears of single pages, without fragments (@frag 0), as SVM does. BOs are
- * mapped and unmapped as a whole (pt_whole).
+ * Random writes and clears of parts of the window, without fragments (@frag 0), as SVM does. BOs
+ * are mapped and unmapped as a whole: see pt_whole().
  */
 static void pt_random(struct kunit *test, u64 first)
 {
@@ -296,7 +299,7 @@ static void pt_random_low(struct kunit *test)
 	pt_random(test, 16);
 }
 
-/* A window across the end of a PDB0 table and of a PDB1 table. */
+/* The window crosses the end of a PDB0 table and of a PDB1 table. */
 static void pt_random_boundary(struct kunit *test)
 {
 	pt_random(test, BIT_ULL(27) - WINDOW / 2 - 3);
@@ -342,7 +345,7 @@ static void pt_whole(struct kunit *test)
 			frags += all[i].valid && all[i].frag;
 		}
 	}
-	/* The test is void without fragments. */
+	/* Without fragments, the test would check nothing. */
 	KUNIT_EXPECT_GT(test, frags, 0);
 }
 
@@ -390,7 +393,10 @@ static void pt_clear_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vgpu_pt_read(&m->pt, ~0ull), 0);
 }
 
-/* An allocation fails in the middle: -ENOMEM, the tree is consistent, and a later call succeeds. */
+/*
+ * The allocation of a table fails in the middle of a call: the call returns -ENOMEM, the tree is
+ * consistent, and a later call succeeds.
+ */
 static void pt_no_memory(struct kunit *test)
 {
 	struct pt_mock *m = pt_mock_new(test, 0);
@@ -410,7 +416,7 @@ static void pt_no_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->n, 3 + WINDOW / VGPU_PT_ENTRIES);
 }
 
-/* The contents of the tables are lost: the rebuilt tree has its tables, and no leaves. */
+/* The contents of the tables are lost: the rebuilt tree has the same tables, and no leaves. */
 static void pt_rebuild(struct kunit *test)
 {
 	struct pt_mock *m = pt_mock_new(test, 1024);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vm/vgpu_vm_trim.c and vgpu_pt_tree.c: delayed freeing of page tables. Catches: tables that are
- * not freed, or are freed while they are reserved or used; freed tables with entries
- * (vgpu_vm_mock.c checks this); a missing flush; a flush that is not needed.
+ * vm/vgpu_vm_trim.c and vgpu_pt_tree.c: delayed freeing of page tables. Catches: a table is not
+ * freed, or is freed while it is reserved or used; a freed table has entries (vgpu_vm_mock.c checks
+ * this); a flush is missing or not needed.
  */
 #include "tests/lib/vgpu_vm_mock.h"
 
-/* The root, and on each side of a boundary of its entries PDB1, PDB0 and 3 or 6 PTBs. */
+/*
+ * The window crosses a boundary of root entries: the root; on each side one PDB1 and one PDB0; 3
+ * PTBs on one side, 6 on the other.
+ */
 #define ALL_TABLES	(1 + 2 + 2 + 3 + 6)
 
 static void trim_fill(struct kunit *test, struct vm_mock *m)
@@ -82,7 +85,7 @@ static void trim_keeps_mapped(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
 }
 
-/* The table below a 2 MiB leaf stays, for the case that the leaf is split. */
+/* The table below a 2 MiB leaf stays, because a split of the leaf needs it. */
 static void trim_keeps_behind_leaf(struct kunit *test)
 {
 	unsigned int leaf = -VM_MOCK_FIRST % VGPU_PT_ENTRIES, n;
@@ -173,7 +176,7 @@ static void trim_after_failure(struct kunit *test)
 	}
 }
 
-/* A reservation without free memory frees empty tables first. */
+/* A reservation for which there is no free memory first frees empty tables. */
 static void trim_makes_room(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);

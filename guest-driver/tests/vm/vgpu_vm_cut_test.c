@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The order of an unmap in vm/vgpu_vm_va.c and vgpu_vm_bo.c: entries are cleared before their
- * addresses are free for an SVM range. Catches: a write of entries after a fault may have claimed
- * their addresses, so that the entries of the new SVM range are lost.
+ * The order of an unmap in vm/vgpu_vm_va.c and vgpu_vm_bo.c: entries are cleared before a fault may
+ * claim their addresses for an SVM range. Catches: entries are written after that, so that the
+ * entries of the new SVM range are lost.
  */
 #include <kunit/test-bug.h>
 
@@ -60,14 +60,14 @@ static const struct cut_case cuts[] = {
 	{ "all of PRT", CUT_CLEAR, 0, VM_MOCK_BO_PAGES, true },
 };
 
-/* Whether vgpu_vm_va_busy() would return false for @page without waiting. */
+/* Return true if vgpu_vm_va_busy() would return false for @page without waiting. */
 static bool cut_is_free(struct vgpu_vm *vm, u64 page)
 {
 	return !mutex_is_locked(&vm->alloc_lock) &&
 	       !interval_tree_iter_first(&vm->bos, page, page);
 }
 
-/* Replaces vgpu_pt_ops.write while a case unmaps its pages. */
+/* Replaces vgpu_pt_ops.write while a case unmaps its pages: counts the writes. */
 static bool cut_write(struct vgpu_pt *pt, const struct vgpu_pt_mem *mem,
 		      unsigned int index, unsigned int n, u64 value, u64 step)
 {

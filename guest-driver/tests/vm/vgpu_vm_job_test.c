@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vm/vgpu_vm_job.c against an interpreter of its packets. Catches: entries in the wrong place or
- * with a wrong value; data that is appended to a complete packet; jobs that exceed their buffer;
- * too many bytes for an entry.
+ * vm/vgpu_vm_job.c against an interpreter of its packets. Catches: an entry is in the wrong place
+ * or has a wrong value; data is appended to a complete packet; a job exceeds its buffer; an entry
+ * takes too many bytes.
  */
 #include "vgpu/bits.h"
 #include "vgpu/sdma_packets.h"
@@ -30,7 +30,7 @@ static u64 dw64(const u32 *dw)
 	return dw[0] | (u64)dw[1] << 32;
 }
 
-/* Run the packet at @dw on the entries @out, and return its dwords. */
+/* Run the packet at @dw on the entries @out. Returns the packet's length in dwords. */
 static unsigned int job_packet(struct kunit *test, const u32 *dw, u64 *out)
 {
 	u64 i, n, at = (dw64(dw + 1) - AT) / sizeof(u64);
@@ -99,7 +99,7 @@ static void job_random(struct kunit *test)
 	KUNIT_EXPECT_GT(test, runs, 5);
 }
 
-/* A table of scattered addresses takes at most 8 bytes an entry and 5 %. */
+/* A table of scattered addresses takes at most 8 bytes per entry, plus 5 %. */
 static void job_bytes_scattered(struct kunit *test)
 {
 	struct vgpu_vm_job *job = job_new(test, 2048);
@@ -126,7 +126,7 @@ static void job_bytes_run(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, job->ndw, 2 * SDMA_PTEPDE_DWORDS);
 }
 
-/* Data is appended only to the last packet, and only at the address where it ends. */
+/* Data is appended only to the last packet, and only at the address at which that packet ends. */
 static void job_gap(struct kunit *test)
 {
 	struct vgpu_vm_job *job = job_new(test, 128);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * vm/vgpu_vm_va.c and vgpu_vm_bo.c: BOs that are mapped, cut, moved and cleared in an address
- * space, against a flat map of expected pages. Catches: a cut that removes too many or too few
- * pages; wrong offsets of the remaining parts; entries of memory that a BO has left; fragments that
- * cover cleared pages; a missing flush; redundant flushes.
+ * space, against a flat map of expected pages. Catches: a cut removes too many or too few pages; a
+ * remaining part has a wrong offset; entries still point to memory that a BO has left; a fragment
+ * covers cleared pages; a flush is missing or redundant.
  */
 #include "tests/lib/vgpu_vm_mock.h"
 
@@ -140,7 +140,10 @@ static void vm_cut_leaf_sdma(struct kunit *test)
 	vm_cut_leaf(test, true);
 }
 
-/* Map the window to @addr in spans of @len pages. Return the bytes written. */
+/*
+ * Map the window to @addr in spans of @len pages. Returns the number of bytes that were written for
+ * it.
+ */
 static u64 vm_write_spans(struct kunit *test, struct vm_mock *m, u64 addr,
 			  unsigned int len)
 {
@@ -172,14 +175,14 @@ static u64 vm_write_spans(struct kunit *test, struct vm_mock *m, u64 addr,
 }
 
 /*
- * Spans of random length by SDMA. Catches: an entry that is lost when the job is full; a long run
- * that takes too many bytes.
+ * Spans of growing length, written by SDMA. Catches: an entry is lost when the job is full; a long
+ * run of entries takes too many bytes.
  */
 static void vm_spans_sdma(struct kunit *test)
 {
 	const u64 end = VM_MOCK_FIRST + VM_MOCK_WINDOW - 1;
 	struct vm_mock *m = vm_mock_new(test, true);
-	/* The alignment excludes leaves. */
+	/* This alignment makes leaves impossible. */
 	const u64 addr = vm_mock_va(1);
 	unsigned int len;
 
@@ -232,7 +235,7 @@ static void vm_bad_ranges(struct kunit *test)
 	mutex_unlock(&m->vm.va_lock);
 }
 
-/* Without memory for tables a mapping fails with -ENOMEM, and its addresses stay free. */
+/* Without memory for tables, a mapping fails with -ENOMEM and its addresses stay free. */
 static void vm_no_memory(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -249,7 +252,7 @@ static void vm_no_memory(struct kunit *test)
 	vm_mock_check(test, m);
 }
 
-/* Many mappings take one flush; no flush if no entry was valid. */
+/* Many mappings need only one flush, and none if no entry was valid. */
 static void vm_flush_once(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -276,7 +279,7 @@ static void vm_flush_once(struct kunit *test)
 	vm_mock_check(test, m);
 }
 
-/* The TLB caches PRT entries, too: a clear of PRT entries flushes. */
+/* The TLB also caches PRT entries: a clear of PRT entries flushes. */
 static void vm_prt_entries(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -305,7 +308,10 @@ static void vm_prt_entries(struct kunit *test)
 	/* The end of the test removes the remaining mappings with the address space. */
 }
 
-/* An update skips BOs that are reserved elsewhere or out of reach; a later update writes them. */
+/*
+ * An update skips BOs that another thread has reserved, or that are out of the GPU's reach; a later
+ * update writes them.
+ */
 static void vm_moved_stays(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -398,8 +404,8 @@ static void vm_last_update(struct kunit *test)
 }
 
 /*
- * The entries of a BO that moves while a job uses it stay until the job and the move are done, and
- * are cleared then.
+ * If a BO moves while a job uses it, its entries stay until the job and the move are done, and are
+ * then cleared.
  */
 static void vm_stale(struct kunit *test)
 {
@@ -459,7 +465,7 @@ static void vm_stale(struct kunit *test)
 	vm_mock_check(test, m);
 }
 
-/* Catches: a no-retry entry that overwrites a page that was mapped meanwhile. */
+/* Catches: a no-retry entry overwrites a page that was mapped meanwhile. */
 static void vm_deny(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -497,8 +503,8 @@ static void vm_count_waits(struct vgpu_vm *vm)
 }
 
 /*
- * The device is unplugged, and jobs are still on its engines. Catches: memory that is freed while
- * a job can access it through entries or the TLB.
+ * The device is unplugged while jobs are on its engines. Catches: memory is freed while a job can
+ * access it through entries or the TLB.
  */
 static void vm_unplugged(struct kunit *test)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VMIDs (vm/vgpu_vm.c) and PASIDs (process/kfd_pasid.c). Catches: two address spaces with one VMID;
- * VMIDs that are lost; a context that stays enabled after its VMID is free; a PASID that is
- * allocated twice, or is 0.
+ * VMIDs (vm/vgpu_vm.c) and PASIDs (process/kfd_pasid.c). Catches: two address spaces have one VMID;
+ * a VMID is lost; a context stays enabled after its VMID is free; a PASID is allocated twice, or is
+ * 0.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "process/kfd_pasid.h"
@@ -35,7 +35,7 @@ static int vmid_mock_alloc(struct vgpu_pt *pt, struct vgpu_pt_mem *mem)
 {
 	struct vgpu_vm *vm = container_of(pt, struct vgpu_vm, pt);
 
-	/* The test writes no entries: all roots share the memory. */
+	/* The test writes no entries, so all roots can share the memory. */
 	mem->entries = (__le64 __iomem __force *)of_pt(pt)->mem;
 	mem->addr = (vm->pasid + 1) * PAGE_SIZE;
 	return 0;
@@ -73,7 +73,7 @@ static struct vmid_mock *vmid_mock_new(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, vgpu_pt_init(&vm->pt, &vmid_mock_ops, 0),
 				0);
 	}
-	/* Registered last, so that it runs before the stubs are removed. */
+	/* Registered last, so that vmid_mock_fini() runs before the stubs are removed. */
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, vmid_mock_fini,
 							m), 0);
 	return m;
@@ -142,7 +142,10 @@ static void vmid_twice(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vmid_root(m, m->vm[2].vmid), 3 * PAGE_SIZE | 1);
 }
 
-/* Address spaces of the render node get its two VMIDs only; KFD's address spaces get the rest. */
+/*
+ * Address spaces of the render node get only its two VMIDs; KFD's address spaces get all other
+ * VMIDs.
+ */
 static void vmid_graphics(struct kunit *test)
 {
 	struct vmid_mock *m = vmid_mock_new(test);
@@ -160,7 +163,7 @@ static void vmid_graphics(struct kunit *test)
 	KUNIT_EXPECT_GE(test, m->vm[3].vmid, VGPU_FIRST_KFD_VMID);
 }
 
-/* Catches: page tables that were lost with VRAM and are set in a context of the hardware. */
+/* Catches: page tables that were lost with VRAM are set in a context of the hardware. */
 static void vmid_vram_lost(struct kunit *test)
 {
 	struct vmid_mock *m = vmid_mock_new(test);

@@ -14,9 +14,9 @@
 #define VMID    7
 
 /*
- * Catches: an engine that keeps using memory at a bus address where it is no
- * longer. The device's own BAR 0 is RAM on the bus. The test moves it to and
- * fro; after each move, a queue copies to both bus addresses.
+ * Catches: an engine still uses a bus address whose memory has moved away. BAR
+ * 0 of the device is RAM on the bus. The test moves it between two addresses;
+ * after each move, a queue copies to both addresses.
  */
 static void test_moving_ram(void)
 {
@@ -60,7 +60,7 @@ static void test_moving_ram(void)
 }
 
 /*
- * Catches: a device that still writes to guest memory after bus mastering is
+ * Catches: the device still writes to guest memory after bus mastering is
  * disabled, because it has mapped that memory before.
  */
 static void test_bus_master(void)
@@ -82,7 +82,7 @@ static void test_bus_master(void)
         qvgpu_fill(v, src, i, 0, QVGPU_PAGE);
         qvgpu_pkt_copy(&q, qvgpu_mc(v, src), mc, QVGPU_PAGE);
         qvgpu_sdma_finish(&q);
-        /* Without bus mastering, the data of the last round stays. */
+        /* Without bus mastering, the data of the previous round stays. */
         qvgpu_expect(v, dst, master ? i : i - 1, 0, QVGPU_PAGE);
         g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_FAULTS_NORETRY), ==,
                          faults + !master);
@@ -91,8 +91,8 @@ static void test_bus_master(void)
 }
 
 /*
- * Catches: a write that disables bus mastering and completes while an engine is
- * inside an access, so that the engine writes to memory that the guest has
+ * Catches: a write that disables bus mastering completes while an engine is
+ * within an access, so that the engine writes to memory that the guest has
  * reused. The engine repeats an access that faults, and is held between two
  * trace events of one access. The write must wait until a thread releases the
  * engine.
@@ -130,10 +130,11 @@ static void test_bus_master_access(void)
 #define BEHIND      QPCI_DEVFN(32, 0)           /* bus 1, slot 0 */
 
 /*
- * Catches: a change of the bus, here memory decoding of another device that is
- * disabled, which completes while an engine is inside an access to that device.
- * The engine copies from the peer's VRAM to a page that faults, and is held as
- * above in an access that has mapped the source.
+ * Catches: a change of the bus (here, another device's memory decoding is
+ * disabled) completes while an engine is within an access to that device. The
+ * engine copies from the VRAM of the other device, the peer, to a page that
+ * faults. It is held as in test_bus_master_access(), in an access that has
+ * mapped the source.
  */
 static void test_peer_access(void)
 {
@@ -169,7 +170,7 @@ static void test_peer_access(void)
     qpci_config_writew(peer, PCI_COMMAND, 0);
     qvgpu_hold_access_end(&h, v);
 
-    /* The next access finds no memory there. */
+    /* The next access finds no memory at the peer's address. */
     qvgpu_time_passes(v);
     qvgpu_ih_next_fault(v, VMID, va, false, false);
     qvgpu_space_map(&space, va + QVGPU_PAGE, dst, QVGPU_PAGE);
@@ -180,7 +181,7 @@ static void test_peer_access(void)
     qvgpu_hold_destroy(&h);
 }
 
-/* Return whether this QEMU is built with delays in the device's threads. */
+/* Return true if this QEMU is built with delays in the device's threads. */
 static bool has_delays(void)
 {
     QTestState *qts = qtest_init("-machine none");
@@ -199,7 +200,7 @@ static bool has_delays(void)
     return has;
 }
 
-/* Return whether QEMU has mapped the file. */
+/* Return true if QEMU has mapped the file. */
 static bool maps_file(QVGPU *v, const char *path)
 {
     g_autofree char *name = g_strdup_printf("/proc/%d/maps",
@@ -210,7 +211,7 @@ static bool maps_file(QVGPU *v, const char *path)
     return strstr(maps, path);
 }
 
-/* Plug a device with VRAM in mem0 and map its VRAM. Returns the root port. */
+/* Plug a device whose VRAM is mem0, and map its VRAM. Returns the root port. */
 static QPCIDevice *plug_peer(QVGPU *v)
 {
     QPCIDevice *rp = qpci_device_find(v->bus, RP), *peer;
@@ -234,10 +235,10 @@ static QPCIDevice *plug_peer(QVGPU *v)
 }
 
 /*
- * Unplug a peer while the engine, which has found the peer's VRAM, is held in
- * the delay that follows. The unplug waits for the engine. Returns whether the
- * engine looked for the memory again; also false if the host is so slow that
- * the engine continues before the peer leaves the bus.
+ * Unplug a peer while the engine has found the peer's VRAM and is held in the
+ * delay that follows. The unplug waits for the engine. Returns true if the
+ * engine then looked for the memory again; false also if the host is so slow
+ * that the engine continues before the peer leaves the bus.
  */
 static bool looks_again(void)
 {
@@ -300,8 +301,8 @@ static bool looks_again(void)
 }
 
 /*
- * Catches: an engine that keeps a reference to memory that has left the bus
- * since the engine found it, so that the memory is never freed.
+ * Catches: an engine keeps a reference to memory that has left the bus after
+ * the engine found it, so that the memory is never freed.
  */
 static void test_stale_window(void)
 {

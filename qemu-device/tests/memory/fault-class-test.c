@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: classes of faults: which raise interrupts, which are redirected. */
+/*
+ * vgpu-kfd: fault classes, each with its enable bits for interrupts and for
+ * redirection to the default page.
+ */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
@@ -16,7 +19,7 @@ typedef struct Case {
     uint64_t va;
     bool write;
     uint32_t cntl;              /* bit of the class in FAULT_CNTL */
-    uint32_t interrupt;         /* interrupt bit in the context, or 0 */
+    uint32_t interrupt;         /* its bit in VM_CONTEXT_CNTL, or 0 */
 } Case;
 
 /* One case of each class that SDMA can cause. */
@@ -58,7 +61,10 @@ static void class_start(PageWalk *w)
                     LEAF(1ull << 40));
 }
 
-/* Case @t must latch its fault. Returns whether it raised an interrupt. */
+/*
+ * Cause the fault of case @t. Fails the test unless the fault is latched.
+ * Returns true if it raised an interrupt.
+ */
 static bool fault(PageWalk *w, const Case *t)
 {
     bool came;
@@ -78,7 +84,7 @@ static bool fault(PageWalk *w, const Case *t)
     return came;
 }
 
-/* Catches: an interrupt that depends on another class's bit, or on none. */
+/* Catches: an interrupt depends on the bit of another class, or on no bit. */
 static void test_interrupts(void)
 {
     PageWalk w;
@@ -97,7 +103,9 @@ static void test_interrupts(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: a default page that is read for a class that is not redirected. */
+/*
+ * Catches: the default page is read for a fault class that is not redirected.
+ */
 static void test_redirection(void)
 {
     PageWalk w;
@@ -133,8 +141,8 @@ static void test_redirection(void)
 }
 
 /*
- * Catches: a first fault that is overwritten, or one that is not although
- * ALLOW_SUBSEQUENT is set.
+ * Catches: a later fault overwrites the latched one; with ALLOW_SUBSEQUENT, it
+ * does not.
  */
 static void test_latching(void)
 {
@@ -165,8 +173,8 @@ static void test_latching(void)
 }
 
 /*
- * Catches: an interrupt of a retry fault while these interrupts are disabled,
- * or a stall that is lost then.
+ * Catches: a retry fault raises an interrupt while these interrupts are
+ * disabled; the stall of such a fault is lost.
  */
 static void test_retry_interrupt_off(void)
 {
@@ -200,8 +208,8 @@ static void test_retry_interrupt_off(void)
 }
 
 /*
- * Catches: an access of VMID 0 to the system aperture, outside VRAM and the AGP
- * window, that faults or does not go to the aperture's default page.
+ * Catches: an access of VMID 0 to the system aperture, outside of VRAM and the
+ * AGP window, faults, or does not go to the aperture's default page.
  */
 static void test_system_aperture(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: VMID 0: apertures, AGP window, flat GART. */
+/* vgpu-kfd: translation in VMID 0: apertures, AGP window, flat GART table. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
@@ -7,7 +7,7 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 #include "tests/qtest/vgpu-kfd/memory/suite.h"
 
-/* MC address of the GART in these tests, and its size. */
+/* GPU address of the GART in these tests, and its size in pages. */
 #define GART_AT         (16 * GiB)
 #define GART_PAGES      1024
 
@@ -44,7 +44,7 @@ static void copy(Gart *g, uint64_t src, uint64_t dst, uint64_t len)
     qvgpu_sdma_finish(&g->q);
 }
 
-/* Fail the test unless this fault is latched and reported; clear it. */
+/* Fail the test unless this fault is latched and reported. Clears the fault. */
 static void expect_fault(QVGPU *v, uint64_t va, bool write, unsigned walker)
 {
     uint32_t status = qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_STATUS);
@@ -66,7 +66,7 @@ static void expect_fault(QVGPU *v, uint64_t va, bool write, unsigned walker)
     g_assert_cmphex(qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_STATUS), ==, 0);
 }
 
-/* Catches: an FB aperture that is off after reset, or ends before VRAM does. */
+/* Catches: the FB aperture is off after a reset, or ends before VRAM does. */
 static void test_fb_aperture(void)
 {
     QVGPU *v = qvgpu_start();
@@ -83,7 +83,7 @@ static void test_fb_aperture(void)
     qvgpu_stop(v);
 }
 
-/* Catches: an FB aperture that stays at its reset value. */
+/* Catches: the FB aperture stays at its reset value. */
 static void test_fb_aperture_moves(void)
 {
     QVGPU *v = qvgpu_start();
@@ -103,7 +103,7 @@ static void test_fb_aperture_moves(void)
     qvgpu_stop(v);
 }
 
-/* Catches: an aperture larger than VRAM that reaches other host memory. */
+/* Catches: an aperture larger than VRAM gives access to other host memory. */
 static void test_fb_beyond_vram(void)
 {
     QVGPU *v = qvgpu_start();
@@ -123,7 +123,9 @@ static void test_fb_beyond_vram(void)
     qvgpu_stop(v);
 }
 
-/* Catches: an AGP window with a wrong base or with a limit off by a page. */
+/*
+ * Catches: the AGP window has a wrong base, or a limit that is off by a page.
+ */
 static void test_agp_window(void)
 {
     QVGPU *v = qvgpu_start();
@@ -132,7 +134,7 @@ static void test_agp_window(void)
     uint64_t at = 2 * TiB;
     QVGPUSdma q;
 
-    /* The window moves: the queue uses only VRAM. */
+    /* The AGP window moves, so the queue uses only VRAM. */
     qvgpu_sdma_open_vram(&q, v, 0, SDMA_QUEUE_GFX, NULL, 4 * KiB);
     qvgpu_mm_wr(v, MC_VM_AGP_BOT, at >> 24);
     qvgpu_mm_wr(v, MC_VM_AGP_TOP, at >> 24);
@@ -146,7 +148,7 @@ static void test_agp_window(void)
     qvgpu_expect(v, dst, 4, 0, 200);
     g_assert_false(qvgpu_ih_pending(v));
 
-    /* Beyond the window: reads return zeros, with a fault. */
+    /* Beyond the window, a read returns zeros and faults. */
     qvgpu_fill(v, dst, 4, 300, 200);
     qvgpu_pkt_copy(&q, at + 16 * MiB - 100, qvgpu_mc(v, dst), 200);
     qvgpu_sdma_finish(&q);
@@ -156,7 +158,10 @@ static void test_agp_window(void)
     qvgpu_stop(v);
 }
 
-/* Catches: pages in the wrong order, joined pages that are not contiguous. */
+/*
+ * Catches: pages are accessed in the wrong order; pages that are not contiguous
+ * in memory are accessed as one span.
+ */
 static void test_scattered(void)
 {
     enum { PAGES = 64 };
@@ -170,7 +175,10 @@ static void test_scattered(void)
         page[i] = qvgpu_alloc(g.v, i % 3 ? QVGPU_RAM : QVGPU_VRAM,
                               QVGPU_PAGE, QVGPU_PAGE);
     }
-    /* 37 is prime to 64: each page once, neighbours never in order. */
+    /*
+     * 37 is coprime to 64: each page is used once, and neighbours are not in
+     * order.
+     */
     for (i = 0; i < PAGES; i++) {
         gart_set(&g, 100 + i, page[i * 37 % PAGES]);
         qvgpu_fill(g.v, page[i * 37 % PAGES], 5, i * QVGPU_PAGE, QVGPU_PAGE);
@@ -180,7 +188,7 @@ static void test_scattered(void)
     qvgpu_expect(g.v, dst, 5, 77, PAGES * QVGPU_PAGE - 177);
     qvgpu_expect_byte(g.v, dst + PAGES * QVGPU_PAGE - 177, 0, 177);
 
-    /* The other direction: written through the GART. */
+    /* The other direction: write through the GART. */
     qvgpu_fill(g.v, dst, 6, 0, PAGES * QVGPU_PAGE);
     copy(&g, qvgpu_mc(g.v, dst), GART_AT + 100 * QVGPU_PAGE,
          PAGES * QVGPU_PAGE);
@@ -192,8 +200,8 @@ static void test_scattered(void)
 }
 
 /*
- * Catches: eight entries taken for one contiguous range although one of them
- * points elsewhere, is invalid or lies beyond END; a range that survives an
+ * Catches: eight entries are taken for one contiguous range although one of
+ * them points elsewhere, is invalid or is beyond END; such a range survives an
  * invalidation.
  */
 static void test_lines(void)
@@ -248,7 +256,10 @@ static void test_lines(void)
     qvgpu_stop(g.v);
 }
 
-/* Catches: entries counted from 0 instead of START; END not included. */
+/*
+ * Catches: the table is indexed from address 0 instead of START; the page at
+ * END is not included.
+ */
 static void test_range(void)
 {
     Gart g;
@@ -281,7 +292,7 @@ static void test_range(void)
     qvgpu_stop(g.v);
 }
 
-/* Catches: entries cut to 32 bits, a table that is accepted in VRAM only. */
+/* Catches: entries are cut to 32 bits; a table in RAM is not accepted. */
 static void test_table_in_ram(void)
 {
     Gart g;
@@ -299,7 +310,10 @@ static void test_table_in_ram(void)
     qvgpu_stop(g.v);
 }
 
-/* Catches: an unbound GART page that stalls the kernel's queue without end. */
+/*
+ * Catches: an access to an unbound GART page stalls the kernel's queue
+ * endlessly.
+ */
 static void test_invalid_entry(void)
 {
     Gart g;
@@ -319,7 +333,7 @@ static void test_invalid_entry(void)
     qvgpu_stop(g.v);
 }
 
-/* Catches: a later fault that overwrites the status of the first. */
+/* Catches: a later fault overwrites the status of the first fault. */
 static void test_first_fault_is_kept(void)
 {
     Gart g;
@@ -337,7 +351,7 @@ static void test_first_fault_is_kept(void)
                     status | VM_L2_PROTECTION_FAULT_STATUS__MORE_FAULTS);
     g_assert_cmphex(qvgpu_mm_rd64(g.v, VM_L2_PROTECTION_FAULT_ADDR_LO32), ==,
                     (GART_AT >> 12) + 5);
-    /* Each of them raises an interrupt. */
+    /* Each of the two faults raises an interrupt. */
     qvgpu_ih_next_fault(g.v, 0, GART_AT + 5 * QVGPU_PAGE, false, false);
     qvgpu_ih_next_fault(g.v, 0, GART_AT + 6 * QVGPU_PAGE, true, false);
     g_assert_cmpuint(qvgpu_counter(g.v, VGPU_CNT_FAULTS_NORETRY), ==, 2);

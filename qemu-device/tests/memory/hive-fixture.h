@@ -14,9 +14,15 @@
     "-global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off " \
     "-device pcie-root-port,id=rp0,chassis=1,slot=1 "
 
-/* Address in VMID 0 of @offset in the hive: node n is at n * HIVE_VRAM. */
+/*
+ * Return the GPU address, in VMID 0, of @offset in the hive: the VRAM of node n
+ * is at n * HIVE_VRAM.
+ */
 uint64_t hive_mc(QVGPU *v, uint64_t offset);
-/* Copy on a queue of @v, in VMID 0 if @space is NULL, and wait for the end. */
+/*
+ * Copy with a queue of @v, in VMID 0 if @space is NULL, and wait until the copy
+ * is complete.
+ */
 void hive_copy(QVGPU *v, QVGPUSpace *space, uint64_t src, uint64_t dst,
                uint64_t len);
 /*
@@ -25,7 +31,10 @@ void hive_copy(QVGPU *v, QVGPUSpace *space, uint64_t src, uint64_t dst,
  */
 void hive_expect_place(QVGPU *v, unsigned node, unsigned last, uint32_t links,
                        uint64_t id);
-/* Plug device "peer" in h0 into the slot. @props as in ", 'node': 1". */
+/*
+ * Plug a device with id "peer", in hive h0, into the slot. @props: more
+ * properties, as in ", 'node': 1".
+ */
 void hive_plug(QVGPU *v, const char *props);
 
 #endif /* VGPU_TEST_HIVE_FIXTURE_H */

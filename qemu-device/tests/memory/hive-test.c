@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the object vgpu-hive, nodes of devices in it, and machines whose
+ * vgpu-kfd: the object vgpu-hive, the nodes of its devices, and machines whose
  * lower nodes are unplugged.
  */
 #include "qemu/osdep.h"
@@ -17,9 +17,9 @@
 #define HIVE        "'qom-type': 'vgpu-hive', 'id': 'h1'"
 
 /*
- * Catches: a hive whose devices have different sizes of VRAM, two devices at
- * one node, a hive that is deleted or changed while devices are in it; an error
- * about the old form of property hive that does not name the object.
+ * Catches: a hive accepts devices with different sizes of VRAM, or two devices
+ * at one node; a hive is deleted or changed while it has devices; the error for
+ * the old form of property hive does not name the object.
  */
 static void test_bad(void)
 {
@@ -58,7 +58,7 @@ static void test_bad(void)
     qvgpu_stop(v);
 }
 
-/* The hive of device @id, from query-vgpu. The caller unrefs it. */
+/* Return the hive of device @id, from query-vgpu. The caller unrefs it. */
 static QDict *query_hive(QVGPU *v, const char *id)
 {
     QDict *rsp = qtest_qmp(v->qts, "{ 'execute': 'query-vgpu' }");
@@ -93,8 +93,9 @@ static void expect_node(QVGPU *v, const char *device, unsigned node)
 }
 
 /*
- * Catches: a device at another node than its property selects, one without the
- * property that is not at the lowest free node or does not report its node.
+ * Catches: a device is not at the node that its property selects; a device
+ * without the property is not at the lowest free node, or does not report its
+ * node.
  */
 static void test_places(void)
 {
@@ -123,8 +124,9 @@ static void test_places(void)
 }
 
 /*
- * Load @file, which must fail, in a QEMU with @v's command line except for
- * @without. Returns the error output, which the caller frees.
+ * Load @file in a QEMU with the command line of @v, but without the string
+ * @without. Fails the test unless the load fails. Returns the error output,
+ * which the caller frees.
  */
 static char *load_error(QVGPU *v, const char *without, const char *file)
 {
@@ -138,7 +140,7 @@ static char *load_error(QVGPU *v, const char *without, const char *file)
     g_assert_cmpint(fd, >=, 0);
     close(fd);
     g_assert_cmpuint(g_strv_length(parts), ==, 2);
-    /* qtest starts QEMU in a shell: redirections work. */
+    /* qtest starts QEMU with a shell, so that redirections work. */
     other.args = g_strdup_printf("%s 2>%s", args, log);
     g_assert_false(qvgpu_loads(&other, file));
     g_assert_true(g_file_get_contents(log, &said, NULL, NULL));
@@ -148,9 +150,9 @@ static char *load_error(QVGPU *v, const char *without, const char *file)
 }
 
 /*
- * Catches: a machine that cannot move after node 0 is unplugged, because the
- * other device becomes node 0 in the new machine; a state that a device at
- * another node loads, or refuses without a hint at the remedy.
+ * Catches: a machine cannot migrate after node 0 is unplugged, because its
+ * device becomes node 0 in the new machine; a device at another node loads the
+ * state, or refuses it without a hint at the remedy.
  */
 static void test_move_without_node_0(void)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: two hubs with a client each, a compute queue and an SDMA queue. */
+/*
+ * vgpu-kfd: two hubs with a client each: a compute queue (GFX hub) and an SDMA
+ * queue (MM hub).
+ */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -13,7 +16,7 @@
 
 typedef struct Hubs {
     QVGPU *v;
-    QVGPUSpace space;           /* one tree for both hubs */
+    QVGPUSpace space;           /* the same page tables in both hubs */
     QVGPUCompute c;
     QVGPUSdma q;
 } Hubs;
@@ -28,7 +31,7 @@ static void hubs_start(Hubs *t)
     qvgpu_sdma_open(&t->q, t->v, 0, SDMA_QUEUE_RLC(0), &t->space);
 }
 
-/* Write @val to VA on both queues, to a dword each. */
+/* Write @val with both queues, to one dword each at VA. */
 static void write_both(Hubs *t, uint32_t val)
 {
     qvgpu_pm4_write(&t->c, VA, val);
@@ -37,7 +40,10 @@ static void write_both(Hubs *t, uint32_t val)
     qvgpu_sdma_finish(&t->q);
 }
 
-/* Catches: an invalidation of one hub with effect in the other, or in none. */
+/*
+ * Catches: an invalidation of one hub has an effect in the other hub, or no
+ * effect.
+ */
 static void test_translations(void)
 {
     Hubs t;
@@ -68,7 +74,9 @@ static void test_translations(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a fault that the other hub latches, or with that hub's PASID. */
+/*
+ * Catches: a fault is latched in the other hub, or has the PASID of that hub.
+ */
 static void test_faults(void)
 {
     Hubs t;
@@ -96,7 +104,7 @@ static void test_faults(void)
                     VA >> 12);
     g_assert_cmphex(qvgpu_mm_rd(t.v, VM_L2_PROTECTION_FAULT_STATUS), ==, 0);
 
-    /* The page faults in the MM hub, too, where faults are retried. */
+    /* The page also faults in the MM hub, where faults are retried. */
     qvgpu_pkt_fence(&t.q, VA, 1);
     qvgpu_sdma_kick(&t.q);
     qvgpu_ih_next_fault(t.v, VMID, VA, true, true);
@@ -104,7 +112,7 @@ static void test_faults(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a CAM slot of one hub that matches a fault of the other. */
+/* Catches: a CAM slot of one hub matches a fault of the other hub. */
 static void test_cam(void)
 {
     Hubs t;

@@ -16,7 +16,10 @@
 #define LEAVES  (VM_INVALIDATE_ENG_REQ__L2_PTES | \
                  VM_INVALIDATE_ENG_REQ__L1_PTES)
 
-/* PAGES pages, each with an old and a new place, whose contents differ. */
+/*
+ * Virtual pages from VA on, each with an old and a new place in memory. The two
+ * places differ in contents.
+ */
 typedef struct Range {
     QVGPU *v;
     QVGPUSpace space;
@@ -45,8 +48,8 @@ static void read_all(Range *t)
 }
 
 /*
- * Let the TLB hold all pages at their old places; map them at the new ones,
- * without an invalidation.
+ * Let the TLB hold all pages at their old places, then map the pages at their
+ * new places without an invalidation.
  */
 static void moved(Range *t)
 {
@@ -75,7 +78,7 @@ static void range_start(Range *t)
 
 /*
  * Fail the test unless the engine finds pages @first to @last at their new
- * places and all others at the old ones.
+ * places and all other pages at their old places.
  */
 static void expect_new(Range *t, unsigned first, unsigned last)
 {
@@ -88,7 +91,7 @@ static void expect_new(Range *t, unsigned first, unsigned last)
     }
 }
 
-/* Catches: an invalidated range that is too large, too small or elsewhere. */
+/* Catches: the invalidated range is too large, too small or elsewhere. */
 static void test_exact(void)
 {
     static const struct {
@@ -109,7 +112,10 @@ static void test_exact(void)
         expect_new(&t, ranges[i].first,
                    ranges[i].first + (1u << ranges[i].order) - 1);
     }
-    /* No effect: another VMID, another place, directories. Then everything. */
+    /*
+     * Another VMID, another range, and directories only: no effect. Then all
+     * pages.
+     */
     moved(&t);
     qvgpu_invalidate_range(t.v, 1u << (VMID + 1), VA, 5);
     qvgpu_invalidate_range(t.v, 1u << VMID, VA + PAGES * QVGPU_PAGE, 5);
@@ -121,7 +127,9 @@ static void test_exact(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: an invalidation that is lost among many for an idle engine. */
+/*
+ * Catches: an invalidation is lost if there are many while the engine is idle.
+ */
 static void test_many(void)
 {
     Range t;
@@ -135,7 +143,10 @@ static void test_many(void)
             qvgpu_invalidate_range(t.v, 1u << VMID, BIG_VA + i * QVGPU_PAGE,
                                    0);
         }
-        /* Up to 64 ranges are exact; of more, the device may drop more. */
+        /*
+         * The device tracks up to 64 ranges exactly. With more, it may drop
+         * more pages.
+         */
         if (n <= 64) {
             expect_new(&t, 3, 3);
         } else {
@@ -146,7 +157,7 @@ static void test_many(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a large leaf that survives the invalidation of one of its pages. */
+/* Catches: a large leaf survives the invalidation of one of its pages. */
 static void test_large_leaf(void)
 {
     Range t;
@@ -171,7 +182,10 @@ static void test_large_leaf(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a stalled queue that its page's invalidation does not wake. */
+/*
+ * Catches: an invalidation of the page does not wake a queue that is stalled on
+ * it.
+ */
 static void test_wakes(void)
 {
     Range t;
@@ -188,8 +202,9 @@ static void test_wakes(void)
 }
 
 /*
- * Catches: an acknowledge of a range while an engine still writes through the
- * old translation, and an engine that finds it in its TLB afterwards.
+ * Catches: the invalidation of a range is acknowledged while an engine still
+ * writes through the old translation; an engine finds the old translation in
+ * its TLB afterwards.
  */
 static void test_acknowledge_waits(void)
 {
@@ -218,7 +233,7 @@ static void test_acknowledge_waits(void)
         qvgpu_wait_until(qvgpu_sdma_rptr(&t.q) != from);
         qvgpu_space_map(&t.space, VA + off, now, QVGPU_PAGE);
         qvgpu_invalidate_range(t.v, 1u << VMID, VA + off, 0);
-        /* The test uses the page again. */
+        /* The test reuses the page. */
         qtest_memset(t.v->qts, gone, 0x77, QVGPU_PAGE);
         qvgpu_pkt_copy(&t.q, src_va, VA, BYTES);
         qvgpu_sdma_finish(&t.q);
@@ -229,9 +244,9 @@ static void test_acknowledge_waits(void)
 }
 
 /*
- * Catches: a translation that leaves the TLB without an invalidation, with
- * which a driver's missing invalidation would sometimes not show. Only a need
- * for its slot may evict it.
+ * Catches: a translation leaves the TLB without an invalidation, so that a
+ * missing invalidation in a driver would be noticed only sometimes. Only
+ * another translation that needs the slot may evict it.
  */
 static void test_capacity(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the device behind an IOMMU, intel-iommu or amd-iommu, with tables
- * that the test builds: an identity mapping of RAM, and single pages from IOVA
- * on.
+ * vgpu-kfd: the device behind an IOMMU (intel-iommu or amd-iommu) with tables
+ * that the test builds: an identity mapping of RAM, and a table of 4 KiB pages
+ * at address IOVA.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -20,9 +20,9 @@
 #define STOPS           16
 #define TRAPS           100             /* the interrupt ring holds 127 */
 
-#define IOVA            (512 * MiB)     /* RAM ends below */
+#define IOVA            (512 * MiB)     /* above the end of RAM */
 #define IOVA_LOST       (IOVA + 2 * MiB)        /* its table is not RAM */
-#define HOLE            0x30000000u     /* no memory there */
+#define HOLE            0x30000000u     /* bus address without memory */
 #define IOAPIC          0xfec00000u     /* a table there reads as zero */
 
 #define VTD             0xfed90000u     /* intel-iommu of q35 */
@@ -46,7 +46,7 @@
 #define AMD_CMDBUF      (AMD + 0x8)
 #define AMD_CONTROL     (AMD + 0x18)
 #define AMD_CMD_TAIL    (AMD + 0x2008)
-#define AMD_ENABLE      (1u << 0 | 1u << 12)    /* with its command buffer */
+#define AMD_ENABLE      (1u << 0 | 1u << 12)    /* IOMMU and command buffer */
 #define AMD_RW          (3ull << 61)
 #define AMD_PRESENT     1ull
 #define AMD_LEVEL(n)    ((uint64_t)(n) << 9)    /* of the table it points to */
@@ -55,13 +55,13 @@
 typedef struct Iommu Iommu;
 struct Iommu {
     const char *device;
-    /* Fill the table of 2 MiB entries and enable translation. */
+    /* Fill the table of 2 MiB entries, and enable translation. */
     void (*enable)(Iommu *m, QVGPU *v);
-    /* The table entry of a page. */
+    /* Return the table entry that maps @page. */
     uint64_t (*entry)(uint64_t page);
     /* Invalidate all translations. */
     void (*invalidate)(Iommu *m, QVGPU *v);
-    uint64_t pages;             /* table of pages from IOVA on */
+    uint64_t pages;             /* CPU address of the table for IOVA */
     uint64_t cmdbuf;
     uint32_t tail;
 };
@@ -121,7 +121,10 @@ static void amd_enable(Iommu *m, QVGPU *v)
     }
     qtest_writeq(v->qts, table + (IOVA >> 21) * 8,
                  amd_entry(m->pages) | AMD_LEVEL(1));
-    /* Not HOLE: QEMU's amd-iommu shifts by 64 when it logs that error. */
+    /*
+     * The address is not HOLE, because QEMU's amd-iommu shifts by 64 when it
+     * logs that error.
+     */
     qtest_writeq(v->qts, table + (IOVA_LOST >> 21) * 8,
                  amd_entry(IOAPIC) | AMD_LEVEL(1));
     qtest_writeq(v->qts, root, amd_entry(table) | AMD_LEVEL(2));
@@ -155,8 +158,8 @@ static const Iommu amd = {
 };
 
 /*
- * Start a machine with an IOMMU, which is not enabled. NULL: QEMU has no such
- * IOMMU, and the test is skipped.
+ * Start a machine with an IOMMU, which is not enabled. Returns NULL if QEMU has
+ * no such IOMMU: the test is skipped.
  */
 static QVGPU *start_sized(Iommu *m, const Iommu *kind, const char *vram,
                           const char *more)
@@ -180,7 +183,10 @@ static QVGPU *start(Iommu *m, const Iommu *kind, const char *more)
     return start_sized(m, kind, "64M", more);
 }
 
-/* The same with pipe and VRAM of @h, which exist unless this returns NULL. */
+/*
+ * As start_sized(), with the pipe and VRAM of @h. If it returns NULL, @h is
+ * destroyed.
+ */
 static QVGPU *start_held(Iommu *m, const Iommu *kind, QVGPUHold *h)
 {
     QVGPU *v;
@@ -193,7 +199,9 @@ static QVGPU *start_held(Iommu *m, const Iommu *kind, QVGPUHold *h)
     return v;
 }
 
-/* Map page @n from IOVA on to @page; 0: unmap it. No invalidation. */
+/*
+ * Map page @n after IOVA to @page, or unmap it if @page is 0. No invalidation.
+ */
 static void set_page(Iommu *m, QVGPU *v, unsigned n, uint64_t page)
 {
     qtest_writeq(v->qts, m->pages + 8 * n, page ? m->entry(page) : 0);
@@ -205,7 +213,7 @@ static void open_space(QVGPUSpace *space, QVGPU *v, bool retry)
     qvgpu_space_set_retry(space, retry);
 }
 
-/* Map page @n of the space to a bus address. */
+/* Map page @n after VA to a bus address. */
 static void set_bus(QVGPUSpace *space, unsigned n, uint64_t bus)
 {
     qvgpu_space_set(space, VA + n * QVGPU_PAGE, VGPU_LEVEL_PTB,
@@ -213,9 +221,9 @@ static void set_bus(QVGPUSpace *space, unsigned n, uint64_t bus)
 }
 
 /*
- * Catches: bus addresses that bypass the IOMMU, or keep their translation from
- * before it was enabled; a denied page that can be written; a translation that
- * is used after the IOMMU's invalidation.
+ * Catches: bus addresses bypass the IOMMU, or keep their translation from
+ * before the IOMMU was enabled; a denied page can be written; a translation is
+ * used after the IOMMU's invalidation.
  */
 static void test_translate(const void *kind)
 {
@@ -238,7 +246,10 @@ static void test_translate(const void *kind)
     qvgpu_sdma_open(&q, v, 0, SDMA_QUEUE_RLC(0), &space);
     qvgpu_fill(v, src, 6, 0, QVGPU_PAGE);
 
-    /* No memory at IOVA before translation is enabled; one page afterwards. */
+    /*
+     * IOVA has no memory before translation is enabled, and one page
+     * afterwards.
+     */
     qvgpu_pkt_copy(&q, VA, VA + QVGPU_PAGE, 8);
     qvgpu_sdma_finish(&q);
     qvgpu_ih_next_fault(v, VMID, VA + QVGPU_PAGE, true, false);
@@ -263,9 +274,9 @@ static void test_translate(const void *kind)
 }
 
 /*
- * Catches: a retry fault that is reported twice or not counted as a replay
- * because its access has waited for the IOMMU in between; and a stalled access
- * that continues with a translation by the IOMMU from before the stall.
+ * Catches: a retry fault is reported twice, or its replay is not counted,
+ * because the access has waited for the IOMMU in the meantime; a stalled access
+ * continues with a translation by the IOMMU from before the stall.
  */
 static void test_replay(const void *kind)
 {
@@ -307,8 +318,9 @@ static void test_replay(const void *kind)
 }
 
 /*
- * Copy from one page behind the IOMMU to another, and invalidate @vmid of @hub
- * between the IOMMU requests for the two. Returns the number of requests.
+ * Copy from one page behind the IOMMU to another. Each page needs a request to
+ * the IOMMU; invalidate @vmid of @hub between the two requests. Returns the
+ * number of requests.
  */
 static unsigned count_requests(QVGPUHold *h, QVGPUSdma *q, unsigned hub,
                                unsigned vmid)
@@ -319,7 +331,9 @@ static unsigned count_requests(QVGPUHold *h, QVGPUSdma *q, unsigned hub,
     qvgpu_pkt_copy(q, VA, VA + QVGPU_PAGE, 64);
     qvgpu_sdma_kick(q);
     qvgpu_wait_until(qvgpu_hold_logged(h));
-    /* No acknowledge while the engine is held in its next request. */
+    /*
+     * Do not wait for the acknowledge: the engine is held in its next request.
+     */
     qvgpu_wr(q->v, HUB(hub) + VM_INVALIDATE_ENG_REQ(INV_ENGINE),
              1u << vmid | VM_INVALIDATE_ENG_REQ__L2_PTES);
     n = qvgpu_hold_release(h);
@@ -328,12 +342,12 @@ static unsigned count_requests(QVGPUHold *h, QVGPUSdma *q, unsigned hub,
 }
 
 /*
- * Catches: an invalidation of one VMID that discards IOMMU requests and replies
- * of a queue in another VMID: constant invalidations would starve queues behind
- * an IOMMU. Also a reply that stays valid after its VMID is invalidated.
+ * Catches: an invalidation of one VMID discards IOMMU requests and replies of a
+ * queue in another VMID, so that repeated invalidations starve queues behind an
+ * IOMMU; a reply stays valid after its VMID is invalidated.
  *
- * The engine is held in its second request, if not before, until the
- * invalidation is written: the second request and the first reply are older.
+ * The engine is held in its second request at the latest, until the
+ * invalidation is written: the first reply and the second request are older.
  * Each page is requested once unless the invalidation has an effect.
  */
 static void test_invalidate(const void *kind)
@@ -368,8 +382,8 @@ static void test_invalidate(const void *kind)
 }
 
 /*
- * Catches: interrupt entries that are lost or change order while their ring has
- * no translation; an entry that is written although the IOMMU denies it.
+ * Catches: interrupt entries are lost or reordered while their ring has no
+ * translation; an entry is written although the IOMMU denies it.
  */
 static void test_ring(const void *kind)
 {
@@ -426,9 +440,9 @@ static void test_ring(const void *kind)
 }
 
 /*
- * Catches: a worker that calls the IOMMU itself. The IOMMU's table is not RAM,
- * so that reading it takes the BQL. The main loop holds the BQL while it waits
- * for that worker in order to stop the machine: QEMU hangs.
+ * Catches: a worker calls the IOMMU itself. The IOMMU's table is not RAM, so
+ * that reading it takes the BQL. The main loop holds the BQL while it waits for
+ * that worker in order to stop the machine: QEMU hangs.
  */
 static void test_stop(const void *kind)
 {
@@ -467,12 +481,12 @@ static void test_stop(const void *kind)
 }
 
 /*
- * Catches: interrupt entries that wait for the IOMMU when the device is
- * removed, and are written afterwards.
+ * Catches: interrupt entries that wait for the IOMMU when the device is removed
+ * are written after the removal.
  *
- * The main loop is held in the removal: in the second view of the bus that is
- * made when BAR 0 leaves it. Meanwhile the CP raises interrupts, for whose
- * entries the IOMMU is not called before the removal is complete.
+ * The main loop is held in the removal, when BAR 0 leaves the bus: in the
+ * second memory view that QEMU then builds. Meanwhile the CP raises interrupts,
+ * for whose entries the IOMMU is not called before the removal is complete.
  */
 static void test_remove(const void *kind)
 {
@@ -495,8 +509,8 @@ static void test_remove(const void *kind)
 }
 
 /*
- * Catches: a worker that raises the IOMMU's fault event, which fails an
- * assertion under TCG: interrupting a CPU requires the BQL. The event is an
+ * Catches: a worker raises the fault event of the IOMMU. Under TCG this fails
+ * an assertion, because interrupting a CPU requires the BQL. The event is an
  * NMI, after which the CPU halts again.
  */
 static void test_report(void)

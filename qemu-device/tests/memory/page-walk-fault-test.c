@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: four-level page tables of VMIDs 1-15: what must not translate. */
+/* vgpu-kfd: four-level page tables of VMIDs 1-15: addresses that must fault. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
@@ -7,7 +7,7 @@
 #include "tests/qtest/vgpu-kfd/memory/suite.h"
 #include "tests/qtest/vgpu-kfd/memory/page-walk-fixture.h"
 
-/* Catches: reads through a write-only page, writes through a read-only one. */
+/* Catches: a write-only page can be read; a read-only page can be written. */
 static void test_permissions(void)
 {
     PageWalk w;
@@ -45,7 +45,7 @@ static void test_permissions(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: an invalid entry that the walk follows at some level. */
+/* Catches: the walk follows an invalid entry at some level. */
 static void test_invalid_at_each_level(void)
 {
     PageWalk w;
@@ -72,9 +72,9 @@ static void test_invalid_at_each_level(void)
 }
 
 /*
- * Catches: a table address that the device follows out of its memory. Each
- * level in turn points beyond VRAM, to the end of the bus, and to a bus address
- * without memory.
+ * Catches: the device follows a table address out of its memory. The table
+ * address at each level in turn is beyond VRAM, at the end of the bus, and a
+ * bus address without memory.
  */
 static void test_tables_nowhere(void)
 {
@@ -106,7 +106,9 @@ static void test_tables_nowhere(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: an access to a page beyond VRAM, or by a root beyond memory. */
+/*
+ * Catches: a page beyond VRAM, or a root table beyond memory, can be accessed.
+ */
 static void test_pages_nowhere(void)
 {
     PageWalk w;
@@ -132,7 +134,7 @@ static void test_pages_nowhere(void)
     qvgpu_pkt_fence(&q, q.ring_va, 1);
     qvgpu_sdma_kick(&q);
     qvgpu_ih_next_fault(w.v, 3, q.ring_va, false, false);
-    /* No packet can be read: the queue stops, and others continue. */
+    /* No packet can be read: the queue stops, and other queues continue. */
     qvgpu_wait_until(qvgpu_sdma_exception(&q) == VGPU_SDMA_EXC_RING);
     qvgpu_wait_until(qvgpu_sdma_idle(&q));
     while (qvgpu_ih_pending(w.v)) {
@@ -144,7 +146,7 @@ static void test_pages_nowhere(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: a walk that follows a table into itself without end. */
+/* Catches: the walk of a table that refers to itself never ends. */
 static void test_self_reference(void)
 {
     PageWalk w;
@@ -153,7 +155,7 @@ static void test_self_reference(void)
 
     page_walk_start(&w);
     table = qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
-    /* Each entry is valid as a PDE, as a PDB0 entry, and also as a PTE. */
+    /* Each entry is valid as a PDE, as a PDB0 entry and as a PTE. */
     for (i = 0; i < VGPU_PT_ENTRIES; i++) {
         qtest_writeq(w.v->qts, table + 8 * i,
                      qvgpu_entry(w.v, table, LEAF(VGPU_PTE_TF) |
@@ -170,7 +172,7 @@ static void test_self_reference(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: a PDB1 entry without "block fragment size" that the walk accepts. */
+/* Catches: the walk accepts a PDB1 entry without "block fragment size". */
 static void test_pdb1_without_bfs(void)
 {
     PageWalk w;
@@ -189,7 +191,7 @@ static void test_pdb1_without_bfs(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: START or END that is ignored, or off by one page. */
+/* Catches: START or END is ignored, or off by one page. */
 static void test_range(void)
 {
     PageWalk w;
@@ -202,7 +204,7 @@ static void test_range(void)
     qvgpu_space_map(&w.space, VA - QVGPU_PAGE, page, 10 * QVGPU_PAGE);
     qvgpu_fill(w.v, page, 13, 0, 10 * QVGPU_PAGE);
     page_walk_expect_at(&w, VA - QVGPU_PAGE, 13, 0, 10 * QVGPU_PAGE);
-    /* Ring and destination are inside the new range. */
+    /* The ring and the destination are within the new range. */
     qvgpu_sdma_disable(&w.q);
     qvgpu_mm_wr64(w.v, VM_CONTEXT_PAGE_TABLE_START_ADDR_LO32(PAGE_WALK_VMID),
                   first >> 12);
@@ -212,7 +214,10 @@ static void test_range(void)
     page_walk_expect_fault(&w, first - 8, false, VGPU_WALKER_RANGE);
     page_walk_expect_fault(&w, first - 8, true, VGPU_WALKER_RANGE);
 
-    /* END is below the ring, which faults, too. VMID 0 is not affected. */
+    /*
+     * END is below the ring, so that the ring also faults. VMID 0 is not
+     * affected.
+     */
     qvgpu_mm_wr64(w.v, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(PAGE_WALK_VMID),
                   last >> 12);
     qvgpu_invalidate(w.v, 1u << PAGE_WALK_VMID);
@@ -226,7 +231,7 @@ static void test_range(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: a context that translates while it is disabled. */
+/* Catches: a context translates while it is disabled. */
 static void test_context_off(void)
 {
     static const uint32_t off[][2] = {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: fixture of the page walk tests: an address space, a user queue in
- * it whose copies make the accesses, and a destination. Faults are no-retry, so
- * that each is latched in the status register.
+ * it whose copies make the accesses, and a destination. Faults are no-retry
+ * faults, so that the first one is latched in the status register.
  */
 #ifndef VGPU_TEST_PAGE_WALK_FIXTURE_H
 #define VGPU_TEST_PAGE_WALK_FIXTURE_H
@@ -19,17 +19,20 @@ typedef struct PageWalk {
     QVGPU *v;
     QVGPUSpace space;
     QVGPUSdma q;
-    uint64_t dst, dst_va;       /* 64 KiB to copy to */
+    uint64_t dst, dst_va;       /* destination, 64 KiB */
 } PageWalk;
 
 /* Start a machine with page tables in memory of kind @tables, or in VRAM. */
 void page_walk_start_in(PageWalk *w, QVGPUKind tables);
 void page_walk_start(PageWalk *w);
-/* Copy on the user queue and wait. Faults do not stop the queue. */
+/*
+ * Copy with the user queue, and wait until it is idle. A fault does not stop
+ * the queue.
+ */
 void page_walk_copy(PageWalk *w, uint64_t src, uint64_t dst, uint64_t len);
 /*
- * Fail the test unless memory at @va holds bytes of pattern @seed, from byte
- * @from on, and reading it does not fault.
+ * Fail the test unless @va reads, without a fault, as @len bytes of pattern
+ * @seed from byte @from.
  */
 void page_walk_expect_at(PageWalk *w, uint64_t va, uint64_t seed, uint64_t from,
                          uint64_t len);

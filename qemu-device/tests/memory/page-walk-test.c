@@ -7,7 +7,7 @@
 #include "tests/qtest/vgpu-kfd/memory/suite.h"
 #include "tests/qtest/vgpu-kfd/memory/page-walk-fixture.h"
 
-/* Catches: a wrong index, address or S bit in a mapping of 4 KiB pages. */
+/* Catches: a mapping of 4 KiB pages uses a wrong index, address or S bit. */
 static void test_small_pages(void)
 {
     PageWalk w;
@@ -31,8 +31,8 @@ static void test_small_pages(void)
 }
 
 /*
- * Catches: an index of the wrong width at any level. A copy crosses a boundary
- * of each level, with a page on either side.
+ * Catches: the index of some level has a wrong width. A copy crosses a boundary
+ * of each level, with a page on each side.
  */
 static void test_crossing_levels(void)
 {
@@ -41,14 +41,17 @@ static void test_crossing_levels(void)
         0x001000400000ull,      /* PDB0 entry */
         0x001040000000ull,      /* PDB1 entry */
         0x028000000000ull,      /* PDB2 entry */
-        0x800000000000ull,      /* the sign bit of a CPU's address */
+        0x800000000000ull,      /* sign bit of x86 addresses */
     };
     PageWalk w;
     unsigned i;
 
     page_walk_start(&w);
     for (i = 0; i < ARRAY_SIZE(boundary); i++) {
-        /* In reverse, so that contiguous VA is not contiguous memory. */
+        /*
+         * Allocate in reverse, so that contiguous addresses are not contiguous
+         * memory.
+         */
         uint64_t high = qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
         uint64_t low = qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE);
 
@@ -61,7 +64,7 @@ static void test_crossing_levels(void)
         page_walk_expect_at(&w, boundary[i] - QVGPU_PAGE, 10 + i, 0,
                             2 * QVGPU_PAGE);
     }
-    /* The last page: the address after it does not wrap. */
+    /* After the last page, the address does not wrap to 0. */
     qvgpu_space_map(&w.space, (1ull << 48) - QVGPU_PAGE,
                     qvgpu_alloc(w.v, QVGPU_VRAM, QVGPU_PAGE, QVGPU_PAGE),
                     QVGPU_PAGE);
@@ -69,7 +72,10 @@ static void test_crossing_levels(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: a 2 MiB leaf taken for a pointer, or its offset cut to a page. */
+/*
+ * Catches: a leaf of 2 MiB is taken for a pointer, or the offset in it is cut
+ * to a page.
+ */
 static void test_2m_leaf(void)
 {
     PageWalk w;
@@ -91,7 +97,9 @@ static void test_2m_leaf(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: larger leaves (bit 54) taken for pointers, or of a wrong size. */
+/*
+ * Catches: a larger leaf (bit 54) is taken for a pointer, or has a wrong size.
+ */
 static void test_huge_leaves(void)
 {
     static const unsigned levels[] = { VGPU_LEVEL_PDB1, VGPU_LEVEL_PDB2 };
@@ -100,7 +108,10 @@ static void test_huge_leaves(void)
 
     page_walk_start(&w);
     for (i = 0; i < ARRAY_SIZE(levels); i++) {
-        /* Use separate VA for each level: the leaf maps address 0 and up. */
+        /*
+         * Use separate addresses for each level, because a leaf maps memory
+         * from address 0.
+         */
         uint64_t va = 0x300000000000ull + i * 0x100000000000ull;
         uint64_t vram = qvgpu_alloc(w.v, QVGPU_VRAM, 64 * KiB, QVGPU_PAGE);
         uint64_t ram = qvgpu_alloc(w.v, QVGPU_RAM, 64 * KiB, QVGPU_PAGE);
@@ -122,7 +133,10 @@ static void test_huge_leaves(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: a translation of one size that is used for the neighbouring page. */
+/*
+ * Catches: the translation of a large page is used for the small page beside
+ * it, or vice versa.
+ */
 static void test_mixed_sizes(void)
 {
     PageWalk w;
@@ -143,7 +157,7 @@ static void test_mixed_sizes(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: low address bits of a leaf that are added instead of ignored. */
+/* Catches: low address bits of a leaf are added instead of ignored. */
 static void test_unaligned_leaf(void)
 {
     PageWalk w;
@@ -158,7 +172,7 @@ static void test_unaligned_leaf(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: directories in RAM whose S bit is ignored. */
+/* Catches: the S bit of an entry for a directory in RAM is ignored. */
 static void test_tables_in_ram(void)
 {
     PageWalk w;
@@ -172,7 +186,10 @@ static void test_tables_in_ram(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: a VMID that accesses another's pages. All use the same address. */
+/*
+ * Catches: a VMID accesses the pages of another VMID. All VMIDs use the same
+ * address.
+ */
 static void test_vmids_apart(void)
 {
     QVGPU *v = qvgpu_start();
@@ -207,7 +224,10 @@ static void test_vmids_apart(void)
     qvgpu_stop(v);
 }
 
-/* Catches: an unbacked page of a sparse buffer that faults or is not 0. */
+/*
+ * Catches: an unbacked page of a sparse buffer (PRT) faults, or does not read
+ * as 0.
+ */
 static void test_prt(void)
 {
     PageWalk w;
@@ -237,7 +257,7 @@ static void test_prt(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: FB_OFFSET that is ignored in directories or in leaves. */
+/* Catches: FB_OFFSET is ignored in directories or in leaves. */
 static void test_fb_offset(void)
 {
     PageWalk w;
@@ -248,7 +268,7 @@ static void test_fb_offset(void)
     qvgpu_sdma_disable(&w.q);
     qvgpu_mm_wr(w.v, MC_VM_FB_OFFSET, 0x10);
     qvgpu_invalidate(w.v, 0xffff);
-    /* New tables: entries contain the offset now. */
+    /* Build new tables, whose entries include the offset. */
     qvgpu_space_init(&space, w.v, PAGE_WALK_VMID, QVGPU_VRAM);
     qvgpu_space_set_retry(&space, false);
     w.space = space;
@@ -259,7 +279,7 @@ static void test_fb_offset(void)
     qvgpu_space_map(&w.space, VA, page, QVGPU_PAGE);
     qvgpu_fill(w.v, page, 15, 0, QVGPU_PAGE);
     page_walk_expect_at(&w, VA, 15, 0, QVGPU_PAGE);
-    /* No memory below the offset. */
+    /* An address below the offset has no memory. */
     qvgpu_space_set(&w.space, VA + QVGPU_PAGE, VGPU_LEVEL_PTB,
                     LEAF(0x10000000 - QVGPU_PAGE));
     page_walk_expect_fault(&w, VA + QVGPU_PAGE, false, VGPU_WALKER_NACK);

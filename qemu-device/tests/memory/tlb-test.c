@@ -8,7 +8,10 @@
 
 #define VMID    4
 #define BIG_VA  0x300000000000ull       /* for leaves of 2 MiB */
-/* Shares no low bits with the ring's address: a TLB may be small. */
+/*
+ * The low bits differ from those of the ring's address, so that both fit in a
+ * small TLB.
+ */
 #define VA      0x200000123000ull
 
 typedef struct Tlb {
@@ -37,7 +40,9 @@ static void tlb_start(Tlb *t)
     qvgpu_expect(t->v, t->dst, 1, 0, QVGPU_PAGE);
 }
 
-/* VA must read as pattern @seed: 1 is old_page's, 2 new_page's. */
+/*
+ * Fail the test unless VA reads as pattern @seed: 1 in old_page, 2 in new_page.
+ */
 static void expect_page(Tlb *t, unsigned seed)
 {
     qvgpu_pkt_copy(&t->q, VA, t->dst_va, QVGPU_PAGE);
@@ -46,8 +51,8 @@ static void expect_page(Tlb *t, unsigned seed)
 }
 
 /*
- * Catches: a device without a TLB, on which a driver's missing invalidation
- * does not show; and an invalidation that does not reach the TLB.
+ * Catches: the device has no TLB, so that a missing invalidation in a driver is
+ * not noticed; an invalidation does not reach the TLB.
  */
 static void test_stale_until_invalidated(void)
 {
@@ -63,7 +68,7 @@ static void test_stale_until_invalidated(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: an invalidation of other VMIDs that drops the translation. */
+/* Catches: an invalidation of other VMIDs drops the translation. */
 static void test_other_vmids_stay(void)
 {
     Tlb t;
@@ -77,7 +82,7 @@ static void test_other_vmids_stay(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a directory that stays cached although its leaf was dropped. */
+/* Catches: a directory stays cached although its leaf was dropped. */
 static void test_directories(void)
 {
     Tlb t;
@@ -85,7 +90,10 @@ static void test_directories(void)
     QVGPUSpace other, third;
 
     tlb_start(&t);
-    /* A second tree has another page at VA. Link its PDB1 into the first. */
+    /*
+     * Other page tables have another page at VA. Link their PDB1 into the first
+     * tables.
+     */
     qvgpu_space_init(&other, t.v, VMID + 1, QVGPU_VRAM);
     qvgpu_space_map(&other, VA, t.new_page, QVGPU_PAGE);
     slot = qvgpu_space_slot(&other, VA, VGPU_LEVEL_PDB2);
@@ -94,7 +102,7 @@ static void test_directories(void)
     qvgpu_invalidate(t.v, 1u << VMID);
     expect_page(&t, 2);
 
-    /* A new root, with all mappings that the queue uses. */
+    /* A new root table, with all mappings that the queue uses. */
     qvgpu_space_init(&third, t.v, VMID + 1, QVGPU_VRAM);
     qvgpu_space_map(&third, VA, t.old_page, QVGPU_PAGE);
     qvgpu_space_map(&third, t.q.ring_va, t.q.ring, QVGPU_PAGE);
@@ -107,7 +115,10 @@ static void test_directories(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a TLB that holds a large leaf after its split and invalidation. */
+/*
+ * Catches: the TLB still holds a large leaf after its split and an
+ * invalidation.
+ */
 static void test_split(void)
 {
     Tlb t;
@@ -139,7 +150,10 @@ static void test_split(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: acknowledges of a wrong VMID, engine or hub, or counted wrong. */
+/*
+ * Catches: an acknowledge has a wrong VMID, engine or hub; the counter of
+ * invalidations is wrong.
+ */
 static void test_acknowledge(void)
 {
     QVGPU *v = qvgpu_start();
@@ -156,7 +170,7 @@ static void test_acknowledge(void)
             qvgpu_wait_until((qvgpu_rd(v, ack) & 0xffff) == 0x8003);
             qvgpu_wr(v, req, 0x0100);
             qvgpu_wait_until((qvgpu_rd(v, ack) & 0xffff) == 0x8103);
-            /* No acknowledge without a VMID; ACK is read-only. */
+            /* A request without a VMID has no acknowledge. ACK is read-only. */
             qvgpu_wr(v, req, VM_INVALIDATE_ENG_REQ__L2_PTES);
             qvgpu_wr(v, ack, 0);
             g_assert_cmphex(qvgpu_rd(v, ack) & 0xffff, ==, 0x8103);
@@ -167,7 +181,9 @@ static void test_acknowledge(void)
     qvgpu_stop(v);
 }
 
-/* Catches: CLEAR_FAULT without effect, or a clear without CLEAR_FAULT. */
+/*
+ * Catches: CLEAR_FAULT has no effect; the fault is cleared without CLEAR_FAULT.
+ */
 static void test_clear_fault(void)
 {
     Tlb t;
@@ -187,8 +203,8 @@ static void test_clear_fault(void)
 }
 
 /*
- * Catches: an acknowledge while an engine still writes through the old
- * translation, to a page that may have a new owner.
+ * Catches: an invalidation is acknowledged while an engine still writes through
+ * the old translation, to a page that may have a new owner.
  */
 static void test_acknowledge_waits(void)
 {
@@ -223,7 +239,7 @@ static void test_acknowledge_waits(void)
         qvgpu_space_set(&space, BIG_VA, VGPU_LEVEL_PDB0,
                         qvgpu_entry(v, now, QVGPU_PTE_RW));
         qvgpu_invalidate(v, 1u << VMID);
-        /* The test uses the memory again. */
+        /* The test reuses the memory. */
         qtest_memset(v->qts, gone, 0x77, BYTES);
         qvgpu_sdma_finish(&q);
         qvgpu_expect_byte(v, gone, 0x77, BYTES);

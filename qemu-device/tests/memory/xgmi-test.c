@@ -19,7 +19,7 @@
 #define PEER_MMIO   0xe1000000u
 #define COPIES      300
 #define BYTES       (4 * MiB)
-/* Rounds of unplugging: a single one may miss the race. */
+/* Rounds of unplugging: a single round may miss the race. */
 #define HIVE_ROUNDS     24
 #define SETTLE_ROUNDS   12
 
@@ -27,7 +27,7 @@
 
 #define PAIR(props) "-device vgpu-kfd,vram=64M" props
 
-/* Map the BARs of the second device, for stop_pair() to free the result. */
+/* Map the BARs of the second device. stop_pair() frees the result. */
 static QVGPU *map_peer(QVGPU *v)
 {
     QVGPU *p = g_new0(QVGPU, 1);
@@ -54,7 +54,9 @@ static bool buffer_is(const uint8_t *buf, uint8_t byte, size_t len)
     return buf[0] == byte && !memcmp(buf, buf + 1, len - 1);
 }
 
-/* Catches: two nodes whose registers show different places. */
+/*
+ * Catches: the registers of two nodes contradict each other about their places.
+ */
 static void test_registers(void)
 {
     QVGPU *v = qvgpu_start_sized("64M,hive=h0",
@@ -69,8 +71,8 @@ static void test_registers(void)
 }
 
 /*
- * Catches: a peer's VRAM at a wrong address, own VRAM that is not where the
- * hive has it, and an access beyond the last node.
+ * Catches: VRAM of a peer is at a wrong address; own VRAM is not at the
+ * device's place in the hive; an access beyond the last node does not fault.
  */
 static void test_memory(void)
 {
@@ -81,7 +83,7 @@ static void test_memory(void)
     QVGPUSpace space;
     QVGPUIrq irq;
 
-    /* Through the aperture, to and from the last page of node 1. */
+    /* Copy through the aperture, to and from the last page of node 1. */
     qvgpu_fill(v, src, 1, 0, QVGPU_PAGE);
     hive_copy(v, NULL, qvgpu_mc(v, src), hive_mc(v, 2 * VRAM - QVGPU_PAGE),
               QVGPU_PAGE);
@@ -92,7 +94,10 @@ static void test_memory(void)
               QVGPU_PAGE);
     qvgpu_expect(v, back, 1, 0, QVGPU_PAGE);
 
-    /* Through page tables: a 1 GiB leaf maps both nodes and nothing else. */
+    /*
+     * Copy through page tables: a leaf of 1 GiB maps both nodes and nothing
+     * else.
+     */
     qvgpu_space_init(&space, v, VMID, QVGPU_RAM);
     qvgpu_space_set_retry(&space, false);
     qvgpu_space_set(&space, VA & ~(1 * GiB - 1), VGPU_LEVEL_PDB1,
@@ -110,7 +115,7 @@ static void test_memory(void)
     stop_pair(v, p);
 }
 
-/* Catches: without a hive, a peer's BAR that engines do not reach. */
+/* Catches: without a hive, engines do not reach the BAR of a peer. */
 static void test_pcie_peer(void)
 {
     QVGPU *v = qvgpu_start_sized("64M", PAIR(""));
@@ -132,8 +137,8 @@ static void test_pcie_peer(void)
 }
 
 /*
- * Catches: a link that carries data while it is down, that is up for one end,
- * or stays down; a fault of another class; a link that is down before the
+ * Catches: a link carries data while it is down, is down for one end only, or
+ * stays down; the fault has another class; the link is down before the
  * injection's occasion.
  */
 static void test_link_down(void)
@@ -160,7 +165,10 @@ static void test_link_down(void)
                       ", 'length': %" PRIu64, VMID, 3 * QVGPU_PAGE,
                       QVGPU_PAGE);
 
-    /* Another VMID, another address, a skipped occasion: the link works. */
+    /*
+     * The link works for another VMID, for another address, and on a skipped
+     * occasion.
+     */
     hive_copy(v, NULL, qvgpu_mc(v, src), dst, 8);
     hive_copy(v, &space, VA, VA + QVGPU_PAGE, 16);
     qvgpu_expect(v, PEER_AT + 3 * QVGPU_PAGE, 5, 0, 16);
@@ -168,7 +176,10 @@ static void test_link_down(void)
     g_assert_cmpuint(qvgpu_inject_fired(v, id), ==, 0);
     g_assert_false(qvgpu_ih_pending(v));
 
-    /* Now the link is down, for every access from either end. No retry. */
+    /*
+     * Now the link is down for every access from either end. Faults are not
+     * retried.
+     */
     hive_copy(v, &space, VA, VA + QVGPU_PAGE, 32);
     qvgpu_ih_next_fault(v, VMID, VA + QVGPU_PAGE, true, false);
     g_assert_cmphex(VGPU_GET(qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_STATUS),
@@ -201,13 +212,16 @@ static void test_link_down(void)
     g_assert_false(qvgpu_ih_pending(v));
 
     /*
-     * Reading the register is an occasion, too. An injection for another node
+     * Reading the register is also an occasion. An injection for another node
      * leaves this link up.
      */
     id = qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', 'node': 2");
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 2);
     qvgpu_inject_remove(v, id);
-    /* The old form of arguments: beyond node 1, and at its first byte. */
+    /*
+     * The old form of the arguments: an address beyond node 1, and its first
+     * byte.
+     */
     id = qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', "
                       "'start': %" PRIu64, 2 * VRAM);
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 2);
@@ -226,14 +240,14 @@ static void test_link_down(void)
 }
 
 /*
- * Catches: VRAM of a removed device that its peers reach over XGMI; a removal,
- * or a read of XGMI_LINKS that shows a link down, which completes while a peer
- * is inside an access over that link.
+ * Catches: peers reach the VRAM of a removed device over XGMI; a removal, or a
+ * read of XGMI_LINKS that shows a link down, completes while a peer is within
+ * an access over that link.
  *
- * Node a copies from node b's VRAM to a page that faults without an interrupt,
- * and so repeats the access. The engine is held between two trace events of one
- * access, which has mapped b's VRAM. No BAR of b is mapped: the removal waits
- * for the engine, not for a change of the bus.
+ * Device a copies from the VRAM of device b to a page that faults without an
+ * interrupt, and so repeats the access. The engine is held between two trace
+ * events of one access, which has mapped b's VRAM. No BAR of b is mapped: the
+ * removal waits for the engine, not for a change of the bus.
  */
 static void test_peer_gone(const void *removed)
 {
@@ -262,7 +276,10 @@ static void test_peer_gone(const void *removed)
     qvgpu_sdma_open_vram(&q, v, 0, SDMA_QUEUE_RLC(0), &space, 4 * KiB);
     qvgpu_pkt_copy(&q, VA, VA + QVGPU_PAGE, QVGPU_PAGE);
     if (!removed) {
-        /* The read of XGMI_LINKS is the occasion, not the copy. */
+        /*
+         * The read of XGMI_LINKS is the occasion. The copy is not: its offset
+         * is not 0.
+         */
         qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', 'node': 1, "
                      "'offset': 0, 'length': 1");
     }
@@ -290,7 +307,7 @@ static void test_peer_gone(const void *removed)
     qvgpu_hold_destroy(&h);
 }
 
-/* Keep the queue busy until the test opens @gate, however fast the queue is. */
+/* Emit a packet that keeps the queue busy until the test writes 1 to @gate. */
 static void wait_for(QVGPUSdma *q, uint64_t gate)
 {
     qvgpu_pkt_poll_mem(q, QVGPU_POLL_EQ, qvgpu_mc(q->v, gate), 1, UINT32_MAX,
@@ -298,8 +315,8 @@ static void wait_for(QVGPUSdma *q, uint64_t gate)
 }
 
 /*
- * Catches: an unplugged peer whose memory is freed while an engine copies to
- * it, or is never freed; a node of the hive that is not free again.
+ * Catches: the memory of an unplugged peer is freed while an engine copies to
+ * it, or is never freed; the node in the hive is not freed.
  */
 static void test_unplug_peer(void)
 {
@@ -310,7 +327,9 @@ static void test_unplug_peer(void)
     unsigned i;
 
     hive_plug(v, "");
-    /* The driver sets FB_LOCATION_TOP of the device that was there first. */
+    /*
+     * As a driver does, set FB_LOCATION_TOP of the device that was there first.
+     */
     qvgpu_mm_wr(v, MC_VM_FB_LOCATION_TOP,
                 qvgpu_mm_rd(v, MC_VM_FB_LOCATION_BASE) + 2 * (VRAM >> 24) - 1);
     hive_expect_place(v, 0, 1, 2, HIVE_ID);
@@ -326,7 +345,10 @@ static void test_unplug_peer(void)
     qvgpu_wait_until(qvgpu_sdma_rptr(&q) > 0);
     qtest_qmp_device_del(v->qts, "peer");
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
-    /* The copies that are left have no effect; the last is after the gate. */
+    /*
+     * The remaining copies have no effect, except for a fault. One more copy
+     * follows the gate.
+     */
     qvgpu_wait_until(qvgpu_sdma_rptr(&q) == at_gate);
     qvgpu_mm_wr(v, VM_L2_PROTECTION_FAULT_CNTL,
                 qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_CNTL) |
@@ -348,7 +370,7 @@ static void test_unplug_peer(void)
 #define RP              QPCI_DEVFN(2, 0)
 #define BEHIND          QPCI_DEVFN(32, 0)       /* bus 1, slot 0 */
 
-/* Open the root port's windows for the BARs of qvgpu_map_bars(). */
+/* Set the root port's windows for the BARs of qvgpu_map_bars(). */
 static QPCIDevice *open_root_port(QPCIBus *bus)
 {
     QPCIDevice *rp = qpci_device_find(bus, RP);
@@ -363,7 +385,7 @@ static QPCIDevice *open_root_port(QPCIBus *bus)
     return rp;
 }
 
-/* Start a machine with a slot for a device, and disable the first one. */
+/* Start a machine with a slot for a device. Its first device is not used. */
 static QVGPU *start_slot(void)
 {
     QVGPU *v = qvgpu_start_sized("64M", HIVE_OBJECT
@@ -409,7 +431,10 @@ static void eject(QVGPU *v, QPCIDevice *rp)
     g_free(rp);
 }
 
-/* Catches: a teardown that does not wait for engines, or without end. */
+/*
+ * Catches: the teardown of a device does not wait for its engines, or never
+ * ends.
+ */
 static void test_unplug_busy(void)
 {
     QVGPU *v = start_slot();
@@ -439,9 +464,9 @@ static void test_unplug_busy(void)
 }
 
 /*
- * Catches: a hive that is freed while the engines of its last device still read
- * it; a hive that cannot be deleted, since an unplugged device kept its node.
- * All engines copy between addresses of a node that does not exist.
+ * Catches: a hive is freed while engines of its last device still read it; a
+ * hive cannot be deleted because an unplugged device has kept its node. All
+ * engines copy between addresses of a node that does not exist.
  */
 static void test_unplug_last(void)
 {
@@ -476,7 +501,7 @@ static void test_unplug_last(void)
     qvgpu_stop(v);
 }
 
-/* Fill the ring with packets that read an acknowledge. */
+/* Fill the ring with packets that read an invalidation acknowledge register. */
 static void read_ack(QVGPUSdma *q)
 {
     const uint64_t to = qvgpu_mc(q->v, qvgpu_ram_page(q->v));
@@ -495,8 +520,9 @@ static void read_ack(QVGPUSdma *q)
 }
 
 /*
- * Catches: a client that is freed while another engine, which reads an
- * acknowledge, checks whether that client has completed the invalidation.
+ * Catches: an engine's translation client is freed while another engine, which
+ * reads an acknowledge, checks whether this client has completed the
+ * invalidation.
  */
 static void test_unplug_settling(void)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: impossible saved state is refused, and MQDs cannot cause it. */
+/*
+ * vgpu-kfd: impossible saved state is refused, and the contents of an MQD
+ * cannot cause such state.
+ */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
 #include "qobject/qdict.h"
@@ -15,18 +18,18 @@
 
 #define VMID        6
 #define DST         0x2222a1b20000ull
-#define AT          (DST + 0x340)       /* unique in the state */
+#define AT          (DST + 0x340)       /* value occurs once in a saved state */
 
 /* A queue whose packet stalls at AT, since no page is mapped at DST. */
 typedef struct Stalled {
     QVGPU *v;
     QVGPUSpace space;
     QVGPUSdma q;
-    uint64_t dst;               /* the page for DST */
-    unsigned slot;              /* of the retry CAM */
+    uint64_t dst;               /* page to map at DST */
+    unsigned slot;              /* slot in the retry CAM */
 } Stalled;
 
-/* Start the machine and the queue. The test emits the packet. */
+/* Start the machine and the queue. The caller then emits the packet. */
 static void stalled_init(Stalled *t)
 {
     t->v = qvgpu_start();
@@ -51,9 +54,9 @@ static void stalled_finish(Stalled *t)
 }
 
 /*
- * Catches: a saved packet that is loaded although it exceeds its indirect
- * buffer or has another length than its header gives: the engine would never
- * finish such a WRITE. Offsets count from the stall's address
+ * Catches: a saved packet is loaded although it exceeds its indirect buffer or
+ * has another length than its header gives, so that the engine would never
+ * finish such a WRITE. Offsets count from the address of the stall
  * (vmstate_vgpu_stall).
  */
 static void test_packet(void)
@@ -92,8 +95,8 @@ static void test_packet(void)
 }
 
 /*
- * Catches: garbage in unused indirect-buffer entries of an MQD that the device
- * keeps and saves, so that it refuses its own saved state.
+ * Catches: the device keeps and saves garbage from unused indirect-buffer
+ * entries of an MQD, and then refuses its own saved state.
  */
 static void test_image(void)
 {
@@ -112,8 +115,8 @@ static void test_image(void)
     qvgpu_space_map(&space, DST, dst, QVGPU_PAGE);
     qvgpu_user_sdma_init(&u, v, &space, 3, 0);
     /*
-     * The saved execution state in an MQD ends with both indirect buffers and a
-     * loop's tries and age.
+     * The saved execution state in an MQD ends with both indirect buffers, and
+     * the tries and age of a loop.
      */
     for (i = SDMA_MQD_DWORDS - 12; i < SDMA_MQD_DWORDS; i++) {
         qtest_writel(v->qts, u.mqd + 4 * i, UINT32_MAX);
@@ -131,13 +134,13 @@ static void test_image(void)
 }
 
 /*
- * Catches: a saved mask of the scheduler's VMIDs that contains VMID 0 and is
- * loaded: the scheduler would install a process's page table over the driver's
- * mappings.
+ * Catches: a saved mask of the scheduler's VMIDs is loaded although it contains
+ * VMID 0, so that the scheduler would install a process's page table over the
+ * driver's mappings.
  */
 static void test_vmid_mask(void)
 {
-    enum { AT_VMID_MASK = 9 };          /* low byte; follows the queue mask */
+    enum { AT_VMID_MASK = 9 };          /* its low byte; queue mask is at 0 */
     const uint64_t queues = 0xa5b6c7d8e9f00112ull;
     g_autofree char *file = NULL;
     QVGPUHws h;
@@ -168,7 +171,7 @@ static bool job_concluded(QVGPU *v)
 
 /*
  * Add a disk for snapshots. Returns the name of its file. Clusters are large,
- * so that the device's state is in one piece.
+ * so that the device's state is contiguous in the file.
  */
 static char *add_disk(QVGPU *v)
 {
@@ -207,8 +210,8 @@ static void patch(const char *file, uint64_t quad, int at, uint8_t byte)
 }
 
 /*
- * Catches: fields of a refused snapshot that stay in the device unchecked and
- * serve as indices when the machine continues.
+ * Catches: fields of a refused snapshot stay in the device unchecked, and are
+ * used as indices when the machine continues.
  */
 static void test_loadvm(void)
 {
@@ -235,7 +238,7 @@ static void test_loadvm(void)
     refused = qtest_hmp(v->qts, "loadvm good");
     g_assert_cmpstr(refused, !=, "");
     qvgpu_cont(v);
-    /* The device is in its reset state, and works. */
+    /* The device is in its reset state and works. */
     g_assert_cmphex(qvgpu_sdma_rd(&t.q, SDMA_RB_CNTL), ==, 0);
     g_assert_true(qvgpu_sdma_idle(&t.q));
     g_assert_cmphex(qvgpu_mm_rd(v, VM_CONTEXT_CNTL(VMID)) &

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: state saved, restored and migrated while engines work. */
+/* vgpu-kfd: the machine is saved, restored and migrated while engines work. */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
@@ -15,16 +15,16 @@
 #define SRC         0x111100000000ull
 #define DST         0x222200000000ull
 #define PAGES       4
-#define OFF         0x123               /* of the copy, in its first page */
+#define OFF         0x123               /* offset of the copy in SRC and DST */
 
-/* A copy that has done its first pages and stalls on the next. */
+/* A copy that has completed its first pages and is stalled on the next. */
 typedef struct Stalled {
     QVGPU *v;
     QVGPUSpace space;
     QVGPUSdma q;
     QVGPUSdma kq;                       /* kernel queue of the same engine */
     uint64_t src, dst;                  /* PAGES each */
-    unsigned slot;                      /* of the retry CAM */
+    unsigned slot;                      /* slot in the retry CAM */
 } Stalled;
 
 static void stalled_start(Stalled *t)
@@ -44,13 +44,16 @@ static void stalled_start(Stalled *t)
     t->slot = qvgpu_ih_next_fault(v, VMID, DST + 2 * QVGPU_PAGE, true, true);
 }
 
-/* @due_ns: virtual time until the entry is sent again. */
+/*
+ * Let the machine run, check the stall and complete the copy. @due_ns: virtual
+ * time until the fault's entry is sent again.
+ */
 static void stalled_finish(Stalled *t, int64_t due_ns)
 {
     QVGPU *v = t->v;
 
     qvgpu_cont(v);
-    /* The stalled queue retries, and faults again. */
+    /* Let the stalled queue retry. It faults again. */
     qvgpu_sdma_pass(&t->kq);
     /* The queue still waits, in the same slot, without a second entry. */
     g_assert_false(qvgpu_sdma_idle(&t->q));
@@ -78,8 +81,8 @@ static void stalled_finish(Stalled *t, int64_t due_ns)
 }
 
 /*
- * Catches: a stall, its CAM slot or a half-done packet that is lost, and an
- * entry that is sent again later because the machine has moved.
+ * Catches: a stall, its CAM slot or a partly executed packet is lost; the next
+ * report of the fault is delayed because the machine has moved.
  */
 static void test_stalled_file(void)
 {
@@ -91,7 +94,7 @@ static void test_stalled_file(void)
     stalled_finish(&t, QVGPU_RESEND_NS / 4 * 3);
 }
 
-/* The same in a live migration. */
+/* As test_stalled_file(), in a live migration. */
 static void test_stalled_live(void)
 {
     Stalled t;
@@ -102,8 +105,8 @@ static void test_stalled_live(void)
 }
 
 /*
- * Catches: an unread entry, an unacknowledged slot or a second stalled queue
- * that the new machine does not have. The machine moves twice.
+ * Catches: an unread entry, an unacknowledged slot or a second stalled queue is
+ * lost. The machine moves twice.
  */
 static void test_stalled_twice(void)
 {
@@ -140,10 +143,11 @@ static void test_stalled_twice(void)
 /*
  * A chain of links. Each link copies one of two buffers to the other and adds 1
  * to a quadword of the copy: if all links run once and in order, the quadword
- * is their number. The last link waits for a gate, so that there is always work
- * when the machine moves.
+ * is their number. Each link waits until the gate has its number; the test does
+ * not open the gate for the last one, so that there is always work when the
+ * machine moves.
  */
-#define LINKS       3000                /* in the ring, about 1 s of work */
+#define LINKS       3000                /* links in the ring; about 1 s */
 #define LINK_BYTES  (3 * MiB)
 #define LINK_DWORDS (SDMA_POLL_REGMEM_DWORDS + SDMA_COPY_LINEAR_DWORDS + \
                      SDMA_ATOMIC_DWORDS)
@@ -172,7 +176,7 @@ static void chain_feed(void *opaque)
         qvgpu_pkt_copy(&c->q, from, to, LINK_BYTES);
         qvgpu_pkt_add64(&c->q, to, 1);
     }
-    /* In this order, the ring always holds a link that the gate stops. */
+    /* In this order, the ring always has a link that the gate stops. */
     qvgpu_sdma_kick(&c->q);
     qtest_writel(c->v->qts, c->gate, c->links - 1);
 }
@@ -196,7 +200,7 @@ static void chain_start(Chain *c)
 
 static void chain_finish(Chain *c)
 {
-    /* Links that were fed after the machine had stopped have not moved. */
+    /* Links that were emitted after the machine had stopped have not moved. */
     c->q.wptr = qvgpu_sdma_rd(&c->q, SDMA_RB_WPTR);
     c->links = c->q.wptr / (4 * LINK_DWORDS);
     g_assert_cmphex(qvgpu_sdma_rptr(&c->q), <, c->q.wptr);
@@ -212,7 +216,7 @@ static void chain_finish(Chain *c)
     qvgpu_stop(c->v);
 }
 
-/* Catches: links done twice or never, VRAM or RAM that is not transferred. */
+/* Catches: a link is done twice or never; VRAM or RAM is not transferred. */
 static void test_copying_file(void)
 {
     Chain c;
@@ -222,7 +226,10 @@ static void test_copying_file(void)
     chain_finish(&c);
 }
 
-/* The same, and memory that engines wrote and that was not marked dirty. */
+/*
+ * Catches: as test_copying_file(); memory that an engine wrote was not marked
+ * dirty.
+ */
 static void test_copying_live(void)
 {
     Chain c;
@@ -235,11 +242,11 @@ static void test_copying_live(void)
 /* Queues with time slices, in processes with time slices. */
 #define SHARED      0x333300000000ull   /* one page, mapped in every process */
 #define GATE        (SHARED + 40)       /* the test writes 1 after the move */
-#define SLICES_SRC  0x444400000000ull   /* of process 0 */
+#define SLICES_SRC  0x444400000000ull   /* mapped in process 0 */
 #define SLICES_DST  0x555500000000ull
 #define PASID(i)    (0x700 + (i))
 #define PROCESSES   3
-#define QUEUES      9                   /* pass a token on */
+#define QUEUES      9                   /* queues that pass a token on */
 #define ROUNDS      40
 #define SLICES_PAGES 4
 
@@ -249,8 +256,8 @@ typedef struct Slices {
     uint64_t shared, src, dst;
     QVGPUProcess p[PROCESSES];
     QVGPUUserCompute q[QUEUES];
-    QVGPUUserCompute stalled;           /* of process 0, lacks a page */
-    QVGPUUserSdma copy;                 /* the same, in mid-copy */
+    QVGPUUserCompute stalled;           /* of process 0; faults on DST page 2 */
+    QVGPUUserSdma copy;                 /* of process 0; faults within a copy */
     unsigned faults;                    /* hubs with a fault: 1 MM, 2 GFX */
 } Slices;
 
@@ -286,7 +293,10 @@ static void slices_relay(Slices *f)
     }
 }
 
-/* Acknowledge all pending faults; only the two expected ones occur. */
+/*
+ * Acknowledge all pending faults. Fails the test if a fault is not one of the
+ * two expected ones.
+ */
 static void slices_faults(Slices *f)
 {
     while (qvgpu_ih_pending(f->v)) {
@@ -301,7 +311,9 @@ static void slices_faults(Slices *f)
     }
 }
 
-/* Nine queues in four HQDs, three processes in one VMID, two stalls. */
+/*
+ * Start nine queues in four HQDs, three processes in one VMID, and two stalls.
+ */
 static void slices_start(Slices *f)
 {
     QVGPU *v = f->v = qvgpu_start();
@@ -378,7 +390,7 @@ static void slices_finish(Slices *f)
         g_assert_cmphex(qtest_readl(v->qts, f->shared + 64 + 4 * i), ==,
                         ~((ROUNDS - 1) * QUEUES + QUEUES - 1 - i));
     }
-    /* Give the copy the word that the compute queue writes there, too. */
+    /* The copy writes the same word there as the compute queue. */
     qtest_writel(v->qts, f->src + 2 * QVGPU_PAGE, 0xbad);
     qvgpu_space_map(&f->p[0].space, SLICES_DST, f->dst,
                     SLICES_PAGES * QVGPU_PAGE);
@@ -400,8 +412,8 @@ static void slices_finish(Slices *f)
 }
 
 /*
- * Catches: a position in the run list, a process's VMID, a half-saved queue or
- * a stall that the new machine does not have.
+ * Catches: a position in the run list, the VMID of a process, a queue that is
+ * partly saved or a stall is lost.
  */
 static void test_slices_file(void)
 {
@@ -412,7 +424,7 @@ static void test_slices_file(void)
     slices_finish(&f);
 }
 
-/* The same in a live migration. */
+/* As test_slices_file(), in a live migration. */
 static void test_slices_live(void)
 {
     Slices f;
@@ -422,7 +434,10 @@ static void test_slices_live(void)
     slices_finish(&f);
 }
 
-/* Registers that keep what is written and do not change otherwise. */
+/*
+ * Registers that keep the value that is written to them and do not change
+ * otherwise.
+ */
 static const struct {
     uint32_t first, count;
 } blocks[] = {
@@ -444,7 +459,7 @@ static const struct {
     { SDMA_ENGINE(4) + SDMA_UTCL1_CNTL, 1 },
 };
 
-/* Catches: a register that is not saved and has its reset value afterwards. */
+/* Catches: a register is not saved, and has its reset value afterwards. */
 static void test_registers(void)
 {
     g_autoptr(GArray) want = g_array_new(false, false, sizeof(uint32_t));
@@ -477,8 +492,8 @@ static void test_registers(void)
 }
 
 /*
- * Catches: an index from the stream that is used unchecked. vmstate_vgpu_stall
- * defines the fields around a stall's address.
+ * Catches: an index in the saved state is used unchecked. vmstate_vgpu_stall
+ * defines the fields around the address of a stall.
  */
 static void test_hostile(void)
 {
@@ -486,12 +501,12 @@ static void test_hostile(void)
         int at;                         /* offset from the stall's address */
         uint8_t byte;
     } bad[] = {
-        { -8, 0x80 }, { -5, 0x07 },     /* why */
+        { -8, 0x80 }, { -5, 0x07 },     /* reason of the stall */
         { -4, 2 },                      /* hub */
         { -3, 16 },                     /* VMID */
         { -2, 16 },                     /* CAM slot */
-        { -10, 0xff },                  /* VMID of the view */
-        { 18, 0x01 }, { 21, 0x03 },     /* indirect buffers entered */
+        { -10, 0xff },                  /* VMID of the queue's view */
+        { 18, 0x01 }, { 21, 0x03 },     /* number of indirect buffers */
         { 22 + 2 * 17 + 3, 0xff },      /* opcode of the packet */
     };
     g_autofree char *file = NULL, *buf = NULL;

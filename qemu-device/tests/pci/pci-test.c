@@ -7,7 +7,10 @@
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/pci/suite.h"
 
-/* Catches: PCI ids without a driver, or subsystem ids of a real card. */
+/*
+ * Catches: the PCI ids are ids that no driver supports; the subsystem ids are
+ * those of a real card.
+ */
 static void test_identity(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -27,7 +30,9 @@ static void test_identity(void)
     qvgpu_stop(v);
 }
 
-/* Catches: MSI without 64-bit addresses, a missing PCI Express capability. */
+/*
+ * Catches: MSI has no 64-bit addresses; the PCI Express capability is missing.
+ */
 static void test_capabilities(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -41,7 +46,7 @@ static void test_capabilities(void)
     g_assert_cmphex(flags & PCI_MSI_FLAGS_QMASK, ==, 0);
     g_assert_cmphex(flags & PCI_MSI_FLAGS_ENABLE, ==, 0);
 
-    /* An endpoint on pcie.0 itself is a Root Complex Integrated Endpoint. */
+    /* An endpoint directly on pcie.0 is a Root Complex Integrated Endpoint. */
     g_assert_cmphex(exp, !=, 0);
     g_assert_cmpuint((qpci_config_readw(v->pci, exp + PCI_EXP_FLAGS) &
                       PCI_EXP_FLAGS_TYPE) >> 4, ==, PCI_EXP_TYPE_RC_END);
@@ -70,7 +75,10 @@ static void check_bars(QVGPU *v, uint64_t vram)
                      vram >> 24);
 }
 
-/* Catches: BAR 0, MEMSIZE or an aperture that does not follow the property. */
+/*
+ * Catches: BAR 0, MEMSIZE or an aperture does not have the size of property
+ * vram.
+ */
 static void test_bars(void)
 {
     static const struct {
@@ -90,7 +98,10 @@ static void test_bars(void)
     }
 }
 
-/* Catches: 32-bit arithmetic, a limit off by one, VRAM that is not sparse. */
+/*
+ * Catches: a size is computed in 32 bits; the upper limit is off by one; VRAM
+ * is not sparse.
+ */
 static void test_bar_largest(void)
 {
     QVGPU *v = qvgpu_start_cold("64G");
@@ -101,7 +112,7 @@ static void test_bar_largest(void)
     qvgpu_stop(v);
 }
 
-/* Catches: another default than the documented 1 GiB. */
+/* Catches: the default of property vram is not the documented 1 GiB. */
 static void test_default_vram(void)
 {
     QTestState *qts = qtest_init("-machine q35 -nodefaults -m 128M "
@@ -117,7 +128,10 @@ static void test_default_vram(void)
     qtest_quit(qts);
 }
 
-/* Catches: VRAM that is too short, mirrored, or not zero at first. */
+/*
+ * Catches: VRAM is too short, appears at several addresses, or is not zero at
+ * first.
+ */
 static void test_vram_is_memory(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -135,7 +149,7 @@ static void test_vram_is_memory(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a BAR that responds while memory decoding is off. */
+/* Catches: a BAR responds while memory decoding is off. */
 static void test_decode_off(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -151,16 +165,18 @@ static void test_decode_off(void)
 
 static QTestState *start_with_root_port(void)
 {
-    /* Native hotplug: without slot power, device_del takes effect at once. */
+    /*
+     * With native hotplug and without slot power, device_del takes effect
+     * immediately.
+     */
     return qtest_init("-machine q35 -nodefaults -m 128M -global "
                       "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off "
                       "-device pcie-root-port,id=rp0,chassis=1,slot=1");
 }
 
 /*
- * Catches: a size of VRAM that is rounded or accepted instead of refused, and a
- * failed realize that leaves state behind, so that a valid device fails
- * afterwards.
+ * Catches: an invalid size of VRAM is rounded or accepted; a failed realize
+ * leaves state behind, so that a valid device fails afterwards.
  */
 static void test_bad_vram(void)
 {
@@ -187,7 +203,7 @@ static void test_bad_vram(void)
     qtest_quit(qts);
 }
 
-/* Catches: threads, memory regions or MSI state left behind by unrealize. */
+/* Catches: unrealize leaves threads, memory regions or MSI state behind. */
 static void test_plug_unplug(void)
 {
     QTestState *qts = start_with_root_port();
@@ -209,7 +225,7 @@ static void count(QPCIDevice *dev, int devfn, void *data)
     g_free(dev);
 }
 
-/* Catches: state that two devices share, such as a memory region's name. */
+/* Catches: two devices share state, such as the name of a memory region. */
 static void test_two_devices(void)
 {
     QTestState *qts = qtest_init("-machine q35 -nodefaults -m 128M "

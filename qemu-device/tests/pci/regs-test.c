@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: registers, NBIO, clock, model block, reset. */
+/* vgpu-kfd: registers, NBIO, GPU clock, model block, reset. */
 #include "qemu/osdep.h"
 #include "vgpu/cp.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -77,7 +77,7 @@ static void check_reset_values(QVGPU *v)
     }
 }
 
-/* Catches: registers whose reset values differ from the specification. */
+/* Catches: the reset value of a register differs from the specification. */
 static void test_reset_values(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -87,8 +87,8 @@ static void test_reset_values(void)
 }
 
 /*
- * Catches: a system reset that does not reset a queue, a ring or a counter, or
- * that clears VRAM.
+ * Catches: a system reset does not reset a queue, a ring or a counter, or
+ * clears VRAM.
  */
 static void test_system_reset(void)
 {
@@ -117,7 +117,7 @@ static void test_system_reset(void)
     qvgpu_stop(v);
 }
 
-/* Catches: an unassigned register that has an effect or does not read as 0. */
+/* Catches: an unassigned register has an effect or does not read as 0. */
 static void test_unknown_registers(void)
 {
     static const uint32_t holes[] = {
@@ -141,8 +141,8 @@ static void test_unknown_registers(void)
 }
 
 /*
- * Catches: register values that crash or hang the device, and registers that
- * reset leaves out. The values switch every enable bit on and off.
+ * Catches: a register value crashes or hangs the device; a reset leaves out a
+ * register. The values switch every enable bit on and off.
  */
 static void test_all_registers_survive(void)
 {
@@ -165,7 +165,7 @@ static void test_all_registers_survive(void)
 }
 
 /*
- * Catches: an access of less than 32 bits or an unaligned one that reads or
+ * Catches: an access of less than 32 bits, or an unaligned access, reads or
  * changes a register.
  */
 static void test_access_sizes(void)
@@ -189,8 +189,9 @@ static void test_access_sizes(void)
 }
 
 /*
- * Catches: PCIE_INDEX2 taken as an offset in dwords instead of bytes, an access
- * beyond the BAR, and endless recursion when PCIE_DATA2 addresses itself.
+ * Catches: PCIE_INDEX2 is taken for an offset in dwords instead of bytes;
+ * PCIE_DATA2 accesses registers beyond the BAR; PCIE_DATA2 that addresses
+ * itself recurses endlessly.
  */
 static void test_indirect_window(void)
 {
@@ -218,8 +219,8 @@ static void test_indirect_window(void)
 }
 
 /*
- * Catches: MM_DATA that accesses VRAM at another offset than BAR 0 does, or
- * beyond its end.
+ * Catches: MM_DATA accesses VRAM at another offset than BAR 0 does, or beyond
+ * its end.
  */
 static void test_vram_window(void)
 {
@@ -236,8 +237,8 @@ static void test_vram_window(void)
     g_assert_cmphex(qvgpu_rd(v, MM_DATA), ==, 0x12345678);
 
     /*
-     * Without the aperture bit, at the end of VRAM, beyond it, and at the
-     * highest offset.
+     * Accesses without effect: without the aperture bit, at the end of VRAM,
+     * and at the highest offset.
      */
     qvgpu_wr(v, MM_INDEX, at);
     qvgpu_wr(v, MM_DATA, 1);
@@ -259,8 +260,9 @@ static void test_vram_window(void)
 }
 
 /*
- * Catches: GPU_HDP_FLUSH_DONE that does not report a requested flush, for which
- * the driver waits, that reports another one, or that a guest can write.
+ * Catches: GPU_HDP_FLUSH_DONE does not report a requested flush, so that the
+ * driver waits forever; it reports a flush that was not requested; a guest can
+ * write it.
  */
 static void test_hdp_flush(void)
 {
@@ -284,7 +286,7 @@ static void test_hdp_flush(void)
     qvgpu_stop(v);
 }
 
-/* Catches: identity registers or counters that a guest can write. */
+/* Catches: a guest can write an identity register or a counter. */
 static void test_model_block(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -298,15 +300,15 @@ static void test_model_block(void)
     qvgpu_wr(v, RCC_DOORBELL_APER_EN, 1);
     qtest_writel(v->qts, v->bar[VGPU_BAR_DOORBELL], 1);
     g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_DOORBELLS), ==, 1);
-    /* The high half belongs to the last read of the low half. */
+    /* A read of the low half latches the high half. */
     g_assert_cmpuint(qvgpu_rd(v, VGPU_COUNTER(VGPU_CNT_DOORBELLS) + 1), ==,
                      0);
     qvgpu_stop(v);
 }
 
 /*
- * Catches: a clock of another rate than VGPU_CLOCK_HZ, and a captured value
- * that changes without a new capture.
+ * Catches: the clock has another rate than VGPU_CLOCK_HZ; a captured value
+ * changes without a new capture.
  */
 static void test_clock(void)
 {
@@ -321,7 +323,7 @@ static void test_clock(void)
 
     g_assert_cmpuint(qvgpu_clock(v) - t0, ==, 1234);
     g_assert_cmpuint(qvgpu_clock(v) - t0, ==, 1234);
-    /* An hour, so that the high half counts. */
+    /* Step one hour, so that the high half of the clock is not 0. */
     qtest_clock_step(v->qts, 3600ll * 1000000000);
     g_assert_cmpuint(qvgpu_clock(v) - t0, ==,
                      1234 + 3600ull * VGPU_CLOCK_HZ);
@@ -329,8 +331,8 @@ static void test_clock(void)
 }
 
 /*
- * Catches: a PASID mapping that ATC_VMID_PASID_MAPPING_UPDATE_STATUS does not
- * confirm. amdgpu waits for it when it assigns a VMID.
+ * Catches: ATC_VMID_PASID_MAPPING_UPDATE_STATUS does not confirm a PASID
+ * mapping. amdgpu waits for the confirmation when it assigns a VMID.
  */
 static void test_pasid_mapping(void)
 {
@@ -351,7 +353,7 @@ static void test_pasid_mapping(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a write to a register of one hub that changes the other hub. */
+/* Catches: a write to a register of one hub changes the other hub. */
 static void test_hubs_are_two(void)
 {
     static const uint32_t kept[] = {
@@ -378,7 +380,7 @@ static void test_hubs_are_two(void)
 }
 
 /*
- * Catches: a lookup of a register's block that misses the first or the last
+ * Catches: the lookup of a register's block misses the first or the last
  * register of the block, or finds another block.
  */
 static void test_every_block(void)

@@ -12,11 +12,13 @@
 #define VMID        3
 #define VA          0x111100000000ull
 #define BYTES       (8 * MiB)
-#define COPIES      400                 /* much longer than a reset */
+#define COPIES      400                 /* they take much longer than a reset */
 
 typedef enum State { IDLE, COPYING, STALLED, POLLING, BAD, STATES } State;
 
-/* Bring queue @index of engine @engine into a state that lasts. */
+/*
+ * Bring queue @index of engine @engine into a state that lasts until the reset.
+ */
 static void enter(QVGPU *v, State state, unsigned engine, unsigned index,
                   QVGPUSdma *q)
 {
@@ -59,7 +61,7 @@ static void enter(QVGPU *v, State state, unsigned engine, unsigned index,
     }
 }
 
-/* Run a copy on a new queue in the same place. */
+/* Fail the test unless a new queue in the same place copies. */
 static void check_works(QVGPU *v, unsigned engine, unsigned index)
 {
     uint64_t src = qvgpu_ram_page(v), dst = qvgpu_ram_page(v);
@@ -113,9 +115,8 @@ static void check_reset(QVGPU *v, unsigned engine, unsigned index)
 }
 
 /*
- * Catches: a reset that hangs on a busy engine, that leaves work, stalls or
- * interrupts behind, or after which an engine does not run. @lost: VRAM must be
- * cleared.
+ * Catches: a reset hangs on a busy engine; it leaves work, stalls or interrupts
+ * behind; an engine does not run afterwards. @lost: the reset must clear VRAM.
  */
 static void check_chip(void (*reset)(QVGPU *), const char *args, bool lost)
 {
@@ -149,7 +150,7 @@ static void check_chip(void (*reset)(QVGPU *), const char *args, bool lost)
     qvgpu_stop(v);
 }
 
-/* check_chip() with each kind of reset. */
+/* Each kind of reset, with check_chip(). */
 static void test_flr(void)
 {
     check_chip(flr, "", false);
@@ -165,7 +166,7 @@ static void test_system(void)
     check_chip(system_reset, "", false);
 }
 
-/* Catches: VRAM that a reset does not clear with vram-lost-on-reset. */
+/* Catches: with vram-lost-on-reset, a reset does not clear VRAM. */
 static void test_vram_lost(void)
 {
     const char *args = "-global vgpu-kfd.vram-lost-on-reset=on";
@@ -174,7 +175,7 @@ static void test_vram_lost(void)
     check_chip(mode1, args, true);
 }
 
-/* Catches: a mailbox command other than the mode-1 reset that resets. */
+/* Catches: another mailbox command than the mode-1 reset resets the device. */
 static void test_other_command(void)
 {
     QVGPU *v = qvgpu_start();
@@ -188,8 +189,8 @@ static void test_other_command(void)
 }
 
 /*
- * Catches: the reset of one engine that affects queues of another, or that
- * leaves the engine's own queues waiting.
+ * Catches: the reset of one engine affects queues of another engine, or its own
+ * queues still wait afterwards.
  */
 static void test_engine(void)
 {

@@ -15,7 +15,7 @@
 #define REBAR_AT    0x100
 #define CODE(size)  (ctz64(size) - 20)
 
-/* Read one dword of VRAM at @offset by MM_INDEX. */
+/* Read one dword of VRAM at @offset with MM_INDEX and MM_DATA. */
 static uint32_t mm_rd(QVGPU *v, uint64_t offset)
 {
     qvgpu_wr(v, MM_INDEX, MM_INDEX__APERTURE | offset);
@@ -30,7 +30,7 @@ static void mm_wr(QVGPU *v, uint64_t offset, uint32_t val)
     qvgpu_wr(v, MM_DATA, val);
 }
 
-/* Address of VRAM at @offset in VMID 0. */
+/* Return the GPU address, in VMID 0, of VRAM at @offset. */
 static uint64_t mc(QVGPU *v, uint64_t offset)
 {
     return qvgpu_mc(v, v->bar[VGPU_BAR_VRAM]) + offset;
@@ -45,7 +45,7 @@ static void copy(QVGPU *v, uint64_t src, uint64_t dst, uint64_t len)
     qvgpu_sdma_finish(&q);
 }
 
-/* Catches: VRAM that is not the backend's memory or has another size. */
+/* Catches: VRAM is not the backend's memory, or has another size. */
 static void test_memdev(void)
 {
     QVGPU *v = qvgpu_start_sized("1G,memdev=m",
@@ -76,9 +76,8 @@ static bool refused(QTestState *qts, const char *memdev, uint64_t visible)
 }
 
 /*
- * Catches: a backend of an invalid size, or one that another device uses, that
- * is accepted, and a backend that stays in use after a failed realize or an
- * unplug.
+ * Catches: a backend is accepted although it has an invalid size or is used by
+ * another device; a backend stays in use after a failed realize or an unplug.
  */
 static void test_bad_memory(void)
 {
@@ -107,8 +106,8 @@ static void test_bad_memory(void)
 }
 
 /*
- * Catches: BAR 0 that shows more than visible-vram or other memory, and VRAM
- * beyond BAR 0 that engines or MM_DATA do not reach at its offset.
+ * Catches: BAR 0 gives access to more VRAM than visible-vram, or to other
+ * memory; engines or MM_DATA do not reach VRAM beyond BAR 0 at its offset.
  */
 static void test_visible(void)
 {
@@ -132,7 +131,10 @@ static void test_visible(void)
     mm_wr(v, 16, 0xcafe0001);
     g_assert_cmphex(qtest_readl(v->qts, v->bar[VGPU_BAR_VRAM] + 16), ==,
                     0xcafe0001);
-    /* At the end of VRAM, and at an offset that would wrap. */
+    /*
+     * Accesses without effect: at the end of VRAM, and at an offset that would
+     * wrap.
+     */
     mm_wr(v, 4 * GiB, 1);
     g_assert_cmphex(mm_rd(v, 4 * GiB), ==, 0);
     qvgpu_wr(v, MM_INDEX_HI, UINT32_MAX);
@@ -141,7 +143,10 @@ static void test_visible(void)
     qvgpu_stop(v);
 }
 
-/* Map ECAM. Returns the address of the device's configuration space in it. */
+/*
+ * Map the PCI Express configuration window (ECAM). Returns the address of the
+ * device's configuration space in it.
+ */
 static uint64_t ecam(QVGPU *v)
 {
     QPCIDevice *mch = qpci_device_find(v->bus, QPCI_DEVFN(0, 0));
@@ -172,8 +177,8 @@ static uint64_t resize(QVGPU *v, uint64_t size)
 }
 
 /*
- * Catches: a size on which capability and BAR disagree, a resize while the BAR
- * is mapped, and a size that migration loses or a system reset keeps.
+ * Catches: the capability and the BAR have different sizes; the BAR is resized
+ * while it is mapped; migration loses the size; a system reset keeps the size.
  */
 static void test_resize(void)
 {
@@ -192,7 +197,10 @@ static void test_resize(void)
                     CODE(64 * MiB) << 8 | 1 << 5);
     qtest_writel(v->qts, vram + 4, 0x77);
 
-    /* No resize while the BAR is mapped, none to a size that is not offered. */
+    /*
+     * The BAR is not resized while it is mapped, nor to a size that is not
+     * offered.
+     */
     g_assert_cmphex(resize(v, 256 * MiB), ==, 64 * MiB);
     qpci_config_writew(v->pci, PCI_COMMAND, cmd & ~PCI_COMMAND_MEMORY);
     g_assert_cmphex(resize(v, 512 * MiB), ==, 64 * MiB);
@@ -211,7 +219,10 @@ static void test_resize(void)
     g_assert_cmphex(qtest_readl(v->qts, vram + 256 * MiB - 4), ==, 0x88);
     g_assert_cmphex(bar0_size(v), ==, 256 * MiB);
 
-    /* Shrink, and map at an address that is not aligned for the larger size. */
+    /*
+     * Shrink the BAR, and map it at an address that is not aligned for the
+     * larger size.
+     */
     qpci_config_writew(v->pci, PCI_COMMAND, cmd & ~PCI_COMMAND_MEMORY);
     g_assert_cmphex(resize(v, 1 * MiB), ==, 1 * MiB);
     v->bar[VGPU_BAR_VRAM] = vram = vram + 3 * MiB;

@@ -15,7 +15,7 @@
 #define VMID    6
 #define VA      0x123456789000ull
 
-/* Catches: state in the query that a device out of reset does not have. */
+/* Catches: the query shows state that a device after reset does not have. */
 static void test_cold(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -43,7 +43,7 @@ static void test_cold(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a stall that the query does not link to its fault and CAM slot. */
+/* Catches: the query does not show the fault and the CAM slot of a stall. */
 static void test_stall(void)
 {
     QVGPU *v = qvgpu_start();
@@ -92,7 +92,7 @@ static void test_stall(void)
     g_assert_cmpuint(qvgpu_query_counter(info, "ih-entries"), ==, 1);
     qobject_unref(info);
 
-    /* When the stall has ended, the query shows nothing of it. */
+    /* When the stall has ended, the query does not show it. */
     qvgpu_space_map(&space, VA, at, QVGPU_PAGE);
     qvgpu_cam_ack(v, slot);
     qvgpu_sdma_finish(&q);
@@ -108,8 +108,8 @@ static void test_stall(void)
 }
 
 /*
- * Return whether the first two queues of engine 0 stall. If so, *@info is the
- * query's result, which the caller unrefs.
+ * Return true if the first two queues of engine 0 are stalled. *@info is then
+ * the query's result, which the caller unrefs.
  */
 static bool both_stall(QVGPU *v, QDict **info)
 {
@@ -122,7 +122,7 @@ static bool both_stall(QVGPU *v, QDict **info)
     return false;
 }
 
-/* Catches: a reason for a stall that is reported as another one. */
+/* Catches: the reason for a stall is reported as another reason. */
 static void test_reasons(void)
 {
     QVGPU *v = qvgpu_start();
@@ -156,7 +156,10 @@ static void test_reasons(void)
     qvgpu_stop(v);
 }
 
-/* Catches: occupancy that ignores invalidations, or counts nothing. */
+/*
+ * Catches: the occupancy of a TLB is always 0, or does not drop at an
+ * invalidation.
+ */
 static void test_tlb(void)
 {
     QVGPU *v = qvgpu_start();
@@ -182,8 +185,8 @@ static void test_tlb(void)
 }
 
 /*
- * Catches: a query that returns an inconsistent state of a running engine, or
- * deadlocks with it. The queries run during copies.
+ * Catches: a query returns an inconsistent state of a running engine, or
+ * deadlocks with the engine. The queries run during copies.
  */
 static void test_while_running(void)
 {
@@ -217,7 +220,7 @@ static void test_while_running(void)
     qvgpu_stop(v);
 }
 
-/* The compute queue in the slot of @c, or NULL. */
+/* Return the compute queue in the HQD of @c, or NULL. */
 static QDict *compute(QDict *info, const QVGPUCompute *c)
 {
     QDict *mecs = qdict_get_qdict(info, "compute");
@@ -235,7 +238,7 @@ static QDict *compute(QDict *info, const QVGPUCompute *c)
     return NULL;
 }
 
-/* Catches: a compute queue, or its stall, that is reported for another one. */
+/* Catches: a compute queue or its stall is reported for another queue. */
 static void test_compute(void)
 {
     QVGPU *v = qvgpu_start();
@@ -287,7 +290,10 @@ static void test_compute(void)
     qvgpu_stop(v);
 }
 
-/* Catches: rings 1 and 2 that are not reported, or with the state of ring 0. */
+/*
+ * Catches: rings 1 and 2 are not reported, or are reported with the state of
+ * ring 0.
+ */
 static void test_rings(void)
 {
     QVGPU *v = qvgpu_start();
@@ -314,7 +320,7 @@ static void test_rings(void)
     qvgpu_stop(v);
 }
 
-/* Catches: `info vgpu` that the monitor lacks, or that shows no state. */
+/* Catches: the monitor has no `info vgpu`, or it shows no state. */
 static void test_info(void)
 {
     QVGPU *v = qvgpu_start();
@@ -327,7 +333,7 @@ static void test_info(void)
     qvgpu_stop(v);
 }
 
-/* Catches: a query that fails without a device. */
+/* Catches: the query fails if there is no device. */
 static void test_none(void)
 {
     QTestState *qts = qtest_init("-machine q35 -nodefaults");
