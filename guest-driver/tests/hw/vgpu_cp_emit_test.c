@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * hw/cp/vgpu_cp_emit.c: run lists and MQDs, checked by bit positions; hw/cp/vgpu_cp.c: a CP that
- * hangs. Catches: swapped halves; a packet that writes beyond its end; packets of a ring that are
- * lost or executed twice after the ring is resized.
+ * hangs. Catches: the halves of a value are swapped; a packet exceeds its length; packets of a ring
+ * are lost or executed twice after the ring is resized.
  */
 #include <linux/workqueue.h>
 
@@ -51,7 +51,7 @@ static void cp_queue(struct kunit *test)
 	memset(dw, 0xa5, sizeof(dw));
 	vgpu_cp_emit_queue(dw, &regs);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[0]), 0xc005a202);
-	/* A free slot, compute, one queue, not static. */
+	/* QUEUE_SEL: a free HQD; compute queue, not static; one queue. */
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[1]), 1u << 4 | 1u << 29);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[2]), 0x12ff8);
 	KUNIT_EXPECT_EQ(test, pair(dw + 3), regs.mqd_mc);
@@ -112,7 +112,7 @@ static void cp_mqd(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, reg(mqd, 53), 1);
 }
 
-/* Catches: a resize that changes the number of unread dwords, at any position of the pointers. */
+/* Catches: a resize changes the number of unread dwords, for some position of the pointers. */
 static void cp_resize(struct kunit *test)
 {
 	struct vgpu_cp_queue_regs regs = { .ring_bytes = 4096 };
@@ -147,8 +147,8 @@ static void cp_resize(struct kunit *test)
 }
 
 /*
- * Catches: a saved state that vgpu_mqd_set_state() and vgpu_mqd_get_state() do not preserve; an
- * invalid state that is accepted, or changes the MQD.
+ * Catches: vgpu_mqd_set_state() and vgpu_mqd_get_state() do not preserve a saved state; an invalid
+ * state is accepted, or changes the MQD.
  */
 static void cp_state(struct kunit *test)
 {
@@ -222,7 +222,7 @@ static void cp_stop_late(struct work_struct *work)
 }
 
 /*
- * Queues are removed from the run list of a parked CP that hangs. Catches: vgpu_cp_run() that
+ * Queues are removed from the run list of a CP that is parked and hangs. Catches: vgpu_cp_run()
  * returns before the CP is stopped, so that the queues' memory is freed while the CP may use it.
  */
 static void cp_hangs(struct kunit *test)
@@ -234,7 +234,7 @@ static void cp_hangs(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, h);
 	mutex_init(&cp->lock);
 	init_waitqueue_head(&cp->reset);
-	/* Registers are not accessed. */
+	/* With this, registers are not accessed. */
 	mock->hw.lost = true;
 	cp->off = true;
 	cp->hangs = true;

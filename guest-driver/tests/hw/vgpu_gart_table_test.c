@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/vgpu_gart.c alone: table and shadow against an array. Catches: entries outside the range; a
- * shadow that differs from the table; a restore that leaves wrong entries.
+ * hw/vgpu_gart.c alone: table and shadow against an array. Catches: an entry outside of the range
+ * is written; the shadow differs from the table; a restore leaves wrong entries.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
@@ -81,7 +81,7 @@ static void table_random(struct kunit *test)
 	}
 }
 
-/* The whole table in one call, and empty ranges. */
+/* Bind the whole table in one call, and empty ranges. */
 static void table_whole(struct kunit *test)
 {
 	struct table_mock *m = table_mock_new(test);
@@ -100,7 +100,7 @@ static void table_whole(struct kunit *test)
 	table_expect(test, m);
 }
 
-/* Catches: vgpu_gart_restore() that leaves a corrupted entry of the table. */
+/* Catches: vgpu_gart_restore() leaves a corrupted entry in the table. */
 static void table_restore(struct kunit *test)
 {
 	struct table_mock *m = table_mock_new(test);
@@ -120,7 +120,7 @@ static void table_restore(struct kunit *test)
 	table_expect(test, m);
 }
 
-/* Kernel memory is bound at the end of the table, and reduces the pages left for GTT. */
+/* Kernel memory is bound at the end of the table, and reduces the number of pages left for GTT. */
 static void table_reserved(struct kunit *test)
 {
 	struct table_mock *m = table_mock_new(test);

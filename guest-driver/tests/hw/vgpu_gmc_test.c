@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * hw/vgpu_gmc.c: registers of both hubs for contexts, PASIDs, apertures and invalidations. Catches:
- * a hub that is not written; a change of a neighbouring context; contexts that a reset does not
- * restore; flushes that wait for each other; a flush that returns while the device may still use
- * the old translations.
+ * a hub is not written; a neighbouring context is changed; a reset does not restore a context;
+ * flushes wait for each other; a flush returns while the device may still use the old translations.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -71,9 +70,9 @@ static void gmc_flush(struct kunit *test)
 }
 
 /*
- * A hub acknowledges one of two VMIDs only, and there is no recovery. Catches: a flush that
- * returns success; an engine that is used while its acknowledge is outstanding, or stays unused
- * after vgpu_gmc_start().
+ * A hub acknowledges only one of two VMIDs, and there is no recovery. Catches: the flush returns
+ * success; an engine is used while its acknowledge is outstanding, or stays unused after
+ * vgpu_gmc_start().
  */
 static void gmc_flush_timeout(struct kunit *test)
 {
@@ -114,7 +113,7 @@ static int gmc_flusher(void *arg)
 	kthread_complete_and_exit(&f->ended, 0);
 }
 
-/* Return the engine by which both hubs were requested to invalidate VMID 3, or 0. */
+/* Return the invalidation engine for which both hubs were requested to invalidate VMID 3, or 0. */
 static unsigned int gmc_asked(const u32 *mmio)
 {
 	const unsigned long engines = VGPU_INV_ENGINES;
@@ -127,7 +126,7 @@ static unsigned int gmc_asked(const u32 *mmio)
 	return 0;
 }
 
-/* Return the VMIDs that both hubs were requested to invalidate. */
+/* Return a mask of the VMIDs that both hubs were requested to invalidate. */
 static u32 gmc_vmids_asked(const u32 *mmio)
 {
 	const unsigned long engines = VGPU_INV_ENGINES;
@@ -151,8 +150,8 @@ static void gmc_acknowledge(u32 *mmio, unsigned long engines)
 }
 
 /*
- * Catches: a flush that waits for another flush whose acknowledge is late, or that takes the
- * acknowledge of the other flush as its own.
+ * Catches: a flush waits for another flush whose acknowledge is late, or takes the acknowledge of
+ * the other flush for its own.
  */
 static void gmc_flush_side_by_side(struct kunit *test)
 {
@@ -166,7 +165,7 @@ static void gmc_flush_side_by_side(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, f && mmio);
 	if (num_online_cpus() < 2)
 		kunit_skip(test, "needs two CPUs: threads run at the same time");
-	/* Plain memory, which both threads can access. */
+	/* Registers are plain memory, which both threads can access. */
 	mock->hw.mmio = (void __iomem __force *)mmio;
 	f->vdev = &mock->vdev;
 	init_completion(&f->ended);
@@ -240,7 +239,7 @@ static struct gmc_recovery *gmc_recovery_new(struct kunit *test, struct vgpu_moc
 	KUNIT_ASSERT_TRUE(test, r && mmio);
 	if (num_online_cpus() < 2)
 		kunit_skip(test, "needs two CPUs: threads run at the same time");
-	/* Plain memory: no invalidation is acknowledged. */
+	/* Registers are plain memory, so no invalidation is acknowledged. */
 	mock->hw.mmio = (void __iomem __force *)mmio;
 	mock->hw.recover = gmc_recover;
 	r->vdev = &mock->vdev;
@@ -254,8 +253,9 @@ static struct gmc_recovery *gmc_recovery_new(struct kunit *test, struct vgpu_moc
 }
 
 /*
- * The flushes of two callers are not acknowledged. Catches: a flush that returns before the reset
- * has emptied the TLBs, so that its caller frees memory; a second reset for the second caller.
+ * The flushes of two callers are not acknowledged. Catches: a flush returns before the reset has
+ * emptied the TLBs, so that its caller frees memory that is still in use; the second caller causes
+ * a second reset.
  */
 static void gmc_flush_resets(struct kunit *test)
 {
@@ -284,8 +284,8 @@ static void gmc_flush_resets(struct kunit *test)
 }
 
 /*
- * The device was given up. Catches: a flush that waits without end or requests a reset; a flush
- * that uses an engine, so that each munmap() takes seconds and loses another engine.
+ * The device was given up. Catches: a flush never returns, or requests a reset; a flush uses an
+ * engine, so that each munmap() takes seconds and loses another engine.
  */
 static void gmc_flush_given_up(struct kunit *test)
 {
@@ -306,7 +306,7 @@ static void gmc_flush_given_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->requested), 1);
 }
 
-/* Catches: a flush of the recovery's thread that requests a recovery and waits for it. */
+/* Catches: a flush by the recovery's own thread requests a recovery and waits for it. */
 static void gmc_try_flush(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
@@ -317,7 +317,7 @@ static void gmc_try_flush(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->requested), 0);
 }
 
-/* Catches: an engine that invalidates less than all entries because its range was not set. */
+/* Catches: an engine invalidates only some entries because its range was not set. */
 static void gmc_flush_ranges(struct kunit *test)
 {
 	const unsigned long engines = VGPU_INV_ENGINES;
@@ -407,7 +407,10 @@ static void gmc_pasids(struct kunit *test)
 	}
 }
 
-/* Catches: contexts, PASIDs or apertures that differ after a reset has cleared all registers. */
+/*
+ * Catches: after a reset has cleared all registers, the restored contexts, PASIDs or apertures
+ * differ.
+ */
 static void gmc_reset(struct kunit *test)
 {
 	struct vgpu_mock *mock = gmc_mock(test);
@@ -451,8 +454,8 @@ static void gmc_apertures(struct kunit *test)
 }
 
 /*
- * Node 2 of a hive: the aperture begins at node 0's VRAM, page-table roots are addresses in this
- * node's segment, and the VRAM of a peer is a segment away for each node between.
+ * The device is node 2 of a hive: the aperture begins at the VRAM of node 0, page-table roots are
+ * addresses in the segment of node 2, and the VRAM of a peer is one segment away per node.
  */
 static void gmc_hive(struct kunit *test)
 {
@@ -485,7 +488,7 @@ static void gmc_hive(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vgpu_xgmi_offset(&mock->vdev, &other->vdev),
 			-2ull * SZ_1G);
 
-	/* Peers are linked if the register has their bit and they are in one hive. */
+	/* Peers are linked if XGMI_LINKS has their bit and they are in one hive. */
 	mock->regs[VGPU_XGMI_LINKS] = BIT(0);
 	KUNIT_EXPECT_TRUE(test, vgpu_xgmi_linked(&mock->vdev, &other->vdev));
 	mock->regs[VGPU_XGMI_LINKS] = BIT(1) | BIT(2);
@@ -496,8 +499,8 @@ static void gmc_hive(struct kunit *test)
 }
 
 /*
- * VMID 0: one level, the GART's table, no retry. All other VMIDs: four levels; KFD's VMIDs retry,
- * the render node's do not.
+ * VMID 0 has one level, the GART's table, and no retry. All other VMIDs have four levels; KFD's
+ * VMIDs retry, those of the render node do not.
  */
 static void gmc_context_kinds(struct kunit *test)
 {
@@ -528,8 +531,8 @@ static void gmc_context_kinds(struct kunit *test)
 }
 
 /*
- * Catches: vgpu_sdma_fault_state() that takes a fault of VMID 0, or a user's fault after which one
- * of VMID 0 may have been dropped, for a fault of users only.
+ * Catches: vgpu_sdma_fault_state() reports a fault of users only, although a fault of VMID 0 is
+ * latched, or may have been dropped after a user's fault.
  */
 static void gmc_fault_state(struct kunit *test)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/vgpu_hw_reset.c: the mode-1 reset, while another CPU runs. Catches: a reset that stops the
- * other CPUs; kernel accesses to the BARs during the reset; a loss of VRAM that is not detected.
+ * hw/vgpu_hw_reset.c: the mode-1 reset, while another CPU runs. Catches: the reset stops the other
+ * CPUs; the kernel accesses the BARs during the reset; a loss of VRAM is not detected.
  */
 #include <linux/completion.h>
 #include <linux/kthread.h>
@@ -18,7 +18,7 @@
  * @flushed: the HDP had been flushed before the command
  * @io_closed: io_lock was held for writing at the command
  * @ih_held: vgpu_ih.poll_lock was held at the command
- * @stop: the thread ends also without a command
+ * @stop: makes the thread end without a command
  * @ended: completed when the thread ends
  * @wptr: write-back of the interrupt ring
  */
@@ -59,12 +59,14 @@ static struct reset_mock *reset_mock_new(struct kunit *test)
 	spin_lock_init(&hw->ih.lock);
 	mutex_init(&hw->ih.poll_lock);
 	hw->ih.wptr_wb = &m->wptr;
-	/* Not a valid IRQ: disable_irq() and enable_irq() do nothing. */
+	/* INT_MAX is not a valid IRQ: disable_irq() and enable_irq() do nothing. */
 	hw->ih.irq = INT_MAX;
 	return m;
 }
 
-/* The thread in place of the PSP: records which locks are held, then sets READY. */
+/*
+ * Main function of the thread that replaces the PSP: records which locks are held, then sets READY.
+ */
 static int reset_psp(void *arg)
 {
 	struct reset_mock *m = arg;
@@ -101,9 +103,9 @@ static int reset_run(struct kunit *test, struct reset_mock *m, bool *lost)
 }
 
 /*
- * Catches: a reset that stops other CPUs (the thread would not set READY); page table updates or
- * interrupt handlers that access the device during the reset; a write to VRAM that is still in the
- * HDP when the reset begins.
+ * Catches: the reset stops other CPUs (the thread would not set READY); page table updates or
+ * interrupt handlers access the device during the reset; a write to VRAM is still in the HDP when
+ * the reset begins.
  */
 static void reset_beside_cpu(struct kunit *test)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * hw/vgpu_ih.c: the test writes entries into the ring and checks the handlers' arguments. Catches:
- * fields read from the wrong bits; entries that are lost or dispatched twice at the ring's end; a
- * handler that is called for another source; CAM slots that stay taken after an overflow.
+ * a field is read from the wrong bits; an entry is lost or dispatched twice at the ring's end; a
+ * handler is called for another source; a CAM slot stays in use after an overflow.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -67,7 +67,10 @@ static void ih_put_number(struct ih_mock *m, u8 client, u8 source, u32 number)
 	ih_put(m, dw);
 }
 
-/* The entries that a handler was called for. */
+/*
+ * The entries for which ih_note() was called: the last one, their number, the next number that is
+ * expected, and whether a number was wrong.
+ */
 struct ih_seen {
 	struct vgpu_iv_entry last;
 	unsigned int n;
@@ -135,7 +138,7 @@ static void ih_fields(struct kunit *test)
 	}
 }
 
-/* A page fault's entry: a 48-bit address becomes the page number that svm/ uses. */
+/* In a page fault's entry, a 48-bit address becomes the page number that svm/ uses. */
 static void ih_fault_fields(struct kunit *test)
 {
 	struct rnd_state rnd;
@@ -175,7 +178,7 @@ static void ih_fault_fields(struct kunit *test)
 	}
 }
 
-/* Batches of random size, four times around the ring: each entry once, in order. */
+/* Batches of random size, four times around the ring: each entry is dispatched once, in order. */
 static void ih_wrap(struct kunit *test)
 {
 	struct ih_mock *m = ih_mock_new(test);
@@ -272,7 +275,7 @@ struct ih_linger {
 	struct completion polled;
 };
 
-/* The handler; it is registered in slot 0. */
+/* The handler, which is registered in slot 0. */
 static void ih_linger(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 		      void *arg)
 {
@@ -282,7 +285,7 @@ static void ih_linger(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 	WRITE_ONCE(l->inside, true);
 	for (us = 0; us < USEC_PER_SEC && READ_ONCE(to_hw_state(vdev)->ih.slots[0].fn); us++)
 		udelay(1);
-	/* The slot is empty: vgpu_ih_unregister() has to wait for this handler now. */
+	/* The slot is empty: from now on vgpu_ih_unregister() has to wait for this handler. */
 	for (us = 0; us < 20 * USEC_PER_MSEC && !READ_ONCE(l->gone); us++)
 		udelay(1);
 	WRITE_ONCE(l->left, true);
@@ -297,8 +300,8 @@ static int ih_poller(void *arg)
 }
 
 /*
- * Catches: vgpu_ih_unregister() that returns while vgpu_ih_poll() is in the handler,
- * which then uses what its owner has freed.
+ * Catches: vgpu_ih_unregister() returns while vgpu_ih_poll() is in the handler, which then uses
+ * memory that its owner has freed.
  */
 static void ih_unregister_polled(struct kunit *test)
 {
@@ -311,7 +314,7 @@ static void ih_unregister_polled(struct kunit *test)
 		kunit_skip(test, "needs two CPUs: handler and unregister run at the same time");
 	l->vdev = &m->mock->vdev;
 	init_completion(&l->polled);
-	/* Not a valid IRQ: disable_irq() and enable_irq() do nothing. */
+	/* INT_MAX is not a valid IRQ: disable_irq() and enable_irq() do nothing. */
 	to_hw_state(l->vdev)->ih.irq = INT_MAX;
 	vgpu_ih_register(l->vdev, 8, 224, ih_linger, l);
 	ih_put_number(m, 8, 224, 0);
@@ -362,7 +365,10 @@ static void ih_cam_ack(struct kunit *test)
 			VGPU_RETRY_CAM_SLOTS);
 }
 
-/* Overflow: entries that were not overwritten are dispatched, and all CAM slots are released. */
+/*
+ * After an overflow, entries that were not overwritten are dispatched, and all CAM slots are
+ * released.
+ */
 static void ih_overflow(struct kunit *test)
 {
 	struct ih_mock *m = ih_mock_new(test);
@@ -375,7 +381,10 @@ static void ih_overflow(struct kunit *test)
 	vgpu_ih_register(vdev, 8, 224, ih_note, &seen);
 	for (number = 0; number < ENTRIES + at; number++)
 		ih_put_number(m, 8, 224, number);
-	/* The hardware has overwritten the ring up to the write pointer: ENTRIES - 1 are left. */
+	/*
+	 * The hardware has overwritten the ring up to the write pointer: ENTRIES - 1 entries are
+	 * left.
+	 */
 	m->mock->regs[IH_RB_WPTR] = at * 32;
 	m->wptr = cpu_to_le32(at * 32 | IH_RB_WPTR__RB_OVERFLOW);
 	vgpu_ih_service(vdev);

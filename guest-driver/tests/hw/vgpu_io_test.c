@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/vgpu_io.c: accesses to the BARs during a reset. Catches: pages of a BAR that are inserted into
- * page tables during a reset; kernel accesses during a reset; a reset that does not wait for
+ * hw/vgpu_io.c: accesses to the BARs during a reset. Catches: pages of a BAR are inserted into page
+ * tables during a reset; the kernel accesses a BAR during a reset; a reset does not wait for
  * accesses that began before it.
  */
 #include <linux/completion.h>
@@ -11,7 +11,10 @@
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
 
-/* Time that a thread stays in its section, unless the test has not waited for it (@gone). */
+/*
+ * Time that a thread stays in its section. The thread leaves it earlier if the function under test
+ * returns (@gone), which must wait.
+ */
 #define LINGER_US	(20 * USEC_PER_MSEC)
 
 /**
@@ -68,7 +71,7 @@ static int io_mapper(void *arg)
 	kthread_complete_and_exit(&t->ended, 0);
 }
 
-/* Catches: a fault handler that inserts pages during a reset, or none afterwards. */
+/* Catches: a fault handler inserts pages during a reset, or none afterwards. */
 static void io_map_closed(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test), *other = vgpu_mock_new(test);
@@ -87,8 +90,8 @@ static void io_map_closed(struct kunit *test)
 }
 
 /*
- * Catches: vgpu_io_map_sync() that returns while a fault handler is about to insert a page, so that
- * the page stays mapped after the zap.
+ * Catches: vgpu_io_map_sync() returns while a fault handler is about to insert a page, so that the
+ * page stays mapped after the zap.
  */
 static void io_map_waits_for_fault(struct kunit *test)
 {
@@ -119,7 +122,7 @@ static int io_reader(void *arg)
 	kthread_complete_and_exit(&t->ended, 0);
 }
 
-/* Catches: an access of the kernel to registers of a device in reset. */
+/* Catches: the kernel accesses registers of a device in reset. */
 static void io_access_waits_for_reset(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
@@ -155,7 +158,7 @@ static int io_accessor(void *arg)
 	kthread_complete_and_exit(&t->ended, 0);
 }
 
-/* Catches: a reset that begins while the kernel writes to a BAR. */
+/* Catches: a reset begins while the kernel writes to a BAR. */
 static void io_reset_waits_for_access(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);

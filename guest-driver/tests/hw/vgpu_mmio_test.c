@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * hw/vgpu_mmio.c on registers that latch: counters and a clock that advance while they are read;
- * doorbells against a copy of BAR 2. Catches: a 64-bit value whose halves are from different reads;
- * a write to the wrong doorbell.
+ * doorbells against a copy of BAR 2. Catches: the halves of a 64-bit value are from different
+ * reads; a write goes to the wrong doorbell.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
@@ -18,7 +18,7 @@ static struct vgpu_mock *mmio_mock(struct kunit *test)
 	return mock;
 }
 
-/* Read each counter across the change of its high half. */
+/* Read each counter while its high half changes. */
 static void mmio_counters(struct kunit *test)
 {
 	struct vgpu_mock *mock = mmio_mock(test);
@@ -96,7 +96,7 @@ static void mmio_doorbell64(struct kunit *test)
 	mmio_expect_doorbells(test, mock, want);
 }
 
-/* vgpu_hw_poll() compares the bits of the mask only, and returns after one read that matches. */
+/* vgpu_hw_poll() compares only the bits of the mask, and returns after one read that matches. */
 static void mmio_poll(struct kunit *test)
 {
 	struct vgpu_mock *mock = mmio_mock(test);

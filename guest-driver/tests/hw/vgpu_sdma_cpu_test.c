@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * hw/sdma/vgpu_sdma_cpu.c: jobs on plain memory as VRAM and on scattered pages of the GART, against
- * the same jobs on two flat arrays. Catches: a byte written to the wrong place at the start or end
- * of a run of memory; a byte too many; a write through an invalid address.
+ * the same jobs on two flat arrays. Catches: a byte is written to the wrong place at the start or
+ * end of a run of memory; a byte too many is written; an invalid address is written.
  */
 #include <linux/mm.h>
 
@@ -98,7 +98,7 @@ static void cpu_expect(struct kunit *test, struct cpu_mock *m)
 					   PAGE_SIZE), 0, "page %u", i);
 }
 
-/* Return a random address in VRAM or system memory; *@want: the same place in the arrays. */
+/* Return a random address in VRAM or system memory. Sets *@want to the same place in the arrays. */
 static u64 cpu_place(struct cpu_mock *m, bool vram, u32 bytes, u32 align,
 		     u8 **want)
 {
@@ -109,7 +109,7 @@ static u64 cpu_place(struct cpu_mock *m, bool vram, u32 bytes, u32 align,
 	return (vram ? FB_BASE : GART_FIRST * PAGE_SIZE) + at;
 }
 
-/* A copy between two places that do not overlap. */
+/* Emit a copy between two places that do not overlap. */
 static unsigned int cpu_emit_copy(struct cpu_mock *m, u32 *dw, u32 limit)
 {
 	u32 bytes = 1 + vgpu_mock_random(m->mock, limit);
@@ -240,7 +240,7 @@ static void cpu_nowhere(struct kunit *test)
 			0);
 }
 
-/* Catches: a job with an unknown or truncated packet that is executed in part. */
+/* Catches: a job with an unknown or truncated packet is partly executed. */
 static void cpu_refuses(struct kunit *test)
 {
 	struct cpu_mock *m = cpu_mock_new(test);
@@ -254,7 +254,7 @@ static void cpu_refuses(struct kunit *test)
 	n += vgpu_sdma_emit_copy(dw + n, FB_BASE, FB_BASE + 64, 64);
 	KUNIT_EXPECT_EQ(test, vgpu_sdma_cpu_run(&m->mock->vdev, dw, n - 1),
 			-EOPNOTSUPP);
-	/* Without the device BAR 0 reads as all ones. */
+	/* Without the device, its registers read as all ones. */
 	m->mock->regs[VGPU_MAGIC] = U32_MAX;
 	KUNIT_EXPECT_EQ(test, vgpu_sdma_cpu_run(&m->mock->vdev, dw, n),
 			-ENODEV);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * hw/sdma/vgpu_sdma_emit.c: packets decoded by bit positions, against the arguments; and the check
- * whether the CPU can run a job. Catches: swapped halves; counts that are off by one; a packet that
- * writes beyond its end.
+ * whether the CPU can run a job. Catches: the halves of a value are swapped; a count is off by one;
+ * a packet exceeds its length.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
@@ -54,7 +54,7 @@ static void emit_fill(struct kunit *test)
 		memset(dw, 0xa5, sizeof(dw));
 		KUNIT_ASSERT_EQ(test, vgpu_sdma_emit_fill(dw, dst, value,
 							  bytes), 5);
-		/* Size 2: the value is a dword. */
+		/* SIZE is 2: the value is a dword. */
 		KUNIT_ASSERT_EQ(test, dw[0], 0x8000000b);
 		KUNIT_ASSERT_EQ(test, pair(dw + 1), dst);
 		KUNIT_ASSERT_EQ(test, dw[3], value);
@@ -106,7 +106,7 @@ static void emit_limits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dw[9], 0x7ffff);
 }
 
-/* Random jobs of copies, fills and NOPs are accepted, and refused if a packet is truncated. */
+/* Random jobs of copies, fills and NOPs are accepted; they are refused if a packet is truncated. */
 static void emit_cpu_can(struct kunit *test)
 {
 	struct rnd_state rnd;
@@ -139,7 +139,7 @@ static void emit_cpu_can(struct kunit *test)
 	}
 }
 
-/* Catches: vgpu_sdma_cpu_can() that accepts a packet that vgpu_sdma_cpu_run() cannot run. */
+/* Catches: vgpu_sdma_cpu_can() accepts a packet that vgpu_sdma_cpu_run() cannot run. */
 static void emit_cpu_cannot(struct kunit *test)
 {
 	static const u32 headers[] = {

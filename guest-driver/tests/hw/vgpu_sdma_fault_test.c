@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * hw/sdma/vgpu_sdma_fault.c: faults of users and of VMID 0, latched and reported in any order.
- * Catches: a fault of VMID 0 that is cleared with a user's fault before it; a gate that stays
- * closed after users' faults; a gate that opens before the interrupt ring was read.
+ * Catches: a fault of VMID 0 is cleared together with an earlier fault of a user; the gate stays
+ * closed after users' faults; the gate opens before the interrupt ring was read.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
@@ -18,7 +18,7 @@
  * @next: number of interrupt entries written so far
  * @late: number of entries of VMID 0 to write while a user's entry is handled
  * @gate: gate register while the entry was handled
- * @asked: recoveries that were requested, VGPU_RECOVER_*
+ * @asked: mask of the recoveries that were requested, VGPU_RECOVER_*
  */
 struct fault_mock {
 	struct vgpu_mock *mock;
@@ -56,7 +56,10 @@ static void fault_put(struct fault_mock *m, u32 vmid, bool retry)
 	m->wptr = cpu_to_le32(m->next % ENTRIES * IH_ENTRY_BYTES);
 }
 
-/* Called after the driver's handler: simulates the hardware while an entry is handled. */
+/*
+ * Called for an entry after the driver's handler. Does what the hardware would have done while the
+ * driver handled the entry.
+ */
 static void fault_meanwhile(struct vgpu_device *vdev,
 			    const struct vgpu_iv_entry *iv, void *arg)
 {
@@ -71,7 +74,7 @@ static void fault_meanwhile(struct vgpu_device *vdev,
 		fault_put(m, 0, false);
 }
 
-/* Replaces the fault work: the test calls its functions directly. */
+/* Replaces the function of the fault work: the test calls the work's functions directly. */
 static void fault_no_work(struct work_struct *work)
 {
 }
@@ -144,7 +147,7 @@ static void fault_expect_shut(struct kunit *test, struct fault_mock *m)
 			VGPU_FAULT_KERNELS);
 }
 
-/* A user's fault is cleared while the gate is closed, and then the gate opens. */
+/* A user's fault is cleared while the gate is closed; then the gate opens. */
 static void fault_of_user(struct kunit *test)
 {
 	struct fault_mock *m = fault_mock_new(test);
@@ -172,8 +175,8 @@ static void fault_of_kernel(struct kunit *test)
 }
 
 /*
- * A fault of VMID 0 after a user's fault was latched, and before the user's interrupt is handled:
- * only the interrupt entry reports it.
+ * A fault of VMID 0 comes after a user's fault was latched, and before the user's interrupt is
+ * handled: only the interrupt entry reports the fault of VMID 0.
  */
 static void fault_behind_user(struct kunit *test)
 {
@@ -187,7 +190,9 @@ static void fault_behind_user(struct kunit *test)
 	fault_expect_shut(test, m);
 }
 
-/* A fault of VMID 0 is latched, its entry is lost, and the entry of a later user's fault comes. */
+/*
+ * A fault of VMID 0 is latched and its entry is lost; then the entry of a later user's fault comes.
+ */
 static void fault_before_user(struct kunit *test)
 {
 	struct fault_mock *m = fault_mock_new(test);
@@ -199,7 +204,7 @@ static void fault_before_user(struct kunit *test)
 	KUNIT_EXPECT_NE(test, *fault_reg(m, VGPU_FAULT_STATUS_REG), 0);
 }
 
-/* Retry faults do not touch the gate. */
+/* Retry faults do not change the gate. */
 static void fault_retried(struct kunit *test)
 {
 	struct fault_mock *m = fault_mock_new(test);

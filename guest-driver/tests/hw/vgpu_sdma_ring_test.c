@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The kernel's ring (hw/sdma/vgpu_sdma.c) against an engine that reads one job at a time. Catches:
- * packets that are overwritten before they are read, or corrupted at the ring's end; a doorbell
- * value beyond the written packets; fences that signal too early, out of order, twice or not at
- * all, also when job numbers wrap.
+ * packets are overwritten before they are read, or corrupted at the ring's end; the doorbell value
+ * exceeds the written packets; a fence signals too early, out of order, twice or never, in
+ * particular when job numbers wrap.
  */
 #include <linux/completion.h>
 #include <linux/dma-fence.h>
@@ -74,7 +74,7 @@ static struct ring_mock *ring_mock_new(struct kunit *test)
 	return m;
 }
 
-/* Submit a job of @ndw dwords with consecutive numbers, which the test recognises. */
+/* Submit a job of @ndw dwords that are consecutive numbers, which ring_read_job() checks. */
 static void ring_submit(struct kunit *test, struct ring_mock *m,
 			unsigned int ndw)
 {
@@ -101,8 +101,7 @@ static u32 ring_take(struct ring_mock *m)
 }
 
 /*
- * The engine reads the oldest job, up to its TRAP. Returns the number that its
- * FENCE writes.
+ * Act as the engine: read the oldest job, up to its TRAP. Returns the number that its FENCE writes.
  */
 static u32 ring_read_job(struct kunit *test, struct ring_mock *m)
 {
@@ -126,7 +125,7 @@ static u32 ring_read_job(struct kunit *test, struct ring_mock *m)
 	return seqno;
 }
 
-/* Complete the oldest job: its fence signals, and no other. */
+/* Complete the oldest job. Check that its fence signals, and no other. */
 static void ring_run(struct kunit *test, struct ring_mock *m)
 {
 	u32 seqno = ring_read_job(test, m);
@@ -149,7 +148,7 @@ static u64 ring_room(const struct ring_mock *m)
 	return SDMA_RING_BYTES - (m->ring->wptr - m->rptr);
 }
 
-/* Jobs of random length, 20 times around the ring. */
+/* Submit jobs of random length, 20 times around the ring. */
 static void ring_random(struct kunit *test)
 {
 	struct ring_mock *m = ring_mock_new(test);
@@ -170,7 +169,7 @@ static void ring_random(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&m->ring->pending));
 }
 
-/* Catches: a submission that waits for room although the job fits to the last dword. */
+/* Catches: a submission waits for free space although the job fits exactly. */
 static void ring_full(struct kunit *test)
 {
 	struct ring_mock *m = ring_mock_new(test);
@@ -208,7 +207,9 @@ static void ring_numbers_wrap(struct kunit *test)
 	}
 }
 
-/* A written number completes all jobs up to it: interrupts may be late. */
+/*
+ * A job number that the engine writes completes all jobs up to it, because interrupts may be late.
+ */
 static void ring_many_at_once(struct kunit *test)
 {
 	struct ring_mock *m = ring_mock_new(test);
@@ -249,7 +250,7 @@ static void ring_fault(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[2].fence), 0);
 }
 
-/* Without an engine, a job that the CPU cannot run fails, and leaves nothing on the ring. */
+/* Without an engine, a job that the CPU cannot run fails, and nothing of it stays on the ring. */
 static void ring_down(struct kunit *test)
 {
 	struct ring_mock *m = ring_mock_new(test);
@@ -268,7 +269,7 @@ static void ring_down(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&m->ring->pending));
 }
 
-/* Replaces vgpu_sdma_emit_end(): a recovery gives the engine up while the job is written. */
+/* Replaces vgpu_sdma_emit_end(): a recovery gives up the engine while the job is written. */
 static void ring_goes_down(const struct vgpu_sdma_ring *ring, u32 *dw)
 {
 	WRITE_ONCE(to_hw_state(ring->vdev)->sdma[ring->engine].ready, false);
@@ -277,8 +278,8 @@ static void ring_goes_down(const struct vgpu_sdma_ring *ring, u32 *dw)
 
 /*
  * The ring goes down while a job is written to it, so that the CPU runs the job. Later a reset
- * brings the engine back. Catches: packets that the engine then runs again, when their memory has
- * been freed.
+ * brings the engine back. Catches: the engine then runs the same packets again, after their memory
+ * has been freed.
  */
 static void ring_down_in_submission(struct kunit *test)
 {
@@ -303,7 +304,7 @@ static void ring_down_in_submission(struct kunit *test)
 }
 
 /*
- * Catches: a signalled fence that still calls functions of this module: its holder may keep it
+ * Catches: a signalled fence still calls functions of this module, although its holder may keep it
  * after the module is unloaded. The kernel's stub fence shows the expected fence operations.
  */
 static void ring_fence_kept(struct kunit *test)
@@ -349,7 +350,7 @@ static int ring_down_too(void *arg)
 	kthread_complete_and_exit(&e->gone, 0);
 }
 
-/* Called by the thread that is about to end the job. */
+/* Callback of the job. Called by the thread that is about to end the job. */
 static void ring_job_ends(void *arg, int error)
 {
 	struct ring_enders *e = arg;
@@ -366,7 +367,7 @@ static void ring_job_ends(void *arg, int error)
 	kthread_complete_and_exit(&e->gone, 0);
 }
 
-/* Prepare the mock for vgpu_sdma_ring_down(): the engine stops at once. */
+/* Prepare the mock for vgpu_sdma_ring_down(): the engine stops immediately. */
 static void ring_can_go_down(struct kunit *test, struct ring_mock *m)
 {
 	struct vgpu_ih *ih = &m->mock->hw.ih;
@@ -379,13 +380,13 @@ static void ring_can_go_down(struct kunit *test, struct ring_mock *m)
 	spin_lock_init(&ih->lock);
 	mutex_init(&ih->poll_lock);
 	ih->wptr_wb = &m->ih_wptr;
-	/* Not a valid IRQ: disable_irq() and enable_irq() do nothing. */
+	/* INT_MAX is not a valid IRQ: disable_irq() and enable_irq() do nothing. */
 	ih->irq = INT_MAX;
 }
 
 /*
- * The watchdog and the removal of the device take the ring down at the same time. Catches: a job
- * that both of them end.
+ * The watchdog and the removal of the device take the ring down at the same time. Catches: both end
+ * the same job.
  */
 static void ring_down_twice(struct kunit *test)
 {
@@ -446,8 +447,8 @@ static void ring_reset_late(struct work_struct *work)
 }
 
 /*
- * The engine is parked, and one of its user queues did not stop. Catches: an unload that returns
- * before the engine is reset, so that the queue's memory and VMID are reused.
+ * The engine is parked, and one of its user queues did not stop. Catches: the unload of the queue
+ * returns before the engine is reset, so that the queue's memory and VMID are reused.
  */
 static void ring_queue_stuck(struct kunit *test)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * hw/vgpu_gart.c: packets that write entries of transfer windows, run by a small model of an engine
- * and by hw/sdma/vgpu_sdma_cpu.c. Catches: an entry that is wrong, missing or outside the window;
- * packets that write beyond their buffer; a flush of pages outside the window; a CPU job that uses
- * a lost table.
+ * and by hw/sdma/vgpu_sdma_cpu.c. Catches: an entry is wrong, missing or outside of the window;
+ * packets exceed their buffer; a flush covers pages outside of the window; a CPU job uses a lost
+ * table.
  */
 #include <linux/mm.h>
 
@@ -66,7 +66,7 @@ static struct window_mock *window_mock_new(struct kunit *test)
 	return m;
 }
 
-/* Random addresses: single pages, and runs of random length. */
+/* Choose random addresses: single pages, and runs of random length. */
 static void window_addrs(struct window_mock *m, unsigned int npages)
 {
 	unsigned int alone = vgpu_mock_random(m->mock, 4);
@@ -232,8 +232,8 @@ static void window_free_pages(void *arg)
 }
 
 /*
- * A CPU job fills two pages through a window that maps them in swapped order, twice: before the
- * second time the table is overwritten with garbage.
+ * A CPU job fills two pages through a window that maps them in swapped order. This is done twice:
+ * before the second time, the table is overwritten with garbage.
  */
 static void window_by_cpu(struct kunit *test)
 {

@@ -17,7 +17,9 @@ static const struct ttm_place address = {
 	.lpfn = VGPU_MOCK_GART_PAGES, .mem_type = TTM_PL_TT,
 };
 
-/* Resources, the GART pages that they use, and the pages of memory that they use. */
+/*
+ * Resources, the GART pages that they use (@used) and the bytes of memory that they use (@memory).
+ */
 struct gart_map {
 	struct ttm_resource *res[MAX_RES];
 	DECLARE_BITMAP(used, VGPU_MOCK_GART_PAGES);

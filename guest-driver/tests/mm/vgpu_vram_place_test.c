@@ -123,8 +123,8 @@ static void place_aligned(struct kunit *test)
 }
 
 /*
- * Only every other page of SMALL pages is free: single pages can be allocated, two contiguous pages
- * cannot.
+ * Every other one of SMALL pages is free, and no other VRAM is: single pages can be allocated, two
+ * contiguous pages cannot.
  */
 static void place_fragmented(struct kunit *test)
 {

@@ -99,8 +99,8 @@ static void keep_waits(struct kunit *test)
 	struct dma_resv *resv = m->mock->bo.tbo.base.resv;
 
 	/*
-	 * No time limit is known after which the owner stops to keep the BO, as for a BO of the
-	 * caller itself.
+	 * The owner gives no time after which the BO becomes evictable, as for a BO of the caller
+	 * itself.
 	 */
 	keep_expect(test, m, -ENOENT);
 	m->evict_in = 1;

@@ -32,7 +32,7 @@
  * @funcs: functions of the driver, with a move that copies nothing
  * @man_funcs: functions of the VRAM manager, with create_alloc()
  * @driver_funcs: original functions of the VRAM manager
- * @filler: VRAM that @bo does not need
+ * @filler: allocation of the VRAM that @bo does not fill
  * @bo: BOs that fill VRAM
  * @n: number of @bo
  * @refusals: remaining calls of create_lets_go() that return false
@@ -41,7 +41,7 @@
  * @hold: completed to make @holder take the reservations
  * @held: completed when @holder has taken them
  * @drop: completed to make @holder drop them
- * @holding: between @hold and @drop; used by the test's thread
+ * @holding: a try has started and is not over; used by the test's thread
  * @stop: makes @holder exit at the next @hold
  */
 struct create_mock {

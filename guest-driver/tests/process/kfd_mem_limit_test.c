@@ -88,7 +88,7 @@ static void limit_vram(struct kunit *test)
 	kfd_mem_limit_unreserve(node->vdev, GTT, m->limit - 4096);
 }
 
-/* Doorbells and MMIO pages are not counted. */
+/* Doorbells are not counted. */
 static void limit_others(struct kunit *test)
 {
 	struct limit_mock *m = limit_mock_new(test);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * svm/svm_attr.c and svm/svm_policy.c: effect of attributes, against a list of the last attribute
- * for each GPU. Catches: access that an attribute fails to change; an attribute that is applied to
- * another GPU; memory that moves to a place that a GPU with access cannot reach.
+ * for each GPU. Catches: an attribute does not change the access; an attribute is applied to
+ * another GPU; memory moves to a place that a GPU with access cannot reach.
  */
 #include <linux/ktime.h>
 #include <kunit/static_stub.h>
@@ -21,7 +21,7 @@
 #define ATTR(t, v)	((struct kfd_ioctl_svm_attribute){		\
 				.type = KFD_IOCTL_SVM_ATTR_##t, .value = (v) })
 
-/* A process on several GPUs, with one range. @linked: pairs with an XGMI link. */
+/* A process on several GPUs, with one range. @linked: pairs of GPUs that have an XGMI link. */
 struct attr_mock {
 	struct kfd_process p;
 	struct svm_range_list svms;
@@ -129,7 +129,7 @@ static void attr_invalid(struct kunit *test)
 	}
 }
 
-/* For each GPU, the last access attribute of the list applies. */
+/* For each GPU, the last access attribute in the list applies. */
 static void attr_access(struct kunit *test)
 {
 	static const u32 types[] = {
@@ -191,7 +191,7 @@ static void attr_flags(struct kunit *test)
 	}
 }
 
-/* The last location and granularity apply, and no other field changes. */
+/* The last location and the last granularity apply, and no other field changes. */
 static void attr_values(struct kunit *test)
 {
 	struct attr_mock *m = attr_mock_new(test);
@@ -220,7 +220,10 @@ static void attr_values(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, bitmap_empty(a.bitmap_aip, SVM_MAX_GPU));
 }
 
-/* Set a random state of the range. @access: for each GPU 0 none, 1 access, 2 in place. */
+/*
+ * Set a random state of the range. @access receives, for each GPU, 0 for no access, 1 for access, 2
+ * for access in place.
+ */
 static void attr_scramble(struct attr_mock *m, unsigned int *access)
 {
 	static const u32 locs[] = {
@@ -253,7 +256,7 @@ static bool attr_stays(const struct attr_mock *m)
 	return !m->p.xnack_enabled || m->range.attrs.flags;
 }
 
-/* Whether each GPU with access can reach memory at @home. */
+/* Return true if each GPU with access can reach memory at @home. */
 static bool attr_all_reach(const struct attr_mock *m,
 			   const unsigned int *access, u32 home)
 {
@@ -268,9 +271,9 @@ static bool attr_all_reach(const struct attr_mock *m,
 }
 
 /*
- * The process's attributes decide first: access, then the preferred location if the faulting GPU
- * can reach it, and if all others can when the range stays mapped. No GPU has pulled the memory
- * before, and VRAM has room.
+ * The attributes decide. Without access, the fault is refused. Memory moves to the preferred
+ * location if the faulting GPU can reach it and, when the range stays mapped, all other GPUs with
+ * access can. No GPU has pulled the memory before, and VRAM has free space.
  */
 static void policy_fault(struct kunit *test)
 {
@@ -313,14 +316,15 @@ static void policy_fault(struct kunit *test)
 /**
  * struct policy_case - faults of GPUs 0 and 1 on one page, one after the other
  * @policy: migration policy of the process
- * @access: access of GPU 0 and 1: a access, i in place, n none
+ * @access: one letter each for GPU 0 and 1: 'a' access, 'i' access in place, 'n' no access
  * @linked: the GPUs have an XGMI link
  * @preferred: preferred location
  * @prefetch: location of the last prefetch
  * @pages: length of the range; its granularity is 512 pages
- * @faults: GPU of each fault; T: a long time passes; F: VRAM of GPU 0 is full from now on
- * @want: expected location after each fault: number of the GPU, s system memory, . unchanged,
- *        x denied
+ * @faults: number of the GPU of each fault; 'T': a long time passes; 'F': VRAM of GPU 0 is full
+ *          from now on
+ * @want: expected result of each fault: number of the GPU that the memory is in, 's' system
+ *        memory, '.' place not changed, 'x' denied
  */
 struct policy_case {
 	enum svm_policy policy;
@@ -362,21 +366,24 @@ static const struct policy_case policy_table[] = {
 	{ IN_PLACE, "aa", true, GPU_ID(0), UNDEFINED, 16, "01", "00" },
 	{ IN_PLACE, "aa", false, GPU_ID(0), UNDEFINED, 16, "0101", "0..." },
 
-	/* A GPU pulls memory when it has five more faults than all others. */
+	/* A GPU pulls memory when it has had five more faults than all other GPUs together. */
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096, "000000", "....00" },
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096, "0101010101010101",
 	  "................" },
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096, "0000100", "......0" },
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096, "000001111111111",
 	  "....0.........1" },
-	/* The lead of a GPU is bounded, however many faults it had alone. */
+	/* The lead of a GPU is bounded, however many faults it alone has had. */
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096,
 	  "000000000000000001111111111111", "....0000000000000............1" },
 	/* A GPU with access in place does not pull, but its faults count. */
 	{ ADAPTIVE, "ai", true, UNDEFINED, UNDEFINED, 4096, "1111111", "......." },
 	{ ADAPTIVE, "ai", true, UNDEFINED, UNDEFINED, 4096, "1100000000",
 	  "........00" },
-	/* A prefetch location, and small ranges, are pulled at once unless another GPU leads. */
+	/*
+	 * Memory is pulled immediately to a prefetch location, and in small ranges, unless another
+	 * GPU leads.
+	 */
 	{ ADAPTIVE, "aa", true, UNDEFINED, GPU_ID(0), 4096, "01", "0." },
 	{ ADAPTIVE, "ia", true, UNDEFINED, GPU_ID(0), 4096, "01", ".." },
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 511, "0", "0" },
@@ -388,8 +395,8 @@ static const struct policy_case policy_table[] = {
 };
 
 /*
- * A pull is recent for a second of real time. Check that, then make the pull recent without limit
- * until T in the case: the guest may be stopped for longer than a second between faults.
+ * A pull is recent for one second of real time. Check that, then make the pull recent until 'T' in
+ * the case's faults: the guest may be stopped for longer than a second between faults.
  */
 static bool policy_pulled(struct attr_mock *m, unsigned int gpu,
 			  struct svm_interval win)
@@ -483,7 +490,10 @@ static void policy_faults(struct kunit *test)
 	}
 }
 
-/* Catches: a prefetch to a location that a GPU that cannot fault does not reach. */
+/*
+ * Catches: memory is prefetched to a location out of reach of a GPU that stays mapped: a GPU with
+ * access in place or, in a range that stays mapped, with access.
+ */
 static void policy_prefetch(struct kunit *test)
 {
 	struct attr_mock *m = attr_mock_new(test);
@@ -522,8 +532,8 @@ static void policy_prefetch(struct kunit *test)
 }
 
 /*
- * GPUs with access in place, and all GPUs of a range that stays mapped, are mapped at once; of the
- * others only the GPU that the memory has moved to.
+ * Memory is mapped immediately in GPUs with access in place and, in GPUs with access, if the range
+ * stays mapped or the memory has moved to the GPU.
  */
 static void policy_map_now(struct kunit *test)
 {

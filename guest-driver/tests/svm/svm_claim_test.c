@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * svm_claim() (svm/svm_claim.c): addresses at which a BO is about to be mapped. Catches: a BO that
- * overlaps a range; a range over a BO whose mapping is not complete; a claim that is not released;
- * a claim that takes mmap_lock without need (the process of the test has no mm).
+ * svm_claim() (svm/svm_claim.c): addresses at which a BO is about to be mapped. Catches: a BO
+ * overlaps a range; a range is created over a BO whose mapping is not complete; a claim is not
+ * released; a claim takes mmap_lock without need (the process of the test has no mm).
  */
 #include <linux/interval_tree.h>
 #include <linux/sizes.h>
@@ -67,7 +67,7 @@ static bool claim_busy(struct claim_mock *m, unsigned long first,
 	return busy;
 }
 
-/* A claim that overlaps a range by one page fails, and leaves no state. */
+/* A claim that overlaps a range by one page fails, and leaves no claim. */
 static void claim_taken(struct kunit *test)
 {
 	static const struct {
@@ -104,7 +104,7 @@ static void claim_taken(struct kunit *test)
 	claim_mock_end(m);
 }
 
-/* New ranges are refused at the claimed pages only. */
+/* New ranges are refused only at the claimed pages. */
 static void claim_held(struct kunit *test)
 {
 	struct claim_mock *m = claim_mock_new(test);
@@ -116,7 +116,7 @@ static void claim_held(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, claim_busy(m, 115, 200));
 	KUNIT_EXPECT_FALSE(test, claim_busy(m, 0, 99));
 	KUNIT_EXPECT_FALSE(test, claim_busy(m, 116, ULONG_MAX));
-	/* The BO is mapped: the mapping keeps ranges off after svm_unclaim(). */
+	/* The BO is mapped: its mapping prevents ranges after svm_unclaim(). */
 	m->bo.start = 100;
 	m->bo.last = 115;
 	interval_tree_insert(&m->bo, &m->vm.bos);
@@ -126,7 +126,7 @@ static void claim_held(struct kunit *test)
 	claim_mock_end(m);
 }
 
-/* Addresses of length 0 or with an end that wraps are refused. */
+/* Claims of length 0, and claims whose end wraps, are refused. */
 static void claim_nothing(struct kunit *test)
 {
 	struct claim_mock *m = claim_mock_new(test);

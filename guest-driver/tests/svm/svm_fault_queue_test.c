@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * svm/svm_fault_queue.c: faults of a process whose mmap_lock the test holds, so that its worker
- * stalls as in a page-in, and faults of other processes meanwhile. Catches: a fault that waits for
- * a stalled worker of another process; a fault queue that grows while its worker stalls; a CAM slot
- * that is not acknowledged, or is acknowledged after another process has it; a stalled process that
- * keeps all slots.
+ * stalls as in a page-in, and meanwhile faults of other processes. Catches: a fault waits for the
+ * stalled worker of another process; a fault queue grows while its worker stalls; a CAM slot is not
+ * acknowledged, or is acknowledged after another process has it; a stalled process keeps all slots.
  */
 #include <linux/iopoll.h>
 #include <linux/kref.h>
@@ -26,7 +25,7 @@
 #define FAULT_PAGE		((unsigned long)VM_MOCK_FIRST)
 #define FAULT_TIMEOUT_US	(10 * USEC_PER_SEC)
 #define FAULT_TS		1000u
-/* Number of repeats of an entry; number of no-retry faults, more than a process may queue. */
+/* Number of repeats of an entry, and number of no-retry faults: more than a process may queue. */
 #define FAULT_RESENT		100u
 #define FAULT_NORETRY		(4 * SVM_FAULT_REPORTS)
 
@@ -43,7 +42,7 @@ struct fault_process {
 /**
  * struct fault_mock - two processes on a GPU with an interrupt ring
  * @stalled: process whose worker waits for mmap_lock, which the test holds
- * @other: process without address space: its faults are stale, and need no lock
+ * @other: process without address space: its faults are stale, and do not need mmap_lock
  * @node: GPU
  * @sn: SVM state of @node
  * @vm: address space of @stalled, and the device
@@ -99,14 +98,14 @@ static void fault_process_init(struct kunit *test, struct fault_mock *m,
 	fp->p.pdds[0] = &fp->pdd;
 	fp->p.n_pdds = 1;
 	KUNIT_ASSERT_EQ(test, svm_range_list_init(&fp->p), 0);
-	/* The faults are older than the last unmap: none is denied. */
+	/* The faults are older than the last unmap, so that none is denied. */
 	fp->p.svms->gpus[0].unmap_ts = FAULT_TS;
 	mutex_lock(&kfd_processes_mutex);
 	kfd_process_hash(&fp->p);
 	mutex_unlock(&kfd_processes_mutex);
 }
 
-/* mmap_lock is held on return. */
+/* Create the mock. Returns with mmap_lock of the test's mm held for writing. */
 static struct fault_mock *fault_mock_new(struct kunit *test)
 {
 	struct fault_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
@@ -133,7 +132,7 @@ static void fault_process_fini(struct kunit *test, struct fault_process *fp)
 {
 	kfd_process_unhash(&fp->p);
 	svm_fault_flush(fp->p.svms);
-	/* The interrupt handler and the worker have dropped their references. */
+	/* Check that the interrupt handler and the worker have dropped their references. */
 	KUNIT_EXPECT_EQ(test, kref_read(&fp->p.ref), 1);
 	svm_range_list_fini(&fp->p);
 	kfd_pasid_free(fp->p.pasid);
@@ -185,7 +184,7 @@ static void fault_expect_ack(struct kunit *test, struct fault_mock *m, u64 acks,
 	KUNIT_EXPECT_EQ(test, m->doorbells[DOORBELL_IH_RETRY_CAM_DW], cam);
 }
 
-/* Faults of another process, and of an unused PASID, while a worker stalls. */
+/* Faults of another process, and of an unused PASID, are handled while a worker stalls. */
 static void fault_beside_stalled(struct kunit *test)
 {
 	struct fault_mock *m = fault_mock_new(test);
@@ -205,7 +204,7 @@ static void fault_beside_stalled(struct kunit *test)
 	kfd_pasid_free(nobody);
 }
 
-/* The worker has taken the first fault from the list. */
+/* Return true if the worker has taken the first fault from the list. */
 static bool fault_taken(struct fault_mock *m)
 {
 	struct svm_fault_queue *q = &m->stalled.p.svms->gpus[0].faults;
@@ -229,14 +228,17 @@ static void fault_bounded(struct kunit *test)
 	KUNIT_EXPECT_EQ(test,
 			read_poll_timeout(fault_taken, taken, taken, USEC_PER_MSEC,
 					  FAULT_TIMEOUT_US, false, m), 0);
-	/* A fault that is sent again, and a fault whose slot a reset frees each time. */
+	/*
+	 * One fault is sent again each time; another is a new fault each time, because a reset has
+	 * freed its slot.
+	 */
 	for (i = 0; i < FAULT_RESENT; i++) {
 		fault_put(m, pasid, true, 1, 2);
 		fault_put(m, pasid, true, 2, 3 + i);
 	}
 	for (i = 0; i < FAULT_NORETRY; i++)
 		fault_put(m, pasid, false, 0, FAULT_RESENT + 3 + i);
-	/* A slot that the model does not have. */
+	/* An invalid slot number. */
 	fault_put(m, pasid, true, VGPU_RETRY_CAM_SLOTS, 1);
 	spin_lock_irq(&m->sn.fault_lock);
 	KUNIT_EXPECT_EQ(test, list_count_nodes(&q->pending), 2 + SVM_FAULT_REPORTS);
@@ -246,7 +248,7 @@ static void fault_bounded(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, fault_acks(m), 3);
 }
 
-/* A fault waits for a stalled worker; a reset frees its slot, and another process gets the slot. */
+/* A fault waits for a stalled worker. A reset frees its slot, and another process gets the slot. */
 static void fault_slot_reused(struct kunit *test)
 {
 	struct fault_mock *m = fault_mock_new(test);
@@ -262,7 +264,7 @@ static void fault_slot_reused(struct kunit *test)
 
 /*
  * All slots have faults of the stalled process. Its queues are evicted before the slots are
- * released, and restored when its worker continues; no slot is acknowledged twice.
+ * released, and restored when its worker continues. No slot is acknowledged twice.
  */
 static void fault_cam_full(struct kunit *test)
 {

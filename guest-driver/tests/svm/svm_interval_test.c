@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * svm/svm_interval.c: window and unmap log, compared with page-by-page maps. Catches: bounds that
- * are off by one; joins that lose or add pages; a wrong order of wrapped timestamps.
+ * svm/svm_interval.c: window and unmap log, compared with page-by-page maps. Catches: a bound is
+ * off by one; a join of intervals loses or adds pages; wrapped timestamps are ordered wrongly.
  */
 #include "svm/svm_interval.c"
 #include "tests/lib/vgpu_mock.h"
@@ -43,7 +43,7 @@ static void svm_test_window_large_order(struct kunit *test)
 	win = svm_window(1UL << 20, BITS_PER_LONG - 1, bounds);
 	KUNIT_EXPECT_EQ(test, win.first, bounds.first);
 	KUNIT_EXPECT_EQ(test, win.last, bounds.last);
-	/* SET_ATTR takes granularities up to 0x3f; shifts must stay defined. */
+	/* SET_ATTR accepts granularities up to 0x3f, for which shifts must stay defined. */
 	win = svm_window(1UL << 20, BITS_PER_LONG, bounds);
 	KUNIT_EXPECT_EQ(test, win.first, bounds.first);
 	KUNIT_EXPECT_EQ(test, win.last, bounds.last);
@@ -75,7 +75,10 @@ static bool svm_log_has(const struct svm_unmap_log *log, unsigned long page)
 	return false;
 }
 
-/* An exact log has the same pages; an inexact log has one interval, the hull of the pages. */
+/*
+ * An exact log has exactly the pages that were added; an inexact log has one interval from the
+ * first to the last of them.
+ */
 static void svm_test_unmap_log(struct kunit *test)
 {
 	unsigned int round, exact = 0, inexact = 0;
@@ -114,12 +117,12 @@ static void svm_test_unmap_log(struct kunit *test)
 					    svm_log_has(&log, i),
 					    "round %u page %lu", round, i);
 	}
-	/* The test is void unless both kinds occurred. */
+	/* Unless both kinds occur, the test checks nothing. */
 	KUNIT_EXPECT_GT(test, exact, 100);
 	KUNIT_EXPECT_GT(test, inexact, 100);
 }
 
-/* Catches: memory that is freed page by page, in order, and overflows the log. */
+/* Catches: memory that is freed page by page, in order, overflows the log. */
 static void svm_test_unmap_log_sequence(struct kunit *test)
 {
 	struct svm_unmap_log log = {};

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * svm/migrate/svm_pagemap.c, svm_bo.c: eviction of a page of VRAM, or of its BO, while the page has
- * another reference. Catches: an eviction that waits without end; an eviction that reports success;
- * a page that is freed in spite of the reference.
+ * another reference. Catches: the eviction never returns; the eviction reports success; the page is
+ * freed in spite of the reference.
  *
  * svm/migrate/svm_migrate.c: CPU faults on a page that another fault is moving. Catches: a fault
- * that keeps its page reference, so that the page cannot move; a fault that changes vmf->page, or
- * returns without the reference that do_swap_page() drops.
+ * keeps its page reference, so that the page cannot move; a fault changes vmf->page, or returns
+ * without the reference that do_swap_page() drops.
  *
- * svm/migrate/svm_hive.c: pages of two GPUs, in one hive or not. Catches: a page of a GPU in
- * another hive that HMM returns; a page that is looked up in the wrong VRAM.
+ * svm/migrate/svm_hive.c: pages of two GPUs, in one hive or not. Catches: HMM returns a page of a
+ * GPU in another hive; a page is looked up in the wrong VRAM.
  */
 #include <linux/dma-resv.h>
 #include <linux/iopoll.h>
@@ -52,8 +52,8 @@ static void stuck_fini(void *arg)
 }
 
 /*
- * Create a page in use. Its BO has an additional reference, and is not freed. The GPU is node @node
- * of @hive; 0: no hive.
+ * Create a page in use. Its BO has an additional reference, so that it is not freed. The GPU is
+ * node @node of @hive, or in no hive if @hive is 0.
  */
 static struct stuck_mock *stuck_mock_of(struct kunit *test, u64 hive,
 					unsigned int node)
@@ -146,8 +146,8 @@ static void stuck_referenced(struct kunit *test)
 }
 
 /*
- * @looks: expected result of svm_bo_evict_ok(). @want: expected result of svm_bo_vacate(). Each is
- * called twice: the first call must not change the result.
+ * Check svm_bo_evict_ok() (expected: @looks) and svm_bo_vacate() (expected: @want). Each is called
+ * twice: a call must not change the next result.
  */
 static void stuck_vacate(struct kunit *test, struct stuck_mock *m, bool looks,
 			 bool want)
@@ -167,7 +167,7 @@ static void stuck_resv_fini(void *resv)
 	dma_resv_fini(resv);
 }
 
-/* Eviction of the BO is refused while a page or a migration has a reference. */
+/* The eviction of the BO is refused while a page or a migration has a reference. */
 static void stuck_wanted(struct kunit *test)
 {
 	struct stuck_mock *m = stuck_mock_new(test);
@@ -189,7 +189,7 @@ static void stuck_wanted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kref_read(&m->sb.ref), 2);
 	KUNIT_EXPECT_EQ(test, atomic_long_read(&m->sn.vram_pages), 1);
 	put_page(m->page);
-	/* The migration has a reference. */
+	/* Now only the migration has a reference. */
 	stuck_vacate(test, m, true, false);
 	/* The contents of VRAM are lost: an eviction must not migrate them to system memory. */
 	atomic_inc(&m->mock->vdev.hw->vram_epoch);
@@ -226,7 +226,7 @@ static int touch_main(void *arg)
 
 /*
  * Start a thread in svm_migrate_to_ram(), with a page reference as from do_swap_page(). The caller
- * drops the reference at the end.
+ * drops this reference at the end.
  */
 static struct touch_thread *touch_start(struct kunit *test, struct page *page)
 {
@@ -260,7 +260,10 @@ static void touch_expect(struct kunit *test, struct touch_thread *t, struct page
 	KUNIT_EXPECT_PTR_EQ(test, t->vmf.page, page);
 }
 
-/* The fault that moves the page has the only reference; other faults get theirs back at its end. */
+/*
+ * While one fault moves the page, other faults drop their references; they get them back when it
+ * ends.
+ */
 static void touch_lends(struct kunit *test)
 {
 	struct stuck_mock *m = stuck_mock_new(test);
@@ -350,7 +353,7 @@ static void peer_owners(struct kunit *test)
 	KUNIT_EXPECT_PTR_NE(test, peer_owner(a), peer_owner(alone[0]));
 	KUNIT_EXPECT_PTR_NE(test, peer_owner(alone[0]), peer_owner(alone[1]));
 	for (i = 0; i < ARRAY_SIZE(all); i++) {
-		/* NULL means no owner to HMM. */
+		/* HMM takes NULL for "no owner". */
 		KUNIT_EXPECT_NOT_NULL(test, peer_owner(all[i]));
 		unlock_page(all[i]->page);
 		put_page(all[i]->page);
@@ -366,7 +369,7 @@ static void peer_expect(struct kunit *test, struct svm_view *view,
 	KUNIT_EXPECT_EQ(test, got, addr);
 }
 
-/* Nodes 3 and 1 of a hive, each as the accessing GPU, and a GPU without hive. */
+/* Nodes 3 and 1 of a hive, each as the accessing GPU, and a GPU without a hive. */
 static void peer_places(struct kunit *test)
 {
 	struct stuck_mock *high = stuck_mock_of(test, 7, 3);
@@ -395,14 +398,19 @@ static void peer_places(struct kunit *test)
 			SVM_OUT_OF_REACH);
 	KUNIT_EXPECT_FALSE(test, view.lost);
 
-	/* The link goes down: the peer's page is out of reach, the GPU's page stays in VRAM. */
+	/*
+	 * The link is down: the page of the peer is out of reach, the GPU's own page stays in VRAM.
+	 */
 	high->mock->regs[VGPU_XGMI_LINKS] = BIT(0) | BIT(2);
 	view = (struct svm_view) { .node = &high->node };
 	KUNIT_EXPECT_EQ(test, svm_page_place(&view, low->page, &(u64){ 0 }),
 			SVM_OUT_OF_REACH);
 	peer_expect(test, &view, high->page, SVM_IN_VRAM, STUCK_OFFSET);
 
-	/* The peer's VRAM was lost, before or after the page was created. */
+	/*
+	 * The VRAM of node 1 is lost. In its view, the page of node 3 is not affected, and its own
+	 * page is lost.
+	 */
 	atomic_inc(&low->mock->vdev.hw->vram_epoch);
 	view = (struct svm_view) { .node = &low->node };
 	peer_expect(test, &view, high->page, SVM_IN_PEER,

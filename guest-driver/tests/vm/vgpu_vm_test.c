@@ -309,7 +309,7 @@ static void vm_prt_entries(struct kunit *test)
 }
 
 /*
- * An update skips BOs that another thread has reserved, or that are out of the GPU's reach; a later
+ * An update skips BOs whose reservation it cannot take and BOs that the GPU cannot reach; a later
  * update writes them.
  */
 static void vm_moved_stays(struct kunit *test)

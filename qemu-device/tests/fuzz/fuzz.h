@@ -321,11 +321,12 @@ void fuzz_drain_irqs(FuzzCase *c);
  * @q: the queue that faults
  * @vmid: VMID of the access
  * @va: address of the access
- * @write: whether the access is a write
+ * @write: true for a write access
  * @hit: the entry that faults
  *
  * Waits for the fault, may disturb the device and compare the queue's memory,
- * may change the entry, and acknowledges. The fault may come again.
+ * may repair the entry, and acknowledges the fault. If the entry still faults,
+ * the device reports the fault again.
  *
  * Return: false if the case has failed.
  */

@@ -93,9 +93,10 @@ int64_t qvgpu_wait_us(void);
  *     initial state
  *
  * From this call on, qvgpu_wait_until() steps the clock of @v by QVGPU_STEP_NS
- * each time that its condition is false. Tests need it for polls, time slices
- * and retry faults without the CAM. Not while the main loop is held
- * (lib/hold.h): the main loop steps the clock.
+ * each time that its condition is false. Tests of polls, time slices and retry
+ * faults without the CAM need this. Do not call qvgpu_wait_until() with a
+ * running clock while the main loop is held (lib/hold.h): the main loop steps
+ * the clock.
  *
  * Return: the machine whose clock ran before, or NULL.
  */

@@ -43,10 +43,10 @@ uint32_t *qvgpu_hold_page(QVGPUHold *h, QVGPU *v, uint64_t *mc);
  * qvgpu_hold_arm: hold the thread that logs an event
  * @h: the hold
  * @v: the machine
- * @event: pattern of the trace events to enable; their lines must have 33 to
- *     64 bytes, which is checked for the line that passes
- * @second: false: the thread that logs the first event is held; true: the first
- *     line passes, and the thread that logs the second is held
+ * @event: pattern of the trace events to enable. Their log lines must have 33
+ *     to 64 bytes; only with @second, the length of the first line is checked.
+ * @second: false: hold the thread that logs the first event; true: let the
+ *     first event pass, and hold the thread that logs the second one
  */
 void qvgpu_hold_arm(QVGPUHold *h, QVGPU *v, const char *event, bool second);
 /*

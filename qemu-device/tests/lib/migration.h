@@ -8,12 +8,12 @@
 /**
  * qvgpu_save_restore: save the machine and restore it in a new QEMU
  * @v: the machine; the call stops it
- * @keep: whether the file stays
+ * @keep: true to keep the file of the saved state
  *
  * On return @v uses the new QEMU, which is stopped: call qvgpu_cont().
  *
- * Return: with @keep the name of the file, which the caller removes and frees;
- *     otherwise NULL.
+ * Return: with @keep the name of the file (the caller removes the file and
+ *     frees the name); otherwise NULL.
  */
 char *qvgpu_save_restore(QVGPU *v, bool keep);
 /**
@@ -22,8 +22,9 @@ char *qvgpu_save_restore(QVGPU *v, bool keep);
  * @feed: called repeatedly until the migration has completed, or NULL
  * @opaque: argument of @feed
  *
- * On return @v uses the new QEMU, which is stopped. @feed may still be called
- * after the source has stopped; the destination does not see these late writes.
+ * On return @v uses the new QEMU, which is stopped: call qvgpu_cont(). @feed
+ * may still be called after the source has stopped; these writes are not
+ * migrated.
  */
 void qvgpu_migrate_live(QVGPU *v, void (*feed)(void *opaque), void *opaque);
 /* Let the stopped machine run (QMP cont). */
