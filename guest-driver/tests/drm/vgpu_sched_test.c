@@ -28,7 +28,7 @@
  * @vm: address space of the job, with VMID 1
  * @state: state of the context; the test has a reference
  * @entity: scheduler entity of the job
- * @job: job, armed and not pushed, or NULL
+ * @job: job that is armed but not pushed, or NULL
  * @fence: fence that vgpu_sdma_job_ops.run() returned for @job, or NULL
  * @earlier: fence of an earlier job on @ring
  * @late: work that signals @earlier, or destroys @job

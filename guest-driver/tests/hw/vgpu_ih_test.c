@@ -59,7 +59,7 @@ static void ih_put(struct ih_mock *m, const u32 *dw)
 	m->wptr = cpu_to_le32(m->next % ENTRIES * 32);
 }
 
-/* Write an entry that carries a number to the ring. */
+/* Write an entry with @number as its first data word to the ring. */
 static void ih_put_number(struct ih_mock *m, u8 client, u8 source, u32 number)
 {
 	const u32 dw[8] = { client | source << 8, 0, 0, 0, number };
@@ -94,7 +94,7 @@ static void ih_note_too(struct vgpu_device *vdev,
 	ih_note(vdev, iv, arg);
 }
 
-/* Random fields at the bit positions of docs/hardware.md. */
+/* Entries with random fields, at the bit positions of docs/hardware.md. */
 static void ih_fields(struct kunit *test)
 {
 	struct ih_mock *m = ih_mock_new(test);

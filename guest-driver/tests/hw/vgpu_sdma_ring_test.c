@@ -34,7 +34,7 @@ struct ring_job {
 /**
  * struct ring_mock - a ring and its engine
  * @mock: device
- * @ring: the ring under test, engine 0's
+ * @ring: ring under test, of engine 0
  * @fence_wb: write-back of job numbers
  * @ih_wptr: write pointer of the interrupt ring, which stays empty
  * @rptr: number of bytes that the engine has read so far
@@ -323,7 +323,7 @@ static void ring_fence_kept(struct kunit *test)
 }
 
 /**
- * struct ring_enders - two threads that take a ring down, the test's and another one
+ * struct ring_enders - two threads that take a ring down: the test's thread and @other
  * @test: test on whose behalf the other thread accesses registers
  * @ring: the ring
  * @other: the other thread; started when the test's thread ends the job

@@ -17,7 +17,7 @@
 #define VGPU_MOCK_GART_PAGES	12288u		/* pages; the first 8192 are windows */
 
 /**
- * struct vgpu_mock - the device and a BO to allocate for
+ * struct vgpu_mock - a device, and a BO that memory is allocated for
  * @vdev: all zero except the managers and the pointers to the next members
  * @hw: vgpu_device.hw
  * @mman: vgpu_device.mman

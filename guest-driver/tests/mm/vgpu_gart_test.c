@@ -31,7 +31,7 @@ struct gart_bo {
  * @mmio: registers
  * @table: the table
  * @want: expected entries of @table
- * @bos: system memory with and without address
+ * @bos: BOs in system memory, with and without GART address
  */
 struct gart_mock {
 	struct vgpu_mock *mock;

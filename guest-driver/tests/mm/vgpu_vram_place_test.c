@@ -47,7 +47,7 @@ static void place_free_all(struct place_state *s)
 			vgpu_mock_free(s->mock, s->res[i]);
 }
 
-/* Free a resource, wiped or not. */
+/* Free a resource, which is marked as wiped before if @wiped. */
 static void place_free(struct place_state *s, struct ttm_resource *res,
 		       bool wiped)
 {
@@ -304,7 +304,7 @@ static void place_clear_random(struct kunit *test)
 			vgpu_res_next(&cur, cur.size);
 		}
 	}
-	/* The test is void without enough clear pages. */
+	/* Without enough clear pages, the test would check nothing. */
 	KUNIT_EXPECT_GT(test, clear, 1000);
 	place_free_all(s);
 }

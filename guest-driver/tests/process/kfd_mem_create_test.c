@@ -327,8 +327,8 @@ static void create_check_place(struct kunit *test, struct vgpu_bo *bo, u32 mem_t
 
 /*
  * Another thread holds the reservation of the only BO during every try, and drops it after the try.
- * Catches: an allocation only repeats its tries, without a wait for the reservation, and fails
- * after a number of them.
+ * Catches: an allocation only tries again whenever the reservation is dropped, and fails after a
+ * number of tries.
  */
 static void create_held(struct kunit *test)
 {
@@ -388,7 +388,7 @@ static void create_held_stays(struct kunit *test)
 
 /*
  * At first, the owner of a BO cannot vacate it (as SVM while a page is locked). Catches: the
- * allocation fails because it does not wait for kernel BOs.
+ * allocation fails because it ignores kernel BOs.
  */
 static void create_vacated_later(struct kunit *test)
 {

@@ -18,7 +18,7 @@
 #define N_BOS	64
 #define ROUNDS	3000
 
-/* Two GPUs. */
+/* Two GPUs, and the limit of system memory in bytes. */
 struct limit_mock {
 	struct vgpu_mock *mock[2];
 	struct kfd_node node[2];

@@ -92,8 +92,7 @@ static struct pt_mock *pt_mock_new(struct kunit *test, u64 first)
 	return m;
 }
 
-/* The walker. */
-
+/* Result of a page-table walk, which pt_walk() does without the code under test. */
 struct walk {
 	bool error;		/* malformed entry */
 	bool valid;
@@ -349,7 +348,7 @@ static void pt_whole(struct kunit *test)
 	KUNIT_EXPECT_GT(test, frags, 0);
 }
 
-/* An aligned span of 2 MiB is one leaf, which clears of single pages split. */
+/* An aligned span of 2 MiB is one leaf. A clear of a single page splits the leaf. */
 static void pt_leaf_split(struct kunit *test)
 {
 	struct pt_mock *m = pt_mock_new(test, 1024);
@@ -371,7 +370,7 @@ static void pt_leaf_split(struct kunit *test)
 	pt_check(test, m, all);
 	pt_do_clear(test, m, 511, 2, VGPU_PTE_NORETRY);
 	pt_check(test, m, all);
-	/* The leaf is made again. */
+	/* A write of the whole span makes a leaf again. */
 	pt_do_write(test, m, 0, 1024, SZ_16M, RO, 0);
 	pt_check(test, m, all);
 	pt_do_clear(test, m, 0, 1024, 0);
@@ -404,7 +403,7 @@ static void pt_no_memory(struct kunit *test)
 
 	all = kunit_kcalloc(test, WINDOW, sizeof(*all), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, all);
-	/* Root, PDB1, PDB0, three PTBs. */
+	/* This is enough for the root, PDB1, PDB0 and three PTBs. */
 	m->limit = 6;
 	KUNIT_EXPECT_EQ(test, vgpu_pt_reserve(&m->pt, 0, WINDOW - 1), -ENOMEM);
 	pt_do_write(test, m, 0, 3 * 512, SZ_4M, RW, 0);

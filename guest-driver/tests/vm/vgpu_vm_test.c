@@ -353,7 +353,7 @@ static const struct dma_fence_ops mock_fence_ops = {
 
 static DEFINE_SPINLOCK(mock_fence_lock);
 
-/* vgpu_vm_last_update() signals after the moves of all BOs that were mapped. */
+/* The fence of vgpu_vm_last_update() signals after the moves of all BOs that were mapped. */
 static void vm_last_update(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);

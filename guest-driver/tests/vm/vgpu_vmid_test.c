@@ -86,7 +86,10 @@ static u64 vmid_root(struct vmid_mock *m, unsigned int vmid)
 	return m->mock->regs[reg] | (u64)m->mock->regs[reg + 1] << 32;
 }
 
-/* All VMIDs are allocated once, then -ENOSPC; a VMID that is put can be allocated again. */
+/*
+ * Each VMID is allocated once, then the allocation fails with -ENOSPC. A VMID that was put can be
+ * allocated again.
+ */
 static void vmid_exhaust(struct kunit *test)
 {
 	struct vmid_mock *m = vmid_mock_new(test);
@@ -225,7 +228,7 @@ static void pasid_exhaust(struct kunit *test)
 		n++;
 	}
 	KUNIT_EXPECT_EQ(test, ret, -ENOSPC);
-	/* Other processes may have the rest of the PASIDs. */
+	/* Other processes may use the remaining PASIDs. */
 	KUNIT_EXPECT_GT(test, n, SZ_64K - 1000);
 	for_each_set_bit(pasid, mine, SZ_64K)
 		kfd_pasid_free(pasid);

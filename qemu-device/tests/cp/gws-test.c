@@ -330,7 +330,7 @@ static void test_hostile(void)
 {
     const uint64_t mask = 0xfffffffe7ffffffc, be = cpu_to_be64(mask);
     static const struct {
-        unsigned at;                    /* offset from the mask */
+        unsigned at;                    /* byte offset from the mask */
         uint8_t byte;
     } bad[] = {
         { 8 + 64 + 8 * VMID, 0x80 },            /* not a contiguous range */

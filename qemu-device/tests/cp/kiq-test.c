@@ -366,7 +366,7 @@ static void test_reg_wait(void)
 
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&f.kiq);
-    /* The main loop is held: no qtest command before the release. */
+    /* The main loop is held: send no qtest command before the release. */
     qvgpu_wait_until(qvgpu_gate_reg(&gate[0]) == VMID_9);
     qvgpu_gate_open(&gate[0]);
     qvgpu_wait_until(qatomic_read(&words[SECOND_WAITS]));
@@ -424,7 +424,7 @@ static void test_srbm_unmapped(void)
 
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&f.kiq);
-    /* The main loop is held: no qtest command before the release. */
+    /* The main loop is held: send no qtest command before the release. */
     qvgpu_wait_until(qvgpu_gate_reg(&gate) == VMID_9);
     qvgpu_gate_open(&gate);
     qvgpu_wait_until(qatomic_read(&words[KIQ_THERE]));
@@ -502,7 +502,7 @@ static void test_reg_frozen(void)
 
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&c[0]);
-    /* The main loop is held: no qtest command before the release. */
+    /* The main loop is held: send no qtest command before the release. */
     qvgpu_wait_until(qvgpu_gate_reg(&gate[HOLDS]) == VMID_9);
     qvgpu_gate_open(&gate[HOLDS]);
     qvgpu_wait_until(qatomic_read(&words[HELD]));

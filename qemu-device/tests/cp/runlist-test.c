@@ -12,7 +12,7 @@
 #define PASID(i)    (0x400 + (i))
 #define PROCESSES   3
 #define QUEUES      2                   /* queues of each process */
-#define ALL_HQDS    UINT32_MAX          /* of ME 1 */
+#define ALL_HQDS    UINT32_MAX          /* all HQDs of ME 1 */
 
 typedef struct Fixture {
     QVGPU *v;

@@ -84,7 +84,7 @@ static void test_ring(void)
 }
 
 #define PROCESSES   3
-#define QUEUES      12                  /* of each process */
+#define QUEUES      12                  /* queues of each process */
 #define LINKS       30
 #define BYTES       (256 * KiB)
 

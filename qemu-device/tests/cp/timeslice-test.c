@@ -22,7 +22,7 @@ typedef struct Fixture {
     QVGPUHws h;
     unsigned processes, queues;         /* a multiple of processes */
     uint64_t shared;
-    uint64_t own[MAX_QUEUES];           /* a page of each process */
+    uint64_t own[MAX_QUEUES];           /* CPU address of OWN, by process */
     QVGPUProcess p[MAX_QUEUES];
     QVGPUUserCompute q[MAX_QUEUES];
 } Fixture;

@@ -5,20 +5,20 @@
  *   case.c            generates a case from a number: tables, memory, queues
  *   sdma-stream.c     generates packets, in rings and indirect buffers
  *   pm4-stream.c      the same for compute queues
- *   sdma-oracle.c     computes the result of a case: byte by byte, directly by
- *                     docs/hardware.md
+ *   sdma-oracle.c     computes the expected result of SDMA queues, byte by
+ *                     byte, directly from docs/hardware.md
  *   pm4-oracle.c      the same for compute queues
- *   walk-oracle.c     the same for translation: no cache, no spans
+ *   walk-oracle.c     translates an address, without cache or spans
  *   machine.c         starts QEMU
  *   run.c             runs the case, compares pointers and interrupts
  *   fault-handler.c   repairs faults, disturbs queues, saves the machine
  *   compare-memory.c  compares memory
  *   main.c            runs cases for a time, repeats and shrinks them
  *
- * Memory is the upper end of guest RAM and of VRAM, or where the VRAM of two
- * devices meets. A queue writes only to its own part of each, so that the
- * result is defined although queues run at the same time. Tables belong to one
- * queue, too, except for the roots. "Offset" below is an offset in FuzzMem.
+ * Cases use the upper end of guest RAM and of VRAM, or the place where the VRAM
+ * of two devices meets. A queue writes only to its own part of each, so that
+ * the result is defined although queues run at the same time. Each table except
+ * the roots also belongs to one queue. "Offset" below is an offset in FuzzMem.
  */
 #ifndef VGPU_TEST_FUZZ_H
 #define VGPU_TEST_FUZZ_H
@@ -103,7 +103,7 @@ typedef struct FuzzQueue {
     unsigned vmid;
     bool priv;
     uint64_t first;             /* start value of the pointers */
-    unsigned specials[2];       /* pages given out, by kind */
+    unsigned specials[2];       /* special pages allocated, by kind */
     /* Expected results, except for memory. */
     uint64_t done;              /* read pointer */
     GArray *traps;              /* uint32_t */
@@ -128,7 +128,7 @@ struct FuzzCase {
     uint64_t vram_bus;          /* BAR 0's; then the VRAM of the peer */
     uint64_t vram_size, ram_size;
 
-    /* Registers, for the oracle. */
+    /* Values of registers, for the oracle. */
     uint64_t fb, fb_offset, agp, default_page;
     bool cam;                   /* the retry CAM is on */
     uint64_t gart, gart_pages;

@@ -75,7 +75,10 @@ void fuzz_start(FuzzCase *c, FuzzMachine machine)
     c->mem[QVGPU_RAM].base = QVGPU_RAM_SIZE - FUZZ_MEM;
     c->mem[QVGPU_VRAM].base = c->vram_size - FUZZ_MEM;
     if (hive) {
-        /* Tables and two parts are in node 0's VRAM, the others in node 1's. */
+        /*
+         * Tables and two parts are in the VRAM of node 0, the other parts in
+         * the VRAM of node 1.
+         */
         c->mem[QVGPU_VRAM].base = c->vram_size - FUZZ_PARTS_AT - 2 * FUZZ_PART;
         c->vram_size *= 2;
         start_hive(c);

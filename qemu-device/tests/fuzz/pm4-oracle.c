@@ -59,7 +59,7 @@ static void copy_data(Stream *s, const uint32_t *dw)
         val = pair(&dw[2]);
         break;
     default:
-        undef = 1;              /* the clock */
+        undef = 1;              /* the GPU clock: not predictable */
         break;
     }
     fuzz_store(s->q, s->vmid, pair(&dw[4]) & align, val, len, undef);

@@ -436,7 +436,10 @@ static void test_gart_late(void)
 
         qvgpu_pkt_fence(&kq, GART_VA, i);
         qvgpu_sdma_finish(&kq);
-        /* The entry changes after the first walk; two walks read it late. */
+        /*
+         * The entry changes after the first walk; the next two walks still read
+         * the old value.
+         */
         g_assert_cmphex(qtest_readl(t.v->qts, page), ==, i);
         qtest_writeq(t.v->qts, entry, qvgpu_entry(t.v, t.mem + QVGPU_PAGE,
                                                   QVGPU_PTE_RW));

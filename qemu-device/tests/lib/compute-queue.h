@@ -55,8 +55,8 @@ void qvgpu_compute_load(QVGPUCompute *c);
  */
 void qvgpu_compute_open_vram(QVGPUCompute *c, QVGPU *v);
 /*
- * GPU address, in the queue's VMID, of @len bytes at CPU address @addr. Maps
- * the memory if the queue has an address space.
+ * Return the GPU address, in the queue's VMID, of @len bytes at CPU address
+ * @addr. Maps the memory if the queue has an address space.
  */
 uint64_t qvgpu_compute_place(QVGPUCompute *c, uint64_t addr, uint64_t len);
 /* Read and write a register of the queue's HQD, by its offset from CP_HQD. */

@@ -129,7 +129,10 @@ void qvgpu_stop(QVGPU *v);
 
 /* Return the first vgpu-kfd on @bus, or NULL. The caller frees it. */
 QPCIDevice *qvgpu_find(QPCIBus *bus);
-/* Returns a BAR's size by its writable bits. @flags receives the flag bits. */
+/*
+ * Return the size of a BAR, which its writable bits show. @flags receives the
+ * flag bits.
+ */
 uint64_t qvgpu_bar_size(QPCIDevice *pci, unsigned bar, uint32_t *flags);
 /* Program the BARs' addresses and enable memory decoding, as after a reset. */
 void qvgpu_map_bars(QVGPU *v);

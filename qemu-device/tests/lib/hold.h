@@ -4,9 +4,9 @@
  * fixes the order of two threads where it would otherwise be a race.
  *
  * QEMU's log is a pipe, which the test fills before it enables the event: the
- * thread that logs the event blocks until the test empties the pipe. If that is
- * the main loop, QEMU serves neither qtest nor QMP, and the test follows the
- * engines in VRAM, which it shares with QEMU.
+ * thread that logs the event blocks until the test empties the pipe. If this
+ * thread is the main loop, QEMU serves neither qtest nor QMP, and the test
+ * reads the progress of the engines from VRAM, which it shares with QEMU.
  */
 #ifndef VGPU_TEST_HOLD_H
 #define VGPU_TEST_HOLD_H

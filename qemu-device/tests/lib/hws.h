@@ -60,8 +60,8 @@ void qvgpu_hws_resources_gws(QVGPUHws *h, uint32_t vmids, uint64_t queues,
 /* Wait until HIQ has executed all its packets, by a fence after them. */
 void qvgpu_hws_sync(QVGPUHws *h);
 /*
- * Emit UNMAP_QUEUES to HIQ: PM4_UNMAP_* @action, queues by selector @sel and
- * its operand @what.
+ * Emit UNMAP_QUEUES to HIQ with @action (PM4_UNMAP_*), for the queues that
+ * selector @sel selects with its operand @what.
  */
 void qvgpu_hws_unmap(QVGPUHws *h, unsigned action, unsigned sel,
                      uint32_t what);

@@ -29,7 +29,10 @@ char *qvgpu_save_restore(QVGPU *v, bool keep);
 void qvgpu_migrate_live(QVGPU *v, void (*feed)(void *opaque), void *opaque);
 /* Let the stopped machine run (QMP cont). */
 void qvgpu_cont(QVGPU *v);
-/* Return whether a new QEMU with @v's command line loads the state in @file. */
+/*
+ * Return true if a new QEMU with the command line of @v loads the state in
+ * @file.
+ */
 bool qvgpu_loads(QVGPU *v, const char *file);
 /*
  * Return the offset of @quad, stored big-endian, in a state of @len bytes.

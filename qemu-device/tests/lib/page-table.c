@@ -55,7 +55,7 @@ void qvgpu_space_init(QVGPUSpace *s, QVGPU *v, unsigned vmid,
     qvgpu_space_set_retry(s, true);
 }
 
-/* Flags of an entry at @level that points to a further table. */
+/* Return the flags of an entry at @level that points to a further table. */
 static uint64_t directory_flags(unsigned level)
 {
     switch (level) {
@@ -73,7 +73,7 @@ static uint64_t slot_in(uint64_t table, uint64_t va, unsigned level)
     return table + (va >> VGPU_LEVEL_SHIFT(level)) % VGPU_PT_ENTRIES * 8;
 }
 
-/* CPU address of the table that directory entry @entry points to. */
+/* Return the CPU address of the table that directory entry @entry points to. */
 static uint64_t table_of(QVGPU *v, uint64_t entry)
 {
     uint64_t addr = entry & VGPU_PTE_ADDR;

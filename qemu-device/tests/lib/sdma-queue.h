@@ -38,7 +38,7 @@ void qvgpu_sdma_init(QVGPUSdma *q, QVGPU *v, unsigned engine,
 void qvgpu_sdma_init_ring(QVGPUSdma *q, QVGPU *v, unsigned engine,
                           unsigned index, QVGPUSpace *s, QVGPUKind kind,
                           uint64_t bytes);
-/* qvgpu_sdma_init() and qvgpu_sdma_load(). */
+/* Call qvgpu_sdma_init() and qvgpu_sdma_load(). */
 void qvgpu_sdma_open(QVGPUSdma *q, QVGPU *v, unsigned engine,
                      unsigned index, QVGPUSpace *s);
 /*

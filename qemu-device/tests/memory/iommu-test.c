@@ -49,7 +49,7 @@
 #define AMD_ENABLE      (1u << 0 | 1u << 12)    /* IOMMU and command buffer */
 #define AMD_RW          (3ull << 61)
 #define AMD_PRESENT     1ull
-#define AMD_LEVEL(n)    ((uint64_t)(n) << 9)    /* of the table it points to */
+#define AMD_LEVEL(n)    ((uint64_t)(n) << 9)    /* level of the next table */
 #define AMD_INV_PAGES   (3ull << 60)
 
 typedef struct Iommu Iommu;

@@ -161,7 +161,10 @@ typedef struct Chain {
     unsigned links;
 } Chain;
 
-/* Fill up the ring. */
+/*
+ * Emit links until LINKS of them are not done, and open the gate for all links
+ * except the last one.
+ */
 static void chain_feed(void *opaque)
 {
     Chain *c = opaque;
@@ -258,7 +261,7 @@ typedef struct Slices {
     QVGPUUserCompute q[QUEUES];
     QVGPUUserCompute stalled;           /* of process 0; faults on DST page 2 */
     QVGPUUserSdma copy;                 /* of process 0; faults within a copy */
-    unsigned faults;                    /* hubs with a fault: 1 MM, 2 GFX */
+    unsigned faults;                    /* mask of faulted hubs: 1 MM, 2 GFX */
 } Slices;
 
 static void slices_wait(QVGPUUserCompute *q, uint64_t addr, uint32_t value)

@@ -201,7 +201,7 @@ static void test_retry(void)
     qvgpu_stop(t.v);
 }
 
-/* Two processes with time slices in one VMID. */
+/* Two processes that have time slices in one VMID. */
 typedef struct Slices {
     QVGPU *v;
     QVGPUHws h;

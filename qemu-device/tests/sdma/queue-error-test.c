@@ -158,8 +158,8 @@ static void test_bad_indirect(void)
 
 /*
  * Catches: an indirect buffer of a user VMID, on a kernel ring, writes
- * registers, calls into an address space that is neither its own nor 0 (0 keeps
- * its own), or raises interrupts of VMID 0.
+ * registers, calls into another address space (VMID 0 in its INDIRECT packet
+ * must mean its own, not the kernel's), or raises interrupts of VMID 0.
  */
 static void test_foreign_buffer(void)
 {

@@ -43,8 +43,8 @@ typedef struct Life {
 #define COPY_BYTES  (24 * MiB)
 
 /*
- * Bring the loaded queue @q into @state. A fence follows the packet of most
- * states; it must never be written.
+ * Bring the loaded queue @q into @state. In most states a fence follows, which
+ * test_destroy() expects never to be written.
  */
 static void enter(Life *l, QVGPUSdma *q, State state)
 {
