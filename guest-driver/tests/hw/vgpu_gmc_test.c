@@ -455,7 +455,7 @@ static void gmc_apertures(struct kunit *test)
 
 /*
  * The device is node 2 of a hive: the aperture begins at the VRAM of node 0, page-table roots are
- * addresses in the segment of node 2, and the VRAM of a peer is one segment away per node.
+ * addresses in the segment of node 2, and the VRAM of node n is n - 2 segments away.
  */
 static void gmc_hive(struct kunit *test)
 {

@@ -271,9 +271,10 @@ static bool attr_all_reach(const struct attr_mock *m,
 }
 
 /*
- * The attributes decide. Without access, the fault is refused. Memory moves to the preferred
- * location if the faulting GPU can reach it and, when the range stays mapped, all other GPUs with
- * access can. No GPU has pulled the memory before, and VRAM has free space.
+ * The attributes decide first. Without access, the fault is refused. Memory moves to the preferred
+ * location if the faulting GPU can reach it and, when the range stays mapped, if all other GPUs
+ * with access can reach it as well. Otherwise the policy decides. No GPU has pulled the memory
+ * before, and VRAM has free space.
  */
 static void policy_fault(struct kunit *test)
 {
@@ -491,8 +492,8 @@ static void policy_faults(struct kunit *test)
 }
 
 /*
- * Catches: memory is prefetched to a location out of reach of a GPU that stays mapped: a GPU with
- * access in place or, in a range that stays mapped, with access.
+ * Catches: memory is prefetched to a location that a GPU cannot reach although its mapping has to
+ * stay valid (access in place; or any access to a range that stays mapped).
  */
 static void policy_prefetch(struct kunit *test)
 {

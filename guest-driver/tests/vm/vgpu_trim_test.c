@@ -7,8 +7,8 @@
 #include "tests/lib/vgpu_vm_mock.h"
 
 /*
- * The window crosses a boundary of root entries: the root; on each side one PDB1 and one PDB0; 3
- * PTBs on one side, 6 on the other.
+ * Number of tables of the window, which crosses a boundary of root entries: the root; on each side
+ * one PDB1 and one PDB0; 3 PTBs on one side, 6 on the other.
  */
 #define ALL_TABLES	(1 + 2 + 2 + 3 + 6)
 

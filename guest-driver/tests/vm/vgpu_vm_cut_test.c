@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The order of an unmap in vm/vgpu_vm_va.c and vgpu_vm_bo.c: entries are cleared before a fault may
- * claim their addresses for an SVM range. Catches: entries are written after that, so that the
- * entries of the new SVM range are lost.
+ * claim their addresses for an SVM range. Catches: entries are written after such a claim, so that
+ * the entries of the new SVM range are lost.
  */
 #include <kunit/test-bug.h>
 

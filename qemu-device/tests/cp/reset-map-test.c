@@ -256,13 +256,14 @@ static void test_forgets(void)
 #define FB_UNIT     (16 * MiB)
 
 /*
- * Catches: UNMAP_QUEUES for a queue that a reset of its engine has ended drops
- * the saved position of a new queue, which the driver has started in the same
- * RLC. The new queue is in an indirect buffer: without the position, the
- * buffer's first packet runs twice.
+ * The driver resets an engine, and starts a new queue in the RLC whose old
+ * queue UNMAP_QUEUES is saving. Catches: UNMAP_QUEUES drops the position of the
+ * new queue in its indirect buffer, so that the buffer's first packet runs
+ * twice.
  *
- * The CP is held while it writes the MQD: the driver has narrowed the aperture
- * that contains the MQD, so that the write faults, and the fault is traced.
+ * The CP is held while it writes the MQD of the old queue: the driver has
+ * narrowed the aperture that contains the MQD, so that the write faults, and
+ * the fault is traced.
  */
 static void test_engine(void)
 {

@@ -311,7 +311,10 @@ void fuzz_stop(FuzzCase *c);
 bool fuzz_run(FuzzCase *c, uint64_t seed, const GArray *drop);
 /* Take all pending interrupts and record each for its queue. */
 void fuzz_drain_irqs(FuzzCase *c);
-/* Longest wait: 20 s times VGPU_TEST_SCALE, see qvgpu_wait_us(). */
+/*
+ * Longest wait in microseconds: 20 s times VGPU_TEST_SCALE, see
+ * qvgpu_wait_us().
+ */
 #define FUZZ_TIMEOUT_US     (qvgpu_wait_us() / 3 * 2)
 
 /* fault-handler.c */

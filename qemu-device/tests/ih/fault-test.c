@@ -151,7 +151,7 @@ static void test_same_page_once(void)
 /*
  * Catches: an unacknowledged fault is not reported again, is reported too
  * early, is reported once for each queue that waits, or is reported only if no
- * other fault is unacknowledged.
+ * other fault waits for its acknowledge.
  */
 static void test_resend(void)
 {
@@ -453,7 +453,7 @@ static void test_noretry_entry(void)
         qvgpu_ih_next_fault(f.v, VMID, VA, false, false);
         g_assert_false(qvgpu_ih_pending(f.v));
         qvgpu_expect_byte(f.v, f.buf, 0, 64);
-        /* The stall has ended, but no access was replayed: it failed. */
+        /* No access was replayed: the stall ended because the access failed. */
         g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_REPLAYS), ==, 0);
         qvgpu_stop(f.v);
     }

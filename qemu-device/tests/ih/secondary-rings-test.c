@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: interrupt rings 1 and 2, routing; faults without the CAM. */
+/*
+ * vgpu-kfd: interrupt rings 1 and 2, routing; faults without the CAM. Ring 0
+ * announces a new entry of another ring by an entry of its own (IH_SRC_RING).
+ */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "tests/qtest/vgpu-kfd/ih/suite.h"

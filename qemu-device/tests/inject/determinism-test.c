@@ -15,8 +15,8 @@
 #include "tests/qtest/vgpu-kfd/lib/qmp.h"
 
 /*
- * Trace events whose order is always the same: no two threads log them at the
- * same time.
+ * Trace events whose order is always the same, because the workloads let one
+ * thread run after the other.
  */
 #define TRACES "-trace vgpu_inject -trace vgpu_fault -trace vgpu_fault_class " \
     "-trace vgpu_ih_push -trace vgpu_ih_full -trace vgpu_queue_error " \

@@ -330,7 +330,8 @@ static void test_early_ack(void)
 /*
  * Catches: the MSI of a removed device is sent when the machine continues after
  * a stop. The main loop is held in the removal, when BAR 0 leaves the bus,
- * while the CP raises an interrupt: its MSI is due, and must not be sent.
+ * while the CP raises an interrupt: the MSI of this interrupt is due, and must
+ * not be sent.
  */
 static void test_removal_msi(void)
 {

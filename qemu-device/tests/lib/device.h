@@ -57,10 +57,10 @@ typedef struct QVGPU {
 #define QVGPU_PTE_RW            (VGPU_PTE_VALID | VGPU_PTE_READABLE | \
                                  VGPU_PTE_WRITEABLE)
 /*
- * Longest wait for a condition, in microseconds of real time, because engines
- * run in threads of their own: 30 s times VGPU_TEST_SCALE (1 to 4), which the
- * suites set to the slowness of the host relative to the reference host; 60 s
- * if the variable is not set.
+ * Longest wait for a condition, in microseconds. It is real time, because
+ * engines run in threads of their own: 30 s times VGPU_TEST_SCALE (1 to 4),
+ * which the suites set to the slowness of the host relative to the reference
+ * host; 60 s if the variable is not set.
  */
 int64_t qvgpu_wait_us(void);
 
@@ -170,8 +170,8 @@ uint64_t qvgpu_alloc(QVGPU *v, QVGPUKind kind, uint64_t size, uint64_t align);
 uint64_t qvgpu_ram_page(QVGPU *v);
 bool qvgpu_is_vram(QVGPU *v, uint64_t addr);
 /*
- * Fill @len bytes of memory with an endless pattern that depends on @seed, from
- * byte @from of the pattern.
+ * Fill @len bytes of memory with bytes @from to @from + @len - 1 of the pattern
+ * that @seed selects.
  */
 void qvgpu_fill(QVGPU *v, uint64_t addr, uint64_t seed, uint64_t from,
                 uint64_t len);

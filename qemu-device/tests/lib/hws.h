@@ -12,7 +12,7 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define QVGPU_HWS_VMIDS     0xff00u         /* VMIDs that KFD uses */
-#define QVGPU_HWS_LIST      (32 * KiB)      /* bytes */
+#define QVGPU_HWS_LIST      (32 * KiB)      /* size in bytes */
 
 typedef struct QVGPUHws {
     QVGPU *v;

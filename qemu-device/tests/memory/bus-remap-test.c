@@ -15,8 +15,8 @@
 
 /*
  * Catches: an engine still uses a bus address whose memory has moved away. BAR
- * 0 of the device is RAM on the bus. The test moves it between two addresses;
- * after each move, a queue copies to both addresses.
+ * 0 of the device is RAM on the bus. The test moves BAR 0 between two
+ * addresses; after each move, a queue copies to both addresses.
  */
 static void test_moving_ram(void)
 {

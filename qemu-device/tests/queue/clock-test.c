@@ -175,7 +175,7 @@ static void expect_entry(Clock *t)
 
 /*
  * Without the CAM, a fault is retried every 1 ms, and its second and third
- * entry come 1 and 2 ms after the entry before. Catches: retries or entries
+ * entry come 1 and 2 ms after the previous entry. Catches: retries or entries
  * follow another clock, or continue while the machine is stopped.
  */
 static void test_retry(void)

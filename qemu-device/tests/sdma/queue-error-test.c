@@ -158,8 +158,9 @@ static void test_bad_indirect(void)
 
 /*
  * Catches: an indirect buffer of a user VMID, on a kernel ring, writes
- * registers, calls into another address space (VMID 0 in its INDIRECT packet
- * must mean its own, not the kernel's), or raises interrupts of VMID 0.
+ * registers, calls into another address space, or raises interrupts of VMID 0.
+ * VMID 0 in an INDIRECT packet of the buffer selects the buffer's own address
+ * space, not the kernel's.
  */
 static void test_foreign_buffer(void)
 {

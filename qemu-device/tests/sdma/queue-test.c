@@ -228,8 +228,9 @@ static void test_all_queues(void)
 
 /*
  * Catches: the doorbell range of an engine routes to another engine; the
- * doorbell of a kernel queue has no effect: DOORBELL_SDMA(n) of the gfx queue,
- * or the page queue's, which is DOORBELL_MIRROR higher.
+ * doorbell of a kernel queue has no effect. The gfx queue of engine n has
+ * doorbell DOORBELL_SDMA(n), the page queue the one that is DOORBELL_MIRROR
+ * higher.
  */
 static void test_kernel_doorbells(void)
 {
