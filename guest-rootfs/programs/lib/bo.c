@@ -11,11 +11,12 @@
 #include "bo.h"
 #include "device.h"
 
-#define BO_ALIGN (2 * VG_MIB)	/* aligned for page table leaves of 2 MiB */
+/* Alignment of BOs of at least 2 MiB, for page table leaves of that size. */
+#define BO_ALIGN (2 * VG_MIB)
 
 /*
  * Reserve @size bytes of address space, aligned to 2 MiB if @size is at least 2 MiB.
- * NULL: no space.
+ * Return NULL if there is no space.
  */
 static void *reserve_va(uint64_t size)
 {

@@ -33,7 +33,7 @@
  * @mmap_offset: offset for mmap() of the render node
  * @flags: KFD_IOC_ALLOC_MEM_FLAGS_*
  * @cpu: CPU mapping at @va, or NULL
- * @mapped: mapped on @gpu
+ * @mapped: whether the BO is mapped on @gpu
  */
 struct vg_bo {
 	struct vg *vg;
@@ -45,26 +45,29 @@ struct vg_bo {
 };
 
 /*
- * Reserve an address range and allocate @size bytes of kind @flags (VG_VRAM, VG_GTT,
- * ...) on @gpu. The BO has no CPU or GPU mapping.
+ * Reserve an address range and allocate a BO of @size bytes and of kind @flags
+ * (VG_VRAM, VG_GTT, ...) on @gpu. The BO has no CPU or GPU mapping.
  */
 int vg_bo_alloc(struct vg *vg, struct vg_gpu *gpu, uint64_t size,
 		uint32_t flags, struct vg_bo *bo);
 /*
- * Map or unmap the BO for the CPU, or on its own GPU. vg_bo_unmap_cpu() keeps the
- * address range reserved.
+ * Map or unmap the BO for the CPU (at @bo->va) or on the GPU that allocated it.
+ * vg_bo_unmap_cpu() keeps the address range reserved.
  */
 int vg_bo_map_cpu(struct vg_bo *bo);
 int vg_bo_unmap_cpu(struct vg_bo *bo);
 int vg_bo_map_gpu(struct vg_bo *bo);
 int vg_bo_unmap_gpu(struct vg_bo *bo);
 /*
- * Map the BO on another GPU than its own. The caller unmaps it there before
- * vg_bo_free().
+ * Map the BO on a GPU other than @bo->gpu, or unmap it there. The caller unmaps the BO
+ * from these GPUs before vg_bo_free().
  */
 int vg_bo_map_peer(struct vg_bo *bo, struct vg_gpu *gpu);
 int vg_bo_unmap_peer(struct vg_bo *bo, struct vg_gpu *gpu);
-/* vg_bo_alloc() and both mappings. On an error @bo is free again. */
+/*
+ * Call vg_bo_alloc() and make both mappings. On an error the function frees the BO
+ * again.
+ */
 int vg_bo_create(struct vg *vg, struct vg_gpu *gpu, uint64_t size,
 		 uint32_t flags, struct vg_bo *bo);
 /* Unmap and free the BO. A zeroed structure is allowed. */

@@ -23,7 +23,8 @@
 
 #define EOP_BYTES	4096u
 #define NOP		0x80000000u	/* type 2 packet: one dword */
-#define EVENT_TS	(0x14u | 5u << 8)	/* end of pipe: flush caches, then write */
+/* Event of RELEASE_MEM: at the end of pipe, flush the caches, then write. */
+#define EVENT_TS	(0x14u | 5u << 8)
 
 static volatile uint64_t *slot(const struct vg_cq *q, unsigned int off)
 {
@@ -35,7 +36,7 @@ static uint64_t property(const struct vg_gpu *gpu, const char *name)
 	return vg_node_property(gpu->node, name, 0);
 }
 
-/* Size of the debugger's area behind the saved state: 32 bytes for each wave. */
+/* Size of the debugger's area after the saved state: 32 bytes for each wave. */
 static uint64_t debug_bytes(const struct vg_gpu *gpu)
 {
 	uint64_t cus = property(gpu, "simd_count") /
@@ -174,7 +175,9 @@ uint64_t vg_cq_rptr(const struct vg_cq *q)
 
 void vg_cq_submit(struct vg_cq *q)
 {
-	/* The packets are visible before wptr, wptr before the doorbell (uncached). */
+	/*
+	 * Order the stores: packets before wptr, wptr before the doorbell (uncached).
+	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	*slot(q, VG_QUEUE_WPTR) = q->wptr;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);

@@ -23,7 +23,7 @@
  * @save: context save area; queues may share one, because the device saves no waves
  * @aql: AQL packets; false: PM4 packets
  * @id: queue ID of KFD
- * @doorbell_page: mapping for vg_queue_end()
+ * @doorbell_page: mapping that contains @doorbell, for vg_queue_end()
  * @doorbell: 64-bit doorbell
  * @wptr: dwords (AQL: packets) written, including those not yet submitted
  * @seq: last fence value emitted
@@ -47,7 +47,8 @@ struct vg_cq {
 int vg_save_area(struct vg *vg, struct vg_gpu *gpu, uint32_t kind,
 		 struct vg_bo *bo);
 /*
- * Create a queue with a ring of @ring_bytes (a power of two). @save stays the caller's.
+ * Create a queue with a ring of @ring_bytes (a power of two). The caller keeps @save
+ * and frees it after the queue.
  */
 int vg_cq_create(struct vg *vg, struct vg_gpu *gpu, struct vg_bo *save,
 		 uint32_t ring_bytes, bool aql, struct vg_cq *q);
@@ -57,44 +58,52 @@ int vg_cq_create(struct vg *vg, struct vg_gpu *gpu, struct vg_bo *save,
  */
 int vg_cq_destroy(struct vg_cq *q);
 /*
- * Parts of vg_cq_create(), for callers that call CREATE_QUEUE themselves: allocate the
- * BOs, free them, fill @args.
+ * Parts of vg_cq_create(), for callers that call CREATE_QUEUE themselves:
+ * vg_cq_prepare() allocates the BOs, vg_cq_release() frees them, vg_cq_args() fills
+ * @args.
  */
 int vg_cq_prepare(struct vg *vg, struct vg_gpu *gpu, struct vg_bo *save,
 		  uint32_t ring_bytes, bool aql, struct vg_cq *q);
 int vg_cq_release(struct vg_cq *q);
 void vg_cq_args(struct vg_cq *q, struct kfd_ioctl_create_queue_args *args);
-/* UPDATE_QUEUE. @ring NULL: ring size 0, the queue stops. */
+/* Call UPDATE_QUEUE. A NULL @ring sets ring size 0, which stops the queue. */
 int vg_cq_update(struct vg_cq *q, const struct vg_bo *ring,
 		 uint32_t percentage);
 /*
  * Reserve space for a PM4 packet of @dwords in one piece, or for one AQL packet
- * (@dwords unused). The AQL packet is zero, with the type INVALID: the caller writes
- * its first dword last. NULL if the ring stays full for VG_TIMEOUT_MS.
+ * (@dwords unused). All dwords of the AQL packet except the first are zeroed. The first
+ * has the type INVALID, and the caller writes it last. Return NULL if the ring stays
+ * full for VG_TIMEOUT_MS.
  */
 uint32_t *vg_cq_reserve(struct vg_cq *q, unsigned int dwords);
 /* Publish the packets emitted so far: write wptr, then ring the doorbell. */
 void vg_cq_submit(struct vg_cq *q);
-/* Read pointer in dwords, modulo the ring; AQL: packets since the queue's creation. */
+/*
+ * Return the read pointer: dwords modulo the ring size; for AQL, packets since the
+ * queue's creation.
+ */
 uint64_t vg_cq_rptr(const struct vg_cq *q);
 
-/* Emit PM4 packets: 0 or -ETIMEDOUT. vg_pm4_write() writes @dwords dwords to memory. */
+/*
+ * The functions below emit PM4 packets and return 0 or -ETIMEDOUT. vg_pm4_write() emits
+ * a WRITE_DATA of @dwords dwords to address @dst.
+ */
 int vg_pm4_write(struct vg_cq *q, uint64_t dst, const uint32_t *data,
 		 unsigned int dwords);
-/* The CP waits until the dword at address @at is @value. */
+/* Emit a WAIT_REG_MEM: the CP waits until the dword at address @at is @value. */
 int vg_pm4_wait(struct vg_cq *q, uint64_t at, uint32_t value);
-/* RELEASE_MEM. @data_sel, @int_sel: PM4_DATA_*, PM4_INT_*. */
+/* Emit a RELEASE_MEM. @data_sel is a PM4_DATA_*, @int_sel a PM4_INT_*. */
 int vg_pm4_release(struct vg_cq *q, uint64_t dst, uint64_t data,
 		   unsigned int data_sel, unsigned int int_sel, uint32_t ctxid);
 /* Emit a RELEASE_MEM that writes the next fence value to @ptrs. PM4 queues only. */
 int vg_cq_emit_fence(struct vg_cq *q);
 /*
- * Wait until the last fence value emitted is in memory: 0 or -ETIMEDOUT. vg_cq_finish()
- * emits a fence and submits first.
+ * Wait until the last fence value emitted is in memory. Return 0 or -ETIMEDOUT.
+ * vg_cq_finish() first emits a fence and submits.
  */
 int vg_cq_wait(struct vg_cq *q, unsigned int timeout_ms);
 int vg_cq_finish(struct vg_cq *q, unsigned int timeout_ms);
-/* Wait until the dword at @word is @value: 0 or -ETIMEDOUT. */
+/* Wait until the dword at @word is @value. Return 0 or -ETIMEDOUT. */
 int vg_wait_word(volatile void *word, uint32_t value, unsigned int timeout_ms);
 
 #endif /* VG_COMPUTE_QUEUE_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Delays around the calls that delay_wrap.c wraps: random ones, or a delay at one
+ * Delays around the calls that delay_wrap.c wraps: random delays, or one delay at one
  * point. See delay.h.
  */
 #include <errno.h>
@@ -17,8 +17,8 @@
 #include "delay_priv.h"
 
 #define POINT_NS	300000000
-#define POINT_TIMES	3	/* delays of one point in a case */
-#define BUDGET_US	10000000	/* all random delays of a case */
+#define POINT_TIMES	3	/* maximum number of delays at one point in a case */
+#define BUDGET_US	10000000	/* maximum sum of the random delays of a case */
 
 /* State shared by the processes of a case. */
 struct shared {
@@ -96,8 +96,8 @@ void delay_begin(const char *name, void *frame)
 		delay_mode = DELAY_AT_POINT;
 	} else if (seed_text) {
 		/*
-		 * The seed depends on the case's name: a case that runs alone has the
-		 * same delays.
+		 * The seed depends on the case's name, so that a case that runs alone
+		 * has the same delays as in a run of all cases.
 		 */
 		me.rng = mix(strtoull(seed_text, NULL, 0), 1);
 		while (*name)
@@ -125,7 +125,7 @@ bool delay_has_peers(void)
 	return shared && shared->peers;
 }
 
-/* Sleep @ns, also if signals arrive. */
+/* Sleep for @ns, even if signals interrupt the sleep. */
 static void sleep_ns(uint64_t ns)
 {
 	struct timespec until;
@@ -172,10 +172,10 @@ static void random_delay(void)
 /* Points */
 
 /*
- * Follow the frame chain from @frame, a wrapper's, to me.base, or to me.root if the
- * function of me.base has returned. Store the outermost return addresses in @pc,
+ * Follow the frame chain from @frame, the frame of a wrapper, to me.base, or to me.root
+ * if the function of me.base has returned. Store the outermost return addresses in @pc,
  * innermost first, and return their number. If the chain is broken (code without frame
- * pointers), store the wrapper's return address alone.
+ * pointers), store only the return address of the wrapper.
  */
 static int find_path(void **frame, uintptr_t *pc)
 {
@@ -201,7 +201,10 @@ static int find_path(void **frame, uintptr_t *pc)
 	return kept;
 }
 
-/* Return the slot of @id, and take a free one if there is none yet; -1: table full. */
+/*
+ * Return the slot of @id; if @id has no slot, take a free one. Return -1 if the table
+ * is full.
+ */
 static int find_slot(uint64_t id, const char *what, const uintptr_t *pc)
 {
 	int i;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Delays at calls that synchronise, to reveal wrong assumptions about order. Every
- * program is linked with --wrap for these calls (programs/Makefile). If neither
- * variable is set, a wrapper costs one branch.
+ * program is linked with --wrap for these calls (programs/Makefile). If neither of
+ * these variables is set, a wrapper costs one branch:
  *
  *   VGPU_TEST_DELAYS=SEED        random delays before and after each call
  *   VGPU_TEST_DELAY_POINT=count  print the number of points of each case
@@ -10,11 +10,12 @@
  *                                the point of that ID
  *   VGPU_TEST_DELAY_POINT=each   run each case once for each of its points
  *
- * A point is a call on a path of calls: up to four return addresses, counted from the
- * case's function, the function that forked, or the thread's function, and the path of
- * that fork or thread creation. The ID is a hash of these; it is the same in each run
- * of one build. The number is the order in which the processes of the case reach their
- * points for the first time.
+ * A point is a wrapped call together with the path that led to it. The path consists of
+ * up to four return addresses, counted from the case's function, the function that
+ * forked, or the thread's function, and of the path of that fork or thread creation.
+ * The ID of a point is a hash of the call and its path; it is the same in each run of
+ * one build. The number K of a point is its place in the order in which the processes
+ * of the case reach their points for the first time.
  */
 #ifndef DELAY_H
 #define DELAY_H
@@ -23,12 +24,12 @@
 #include <stdint.h>
 
 #define DELAY_FRAMES	4
-#define DELAY_POINTS	1024	/* points of a case; more are not counted */
+#define DELAY_POINTS	1024	/* maximum number of points of a case; further points are not counted */
 
 /**
  * struct delay_point - a call on a path, in a process of the case
  * @id: hash of the path; 0: slot is free
- * @what: name of the call
+ * @what: name of the wrapped call
  * @hits: number of times the point was reached as the target
  * @pc: return addresses, innermost first; 0 after the last
  */
@@ -45,9 +46,9 @@ const char *delay_seed(void);
 const char *delay_point_mode(void);
 
 /*
- * Clear the table of points and select the point to delay: the one with @id, or the one
- * with @number; 0 and 0: none. The runner calls it before it forks the process of a
- * case.
+ * Clear the table of points and select the point to delay: the point with @id, or the
+ * point with @number; if both are 0, none. The runner calls this function before it
+ * forks the process of a case.
  */
 void delay_prepare(uint64_t id, unsigned int number);
 /*
@@ -55,12 +56,13 @@ void delay_prepare(uint64_t id, unsigned int number);
  * of the function that calls the case's function.
  */
 void delay_begin(const char *name, void *frame);
-/* Number of points that the case reached. */
+/* Return the number of points that the case reached. */
 unsigned int delay_count(void);
-/* The point with @number, which counts from 1. */
+/* Return the point with @number, which is between 1 and delay_count(). */
 const struct delay_point *delay_get(unsigned int number);
 /*
- * Whether a process of the case synchronised with another process, a thread or a timer.
+ * Return true if a process of the case synchronised with another process, a thread or a
+ * timer.
  */
 bool delay_has_peers(void);
 

@@ -12,11 +12,11 @@
 
 enum { DELAY_OFF, DELAY_RANDOM, DELAY_AT_POINT };
 
-/* Whether VGPU_TEST_DELAY_POINT counts a call. */
+/* Whether a wrapped call is a point (delay.h). */
 enum delay_kind {
 	DELAY_UNCOUNTED,	/* no point: random delays only */
 	DELAY_DEVICE,		/* a point */
-	DELAY_PEER,		/* a point, and the case has a peer */
+	DELAY_PEER,		/* a point of synchronisation with a process, thread or timer */
 };
 
 /* State that a new process or thread inherits from the fork or thread creation. */
@@ -43,17 +43,20 @@ void __real__exit(int status) __attribute__((noreturn));
 void __wrap__exit(int status) __attribute__((noreturn));
 
 /*
- * Delay before and after a wrapped call; errno is preserved. @frame: the wrapper's
- * frame.
+ * Delay before and after a wrapped call; errno is preserved. @frame is the frame of the
+ * wrapper.
  */
 void delay_before(void *frame, const char *what, enum delay_kind kind);
 void delay_after(void);
-/* Kind of a call that reads or writes @fd. */
+/* Return the kind of a call that reads or writes @fd. */
 enum delay_kind delay_kind_of_file(int fd);
-/* Whether the calling process is the process of the case, not a child of it. */
+/*
+ * Return true if the calling process is the process of the case, false in a child of
+ * it.
+ */
 bool delay_is_root(void);
 struct delay_origin delay_fork_origin(void *frame, const char *what);
-/* Take over @o in the new process (@root NULL) or thread. */
+/* Continue from @o in a new process (@root is NULL) or in a new thread. */
 void delay_enter(const struct delay_origin *o, void *root, void *base);
 
 #endif /* DELAY_PRIV_H */

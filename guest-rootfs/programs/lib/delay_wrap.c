@@ -82,7 +82,7 @@ WRAP(int, pthread_mutex_lock, DELAY_UNCOUNTED, (pthread_mutex_t *m), (m))
 WRAP(int, pthread_rwlock_rdlock, DELAY_UNCOUNTED, (pthread_rwlock_t *l), (l))
 WRAP(int, pthread_rwlock_wrlock, DELAY_UNCOUNTED, (pthread_rwlock_t *l), (l))
 
-/* ioctls of KFD and DRM are points, others are not. */
+/* ioctls of KFD and DRM are points; other ioctls are not. */
 int __wrap_ioctl(int fd, unsigned long request, ...)
 {
 	char type = (char)_IOC_TYPE(request);
@@ -181,7 +181,10 @@ int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr,
 	return r;
 }
 
-/* Delay only children: the runner itself waits for the process of the case. */
+/*
+ * Delay _exit() only in children of the case's process: nothing in the case waits for
+ * the exit of that process itself.
+ */
 void __wrap__exit(int status)
 {
 	if (!OFF && !delay_is_root())

@@ -22,7 +22,7 @@
 /**
  * struct vg_gpu - one GPU node of the topology
  * @gpu_id: ID in KFD's ioctls
- * @node: index of its folder in the topology
+ * @minor: DRM render minor (128 or above)
  * @minor: DRM render minor (128...)
  * @fd: render node; ACQUIRE_VM gives its VM to KFD
  * @aperture: from GET_PROCESS_APERTURES_NEW
@@ -55,22 +55,34 @@ struct vg {
  * set the default memory policy.
  */
 int vg_open(struct vg *vg);
-/* As vg_open(), without ACQUIRE_VM and SET_MEMORY_POLICY: for tests of these. */
+/*
+ * As vg_open(), but without ACQUIRE_VM and SET_MEMORY_POLICY: for tests of these
+ * ioctls.
+ */
 int vg_open_bare(struct vg *vg);
 /* Close KFD and the render nodes. A zeroed structure is not allowed. */
 void vg_close(struct vg *vg);
-/* ACQUIRE_VM, and SET_MEMORY_POLICY with COHERENT as both policies. */
+/* Call ACQUIRE_VM; call SET_MEMORY_POLICY with COHERENT as both policies. */
 int vg_acquire_vm(struct vg *vg, struct vg_gpu *gpu);
 int vg_set_memory_policy(struct vg *vg, struct vg_gpu *gpu);
-/* Set XNACK mode @mode (0, 1), or read it (-1). Return the current mode, or -errno. */
+/*
+ * Set XNACK mode @mode (0, 1), or read the mode (-1). Return the current mode, or
+ * -errno.
+ */
 int vg_set_xnack(struct vg *vg, int mode);
-/* ioctl() on /dev/kfd, restarted after signals: 0 or -errno. Records no error text. */
+/*
+ * ioctl() on /dev/kfd, restarted after signals. Return 0 or -errno; record no error
+ * text.
+ */
 int vg_ioctl(const struct vg *vg, unsigned long request, void *arg);
-/* Number of nodes in the topology, or -errno. */
+/* Return the number of nodes in the topology, or -errno. */
 int vg_topology_nodes(void);
-/* Value of line @name in a node's properties; @fallback if the line is missing. */
+/*
+ * Return the value of line @name in a node's properties, or @fallback if there is no
+ * such line.
+ */
 uint64_t vg_node_property(int node, const char *name, uint64_t fallback);
-/* GPU clock (ticks of VG_CLOCK_NS); 0 on error. */
+/* Return the GPU clock in ticks of VG_CLOCK_NS, or 0 on an error. */
 uint64_t vg_gpu_clock(struct vg *vg, struct vg_gpu *gpu);
 
 /* Text of the calling thread's last failure. Never NULL. */

@@ -5,7 +5,10 @@
 
 #include <stdint.h>
 
-/* Map anonymous memory with an inaccessible page at either end. NULL on an error. */
+/*
+ * Map anonymous memory with an inaccessible page at either end. Return NULL on an
+ * error.
+ */
 void *vg_map_anon(uint64_t size);
 void vg_unmap_anon(void *p, uint64_t size);
 /*
@@ -14,12 +17,12 @@ void vg_unmap_anon(void *p, uint64_t size);
  */
 void vg_pattern_fill(void *p, uint64_t bytes, uint64_t seed, uint64_t offset);
 /*
- * Compare with that pattern: 0, or -EILSEQ with offset, expected and found byte in
- * vg_error().
+ * Compare with the pattern of vg_pattern_fill(). Return 0, or -EILSEQ with the offset,
+ * the expected and the found byte in vg_error().
  */
 int vg_pattern_check(const void *p, uint64_t bytes, uint64_t seed,
 		     uint64_t offset);
-/* Compare with the repeated dword @value; return as vg_pattern_check(). */
+/* Compare with the repeated dword @value. Return values as of vg_pattern_check(). */
 int vg_fill_check(const void *p, uint64_t bytes, uint32_t value);
 
 #endif /* VG_PATTERN_H */

@@ -19,7 +19,7 @@ int vg_pci_bind(const char *name);
 /* Remove the device from the kernel's PCI tree; scan for new devices. */
 int vg_pci_remove(const char *name);
 int vg_pci_rescan(void);
-/* Whether a driver is bound to the device; whether the device exists. */
+/* Return true if a driver is bound to the device, or if the device exists. */
 bool vg_pci_bound(const char *name);
 bool vg_pci_exists(const char *name);
 

@@ -22,7 +22,7 @@ int vr_ioctl(int fd, unsigned long request, void *arg);
 /* Open the render node of @gpu once more: a new DRM file, or -errno. */
 int vr_open(const struct vg_gpu *gpu);
 
-/* One ioctl each. *@handle is 0 on an error. */
+/* Each of these functions calls one ioctl. *@handle is 0 on an error. */
 int vr_gem_create(int fd, uint64_t size, uint64_t domains, uint64_t flags,
 		  uint32_t *handle);
 int vr_gem_close(int fd, uint32_t handle);
@@ -63,9 +63,12 @@ struct vr_ib {
 	struct vr_bo bo;
 	uint32_t ndw;
 };
-/* vr_ib_*() append a packet; the caller provides the space. */
+/*
+ * The vr_ib functions append a packet. The caller ensures that @ib->bo has space for
+ * it.
+ */
 
-/* Create a BO in GTT for packets; vr_bo_free() of its @bo frees it. */
+/* Create a BO in GTT for packets. The caller frees it with vr_bo_free(&ib->bo). */
 int vr_ib_create(int fd, uint64_t size, uint64_t va, struct vr_ib *ib);
 void vr_ib_emit(struct vr_ib *ib, const uint32_t *dw, unsigned int n);
 void vr_ib_copy(struct vr_ib *ib, uint64_t dst, uint64_t src, uint64_t bytes);
@@ -96,10 +99,7 @@ struct vr_cs {
 	struct drm_amdgpu_cs_chunk chunk[VR_MAX_CHUNKS];
 	unsigned int n_chunks;
 };
-/*
- * Add a chunk of @bytes bytes at @data. @data stays the caller's until the submission.
- */
-
+/* Add a chunk of @bytes bytes at @data. @data must stay valid until the submission. */
 void vr_cs_chunk(struct vr_cs *cs, uint32_t id, const void *data, size_t bytes);
 /* Submit @cs. @seq (may be NULL) receives the sequence number, 0 on an error. */
 int vr_cs_submit(int fd, const struct vr_cs *cs, uint64_t *seq);
@@ -107,11 +107,11 @@ int vr_cs_submit(int fd, const struct vr_cs *cs, uint64_t *seq);
 int vr_submit(int fd, uint32_t ctx, uint32_t ring, const struct vr_ib *ib,
 	      const uint32_t *handles, uint32_t n, uint64_t *seq);
 /*
- * Wait for a job, up to @ns from now (~0: no limit): 0, -ETIME, or the error of the
- * job.
+ * Wait for a job, up to @ns from now (~0: no limit). Return 0, -ETIME, or the error of
+ * the job.
  */
 int vr_wait(int fd, uint32_t ctx, uint32_t ring, uint64_t seq, uint64_t ns);
-/* CLOCK_MONOTONIC time @ns from now; ~0 stays ~0. */
+/* Return the CLOCK_MONOTONIC time @ns from now, or ~0 if @ns is ~0. */
 uint64_t vr_deadline(uint64_t ns);
 
 #endif /* VR_H */

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /*
- * Call @fn with 1, 2, ... until standard input is readable or at its end, or @fn fails.
+ * Call @fn with 1, 2, ... until standard input is readable or ends, or until @fn fails.
  * Print "round N" after each call. Return 0, or the negative errno of @fn.
  */
 int vg_rounds(int (*fn)(void *arg, uint64_t round), void *arg);

@@ -10,7 +10,9 @@
 #include "sdma_queue.h"
 #include "stats.h"
 
-/* Largest payload of one packet: 30 bits for copies, 22 for fills (as in ROCr). */
+/*
+ * Largest payload of one packet: 30 bits of size for copies, 22 for fills (as in ROCr).
+ */
 #define COPY_MAX	(1ull << 30)
 #define FILL_MAX	(1ull << 22)
 

@@ -3,8 +3,8 @@
  * User-mode SDMA queues: ring, pointers, doorbell.
  *
  * The write pointer is a byte count that never wraps; the engine reads [rptr, wptr)
- * modulo the ring size. A packet never crosses the end of the ring: one-dword NOPs fill
- * the rest, as in ROCr.
+ * modulo the ring size. A packet never crosses the end of the ring: if it does not fit,
+ * one-dword NOPs fill the ring to its end, as in ROCr.
  */
 #include <errno.h>
 #include <sched.h>
@@ -39,7 +39,10 @@ uint64_t vg_timestamp(const struct vg_queue *q, unsigned int slot)
 	return ptr_slot(q, VG_QUEUE_TIMES)[slot];
 }
 
-/* @offset: mmap() offset of the doorbell slice, and below 8 KiB the doorbell's place in it. */
+/*
+ * @offset is the mmap() offset of the doorbell slice plus the doorbell's offset in the
+ * slice (8 KiB).
+ */
 void *vg_doorbell_map(struct vg *vg, uint64_t offset, void **page)
 {
 	uint64_t in_slice = offset & (VG_DOORBELL_SLICE - 1);
@@ -137,7 +140,9 @@ int vg_queue_destroy(struct vg_queue *q)
 
 void vg_queue_submit(struct vg_queue *q)
 {
-	/* The packets are visible before wptr, wptr before the doorbell (uncached). */
+	/*
+	 * Order the stores: packets before wptr, wptr before the doorbell (uncached).
+	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	*ptr_slot(q, VG_QUEUE_WPTR) = q->wptr;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -145,9 +150,9 @@ void vg_queue_submit(struct vg_queue *q)
 }
 
 /*
- * Wait between two polls: first yield, because an engine that is about to finish is not
- * worth a sleep, then sleep, because a spinning vCPU takes host time from the engine's
- * thread. False after @deadline.
+ * Wait between two polls. The first waits only yield, because a short job ends sooner
+ * than a sleep. Later waits sleep, because a spinning vCPU takes host time from the
+ * engine's thread. Return false after @deadline.
  */
 static bool poll_pause(unsigned int *round, uint64_t deadline)
 {

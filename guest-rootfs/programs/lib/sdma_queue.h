@@ -17,7 +17,7 @@
  * @ring: GTT BO, a power of two bytes
  * @ptrs: one page of GTT: rptr, wptr, fence and timestamps (VG_QUEUE_*)
  * @id: queue ID of KFD
- * @doorbell_page: mapping for vg_queue_end()
+ * @doorbell_page: mapping that contains @doorbell, for vg_queue_end()
  * @doorbell: 64-bit doorbell
  * @wptr: bytes written, including those not yet submitted
  * @seq: last fence value emitted
@@ -44,8 +44,8 @@ struct vg_queue {
 int vg_queue_create(struct vg *vg, struct vg_gpu *gpu, uint32_t ring_bytes,
 		    struct vg_queue *q);
 /*
- * As vg_queue_create(), of type KFD_IOC_QUEUE_TYPE_SDMA_*; @engine is used by
- * _BY_ENG_ID only.
+ * As vg_queue_create(), for queue type @type (KFD_IOC_QUEUE_TYPE_SDMA_*). Only type
+ * KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID uses @engine.
  */
 int vg_queue_create_on(struct vg *vg, struct vg_gpu *gpu, uint32_t ring_bytes,
 		       uint32_t type, uint32_t engine, struct vg_queue *q);
@@ -57,26 +57,30 @@ int vg_queue_destroy(struct vg_queue *q);
 
 /*
  * For queues of any type: map the doorbell at @offset, the value that CREATE_QUEUE
- * returned; NULL on an error. vg_queue_end() destroys queue @id and unmaps @page.
+ * returned. Return NULL on an error. vg_queue_end() destroys queue @id and unmaps
+ * @page.
  */
 void *vg_doorbell_map(struct vg *vg, uint64_t offset, void **page);
 int vg_queue_end(struct vg *vg, uint32_t id, void *page);
 
 /*
  * Reserve space for a packet of @dwords in one piece (NOPs fill the end of the ring if
- * needed) and advance wptr. If the ring is full, submit and wait; NULL after
+ * needed) and advance wptr. If the ring is full, submit and wait. Return NULL after
  * VG_TIMEOUT_MS or if the packet is larger than the ring.
  */
 uint32_t *vg_queue_reserve(struct vg_queue *q, unsigned int dwords);
 /* Publish the packets emitted so far: write wptr, then ring the doorbell. */
 void vg_queue_submit(struct vg_queue *q);
-/* Read pointer in bytes since the queue's creation; last fence value in memory. */
+/*
+ * Return the read pointer in bytes since the queue's creation; return the last fence
+ * value in memory.
+ */
 uint64_t vg_queue_rptr(const struct vg_queue *q);
 uint32_t vg_queue_fence_value(const struct vg_queue *q);
 
 /*
- * Emit packets (sdma_packets.c): 0 or -errno. Sizes are bytes; a size above one
- * packet's limit takes several.
+ * The functions below emit packets (sdma_packets.c) and return 0 or -errno. Sizes are
+ * bytes; a size above the limit of one packet is split into several packets.
  */
 int vg_emit_copy(struct vg_queue *q, uint64_t dst, uint64_t src,
 		 uint64_t bytes);
@@ -91,10 +95,10 @@ int vg_emit_atomic_add(struct vg_queue *q, uint64_t addr, uint64_t value);
  */
 int vg_emit_timestamp(struct vg_queue *q, unsigned int slot);
 uint64_t vg_timestamp(const struct vg_queue *q, unsigned int slot);
-/* Emit a fence with the next value, which is stored in @seq. */
+/* Emit a fence with the next fence value, and store the value in *@seq. */
 int vg_emit_fence(struct vg_queue *q, uint32_t *seq);
 
-/* Wait until fence @seq is in memory: 0 or -ETIMEDOUT. */
+/* Wait until fence @seq is in memory. Return 0 or -ETIMEDOUT. */
 int vg_wait(struct vg_queue *q, uint32_t seq, unsigned int timeout_ms);
 /* Emit a fence, submit, and wait for the fence. */
 int vg_queue_finish(struct vg_queue *q, unsigned int timeout_ms);

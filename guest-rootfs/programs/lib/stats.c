@@ -84,7 +84,10 @@ int vg_mem_settle(const struct vg_gpu *gpu, const struct vg_mem_info *base,
 	}
 }
 
-/* @path has 128 bytes. 0 or -errno. */
+/*
+ * Open file @name of @gpu in debugfs; @path, of 128 bytes, receives its path. Return 0
+ * or -errno.
+ */
 static int open_debugfs(const struct vg_gpu *gpu, const char *name, char *path,
 			FILE **f)
 {

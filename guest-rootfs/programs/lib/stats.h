@@ -21,8 +21,8 @@ struct vg_mem_info {
 
 int vg_mem_info(const struct vg_gpu *gpu, struct vg_mem_info *info);
 /*
- * Wait until usage is at most @base, because memory is freed asynchronously: 0 or
- * -ETIMEDOUT.
+ * Wait until the memory in use is at most @base, because memory is freed
+ * asynchronously. Return 0 or -ETIMEDOUT.
  */
 int vg_mem_settle(const struct vg_gpu *gpu, const struct vg_mem_info *base,
 		  unsigned int timeout_ms);
@@ -48,24 +48,30 @@ int vg_driver_counters(const struct vg_gpu *gpu, struct vg_counters *c);
 int vg_device_counters(const struct vg_gpu *gpu, struct vg_counters *c);
 /* VMIDs, PASIDs, doorbells and processes in use (vgpu_in_use). */
 int vg_in_use(const struct vg_gpu *gpu, struct vg_counters *c);
-/* Value of @name, 0 if there is none; *found (may be NULL): whether @name exists. */
+/*
+ * Return the value of @name, or 0 if there is no such line. *@found (@found may be
+ * NULL) receives whether there is one.
+ */
 uint64_t vg_counter(const struct vg_counters *c, const char *name, bool *found);
 
 /*
  * Store in *@open the number of retry-fault entries that the driver has taken from the
- * interrupt ring and not acknowledged yet. 0 while no queue faults; negative after the
- * driver has acknowledged slots without an entry (ring overflow, GART recovery). Return
- * 0, -ENOENT without these counters, or another -errno.
+ * interrupt ring and not acknowledged yet. The number is 0 while no queue faults, and
+ * negative after the driver has acknowledged slots without an entry (ring overflow,
+ * GART recovery). Return 0, -ENOENT if there are no such counters, or another -errno.
  */
 int vg_faults_open(const struct vg_gpu *gpu, int64_t *open);
 
-/* Wait until at most @most are open: 0, -ETIMEDOUT, or an error of vg_faults_open(). */
+/*
+ * Wait until at most @most retry-fault entries are open (vg_faults_open()). Return 0,
+ * -ETIMEDOUT, or an error of vg_faults_open().
+ */
 int vg_faults_settle(const struct vg_gpu *gpu, int64_t most,
 		     unsigned int timeout_ms);
 
 /*
- * Reset the device through amdgpu_gpu_recover in debugfs. Return the file's result, or
- * -errno.
+ * Reset the device through amdgpu_gpu_recover in debugfs. Return the result that the
+ * file reports, or -errno.
  */
 int vg_gpu_reset(const struct vg_gpu *gpu);
 
@@ -87,8 +93,8 @@ struct vg_tally {
 };
 
 /*
- * Counts of vg_emit_copy() and vg_emit_fill(). Shared with children forked after the
- * first call of this function. Never NULL.
+ * Return the counts of vg_emit_copy() and vg_emit_fill(), never NULL. Children forked
+ * after the first call of this function share the counts.
  */
 struct vg_tally *vg_tally(void);
 

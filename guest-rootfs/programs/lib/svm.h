@@ -17,13 +17,18 @@ int vg_svm_set(struct vg *vg, const void *addr, uint64_t size,
 	       const struct kfd_ioctl_svm_attribute *attrs, unsigned int n);
 int vg_svm_get(struct vg *vg, const void *addr, uint64_t size,
 	       struct kfd_ioctl_svm_attribute *attrs, unsigned int n);
-/* SET_ATTR with one attribute. */
+/* Call SET_ATTR with one attribute. */
 int vg_svm_set1(struct vg *vg, const void *addr, uint64_t size, uint32_t type,
 		uint32_t value);
-/* Migrate the range to @loc, a gpu_id, or 0 for system memory. Synchronous. */
+/*
+ * Migrate the range to @loc, a gpu_id or 0 for system memory, and wait for the
+ * migration.
+ */
 int vg_svm_prefetch(struct vg *vg, const void *addr, uint64_t size,
 		    uint32_t loc);
-/* Number of pages of the range in device-private memory (VRAM), or -errno. */
+/*
+ * Return the number of pages of the range in device-private memory (VRAM), or -errno.
+ */
 long vg_pages_in_vram(const void *addr, uint64_t size);
 
 #endif /* VG_SVM_H */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Time, and time limits scaled by the speed of the machine. VGPU_TEST_SCALE is how many
- * times slower than the reference machine the host was when the run of the suites
- * began, 1 to 4. vg_scale_again() measures again, in the guest.
+ * Time, and time limits scaled by the speed of the machine. VGPU_TEST_SCALE, 1 to 4, is
+ * the slowness of the host relative to the reference machine, measured when the run of
+ * the suites began. vg_scale_again() measures it again, in the guest.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -75,7 +75,10 @@ bool vg_scale_again(void)
 
 	if (known < 1)
 		return false;
-	/* Real-time priority: other tasks of the guest on this CPU must not count. */
+	/*
+	 * Use real-time priority, so that other tasks of the guest on this CPU do not
+	 * count.
+	 */
 	sched_setscheduler(0, SCHED_FIFO, &first);
 	start = vg_now();
 	work(WORK_ROUNDS);

@@ -6,24 +6,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* CLOCK_MONOTONIC in ns. */
+/* Return CLOCK_MONOTONIC in ns. */
 uint64_t vg_now(void);
 void vg_sleep_us(unsigned int us);
 
 /*
- * Time limit of a wait: 30 s on the reference machine times VGPU_TEST_SCALE, which a
- * run of the suites sets to the slowness of its host (1 to 4); 60 s if VGPU_TEST_SCALE
- * is not set.
+ * Time limit of a wait in ms: 30 s on the reference machine times VGPU_TEST_SCALE,
+ * which a run of the suites sets to the slowness of its host (1 to 4); 60 s if
+ * VGPU_TEST_SCALE is not set.
  */
 int vg_timeout_ms(void);
 #define VG_TIMEOUT_MS	vg_timeout_ms()
-/* The vg_now() at which a wait that begins now exceeds VG_TIMEOUT_MS. */
+/*
+ * Return the value of vg_now() at which a wait that begins now exceeds VG_TIMEOUT_MS.
+ */
 uint64_t vg_deadline(void);
 /*
- * Measure the slowness of the machine again (0.3 s on the reference machine). If it is
- * above VGPU_TEST_SCALE, set VGPU_TEST_SCALE for this process and children that it
- * forks later, up to 4. Return true if the limits have grown; false also without
- * VGPU_TEST_SCALE.
+ * Measure the slowness of the machine again (this takes 0.3 s on the reference
+ * machine). If it is above VGPU_TEST_SCALE, set VGPU_TEST_SCALE, to at most 4, for this
+ * process and the children that it forks later. Return true if the limits have grown;
+ * false also if VGPU_TEST_SCALE is not set.
  */
 bool vg_scale_again(void);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Jobs of hold.h. */
+/* Implementation of hold.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -45,7 +45,10 @@ void hold_add_job(struct hold *h)
 		vr_ib_emit(&h->ib, &(uint32_t){ 0 }, 1);
 	part.bo.va += 4 * first;
 	part.ndw = h->ib.ndw - first;
-	/* -EAGAIN: user pages changed after the driver looked them up. libdrm retries, too. */
+	/*
+	 * The driver returns -EAGAIN if user pages changed after it looked them up.
+	 * libdrm retries, too.
+	 */
 	do
 		r = vr_submit(h->fd, ctx, 0, &part, h->handles, h->n_handles,
 			      &seq);

@@ -10,7 +10,7 @@
 #include "render.h"
 #include "tap.h"
 
-/* The driver's copies use one engine for each direction; jobs run on any. */
+/* The driver's copies use one engine for each direction; jobs run on any engine. */
 enum { HOLD_OUT_OF_VRAM, HOLD_INTO_VRAM, HOLD_ENGINES };
 
 /**
@@ -32,29 +32,34 @@ struct hold {
 };
 
 /*
- * The two steps of hold_engines(): hold_open() makes the BOs, which may need copies by
- * the driver; hold_add_job() submits one job, which may start after the return.
+ * The two steps of hold_engines(). hold_open() creates the BOs, for which the driver
+ * may need copies. hold_add_job() submits one job, which may start after the function
+ * returns.
  */
 void hold_open(struct hold *h, const struct vg_gpu *gpu, void *user,
 	       uint64_t bytes);
 void hold_add_job(struct hold *h);
 /*
- * Occupy all engines: on return a job runs on each. The jobs use @user, page-aligned
- * memory of @bytes bytes, unless @user is NULL. The function ends the case on an error.
+ * Occupy all engines: when the function returns, a job runs on each. The jobs use
+ * @user, page-aligned memory of @bytes bytes, unless @user is NULL. An error ends the
+ * case.
  */
 void hold_engines(struct hold *h, const struct vg_gpu *gpu, void *user,
 		  uint64_t bytes);
-/* Release the jobs. */
+/* Let the jobs of @h complete. */
 void hold_let_go(struct hold *h);
-/* Number of jobs on the kernel's ring of @engine whose fence has not signalled. */
+/*
+ * Return the number of jobs on the kernel's ring of @engine whose fence has not
+ * signalled.
+ */
 unsigned long hold_pending(const struct vg_gpu *gpu, uint32_t engine);
-/* State of thread @tid of this process, as in proc(5): 'R', 'S', 'D', ... */
+/* Return the state of thread @tid of this process, as in proc(5): 'R', 'S', 'D', ... */
 char hold_thread_state(int tid);
 /* Wait until thread @tid of this process is in uninterruptible sleep. */
 void hold_await_sleep(int tid);
 /*
- * tap_main() with an engine's lockup timeout (vgpu_kfd.lockup_timeout) longer than any
- * held job, which the driver would otherwise treat as a hang.
+ * Run tap_main() with an engine lockup timeout (vgpu_kfd.lockup_timeout) longer than
+ * any held job, so that the driver does not treat the job as a hang.
  */
 int hold_main(const struct tap_case *cases, int n, int argc, char **argv);
 

@@ -115,7 +115,7 @@ static void on_alarm(int sig)
 }
 
 /*
- * Install the handler without SA_RESTART: the kernel returns an interrupted call to its
+ * Install the handler without SA_RESTART, so that an interrupted call returns to its
  * caller.
  */
 static void set_alarm(suseconds_t us)
@@ -139,7 +139,10 @@ int race(int (*call)(void), int (*other)(void), int *theirs)
 	uint64_t start, took;
 	int r;
 
-	/* The timer expires within about twice the duration of a call. */
+	/*
+	 * @call_ns is about twice the duration of a call, so that the timer expires
+	 * during or shortly after the call.
+	 */
 	opponent = other;
 	delay_ns = race_below(call_ns + 1);
 	start = vg_now();
@@ -188,7 +191,7 @@ void race_use(const struct vg_gpu *gpu, struct race_use *use)
 	}
 }
 
-/* Whether the counters named in kinds[] are equal. */
+/* Return true if the counters named in kinds[] are equal. */
 static bool same(const struct vg_counters *base, const struct vg_counters *now)
 {
 	unsigned int i;
@@ -316,7 +319,7 @@ void race_unbind(const struct race_calls *calls, int rounds)
 			_exit(0);
 		}
 		CHECK(waitpid(pid, &status, 0) == pid, "waitpid");
-		/* Bind the GPU again for later cases, also if the child has failed. */
+		/* Bind the GPU again for later cases, even if the child has failed. */
 		gone = !vg_pci_bound(pci_name);
 		OK(gone ? vg_pci_bind(pci_name) : 0);
 		CHECK(!status, "the child ended with %#x", status);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Two calls at once. The second runs in a real-time thread on the CPU of the
- * first, so that it preempts the first call at the place where the thread's timer
- * expires, as far as the kernel can be preempted there (the debug kernel). race_apart()
- * moves the thread to another CPU.
+ * Two calls at once. The second call runs in a real-time thread on the CPU of the first
+ * call. When the timer of that thread expires, the thread preempts the first call, if
+ * the kernel can be preempted at that place (the debug kernel can). race_apart() moves
+ * the thread to another CPU.
  */
 #ifndef RACE_H
 #define RACE_H
@@ -16,21 +16,30 @@
 
 /* Seed the random numbers from VGPU_TEST_SEED or the clock, and print the seed. */
 void race_seed(void);
-/* Derive other numbers from the same seed, for a child. */
+/*
+ * Change the random numbers by @salt, so that children that inherit one seed draw
+ * different numbers.
+ */
 void race_salt(uint64_t salt);
-/* A random number below @n. */
+/* Return a random number below @n. */
 uint64_t race_below(uint64_t n);
 
 /* Start the thread of the second call; race_end() ends it. */
 void race_begin(void);
 void race_end(void);
-/* From the next race() on, run the thread on CPU 1 (@apart) or on CPU 0 with the first call. */
+/*
+ * From the next race() on, run the thread on CPU 1 (@apart), or on CPU 0 with the first
+ * call.
+ */
 void race_apart(bool apart);
-/* From the next race() on, send the first call signals all the time, or none. */
+/*
+ * From the next race() on, interrupt the first call by signals all the time, or not at
+ * all.
+ */
 void race_storm(bool storm);
 /*
- * Run both calls. Return the result of @call; store that of @opponent in @theirs unless
- * it is NULL.
+ * Run both calls. Return the result of @call, and store the result of @opponent in
+ * *@theirs unless @theirs is NULL.
  */
 int race(int (*call)(void), int (*opponent)(void), int *theirs);
 
@@ -48,13 +57,13 @@ struct race_use {
 /* Store the current usage. */
 void race_use(const struct vg_gpu *gpu, struct race_use *use);
 /*
- * Wait until memory is at most, and the counters are again, as in @before; otherwise
- * end the case.
+ * Wait until the memory in use is at most that of @before and the counters equal those
+ * of @before. If that takes too long, the case fails.
  */
 void race_settle(const struct vg_gpu *gpu, const struct race_use *before);
 /* fork(); a failure ends the case. */
 pid_t race_child(void);
-/* Reap @n killed processes; the case ends if one was not ended by SIGKILL. */
+/* Reap @n killed processes. The case fails if a process was not ended by SIGKILL. */
 void race_reap_killed(const pid_t *pids, int n);
 /*
  * Run @round() in a child and kill the child at a random time, @rounds times. The child
@@ -83,14 +92,17 @@ struct race_calls {
  */
 void race_unbind(const struct race_calls *calls, int rounds);
 
-/* Calls that vgpu-test-race and vgpu-test-race-kfd share. 0 or -errno. */
+/* Calls that vgpu-test-race and vgpu-test-race-kfd share. Each returns 0 or -errno. */
 
-/* Read a file to its end; race_watch() reads a random file of debugfs. */
+/* Read a file to its end; race_watch() reads a random file of debugfs to its end. */
 int race_read(const char *path);
 int race_watch(const struct vg_gpu *gpu);
-/* Evict VRAM or GTT, at random. */
+/* Evict all BOs from VRAM or from GTT, chosen at random. */
 int race_evict(const struct vg_gpu *gpu);
-/* Write to @p by the kernel (read() of /dev/zero): a bad address is -EFAULT and no signal. */
+/*
+ * Let the kernel write to @p (read() of /dev/zero), so that a bad address returns
+ * -EFAULT and raises no signal.
+ */
 int race_touch(void *p, uint64_t bytes);
 
 #endif /* RACE_H */

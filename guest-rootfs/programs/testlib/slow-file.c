@@ -29,7 +29,10 @@ void slow_file_make(struct slow_file *f, uint64_t size, uint64_t seed)
 	int fd;
 
 	*f = (struct slow_file){ .size = size, .seed = seed };
-	/* Private mount namespace: the mount ends with the processes of the case. */
+	/*
+	 * Use a private mount namespace, so that the mount ends with the processes of
+	 * the case.
+	 */
 	CHECK(!unshare(CLONE_NEWNS), "unshare: %s", strerror(errno));
 	fd = open(PLACE, O_RDONLY | O_CREAT | O_CLOEXEC, 0600);
 	CHECK(fd >= 0, "%s: %s", PLACE, strerror(errno));
@@ -116,7 +119,7 @@ static void reply_attr(const struct slow_file *f, uint64_t unique)
 
 static void reply_open(const struct slow_file *f, uint64_t unique)
 {
-	/* FOPEN_NOFLUSH: close() does not wait for the server. */
+	/* With FOPEN_NOFLUSH, close() sends no request and does not wait for the server. */
 	const struct fuse_open_out out = { .open_flags = FOPEN_NOFLUSH };
 
 	reply(f, unique, 0, &out, sizeof(out));
@@ -132,7 +135,7 @@ static void note_read(struct slow_file *f, uint64_t unique,
 	f->bytes = in->size;
 }
 
-/* Serve one request. The case ends if none comes. */
+/* Serve one request. The case fails if no request arrives within VG_TIMEOUT_MS. */
 static void serve(struct slow_file *f)
 {
 	static union {
@@ -145,7 +148,7 @@ static void serve(struct slow_file *f)
 
 	CHECK(poll(&p, 1, VG_TIMEOUT_MS) == 1, "no request for the file");
 	n = read(f->dev, &request, sizeof(request));
-	/* ENOENT: the kernel aborted the request. */
+	/* read() fails with ENOENT if the kernel aborted the request. */
 	if (n < 0 && errno == ENOENT)
 		return;
 	CHECK(n >= (ssize_t)sizeof(*head) && n == (ssize_t)head->len,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A file whose page reads complete when the test allows it: the test serves its file
- * system (FUSE). A task that accesses a page sleeps in the kernel until then and holds
- * the mmap_lock of a page-in.
+ * A file whose page reads complete only when the test completes them: the test serves
+ * the file system (FUSE) of the file. A task that faults on a page of the file sleeps
+ * in the kernel until then.
  */
 #ifndef SLOW_FILE_H
 #define SLOW_FILE_H
@@ -26,23 +26,24 @@ struct slow_file {
 };
 
 /*
- * Make the file, which exists for the calling process (the server) and children forked
- * later. The mount ends with the last of them. Call it once in a case.
+ * Make the file, which exists for the calling process (the server) and for children
+ * forked later. The mount ends when the last of these processes ends. Call this
+ * function once in a case.
  */
 void slow_file_make(struct slow_file *f, uint64_t size, uint64_t seed);
 /*
- * Call this in a child before anything else: it closes /dev/fuse, so that accesses to
- * the file fail instead of waiting when the server has ended.
+ * Close /dev/fuse in a child, so that accesses to the file fail instead of waiting when
+ * the server has ended. The child calls this function before it does anything else.
  */
 void slow_file_leave(struct slow_file *f);
-/* In a child: slow_file_leave(), then map the file read-only. */
+/* For a child: call slow_file_leave(), then map the file read-only. */
 char *slow_file_map(struct slow_file *f);
 /*
- * Server: reply to all requests until a read arrives. The case ends if no request
- * arrives within VG_TIMEOUT_MS.
+ * For the server: reply to all requests until a read arrives. The case fails if no
+ * request arrives within VG_TIMEOUT_MS.
  */
 void slow_file_await_read(struct slow_file *f);
-/* Server: complete that read. */
+/* For the server: complete the read that slow_file_await_read() received. */
 void slow_file_answer(struct slow_file *f);
 
 #endif /* SLOW_FILE_H */

@@ -6,11 +6,14 @@
 #include "tap.h"
 
 /*
- * Whether @c runs: @only is "=NAME" for one case or a part of its name, and
- * VGPU_TEST_LEAVE_OUT does not name it.
+ * Return true if case @c runs: @only is a part of its name, or "=" and its full name,
+ * and VGPU_TEST_LEAVE_OUT does not name it.
  */
 bool tap_chosen(const struct tap_case *c, const char *only);
-/* Whether every line of VGPU_TEST_LEAVE_OUT names a case; print those that do not. */
+/*
+ * Return true if every line of VGPU_TEST_LEAVE_OUT names a case; print the lines that
+ * do not.
+ */
 bool tap_left_out_known(const struct tap_case *cases, int n);
 
 #endif /* TAP_CHOOSE_H */

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Run a case once, or once for each of its points with a delay there. */
+/* Run a case once, or once for each of its points with a delay at that point. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "delay.h"
 #include "tap-delay.h"
 
-#define ATTEMPTS	2	/* runs for a point that a run did not reach */
+/* Maximum number of runs for one point, if the runs do not reach the point */
+#define ATTEMPTS	2
 
 typedef int run_fn(const struct tap_case *c);
 
-/* Points that any run of the case reached, in the order of the runs with a delay. */
+/* Points that any run of the case reached, in the order in which the runs reached them. */
 static uint64_t known[DELAY_POINTS];
 static int n_known;
 static int reported, failed;
@@ -57,7 +58,10 @@ static bool is_known(uint64_t id)
 	return false;
 }
 
-/* Add new points after each run: a failed run reaches fewer points than another. */
+/*
+ * Add new points after each run, because a failed run may reach fewer points than
+ * another.
+ */
 static void add_points(void)
 {
 	unsigned int i, n = delay_count();
@@ -67,7 +71,7 @@ static void add_points(void)
 			known[n_known++] = delay_get(i)->id;
 }
 
-/* Print which point was delayed; false if none was. */
+/* Print which point was delayed. Return false if no point was delayed. */
 static bool tell(void)
 {
 	unsigned int i, j, n = delay_count();

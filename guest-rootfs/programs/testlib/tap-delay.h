@@ -7,7 +7,10 @@
 
 #define EXIT_SKIP	77
 
-/* VGPU_TEST_DELAY_POINT=each: the number of results is not known before the end. */
+/*
+ * Return true if VGPU_TEST_DELAY_POINT is "each": the number of results is then known
+ * only at the end.
+ */
 bool tap_delay_each(void);
 /* Print the TAP header of @planned cases. */
 void tap_delay_start(int planned);
@@ -17,7 +20,7 @@ void tap_delay_start(int planned);
  */
 void tap_delay_run(const struct tap_case *c,
 		   int (*run)(const struct tap_case *c));
-/* Print the plan if tap_delay_start() did not. Return the exit status. */
+/* Print the plan if tap_delay_start() did not print it. Return the exit status. */
 int tap_delay_end(void);
 
 #endif /* TAP_DELAY_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Child processes of a case: kill one at work, alternate, wait for all, reap. */
+/* Child processes of a case: kill a child at work, alternate, wait for all, reap. */
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -20,7 +20,7 @@ void tap_kill_at_work(void (*fn)(void *), unsigned int us)
 	CHECK(pid >= 0, "fork: %s", strerror(errno));
 	if (!pid)
 		fn(&fd[1]);
-	/* With the write end closed, read() returns also if the child fails. */
+	/* Close the write end, so that read() returns even if the child fails. */
 	close(fd[1]);
 	CHECK(read(fd[0], &go, 1) == 1, "the child did not start");
 	vg_sleep_us(us);

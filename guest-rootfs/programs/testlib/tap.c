@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The runner of tap.h. */
+/* The runner (tap.h). */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -20,15 +20,15 @@
 #define STOPPED_MS	500	/* time in which a stopped queue must make no progress */
 
 /*
- * Time limit of a case. The limit is longer than VG_TIMEOUT_MS, so that a wait
- * inside the case fails first with its own message. In the basic pass it is 45 s times
- * the scale: with the largest scale, 4, and the time for the kill, a hang is reported
- * within 4 minutes.
+ * Time limit of a case. The limit is longer than VG_TIMEOUT_MS, so that a wait inside
+ * the case fails first with its own message. In the basic pass it is 45 s times
+ * VGPU_TEST_SCALE: with the largest scale, 4, and the time for the kill, a hang is
+ * reported within 4 minutes.
  */
 #define CASE_LIMIT_MS	((tap_short() ? 3 : 6) * VG_TIMEOUT_MS / 2)
 #define KILL_LIMIT_MS	(VG_TIMEOUT_MS / 3)	/* time limit for the end of a killed process */
 #define ROUND_LIMIT_MS	30000
-/* Limit with a delay at a point. A wait of the case fails first, with its own message. */
+/* Time limit of a case with a delay at a point; also longer than VG_TIMEOUT_MS. */
 #define EACH_LIMIT_MS	(VG_TIMEOUT_MS + 15000)
 
 static void diag(const char *fmt, va_list ap)
@@ -84,7 +84,10 @@ bool tap_short(void)
 	return getenv("VGPU_TEST_SHORT");
 }
 
-/* Rounds in the short form: a quarter, and at least 2 so that the loop repeats. */
+/*
+ * Return the number of rounds in the short form: a quarter, but at least 2, so that the
+ * loop repeats.
+ */
 static int shorter(int rounds)
 {
 	return !tap_short() ? rounds : rounds > 8 ? rounds / 4 :
@@ -102,7 +105,7 @@ bool tap_goes_on(int round, int rounds)
 	       vg_now() - begin < long_seconds() * 1000000000ull;
 }
 
-/* VGPU_TEST_ROUNDS, or 0 if it is not set. */
+/* Return VGPU_TEST_ROUNDS, or 0 if it is not set. */
 static unsigned int said_rounds(void)
 {
 	const char *s = getenv("VGPU_TEST_ROUNDS");
@@ -152,8 +155,8 @@ void tap_open(struct vg *vg, int xnack)
 }
 
 /*
- * @pid has not ended after SIGKILL: end the run. Sysrq-w writes the stacks of blocked
- * tasks to the console.
+ * End the run, because @pid has not ended after SIGKILL. Sysrq-w writes the stacks of
+ * blocked tasks to the console.
  */
 static void bail_out(pid_t pid)
 {
@@ -176,8 +179,9 @@ static unsigned int child_limit_ms(void)
 }
 
 /*
- * Wait for @pid, up to @limit_ms(), which is called again if vg_scale_again() finds the
- * machine slower. Return the status, or -1 if the process was killed.
+ * Wait for @pid up to @limit_ms(), which is called again if vg_scale_again() finds that
+ * the machine has become slower. Return the wait status, or -1 if the process was
+ * killed.
  */
 static int wait_limited(pid_t pid, unsigned int (*limit_ms)(void))
 {
@@ -301,10 +305,10 @@ void tap_expect_stop(struct vg_queue *q, uint64_t dst, uint64_t src,
 	ERRNO(ETIMEDOUT, vg_wait(q, seq, STOPPED_MS));
 }
 
-/* The GPUs with their render minors only: the runner itself keeps no file open. */
+/* The GPUs, with their render minors only: the runner itself keeps no file open. */
 static struct vg_gpu gpus[VG_MAX_GPUS];
 static struct vg_mem_info used[VG_MAX_GPUS];
-static int64_t faults[VG_MAX_GPUS];	/* not acknowledged before the case */
+static int64_t faults[VG_MAX_GPUS];	/* retry faults not acknowledged before the case */
 static int n_gpus;
 
 static void find_gpus(void)
@@ -361,7 +365,10 @@ const struct tap_case *tap_this(void)
 	return this_case;
 }
 
-/* Kill and reap all processes of a case: the runner is their subreaper. */
+/*
+ * Kill and reap all processes of a case. They are children of the runner, which is
+ * their subreaper.
+ */
 static void end_group(pid_t group)
 {
 	uint64_t deadline = vg_deadline();
@@ -402,7 +409,7 @@ static int run_case(const struct tap_case *c)
 	}
 	setpgid(pid, pid);
 	status = wait_limited(pid, case_limit_ms);
-	/* Children of a failed case would disturb the next case. */
+	/* Kill the children of a failed case, which would disturb the next case. */
 	end_group(pid);
 	if (status >= 0 && WIFSIGNALED(status))
 		tap_diag("killed by signal %d", WTERMSIG(status));
@@ -422,7 +429,7 @@ int tap_main(const struct tap_case *cases, int n, int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	find_gpus();
-	/* Stop proactive compaction: tests check the place of pages. */
+	/* Stop proactive compaction, because tests check the physical place of pages. */
 	vg_put("/proc/sys/vm/compaction_proactiveness", "0");
 	if (!tap_left_out_known(cases, n))
 		return 2;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * TAP for the guest tests. Each case runs in its own process, with a time limit: a
- * crash or a hang is one "not ok". KFD creates and tears down a process for each case;
- * after the teardown the GPUs' memory in use must be as before.
+ * crash or a hang is one "not ok". KFD creates and tears down a process for each case.
+ * After the teardown, the memory in use on the GPUs must be as before the case.
  */
 #ifndef TAP_H
 #define TAP_H
@@ -17,7 +17,7 @@
  * struct tap_case - one case
  * @name: property that the case checks
  * @fn: returns if the case passes; otherwise it ends the process by CHECK or tap_skip()
- * @min_gpus: the case is skipped with fewer GPUs
+ * @min_gpus: number of GPUs that the case needs; with fewer, the case is skipped
  */
 struct tap_case {
 	const char *name;
@@ -25,7 +25,7 @@ struct tap_case {
 	int min_gpus;
 };
 
-/* The running case. Cases made from a table find their entry by the address. */
+/* Return the running case. Cases made from a table find their entry by this address. */
 const struct tap_case *tap_this(void);
 /*
  * Run all cases, or those whose name contains argv[1], except those that
@@ -71,36 +71,43 @@ void tap_diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 				 -(want), strerror(want));		\
 	} while (0)
 
-/* The basic pass (VGPU_TEST_SHORT): fewer rounds, smaller memory. */
+/*
+ * Return true in the basic pass (VGPU_TEST_SHORT), which has fewer rounds and smaller
+ * memory.
+ */
 bool tap_short(void);
 /*
- * Condition of a loop: true for @rounds rounds (in the short form a quarter of them),
- * and after these until VGPU_TEST_SECONDS seconds have passed (the long form).
+ * Condition of a loop: true for @rounds rounds (in the short form, a quarter of
+ * @rounds), and after these until VGPU_TEST_SECONDS seconds have passed (the long
+ * form).
  */
 bool tap_goes_on(int round, int rounds);
 /*
- * VGPU_TEST_ROUNDS, or without it @few (in the short form a quarter), or @many in the
- * long form.
+ * Return VGPU_TEST_ROUNDS if it is set; otherwise @many in the long form, a quarter of
+ * @few in the short form, and @few in all other passes.
  */
 int tap_rounds(int few, int many);
-/* Whether the kernel has lockdep and KASAN, which make everything many times slower. */
+/*
+ * Return true if the kernel has lockdep and KASAN, which make all code many times
+ * slower.
+ */
 bool tap_debug_kernel(void);
 /*
  * Skip a case that takes minutes on the debug kernel, where migrating a page takes more
  * than a millisecond, unless VGPU_TEST_SECONDS is set.
  */
 void tap_long_on_debug(void);
-/* ioctl() without restart or error text: 0 or -errno. */
+/* ioctl() without restart after signals and without error text. Return 0 or -errno. */
 int tap_ioctl(int fd, unsigned long request, void *arg);
 /* Open @vg and set XNACK mode @xnack (-1: leave it); a failure ends the case. */
 void tap_open(struct vg *vg, int xnack);
 /* vg_map_anon(); a failure ends the case. */
 char *tap_anon(uint64_t size);
-/* Open a node of vgem. Without one the case is skipped. */
+/* Open a node of vgem. If there is none, the case is skipped. */
 int tap_open_vgem(void);
 /*
- * Run @fn(&fd) in a child, which works until it is killed and writes a byte to fd as
- * soon as it works. Kill the child @us microseconds after that byte.
+ * Run @fn(&fd) in a child. @fn works until the child is killed, and writes a byte to fd
+ * as soon as it works. Kill the child @us microseconds after that byte.
  */
 void tap_kill_at_work(void (*fn)(void *), unsigned int us);
 /*
@@ -110,7 +117,7 @@ void tap_kill_at_work(void (*fn)(void *), unsigned int us);
 void tap_in_child(void (*fn)(void *), void *arg);
 /* Read a whole file as a string of less than @size bytes; otherwise the case ends. */
 void tap_read(const char *path, char *text, size_t size);
-/* Value of a counter; a missing counter ends the case. */
+/* Return the value of a counter; if it is missing, the case fails. */
 uint64_t tap_device_counter(struct vg_gpu *gpu, const char *name);
 uint64_t tap_driver_counter(struct vg_gpu *gpu, const char *name);
 /*
@@ -121,14 +128,15 @@ void tap_expect_stop(struct vg_queue *q, uint64_t dst, uint64_t src,
 		     uint64_t bytes);
 
 /*
- * Evict once from @what, "vram" or "gtt", all BOs that are not pinned, also those that
- * queues use. The case ends if that fails; tap_evict_some() ignores the result.
+ * Evict once from @what, "vram" or "gtt", all BOs that are not pinned, including BOs
+ * that queues use. If the eviction fails, the case fails; tap_evict_some() ignores the
+ * result.
  */
 void tap_evict(const struct vg_gpu *gpu, const char *what);
 void tap_evict_some(const struct vg_gpu *gpu, const char *what);
 /*
- * Make TAP_SWAP, which tests.list must provide, a swap device, whose content is lost.
- * The swap device stays for later cases.
+ * Use TAP_SWAP, a disk that tests.list must provide, as a swap device. The contents of
+ * the disk are lost. The swap device stays for later cases.
  */
 #define TAP_SWAP "/dev/vda"
 void tap_swap_on(void);
@@ -143,31 +151,32 @@ void tap_gem_close(int fd, uint32_t handle);
 void *tap_gem_mmap(int fd, uint32_t handle, uint64_t size);
 /*
  * tap_fault_event() creates an event for memory faults. tap_await_fault() waits for the
- * event and returns its data: the driver has stopped the queues of the process on that
- * GPU before. The case ends if no event comes.
+ * event and returns its data. The driver stops the queues of the process on that GPU
+ * before it signals the event. The case fails if the event is not signalled.
  */
 uint32_t tap_fault_event(struct vg *vg);
 struct kfd_hsa_memory_exception_data tap_await_fault(struct vg *vg,
 						     uint32_t event);
 
-/* Whether Linux allows PCIe peer-to-peer: the host bridge is one of AMD Zen. */
+/* Return true if Linux allows PCIe peer-to-peer, because the CPU is an AMD Zen or later. */
 bool tap_pcie_p2p(void);
 /*
- * Two processes alternate, with a pipe each way: tap_await() reads from fds[0],
- * tap_step() writes to fds[1]. The case ends if the other process has ended.
+ * Two processes alternate, with a pipe in each direction: tap_await() reads from
+ * fds[0], tap_step() writes to fds[1]. The case fails if the other process has ended.
  */
 void tap_step(const int *fds);
 void tap_await(const int *fds);
 /*
  * Barrier: wait until @n processes that share *@here have called the function. The case
- * ends if one does not come. Each barrier has its own word, initially 0.
+ * fails if a process does not call it in time. Each barrier has its own word, initially
+ * 0.
  */
 void tap_meet(uint32_t *here, uint32_t n);
 /* Map a page of zeros that children share; a failure ends the case. */
 void *tap_shared_page(void);
 /*
- * Reap @n children of the case in the order in which they end. The case ends with the
- * first that fails, also if other children wait for that one.
+ * Reap @n children of the case in the order in which they end. The case fails at the
+ * first child that failed, even if other children wait for that child.
  */
 void tap_reap(const pid_t *pids, int n);
 
