@@ -2,13 +2,14 @@
 /*
  * The launcher's agent in the guest, process 1: runs one command for the launcher.
  *
- * Frames go both ways over the virtio-serial port "vgpu.agent": one byte of kind, four bytes of length (little
- * endian), then that many bytes. The agent forwards the command's output as it is written, standard output and
- * standard error separately, and all of it before the exit status. tools/vgpu_tools/guest/agent.py is the other end
- * and describes the payloads.
+ * The agent and the launcher exchange frames over the virtio-serial port "vgpu.agent": one byte of kind, four bytes of
+ * length (little endian), then that many bytes. The agent forwards the command's output as the command writes it,
+ * standard output and standard error separately, and sends all output before the exit status.
+ * tools/vgpu_tools/guest/agent.py is the launcher's side and describes the payloads.
  *
- * As "vgpu-agent waiting" the agent reads only FRAME_SEED, which the launcher sends to a restored guest, and
- * FRAME_TIME, so that the guest can be saved first. FRAME_TIME then loads modules and mounts programs and devices.
+ * As "vgpu-agent waiting" the agent first reads only FRAME_SEED and FRAME_TIME, which the launcher sends after it has
+ * restored the guest from a snapshot. The snapshot is taken before these frames. On FRAME_TIME the agent loads the
+ * modules and mounts the programs and devices.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -37,17 +38,17 @@
 enum frame {
 	FRAME_HELLO = 'H',	/* to the host: state of the driver, or what the agent waits for */
 	FRAME_RUN = 'R',	/* to the guest: struct run, then NUL-terminated words */
-	FRAME_STDIN = 'I',	/* to the guest: bytes; none: end of the input */
+	FRAME_STDIN = 'I',	/* to the guest: bytes of standard input; an empty frame is its end */
 	FRAME_SIZE = 'W',	/* to the guest: rows, columns of the terminal */
 	FRAME_DUMP = 'D',	/* to the guest: print running and blocked tasks on the console */
-	FRAME_SEED = 'S',	/* to the guest: random bytes for its generator, after a restore */
-	FRAME_TIME = 'T',	/* to the guest: time of day; the agent loads the driver now */
+	FRAME_SEED = 'S',	/* to the guest: random bytes for the kernel's generator, after a restore */
+	FRAME_TIME = 'T',	/* to the guest: time of day, after FRAME_SEED; the agent then loads the driver */
 	FRAME_STDOUT = 'O',	/* to the host: bytes */
 	FRAME_STDERR = 'E',	/* to the host: bytes */
 	FRAME_EXIT = 'X',	/* to the host: exit status, as a shell reports it */
 };
 
-#define RUN_TERMINAL	0x01	/* on a new terminal */
+#define RUN_TERMINAL	0x01	/* run the command on a new terminal */
 #define RUN_LEAKS	0x02	/* look for leaked kernel memory after the command */
 
 struct run {
@@ -56,20 +57,20 @@ struct run {
 } __attribute__((packed));
 
 #define MAX_PAYLOAD	65536
-#define MAX_PIPE	(1 << 20)	/* capacity of a pipe; a daemon may write without end */
+#define MAX_PIPE	(1 << 20)	/* capacity of a pipe: most bytes read after the command's end */
 #define LEAKS		"/sys/kernel/debug/kmemleak"
-#define LEAK_AGE_MS	5000	/* kmemleak does not report younger objects */
-#define LEAK_LATE_MS	500	/* deferred work of a process allocates until then */
+#define LEAK_AGE_MS	5000	/* kmemleak does not report objects that are younger */
+#define LEAK_LATE_MS	500	/* deferred work of a process may allocate until this long after its end */
 #define DEVICES		"/sbin/vgpu-devices"
 
 struct command {
-	pid_t pid;		/* 0: not started, or ended */
-	int status;		/* for the host, once ended */
+	pid_t pid;		/* 0: the command has not started, or has ended */
+	int status;		/* exit status for the host, valid after the command has ended */
 	bool leaks;
-	int input;		/* -1: closed */
+	int input;		/* write end of standard input; -1: closed */
 	const char *unread;	/* bytes from the launcher that the command has not read yet */
 	uint32_t left;		/* number of these bytes; no frames are read until it is 0 */
-	int output[2];		/* standard output and error; -1: closed */
+	int output[2];		/* read ends of standard output and error; -1: closed */
 };
 
 static int port = -1;
@@ -121,7 +122,7 @@ static void send_frame(enum frame kind, const void *data, uint32_t size)
 	write_all(port, data, size);
 }
 
-/* False if the launcher has closed the port. */
+/* Read @size bytes. Return false if the launcher has closed the port. */
 static bool read_all(void *data, size_t size)
 {
 	char *at = data;
@@ -139,7 +140,7 @@ static bool read_all(void *data, size_t size)
 	return true;
 }
 
-/* Open the port if it exists; -1: not yet. */
+/* Open the port. Return -1 if it does not exist yet. */
 static int find_port(void)
 {
 	const char *folder = "/sys/class/virtio-ports";
@@ -166,7 +167,10 @@ static int find_port(void)
 	return found;
 }
 
-/* QEMU sends a port's name some time after the port; the kernel then sends a uevent. */
+/*
+ * Wait for the port's name with uevents: QEMU sends the name some time after the port exists, and the kernel then sends
+ * a uevent.
+ */
 static void open_port(void)
 {
 	struct sockaddr_nl address = { .nl_family = AF_NETLINK, .nl_groups = 1 };
@@ -195,9 +199,10 @@ static void put_text(const char *path, const char *text)
 }
 
 /*
- * The first scan stores the checksum of every object without a reference. The second reports those objects that did
- * not change, except objects allocated less than LEAK_AGE_MS before that scan started: it may start as soon as
- * objects allocated at the command's `end` are old enough. Reports go to the console, where the launcher reads them.
+ * Scan twice. The first scan stores the checksum of every object without a reference. The second scan reports the
+ * objects among them that did not change, except objects allocated less than LEAK_AGE_MS before it started. It
+ * therefore starts as soon as objects allocated at the command's `end` are old enough. Reports go to the console, which
+ * the launcher reads.
  */
 static void look_for_leaks(const struct timespec *end)
 {
@@ -251,7 +256,7 @@ static void exec_command(char **words)
 	_exit(error == ENOENT ? 127 : 126);
 }
 
-/* Start the command of a FRAME_RUN: `data` holds `size` bytes, and has space for one more. */
+/* Start the command of a FRAME_RUN. `data` holds `size` bytes, and has space for one more. */
 static void start(struct command *command, char *data, uint32_t size)
 {
 	struct run run;
@@ -308,7 +313,7 @@ static void close_input(struct command *command)
 	command->left = 0;
 }
 
-/* Write as much input as the command takes now. A command may stop reading until its output is read. */
+/* Write as much input as the command accepts now. A command may stop reading until its output is read. */
 static void feed(struct command *command)
 {
 	while (command->left) {
@@ -327,7 +332,7 @@ static void feed(struct command *command)
 	}
 }
 
-/* Seed the random numbers: guests restored from the same snapshot must differ. */
+/* Seed the random numbers, because guests restored from the same snapshot must differ. */
 static void add_seed(const char *data, uint32_t size)
 {
 	struct rand_pool_info *info = malloc(sizeof(*info) + size);
@@ -379,7 +384,10 @@ static void attach_devices(char *state, size_t size)
 	state[strcspn(state, "\n")] = '\0';
 }
 
-/* Set the clock to `data`, nanoseconds since 1970, and continue as a guest that has booted. */
+/*
+ * In a restored guest: set the clock to `data`, in nanoseconds since 1970, then attach devices and report the driver's
+ * state, as a guest does after its boot.
+ */
 static void go_on(const char *data, uint32_t size)
 {
 	struct timespec now;
@@ -398,7 +406,7 @@ static void go_on(const char *data, uint32_t size)
 	send_frame(FRAME_HELLO, state, strlen(state));
 }
 
-/* Handle one frame from the launcher; false if the launcher has closed the port. */
+/* Handle one frame from the launcher. Return false if the launcher has closed the port. */
 static bool obey(struct command *command)
 {
 	static char data[MAX_PAYLOAD + 1];
@@ -450,7 +458,7 @@ static bool obey(struct command *command)
 	return true;
 }
 
-/* Forward available output; close at its end. True if more may be available. */
+/* Forward available output to the launcher; close `*fd` at its end. Return true if more output may be available. */
 static bool drain(int *fd, enum frame kind)
 {
 	static char data[MAX_PAYLOAD];

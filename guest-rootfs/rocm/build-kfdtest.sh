@@ -14,11 +14,11 @@ if [ ! -e gtest-1.6.0 ]; then
 	echo '#include <src/gtest-all.cc>' >gtest-1.6.0/gtest-all.cpp
 fi
 
-# Link the few parts of LLVM that kfdtest needs: loading all of libLLVM takes an emulated CPU seconds.
+# Link the few parts of LLVM that kfdtest needs, because an emulated CPU takes seconds to load all of libLLVM.
 llvm=$(dirname "$(ls -d /usr/lib/llvm-*/lib/cmake/llvm/LLVMConfig.cmake | sort -V | tail -n 1)")
 sed -i 's/set(LLVM_LINK_LLVM_DYLIB ON)/set(LLVM_LINK_LLVM_DYLIB OFF)/' "$llvm/LLVMConfig.cmake"
 
-# Headers that some files do not include; older compilers include them through others.
+# Include headers that some files of kfdtest do not include; older compilers include them through other headers.
 CXXFLAGS="-O2 -include iomanip -include tuple -include llvm/Support/ManagedStatic.h"
 export CXXFLAGS="$CXXFLAGS -I${llvm%/lib/cmake/llvm}/include -I$googletest"
 cmake -S . -B /build -DCMAKE_BUILD_TYPE=Release -DLLVM_DIR="$llvm"

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Debian's ROCr on this driver: agents, pools, signals, asynchronous copies and their
- * times, the XNACK mode, virtual memory. TAP on stdout; exit status 0 if all passed.
- * Catches: bytes that a copy loses or writes outside its destination, a copy that
- * starts before its dependencies, a pool of the wrong size, time stamps that are not
- * the copy's, addresses that map the wrong memory.
+ * times, the XNACK mode, virtual memory. TAP on stdout; exit status 0 if all cases
+ * passed. Catches: a copy loses bytes or writes outside its destination; a copy starts
+ * before its dependencies have completed; a pool has a wrong size; time stamps are not
+ * those of the copy; an address maps the wrong memory.
  *
- * "vgpu-test-rocr bench" measures 64 MiB each way instead: a line of JSON for each
- * copy, by the caller's clock and by the engine's time stamps.
+ * "vgpu-test-rocr bench" measures copies of 64 MiB in each direction instead. It prints
+ * two lines of JSON for each copy: by the caller's clock and by the engine's time
+ * stamps.
  *
- * Copies between devices stay below 1 MiB, the size from which ROCr copies by a shader,
- * which this GPU does not execute.
+ * Copies between devices stay below 1 MiB, because from that size on ROCr copies by a
+ * shader, which this GPU does not execute.
  */
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
@@ -79,8 +80,8 @@ static void ok(const char *name)
 }
 
 /*
- * Find a coarse-grained pool of VRAM (@arg: the GPU), or a fine-grained one of the host
- * (NULL).
+ * Find the coarse-grained pool of VRAM of the GPU @arg or, if @arg is NULL, a
+ * fine-grained pool of the host.
  */
 static hsa_status_t find_pool(hsa_amd_memory_pool_t pool, void *arg)
 {
@@ -132,7 +133,10 @@ static hsa_status_t find_agent(hsa_agent_t agent, void *arg)
 	return HSA_STATUS_SUCCESS;
 }
 
-/* The number after @name in a file of sysfs; the whole file if @name is "". */
+/*
+ * Return the number after @name in a file of sysfs, or the number that is the whole
+ * file if @name is "".
+ */
 static unsigned long long sysfs(const char *name, const char *fmt,
 				unsigned int n)
 {
@@ -182,7 +186,7 @@ static void agents(void)
 	ok("agents and the sizes of their pools");
 }
 
-/* Byte @i of the pattern, which depends on the place and @seed. */
+/* Return byte @i of the pattern, which depends on @i and @seed. */
 static unsigned char pattern_byte(size_t i, uint64_t seed)
 {
 	return (unsigned char)((i * 0x9e3779b97f4a7c15ull + seed) >>
@@ -220,7 +224,7 @@ static void *pool_alloc(hsa_amd_memory_pool_t pool, size_t bytes)
 	HSA(hsa_amd_memory_pool_allocate(pool, bytes, 0, &p));
 	for (i = 0; i < n_gpus; i++)
 		all[i] = gpus[i].agent;
-	/* VRAM belongs to one GPU, which has access already. */
+	/* Only the GPU of the VRAM uses it, and has access already. */
 	if (pool.handle == host.handle)
 		HSA(hsa_amd_agents_allow_access(n_gpus, all, NULL, p));
 	return p;
@@ -269,7 +273,7 @@ static void guards_check(const unsigned char *p, size_t bytes)
 		      "written beside a destination of %zu bytes", bytes);
 }
 
-/* Host to VRAM, and back to another buffer of the host. */
+/* Copy from the host to VRAM, and back to another buffer of the host. */
 static void there_and_back(struct gpu *g)
 {
 	size_t i, most = sizes[N_SIZES - 1];
@@ -291,7 +295,7 @@ static void there_and_back(struct gpu *g)
 	HSA(hsa_amd_memory_pool_free(src));
 }
 
-/* Within VRAM, below 1 MiB. */
+/* Copy within VRAM, less than 1 MiB. */
 static void within(struct gpu *g)
 {
 	unsigned char *a = pool_alloc(g->vram, MIB);
@@ -316,7 +320,10 @@ static void within(struct gpu *g)
 	HSA(hsa_amd_memory_pool_free(a));
 }
 
-/* A copy that depends on a signal of the host, and a copy that depends on the first. */
+/*
+ * Submit a copy that depends on a signal of the host, and a copy that depends on the
+ * first copy.
+ */
 static void dependencies(struct gpu *g)
 {
 	unsigned char *src = pool_alloc(host, MIB), *dst = pool_alloc(host, MIB);
@@ -343,7 +350,7 @@ static void dependencies(struct gpu *g)
 	HSA(hsa_amd_memory_pool_free(src));
 }
 
-/* A signal's handler runs after its copy. */
+/* Handler of the signal that a copy completes: store the value in another signal. */
 static bool on_signal(hsa_signal_value_t value, void *arg)
 {
 	hsa_signal_t *told = arg;
@@ -370,7 +377,10 @@ static void handlers(struct gpu *g)
 	HSA(hsa_amd_memory_pool_free(src));
 }
 
-/* The copy's times lie between the host's before and after, in the same clock. */
+/*
+ * The times of a copy must lie between the host's times before and after it, in the
+ * same clock.
+ */
 static void times(struct gpu *g)
 {
 	const size_t bytes = 16 * MIB;
@@ -395,7 +405,7 @@ static void times(struct gpu *g)
 		HSA(hsa_amd_profiling_get_async_copy_time(done, &t));
 		printf("# %.3f ms of %.3f ms\n", (t.end - t.start) * 1e3 / hz,
 		       (after - before) * 1e3 / hz);
-		/* ROCr converts between clocks: allow a millisecond. */
+		/* Allow a millisecond, because ROCr converts between clocks. */
 		CHECK(t.start < t.end && t.start + hz / 1000 >= before &&
 		      t.end <= after + hz / 1000 && t.start >= last,
 		      "%llu to %llu within %llu to %llu",
@@ -409,7 +419,7 @@ static void times(struct gpu *g)
 	HSA(hsa_amd_memory_pool_free(src));
 }
 
-/* Too large an allocation fails, and leaks nothing. */
+/* An allocation larger than VRAM must fail and leak nothing. */
 static void too_much(struct gpu *g)
 {
 	unsigned char *p;
@@ -446,7 +456,7 @@ static void bench_copy(const char *way, void *dst, hsa_agent_t to,
 		HSA(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &after));
 		HSA(hsa_amd_profiling_get_async_copy_time(done, &t));
 		HSA(hsa_signal_destroy(done));
-		/* The first copy misses in every TLB: do not count it. */
+		/* Do not count the first copy, which misses in every TLB. */
 		if (!i)
 			continue;
 		rate("rocr-copy", way, bytes, (double)(after - before) / hz);
@@ -492,8 +502,8 @@ static void vmem_map(void *va, size_t bytes, hsa_amd_vmem_alloc_handle_t handle,
 }
 
 /*
- * Addresses apart from memory: two pieces of VRAM at adjacent addresses, one of them at
- * a second address, and as a dma-buf at a third.
+ * Map memory at chosen addresses: two pieces of VRAM at adjacent addresses, one of them
+ * also at a second address, and as a dma-buf at a third.
  */
 static void virtual_memory(struct gpu *g)
 {
@@ -520,7 +530,10 @@ static void virtual_memory(struct gpu *g)
 	copy(dst, cpu, va, g->agent, 2 * bytes);
 	pattern_check(dst, 2 * bytes, 11);
 
-	/* Map the second piece again; a write there shows through the first mapping. */
+	/*
+	 * Map the second piece again; a write to the second mapping must be visible in
+	 * the first.
+	 */
 	vmem_map(va + 2 * bytes, bytes, piece[1], g);
 	pattern_fill(src, bytes, 12);
 	copy(va + 2 * bytes, g->agent, src, cpu, bytes);

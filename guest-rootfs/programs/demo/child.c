@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A child process: commands go to it through one pipe, results come back through another. */
+/*
+ * A child process that receives commands through one pipe and sends results through
+ * another.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>

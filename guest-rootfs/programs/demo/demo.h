@@ -36,7 +36,7 @@ struct demo {
 	struct vg_counters step_counters;
 };
 
-/* The parts. Each reports its steps and stops at the first that fails. */
+/* The parts. Each part reports its steps and stops at the first step that fails. */
 void part_copy(struct demo *d);
 void part_pressure(struct demo *d);
 void part_fault_and_migrate(struct demo *d);
@@ -57,8 +57,9 @@ void report_close(struct demo *d);
 void report_usage(const struct demo *d);
 
 /*
- * Print the device's counters beside the driver's, both since @dev and @drv were read.
- * Wait until both are stable. Count a failure for each row that differs.
+ * Print the device's counters beside the driver's, each as the difference from @dev and
+ * @drv, which were read earlier. Wait until the counters are stable. Count a failure
+ * for each row that differs.
  */
 void report_agreement(struct demo *d, const struct vg_counters *dev,
 		      const struct vg_counters *drv);
@@ -67,15 +68,15 @@ void report_agreement(struct demo *d, const struct vg_counters *dev,
 
 /**
  * struct child - the child, as its parent sees it
- * @to: pipe for commands
- * @from: pipe for results
+ * @to: pipe on which the parent writes commands
+ * @from: pipe on which the parent reads results
  */
 struct child {
 	pid_t pid;
 	int to, from;
 };
 
-/* Executes one command in the child; 0 or -errno with vg_error() set. */
+/* Execute one command in the child. Return 0, or -errno with vg_error() set. */
 typedef int (*child_fn)(void *state, char command);
 
 /*
@@ -83,9 +84,9 @@ typedef int (*child_fn)(void *state, char command);
  * own copy of @state.
  */
 int child_start(struct child *p, child_fn fn, void *state);
-/* Send @command and wait for its result; vg_error() has the child's text of an error. */
+/* Send @command and return its result. On an error vg_error() has the child's text. */
 int child_request(struct child *p, char command);
-/* End the child; -ECHILD if it failed. */
+/* End the child. Return -ECHILD if the child failed. */
 int child_stop(struct child *p);
 
 #endif /* DEMO_H */

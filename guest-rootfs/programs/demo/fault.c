@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Parts 3 and 4: memory from malloc. With XNACK on, an engine's retry faults map the
- * memory and migrate it to VRAM (svm_policy); a prefetch migrates it, too; CPU faults
- * migrate it back.
+ * Parts 3 and 4: memory from malloc. With XNACK on, the driver maps the memory on an
+ * engine's retry faults and migrates it to VRAM (svm_policy). A prefetch migrates
+ * it, too, and CPU faults migrate it back.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -78,7 +78,10 @@ static int prefetch(struct demo *d, void *p, uint64_t bytes)
 	return r;
 }
 
-/* Read everything with the CPU: each page must have the bytes that the engine wrote. */
+/*
+ * Read all bytes with the CPU, which migrates the pages back. @len bytes at @at must be
+ * FILL, which the engine wrote; all other bytes must be the pattern.
+ */
 static int touch(const char *p, uint64_t bytes, uint64_t at, uint64_t len)
 {
 	return vg_fill_check(p + at, len, FILL) ?:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * vgpu-demo: this GPU's memory system in five parts, each checked byte for byte. The
- * exit status is 0 only if every step passed.
+ * vgpu-demo: the memory system of this GPU in five parts, each checked byte for byte.
+ * The exit status is 0 only if every step passed.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -95,7 +95,10 @@ static int victim_serve(void *state, char command)
 	return vg_fail(-EINVAL, "child command '%c'", command);
 }
 
-/* Search new kernel log lines for one about a fault of @pid. */
+/*
+ * Search the new lines of the kernel log for a fault of @pid. If there is one, store
+ * the line in @line and return true.
+ */
 static bool log_names(int kmsg, pid_t pid, char *line, size_t size)
 {
 	char record[1024], want[32];

@@ -112,7 +112,7 @@ static int note_usage(struct demo *d, const char *when)
 	return vg_mem_info(d->gpu, &u->mem);
 }
 
-/* Write a pattern to the first and last page of the BO, which identifies it. */
+/* Write a pattern, which identifies the BO, to its first and last page. */
 static int stamp(struct vg_bo *bo, uint64_t seed)
 {
 	int r = vg_bo_map_cpu(bo);
@@ -142,7 +142,7 @@ struct hog {
 	uint64_t bytes;
 };
 
-/* Allocate until @moved more bytes are in GTT. */
+/* Allocate VRAM until @moved more bytes are in GTT than before. */
 static int press(struct demo *d, struct hog *hog, uint64_t moved)
 {
 	struct vg_mem_info before, now;
@@ -183,7 +183,10 @@ static int release(struct hog *hog)
 	return r;
 }
 
-/* With the child's BOs back in VRAM, GTT usage must be as before the pressure. */
+/*
+ * After the child's BOs have returned to VRAM, GTT usage must be at most that before
+ * the pressure.
+ */
 static int check_returned(struct demo *d, const struct usage *filled)
 {
 	struct vg_mem_info now;

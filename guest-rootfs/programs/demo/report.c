@@ -45,7 +45,7 @@ static const char *verdict(bool good)
 	return good ? "✓ holds" : "✗ FAILS";
 }
 
-/* Number of columns of a UTF-8 string: code points without escape sequences. */
+/* Return the number of columns of a UTF-8 string: code points without escape sequences. */
 static int display_width(const char *s)
 {
 	int n = 0;
@@ -218,9 +218,9 @@ void report_usage(const struct demo *d)
 }
 
 /**
- * struct agreement - a row: counters that must agree
- * @device: counter of the model block
- * @driver: counter of the driver
+ * @driver: counter of the driver, compared with @device
+ * @minus: counter of the driver that is subtracted from @driver, or NULL
+ * @user: offset in struct vg_tally of the count that is added to @driver, or -1
  * @minus: driver's counter to subtract, or NULL
  * @user: offset in struct vg_tally of the count to add, or -1
  */
@@ -251,7 +251,10 @@ static uint64_t tally_of(const struct agreement *a)
 	return *(uint64_t *)((char *)vg_tally() + a->user);
 }
 
-/* Compute both sides since the start; false if a counter is missing. */
+/*
+ * Compute the device's and the driver's side of a row since the start. Return false if
+ * a counter is missing.
+ */
 static bool evaluate(const struct agreement *a, const struct vg_counters *dev,
 		     const struct vg_counters *drv,
 		     const struct vg_counters *dev_now,
@@ -272,8 +275,8 @@ static bool evaluate(const struct agreement *a, const struct vg_counters *dev,
 }
 
 /*
- * Freed memory is cleared and unmapped in the background: read both files until every
- * row agrees or AT_REST_MS have passed.
+ * Read the counters until every row agrees or AT_REST_MS have passed, because freed
+ * memory is cleared and unmapped in the background.
  */
 static void read_at_rest(struct demo *d, const struct vg_counters *dev,
 			 const struct vg_counters *drv,

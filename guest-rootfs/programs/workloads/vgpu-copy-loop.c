@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * vgpu-copy-loop: keeps an engine busy until its standard input ends, and checks every
- * byte. For tests that disturb a guest from outside: migration, savevm, injected
- * faults.
+ * vgpu-copy-loop: keeps an engine busy until standard input ends, and checks every
+ * byte. The program is for tests that disturb a guest from outside: migration, savevm,
+ * injected faults.
  *
  * A round copies 1 GiB between buffers in VRAM, with a pattern that depends on the
  * round, and then 2 MiB of anonymous memory, which needs retry faults. The program

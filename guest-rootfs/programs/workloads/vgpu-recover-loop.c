@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The guest's half of `make check-recovery` (tools/vgpu_tools/testing/recovery.py): 500
- * BOs in GTT hold known bytes. The host injects a failure and sends a command, a line
- * on stdin; the program executes the command and prints one line of names and values,
- * the result:
+ * The guest's part of `make check-recovery` (tools/vgpu_tools/testing/recovery.py). 500
+ * BOs in GTT hold known bytes. The host injects a failure and sends a command, one line
+ * on stdin. The program executes the command and prints the result, one line of names
+ * and values:
  *
  *	copy	the kernel's ring copies through the GART (SVM migrates to VRAM and
  *		back), a user queue copies all BOs; then every byte is checked
@@ -22,7 +22,8 @@
  *		with a new queue
  *	cp	as "poison", with a compute queue
  *
- * The loss of VRAM stops the queue of "copy": "lost" comes last.
+ * The loss of VRAM stops the queue that "copy" uses, so the host sends "lost" and
+ * "moves" last.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -86,7 +87,7 @@ static int make_bos(void)
 	return ret;
 }
 
-/* Number of BOs whose bytes are right, in the BO and in its copy. */
+/* Return the number of BOs whose bytes are right both in the BO and in its copy. */
 static int count_intact(void)
 {
 	char *copy = stage.cpu;
@@ -115,7 +116,7 @@ static void tell(const char *copy, int good, int of)
 	tell_us(copy, good, of, counter("recovery_us"));
 }
 
-/* Migrate to VRAM and back by the kernel's ring. */
+/* Migrate the SVM memory to VRAM and back by the kernel's ring. */
 static int migrate(bool reset)
 {
 	int ret = vg_svm_prefetch(&vg, svm, SVM_BYTES, gpu->gpu_id);
@@ -138,7 +139,7 @@ static void do_broken(void)
 	tell(ret ? "wrong" : "right", BOS, BOS);
 }
 
-/* Copy all BOs by the user queue, and use the kernel's ring at the same time. */
+/* Copy all BOs on the user queue, and use the kernel's ring at the same time. */
 static int copy_all(bool reset)
 {
 	uint64_t at = stage.va;
@@ -180,7 +181,7 @@ static void do_flush(void)
 	tell(ret ? "wrong" : "right", count_intact(), BOS);
 }
 
-/* Whether vram_lost_bos lists the BO. */
+/* Return true if vram_lost_bos lists the BO. */
 static int said_lost(const struct vg_bo *b)
 {
 	unsigned long long offset, size;
@@ -218,7 +219,7 @@ static void on_bus(int signal)
 	siglongjmp(bus, signal);
 }
 
-/* Whether an access to the page raises SIGBUS. */
+/* Return true if an access to the page raises SIGBUS. */
 static bool is_bus_error(const volatile char *p)
 {
 	struct sigaction action = { .sa_handler = on_bus }, old;
@@ -233,7 +234,10 @@ static bool is_bus_error(const volatile char *p)
 	return refused;
 }
 
-/* In a child: return the number of BOs whose loss or survival was reported correctly. */
+/*
+ * Run in a child: return the number of BOs whose loss or survival was reported
+ * correctly.
+ */
 static int lose_vram(int to, int from)
 {
 	static struct vg_bo b[LOST_BOS];
@@ -272,7 +276,7 @@ static int lose_vram(int to, int from)
 
 		n += said_lost(&b[i]) == i % 2 && right == !(i % 2);
 	}
-	/* Pages that were migrated raise SIGBUS, others do not. */
+	/* Pages that were migrated to VRAM raise SIGBUS; the other pages do not. */
 	if (!is_bus_error(svm) || !is_bus_error((char *)svm + SVM_BYTES / 2 - 1) ||
 	    vg_pattern_check((char *)svm + SVM_BYTES / 2, SVM_BYTES / 2, SEED,
 			     7 + SVM_BYTES / 2))
@@ -305,7 +309,7 @@ static bool is_marked(const struct vg_bo *b, int seed)
 }
 
 /*
- * In a child: VRAM is full, and is lost while BOs are evicted from it. BOs already
+ * Run in a child: fill VRAM, then lose it while BOs are evicted from it. BOs already
  * evicted keep their contents. Return the number of BOs that were reported correctly.
  */
 static int lose_moving(int to, int from)
@@ -335,7 +339,7 @@ static int lose_moving(int to, int from)
 		whole += right;
 		n += said_lost(&b[i]) == !right;
 	}
-	/* The BO written last has not been evicted. */
+	/* The BO written last has not been evicted, so its contents must be lost. */
 	if (whole == MOVING) {
 		vg_fail(-EIO, "all BOs are whole: nothing was lost");
 		return -1;
@@ -343,7 +347,7 @@ static int lose_moving(int to, int from)
 	return n;
 }
 
-/* A child process, with a pipe of ints each way. */
+/* A child process, with a pipe of ints in each direction. */
 struct child {
 	pid_t pid;
 	int to, from;
@@ -362,7 +366,7 @@ static void give(int fd, int n)
 		_exit(1);
 }
 
-/* Run @fn in a child, which sends the return value last. */
+/* Run @fn in a child, which sends the return value of @fn last. */
 static int child_start(struct child *c, int (*fn)(int to, int from))
 {
 	int down[2], up[2];
@@ -374,7 +378,10 @@ static int child_start(struct child *c, int (*fn)(int to, int from))
 	if (!c->pid) {
 		int n;
 
-		/* The parent may end without a word on the pipe. */
+		/*
+		 * Kill the child if the parent ends, because the parent may end without
+		 * a word on the pipe.
+		 */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(down[1]);
 		close(up[0]);
@@ -437,7 +444,7 @@ static int poison_told(uint32_t memory, uint32_t hw)
 	    data[1].hw_exception_data.reset_cause != KFD_HW_EXCEPTION_ECC ||
 	    data[1].hw_exception_data.gpu_id != gpu->gpu_id)
 		return vg_fail(-EIO, "poison: unexpected event data");
-	/* The driver sends the signal right after the events. */
+	/* The driver sends SIGBUS after it signals the events. */
 	while (!got_bus && vg_now() < until)
 		vg_sleep_us(1000);
 	return got_bus ? 0 : vg_fail(-EIO, "poison: no SIGBUS");
@@ -452,7 +459,7 @@ static int make_event(uint32_t type, uint32_t *id)
 	return ret;
 }
 
-/* SDMA copies from @src to @dst, or the CP polls @src and writes to @dst. */
+/* Let SDMA copy from @src to @dst, or let the CP poll @src and then write to @dst. */
 static int read_poison(bool cp, const struct vg_bo *src, const struct vg_bo *dst)
 {
 	static struct vg_queue q;
@@ -478,8 +485,8 @@ static int read_poison(bool cp, const struct vg_bo *src, const struct vg_bo *dst
 }
 
 /*
- * In a child: return the microseconds from the creation of the queue that reads poison
- * to the last report.
+ * Run in a child: return the microseconds from the creation of the queue that reads
+ * poison to the last report.
  */
 static int poisoned(bool cp)
 {
@@ -551,7 +558,10 @@ static void do_moves(void)
 	tell("none", child_start(&c, lose_moving) ? -1 : child_end(&c), MOVING);
 }
 
-/* In a child: hang on the engine of the parent's queue, with the second queue of the child. */
+/*
+ * Run in a child: hang the engine of the parent's queue with the second queue of the
+ * child.
+ */
 static int guilty(int to, int from)
 {
 	struct vg_queue mine[2] = { 0 };
@@ -598,7 +608,7 @@ static void do_hang(void)
 	tell(ret ? "wrong" : "right", n, BOS);
 }
 
-/* Check the sections of the last failure's dump; vg_dump_take() removes the dump. */
+/* Check the sections of the dump of the last failure; vg_dump_take() removes the dump. */
 static void do_dump(void)
 {
 	static const char * const parts[] = {

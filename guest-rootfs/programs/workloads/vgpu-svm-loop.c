@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * vgpu-svm-loop: shared memory whose pages fault one by one, until standard input ends;
- * every byte is checked. For tests that disturb faults and invalidations from outside.
+ * every byte is checked. The program is for tests that disturb faults and invalidations
+ * from outside.
  *
- * A round of "copy": the CPU writes a pattern, two queues copy it alternately, in
- * pieces whose ends are no page boundaries, to memory that was just unmapped; the CPU
+ * A round of "copy": the CPU writes a pattern. Two queues copy it alternately, in
+ * pieces that do not end at page boundaries, to memory that was just unmapped. The CPU
  * compares.
  * A round of "exchange": two pages exchange their addresses, and a queue that has
- * translations of both reads them. No GPU writes there, so that a stale translation
- * shows as a wrong byte and does no other harm.
- * A round of "truncate": queues read a file's pages alternately; when all their faults
+ * translations of both pages reads them. No GPU writes there, so that a stale
+ * translation causes a wrong byte and does no other harm.
+ * A round of "truncate": queues read a file's pages alternately. When all their faults
  * are acknowledged, the file is truncated for a while. The driver must not stop the
- * process's queues for a spurious fault injected then.
+ * process's queues for a spurious fault that is injected during that time.
  * The program prints the address of the memory that "copy" writes, or of the file's
  * mapping, then "round N" after each round.
  */
@@ -36,7 +37,7 @@ struct loop {
 	int fd;
 };
 
-/* Each page faults separately and stays in system memory. */
+/* Make each page fault separately and stay in system memory. */
 static int lone_pages(struct loop *l, void *p, uint64_t size)
 {
 	int ret = vg_svm_set1(&l->vg, p, size, KFD_IOCTL_SVM_ATTR_GRANULARITY,
@@ -66,7 +67,7 @@ static int open_all(struct loop *l)
 		return ret;
 	l->src = vg_map_anon(SIZE);
 	l->dst = vg_map_anon(SIZE);
-	/* The third page is the temporary place of the exchange. */
+	/* The third page is the temporary place of a page during the exchange. */
 	l->page = vg_map_anon(3 * VG_PAGE);
 	l->fd = memfd_create("vgpu-svm-loop", 0);
 	l->file = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, l->fd,
@@ -77,7 +78,7 @@ static int open_all(struct loop *l)
 	return ret ? ret : lone_pages(l, l->dst, SIZE);
 }
 
-/* Copy by all queues, a piece each in turn. */
+/* Copy on all queues, one piece each in turn. */
 static int copy_by_all(struct loop *l, const void *dst, const void *src,
 		       uint64_t piece)
 {
@@ -113,7 +114,7 @@ static int copy(void *arg, uint64_t round)
 
 /*
  * Wait until the driver has taken and acknowledged every retry fault that the device
- * reported. 0 or -errno.
+ * reported. Return 0 or -errno.
  */
 static int await_acks(struct loop *l)
 {
@@ -138,7 +139,7 @@ static int await_acks(struct loop *l)
 
 /*
  * After a truncation the driver treats one denied fault as stale (docs/faults.md). That
- * must be the injected fault, so no fault of the copy may be pending.
+ * fault must be the injected one, so no fault of the copy may be pending.
  */
 static int cut_file(void *arg, uint64_t round)
 {
@@ -158,7 +159,7 @@ static int cut_file(void *arg, uint64_t round)
 	return ret ? ret : vg_pattern_check(l->out.cpu, SIZE, round, 0);
 }
 
-/* Read both pages by a queue, and compare. */
+/* Read both pages on a queue, and compare them with the patterns @first and @second. */
 static int look(struct loop *l, uint64_t first, uint64_t second)
 {
 	int ret = vg_copy(&l->q[0], l->out.cpu, l->page, 2 * VG_PAGE);
