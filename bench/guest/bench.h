@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-bench: declarations shared by its parts. */
+/* vgpu-bench: declarations that its parts share. */
 #ifndef BENCH_H
 #define BENCH_H
 
 #include "vg.h"
 
-/* Number of samples. Each sample is a line; ./vgpu bench takes medians. */
+/*
+ * Samples of one measurement. Each sample is a line of output; ./vgpu bench takes
+ * medians.
+ */
 #define SAMPLES		5
 #define SWEEP		(64 * VG_MIB)
 
@@ -25,11 +28,11 @@ struct bench {
 
 /* sample.c */
 
-/* Print one sample as a JSON line; @bytes is 0 where no size applies. */
+/* Print one sample as a JSON line; @bytes is 0 if no size applies. */
 void sample(const char *name, uint64_t bytes, double value, const char *unit);
 /* If @r is an error, print vg_error() with @what and end the program. */
 void must(int r, const char *what);
-/* vg_map_anon(); a failure ends the program. */
+/* Call vg_map_anon(); a failure ends the program. */
 void *must_map(uint64_t bytes);
 
 /* The parts, which main.c runs. */
@@ -45,16 +48,16 @@ void bench_load(void);
 void bench_memory(struct bench *b);
 void bench_evict(struct bench *b);
 void bench_tables(void);
-/* KFD's calls. The function destroys @b->queue and creates it again. */
+/* Measure KFD's calls. The function destroys @b->queue and creates it again. */
 void bench_kfd(struct bench *b);
-/* Needs a guest with several GPUs. */
+/* The guest must have several GPUs. */
 void bench_peers(struct bench *b);
-/* Call these two before this process opens KFD. */
+/* Call bench_crowd() and bench_svm_bare() before this process opens KFD. */
 void bench_crowd(void);
 void bench_svm_bare(void);
-/* Shared virtual memory, 1 GiB of it: needs a larger guest. */
+/* Measure shared virtual memory of 1 GiB, which needs a larger guest. */
 void bench_svm(struct bench *b);
-/* Needs a guest with several GPUs. */
+/* The guest must have several GPUs. */
 void bench_svm_gpus(struct bench *b);
 
 #endif /* BENCH_H */

@@ -24,8 +24,8 @@ static double seconds(clockid_t id)
 }
 
 /*
- * The birth time of /dev/kfd in devtmpfs is wall time. Minus the wall time of the boot
- * it is the uptime at which /dev/kfd appeared.
+ * The birth time of /dev/kfd in devtmpfs is wall time. The difference to the wall time
+ * of the boot is the uptime at which /dev/kfd appeared.
  */
 void bench_boot(void)
 {
@@ -60,7 +60,7 @@ static void cpu_memcpy(void)
 			start = vg_now();
 			for (k = 0; k < n; k++) {
 				memcpy(dst, src, sizes[i]);
-				/* The compiler must not drop a copy. */
+				/* Keep the compiler from dropping a copy. */
 				__asm__ volatile("" ::: "memory");
 			}
 			sample("guest-memcpy", sizes[i],
@@ -115,7 +115,7 @@ void bench_hmm(void)
 	if (fd < 0)
 		must(vg_fail(-errno, "/dev/hmm_dmirror0"), "test_hmm");
 	memset(copy, 0, DMIRROR_BYTES);
-	/* The first round also creates the device's pages: no sample. */
+	/* The first round also creates the device's pages, so it prints no sample. */
 	for (s = 0; s <= SAMPLES; s++) {
 		const double pages = (double)(DMIRROR_BYTES / VG_PAGE);
 		uint64_t i, start;

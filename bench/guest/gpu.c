@@ -5,7 +5,7 @@
 
 #include "bench.h"
 
-/* Engine time between the timestamps in slots 0 and 1, in ns. */
+/* Return the engine's time between the timestamps in slots 0 and 1, in ns. */
 static double engine_ns(const struct bench *b)
 {
 	return (double)(vg_timestamp(&b->queue, 1) -
@@ -26,14 +26,14 @@ static void copy_between(struct bench *b, const char *name,
 			must(vg_emit_copy(q, dst->va, src->va, bytes), name);
 		must(vg_emit_timestamp(q, 1), name);
 		must(vg_queue_finish(q, VG_TIMEOUT_MS), name);
-		/* The first round fills the host's page tables: no sample. */
+		/* The first round fills the host's page tables, so it prints no sample. */
 		if (s)
 			sample(name, bytes, (double)(n * bytes) / engine_ns(b),
 			       "GB/s");
 	}
 }
 
-/* Time of the caller from writing the packet to reading the fence. */
+/* Measure the caller's time from writing the packet to reading the fence. */
 static void round_trip(struct bench *b, struct vg_bo *dst, struct vg_bo *src)
 {
 	unsigned int s;
@@ -49,8 +49,9 @@ static void round_trip(struct bench *b, struct vg_bo *dst, struct vg_bo *src)
 }
 
 /*
- * Time of the caller from the doorbell to the first byte. The engine is asleep
- * (@sleep_us before), or has just worked. The packet is in the ring before.
+ * Measure the caller's time from the doorbell to the fence in memory. The packet is in
+ * the ring before the doorbell. With @sleep_us the engine is asleep at the doorbell;
+ * with 0 it has just worked.
  */
 static void first_byte(struct bench *b, const char *name, unsigned int sleep_us)
 {
@@ -119,14 +120,14 @@ static void sweep_sample(struct bench *b, const char *what, uint64_t before)
 	sample(name, SWEEP, n ? pages / n : 0, "pages/fault");
 }
 
-/* Keep the memory in system memory: the samples are faults without migration. */
+/* Keep the memory in system memory, so that the samples are faults without migration. */
 static void stays(struct bench *b, void *p, uint64_t bytes)
 {
 	must(vg_svm_set1(&b->vg, p, bytes, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0),
 	     "preferred location");
 }
 
-/* The engine accesses 64 MiB that it has no mapping of. */
+/* Let the engine access 64 MiB that have no GPU mapping. */
 static void sweeps(struct bench *b, struct vg_bo *bo)
 {
 	struct vg_queue *q = &b->queue;
@@ -158,7 +159,10 @@ static void sweeps(struct bench *b, struct vg_bo *bo)
 	}
 }
 
-/* Pages 4 MiB apart without neighbours: one fault each. */
+/*
+ * Fault on single pages, 4 MiB apart, whose neighbours are not accessible: one fault
+ * for each page.
+ */
 static void single_faults(struct bench *b)
 {
 	enum { PAGES = 32 };

@@ -21,7 +21,7 @@ static double us_each(uint64_t start, unsigned int n)
 	return (double)(vg_now() - start) / 1e3 / n;
 }
 
-/* The ioctls alone, always at the same address. */
+/* Measure only the ioctls, always at the same address. */
 static void lives_by_kfd(struct bench *b, uint64_t va)
 {
 	struct kfd_ioctl_alloc_memory_of_gpu_args args = {
@@ -70,9 +70,10 @@ static void lives_by_drm(int fd, uint64_t va, unsigned int lives)
 }
 
 /*
- * A queue runs meanwhile: the process's memory is resident. KFD clears memory when it
- * frees it, the render node when it allocates memory that is not clear. The two loops
- * therefore do not alternate: one would clear the memory of the other.
+ * A queue runs during the loops, so that the process's memory is resident. KFD clears
+ * memory when it frees it; the render node clears memory when it allocates it, unless
+ * it is clear. The loops of KFD and of the render node therefore do not alternate: each
+ * would clear the memory of the other.
  */
 static void bench_lives(struct bench *b)
 {
@@ -83,7 +84,10 @@ static void bench_lives(struct bench *b)
 	must(fd < 0 ? vg_fail(fd, "render node") : 0, "life");
 	/* Reserve an address range for the loops. */
 	must(vg_bo_alloc(&b->vg, b->gpu, LIFE_BYTES, VG_GTT, &place), "life");
-	/* First use all VRAM, twice: the first access to a page costs a fault on the host. */
+	/*
+	 * First use all VRAM twice, because the first access to a page costs a fault on
+	 * the host.
+	 */
 	lives_by_drm(fd, place.va, 2 * b->mem.vram_total / LIFE_BYTES);
 	for (s = 0; s < SAMPLES; s++) {
 		start = vg_now();
@@ -111,7 +115,7 @@ static void sdma_args(const struct vg_queue *q,
 	};
 }
 
-/* The ioctls alone: the queue's buffers exist. */
+/* Measure only the ioctls: the queue's buffers exist already. */
 static void lives_of_queue(struct bench *b, const char *kind,
 			   const struct kfd_ioctl_create_queue_args *want)
 {
@@ -135,7 +139,10 @@ static void lives_of_queue(struct bench *b, const char *kind,
 	}
 }
 
-/* Each queue is the only one of its process: CREATE_QUEUE makes the memory resident. */
+/*
+ * Each queue is the only one of its process, so that CREATE_QUEUE makes the memory
+ * resident.
+ */
 static void bench_queues(struct bench *b)
 {
 	struct kfd_ioctl_create_queue_args args;
@@ -304,8 +311,8 @@ void bench_kfd(struct bench *b)
 }
 
 /*
- * Microseconds to map a GTT BO on @n GPUs by one call. The page tables exist since the
- * round before.
+ * Return the microseconds that one call takes to map a GTT BO on @n GPUs. The page
+ * tables exist since the round before.
  */
 static double map_us(struct bench *b, struct vg_bo *bo, const uint32_t *ids,
 		     uint32_t n)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * vgpu-bench: measures in the guest and prints a JSON object a line: name, bytes,
- * value, unit. ./vgpu bench compares the values.
+ * vgpu-bench: measures in the guest and prints one JSON object a line, with name,
+ * bytes, value and unit. ./vgpu bench compares the values.
  */
 #include <stdio.h>
 #include <string.h>
@@ -20,10 +20,11 @@ static void open_gpu(struct bench *b)
 }
 
 /*
- * "memory": the memory manager, in a larger guest; "evict": only the evictions of
- * "memory"; "kfd": KFD's calls; "crowd": many processes with queues; "peers": several
- * GPUs; "svm": shared virtual memory, in a larger guest; "svm-gpus": SVM of several
- * GPUs. Without an argument: all other parts.
+ * The parts that run only if the argument names them. "memory": the memory manager, in
+ * a larger guest; "evict": only the evictions of "memory"; "kfd": KFD's calls; "crowd":
+ * many processes with queues; "peers": several GPUs; "svm": shared virtual memory, in a
+ * larger guest; "svm-gpus": SVM of several GPUs. Without an argument, main() runs all
+ * other parts.
  */
 static const struct {
 	const char *name;
@@ -70,7 +71,10 @@ int main(int argc, char **argv)
 		return run_part(argv[1]);
 	bench_boot();
 	bench_cpu();
-	/* In a child: test_hmm's notifier would slow down later parts. */
+	/*
+	 * Run bench_hmm() in a child, because test_hmm's notifier would slow down later
+	 * parts.
+	 */
 	pid = fork();
 	if (!pid) {
 		bench_hmm();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A crowd: many processes at once, each with several queues of both types.
+ * The part "crowd": many processes at once, each with several queues of both types.
  *
- * All wait at a gate with KFD open. After it each creates its queues, emits a fence on
- * all of them ROUNDS times, and destroys them.
+ * All processes open KFD and wait at a gate. After the gate opens, each process creates
+ * its queues, emits a fence on all of them ROUNDS times, and destroys them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,22 +15,22 @@
 
 #define RING_BYTES	(4 * VG_KIB)
 #define LIMIT_NS	120000000000ull
-/* A time slice of a process is 10 ms: polling more often does not help. */
+/* Polling interval. A time slice of a process is 10 ms: shorter intervals do not help. */
 #define POLL_US		2000
 
 /*
  * The device has 16 hardware queues for SDMA, and 9 VMIDs for processes with such
- * queues: the first processes have two SDMA queues each, all other queues are compute
- * queues.
+ * queues. The first WITH_SDMA processes therefore have SDMA (two) SDMA queues each; all
+ * other queues are compute queues.
  */
 enum { PROCESSES = 100, QUEUES = 8, ROUNDS = 20, WITH_SDMA = 8, SDMA = 2 };
 
 /**
  * struct crowd - state shared by the processes
- * @save: dma-buf of one save area for all queues: no wave is ever saved
- * @save_bytes: its length
- * @ready: pipe with a byte from each process that is ready
- * @gate: pipe that the parent closes when all are ready
+ * @save: dma-buf of one save area for all queues, because no wave is ever saved
+ * @save_bytes: length of @save
+ * @ready: pipe to which each process writes a byte when it is ready
+ * @gate: pipe that the parent closes when all processes are ready
  * @ns: duration of each process, in shared memory
  */
 struct crowd {
@@ -51,7 +51,7 @@ struct member {
 	struct vg_cq cq[QUEUES];
 };
 
-/* Allocate the save area of all processes, and export it. */
+/* Allocate the save area that all processes use, and export it. */
 static int export_save_area(struct vg *vg, struct vg_bo *bo)
 {
 	struct kfd_ioctl_export_dmabuf_args args = { 0 };
@@ -173,14 +173,17 @@ static void start_all(struct crowd *c, pid_t *pids)
 	}
 	close(c->ready[1]);
 	close(c->gate[0]);
-	/* If a process ends early, read() returns 0 only after all have ended. */
+	/*
+	 * Even if a process ends early, read() returns 0 only after all processes have
+	 * ended.
+	 */
 	for (i = 0; i < PROCESSES; i++)
 		must(read(c->ready[0], &byte, 1) == 1 ? 0 :
 		     vg_fail(-EPIPE, "%d of %d are ready", i, PROCESSES),
 		     "crowd");
 }
 
-/* Wait for all processes; print the mean and the longest duration. */
+/* Run the processes; print the mean and the longest duration. */
 void bench_crowd(void)
 {
 	static struct vg vg;

@@ -43,7 +43,7 @@ static void read_all(const char *path, char **data, size_t *size)
 	fclose(f);
 }
 
-/* Read the module's file first: only the kernel's part is measured. */
+/* Read the module's file before the measurement, which covers only the kernel's part. */
 void bench_load(void)
 {
 	uint64_t start;
@@ -110,7 +110,7 @@ static void bench_lives(struct bench *b)
 	}
 }
 
-/* Create, map and free BOs of a page in VRAM. */
+/* Create, map and free BOs of one page in VRAM. */
 static void operations(struct bench *b, const char *name)
 {
 	uint64_t start = vg_now();
@@ -160,8 +160,8 @@ static void evict_all(struct bench *b)
 }
 
 /*
- * Copy all BOs out and in by one engine on a user-mode queue; then evict the same
- * bytes, which the creation of the next queue restores.
+ * Copy all BOs out and in on a user-mode queue, which uses one engine. Then evict the
+ * same bytes; the creation of the next queue restores them.
  */
 void bench_evict(struct bench *b)
 {
@@ -191,7 +191,7 @@ void bench_evict(struct bench *b)
 			must(vg_emit_copy(&b->queue, bos[i].va, gtt[i].va,
 					  EVICT_BO_BYTES), "copy");
 		must(vg_queue_finish(&b->queue, VG_TIMEOUT_MS), "copy");
-		/* The first round fills the host's page tables: no sample. */
+		/* The first round fills the host's page tables, so it prints no sample. */
 		if (s)
 			sample("copy-out-and-in", bytes,
 			       (double)(vg_now() - start) / 1e6, "ms");

@@ -13,7 +13,7 @@
 
 enum { BY_SDMA = 0, BY_CPU = 3, BY_DEFAULT = -1 };
 
-/* Select how page tables of address spaces created from now on are written. */
+/* Select how the page tables of address spaces created from now on are written. */
 static void set_writer(int mode)
 {
 	FILE *f = fopen(WRITER, "we");
@@ -22,7 +22,10 @@ static void set_writer(int mode)
 	     vg_fail(-1, "cannot write " WRITER), "tables");
 }
 
-/* Map memory whose neighbouring pages are far apart: touch the pages in a permuted order. */
+/*
+ * Map memory whose neighbouring pages are far apart in physical memory: touch the pages
+ * in a permuted order.
+ */
 static char *scattered(void)
 {
 	const uint64_t pages = TABLES_BYTES / VG_PAGE;
@@ -81,7 +84,7 @@ static void measure(int mode, const char *writer)
 	_exit(0);
 }
 
-/* Each mode in a child, which has its own address space. */
+/* Measure each mode in a child, which has its own address space. */
 void bench_tables(void)
 {
 	static const struct {

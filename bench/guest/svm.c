@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Shared virtual memory at size: migration of 1 GiB beside copies by the engine, a
- * million ranges, the cost of munmap in a process that uses KFD, and four GPUs that
+ * Shared virtual memory of large sizes: migration of 1 GiB beside copies by the engine,
+ * a million ranges, the cost of munmap in a process that uses KFD, and four GPUs that
  * fault at once.
  */
 #include <errno.h>
@@ -16,7 +16,10 @@
 #define BIG		VG_GIB
 #define COPY_BYTES	(64 * VG_MIB)
 
-/* Pages of a range, and pages from one range to the next. */
+/*
+ * RANGE: pages of a range. STRIDE: pages from the start of a range to the start of the
+ * next.
+ */
 enum { RANGE = 3, STRIDE = 4, MAX_RANGES = 1000000, TRIES = 500 };
 
 static void *must_reserve(uint64_t bytes)
@@ -33,7 +36,7 @@ static double rate(uint64_t bytes, uint64_t start)
 	return (double)bytes / (double)(vg_now() - start);
 }
 
-/* Throughput of the engine alone, over half of BIG. */
+/* Measure the throughput of the engine alone, over half of BIG. */
 static void engine_rate(struct bench *b, const char *name, struct vg_bo *dst,
 			struct vg_bo *src)
 {
@@ -53,7 +56,7 @@ static void engine_rates(struct bench *b)
 
 	must(vg_bo_create(&b->vg, b->gpu, BIG / 2, VG_VRAM, &vram), "VRAM");
 	must(vg_bo_create(&b->vg, b->gpu, BIG / 2, VG_GTT, &gtt), "GTT");
-	/* The first round fills the host's page tables: no sample. */
+	/* The first round fills the host's page tables, so it prints no sample. */
 	for (s = 0; s <= SAMPLES; s++) {
 		engine_rate(b, s ? "svm-engine-in" : "warm", &vram, &gtt);
 		engine_rate(b, s ? "svm-engine-out" : "warm", &gtt, &vram);
@@ -93,8 +96,8 @@ static char *range_at(char *base, uint64_t i)
 }
 
 /*
- * With @n ranges: look one up, and split one in three parts (never the same one; @used
- * counts them).
+ * With @n ranges, measure a lookup of a range and a split of a range in three parts.
+ * @used counts the calls, so that each call splits other ranges.
  */
 static void measure_ranges(struct bench *b, char *base, uint64_t n,
 			   uint64_t *used)
@@ -112,7 +115,7 @@ static void measure_ranges(struct bench *b, char *base, uint64_t n,
 	snprintf(name, sizeof(name), "svm-lookup-%lu", n);
 	sample(name, 0, (double)(vg_now() - start) / 1e3 / TRIES, "us");
 
-	/* Ranges spread over the tree, each split once. */
+	/* Split ranges that are spread over the tree, each once. */
 	start = vg_now();
 	for (i = 0; i < TRIES / 2; i++) {
 		uint64_t at = n / (TRIES / 2) * i + *used;
@@ -145,7 +148,10 @@ static void ranges(struct bench *b)
 	munmap(base, (uint64_t)MAX_RANGES * STRIDE * VG_PAGE);
 }
 
-/* Unmap memory that no GPU has mapped; @vg: the KFD of the process, or NULL. */
+/*
+ * Measure munmap of memory that no GPU has mapped. @vg is the KFD of the process, or
+ * NULL.
+ */
 static void unmap_big(struct vg *vg, const char *name)
 {
 	uint64_t start;
@@ -167,7 +173,7 @@ static void unmap_big(struct vg *vg, const char *name)
 	}
 }
 
-/* Call this before the process opens KFD. */
+/* The caller has not opened KFD. */
 void bench_svm_bare(void)
 {
 	unmap_big(NULL, "unmap-without-kfd");
@@ -181,10 +187,13 @@ void bench_svm(struct bench *b)
 	ranges(b);
 }
 
-/* Seconds that @n GPUs take to write SWEEP untouched bytes each. */
+/* Return the seconds that @n GPUs take to write SWEEP untouched bytes each. */
 static double faults_at_once(struct bench *b, struct vg_queue *q, int n)
 {
-	/* 64 KiB a fault: the fault service dominates, not the allocation of pages. */
+	/*
+	 * Each fault maps 64 KiB, so that the fault service dominates and not the
+	 * allocation of pages.
+	 */
 	static const struct kfd_ioctl_svm_attribute stays[] = {
 		{ KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0 },
 		{ KFD_IOCTL_SVM_ATTR_GRANULARITY, 4 },

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The host's memcpy, in the JSON lines of vgpu-bench. */
+/* Measures the host's memcpy and prints JSON lines like those of vgpu-bench. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ int main(void)
 
 			for (k = 0; k < n; k++) {
 				memcpy(dst, src, bytes);
-				/* The compiler must not drop a copy. */
+				/* Keep the compiler from dropping a copy. */
 				__asm__ volatile("" ::: "memory");
 			}
 			printf("{\"name\": \"host-memcpy\", \"bytes\": %lu, \"value\": %.9g, \"unit\": \"GB/s\"}\n",
