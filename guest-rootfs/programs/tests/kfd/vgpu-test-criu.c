@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * CRIU_OP: a process is dumped and killed, and another process is restored from the
- * dump, as CRIU's amdgpu plugin does it. Catches: buffers with other contents, handles,
- * ids or addresses; queues that execute a packet twice or never; lost events; a process
- * that stays paused after its checkpointer was killed; private data of user space that
- * is used unchecked; resources that a failed restore leaks; a wrong errno.
+ * dump, as CRIU's amdgpu plugin does it. Catches: a restored buffer has other contents,
+ * or another handle, id or address; a queue executes a packet twice or never; an event
+ * is lost; a process stays paused after its checkpointer was killed; private data of
+ * user space is used unchecked; a failed restore leaks resources; an errno is wrong.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -30,17 +30,17 @@
 #define RING		4096
 #define DATA_BYTES	(256 * VG_KIB)
 #define USER_BYTES	(64 * VG_KIB)
-#define SVM_BYTES	(512 * VG_KIB)	/* half of it prefetched to VRAM */
+#define SVM_BYTES	(512 * VG_KIB)	/* half of these bytes are prefetched to VRAM */
 #define STOPPED_MS	300	/* time in which a paused queue must make no progress */
 #define PAGE_BYTES	(KFD_SIGNAL_EVENT_LIMIT * 8ul)
 #define MAX_BOS		64
 #define NO_FD		0xffffffffu
 #define R_DEBUG		0x123456789abcull
-#define OTHER_ID	0x77aa55u	/* the ID of no GPU */
+#define OTHER_ID	0x77aa55u	/* not the ID of any GPU */
 
-/* Words of the page that the queues use, as dword indices. */
+/* Words of the BO @words that the queues use, as dword indices. */
 enum {
-	GO = 0,			/* the queues wait until it is 1 */
+	GO = 0,			/* the queues wait until this word is 1 */
 	SDMA_SUM = 16,		/* 64 bits, incremented by an SDMA queue */
 	PM4_BEFORE = 32,
 	PM4_AFTER = 33,
@@ -49,24 +49,26 @@ enum {
 
 /**
  * struct work - the resources of a process
- * @vg: KFD and GPUs; a restored process stores its own files there
+ * @vg: KFD and GPUs; a restored process stores its own open files there
  * @vram: BO with a pattern
  * @gtt: BO with a pattern
- * @words: BO of the words above
+ * @words: BO of the words above (GO, ...)
  * @page: signal page
  * @save: save area of the compute queues
  * @user: handle of a user pointer
  * @user_mem: memory of the user pointer
  * @slice: handle of the doorbells
  * @svm: memory with SVM ranges
- * @big: there is one more SVM range
- * @svm_save: the save area of @aql: SVM memory if @big, else @save
- * @queue: SDMA queue, in the middle of its packets, as are the next two
+ * @big: whether there is one more SVM range, which holds @svm_save
+ * @svm_save: save area of @aql: SVM memory if @big, else the BO @save
+ * @queue: SDMA queue; at the dump it waits in the middle of its packets, as @pm4 and
+ * @aql do
  * @pm4: compute queue
  * @aql: AQL queue
- * @ev: events: not set, set without auto-reset, not set, memory, hardware
+ * @ev: events: [0] not set, [1] set without auto-reset, [2] not set, [3] memory, [4]
+ * hardware
  * @xnack: XNACK mode
- * @late: a restored process maps the memory of SVM only after RESUME has failed
+ * @late: whether a restored process maps the memory of SVM only after RESUME has failed
  */
 struct work {
 	struct vg vg;
@@ -86,7 +88,7 @@ struct work {
  * @pid: process
  * @up: pipe from the child
  * @down: pipe to the child
- * @kfd: its /dev/kfd, as a descriptor of the parent
+ * @kfd: descriptor in the parent of the child's /dev/kfd
  */
 struct target {
 	pid_t pid;
@@ -96,6 +98,10 @@ struct target {
 
 /**
  * struct dump - the results of CHECKPOINT, and the contents of memory
+ * @priv: private data of the driver
+ * @contents: bytes of each BO of @bos; NULL: not saved
+ * @user: bytes of the user pointer
+ * @svm: bytes of the SVM memory
  */
 struct dump {
 	struct kfd_ioctl_criu_args args;
@@ -109,7 +115,10 @@ struct dump {
 static struct work *w;		/* shared by all processes of a case */
 static struct dump d;
 
-/* Memory of the dump, allocated before the fork: dumped addresses do not overlap it. */
+/*
+ * Memory of the dump, allocated before the fork, so that dumped addresses do not
+ * overlap it.
+ */
 #define POOL_BYTES	(4 * VG_MIB)
 static char *pool;
 static size_t pool_used;
@@ -212,7 +221,7 @@ static void kill_target(struct target *t)
 	close(t->down[1]);
 }
 
-/* Wait until the child ends, with status 0. */
+/* Wait until the child ends; its status must be 0. */
 static void end_target(struct target *t)
 {
 	int status;
@@ -223,7 +232,7 @@ static void end_target(struct target *t)
 	close(t->down[1]);
 }
 
-/* The process that is dumped. */
+/* The process that is dumped */
 
 static volatile uint32_t *word(unsigned int i)
 {
@@ -286,7 +295,7 @@ static void emit_poll(struct vg_queue *q, uint64_t va, uint32_t value)
 	p[5] = SDMA_POLL_REGMEM_DW5__RETRY | 10;
 }
 
-/* Write a value into the event's slot, and emit a TRAP with its id. */
+/* Write a value into the event's slot, and emit a TRAP with the event's id. */
 static void emit_signal(struct vg_queue *q, uint32_t id)
 {
 	const uint32_t value[2] = { 1, 0 };
@@ -332,7 +341,7 @@ static int64_t signal_value(int i)
 				     AMD_SIGNAL_VALUE);
 }
 
-/* Wait for signal @wait (-1: none), then decrement signal @done. */
+/* Wait for signal @wait (-1: no wait), then decrement signal @done. */
 static void aql_barrier(struct vg_cq *q, int wait, int done)
 {
 	uint32_t *p = vg_cq_reserve(q, AQL_PACKET_DWORDS);
@@ -375,7 +384,7 @@ static void make_memory(void)
 	OK(vg_save_area(&w->vg, gpu, KFD_IOC_ALLOC_MEM_FLAGS_VRAM, &w->save));
 	vg_pattern_fill(w->vram.cpu, DATA_BYTES, 1, 0);
 	vg_pattern_fill(w->gtt.cpu, DATA_BYTES, 2, 0);
-	/* This handle is freed later and leaves a hole. */
+	/* The handle of this BO is freed below, so that a hole in the handles remains. */
 	w->slice = alloc(0, VG_PAGE, VG_GTT, 0, false);
 	w->user_mem = tap_anon(USER_BYTES);
 	vg_pattern_fill(w->user_mem, USER_BYTES, 3, 0);
@@ -385,7 +394,7 @@ static void make_memory(void)
 	ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU,
 			   &(struct kfd_ioctl_free_memory_of_gpu_args){
 				.handle = w->slice }));
-	/* The handle of the doorbells fills the hole, or is a new one. */
+	/* The handle of the doorbells fills the hole, or is a new handle. */
 	w->slice = alloc((uintptr_t)tap_anon(VG_DOORBELL_SLICE),
 			 VG_DOORBELL_SLICE, VG_DOORBELL, 0, true);
 }
@@ -472,7 +481,7 @@ static int gws(uint32_t id, uint32_t num)
 	return vg_ioctl(&w->vg, AMDKFD_IOC_ALLOC_QUEUE_GWS, &args);
 }
 
-/* Each queue has executed some packets, and waits in the middle of the rest. */
+/* Create queues that have executed some packets and wait in the middle of the others. */
 static void make_queues(void)
 {
 	struct vg_gpu *gpu = &w->vg.gpu[0];
@@ -482,7 +491,7 @@ static void make_queues(void)
 
 	OK(vg_queue_create(&w->vg, gpu, RING, &spare));
 	OK(vg_queue_create(&w->vg, gpu, RING, q));
-	OK(vg_queue_destroy(&spare));		/* the other one has id 1, on another engine */
+	OK(vg_queue_destroy(&spare));		/* @q has id 1, on another engine */
 	OK(vg_emit_atomic_add(q, word_va(SDMA_SUM), 1));
 	OK(vg_emit_fence(q, &seq));
 	emit_poll(q, word_va(GO), 1);
@@ -584,7 +593,7 @@ static void copy_out(pid_t pid)
 		d.contents[i] = NULL;
 		if (b->dmabuf_fd == NO_FD)
 			continue;
-		if (b->addr != w->save.va) {	/* no one writes there */
+		if (b->addr != w->save.va) {	/* no queue writes to the save area */
 			p = map_dmabuf(b, PROT_READ);
 			d.contents[i] = take(b->size);
 			memcpy(d.contents[i], p, b->size);
@@ -619,7 +628,10 @@ static void check_buckets(void)
 	      d.devices[0].actual_gpu_id == w->vg.gpu[0].gpu_id,
 	      "user 0x%x, actual 0x%x", d.devices[0].user_gpu_id,
 	      d.devices[0].actual_gpu_id);
-	/* 3 rings, 3 pointer pages, 2 EOP buffers. */
+	/*
+	 * 5 BOs of struct work, the user pointer and the doorbells, and 3 rings, 3
+	 * pointer pages, 2 EOP buffers.
+	 */
 	CHECK(d.args.num_bos == 5 + 2 + 8, "%u BOs", d.args.num_bos);
 	CHECK(d.args.num_objects == (w->big ? 11 : 10), "%u objects", d.args.num_objects);
 	b = bucket_at(w->vram.va);
@@ -646,11 +658,11 @@ static void dump_and_kill(struct target *t, const struct vg_mem_info *base)
 	copy_out(t->pid);
 	kill_target(t);
 	close(t->kfd);
-	/* Hardware resources of the process are released before its memory is. */
+	/* The hardware resources of the process are released before its memory is. */
 	OK(vg_mem_settle(&gpu, base, VG_TIMEOUT_MS));
 }
 
-/* Restore. */
+/* Restore */
 
 static void map_at(uint64_t va, uint64_t size, int fd, uint64_t offset)
 {
@@ -668,7 +680,7 @@ static int restore(int kfd)
 	return criu(kfd, KFD_CRIU_OP_RESTORE, &args);
 }
 
-/* Open own files and put their descriptors into the buckets. */
+/* Open this process's own files and put their descriptors into the buckets. */
 static void open_files(void)
 {
 	uint32_t i;
@@ -685,7 +697,7 @@ static void open_files(void)
 	}
 }
 
-/* Restore the contents that the CPU can access. */
+/* Restore the contents of the memory that the CPU can access. */
 static void copy_in(void)
 {
 	uint32_t i;
@@ -757,7 +769,7 @@ static void check_events(void)
 	CHECK(age == 3, "its age is %lu", age);
 	CHECK(!happens(w->ev[3], 0, NULL) && !happens(w->ev[4], 0, NULL),
 	      "there was no exception");
-	/* New ids continue after the restored ones. */
+	/* New ids continue after the restored ids. */
 	CHECK(make_event(KFD_IOC_EVENT_SIGNAL, true, 0) == w->ev[2] + 1,
 	      "a new event has another id");
 	emit_signal(&w->queue, w->ev[2]);
@@ -781,7 +793,7 @@ static void check_queues(void)
 	CHECK(*word(PM4_BEFORE) == 77, "PM4: a packet ran twice");
 	CHECK(signal_becomes(1, 4), "AQL: signal is %ld", signal_value(1));
 
-	/* The bytes that the queues copied, and the bytes that no queue wrote. */
+	/* Check the bytes that the queues copied, and the bytes that no queue wrote. */
 	OK(vg_fill_check(w->vram.cpu, 4096, 0xd00d));
 	OK(vg_pattern_check((char *)w->vram.cpu + 4096, DATA_BYTES - 4096, 1,
 			    4096));
@@ -792,7 +804,7 @@ static void check_queues(void)
 	OK(vg_pattern_check(w->svm, SVM_BYTES - 4096, 4, 0));
 	OK(vg_pattern_check(w->svm + SVM_BYTES - 4096, 4096, 2, 0));
 
-	/* The doorbells reach the restored queues. */
+	/* Doorbells must reach the restored queues. */
 	OK(vg_copy(q, w->vram.cpu, w->gtt.cpu, DATA_BYTES));
 	OK(vg_pattern_check(w->vram.cpu, DATA_BYTES, 2, 0));
 	OK(vg_cq_finish(&w->pm4, VG_TIMEOUT_MS));
@@ -800,14 +812,14 @@ static void check_queues(void)
 	vg_cq_submit(&w->aql);
 	CHECK(signal_becomes(1, 3), "AQL: signal is %ld", signal_value(1));
 
-	/* The AQL queue still owns global wave sync. */
+	/* The AQL queue must still own global wave sync. */
 	ERRNO(EBUSY, gws(w->pm4.id, 1));
 	ERRNO(EINVAL, gws(w->pm4.id, 0));
 	ERRNO(0, gws(w->aql.id, 0));
 	ERRNO(0, gws(w->aql.id, 1));
 }
 
-/* Handles and ids are as before the dump: free everything by them. */
+/* Handles and ids must be as before the dump: free all resources by them. */
 static void undo_all(void)
 {
 	struct kfd_ioctl_unmap_memory_from_gpu_args unmap = {
@@ -914,7 +926,10 @@ static void dump_restore_xnack(void)
 	round_trip(1, 1, false);
 }
 
-/* RESUME fails without the memory of the SVM ranges, and succeeds when called again. */
+/*
+ * RESUME must fail without the memory of the SVM ranges, and succeed when it is called
+ * again.
+ */
 static void no_memory_yet(void)
 {
 	struct vg_mem_info base = find_base();
@@ -939,7 +954,7 @@ static void generations(void)
 	round_trip(0, 4, false);
 }
 
-/* A dumped process that is unpaused and continues. */
+/* Dump a process, unpause it, and let it continue. */
 static void pause_go_on(void)
 {
 	struct target t;
@@ -948,7 +963,7 @@ static void pause_go_on(void)
 	share_work();
 	start_target(&t, work_all);
 	seize(&t);
-	/* Further PROCESS_INFO calls must not pause once more. */
+	/* Further PROCESS_INFO calls must not pause the process once more. */
 	for (i = 0; i < 3; i++)
 		ERRNO(0, process_info(t.kfd));
 	ERRNO(0, checkpoint(t.kfd));
@@ -962,7 +977,7 @@ static void pause_go_on(void)
 	close(t.kfd);
 }
 
-/* A small process, which reports whether its queue runs. */
+/* Script of a small process, which reports whether its queue runs. */
 static void work_queue(struct target *t)
 {
 	uint32_t seq;
@@ -1001,7 +1016,7 @@ static void paused(void)
 	end_target(&t);
 }
 
-/* The checkpointer is killed: the kernel unpauses the process. */
+/* Kill the checkpointer: the kernel must unpause the process. */
 static void checkpointer_dies(void)
 {
 	struct target t;
@@ -1025,7 +1040,7 @@ static void checkpointer_dies(void)
 	close(told[1]);
 	tap_await(told);
 	tap_step(t.down);
-	tap_await(t.up);		/* it was paused */
+	tap_await(t.up);		/* the process was paused */
 	kill(pid, SIGKILL);
 	CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status), "0x%x",
 	      status);
@@ -1056,7 +1071,7 @@ static unsigned int count_fds(void)
 	return n;
 }
 
-/* CHECKPOINT arguments that differ from PROCESS_INFO's results. */
+/* Call CHECKPOINT with arguments that differ from the results of PROCESS_INFO. */
 static void bad_checkpoint(void)
 {
 	struct kfd_ioctl_criu_args good;
@@ -1112,7 +1127,10 @@ static void no_capability(void *arg)
 		ERRNO(EACCES, simple(w->vg.kfd, op));
 }
 
-/* The file of another process can be used only by its tracer, and only for CRIU_OP. */
+/*
+ * The file of another process may be used only by the tracer of that process, and only
+ * for CRIU_OP.
+ */
 static void who_may(void)
 {
 	struct kfd_ioctl_get_version_args version;
@@ -1134,7 +1152,10 @@ static void who_may(void)
 	w->user_mem = NULL;
 	copy_out(t.pid);
 	ERRNO(0, simple(t.kfd, KFD_CRIU_OP_UNPAUSE));
-	/* The restored memory would belong to the caller. */
+	/*
+	 * RESTORE must fail on another process's file: the restored memory would belong
+	 * to the caller.
+	 */
 	ERRNO(EINVAL, restore(t.kfd));
 	ERRNO(ESRCH, resume(1));
 	ERRNO(ESRCH, resume(0));
@@ -1144,7 +1165,7 @@ static void who_may(void)
 	close(t.kfd);
 }
 
-/* State that cannot be saved is an error, and leaves nothing paused. */
+/* State that cannot be saved must cause an error, which leaves no process paused. */
 static void not_saved(void)
 {
 	struct kfd_ioctl_export_dmabuf_args out = { 0 };
@@ -1170,7 +1191,7 @@ static void not_saved(void)
 	OK(vg_fill(&q, page.cpu, 1, VG_PAGE));
 	gone.handle = in.handle;
 	ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &gone));
-	/* Mappings that the render node makes for the process's queues. */
+	/* Mappings that the render node makes for the process's queues cannot be saved. */
 	ERRNO(0, vr_gem_create(fd, VG_PAGE, AMDGPU_GEM_DOMAIN_GTT, 0, &h));
 	ERRNO(0, vr_gem_va(fd, h, AMDGPU_VA_OP_MAP, VR_MAP_RW, VG_GIB, 0,
 			   VG_PAGE));
@@ -1186,9 +1207,9 @@ static void not_saved(void)
 	OK(vg_fill_check(page.cpu, VG_PAGE, 2));
 }
 
-/* Private data, buckets or counts that no CHECKPOINT has written. */
+/* Private data, buckets and counts that no CHECKPOINT has written */
 
-static volatile int *resumed;	/* number of processes resumed; shared with children */
+static volatile int *resumed;	/* number of RESUME calls that succeeded; shared with children */
 
 static void try_restore(void *arg)
 {
@@ -1198,7 +1219,7 @@ static void try_restore(void *arg)
 	open_files();
 	*result = restore(w->vg.kfd);
 	args.pid = (uint32_t)getpid();
-	/* Map memory for the SVM ranges, where nothing else is mapped. */
+	/* Map memory for the SVM ranges, unless the addresses are in use. */
 	mmap(w->svm, SVM_BYTES, PROT_READ | PROT_WRITE,
 	     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
 	again = criu(w->vg.kfd, KFD_CRIU_OP_RESUME, &args);
@@ -1208,12 +1229,12 @@ static void try_restore(void *arg)
 	resumed[0] += !again;
 	again = restore(w->vg.kfd);
 	CHECK(again < 0, "a second RESTORE works");
-	/* After a failed RESTORE the process can still use KFD. */
+	/* After a failed RESTORE the process must still be able to use KFD. */
 	if (*result)
 		make_event(KFD_IOC_EVENT_SIGNAL, true, 0);
 }
 
-/* Restore in a child; its memory must be free afterwards. */
+/* Restore in a child; the child's memory must be free after it has ended. */
 static int restore_once(void)
 {
 	int *result = mmap(NULL, sizeof(*result), PROT_READ | PROT_WRITE,
@@ -1258,7 +1279,7 @@ static void truncated(void)
 	ERRNO(ENOMEM, restore_once());
 }
 
-/* Counts and pointers that do not match the dump. */
+/* Call RESTORE with counts and pointers that do not match the dump. */
 static void bad_restore(void)
 {
 	struct kfd_ioctl_criu_args good;
@@ -1287,7 +1308,7 @@ static void bad_restore(void)
 		case 12: d.args.bos = 64; break;
 		case 13: d.args.priv_data = 64; break;
 		}
-		if (i == 1 || i == 2)	/* ~0u entries: call RESTORE without arrays */
+		if (i == 1 || i == 2)	/* num_* is ~0u: call RESTORE without arrays */
 			ERRNO(EINVAL, criu(open("/dev/kfd", O_RDWR),
 					   KFD_CRIU_OP_RESTORE, &d.args));
 		else
@@ -1298,7 +1319,7 @@ static void bad_restore(void)
 	ERRNO(0, restore_once());
 }
 
-/* Change bytes of the private data and the buckets. */
+/* Change random bytes of the private data and the buckets. */
 static void flipped(void)
 {
 	int i, k, n, ok = 0, rounds = tap_rounds(60, 2000);
@@ -1324,7 +1345,7 @@ static void flipped(void)
 			uint64_t value = race_below(3) ?
 				1ull << race_below(64) : race_below(~0ull);
 
-			/* Change a word, a bit, or copy another word. */
+			/* Copy another word, change a bit, or change a word. */
 			if (!race_below(4))
 				memcpy(at + off, at + race_below(size / 8) * 8,
 				       8);
@@ -1342,7 +1363,7 @@ static void flipped(void)
 	ERRNO(0, restore_once());
 }
 
-/* Exchange or repeat buckets; sizes that no BO can have. */
+/* Two buckets with the same address; sizes that no BO can have. */
 static void overlapping(void)
 {
 	struct kfd_criu_bo_bucket bucket;
@@ -1369,7 +1390,10 @@ static void overlapping(void)
 	ERRNO(0, restore_once());
 }
 
-/* The hardware queue that belongs to the dumped doorbell is in use. */
+/*
+ * RESTORE must fail while the hardware queue that belongs to the dumped doorbell is in
+ * use.
+ */
 static void slot_taken(void)
 {
 	static struct vg_queue q[17];
@@ -1387,7 +1411,7 @@ static void slot_taken(void)
 	ERRNO(0, restore_once());
 }
 
-/* Dump an empty process; RESTORE into processes that are paused or in use. */
+/* Dump an empty process. Call RESTORE for processes that are paused or in use. */
 static void empty_process(void)
 {
 	struct vg vg;
@@ -1404,7 +1428,7 @@ static void empty_process(void)
 	ERRNO(0, checkpoint(vg.kfd));
 	ERRNO(EINVAL, restore(vg.kfd));		/* paused */
 	ERRNO(0, simple(vg.kfd, KFD_CRIU_OP_UNPAUSE));
-	/* RESTORE sets the XNACK mode of the checkpoint. */
+	/* RESTORE must set the XNACK mode of the checkpoint. */
 	CHECK(vg_set_xnack(&vg, 0) == 0, "XNACK");
 	ERRNO(0, restore(vg.kfd));
 	CHECK(vg_set_xnack(&vg, -1) == 1, "XNACK is not restored");
@@ -1414,7 +1438,7 @@ static void empty_process(void)
 	vg_close(&vg);
 }
 
-/* The GPU had another ID on the machine of the dump. */
+/* Restore a dump from a machine on which the GPU had another ID. */
 static void other_id(void)
 {
 	struct vg_queue q;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * DBG_TRAP: debuggers and their targets. Catches: a process that is debugged without
- * permission, that waits for a debugger that has ended, or whose queues stay suspended;
- * an exception that is lost, reported twice or to the wrong process; memory of the
- * kernel or the debugger overwritten because of wrong sizes and counts; a wrong errno.
+ * DBG_TRAP: debuggers and their targets. Catches: a process is debugged without
+ * permission; a process waits for a debugger that has ended, or its queues stay
+ * suspended; an exception is lost, is reported twice, or is reported to the wrong
+ * process; memory of the kernel or of the debugger is overwritten because a size or
+ * count is wrong; an errno is wrong.
  *
  * vgpu-test-dbg --sleep: the program that a target executes with exec().
  */
@@ -35,7 +36,7 @@
 static struct vg vg;
 static struct vg_gpu *gpu;
 static struct vg_bo save;
-static int news[2] = { -1, -1 };	/* pipe that the driver writes to when there is an event */
+static int news[2] = { -1, -1 };	/* pipe to which the driver writes when there is an event */
 
 static void start(void)
 {
@@ -44,7 +45,7 @@ static void start(void)
 	CHECK(!pipe2(news, O_CLOEXEC | O_NONBLOCK), "pipe");
 }
 
-/* Execute one operation on process @pid. Return its result, or -errno. */
+/* Execute one operation on process @pid. Return the result of the ioctl, or -errno. */
 static int trap(pid_t pid, uint32_t op, struct kfd_ioctl_dbg_trap_args *args)
 {
 	int r;
@@ -101,7 +102,7 @@ static void hear(void)
 	      "the debugger's pipe has no '.'");
 }
 
-/* Query the next event and clear @clear: 0 or -errno. */
+/* Query the next event and clear the exceptions @clear. Return 0 or -errno. */
 static int query(pid_t pid, uint64_t clear,
 		 struct kfd_ioctl_dbg_trap_query_debug_event_args *ev)
 {
@@ -115,7 +116,7 @@ static int query(pid_t pid, uint64_t clear,
 	return r;
 }
 
-/* The next event must have this mask and source; clear it. */
+/* The next event must have this mask and source; clear its exceptions. */
 static void expect(pid_t pid, uint64_t mask, uint32_t gpu_id, uint32_t queue_id)
 {
 	struct kfd_ioctl_dbg_trap_query_debug_event_args ev;
@@ -157,7 +158,7 @@ static void *nowhere(void)
 		    0);
 }
 
-/* Debugged processes. */
+/* Debugged processes */
 
 /**
  * struct target - a traced child that takes steps on request
@@ -202,7 +203,10 @@ static void trace(pid_t pid)
 	      strerror(errno));
 }
 
-/* The script starts at once: a script that needs a session needs attach_early(). */
+/*
+ * Start a target whose script starts at once. A script that needs a session at its
+ * start needs attach_early().
+ */
 static void start_target(struct target *t, void (*script)(struct target *))
 {
 	make_target(t, script);
@@ -211,8 +215,8 @@ static void start_target(struct target *t, void (*script)(struct target *))
 }
 
 /*
- * Start the session, then release the target, as a debugger does that starts its
- * program: the process has not opened KFD yet, and RUNTIME_ENABLE finds the debugger.
+ * Start the session, then release the target, as a debugger that starts its program
+ * does: the process has not opened KFD yet, and RUNTIME_ENABLE finds the debugger.
  */
 static void attach_early(struct target *t, void (*script)(struct target *),
 			 uint64_t mask)
@@ -223,7 +227,7 @@ static void attach_early(struct target *t, void (*script)(struct target *),
 	tap_step(t->down);
 }
 
-/* Wait until the target ends, with status 0. */
+/* Wait until the target ends; its status must be 0. */
 static void end_target(struct target *t)
 {
 	int status;
@@ -248,7 +252,7 @@ static const uint32_t all_ops[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
 				    13, 14, 15, 99, ~0u };
 #define N_OPS (sizeof(all_ops) / sizeof(*all_ops))
 
-/* All operations from @first on fail with @want. */
+/* All operations from index @first of all_ops on must fail with @want. */
 static void all_fail(pid_t pid, int want, unsigned int first)
 {
 	unsigned int i;
@@ -292,8 +296,8 @@ static void who_may(void)
 	all_fail(-1, ESRCH, 0);
 	all_fail(0x7fffffff, ESRCH, 0);
 	all_fail(2, ESRCH, 0);			/* a kernel thread */
-	all_fail(1, ESRCH, 0);			/* does not use KFD */
-	all_fail(getpid(), EINVAL, 1);		/* not debugged */
+	all_fail(1, ESRCH, 0);			/* a process that does not use KFD */
+	all_fail(getpid(), EINVAL, 1);		/* a process that is not debugged */
 
 	/* A process that uses KFD and is not traced by the caller. */
 	make_target(&t, open_and_wait);
@@ -304,7 +308,7 @@ static void who_may(void)
 	all_fail(t.pid, EINVAL, 1);
 	ERRNO(0, attach(t.pid, 0));
 	ERRNO(EALREADY, attach(t.pid, 0));
-	/* The session outlives ptrace's. */
+	/* The session continues after the end of ptrace. */
 	CHECK(!ptrace(PTRACE_INTERRUPT, t.pid, NULL, NULL) &&
 	      waitpid(t.pid, NULL, 0) == t.pid &&
 	      !ptrace(PTRACE_DETACH, t.pid, NULL, NULL), "detach");
@@ -314,7 +318,7 @@ static void who_may(void)
 	tap_step(t.down);
 	end_target(&t);
 
-	/* A traced process that has not opened KFD: ENABLE creates its KFD process. */
+	/* ENABLE creates the KFD process of a traced process that has not opened KFD. */
 	start_target(&other, idle);
 	tap_await(other.up);
 	all_fail(other.pid, ESRCH, 1);
@@ -324,7 +328,7 @@ static void who_may(void)
 	all_fail(other.pid, ESRCH, 0);
 }
 
-/* Use another debugger's session. */
+/* Use the session of another debugger: all operations must fail. */
 static void third_party(void *arg)
 {
 	struct target *t = arg;
@@ -383,14 +387,17 @@ static void enable(void)
 	tap_await(t.up);
 	ERRNO(0, attach(t.pid, 0));
 	tap_in_child(third_party, &t);
-	/* Without a runtime, operations on the hardware fail. */
+	/* Operations on the hardware must fail if the runtime is not enabled. */
 	for (i = 4; i <= 10; i++)
 		ERRNO(EPERM, trap(t.pid, i, &args));
 	tap_step(t.down);
 	end_target(&t);
 }
 
-/* The device has no waves: operations on waves fail as on a GPU without that capability. */
+/*
+ * Operations on waves must fail as on a GPU without that capability, because the device
+ * has no waves.
+ */
 static void no_waves(void)
 {
 	struct kfd_ioctl_dbg_trap_args args;
@@ -440,7 +447,7 @@ static void no_waves(void)
 	ERRNO(0, TRAP(me, DISABLE));
 }
 
-/* The runtime. */
+/* The runtime */
 
 static void on_off(struct target *t)
 {
@@ -460,7 +467,10 @@ static void expect_runtime(pid_t pid, uint32_t state)
 	struct kfd_runtime_info ri[2];
 	uint32_t size = 4;
 
-	/* Query without clearing, with too little space, then all and clear. */
+	/*
+	 * Query without clearing; query with too little space; then query all, and
+	 * clear.
+	 */
 	ERRNO(0, info(pid, EC_PROCESS_RUNTIME, 0, ri, &size, false));
 	CHECK(size == sizeof(ri[0]), "size %u", size);
 	size = 16;
@@ -474,7 +484,7 @@ static void expect_runtime(pid_t pid, uint32_t state)
 	ERRNO(ENODATA, info(pid, EC_PROCESS_RUNTIME, 0, ri, &size, true));
 }
 
-/* Enabling and disabling the runtime wait for the debugger. */
+/* Calls that enable or disable the runtime must wait for the debugger's answer. */
 static void handshake(void)
 {
 	struct target t;
@@ -487,7 +497,7 @@ static void handshake(void)
 	CHECK(!t.s->done, "the call did not wait");
 	ERRNO(0, answer(t.pid));
 	tap_await(t.up);
-	/* An answer in advance has no effect. */
+	/* An answer before the call must have no effect on the call. */
 	ERRNO(0, answer(t.pid));
 	tap_step(t.down);
 	hear();
@@ -500,7 +510,10 @@ static void handshake(void)
 	end_target(&t);
 }
 
-/* Wait until an exception of the process is raised, whatever the session's mask. */
+/*
+ * Wait until exception @code of the process is raised, even if the session's mask
+ * excludes it.
+ */
 static void await_exception(pid_t pid, uint32_t code)
 {
 	uint64_t deadline = vg_deadline();
@@ -519,7 +532,10 @@ static void await_exception(pid_t pid, uint32_t code)
 	ERRNO(0, r);
 }
 
-/* An exception raised before the debugger enabled it is reported when it is enabled. */
+/*
+ * An exception raised before the debugger enables it must be reported when the debugger
+ * enables it.
+ */
 static void subscribed_late(void)
 {
 	struct target t;
@@ -531,7 +547,7 @@ static void subscribed_late(void)
 		      .exception_mask = EC(PROCESS_RUNTIME) }));
 	hear();
 	CHECK(!t.s->done, "the call did not wait");
-	/* The session ends, and the call returns. */
+	/* The call returns when the session ends. */
 	ERRNO(0, TRAP(t.pid, DISABLE));
 	tap_await(t.up);
 	kill_target(&t);
@@ -551,7 +567,7 @@ static void interrupted(struct target *t)
 	ERRNO(EINTR, runtime(RUNTIME_ON));
 	tap_step(t->up);
 	tap_await(t->down);
-	/* The debugger answers meanwhile, or not yet. */
+	/* The debugger answers before this call, or during it. */
 	ERRNO(0, runtime(RUNTIME_ON));
 	ERRNO(EBUSY, runtime(RUNTIME_ON));
 	t->s->done = 1;
@@ -559,7 +575,10 @@ static void interrupted(struct target *t)
 	tap_await(t->down);
 }
 
-/* A signal ends the call, which can be repeated. SIGKILL ends the process without an answer. */
+/*
+ * A signal must end the call, which can be repeated. SIGKILL must end the process
+ * without an answer.
+ */
 static void signals(void)
 {
 	struct target t;
@@ -601,7 +620,7 @@ static void exec_sleep(struct target *t)
 	_exit(1);
 }
 
-/* After exec() the target is another KFD process. */
+/* exec() must make the target another KFD process. */
 static void after_exec(void)
 {
 	struct target t;
@@ -644,7 +663,7 @@ static int snapshot(pid_t pid, uint64_t clear, void *buf, uint32_t *n,
 	return r;
 }
 
-/* Clear QUEUE_NEW of all queues. */
+/* Clear QUEUE_NEW of all queues, as a debugger does when it has read the snapshot. */
 static void seen(pid_t pid)
 {
 	struct kfd_queue_snapshot_entry e[64];
@@ -679,7 +698,7 @@ static void snapshots(void)
 	ERRNO(EFAULT, snapshot(me, 0, nowhere(), &n, &size));
 	n = 4, size = sizeof(e[0]);
 	ERRNO(EFAULT, snapshot(me, 0, NULL, &n, &size));
-	n = ~0u, size = ~0u;		/* the second entry would be far away */
+	n = ~0u, size = ~0u;		/* the second entry would be far beyond the array */
 	ERRNO(EFAULT, snapshot(me, 0, e, &n, &size));
 	n = 0, size = 1;
 	ERRNO(0, snapshot(me, EVERYTHING, NULL, &n, &size));
@@ -831,7 +850,7 @@ static void suspended(void)
 	ERRNO(EFAULT, resume(me, nowhere(), 1));
 	CHECK(resume(me, NULL, ~0u) == 2, "all of them");
 
-	/* New queues are not suspended; unknown ids are marked invalid. */
+	/* Suspend must refuse queues that are new, and mark unknown ids as invalid. */
 	ids[0] = cq.id, ids[1] = sdma.id, ids[2] = 900, ids[3] = ~0u;
 	ERRNO(0, suspend(me, ids, 4, EVERYTHING));
 	CHECK(ids[0] == (cq.id | INVALID) && ids[1] == (sdma.id | INVALID) &&
@@ -854,7 +873,7 @@ static void suspended(void)
 	CHECK(!memcmp(header, &state, sizeof(state.wave_state)) &&
 	      header->debug_offset == 0xaaaaaaaa, "the save area's header");
 	work(&cq, &sdma, &seq);
-	/* UPDATE_QUEUE by the process does not resume a queue. */
+	/* UPDATE_QUEUE by the process must not resume a queue. */
 	OK(vg_cq_update(&cq, &cq.ring, 100));
 	ERRNO(ETIMEDOUT, vg_cq_wait(&cq, 100));
 	ERRNO(ETIMEDOUT, vg_wait(&sdma, seq, 0));
@@ -866,7 +885,7 @@ static void suspended(void)
 	CHECK(resume(me, NULL, 0) == 2, "resume all");
 	OK(vg_wait(&sdma, seq, VG_TIMEOUT_MS));
 
-	/* The end of the session resumes the queues. */
+	/* The end of the session must resume the queues. */
 	ids[0] = cq.id, ids[1] = sdma.id;
 	CHECK(suspend(me, ids, 2, 0) == 2, "suspend");
 	work(&cq, &sdma, &seq);
@@ -888,7 +907,7 @@ static void *destroy(void *arg)
 	return (void *)(intptr_t)r;
 }
 
-/* Destroying a suspended queue waits until it is resumed. */
+/* The destruction of a suspended queue must wait until the queue is resumed. */
 static void destroy_waits(void)
 {
 	pthread_t thread;
@@ -908,7 +927,7 @@ static void destroy_waits(void)
 		CHECK(suspend(me, &id, 1, 0) == 1, "suspend");
 		destroyed = 0;
 		CHECK(!pthread_create(&thread, NULL, destroy, &q), "thread");
-		/* Long enough for most runs that the thread is in the call. */
+		/* In most runs, this is long enough for the thread to be in the call. */
 		vg_sleep_us(20000);
 		CHECK(!destroyed, "the call did not wait");
 		if (i)
@@ -954,13 +973,13 @@ static void queue_events(void)
 
 	p = vg_cq_reserve(&q, 1);
 	CHECK(p, "%s", vg_error());
-	*p = 0;		/* type 0 */
+	*p = 0;		/* packet type 0, which is reserved */
 	vg_cq_submit(&q);
 	hear();
 	expect(me, EC(QUEUE_PACKET_RESERVED), gpu->gpu_id, q.id);
 	expect_none(me);
 	OK(vg_cq_destroy(&q));
-	expect_none(me);	/* not enabled */
+	expect_none(me);	/* the exception is not enabled */
 	ERRNO(0, TRAP(me, SET_EXCEPTIONS_ENABLED, .set_exceptions_enabled = {
 		      .exception_mask = EC(DEVICE_QUEUE_DELETE) }));
 	hear();
@@ -968,7 +987,7 @@ static void queue_events(void)
 	OK(vg_bo_free(&save));
 }
 
-/* Whether the process has received a memory event. */
+/* Return true if the process receives a memory event within @ms. */
 static bool told(uint32_t event, uint32_t ms, struct kfd_event_data *data)
 {
 	struct kfd_ioctl_wait_events_args args = {
@@ -995,8 +1014,8 @@ static void send_fault(uint32_t gpu_id, int want)
 }
 
 /*
- * A fault is reported to the debugger, which passes it on to the process or ends the
- * session.
+ * A fault must be reported to the debugger, which passes it on to the process or ends
+ * the session.
  */
 static void faults(void)
 {
@@ -1013,7 +1032,7 @@ static void faults(void)
 	me = getpid();
 	OK(vg_ioctl(&vg, AMDKFD_IOC_CREATE_EVENT, &ev));
 	for (i = 0; i < 3; i++) {
-		/* A debugger that has not enabled the exception does not delay it. */
+		/* A debugger that has not enabled the exception must not delay it. */
 		ERRNO(0, attach(me, i ? EC(DEVICE_MEMORY_VIOLATION) : 0));
 		fault(&q);
 		if (!i) {
@@ -1055,9 +1074,9 @@ static void faults(void)
 	}
 }
 
-/* Ends of debuggers and targets. */
+/* The end of a debugger or of a target */
 
-/* The target's queue is suspended when its debugger is killed. */
+/* Script of a target whose queue is suspended when its debugger is killed. */
 static void one_queue(struct target *t)
 {
 	struct vg_cq q;
@@ -1071,7 +1090,7 @@ static void one_queue(struct target *t)
 	tap_step(t->up);
 	tap_await(t->down);
 	OK(vg_cq_finish(&q, VG_TIMEOUT_MS));
-	/* Also while the call waits for an answer. */
+	/* The queue can be destroyed, too. */
 	OK(vg_cq_destroy(&q));
 	ERRNO(0, runtime(0));
 	t->s->done = 1;
@@ -1139,7 +1158,7 @@ static void target_dies(void)
 	all_fail(t.pid, ESRCH, 0);
 }
 
-/* No reader: a pipe that is full, then a pipe without a read end. */
+/* Nothing reads the debugger's pipe: the pipe is full, then it has no read end. */
 static void nobody_reads(void)
 {
 	struct vg_cq q;
@@ -1192,7 +1211,10 @@ static void unplugged(void)
 	OK(vg_pci_bind(name));
 }
 
-/* Unload the module while a process is debugged; neither process has an open file. */
+/*
+ * Unload the module while a process is debugged; neither the debugger nor the target
+ * has a file of KFD open.
+ */
 static void attach_bare(void *arg)
 {
 	struct target *t = arg;
@@ -1206,14 +1228,14 @@ static void attach_bare(void *arg)
 	tap_await(t->up);
 	ERRNO(0, attach(t->pid, EVERYTHING));
 	vg_close(&vg);
-	/* A process that has just ended may still hold the module. */
+	/* A process that has just ended may still hold a reference to the module. */
 	do
 		r = syscall(SYS_delete_module, "vgpu_kfd", O_NONBLOCK);
 	while (r && (errno == EAGAIN || errno == EBUSY) && vg_now() < deadline);
 	CHECK(!r, "delete_module: %s", strerror(errno));
 	hear();		/* EC_PROCESS_DEVICE_REMOVE */
 	CHECK(!system("modprobe vgpu_kfd"), "modprobe");
-	/* After the reload no session exists. */
+	/* After the reload no session must exist. */
 	OK(vg_open_bare(&vg));
 	all_fail(t->pid, ESRCH, 1);
 	ERRNO(0, attach(t->pid, EVERYTHING));
@@ -1230,13 +1252,16 @@ static void unloaded(void)
 }
 
 /*
- * All operations at once. Each thread does a fixed amount of work, and none waits for a
- * queue that another thread suspends: a slow machine only takes longer.
+ * All operations at once. Each thread does a fixed amount of work, and no thread waits
+ * for a queue that another thread suspends, so that a slow machine only takes longer.
  */
 
 static int chaos_rounds;
 
-/* Answers as well. The last call ends the session, so that no call waits for an answer. */
+/*
+ * Call all operations of a debugger, including answers. The last call ends the session,
+ * so that no call waits for an answer.
+ */
 static void *debug_loop(void *arg)
 {
 	struct kfd_ioctl_dbg_trap_query_debug_event_args ev;
@@ -1320,7 +1345,7 @@ static void killed(void)
 	race_kill(gpu, chaos, tap_rounds(5, 200));
 }
 
-/* Random arguments, for a process that has a session. */
+/* Call random operations with random arguments, for a process that has a session. */
 static void hostile(void)
 {
 	struct kfd_ioctl_dbg_trap_args args;
@@ -1336,7 +1361,7 @@ static void hostile(void)
 		for (k = 0; k < (int)sizeof(args); k++)
 			byte[k] = race_below(4) ? (unsigned char)
 				(race_below(2) ? 0 : race_below(256)) : 0xff;
-		/* Make sure that the pointers lead outside this program's data. */
+		/* Make sure that the pointers point outside this program's data. */
 		args.query_exception_info.info_ptr |= 1ull << 46;
 		args.queue_snapshot.snapshot_buf_ptr |= 1ull << 46;
 		if (race_below(2))

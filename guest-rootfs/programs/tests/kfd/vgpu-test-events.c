@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Events of KFD: waits, wake-ups and their causes. Catches: wake-ups lost or consumed
- * twice, an interrupt that sets the wrong event or none, waits that never end, a signal
- * page that can be freed while the kernel uses it, a wrong errno.
+ * Events of KFD: waits, wake-ups and their causes. Catches: a wake-up is lost or
+ * consumed twice; an interrupt sets the wrong event or none; a wait never ends; a
+ * signal page can be freed while the kernel uses it; an errno is wrong.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@ static void start(void)
 /**
  * struct ev - an event
  * @id: event ID of KFD
- * @slot: slot in the page, for signal events
+ * @slot: slot in the signal page, for signal events
  */
 struct ev {
 	uint32_t id, slot;
@@ -91,7 +91,7 @@ static int destroy(struct ev ev)
 	return vg_ioctl(&vg, AMDKFD_IOC_DESTROY_EVENT, &args);
 }
 
-/* Return 0 and *result, or -errno. */
+/* Wait for @n events. Return 0 and store the result in *@result, or return -errno. */
 static int wait_on(struct kfd_event_data *data, uint32_t n, bool all,
 		   uint32_t ms, uint32_t *result)
 {
@@ -108,7 +108,7 @@ static int wait_on(struct kfd_event_data *data, uint32_t n, bool all,
 	return r;
 }
 
-/* Whether the event is set within @ms. */
+/* Return true if the event is set within @ms. */
 static bool happens(struct ev ev, uint32_t ms)
 {
 	struct kfd_event_data data = { .event_id = ev.id };
@@ -162,7 +162,7 @@ static void any_all(void)
 	ERRNO(0, set(ev[1]));
 	ERRNO(0, wait_on(data, 3, true, SOON, &result));
 	CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT, "result %u", result);
-	/* The first wait consumed the event that was set. */
+	/* The first wait has consumed the event that was set. */
 	ERRNO(0, set(ev[2]));
 	ERRNO(0, wait_on(data, 3, false, FOREVER, &result));
 	CHECK(result == KFD_IOC_WAIT_RESULT_COMPLETE, "result %u", result);
@@ -176,7 +176,7 @@ static void any_all(void)
 	CHECK(result == KFD_IOC_WAIT_RESULT_COMPLETE, "result %u", result);
 }
 
-/* A wait with an age returns at once if the event was set since. */
+/* A wait with an age must return at once if the event was set after that age. */
 static void ages(void)
 {
 	struct kfd_event_data data = { 0 };
@@ -191,7 +191,10 @@ static void ages(void)
 	CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT, "result %u", result);
 	ERRNO(0, set(ev));
 	CHECK(happens(ev, 0), "it has not happened");
-	/* Another wait has consumed the event; its age has changed nevertheless. */
+	/*
+	 * Another wait has consumed the event; the age of the event must have changed
+	 * nevertheless.
+	 */
 	ERRNO(0, wait_on(&data, 1, true, FOREVER, &result));
 	CHECK(result == KFD_IOC_WAIT_RESULT_COMPLETE, "result %u", result);
 	CHECK(data.signal_event_data.last_event_age == 2, "age %lu",
@@ -202,6 +205,8 @@ static void ages(void)
 
 /**
  * struct waiter - a thread that waits for an event
+ * @result: KFD_IOC_WAIT_RESULT_* of the wait
+ * @r: 0 or -errno of WAIT_EVENTS
  */
 struct waiter {
 	pthread_t thread;
@@ -225,7 +230,7 @@ static void waiter_start(struct waiter *w, struct ev ev)
 	CHECK(!pthread_create(&w->thread, NULL, waiter_run, w), "no thread");
 }
 
-/* Two threads pass a token. Catches: a wake-up lost or doubled. */
+/* Two threads pass a token. Catches: a wake-up is lost or delivered twice. */
 static void *pong(void *arg)
 {
 	const struct ev *ev = arg;
@@ -257,7 +262,7 @@ static void ping_pong(void)
 	CHECK(!happens(ev[0], 0) && !happens(ev[1], 0), "a token too many");
 }
 
-/* Destroy an event with waiters: each wait fails. */
+/* Destroy an event with waiters: each wait must fail. */
 static void destroyed(void)
 {
 	struct waiter w[4];
@@ -272,7 +277,7 @@ static void destroyed(void)
 	ERRNO(0, destroy(ev));
 	for (i = 0; i < 4; i++) {
 		pthread_join(w[i].thread, NULL);
-		/* -EINVAL: the wait began after the event was destroyed. */
+		/* The wait returns -EINVAL if it began after the event was destroyed. */
 		CHECK(w[i].r == -EIO || w[i].r == -EINVAL, "%d", w[i].r);
 		CHECK(w[i].result == KFD_IOC_WAIT_RESULT_FAIL, "result %u",
 		      w[i].result);
@@ -287,7 +292,7 @@ static void on_signal(int n)
 	signals++;
 }
 
-/* A signal handler runs, and the wait continues for the rest of its time. */
+/* A signal handler must run, and the wait must continue for the rest of its time. */
 static void interrupted(void)
 {
 	struct sigaction action = {
@@ -330,7 +335,7 @@ static void page_create(struct vg_bo *page, struct ev *first)
 		CHECK(((uint64_t *)page->cpu)[i] == UNSIGNALED, "slot %u", i);
 }
 
-/* As ROCr: write a value into the slot, and emit a TRAP with @context. */
+/* Write a value into the slot, and emit a TRAP with @context, as ROCr does. */
 static void emit_signal(struct vg_queue *q, const struct vg_bo *page,
 			struct ev ev, uint32_t context)
 {
@@ -344,7 +349,10 @@ static void emit_signal(struct vg_queue *q, const struct vg_bo *page,
 	p[1] = context;
 }
 
-/* Signal by each engine. Catches: an interrupt routed to another client than its engine's. */
+/*
+ * Signal an event by each engine. Catches: an engine's interrupt is routed to another
+ * client.
+ */
 enum { ENGINES = 5 };
 
 static void by_gpu(void)
@@ -363,7 +371,10 @@ static void by_gpu(void)
 				      KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID, i,
 				      &q[i]));
 	for (round = 0; round < 64; round++) {
-		/* Context: the event's id; none; that of another event; none that exists. */
+		/*
+		 * The context is the event's id, 0, the id of another event, or an id
+		 * that no event has.
+		 */
 		const uint32_t context[] = {
 			ev[round].id, 0, ev[(round + 1) % 64].id, 0xabcdef,
 		};
@@ -379,7 +390,7 @@ static void by_gpu(void)
 			CHECK(!happens(ev[i], 0), "round %u: event %u, too",
 			      round, i);
 	}
-	/* Many interrupts at once: every event is still set. */
+	/* Many interrupts at once: every event must be set. */
 	for (i = 0; i < 2000; i++)
 		emit_signal(&q[0], &page, ev[i % 64], i % 3 ? ev[i % 64].id : 0);
 	vg_queue_submit(&q[0]);
@@ -390,7 +401,7 @@ static void by_gpu(void)
 		OK(vg_queue_destroy(&q[i]));
 }
 
-/* The signal page cannot be freed while the process lives. */
+/* The signal page must not be freed while the process exists. */
 static void page_rules(void)
 {
 	struct kfd_ioctl_free_memory_of_gpu_args args;
@@ -410,7 +421,7 @@ static void page_rules(void)
 	ERRNO(EPERM, vg_ioctl(&vg, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &args));
 	OK(vg_bo_unmap_gpu(&page));
 	ERRNO(EPERM, vg_ioctl(&vg, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &args));
-	/* The kernel has no page of its own to map. */
+	/* The kernel has not allocated a page, so there is none to map. */
 	CHECK(mmap(NULL, PAGE_BYTES, PROT_READ, MAP_SHARED, vg.kfd,
 		   (off_t)EVENTS_OFFSET) == MAP_FAILED && errno == EINVAL,
 	      "mmap of the event page: %m");
@@ -428,15 +439,16 @@ static void import_page(void *arg)
 	in.gpu_id = gpu->gpu_id;
 	ERRNO(0, vg_ioctl(&vg, AMDKFD_IOC_IMPORT_DMABUF, &in));
 	ERRNO(EINVAL, create(KFD_IOC_EVENT_SIGNAL, true, in.handle, &ev));
-	/* The imported BO is no signal page: the kernel's own page is used. */
+	/* The imported BO is no signal page, so the kernel allocates one. */
 	ERRNO(0, create(KFD_IOC_EVENT_SIGNAL, true, 0, &ev));
 	ERRNO(0, set(ev));
 	CHECK(happens(ev, 0), "it has not happened");
 }
 
 /*
- * Catches: a signal page shared with another process. Each process would overwrite the
- * slots of the other, and the end of one would remove the kernel's mapping for both.
+ * Catches: a process imports the signal page of another process as its own. Each
+ * process would overwrite the slots of the other, and the end of one process would
+ * remove the kernel's mapping for both.
  */
 static void foreign_page(void)
 {
@@ -459,7 +471,7 @@ static void foreign_page(void)
 	OK(vg_queue_destroy(&q));
 }
 
-/* The page that the kernel allocates if user space passes none. */
+/* The kernel allocates a signal page if user space passes none. */
 static void kernel_page(void)
 {
 	uint64_t *slots;
@@ -511,7 +523,7 @@ static void limits(void)
 	ERRNO(EINVAL, set(ev));
 }
 
-/* An unrepaired fault sets an event with the fault's address. */
+/* An unrepaired fault must set an event, whose data has the fault's address. */
 static void memory_exception(void)
 {
 	struct kfd_event_data data = { 0 };
@@ -567,7 +579,7 @@ static void killed(void)
 	}
 }
 
-/* Unbind the GPU while a thread waits: the wait fails, and the unbind ends. */
+/* Unbind the GPU while a thread waits: the wait must fail, and the unbind must end. */
 static void taken_away(void)
 {
 	char name[VG_PCI_NAME];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Errors of /dev/kfd for wrong arguments: the errno that amdgpu returns, and no side
- * effect. Catches: a check that is missing, made too late, or has another errno.
+ * /dev/kfd with wrong arguments: it must return the errno that amdgpu returns, without
+ * side effects. Catches: a check is missing, is made too late, or returns another
+ * errno.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -15,7 +16,8 @@
 
 #include "tap.h"
 
-#define ENOTSUPP	524	/* internal to the kernel, but amdgpu returns it */
+/* An errno that is internal to the kernel, but returned by amdgpu */
+#define ENOTSUPP	524
 #define BAD_GPU		0xdeadu
 #define KERNEL_VA	0xffff888000000000ull
 
@@ -39,13 +41,16 @@ static void unknown_ioctls(void)
 	ERRNO(ENOTTY, tap_ioctl(vg.kfd, _IOWR('K', 0x7f, char[8]), buf));
 	ERRNO(ENOTTY, tap_ioctl(vg.kfd, _IOWR('K', 0x84, char[8]), buf));
 	ERRNO(ENOTTY, tap_ioctl(vg.kfd, _IOWR('F', 0x85, char[8]), buf));
-	/* PC sampling: not supported by this GPU. */
+	/* This GPU does not support PC sampling. */
 	ERRNO(EOPNOTSUPP, tap_ioctl(vg.kfd, _IOWR('K', 0x85, char[40]), buf));
 	ERRNO(EFAULT, tap_ioctl(vg.kfd, AMDKFD_IOC_SET_XNACK_MODE, (void *)8));
 	ERRNO(EFAULT, tap_ioctl(vg.kfd, AMDKFD_IOC_GET_VERSION, NULL));
 }
 
-/* A smaller structure of an older user space: the kernel takes the rest as zero. */
+/*
+ * An older user space passes a smaller structure: the kernel must take the missing
+ * members as zero.
+ */
 static void short_structures(void)
 {
 	struct { uint32_t major; } v = { 0 };
@@ -54,7 +59,7 @@ static void short_structures(void)
 	tap_open(&vg, -1);
 	ERRNO(0, tap_ioctl(vg.kfd, _IOR('K', 0x01, v), &v));
 	CHECK(v.major == 1, "major %u", v.major);
-	/* The kernel writes only the caller's size. */
+	/* The kernel must copy out only as many bytes as the caller's ioctl number says. */
 	uint32_t guard[4] = { 0, 0x1234, 0x1234, 0x1234 };
 
 	ERRNO(0, tap_ioctl(vg.kfd, _IOR('K', 0x01, uint32_t), guard));
@@ -66,7 +71,11 @@ static void on_alarm(int sig)
 	(void)sig;
 }
 
-/* Open KFD under a storm of signals, then without. Exit status: 1 after EINTR. */
+/*
+ * Open KFD while signals interrupt the process all the time; after EINTR, open KFD
+ * without signals. Exit status: 0 if the first open() succeeded, 1 after EINTR, above 1
+ * on an error.
+ */
 static void interrupted_child(int interval)
 {
 	struct itimerval storm = { { 0, interval }, { 0, interval } };
@@ -86,8 +95,8 @@ static void interrupted_child(int interval)
 }
 
 /*
- * An interrupted open() creates the whole process or none. Catches: references put
- * twice in the error path, which the debug kernel detects.
+ * An interrupted open() must create the whole KFD process or none. Catches: the error
+ * path puts a reference twice, which the debug kernel detects.
  */
 static void interrupted_open(void)
 {
@@ -144,7 +153,7 @@ static void acquire_vm(void)
 	args.gpu_id = BAD_GPU;
 	ERRNO(EINVAL, tap_ioctl(vg.kfd, AMDKFD_IOC_ACQUIRE_VM, &args));
 	OK(vg_acquire_vm(&vg, gpu));
-	/* ROCr acquires the VM again with the same file. */
+	/* ROCr acquires the VM again with the same file, which must succeed. */
 	OK(vg_acquire_vm(&vg, gpu));
 	snprintf(path, sizeof(path), "/dev/dri/renderD%d", gpu->minor);
 	other = open(path, O_RDWR | O_CLOEXEC);
@@ -243,7 +252,7 @@ static void create_queue(void)
 	BAD(EINVAL, queue_percentage, 101);
 	BAD(EINVAL, queue_priority, 16);
 	BAD(EINVAL, ring_size, 4095);
-	BAD(EINVAL, ring_size, 8192);		/* larger than its BO */
+	BAD(EINVAL, ring_size, 8192);		/* larger than the BO */
 	BAD(EFAULT, ring_base_address, KERNEL_VA);
 	BAD(EFAULT, read_pointer_address, KERNEL_VA);
 	BAD(EFAULT, write_pointer_address, KERNEL_VA);
@@ -268,7 +277,7 @@ static void destroy_queue(void)
 	ERRNO(EINVAL, tap_ioctl(vg.kfd, AMDKFD_IOC_DESTROY_QUEUE, &args));
 	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &q));
 	args.queue_id = q.id;
-	/* Buffers of a queue cannot be unmapped. */
+	/* The buffers of a queue must not be unmapped. */
 	ERRNO(EBUSY, vg_bo_unmap_gpu(&q.ring));
 	ERRNO(EBUSY, vg_bo_unmap_gpu(&q.ptrs));
 	OK(vg_copy(&q, (char *)q.ptrs.cpu + 2048, q.ptrs.cpu, 4));
@@ -300,7 +309,7 @@ static void clock_and_memory(void)
 	struct vg vg;
 
 	tap_open(&vg, -1);
-	/* Without a GPU amdgpu returns the CPU's clocks. */
+	/* Without a GPU, amdgpu returns the clocks of the CPU and no GPU clock. */
 	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_GET_CLOCK_COUNTERS, &clk));
 	CHECK(!clk.gpu_clock_counter && clk.cpu_clock_counter &&
 	      clk.system_clock_freq == 1000000000, "clocks without a GPU");
@@ -350,7 +359,7 @@ static void svm(void)
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, 7, 1, 1, gran, 9));
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, SET, 1, 1, 99, 0));
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, GET, 1, 1, 99, 0));
-	/* More attributes than the structure has space for. */
+	/* The call names more attributes than the structure has space for. */
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, SET, 2, 1, gran, 9));
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, SET, 0xffffffff, 1, gran, 9));
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, SET, 1, 1,

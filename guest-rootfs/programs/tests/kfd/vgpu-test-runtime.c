@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RUNTIME_ENABLE of a process without a debugger. Catches: a state that outlives its
- * process, is lost, or is changed by two threads at once; a queue exception that does
- * not reach the runtime; a wrong errno.
+ * RUNTIME_ENABLE of a process without a debugger. Catches: the state of a process is
+ * lost, outlives the process, or is changed by two threads at once; a queue exception
+ * does not reach the runtime; an errno is wrong.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -56,14 +56,17 @@ static void on_and_off(void)
 		ERRNO(EINVAL, runtime(1u << i));
 		ERRNO(EINVAL, runtime(ENABLE | 1u << i));
 	}
-	/* A shorter structure: the kernel takes the rest as zero. */
+	/* If the structure is shorter, the kernel must take the missing members as zero. */
 	ERRNO(0, tap_ioctl(vg.kfd, _IOC(_IOC_READ | _IOC_WRITE, 'K', 0x25, 8),
 			   &args));
 	ERRNO(EFAULT, tap_ioctl(vg.kfd, AMDKFD_IOC_RUNTIME_ENABLE, (void *)8));
 	ERRNO(0, runtime(ENABLE));
 }
 
-/* The runtime must be enabled before the first queue, and can be disabled with queues. */
+/*
+ * The runtime must be enabled before the first queue, and can be disabled while there
+ * are queues.
+ */
 static void with_queues(void)
 {
 	struct vg_queue q;
@@ -86,7 +89,7 @@ static void with_queues(void)
 static void fresh(void *arg)
 {
 	(void)arg;
-	/* First the parent's file, then an own one. */
+	/* Call RUNTIME_ENABLE with the parent's file, then with a file of this process. */
 	ERRNO(EBADF, runtime(ENABLE));
 	start();
 	ERRNO(0, runtime(ENABLE));
@@ -109,7 +112,10 @@ static struct {
 	int on, busy;
 } raced[THREADS];
 
-/* RUNTIME_ENABLE succeeds for one thread at a time, which then disables the runtime. */
+/*
+ * Number of threads that have enabled the runtime, at most 1. Each thread disables the
+ * runtime before another can enable it.
+ */
 static volatile int owners;
 
 static void *race_on(void *arg)
@@ -153,7 +159,7 @@ static void races(void)
 	ERRNO(0, runtime(ENABLE));
 }
 
-/* A bad packet is reported in the save area, where ROCr waits for it. */
+/* The driver must report a bad packet in the save area, where ROCr waits for the report. */
 static void tell_runtime(void)
 {
 	struct kfd_ioctl_create_event_args ev = {
@@ -183,7 +189,7 @@ static void tell_runtime(void)
 	OK(vg_cq_create(&vg, gpu, &save, 4096, false, &q));
 	p = vg_cq_reserve(&q, 1);
 	CHECK(p, "%s", vg_error());
-	*p = 0;		/* type 0 */
+	*p = 0;		/* packet type 0, which is reserved */
 	vg_cq_submit(&q);
 	data.event_id = ev.event_id;
 	OK(vg_ioctl(&vg, AMDKFD_IOC_WAIT_EVENTS, &wait));

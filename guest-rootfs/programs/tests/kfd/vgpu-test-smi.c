@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * SMI events of faults, migrations, evictions and resets. Catches: an event that is
- * missing, reported twice, or without a cause, half a line, another process's events
- * shown without permission, an event file that outlives its GPU.
+ * SMI events of faults, migrations, evictions and resets. Catches: an event is missing,
+ * is reported twice, or has no cause; a read returns a part of a line; events of
+ * another process are shown without permission; an event file outlives its GPU.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -42,8 +42,8 @@ static long long boot_ns(void)
 /**
  * struct watch - an open file of events
  * @fd: file
- * @text: bytes that are read and not yet parsed
- * @len: number of these bytes
+ * @text: bytes that were read and are not parsed yet
+ * @len: number of bytes in @text
  */
 struct watch {
 	int fd;
@@ -51,7 +51,7 @@ struct watch {
 	size_t len;
 };
 
-/* Open an event file: 0 or -errno. */
+/* Open an event file. Return 0 or -errno. */
 static int watch_open(struct watch *w, uint32_t gpu_id)
 {
 	struct kfd_ioctl_smi_events_args args = { .gpuid = gpu_id };
@@ -73,7 +73,7 @@ static void watch_start(struct watch *w, uint64_t mask)
 	watch_mask(w, mask);
 }
 
-/* Read all available bytes: 0 or -errno. */
+/* Read all available bytes. Return 0 or -errno. */
 static int watch_fill(struct watch *w)
 {
 	ssize_t n = read(w->fd, w->text + w->len, sizeof(w->text) - w->len - 1);
@@ -85,7 +85,7 @@ static int watch_fill(struct watch *w)
 	return 0;
 }
 
-/* Store the next line in @line, without its end. False: no line. */
+/* Store the next line in @line, without its newline. Return false if there is no line. */
 static bool watch_line(struct watch *w, char line[KFD_SMI_EVENT_MSG_SIZE])
 {
 	char *end = memchr(w->text, '\n', w->len);
@@ -146,8 +146,8 @@ static void parse_move(const char *line, struct move *m)
 }
 
 /*
- * The next lines must be pairs of start and end that cover @npages pages from @p on in
- * order; no line follows.
+ * The next lines must be pairs of a start and an end event that cover @npages pages
+ * from @p on, in order. No line may follow.
  */
 static void expect_moves(struct watch *w, const void *p, uint64_t npages,
 			 uint32_t from, uint32_t to, unsigned int trigger)
@@ -216,7 +216,10 @@ static void migrations(void)
 	OK(vg_svm_prefetch(&vg, p, size, gpu->gpu_id));
 	expect_moves(&w, p, size / VG_PAGE, 0, gpu->gpu_id,
 		     KFD_MIGRATE_TRIGGER_PREFETCH);
-	/* The pages are in VRAM already, which the driver finds after the start event. */
+	/*
+	 * The pages are in VRAM already; the driver finds this only after it has
+	 * reported the start.
+	 */
 	OK(vg_svm_prefetch(&vg, p, size, gpu->gpu_id));
 	expect_moves(&w, p, size / VG_PAGE, 0, gpu->gpu_id,
 		     KFD_MIGRATE_TRIGGER_PREFETCH);
@@ -225,7 +228,10 @@ static void migrations(void)
 		     KFD_MIGRATE_TRIGGER_PREFETCH);
 	OK(vg_svm_prefetch(&vg, p, VG_PAGE, gpu->gpu_id));
 	expect_moves(&w, p, 1, 0, gpu->gpu_id, KFD_MIGRATE_TRIGGER_PREFETCH);
-	/* A CPU fault migrates back the granule, or the part of it in VRAM. */
+	/*
+	 * A CPU fault must migrate back the granule of the page, or the part of the
+	 * granule that is in VRAM.
+	 */
 	OK(vg_pattern_check(p, VG_PAGE, SEED, 0));
 	CHECK(watch_line(&w, line), "no event for the CPU's fault");
 	parse_move(line, &m);
@@ -238,7 +244,10 @@ static void migrations(void)
 	OK(vg_pattern_check(p, size, SEED, 0));
 }
 
-/* Count faults, each with a start and an end; *@moved counts those that migrated. */
+/*
+ * Count the faults, each of which must have a start and an end. *@moved receives the
+ * number of faults that migrated pages.
+ */
 static unsigned int faults_of(struct watch *w, const char *p, uint64_t size,
 			      unsigned int *moved)
 {
@@ -283,7 +292,10 @@ static void faults(void)
 	src = tap_anon(size);
 	dst = tap_anon(size);
 	vg_pattern_fill(src, size, SEED, 0);
-	/* Without this the memory would migrate to the GPU that faults. */
+	/*
+	 * Prefer system memory; otherwise the memory would migrate to the GPU that
+	 * faults.
+	 */
 	OK(vg_svm_set1(&vg, src, size, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0));
 	watch_start(&w, BIT_OF(PAGE_FAULT_START) | BIT_OF(PAGE_FAULT_END));
 	OK(vg_copy(&q, dst, src, size));
@@ -303,7 +315,7 @@ static void faults(void)
 	OK(vg_pattern_check(dst, size, SEED, 0));
 }
 
-/* The next line must be of @event, with @rest after time and process. */
+/* The next line must be an event @event and have the text @rest after time and process. */
 static void expect_text(struct watch *w, unsigned int event, const char *rest)
 {
 	char line[KFD_SMI_EVENT_MSG_SIZE];
@@ -343,7 +355,7 @@ static void evictions(void)
 	expect_text(&w, KFD_SMI_EVENT_UNMAP_FROM_GPU, unmap);
 	expect_text(&w, KFD_SMI_EVENT_QUEUE_RESTORE, on);
 
-	/* munmap does not evict queues. */
+	/* munmap must not evict queues. */
 	CHECK(!munmap(p + size / 2, size / 2), "munmap");
 	snprintf(unmap, sizeof(unmap), "@%lx(%lx) %x %d",
 		 ((uintptr_t)p + size / 2) / VG_PAGE, size / 2 / VG_PAGE,
@@ -381,7 +393,7 @@ static void child_prefetches(void *arg)
 	OK(vg_svm_prefetch(&vg, p, VG_PAGE, gpu->gpu_id));
 }
 
-/* An unprivileged child sees its own events, but not those of its parent. */
+/* An unprivileged child must see its own events, but not those of its parent. */
 static void child_nobody(void *arg)
 {
 	int *pipes = arg;
@@ -470,7 +482,7 @@ static void resets(void)
 	CHECK(!watch_line(&w, line), "one more: \"%s\"", line);
 }
 
-/* A reader that is too slow loses whole lines, never a part of one. */
+/* A reader that is too slow must lose whole lines, never a part of a line. */
 static void overflow(void)
 {
 	char line[KFD_SMI_EVENT_MSG_SIZE];
@@ -495,7 +507,7 @@ static void overflow(void)
 	expect_moves(&w, p, 1, 0, gpu->gpu_id, KFD_MIGRATE_TRIGGER_PREFETCH);
 }
 
-/* Unbind the GPU: pending events can be read, then the file reports POLLHUP. */
+/* Unbind the GPU: pending events can still be read, then the file reports POLLHUP. */
 static void gpu_goes(void)
 {
 	char name[VG_PCI_NAME], line[KFD_SMI_EVENT_MSG_SIZE];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * BOs: sizes and domains, coherence between CPU and engine, mappings, leaks. Catches:
- * wrong page tables for odd sizes, stale TLB entries after unmap, memory that is not
- * cleared, leaks.
+ * page tables are wrong for odd sizes; a TLB entry is stale after an unmap; memory is
+ * not cleared; memory leaks.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -27,7 +27,10 @@ static void start(void)
 	OK(vg_queue_create(&vg, gpu, 16 * VG_KIB, &q));
 }
 
-/* Test a BO of @size: zero at first; the engine reads what the CPU wrote, and the reverse. */
+/*
+ * Test a BO of @size: it must be zero at first, the engine must read what the CPU
+ * wrote, and the CPU what the engine wrote.
+ */
 static void one_size(uint64_t size, uint32_t flags)
 {
 	struct vg_bo bo = { 0 }, other = { 0 };
@@ -72,7 +75,7 @@ static void sizes_gtt(void)
 	all_sizes(VG_GTT);
 }
 
-/* A size that is no multiple of the page size is rounded up. */
+/* A size that is not a multiple of the page size must be rounded up. */
 static void odd_size(void)
 {
 	struct kfd_ioctl_alloc_memory_of_gpu_args args = {
@@ -94,7 +97,7 @@ static void odd_size(void)
 	OK(vg_queue_destroy(&q));
 }
 
-/* Copies of any byte alignment, within and across pages and 2 MiB. */
+/* Copies of any byte alignment, within and across pages and 2 MiB blocks. */
 static void unaligned_copies(void)
 {
 	static const struct { uint64_t dst, src, n; } c[] = {
@@ -126,7 +129,10 @@ static void unaligned_copies(void)
 	OK(vg_queue_destroy(&q));
 }
 
-/* CPU and engine write the same words in turn. Catches: stale data on either side. */
+/*
+ * CPU and engine write the same words in turn. Catches: the CPU or the engine reads
+ * stale data.
+ */
 static void ping_pong(void)
 {
 	struct vg_bo vram = { 0 }, gtt = { 0 };
@@ -160,7 +166,7 @@ static void on_segv(int sig)
 	siglongjmp(segv, sig);
 }
 
-/* A PROT_NONE mapping succeeds (ROCm uses it for invisible VRAM) and gives no access. */
+/* A PROT_NONE mapping must succeed (ROCm uses it for invisible VRAM) and give no access. */
 static void prot_none(void)
 {
 	struct vg_bo bo = { 0 };
@@ -187,7 +193,7 @@ static void prot_none(void)
 	OK(vg_queue_destroy(&q));
 }
 
-/* Two CPU mappings of one BO show the same memory. */
+/* Two CPU mappings of one BO must show the same memory. */
 static void two_cpu_mappings(void)
 {
 	struct vg_bo bo = { 0 };
@@ -208,8 +214,8 @@ static void two_cpu_mappings(void)
 }
 
 /*
- * Another BO is mapped at a GPU address in use before. Catches: a stale TLB or page
- * table entry, which leads to the first BO.
+ * Map another BO at a GPU address that was in use before. Catches: a stale TLB or page
+ * table entry points to the first BO.
  */
 static void address_reuse(void)
 {
@@ -246,7 +252,7 @@ static void address_reuse(void)
 	OK(vg_queue_destroy(&q));
 }
 
-/* Catches: memory that shows the contents of an earlier process. */
+/* Catches: memory shows the contents that an earlier process left in it. */
 static void secrets(void *arg)
 {
 	struct vg_bo vram = { 0 }, gtt = { 0 };
@@ -271,8 +277,8 @@ static void cleared(void)
 }
 
 /*
- * Many BOs of many sizes, freed in another order. The page tables of the first round
- * stay allocated; the second round needs no more.
+ * Create many BOs of many sizes, and free them in another order. The page tables of the
+ * first round stay allocated; the second round must need no more.
  */
 static void many(void)
 {
@@ -306,7 +312,7 @@ static void many(void)
 	OK(vg_queue_destroy(&q));
 }
 
-/* Memory usage grows by the allocated size, in the right domain. */
+/* Memory usage must grow by the allocated size, in the right domain. */
 static void usage(void)
 {
 	struct vg_mem_info now;
@@ -324,7 +330,7 @@ static void usage(void)
 	      "GTT used went from %lu to %lu", base.gtt_used, now.gtt_used);
 }
 
-/* The process exits without unmapping or freeing its BOs. */
+/* Script of a process that exits without unmapping or freeing its BOs. */
 static void drop(void *arg)
 {
 	struct vg_bo bo[6] = { 0 };
@@ -355,7 +361,7 @@ static void dropped(void)
 	OK(vg_mem_settle(&v.gpu[0], &before, VG_TIMEOUT_MS));
 }
 
-/* The doorbell slice as a BO: its two pages are allocated once, and can be mapped. */
+/* Allocate the doorbell slice as a BO: its two pages exist once, and can be mapped. */
 static void doorbell_bo(void)
 {
 	struct vg_bo bo = { 0 };

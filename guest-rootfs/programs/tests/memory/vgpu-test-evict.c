@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * VRAM overcommitment. Catches: contents lost in a move, usage counters that drift, an
- * eviction that deadlocks or skips a BO, BOs evicted while another process's queue uses
+ * VRAM overcommitment. Catches: contents are lost in a move; usage counters drift; an
+ * eviction deadlocks or skips a BO; BOs are evicted while another process's queue uses
  * them.
  */
 #include <signal.h>
@@ -36,9 +36,9 @@ struct owner {
 enum { CHUNKS = 6 };
 
 /*
- * Fill the BOs, unmap them from the GPU, then check them on command: 'c' by CPU, 'e' by
- * the engine after mapping them again; 'q' ends the process (its siblings keep the pipe
- * open).
+ * Fill the BOs and unmap them from the GPU. Then check them on command: 'c' by the CPU,
+ * 'e' by the engine after mapping them again. 'q' ends the process, because the end of
+ * the pipe cannot: siblings keep it open.
  */
 static void owner_main(int index, uint64_t bytes, int in, int out)
 {
@@ -61,7 +61,7 @@ static void owner_main(int index, uint64_t bytes, int in, int out)
 				OK(vg_bo_unmap_cpu(&bo[i]));
 			}
 		} else {
-			/* Map one BO at a time, and unmap it again. */
+			/* Map one BO at a time, use it, and unmap it. */
 			OK(vg_queue_create(&vg, gpu, 4096, &q));
 			for (i = 0; i < CHUNKS; i++) {
 				OK(vg_bo_map_gpu(&bo[i]));
@@ -123,7 +123,7 @@ static void owner_end(struct owner *o)
 	      "a process ended with status 0x%x", status);
 }
 
-/* Three processes use 60 % of VRAM each, in turn. */
+/* Three processes use 60 % of VRAM each, one after the other. */
 static void overcommit(void)
 {
 	struct owner o[3];
@@ -152,7 +152,7 @@ static void overcommit(void)
 	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
 }
 
-/* The queue of one process continues while another process's BOs are moved. */
+/* The queue of one process must continue while the BOs of another process are moved. */
 static void work_goes_on(void)
 {
 	struct vg_bo a = { 0 }, b = { 0 };
@@ -183,7 +183,7 @@ static void work_goes_on(void)
 		owner_end(&o[i]);
 }
 
-/* Kill a process while its BOs are moved. Catches: memory that is not freed. */
+/* Kill a process while its BOs are moved. Catches: the memory is not freed. */
 static void killed(void)
 {
 	struct owner o[2];
@@ -230,7 +230,7 @@ static void svm_under_pressure(void)
 	CHECK(p && dst, "%s", vg_error());
 	for (i = 0; i < 4; i++) {
 		vg_pattern_fill(p, size, SEED + i, 0);
-		/* Pages that do not fit stay in system memory: no error. */
+		/* Pages that do not fit must stay in system memory, without an error. */
 		OK(vg_svm_prefetch(&vg, p, size, gpu->gpu_id));
 		tap_diag("%ld of %lu pages are in VRAM",
 			 vg_pages_in_vram(p, size), size / VG_PAGE);
@@ -242,19 +242,22 @@ static void svm_under_pressure(void)
 	owner_end(&o);
 }
 
-/* Processes that always have work for their queue, on memory in VRAM. */
+/* Processes whose queues always have work, on memory in VRAM. */
 enum { WORKERS = 4, WORKER_BOS = 3 };
 
 #define WORK_JOBS	3000
 #define WORK_PIECE	(64 * VG_KIB)
 
-/* Number of ready and of finished workers; jobs of each worker. */
+/*
+ * State shared by the workers: number of workers that are ready, number that have done
+ * WORK_JOBS, jobs of each worker, and its longest job.
+ */
 struct work {
 	uint32_t ready;
 	uint64_t enough, jobs[WORKERS], longest_ns[WORKERS];
 };
 
-/* Do a job: fill a piece, copy it out, and check the copy. */
+/* Do one job: fill a piece, copy it out, and check the copy. */
 static void worker_job(struct vg_queue *q, struct vg_bo *bo, uint64_t bytes,
 		       void *stage, uint64_t n)
 {
@@ -266,7 +269,7 @@ static void worker_job(struct vg_queue *q, struct vg_bo *bo, uint64_t bytes,
 	OK(vg_fill_check(stage, WORK_PIECE, (uint32_t)n));
 }
 
-/* Work until all workers have done WORK_JOBS. */
+/* Do jobs until all workers have done WORK_JOBS. */
 static void worker_main(struct work *w, int me, uint64_t bytes)
 {
 	struct vg_bo bo[WORKER_BOS] = { 0 }, stage = { 0 };
@@ -295,10 +298,11 @@ static void worker_main(struct work *w, int me, uint64_t bytes)
 }
 
 /*
- * Four processes with queues use 1.5 x VRAM. Each must finish its work while the others
- * run, and there must be fifty jobs or more between two evictions (20 to 25 without
- * time slices, 200 and more with them: a slow host does not change the ratio). Catches:
- * processes that evict each other all the time, and a process that is never restored.
+ * Four processes with queues use 1.5 times the VRAM. Each process must finish its work
+ * while the others run, and there must be at least fifty jobs between two evictions (20
+ * to 25 without time slices, at least 200 with them; a slow host does not change the
+ * ratio). Catches: processes evict each other all the time; a process is never
+ * restored.
  */
 static void turns(void)
 {
@@ -332,7 +336,7 @@ static void turns(void)
 	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
 }
 
-/* Evict VRAM repeatedly, until killed. */
+/* Start a child that evicts VRAM repeatedly until it is killed. */
 static pid_t start_emptying(void)
 {
 	pid_t pid;
@@ -348,10 +352,10 @@ static pid_t start_emptying(void)
 }
 
 /*
- * Prefetch memory to VRAM in pieces; each becomes a BO that is created and then pinned,
- * while another process evicts VRAM. Catches: an eviction that moves a BO which was
- * pinned while the eviction waited for it: the pages stay in VRAM that is allocated
- * again.
+ * Prefetch memory to VRAM in pieces, each of which becomes a BO that is created and
+ * then pinned, while another process evicts VRAM. Catches: an eviction moves a BO that
+ * was pinned while the eviction waited for it, so that the pages stay in VRAM that is
+ * allocated again.
  */
 static void svm_into_emptied(void)
 {
@@ -372,7 +376,10 @@ static void svm_into_emptied(void)
 		before = tap_driver_counter(gpu, "pages_to_vram");
 		for (at = 0; at < BYTES; at += PIECE)
 			OK(vg_svm_prefetch(&vg, p + at, PIECE, gpu->gpu_id));
-		/* The pages may have been evicted again. */
+		/*
+		 * Count migrations to VRAM, because the pages may have been evicted
+		 * again.
+		 */
 		CHECK(tap_driver_counter(gpu, "pages_to_vram") > before,
 		      "no page was migrated to VRAM");
 		OK(vg_pattern_check(p, BYTES, SEED, i));
@@ -385,13 +392,16 @@ static void svm_into_emptied(void)
 
 enum { HOLDERS = 4 };
 
-/* A process with a queue and memory, which is restored after each eviction. */
+/*
+ * Body of a process with a queue and memory, which the driver restores after each
+ * eviction.
+ */
 static void hold(int ready)
 {
 	static struct vg own;
 	static struct vg_queue q;
 	struct vg_bo bo;
-	/* So many that the first BOs are restored before the last are evicted. */
+	/* With so many BOs, the first are restored before the last are evicted. */
 	int i, bos = tap_debug_kernel() ? 128 : 2048;
 	char done = 0;
 
@@ -408,8 +418,8 @@ static void hold(int ready)
 }
 
 /*
- * Evict GTT while processes with queues restore their BOs. Catches: an eviction that
- * repeats until no BO returns, and ignores signals.
+ * Evict GTT while processes with queues restore their BOs. Catches: an eviction repeats
+ * until no BO returns, and ignores signals.
  */
 static void emptying_ends(void)
 {
@@ -439,7 +449,7 @@ static void emptying_ends(void)
 			tap_evict(gpu, "gtt");
 			_exit(0);
 		}
-		/* Kill the odd ones before they end. */
+		/* Kill every second reader before it ends. */
 		if (i % 2)
 			kill(reader, SIGKILL);
 		until = vg_deadline();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory ioctls and mmap with wrong arguments: the errno that amdgpu returns, and no
- * side effect. Catches: arithmetic overflows, a handle or offset of another process
- * that is accepted, a BO freed in use.
+ * Memory ioctls and mmap with wrong arguments: they must return the errno that amdgpu
+ * returns, without side effects. Catches: arithmetic overflows; a handle or offset of
+ * another process is accepted; a BO is freed while in use.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -114,7 +114,7 @@ static void map_and_free(void)
 	ERRNO(ENOMEM, try_map(&vg, no_handle, id, 1, 0));
 	ERRNO(EINVAL, try_unmap(&vg, bo.handle, id, 1, 0));
 	ERRNO(0, try_map(&vg, bo.handle, id, 1, 0));
-	/* Already mapped: no error. */
+	/* Mapping a BO that is already mapped must succeed. */
 	ERRNO(0, try_map(&vg, bo.handle, id, 1, 0));
 	ERRNO(EBUSY, try_free(&vg, bo.handle));
 	ERRNO(EINVAL, try_unmap(&vg, bo.handle, id, 0, 0));
@@ -128,7 +128,7 @@ static void map_and_free(void)
 	ERRNO(EINVAL, try_free(&vg, ~0ull));
 }
 
-/* A huge count of devices must cause no huge allocation or long loop. */
+/* A huge number of devices must cause no huge allocation and no long loop. */
 static void map_many(void)
 {
 	struct vg_bo bo = { 0 };
@@ -143,8 +143,8 @@ static void map_many(void)
 }
 
 /*
- * Allocate memory of KFD with @flags, set the placement @domain by the render node, and
- * free it.
+ * Allocate memory of KFD with @flags, set its placement to @domain by the render node,
+ * and free it.
  */
 static void place_and_free(struct vg *vg, uint32_t flags, uint64_t domain)
 {
@@ -169,9 +169,9 @@ static void place_and_free(struct vg *vg, uint32_t flags, uint64_t domain)
 }
 
 /*
- * Catches: memory charged to one of KFD's limits and credited to the other, because the
- * domain was changed in between: one sum falls below zero, and every later allocation
- * of every process fails with ENOMEM.
+ * Catches: memory is charged to one of KFD's limits and credited to the other, because
+ * the domain was changed in between. One sum would fall below zero, and every later
+ * allocation of every process would fail with ENOMEM.
  */
 static void placed_elsewhere(void)
 {
@@ -190,7 +190,7 @@ static void placed_elsewhere(void)
 	OK(vg_mem_settle(&vg.gpu[0], &before, VG_TIMEOUT_MS));
 }
 
-/* Addresses that page tables or another mapping do not allow. */
+/* Map BOs at addresses that page tables or another mapping do not allow. */
 static void map_addresses(void)
 {
 	static const uint64_t bad_va[] = {
@@ -227,7 +227,7 @@ static void map_addresses(void)
 	ERRNO(0, try_free(&vg, args.handle));
 }
 
-/* An address belongs to SVM or to a BO, not to both. */
+/* An address must not belong to both SVM and a BO. */
 static void svm_and_bo(void)
 {
 	struct vg_bo bo = { 0 };
@@ -248,8 +248,8 @@ static void svm_and_bo(void)
 }
 
 /*
- * Catches: an address of both a BO and an SVM range created between ALLOC and MAP; and
- * an address freed by munmap that MAP still takes for a range's.
+ * Catches: MAP accepts an address for which an SVM range was created after ALLOC; MAP
+ * refuses an address as that of a range although munmap has removed the range.
  */
 static void bo_after_svm(void)
 {
@@ -267,7 +267,7 @@ static void bo_after_svm(void)
 	args.va_addr = (uintptr_t)p;
 	args.gpu_id = *id;
 	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &args));
-	/* The last page only. */
+	/* Set an attribute of only the last page. */
 	OK(vg_svm_set1(&vg, p + size - VG_PAGE, VG_PAGE,
 		       KFD_IOCTL_SVM_ATTR_GRANULARITY, 9));
 	ERRNO(EADDRINUSE, try_map(&vg, args.handle, id, 1, 0));
@@ -315,14 +315,14 @@ static void mmaps(void)
 	NO_MMAP(EINVAL, vg.kfd, 4096, 1ull << 62 | gpu);
 	NO_MMAP(EINVAL, vg.gpu[0].fd, 4096, 0x7ffffffff000);
 	OK(vg_bo_alloc(&vg, &vg.gpu[0], 2 * VG_PAGE, VG_VRAM, &bo));
-	/* Larger than the BO. */
+	/* The mapping is larger than the BO. */
 	NO_MMAP(EINVAL, vg.gpu[0].fd, 3 * VG_PAGE, bo.mmap_offset);
 #undef NO_MMAP
 }
 
 /*
- * The page with the HDP flush registers: it contains no other register, and every
- * process may map it.
+ * Map the page with the HDP flush registers: it must contain no other register, and
+ * every process may map it.
  */
 static void use_mmio(void *arg)
 {
@@ -394,7 +394,7 @@ static void mmap_of_another(void)
 	tap_in_child(foreign_bo, &o);
 }
 
-/* Files closed in the wrong order, with everything in use. */
+/* Close the files while all objects are in use, the render node before KFD. */
 static void closed_early(void)
 {
 	struct kfd_ioctl_get_version_args version;
@@ -406,11 +406,11 @@ static void closed_early(void)
 	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &q));
 	OK(vg_bo_create(&vg, &vg.gpu[0], VG_MIB, VG_VRAM, &bo));
 	close(vg.gpu[0].fd);
-	/* KFD holds the VM: the queue continues. */
+	/* KFD holds the VM, so the queue must continue. */
 	OK(vg_fill(&q, bo.cpu, 0x77777777, VG_MIB));
 	OK(vg_fill_check(bo.cpu, VG_MIB, 0x77777777));
 	close(vg.kfd);
-	/* The mapping of the BO works, too. */
+	/* The CPU mapping of the BO must work, too. */
 	OK(vg_fill_check(bo.cpu, VG_MIB, 0x77777777));
 	ERRNO(EBADF, tap_ioctl(vg.kfd, AMDKFD_IOC_GET_VERSION, &version));
 }

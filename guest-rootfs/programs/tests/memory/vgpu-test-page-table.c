@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Page tables: the writer, the number of bytes written, when tables are freed. Catches:
- * tables that stay until the process ends; entries that SDMA has not written yet when
- * an engine needs them, or that cost more bytes than necessary. Other tests, which
- * check data byte for byte, run a second time with SDMA as the writer (tests.list).
+ * Page tables: their writer, the number of bytes written, and when they are freed.
+ * Catches: tables stay until the process ends; SDMA has not written entries when an
+ * engine needs them; entries cost more bytes than necessary. Other tests, which check
+ * data byte for byte, run a second time with SDMA as the writer (tests.list).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +15,13 @@
 
 enum { BY_SDMA = 0, BY_CPU = 3 };
 
-/* Needs more tables than the first BO for small tables has. */
+/* A BO of this size needs more tables than the first BO for small tables can hold. */
 #define TABLES_BYTES (64 * VG_MIB)
 
-/* Select the writer for address spaces created from now on. Return the old mode. */
+/*
+ * Select the writer for address spaces that are created from now on. Return the old
+ * mode.
+ */
 static int set_writer(int mode)
 {
 	FILE *f = fopen(MODE, "r+");
@@ -31,7 +34,7 @@ static int set_writer(int mode)
 	return was;
 }
 
-/* Map scattered pages of 4 KiB. */
+/* Map memory whose pages of 4 KiB are scattered in physical memory. */
 static uint32_t *scattered(size_t pages)
 {
 	uint32_t *p = vg_map_anon(pages * VG_PAGE), *order, k, t;
@@ -57,7 +60,10 @@ static uint32_t *scattered(size_t pages)
 	return p;
 }
 
-/* Map scattered pages for the GPU, check their bytes, and check the cost. */
+/*
+ * Map scattered pages for the GPU, check their bytes, and check the number of bytes
+ * written.
+ */
 static void map_scattered(int writer)
 {
 	size_t pages = getenv("VGPU_TEST_SECONDS") ? 262144 : 8192, i;
@@ -93,7 +99,10 @@ static void map_scattered(int writer)
 	      "%llu entries for %zu pages", (unsigned long long)entries, pages);
 	CHECK(bytes * 100 <= entries * 8 * 105, "%llu bytes for %llu entries",
 	      (unsigned long long)bytes, (unsigned long long)entries);
-	/* Packets have headers: the byte count shows whether SDMA wrote the entries. */
+	/*
+	 * SDMA packets have headers, so the byte count shows whether SDMA wrote the
+	 * entries.
+	 */
 	CHECK((bytes == entries * 8) == (writer == BY_CPU),
 	      "%llu bytes for %llu entries: the wrong writer",
 	      (unsigned long long)bytes, (unsigned long long)entries);
@@ -118,7 +127,7 @@ static void scattered_by_sdma(void)
 	map_scattered(BY_SDMA);
 }
 
-/* Tables unmapped by ioctl: their VRAM is freed while the process lives. */
+/* Unmap tables by an ioctl: their VRAM must be freed while the process lives. */
 static void tables_of_bos_go(void)
 {
 	struct vg_mem_info base, now;
@@ -132,7 +141,10 @@ static void tables_of_bos_go(void)
 		OK(vg_bo_alloc(&vg, &vg.gpu[0], TABLES_BYTES, VG_GTT, &bo));
 		OK(vg_bo_map_gpu(&bo));
 		OK(vg_mem_info(&vg.gpu[0], &now));
-		/* 32 tables, more than fit into the allocated BO. */
+		/*
+		 * 32 tables do not fit into the BO that exists, so that the driver
+		 * allocates another one.
+		 */
 		CHECK(now.vram_used >= base.vram_used + 64 * VG_PAGE,
 		      "%llu bytes for the tables of 64 MiB",
 		      (unsigned long long)(now.vram_used - base.vram_used));
@@ -142,7 +154,7 @@ static void tables_of_bos_go(void)
 	vg_close(&vg);
 }
 
-/* Tables unmapped by an MMU notifier: their VRAM is freed, too. */
+/* Unmap tables by an MMU notifier: their VRAM must be freed, too. */
 static void tables_of_svm_go(void)
 {
 	struct vg_mem_info base, now;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Several processes use three times the VRAM, and more system memory than TTM's limit,
- * at the same time; then two processes use all VRAM each, with busy queues. Catches: a
- * byte lost or stale after a move, a queue that runs while its memory is evicted, a
- * process that is never restored, deadlocks between processes, memory of one process
- * seen by another, usage counters that drift.
+ * Several processes at once use three times the VRAM, and more system memory than TTM's
+ * limit. Then two processes use all VRAM each, with busy queues. Catches: a byte is
+ * lost or stale after a move; a queue runs while its memory is evicted; a process is
+ * never restored; processes deadlock; memory of one process is visible to another;
+ * usage counters drift.
  *
  * vgpu-test-pressure [SECONDS [SEED [PART OF A CASE'S NAME]]]
  */
@@ -56,8 +56,8 @@ struct shadow {
 };
 
 struct buffer {
-	struct vg_bo bo;	/* BO of KFD, or only @cpu and @size */
-	uint32_t handle;	/* handle of the render node, or 0 */
+	struct vg_bo bo;	/* BO of KFD; with @handle, only @cpu and @size are valid */
+	uint32_t handle;	/* handle of the render node, or 0 for a BO of KFD */
 	char *cpu;
 	struct shadow *shadow;
 };
@@ -103,7 +103,7 @@ static bool by_render_node(void)
 	return me % 4 == 3;
 }
 
-/* New memory must contain zeros. */
+/* Allocate buffer @i. New memory must contain zeros. */
 static void buffer_alloc(int i)
 {
 	struct buffer *b = &buf[i];
@@ -189,7 +189,7 @@ static void sdma_check(void)
 	check_bytes(stage.cpu, &buf[i].shadow[p], i, p, "SDMA");
 }
 
-/* Submit a batch to the queue; the CPU checks memory only after it. */
+/* Submit a batch to the queue; the CPU checks memory only after the batch. */
 static void sdma_batch(void)
 {
 	for (uint64_t n = 1 + rnd(16); n; n--) {
@@ -262,7 +262,7 @@ static void one_round(int round)
 	}
 	if (!(round % 8))
 		remap_or_renew();
-	/* A quarter of the processes destroy and create their queue. */
+	/* A quarter of the processes destroy their queue and create it again. */
 	if (me % 4 == 2 && !(round % 4))
 		queue_toggle();
 }
@@ -321,7 +321,10 @@ static void end_all(const pid_t *pid, int processes)
 		kill(pid[i], SIGKILL);
 }
 
-/* The first process that fails ends all others. */
+/*
+ * Wait for all processes. The first process that fails makes this process end the
+ * others.
+ */
 static bool wait_all(const pid_t *pid, int processes)
 {
 	bool good = true;
@@ -339,7 +342,7 @@ static bool wait_all(const pid_t *pid, int processes)
 	return good;
 }
 
-/* Each process uses @share bytes of VRAM. */
+/* Run @processes processes, each of which uses @share bytes of VRAM. */
 static void pressure(int processes, uint64_t share, bool swap)
 {
 	uint64_t moved, evicted, swapped, limit = pages_limit_get();
@@ -352,7 +355,10 @@ static void pressure(int processes, uint64_t share, bool swap)
 	evicted = tap_driver_counter(gpu, "process_evictions");
 	swapped = tap_driver_counter(gpu, "swapouts");
 	bo_bytes = share / VRAM_BOS & ~(PIECE - 1);
-	/* A quarter of the memory outside VRAM must be swapped out. */
+	/*
+	 * Set TTM's limit so that a quarter of the memory outside VRAM must be swapped
+	 * out.
+	 */
 	if (swap)
 		pages_limit_set((processes * BOS * bo_bytes - base.vram_total) /
 				VG_PAGE * 3 / 4);

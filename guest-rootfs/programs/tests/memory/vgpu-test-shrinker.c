@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The system's reclaim takes memory of BOs: idle BOs go to a swap device, used BOs
- * stay. Catches: a process killed by the OOM killer while idle BOs hold memory, bytes
- * lost on the way to the device and back, memory of a job or a queue reclaimed, or a
- * queue evicted for it; BOs that are swapped out without a swap device; a counter that
- * drifts; reclaim that waits for a lock of the driver.
+ * Reclaim takes memory of BOs: idle BOs go to a swap device, BOs in use stay. Catches:
+ * the OOM killer kills a process while idle BOs hold memory; bytes are lost on the way
+ * to the swap device and back; memory of a job or a queue is reclaimed; a queue is
+ * evicted for reclaim; BOs are swapped out without a swap device; a counter drifts;
+ * reclaim waits for a lock of the driver.
  *
- * The tests need a block device for swap (tests.list), whose content is lost.
+ * The tests need a block device for swap (tests.list), whose contents are lost.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,7 +34,7 @@ static struct vg vg;
 static struct vg_gpu *gpu;
 static int node;	/* separate DRM file, for jobs */
 
-/* The number that follows @name in a file; "" is the start of the file. */
+/* Return the number that follows @name in a file; "" is the start of the file. */
 static uint64_t number_in(const char *path, const char *name)
 {
 	char text[16384], *at;
@@ -45,7 +45,7 @@ static uint64_t number_in(const char *path, const char *name)
 	return strtoull(at + strlen(name), NULL, 10);
 }
 
-/* The value of a line of /proc/meminfo, in bytes. */
+/* Return the value of a line of /proc/meminfo, in bytes. */
 static uint64_t meminfo(const char *name)
 {
 	return number_in("/proc/meminfo", name) * VG_KIB;
@@ -66,13 +66,13 @@ static uint64_t shrunk(void)
 	return tap_driver_counter(gpu, "shrunk_pages");
 }
 
-/* Ask every shrinker for all its objects. */
+/* Make every shrinker reclaim all its objects. */
 static void ask_for_all(void)
 {
 	CHECK(!vg_put("/proc/sys/vm/drop_caches", "2"), "drop_caches");
 }
 
-/* Ask until at least @pages pages more than @before are swapped out. */
+/* Reclaim until at least @pages pages more than @before are swapped out. */
 static void ask_until(uint64_t before, uint64_t pages)
 {
 	uint64_t end = vg_deadline();
@@ -98,8 +98,8 @@ static void start(int xnack)
 }
 
 /*
- * Catches: BOs swapped out without a swap device, where shmem would only move them
- * within memory.
+ * Catches: BOs are swapped out without a swap device, although shmem would only move
+ * them within memory.
  */
 static void no_swap(void)
 {
@@ -123,7 +123,7 @@ static void no_swap(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* BOs of the render node with one pattern each, and an IB. */
+/* BOs of the render node, each with its own pattern, and an IB */
 static struct vr_bo bo[MAX_BOS];
 static struct vr_ib ib;
 static uint32_t ctx;
@@ -140,8 +140,8 @@ static void bos_create(int n)
 }
 
 /*
- * Check a BO's bytes by SDMA, through a BO that the CPU reads. Return the submission's
- * error: -ENOMEM if the BO's pages could not be allocated.
+ * Check the bytes of BO @i by SDMA, through a BO that the CPU reads. Return the error
+ * of the submission: -ENOMEM if the pages of the BO could not be allocated.
  */
 static int try_by_sdma(int i, struct vr_bo *stage)
 {
@@ -200,7 +200,7 @@ static void bos_start(int n)
 	bos_create(n);
 }
 
-/* Swap all BOs out and in. Catches: a wrong counter, lost bytes. */
+/* Swap all BOs out and in. Catches: a counter is wrong; bytes are lost. */
 static void out_and_back(void)
 {
 	uint64_t before, counted;
@@ -227,7 +227,10 @@ static void out_and_back(void)
 		      tap_driver_counter(gpu, "swappable_pages"), counted);
 }
 
-/* Memory of a process with a queue is not swapped out; without a queue it is. */
+/*
+ * Memory of a process must not be swapped out while the process has a queue, and must
+ * be swapped out without a queue.
+ */
 static void queues_keep(void)
 {
 	uint64_t before, evicted;
@@ -267,9 +270,10 @@ static void queues_keep(void)
 
 /**
  * struct hog - a process that allocates memory and locks it
- * @pid: the process, which the OOM killer takes first
- * @to: each byte requests HOG_PIECE more; closing it ends the process
- * @from: one byte for each request; not 0: the memory is locked
+ * @pid: the process, which the OOM killer kills first
+ * @to: pipe: each byte requests HOG_PIECE more bytes of memory; closing the pipe ends
+ * the process
+ * @from: pipe: the answer to each request, one byte: 1 if the memory is locked, else 0
  */
 struct hog {
 	pid_t pid;
@@ -312,7 +316,7 @@ static void hog_start(struct hog *h)
 	h->to = down[1];
 }
 
-/* @has: bytes that the process has locked so far. */
+/* Lock HOG_PIECE more bytes in the process, which has locked @has bytes so far. */
 static void hog_eat(struct hog *h, uint64_t has)
 {
 	char got = 0;
@@ -333,8 +337,8 @@ static void hog_end(struct hog *h)
 }
 
 /*
- * A BO that is larger than TTM's limit is refused when it is created, one that
- * is larger than free memory at the first access, before it takes any. Without
+ * A BO larger than TTM's limit must be refused when it is created. A BO larger than
+ * free memory must be refused at its first access, before it takes any memory. Without
  * the checks the OOM killer kills the hog.
  */
 static void too_large(void)
@@ -369,7 +373,7 @@ static void too_large(void)
 	      " MiB are available", bytes / VG_MIB, available() / VG_MIB);
 	ERRNO(ENOMEM, vr_gem_create(node, bytes, AMDGPU_GEM_DOMAIN_GTT, 0,
 				    &handle));
-	/* Another task's allocations succeed meanwhile. */
+	/* Allocations of another task must succeed meanwhile. */
 	pid = fork();
 	CHECK(pid >= 0, "fork");
 	while (!pid)
@@ -391,9 +395,10 @@ static void too_large(void)
 }
 
 /*
- * A process locks memory until a quarter of the BOs' pages are swapped out and half as
- * many are on the swap device. Reclaim may take all page cache and tmpfs before.
- * Without the shrinker the process is killed, because nothing else can be reclaimed.
+ * A process locks memory until a quarter of the BOs' pages are swapped out and half of
+ * these are on the swap device. Reclaim may first take all page cache and tmpfs.
+ * Without the shrinker the process would be killed, because no other memory can be
+ * reclaimed.
  */
 static void memory_runs_out(void)
 {
@@ -432,8 +437,8 @@ static void memory_runs_out(void)
 		 (shrunk() - before) * VG_PAGE / VG_MIB,
 		 (swap - swap_free()) / VG_MIB);
 	/*
-	 * A BO is swapped in while others are swapped out for it. A submission does not
-	 * wait for that: it fails, and is repeated.
+	 * A BO is swapped in while other BOs are swapped out to make space for it. A
+	 * submission does not wait for that: it fails and is repeated.
 	 */
 	end = vg_deadline();
 	while ((err = try_by_sdma(0, &stage)) == -ENOMEM)
@@ -446,7 +451,7 @@ static void memory_runs_out(void)
 	bos_free();
 }
 
-/* Work during reclaim, in several child processes. */
+/* Work during reclaim, in several child processes */
 
 static void churn_render(uint64_t round)
 {
@@ -542,7 +547,10 @@ static void child_kill(pid_t pid)
 	CHECK(waitpid(pid, NULL, 0) == pid, "waitpid");
 }
 
-/* Kill one of several children at a random time; the others must find their bytes. */
+/*
+ * Kill one of several children at a random time. The other children must find their
+ * bytes.
+ */
 static void churn_round(int round)
 {
 	int status, victim = (int)race_below(CHURNERS);
@@ -575,7 +583,7 @@ static void all_at_once(void)
 	for (uint64_t has = 0; has < most; has += HOG_PIECE)
 		hog_eat(&hog, has);
 	asker = asker_start();
-	/* Until reclaim has found an idle BO. */
+	/* Repeat until reclaim has found an idle BO. */
 	end = vg_deadline();
 	for (int round = 0; tap_goes_on(round, 3) ||
 	     (shrunk() == before && vg_now() < end); round++)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * User pointers: BOs on memory of the process. Catches: an engine that accesses pages
- * that the process has unmapped, or writes read-only pages, queues that are not
- * restored, addresses that are not checked, pages or notifiers that outlive their BO.
+ * User pointers: BOs on memory of the process. Catches: an engine accesses pages that
+ * the process has unmapped, or writes read-only pages; a queue is not restored;
+ * addresses are not checked; pages or notifiers outlive their BO.
  */
 #include <fcntl.h>
 #include <linux/loop.h>
@@ -84,7 +84,7 @@ static void uptr_create(struct vg_gpu *gpu, void *p, struct vg_bo *bo)
 	OK(vg_bo_map_gpu(bo));
 }
 
-/* vg_bo_free() would unmap the memory. */
+/* Unmap and free the user pointer. vg_bo_free() would also unmap the memory. */
 static void uptr_free(struct vg_bo *bo)
 {
 	struct kfd_ioctl_free_memory_of_gpu_args args = {
@@ -116,7 +116,7 @@ static void both_ways(void)
 	char *p = anon(SIZE);
 
 	start(1, -1);
-	/* The memory was never touched before. */
+	/* The memory has never been touched. */
 	uptr_create(&vg.gpu[0], p, &bo);
 	gpu_reads(0, p);
 	gpu_writes(0, p, SEED);
@@ -127,13 +127,13 @@ static void both_ways(void)
 	      "a user pointer can be mapped by its offset");
 	uptr_free(&bo);
 	OK(vg_pattern_check(p, SIZE, SEED + 1, 0));
-	/* A second user pointer on the same memory. */
+	/* Create a second user pointer on the same memory. */
 	uptr_create(&vg.gpu[0], p, &bo);
 	gpu_reads(0, p);
 	uptr_free(&bo);
 }
 
-/* Operations on the memory while a queue copies from it. */
+/* Operations on the memory while a queue copies from it */
 
 static void op_write(char *p)
 {
@@ -153,7 +153,7 @@ static void op_map_over(char *p)
 	vg_pattern_fill(p + VG_MIB, VG_MIB, SEED + 4, 0);
 }
 
-/* After fork() both processes write: each must have its own pages. */
+/* After fork() both processes write: each process must have its own pages. */
 static void op_fork(char *p)
 {
 	int status;
@@ -170,8 +170,8 @@ static void op_fork(char *p)
 }
 
 /*
- * The CPU does not write here. Catches: an engine's write after fork() that reaches the
- * child, which checks its memory after the engine has finished.
+ * The parent's CPU does not write after fork(). Catches: an engine's write after fork()
+ * reaches the child, which checks its memory after the engine has finished.
  */
 static int child_pipe = -1;
 static pid_t child;
@@ -219,7 +219,10 @@ static void op_mremap(char *p)
 	munmap(away, SIZE);
 }
 
-/* PROT_NONE would be a fault, not a wait: see no_access(). */
+/*
+ * Remove the write permission and restore it. PROT_NONE would cause a fault and not a
+ * wait: see no_access().
+ */
 static void op_mprotect(char *p)
 {
 	CHECK(!mprotect(p, SIZE, PROT_READ), "mprotect");
@@ -243,7 +246,7 @@ static void op_collapse(char *p)
 	      "mprotect");
 }
 
-/* 2 MiB of the memory are aligned, for huge pages. */
+/* Map SIZE bytes aligned to 2 MiB, for huge pages. */
 static char *anon_aligned(void)
 {
 	uintptr_t p = (uintptr_t)anon(SIZE + 2 * VG_MIB);
@@ -292,7 +295,10 @@ static void changes_xnack_on(void)
 	changes(1);
 }
 
-/* Read-only memory: the queue is evicted, and continues when the memory can be written. */
+/*
+ * Make memory read-only: the queue must be evicted, and must continue when the memory
+ * can be written.
+ */
 static void waits_for_write(void)
 {
 	struct vg_bo bo;
@@ -315,7 +321,7 @@ static void waits_for_write(void)
 
 /*
  * PROT_NONE memory is not mapped for the GPU until it is accessible again. The queue
- * must continue while it does not access that memory, and find the bytes later.
+ * must continue while it does not access that memory, and must find the bytes later.
  */
 static void no_access(void)
 {
@@ -347,8 +353,8 @@ static void unmap(char *p)
 }
 
 /*
- * Unmapped memory. Catches: a queue stopped without an access to it, or an access
- * without a fault.
+ * Unmap the memory. Catches: a queue is stopped although it does not access the memory;
+ * an access causes no fault.
  */
 static void unmapped(void)
 {
@@ -362,14 +368,17 @@ static void unmapped(void)
 	gpu_writes(0, p, SEED);
 	gpu_writes(0, p2, SEED + 1);
 	unmap(p);
-	/* The queue continues while it does not access the unmapped memory. */
+	/* The queue must continue while it does not access the unmapped memory. */
 	gpu_reads(0, p2);
 	tap_expect_stop(&q[0], stage[0].va, bo.va, SIZE);
 	OK(vg_queue_destroy(&q[0]));
 	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &other));
 	q[0] = other;
 	gpu_reads(0, p2);
-	/* MAP fails without memory, and succeeds with other memory. */
+	/*
+	 * MAP must fail without memory at the addresses, and succeed with new memory
+	 * there.
+	 */
 	OK(vg_bo_unmap_gpu(&bo));
 	ERRNO(EFAULT, vg_bo_map_gpu(&bo));
 	CHECK(mmap(p, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE |
@@ -402,7 +411,7 @@ static void two_gpus(void)
 	uptr_free(&bo);
 }
 
-/* Swap on a loop device; its file is in ramfs, which is not swapped. */
+/* Swap on a loop device, whose file is in ramfs, which is not swapped */
 
 #define SWAP_BYTES	(16 * VG_MIB)
 
@@ -444,7 +453,7 @@ static void swap_stop(void)
 	CHECK(!umount2("/tmp/swap", MNT_DETACH), "umount: %s", strerror(errno));
 }
 
-/* Sectors written to the swap device so far. */
+/* Return the number of sectors written to the swap device so far. */
 static unsigned long swapped_out(void)
 {
 	char path[64], text[256];
@@ -478,7 +487,10 @@ static void swapping(void)
 		before = swapped_out();
 		CHECK(!madvise(p, SIZE, MADV_PAGEOUT), "MADV_PAGEOUT: %s",
 		      strerror(errno));
-		/* The driver may have restored all pages by now. */
+		/*
+		 * Wait for the writes only: the driver may have restored all pages by
+		 * now.
+		 */
 		until = vg_deadline();
 		while (swapped_out() == before) {
 			CHECK(vg_now() < until, "nothing was swapped out");
@@ -555,7 +567,7 @@ static void bad_input(void)
 	/* Half of the memory is unmapped. */
 	munmap((void *)(p + SIZE / 2), SIZE / 2);
 	ERRNO(EFAULT, uptr_errno(p, SIZE));
-	/* Beyond the file's end. */
+	/* Half of the mapping is beyond the end of the file. */
 	CHECK(!ftruncate(fd, SIZE / 2), "ftruncate");
 	ERRNO(EFAULT, uptr_errno((uintptr_t)map_file(fd, PROT_READ | PROT_WRITE,
 						     MAP_SHARED), SIZE));
@@ -566,14 +578,17 @@ static void bad_input(void)
 	ERRNO(0, uptr_alloc(&vg.gpu[0], p, SIZE / 2, &bo));
 	ex.handle = bo.handle;
 	ERRNO(EPERM, tap_ioctl(vg.kfd, AMDKFD_IOC_EXPORT_DMABUF, &ex));
-	/* SVM ranges cannot be user pointers. */
+	/* SVM ranges must be refused as user pointers. */
 	p = (uintptr_t)anon(SIZE);
 	OK(vg_svm_set1(&vg, (void *)p, SIZE, KFD_IOCTL_SVM_ATTR_ACCESS,
 		       vg.gpu[0].gpu_id));
 	ERRNO(EADDRINUSE, uptr_errno(p, SIZE));
 }
 
-/* Shared mappings of a file write the file, private ones do not. */
+/*
+ * Writes through a shared mapping must change the file; writes through a private
+ * mapping must not.
+ */
 static void of_files(void)
 {
 	struct vg_bo bo;
@@ -592,7 +607,7 @@ static void of_files(void)
 	gpu_writes(0, priv, SEED + 1);
 	OK(vg_pattern_check(view, SIZE, SEED, 0));
 	uptr_free(&bo);
-	/* The file is truncated and extended: the memory was missing for a moment. */
+	/* Truncate and extend the file, so that the memory is missing for a moment. */
 	uptr_create(&vg.gpu[0], shared, &bo);
 	gpu_reads(0, shared);
 	CHECK(!ftruncate(fd, 0) && !ftruncate(fd, SIZE), "ftruncate");
@@ -647,10 +662,13 @@ static void render_node(void)
 	OK(vg_mem_info(&vg.gpu[0], &now));
 	CHECK(now.gtt_used <= before.gtt_used, "GTT in use: %lu, was %lu",
 	      now.gtt_used, before.gtt_used);
-	/* The memory is not checked before its first use. */
+	/* Without VALIDATE, memory is not checked before its first use. */
 	ERRNO(0, gem_userptr(p + (1ull << 32), SIZE, reg, &h));
 	ERRNO(0, gem_userptr(rofile, SIZE, val | ro, &h));
-	/* Separate pages: dma-debug reports eight mappings of one page as a leak. */
+	/*
+	 * Use separate pages, because dma-debug reports eight mappings of one page as a
+	 * leak.
+	 */
 	for (i = 0; i < 16; i++)
 		ERRNO(0, gem_userptr(p + i * SIZE, SIZE, val | ano,
 				     &handles[i]));
@@ -663,15 +681,18 @@ static void render_node(void)
 	prime.handle = handles[0];
 	ERRNO(EPERM, tap_ioctl(vg.gpu[0].fd, DRM_IOCTL_PRIME_HANDLE_TO_FD,
 			       &prime));
-	/* Close the handle after the memory is unmapped, or not at all. */
+	/*
+	 * Unmap the memory; then close half of the handles, and leave the others to the
+	 * process's end.
+	 */
 	munmap((void *)p, 16 * SIZE);
 	for (i = 0; i < 8; i++)
 		tap_gem_close(vg.gpu[0].fd, handles[i]);
 }
 
 /*
- * The GPU writes pages that MADV_FREE made clean; then reclaim examines them. Catches:
- * pages that are not marked dirty after the GPU's write.
+ * The GPU writes pages that MADV_FREE made clean; then reclaim examines the pages.
+ * Catches: pages are not marked dirty after the GPU's write.
  */
 static void written_since_free(void)
 {
@@ -679,7 +700,7 @@ static void written_since_free(void)
 	struct vg_bo bo;
 	cpu_set_t one;
 
-	/* MADV_FREE defers work to the same CPU. */
+	/* Stay on one CPU, because MADV_FREE defers work to the calling CPU. */
 	CPU_ZERO(&one);
 	CPU_SET(0, &one);
 	CHECK(!sched_setaffinity(0, sizeof(one), &one), "CPU");
@@ -693,7 +714,7 @@ static void written_since_free(void)
 	OK(vg_copy(&q[0], p, stage[0].cpu, SIZE));
 	CHECK(!madvise(p, SIZE, MADV_PAGEOUT), "madvise: %s", strerror(errno));
 	CHECK(!madvise(unused, SIZE, MADV_PAGEOUT), "madvise");
-	/* Reclaim does drop pages that were not written. */
+	/* Reclaim must have dropped the pages that were not written. */
 	OK(vg_fill_check(unused, SIZE, 0));
 	OK(vg_pattern_check(p, SIZE, SEED + 1, 0));
 	uptr_free(&bo);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * GEM_VA in KFD's address spaces: the render node's file of ACQUIRE_VM maps BOs for the
- * process's queues, as for ROCr's virtual memory API. Catches: entries that are
- * missing, wrong, or lead to the old place of moved memory or to another BO, while a
- * queue runs; a split that removes too much; memory that is freed with its exporter, or
- * never; addresses in use that are mapped twice.
+ * GEM_VA in KFD's address spaces: the render node's file that was passed to ACQUIRE_VM
+ * maps BOs for the process's queues, as for ROCr's virtual memory API. Catches: an
+ * entry is missing, is wrong, or points to another BO or to the old place of moved
+ * memory while a queue runs; a split removes too much; memory is freed with its
+ * exporter, or never; an address in use is mapped twice.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ static struct vg vg;
 static struct vg_gpu *gpu;
 static struct vg_queue q;
 static struct vg_bo stage;	/* GTT, for data that an engine reads */
-static uint32_t event;		/* memory faults */
+static uint32_t event;		/* event for memory faults */
 
 static void start_on(int i)
 {
@@ -87,7 +87,10 @@ static uint32_t import(int fd)
 	return args.handle;
 }
 
-/* A BO of KFD mapped for the CPU, and its handle in the render node's file. */
+/*
+ * Allocate a BO of KFD and map it for the CPU. Return its handle in the render node's
+ * file.
+ */
 static uint32_t shared_bo(uint64_t size, uint32_t flags, struct vg_bo *bo)
 {
 	uint32_t handle;
@@ -115,7 +118,7 @@ static void gpu_write(uint64_t va, uint64_t size, uint64_t seed)
 	OK(vg_copy(&q, (void *)va, stage.cpu, size));
 }
 
-/* Reading @va must fault and stop the queue. Create a new queue afterwards. */
+/* A read of @va must fault and stop the queue. The function then creates a new queue. */
 static void expect_fault(uint64_t va)
 {
 	struct kfd_hsa_memory_exception_data data;
@@ -128,7 +131,7 @@ static void expect_fault(uint64_t va)
 	OK(vg_queue_create(&vg, gpu, 8192, &q));
 }
 
-/* Map all of a BO, and a part of it at another address; unmap both. */
+/* Map a whole BO, and a part of it at another address; unmap both. */
 static void kfd_memory_of(uint32_t flags)
 {
 	struct vg_bo bo = { 0 };
@@ -146,7 +149,7 @@ static void kfd_memory_of(uint32_t flags)
 	ERRNO(0, unmap(h, bo.va));
 	gpu_check(part, VG_MIB, SEED + 1, 3 * VG_MIB);
 	expect_fault(bo.va);
-	/* Freed in KFD, the BO still has a handle in the file. */
+	/* After KFD has freed the BO, the file's handle must keep it. */
 	OK(vg_bo_free(&bo));
 	gpu_check(part, VG_MIB, SEED + 1, 3 * VG_MIB);
 	ERRNO(0, unmap(h, part));
@@ -168,7 +171,7 @@ static void kfd_memory(void)
 
 /*
  * Evict the render node's BOs while a queue writes to them, and allocate the memory
- * that they leave. Catches: a write that is lost, or hits the old place.
+ * that they leave. Catches: a write is lost, or reaches the old place.
  */
 static void own_bos(void)
 {
@@ -197,7 +200,7 @@ static void own_bos(void)
 		OK(vg_emit_fence(&q, &seq));
 		vg_queue_submit(&q);
 		tap_evict(gpu, round & 1 ? "gtt" : "vram");
-		/* New memory is zero; it may be the old place of the BOs. */
+		/* New memory must be zero; it may be the old place of the BOs. */
 		ERRNO(0, vr_gem_create(other, 4 * SIZE, domain[round & 1], 0,
 				       &next));
 		found = tap_gem_mmap(other, next, 4 * SIZE);
@@ -250,14 +253,17 @@ static void cut(void)
 		expect_fault(hole);
 		expect_fault(hole + VG_MIB - VG_PAGE);
 		gpu_check(hole + VG_MIB, VG_PAGE, SEED, hole + VG_MIB - va);
-		/* Map another BO over the hole and the pages around it. */
+		/* Map another BO over the hole and over pages on both sides of it. */
 		ERRNO(0, vr_gem_va(gpu->fd, h2, AMDGPU_VA_OP_REPLACE, VR_MAP_RW,
 				   hole - 3 * VG_PAGE, 0, VG_MIB));
 		gpu_check(hole - 3 * VG_PAGE, VG_MIB, SEED + 1, 0);
 		gpu_check(va, hole - va - 3 * VG_PAGE, SEED, 0);
 		expect_fault(hole + VG_MIB - VG_PAGE);
 		gpu_check(end, VG_MIB, SEED, SIZE - VG_MIB);
-		/* Each part of the split mapping is unmapped by its first address. */
+		/*
+		 * Each part of the split mapping must be unmapped by its own first
+		 * address.
+		 */
 		ERRNO(ENOENT, unmap(h, hole));
 		ERRNO(ENOENT, unmap(h2, va));
 		ERRNO(0, unmap(h, va));
@@ -270,7 +276,7 @@ static void cut(void)
 	OK(vg_bo_free(&with));
 }
 
-/* PRT mappings have no memory: reads return zeros, writes are dropped. */
+/* PRT mappings have no memory: reads must return zeros, writes must be dropped. */
 static void prt(void)
 {
 	uint64_t va = reserve(SIZE);
@@ -285,7 +291,7 @@ static void prt(void)
 	ERRNO(0, vr_gem_va(gpu->fd, 0, AMDGPU_VA_OP_UNMAP, AMDGPU_VM_PAGE_PRT,
 			   va, 0, SIZE));
 	expect_fault(va);
-	/* The end of the process removes this mapping. */
+	/* The end of the process must remove this mapping. */
 	ERRNO(0, vr_gem_va(gpu->fd, 0, AMDGPU_VA_OP_MAP, AMDGPU_VM_PAGE_PRT, va,
 			   0, SIZE));
 }
@@ -294,7 +300,7 @@ enum { N_BOS = 4 };
 
 static uint32_t *both_are_there;
 
-/* Copy around a ring of BOs, mapped by GEM_VA (@gem) or KFD, and check them. */
+/* Copy around a ring of BOs, which GEM_VA (@gem) or KFD has mapped, and check the BOs. */
 static void work(bool gem)
 {
 	struct vg_bo bo[N_BOS];
@@ -305,7 +311,7 @@ static void work(bool gem)
 
 	start();
 	OK(vg_mem_info(gpu, &info));
-	/* VRAM does not hold the BOs of two processes. */
+	/* VRAM must be too small for the BOs of two processes. */
 	bytes = info.vram_total * 3 / (5 * N_BOS) & ~(VG_PAGE - 1);
 	for (i = 0; i < N_BOS; i++) {
 		h[i] = shared_bo(bytes, VG_VRAM, &bo[i]);
@@ -314,7 +320,7 @@ static void work(bool gem)
 		else
 			OK(vg_bo_map_gpu(&bo[i]));
 	}
-	/* Neither process starts before both have allocated. */
+	/* Neither process starts its work before both have allocated their BOs. */
 	tap_meet(both_are_there, 2);
 	for (round = 0; tap_goes_on(round, 8); round++) {
 		vg_pattern_fill(bo[0].cpu, bytes, seed, (uint64_t)round);
@@ -332,7 +338,7 @@ static void worker(void *gem)
 	work(gem);
 }
 
-/* Two busy processes that do not fit into VRAM together. */
+/* Two busy processes, whose BOs do not fit into VRAM together. */
 static void pressure(void)
 {
 	static struct vg before;
@@ -359,7 +365,10 @@ static void pressure(void)
 	vg_close(&before);
 }
 
-/* A process that exports a BO, writes the descriptor to the pipe, and works until killed. */
+/*
+ * Body of a process that exports a BO, writes the descriptor's number to the pipe, and
+ * works until it is killed.
+ */
 static void exporter(int to)
 {
 	struct vg_bo bo = { 0 };
@@ -379,7 +388,7 @@ static void exporter(int to)
 	}
 }
 
-/* The memory stays when its exporter is killed, and is freed with the last importer. */
+/* Memory must stay when its exporter is killed, and be freed with the last importer. */
 static void exporter_killed(void)
 {
 	uint64_t va = reserve(SIZE);
@@ -425,7 +434,7 @@ static void exporter_killed(void)
 	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
 }
 
-/* Memory of another GPU, which is moved while the queue uses it. */
+/* Map memory of another GPU, and move it while the queue uses it. */
 static void other_gpu(void)
 {
 	uint64_t va = reserve(SIZE);
@@ -454,12 +463,15 @@ static void other_gpu(void)
 		OK(vg_pattern_check(bo.cpu, SIZE, SEED + round, 0));
 		gpu_check(va, SIZE, SEED + round, 0);
 	}
-	/* Freeing the exporter's handle does not free the memory. */
+	/* Freeing the exporter's handle must not free the memory. */
 	OK(vg_bo_free(&bo));
 	gpu_check(va, SIZE, SEED + round - 1, 0);
 }
 
-/* Without a queue mapped BOs can be evicted; creating the first queue restores them. */
+/*
+ * While there is no queue, mapped BOs can be evicted; the creation of a queue must
+ * restore them.
+ */
 static void no_queue(void)
 {
 	struct vg_bo bo = { 0 };
@@ -482,7 +494,7 @@ static void no_queue(void)
 	start_on(0);
 	gpu_check(bo.va, SIZE, SEED, 0);
 	gpu_check(va, SIZE, SEED + 1, 0);
-	/* The same for the next queue. */
+	/* The creation of another queue must restore the BOs, too. */
 	OK(vg_queue_destroy(&q));
 	tap_evict(gpu, "vram");
 	OK(vg_queue_create(&vg, gpu, 8192, &q));
@@ -490,7 +502,7 @@ static void no_queue(void)
 	gpu_check(va, SIZE, SEED + 1, 0);
 }
 
-/* Closing the last handle removes the mappings. */
+/* Closing the last handle must remove the mappings. */
 static void handles(void)
 {
 	struct vg_mem_info base;
@@ -524,7 +536,7 @@ static void handles(void)
 	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
 }
 
-/* An address belongs to KFD, GEM_VA or SVM. */
+/* An address must belong to only one of KFD, GEM_VA and SVM. */
 static void taken(void)
 {
 	struct vg_bo bo = { 0 }, mine = { 0 };
@@ -536,7 +548,7 @@ static void taken(void)
 	h = shared_bo(SIZE, VG_VRAM, &bo);
 	OK(vg_bo_create(&vg, gpu, VG_MIB, VG_GTT, &mine));
 	vg_pattern_fill(mine.cpu, VG_MIB, SEED, 0);
-	/* The render node cannot change KFD's mappings. */
+	/* The render node must not change KFD's mappings. */
 	ERRNO(EINVAL, map(h, mine.va, 0, VG_PAGE));
 	ERRNO(EINVAL, map(h, mine.va - VG_PAGE, 0, 2 * VG_PAGE));
 	ERRNO(EINVAL, clear(mine.va, VG_MIB));
@@ -547,14 +559,14 @@ static void taken(void)
 	ERRNO(ENOENT, unmap(h, bo.va));
 	OK(vg_bo_unmap_gpu(&bo));
 	gpu_check(mine.va, VG_MIB, SEED, 0);
-	/* KFD cannot map over the render node's mappings. */
+	/* KFD must not map over the render node's mappings. */
 	ERRNO(0, map(h, bo.va, 0, SIZE));
 	ERRNO(EINVAL, vg_bo_map_gpu(&bo));
 	ERRNO(EINVAL, map(h, bo.va + SIZE - VG_PAGE, 0, 2 * VG_PAGE));
 	ERRNO(0, unmap(h, bo.va));
 	OK(vg_bo_map_gpu(&bo));
 	OK(vg_bo_unmap_gpu(&bo));
-	/* SVM. */
+	/* SVM and GEM_VA must not use each other's addresses. */
 	p = tap_anon(VG_MIB);
 	va = (uintptr_t)p;
 	memset(p, 1, VG_MIB);
@@ -572,7 +584,7 @@ static void taken(void)
 	OK(vg_svm_set1(&vg, p, VG_MIB, KFD_IOCTL_SVM_ATTR_GRANULARITY, 7));
 }
 
-/* Invalid arguments. */
+/* GEM_VA with invalid arguments must fail. */
 static void refused(void)
 {
 	struct drm_amdgpu_gem_userptr user = {
@@ -604,13 +616,13 @@ static void refused(void)
 	ERRNO(EINVAL, vr_gem_va(gpu->fd, h, 77, VR_MAP_RW, va, 0, SIZE));
 	ERRNO(EINVAL, clear(va, 1));
 	ERRNO(0, clear(va, SIZE));
-	/* A BO that belongs to no GPU; a user pointer. */
+	/* Map a BO that belongs to no GPU, then a user pointer. */
 	ERRNO(0, vr_gem_create(gpu->fd, SIZE, AMDGPU_GEM_DOMAIN_CPU, 0, &x));
 	ERRNO(EINVAL, map(x, va, 0, SIZE));
 	user.addr = (uintptr_t)tap_anon(VG_MIB);
 	ERRNO(0, tap_ioctl(gpu->fd, DRM_IOCTL_AMDGPU_GEM_USERPTR, &user));
 	ERRNO(EINVAL, map(user.handle, va, 0, VG_MIB));
-	/* No jobs in this address space, and no BOs or VMIDs for jobs. */
+	/* This address space must refuse jobs, and BOs and VMIDs for jobs. */
 	ERRNO(EINVAL, vr_gem_create(gpu->fd, SIZE, AMDGPU_GEM_DOMAIN_GTT,
 				    AMDGPU_GEM_CREATE_VM_ALWAYS_VALID, &x));
 	ERRNO(EINVAL, tap_ioctl(gpu->fd, DRM_IOCTL_AMDGPU_VM, &vm));
@@ -619,7 +631,7 @@ static void refused(void)
 	ERRNO(EINVAL, vr_submit(gpu->fd, ctx, 0, &ib, &h, 1,
 				&(uint64_t){ 0 }));
 
-	/* ACQUIRE_VM rejects a file that has mappings. */
+	/* ACQUIRE_VM must reject a file that has mappings. */
 	vg_close(&vg);
 	OK(vg_open_bare(&vg));
 	gpu = &vg.gpu[0];
@@ -656,7 +668,10 @@ static void after_the_end(void)
 			gpu_check(va, SIZE, SEED, 0);
 			_exit(0);
 		}
-		/* The child maps for the parent. */
+		/*
+		 * The child's MAP acts on the parent's address space until the parent
+		 * ends.
+		 */
 		ERRNO(0, map(h, va, 0, SIZE));
 		CHECK(write(pipes[1], "m", 1) == 1, "write");
 		end = vg_deadline();
@@ -677,7 +692,10 @@ static void after_the_end(void)
 	CHECK(read(up[0], &c, 1) == 1 && c == 'k', "its child has failed");
 }
 
-/* Number of VRAM runs of the BO at GPU address @va, or 0 if it is not in VRAM. */
+/*
+ * Return the number of contiguous runs of VRAM of the BO at GPU address @va, or 0 if
+ * the BO is not in VRAM.
+ */
 static unsigned int vram_runs(uint64_t va, uint64_t size)
 {
 	static char text[256 * 1024];
@@ -698,7 +716,10 @@ static unsigned int vram_runs(uint64_t va, uint64_t size)
 	return runs;
 }
 
-/* Fill VRAM so that every second MiB is free. */
+/*
+ * Fill VRAM with BOs so that every second MiB is free. Return the number of entries of
+ * @bo used.
+ */
 static unsigned int fragment(struct vg_bo *bo, unsigned int n)
 {
 	unsigned int i, have;
@@ -711,7 +732,7 @@ static unsigned int fragment(struct vg_bo *bo, unsigned int n)
 	return have;
 }
 
-/* CONTIGUOUS memory stays in one piece in fragmented VRAM, also after evictions. */
+/* CONTIGUOUS memory must be in one piece in fragmented VRAM, also after evictions. */
 static void contiguous(void)
 {
 	enum { MOST = 60 };
