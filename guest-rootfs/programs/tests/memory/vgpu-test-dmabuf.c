@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * dma-buf: memory of one device that another uses. Catches: an importer that accesses
- * the place of memory that has moved, an exporter's memory that is freed while in use
- * or never, lost contents, sizes and descriptors that are not checked.
+ * dma-buf: memory of one device that another device uses. Catches: an importer accesses
+ * the old place of memory that has moved; an exporter's memory is freed while in use,
+ * or is never freed; contents are lost; sizes or descriptors are not checked.
  *
- * Run twice (tests.list): with GPUs without peer access, so that exported BOs move to
- * GTT, and with GPUs that access each other's VRAM.
+ * The program runs twice (tests.list): with GPUs that have no peer access, so that
+ * exported BOs move to GTT, and with GPUs that access each other's VRAM.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -151,7 +151,7 @@ static void gtt_between(void)
 	between(VG_GTT);
 }
 
-/* A child imports the same memory, not a copy, and uses it. */
+/* Descriptor that a child imports. The import must be the same memory, not a copy. */
 static int same_fd;
 
 static void same_child(void *arg)
@@ -178,7 +178,7 @@ static void same_child(void *arg)
 	      "the import takes memory of its own");
 	gpu_check(0, &bo, SEED);
 	gpu_write(0, &bo, SEED + 7);
-	if (getpid() & 1)	/* in half of the runs the exit frees it */
+	if (getpid() & 1)	/* in the other half of the runs, the exit frees the BO */
 		OK(vg_bo_free(&bo));
 }
 
@@ -194,9 +194,12 @@ static void same_gpu(void)
 		vg_pattern_fill(bo.cpu, SIZE, SEED, 0);
 		ERRNO(0, kfd_export(&bo, &same_fd));
 		OK(vg_mem_info(&vg.gpu[0], &before));
-		/* CLOEXEC of the descriptor does not apply to fork(). */
+		/* The descriptor has CLOEXEC, which does not apply to fork(). */
 		tap_in_child(same_child, NULL);
-		/* The next round measures usage: wait until this child's memory is free. */
+		/*
+		 * Wait until the child's memory is free, because the next round
+		 * measures usage.
+		 */
 		OK(vg_mem_settle(&vg.gpu[0], &before, VG_TIMEOUT_MS));
 		OK(vg_pattern_check(bo.cpu, SIZE, SEED + 7, 0));
 		close(same_fd);
@@ -204,7 +207,7 @@ static void same_gpu(void)
 	}
 }
 
-/* Free BO, descriptor and importer in every order. */
+/* Free the BO (b), the descriptor (f) and the importer (i) in every order. */
 static void orders(void)
 {
 	static const char order[6][4] = {
@@ -240,7 +243,7 @@ static void orders(void)
 	}
 }
 
-/* The render node. */
+/* The render node */
 
 static int gem_export(int file, uint32_t handle)
 {
@@ -263,8 +266,8 @@ static int gem_import(int file, int fd, uint32_t *handle)
 }
 
 /*
- * Import into another GPU's file: CPU mappings; an import back into the exporter's file
- * gives the same handle.
+ * Import a BO into another GPU's file and map it for the CPU. An import back into the
+ * exporter's file must return the same handle.
  */
 static void gem_two_gpus(void)
 {
@@ -286,8 +289,8 @@ static void gem_two_gpus(void)
 	vg_pattern_fill(p1, SIZE, SEED + 1, 0);
 	OK(vg_pattern_check(p, SIZE, SEED + 1, 0));
 	/*
-	 * The export of an import is the first dma-buf; its import by the exporter is
-	 * the original BO.
+	 * The export of an import is the first dma-buf, and its import by the exporter
+	 * is the original BO.
 	 */
 	back = gem_export(vg.gpu[1].fd, h1);
 	ERRNO(0, gem_import(vg.gpu[0].fd, back, &again));
@@ -298,7 +301,7 @@ static void gem_two_gpus(void)
 	OK(vg_pattern_check(p1, SIZE, SEED + 1, 0));
 	munmap(p, SIZE);
 	munmap(p1, SIZE);
-	/* The handle alone keeps the memory. */
+	/* The handle alone must keep the memory. */
 	p1 = tap_gem_mmap(vg.gpu[1].fd, h1, SIZE);
 	OK(vg_pattern_check(p1, SIZE, SEED + 1, 0));
 	munmap(p1, SIZE);
@@ -307,7 +310,7 @@ static void gem_two_gpus(void)
 
 /*
  * Move the exporter's BO while it is imported and mapped, with its handle and
- * descriptor open or closed. Catches: an importer that accesses the old place.
+ * descriptor open or closed. Catches: an importer accesses the old place.
  */
 static void moves(void)
 {
@@ -350,8 +353,8 @@ static void moves(void)
 }
 
 /*
- * Both GPUs copy from a BO of the first GPU while it is moved: the queues are evicted,
- * and continue with the new place.
+ * Both GPUs copy from a BO of the first GPU while it is moved: the queues must be
+ * evicted, and must then use the new place.
  */
 static void moves_under_queues(void)
 {
@@ -389,7 +392,10 @@ static void moves_under_queues(void)
 	OK(vg_bo_free(&peer));
 }
 
-/* Access foreign memory @p of dma-buf @fd by the engines of both GPUs. */
+/*
+ * Access memory @p of the dma-buf @fd, which another device exports, by the engines of
+ * both GPUs.
+ */
 static void foreign(int fd, char *p)
 {
 	struct vg_bo bo[2] = { 0 };
@@ -402,7 +408,7 @@ static void foreign(int fd, char *p)
 		gpu_write(i, &bo[i], SEED + 10 + i);
 		OK(vg_pattern_check(p, SIZE, SEED + 10 + i, 0));
 	}
-	/* GPU 1 reads what GPU 0 wrote. */
+	/* GPU 1 must read what GPU 0 wrote. */
 	gpu_write(0, &bo[0], SEED + 20);
 	gpu_check(1, &bo[1], SEED + 20);
 	close(fd);
@@ -411,7 +417,7 @@ static void foreign(int fd, char *p)
 	OK(vg_bo_free(&bo[1]));
 }
 
-/* Allocate SIZE bytes of vgem; return the CPU mapping. */
+/* Allocate SIZE bytes of vgem. Return the CPU mapping. */
 static char *vgem_create(int vgem, uint32_t *handle)
 {
 	struct drm_mode_create_dumb dumb = {
@@ -444,7 +450,7 @@ static void from_vgem(void)
 	tap_gem_close(vgem, handle);
 }
 
-/* The importer cannot follow moves: the BO is pinned in GTT. */
+/* The importer, vgem, cannot follow moves: the BO must be pinned in GTT. */
 static void to_vgem(void)
 {
 	struct vg_mem_info base, now;
@@ -466,7 +472,10 @@ static void to_vgem(void)
 	OK(vg_mem_info(&vg.gpu[0], &now));
 	CHECK(now.gtt_used >= SIZE, "evicted under its importer: %lu of %lu in GTT", now.gtt_used, base.gtt_used);
 	OK(vg_pattern_check(bo.cpu, SIZE, SEED, 0));
-	/* GPUs can use the pinned BO. It returns to VRAM after vgem has released it. */
+	/*
+	 * GPUs must be able to use the pinned BO. It may return to VRAM after vgem has
+	 * released it.
+	 */
 	OK(vg_bo_map_gpu(&bo));
 	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &q[0]));
 	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_GTT, &stage[0]));
@@ -561,7 +570,10 @@ static void bad_input(void)
 	ERRNO(0, kfd_export(&bo, &fd));
 	ERRNO(EINVAL, kfd_import(&unknown, fd, SIZE, &other));
 
-	/* Addresses in use are detected when the BO is mapped. */
+	/*
+	 * The driver detects addresses in use when the BO is mapped, not when it is
+	 * imported.
+	 */
 	OK(vg_bo_map_gpu(&bo));
 	in.gpu_id = vg.gpu[0].gpu_id;
 	in.va_addr = bo.va;
@@ -580,7 +592,7 @@ static void bad_input(void)
 		       &other));
 	ERRNO(EINVAL, kfd_export(&other, &fd));
 
-	/* KFD imports no memory that belongs to no GPU. */
+	/* KFD must refuse to import memory that belongs to no GPU. */
 	h = tap_gem_create(vg.gpu[0].fd, SIZE, AMDGPU_GEM_DOMAIN_CPU, 0);
 	fd = gem_export(vg.gpu[0].fd, h);
 	ERRNO(EINVAL, dmabuf_info(fd, NULL, &none));
@@ -606,8 +618,8 @@ static int place(int file, uint32_t handle, uint64_t domains)
 }
 
 /*
- * Catches: foreign memory that is placed in VRAM. A move back would have no DMA
- * addresses: the driver would copy to, and map, bus address 0.
+ * Catches: memory of another device is placed in VRAM. After a move back it would have
+ * no DMA addresses: the driver would copy to bus address 0, and map it.
  */
 static void foreign_placement(void)
 {
@@ -627,7 +639,10 @@ static void foreign_placement(void)
 	ERRNO(EINVAL, place(vg.gpu[0].fd, h, AMDGPU_GEM_DOMAIN_VRAM |
 					     AMDGPU_GEM_DOMAIN_GTT));
 	ERRNO(0, place(vg.gpu[0].fd, h, AMDGPU_GEM_DOMAIN_GTT));
-	/* GEM_VA in the process's address space, before and after evictions. */
+	/*
+	 * Map the memory with GEM_VA in the process's address space, and access it
+	 * before and after evictions.
+	 */
 	va = (uintptr_t)tap_anon(SIZE);
 	ERRNO(0, vr_gem_va(vg.gpu[0].fd, h, AMDGPU_VA_OP_MAP, VR_MAP_RW, va, 0,
 			   SIZE));
@@ -643,7 +658,7 @@ static void foreign_placement(void)
 	OK(vg_pattern_check(stage[0].cpu, SIZE, SEED + 1, 0));
 }
 
-/* Catches: pages of a process that are placed in VRAM. */
+/* Catches: pages of a process are placed in VRAM. */
 static void user_placement(void)
 {
 	struct drm_amdgpu_gem_userptr user = {
