@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two GPUs. Catches: state shared between devices that should be separate (VMIDs,
- * doorbells, fault CAM), SVM ranges that are invalidated on one GPU only, or that
- * overlap a BO of the other GPU.
+ * Two GPUs. Catches: devices share state that should be separate (VMIDs, doorbells,
+ * fault CAM); an SVM range is invalidated on only one GPU; an SVM range overlaps a BO
+ * of the other GPU.
  */
 #include <dirent.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ static void both_copy(void)
 	}
 }
 
-/* A GTT BO mapped on both GPUs: one GPU reads what the other wrote. */
+/* Map a GTT BO on both GPUs: each GPU must read what the other wrote. */
 static void shared_gtt(void)
 {
 	struct vg_bo bo = { 0 }, vram = { 0 };
@@ -84,7 +84,7 @@ static void shared_gtt(void)
 	OK(vg_bo_free(&vram));
 }
 
-/* Both GPUs fault on the same malloc memory and read each other's writes. */
+/* Both GPUs fault on the same malloc memory and must read each other's writes. */
 static void shared_malloc(void)
 {
 	uint32_t seq[2];
@@ -109,7 +109,7 @@ static void shared_malloc(void)
 	OK(vg_fill(&q[0], src, 0x77, SIZE));
 	OK(vg_copy(&q[1], dst, src, SIZE));
 	OK(vg_fill_check(dst, SIZE, 0x77));
-	/* Unmap the memory from both GPUs. */
+	/* Replace the memory, which unmaps it from both GPUs. */
 	CHECK(mmap(src, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE |
 		   MAP_ANONYMOUS | MAP_FIXED, -1, 0) == src, "mmap");
 	for (i = 0; i < 2; i++) {
@@ -119,7 +119,7 @@ static void shared_malloc(void)
 	}
 }
 
-/* Prefetch to each GPU in turn; both GPUs and the CPU access the memory. */
+/* Prefetch to each GPU alternately; both GPUs and the CPU access the memory. */
 static void migrate_between(void)
 {
 	char *p, *dst;
@@ -136,14 +136,14 @@ static void migrate_between(void)
 		OK(vg_copy(&q[i % 2], dst, p, SIZE));
 		OK(vg_pattern_check(dst, SIZE, SEED, 0));
 		memset(dst, 0, SIZE);
-		/* The access migrates the memory back first. */
+		/* The access first migrates the memory back. */
 		OK(vg_copy(&q[!(i % 2)], dst, p, SIZE));
 		OK(vg_pattern_check(dst, SIZE, SEED, 0));
 	}
 	OK(vg_pattern_check(p, SIZE, SEED, 0));
 }
 
-/* Map a page of GPU 0's GTT at the address of ordinary memory of the process. */
+/* Map a page of GPU 0's GTT at address @at of ordinary memory of the process. */
 static void map_over(char *at)
 {
 	struct kfd_ioctl_alloc_memory_of_gpu_args args = {
@@ -163,9 +163,9 @@ static void map_over(char *at)
 }
 
 /*
- * Two BOs of one GPU lie in the granule of a fault of the other GPU. Catches: a range
- * that overlaps the second BO, so that its address belongs to both. A fault beside the
- * BOs is repaired.
+ * Two BOs of GPU 0 lie in the granule of a fault of GPU 1. A fault beside the BOs must
+ * be repaired. Catches: the SVM range of the fault overlaps the second BO, so that both
+ * have its address.
  */
 static void bos_in_granule(void)
 {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * GPUs that access each other's VRAM. Catches: a wrong address for the peer, an entry
- * of the peer that outlives its memory (moved, freed, allocated again, unplugged), a
- * TLB that was flushed on one GPU only, lost contents.
+ * GPUs that access each other's VRAM. Catches: a wrong address of the peer's VRAM; a
+ * page table entry for the peer's VRAM that stays after the memory was moved, freed,
+ * allocated again or unplugged; a TLB flush on only one GPU; lost contents.
  *
- * Run three times (tests.list): as a hive (XGMI), behind a host bridge that allows PCIe
- * peer-to-peer, and without peer access, where mapping fails. With the argument "link"
- * or "surprise" the program is the guest's half of tests/avocado/test_peer.py.
+ * The program runs three times (tests.list): as a hive (XGMI), behind a host bridge
+ * that allows PCIe peer-to-peer, and without peer access, where mapping fails. With the
+ * argument "link" or "surprise" the program is the guest's part of
+ * tests/avocado/test_peer.py.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -27,7 +28,7 @@
 
 static struct vg vg;
 static struct vg_queue q[2];
-static struct vg_bo stage[2];	/* GTT of each GPU */
+static struct vg_bo stage[2];	/* BOs in GTT, one for each GPU */
 
 static bool hive(void)
 {
@@ -48,7 +49,7 @@ static void start(void)
 	}
 }
 
-/* start(), or skip the case without peer access. */
+/* Call start(). Skip the case if there is no peer access. */
 static void start_linked(void)
 {
 	start();
@@ -56,7 +57,7 @@ static void start_linked(void)
 		tap_skip("no way between the GPUs");
 }
 
-/* GPU @i writes the pattern of @seed. */
+/* Let GPU @i write the pattern of @seed to @bo. */
 static void gpu_write(int i, const struct vg_bo *bo, uint64_t seed)
 {
 	uint64_t at, n;
@@ -68,7 +69,7 @@ static void gpu_write(int i, const struct vg_bo *bo, uint64_t seed)
 	}
 }
 
-/* GPU @i must read the pattern of @seed. */
+/* GPU @i must read the pattern of @seed from @bo. */
 static void gpu_check(int i, const struct vg_bo *bo, uint64_t seed)
 {
 	uint64_t at, n;
@@ -97,7 +98,7 @@ static int map_both(const struct vg_bo *bo, int first, uint32_t *done)
 
 #define TOPOLOGY "/sys/class/kfd/kfd/topology/"
 
-/* A property of a node's link @i of kind @kind. */
+/* Return a property of the node's link @i of kind @kind. */
 static uint64_t link_property(int node, const char *kind, int i,
 			      const char *name)
 {
@@ -112,7 +113,10 @@ static uint64_t link_property(int node, const char *kind, int i,
 	return strtoull(line + strlen(want), NULL, 10);
 }
 
-/* Number of a node's links of kind @kind; the property must agree with the folders. */
+/*
+ * Return the number of the node's links of kind @kind. The node's property must agree
+ * with the number of folders.
+ */
 static int links(int node, const char *kind)
 {
 	char path[96], name[32];
@@ -161,7 +165,7 @@ static unsigned long generation(void)
 	return strtoul(text, NULL, 10);
 }
 
-/* Links between the GPUs, and links after one GPU is unbound. */
+/* Check the links between the GPUs, and the links after one GPU is unbound. */
 static void topology(void)
 {
 	char name[VG_PCI_NAME];
@@ -201,7 +205,10 @@ static void topology(void)
 	      "links did not come back");
 }
 
-/* VRAM of either GPU, by both engines; sizes with and without large leaves. */
+/*
+ * Copy to and from the VRAM of either GPU on both engines, with sizes that use large
+ * leaves or not.
+ */
 static void copies(void)
 {
 	static const uint64_t sizes[] = {
@@ -215,7 +222,7 @@ static void copies(void)
 		struct vg_bo bo[2] = { 0 }, before[2] = { 0 };
 
 		for (own = 0; own < 2; own++) {
-			/* Use another place of VRAM than the last size. */
+			/* Use another place in VRAM than for the last size. */
 			OK(vg_bo_create(&vg, &vg.gpu[own], VG_PAGE * (s + 1),
 					VG_VRAM, &before[own]));
 			OK(vg_bo_create(&vg, &vg.gpu[own], sizes[s], VG_VRAM,
@@ -231,7 +238,7 @@ static void copies(void)
 			gpu_check(!own, &bo[own], SEED + 2 + own);
 		}
 		for (own = 0; own < 2; own++) {
-			/* VRAM to VRAM, by the engine of each GPU. */
+			/* Copy from VRAM to VRAM, on the engine of each GPU. */
 			OK(vg_copy(&q[own], bo[own].cpu, bo[!own].cpu,
 				   sizes[s]));
 			OK(vg_pattern_check(bo[own].cpu, sizes[s],
@@ -255,8 +262,8 @@ static void copies(void)
 }
 
 /*
- * Map in either order, unmap one by one. Catches: an unmap on one GPU that affects the
- * other.
+ * Map in either order, and unmap one GPU at a time. Catches: an unmap on one GPU
+ * affects the other GPU.
  */
 static void map_unmap(void)
 {
@@ -280,13 +287,13 @@ static void map_unmap(void)
 		OK(vg_bo_unmap_peer(&bo, &vg.gpu[!(i & 1)]));
 		ERRNO(EINVAL, vg_bo_unmap_peer(&bo, &vg.gpu[1]));
 	}
-	/* Mapped on the owner only: the peer has no entries or TLB entries left. */
+	/* Map on the owner only: the peer must have no page table or TLB entries left. */
 	OK(vg_bo_map_gpu(&bo));
 	gpu_check(0, &bo, SEED + 3);
 	tap_expect_stop(&q[1], stage[1].va, bo.va, VG_PAGE);
 }
 
-/* A second handle of the same BO, mapped on the peer only. */
+/* Import a BO, and map the second handle on the peer only. */
 static void imported(void)
 {
 	struct kfd_ioctl_export_dmabuf_args out = { .flags = O_CLOEXEC };
@@ -335,7 +342,7 @@ static void errors(void)
 		ERRNO(EINVAL, vg_bo_unmap_peer(&vram, &vg.gpu[1]));
 	OK(vg_bo_free(&vram));
 
-	/* Registers and doorbells can be mapped only by PCIe peer-to-peer. */
+	/* Registers and doorbells must be mappable only by PCIe peer-to-peer. */
 	OK(vg_bo_alloc(&vg, &vg.gpu[0], VG_PAGE, VG_MMIO_REMAP, &bar));
 	ERRNO(tap_pcie_p2p() ? 0 : EINVAL, vg_bo_map_peer(&bar, &vg.gpu[1]));
 	if (tap_pcie_p2p())
@@ -347,7 +354,7 @@ static void errors(void)
 		OK(vg_bo_unmap_peer(&bar, &vg.gpu[1]));
 	OK(vg_bo_free(&bar));
 
-	/* System memory can always be mapped. */
+	/* System memory must always be mappable. */
 	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_GTT, &gtt));
 	OK(vg_bo_map_peer(&gtt, &vg.gpu[1]));
 	gpu_write(1, &gtt, SEED + 1);
@@ -356,7 +363,7 @@ static void errors(void)
 	OK(vg_bo_free(&gtt));
 }
 
-/* Run @fn repeatedly in a child, until it is killed. */
+/* Start a child that runs @fn repeatedly until it is killed. */
 static pid_t start_child(void (*fn)(void))
 {
 	pid_t pid;
@@ -392,8 +399,9 @@ static uint64_t moves_since(uint64_t before)
 }
 
 /*
- * The peer writes and both GPUs read, @rounds times, and with @moves until at least one
- * BO was moved out of VRAM: the child may start late. Return the number of moves.
+ * The peer writes and both GPUs read, @rounds times. With @moves, repeat this until at
+ * least one BO was moved out of VRAM, because the child that evicts may start late.
+ * Return the number of moves.
  */
 static uint64_t work(struct vg_bo *bo, bool owner_too, int rounds, bool moves)
 {
@@ -437,7 +445,7 @@ static void evicted(void)
 	}
 }
 
-/* Fill most of the owner's VRAM, and check that no one else writes there. */
+/* Fill most of the owner's VRAM, and check that no other process writes there. */
 static void hog(void)
 {
 	static struct vg own;
@@ -463,7 +471,7 @@ static void hog(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* Two processes use more of the owner's VRAM than there is. */
+/* Two processes together use more of the owner's VRAM than there is. */
 static void pushed_out(void)
 {
 	struct vg_mem_info info;
@@ -482,7 +490,7 @@ static void pushed_out(void)
 	for (i = 0; i < rounds || moves < 3; i++) {
 		CHECK(i < rounds || vg_now() < end,
 		      "the BO moved %lu times only", moves);
-		/* A new BO is in VRAM; a BO that was moved stays in GTT. */
+		/* Use a new BO, which is in VRAM: a BO that was moved stays in GTT. */
 		OK(vg_bo_alloc(&vg, &vg.gpu[0],
 			       info.vram_total / 2 & ~(VG_MIB - 1), VG_VRAM,
 			       &bo));
@@ -518,7 +526,10 @@ static void peer_at_work(void *arg)
 	}
 }
 
-/* Kill the peer's process at work. The VRAM is allocated again: no old data, no late write. */
+/*
+ * Kill the peer's process at work. When its VRAM is allocated again, it must contain no
+ * old data, and no late write may reach it.
+ */
 static void killed(void)
 {
 	struct vg_bo bo = { 0 };
@@ -536,8 +547,8 @@ static void killed(void)
 }
 
 /*
- * Reset either GPU while the peer works. VRAM is kept, or lost if the device is
- * configured so.
+ * Reset the owner, then the peer, while the peer works. VRAM is kept, or lost if the
+ * device is configured so.
  */
 static void reset(void)
 {
@@ -560,7 +571,7 @@ static void reset(void)
 	OK(vg_wait(&q[1], seq, VG_TIMEOUT_MS));
 	lost = tap_driver_counter(&vg.gpu[0], "vram_lost") - lost;
 	tap_diag("VRAM was %s", lost ? "lost" : "kept");
-	/* Either the last copies ran after the reset, or all have completed. */
+	/* The last copies may have run after the reset; write the contents again. */
 	gpu_write(1, &bo, SEED + 1);
 	gpu_check(1, &bo, SEED + 1);
 	OK(vg_pattern_check(bo.cpu, SIZE, SEED + 1, 0));
@@ -575,7 +586,7 @@ static void reset(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* A later process finds free and zero VRAM on both GPUs. */
+/* A later process must find free and zero VRAM on both GPUs. */
 static void use(void *arg)
 {
 	struct vg_bo bo = { 0 };
@@ -598,7 +609,7 @@ static void use(void *arg)
 	}
 }
 
-/* Emit a packet that waits without end: a dword of @bo never has this value. */
+/* Emit a packet that waits without end for a value that the dword at @bo never has. */
 static void emit_endless(struct vg_queue *queue, const struct vg_bo *bo)
 {
 	uint32_t *dw = vg_queue_reserve(queue, SDMA_POLL_REGMEM_DWORDS);
@@ -633,8 +644,8 @@ static void use_one(void *arg)
 }
 
 /*
- * Unbind or remove the owner or the peer while the peer writes into the owner's VRAM,
- * then add it again.
+ * Unbind or remove the owner (@which is 0) or the peer (1) while the peer writes into
+ * the owner's VRAM. Then add the GPU again.
  */
 static void gone(int which, bool remove)
 {
@@ -655,7 +666,7 @@ static void gone(int which, bool remove)
 	OK(vg_emit_fence(&q[1], &seq));
 	vg_queue_submit(&q[1]);
 	OK(remove ? vg_pci_remove(name) : vg_pci_unbind(name));
-	/* The queue has stopped, possibly before its end. */
+	/* The queue has stopped, possibly before its last packet. */
 	rptr = vg_queue_rptr(&q[1]);
 	ERRNO(ENODEV, tap_ioctl(vg.kfd, AMDKFD_IOC_GET_VERSION,
 				&(struct kfd_ioctl_get_version_args) { 0 }));
@@ -684,7 +695,7 @@ static void peer_gone(void)
 	gone(1, false);
 }
 
-/* Run by the host */
+/* Cases that the host controls */
 
 static void say(const char *word)
 {
@@ -695,7 +706,10 @@ static void say(const char *word)
 	CHECK(fgets(line, sizeof(line), stdin), "no line on stdin");
 }
 
-/* Wait for a memory event of @gpu; the queues there have stopped before. */
+/*
+ * Wait for a memory event of @gpu. The driver has stopped the queues there before the
+ * event.
+ */
 static void await_fault(uint32_t event, uint32_t gpu)
 {
 	uint32_t told = tap_await_fault(&vg, event).gpu_id;
@@ -704,10 +718,10 @@ static void await_fault(uint32_t event, uint32_t gpu)
 }
 
 /*
- * The guest's half of a link that goes down and up: a line on stdout for each step, a
- * line on stdin for the next. While the link is down an access over it is a fault that
- * is reported and stops the queue; the owner's memory stays intact; mapping on the peer
- * fails.
+ * The guest's part of a case in which the host takes the link down and up. The guest
+ * prints a line for each step and reads a line before the next step. While the link is
+ * down, an access over it must fault, must be reported, and must stop the queue; the
+ * owner's memory must stay intact; and mapping on the peer must fail.
  */
 static void link_down(void)
 {
@@ -763,7 +777,7 @@ static void surprised(void)
 		CHECK(vg_now() < end, "KFD does not detect the removal");
 		vg_sleep_us(1000);
 	}
-	/* The other GPU works. */
+	/* The other GPU must work. */
 	tap_in_child(use_one, NULL);
 	puts("gone");
 }

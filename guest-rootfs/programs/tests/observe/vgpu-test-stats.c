@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Counters of the GPU: fdinfo, mem_info_*, debugfs. Known actions must give known
- * numbers. Catches: memory that is counted twice or not at all, or for another client,
- * and counters that are wrong after a move.
+ * numbers. Catches: memory is counted twice, not at all, or for another client; a
+ * counter is wrong after a move.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static void slurp_debugfs(const char *name)
 	tap_read(path, text, TEXT);
 }
 
-/* The value of @key in a file's fdinfo, in bytes. */
+/* Return the value of @key in the fdinfo of @file, in bytes. */
 static uint64_t fdinfo(int file, const char *key)
 {
 	unsigned long value = 0;
@@ -96,7 +96,7 @@ static void fdinfo_names(void)
 	      "drm-pdev is %s, the device is %s", slot, want);
 }
 
-/* Each BO counts in its domain and for its file, and not after its handle is closed. */
+/* Each BO must count in its domain and for its file, until its handle is closed. */
 static void fdinfo_gem(void)
 {
 	uint32_t vram, gtt, idle;
@@ -109,7 +109,7 @@ static void fdinfo_gem(void)
 	vram = tap_gem_create(a, 5 * VG_MIB, AMDGPU_GEM_DOMAIN_VRAM,
 			      AMDGPU_GEM_CREATE_CPU_ACCESS_REQUIRED);
 	gtt = tap_gem_create(a, 3 * VG_MIB + VG_PAGE, AMDGPU_GEM_DOMAIN_GTT, 0);
-	/* Never touched: no pages are allocated. */
+	/* The memory of this BO is never touched, so no pages are allocated. */
 	idle = tap_gem_create(b, VG_MIB, AMDGPU_GEM_DOMAIN_CPU, 0);
 
 	CHECK(fdinfo(a, "drm-total-vram") == 5 * VG_MIB, "total VRAM");
@@ -137,7 +137,7 @@ static void fdinfo_gem(void)
 	tap_gem_close(b, idle);
 }
 
-/* A BO of two files counts for both, and as shared. */
+/* A BO of two files must count for both files, and as shared. */
 static void fdinfo_shared(void)
 {
 	struct drm_prime_handle prime = { .flags = DRM_CLOEXEC | DRM_RDWR };
@@ -161,7 +161,7 @@ static void fdinfo_shared(void)
 	      "shared of the second");
 }
 
-/* Memory of KFD counts for the file of ACQUIRE_VM. */
+/* Memory of KFD must count for the file that was passed to ACQUIRE_VM. */
 static void fdinfo_kfd(void)
 {
 	struct vg_mem_info before, after;
@@ -194,7 +194,10 @@ static void fdinfo_kfd(void)
 	CHECK(fdinfo(gpu->fd, "drm-memory-vram") == tables, "a freed BO counts");
 }
 
-/* More BOs than VRAM holds: evicted memory is counted as such, and nothing is counted twice. */
+/*
+ * Create more BOs than VRAM holds: evicted memory must be counted as evicted, and no
+ * memory twice.
+ */
 static void fdinfo_evicted(void)
 {
 	struct vg_mem_info info;
@@ -225,7 +228,7 @@ static void fdinfo_evicted(void)
 	      "mem_info has %lu and %lu", info.vram_used, info.gtt_used);
 }
 
-/* Evict by debugfs: the BO counts in its new domain and stays in the sums. */
+/* Evict by debugfs: the BO must count in its new domain and stay in the sums. */
 static void debugfs_evict(void)
 {
 	uint64_t before;
@@ -250,7 +253,7 @@ static void debugfs_evict(void)
 	CHECK(fdinfo(file, "drm-resident-cpu") == 5 * VG_MIB, "not in system memory");
 }
 
-/* debugfs shows the mappings of a KFD address space. */
+/* debugfs must show the mappings of a KFD address space. */
 static void debugfs_vm(void)
 {
 	char want[64];
@@ -279,8 +282,8 @@ static void debugfs_vm(void)
 }
 
 /*
- * debugfs shows the address space of a render node's file, and fdinfo counts its page
- * tables.
+ * debugfs must show the address space of a render node's file, and fdinfo must count
+ * its page tables.
  */
 static void debugfs_vm_of_file(void)
 {

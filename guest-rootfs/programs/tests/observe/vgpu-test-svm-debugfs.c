@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * debugfs kfd/proc/<pid>/svm: the ranges of a process, and the places of their pages.
- * Catches: pages that are counted twice, not at all, or for another GPU; a range that
- * is listed twice or skipped when the file is read in parts; a reader that blocks the
- * process, or reads freed memory.
+ * Catches: a page is counted twice, not at all, or for another GPU; a range is listed
+ * twice or skipped when the file is read in parts; a reader blocks the process, or
+ * reads freed memory.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -29,7 +29,7 @@
  * @pages: number of pages
  * @system: pages in system memory
  * @vram: pages in VRAM of all GPUs
- * @other: pages in neither
+ * @other: pages that are neither in system memory nor in VRAM
  */
 struct line {
 	uint64_t first, last;
@@ -48,7 +48,7 @@ static const char *file_of(pid_t pid)
 	return path;
 }
 
-/* The line of the range that starts at @p; ends the case if it is missing. */
+/* Return the line of the range that starts at @p. If it is missing, the case fails. */
 static const char *line_at(const void *p)
 {
 	static char line[512];
@@ -82,7 +82,7 @@ static void expect(const void *p, const char *fmt, ...)
 	CHECK(!strcmp(line, want), "the line is\n%s\nand not\n%s", line, want);
 }
 
-/* Every attribute, and the places of pages that migrate to VRAM and back. */
+/* Check every attribute, and the places of pages that migrate to VRAM and back. */
 static void attributes(void)
 {
 	const uint32_t flags = KFD_IOCTL_SVM_FLAG_HOST_ACCESS |
@@ -123,7 +123,7 @@ static void attributes(void)
 	expect(p, "granularity 4 flags %#x preferred_loc %u prefetch_loc %u access none in_place %u mapped %u complete %u actual_loc system:0 %u:%d other:0",
 	       flags, id, id, id, id, id, id, PAGES);
 
-	/* A CPU fault migrates back one granule: 16 pages. */
+	/* A CPU fault must migrate back one granule, 16 pages. */
 	CHECK(p[20 * VG_PAGE] == 0, "the page is not zero");
 	expect(p, "granularity 4 flags %#x preferred_loc %u prefetch_loc %u access none in_place %u mapped %u complete none actual_loc system:16 %u:%d other:0",
 	       flags, id, id, id, id, id, PAGES - 16);
@@ -132,7 +132,7 @@ static void attributes(void)
 	expect(p, "granularity 4 flags %#x preferred_loc %u prefetch_loc system access %u in_place none mapped none complete none actual_loc system:%d other:0",
 	       flags, id, id, PAGES);
 
-	/* A GPU fault migrates one granule to VRAM. */
+	/* A GPU fault must migrate one granule to VRAM. */
 	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &q));
 	OK(vg_fill(&q, p + 40 * VG_PAGE, 7, VG_PAGE));
 	expect(p, "granularity 4 flags %#x preferred_loc %u prefetch_loc system access %u in_place none mapped %u complete none actual_loc system:%d %u:16 other:0",
@@ -145,7 +145,7 @@ static void attributes(void)
 	      text);
 }
 
-/* The first line, of the process itself. */
+/* Check the first line, which describes the process. */
 static void process(void)
 {
 	static const char policy[] = "/sys/module/vgpu_kfd/parameters/svm_policy";
@@ -166,7 +166,10 @@ static void process(void)
 	}
 }
 
-/* Pages of one range with each GPU, and some with none. */
+/*
+ * Place one page of a range in the VRAM of each GPU, and leave the other pages in
+ * system memory.
+ */
 static void several_gpus(void)
 {
 	char want[128];
@@ -203,10 +206,14 @@ static void several_gpus(void)
 	      want);
 }
 
-/* Parse a line; false if it is not a complete line of a range. */
+/* Parse a line. Return false if it is not a complete line of a range. */
 static bool parse(const char *at, struct line *l)
 {
-	char copy[512];	/* sscanf() takes the length of the whole rest */
+	/*
+	 * A copy of only one line, because sscanf() computes the length of the whole
+	 * string
+	 */
+	char copy[512];
 	size_t len = strcspn(at, "\n");
 	unsigned long pages;
 	unsigned int id;
@@ -252,7 +259,7 @@ static int check_lines(void)
 	return n;
 }
 
-/* Memory in which each of @n pages is a separate range. */
+/* Return memory in which each of @n pages is a separate range. */
 static char *single_pages(int n)
 {
 	char *p = tap_anon((uint64_t)n * VG_PAGE);
@@ -264,7 +271,7 @@ static char *single_pages(int n)
 	return p;
 }
 
-/* More ranges than one read() returns: every range must be listed once. */
+/* Create more ranges than one read() returns: every range must be listed once. */
 static void many_ranges(void)
 {
 	struct line l;
@@ -359,7 +366,7 @@ static void read_while_changing(void)
 	stop(pid);
 }
 
-/* Create ranges, then wait to be killed. */
+/* Create ranges, then wait until killed. */
 static void wait_to_die(void *arg)
 {
 	const int *ready = arg;
@@ -372,8 +379,8 @@ static void wait_to_die(void *arg)
 }
 
 /*
- * The process ends when the file is half read. Catches: a teardown that waits for the
- * reader, or a read that continues.
+ * End the process when the file is half read. Catches: the teardown waits for the
+ * reader; the reader continues to read ranges.
  */
 static void ends_while_read(void)
 {
@@ -408,8 +415,8 @@ static void read_on(pid_t pid)
 }
 
 /*
- * Kill the process at a random time of a read. Catches: a reader that hangs, memory
- * that is not freed.
+ * Kill the process at a random time of a read. Catches: the reader hangs; memory is not
+ * freed.
  */
 static void killed_while_read(void)
 {

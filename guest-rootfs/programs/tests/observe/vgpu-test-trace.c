@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Tracepoints: known actions must give known events in the right order. Catches: events
- * that are missing, that name another BO or place, or come before the action; and a
- * fault whose serial number changes.
+ * Tracepoints: known actions must give known events in the right order. Catches: an
+ * event is missing, names another BO or place, or comes before its action; the serial
+ * number of a fault changes.
  */
 #include <ctype.h>
 #include <fcntl.h>
@@ -50,7 +50,7 @@ static void trace_off(void)
 	spill(TRACEFS "/set_event", "");
 }
 
-/* Find the next event @name after @from whose line contains @what, or NULL. */
+/* Return the next event @name after @from whose line contains @what, or NULL. */
 static const char *event(const char *from, const char *name, const char *what)
 {
 	static char line[1024];
@@ -83,7 +83,7 @@ static void field(const char *at, const char *key, char *word, size_t size)
 	word[n] = 0;
 }
 
-/* A BO is created, evicted and destroyed: the events have the same name. */
+/* Create, evict and destroy a BO: the events must name the same BO. */
 static void trace_bo(void)
 {
 	const uint64_t odd = 4 * VG_MIB + 3 * VG_PAGE;
@@ -132,7 +132,7 @@ static void trace_bo(void)
 	      want);
 }
 
-/* A BO is mapped and unmapped: entries are written and flushed. */
+/* Map and unmap a BO: the events must show that entries are written and flushed. */
 static void trace_vm(void)
 {
 	static const struct vg_queue none;
@@ -172,7 +172,7 @@ static void trace_vm(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* Every submitted job completes without error, and jobs complete in order. */
+/* Every submitted job must complete without error, and jobs must complete in order. */
 static void trace_jobs(void)
 {
 	unsigned long submitted[2] = { 0 }, done[2] = { 0 }, seqno;
@@ -185,7 +185,7 @@ static void trace_jobs(void)
 	OK(vg_open_bare(&vg));
 	gpu = &vg.gpu[0];
 	trace_on("vgpu_hw:vgpu_sdma_submit vgpu_hw:vgpu_sdma_done");
-	/* More than the VRAM that is already clear. */
+	/* Allocate more VRAM than is already clear, so that the driver must submit jobs. */
 	for (i = 0; i < 10; i++) {
 		memset(&idle, 0, sizeof(idle));
 		idle.in.handle = tap_gem_create(gpu->fd, 4 * VG_MIB,
@@ -218,7 +218,7 @@ static void trace_jobs(void)
 	CHECK(n >= 5, "only %u jobs", n);
 }
 
-/* A reset has a begin and an end event with its kind. */
+/* A reset must have a begin and an end event with its kind. */
 static void trace_reset(void)
 {
 	char path[128];
@@ -239,8 +239,8 @@ static void trace_reset(void)
 }
 
 /*
- * A fault has the same serial number in the interrupt entry, the worker's event and the
- * verdict; its CAM slot is acknowledged.
+ * A fault must have the same serial number in the interrupt entry, the worker's event
+ * and the verdict. Its CAM slot must be acknowledged.
  */
 static void trace_fault(void)
 {
@@ -268,7 +268,7 @@ static void trace_fault(void)
 	for (at = text; (at = strstr(at, "svm_fault:")); at++, n++) {
 		field(at, "serial=", serial, sizeof(serial));
 		field(at, "cam=", cam, sizeof(cam));
-		/* The interrupt entry of the fault comes before. */
+		/* The interrupt entry of the fault must come before. */
 		for (line = text; (line = event(line, "vgpu_ih_entry:",
 						"source=0 ")); line++) {
 			const char *data = strstr(line, "data=");

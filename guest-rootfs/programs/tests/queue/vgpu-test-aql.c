@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * AQL queues: barriers, signals, PM4 in indirect buffers, rings that are mapped twice.
- * Catches: packets executed twice or never when queues share a hardware queue, signals
- * decremented twice, a wrong write index, a second mapping that shows other memory.
+ * Catches: a packet is executed twice or never when queues share a hardware queue; a
+ * signal is decremented twice; a write index is wrong; the second mapping of a ring
+ * shows other memory.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ static struct vg vg;
 static struct vg_gpu *gpu;
 static struct vg_bo save, page;
 
-/* AMD's signals: 64 bytes each, in @page. */
+/* AMD's signals, 64 bytes each, are in @page. */
 #define SIGNAL_BYTES	64
 
 static uint64_t signal_at(unsigned int i)
@@ -62,7 +63,7 @@ static void set64(uint32_t *p, unsigned int dw, uint64_t value)
 	p[dw + 1] = value >> 32;
 }
 
-/* Write the header last: it makes the packet valid. */
+/* Write the header last, because it makes the packet valid. */
 static void publish(uint32_t *p, uint32_t header)
 {
 	__atomic_store_n(p, header, __ATOMIC_RELEASE);
@@ -76,7 +77,7 @@ static uint32_t *packet(struct vg_cq *q)
 	return p;
 }
 
-/* Wait for signal @wait (-1: none), then decrement signal @done (-1: none). */
+/* Wait for signal @wait (-1: no wait), then decrement signal @done (-1: none). */
 static void barrier(struct vg_cq *q, uint32_t type, int wait, int done)
 {
 	uint32_t *p = packet(q);
@@ -117,7 +118,7 @@ static void barriers(void)
 	*value_of(0) = 0;
 	OK(wait_value(1, 0, VG_TIMEOUT_MS));
 	OK(wait_value(2, 0, VG_TIMEOUT_MS));
-	/* The CP advances the read pointer after the signal. */
+	/* Wait for the read pointer, which the CP advances after the signal. */
 	OK(vg_wait_word((char *)q.ptrs.cpu + VG_QUEUE_RPTR, 2, VG_TIMEOUT_MS));
 	CHECK((*(uint32_t *)q.ring.cpu & AQL_DW0__TYPE) == AQL_INVALID,
 	      "a packet that is done is not invalid: 0x%x",
@@ -127,8 +128,8 @@ static void barriers(void)
 }
 
 /*
- * A chain over two queues, fifty times round the ring. Catches: a packet executed twice
- * or never.
+ * A chain of packets over two queues, fifty times round the ring. Catches: a packet is
+ * executed twice or never.
  */
 static void chain(void)
 {
@@ -151,7 +152,10 @@ static void chain(void)
 	}
 	CHECK(*value_of(32 + (n - 1) % 32) == 0, "the last signal is %ld",
 	      *value_of(32 + (n - 1) % 32));
-	/* The last packets of each queue may not have completed: add one more to each. */
+	/*
+	 * The last packets of each queue may not have completed: add one more packet to
+	 * each queue and wait for it.
+	 */
 	for (i = 0; i < 2; i++) {
 		*value_of(i) = 1;
 		barrier(&q[i], AQL_BARRIER_AND, -1, i);
@@ -164,7 +168,7 @@ static void chain(void)
 	end();
 }
 
-/* AMD's vendor packet with a PM4 indirect buffer. */
+/* Emit AMD's vendor packet with a PM4 indirect buffer. */
 static void pm4_ib(struct vg_cq *q, uint64_t ib, unsigned int dwords, int done)
 {
 	uint32_t *p = packet(q);
@@ -210,8 +214,8 @@ static void indirect(void)
 }
 
 /*
- * More queues than hardware queues, some of which wait. Catches: a packet executed
- * twice after its queue lost its slot.
+ * More queues than hardware queues; some queues wait. Catches: a packet is executed
+ * twice after its queue lost its hardware queue.
  */
 static void turns(void)
 {
@@ -244,7 +248,7 @@ static void turns(void)
 	end();
 }
 
-/* A signal's mailbox. Catches: a completion that sets no event, or raises no interrupt. */
+/* A signal's mailbox. Catches: a completion sets no event, or raises no interrupt. */
 static void mailbox(void)
 {
 	struct kfd_ioctl_create_event_args ev = {
@@ -287,8 +291,9 @@ static void mailbox(void)
 }
 
 /*
- * A BO for AQL rings has half of the requested size, mapped at two adjacent addresses.
- * Catches: two halves with different bytes, memory for both.
+ * A BO for AQL rings has half of the requested size and is mapped at two adjacent
+ * addresses. Catches: the two mappings show different bytes; the driver allocates
+ * memory for both.
  */
 static void twice(void)
 {
@@ -330,7 +335,7 @@ static void twice(void)
 
 /*
  * Dispatch packets, which the device does not execute, and invalid packets. Catches: an
- * error that stops another queue, or this queue without an event.
+ * error stops another queue; an error stops its own queue without an event.
  */
 static void bad_packets(void)
 {
@@ -377,8 +382,8 @@ static void bad_packets(void)
 }
 
 /*
- * Disable, evict and reset a queue while it waits. Catches: a signal decremented twice
- * or never.
+ * Disable, evict and reset a queue while it waits. Catches: a signal is decremented
+ * twice or never.
  */
 static void interrupted(void)
 {

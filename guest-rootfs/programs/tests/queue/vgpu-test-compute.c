@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * User-mode compute queues with PM4 packets. Catches: queues mixed up by the scheduler,
- * work lost or executed twice when a queue is preempted and mapped again, events that
- * wake no waiter, an error that stops other queues or processes, a wrong errno.
+ * User-mode compute queues with PM4 packets. Catches: the scheduler mixes up queues;
+ * work is lost or executed twice when a queue is preempted and mapped again; an event
+ * wakes no waiter; an error stops other queues or processes; an errno is wrong.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static void make(struct vg_cq *q)
 	OK(vg_cq_create(&vg, gpu, &save, RING, false, q));
 }
 
-/* Packets of all sizes to VRAM and GTT, with many wrap-arounds of a small ring. */
+/* Packets of all sizes write to VRAM and GTT; a small ring wraps around many times. */
 static void writes(void)
 {
 	struct vg_bo bo[2] = { 0 };
@@ -70,7 +70,7 @@ static void writes(void)
 			      "memory %u after packet %u", k, i);
 	}
 	OK(vg_cq_finish(&q, VG_TIMEOUT_MS));
-	/* The CP advances the read pointer after the fence. */
+	/* Wait for the read pointer, which the CP advances after the fence. */
 	OK(vg_wait_word((char *)q.ptrs.cpu + VG_QUEUE_RPTR,
 			q.wptr & (RING / 4 - 1), VG_TIMEOUT_MS));
 	OK(vg_cq_destroy(&q));
@@ -79,7 +79,7 @@ static void writes(void)
 	OK(vg_bo_free(&save));
 }
 
-/* Data of 32 and 64 bits, and the clock of GET_CLOCK_COUNTERS. */
+/* RELEASE_MEM must write 32 and 64 bits of data, and the clock of GET_CLOCK_COUNTERS. */
 static void releases(void)
 {
 	uint64_t before, after;
@@ -125,7 +125,7 @@ static bool happens(uint32_t id, uint32_t ms, struct kfd_event_data *data)
 	return args.wait_result == KFD_IOC_WAIT_RESULT_COMPLETE;
 }
 
-/* RELEASE_MEM writes into an event's slot and interrupts: the waiter wakes up. */
+/* RELEASE_MEM writes into an event's slot and interrupts: the waiter must wake up. */
 static void events(void)
 {
 	struct kfd_ioctl_create_event_args ev[2];
@@ -158,10 +158,10 @@ static void events(void)
 		      "round %u: the other was set", i);
 	}
 	OK(vg_cq_destroy(&q));
-	/* The event page is not freed before the process ends. */
+	/* The event page cannot be freed before the process ends. */
 }
 
-/* Each queue has its own work; there are more queues than hardware queues. */
+/* Run @n queues, each with its own work; there may be more queues than hardware queues. */
 static void use_many(struct vg_cq *q, int n)
 {
 	struct vg_bo bo = { 0 };
@@ -232,8 +232,8 @@ static void turns(void)
 }
 
 /*
- * The process's two queues write and read one word in turn. Catches: a write lost,
- * repeated, or made for another process.
+ * Two queues of the process write and read one word alternately. Catches: a write is
+ * lost, repeated, or made in the memory of another process.
  */
 static void steady(void *arg)
 {
@@ -248,7 +248,7 @@ static void steady(void *arg)
 	for (i = 1; i <= n; i++) {
 		uint32_t word = who << 24 | i;
 
-		/* The second queue waits for the first. */
+		/* The second queue waits for the write of the first queue. */
 		OK(vg_pm4_wait(&q[1], bo.va, word));
 		OK(vg_pm4_write(&q[1], bo.va + 4, &word, 1));
 		OK(vg_cq_emit_fence(&q[1]));
@@ -280,7 +280,7 @@ static void many_processes(void)
 	OK(vg_bo_free(&save));
 }
 
-/* Catches: a disabled queue that runs, or loses packets submitted meanwhile. */
+/* Catches: a disabled queue runs; packets submitted to a disabled queue are lost. */
 static void update(void)
 {
 	struct vg_bo bo = { 0 }, ring[2] = { 0 };
@@ -307,7 +307,7 @@ static void update(void)
 	OK(vg_cq_update(&q, &q.ring, 100));
 	OK(vg_cq_wait(&q, VG_TIMEOUT_MS));
 
-	/* A larger ring, then a smaller one: the pointers continue to count. */
+	/* Use a larger ring, then a smaller one: the pointers must continue to count. */
 	OK(vg_bo_create(&vg, gpu, 4 * RING, VG_GTT, &ring[0]));
 	OK(vg_bo_create(&vg, gpu, RING, VG_GTT, &ring[1]));
 	ERRNO(EFAULT, vg_cq_update(&q, &bo, 100) ?:
@@ -329,7 +329,7 @@ static void update(void)
 	OK(vg_bo_free(&save));
 }
 
-/* Destroy queues that have work, some of which never completes. */
+/* Destroy queues that have work; some of the work never completes. */
 static void create_destroy(void)
 {
 	struct vg_bo bo = { 0 };
@@ -358,7 +358,7 @@ static void create_destroy(void)
 	OK(vg_bo_free(&save));
 }
 
-/* Packets that a user queue must not execute, one at a time. */
+/* Submit packets that a user queue must not execute, one at a time. */
 static void bad_packets(void)
 {
 	static const uint32_t bad[][8] = {
@@ -414,8 +414,8 @@ static void bad_packets(void)
 }
 
 /*
- * Access memory that is not mapped for the process. Catches: queues of another process
- * stopped, or this process's not.
+ * Access memory that is not mapped for the process. Catches: the queues of another
+ * process are stopped; the queues of this process are not stopped.
  */
 static void foreign(void *arg)
 {
@@ -457,7 +457,10 @@ static void faults(void)
 	OK(vg_bo_free(&save));
 }
 
-/* With XNACK, the process's own memory: one fault a page, and the data is right. */
+/*
+ * With XNACK, access the process's own memory: there must be one fault a page, and the
+ * right data.
+ */
 static void retry_faults(void)
 {
 	enum { PAGES = 64 };
@@ -549,7 +552,10 @@ static void bad_arguments(void)
 	OK(vg_ioctl(&vg, AMDKFD_IOC_SET_CU_MASK, &cu));
 	OK(vg_cq_finish(&q, VG_TIMEOUT_MS));
 
-	/* GET_QUEUE_WAVE_STATE requires a disabled queue; the device saves no waves. */
+	/*
+	 * GET_QUEUE_WAVE_STATE requires a disabled queue, and must report no waves,
+	 * because the device saves none.
+	 */
 	wave.queue_id = q.id;
 	wave.ctl_stack_address = (uintptr_t)mask;
 	ERRNO(EINVAL, vg_ioctl(&vg, AMDKFD_IOC_GET_QUEUE_WAVE_STATE, &wave));
@@ -573,7 +579,10 @@ static void bad_arguments(void)
 	OK(vg_bo_free(&save));
 }
 
-/* Work until killed. @arg: write end of a pipe, for a byte once the queues run. */
+/*
+ * Work until killed. @arg is the write end of a pipe, to which the function writes a
+ * byte when the queues run.
+ */
 static void busy(void *arg)
 {
 	struct vg_bo bo = { 0 };
@@ -596,7 +605,7 @@ static void busy(void *arg)
 	}
 }
 
-/* Kill the process at work, at a later moment each time. */
+/* Kill the process at work, at a later moment in each round. */
 static void killed(void)
 {
 	static struct vg_cq q[MANY];
@@ -673,7 +682,7 @@ static bool debugfs_has(const char *file, const char *words)
 	return strstr(text, words);
 }
 
-/* sysfs shows the queues, debugfs their MQDs, registers and run list. */
+/* sysfs must show the queues, debugfs their MQDs, registers and run list. */
 static void shown(void)
 {
 	char words[64], dir[64];
@@ -689,7 +698,7 @@ static void shown(void)
 	CHECK(debugfs_has("mqds", words), "mqds has no \"%s\"", words);
 	CHECK(debugfs_has("hqds", "MEC 1 Pipe 0 Queue 2:"),
 	      "hqds has not the queue");
-	/* MAP_PROCESS, MAP_QUEUES, and the packet that restarts the list. */
+	/* Search for MAP_PROCESS, and for the MAP_QUEUES of the queue. */
 	CHECK(debugfs_has("rls", "  c013a102 ") && debugfs_has("rls", "c005a202"),
 	      "rls has no run list");
 	OK(vg_cq_update(&q, &q.ring, 0));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Global wave sync: ALLOC_QUEUE_GWS. Catches: a wrong errno, GWS that stays allocated
- * after its owner has ended, run lists without it, two processes that have GWS at a
- * time, and a process that never gets a time slice.
+ * Global wave sync: ALLOC_QUEUE_GWS. Catches: an errno is wrong; GWS stays allocated
+ * after its owner has ended; a run list lacks GWS; two processes have GWS at a time; a
+ * process never gets a time slice.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 #define NUM_GWS		64	/* GWS resources of an MI200 */
 #define QUANTUM_MS	10	/* time slice in the driver's run lists */
 #define ROUNDS		20
-#define WAITS		~0u	/* a value that @turn never has */
+#define WAITS		~0u	/* a value for @turn that no process waits for */
 
 static struct vg vg;
 static struct vg_gpu *gpu;
@@ -37,7 +37,7 @@ static void make(struct vg_cq *q)
 	OK(vg_cq_create(&vg, gpu, &save, RING, false, q));
 }
 
-/* Store the returned first_gws in *@first, unless @first is NULL. */
+/* Call ALLOC_QUEUE_GWS. Store the returned first_gws in *@first unless @first is NULL. */
 static int gws_of(uint32_t queue, uint32_t num, uint32_t *first)
 {
 	struct kfd_ioctl_alloc_queue_gws_args args = {
@@ -55,7 +55,10 @@ static int gws(const struct vg_cq *q, uint32_t num)
 	return gws_of(q->id, num, NULL);
 }
 
-/* Check the run list: number of processes with all of GWS, and of queues that use it. */
+/*
+ * Check the run list: @processes processes must have all GWS resources, and @queues
+ * queues must use GWS.
+ */
 static void expect_list(unsigned int processes, unsigned int queues)
 {
 	static char text[256 * 1024];
@@ -70,7 +73,7 @@ static void expect_list(unsigned int processes, unsigned int queues)
 		if (end != at + 8 || *end)
 			continue;
 		dw[i++ % 64] = v;
-		/* MAP_PROCESS is 21 dwords; @v is its 14th. */
+		/* MAP_PROCESS has 21 dwords; @v is dword 14, counted from 1. */
 		if (i > 13 && dw[(i - 14) % 64] == 0xc013a102) {
 			CHECK(!(v & 0x7f) || (v & 0x7f) == NUM_GWS,
 			      "a process has %u", v & 0x7f);
@@ -111,7 +114,7 @@ static void rules(void)
 	ERRNO(0, gws(&q[0], 0));
 	ERRNO(EINVAL, gws(&q[0], 0));
 
-	/* Any num_gws allocates all; a destroyed queue has none. */
+	/* Any num_gws must allocate all GWS resources; a destroyed queue must have none. */
 	ERRNO(0, gws(&q[1], ~0u));
 	OK(vg_cq_destroy(&q[1]));
 	ERRNO(0, gws_of(sdma.id, 1, NULL));
@@ -130,7 +133,10 @@ static void works(struct vg_cq *q, const struct vg_bo *bo, uint32_t value)
 	      *(volatile uint32_t *)bo->cpu, value);
 }
 
-/* The run list contains GWS while its queue is enabled; the queue works at each step. */
+/*
+ * The run list must contain GWS while its queue is enabled. The queue must work at each
+ * step.
+ */
 static void run_lists(void)
 {
 	struct vg_bo bo = { 0 };
@@ -160,7 +166,7 @@ static void run_lists(void)
 	expect_list(0, 0);
 	works(&q[1], &bo, 5);
 
-	/* The queues and their GWS survive a reset. */
+	/* The queues and their GWS must survive a reset. */
 	OK(gws(&q[0], 1));
 	OK(vg_gpu_reset(gpu));
 	works(&q[0], &bo, 6);
@@ -168,7 +174,7 @@ static void run_lists(void)
 	OK(vg_cq_destroy(&q[0]));
 	expect_list(0, 0);
 
-	/* SDMA queues are in no run list. */
+	/* SDMA queues must not be in a run list. */
 	OK(vg_queue_create(&vg, gpu, RING, &sdma));
 	OK(gws_of(sdma.id, 1, NULL));
 	expect_list(0, 0);
@@ -233,7 +239,7 @@ static void ended(pid_t pid, int want)
 
 static bool with_gws;
 
-/* One of two processes whose queues pass a token. */
+/* Body of one of two processes whose queues pass a token. */
 static void partner(struct shared *s, unsigned int me)
 {
 	struct vg_cq q;
@@ -283,9 +289,10 @@ static uint64_t play_ms(bool gws_too)
 }
 
 /*
- * With GWS the token advances only in the time slice of the other process. That takes
- * the rest of a time slice at least, longer than a poll of memory. The check requires
- * half of it, because the clocks of guest and host differ slightly.
+ * With GWS the token advances only in the time slice of the other process. Each step
+ * takes at least the rest of a time slice, which is longer than a poll of memory. The
+ * check requires half of a time slice, because the clocks of guest and host differ
+ * slightly.
  */
 static void alone(void)
 {
@@ -297,7 +304,7 @@ static void alone(void)
 	      "both have GWS at a time: %lu ms", apart);
 }
 
-/* Hold GWS, with a queue that waits without end. */
+/* Body of a process that holds GWS, with a queue that waits without end. */
 static void hog(struct shared *s, unsigned int me)
 {
 	struct vg_cq q;
@@ -313,7 +320,7 @@ static void hog(struct shared *s, unsigned int me)
 }
 
 /*
- * Kill two processes with GWS. Catches: GWS not released, or a waiting queue that keeps
+ * Kill two processes with GWS. Catches: GWS is not released; a waiting queue keeps
  * other processes from GWS.
  */
 static void killed(void)
@@ -323,7 +330,7 @@ static void killed(void)
 	pid_t pid[2];
 	struct vg_cq q;
 
-	/* Fork before start(): children must not share the file of /dev/kfd. */
+	/* Fork before start(), because children must not share the file of /dev/kfd. */
 	pid[0] = child(hog, s, 1);
 	pid[1] = child(hog, s, 2);
 	start();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * User-mode SDMA queues: many at once, ring arithmetic, threads, bad packets, killed
- * processes. Catches: doorbells or pointers mixed up between queues, lost wake-ups, an
- * error that stops other queues, hardware queues left running after their process.
+ * processes. Catches: doorbells or pointers of queues are mixed up; a wake-up is lost;
+ * an error stops other queues; a hardware queue stays in use after its process has
+ * ended.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -14,9 +15,9 @@
 #include "tap.h"
 
 #define SEED	   0x90
-#define MAX_QUEUES 16	/* 2 engines with 8 queues */
-#define ENGINES	   5	/* these two, and 3 for XGMI */
-#define RLCS	   8	/* queues of an engine */
+#define MAX_QUEUES 16	/* 2 engines with 8 queues each */
+#define ENGINES	   5	/* the 2 engines above, and 3 for XGMI */
+#define RLCS	   8	/* user queues of an engine */
 #define STOPPED_MS 500	/* time in which a stopped queue must make no progress */
 
 static struct vg vg;
@@ -30,7 +31,7 @@ static void start(int xnack)
 	OK(vg_mem_info(gpu, &base));
 }
 
-/* All hardware queues at once, each with its own work. */
+/* Use all hardware queues at once, each with its own work. */
 static void use_all_queues(void)
 {
 	static struct vg_queue q[MAX_QUEUES + 1];
@@ -55,7 +56,7 @@ static void use_all_queues(void)
 			OK(vg_fill_check((char *)bo.cpu + i * 64 * VG_KIB,
 					 64 * VG_KIB, round << 8 | i));
 	}
-	/* A destroyed queue can be replaced by exactly one. */
+	/* Exactly one queue must be able to replace a destroyed queue. */
 	OK(vg_queue_destroy(&q[5]));
 	OK(vg_queue_create(&vg, gpu, 4096, &q[5]));
 	OK(vg_fill(&q[5], bo.cpu, 55, 4096));
@@ -70,7 +71,7 @@ static void all_queues(void)
 	use_all_queues();
 }
 
-/* User queues of an engine in debugfs, one bit each. */
+/* Return the user queues of an engine that debugfs shows, one bit each. */
 static unsigned long queues_on(unsigned int engine)
 {
 	char path[64], text[2048], name[16], *line;
@@ -87,7 +88,10 @@ static unsigned long queues_on(unsigned int engine)
 	return mask;
 }
 
-/* SDMA_BY_ENG_ID places a queue on that engine. Type SDMA_XGMI uses the last three engines. */
+/*
+ * SDMA_BY_ENG_ID must place a queue on the given engine. Type SDMA_XGMI must use the
+ * last three engines.
+ */
 static void every_engine(void)
 {
 	static struct vg_queue q[ENGINES * RLCS], more;
@@ -117,7 +121,7 @@ static void every_engine(void)
 	for (type = KFD_IOC_QUEUE_TYPE_SDMA; type <= 3; type += 2)
 		ERRNO(ENOMEM, vg_queue_create_on(&vg, gpu, 4096,
 						 (uint32_t)type, 0, &more));
-	/* All queues work, also after a reset of the device. */
+	/* All queues must work, also after a reset of the device. */
 	for (round = 1; round < 4; round++) {
 		for (i = 0; i < n; i++) {
 			OK(vg_emit_fill(&q[i], bo.va + (uint64_t)i * VG_PAGE,
@@ -132,7 +136,7 @@ static void every_engine(void)
 		}
 		OK(vg_gpu_reset(gpu));
 	}
-	/* XGMI queues are spread over the last three engines. */
+	/* XGMI queues must be spread over the last three engines. */
 	for (i = 2 * RLCS; i < n; i++)
 		OK(vg_queue_destroy(&q[i]));
 	for (i = 0; i < 3; i++) {
@@ -156,7 +160,7 @@ static void every_engine(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* A bad packet on any engine stops its queue, and a new queue works. */
+/* A bad packet on any engine must stop its queue; a new queue must work. */
 static void bad_on_every_engine(void)
 {
 	struct vg_queue q = { 0 }, good = { 0 };
@@ -190,7 +194,7 @@ static void bad_on_every_engine(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* A small ring wraps around a hundred times, with packets and batches of all sizes. */
+/* A small ring must wrap around a hundred times, with packets and batches of all sizes. */
 static void wraparound(void)
 {
 	uint32_t data[64], seq = 0, total = 0;
@@ -225,7 +229,7 @@ static void wraparound(void)
 	}
 	OK(vg_queue_finish(&q, VG_TIMEOUT_MS));
 	CHECK(p[512] == total, "sum %u, should be %u", p[512], total);
-	/* The engine advances the read pointer after the fence. */
+	/* Wait for the read pointer, which the engine advances after the fence. */
 	OK(vg_wait_word((char *)q.ptrs.cpu + VG_QUEUE_RPTR, (uint32_t)q.wptr,
 			VG_TIMEOUT_MS));
 	OK(vg_queue_destroy(&q));
@@ -258,6 +262,9 @@ static void full_ring(void)
 
 /**
  * struct worker - a thread with its own queue
+ * @index: place of the thread's data in @shared
+ * @problem: @text if the thread failed, else NULL
+ * @text: vg_error() of the thread
  */
 struct worker {
 	pthread_t thread;
@@ -329,7 +336,7 @@ static void queue_update(const struct vg_queue *q, uint32_t percentage)
 	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_UPDATE_QUEUE, &args));
 }
 
-/* Ring the doorbell for each packet, faster than the engine executes them. */
+/* Ring the doorbell for each packet, faster than the engine executes the packets. */
 static void *ring_on(void *arg)
 {
 	struct worker *w = arg;
@@ -350,8 +357,8 @@ static void *ring_on(void *arg)
 }
 
 /*
- * Ring the doorbell while the queue is disabled and enabled. Catches: a doorbell lost,
- * or followed by a read of an older write pointer.
+ * Ring the doorbell while the queue is disabled and enabled. Catches: a doorbell is
+ * lost; the engine reads an older write pointer after a doorbell.
  */
 static void on_and_off(void)
 {
@@ -377,7 +384,7 @@ static void on_and_off(void)
 	OK(vg_queue_destroy(&submitter));
 }
 
-/* A bad packet stops its queue. Catches: other queues of the engine stopped. */
+/* A bad packet must stop its queue. Catches: other queues of the engine are stopped. */
 static void bad_packet(void)
 {
 	uint64_t errors;
@@ -405,7 +412,7 @@ static void bad_packet(void)
 	OK(vg_fill(&good, bo.cpu, 0x600d, VG_MIB));
 	OK(vg_fill_check(bo.cpu, VG_MIB, 0x600d));
 	OK(vg_queue_destroy(&bad));
-	/* The hardware queue serves a new queue. */
+	/* A new queue must be able to use the hardware queue. */
 	OK(vg_queue_create(&vg, gpu, 4096, &bad));
 	OK(vg_fill(&bad, bo.cpu, 0xb0b0, VG_MIB));
 	OK(vg_fill_check(bo.cpu, VG_MIB, 0xb0b0));
@@ -414,7 +421,7 @@ static void bad_packet(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* Write pointers outside the ring. */
+/* Submit write pointers outside the ring: other queues must continue. */
 static void bad_wptr(void)
 {
 	static const uint64_t wptr[] = { 4096 + 4, 2, 1ull << 40, ~3ull };
@@ -437,7 +444,7 @@ static void bad_wptr(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* Ring doorbells of the slice that belong to no queue: they have no effect. */
+/* Ring doorbells of the slice that belong to no queue: they must have no effect. */
 static void foreign_doorbells(void)
 {
 	struct vg_queue q = { 0 };
@@ -503,7 +510,10 @@ static void timestamps(void)
 	OK(vg_queue_destroy(&q));
 }
 
-/* Copy until killed. @arg: write end of a pipe, for a byte once the copies run. */
+/*
+ * Copy until killed. @arg is the write end of a pipe, to which the function writes a
+ * byte when the copies run.
+ */
 static void busy(void *arg)
 {
 	int *ready = arg;
@@ -528,8 +538,8 @@ static void busy(void *arg)
 }
 
 /*
- * Kill the process in a copy, at a later moment each time. Catches: memory or a
- * hardware queue that is not released.
+ * Kill the process in a copy, at a later moment in each round. Catches: memory or a
+ * hardware queue is not released.
  */
 static void killed(void)
 {
@@ -538,7 +548,10 @@ static void killed(void)
 	start(1);
 	for (i = 0; tap_goes_on(i, 12); i++) {
 		tap_kill_at_work(busy, i % 20 * 700);
-		/* There are fewer VMIDs than children: each child must release its VMID. */
+		/*
+		 * There are fewer VMIDs than children, so each child must release its
+		 * VMID.
+		 */
 		OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
 	}
 	use_all_queues();

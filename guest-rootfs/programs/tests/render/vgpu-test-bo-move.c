@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Moves of BOs in use. Catches: a move that blocks the caller until the BO's jobs
- * complete, or runs before them; a job that does not list the BO and accesses its old
- * memory after that was reused; a job that reads the BO before its move has completed.
+ * Moves of BOs in use. Catches: a move blocks the caller until the BO's jobs complete,
+ * or runs before them; a job that does not list the BO accesses its old memory after
+ * that memory was reused; a job reads the BO before its move has completed.
  *
- * The jobs that delay a move wait for fences of vgem, and occupy no engine.
+ * The jobs that delay a move wait for fences of vgem and occupy no engine.
  */
 #include <fcntl.h>
 #include <linux/dma-buf.h>
@@ -73,8 +73,8 @@ static void start(struct user *u, struct user *v)
 }
 
 /**
- * struct hold - a fence that hold_release() signals, or vgem after ten seconds: create
- * it after everything that may take long
+ * struct hold - a fence that hold_release() signals, or vgem after ten seconds. Create
+ * the fence after all work that may take long.
  * @fence: fence of vgem
  * @syncobj: syncobj that contains the fence
  */
@@ -119,8 +119,8 @@ static void hold_release(struct hold *h)
 }
 
 /*
- * Submit job @i of @u, which lists its own BO and @bo (0: none) and waits for @after
- * (NULL: nothing).
+ * Submit job @i of @u. The job lists its own BO and @bo (0: none), and waits for @after
+ * (NULL: no wait).
  */
 static uint64_t submit(struct user *u, unsigned int i, uint32_t ring,
 		       uint32_t bo, const struct hold *after)
@@ -140,7 +140,7 @@ static uint64_t submit(struct user *u, unsigned int i, uint32_t ring,
 	return seq;
 }
 
-/* Create a BO in VRAM with a pattern, shared by both files. */
+/* Create a BO in VRAM with a pattern, and share it between both files. */
 static void share(struct user *u, struct user *v, struct vr_bo *bo,
 		  uint32_t *handle)
 {
@@ -168,7 +168,7 @@ static void place(int fd, uint32_t handle, uint64_t domain)
 	ERRNO(0, vr_ioctl(fd, DRM_IOCTL_AMDGPU_GEM_OP, &op));
 }
 
-/* A job of @v moves the BO while a job of @u still has to write to it. */
+/* A job of @v moves the BO while a job of @u has not yet written to it. */
 static void moves_behind(uint64_t from, uint64_t to)
 {
 	struct user u, v;
@@ -205,7 +205,7 @@ static void moves_behind(uint64_t from, uint64_t to)
 	OK(vg_pattern_check(bo.cpu, SIZE / 2, SEED, 0));
 	OK(vg_pattern_check((char *)bo.cpu + SIZE / 2, SIZE / 2, SEED, 0));
 
-	/* A later job of @u finds the BO at its new place. */
+	/* A later job of @u must find the BO at its new place. */
 	vr_ib_copy(&u.ib[2], VA_OUT, VA, SIZE);
 	a = submit(&u, 2, 0, bo.handle, NULL);
 	ERRNO(0, vr_wait(u.fd, u.ctx, 0, a, ~0ull));
@@ -224,7 +224,7 @@ static void in_behind(void)
 }
 
 /*
- * A job submitted before the move reads the BO without listing it. Catches: a move that
+ * A job submitted before the move reads the BO without listing it. Catches: the move
  * does not wait for that job.
  */
 static void unnamed(void)
@@ -257,15 +257,15 @@ static void unnamed(void)
 	ERRNO(0, vr_wait(v.fd, v.ctx, 1, b, ~0ull));
 	OK(vg_pattern_check(v.out.cpu, SIZE / 2, SEED, 0));
 	OK(vg_pattern_check((char *)v.out.cpu + SIZE / 2, SIZE / 2, SEED, 0));
-	/* The job ran before the move and read the old contents. */
+	/* The job must have run before the move and have read the old contents. */
 	OK(vg_pattern_check(u.out.cpu, SIZE / 2, SEED, 0));
 	OK(vg_pattern_check((char *)u.out.cpu + SIZE / 2, SIZE / 2, SEED, 0));
 }
 
 /*
  * A job submitted after the move reads the BO without listing it. The job must read the
- * BO's contents or, if its entries were cleared, zeros. Catches: a read of the old
- * memory.
+ * BO's contents or, if the BO's page table entries were cleared, zeros. Catches: the
+ * job reads the old memory.
  */
 static void unnamed_after(void)
 {
@@ -301,7 +301,7 @@ static void unnamed_after(void)
 		      got[i]);
 }
 
-/* Move in and out alternately, by jobs that are not waited for. */
+/* Jobs move the BO out and in alternately; the test does not wait for each job. */
 static void back_and_forth(void)
 {
 	struct vg_mem_info before;
@@ -320,7 +320,7 @@ static void back_and_forth(void)
 		uint32_t handle = i & 1 ? shared : bo.handle;
 
 		place(w->fd, handle, i & 2 ? GTT : VRAM);
-		/* An IB is reused after its last job. */
+		/* Reuse an IB only after its last job has completed. */
 		if (i >= 2 * IBS)
 			ERRNO(0, vr_wait(w->fd, w->ctx, 0, seq[i % (2 * IBS)],
 					 ~0ull));
@@ -331,7 +331,7 @@ static void back_and_forth(void)
 	for (i = 0; i < 2 * IBS; i++)
 		ERRNO(0, vr_wait(i & 1 ? v.fd : u.fd, i & 1 ? v.ctx : u.ctx, 0,
 				 seq[i], ~0ull));
-	/* All additions have arrived. */
+	/* All additions must be in memory. */
 	count = bo.cpu;
 	for (i = 0; i < 8; i++)
 		CHECK(count[i] == TURNS / 8, "word %u: %lu", i, count[i]);
@@ -339,7 +339,7 @@ static void back_and_forth(void)
 			    VG_PAGE));
 	ERRNO(0, vr_gem_close(v.fd, shared));
 	vr_bo_free(&bo);
-	/* Memory left by the moves is freed later; page tables may stay. */
+	/* The memory that the moves leave is freed later. Page tables may stay. */
 	before.vram_used += VG_MIB;
 	OK(vg_mem_settle(gpu, &before, VG_TIMEOUT_MS));
 }

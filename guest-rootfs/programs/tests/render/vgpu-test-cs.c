@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * CS: jobs of the render node, their dependencies and waits. Catches: jobs that run too
- * early, in the wrong address space or not at all, fences of another job, an IB that
- * accesses foreign memory or registers, a bad job that affects other jobs, a wrong
- * errno.
+ * CS: jobs of the render node, their dependencies and waits. Catches: a job runs too
+ * early, in the wrong address space, or not at all; a wait uses the fence of another
+ * job; an IB accesses foreign memory or registers; a bad job affects other jobs; an
+ * errno is wrong.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -41,7 +41,7 @@ static struct vg_gpu *gpu;
  * @fd: render node
  * @ctx: context
  * @ib: IB
- * @flag: the page
+ * @flag: page of dwords, see flag()
  */
 struct user {
 	int fd;
@@ -83,7 +83,7 @@ static uint64_t flag_va(unsigned int i)
 	return VA_FLAG + 4 * i;
 }
 
-/* Submit the IB with the flag page and up to 8 other BOs, then empty the IB. */
+/* Submit the IB with the flag page and up to 8 other BOs. Then empty the IB. */
 static int try_submit(struct user *u, struct vr_cs *cs, const uint32_t *bos,
 		      unsigned int n, uint64_t *seq)
 {
@@ -144,7 +144,7 @@ static void copies(void)
 	CHECK(*flag(&u, 8) == 6, "atomics add up to %u", *flag(&u, 8));
 }
 
-/* Jobs of one ring run in order; old sequence numbers count as completed. */
+/* Jobs of one ring must run in order; old sequence numbers must count as completed. */
 static void in_order(void)
 {
 	struct user u;
@@ -153,7 +153,10 @@ static void in_order(void)
 
 	start(&u);
 	for (i = 1; i <= 100; i++) {
-		/* Each job has its own place in the BO, since earlier IBs may still be read. */
+		/*
+		 * Each job has its own part of the BO, because the engine may still
+		 * read earlier IBs.
+		 */
 		struct vr_ib ib = u.ib;
 
 		ib.bo.va += i * 256;
@@ -173,7 +176,7 @@ static void in_order(void)
 	ERRNO(0, vr_wait(u.fd, u.ctx, 1, ~0ull, 0));
 }
 
-/* Waits return when the job completes or the timeout expires, not before. */
+/* A wait must return when the job completes or the timeout expires, and not before. */
 static void waits(void)
 {
 	struct drm_amdgpu_fence f[2] = { 0 };
@@ -194,7 +197,7 @@ static void waits(void)
 	ERRNO(ETIME, vr_wait(u.fd, u.ctx, 0, f[0].seq_no, SECOND / 20));
 	CHECK(vg_now() - begin >= SECOND / 20, "a wait was too short");
 
-	/* Wait for any of this job and a completed one. */
+	/* Wait for any or all of this job and a job that counts as completed. */
 	f[1] = f[0];
 	f[1].ring = 1;
 	for (all = 0; all < 2; all++) {
@@ -225,12 +228,12 @@ static void waits(void)
 	ERRNO(0, vr_ioctl(u.fd, DRM_IOCTL_AMDGPU_WAIT_FENCES, &w));
 	CHECK(w.out.status == 1, "status %u", w.out.status);
 	ERRNO(0, vr_wait(u.fd, u.ctx, 0, f[0].seq_no, 0));
-	/* A context and its jobs are unknown in another file. */
+	/* A context must be unknown in another file, and so must its jobs. */
 	ERRNO(EINVAL, vr_wait(v.fd, u.ctx + 1, 0, 1, 0));
 	ERRNO(EINVAL, vr_wait(v.fd, v.ctx, 0, 1, 0));
 }
 
-/* DEPENDENCIES between contexts, and SCHEDULED_DEPENDENCIES. */
+/* DEPENDENCIES between contexts, and SCHEDULED_DEPENDENCIES */
 static void dependencies(void)
 {
 	struct drm_amdgpu_cs_chunk_dep dep = { .ip_type = AMDGPU_HW_IP_DMA };
@@ -312,7 +315,7 @@ static int timeline_wait(int fd, uint32_t handle, uint64_t point, uint64_t ns)
 	return vr_ioctl(fd, DRM_IOCTL_SYNCOBJ_TIMELINE_WAIT, &args);
 }
 
-/* A binary syncobj from one job to another. */
+/* One job signals a binary syncobj for which another job waits. */
 static void syncobjs(void)
 {
 	struct drm_amdgpu_cs_chunk_sem sem;
@@ -355,7 +358,7 @@ static void syncobjs(void)
 	CHECK(!*flag(&u, 3), "a refused job has run");
 }
 
-/* Points of a timeline syncobj, signalled by jobs and waited for by jobs. */
+/* Jobs signal points of a timeline syncobj, and other jobs wait for them. */
 static void timelines(void)
 {
 	struct drm_amdgpu_cs_chunk_syncobj point = { 0 };
@@ -381,7 +384,7 @@ static void timelines(void)
 		vr_cs_chunk(&cs, AMDGPU_CHUNK_ID_SYNCOBJ_TIMELINE_SIGNAL, &point,
 			    sizeof(point));
 		ERRNO(0, try_submit(&u, &cs, NULL, 0, &seq));
-		/* The next IB is at another place. */
+		/* Place the next IB elsewhere, because the job may still read this IB. */
 		u.ib.bo.va += VG_PAGE;
 		u.ib.bo.cpu = (char *)u.ib.bo.cpu + VG_PAGE;
 	}
@@ -395,8 +398,8 @@ static void timelines(void)
 /**
  * struct early - a submission that waits for another submission
  * @u: file and IB of the submission
- * @point: timeline point that CS waits for
- * @tid: thread ID, 0 before the thread runs
+ * @point: timeline point for which CS waits
+ * @tid: thread ID; 0: the thread does not run yet
  * @seq: sequence number of the job
  * @r: result of CS
  */
@@ -420,7 +423,7 @@ static void *submit_early(void *arg)
 	return NULL;
 }
 
-/* Wait until a thread sleeps in CS, or has ended. */
+/* Wait until thread *@tid sleeps in CS, or has ended. */
 static void until_asleep(_Atomic pid_t *tid)
 {
 	char path[64], text[256];
@@ -449,8 +452,8 @@ static void until_asleep(_Atomic pid_t *tid)
 }
 
 /*
- * WAIT_FOR_SUBMIT: CS waits for a point that another thread submits later. Catches:
- * locks held during the wait, which lockdep reports on the debug kernel.
+ * WAIT_FOR_SUBMIT: CS waits for a point that another thread submits later. Catches: CS
+ * holds locks during the wait, which lockdep reports on the debug kernel.
  */
 static void submitted_later(void)
 {
@@ -465,7 +468,7 @@ static void submitted_later(void)
 	start(&u);
 	e.point.handle = syncobj_create(u.fd);
 	e.point.point = 5;
-	/* The same file with another IB. */
+	/* Use the same file with another IB. */
 	second = u;
 	ERRNO(0, vr_ib_create(u.fd, VG_PAGE, VA, &second.ib));
 	vr_ib_copy(&second.ib, flag_va(2), flag_va(1), 4);
@@ -477,7 +480,7 @@ static void submitted_later(void)
 	vr_ib_write(&u.ib, flag_va(1), 7);
 	vr_cs_chunk(&cs, AMDGPU_CHUNK_ID_SYNCOBJ_TIMELINE_SIGNAL, &e.point,
 		    sizeof(e.point));
-	/* The flag applies to the wait; a signal ignores it. */
+	/* The flag applies to waits; a signal must ignore it. */
 	ERRNO(0, try_submit(&u, &cs, NULL, 0, &seq));
 	pthread_join(thread, NULL);
 	ERRNO(0, e.r);
@@ -486,7 +489,7 @@ static void submitted_later(void)
 	ERRNO(0, vr_wait(u.fd, u.ctx, 1, e.seq, ~0ull));
 	CHECK(*flag(&u, 2) == 7, "the job ran too early");
 
-	/* The point is never submitted: CS times out. */
+	/* The point is never submitted, so CS must time out. */
 	e.point.point = 6;
 	vr_ib_write(&second.ib, flag_va(3), 1);
 	submit_early(&e);
@@ -494,7 +497,7 @@ static void submitted_later(void)
 	CHECK(!*flag(&u, 3), "a refused job has run");
 }
 
-/* The user fence: the job's sequence number in memory after the job. */
+/* The user fence must be the job's sequence number, written to memory after the job. */
 static void user_fence(void)
 {
 	struct drm_amdgpu_cs_chunk_fence fence;
@@ -584,7 +587,10 @@ static void to_handle(void)
 	CHECK(poll(&pfd, 1, JOB_MS) == 1, "the sync file does not signal");
 }
 
-/* More address spaces than VMIDs. Catches: a job that accesses another file's memory. */
+/*
+ * Use more address spaces than VMIDs. Catches: a job accesses the memory of another
+ * file.
+ */
 static void many_files(void)
 {
 	enum { N = 6, ROUNDS = 30 };
@@ -623,7 +629,10 @@ static void many_files(void)
 		      "file %d: %u", i, *flag(&u[i], 0));
 }
 
-/* A BO shared by two files: the second job waits for the first, except with EXPLICIT_SYNC. */
+/*
+ * Two files share a BO: the second job must wait for the first, except with
+ * EXPLICIT_SYNC.
+ */
 static void implicit(void)
 {
 	struct drm_prime_handle prime = { .flags = DRM_CLOEXEC | DRM_RDWR };
@@ -676,7 +685,7 @@ static int query2(struct user *u, uint32_t *flags)
 }
 
 /*
- * A context whose job failed on an engine is guilty. Catches: another context that is
+ * A context whose job failed on an engine must be guilty. Catches: another context is
  * guilty or stops working.
  */
 static void expect_guilty(struct user *u, struct user *innocent, uint64_t seq,
@@ -704,7 +713,7 @@ static void expect_guilty(struct user *u, struct user *innocent, uint64_t seq,
 	vr_ib_write(&innocent->ib, flag_va(0), 9);
 	finish(innocent, 0);
 	CHECK(*flag(innocent, 0) == 9, "%s: others do not run", what);
-	/* A new context of the same file works. */
+	/* A new context of the same file must work. */
 	ERRNO(0, vr_ctx_free(u->fd, u->ctx));
 	ERRNO(0, vr_ctx_alloc(u->fd, 0, &u->ctx));
 	*flag(u, 0) = 0;
@@ -713,7 +722,7 @@ static void expect_guilty(struct user *u, struct user *innocent, uint64_t seq,
 	CHECK(*flag(u, 0) == 9, "%s: a new context does not run", what);
 }
 
-/* Packets that an IB must not execute. Catches: a bad job that affects other jobs. */
+/* Submit packets that an IB must not execute. Catches: a bad job affects other jobs. */
 static void hostile(void)
 {
 	const struct {
@@ -746,7 +755,7 @@ static void hostile(void)
 	}
 }
 
-/* Many bad jobs in a row. Catches: an engine that is not recovered. */
+/* Submit many bad jobs, one after the other. Catches: an engine is not recovered. */
 static void bad_row(void)
 {
 	enum { N = 16 };
@@ -777,7 +786,7 @@ static void bad_row(void)
 	      "engines were given up");
 }
 
-/* A nested IB runs in the same address space, not in the kernel's. */
+/* A nested IB must run in the same address space, not in that of the kernel. */
 static void nested(void)
 {
 	struct vr_bo inner;
@@ -801,7 +810,7 @@ static void nested(void)
 	CHECK(*flag(&u, 4) == 0x133, "%#x", *flag(&u, 4));
 }
 
-/* Catches: a TRAP of an IB that signals a job's fence. */
+/* Catches: a TRAP in an IB signals the fence of a job. */
 static void traps(void)
 {
 	struct user u, v;
@@ -832,8 +841,8 @@ static void set_lockup(const char *ms)
 }
 
 /*
- * The job fails during the wait. Catches: WAIT_FENCES(any) that returns a job's error
- * instead of the job's index.
+ * Wait for a job that fails during the wait. Catches: WAIT_FENCES for any fence returns
+ * the error of the job instead of its index.
  */
 static void expect_failed_first(struct user *u, uint64_t seq)
 {
@@ -854,7 +863,7 @@ static void expect_failed_first(struct user *u, uint64_t seq)
 	      "status %#x, first is %u", w.out.status, w.out.first_signaled);
 }
 
-/* A job that never completes is ended by the lockup timeout. */
+/* The lockup timeout must end a job that never completes. */
 static void hangs(void)
 {
 	struct user u, v;
@@ -862,12 +871,12 @@ static void hangs(void)
 
 	start(&u);
 	user_open(&v);
-	/* Long enough that the wait begins before the job fails. */
+	/* This is long enough for the wait to begin before the job fails. */
 	set_lockup("2000");
 	vr_ib_poll(&u.ib, flag_va(0), 1);
 	seq = submit(&u, 0);
 	expect_failed_first(&u, seq);
-	/* The good jobs that follow may have to wait longer. */
+	/* The good jobs that follow may take longer, so the timeout must be longer. */
 	set_lockup("10000");
 	expect_guilty(&u, &v, seq, "a job without end");
 }
@@ -890,7 +899,7 @@ static void submit_and_die(void *arg)
 		ERRNO(0, try_submit(&u, &cs, &bo.handle, 1, &seq));
 }
 
-/* Close files and end processes with jobs in flight. Catches: leaks. */
+/* Close files and end processes while their jobs are in flight. Catches: leaks. */
 static void left_behind(void)
 {
 	struct vg_mem_info base;
@@ -939,7 +948,10 @@ static int bo_list(int fd, uint32_t op, uint32_t *handle, const void *entries,
 	return r;
 }
 
-/* BO_LIST: created by handle, updated, with short and long entries; bad arguments. */
+/*
+ * BO_LIST: create a list, update it by its handle, with entries of the structure's
+ * size, larger and smaller; use it in a job; pass bad arguments.
+ */
 static void bo_lists(void)
 {
 	struct drm_amdgpu_bo_list_entry e[2] = { 0 };
@@ -971,7 +983,7 @@ static void bo_lists(void)
 	ERRNO(0, vr_cs_submit(u.fd, &cs, &seq));
 	ERRNO(0, vr_wait(u.fd, u.ctx, 0, seq, ~0ull));
 	CHECK(*flag(&u, 0) == 4, "the job did not run");
-	/* Not both kinds of list in one job. */
+	/* A job must not have both kinds of list. */
 	cs.handles = s;
 	cs.n_handles = 2;
 	ERRNO(EINVAL, vr_cs_submit(u.fd, &cs, &seq));
@@ -1015,7 +1027,7 @@ static void contexts(void)
 	ERRNO(0, vr_ctx_alloc(u.fd, AMDGPU_CTX_PRIORITY_LOW, &a));
 	ERRNO(0, vr_ctx_alloc(u.fd, AMDGPU_CTX_PRIORITY_VERY_HIGH, &b));
 	CHECK(a && b && a != b && a != u.ctx, "ids %u %u", a, b);
-	/* An invalid priority counts as NORMAL. */
+	/* An invalid priority must count as NORMAL. */
 	ERRNO(0, vr_ctx_alloc(u.fd, 12345, &b));
 	ERRNO(EINVAL, ctx_op(u.fd, AMDGPU_CTX_OP_ALLOC_CTX, 1, 0));
 	ERRNO(EINVAL, ctx_op(u.fd, AMDGPU_CTX_OP_FREE_CTX, 1, a));
@@ -1043,7 +1055,7 @@ static void contexts(void)
 	vm.in.op = AMDGPU_VM_OP_RESERVE_VMID;
 	vm.in.flags = 1;
 	ERRNO(EINVAL, vr_ioctl(u.fd, DRM_IOCTL_AMDGPU_VM, &vm));
-	/* SCHED requires the master of a primary node, which a render node never has. */
+	/* SCHED requires the master of a primary node, which a render node never is. */
 	ERRNO(EACCES, vr_ioctl(u.fd, DRM_IOCTL_AMDGPU_SCHED, &sched));
 }
 
@@ -1103,7 +1115,7 @@ static void bad(void)
 	ib.ib_bytes = 1u << 22;
 	CS(EINVAL, u.ctx, 1, ptr);
 	ib.ib_bytes = u.ib.ndw * 4;
-	/* Every other chunk without its requirements, and unknown chunks. */
+	/* Pass each other kind of chunk without its requirements, and unknown chunks. */
 	chunk[1].chunk_data = (uintptr_t)&ib;
 	chunk[1].chunk_id = AMDGPU_CHUNK_ID_FENCE;
 	CS(EINVAL, u.ctx, 2, ptr);
@@ -1115,7 +1127,7 @@ static void bad(void)
 	CS(EINVAL, u.ctx, 2, ptr);
 	chunk[1].chunk_id = 99;
 	CS(EINVAL, u.ctx, 2, ptr);
-	/* No IB. */
+	/* A submission without an IB must fail. */
 	chunk[1].chunk_id = AMDGPU_CHUNK_ID_DEPENDENCIES;
 	CS(EINVAL, u.ctx, 1, &ptr[1]);
 	CS(0, u.ctx, 2, ptr);

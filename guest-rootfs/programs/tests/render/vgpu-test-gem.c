@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The render node's uAPI: amdgpu's GEM ioctls and INFO. Catches: memory that is not
- * cleared or in the wrong domain, handles or metadata that outlive their file, sizes
- * and flags that are not checked, a wrong errno.
+ * The render node's uAPI: amdgpu's GEM ioctls and INFO. Catches: memory is not cleared,
+ * or is in the wrong domain; a handle or metadata outlives its file; sizes and flags
+ * are not checked; an errno is wrong.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -75,7 +75,7 @@ static int wait_idle(int file, uint32_t handle, uint64_t timeout,
 	return r;
 }
 
-/* A BO is zero at first, and both CPU mappings show every page as written. */
+/* A BO must be zero at first, and both CPU mappings must show every page as written. */
 static void one_bo(uint64_t size, uint64_t domains, uint64_t flags)
 {
 	uint64_t full = (size + VG_PAGE - 1) & ~(VG_PAGE - 1);
@@ -117,7 +117,7 @@ static void sizes(void)
 	}
 }
 
-/* A BO's memory counts in its domain until the BO is freed. */
+/* A BO's memory must count in its domain until the BO is freed. */
 static void usage(void)
 {
 	const uint64_t size = 4 * VG_MIB;
@@ -136,7 +136,7 @@ static void usage(void)
 	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
 }
 
-/* More BOs than VRAM holds: some are evicted. Catches: lost contents. */
+/* Create more BOs than VRAM holds, so that some are evicted. Catches: contents are lost. */
 static void overcommit(void)
 {
 	uint32_t handle[12];
@@ -225,7 +225,7 @@ static void metadata_kept(void)
 			       AMDGPU_GEM_METADATA_OP_SET_METADATA));
 	ERRNO(EINVAL, metadata(&in, handle, 0));
 	ERRNO(ENOENT, metadata(&in, 99, AMDGPU_GEM_METADATA_OP_GET_METADATA));
-	/* Failed calls have changed nothing. */
+	/* The failed calls must have changed nothing. */
 	ERRNO(0, metadata(&out, handle, AMDGPU_GEM_METADATA_OP_GET_METADATA));
 	CHECK(out.data.data_size_bytes == sizeof(in.data.data),
 	      "%u bytes of metadata", out.data.data_size_bytes);
@@ -290,7 +290,7 @@ static void bad_handles(void)
 	close(other);
 }
 
-/* A mapping keeps the memory after handle and file are closed. */
+/* A mapping must keep the memory after the handle and the file are closed. */
 static void closed_early(void)
 {
 	const uint64_t size = 3 * VG_MIB;
@@ -345,7 +345,7 @@ static void process_ends(void)
 	OK(vg_fill_check(tap_gem_mmap(fd, h, 8 * VG_MIB), 8 * VG_MIB, 0));
 }
 
-/* A dma-buf gives another file a handle of the same memory. */
+/* A dma-buf must give another file a handle of the same memory. */
 static void shared(void)
 {
 	const uint64_t size = 3 * VG_MIB;
@@ -394,7 +394,7 @@ static uint64_t info_u64(uint32_t query)
 	return value;
 }
 
-/* INFO, sysfs and the topology report the same values. */
+/* INFO, sysfs and the topology must report the same values. */
 static void info_memory(void)
 {
 	const uint64_t size = 4 * VG_MIB;
@@ -491,7 +491,7 @@ static void info_bad(void)
 	args.read_mmr_reg.count = 129;
 	ERRNO(EINVAL, info(&args, AMDGPU_INFO_READ_MMR_REG, buf, sizeof(buf)));
 
-	/* Write no byte beyond the caller's size. */
+	/* INFO must write no byte beyond the caller's size. */
 	memset(buf, 0x5a, sizeof(buf));
 	ERRNO(0, info(&args, AMDGPU_INFO_MEMORY, buf, 5));
 	for (i = 5; i < sizeof(buf); i++)

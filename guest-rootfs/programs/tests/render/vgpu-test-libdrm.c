@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The distribution's libdrm_amdgpu on this driver's render node, used as Mesa and
- * amdgpu's own tests use it. Catches: results that the library does not accept from an
- * amdgpu, and paths through CS that only the library uses (user fences, BO lists by
- * handle, raw chunks).
+ * amdgpu's own tests use it. Catches: the library does not accept a result of the
+ * driver as that of an amdgpu; a path through CS that only the library uses fails (user
+ * fences, BO lists by handle, raw chunks).
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -72,7 +72,7 @@ static void mem_free(struct mem *m)
 	ERRNO(0, amdgpu_bo_free(m->bo));
 }
 
-/* Write a linear copy at the beginning of @ib. Return the number of dwords. */
+/* Write a linear copy at the start of @ib. Return the number of dwords. */
 static uint32_t emit_copy(const struct mem *ib, uint64_t dst, uint64_t src,
 			  uint64_t bytes)
 {
@@ -159,7 +159,7 @@ static void buffers(void)
 	ERRNO(0, amdgpu_device_deinitialize(dev));
 }
 
-/* amdgpu_cs_submit(): a BO list by handle, and a user fence. */
+/* amdgpu_cs_submit() with a BO list, which it passes by handle, and a user fence */
 static void submit(void)
 {
 	struct amdgpu_cs_request req = { .ip_type = AMDGPU_HW_IP_DMA };
@@ -217,7 +217,7 @@ static void submit(void)
 	ERRNO(0, amdgpu_device_deinitialize(dev));
 }
 
-/* amdgpu_cs_submit_raw2() with syncobjs and dependencies, as Mesa does it. */
+/* amdgpu_cs_submit_raw2() with syncobjs and dependencies, as Mesa calls it */
 static void submit_raw(void)
 {
 	struct drm_amdgpu_cs_chunk_ib ib_data = { .ip_type = AMDGPU_HW_IP_DMA };

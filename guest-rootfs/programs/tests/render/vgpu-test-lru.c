@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Order of eviction from VRAM. Each job of a file uses all its BOs of VM_ALWAYS_VALID,
- * so a job makes these the last to be evicted, in the order of before. Catches:
- * always-valid BOs that keep the position of their creation and are evicted before BOs
- * that were unused for longer, and lists that break when such BOs move, are freed or
- * evicted between jobs.
+ * The order of eviction from VRAM. Each job of a file uses all VM_ALWAYS_VALID BOs of
+ * the file. A job therefore makes these BOs the last to be evicted, in unchanged order
+ * among them. Catches: always-valid BOs keep the position of their creation and are
+ * evicted before BOs that were unused for longer; a list breaks when such BOs move, are
+ * freed or are evicted between jobs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static void job(void)
 	ERRNO(0, vr_wait(fd, ctx, 0, seq, ~0ull));
 }
 
-/* Whether debugfs shows the BO in VRAM, after its move has completed. */
+/* Return true if debugfs shows the BO in VRAM. Wait until its move has completed. */
 static bool in_vram(int i)
 {
 	char path[64], line[64], text[65536], *at, *end;
@@ -81,7 +81,7 @@ static void check_where(int from, int n, bool vram, const char *what)
 		      vram ? "not " : "");
 }
 
-/* Create BOs until @n others had to be evicted. Return the next number. */
+/* Create BOs until @n other BOs had to be evicted. Return the number of the next BO. */
 static int push_out(int next, int n)
 {
 	struct vg_mem_info info;
@@ -95,8 +95,9 @@ static int push_out(int next, int n)
 }
 
 /*
- * The first eight BOs are always valid, the next four are younger. A job makes the
- * eight the youngest, so the four are evicted first, then the eight, oldest first.
+ * The first eight BOs are always valid; the next four are younger. A job makes the
+ * eight BOs the youngest. The four BOs must therefore be evicted first, then the eight,
+ * oldest first.
  */
 static void order(void)
 {
@@ -113,7 +114,7 @@ static void order(void)
 	check_where(8, 4, false, "not used since");
 	check_where(0, 2, false, "always valid, oldest");
 	check_where(3, 5, true, "always valid, younger");
-	/* The next job brings them back and makes them the youngest again. */
+	/* The next job must bring the eight BOs back and make them the youngest again. */
 	job();
 	check_where(0, 8, true, "always valid");
 	push_out(next, 3);
@@ -122,7 +123,7 @@ static void order(void)
 		OK(vg_pattern_check(bo[i].cpu, BO_BYTES, (uint64_t)i, 0));
 }
 
-/* Create, free and evict BOs between jobs, at random. */
+/* Create, free and evict BOs between jobs, in random order. */
 static void churn(void)
 {
 	start();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * User pointers in jobs of the render node. Catches: pages that are freed while a job
- * uses them, jobs that use old pages, a read-only user pointer that is written, one
- * that is used by another process.
+ * User pointers in jobs of the render node. Catches: pages are freed while a job uses
+ * them; a job uses old pages; a job writes to a read-only user pointer; another process
+ * can use the user pointer.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -68,7 +68,7 @@ static int try_submit(uint32_t handle, uint64_t *seq)
 	};
 	int r;
 
-	/* -EAGAIN: pages changed meanwhile. libdrm retries, too. */
+	/* CS returns -EAGAIN if pages changed during the call. libdrm retries, too. */
 	do
 		r = vr_submit(fd, ctx, 0, &ib, handles, 4, seq);
 	while (r == -EAGAIN);
@@ -100,7 +100,7 @@ static void job_writes(uint32_t handle, const char *p, uint64_t seed)
 	OK(vg_pattern_check(p, SIZE, seed, 0));
 }
 
-/* Each job uses the pages that the memory has at its submission. */
+/* Each job must use the pages that the memory has at the job's submission. */
 static void pages_of_the_time(void)
 {
 	char *p = anon();
@@ -137,7 +137,7 @@ static void *drop_pages(void *arg)
 	return NULL;
 }
 
-/* Unmapping the pages waits for the job that uses them. */
+/* Unmapping the pages must wait for the job that uses them. */
 static void waits_for_job(void)
 {
 	char *p = anon();
@@ -168,8 +168,8 @@ static void waits_for_job(void)
 }
 
 /*
- * A job that does not list the BO does not delay the unmapping. Catches: such a job
- * that accesses the pages after they were freed and used again.
+ * A job that does not list the BO must not delay the unmapping. Catches: such a job
+ * accesses the pages after they were freed and used again.
  */
 static void not_named(void)
 {
@@ -186,7 +186,7 @@ static void not_named(void)
 		h = userptr(p, REG, VA);
 		vg_pattern_fill(p, SIZE, SEED + i, 0);
 		job_reads(h, p);
-		/* Also if the mapping was split in two. */
+		/* In half of the rounds, split the mapping in two. */
 		if (i & 1)
 			ERRNO(0, vr_gem_va(fd, 0, AMDGPU_VA_OP_CLEAR, 0,
 					   VA + part, 0, VG_PAGE));
@@ -209,7 +209,7 @@ static void not_named(void)
 	}
 }
 
-/* A read-only user pointer is not written, also with a writable mapping. */
+/* A job must not write to a read-only user pointer, even through a writable mapping. */
 static void read_only(void)
 {
 	char *p = anon();
@@ -264,9 +264,9 @@ static void errors(void)
 }
 
 /*
- * Pages are dropped while jobs that copy to and from them are submitted. The thread
- * drops a burst of pages for each job: if it dropped pages all the time, CS would never
- * find all of them where that takes long (KASAN).
+ * A thread drops pages while jobs that copy to and from them are submitted. The thread
+ * drops a burst of pages for each job: if it dropped pages all the time, CS might never
+ * find all pages where the look-up takes long (KASAN).
  */
 static sem_t job_begins;
 static volatile bool churning;
@@ -304,7 +304,10 @@ static void churned(void)
 	for (round = 0; tap_goes_on(round, 10); round++) {
 		uint64_t half = SIZE / 2;
 
-		/* Only the half that is not dropped has known contents. */
+		/*
+		 * Only the half that is not dropped has contents that the test can
+		 * check.
+		 */
 		vg_pattern_fill(out.cpu, SIZE, SEED + round, 0);
 		vr_ib_copy(&ib, VA, VA_OUT, SIZE);
 		sem_post(&job_begins);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * GEM_VA: GPU addresses of a render node's file and their memory, as SDMA jobs access
- * it. Catches: a mapping to the wrong memory, a mapping that exists too long or too
- * short, a split at the wrong place, a wrong errno.
+ * it. Catches: a mapping points to the wrong memory, or exists too long or too short; a
+ * split is at the wrong place; an errno is wrong.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -38,7 +38,7 @@ static void start(void)
 	ERRNO(0, vr_ib_create(fd, 64 * VG_KIB, VA_IB, &ib));
 }
 
-/* Run the packets in the IB, with some BOs. */
+/* Run the packets in the IB in a job that lists the @n BOs @bos. */
 static void run(const uint32_t *bos, uint32_t n)
 {
 	uint32_t handles[16];
@@ -60,7 +60,7 @@ static void copy(uint64_t dst, uint64_t src, uint64_t bytes,
 	run(handles, 2);
 }
 
-/* Copies between all domains, with and without large leaves. */
+/* Copy between all domains, with and without large leaves. */
 static void data(void)
 {
 	static const uint64_t size[] = {
@@ -87,7 +87,7 @@ static void data(void)
 	}
 }
 
-/* Map parts of a BO, and one part at two addresses. */
+/* Map parts of a BO, and map one part at two addresses. */
 static void parts(void)
 {
 	struct vr_bo src, dst;
@@ -110,7 +110,7 @@ static void parts(void)
 		copy(VA, VA + k * 16 * VG_MIB, VG_MIB, &src, &dst);
 		OK(vg_pattern_check(dst.cpu, VG_MIB, SEED, off));
 	}
-	/* Unmap one of the two. */
+	/* Unmap one of the two addresses. */
 	ERRNO(0, vr_gem_va(fd, src.handle, UNMAP, 0, VA + 16 * VG_MIB, 0, 0));
 	memset(dst.cpu, 0, dst.size);
 	copy(VA, VA + 64 * VG_MIB, VG_MIB, &src, &dst);
@@ -130,7 +130,7 @@ static struct drm_amdgpu_info_gpuvm_fault last_fault(int file)
 	return fault;
 }
 
-/* Unmapped addresses read as zeros, drop writes, and end no job. */
+/* Unmapped addresses must read as zeros, drop writes, and end no job. */
 static void nowhere(void)
 {
 	struct vr_bo bo;
@@ -158,7 +158,7 @@ static void nowhere(void)
 	close(other);
 }
 
-/* A read-only mapping drops writes. */
+/* A read-only mapping must drop writes. */
 static void read_only(void)
 {
 	struct vr_bo bo;
@@ -173,7 +173,10 @@ static void read_only(void)
 	OK(vg_fill_check(bo.cpu, bo.size, 0x77777777));
 }
 
-/* CLEAR splits mappings at its edges. Catches: an edge at the wrong place. */
+/*
+ * CLEAR must split mappings at the edges of its range. Catches: an edge is at the wrong
+ * place.
+ */
 static void clear(void)
 {
 	const uint64_t size = 8 * VG_MIB, at = 3 * VG_MIB + VG_PAGE;
@@ -191,7 +194,7 @@ static void clear(void)
 	OK(vg_fill_check((char *)dst.cpu + at, len, 0));
 	OK(vg_pattern_check((char *)dst.cpu + at + len, size - at - len, SEED,
 			    at + len));
-	/* The middle is free; the ends are two mappings. */
+	/* The middle must be free, and the ends must be two mappings. */
 	ERRNO(EINVAL, vr_gem_va(fd, src.handle, MAP, VR_MAP_RW,
 				VA + at - VG_PAGE, 0, VG_PAGE));
 	ERRNO(0, vr_gem_va(fd, src.handle, MAP, VR_MAP_RW, VA + at, at, len));
@@ -201,11 +204,11 @@ static void clear(void)
 	ERRNO(0, vr_gem_va(fd, src.handle, UNMAP, 0, VA, 0, 0));
 	ERRNO(0, vr_gem_va(fd, src.handle, UNMAP, 0, VA + at, 0, 0));
 	ERRNO(ENOENT, vr_gem_va(fd, src.handle, UNMAP, 0, VA, 0, 0));
-	/* CLEAR of free addresses: no error. */
+	/* CLEAR of free addresses must succeed. */
 	ERRNO(0, vr_gem_va(fd, 0, CLEAR, 0, VA, 0, size));
 }
 
-/* REPLACE maps one BO over others. */
+/* REPLACE must map one BO over the mappings of others. */
 static void replace(void)
 {
 	const uint64_t size = 4 * VG_MIB;
@@ -228,7 +231,10 @@ static void replace(void)
 			    SEED + 1, VG_PAGE));
 }
 
-/* PRT: reads return zeros, writes are dropped; also over a BO and below one. */
+/*
+ * PRT: reads must return zeros and writes must be dropped, also where PRT replaces a
+ * BO's mapping.
+ */
 static void prt(void)
 {
 	const uint32_t flag = AMDGPU_VM_PAGE_PRT;
@@ -256,7 +262,7 @@ static void prt(void)
 	ERRNO(0, vr_gem_va(fd, 0, UNMAP, flag, VA + VG_GIB, 0, 0));
 }
 
-/* With DELAY_UPDATE the next job can still use the mapping. */
+/* With DELAY_UPDATE the next job must be able to use the mapping. */
 static void delayed(void)
 {
 	struct vr_bo a, b;
@@ -271,7 +277,7 @@ static void delayed(void)
 	OK(vg_pattern_check(b.cpu, VG_MIB, SEED, 0));
 }
 
-/* Catches: a job that accesses another file's memory at the same address. */
+/* Catches: a job accesses the memory of another file at the same address. */
 static void files_apart(void)
 {
 	struct vr_bo mine, theirs;
@@ -291,7 +297,7 @@ static void files_apart(void)
 	close(other);
 }
 
-/* Closing the last handle removes the BO's mappings. */
+/* Closing the last handle must remove the BO's mappings. */
 static void handle_closed(void)
 {
 	struct vr_bo a, b;
@@ -312,7 +318,10 @@ static void handle_closed(void)
 	OK(vg_fill_check(b.cpu, VG_MIB, 0));
 }
 
-/* Close a BO's handle while a job uses the BO. Catches: memory freed under the job. */
+/*
+ * Close a BO's handle while a job uses the BO. Catches: the memory is freed while the
+ * job uses it.
+ */
 static void closed_while_used(void)
 {
 	struct vr_bo flag, a, b;
@@ -325,7 +334,7 @@ static void closed_while_used(void)
 	ERRNO(0, vr_bo_create(fd, VG_MIB, VRAM, 0, VA + VG_MIB, &a));
 	ERRNO(0, vr_bo_create(fd, VG_MIB, GTT, 0, VA + 2 * VG_MIB, &b));
 	vg_pattern_fill(a.cpu, VG_MIB, SEED, 0);
-	/* Enough work that the handle is closed before the end. */
+	/* Emit enough work that the handle is closed before the job ends. */
 	for (i = 0; i < 200; i++)
 		vr_ib_copy(&ib, b.va, a.va, VG_MIB);
 	vr_ib_write(&ib, flag.va, 1);
@@ -340,7 +349,10 @@ static void closed_while_used(void)
 	CHECK(*(volatile uint32_t *)flag.cpu == 1, "the IB did not end");
 }
 
-/* VM_ALWAYS_VALID: mapped without being listed, and not shared with another file. */
+/*
+ * VM_ALWAYS_VALID: the BO must be usable by jobs that do not list it, and must not be
+ * shared with another file.
+ */
 static void always_valid(void)
 {
 	const uint64_t flags = AMDGPU_GEM_CREATE_VM_ALWAYS_VALID;
@@ -381,7 +393,7 @@ static void settle_vram(uint64_t most)
 	}
 }
 
-/* GEM_OP's SET_PLACEMENT: the next job that lists the BO moves it. */
+/* After SET_PLACEMENT of GEM_OP, the next job that lists the BO must move it. */
 static void placement(void)
 {
 	const uint64_t size = 4 * VG_MIB;
@@ -414,7 +426,7 @@ static void placement(void)
 	      now.vram_used, before.vram_used);
 }
 
-/* More BOs than VRAM holds: a job finds an evicted BO at its address. */
+/* Create more BOs than VRAM holds: a job must find an evicted BO at its address. */
 static void evicted(void)
 {
 	struct vr_bo bo[12], out;
@@ -442,8 +454,8 @@ static void evicted(void)
 }
 
 /*
- * One of several processes whose BOs do not fit into VRAM together: fill, copy and read
- * BOs by SDMA and CPU in random order.
+ * Body of one of several processes whose BOs do not fit into VRAM together: fill, copy
+ * and read BOs by SDMA and CPU in random order.
  */
 static void pressed(void *arg)
 {
@@ -568,7 +580,7 @@ static void bad(void)
 	ERRNO(ENOENT, vr_gem_va(fd, h, UNMAP, 0, VA + VG_PAGE, 0, 0));
 	ERRNO(ENOENT, vr_gem_va(fd, ib.bo.handle, UNMAP, 0, VA, 0, 0));
 	ERRNO(EFAULT, vr_ioctl(fd, DRM_IOCTL_AMDGPU_GEM_VA, (void *)8));
-	/* A shorter structure: the kernel takes the rest as zero. */
+	/* If the structure is shorter, the kernel must take the missing members as zero. */
 	args.handle = h;
 	args.operation = MAP;
 	ERRNO(EINVAL, vr_ioctl(fd, _IOC(_IOC_WRITE, DRM_IOCTL_BASE,
@@ -576,7 +588,7 @@ static void bad(void)
 					16), &args));
 }
 
-/* Thousands of small mappings. Catches: leaks. */
+/* Create thousands of small mappings. Catches: leaks. */
 static void many(void)
 {
 	struct vg_mem_info base;
