@@ -209,10 +209,7 @@ static void several_gpus(void)
 /* Parse a line. Return false if it is not a complete line of a range. */
 static bool parse(const char *at, struct line *l)
 {
-	/*
-	 * A copy of only one line, because sscanf() computes the length of the whole
-	 * string
-	 */
+	/* Copy only one line, because sscanf() computes the length of the whole string. */
 	char copy[512];
 	size_t len = strcspn(at, "\n");
 	unsigned long pages;

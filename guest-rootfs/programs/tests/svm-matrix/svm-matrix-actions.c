@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Actions of the matrix that use or move memory: by GPU, CPU, forks, and several at
- * once. svm-matrix-mm.c has calls of the memory manager.
+ * Actions of the matrix that use or move memory: by GPU, CPU and forks, and by several
+ * at once. svm-matrix-mm.c has the calls of the memory manager.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -21,7 +21,7 @@ static void once(void)
 	mx_gpu_check();
 }
 
-/* The CPU reads every second time only. */
+/* The GPU writes six times; the CPU reads only after every second write. */
 static void many(void)
 {
 	int i;
@@ -36,7 +36,7 @@ static void many(void)
 	}
 }
 
-/* Write a few bytes across each page's end; the bytes around must not change. */
+/* Write a few bytes across the end of each page; the bytes around them must not change. */
 static void stride(void)
 {
 	struct mx_piece *pc;
@@ -50,7 +50,7 @@ static void stride(void)
 	mx_gpu_check();
 }
 
-/* Read before any write, then write a part. */
+/* Read the memory before any write, then write a part of it. */
 static void untouched(void)
 {
 	mx_gpu_check();
@@ -66,7 +66,7 @@ static void child_reads(void *arg)
 	mx_cpu_check();
 }
 
-/* Writes of the child are visible in shared memory. */
+/* Writes of the child must be visible in shared memory. */
 static void fork_reads(void)
 {
 	mx_gpu_write(2);
@@ -112,7 +112,10 @@ static void twins_end(struct twins *t)
 	      "the child ended with status 0x%x", status);
 }
 
-/* In private memory, writes of the parent's GPU and of the child stay separate. */
+/*
+ * In private memory, writes of the parent's GPU and writes of the child must stay
+ * separate.
+ */
 static void fork_writes(void)
 {
 	struct twins t;
@@ -171,7 +174,7 @@ static void fork_kfd(void)
 	twins_end(&t);
 }
 
-/* Prefetch to VRAM and back, with GPU work at each place. */
+/* Prefetch to VRAM and back, and let the GPU work at each place. */
 static void to_and_fro(void)
 {
 	uint64_t moved = mx_counted("pages_to_vram");
@@ -194,7 +197,7 @@ static void to_and_fro(void)
 		      mx_counted("pages_to_vram") - moved);
 }
 
-/* Prefetch memory that other GPUs may still write. */
+/* Prefetch memory while GPUs may still write it. */
 static void prefetch_under_writes(void)
 {
 	int i;
@@ -216,7 +219,7 @@ static void evict_all(void)
 		tap_evict_some(&mx.vg.gpu[i], "vram");
 }
 
-/* Evict the memory, once while it is read and once while it is written. */
+/* Evict the memory, once while the GPU reads it and once while the GPU writes it. */
 static void evicted(void)
 {
 	uint64_t evictions = mx_counted("svm_evictions");
@@ -235,14 +238,17 @@ static void evicted(void)
 		      "no page was evicted");
 }
 
-/* The CPU takes single pages back. */
+/* The CPU touches single pages, which must migrate back. */
 static void touched(void)
 {
 	struct mx_piece *pc;
 	uint64_t at;
 	long left;
 
-	/* Pages in VRAM keep the granularity of their migration: start in system memory. */
+	/*
+	 * Start in system memory, because pages in VRAM keep the granularity of their
+	 * migration.
+	 */
 	mx_prefetch(NULL);
 	mx_attr(KFD_IOCTL_SVM_ATTR_GRANULARITY, 1);
 	mx_prefetch(&mx.vg.gpu[0]);
@@ -267,7 +273,7 @@ static void touched(void)
 
 static atomic_bool begun;
 
-/* Write every second line; the GPU writes the others. */
+/* Write every second line. The GPU writes the other lines. */
 static void *write_lines(void *arg)
 {
 	struct mx_piece *pc;
@@ -280,7 +286,7 @@ static void *write_lines(void *arg)
 	return arg;
 }
 
-/* Migrate memory back and forth while it is in use. */
+/* Migrate the memory back and forth while it is in use. */
 static void move_about(void)
 {
 	int i;
@@ -292,7 +298,7 @@ static void move_about(void)
 			i % 2 ? 0 : mx.vg.gpu[i / 2 % mx_gpus()].gpu_id);
 }
 
-/* CPU and GPU write the same pages at once, but different bytes. */
+/* CPU and GPU write the same pages at the same time, but different bytes. */
 static void both_write(void)
 {
 	struct mx_piece *pc;
@@ -315,7 +321,7 @@ static void both_write(void)
 #define ADDS		64
 #define CPU_ADDS	500
 
-/* Offset of word @i of a piece: aligned words, far apart. */
+/* Return the offset of word @i of a piece. The words are aligned and far apart. */
 static uint64_t word(const struct mx_piece *pc, int i)
 {
 	uint64_t skew = -(uintptr_t)pc->p & 7;
@@ -338,7 +344,10 @@ static void *add_to_words(void *arg)
 	return arg;
 }
 
-/* All queues and the CPU add to the same words while these move. Catches: a lost addition. */
+/*
+ * All queues and the CPU add to the same words while the words migrate. Catches: an
+ * addition is lost.
+ */
 static void atomics(void)
 {
 	struct mx_piece *pc;

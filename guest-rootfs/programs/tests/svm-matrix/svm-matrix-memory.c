@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The matrix's kinds of memory. */
+/* The kinds of memory of the matrix. */
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -13,7 +13,10 @@
 #define FILE_SEED	0xf11e
 #define HUGE_POOL	"/proc/sys/vm/nr_hugepages"
 
-/* Neither page aligned nor whole pages. */
+/*
+ * Bytes that a piece leaves out of its first and of its last page: such a piece is
+ * neither page aligned nor whole pages.
+ */
 #define ODD_START	36
 #define ODD_END		41
 
@@ -53,7 +56,10 @@ static char *map(char *at, uint64_t size, int flags, int fd)
 	return p;
 }
 
-/* Memory of malloc(), not page aligned. malloc() uses mmap() above @threshold. */
+/*
+ * Add memory of malloc(), not page aligned. malloc() uses mmap() for more than
+ * @threshold bytes.
+ */
 static char *add_malloc(int threshold)
 {
 	char *p;
@@ -69,7 +75,7 @@ static char *add_malloc(int threshold)
 static void make_malloc(char *at)
 {
 	(void)at;
-	/* Large enough for a separate mapping. */
+	/* MX_SIZE is large enough for a separate mapping. */
 	add_malloc(128 * VG_KIB);
 }
 
@@ -92,8 +98,8 @@ static void make_bss(char *at)
 }
 
 /*
- * Memory far below the current stack pointer. The stack grows down to it, page by page,
- * as in deep calls.
+ * Add memory far below the current stack pointer. The stack grows down to it page by
+ * page, as in deep calls.
  */
 static void make_stack(char *at)
 {
@@ -119,7 +125,7 @@ static void make_shared(char *at)
 	    MX_SHARED);
 }
 
-/* A file with a pattern, in mx.fd. */
+/* Map a file with a pattern; mx.fd receives the file. */
 static struct mx_piece *add_file(char *at, uint64_t size, int flags)
 {
 	struct mx_piece *pc;
@@ -183,7 +189,10 @@ static void make_read_only(char *at)
 	CHECK(!mprotect(at, MX_SIZE, PROT_READ), "mprotect");
 }
 
-/* Mappings of several kinds side by side, with an inaccessible page between the last two. */
+/*
+ * Add mappings of several kinds side by side, with an inaccessible page between the
+ * last two.
+ */
 static void make_patchwork(char *at)
 {
 	const uint64_t size = MX_SIZE / 4;
@@ -193,7 +202,7 @@ static void make_patchwork(char *at)
 	add(map(at + size, size, MAP_SHARED | MAP_ANONYMOUS, -1), size,
 	    MX_SHARED);
 	add_file(at + 2 * size, size, MAP_PRIVATE);
-	/* The first page stays as mx_room() mapped it: inaccessible. */
+	/* The first page remains inaccessible, as mx_room() mapped it. */
 	add(map(at + 3 * size + VG_PAGE, size - VG_PAGE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1),
 	    size - VG_PAGE, MX_PRIVATE | MX_MOVES);

@@ -16,7 +16,7 @@
 #define MADV_COLLAPSE 25
 #endif
 
-/* Move all pieces to other addresses. */
+/* Move all pieces to other addresses with mremap(). */
 static void move_pieces(int flags)
 {
 	char *to = mx_room(MX_HUGE);
@@ -59,7 +59,7 @@ static void swap_pieces(struct mx_piece *other)
 	memcpy(other, mine, sizeof(mine));
 }
 
-/* With MREMAP_DONTUNMAP the old address has fresh memory and can be used. */
+/* With MREMAP_DONTUNMAP the old address must have fresh memory, which can be used. */
 static void remapped_both(void)
 {
 	struct mx_piece old[MX_PIECES], *pc;
@@ -78,14 +78,17 @@ static void remapped_both(void)
 	mx_gpu_write(3);
 	mx_gpu_check();
 	mx_cpu_check();
-	/* @want of a shared piece is the same memory: both entries have the new contents. */
+	/*
+	 * The two entries of a shared piece have the same @want, so both expect the new
+	 * contents.
+	 */
 	swap_pieces(old);
 	mx_each(pc)
 		if (pc->cpu != pc->p)
 			CHECK(!memcmp(pc->cpu, pc->want, pc->size), "views");
 }
 
-/* Unmap the latter half and map it again. */
+/* Unmap the second half and map it again. */
 static void shrunk(void)
 {
 	struct mx_piece *pc;
@@ -136,7 +139,7 @@ static void protected(void)
 	protect(PROT_READ | PROT_WRITE, true);
 }
 
-/* A write to read-only memory stops the queues and changes nothing. */
+/* A write to read-only memory must stop the queues and change nothing. */
 static void write_protected(void)
 {
 	if (!(mx.kind->is & MX_READ_ONLY)) {
@@ -164,7 +167,10 @@ static void access_changed(void)
 	mx_gpu_write(3);
 }
 
-/* Discard the middle: a file mapping shows the file again, other memory is zero. */
+/*
+ * Discard the middle: a file mapping must show the file again, other memory must be
+ * zero.
+ */
 static void discarded(void)
 {
 	struct mx_piece *pc;
@@ -204,7 +210,10 @@ static void punched(void)
 	mx_gpu_write(3);
 }
 
-/* Truncate and extend the file; private copies of the cut pages are dropped, too. */
+/*
+ * Truncate and extend the file. This also drops private copies of the pages that were
+ * cut.
+ */
 static void truncated(void)
 {
 	const uint64_t half = MX_SIZE / 2;
@@ -219,7 +228,7 @@ static void truncated(void)
 	mx_gpu_write(3);
 }
 
-/* Map other memory over the middle. */
+/* Map other memory over the middle of each piece. */
 static void replaced(void)
 {
 	struct mx_piece *pc;
@@ -238,7 +247,7 @@ static void replaced(void)
 	mx_gpu_write(3);
 }
 
-/* Unmap a page; the memory around it stays in use. */
+/* Unmap a page. The memory around it must stay usable. */
 static void cut(void)
 {
 	struct mx_piece *left = mx.piece, *right = &mx.piece[mx.n_pieces];
@@ -263,7 +272,7 @@ static void cut(void)
 		mx_prefetch(&mx.vg.gpu[0]);
 }
 
-/* Map new memory at the same address; the CPU or the GPU writes it first. */
+/* Map new memory at the same address. The CPU or the GPU writes it first. */
 static void again(void)
 {
 	int i;
@@ -281,7 +290,10 @@ static void again(void)
 	}
 }
 
-/* Through a pipe: the kernel reads the memory, then writes it. */
+/*
+ * Write the memory to a pipe and read it back, so that the kernel first reads it and
+ * then writes it.
+ */
 static void by_calls(void)
 {
 	struct mx_piece *pc;
@@ -317,9 +329,12 @@ static void by_calls(void)
 	free(buf);
 }
 
-#define PINNED	8	/* pages; a pipe holds 16 */
+#define PINNED	8	/* pages that the pipe references; a pipe can hold 16 */
 
-/* Pages that a pipe references stay in system memory, and the GPU writes them there. */
+/*
+ * Pages that a pipe references must stay in system memory, and the GPU must write them
+ * there.
+ */
 static void pinned(void)
 {
 	struct mx_piece *pc = mx.piece;
@@ -342,7 +357,7 @@ static void pinned(void)
 	free(seen);
 }
 
-/* mlock() migrates the memory to system memory and keeps it there. */
+/* mlock() must migrate the memory to system memory and keep it there. */
 static void locked(void)
 {
 	struct mx_piece *pc;
@@ -365,7 +380,7 @@ static void locked(void)
 	mx_gpu_write(3);
 }
 
-/* Small pages are collapsed into a huge page. */
+/* Collapse small pages into a huge page. */
 static void collapsed(void)
 {
 	uint64_t deadline = vg_deadline();
@@ -378,12 +393,18 @@ static void collapsed(void)
 	mx_register();
 	mx_cpu_write(2);
 	CHECK(!mx_huge_bytes(p), "the page is huge already");
-	/* At least one page must be in system memory; the collapse migrates the others. */
+	/*
+	 * At least one page must be in system memory. The collapse migrates the other
+	 * pages.
+	 */
 	mx_attr(KFD_IOCTL_SVM_ATTR_GRANULARITY, 0);
 	mx_put_in_place();
 	*(volatile char *)p = *p;
 	CHECK(!madvise(p, MX_HUGE, MADV_HUGEPAGE), "madvise");
-	/* Pages just migrated may not be on an LRU list yet. */
+	/*
+	 * Repeat the call, because pages that were just migrated may not be on an LRU
+	 * list yet.
+	 */
 	while ((r = madvise(p, MX_HUGE, MADV_COLLAPSE)) && errno == EAGAIN &&
 	       vg_now() < deadline)
 		sched_yield();
@@ -393,7 +414,7 @@ static void collapsed(void)
 	mx_gpu_write(3);
 }
 
-/* Make pages clean: reclaim may drop them as long as they are not written. */
+/* Make the pages of @pc clean: reclaim may drop them unless they are written. */
 static void make_clean(const struct mx_piece *pc)
 {
 	volatile char *p;
@@ -415,7 +436,7 @@ static void page_out(void *p, uint64_t size)
 	CHECK(!madvise(p, size, MADV_PAGEOUT), "madvise: %s", strerror(errno));
 }
 
-/* Reclaim does drop such pages if they are not written. */
+/* Check that reclaim drops clean pages that are not written. */
 static void see_page_out(unsigned int is)
 {
 	int flags = is & MX_SHARED ? MAP_SHARED : MAP_PRIVATE;
@@ -436,8 +457,8 @@ static void see_page_out(unsigned int is)
 }
 
 /*
- * Only the GPU writes the clean pages; then reclaim runs. Catches: pages that are not
- * marked dirty after the GPU's write.
+ * Only the GPU writes the clean pages; then reclaim runs. Catches: pages are not marked
+ * dirty after the GPU's write.
  */
 static void paged_out(void)
 {
@@ -446,7 +467,7 @@ static void paged_out(void)
 	uint64_t size;
 	int i;
 
-	/* MADV_FREE defers work to the same CPU. */
+	/* Stay on one CPU, because MADV_FREE defers work to the calling CPU. */
 	CPU_ZERO(&one);
 	CPU_SET(0, &one);
 	CHECK(!sched_setaffinity(0, sizeof(one), &one), "CPU");
@@ -461,7 +482,10 @@ static void paged_out(void)
 
 			page_out(p, size);
 		}
-		/* The check migrates pages back from VRAM. */
+		/*
+		 * This check migrates the pages back from VRAM, so the second round
+		 * pages out pages in system memory.
+		 */
 		mx_cpu_check();
 	}
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Functions that all cases of the matrix use: open, place, write and compare, by GPU
- * and CPU. @want has the expected contents; comparisons are always of all bytes.
+ * and CPU. The member @want of a piece has the expected contents. Comparisons always
+ * cover all bytes.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -167,7 +168,10 @@ void mx_prefetch(struct vg_gpu *gpu)
 		      mx_in_vram(), gpu ? "it" : "system memory", want);
 }
 
-/* Prefetch the first half to VRAM, the second to another GPU's VRAM, if there is one. */
+/*
+ * Prefetch the first half of each piece to VRAM. If there is a second GPU, prefetch the
+ * second half to its VRAM.
+ */
 static void put_half(void)
 {
 	struct mx_piece *pc;
@@ -232,7 +236,7 @@ void mx_begin(void)
 	mx_put_in_place();
 }
 
-/* Offset of a piece in the stages. */
+/* Return the offset of a piece in the stages, mx.in and mx.out. */
 static uint64_t stage_offset(const struct mx_piece *of)
 {
 	struct mx_piece *pc;
@@ -287,8 +291,8 @@ void mx_cpu_check(void)
 }
 
 /*
- * Distribute the memory to the queues in turn, in pieces whose ends are no page
- * boundaries, so that all queues access most pages. Call @fn for each.
+ * Distribute the memory to the queues, one after the other, in parts that do not end at
+ * page boundaries, so that all queues access most pages. Call @fn for each part.
  */
 static void deal(void (*fn)(int turn, struct mx_piece *pc, uint64_t at,
 			    uint64_t n))
@@ -338,7 +342,10 @@ static void emit_write(int turn, struct mx_piece *pc, uint64_t at, uint64_t n)
 	}
 }
 
-/* A compute queue first polls the first dword for its expected value. */
+/*
+ * Read a part of a piece. A compute queue first polls the part's first dword for its
+ * expected value.
+ */
 static void emit_read(int turn, struct mx_piece *pc, uint64_t at, uint64_t n)
 {
 	uint32_t first;

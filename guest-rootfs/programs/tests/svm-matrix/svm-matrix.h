@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The parts of vgpu-test-svm-matrix: a kind of memory, its place, the users of the
- * memory, the GPU's way to map it, and an action. A case is one of each. Each case runs
- * in its own process: all state is in struct mx.
+ * The parts of vgpu-test-svm-matrix: a kind of memory, the place of the memory, its
+ * users, the mode in which the GPU maps it, and an action. A case has one value of
+ * each. Each case runs in its own process, so that struct mx has all of its state.
  */
 #ifndef SVM_MATRIX_H
 #define SVM_MATRIX_H
@@ -23,28 +23,29 @@
 #define MX_PRIVATE	0x002
 #define MX_SHARED	0x004
 #define MX_MOVES	0x008	/* all pages can be in VRAM */
-#define MX_FRESH	0x010	/* contents before the first write are known */
+#define MX_FRESH	0x010	/* the contents before the first write are known */
 #define MX_FILE		0x020	/* mapped from the file mx.fd */
 #define MX_VIEWS	0x040	/* the CPU uses another mapping than the GPU */
 #define MX_LOCKED	0x080
 #define MX_THP		0x100
 #define MX_HUGETLB	0x200
 #define MX_READ_ONLY	0x400
-#define MX_MIXED	0x800	/* several kinds */
-#define MX_ONE_GPU	0x1000	/* another kind shows the same with several GPUs */
+#define MX_MIXED	0x800	/* pieces of several kinds */
+#define MX_ONE_GPU	0x1000	/* not with several GPUs, because another kind covers it there */
 
 /* Properties of an action. */
-#define MX_READS	0x1	/* makes sense for read-only memory */
-#define MX_UNTOUCHED	0x2	/* the memory was never written before */
-#define MX_LAST		0x4	/* the queues have stopped afterwards */
-#define MX_MOVES_IT	0x8	/* uses VRAM itself: needs MX_MOVES */
+#define MX_READS	0x1	/* the action makes sense for read-only memory */
+#define MX_UNTOUCHED	0x2	/* the memory must not have been written before the action */
+#define MX_LAST		0x4	/* the queues have stopped after the action */
+#define MX_MOVES_IT	0x8	/* the action itself uses VRAM: needs MX_MOVES */
 
 /**
  * struct mx_kind - a kind of memory
  * @name: part of the case's name
  * @is: MX_MMAP, ...
- * @make: adds the pieces; @at: their address if MX_MMAP
- * @turn: the kind resembles another: only every @turn-th action is combined with it
+ * @make: adds the pieces to mx.piece; @at is their address if @is has MX_MMAP
+ * @turn: 1, or, for a kind that resembles another kind: combine it with only every
+ * @turn-th action
  */
 struct mx_kind {
 	const char *name;
@@ -73,10 +74,10 @@ enum mx_mode { MX_RETRY, MX_NO_RETRY, MX_ALWAYS };
 /**
  * struct mx_users - users of the memory
  * @name: part of the case's name
- * @gpus: minimum number of GPUs
+ * @gpus: number of GPUs that the users need
  * @queues: number of SDMA queues, which are distributed over the GPUs
- * @compute: also a compute queue
- * @cost: relative cost of a case: expensive users get fewer cases
+ * @compute: whether there is also a compute queue
+ * @cost: relative cost of a case; expensive users get fewer cases
  */
 struct mx_users {
 	const char *name;
@@ -129,64 +130,80 @@ extern struct mx mx;
 extern const struct mx_kind mx_kinds[];
 extern const int mx_n_kinds;
 
-/* Reserve @size bytes of address space around a 2 MiB boundary. */
+/*
+ * Reserve @size bytes of address space: around a 2 MiB boundary or, if @size is at least
+ * 2 MiB, from such a boundary on.
+ */
 char *mx_room(uint64_t size);
-/* Unmap all pieces and make new ones at the same address. */
+/* Unmap all pieces and make new pieces at the same address. */
 void mx_make_again(void);
-/* The pages that contain @pc, and the middle third of these pages. */
+/*
+ * Return the address and size of the pages that contain @pc, or of the middle third of
+ * these pages.
+ */
 char *mx_pages(const struct mx_piece *pc, uint64_t *size);
 char *mx_middle(const struct mx_piece *pc, uint64_t *size);
-/* Bytes of a mapping that are in huge pages. */
+/* Return the number of bytes of the mapping at @p that are in huge pages. */
 uint64_t mx_huge_bytes(const void *p);
-/* Reserve huge TLB pages for mx_kinds; 0 releases them. */
+/* Reserve @pages huge TLB pages for mx_kinds; 0 releases them. */
 void mx_huge_pool(int pages);
 
 /* svm-matrix.c */
 
-/* Make the case's memory, open KFD, register and place the memory. */
+/* Make the memory of the case, open KFD, and register and place the memory. */
 void mx_begin(void);
-/* Open KFD and create queues and BOs; a child calls this after fork. */
+/* Open KFD and create queues and BOs. A child calls this function after the fork. */
 void mx_open(void);
 void mx_close_queues(void);
 /*
- * mx_register() sets the attributes of the case's place and mode; mx_put_in_place()
- * moves the memory there, and checks its place.
+ * mx_register() sets the attributes of the case's place and mode. mx_put_in_place()
+ * moves the memory to the place and checks that it is there.
  */
 void mx_register(void);
 void mx_put_in_place(void);
-/* Prefetch to @gpu's VRAM, or with NULL to system memory, and check the place. */
+/*
+ * Prefetch to the VRAM of @gpu, or to system memory if @gpu is NULL, and check the
+ * place.
+ */
 void mx_prefetch(struct vg_gpu *gpu);
-/* Set one attribute on all memory; mx_attr_gpus() sets it once for each GPU of the users. */
+/*
+ * Set one attribute on all memory. mx_attr_gpus() sets it once for each GPU of the
+ * users, with the GPU's ID as value.
+ */
 void mx_attr(uint32_t type, uint32_t value);
 void mx_attr_gpus(uint32_t type);
-/* Number of pages in VRAM, and of pages that can be in VRAM. */
+/* Return the number of pages in VRAM, and the number of pages that can be in VRAM. */
 long mx_in_vram(void);
 long mx_movable(void);
 /*
- * Whether a prefetch must migrate all movable pages. Not with several GPUs of which one
- * cannot fault, and not for untouched pages of a file, which belong to the file.
+ * Return true if a prefetch must migrate all movable pages. A prefetch need not do so
+ * with several GPUs of which one cannot fault, and for untouched pages of a file, which
+ * belong to the file.
  */
 bool mx_must_move(void);
-/* Sum of a driver's counter over the GPUs of the users. */
+/* Return the sum of a counter of the driver over the GPUs of the users. */
 uint64_t mx_counted(const char *name);
 int mx_gpus(void);
 
 /*
  * Write a new pattern to all the memory, by GPU or CPU. mx_want() only sets the
- * expected contents, of mappings of kind @is.
+ * expected contents, of the pieces whose @is has a bit of @is.
  */
 void mx_gpu_write(uint64_t seed);
 void mx_gpu_write_begin(uint64_t seed);
 void mx_cpu_write(uint64_t seed);
 void mx_want(uint64_t seed, unsigned int is);
-/* Emit one copy on the next queue; mx_submit() starts it, and mx_finish() waits for it. */
+/*
+ * Emit one copy of a pattern to @n bytes at @at on the next queue. The caller starts it
+ * with mx_submit() or mx_finish().
+ */
 void mx_gpu_write_at(struct mx_piece *pc, uint64_t at, uint64_t n,
 		     uint64_t seed);
-/* Submit all queues; mx_finish() waits for them. */
+/* Submit all queues without waiting. mx_finish() waits for them. */
 void mx_submit(void);
-/* Submit, and wait until all queues have finished. */
+/* Submit all queues, and wait until they have finished. */
 void mx_finish(void);
-/* Compare all bytes, read by the GPU or the CPU, with @want. */
+/* Read all bytes by the GPU or the CPU, and compare them with @want. */
 void mx_gpu_check(void);
 void mx_gpu_check_begin(void);
 void mx_gpu_check_end(void);

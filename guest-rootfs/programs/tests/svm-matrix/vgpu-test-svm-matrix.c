@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Combinations of shared virtual memory: kinds of memory, actions, places, mapping
- * modes, users (svm-matrix.h). Cases are made from the lists of these, without
- * combinations that make no sense. Any two values are together in some case, but
- * similar kinds share the actions, and with several GPUs or on a debug kernel there are
- * fewer cases. VGPU_TEST_SECONDS makes all of them.
- * Catches: a byte that is lost, old, foreign or written twice where two features
- * interact that work alone.
+ * modes, users (svm-matrix.h). Cases are made from these lists, without combinations
+ * that make no sense. Any two values of different lists occur together in a case,
+ * except that similar kinds share the actions, and that there are fewer cases with
+ * several GPUs or on a debug kernel. With VGPU_TEST_SECONDS all cases are made.
+ * Catches: two features work alone but not together, so that a byte is lost, old,
+ * foreign or written twice.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static const char *const modes[] = {
 	[MX_ALWAYS] = "always mapped",
 };
 
-/* With several GPUs only users that need them: one GPU is tested in another guest. */
+/* With several GPUs, use only users that need several: another guest tests one GPU. */
 static const struct mx_users users[] = {
 	{ "1 queue", 1, 1, false, 1 },
 	{ "4 queues", 1, 4, false, 1 },
@@ -43,7 +43,7 @@ static const struct mx_users users[] = {
 
 #define N(a) ((int)(sizeof(a) / sizeof((a)[0])))
 
-/* A case: an index into each list. */
+/* A case: an index into each list, in the order of the enum below. */
 struct choice {
 	int of[DIMENSIONS];
 };
@@ -74,7 +74,7 @@ static bool place_fits(const struct mx_kind *k, int place, int mode)
 	/* These places need retry faults. */
 	if ((place == MX_FAULTED || place == MX_PREFERRED) && mode != MX_RETRY)
 		return false;
-	/* Without migration one place with a prefetch is enough. */
+	/* For memory that cannot migrate, one place with a prefetch is enough. */
 	return place < MX_PREFERRED || k->is & (MX_MOVES | MX_MIXED);
 }
 
@@ -83,7 +83,7 @@ static bool has_turn(const struct choice *c)
 	const struct mx_kind *k = &mx_kinds[c->of[KIND]];
 	int turn = few ? 2 * k->turn : k->turn;
 
-	/* Actions that need MX_THP fit one kind only: always include them. */
+	/* Always include actions that need MX_THP, because they fit only one kind. */
 	return all || action(c->of[ACTION])->needs & MX_THP ||
 	       (c->of[KIND] + c->of[ACTION]) % turn == 0;
 }
@@ -111,7 +111,7 @@ static bool next(struct choice *c, int from)
 	return false;
 }
 
-/* Which pairs of values are together in a case. */
+/* Whether two values occur together in a chosen case. */
 static bool met[DIMENSIONS][MAX_VALUES][DIMENSIONS][MAX_VALUES];
 
 static int meetings(const struct choice *c, bool note)
@@ -128,10 +128,10 @@ static int meetings(const struct choice *c, bool note)
 	return fresh;
 }
 
-/* In how many cases a value is. */
+/* Number of chosen cases that have a value, weighted by the cost of users. */
 static int used[DIMENSIONS][MAX_VALUES];
 
-/* Prefer a case with many new pairs, then one with rare values. */
+/* Return the worth of a case: many new pairs first, then rare values. */
 static int worth(const struct choice *c)
 {
 	int d, rare = 0;
@@ -157,7 +157,7 @@ static void choose(const struct choice *c)
 	chosen[n_chosen++] = *c;
 }
 
-/* Choose one case for each kind and action, the one that is worth most. */
+/* For each kind and action, choose the case with the greatest worth. */
 static void choose_each(void)
 {
 	struct choice c = { 0 }, best = { 0 };
@@ -174,20 +174,24 @@ static void choose_each(void)
 		} while (next(&c, PLACE));
 		if (any)
 			choose(&best);
-		/* The loop has left the last three indices at 0. */
+		/*
+		 * The inner loop has left the last three indices at 0: set them to
+		 * their last value, so that next() continues with the next kind and
+		 * action.
+		 */
 		c.of[USERS] = counts[USERS] - 1;
 		c.of[MODE] = counts[MODE] - 1;
 		c.of[PLACE] = counts[PLACE] - 1;
 	} while (next(&c, 0));
 }
 
-/* Then choose cases for pairs that are not yet together; or all cases. */
+/* Choose further cases for pairs that do not occur yet, or, with @all, all cases. */
 static void choose_rest(void)
 {
 	struct choice c = { 0 };
 
 	do {
-		/* Cases with huge pages take long: they need not cover all pairs. */
+		/* Cases with huge pages take long, so they need not cover all pairs. */
 		if (makes_sense(&c) &&
 		    (all || (meetings(&c, false) &&
 			     !(mx_kinds[c.of[KIND]].is & MX_THP))))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Ops with a child, which has the parent's memory but not its GPU; and other processes
- * that use the GPU and end in the middle of copies.
+ * Ops with a child process, which has the parent's memory but not its GPU; and other
+ * processes, which use the GPU and end in the middle of copies.
  *
  * A child of a process with threads must not call functions that take a lock.
  */
@@ -41,8 +41,8 @@ static int wait_for(struct t_thread *t, pid_t pid)
 }
 
 /*
- * Change a byte of every page, so that the child gets its own page. The parent may have
- * had the memory protected at the fork.
+ * Change one byte of every page, so that the child gets its own copy of the page. The
+ * parent may have protected the memory at the time of the fork.
  */
 static void scribble(char *at, uint64_t bytes)
 {
@@ -54,8 +54,8 @@ static void scribble(char *at, uint64_t bytes)
 }
 
 /*
- * The child must have the contents of the time of the fork; its writes must not reach
- * the parent.
+ * The child must have the contents of the time of the fork. The child's writes must not
+ * reach the parent.
  */
 bool t_op_fork(struct t_thread *t)
 {
@@ -87,7 +87,7 @@ bool t_op_fork(struct t_thread *t)
 	return true;
 }
 
-/* The child changes its copy of the memory during copies into the slot. */
+/* The child changes its copy of the memory while the GPU copies into the slot. */
 bool t_op_scribble(struct t_thread *t)
 {
 	struct t_slot *s = t_pick(t);
@@ -118,7 +118,7 @@ bool t_op_scribble(struct t_thread *t)
 	return ok;
 }
 
-/* exec() frees the child's memory soon after the fork; the parent's must stay. */
+/* exec() frees the child's memory soon after the fork. The parent's memory must stay. */
 bool t_op_exec(struct t_thread *t)
 {
 	static char *const argv[] = { "true", NULL };
@@ -142,7 +142,7 @@ bool t_op_exec(struct t_thread *t)
 	return true;
 }
 
-/* Words of the stopped child: at most POKES. */
+/* Number of words of the stopped child that are read and written. */
 #define POKES 16
 
 static void poke(struct t_thread *t, const struct t_piece *p, pid_t pid)
@@ -159,7 +159,7 @@ static void poke(struct t_thread *t, const struct t_piece *p, pid_t pid)
 		errno = 0;
 		got = ptrace(PTRACE_PEEKDATA, pid, at, NULL);
 		T_CHECK(t, !errno, "PEEKDATA: %s", strerror(errno));
-		/* The word may have been poked before. */
+		/* The same word may have been written before. */
 		T_CHECK(t, got == want || got == ~want,
 			"slot %d, 0x%lx, of a child: %#lx, should be %#lx",
 			s->index, off, got, want);
@@ -204,7 +204,7 @@ bool t_op_ptrace(struct t_thread *t)
 	return ok;
 }
 
-/* A child writes the parent's memory. */
+/* A child writes to the parent's memory. */
 bool t_op_remote(struct t_thread *t)
 {
 	struct t_piece p;
@@ -230,12 +230,18 @@ bool t_op_remote(struct t_thread *t)
 	return true;
 }
 
-/* Further processes: they end when @lives_pipe is closed, and are counted in shared memory. */
+/*
+ * State of t_lives_start(): a process that starts further processes, one after the
+ * other, until @lives_pipe is closed. @lives, in shared memory, counts these processes.
+ */
 static int lives_pipe;
 static pid_t lives_pid;
 static atomic_ulong *lives;
 
-/* End the process with copies in flight, in memory that the GPU has not used before. */
+/*
+ * Body of such a process: use the GPU, and end with copies in flight in memory that the
+ * GPU has not used before.
+ */
 static void life(struct t_thread *t)
 {
 	static char *const argv[] = { "true", NULL };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Ops of threads with a queue: copies and fills, during which other threads run their
- * ops. A thread emits and submits a copy at once, and waits for it with the source's
- * part locked for reading and the destination's for writing.
+ * ops. A thread emits and submits one copy at a time. While it waits for the copy, it
+ * holds the source's part locked for reading and the destination's part for writing.
  */
 #include <sys/mman.h>
 
@@ -20,8 +20,9 @@ static void submit(struct t_thread *t, uint32_t *seq)
 }
 
 /*
- * On a debug kernel and a busy host other threads' calls may delay a copy for a minute.
- * Wait a second time, and print the driver's counters; the second timeout is a failure.
+ * On a debug kernel and a busy host, calls of other threads may delay a copy for a
+ * minute. Wait a second time, and print the driver's counters. The second timeout is a
+ * failure.
  */
 static void wait_longer(struct t_thread *t, uint32_t seq)
 {
@@ -63,8 +64,9 @@ static void lock_one(struct t_piece *p, bool write)
 }
 
 /*
- * Lock a source and a destination of one size in two parts, possibly of one slot, in
- * order. @change_src: the source's bytes will change, too.
+ * Lock two different parts, possibly of one slot, in lock order, and choose a source
+ * and a destination of the same size in them. With @change_src the bytes of the source
+ * will change, too.
  */
 static void lock_two(struct t_thread *t, struct t_piece *src,
 		     struct t_piece *dst, bool change_src)
@@ -108,7 +110,10 @@ static void unlock_two(const struct t_piece *src, const struct t_piece *dst)
 		t_unlock_map(dst->s);
 }
 
-/* Check the whole part by the CPU, or the piece by the engine, which migrates nothing. */
+/*
+ * Check the whole part by the CPU, or the piece by the engine, which does not migrate
+ * it.
+ */
 static void check(struct t_thread *t, const struct t_piece *p)
 {
 	if (t_below(t, 2)) {
@@ -142,7 +147,7 @@ static bool op_fill(struct t_thread *t)
 
 	t_lock_part(t, &p, true);
 	t_some_bytes(t, &p, T_STAGE);
-	/* In whole dwords. */
+	/* Fill whole dwords. */
 	end = p.s->bound[p.part + 1];
 	p.off = (p.off + 3) & -4ull;
 	if (p.off + 4 > end)
@@ -198,8 +203,8 @@ static bool op_get(struct t_thread *t)
 }
 
 /*
- * Catches: a GPU write after MADV_FREE that is lost in reclaim; a GPU write lost on a
- * page that was in swap.
+ * Catches: a GPU write after MADV_FREE is lost in reclaim; a GPU write to a page that
+ * was in swap is lost.
  */
 static bool op_put_freed(struct t_thread *t)
 {
@@ -227,7 +232,10 @@ static bool op_put_freed(struct t_thread *t)
 	return ok;
 }
 
-/* Each byte must be the shadow's or @other's; store the actual byte in the shadow. */
+/*
+ * Each byte must be that of the shadow or that of @other. Store the actual byte in the
+ * shadow.
+ */
 static void settle(struct t_thread *t, const struct t_piece *p,
 		   const char *other)
 {
@@ -257,7 +265,10 @@ static struct t_piece overlap(const struct t_piece *a, const struct t_piece *b)
 	return both;
 }
 
-/* Pages of the destination are dropped during the copy: they have blank or copied bytes. */
+/*
+ * Pages of the destination are dropped during the copy: these pages must have blank or
+ * copied bytes.
+ */
 static void drop_dst(struct t_thread *t, const struct t_piece *src,
 		     const struct t_piece *dst, const struct t_piece *pages)
 {
@@ -270,7 +281,10 @@ static void drop_dst(struct t_thread *t, const struct t_piece *src,
 	settle(t, &both, t_blank(dst->s, both.off));
 }
 
-/* Pages of the source are dropped during the copy: the copy has old or blank bytes. */
+/*
+ * Pages of the source are dropped during the copy: the copies of these pages must have
+ * old or blank bytes.
+ */
 static void drop_src(struct t_thread *t, const struct t_piece *src,
 		     const struct t_piece *dst, const struct t_piece *pages)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Ops that change bytes, mappings, or protections; and the table of all ops of threads
- * without a queue. After each op the slot has the contents of its shadow.
+ * without a queue. After each op the contents of the slot equal its shadow.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -16,7 +16,7 @@ static void protect(struct t_thread *t, const struct t_piece *p, int prot)
 		"mprotect: %s", strerror(errno));
 }
 
-/* Write-protect pages during copies from them. */
+/* Write-protect pages while the GPU copies from them. */
 static bool op_read_only(struct t_thread *t)
 {
 	struct t_piece p;
@@ -41,7 +41,7 @@ static void cut(struct t_piece *p, bool now)
 		atomic_fetch_sub(&p->s->cutting, 1);
 }
 
-/* PROT_NONE pages, during copies in other parts of the slot. */
+/* Make pages PROT_NONE while the GPU copies in other parts of the slot. */
 static bool op_no_access(struct t_thread *t)
 {
 	struct t_piece p;
@@ -70,7 +70,10 @@ static bool op_drop(struct t_thread *t)
 	return true;
 }
 
-/* Each page is unchanged or zero, until it is written. */
+/*
+ * After MADV_FREE, each page must be unchanged or zero. Its contents are final when it
+ * has been written.
+ */
 static void check_freed(struct t_thread *t, const struct t_piece *p)
 {
 	const struct t_piece page = { p->s, p->part, p->off, VG_PAGE };
@@ -79,7 +82,7 @@ static void check_freed(struct t_thread *t, const struct t_piece *p)
 	for (; one.off < p->off + p->bytes; one.off += VG_PAGE) {
 		char *now = p->s->at + one.off;
 
-		/* Write the page, so that reclaim cannot drop it any more. */
+		/* Write the page, so that reclaim can no longer drop it. */
 		__atomic_fetch_or(now, 0, __ATOMIC_SEQ_CST);
 		if (!memcmp(now, t_blank(p->s, one.off), VG_PAGE))
 			memset(p->s->shadow + one.off, 0, VG_PAGE);
@@ -142,7 +145,10 @@ static bool op_renew(struct t_thread *t)
 	return true;
 }
 
-/* With MREMAP_DONTUNMAP the old mapping stays, empty. */
+/*
+ * Move the slot. With MREMAP_DONTUNMAP the old mapping stays, without pages, and is
+ * unmapped here.
+ */
 static bool op_move(struct t_thread *t)
 {
 	struct t_slot *s = t_lock_any(t, true);
@@ -154,7 +160,10 @@ static bool op_move(struct t_thread *t)
 	t_note(t, &all);
 	ok = mremap(from, s->size, s->size, MREMAP_MAYMOVE | MREMAP_FIXED |
 		    keep, to) == to;
-	/* EFAULT: the slot has become two VMAs, which mremap() does not move at once. */
+	/*
+	 * mremap() fails with EFAULT if the slot has become two VMAs, which cannot be
+	 * moved in one call.
+	 */
 	T_CHECK(t, ok || errno == EFAULT, "mremap: %s", strerror(errno));
 	if (ok) {
 		if (keep)
@@ -176,7 +185,10 @@ static bool op_resize(struct t_thread *t)
 	bool ok;
 
 	t_note(t, &all);
-	/* New size between half and twice the old; the large slot does not shrink. */
+	/*
+	 * The new size is between half and twice the old size. The large slot (index 0)
+	 * does not shrink.
+	 */
 	most = s->kind == T_SHARED ? n : 2 * n < most ? 2 * n : most;
 	if (s->index)
 		n = n / 2 < 8 ? 8 : n / 2;
@@ -196,7 +208,7 @@ static bool op_resize(struct t_thread *t)
 	return ok;
 }
 
-/* Map and unmap memory next to the slot, possibly in one VMA with it. */
+/* Map and unmap memory next to the slot, possibly in the same VMA as the slot. */
 static bool op_neighbour(struct t_thread *t)
 {
 	struct t_slot *s = t_lock_any(t, false);
@@ -230,7 +242,7 @@ static bool op_neighbour(struct t_thread *t)
 	return true;
 }
 
-/* Write bytes directly or through process_vm_writev() or /proc/self/mem. */
+/* Write the bytes of the shadow directly, by process_vm_writev(), or by /proc/self/mem. */
 static void write_by(struct t_thread *t, const struct t_piece *p, int way)
 {
 	char *to = p->s->at + p->off, *from = p->s->shadow + p->off;

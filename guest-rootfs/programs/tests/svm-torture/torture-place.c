@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Ops that keep the contents but may change their place: VRAM, swap, huge pages, other
- * SVM ranges. Most run during copies.
+ * SVM ranges. Most of them run during copies.
  */
 #include <asm/mman.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static bool advise(struct t_thread *t, int advice)
 
 /*
  * Collapse the first huge page of a slot that is large enough. MADV_COLLAPSE needs a
- * writable PTE and no page in VRAM: populate the range first.
+ * writable PTE and no page in VRAM, so populate the range first.
  */
 static int collapse(struct t_thread *t, struct t_slot *s)
 {
@@ -54,9 +54,10 @@ static int collapse_shared(struct t_thread *t, struct t_slot *s)
 }
 
 /*
- * Map the large slot again, fill it and collapse, without copies. MADV_COLLAPSE needs
- * one VMA. An old slot may consist of several that never merge: mlock or mprotect of
- * part of a mapping that has no pages yet gives each part its own anon_vma.
+ * Map the large slot again, fill it and collapse it, while no copy uses it.
+ * MADV_COLLAPSE needs one VMA. An old slot may consist of several VMAs that never
+ * merge, because mlock or mprotect of a part of a mapping that has no pages yet gives
+ * each part its own anon_vma.
  */
 static int collapse_new(struct t_thread *t)
 {
@@ -99,7 +100,7 @@ bool t_op_populate(struct t_thread *t)
 	return advise(t, MADV_POPULATE_WRITE);
 }
 
-/* On the whole slot, which stays one VMA. */
+/* Advise on the whole slot, so that it stays one VMA. */
 bool t_op_huge(struct t_thread *t)
 {
 	struct t_slot *s = t_lock_any(t, false);
@@ -113,7 +114,10 @@ bool t_op_huge(struct t_thread *t)
 	return !r;
 }
 
-/* The parts are locked because dropping pages fails with locked pages. */
+/*
+ * Lock all parts against writers, because pages that are locked in memory cannot be
+ * dropped.
+ */
 bool t_op_lock(struct t_thread *t)
 {
 	struct t_piece p;
@@ -141,7 +145,7 @@ bool t_op_prefetch(struct t_thread *t)
 	return ok;
 }
 
-/* Split and merge ranges. */
+/* Set attributes of some pages, which splits and merges ranges. */
 bool t_op_attr(struct t_thread *t)
 {
 	static const uint32_t flags[] = {
@@ -197,7 +201,7 @@ bool t_op_deny(struct t_thread *t)
 	return true;
 }
 
-/* Make pages read-only for the GPU, during copies from them. */
+/* Make pages read-only for the GPU while the GPU copies from them. */
 bool t_op_gpu_ro(struct t_thread *t)
 {
 	struct t_piece p;
@@ -218,7 +222,7 @@ bool t_op_evict(struct t_thread *t)
 
 	snprintf(path, sizeof(path),
 		 "/sys/kernel/debug/dri/%d/amdgpu_evict_vram", t_gpu->minor);
-	/* BOs in use may stay. */
+	/* The eviction may leave BOs in use in VRAM. */
 	(void)t;
 	return !race_read(path);
 }

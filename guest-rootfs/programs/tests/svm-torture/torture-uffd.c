@@ -39,7 +39,10 @@ static void close_uffd(struct t_thread *t, int fd, const struct t_piece *p)
 	close(fd);
 }
 
-/* Copy @src to the piece, or zero the piece if @src is 0. Return 0 or -errno. */
+/*
+ * Copy the bytes at @src to the piece, or zero the piece if @src is 0. Return 0 or
+ * -errno.
+ */
 static int fill(int fd, const struct t_piece *p, uint64_t src)
 {
 	uint64_t at = (uintptr_t)p->s->at + p->off, end = at + p->bytes;
@@ -64,7 +67,10 @@ static int fill(int fd, const struct t_piece *p, uint64_t src)
 	return r;
 }
 
-/* The slot may have become several VMAs; fill each separately. */
+/*
+ * Fill the piece from its shadow, or with zeros. The slot may have become several VMAs,
+ * which must be filled separately.
+ */
 static void give(struct t_thread *t, int fd, const struct t_piece *p, bool zero)
 {
 	uint64_t half = p->bytes / 2 & -VG_PAGE;
@@ -84,7 +90,7 @@ static void give(struct t_thread *t, int fd, const struct t_piece *p, bool zero)
 		strerror(-r));
 }
 
-/* Move pages from another mapping; copy a page that cannot be moved. */
+/* Move pages from another mapping into the piece. Copy a page that cannot be moved. */
 static void give_moved(struct t_thread *t, int fd, const struct t_piece *p)
 {
 	char *from = mmap(NULL, p->bytes, PROT_READ | PROT_WRITE,
@@ -128,7 +134,7 @@ static void missing(struct t_thread *t, const struct t_piece *p)
 	close_uffd(t, fd, p);
 }
 
-/* The CPU reads write-protected pages, also from VRAM. */
+/* The CPU must be able to read write-protected pages, also pages in VRAM. */
 static void protected(struct t_thread *t, const struct t_piece *p)
 {
 	struct uffdio_writeprotect wp = {
@@ -161,7 +167,7 @@ bool t_op_uffd(struct t_thread *t)
 	if (ok) {
 		t_any_pages(t, s, &p);
 		t_note(t, &p);
-		/* The driver must not map the pages for the GPU meanwhile. */
+		/* Meanwhile the driver must not map the pages for the GPU. */
 		t_set(t, &p, KFD_IOCTL_SVM_ATTR_CLR_FLAGS,
 		      KFD_IOCTL_SVM_FLAG_GPU_ALWAYS_MAPPED);
 		if (t_below(t, 2))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Slots: see torture.h. */
+/* Implementation of slots (torture.h). */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +9,10 @@
 
 #include "torture.h"
 
-/* Far from addresses that the kernel chooses for mappings, so that holes stay free. */
+/*
+ * Start of the slots' addresses, far from addresses that the kernel chooses for
+ * mappings, so that holes stay free.
+ */
 #define ARENA		0x100000000000ull
 
 struct vg t_vg;
@@ -70,7 +73,10 @@ void t_fail(struct t_thread *t, int line, const char *fmt, ...)
 	va_list ap;
 	int i;
 
-	/* The first failure ends the process. */
+	/*
+	 * Only the first failure is reported and ends the process. Other threads that
+	 * fail wait here for the end.
+	 */
 	while (atomic_flag_test_and_set(&failed))
 		pause();
 	va_start(ap, fmt);
@@ -165,7 +171,7 @@ void t_some_bytes(struct t_thread *t, struct t_piece *p, uint64_t max)
 
 	if (max > all)
 		max = all;
-	/* Most pieces are small. */
+	/* Make most pieces small. */
 	if (max > 3 * VG_PAGE && t_below(t, 4))
 		max = 3 * VG_PAGE;
 	p->bytes = 1 + t_below(t, max);
@@ -301,7 +307,7 @@ void t_divide(struct t_thread *t, struct t_slot *s)
 		s->bound[i] = s->size / T_PARTS * i + t_below(t, VG_PAGE);
 }
 
-/* Most slots are small: on a debug kernel migrating a page takes a millisecond. */
+/* Make most slots small, because migrating a page takes a millisecond on a debug kernel. */
 static uint64_t random_size(struct t_thread *t)
 {
 	uint64_t most = t_below(t, 4) ? 24 : t_below(t, 4) ? 96 : T_MAX_PAGES;
@@ -314,7 +320,10 @@ char *t_place(struct t_thread *t, const struct t_slot *s)
 	bool second = s->at && !((uintptr_t)s->at / T_WINDOW % 2);
 	uint64_t at = ARENA + ((uint64_t)s->index * 2 + second) * T_WINDOW;
 
-	/* The address is aligned for huge pages and large GPU entries, or not. */
+	/*
+	 * In half of the calls the address is aligned for huge pages and large GPU
+	 * entries.
+	 */
 	return (char *)at + (t_below(t, 2) ? t_below(t, 256) * VG_PAGE : 0);
 }
 
@@ -374,7 +383,10 @@ bool t_set(struct t_thread *t, const struct t_piece *p, uint32_t type,
 	unsigned int before = atomic_load(&p->s->cuts);
 	int r = vg_svm_set1(&t_vg, p->s->at + p->off, p->bytes, type, value);
 
-	/* -ENOMEM: memory is full. -EFAULT, -EPERM: inaccessible pages cannot be mapped. */
+	/*
+	 * SET_ATTR returns -ENOMEM if memory is full, and -EFAULT or -EPERM if pages
+	 * are inaccessible and cannot be mapped.
+	 */
 	T_CHECK(t, !r || r == -ENOMEM ||
 		((r == -EFAULT || r == -EPERM) && was_cut(p->s, before)),
 		"SET_ATTR %u to %#x: %s", type, value, vg_error());

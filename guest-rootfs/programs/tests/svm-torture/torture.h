@@ -3,15 +3,15 @@
  * Shared declarations of vgpu-test-svm-torture: slots of memory, the shadow with the
  * expected value of each byte, the locks, the ops.
  *
- * A slot is a piece of address space with one kind of memory, divided into parts whose
+ * A slot is a piece of address space with one kind of memory. A slot has parts whose
  * bounds lie within pages, so that two threads that write adjacent parts use a common
  * page.
  *
- *   slot.map    for reading: place and size are fixed; ops that do
+ *   slot.map    locked for reading: place and size are fixed; ops that do
  *               not change bytes are allowed, also during copies
- *               for writing: the slot may be mapped, unmapped and moved
- *   slot.part[] for reading: bytes are fixed; the GPU may read them
- *               for writing: bytes may change, the GPU may write them
+ *               locked for writing: the slot may be mapped, unmapped, moved
+ *   slot.part[] locked for reading: bytes are fixed; the GPU may read them
+ *               locked for writing: bytes may change, the GPU may write them
  *
  * Lock order: slots by number; within a slot: map, parts by number, neighbour. A thread
  * that waits for its child or its copy takes no lock meanwhile.
@@ -31,10 +31,13 @@
 #define T_HISTORY	32
 /* Size of the largest copy and of a thread's stage. */
 #define T_STAGE		VG_MIB
-/* Time limit of an op, below the limit of the case, whose message has fewer details. */
+/*
+ * Time limit of an op. It is below the time limit of the case, whose message has fewer
+ * details.
+ */
 #define T_STUCK_NS	(5ull * VG_TIMEOUT_MS * 1000000 / 2)
 
-/* Kind of memory. T_FILE: a private mapping of t_base. */
+/* Kind of memory of a slot. T_FILE is a private mapping of t_base_file. */
 enum t_kind { T_ANON, T_HUGE, T_SHARED, T_FILE, T_KINDS };
 
 struct t_thread;
@@ -42,10 +45,10 @@ struct t_thread;
 /**
  * struct t_op - an operation of a thread on one or two slots
  * @name: name in histories and reports
- * @fn: returns whether the op could be done
+ * @fn: executes the op; returns false if the op could not be done
  * @weight: relative frequency
- * @may: whether the machine can do the op; NULL: always
- * @no_retry: also with XNACK off
+ * @may: returns true if the machine can do the op; NULL: every machine can
+ * @no_retry: whether the op is also used with XNACK off
  */
 struct t_op {
 	const char *name;
@@ -71,7 +74,7 @@ struct t_note {
 };
 
 /**
- * struct t_slot - see above
+ * struct t_slot - a piece of address space with one kind of memory
  * @index: number of the slot
  * @kind: kind of memory
  * @at: address
@@ -79,13 +82,13 @@ struct t_note {
  * @size: bytes
  * @bound: part i has the bytes bound[i] to bound[i + 1] - 1
  * @file: file of T_SHARED, or -1
- * @map: see above
- * @part: see above
+ * @map: lock of place and size, see the head of this file
+ * @part: lock of the bytes of each part, see the head of this file
  * @neighbour: lock of the memory beside the slot
- * @cutting: number of ops that make pages inaccessible now
- * @cuts: starts and ends of such ops so far
+ * @cutting: number of ops that currently make pages inaccessible
+ * @cuts: number of starts and ends of such ops so far
  * @n_notes: number of notes so far
- * @note: the last notes
+ * @note: the last T_HISTORY notes; note n is at n % T_HISTORY
  */
 struct t_slot {
 	int index;
@@ -116,10 +119,10 @@ struct t_piece {
 
 /**
  * struct t_thread - a thread and its current op
- * @nth: number of the op; with @id and the seed it determines @rng
+ * @nth: number of the op; @rng is derived from it, @id and the seed
  * @op: current op
  * @since: start time of the op; 0: the thread has ended
- * @slot: slots of the current op, or of the last one
+ * @slot: slots of the current op or, before it has locked any, of the op before
  * @q: queue of a thread with a GPU
  * @stage: GTT BO of a thread with a GPU
  * @render: DRM file of the render node, or -1
@@ -144,14 +147,14 @@ extern bool t_xnack;
 extern uint64_t t_seed;
 extern struct t_slot t_slots[T_SLOTS];
 extern int t_base_file;
-/* Ops of threads with a queue, and of those without; the last entry has no name. */
+/* Ops of threads with a queue, and ops of threads without; the last entry has no name. */
 extern const struct t_op t_gpu_ops[], t_cpu_ops[];
 /* Number of completed copies. */
 extern atomic_ulong t_copies;
 
 /* torture.c: slots */
 
-/* End the case; print the failure and the histories of the op's slots. */
+/* End the case as failed. Print the failure and the histories of the op's slots. */
 void t_fail(struct t_thread *t, int line, const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 3, 4)));
 
@@ -167,7 +170,7 @@ void t_fail(struct t_thread *t, int line, const char *fmt, ...)
 			       vg_error());				\
 	} while (0)
 
-/* A random number below @n, from the op's generator. */
+/* Return a random number below @n from the op's generator. */
 uint64_t t_below(struct t_thread *t, uint64_t n);
 void t_begin_op(struct t_thread *t, const struct t_op *op);
 
@@ -175,28 +178,31 @@ void t_slots_init(void);
 struct t_slot *t_pick(struct t_thread *t);
 void t_lock_map(struct t_thread *t, struct t_slot *s, bool write);
 void t_unlock_map(struct t_slot *s);
-/* Lock the map of a random slot. */
+/* Lock the map of a random slot and return the slot. */
 struct t_slot *t_lock_any(struct t_thread *t, bool write);
 /*
  * Lock the map of a random slot for reading, choose some of its pages, and note them in
- * its history.
+ * the slot's history.
  */
 void t_lock_pages(struct t_thread *t, struct t_piece *p);
 void t_lock_parts(struct t_slot *s, bool write);
 void t_unlock_parts(struct t_slot *s);
-/* Lock the map (for reading) and one part of a random slot. @p is the whole part. */
+/*
+ * Lock the map of a random slot for reading, and one of its parts. @p becomes the whole
+ * part.
+ */
 void t_lock_part(struct t_thread *t, struct t_piece *p, bool write);
 void t_unlock_part(const struct t_piece *p);
 /*
- * As t_lock_part() for writing, with @p some pages that belong to the part alone; note
- * them in the slot's history. If the part has no such page, return false with nothing
- * locked.
+ * As t_lock_part() for writing, but @p becomes some pages that lie completely in the
+ * part; note them in the slot's history. If the part has no such page, return false
+ * with nothing locked.
  */
 bool t_lock_some(struct t_thread *t, struct t_piece *p);
 
 /*
- * Choose some bytes, at most @max, of the part; or pages that belong to the part alone
- * (false: none).
+ * Choose some bytes of the part, at most @max; or choose pages that lie completely in
+ * the part. t_some_pages() returns false if there is no such page.
  */
 void t_some_bytes(struct t_thread *t, struct t_piece *p, uint64_t max);
 bool t_some_pages(struct t_thread *t, struct t_piece *p);
@@ -205,31 +211,34 @@ void t_any_pages(struct t_thread *t, struct t_slot *s, struct t_piece *p);
 
 /* Add an entry to the slot's history. */
 void t_note(struct t_thread *t, const struct t_piece *p);
-/* Fill the piece's shadow with bytes that no op has used before. */
+/* Fill the shadow of the piece with bytes that no op has used before. */
 void t_fresh(struct t_thread *t, const struct t_piece *p);
-/* Contents of untouched or dropped pages of the slot, from offset @at. */
+/* Return the contents of untouched or dropped pages of the slot, from offset @at on. */
 const char *t_blank(const struct t_slot *s, uint64_t at);
-/* Drop whole pages, in a way that the kind of memory allows; the shadow does not change. */
+/* Drop whole pages in a way that the kind of memory allows. The shadow does not change. */
 void t_drop(struct t_thread *t, const struct t_piece *p);
-/* Compare @bytes, read from the piece, with the shadow. @by: the reader, for the message. */
+/*
+ * Compare @bytes, which were read from the piece, with the shadow. @by is the reader,
+ * for the message.
+ */
 void t_compare(struct t_thread *t, const struct t_piece *p, const char *bytes,
 	       const char *by);
 /* Compare the whole part, or the whole slot, by the CPU. */
 void t_check_part(struct t_thread *t, const struct t_piece *p);
 void t_check_slot(struct t_thread *t, struct t_slot *s);
 /*
- * Map new memory for the slot, whose map is locked for writing. @first: no old mapping
- * exists.
+ * Map new memory for the slot. The caller has locked the slot's map for writing. @first
+ * means that the slot has no memory yet.
  */
 void t_renew(struct t_thread *t, struct t_slot *s, bool first);
 /* Choose new bounds of the parts. */
 void t_divide(struct t_thread *t, struct t_slot *s);
-/* With XNACK off register the slot's memory (ACCESS); with XNACK on do nothing. */
+/* With XNACK off, register the slot's memory (ACCESS). With XNACK on, do nothing. */
 void t_register(struct t_thread *t, struct t_slot *s);
-/* SET_ATTR of one attribute. Return whether the range could be mapped. */
+/* Set one attribute (SET_ATTR). Return false if the range could not be mapped. */
 bool t_set(struct t_thread *t, const struct t_piece *p, uint32_t type,
 	   uint32_t value);
-/* The other one of the slot's two addresses. */
+/* Return the other one of the slot's two addresses. */
 char *t_place(struct t_thread *t, const struct t_slot *s);
 
 /* torture-place.c */
@@ -261,8 +270,9 @@ bool t_op_exec(struct t_thread *t);
 bool t_op_ptrace(struct t_thread *t);
 bool t_op_remote(struct t_thread *t);
 /*
- * A process whose children use the GPU and end with copies in flight; t_lives() is
- * their number.
+ * t_lives_start() starts a process whose children use the GPU and end with copies in
+ * flight; t_lives_end() ends the process; t_lives() returns the number of these
+ * children.
  */
 void t_lives_start(void);
 void t_lives_end(void);

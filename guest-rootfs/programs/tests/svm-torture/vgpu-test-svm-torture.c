@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Shared memory during all changes of an address space. Eight threads change it at
- * random, four others have a queue each and copy within it; a shadow has the expected
- * value of each byte, or the possible values where the kernel drops a page during a
- * copy. Catches: an entry of the GPU that outlives a page, a page in the wrong place,
- * lost on its way to VRAM or swap, or not marked dirty, a fault that is denied although
- * the memory exists, or never acknowledged; everything that the debug kernel reports;
- * an op that hangs.
+ * Shared memory during all changes of an address space. Eight threads change the
+ * address space at random. Four other threads have a queue each and copy within it. A
+ * shadow has the expected value of each byte, or the possible values if the kernel
+ * drops a page during a copy. Catches: a page table entry of the GPU outlives its page;
+ * a page is in the wrong place, is lost on its way to VRAM or swap, or is not marked
+ * dirty; a fault is denied although the memory exists, or is never acknowledged; the
+ * debug kernel reports an error; an op hangs.
  *
- * VGPU_TEST_SECONDS for each case. VGPU_TEST_SEED repeats a run: op n of thread t is
- * the same, with the same slots and pages; the order of the threads, and with that the
- * state of a slot at an op, is not. A failure prints the last ops on its slots.
+ * Each case takes VGPU_TEST_SECONDS. VGPU_TEST_SEED repeats a run: op n of thread t is
+ * the same, with the same slots and pages. The order of the threads differs, and with
+ * it the state of a slot at an op. A failure prints the last ops on its slots.
  *
  * No op makes an access that the GPU must not make: other tests do that. With XNACK off
- * an invalidation evicts the queues: threads wait for copies between their ops, and
- * memory never has a hole, since later mappings would not be registered.
+ * an invalidation evicts the queues. Threads therefore wait for copies between their
+ * ops, and memory never has a hole, because later mappings would not be registered.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,8 +28,8 @@
 #define THREADS		(GPU_THREADS + CPU_THREADS)
 #define MAX_OPS		40
 /*
- * An op that never succeeds in so many attempts fails the test; in LONG_SECONDS every
- * op must succeed.
+ * An op that never succeeds in this many attempts fails the test. In a case of
+ * LONG_SECONDS or more, every op must succeed.
  */
 #define MANY_ATTEMPTS	40
 #define LONG_SECONDS	600
@@ -59,7 +59,10 @@ static const struct t_op *choose(struct t_thread *t, const struct t_op *ops)
 	}
 }
 
-/* With XNACK off constant evictions would stop the queues: wait for some copies. */
+/*
+ * With XNACK off, wait for some copies, because evictions one after the other would
+ * stop the queues.
+ */
 static void let_copy(void)
 {
 	unsigned long seen = atomic_load(&t_copies);
@@ -113,7 +116,7 @@ static void show_threads(uint64_t now)
 	}
 }
 
-/* Whether any thread still works. An op that exceeds T_STUCK_NS ends the case. */
+/* Return true if any thread still works. An op that exceeds T_STUCK_NS ends the case. */
 static bool watch(void)
 {
 	uint64_t now = vg_now();
@@ -207,7 +210,7 @@ static void torture(bool xnack, unsigned int length)
 	uint64_t denied, evicted, end;
 	int i;
 
-	/* The debug kernel needs minutes. */
+	/* The debug kernel needs minutes for a case. */
 	tap_long_on_debug();
 	race_seed();
 	t_seed = race_below(1ull << 53);

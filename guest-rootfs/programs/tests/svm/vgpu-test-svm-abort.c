@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Migrations whose copy fails, because VRAM is lost in a reset of the device
- * (vram-lost-on-reset=on) while the copy waits for its engine. Catches: empty pages
- * that the memory core maps after a failed copy, because the driver did not withdraw
- * them first (svm_move_abort()): in a CPU fault or prefetch, in an eviction, and in a
- * migration to VRAM.
+ * (vram-lost-on-reset=on) while the copy waits for its engine. Catches: the memory core
+ * maps empty pages after a failed copy in a CPU fault, a prefetch, an eviction or a
+ * migration to VRAM, because the driver did not withdraw the pages first
+ * (svm_move_abort()).
  *
  * Pages that were in VRAM are lost: an access raises SIGBUS, and a system call fails
- * with EFAULT. Pages on their way to VRAM keep their contents.
+ * with EFAULT. Pages that were to migrate to VRAM keep their contents.
  */
 #include <pthread.h>
 #include <sys/mman.h>
@@ -46,7 +46,10 @@ static uint32_t losses(void)
 	return n;
 }
 
-/* Read a byte of a page by the kernel: 0, or -EFAULT where a program would get SIGBUS. */
+/*
+ * Let the kernel read a byte of a page. Return 0, or -EFAULT if a program's access
+ * would raise SIGBUS.
+ */
 static int touch(const char *p)
 {
 	char c;
@@ -67,8 +70,8 @@ static void in_vram(unsigned long pages)
 }
 
 /*
- * Call @move, which starts a migration, whose copy waits on the ring of @engine and
- * fails there. Return the result of @move.
+ * Call @move, which starts a migration. The copy of the migration waits on the ring of
+ * @engine and fails there. Return the result of @move.
  */
 static int fail_copy(uint32_t engine, void *(*move)(void *))
 {
@@ -98,7 +101,7 @@ static int fail_copy(uint32_t engine, void *(*move)(void *))
 	return (int)(intptr_t)result;
 }
 
-/* Every page is lost, and stays in VRAM, where an access fails. */
+/* Every page must be lost, and stay in VRAM, where an access fails. */
 static void all_lost(void)
 {
 	unsigned long i;
@@ -163,8 +166,8 @@ static void eviction(void)
 }
 
 /*
- * A prefetch to full VRAM or with a failed copy returns no error: the memory stays in
- * system memory.
+ * A prefetch to full VRAM, or with a failed copy, must return no error, and the memory
+ * must stay in system memory.
  */
 static void to_vram(void)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Eviction of shared memory from VRAM. Catches: VRAM that SVM never returns, contents
- * lost or exchanged, an entry of the GPU that leads to VRAM which was allocated again,
- * a deadlock between an eviction and a fault, a migration, a fork, a munmap or the end
+ * Eviction of shared memory from VRAM. Catches: SVM never returns VRAM; contents are
+ * lost or exchanged; a page table entry of the GPU points to VRAM that was allocated
+ * again; an eviction deadlocks with a fault, a migration, a fork, a munmap or the end
  * of a process.
  */
 #include <pthread.h>
@@ -38,15 +38,15 @@ static uint64_t svm_evictions(void)
 	return tap_driver_counter(gpu, "svm_evictions");
 }
 
-/* @percent of VRAM, in whole chunks. */
+/* Return @percent of VRAM in bytes, in whole chunks. */
 static uint64_t share(unsigned int percent)
 {
 	return base.vram_total * percent / 100 / CHUNK * CHUNK;
 }
 
 /*
- * Shared memory with a pattern, accessible by the GPU; @prefer: with VRAM as preferred
- * location.
+ * Return shared memory with a pattern, which the GPU may access. With @prefer, VRAM is
+ * its preferred location.
  */
 static char *shared(uint64_t bytes, uint64_t seed, bool prefer)
 {
@@ -80,7 +80,7 @@ static char *shared_in_vram(uint64_t bytes, uint64_t seed)
 	return p;
 }
 
-/* Shared memory prefetched to VRAM, from where the rival may evict it again. */
+/* Return shared memory that was prefetched to VRAM. The rival may have evicted it again. */
 static char *shared_contested(uint64_t bytes, uint64_t seed)
 {
 	char *p = shared(bytes, seed, true);
@@ -89,7 +89,7 @@ static char *shared_contested(uint64_t bytes, uint64_t seed)
 	return p;
 }
 
-/* Check by the engine, which does not migrate pages to the CPU, then by the CPU. */
+/* Check by the engine, which does not migrate pages back to the CPU, then by the CPU. */
 static void check_both(char *p, uint64_t bytes, uint64_t seed)
 {
 	static struct vg_bo stage;
@@ -105,13 +105,16 @@ static void check_both(char *p, uint64_t bytes, uint64_t seed)
 	OK(vg_pattern_check(p, bytes, seed, 0));
 }
 
-/* Another process, which allocates VRAM repeatedly. */
+/*
+ * Another process, which allocates VRAM repeatedly: one time for each byte on @go,
+ * reported on @up.
+ */
 struct rival {
 	pid_t pid;
 	int go, up;
 };
 
-/* Create BOs of KFD, fill and read them by the engine. */
+/* Create a BO of KFD of @bytes bytes, fill it and read it by the engine. */
 static void rival_bo(uint64_t bytes, uint64_t seed)
 {
 	struct vg_bo bo = { 0 }, stage = { 0 };
@@ -184,7 +187,10 @@ static void rival_end(struct rival *r)
 	close(r->up);
 }
 
-/* A child cannot use its parent's KFD: start rivals before opening KFD. */
+/*
+ * Start a rival before this process opens KFD, because a child cannot use the KFD of
+ * its parent.
+ */
 static struct rival rival_before(unsigned int percent)
 {
 	static struct vg first;
@@ -197,7 +203,10 @@ static struct rival rival_before(unsigned int percent)
 	return rival_start(share(percent));
 }
 
-/* Another process's BO takes most of VRAM: shared memory is evicted and keeps its contents. */
+/*
+ * A BO of another process takes most of VRAM: shared memory must be evicted and keep
+ * its contents.
+ */
 static void bo_wants(int xnack)
 {
 	struct rival r = rival_before(70);
@@ -237,7 +246,7 @@ static void bo_wants_no_retry(void)
 	bo_wants(0);
 }
 
-/* BOs of the render node evict shared memory. */
+/* BOs of the render node must be able to evict shared memory. */
 static void drm_wants(void)
 {
 	uint32_t handle[64];
@@ -294,7 +303,7 @@ static void all_leave(void)
 	tap_evict(gpu, "vram");
 }
 
-/* Page tables evict shared memory, too. */
+/* Page tables must be able to evict shared memory, too. */
 static void tables_want(void)
 {
 	const uint64_t tables = 1024;
@@ -329,7 +338,10 @@ static void tables_want(void)
 	check_both(full, bytes, SEED);
 }
 
-/* One and a half times VRAM, all with VRAM as preferred location. */
+/*
+ * Use shared memory of one and a half times the VRAM, all with VRAM as preferred
+ * location.
+ */
 static void itself(int xnack)
 {
 	uint64_t bytes, before, at;
@@ -363,7 +375,7 @@ static void itself_no_retry(void)
 	itself(0);
 }
 
-/* A thread that reads and writes shared memory: each page has its own byte. */
+/* A thread that reads and writes shared memory, one byte of its own in each page. */
 struct toucher {
 	pthread_t thread;
 	unsigned char *p;
@@ -419,7 +431,10 @@ static void touch_end(struct toucher *t)
 	CHECK(!t->bad, "the CPU read what it has not written");
 }
 
-/* Engine, CPU, prefetches, and another process's BOs at the same time. */
+/*
+ * An engine, the CPU, prefetches, and the BOs of another process use the memory at the
+ * same time.
+ */
 static void all_at_once(int xnack)
 {
 	struct rival r = rival_before(50);
@@ -450,7 +465,10 @@ static void all_at_once(int xnack)
 		OK(vg_pattern_check(to, bytes, SEED, 0));
 	}
 	touch_end(&t);
-	/* No eviction happens if the CPU migrates back all memory at once. */
+	/*
+	 * Do not require evictions: there are none if the CPU migrates back all memory
+	 * at once.
+	 */
 	tap_diag("%lu evictions", svm_evictions() - before);
 	check_both(a, bytes, SEED);
 	rival_end(&r);
@@ -466,7 +484,7 @@ static void all_at_once_no_retry(void)
 	all_at_once(0);
 }
 
-/* Evict pages that two processes share. */
+/* Evict pages that two processes share after a fork. */
 static void forked(void)
 {
 	struct rival r = rival_before(80);
@@ -483,7 +501,10 @@ static void forked(void)
 	pid = fork();
 	CHECK(pid >= 0, "fork");
 	if (!pid) {
-		/* A quarter becomes the child's own before the eviction. */
+		/*
+		 * The child's writes give it its own copy of a quarter of the memory
+		 * before the eviction.
+		 */
 		close(down[1]);
 		vg_pattern_fill(p, bytes / 4, SEED + 2, 0);
 		CHECK(read(down[0], &c, 1) == 1, "read");
@@ -494,7 +515,10 @@ static void forked(void)
 	}
 	close(down[0]);
 	rival_go(&r);
-	/* A quarter becomes the parent's own by its engine. */
+	/*
+	 * The writes of the parent's engine give the parent its own copy of another
+	 * quarter.
+	 */
 	OK(vg_fill(&q, p + bytes / 2, 0x1234, bytes / 4));
 	rival_wait(&r);
 	OK(vg_fill_check(p + bytes / 2, bytes / 4, 0x1234));
@@ -506,7 +530,7 @@ static void forked(void)
 	rival_end(&r);
 }
 
-/* Change the mappings of memory while it is being evicted. */
+/* Change the mappings of memory while the memory is being evicted. */
 static void changed(int xnack)
 {
 	struct rival r = rival_before(80);
@@ -558,7 +582,7 @@ static void changed_no_retry(void)
 	changed(0);
 }
 
-/* Work in VRAM until killed. */
+/* Copy between memory in VRAM until killed. */
 static void work(void *arg)
 {
 	uint64_t bytes;

@@ -2,11 +2,11 @@
 /*
  * Several processes with shared virtual memory are killed during one operation: a
  * fault, a migration, an eviction, the drain of stale faults, the deferred work of
- * munmap. Catches: teardown that frees what the fault worker, a migration or a work
- * item still uses (KASAN), that deadlocks, or that leaks pages, BOs, VMIDs.
+ * munmap. Catches: the teardown frees memory that the fault worker, a migration or a
+ * work item still uses (KASAN); the teardown deadlocks, or leaks pages, BOs or VMIDs.
  *
- *	VGPU_TEST_ROUNDS=67 vgpu-test-svm-kill	1,005 processes
- *	VGPU_TEST_SEED=SEED vgpu-test-svm-kill	repeats an order
+ *       VGPU_TEST_ROUNDS=67 vgpu-test-svm-kill  1,005 processes
+ *       VGPU_TEST_SEED=SEED vgpu-test-svm-kill  repeats an order
  */
 #include <signal.h>
 #include <stdio.h>
@@ -22,11 +22,11 @@
 enum { VICTIMS = 3 };
 
 #define RING	(16 * VG_KIB)
-/* Migrating a page takes about 2 ms on the debug kernel. */
+/* Less on the debug kernel, where migrating a page takes about 2 ms. */
 #define REGION	(tap_debug_kernel() ? VG_MIB : 4 * VG_MIB)
 
 /**
- * struct stage - shared by a victim and its killer
+ * struct stage - state of a victim, shared with its killer
  * @done: number of completed operations
  * @inside: the operation is in progress
  */
@@ -51,7 +51,10 @@ static void leave(void)
 	__atomic_add_fetch(&stage->done, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Allocate until it succeeds: unlike tap_anon(), this never ends the victim. */
+/*
+ * Allocate until the allocation succeeds: unlike tap_anon(), this function never ends
+ * the victim.
+ */
 static char *region(uint64_t bytes)
 {
 	char *p;
@@ -63,7 +66,7 @@ static char *region(uint64_t bytes)
 	return p;
 }
 
-/* Memory in which each page costs a fault. */
+/* Return memory in which each page costs a fault. */
 static char *faulting(uint64_t bytes)
 {
 	char *p = region(bytes);
@@ -111,8 +114,8 @@ static void in_migration(void)
 }
 
 /*
- * The victims evict each other's pages; debugfs evicts them, too (on the debug kernel
- * always).
+ * The victims evict each other's pages. Sometimes, and on the debug kernel always, a
+ * victim evicts by debugfs, too.
  */
 static void in_eviction(void)
 {
@@ -133,7 +136,7 @@ static void in_eviction(void)
 	leave();
 }
 
-/* Unmap memory while the engine faults on it: the faults become stale. */
+/* Unmap memory while the engine faults on it, so that the faults become stale. */
 static void in_drain(void)
 {
 	char *p = faulting(REGION);
@@ -144,7 +147,10 @@ static void in_drain(void)
 		;
 	enter();
 	munmap(p, REGION);
-	/* Complete the few copies that can; otherwise the queue has stopped. */
+	/*
+	 * Wait for the few copies that can complete; in the other rounds the queue has
+	 * stopped.
+	 */
 	vg_queue_finish(&q, 20);
 	vg_queue_destroy(&q);
 	memset(&q, 0, sizeof(q));
@@ -164,7 +170,7 @@ static void in_deferred(void)
 	if (race_below(2))
 		vg_svm_prefetch(&vg, p, REGION / 4, gpu->gpu_id);
 	enter();
-	/* The first quarter stays whole and is moved. */
+	/* The first quarter gets no holes and is moved. */
 	for (i = 0; i < 32; i++)
 		munmap(p + REGION / 4 +
 		       race_below(REGION * 3 / 4 / VG_PAGE) * VG_PAGE, VG_PAGE);
@@ -183,7 +189,7 @@ static void victim(void (*fn)(void), uint64_t salt, struct stage *ours)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	race_salt(salt);
 	stage = ours;
-	/* Without XNACK there are no retry faults. */
+	/* Faults and their drain need XNACK: without it there are no retry faults. */
 	xnack = fn == in_fault || fn == in_drain || race_below(2);
 	if (vg_open(&vg) || vg_set_xnack(&vg, xnack) != xnack) {
 		fprintf(stderr, "%s\n", vg_error());
@@ -199,8 +205,8 @@ static void victim(void (*fn)(void), uint64_t salt, struct stage *ours)
 }
 
 /*
- * Wait until the victim is inside its operation, or for ten seconds; then for a random
- * time more.
+ * Wait until the victim is inside its operation, at most ten seconds, and then a random
+ * time.
  */
 static void await(const struct stage *s)
 {
@@ -214,7 +220,7 @@ static void await(const struct stage *s)
 	vg_sleep_us((unsigned int)race_below(1ull << (4 + race_below(10))));
 }
 
-/* Whether all of @counters have grown since @first. */
+/* Return true if all of @counters have grown since @first. */
 static bool all_grew(const char *const *counters, const struct vg_counters *first)
 {
 	struct vg_counters now;
@@ -228,9 +234,9 @@ static bool all_grew(const char *const *counters, const struct vg_counters *firs
 }
 
 /*
- * Kill victims for the given number of rounds, and until half of that number of victims
- * were inside their operation and each counter has grown: the victim's state at the
- * kill is random.
+ * Kill victims for the given number of rounds. Because the state of a victim at its
+ * kill is random, continue until half of that number of victims were inside their
+ * operation and each counter has grown.
  */
 static void kill_in(void (*fn)(void), const char *const *counters)
 {

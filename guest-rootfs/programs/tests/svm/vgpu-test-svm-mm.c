@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Shared virtual memory against the memory manager: mprotect, munmap, fork, mremap,
- * madvise, before, after and during copies. Catches: a GPU mapping that outlives the
- * CPU's, a write to a page that was freed, a fault repaired from stale page tables, a
- * deadlock between notifier, fault worker and migration.
+ * madvise, before, after and during copies. Catches: a GPU mapping outlives the CPU
+ * mapping; a page is written after it was freed; a fault is repaired from stale page
+ * tables; notifier, fault worker and migration deadlock.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -32,7 +32,10 @@ static void start(void)
 	OK(vg_queue_create(&vg, gpu, 16 * VG_KIB, &q));
 }
 
-/* A BO, which the memory manager does not change, to compare with. */
+/*
+ * Return the CPU address of a new BO, to compare with: the memory manager does not
+ * change BOs.
+ */
 static void *bo_memory(uint64_t size)
 {
 	static struct vg_bo bo[4];
@@ -82,7 +85,7 @@ static void unmapped(void)
 	OK(vg_fill_check(dst, SIZE, 0));
 }
 
-/* Unmap a page in the middle: the copy completes up to the hole and stops there. */
+/* Unmap a page in the middle: the copy must complete up to the hole and stop there. */
 static void hole(void)
 {
 	const uint64_t at = SIZE / 2 + 5 * VG_PAGE;
@@ -110,7 +113,7 @@ static void read_only(void)
 	vg_pattern_fill(src, SIZE, SEED, 0);
 	OK(vg_copy(&q, p, src, SIZE));
 	CHECK(!mprotect(p, SIZE, PROT_READ), "mprotect");
-	/* Reading continues. */
+	/* Reads must continue. */
 	OK(vg_copy(&q, src, p, SIZE));
 	OK(vg_pattern_check(src, SIZE, SEED, 0));
 	CHECK(!mprotect(p, SIZE, PROT_READ | PROT_WRITE), "mprotect");
@@ -123,7 +126,7 @@ static void read_only(void)
 
 /*
  * After fork() both processes share the pages. Catches: a write of the parent's engine
- * that reaches the child.
+ * reaches the child.
  */
 static void forked(void)
 {
@@ -143,7 +146,7 @@ static void forked(void)
 		close(fd[1]);
 		if (read(fd[0], &go, 1) != 1)
 			_exit(2);
-		/* The child has the contents of the time of the fork. */
+		/* The child must have the contents of the time of the fork. */
 		OK(vg_pattern_check(p, SIZE, SEED, 0));
 		_exit(0);
 	}
@@ -154,7 +157,7 @@ static void forked(void)
 	OK(vg_fill_check(p, SIZE, 0x22));
 }
 
-/* As forked(), with the pages in VRAM: the child gets its own copy. */
+/* As forked(), with the pages in VRAM: the child must get its own copy. */
 static void forked_in_vram(void)
 {
 	int status;
@@ -179,7 +182,7 @@ static void forked_in_vram(void)
 	OK(vg_pattern_check(p + SIZE / 2, SIZE / 2, SEED, SIZE / 2));
 }
 
-/* mremap: the new address has the data, the old one has no memory. */
+/* mremap: the new address must have the data, the old address must have no memory. */
 static void moved(void)
 {
 	char *p, *to, *dst;
@@ -200,7 +203,7 @@ static void moved(void)
 	OK(vg_fill_check(dst, SIZE, 0));
 }
 
-/* mremap of pages in VRAM. */
+/* Call mremap for pages in VRAM. */
 static void moved_in_vram(void)
 {
 	char *p, *to, *dst;
@@ -237,8 +240,9 @@ static void discarded(void)
 }
 
 /*
- * The pages are clean in the CPU's page tables. Catches: GPU writes that are lost in
- * reclaim because the pages were not marked dirty. @vram: the GPU writes in VRAM.
+ * The pages at @p are clean in the CPU's page tables; the GPU writes them, in VRAM if
+ * @vram. Catches: GPU writes are lost in reclaim because the pages were not marked
+ * dirty.
  */
 static void written_clean(char *p, bool vram)
 {
@@ -287,7 +291,7 @@ static void shared_clean(void)
 	written_clean(p, false);
 }
 
-/* A huge page is mapped, then split by mprotect of a part. */
+/* Map a huge page for the GPU, then split it by mprotect of a part. */
 static void huge(void)
 {
 	char *p, *aligned, *dst;
@@ -315,8 +319,9 @@ static void huge(void)
 }
 
 /*
- * Storms: a thread keeps a copy running, while the main thread repeats one operation on
- * the memory. The source never changes, so each completed copy must be right.
+ * State of a thread that repeats a copy on its own queue while the main thread repeats
+ * one operation on the memory. The source never changes, so each completed copy must be
+ * right.
  */
 struct copier {
 	pthread_t thread;
@@ -361,7 +366,10 @@ static void copier_end(struct copier *c)
 	tap_diag("%u copies", c->copies);
 }
 
-/* Repeat @disturb on the source, and until 3 copies have completed. */
+/*
+ * Repeat @disturb on the source for the given number of rounds, and until 3 copies have
+ * completed.
+ */
 static void storm(void (*disturb)(char *p, unsigned int *rnd), bool bo_dst)
 {
 	unsigned int rnd = 11;
@@ -378,7 +386,7 @@ static void storm(void (*disturb)(char *p, unsigned int *rnd), bool bo_dst)
 	copier_end(&c);
 }
 
-/* A few pages at a random place of the source. */
+/* Return the address and size of a few pages at a random place of the source. */
 static char *some_pages(char *p, unsigned int *rnd, uint64_t *size)
 {
 	*size = (1 + rand_r(rnd) % 64) * VG_PAGE;
@@ -412,7 +420,7 @@ static void do_fork(char *p, unsigned int *rnd)
 		_exit(0);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && !status, "child");
-	/* Break the sharing in the parent, too. */
+	/* Write a page in the parent, too, which ends its sharing. */
 	((volatile char *)p)[2 * VG_PAGE] = p[2 * VG_PAGE];
 }
 
@@ -437,7 +445,7 @@ static void storm_migrate(void)
 	storm(do_migrate, true);
 }
 
-/* Map and unmap memory beside the source: the notifier is called for neighbours. */
+/* Map and unmap memory beside the source, so that the notifier is called for neighbours. */
 static void do_neighbours(char *p, unsigned int *rnd)
 {
 	uint64_t size = (1 + rand_r(rnd) % 256) * VG_PAGE;
@@ -455,8 +463,9 @@ static void storm_neighbours(void)
 }
 
 /*
- * Unmap the source during the copy. The queue stops, or the copy was faster. Catches: a
- * byte written that is not the source's; a destroy that hangs.
+ * Unmap the source during the copy. The queue must stop, unless the copy was faster.
+ * Catches: the copy writes a byte that is not from the source; the destruction of the
+ * queue hangs.
  */
 static void vanish(void)
 {
@@ -494,7 +503,10 @@ static void vanish(void)
 				break;
 		zeros = k;
 		OK(done ? vg_pattern_check(dst, SIZE, SEED, 0) : 0);
-		/* One page may be half copied; after it the destination is unchanged. */
+		/*
+		 * One page may be copied in part; after that page the destination must
+		 * be unchanged.
+		 */
 		if (zeros + VG_PAGE < SIZE)
 			OK(vg_fill_check(dst + zeros + VG_PAGE,
 					 SIZE - zeros - VG_PAGE, 0));
@@ -503,7 +515,7 @@ static void vanish(void)
 	tap_diag("%d of %d copies were stopped", stopped, i);
 }
 
-/* The process ends while threads with queues copy and mappings change. */
+/* Script of a process that ends while threads with queues copy and mappings change. */
 static void exit_in_storm(void *arg)
 {
 	static struct copier c[3];
@@ -540,13 +552,13 @@ static void exits(void)
 static char *touched;
 static volatile bool touching;
 
-/* Touch the pages by the kernel: no signal interrupts the fault. */
+/* Let the kernel touch the pages, so that no signal interrupts the fault. */
 static void touch(int zero)
 {
 	CHECK(read(zero, touched, TOUCHED) == (ssize_t)TOUCHED, "read");
 }
 
-/* Real-time thread: it runs before all others on its CPU. */
+/* Body of a real-time thread, which runs before all other threads on its CPU. */
 static void *touch_first(void *arg)
 {
 	struct sched_param first = { .sched_priority = 1 };
@@ -561,7 +573,7 @@ static void *touch_first(void *arg)
 }
 
 /*
- * System calls of threads on one CPU touch the same pages of VRAM. Catches: faults that
+ * System calls of threads on one CPU touch the same pages of VRAM. Catches: the faults
  * prevent each other's migration without end.
  */
 static void touched_at_once(void)
@@ -589,7 +601,7 @@ static void touched_at_once(void)
 
 enum { TOUCHERS = 4 };
 
-/* Threads that read the same pages at the same time, once a round. */
+/* Threads that read the same pages at the same time, once in each round. */
 static struct {
 	pthread_barrier_t start, end;
 	char *p;
@@ -610,8 +622,8 @@ static void *touch_together(void *arg)
 }
 
 /*
- * Threads on all CPUs read the same pages of VRAM. Catches: faults whose references
- * prevent each other's migration, so that no thread continues, and a page with wrong
+ * Threads on all CPUs read the same pages of VRAM. Catches: the references of the
+ * faults prevent each other's migration, so that no thread continues; a page has wrong
  * contents after several threads waited for it.
  */
 static void touched_together(void)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Shared memory in one GPU's VRAM that other GPUs use in place. Catches: memory that
- * moves although it is within reach, a wrong address for the peer, an entry of a peer
- * that outlives its memory (moved, unmapped, copied after a fork, unplugged), lost
- * bytes.
+ * Shared memory in one GPU's VRAM that other GPUs use in place. Catches: memory moves
+ * although the GPU can reach it; the address of the peer's VRAM is wrong; a page table
+ * entry of a peer stays after the memory was moved, unmapped, copied after a fork or
+ * unplugged; bytes are lost.
  *
- * Run as a hive, where the memory stays in place, and without peer access, where it
- * moves through system memory with the same results. With the argument "link" the
- * program is the guest's half of tests/avocado/test_peer.py.
+ * The program runs as a hive, where the memory stays in place, and without peer access,
+ * where it moves through system memory with the same results. With the argument "link"
+ * the program is the guest's part of tests/avocado/test_peer.py.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@
 
 static struct vg vg;
 static struct vg_queue q[VG_MAX_GPUS];
-static struct vg_bo stage[VG_MAX_GPUS];	/* GTT of each GPU */
+static struct vg_bo stage[VG_MAX_GPUS];	/* BOs in GTT, one for each GPU */
 
 static bool hive(void)
 {
@@ -45,13 +45,16 @@ static void start(int xnack)
 	}
 }
 
-/* Set the access of GPU @i: KFD_IOCTL_SVM_ATTR_ACCESS and the like. */
+/* Set the access of GPU @i to @access (KFD_IOCTL_SVM_ATTR_ACCESS and the like). */
 static void allow(const char *p, uint64_t size, int i, uint32_t access)
 {
 	OK(vg_svm_set1(&vg, p, size, access, vg.gpu[i].gpu_id));
 }
 
-/* Memory with a pattern, ACCESS_IN_PLACE for all GPUs, prefetched to GPU @home. */
+/*
+ * Return memory with a pattern, with ACCESS_IN_PLACE for all GPUs, prefetched to GPU
+ * @home.
+ */
 static char *memory_at(int home, uint64_t seed)
 {
 	char *p = tap_anon(SIZE);
@@ -64,7 +67,7 @@ static char *memory_at(int home, uint64_t seed)
 	return p;
 }
 
-/* All pages are in VRAM with peer access, none without. */
+/* All pages must be in VRAM with peer access, and no page without. */
 static void expect_vram(const char *p)
 {
 	long n = vg_pages_in_vram(p, SIZE);
@@ -74,7 +77,7 @@ static void expect_vram(const char *p)
 	      n, PAGES);
 }
 
-/* GPU @i must read the pattern. This does not migrate memory to the CPU. */
+/* GPU @i must read the pattern. The read does not migrate memory to the CPU. */
 static void gpu_check(int i, const char *p, uint64_t seed)
 {
 	memset(stage[i].cpu, 0x5a, SIZE);
@@ -122,7 +125,10 @@ static void expect_no_move(struct traffic before)
 		      now.peer - before.peer);
 }
 
-/* Each GPU copies to and from each GPU's memory at the same time. Catches: a migration. */
+/*
+ * Each GPU copies to and from each GPU's memory at the same time. Catches: memory is
+ * migrated.
+ */
 static void all_to_all(int xnack)
 {
 	char *p[VG_MAX_GPUS], *out[VG_MAX_GPUS];
@@ -143,7 +149,7 @@ static void all_to_all(int xnack)
 	      traffic().peer - before.peer);
 	before = traffic();
 	for (round = 0; round < 3; round++) {
-		/* GPU i copies its part of each source to each output. */
+		/* GPU @i copies its part of each source to each output. */
 		for (i = 0; i < vg.n_gpus; i++) {
 			for (k = 0; k < vg.n_gpus; k++)
 				OK(vg_emit_copy(&q[i],
@@ -166,7 +172,7 @@ static void all_to_all(int xnack)
 					    vg.n_gpus * part,
 					    SIZE - vg.n_gpus * part, SEED + 100,
 					    vg.n_gpus * part));
-			/* The next read is of data that a peer has written. */
+			/* The next round must read data that a peer has written. */
 			gpu_write(i, p[k], SEED + k + 10 * (round + 1));
 		}
 		expect_no_move(before);
@@ -188,7 +194,7 @@ static void all_to_all_no_retry(void)
 	all_to_all(0);
 }
 
-/* The peer's entries are removed; its fault maps the pages in the other GPU's VRAM. */
+/* Remove the peer's entries: its fault must map the pages in the VRAM of the other GPU. */
 static void by_fault(void)
 {
 	struct traffic before;
@@ -199,7 +205,7 @@ static void by_fault(void)
 	start(1);
 	p = memory_at(0, SEED);
 	for (i = 0; i < 4; i++) {
-		/* Pages in VRAM stay read-only after this, until they move. */
+		/* After this, pages in VRAM stay read-only until they move. */
 		CHECK(!mprotect(p, SIZE, PROT_READ) &&
 		      !mprotect(p, SIZE, PROT_READ | PROT_WRITE), "mprotect");
 		before = traffic();
@@ -218,7 +224,7 @@ static void by_fault(void)
 	OK(vg_pattern_check(p, SIZE, SEED + 4, 0));
 }
 
-/* Catches: a GPU that reads old VRAM after the CPU migrated, wrote or discarded the memory. */
+/* Catches: a GPU reads old VRAM after the CPU migrated, wrote or discarded the memory. */
 static void cpu(void)
 {
 	uint64_t at;
@@ -253,8 +259,8 @@ static void cpu(void)
 }
 
 /*
- * The child keeps the contents of the time of the fork. Catches: writes in the parent
- * that reach the child.
+ * The child must keep the contents of the time of the fork. Catches: writes in the
+ * parent reach the child.
  */
 static void forked(void)
 {
@@ -315,7 +321,7 @@ static void evict(char *p, int i)
 {
 	uint64_t before = tap_driver_counter(&vg.gpu[i % 2], "pages_to_system");
 
-	/* Prefetch first: only pages in VRAM can be evicted. */
+	/* Prefetch first, because only pages in VRAM can be evicted. */
 	OK(vg_svm_prefetch(&vg, p, SIZE, vg.gpu[i % 2].gpu_id));
 	tap_evict_some(&vg.gpu[i % 2], "vram");
 	CHECK(!hive() || tap_driver_counter(&vg.gpu[i % 2], "pages_to_system") >
@@ -349,7 +355,7 @@ static void prefetched_no_retry(void)
 	moved_at_work(0, prefetch);
 }
 
-/* A GPU without access gets none through a peer, wherever the memory is. */
+/* A GPU without access must get none through a peer either. */
 static void no_access(void)
 {
 	char *p;
@@ -364,7 +370,7 @@ static void no_access(void)
 	OK(vg_fill_check(stage[1].cpu, VG_PAGE, 0));
 }
 
-/* Remove the GPU that has the memory while a peer works. Catches: lost contents. */
+/* Remove the GPU that has the memory while a peer works. Catches: contents are lost. */
 static void unplugged(int xnack, bool remove)
 {
 	char name[VG_PCI_NAME], *p, *kept;
@@ -408,9 +414,9 @@ static void removed(void)
 }
 
 /*
- * GPU 0 is reset. If that loses VRAM, the peer must not read the new contents: its
- * entries are removed soon, and its access is denied. The peer's own memory is
- * unchanged.
+ * Reset GPU 0. If the reset loses VRAM, the peer must not read its new contents: the
+ * peer's entries must be removed soon, and its access must be denied. The peer's own
+ * memory must be unchanged.
  */
 static void reset(void)
 {
@@ -442,7 +448,7 @@ static void reset(void)
 	OK(vg_pattern_check(own, SIZE, SEED + 1, 0));
 }
 
-/* Run by the host */
+/* Cases that the host controls */
 
 static void say(const char *word)
 {
@@ -454,9 +460,10 @@ static void say(const char *word)
 }
 
 /*
- * The guest's half of a link that goes down. An access to memory mapped over the link
- * is a reported fault that stops the queue, as with BOs; after that the memory is
- * migrated to system memory. New mappings use system memory, too.
+ * The guest's part of a case in which the host takes the link down. An access to memory
+ * that is mapped over the link must be a reported fault that stops the queue, as with
+ * BOs; after that the memory must migrate to system memory. New mappings must use
+ * system memory, too.
  */
 static void link_down(void)
 {
@@ -484,7 +491,10 @@ static void link_down(void)
 	OK(vg_queue_create(&vg, &vg.gpu[1], 4096, &q[1]));
 	gpu_check(1, p, SEED);
 	CHECK(!vg_pages_in_vram(p, SIZE), "the peer reads VRAM");
-	/* Prefetched to a GPU that the other one, with access in place, cannot reach. */
+	/*
+	 * Prefetch to GPU 0 memory that GPU 1, which has access in place, cannot reach
+	 * there.
+	 */
 	OK(vg_svm_prefetch(&vg, other, SIZE, vg.gpu[0].gpu_id));
 	CHECK(!vg_pages_in_vram(other, SIZE), "in VRAM out of reach");
 	gpu_check(1, other, SEED + 1);

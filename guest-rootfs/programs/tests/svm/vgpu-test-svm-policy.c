@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Placement of shared memory by GPU faults: the parameter svm_policy. Catches: a policy
- * that is not the selected one, memory that leaves its requested place, GPUs that
- * migrate memory from each other without end, faults that stop a process because VRAM
- * is full.
+ * Placement of shared memory by GPU faults: the parameter svm_policy. Catches: another
+ * policy than the selected one is used; memory leaves its requested place; GPUs migrate
+ * memory from each other without end; faults stop a process because VRAM is full.
  *
- * Run with one GPU, with two that have peer access, and with two without.
+ * The program runs with one GPU, with two GPUs that have peer access, and with two GPUs
+ * that have none.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static const char * const policies[] = { "amdgpu", "in_place", "adaptive" };
 
 static struct vg vg;
 static struct vg_queue q[VG_MAX_GPUS];
-static struct vg_bo stage[VG_MAX_GPUS];	/* GTT of each GPU */
+static struct vg_bo stage[VG_MAX_GPUS];	/* BOs in GTT, one for each GPU */
 
 static void expect_knob(const char *want)
 {
@@ -34,7 +34,10 @@ static void expect_knob(const char *want)
 	CHECK(!strcmp(text, want), "the policy is %s, not %s", text, want);
 }
 
-/* @policy applies to processes that open KFD later: this one. */
+/*
+ * Set @policy, which applies to processes that open KFD later, and open KFD in this
+ * process.
+ */
 static void start(const char *policy)
 {
 	int i;
@@ -48,7 +51,7 @@ static void start(const char *policy)
 	}
 }
 
-/* Whole granules: a fault moves one. */
+/* Return memory of whole granules, because a fault moves a granule. */
 static char *granules(uint64_t size)
 {
 	char *p = tap_anon(size + GRANULE);
@@ -85,7 +88,7 @@ static void read_by(int i, const char *p, uint64_t size, uint64_t seed)
 	}
 }
 
-/* GPU @i must find @value in each dword. */
+/* GPU @i must read @value in each dword. */
 static void read_fill_by(int i, const char *p, uint64_t size, uint32_t value)
 {
 	uint64_t at;
@@ -112,14 +115,17 @@ static void knob(void)
 		expect_knob(policies[i]);
 	}
 	start("in_place");
-	/* This process keeps its policy. */
+	/* The process must keep its policy when the parameter changes. */
 	OK(vg_put(KNOB, "amdgpu"));
 	p = filled(size, SEED);
 	read_by(0, p, size, SEED);
 	expect_vram(p, size, 0);
 }
 
-/* amdgpu: a fault on unregistered memory migrates a granule to the faulting GPU. */
+/*
+ * Policy amdgpu: a fault on unregistered memory must migrate a granule to the faulting
+ * GPU.
+ */
 static void amdgpu(void)
 {
 	const uint64_t size = 4 * GRANULE;
@@ -134,12 +140,12 @@ static void amdgpu(void)
 	OK(vg_pattern_check(p + 2 * GRANULE + 5, 100, SEED, GRANULE - 3));
 	OK(vg_pattern_check(p, 2 * GRANULE, SEED, 0));
 	expect_vram(p, size, 0);
-	/* The same after the CPU has taken the memory back. */
+	/* Faults must do the same after the CPU has taken the memory back. */
 	vg_pattern_fill(p, size, SEED, 0);
 	read_by(0, p, size, SEED);
 	expect_vram(p, size, size);
 
-	/* Untouched memory becomes zeros in VRAM. */
+	/* Untouched memory must become zeros in VRAM. */
 	p = granules(GRANULE);
 	read_fill_by(0, p, GRANULE, 0);
 	expect_vram(p, GRANULE, GRANULE);
@@ -153,7 +159,7 @@ static void amdgpu(void)
 	expect_vram(shm, GRANULE, 0);
 }
 
-/* Attributes of the process override the policy. */
+/* Attributes that the process sets must override the policy. */
 static void told(const char *policy)
 {
 	const uint64_t size = 4 * GRANULE;
@@ -198,7 +204,10 @@ static void told_adaptive(void)
 	told("adaptive");
 }
 
-/* adaptive: four granules stay in place, before faults show that the GPU uses the range. */
+/*
+ * Policy adaptive: four granules must stay in place before faults show that the GPU
+ * uses the range.
+ */
 static void adaptive(void)
 {
 	const uint64_t size = 8 * GRANULE;
@@ -215,7 +224,7 @@ static void adaptive(void)
 	expect_vram(p, size, 4 * GRANULE);
 	OK(vg_pattern_check(p, size, SEED, 0));
 
-	/* A prefetched range returns at the first fault after the CPU's access. */
+	/* A prefetched range must return at the first fault after the CPU's access. */
 	p = filled(size, SEED + 1);
 	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_ACCESS, id));
 	OK(vg_svm_prefetch(&vg, p, size, id));
@@ -224,7 +233,7 @@ static void adaptive(void)
 	read_by(0, p, GRANULE, SEED + 1);
 	expect_vram(p, size, GRANULE);
 
-	/* A range smaller than a granule. */
+	/* Use a range that is smaller than a granule. */
 	p = filled(GRANULE, SEED + 2);
 	OK(vg_svm_set1(&vg, p, VG_MIB, KFD_IOCTL_SVM_ATTR_ACCESS, id));
 	read_by(0, p, VG_MIB, SEED + 2);
@@ -232,7 +241,7 @@ static void adaptive(void)
 	OK(vg_pattern_check(p, GRANULE, SEED + 2, 0));
 }
 
-/* More memory than VRAM: everything is copied, some of it is in VRAM. */
+/* Use more memory than VRAM: all of it must be copied, and some of it must be in VRAM. */
 static void full(const char *policy, bool prefer)
 {
 	uint64_t size, at;
@@ -245,7 +254,7 @@ static void full(const char *policy, bool prefer)
 	size = mem.vram_total / GRANULE * GRANULE;
 	p = filled(size, SEED);
 	to = granules(size);
-	/* Registered: one range. */
+	/* Register the memory, so that each buffer is one range. */
 	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_ACCESS,
 		       vg.gpu[0].gpu_id));
 	OK(vg_svm_set1(&vg, to, size, KFD_IOCTL_SVM_ATTR_ACCESS,
@@ -280,7 +289,7 @@ static void full_adaptive(void)
 	full("adaptive", false);
 }
 
-/* VRAM is full of other BOs, except for one of the two buffers. */
+/* VRAM is full of other BOs, except for less than one of the two buffers. */
 static void tight(void)
 {
 	const uint64_t size = 8 * GRANULE;
@@ -294,7 +303,10 @@ static void tight(void)
 					&hog[n]))
 		n++;
 	CHECK(n > 8, "%d BOs", n);
-	/* The process's own BOs stay with its queues: no more VRAM becomes free. */
+	/*
+	 * The process's own BOs are not evicted while its queues run, so that no more
+	 * VRAM becomes free.
+	 */
 	for (i = 0; i < 3; i++)
 		OK(vg_bo_free(&hog[--n]));
 	p = filled(size, SEED);
@@ -309,7 +321,7 @@ static void tight(void)
 }
 
 /*
- * Two GPUs copy between the same two buffers in opposite directions: each copy needs
+ * Two GPUs copy between the same two buffers in opposite directions. Each copy needs
  * both buffers at once. Catches: a livelock.
  */
 static void two_at_once(const char *policy)
@@ -328,14 +340,17 @@ static void two_at_once(const char *policy)
 	}
 	a = filled(size, SEED);
 	b = filled(size, SEED + 1);
-	/* GPU 0 copies first halves from a to b, GPU 1 second halves from b to a. */
+	/*
+	 * GPU 0 copies the first half of each piece from a to b, GPU 1 the second half
+	 * from b to a.
+	 */
 	for (k = 0; k < COPIES; k++) {
 		for (at = 0; at < size; at += PIECE) {
 			OK(vg_emit_copy(&q[0], (uintptr_t)b + at,
 					(uintptr_t)a + at, half));
 			OK(vg_emit_copy(&q[1], (uintptr_t)a + at + half,
 					(uintptr_t)b + at + half, half));
-			/* The rings are short. */
+			/* Submit often, because the rings are short. */
 			if (at / PIECE % 16)
 				continue;
 			vg_queue_submit(&q[0]);
@@ -377,7 +392,10 @@ static void two_adaptive(void)
 	two_at_once("adaptive");
 }
 
-/* Two GPUs use a whole range in turn: with amdgpu's policy the range migrates each time. */
+/*
+ * Two GPUs use a whole range alternately. With @goes_along the range must migrate to
+ * GPU 1 at its first use.
+ */
 static void in_turn(const char *policy, bool goes_along)
 {
 	const uint64_t size = 4 * GRANULE;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Retry faults that the driver serves late: the memory was unmapped or protected
- * meanwhile, and the engine no longer accesses it. Catches: a fault that is older than
- * the munmap() or mprotect() of its page and is denied nevertheless, because
- * svm_range_invalidate() did not record the time (svm_fault_checkpoint()); that stops
- * all queues of an innocent process.
+ * Retry faults that the driver serves late: meanwhile the memory was unmapped or
+ * protected, and the engine no longer accesses it. Catches: a fault that is older than
+ * the munmap() or mprotect() of its page is denied, because svm_range_invalidate() did
+ * not record the time (svm_fault_checkpoint()). The denial stops all queues of a
+ * process that made no error.
  *
  * The fault waits while the driver's worker serves another fault of the process, on a
  * page of a file whose file system has not replied yet (slow-file.h). The worker holds
  * mmap_lock for reading, so the thread that changes the memory waits, too. That thread
- * is a real-time thread: when the worker releases the lock, the kernel hands it over to
- * this thread before the worker gets it again.
+ * is a real-time thread: when the worker releases the lock, the kernel gives the lock
+ * to this thread before the worker can take it again.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -30,7 +30,7 @@ static struct vg_gpu *gpu;
 static struct slow_file file;
 static int to_server[2], to_test[2];
 
-/* A copy on its own queue. */
+/* A copy on a queue of its own. */
 struct job {
 	struct vg_queue q;
 	struct vg_bo dst;
@@ -39,7 +39,7 @@ struct job {
 
 static struct job stalled, late, other;
 
-/* A way to change the memory, and to restore it. */
+/* An operation that changes the memory, and an operation that restores it. */
 struct way {
 	const char *name;
 	void (*take)(char *p);
@@ -81,7 +81,7 @@ static void await_faults(uint64_t before, uint64_t n)
 	}
 }
 
-/* A thread that changes the memory, and waits for mmap_lock to do so. */
+/* A thread that changes the memory; it waits for mmap_lock to do so. */
 struct taker {
 	const struct way *way;
 	char *p;
@@ -140,7 +140,7 @@ static void run_queue(const struct vg_queue *q, bool on)
 	ERRNO(0, vg_ioctl(&vg, AMDKFD_IOC_UPDATE_QUEUE, &args));
 }
 
-/* Wait for the queue's copy, whose fault is the last. No fault may have been denied before. */
+/* Wait for the copy on @q, whose fault is the last. Until then no fault may be denied. */
 static void served(struct vg_queue *q, uint32_t seq, uint64_t denied)
 {
 	uint64_t end = vg_deadline();
@@ -165,9 +165,10 @@ static void prepare(struct job *job, const char *src, uint64_t bytes)
 }
 
 /*
- * Three faults wait, in this order, and the memory at @p is changed before the second
- * is served. From taker_start() to the end of the thread no code may need mmap_lock: no
- * allocation, no page that was not accessed before.
+ * Make three faults wait, in this order: of @stalled, of @late, of @other. Change the
+ * memory at @p before the fault of @late is served. From taker_start() to the end of
+ * the thread, no code may need mmap_lock: it must not allocate memory, nor access a
+ * page for the first time.
  */
 static void fault_and_take(const struct way *way, char *p)
 {
@@ -211,7 +212,10 @@ static void stale(const struct way *way)
 	fault_and_take(way, p);
 	served(&other.q, other.seq, denied);
 	OK(vg_wait(&stalled.q, stalled.seq, VG_TIMEOUT_MS));
-	/* Only pages of the other queue were migrated: the late fault was stale. */
+	/*
+	 * Only pages of the other queue may have migrated, because the late fault was
+	 * stale.
+	 */
 	CHECK(tap_driver_counter(gpu, "pages_to_vram") <= moved + BYTES / VG_PAGE,
 	      "%s: the late fault was repaired", way->name);
 	OK(vg_pattern_check(stalled.dst.cpu, VG_PAGE, SEED, 0));
@@ -224,7 +228,7 @@ static void stale(const struct way *way)
 	OK(vg_pattern_check(late.dst.cpu, BYTES, SEED, 5));
 }
 
-/* The parent serves the file; the child uses KFD. */
+/* Run a case: the parent serves the file, the child uses KFD. */
 static void with_server(const struct way *way)
 {
 	int fds[2];
@@ -246,7 +250,7 @@ static void with_server(const struct way *way)
 	close(to_server[1]);
 	close(to_test[0]);
 	slow_file_await_read(&file);
-	/* The worker is in the page-in. */
+	/* The worker now waits in the page-in. */
 	tap_step(fds);
 	tap_await(fds);
 	slow_file_answer(&file);

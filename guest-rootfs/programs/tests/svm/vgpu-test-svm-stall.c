@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A process whose GPU fault waits for a file system that does not reply (slow-file.h),
- * beside a process that must continue.
+ * A GPU fault of one process waits for a file system that does not reply (slow-file.h).
+ * Another process must continue meanwhile.
  */
 #include <stdio.h>
 #include <sys/mman.h>
@@ -11,7 +11,7 @@
 
 #define SEED	0x57a11
 #define BYTES	(64 * VG_KIB)
-/* Slots of the device's retry CAM; each faulting page takes one. */
+/* Number of slots of the device's retry CAM; each faulting page takes one. */
 #define CAM_SLOTS	16
 #define RING		4096
 #define WORDS		64
@@ -21,7 +21,7 @@ static struct vg_gpu *gpu;
 static struct slow_file file;
 static int to_beside[2], to_server[2];
 
-/* Start a child; the parent serves the file. */
+/* Start a child. The parent serves the file. */
 static pid_t start(void (*fn)(void))
 {
 	pid_t pid;
@@ -36,7 +36,7 @@ static pid_t start(void (*fn)(void))
 	return pid;
 }
 
-/* Copy the file: the driver repairs the fault when the file system replies. */
+/* Copy the file: the driver can repair the fault only when the file system replies. */
 static void stalled(void)
 {
 	struct vg_bo dst = { 0 };
@@ -51,12 +51,18 @@ static void stalled(void)
 	OK(vg_queue_create(&vg, gpu, 4096, &q));
 	OK(vg_bo_create(&vg, gpu, VG_PAGE, VG_GTT, &dst));
 	OK(vg_emit_copy(&q, dst.va, (uintptr_t)src, VG_PAGE));
-	/* If the other process stalls, it must fail first. */
+	/*
+	 * Wait longer than the other process, so that the other process fails first if
+	 * it stalls.
+	 */
 	OK(vg_queue_finish(&q, 2 * VG_TIMEOUT_MS));
 	OK(vg_pattern_check(dst.cpu, VG_PAGE, SEED, 0));
 }
 
-/* Faults that the driver can repair at once: on new memory, and on memory mapped again. */
+/*
+ * Cause faults that the driver can repair at once: on new memory, and on memory mapped
+ * again.
+ */
 static void beside(void)
 {
 	const int fds[2] = { to_beside[0], to_server[1] };
@@ -84,7 +90,7 @@ static void beside(void)
 	tap_step(fds);
 }
 
-/* One queue for each CAM slot; each faults on another page of the file. */
+/* Use one queue for each CAM slot; each queue faults on another page of the file. */
 static void stalled_queues(void)
 {
 	static struct vg_queue q[CAM_SLOTS];
@@ -113,7 +119,7 @@ static void stalled_queues(void)
 	OK(vg_pattern_check(dst.cpu, CAM_SLOTS * VG_PAGE, SEED, 0));
 }
 
-/* The other process uses all queues of the SDMA engines: use a compute queue. */
+/* Use a compute queue, because the other process uses all queues of the SDMA engines. */
 static void beside_compute(void)
 {
 	const int fds[2] = { to_beside[0], to_server[1] };
@@ -151,7 +157,7 @@ static uint64_t processes(void)
 	return vg_counter(&c, "kfd_processes", NULL);
 }
 
-/* Wait until the driver has freed a process. */
+/* Wait until the driver has freed processes down to @n. */
 static void await_processes(uint64_t n)
 {
 	uint64_t end = vg_deadline();
@@ -174,7 +180,10 @@ static void await_faults(uint64_t before, uint64_t n)
 	}
 }
 
-/* Start a process with a stalled page-in and another process; this process serves the file. */
+/*
+ * Start a process with a stalled page-in (@fn) and another process. This process serves
+ * the file.
+ */
 static void start_both(uint64_t bytes, void (*fn)(void), void (*other)(void),
 		       pid_t pid[2], int fds[2])
 {
@@ -191,8 +200,8 @@ static void start_both(uint64_t bytes, void (*fn)(void), void (*other)(void),
 }
 
 /*
- * Catches: one worker for the faults of all processes, which waits in a page-in of one
- * of them; and the end of a process that waits for the faults of another.
+ * Catches: one worker serves the faults of all processes, and waits in a page-in of one
+ * process; the end of a process waits for the faults of another process.
  */
 static void goes_on(void)
 {
@@ -201,12 +210,15 @@ static void goes_on(void)
 
 	start_both(VG_PAGE, stalled, beside, pid, fds);
 	slow_file_await_read(&file);
-	/* The worker of the first process is in the page-in, and the second is ready. */
+	/*
+	 * The worker of the first process is in the page-in, and the second process is
+	 * ready.
+	 */
 	tap_await(fds);
 	tap_step(fds);
 	tap_await(fds);
 	tap_reap(&pid[1], 1);
-	/* The stalled process and this one. */
+	/* The stalled process and this process are left. */
 	await_processes(2);
 
 	slow_file_answer(&file);
@@ -214,8 +226,8 @@ static void goes_on(void)
 }
 
 /*
- * Catches: a process that keeps all slots of the retry CAM while its page-in stalls, so
- * that no other process can fault; and queues that do not continue afterwards.
+ * Catches: a process keeps all slots of the retry CAM while its page-in stalls, so that
+ * no other process can fault; its queues do not continue after the page-in.
  */
 static void cam_is_left(void)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Shared virtual memory: faults, migration, attributes, XNACK modes. Catches: bytes
- * lost or written twice at a replay, a page mapped from the wrong place, data left
- * behind in VRAM, attributes that apply outside their range.
+ * Shared virtual memory: faults, migration, attributes, XNACK modes. Catches: bytes are
+ * lost or written twice at a replay; a page is mapped from the wrong place; data is
+ * left behind in VRAM; attributes apply outside their range.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void in_vram(const void *p, uint64_t size, uint64_t pages)
 	CHECK((uint64_t)n == pages, "%ld pages are in VRAM, not %lu", n, pages);
 }
 
-/* Odd addresses and lengths, in memory without GPU mappings. */
+/* Copy at odd addresses and lengths, in memory without GPU mappings. */
 static void fault_through(void)
 {
 	static const struct { uint64_t dst, src, n; } c[] = {
@@ -67,7 +67,7 @@ static void fault_through(void)
 	}
 }
 
-/* Untouched memory reads as zero and can be written. */
+/* Untouched memory must read as zero, and it must be possible to write it. */
 static void untouched(void)
 {
 	char *src, *dst;
@@ -82,7 +82,7 @@ static void untouched(void)
 	OK(vg_fill_check(src, VG_MIB, 0x12345678));
 }
 
-/* File-backed and shared memory, and a read-only source. */
+/* Copy to and from shared (shmem) memory, and from read-only memory. */
 static void other_memory(void)
 {
 	const uint64_t size = VG_MIB;
@@ -187,13 +187,13 @@ static void prefetch_and_back(void)
 	OK(vg_pattern_check(p, 5000, SEED, 0));
 	OK(vg_pattern_check(p + 5000 + 3 * VG_MIB, size - 5000 - 3 * VG_MIB,
 			    SEED, 5000 + 3 * VG_MIB));
-	/* VRAM is freed with the memory; some page tables stay. */
+	/* VRAM must be freed with the memory; some page tables stay. */
 	vg_unmap_anon(p, size);
 	before.vram_used += VG_MIB;
 	OK(vg_mem_settle(gpu, &before, VG_TIMEOUT_MS));
 }
 
-/* The CPU touches single pages: each migrates back, with its granule at most. */
+/* The CPU touches single pages: each page must migrate back, with at most its granule. */
 static void partial_return(void)
 {
 	const uint64_t size = 8 * VG_MIB, granule = 16 * VG_PAGE;
@@ -224,14 +224,14 @@ static void partial_return(void)
 	      left <= (long)(size / VG_PAGE - 8),
 	      "after 8 touches %ld of %lu pages are in VRAM", left,
 	      size / VG_PAGE);
-	/* Half of the pages are in VRAM: the engine reads all. */
+	/* Half of the pages are in VRAM. The engine must be able to read all pages. */
 	OK(vg_copy(&q, dst, p, size));
 	OK(vg_pattern_check(dst, size, SEED, 0));
 	OK(vg_pattern_check(p, size, SEED, 0));
 	in_vram(p, size, 0);
 }
 
-/* CPU writes and prefetches alternate. Catches: old bytes. */
+/* CPU writes and prefetches alternate. Catches: a read returns old bytes. */
 static void to_and_fro(void)
 {
 	const uint64_t size = 2 * VG_MIB;
@@ -254,7 +254,7 @@ static void to_and_fro(void)
 	}
 }
 
-/* A sparse range: untouched pages are prefetched as zeros. */
+/* Prefetch a sparse range: untouched pages must be prefetched as zeros. */
 static void prefetch_untouched(void)
 {
 	const uint64_t size = 4 * VG_MIB;
@@ -300,7 +300,7 @@ static void attributes(void)
 
 	start(1);
 	p = tap_anon(size);
-	/* Defaults. With XNACK every GPU may access the memory. */
+	/* Check the defaults. With XNACK every GPU may access the memory. */
 	expect(p, size, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0, none);
 	expect(p, size, KFD_IOCTL_SVM_ATTR_PREFETCH_LOC, 0, none);
 	expect(p, size, KFD_IOCTL_SVM_ATTR_GRANULARITY, 0, 9);
@@ -312,20 +312,26 @@ static void attributes(void)
 	OK(vg_svm_set1(&vg, p, half, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC,
 		       gpu->gpu_id));
 	expect(p, half, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0, gpu->gpu_id);
-	/* The halves have different values: undefined. */
+	/* The value of halves with different values must be "undefined". */
 	OK(vg_svm_set1(&vg, p + half, half, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC,
 		       0));
 	expect(p, size, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0, none);
 	expect(p + half, half, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0, 0);
 
-	/* The smallest granularity of the range; values above 63 become 63. */
+	/*
+	 * GET_ATTR must return the smallest granularity of the range; values above 63
+	 * must become 63.
+	 */
 	OK(vg_svm_set1(&vg, p, half, KFD_IOCTL_SVM_ATTR_GRANULARITY, 3));
 	OK(vg_svm_set1(&vg, p + half, half, KFD_IOCTL_SVM_ATTR_GRANULARITY,
 		       200));
 	expect(p, size, KFD_IOCTL_SVM_ATTR_GRANULARITY, 0, 3);
 	expect(p + half, half, KFD_IOCTL_SVM_ATTR_GRANULARITY, 0, 0x3f);
 
-	/* SET_FLAGS: flags that all pages have; CLR_FLAGS: flags that no page has. */
+	/*
+	 * SET_FLAGS must return the flags that all pages have, CLR_FLAGS the flags that
+	 * no page has.
+	 */
 	OK(vg_svm_set1(&vg, p, half, KFD_IOCTL_SVM_ATTR_SET_FLAGS,
 		       KFD_IOCTL_SVM_FLAG_GPU_RO));
 	OK(vg_svm_set1(&vg, p, half, KFD_IOCTL_SVM_ATTR_CLR_FLAGS,
@@ -339,7 +345,7 @@ static void attributes(void)
 			   KFD_IOCTL_SVM_FLAG_GPU_RO |
 			   KFD_IOCTL_SVM_FLAG_COHERENT));
 
-	/* Access of a GPU must be the same for all pages, else none. */
+	/* GET_ATTR must return the access of a GPU that all pages allow, or no access. */
 	OK(vg_svm_set1(&vg, p + 8 * VG_PAGE, VG_PAGE,
 		       KFD_IOCTL_SVM_ATTR_NO_ACCESS, gpu->gpu_id));
 	expect(p + 8 * VG_PAGE, VG_PAGE, KFD_IOCTL_SVM_ATTR_ACCESS,
@@ -354,7 +360,7 @@ static void attributes(void)
 	       KFD_IOCTL_SVM_ATTR_ACCESS_IN_PLACE);
 }
 
-/* munmap removes the attributes; new memory there has the defaults. */
+/* munmap must remove the attributes; new memory there must have the defaults. */
 static void attributes_end(void)
 {
 	const uint64_t size = 16 * VG_PAGE;
@@ -398,7 +404,7 @@ static void xnack_off_stops(void)
 	OK(vg_mem_info(gpu, &before));
 	tap_in_child(xnack_off_unregistered, NULL);
 	OK(vg_mem_settle(gpu, &before, VG_TIMEOUT_MS));
-	/* This process, with XNACK, is not affected. */
+	/* This process, which has XNACK, must not be affected. */
 	OK(vg_fill(&q, bo.cpu, 31, VG_MIB));
 	OK(vg_fill_check(bo.cpu, VG_MIB, 31));
 	char *p = tap_anon(VG_MIB);
@@ -407,7 +413,7 @@ static void xnack_off_stops(void)
 	OK(vg_fill_check(p, VG_MIB, 31));
 }
 
-/* XNACK off, registered with ACCESS: mapped at once, without faults. */
+/* XNACK off: memory registered with ACCESS must be mapped at once, without faults. */
 static void xnack_off_registered(void)
 {
 	const uint64_t size = 4 * VG_MIB;
@@ -429,7 +435,10 @@ static void xnack_off_registered(void)
 	OK(vg_pattern_check(dst, size, SEED, 0));
 	CHECK(tap_device_counter(gpu, "faults_retry") == faults,
 	      "%lu faults", tap_device_counter(gpu, "faults_retry") - faults);
-	/* Prefetch to VRAM and use it there; the CPU's access migrates it back. */
+	/*
+	 * Prefetch to VRAM and use the memory there. The CPU's access must migrate it
+	 * back.
+	 */
 	OK(vg_svm_prefetch(&vg, src, size, gpu->gpu_id));
 	in_vram(src, size, size / VG_PAGE);
 	OK(vg_fill(&q, dst, 0, size));
@@ -439,7 +448,7 @@ static void xnack_off_registered(void)
 	OK(vg_copy(&q, dst, src, size));
 }
 
-/* XNACK off: two ranges that the GPU may access, the first with a pattern. */
+/* With XNACK off, create two ranges that the GPU may access, the first with a pattern. */
 static void xnack_off_ranges(uint64_t size, char **src, char **dst)
 {
 	start(0);
@@ -453,8 +462,8 @@ static void xnack_off_ranges(uint64_t size, char **src, char **dst)
 }
 
 /*
- * XNACK off: the kernel changes pages of a registered range during a copy. The queue is
- * evicted, the range is mapped again, no byte is lost.
+ * XNACK off: the kernel changes pages of a registered range during a copy. The queue
+ * must be evicted, the range must be mapped again, and no byte may be lost.
  */
 static void xnack_off_invalidated(void)
 {
@@ -478,7 +487,10 @@ static void xnack_off_invalidated(void)
 	}
 }
 
-/* End during copies, with so many ranges that their entries are removed one by one. */
+/*
+ * End the process during copies, with so many ranges that their entries are removed one
+ * by one.
+ */
 static void ends_under_copies(void *arg)
 {
 	const uint64_t size = 4 * VG_MIB;
@@ -496,8 +508,8 @@ static void ends_under_copies(void *arg)
 }
 
 /*
- * With XNACK off a missing entry counts as a fault of the process, except when the
- * entry is missing because the process has ended.
+ * With XNACK off a missing entry counts as a fault of the process. It must not count if
+ * it is missing because the process has ended.
  */
 static void xnack_off_ends(void)
 {
@@ -518,9 +530,9 @@ static void xnack_off_ends(void)
 }
 
 /*
- * XNACK off: SET_ATTR maps only pages that are not mapped. Catches: a range that is
- * treated as complete when it is not, and a range whose entries are written again each
- * time it is registered.
+ * XNACK off: SET_ATTR must map only pages that are not mapped. Catches: a range is
+ * treated as complete although pages are not mapped; the entries of a range are written
+ * again each time it is registered.
  */
 static void xnack_off_again(void)
 {
@@ -537,7 +549,7 @@ static void xnack_off_again(void)
 	written = tap_driver_counter(gpu, "ptes_written") - written;
 	CHECK(!written, "%lu entries were written again", written);
 	for (i = 0; i < 8; i++) {
-		/* The middle is discarded, and becomes zeros. */
+		/* Discard the middle, which becomes zeros. */
 		CHECK(!madvise(src + VG_MIB, VG_MIB, MADV_DONTNEED), "madvise");
 		OK(vg_svm_set1(&vg, src, size, KFD_IOCTL_SVM_ATTR_ACCESS,
 			       gpu->gpu_id));
@@ -552,7 +564,7 @@ static void xnack_off_again(void)
 	}
 }
 
-/* XNACK on, and memory with NO_ACCESS. */
+/* With XNACK on, an access to memory with NO_ACCESS must stop the queue. */
 static void no_access(void)
 {
 	const uint64_t size = 64 * VG_KIB;
@@ -574,7 +586,10 @@ struct read_only {
 	bool vram;
 };
 
-/* GPU_RO: the GPU reads and the CPU writes; without GPU_RO the GPU writes, too. */
+/*
+ * With GPU_RO the GPU must read, and the CPU must write. Without GPU_RO the GPU must
+ * write, too.
+ */
 static void read_only_at(void *arg)
 {
 	const struct read_only *how = arg;
@@ -622,7 +637,7 @@ static void read_only(void)
 	}
 }
 
-/* An address without memory: an unrepaired fault also with XNACK. */
+/* An access to an address without memory must be an unrepaired fault, also with XNACK. */
 static void no_memory(void)
 {
 	struct vg_bo dst = { 0 };
