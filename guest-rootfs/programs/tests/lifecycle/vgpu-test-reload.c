@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The module is unloaded and loaded. Catches: a resource left registered, running or
- * allocated at unload; a load that finds the device in an unexpected state.
+ * The module is unloaded and loaded. Catches: a resource stays registered, running or
+ * allocated at unload; a load finds the device in an unexpected state.
  *
- * vgpu-test-reload ROUNDS repeats it that many times (default 5).
+ * vgpu-test-reload ROUNDS repeats unload and load that many times (default 5).
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -21,7 +21,10 @@
 #define MODULE "vgpu_kfd"
 #define UNLOAD_MS (VG_TIMEOUT_MS / 3)
 
-/* Limits of the growth of kernel memory, in KiB: constant, and for each round. */
+/*
+ * Limits of the growth of kernel memory in KiB: MAX_KIB, and MAX_KIB_ROUND for each
+ * round. The limits apply from ENOUGH rounds on.
+ */
 #define MAX_KIB		64
 #define MAX_KIB_ROUND	16
 #define ENOUGH		50
@@ -63,7 +66,10 @@ static void use(void *arg)
 	OK(vg_fill_check(p, VG_MIB, 5));
 }
 
-/* Teardown of a process may hold the module shortly after the process's exit. */
+/*
+ * Retry the unload, because the teardown of a process may hold the module shortly after
+ * the process's exit.
+ */
 static int unload_when_idle(void)
 {
 	uint64_t deadline = vg_now() + UNLOAD_MS * 1000000ull;
@@ -78,7 +84,10 @@ static int unload_when_idle(void)
 	return r;
 }
 
-/* Kernel memory that cannot be reclaimed: slabs, vmalloc() and page tables. */
+/*
+ * Return the kernel memory that cannot be reclaimed, in KiB: slabs, vmalloc() and page
+ * tables.
+ */
 static long kernel_kib(void)
 {
 	static const char *const names[] = {
@@ -99,7 +108,7 @@ static long kernel_kib(void)
 	return sum;
 }
 
-/* Usage of all GPUs must return to @base. */
+/* Usage of all @n GPUs must return to @base. */
 static void gpus_are_as(struct vg_mem_info *base, int n)
 {
 	struct vg_mem_info now;
@@ -133,7 +142,7 @@ static void reload(void)
 		OK(vg_mem_info(&vg.gpu[i], &base[i]));
 	vg_close(&vg);
 	for (i = 0; i < rounds; i++) {
-		/* The first rounds fill the kernel's caches. */
+		/* Measure only after the first rounds, which fill the kernel's caches. */
 		if (i == rounds / 2)
 			before = kernel_kib();
 		tap_in_child(use, NULL);
@@ -149,14 +158,20 @@ static void reload(void)
 	after = kernel_kib();
 	tap_diag("%d rounds; the kernel's own memory: %ld KiB after half of them, %ld KiB at the end",
 		 rounds, before, after);
-	/* Few rounds still fill caches, above all KASAN's quarantine: no limit for them. */
+	/*
+	 * Few rounds still fill caches, mainly KASAN's quarantine, so there is no limit
+	 * for them.
+	 */
 	CHECK(rounds < ENOUGH || after - before <
 	      MAX_KIB + MAX_KIB_ROUND * (rounds - rounds / 2),
 	      "%ld KiB more", after - before);
 	tap_in_child(use, NULL);
 }
 
-/* Catches: a module that is unloaded in use, or a failed unload that disturbs its users. */
+/*
+ * Catches: a module in use is unloaded; a failed unload disturbs the users of the
+ * module.
+ */
 static void in_use(void)
 {
 	struct vg_queue q = { 0 };
@@ -192,8 +207,8 @@ static void unload_with_process(void *arg)
 
 /*
  * A file of /dev/kfd that was opened while no GPU was bound is closed before the module
- * is unloaded; the process continues, so the unload ends its KFD process. Catches: a
- * debugfs folder of a process that the unload removes before the process does.
+ * is unloaded. The process continues, so the unload ends its KFD process. Catches: the
+ * unload removes the debugfs folder of a process before the process removes it.
  */
 static void process_without_gpu(void)
 {
@@ -212,7 +227,7 @@ static void process_without_gpu(void)
 	tap_in_child(use, NULL);
 }
 
-/* Return a sync file of a job's fence. The job has completed. */
+/* Return a sync file of the fence of a job that has completed. */
 static int sync_file(const struct vg_gpu *gpu)
 {
 	const uint64_t va = 0x100000000ull;
@@ -240,7 +255,7 @@ static int sync_file(const struct vg_gpu *gpu)
 }
 
 /*
- * A sync file does not hold a reference to the module. Catches: a fence that needs the
+ * A sync file does not hold a reference to the module. Catches: a fence needs the
  * device or the module after its job has completed.
  */
 static void fence_kept(void)
@@ -277,8 +292,8 @@ int main(int argc, char **argv)
 
 		rounds = atoi(argv[1]);
 		/*
-		 * The time limit of the case grows with the rounds; the debug kernel is
-		 * slow.
+		 * The time limit of the case must grow with the rounds, because the
+		 * debug kernel is slow.
 		 */
 		snprintf(seconds, sizeof(seconds), "%d", 10 * rounds);
 		setenv("VGPU_TEST_SECONDS", seconds, 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Resets of the device in use. Catches: memory with other contents, a queue that does
- * not continue, a page table or PASID that is not restored to the hardware, lost
- * doorbells, mappings of the BARs that user space can write while the device is reset.
+ * Resets of the device in use. Catches: memory has other contents; a queue does not
+ * continue; a page table or PASID is not restored to the hardware; a doorbell is lost;
+ * user space can write through mappings of the BARs while the device is reset.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static struct vg_gpu *gpu;
 static struct vg_bo bo[BOS], stage;
 static struct vg_queue q;
 
-/* Allocate every second BO in VRAM if @vram, the others in GTT, all with known bytes. */
+/* Allocate BOs with known bytes: with @vram every second BO in VRAM, all others in GTT. */
 static int make_bos(bool vram)
 {
 	int i, ret = vg_bo_create(&vg, gpu, BO_BYTES, VG_GTT, &stage);
@@ -38,7 +38,7 @@ static int make_bos(bool vram)
 	return ret ?: vg_queue_create(&vg, gpu, 4096, &q);
 }
 
-/* Number of BOs with the right bytes, read by the CPU and by the engine. */
+/* Return the number of BOs with the right bytes, read by the CPU and by the engine. */
 static int count_intact(void)
 {
 	int i, n = 0;
@@ -114,7 +114,7 @@ static void test_at_work(void)
 	}
 }
 
-/* Copies by the kernel before and after a reset. */
+/* The kernel's copies must work before and after a reset. */
 static void test_migrate(void)
 {
 	void *p;
@@ -135,8 +135,8 @@ static void test_migrate(void)
 }
 
 /*
- * Faults of users, on many pages each, beside copies by the kernel. Catches: a user
- * fault that stalls the kernel's ring, or is treated as a kernel fault.
+ * Queues of user space fault on many pages each, beside copies by the kernel. Catches:
+ * a user fault stalls the kernel's ring, or is treated as a kernel fault.
  */
 static void test_user_faults(void)
 {
@@ -154,8 +154,8 @@ static void test_user_faults(void)
 	CHECK(p, "no memory");
 	vg_pattern_fill(p, bytes, SEED, 7);
 	/*
-	 * The queue may be destroyed before its engine runs it: repeat until a fault is
-	 * counted.
+	 * The queue may be destroyed before its engine runs it, so repeat this until a
+	 * fault is counted.
 	 */
 	for (i = 0; i < 24 || counter("faults_noretry") == faults; i++) {
 		CHECK(i < 24 || vg_now() < until, "no fault");
@@ -173,7 +173,7 @@ static void test_user_faults(void)
 	vg_unmap_anon(p, bytes);
 }
 
-/* A reset writes a dump, which shows the page table walk of the last fault. */
+/* A reset must write a dump, which shows the page table walk of the last fault. */
 static void test_dump(void)
 {
 	static char text[64 << 10];
@@ -207,7 +207,7 @@ static void test_dump(void)
 	CHECK(strstr(text, "interrupt ring: "), "no interrupts");
 }
 
-/* Number of page faults of one access; system calls excluded. */
+/* Return the number of page faults of one access, without faults in system calls. */
 static long faults_of(volatile uint32_t *p)
 {
 	struct rusage before, after;
@@ -219,8 +219,8 @@ static long faults_of(volatile uint32_t *p)
 }
 
 /*
- * Catches: a page of a BAR that stays mapped while the device is reset, and a page that
- * is not mapped again afterwards.
+ * Catches: a page of a BAR stays mapped while the device is reset; a page is not mapped
+ * again after the reset.
  */
 static void test_mappings(void)
 {
@@ -252,8 +252,8 @@ static void test_mappings(void)
 /**
  * struct writer - a thread that writes to a BAR during resets
  * @thread: thread
- * @stop: request to end
- * @rounds: completed writes
+ * @stop: request to end the thread
+ * @rounds: number of completed writes
  */
 struct writer {
 	pthread_t thread;
@@ -263,7 +263,7 @@ struct writer {
 
 enum { WORDS = BO_BYTES / 8 };
 
-/* Write the number of the write to the words of a BO in VRAM. */
+/* Write the number of each write to the words of a BO in VRAM, one word after the other. */
 static void *write_vram(void *arg)
 {
 	volatile uint64_t *words = bo[1].cpu;
@@ -277,7 +277,7 @@ static void *write_vram(void *arg)
 	return NULL;
 }
 
-/* One copy each round, with a doorbell. */
+/* Submit one copy in each round, which rings the doorbell. */
 static void *ring_doorbell(void *arg)
 {
 	static struct vg_bo src, dst;
@@ -309,9 +309,8 @@ static void await_rounds(const struct writer *w, uint64_t n)
 }
 
 /*
- * User space writes VRAM and doorbells while the device is reset. Catches: a write that
- * is lost because the device is in reset, a thread that does not return from its page
- * fault.
+ * User space writes VRAM and doorbells while the device is reset. Catches: a write is
+ * lost because the device is in reset; a thread does not return from its page fault.
  */
 static void test_writers(void)
 {
@@ -333,7 +332,7 @@ static void test_writers(void)
 		w[i].stop = true;
 		CHECK(!pthread_join(w[i].thread, NULL), "join");
 	}
-	/* Each word holds the last number written to it. */
+	/* Each word must hold the last number written to it. */
 	words = bo[1].cpu;
 	last = w[0].rounds - 1;
 	for (i = last - WORDS + 1; i <= last; i++)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Suspend to RAM with processes that use BOs, queues, jobs and SVM memory in VRAM; an
- * RTC alarm resumes the system. Catches: contents of VRAM, page tables or the GART lost
- * in the sleep; a queue that does not continue; a job that is lost or runs while the
- * device is off; memory leaked in each round.
+ * RTC alarm resumes the system. Catches: contents of VRAM, page tables or the GART are
+ * lost in the sleep; a queue does not continue; a job is lost, or runs while the device
+ * is off; memory leaks in each round.
  *
- * With the argument "freeze" or "disk" the program is the guest's half of
- * tests/avocado/test_sleep.py, where the host resumes the guest: one sleep of that kind
- * for each line on stdin, with a line on stdout before and after it.
+ * With the argument "freeze" or "disk" the program is the guest's part of
+ * tests/avocado/test_sleep.py, where the host resumes the guest. The guest sleeps once,
+ * in that way, for each line on stdin, and prints a line before and after it.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -30,7 +30,10 @@
 
 enum {
 	BYTES = 1 << 20, SVM_BYTES = 4 << 20, WORKERS = 2,
-	/* Render node: jobs on each ring, copies in each job, bytes of a copy. */
+	/*
+	 * Render node: number of jobs on each ring, number of copies in each job, bytes
+	 * of a copy.
+	 */
 	JOBS = 24, COPIES = 32, JOB_BYTES = 256 << 10,
 };
 
@@ -47,7 +50,7 @@ static bool can(const char *path, const char *word)
 	return found;
 }
 
-/* After this a wakeup event aborts the next suspend (EBUSY). */
+/* After this call, a wakeup event aborts the next suspend (EBUSY). Return 0 or -errno. */
 static int watch_wakeups(void)
 {
 	char count[32];
@@ -55,11 +58,14 @@ static int watch_wakeups(void)
 
 	tap_read("/sys/power/wakeup_count", count, sizeof(count));
 	r = vg_put("/sys/power/wakeup_count", count);
-	/* EINVAL: a wakeup event came meanwhile. */
+	/* The write fails with EINVAL if a wakeup event has come since the read. */
 	return r == -EINVAL ? -EBUSY : r;
 }
 
-/* Set a timer whose expiry counts as a wakeup event, also before the suspend has completed. */
+/*
+ * Set a timer whose expiry counts as a wakeup event, even before the suspend has
+ * completed.
+ */
 static int set_alarm(unsigned int seconds, int *fd, int *epoll)
 {
 	struct itimerspec alarm = { .it_value.tv_sec = seconds };
@@ -75,8 +81,8 @@ static int set_alarm(unsigned int seconds, int *fd, int *epoll)
 }
 
 /*
- * An alarm before the end of the suspend aborts it, so no alarm is missed; the next
- * attempt allows more time.
+ * Suspend once, until the alarm. An alarm before the end of the suspend aborts the
+ * suspend, so that no alarm is missed; the next attempt allows more time.
  */
 static int sleep_once(const char *state)
 {
@@ -100,13 +106,13 @@ static int sleep_once(const char *state)
 	return r;
 }
 
-/* Offset of a word beside the compute queue's pointers. */
+/* Byte offset of a word after the compute queue's pointers, in the same page. */
 #define FLAG 0x800
 
 static struct vg vg;
 static struct vg_gpu *gpu;
 
-/* Jobs of the render node: ring 0 copies @src through VRAM, ring 1 within GTT. */
+/* Jobs of the render node: ring 0 copies @src through @vram, ring 1 copies within GTT. */
 struct jobs {
 	int fd;
 	uint32_t ctx;
@@ -150,7 +156,7 @@ static void make_jobs(struct jobs *j)
 	}
 }
 
-/* More jobs than complete before processes are frozen. */
+/* Submit more jobs than complete before the processes are frozen. */
 static void submit_jobs(struct jobs *j, int jobs, int round)
 {
 	uint32_t ring;
@@ -160,7 +166,7 @@ static void submit_jobs(struct jobs *j, int jobs, int round)
 	memset(j->out.cpu, 0, 2 * JOB_BYTES);
 	for (i = 0; i < jobs; i++)
 		for (ring = 0; ring < 2; ring++) {
-			/* List all BOs: a BO that no job lists may be evicted. */
+			/* List all BOs, because a BO that no job lists may be evicted. */
 			const uint32_t handles[] = {
 				j->ib[ring].bo.handle, j->src.handle,
 				j->out.handle, j->vram.handle,
@@ -205,7 +211,7 @@ static void make(struct memory *m, int xnack)
 	make_jobs(&m->jobs);
 }
 
-/* Check by CPU and engine that all memory has its contents. */
+/* Check by the CPU and the engine that all memory has its contents. */
 static void check(struct memory *m, int round)
 {
 	OK(vg_pattern_check(m->gtt.cpu, BYTES, SEED, 0));
@@ -232,13 +238,13 @@ static int one_round(struct memory *m, int round,
 	vg_pattern_fill(m->vram.cpu, BYTES, SEED, round);
 	OK(vg_svm_prefetch(&vg, m->svm, SVM_BYTES, gpu->gpu_id));
 	CHECK(vg_pages_in_vram(m->svm, SVM_BYTES) > 0, "SVM is not in VRAM");
-	/* Work that is in progress when the queue is preempted. */
+	/* This work is in progress when the queue is preempted. */
 	for (k = 0; k < 32; k++)
 		OK(vg_emit_copy(&m->q, m->out.va, m->gtt.va, BYTES));
 	OK(vg_emit_fence(&m->q, &seq));
 	vg_queue_submit(&m->q);
 	submit_jobs(&m->jobs, JOBS, round);
-	/* A compute queue that waits, and must continue to wait. */
+	/* The compute queue waits, and must still wait after the sleep. */
 	*flag = 0;
 	OK(vg_pm4_wait(&m->cq, m->cq.ptrs.va + FLAG, 1));
 	OK(vg_cq_emit_fence(&m->cq));
@@ -253,7 +259,7 @@ static int one_round(struct memory *m, int round,
 	OK(vg_pattern_check(m->out.cpu, BYTES, SEED, 0));
 	check(m, round);
 	check_jobs(&m->jobs, round);
-	/* Contexts and page tables still work. */
+	/* Contexts and page tables must still work. */
 	submit_jobs(&m->jobs, 1, -round);
 	check_jobs(&m->jobs, -round);
 	return 0;
@@ -265,7 +271,7 @@ static int stay_awake(const char *state)
 	return 0;
 }
 
-/* Memory usage after everything was used once. */
+/* Return the memory usage after all resources were used once. */
 static struct vg_mem_info usage(struct memory *m)
 {
 	struct vg_mem_info info;
@@ -308,7 +314,7 @@ static int campaign(const char *state)
 	char line[8];
 	int i;
 
-	/* Input on the console is the wakeup event. */
+	/* Use input on the console as the wakeup event. */
 	if (!strcmp(state, "freeze"))
 		OK(vg_put("/sys/class/tty/ttyS0/power/wakeup", "enabled"));
 	make(&m, 1);
@@ -342,7 +348,10 @@ static void memory_no_xnack(void)
 	sleep_rounds("mem", 0);
 }
 
-/* Children that work until *@done is set, and check each byte of each round. */
+/*
+ * Set when the children must end. The children work until then, and check each byte of
+ * each round.
+ */
 static volatile int *done;
 
 static void worker(int n)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The device is removed in use and added again. Catches: a crash or a hang of a process
- * that has the device open, mapped or busy; memory of the removed device that a process
- * can still access; SVM data lost with VRAM; a new device with state of the old one;
- * leaks.
+ * The device is removed in use and added again. Catches: a process that has the device
+ * open, mapped or busy crashes or hangs; a process can still access memory of the
+ * removed device; SVM data is lost with VRAM; the new device has state of the old one;
+ * memory leaks.
  *
- * With the argument "button" or "surprise" the program is the guest's half of
- * tests/avocado/test_unplug.py, where the host removes the device: it writes a line to
- * stdout for each event, and reads a line from stdin for each further round.
+ * With the argument "button" or "surprise" the program is the guest's part of
+ * tests/avocado/test_unplug.py, where the host removes the device. The program writes a
+ * line to stdout for each event, and reads a line from stdin before each further round.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -50,7 +50,7 @@ static unsigned long generation(void)
 	return id;
 }
 
-/* Create a BO of the render node and map it for the CPU. */
+/* Create a BO in VRAM of the render node and map it for the CPU. */
 static int gem_new(int fd, uint64_t size, uint32_t *handle, char **cpu)
 {
 	union drm_amdgpu_gem_mmap map = { 0 };
@@ -88,14 +88,17 @@ static int kfd_ioctl_works(int fd)
 }
 
 static sigjmp_buf on_bus_error;
-static bool may_lose;	/* SVM data may be lost after SIGBUS */
+static bool may_lose;	/* whether SVM data may be lost, after SIGBUS */
 
 static void bus_error(int sig)
 {
 	siglongjmp(on_bus_error, sig);
 }
 
-/* Write to a doorbell or register. True: SIGBUS. The page belonged to the removed device. */
+/*
+ * Write to a doorbell or register of the removed device. Return true if the write
+ * raises SIGBUS.
+ */
 static bool register_is_dead(volatile uint64_t *at, uint64_t value)
 {
 	struct sigaction act = { .sa_handler = bus_error }, old;
@@ -110,7 +113,7 @@ static bool register_is_dead(volatile uint64_t *at, uint64_t value)
 	return dead;
 }
 
-/* All resources that a process can have of a GPU. */
+/* All kinds of resources that a process can have of a GPU. */
 struct things {
 	struct vg_bo vram, gtt, mmio;
 	struct vg_queue q;
@@ -143,8 +146,9 @@ static void make_things(struct things *t)
 }
 
 /*
- * After the removal: ioctls fail with ENODEV, registers raise SIGBUS, memory reads as
- * zero. @dword: content of the pages that DRM maps instead of the BO.
+ * After the removal, ioctls must fail with ENODEV, registers must raise SIGBUS, and
+ * memory must read as zero. @dword is the content of the pages that DRM maps instead of
+ * the BO.
  */
 static void check_things(struct things *t, uint32_t dword)
 {
@@ -160,7 +164,7 @@ static void check_things(struct things *t, uint32_t dword)
 	OK(vg_pattern_check(t->svm, SVM_BYTES, SEED, 2));
 }
 
-/* Open everything again: the GPU must work. */
+/* Open all files again: the GPU must work. */
 static void use(void *arg)
 {
 	struct vg_queue q = { 0 };
@@ -220,14 +224,17 @@ static void remove_rescan(void)
 	survive(true);
 }
 
-/* Under load */
+/* Removal while processes work */
 
 static struct load {
 	volatile bool removing, removed;
 	volatile int rounds[WORKERS];
 } *load;
 
-/* End the worker with status 0 if the device is being removed, with status 1 otherwise. */
+/*
+ * End the worker: with status 0 if the device is being removed or was removed, with
+ * status 1 otherwise.
+ */
 static void gone(const char *what)
 {
 	if (!load->removing && !load->removed) {
@@ -237,7 +244,7 @@ static void gone(const char *what)
 	}
 }
 
-/* Wait for a fence: 0, or -ENODEV after the removal. */
+/* Wait for a fence. Return 0, or -ENODEV after the removal. */
 static int finish(struct vg_queue *q)
 {
 	uint64_t deadline = vg_deadline();
@@ -264,7 +271,7 @@ static int copy(struct vg_queue *q, void *dst, const void *src, uint64_t bytes)
 	return r ? r : finish(q);
 }
 
-/* Copies between BOs by a queue; the CPU checks both ends. */
+/* Copy between BOs by a queue; the CPU checks both ends. */
 static void work_bo(volatile int *round)
 {
 	struct vg_bo a = { 0 }, b = { 0 }, v = { 0 };
@@ -287,7 +294,7 @@ static void work_bo(volatile int *round)
 
 static char *svm_src;
 
-/* Retry faults of the engine on memory that the CPU migrates back each time. */
+/* Cause retry faults of the engine on memory that the CPU migrates back in each round. */
 static void work_svm(volatile int *round)
 {
 	struct vg_queue q = { 0 };
@@ -305,7 +312,7 @@ static void work_svm(volatile int *round)
 	}
 }
 
-/* BOs of the render node. */
+/* Create, write, check and close BOs of the render node. */
 static void work_gem(volatile int *round)
 {
 	uint32_t handle;
@@ -324,7 +331,7 @@ static void work_gem(volatile int *round)
 	}
 }
 
-/* Jobs of the render node, several at a time, through VRAM. */
+/* Submit jobs of the render node, several at a time, which copy through VRAM. */
 static void work_jobs(volatile int *round)
 {
 	const uint64_t va = 0x200000000ull;
@@ -334,7 +341,7 @@ static void work_jobs(volatile int *round)
 	struct vr_ib ib;
 	int i, r, fd;
 
-	/* KFD uses gpu->fd: open another file. */
+	/* Open another file, because KFD uses gpu->fd. */
 	fd = vr_open(gpu);
 	if (fd < 0 || vr_ctx_alloc(fd, 0, &ctx) ||
 	    vr_bo_create(fd, BYTES, AMDGPU_GEM_DOMAIN_GTT, 0, va, &src) ||
@@ -363,7 +370,7 @@ static void work_jobs(volatile int *round)
 	}
 }
 
-/* Compute queues: one works, the other waits without end and has GWS. */
+/* Use compute queues: one works, the other waits without end and has GWS. */
 static void work_compute(volatile int *round)
 {
 	struct kfd_ioctl_alloc_queue_gws_args gws = { .num_gws = 64 };
@@ -417,16 +424,19 @@ static void worker(int n, bool lingers)
 	} else {
 		work[n](&load->rounds[n]);
 	}
-	/* The signal may come while the device is being removed. */
+	/*
+	 * SIGBUS may come while the device is being removed: wait for the end of the
+	 * removal.
+	 */
 	while (may_lose && !load->removed)
 		vg_sleep_us(1000);
-	/* The engine only reads @svm_src: the data must be intact. */
+	/* The engine only reads @svm_src, so the data must be intact. */
 	if (vg_pattern_check(svm_src, SVM_BYTES, SEED, 4)) {
 		printf("# SVM data lost: %s\n", vg_error());
 		fflush(stdout);
 		_exit(1);
 	}
-	/* Keep everything open until the new device is there. */
+	/* Keep all files open until the new device exists. */
 	while (lingers && load->removing)
 		vg_sleep_us(1000);
 	_exit(0);
@@ -503,7 +513,7 @@ static struct vg_mem_info prepare_load(void)
 	return info;
 }
 
-/* Memory is freed in the background: wait for it. */
+/* Wait until memory is free, because it is freed in the background. */
 static void check_in_use(const struct vg_mem_info *before, int round)
 {
 	start();
@@ -526,7 +536,10 @@ static void under_load(void)
 	tap_in_child(use, NULL);
 }
 
-/* Unbind one of two GPUs: files of the other GPU work, and KFD's process ends. */
+/*
+ * Unbind one of two GPUs: files of the other GPU must work, and the KFD process must
+ * end.
+ */
 static void other_gpu(void)
 {
 	uint32_t handle;
@@ -547,7 +560,7 @@ static void other_gpu(void)
 	OK(vg_pattern_check(p, BYTES, SEED, 5));
 }
 
-/* Unbind with contexts, mappings, and jobs that run or wait. */
+/* Unbind while there are contexts, mappings, and jobs that run or wait. */
 static void jobs(void)
 {
 	const uint64_t va = 0x100000000ull;
@@ -608,8 +621,8 @@ static void no_users(void)
 }
 
 /*
- * Number of GPUs that a process sees which opens /dev/kfd now. The caller itself always
- * sees the GPUs of its first open().
+ * Return the number of GPUs that a process sees if it opens /dev/kfd now. The caller
+ * itself always sees the GPUs of its first open().
  */
 static int gpus_for_others(void)
 {
@@ -631,7 +644,10 @@ static void wait_there(int gpus, bool there)
 {
 	uint64_t deadline = vg_deadline();
 
-	/* The topology node is added last; the PCI device is removed last. */
+	/*
+	 * Wait for the last step: the topology node is added last, and the PCI device
+	 * is removed last.
+	 */
 	while (there ? gpus_for_others() != gpus : vg_pci_exists(name)) {
 		CHECK(vg_now() < deadline, "the device did not %s: %s",
 		      there ? "come" : "go", vg_error());

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * VRAM with its page tables is lost in a reset (vram-lost-on-reset=on): effects on the
- * render node's files. Catches: jobs that run with lost page tables, contexts without
- * an error, mappings or GTT that are not restored, a file that works only after it is
- * opened again, a loss that KFD does not report, foreign memory visible where the copy
- * of a BO was cancelled or has not run yet.
+ * render node's files. Catches: a job runs with lost page tables; a context reports no
+ * error; mappings or GTT are not restored; a file works only after it is opened again;
+ * KFD does not report a loss; foreign memory is visible where the copy of a BO was
+ * cancelled or has not run yet.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -100,17 +100,17 @@ static void lost(void)
 		ERRNO(0, vr_ctx_alloc(fd, 0, &fresh));
 		CHECK(!state(fd, fresh), "flags of a new context: %#x",
 		      state(fd, fresh));
-		/* System memory keeps its contents and its mapping. */
+		/* System memory must keep its contents and its mapping. */
 		memset(out.cpu, 0, SIZE);
 		copy(fd, fresh, &ib, &out, &gtt);
 		OK(vg_pattern_check(out.cpu, SIZE, SEED, 0));
-		/* VRAM contains no old data, and works. */
+		/* VRAM must contain no old data, and must work. */
 		copy(fd, fresh, &ib, &out, &vram);
 		OK(vg_fill_check(out.cpu, SIZE, 0));
 		copy(fd, fresh, &ib, &vram, &gtt);
 		copy(fd, fresh, &ib, &out, &vram);
 		OK(vg_pattern_check(out.cpu, SIZE, SEED, 0));
-		/* PRT mappings work, too. */
+		/* PRT mappings must work, too. */
 		copy(fd, fresh, &ib, &prt_out, &gtt);
 		copy(fd, fresh, &ib, &out, &prt_out);
 		OK(vg_fill_check(out.cpu, SIZE, 0));
@@ -119,7 +119,7 @@ static void lost(void)
 	}
 }
 
-/* A KFD process gets an event, even without a queue. */
+/* A KFD process must get an event, even without a queue. */
 static void told(void)
 {
 	struct kfd_ioctl_create_event_args create = {
@@ -150,7 +150,7 @@ static void told(void)
 		      KFD_HW_EXCEPTION_WHOLE_GPU_RESET &&
 	      data.hw_exception_data.reset_cause == KFD_HW_EXCEPTION_GPU_HANG &&
 	      data.hw_exception_data.gpu_id == gpu->gpu_id, "what happened");
-	/* The event comes once: nothing more is lost in the second reset. */
+	/* The event must come once, because the second reset loses nothing more. */
 	for (i = 0; i < 2; i++) {
 		wait.timeout = 0;
 		ERRNO(0, vg_ioctl(&vg, AMDKFD_IOC_WAIT_EVENTS, &wait));
@@ -179,7 +179,10 @@ static void *evict(void *arg)
 	return NULL;
 }
 
-/* Evict @n BOs. On return their copies are queued after the jobs of @hold. */
+/*
+ * Evict @n BOs. When the function returns, the copies of the BOs are queued after the
+ * jobs of @hold.
+ */
 static void evict_behind(struct hold *hold, unsigned int n, pthread_t *thread)
 {
 	uint64_t end = vg_deadline(), before;
@@ -194,15 +197,18 @@ static void evict_behind(struct hold *hold, unsigned int n, pthread_t *thread)
 	}
 }
 
-/* More moves than the ring holds at a time; the last move has many jobs. */
+/*
+ * With so many BOs there are more moves than the ring holds at a time. The last move,
+ * of BIG bytes, has many jobs.
+ */
 enum { SMALL = 160 };
 
 #define BIG	(40 * VG_MIB)
 
 /*
- * Catches: destination pages of a cancelled copy that are neither copied nor cleared,
- * and become visible to the CPU, to the move back to VRAM, and to a job that reads the
- * BO there.
+ * Catches: destination pages of a cancelled copy are neither copied nor cleared, and
+ * become visible to the CPU, to the move back to VRAM, and to a job that reads the BO
+ * there.
  */
 static void cancelled(void)
 {
@@ -250,10 +256,10 @@ static void cancelled(void)
 /**
  * struct reader - a thread that reads a BO's CPU mapping as a debugger does
  * @thread: thread
- * @tid: the thread's id, 0 before it reads
- * @from: the mapping
+ * @tid: thread ID; 0: the thread does not read yet
+ * @from: the BO's CPU mapping
  * @to: destination
- * @done: result of pread(), 0 before it returns
+ * @done: result of pread(); 0: pread() has not returned
  */
 struct reader {
 	pthread_t thread;
@@ -292,8 +298,8 @@ static void on_signal(int number)
 }
 
 /*
- * Catches: access through /proc/PID/mem that does not wait for the copy out of VRAM and
- * reads the former contents of the destination pages, or that a signal ends.
+ * Catches: access through /proc/PID/mem does not wait for the copy out of VRAM, and
+ * reads the former contents of the destination pages; a signal ends the access.
  */
 static void moving(void)
 {
@@ -315,7 +321,7 @@ static void moving(void)
 	CHECK(!pthread_create(&reader.thread, NULL, read_mem, &reader),
 	      "thread");
 	await_reader(&reader);
-	/* A handled signal must not end the access: the kernel would return EIO. */
+	/* A signal that is handled must not end the access: the kernel would return EIO. */
 	CHECK(!pthread_kill(reader.thread, SIGUSR1), "no signal");
 	hold_let_go(&hold);
 	CHECK(!pthread_join(reader.thread, NULL), "join");
@@ -326,13 +332,13 @@ static void moving(void)
 
 /**
  * struct early - a job whose CS waits for a point of a timeline
- * @fd: file
+ * @fd: file of the job
  * @ctx: context
  * @ib: packets
- * @point: timeline point that the CS waits for
- * @tid: the thread's id, 0 before it calls CS
- * @seq: the job's number
- * @r: result of CS, > 0 before it returns
+ * @point: timeline point for which CS waits
+ * @tid: thread ID; 0: the thread does not call CS yet
+ * @seq: sequence number of the job
+ * @r: result of CS; > 0: CS has not returned
  */
 struct early {
 	int fd;
@@ -372,8 +378,8 @@ static void await_early(const struct early *e)
 
 /*
  * VRAM is lost after CS has checked the context and before the job is pushed. Catches:
- * page tables that CS creates again for such a job, which then runs and reports
- * success, although its data is lost.
+ * CS creates page tables again for such a job, which then runs and reports success
+ * although its data is lost.
  */
 static void submitted_across(void)
 {

@@ -2,8 +2,8 @@
 /*
  * Each allocation of a system call fails once: the first, the second, and so on, until
  * the call succeeds without a failed allocation (/proc/thread-self/fail-nth). Catches:
- * an oops, a leak, a lock that stays held, a call that is half done. The tests need a
- * kernel with fault injection.
+ * an oops; a leak; a lock that stays held; a call that is done only in part. The tests
+ * need a kernel with fault injection.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ enum { MAX_SITES = 5000 };
 
 static struct vg vg;
 static struct vg_gpu *gpu;
-static int nth_fd;	/* of this thread; opened before, because open() allocates */
+static int nth_fd;	/* fail-nth of this thread, opened early, because open() allocates */
 
 static bool put(const char *path, const char *text)
 {
@@ -36,7 +36,7 @@ static bool put(const char *path, const char *text)
 	return good;
 }
 
-/* Count every allocation, and print no message for a failed one. */
+/* Let every allocation count, and print no message for a failed one. */
 static void fault_injection(void)
 {
 	static const char * const settings[][2] = {
@@ -70,7 +70,7 @@ static void start(void)
 	gpu = &vg.gpu[0];
 }
 
-/* Fail the @n-th allocation of this thread from now on; 0: none. */
+/* Fail the @n-th allocation of this thread from now on. 0: fail none. */
 static void fail_nth(unsigned int n)
 {
 	char text[16];
@@ -79,7 +79,7 @@ static void fail_nth(unsigned int n)
 	CHECK(pwrite(nth_fd, text, (size_t)len, 0) == len, "fail-nth");
 }
 
-/* Whether the allocation was reached. */
+/* Return true if the allocation that was to fail was reached. */
 static bool failed_one(void)
 {
 	char text[16] = "";
@@ -88,12 +88,12 @@ static bool failed_one(void)
 	return !atoi(text);
 }
 
-/* Called before each attempt, or NULL. */
+/* Function to call before each attempt, or NULL. */
 static void (*prepare)(void);
 
 /*
- * Repeat @call until none of its allocations fails; call @undo after each success.
- * @other_error: an error that @call may return besides -ENOMEM.
+ * Repeat @call until none of its allocations fails. Call @undo after each success.
+ * @other_error is an error that @call may return besides -ENOMEM.
  */
 static void every_site(const char *name, int (*call)(void), void (*undo)(void),
 		       int other_error)
@@ -149,7 +149,7 @@ static void undo_alloc(void)
 	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &args));
 }
 
-/* -EFAULT: no memory for the handle, as in amdkfd. */
+/* The ioctl may return -EFAULT if there is no memory for the handle, as in amdkfd. */
 static void allocate(void)
 {
 	static const uint64_t sizes[] = { VG_PAGE, 3 * VG_MIB - VG_PAGE };
@@ -260,12 +260,15 @@ static void queue(void)
 	OK(vg_bo_free(&other));
 }
 
-/* Eviction by an allocation, by debugfs, and the move back. */
+/* Evictions by an allocation and by debugfs, and the move back */
 
 static struct vg_bo *filler;
 static int n_filler;
 
-/* Fill VRAM with @n_filler BOs that can be evicted, with known contents. */
+/*
+ * Create @n_filler BOs with known contents, which together are larger than VRAM and can
+ * be evicted.
+ */
 static void fill_vram(void)
 {
 	struct vg_mem_info info;
@@ -297,7 +300,10 @@ static void free_filler(void)
 	free(filler);
 }
 
-/* Bring all BOs but the first into VRAM, which leaves no space for the first. */
+/*
+ * Map all BOs except the first, so that they are in VRAM and leave no space for the
+ * first.
+ */
 static void evict_first(void)
 {
 	int i;
@@ -327,7 +333,7 @@ static void evict(void)
 	free_filler();
 }
 
-/* Swap-out, and swap-in at the next map. */
+/* Swap-out, and swap-in at the next map */
 
 #define PAGES_LIMIT	"/sys/module/ttm/parameters/pages_limit"
 
@@ -338,7 +344,7 @@ static void swap_out(void)
 	uint64_t before = tap_driver_counter(gpu, "swapouts");
 	struct vg_bo one;
 
-	/* Bring the BO back into memory, whatever the last call has done. */
+	/* Bring the BO back into memory in case the last call has swapped it out. */
 	*(volatile char *)bo.cpu += 0;
 	CHECK(put(PAGES_LIMIT, "1"), PAGES_LIMIT);
 	OK(vg_bo_alloc(&vg, gpu, VG_PAGE, VG_GTT, &one));
@@ -364,7 +370,7 @@ static void swap(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* The render node. */
+/* The render node */
 
 static uint32_t gem_handle;
 static uint64_t gem_domain;
@@ -390,7 +396,7 @@ static void render_node(void)
 	every_site("GEM, CPU", call_gem, undo_gem, 0);
 }
 
-/* Page faults: after a failed allocation the CPU retries. */
+/* Page faults: after a failed allocation the CPU must retry. */
 
 static int call_touch(void)
 {
@@ -398,7 +404,7 @@ static int call_touch(void)
 	return 0;
 }
 
-/* Map 2 MiB again, so that the page table is new. */
+/* Map the BO of 2 MiB again, so that the page table is new. */
 static void map_anew(void)
 {
 	OK(vg_bo_unmap_cpu(&bo));
@@ -419,7 +425,7 @@ static void touch(void)
 	}
 }
 
-/* A new process: /dev/kfd and its address space. */
+/* A new process: /dev/kfd and its address space */
 
 static int fresh_kfd, fresh_node;
 
@@ -438,7 +444,7 @@ static int call_acquire(void)
 	return tap_ioctl(fresh_kfd, AMDKFD_IOC_ACQUIRE_VM, &args);
 }
 
-/* Each attempt in a child, because open files and the KFD process stay. */
+/* Run one attempt in a child, because open files and the KFD process would stay. */
 static void newcomer(void *arg)
 {
 	unsigned int n = *(unsigned int *)arg;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Random input for the render node, the primary node and /dev/kfd: ioctls with random
- * or nearly valid words, IBs of random packets, mappings, from several processes of two
- * threads, which share files and arguments. Catches: everything the kernel reports
- * (KASAN, lockdep, refcounts), memory or handles that leak, and a device that does not
- * work afterwards.
+ * or nearly valid words, IBs of random packets, and mappings. The input comes from
+ * several processes with two threads each, which share files and arguments. Catches:
+ * the kernel reports an error (KASAN, lockdep, refcounts); memory or handles leak; the
+ * device does not work afterwards.
  *
- * The test prints its seed; VGPU_TEST_SEED repeats it.
+ * The test prints its seed; VGPU_TEST_SEED repeats a run.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -26,7 +26,7 @@
 #define VA_IB	0x8000000ull
 #define LOCKUP	"/sys/module/vgpu_kfd/parameters/lockup_timeout"
 #define PROCESSES	3
-#define CALLS	1500	/* of each thread */
+#define CALLS	1500	/* number of calls of each thread */
 
 static struct vg vg;
 static struct vg_gpu *gpu;
@@ -49,7 +49,7 @@ static uint32_t below(uint32_t n)
 	return rnd() % n;
 }
 
-/* A 64-bit word near the limits of possible checks. */
+/* Return a 64-bit value at or near a boundary that an argument check may have. */
 static uint64_t word(void)
 {
 	static const uint64_t odd[] = {
@@ -62,9 +62,9 @@ static uint64_t word(void)
 	switch (below(9)) {
 	case 0:
 	case 1:
-		return below(10);	/* handles, ids, operations */
+		return below(10);	/* for handles, ids and operations */
 	case 8:
-		/* a gpu_id, alone and with an id */
+		/* for a gpu_id, alone or with an id in the low half */
 		return below(2) ? gpu->gpu_id :
 				  (uint64_t)gpu->gpu_id << 32 | below(6);
 	case 2:
@@ -113,7 +113,7 @@ static const unsigned long requests[] = {
 	DRM_IOCTL_AUTH_MAGIC, DRM_IOCTL_SET_MASTER, DRM_IOCTL_DROP_MASTER,
 };
 
-/* Close new descriptors, which would fill the table. */
+/* Close new descriptors, which would fill the descriptor table. */
 static void close_new(void)
 {
 	int i, last = fd > kfd ? fd : kfd;
@@ -123,8 +123,8 @@ static void close_new(void)
 }
 
 /*
- * Most sizes fit. The others never do: memory that is used up would stop what
- * the test is about. vgpu-test-shrinker has the sizes in between.
+ * Return a size that fits in most calls, and otherwise one that never fits: a test with
+ * no memory left would find less. vgpu-test-shrinker uses the sizes in between.
  */
 static uint64_t bo_size(uint64_t word)
 {
@@ -150,7 +150,10 @@ static void random_ioctl(void)
 		((union drm_amdgpu_wait_fences *)args)->in.timeout_ns = 0;
 	} else if (req == DRM_IOCTL_SYNCOBJ_RESET ||
 		   req == DRM_IOCTL_SYNCOBJ_SIGNAL) {
-		/* The DRM core allocates the given count, and warns. */
+		/*
+		 * Limit the count, because the DRM core allocates the given count, and
+		 * warns.
+		 */
 		((struct drm_syncobj_array *)args)->count_handles &= 0xff;
 	} else if (req == DRM_IOCTL_SYNCOBJ_TIMELINE_SIGNAL ||
 		   req == DRM_IOCTL_SYNCOBJ_QUERY) {
@@ -164,10 +167,10 @@ static void random_ioctl(void)
 			0xff;
 		((struct drm_syncobj_timeline_wait *)args)->timeout_nsec = 0;
 	} else if (req == DRM_IOCTL_AMDGPU_SCHED) {
-		/* Other descriptors are not under test. */
+		/* Use only @fd, because other descriptors are not under test. */
 		((union drm_amdgpu_sched *)args)->in.fd = (uint32_t)fd;
 	}
-	/* Another size is another version of the structure. */
+	/* Use another size in some calls, as for another version of the structure. */
 	if (!below(8))
 		req = _IOC(_IOC_DIR(req), _IOC_TYPE(req), _IOC_NR(req),
 			   below(sizeof(args)));
@@ -223,16 +226,19 @@ static void random_kfd(void)
 		a->nattr &= 7;
 		req += (8ul * a->nattr) << _IOC_SIZESHIFT;
 	}
-	/* Another size is another version; unknown numbers. */
+	/*
+	 * Use another size, as for another version of the structure, or an unknown
+	 * number.
+	 */
 	if (!below(8))
 		req = _IOC(below(4), 'K', below(48), below(sizeof(args)));
-	/* The call may be one that waits. */
+	/* The call may be one that waits: set its timeout to 0. */
 	if (_IOC_NR(req) == _IOC_NR(AMDKFD_IOC_WAIT_EVENTS))
 		((struct kfd_ioctl_wait_events_args *)args)->timeout = 0;
 	vr_ioctl(kfd, req, below(50) ? args : (void *)8);
 }
 
-/* Map a place in, around or far from a BO, or one of KFD. */
+/* Map at an offset in, around or far from a BO, or at an offset of KFD. */
 static void random_mmap(void)
 {
 	union drm_amdgpu_gem_mmap args = { .in.handle = 1 + below(8) };
@@ -244,14 +250,17 @@ static void random_mmap(void)
 		at = args.out.addr_ptr + below(3) * VG_PAGE;
 	else if (below(2))
 		at = (uint64_t)below(4) << 62 | (uint64_t)gpu->gpu_id << 46;
-	/* munmap() with the size of mmap(): the IBs lie beside the mapping. */
+	/* munmap() must use the size of mmap(), because the IBs lie beside the mapping. */
 	if (!below(16))
 		size = word();
 	p = mmap(NULL, size, (int)below(4),
 		 below(4) ? MAP_SHARED : MAP_PRIVATE, below(4) ? fd : kfd,
 		 (off_t)(at & ~(VG_PAGE - 1)));
 	if (p != MAP_FAILED) {
-		/* Access by the kernel: no signal, whatever is mapped. */
+		/*
+		 * Let the kernel access the mapping, so that a bad page raises no
+		 * signal.
+		 */
 		if (read(zero, p, VG_PAGE) < 0)
 			madvise(p, size, MADV_DONTNEED);
 		munmap(p, size);
@@ -259,7 +268,7 @@ static void random_mmap(void)
 	close(zero);
 }
 
-/* Known packets with random words. */
+/* Emit known packets with random words. */
 static void random_packets(struct vr_ib *ib)
 {
 	static const uint8_t ops[] = {
@@ -280,7 +289,7 @@ static void random_packets(struct vr_ib *ib)
 		vr_ib_emit(ib, dw, 1 + below(10));
 	}
 	if (below(2)) {
-		/* A valid packet. */
+		/* In half of the calls, emit a valid packet instead. */
 		ib->ndw = 0;
 		vr_ib_write(ib, VA + 4 * below(4096), rnd());
 	}
@@ -322,7 +331,7 @@ static void *nonsense(void *arg)
 	rng = seed ^ salt * 0x9e3779b97f4a7c15ull;
 	rng |= !rng;
 	ERRNO(0, vr_ctx_alloc(fd, 0, &ctx));
-	/* Closing the IB's handle does not remove its CPU mapping. */
+	/* If the handle of an IB is closed, the IB's CPU mapping still works. */
 	for (i = 0; i < CALLS; i++) {
 		switch (below(12)) {
 		case 0:
@@ -358,7 +367,7 @@ static void process(unsigned int number)
 	char path[32];
 	int i;
 
-	/* Process 0 uses the primary node, the others the render node. */
+	/* Process 0 uses the primary node, the other processes the render node. */
 	snprintf(path, sizeof(path), "/dev/dri/card%d", gpu->minor - 128);
 	fd = number ? vr_open(gpu) : open(path, O_RDWR | O_CLOEXEC);
 	CHECK(fd >= 0, "no node: %d", fd);
@@ -432,7 +441,7 @@ static void fuzz(void)
 		rnd();
 	}
 	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
-	/* Good jobs may have to wait longer. */
+	/* Good jobs may take longer, so the timeout must be longer. */
 	set_lockup("10000");
 	still_works();
 	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A hostile process against other processes, the interrupt handler and the removal of a
- * GPU. Catches: a global lock held during a wait that a process can make as long as it
- * likes; the MMU notifier of an ending process reused for a new one; an interrupt
- * handler whose work user space can multiply.
+ * GPU. Catches: a global lock is held during a wait that a process can make as long as
+ * it likes; the MMU notifier of an ending process is reused for a new one; user space
+ * can multiply the work of an interrupt handler.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -25,7 +25,10 @@
 #define FOREVER		(~0u)
 #define SOON		20u	/* time in ms in which nothing must happen */
 #define PAGE_BYTES	(KFD_SIGNAL_EVENT_LIMIT * 8ul)
-/* More than the 64 calls that the driver wakes from its interrupt handler. */
+/*
+ * Number of waiting calls, more than the 64 that the driver wakes from its interrupt
+ * handler.
+ */
 #define WAITERS		80
 #define NAMES		65536u
 #define SEED		0x4057
@@ -65,7 +68,10 @@ static pid_t start_child(void (*fn)(void))
 	_exit(0);
 }
 
-/* Return whether @pid ends within half of VG_TIMEOUT_MS; @status is its status. */
+/*
+ * Return true if @pid ends within half of VG_TIMEOUT_MS. Store its wait status in
+ * *@status.
+ */
 static bool child_ends(pid_t pid, int *status)
 {
 	uint64_t end = vg_now() + VG_TIMEOUT_MS * 500000ull;
@@ -80,7 +86,7 @@ static bool child_ends(pid_t pid, int *status)
 
 /* First opens of /dev/kfd */
 
-/* Runs in a child: the case itself must not have opened /dev/kfd yet. */
+/* Run in a child, because the case itself must not have opened /dev/kfd yet. */
 static void find_gpu(void)
 {
 	OK(vg_open_bare(&vg));
@@ -97,9 +103,9 @@ static void open_and_exit(void)
 }
 
 /**
- * struct helper - a thread that makes one call when a word becomes 1
- * @thread: thread
- * @tid: the thread's id, 0 before it runs
+ * struct helper - a thread that makes one call when *@go becomes 1
+ * @tid: thread ID; 0: the thread does not run yet
+ * @go: word for which the thread waits
  * @go: the word
  * @memory: argument of the call
  * @r: result of the call
@@ -142,8 +148,9 @@ static void start_helper(struct helper *h, void *(*fn)(void *))
 /*
  * A job of the render node uses memory that a thread write-protects. The thread waits
  * for the job with mmap_lock held, and a thread that opens /dev/kfd for the first time
- * waits for mmap_lock. Catches: kfd_processes_mutex held while waiting for that
- * mmap_lock: another process neither opens /dev/kfd nor ends until the job does.
+ * waits for mmap_lock. Catches: kfd_processes_mutex is held during the wait for that
+ * mmap_lock, so that another process neither opens /dev/kfd nor ends until the job
+ * completes.
  */
 static void open_behind_mmap_lock(void)
 {
@@ -167,7 +174,7 @@ static void open_behind_mmap_lock(void)
 	start_helper(&first, open_first);
 	hold_engines(&h, &shared->gpu, change.memory, BYTES);
 
-	/* Code between here and hold_let_go() must not need mmap_lock. */
+	/* The code from here to hold_let_go() must not need mmap_lock. */
 	shared->go[0] = 1;
 	hold_await_sleep(change.tid);
 	shared->go[1] = 1;
@@ -189,10 +196,10 @@ static void open_behind_mmap_lock(void)
 
 /* Processes that are being restored */
 
-/* The driver restores three processes at a time. */
+/* KEEPERS: the driver restores three processes at a time. */
 enum { KEEPERS = 3, ROUNDS = 5 };
 
-/* Create a queue, and map the first page of @p as a user pointer that the queue reads. */
+/* Create a queue, and map the first page of @p as a user pointer, which the queue reads. */
 static void open_user_pointer(char *p)
 {
 	struct kfd_ioctl_alloc_memory_of_gpu_args args = {
@@ -215,8 +222,8 @@ static void open_user_pointer(char *p)
 }
 
 /*
- * mprotect() of @p evicts the process, and then waits, with mmap_lock held, for a job
- * that uses the last page of @p and waits for others on its engine.
+ * mprotect() of @p evicts the process. It then waits, with mmap_lock held, for a job
+ * that uses the last page of @p and that waits for other jobs on its engine.
  */
 static void keep_mmap_lock(void)
 {
@@ -242,9 +249,9 @@ static void keep_mmap_lock(void)
 }
 
 /*
- * Catches: restore_work that waits for the mmap_lock of its process while it occupies
- * one of the three places for restores. Three such processes would keep the queues of
- * all others evicted.
+ * Catches: restore_work waits for the mmap_lock of its process while it occupies one of
+ * the three places for restores. Three such processes would keep the queues of all
+ * other processes evicted.
  */
 static void restore_behind_mmap_locks(void)
 {
@@ -296,8 +303,8 @@ static void *read_file(void *page)
 }
 
 /*
- * Stay in read() of a debugfs file until shared->go[0]: the buffer is a userfaultfd
- * page, which is filled only then.
+ * Stay in read() of a debugfs file until shared->go[0] is 1: the buffer is a
+ * userfaultfd page, which is filled only then.
  */
 static void read_until_go(void)
 {
@@ -340,7 +347,7 @@ static int kfd_works(int fd)
 	return tap_ioctl(fd, AMDKFD_IOC_GET_VERSION, &version);
 }
 
-/* A process that opens everything again. */
+/* Body of a process that opens all files again. */
 static void use(void *arg)
 {
 	const int *gpus = arg;
@@ -356,11 +363,11 @@ static void use(void *arg)
 }
 
 /*
- * kfd_process_detach() cannot remove the process's debugfs folder while a file in it is
- * read, so it waits after it has unhashed the process and before it puts the MMU
- * notifier. Then the mm opens /dev/kfd again. Catches: the new process reuses the old
- * one's notifier, which is never freed; the removal never returns, and the next one
- * finds no mm.
+ * kfd_process_detach() cannot remove the process's debugfs folder while a file in the
+ * folder is read. It therefore waits after it has unhashed the process and before it
+ * puts the MMU notifier. Then the mm opens /dev/kfd again. Catches: the new process
+ * reuses the notifier of the old process, which is never freed, so that the removal
+ * never returns and the next removal finds no mm.
  */
 static void open_while_taken_away(void)
 {
@@ -389,10 +396,10 @@ static void open_while_taken_away(void)
 	CHECK(child_ends(reader, &status) && !status, "reader: 0x%x", status);
 	CHECK(child_ends(remover, &status), "the removal does not end");
 	CHECK(!status, "the removal ended with 0x%x", status);
-	/* The end of the old process has not affected the new one. */
+	/* The end of the old process must not have affected the new process. */
 	ERRNO(0, kfd_works(fresh));
 	OK(vg_pci_bind(name));
-	/* The new process uses the other GPU as well: unbind that one, too. */
+	/* The new process uses the other GPU as well, so unbind that GPU, too. */
 	if (vg.n_gpus > 1) {
 		OK(vg_pci_name(&vg.gpu[1], name));
 		OK(vg_pci_unbind(name));
@@ -407,7 +414,7 @@ static void open_while_taken_away(void)
 
 static uint32_t event, slot;
 
-/* Create an auto-reset event in a signal page allocated here. */
+/* Create a queue, a signal page, and an auto-reset event in this page. */
 static void make_event(void)
 {
 	struct kfd_ioctl_create_event_args args = {
@@ -424,7 +431,7 @@ static void make_event(void)
 	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &queue));
 }
 
-/* Signal by the GPU, with the event's id in the interrupt. */
+/* Signal the event by the GPU, with the event's id in the interrupt. */
 static void signal_event(void)
 {
 	const uint32_t value[2] = { event, 0 };
@@ -445,7 +452,7 @@ static int set_event(void)
 	return vg_ioctl(&vg, AMDKFD_IOC_SET_EVENT, &args);
 }
 
-/* Return KFD_IOC_WAIT_RESULT_*, or -errno. */
+/* Call WAIT_EVENTS. Return KFD_IOC_WAIT_RESULT_*, or -errno. */
 static int wait_for(struct kfd_event_data *data, uint32_t n, bool all,
 		    uint32_t ms)
 {
@@ -460,7 +467,7 @@ static int wait_for(struct kfd_event_data *data, uint32_t n, bool all,
 	return r ? r : (int)args.wait_result;
 }
 
-/* A list that names the event @n times. */
+/* Return a list that names the event @n times. */
 static struct kfd_event_data *names_of(uint32_t n)
 {
 	struct kfd_event_data *data = calloc(n, sizeof(*data));
@@ -475,9 +482,9 @@ static struct kfd_event_data *names_of(uint32_t n)
 /**
  * struct waiter - a thread in WAIT_EVENTS
  * @thread: thread
- * @tid: the thread's id, 0 before it runs
- * @names: number of list entries of the call
- * @data: the entries
+ * @tid: thread ID; 0: the thread does not run yet
+ * @names: number of entries in @data
+ * @data: list of events of the call
  * @r: result of wait_for()
  */
 struct waiter {
@@ -497,7 +504,10 @@ static void *waiter_run(void *arg)
 	return NULL;
 }
 
-/* Wait until the thread sleeps in WAIT_EVENTS, the only place where it sleeps interruptibly. */
+/*
+ * Wait until the thread sleeps in WAIT_EVENTS, the only place where it sleeps
+ * interruptibly.
+ */
 static void await_sleep(const struct waiter *w)
 {
 	uint64_t end = vg_deadline();
@@ -523,7 +533,7 @@ static void waiter_join(struct waiter *w)
 	free(w->data);
 }
 
-/* Catches: an interrupt handler that wakes any number of calls. */
+/* Catches: an interrupt handler wakes any number of calls. */
 static void many_wait(void)
 {
 	static struct waiter w[WAITERS];
@@ -547,9 +557,9 @@ static void many_wait(void)
 }
 
 /*
- * Catches: a call with one list entry for each of 65,536 names of one event, all of
- * which the interrupt handler walks; a name that is not signalled, or that one signal
- * satisfies twice.
+ * Catches: a call that names one event 65,536 times has one list entry for each name,
+ * and the interrupt handler walks all of them; a name is not signalled; one signal
+ * satisfies two names.
  */
 static void many_names(void)
 {
@@ -567,7 +577,10 @@ static void many_names(void)
 	CHECK(tap_driver_counter(&vg.gpu[0], "events_deferred") == before,
 	      "one call was more than the interrupt handler wakes");
 
-	/* The first name consumes the event that is set; the second waits. */
+	/*
+	 * The first name must consume the event that is set, so that the second name
+	 * waits.
+	 */
 	ERRNO(0, set_event());
 	CHECK(wait_for(two, 2, true, SOON) == KFD_IOC_WAIT_RESULT_TIMEOUT,
 	      "one signal satisfied two names");

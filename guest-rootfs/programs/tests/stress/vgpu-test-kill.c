@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Several processes use all features of a GPU, with more memory than VRAM holds, and
- * are killed at random times. Catches: resources that a killed process leaves: VRAM,
- * GTT, VMIDs, PASIDs, doorbells, the KFD process; teardown beside a fault, a migration,
- * an eviction or another teardown (KASAN, lockdep and kmemleak report errors).
+ * are killed at random times. Catches: a killed process leaves resources: VRAM, GTT,
+ * VMIDs, PASIDs, doorbells or the KFD process; its teardown collides with a fault, a
+ * migration, an eviction or another teardown (KASAN, lockdep and kmemleak report it).
  *
- * VGPU_TEST_ROUNDS=334 vgpu-test-kill	1,002 processes
- * VGPU_TEST_SEED=SEED vgpu-test-kill	repeats an order
+ * VGPU_TEST_ROUNDS=334 vgpu-test-kill: 1,002 processes
+ * VGPU_TEST_SEED=SEED vgpu-test-kill: repeats an order
  */
 #include <linux/mman.h>
 #include <signal.h>
@@ -30,7 +30,7 @@ static struct vg vg;
 static struct vg_gpu *gpu;
 static struct vg_mem_info mem;
 
-/* Current resources of a victim; a free entry is zero. */
+/* Current resources of a victim; an unused entry is zero. */
 static struct {
 	struct vg_bo bo[BOS];
 	struct vg_queue q[QUEUES];
@@ -50,7 +50,7 @@ static void do_bo(void)
 		vg_bo_free(bo);
 		return;
 	}
-	/* The allocation may fail. */
+	/* The allocation may fail, which is no error. */
 	if (vg_bo_create(&vg, gpu, pages * VG_PAGE,
 			 race_below(3) ? VG_VRAM : VG_GTT, bo))
 		vg_bo_free(bo);
@@ -91,7 +91,10 @@ static void do_compute(void)
 	}
 }
 
-/* A GPU address that may be written, with up to @bytes bytes; or 0. */
+/*
+ * Return a GPU address of the victim that may be written, or 0. *@bytes is the maximum
+ * number of bytes; the function lowers it to the size at the address.
+ */
 static uint64_t somewhere(uint64_t *bytes)
 {
 	uint64_t i = race_below(BOS + REGIONS), at = 0, size = 0;
@@ -108,13 +111,13 @@ static uint64_t somewhere(uint64_t *bytes)
 	return at;
 }
 
-/* Submit work without waiting for it; its memory may be freed meanwhile. */
+/* Submit work without waiting for it. Its memory may be freed meanwhile. */
 static void do_work(void)
 {
 	struct vg_queue *q = &v.q[race_below(QUEUES)];
 	uint64_t bytes = 256 * VG_KIB, to, from;
 
-	/* Do not wait for space in the ring. */
+	/* Submit nothing if the ring is half full, so that no call waits for space. */
 	if (!q->doorbell || q->wptr > RING / 2)
 		return;
 	to = somewhere(&bytes);
@@ -144,7 +147,7 @@ static void drop_user(uint64_t i)
 	v.user[i] = 0;
 }
 
-/* Create or free a region: SVM or a user pointer. */
+/* Create or free a region, which is SVM memory or has a user pointer. */
 static void do_region(void)
 {
 	struct kfd_ioctl_alloc_memory_of_gpu_args args = {
@@ -160,7 +163,7 @@ static void do_region(void)
 	char *p = v.region[i];
 
 	if (p) {
-		/* Free the memory or the user pointer first. */
+		/* Free the memory or the user pointer first, at random. */
 		if (race_below(2))
 			drop_user(i);
 		munmap(p, REGION);
@@ -241,7 +244,7 @@ static void do_event(void)
 	tap_ioctl(vg.kfd, AMDKFD_IOC_WAIT_EVENTS, &wait);
 }
 
-/* Fork a child that has the memory, but not the GPU; it ends with its parent. */
+/* Fork a child that has the memory, but not the GPU. The child ends with its parent. */
 static void do_fork(void)
 {
 	pid_t pid = fork();
@@ -280,13 +283,13 @@ static void (*const acts[])(void) = {
 	do_prefetch, do_change, do_event, do_fork, do_evict, do_exec,
 };
 
-/* Act at random until killed. Count the acts in @done, unless it is NULL. */
+/* Execute random acts until killed. Count the acts in *@done unless @done is NULL. */
 static void victim(uint64_t salt, uint64_t *done)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	race_salt(salt);
 	memset(&v, 0, sizeof(v));
-	/* vg_open() must not fail. */
+	/* Unlike the acts, vg_open() must not fail. */
 	if (vg_open(&vg)) {
 		fprintf(stderr, "%s\n", vg_error());
 		_exit(1);
@@ -302,8 +305,8 @@ static void victim(uint64_t salt, uint64_t *done)
 }
 
 /*
- * Wait before the kill: for a random number of acts or, since these may never be
- * reached, for two seconds; then for a random time more.
+ * Wait before the kill: for a random number of acts, but at most two seconds, because
+ * the acts may never be done; then for a random time.
  */
 static void await(const uint64_t *done)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Two threads of a KFD process: buffers, queues, ranges and their memory are freed
- * while another call, and a queue, use them. Catches: use after free (KASAN), locks in
- * the wrong order (lockdep), leaked memory, a queue that cannot be stopped.
+ * while another call, and a queue, use them. Catches: use after free (KASAN); locks
+ * taken in the wrong order (lockdep); leaked memory; a queue that cannot be stopped.
  *
  * Long form: VGPU_TEST_SECONDS. VGPU_TEST_SEED repeats an order.
  */
@@ -22,7 +22,7 @@
 
 #define PAGES		4
 #define PROCESSES	6
-#define ROUNDS		40	/* of each process */
+#define ROUNDS		40	/* rounds of each process */
 
 static struct vg vg;
 static struct vg_gpu *gpu;
@@ -160,7 +160,7 @@ static int queue_update(void)
 	return kfd(AMDKFD_IOC_UPDATE_QUEUE, &args);
 }
 
-/* Create and destroy a second queue in the same memory. */
+/* Create a second queue in the memory of the first, and destroy it. */
 static int queue_create(void)
 {
 	struct kfd_ioctl_create_queue_args args = {
@@ -192,7 +192,7 @@ static int kick(void)
 		(uintptr_t)o.svm + PAGES / 2 * VG_PAGE,
 	};
 
-	/* Do not wait for space in the ring. */
+	/* Submit nothing if the ring is half full, so that no call waits for space. */
 	if (o.q.wptr > VG_PAGE / 2)
 		return 0;
 	for (i = 0; i < 4; i++) {
@@ -264,7 +264,7 @@ static int change(char *mem)
 	case 2:
 		return madvise(p, VG_PAGE, advice[race_below(6)]);
 	case 3:
-		/* MREMAP_DONTUNMAP leaves the old mapping empty. */
+		/* MREMAP_DONTUNMAP leaves the old mapping without pages. */
 		to = mremap(p, VG_PAGE, VG_PAGE, MREMAP_MAYMOVE |
 			    MREMAP_DONTUNMAP, NULL);
 		return to == MAP_FAILED ? -errno : munmap(to, VG_PAGE);
@@ -401,8 +401,8 @@ static void set_up(void)
 		      PAGES, &o.user);
 	if (r == -EADDRINUSE) {
 		/*
-		 * A late repair of a fault of the last round's queue has made a range
-		 * at this address, as it would in amdkfd. Use other memory.
+		 * A late repair of a fault of the queue of the last round has created a
+		 * range at this address, as it would in amdkfd. Use other memory.
 		 */
 		late = o.mem;
 		o.mem = anonymous();
@@ -420,7 +420,7 @@ static void set_up(void)
 		OK(kick());
 }
 
-/* Free the remaining resources. */
+/* Free the resources that are left. */
 static void tear_down(void)
 {
 	vg_queue_destroy(&o.q);
@@ -487,7 +487,7 @@ static void one_life(void)
 	race_end();
 }
 
-/* Kill the process at a random time. Catches: resources that are not freed. */
+/* Kill the process at a random time. Catches: resources are not freed. */
 static void killed(void)
 {
 	static struct vg bare;

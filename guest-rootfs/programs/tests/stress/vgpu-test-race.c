@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Two threads with one file of the render node: handles, contexts, lists and memory are
- * freed while another call uses them. Catches: objects that outlive their owner, use
- * after free (KASAN), locks in the wrong order (lockdep), leaked memory.
+ * freed while another call uses them. Catches: objects that outlive their owner; use
+ * after free (KASAN); locks taken in the wrong order (lockdep); leaked memory.
  *
  * Long form: VGPU_TEST_SECONDS for each case. VGPU_TEST_SEED repeats an order.
  */
@@ -51,7 +51,7 @@ static int va_map(void)
 	return va(AMDGPU_VA_OP_MAP);
 }
 
-/* A mapping is removed with the BO's last handle, whichever call comes first. */
+/* A mapping must be removed with the BO's last handle, in either order of the two calls. */
 static void map_close(void)
 {
 	int i, r, theirs, mapped = 0;
@@ -68,7 +68,7 @@ static void map_close(void)
 		ERRNO(0, theirs);
 		CHECK(!r || r == -ENOENT, "GEM_VA: %d", r);
 		mapped += !r;
-		/* The address is free. */
+		/* The address must be free. */
 		ERRNO(0, vr_gem_va(o.fd, other, AMDGPU_VA_OP_MAP, VR_MAP_RW, VA,
 				   0, VG_PAGE));
 		ERRNO(0, vr_gem_va(o.fd, other, AMDGPU_VA_OP_UNMAP, 0, VA, 0,
@@ -454,7 +454,7 @@ static int evict(void)
 	return race_evict(gpu);
 }
 
-/* Close the file: calls in progress keep it; later calls fail. */
+/* Close the file. Calls in progress must keep the file, later calls must fail. */
 static int close_file(void)
 {
 	return close(o.fd) ? -errno : 0;
@@ -527,7 +527,10 @@ static void tear_down(void)
 	close(o.other);
 }
 
-/* The call named by @variable (VGPU_TEST_CALL or _AGAINST) if it is set, or a random one. */
+/*
+ * Return the call named by @variable (VGPU_TEST_CALL or VGPU_TEST_AGAINST) if it is
+ * set, or a random call.
+ */
 static int (*choose(const char *variable))(void)
 {
 	const char *name = getenv(variable);
@@ -546,7 +549,7 @@ static void against(int round)
 	race(choose("VGPU_TEST_CALL"), choose("VGPU_TEST_AGAINST"), NULL);
 }
 
-/* Each call against each other call, in random order. */
+/* Run each call against each other call, in random order. */
 static void all_pairs(void)
 {
 	int i;
@@ -574,7 +577,7 @@ static void one_life(void)
 	race_end();
 }
 
-/* Kill the process at a random time. Catches: resources that are not freed. */
+/* Kill the process at a random time. Catches: resources are not freed. */
 static void killed(void)
 {
 	race_seed();
