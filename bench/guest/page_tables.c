@@ -33,7 +33,7 @@ static char *scattered(void)
 	uint64_t i;
 
 	must(madvise(p, TABLES_BYTES, MADV_NOHUGEPAGE), "madvise");
-	/* An odd factor reaches every page once. */
+	/* The factor is odd and @pages a power of two, so that each page is reached once. */
 	for (i = 0; i < pages; i++)
 		p[i * 40503 % pages * VG_PAGE] = 1;
 	return p;

@@ -43,8 +43,8 @@ enum frame {
 	FRAME_DUMP = 'D',	/* to the guest: print running and blocked tasks on the console */
 	FRAME_SEED = 'S',	/* to the guest: random bytes for the kernel's generator, after a restore */
 	FRAME_TIME = 'T',	/* to the guest: time of day, after FRAME_SEED; the agent then loads the driver */
-	FRAME_STDOUT = 'O',	/* to the host: bytes */
-	FRAME_STDERR = 'E',	/* to the host: bytes */
+	FRAME_STDOUT = 'O',	/* to the host: bytes of standard output */
+	FRAME_STDERR = 'E',	/* to the host: bytes of standard error */
 	FRAME_EXIT = 'X',	/* to the host: exit status, as a shell reports it */
 };
 

@@ -16,7 +16,7 @@
 
 /**
  * struct owner - the child process, which owns the BOs
- * @bytes: size of all its BOs
+ * @bytes: sum of the sizes of @bo
  */
 struct owner {
 	struct vg vg;

@@ -51,8 +51,8 @@ struct vg_bo {
 int vg_bo_alloc(struct vg *vg, struct vg_gpu *gpu, uint64_t size,
 		uint32_t flags, struct vg_bo *bo);
 /*
- * Map or unmap the BO for the CPU (at @bo->va) or on the GPU that allocated it.
- * vg_bo_unmap_cpu() keeps the address range reserved.
+ * Map or unmap the BO, for the CPU at @bo->va, or on @bo->gpu, the GPU that allocated
+ * it. vg_bo_unmap_cpu() keeps the address range reserved.
  */
 int vg_bo_map_cpu(struct vg_bo *bo);
 int vg_bo_unmap_cpu(struct vg_bo *bo);

@@ -143,7 +143,7 @@ static void sleep_ns(uint64_t ns)
 
 static uint64_t draw(void)
 {
-	if (!me.rng)	/* thread created by libc, not by __wrap_pthread_create() */
+	if (!me.rng)	/* libc created this thread, without __wrap_pthread_create() */
 		me.rng = mix(strtoull(seed_text, NULL, 0), 2) | 1;
 	me.rng ^= me.rng << 13;
 	me.rng ^= me.rng >> 7;
@@ -151,7 +151,7 @@ static uint64_t draw(void)
 	return me.rng >> 11;
 }
 
-/* Of 128 calls 112 have no delay, 5 yield, 10 sleep up to 100 us, 1 up to 4 ms. */
+/* Of 128 calls, 112 have no delay, 5 yield, 10 sleep up to 100 us, 1 sleeps up to 4 ms. */
 static void random_delay(void)
 {
 	uint64_t dice = draw() % 128, us;

@@ -40,9 +40,9 @@ struct delay_point {
 	uintptr_t pc[DELAY_FRAMES];
 };
 
-/* The value of VGPU_TEST_DELAYS, or NULL. */
+/* Return the value of VGPU_TEST_DELAYS, or NULL. */
 const char *delay_seed(void);
-/* The value of VGPU_TEST_DELAY_POINT, or NULL. */
+/* Return the value of VGPU_TEST_DELAY_POINT, or NULL. */
 const char *delay_point_mode(void);
 
 /*

@@ -62,8 +62,9 @@ int vg_open(struct vg *vg);
 int vg_open_bare(struct vg *vg);
 /* Close KFD and the render nodes. A zeroed structure is not allowed. */
 void vg_close(struct vg *vg);
-/* Call ACQUIRE_VM; call SET_MEMORY_POLICY with COHERENT as both policies. */
+/* Call ACQUIRE_VM for @gpu with its render node. */
 int vg_acquire_vm(struct vg *vg, struct vg_gpu *gpu);
+/* Call SET_MEMORY_POLICY with COHERENT as both policies. */
 int vg_set_memory_policy(struct vg *vg, struct vg_gpu *gpu);
 /*
  * Set XNACK mode @mode (0, 1), or read the mode (-1). Return the current mode, or
@@ -85,7 +86,7 @@ uint64_t vg_node_property(int node, const char *name, uint64_t fallback);
 /* Return the GPU clock in ticks of VG_CLOCK_NS, or 0 on an error. */
 uint64_t vg_gpu_clock(struct vg *vg, struct vg_gpu *gpu);
 
-/* Text of the calling thread's last failure. Never NULL. */
+/* Return the text of the calling thread's last failure, never NULL. */
 const char *vg_error(void);
 /* Record a failure, with the text of @err unless @err is 0. Return @err. */
 int vg_fail(int err, const char *fmt, ...)

@@ -16,11 +16,13 @@ int vg_pci_name(const struct vg_gpu *gpu, char name[VG_PCI_NAME]);
 /* Unbind the device from vgpu_kfd, or bind it. */
 int vg_pci_unbind(const char *name);
 int vg_pci_bind(const char *name);
-/* Remove the device from the kernel's PCI tree; scan for new devices. */
+/* Remove the device from the kernel's PCI tree. */
 int vg_pci_remove(const char *name);
+/* Scan all PCI buses for new devices. */
 int vg_pci_rescan(void);
-/* Return true if a driver is bound to the device, or if the device exists. */
+/* Return true if a driver is bound to the device. */
 bool vg_pci_bound(const char *name);
+/* Return true if the device exists. */
 bool vg_pci_exists(const char *name);
 
 #endif /* VG_PCI_H */

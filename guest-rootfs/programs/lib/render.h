@@ -17,9 +17,9 @@
 
 #define VR_MAP_RW	(AMDGPU_VM_PAGE_READABLE | AMDGPU_VM_PAGE_WRITEABLE)
 
-/* ioctl() without restart: 0 or -errno. */
+/* ioctl() without restart after signals. Return 0 or -errno. */
 int vr_ioctl(int fd, unsigned long request, void *arg);
-/* Open the render node of @gpu once more: a new DRM file, or -errno. */
+/* Open the render node of @gpu once more. Return the new DRM file, or -errno. */
 int vr_open(const struct vg_gpu *gpu);
 
 /* Each of these functions calls one ioctl. *@handle is 0 on an error. */
@@ -50,8 +50,9 @@ int vr_bo_create(int fd, uint64_t size, uint64_t domains, uint64_t flags,
 /* Unmap and close the BO. A zeroed structure is allowed. */
 void vr_bo_free(struct vr_bo *bo);
 
-/* Allocate a context (*@id is 0 on an error), and free it. */
+/* Allocate a context. *@id is 0 on an error. */
 int vr_ctx_alloc(int fd, int32_t priority, uint32_t *id);
+/* Free a context. */
 int vr_ctx_free(int fd, uint32_t id);
 
 /**
@@ -89,7 +90,7 @@ void vr_ib_poll(struct vr_ib *ib, uint64_t va, uint32_t value);
  * @n_handles: at most 64 (-E2BIG)
  * @bo_list: handle of a BO list, or 0
  * @chunk: further chunks
- * @n_chunks: their number
+ * @n_chunks: number of entries of @chunk
  */
 struct vr_cs {
 	uint32_t ctx, ring;

@@ -72,8 +72,8 @@ uint32_t *vg_queue_reserve(struct vg_queue *q, unsigned int dwords);
 /* Publish the packets emitted so far: write wptr, then ring the doorbell. */
 void vg_queue_submit(struct vg_queue *q);
 /*
- * Return the read pointer in bytes since the queue's creation; return the last fence
- * value in memory.
+ * vg_queue_rptr() returns the read pointer in bytes since the queue's creation,
+ * vg_queue_fence_value() the last fence value in memory.
  */
 uint64_t vg_queue_rptr(const struct vg_queue *q);
 uint32_t vg_queue_fence_value(const struct vg_queue *q);
@@ -102,7 +102,7 @@ int vg_emit_fence(struct vg_queue *q, uint32_t *seq);
 int vg_wait(struct vg_queue *q, uint32_t seq, unsigned int timeout_ms);
 /* Emit a fence, submit, and wait for the fence. */
 int vg_queue_finish(struct vg_queue *q, unsigned int timeout_ms);
-/* Emit a copy or fill, then vg_queue_finish() with VG_TIMEOUT_MS. */
+/* Emit a copy or fill, then call vg_queue_finish() with VG_TIMEOUT_MS. */
 int vg_copy(struct vg_queue *q, void *dst, const void *src, uint64_t bytes);
 int vg_fill(struct vg_queue *q, void *dst, uint32_t value, uint64_t bytes);
 

@@ -42,11 +42,11 @@ struct vg_counters {
 	} c[VG_MAX_COUNTERS];
 };
 
-/* Counters of the driver (vgpu_counters). */
+/* Read the counters of the driver (vgpu_counters). */
 int vg_driver_counters(const struct vg_gpu *gpu, struct vg_counters *c);
-/* Counters of the device itself (model block). */
+/* Read the counters of the device itself (model block). */
 int vg_device_counters(const struct vg_gpu *gpu, struct vg_counters *c);
-/* VMIDs, PASIDs, doorbells and processes in use (vgpu_in_use). */
+/* Read the numbers of VMIDs, PASIDs, doorbells and processes in use (vgpu_in_use). */
 int vg_in_use(const struct vg_gpu *gpu, struct vg_counters *c);
 /*
  * Return the value of @name, or 0 if there is no such line. *@found (@found may be

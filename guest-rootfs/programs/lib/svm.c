@@ -73,8 +73,8 @@ int vg_svm_prefetch(struct vg *vg, const void *addr, uint64_t size,
 }
 
 /*
- * Count pages whose pagemap entry has bit 62 (swapped) and not bit 63 (present). The
- * guest has no swap device, so such an anonymous page is device-private or being
+ * Count pages whose pagemap entry has bit 62 (swapped) and not bit 63 (present). In a
+ * guest without a swap device, such an anonymous page is device-private or being
  * migrated.
  */
 long vg_pages_in_vram(const void *addr, uint64_t size)

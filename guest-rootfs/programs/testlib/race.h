@@ -61,7 +61,7 @@ void race_use(const struct vg_gpu *gpu, struct race_use *use);
  * of @before. If that takes too long, the case fails.
  */
 void race_settle(const struct vg_gpu *gpu, const struct race_use *before);
-/* fork(); a failure ends the case. */
+/* Call fork(); a failure ends the case. */
 pid_t race_child(void);
 /* Reap @n killed processes. The case fails if a process was not ended by SIGKILL. */
 void race_reap_killed(const pid_t *pids, int n);

@@ -6,7 +6,7 @@
 #include "delay.h"
 #include "tap-delay.h"
 
-/* Maximum number of runs for one point, if the runs do not reach the point */
+/* Maximum number of runs for one point, if the runs do not reach the point. */
 #define ATTEMPTS	2
 
 typedef int run_fn(const struct tap_case *c);

@@ -34,7 +34,7 @@ const struct tap_case *tap_this(void);
  */
 int tap_main(const struct tap_case *cases, int n, int argc, char **argv);
 
-/* End the case as failed, with the place and a message. */
+/* End the case as failed; print the source line and a message. */
 void tap_fail(const char *file, int line, const char *fmt, ...)
 	__attribute__((noreturn, format(printf, 3, 4)));
 /* End the case as skipped. */
@@ -101,7 +101,7 @@ void tap_long_on_debug(void);
 int tap_ioctl(int fd, unsigned long request, void *arg);
 /* Open @vg and set XNACK mode @xnack (-1: leave it); a failure ends the case. */
 void tap_open(struct vg *vg, int xnack);
-/* vg_map_anon(); a failure ends the case. */
+/* Call vg_map_anon(); a failure ends the case. */
 char *tap_anon(uint64_t size);
 /* Open a node of vgem. If there is none, the case is skipped. */
 int tap_open_vgem(void);
@@ -115,7 +115,7 @@ void tap_kill_at_work(void (*fn)(void *), unsigned int us);
  * skipped).
  */
 void tap_in_child(void (*fn)(void *), void *arg);
-/* Read a whole file as a string of less than @size bytes; otherwise the case ends. */
+/* Read a whole file as a string. A file of @size - 1 bytes or more fails the case. */
 void tap_read(const char *path, char *text, size_t size);
 /* Return the value of a counter; if it is missing, the case fails. */
 uint64_t tap_device_counter(struct vg_gpu *gpu, const char *name);

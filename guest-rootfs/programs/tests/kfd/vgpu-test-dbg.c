@@ -299,7 +299,7 @@ static void who_may(void)
 	all_fail(1, ESRCH, 0);			/* a process that does not use KFD */
 	all_fail(getpid(), EINVAL, 1);		/* a process that is not debugged */
 
-	/* A process that uses KFD and is not traced by the caller. */
+	/* All operations must fail for a process that uses KFD and is not traced by the caller. */
 	make_target(&t, open_and_wait);
 	tap_step(t.down);
 	tap_await(t.up);

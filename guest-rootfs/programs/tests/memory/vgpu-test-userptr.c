@@ -488,8 +488,8 @@ static void swapping(void)
 		CHECK(!madvise(p, SIZE, MADV_PAGEOUT), "MADV_PAGEOUT: %s",
 		      strerror(errno));
 		/*
-		 * Wait for the writes only: the driver may have restored all pages by
-		 * now.
+		 * Wait until pages were written to the device. They need not be absent:
+		 * the driver may have restored them by now.
 		 */
 		until = vg_deadline();
 		while (swapped_out() == before) {

@@ -36,7 +36,7 @@ static bool put(const char *path, const char *text)
 	return good;
 }
 
-/* Let every allocation count, and print no message for a failed one. */
+/* Let fail-nth apply to every allocation, without a message for a failed one. */
 static void fault_injection(void)
 {
 	static const char * const settings[][2] = {

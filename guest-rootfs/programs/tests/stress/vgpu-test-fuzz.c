@@ -123,8 +123,8 @@ static void close_new(void)
 }
 
 /*
- * Return a size that fits in most calls, and otherwise one that never fits: a test with
- * no memory left would find less. vgpu-test-shrinker uses the sizes in between.
+ * In most calls return a size that fits, otherwise a size that never fits, because sizes
+ * in between would use up the memory. vgpu-test-shrinker tests sizes in between.
  */
 static uint64_t bo_size(uint64_t word)
 {

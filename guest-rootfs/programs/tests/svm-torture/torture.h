@@ -140,7 +140,7 @@ struct t_thread {
 	unsigned long *done, *tried;
 };
 
-/* Set before the threads start. */
+/* These variables are set before the threads start. */
 extern struct vg t_vg;
 extern struct vg_gpu *t_gpu;
 extern bool t_xnack;

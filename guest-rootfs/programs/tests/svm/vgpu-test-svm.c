@@ -345,7 +345,7 @@ static void attributes(void)
 			   KFD_IOCTL_SVM_FLAG_GPU_RO |
 			   KFD_IOCTL_SVM_FLAG_COHERENT));
 
-	/* GET_ATTR must return the access of a GPU that all pages allow, or no access. */
+	/* GET_ATTR must return the access of a GPU if all pages have it, otherwise NO_ACCESS. */
 	OK(vg_svm_set1(&vg, p + 8 * VG_PAGE, VG_PAGE,
 		       KFD_IOCTL_SVM_ATTR_NO_ACCESS, gpu->gpu_id));
 	expect(p + 8 * VG_PAGE, VG_PAGE, KFD_IOCTL_SVM_ATTR_ACCESS,
