@@ -9,7 +9,8 @@ from vgpu_tools.base.errors import Failure
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser without --help and abbreviations. An error is a Failure with one sentence and status 2."""
+    """A parser without --help and abbreviations. On an error the parser raises Failure with one sentence and status
+    2."""
 
     def __init__(self) -> None:
         super().__init__(prog="vgpu", add_help=False, allow_abbrev=False)
@@ -19,7 +20,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def join_values(words: Sequence[str]) -> list[str]:
-    """Join --qemu-args and --device-opts with their values by "=".
+    """Join each of --qemu-args and --device-opts with its value to one word, by "=".
 
     argparse refuses a separate value that begins with a dash, as QEMU's arguments do.
     """

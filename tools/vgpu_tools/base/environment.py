@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The environment variables that a user may set. Only this module reads them; other modules take them as arguments."""
+"""The environment variables that a user may set. Only this module reads them from os.environ; other modules call read()
+or get an Environment as an argument."""
 
 import os
 from collections.abc import Mapping
@@ -9,27 +10,27 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Environment:
-    """The values of the variables; an empty string or None for a variable that is not set."""
+    """The values of the variables. A variable that is not set has an empty string or None; TERM has "linux"."""
 
     accelerator: str = ""  # VGPU_ACCEL: tcg, kvm
     late_frames: str = ""  # VGPU_FRAME_DELAY: kinds of frames that launcher and agent delay
-    snapshots: Path | None = None  # VGPU_SNAPSHOTS: a folder
-    kunit_seed: str = ""  # VGPU_KUNIT_SEED
-    delays: str = ""  # VGPU_TEST_DELAYS: seed of random delays
-    seed: str = ""  # VGPU_TEST_SEED: of random orders
+    snapshots: Path | None = None  # VGPU_SNAPSHOTS: folder of the snapshots
+    kunit_seed: str = ""  # VGPU_KUNIT_SEED: seed of the unit tests
+    delays: str = ""  # VGPU_TEST_DELAYS: seed of random delays in programs and device threads
+    seed: str = ""  # VGPU_TEST_SEED: seed of the random numbers of guest tests
     terminal: str = "linux"  # TERM
     cache: Path | None = None  # XDG_CACHE_HOME
-    qemu_source: str = ""  # QEMU_SRC, KERNEL_SRC: source trees
-    kernel_source: str = ""
-    mirror: str = ""  # DEBIAN_MIRROR, DEBIAN_SECURITY_MIRROR
-    security_mirror: str = ""
+    qemu_source: str = ""  # QEMU_SRC: source tree
+    kernel_source: str = ""  # KERNEL_SRC: source tree
+    mirror: str = ""  # DEBIAN_MIRROR: URL
+    security_mirror: str = ""  # DEBIAN_SECURITY_MIRROR: URL
 
 
 NOTHING_SET = Environment()
 
 
 def read(variables: Mapping[str, str] | None = None) -> Environment:
-    """The environment of this process, or the given variables."""
+    """Return the values in `variables`; None: in the environment of this process."""
     known = os.environ if variables is None else variables
 
     def path(name: str) -> Path | None:
@@ -59,7 +60,7 @@ def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def inherited_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment for a child: that of this process, and the variables of `extra`."""
+    """The environment for a child: the variables of this process, then those of `extra`."""
     return {**os.environ, **(extra or {})}
 
 

@@ -13,8 +13,9 @@ REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, e
 
 
 def refused_by_machine(error: OSError, folders: Sequence[Path]) -> str:
-    """The message for an error that the user can fix on the machine (full disk, permissions, I/O error): the file, the
-    reason, and for a full disk the space left in `folders`. Empty for any other error: that is a bug of the tools."""
+    """Return the message for an error that the user can fix on the machine (full disk, permissions, I/O error): the
+    file, the reason, and for a full disk the free space of `folders`. Return '' for any other error, which is a bug of
+    the tools."""
     if error.errno not in REFUSED:
         return ""
     name = error.filename2 or error.filename
@@ -34,7 +35,7 @@ class Failure(Exception):
 
 
 class StepFailed(Failure):
-    """A build step failed: names the step and its log, and shows the log's last lines."""
+    """A build step failed. The message names the step and its log, and has the log's last lines."""
 
     def __init__(self, step: str, log: Path, reason: str, lines: int = 15) -> None:
         text = log.read_text(errors="replace").splitlines() if log.exists() else []

@@ -18,11 +18,12 @@ CPUS = len(os.sched_getaffinity(0))
 END_SECONDS = 10.0  # from SIGTERM to SIGKILL
 PAUSE_SECONDS = 0.05  # between two checks whether a process has ended
 PR_SET_PDEATHSIG = 1
-_prctl = ctypes.CDLL(None).prctl  # looked up at import: dlsym() takes a lock, which a forked child must not
+_prctl = ctypes.CDLL(None).prctl  # looked up at import: a forked child must not call dlsym(), which takes a lock
 
 
 def die_with_parent(number: signal.Signals) -> None:
-    """Call in a child before exec: the kernel sends it a signal when the thread that started it ends."""
+    """Call in a child before exec. The kernel sends the child the signal `number` when the thread that started the
+    child ends."""
     _prctl(PR_SET_PDEATHSIG, number)
 
 

@@ -23,7 +23,7 @@ class Meter:
     """Progress of one step. `update` is cheap enough for every line of output."""
 
     def update(self, done: int, total: int) -> None:
-        """`done` of about `total` units are finished."""
+        """Report that `done` of about `total` units are finished."""
 
 
 class PlainMeter(Meter):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 
 def size() -> tuple[int, int]:
-    """Rows and columns; 24 by 80 without a terminal."""
+    """Return rows and columns of the terminal; 24 and 80 if there is no terminal."""
     for descriptor in (0, 1, 2):
         with contextlib.suppress(OSError):
             columns, rows = os.get_terminal_size(descriptor)
@@ -20,7 +20,8 @@ def size() -> tuple[int, int]:
 
 @contextlib.contextmanager
 def raw(descriptor: int | None, resized: Callable[[], None]) -> Iterator[None]:
-    """Put a terminal into raw mode for the block, and call `resized` on SIGWINCH. None: no terminal."""
+    """Put the terminal `descriptor` into raw mode while the block runs, and call `resized` on SIGWINCH. Without a
+    descriptor the function has no effect."""
     if descriptor is None:
         yield
         return

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """All benchmarks: runs them, prints one table, writes build/bench.json.
 
-Samples in the guest come from vgpu-bench (bench/guest), of the device without a guest from vgpu-kfd-bench
-(qemu-device/tests/bench.c), of ROCr from vgpu-test-rocr, of the host's memcpy from bench/host/memcpy.c. The time of a
-boot is that of a ./vgpu process; only this measurement starts ./vgpu. Each sample is a line of JSON; the table has the
-median and the range. The bars are goals and not tests: a missed bar is marked, and the exit status stays 0. The exit
+These programs measure: vgpu-bench the guest (bench/guest), vgpu-kfd-bench the device without a guest
+(qemu-device/tests/bench.c), vgpu-test-rocr ROCr, bench/host/memcpy.c the host's memcpy. Each prints samples as lines of
+JSON. The boot is measured as the time of a ./vgpu process. The table has the median and the range of the samples.
+
+A bar is the goal of a row. Bars are no tests: the table marks a missed bar, and the exit status stays 0. The exit
 status is 1 if something could not be measured.
 """
 
@@ -36,7 +37,7 @@ from vgpu_tools.guest import options, snapshot
 from vgpu_tools.guest.launch import Run, Streams
 
 GUEST_LIMIT = 900  # seconds that vgpu-bench may take in the guest
-MEMORY_GUEST = ("--vram", "2G", "--memory", "5G")  # room for 1 GiB in VRAM and in GTT
+MEMORY_GUEST = ("--vram", "2G", "--memory", "5G")  # space for 1 GiB in VRAM and in GTT
 PEERS_GUEST = ("--gpus", str(PEERS), "--vram", "64M")
 ROCM_GUEST = ("--rootfs", "rocm")
 FAULTING_GUEST = ("--gpus", str(FAULTING), "--vram", "128M", "--memory", "3G")
@@ -59,8 +60,8 @@ class Sample(BaseModel):
 
 
 def run(command: Sequence[str | Path], limit: float, env: Mapping[str, str] | None = None) -> str:
-    """The output of a command; BenchError if it fails or takes more than `limit` seconds. `env` is added to the
-    environment."""
+    """Run a command and return its output. Raises BenchError if the command fails or takes more than `limit` seconds.
+    `env` is added to the environment."""
     words = [str(word) for word in command]
     try:
         done = subprocess.run(
@@ -84,7 +85,8 @@ def run(command: Sequence[str | Path], limit: float, env: Mapping[str, str] | No
 
 
 def collect(samples: Samples, text: str) -> None:
-    """Add the samples in a program's output, its lines of JSON. BenchError for a malformed one."""
+    """Add the samples of a program's output: each line that starts with "{" is a sample in JSON. Raises BenchError if
+    such a line is malformed."""
     for line in text.splitlines():
         if not line.startswith("{"):
             continue
@@ -164,7 +166,7 @@ def write(results: Results, options: Sequence[str], path: Path) -> None:
 def _steps(
     samples: Samples, options: Sequence[str], boots: int, environment: Environment
 ) -> list[tuple[str, Callable[[], None]]]:
-    """The steps: a name, and a function that adds the samples. `options` are those of every guest."""
+    """The steps of a benchmark: a name, and a function that adds samples. Every guest gets `options` of ./vgpu run."""
 
     def guest(program: str, *part: str, more: Sequence[str] = ()) -> Callable[[], None]:
         return lambda: in_guest(samples, [*options, *more], [program, *part], environment)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The rows of the table: the results, the reference and the bar of each."""
+"""The rows of the table. A row has a result, perhaps a reference to compare it with, and perhaps a bar (a goal)."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ class Key:
 
 @dataclass
 class Result:
-    """The samples of one key, reduced."""
+    """The samples of one key, reduced to median, range and number."""
 
     name: str
     bytes: int
@@ -36,7 +36,8 @@ Results = dict[Key, Result]
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table: a result, its reference, and the bar for their ratio or for the result itself."""
+    """A row of the table: the result of `key`. The result of `against` is the reference. `bar` is the goal for the
+    ratio of result and reference, `absolute_bar` the goal for the result itself, in its unit."""
 
     label: str
     key: Key
@@ -48,7 +49,7 @@ class Row:
 
 
 def nearest(results: Results, name: str, size: int, unit: str) -> Key | None:
-    """The measured key of that name whose size is closest."""
+    """Return the measured key with this name and unit whose size is closest to `size`; None if there is none."""
     keys = [key for key in results if key.name == name and key.unit == unit]
     return min(keys, key=lambda key: abs(key.bytes - size), default=None)
 
@@ -111,7 +112,7 @@ def rows(results: Results) -> list[Row]:
 
 
 def copy_rows(results: Results) -> Iterable[Row]:
-    """SDMA copies against the host's memcpy of the same size."""
+    """Rows of SDMA copies. The reference is the host's memcpy of the same size."""
     for name, label in (
         ("sdma-vram-vram", "SDMA copy VRAM to VRAM"),
         ("sdma-vram-gtt", "SDMA copy VRAM to GTT"),
@@ -125,7 +126,8 @@ def copy_rows(results: Results) -> Iterable[Row]:
 
 
 def device_rows() -> Iterable[Row]:
-    """The device without a guest; its copies against the memcpy that ran between them."""
+    """Rows of the device without a guest. The reference of its copies is the memcpy that vgpu-kfd-bench runs between
+    them."""
     host = Key("device-memcpy", 64 * MIB, "GB/s")
     for name, label, bar in (
         ("device-copy-big", "device: copy in VRAM, 2 MiB leaves", 0.9),
@@ -143,7 +145,7 @@ def device_rows() -> Iterable[Row]:
 
 
 def svm_rows() -> Iterable[Row]:
-    """Shared virtual memory at size."""
+    """Rows of shared virtual memory: 1 GiB, many ranges, several GPUs."""
     big = 1024 * MIB
     for way, label in (("in", "1 GiB of SVM to VRAM"), ("out", "1 GiB of SVM back")):
         yield Row(
@@ -170,7 +172,7 @@ def svm_rows() -> Iterable[Row]:
 
 
 def memory_rows(results: Results) -> Iterable[Row]:
-    """The memory manager against the same work without it in the same guest."""
+    """Rows of the memory manager. The reference is the same work in the same guest without the memory manager."""
     size = 2 * MIB
     yield Row("load of the module", Key("module-load", 0, "ms"), absolute_bar=150, lower_is_better=True)
     yield Row(
@@ -201,7 +203,8 @@ def memory_rows(results: Results) -> Iterable[Row]:
 
 
 def kfd_rows() -> Iterable[Row]:
-    """KFD's calls against the same work without KFD, or with fewer GPUs or processes, in the same guest."""
+    """Rows of KFD's calls. The reference is the same work in the same guest without KFD, or with fewer GPUs or
+    processes."""
     for label, name, size, unit, against, other, bar in (
         ("BO in VRAM by KFD: create to free", "kfd-life", 2 * MIB, "us", "drm-life", "by the render node", 1.5),
         ("event: signal, wake, and back", "event-round-trip", 0, "us", "eventfd-round-trip", "eventfd", 3),

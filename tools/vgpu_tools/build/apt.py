@@ -84,7 +84,8 @@ def _mirrors() -> tuple[str, str]:
 
 
 def configure(job: Job) -> None:
-    """Write the private configuration. Update the package lists if older than LISTS_AGE or of other sources."""
+    """Write the private configuration. Update the package lists if they are older than LISTS_AGE or come from other
+    sources."""
     suite = pins()["debian"]["suite"]
     main, security = _mirrors()
     keys = sorted(str(path) for path in Path("/usr/share/keyrings").glob("debian-archive-*.gpg"))
@@ -122,7 +123,8 @@ def _newest(versions: Sequence[str]) -> str:
 
 
 def choose(package: str, pinned: str, series: str, versions: Sequence[str]) -> str:
-    """The pinned version if the archive has it, else the newest one of its series, with a message to the user."""
+    """Return the pinned version if the archive has it. Otherwise return the newest version of the series, and tell the
+    user."""
     if pinned in versions:
         return pinned
     same = [version for version in versions if version.split(":", 1)[-1].startswith(f"{series}.")]

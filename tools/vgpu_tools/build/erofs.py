@@ -33,7 +33,7 @@ class Node:
 
 
 class Image:
-    """An image. The caller adds a folder before its entries."""
+    """An image in memory. The caller adds a folder before the files in it."""
 
     def __init__(self) -> None:
         self.root = Node(stat.S_IFDIR | 0o755)
@@ -94,7 +94,7 @@ def _blocks(size: int) -> int:
 
 
 def _entries(node: Node) -> bytes:
-    """The blocks of a folder. Each has its entries, sorted by name, then the names."""
+    """Return the blocks of a folder. A block has directory entries, sorted by name, and after them the names."""
     assert node.parent
     named = sorted([(b".", node), (b"..", node.parent), *node.entries.items()])
     blocks: list[list[tuple[bytes, Node]]] = [[]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Content hashes, by which a step is up to date or not."""
+"""Hashes of the inputs of build steps. A changed hash means that a step has to run again."""
 
 import hashlib
 import os

@@ -30,12 +30,12 @@ def fragments(flavour: str) -> list[Path]:
 
 
 def folder(flavour: str) -> Path:
-    """Where the finished kernel and modules of a flavour are."""
+    """The folder of the finished kernel and modules of a flavour."""
     return BUILD / f"kernel-{flavour}"
 
 
 def image(flavour: str) -> Path:
-    """The kernel to boot: an ELF file without symbols, entered directly (PVH): no decompression."""
+    """The kernel to boot: an ELF file without symbols. QEMU enters it directly (PVH), without decompression."""
     return folder(flavour) / "vmlinux"
 
 
@@ -63,7 +63,8 @@ def _inputs(flavour: str) -> str:
 
 
 def _bring_up(job: Job, flavour: str) -> None:
-    """Make the build tree hold the kernel of this checkout: another checkout may have built its kernel there."""
+    """Build the kernel of this checkout in the build tree, unless it is there: another checkout may have built its
+    kernel in the same tree."""
     source, work, inputs = sources.linux(), tree(flavour), _inputs(flavour)
     source.hook(job, GUEST_DRIVER)
     done = work / ".vgpu-done"
@@ -71,7 +72,7 @@ def _bring_up(job: Job, flavour: str) -> None:
         return
     done.unlink(missing_ok=True)
     _configure(job, source.tree, work, fragments(flavour))
-    # CONFIG_DRM_VGPU_KFD= leaves the driver to the step driver().
+    # CONFIG_DRM_VGPU_KFD= leaves out the driver, which the step driver() builds.
     command: list[str | Path] = ["make", "-C", work, jobs(), "CONFIG_DRM_VGPU_KFD=", "bzImage", "modules"]
     job.run(command, expected_lines=EXPECTED_LINES)
     job.run(["strip", "--strip-all", "-o", work / "vmlinux.boot", work / "vmlinux"])

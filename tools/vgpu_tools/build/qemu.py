@@ -23,7 +23,8 @@ VARIANTS = ("release", "sanitizers", "delays")
 
 
 def flags(variant: str) -> list[str]:
-    """Arguments of configure for a variant: configs/qemu.flags, and its own file where there is one."""
+    """Arguments of configure for a variant: those in configs/qemu.flags, then those in configs/qemu-VARIANT.flags if
+    that file exists."""
     words: list[str] = []
     for name in ("qemu.flags", f"qemu-{variant}.flags"):
         file = CONFIGS / name
@@ -34,7 +35,7 @@ def flags(variant: str) -> list[str]:
 
 
 def folder(variant: str) -> Path:
-    """Where the finished binaries of a variant are."""
+    """The folder of the finished binaries of a variant."""
     return BUILD / ("qemu" if variant == "release" else f"qemu-{variant}")
 
 
@@ -74,7 +75,8 @@ def firmware_beside(variant: str) -> None:
 
 
 def with_firmware(variant: str = "release") -> Path:
-    """A script, named like the emulator, that starts QEMU with the firmware: some tests take only a path."""
+    """Write a script, named like the emulator, that starts QEMU with the firmware, and return its path: some tests can
+    be given only a path to QEMU, and no arguments."""
     script = folder(variant) / "with-firmware" / BINARY
     folders = " ".join(f"-L {shlex.quote(str(path))}" for path in sources.firmware()[1])
     if variant == "delays":
@@ -123,7 +125,7 @@ def build_generic_fuzzer() -> Step:
 
 
 def _needs(variant: str) -> list[Step]:
-    """The steps that a variant needs."""
+    """The steps that must be up to date before a variant is built."""
     packages = [apt.host_packages("packages-sanitizers")] if variant == "sanitizers" else []
     return [*packages, sources.qemu().step]
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The mini root file system: an initramfs of busybox, the modules, the agent and the guest programs.
 
-A guest that is saved before it loads the driver has two parts: an initramfs without modules and programs, which is
-part of the snapshot, and a read-only disk with modules and programs, which is not.
+For a guest that is saved before it loads the driver, the file system has two parts: an initramfs without modules and
+programs, which is in the snapshot, and a read-only disk with modules and programs, which is not in the snapshot.
 """
 
 import os
@@ -19,7 +19,7 @@ from vgpu_tools.build.steps import Job, Step, jobs
 MINI = ROOTFS / "mini"
 FOLDERS = "bin dev etc mnt mnt/share proc root run sbin sys tmp usr usr/bin usr/sbin lib lib64 var"
 PROGRAMS_OUT = BUILD / "programs"
-DISK_BYTES = 256 << 20  # fixed: the guest in a snapshot has read the size. Most of the file is a hole
+DISK_BYTES = 256 << 20  # fixed, as the guest in a snapshot has read the size; most of the file is a hole
 
 
 def image(flavour: str) -> Path:
@@ -65,7 +65,7 @@ class Archive:
         self._entry(name, stat.S_IFLNK | 0o777, target.encode())
 
     def console(self) -> None:
-        """Add /dev/console, which init's output needs before /dev is mounted."""
+        """Add /dev/console: init writes to it before /dev is mounted."""
         self._entry("dev/console", stat.S_IFCHR | 0o600, b"", (5, 1))
 
     def _entry(self, name: str, mode: int, content: bytes, device: tuple[int, int] = (0, 0)) -> None:
@@ -91,7 +91,7 @@ def _tree(target: Archive | erofs.Image, top: Path) -> None:
 
 
 def libraries(binaries: Iterable[Path]) -> set[Path]:
-    """The shared libraries and the loader that the binaries need, of this machine."""
+    """The shared libraries and the loader of this machine that the binaries need."""
     found: set[Path] = set()
     for binary in binaries:
         for word in output_of(["ldd", binary]).split():

@@ -29,11 +29,11 @@ class Source:
 
     step: Step  # makes the tree
     tree: Path
-    renew: Callable[[Job], None]  # makes the tree anew, without the changes of apply.sh
-    named: bool  # a copy of a tree that the user named and may change at any time
+    renew: Callable[[Job], None]  # makes the tree again, without the changes of apply.sh
+    named: bool  # the tree is a copy of a tree of the user, who may change that tree at any time
 
     def hook(self, job: Job, part: Path) -> None:
-        """Bring `part` (device or driver) in the tree up to date.
+        """Bring the copy of `part` (QEMU_DEVICE or GUEST_DRIVER) in the tree up to date.
 
         The tree is made anew when apply.sh or a patch has changed, so that no older patch stays in the tree.
         """
@@ -107,7 +107,8 @@ def _fetched(
 
 
 def _date_back(tree: Path, reference: Path) -> None:
-    """Limit time stamps to that of the download: with the time of unpacking, make would compile patched files again."""
+    """Set time stamps that are later than the download back to its time: with the time of unpacking, make would compile
+    patched files again."""
     limit = reference.stat().st_mtime
     for where, _, files in os.walk(tree):
         for name in files:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""configs/versions.toml, and source trees that the user names instead."""
+"""The versions in configs/versions.toml, and the source trees that the user names instead."""
 
 import functools
 import tomllib
