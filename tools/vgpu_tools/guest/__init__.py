@@ -8,7 +8,7 @@ Imports base and build only. The API of launcher, suites, benchmarks and tests:
   `background.Background` runs it in a thread, for callers that read the output meanwhile.
 - `session.Machine`: a QEMU that the caller controls: frames, `monitor.Monitor`, migration. Its command is a `Session`.
 
-Below them `emulator` is the process, `run_folder` the folder of logs, `agent` the protocol to the guest, `console` the
-reader of the guest's console, `qmp` the monitor of a guest of another process; `snapshot` is for guests that do not
-boot.
+These use: `emulator`, the process; `run_folder`, the folder of logs; `agent`, the protocol to the guest; `console`,
+which finds errors in the guest's console; `qmp`, the monitor of a guest that another process started; `snapshot`, for
+guests that start from a snapshot and do not boot.
 """

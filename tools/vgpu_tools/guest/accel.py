@@ -11,8 +11,8 @@ from vgpu_tools.base.paths import CACHE
 from vgpu_tools.guest import tsc
 
 CHOICES = {
-    # Not "max", which costs TCG a quarter more CPU time. With ERMS the kernel copies by REP MOVSB, which TCG executes
-    # byte by byte. TCG lacks the other features.
+    # Not "-cpu max", with which TCG takes a quarter more CPU time. ERMS is off: with it the guest's kernel copies by
+    # REP MOVSB, which TCG executes byte by byte. The other features are off because TCG lacks them.
     "tcg": ["-accel", "tcg,thread=multi", "-cpu", "Haswell-noTSX,-erms,-pcid,-invpcid,-tsc-deadline"],
     "kvm": ["-accel", "kvm", "-cpu", "host"],
 }
@@ -26,26 +26,28 @@ def arguments(name: str) -> list[str]:
 
 
 def kernel_arguments(name: str) -> list[str]:
-    """Arguments of the guest's kernel: with TCG the rate of the TSC.
+    """Arguments of the guest's kernel: on TCG the rate of the TSC, on KVM none.
 
-    A TCG guest reads the host's counter. A kernel that measures its rate on a busy host gets a wrong rate: time in
-    the guest then runs several times too fast, and every timeout in the guest is too short.
+    A TCG guest reads the host's time stamp counter. If the guest's kernel measured the rate of the counter on a busy
+    host, the rate would be wrong: time in the guest would run several times too fast, and every timeout in the guest
+    would be too short.
     """
     khz = tsc.khz() if name == "tcg" else 0
     return [f"tsc_early_khz={khz}"] if khz else []
 
 
 def check(name: str) -> None:
-    """Refuse a name in VGPU_ACCEL that is no accelerator."""
+    """Raise Failure if `name`, from VGPU_ACCEL, is not empty and no accelerator."""
     if name and name not in CHOICES:
         raise Failure(f"VGPU_ACCEL={name}: there are {', '.join(CHOICES)}", status=2)
 
 
 def choose(comes_up: Callable[[str], bool]) -> str:
-    """The accelerator that works on this host.
+    """Return the name of the accelerator that works on this host.
 
-    A /dev/kvm that opens may still not work. Once after each boot of the host, `comes_up` boots a guest on the
-    accelerator of its argument and returns whether the guest came up. The cache keeps the result.
+    A guest may fail to boot on KVM although /dev/kvm can be opened. `comes_up(NAME)` boots a guest on an accelerator
+    and returns whether the guest came up. This function calls it once after each boot of the host; the cache keeps the
+    result.
     """
     if not os.access(KVM, os.R_OK | os.W_OK):
         return "tcg"

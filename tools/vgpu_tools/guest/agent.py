@@ -4,13 +4,13 @@
 A frame is one byte of kind, four bytes of length (little endian) and that many bytes:
 
     to the host    H  state of the driver: absent, ready, failed; or
-                      waiting (for a snapshot), restored (from one, waits for the time)
+                      waiting (to be saved in a snapshot), restored (from a snapshot, waits for frame T)
                    O  standard output       E  standard error
                    X  exit status, 4 bytes
     to the guest   R  flags (1 byte), rows, columns (2 bytes each), then the command's words, each ended by NUL
                    I  standard input; an empty frame is end of file
                    W  rows, columns         D  dump tasks to the console
-                   S  random bytes          T  nanoseconds since 1970 (8 bytes): both after a restore, in this order
+                   S  random bytes          T  nanoseconds since 1970 (8 bytes); after a restore: S, then T
 """
 
 import struct
@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 
 HELLO, STDOUT, STDERR, EXIT = b"HOEX"
 RUN, STDIN, SIZE, DUMP, SEED, TIME = b"RIWDST"
-WAITING, RESTORED = "waiting", "restored"  # the agent's state before that of the driver
+WAITING, RESTORED = "waiting", "restored"  # states in frame H before the driver is loaded
 
 TERMINAL = 0x01  # run on a terminal
 LEAKS = 0x02  # run kmemleak after the command
@@ -35,26 +35,27 @@ class Late:
     """Delays the first frames of some kinds on one connection, to expose ordering bugs."""
 
     def __init__(self, kinds: str) -> None:
-        """`kinds` are letters of the table above; without any, nothing is delayed."""
+        """`kinds` are letters of the table above; empty: no frame is delayed."""
         self.kinds = kinds
         self.left = LATE_FRAMES
 
     def wait(self, kind: int) -> None:
-        """Sleep LATE_SECONDS before a frame of a late kind is sent or handled, LATE_FRAMES times."""
+        """Call before a frame is sent or handled. Sleeps LATE_SECONDS for each of the first LATE_FRAMES frames of the
+        kinds."""
         if chr(kind) in self.kinds and self.left:
             self.left -= 1
             time.sleep(LATE_SECONDS)
 
 
 def frame(kind: int, payload: bytes = b"") -> bytes:
-    """A frame, ready to send; ValueError if it is too long."""
+    """Return a frame, ready to send. Raises ValueError if `payload` is longer than MAX_PAYLOAD."""
     if len(payload) > MAX_PAYLOAD:
         raise ValueError("frame too long")
     return HEADER.pack(kind, len(payload)) + payload
 
 
 def run(words: Sequence[str], flags: int, rows: int = 24, columns: int = 80) -> bytes:
-    """The frame that starts a command; ValueError if it is too long."""
+    """Return the frame that starts a command. Raises ValueError if the words are longer than MAX_PAYLOAD."""
     text = b"".join(word.encode(errors="surrogateescape") + b"\0" for word in words)
     return frame(RUN, struct.pack("<BHH", flags, rows, columns) + text)
 
@@ -73,7 +74,7 @@ class Decoder:
     """Turns the bytes that come from the guest into frames."""
 
     def __init__(self, late: Late | None = None) -> None:
-        """`late` delays frames of its kinds."""
+        """`late`, if given, delays frames of its kinds."""
         self.late = late or Late("")
         self.buffer = bytearray()
 

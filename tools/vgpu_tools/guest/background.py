@@ -24,9 +24,10 @@ class Background:
         snapshot: BinaryIO | None = None,
         verbose: bool = False,
     ) -> None:
-        """There is no timeout: the caller calls give_up(). The run's thread calls `on_output` with each piece of the
-        command's output. With `streams` the output goes there and is not kept. Other parameters: see Run."""
-        self.output = bytearray()  # received so far
+        """The run has no timeout; the caller may call give_up(). The run's thread calls `on_output` with each piece of
+        the command's output. With `streams` the output goes only there: `output` and `errors` stay empty, and
+        `on_output` is not called. Other parameters: see Run."""
+        self.output = bytearray()  # the command's output so far
         self.errors = bytearray()
         self._on_output = on_output
         self._rest = b""  # the start of an incomplete line, for lines()
@@ -76,7 +77,7 @@ class Background:
                 yield None
                 continue
             if piece is None:
-                self._pieces.put(None)  # for a second call
+                self._pieces.put(None)  # for a second call of lines()
                 break
             *whole, self._rest = (self._rest + piece).split(b"\n")
             for line in whole:

@@ -31,19 +31,19 @@ class Guest:
     rootfs: str = "mini"  # or "rocm"
     kernel: str = "release"
     share: Path | None = None
-    hive: bool = False  # the GPUs are one XGMI hive
+    hive: bool = False  # True: the GPUs are joined to one XGMI hive
     device_opts: str = ""
     append: str = ""  # appended to the kernel's command line
     qemu_args: list[str] = field(default_factory=list)
     qmp: Path | None = None
     bzimage: bool = False  # boots slower, but can suspend to RAM
     snapshot: bool = False  # starts from a snapshot that was taken before the driver was loaded
-    device_delays: str = ""  # of the devices' threads: a seed, or one of DELAY_POINTS; needs QEMU's variant "delays"
+    device_delays: str = ""  # delays device threads: a seed or one of DELAY_POINTS (QEMU variant "delays")
     accelerator: str = ""  # tcg, kvm; empty: accel.choose()
     late_frames: str = ""  # kinds of frames that launcher and agent delay (agent.Late)
 
     def check(self) -> None:
-        """Refuse options with which the guest cannot start: Failure with status 2."""
+        """Raise Failure with status 2 if the guest cannot start with these options."""
         if not 0 <= self.gpus <= MAX_GPUS:
             raise Failure(f"--gpus {self.gpus}: there can be 0 to {MAX_GPUS}", status=2)
         if not 1 <= self.cpus <= 255:
@@ -80,7 +80,8 @@ class Guest:
             ensure(rocm.build())
 
     def command(self, agent_fd: int, accelerator: str, console: str = CONSOLE_PIPE) -> list[str]:
-        """QEMU's command line; the agent's socket is `agent_fd`, the console a character device."""
+        """Return QEMU's command line. `agent_fd` is the descriptor of the agent's socket; `console` is a character
+        device of QEMU (-chardev)."""
         words: list[str | Path] = [qemu.binary(self.variant())]
         for folder in sources.firmware()[1]:
             words += ["-L", folder]
@@ -92,7 +93,7 @@ class Guest:
         words += ["-smp", str(self.cpus), "-m", self.memory]
         words += ["-kernel", self.kernel_image(), "-initrd", self.initramfs()]
         append = [APPEND, *accel.kernel_arguments(accelerator), self.append]
-        append += ["vgpu_wait=1"] if self.snapshot else []  # init: the agent waits for the snapshot
+        append += ["vgpu_wait=1"] if self.snapshot else []  # mini/init then starts the agent in state "waiting"
         append += [f"vgpu_agent_delay={self.late_frames}"] if self.late_frames else []
         if self.rootfs == "rocm":
             place = str(rocm.image()).replace(",", ",,")
@@ -121,7 +122,7 @@ class Guest:
         if self.snapshot:
             place = str(rootfs.disk(self.kernel)).replace(",", ",,")
             words += ["-drive", f"if=none,id=programs,format=raw,read-only=on,file={place}"]
-            # The last free slot: disks of --qemu-args keep their device names.
+            # Use the last free slot, so that disks of --qemu-args keep their device names.
             words += ["-device", "virtio-blk-pci,drive=programs,serial=vgpu-programs,addr=1d"]
             words += ["-global", "migration.mapped-ram=on"]
         if self.qmp:

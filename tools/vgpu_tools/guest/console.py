@@ -8,19 +8,19 @@ TIME = re.compile(rb"^(?:<\d+>)?\[[ \d.]+\]\s*(?:\[[ TC\d]+\]\s*)?")
 # Lines with "BUG: " after which the kernel continues.
 SURVIVABLE = ("KASAN", "sleeping function", "scheduling while atomic", "soft lockup", "workqueue")
 
-# After these the guest does not continue: its kernel panics on an oops (oops=panic).
+# Lines after which the guest does not continue: its kernel panics on an oops (oops=panic).
 FATAL_PATTERNS = (
     "Kernel panic - not syncing",
     "^BUG: (?!" + "|".join(SURVIVABLE) + ")",
     r"^Oops\b",
     "kernel BUG at",
-    r"^(segment-related )?general protection fault\b.*\[#\d+\]",  # of older kernels, without "Oops: "
+    r"^(segment-related )?general protection fault\b.*\[#\d+\]",  # older kernels print no "Oops: "
 )
 
-# After these the guest continues, but they are errors.
+# Lines about errors after which the guest continues.
 REPORT_PATTERNS = (
     "^BUG: ",
-    "^WARNING: ",  # includes lockdep's
+    "^WARNING: ",  # also of lockdep
     "possible (circular|recursive) locking|possible irq lock inversion|inconsistent lock state|bad unlock balance",
     "suspicious RCU usage",
     "watchdog: BUG: soft lockup|detected stalls on|self-detected stall|^INFO: task .* blocked",
@@ -30,7 +30,8 @@ REPORT_PATTERNS = (
     "Memory manager not clean",  # drm_mm, TTM: allocations are left at takedown
 )
 
-# The kernel's OOM killer: the guest has too little memory. The command may still succeed.
+# A line of the kernel's OOM killer: the guest has too little memory. The line alone is no error, as the command may
+# succeed.
 OOM_KILLED = re.compile(rb"^Out of memory: Killed process ")
 
 FATAL = re.compile("|".join(FATAL_PATTERNS).encode())
@@ -65,7 +66,8 @@ class Watcher:
 
 
 def excerpt(console: bytes, most: int = 14) -> list[str]:
-    """At most `most` lines of a console log: from the first fatal line or report, or else the last ones."""
+    """Return at most `most` lines of a console log: from the first fatal line or report on, or the last lines if there
+    is none."""
     lines = console.splitlines()
     means = (at for at, line in enumerate(lines) if REPORTS.search(said := TIME.sub(b"", line)) or FATAL.search(said))
     first = next(means, max(0, len(lines) - most))

@@ -16,7 +16,7 @@ from vgpu_tools.guest.config import CONSOLE_PIPE, Guest
 
 
 class Emulator:
-    """A QEMU that runs while the `with` block runs. Before the block there is no process and no file.
+    """A QEMU that runs while the `with` block runs. Before the block no process runs and no file is written.
 
     QEMU is killed at the end of the block, and when the thread that entered the block ends.
     """
@@ -32,7 +32,7 @@ class Emulator:
         self.more: list[str] = []  # further arguments of QEMU
         self.inherited: list[int] = []  # descriptors in those arguments, which QEMU inherits
         self.own_session = False  # QEMU gets its own session: Ctrl-C in the terminal does not reach it
-        self.leaves_core = False  # QEMU may dump core into the working directory: postmortem.take_core()
+        self.leaves_core = False  # QEMU may dump core into the working directory; see postmortem.take_core()
 
     def __enter__(self) -> Self:
         self.port, theirs = socket.socketpair()

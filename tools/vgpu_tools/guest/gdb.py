@@ -22,14 +22,14 @@ from vgpu_tools.guest.background import Background
 from vgpu_tools.guest.config import Guest
 from vgpu_tools.guest.launch import Streams
 
-STUB_SECONDS = 10.0  # QEMU opens its gdb socket before the guest's first instruction
+STUB_SECONDS = 10.0  # QEMU opens its gdb socket within this time
 
 
 def debug(what: str, guest: Guest, words: Sequence[str], verbose: bool) -> int:
-    """Debug "qemu" or "kernel" while a guest runs a command; returns gdb's exit status.
+    """Run "qemu" or "kernel" (`what`) under gdb while a guest runs a command. Returns gdb's exit status.
 
-    `verbose` shows the guest's console on standard error while the kernel is debugged. For "qemu" the console goes to
-    a file in any case.
+    `verbose` shows the guest's console on standard error while the kernel is debugged. For "qemu" the console goes to a
+    file in any case.
     """
     if not shutil.which("gdb"):
         raise Failure("gdb is not installed (the package is called gdb)", status=2)
@@ -39,7 +39,7 @@ def debug(what: str, guest: Guest, words: Sequence[str], verbose: bool) -> int:
 
 
 def _gdb(arguments: Sequence[str | Path], cwd: Path | None = None, inherited: Sequence[int] = ()) -> int:
-    """Run gdb in the foreground. This process ignores SIGINT meanwhile: Ctrl-C is for gdb."""
+    """Run gdb in the foreground. This process ignores SIGINT meanwhile, so that Ctrl-C affects only gdb."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         return subprocess.run(["gdb", "-q", *map(str, arguments)], check=False, cwd=cwd, pass_fds=inherited).returncode
@@ -59,7 +59,8 @@ def _qemu(guest: Guest, words: Sequence[str]) -> int:
 
 
 def _serve(port: socket.socket, words: Sequence[str]) -> None:
-    """A minimal host's end of the agent: starts the command when the guest is up, and copies its output."""
+    """The host's end of the agent's protocol, reduced: start the command when the guest is up, and copy the command's
+    output."""
     decoder = agent.Decoder()
     while data := port.recv(agent.MAX_PAYLOAD):
         for kind, payload in decoder.feed(data):

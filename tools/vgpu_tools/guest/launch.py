@@ -22,9 +22,9 @@ from vgpu_tools.guest.console import Watcher
 from vgpu_tools.guest.emulator import Emulator
 from vgpu_tools.guest.result import Result, Verdict
 
-END_SECONDS = 5.0  # for a guest that panics, and for a QEMU after SIGTERM, to end
-DUMP_SECONDS = 2.0  # for a guest after its timeout to dump its tasks
-PROBE_SECONDS = 10.0  # a guest on a working KVM boots much faster
+END_SECONDS = 5.0  # time for a guest to end after a panic, and for QEMU to end after SIGTERM
+DUMP_SECONDS = 2.0  # time for a guest to dump its tasks after the timeout
+PROBE_SECONDS = 10.0  # limit of comes_up(); a guest on a working KVM boots much faster
 CHUNK = 65536
 SEED_BYTES = 64  # for the random number generator of a restored guest
 
@@ -46,7 +46,8 @@ def drop(data: bytes) -> None:
 class Streams:
     """The command's streams: sinks of its output and its errors, and the descriptor of its input (None: no input).
 
-    With `terminal` the command has a terminal of the size of this process's, and `input` is read in raw mode.
+    With `terminal` the command has a terminal, of the size of this process's terminal. `input` is then this process's
+    terminal, and is in raw mode during the run.
     """
 
     output: Sink = field(default=partial(write_all, 1))
@@ -58,9 +59,9 @@ class Streams:
 class Run:
     """A guest from start to end.
 
-    The caller calls `execute()` once; before it there is neither process nor folder. `give_up()` and `stop()` may be
-    called from other threads, from signal handlers and from the sinks of the streams, also before `execute()`. QEMU
-    ends at the latest with the thread that called `execute()`.
+    The caller calls `execute()` once; before that call no process runs and no folder exists. `give_up()` and `stop()`
+    may be called from other threads, from signal handlers and from the sinks of the streams, also before `execute()`.
+    QEMU ends at the latest with the thread that called `execute()`.
     """
 
     def __init__(
@@ -115,7 +116,7 @@ class Run:
         self._begin(folder)
         try:
             timed_out = self._run_emulator()
-        except Failure as failure:  # raised by a sink or by Saver: the guest could not be saved
+        except Failure as failure:  # from a sink, or from Saver if the guest could not be saved
             run_folder.mark_failed(folder, str(failure))
             raise
         result = self._result(timed_out)
@@ -132,7 +133,7 @@ class Run:
         self._late, self._decoder = late, agent.Decoder(late)
         self._pending = bytearray()  # bytes still to be sent to the guest
         self._input_open = False
-        self._refused = False  # the driver failed: the command was not started
+        self._refused = False  # True: the command was not started, as the driver failed
         self._ended: int | None = None  # QEMU's return code, if QEMU ended before it was terminated
         self._core = ""
 
@@ -160,9 +161,10 @@ class Run:
         return emulator
 
     def _prepare(self, emulator: Emulator, stack: contextlib.ExitStack) -> None:
-        """Add arguments of QEMU. The caller leaves `stack` when the run is over."""
+        """Add arguments of QEMU to `emulator`. What the run needs open is entered into `stack`, which the caller leaves
+        after the run."""
         if self.snapshot:
-            # By descriptor: another run may remove the file to make room.
+            # Name the snapshot by a descriptor: another run may remove the file to make room.
             emulator.more += ["-incoming", f"file:/proc/self/fd/{self.snapshot.fileno()}"]
             emulator.inherited.append(self.snapshot.fileno())
 
@@ -173,7 +175,7 @@ class Run:
 
     @contextlib.contextmanager
     def _heard(self) -> Iterator[None]:
-        """While the block runs, give_up() and stop() wake the selector through an eventfd."""
+        """Let give_up() and stop() wake the selector through an eventfd while the block runs."""
         wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         try:
             self._selector.register(wake, selectors.EVENT_READ, partial(os.eventfd_read, wake))
@@ -218,7 +220,7 @@ class Run:
         return 0.0 if self._given_up else self.deadline - time.monotonic()
 
     def _end_qemu(self) -> None:
-        """Record how QEMU ended, or terminate QEMU."""
+        """Record how QEMU ended, if it has ended or is ending; otherwise terminate QEMU."""
         if self._output not in self._selector.get_map():  # console closed: QEMU has ended or is ending
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(END_SECONDS)
@@ -232,8 +234,8 @@ class Run:
             self.process.wait(max(0.1, end - time.monotonic()))
 
     def _note_machine(self) -> None:
-        """Save the state of the virtual CPUs and their local APICs, which shows a lost interrupt, and the backtraces
-        of QEMU's threads: virtual CPUs, the devices' engines."""
+        """Save to the run's folder: the state of the virtual CPUs and of their local APICs (which shows a lost
+        interrupt), and the backtraces of QEMU's threads (virtual CPUs, workers of the devices)."""
         (self.folder / run_folder.THREADS).write_text(postmortem.threads(self.process.pid))
         words = ["info cpus", "info registers -a", *(f"info lapic {cpu}" for cpu in range(self.guest.cpus))]
         commands = [("human-monitor-command", {"command-line": line}) for line in words]
@@ -243,7 +245,8 @@ class Run:
             (self.folder / run_folder.MACHINE).write_text(text)
 
     def _pump(self, done: Callable[[], bool], left: Callable[[], float]) -> bool:
-        """Serve the selector until `done()` holds or QEMU closes its console. Return False after `left()` runs out."""
+        """Serve the selector until `done()` is true or QEMU closes its console. Return False if the time of `left()`,
+        in seconds, runs out before."""
         while not done() and self._output in self._selector.get_map():
             seconds = left()
             if seconds <= 0:
@@ -329,7 +332,8 @@ class Run:
         self._flush()
 
     def _flush(self) -> None:
-        """Send pending bytes without blocking. Until all are sent, watch for writability and read no more input."""
+        """Send pending bytes without blocking. While bytes are pending, the selector also waits until the socket is
+        writable, and does not read the command's input."""
         with contextlib.suppress(BlockingIOError, BrokenPipeError, ConnectionResetError):
             while self._pending:
                 del self._pending[: self._port.send(self._pending)]
@@ -362,7 +366,7 @@ class Run:
         )
 
     def _verdict(self, timed_out: bool) -> tuple[Verdict, str]:
-        """The verdict, and the line of the kernel or of QEMU that it stands on."""
+        """Return the verdict, and the line of the kernel or of QEMU that is the reason for it."""
         if self._stopped:
             return Verdict.STOPPED, ""
         if self._refused:

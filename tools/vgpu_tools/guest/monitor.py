@@ -22,7 +22,8 @@ class Counter(_Answer):
 
 
 class Injection(_Answer):
-    """An injection: its id, the occasions it has taken (`fired`) and seen, and whether it is still active."""
+    """An injection: its id, how many occasions it has seen, at how many of them it has fired, and whether it is still
+    active."""
 
     id: int
     fired: int
@@ -45,7 +46,7 @@ class Vmid(_Answer):
 
 
 class Device(_Answer):
-    """A vgpu-kfd device. `id` is that of -device; empty if -device has none."""
+    """A vgpu-kfd device. `id` is the id= of -device; empty if -device has none."""
 
     path: str
     id: str = ""
@@ -55,11 +56,11 @@ class Device(_Answer):
 
     @property
     def name(self) -> str:
-        """The name to print: the id, or without one the QOM path."""
+        """The name to print: the id, or the QOM path if there is no id."""
         return self.id or self.path
 
     def count(self, counter: str) -> int:
-        """The value of a counter; ValueError if the device has none of this name."""
+        """Return the value of a counter. Raises ValueError if the device has no counter of this name."""
         values = [entry.value for entry in self.counters if entry.counter == counter]
         if not values:
             raise ValueError(f"{self.name} has no counter '{counter}'")
@@ -89,7 +90,7 @@ class Monitor:
         self._qmp = QEMUMonitorProtocol(peer)
 
     def connect(self) -> None:
-        """Wait for the greeting."""
+        """Wait for QEMU's greeting."""
         self._qmp.connect()
 
     def close(self) -> None:
@@ -101,7 +102,7 @@ class Monitor:
         return self._qmp.cmd(name, **arguments)
 
     def event(self, seconds: float) -> Event | None:
-        """The next event; None if none arrives within `seconds`."""
+        """Return the next event; None if no event arrives within `seconds`."""
         try:
             event = self._qmp.pull_event(wait=float(seconds))
         except TimeoutError:

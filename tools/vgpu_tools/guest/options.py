@@ -16,7 +16,7 @@ class Options:
     """A guest, and the options of its run."""
 
     guest: Guest
-    timeout: float  # seconds; 0: none
+    timeout: float  # in seconds; 0: no timeout
     verbose: bool
 
 
@@ -43,9 +43,9 @@ def _parser(timeout: float) -> Parser:
 
 
 def parse(words: Sequence[str], environment: Environment, timeout: float = 0) -> Options:
-    """Parse options; Failure with status 2 if they are wrong or the guest could not start with them.
+    """Parse options. Raises Failure with status 2 if the options are wrong or the guest cannot start with them.
 
-    `timeout` is the default of --timeout, in seconds; 0: none.
+    `timeout` is the default of --timeout, in seconds; 0: no timeout.
     """
     options = _parser(timeout).parse_args(join_values(words))
     if options.timeout < 0:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 GDB_SECONDS = 20.0
-CORE = "core"  # in a run's folder
+CORE = "core"  # name of the core file in a run's folder
 CORE_PATTERN = Path("/proc/sys/kernel/core_pattern")
 
 
@@ -22,8 +22,8 @@ def allow_core() -> None:
 def take_core(pid: int, folder: Path) -> str:
     """Move the core file that a dead child left in this process's working directory into a run's folder.
 
-    Returns where the core is, in words; '' if there is none. If the host's core_pattern names another folder or a
-    program, nothing is moved and the words give the pattern.
+    Returns a text for the user with the core's path; '' if there is no core. If the host's core_pattern names another
+    folder or a program, no file is moved and the text has the pattern.
     """
     pattern = CORE_PATTERN.read_text().strip() if CORE_PATTERN.exists() else CORE
     if "/" in pattern or pattern.startswith("|"):
@@ -36,7 +36,8 @@ def take_core(pid: int, folder: Path) -> str:
 
 
 def threads(pid: int) -> str:
-    """The state of each thread of a process: gdb's backtraces if gdb is installed and works, else from /proc."""
+    """Return the state of each thread of a process: backtraces by gdb if gdb is installed and works, else the state in
+    /proc."""
     if shutil.which("gdb"):
         command = ["gdb", "-p", str(pid), "-batch", "-nx", "-ex", "set pagination off", "-ex", "thread apply all bt 16"]
         with contextlib.suppress(subprocess.TimeoutExpired, OSError):

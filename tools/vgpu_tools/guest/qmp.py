@@ -12,17 +12,18 @@ from typing import Any
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import RUNS
 
-SOCKET = "qmp"  # in a run's folder
-MAX_PATH = 107  # bytes of a Unix socket's path
-SECONDS = 10.0  # QEMU replies much faster, unless another client is connected
+SOCKET = "qmp"  # name of the socket in a run's folder
+MAX_PATH = 107  # most bytes of a Unix socket's path
+SECONDS = 10.0  # limit of a connection; QEMU replies much faster, unless another client is connected
 
 
 class Refused(Exception):
-    """QEMU refused a command; the text is QEMU's."""
+    """QEMU refused a command. The text is QEMU's error message."""
 
 
 def find(given: Path | None) -> Path:
-    """The socket to use: `given`, or that of the only running guest of this checkout. Failure without exactly one."""
+    """Return the path of the socket to use: `given`, or the socket of the running guest of this checkout. Raises
+    Failure if `given` is no socket, or, without `given`, unless exactly one guest of this checkout is running."""
     if given:
         if not given.is_socket():
             raise Failure(f"--qmp {given}: no such socket (a guest started with --qmp {given} has it)", status=2)
@@ -45,12 +46,12 @@ def pid(path: Path) -> int:
 
 
 def ask(path: Path, *commands: tuple[str, dict[str, Any]]) -> list[Any]:
-    """Execute commands, one after the other; returns their replies. Refused if QEMU refuses one."""
+    """Execute commands, one after the other. Returns their replies. Raises Refused if QEMU refuses a command."""
     return asyncio.run(_ask(path, commands))
 
 
 def command(path: Path, name: str, arguments: dict[str, Any] | None = None) -> Any:
-    """Execute one command; returns its reply. Failure if QEMU refuses the command."""
+    """Execute one command. Returns its reply. Raises Failure if QEMU refuses the command."""
     try:
         return ask(path, (name, arguments or {}))[0]
     except Refused as refused:
@@ -90,7 +91,7 @@ def _connect(path: Path) -> socket.socket:
 
 
 def alive(path: Path) -> bool:
-    """Whether a process listens on a socket. The file may exist before and after that."""
+    """Return whether a process listens on a socket. The socket's file may exist although no process listens."""
     try:
         return pid(path) > 0
     except Failure:

@@ -32,8 +32,9 @@ class Result:
     """The result of a run.
 
     `status` is the command's exit status, None if the command did not end. `said` is the line of the kernel or of QEMU
-    that is the reason for the verdict. `qemu` is QEMU's return code as of subprocess, None if the run terminated QEMU.
-    `limit` is the timeout and `seconds` the duration of the run. `core` names the place of QEMU's core file.
+    that is the reason for the verdict. `qemu` is QEMU's return code (negative: the signal that ended QEMU), None if the
+    run terminated QEMU. `limit` is the timeout and `seconds` the duration of the run. `core` is a text with the place
+    of QEMU's core file, empty if there is none. `snapshot` is the path of the snapshot, empty if the guest booted.
     """
 
     verdict: Verdict
@@ -48,7 +49,8 @@ class Result:
 
     @property
     def good(self) -> bool:
-        """Whether the command ended and the kernel reported no error. The command's exit status may be an error."""
+        """Whether the command ended and the kernel reported no error. The command itself may have failed: see
+        `status`."""
         return self.verdict is Verdict.EXITED
 
     @property
@@ -72,7 +74,7 @@ class Result:
 
     @property
     def sentence(self) -> str:
-        """The message for the user. Empty if `good`, except for a command that failed after an OOM kill."""
+        """The message for the user. Empty if `good`, unless the command failed after an OOM kill."""
         taken = (f"{self.core}; " if self.core else "") + (f"snapshot: {self.snapshot}; " if self.snapshot else "")
         log = f"console log: {self.console}"
         match self.verdict:

@@ -17,10 +17,10 @@ from pathlib import Path
 
 from vgpu_tools.base.paths import RUNS
 
-KEEP = 40  # the newest folders, which stay; those of running runs stay, too
-KEEP_FAILED = 40  # folders of older runs that stay because they failed
+KEEP = 40  # number of newest folders that stay
+KEEP_FAILED = 40  # number of older folders that stay because their runs failed
 LOCK = "lock"
-FAILED = "failed"  # holds the reason of a failed run
+FAILED = "failed"  # file with the reason why the run failed
 _numbers = itertools.count()  # last part of a folder's name, unique in this process
 CONSOLE, QEMU_LOG, COMMAND = "console.log", "qemu.log", "command"
 MACHINE, THREADS = "machine.txt", "threads.txt"  # written after a timeout
@@ -43,8 +43,8 @@ def mark_failed(folder: Path, why: str) -> None:
 
 
 def remove_old() -> None:
-    """Remove folders, except the newest KEEP, the newest KEEP_FAILED older ones of failed runs, and those with a held
-    lock."""
+    """Remove folders of runs. These stay: the newest KEEP folders; among the older ones, the newest KEEP_FAILED of
+    failed runs; and folders with a held lock."""
     found = sorted((path for path in RUNS.iterdir() if path.is_dir() and not path.is_symlink()), key=_age)
     older = found[: -KEEP or None]
     failed = [path for path in older if (path / FAILED).exists()]
@@ -60,14 +60,14 @@ def _age(folder: Path) -> list[int]:
 
 
 def held(folder: Path) -> bool:
-    """Whether the run of a folder is still running, that is, holds the lock."""
+    """Return whether the run of a folder is still running: it holds the folder's lock."""
     try:
         with (folder / LOCK).open() as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except OSError:
-        pass  # the run ended before it had a lock
+        pass  # no lock file: the run ended before it took the lock
     return False
 
 

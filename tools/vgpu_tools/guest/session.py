@@ -21,7 +21,7 @@ from vgpu_tools.guest.console import Watcher
 from vgpu_tools.guest.emulator import Emulator
 from vgpu_tools.guest.monitor import Monitor
 
-LIMIT_SECONDS = 120.0  # of every wait, on a host whose speed was not measured
+LIMIT_SECONDS = 120.0  # limit of each wait, on a host whose speed was not measured
 LOOK_SECONDS = 0.05  # between two queries of a migration or a job
 CONSOLE_TAIL = 2000  # bytes of the console in a failure's message
 
@@ -31,7 +31,7 @@ class MachineError(AssertionError):
 
 
 class _Migration(BaseModel):
-    """The reply to query-migrate; without a status there was no migration."""
+    """The reply to query-migrate. If there was no migration, the reply has no status, and `status` is "none"."""
 
     status: str = "none"
     error: str = Field("", alias="error-desc")
@@ -51,7 +51,7 @@ class Session:
     def __init__(self, late_frames: str = "") -> None:
         """`late_frames` are kinds of frames that are delayed (agent.Late)."""
         self.decoder = agent.Decoder(agent.Late(late_frames))
-        self.output = b""  # of the command, received so far
+        self.output = b""  # output of the command so far
         self.errors = b""
         self.status: int | None = None  # exit status of the command; None until it ends
         self.ready = False  # the agent has sent HELLO: the guest is up
@@ -74,7 +74,8 @@ class Session:
 
 
 class Machine:
-    """A QEMU that runs while the `with` block runs, with its frames, its monitor and its migration.
+    """A QEMU that runs while the `with` block runs. The methods exchange frames with the agent, use the monitor, and
+    migrate.
 
     QEMU ends at the latest with the thread that entered the block. A wait raises MachineError after `limit` seconds, or
     when its condition cannot hold any more.
@@ -107,7 +108,8 @@ class Machine:
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
-        # A connected pair: the path of a socket that QEMU binds exists before QEMU listens on it.
+        # Use a connected pair: a socket bound by QEMU has a path before QEMU listens on it, so that an early connect()
+        # would fail.
         monitor, theirs = socket.socketpair()
         with theirs, contextlib.ExitStack() as stack:
             stack.enter_context(monitor)
@@ -195,7 +197,7 @@ class Machine:
         self.drain()
 
     def pause(self) -> None:
-        """Stop the machine, then read the frames that it had sent."""
+        """Stop the machine, then read the frames that it sent before."""
         self.monitor.cmd("stop")
         self.drain()
 
@@ -219,7 +221,7 @@ class Machine:
         raise MachineError(f"no job '{name}': {answer}")
 
     def snapshot(self, command: str, node: str) -> None:
-        """Execute `snapshot-save` or `snapshot-load` in a qcow2 node. The caller has stopped the machine."""
+        """Execute `snapshot-save` or `snapshot-load` on a qcow2 node. The caller has stopped the machine."""
         self.job(command, tag="here", vmstate=node, devices=[node])
 
     def complaint(self) -> str:

@@ -3,9 +3,9 @@
 
 A snapshot is QEMU's migration stream of a guest whose agent waits, without driver, programs and shared folder. Its
 name, KEY, is a hash over all inputs of the machine and its memory: Store.obtain() finds the snapshot or takes it.
-KEY.json holds the identity (inode, size, times) of KEY.state, a sparse file, when that was complete. A state file with
-another identity is not used. A snapshot is valid for one boot of the host: after a power failure the content of the
-file may be incomplete.
+KEY.state, a sparse file, has the machine's state. KEY.json has the identity (inode, size, times) of the complete state
+file. A state file with another identity is not used. A snapshot is valid for one boot of the host: after a power
+failure the content of the file may be incomplete.
 """
 
 import asyncio
@@ -31,19 +31,19 @@ from vgpu_tools.guest.config import Guest
 from vgpu_tools.guest.emulator import Emulator
 
 FOLDER = CACHE / "snapshots"
-MAX_BYTES = 8 << 30  # of all snapshots; the least recently used ones are removed
+MAX_BYTES = 8 << 30  # most bytes of all snapshots; beyond, the least recently used are removed
 ACCELERATOR = "tcg"  # on KVM the saved state depends on the host's processor
 FORMAT = "1"  # version of the files, part of the key
-BOOT_SECONDS = 300.0  # for a guest to boot and be saved
-SAVE_SECONDS = 120.0  # for QEMU to write the state
-MAX_DRIFT = 0.001  # of the rate of the host's TSC, by which the guest keeps time
+BOOT_SECONDS = 300.0  # limit for a guest to boot and be saved
+SAVE_SECONDS = 120.0  # limit for QEMU to write the state
+MAX_DRIFT = 0.001  # largest relative change of the rate of the host's TSC, by which the guest keeps time
 # --qemu-args allowed with --from boot: SHAPING is part of a snapshot's key, QUIET does not change the machine.
 SHAPING = {"-cpu", "-device", "-drive", "-global", "-m", "-machine", "-numa", "-object", "-smp"}
 QUIET = {"-D", "-d", "-msg", "-trace"}
 
 
 class Unusable(Exception):
-    """Why a snapshot is not used."""
+    """A snapshot cannot be used. The text is the reason; empty if the snapshot does not exist."""
 
 
 def check_name(name: str) -> None:
@@ -62,7 +62,8 @@ def check(guest: Guest) -> None:
             allowed = " ".join(sorted(SHAPING | QUIET))
             raise Failure(f"--from boot: not with --qemu-args {word}, only with {allowed}", status=2)
         value = next(words, "")
-        # The guest may have read the disk or the memory file before it was saved.
+        # The guest may have read the disk or the memory file before it was saved; the contents may change before the
+        # restore.
         if word == "-drive" and "driver=null-co" not in value.split(","):
             raise Failure(f"--from boot: not with --qemu-args '-drive {value}', only with driver=null-co", status=2)
         if word == "-object" and not value.startswith(("memory-backend-ram,", "memory-backend-memfd,")):
@@ -108,13 +109,13 @@ def _same(path: Path, descriptor: int) -> bool:
 
 
 def _identity(descriptor: int) -> list[int]:
-    """Numbers of a file of which at least one changes when the file is written to or replaced."""
+    """Return numbers about a file. At least one of them changes when the file is written to or replaced."""
     stat = os.fstat(descriptor)
     return [stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
 
 
 class Saver(launch.Run):
-    """A run that boots a guest and writes its state to a file when the agent waits."""
+    """A run that boots a guest and writes the machine's state to a file as soon as the agent is in state "waiting"."""
 
     def __init__(self, guest: Guest, state: Path) -> None:
         super().__init__(replace(guest, qmp=None, accelerator=ACCELERATOR), [], timeout=BOOT_SECONDS)
@@ -179,8 +180,8 @@ def _size(path: Path) -> int:
 def prepared(guest: Guest, folder: Path | None = None) -> Iterator[BinaryIO | None]:
     """Build everything that a guest needs, and keep the snapshot that it starts from open while the block runs.
 
-    Yields None for a guest that boots. Failure if a build fails or the guest cannot be saved. `folder` holds the
-    snapshots; None: FOLDER.
+    Yields None if the guest boots. Raises Failure if a build fails or the guest cannot be saved. `folder` is the folder
+    of the snapshots; None: FOLDER.
     """
     guest.prepare()
     saved = Store(folder).obtain(guest)
@@ -192,13 +193,13 @@ class Store:
     """The snapshots in a folder."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        """`folder` None: FOLDER."""
+        """`folder` is the folder of the snapshots; None: FOLDER."""
         self.folder = folder or FOLDER
 
     def obtain(self, guest: Guest) -> BinaryIO | None:
         """Open the snapshot that a guest starts from; take it first if there is none. The caller closes the file.
 
-        Returns None for a guest that boots. Failure if the guest cannot be saved."""
+        Returns None if the guest boots. Raises Failure if the guest cannot be saved."""
         if not guest.snapshot:
             return None
         if (guest.accelerator or accel.choose(launch.comes_up)) != ACCELERATOR:
@@ -222,9 +223,10 @@ class Store:
                 raise Failure(f"snapshot {self._state(name)}: {why}") from None
 
     def make_room(self, keep: str, limit: int = MAX_BYTES) -> None:
-        """Remove incomplete snapshots and those of earlier boots, then the least recently used down to `limit` bytes.
+        """Remove incomplete snapshots and those of earlier boots of the host. Then remove the least recently used
+        snapshots until the snapshots take at most `limit` bytes.
 
-        `keep` names the snapshot whose lock the caller holds: it stays.
+        The caller holds the lock of the snapshot `keep`, which is not removed.
         """
         for name in {path.name.split(".")[0] for path in self.folder.iterdir()} - {keep}:
             self._remove(name, ".partial", ".json.partial")

@@ -15,11 +15,11 @@ class _Counter:
     """The host's time stamp counter."""
 
     def __init__(self) -> None:
-        """OSError if the host refuses executable anonymous memory."""
+        """Raises OSError if the host refuses executable anonymous memory."""
         self._page = mmap.mmap(-1, mmap.PAGESIZE, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
         self._page.write(RDTSC)
         place = ctypes.addressof(ctypes.c_char.from_buffer(self._page))
-        self.read: Callable[[], int] = ctypes.CFUNCTYPE(ctypes.c_uint64)(place)  # valid as long as the page
+        self.read: Callable[[], int] = ctypes.CFUNCTYPE(ctypes.c_uint64)(place)  # valid while _page exists
 
 
 def khz() -> int:
@@ -33,7 +33,8 @@ def khz() -> int:
 
 
 def now() -> tuple[int, int]:
-    """CLOCK_MONOTONIC in nanoseconds and the host's time stamp counter, at one moment; (0, 0) without a counter."""
+    """Return CLOCK_MONOTONIC in nanoseconds and the host's time stamp counter, taken at one moment; (0, 0) if there is
+    no counter."""
     counter = _counter()
     return sample(counter.read) if counter else (0, 0)
 
@@ -48,10 +49,11 @@ def _counter() -> _Counter | None:
 
 
 def sample(read: Callable[[], int]) -> tuple[int, int]:
-    """CLOCK_MONOTONIC in nanoseconds and the result of `read`, at one moment: the fastest of 32 attempts."""
+    """Return CLOCK_MONOTONIC in nanoseconds and the result of `read`, taken at one moment: of 32 attempts, the fastest
+    one."""
 
     def once() -> tuple[int, int, int]:
-        """Duration of the attempt, time, counter."""
+        """Return the duration of the attempt, the time in its middle, and the result of `read`."""
         before = time.monotonic_ns()
         ticks = read()
         after = time.monotonic_ns()

@@ -15,7 +15,7 @@ from vgpu_tools.base.errors import Failure
 from vgpu_tools.guest import qmp
 
 EVENTS = "vgpu_*"
-STAMP = re.compile(r"^\d+@\d+\.\d+:")  # with -msg timestamp=on
+STAMP = re.compile(r"^\d+@\d+\.\d+:")  # prefix of each line of QEMU's log with -msg timestamp=on
 LOOK_SECONDS = 0.1  # between two reads of the log
 
 
@@ -31,7 +31,7 @@ def trace(socket: Path | None, patterns: Sequence[str], seconds: float) -> int:
 
 
 def follow(path: Path, patterns: Sequence[str], seconds: float, say: Callable[[str], None]) -> None:
-    """Enable trace events for some seconds (0: until interrupted) and pass their lines to `say`."""
+    """Enable trace events for `seconds` (0: until Ctrl-C) and pass their lines in the log to `say`."""
     was_on = set()
     for pattern in patterns:
         events = qmp.command(path, "trace-event-get-state", {"name": pattern})
@@ -54,8 +54,8 @@ def follow(path: Path, patterns: Sequence[str], seconds: float, say: Callable[[s
 
 @contextlib.contextmanager
 def _interrupts() -> Iterator[list[int]]:
-    """Collect SIGINTs in a list: an exception could lose lines that are read but not passed on. An ignored SIGINT stays
-    ignored."""
+    """Append each SIGINT to a list while the block runs: an exception could lose lines that are read and not yet passed
+    on. If SIGINT is ignored, it stays ignored."""
     came: list[int] = []
     before = signal.getsignal(signal.SIGINT)
     if before != signal.SIG_IGN:
@@ -67,7 +67,8 @@ def _interrupts() -> Iterator[list[int]]:
 
 
 def _log(path: Path) -> Path:
-    """The file that QEMU writes its log to: its standard error. Failure if that is no file."""
+    """Return the file that QEMU writes its log to, which is its standard error. Raises Failure if standard error is no
+    file."""
     stream = Path(f"/proc/{qmp.pid(path)}/fd/2")
     try:
         log = stream.readlink()
@@ -83,7 +84,7 @@ def _switch(path: Path, pattern: str, on: bool) -> None:
 
 
 def _switch_back(path: Path, patterns: Sequence[str], was_on: set[str]) -> None:
-    """Restore the state of the events; print why if QEMU refuses or has ended."""
+    """Restore the state of the events. Print an error if QEMU refuses or has ended."""
     try:
         for pattern in patterns:
             _switch(path, pattern, False)
@@ -94,7 +95,8 @@ def _switch_back(path: Path, patterns: Sequence[str], was_on: set[str]) -> None:
 
 
 def _look(log: TextIO, rest: str, patterns: Sequence[str], say: Callable[[str], None]) -> str:
-    """Pass on the new lines of the events. `rest` and the result are the start of an incomplete line."""
+    """Pass new lines of the log to `say` if they are about the events. `rest` is the start of an incomplete line, from
+    the last call; the function returns it for the next call."""
     *lines, rest = (rest + log.read()).split("\n")
     for line in lines:
         name = STAMP.sub("", line).partition(" ")[0]

@@ -13,7 +13,7 @@ from vgpu_tools.trace import record, timeline
 
 
 def check(output: Path) -> None:
-    """Refuse an output file that cannot be written, before the guest runs."""
+    """Raise Failure if the output file cannot be written. Call before the guest runs."""
     if output.is_dir() or not output.absolute().parent.is_dir():
         raise Failure(f"-o {output}: want a file in a folder that exists", status=2)
 
@@ -33,7 +33,7 @@ def run(output: Path, options: Options, words: Sequence[str]) -> int:
 
 
 def watch(output: Path, socket: Path | None, seconds: float) -> int:
-    """Write a timeline of a running guest's devices, of some seconds or (0) until interrupted."""
+    """Write a timeline of a running guest's devices. It covers the next `seconds`; 0: the time until Ctrl-C."""
     path = qmp.find(socket)
     if "timestamp=on" not in Path(f"/proc/{qmp.pid(path)}/cmdline").read_text():
         said = "this QEMU writes no time stamps; a guest started with --qemu-args '-msg timestamp=on' does"

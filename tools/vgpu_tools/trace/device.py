@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from vgpu_tools.trace.events import Event
 
-SDMA_ENGINES = 5  # SDMA_NUM_ENGINES; the next client is the compute engine (VGPU_CLIENT_CP)
-WAITS = {4: "acknowledgement", 5: "a free CAM slot", 6: "another try"}  # VGPUWait
+SDMA_ENGINES = 5  # SDMA_NUM_ENGINES; also the number of the compute engine (VGPU_CLIENT_CP)
+WAITS = {4: "acknowledgement", 5: "a free CAM slot", 6: "another try"}  # by VGPUWait
 RB_ENABLE = 1  # SDMA_RB_CNTL__RB_ENABLE
 
 
@@ -22,8 +22,8 @@ class Stall:
     vmid: int
     va: int
     write: bool
-    serial: int  # of the fault; 0: none
-    why: int
+    serial: int  # of the fault that the queue waits for; 0: none
+    why: int  # key of WAITS
     begin: int
     end: int = 0
     how: str = ""  # why the stall ended
@@ -40,14 +40,14 @@ class Span:
     thread: int
     task: str
     process: int = 0
-    device: str = ""  # of the fault worker
+    device: str = ""  # that the fault worker of a service serves; empty for other spans
     args: dict[str, int | str] = field(default_factory=dict)
-    faults: list["Fault"] = field(default_factory=list)  # that the service acknowledged
+    faults: list["Fault"] = field(default_factory=list)  # faults that this service acknowledged
 
 
 @dataclass
 class Fault:
-    """A fault that the device raised. Times are those of the host; 0: the event did not happen."""
+    """A fault that the device raised. Times are in ns since 1970 by the host's clock; 0: the event did not happen."""
 
     device: str
     serial: int
@@ -58,11 +58,11 @@ class Fault:
     va: int
     write: bool
     retry: bool
-    stall: Stall | None = None  # of the queue that faulted
-    engine: int = -1
+    stall: Stall | None = None  # stall of the queue that raised the fault
+    engine: int = -1  # number of the engine; -1: unknown
     acknowledged: int = 0
     replayed: int = 0  # the first replay
-    # The driver's side
+    # From the driver's trace
     received: int = 0
     pasid: int = 0
     process: int = 0  # id of the process with that PASID
@@ -84,7 +84,7 @@ class Device:
         self.faults: list[Fault] = []
         self.stalls: list[Stall] = []
         self.resets: list[Event] = []
-        self.names: set[str] = set()  # of all devices in the log
+        self.names: set[str] = set()  # names of all devices in the log
         self.last = 0
         self._open: dict[tuple[str, int, int], Stall] = {}
         self._serial: dict[tuple[str, int], Fault] = {}
@@ -181,7 +181,7 @@ class Device:
 
     @staticmethod
     def _key(event: Event) -> tuple[str, int, int]:
-        """The key of a queue: device, engine, queue."""
+        """Return the key of a queue in `_open`: device, engine, queue."""
         return event.who, int(event.text.split()[0].removeprefix("sdma")), event.number("queue")
 
 

@@ -12,7 +12,7 @@ NOTIFY_MIGRATE = 6  # MMU_NOTIFY_MIGRATE of the guest's kernel
 
 
 class Driver:
-    """Spans of the driver, from its tracepoints. The times of the events are those of the host already."""
+    """Spans of the driver, from its tracepoints. The events have already been converted to the host's time."""
 
     def __init__(self, events: Iterable[Event], joined: dict[int, Fault]) -> None:
         """`joined`: the device's fault of each `svm_fault` event, by id() of the event."""
@@ -21,19 +21,19 @@ class Driver:
         self.unmaps: list[Span] = []
         self.evictions: list[Span] = []
         self.recoveries: list[Span] = []
-        self.jobs: list[Span] = []  # `thread` is the engine
-        self.names: dict[int, str] = {}  # name of a process: that of its first thread in the trace
-        self._owners: dict[int, int] = {}  # process by PASID; the last one, as PASIDs are reused
+        self.jobs: list[Span] = []  # `thread` is the number of the engine
+        self.names: dict[int, str] = {}  # by process id: the name of the process's first thread in the trace
+        self._owners: dict[int, int] = {}  # by PASID: the last process with it, as PASIDs are reused
         self.unmatched = 0  # faults that are not in the device's trace
         self._joined = joined
-        self._batch: dict[int, dict[int, Fault]] = {}  # by thread and CAM slot
+        self._batch: dict[int, dict[int, Fault]] = {}  # by thread and CAM slot: faults not yet acknowledged
         self._idle: dict[int, int] = {}  # by thread: time of the last received fault, service or acknowledgement
         self._services: dict[int, list[Span]] = {}  # by thread
         self._moving: dict[int, int] = {}  # by thread: start of the migration
-        self._off: dict[int, Event] = {}
-        self._reset: dict[int, Event] = {}
-        self._submitted: dict[tuple[int, int], Event] = {}
-        self._done: dict[int, int] = {}
+        self._off: dict[int, Event] = {}  # by process id: the eviction
+        self._reset: dict[int, Event] = {}  # by thread: the start of the reset
+        self._submitted: dict[tuple[int, int], Event] = {}  # by engine and sequence number
+        self._done: dict[int, int] = {}  # by engine: time when its last job completed
         last = 0
         for event in events:
             last = event.at
@@ -89,7 +89,8 @@ class Driver:
     def _svm_unmap(self, event: Event) -> None:
         args: dict[str, int | str] = {"pasid": event.number("pasid"), "pages": event.text[event.text.index("[") :]}
         if event.number("event") == NOTIFY_MIGRATE:
-            # A migration has no tracepoint at its start. This notifier runs in its thread when it collects the pages.
+            # A migration has no tracepoint at its start. The thread of the migration runs this notifier when it
+            # collects the pages.
             self._moving.setdefault(event.thread, event.at)
         self._note(event)
         self.unmaps.append(Span(event.at, event.at, "unmap", event.thread, event.who, event.process, args=args))
@@ -98,7 +99,7 @@ class Driver:
         self._note(event)
 
     def around(self, span: Span) -> Span | None:
-        """The service of the same thread that contains a span; None if there is none."""
+        """Return the service in the same thread during which the span ran; None if there is none."""
         services = self._services.get(span.thread, [])
         at = bisect_left(services, span.end, key=lambda service: service.end)
         return services[at] if at < len(services) and services[at].begin <= span.begin else None

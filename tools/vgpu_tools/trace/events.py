@@ -3,8 +3,8 @@
 
 QEMU stamps the device's events with the host's time of day, in microseconds. The guest's tracepoints have the guest's
 time stamp counter, which runs at the host's rate, so that only an offset is unknown. Causality bounds the offset: the
-driver receives a fault after the device has raised it, and the device an acknowledgement after the driver has written
-it.
+driver receives a fault after the device has raised it, and the device receives an acknowledgement after the driver has
+written it.
 """
 
 import re
@@ -18,7 +18,7 @@ WORD = re.compile(r"(\w+)=(\S+)")
 SECTION = re.compile(r"^== (\w+)\n", re.MULTILINE)
 STAMP_NS = 1000  # resolution of the device's stamps
 GPU_TICK_NS = 10
-NEAR_NS = 5_000_000  # between a fault's line in the log and its interrupt entry, on a busy host
+NEAR_NS = 5_000_000  # most time between a fault's line in the log and its interrupt entry, on a busy host
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Event:
     name: str
     text: str
     words: dict[str, str] = field(default_factory=dict)
-    process: int = 0  # of a task; the thread's id if ftrace has no process id
+    process: int = 0  # process id of the task; the thread's id if ftrace has no process id
 
     def number(self, key: str) -> int:
         """The value of a KEY=NUMBER word."""
@@ -86,11 +86,11 @@ def counters(text: str) -> dict[str, int]:
 class Axis:
     """Converts the guest's ticks to the host's time."""
 
-    start: tuple[int, int]  # the host's time and time stamp counter
+    start: tuple[int, int]  # the host's time (ns since 1970) and time stamp counter
     end: tuple[int, int]
-    offset: int = 0  # of the host's time to plain(), in ns
-    low: int = 0  # bounds of the offset
-    high: int = 0
+    offset: int = 0  # plain() + offset is the host's time, in ns
+    low: int = 0  # lower bound of the offset, from causality
+    high: int = 0  # upper bound
 
     def plain(self, ticks: int) -> int:
         """Ticks in nanoseconds, from an arbitrary zero."""
@@ -103,16 +103,17 @@ class Axis:
     def fit(self, before: Iterable[tuple[int, int]], after: Iterable[tuple[int, int]]) -> None:
         """Find the offset.
 
-        The arguments are pairs of host's time and guest's ticks: in `before` the host's event is the cause of the
-        guest's, in `after` the guest's event is the cause. A write to the device takes microseconds, an interrupt with
-        its worker much longer. The offset is therefore the upper bound, as if the fastest write took no time.
+        The arguments are pairs of the host's time of one event and the guest's ticks of another. In `before` the host's
+        event is the cause of the guest's event; in `after` the guest's event is the cause of the host's. A write to the
+        device takes microseconds; an interrupt, until its worker runs, takes much longer. The offset is therefore set
+        to the upper bound, as if the fastest write took no time.
         """
         self.low = max(at - self.plain(ticks) for at, ticks in before)
         self.high = min(at - self.plain(ticks) for at, ticks in after)
         self.offset = max(self.low, self.high)
 
     def wrong(self) -> str:
-        """Why no offset fits the bounds; empty if one does."""
+        """Return why no offset is within the bounds; empty if there is one."""
         if self.low <= self.high + STAMP_NS:
             return ""
         return f"the clocks of host and guest differ by {(self.low - self.high) // 1000} us more than causes allow"
@@ -121,9 +122,10 @@ class Axis:
 def pairs(raised: dict[int, list[Event]], received: Iterable[Event]) -> Iterator[tuple[Event, Event]]:
     """Join the driver's `svm_fault` events with the device's `vgpu_fault`, by device and serial.
 
-    After a reset a device repeats its serials. Of several faults with one serial, the one fits whose distance from the
-    GPU's clock in the driver's event (taken from the interrupt entry) is nearest to the usual distance: that clock runs
-    at the rate of the host's. No event is joined twice.
+    After a reset a device repeats its serials. The driver's event has the GPU's clock, from the interrupt entry. The
+    difference between the host's time of a fault and this clock is about the same for all faults, as both clocks run at
+    one rate. Of several faults with one serial, the fault with the difference nearest to the usual one is joined. No
+    event is joined twice.
     """
     found = []
     for event in received:
@@ -150,7 +152,8 @@ def pairs(raised: dict[int, list[Event]], received: Iterable[Event]) -> Iterator
 
 
 def _devices(found: Iterable[tuple[Event, list[Event]]]) -> dict[str, str]:
-    """The device of each gpu_id: the one that most of its unambiguous faults match."""
+    """Return the device of each gpu_id: the device that raised most of the faults that only one device can have
+    raised."""
     votes: dict[str, Counter[str]] = {}
     for event, same in found:
         if len(devices := {fault.who for fault in same}) == 1:
@@ -159,7 +162,7 @@ def _devices(found: Iterable[tuple[Event, list[Event]]]) -> dict[str, str]:
 
 
 def _densest(values: list[int]) -> int:
-    """The middle of the NEAR_NS window that has the most values."""
+    """Return the middle one of the values in the window of NEAR_NS that contains the most values."""
     values = sorted(values)
     best, first, most = 0, 0, 0
     for last, value in enumerate(values):

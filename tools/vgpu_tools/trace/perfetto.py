@@ -39,17 +39,17 @@ class Timeline:
         self._tids: dict[tuple[str, str], int] = {}
 
     def process(self, name: str, pid: int) -> str:
-        """Set the pid of a process, unless it is set; returns the name."""
+        """Set the pid of a process, unless it is already set. Returns the name."""
         self._processes.setdefault(name, pid)
         return name
 
     def add(self, process: str, thread: str, piece: Slice, tid: int = 0) -> None:
-        """Add a slice to a thread of a process. With tid 0 the thread is a track with a name only."""
+        """Add a slice to a thread of a process. With tid 0 the track has a name, but no thread id."""
         self._tids.setdefault((process, thread), tid)
         self._threads.setdefault((process, thread), []).append(piece)
 
     def write(self, path: Path) -> None:
-        """Write the file."""
+        """Write the timeline to a file."""
         trace = Trace()
         steps: list[tuple[int, int, TracePacket]] = []
         uuid = 0
@@ -108,7 +108,8 @@ class _Lane:
 
 
 def _lanes(slices: Iterable[Slice]) -> list[list[Slice]]:
-    """Divide slices into lanes in which they nest. A slice that overlaps goes to the next lane."""
+    """Divide slices into lanes so that the slices of a lane nest. A slice that overlaps a slice of one lane without
+    nesting in it goes to the next lane."""
     lanes: list[_Lane] = []
     for piece in sorted(slices, key=lambda each: (each.begin, -each.end)):
         if not any(lane.take(piece) for lane in lanes):
@@ -118,7 +119,7 @@ def _lanes(slices: Iterable[Slice]) -> list[list[Slice]]:
 
 
 def _packets(lane: Iterable[Slice], uuid: int) -> Iterator[TracePacket]:
-    """Packets of the begins and ends of nested slices, in the order of time."""
+    """Yield the packets for begin and end of nested slices, in the order of time."""
     ends: list[int] = []
     for piece in lane:
         while ends and (ends[-1] < piece.begin or (ends[-1] == piece.begin and piece.end > piece.begin)):

@@ -20,7 +20,7 @@ from vgpu_tools.guest.result import Result
 
 PORT = "vgpu.trace"
 BUFFER_KIB = 16384  # for each of the guest's processors; about 200,000 events
-# Only the events that the timeline needs: each costs time in the device.
+# Only the events that the timeline needs: each enabled event costs time in the device.
 EVENTS = (
     "vgpu_fault",
     "vgpu_fault_class",
@@ -77,13 +77,13 @@ exit $status
 
 @dataclasses.dataclass
 class Recording:
-    """A recording. The host's time is in nanoseconds since 1970, its time stamp counter in ticks."""
+    """A recording. The host's time is in nanoseconds since 1970, the host's time stamp counter in ticks."""
 
     device: str  # QEMU's log
     guest: str  # the guest's output on the port
     start: tuple[int, int]  # the host's time and time stamp counter before the guest's command
-    end: tuple[int, int]  # and after it
-    whole: bool = True  # the driver's part was recorded, too
+    end: tuple[int, int]  # the same after the command
+    whole: bool = True  # False: only the device's events were recorded
 
 
 def clocks() -> tuple[int, int]:
@@ -111,7 +111,8 @@ def record(options: Options, words: Sequence[str], streams: Streams | None = Non
 
 
 def _traced(guest: Guest, device: Path, port: Path) -> Guest:
-    """The guest with trace events in one file, and a port for the driver's part into another."""
+    """Return the guest with more options of QEMU: trace events go to the file `device`, and a virtio-serial port for
+    the driver's events writes to the file `port`."""
     more = ["-D", str(device), "-msg", "timestamp=on"]
     for event in EVENTS:
         more += ["-trace", f"enable={event}"]

@@ -14,20 +14,20 @@ DEVICE_PID = 1_000_000_000
 DRIVER_PID = 1_100_000_000
 TRACE_PID = 1_200_000_000
 FIRST_TID = 1_300_000_000
-FLOWS = 32  # a flow id has the serial in the low 32 bits, the device's index above
+FLOWS = 32  # bits of the fault's serial in a flow id; the device's index is in the bits above
 
 
 @dataclass
 class Outcome:
-    """The timeline, its counts, and doubts about it."""
+    """The timeline, the counts of its events, and doubts: inconsistencies in the recording."""
 
     timeline: Timeline
     faults: int = 0
     serviced: int = 0
     replayed: int = 0
     migrations: int = 0
-    doubts: list[str] = field(default_factory=list)  # inconsistencies in the recording
-    clock_ns: int = 0  # distance of the bounds of the clock offset; 0: no guest events
+    doubts: list[str] = field(default_factory=list)
+    clock_ns: int = 0  # distance between the bounds of the clock offset; 0: no guest events
 
     def text(self) -> str:
         """The summary for the user."""
@@ -63,7 +63,8 @@ def make(recording: Recording) -> Outcome:
 def _guest(
     recording: Recording, part: dict[str, str], device: Device, outcome: Outcome
 ) -> tuple[list[Event], dict[int, Fault]]:
-    """The guest's events with the host's times, and the device's fault of each `svm_fault` event, by id()."""
+    """Return the guest's events with the host's times, and the device's fault of each `svm_fault` event, by id() of the
+    event."""
     events = guest_events(part["trace"])
     if gone := lost(part["lost"]):
         outcome.doubts.append(f"the guest had no room for {gone} events")
@@ -91,7 +92,8 @@ def _guest(
 
 
 def _answers(events: list[Event], joined: dict[int, Fault]) -> list[tuple[int, int]]:
-    """Pairs of the times of an acknowledgement: received by the device (ns), written by the driver (ticks)."""
+    """Return, for each acknowledgement, the time when the device received it (ns) and the time when the driver wrote it
+    (ticks)."""
     slots: dict[tuple[int, int], Fault] = {}
     found = []
     for event in events:
@@ -105,7 +107,7 @@ def _answers(events: list[Event], joined: dict[int, Fault]) -> list[tuple[int, i
 
 
 def _doubt_counters(part: dict[str, str], faults: int, outcome: Outcome) -> None:
-    """Add a doubt if the trace has not as many faults as the devices counted."""
+    """Add a doubt if the number of faults in the trace differs from the number that the devices counted."""
     old = counters(part["before"])
     new = counters(part["after"])
     counted = sum(new.get(name, 0) - old.get(name, 0) for name in ("faults_retry", "faults_noretry"))
@@ -114,8 +116,8 @@ def _doubt_counters(part: dict[str, str], faults: int, outcome: Outcome) -> None
 
 
 def _doubt_order(faults: list[Fault], outcome: Outcome) -> None:
-    """Add a doubt for each effect before its cause. A stale fault may be replayed before its service: another fault's
-    repair covered it."""
+    """Add a doubt for each effect that comes before its cause. The replay of a stale fault may come before the fault's
+    service: the repair of another fault covered it."""
     for fault in faults:
         begin = fault.service.begin if fault.service and fault.service.name == "repaired" else 0
         if fault.received and fault.received < fault.raised:
@@ -168,7 +170,7 @@ class _Picture:
         return self.devices.index(fault.device) << FLOWS | fault.serial
 
     def _queue(self, stall: Stall) -> tuple[str, str]:
-        """The track of a queue: the engine's slot, with the process that the slot belonged to."""
+        """Return the track of a queue: its number on its engine, and the process that the queue belonged to."""
         name = f"{engine_name(stall.engine)} queue {stall.queue}"
         if not stall.fault or not stall.fault.pasid:
             return stall.device, name
@@ -218,7 +220,8 @@ class _Picture:
             self._add(*track, piece)
 
     def _stall(self, stall: Stall) -> None:
-        """Draw the stall of a queue that raised no fault: it joined another queue's fault, or waits for a CAM slot."""
+        """Draw the stall of a queue that raised no fault: the queue waits for the fault of another queue, or for a CAM
+        slot."""
         args: dict[str, Value] = {"serial": stall.serial, "address": stall.va, "vmid": stall.vmid, "end": stall.how}
         args["waits for"] = WAITS.get(stall.why, str(stall.why))
         piece = Slice(self._at(stall.begin), self._at(stall.end), f"stall {stall.va:#x}", "stall", args)
