@@ -61,7 +61,7 @@ class Image:
         self.nodes.append(node)
 
     def write(self, path: Path, size: int) -> None:
-        """Write the image into a file of `size` bytes. ValueError if the image is larger."""
+        """Write the image into a file of `size` bytes. Raises ValueError if the image is larger."""
         for index, node in enumerate(self.nodes):
             node.nid = FIRST_NID + index
         for node in self.nodes:

@@ -41,7 +41,7 @@ class Job:
         env: Mapping[str, str] | None = None,
         expected_lines: int = 0,
     ) -> None:
-        """Run a command with its output in the log. StepFailed if the command fails.
+        """Run a command with its output in the log. Raises StepFailed if the command fails.
 
         If an exception is raised, the command's process group has been ended before. Progress comes from ninja's
         "[n/m]" or, with `expected_lines`, from the number of kbuild's lines. `env` is added to the environment.

@@ -202,7 +202,7 @@ class Machine:
         self.drain()
 
     def job(self, command: str, **arguments: object) -> None:
-        """Execute a QMP command that starts a job, and wait for the job's end. MachineError if the job fails."""
+        """Execute a QMP command that starts a job, and wait for the job's end. Raises MachineError if the job fails."""
         self.monitor.cmd(command, **{"job-id": "job", **arguments})
         until = time.monotonic() + self.limit
         while (state := self._job("job")).status != "concluded":

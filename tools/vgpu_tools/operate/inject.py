@@ -42,7 +42,7 @@ def inject(socket: Path | None, words: Sequence[str]) -> int:
 
 
 def value(key: str, text: str) -> Any:
-    """Convert the text of a value: a number (0x…, 4K, 0.5), true or false. Failure for any other text."""
+    """Convert the text of a value: a number (0x…, 4K, 0.5), true or false. Raises Failure for any other text."""
     if text in ("true", "false"):
         return text == "true"
     scale = UNITS.get(text[-1:].upper(), 1)

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Repeats failed cases alone, for the report: the rate of failures hints at the cause. A repeated case stays failed.
+"""Repeats failed cases alone, for the report: the rate of failures hints at the cause. The case stays failed, even if
+every repetition passes.
 
-The command is the one that the report prints for the user; its exit status is the verdict.
+The repeated command is the one that the report prints for the user. A repetition has failed if the exit status is not
+0.
 """
 
 import shlex
@@ -31,7 +33,7 @@ def repeat(failed: Sequence[Case], say: Callable[[str], None], children: Childre
 
 
 def _repeat(command: Sequence[str], seconds: float, children: Children) -> tuple[int, int]:
-    """Run a command TIMES times within `seconds`. Return the completed runs, and the failed ones among them."""
+    """Run a command TIMES times within `seconds`. Return the number of completed runs, and how many of them failed."""
     end, fails = time.monotonic() + seconds, 0
     for times in range(TIMES):
         with children.start(command, subprocess.DEVNULL, subprocess.DEVNULL, clean_environment()) as process:

@@ -19,7 +19,7 @@ from vgpu_tools.testing.suite import AT_ONCE, Context, Plan
 from vgpu_tools.testing.tap import Case
 
 TESTS = (ROOT / "tests/avocado", ROOT / "tests/tools")
-MODULES = (ROOT / "tools", TESTS[0])  # where the tests import from: PYTHONPATH
+MODULES = (ROOT / "tools", TESTS[0])  # PYTHONPATH of the tests
 SECONDS = 1200
 OUTCOMES = {"PASS": "passed", "WARN": "passed", "SKIP": "skipped", "CANCEL": "skipped"}
 
@@ -28,7 +28,7 @@ OUTCOMES = {"PASS": "passed", "WARN": "passed", "SKIP": "skipped", "CANCEL": "sk
 class Parameters:
     """Avocado's parameters of the tests (-p NAME=VALUE).
 
-    tests/avocado/settings.py reads them. A member that is None is not passed: the tests have a default.
+    tests/avocado/settings.py reads them. A member that is None is not passed, so that the default in the tests holds.
     """
 
     environment: Environment = NOTHING_SET
@@ -36,7 +36,7 @@ class Parameters:
     rounds: int | None = None
     kernel: str | None = None
     append: str | None = None  # appended to the kernel's command line
-    timeout: float | None = None  # seconds of each test; Avocado's own parameter
+    timeout: float | None = None  # limit of each test in seconds; Avocado's own parameter
 
     def words(self) -> list[str]:
         """The options of `avocado run`."""
@@ -59,13 +59,13 @@ def _command(*words: str | Path) -> list[str]:
 
 
 def _place(name: str) -> Path:
-    """The path of a file of tests, or (FILE:TEST) of one of its tests."""
+    """Return FILE or FILE:TEST (`name`) with the path of the folder that has the file."""
     file = name.partition(":")[0]
     return next((folder / name for folder in TESTS if (folder / file).exists()), TESTS[0] / name)
 
 
 class _Test(BaseModel):
-    """A test in Avocado's results.json; only the members that are used."""
+    """A test in Avocado's results.json, with the members that this module reads."""
 
     id: str
     status: str | None = None  # None: never started

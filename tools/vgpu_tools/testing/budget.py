@@ -10,7 +10,7 @@ from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import ROOT
 
 FILE = ROOT / "tests/budget.toml"
-OVER = 1.5  # factor of the budget above which the report warns
+OVER = 1.5  # the report warns if a suite takes more than this multiple of its budget
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Budget:
     seconds: dict[str, float]
 
     def check(self, suites: Iterable[str]) -> None:
-        """Refuse a budget without a suite, and a suite of the basic pass without a budget."""
+        """Raise Failure if a budget is for no suite in `suites`, or if a suite has no budget."""
         names = set(suites)
         if unknown := sorted(self.seconds.keys() - names):
             raise Failure(f"{FILE}: a budget for '{unknown[0]}', which is no suite of the basic pass", status=2)
@@ -37,7 +37,8 @@ class Budget:
             raise Failure(f"{FILE}: no budget for the suite '{missing[0]}'", status=2)
 
     def over(self, suite: str, seconds: float, scale: float) -> str:
-        """The warning for a suite that took longer than OVER times its budget on a host `scale` times slower, or ''."""
+        """Return a warning if a suite took longer than OVER times its budget on a host `scale` times slower; else
+        ''."""
         allowed = self.seconds.get(suite)
         if not allowed or seconds <= OVER * allowed * scale:
             return ""

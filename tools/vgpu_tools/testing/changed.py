@@ -18,7 +18,7 @@ from vgpu_tools.testing.suite import FULL, Plan
 
 FILE = ROOT / "tests/changed.toml"
 KEYS = {"paths", "suites", "programs", "machines"}
-GUESTS = "guest-"  # suites of this name run `programs`
+GUESTS = "guest-"  # prefix of the names of suites that run `programs`
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Choice:
 
 
 def load(text: str = "") -> list[Rule]:
-    """Read the table. Failure for unknown keys, unknown suites and malformed expressions."""
+    """Read the table. Raises Failure for unknown keys, unknown suites and malformed expressions."""
     known = {suite.name for suite in registry.SUITES}
     try:
         rows = tomllib.loads(text or FILE.read_text())["rule"]
@@ -67,7 +67,7 @@ def load(text: str = "") -> list[Rule]:
 
 
 def choose(rules: list[Rule], files: list[str]) -> Choice:
-    """Choose the tests for files. Failure for a file that no rule matches: the table is incomplete."""
+    """Choose the tests for files. Raises Failure if no rule matches a file: the table is incomplete."""
     choice = Choice(files)
     for file in files:
         match = next(
@@ -92,7 +92,8 @@ def _git(*words: str) -> list[str]:
 def files(since: str = "") -> list[str]:
     """Names of the files that differ from the commit `since`, and of untracked files.
 
-    Without `since` the commit is HEAD; if nothing differs from HEAD, the files that HEAD itself changed."""
+    Without `since`: names of the files that differ from HEAD and of untracked files or, if there are none, of the files
+    that HEAD changed."""
     new = _git("ls-files", "--others", "--exclude-standard", "-z")
     changed = _git("diff", "--name-only", "-z", since or "HEAD", "--")
     if not since and not changed and not new:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The processes and guests of a run of tests. All end with the run at the latest, also after exceptions and signals."""
+"""The processes and guests of a run of tests. All of them end before or with the run, also after exceptions and
+signals."""
 
 import contextlib
 import signal
@@ -17,7 +18,7 @@ class Children:
     """The children of one run. Thread-safe. After `end_all()`, start() and adopt() raise KeyboardInterrupt."""
 
     def __init__(self) -> None:
-        self._ends: set[Callable[[], object]] = set()  # a function for each running child that ends it
+        self._ends: set[Callable[[], object]] = set()  # for each running child, the function that ends the child
         self._lock = threading.Lock()
         self._over = False
 
@@ -52,7 +53,7 @@ class Children:
 
     @contextlib.contextmanager
     def adopt(self, end: Callable[[], object]) -> Iterator[None]:
-        """While the block runs, `end_all()` calls `end`."""
+        """Let `end_all()` call `end` while the block runs."""
         with self._lock:
             self._go_on()
             self._ends.add(end)

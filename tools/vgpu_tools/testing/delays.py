@@ -38,7 +38,7 @@ FOLDER = BUILD / "delays"
 FRAMES = "HOEXRIWDST"  # kinds: vgpu_tools/guest/agent.py
 FRAME_TESTS = [ROOT / "tests/avocado/test_launcher.py"]
 FRAME_SECONDS = 600
-SILENCE_SECONDS = 300  # without a line: a run of a case ends after 75 s, the wait for a GPU in use after 60 s each
+SILENCE_SECONDS = 300  # most time without a line of output; a case ends after 75 s, a wait for a GPU in use after 60 s
 CASE = re.compile(r"# case (.*)")
 COUNT = re.compile(r"# delay points: (\d+), (with peers|alone)")
 POINT = re.compile(r"# delay point (\d+) of (\d+): (.*), 0x\w+, (\d+) times, at (.*)")
@@ -59,7 +59,8 @@ class Record:
 
 @dataclass
 class Kept:
-    """The content of a file: records by "PROGRAM: CASE", and the names of the guests that are done."""
+    """The content of a file of results: records by "PROGRAM: CASE", and the names of the guests that have run all their
+    cases."""
 
     guests: list[str] = field(default_factory=list)
     cases: dict[str, Record] = field(default_factory=dict)
@@ -115,7 +116,7 @@ def _excluded() -> list[dict[str, str]]:
 
 
 def _where(program: str, addresses: Sequence[str]) -> str:
-    """Return addresses as functions and lines, the innermost first."""
+    """Return the functions and source lines of return addresses, the innermost first."""
     calls = [hex(int(address, 16) - 1) for address in addresses]
     binary = rootfs.PROGRAMS_OUT / "obj" / program
     command: list[str | Path] = ["addr2line", "-f", "-s", "-i", "-e", binary, *calls]
@@ -126,7 +127,7 @@ def _where(program: str, addresses: Sequence[str]) -> str:
 
 
 def _lines(guest: Guest, command: Sequence[str], scale: float) -> Iterator[str]:
-    """Run a command in a guest; yield the lines of its output, and the error of the guest if there is one.
+    """Run a command in a guest. Yield the lines of its output and, if the guest ends with an error, the error.
 
     The run is given up after SILENCE_SECONDS without a line, times `scale` for the host's speed."""
     with Background(guest, command) as run:
@@ -246,7 +247,8 @@ def _of_programs(wanted: str, only: str, results: Results, context: Context) -> 
 
 
 def _of_device(points: Sequence[str], wanted: str, results: Results, context: Context) -> None:
-    """Run each guest of tests.list once for each point of the device."""
+    """Run the programs of each guest of tests.list once for each of `points`, with a delay of the device's threads
+    there."""
     for point in points:
         for guest in guest_tests.full_list():
             guest.programs = [name for name in guest.programs if wanted in ("", name)]
@@ -272,7 +274,7 @@ def _of_device(points: Sequence[str], wanted: str, results: Results, context: Co
 
 
 def _of_frames(results: Results, context: Context) -> None:
-    """Run the launcher's tests once for each kind of frame. Launcher and agent delay frames of that kind."""
+    """Run the launcher's tests once for each kind of frame, while launcher and agent delay frames of that kind."""
     for kind in FRAMES:
         name = f"frames {kind}"
         if name in results.guests:
@@ -290,7 +292,7 @@ def _of_frames(results: Results, context: Context) -> None:
 
 
 def run(program: str, case: str, device: str, frames: bool, environment: Environment) -> int:
-    """Run the tests that have no result yet, then print the sum. Return 0 if nothing failed."""
+    """Run the tests that have no result yet, then print the totals. Return 0 if no test has failed, else 1."""
     listed = {name for guest in guest_tests.full_list() for name in guest.programs}
     if program and program not in listed:
         raise Failure(f"no such program in tests.list: {program}", status=2)

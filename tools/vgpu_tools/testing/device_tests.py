@@ -19,18 +19,18 @@ from vgpu_tools.testing.limits import Limit
 from vgpu_tools.testing.suite import Context, Plan, in_order
 from vgpu_tools.testing.tap import Case, parse
 
-CASE_SECONDS = 60  # for one case: the longest takes 25 s with the sanitizers
+CASE_SECONDS = 60  # limit of one case; the longest case takes 25 s with the sanitizers
 BASIC_FUZZ_SECONDS, FUZZ_SECONDS = 20, 60
-SHRINK_SECONDS = 600  # for the model fuzzer to shrink a failing case
-MODEL_HANG_SECONDS = 35  # the model fuzzer itself gives up after 30 s
-FUZZ_HANG_SECONDS = 60  # for one input; a slower one is a failure
+SHRINK_SECONDS = 600  # limit for the model fuzzer to shrink a failing case
+MODEL_HANG_SECONDS = 35  # limit for a case of the model fuzzer, which itself gives up after 30 s
+FUZZ_HANG_SECONDS = 60  # limit of one input of the generic fuzzer; a slower input is a failure
 SANITIZER_OPTIONS = {
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",  # ASan halts by default
-    "ASAN_OPTIONS": "fast_unwind_on_malloc=0",  # for whole stacks of leaks
+    "ASAN_OPTIONS": "fast_unwind_on_malloc=0",  # complete stacks in reports of leaks
     "LSAN_OPTIONS": f"suppressions={CONFIGS / 'lsan.supp'}:print_suppressions=0",
 }
 PREFIX = "/x86_64/vgpu-kfd/"
-NO_PLAN = "1..0"  # GLib prints it for each -p before the first case
+NO_PLAN = "1..0"  # GLib prints this line for each -p before the first case
 RESULT = re.compile(r"^(not )?ok\b")
 FUZZ_FAILED = re.compile(r"^# case 0x")  # the model fuzzer has found a failing case and shrinks it
 NOT_BASIC_SANITIZED = ROOT / "tests/basic-sanitizers.txt"
@@ -55,7 +55,8 @@ class _Program:
         self.lines: list[str] = []
 
     def run(self) -> int | None:
-        """Run the program. Return its exit status, or None if it was stopped: no result within the limit."""
+        """Run the program. Return its exit status, or None if the program was stopped because no result came within the
+        limit."""
         with self.children.start(self.words, subprocess.PIPE, subprocess.STDOUT, self.env) as process:
             reader = threading.Thread(target=self._read, args=(process.stdout,), daemon=True)
             reader.start()
@@ -84,7 +85,8 @@ class _Program:
                 self.limit.renew()
 
     def cases(self, name: str, status: int | None) -> list[Case]:
-        """The cases of the output, and a failed one if the program's end does not match them."""
+        """Return the cases in the output. Add a failed case if the program was stopped, died, or exited with a status
+        that does not match the cases."""
         cases = parse("\n".join(self.lines), f"{name}: ")
         failed = any(case.outcome == "failed" for case in cases)
         last = "\n".join(self.lines[-5:])
@@ -108,7 +110,7 @@ def _groups(program: Path, env: dict[str, str]) -> list[list[str]]:
 
 
 def _left_out(variant: str, plan: Plan, paths: Iterable[str]) -> set[str]:
-    """The cases that a pass leaves out. Failure for a pattern that matches none."""
+    """Return the cases that a pass leaves out. Raises Failure if a pattern matches no case."""
     if variant == "release" or not plan.basic:
         return set()
     left_out: set[str] = set()

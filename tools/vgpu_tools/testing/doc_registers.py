@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Compares the registers, properties and QMP commands of docs/hardware.md with those of the device.
 
-Compared of a register: address, access and reset value.
+The address, the access and the reset value of each register are compared.
 
 In the document, a table whose first column is "register" has addresses in its second column, "dword" or "offset". A
 line "Bases: 0x2840 (GFX), 0x1ab80 (MM)" stands before a table with offsets. An address may be a sum with a variable
 ("0x40 + 2n"); the range of the variable is in RANGES or in the first column: "(n to 31)". The columns "access" and
-"reset" are optional (RW, 0); a reset value in words is not compared. In the device, each dword of the window is read,
-and the log lists the ones that do not exist; then each existing one is written, and the log lists the read-only ones.
+"reset" are optional (RW, 0); a reset value in words is not compared. In the device, each dword of the register window
+is read, and QEMU's log lists the dwords that do not exist. Then each existing dword is written, and the log lists the
+read-only ones.
 """
 
 import itertools
@@ -29,14 +30,14 @@ from vgpu_tools.testing.tap import Case
 DOCUMENT = ROOT / "docs/hardware.md"
 RANGES = {"n": 16, "e": 18, "q": 10, "i": 32}
 WINDOW_AT, WINDOW_BYTES, SLOT = 0xE0000000, 512 * 1024, 5
-AT_ONCE = 512  # commands to QEMU before replies are read
+AT_ONCE = 512  # number of commands to QEMU before replies are read
 ADDRESS = re.compile(r"^(0x[0-9a-f]+|\d+)(?:-(\d+))?$")
 VARIABLE = re.compile(r"^(0x[0-9a-f]+|\d+)?([a-z])$")
 
 
 @dataclass
 class Register:
-    """A dword of the window, in the document or in the device. A reset value of None matches any."""
+    """A dword of the register window, in the document or in the device. A reset value of None matches any value."""
 
     name: str
     writable: bool
@@ -81,7 +82,7 @@ def _places(text: str, limits: dict[str, int]) -> list[int]:
 
 
 def documented(text: str) -> dict[int, Register]:
-    """The registers of the document by dword. Failure for a malformed table."""
+    """Return the registers of the document, by number of the dword. Raises Failure if a table is malformed."""
     registers: dict[int, Register] = {}
     for head, rows, line in _tables(text):
         bases = [0]
@@ -127,7 +128,7 @@ class _Machine:
         self.answers = self.socket.makefile("r")
 
     def commands(self, lines: list[str]) -> list[int]:
-        """Execute commands. Return the value of each, 0 for commands without one."""
+        """Execute commands. Return the value that each returns; 0 for a command without a value."""
         values: list[int] = []
         for at in range(0, len(lines), AT_ONCE):
             some = lines[at : at + AT_ONCE]
@@ -157,7 +158,7 @@ class _Machine:
 
 
 def existing() -> dict[int, Register]:
-    """The registers of the device by dword."""
+    """Return the registers of the device, by number of the dword."""
     with tempfile.TemporaryDirectory() as folder:
         machine = _Machine(Path(folder))
         try:
@@ -207,7 +208,7 @@ def _names(title: str, text: str, head: str, real: set[str]) -> Case:
 
 
 def _others(text: str) -> list[Case]:
-    """Compare properties (except those of every PCI device) and QMP commands."""
+    """Compare the names of properties (except those that every PCI device has) and of QMP commands."""
     pci = _properties("-device", "pci-testdev")
     schema = (QEMU_DEVICE / "qapi/vgpu-kfd.json").read_text()
     commands = set(re.findall(r"'command': '([^']+)'", schema))

@@ -32,11 +32,11 @@ from vgpu_tools.testing.tap import Case, parse
 FULL_LIST = PROGRAMS / "tests.list"
 BASIC_LIST = ROOT / "tests/basic.toml"
 BOOT_SECONDS = {"release": 30, "debug": 60}  # until the first line of output; kmemleak's scan at the end takes as long
-KUNIT_SECONDS = 55  # until the results, which are printed together at the end
-# Between two results of a program. Longer than the limit of a case in the program (tap.c), so that the program itself
-# reports a hang. On the slowest host (limits.MOST) a hang is reported within 4 minutes in the basic pass.
+KUNIT_SECONDS = 55  # limit until the results, which are printed together at the end
+# Limits between two results of a program. Longer than the limit of a case in the program (tap.c), so that the program
+# itself reports a hang. On the slowest host (limits.MOST) a hang is reported within 4 minutes in the basic pass.
 BASIC_SILENT_SECONDS, SILENT_SECONDS = 55, 110
-DUMP_SECONDS = 30  # for a guest after its limit to dump its tasks
+DUMP_SECONDS = 30  # time for a guest to dump its tasks after its limit
 KUNIT_MODULE = "vgpu_kfd_kunit"
 PROCESSOR = re.compile(r"CPU#|RIP=|ISR|IRR")  # lines of `info registers` and `info lapic` to report
 PROGRAM = re.compile(r"^# program (\S+)$", re.MULTILINE)
@@ -50,16 +50,16 @@ def steps(flavour: str) -> list[Step]:
 
 @dataclass
 class Listed:
-    """A guest of a suite: its programs, which run one after the other, options of ./vgpu run, and the names of the
-    cases that each program leaves out."""
+    """A guest of a suite: its programs, which run one after the other; options of ./vgpu run; and, by program, the
+    names of cases that are left out."""
 
     programs: list[str]
     options: list[str]
     left_out: dict[str, list[str]] = field(default_factory=dict)
 
     def command(self, variables: dict[str, str]) -> list[str]:
-        """The shell command that runs the programs, with a line of the name before each. `variables` are added to
-        their environment."""
+        """Return the shell command that runs the programs and prints the name of each before it starts. `variables` are
+        added to the programs' environment."""
         lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
         for program in self.programs:
             names = self.left_out.get(program)
@@ -79,7 +79,7 @@ def full_list() -> list[Listed]:
 
 
 def basic_list(flavour: str) -> list[Listed]:
-    """The guests of tests/basic.toml for one kernel. Failure for a program that is not in tests.list."""
+    """Return the guests of tests/basic.toml for one kernel. Raises Failure if a program is not in tests.list."""
     try:
         content = tomllib.loads(BASIC_LIST.read_text())[flavour]
         left_out = content.get("leave-out", {})
@@ -96,7 +96,8 @@ def basic_list(flavour: str) -> list[Listed]:
 
 
 def listed(flavour: str, plan: Plan) -> list[Listed]:
-    """The guests that a plan runs on one kernel. Failure if no guest has a program of the plan."""
+    """Return the guests that a plan runs on one kernel. Raises Failure if the plan names a program that no guest
+    has."""
     guests = basic_list(flavour) if plan.basic and plan.programs is None else full_list()
     if plan.programs is None:
         return guests
@@ -121,19 +122,20 @@ class Watch:
     """Bounds the time that a guest may be silent."""
 
     def __init__(self, speed: Speed, first: float, silent: float, fail_fast: bool = False) -> None:
-        """`first` (until the first output) and `silent` (between two pieces) are in seconds on the reference machine.
-        With `fail_fast` wait() returns when the guest has printed the first failed case."""
+        """`first` is the limit until the first output, `silent` the limit between two outputs, both in seconds on the
+        reference machine. With `fail_fast` wait() returns when the guest has printed the first failed case."""
         self.fail_fast = fail_fast
         self.limit = Limit(first, speed)
         self.silent = silent
 
     def renew(self, _: bytes) -> None:
-        """Restart the limit: the guest has printed something."""
+        """Restart the limit. Called when the guest has printed something."""
         self.limit.seconds = self.silent
         self.limit.renew()
 
     def wait(self, guest: Watched) -> None:
-        """Wait for the guest's end or, with `fail_fast`, a failed case. Give up a guest that is silent for too long."""
+        """Wait until the guest ends or, with `fail_fast`, prints a failed case. Give up a guest that is silent for
+        longer than the limit."""
         while not self.limit.reached():
             if self.failed(guest) or guest.wait(1.0):
                 return
@@ -156,7 +158,7 @@ class Ran:
     output: str = ""
     errors: str = ""
     sentence: str = ""
-    left: str = ""  # excerpt of the logs of a guest with an error
+    left: str = ""  # excerpt of the logs, if the guest had an error
     seconds: float = 0.0
     stopped: bool = False  # the run was ended at the first failed case
 
@@ -169,7 +171,7 @@ class Ran:
 def _run(guest: Guest, command: Sequence[str], watch: Watch, saved: BinaryIO | None, children: Children) -> Ran:
     start = time.monotonic()
     run = Background(guest, command, watch.renew, snapshot=saved)
-    watch.limit.renew()  # builds and a snapshot may have taken long
+    watch.limit.renew()  # builds or taking a snapshot may have used up the limit
     with children.adopt(run.stop), run:
         watch.wait(run)
     result = run.result()
@@ -181,7 +183,7 @@ def _run(guest: Guest, command: Sequence[str], watch: Watch, saved: BinaryIO | N
 
 
 def _what_was_left(result: Result) -> str:
-    """An excerpt of the console of a guest with an error and, after a timeout, of the state of its virtual CPUs."""
+    """Return an excerpt of the guest's console and, after a timeout, of the state of its virtual CPUs."""
     lines: list[str] = []
     with contextlib.suppress(FileNotFoundError):  # no timeout, or the folder was removed by later runs
         lines += excerpt(result.console.read_bytes())
@@ -190,7 +192,7 @@ def _what_was_left(result: Result) -> str:
 
 
 def cases_of(programs: Sequence[str], ran: Ran) -> list[Case]:
-    """The cases of a guest's programs, and a failed one if the exit status does not match them."""
+    """Return the cases of a guest's programs. Add a failed case if the exit status does not match the cases."""
     _, *sections = PROGRAM.split(ran.output)
     printed = dict(zip(sections[::2], sections[1::2], strict=True)) or {programs[0]: ran.output}
     cases = []
@@ -216,7 +218,7 @@ def in_guest(
     watch: Watch,
     context: Context,
 ) -> tuple[list[Case], str]:
-    """Run a command that prints TAP, of one program or of Listed.command(), in a new guest.
+    """Run a command that prints TAP (one program, or the result of Listed.command()) in a new guest.
 
     `words` are options of ./vgpu run. Returns the cases, and the output for the log.
     """
@@ -237,7 +239,8 @@ def in_guest(
 
 
 def kunit(flavour: str) -> Callable[[Path, Plan, Context], list[Case]]:
-    """The suite of unit tests: loads their module. VGPU_KUNIT_SEED sets the seed; without it the module chooses one."""
+    """The suite of unit tests: loads the module of the tests. VGPU_KUNIT_SEED sets the seed of the random numbers;
+    without it the module chooses a seed."""
 
     def run(log: Path, _: Plan, context: Context) -> list[Case]:
         seed = context.environment.kunit_seed
@@ -257,7 +260,7 @@ def kunit(flavour: str) -> Callable[[Path, Plan, Context], list[Case]]:
 
 
 def _alone(guest: Listed, flavour: str, cases: Sequence[Case]) -> None:
-    """Set in each failed case the command that runs it alone."""
+    """Set `again` in each failed case: the command that runs this case alone."""
     for case in cases:
         program, colon, name = case.name.partition(": ")
         if case.outcome == "failed" and colon and program in guest.programs and name not in ("plan", "exit"):

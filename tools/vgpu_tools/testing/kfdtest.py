@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu kfdtest: runs AMD's conformance test of KFD in a guest. Prints a line for each test, sums for each class.
+"""./vgpu kfdtest: runs AMD's conformance test of KFD in a guest. Prints a line for each test and totals for each class.
 
 Each test is a separate run of kfdtest, so that a crash does not affect other tests. After a hang or a crash of the
 guest the next tests run in a new guest.
@@ -21,11 +21,11 @@ from vgpu_tools.guest.config import Guest
 CLASSES = ROOTFS / "rocm" / "kfdtest-classes"
 LOG = BUILD / "results" / "kfdtest.log"
 CHIP = "aldebaran"
-# Guest memory. Not larger than the tests need: some tests allocate all memory, page by page.
+# Guest memory. Not larger than the tests need, because some tests allocate all memory, page by page.
 MEMORY = "3G"
 MEMORY_OF = {"KFDQMTest.OverSubscribeCpQueues": "6G"}  # 65 queues with save areas of 64 MB
-VRAM = "256M"  # small for the same reason
-# AMD's filter leaves these out, although the model supports them.
+VRAM = "256M"  # small, because some tests allocate all VRAM
+# Tests that AMD's filter leaves out although the model supports them.
 BESIDES = ("KFDQMTest.SdmaEventInterrupt", "KFDLocalMemoryTest.CheckZeroInitializationVram")
 TEST_SECONDS = {"release": 900, "debug": 3600}  # SdmaConcurrentCopies copies by CPU for minutes
 SHADER_SECONDS = {"release": 40, "debug": 240}  # class D: tests that wait for a shader, which never runs
@@ -66,7 +66,7 @@ class Result:
 
 
 def classes() -> list[tuple[str, str]]:
-    """Pairs of class and pattern; the first pattern that matches a test decides."""
+    """Return pairs of class and pattern. The first pattern that matches a test gives the test's class."""
     rows = []
     for line in CLASSES.read_text().splitlines():
         if line and not line.startswith("#"):
@@ -94,7 +94,8 @@ def parse_list(text: str) -> list[str]:
 
 
 def matches(name: str, patterns: str) -> bool:
-    """Whether a name matches a filter of gtest, POSITIVE:PATTERNS-NEGATIVE:PATTERNS. No positive patterns match all."""
+    """Return whether a name matches a filter of gtest, POSITIVE:PATTERNS-NEGATIVE:PATTERNS. A filter without positive
+    patterns matches every name that no negative pattern matches."""
     positive, _, negative = patterns.partition("-")
 
     def any_of(words: str) -> bool:
@@ -122,8 +123,8 @@ def judge(output: Sequence[str], status: int) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Choice:
-    """The tests to run: a filter of gtest, and letters of classes; empty: all. `seconds` is the limit of each test; 0:
-    that of its class."""
+    """The tests to run: `patterns`, a filter of gtest, and `classes`, letters of classes. An empty member selects all
+    tests. `seconds` is the limit of each test; 0: the limit of the test's class."""
 
     patterns: str = ""
     classes: str = ""
@@ -131,7 +132,7 @@ class Choice:
 
 
 def _list(guest: Guest, choice: Choice) -> list[str]:
-    """Names of the tests to run, from kfdtest itself. Failure if there are none."""
+    """Return the names of the tests to run, as kfdtest lists them. Raises Failure if there are none."""
     text = []
     with Background(guest, ["bash", "-c", LIST, "kfdtest", CHIP]) as run:
         for line in run.lines(BOOT_SECONDS[guest.kernel]):
@@ -153,7 +154,8 @@ class Tests:
     """Tests that run one after the other in one guest, until none is left or the guest hangs or ends."""
 
     def __init__(self, guest: Guest, names: deque[str], seconds: int) -> None:
-        """A started test is removed from `names`. `seconds` is the limit of each test; 0: that of its class."""
+        """A test is removed from `names` when it starts. `seconds` is the limit of each test; 0: the limit of the
+        test's class."""
         self.guest = guest
         self.names = names
         rows = classes()
@@ -167,7 +169,8 @@ class Tests:
         self.last = ""
 
     def run(self) -> Iterator[Result]:
-        """Run the tests; yield each result when its test ends. Failure if the guest fails outside a test."""
+        """Run the tests. Yield each result when its test ends. Raises Failure if the guest fails before a test or
+        between tests."""
         words = [word for name in self.names for word in (str(self.limits[name]), name)]
         with Background(self.guest, ["bash", "-c", RUN, "kfdtest", *words]) as run:
             for line in run.lines(1.0):
@@ -190,7 +193,8 @@ class Tests:
         return self.test
 
     def hangs(self) -> bool:
-        """Whether the test, or the boot before the first test, exceeds its limit. Sets `why` of the test."""
+        """Return whether the current test, or the boot before the first test, exceeds its limit. If so, set `why` of
+        the test."""
         limit = self.limits[self.test.name] + END_SECONDS if self.test else BOOT_SECONDS[self.guest.kernel]
         if time.monotonic() - self.start <= limit:
             return False
@@ -236,9 +240,9 @@ def _log(results: Sequence[Result]) -> Path:
 
 
 def kfdtest(guest: Guest, choice: Choice) -> int:
-    """Run the tests in guests with these options and the rocm root file system; print results and sums.
+    """Run the tests in guests with the options of `guest` and the rocm root file system. Print results and totals.
 
-    Returns 0 if no test of the classes A, B, C and ? outside the SVM suites failed, else 1."""
+    Returns 1 if a test of class A, B, C or ? failed that is not in an SVM suite, else 0."""
     guest = replace(guest, rootfs="rocm", vram=VRAM, memory=MEMORY)
     guest.check()
     guest.prepare()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Time limits, scaled to this host's speed.
 
-A limit is in seconds of a quiet machine with two cores, the reference. `measure()` times a fixed piece of work,
-emulated (TCG) and native, on every core at once. `Speed.scale()` is the ratio to the time on the reference, and the
-factor of each `Limit`. When a limit is reached, the speed is measured again. The factor is at most MOST, so that a hang
-is still reported.
+A limit is given in seconds on the reference machine, a quiet machine with two cores. `measure()` times a fixed piece of
+work, emulated (TCG) and native, on every core at once. `Speed.scale()` is the ratio of this time to the time on the
+reference machine. Each `Limit` is multiplied by it. When a limit is reached, the speed is measured again. The factor is
+at most MOST, so that a hang is still reported.
 """
 
 import hashlib
@@ -22,8 +22,8 @@ from vgpu_tools.build import qemu
 from vgpu_tools.testing import budget
 from vgpu_tools.testing.children import Children
 
-MOST = 4.0
-STUCK_SECONDS = 120  # for the emulated work, which takes one second on the reference
+MOST = 4.0  # largest factor of a limit
+STUCK_SECONDS = 120  # limit of the emulated work, which takes one second on the reference machine
 ROM_BYTES = 65536
 EXIT_PORT = 0x501  # QEMU's isa-debug-exit
 EXIT_STATUS = 1  # a zero written there ends QEMU with (0 << 1) | 1
@@ -72,7 +72,8 @@ def _native() -> float:
 
 
 def measure(children: Children) -> tuple[float, float]:
-    """Seconds of the emulated and of the native work. Each runs on all cores at the same time; the slowest counts."""
+    """Return the seconds of the emulated and of the native work. Each work runs on all cores at the same time, and the
+    slowest core counts."""
     with ThreadPoolExecutor(CPUS) as pool:
         emulated = max(pool.map(lambda _: _emulated(children), range(CPUS)))
         native = max(pool.map(lambda _: _native(), range(CPUS)))
@@ -80,7 +81,8 @@ def measure(children: Children) -> tuple[float, float]:
 
 
 def scale_of(emulated: float, native: float) -> float:
-    """How many times slower than the reference a host is, 1 to MOST, from its seconds of the work of `measure()`."""
+    """Return how many times slower than the reference a host is, 1 to MOST. The arguments are the host's results of
+    `measure()`."""
     reference = budget.load().host
     return min(MOST, max(1.0, emulated / reference.emulated, native / reference.native))
 
@@ -89,13 +91,14 @@ class Speed:
     """The speed of this host as one run of tests has measured it."""
 
     def __init__(self, children: Children, scale: float = 0.0) -> None:
-        """`children` take the QEMU of a measurement. `scale` is a known factor; 0: not measured."""
+        """A measurement starts its QEMU as one of `children`. `scale` is a known factor; 0: not measured."""
         self._children = children
         self._scale = scale
         self._lock = threading.Lock()
 
     def scale(self, again: bool = False) -> float:
-        """How many times slower than the reference this host is, 1 to MOST; measured at the first call, or `again`."""
+        """Return how many times slower than the reference this host is, 1 to MOST. The first call measures; with
+        `again` a later call measures, too, and the larger factor counts."""
         with self._lock:
             if not self._scale or again:
                 self._scale = max(self._scale, scale_of(*measure(self._children)))
@@ -116,7 +119,7 @@ class Limit:
         self.start = time.monotonic()
 
     def reached(self) -> bool:
-        """Whether the time is over. Before True is returned, the speed is measured again."""
+        """Return whether the limit has passed. Before the method returns True, it measures the speed again."""
         passed = time.monotonic() - self.start
         if passed < self.seconds * self.speed.scale():
             return False

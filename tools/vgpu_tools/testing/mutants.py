@@ -2,9 +2,9 @@
 """./vgpu mutants: tries whether a pass catches the defects of tests/mutants.
 
 Each mutant is applied to a git worktree of HEAD (build/mutants/tree), built, and must pass the demo. Then the suites
-run one by one until one fails; those that test the changed file come first. The ./vgpu of the worktree runs them, with
-the tools of that commit; the verdict comes from its JUnit files. Verdicts are kept in build/results/mutants.json by
-patch, commit and pass: an interrupted run continues after the last suite that passed.
+run one by one until one fails; the suites that test the changed file come first. The ./vgpu of the worktree runs them,
+with the tools of that commit; the verdict comes from its JUnit files. Verdicts are kept in build/results/mutants.json
+by patch, commit and pass: an interrupted run continues after the last suite that passed.
 """
 
 import contextlib
@@ -38,19 +38,19 @@ from vgpu_tools.testing.suite import BASIC, FULL
 MUTANTS = ROOT / "tests/mutants"
 PLACE = BUILD / "mutants"
 STORE = RESULTS / "mutants.json"
-CHANGED = "changed"  # what ./vgpu test --changed runs for the mutant's file
+CHANGED = "changed"  # the pass that ./vgpu test --changed runs for the mutant's file
 PASSES = (BASIC, FULL, CHANGED)
 GOALS = {BASIC: 0.9, FULL: 1.0, CHANGED: 1.0}  # share of the mutants that a pass has to catch
 OPTIONS: dict[str, list[str]] = {BASIC: [], FULL: ["--full"], CHANGED: ["--changed"]}  # of ./vgpu test
 STYLE = "check"
-# Order of the suites, by the folder of the changed file. STYLE is left out: a mutant that only a style check or a
-# compiler warning catches is no measure of the tests.
+# Order of the suites, by the folder of the file that the patch changes. STYLE is left out: a mutant caught only by a
+# style check or a compiler warning says nothing about the tests.
 DEVICE_SUITES = ("qtest", "fuzz-model", "guest-release", "qtest-sanitizers", "avocado", "guest-debug", "registers")
 DRIVER_SUITES = ("kunit-release", "guest-release", "kunit-debug", "guest-debug", "avocado")
 OTHERS = ("fuzz-generic", "kunit-release", "kunit-debug")
 DEMO_SECONDS = 300
 ROOM = 2 << 30  # bytes of free disk space that a run needs
-SUITE_END_SECONDS = 3 * END_SECONDS  # ./vgpu ends its own build steps in twice END_SECONDS
+SUITE_END_SECONDS = 3 * END_SECONDS  # longer than the twice END_SECONDS in which ./vgpu ends its build steps
 WIDTH = 70  # characters of a case's name in the table
 
 
@@ -59,7 +59,7 @@ class Mutant:
     """An entry of the index, mutants.toml."""
 
     name: str
-    file: str  # changed by the patch
+    file: str  # the file that the patch changes
     defect: str
     origin: str  # "named", or "drawn" with seed and place
     kind: str  # order, lifetime, data, ...
@@ -72,7 +72,7 @@ class Mutant:
 
 @dataclass
 class Verdict:
-    """The verdict on a mutant in a pass, or the state of an unfinished trial ("open")."""
+    """The verdict on a mutant in a pass. While the trial is not finished, the state is "open"."""
 
     name: str
     commit: str
@@ -81,14 +81,14 @@ class Verdict:
     suite: str = ""
     case: str = ""
     seconds: float = 0  # duration of the suites until the failure
-    passed: list[str] = field(default_factory=list)  # suites that did not catch the mutant
+    passed: list[str] = field(default_factory=list)  # suites that ran and did not catch the mutant
 
 
 _VERDICTS = TypeAdapter(dict[str, Verdict])
 
 
 def load(index: Path = MUTANTS / "mutants.toml") -> list[Mutant]:
-    """Read the index. Failure unless it names each patch of its folder exactly once."""
+    """Read the index. Raises Failure unless the index names each patch of its folder exactly once."""
     try:
         entries = tomllib.loads(index.read_text())["mutant"]
         mutants = [Mutant(**{key: str(value) for key, value in entry.items()}) for entry in entries]
@@ -126,7 +126,7 @@ def suites_for(file: str, of: str) -> list[str]:
 
 
 def key(patch: str, commit: str, of: str) -> str:
-    """The key of a verdict: the same for the same patch, commit and pass."""
+    """The key of a verdict in the file: a hash of patch, commit and pass."""
     return fingerprint.of("mutant", patch, commit, of)
 
 
@@ -143,7 +143,8 @@ class Store:
                 raise Failure(f"{path} cannot be read ({why(error)}): remove it", status=2) from None
 
     def of(self, patch: str, name: str, commit: str, of: str) -> Verdict:
-        """The verdict, or a new "open" one. For the full pass a verdict of the basic pass counts, except "survived"."""
+        """Return the verdict, or a new one in state "open". A verdict of the basic pass holds for the full pass, too,
+        unless the mutant survived."""
         known = self.verdicts.get(key(patch, commit, of))
         if not known and of == FULL:
             basic = self.verdicts.get(key(patch, commit, BASIC))
@@ -164,7 +165,7 @@ class Store:
 
 
 def first_failure(report: Path) -> str:
-    """The name of the first failed case of a JUnit report; empty without a failed case or a report."""
+    """Return the name of the first failed case of a JUnit report; empty if there is no failed case or no report."""
     try:
         root = ElementTree.parse(report).getroot()
     except (FileNotFoundError, ElementTree.ParseError):
@@ -198,7 +199,7 @@ class Tree:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Lock the worktree while the block runs. Failure if another run holds the lock."""
+        """Lock the worktree while the block runs. Raises Failure if another run holds the lock."""
         self.place.mkdir(parents=True, exist_ok=True)
         with (self.place / "lock").open("a+") as lock:
             try:
@@ -235,13 +236,14 @@ class Tree:
             raise Failure(f"cannot make the worktree {self.tree}: {made.stderr.strip()}")
 
     def apply(self, mutant: Mutant, check: bool = False) -> None:
-        """Apply a mutant, or with `check` only test whether it applies. Failure if not."""
+        """Apply a mutant's patch, or with `check` only test whether the patch applies. Raises Failure if it does not
+        apply."""
         result = self.git("apply", *(["--check"] if check else []), mutant.patch)
         if result.returncode:
             raise Failure(f"mutant {mutant.name} does not apply: {result.stderr.strip()}")
 
     def run(self, log: TextIO, *words: str) -> int:
-        """Run ./vgpu in the worktree; returns the exit status. The process group is ended in any case."""
+        """Run ./vgpu in the worktree and return the exit status. The process group is ended also after an exception."""
         log.write(f"$ ./vgpu {' '.join(words)}\n")
         log.flush()
         process = subprocess.Popen(
@@ -267,7 +269,8 @@ def _write_pid(lock: TextIO) -> None:
 
 
 def check_room(*folders: Path) -> None:
-    """Failure if a disk is full: a failed build or test is then no verdict on a mutant."""
+    """Raise Failure if a folder has less than ROOM free: a build or a test that fails on a full disk is no verdict on a
+    mutant."""
     for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free
@@ -320,7 +323,7 @@ class Trial:
         self._keep("survived")
 
     def _caught_by(self, suite: str, log: TextIO) -> bool:
-        """Run a suite, and return whether it caught the mutant. Failure if the suite did not run."""
+        """Run a suite. Return whether the suite caught the mutant. Raises Failure if the suite did not run."""
         report = self.tree.tree / "build/results" / f"{suite}.xml"
         report.unlink(missing_ok=True)
         start = time.monotonic()
@@ -341,8 +344,8 @@ class Trial:
 
 
 def mutants(of: str, names: Sequence[str]) -> int:
-    """Try mutants (without names all) in a pass and print the table. Return 0 if the share of caught mutants reaches
-    the goal of the pass, else 1."""
+    """Try the mutants of these names (all if there are no names) in a pass, and print the table. Return 0 if the share
+    of caught mutants reaches the goal of the pass, else 1."""
     chosen = choose(load(), names)
     tree, store = Tree(), Store()
     check_room(tree.place)

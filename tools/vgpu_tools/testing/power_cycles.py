@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu check-cycles: repeats suspend, removal and module reload of the GPU under load. After each cycle memory in
-use must be as at the start. Prints a table; the logs are build/results/cycles*.log."""
+"""./vgpu check-cycles: repeats suspend, removal and module reload of the GPU under load. After each cycle as much
+memory must be in use as at the start. Prints a table; the logs are build/results/cycles*.log."""
 
 import re
 import time
@@ -16,9 +16,9 @@ from vgpu_tools.testing.suite import Context
 from vgpu_tools.testing.tap import Case
 
 START_SECONDS = 600
-ROUND_SECONDS = {"release": 60, "debug": 240}  # one round of all cases of a row
-HOST_ROUND_SECONDS = 120  # one round of a test of BY_HOST, on the debug kernel too
-RELOADS = 5  # reloads of the module for each round of the other rows
+ROUND_SECONDS = {"release": 60, "debug": 240}  # limit of one round of all cases of a row
+HOST_ROUND_SECONDS = 120  # limit of one round of a test of BY_HOST, on both kernels
+RELOADS = 5  # number of reloads of the module for each round of the other rows
 SLEEP = ["--bzimage", "--vram", "128M"]
 LOST = ["--device-opts", "vram-lost-on-reset=on"]
 BY_HOST = ("test_unplug.py", "test_sleep.py")
@@ -26,7 +26,7 @@ ROUNDS = re.compile(r"^# (\d+ rounds.*)$", re.MULTILINE)
 
 
 def _in_guest(repeat: int) -> list[tuple[str, list[str], list[str]]]:
-    """Rows that need nothing from the host: name, options of ./vgpu run, command."""
+    """Rows that run in the guest alone, without actions of the host: name, options of ./vgpu run, command."""
     said = ["env", f"VGPU_TEST_ROUNDS={repeat}"]
     return [
         ("memory, VRAM lost", [*SLEEP, *LOST], [*said, "vgpu-test-suspend"]),

@@ -14,10 +14,10 @@ from vgpu_tools.guest.config import Guest
 from vgpu_tools.guest.session import LIMIT_SECONDS, Machine, Session
 
 VRAM_MIB = 256
-GART = {"offset": (VRAM_MIB - 2) << 20, "length": 1 << 20}  # the table, in VRAM
+GART = {"offset": (VRAM_MIB - 2) << 20, "length": 1 << 20}  # the GART's table, in VRAM
 HANG_MS = {"release": 200, "debug": 2000}  # vgpu_kfd.lockup_timeout of the guest
 LATE_NS = 20_000_000
-UNMET = 3  # rounds of a row that are repeated because no fault occurred
+UNMET = 3  # most rounds of a row that are repeated because no fault occurred
 
 
 @dataclass
@@ -32,20 +32,21 @@ class Line:
     injections: list[tuple[str, dict[str, Any]]]
     command: str
     counter: str
-    then: str = ""  # command for after the round, without injections
+    then: str = ""  # command to send after the round, without injections; empty: none
     injected: int = 0
     recovered: int = 0
     intact: int = 0
     micros: list[int] = field(default_factory=list)
 
     def good(self, repeat: int) -> bool:
-        """Whether each of `repeat` rounds injected, recovered and left all data intact."""
+        """Return whether in each of `repeat` rounds the injection fired, the driver recovered, and all data was
+        intact."""
         return self.injected == self.recovered == self.intact == repeat
 
 
 @dataclass
 class Outcome:
-    """The result of a campaign: its rows, and the first error of the guest; empty if there is none."""
+    """The result of a campaign: its rows, and the first error of the guest (`complaint`, empty if there is none)."""
 
     rows: list[Line]
     complaint: str
@@ -55,20 +56,21 @@ def _lines() -> list[Line]:
     one = {"vmid": 0, "count": 1}
     window = {**one, "va": 0, "length": 16 << 20}  # the GART window of the kernel's copies
     lost = ("gart-lost", window)
-    hang = {"engine": 0, "queue": 0}  # the kernel's queue; user queues start at 2
+    hang = {"engine": 0, "queue": 0}  # the kernel's queue; queues of users start at number 2
     lost_vram = ("vram-lost-at-reset", {"count": 1})
     return [
         Line("GART lost", [lost], "copy", "gart", "dump"),
         Line("engine hang", [("sdma-hang", {**hang, "count": 1})], "copy", "engine", "dump"),
-        Line("GART corrupt", [("gart-corrupt", {**window, "xor": 1})], "copy", "gart"),  # the entry's valid bit
-        Line("ring lost", [("gart-lost", {**one, "va": 16 << 20})], "copy", "gart"),  # packets, fences
+        Line("GART corrupt", [("gart-corrupt", {**window, "xor": 1})], "copy", "gart"),  # flips the entry's valid bit
+        Line("ring lost", [("gart-lost", {**one, "va": 16 << 20})], "copy", "gart"),  # the pages of packets and fences
         # The fault is dropped, or reported after the engine could have executed later packets.
         Line("GART lost, silent", [("fault-drop", {"vmid": 0}), lost], "copy", "gart"),
         Line("GART lost, late", [("fault-delay", {"vmid": 0, "delay-ns": LATE_NS}), lost], "copy", "gart"),
         Line("user queue hang", [("sdma-hang", {**hang, "queue": 3, "count": 1})], "hang", "engine"),
         Line("SDMA reads poison", [("vram-poison", {"count": 1})], "poison", "poisoned"),
         Line("CP reads poison", [("vram-poison", {"count": 1})], "cp", "poisoned"),
-        # The CPU flushes the GFX hub. The MM hub's acknowledgements are polled by the jobs themselves.
+        # In the GFX hub, because the CPU waits for its acknowledgements. For the MM hub the jobs poll the
+        # acknowledgements.
         Line("TLB not flushed", [("inv-no-ack", {"hub": "gfx", "count": 1})], "flush", "device", "reset"),
         Line("engine broken", [("sdma-hang", hang)], "broken", "gaveup", "reset"),
         Line("reset, no GART", [("vram-lost-at-reset", {**GART, "count": 1})], "reset", "device"),
@@ -128,7 +130,8 @@ class Campaign:
         while number < self.repeat:
             faults = _faults(self.machine)
             after, fired = self._round(row)
-            # No fault: the wrong entry was invalidated before its use, and the walk read the right one again.
+            # No fault occurred if the wrong entry was invalidated before its use, and the next walk read the right
+            # entry.
             nothing = row.counter == "gart" and after["copy"] == "right" and _faults(self.machine) == faults
             if nothing and unmet < UNMET:
                 print(f"{row.name}: the wrong entry was not used, repeating the round", file=sys.stderr)
@@ -158,7 +161,7 @@ class Campaign:
 def campaign(guest: Guest, repeat: int, limit: float = LIMIT_SECONDS) -> Outcome:
     """Run each row `repeat` times in a guest with these options. `limit` is the limit of each wait, in seconds.
 
-    MachineError if the guest does not come up, ends or exceeds the limit.
+    Raises MachineError if the guest does not come up, ends, or exceeds the limit.
     """
     guest = replace(guest, vram=f"{VRAM_MIB}M", memory="1G")
     with (
@@ -169,7 +172,8 @@ def campaign(guest: Guest, repeat: int, limit: float = LIMIT_SECONDS) -> Outcome
 
 
 def check_recovery(guest: Guest, repeat: int) -> int:
-    """Run the campaign and print the table. Return 0 if every round was right, else 1."""
+    """Run the campaign and print the table. Return 0 if in every round the driver recovered and all data was intact,
+    else 1."""
     guest.prepare()
     outcome = campaign(guest, repeat)
     _table(outcome.rows, repeat)

@@ -46,7 +46,7 @@ SUITES = (
     Suite("avocado", lambda: guest_tests.steps("release"), avocado_tests.run),
 )
 
-GROUPS = {"kunit": ("kunit-release", "kunit-debug")}  # names that stand for several suites
+GROUPS = {"kunit": ("kunit-release", "kunit-debug")}  # names for several suites
 
 
 def choose(names: Sequence[str], level: str) -> list[Suite]:

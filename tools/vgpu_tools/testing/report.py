@@ -9,8 +9,8 @@ from vgpu_tools.testing import budget
 from vgpu_tools.testing.suite import Outcome, Plan
 from vgpu_tools.testing.tap import Case, write_junit
 
-NAME, GIST = 120, 160  # characters of a failed case's name and gist in the list at the end
-SLOWEST = 10
+NAME, GIST = 120, 160  # most characters of a failed case's name and gist in the list at the end
+SLOWEST = 10  # number of cases in the list of the slowest
 
 
 def summary(cases: Sequence[Case]) -> str:
@@ -20,7 +20,8 @@ def summary(cases: Sequence[Case]) -> str:
 
 
 def gist(case: Case) -> str:
-    """One line about a failure: the sentence about its guest, or a TAP test's last note, or the first line."""
+    """Return one line about a failure: the sentence about its guest, or the last note of a TAP test, or the first line
+    of `why`."""
     lines = case.why.strip().splitlines() or [""]
     return case.gist or (lines[-1] if lines[-1].startswith("#") else lines[0]).strip("# ")
 
@@ -34,7 +35,7 @@ def tell(cases: Sequence[Case], outcome: str) -> None:
 
 
 def warning(outcome: Outcome, plan: Plan, scale: float) -> str:
-    """The warning for a suite that exceeds its budget on a host `scale` times slower than the reference, or ''.
+    """Return a warning if a suite exceeds its budget on a host `scale` times slower than the reference; else ''.
 
     Only whole suites of the basic pass have a budget."""
     if not plan.basic or plan.programs is not None or plan.files is not None:
@@ -43,7 +44,7 @@ def warning(outcome: Outcome, plan: Plan, scale: float) -> str:
 
 
 def suite(outcome: Outcome, plan: Plan, scale: float) -> None:
-    """Report one suite: write its JUnit file, print skipped and failed cases and a line with the sum."""
+    """Report one suite: write its JUnit file; print skipped and failed cases, and a line with the totals."""
     name = outcome.suite.name
     write_junit(RESULTS / f"{name}.xml", name, outcome.cases, warning(outcome, plan, scale))
     tell(outcome.cases, "skipped")
@@ -72,7 +73,7 @@ def table(outcomes: Sequence[Outcome], plan: Plan, seconds: float, scale: float)
 
 
 def failures(outcomes: Sequence[Outcome]) -> None:
-    """Print a line for each failed case, at the end: a log that lost its beginning still has them."""
+    """Print a line for each failed case. Called last, so that a log without its beginning still has these lines."""
     for outcome in outcomes:
         for case in outcome.failed:
             print(f"{case.name[:NAME]}: {gist(case)[:GIST]}", flush=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Checks whether the includes (C) and imports (Python) of all sources keep to rooms.txt.
+"""Checks the includes (C) and imports (Python) of all sources against rooms.txt.
 
 `python -m vgpu_tools.testing.rooms [CHECKOUT]` prints violations, and large files and folders; `make check` calls
 check(). A function that another file calls has its prototype in a header (-Wmissing-prototypes, and no prototype or
@@ -21,13 +21,14 @@ from vgpu_tools.base.paths import ROOT
 from vgpu_tools.testing.rooms_file import LIST, OPEN, Room, Rooms, circle
 
 C_SUFFIXES = (".c", ".h", ".inc")
-MOST_FILES, HEADER_LINES, SOURCE_LINES = 25, 300, 600  # larger folders and files are listed, and do not fail
+MOST_FILES, HEADER_LINES, SOURCE_LINES = 25, 300, 600  # larger folders and files are listed, and do not fail the check
 
 NOT_CODE = re.compile(r"//(?:\\\n|[^\n])*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([\"<])([^\">\n]+)[\">]", re.M)
 DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.M)
 # At the start of a statement or a line: the words of a type, a name, a parenthesis, and a semicolon before any body.
-# Names in capitals and attributes are macros. The excluded first words begin other statements or static functions.
+# Names in capitals are macros, and attributes are no functions. The excluded first words begin other statements or
+# static functions.
 PROTOTYPE = re.compile(
     r"(?:^|[;{}]\s+)(?!(?:static|typedef|return|else|do|goto|case|asm|__asm__)\b)(?:[A-Za-z_]\w*[\s*]+)+"
     r"(?!__attribute__|__aligned|[A-Z0-9_]+\b)([A-Za-z_]\w*)\s*\((?=[^;{}]*;)",
@@ -37,7 +38,7 @@ PROTOTYPE = re.compile(
 
 @dataclass(frozen=True)
 class Use:
-    """A line that includes or imports a file of the checkout, `target`.
+    """A line of a source that includes or imports a file of the checkout, `target`.
 
     `private` is a private name of `target` that the line uses. `others` are further files that the line may mean.
     """
@@ -63,10 +64,11 @@ def _line(text: str, position: int) -> int:
 
 
 def _c_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
-    """Yield the includes of a C file that name a file of the checkout.
+    """Yield the includes of a C file whose file is in the checkout.
 
-    The file lies beside the C file, in its section's folder, or in the folder of a prefix; or only its name is given,
-    and files of the section have it (a build may have an include path for each folder)."""
+    The included file is searched beside the C file, in the folder of its section, in the folders of the sections'
+    prefixes, and in the folder around OPEN. If it is in none of these and the include has no folder, the use names all
+    files of the section with this name (a build may have an include path for each folder)."""
     room = rooms.of(file)
     section = room.section if room else None
     code = _blank(text, strings=False)
@@ -87,7 +89,8 @@ def _c_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
 
 
 def _module(rooms: Rooms, file: str, name: str) -> str:
-    """The file of a module: in a package of the checkout, beside a script, or in a folder of scripts; "" if none."""
+    """Return the file of a module: in a package of the checkout, beside a script, or in a folder of scripts; "" if
+    there is none."""
     room = rooms.of(file)
     way = name.replace(".", "/")
     folders = [] if join(dirname(file), "__init__.py") in rooms.files else [dirname(file)]
@@ -114,7 +117,7 @@ def _absolute(rooms: Rooms, file: str, node: ast.ImportFrom) -> str:
 def _python_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
     """Yield imports of the checkout's modules in a Python file, also in functions, and uses of private names."""
     tree = ast.parse(text)
-    modules: dict[str, str] = {}  # files of modules, by their names in this file
+    modules: dict[str, str] = {}  # files of imported modules, by the names of the modules in this file
 
     def private(name: str) -> bool:
         return name.startswith("_") and not name.startswith("__")
@@ -144,7 +147,7 @@ def _declarations(file: str, text: str) -> Iterator[str]:
 
 
 def _fault(rooms: Rooms, use: Use, room: Room) -> str:
-    """The error of a use; "" if rooms.txt allows it."""
+    """Return the error message about a use; "" if rooms.txt allows the use."""
     other = rooms.of(use.target)
     if use.others:
         return f"{use.file}:{use.line}: may be any of {', '.join((use.target, *use.others))}: name its folder"
@@ -166,7 +169,7 @@ def _fault(rooms: Rooms, use: Use, room: Room) -> str:
 def check(root: Path, files: Sequence[str]) -> tuple[list[str], list[str]]:
     """Check the sources among `files`, which are relative to `root`. Return the violations, and the large files.
 
-    A use in a `known` line is no violation, and is left out of the search for circles.
+    A use in a `known` line is no violation, and is not a part of a circle of rooms.
     """
     sources = [file for file in files if file.endswith((*C_SUFFIXES, ".py"))]
     if not sources or not (root / LIST).exists():
@@ -209,7 +212,7 @@ def check(root: Path, files: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _sizes(texts: dict[str, str]) -> list[str]:
-    """Lines about large folders and files, which are hints and not violations."""
+    """Return lines about large folders and files. They are hints and not violations."""
     folders = Counter(map(dirname, texts))
     said = [
         f"{folder}: {count} sources, more than {MOST_FILES}" for folder, count in folders.items() if count > MOST_FILES
@@ -222,7 +225,7 @@ def _sizes(texts: dict[str, str]) -> list[str]:
 
 
 def files_of(root: Path) -> list[str]:
-    """Names of the files of a checkout that git tracks or does not ignore."""
+    """Return the names of the files of a checkout: tracked files, and untracked files that git does not ignore."""
     command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     said = subprocess.run(command, capture_output=True, text=True, check=False).stdout
     return sorted({name for name in said.split("\0") if name and (root / name).is_file()})

@@ -10,8 +10,8 @@ from posixpath import basename, join, normpath
 from re import compile as regex
 
 LIST = "rooms.txt"
-OPEN = "include/vgpu"  # the contract's headers: every room may include them; they include only each other
-PRIVATE = ("internal.h", "packet.h", "*_priv.h", "*-priv.h")  # no faces in a room without a `face` line
+OPEN = "include/vgpu"  # headers of the hardware contract: every room may include them; they include only each other
+PRIVATE = ("internal.h", "packet.h", "*_priv.h", "*-priv.h")  # not faces of a room without a `face` line
 
 SECTION = regex(r"\[\s*(\S+)(?:\s+(\S+))?\s*\]")
 ENTRY = regex(r"(?:(face|known)(?=[\s:])\s*)?([^:]*?)\s*:\s*(.*)")
@@ -25,7 +25,7 @@ class Section:
 
     folder: str
     prefix: str
-    scripts: list[str] = field(default_factory=list)  # its rooms outside the folder, searched for `import NAME`
+    scripts: list[str] = field(default_factory=list)  # its rooms outside the folder; `import NAME` searches them
 
     def path(self, name: str) -> str:
         """The path, from the top of the checkout, that a name in this section stands for."""
@@ -34,7 +34,8 @@ class Section:
 
 @dataclass
 class Room:
-    """A room: a folder, the rooms that its files may use, and its faces. `line` and `text` are its line in the list."""
+    """A room: a folder, the folders of the rooms that its files may use (`everything`: all rooms of the section), and
+    its faces (None: no `face` line). `line` and `text` are its line in the list."""
 
     name: str
     folder: str
@@ -56,7 +57,8 @@ class Room:
 
 
 def circle(arrows: Mapping[str, Iterable[str]]) -> list[str]:
-    """A circle along arrows, its first node repeated at the end; empty if there is no circle."""
+    """Return a cycle of the graph `arrows` (nodes and the nodes that they use), with the first node repeated at the
+    end; empty if there is no cycle."""
     done: set[str] = set()
 
     def visit(node: str, way: list[str]) -> list[str]:
@@ -79,7 +81,7 @@ def twice(names: Iterable[str]) -> list[str]:
 
 
 class Rooms:
-    """The parsed list. `errors` has the errors of the list; the other members are valid only if there are none."""
+    """The parsed list. `errors` has the errors of the list; the other members are valid only if `errors` is empty."""
 
     def __init__(self, text: str, files: Iterable[str]) -> None:
         self.files = frozenset(files)
@@ -107,20 +109,23 @@ class Rooms:
                         later.append((line, words, section, name, match[3]))
                     else:
                         self._room(line, words, section, name, match[3])
-        # After all other lines: patterns leave out folders that have a line, `face` lines need the rooms.
+        # Patterns and `face` lines come after all other lines: a pattern leaves out folders with a line of their own,
+        # and a `face` line needs its room.
         for entry in sorted(later, key=lambda entry: entry[1] == "face"):
             (self._faces if entry[1] == "face" else self._pattern)(*entry)
         self._check_allowed()
 
     def of(self, file: str) -> Room | None:
-        """The room of a file: the one with the longest folder."""
+        """Return the room of a file: among the rooms whose folder contains the file, the room with the longest folder
+        name."""
         return next((room for one in PurePosixPath(file).parents if (room := self.rooms.get(str(one)))), None)
 
     def _wrong(self, line: int, what: str) -> None:
         self.errors.append(f"{LIST}:{line}: {what}")
 
     def _lines(self, text: str) -> Iterator[tuple[int, str]]:
-        """Yield number and text of lines without comments. A line with a leading space continues the one before."""
+        """Yield number and text of each line, without comments. A line with a leading space continues the line before
+        it."""
         lines: list[tuple[int, str]] = []
         for number, raw in enumerate(text.splitlines(), 1):
             words = raw.partition("#")[0].rstrip()

@@ -17,7 +17,8 @@ from vgpu_tools.testing.tap import Case
 
 
 def run(names: Sequence[str], plan: Plan, environment: Environment) -> Report:
-    """Run suites (without names all of the plan's pass). The last line printed is the sum.
+    """Run the suites of these names (all suites of the plan's pass if there are no names). The last line printed has
+    the totals.
 
     May be called again, also after a call that raised an exception.
     """
@@ -28,10 +29,10 @@ def run(names: Sequence[str], plan: Plan, environment: Environment) -> Report:
     for suite in chosen:
         ensure(*suite.steps())
     if environment.delays and any(suite.name.startswith(changed.GUESTS) for suite in chosen):
-        ensure(qemu.build("delays"))  # not in a suite's thread, where Ctrl-C would wait for the build's end
+        ensure(qemu.build("delays"))  # here and not in a suite's thread, where Ctrl-C would wait for the build's end
     RESULTS.mkdir(parents=True, exist_ok=True)
     context = Context(environment)
-    context.speed.scale()  # measure before tests keep the host busy
+    context.speed.scale()  # measure the speed before tests keep the host busy
     done = Report()
     try:
         for stage in registry.stages(chosen):
@@ -52,8 +53,8 @@ def run(names: Sequence[str], plan: Plan, environment: Environment) -> Report:
 
 
 def run_changed(names: Sequence[str], since: str, fail_fast: bool, environment: Environment) -> Report:
-    """Run the tests that files can break that differ from a commit (see changed.files()). With names, run only these
-    suites of them."""
+    """Run the tests that changed files can break. The files are those of changed.files(). With names, only suites of
+    these names run."""
     choice = changed.choose(changed.load(), changed.files(since))
     if names:
         choice.suites &= {suite.name for suite in registry.choose(names, FULL)}
@@ -65,7 +66,7 @@ def run_changed(names: Sequence[str], since: str, fail_fast: bool, environment: 
 
 
 def _run_stage(stage: Sequence[Suite], plan: Plan, context: Context) -> list[Outcome]:
-    """Run suites at the same time; report them in their order."""
+    """Run suites at the same time. Report them in the order of `stage`."""
     for suite in stage:
         progress.say(f"==> {suite.name}")
     with ThreadPoolExecutor(len(stage)) as pool:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """make test-stress: rounds of the basic pass beside stress-ng, with random delays in programs and device threads.
 
-Rounds are kept in build/stress.json with commit and seed, over all invocations. The load must be effective: qtest takes
-at least LOAD times its budget.
+build/stress.json keeps the rounds of all invocations, with commit and seed. A round counts only if the load was
+effective, that is, if qtest took at least LOAD times its budget.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ from vgpu_tools.testing.suite import Plan, Report
 
 FILE = BUILD / "stress.json"
 LOAD = 1.8
-MOST_SECONDS = 5400  # of stress-ng; a round is shorter
+MOST_SECONDS = 5400  # time limit of stress-ng; a round is shorter
 
 
 @dataclass
@@ -62,7 +62,7 @@ def commit() -> str:
 
 
 def kept() -> list[Round]:
-    """The rounds in the file. Failure if the file is malformed."""
+    """Return the rounds in the file. Raises Failure if the file is malformed."""
     try:
         return _ROUNDS.validate_json(FILE.read_bytes())
     except FileNotFoundError:
@@ -94,22 +94,22 @@ def _round(seed: int, log: Path, environment: Environment) -> Round:
     ):
         try:
             report = suites.run([], Plan(), replace(environment, delays=str(seed)))
-        except Exception as error:  # the round has failed; further rounds run
+        except Exception as error:  # this round has failed; the following rounds run
             print(f"vgpu: {error}" if isinstance(error, Failure) else traceback.format_exc(), file=file)
             report = Report()
     return judge(report, commit(), seed, time.monotonic() - start, log)
 
 
 def judge(report: Report, of: str, seed: int, seconds: float, log: Path) -> Round:
-    """The round of a report of a pass. A report without cases counts as one failed case."""
+    """Make the round from the report of a pass. A report without cases counts as one failed case."""
     load = report.seconds_of("qtest") / budget.load().seconds["qtest"]
     failed = report.count("failed") if report.cases else 1
     return Round(of, seed, seconds, load, report.count("passed"), failed, report.count("skipped"), str(log))
 
 
 def run(rounds: int, seed: int, environment: Environment) -> int:
-    """Run rounds, the first with `seed` (0: random seeds); print all rounds of this commit. Return 0 if the new rounds
-    are green, else 1."""
+    """Run rounds with the seeds `seed`, `seed` + 1, ... (`seed` 0: random seeds). Print all rounds of this commit.
+    Return 0 if the new rounds are green, else 1."""
     ensure(apt.host_packages("packages-stress"), qemu.build("delays"))
     RESULTS.mkdir(parents=True, exist_ok=True)
     known, new = kept(), []

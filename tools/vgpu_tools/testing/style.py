@@ -25,14 +25,15 @@ PYTHON = (ROOT / "tools", ROOT / "tests")
 C_SUFFIXES = (".c", ".h")
 PASSED = CACHE / "checkpatch"
 TOOLS = ("gcc", "sparse")
-KEEP_PASSED = 20000  # markers
+KEEP_PASSED = 20000  # number of markers to keep
 
-# Checks that do not fit a driver inside one kernel tree, iterator macros, and names of uAPI headers.
+# Checks of checkpatch that do not fit a driver inside one kernel tree, iterator macros or the names in uAPI headers.
 NOT_FOR_DRIVER = ("LINUX_VERSION_CODE", "CONSTANT_COMPARISON", "MACRO_ARG_REUSE", "CAMELCASE")
 
 
 def steps() -> list[Step]:
-    """The steps that the checks need: source trees of QEMU and Linux, and a kernel tree with KUnit for the module."""
+    """The steps that the checks need: source trees of QEMU and Linux, and a built kernel with KUnit, against which the
+    module is built."""
     return [sources.qemu().step, sources.linux().step, kernel.build("debug")]
 
 
@@ -42,7 +43,7 @@ def c_files(*folders: Path) -> list[Path]:
 
 
 def _command(log: Path, command: Sequence[str | Path], cwd: Path = ROOT) -> tuple[bool, str]:
-    """Run a command; return whether it succeeded, and its output, which is also appended to the log."""
+    """Run a command. Return whether the command succeeded, and its output, which is also appended to the log."""
     words = [str(word) for word in command]
     result = subprocess.run(
         words, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=clean_environment(), check=False
@@ -54,7 +55,7 @@ def _command(log: Path, command: Sequence[str | Path], cwd: Path = ROOT) -> tupl
 
 
 def _checkpatch(log: Path, script: Path, flags: Sequence[str], files: Iterable[Path], cwd: Path) -> tuple[bool, str]:
-    """Run a checkpatch on the files without a marker, with names relative to `cwd`."""
+    """Run checkpatch (QEMU's or the kernel's, `script`) on the files without a marker. Names are relative to `cwd`."""
     markers = {
         file: PASSED / fingerprint.of(script, flags, str(file.relative_to(cwd)), file)
         for file in files

@@ -20,7 +20,7 @@ AT_ONCE = max(1, min(2, CPUS))  # programs or guests of one suite that run at th
 
 
 class Context:
-    """The state that the parts of one run of tests share: the user's environment, children, the host's speed."""
+    """The state that the suites of one run share: the user's environment, child processes, the host's speed."""
 
     def __init__(self, environment: Environment = NOTHING_SET, scale: float = 0.0) -> None:
         """`scale` is a known factor of the host's speed; 0: not measured (limits.Speed)."""
@@ -52,8 +52,8 @@ class Plan:
         return self.level == BASIC
 
     def variables(self, context: Context) -> dict[str, str]:
-        """The environment of test programs in C: VGPU_TEST_SECONDS in the long form, VGPU_TEST_SHORT in the basic pass,
-        the user's seeds, and the factor of the host's speed."""
+        """Return the environment of test programs in C: VGPU_TEST_SECONDS in the long form, VGPU_TEST_SHORT in the
+        basic pass, the user's seeds, and the factor of the host's speed."""
         environment, scale = context.environment, context.speed.scale()
         given = {
             "VGPU_TEST_SECONDS": str(self.seconds) if self.seconds else "",
@@ -69,8 +69,9 @@ class Plan:
 class Suite:
     """A named set of tests.
 
-    The steps of `steps` are built before `run` is called with the suite's log file, the plan and the context. `lowest`
-    is the smallest pass that has the suite. Neighbours in the registry with the same `beside` run at the same time.
+    The steps that `steps()` returns are built before `run` is called with the suite's log file, the plan and the
+    context. `lowest` is the smallest pass that has the suite. Suites with the same `beside` that follow each other in
+    the registry run at the same time; empty: the suite runs alone.
     """
 
     name: str
@@ -128,10 +129,11 @@ class Report:
 def in_order(
     one: Callable[[Part], tuple[list[Case], str]], parts: Sequence[Part], log: Path, plan: Plan, children: Children
 ) -> Iterator[tuple[Part, list[Case], str]]:
-    """Run the parts of a suite, AT_ONCE at a time. Yield in their order: the part, its cases, its text for the log.
+    """Run the parts of a suite, AT_ONCE at a time. Yield for each part, in the order of `parts`: the part, its cases,
+    its text for the log.
 
     `one` runs a part and returns cases and text; the text is appended to the log. With plan.fail_fast the parts are
-    yielded in the order of completion. After the first one with a failed case the run's children are ended.
+    yielded in the order of completion, and after the first part with a failed case the run's children are ended.
     """
     pool = ThreadPoolExecutor(AT_ONCE)
     try:

@@ -11,7 +11,7 @@ RESULT = re.compile(r"^(?P<indent>\s*)(?P<not>not )?ok\b\s*\d*\s*(?:- )?(?P<name
 PLAN = re.compile(r"^(?P<indent>\s*)1\.\.(?P<count>\d+)(?:\s*#\s*(?P<note>.*))?$")
 VERSION = re.compile(r"^(?P<indent>\s*)K?TAP version \d+$")
 BAIL = re.compile(r"^\s*Bail out!\s*(.*)$")
-SECONDS = re.compile(r"^# (\d+\.\d+) s$")  # after a result: duration of the case
+SECONDS = re.compile(r"^# (\d+\.\d+) s$")  # the line after a result: duration of the case
 UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd]")
 
 
@@ -19,8 +19,8 @@ UNPRINTABLE = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd]")
 class Case:
     """The result of one test. `outcome` is "passed", "failed" or "skipped"; `why` is the reason.
 
-    `gist` is one line about a failure; empty: a line of `why` is used. `again` is the command that runs the case alone;
-    empty: there is none.
+    `gist` is one line about a failure; if it is empty, a line of `why` is used. `again` is the command that runs the
+    case alone; empty: there is no such command.
     """
 
     name: str
@@ -32,14 +32,14 @@ class Case:
 
 
 def parse(text: str, prefix: str = "") -> list[Case]:
-    """The cases of a TAP or KTAP stream. Of nested tests only the innermost count.
+    """Return the cases of a TAP or KTAP stream. Of nested tests only the innermost count.
 
-    A plan with another number of results adds a failed case.
+    If the number of results differs from the plan, a failed case is added.
     """
     cases: list[Case] = []
     open_blocks: dict[int, list[int]] = {}  # by indentation: numbers of planned (-1: no plan) and seen results
     inner_failed = 0
-    deepest = -1  # indentation of the last result; a less indented one sums it up
+    deepest = -1  # indentation of the last result; a result with less indentation summarises those before
     notes: list[str] = []
 
     def plan_kept(indent: int) -> None:
@@ -48,7 +48,7 @@ def parse(text: str, prefix: str = "") -> list[Case]:
             cases.append(Case(f"{prefix}plan", "failed", f"{planned} tests were planned, {seen} reported"))
 
     for line in text.splitlines():
-        if found := VERSION.match(line):  # a new block: streams may follow each other
+        if found := VERSION.match(line):  # a new block, or another stream
             for block in [block for block in open_blocks if block >= len(found["indent"])]:
                 plan_kept(block)
         elif found := PLAN.match(line):

@@ -161,7 +161,8 @@ def _annotate(event: TrackEvent, key: str, value: Value) -> None:
 
 
 def read(path: Path) -> list[Slice]:
-    """The slices and instants of a file, in the order of their begin. Failure if the file is not well formed."""
+    """Return the slices and instants of a file, in the order of their begin. Raises Failure if the file is not well
+    formed."""
     trace = Trace()
     trace.ParseFromString(path.read_bytes())
     tracks: dict[int, tuple[str, str]] = {}
