@@ -29,7 +29,7 @@ class Budget:
     seconds: dict[str, float]
 
     def check(self, suites: Iterable[str]) -> None:
-        """Raise Failure if a budget is for no suite in `suites`, or if a suite has no budget."""
+        """Raise Failure if a budget names a suite that is not in `suites`, or if one of `suites` has no budget."""
         names = set(suites)
         if unknown := sorted(self.seconds.keys() - names):
             raise Failure(f"{FILE}: a budget for '{unknown[0]}', which is no suite of the basic pass", status=2)

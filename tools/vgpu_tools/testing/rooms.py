@@ -27,8 +27,8 @@ NOT_CODE = re.compile(r"//(?:\\\n|[^\n])*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([\"<])([^\">\n]+)[\">]", re.M)
 DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.M)
 # At the start of a statement or a line: the words of a type, a name, a parenthesis, and a semicolon before any body.
-# Names in capitals are macros, and attributes are no functions. The excluded first words begin other statements or
-# static functions.
+# Names in capitals (macros) and attributes are not matched. The excluded first words begin other statements or static
+# functions.
 PROTOTYPE = re.compile(
     r"(?:^|[;{}]\s+)(?!(?:static|typedef|return|else|do|goto|case|asm|__asm__)\b)(?:[A-Za-z_]\w*[\s*]+)+"
     r"(?!__attribute__|__aligned|[A-Z0-9_]+\b)([A-Za-z_]\w*)\s*\((?=[^;{}]*;)",
