@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The logic of ./vgpu mutants.
 
-Catches: an order without a suite, a verdict used for other sources, an interrupted run that starts from the beginning,
-changes of a mutant that stay in the worktree, a process that outlives its run, a surviving mutant counted as caught.
+Catches: a suite is left out of the order; a verdict is used for other sources; an interrupted run starts from the
+beginning; changes of a mutant stay in the worktree; a process outlives its run; a surviving mutant counts as caught.
 """
 
 import json
@@ -27,17 +27,18 @@ REPORT = """<testsuite name="qtest"><testcase name="good"/><testcase name="skipp
 
 
 def index(folder: Path, *entries: dict[str, str]) -> Path:
-    """An index in a folder."""
+    """Write an index with these entries into a folder. Return its path."""
     place = folder / "mutants.toml"
     place.write_text("".join("[[mutant]]\n" + "".join(f'{k} = "{v}"\n' for k, v in one.items()) for one in entries))
     return place
 
 
 class FakeTree(mutants.Tree):
-    """A worktree in which builds, demo and suites have given results."""
+    """A worktree in which build, demo and suites do not run, but have the results that the test gives."""
 
     def __init__(self, place: Path, **suites: str) -> None:
-        """Values of `suites`: "" (passes), the name of the failing case, or "broken" (the suite writes no report)."""
+        """`suites` has the result of a suite, of "build" or of "demo": "" (passes), the name of the failing case, or
+        "broken" (the suite writes no report)."""
         super().__init__(place)
         self.suites = suites
         self.called: list[str] = []
@@ -52,7 +53,7 @@ class FakeTree(mutants.Tree):
         self.called.append("apply")
 
     def run(self, log: TextIO, *words: str) -> int:
-        """Record the call; write the report of a suite; return the exit status."""
+        """Record the call, and write the report of a suite. Return the exit status."""
         self.called.append(" ".join(words))
         what = self.suites.get(words[-1].replace("-", "_"), "") if words[0] == "test" else self.suites.get(words[0], "")
         if words[0] == "test" and what != "broken":
@@ -66,7 +67,8 @@ class Index(Test):
     """tests/mutants and its index."""
 
     def test_ours(self) -> None:
-        """Catches: a patch that does not apply or changes another file, quotas of the twenty ranked mutants not met."""
+        """Catches: a patch does not apply; a patch changes another file than the index says; the twenty mutants that
+        are not named hole-* do not meet their quotas."""
         listed = mutants.load()
         ranked = [one for one in listed if not one.origin.startswith("hole ")]
         self.assertEqual(len(ranked), 20)
@@ -81,7 +83,7 @@ class Index(Test):
             self.assertEqual(subprocess.run(there, capture_output=True, check=False).returncode, 0, one.name)
 
     def test_bad(self) -> None:
-        """Catches: an error in the index that is not reported, or without the entry's name."""
+        """Catches: an error in the index is not reported, or the message does not name the entry."""
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / "one.patch").write_text("")
@@ -101,7 +103,7 @@ class Index(Test):
             mutants.load(Path(name) / "mutants.toml")
 
     def test_choose(self) -> None:
-        """Catches: mutants chosen in another order than the index's, unknown names and passes that are accepted."""
+        """Catches: mutants are chosen in another order than that of the index; an unknown name or pass is accepted."""
         listed = [mutants.Mutant(**{**ONE, "name": name}) for name in "abc"]
         self.assertEqual([one.name for one in mutants.choose(listed, [])], ["a", "b", "c"])
         self.assertEqual([one.name for one in mutants.choose(listed, ["c", "a"])], ["a", "c"])
@@ -116,7 +118,8 @@ class Suites(Test):
     """The order of the suites, and reading their reports."""
 
     def test_order(self) -> None:
-        """Catches: a suite that is missing or repeated, a style check, a first suite that does not test the file."""
+        """Catches: a suite is missing or repeated; the style checks are in the order; the first suite does not test the
+        file."""
         for file, first in (
             ("qemu-device/ih/ring.c", "qtest"),
             ("guest-driver/svm/migrate/svm_bo.c", "kunit-release"),
@@ -131,7 +134,8 @@ class Suites(Test):
         self.assertNotIn("qtest", mutants.suites_for("guest-driver/vgpu_drv.c", "basic"))
 
     def test_order_of_changed(self) -> None:
-        """Catches: other suites than ./vgpu test --changed chooses, not in the registry's order, a style check."""
+        """Catches: the suites are not those that ./vgpu test --changed chooses; they are not in the registry's order;
+        the style checks are among them."""
         self.assertEqual(
             mutants.suites_for("guest-driver/svm/migrate/svm_bo.c", "changed"), ["kunit-release", "guest-release"]
         )
@@ -141,7 +145,8 @@ class Suites(Test):
         )
 
     def test_first_failure(self) -> None:
-        """Catches: another case than the first failed one, a failure in a good, missing or malformed report."""
+        """Catches: a case other than the first failed one is reported; a failure is reported although the report has
+        none, is missing or is malformed."""
         with tempfile.TemporaryDirectory() as name:
             report = Path(name) / "a.xml"
             self.assertEqual(mutants.first_failure(report), "")
@@ -168,7 +173,7 @@ class Trials(Test):
             yield mutants.Trial(tree, store, one, verdict or mutants.Verdict("one", "c0", "basic")), tree, store
 
     def test_caught(self) -> None:
-        """Catches: a suite run after the first failure, a worktree that is not reset, a verdict that is not stored."""
+        """Catches: a suite runs after the first failure; the worktree is not reset; the verdict is not stored."""
         with self.trial(fuzz_model="a case") as (trial, tree, store):
             verdict = trial.run()
             self.assertEqual((verdict.state, verdict.suite, verdict.case), ("caught", "fuzz-model", "a case"))
@@ -180,7 +185,7 @@ class Trials(Test):
             self.assertEqual(mutants.Store(store.path).of("patch", "one", "c0", "basic"), verdict)
 
     def test_survived(self) -> None:
-        """Catches: a mutant that counts as survived before every suite has run."""
+        """Catches: a mutant counts as survived before every suite has run."""
         with self.trial(mutants.Verdict("one", "c0", "full")) as (trial, tree, _):
             self.assertEqual(trial.run().state, "survived")
             asked = [words.split()[-1] for words in tree.called if words.startswith("test")]
@@ -188,7 +193,8 @@ class Trials(Test):
             self.assertIn("test --fail-fast --full qtest", tree.called)
 
     def test_changed(self) -> None:
-        """Catches: suites of the pass "changed" run without --changed, or others than it chooses."""
+        """Catches: in the pass "changed" a suite runs without --changed; a suite runs that --changed does not
+        choose."""
         with self.trial(mutants.Verdict("one", "c0", "changed"), fuzz_model="a case") as (trial, tree, store):
             self.assertEqual(trial.run().suite, "fuzz-model")
             asked = [words for words in tree.called if words.startswith("test")]
@@ -198,7 +204,7 @@ class Trials(Test):
             self.assertEqual(store.of("patch", "one", "c0", "full").state, "open")
 
     def test_no_mutant(self) -> None:
-        """Catches: a mutant counted as caught that does not compile or fails the demo."""
+        """Catches: a mutant that does not compile or fails the demo counts as caught."""
         for trial_of, state in (
             (self.trial(build="x"), "does not compile"),
             (self.trial(demo="x"), "dies in the demo"),
@@ -209,7 +215,7 @@ class Trials(Test):
                 self.assertEqual(tree.called[-1], "reset")
 
     def test_no_report(self) -> None:
-        """Catches: a suite without a report taken for a verdict."""
+        """Catches: a suite that wrote no report gives a verdict."""
         with self.trial(fuzz_model="broken") as (trial, tree, store):
             with self.assertRaisesRegex(Failure, "fuzz-model did not run on mutant one"):
                 trial.run()
@@ -217,7 +223,7 @@ class Trials(Test):
             self.assertEqual(tree.called[-1], "reset")
 
     def test_resume(self) -> None:
-        """Catches: an interrupted trial that repeats the demo or suites that have passed."""
+        """Catches: an interrupted trial is continued with the demo, or with a suite that has passed before."""
         with self.trial(fuzz_model="broken") as (trial, _, store):
             with self.assertRaises(Failure):
                 trial.run()
@@ -229,7 +235,8 @@ class Trials(Test):
             self.assertFalse([words for words in tree.called if words.startswith("demo")])
 
     def test_kept_for(self) -> None:
-        """Catches: a verdict used for another patch or commit, a basic verdict that the full pass ignores."""
+        """Catches: a verdict is used for another patch or commit; the full pass ignores that the basic pass caught the
+        mutant; the full pass takes over that a mutant survived the basic pass."""
         with self.trial(qtest="a case") as (trial, _, store):
             trial.run()
             self.assertEqual(store.of("patch", "one", "c0", "full").state, "caught")
@@ -240,7 +247,7 @@ class Trials(Test):
             self.assertEqual(store.of("patch", "one", "c0", "full").state, "open")
 
     def test_store(self) -> None:
-        """Catches: an unreadable or unwritable store that is not named in the error."""
+        """Catches: the file of verdicts cannot be read or written, and the error does not name it."""
         with tempfile.TemporaryDirectory() as name:
             path = Path(name) / "mutants.json"
             for text in ("{", "[]", json.dumps({"k": {"color": "red"}})):
@@ -256,14 +263,14 @@ class Trials(Test):
                 mutants.Store(path).keep("patch", mutants.Verdict("one", "c0", "basic"))
 
     def test_room(self) -> None:
-        """Catches: a trial that starts on a full disk."""
+        """Catches: a trial starts on a full disk."""
         with tempfile.TemporaryDirectory() as name:
             mutants.check_room(Path(name))
             with mock.patch.object(mutants, "ROOM", 1 << 62), self.assertRaisesRegex(Failure, name):
                 mutants.check_room(Path(name))
 
     def test_table(self) -> None:
-        """Catches: a table without suite, case or seconds of a caught mutant, or without a surviving mutant."""
+        """Catches: the table lacks suite, case or seconds of a caught mutant; the table lacks a surviving mutant."""
         one = mutants.Mutant(**ONE)
         caught = mutants.Verdict("one", "c0", "basic", "caught", "qtest", "a case", 12.4)
         lost = mutants.Verdict("one", "c0", "full", "survived", passed=["qtest", "avocado"])
@@ -274,11 +281,11 @@ class Trials(Test):
 
 
 class Worktree(Test):
-    """The worktree, of a temporary repository."""
+    """The worktree, in a temporary repository."""
 
     @contextmanager
     def repository(self) -> Iterator[tuple[mutants.Tree, Path]]:
-        """A checkout with one commit, and a patch for its file."""
+        """Make a checkout with one commit, and a patch for its file. Yield the worktree, and the checkout's folder."""
         with tempfile.TemporaryDirectory() as name:
             root = Path(name) / "root"
             root.mkdir()
@@ -294,7 +301,8 @@ class Worktree(Test):
                 yield mutants.Tree(Path(name) / "place"), root
 
     def test_reset(self) -> None:
-        """Catches: changes of a mutant that survive reset(), a folder in the way that is kept, a changed checkout."""
+        """Catches: changes of a mutant survive reset(); a folder in place of the worktree is kept; the checkout is
+        changed."""
         with self.repository() as (tree, root):
             one = mutants.Mutant(**ONE)
             tree.tree.mkdir(parents=True)
@@ -314,7 +322,7 @@ class Worktree(Test):
             self.assertEqual((root / "file").read_text(), "old\n")
 
     def test_second_run(self) -> None:
-        """Catches: two runs in one worktree, an error without the process id of the first run."""
+        """Catches: a second run uses the worktree of a running one; the error lacks the process id of the first run."""
         with (
             self.repository() as (tree, _),
             tree.held(),
@@ -324,7 +332,7 @@ class Worktree(Test):
             pass
 
     def test_interrupted(self) -> None:
-        """Catches: a process of ./vgpu that survives Ctrl-C."""
+        """Catches: a process that ./vgpu started survives Ctrl-C."""
         with self.repository() as (tree, _), (tree.place.parent / "log").open("w") as log:
             tree.reset(tree.commit())
             with (
@@ -337,7 +345,7 @@ class Worktree(Test):
             self.assertTrue(not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z")
 
     def interrupt(self, tree: mutants.Tree) -> object:
-        """A wait() that raises KeyboardInterrupt once the command runs."""
+        """Return a wait() that raises KeyboardInterrupt as soon as the command runs."""
 
         def wait(*_: object) -> int:
             while not (tree.tree / "pid").exists() or not (tree.tree / "pid").read_text().strip():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The tools ./vgpu inject, stats and trace with a QEMU without a guest: their QMP commands and their output."""
+"""The tools ./vgpu inject, stats and trace: their QMP commands and their output. The QEMU runs no guest."""
 
 import json
 import signal
@@ -26,7 +26,7 @@ class Values(Test):
     """Values of KEY=VALUE."""
 
     def test_values(self) -> None:
-        """Catches: a size, an address or a probability read as another number."""
+        """Catches: a size, an address or a probability is read as another number; another text is accepted."""
         for text, want in (("7", 7), ("0x1000", 4096), ("4K", 4096), ("0.25", 0.25), ("true", True), ("false", False)):
             self.assertEqual(inject.value("key", text), want, text)
         with self.assertRaises(Failure):
@@ -77,13 +77,14 @@ class Operator(GuestTest):
         self.folder.cleanup()
 
     def call(self, *words: str, status: int = 0) -> str:
-        """Call ./vgpu, check the exit status, return the output (status 0) or the errors."""
+        """Call ./vgpu and check the exit status. Return the output if `status` is 0, else the errors."""
         result = self.vgpu(*words, "--qmp", str(self.socket))
         self.assertEqual(result.returncode, status, (words, result.stderr))
         return (result.stdout if not status else result.stderr).decode()
 
     def test_inject(self) -> None:
-        """Catches: an argument that reaches the device changed, an injection that is not listed or not removed."""
+        """Catches: an argument changes on its way to the device; an injection is not listed; an injection is not
+        removed."""
         number = self.call(
             "inject", "pte-late", "device=gpu1", "vmid=3", "va=0x1000", "length=4K", "probability=0.5", "walks=2"
         ).strip()
@@ -106,7 +107,7 @@ class Operator(GuestTest):
         self.assertEqual(self.call("inject"), "")
 
     def test_inject_start(self) -> None:
-        """Catches: a kind that refuses start=, the old name of va=, or length= with it."""
+        """Catches: a kind of injection refuses start= (the old name of va=), or length= together with start=."""
         kinds = ["pte-lost", "sdma-hang", "sdma-wrong-byte", "doorbell-lost", "fault-drop", "fault-spurious"]
         kinds += ["ih-overflow", "inv-no-ack", "vram-lost", "vram-poison", "xgmi-down"]
         for kind in kinds:
@@ -116,7 +117,7 @@ class Operator(GuestTest):
             self.assertIn(" length=4096 start=4096", line)
 
     def test_refusals(self) -> None:
-        """Catches: a refusal that is not one line, does not name the error, or has another exit status."""
+        """Catches: a refusal has more than one line, does not name the error, or has a wrong exit status."""
         for words, status, said in (
             (["inject", "pte-lots", "device=gpu0"], 2, "there are pte-corrupt"),
             (["inject", "pte-lost"], 1, "several vgpu-kfd devices"),
@@ -132,20 +133,21 @@ class Operator(GuestTest):
         self.assertIn("no such socket", self.vgpu("stats", "--qmp", "/nonexistent").stderr.decode())
 
     def test_stats(self) -> None:
-        """Catches: a device that is missing in the text."""
+        """Catches: a device is missing in the text."""
         said = self.call("stats")
         self.assertIn("gpu0: 64 MiB", said)
         self.assertIn("gpu1: 64 MiB", said)
 
     def test_trace(self) -> None:
-        """Catches: an enabled event that is not printed, another event that is, an event still enabled after Ctrl-C."""
+        """Catches: an enabled event is not printed; an event that is not enabled is printed; an event stays enabled
+        after Ctrl-C."""
         self.assertIn("vgpu_inject", self.call("trace"))
         command: list[str | Path] = [ROOT / "vgpu", "trace", "vgpu_inject", "--qmp", self.socket]
         with subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=hear_interrupts
         ) as follower:
             assert follower.stdout and follower.stderr
-            silence = threading.Timer(2 * self.seconds, follower.kill)  # no line arrives: readline() returns
+            silence = threading.Timer(2 * self.seconds, follower.kill)  # if no line arrives, let readline() return
             silence.start()
             try:
                 self.assertIn(b"following", follower.stderr.readline())
@@ -163,7 +165,7 @@ class Operator(GuestTest):
         self.assertIn("off", self.state())
 
     def test_timeline(self) -> None:
-        """Catches: a fault missing in the timeline, a timeline of a QEMU that writes no time stamps."""
+        """Catches: a fault is missing in the timeline; a timeline is written of a QEMU that writes no time stamps."""
         path = Path(self.folder.name) / "trace"
         self.assertIn("timestamp=on", self.call("trace", "-o", str(path), "--seconds", "1", status=1))
         self.stop()
@@ -185,6 +187,6 @@ class Operator(GuestTest):
         self.assertEqual((fault.process, fault.thread, fault.name), ("gpu1", "of no queue", "fault 0x5000 read"), said)
 
     def state(self, event: str = "vgpu_inject ") -> str:
-        """The line about an event in the list of trace events."""
+        """Return the line about an event in the list that ./vgpu trace prints."""
         lines = self.vgpu("trace", "--qmp", str(self.socket)).stdout.decode().splitlines()
         return "".join(line for line in lines if line.startswith(event))

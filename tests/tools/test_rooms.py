@@ -32,7 +32,7 @@ class Small(Test):
     """Trees of a few files."""
 
     def found(self, listed: str, *trees: dict[str, str]) -> list[str]:
-        """The violations in a tree of files. Later dictionaries replace files of earlier ones."""
+        """Return the violations in a tree of files. A later dictionary replaces files of earlier ones."""
         files = {"rooms.txt": listed}
         for tree in trees:
             files |= tree
@@ -51,7 +51,7 @@ class Small(Test):
             self.assertIn(word, wrong[0])
 
     def test_allowed(self) -> None:
-        """Catches: a listed arrow that is refused, for each way to name the file."""
+        """Catches: an include that rooms.txt allows is refused, for one of the ways to name the file."""
         for name in ("../low/low.h", "low/low.h", "low.h"):
             self.assertEqual(self.found(HEAD, C, {"d/mid/mid.c": include(name)}), [], name)
         self.assertEqual(self.found(HEAD, C, {"d/low/low.c": include("low_priv.h")}), [])
@@ -59,7 +59,8 @@ class Small(Test):
         self.assertEqual(self.found(HEAD, C, own), [])
 
     def test_upward(self) -> None:
-        """Catches: a forbidden include that passes, for each way to name the file; a message without place or arrow."""
+        """Catches: a forbidden include is accepted, for one of the ways to name the file; a message lacks FILE:LINE or
+        "low -> mid"."""
         for line in (
             include("../mid/mid.h"), include("mid/mid.h"), include("mid.h"), include("hw/d/mid/mid.h"),
             "#include <mid/mid.h>\n", "#include <mid.h>\n", '# \tinclude  "mid.h" /* x */\n',
@@ -68,14 +69,16 @@ class Small(Test):
             self.only(wrong, "d/low/low.c:2: low -> mid (d/mid/mid.h)", "rooms.txt:2 does not allow it: low:")
 
     def test_not_code(self) -> None:
-        """Catches: includes found in comments, wrong line numbers after comments, a string taken for a comment."""
+        """Catches: an include in a comment is found; line numbers after a comment are wrong; a string counts as a
+        comment."""
         text = (
             '// #include "mid.h"\n/*\n#include "mid.h"\n*/\nchar *s = "/*";\nchar c = \'"\';\n#include "mid.h"\n/* */'
         )
         self.only(self.found(HEAD, C, {"d/low/low.c": text}), "d/low/low.c:7:")
 
     def test_faces(self) -> None:
-        """Catches: a use of a private header, of a header that is not in the `face` line, of a .c file."""
+        """Catches: the use of a private header, of a header that is not in the `face` line, or of a .c file is
+        accepted; the use of a header in the `face` line is refused."""
         for name in ("low_priv.h", "low.c"):
             self.only(self.found(HEAD, C, {"d/mid/mid.c": include(name)}), "d/mid/mid.c:1: mid -> low", "rooms.txt:2")
         listed = f"{HEAD}face low:\n low_priv.h\n"
@@ -87,7 +90,8 @@ class Small(Test):
         self.assertEqual(self.found(f"{HEAD}face low: deep.h", C, deep), [])
 
     def test_circles(self) -> None:
-        """Catches: a circle in the list, a circle of actual uses of rooms with "*"."""
+        """Catches: a circle of rooms in the list is accepted; a circle of the includes of rooms with "*" is
+        accepted."""
         self.only(self.found("[d]\nlow: top\nmid: low\ntop: mid\n", C), "a circle in what is allowed", "rooms.txt:2")
         uses = {"d/low/low.c": include("mid.h"), "d/mid/mid.c": include("low.h")}
         self.only(
@@ -95,7 +99,8 @@ class Small(Test):
         )
 
     def test_known(self) -> None:
-        """Catches: a `known` use that is refused, another use of the same rooms that passes, a stale `known` line."""
+        """Catches: a use in a `known` line is refused; another use between the same rooms is accepted; a `known` line
+        without its use is accepted."""
         uses = {"d/low/low.c": include("mid.h")}
         listed = f"{HEAD}known: low/low.c -> mid/mid.h\n"
         self.assertEqual(self.found(listed, C, uses), [])
@@ -106,7 +111,8 @@ class Small(Test):
         )
 
     def test_python(self) -> None:
-        """Catches: upward imports at the top, in functions, relative, under TYPE_CHECKING; uses of private names."""
+        """Catches: an upward import is accepted (at the top, in a function, relative, or under TYPE_CHECKING); the use
+        of another module's private name is accepted."""
         listed = "[t/p p.]\n.:\nlow:\ntop: low\n"
         for line in (
             "import p.top.b", "from p.top import b", "from p.top.b import x", "def f():\n    from p.top import b",
@@ -127,14 +133,17 @@ class Small(Test):
         self.only(self.found(f"{listed}/s: *\n", PYTHON, scripts), "t/p/low/a.py:1: low -> /s (s/helper.py)")
 
     def test_sections(self) -> None:
-        """Catches: a forbidden use of another section, also by a room that may use all rooms of its section."""
+        """Catches: a forbidden use of a room in another section is accepted, from a room that may use all rooms of its
+        own section."""
         other = {"e/x.c": include("hw/d/low/low.h")}
         listed = HEAD.replace("[d]", "[d hw/d/]")
         self.only(self.found(f"{listed}[e]\n.: *\n", C, other), "e/x.c:1: . -> /d/low (d/low/low.h)")
         self.assertEqual(self.found(f"{listed}[e]\n.: /d/low\n", C, other), [])
 
     def test_folders(self) -> None:
-        """Catches: a shorter folder that wins, "x/*" applied to a folder with a line, a file without a room."""
+        """Catches: a file belongs to a room although another room has a longer folder name; "x/*" applies to a folder
+        with a line of its own; a file without a room, an ambiguous include, or an include from the contract's headers
+        into a room is accepted."""
         nested = {"d/mid/in/in.c": include("mid/mid.h"), "d/mid/also/x.c": include("low/low.h")}
         listed = f"{HEAD}mid/*: low\nmid/also:\n"
         wrong = self.found(listed, C, nested)
@@ -148,7 +157,8 @@ class Small(Test):
         self.only(self.found(HEAD, C, {"include/vgpu/x.h": include("../../d/low/low.h")}), "include/vgpu/x.h:1: ")
 
     def test_declarations(self) -> None:
-        """Catches: prototypes and externs in a .c file, which hide a call; refused static declarations."""
+        """Catches: a prototype or an extern in a .c file, which hides a call, is accepted; a static declaration is
+        refused."""
         for line in (
             "int f(void);",
             "struct x *f(int a,\n\tint b);",
@@ -170,13 +180,13 @@ class Small(Test):
         self.assertEqual(self.found(HEAD, C, {"d/low/low.c": fine, "d/low/low.h": "extern int x;\nint f(void);"}), [])
 
     def test_sizes(self) -> None:
-        """Catches: a large file or folder that is not listed, or that fails the check."""
+        """Catches: a large file or folder is not listed; a large file or folder fails the check."""
         large = {"d/low/low.h": "\n" * 301, "d/mid/mid.c": "\n" * 601, **{f"d/top/{n}.c": "" for n in range(25)}}
         self.assertEqual(self.found(HEAD, C, large), [])
         self.assertEqual([size.partition(":")[0] for size in self.sizes], ["d/low/low.h", "d/mid/mid.c", "d/top"])
 
     def test_malformed(self) -> None:
-        """Catches: a malformed line that is ignored, an error without its line number and reason."""
+        """Catches: a malformed line is ignored; an error lacks the line number or the reason."""
         for text, line, words in (
             ("low:\n", 1, "before the first [FOLDER]"),
             (" low:\n", 1, "goes on with a line that is not there"),
@@ -214,11 +224,11 @@ class Here(Test):
         self.files = rooms.files_of(ROOT)
 
     def named(self, name: str, below: str) -> str:
-        """The path of the file with this name below a folder."""
+        """Return the path of the file with this name below a folder."""
         return next(file for file in self.files if file.startswith(f"{below}/") and Path(file).name == name)
 
     def with_line(self, file: str, line: str) -> list[str]:
-        """The violations in this checkout with a line added at the end of a file."""
+        """Return the violations in a copy of this checkout with a line added at the end of a file."""
         with tempfile.TemporaryDirectory() as folder:
             for name in self.files:
                 if name.endswith((*rooms.C_SUFFIXES, ".py")) or name == "rooms.txt":
@@ -229,18 +239,18 @@ class Here(Test):
             return rooms.check(Path(folder), self.files)[0]
 
     def caught(self, file: str, line: str, target: str) -> None:
-        """Check that the added line is the only violation."""
+        """Check that the added line, which uses `target`, is the only violation."""
         wrong = self.with_line(file, line)
         self.assertEqual(len(wrong), 1, wrong)
         self.assertIn(f"{file}:", wrong[0])
         self.assertIn(f"({target})", wrong[0])
 
     def test_passes(self) -> None:
-        """Catches: a violation in this checkout."""
+        """Catches: this checkout has a violation."""
         self.assertEqual(rooms.check(ROOT, self.files)[0], [])
 
     def test_in_the_tree(self) -> None:
-        """Catches: a folder of rooms.txt that docs/tree.md and docs/driver.md do not list."""
+        """Catches: a folder of rooms.txt is listed neither in docs/tree.md nor in docs/driver.md."""
         pages = "".join((ROOT / "docs" / page).read_text() for page in ("tree.md", "driver.md"))
         lists = "".join(line for line in pages.splitlines(keepends=True) if "── " in line)
         listed = {Path(path).name for path in re.findall(r"── (\S+)", lists)}
@@ -252,26 +262,26 @@ class Here(Test):
         self.assertEqual(missing, set())
 
     def test_ways(self) -> None:
-        """Catches: a step of the paths through the device in docs/tree.md whose file does not exist."""
+        """Catches: a file that docs/tree.md names in a path through the device does not exist."""
         text = (ROOT / "docs/tree.md").read_text()
         steps = set(re.findall(r"`([a-z]+/[a-z-]+\.c)`", text))
         self.assertGreater(len(steps), 10)
         self.assertEqual({step for step in steps if f"qemu-device/{step}" not in self.files}, set())
 
     def test_queues_in_svm(self) -> None:
-        """Catches: a file of svm/ that includes a header of kfd/."""
+        """Catches: an include of a header of kfd/ in a file of svm/ is accepted."""
         target = self.named("kfd_queue.h", "guest-driver/kfd")
         line = f'#include "{target.removeprefix("guest-driver/")}"'
         self.caught(self.named("svm_range.c", "guest-driver/svm"), line, target)
 
     def test_device_in_its_tests(self) -> None:
-        """Catches: a test of the device that includes an internal header of the device."""
+        """Catches: an include of an internal header of the device in a test of the device is accepted."""
         target = self.named("vgpu-kfd.h", "qemu-device")
         line = f'#include "hw/misc/vgpu-kfd/{target.removeprefix("qemu-device/")}"'
         self.caught(self.named("pci-test.c", "qemu-device/tests"), line, target)
 
     def test_tool_upwards(self) -> None:
-        """Catches: an upward import in a tool, also in a function."""
+        """Catches: an upward import in a tool is accepted, at the top or in a function."""
         file, target = self.named("errors.py", "tools/vgpu_tools"), "tools/vgpu_tools/testing/run.py"
         self.caught(file, "from vgpu_tools.testing import run", target)
         self.caught(file, "\n\ndef late() -> None:\n    from vgpu_tools.testing.run import run_changed", target)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The API that runs guests, with a program in place of QEMU that plays kernel and agent.
+"""The API that runs guests. A program in place of QEMU simulates the guest's kernel and agent.
 
-Catches: a wrong verdict or reason, a QEMU or a descriptor that outlives its run, a folder that stays locked, lost
-output, and a wait for output after the end.
+Catches: a verdict or a reason is wrong; a QEMU or a descriptor outlives its run; a folder stays locked; output is lost;
+a caller waits for output after the end of the run.
 """
 
 import os
@@ -33,7 +33,8 @@ from vgpu_tools.testing import guest_tests, kfdtest
 from vgpu_tools.testing.suite import Context
 
 SECONDS = 60.0  # limit of each wait, on any host
-# The program. Arguments: the agent's socket, the state of the driver. Each word of the command is an action of do().
+# The program that runs in place of QEMU. Arguments: descriptor of the agent's socket, state of the driver. Each word of
+# the command is an action for do().
 QEMU = r"""
 import os, signal, socket, struct, sys
 
@@ -86,7 +87,8 @@ while True:
     elif chr(kind) == "D":
         print("dumped", flush=True)
 """
-# A launcher that runs the program. Arguments: the folder of runs, the program, then words of ./vgpu.
+# A launcher that runs this program in place of QEMU. Arguments: the folder of runs, the program, then the words of
+# ./vgpu.
 LAUNCHER = """
 import sys
 from pathlib import Path
@@ -102,7 +104,7 @@ sys.exit(main(sys.argv[3:]))
 
 
 def gone(pid: int) -> bool:
-    """Whether a process has ended."""
+    """Return whether a process has ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except FileNotFoundError:
@@ -158,12 +160,13 @@ class Runs(Scripted):
         return result
 
     def failed(self, result: Result) -> str:
-        """The reason of the failure in the run's folder; empty if the run did not fail."""
+        """Return the reason of the failure in the run's folder; empty if the run did not fail."""
         file = result.folder / run_folder.FAILED
         return file.read_text() if file.exists() else ""
 
     def test_status(self) -> None:
-        """Catches: lost output, another exit status, a failure that is not in the folder, a success that is."""
+        """Catches: output is lost; the exit status changes; a failure is not recorded in the run's folder; a success is
+        recorded as a failure."""
         result = self.result("out a", "err b", "exit 0")
         self.assertEqual((result.verdict, result.status, self.output), (Verdict.EXITED, 0, b"ab"))
         self.assertEqual(self.failed(result), "")
@@ -173,7 +176,8 @@ class Runs(Scripted):
         self.assertIn("up", result.console.read_text())
 
     def test_verdicts(self) -> None:
-        """Catches: for each way to fail, a wrong verdict, a lost line of the reason, a failure not in the folder."""
+        """Catches: for one of the ways to fail, the verdict is wrong, the line with the reason is lost, or the failure
+        is not recorded in the run's folder."""
         for words, verdict, said, qemu in (
             (["console Kernel panic - not syncing: x", "quit"], Verdict.KERNEL_DIED, "Kernel panic", 0),
             (["console WARNING: CPU: 0", "exit 0"], Verdict.KERNEL_REPORTED, "WARNING: CPU: 0", None),
@@ -192,7 +196,7 @@ class Runs(Scripted):
             self.assertEqual(self.failed(result), f"{result.sentence}\n")
 
     def test_time(self) -> None:
-        """Catches: a timeout after which the guest gets no DUMP frame, or no backtraces are saved."""
+        """Catches: after a timeout the guest gets no DUMP frame; after a timeout no backtraces are saved."""
         result = self.result("out x", timeout=1)
         self.assertEqual((result.verdict, result.limit, self.output), (Verdict.TIMED_OUT, 1, b"x"))
         self.assertIn("dumped", result.console.read_text())
@@ -200,7 +204,8 @@ class Runs(Scripted):
         self.assertIn("did not end within 1 s", self.failed(result))
 
     def test_calls(self) -> None:
-        """Catches: give_up() or stop() without effect, called from another thread, from a sink, before execute()."""
+        """Catches: give_up() from another thread has no effect; stop() from a sink, or before execute(), has no
+        effect."""
         run = Run(self.guest, ["out x"], Streams(self.output.extend))
 
         def give_up() -> None:
@@ -224,7 +229,7 @@ class Runs(Scripted):
         self.assertEqual((early.execute().verdict, self.output), (Verdict.STOPPED, b"x"))
 
     def test_interrupted(self) -> None:
-        """Catches: a QEMU, a lock or a descriptor that is left after an exception."""
+        """Catches: a QEMU, a lock or a descriptor is left after an exception."""
 
         def interrupt(_: bytes) -> None:
             raise KeyboardInterrupt
@@ -238,7 +243,8 @@ class Runs(Scripted):
         self.assertEqual(set(os.listdir("/proc/self/fd")), before)
 
     def test_failure(self) -> None:
-        """Catches: a sink's Failure that is not recorded in the folder: later runs would remove the console."""
+        """Catches: a Failure raised by a sink is not recorded in the run's folder, so that later runs remove the folder
+        early."""
 
         def fail(_: bytes) -> None:
             raise Failure("not saved")
@@ -249,7 +255,7 @@ class Runs(Scripted):
         self.assertEqual((run.folder / run_folder.FAILED).read_text(), "not saved\n")
 
     def test_stopped_in_dump(self) -> None:
-        """Catches: stop() that waits for the dump of tasks, or backtraces taken after it."""
+        """Catches: stop() waits for the end of the task dump; backtraces are taken after stop()."""
         with mock.patch.object(launch, "DUMP_SECONDS", SECONDS):
             run = Run(self.guest, ["out x"], Streams(self.output.extend))
 
@@ -267,7 +273,7 @@ class Runs(Scripted):
         self.assertFalse((result.folder / run_folder.THREADS).exists())
 
     def test_no_program(self) -> None:
-        """Catches: a missing QEMU program reported as a failure of the guest, a descriptor that is left."""
+        """Catches: a missing QEMU program is reported as a failure of the guest; a descriptor is left."""
         before = set(os.listdir("/proc/self/fd"))
         with mock.patch.object(self, "command", return_value=["/nonexistent/qemu"]), self.assertRaises(OSError):
             Run(self.guest, []).execute()
@@ -278,7 +284,8 @@ class Signals(Scripted):
     """A launcher that a signal ends."""
 
     def start(self) -> tuple["subprocess.Popen[str]", int]:
-        """Start ./vgpu run with a command that does not end. Return the launcher, and the pid of the program."""
+        """Start ./vgpu run with a command that does not end. Return the launcher, and the pid of the program in place
+        of QEMU."""
         words = ["run", "--timeout", "0", "--", "pid"]
         launcher = subprocess.Popen(
             [sys.executable, "-c", LAUNCHER, str(self.runs), QEMU, *words],
@@ -293,7 +300,7 @@ class Signals(Scripted):
         return launcher, int(launcher.stdout.readline())
 
     def test_ends(self) -> None:
-        """Catches: a QEMU that outlives its launcher, a folder that the next run cannot remove."""
+        """Catches: a QEMU outlives its launcher; the next run cannot remove the folder."""
         for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)):
             launcher, qemu = self.start()
             (folder,) = self.runs.iterdir()
@@ -308,7 +315,8 @@ class Signals(Scripted):
             self.assertEqual(list(self.runs.iterdir()), [])
 
     def test_given_up(self) -> None:
-        """Catches: SIGUSR1 that does not end the run like a timeout, a handler that deadlocks on a lock."""
+        """Catches: SIGUSR1 does not end the run in the way of a timeout; the signal handler deadlocks on a lock that
+        its thread holds."""
         launcher, _ = self.start()
         for _ in range(10):
             launcher.send_signal(signal.SIGUSR1)
@@ -321,7 +329,8 @@ class InBackground(Scripted):
     """A run in a thread."""
 
     def test_lines(self) -> None:
-        """Catches: lost or split lines, a lost last line without newline, a wait after the end of the run."""
+        """Catches: a line is lost or split; a last line without newline is lost; lines() waits after the end of the
+        run."""
         begun = time.monotonic()
         with Background(self.guest, ["out a\nb", "out c\r\nd", "exit 0"]) as run:
             self.assertEqual(list(run.lines(SECONDS)), ["a", "bc", "d"])
@@ -330,7 +339,7 @@ class InBackground(Scripted):
         self.assertEqual((run.result().status, run.output), (0, b"a\nbc\r\nd"))
 
     def test_stopped(self) -> None:
-        """Catches: a run that outlives its block, lines() that blocks while the guest is silent."""
+        """Catches: a run outlives its block; lines() blocks while the guest is silent."""
         with Background(self.guest, ["out a\n"]) as run:
             lines = run.lines(0.1)
             self.until(lambda: next(lines) == "a")
@@ -339,7 +348,7 @@ class InBackground(Scripted):
         self.assertEqual((run.result().verdict, list(run.lines(SECONDS))), (Verdict.STOPPED, []))
 
     def test_raised(self) -> None:
-        """Catches: an exception in the run's thread that result() does not raise."""
+        """Catches: result() does not raise an exception of the run's thread."""
         with (
             mock.patch.object(self, "command", return_value=["/nonexistent/qemu"]),
             Background(self.guest, []) as run,
@@ -353,7 +362,7 @@ class InSuites(Scripted):
     """Guests of the suites."""
 
     def in_guest(self, *words: str, first: float = SECONDS) -> list[tuple[str, str, str]]:
-        """Cases of a program, with their gists."""
+        """Run a program's command in a guest. Return name, outcome and gist of each case."""
         context = Context(Environment(accelerator="tcg"), scale=1.0)
         watch = guest_tests.Watch(context.speed, first, first)
         with mock.patch("vgpu_tools.testing.limits.measure", return_value=(1e-9, 1e-9)):
@@ -361,7 +370,8 @@ class InSuites(Scripted):
         return [(case.name, case.outcome, case.gist) for case in cases]
 
     def test_cases(self) -> None:
-        """Catches: a passed case that fails, a failure of the guest that is no failed case or lacks the sentence."""
+        """Catches: a passed case is reported as failed; a failure of the guest is no failed case, or its gist lacks the
+        sentence."""
         self.assertEqual(self.in_guest("out 1..1\nok 1 - x\n", "exit 0"), [("a: x", "passed", "")])
         _, (name, outcome, gist) = self.in_guest(
             "out 1..1\nok 1 - x\n", "console Kernel panic - not syncing: x", "quit"
@@ -370,7 +380,7 @@ class InSuites(Scripted):
         self.assertRegex(gist, "^vgpu: the guest's kernel died: Kernel panic - not syncing: x; console log: ")
 
     def test_silent(self) -> None:
-        """Catches: a wait without limit for a silent guest, a timeout that is not recorded in the folder."""
+        """Catches: the wait for a silent guest has no limit; the timeout is not recorded in the run's folder."""
         ((name, outcome, gist), _) = self.in_guest("err noise", first=0.5)
         self.assertEqual((name, outcome), ("a", "failed"))
         self.assertRegex(gist, r"^vgpu: the command did not end within [\d.]+ s")
@@ -378,13 +388,13 @@ class InSuites(Scripted):
         self.assertIn("did not end", (folder / run_folder.FAILED).read_text())
 
     def test_refused(self) -> None:
-        """Catches: an OSError of one guest (a full disk) that ends the suite and loses its results."""
+        """Catches: an OSError of one guest (such as a full disk) ends the suite, so that its results are lost."""
         with mock.patch.object(self, "command", return_value=[str(self.runs)]):
             ((name, outcome, gist),) = self.in_guest("exit 0")
         self.assertEqual((name, outcome, gist), ("a", "failed", f"vgpu: {self.runs}: Permission denied"))
 
     def test_slow_build(self) -> None:
-        """Catches: a limit that counts the time of builds before the guest's start."""
+        """Catches: the limit includes the time of builds before the guest's start."""
         context = Context(Environment(accelerator="tcg"), scale=1.0)
         watch = guest_tests.Watch(context.speed, SECONDS, SECONDS)
 
@@ -399,14 +409,15 @@ class InSuites(Scripted):
         self.assertEqual([(case.name, case.outcome) for case in cases], [("a: x", "passed")])
 
     def test_options(self) -> None:
-        """Catches: wrong options of a guest that end the run instead of failing a case."""
+        """Catches: wrong options of a guest end the run of tests instead of failing a case."""
         context = Context(scale=1.0)
         watch = guest_tests.Watch(context.speed, 1, 1)
         cases, _ = guest_tests.in_guest(["a"], ["--gpus", "9"], ["exit 0"], watch, context)
         self.assertEqual(cases[0].gist, "vgpu: --gpus 9: there can be 0 to 8")
 
     def test_kfdtest(self) -> None:
-        """Catches: a test that passes though its guest ended; no Failure if the guest fails before the tests."""
+        """Catches: a test passes although its guest ended during the test; a guest that fails before the first test
+        raises no Failure."""
         lines = "\n".join(["@@ begin A.One", "[  PASSED  ] 1 test.", "@@ end 0", "@@ begin A.Two", ""])
         for end, why in (
             ("kill", "the guest died: vgpu: QEMU ended with SIGKILL"),
@@ -432,7 +443,7 @@ class Machines(Scripted):
     """A machine that a test controls."""
 
     def test_no_start(self) -> None:
-        """Catches: QEMU's message lost when QEMU does not start, a process or descriptor that is left."""
+        """Catches: the error lacks QEMU's message when QEMU does not start; a process or a descriptor is left."""
         self.driver = "broken"
         open_files = []
         for _ in range(2):  # the first iteration creates the thread's event loop, which stays

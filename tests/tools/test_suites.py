@@ -36,7 +36,7 @@ from vgpu_tools.testing.tap import Case, parse
 
 
 class Printing:
-    """In place of a guest: has printed `text`, and runs until give_up()."""
+    """Stands in for a guest that has printed `text` and runs until give_up()."""
 
     def __init__(self, text: str) -> None:
         self.output = bytearray(text.encode())
@@ -62,13 +62,13 @@ class Changed(Test):
     """The suites that changed files select."""
 
     def test_every_file_has_a_rule(self) -> None:
-        """Catches: a tracked file without a rule, for which --changed would fail."""
+        """Catches: a tracked file has no rule, so that --changed fails for it."""
         rules = changed.load()
         for name in files():
             changed.choose(rules, [name])
 
     def test_programs_exist(self) -> None:
-        """Catches: a program or a machine in the table that does not exist."""
+        """Catches: a rule names a guest program or a file of tests that does not exist."""
         listed = {program for guest in guest_tests.full_list() for program in guest.programs}
         for rule in changed.load():
             self.assertLessEqual({name for name in rule.programs if "\\" not in name}, listed)
@@ -78,7 +78,8 @@ class Changed(Test):
                 )
 
     def test_groups(self) -> None:
-        """Catches: a group of the expression that is not replaced, choices of several files that are not united."""
+        """Catches: "\\1" in a rule is not replaced by the group of the expression; a test that one of several changed
+        files selects is left out."""
         choice = changed.choose(
             changed.load(), ["guest-rootfs/programs/tests/render/vgpu-test-cs.c", "docs/hardware.md", "README.md"]
         )
@@ -86,7 +87,8 @@ class Changed(Test):
         self.assertEqual(choice.suites, {"check", "guest-release", "guest-debug", "registers"})
 
     def test_bad_tables(self) -> None:
-        """Catches: a table with an unknown suite or key, a malformed expression or no paths, a file without a rule."""
+        """Catches: a table with an unknown suite or key, a malformed expression, or a rule without paths is accepted; a
+        file without a rule is accepted."""
         for text in (
             '[[rule]]\npaths = ["a"]\nsuites = ["nonsense"]\n',
             '[[rule]]\npaths = ["a"]\nsuits = []\n',
@@ -100,7 +102,8 @@ class Changed(Test):
             changed.choose(changed.load('[[rule]]\npaths = ["a"]\n'), ["b"])
 
     def test_files(self) -> None:
-        """Catches: changed, untracked or committed files that --changed or --since does not list."""
+        """Catches: --changed or --since misses a changed, an untracked or a committed file; an unknown commit is
+        accepted."""
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)
 
@@ -126,7 +129,8 @@ class Passes(Test):
     """The suites and programs of a pass."""
 
     def test_levels(self) -> None:
-        """Catches: a pass without a suite of a smaller one, a named suite that is left out, an unknown name."""
+        """Catches: a pass lacks a suite that a smaller pass has; a suite that the user named is left out; an unknown
+        name is accepted."""
         names = [{suite.name for suite in registry.choose([], level)} for level in (BASIC, FULL, LONG)]
         self.assertLessEqual(names[0], names[1])
         self.assertLess(names[1], names[2])
@@ -135,7 +139,7 @@ class Passes(Test):
             registry.choose(["nonsense"], BASIC)
 
     def test_stages(self) -> None:
-        """Catches: suites that run at the same time without the same `beside`."""
+        """Catches: suites run at the same time although they do not have the same `beside`."""
         suites = [
             Suite(name, list, lambda *_: [], beside=beside)
             for name, beside in zip("abcde", ["", "x", "x", "", "y"], strict=True)
@@ -145,19 +149,19 @@ class Passes(Test):
         )
 
     def test_basic_list(self) -> None:
-        """Catches: a program in tests/basic.toml that is not in tests.list."""
+        """Catches: tests/basic.toml has a program that is not in tests.list."""
         for flavour in ("release", "debug"):
             self.assertTrue(guest_tests.basic_list(flavour))
 
     def test_restricted(self) -> None:
-        """Catches: guests started without a selected program, an unknown program that is ignored."""
+        """Catches: a guest without a selected program is started; an unknown program is ignored."""
         chosen = guest_tests.listed("release", Plan(FULL, programs=frozenset({"vgpu-test-svm"})))
         self.assertEqual({program for guest in chosen for program in guest.programs}, {"vgpu-test-svm"})
         with self.assertRaisesRegex(Failure, "nonsense"):
             guest_tests.listed("release", Plan(FULL, programs=frozenset({"nonsense"})))
 
     def test_in_order(self) -> None:
-        """Catches: results in order of completion instead of the list's order."""
+        """Catches: results come in the order of completion instead of the list's order."""
 
         second = threading.Event()
 
@@ -175,7 +179,7 @@ class Passes(Test):
             self.assertEqual(log.read_text(), "said 1\nsaid 2\nsaid 3\n")
 
     def test_fail_fast(self) -> None:
-        """Catches: --fail-fast after which the guest of the failed case or another one continues."""
+        """Catches: with --fail-fast, the guest of the failed case or another guest runs on after the failure."""
         context = Context(scale=1.0)
 
         def one(part: str) -> tuple[list[Case], str]:
@@ -195,7 +199,7 @@ class Passes(Test):
         self.assertEqual(next((case.name, case.outcome) for case in found[0][1]), ("a: x", "failed"))
 
     def test_left_out(self) -> None:
-        """Catches: names of cases with quotes or blanks that the shell changes."""
+        """Catches: the shell changes names of cases with quotes or blanks."""
         guest = guest_tests.Listed(["echo"], [], {"echo": ["it's", "b c"]})
         script = guest.command({"A": "x y"})[2].replace("echo ||", "printenv VGPU_TEST_LEAVE_OUT A ||")
         said = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
@@ -206,12 +210,13 @@ class Time(Test):
     """Limits, budgets and seconds."""
 
     def test_seconds(self) -> None:
-        """Catches: the time of a case that is not read, or read from a diagnostic."""
+        """Catches: the time of a case is not read, or is read from a diagnostic line."""
         cases = parse("1..2\nok 1 - a\n# 1.500 s\n# took 3 s\nnot ok 2 - b\n# 0.250 s\n")
         self.assertEqual([case.seconds for case in cases], [1.5, 0.25])
 
     def test_limit(self) -> None:
-        """Catches: a limit that is not scaled, or reached without a new measurement of the speed."""
+        """Catches: a limit is not scaled by the host's speed; a limit counts as reached before the speed is measured
+        again."""
         with (
             mock.patch.object(limits, "scale_of", side_effect=[1.0, 3.0, 3.0]) as measured,
             mock.patch.object(limits, "measure", return_value=(1, 1)),
@@ -224,14 +229,15 @@ class Time(Test):
             self.assertTrue(limit.reached())
 
     def test_bounds(self) -> None:
-        """Catches: a factor below 1 or above MOST."""
+        """Catches: the factor of the host's speed is below 1 or above MOST."""
         host = budget.load().host
         self.assertEqual(limits.scale_of(host.emulated / 9, host.native / 9), 1.0)
         self.assertEqual(limits.scale_of(host.emulated * 2, host.native), 2.0)
         self.assertEqual(limits.scale_of(host.emulated, host.native * 99), limits.MOST)
 
     def test_budget(self) -> None:
-        """Catches: an accepted budget without suite or suite without budget, a slow suite without a warning."""
+        """Catches: a budget without a suite, or a suite without a budget, is accepted; a slow suite gives no
+        warning."""
         one = budget.Budget(budget.Host(1, 1), {"a": 10})
         one.check(["a"])
         for names in ([], ["a", "b"]):
@@ -242,7 +248,7 @@ class Time(Test):
         self.assertEqual(one.over("a", 16, 2), "")
 
     def test_real_hang(self) -> None:
-        """Catches: a wait without limit for a silent program, a stopped program without a failed case."""
+        """Catches: the wait for a silent program has no limit; a stopped program gives no failed case."""
         with mock.patch.object(limits, "measure", return_value=(1e-9, 1e-9)):
             program = device_tests._Program(["sleep", "60"], environment.clean_environment(), 0.2, Context())
             cases = program.cases("qtest", program.run())
@@ -253,7 +259,7 @@ class Reports(Test):
     """The output about results."""
 
     def test_gist(self) -> None:
-        """Catches: a gist that is not the sentence about the guest, a `why` without the errors."""
+        """Catches: the gist of a failure is not the sentence about the guest; `why` lacks the guest's errors."""
         ran = guest_tests.Ran(124, errors="# noise\n", sentence="the command did not end; console log: x")
         (case, _) = guest_tests.cases_of(["a"], ran)
         self.assertEqual(report.gist(case), "vgpu: the command did not end; console log: x")
@@ -261,7 +267,7 @@ class Reports(Test):
         self.assertEqual(report.gist(Case("a", "failed", "# x\n# is 3")), "is 3")
 
     def test_parameters(self) -> None:
-        """Catches: parameters of Avocado's tests that are lost or added, a scale taken from the user's environment."""
+        """Catches: a parameter of Avocado's tests is lost or added; the scale is taken from the user's environment."""
         given = environment.read({"VGPU_ACCEL": "tcg", "VGPU_TEST_SCALE": "9", "VGPU_TEST_DELAYS": "7"})
         words = avocado_tests.Parameters(given, scale=1.5, append="a=b c").words()
         self.assertEqual(words, ["-p", "scale=1.50", "-p", "append=a=b c", "-p", "accelerator=tcg"])
@@ -271,7 +277,8 @@ class Reports(Test):
         self.assertEqual(Plan().variables(Context(scale=1)), {"VGPU_TEST_SHORT": "1", "VGPU_TEST_SCALE": "1.00"})
 
     def test_results(self) -> None:
-        """Catches: a result of Avocado that is lost or has no repeat command, a truncated file that passes."""
+        """Catches: a result of Avocado is lost or has no command to repeat it; a truncated file of results counts as
+        passed."""
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "results.json"
             test = '{"id": "1-/x/test_a.py:A.test_b", "status": "FAIL", "logfile": "l", "fail_reason": "r", "x": 1}'
@@ -286,7 +293,8 @@ class Reports(Test):
             self.assertIn(f"{file}: ", case.why)
 
     def test_again(self) -> None:
-        """Catches: a repeated case that does not stay failed, a wrong count, a case repeated without a command."""
+        """Catches: a repeated case does not stay failed; the count of failures is wrong; a case without a command is
+        repeated."""
         with tempfile.TemporaryDirectory() as folder:
             flip = f"test -e {folder}/x && rm {folder}/x && exit 1; touch {folder}/x"
             case = Case("a", "failed", "why", again=["sh", "-c", flip])
@@ -297,7 +305,7 @@ class Reports(Test):
         self.assertEqual(len(lines), 1)
 
     def test_children(self) -> None:
-        """Catches: a process that survives its block or end_all(), a process that starts after end_all()."""
+        """Catches: a process survives its block or end_all(); a process starts after end_all()."""
         children = Children()
         with children.start(["sleep", "60"], subprocess.DEVNULL, subprocess.DEVNULL) as process:
             self.assertIsNone(process.poll())
@@ -310,7 +318,7 @@ class Reports(Test):
                 self.fail("started after the end")
 
     def test_runs_in_a_row(self) -> None:
-        """Catches: a second run in one process that fails because the first one raised an exception."""
+        """Catches: a second run of tests in one process fails because the first run raised an exception."""
 
         def run(_log: Path, _plan: Plan, context: Context) -> list[Case]:
             with context.children.start(["true"], subprocess.DEVNULL, subprocess.DEVNULL) as process:
@@ -337,7 +345,8 @@ class Reports(Test):
             self.assertEqual(suites.run([], Plan(), environment.NOTHING_SET).count("passed"), 1)
 
     def test_warning(self) -> None:
-        """Catches: a budget applied to another pass or to a part of a suite, a slow suite without a warning."""
+        """Catches: the budget is applied to another pass than the basic one, or to a part of a suite; a slow suite
+        gives no warning."""
         name = next(iter(budget.load().seconds))
         outcome = Outcome(Suite(name, list, lambda *_: []), [], 1e6)
         self.assertIn(name, report.warning(outcome, Plan(), 1.0))
@@ -345,7 +354,7 @@ class Reports(Test):
         self.assertEqual(report.warning(outcome, Plan(programs=frozenset()), 1.0), "")
 
     def test_stress(self) -> None:
-        """Catches: a green round with a failed case, without passed cases, or with too little load."""
+        """Catches: a round counts as green although a case failed, no case passed, or the load was too small."""
         twice = 2 * budget.load().seconds["qtest"]
         cases = [Case("a", "passed"), Case("b", "passed"), Case("c", "skipped")]
         report = Report([Outcome(Suite("qtest", list, lambda *_: []), cases, twice)])

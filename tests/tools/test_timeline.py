@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu trace -o FILE: events joined to wrong faults, events left out, wrong times in the timeline."""
+"""./vgpu trace -o FILE, with recorded text. Catches: an event is joined to a wrong fault; an event is left out; a time
+in the timeline is wrong."""
 
 from pathlib import Path
 
@@ -11,9 +12,9 @@ from vgpu_tools.trace import events, perfetto, timeline
 from vgpu_tools.trace.perfetto import Slice, Timeline
 from vgpu_tools.trace.record import Recording
 
-# Two devices with faults of the same serial, page and VMID. On gpu0 a second queue joins the fault, and the repair
-# covers a further fault. On gpu1 the verdict is "denied", and the queue leaves the engine. Later another process has
-# the PASID. A tick is a nanosecond; tick 0 is 1,000,000,000 s after 1970.
+# Two devices with faults of the same serial, page and VMID. On gpu0 a second queue waits for the same fault, and one
+# service repairs this fault and a further one. On gpu1 the verdict is "denied", and the queue leaves the engine. Later
+# another process has the PASID. A tick is a nanosecond; tick 0 is 1,000,000,000 s after 1970.
 DEVICE = """\
 qemu-system-x86_64: something else
 7@1000000001.000000:vgpu_fault gpu0 hub=1 vmid=3 va=0x5000 write=1 retry=1 serial=1 cam=0
@@ -81,7 +82,7 @@ class Converter(Test):
         return outcome, perfetto.read(path)
 
     def test_faults(self) -> None:
-        """Catches: a fault that is lost, repeated, on another track, or joined to another service."""
+        """Catches: a fault is lost, repeated, on a wrong track, or joined to a wrong service."""
         outcome, found = self.convert()
         self.assertEqual(outcome.doubts, [])
         faults = [piece for piece in found if piece.category == "fault"]
@@ -106,7 +107,8 @@ class Converter(Test):
         self.assertEqual([piece.thread for piece in services], ["gpu0 fault worker", "gpu1 fault worker"])
 
     def test_same(self) -> None:
-        """Catches: faults of two devices exchanged that have the same serial, page and VMID at the same time."""
+        """Catches: the faults of two devices are exchanged if they have the same serial, page and VMID at the same
+        time."""
         device = DEVICE.replace("1000000001.5000", "1000000001.0001")
         guest = GUEST.replace(" 15000", " 10001").replace("ts=150000000", "ts=100000000")
         outcome, found = self.convert(device=device, guest=guest)
@@ -118,7 +120,8 @@ class Converter(Test):
         )
 
     def test_others(self) -> None:
-        """Catches: a wrong track or time of a joined stall, of a migration in a service, of an eviction."""
+        """Catches: the track or the time is wrong for a stall on another queue's fault, a migration during a service,
+        or an eviction."""
         found = self.convert()[1]
         (stall,) = [piece for piece in found if piece.category == "stall"]
         self.assertEqual((stall.thread, stall.args["serial"]), ("sdma1 queue 2, prog 70", 1))
@@ -128,9 +131,11 @@ class Converter(Test):
         self.assertEqual((off.process, off.name, off.end - off.begin), ("prog 70", "queues off", 500 * MICRO))
 
     def test_clock(self) -> None:
-        """Catches: a wrong offset between the clocks, events that contradict every offset without a doubt."""
+        """Catches: the offset between the clocks is wrong; no doubt is reported although the events contradict every
+        offset."""
         outcome, found = self.convert()
-        # The bounds differ by 15 us: the fastest path from raise to driver (serial 2), if the fastest write takes 0.
+        # The bounds differ by 15 us: the shortest time from raise to driver (serial 2) if the fastest acknowledgement
+        # takes no time.
         self.assertEqual(outcome.clock_ns, 15 * MICRO)
         first = next(piece for piece in found if piece.category == "fault")
         self.assertEqual((first.args["ns to driver"], first.args["ns to acknowledge"]), (20 * MICRO, 100 * MICRO))
@@ -138,7 +143,8 @@ class Converter(Test):
         self.assertIn("more than causes allow", self.convert(guest=late)[0].doubts[0])
 
     def test_doubts(self) -> None:
-        """Catches: no doubt for lost events, a wrong count, a missing driver's part, a replay before its service."""
+        """Catches: no doubt is reported for lost events, a wrong count of faults, a missing driver's part, or a replay
+        before its service."""
         self.assertIn("no room for 7", self.convert(guest=GUEST.replace("overrun: 0", "overrun: 7"))[0].doubts[0])
         counted = self.convert(guest=GUEST.replace("faults_noretry 1", "faults_noretry 2"))[0].doubts
         self.assertIn("counted 5 faults, their trace has 4", counted[0])
@@ -149,7 +155,7 @@ class Converter(Test):
         self.assertIn("replayed before its service began", self.convert(device=early)[0].doubts[0])
 
     def test_sections(self) -> None:
-        """Catches: counters of several devices that are not summed."""
+        """Catches: the counters of several devices are not summed."""
         self.assertEqual(events.counters("a 1\nb 2\na 3\nx y\n"), {"a": 4, "b": 2})
 
 
@@ -157,7 +163,7 @@ class File(Test):
     """The file format."""
 
     def write(self, *pieces: Slice) -> Path:
-        """Write slices on one thread to a file."""
+        """Write slices, all on one thread, to a file."""
         timeline = Timeline()
         for piece in pieces:
             timeline.add(timeline.process("p", 7), "t", piece, 8)
@@ -166,14 +172,14 @@ class File(Test):
         return path
 
     def test_nesting(self) -> None:
-        """Catches: a changed begin or end, an overlapping slice on the same track."""
+        """Catches: the begin or the end of a slice changes; two slices overlap on one track without nesting."""
         given = [(0, 10, "a"), (2, 5, "b"), (5, 10, "c"), (10, 20, "e"), (10, 10, "d"), (15, 25, "f")]
         found = perfetto.read(self.write(*(Slice(*each) for each in given)))
         self.assertEqual([(piece.begin, piece.end, piece.name) for piece in found], given)
         self.assertEqual([piece.thread for piece in found], ["t"] * 5 + ["t (2)"])
 
     def test_refused(self) -> None:
-        """Catches: a malformed file that is read without Failure."""
+        """Catches: a malformed file is read without Failure."""
         path = self.write(Slice(1, 9, "a"), Slice(2, 3, "b"))
         for spoil in (
             lambda trace: trace.packet.pop(),

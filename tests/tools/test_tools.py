@@ -45,31 +45,31 @@ class Tap(Test):
     """Parsing TAP and KTAP."""
 
     def outcomes(self, text: str) -> list[tuple[str, str]]:
-        """Names and outcomes of a stream."""
+        """Return the names and outcomes of the cases of a stream."""
         return [(case.name, case.outcome) for case in parse(text)]
 
     def test_flat(self) -> None:
-        """Catches: an outcome misread, a skip without its reason."""
+        """Catches: an outcome is misread; the reason of a skip is lost."""
         cases = parse("1..3\nok 1 - a\nnot ok 2 - b\nok 3 - c # SKIP no swap\n")
         self.assertEqual([case.outcome for case in cases], ["passed", "failed", "skipped"])
         self.assertEqual(cases[2].why, "no swap")
 
     def test_plan(self) -> None:
-        """Catches: a stream with fewer results than planned that passes, a plan of 0 that is no skip."""
+        """Catches: a stream with fewer results than planned passes; a plan of 0 tests is not reported as a skip."""
         self.assertIn(("plan", "failed"), self.outcomes("1..3\nok 1 - a\nok 2 - b\n"))
         self.assertEqual(self.outcomes("1..0 # SKIP no device\n"), [("all", "skipped")])
 
     def test_nested(self) -> None:
-        """Catches: a suite counted in addition to its tests, a failed suite without failed tests that is ignored."""
+        """Catches: a suite is counted in addition to its tests; a failed suite without a failed test is ignored."""
         self.assertEqual(self.outcomes(NESTED), [("good", "passed"), ("bad", "failed")])
         self.assertIn(("suite", "failed"), self.outcomes(NESTED.replace("not ok 2", "ok 2")))
 
     def test_streams_in_a_row(self) -> None:
-        """Catches: a second stream whose plan is compared with the first one's results."""
+        """Catches: the plan of a second stream is compared with the results of the first stream."""
         self.assertEqual(len(self.outcomes(NESTED + NESTED)), 4)
 
     def test_bail_out(self) -> None:
-        """Catches: a stream with "Bail out!" that passes."""
+        """Catches: a stream with "Bail out!" passes."""
         self.assertIn("failed", [outcome for _, outcome in self.outcomes("1..2\nok 1 - a\nBail out! no GPU\n")])
 
 
@@ -85,7 +85,8 @@ class Errors(Test):
         return said.getvalue()
 
     def test_full_disk(self) -> None:
-        """Catches: a traceback for a full disk or missing permission, a message without the file or the free space."""
+        """Catches: a full disk or a missing permission gives a traceback; the message lacks the file or the free
+        space."""
         with self.assertRaises(OSError) as raised, open("/dev/full", "wb", buffering=0) as full:
             full.write(b"x")
         with tempfile.TemporaryDirectory(suffix="build") as folder, mock.patch.object(main, "BUILD", Path(folder)):
@@ -95,7 +96,7 @@ class Errors(Test):
         self.assertEqual(self.call(PermissionError(errno.EACCES, "", "f")), "vgpu: f: Permission denied\n")
 
     def test_ours(self) -> None:
-        """Catches: an OSError that is a bug of the tools reported without a traceback."""
+        """Catches: an OSError that is a bug of the tools is reported without a traceback."""
         with self.assertRaises(FileNotFoundError):
             self.call(FileNotFoundError(errno.ENOENT, "no such file", "f"))
 
@@ -118,7 +119,7 @@ class Console(Test):
     """Parsing the guest's console."""
 
     def watch(self, *lines: str) -> Watcher:
-        """A watcher that was fed these lines, each in two parts."""
+        """Return a watcher that has read these lines, each in two parts."""
         watcher = Watcher()
         for line in lines:
             data = f"[    1.000000] {line}\r\n".encode()
@@ -127,7 +128,7 @@ class Console(Test):
         return watcher
 
     def test_fatal(self) -> None:
-        """Catches: a fatal line of a kernel that is missed, a panic that replaces the first fatal line."""
+        """Catches: a fatal line of the kernel is missed; a panic replaces the first fatal line."""
         for line in (
             "Kernel panic - not syncing: x",
             "BUG: kernel NULL pointer dereference, address: 0",
@@ -142,7 +143,7 @@ class Console(Test):
         self.assertIn("page fault", watcher.fatal)
 
     def test_reports(self) -> None:
-        """Catches: a report of a checker that is missed, or taken for fatal."""
+        """Catches: a report of one of the kernel's checkers is missed, or counts as fatal."""
         for line in (
             "BUG: KASAN: slab-use-after-free in x",
             "WARNING: CPU: 0 PID: 1 at mm/x.c:1 y+0x1/0x2",
@@ -156,14 +157,14 @@ class Console(Test):
             self.assertFalse(watcher.fatal, line)
 
     def test_harmless(self) -> None:
-        """Catches: a line of every boot taken for a report."""
+        """Catches: a line that every boot prints counts as a report."""
         watcher = self.watch(
             "kasan: KernelAddressSanitizer initialized", "kmemleak: Kernel memory leak detector initialized"
         )
         self.assertEqual((watcher.fatal, watcher.report), ("", ""))
 
     def test_programs(self) -> None:
-        """Catches: a kernel message about a killed program taken for a report or fatal."""
+        """Catches: a kernel message about a killed program counts as a report or as fatal."""
         watcher = self.watch(
             "a[71]: segfault at 0 ip 0000000000401136 sp 00007ffd0b1f2b40 error 6 in a[401000+1000]",
             "traps: a[72] general protection fault ip:401136 sp:7ffd0b1f2b40 error:0 in a[401000+1000]",
@@ -171,7 +172,7 @@ class Console(Test):
         self.assertEqual((watcher.fatal, watcher.report), ("", ""))
 
     def test_out_of_memory(self) -> None:
-        """Catches: an OOM kill that is missed, or taken for a report."""
+        """Catches: an OOM kill is missed, or counts as a report."""
         watcher = self.watch(
             "Out of memory: Killed process 66 (sh) total-vm:2304kB", "Out of memory: Killed process 7 (x)"
         )
@@ -179,7 +180,8 @@ class Console(Test):
         self.assertIn("process 66 (sh)", watcher.killed)
 
     def test_excerpt(self) -> None:
-        """Catches: an excerpt that does not start at the first report, or without one is not the log's end."""
+        """Catches: the excerpt does not start at the first report; the excerpt of a log without a report is not the
+        log's end."""
         lines = [f"[    {number}.000000] line {number}" for number in range(9)]
         self.assertEqual(excerpt("\n".join(lines).encode(), 2), lines[7:])
         lines[3] = "[    3.000000] BUG: KASAN: out-of-bounds in x"
@@ -190,7 +192,7 @@ class Results(Test):
     """The result of a run, and replies of the monitor."""
 
     def test_sentences(self) -> None:
-        """Catches: a changed sentence or exit status of ./vgpu run: users and scripts rely on both."""
+        """Catches: a sentence or an exit status of ./vgpu run changes, on which users and scripts rely."""
         folder = Path("/runs/1")
         log = "console log: /runs/1/console.log"
         for verdict, more, status, sentence in (
@@ -237,7 +239,8 @@ class Results(Test):
         self.assertEqual(raised.exception.status, 125)
 
     def test_devices(self) -> None:
-        """Catches: a reply to query-vgpu with a missing member, or a counter that does not exist, without an error."""
+        """Catches: a reply to query-vgpu with a malformed member is accepted; reading a counter that does not exist
+        raises no error."""
         counters = [{"counter": "replays", "value": 3}]
         answer = {"path": "/machine/x", "counters": counters, "injections": [], "vmids": [], "removed": False}
         (device,) = monitor.devices([answer])
@@ -252,7 +255,7 @@ class Bench(Test):
     """Parsing the samples of benchmarks."""
 
     def test_samples(self) -> None:
-        """Catches: values of one key that are separated, a malformed sample that is ignored."""
+        """Catches: the samples of one key are not collected in one list; a malformed sample is ignored."""
         samples: measure.Samples = defaultdict(list)
         line = '{"name": "copy", "bytes": 4096, "value": %s, "unit": "us"}'
         measure.collect(samples, "\n".join(["booted", line % 1.5, line % 2]))
@@ -262,10 +265,11 @@ class Bench(Test):
 
 
 class Builds(Test):
-    """Fingerprints and mirrors, by which steps are up to date."""
+    """Fingerprints and copies of sources, which decide whether a build step runs."""
 
     def test_fingerprint(self) -> None:
-        """Catches: a changed file, name or mode with the folder's old fingerprint, an object file that changes it."""
+        """Catches: a folder keeps its fingerprint after a file, a name or a mode changed; an object file changes the
+        fingerprint."""
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             (folder / "a").write_text("1")
@@ -285,7 +289,8 @@ class Builds(Test):
             self.assertEqual(fingerprint.of(folder), last)
 
     def test_mirror(self) -> None:
-        """Catches: a changed or removed file that stays in the copy, an unchanged file with a new time stamp."""
+        """Catches: the copy keeps an old version of a changed file, or a removed file; an unchanged file gets a new
+        time stamp."""
         with tempfile.TemporaryDirectory() as name:
             old, new = Path(name) / "old", Path(name) / "new"
             old.mkdir()
@@ -306,7 +311,7 @@ class KfdTest(Test):
     """Choosing and judging AMD's tests."""
 
     def test_lines(self) -> None:
-        """Catches: output attributed to the wrong test, a test that hangs and is not detected."""
+        """Catches: output is attributed to a wrong test; a test that hangs is not detected."""
         tests = kfdtest.Tests(Guest(), deque(["A.One", "A.Two", "A.Three"]), 60)
         printed = ["noise", "@@ begin A.One", "[  PASSED  ] 1 test.", "@@ end 0", "@@ begin A.Two", "Failure"]
         results = [result for line in printed if (result := tests.take(line))]
@@ -320,7 +325,7 @@ class KfdTest(Test):
         self.assertEqual(tests.test.why, "the guest hangs")
 
     def test_judge(self) -> None:
-        """Catches: a skipped test or a run without a test that counts as passed, as gtest counts it."""
+        """Catches: a skipped test, or a run without any test, counts as passed, as in gtest's own output."""
         passed = ["[ RUN      ] A.B", "[  PASSED  ] 1 test."]
         self.assertEqual(kfdtest.judge(passed, 0), ("PASS", ""))
         self.assertEqual(kfdtest.judge(passed, 1)[0], "FAIL")
@@ -333,7 +338,8 @@ class KfdTest(Test):
         self.assertEqual(kfdtest.judge(failed, 1), ("FAIL", "a.cpp:7: Failure"))
 
     def test_choose(self) -> None:
-        """Catches: a test chosen against AMD's filter or the user's, a test of BESIDES that is left out."""
+        """Catches: a test is chosen although AMD's filter or the user's filter excludes it; a test of BESIDES is left
+        out."""
         listed = "A.\n  One\n  Two\nX/B.\n  Three/0  # GetParam() = 0\nKFDQMTest.\n  SdmaEventInterrupt\n"
         names = kfdtest.parse_list(listed)
         self.assertEqual(names, ["A.One", "A.Two", "X/B.Three/0", "KFDQMTest.SdmaEventInterrupt"])
@@ -342,7 +348,8 @@ class KfdTest(Test):
         self.assertEqual(kfdtest.choose(names, amds, "A.*:X/*-*Three*"), ["A.One"])
 
     def test_classes(self) -> None:
-        """Catches: another class than that of the first matching pattern, a parameter that is part of the match."""
+        """Catches: a test does not get the class of the first matching pattern; the parameter at the end of a test's
+        name takes part in the match."""
         rows = kfdtest.classes()
         for name, kind in (
             ("KFDSVMRangeTest.MigrateTest/1", "B"),
@@ -358,7 +365,7 @@ class KfdTest(Test):
             self.assertEqual(kfdtest.classify(name, rows), kind, name)
 
 
-# A step whose command takes a second to end, and writes "up" and "end" to a file.
+# A step whose command takes a second to end after SIGTERM. The command writes "up" and "end" to a file.
 SLOW_END = """
 import signal, sys
 from pathlib import Path
@@ -377,7 +384,7 @@ class Steps(Test):
     """Build steps."""
 
     def test_interrupted_twice(self) -> None:
-        """Catches: a compiler that runs in the cache after the second Ctrl-C, without the cache's lock."""
+        """Catches: after a second Ctrl-C, a compiler runs on in the cache without the cache's lock."""
         with tempfile.TemporaryDirectory() as folder:
             said = Path(folder) / "said"
             command = [sys.executable, "-c", SLOW_END, folder]
