@@ -18,7 +18,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SIDES = {"device": ("qemu-device/",), "driver": ("guest-driver/",)}
-LEFT_OUT = re.compile(r"/tests/|trace|stubs|_print|query|dump|debugfs|/kfd_criu")  # no behaviour, or not in every pass
+# Files that are not drawn from: they have no behaviour, or not every pass tests them.
+LEFT_OUT = re.compile(r"/tests/|trace|stubs|_print|query|dump|debugfs|/kfd_criu")
 # Statements without effect on the tests: traces, logs, assertions, statistics, the destruction of a mutex, and (on x86)
 # barriers.
 TELLS = re.compile(
@@ -45,11 +46,11 @@ class Line:
     """A line that may be drawn."""
 
     path: str
-    number: int  # from 1
+    number: int  # the first line is 1
     text: str
 
     def mutations(self) -> list[str]:
-        """Replacements of the line, the first choice first. An empty string removes the line."""
+        """Return the possible replacements of the line, the preferred one first. An empty string removes the line."""
         new = []
         for old, other in SWAPS:
             if self.text.count(old) and not (old in "<>" and "->" in self.text.replace("->", "")):
@@ -62,14 +63,14 @@ class Line:
         return list(dict.fromkeys(new))
 
     def patch(self, mutation: str) -> str:
-        """The mutation as a patch for `git apply` at the root."""
+        """Return the mutation as a patch for `git apply` in the checkout's top folder."""
         old = (ROOT / self.path).read_text().splitlines(keepends=True)
         new = [*old[: self.number - 1], *([mutation + "\n"] if mutation else []), *old[self.number :]]
         return "".join(difflib.unified_diff(old, new, f"a/{self.path}", f"b/{self.path}"))
 
 
 def sources(side: str) -> list[str]:
-    """Source files of a side, in git's order."""
+    """Return the C files of a side ("device" or "driver"), in git's order."""
     listed = subprocess.run(
         ["git", "ls-files", *SIDES[side]], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.splitlines()
@@ -77,7 +78,7 @@ def sources(side: str) -> list[str]:
 
 
 def lines(path: str) -> Iterator[Line]:
-    """Lines of a file that are whole statements or conditions, in functions, and not in an error path."""
+    """Yield the lines of a file that are a complete statement or condition in a function, and not in an error path."""
     inside = comment = leaving = False
     before = ";"
     for number, text in enumerate((ROOT / path).read_text().splitlines(), 1):
@@ -101,14 +102,14 @@ def lines(path: str) -> Iterator[Line]:
 
 
 def draw(seed: int, side: str) -> Iterator[Line]:
-    """All lines of a side that have a mutation, in the seed's order."""
+    """Yield all lines of a side that have a mutation, shuffled by the seed."""
     all_lines = [line for path in sources(side) for line in lines(path) if line.mutations()]
     random.Random(f"{side} {seed}").shuffle(all_lines)
     return iter(all_lines)
 
 
 def main() -> None:
-    """Print the drawn lines, and write their patches if asked."""
+    """Print the drawn lines and their mutations. With --write, write a patch for each mutation."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("seed", type=int)
     parser.add_argument("--device", type=int, default=7)
