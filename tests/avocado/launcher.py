@@ -24,7 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def hear_interrupts() -> None:
-    """For preexec_fn: reset SIGINT to its default action, as background jobs of a shell ignore it."""
+    """Call in a child (preexec_fn): reset SIGINT to its default action. A background job of a shell ignores SIGINT, and
+    so would its children."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
@@ -51,7 +52,7 @@ class GuestTest(Test):
         return Settings.of(self)
 
     def vgpu(self, *words: str, data: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
-        """Call ./vgpu; `data` is its standard input."""
+        """Call ./vgpu with `data` as standard input, and return the result."""
         return subprocess.run(
             [str(ROOT / "vgpu"), *words],
             input=data or b"",
@@ -62,7 +63,7 @@ class GuestTest(Test):
         )
 
     def variables(self, **more: str) -> dict[str, str]:
-        """The environment of a ./vgpu with the test's settings, and the variables `more`."""
+        """Return the environment for ./vgpu with the test's settings, and with the variables `more`."""
         given = self.settings.environment
         named = {"VGPU_ACCEL": given.accelerator, "VGPU_FRAME_DELAY": given.late_frames, **more}
         return inherited_environment({name: value for name, value in named.items() if value})
@@ -72,7 +73,7 @@ class GuestTest(Test):
         return self.vgpu("run", "--timeout", f"{self.settings.guest_limit:g}", *options, "--", "sh", "-c", script)
 
     def guest(self, guest: Guest) -> Guest:
-        """A guest with the accelerator and the late frames of the settings."""
+        """Return the guest with the accelerator and the late frames of the settings."""
         given = self.settings.environment
         return guest.on(given.accelerator, given.late_frames)
 
@@ -86,7 +87,7 @@ class GuestTest(Test):
         return Finished(result, bytes(output), bytes(errors))
 
     def succeeds(self, guest: Guest, script: str) -> bytes:
-        """Run a shell script, check that it exits with 0, return its output."""
+        """Run a shell script in a guest and check that the script exits with 0. Return its output."""
         finished = self.run_script(guest, script)
         self.assertEqual(finished.result.exit_status, 0, finished)
         return finished.output
@@ -104,6 +105,7 @@ class GuestTest(Test):
         incoming: str = "",
         keyboard: str = "",
     ) -> Machine:
-        """A machine that the test controls, with the settings' limit. Always on TCG, as tests save and migrate it."""
+        """Return a machine that the test controls, with the limit of the settings. It runs on TCG in any case, because
+        tests save and migrate it."""
         guest = guest.on("tcg", self.settings.environment.late_frames)
         return Machine(session, folder, name, guest, incoming, keyboard, self.settings.limit)

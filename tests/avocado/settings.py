@@ -12,7 +12,7 @@ from vgpu_tools.guest.session import LIMIT_SECONDS
 
 @dataclass(frozen=True)
 class Settings:
-    """The parameters of a test. The defaults are the short form on the release kernel."""
+    """The parameters of a test. With the defaults the test runs in its short form, on the release kernel."""
 
     scale: float = 0.0  # how much slower than the reference machine this host is; 0: not measured
     rounds: int = 2
@@ -38,20 +38,20 @@ class Settings:
 
     @property
     def factor(self) -> float:
-        """The factor of limits in seconds of the reference machine."""
+        """The factor by which limits in seconds on the reference machine are multiplied."""
         return self.scale or 1.0
 
     @property
     def limit(self) -> float:
-        """Limit in seconds of each wait for a machine."""
+        """Limit of each wait for a machine, in seconds."""
         return 30.0 * self.scale if self.scale else LIMIT_SECONDS
 
     @property
     def guest_limit(self) -> float:
-        """Timeout of a guest in seconds."""
+        """Timeout of a guest, in seconds."""
         return 45.0 * self.scale if self.scale else 120.0
 
     @property
     def call_limit(self) -> float:
-        """Limit in seconds of each call of ./vgpu."""
+        """Limit of each call of ./vgpu, in seconds."""
         return 60.0 * self.scale if self.scale else 300.0

@@ -6,7 +6,7 @@ from vgpu_tools.guest.config import Guest
 
 
 class Boot(GuestTest):
-    """The driver binds to every GPU, and user space finds each one."""
+    """Guests boot; the driver binds to every GPU, and user space finds each GPU."""
 
     def boots(self, gpus: int) -> None:
         """Boot with `gpus` GPUs; count topology nodes, render nodes, PCI functions and gpu_ids."""
@@ -17,33 +17,34 @@ class Boot(GuestTest):
             f"cat {nodes}/*/gpu_id | sort -u | wc -l; test -c /dev/kfd"
         )
         counts = [int(line) for line in self.succeeds(Guest(gpus=gpus), script).split()]
-        # nodes with the CPU's, render nodes, PCI functions, distinct ids with the CPU's 0
+        # topology nodes (the CPU has one), render nodes, PCI functions, distinct gpu_ids (the CPU has 0)
         self.assertEqual(counts, [gpus + 1, gpus, gpus, gpus + 1])
 
     def test_one_gpu(self) -> None:
-        """Catches: a BAR that firmware or kernel cannot place, a GPU without topology node or render node."""
+        """Catches: firmware or kernel cannot place a BAR; the GPU has no topology node or no render node."""
         self.boots(1)
 
     def test_two_gpus(self) -> None:
-        """Catches: a second GPU that is lost, or has the gpu_id of the first."""
+        """Catches: a second GPU is missing, or has the gpu_id of the first."""
         self.boots(2)
 
     def test_no_gpu(self) -> None:
-        """Catches: a guest without a GPU that does not boot."""
+        """Catches: a guest without a GPU does not boot."""
         self.succeeds(Guest(gpus=0), "true")
 
     def test_vram_size(self) -> None:
-        """Catches: BAR 0 of another size than --vram, a driver that reports more VRAM, or over 4 MiB less."""
+        """Catches: BAR 0 does not have the size of --vram; the driver reports more VRAM than that, or over 4 MiB
+        less."""
         script = "cd /sys/bus/pci/drivers/vgpu_kfd/0*/ && stat -c %s resource0 && cat mem_info_vram_total"
         window, total = map(int, self.succeeds(Guest(vram="256M"), script).split())
         self.assertEqual(window, 256 << 20)
         self.assertTrue(window - (4 << 20) <= total <= window, total)
 
     def test_demo(self) -> None:
-        """Catches: a demo that fails, such as by counters of device and driver that differ."""
+        """Catches: the demo fails, for example because the counters of device and driver differ."""
         self.succeeds(Guest(memory="2G"), "vgpu-demo")
 
     def test_behind_an_iommu(self) -> None:
-        """Catches: DMA that bypasses a vIOMMU, a driver that uses physical addresses as bus addresses."""
+        """Catches: DMA of the device bypasses a vIOMMU; the driver uses physical addresses as bus addresses."""
         guest = Guest(memory="2G", qemu_args=["-device", "intel-iommu"])
         self.succeeds(guest, "test -e /sys/class/iommu/dmar0 && vgpu-demo")

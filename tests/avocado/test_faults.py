@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Injected faults: lost, duplicate, late and spurious ones; TLB invalidations acknowledged too early.
 
-Catches: a stall after a lost fault, a fault serviced as another one, a process killed for a spurious fault, a test
-program that does not detect a stale translation.
+Catches: a queue stalls for good after a lost fault; a fault is serviced as another one; a process is killed for a
+spurious fault; the test program does not detect a stale translation.
 """
 
 import tempfile
@@ -17,8 +17,8 @@ from vgpu_tools.guest.config import Guest
 from vgpu_tools.guest.session import Machine, Session
 
 LATE = 20_000_000  # delay of an interrupt entry, in ns
-EARLY = 10_000_000_000  # from the acknowledge to the invalidation, in ns: longer than the test
-NOBODY = 15  # VMID without a process: the driver assigns the lowest free one
+EARLY = 10_000_000_000  # from the acknowledgement to the invalidation, in ns; longer than the test
+NOBODY = 15  # a VMID without a process, as the driver assigns the lowest free VMID
 
 
 class Faults(GuestTest):
@@ -27,26 +27,27 @@ class Faults(GuestTest):
     timeout = 600
 
     def test_lost(self) -> None:
-        """Catches: a queue that stalls for good after a lost fault; the engine raises the fault again after 5 s."""
+        """Catches: a queue stalls for good after a lost fault, although the engine raises the fault again after 5 s."""
         self.disturbed("fault-drop", probability=0.05, count=3)
 
     def test_duplicate(self) -> None:
-        """Catches: a process that is killed or stalls for a duplicate entry of a fault."""
+        """Catches: a process is killed, or its queue stalls, because of a duplicate interrupt entry of a fault."""
         self.disturbed("fault-duplicate")
 
     def test_delayed(self) -> None:
-        """Catches: a fault that is lost or denied when its entry arrives after later ones."""
+        """Catches: a fault is lost or denied if its interrupt entry arrives after the entries of later faults."""
         self.disturbed("fault-delay", probability=0.5, **{"delay-ns": LATE})
 
     def test_truncated(self) -> None:
-        """Catches: a process killed for a spurious fault at a page beyond the end of a truncated file."""
+        """Catches: a process is killed because of a spurious fault at a page beyond the end of a truncated file."""
         with self.loop("truncate") as machine:
             vmid, start, length = self.vmid(machine), *self.memory(machine)
             for _ in range(20):
                 self.spurious(machine, 1, vmid=vmid, va=start, length=length, retry=True)
 
     def test_spurious(self) -> None:
-        """Catches: a process that is killed or stalls for a spurious fault in its VMID or in one without a process."""
+        """Catches: a process is killed, or its queue stalls, because of a spurious fault in its VMID or in a VMID
+        without a process."""
         with self.loop("copy") as machine:
             vmid, start, length = self.vmid(machine), *self.memory(machine)
             for write in (False, True):
@@ -55,18 +56,19 @@ class Faults(GuestTest):
                     self.spurious(machine, 8, vmid=NOBODY, length=1 << 47, write=write, retry=retry)
 
     def spurious(self, machine: Machine, count: int, **members: object) -> None:
-        """Inject spurious faults at once, then wait for a round of the program."""
+        """Inject spurious faults, which the device raises at once. Then wait for a round of the program."""
         machine.monitor.inject("fault-spurious", count=count, **members)
         machine.drain()
         machine.rounds(1)
 
     def memory(self, machine: Machine) -> tuple[int, int]:
-        """Address and size of the program's memory, from its first line."""
+        """Return address and size of the program's memory, from the first line that the program printed."""
         words = machine.session.output.decode().splitlines()[0].replace(",", "").split()
         return int(words[2], 0), int(words[3], 0)
 
     def test_early_acknowledge(self) -> None:
-        """Catches: vgpu-svm-loop that does not detect the stale translation after an early acknowledge."""
+        """Catches: vgpu-svm-loop does not detect a stale translation if the device acknowledges an invalidation too
+        early."""
         session = self.session()
         with self.alone(session) as machine:
             machine.run("vgpu-svm-loop", "exchange")
@@ -78,7 +80,8 @@ class Faults(GuestTest):
             self.assertEqual(machine.complaint(), "")
 
     def disturbed(self, kind: str, **members: object) -> None:
-        """Run the program with an injection until it has fired three times, then two rounds without."""
+        """Run vgpu-svm-loop with an injection until the injection has fired three times, then for two rounds without
+        it."""
         with self.loop("copy") as machine:
             number = machine.monitor.inject(kind, **members)
             until = time.monotonic() + self.settings.limit
@@ -91,7 +94,8 @@ class Faults(GuestTest):
 
     @contextmanager
     def loop(self, what: str) -> Iterator[Machine]:
-        """Run the program while the block runs. Check its exit status and errors: no fault may have been denied."""
+        """Run vgpu-svm-loop while the block runs. Afterwards check its exit status and errors: no fault may have been
+        denied."""
         session = self.session()
         with self.alone(session) as machine:
             machine.run("vgpu-svm-loop", what)
@@ -104,7 +108,7 @@ class Faults(GuestTest):
 
     @contextmanager
     def alone(self, session: Session) -> Iterator[Machine]:
-        """A new guest with one GPU."""
+        """Run a new guest with one GPU while the block runs."""
         with (
             tempfile.TemporaryDirectory() as name,
             self.machine(session, Path(name), Guest(vram="64M", memory="512M")) as machine,
@@ -112,6 +116,6 @@ class Faults(GuestTest):
             yield machine
 
     def vmid(self, machine: Machine) -> int:
-        """The VMID of the only process with mapped queues."""
+        """Return the VMID of the only process with mapped queues."""
         (vmid,) = {one.vmid for one in machine.monitor.devices()[0].vmids if one.pasid}
         return vmid

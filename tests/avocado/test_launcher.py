@@ -20,15 +20,16 @@ from vgpu_tools.guest.result import Result, Verdict
 
 
 class Passing(GuestTest):
-    """Streams, words and exit statuses pass the launcher unchanged."""
+    """Streams, words and exit statuses pass through the launcher unchanged."""
 
     def test_streams(self) -> None:
-        """Catches: output and errors that are mixed, bytes that are added."""
+        """Catches: output and errors are mixed; bytes are added."""
         result = self.call_run("echo out; echo err >&2; echo more > /dev/stderr", "--gpus", "0")
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, b"out\n", b"err\nmore\n"))
 
     def test_status(self) -> None:
-        """Catches: an exit status that changes: small, large, of a signal, of a missing command."""
+        """Catches: ./vgpu run changes the command's exit status: a small or large one, that of a signal, or that of a
+        missing command."""
         for script, status in (
             ("exit 1", 1),
             ("exit 42", 42),
@@ -40,8 +41,8 @@ class Passing(GuestTest):
         self.assertEqual(self.vgpu("run", "--gpus", "0", "--", "no-such-command").returncode, 127)
 
     def test_bytes(self) -> None:
-        """Catches: bytes changed by a terminal, a lost frame, output truncated at the command's end (2 MiB of random
-        bytes)."""
+        """Catches: a terminal changes bytes of the output; a frame is lost; the output is truncated at the command's
+        end."""
         content = random.Random(1).randbytes(2 << 20)
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "data").write_bytes(content)
@@ -50,7 +51,8 @@ class Passing(GuestTest):
         self.assertEqual(hashlib.sha256(result.stdout).digest(), hashlib.sha256(content).digest())
 
     def test_slow_reader(self) -> None:
-        """Catches: an agent that blocks on the command's input while the command blocks on its output."""
+        """Catches: the agent blocks while it writes the command's input, and the command blocks while it writes its
+        output."""
         content = random.Random(2).randbytes(1 << 20)
         with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as printed:
             given.write(content)
@@ -63,7 +65,7 @@ class Passing(GuestTest):
             self.assertEqual(hashlib.sha256(printed.read()).digest(), hashlib.sha256(bytes(1 << 20) + content).digest())
 
     def test_share_is_written(self) -> None:
-        """Catches: a file that the guest wrote to the shared folder and that the host does not have."""
+        """Catches: a file that the guest wrote to the shared folder does not appear on the host."""
         with tempfile.TemporaryDirectory() as folder:
             self.assertEqual(
                 self.call_run("echo here > /mnt/share/file", "--gpus", "0", "--share", folder).returncode, 0
@@ -71,13 +73,14 @@ class Passing(GuestTest):
             self.assertEqual((Path(folder) / "file").read_text(), "here\n")
 
     def test_arguments(self) -> None:
-        """Catches: words of a command that change: empty, with blanks, with quotes."""
+        """Catches: a word of the command is changed: an empty one, or one with blanks, quotes, "*" or non-ASCII
+        characters."""
         words = ["", "a b", "it's", "*", "ü"]
         result = self.vgpu("run", "--gpus", "0", "--", "printf", "[%s]", *words)
         self.assertEqual(result.stdout.decode(), "".join(f"[{word}]" for word in words))
 
     def test_shell(self) -> None:
-        """Catches: ./vgpu shell that loses input or the shell's exit status."""
+        """Catches: ./vgpu shell loses input or the shell's exit status."""
         result = self.vgpu("shell", "--gpus", "0", data=b"echo $((6 * 7))\nexit 5\n")
         self.assertEqual((result.returncode, result.stdout), (5, b"42\n"))
 
@@ -94,14 +97,15 @@ class Failing(GuestTest):
     """Failures of guests, and wrong usage."""
 
     def says(self, error: bytes, pattern: str) -> str:
-        """Check that the errors are one line that matches; return the line."""
+        """Check that the errors are one line, and that the line matches. Return the line."""
         lines = error.decode().strip().splitlines()
         self.assertEqual(len(lines), 1, error)
         self.assertRegex(lines[0], pattern)
         return lines[0]
 
     def test_panic(self) -> None:
-        """Catches: a panic without exit status 125, or without a console log that has the panic."""
+        """Catches: after a panic the exit status is not 125, or the console log that the message names lacks the
+        panic."""
         result = self.call_run("echo c > /proc/sysrq-trigger; sleep 1000", "--gpus", "0")
         self.assertEqual(result.returncode, 125)
         sentence = self.says(result.stderr, "^vgpu: the guest's kernel died: .*; console log: ")
@@ -110,7 +114,8 @@ class Failing(GuestTest):
         self.assertIn("Kernel panic", Path(log[1]).read_text(errors="replace"))
 
     def test_hang(self) -> None:
-        """Catches: a timeout, during boot or command, that does not end the run with status 124 and its sentence."""
+        """Catches: a timeout, during boot or during the command, does not end the run with status 124 and the right
+        sentence."""
         result = self.vgpu("run", "--gpus", "0", "--timeout", "1", "--", "sleep", "1000")
         self.assertEqual(result.returncode, 124)
         self.says(result.stderr, r"^vgpu: the (guest|command) did not (come up|end) within 1 s .*console log: ")
@@ -120,14 +125,14 @@ class Failing(GuestTest):
         self.assertTrue(given_up.machine.exists())
 
     def test_dead_qemu(self) -> None:
-        """Catches: a QEMU killed by a signal whose name is not in the sentence."""
+        """Catches: a signal kills QEMU, and the sentence lacks the signal's name."""
         result = self.interrupted(lambda run: run.process.kill())
         self.assertEqual((result.verdict, result.qemu), (Verdict.QEMU_ENDED, -signal.SIGKILL))
         self.assertRegex(result.sentence, "^QEMU ended with SIGKILL; console log: ")
         self.assertEqual((result.folder / run_folder.FAILED).read_text(), f"{result.sentence}\n")
 
     def test_stop(self) -> None:
-        """Catches: stop() that does not end QEMU, or whose run counts as failed."""
+        """Catches: stop() does not end QEMU; a stopped run counts as failed."""
         result = self.interrupted(lambda run: run.stop())
         self.assertEqual((result.verdict, result.status), (Verdict.STOPPED, None))
         self.assertFalse((result.folder / run_folder.FAILED).exists())
@@ -135,13 +140,13 @@ class Failing(GuestTest):
             result.check()
 
     def interrupted(self, what: Callable[[Run], None]) -> Result:
-        """Run a command, call `what` at its first output, return the result."""
+        """Run a command, and call `what` at its first output. Return the result."""
         streams = Streams(output=lambda _: what(run))
         run = Run(self.guest(Guest(gpus=0)), ["sh", "-c", "echo up; sleep 1000"], streams)
         return run.execute()
 
     def test_nothing_before(self) -> None:
-        """Catches: a Run that makes a folder before execute(), a command started after stop()."""
+        """Catches: a Run makes a folder before execute(); a command is started after stop()."""
         with tempfile.TemporaryDirectory() as name, mock.patch.object(run_folder, "RUNS", Path(name) / "runs"):
             output = bytearray()
             run = Run(self.guest(Guest(gpus=0)), ["echo", "up"], Streams(output=output.extend))
@@ -150,7 +155,7 @@ class Failing(GuestTest):
             self.assertEqual((run.execute().verdict, output), (Verdict.STOPPED, b""))
 
     def test_failed_runs(self) -> None:
-        """Catches: a failure without the file `failed`, without which the run's folder is removed earlier."""
+        """Catches: the folder of a failed run lacks the file `failed`, so that the folder is removed too early."""
         guest = self.guest(Guest(gpus=0))
         refused = Refused(guest, ["true"]).execute()
         self.assertRegex(refused.sentence, "^the driver did not take the GPU; ")
@@ -160,9 +165,9 @@ class Failing(GuestTest):
             self.assertEqual(failed.read_text() if failed.exists() else None, said)
 
     def test_logs_stay(self) -> None:
-        """Catches: the folder of a running run, or of the newest failed run, removed by later runs.
+        """Catches: later runs remove the folder of a running run, or of the newest failed run.
 
-        In a long test run the console of a guest that failed early had been removed at the end.
+        This happened: at the end of a long run of tests, the console log of a guest that had failed early was gone.
         """
         with (
             tempfile.TemporaryDirectory() as name,
@@ -185,7 +190,7 @@ class Failing(GuestTest):
             self.assertFalse(first.exists())
 
     def test_wrong_usage(self) -> None:
-        """Catches: wrong usage without one sentence and status 2."""
+        """Catches: for wrong usage ./vgpu does not print exactly one sentence, or does not exit with status 2."""
         for words in (
             ("run", "--nonsense", "--", "true"),
             ("run", "true"),
@@ -203,7 +208,7 @@ class Failing(GuestTest):
             self.says(result.stderr, "^vgpu: ")
 
     def test_bad_device_option(self) -> None:
-        """Catches: an option that QEMU refuses whose message lacks QEMU's text."""
+        """Catches: the message about an option that QEMU refuses lacks QEMU's text."""
         result = self.call_run("true", "--device-opts", "no-such-property=1")
         self.assertEqual(result.returncode, 125)
         self.says(result.stderr, "^vgpu: QEMU ended with .*no-such-property")

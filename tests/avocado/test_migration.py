@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Migration and snapshots of a guest whose GPU is busy.
 
-Catches: device state that is not saved, dirty memory that is not sent, an engine that runs at the source after it."""
+Catches: state of the device is not saved; dirty memory is not sent; an engine of the source runs on after the
+migration."""
 
 import copy
 import tempfile
@@ -19,7 +20,7 @@ class Migration(GuestTest):
     """Migration while vgpu-copy-loop copies, faults and compares."""
 
     def test_to_file_and_live(self) -> None:
-        """Catches: lost state or memory in a migration to a file and back, and in a live migration to another QEMU."""
+        """Catches: a migration to a file and back, or a live migration to another QEMU, loses state or memory."""
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             state, live = f"file:{folder}/state", f"unix:{folder}/live"
@@ -48,7 +49,7 @@ class Snapshot(GuestTest):
     """snapshot-load in a running QEMU: the device must drop all state that is newer than the snapshot."""
 
     def test_save_and_load(self) -> None:
-        """Catches: state of device or memory that snapshot-load does not replace, in two loads on a busy GPU."""
+        """Catches: snapshot-load on a busy GPU does not replace all state of the device and all memory."""
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             session = self.session()
@@ -65,7 +66,7 @@ class Snapshot(GuestTest):
                     machine.rounds(2)
                     machine.pause()
                     machine.snapshot("snapshot-load", node)
-                    # Drop the frames since the snapshot: the restored guest sends them again.
+                    # Forget the frames that arrived since the snapshot: the restored guest sends them again.
                     machine.session = session = copy.deepcopy(saved)
                 machine.monitor.cmd("cont")
                 machine.rounds(2)
@@ -77,7 +78,7 @@ class Snapshot(GuestTest):
             self.assertEqual(numbers, list(range(1, len(numbers) + 1)))
 
     def disk(self, machine: Machine, folder: Path) -> str:
-        """Create a qcow2 image that no device uses; return its node's name."""
+        """Create a qcow2 image that no device uses. Return the name of its node."""
         size = 2 << 30
         file = {"driver": "file", "filename": f"{folder}/state.qcow2"}
         machine.job("blockdev-create", options={"driver": "file", "filename": file["filename"], "size": 0})

@@ -3,8 +3,8 @@
 
 Programs: vgpu-test-peer (BOs) and vgpu-test-svm-peer (shared virtual memory).
 
-Catches: writes of a peer that are lost without an error, a mapping over a link that is down, a guest that crashes after
-the removal of a peer.
+Catches: a write of a peer is lost without an error; a mapping over a link that is down is created; the guest crashes
+after the removal of a peer.
 """
 
 import tempfile
@@ -22,11 +22,13 @@ class Peer(GuestTest):
     timeout = 600
 
     def test_link(self) -> None:
-        """Catches: access or mapping over a link that is down without an error, access that fails after it is up."""
+        """Catches: an access or a mapping over a link that is down gives no error; an access fails after the link is up
+        again."""
         self.link("vgpu-test-peer")
 
     def test_svm_link(self) -> None:
-        """Catches: the same for shared virtual memory."""
+        """Catches: an access to shared virtual memory over a link that is down gives no error; memory is mapped over a
+        link that is down; memory is not mapped over the link after it is up again."""
         self.link("vgpu-test-svm-peer")
 
     def link(self, program: str) -> None:
@@ -45,7 +47,8 @@ class Peer(GuestTest):
                 self.assertEqual(machine.complaint(), "")
 
     def test_surprise(self) -> None:
-        """Catches: a peer that crashes or hangs when the owner of the VRAM stops responding and is unplugged."""
+        """Catches: the driver crashes or hangs when the GPU whose VRAM a peer uses stops responding and is
+        unplugged."""
         with tempfile.TemporaryDirectory() as name:
             session = self.session()
             with self.pair(session, Path(name)) as machine:
@@ -57,13 +60,13 @@ class Peer(GuestTest):
                 self.end(machine, "working gone")
 
     def pair(self, session: Session, folder: Path) -> Machine:
-        """A machine with two GPUs in slots with native hot plug."""
+        """Return a machine with two GPUs of one hive, in slots with native hot plug."""
         append = f"pcie_ports=native {self.settings.append}"
         guest = Guest(gpus=2, hive=True, vram="128M", append=append, kernel=self.settings.kernel)
         return self.machine(session, folder, guest, "peer")
 
     def end(self, machine: Machine, words: str) -> None:
-        """Wait for the command's end; check that it exits with 0 and has printed these words."""
+        """Wait for the command's end. Check that the command exits with 0 and has printed these words."""
         session = machine.session
         machine.until(lambda: session.status is not None, "the command's end")
         self.assertEqual((session.status, session.output.decode().split()), (0, words.split()), session.errors)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Sleep states that the host must end: suspend-to-idle (by a key) and hibernation (by booting a new QEMU).
+"""Sleep states that only the host can end: suspend-to-idle (by a key) and hibernation (by booting a new QEMU).
 
-Catches: the defects of vgpu-test-suspend, which runs here, and a driver that relies on device state from before a loss
-of power.
+Catches: what vgpu-test-suspend catches, which runs here; the driver relies on device state from before a loss of power.
 """
 
 import socket
@@ -18,16 +17,16 @@ from vgpu_tools.guest.session import Machine, Session
 
 VRAM, MEMORY = "128M", {"release": "512M", "debug": "1G"}
 SWAP_BYTES = 1 << 30
-TYPE_SECONDS = 0.5
+TYPE_SECONDS = 0.5  # between two newlines
 
 
 class Sleep(GuestTest):
-    """vgpu-test-suspend with BOs, a busy queue and SVM memory, in VRAM that every reset clears."""
+    """vgpu-test-suspend with BOs, a busy queue and SVM memory. Every reset clears VRAM."""
 
     timeout = 840
 
     def sleeper(self, append: str = "", qemu_args: Sequence[str] = ()) -> Guest:
-        """A machine that can sleep."""
+        """The options of a guest that can sleep."""
         kernel = self.settings.kernel
         return Guest(
             vram=VRAM,
@@ -43,7 +42,7 @@ class Sleep(GuestTest):
         return session.output.decode().splitlines()
 
     def end(self, machine: Machine, session: Session) -> None:
-        """Wait for the program's end; check status, output, errors and console."""
+        """Wait for the program's end. Check exit status, output, errors and console."""
         machine.send(agent.STDIN)
         machine.until(lambda: session.status is not None, "the command's end")
         self.assertEqual((session.status, session.errors), (0, b""), session.output)
@@ -51,7 +50,7 @@ class Sleep(GuestTest):
         self.assertEqual(machine.complaint(), "")
 
     def test_idle(self) -> None:
-        """Catches: lost memory or a stuck queue after suspend-to-idle, which a key ends."""
+        """Catches: memory is lost, or a queue is stuck, after suspend-to-idle."""
         with tempfile.TemporaryDirectory() as name:
             session, keyboard = self.session(), f"{name}/tty"
             with self.machine(session, Path(name), self.sleeper(), keyboard=keyboard) as machine:
@@ -63,11 +62,13 @@ class Sleep(GuestTest):
                 self.end(machine, session)
 
     def wake(self, machine: Machine, session: Session, keyboard: str) -> None:
-        """Type until the guest is awake: the host cannot see when the guest has reached the sleep state."""
+        """Send newlines to the console until the guest is awake: the host cannot see when the guest has reached the
+        sleep state."""
         until = time.monotonic() + self.settings.limit
         while self.lines(session)[-1] == "sleeps" and session.status is None:
             self.assertLess(time.monotonic(), until, "the guest does not wake up")
-            # Connect only briefly: while connected, the console blocks unless its output is read.
+            # Connect only for a moment: while a client is connected that does not read the console's output, the
+            # console blocks.
             with socket.socket(socket.AF_UNIX) as typist:
                 typist.connect(keyboard)
                 typist.send(b"\n")
@@ -75,7 +76,8 @@ class Sleep(GuestTest):
             machine.drain()
 
     def test_disk(self) -> None:
-        """Catches: lost memory or a stuck queue after hibernation; a new QEMU resumes from the disk each time."""
+        """Catches: memory is lost, or a queue is stuck, after hibernation. A new QEMU resumes from the disk each
+        time."""
         with tempfile.TemporaryDirectory() as name:
             folder, session = Path(name), self.session()
             swap = folder / "swap"

@@ -25,26 +25,26 @@ from vgpu_tools.guest.config import Guest
 from vgpu_tools.guest.launch import Run, Streams
 
 SMALL = ("--gpus", "0", "--memory", "512M")
-FOLDER_BYTES = 32 << 20  # size of a disk that is too small for a snapshot
-TRIES = 10
+FOLDER_BYTES = 32 << 20  # size of a file system that is too small for a snapshot
+TRIES = 10  # of stopping a launcher while it takes a snapshot
 SECONDS = 120  # timeout of a guest, on the reference machine
 
 
 def state_of(pid: int) -> str:
-    """The state letter of a process: T: stopped, Z: ended."""
+    """Return the letter of a process's state: T is stopped, Z is ended."""
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 def rests(pid: int) -> bool:
-    """Whether a process is stopped or has ended."""
+    """Return whether a process is stopped or has ended."""
     return state_of(pid) in "TZ"
 
 
 class Key(Test):
-    """The key of a snapshot, its name."""
+    """The key of a snapshot, which is its name."""
 
     def setUp(self) -> None:
-        """Make each file's digest its name."""
+        """Replace the digest of a file by its name, or by the text in `contents`."""
         self.contents: dict[str, str] = {}
 
         def digest(path: Path) -> str:
@@ -59,7 +59,7 @@ class Key(Test):
         return snapshot.key(replace(guest or Guest(), snapshot=True))
 
     def test_machine(self) -> None:
-        """Catches: two machines with different options and one key."""
+        """Catches: two machines with different options have the same key."""
         keys = [
             self.key(),
             self.key(Guest(gpus=2)),
@@ -77,7 +77,7 @@ class Key(Test):
         self.assertEqual(len(set(keys)), len(keys))
 
     def test_contents(self) -> None:
-        """Catches: another QEMU, kernel or initramfs with the same key."""
+        """Catches: the key stays the same after a change of QEMU, kernel or initramfs."""
         keys = {self.key()}
         for name in ("qemu-system-x86_64", "vmlinux", "rootfs-base-release.cpio"):
             self.contents = {name: "changed"}
@@ -85,7 +85,8 @@ class Key(Test):
         self.assertEqual(len(keys), 4)
 
     def test_not_the_machine(self) -> None:
-        """Catches: a key that depends on time, shared folder, sockets, logs or programs, and needless snapshots."""
+        """Catches: the key depends on time, on the path of the shared folder, or on sockets, logs or programs, so that
+        needless snapshots are taken."""
         self.assertEqual(self.key(), self.key())
         self.assertEqual(self.key(Guest(share=Path("/tmp"))), self.key(Guest(share=Path("/usr"))))
         self.assertEqual(
@@ -98,7 +99,7 @@ class Key(Test):
         self.assertEqual(self.key(), changed)
 
     def test_refused(self) -> None:
-        """Catches: options that are accepted with --from boot, or refused without being named."""
+        """Catches: an option that --from boot does not allow is accepted, or the message does not name it."""
         for guest, what in (
             (Guest(rootfs="rocm"), "--rootfs rocm"),
             (Guest(qemu_args=["-drive", "if=virtio,file=/tmp/x"]), "-drive if=virtio,file=/tmp/x"),
@@ -141,7 +142,7 @@ class Room(WithFolder):
         return {path.stem for path in self.folder.glob("*.state")}
 
     def test_least_recently_used(self) -> None:
-        """Catches: another snapshot removed than the least recently used, or the caller's."""
+        """Catches: a snapshot other than the least recently used is removed; the caller's snapshot is removed."""
         for name, used in (("a", 40), ("b", 10), ("c", 20), ("d", 30)):
             self.add(name, used)
         self.store.make_room("b", limit=(5 << 20) // 2)
@@ -149,14 +150,14 @@ class Room(WithFolder):
         self.assertEqual({path.stem for path in self.folder.glob("*.json")}, {"a", "b"})
 
     def test_nothing_to_do(self) -> None:
-        """Catches: a snapshot removed below the limit."""
+        """Catches: a snapshot is removed although the snapshots take less than the limit."""
         for name in "abc":
             self.add(name, 1)
         self.store.make_room("a", limit=4 << 20)
         self.assertEqual(self.names(), {"a", "b", "c"})
 
     def test_earlier_boot(self) -> None:
-        """Catches: snapshots of an earlier boot or files of killed runs that stay on the disk."""
+        """Catches: snapshots of an earlier boot, or files of killed runs, stay on the disk."""
         self.add("a", 1)
         self.add("b", 2, boot="another")
         (self.folder / "c.partial").write_bytes(b"x")
@@ -166,7 +167,7 @@ class Room(WithFolder):
         self.assertEqual({path.name for path in self.folder.iterdir()}, {"a.state", "a.json"})
 
     def test_locked(self) -> None:
-        """Catches: files removed while another run holds the snapshot's lock."""
+        """Catches: files of a snapshot are removed while another run holds the snapshot's lock."""
         self.add("a", 1)
         (self.folder / "b.partial").write_bytes(b"x")
         with (self.folder / "b.lock").open("w") as lock:
@@ -176,7 +177,7 @@ class Room(WithFolder):
 
 
 class Restored(WithFolder):
-    """Whole guests."""
+    """Guests that are restored from a snapshot."""
 
     @property
     def seconds(self) -> float:
@@ -195,13 +196,13 @@ class Restored(WithFolder):
         )
 
     def end(self, process: "subprocess.Popen[bytes]") -> tuple[int, str, str]:
-        """Exit status, output and errors."""
+        """Wait for the end of a launcher. Return exit status, output and errors."""
         with process:
             output, errors = process.communicate(timeout=self.settings.call_limit)
         return process.returncode, output.decode(), errors.decode()
 
     def run_it(self, *words: str) -> tuple[int, str, str]:
-        """Run one guest to its end."""
+        """Run one guest to its end. Return exit status, output and errors of ./vgpu."""
         return self.end(self.start(*words))
 
     def states(self) -> list[Path]:
@@ -209,14 +210,14 @@ class Restored(WithFolder):
         return sorted(self.folder.glob("*.state"))
 
     def taken(self, *words: str) -> os.stat_result:
-        """Take a snapshot; return the stat of the state file."""
+        """Take a snapshot. Return the stat of its state file."""
         status, _, errors = self.run_it(*words, "--", "true")
         self.assertEqual(status, 0, errors)
         (state,) = self.states()
         return state.stat()
 
     def test_streams(self) -> None:
-        """Catches: changed output, errors or exit status with --from boot, a second use that takes a new snapshot."""
+        """Catches: output, errors or exit status change with --from boot; the second run takes a new snapshot."""
         command = ("--", "sh", "-c", "echo out; echo err >&2; exit 42")
         status, output, errors = self.run_it(*SMALL, *command)
         self.assertEqual((status, output), (42, "out\n"), errors)
@@ -226,8 +227,8 @@ class Restored(WithFolder):
         self.assertEqual(self.states()[0].stat().st_ino, before.st_ino)
 
     def test_time_and_randomness(self) -> None:
-        """Catches: a wrong time of day or a jump of the uptime after a restore, equal random numbers in two guests of
-        one snapshot."""
+        """Catches: the time of day is wrong, or the uptime jumps, after a restore; two guests from one snapshot get the
+        same random numbers."""
         script = "date +%s; cut -d. -f1 /proc/uptime; cat /proc/sys/kernel/random/uuid /proc/sys/kernel/random/boot_id"
         script += "; head -c 16 /dev/urandom | xxd -p"
         self.taken(*SMALL)
@@ -247,7 +248,7 @@ class Restored(WithFolder):
         self.assertTrue(set(told[0][2:]).isdisjoint(told[1][2:]), told)
 
     def test_share(self) -> None:
-        """Catches: a restored guest that uses the shared folder of the run that took the snapshot."""
+        """Catches: a restored guest uses the shared folder of the run that took the snapshot."""
         with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
             before = self.taken(*SMALL, "--share", first)
             status, _, errors = self.run_it(*SMALL, "--share", second, "--", "sh", "-c", "echo here >/mnt/share/file")
@@ -257,12 +258,13 @@ class Restored(WithFolder):
         self.assertEqual(self.states()[0].stat().st_ino, before.st_ino)
 
     def test_driver(self) -> None:
-        """Catches: a driver that fails on a GPU that was saved and restored before the driver was loaded."""
+        """Catches: the driver fails on a GPU that was saved and restored before the driver was loaded."""
         status, output, errors = self.run_it("--", "vgpu-demo")
         self.assertEqual(status, 0, output[-2000:] + errors)
 
     def test_other_programs(self) -> None:
-        """Catches: a change of modules or programs that takes a new snapshot or does not reach the guest."""
+        """Catches: after a change of modules or programs a new snapshot is taken; the restored guest has the old
+        modules or programs."""
         system = erofs.Image()
         for folder in ("usr", "usr/bin", "lib", "lib/modules"):
             system.folder(folder)
@@ -282,7 +284,8 @@ class Restored(WithFolder):
         self.assertEqual((result.status, result.sentence, printed), (0, "", b"new\n"))
 
     def test_damaged(self) -> None:
-        """Catches: a changed or truncated snapshot, or one without JSON file, that is used or not named."""
+        """Catches: a snapshot that was changed or truncated, or lost its JSON file, is used, or the message does not
+        name it."""
         self.taken(*SMALL)
         for damage in (self.flip, self.cut, self.forget):
             (state,) = self.states()
@@ -293,7 +296,7 @@ class Restored(WithFolder):
         self.assertEqual(self.run_it(*SMALL, "--", "echo", "fine"), (0, "fine\n", ""))
 
     def flip(self, state: Path) -> None:
-        """Change a byte in the middle, and set the file's time back."""
+        """Change a byte in the middle of the state file, and set the file's modification time back."""
         before = state.stat()
         with state.open("r+b") as file:
             file.seek(before.st_size // 2)
@@ -301,7 +304,7 @@ class Restored(WithFolder):
         os.utime(state, ns=(before.st_atime_ns, before.st_mtime_ns))
 
     def cut(self, state: Path) -> None:
-        """Truncate the file to half."""
+        """Truncate the state file to half its size."""
         os.truncate(state, state.stat().st_size // 2)
 
     def forget(self, state: Path) -> None:
@@ -309,7 +312,7 @@ class Restored(WithFolder):
         state.with_suffix(".json").unlink()
 
     def test_unreadable(self) -> None:
-        """Catches: a state file that QEMU refuses without being named."""
+        """Catches: QEMU refuses a state file, and the message does not name the file."""
         self.taken(*SMALL)
         (state,) = self.states()
         about = state.with_suffix(".json")
@@ -322,7 +325,7 @@ class Restored(WithFolder):
         self.assertRegex(errors, f"^vgpu: QEMU ended with .*snapshot: {state}; ")
 
     def test_interrupted(self) -> None:
-        """Catches: a QEMU that survives Ctrl-C or SIGKILL of its launcher, files that break the next run."""
+        """Catches: a QEMU survives Ctrl-C or SIGKILL of its launcher; files that are left make the next run fail."""
         for number, left in ((signal.SIGINT, set()), (signal.SIGKILL, {".partial", ".lock"})):
             with self.stopped_while_saving() as process:
                 process.send_signal(number)
@@ -334,7 +337,7 @@ class Restored(WithFolder):
         self.assertEqual({path.suffix for path in self.folder.iterdir()}, {".state", ".json", ".lock"})
 
     def stopped_while_saving(self) -> "subprocess.Popen[bytes]":
-        """Start launchers until one can be stopped (SIGSTOP) while its QEMU writes the snapshot; return that one."""
+        """Start launchers until one is stopped (SIGSTOP) while its QEMU writes the snapshot. Return this launcher."""
         for _ in range(TRIES):
             process = self.start(*SMALL, "--", "true")
             self.until(lambda: bool(list(self.folder.glob("*.partial")) or self.states()))
@@ -356,7 +359,7 @@ class Restored(WithFolder):
             time.sleep(0.005)
 
     def users(self) -> list[str]:
-        """Descriptors in /proc that are open files of the folder."""
+        """Return the descriptors in /proc, of any process, that are open files of the folder."""
         found = []
         for link in Path("/proc").glob("[0-9]*/fd/*"):
             with contextlib.suppress(OSError):
@@ -365,12 +368,12 @@ class Restored(WithFolder):
         return found
 
     def small_disk(self) -> tuple[str, ...]:
-        """A command prefix that mounts a too small disk on the folder."""
+        """Return the prefix of a command that mounts a small tmpfs on the folder and then runs the command."""
         script = f'mount -t tmpfs -o size={FOLDER_BYTES} none {self.folder} && "$@"; s=$?; ls -A {self.folder}; exit $s'
         return ("unshare", "-rm", "sh", "-c", script, "sh")
 
     def test_full_disk(self) -> None:
-        """Catches: a full disk whose message lacks file or reason, or that leaves files."""
+        """Catches: the message about a full disk lacks the file or the reason; files are left on the disk."""
         status, output, errors = self.end(self.start(*SMALL, "--", "true", prefix=self.small_disk()))
         self.assertEqual((status, output), (125, ""), errors)
         self.assertRegex(errors, rf"vgpu: snapshot {self.folder}/\S+: not saved: .*No space left")

@@ -18,7 +18,8 @@ class Whole(GuestTest):
     """A guest with two GPUs."""
 
     def test_guest(self) -> None:
-        """Catches: a counted fault without a slice, an effect before its cause, a lost exit status of the command."""
+        """Catches: a fault that the device counted has no slice; an effect comes before its cause; the command's exit
+        status is lost."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "trace"
             script = 'vgpu-test-multi-gpu fault && vgpu-test-svm "eight queues" && vgpu-test-svm "prefetch to VRAM"'
@@ -35,7 +36,8 @@ class Whole(GuestTest):
             found = perfetto.read(path)
         faults = [piece for piece in found if piece.category == "fault"]
         self.assertEqual({piece.process for piece in faults}, {"gpu0", "gpu1"})
-        # The programs have the same PASID, one after the other. The kernel keeps 15 characters of a name.
+        # The programs run one after the other and have the same PASID. The kernel keeps 15 characters of a program's
+        # name.
         for program in ("vgpu-test-multi-gpu"[:15], "vgpu-test-svm"):
             self.assertTrue([fault for fault in faults if f", {program} {fault.args['pid']}" in fault.thread], program)
         self.assertEqual((outcome.faults, outcome.serviced), (len(faults), len(faults)))
@@ -45,7 +47,7 @@ class Whole(GuestTest):
             (flow,) = fault.flows
             self.assertGreaterEqual(services[flow].begin, fault.begin, fault)
             self.assertTrue(fault.args["end"] != "replayed" or flow in replays, fault)
-            # Not for a fault that faults again: another GPU may have migrated the memory before the replay.
+            # Not checked for an access that faults again: another GPU may have migrated the memory before the replay.
             if fault.args["verdict"] == "repaired" and fault.args["end"] == "replayed":
                 self.assertLessEqual(int(fault.args["ns to service's begin"]), int(fault.args["ns to replay"]), fault)
         for category in ("migration", "stall", "unmap"):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The host unplugs the GPU while processes use it, and plugs another one: by the slot's button, and by surprise.
+"""The host unplugs the GPU while processes use it, by the slot's button or by surprise, and plugs in another GPU.
 
-Catches: a guest that crashes, hangs or leaks, SVM data lost without need or without a signal, a resource that the
-device leaves in QEMU.
+Catches: the guest crashes, hangs or leaks; SVM data is lost without need or without a signal; the device leaves a
+resource in QEMU.
 """
 
 import tempfile
@@ -15,7 +15,7 @@ from vgpu_tools.guest.config import Guest
 from vgpu_tools.guest.session import Machine
 
 VRAM = 256 << 20
-NATIVE = "pcie_ports=native"  # without ASPM the guest's kernel requests no hot plug control by _OSC
+NATIVE = "pcie_ports=native"  # because a kernel without ASPM does not request control of hot plug by _OSC
 
 
 class Unplug(GuestTest):
@@ -24,15 +24,15 @@ class Unplug(GuestTest):
     timeout = 840
 
     def test_button(self) -> None:
-        """Catches: data lost in an orderly removal, which the guest confirms."""
+        """Catches: data is lost in an orderly removal, which the guest confirms."""
         self.campaign("button")
 
     def test_surprise(self) -> None:
-        """Catches: a guest that crashes, hangs or leaks when the device stops responding and is unplugged."""
+        """Catches: the guest crashes, hangs or leaks when the device stops responding and is unplugged."""
         self.campaign("surprise")
 
     def campaign(self, how: str) -> None:
-        """Rounds of unplug and plug."""
+        """Run rounds in which the GPU is unplugged (`how`: "button" or "surprise") and a new one is plugged in."""
         with tempfile.TemporaryDirectory() as name:
             session = self.session()
             append = f"{NATIVE} {self.settings.append}"
@@ -52,18 +52,18 @@ class Unplug(GuestTest):
                 machine.send(agent.STDIN)
                 machine.until(lambda: session.status is not None, "the command's end")
                 self.assertEqual(session.status, 0, session.output)
-                # A surprise removal is an error, which the kernel logs.
+                # The kernel logs a surprise removal as an error.
                 if how == "button":
                     self.assertEqual(machine.complaint(), "")
 
     def line(self, machine: Machine, word: str) -> None:
-        """Wait for the next line of the command; check that it is `word`."""
+        """Wait for the next line of the command's output. Check that the line is `word`."""
         machine.rounds(1)
         last = machine.session.output.decode().splitlines()[-1]
         self.assertEqual(last, word, machine.session.output.decode())
 
     def take(self, machine: Machine) -> None:
-        """Unplug the device and wait for DEVICE_DELETED."""
+        """Unplug the device, and wait for QEMU's event DEVICE_DELETED."""
         machine.monitor.cmd("device_del", id="gpu0")
         end = time.monotonic() + self.settings.limit
         while (left := end - time.monotonic()) > 0:
