@@ -78,7 +78,7 @@ class Index(Test):
         for one in listed:
             text = one.patch.read_text()
             self.assertEqual([line for line in text.splitlines() if line.startswith("+++ ")], [f"+++ b/{one.file}"])
-            # --cached: the test may run in a worktree with a mutant.
+            # --cached, because the test may run in a worktree to which a mutant is applied.
             there = ["git", "-C", str(ROOT), "apply", "--cached", "--check", str(one.patch)]
             self.assertEqual(subprocess.run(there, capture_output=True, check=False).returncode, 0, one.name)
 

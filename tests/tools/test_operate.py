@@ -19,7 +19,7 @@ from vgpu_tools.guest import qmp
 from vgpu_tools.operate import inject
 from vgpu_tools.trace import perfetto
 
-SECONDS = 30  # on the reference machine
+SECONDS = 30  # limit of each wait, on the reference machine
 
 
 class Values(Test):
@@ -72,7 +72,7 @@ class Operator(GuestTest):
         self.socket.unlink(missing_ok=True)
 
     def tearDown(self) -> None:
-        """End the machine, remove its folder."""
+        """End the machine and remove its folder."""
         self.stop()
         self.folder.cleanup()
 

@@ -112,12 +112,12 @@ def gone(pid: int) -> bool:
 
 
 class Scripted(Test):
-    """Tests with the program in place of QEMU."""
+    """Tests in which the program above runs in place of QEMU."""
 
     timeout = 600
 
     def setUp(self) -> None:
-        """Make runs start the program, and use a temporary folder of runs."""
+        """Replace QEMU by the program, and the folder of runs by a temporary one."""
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
         self.runs = Path(folder.name)
@@ -135,7 +135,7 @@ class Scripted(Test):
         self.output = bytearray()
 
     def command(self, port: int) -> list[str]:
-        """The command line in place of QEMU's."""
+        """Return the command line of the program."""
         return [sys.executable, "-ISc", QEMU, str(port), self.driver]
 
     def until(self, holds: Callable[[], bool]) -> None:
