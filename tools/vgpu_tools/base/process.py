@@ -36,7 +36,7 @@ def output_of(command: Sequence[str | Path]) -> str:
 
 
 def how_it_ended(returncode: int) -> str:
-    """The end of a process in words. `returncode` is that of subprocess."""
+    """Return in words how a process ended. `returncode` is subprocess's (negative: the number of a signal)."""
     if returncode >= 0:
         return f"exit status {returncode}"
     try:

@@ -55,7 +55,7 @@ def nearest(results: Results, name: str, size: int, unit: str) -> Key | None:
 
 
 def rows(results: Results) -> list[Row]:
-    """The table, from top to bottom."""
+    """Return the rows of the table, from top to bottom."""
     sweep = 64 * MIB
     minor = nearest(results, "cpu-minor-fault", sweep, "us/page")
     hmm_to = nearest(results, "test-hmm-to-device", sweep, "us/page")

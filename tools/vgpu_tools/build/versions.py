@@ -19,9 +19,10 @@ def pins() -> dict[str, Any]:
 
 
 def source_folder(variable: str, named: str, marker: str) -> Path | None:
-    """The source tree that the user named (`named`, from the environment's `variable`); None if the user named none.
+    """Return the source tree that the user named, or None. `named` is the value of the environment variable `variable`;
+    empty if the user named no tree.
 
-    Failure if the tree lacks the file `marker`.
+    Raises Failure if the tree lacks the file `marker`.
     """
     if not named:
         return None

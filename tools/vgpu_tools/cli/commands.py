@@ -281,7 +281,7 @@ def trace(words: list[str]) -> int:
 
 
 def _timeline(output: Path, words: list[str], command: list[str] | None) -> int:
-    """./vgpu trace -o: trace a command in a new guest, or (None) the devices of a running guest."""
+    """./vgpu trace -o: trace a command in a new guest or, if `command` is None, the devices of a running guest."""
     from vgpu_tools.guest import options
     from vgpu_tools.trace import command as timelines
 

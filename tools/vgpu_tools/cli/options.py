@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def refuse_snapshot(guest: "Guest", name: str) -> None:
-    """Refuse --from for a command that observes the guest from its first instruction."""
+    """Raise Failure if the guest has --from: the command `name` observes the guest from its first instruction."""
     if guest.snapshot:
         raise Failure(f"{name}: not with --from boot", status=2)
 

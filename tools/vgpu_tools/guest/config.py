@@ -139,7 +139,7 @@ class Guest:
 
 
 def split_arguments(text: str) -> list[str]:
-    """--qemu-args as words, by the shell's rules."""
+    """Split the value of --qemu-args into words, by the shell's rules. Raises Failure if a quote is not closed."""
     try:
         return shlex.split(text)
     except ValueError as error:

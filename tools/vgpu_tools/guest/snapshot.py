@@ -47,13 +47,13 @@ class Unusable(Exception):
 
 
 def check_name(name: str) -> None:
-    """Refuse a snapshot that does not exist."""
+    """Raise Failure if there is no snapshot of this name."""
     if name != "boot":
         raise Failure(f"--from {name}: no such snapshot; there is 'boot', the machine before its driver", status=2)
 
 
 def check(guest: Guest) -> None:
-    """Refuse a guest that cannot start from a snapshot."""
+    """Raise Failure if a guest with these options cannot start from a snapshot."""
     if guest.rootfs != "mini":
         raise Failure(f"--from boot: not with --rootfs {guest.rootfs}, whose disk is in use already", status=2)
     words = iter(guest.qemu_args)
@@ -263,7 +263,8 @@ class Store:
                 return
 
     def _open(self, name: str) -> BinaryIO:
-        """Open a snapshot and set its time of last use. Raise Unusable, with an empty reason if there is none."""
+        """Open a snapshot and set its time of last use. Raises Unusable if there is no snapshot of this name (with an
+        empty reason), or if it cannot be used."""
         about = self._state(name).with_suffix(".json")
         try:
             file = self._state(name).open("rb")

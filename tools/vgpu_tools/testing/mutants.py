@@ -61,8 +61,8 @@ class Mutant:
     name: str
     file: str  # the file that the patch changes
     defect: str
-    origin: str  # "named", or "drawn" with seed and place
-    kind: str  # order, lifetime, data, ...
+    origin: str  # "named", "drawn" with seed and place, or "hole" with a number
+    kind: str  # order, lifetime, data or state
 
     @property
     def patch(self) -> Path:

@@ -14,7 +14,7 @@ SLOWEST = 10  # number of cases in the list of the slowest
 
 
 def summary(cases: Sequence[Case]) -> str:
-    """The line that ends a run of tests."""
+    """Return the last line of a run of tests: the numbers of passed, failed and skipped cases."""
     counts = [sum(case.outcome == outcome for case in cases) for outcome in ("passed", "failed", "skipped")]
     return "{} passed, {} failed, {} skipped".format(*counts)
 

@@ -34,9 +34,9 @@ class Plan:
     """The plan of a run of tests.
 
     `level` is the pass: BASIC, FULL or LONG. `seconds` is the duration of each test with a long form (LONG only).
-    `fail_fast` ends the run after the first suite, guest or program with a failed case. `programs` restricts the guest
-    suites to these programs, `files` the style checks to these files (relative to the checkout), `machines` Avocado to
-    these files of its folders (without .py); None: no restriction.
+    `fail_fast` ends the run after the first suite, guest or program with a failed case. Three members restrict the run;
+    None: no restriction. `programs` are the guest programs to run, `files` the files for the style checks (relative to
+    the checkout), `machines` the files of Avocado's tests (names without .py).
     """
 
     level: str = BASIC

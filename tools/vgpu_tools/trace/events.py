@@ -23,7 +23,7 @@ NEAR_NS = 5_000_000  # most time between a fault's line in the log and its inter
 
 @dataclass
 class Event:
-    """A line of either side. `who` is the name of a device or of a task."""
+    """An event: a line of the device's log or of the guest's trace. `who` is the name of the device or of the task."""
 
     at: int  # ns since 1970 (device) or ticks (guest); later ns for both
     thread: int
@@ -50,7 +50,7 @@ def device_events(log: str) -> list[Event]:
 
 
 def guest_events(text: str) -> list[Event]:
-    """The events in ftrace's output, in the order of their times, which are ticks."""
+    """Return the events in ftrace's output, in the order of their times. The times are ticks."""
     events = []
     for line in text.splitlines():
         if match := GUEST_LINE.fullmatch(line):

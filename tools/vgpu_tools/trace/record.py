@@ -96,7 +96,7 @@ def clocks() -> tuple[int, int]:
 def record(options: Options, words: Sequence[str], streams: Streams | None = None) -> tuple[Result, Recording]:
     """Run a command in a guest. Return the result of the run and the recording, also for a run that failed.
 
-    Failure with status 2 on a host that cannot record."""
+    Raises Failure with status 2 if the host has no time stamp counter."""
     if not tsc.khz():
         raise Failure("a trace needs a host with a time stamp counter (x86-64)", status=2)
     with run_folder.hold() as folder:
