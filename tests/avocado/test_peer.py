@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""GPUs that access each other's VRAM, while the host takes the hive's link down or removes the owner by surprise.
+"""GPUs that access each other's VRAM. Meanwhile the host takes the hive's link down, or removes by surprise the GPU
+that owns the VRAM.
 
 Programs: vgpu-test-peer (BOs) and vgpu-test-svm-peer (shared virtual memory).
 

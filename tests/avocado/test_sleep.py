@@ -67,8 +67,8 @@ class Sleep(GuestTest):
         until = time.monotonic() + self.settings.limit
         while self.lines(session)[-1] == "sleeps" and session.status is None:
             self.assertLess(time.monotonic(), until, "the guest does not wake up")
-            # Connect only for a moment: while a client is connected that does not read the console's output, the
-            # console blocks.
+            # Connect only for a moment: the console blocks while a client is connected and does not read the console's
+            # output.
             with socket.socket(socket.AF_UNIX) as typist:
                 typist.connect(keyboard)
                 typist.send(b"\n")
