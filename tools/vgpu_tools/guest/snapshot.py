@@ -31,7 +31,7 @@ from vgpu_tools.guest.config import Guest
 from vgpu_tools.guest.emulator import Emulator
 
 FOLDER = CACHE / "snapshots"
-MAX_BYTES = 8 << 30  # most bytes of all snapshots; beyond, the least recently used are removed
+MAX_BYTES = 8 << 30  # limit of all snapshots together; above, the least recently used ones are removed
 ACCELERATOR = "tcg"  # on KVM the saved state depends on the host's processor
 FORMAT = "1"  # version of the files, part of the key
 BOOT_SECONDS = 300.0  # limit for a guest to boot and be saved

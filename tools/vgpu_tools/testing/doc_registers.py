@@ -30,7 +30,7 @@ from vgpu_tools.testing.tap import Case
 DOCUMENT = ROOT / "docs/hardware.md"
 RANGES = {"n": 16, "e": 18, "q": 10, "i": 32}
 WINDOW_AT, WINDOW_BYTES, SLOT = 0xE0000000, 512 * 1024, 5
-AT_ONCE = 512  # number of commands to QEMU before replies are read
+AT_ONCE = 512  # number of commands that are sent to QEMU before their replies are read
 ADDRESS = re.compile(r"^(0x[0-9a-f]+|\d+)(?:-(\d+))?$")
 VARIABLE = re.compile(r"^(0x[0-9a-f]+|\d+)?([a-z])$")
 

@@ -185,7 +185,7 @@ def _run(guest: Guest, command: Sequence[str], watch: Watch, saved: BinaryIO | N
 def _what_was_left(result: Result) -> str:
     """Return an excerpt of the guest's console and, after a timeout, of the state of its virtual CPUs."""
     lines: list[str] = []
-    with contextlib.suppress(FileNotFoundError):  # no timeout, or the folder was removed by later runs
+    with contextlib.suppress(FileNotFoundError):  # there was no timeout, or later runs have removed the folder
         lines += excerpt(result.console.read_bytes())
         lines += [line for line in result.machine.read_text().splitlines() if PROCESSOR.match(line)]
     return "".join(f"  | {line}\n" for line in lines)

@@ -109,7 +109,7 @@ class Limit:
     """A time limit, counted from now or from the last `renew()`."""
 
     def __init__(self, seconds: float, speed: Speed) -> None:
-        """`seconds` are those of the reference machine; `speed` scales them."""
+        """`seconds` is the limit on the reference machine; `speed` scales it."""
         self.seconds = seconds
         self.speed = speed
         self.renew()

@@ -51,7 +51,7 @@ class Use:
 
 
 def _blank(text: str, strings: bool) -> str:
-    """C text without comments and, with `strings`, without strings. Line numbers do not change."""
+    """Return C text without comments and, with `strings`, without strings. Line numbers do not change."""
 
     def blank(match: re.Match[str]) -> str:
         return " " + "\n" * match[0].count("\n") if strings or match[0][0] == "/" else match[0]

@@ -88,7 +88,7 @@ def _in_plan(plan: Plan, files: Iterable[Path]) -> list[Path]:
 
 def _device_style(log: Path, plan: Plan) -> tuple[bool, str]:
     script = sources.qemu().tree / "scripts/checkpatch.pl"
-    # Names relative to qemu-device/: checkpatch recognises tests by "tests/".
+    # Names are relative to qemu-device/, because checkpatch recognises tests by "tests/".
     return _checkpatch(log, script, ["--no-signoff"], _in_plan(plan, c_files(QEMU_DEVICE)), QEMU_DEVICE)
 
 

@@ -40,7 +40,7 @@ class Span:
     thread: int
     task: str
     process: int = 0
-    device: str = ""  # that the fault worker of a service serves; empty for other spans
+    device: str = ""  # of a service: the device whose faults it served; otherwise empty
     args: dict[str, int | str] = field(default_factory=dict)
     faults: list["Fault"] = field(default_factory=list)  # faults that this service acknowledged
 

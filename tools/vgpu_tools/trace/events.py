@@ -86,8 +86,8 @@ def counters(text: str) -> dict[str, int]:
 class Axis:
     """Converts the guest's ticks to the host's time."""
 
-    start: tuple[int, int]  # the host's time (ns since 1970) and time stamp counter
-    end: tuple[int, int]
+    start: tuple[int, int]  # when the recording starts: the host's time (ns since 1970) and time stamp counter
+    end: tuple[int, int]  # the same when the recording ends
     offset: int = 0  # plain() + offset is the host's time, in ns
     low: int = 0  # lower bound of the offset, from causality
     high: int = 0  # upper bound

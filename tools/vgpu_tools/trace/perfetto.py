@@ -31,7 +31,7 @@ class Slice:
 
 
 class Timeline:
-    """Tracks, in the order of their first use."""
+    """Tracks with slices. The tracks are in the order of their first use."""
 
     def __init__(self) -> None:
         self._processes: dict[str, int] = {}  # pid by name

@@ -34,7 +34,7 @@ EVENTS = (
     "vgpu_chip_reset",
     "vgpu_engine_reset",
 )
-# Runs the command in the guest. Arguments: buffer size in KiB, then the command.
+# Shell script that runs the command in the guest. Arguments: size of ftrace's buffer in KiB, then the command.
 SCRIPT = """\
 for name in /sys/class/virtio-ports/*/name; do
 	read -r port <"$name"
