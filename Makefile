@@ -33,7 +33,7 @@ check-recovery: ## inject GART loss, engine hangs and resets under load, N= time
 check-cycles: ## suspend (VRAM lost or kept; to disk; to idle), hot plug and module reload under load, N= times each (20); KERNEL=debug
 	@./vgpu check-cycles $(if $(N),--repeat $(N)) $(if $(KERNEL),--kernel $(KERNEL))
 
-mutants: ## does a pass catch the defects of tests/mutants? PASS=basic, full or changed, MUTANT= names; takes hours, can be resumed
+mutants: ## does a pass catch the defects of tests/mutants? PASS=basic, full or changed, MUTANT= names; takes long, can be resumed
 	@./vgpu mutants $(if $(PASS),--pass $(PASS)) $(MUTANT)
 
 kfdtest: ## run AMD's conformance test of KFD: a line for each test, then totals; FILTER= gtest's patterns, CLASSES=ABC, GPUS=, HIVE=1, KERNEL=
