@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AQL packets: 64 bytes, of HSA's architected queues and AMD's vendor packets.
- * Offsets are in dwords. A signal is AMD's amd_signal_t; offsets in bytes.
+ * AQL packets of 64 bytes: those of HSA's architected queues, and AMD's vendor
+ * packets. Offsets AQL_* are in dwords of the packet. A signal is AMD's
+ * amd_signal_t; offsets AMD_SIGNAL_* are in bytes.
  *
- * Facts: HSA Platform System Architecture Specification 1.2, 2.8 and 2.9;
- * ROCr hsa.h, hsa_ext_amd.h, amd_hsa_signal.h.
+ * Facts: HSA Platform System Architecture Specification 1.2, sections 2.8 and
+ * 2.9; ROCr hsa.h, hsa_ext_amd.h, amd_hsa_signal.h.
  */
 #ifndef VGPU_AQL_H
 #define VGPU_AQL_H
@@ -16,7 +17,7 @@
 #define AQL_DW0__ACQUIRE		0x00000600u
 #define AQL_DW0__RELEASE		0x00001800u
 #define AQL_DW0__HEADER			0x0000ffffu
-#define AQL_DW0__AMD_FORMAT		0x00ff0000u	/* vendor packets */
+#define AQL_DW0__AMD_FORMAT		0x00ff0000u	/* type AQL_VENDOR: AQL_AMD_* */
 
 #define AQL_VENDOR			0
 #define AQL_INVALID			1
@@ -30,17 +31,20 @@
 
 #define AQL_COMPLETION_SIGNAL		14	/* address; 0: none */
 
-/* Barriers: addresses of signals. */
+/*
+ * BARRIER_AND, BARRIER_OR: number of signals, and offset of the address of
+ * signal i.
+ */
 #define AQL_BARRIER_SIGNALS		5
 #define AQL_BARRIER_SIGNAL(i)		(2 + 2 * (i))
 
-/* Barrier value. */
+/* BARRIER_VALUE waits until the condition holds: (signal & MASK) COND VALUE. */
 #define AQL_VALUE_SIGNAL		2
 #define AQL_VALUE_VALUE			4
 #define AQL_VALUE_MASK			6
 #define AQL_VALUE_COND			8	/* 0 ==, 1 !=, 2 <, 3 >= */
 
-/* PM4 IB: an INDIRECT_BUFFER packet. */
+/* AQL_AMD_PM4_IB: offset of the INDIRECT_BUFFER packet in the AQL packet. */
 #define AQL_PM4_IB_PACKET		1
 
 #define AMD_SIGNAL_VALUE		8

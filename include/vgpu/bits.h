@@ -10,13 +10,13 @@
 #ifndef VGPU_BITS_H
 #define VGPU_BITS_H
 
-/* The field's value in register value @v, shifted down to bit 0. */
+/* Return the value of field @mask of register value @v. */
 #define VGPU_GET(v, mask)	(((v) & (mask)) / ((mask) & -(mask)))
 
-/* Field value @x placed at the field's position; bits beyond it are cut. */
+/* Return @x shifted to field @mask; bits of @x that do not fit are cleared. */
 #define VGPU_PREP(mask, x)	(((x) * ((mask) & -(mask))) & (mask))
 
-/* Register value @v with the field replaced by @x. */
+/* Return register value @v with field @mask replaced by @x. */
 #define VGPU_SET(v, mask, x)	(((v) & ~(mask)) | VGPU_PREP(mask, x))
 
 #endif /* VGPU_BITS_H */

@@ -16,7 +16,10 @@
 #define CP_NUM_QUEUES			8	/* of a pipe */
 #define CP_NUM_HQDS			(CP_NUM_MECS * CP_NUM_PIPES * CP_NUM_QUEUES)
 
-/* Which instance the selected registers below stand for. */
+/*
+ * Selects an HQD (ME, pipe, queue) and a VMID for the registers that exist once
+ * for each HQD, pipe or VMID.
+ */
 #define GRBM_GFX_CNTL			(GC_BASE + 0x0022)
 #define GRBM_GFX_CNTL__PIPEID			0x00000003u
 #define GRBM_GFX_CNTL__MEID			0x0000000cu	/* 1, 2: MEC */
@@ -27,14 +30,14 @@
 #define CP_MEC_CNTL__MEC_ME2_HALT		0x10000000u
 #define CP_MEC_CNTL__MEC_ME1_HALT		0x40000000u
 
-/* Selected by GRBM_GFX_CNTL.VMID. */
+/* Registers of the VMID that GRBM_GFX_CNTL selects. */
 #define SH_MEM_BASES			(GC_BASE + 0x030a)
 #define SH_MEM_CONFIG			(GC_BASE + 0x030d)
 #define SH_MEM_CONFIG__RETRY_DISABLE		0x00001000u
 
 /*
- * Resources of global wave sync (GWS) that waves of a VMID may use: SIZE of them
- * from BASE on.
+ * The GWS (global wave sync) resources that waves of a VMID may use: SIZE
+ * resources, the first of which is number BASE.
  */
 #define GDS_GWS_VMID0			(GC_BASE + 0x1320)
 #define GDS_GWS_VMID(n)			(GDS_GWS_VMID0 + (n))
@@ -43,12 +46,18 @@
 #define GDS_GWS_VMID_RESET			0x00400000u
 #define GWS_NUM					64
 
-/* Bytes of BAR 2's first page (inclusive) that the MECs listen to. */
+/*
+ * First and last byte offset, in the first page of BAR 2, of doorbells that go
+ * to the MECs.
+ */
 #define CP_MEC_DOORBELL_RANGE_LOWER	(GC_BASE + 0x105c)
 #define CP_MEC_DOORBELL_RANGE_UPPER	(GC_BASE + 0x105d)
 #define CP_MEC_DOORBELL_RANGE__OFFSET		0x0ffffffcu
 
-/* Bit n: queue n of ME 1 (8 * pipe + queue) reads WPTR_POLL_ADDR once. */
+/*
+ * A write of bit n: queue n of ME 1 (n = 8 * pipe + queue) reads its write
+ * pointer from WPTR_POLL_ADDR once.
+ */
 #define CP_PQ_WPTR_POLL_CNTL1		(GC_BASE + 0x1084)
 
 #define CP_ME1_PIPE0_INT_CNTL		(GC_BASE + 0x1085)
@@ -59,14 +68,17 @@
 #define CP_INT_CNTL__OPCODE_ERROR		0x01000000u
 #define CP_INT_CNTL__TIME_STAMP			0x04000000u
 
-/* The queue that takes the driver's scheduling packets (KIQ). */
+/*
+ * Selects the kernel interface queue (KIQ), which executes MAP_QUEUES and other
+ * scheduler packets of the driver.
+ */
 #define RLC_CP_SCHEDULERS		(0xa000 + 0x4caa)
 #define RLC_CP_SCHEDULERS__QUEUE		0x00000007u
 #define RLC_CP_SCHEDULERS__PIPE			0x00000018u
 #define RLC_CP_SCHEDULERS__ME			0x00000060u
 #define RLC_CP_SCHEDULERS__VALID		0x00000080u
 
-/* The HQD of the selected queue: offsets from CP_MQD_BASE_ADDR. */
+/* Registers of the selected HQD. The numbers are offsets from CP_HQD. */
 #define CP_HQD				(GC_BASE + 0x1245)
 #define CP_HQD_SPAN			0x38
 #define CP_MQD_BASE_ADDR		0x00
@@ -80,7 +92,7 @@
 #define CP_HQD_QUANTUM			0x07
 #define CP_HQD_PQ_BASE			0x08	/* address >> 8 */
 #define CP_HQD_PQ_BASE_HI		0x09
-#define CP_HQD_PQ_RPTR			0x0a	/* dwords, modulo the ring */
+#define CP_HQD_PQ_RPTR			0x0a	/* dwords, below the ring size */
 #define CP_HQD_PQ_RPTR_REPORT_ADDR	0x0b
 #define CP_HQD_PQ_RPTR_REPORT_ADDR_HI	0x0c
 #define CP_HQD_PQ_WPTR_POLL_ADDR	0x0d
@@ -89,7 +101,7 @@
 #define CP_HQD_PQ_DOORBELL_CONTROL__OFFSET	0x0ffffffcu	/* bytes in BAR 2 */
 #define CP_HQD_PQ_DOORBELL_CONTROL__EN		0x40000000u
 #define CP_HQD_PQ_DOORBELL_CONTROL__HIT		0x80000000u
-/* 0x10 is no register. */
+/* There is no register at 0x10. */
 #define CP_HQD_PQ_CONTROL		0x11
 #define CP_HQD_PQ_CONTROL__QUEUE_SIZE		0x0000003fu	/* log2(dwords) - 1 */
 #define CP_HQD_PQ_CONTROL__NO_UPDATE_RPTR	0x08000000u
@@ -107,10 +119,10 @@
 #define CP_HQD_HQ_STATUS0		0x20
 #define CP_MQD_CONTROL			0x22
 #define CP_HQD_HQ_STATUS1		0x23
-/* Ours: what the other registers do not say of a queue that was taken away. */
-#define CP_HQD_HQ_STATUS1__PHASE		0x00000003u	/* of the AQL packet */
-#define CP_HQD_HQ_STATUS1__REPORT		0x40000000u	/* of PQ_RPTR is due */
-#define CP_HQD_HQ_STATUS1__FULL			0x80000000u	/* a ring of work is left */
+/* Specific to the model: state of an unmapped queue. */
+#define CP_HQD_HQ_STATUS1__PHASE		0x00000003u	/* progress of the AQL packet */
+#define CP_HQD_HQ_STATUS1__REPORT		0x40000000u	/* PQ_RPTR must be written back */
+#define CP_HQD_HQ_STATUS1__FULL			0x80000000u	/* the ring is full, not empty */
 #define CP_HQD_EOP_BASE_ADDR		0x25
 #define CP_HQD_EOP_BASE_ADDR_HI		0x26
 #define CP_HQD_EOP_CONTROL		0x27
@@ -122,37 +134,37 @@
 #define CP_HQD_ERROR__PQ_UTCL1_ERROR		0x00000100u
 #define CP_HQD_ERROR__IB_UTCL1_ERROR		0x00000200u
 #define CP_HQD_AQL_CONTROL		0x35
-#define CP_HQD_AQL_CONTROL__CONTROL0		0x00007fffu	/* not 0: packets are AQL */
-#define CP_HQD_PQ_WPTR_LO		0x36	/* dwords, counting on */
+#define CP_HQD_AQL_CONTROL__CONTROL0		0x00007fffu	/* not 0: AQL packets */
+#define CP_HQD_PQ_WPTR_LO		0x36	/* dwords, not wrapped at the ring's end */
 #define CP_HQD_PQ_WPTR_HI		0x37
 
 /*
- * The queue's image in memory (MQD), in dwords: SET_SH_REG's registers, and
- * the HQD from CP_MQD_BASE_ADDR on.
+ * The queue's image in memory (MQD), in dwords: offset of the registers that
+ * SET_SH_REG sets, offset of the HQD registers (CP_HQD and following), size.
  */
 #define CP_MQD_SH			1
 #define CP_MQD_HQD			128
 #define CP_MQD_DWORDS			512
 
-/* Interrupts: client 0x14. data0 of END_OF_PIPE: int_ctxid. */
+/* Interrupts of the CP. END_OF_PIPE: data0 is the int_ctxid of the packet. */
 #define IH_CLIENT_CP			0x14
 #define IH_SRC_CP_END_OF_PIPE		181
 #define IH_SRC_CP_BAD_OPCODE		183
 #define IH_SRC_CP_PRIV_REG		184
-#define IH_SRC_CP_ECC			197	/* uncorrectable error in what was read */
-#define IH_RING_CP_PIPE			0x03	/* ring field of all of them */
+#define IH_SRC_CP_ECC			197	/* the queue read poisoned memory */
+#define IH_RING_CP_PIPE			0x03	/* fields of IH_DW0__RING */
 #define IH_RING_CP_ME			0x0c
 #define IH_RING_CP_QUEUE		0x70
-/* data0 of BAD_OPCODE and PRIV_REG. */
-#define IH_CP_ERROR__DOORBELL		0x000003ffu	/* 64-bit index in its slice */
+/* BAD_OPCODE and PRIV_REG: fields of data0. */
+#define IH_CP_ERROR__DOORBELL		0x000003ffu	/* 64-bit index in the process's slice */
 #define IH_CP_ERROR__CODE		0x03fffc00u
-/* The codes: KFD_EC_QUEUE_PACKET_* of linux/kfd_ioctl.h. */
+/* Values of IH_CP_ERROR__CODE: KFD_EC_QUEUE_PACKET_* of linux/kfd_ioctl.h. */
 #define CP_ERROR_PACKET_RESERVED	19
 #define CP_ERROR_PACKET_UNSUPPORTED	20
 #define CP_ERROR_REGISTER_INVALID	22
 #define CP_ERROR_VENDOR_UNSUPPORTED	23
 
-/* GFX hub client id (VM_L2_PROTECTION_FAULT_STATUS.CID): the CPC. */
+/* Client id of the CPC in VM_L2_PROTECTION_FAULT_STATUS.CID (GFX hub). */
 #define VGPU_CID_CPC			5
 
 #endif /* VGPU_CP_H */

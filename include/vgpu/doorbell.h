@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Doorbell layout (BAR 2). Indices count 64-bit doorbells.
+ * Layout of the doorbells in BAR 2. Indices count 64-bit doorbells, except
+ * those named _DWORDS and _DW.
  *
  * Facts: Linux amdgpu_doorbell.h (VEGA20 assignment), kfd_doorbell.c,
  * kfd_device_queue_manager.c.
  *
- * Page 0 belongs to the kernel. Each KFD process owns one 8 KiB slice. An
- * SDMA queue q (0..7) of engine n in a slice has the index
+ * Page 0 has the kernel's doorbells. Each KFD process has one slice of 8 KiB.
+ * SDMA queue q (0 to 7) of engine n has this index in the slice:
  *	DOORBELL_SDMA(n) + (q & 1) * DOORBELL_MIRROR + (q >> 1)
- * relative to the slice. A doorbell write of the 64-bit write pointer (bytes,
- * monotonic) reaches the queue whose DOORBELL_OFFSET equals its byte offset
- * in BAR 2.
+ * So odd queues are in the second page of the slice, the mirror. A write of the
+ * 64-bit write pointer (bytes, not wrapped) to a doorbell reaches the queue
+ * whose DOORBELL_OFFSET is the byte offset of the doorbell in BAR 2.
  */
 #ifndef VGPU_DOORBELL_H
 #define VGPU_DOORBELL_H
@@ -25,7 +26,10 @@
 #define DOORBELL_MIRROR			0x200
 #define DOORBELL_SLICE_SIZE		0x2000u	/* bytes per process */
 
-/* Dword index of the IH retry CAM acknowledge doorbell; value: CAM index. */
+/*
+ * Dword index of the doorbell that acknowledges a fault; the value is the slot
+ * in the retry CAM.
+ */
 #define DOORBELL_IH_RETRY_CAM_DW	((DOORBELL_IH + 3) << 1)
 
 #endif /* VGPU_DOORBELL_H */

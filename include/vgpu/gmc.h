@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The two VM hubs (GFX hub in GC 9.4.2, MMHUB 1.7): apertures, contexts,
- * fault registers, invalidation engines.
+ * The two VM hubs (GFX hub in GC 9.4.2, MMHUB 1.7): apertures, contexts, fault
+ * registers, invalidation engines.
  *
- * Facts: Linux asic_reg/gc/gc_9_4_2_offset.h, mmhub/mmhub_1_7_offset.h and
- * their sh_masks; gmc_v9_0.c, gfxhub_v1_0.c, mmhub_v1_7.c. Both hubs have the
- * same layout relative to VM_L2_CNTL, so every register here is
- * HUB(hub) + relative offset. SDMA engines translate through the MMHUB.
+ * Facts: Linux asic_reg/gc/gc_9_4_2_offset.h, mmhub/mmhub_1_7_offset.h and the
+ * sh_mask files of the same names; gmc_v9_0.c, gfxhub_v1_0.c, mmhub_v1_7.c.
+ * Both hubs have the same layout: a register is at HUB(hub) + the offset
+ * defined here. SDMA engines translate through the MM hub, compute queues
+ * through the GFX hub.
  */
 #ifndef VGPU_GMC_H
 #define VGPU_GMC_H
@@ -22,7 +23,7 @@
 #define HUB_SPAN			0x150	/* dwords that a hub occupies */
 #define HUB(h)				((h) == VGPU_HUB_MM ? HUB_MM_BASE : HUB_GFX_BASE)
 
-/* Relative to HUB(h). */
+/* Offsets of registers from HUB(h). */
 #define VM_L2_CNTL			0x000
 #define VM_L2_CNTL__ENABLE_L2_CACHE			0x00000001u
 #define VM_L2_CNTL__ENABLE_L2_FRAGMENT_PROCESSING	0x00000002u
@@ -36,7 +37,7 @@
 #define VM_L2_PROTECTION_FAULT_CNTL	0x007
 #define VM_L2_PROTECTION_FAULT_CNTL__CLEAR_STATUS_ADDR	0x00000001u
 #define VM_L2_PROTECTION_FAULT_CNTL__ALLOW_SUBSEQUENT	0x00000002u
-/* Fault classes 2..12: set = redirect the access to the default page. */
+/* Classes of faults whose accesses are redirected to the default page. */
 #define VM_L2_PROTECTION_FAULT_CNTL__RANGE_DEFAULT	0x00000004u
 #define VM_L2_PROTECTION_FAULT_CNTL__PDE0_DEFAULT	0x00000008u
 #define VM_L2_PROTECTION_FAULT_CNTL__PDE1_DEFAULT	0x00000010u
@@ -52,7 +53,10 @@
 #define VM_L2_PROTECTION_FAULT_CNTL__CRASH_ON_RETRY	0x80000000u
 #define VM_L2_PROTECTION_FAULT_CNTL2	0x008
 #define VM_L2_PROTECTION_FAULT_CNTL2__ENABLE_RETRY_INTERRUPT	0x00080000u
-/* First no-retry fault since the last clear; MORE_FAULTS tells of others. */
+/*
+ * The first no-retry fault since the last clear. MORE_FAULTS: later faults
+ * occurred.
+ */
 #define VM_L2_PROTECTION_FAULT_STATUS	0x00b
 #define VM_L2_PROTECTION_FAULT_STATUS__MORE_FAULTS	0x00000001u
 #define VM_L2_PROTECTION_FAULT_STATUS__WALKER_ERROR	0x0000000eu
@@ -62,7 +66,7 @@
 #define VM_L2_PROTECTION_FAULT_STATUS__RW		0x00040000u
 #define VM_L2_PROTECTION_FAULT_STATUS__ATOMIC		0x00080000u
 #define VM_L2_PROTECTION_FAULT_STATUS__VMID		0x00f00000u
-/* Faulting address >> 12. */
+/* GPU address of that fault, >> 12. */
 #define VM_L2_PROTECTION_FAULT_ADDR_LO32	0x00c
 #define VM_L2_PROTECTION_FAULT_ADDR_HI32	0x00d
 /* Bus address >> 12 of the default page. */
@@ -70,14 +74,14 @@
 #define VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_HI32	0x00f
 #define VM_L2_CNTL4			0x017
 
-/* WALKER_ERROR values the model reports. */
+/* Values of WALKER_ERROR. */
 #define VGPU_WALKER_OK			0
 #define VGPU_WALKER_RANGE		1	/* outside START..END of the context */
 #define VGPU_WALKER_PDE			2	/* directory entry invalid or malformed */
-#define VGPU_WALKER_TRANSLATE_FURTHER	3	/* TF chain that does not end */
-#define VGPU_WALKER_NACK		4	/* PTE points at no memory */
+#define VGPU_WALKER_TRANSLATE_FURTHER	3	/* not reported by the model */
+#define VGPU_WALKER_NACK		4	/* there is no memory at the PTE's address */
 
-/* PERMISSION values: what the entry lacks. */
+/* Values of PERMISSION: the bit that the page-table entry lacks. */
 #define VGPU_PERMISSION_VALID		1u
 #define VGPU_PERMISSION_READ		2u
 #define VGPU_PERMISSION_WRITE		4u
@@ -110,10 +114,10 @@
 #define VM_INVALIDATE_ENG_SEM(e)	(0x051 + (e))
 
 /*
- * Invalidation. A write to REQ with bit n of PER_VMID set drops what the
- * range registers of that engine select of VMID n's translations; ACK bit n
- * rises when every access that used an old translation has finished. A new
- * REQ lowers the ACK bits it names.
+ * Invalidation. A write to REQ of engine e invalidates the VMIDs whose bits in
+ * PER_VMID are set: translations of the addresses in ADDR_RANGE of that engine
+ * are dropped. The write clears the ACK bits of these VMIDs. An ACK bit is set
+ * when every access that used an old translation has ended.
  */
 #define VM_INVALIDATE_ENG_REQ(e)	(0x063 + (e))
 #define VM_INVALIDATE_ENG_REQ__PER_VMID			0x0000ffffu
@@ -127,17 +131,18 @@
 #define VM_INVALIDATE_ENG_ACK(e)	(0x075 + (e))
 #define VM_INVALIDATE_ENG_ACK__PER_VMID			0x0000ffffu
 /*
- * Pages that the invalidation is about, as ATS names them. S clear: PAGE alone
- * (VA >> 12). S set: 2 << n pages, where n is the number of ones at PAGE's low
- * end, the first one PAGE with its low n + 1 bits cleared. What stock drivers
- * write is 0xffffffff/0x1f: everything.
+ * The pages to invalidate, in the format of ATS. If S is clear, PAGE alone (VA
+ * >> 12). If S is set, 2 << n pages, where n is the number of consecutive ones
+ * at the low end of PAGE; the first of them is PAGE with the low n + 1 bits
+ * cleared. 0xffffffff in LO32 and 0x1f in HI32 select all addresses; drivers
+ * usually write these.
  */
-#define VM_INVALIDATE_ENG_ADDR_RANGE__S			0x0000000001ull	/* of the pair */
+#define VM_INVALIDATE_ENG_ADDR_RANGE__S			0x0000000001ull	/* bit 0 of HI32:LO32 */
 #define VM_INVALIDATE_ENG_ADDR_RANGE__PAGE		0x1ffffffffeull
 #define VM_INVALIDATE_ENG_ADDR_RANGE_LO32(e)	(0x087 + 2 * (e))
 #define VM_INVALIDATE_ENG_ADDR_RANGE_HI32(e)	(0x088 + 2 * (e))
 
-/* Root directory: bus or MC address with PDE flags (VGPU_PDE_*). */
+/* Root directory: bus address or VRAM address, with VGPU_PDE_* flags. */
 #define VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(v)	(0x0ab + 2 * (v))
 #define VM_CONTEXT_PAGE_TABLE_BASE_ADDR_HI32(v)	(0x0ac + 2 * (v))
 /* First and last page (VA >> 12) that the context translates. */
@@ -157,7 +162,7 @@
 #define MC_VM_FB_LOCATION_TOP		0x141	/* << 24, inclusive (| 0xffffff) */
 #define MC_VM_AGP_TOP			0x142	/* << 24, inclusive (| 0xffffff) */
 #define MC_VM_AGP_BOT			0x143	/* << 24 */
-#define MC_VM_AGP_BASE			0x144	/* << 24, bus address of AGP_BOT */
+#define MC_VM_AGP_BASE			0x144	/* << 24: bus address that AGP_BOT maps to */
 #define MC_VM_SYSTEM_APERTURE_LOW_ADDR	0x145	/* << 18 */
 #define MC_VM_SYSTEM_APERTURE_HIGH_ADDR	0x146	/* << 18 */
 #define MC_VM_MX_L1_TLB_CNTL		0x147
@@ -165,14 +170,20 @@
 #define MC_VM_MX_L1_TLB_CNTL__SYSTEM_ACCESS_MODE	0x00000018u	/* 3: apertures unmapped, rest mapped */
 #define MC_VM_MX_L1_TLB_CNTL__ENABLE_ADVANCED_DRIVER_MODEL 0x00000040u
 
-/* VMID to PASID (ATHUB 1.0, base 0xc20): a write sets bit n of STATUS. */
+/*
+ * PASID of each VMID (ATHUB 1.0, base 0xc20). A write to MAPPING(v) sets bit v
+ * of STATUS.
+ */
 #define ATHUB_BASE			0x0c20
 #define ATC_VMID_PASID_MAPPING_UPDATE_STATUS	(ATHUB_BASE + 0x00b)
 #define ATC_VMID_PASID_MAPPING(v)	(ATHUB_BASE + 0x00c + (v))	/* v: 0..31 */
 #define ATC_VMID_PASID_MAPPING__PASID			0x0000ffffu
 #define ATC_VMID_PASID_MAPPING__VALID			0x80000000u
 
-/* GPU clock (RLC): write 1 to CAPTURE, then read LSB and MSB. 100 MHz. */
+/*
+ * GPU clock (RLC), 100 MHz. Write 1 to CAPTURE, then read the captured clock
+ * from LSB and MSB.
+ */
 #define RLC_GPU_CLOCK_COUNT_LSB		(0xa000 + 0x4c24)
 #define RLC_GPU_CLOCK_COUNT_MSB		(0xa000 + 0x4c25)
 #define RLC_CAPTURE_GPU_CLOCK_COUNT	(0xa000 + 0x4c26)
@@ -180,7 +191,7 @@
 
 #define GB_ADDR_CONFIG			(0x2000 + 0x063e)	/* read-only */
 
-/* MMHUB client ids (VM_L2_PROTECTION_FAULT_STATUS.CID) of our engines. */
+/* Client id of SDMA engine n in VM_L2_PROTECTION_FAULT_STATUS.CID (MM hub). */
 #define VGPU_CID_SDMA(n)		(0x80 + (n))
 
 #endif /* VGPU_GMC_H */

@@ -25,11 +25,11 @@
 #define IH_RB_CNTL__RPTR_REARM			0x00200000u
 #define IH_RB_CNTL__MC_VMID			0x0f000000u
 #define IH_RB_CNTL__MC_SPACE			0x70000000u
-#define IH_MC_SPACE_FB			4u	/* else bus address */
+#define IH_MC_SPACE_FB			4u	/* the ring is in VRAM; other values: on the bus */
 #define IH_RB_CNTL__WPTR_OVERFLOW_CLEAR		0x80000000u
 #define IH_RB_BASE			(OSSSYS_BASE + 0x81)	/* address >> 8 */
 #define IH_RB_BASE_HI			(OSSSYS_BASE + 0x82)
-/* Pointers are byte offsets modulo the ring. */
+/* Pointers are byte offsets in the ring. */
 #define IH_RB_RPTR			(OSSSYS_BASE + 0x83)
 #define IH_RB_WPTR			(OSSSYS_BASE + 0x84)
 #define IH_RB_WPTR__RB_OVERFLOW			0x00000001u
@@ -41,12 +41,12 @@
 #define IH_DOORBELL_RPTR__ENABLE		0x10000000u
 #define IH_DOORBELL_RETRY_CAM		(OSSSYS_BASE + 0x88)	/* fields as DOORBELL_RPTR */
 /*
- * Rings 1 and 2 have the registers of ring 0 up to WPTR, and DOORBELL_RPTR,
- * with the same fields, but neither write-back nor ENABLE_INTR: that there is
- * something new in them, an entry in ring 0 tells.
+ * Rings 1 and 2 have registers with the same fields, from RB_CNTL to RB_WPTR,
+ * and DOORBELL_RPTR. These rings have no pointer write-back and no ENABLE_INTR:
+ * an entry of IH_CLIENT_IH in ring 0 announces new entries in ring 1 or 2.
  */
 #define IH_NUM_RINGS			3
-#define IH_RING(n)			(0x0c * (n))	/* add to a register of ring 0 */
+#define IH_RING(n)			(0x0c * (n))	/* added to a register of ring 0 */
 #define IH_RETRY_CAM_ACK		(OSSSYS_BASE + 0xa4)	/* CAM index */
 #define IH_RETRY_CAM_ACK__INDEX			0x000003ffu
 #define IH_CNTL				(OSSSYS_BASE + 0xc0)
@@ -54,8 +54,11 @@
 #define IH_RETRY_INT_CAM_CNTL		(OSSSYS_BASE + 0xea)	/* Aldebaran's offset */
 #define IH_RETRY_INT_CAM_CNTL__CAM_SIZE		0x0000001fu
 #define IH_RETRY_INT_CAM_CNTL__ENABLE		0x00010000u
-#define VGPU_RETRY_CAM_SLOTS		16	/* that the model has */
-/* Which ring a client's entries go to: DATA is that of client INDEX. */
+#define VGPU_RETRY_CAM_SLOTS		16	/* number of slots in the model */
+/*
+ * Ring of each client: DATA__RING_ID is the ring to which entries of client
+ * INDEX go.
+ */
 #define IH_CLIENT_CFG			(OSSSYS_BASE + 0x184)
 #define IH_CLIENT_CFG__TOTAL_CLIENT_NUM		0x0000001fu
 #define IH_CLIENT_CFG_INDEX		(OSSSYS_BASE + 0x188)
@@ -64,22 +67,22 @@
 #define IH_CLIENT_CFG_DATA__RING_ID		0x00300000u
 #define IH_NUM_CLIENTS			32
 
-/* An entry: 8 dwords. */
+/* An interrupt entry. */
 #define IH_ENTRY_DWORDS			8
 #define IH_ENTRY_BYTES			32
 #define IH_DW0__CLIENT			0x000000ffu
 #define IH_DW0__SOURCE			0x0000ff00u
 #define IH_DW0__RING			0x00ff0000u
 #define IH_DW0__VMID			0x0f000000u
-#define IH_DW0__VMID_SRC		0x80000000u	/* 1: MM hub's VMID */
-/* dw1: timestamp 31:0; dw2: timestamp 47:32, bit 31 its source. */
+#define IH_DW0__VMID_SRC		0x80000000u	/* 1: VMID of the MM hub, 0: of GFX */
+/* dw1: timestamp 31:0. dw2: timestamp 47:32, and source of the timestamp. */
 #define IH_DW2__TIMESTAMP_HI		0x0000ffffu
 #define IH_DW2__TIMESTAMP_SRC		0x80000000u
 #define IH_DW3__PASID			0x0000ffffu
 #define IH_DW3__NODE			0x00ff0000u
 /* dw4-dw7: source data 0-3. */
 
-/* Clients. */
+/* Values of IH_DW0__CLIENT. */
 #define IH_CLIENT_IH			0x00
 #define IH_CLIENT_SDMA0			0x08
 #define IH_CLIENT_SDMA1			0x09
@@ -89,30 +92,31 @@
 #define IH_CLIENT_SDMA(n)		((n) < 2 ? IH_CLIENT_SDMA0 + (n) : \
 					 (n) == 2 ? IH_CLIENT_SDMA2 : \
 					 IH_CLIENT_SDMA3 + (n) - 3)
-#define IH_CLIENT_VMC			0x12	/* MM hub, hence SDMA faults */
-#define IH_CLIENT_UTCL2			0x1b	/* GFX hub */
-/* Sources. */
-#define IH_SRC_SDMA_ATOMIC_RTN_DONE	217	/* data0, data1: what was returned */
-#define IH_SRC_SDMA_ATOMIC_TIMEOUT	218	/* CMPSWAP loop gave up; data0: header */
-#define IH_SRC_SDMA_POLL_TIMEOUT	246	/* POLL_REGMEM gave up; data0: header */
-#define IH_SRC_SDMA_ECC			220	/* uncorrectable error in what was read */
+#define IH_CLIENT_VMC			0x12	/* faults in the MM hub: SDMA */
+#define IH_CLIENT_UTCL2			0x1b	/* faults in the GFX hub: CP */
+/* Values of IH_DW0__SOURCE. */
+#define IH_SRC_SDMA_ATOMIC_RTN_DONE	217	/* data0, data1: old value */
+#define IH_SRC_SDMA_ATOMIC_TIMEOUT	218	/* CMPSWAP loop timed out; data0: header */
+#define IH_SRC_SDMA_POLL_TIMEOUT	246	/* POLL_REGMEM timed out; data0: header */
+#define IH_SRC_SDMA_ECC			220	/* the queue read poisoned memory */
 #define IH_SRC_SDMA_TRAP		224	/* data0: int_context */
-#define IH_SRC_SDMA_ILLEGAL		225	/* bad packet; data0: header */
+#define IH_SRC_SDMA_ILLEGAL		225	/* error; data0: header, data1: exception */
 #define IH_SRC_VM_FAULT			0
-#define IH_SRC_RING			0	/* of client IH; ring field: which ring, data0: its WPTR */
+/* Of IH_CLIENT_IH: ring IH_DW0__RING has new entries; data0 is its WPTR. */
+#define IH_SRC_RING			0
 
-/* VM fault entries. */
-#define IH_RING_FAULT_VALID		0x08	/* ring field, as KFD decodes it */
+/* VM fault entries: bits of IH_DW0__RING, as KFD reads them. */
+#define IH_RING_FAULT_VALID		0x08
 #define IH_RING_FAULT_READ		0x10
 #define IH_RING_FAULT_WRITE		0x20
-/* data0: VA 43:12 */
+/* VM fault entries: source data 0 is VA 43:12; bits of source data 1 and 2. */
 #define IH_FAULT_D1__VA_HI		0x0000000fu	/* VA 47:44 */
 #define IH_FAULT_D1__WRITE		0x00000020u
 #define IH_FAULT_D1__RETRY		0x00000080u
 #define IH_FAULT_D2__CAM_INDEX		0x000003ffu
 /*
- * data3 is unspecified on real chips; the model puts the low 32 bits of the
- * fault's serial number there (VGPU_FAULT_SERIAL).
+ * Source data 3 is unspecified on real chips. In the model it is the low 32
+ * bits of the fault's serial number (VGPU_FAULT_SERIAL).
  */
 
 #endif /* VGPU_IH_H */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What no real chip has: identity of the model and its counters, in a block
- * at the end of BAR 5 that gfx90a leaves unused. Read-only. 64-bit counters
- * are read low dword first: that read latches the high one.
+ * Registers that no real chip has: identity of the model and its counters, in a
+ * block at the end of BAR 5 that gfx90a leaves unused. The registers are
+ * read-only. A read of the low dword of a 64-bit counter latches the high
+ * dword: read the low one first.
  */
 #ifndef VGPU_MODEL_H
 #define VGPU_MODEL_H
@@ -14,16 +15,19 @@
 #define VGPU_VERSION			(VGPU_BASE + 0x01)	/* contract version */
 #define VGPU_VERSION_VALUE		1
 #define VGPU_SDMA_COUNT			(VGPU_BASE + 0x02)
-#define VGPU_FAULT_SERIAL		(VGPU_BASE + 0x03)	/* last serial given out */
-#define VGPU_XGMI_LINKS			(VGPU_BASE + 0x04)	/* nodes of the hive that answer */
-#define VGPU_XGMI_HIVE_LO		(VGPU_BASE + 0x05)	/* number of the hive, 0: none */
+#define VGPU_FAULT_SERIAL		(VGPU_BASE + 0x03)	/* number of the last fault */
+#define VGPU_XGMI_LINKS			(VGPU_BASE + 0x04)	/* mask of nodes: link is up */
+#define VGPU_XGMI_HIVE_LO		(VGPU_BASE + 0x05)	/* id of the hive; 0: in no hive */
 #define VGPU_XGMI_HIVE_HI		(VGPU_BASE + 0x06)
 
-/* Counter i: low dword; VGPU_COUNTER(i) + 1: high dword. Since reset. */
+/*
+ * Counter i: number of events since the reset. VGPU_COUNTER(i) is the low
+ * dword, VGPU_COUNTER(i) + 1 the high one.
+ */
 #define VGPU_COUNTER(i)			(VGPU_BASE + 0x10 + 2 * (i))
 #define VGPU_CNT_FAULTS_RETRY		0	/* retry faults reported (IH entries made) */
 #define VGPU_CNT_FAULTS_NORETRY		1	/* no-retry faults reported */
-#define VGPU_CNT_FAULTS_MERGED		2	/* stalls that joined an outstanding CAM entry */
+#define VGPU_CNT_FAULTS_MERGED		2	/* stalls on a fault that was reported already */
 #define VGPU_CNT_REPLAYS		3	/* stalled accesses that succeeded on replay */
 #define VGPU_CNT_INVALIDATIONS		4	/* (request, VMID) pairs acknowledged */
 #define VGPU_CNT_TLB_HITS		5
@@ -37,7 +41,7 @@
 #define VGPU_CNT_MSI			13
 #define VGPU_CNT_DOORBELLS		14
 #define VGPU_CNT_QUEUE_ERRORS		15
-#define VGPU_CNT_INJECTIONS		16	/* things made to go wrong */
+#define VGPU_CNT_INJECTIONS		16	/* occasions that injections have taken */
 #define VGPU_NUM_COUNTERS		17
 
 #endif /* VGPU_MODEL_H */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NBIO 7.4 (bus interface) and the HDP flush: the part the model has.
+ * NBIO 7.4 (bus interface) and the HDP flush: the registers that the model has.
  *
- * Facts: Linux asic_reg/nbio/nbio_7_4_{offset,sh_mask}.h, segment 2 at dword
- * 0xd20, and nbio_v7_4.c.
+ * Facts: Linux asic_reg/nbio/nbio_7_4_{offset,sh_mask}.h (segment 2 is at dword
+ * 0xd20), and nbio_v7_4.c.
  */
 #ifndef VGPU_NBIO_H
 #define VGPU_NBIO_H
@@ -11,8 +11,8 @@
 #define NBIO_BASE			0x0d20
 
 /*
- * VRAM through the registers: with APERTURE, DATA is the dword at offset
- * INDEX_HI << 31 | OFFSET.
+ * Access to VRAM by registers: if APERTURE is set, MM_DATA is the dword of VRAM
+ * at offset INDEX_HI << 31 | OFFSET.
  */
 #define MM_INDEX			0x0000
 #define MM_INDEX__OFFSET				0x7fffffffu
@@ -20,7 +20,10 @@
 #define MM_DATA				0x0001
 #define MM_INDEX_HI			0x0006
 
-/* Indirect window: an index write selects a *byte* offset, data accesses it. */
+/*
+ * Access to registers by registers: DATA2 is the register at byte offset INDEX2
+ * of BAR 5.
+ */
 #define PCIE_INDEX2			0x000e
 #define PCIE_DATA2			0x000f
 
@@ -37,24 +40,28 @@
 #define BIF_FB_EN__FB_READ_EN		0x00000001u
 #define BIF_FB_EN__FB_WRITE_EN		0x00000002u
 
-/* HDP flush handshake: bits written to REQ read back in DONE. */
+/*
+ * HDP flush: a bit that is written to REQ reads as set in DONE when the flush
+ * is done.
+ */
 #define GPU_HDP_FLUSH_REQ		(NBIO_BASE + 0x106)
 #define GPU_HDP_FLUSH_DONE		(NBIO_BASE + 0x107)
 #define GPU_HDP_FLUSH__SDMA0		0x00000400u
 #define GPU_HDP_FLUSH__SDMA1		0x00000800u
 
 /*
- * Byte offset in BAR 5 at which a page of remapped registers stands: a write
- * at +0 (memory flush) or +4 (register flush) flushes the HDP.
+ * Byte offsets in BAR 5 to which the two HDP flush registers are remapped: a
+ * write at such an offset flushes the HDP, for accesses to memory or to
+ * registers.
  */
 #define REMAP_HDP_MEM_FLUSH_CNTL	(NBIO_BASE + 0x12d)
 #define REMAP_HDP_REG_FLUSH_CNTL	(NBIO_BASE + 0x12e)
 
 /*
- * Doorbell ranges. OFFSET is in dwords of BAR 2 (field position 2, so the
- * register holds the byte offset), SIZE in dwords; SIZE 0 routes nothing.
- * The bus interface compares the low 12 address bits only: every process
- * slice repeats the layout of the first page.
+ * Doorbell ranges: the doorbells that go to a block. OFFSET is the first byte
+ * offset in BAR 2 (a multiple of 4), SIZE the number of dwords; with SIZE 0 no
+ * doorbell goes to the block. Only the low 12 bits of a doorbell's offset are
+ * compared, so each page of BAR 2 has the layout of the first.
  */
 #define BIF_SDMA0_DOORBELL_RANGE	(NBIO_BASE + 0x1d0)
 #define BIF_SDMA1_DOORBELL_RANGE	(NBIO_BASE + 0x1d1)

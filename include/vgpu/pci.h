@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * PCI identity and the three windows of the device.
+ * PCI identity of the device, and its three BARs.
  *
- * Source of the facts: Linux include/drm/amd/amdgpu PCI tables (gfx90a ids),
- * QEMU docs/specs/pci-ids.rst (subsystem ids).
+ * Facts: Linux include/drm/amd/amdgpu PCI tables (ids of gfx90a), QEMU
+ * docs/specs/pci-ids.rst (subsystem ids).
  */
 #ifndef VGPU_PCI_H
 #define VGPU_PCI_H
@@ -12,7 +12,7 @@
 #define VGPU_PCI_DEVICE_ID		0x740f	/* Aldebaran, MI210 */
 #define VGPU_PCI_REVISION		0x02
 #define VGPU_PCI_CLASS			0x1200	/* processing accelerator */
-#define VGPU_PCI_SUBVENDOR_ID		0x1af4	/* QEMU: tells the model from a card */
+#define VGPU_PCI_SUBVENDOR_ID		0x1af4	/* QEMU: no card has this id */
 #define VGPU_PCI_SUBDEVICE_ID		0x1100
 
 #define VGPU_BAR_VRAM			0	/* 64-bit, prefetchable, size of VRAM */

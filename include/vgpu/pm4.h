@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * PM4 packets (type 3) of the compute queues. Dword n of a packet is DWn, DW0
- * its header.
+ * PM4 packets (type 3) of the compute queues. DWn is dword n of a packet; DW0
+ * is the header.
  *
  * Facts: Linux soc15d.h, kfd_pm4_headers_ai.h, gfx_v9_0.c.
  */
 #ifndef VGPU_PM4_H
 #define VGPU_PM4_H
 
-#define PM4_HDR__TYPE			0xc0000000u	/* 3; 2 is a one-dword NOP */
-#define PM4_HDR__COUNT			0x3fff0000u	/* dwords that follow, - 1 */
+#define PM4_HDR__TYPE			0xc0000000u	/* 3; type 2 is a NOP of one dword */
+#define PM4_HDR__COUNT			0x3fff0000u	/* dwords after the header, minus 1 */
 #define PM4_HDR__OPCODE			0x0000ff00u
 #define PM4_HDR__SHADER_TYPE		0x00000002u	/* 1: compute */
 #define PM4_HEADER(op, dwords)		(0xc0000000u | ((dwords) - 2u) << 16 | \
 					 (op) << 8 | PM4_HDR__SHADER_TYPE)
-#define PM4_COUNT_HEADER_ONLY		0x3fff		/* NOP of one dword */
+#define PM4_COUNT_HEADER_ONLY		0x3fff		/* COUNT of a NOP of one dword */
 
 #define PM4_NOP				0x10
 #define PM4_DISPATCH_DIRECT		0x15
@@ -35,12 +35,12 @@
 #define PM4_QUERY_STATUS		0xa4
 #define PM4_RUN_LIST			0xa5
 
-/* WRITE_DATA: control, address (register: dword offset), data. */
+/* WRITE_DATA: control, address (of a register: dword offset in BAR 5), data. */
 #define PM4_WRITE_DATA_DW1__DST_SEL	0x00000f00u
 #define PM4_WRITE_DATA_DW1__ONE_ADDR	0x00010000u
 #define PM4_WRITE_DATA_DW1__CONFIRM	0x00100000u
 
-/* Where WRITE_DATA and COPY_DATA lead to. */
+/* Values of DST_SEL of WRITE_DATA and COPY_DATA. */
 #define PM4_DST_REG			0
 #define PM4_DST_MEM_SYNC		1
 #define PM4_DST_L2			2
@@ -61,7 +61,7 @@
 #define PM4_WAIT_DW1__FUNCTION		0x00000007u
 #define PM4_WAIT_DW1__MEM_SPACE		0x00000010u
 #define PM4_WAIT_DW1__OPERATION		0x000000c0u	/* 1: write DW2, wait for DW3 */
-/* Functions as SDMA's: always, <, <=, ==, !=, >=, >. */
+/* FUNCTION from 0 to 6: always, <, <=, ==, !=, >=, >. */
 
 /* INDIRECT_BUFFER: base, control. */
 #define PM4_IB_DW1__BASE_LO		0xfffffffcu
@@ -69,7 +69,7 @@
 #define PM4_IB_DW3__SIZE		0x000fffffu	/* dwords */
 #define PM4_IB_DW3__CHAIN		0x00100000u
 #define PM4_IB_DW3__VALID		0x00800000u
-#define PM4_IB_DW3__VMID		0x0f000000u	/* queues of VMID 0 */
+#define PM4_IB_DW3__VMID		0x0f000000u	/* used in queues of VMID 0 only */
 
 /* EVENT_WRITE. */
 #define PM4_EVENT__TYPE			0x0000003fu
@@ -88,47 +88,55 @@
 #define PM4_INT_NONE			0
 #define PM4_INT_ONLY			1
 #define PM4_INT_AFTER_WRITE		2
-#define PM4_INT_DATA_AFTER_WRITE	3	/* no interrupt */
+#define PM4_INT_DATA_AFTER_WRITE	3	/* writes data, no interrupt */
 #define PM4_INT_ALWAYS			4
-#define PM4_INT_IF_32			5	/* if memory holds the data */
+#define PM4_INT_IF_32			5	/* if the dword in memory equals the data */
 #define PM4_INT_IF_64			6
 
-/* SET_SH_REG: offset from here, values. */
+/* SET_SH_REG: offset of the first register from PM4_SH_REG_FIRST, values. */
 #define PM4_SH_REG_FIRST		0x2c00
 #define PM4_SH_COMPUTE_FIRST		0x2e00	/* COMPUTE_DISPATCH_INITIATOR */
-#define PM4_SH_COMPUTE_COUNT		0x50	/* to COMPUTE_USER_DATA_15 */
+#define PM4_SH_COMPUTE_COUNT		0x50	/* last: COMPUTE_USER_DATA_15 */
 
 /*
- * The kernel's interface queue. MAP_QUEUES: control, doorbell (bytes), MQD,
- * address of the write pointer.
+ * Only the KIQ and the HIQ execute the packets below; MAP_PROCESS is in run
+ * lists only.
+ *
+ * MAP_QUEUES: control, byte offset of the doorbell in BAR 2, address of the
+ * MQD, address of the write pointer.
  */
 #define PM4_MAP_QUEUES_DWORDS		7
-#define PM4_MAP_DW1__EXT_ENGINE_SEL	0x0000000cu	/* 1: ENGINE_SEL is SDMAn */
-#define PM4_MAP_DW1__QUEUE_SEL		0x00000030u	/* 0: as named, 1: a free one */
-#define PM4_MAP_DW1__GWS_CONTROL		0x00001000u	/* its waves use GWS */
+#define PM4_MAP_DW1__EXT_ENGINE_SEL	0x0000000cu	/* 1: SDMA engine ENGINE_SEL */
+#define PM4_MAP_DW1__QUEUE_SEL		0x00000030u	/* 0: HQD in QUEUE to ME, 1: any free */
+#define PM4_MAP_DW1__GWS_CONTROL		0x00001000u	/* waves of the queue use GWS */
 #define PM4_MAP_DW1__QUEUE		0x0000e000u
 #define PM4_MAP_DW1__PIPE		0x00030000u
 #define PM4_MAP_DW1__ME			0x00040000u	/* 0: ME 1 */
-#define PM4_MAP_DW1__QUEUE_TYPE		0x00e00000u	/* 2, 3: static */
+#define PM4_MAP_DW1__QUEUE_TYPE		0x00e00000u	/* 2, 3: static, kept by NON_STATIC */
 #define PM4_MAP_DW1__ENGINE_SEL		0x1c000000u
-#define PM4_MAP_DW1__NUM_QUEUES		0xe0000000u	/* 1 */
+#define PM4_MAP_DW1__NUM_QUEUES		0xe0000000u	/* must be 1 */
 #define PM4_ENGINE_COMPUTE		0
 #define PM4_ENGINE_HIQ			1
 #define PM4_ENGINE_SDMA0		2
 #define PM4_ENGINE_SDMA1		3
 
-/* UNMAP_QUEUES: control, PASID or up to four doorbells (bytes). */
+/*
+ * UNMAP_QUEUES: control, then the PASID, or byte offsets of up to four
+ * doorbells, of the queues.
+ */
 #define PM4_UNMAP_DW1__ACTION		0x00000003u
 #define PM4_UNMAP_DW1__QUEUE_SEL	0x00000030u
 #define PM4_UNMAP_DW1__NUM_QUEUES	0xe0000000u
 #define PM4_UNMAP_PREEMPT		0
-#define PM4_UNMAP_RESET			1	/* nothing is saved */
+#define PM4_UNMAP_RESET			1	/* the queue is not saved to its MQD */
 #define PM4_SEL_DOORBELLS		0
 #define PM4_SEL_PASID			1
 #define PM4_SEL_ALL			2
 #define PM4_SEL_NON_STATIC		3
 
-/* QUERY_STATUS: control, whose, address, 64-bit data. */
+/*
+ * QUERY_STATUS: control, queue (not used by the model), address, 64-bit data.
+ */
 #define PM4_QUERY_DW1__CONTEXT_ID	0x0fffffffu
 #define PM4_QUERY_DW1__COMMAND		0xc0000000u
 #define PM4_QUERY_INTERRUPT_ONLY	0
@@ -136,25 +144,31 @@
 #define PM4_QUERY_FENCE_ACK		2
 #define PM4_QUERY_FENCE_INTERRUPT	3
 
-/* INVALIDATE_TLBS: whose, and where. */
+/* INVALIDATE_TLBS: PASID to invalidate, and hubs. */
 #define PM4_INVALIDATE_DW1__ALL_HUB	0x00000010u	/* MM hub too */
 #define PM4_INVALIDATE_DW1__PASID	0x001fffe0u
 #define PM4_INVALIDATE_DW1__FLUSH_TYPE	0x60000000u
 
-/* SET_RESOURCES: control, 64-bit masks of queues to map to and of GWS, others. */
+/*
+ * SET_RESOURCES: control, 64-bit mask of HQDs that run lists may use, 64-bit
+ * mask of GWS resources, unused.
+ */
 #define PM4_RESOURCES_DW1__VMID_MASK	0x0000ffffu
 
-/* RUN_LIST: base, control. The list holds the packets below and MAP_QUEUES. */
+/*
+ * RUN_LIST: address of the list, control. The list consists of MAP_PROCESS,
+ * MAP_QUEUES and NOP packets, and may end with RUN_LIST.
+ */
 #define PM4_RUN_LIST_DWORDS		4
 #define PM4_RUN_DW1__BASE_LO		0xfffffffcu
 #define PM4_RUN_DW3__SIZE		0x000fffffu	/* dwords */
-#define PM4_RUN_DW3__CHAIN		0x00100000u	/* in a list: go on there */
+#define PM4_RUN_DW3__CHAIN		0x00100000u	/* in a list: continues at BASE */
 #define PM4_RUN_DW3__VALID		0x00800000u
-#define PM4_RUN_DW3__PROCESS_CNT	0x0f000000u	/* at a time; 0: no limit */
+#define PM4_RUN_DW3__PROCESS_CNT	0x0f000000u	/* maximum mapped at a time; 0: no limit */
 
 /*
- * MAP_PROCESS, gfx90a's form: control, page table base, SH_MEM_BASES and
- * _CONFIG, then what shaders, GDS and debuggers want.
+ * MAP_PROCESS in the layout of gfx90a: control, page table base, SH_MEM_BASES
+ * and SH_MEM_CONFIG, then fields for shaders, GDS and debuggers.
  */
 #define PM4_MAP_PROCESS_DWORDS		21
 #define PM4_PROCESS_DW1__PASID		0x0000ffffu

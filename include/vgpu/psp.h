@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * vgpu-kfd: the mailbox of the PSP (MP0), as far as a reset needs it. Register
- * numbers are dwords in BAR 5.
+ * The registers of the PSP (MP0) mailbox that a reset needs, as dword offsets
+ * in BAR 5.
  */
 #ifndef VGPU_PSP_H
 #define VGPU_PSP_H
 
-#define MP0_SMN_C2PMSG_33		0x16061		/* RO: ready again after a reset */
-#define MP0_SMN_C2PMSG_64		0x16080		/* commands; reads: ready */
-#define MP0_SMN_C2PMSG_81		0x16091		/* RO: 0, no system OS */
+#define MP0_SMN_C2PMSG_33		0x16061		/* read-only: READY after a reset */
+#define MP0_SMN_C2PMSG_64		0x16080		/* write: a command; read: READY */
+#define MP0_SMN_C2PMSG_81		0x16091		/* read-only: 0, there is no system OS */
 
 #define PSP_BASE			MP0_SMN_C2PMSG_33
 

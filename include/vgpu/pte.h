@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Page-table entries of gfx90a (64-bit, little endian).
+ * Page-table entries of gfx90a: 64-bit, little endian.
  *
- * Facts: Linux amdgpu_vm.h and gmc_v9_0.c. Geometry: 48-bit addresses, root
- * PDB2 -> PDB1 -> PDB0 -> PTB, 512 entries each, 4 KiB pages, each table one
- * 4 KiB page. "translate further" is on: the hardware is told depth 2 and
- * block size 9, PDB1 entries carry block fragment size 9, and PDB0 entries
- * are in PTE format: a 2 MiB leaf is a plain PTE, a pointer to a PTB has TF.
- * Leaves in PDB1 (1 GiB) and PDB2 (512 GiB) have bit 54 (PDE as PTE).
+ * Facts: Linux amdgpu_vm.h and gmc_v9_0.c.
+ *
+ * Addresses have 48 bits, pages 4 KiB. There are four levels of tables, PDB2
+ * (the root), PDB1, PDB0 and PTB; each table is one page of 512 entries.
+ * "Translate further" is used: the driver programs depth 2 and block size 9,
+ * entries of PDB1 have block fragment size 9, and entries of PDB0 have the
+ * format of a PTE. An entry of PDB0 with TF points to a PTB; without TF the
+ * entry is a leaf of 2 MiB. Leaves in PDB1 (1 GiB) and PDB2 (512 GiB) have
+ * VGPU_PDE_PTE.
  */
 #ifndef VGPU_PTE_H
 #define VGPU_PTE_H
 
 #define VGPU_PTE_VALID			(1ull << 0)
-#define VGPU_PTE_SYSTEM			(1ull << 1)	/* bus address, else VRAM */
+#define VGPU_PTE_SYSTEM			(1ull << 1)	/* ADDR: 1 bus address, 0 in VRAM */
 #define VGPU_PTE_SNOOPED		(1ull << 2)
 #define VGPU_PTE_TMZ			(1ull << 3)
 #define VGPU_PTE_EXECUTABLE		(1ull << 4)
 #define VGPU_PTE_READABLE		(1ull << 5)
 #define VGPU_PTE_WRITEABLE		(1ull << 6)
-#define VGPU_PTE_FRAG			(0x1full << 7)	/* log2 of pages alike */
+#define VGPU_PTE_FRAG			(0x1full << 7)	/* log2 of the pages of a fragment */
 #define VGPU_PTE_ADDR			0x0000fffffffff000ull
 #define VGPU_PTE_PRT			(1ull << 51)
 #define VGPU_PDE_PTE			(1ull << 54)	/* leaf above PDB0 */
-#define VGPU_PTE_TF			(1ull << 56)	/* PDB0: goes on to a PTB */
+#define VGPU_PTE_TF			(1ull << 56)	/* in PDB0: points to a PTB */
 #define VGPU_PTE_MTYPE			(3ull << 57)
 #define VGPU_MTYPE_NC			0
 #define VGPU_MTYPE_RW			1
@@ -37,8 +40,8 @@
 #define VGPU_PDE_BFS			(0x1full << 59)
 
 /*
- * The entry that turns a retry fault into a no-retry one. A walker that
- * meets it in a context of depth > 0 reports a no-retry fault.
+ * An entry with these bits raises a no-retry fault, in VMIDs other than 0. The
+ * driver writes the entry if it cannot repair a retry fault.
  */
 #define VGPU_PTE_NORETRY	(VGPU_PTE_VALID | VGPU_PTE_SYSTEM | VGPU_PTE_PRT)
 
@@ -50,7 +53,7 @@
 #define VGPU_LEVEL_PDB1			2
 #define VGPU_LEVEL_PDB0			1
 #define VGPU_LEVEL_PTB			0
-/* Bytes of address space per entry of a table at level l, as a shift. */
+/* log2 of the bytes that an entry of a table of level l covers. */
 #define VGPU_LEVEL_SHIFT(l)		(VGPU_PAGE_SHIFT + VGPU_PT_SHIFT * (l))
 #define VGPU_VA_BITS			48
 

@@ -1,23 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SDMA 4.2.2: engine and queue registers.
+ * SDMA 4.2.2: registers of the engines and their queues.
  *
  * Facts: Linux asic_reg/sdma0/sdma0_4_2_2_{offset,sh_mask}.h, sdma_v4_0.c,
- * amdgpu_amdkfd_arcturus.c. Registers are SDMA_ENGINE(n) + offset; queue
- * registers SDMA_ENGINE(n) + SDMA_QUEUE(q) + offset. Queue 0 is the kernel's
- * (GFX), queue 1 the page queue, queues 2..9 are RLC0..RLC7, the user queues.
+ * amdgpu_amdkfd_arcturus.c.
+ *
+ * A register of engine n is at SDMA_ENGINE(n) + offset, a register of its queue
+ * q at SDMA_ENGINE(n) + SDMA_QUEUE(q) + offset. Queue 0 is the kernel's (GFX),
+ * queue 1 the page queue, and queues 2 to 9 are RLC0 to RLC7, for user queues.
  */
 #ifndef VGPU_SDMA_H
 #define VGPU_SDMA_H
 
-#define SDMA_NUM_ENGINES		5	/* 2 general ones, 3 for XGMI */
-#define VGPU_NUM_SDMA			2	/* the general ones: our driver's kernel rings */
+#define SDMA_NUM_ENGINES		5	/* 2 for general use, 3 for XGMI */
+#define VGPU_NUM_SDMA			2	/* for general use, with the kernel's rings */
 #define SDMA_NUM_RLC			8
 
 #define SDMA_ENGINE(n)			((n) == 0 ? 0x1260 : (n) == 1 ? 0x1860 : \
 					 0x1e000 + 0x400 * ((n) - 2))
 
-/* Engine. */
+/* Registers of an engine. */
 #define SDMA_POWER_CNTL			0x01a
 #define SDMA_CLK_CTRL			0x01b
 #define SDMA_CNTL			0x01c
@@ -41,7 +43,7 @@
 #define SDMA_ATOMIC_CNTL		0x039
 #define SDMA_ATOMIC_CNTL__LOOP_TIMER		0x7fffffffu	/* GPU clocks; 0: no limit */
 #define SDMA_ATOMIC_CNTL__ATOMIC_RTN_INT_ENABLE	0x80000000u
-#define SDMA_ATOMIC_PREOP_LO		0x03a	/* what the last atomic returned */
+#define SDMA_ATOMIC_PREOP_LO		0x03a	/* old value of the last atomic with return */
 #define SDMA_ATOMIC_PREOP_HI		0x03b
 #define SDMA_UTCL1_CNTL			0x03c
 #define SDMA_UTCL1_WATERMK		0x03d
@@ -52,14 +54,14 @@
 #define SDMA_CHICKEN_BITS_2		0x04b
 #define SDMA_PHASE2_QUANTUM		0x04f
 
-/* First dword of queue q: GFX 0x80, PAGE 0xd8, RLC0 0x130, stride 0x58. */
+/* First register of queue q. */
 #define SDMA_QUEUE(q)			(0x080 + 0x58 * (q))
 #define SDMA_QUEUE_GFX			0
 #define SDMA_QUEUE_PAGE			1
 #define SDMA_QUEUE_RLC(i)		(2 + (i))
 #define SDMA_NUM_QUEUES			(2 + SDMA_NUM_RLC)
 
-/* Queue. */
+/* Registers of a queue. */
 #define SDMA_RB_CNTL			0x00
 #define SDMA_RB_CNTL__RB_ENABLE			0x00000001u
 #define SDMA_RB_CNTL__RB_SIZE			0x0000003eu	/* log2(dwords) */
@@ -69,13 +71,13 @@
 #define SDMA_RB_CNTL__RB_VMID			0x0f000000u
 #define SDMA_RB_BASE			0x01	/* address >> 8 */
 #define SDMA_RB_BASE_HI			0x02
-#define SDMA_RB_RPTR			0x03	/* monotonic, bytes */
+#define SDMA_RB_RPTR			0x03	/* bytes, not wrapped at the ring's end */
 #define SDMA_RB_RPTR_HI			0x04
 #define SDMA_RB_WPTR			0x05
 #define SDMA_RB_WPTR_HI			0x06
 #define SDMA_RB_WPTR_POLL_CNTL		0x07
 #define SDMA_RB_WPTR_POLL_CNTL__ENABLE		0x00000001u
-#define SDMA_RB_RPTR_ADDR_HI		0x08	/* in the queue's VMID */
+#define SDMA_RB_RPTR_ADDR_HI		0x08	/* GPU address in the queue's VMID */
 #define SDMA_RB_RPTR_ADDR_LO		0x09
 #define SDMA_IB_CNTL			0x0a
 #define SDMA_IB_CNTL__IB_ENABLE			0x00000001u
@@ -101,16 +103,17 @@
 #define SDMA_RB_WPTR_POLL_ADDR_LO	0x33
 #define SDMA_MINOR_PTR_UPDATE		0x35	/* 1: pointers may be written while enabled */
 
-/* CONTEXT_STATUS.EXCEPTION values the model uses. */
+/* Values of CONTEXT_STATUS.EXCEPTION that the model uses. */
 #define VGPU_SDMA_EXC_NONE		0
 #define VGPU_SDMA_EXC_PACKET		1	/* unknown or malformed packet */
-#define VGPU_SDMA_EXC_POISON		3	/* uncorrectable error in what was read */
-#define VGPU_SDMA_EXC_RING		2	/* ring size, base or write pointer impossible */
+#define VGPU_SDMA_EXC_POISON		3	/* the queue read poisoned memory */
+#define VGPU_SDMA_EXC_RING		2	/* invalid ring or pointer, or fetch faulted */
 
 /*
- * The queue's image in memory (MQD), in dwords: the first 32 are registers, in
- * the order of their offsets. What is saved of unfinished work is ours, in
- * dwords that are reserved.
+ * The queue's image in memory (MQD), in dwords. The first SDMA_MQD_REGS dwords
+ * are registers, in the order of their offsets. The model saves the state of
+ * unfinished work to SDMA_MQD_WORK_DWORDS dwords that are reserved in Linux;
+ * the format is its own (qemu-device/sdma/mqd.c).
  */
 #define SDMA_MQD_REGS			32
 #define SDMA_MQD_DOORBELL_OFFSET	22

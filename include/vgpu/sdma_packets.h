@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SDMA packets. Dword 0 is the header: opcode 7:0, sub-opcode 15:8, the rest
- * by packet. Addresses are low dword first.
+ * SDMA packets. Dword 0 is the header: opcode 7:0, sub-opcode 15:8; the other
+ * bits depend on the packet. Of 64-bit values the low dword is first.
  *
- * Facts: Linux vega10_sdma_pkt_open.h, sdma_v4_0.c; ROCr for the user-mode
- * uses. What is not listed here stops the queue with VGPU_SDMA_EXC_PACKET.
+ * Facts: Linux vega10_sdma_pkt_open.h, sdma_v4_0.c; ROCr for packets of user
+ * queues. A packet that is not defined here stops the queue with
+ * VGPU_SDMA_EXC_PACKET.
  */
 #ifndef VGPU_SDMA_PACKETS_H
 #define VGPU_SDMA_PACKETS_H
@@ -41,28 +42,32 @@
 /* NOP: header only, or COUNT dwords of payload that are skipped. */
 #define SDMA_NOP__COUNT			0x3fff0000u
 
-/* COPY_LINEAR: header, bytes-1, swap, src lo/hi, dst lo/hi; broadcast: dst2 lo/hi. */
+/*
+ * COPY_LINEAR: header, bytes - 1, swap, src lo/hi, dst lo/hi. With BROADCAST
+ * also dst2 lo/hi.
+ */
 #define SDMA_COPY_LINEAR_DWORDS		7
 #define SDMA_COPY_BROADCAST_DWORDS	9
 #define SDMA_COPY_LINEAR__BROADCAST	0x08000000u
 #define SDMA_COPY_LINEAR_DW1__COUNT	0x3fffffffu	/* bytes - 1 */
 
 /*
- * COPY_LINEAR_RECT: header, then for source and destination address lo/hi, x and
- * y, z and pitch-1, slice pitch-1; then the rectangle's x-1 and y-1, z-1. All but
- * addresses count elements; z == 1 leaves slice pitches unused.
+ * COPY_LINEAR_RECT: header; for the source, then for the destination: address
+ * lo/hi, x and y, z and pitch, slice pitch; then the size of the rectangle: x
+ * and y, z. Pitches and sizes are stored minus 1. All values except addresses
+ * count elements. If z of the size is 1, slice pitches are not used.
  */
 #define SDMA_COPY_RECT_DWORDS		13
-#define SDMA_COPY_RECT__ELEMENT		0xe0000000u	/* log2 of bytes, 0 to 4 */
-#define SDMA_COPY_RECT_SRC_DW		1		/* the first of five */
+#define SDMA_COPY_RECT__ELEMENT		0xe0000000u	/* log2 of the element's bytes, 0 to 4 */
+#define SDMA_COPY_RECT_SRC_DW		1		/* first of the five dwords */
 #define SDMA_COPY_RECT_DST_DW		6
-#define SDMA_COPY_RECT_XY__X		0x00003fffu	/* source, destination, size */
+#define SDMA_COPY_RECT_XY__X		0x00003fffu	/* in source, destination and size */
 #define SDMA_COPY_RECT_XY__Y		0x3fff0000u
 #define SDMA_COPY_RECT_Z__Z		0x000007ffu
 #define SDMA_COPY_RECT_Z__PITCH		0xffffe000u
 #define SDMA_COPY_RECT_SLICE__PITCH	0x0fffffffu
 
-/* WRITE_LINEAR: header, dst lo/hi, count-1, data... */
+/* WRITE_LINEAR: header, dst lo/hi, count - 1, data. */
 #define SDMA_WRITE_LINEAR_DWORDS	4		/* without data */
 #define SDMA_WRITE_LINEAR_DW3__COUNT	0x000fffffu	/* dwords - 1 */
 
@@ -84,34 +89,43 @@
 #define SDMA_POLL_REGMEM__FUNC		0x70000000u	/* 0 always, 1 <, 2 <=, 3 ==, 4 !=, 5 >=, 6 > */
 #define SDMA_POLL_FUNC_ALWAYS		0u
 #define SDMA_POLL_FUNC_MAX		6u
-#define SDMA_POLL_REGMEM__MEM		0x80000000u	/* else a register, byte address */
+#define SDMA_POLL_REGMEM__MEM		0x80000000u	/* 0: polls a register, byte offset */
 #define SDMA_POLL_REGMEM_DW5__INTERVAL	0x0000ffffu
 #define SDMA_POLL_REGMEM_DW5__RETRY	0x0fff0000u
 #define SDMA_POLL_RETRY_FOREVER		0xfffu
 
-/* POLL_REG_WRITE_MEM: header, register's byte address, address lo/hi. */
+/*
+ * POLL_REG_WRITE_MEM: header, byte offset of the register in BAR 5, address
+ * lo/hi.
+ */
 #define SDMA_POLL_REG_WRITE_DWORDS	4
 
-/* COND_EXE: header, address lo/hi, reference, dwords that are conditional. */
+/*
+ * COND_EXE: header, address lo/hi, reference, number of dwords to skip unless
+ * the dword in memory equals the reference.
+ */
 #define SDMA_COND_EXE_DWORDS		5
 #define SDMA_COND_EXE_DW4__COUNT	0x00003fffu
 
-/* PRE_EXE: header, dwords that are conditional. */
+/* PRE_EXE: header, number of dwords to skip unless DEVICES has bit 0. */
 #define SDMA_PRE_EXE_DWORDS		2
-#define SDMA_PRE_EXE__DEVICES		0x00ff0000u	/* bit 0: the only device */
+#define SDMA_PRE_EXE__DEVICES		0x00ff0000u	/* mask; bit 0 is this device */
 #define SDMA_PRE_EXE_DW1__COUNT		0x00003fffu
 
-/* SRBM_WRITE: header, register (dword offset), data. */
+/* SRBM_WRITE: header, register (dword offset in BAR 5), data. */
 #define SDMA_SRBM_WRITE_DWORDS		3
 #define SDMA_SRBM_WRITE__BYTE_EN	0xf0000000u
 #define SDMA_SRBM_WRITE_DW1__REG	0x0003ffffu
 
 /* ATOMIC: header, address lo/hi, src lo/hi, cmp lo/hi, loop interval. */
 #define SDMA_ATOMIC_DWORDS		8
-#define SDMA_ATOMIC__LOOP		0x00010000u	/* CMPSWAP: until it swaps */
+#define SDMA_ATOMIC__LOOP		0x00010000u	/* CMPSWAP: repeats until it swaps */
 #define SDMA_ATOMIC__OP			0xfe000000u
 #define SDMA_ATOMIC_DW7__INTERVAL	0x00001fffu
-/* Operations: of 32 bits; with OP_64 of 64; without OP_NO_RTN they return. */
+/*
+ * Values of OP: operations on 32 bits; with OP_64, on 64 bits. Without
+ * OP_NO_RTN, the old value is stored in SDMA_ATOMIC_PREOP.
+ */
 #define SDMA_ATOMIC_OP_64		0x20
 #define SDMA_ATOMIC_OP_NO_RTN		0x40
 #define SDMA_ATOMIC_SWAP		0x07
@@ -125,25 +139,26 @@
 #define SDMA_ATOMIC_AND			0x15
 #define SDMA_ATOMIC_OR			0x16
 #define SDMA_ATOMIC_XOR			0x17
-#define SDMA_ATOMIC_INC			0x18	/* to src, then 0 */
-#define SDMA_ATOMIC_DEC			0x19	/* to 0, then src */
+#define SDMA_ATOMIC_INC			0x18	/* old >= src ? 0 : old + 1 */
+#define SDMA_ATOMIC_DEC			0x19	/* !old || old > src ? src : old - 1 */
 #define SDMA_ATOMIC_ADD64		(SDMA_ATOMIC_ADD | SDMA_ATOMIC_OP_64)
 
-/* CONST_FILL: header, dst lo/hi, data, bytes-1. */
+/* CONST_FILL: header, dst lo/hi, data, bytes - 1. */
 #define SDMA_CONST_FILL_DWORDS		5
 #define SDMA_CONST_FILL__SIZE		0xc0000000u	/* 0 byte, 1 word, 2 dword */
 #define SDMA_CONST_FILL_DW4__COUNT	0x3fffffffu	/* bytes - 1 */
 
 /*
- * PTEPDE GEN: header, dst lo/hi, flags lo/hi, first address lo/hi,
- * increment lo/hi, count-1. Writes flags | (address + i * increment).
+ * PTEPDE GEN: header, dst lo/hi, flags lo/hi, first address lo/hi, increment
+ * lo/hi, count - 1. Entry i is flags | (first address + i * increment).
  */
 #define SDMA_PTEPDE_DWORDS		10
 #define SDMA_PTEPDE_DW9__COUNT		0x0007ffffu
 
 /*
- * TIMESTAMP GET_GLOBAL, GET: header, address lo/hi (8-byte aligned), 64-bit. SET:
- * header, value lo/hi of the engine's own clock.
+ * TIMESTAMP GET_GLOBAL and GET: header, address lo/hi (8-byte aligned), to
+ * which the GPU clock or the engine's own clock is written. SET: header, new
+ * value lo/hi of the engine's own clock.
  */
 #define SDMA_TIMESTAMP_DWORDS		3
 
