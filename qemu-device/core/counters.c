@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: event counters of the device in the saved state. */
+/* vgpu-kfd: save and load of the device's event counters. */
 #include "qemu/osdep.h"
 #include "migration/qemu-file-types.h"
 #include "migration/vmstate.h"

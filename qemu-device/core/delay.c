@@ -27,7 +27,10 @@ static int64_t delay_now_ns(void)
     return qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
 }
 
-/* Next number of the pseudo-random sequence that all threads share. */
+/*
+ * Return the next number of the pseudo-random sequence, which all threads
+ * share.
+ */
 static uint64_t delay_random(VGPUDelays *d)
 {
     uint64_t x = qatomic_fetch_add(&d->rng, 0x9e3779b97f4a7c15ull);
@@ -38,7 +41,8 @@ static uint64_t delay_random(VGPUDelays *d)
 }
 
 /*
- * Delay in ns: none in 117 of 128 cases, up to 100 us in 10, up to 4 ms in one.
+ * Return a delay in ns: 0 in 117 of 128 cases, up to 100 us in 10 cases, up to
+ * 4 ms in one. Always 0 without x-delays.
  */
 static int64_t delay_random_ns(VGPUDelays *d)
 {
@@ -50,7 +54,7 @@ static int64_t delay_random_ns(VGPUDelays *d)
     return 1 + delay_random(d) % ((dice ? 100 : 4000) * SCALE_US);
 }
 
-/* Delay at @point now, in ns; 0: none. */
+/* Return the delay in ns that is due at @point now; 0: none. */
 static int64_t delay_point_ns(VGPUState *s, VGPUDelayPoint point)
 {
     VGPUDelays *d = &s->delays;

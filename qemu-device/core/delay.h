@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: delays in the threads of the device, to expose ordering bugs in
- * drivers and tests. Only in builds with VGPU_KFD_DELAYS
- * (configs/qemu-delays.flags), which have two more properties:
+ * drivers and tests. The code is compiled only into builds with VGPU_KFD_DELAYS
+ * (configs/qemu-delays.flags), where the device has two more properties:
  *
  *   x-delays         seed of random delays at all points; 0: none
- *   x-delay-point    a delay of 0.3 s at this point, at most one a second:
- *                    wake, take, done, irq, ack or window; trace events
- *                    vgpu_delay and vgpu_delay_end enclose a sleep of a thread
+ *   x-delay-point    name of a point (wake, take, done, irq, ack, window) with
+ *                    a delay of 0.3 s, at most once a second; trace events
+ *                    vgpu_delay and vgpu_delay_end enclose each sleep there
  *
- * Delays are host time, and elapse while the machine is stopped, too: they
+ * Delays are in host time and also elapse while the machine is stopped: they
  * model threads that a busy host does not run.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_DELAY_H
@@ -20,12 +20,12 @@
 typedef struct VGPUState VGPUState;
 
 typedef enum VGPUDelayPoint {
-    VGPU_DELAY_WAKE,            /* a worker wakes up */
+    VGPU_DELAY_WAKE,            /* after a worker wakes up */
     VGPU_DELAY_TAKE,            /* before a worker takes a queue */
     VGPU_DELAY_DONE,            /* after a worker left a queue */
     VGPU_DELAY_IRQ,             /* before the MSI */
     VGPU_DELAY_ACK,             /* before an invalidation is acknowledged */
-    VGPU_DELAY_WINDOW,          /* before a window of RAM is stored: phys.c */
+    VGPU_DELAY_WINDOW,          /* before phys.c publishes a window of RAM */
     VGPU_DELAY_POINTS,
 } VGPUDelayPoint;
 
@@ -35,12 +35,14 @@ typedef enum VGPUDelayPoint {
 typedef struct VGPUDelays {
     uint64_t seed;              /* property x-delays */
     char *point_name;           /* property x-delay-point; NULL: none */
-    int point;                  /* VGPUDelayPoint or -1 */
+    /* VGPUDelayPoint that x-delay-point names; -1: none. */
+    int point;
     uint64_t rng;               /* state of delay_random(); atomic */
-    int64_t next;               /* earliest next delay at @point; atomic */
-    int64_t ack_due;            /* end of the delay of acknowledges; s->lock */
-    QEMUTimer *irq_timer;       /* schedules irq_bh */
-    QEMUBH *irq_bh;             /* atomic */
+    /* Earliest time of the next delay at @point; atomic. */
+    int64_t next;
+    int64_t ack_due;            /* no acknowledge before this time; s->lock */
+    QEMUTimer *irq_timer;       /* schedules @irq_bh after a delay */
+    QEMUBH *irq_bh;             /* bottom half that sends the MSI; atomic */
 } VGPUDelays;
 
 /**
@@ -83,9 +85,9 @@ bool vgpu_delay_worker(VGPUState *s, QemuMutex *lock, VGPUDelayPoint point);
 bool vgpu_delay_irq(VGPUState *s, QEMUBH *bh);
 
 /**
- * vgpu_delay_ack: check whether acknowledges are delayed now
+ * vgpu_delay_ack: check whether acknowledges of invalidations are delayed
  * @s: device
- * @request: true if an invalidation begins: it may start a delay
+ * @request: true at the start of an invalidation, which may start a delay
  *
  * Context: s->lock held.
  * Return: true while no invalidation may be acknowledged.

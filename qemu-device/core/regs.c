@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: access to a register by its dword offset in BAR 5: finds the block
- * and the register. Each block's own files implement its registers.
+ * vgpu-kfd: access to registers by dword offset in BAR 5. The functions find
+ * the block and the register; each block's own files implement its registers.
  */
 #include "qemu/osdep.h"
 #include "qemu/bitmap.h"
@@ -11,7 +11,10 @@
 #include "hw/misc/vgpu-kfd/core/regs.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
-/* Return the block that contains @reg, its instance and offset, or NULL. */
+/*
+ * Return the block that contains @reg, or NULL. Set *@inst and *@off to the
+ * instance and to the offset in it.
+ */
 static const VGPUBlock *regs_find_block(const VGPURegs *regs, uint32_t reg,
                                         unsigned *inst, unsigned *off)
 {
@@ -41,7 +44,7 @@ static const VGPUBlock *regs_find_block(const VGPURegs *regs, uint32_t reg,
     return b;
 }
 
-/* Return the register at @reg, or NULL. */
+/* Return the register at @reg, or NULL. As regs_find_block(). */
 static const VGPUReg *regs_find(const VGPURegs *regs, uint32_t reg,
                                 const VGPUBlock **block, unsigned *inst,
                                 unsigned *off)

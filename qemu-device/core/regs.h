@@ -4,11 +4,11 @@
  * in tables of VGPUReg. The functions below find a register by its dword offset
  * in BAR 5, for the register window and for packets that access registers.
  *
- * Why not hw/register.h: a search would compare the address with each register
- * of a block in turn, and each register would be an object (a hub: 336). Why
- * not a MemoryRegion for each block: it would serve the register window only.
- * Engines read registers without the BQL, and PCIE_DATA2 and packets have a
- * register's number, not an address.
+ * hw/register.h is not used: its search compares the address with each register
+ * of a block in turn, and each register is an object (a hub has 336). A
+ * MemoryRegion for each block is not used: it would serve the register window
+ * only. Engines read registers without the BQL, and PCIE_DATA2 and packets have
+ * the number of a register, not an address.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_REGS_H
 #define HW_MISC_VGPU_KFD_CORE_REGS_H
@@ -16,17 +16,23 @@
 typedef struct VGPUState VGPUState;
 
 /*
- * A register: the bits that a write stores, and its side effects. Tables are
- * indexed by the dword offset in the block; an entry of zeros means that there
- * is no register.
+ * A register. Tables are indexed by the dword offset in the block; an entry of
+ * zeros means that there is no register.
  */
 typedef struct VGPUReg {
     bool exists;                /* false: no register at this offset */
     uint32_t mask;              /* bits that a write stores */
     uint32_t reset;             /* value after a reset of the chip */
-    /* Return the value; NULL: the stored value is read. BQL held. */
+    /*
+     * Return the value that a read gives. NULL: a read gives the stored value.
+     * The caller holds the BQL.
+     */
     uint32_t (*read)(VGPUState *s, unsigned inst, unsigned off);
-    /* NULL, or: side effect of a write of @val over @old. BQL held. */
+    /*
+     * Called after a write has stored the bits in mask: @old is the stored
+     * value before the write, @val the value written. NULL: a write has no side
+     * effect. The caller holds the BQL.
+     */
     void (*written)(VGPUState *s, unsigned inst, unsigned off, uint32_t old,
                     uint32_t val);
 } VGPUReg;
@@ -37,18 +43,22 @@ typedef struct VGPUReg {
 #define VGPU_REG_WRITTEN(m, fn) \
     { .exists = true, .mask = (m), .written = (fn) }
 
-/* Instances of a block of registers, one after the other in BAR 5. */
+/* A block of registers, with one or more instances that follow each other. */
 typedef struct VGPUBlock {
     uint32_t base;              /* dword offset in BAR 5 */
     uint32_t span;              /* dwords of one instance */
     unsigned count;             /* instances */
-    unsigned first;             /* @inst of the first instance */
-    const VGPUReg *regs;        /* span entries */
-    /* Return the array of stored values; NULL: each register has a read(). */
+    unsigned first;             /* value of @inst for the first instance */
+    const VGPUReg *regs;        /* table of @span registers */
+    /*
+     * Return the array of stored values of an instance. NULL: no register
+     * stores a value, each has a read().
+     */
     uint32_t *(*store)(VGPUState *s, unsigned inst);
     /*
-     * NULL, or: read or write a register for a packet of an engine. Return
-     * false if engines cannot access the register. Any thread.
+     * Read or write a register for a packet of an engine, in any thread. Return
+     * false if engines cannot access the register. NULL: engines can access
+     * none.
      */
     bool (*engine_read)(VGPUState *s, unsigned inst, unsigned off,
                         uint32_t *val);
@@ -56,13 +66,19 @@ typedef struct VGPUBlock {
                          uint32_t val);
 } VGPUBlock;
 
-/* The registers of a device. Constant, except @warned. */
+/* The registers of a device. Constant, except the bits of @warned. */
 typedef struct VGPURegs {
     const VGPUBlock *const *blocks;     /* ascending by base, disjoint */
     unsigned num_blocks;
-    /* Return true if an access to @reg, in no block, is not to be logged. */
+    /*
+     * Return true if no access to @reg, which is in no block, is to be logged:
+     * a driver has remapped another register to @reg.
+     */
     bool (*is_alias)(VGPUState *s, uint32_t reg);
-    /* Bitmap by dword offset: vgpu_reg_warn_once() returned true. BQL. */
+    /*
+     * Bitmap by dword offset: registers for which vgpu_reg_warn_once() has
+     * returned true. BQL.
+     */
     unsigned long *warned;
 } VGPURegs;
 
@@ -135,7 +151,7 @@ bool vgpu_reg_engine_write(VGPUState *s, uint32_t reg, uint32_t val);
  * @s: device
  * @reg: dword offset in BAR 5, below VGPU_MMIO_DWORDS
  *
- * A guest must not be able to fill the log.
+ * Messages are logged once, so that a guest cannot fill the log.
  *
  * Context: BQL held.
  * Return: true at the first call for @reg since the last reset of the chip.

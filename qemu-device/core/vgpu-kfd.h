@@ -8,32 +8,32 @@
  * Locks, outermost first:
  *
  *   BQL          register and doorbell access, realize, reset, run state
- *   worker->lock the queues of an SDMA engine, or the compute queues, which
- *                register accesses and the worker's thread share. A thread
- *                holds at most one, except a chip reset: the CP's, then those
- *                of all engines
+ *   worker->lock the queues of an SDMA engine, or all compute queues; register
+ *                accesses and the worker's thread use them. A thread holds the
+ *                lock of one worker at most; only a chip reset holds more: it
+ *                takes the CP's lock, then those of all engines
  *   s->sdma->share_lock  engines that wait for others (sdma/share.c)
- *   s->lock      fault status, retry CAM, invalidation, interrupt ring
+ *   s->lock      fault status, retry CAM, invalidations, interrupt rings
  *   s->inject->lock  injections (inject/inject.c)
  *
- * Each SDMA engine has a thread, the MECs share one (queue/scheduler.h). These
- * threads never take the BQL, so that a holder of the BQL may wait for them: a
- * bottom half sends MSIs, engines access memory only, never another device's
- * registers (memory/phys.c), and a bottom half calls the IOMMU
- * (queue/iommu-requests.c). The thread executes packets with no lock held.
- * Meanwhile worker->current is the queue, and only the thread accesses that
+ * Each SDMA engine has a thread, and the MECs share one (queue/scheduler.h).
+ * These threads never take the BQL, so that a holder of the BQL may wait for
+ * them. Therefore a bottom half sends MSIs, another one calls the IOMMU
+ * (queue/iommu-requests.c), and engines access no registers of other devices
+ * (memory/phys.c). A thread executes packets with no lock held. Meanwhile
+ * worker->current is the queue of the packet, and no other thread accesses the
  * queue's exec.
  *
- * Plain registers are written under the BQL and read by any thread, with
- * qatomic_read(): see vgpu_hub_reg().
+ * Registers that only store a value are written under the BQL and read by any
+ * thread, with qatomic_read(): see vgpu_hub_reg().
  *
- * Translations: each client of a hub has a TLB, which only its thread accesses.
- * An entry has the generation of its VMID as of the page walk. An invalidation
- * of all pages increments the generation. An invalidation of a range of pages
- * is added to the hub's log, and a client applies new entries of the log to its
- * TLB before it uses translations again. client->access is odd while the client
- * uses translations: an invalidation is acknowledged when each client that was
- * odd at its start has changed the value.
+ * Each client of a hub has a TLB, which only the client's thread accesses. A
+ * TLB entry holds the generation that its VMID had before the page walk. An
+ * invalidation of all pages increments the generation. An invalidation of a
+ * range of pages is added to the hub's log, and a client applies new entries of
+ * the log to its TLB before it uses translations again. client->access is odd
+ * while the client uses translations. An invalidation is acknowledged when each
+ * client->access that was odd at the start of the invalidation has changed.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H
 #define HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H
@@ -70,22 +70,26 @@ struct VGPUState {
     PCIDevice parent_obj;
 
     /* Properties. */
-    uint64_t vram_size;         /* bytes: vram=, or the size of memdev= */
-    HostMemoryBackend *memdev;  /* NULL: VRAM is the device's own */
-    uint64_t visible_vram;      /* size of BAR 0 after reset */
-    VGPUHive *hive;             /* NULL: none */
-    int32_t node;               /* in the hive; VGPU_NODE_AUTO before realize */
+    /* Bytes of VRAM: property vram, or the size of @memdev. */
+    uint64_t vram_size;
+    /* Backend for VRAM; NULL: device allocates it. */
+    HostMemoryBackend *memdev;
+    uint64_t visible_vram;      /* size of BAR 0 after a reset, in bytes */
+    VGPUHive *hive;             /* hive to join; NULL: none */
+    /* Number in the hive. Before realize it may be VGPU_NODE_AUTO. */
+    int32_t node;
     bool vram_lost_on_reset;
-    uint32_t poll_ns;           /* host time that an idle engine spins */
+    uint32_t poll_ns;           /* ns of host time that an idle engine spins */
 #ifdef VGPU_KFD_DELAYS
     VGPUDelays delays;
 #endif
 
-    char *id;                   /* for traces and messages */
-    bool removed;               /* injected: surprise removal; BQL, atomic */
-    uint32_t inject_armed;      /* kinds that may fire, 1 << kind; atomic */
+    char *id;                   /* name in trace events and messages */
+    bool removed;               /* by a surprise removal; BQL, atomic */
+    /* Mask of kinds that may fire, 1 << kind; atomic. */
+    uint32_t inject_armed;
 
-    /* Blocks, from instance_init to instance_finalize. */
+    /* Blocks: allocated in instance_init, freed in instance_finalize. */
     VGPUInjector *inject;       /* inject/inject.c */
     VGPUMemory *memory;         /* memory/internal.h */
     VGPUIh *ih;                 /* ih/internal.h */
@@ -96,7 +100,10 @@ struct VGPUState {
     VGPUPci *pci;               /* pci/internal.h */
 
     VGPURegs regs;
-    /* Written often, by any thread. The members above are mostly read. */
+    /*
+     * The members from here on are written often, by any thread; those above
+     * are mostly read.
+     */
     QemuMutex lock;             /* see the order of locks above */
     Stat64 counters[VGPU_NUM_COUNTERS]; /* VGPU_CNT_*; any thread */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: fault injection: which injection takes which occasion. */
+/* vgpu-kfd: fault injection: decides which injection takes which occasion. */
 #include "qemu/osdep.h"
 #include "qemu/queue.h"
 #include "qemu/thread.h"
@@ -17,36 +17,43 @@
 
 QEMU_BUILD_BUG_ON(VGPU_INJECT_KIND__MAX > 32);
 
-/* A slot of the cache of values that walks have read from page tables. */
+/* A slot of a cache of page-table entries: the values that walks have read. */
 typedef struct VGPULatePte {
-    uint64_t key;               /* entry's address and memory, + 1; 0: empty */
-    uint64_t seen;              /* value that the last walk read */
-    bool pending;               /* the entry has changed, walks read @seen */
+    /* Address and memory of the entry, + 1; 0: empty. */
+    uint64_t key;
+    uint64_t seen;              /* value that the last walk has read */
+    /* The entry changed, but walks still read @seen. */
+    bool pending;
     uint32_t left;              /* number of walks that still read @seen */
 } VGPULatePte;
 
-/* An injection. s->inject->lock; @next is changed with the BQL held, too. */
+/*
+ * An injection. Guarded by s->inject->lock; @next is changed with the BQL held,
+ * too.
+ */
 struct VGPUInjection {
     QTAILQ_ENTRY(VGPUInjection) next;
-    uint32_t id;                /* of vgpu-inject's reply; constant */
-    VgpuInjection *what;        /* the command's arguments; constant */
-    VGPUInjectArgs args;        /* the same, checked; constant */
-    uint64_t seen;              /* occasions that matched the filter */
-    uint64_t fired;             /* occasions taken */
-    uint64_t random;            /* state of the generator */
+    uint32_t id;                /* id in the reply of vgpu-inject; constant */
+    VgpuInjection *what;        /* arguments of the command; constant */
+    VGPUInjectArgs args;        /* checked and converted @what; constant */
+    /* Number of occasions that matched the filter. */
+    uint64_t seen;
+    uint64_t fired;             /* number of occasions taken */
+    uint64_t random;            /* state of the random number generator */
     VGPULatePte *late;          /* array of LATE_PTE_SLOTS, or NULL */
-    uint32_t links;             /* mask of nodes whose link it took down */
+    /* Mask: nodes whose link this injection took down. */
+    uint32_t links;
 };
 
 /* The injections of a device. */
 struct VGPUInjector {
     uint32_t links_down;        /* mask: nodes whose link is down; atomic */
-    QemuMutex lock;             /* list and count; no lock is taken under it */
+    QemuMutex lock;             /* guards @list and @count; innermost lock */
     QTAILQ_HEAD(, VGPUInjection) list;
     unsigned count;             /* length of the list */
 };
 
-/* Last id given to an injection of any device. BQL. */
+/* Id of the injection that was added last, to any device. BQL. */
 static uint32_t last_id;
 
 /* Sebastiano Vigna's splitmix64: a hash of a counter. */
@@ -64,7 +71,10 @@ static bool inject_is_active(const VGPUInjection *i)
     return !i->args.count || i->fired < i->args.count;
 }
 
-/* The injector's lock is held in the functions below that use an injection. */
+/*
+ * The caller of the functions below with a VGPUInjection holds the injector's
+ * lock.
+ */
 
 /* Update the masks of armed kinds and of links that are down. */
 static void inject_rearm(VGPUState *s)
@@ -100,7 +110,7 @@ static bool inject_matches(const VGPUInjection *i, const VGPUSite *site)
            filter_fits(f->engine, site->engine) &&
            filter_fits(f->me, site->me) &&
            filter_fits(f->pipe, site->me ? (int)site->pipe : VGPU_SITE_NONE) &&
-           /* A queue number without me and pipe is one of an SDMA engine. */
+           /* Without me and pipe, the filter's queue is in an SDMA engine. */
            filter_fits(f->queue, site->me && !compute ? VGPU_SITE_NONE
                                                       : site->queue) &&
            site->va >= f->first && site->va <= f->last;
@@ -121,7 +131,10 @@ static const char *site_name(const VGPUSite *site, char *buf, size_t size)
     return buf;
 }
 
-/* Draw for an occasion that matches. Return whether @i takes it. */
+/*
+ * Decide at random, after skip and count, whether @i takes an occasion that its
+ * filter matches. Return true, with *@hit filled in, if it does.
+ */
 static bool inject_take(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
                         VGPUInjectHit *hit)
 {
@@ -183,7 +196,10 @@ void vgpu_inject_xgmi_down(VGPUState *s, const VGPUSite *site, unsigned node)
     }
 }
 
-/* Return @entry, or the value from before it changed. */
+/*
+ * Return the value that a walk reads instead of @entry: @entry, or the value
+ * before the last change of the page-table entry.
+ */
 static uint64_t inject_late_pte(VGPUState *s, VGPUInjection *i,
                                 const VGPUSite *site, uint64_t key,
                                 uint64_t entry)

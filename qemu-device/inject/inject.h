@@ -3,11 +3,12 @@
  * vgpu-kfd: fault injection.
  *
  * An occasion is an event at which an injection may take effect, such as a page
- * walk that reads an entry. There the device calls vgpu_inject_armed(), one
- * atomic read, and if that is true describes the occasion as a VGPUSite and
- * calls vgpu_inject_fires(). Each injection has a random number generator and
- * draws once for each occasion that its filter matches: the same seed and the
- * same occasions give the same choices.
+ * walk that reads an entry. At an occasion the device calls
+ * vgpu_inject_armed(), which is one atomic read. If the result is true, the
+ * device describes the occasion as a VGPUSite and calls vgpu_inject_fires().
+ * Each injection has a random number generator and draws one number for each
+ * occasion that its filter matches: the same seed and the same occasions give
+ * the same choices.
  *
  * Code with the effect of each kind:
  *
@@ -34,33 +35,37 @@
 #include "qapi/qapi-types-vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
-#define VGPU_SITE_NONE  (-1)    /* does not apply: a filter's number differs */
-#define VGPU_SITE_ANY   (-2)    /* in a filter: not compared */
+#define VGPU_SITE_NONE  (-1)    /* in a site: member does not apply */
+#define VGPU_SITE_ANY   (-2)    /* in a filter: any number matches */
 
 /*
- * Where an occasion arises; compared with the filters of injections. hub, vmid,
- * engine and queue are VGPU_SITE_NONE if they do not apply.
+ * The place of an occasion, which is compared with the filters of injections.
+ * hub, vmid, engine and queue are VGPU_SITE_NONE if they do not apply.
  */
 typedef struct VGPUSite {
     int hub;                    /* VGPU_HUB_* */
     int vmid;
     int engine;                 /* number of an SDMA engine */
-    int queue;                  /* number in the SDMA engine or in the pipe */
-    unsigned me;                /* MEC of a compute queue, from 1 on; 0: none */
+    int queue;                  /* number in @engine, or in @pipe of @me */
+    unsigned me;                /* MEC of a compute queue, 1 or 2; 0: none */
     unsigned pipe;              /* pipe of a compute queue in that MEC */
-    uint64_t va;                /* GPU address, or the kind's own address */
+    /* GPU address, or another address of the kind. */
+    uint64_t va;
 } VGPUSite;
 
-/* Occasions that an injection considers: all members must match the site. */
+/*
+ * The filter of an injection. An occasion matches if all members match the
+ * site.
+ */
 typedef struct VGPUFilter {
-    int hub;                    /* to pipe: as VGPUSite, or VGPU_SITE_ANY */
+    int hub;                    /* members up to pipe may be VGPU_SITE_ANY */
     int vmid;
     int engine;
-    int queue;                  /* me and pipe are ANY: of an SDMA engine */
+    int queue;                  /* if me and pipe are ANY: in an SDMA engine */
     int me;
     int pipe;
-    uint64_t first;             /* lowest VGPUSite.va ... */
-    uint64_t last;              /* ... and highest */
+    uint64_t first;             /* lowest VGPUSite.va that matches */
+    uint64_t last;              /* highest VGPUSite.va that matches */
 } VGPUFilter;
 
 #define VGPU_FILTER_ALL {                                               \
@@ -73,11 +78,11 @@ typedef struct VGPUFilter {
 typedef struct VGPUInjectArgs {
     VgpuInjectKind kind;
     VGPUFilter filter;
-    uint64_t arg;               /* the kind's parameter; 0: none */
-    uint64_t seed;              /* of the random number generator */
-    uint64_t skip;              /* matching occasions to skip first */
-    uint64_t count;             /* occasions to take; 0: no limit */
-    uint64_t threshold;         /* takes one if random 32 bits are below */
+    uint64_t arg;               /* parameter of the kind; 0: none */
+    uint64_t seed;              /* seed of the random number generator */
+    uint64_t skip;              /* number of matching occasions to skip first */
+    uint64_t count;             /* number of occasions to take; 0: no limit */
+    uint64_t threshold;         /* takes an occasion if random 32 bits < this */
 } VGPUInjectArgs;
 
 /* Kinds that vgpu_inject_pte() handles. */
@@ -86,13 +91,13 @@ typedef struct VGPUInjectArgs {
      1u << VGPU_INJECT_KIND_PTE_LATE | 1u << VGPU_INJECT_KIND_GART_CORRUPT | \
      1u << VGPU_INJECT_KIND_GART_LOST | 1u << VGPU_INJECT_KIND_GART_LATE)
 
-/* Parameters of the effect on an occasion that an injection has taken. */
+/* Parameters of the effect, filled in when an injection takes an occasion. */
 typedef struct VGPUInjectHit {
-    uint64_t arg;               /* the kind's parameter; 0: none */
-    uint64_t random;            /* drawn for this occasion */
+    uint64_t arg;               /* parameter of the kind; 0: none */
+    uint64_t random;            /* random number for this occasion */
 } VGPUInjectHit;
 
-#define VGPU_INJECTIONS_MAX     64      /* per device */
+#define VGPU_INJECTIONS_MAX     64      /* maximum number of a device */
 
 typedef struct VGPUInjection VGPUInjection;
 
@@ -138,25 +143,27 @@ static inline bool vgpu_inject_armed(VGPUState *s, uint32_t kinds)
 }
 
 /**
- * vgpu_inject_fires: offer an occasion to the injections of one kind
+ * vgpu_inject_fires: check whether an injection takes an occasion
  * @s: device
  * @kind: kind of injection
  * @site: where the occasion arises
  * @hit: filled in if an injection takes the occasion; may be NULL
  *
  * Context: any thread, with any locks except the injector's.
- * Return: true if an injection takes the occasion: the caller shows the effect.
+ * Return: true if an injection takes the occasion. The caller then executes the
+ * effect.
  */
 bool vgpu_inject_fires(VGPUState *s, VgpuInjectKind kind, const VGPUSite *site,
                        VGPUInjectHit *hit);
 
 /**
- * vgpu_inject_doorbell_lost: offer a doorbell write to kind doorbell-lost
+ * vgpu_inject_doorbell_lost: check whether a doorbell write is to be lost
  * @s: device
- * @site: queue; va: byte offset of the doorbell; hub is ignored
+ * @site: queue, and in va the byte offset of the doorbell; hub is ignored
  *
  * Context: any thread.
- * Return: true if the caller drops the write.
+ * Return: true if an injection of kind doorbell-lost takes the write. The
+ * caller then drops the write.
  */
 static inline bool vgpu_inject_doorbell_lost(VGPUState *s, VGPUSite site)
 {
@@ -166,8 +173,8 @@ static inline bool vgpu_inject_doorbell_lost(VGPUState *s, VGPUSite site)
 }
 
 /**
- * vgpu_inject_pte: offer the read of a page-table entry to kinds pte-* (VMIDs
- * from 1 on) and gart-* (VMID 0)
+ * vgpu_inject_pte: apply injections to the read of a page-table entry: kinds
+ * pte-* in VMIDs 1 to 15, kinds gart-* in VMID 0
  * @s: device
  * @site: client, VMID and GPU address of the walk
  * @where: VGPUTargetKind of the memory that holds the entry
@@ -182,10 +189,10 @@ uint64_t vgpu_inject_pte(VGPUState *s, const VGPUSite *site, unsigned where,
                          uint64_t addr, uint64_t entry, bool leaf);
 
 /**
- * vgpu_inject_xgmi_down: offer an access to a node's VRAM to kind xgmi-down
+ * vgpu_inject_xgmi_down: apply kind xgmi-down to an access to a node's VRAM
  * @s: device
- * @site: access; va: address in the hive
- * @node: other node, below VGPU_XGMI_NODES
+ * @site: access; va is an address in the hive
+ * @node: node whose VRAM is accessed, below VGPU_XGMI_NODES
  *
  * If an injection takes the occasion, the link to @node is down until the
  * injection is removed.
@@ -195,29 +202,29 @@ uint64_t vgpu_inject_pte(VGPUState *s, const VGPUSite *site, unsigned where,
 void vgpu_inject_xgmi_down(VGPUState *s, const VGPUSite *site, unsigned node);
 
 /**
- * vgpu_inject_links_down: read which links are down at this end
+ * vgpu_inject_links_down: read which links injections of @s have taken down
  * @s: device
  *
  * Context: any thread.
- * Return: mask of nodes.
+ * Return: mask of the nodes at the other end of these links.
  */
 uint32_t vgpu_inject_links_down(VGPUState *s);
 
 /**
- * vgpu_inject_vram_poison: offer a read of VRAM to kind vram-poison
+ * vgpu_inject_vram_poison: apply kind vram-poison to a read of VRAM
  * @s: device
- * @site: access; va: offset in VRAM
+ * @site: access; va is the offset of the first byte in VRAM
  * @len: bytes, at least 1
  *
  * Context: any thread.
- * Return: number of bytes before the first poisoned one, at most @len; 0: an
- * injection takes the occasion for the first byte.
+ * Return: number of bytes before the first one that may be poisoned, at most
+ * @len. 0: an injection takes the occasion, and the first byte is poisoned.
  */
 uint64_t vgpu_inject_vram_poison(VGPUState *s, const VGPUSite *site,
                                  uint64_t len);
 
 /**
- * vgpu_inject_each: offer one occasion to each injection of a kind
+ * vgpu_inject_each: let each injection of a kind take one occasion
  * @s: device
  * @kind: kind of injection
  * @effect: called for each injection that takes the occasion, with its filter
@@ -252,7 +259,7 @@ bool vgpu_inject_full(VGPUState *s);
  * vgpu_inject_add: add an injection
  * @s: device, with fewer than VGPU_INJECTIONS_MAX injections
  * @args: checked arguments, copied
- * @what: arguments as the operator gave them, copied for vgpu_inject_infos()
+ * @what: arguments of the command, copied for vgpu_inject_infos()
  *
  * Return: injection; owned by the injector.
  */
@@ -268,10 +275,10 @@ VGPUInjection *vgpu_inject_add(VGPUState *s, const VGPUInjectArgs *args,
 uint32_t vgpu_inject_id(const VGPUInjection *i);
 
 /**
- * vgpu_inject_now: have an injection take an occasion that the command makes
+ * vgpu_inject_now: let an injection take the command itself as an occasion
  * @s: device
  * @i: injection of an immediate kind, with threshold 1 << 32 and skip 0
- * @site: where the occasion arises; the filter is not compared
+ * @site: place of the occasion; not compared with the filter
  * @hit: filled in
  *
  * Return: false if the injection has taken all occasions that it may take.
