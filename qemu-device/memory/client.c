@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: clients of the hubs: start and end of their accesses, waiting for
+ * vgpu-kfd: clients of the hubs: start and end of an access, the wait for
  * accesses in progress, and the wake-up of stalled queues.
  */
 #include "qemu/osdep.h"
@@ -42,10 +42,11 @@ void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
 }
 
 /*
- * The caller keeps the BQL: the guest, or another device, may reuse the memory
- * as soon as the caller returns. Workers never take the BQL, and end a step
- * after 2 MiB at most. synchronize_rcu() is no substitute: vCPUs wait for the
- * BQL inside of RCU critical sections, and the caller may be in one itself.
+ * The caller holds the BQL throughout: the guest or another device may reuse
+ * the memory as soon as the caller returns. The wait ends, since workers never
+ * take the BQL and a step accesses 2 MiB at most. synchronize_rcu() cannot
+ * replace the wait: vCPUs wait for the BQL inside of RCU critical sections, and
+ * the caller may be in such a section itself.
  */
 void vgpu_clients_drain(VGPUState *s)
 {
@@ -59,7 +60,7 @@ void vgpu_clients_drain(VGPUState *s)
     for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
         VGPUClient *c = s->memory->clients[i];
 
-        /* Do not interrupt the time slice of a thread that accesses nothing. */
+        /* A drain interrupts the time slice: skip clients without an access. */
         if (c && (qatomic_load_acquire(&c->access) & 1)) {
             c->ops->drain(c);
         }
@@ -73,7 +74,9 @@ uint32_t vgpu_client_invalidations(const VGPUClient *c, unsigned vmid)
 
 void vgpu_client_begin(VGPUClient *c)
 {
-    /* Once for all mappings of the access: rcu_read_lock() has a barrier. */
+    /*
+     * One lock for all mappings of the access: rcu_read_lock() has a barrier.
+     */
     rcu_read_lock();
     qatomic_set(&c->access, c->access + 1);
     /*

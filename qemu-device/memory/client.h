@@ -22,41 +22,44 @@ typedef struct VGPUTlbSet VGPUTlbSet;
 #define VGPU_TLB_SETS_LOG2      9
 #define VGPU_TLB_WAYS           4
 
-/* Operations on the thread of a client. Constant. */
+/* Operations on the thread of a client. */
 typedef struct VGPUClientOps {
     /*
-     * Wake queues that stalled on a retry fault in a VMID of mask @vmids: those
-     * that wait without a CAM slot, and those that wait for slot @slot (-1: for
-     * any slot). No device lock held.
+     * Wake queues that stalled on a retry fault in a VMID of mask @vmids:
+     * queues that wait without a CAM slot, and queues that wait for slot @slot
+     * (-1: for any slot). The caller holds no lock of the device.
      */
     void (*retry)(VGPUClient *c, uint32_t vmids, int slot);
     /*
-     * Wait until the thread has completed its current access. BQL held, no
-     * device lock held.
+     * Wait until the thread has completed its current access. The caller holds
+     * the BQL and no other lock of the device.
      */
     void (*drain)(VGPUClient *c);
 } VGPUClientOps;
 
 /*
- * A client of a hub: an engine whose thread translates GPU addresses. Members
- * before @access are constant from vgpu_client_init() on. Only the thread
- * accesses @queue and the members after it, or a caller that holds the worker.
+ * A client of a hub: an engine whose thread translates GPU addresses. The
+ * members before @access are constant after vgpu_client_init(). @queue and the
+ * members after it are accessed by the thread only, or by a caller that holds
+ * the worker.
  */
 struct VGPUClient {
     VGPUState *s;
-    VGPUHub *vmhub;             /* number @hub; memory/internal.h */
-    unsigned index;             /* SDMA engine's number, or VGPU_CLIENT_CP */
+    VGPUHub *vmhub;             /* the hub, number @hub */
+    unsigned index;             /* number of SDMA engine, or VGPU_CLIENT_CP */
     uint8_t hub;                /* VGPU_HUB_* */
     uint16_t cid;               /* VM_L2_PROTECTION_FAULT_STATUS.CID */
     const VGPUClientOps *ops;
-    unsigned access;            /* odd: translations in use; atomic */
+    unsigned access;            /* odd: an access is in progress; atomic */
     uint8_t queue;              /* number of the queue that accesses memory */
-    VGPUIotlb *iotlb;           /* of @queue */
+    VGPUIotlb *iotlb;           /* IOTLB of @queue */
     VGPUTlbSet *tlb;            /* 1 << VGPU_TLB_SETS_LOG2 sets */
-    uint64_t tlb_shifts;        /* mask: log2 sizes of leaves in the TLB */
+    /* Bit n: the TLB may have leaves of 1 << n bytes. */
+    uint64_t tlb_shifts;
     /*
-     * Translation of the address after the last span, which ended that span;
-     * likely to be used next.
+     * Translation of the address that follows the last span: the last call of
+     * vgpu_gpuvm_map() made it to find the end of the span, and the next call
+     * probably needs it.
      */
     struct {
         bool valid;
@@ -66,9 +69,10 @@ struct VGPUClient {
         uint64_t va;
         VGPUSpan span;          /* not mapped */
     } peek;
-    uint32_t ranges_done;       /* vmhub->num_ranges, as applied to the TLB */
-    uint32_t tlb_hits;          /* not added to s->counters yet */
-    uint32_t tlb_misses;        /* the same */
+    /* Number of ranges of the log applied to @tlb. */
+    uint32_t ranges_done;
+    uint32_t tlb_hits;          /* hits not yet added to s->counters */
+    uint32_t tlb_misses;        /* misses not yet added to s->counters */
 };
 
 /**
@@ -94,7 +98,7 @@ void vgpu_client_init(VGPUState *s, VGPUClient *c, unsigned index, unsigned hub,
 void vgpu_client_destroy(VGPUClient *c);
 
 /**
- * vgpu_clients_wake: wake queues that stalled on a retry fault
+ * vgpu_clients_wake: call VGPUClientOps.retry() of the clients of some hubs
  * @s: device
  * @hub_mask: mask of hubs, 1 << VGPU_HUB_*
  * @vmids: as in VGPUClientOps.retry()
@@ -125,7 +129,7 @@ void vgpu_client_begin(VGPUClient *c);
 void vgpu_client_end(VGPUClient *c);
 
 /**
- * vgpu_client_invalidations: count invalidations
+ * vgpu_client_invalidations: read the number of invalidations of a VMID
  * @c: client
  * @vmid: VMID
  *
@@ -146,7 +150,7 @@ void vgpu_clients_flush_tlb(VGPUState *s);
  * vgpu_client_tlb_used: count the valid entries of the TLB
  * @c: client
  *
- * Context: the client's worker is held.
+ * Context: the caller holds the client's worker.
  * Return: number of entries that translations may use.
  */
 unsigned vgpu_client_tlb_used(VGPUClient *c);
@@ -163,8 +167,9 @@ unsigned vgpu_client_tlb_used(VGPUClient *c);
  * @va: GPU address
  * @len: bytes, at least 1
  * @type: kind of access
- * @span: set to the longest span at @va of at most @len bytes, or to a fault or
- *        VGPU_TARGET_WAIT, without a report. Released by vgpu_phys_unmap().
+ * @span: set to the longest span at @va of at most @len bytes, to a fault
+ *        (which is not reported), or to VGPU_TARGET_WAIT. The caller releases
+ *        the span with vgpu_phys_unmap().
  */
 void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
                     VGPUAccessType type, VGPUSpan *span);
@@ -175,8 +180,9 @@ void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
  * @vmid: VMID
  * @va: GPU address
  * @len: bytes, at least 1
- * @span: in: the fault; out: a span of at most @len bytes in the default page,
- *        a span that reads zeros and drops writes, or VGPU_TARGET_WAIT
+ * @span: in: the fault; out: a span of at most @len bytes in the default page;
+ *        if there is no default page or the access is not redirected to it, a
+ *        span that reads zeros and drops writes; or VGPU_TARGET_WAIT
  */
 void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
                             uint64_t len, VGPUSpan *span);
@@ -186,7 +192,7 @@ void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
  * @client: VGPUClient.index
  * @queue: number of the queue in the SDMA engine, or of the HQD
  * @vmid: VMID
- * @va: GPU address, or the kind's own address
+ * @va: GPU address, or another address that the kind of injection compares
  *
  * Context: any thread.
  * Return: site.

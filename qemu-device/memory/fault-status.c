@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: status of no-retry faults in the hubs' registers, and the bits of
- * VM_CONTEXT_CNTL for each class of faults.
+ * each class of faults in VM_CONTEXT_CNTL.
  */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"
@@ -44,7 +44,7 @@ uint32_t vgpu_fault_interrupt_bit(uint16_t fault)
 
 uint32_t vgpu_fault_redirect_bit(uint16_t fault)
 {
-    /* The redirect bit of each class is one above its interrupt bit. */
+    /* For each class, the redirect bit is the bit above the interrupt bit. */
     return vgpu_fault_interrupt_bit(fault) << 1;
 }
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: an XGMI hive, which the operator creates before its devices:
+ * vgpu-kfd: an XGMI hive, which the operator creates before the devices in it:
  *
  *   -object vgpu-hive,id=h0 -device vgpu-kfd,hive=h0 -device vgpu-kfd,hive=h0
  *
- * Devices use the hive in xgmi.c. Specification: docs/hardware.md, Hives.
+ * xgmi.c adds devices to the hive. Specification: docs/hardware.md, Hives.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -43,7 +43,7 @@ static void set_hive_id(Object *obj, Visitor *v, const char *name, void *opaque,
     }
 }
 
-/* Return whether @obj is another hive with the hive-id of @opaque. */
+/* Return whether @obj is a hive other than @opaque with the same hive-id. */
 static int has_same_id(Object *obj, void *opaque)
 {
     const VGPUHive *h = opaque;
@@ -122,13 +122,13 @@ static void vgpu_hive_register_types(void)
 
 type_init(vgpu_hive_register_types)
 
-/* QOM's setter of a link. */
+/* QOM's setter of a link property, which set_hive() calls. */
 static ObjectPropertyAccessor *set_link;
 
 /*
- * Setter of the link. The error message states which object is required: the
- * value of this property once was the number that is hive-id now, and QOM's
- * message for such a value is "Device '7' not found".
+ * Setter of property hive. In earlier versions the value was the number that is
+ * hive-id now, and QOM's message for a number is "Device '7' not found": add to
+ * the message that the value must be the id of an object.
  */
 static void set_hive(Object *obj, Visitor *v, const char *name, void *opaque,
                      Error **errp)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: -object vgpu-hive, and the device's property with a link to one. */
+/* vgpu-kfd: -object vgpu-hive, and the device property that links to a hive. */
 #ifndef HW_MISC_VGPU_KFD_MEMORY_HIVE_H
 #define HW_MISC_VGPU_KFD_MEMORY_HIVE_H
 
@@ -9,12 +9,13 @@
 #define TYPE_VGPU_HIVE "vgpu-hive"
 OBJECT_DECLARE_SIMPLE_TYPE(VGPUHive, VGPU_HIVE)
 
-#define VGPU_NODE_AUTO          (-1)        /* property node: the lowest free */
+/* Property node: the lowest free number. */
+#define VGPU_NODE_AUTO          (-1)
 
-/* A link to a hive. */
+/* Type of a property that links to a hive. */
 extern const PropertyInfo vgpu_prop_hive;
 
-/* Property @_name of @_state: link to a hive, in @_field, a VGPUHive *. */
+/* Define property @_name: a link to a hive, stored in @_state.@_field. */
 #define DEFINE_PROP_VGPU_HIVE(_name, _state, _field)                    \
     DEFINE_PROP(_name, _state, _field, vgpu_prop_hive, VGPUHive *,      \
                 .link_type = TYPE_VGPU_HIVE)

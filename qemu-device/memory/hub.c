@@ -10,7 +10,7 @@
 #include "hw/misc/vgpu-kfd/memory/internal.h"
 #include "hw/misc/vgpu-kfd/memory/memory.h"
 
-/* As set by the VBIOS of a card: VRAM at 0x8000 << 24. */
+/* VRAM is at 0x8000 << 24, as the VBIOS of a card sets it. */
 #define FB_LOCATION_RESET       0x8000u
 #define FB_UNIT                 (16 * MiB)
 #define PAGE_HI                 0x0000000fu     /* bits 47:44 of an address */
@@ -129,7 +129,7 @@ static const VGPUReg hub_regs[HUB_SPAN] = {
     [VM_L2_PROTECTION_FAULT_CNTL] = {
         .exists = true,
         .mask = ~VM_L2_PROTECTION_FAULT_CNTL__CLEAR_STATUS_ADDR,
-        .reset = 0x3ffffffc,            /* every class to the default page */
+        .reset = 0x3ffffffc,            /* redirect faults of all classes */
         .written = fault_cntl_written,
     },
     [VM_L2_PROTECTION_FAULT_CNTL2] = {
@@ -158,7 +158,7 @@ static const VGPUReg hub_regs[HUB_SPAN] = {
         VGPU_REG_READ(vgpu_invalidate_ack_read),
     [VM_INVALIDATE_ENG_ADDR_RANGE_LO32(0) ...
      VM_INVALIDATE_ENG_ADDR_RANGE_HI32(VGPU_NUM_INV_ENGINES - 1)] =
-        VGPU_REG_RW(UINT32_MAX),        /* of HI32, 4:0 count */
+        VGPU_REG_RW(UINT32_MAX),        /* only bits 4:0 of HI32 are used */
     [VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(0) ...
      VM_CONTEXT_PAGE_TABLE_END_ADDR_HI32(15)] = VGPU_REG_RW(UINT32_MAX),
     [MC_VM_FB_OFFSET] = VGPU_REG_RW(0x00ffffff),
@@ -175,7 +175,7 @@ static const VGPUReg hub_regs[HUB_SPAN] = {
     [MC_VM_AGP_BOT] = {
         .exists = true,
         .mask = 0x00ffffff,
-        .reset = 0x00ffffff,            /* above TOP: no window */
+        .reset = 0x00ffffff,            /* above AGP_TOP: there is no window */
     },
     [MC_VM_AGP_BASE] = VGPU_REG_RW(0x00ffffff),
     [MC_VM_SYSTEM_APERTURE_LOW_ADDR ... MC_VM_SYSTEM_APERTURE_HIGH_ADDR] =

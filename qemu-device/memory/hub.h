@@ -35,7 +35,7 @@ uint32_t vgpu_hub_reg(VGPUState *s, unsigned hub, unsigned off);
 uint64_t vgpu_hub_reg64(VGPUState *s, unsigned hub, unsigned lo);
 
 /**
- * vgpu_hub_invalidations: count invalidations
+ * vgpu_hub_invalidations: read the number of invalidations of a VMID
  * @s: device
  * @hub: VGPU_HUB_*
  * @vmid: VMID
@@ -46,21 +46,21 @@ uint64_t vgpu_hub_reg64(VGPUState *s, unsigned hub, unsigned lo);
 uint32_t vgpu_hub_invalidations(VGPUState *s, unsigned hub, unsigned vmid);
 
 /**
- * vgpu_hub_fb_base: find this device's VRAM in the FB aperture
+ * vgpu_hub_fb_base: find this device's VRAM in the FB aperture of VMID 0
  * @s: device
  * @hub: VGPU_HUB_*
  *
  * Context: any thread.
- * Return: address of the first byte.
+ * Return: GPU address of the first byte of VRAM.
  */
 uint64_t vgpu_hub_fb_base(VGPUState *s, unsigned hub);
 
 /**
- * vgpu_hub_has: check whether a register is one of a hub
+ * vgpu_hub_has: check whether a register belongs to a hub
  * @reg: dword offset in BAR 5
  *
  * Context: any thread.
- * Return: true for the range of either hub.
+ * Return: true if @reg is in the range of registers of one of the two hubs.
  */
 static inline bool vgpu_hub_has(uint32_t reg)
 {
@@ -84,7 +84,7 @@ static inline VgpuHubKind vgpu_hub_kind(unsigned hub)
  * vgpu_query_invalidations: list invalidations that are not acknowledged
  * @s: device
  *
- * Context: s->lock held.
+ * Context: the caller holds s->lock.
  * Return: list for query-vgpu, which the caller frees.
  */
 VgpuInvalidationInfoList *vgpu_query_invalidations(VGPUState *s);
@@ -102,8 +102,8 @@ VgpuInvalidationInfoList *vgpu_query_invalidations(VGPUState *s);
 void vgpu_invalidate_vmids(VGPUState *s, unsigned hub, uint32_t vmids);
 
 /**
- * vgpu_invalidate_complete: acknowledge the invalidations whose old
- * translations no access in progress uses any more
+ * vgpu_invalidate_complete: acknowledge each pending invalidation for which all
+ * accesses that may use old translations have ended
  * @s: device
  *
  * Context: any thread. Takes s->lock.
@@ -111,7 +111,7 @@ void vgpu_invalidate_vmids(VGPUState *s, unsigned hub, uint32_t vmids);
 void vgpu_invalidate_complete(VGPUState *s);
 
 /**
- * vgpu_fault_interrupt_bit: find the interrupt enable of a class of faults
+ * vgpu_fault_interrupt_bit: find the interrupt enable bit of a class of faults
  * @fault: class of no-retry faults: VGPUSpan.fault
  *
  * Context: any thread.
@@ -120,8 +120,8 @@ void vgpu_invalidate_complete(VGPUState *s);
 uint32_t vgpu_fault_interrupt_bit(uint16_t fault);
 
 /**
- * vgpu_hub_latch_fault: set fault status and fault address of @c's hub
- * @c: client
+ * vgpu_hub_latch_fault: set fault status and fault address in a hub's registers
+ * @c: client whose access faulted, of this hub
  * @vmid: VMID
  * @va: GPU address of the fault
  * @span: no-retry fault
@@ -140,7 +140,8 @@ void vgpu_hub_latch_fault(const VGPUClient *c, unsigned vmid, uint64_t va,
  * @vmid: VMID
  * @root: value of VM_CONTEXT_PAGE_TABLE_BASE_ADDR
  *
- * Invalidates the translations of @vmid and wakes its stalled queues.
+ * The function also invalidates the translations of @vmid, and wakes queues
+ * that stalled on a retry fault in @vmid.
  *
  * Context: any thread, no device lock held.
  */

@@ -11,39 +11,48 @@
 #include "hw/misc/vgpu-kfd/memory/client.h"
 #include "hw/misc/vgpu-kfd/memory/xgmi.h"
 
-#define VGPU_RANGE_LOG          64          /* entries; a power of two */
-#define VGPU_BUS_WINDOWS        4           /* windows of RAM kept at once */
+/* Entries in the log of ranges; power of two. */
+#define VGPU_RANGE_LOG          64
+/* Number of windows of RAM on the bus. */
+#define VGPU_BUS_WINDOWS        4
 #define VGPU_ATHUB_SPAN         (ATC_VMID_PASID_MAPPING(32) - ATHUB_BASE)
 
-/* A class of no-retry faults (VGPUSpan.fault): RANGE, PDE0, VALID, ... */
+/*
+ * A class of no-retry faults, the value of VGPUSpan.fault. @name: RANGE, PDE0,
+ * VALID and so on.
+ */
 #define VGPU_FAULT_CLASS(name) \
     VM_L2_PROTECTION_FAULT_CNTL__ ## name ## _DEFAULT
 
-/* Result of a page walk: a leaf, an aperture, or a fault. */
+/*
+ * Result of a page walk: a leaf of the tables, a part of an aperture, or a
+ * fault.
+ */
 typedef struct VGPULeaf {
     VGPUTargetKind kind;
-    uint8_t shift;              /* log2 of the size; 0: aperture, see left */
+    uint8_t shift;              /* leaf: log2 of its bytes; aperture: 0 */
     uint8_t error;              /* VGPU_WALKER_* */
     uint16_t flags;             /* VGPU_LEAF_* */
     uint16_t fault;             /* VGPUSpan.fault */
-    uint64_t addr;              /* of the leaf's first byte; aperture: of va */
-    uint64_t left;              /* aperture: bytes from va on */
+    /* Address of the leaf; aperture: address of va. */
+    uint64_t addr;
+    uint64_t left;              /* aperture: bytes from va to its end; else 0 */
 } VGPULeaf;
 
 /* A leaf in a TLB. */
 typedef struct VGPUTlbEntry {
-    uint64_t key;               /* page, size and VMID; 0: empty */
+    uint64_t key;               /* vgpu_tlb_key(); 0: the entry is empty */
     uint64_t addr;              /* VGPULeaf.addr */
     uint32_t gen;               /* VGPUHub.gen[vmid] before the walk */
     uint8_t shift;              /* VGPULeaf.shift */
-    uint8_t kind;               /* VGPUTargetKind, no fault */
+    uint8_t kind;               /* VGPUTargetKind, not a fault */
     uint16_t flags;             /* VGPU_LEAF_* */
 } VGPUTlbEntry;
 
 /* A set of a client's TLB. Accessed by the client's thread only. */
 struct VGPUTlbSet {
     VGPUTlbEntry way[VGPU_TLB_WAYS];
-    unsigned victim;            /* way to replace next, modulo VGPU_TLB_WAYS */
+    unsigned victim;            /* way to replace next: modulo VGPU_TLB_WAYS */
 };
 
 /* An invalidation of pages @first to @last of the VMIDs in mask @vmids. */
@@ -53,36 +62,52 @@ typedef struct VGPURange {
     uint32_t vmids;
 } VGPURange;
 
-/* Requests to an invalidation engine, as masks of VMIDs. s->lock. */
+/* State of an invalidation engine: masks of VMIDs. Guarded by s->lock. */
 typedef struct VGPUInvalidation {
-    uint32_t pending;                   /* not acknowledged */
-    uint32_t no_ack;                    /* injected: never acknowledged */
-    /* By client: VMIDs whose old translations an access may still use. */
+    uint32_t pending;                   /* requested and not acknowledged */
+    /* By an injection: never to be acknowledged. */
+    uint32_t no_ack;
+    /*
+     * By client: VMIDs of which the access that was in progress at the request
+     * may use old translations.
+     */
     uint32_t waiting[VGPU_NUM_CLIENTS];
-    /* By client: client->access when the request was made. */
+    /* By client: client->access at the time of the request. */
     unsigned seen[VGPU_NUM_CLIENTS];
 } VGPUInvalidation;
 
 /* A VM hub. */
 struct VGPUHub {
     /*
-     * Written under the BQL; fault status and acknowledges under s->lock; roots
-     * of page tables also by the CP's thread. Read by any thread, atomically.
+     * Written under the BQL, except fault status and acknowledges: under
+     * s->lock. Roots of page tables are written by the CP's thread, too. Read
+     * by any thread, atomically.
      */
     uint32_t regs[HUB_SPAN];
     VGPUInvalidation inv[VGPU_NUM_INV_ENGINES];
-    VGPURange ranges[VGPU_RANGE_LOG];   /* log, a ring buffer; s->lock */
-    uint32_t num_ranges;                /* logged since realize; atomic */
-    /* Number of invalidations of all pages of a VMID. s->lock, atomic. */
+    /* Log of invalidated ranges, a ring buffer; s->lock. */
+    VGPURange ranges[VGPU_RANGE_LOG];
+    /* Number of ranges that were logged since realize; atomic. */
+    uint32_t num_ranges;
+    /*
+     * By VMID: number of invalidations of all pages. Written under s->lock,
+     * read atomically.
+     */
     uint32_t gen[VGPU_NUM_VMIDS];
-    /* Number of invalidations of any page of a VMID. s->lock, atomic. */
+    /*
+     * By VMID: number of invalidations of any page. Written under s->lock, read
+     * atomically.
+     */
     uint32_t invs[VGPU_NUM_VMIDS];
 };
 
-/* Injected: invalidations acknowledged before they take effect. s->lock. */
+/*
+ * Invalidations that an injection has acknowledged and that take effect later.
+ * Guarded by s->lock.
+ */
 typedef struct VGPULateDrops {
-    QEMUTimer *timer;           /* QEMU_CLOCK_VIRTUAL: the first that is due */
-    int64_t due[VGPU_NUM_HUBS][VGPU_NUM_VMIDS];     /* ns; 0: none */
+    QEMUTimer *timer;           /* QEMU_CLOCK_VIRTUAL: earliest @due */
+    int64_t due[VGPU_NUM_HUBS][VGPU_NUM_VMIDS];     /* ns; 0: no invalidation */
 } VGPULateDrops;
 
 /* An XGMI hive. */
@@ -90,9 +115,12 @@ struct VGPUHive {
     Object parent_obj;
 
     uint64_t id;                /* property hive-id; constant once complete */
-    bool complete;              /* properties are checked and constant; BQL */
-    QemuMutex lock;             /* no lock is taken under it */
-    /* The devices. Changed with lock and BQL held, read with one of them. */
+    bool complete;              /* id was checked and cannot change; BQL */
+    QemuMutex lock;             /* innermost lock */
+    /*
+     * The device with each number, or NULL. Changed with @lock and the BQL
+     * held, read with one of them held.
+     */
     VGPUState *node[VGPU_XGMI_NODES];
 };
 
@@ -103,59 +131,70 @@ struct VGPUHive {
 struct VGPUMemory {
     VGPUState *s;
     VGPUHub hubs[VGPU_NUM_HUBS];
-    VGPUClient *clients[VGPU_NUM_CLIENTS];      /* set as the engines start */
-    /* Registers. Written under the BQL or by the CP's thread; atomic. */
+    VGPUClient *clients[VGPU_NUM_CLIENTS];      /* set when the engines start */
+    /*
+     * Registers of ATHUB. Written under the BQL or by the CP's thread,
+     * atomically.
+     */
     uint32_t athub[VGPU_ATHUB_SPAN];
     VGPULateDrops late_drops;
 
-    VGPUHive *hive;             /* joined hive; NULL: none */
+    VGPUHive *hive;             /* hive that the device has joined, or NULL */
     uint8_t xgmi_node;          /* number of this device in the hive */
     uint64_t vram_base;         /* offset of this device's VRAM in the hive */
-    MemoryRegion *vram;         /* of memdev, or own_vram */
+    MemoryRegion *vram;         /* memory of memdev, or own_vram */
     MemoryRegion own_vram;
     uint8_t *vram_ptr;          /* host address of vram */
     MemoryRegion vram_whole;    /* alias of vram, root of vram_as */
-    AddressSpace vram_as;       /* VRAM from address 0 on */
-    MemoryRegionCache vram_cache;       /* of vram_as: marks writes dirty */
+    AddressSpace vram_as;       /* VRAM, from address 0 on */
+    MemoryRegionCache vram_cache;       /* marks written VRAM dirty */
 
-    MemoryListener bus_listener;        /* of the device's bus */
+    /* Listens to the memory map of the bus. */
+    MemoryListener bus_listener;
     QEMUBH *iommu_bh;           /* calls the IOMMU: queue/iommu-requests.c */
-    uint32_t bus_drops;         /* IOMMU unmaps and bus changes; atomic */
+    /* Number of IOMMU unmaps and bus changes; atomic. */
+    uint32_t bus_drops;
     QLIST_HEAD(, VGPUIommuNotifier) iommu_notifiers;    /* iommu.c; BQL */
-    QemuMutex window_lock;      /* no lock is taken under it */
-    /* Windows of RAM on the bus (phys.c): window_lock; read under RCU. */
+    QemuMutex window_lock;      /* innermost lock */
+    /*
+     * Windows of RAM on the bus (phys.c). Changed under window_lock, read under
+     * RCU.
+     */
     struct VGPUWindow *windows[VGPU_BUS_WINDOWS];
-    unsigned next_window;       /* to replace next; window_lock */
+    unsigned next_window;       /* window to replace next; window_lock */
 };
 
-/* Read a register of a hub. Any thread. */
+/* Return the stored value of a register of @hub. Any thread. */
 static inline uint32_t vgpu_hub_load(const VGPUHub *hub, unsigned off)
 {
     return qatomic_read(&hub->regs[off]);
 }
 
-/* Read a pair of registers of a hub, the low half at @lo. Any thread. */
+/*
+ * Return the value of a pair of registers of @hub; @lo is the low half. Any
+ * thread.
+ */
 static inline uint64_t vgpu_hub_load64(const VGPUHub *hub, unsigned lo)
 {
     return vgpu_hub_load(hub, lo) | (uint64_t)vgpu_hub_load(hub, lo + 1) << 32;
 }
 
 /*
- * page-walk.c. Called by the client's thread between vgpu_client_begin() and
- * vgpu_client_end().
+ * page-walk.c. The client's thread calls these functions between
+ * vgpu_client_begin() and vgpu_client_end().
  */
 
-/* Translate @va by apertures and page tables, without the TLB. */
+/* Translate @va by apertures and page tables. The TLB is not used. */
 VGPULeaf vgpu_page_walk(VGPUClient *c, unsigned vmid, uint64_t va);
 /*
- * Return the kind of a fault at an entry that is invalid or does not permit the
- * access: VGPU_TARGET_RETRY or VGPU_TARGET_FAULT.
+ * Return the kind of the fault that an entry causes if it is invalid or does
+ * not permit the access: VGPU_TARGET_RETRY or VGPU_TARGET_FAULT.
  */
 VGPUTargetKind vgpu_page_walk_fault_kind(VGPUClient *c, unsigned vmid);
 
 /* tlb.c. Called by the client's thread. */
 
-/* Return the key of a leaf: unique, never 0. */
+/* Return the key of the leaf of 1 << @shift bytes at @va: unique, never 0. */
 static inline uint64_t vgpu_tlb_key(unsigned vmid, uint64_t va, unsigned shift)
 {
     return va >> shift << 10 | shift << 4 | vmid;
@@ -163,12 +202,12 @@ static inline uint64_t vgpu_tlb_key(unsigned vmid, uint64_t va, unsigned shift)
 
 static inline VGPUTlbSet *vgpu_tlb_set(VGPUClient *c, uint64_t key)
 {
-    /* Fibonacci hashing spreads neighbours and far strides over the sets. */
+    /* Fibonacci hashing distributes neighbouring pages and large strides. */
     return &c->tlb[(key * 0x9e3779b97f4a7c15ull) >> (64 - VGPU_TLB_SETS_LOG2)];
 }
 
 /*
- * Return the entry of generation @gen that translates @va, or NULL. Inline,
+ * Return the TLB entry of generation @gen that translates @va, or NULL. Inline,
  * since each access calls this function.
  */
 static inline const VGPUTlbEntry *vgpu_tlb_find(VGPUClient *c, unsigned vmid,
@@ -190,32 +229,40 @@ static inline const VGPUTlbEntry *vgpu_tlb_find(VGPUClient *c, unsigned vmid,
     return NULL;
 }
 
-/* Add @leaf at @va. @gen: VGPUHub.gen[vmid] read before the walk. */
+/*
+ * Add @leaf, the leaf at @va. @gen: value of VGPUHub.gen[vmid] before the walk.
+ */
 void vgpu_tlb_insert(VGPUClient *c, unsigned vmid, uint64_t va, uint32_t gen,
                      const VGPULeaf *leaf);
-/* Drop entries in the ranges that were invalidated since the last call. */
+/*
+ * Drop the TLB entries in the ranges that were invalidated since the last call.
+ */
 void vgpu_tlb_apply_invalidations(VGPUClient *c);
 
 /* fault-status.c */
 
 /*
  * Return the bit of VM_CONTEXT_CNTL that redirects accesses with a no-retry
- * fault of class @fault (VGPUSpan.fault) to the default page; 0: the register
- * has no bit for this class, and the access is redirected.
+ * fault of class @fault (VGPUSpan.fault) to the default page. Return 0 if there
+ * is no bit for the class; such accesses are redirected.
  */
 uint32_t vgpu_fault_redirect_bit(uint16_t fault);
-/* Clear fault status and fault address of @hub. s->lock held. */
+/* Clear fault status and fault address of @hub. The caller holds s->lock. */
 void vgpu_hub_clear_fault(VGPUState *s, unsigned hub);
 
-/* invalidate.c: functions of VGPUReg. BQL held. */
+/*
+ * invalidate.c: functions of VGPUReg. The caller holds the BQL, except as
+ * noted.
+ */
 
 /*
- * Start the invalidation that @val, written to an engine's REQ, requests. TLBs
- * hold leaves only: a request for directories alone drops no translation.
+ * REQ of an invalidation engine was written: start the invalidation that @val
+ * requests. TLBs hold leaves only, so a request for directories alone drops no
+ * translation.
  */
 void vgpu_invalidate_req_written(VGPUState *s, unsigned hub, unsigned off,
                                  uint32_t old, uint32_t val);
-/* Read an engine's ACK. Any thread. */
+/* Return the value of ACK of an invalidation engine. Any thread. */
 uint32_t vgpu_invalidate_ack_read(VGPUState *s, unsigned hub, unsigned off);
 
 /* invalidate-inject.c */
@@ -224,36 +271,38 @@ uint32_t vgpu_invalidate_ack_read(VGPUState *s, unsigned hub, unsigned off);
     (1u << VGPU_INJECT_KIND_INV_NO_ACK | 1u << VGPU_INJECT_KIND_INV_EARLY_ACK)
 
 /*
- * Offer the VMIDs in *@vmids, which a request to invalidation engine @eng
- * names, to injections. Remove from *@vmids those whose translations are to be
- * dropped after the acknowledge. Return the mask of those that are never to be
- * acknowledged. s->lock held.
+ * Apply injections to the VMIDs in *@vmids, which a request to invalidation
+ * engine @eng names. Clear in *@vmids each VMID whose translations are to be
+ * dropped only after the acknowledge. Return the mask of VMIDs that are never
+ * to be acknowledged. The caller holds s->lock.
  */
 uint32_t vgpu_invalidate_inject(VGPUState *s, unsigned hub, unsigned eng,
                                 uint32_t *vmids);
 
 /* iommu.c */
 
-/* Callbacks of the listener of the device's bus. BQL held. */
+/* Functions of VGPUMemory.bus_listener. The caller holds the BQL. */
 void vgpu_iommu_region_add(MemoryListener *l, MemoryRegionSection *section);
 void vgpu_iommu_region_del(MemoryListener *l, MemoryRegionSection *section);
 /*
- * Return the reply in @iotlb that translates @addr. If there is no valid one,
- * put the request into @iotlb and return NULL. Called by the owner of @iotlb.
+ * Return the valid reply in @iotlb that translates @addr. If there is none,
+ * store a request in @iotlb and return NULL. The caller owns @iotlb.
  */
 const VGPUIommuReply *vgpu_iommu_reply(VGPUState *s, VGPUIotlb *iotlb,
                                        hwaddr addr, bool write);
 /*
- * After a change of the bus or of a translation: wait until all accesses that
- * began before this call have completed. BQL held, no lock of the device.
+ * Wait until all accesses that began before this call have completed. Called
+ * after a change of the bus or of an IOMMU translation. The caller holds the
+ * BQL and no lock of the device.
  */
 void vgpu_bus_quiesce(VGPUState *s);
 
 /* client.c */
 
 /*
- * Wait until all accesses of @s's clients that began before this call have
- * completed. BQL held, no device lock: drain() takes the locks of workers.
+ * Wait until all accesses of clients of @s that began before this call have
+ * completed. The caller holds the BQL and no lock of the device, since
+ * VGPUClientOps.drain() takes locks of workers.
  */
 void vgpu_clients_drain(VGPUState *s);
 
@@ -262,21 +311,24 @@ void vgpu_clients_drain(VGPUState *s);
 /* Return the mask of nodes to which the link is up. Any thread. */
 uint32_t vgpu_xgmi_links(VGPUState *s);
 /*
- * As vgpu_phys_map(), for VGPU_TARGET_PEER. Return false if there is no memory
- * or the link is down. Any thread.
+ * Map host memory as vgpu_phys_map() does, for VGPU_TARGET_PEER. Return false
+ * if there is no memory or the link is down. Any thread.
  */
 bool vgpu_xgmi_map(VGPUState *s, VGPUSpan *span);
 /*
- * Return the bytes from the start of node 0's VRAM to the end of the last
- * node's; without a hive, the size of VRAM. Any thread.
+ * Return the number of bytes from the start of node 0's VRAM to the end of the
+ * last node's VRAM; without a hive, the size of VRAM. Any thread.
  */
 uint64_t vgpu_xgmi_span(VGPUState *s);
 /*
- * Offer an access at site.va, an address in the hive, to injections that take
- * down a link. Any thread.
+ * Let injections take down the link to the node whose VRAM is accessed at
+ * site.va, an address in the hive. Any thread.
  */
 void vgpu_xgmi_inject_down(VGPUState *s, VGPUSite site);
-/* Read MC_VM_XGMI_LFB_CNTL and MC_VM_XGMI_LFB_SIZE. BQL held. */
+/*
+ * Return the values of MC_VM_XGMI_LFB_CNTL and MC_VM_XGMI_LFB_SIZE. The caller
+ * holds the BQL.
+ */
 uint32_t vgpu_xgmi_lfb_cntl(VGPUState *s);
 uint32_t vgpu_xgmi_lfb_size(VGPUState *s);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: injections into invalidations: never acknowledged (inv-no-ack), or
- * acknowledged before translations are dropped (inv-early-ack). The delay is on
- * QEMU_CLOCK_VIRTUAL, which stops with the machine.
+ * vgpu-kfd: injections into invalidations: an invalidation is never
+ * acknowledged (inv-no-ack), or is acknowledged before translations are dropped
+ * (inv-early-ack). Delays are on QEMU_CLOCK_VIRTUAL, which stops with the
+ * machine.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -12,7 +13,9 @@
 #include "hw/misc/vgpu-kfd/memory/internal.h"
 #include "hw/misc/vgpu-kfd/memory/memory.h"
 
-/* Set the timer to the earliest delayed drop. s->lock held. */
+/*
+ * Set the timer to the earliest delayed invalidation. The caller holds s->lock.
+ */
 static void late_drops_arm(VGPUState *s)
 {
     int64_t first = INT64_MAX;

@@ -22,8 +22,8 @@
     (VM_INVALIDATE_ENG_REQ__L2_PTES | VM_INVALIDATE_ENG_REQ__L1_PTES)
 
 /*
- * Acknowledge the VMIDs whose old translations no access in progress can use.
- * s->lock held.
+ * Acknowledge the VMIDs whose old translations no access in progress may use.
+ * The caller holds s->lock.
  */
 static void invalidate_complete(VGPUState *s, unsigned h, unsigned eng)
 {
@@ -50,7 +50,9 @@ static void invalidate_complete(VGPUState *s, unsigned h, unsigned eng)
     }
 }
 
-/* Count an invalidation of each VMID in mask @vmids. s->lock held. */
+/*
+ * Count an invalidation of each VMID in mask @vmids. The caller holds s->lock.
+ */
 static void invalidate_count(VGPUState *s, unsigned h, uint32_t vmids)
 {
     unsigned i;
@@ -74,7 +76,7 @@ void vgpu_invalidate_vmids(VGPUState *s, unsigned h, uint32_t vmids)
     invalidate_count(s, h, vmids);
 }
 
-/* Return the range of pages in the registers of invalidation engine @eng. */
+/* Return the range of pages in the ADDR_RANGE of invalidation engine @eng. */
 static VGPURange invalidate_range_of(VGPUState *s, unsigned h, unsigned eng)
 {
     uint64_t val = vgpu_hub_reg64(s, h,
@@ -89,7 +91,8 @@ static VGPURange invalidate_range_of(VGPUState *s, unsigned h, unsigned eng)
 }
 
 /*
- * Invalidate the translations of @vmids in engine @eng's range. s->lock held.
+ * Invalidate the translations of mask @vmids in the ADDR_RANGE of invalidation
+ * engine @eng. The caller holds s->lock.
  */
 static void invalidate_drop(VGPUState *s, unsigned h, unsigned eng,
                             uint32_t vmids)
@@ -138,7 +141,7 @@ void vgpu_invalidate_req_written(VGPUState *s, unsigned h, unsigned off,
         if (val & VM_INVALIDATE_ENG_REQ__CLEAR_FAULT) {
             vgpu_hub_clear_fault(s, h);
         }
-        /* One acknowledge completes both this request and a pending one. */
+        /* The acknowledge of this request also completes pending requests. */
         vgpu_count(s, VGPU_CNT_INVALIDATIONS,
                    ctpop32(hub->inv[eng].pending & vmids));
         hub->inv[eng].pending |= vmids;

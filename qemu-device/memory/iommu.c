@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: an IOMMU between the device and the bus. The IOMMU's translate
- * callback needs the BQL: the callback reports faults by MSI, and the tables
- * may lie in registers of other devices. Workers never take the BQL. An access
- * without a cached translation stalls (VGPU_WAIT_IOMMU) and stores a request in
- * the queue's VGPUIotlb; a bottom half (queue/iommu-requests.c) calls the
- * IOMMU, and the worker repeats the access. Interrupt entries are deferred in
- * the same way (ih/deferred.c).
+ * callback needs the BQL: the callback reports faults by MSI, and its tables
+ * may be in registers of other devices. Workers never take the BQL. So an
+ * access without a cached translation stalls (VGPU_WAIT_IOMMU) and stores a
+ * request in the queue's VGPUIotlb; a bottom half (queue/iommu-requests.c)
+ * calls the IOMMU, and then the worker repeats the access. Interrupt entries
+ * are deferred in the same way (ih/deferred.c).
  *
- * A reply is a translation of one range of addresses for one queue. The queue
+ * A reply is the translation of one range of addresses for one queue. The queue
  * drops its replies at the end of a time slice that made no new request. A
- * reply is stale earlier when the IOMMU notifies an unmapping, when the bus
- * changes, when the VMID of the access that made the request is invalidated in
- * its hub, and after REPLY_NS of virtual time.
+ * reply becomes stale earlier if the IOMMU notifies an unmapping; if the memory
+ * map of the bus changes; if the VMID of the access that made the request is
+ * invalidated in its hub; or after REPLY_NS of virtual time.
  *
- * A driver unmaps a page in three steps: clear the page-table entry, invalidate
- * the VMID, remove the mapping from the IOMMU. Requests and replies from before
- * the invalidation must not be used after it. The IOMMU could report a fault
- * for an old request, though the driver is correct. An old reply could be used
- * for the next page at this bus address: amd-iommu accepts a notifier but does
- * not notify unmappings. Invalidations of other VMIDs do not matter: the page
- * stays mapped while the VMID of the access still translates to it.
+ * A driver unmaps a page in three steps: it clears the page-table entry,
+ * invalidates the VMID, and removes the mapping from the IOMMU. Requests and
+ * replies from before the invalidation must not be used after it. For an old
+ * request, the IOMMU could report a fault although the driver is correct. An
+ * old reply could be used for the page that is mapped next at this bus address:
+ * amd-iommu accepts a notifier but does not notify unmappings. Invalidations of
+ * other VMIDs make no reply stale: the page stays mapped while the VMID of the
+ * access still translates to it.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -39,7 +40,7 @@
 
 #define REPLY_NS        (100 * SCALE_MS)
 
-/* A notifier of unmappings in a region of the bus behind an IOMMU. */
+/* Registered with an IOMMU: is notified when the IOMMU unmaps memory. */
 typedef struct VGPUIommuNotifier {
     IOMMUNotifier n;
     VGPUState *s;
@@ -123,7 +124,10 @@ void vgpu_iommu_put_reply(VGPUState *s, VGPUIotlb *iotlb,
 {
     unsigned i;
 
-    /* Replace a stale reply for this address, or use a free slot, or rotate. */
+    /*
+     * Replace the reply for this range, use a free slot, or replace the reply
+     * that was stored first.
+     */
     for (i = 0; i < iotlb->used; i++) {
         if (iotlb->replies[i].start == r->start &&
             iotlb->replies[i].write == r->write) {
@@ -143,14 +147,14 @@ void vgpu_iommu_put_reply(VGPUState *s, VGPUIotlb *iotlb,
 void vgpu_bus_quiesce(VGPUState *s)
 {
     vgpu_clients_drain(s);
-    /* Interrupt entries are not accesses of a client: s->lock covers them. */
+    /* Interrupt entries are written under s->lock, not by a client. */
     qemu_mutex_lock(&s->lock);
     qemu_mutex_unlock(&s->lock);
 }
 
 /*
- * The IOMMU has removed a mapping. On return no access uses the mapping. BQL
- * held.
+ * The IOMMU has removed a mapping. Wait until no access uses the mapping. The
+ * caller holds the BQL.
  */
 static void iommu_unmap_notify(IOMMUNotifier *n, IOMMUTLBEntry *entry)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: bus addresses behind an IOMMU: requests for translations, and the
- * IOMMU's replies. See iommu.c.
+ * vgpu-kfd: bus addresses that an IOMMU translates: requests for translations,
+ * and the IOMMU's replies. See iommu.c.
  */
 #ifndef HW_MISC_VGPU_KFD_MEMORY_IOMMU_H
 #define HW_MISC_VGPU_KFD_MEMORY_IOMMU_H
@@ -12,20 +12,24 @@ typedef struct VGPUState VGPUState;
 typedef struct VGPUIotlb VGPUIotlb;
 
 /*
- * At least as many as one packet can need: source and destination of two
- * copies, with the page-table entries in RAM that translate them.
+ * Maximum number of replies of a queue. One packet may need as many: source and
+ * destination of two copies, with the page-table entries in RAM that translate
+ * them.
  */
 #define VGPU_IOMMU_REPLIES      24
 
-/* Values of the counters that make a request and its reply stale. */
+/*
+ * Values of counters at the time of a request. The request and its reply are
+ * stale if one of the counters has changed.
+ */
 typedef struct VGPUIommuStamp {
     uint32_t drops;             /* VGPUMemory.bus_drops */
     uint32_t invs;              /* VGPUHub.invs[vmid] of @hub */
-    uint8_t hub;                /* VGPU_NUM_HUBS: access by bus address */
-    uint8_t vmid;               /* of the access */
+    uint8_t hub;                /* of the access; VGPU_NUM_HUBS: no hub */
+    uint8_t vmid;               /* VMID of the access */
 } VGPUIommuStamp;
 
-/* The IOMMU's translation of a range of bus addresses. */
+/* The IOMMU's reply: its translation of a range of bus addresses. */
 typedef struct VGPUIommuReply {
     hwaddr start;               /* first bus address */
     hwaddr last;                /* last bus address */
@@ -33,36 +37,38 @@ typedef struct VGPUIommuReply {
     bool denied;                /* the IOMMU does not allow the access */
     AddressSpace *as;           /* target address space */
     hwaddr addr;                /* address of @start in @as */
-    VGPUIommuStamp stamp;       /* of the request */
-    int64_t until;              /* stale after this: ns, QEMU_CLOCK_VIRTUAL */
+    VGPUIommuStamp stamp;       /* counters at the time of the request */
+    int64_t until;              /* stale from then on: ns, QEMU_CLOCK_VIRTUAL */
 } VGPUIommuReply;
 
 /*
  * The IOTLB of a queue, or of the interrupt handler: the IOMMU's replies, and
- * the open request. Owned by the thread that executes the queue; while the
- * queue waits, guarded by w->lock. The interrupt handler's: s->lock.
+ * one open request. A queue's IOTLB is accessed by the thread that executes the
+ * queue, and under w->lock while the queue waits. The interrupt handler's IOTLB
+ * is guarded by s->lock.
  */
 struct VGPUIotlb {
-    unsigned used;              /* valid entries of replies */
-    unsigned next;              /* reply to replace when all are used */
-    hwaddr addr;                /* the request: a bus address */
+    unsigned used;              /* number of valid entries of @replies */
+    unsigned next;              /* entry to replace when all are valid */
+    hwaddr addr;                /* bus address of the request */
     bool write;                 /* the request is for a write */
-    VGPUIommuStamp began;       /* of the access in progress */
-    VGPUIommuStamp stamp;       /* @began of the access that made the request */
+    VGPUIommuStamp began;       /* counters before the access in progress */
+    VGPUIommuStamp stamp;       /* @began of the access with the request */
     VGPUIommuReply replies[VGPU_IOMMU_REPLIES];
 };
 
 /**
- * vgpu_iommu_begin: record the state of invalidations before an access
+ * vgpu_iommu_begin: record the counters of invalidations before an access
  * @s: device
  * @iotlb: IOTLB of the access
  * @hub: hub of the access; VGPU_NUM_HUBS: access by bus address
  * @vmid: VMID of the access
  *
- * A request for a translation that is invalidated already must not count as
- * newer than the invalidation: the call comes before vgpu_client_begin().
+ * Call this function before vgpu_client_begin(): otherwise a request for a
+ * translation that is already invalidated could seem to be newer than the
+ * invalidation.
  *
- * Context: the owner of @iotlb.
+ * Context: the owner of @iotlb: see VGPUIotlb.
  */
 void vgpu_iommu_begin(VGPUState *s, VGPUIotlb *iotlb, unsigned hub,
                       unsigned vmid);
@@ -92,10 +98,10 @@ void vgpu_iommu_schedule(VGPUState *s);
  * @write: the access is a write
  * @r: reply, except stamp and until
  *
- * The IOMMU may run code of any device.
+ * The IOMMU may call code of any device.
  *
  * Context: BQL held, no lock of the device.
- * Return: false if that code unplugged this device: @s may be freed.
+ * Return: false if such code has unplugged this device: @s may be freed.
  */
 bool vgpu_iommu_request(VGPUState *s, hwaddr addr, bool write,
                         VGPUIommuReply *r);
@@ -106,7 +112,8 @@ bool vgpu_iommu_request(VGPUState *s, hwaddr addr, bool write,
  * @iotlb: IOTLB with the request
  * @r: reply
  *
- * Context: BQL held since vgpu_iommu_request(), and the lock of @iotlb.
+ * Context: the caller has held the BQL since vgpu_iommu_request(), and holds
+ * the lock of @iotlb.
  */
 void vgpu_iommu_put_reply(VGPUState *s, VGPUIotlb *iotlb,
                           const VGPUIommuReply *r);

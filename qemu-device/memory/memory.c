@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: allocation of VGPUMemory. The allocation is freed with the device's
- * object: the machine, peers and RCU use the memory regions after unrealize.
+ * vgpu-kfd: allocation of VGPUMemory. VGPUMemory is freed with the device's
+ * object, not at unrealize: the machine, peers and RCU may use the memory
+ * regions after unrealize.
  */
 #include "qemu/osdep.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"

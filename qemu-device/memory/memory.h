@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: memory: initialisation, destruction and reset. */
+/* vgpu-kfd: initialisation, destruction and reset of the folder memory/. */
 #ifndef HW_MISC_VGPU_KFD_MEMORY_MEMORY_H
 #define HW_MISC_VGPU_KFD_MEMORY_MEMORY_H
 
@@ -7,7 +7,7 @@
 
 typedef struct VGPUState VGPUState;
 
-/* Parts of the saved state, of VGPUMemory. */
+/* Parts of the saved state. The opaque pointer is to VGPUMemory. */
 extern const VMStateDescription vmstate_vgpu_xgmi;
 extern const VMStateDescription vmstate_vgpu_athub;
 extern const VMStateDescription vmstate_vgpu_hubs;
@@ -48,7 +48,8 @@ void vgpu_phys_exit(VGPUState *s);
 /**
  * vgpu_iommu_init: create the bottom half that serves requests to the IOMMU
  * @s: device, the argument of @serve
- * @serve: serves the requests of all queues and of the interrupt handler
+ * @serve: function of the bottom half; serves the requests of all queues and of
+ *         the interrupt handler
  *
  * Context: BQL held, before vgpu_phys_init().
  */
@@ -91,7 +92,7 @@ void vgpu_invalidate_inject_reset(VGPUState *s);
  * MC_VM_FB_LOCATION_TOP to the size of the hive
  * @s: device
  *
- * Context: BQL and s->lock held; the workers of all clients are held.
+ * Context: the caller holds BQL, s->lock and the workers of all clients.
  */
 void vgpu_hub_reset(VGPUState *s);
 

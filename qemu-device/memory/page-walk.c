@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: page-table walks. VMID 0 has apertures and a flat table, VMIDs 1-15
- * have the tree of include/vgpu/pte.h.
+ * vgpu-kfd: page-table walks. VMID 0 has apertures and a flat table. VMIDs 1 to
+ * 15 have the four levels of tables in include/vgpu/pte.h.
  */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"
@@ -14,7 +14,7 @@
 
 #define ACCESS_BITS \
     (VGPU_PTE_EXECUTABLE | VGPU_PTE_READABLE | VGPU_PTE_WRITEABLE)
-#define LINE_SHIFT      3       /* log2: entries that are fetched at once */
+#define LINE_SHIFT      3       /* log2 of the entries in a cache line */
 #define LINE_MASK       ((1u << LINE_SHIFT) - 1)
 
 static uint32_t hub_reg(VGPUClient *c, unsigned off)
@@ -41,7 +41,8 @@ static VGPULeaf walk_fault(VGPUTargetKind kind, unsigned error, uint16_t fault)
 
 /*
  * Return the class of a fault at an entry of a table of @level. With "translate
- * further", the chip reports entries of PDB0 and below as PTEs.
+ * further", the chip reports faults at entries of PDB0 and of PTBs as faults at
+ * a PTE.
  */
 static uint16_t walk_fault_class(unsigned level)
 {
@@ -63,8 +64,9 @@ VGPUTargetKind vgpu_page_walk_fault_kind(VGPUClient *c, unsigned vmid)
 }
 
 /*
- * Return whether @len bytes at *@addr of the hive are in this device's VRAM
- * (*@addr is made an offset in it), or at least partly in a peer's.
+ * Return VGPU_TARGET_VRAM if all @len bytes at *@addr, an address in the hive,
+ * are in this device's VRAM or there is no hive, and set *@addr to the offset
+ * in VRAM. Otherwise return VGPU_TARGET_PEER.
  */
 static VGPUTargetKind walk_vram_target(VGPUState *s, uint64_t *addr,
                                        uint64_t len)
@@ -81,9 +83,9 @@ static VGPUTargetKind walk_vram_target(VGPUState *s, uint64_t *addr,
 }
 
 /*
- * Convert the address *@addr in an entry, which is an offset in VRAM plus
- * FB_OFFSET or a bus address, to a target of @len bytes. Return false if the
- * address is below VRAM; phys.c tests whether it is above.
+ * Convert *@addr, the address in @entry, to a target of @len bytes. *@addr is a
+ * bus address, or an offset in VRAM plus FB_OFFSET. Return false if *@addr is
+ * below VRAM; phys.c tests whether it is above.
  */
 static bool walk_entry_target(VGPUClient *c, uint64_t entry, uint64_t len,
                               uint64_t *addr, VGPUTargetKind *kind)
@@ -103,14 +105,19 @@ static bool walk_entry_target(VGPUClient *c, uint64_t entry, uint64_t len,
     return true;
 }
 
-/* Return whether a walk ends at @entry of a table of @level: leaf or fault. */
+/*
+ * Return true if a walk ends at @entry of a table of @level, with a leaf or a
+ * fault.
+ */
 static bool walk_entry_is_leaf(unsigned level, uint64_t entry)
 {
     switch (level) {
     case VGPU_LEVEL_PTB:
         return true;
     case VGPU_LEVEL_PDB0:
-        /* PTE format: a valid entry without "translate further" is a leaf. */
+        /*
+         * Entries have the format of a PTE: a valid entry without TF is a leaf.
+         */
         return !(entry & VGPU_PTE_VALID) || !(entry & VGPU_PTE_TF) ||
                (entry & VGPU_PTE_NORETRY) == VGPU_PTE_NORETRY;
     default:
@@ -119,8 +126,8 @@ static bool walk_entry_is_leaf(unsigned level, uint64_t entry)
 }
 
 /*
- * Read entry @index of the table of @level that directory entry @pde points to,
- * in a walk for @va.
+ * In a walk for @va, read to *@entry entry number @index of the table of @level
+ * that directory entry @pde points to.
  */
 static VGPUPhys walk_load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
                                 unsigned level, uint64_t pde, uint64_t index,
@@ -150,7 +157,10 @@ static VGPUPhys walk_load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
     return VGPU_PHYS_OK;
 }
 
-/* Return the result of a walk that could not read an entry: @found. */
+/*
+ * Return the result of a walk that could not read an entry. @found:
+ * VGPU_PHYS_NONE or VGPU_PHYS_WAIT.
+ */
 static VGPULeaf walk_no_entry(VGPUPhys found, unsigned error, uint16_t fault)
 {
     return walk_fault(found == VGPU_PHYS_WAIT ? VGPU_TARGET_WAIT
@@ -158,7 +168,10 @@ static VGPULeaf walk_no_entry(VGPUPhys found, unsigned error, uint16_t fault)
                       error, fault);
 }
 
-/* Interpret @pte, of a table of @level, as a leaf. */
+/*
+ * Return the leaf or the fault of @pte, an entry of a table of @level at which
+ * the walk ends.
+ */
 static VGPULeaf walk_leaf_from_pte(VGPUClient *c, unsigned vmid, uint64_t pte,
                                    unsigned level)
 {
@@ -189,7 +202,10 @@ static VGPULeaf walk_leaf_from_pte(VGPUClient *c, unsigned vmid, uint64_t pte,
     return leaf;
 }
 
-/* Walk the tree of a VMID from 1 on. PTB ends the walk: no table can loop. */
+/*
+ * Walk the page tables of a VMID other than 0. The walk ends at the PTB at the
+ * latest, so that tables which point to each other cannot make it endless.
+ */
 static VGPULeaf walk_page_tables(VGPUClient *c, unsigned vmid, uint64_t va)
 {
     uint64_t entry = hub_reg64(c, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(vmid));
@@ -220,7 +236,7 @@ static VGPULeaf walk_page_tables(VGPUClient *c, unsigned vmid, uint64_t va)
     }
 }
 
-/* Return whether context @vmid is enabled and @va is in its range of pages. */
+/* Return true if context @vmid is enabled and translates the page of @va. */
 static bool walk_in_context(VGPUClient *c, unsigned vmid, uint64_t va)
 {
     uint64_t page = va >> VGPU_PAGE_SHIFT;
@@ -233,8 +249,9 @@ static bool walk_in_context(VGPUClient *c, unsigned vmid, uint64_t va)
 }
 
 /*
- * Return whether @va is in the system aperture. VMID 0's accesses there outside
- * of VRAM and the AGP window go to the aperture's default page.
+ * Return true if @va is in the system aperture. Accesses of VMID 0 to that
+ * aperture, outside of VRAM and the AGP window, go to the aperture's default
+ * page.
  */
 static bool walk_in_system_aperture(VGPUClient *c, uint64_t va)
 {
@@ -245,9 +262,9 @@ static bool walk_in_system_aperture(VGPUClient *c, uint64_t va)
 }
 
 /*
- * Read the cache line of entries around entry @index of a flat table in VRAM.
- * If they map contiguous addresses, make one leaf of all of them, which needs
- * one TLB entry.
+ * Read the cache line with entry @index of a flat table in VRAM. If its entries
+ * map contiguous addresses, extend @leaf, the leaf of @entry, to all of them,
+ * so that one TLB entry is enough for them.
  */
 static void walk_coalesce_line(VGPUClient *c, uint64_t table, uint64_t index,
                                uint64_t entry, VGPULeaf *leaf)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: physical memory. VRAM is the host memory behind BAR 0. Bus
- * addresses go through the device's bus address space, and through the replies
- * of an IOMMU if there is one (iommu.c), and must lead to RAM: registers of
- * other devices cannot be accessed, since that needs the BQL.
+ * vgpu-kfd: physical memory. VRAM is the host memory that BAR 0 shows. Bus
+ * addresses are translated by the device's bus address space and, if there is
+ * an IOMMU, by its replies (iommu.c). A bus address must lead to RAM: registers
+ * of other devices cannot be accessed, since that needs the BQL.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -21,8 +21,9 @@
 
 /*
  * A window: a range of bus addresses in one section of RAM, cached so that
- * accesses need no address_space_translate(). Valid until the memory map of the
- * bus changes; freed then, or when another window replaces it.
+ * accesses need no address_space_translate(). The window is valid until the
+ * memory map of the bus changes. It is freed then, or when another window
+ * replaces it.
  */
 typedef struct VGPUWindow {
     struct rcu_head rcu;
@@ -30,10 +31,11 @@ typedef struct VGPUWindow {
     hwaddr start;
     hwaddr size;
     uint8_t *host;              /* host address of @start */
-    bool write;                 /* for writes and reads; false: reads only */
+    /* True: for writes and reads; false: for reads. */
+    bool write;
 } VGPUWindow;
 
-/* Source of reads where there is no memory. Never written. */
+/* Reads give these bytes where there is no memory. Never written. */
 static uint8_t zeroes[64 * KiB];
 
 static bool phys_map_vram(VGPUState *s, VGPUSpan *span)
@@ -53,7 +55,10 @@ static void window_free(VGPUWindow *w)
     g_free(w);
 }
 
-/* Replace window @i by @w, which may be NULL. window_lock held. */
+/*
+ * Replace window number @i by @w, which may be NULL. The caller holds
+ * window_lock.
+ */
 static void window_replace(VGPUState *s, unsigned i, VGPUWindow *w)
 {
     VGPUWindow *old = s->memory->windows[i];
@@ -65,10 +70,11 @@ static void window_replace(VGPUState *s, unsigned i, VGPUWindow *w)
 }
 
 /*
- * Publish @w. Return false if the bus has changed since @w was opened:
- * bus_commit() may have run already, and then nothing would free @w and the
- * devices that its view of the memory map references. After a change that is
- * not visible here yet, bus_commit() will drop @w. RCU read lock held.
+ * Publish @w. Return false if the memory map of the bus has changed since @w
+ * was opened: bus_commit() may have run already, and then nothing would free @w
+ * and the devices that @w references. If the map has changed but the change is
+ * not visible here yet, bus_commit() will drop @w. The caller holds the RCU
+ * read lock.
  */
 static bool window_keep(VGPUState *s, AddressSpace *as, VGPUWindow *w)
 {
@@ -82,8 +88,9 @@ static bool window_keep(VGPUState *s, AddressSpace *as, VGPUWindow *w)
 }
 
 /*
- * Initialise @w as the window around @addr. Return false if @addr is not RAM
- * (with @write: writable RAM). *@iommu: whether an IOMMU translates @addr.
+ * Initialise @w as the window that contains @addr. Return false if @addr is not
+ * in RAM, or @write is set and the RAM is not writable. Set *@iommu to whether
+ * an IOMMU translates @addr.
  */
 static bool window_init(VGPUWindow *w, AddressSpace *as, hwaddr addr,
                         bool write, bool *iommu)
@@ -91,7 +98,7 @@ static bool window_init(VGPUWindow *w, AddressSpace *as, hwaddr addr,
     MemoryRegionSection section;
     bool ram;
 
-    /* Map one byte first, to learn the size of the section. */
+    /* Map one byte first, to read the size of the section. */
     address_space_cache_init(&w->cache, as, addr, 1, write);
     section = *address_space_cache_get_section(&w->cache);
     ram = address_space_cache_get_ptr(&w->cache);
@@ -113,8 +120,8 @@ static bool window_init(VGPUWindow *w, AddressSpace *as, hwaddr addr,
 }
 
 /*
- * Open and publish the window around @addr. Return NULL where window_init()
- * returns false. RCU read lock held.
+ * Open and publish the window that contains @addr. Return NULL if window_init()
+ * returns false. The caller holds the RCU read lock.
  */
 static VGPUWindow *window_open(VGPUState *s, AddressSpace *as, hwaddr addr,
                                bool write, bool *iommu)
@@ -147,9 +154,9 @@ static VGPUWindow *window_find(VGPUState *s, AddressSpace *as, hwaddr addr,
 }
 
 /*
- * Map @span through a window around @addr of @as. Takes the RCU read lock until
- * the span is unmapped. Return false if there is no RAM; *@iommu: as
- * window_init().
+ * Map @span through the window of @as that contains @addr. Return false if
+ * there is no RAM at @addr. *@iommu is set as by window_init(). The function
+ * takes the RCU read lock; vgpu_phys_unmap() releases it.
  */
 static bool phys_map_window(VGPUState *s, AddressSpace *as, hwaddr addr,
                             VGPUSpan *span, bool *iommu)
@@ -160,7 +167,7 @@ static bool phys_map_window(VGPUState *s, AddressSpace *as, hwaddr addr,
     rcu_read_lock();
     w = window_find(s, as, addr, span->write);
     if (!w) {
-        /* Prefer a window for writes: it serves reads, too. */
+        /* Try a window for writes first: reads can use it, too. */
         w = window_open(s, as, addr, true, iommu);
     }
     if (!w && !span->write && !*iommu) {
@@ -208,11 +215,11 @@ static VGPUPhys phys_map_bus(VGPUState *s, VGPUIotlb *iotlb, VGPUSpan *span)
 }
 
 /*
- * The memory map of the bus has changed: bus mastering, a BAR, a bridge's
- * window. Drop all windows and wait until no access uses one: the guest may
- * reuse the memory when the write that made the change completes, and RCU only
- * keeps the memory allocated. BQL held; workers never take the BQL, so that the
- * wait ends.
+ * The memory map of the bus has changed: bus mastering, a BAR, or a bridge's
+ * window. Drop all windows and wait until no access uses one. The guest may
+ * reuse the memory when the write that made the change completes; RCU only
+ * keeps the memory allocated. The caller holds the BQL. Workers never take the
+ * BQL, so the wait ends.
  */
 static void bus_commit(MemoryListener *listener)
 {
@@ -258,8 +265,8 @@ void vgpu_phys_exit(VGPUState *s)
     bus_commit(&m->bus_listener);
     address_space_cache_destroy(&m->vram_cache);
     /*
-     * Change the memory map of vram_as: its last FlatView would otherwise keep
-     * a reference to the device.
+     * Change the memory map of vram_as, since its last FlatView would otherwise
+     * keep a reference to the device.
      */
     memory_region_set_enabled(&m->vram_whole, false);
     address_space_destroy(&m->vram_as);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: physical addresses: VRAM, the bus, VRAM of other nodes. All
- * accesses of queues and interrupts to memory are mapped here. Any thread.
+ * vgpu-kfd: physical addresses: in VRAM, on the bus, in VRAM of other nodes.
+ * All accesses of queues and interrupts to memory are mapped here, in any
+ * thread.
  */
 #ifndef HW_MISC_VGPU_KFD_MEMORY_PHYS_H
 #define HW_MISC_VGPU_KFD_MEMORY_PHYS_H
@@ -11,9 +12,9 @@
 
 /* Result of a mapping of a physical address. */
 typedef enum VGPUPhys {
-    VGPU_PHYS_NONE,             /* no memory */
+    VGPU_PHYS_NONE,             /* there is no memory at the address */
     VGPU_PHYS_OK,
-    VGPU_PHYS_WAIT,             /* no IOMMU translation yet: see iommu.c */
+    VGPU_PHYS_WAIT,             /* IOMMU translation requested: iommu.c */
 } VGPUPhys;
 
 /**
@@ -23,17 +24,18 @@ typedef enum VGPUPhys {
  * @span: in: kind (not a fault), addr, len and write; out: host, and len
  *        shortened to one piece of host memory
  *
- * Context: any thread. For VGPU_TARGET_BUS the RCU read lock is taken until
- * vgpu_phys_unmap().
- * Return: VGPU_PHYS_OK; VGPU_PHYS_NONE; VGPU_PHYS_WAIT: @iotlb has a request.
+ * Context: any thread. For VGPU_TARGET_BUS the function takes the RCU read
+ * lock, and vgpu_phys_unmap() releases it.
+ * Return: VGPU_PHYS_OK; VGPU_PHYS_NONE if there is no memory; VGPU_PHYS_WAIT if
+ * the IOMMU's translation is missing: a request is then in @iotlb.
  */
 VGPUPhys vgpu_phys_map(VGPUState *s, VGPUIotlb *iotlb, VGPUSpan *span);
 
 /**
  * vgpu_phys_unmap: unmap host memory and mark written bytes dirty
  * @s: device
- * @span: span; nothing is done if it is not mapped
- * @used: number of bytes that were read or written, from the start
+ * @span: span; the function does nothing if the span is not mapped
+ * @used: number of bytes, from the start of @span, that were read or written
  *
  * Context: the thread that called vgpu_phys_map().
  */
@@ -44,7 +46,7 @@ void vgpu_phys_unmap(VGPUState *s, VGPUSpan *span, uint64_t used);
  * @s: device
  * @iotlb: as for vgpu_phys_map()
  * @kind: kind of memory, not a fault
- * @addr: address; if it is not a multiple of 8, there is no memory
+ * @addr: address; if it is no multiple of 8, the result is VGPU_PHYS_NONE
  * @val: set to the value
  *
  * Context: any thread.

@@ -8,18 +8,21 @@
 
 #include "exec/hwaddr.h"
 
-/* Target of a GPU address, and meaning of VGPUSpan.addr. */
+/* What a GPU address translates to, and the meaning of VGPUSpan.addr. */
 typedef enum VGPUTargetKind {
     VGPU_TARGET_VRAM,           /* addr: offset in VRAM */
     VGPU_TARGET_BUS,            /* addr: guest bus address */
-    VGPU_TARGET_PEER,           /* addr: in the hive: node * segment + offset */
-    VGPU_TARGET_ZERO,           /* reads zeros, drops writes (PRT) */
+    VGPU_TARGET_PEER,           /* addr: in the hive, node * segment + offset */
+    VGPU_TARGET_ZERO,           /* reads give zeros, writes are dropped: PRT */
     VGPU_TARGET_RETRY,          /* retry fault */
     VGPU_TARGET_FAULT,          /* no-retry fault */
-    VGPU_TARGET_WAIT,           /* no IOMMU translation yet: VGPU_WAIT_IOMMU */
+    VGPU_TARGET_WAIT,           /* IOMMU translation is missing: iommu.c */
 } VGPUTargetKind;
 
-/* Type of an access. A bool "write" converts to it: false is VGPU_READ. */
+/*
+ * Type of an access. The values of VGPU_READ and VGPU_WRITE are those of a bool
+ * "write".
+ */
 typedef enum VGPUAccessType {
     VGPU_READ,
     VGPU_WRITE,
@@ -27,26 +30,26 @@ typedef enum VGPUAccessType {
 } VGPUAccessType;
 
 /*
- * A range of GPU addresses in one piece of host memory, or a fault. Valid from
- * vgpu_gpuvm_map() to vgpu_phys_unmap(), in the thread that called
+ * A range of GPU addresses in one piece of host memory, or a fault. A span is
+ * valid from vgpu_gpuvm_map() to vgpu_phys_unmap(), in the thread that called
  * vgpu_gpuvm_map().
  */
 typedef struct VGPUSpan {
     VGPUTargetKind kind;
-    struct VGPUWindow *window;  /* phys.c: of a bus address, or NULL */
+    struct VGPUWindow *window;  /* kind BUS: window of the address, or NULL */
     hwaddr at;                  /* offset of the first byte in @window */
     bool write;                 /* mapped for a write */
     bool mapped;                /* vgpu_phys_unmap() has memory to release */
     uint8_t walker_error;       /* fault: VGPU_WALKER_* */
-    /* fault: its class, a bit of VM_L2_PROTECTION_FAULT_CNTL__*_DEFAULT */
+    /* fault: its class, one of VM_L2_PROTECTION_FAULT_CNTL__*_DEFAULT */
     uint16_t fault;
-    uint16_t flags;             /* of the first leaf: VGPU_LEAF_* */
-    uint8_t *host;              /* NULL: writes are dropped */
-    uint64_t addr;              /* of the first byte; meaning: see @kind */
+    uint16_t flags;             /* VGPU_LEAF_* of the first leaf */
+    uint8_t *host;              /* host address; NULL: writes are dropped */
+    uint64_t addr;              /* of the first byte: see VGPUTargetKind */
     uint64_t len;               /* bytes */
 } VGPUSpan;
 
-/* Flags of a leaf: bits 11:0 of its page-table entry, and MTYPE. */
+/* Flags of a leaf: bits 11:0 of its page-table entry, and the entry's MTYPE. */
 #define VGPU_LEAF_ENTRY         0x0fffu
 #define VGPU_LEAF_MTYPE         0x3000u
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the TLB of a client, accessed by the client's thread only. An entry
- * is valid while its generation is that of its VMID. Invalidations of ranges
- * are in the hub's log: vgpu_tlb_apply_invalidations().
+ * vgpu-kfd: the TLB of a client. Only the client's thread accesses the TLB. An
+ * entry is valid while its generation is the generation of its VMID. Ranges
+ * that were invalidated are in the hub's log: see
+ * vgpu_tlb_apply_invalidations().
  */
 #include "qemu/osdep.h"
 #include "vgpu/pte.h"
@@ -17,7 +18,10 @@ void vgpu_tlb_insert(VGPUClient *c, unsigned vmid, uint64_t va, uint32_t gen,
     VGPUTlbSet *set = vgpu_tlb_set(c, key);
     unsigned w;
 
-    /* Use the stale entry with this key, an empty one, or the next victim. */
+    /*
+     * Replace the stale entry with this key, an empty entry, or the next
+     * victim.
+     */
     for (w = 0; w < VGPU_TLB_WAYS; w++) {
         if (!set->way[w].key || set->way[w].key == key) {
             break;
@@ -72,7 +76,10 @@ void vgpu_tlb_apply_invalidations(VGPUClient *c)
         }
     }
     if (n > VGPU_RANGE_LOG) {
-        /* The log has overwritten ranges: drop all entries. */
+        /*
+         * The log has overwritten ranges that were not applied: drop all
+         * entries.
+         */
         ranges[0] = (VGPURange) { .last = UINT64_MAX, .vmids = UINT32_MAX };
         n = 1;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: address translation through a client's hub: leaves from the TLB or
- * from a page walk, combined to spans of host memory.
+ * vgpu-kfd: translation of GPU addresses through a client's hub. Leaves, from
+ * the TLB or a page walk, are combined to spans of host memory.
  */
 #include "qemu/osdep.h"
 #include "vgpu/pte.h"
@@ -11,11 +11,16 @@
 #include "hw/misc/vgpu-kfd/memory/phys.h"
 #include "hw/misc/vgpu-kfd/memory/span.h"
 
-/* Return the leaf at @va, from the TLB or a walk. Apertures are not cached. */
+/*
+ * Return the leaf at @va, from the TLB or a walk. The TLB holds no apertures.
+ */
 static VGPULeaf gpuvm_lookup(VGPUClient *c, unsigned vmid, uint64_t va)
 {
     VGPUState *s = c->s;
-    /* Read before the walk: an invalidation during it makes the entry stale. */
+    /*
+     * Read the generation before the walk, so that an invalidation during the
+     * walk makes the entry stale.
+     */
     uint32_t gen = qatomic_read(&c->vmhub->gen[vmid]);
     const VGPUTlbEntry *t = vgpu_tlb_find(c, vmid, va, gen);
     VGPULeaf leaf;
@@ -38,7 +43,10 @@ static VGPULeaf gpuvm_lookup(VGPUClient *c, unsigned vmid, uint64_t va)
     return leaf;
 }
 
-/* Translate @va to a span that ends with the leaf. Not mapped. */
+/*
+ * Translate @va to a span that ends where the leaf ends. The span is not mapped
+ * to host memory.
+ */
 static void gpuvm_translate(VGPUClient *c, unsigned vmid, uint64_t va,
                             VGPUAccessType type, VGPUSpan *span)
 {
@@ -72,8 +80,8 @@ static void gpuvm_translate(VGPUClient *c, unsigned vmid, uint64_t va,
 }
 
 /*
- * Map @span, or set its kind to VGPU_TARGET_WAIT if the IOMMU's translation is
- * missing. Return false if there is no memory.
+ * Map @span to host memory, or set its kind to VGPU_TARGET_WAIT if the IOMMU's
+ * translation is missing. Return false if there is no memory.
  */
 static bool gpuvm_map_phys(VGPUClient *c, VGPUSpan *span)
 {
@@ -131,7 +139,10 @@ void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
                          span->flags);
 }
 
-/* Return whether the no-retry fault in @span goes to the default page. */
+/*
+ * Return true if an access with the no-retry fault in @span is redirected to
+ * the default page.
+ */
 static bool gpuvm_fault_is_redirected(VGPUClient *c, unsigned vmid,
                                       const VGPUSpan *span)
 {

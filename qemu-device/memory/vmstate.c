@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: saved state of the hubs. TLBs start empty after a load, so that of
- * translations only the generations are saved. See pci/vmstate.c.
+ * vgpu-kfd: saved state of the hubs. See pci/vmstate.c. The entries of TLBs are
+ * not saved, only the generations of VMIDs: TLBs are empty after a load.
  */
 #include "qemu/osdep.h"
 #include "qemu/error-report.h"
@@ -11,7 +11,7 @@
 #include "hw/misc/vgpu-kfd/memory/memory.h"
 
 /*
- * Workers are paused: no access is in progress, and pending requests can be
+ * Workers are paused, so no access is in progress, and pending requests can be
  * acknowledged at once.
  */
 static int invalidation_post_load(void *opaque, int version_id)
@@ -84,8 +84,8 @@ const VMStateDescription vmstate_vgpu_athub = {
 };
 
 /*
- * Addresses in the guest depend on the node number, which is a property and
- * constant after realize: refuse a state with another number.
+ * The guest uses addresses that depend on the node number. The number is a
+ * property and constant after realize: refuse a state with another number.
  */
 static int get_node(QEMUFile *f, void *pv, size_t size,
                     const VMStateField *field)

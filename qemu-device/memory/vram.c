@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the memory of VRAM: the device's own, or a memory backend that the
- * operator gives.
+ * vgpu-kfd: the memory of VRAM, which the device allocates or which is the
+ * memory backend of property memdev.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -101,7 +101,9 @@ void vgpu_vram_lose(VGPUState *s)
                                             &offset);
 
     trace_vgpu_vram_lost(s->id);
-    /* Discard keeps sparse memory sparse, unless the memory is pinned. */
+    /*
+     * A discard frees the host's pages. It is not allowed if memory is pinned.
+     */
     if (ram_block_discard_is_disabled() ||
         ram_block_discard_range(rb, offset, s->vram_size)) {
         memset(s->memory->vram_ptr, 0, s->vram_size);
@@ -109,7 +111,9 @@ void vgpu_vram_lose(VGPUState *s)
     memory_region_set_dirty(s->memory->vram, 0, s->vram_size);
 }
 
-/* Skip pages of zeros: unused pages of sparse memory stay unallocated. */
+/*
+ * Pages of zeros are skipped: the host need not allocate pages for unused VRAM.
+ */
 void vgpu_vram_inject_lost(VGPUState *s, const VGPUFilter *f, uint64_t seed)
 {
     uint64_t start = f->first, end, at, i;

@@ -21,8 +21,9 @@ bool vgpu_vram_check_size(Error **errp, const char *name, uint64_t size,
 
 /**
  * vgpu_vram_init: allocate VRAM, or use the memory backend of property memdev
- * @s: device; vram_size is set to the size of memdev
- * @errp: error: size not allowed, memdev in use or not writable, no memory
+ * @s: device; if memdev is set, vram_size is set to the size of memdev
+ * @errp: set if the size is not allowed, memdev is in use or not writable, or
+ *        no memory can be allocated
  *
  * Context: BQL held.
  * Return: false with @errp set.
@@ -30,9 +31,10 @@ bool vgpu_vram_check_size(Error **errp, const char *name, uint64_t size,
 bool vgpu_vram_init(VGPUState *s, Error **errp);
 
 /**
- * vgpu_vram_exit: undo vgpu_vram_init(). The device's own memory is freed with
- * the device.
+ * vgpu_vram_exit: undo vgpu_vram_init()
  * @s: device
+ *
+ * Memory that vgpu_vram_init() allocated is freed with the device's object.
  *
  * Context: BQL held.
  */
@@ -61,18 +63,18 @@ void vgpu_vram_lose(VGPUState *s);
 /**
  * vgpu_vram_inject_lost: fill the used pages of a range with random bytes
  * @s: device
- * @f: filter with the range: offsets in VRAM
- * @seed: seed of the bytes
+ * @f: filter; its addresses are the range, as offsets in VRAM
+ * @seed: seed of the random bytes
  *
  * Context: BQL held.
  */
 void vgpu_vram_inject_lost(VGPUState *s, const VGPUFilter *f, uint64_t seed);
 
 /**
- * vgpu_vram_inject_reset: offer a reset of the chip to kind vram-lost-at-reset
+ * vgpu_vram_inject_reset: apply kind vram-lost-at-reset to a reset of the chip
  * @s: device
  *
- * Context: BQL held; the workers of all clients are held.
+ * Context: the caller holds the BQL and the workers of all clients.
  */
 void vgpu_vram_inject_reset(VGPUState *s);
 

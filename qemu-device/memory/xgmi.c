@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: XGMI. The VRAM of all devices of a hive (hive.c) is contiguous in
- * the FB aperture and in page-table entries: that of node n begins at
- * n * segment, where segment is the size of VRAM of each device.
+ * the FB aperture and in page-table entries: VRAM of node n begins at n *
+ * segment, where segment is the size of one device's VRAM.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -16,7 +16,10 @@
 #include "hw/misc/vgpu-kfd/memory/span.h"
 #include "hw/misc/vgpu-kfd/memory/xgmi.h"
 
-/* Return the number of @s in its hive, or -1 with @errp set. BQL held. */
+/*
+ * Return the node number that @s gets in its hive, or -1 with @errp set. The
+ * caller holds the BQL.
+ */
 static int xgmi_find_node(VGPUState *s, Error **errp)
 {
     VGPUHive *h = s->hive;
@@ -76,7 +79,7 @@ bool vgpu_xgmi_join(VGPUState *s, Error **errp)
 
 /*
  * Wait until all accesses of all nodes that began before this call have
- * completed. BQL held.
+ * completed. The caller holds the BQL.
  */
 static void xgmi_drain_nodes(VGPUHive *h)
 {
@@ -103,7 +106,7 @@ void vgpu_xgmi_leave(VGPUState *s)
     s->memory->hive = NULL;
 }
 
-/* Return the mask of nodes in the hive, @s included. */
+/* Return the mask of nodes in the hive, with @s; 0: @s is in no hive. */
 static uint32_t xgmi_nodes_present(VGPUState *s)
 {
     uint32_t mask = 0;
@@ -119,8 +122,8 @@ static uint32_t xgmi_nodes_present(VGPUState *s)
 }
 
 /*
- * Return whether the link between two nodes is down, at either end, or one of
- * the nodes was removed. The hive's lock held.
+ * Return true if the link between @s and @peer is down at either end, or one of
+ * them was removed. The caller holds the hive's lock.
  */
 static bool xgmi_link_is_down(VGPUState *s, VGPUState *peer)
 {
@@ -137,8 +140,8 @@ void vgpu_xgmi_remove(VGPUState *s)
         return;
     }
     /*
-     * A peer that takes the lock after this sees s->removed. Peers that mapped
-     * VRAM before are in an access: wait for them.
+     * A peer that takes the lock from now on reads s->removed as true. Peers
+     * that mapped VRAM before are still in the access: wait for them.
      */
     qemu_mutex_lock(&h->lock);
     qemu_mutex_unlock(&h->lock);
@@ -209,7 +212,9 @@ uint32_t vgpu_xgmi_read_links(VGPUState *s)
     }
     links = vgpu_xgmi_links(s);
     if (links != (peers & ~(1u << s->memory->xgmi_node))) {
-        /* Wait for accesses over links that this read reports as down. */
+        /*
+         * Wait until no access uses a link that this function reports as down.
+         */
         xgmi_drain_nodes(s->memory->hive);
     }
     return links;

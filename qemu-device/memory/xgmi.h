@@ -5,15 +5,16 @@
 
 #include "qapi/qapi-types-vgpu-kfd.h"
 
-#define VGPU_XGMI_NODES         16          /* maximum in a hive */
+/* Maximum number of devices in a hive. */
+#define VGPU_XGMI_NODES         16
 
 typedef struct VGPUState VGPUState;
 
 /**
  * vgpu_xgmi_join: join the hive of property hive, if there is one
  * @s: device; VGPU_NODE_AUTO in node is replaced by the lowest free number
- * @errp: error: node is out of range, taken, or given without a hive; the hive
- *        is full; its devices have another size of VRAM
+ * @errp: set if node is out of range, is taken, or is set without a hive; if
+ *        the hive is full; or if its devices have another size of VRAM
  *
  * Context: BQL held.
  * Return: false with @errp set.
@@ -52,7 +53,7 @@ uint64_t vgpu_xgmi_hive_id(VGPUState *s);
  * @s: device
  *
  * Context: BQL held.
- * Return: description, which the caller frees; NULL: in no hive.
+ * Return: description, which the caller frees; NULL: the device is in no hive.
  */
 VgpuHiveInfo *vgpu_query_hive(VGPUState *s);
 
@@ -60,8 +61,8 @@ VgpuHiveInfo *vgpu_query_hive(VGPUState *s);
  * vgpu_xgmi_read_links: read register VGPU_XGMI_LINKS
  * @s: device
  *
- * An occasion of injection kind xgmi-down. On return no access uses a link that
- * is down.
+ * The call is an occasion of injection kind xgmi-down for each peer. On return
+ * no access uses a link that is down.
  *
  * Context: BQL held.
  * Return: mask of nodes to which the link is up.
