@@ -212,9 +212,7 @@ uint32_t vgpu_xgmi_read_links(VGPUState *s)
     }
     links = vgpu_xgmi_links(s);
     if (links != (peers & ~(1u << s->memory->xgmi_node))) {
-        /*
-         * Wait until no access uses a link that this function reports as down.
-         */
+        /* Wait until no access uses a link that is reported as down. */
         xgmi_drain_nodes(s->memory->hive);
     }
     return links;
