@@ -3,15 +3,17 @@
  * vgpu-kfd: interrupt entries whose ring is behind an IOMMU. The function that
  * pushes an entry holds s->lock and may run without the BQL, so it cannot call
  * the IOMMU (memory/iommu.c). The entry is queued here, without a timestamp,
- * until a bottom half has the translation.
+ * until a bottom half has obtained the translation.
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
 #include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/ih/internal.h"
 
-#define DEFERRED_MAX    (32 * KiB)      /* entries; more than all rings hold */
-#define DEFERRED_BATCH  256u            /* entries pushed at once */
+/* Maximum number of queued entries: more than all rings together can hold. */
+#define DEFERRED_MAX    (32 * KiB)
+/* Maximum number of entries that one call of vgpu_ih_flush() pushes. */
+#define DEFERRED_BATCH  256u
 
 void vgpu_ih_drop_deferred(VGPUState *s)
 {
@@ -44,9 +46,10 @@ void vgpu_ih_defer(VGPUState *s, unsigned ring, const uint32_t *entry)
 }
 
 /*
- * Push at most *@left queued entries. An entry stays in the list during its
- * push, so that entries which the push itself causes are queued at the tail.
- * Return false if a translation is missing: the request is in s->ih->iotlb.
+ * Push at most *@left queued entries, and subtract their number from *@left. An
+ * entry stays in the list while it is pushed, so that entries which the push
+ * causes are queued after it. Return false if a translation is missing: the
+ * request is then in s->ih->iotlb.
  */
 static bool ih_push_deferred(VGPUState *s, unsigned *left)
 {
@@ -77,7 +80,7 @@ bool vgpu_ih_flush(VGPUState *s, bool all)
 
     qemu_mutex_lock(&s->lock);
     if (s->ih->flushing) {
-        /* Called from within vgpu_iommu_request() below. */
+        /* The vgpu_iommu_request() below has called this function again. */
         qemu_mutex_unlock(&s->lock);
         return true;
     }

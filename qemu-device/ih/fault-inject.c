@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: injections into interrupt entries of faults: dropped, duplicated or
- * delayed. The delay is on QEMU_CLOCK_VIRTUAL, which stops with the machine.
+ * vgpu-kfd: injections into interrupt entries of faults: an entry is dropped,
+ * duplicated or delayed. Delays are on QEMU_CLOCK_VIRTUAL, which stops with the
+ * machine.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
 #include "hw/misc/vgpu-kfd/ih/internal.h"
 #include "hw/misc/vgpu-kfd/inject/inject.h"
 
-/* Set the timer to the earliest due time. s->lock held. */
+/* Set the timer to the earliest due time. The caller holds s->lock. */
 static void late_irqs_arm(VGPUState *s)
 {
     VGPULateIrqs *d = &s->ih->late_irqs;
@@ -25,7 +26,10 @@ static void late_irqs_arm(VGPUState *s)
     }
 }
 
-/* Return the entry with the earliest due time until @now, or NULL. s->lock. */
+/*
+ * Return the entry with the earliest due time if that is not after @now, or
+ * NULL. The caller holds s->lock.
+ */
 static VGPULateIrq *late_irqs_next_due(VGPULateIrqs *d, int64_t now)
 {
     VGPULateIrq *next = NULL;
@@ -55,7 +59,10 @@ static void late_irqs_expired(void *opaque)
     late_irqs_arm(s);
 }
 
-/* Add a delayed entry. Return false if all slots are used. s->lock held. */
+/*
+ * Add a delayed entry. Return false if all slots are used. The caller holds
+ * s->lock.
+ */
 static bool late_irqs_add(VGPUState *s, const VGPULateIrq *irq)
 {
     VGPULateIrqs *d = &s->ih->late_irqs;

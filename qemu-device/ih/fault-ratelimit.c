@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: rate limit of the entries of retry faults without the CAM. Each try
- * of an access would push an entry, more than a slow driver can process.
- * Therefore the interval between entries of one page doubles, up to a maximum,
- * while the queue keeps trying at VGPU_RETRY_INTERVAL_NS.
+ * vgpu-kfd: rate limit of the interrupt entries of retry faults while the CAM
+ * is off. Without a limit each try of an access would push an entry, more than
+ * a slow driver can process. Therefore the interval between the entries of a
+ * page doubles, up to a maximum. The queue still tries at
+ * VGPU_RETRY_INTERVAL_NS.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -13,15 +14,18 @@
 #include "hw/misc/vgpu-kfd/memory/client.h"
 
 #define RATELIMIT_MAX_NS    (64 * SCALE_MS)
-#define RATELIMIT_RESET_NS  (4 * RATELIMIT_MAX_NS) /* since the last try */
+#define RATELIMIT_RESET_NS  (4 * RATELIMIT_MAX_NS) /* pause without tries */
 
-/* Return the time of the last use of a slot; -1: free. */
+/* Return the time of the last try in a slot; -1: the slot is free. */
 static int64_t ratelimit_last_use(const VGPUFaultRateLimit *p)
 {
     return p->interval ? p->tried : -1;
 }
 
-/* Return the slot of a page, or take the least recently used. s->lock held. */
+/*
+ * Return the slot of a page. If there is none, take the least recently used
+ * slot. The caller holds s->lock.
+ */
 static VGPUFaultRateLimit *ratelimit_slot(VGPUState *s, unsigned hub,
                                           unsigned vmid, uint64_t page)
 {

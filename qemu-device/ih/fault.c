@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: reports of VM faults: no-retry faults, and retry faults with
- * (retry-cam.c) and without (fault-ratelimit.c) the retry CAM. The status of
+ * vgpu-kfd: reports of VM faults: no-retry faults, and retry faults with the
+ * retry CAM (retry-cam.c) or without it (fault-ratelimit.c). The status of
  * no-retry faults in the hubs' registers is in memory/fault-status.c.
  */
 #include "qemu/osdep.h"
@@ -58,7 +58,7 @@ void vgpu_fault_report_retry(VGPUClient *c, unsigned vmid, uint64_t va,
     QEMU_LOCK_GUARD(&s->lock);
     if (!(vgpu_hub_reg(s, hub, VM_L2_PROTECTION_FAULT_CNTL2) &
           VM_L2_PROTECTION_FAULT_CNTL2__ENABLE_RETRY_INTERRUPT)) {
-        /* No report. Try again: the driver may map the page nevertheless. */
+        /* Do not report, but try again: the driver may map the page. */
         trace_vgpu_fault_silent(s->id, hub, vmid, va);
         stall->why = VGPU_WAIT_RETRY;
         stall->until = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) +
@@ -69,7 +69,9 @@ void vgpu_fault_report_retry(VGPUClient *c, unsigned vmid, uint64_t va,
     if (vgpu_cam_enabled(s)) {
         slot = vgpu_cam_find(s, hub, vmid, page);
         if (slot < VGPU_RETRY_CAM_SLOTS) {
-            /* Do not count another try of an access that waits already. */
+            /*
+             * An access that already waits for this slot is not counted again.
+             */
             if (stall->serial != s->ih->cam[slot].serial) {
                 vgpu_count(s, VGPU_CNT_FAULTS_MERGED, 1);
                 trace_vgpu_fault_merged(s->id, hub, vmid, va, write,

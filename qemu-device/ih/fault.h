@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: reports of VM faults: interrupt entries, and the retry CAM, which
- * merges retry faults of one page.
+ * merges retry faults on one page.
  */
 #ifndef HW_MISC_VGPU_KFD_IH_FAULT_H
 #define HW_MISC_VGPU_KFD_IH_FAULT_H
@@ -28,12 +28,15 @@ void vgpu_cam_init(VGPUState *s);
 void vgpu_cam_destroy(VGPUState *s);
 
 /**
- * vgpu_fault_report_noretry: report a no-retry fault: status, address, entry
+ * vgpu_fault_report_noretry: report a no-retry fault
  * @c: client
  * @vmid: VMID
  * @va: GPU address
  * @span: fault
- * @quiet: set the status only, push no entry
+ * @quiet: push no interrupt entry
+ *
+ * The function sets fault status and fault address, and pushes an interrupt
+ * entry if VM_CONTEXT_CNTL enables it.
  *
  * Context: any thread. Takes s->lock.
  */
@@ -49,7 +52,8 @@ void vgpu_fault_report_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
  * @stall: in: hub, vmid, va, write, invs, and the serial of the last stall of
  *         the same access (0: none); out: why, cam, serial and until
  *
- * The CAM, or without it the rate limit, decides whether an entry is pushed.
+ * If the CAM is on, an entry is pushed unless the page has a slot already;
+ * otherwise as the rate limit of the page allows.
  *
  * Context: any thread. Takes s->lock.
  */
@@ -57,10 +61,11 @@ void vgpu_fault_report_retry(VGPUClient *c, unsigned vmid, uint64_t va,
                              bool write, VGPUStall *stall);
 
 /**
- * vgpu_fault_ratelimit_clear: lift the rate limit of a page
+ * vgpu_fault_ratelimit_clear: end the rate limit of a page
  * @c: client
  * @vmid: VMID
- * @va: GPU address: an access that stalled without the CAM now succeeds
+ * @va: GPU address of an access that stalled while the CAM was off, and that
+ *      now raises no retry fault
  *
  * Context: any thread. Takes s->lock.
  */
@@ -72,21 +77,22 @@ void vgpu_fault_ratelimit_clear(VGPUClient *c, unsigned vmid, uint64_t va);
  * @stall: stall for a retry fault
  *
  * Context: any thread. Takes s->lock.
- * Return: false if the VMID was invalidated, the CAM slot was acknowledged or
- * its entry is due again, or a CAM slot is free: try the access again.
+ * Return: false if the access is to be tried again: the VMID was invalidated,
+ * the CAM slot was acknowledged, the entry of the slot must be sent again, or
+ * (for VGPU_WAIT_CAM_FREE) a CAM slot is free or the CAM is off.
  */
 bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall);
 
 /**
- * vgpu_fault_report_spurious: injection: push the entry of a fault that no
- * access has
+ * vgpu_fault_report_spurious: for an injection, push the interrupt entry of a
+ * fault that no access has
  * @s: device
  * @hub: VGPU_HUB_*
  * @vmid: VMID
  * @va: GPU address
- * @write: write access
- * @retry: retry fault. If the CAM is enabled, it takes the page's slot or a
- *         free one; if no slot is free, nothing is pushed.
+ * @write: the fault is one of a write
+ * @retry: the fault is a retry fault. If the CAM is on, the entry has the slot
+ *         of the page, or a free slot; if no slot is free, nothing is pushed.
  *
  * Context: any thread. Takes s->lock.
  */

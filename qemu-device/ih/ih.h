@@ -7,7 +7,7 @@
 #include "hw/misc/vgpu-kfd/core/regs.h"
 
 extern const VGPUBlock vgpu_ih_block;
-/* Parts of the saved state, of VGPUIh. */
+/* Parts of the saved state. The opaque pointer is to VGPUIh. */
 extern const VMStateDescription vmstate_vgpu_irq;
 extern const VMStateDescription vmstate_vgpu_ih;
 extern const VMStateDescription vmstate_vgpu_faults;
@@ -71,7 +71,7 @@ void vgpu_ih_push(VGPUState *s, uint8_t client, uint8_t source, uint8_t ring,
                   unsigned vmid, bool mm_hub, const uint32_t *data);
 
 /**
- * vgpu_ih_pasid: read the PASID that entries with a VMID carry
+ * vgpu_ih_pasid: read the PASID in interrupt entries with a VMID
  * @s: device
  * @vmid: VMID
  * @mm_hub: as for vgpu_ih_push()
@@ -102,7 +102,7 @@ void vgpu_ih_set_pasid(VGPUState *s, unsigned vmid, uint16_t pasid);
 void vgpu_ih_doorbell(VGPUState *s, uint32_t dword, uint32_t val);
 
 /**
- * vgpu_ih_resume: send an MSI that is due, when the machine runs again
+ * vgpu_ih_resume: when the machine runs again, send the MSI that was due
  * @s: device
  *
  * Context: BQL held.
@@ -110,7 +110,7 @@ void vgpu_ih_doorbell(VGPUState *s, uint32_t dword, uint32_t val);
 void vgpu_ih_resume(VGPUState *s);
 
 /**
- * vgpu_ih_cancel: cancel an MSI that is due and drop queued entries
+ * vgpu_ih_cancel: cancel the MSI if one is due, and drop queued entries
  * @s: device
  *
  * Context: BQL and s->lock held.
@@ -118,10 +118,11 @@ void vgpu_ih_resume(VGPUState *s);
 void vgpu_ih_cancel(VGPUState *s);
 
 /**
- * vgpu_ih_flush: call the IOMMU and push queued entries
+ * vgpu_ih_flush: push queued entries, with the IOMMU's translations
  * @s: device
- * @all: push all entries; otherwise at most DEFERRED_BATCH, so that the main
- *       loop is not blocked for long, and schedule the bottom half for the rest
+ * @all: push all entries. Otherwise push at most DEFERRED_BATCH entries, so
+ *       that the main loop is not blocked for long, and schedule the bottom
+ *       half if entries are left.
  *
  * Context: BQL held, no lock of the device.
  * Return: false if the device was unplugged: as vgpu_iommu_request().

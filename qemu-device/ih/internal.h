@@ -12,49 +12,54 @@
 
 #define VGPU_RATELIMIT_SLOTS    64
 #define VGPU_LATE_IRQS          64
-/* Interval of the tries of an access with a retry fault, without the CAM. */
+/*
+ * Interval between tries of an access with a retry fault while the CAM is off.
+ */
 #define VGPU_RETRY_INTERVAL_NS  SCALE_MS
 #define VGPU_IH_SPAN            (IH_CLIENT_CFG_DATA - OSSSYS_BASE + 1)
 
 /*
- * A slot of the retry CAM: a page with a reported retry fault that the driver
- * has not acknowledged yet. s->lock.
+ * A slot of the retry CAM: a page with a retry fault that was reported and that
+ * the driver has not acknowledged. Guarded by s->lock.
  */
 typedef struct VGPUCamSlot {
     bool used;
     uint8_t hub;                /* VGPU_HUB_* */
     uint8_t vmid;
     uint64_t page;              /* GPU address >> VGPU_PAGE_SHIFT */
-    uint32_t serial;            /* of the fault, as in its entry */
-    int64_t due;                /* next resend; ns, QEMU_CLOCK_VIRTUAL */
-    int64_t interval;           /* ns from the last entry to @due; 0: not set */
+    uint32_t serial;            /* number of the fault, as in its entry */
+    /* Time of the next resend; ns, QEMU_CLOCK_VIRTUAL. */
+    int64_t due;
+    /* Ns from last entry to @due; 0: @due is unset. */
+    int64_t interval;
 } VGPUCamSlot;
 
 /*
- * Rate limit of the entries for a page with retry faults, without the CAM: the
- * next entry is not pushed before @due. s->lock.
+ * Rate limit of the entries for one page while the CAM is off: no entry is
+ * pushed before @due. Guarded by s->lock.
  */
 typedef struct VGPUFaultRateLimit {
     uint8_t hub;                /* VGPU_HUB_* */
     uint8_t vmid;
     uint64_t page;              /* GPU address >> VGPU_PAGE_SHIFT */
-    int64_t tried;              /* last access; ns, QEMU_CLOCK_VIRTUAL */
-    int64_t due;                /* next entry; the same clock */
-    int64_t interval;           /* from the last entry to @due; 0: unused */
-    uint32_t serial;            /* of the last entry */
+    /* Time of the last try; ns, QEMU_CLOCK_VIRTUAL. */
+    int64_t tried;
+    int64_t due;                /* time of the next entry; ns, same clock */
+    int64_t interval;           /* ns from last entry to @due; 0: unused slot */
+    uint32_t serial;            /* fault number in the last entry */
 } VGPUFaultRateLimit;
 
-/* An interrupt ring. s->lock. */
+/* An interrupt ring. Guarded by s->lock. */
 typedef struct VGPUIhRing {
-    uint32_t rptr;              /* bytes from the start of the ring */
-    uint32_t wptr;              /* the same */
+    uint32_t rptr;              /* read pointer: bytes from start of the ring */
+    uint32_t wptr;              /* write pointer, in the same unit */
     bool overflow;              /* IH_RB_WPTR.RB_OVERFLOW */
-    bool lost;                  /* no memory at the ring: already logged */
+    bool lost;                  /* there is no memory at the ring: was logged */
 } VGPUIhRing;
 
 /*
- * An entry that waits for the IOMMU's translation of a ring. The PASID is the
- * one at the time of the push. s->lock.
+ * An entry that waits for the IOMMU's translation of its ring. Its PASID is
+ * that of the VMID when the entry was pushed. Guarded by s->lock.
  */
 typedef struct VGPUIhDeferred {
     QSIMPLEQ_ENTRY(VGPUIhDeferred) next;
@@ -63,48 +68,61 @@ typedef struct VGPUIhDeferred {
     uint32_t entry[IH_ENTRY_DWORDS];    /* without its timestamp */
 } VGPUIhDeferred;
 
-/* Injected: a delayed interrupt entry of a VM fault. */
+/* An interrupt entry of a VM fault that an injection delays. */
 typedef struct VGPULateIrq {
-    int64_t due;                /* ns, QEMU_CLOCK_VIRTUAL; 0: unused */
-    unsigned hub;               /* from here on: as vgpu_ih_push_fault() */
+    int64_t due;                /* ns, QEMU_CLOCK_VIRTUAL; 0: slot is unused */
+    /* This member and those below are the arguments of vgpu_ih_push_fault(). */
+    unsigned hub;
     unsigned vmid;
     uint8_t ring;
     uint32_t data[4];
 } VGPULateIrq;
 
-/* Injected: delayed entries, not sorted. s->lock. */
+/* Entries that injections delay, not sorted. Guarded by s->lock. */
 typedef struct VGPULateIrqs {
-    QEMUTimer *timer;           /* QEMU_CLOCK_VIRTUAL: the first that is due */
+    QEMUTimer *timer;           /* QEMU_CLOCK_VIRTUAL: earliest due time */
     VGPULateIrq irqs[VGPU_LATE_IRQS];
 } VGPULateIrqs;
 
-/* The interrupt handler. s->lock, except as noted. */
+/* The interrupt handler. Guarded by s->lock, except as noted. */
 struct VGPUIh {
-    /* BQL; the CP's thread also writes PASIDs of VMIDs. Read atomically. */
+    /*
+     * Written under the BQL; the CP's thread writes PASIDs, too. Read
+     * atomically.
+     */
     uint32_t regs[VGPU_IH_SPAN];
-    /* IH_CLIENT_CFG_DATA, by client: BQL; read atomically. */
+    /* IH_CLIENT_CFG_DATA by client. Written under the BQL, read atomically. */
     uint32_t client_cfg[IH_NUM_CLIENTS];
     VGPUIhRing rings[IH_NUM_RINGS];
-    uint64_t last_timestamp;    /* of all rings; ticks of vgpu_clock() */
-    bool full;                  /* injected: the ring is full for this entry */
-    uint8_t unannounced;        /* rings whose entry in ring 0 was dropped */
-    /* Entries that wait for a translation, oldest first. */
+    /* Timestamp of the last entry in any ring; ticks of vgpu_clock(). */
+    uint64_t last_timestamp;
+    /* An injection makes the next push find its ring full. */
+    bool full;
+    /*
+     * Mask of rings 1 and 2 that must be announced in ring 0 again, because the
+     * entry that announced them was dropped or overwritten.
+     */
+    uint8_t unannounced;
+    /* Entries that wait for an IOMMU translation, oldest first. */
     QSIMPLEQ_HEAD(, VGPUIhDeferred) deferred;
     unsigned num_deferred;
-    bool pointer_deferred;      /* write-back of ring 0's pointer is due */
-    bool flushing;              /* vgpu_ih_flush() runs */
-    VGPUIotlb iotlb;            /* for rings and pointer */
+    bool pointer_deferred;      /* ring 0's pointer must be written back */
+    bool flushing;              /* vgpu_ih_flush() is running */
+    VGPUIotlb iotlb;            /* for the rings and the pointer write-back */
     QEMUBH *irq_bh;             /* sends the MSI: ring.c; constant */
     bool irq_due;               /* irq_bh has not run yet; atomic */
     VGPUCamSlot cam[VGPU_RETRY_CAM_SLOTS];
-    QEMUTimer *cam_timer;       /* earliest VGPUCamSlot.due */
-    /* The name is part of the saved state. */
+    QEMUTimer *cam_timer;       /* expires at the earliest VGPUCamSlot.due */
+    /* Rate limits of pages. The saved state has them under the name "pace". */
     VGPUFaultRateLimit pace[VGPU_RATELIMIT_SLOTS];
-    uint32_t fault_serial;      /* of the last fault; read atomically */
+    uint32_t fault_serial;      /* number of the last fault; read atomically */
     VGPULateIrqs late_irqs;
 };
 
-/* Read a register of the interrupt handler; dword offset. Any thread. */
+/*
+ * Return the stored value of a register of the IH; @reg: dword offset in BAR 5.
+ * Any thread.
+ */
 static inline uint32_t vgpu_ih_reg(VGPUState *s, uint32_t reg)
 {
     return qatomic_read(&s->ih->regs[reg - OSSSYS_BASE]);
@@ -112,58 +130,71 @@ static inline uint32_t vgpu_ih_reg(VGPUState *s, uint32_t reg)
 
 /* fault.c */
 
-/* Free all CAM slots, reset rate limit and serial number. s->lock held. */
+/*
+ * Free all CAM slots, reset rate limits and the number of the last fault. The
+ * caller holds s->lock.
+ */
 void vgpu_fault_reset(VGPUState *s);
 
-/* fault-entry.c. s->lock held. */
+/* fault-entry.c. The caller holds s->lock. */
 
-/* Push the entry of the fault at @site; @cam: its slot, or 0. */
+/*
+ * Push the interrupt entry of the fault at @site. @cam: slot of the fault; 0 if
+ * it has none. @serial: number of the fault.
+ */
 void vgpu_fault_send_entry(VGPUState *s, VGPUSite site, bool write, bool retry,
                            unsigned cam, uint32_t serial);
-/* As vgpu_fault_send_entry(), for a fault that was not reported before. */
+/*
+ * As vgpu_fault_send_entry(), for a fault that was not reported before: also
+ * traces the fault.
+ */
 void vgpu_fault_send_first_entry(VGPUState *s, VGPUSite site, bool write,
                                  bool retry, unsigned cam, uint32_t serial);
 
 /* retry-cam.c */
 
-/* Return whether the driver has enabled the CAM. Any thread. */
+/* Return true if the driver has enabled the CAM. Any thread. */
 bool vgpu_cam_enabled(VGPUState *s);
-/* Return a free slot, or VGPU_RETRY_CAM_SLOTS. s->lock held. */
+/* Return a free slot; VGPU_RETRY_CAM_SLOTS: none. The caller holds s->lock. */
 unsigned vgpu_cam_free_slot(VGPUState *s);
-/* Return the slot of a page, or VGPU_RETRY_CAM_SLOTS. s->lock held. */
+/*
+ * Return the slot of a page; VGPU_RETRY_CAM_SLOTS: none. The caller holds
+ * s->lock.
+ */
 unsigned vgpu_cam_find(VGPUState *s, unsigned hub, unsigned vmid,
                        uint64_t page);
 /*
- * Have the access at @site wait for the acknowledge of @slot: fill in @stall.
- * If the acknowledge takes long, a timer wakes the queue, and the first access
- * that calls this function again after the slot's due time sends the entry
- * again. s->lock held.
+ * Fill in @stall: the access at @site waits for the acknowledge of @slot. If
+ * the acknowledge takes long, a timer wakes the queue. The first access that
+ * calls this function after the slot's due time sends the slot's entry again.
+ * The caller holds s->lock.
  */
 void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
                    VGPUStall *stall);
 /*
- * Free @slot and wake queues that wait for it or for a free slot. An invalid
- * number is a guest error. BQL held.
+ * Free @slot, and wake queues that wait for this slot or for any free slot. An
+ * invalid number is logged as a guest error. The caller holds the BQL.
  */
 void vgpu_cam_ack(VGPUState *s, uint32_t slot);
 /*
- * Free all slots and wake all queues that wait for the CAM, since the driver
- * has disabled it. BQL held.
+ * The driver has disabled the CAM: free all slots and wake all queues that wait
+ * for the CAM. The caller holds the BQL.
  */
 void vgpu_cam_flush(VGPUState *s);
-/* Saved state: times of resends; of VGPUIh. */
+/* Saved state of the CAM's resend times. The opaque pointer is to VGPUIh. */
 extern const VMStateDescription vmstate_vgpu_cam_times;
 
 /* fault-ratelimit.c */
 
 /*
- * Account for a retry fault without the CAM, at time @now (ns,
- * QEMU_CLOCK_VIRTUAL). Return whether to push an entry; if not, set *@serial to
- * that of the last entry for the page. s->lock held.
+ * Count a retry fault on @page, with the CAM off, at time @now (ns,
+ * QEMU_CLOCK_VIRTUAL). Return true if the caller is to push an entry. Otherwise
+ * set *@serial to the number in the last entry for the page. The caller holds
+ * s->lock.
  */
 bool vgpu_fault_ratelimit(VGPUState *s, unsigned hub, unsigned vmid,
                           uint64_t page, int64_t now, uint32_t *serial);
-/* Saved state of the rate limit; of VGPUIh. */
+/* Saved state of the rate limits. The opaque pointer is to VGPUIh. */
 extern const VMStateDescription vmstate_vgpu_fault_ratelimit;
 
 /* fault-inject.c */
@@ -173,47 +204,61 @@ extern const VMStateDescription vmstate_vgpu_fault_ratelimit;
      1u << VGPU_INJECT_KIND_FAULT_DUPLICATE | \
      1u << VGPU_INJECT_KIND_FAULT_DELAY)
 /*
- * Push the entry of a fault at @site as injections require: once, twice, later
- * or not at all. s->lock held.
+ * Push the interrupt entry of a fault at @site. Injections decide whether it is
+ * pushed once, twice, later or not at all. The caller holds s->lock.
  */
 void vgpu_fault_inject_entry(VGPUState *s, const VGPUSite *site, uint8_t ring,
                              const uint32_t *data);
 
 /* ring.c */
 
-/* Return the size of the ring in bytes (IH_RB_CNTL); 0: not a valid size. */
+/*
+ * Return the size of the ring in bytes; 0: the size in IH_RB_CNTL is not valid.
+ */
 uint32_t vgpu_ih_ring_bytes(VGPUState *s, unsigned ring);
-/* Return the value of IH_RB_WPTR. s->lock held. */
+/* Return the value of IH_RB_WPTR. The caller holds s->lock. */
 uint32_t vgpu_ih_wptr(const VGPUIhRing *r);
 /*
- * Set the read pointer to @val, up to which the driver has read. If entries are
- * left, raise the interrupt again. BQL held.
+ * Set the read pointer to @val. If entries are left, raise the interrupt again.
+ * The caller holds the BQL.
  */
 void vgpu_ih_set_rptr(VGPUState *s, unsigned ring, uint32_t val);
-/* Set the write pointer to @val and clear the overflow. BQL held. */
+/*
+ * Set the write pointer to @val and clear the overflow. The caller holds the
+ * BQL.
+ */
 void vgpu_ih_set_wptr(VGPUState *s, unsigned ring, uint32_t val);
-/* Act on a write of @val to IH_RB_CNTL. BQL held. */
+/*
+ * Execute the effects of a write of @val to IH_RB_CNTL. The caller holds the
+ * BQL.
+ */
 void vgpu_ih_cntl_written(VGPUState *s, unsigned ring, uint32_t val);
 
 /* The caller of the functions below holds s->lock. */
 
-/* Push the entry of a fault with this ring field and these four dwords. */
+/*
+ * Push the entry of a fault. @ring: ring field of the entry; @data: four
+ * dwords.
+ */
 void vgpu_ih_push_fault(VGPUState *s, unsigned hub, unsigned vmid, uint8_t ring,
                         const uint32_t *data);
 
 /*
- * The next two functions return false if an IOMMU translation is missing: then
- * nothing is written, and s->ih->iotlb has the request.
+ * The next two functions return false if an IOMMU translation is missing. Then
+ * nothing was written, and s->ih->iotlb has the request.
  */
 
-/* Put @entry, complete except the timestamp, into @ring, or drop it. */
+/*
+ * Write @entry to @ring, with a timestamp, or drop it if the ring is off or
+ * full.
+ */
 bool vgpu_ih_store_entry(VGPUState *s, unsigned ring, const uint32_t *entry);
-/* Write back ring 0's pointer. */
+/* Write ring 0's write pointer to memory, if the write-back is enabled. */
 bool vgpu_ih_wptr_writeback(VGPUState *s);
 
 /*
- * Count @entry as dropped. If it announces ring 1 or 2, remember to announce
- * that ring again.
+ * Count @entry as dropped. If @entry announces ring 1 or 2, that ring will be
+ * announced again.
  */
 void vgpu_ih_drop_entry(VGPUState *s, const uint32_t *entry);
 

@@ -13,7 +13,7 @@
 #define CLIENT_CFG_BITS     0x01ffffffu
 
 #define OFF(reg)            ((reg) - OSSSYS_BASE)
-/* Number of the ring that the register at offset @off belongs to. */
+/* Number of the ring to which the register at offset @off belongs. */
 #define RING_OF(off)        (((off) - OFF(IH_RB_CNTL)) / IH_RING(1))
 #define DOORBELL_BITS \
     (IH_DOORBELL_RPTR__OFFSET | IH_DOORBELL_RPTR__ENABLE)
@@ -105,13 +105,15 @@ static void cam_cntl_written(VGPUState *s, unsigned inst, unsigned off,
 
 static uint32_t status_read(VGPUState *s, unsigned inst, unsigned off)
 {
-    /* Idle unless an entry or the pointer waits for an IOMMU translation. */
+    /*
+     * Idle: no entry and no pointer write-back waits for an IOMMU translation.
+     */
     QEMU_LOCK_GUARD(&s->lock);
     return QSIMPLEQ_EMPTY(&s->ih->deferred) && !s->ih->pointer_deferred;
 }
 
 #define CNTL_BITS   (~IH_RB_CNTL__WPTR_OVERFLOW_CLEAR)
-/* Bits of ring 0 only. */
+/* Bits that only ring 0 has. */
 #define RING0_BITS  (IH_RB_CNTL__WPTR_WRITEBACK_ENABLE | \
                      IH_RB_CNTL__ENABLE_INTR | IH_RB_CNTL__RPTR_REARM)
 
@@ -170,7 +172,7 @@ const VGPUBlock vgpu_ih_block = {
     .store = ih_store,
 };
 
-/* Return whether register @reg selects and enables doorbell @dword. */
+/* Return true if register @reg enables doorbell @dword. */
 static bool ih_doorbell_is(VGPUState *s, uint32_t reg, uint32_t dword)
 {
     uint32_t val = vgpu_ih_reg(s, reg);

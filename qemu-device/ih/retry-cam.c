@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the retry CAM. A page with a retry fault stays in the CAM from the
- * report until the driver acknowledges the slot. Meanwhile further faults of
- * that page are merged and push no entry. If the acknowledge takes long, the
- * entry may be lost, and is sent again.
+ * vgpu-kfd: the retry CAM. A page with a retry fault has a slot in the CAM from
+ * the report until the driver acknowledges the slot. Meanwhile further faults
+ * on the page are merged: they push no entry. If the acknowledge takes long,
+ * the entry may have been lost, and is sent again.
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
@@ -18,8 +18,8 @@
 #include "hw/misc/vgpu-kfd/memory/hub.h"
 
 /*
- * First and maximum interval between resends of an entry. QEMU_CLOCK_VIRTUAL:
- * the guest, which acknowledges, stops with this clock.
+ * First and maximum interval between sends of an entry. The time is in
+ * QEMU_CLOCK_VIRTUAL: the guest, which acknowledges, stops with this clock.
  */
 #define RESEND_NS           (5 * NANOSECONDS_PER_SECOND)
 #define RESEND_MAX_NS       (20 * NANOSECONDS_PER_SECOND)
@@ -61,7 +61,9 @@ void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
     VGPUCamSlot *c = &s->ih->cam[slot];
 
     if (!c->interval) {
-        /* The slot is new, or from a saved state without cam-times. */
+        /*
+         * The slot is new, or was loaded from a state that has no resend times.
+         */
         c->interval = RESEND_NS;
         c->due = now + c->interval;
     } else if (now >= c->due) {
@@ -77,8 +79,9 @@ void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
 }
 
 /*
- * Wake the queues that wait for slots whose resend is due: vgpu_cam_wait() then
- * sends the entry again. If no queue waits, the entry is not sent again.
+ * Wake the queues that wait for slots whose entries must be sent again. When
+ * such a queue tries its access again, vgpu_cam_wait() sends the entry. If no
+ * queue waits for the slot, the entry is not sent again.
  */
 static void cam_timer_expired(void *opaque)
 {
@@ -195,8 +198,8 @@ static const VMStateDescription vmstate_cam_time = {
 };
 
 /*
- * The timer is not saved: after the load the queues that wait for a slot try
- * their access again, and vgpu_cam_wait() sets the timer.
+ * The timer is not saved: after a load, the queues that wait for a slot try
+ * their accesses again, and vgpu_cam_wait() sets the timer.
  */
 const VMStateDescription vmstate_vgpu_cam_times = {
     .name = "vgpu-kfd/faults/cam-times",

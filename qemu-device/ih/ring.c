@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the rings of the interrupt handler. Only ring 0 has the pointer
- * write-back and the MSI. An entry in ring 0 announces entries in ring 1 or 2.
+ * vgpu-kfd: the rings of the interrupt handler. Only ring 0 has a pointer
+ * write-back and the MSI. Entries in ring 1 or 2 are announced by an entry in
+ * ring 0.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -23,7 +24,7 @@
 #include "hw/misc/vgpu-kfd/memory/span.h"
 
 #define RING_MIN_BYTES      256u
-#define RING_MAX_BYTES      (256u * KiB)    /* limit of IH_RB_WPTR.OFFSET */
+#define RING_MAX_BYTES      (256u * KiB)    /* maximum of IH_RB_WPTR.OFFSET */
 #define TIMESTAMP_MASK      MAKE_64BIT_MASK(0, 48)
 
 void vgpu_ih_reset(VGPUState *s)
@@ -36,7 +37,9 @@ void vgpu_ih_reset(VGPUState *s)
     vgpu_ih_cancel(s);
 }
 
-/* Read the register of @ring that corresponds to @reg of ring 0. */
+/*
+ * Return the value of the register of @ring that corresponds to @reg of ring 0.
+ */
 static uint32_t ih_ring_reg(VGPUState *s, unsigned ring, uint32_t reg)
 {
     return vgpu_ih_reg(s, reg + IH_RING(ring));
@@ -56,9 +59,12 @@ uint32_t vgpu_ih_wptr(const VGPUIhRing *r)
     return r->wptr | (r->overflow ? IH_RB_WPTR__RB_OVERFLOW : 0);
 }
 
-/* The functions below are called with s->lock held, except as noted. */
+/* The caller of the functions below holds s->lock, except as noted. */
 
-/* Map @len bytes for a write: all of them in one piece, or none. */
+/*
+ * Map @len bytes for a write. Return VGPU_PHYS_NONE if they are not in one
+ * piece of host memory.
+ */
 static VGPUPhys ih_map_whole(VGPUState *s, VGPUSpan *to, VGPUTargetKind kind,
                              uint64_t addr, uint64_t len)
 {
@@ -74,7 +80,10 @@ static VGPUPhys ih_map_whole(VGPUState *s, VGPUSpan *to, VGPUTargetKind kind,
     return found;
 }
 
-/* Map the address of ring 0's pointer write-back. */
+/*
+ * Map the address of ring 0's pointer write-back. Return VGPU_PHYS_NONE if the
+ * write-back is disabled.
+ */
 static VGPUPhys ih_map_wptr_writeback(VGPUState *s, VGPUSpan *to)
 {
     uint64_t addr = vgpu_ih_reg(s, IH_RB_WPTR_ADDR_LO) |
@@ -119,7 +128,10 @@ static void ih_irq_bh(void *opaque)
     VGPUState *s = opaque;
     PCIDevice *pci = PCI_DEVICE(s);
 
-    /* Clear before the MSI: a later entry makes another MSI due. */
+    /*
+     * Clear irq_due before the MSI, so that a later entry makes an MSI due
+     * again.
+     */
     if (qatomic_xchg(&s->ih->irq_due, false) && msi_enabled(pci)) {
         vgpu_count(s, VGPU_CNT_MSI, 1);
         trace_vgpu_msi(s->id);
@@ -130,7 +142,7 @@ static void ih_irq_bh(void *opaque)
 void vgpu_ih_resume(VGPUState *s)
 {
     if (s->ih->irq_due) {
-        /* The machine stopped, or was saved, between an entry and its MSI. */
+        /* The machine was stopped or saved between an entry and its MSI. */
         qemu_bh_schedule(s->ih->irq_bh);
     }
 }
@@ -138,7 +150,10 @@ void vgpu_ih_resume(VGPUState *s)
 void vgpu_ih_cancel(VGPUState *s)
 {
     qemu_bh_cancel(s->ih->irq_bh);
-    /* Otherwise vgpu_ih_resume() would send the MSI after the next stop. */
+    /*
+     * Otherwise vgpu_ih_resume() would send the MSI when the machine runs
+     * again.
+     */
     qatomic_set(&s->ih->irq_due, false);
     vgpu_ih_drop_deferred(s);
 }
@@ -168,7 +183,7 @@ void vgpu_ih_exit(VGPUState *s)
     qemu_bh_delete(s->ih->irq_bh);
 }
 
-/* Map the memory of the next entry of @ring. */
+/* Map the memory for the next entry of @ring. */
 static VGPUPhys ih_map_entry(VGPUState *s, unsigned ring, VGPUSpan *to)
 {
     uint64_t base = ih_ring_reg(s, ring, IH_RB_BASE) |
@@ -189,14 +204,20 @@ static VGPUPhys ih_map_entry(VGPUState *s, unsigned ring, VGPUSpan *to)
     return ih_map_whole(s, to, kind, addr, IH_ENTRY_BYTES);
 }
 
-/* Unique and ascending over all rings: a driver orders entries by timestamp. */
+/*
+ * Return a new timestamp. Timestamps are unique and ascend over all rings: a
+ * driver orders entries by them.
+ */
 static uint64_t ih_timestamp(VGPUIh *ih)
 {
     ih->last_timestamp = MAX(vgpu_clock(), ih->last_timestamp + 1);
     return ih->last_timestamp & TIMESTAMP_MASK;
 }
 
-/* Return WPTR of the ring after one more entry; -1: the ring is off. */
+/*
+ * Return the write pointer of the ring after one more entry; -1: the ring is
+ * off.
+ */
 static int64_t ih_ring_next(VGPUState *s, unsigned ring)
 {
     uint32_t bytes = vgpu_ih_ring_bytes(s, ring);
@@ -207,15 +228,16 @@ static int64_t ih_ring_next(VGPUState *s, unsigned ring)
     return (s->ih->rings[ring].wptr + IH_ENTRY_BYTES) & (bytes - 1);
 }
 
-/* Return whether the ring has unread entries. */
+/* Return true if the ring has unread entries. */
 static bool ih_ring_filled(VGPUState *s, unsigned ring)
 {
     return s->ih->rings[ring].rptr != s->ih->rings[ring].wptr;
 }
 
 /*
- * Ring 0 overwrites an unread entry, which may announce ring 1 or 2: mark the
- * rings with unread entries to be announced again.
+ * Ring 0 overwrites an unread entry, and that entry may be the one that
+ * announces ring 1 or 2. Mark those of the two rings that have unread entries,
+ * so that they are announced again.
  */
 static void ih_ring_reannounce(VGPUState *s)
 {
@@ -227,8 +249,8 @@ static void ih_ring_reannounce(VGPUState *s)
 }
 
 /*
- * Reserve space for an entry. Return the next WPTR, or -1 if the ring is off,
- * or full without WPTR_OVERFLOW_ENABLE.
+ * Reserve space for an entry. Return the write pointer after the entry. Return
+ * -1 if the ring is off, or if it is full and WPTR_OVERFLOW_ENABLE is clear.
  */
 static int64_t ih_ring_reserve(VGPUState *s, unsigned ring)
 {
@@ -256,7 +278,10 @@ static int64_t ih_ring_reserve(VGPUState *s, unsigned ring)
 
 static void ih_ring_push(VGPUState *s, unsigned ring, const uint32_t *entry);
 
-/* An entry was added to @ring: raise the interrupt, or announce the ring. */
+/*
+ * An entry was added to @ring: raise the interrupt for ring 0, or announce ring
+ * 1 or 2.
+ */
 static void ih_ring_notify(VGPUState *s, unsigned ring)
 {
     VGPUIhRing *r = &s->ih->rings[ring];
@@ -276,8 +301,8 @@ static void ih_ring_notify(VGPUState *s, unsigned ring)
 }
 
 /*
- * Ring 0 may have space again: push the entries that announce rings 1 and 2 and
- * were dropped.
+ * Ring 0 may have space again: announce the rings whose announcements were
+ * dropped.
  */
 static void ih_announce_rings(VGPUState *s)
 {
@@ -377,7 +402,10 @@ bool vgpu_ih_store_entry(VGPUState *s, unsigned ring, const uint32_t *entry)
     return true;
 }
 
-/* Put @entry into @ring, or queue it until the IOMMU's translation is known. */
+/*
+ * Write @entry to @ring, or queue @entry until the bottom half has the IOMMU's
+ * translation.
+ */
 static void ih_ring_push(VGPUState *s, unsigned ring, const uint32_t *entry)
 {
     if (!QSIMPLEQ_EMPTY(&s->ih->deferred) ||
@@ -406,7 +434,7 @@ void vgpu_ih_push(VGPUState *s, uint8_t client, uint8_t source, uint8_t ring,
     };
 
     if (qatomic_read(&s->removed)) {
-        return;     /* a removed device accesses no memory */
+        return;     /* a removed device must not access memory */
     }
     memcpy(&entry[4], data, 4 * sizeof(*data));
     if (to < IH_NUM_RINGS) {
