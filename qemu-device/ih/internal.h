@@ -110,7 +110,7 @@ struct VGPUIh {
     bool flushing;              /* vgpu_ih_flush() is running */
     VGPUIotlb iotlb;            /* for the rings and the pointer write-back */
     QEMUBH *irq_bh;             /* sends the MSI: ring.c; constant */
-    bool irq_due;               /* irq_bh has not run yet; atomic */
+    bool irq_due;               /* an MSI is due: irq_bh has not run; atomic */
     VGPUCamSlot cam[VGPU_RETRY_CAM_SLOTS];
     QEMUTimer *cam_timer;       /* expires at the earliest VGPUCamSlot.due */
     /* Rate limits of pages. The saved state has them under the name "pace". */

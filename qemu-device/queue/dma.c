@@ -2,9 +2,9 @@
 /*
  * vgpu-kfd: memory accesses of queues by GPU address.
  *
- * Faults are resolved here. A retry fault stalls the queue: the access has had
- * no effect, and the queue repeats it later. A no-retry fault is reported, and
- * the access is redirected to the default page.
+ * The functions resolve faults. A retry fault stalls the queue: the access has
+ * had no effect, and the queue repeats the access later. A no-retry fault is
+ * reported, and the access is redirected to the default page.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -38,7 +38,7 @@ static void dma_begin(VGPUView *v)
 }
 
 /*
- * Return whether the first byte of @span is poisoned. Otherwise shorten @span
+ * Return true if the first byte of @span is poisoned. Otherwise shorten @span
  * to end before the first poisoned byte.
  */
 static bool dma_poisoned(VGPUView *v, uint64_t va, VGPUSpan *span)
@@ -51,7 +51,10 @@ static bool dma_poisoned(VGPUView *v, uint64_t va, VGPUSpan *span)
     return !clean;
 }
 
-/* Stall for an IOMMU translation. Keeps the record of an earlier stall. */
+/*
+ * Stall for an IOMMU translation. The other members of v->stall still describe
+ * an earlier stall.
+ */
 static VGPUDmaResult dma_wait_iommu(VGPUView *v)
 {
     v->stall.iommu = true;
@@ -65,8 +68,8 @@ static VGPUDmaResult dma_redirect(VGPUView *v, uint64_t va, uint64_t len,
     VGPUSpan fault = *span;
 
     /*
-     * Map before the report: the access is repeated if the default page needs
-     * an IOMMU translation, and the fault is reported only once.
+     * Map before the report: if the default page needs an IOMMU translation,
+     * the access is repeated, but the fault must be reported only once.
      */
     vgpu_gpuvm_map_default(v->client, v->vmid, va, len, span);
     if (span->kind == VGPU_TARGET_WAIT) {
@@ -78,10 +81,10 @@ static VGPUDmaResult dma_redirect(VGPUView *v, uint64_t va, uint64_t len,
 }
 
 /*
- * Resolve the result @span of the translation of @va: a retry fault stalls the
- * access, a no-retry fault is reported and redirected. @span is mapped unless
- * the result is VGPU_DMA_STALL.
- * @invs: dma_invalidations() before the translation.
+ * Resolve @span, the result of the translation of @va: a retry fault stalls the
+ * access, a no-retry fault is reported and redirected. Unless the result is
+ * VGPU_DMA_STALL, @span is mapped on return. @invs: value of
+ * dma_invalidations() before the translation.
  */
 static VGPUDmaResult dma_resolve(VGPUView *v, uint64_t va, uint64_t len,
                                  bool write, uint32_t invs, VGPUSpan *span)
@@ -137,7 +140,7 @@ static uint32_t dma_invalidations(VGPUView *v)
     return vgpu_client_invalidations(v->client, v->vmid);
 }
 
-/* Map the span at @va, and resolve faults: dma_resolve(). */
+/* Map the span at @va and resolve faults, as dma_resolve(). */
 static VGPUDmaResult dma_map(VGPUView *v, uint64_t va, uint64_t len,
                              bool write, VGPUSpan *span)
 {
@@ -148,8 +151,9 @@ static VGPUDmaResult dma_map(VGPUView *v, uint64_t va, uint64_t len,
 }
 
 /*
- * Return whether @size bytes can be accessed at once. False where writes are
- * dropped, and where a region of RAM on the bus ends within the @size bytes.
+ * Return true if the first @size bytes of @span can be accessed at once. They
+ * cannot where writes are dropped, or where a region of RAM on the bus ends
+ * within them.
  */
 static bool span_fits(const VGPUSpan *span, unsigned size)
 {
@@ -157,7 +161,7 @@ static bool span_fits(const VGPUSpan *span, unsigned size)
            QEMU_PTR_IS_ALIGNED(span->host, size);
 }
 
-/* Prefetch the start of @span. The CPU's prefetcher detects the rest. */
+/* Prefetch the start of @span. The CPU's own prefetcher then continues. */
 static void span_prefetch(const VGPUSpan *span)
 {
     uint64_t off;
@@ -170,8 +174,8 @@ static void span_prefetch(const VGPUSpan *span)
 }
 
 /*
- * Copy the start of @from to @dst: as many bytes as one span holds, *@n unless
- * the access stalls.
+ * Copy the start of @from to @dst, as many bytes as one span at @dst holds.
+ * Unless the access stalls, set *@n to the number of bytes copied.
  */
 static VGPUDmaResult dma_copy_span(VGPUView *v, uint64_t dst,
                                    const VGPUSpan *from, uint64_t *n)
@@ -181,7 +185,7 @@ static VGPUDmaResult dma_copy_span(VGPUView *v, uint64_t dst,
 
     if (ret != VGPU_DMA_STALL) {
         if (to.host) {
-            /* Source and destination may be the same memory. */
+            /* Source and destination may overlap in host memory. */
             memmove(to.host, from->host, to.len);
         }
         *n = to.len;
@@ -282,10 +286,16 @@ VGPUDmaResult vgpu_dma_write_ptes(VGPUView *v, uint64_t dst,
     dma_begin(v);
     ret = dma_map(v, dst, n * 8, true, &to);
     if (ret != VGPU_DMA_STALL) {
-        /* Not 0, even if the span ends within an entry: progress is needed. */
+        /*
+         * Count at least one entry, even if the span ends within it: otherwise
+         * the packet would make no progress.
+         */
         *done = MAX(to.len / 8, 1);
         for (i = 0; span_fits(&to, 8) && i < *done; i++) {
-            /* Page walks may read the table meanwhile: write whole entries. */
+            /*
+             * Write each entry atomically: page walks may read the table
+             * meanwhile.
+             */
             qatomic_set((uint64_t *)to.host + i,
                         cpu_to_le64(flags | (first + i * incr)));
         }

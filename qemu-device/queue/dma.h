@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: memory accesses of queues by GPU address, which report faults.
+ * vgpu-kfd: memory accesses of queues by GPU address, with reports of faults.
  *
- * Functions are called by the client's thread with no lock held. Each returns
- * VGPU_DMA_FAULT if a part of the access was redirected to the default page,
- * and VGPU_DMA_STALL with view->stall filled in if it has to be repeated.
+ * The client's thread calls these functions with no lock held. A function
+ * returns VGPU_DMA_FAULT if a part of the access was redirected to the default
+ * page. It returns VGPU_DMA_STALL if the caller has to repeat the access when
+ * the wait in view->stall has ended.
  */
 #ifndef HW_MISC_VGPU_KFD_QUEUE_DMA_H
 #define HW_MISC_VGPU_KFD_QUEUE_DMA_H
@@ -18,18 +19,20 @@
  * the queue is current, otherwise under the lock of the queue's worker.
  */
 typedef struct VGPUView {
-    VGPUClient *client;         /* of the engine that executes the queue */
-    uint8_t vmid;               /* of the next access */
-    uint8_t queue;              /* number in the engine or of the HQD */
-    bool faulted;               /* a no-retry fault was reported: report none */
-    VGPUStall stall;            /* of the access that stalled */
-    VGPUIotlb iotlb;            /* IOMMU translations for the queue */
+    /* Client of the engine that executes the queue. */
+    VGPUClient *client;
+    uint8_t vmid;               /* VMID of the next access */
+    uint8_t queue;              /* number of the queue in the engine, or HQD */
+    /* A no-retry fault was reported: push no entry. */
+    bool faulted;
+    VGPUStall stall;            /* wait of the access that stalled */
+    VGPUIotlb iotlb;            /* IOMMU translations of the queue */
 } VGPUView;
 
 typedef enum VGPUDmaResult {
     VGPU_DMA_OK,
-    VGPU_DMA_FAULT,             /* no-retry fault: done, on the default page */
-    VGPU_DMA_STALL,             /* not done: see view->stall */
+    VGPU_DMA_FAULT,             /* done, but redirected by a no-retry fault */
+    VGPU_DMA_STALL,             /* not done: reason in view->stall */
 } VGPUDmaResult;
 
 /**
@@ -38,10 +41,10 @@ typedef enum VGPUDmaResult {
  * @dst: GPU address of the destination
  * @src: GPU address of the source; the two ranges may overlap
  * @len: bytes
- * @done: set to the number of bytes copied, also before a stall
+ * @done: set to the number of bytes copied, also if the access stalls
  *
- * Return: see the first comment. Fewer than @len bytes are copied only if the
- * result is VGPU_DMA_STALL.
+ * Return: see the first comment of this file. If the result is not
+ * VGPU_DMA_STALL, all @len bytes were copied.
  */
 VGPUDmaResult vgpu_dma_copy(VGPUView *v, uint64_t dst, uint64_t src,
                             uint64_t len, uint64_t *done);
@@ -51,7 +54,7 @@ VGPUDmaResult vgpu_dma_copy(VGPUView *v, uint64_t dst, uint64_t src,
  * @v: view of the queue
  * @dst: GPU address
  * @data: dword that is repeated, in little-endian byte order
- * @phase: byte of @data, modulo 4, that goes to @dst
+ * @phase: number of the byte of @data, modulo 4, that is written to @dst
  * @len: bytes
  * @done: unless the access stalls, set to the number of bytes filled, not 0
  *
@@ -70,7 +73,7 @@ VGPUDmaResult vgpu_dma_fill(VGPUView *v, uint64_t dst, uint32_t data,
  * @n: number of entries
  * @done: unless the access stalls, set to the number of entries written, not 0
  *
- * Entry i is @flags | (@first + i * @incr). Each is written atomically.
+ * Entry i is @flags | (@first + i * @incr). Each entry is written atomically.
  *
  * Return: see the first comment.
  */
@@ -93,7 +96,7 @@ VGPUDmaResult vgpu_dma_read(VGPUView *v, uint64_t va, void *buf, unsigned len);
  * vgpu_dma_write: write 4 or 8 bytes atomically
  * @v: view of the queue
  * @va: GPU address, a multiple of @len
- * @buf: value, as it is to stand in memory
+ * @buf: value in little-endian byte order
  * @len: 4 or 8
  *
  * Return: see the first comment.
@@ -102,7 +105,8 @@ VGPUDmaResult vgpu_dma_write(VGPUView *v, uint64_t va, const void *buf,
                              unsigned len);
 
 /*
- * Return the new value for @old. @bits: width, 32 or 64; the caller ignores
+ * Return the value that replaces @old. @src and @cmp: arguments of
+ * vgpu_dma_atomic(). @bits: width of the value, 32 or 64; the caller ignores
  * higher bits of the result.
  */
 typedef uint64_t VGPUAtomicFn(uint64_t old, uint64_t src, uint64_t cmp,
@@ -116,7 +120,7 @@ typedef uint64_t VGPUAtomicFn(uint64_t old, uint64_t src, uint64_t cmp,
  * @fn: computes the new value; may be called more than once
  * @src: argument of @fn
  * @cmp: argument of @fn
- * @old: set to the value before; 0 if there is no memory or the access stalls
+ * @old: set to the old value; 0 if there is no memory or the access stalls
  *
  * Return: see the first comment.
  */

@@ -6,9 +6,13 @@
 #include "hw/misc/vgpu-kfd/memory/client.h"
 #include "hw/misc/vgpu-kfd/queue/scheduler.h"
 
-/* The workers of a device. BQL; constant while the workers' threads run. */
+/*
+ * The workers of a device. Guarded by the BQL; constant while their threads
+ * run.
+ */
 struct VGPUWorkers {
-    VGPUWorker *by_client[VGPU_NUM_CLIENTS];    /* by VGPUClient.index */
+    /* The worker of each VGPUClient.index. */
+    VGPUWorker *by_client[VGPU_NUM_CLIENTS];
 };
 
 #endif /* HW_MISC_VGPU_KFD_QUEUE_INTERNAL_H */

@@ -14,9 +14,9 @@
 #include "hw/misc/vgpu-kfd/queue/queue.h"
 
 /*
- * Return whether queue @n of @w waits for a reply. A stale request, or one of a
- * queue that does not run, is dropped. The queue repeats the access when it
- * runs. w->lock held.
+ * Return true if queue @n of @w has a request for the IOMMU. If the request is
+ * stale, or the queue may not run, drop the request: the queue repeats the
+ * access when it runs. The caller holds w->lock.
  */
 static bool iommu_request_due(VGPUState *s, VGPUWorker *w, unsigned n)
 {
@@ -35,8 +35,8 @@ static bool iommu_request_due(VGPUState *s, VGPUWorker *w, unsigned n)
 }
 
 /*
- * Serve all requests of @w's queues. Return false if the device was unplugged
- * meanwhile: vgpu_iommu_request().
+ * Call the IOMMU for all queues of @w that have requests. Return false if the
+ * device was unplugged meanwhile: see vgpu_iommu_request().
  */
 static bool iommu_serve_worker(VGPUState *s, VGPUWorker *w)
 {
@@ -65,7 +65,9 @@ static bool iommu_serve_worker(VGPUState *s, VGPUWorker *w)
             return false;
         }
         WITH_QEMU_LOCK_GUARD(&w->lock) {
-            /* The CP may have mapped another queue to the HQD meanwhile. */
+            /*
+             * Meanwhile the CP may have mapped another queue to the same HQD.
+             */
             if (q->wait == VGPU_WAIT_IOMMU && mem->stall.number == number) {
                 vgpu_iommu_put_reply(s, &mem->iotlb, &reply);
                 q->wait = VGPU_WAIT_NONE;
@@ -92,8 +94,8 @@ void vgpu_worker_serve_iommu(void *opaque)
     }
     object_ref(OBJECT(s));
     /*
-     * Write interrupt entries also while the machine is stopped: the rings are
-     * part of guest memory that is saved.
+     * Write interrupt entries even while the machine is stopped: the rings are
+     * part of guest memory, which is saved.
      */
     here = vgpu_ih_flush(s, false);
     /* vgpu_kfd_vm_state() serves the requests when the machine runs again. */
@@ -103,7 +105,9 @@ void vgpu_worker_serve_iommu(void *opaque)
     if (here) {
         object_unref(OBJECT(s));
     } else {
-        /* Keep @s until the caller has left the device's reentrancy guard. */
+        /*
+         * Free @s only after the caller has left the device's reentrancy guard.
+         */
         aio_bh_schedule_oneshot(qemu_get_aio_context(), drop_reference, s);
     }
 }

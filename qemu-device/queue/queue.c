@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: queues that execute packets: vgpu_queue_timeslice(), and functions
- * for packets of all engines.
+ * for the packets of all engines.
  *
- * exec->dw holds a packet's fixed part and exec->done its progress, so that a
- * packet resumes where it stalled, or where its time slice ended.
+ * exec->dw holds a packet's fixed part, and exec->done the progress of its
+ * execution. So a packet continues where it stalled, or where its time slice
+ * ended.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -33,7 +34,7 @@ void vgpu_queue_wptr_moved(VGPUQueue *q)
 
 void vgpu_queue_discard(VGPUQueue *q)
 {
-    /* The request to read the write pointer belongs to the queue: keep it. */
+    /* Keep the request to read the write pointer from memory. */
     q->poll_wptr |= q->exec.poll_wptr;
     memset(&q->exec, 0, sizeof(q->exec));
     q->wait = VGPU_WAIT_NONE;
@@ -49,7 +50,10 @@ void vgpu_queue_restart(VGPUWorker *w, VGPUQueue *q)
     }
 }
 
-/* Run one step of a time slice. Drops the lock. */
+/*
+ * Run one step of a time slice. The caller holds w->lock, which is dropped
+ * while the step runs.
+ */
 static VGPUStep queue_timeslice_step(VGPUWorker *w, unsigned n, VGPUQueue *q,
                                      const VGPUQueueOps *ops)
 {
@@ -73,13 +77,18 @@ static VGPUStep queue_timeslice_step(VGPUWorker *w, unsigned n, VGPUQueue *q,
     qemu_mutex_lock(&w->lock);
     if (q->restart) {
         q->restart = false;
-        /* Read the write pointer again if this step has read it. */
+        /*
+         * The result of a read of the write pointer is discarded, too: read it
+         * again.
+         */
         q->poll_wptr |= poll_wptr;
         vgpu_queue_discard(q);
         return VGPU_STEP_AGAIN;
     }
     q->rptr = x->rptr;
-    /* Use the write pointer from memory if no doorbell was rung meanwhile. */
+    /*
+     * Use the write pointer from memory unless a doorbell was rung meanwhile.
+     */
     if (q->wptr == wptr) {
         q->wptr = x->wptr;
     }
@@ -180,7 +189,9 @@ static VGPUStep exec_sleep(VGPUExec *x, VGPUWait why, QEMUClockType clock,
     return VGPU_STEP_STALL;
 }
 
-/* Count a try of the packet. Return whether there were more than @eager. */
+/*
+ * Count a try of the packet. Return true if there were more than @eager tries.
+ */
 static bool exec_count_try(VGPUExec *x, unsigned eager)
 {
     if (x->polls < UINT32_MAX) {

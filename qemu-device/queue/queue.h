@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: a queue that executes packets: its pointers, the position in ring
- * and indirect buffers, the progress of the packet, and the time slice in which
- * a worker (queue/scheduler.h) executes it. The VGPUQueueOps of each engine
- * implement its packets and its registers.
+ * vgpu-kfd: a queue that executes packets: its pointers, the position in the
+ * ring and in indirect buffers, the progress of the packet, and the time slice
+ * in which a worker (queue/scheduler.h) executes packets. Each engine
+ * implements its packets and registers as VGPUQueueOps.
  */
 #ifndef HW_MISC_VGPU_KFD_QUEUE_QUEUE_H
 #define HW_MISC_VGPU_KFD_QUEUE_QUEUE_H
@@ -13,19 +13,21 @@
 
 typedef struct VGPUWorker VGPUWorker;
 
-#define VGPU_PKT_MAX_DWORDS     16          /* longest fixed part of a packet */
-#define VGPU_MAX_IBS            2           /* nested indirect buffers */
+#define VGPU_PKT_MAX_DWORDS     16          /* maximum length of a fixed part */
+/* Maximum depth of indirect buffers. */
+#define VGPU_MAX_IBS            2
 
 /* Result of a step of a packet. */
 typedef enum VGPUStep {
-    VGPU_STEP_DONE,             /* continue */
+    VGPU_STEP_DONE,             /* continue with the next step */
     VGPU_STEP_AGAIN,            /* continue in the next time slice */
-    VGPU_STEP_STALL,            /* the queue waits: exec.mem.stall */
-    /* The results below stop the queue: VGPUQueueOps.stopped(). */
+    VGPU_STEP_STALL,            /* the queue waits: reason in exec.mem.stall */
+    /* After the results below, VGPUQueueOps.stopped() stops the queue. */
     VGPU_STEP_BAD_PACKET,
     VGPU_STEP_BAD_RING,
-    VGPU_STEP_POISON,           /* an access hit an injected memory error */
-    VGPU_STEP_HANG,             /* injected: the packet never completes */
+    VGPU_STEP_POISON,           /* a read found an injected memory error */
+    /* By an injection, the packet never completes. */
+    VGPU_STEP_HANG,
 } VGPUStep;
 
 /* An indirect buffer: a range of memory with packets, outside of the ring. */
@@ -37,71 +39,81 @@ typedef struct VGPUIndirect {
 } VGPUIndirect;
 
 /*
- * The work of a queue, kept across stalls. Accessed by the worker's thread
- * while the queue is current, otherwise under w->lock.
+ * The work of a queue, which is kept while the queue waits. Accessed by the
+ * worker's thread while the queue is current, otherwise under w->lock.
  */
 typedef struct VGPUExec {
-    VGPUView mem;               /* faulted: since the packet's start */
+    VGPUView mem;               /* mem.faulted: since the start of the packet */
     /* Values of the queue's registers at the start of the step. */
-    uint64_t ring_base;         /* GPU address */
+    uint64_t ring_base;         /* GPU address of the ring */
     uint64_t ring_dwords;       /* a power of two */
-    uint64_t rptr;              /* as VGPUQueue.rptr */
-    uint64_t wptr;              /* the same */
-    uint64_t rptr_addr;         /* GPU address of the write-back */
-    uint64_t wptr_addr;         /* GPU address of wptr, for poll_wptr */
-    uint8_t ptr_shift;          /* log2: units of rptr and wptr in a dword */
+    uint64_t rptr;              /* copy of VGPUQueue.rptr */
+    uint64_t wptr;              /* copy of VGPUQueue.wptr */
+    uint64_t rptr_addr;         /* GPU address to which rptr is written back */
+    uint64_t wptr_addr;         /* GPU address of wptr, for @poll_wptr */
+    uint8_t ptr_shift;          /* log2 of the units of rptr, wptr per dword */
     uint8_t ring_vmid;
-    bool priv;                  /* the ring's packets are privileged */
-    bool rptr_writeback;        /* rptr is written back after packets */
+    bool priv;                  /* packets in the ring are privileged */
+    bool rptr_writeback;        /* write rptr back after each packet */
 
-    bool poll_wptr;             /* the next step reads wptr from wptr_addr */
+    bool poll_wptr;             /* the next step reads wptr from memory */
     bool writeback;             /* the next step writes rptr back */
-    bool packet;                /* dw holds a packet in execution */
-    unsigned ib_depth;          /* indirect buffers in use; 0: the ring */
+    bool packet;                /* @dw holds a packet in execution */
+    unsigned ib_depth;          /* depth of indirect buffers; 0: in the ring */
     VGPUIndirect ib[VGPU_MAX_IBS];      /* outermost first */
     uint32_t dw[VGPU_PKT_MAX_DWORDS];   /* the packet's fixed part */
     uint32_t ndw;               /* length of the packet in dwords */
-    uint32_t ring_ndw;          /* of the ring's packet that entered ib[0] */
-    uint64_t done;              /* part of the packet: bytes, dwords or steps */
-    int64_t budget;             /* rest of the time slice: bytes or steps */
-    uint32_t polls;             /* tries of a packet that waits for a value */
-    int64_t began;              /* first try: ns, QEMU_CLOCK_VIRTUAL */
-    /* The register write for the main loop: VGPU_WAIT_REG. */
+    uint32_t ring_ndw;          /* length of the packet that entered ib[0] */
+    uint64_t done;              /* progress: bytes, dwords or steps */
+    int64_t budget;             /* bytes or steps left in the time slice */
+    uint32_t polls;             /* number of tries of the packet */
+    /* Time of the first try: ns, QEMU_CLOCK_VIRTUAL. */
+    int64_t began;
+    /*
+     * VGPU_WAIT_REG: the register that the main loop is to write, and the
+     * value.
+     */
     uint32_t reg;               /* dword offset in BAR 5 */
     uint32_t reg_val;
-    /* VGPU_STEP_BAD_PACKET: why, in codes of the engine. */
+    /* VGPU_STEP_BAD_PACKET: the error, in codes of the engine. */
     unsigned error;
     uint32_t error_bits;
 } VGPUExec;
 
-/* A queue. w->lock, except as noted. */
+/* A queue. Guarded by w->lock, except as noted. */
 typedef struct VGPUQueue {
-    uint64_t rptr;              /* not wrapped at the end of the ring */
-    uint64_t wptr;              /* the same */
-    bool poll_wptr;             /* read wptr from memory once */
-    bool restart;               /* pointers were written: discard exec */
-    bool dequeue;               /* call dequeued() after this step */
+    /* Read pointer, not wrapped at the ring's end. */
+    uint64_t rptr;
+    uint64_t wptr;              /* write pointer, in the same unit */
+    bool poll_wptr;             /* the next step is to read wptr from memory */
+    bool restart;               /* discard exec after the current step */
+    bool dequeue;               /* call dequeued() after the current step */
     VGPUWait wait;              /* exec.mem.stall.why while the queue waits */
-    VGPUExec exec;              /* thread only, while the queue is current */
+    VGPUExec exec;              /* locking: see VGPUExec */
 } VGPUQueue;
 
 /*
- * Operations of an engine on its queues in a time slice. @n: number of the
- * queue, as in VGPUWorkerOps.
+ * Operations of an engine on its queues in a time slice. @n is the number of
+ * the queue, as in VGPUWorkerOps.
  */
 typedef struct VGPUQueueOps {
     unsigned steps;             /* maximum number of steps of a time slice */
-    int64_t budget;             /* initial exec.budget; step() lowers it */
+    int64_t budget;             /* initial exec.budget, which step() lowers */
     /*
-     * Set exec's copies of registers, mem.client and mem.queue. Return false
-     * if the registers describe no valid ring. w->lock held.
+     * Set the copies of registers in exec, and mem.client and mem.queue. Return
+     * false if the registers describe no valid ring. The caller holds w->lock.
      */
     bool (*load)(VGPUWorker *w, unsigned n);
-    /* Execute a packet of the queue, or a part of it. No lock held. */
+    /*
+     * Execute a packet of the queue, or a part of it. The caller holds no lock.
+     */
     VGPUStep (*step)(VGPUWorker *w, unsigned n);
-    /* Stop the queue, for the reason @step. w->lock held. */
+    /* Stop the queue, for the reason @step. The caller holds w->lock. */
     void (*stopped)(VGPUWorker *w, unsigned n, VGPUStep step);
-    /* NULL, or: take a queue with @dequeue off its engine. w->lock held. */
+    /*
+     * Remove a queue with VGPUQueue.dequeue from its engine. The caller holds
+     * w->lock. NULL: the engine does not set @dequeue.
+     */
     void (*dequeued)(VGPUWorker *w, unsigned n);
 } VGPUQueueOps;
 
@@ -133,7 +145,7 @@ void vgpu_queue_wptr_moved(VGPUQueue *q);
 void vgpu_queue_discard(VGPUQueue *q);
 
 /**
- * vgpu_queue_restart: discard the work since pointers or base were written
+ * vgpu_queue_restart: discard the work after rptr or the base were written
  * @w: worker
  * @q: queue; if it is current, the work is discarded after the current step
  *
@@ -151,7 +163,10 @@ void vgpu_queue_restart(VGPUWorker *w, VGPUQueue *q);
  */
 void vgpu_queue_timeslice(VGPUWorker *w, unsigned n, const VGPUQueueOps *ops);
 
-/* Packets call the functions below: the worker's thread, no lock held. */
+/*
+ * Code that executes packets calls the functions below, in the worker's thread
+ * with no lock held.
+ */
 
 /**
  * vgpu_exec_pos: find where the packet begins
@@ -162,7 +177,7 @@ void vgpu_queue_timeslice(VGPUWorker *w, unsigned n, const VGPUQueueOps *ops);
 uint64_t vgpu_exec_pos(const VGPUExec *x);
 
 /**
- * vgpu_exec_available: count the dwords that may be fetched
+ * vgpu_exec_available: find how many dwords may be fetched
  * @x: work of the queue
  *
  * Return: dwords from the start of the packet to the end of the indirect
@@ -182,7 +197,7 @@ unsigned vgpu_exec_vmid(const VGPUExec *x);
  * vgpu_exec_address: find the address of a dword of the packet
  * @x: work of the queue
  * @at: dword, from the start of the packet
- * @left: set to the number of contiguous dwords from @at on
+ * @left: set to the number of dwords from @at to the end of the buffer or ring
  *
  * Return: GPU address.
  */
@@ -190,12 +205,13 @@ uint64_t vgpu_exec_address(const VGPUExec *x, uint64_t at, uint64_t *left);
 
 /**
  * vgpu_exec_fetch: fetch dwords of the packet
- * @x: work of the queue; mem.vmid is that of the packet
- * @at: first dword, from the start of the packet
- * @dw: buffer, in the host's byte order
- * @n: number of dwords, which are available: vgpu_exec_available()
+ * @x: work of the queue; mem.vmid is the VMID of the packet
+ * @at: first dword, counted from the start of the packet
+ * @dw: buffer; set to the dwords in the host's byte order
+ * @n: number of dwords; @at + @n is at most vgpu_exec_available()
  *
- * Return: as vgpu_dma_read(). Stops at the first result other than VGPU_DMA_OK.
+ * Return: as vgpu_dma_read(). If the result is not VGPU_DMA_OK, the contents of
+ * @dw are undefined.
  */
 VGPUDmaResult vgpu_exec_fetch(VGPUExec *x, uint64_t at, uint32_t *dw,
                               unsigned n);
@@ -218,9 +234,10 @@ VGPUStep vgpu_exec_wait_wptr(VGPUExec *x);
 VGPUStep vgpu_exec_sleep(VGPUExec *x, int64_t ns);
 
 /**
- * vgpu_exec_poll: have a packet that waits for a value of the guest tried again
+ * vgpu_exec_poll: wait before the next try of a packet that polls a value which
+ * the guest changes
  * @x: work of the queue
- * @eager: number of tries after which the interval is 1 ms at least
+ * @eager: after this number of tries, the interval is 1 ms at least
  * @ns: interval in ns of QEMU_CLOCK_VIRTUAL; 0: the queue's next time slice
  *
  * Return: VGPU_STEP_STALL or VGPU_STEP_AGAIN.
@@ -228,8 +245,8 @@ VGPUStep vgpu_exec_sleep(VGPUExec *x, int64_t ns);
 VGPUStep vgpu_exec_poll(VGPUExec *x, unsigned eager, int64_t ns);
 
 /**
- * vgpu_exec_poll_device: have a packet that waits for another queue or thread
- * of the device tried again
+ * vgpu_exec_poll_device: wait before the next try of a packet that waits for
+ * another queue or thread of the device
  * @x: work of the queue
  * @eager: number of tries in consecutive time slices; after these the interval
  *         is 1 ms of host time
@@ -240,7 +257,8 @@ VGPUStep vgpu_exec_poll_device(VGPUExec *x, unsigned eager);
 
 /**
  * vgpu_exec_write_reg: stall until the main loop has written a register
- * @x: work of the queue; the main loop adds 1 to x->done before the write
+ * @x: work of the queue. The main loop adds 1 to x->done before the write, so
+ *     that the packet can test whether the write was done.
  * @reg: dword offset in BAR 5, below VGPU_MMIO_DWORDS
  * @val: value
  *
@@ -250,7 +268,7 @@ VGPUStep vgpu_exec_write_reg(VGPUExec *x, uint32_t reg, uint32_t val);
 
 /**
  * vgpu_exec_compare: evaluate a condition of POLL_REGMEM or WAIT_REG_MEM
- * @function: from 0 to 6: always, <, <=, ==, !=, >=, >; more: always
+ * @function: 0 to 6: always, <, <=, ==, !=, >=, >; other values: always
  * @val: left operand
  * @ref: right operand
  *

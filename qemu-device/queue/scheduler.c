@@ -5,9 +5,9 @@
  *
  * Times that the guest can see (retry interval, POLL_REGMEM, LOOP_TIMER, time
  * slices) are on QEMU_CLOCK_VIRTUAL, which stops with the machine. This clock
- * may jump (icount, qtest), so that a thread cannot compute how long to sleep:
- * a timer in the main loop wakes the thread. Waits for other host threads are
- * on QEMU_CLOCK_REALTIME, the clock of get_clock().
+ * may jump (icount, qtest), so a thread cannot compute how long it has to
+ * sleep: a timer in the main loop wakes the thread. Waits for other host
+ * threads are on QEMU_CLOCK_REALTIME, the clock of get_clock().
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
@@ -23,10 +23,15 @@
 #include "hw/misc/vgpu-kfd/queue/internal.h"
 #include "hw/misc/vgpu-kfd/queue/queue.h"
 
-/* At most 1 << SPIN_SKIP_LOG2_MAX pauses without a spin follow a failed one. */
+/*
+ * After a spin in vain, the thread does not spin in the next pauses, at most 1
+ * << SPIN_SKIP_LOG2_MAX of them.
+ */
 #define SPIN_SKIP_LOG2_MAX  6
 
-/* Earliest time at which a waiting queue is tried again; INT64_MAX: none. */
+/*
+ * Earliest times at which a waiting queue can be tried again; INT64_MAX: never.
+ */
 typedef struct Deadlines {
     int64_t virtual;            /* ns, QEMU_CLOCK_VIRTUAL */
     int64_t host;               /* ns, QEMU_CLOCK_REALTIME */
@@ -40,7 +45,7 @@ void vgpu_worker_kick(VGPUWorker *w)
     qemu_cond_signal(&w->wake);
 }
 
-/* The functions from here to worker_thread() are called with w->lock held. */
+/* The caller of the functions from here to worker_thread() holds w->lock. */
 
 bool vgpu_worker_may_run(const VGPUWorker *w)
 {
@@ -60,7 +65,7 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
     VGPUStall *stall = &q->exec.mem.stall;
     bool lasts;
 
-    /* The wake-up may precede the store to q->wait: test again. */
+    /* The event may have occurred before the store to q->wait: test again. */
     switch (stall->iommu ? VGPU_WAIT_IOMMU : stall->why) {
     case VGPU_WAIT_NONE:
         lasts = false;
@@ -89,7 +94,9 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
     }
 }
 
-/* Return whether @clock has reached @until; if not, lower *@next to @until. */
+/*
+ * Return true if @clock has reached @until. Otherwise lower *@next to @until.
+ */
 static bool deadline_reached(QEMUClockType clock, int64_t until, int64_t *next)
 {
     if (qemu_clock_get_ns(clock) >= until) {
@@ -99,7 +106,10 @@ static bool deadline_reached(QEMUClockType clock, int64_t until, int64_t *next)
     return false;
 }
 
-/* Return whether queue @n can run. Lower @next to the time when it can. */
+/*
+ * Return true if queue @n can run now. If it waits for a time, lower @next to
+ * that time.
+ */
 static bool worker_queue_ready(VGPUWorker *w, unsigned n, Deadlines *next)
 {
     const VGPUQueue *q = w->ops->queue(w, n);
@@ -123,8 +133,9 @@ static bool worker_queue_ready(VGPUWorker *w, unsigned n, Deadlines *next)
 }
 
 /*
- * Return the next queue that can run, round-robin. If no queue can run, return
- * -1 and lower @next to the time when one may be able to.
+ * Return the number of the next queue that can run, round-robin. If no queue
+ * can run, return -1 and lower @next to the earliest time for which a queue
+ * waits.
  */
 static int worker_pick_queue(VGPUWorker *w, Deadlines *next)
 {
@@ -142,9 +153,10 @@ static int worker_pick_queue(VGPUWorker *w, Deadlines *next)
 }
 
 /*
- * Return whether to spin before sleeping. A spin that finds no work takes a
- * host CPU from other threads, perhaps from the vCPU that is about to kick.
- * After each such spin in a row, skip spinning in twice as many pauses.
+ * Return true if the thread is to spin before it sleeps. A spin that finds no
+ * work takes a host CPU from other threads, perhaps from the vCPU that is about
+ * to kick. After each spin in vain that follows another one, the number of
+ * pauses without a spin doubles.
  */
 static bool worker_should_spin(VGPUWorker *w)
 {
@@ -158,7 +170,7 @@ static bool worker_should_spin(VGPUWorker *w)
     return true;
 }
 
-/* Return whether one of the two clocks has reached its deadline. */
+/* Return true if one of the two clocks has reached its deadline. */
 static bool any_deadline_reached(const Deadlines *d)
 {
     return (d->host != INT64_MAX &&
@@ -168,8 +180,9 @@ static bool any_deadline_reached(const Deadlines *d)
 }
 
 /*
- * Spin until the worker is kicked, a clock reaches @next, or poll-ns of host
- * time have elapsed. Drops the lock.
+ * Spin until the worker is kicked, a clock reaches its deadline in @next, or
+ * poll-ns of host time have elapsed. The lock is dropped while the thread
+ * spins.
  */
 static void worker_spin(VGPUWorker *w, const Deadlines *next)
 {
@@ -191,7 +204,10 @@ static void worker_spin(VGPUWorker *w, const Deadlines *next)
     }
 }
 
-/* Main loop: QEMU_CLOCK_VIRTUAL has reached a deadline. Wake the thread. */
+/*
+ * Called in the main loop when QEMU_CLOCK_VIRTUAL reaches a deadline: wake the
+ * thread.
+ */
 static void worker_timer_cb(void *opaque)
 {
     VGPUWorker *w = opaque;
@@ -202,8 +218,8 @@ static void worker_timer_cb(void *opaque)
 }
 
 /*
- * Sleep until @next or a kick. The timer stays armed when the sleep ends
- * earlier, which may cause a spurious wake-up later.
+ * Sleep until a deadline in @next or a kick. If the sleep ends before the timer
+ * expires, the timer stays armed and may cause a spurious wake-up later.
  */
 static void worker_sleep(VGPUWorker *w, const Deadlines *next)
 {
@@ -289,7 +305,9 @@ static void worker_client_retry(VGPUClient *c, uint32_t vmids, int slot)
         VGPUQueue *q = w->ops->queue(w, n);
         const VGPUStall *stall = &q->exec.mem.stall;
 
-        /* Do not wake a queue that waits for a newer fault in the same slot. */
+        /*
+         * A queue may wait for a newer fault in the same slot: do not wake it.
+         */
         if ((q->wait == VGPU_WAIT_CAM_FREE || q->wait == VGPU_WAIT_RETRY ||
              (q->wait == VGPU_WAIT_CAM &&
               (slot < 0 || (stall->cam == slot &&
@@ -301,7 +319,9 @@ static void worker_client_retry(VGPUClient *c, uint32_t vmids, int slot)
     }
 }
 
-/* Wait until the thread has completed its current step, and so the access. */
+/*
+ * Wait until the thread has completed its current step, and with it the access.
+ */
 static void worker_client_drain(VGPUClient *c)
 {
     VGPUWorker *w = c->s->workers->by_client[c->index];
@@ -316,9 +336,10 @@ const VGPUClientOps vgpu_worker_client_ops = {
 };
 
 /*
- * Return whether to write the register that queue @n requests. If the queue may
- * not run, drop the request, since the guest may have observed that the engine
- * is stopped: the queue repeats the request when it runs. w->lock held.
+ * Return true if the register that queue @n requests is to be written now. If
+ * the queue may not run, drop the request: the guest may have observed that the
+ * engine is stopped. The queue repeats the request when it runs. The caller
+ * holds w->lock.
  */
 static bool worker_reg_due(VGPUWorker *w, unsigned n)
 {
@@ -337,10 +358,11 @@ static bool worker_reg_due(VGPUWorker *w, unsigned n)
 
 /*
  * Write the registers for queues that wait in VGPU_WAIT_REG. While w->lock is
- * dropped, the write itself or the CP's thread may unmap the queue, and another
- * queue in the same HQD may wait for its own write: only the wait with the same
- * number is ended. The packet is marked done before the write, so that a queue
- * that is saved meanwhile does not repeat the write.
+ * dropped, the register write itself or the CP's thread may unmap the queue,
+ * and another queue in the same HQD may wait for its own register write.
+ * Therefore only a wait with the same number is ended. exec->done is increased
+ * before the write, so that a queue that is saved meanwhile does not repeat the
+ * write.
  */
 static void worker_reg_bh(void *opaque)
 {
@@ -441,7 +463,9 @@ void vgpu_worker_hold(VGPUWorker *w)
     paused = w->paused;
     w->paused = true;
     vgpu_worker_park(w);
-    /* From here on the lock, which the caller releases, stops the thread. */
+    /*
+     * w->lock stops the thread from here on; vgpu_worker_release() releases it.
+     */
     w->paused = paused;
 }
 

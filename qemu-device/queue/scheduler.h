@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: workers: threads that serve queues round-robin. Each SDMA engine
- * has one, the MECs share one.
+ * has a worker, and the MECs share one. The states of a queue:
  *
  *         kick, enable          is next
  *   idle ---------------> ready --------> current
@@ -13,14 +13,15 @@
  *    +------------------------------------------+
  *                   nothing left
  *
- * A stall does not stop the other queues of the worker. VGPUWorkerOps.timeslice
- * executes a queue; most queues hold packets: queue.h.
+ * A stall of one queue does not stop the other queues of the worker.
+ * VGPUWorkerOps.timeslice executes a queue. Most queues execute packets: see
+ * queue.h.
  *
- * Each client of a hub has a worker. A pool of threads for all clients would
- * gain nothing: engines are independent (docs/hardware.md), a client's TLB and
- * access counter belong to one thread, and a thread without work sleeps.
- * Threads have names (-name debug-threads=on), so that a user can pin them:
- * vgpu-sdma0 to vgpu-sdma4, vgpu-cp.
+ * Each client of a hub has a worker of its own. A pool of threads for all
+ * clients would have no advantage: engines are independent (docs/hardware.md),
+ * a client's TLB and access counter are used by one thread only, and a thread
+ * without work sleeps. With -name debug-threads=on the threads are named
+ * vgpu-sdma0 to vgpu-sdma4 and vgpu-cp, so that a user can pin them.
  */
 #ifndef HW_MISC_VGPU_KFD_QUEUE_SCHEDULER_H
 #define HW_MISC_VGPU_KFD_QUEUE_SCHEDULER_H
@@ -34,55 +35,65 @@
 typedef struct VGPUClient VGPUClient;
 typedef struct VGPUState VGPUState;
 
-/* Called with w->lock held. @n is below num_queues. */
+/*
+ * Operations of an engine on its worker. The caller holds w->lock. @n is the
+ * number of a queue, below num_queues.
+ */
 typedef struct VGPUWorkerOps {
     unsigned num_queues;        /* constant */
-    bool spin;                  /* spin for new work before sleeping: poll-ns */
+    /* The thread spins for poll-ns before it sleeps. */
+    bool spin;
     VGPUQueue *(*queue)(VGPUWorker *w, unsigned n);
-    /* Return whether registers and the state of the worker let it run. */
+    /*
+     * Return true if registers and the state of the worker allow queue @n to
+     * run.
+     */
     bool (*runnable)(VGPUWorker *w, unsigned n);
-    /* Return whether it has work, in execution or new. */
+    /* Return true if queue @n has work, in execution or new. */
     bool (*pending)(VGPUWorker *w, unsigned n);
     /*
-     * Run a time slice. Drops the lock while packets run; checks runnable() and
-     * pending() before each step.
+     * Run a time slice of queue @n. The function drops the lock while packets
+     * run, and checks runnable() and pending() before each step.
      */
     void (*timeslice)(VGPUWorker *w, unsigned n);
-    /* Trace the register write that the main loop does for the queue. */
+    /* Trace a register write that the main loop does for queue @n. */
     void (*trace_reg)(VGPUWorker *w, unsigned n, uint32_t reg, uint32_t val);
     /*
-     * NULL, or: called with whether a queue can run, after each choice of a
-     * queue unless the worker is paused, and with false when the thread ends.
+     * Called after each choice of a queue, unless the worker is paused; @busy:
+     * a queue can run. Called with false when the thread ends. May be NULL.
      */
     void (*busy)(VGPUWorker *w, bool busy);
     /*
-     * NULL, or: called before a time slice, to let other threads go first.
-     * Return true if the lock was dropped for that.
+     * Called before a time slice: wait while other engines have to catch up.
+     * Return true if the lock was dropped for the wait. May be NULL.
      */
     bool (*yield)(VGPUWorker *w);
 } VGPUWorkerOps;
 
-/* A thread and its queues. @lock, except as noted. */
+/* A thread and its queues. Guarded by @lock, except as noted. */
 struct VGPUWorker {
     const VGPUWorkerOps *ops;   /* constant */
     VGPUState *s;               /* constant */
     unsigned client;            /* VGPUClient.index; constant */
     QemuThread thread;          /* BQL */
-    QemuMutex lock;             /* guards the queues, too; see the ops */
-    QemuCond wake;              /* wakes the thread: vgpu_worker_kick() */
-    QemuCond parked;            /* the thread left its current queue */
+    QemuMutex lock;             /* guards the members and the queues */
+    QemuCond wake;              /* signalled to wake the thread */
+    QemuCond parked;            /* signalled when the thread leaves a queue */
     QEMUBH *reg_bh;             /* writes registers for queues; constant */
-    QEMUTimer *timer;           /* QEMU_CLOCK_VIRTUAL, wakes the thread */
+    QEMUTimer *timer;           /* QEMU_CLOCK_VIRTUAL; wakes the thread */
     int64_t armed;              /* expiry of @timer; INT64_MAX: not armed */
-    bool quit;                  /* the thread ends */
-    bool paused;                /* the machine is stopped */
-    bool kicked;                /* since the thread began to spin; atomic */
-    unsigned spins_in_vain;     /* failed spins in a row; thread only */
-    unsigned spin_skips;        /* pauses not to spin in; thread only */
+    bool quit;                  /* the thread is to end */
+    bool paused;                /* the thread is to start no step */
+    bool kicked;                /* kicked since the spin began; atomic */
+    /* Number of spins in vain in a row; thread only. */
+    unsigned spins_in_vain;
+    unsigned spin_skips;        /* next pauses without a spin; thread only */
     unsigned next;              /* number of the queue to try first */
-    uint32_t waits;             /* VGPUStall.number of the last wait */
-    VGPUQueue *current;         /* in its time slice; NULL: none */
-    VGPUQueue *writing;         /* its register write is in progress, or NULL */
+    /* Number of waits: VGPUStall.number of the last. */
+    uint32_t waits;
+    VGPUQueue *current;         /* queue in its time slice; NULL: none */
+    /* Queue with a register write in progress, or NULL. */
+    VGPUQueue *writing;
 };
 
 /**
@@ -134,9 +145,10 @@ void vgpu_worker_destroy(VGPUWorker *w);
 /**
  * vgpu_worker_pause: pause or resume a worker when the machine stops or runs
  * @w: worker
- * @paused: the worker starts no step
+ * @paused: true: the worker starts no more steps; false: it runs again
  *
- * Context: BQL held. Does not wait: see vgpu_worker_park().
+ * Context: BQL held. Does not wait for the current step; vgpu_worker_park()
+ * does.
  */
 void vgpu_worker_pause(VGPUWorker *w, bool paused);
 
@@ -144,7 +156,7 @@ void vgpu_worker_pause(VGPUWorker *w, bool paused);
  * vgpu_worker_hold: stop the thread between two steps until the release
  * @w: worker
  *
- * Context: BQL held. Waits for the current step. On return w->lock is held.
+ * Context: BQL held. Waits for the current step. Returns with w->lock held.
  */
 void vgpu_worker_hold(VGPUWorker *w);
 
@@ -169,10 +181,11 @@ extern const struct VGPUClientOps vgpu_worker_client_ops;
 void vgpu_worker_serve_iommu(void *opaque);
 
 /**
- * vgpu_worker_kick: have the thread check its queues
+ * vgpu_worker_kick: wake the thread, so that it checks its queues for work
  * @w: worker
  *
- * Context: any thread. Preferably without w->lock, which the thread takes.
+ * Context: any thread. The caller may hold w->lock, but the call is faster
+ * without: the thread takes w->lock when it wakes up.
  */
 void vgpu_worker_kick(VGPUWorker *w);
 
@@ -180,10 +193,10 @@ void vgpu_worker_kick(VGPUWorker *w);
 
 /**
  * vgpu_worker_park: wait until the thread has left its current queue
- * @w: worker; the caller has set quit or paused: otherwise the thread might
- *     take the next queue before the wait ends
+ * @w: worker. The caller has set quit or paused: otherwise the thread might
+ *     take the next queue before the wait ends.
  *
- * Context: w->lock held; dropped while waiting.
+ * Context: the caller holds w->lock, which is dropped while the function waits.
  */
 void vgpu_worker_park(VGPUWorker *w);
 
@@ -202,7 +215,7 @@ bool vgpu_worker_may_run(const VGPUWorker *w);
  * @n: number of the queue; exec.mem.stall is the reason
  * @wptr_moved: the write pointer has moved since the step read it
  *
- * Does nothing if the event has occurred already.
+ * The function does nothing if the event that ends the wait has occurred.
  *
  * Context: w->lock held.
  */
