@@ -4,7 +4,7 @@
  * and start, end and reset of the engines.
  *
  * A queue that is disabled stops after its current step and keeps its progress.
- * A queue with an exception stops until it is disabled and enabled again.
+ * A queue with an exception is stopped until it is disabled and enabled again.
  */
 #include "qemu/osdep.h"
 #include "qemu/log.h"
@@ -22,7 +22,7 @@
 
 #define RING_MIN            256ull
 #define RING_MAX            (1 * GiB)
-/* Limits of a time slice. */
+/* Maximum bytes and packets of a time slice. */
 #define TIMESLICE_BYTES     (2 * MiB)
 #define TIMESLICE_PACKETS   1024
 
@@ -36,7 +36,7 @@ static VGPUSdmaEngine *sdma_engine_of(VGPUWorker *w)
     return container_of(w, VGPUSdmaEngine, w);
 }
 
-/* The functions from here to the ops are called with the worker's lock held. */
+/* The caller of the functions from here to the ops holds the worker's lock. */
 
 static bool sdma_engine_runnable(const VGPUSdmaEngine *e)
 {
@@ -99,7 +99,10 @@ static bool sdma_queue_load(VGPUWorker *w, unsigned n)
     x->mem.queue = n;
     return x->ring_dwords * 4 >= RING_MIN && x->ring_dwords * 4 <= RING_MAX &&
            !(x->rptr & 3) &&
-           /* An invalid wptr in the image may be replaced by that in memory. */
+           /*
+            * An invalid wptr from the MQD is allowed if the next step reads
+            * wptr from memory.
+            */
            (x->poll_wptr ||
             (!(x->wptr & 3) && x->wptr - x->rptr <= x->ring_dwords * 4));
 }
@@ -281,7 +284,7 @@ void vgpu_sdma_pause(VGPUState *s, bool paused)
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
         vgpu_worker_pause(&s->sdma->engines[i].w, paused);
     }
-    /* Wait after all are paused, so that no engine gets ahead (share.c). */
+    /* Pause all engines before the wait, so that none gets ahead (share.c). */
     for (i = 0; i < SDMA_NUM_ENGINES && paused; i++) {
         VGPUWorker *w = &s->sdma->engines[i].w;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: mapping and unmapping of SDMA queues for the CP. An unmap completes
- * when the engine's thread does not execute the queue any more.
+ * when the engine's thread no longer executes the queue.
  */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"
@@ -11,10 +11,10 @@
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 /*
- * Return whether the engine's thread executes @q, an injected hang holds @q, or
+ * Return true if the engine's thread executes @q, an injected hang holds @q, or
  * the main loop writes a register for @q. In the last case exec marks the write
- * as done already: if @q were mapped elsewhere now, packets after the write
- * would run before it.
+ * as done already: if @q were saved and mapped again now, packets after the
+ * write would run before the write.
  */
 static bool sdma_queue_in_use(const VGPUSdmaEngine *e, const VGPUSdmaQueue *q)
 {
@@ -23,8 +23,8 @@ static bool sdma_queue_in_use(const VGPUSdmaEngine *e, const VGPUSdmaQueue *q)
 }
 
 /*
- * Return RLC @rlc if it is free, or with a negative @rlc any that is free, or
- * NULL. Worker's lock held.
+ * Return RLC number @rlc, or if @rlc is negative any RLC; NULL: it is not free,
+ * or none is. The caller holds the worker's lock.
  */
 static VGPUSdmaQueue *sdma_find_rlc(VGPUSdmaEngine *e, int rlc)
 {
@@ -123,7 +123,7 @@ void vgpu_sdma_unmap_finish(VGPUState *s, unsigned engine, unsigned queue)
     VGPUSdmaQueue *q = &e->queues[queue];
 
     QEMU_LOCK_GUARD(&e->w.lock);
-    /* After a reset of the engine the driver may use the RLC itself. */
+    /* If the engine was reset meanwhile, the driver may use the RLC itself. */
     if (q->mapped > VGPU_SDMA_MAPPED) {
         q->mapped = VGPU_SDMA_UNMAPPED;
         q->listed = false;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: an SDMA queue's image in memory (MQD): registers, and the progress
- * of the work, so that the queue can resume in the middle of a packet. The
- * guest can write any value to an image: inconsistent work is discarded, and
- * the packet at rptr starts again.
+ * of the work, so that the queue can continue in the middle of a packet. The
+ * guest may write any value to the image: if the work is not consistent, it is
+ * discarded, and the packet at rptr starts again.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -15,7 +15,10 @@
 #include "hw/misc/vgpu-kfd/sdma/internal.h"
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
-/* Register in each dword of the image; 0 after the first dword: none. */
+/*
+ * The register in each dword of the image. 0 means no register, except in the
+ * first dword.
+ */
 static const uint8_t mqd_regs[SDMA_MQD_REGS] = {
     [0] = SDMA_RB_CNTL, SDMA_RB_BASE, SDMA_RB_BASE_HI, SDMA_RB_RPTR,
     SDMA_RB_RPTR_HI, SDMA_RB_WPTR, SDMA_RB_WPTR_HI, SDMA_RB_WPTR_POLL_CNTL,
@@ -34,17 +37,17 @@ enum {
     WORK_DEPTH = 3 << 4,
 };
 
-/* Dwords of the work, from SDMA_MQD_WORK on. */
+/* Dwords of the work, counted from SDMA_MQD_WORK, and dwords of each AT_IB. */
 enum {
     AT_FLAGS, AT_NDW, AT_RING_NDW, AT_DONE, AT_DONE_HI, AT_DW,
     AT_IB = AT_DW + VGPU_PKT_MAX_DWORDS,
     IB_BASE = 0, IB_BASE_HI, IB_SIZE, IB_POS, IB_VMID, IB_DWORDS,
     AT_POLLS = AT_IB + 2 * IB_DWORDS,
-    AT_AGE,                     /* of an atomic loop, in GPU clocks */
+    AT_AGE,                     /* age of an atomic loop, in GPU clocks */
 };
 QEMU_BUILD_BUG_ON(AT_AGE + 1 != SDMA_MQD_WORK_DWORDS);
 
-/* Time since the first try of the packet, in GPU clocks. */
+/* Return the time since the first try of the packet, in GPU clocks. */
 static uint32_t sdma_atomic_loop_age(const VGPUExec *x)
 {
     int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
@@ -106,7 +109,9 @@ static void sdma_mqd_load_work(VGPUExec *x, const uint32_t *work)
     x->ring_ndw = work[AT_RING_NDW];
     x->done = work[AT_DONE] | (uint64_t)work[AT_DONE_HI] << 32;
     memcpy(x->dw, work + AT_DW, sizeof(x->dw));
-    /* Unused entries stay 0, since a load of saved state checks all entries. */
+    /*
+     * Leave unused entries 0, since a load of a saved state checks all entries.
+     */
     for (i = 0; i < MIN(x->ib_depth, ARRAY_SIZE(x->ib)); i++) {
         const uint32_t *ib = work + AT_IB + i * IB_DWORDS;
 

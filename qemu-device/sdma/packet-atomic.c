@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the ATOMIC packet of SDMA: one operation of the texture cache on 32
- * or 64 bits. Operations "with return" store the old value in a register of the
- * engine.
+ * vgpu-kfd: the ATOMIC packet of SDMA: one operation on 32 or 64 bits.
+ * Operations "with return" store the old value in a register of the engine.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -118,7 +117,10 @@ static void sdma_atomic_return(VGPUSdmaEngine *e, VGPUQueue *q, uint64_t old)
     }
 }
 
-/* Return whether a loop without a swap so far has exceeded LOOP_TIMER. */
+/*
+ * Return true if a CMPSWAP loop that has not swapped yet has exceeded
+ * LOOP_TIMER. The first call starts the timer.
+ */
 static bool sdma_atomic_loop_expired(VGPUSdmaEngine *e, VGPUExec *x)
 {
     int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);

@@ -18,8 +18,8 @@ VGPUStep vgpu_sdma_nop(VGPUSdmaEngine *e, VGPUQueue *q)
 }
 
 /*
- * Return whether the packet is privileged: the queue is, and the packet is not
- * in an indirect buffer of another VMID.
+ * Return true if the packet is privileged: the queue is privileged, and the
+ * packet is not in an indirect buffer of another VMID.
  */
 static bool sdma_packet_is_privileged(const VGPUExec *x)
 {
@@ -27,9 +27,10 @@ static bool sdma_packet_is_privileged(const VGPUExec *x)
 }
 
 /*
- * Only a privileged packet may name another VMID; VMID 0 in other packets means
- * the packet's own. A buffer of another VMID is not privileged, and cannot name
- * a third VMID. sdma_packet_retire() enters the buffer.
+ * Check an INDIRECT_BUFFER; sdma_packet_retire() enters the buffer. Only a
+ * privileged packet may name a VMID other than its own. In other packets VMID 0
+ * means the VMID of the packet. A buffer of another VMID is not privileged, so
+ * its packets cannot name a third VMID.
  */
 VGPUStep vgpu_sdma_indirect_buffer(VGPUSdmaEngine *e, VGPUQueue *q)
 {
@@ -45,7 +46,10 @@ VGPUStep vgpu_sdma_indirect_buffer(VGPUSdmaEngine *e, VGPUQueue *q)
     return VGPU_STEP_DONE;
 }
 
-/* Skip the next @count dwords: make them a part of the packet. */
+/*
+ * Skip the next @count dwords: make them a part of the packet. @fixed: length
+ * of its fixed part in dwords.
+ */
 static VGPUStep sdma_skip(VGPUSdmaEngine *e, VGPUQueue *q, uint32_t fixed,
                           uint32_t count)
 {
@@ -83,7 +87,10 @@ VGPUStep vgpu_sdma_pre_exe(VGPUSdmaEngine *e, VGPUQueue *q)
                      VGPU_GET(x->dw[1], SDMA_PRE_EXE_DW1__COUNT));
 }
 
-/* Only registers that a kernel's ring needs to invalidate translations. */
+/*
+ * Allow only registers that the kernel's rings write to invalidate
+ * translations.
+ */
 bool vgpu_sdma_srbm_allowed(uint32_t reg)
 {
     return reg - HUB(VGPU_HUB_GFX) < HUB_SPAN ||
@@ -92,7 +99,7 @@ bool vgpu_sdma_srbm_allowed(uint32_t reg)
 }
 
 /*
- * The engine's thread never takes the BQL, which a register write needs: the
+ * A register write needs the BQL, which the engine's thread never takes. The
  * queue stalls until worker_reg_bh() (queue/scheduler.c) has written the
  * register and increased exec->done.
  */

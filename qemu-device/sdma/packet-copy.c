@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: SDMA packets that copy. exec->done counts the bytes copied, so that
- * a stalled copy resumes where it stopped.
+ * a stalled copy continues where it stopped.
  */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"
@@ -42,8 +42,9 @@ VGPUStep vgpu_sdma_copy_linear(VGPUSdmaEngine *e, VGPUQueue *q)
 }
 
 /*
- * A piece is done when it was copied to both destinations. If a destination
- * stalls, the piece is copied again to both; therefore pieces are short.
+ * A piece is done when it has been copied to both destinations. If a
+ * destination stalls, the piece is copied to both again; therefore pieces are
+ * short.
  */
 VGPUStep vgpu_sdma_copy_broadcast(VGPUSdmaEngine *e, VGPUQueue *q)
 {

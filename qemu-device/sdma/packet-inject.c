@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: injections into SDMA packets: sdma-hang, sdma-slow and
- * sdma-wrong-byte. The start of a packet is the occasion, so that choices do
- * not depend on the pieces in which the payload is executed.
+ * sdma-wrong-byte. The occasion is the start of a packet, so that the choices
+ * do not depend on the pieces in which the payload is executed.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -75,7 +75,7 @@ VGPUStep vgpu_sdma_inject_wrong_byte(VGPUSdmaEngine *e, VGPUQueue *q,
     if (vgpu_dma_read(&x->mem, src, &byte, 1) == VGPU_DMA_STALL ||
         vgpu_dma_fill(&x->mem, dst, byte ^ injected->wrong_xor, 0, 1,
                       &done) == VGPU_DMA_STALL) {
-        /* The translation was invalidated meanwhile: repeat this step. */
+        /* The translation was invalidated after the copy: repeat this step. */
         x->done = before;
         return VGPU_STEP_STALL;
     }
@@ -84,7 +84,10 @@ VGPUStep vgpu_sdma_inject_wrong_byte(VGPUSdmaEngine *e, VGPUQueue *q,
 
 VGPUStep vgpu_sdma_inject_slow(VGPUExec *x, uint64_t slow, uint64_t bytes)
 {
-    /* No overflow: @bytes are those of one time slice, below 2^32. */
+    /*
+     * The product does not overflow: @bytes is the part of one time slice,
+     * below 2^32.
+     */
     uint64_t ns = bytes * NANOSECONDS_PER_SECOND / slow;
 
     return vgpu_exec_sleep(x, MIN(ns, WAIT_MAX_NS));

@@ -13,7 +13,8 @@
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
-#define POLL_EAGER          8           /* tries at the packet's interval */
+/* Number of tries at the packet's interval. */
+#define POLL_EAGER          8
 
 VGPUStep vgpu_sdma_fence(VGPUSdmaEngine *e, VGPUQueue *q)
 {
@@ -36,7 +37,10 @@ VGPUStep vgpu_sdma_trap(VGPUSdmaEngine *e, VGPUQueue *q)
     return VGPU_STEP_DONE;
 }
 
-/* Read a register; 0 if engines cannot read it. Hubs and HDP flush only. */
+/*
+ * Return the value of a register; 0 if engines cannot read it. Engines can read
+ * the hubs' registers and GPU_HDP_FLUSH_DONE.
+ */
 static uint32_t sdma_read_reg(VGPUState *s, uint32_t reg)
 {
     uint32_t val = 0;
@@ -61,10 +65,12 @@ VGPUStep vgpu_sdma_poll_regmem(VGPUSdmaEngine *e, VGPUQueue *q)
         return VGPU_STEP_BAD_PACKET;
     }
     if (func == SDMA_POLL_FUNC_ALWAYS) {
-        return VGPU_STEP_DONE;          /* ROCr's "HDP flush" */
+        return VGPU_STEP_DONE;          /* ROCr flushes the HDP so */
     }
     if (!(x->dw[0] & SDMA_POLL_REGMEM__MEM)) {
-        /* HDP flush: dw2 is the request register, written before the poll. */
+        /*
+         * HDP flush: before the first poll, write the register that dw2 names.
+         */
         if ((x->dw[0] & SDMA_POLL_REGMEM__HDP_FLUSH) && !x->polls &&
             x->dw[2] / 4 == GPU_HDP_FLUSH_REQ) {
             vgpu_reg_engine_write(e->s, GPU_HDP_FLUSH_REQ, x->dw[3]);
@@ -112,7 +118,7 @@ VGPUStep vgpu_sdma_timestamp_get_global(VGPUSdmaEngine *e, VGPUQueue *q)
     return sdma_write_timestamp(&q->exec, vgpu_clock());
 }
 
-/* The clock of the engine, which any queue of the engine may set. */
+/* The engine has a clock of its own, which any queue of the engine may set. */
 VGPUStep vgpu_sdma_timestamp_get(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     return sdma_write_timestamp(&q->exec, vgpu_clock() + e->clock_offset);

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: SDMA packets that write data in the packet: copy, fill, PTEs. */
+/*
+ * vgpu-kfd: SDMA packets that write data from the packet: WRITE_LINEAR, fills,
+ * page-table entries.
+ */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"
 #include "vgpu/model.h"
 #include "hw/misc/vgpu-kfd/core/counters.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
-/* The payload follows the fixed part, and may wrap at the end of the ring. */
+/*
+ * The payload follows the fixed part in the ring or buffer, and may wrap at the
+ * end of the ring.
+ */
 VGPUStep vgpu_sdma_write_linear(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;

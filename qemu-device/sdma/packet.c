@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: fetch and retirement of SDMA packets. packet-*.c execute them.
+ * vgpu-kfd: fetch and retirement of SDMA packets. packet-*.c execute the
+ * packets.
  *
- * A packet's fixed part is fetched once to exec->dw; exec->done is the progress
- * of its payload (payload.c), so that a stalled packet resumes where it
- * stopped.
+ * The fixed part of a packet is fetched once, to exec->dw. exec->done is the
+ * progress of the payload (payload.c), so that a stalled packet continues where
+ * it stopped.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -20,8 +21,8 @@
 #define COPY_HEADER     (HEADER | SDMA_COPY_LINEAR__BROADCAST)
 
 static const struct VGPUSdmaPacket {
-    uint32_t mask;              /* bits of the header to compare ... */
-    uint32_t header;            /* ... with this */
+    uint32_t mask;              /* bits of the header that are compared with */
+    uint32_t header;            /* ... this value */
     unsigned dwords;            /* length of the fixed part */
     VGPUSdmaPacketFn *step;
 } sdma_packets[] = {
@@ -75,7 +76,10 @@ static const struct VGPUSdmaPacket *sdma_packet_find(uint32_t header)
     return NULL;
 }
 
-/* Return the length of the packet whose fixed part is in exec->dw. */
+/*
+ * Return the length in dwords of the packet whose fixed part is in exec->dw.
+ * @fixed: length of the fixed part.
+ */
 static uint32_t sdma_packet_dwords(const VGPUExec *x, unsigned fixed)
 {
     switch (x->dw[0] & SDMA_PKT__OP) {
@@ -96,21 +100,21 @@ bool vgpu_sdma_packet_valid(const VGPUExec *x)
            (!x->ib_depth || x->ndw <= vgpu_exec_available(x));
 }
 
-/* Fetch @n dwords from dword @at of the packet on. */
+/* Fetch @n dwords of the packet to exec->dw, beginning with dword @at. */
 static VGPUStep sdma_packet_fetch(VGPUExec *x, unsigned at, unsigned n)
 {
     switch (vgpu_exec_fetch(x, at, x->dw + at, n)) {
     case VGPU_DMA_STALL:
         return VGPU_STEP_STALL;
     case VGPU_DMA_FAULT:
-        /* Do not execute what was read from the default page. */
+        /* The dwords are from the default page: do not execute them. */
         return VGPU_STEP_BAD_RING;
     default:
         return VGPU_STEP_DONE;
     }
 }
 
-/* Fetch the next packet's fixed part to exec. */
+/* Fetch the fixed part of the next packet to exec->dw. */
 static VGPUStep sdma_packet_load(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
@@ -163,7 +167,10 @@ static void sdma_enter_ib(VGPUExec *x)
     };
 }
 
-/* Advance past the packet, in the indirect buffer or the ring. */
+/*
+ * The packet is complete: advance past it in the indirect buffer or the ring,
+ * enter the buffer if it is INDIRECT_BUFFER, and leave buffers that have ended.
+ */
 static void sdma_packet_retire(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
@@ -188,13 +195,13 @@ static void sdma_packet_retire(VGPUSdmaEngine *e, VGPUQueue *q)
     }
 }
 
-/* Write rptr to memory. May stall the queue. */
+/* Write rptr back to memory, which may stall. */
 static VGPUStep sdma_write_rptr(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     uint64_t val = cpu_to_le64(x->rptr);
 
-    /* Order the writes of the packets before the pointer. */
+    /* Order the writes of packets before the write of the pointer. */
     smp_wmb();
     x->mem.vmid = x->ring_vmid;
     if (vgpu_dma_write(&x->mem, x->rptr_addr, &val, sizeof(val)) ==
@@ -205,7 +212,7 @@ static VGPUStep sdma_write_rptr(VGPUSdmaEngine *e, VGPUQueue *q)
     return VGPU_STEP_DONE;
 }
 
-/* Read wptr from memory, after the queue was mapped. */
+/* The queue was mapped: read wptr from memory. */
 static VGPUStep sdma_read_wptr(VGPUExec *x)
 {
     bool faulted = x->mem.faulted;

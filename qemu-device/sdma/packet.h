@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: declarations shared by the files of SDMA packets. All functions are
- * called by the engine's thread for its current queue, with no lock held.
+ * vgpu-kfd: declarations shared by the files of SDMA packets. The engine's
+ * thread calls all functions, for its current queue, with no lock held.
  */
 #ifndef HW_MISC_VGPU_KFD_SDMA_PACKET_H
 #define HW_MISC_VGPU_KFD_SDMA_PACKET_H
@@ -9,19 +9,22 @@
 #include "hw/misc/vgpu-kfd/sdma/internal.h"
 #include "vgpu/sdma_packets.h"
 
-/* Combine two dwords, low half first. */
+/* Return the 64-bit value of two dwords; the low one is first. */
 static inline uint64_t vgpu_dw64(const uint32_t *dw)
 {
     return dw[0] | (uint64_t)dw[1] << 32;
 }
 
-/* Result of a packet whose only work is the access with result @access. */
+/*
+ * Return the result of a packet whose only work is an access with result
+ * @access.
+ */
 static inline VGPUStep vgpu_sdma_dma_step(VGPUDmaResult access)
 {
     return access == VGPU_DMA_STALL ? VGPU_STEP_STALL : VGPU_STEP_DONE;
 }
 
-/* Injections into the queue's packet. */
+/* Return the effects of injections on the queue's packet. */
 static inline VGPUSdmaInjected *vgpu_sdma_injected(VGPUSdmaEngine *e,
                                                    const VGPUQueue *q)
 {
@@ -30,35 +33,47 @@ static inline VGPUSdmaInjected *vgpu_sdma_injected(VGPUSdmaEngine *e,
 
 /* payload.c */
 
-/* @len: length of the payload in bytes; exec->done of them are done. */
+/*
+ * In the functions below, @len is the length of the payload in bytes.
+ * exec->done is the number of bytes that are done.
+ */
 
-/* Return whether payload is left to do in this time slice. */
+/* Return true if payload is left, and time of the time slice. */
 bool vgpu_sdma_payload_more(const VGPUExec *x, uint64_t len);
-/* Return the longest piece of the payload to do at once, in bytes; not 0. */
+/* Return the length of the next piece of the payload in bytes; not 0. */
 uint64_t vgpu_sdma_payload_piece(const VGPUExec *x, uint64_t len);
-/* Count @n bytes of the payload as done, against the time slice. */
+/*
+ * Count @n bytes of the payload as done, and subtract their cost from the
+ * budget of the time slice.
+ */
 void vgpu_sdma_payload_advance(VGPUExec *x, uint64_t n);
 /* Return VGPU_STEP_DONE at the end of the payload, or VGPU_STEP_AGAIN. */
 VGPUStep vgpu_sdma_payload_step(const VGPUExec *x, uint64_t len);
 /*
- * Return the address of the next byte of a payload that follows the @fixed
- * dwords of the packet. *@left: number of contiguous bytes from there on.
+ * Return the GPU address of the next byte of a payload that follows the @fixed
+ * dwords of the packet. Set *@left to the number of contiguous bytes from that
+ * address.
  */
 uint64_t vgpu_sdma_payload_address(const VGPUExec *x, unsigned fixed,
                                    uint64_t *left);
 /*
- * Set the length of the packet to @ndw dwords, fixed part included. If that
- * many are not available, stall until wptr moves, or return
- * VGPU_STEP_BAD_PACKET if an indirect buffer ends, or the ring is too small.
+ * Set the length of the packet to @ndw dwords, with the fixed part. If fewer
+ * dwords are available in the ring, return VGPU_STEP_STALL: the queue waits
+ * until wptr moves. Return VGPU_STEP_BAD_PACKET if the indirect buffer or the
+ * whole ring is shorter than the packet.
  */
 VGPUStep vgpu_sdma_packet_extend(VGPUExec *x, uint64_t ndw);
-/* Push an interrupt of the queue. @source: IH_SRC_SDMA_*. */
+/*
+ * Push an interrupt entry of the queue. @source: IH_SRC_SDMA_*; @data0, @data1:
+ * the first two source data.
+ */
 void vgpu_sdma_interrupt(VGPUSdmaEngine *e, VGPUQueue *q, unsigned source,
                          uint32_t data0, uint32_t data1);
 
 /*
- * A function that executes a type of packet, or resumes the execution. exec->dw
- * holds the fixed part; no other part is fetched. exec->done is 0 at the start.
+ * A function that executes a type of packet, or continues the execution.
+ * exec->dw holds the fixed part of the packet; the function reads any other
+ * part from memory. exec->done is 0 when the packet starts.
  */
 typedef VGPUStep VGPUSdmaPacketFn(VGPUSdmaEngine *e, VGPUQueue *q);
 
@@ -69,17 +84,19 @@ typedef VGPUStep VGPUSdmaPacketFn(VGPUSdmaEngine *e, VGPUQueue *q);
     (1u << VGPU_INJECT_KIND_SDMA_HANG | 1u << VGPU_INJECT_KIND_SDMA_SLOW | \
      1u << VGPU_INJECT_KIND_SDMA_WRONG_BYTE)
 /*
- * Offer the packet in exec->dw, which begins, to injections. Return
- * VGPU_STEP_HANG if it is to hang.
+ * Apply injections to the packet in exec->dw, at its start. Return
+ * VGPU_STEP_HANG if an injection makes the packet hang, otherwise
+ * VGPU_STEP_DONE.
  */
 VGPUStep vgpu_sdma_inject_begin(VGPUSdmaEngine *e, VGPUQueue *q);
 /*
- * Write the wrong byte if the step, which copied bytes @before to exec->done,
- * copied it. Return the new result of the step, which was @step.
+ * A step with result @step has copied the bytes from @before to exec->done. If
+ * the byte that an injection changes is among them, write the wrong value.
+ * Return @step, or VGPU_STEP_STALL if the step must be repeated.
  */
 VGPUStep vgpu_sdma_inject_wrong_byte(VGPUSdmaEngine *e, VGPUQueue *q,
                                      uint64_t before, VGPUStep step);
-/* Stall for the time that @bytes take at @slow bytes/s. */
+/* Stall for the time in which @bytes bytes are copied at @slow bytes/s. */
 VGPUStep vgpu_sdma_inject_slow(VGPUExec *x, uint64_t slow, uint64_t bytes);
 
 /* packet-copy.c */
@@ -90,7 +107,10 @@ VGPUSdmaPacketFn vgpu_sdma_write_linear, vgpu_sdma_const_fill;
 VGPUSdmaPacketFn vgpu_sdma_ptepde_gen;
 /* packet-sync.c */
 
-/* Try again after @clocks GPU clocks; after many tries, after 1 ms at least. */
+/*
+ * Wait @clocks GPU clocks before the next try of the packet; after many tries 1
+ * ms at least.
+ */
 VGPUStep vgpu_sdma_poll_again(VGPUExec *x, unsigned clocks);
 VGPUSdmaPacketFn vgpu_sdma_fence, vgpu_sdma_trap, vgpu_sdma_poll_regmem;
 VGPUSdmaPacketFn vgpu_sdma_poll_reg_write_mem;
@@ -101,7 +121,7 @@ VGPUSdmaPacketFn vgpu_sdma_atomic;
 /* packet-control.c */
 VGPUSdmaPacketFn vgpu_sdma_nop, vgpu_sdma_indirect_buffer, vgpu_sdma_cond_exe;
 VGPUSdmaPacketFn vgpu_sdma_pre_exe, vgpu_sdma_srbm_write;
-/* Return whether an SRBM_WRITE may write @reg, a dword offset in BAR 5. */
+/* Return true if SRBM_WRITE may write @reg, a dword offset in BAR 5. */
 bool vgpu_sdma_srbm_allowed(uint32_t reg);
 
 #endif /* HW_MISC_VGPU_KFD_SDMA_PACKET_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the payload of an SDMA packet: progress, the size of the next
+ * vgpu-kfd: the payload of an SDMA packet: its progress, the length of the next
  * piece, and the address of the next byte.
  */
 #include "qemu/osdep.h"
@@ -18,7 +18,10 @@ bool vgpu_sdma_payload_more(const VGPUExec *x, uint64_t len)
 
 uint64_t vgpu_sdma_payload_piece(const VGPUExec *x, uint64_t len)
 {
-    /* Do not end a time slice in the middle of a dword or an entry. */
+    /*
+     * Round up, so that a time slice does not end in the middle of a dword or
+     * of a page-table entry.
+     */
     return MIN(len - x->done, ROUND_UP(x->budget, 64));
 }
 
@@ -64,7 +67,10 @@ VGPUStep vgpu_sdma_packet_extend(VGPUExec *x, uint64_t ndw)
         x->ndw = ndw;
         return VGPU_STEP_DONE;
     }
-    /* The rest may follow in the ring; a buffer must hold whole packets. */
+    /*
+     * In the ring, the driver may still write the missing dwords. An indirect
+     * buffer must hold whole packets.
+     */
     if (x->ib_depth || ndw > x->ring_dwords) {
         return VGPU_STEP_BAD_PACKET;
     }

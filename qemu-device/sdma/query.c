@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: the SDMA engines for query-vgpu. The engine's worker is held
- * (vgpu_worker_hold()), so that stall and pointers of a queue are consistent.
+ * (vgpu_worker_hold()) while its queues are read, so that the stall and the
+ * pointers of a queue are consistent.
  */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"
@@ -10,7 +11,10 @@
 #include "hw/misc/vgpu-kfd/sdma/internal.h"
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
-/* Return NULL for a queue that is disabled and empty. Worker held. */
+/*
+ * Return the description of a queue; NULL: it is disabled, has no work and no
+ * exception. The caller holds the worker.
+ */
 static VgpuQueueInfo *sdma_queue_info(const VGPUSdmaEngine *e, unsigned n)
 {
     const VGPUSdmaQueue *q = &e->queues[n];

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * vgpu-kfd: registers and doorbells of the SDMA engines and their queues. The
- * threads are in engine.c, the packets in packet.c.
- */
+/* vgpu-kfd: registers and doorbells of the SDMA engines and their queues. */
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
 #include "vgpu/bits.h"
@@ -41,7 +38,10 @@ static uint32_t *queue_store(VGPUState *s, unsigned inst)
     return sdma_queue_of(s, inst)->regs;
 }
 
-/* Return whether @q has no work that can run. e->w.lock held. */
+/*
+ * Return true if @q is not in execution and has no work that can run. The
+ * caller holds e->w.lock.
+ */
 static bool sdma_queue_idle(const VGPUSdmaEngine *e, const VGPUSdmaQueue *q)
 {
     return e->w.current != &q->queue &&
@@ -76,7 +76,7 @@ static uint32_t freeze_read(VGPUState *s, unsigned inst, unsigned off)
     return val;
 }
 
-/* FREEZE or HALT changed. */
+/* FREEZE, HALT or RESET was written. */
 static void run_written(VGPUState *s, unsigned inst, unsigned off,
                         uint32_t old, uint32_t val)
 {
@@ -138,7 +138,7 @@ static void cntl_written(VGPUState *s, unsigned inst, unsigned off,
         q->exception = VGPU_SDMA_EXC_NONE;
     }
     if (val & ~old & SDMA_RB_CNTL__RB_ENABLE) {
-        q->queue.wait = VGPU_WAIT_NONE; /* try the packet again */
+        q->queue.wait = VGPU_WAIT_NONE; /* the queue tries its packet again */
         vgpu_worker_kick(&e->w);
     }
 }
@@ -220,7 +220,7 @@ static void doorbell_written(VGPUState *s, unsigned inst, unsigned off,
 {
     VGPUSdmaQueue *q = sdma_queue_of(s, inst);
 
-    /* CAPTURED is set by the device only; a write clears it. */
+    /* Clear CAPTURED, which only a doorbell sets. */
     q->regs[off] &= SDMA_DOORBELL__ENABLE;
 }
 

@@ -11,7 +11,7 @@ typedef struct VGPUState VGPUState;
 
 extern const VGPUBlock vgpu_sdma_engine_blocks[SDMA_NUM_ENGINES];
 extern const VGPUBlock vgpu_sdma_queue_blocks[SDMA_NUM_ENGINES];
-/* Saved state, of VGPUSdma. */
+/* Saved state. The opaque pointer is to VGPUSdma. */
 extern const VMStateDescription vmstate_vgpu_sdma;
 
 /**
@@ -84,9 +84,9 @@ void vgpu_sdma_engine_reset(VGPUState *s, unsigned engine);
 /**
  * vgpu_sdma_pause: pause or resume the engines when the machine stops or runs
  * @s: device
- * @paused: true: the engines are parked on return
+ * @paused: true: pause, and wait until no engine executes a step; false: resume
  *
- * Context: BQL held. Waits for the current steps if @paused.
+ * Context: BQL held.
  */
 void vgpu_sdma_pause(VGPUState *s, bool paused);
 
@@ -94,7 +94,7 @@ void vgpu_sdma_pause(VGPUState *s, bool paused);
  * vgpu_sdma_hold: stop all engines between two steps until the release
  * @s: device
  *
- * Context: BQL held. On return the locks of all engines' workers are held.
+ * Context: BQL held. Returns with the locks of all engines' workers held.
  */
 void vgpu_sdma_hold(VGPUState *s);
 
@@ -111,49 +111,51 @@ void vgpu_sdma_release(VGPUState *s);
  * @s: device
  * @i: number of the engine
  *
- * Context: BQL held. Holds the engine's worker meanwhile.
+ * Context: BQL held. Holds the engine's worker during the call.
  * Return: description, which the caller frees.
  */
 VgpuEngineInfo *vgpu_query_sdma_engine(VGPUState *s, unsigned i);
 
-/* The functions of map.c: queues that the CP maps. */
+/* map.c: mapping of SDMA queues by the CP. */
 
 /* A request of the CP to map a queue. */
 typedef struct VGPUSdmaMap {
-    int queue;                  /* number of the RLC; negative: any */
-    int vmid;                   /* of a run list's queue; negative: no list */
-    bool fixed;                 /* static: NON_STATIC and run lists keep it */
-    uint32_t doorbell;          /* as in SDMA_DOORBELL_OFFSET */
-    uint64_t mqd;               /* GPU address of the image, in VMID 0 */
-    uint64_t wptr;              /* GPU address of wptr; 0: not in memory */
+    int queue;                  /* number of the RLC; negative: any free RLC */
+    /* Of the queue; negative: not from a run list. */
+    int vmid;
+    bool fixed;                 /* static: stays mapped at the end of a slice */
+    uint32_t doorbell;          /* value of SDMA_DOORBELL_OFFSET */
+    uint64_t mqd;               /* GPU address of the MQD in VMID 0 */
+    uint64_t wptr;              /* GPU address of wptr; 0: wptr not in memory */
 } VGPUSdmaMap;
 
 /* How a queue is mapped. */
 typedef struct VGPUSdmaMapping {
-    bool mapped;                /* and not being unmapped */
-    bool unmapping;             /* between vgpu_sdma_unmap_start and _finish */
-    bool listed;                /* by a run list */
+    bool mapped;                /* mapped, and not being unmapped */
+    bool unmapping;             /* vgpu_sdma_unmap_start() was called */
+    bool listed;                /* mapped by a run list */
     bool fixed;                 /* as VGPUSdmaMap.fixed */
     uint8_t vmid;
     uint32_t doorbell;          /* SDMA_DOORBELL_OFFSET */
 } VGPUSdmaMapping;
 
-/* Result of vgpu_sdma_unmap_start(): what the caller has to do. */
+/* Result of vgpu_sdma_unmap_start(): the next step of the caller. */
 typedef enum VGPUSdmaUnmap {
-    VGPU_SDMA_UNMAP_HELD,       /* call again: the engine executes the queue */
-    VGPU_SDMA_UNMAP_SAVE,       /* write the image, then finish */
-    VGPU_SDMA_UNMAP_DROP,       /* finish: the image is not needed */
+    VGPU_SDMA_UNMAP_HELD,       /* the queue is in use: call again */
+    VGPU_SDMA_UNMAP_SAVE,       /* write the image, then call finish */
+    VGPU_SDMA_UNMAP_DROP,       /* call finish: the image is not needed */
 } VGPUSdmaUnmap;
 
 /**
  * vgpu_sdma_map: map a queue to an RLC and enable it
  * @s: device
  * @engine: number of the engine
- * @m: request. A queue of a run list that is mapped already is left as it is.
- * @image: MQD, SDMA_MQD_DWORDS
+ * @m: request. If the queue is from a run list and mapped already, the function
+ *     does nothing and returns true.
+ * @image: contents of the MQD, SDMA_MQD_DWORDS dwords
  *
  * Context: the CP's thread, no lock held.
- * Return: false if no RLC is free.
+ * Return: false if the RLC, or any RLC, is not free.
  */
 bool vgpu_sdma_map(VGPUState *s, unsigned engine, const VGPUSdmaMap *m,
                    const uint32_t *image);
@@ -163,9 +165,11 @@ bool vgpu_sdma_map(VGPUState *s, unsigned engine, const VGPUSdmaMap *m,
  * @s: device
  * @engine: number of the engine
  * @queue: number of the queue in the engine
- * @reset: drop the work of the queue
- * @mqd: unless the result is VGPU_SDMA_UNMAP_HELD, GPU address of the MQD
- * @image: unless the result is VGPU_SDMA_UNMAP_HELD, SDMA_MQD_DWORDS to write
+ * @reset: drop the work of the queue; ignored if the queue is being unmapped
+ * @mqd: unless the result is VGPU_SDMA_UNMAP_HELD, set to the GPU address of
+ *       the MQD
+ * @image: unless the result is VGPU_SDMA_UNMAP_HELD, set to the contents for
+ *         the MQD, SDMA_MQD_DWORDS dwords
  *
  * Context: the CP's thread, no lock held.
  * Return: see VGPUSdmaUnmap.
@@ -197,11 +201,11 @@ VGPUSdmaMapping vgpu_sdma_mapping(VGPUState *s, unsigned engine,
                                   unsigned queue);
 
 /**
- * vgpu_sdma_listed_vmids: find the VMIDs of SDMA queues of a run list
+ * vgpu_sdma_listed_vmids: find the VMIDs of the SDMA queues of the run list
  * @s: device
  *
  * Context: the CP's thread, no lock held.
- * Return: mask of VMIDs.
+ * Return: mask of the VMIDs of queues that are mapped or being unmapped.
  */
 uint32_t vgpu_sdma_listed_vmids(VGPUState *s);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: shares of the SDMA engines. Engines with work move equal amounts of
- * bytes, within LEAD_KIB (docs/hardware.md, SDMA). Without this, the share of
- * an engine would depend on how the host schedules the engines' threads. An
- * engine that is ahead waits until the others have caught up or have no work,
- * or for WAIT_NS: the host may not run another engine's thread for a while.
+ * bytes, within LEAD_KIB (docs/hardware.md, SDMA). Otherwise the share of an
+ * engine would depend on how the host schedules the engines' threads. An engine
+ * that is too far ahead waits until the other engines have caught up or have no
+ * work. It waits for WAIT_NS at most, since the host may not run another
+ * engine's thread for a while.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -13,12 +14,17 @@
 #include "hw/misc/vgpu-kfd/sdma/internal.h"
 
 #define LEAD_KIB            (8 * KiB)
-/* A wait ends at this lead, so that not every time slice needs a wait. */
+/*
+ * A wait ends when the lead has decreased to this, so that the next time slice
+ * does not need a wait again.
+ */
 #define RESUME_KIB          (LEAD_KIB / 2)
-/* Host time: the host decides when the other threads run. */
+/* In host time: the host decides when the other threads run. */
 #define WAIT_NS             (100 * SCALE_MS)
 
-/* Return whether @e is over @kib ahead of another busy engine. Any thread. */
+/*
+ * Return true if @e is more than @kib ahead of another busy engine. Any thread.
+ */
 static bool share_is_ahead(const VGPUSdmaEngine *e, unsigned kib)
 {
     unsigned i;
@@ -35,12 +41,18 @@ static bool share_is_ahead(const VGPUSdmaEngine *e, unsigned kib)
     return false;
 }
 
-/* After a change of charged or busy: wake engines that need not wait. */
+/*
+ * Called after a change of charged or busy: wake engines that need not wait any
+ * more.
+ */
 static void share_wake(VGPUSdma *sdma)
 {
     unsigned i;
 
-    /* Order the change before the reads of yields: vgpu_sdma_share_yield(). */
+    /*
+     * Order the change before the reads of yields: pairs with the barrier in
+     * vgpu_sdma_share_yield().
+     */
     smp_mb();
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
         const VGPUSdmaEngine *e = &sdma->engines[i];
@@ -59,7 +71,10 @@ void vgpu_sdma_share_charge(VGPUSdmaEngine *e, unsigned kib)
     share_wake(e->s->sdma);
 }
 
-/* An engine that becomes busy gets the lowest charge of the busy engines. */
+/*
+ * An engine that becomes busy gets the lowest charge of the busy engines, so
+ * that it is not behind them.
+ */
 void vgpu_sdma_share_set_busy(VGPUSdmaEngine *e, bool busy)
 {
     bool alone = true;
@@ -102,7 +117,10 @@ bool vgpu_sdma_share_yield(VGPUSdmaEngine *e)
     qemu_mutex_unlock(&e->w.lock);
     WITH_QEMU_LOCK_GUARD(&sdma->share_lock) {
         qatomic_set(&e->yields, true);
-        /* Order the store before the reads: pairs with share_wake(). */
+        /*
+         * Order the store before the reads of charged and busy: pairs with the
+         * barrier in share_wake().
+         */
         smp_mb();
         end = get_clock() + WAIT_NS;
         while (!sdma->share_off && share_is_ahead(e, RESUME_KIB) &&

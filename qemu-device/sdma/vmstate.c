@@ -3,7 +3,7 @@
  * vgpu-kfd: saved state of the SDMA engines. See pci/vmstate.c.
  *
  * A queue may be in the middle of a packet, or wait for a fault. After a load
- * it tries the access again, except that a wait for a time continues.
+ * the queue tries its access again; only a wait for a time continues.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -16,7 +16,7 @@
 #include "hw/misc/vgpu-kfd/sdma/internal.h"
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
-/* The longest packet: fixed part, and payload or skipped dwords. */
+/* Maximum length of a packet: fixed part, and payload or skipped dwords. */
 #define NDW_MAX         (VGPU_PKT_MAX_DWORDS + (1u << 20))
 #define IB_SIZE_MAX     (1u << 20)
 /* The earliest exec.began that sdma_mqd_load_work() can compute. */
@@ -30,7 +30,7 @@ static int stall_post_load(void *opaque, int version_id)
         stall->vmid >= VGPU_NUM_VMIDS || stall->cam >= VGPU_RETRY_CAM_SLOTS) {
         return -EINVAL;
     }
-    stall->until = 0;           /* see vmstate_queue_times */
+    stall->until = 0;           /* vmstate_queue_times may set it */
     return 0;
 }
 
@@ -97,7 +97,10 @@ static const VMStateDescription vmstate_vgpu_indirect = {
     },
 };
 
-/* The innermost buffer is not at its end: see sdma_packet_retire(). */
+/*
+ * sdma_packet_retire() leaves a buffer that has ended, so the innermost buffer
+ * must not be at its end.
+ */
 bool vgpu_sdma_exec_valid(const VGPUExec *x)
 {
     unsigned i;
@@ -127,7 +130,10 @@ static int exec_post_load(void *opaque, int version_id)
     return 0;
 }
 
-/* VGPUQueueOps.load() sets the members that are copies of registers. */
+/*
+ * Members that are copies of registers are not saved: VGPUQueueOps.load() sets
+ * them.
+ */
 static const VMStateDescription vmstate_vgpu_exec = {
     .name = "vgpu-kfd/exec",
     .version_id = 1,
@@ -153,7 +159,7 @@ static int queue_pre_save(void *opaque)
 {
     VGPUQueue *q = &((VGPUSdmaQueue *)opaque)->queue;
 
-    /* A step may have taken the request without completing the read. */
+    /* A step may have moved the request to exec and not completed the read. */
     q->poll_wptr |= q->exec.poll_wptr;
     return 0;
 }
@@ -169,7 +175,7 @@ static int queue_post_load(void *opaque, int version_id)
         return -EINVAL;
     }
     q->queue.restart = false;
-    q->queue.wait = VGPU_WAIT_NONE;     /* try the packet again */
+    q->queue.wait = VGPU_WAIT_NONE;     /* the packet is tried again */
     q->injected = (VGPUSdmaInjected) { 0 };     /* not migrated */
     return 0;
 }
@@ -220,8 +226,8 @@ static const VMStateDescription vmstate_vgpu_engine = {
 };
 
 /*
- * Return whether @q waits for a time that is saved. The wait of an injected
- * slow packet is not.
+ * Return true if @q waits for a time that is saved. The wait of an injected
+ * slow packet is not saved.
  */
 static bool is_timed(const VGPUSdmaQueue *q)
 {
@@ -255,7 +261,7 @@ static int queue_times_post_load(void *opaque, int version_id)
     return 0;
 }
 
-/* The times of a queue, in QEMU_CLOCK_VIRTUAL, which is migrated, too. */
+/* The times of a queue are in QEMU_CLOCK_VIRTUAL, which is migrated, too. */
 static const VMStateDescription vmstate_queue_times = {
     .name = "vgpu-kfd/queue-times",
     .version_id = 1,
@@ -299,9 +305,9 @@ static bool times_needed(void *opaque)
 }
 
 /*
- * The times of all engines are one subsection, not one for each queue: a load
+ * The times of all engines are one subsection, not one for each queue. A load
  * recognises a subsection by the next bytes of the stream, and the guest could
- * choose a queue's registers to look like one.
+ * choose the registers of a queue so that they look like a subsection.
  */
 static const VMStateDescription vmstate_sdma_times = {
     .name = "vgpu-kfd/sdma/times",

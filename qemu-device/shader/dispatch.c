@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * vgpu-kfd: dispatches. The shader unit does not exist yet.
- */
+/* vgpu-kfd: dispatches. The shader unit is not implemented. */
 #include "qemu/osdep.h"
 #include "hw/misc/vgpu-kfd/shader/shader.h"
 

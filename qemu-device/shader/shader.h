@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: the shader unit: executes the waves of a dispatch. */
+/* vgpu-kfd: the shader unit, which executes the waves of a dispatch. */
 #ifndef HW_MISC_VGPU_KFD_SHADER_SHADER_H
 #define HW_MISC_VGPU_KFD_SHADER_SHADER_H
 
@@ -7,30 +7,34 @@
 
 /* A dispatch. Accessed by the queue's thread only. */
 typedef struct VGPUDispatch {
-    /* PM4_SH_COMPUTE_COUNT registers: program, resources, user data. */
+    /*
+     * PM4_SH_COMPUTE_COUNT registers of the queue: program, resources, user
+     * data.
+     */
     const uint32_t *regs;
-    const uint32_t *packet;     /* the dispatch packet, from its header on */
+    const uint32_t *packet;     /* the dispatch packet, with its header */
     bool aql;                   /* @packet is an AQL packet, not PM4 */
-    VGPUView *mem;              /* the waves' view of memory */
+    VGPUView *mem;              /* view of memory that the waves have */
 } VGPUDispatch;
 
 typedef enum VGPUDispatchStep {
     VGPU_DISPATCH_DONE,         /* all waves have ended */
-    VGPU_DISPATCH_AGAIN,        /* call again in the next time slice */
-    VGPU_DISPATCH_STALL,        /* an access stalled: see mem->stall */
-    VGPU_DISPATCH_UNSUPPORTED,  /* the queue stops with an error */
+    VGPU_DISPATCH_AGAIN,        /* waves run: call again in next time slice */
+    VGPU_DISPATCH_STALL,        /* an access stalled: reason in mem->stall */
+    VGPU_DISPATCH_UNSUPPORTED,  /* refused: the queue stops with an error */
 } VGPUDispatchStep;
 
 /**
  * vgpu_shader_dispatch: execute a dispatch, or a part of it
  * @d: dispatch
  *
- * A call is to run the waves for a bounded number of instructions. The caller
+ * Not implemented: the function refuses each dispatch. The interface is that a
+ * call runs the waves for a bounded number of instructions, and that the caller
  * calls again after VGPU_DISPATCH_AGAIN, and after VGPU_DISPATCH_STALL when the
- * fault is resolved. Not implemented: each dispatch is unsupported.
+ * wait has ended.
  *
  * Context: the queue's thread, no lock held.
- * Return: how far the dispatch is.
+ * Return: VGPU_DISPATCH_UNSUPPORTED.
  */
 VGPUDispatchStep vgpu_shader_dispatch(const VGPUDispatch *d);
 
