@@ -121,7 +121,7 @@ VgpuEngineInfo *vgpu_query_sdma_engine(VGPUState *s, unsigned i);
 /* A request of the CP to map a queue. */
 typedef struct VGPUSdmaMap {
     int queue;                  /* number of the RLC; negative: any free RLC */
-    /* Of the queue; negative: not from a run list. */
+    /* VMID of the queue; negative: the queue is not from a run list. */
     int vmid;
     bool fixed;                 /* static: stays mapped at the end of a slice */
     uint32_t doorbell;          /* value of SDMA_DOORBELL_OFFSET */

@@ -72,8 +72,8 @@ void vgpu_sdma_share_charge(VGPUSdmaEngine *e, unsigned kib)
 }
 
 /*
- * An engine that becomes busy gets the lowest charge of the busy engines, so
- * that it is not behind them.
+ * An engine that becomes busy gets the lowest charge of the busy engines: they
+ * need not wait until it has made up for its time without work.
  */
 void vgpu_sdma_share_set_busy(VGPUSdmaEngine *e, bool busy)
 {
