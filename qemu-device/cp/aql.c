@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: AQL packets of compute queues. Packets of a queue run one after
- * the other, so that barrier bits need no further action; there are no caches
- * for fences to act on.
+ * vgpu-kfd: AQL packets of compute queues. The packets of a queue are executed
+ * one after the other, so that barrier bits need no action. The model has no
+ * caches, so that fences need no action.
  *
  * q->phase is the progress of the packet at rptr. A dequeue saves the phase, so
  * that the completion signal is decremented only once.
@@ -18,7 +18,7 @@
 
 enum {
     AQL_PHASE_WORK,
-    AQL_PHASE_SIGNAL,           /* the packet's work is done */
+    AQL_PHASE_SIGNAL,           /* the work of the packet is done */
     AQL_PHASE_MAILBOX,          /* the completion signal is decremented */
     AQL_PHASE_RETIRE,           /* the signal's event is sent */
 };
@@ -28,7 +28,11 @@ static uint64_t aql_dw64(const VGPUExec *x, unsigned n)
     return x->dw[n] | (uint64_t)x->dw[n + 1] << 32;
 }
 
-/* x->done: mask of signals that were 0 in an earlier try; they count as 0. */
+/*
+ * Wait until all signals of the packet (with @any: one of them) are 0. x->done
+ * is a mask of the signals that were 0 in an earlier try; they count as 0 even
+ * if they have changed.
+ */
 static VGPUStep aql_barrier(VGPUExec *x, bool any)
 {
     bool all = true, one = false, none = true;
@@ -138,7 +142,10 @@ static VGPUStep aql_execute(VGPUCp *cp, CpQueue *q)
     }
 }
 
-/* Notify the driver of a signal that has an event mailbox. */
+/*
+ * If the completion signal has an event mailbox, write the event id to it and
+ * send an interrupt to the driver.
+ */
 static VGPUStep aql_notify(VGPUCp *cp, CpQueue *q, uint64_t signal)
 {
     VGPUExec *x = &q->queue.exec;
@@ -162,7 +169,10 @@ static VGPUStep aql_notify(VGPUCp *cp, CpQueue *q, uint64_t signal)
     return step;
 }
 
-/* Complete the packet from its phase on, or up to a stall. */
+/*
+ * Complete the packet: continue from q->phase, until the packet is retired or
+ * stalls.
+ */
 static VGPUStep aql_retire(VGPUCp *cp, CpQueue *q)
 {
     VGPUExec *x = &q->queue.exec;
@@ -230,7 +240,10 @@ VGPUStep vgpu_cp_aql_step(VGPUCp *cp, CpQueue *q)
         }
         if (q->phase == AQL_PHASE_WORK &&
             VGPU_GET(x->dw[0], AQL_DW0__TYPE) == AQL_INVALID) {
-            /* User space rings the doorbell after it has written the header. */
+            /*
+             * User space rings the doorbell again when it has written the
+             * header.
+             */
             return vgpu_exec_wait_wptr(x);
         }
         x->packet = true;

@@ -9,11 +9,11 @@
 
 typedef struct VGPUState VGPUState;
 
-/* Parts of the saved state, of VGPUCp. */
+/* Parts of the saved state. The opaque pointer is to VGPUCp. */
 extern const VMStateDescription vmstate_vgpu_clock;
 extern const VMStateDescription vmstate_vgpu_cp;
 
-/* Blocks of registers of the CP. */
+/* Indices of the CP's blocks of registers in vgpu_cp_blocks. */
 enum {
     VGPU_CP_GRBM,
     VGPU_CP_MEC,
@@ -83,9 +83,9 @@ void vgpu_cp_reset(VGPUState *s);
 /**
  * vgpu_cp_pause: pause or resume the CP when the machine stops or runs
  * @s: device
- * @paused: true: the CP is parked on return
+ * @paused: true: pause, and wait until the CP executes no step; false: resume
  *
- * Context: BQL held. Waits for the current step if @paused.
+ * Context: BQL held.
  */
 void vgpu_cp_pause(VGPUState *s, bool paused);
 
@@ -93,8 +93,8 @@ void vgpu_cp_pause(VGPUState *s, bool paused);
  * vgpu_cp_hold: stop the CP's thread between two steps until the release
  * @s: device
  *
- * Context: BQL held, before vgpu_sdma_hold(). On return the lock of the CP's
- * worker is held.
+ * Context: BQL held, before vgpu_sdma_hold(). Returns with the lock of the CP's
+ * worker held.
  */
 void vgpu_cp_hold(VGPUState *s);
 
@@ -124,7 +124,7 @@ bool vgpu_cp_doorbell(VGPUState *s, uint32_t offset, uint64_t val,
  * vgpu_query_compute: describe the compute queues for query-vgpu (query.c)
  * @s: device
  *
- * Context: BQL held. Holds the CP's worker meanwhile.
+ * Context: BQL held. Holds the CP's worker during the call.
  * Return: description, which the caller frees.
  */
 VgpuComputeInfo *vgpu_query_compute(VGPUState *s);

@@ -7,7 +7,8 @@
 #include "hw/misc/vgpu-kfd/cp/cp.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 
-#define GB_ADDR_CONFIG_GFX90A   0x2a114042  /* pipes, banks: for user space */
+/* Pipes and banks; read by user space. */
+#define GB_ADDR_CONFIG_GFX90A   0x2a114042
 
 static uint32_t clock_read(VGPUState *s, unsigned inst, unsigned off)
 {

@@ -2,9 +2,9 @@
 /*
  * vgpu-kfd: global wave sync (GWS): 64 resources of the chip with which waves
  * of a dispatch wait for each other. The model has no waves, only the
- * allocation: each VMID has one range. The scheduler allocates as many as a
- * process's MAP_PROCESS requests, from the mask of SET_RESOURCES, and never the
- * same resource to two processes.
+ * allocation of resources. Each VMID has one range of resources. The scheduler
+ * allocates as many resources as the MAP_PROCESS of a process requests, from
+ * the mask of SET_RESOURCES. No resource is allocated to two processes.
  */
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
@@ -15,7 +15,10 @@
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 
-/* Return the mask of @num contiguous resources of mask @from, or 0. */
+/*
+ * Return a mask of @num contiguous resources that are in mask @from; 0: there
+ * are not as many.
+ */
 static uint64_t gws_find_range(uint64_t from, unsigned num)
 {
     unsigned base;
@@ -69,8 +72,9 @@ void vgpu_cp_gws_revoke(VGPUCp *cp, unsigned vmid)
 }
 
 /*
- * Check all state: a process keeps its resources when SET_RESOURCES removes
- * them from the mask, and the register of a process with all 64 resources has
+ * Test all GWS state, not only gws_mask: a process keeps its resources when
+ * SET_RESOURCES removes them from the mask. And test the masks of processes,
+ * not only the registers: the register of a process with all 64 resources has
  * the reset value.
  */
 static bool gws_needed(void *opaque)
@@ -86,7 +90,10 @@ static bool gws_needed(void *opaque)
     return cp->gws_mask || cp->hws.process.num_gws;
 }
 
-/* Check: one range for each VMID of a process, no resource in two of them. */
+/*
+ * Check that each VMID has one contiguous range, only VMIDs of processes have
+ * one, and no resource is in two ranges.
+ */
 static int gws_post_load(void *opaque, int version_id)
 {
     VGPUCp *cp = opaque;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: hardware queue descriptors of the MECs: start and dequeue of
- * queues. A dequeue takes effect between two steps of a packet. The unfinished
- * packet is discarded: rptr is at its start, and the packet starts again with
- * the queue.
+ * vgpu-kfd: hardware queue descriptors (HQDs) of the MECs: start and dequeue of
+ * queues. A dequeue takes effect between two steps of a packet. The progress of
+ * the unfinished packet is discarded: rptr is at its start, and the packet is
+ * executed again when the queue starts.
  */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"
@@ -13,7 +13,7 @@
 
 #define RING_LOG2_MAX   27              /* dwords */
 
-/* All functions below are called with the worker's lock held. */
+/* The caller of the functions below holds the worker's lock. */
 
 bool vgpu_cp_queue_active(const CpQueue *q)
 {
@@ -79,7 +79,7 @@ void vgpu_cp_hws_end(VGPUCp *cp)
     }
 }
 
-/* End the run list that @q submitted, if any. The scheduler is not current. */
+/* End the run list if @q has submitted it. The scheduler is not current. */
 static void hqd_end_run_list(VGPUCp *cp, const CpQueue *q)
 {
     if (cp->hws.owner == cp_queue_number(cp, q)) {
@@ -126,7 +126,7 @@ void vgpu_cp_queue_stop(VGPUCp *cp, CpQueue *q)
                        q->queue.wptr, ib);
 }
 
-/* Return whether @q, or the scheduler with a run list of @q, is current. */
+/* Return true if @q is current, or the scheduler with a run list of @q. */
 static bool hqd_is_current(const VGPUCp *cp, const CpQueue *q)
 {
     return cp->w.current == &q->queue ||

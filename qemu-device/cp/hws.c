@@ -9,12 +9,12 @@
  *                   end of slice  |                      v free, or list ends
  *                                 +-------------------- RUN
  *
- * A slice is the part of the list that is mapped at a time. If the list ends,
- * or chains back to the start of the slice, all queues are mapped: the slice
- * has no time limit.
+ * A slice is the part of the list that is mapped at a time. If one slice holds
+ * all queues of the list (the list ends, or chains back to the start of the
+ * slice), the slice has no time limit.
  *
- * The list stays in memory, where the driver may change it: no state depends on
- * more than one packet of it.
+ * The list stays in memory, where the driver may change it. Therefore no part
+ * of the scheduler's state is derived from more than one packet.
  */
 #include "qemu/osdep.h"
 #include "qemu/host-utils.h"
@@ -32,8 +32,8 @@
 #include "hw/misc/vgpu-kfd/memory/hub.h"
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
-#define HWS_STEP_PACKETS    16  /* in a step, between those of other queues */
-#define HWS_MAX_CHAINS      16  /* chained lists in a slice */
+#define HWS_STEP_PACKETS    16  /* maximum number of list packets in a step */
+#define HWS_MAX_CHAINS      16  /* maximum number of chained lists in a slice */
 
 static bool hws_decode_list(const uint32_t *dw, VGPUIndirect *list)
 {
@@ -79,7 +79,7 @@ static void hws_set_pasid(VGPUState *s, unsigned vmid, uint16_t pasid,
     vgpu_athub_set_pasid(s, vmid, pasid, valid);
 }
 
-/* Return the mask of VMIDs of mapped queues of the run list. */
+/* Return the mask of VMIDs of the queues that the run list has mapped. */
 static uint32_t hws_vmids_used(VGPUCp *cp)
 {
     uint32_t used = 0;
@@ -114,7 +114,10 @@ void vgpu_cp_hws_release(VGPUCp *cp)
     }
 }
 
-/* Set up @vmid for the process. All queues that used @vmid are unmapped. */
+/*
+ * Set the registers of @vmid for the process of the last MAP_PROCESS. No mapped
+ * queue uses @vmid.
+ */
 static void hws_program_vmid(VGPUCp *cp, unsigned vmid)
 {
     const CpProcess *p = &cp->hws.process;
@@ -128,8 +131,9 @@ static void hws_program_vmid(VGPUCp *cp, unsigned vmid)
 }
 
 /*
- * Return the VMID of the process; assign one if it has none. Return 0 if no
- * VMID is free, or not as many GWS resources as the process requests.
+ * Return the VMID of the process of the last MAP_PROCESS; assign a VMID if the
+ * process has none. Return 0 if no VMID is free, or not as many GWS resources
+ * as the process requests.
  */
 static unsigned hws_assign_vmid(VGPUCp *cp)
 {
@@ -156,7 +160,10 @@ static unsigned hws_assign_vmid(VGPUCp *cp)
     return v;
 }
 
-/* End the mapping of a slice. @settled: all queues of the list are mapped. */
+/*
+ * The mapping of the slice has ended: run the slice. @settled: the slice holds
+ * all queues of the list.
+ */
 static void hws_start_slice(VGPUCp *cp, bool settled)
 {
     CpHws *hws = &cp->hws;
@@ -207,7 +214,7 @@ static VGPUStep hws_map_queues(VGPUCp *cp, const uint32_t *dw, bool *full)
         return vgpu_cp_packet_error(&hws->queue.exec,
                                     CP_ERROR_PACKET_UNSUPPORTED);
     }
-    /* The slice may have started after the MAP_PROCESS: assign again. */
+    /* A new slice may have started after the MAP_PROCESS: assign again. */
     vmid = hws_assign_vmid(cp);
     if (!vmid) {
         *full = true;
@@ -217,7 +224,10 @@ static VGPUStep hws_map_queues(VGPUCp *cp, const uint32_t *dw, bool *full)
     return vgpu_cp_hqd_map(cp, &hws->queue.exec, dw, vmid, full);
 }
 
-/* RUN_LIST with CHAIN at the end of a list: usually back to the same list. */
+/*
+ * Execute a RUN_LIST with CHAIN in a list, which usually chains back to the
+ * start of the same list.
+ */
 static VGPUStep hws_chain(VGPUCp *cp, const uint32_t *dw)
 {
     CpHws *hws = &cp->hws;
@@ -331,7 +341,7 @@ static VGPUStep hws_save_sdma(VGPUCp *cp, unsigned engine)
     return step;
 }
 
-/* Unmap the queues of the list, except static ones. */
+/* Unmap the queues that the list has mapped, except static ones. */
 static VGPUStep hws_save(VGPUCp *cp)
 {
     CpHws *hws = &cp->hws;
@@ -371,7 +381,9 @@ bool vgpu_cp_hws_pending(const VGPUCp *cp)
            !(hws->phase == CP_HWS_RUN && hws->settled);
 }
 
-/* Report an error in the list as an error of the queue that submitted it. */
+/*
+ * Report an error in the list as an error of the queue that submitted the list.
+ */
 static void hws_error(VGPUCp *cp)
 {
     CpQueue *owner = &cp->queues[cp->hws.owner];
@@ -400,21 +412,21 @@ void vgpu_cp_hws_step(VGPUCp *cp)
     x->error = 0;
     x->error_bits = 0;
     x->dw[0] = 0;
-    if (hws->phase == CP_HWS_RUN) {     /* its time is over */
+    if (hws->phase == CP_HWS_RUN) {     /* the time of the slice is over */
         hws->phase = CP_HWS_SAVE;
     }
     qemu_mutex_unlock(&cp->w.lock);
     step = hws->phase == CP_HWS_SAVE ? hws_save(cp) : hws_map(cp);
     qemu_mutex_lock(&cp->w.lock);
     if (cp->queues[hws->owner].queue.dequeue) {
-        /* mec_timeslice() stops the owner, which ends the list. */
+        /* mec_timeslice() stops the owner, and thereby ends the run list. */
         return;
     }
     if (step == VGPU_STEP_STALL &&
         (x->mem.stall.iommu || x->mem.stall.why == VGPU_WAIT_DEVICE)) {
         vgpu_worker_stall(&cp->w, CP_NUM_HQDS, false);
     } else if (step == VGPU_STEP_BAD_PACKET || step == VGPU_STEP_STALL) {
-        /* VMID 0 has no retry faults: the stall is for poisoned memory. */
+        /* VMID 0 has no retry faults, so the stall is for poisoned memory. */
         hws_error(cp);
     } else if (hws->phase == CP_HWS_RUN && !hws->settled) {
         vgpu_exec_sleep(x, MAX(hws->quantum, 1) * (int64_t)SCALE_MS);

@@ -16,74 +16,88 @@
 #include "vgpu/cp.h"
 #include "vgpu/pm4.h"
 
-#define CP_NUM_GC_REGS      0x100       /* CP registers from CP_GC_FIRST on */
+/* Number of registers from CP_GC_FIRST on. */
+#define CP_NUM_GC_REGS      0x100
 #define CP_GC_FIRST         (GC_BASE + 0x1040)
 
-/* An HQD. cp->w.lock, except as noted. */
+/* An HQD and its queue. Guarded by cp->w.lock, except as noted. */
 typedef struct CpQueue {
-    VGPUQueue queue;            /* rptr, wptr: dwords */
-    uint32_t regs[CP_HQD_SPAN]; /* read atomically */
-    /* SET_SH_REG: thread; cp->w.lock while the queue is inactive. */
+    VGPUQueue queue;            /* rptr and wptr are in dwords */
+    uint32_t regs[CP_HQD_SPAN]; /* HQD registers; read atomically */
+    /*
+     * Registers that SET_SH_REG sets. Accessed by the thread; under cp->w.lock
+     * while the queue is inactive.
+     */
     uint32_t sh[PM4_SH_COMPUTE_COUNT];
-    bool error;                 /* stopped, until the queue starts again */
-    bool aql;                   /* AQL packets, not PM4; locking as exec */
-    bool clamped;               /* wptr cut to the ring; locking as exec */
-    uint32_t phase;             /* of the AQL packet at rptr; thread */
-    bool mapped;                /* by MAP_QUEUES */
-    bool listed;                /* by a MAP_QUEUES in a run list */
-    bool hiq;                   /* mapped as HIQ: runs scheduler packets */
-    bool fixed;                 /* static: NON_STATIC and run lists keep it */
-    bool unsaved;               /* unmapped, MQD not written; thread */
+    bool error;                 /* stopped on an error, until the next start */
+    /* Holds AQL packets, not PM4; locking as exec. */
+    bool aql;
+    /*
+     * Wptr in memory is beyond the ring, and exec.wptr is the end of the ring;
+     * locking as exec.
+     */
+    bool clamped;
+    uint32_t phase;             /* AQL_PHASE_* of the packet at rptr; thread */
+    bool mapped;                /* mapped by MAP_QUEUES */
+    bool listed;                /* mapped by a MAP_QUEUES in a run list */
+    bool hiq;                   /* mapped as HIQ: executes scheduler packets */
+    bool fixed;                 /* static: stays mapped at the end of a slice */
+    bool unsaved;               /* unmapped, but MQD not written yet; thread */
 } CpQueue;
 
-/* Phase of the scheduler: see the picture in hws.c. */
+/* Phase of the scheduler: see the diagram in hws.c. */
 typedef enum CpHwsPhase {
-    CP_HWS_NONE,                /* no run list */
-    CP_HWS_SAVE,                /* unmaps the queues of the last slice */
-    CP_HWS_MAP,                 /* maps the queues of the next slice */
-    CP_HWS_RUN,                 /* the slice runs: for @quantum, or settled */
+    CP_HWS_NONE,                /* there is no run list */
+    CP_HWS_SAVE,                /* unmap the queues of the last slice */
+    CP_HWS_MAP,                 /* map the queues of the next slice */
+    /* The slice runs, for @quantum unless settled. */
+    CP_HWS_RUN,
 } CpHwsPhase;
 
-/* The last MAP_PROCESS of a run list, for the MAP_QUEUES that follow. */
+/* The last MAP_PROCESS of a run list, which the MAP_QUEUES after it use. */
 typedef struct CpProcess {
-    bool valid;                 /* false: no MAP_PROCESS yet */
+    bool valid;                 /* false: there was no MAP_PROCESS yet */
     uint16_t pasid;
-    uint8_t quantum;            /* ms */
+    uint8_t quantum;            /* time slice in ms */
     uint64_t page_table;        /* VM_CONTEXT_PAGE_TABLE_BASE_ADDR */
-    uint32_t sh_mem_bases;      /* register value for the process's VMID */
-    uint32_t sh_mem_config;     /* register value for the process's VMID */
+    uint32_t sh_mem_bases;      /* value of SH_MEM_BASES of the VMID */
+    uint32_t sh_mem_config;     /* value of SH_MEM_CONFIG of the VMID */
     uint8_t num_gws;            /* number of GWS resources requested */
 } CpProcess;
 
 /*
  * The scheduler, which the worker serves as one more queue. The run list stays
- * in memory; these are the positions in it. A slice is a part of the list that
- * fits the VMIDs and HQDs. Accessed by the thread. Other threads may set @phase
- * to CP_HWS_NONE, under the lock, while the scheduler is not current.
+ * in memory; @list and @slice are positions in it. A slice is a part of the
+ * list that fits the VMIDs and HQDs. Accessed by the thread. While the
+ * scheduler is not current, other threads may set @phase to CP_HWS_NONE, under
+ * cp->w.lock.
  */
 typedef struct CpHws {
     CpHwsPhase phase;
-    uint8_t owner;              /* number of the queue with the RUN_LIST */
-    uint8_t max_processes;      /* in a slice; 0: no limit */
-    uint8_t chains;             /* chained lists entered in this slice */
-    uint8_t quantum;            /* ms, of this slice */
-    bool settled;               /* all queues of the list are mapped */
-    bool starved;               /* a packet cannot be mapped: logged once */
-    VGPUIndirect list;          /* the run list; pos: next packet */
+    /* Number of the queue that submitted the list. */
+    uint8_t owner;
+    uint8_t max_processes;      /* maximum in a slice; 0: no limit */
+    uint8_t chains;             /* number of chained lists in this slice */
+    uint8_t quantum;            /* length of this slice in ms */
+    bool settled;               /* the slice holds all queues of the list */
+    bool starved;               /* a packet cannot be mapped: was logged */
+    VGPUIndirect list;          /* the run list; pos: next packet to execute */
     VGPUIndirect slice;         /* @list at the start of this slice */
     CpProcess process;          /* process of the next MAP_QUEUES */
-    uint16_t vmids;             /* mask: VMIDs of mapped processes */
-    uint16_t pasids[VGPU_NUM_VMIDS];    /* of the processes, by VMID */
-    uint64_t gws[VGPU_NUM_VMIDS];       /* mask of GWS resources, by VMID */
+    uint16_t vmids;             /* mask of the VMIDs of mapped processes */
+    uint16_t pasids[VGPU_NUM_VMIDS];    /* PASID of the process, by VMID */
+    /* Mask of allocated GWS resources, by VMID. */
+    uint64_t gws[VGPU_NUM_VMIDS];
     /*
-     * exec.ib[0] is the list. Stalls for memory, and for the end of the slice.
+     * exec.ib[0] is @list. The scheduler waits for memory, and for the end of
+     * the slice.
      */
     VGPUQueue queue;
 } CpHws;
 
 /*
- * The MECs: one thread for all HQDs. Registers are written under the BQL and
- * read by any thread, atomically.
+ * The MECs, with one thread for all HQDs. Registers are written under the BQL
+ * and read by any thread, atomically.
  */
 struct VGPUCp {
     VGPUClient client;
@@ -91,78 +105,91 @@ struct VGPUCp {
     VGPUWorker w;
     CpHws hws;
     CpQueue queues[CP_NUM_HQDS];
-    uint32_t regs[CP_NUM_GC_REGS];      /* registers from CP_GC_FIRST on */
-    uint32_t grbm_gfx_cntl;     /* register: selected HQD and VMID */
-    uint32_t mec_cntl;          /* register CP_MEC_CNTL */
-    uint32_t schedulers;        /* register RLC_CP_SCHEDULERS */
-    /* SET_RESOURCES: masks of what the scheduler may use. Thread. */
+    uint32_t regs[CP_NUM_GC_REGS];      /* from CP_GC_FIRST on */
+    uint32_t grbm_gfx_cntl;     /* selected HQD and VMID */
+    uint32_t mec_cntl;          /* CP_MEC_CNTL */
+    uint32_t schedulers;        /* RLC_CP_SCHEDULERS */
+    /*
+     * Masks of SET_RESOURCES: what run lists may use. Accessed by the thread.
+     */
     uint64_t queue_mask;        /* HQDs */
     uint16_t vmid_mask;         /* VMIDs */
     uint64_t gws_mask;          /* GWS resources */
-    /* SH_MEM_BASES and SH_MEM_CONFIG, by VMID; also written by the thread. */
+    /* SH_MEM_BASES and SH_MEM_CONFIG by VMID; written by the thread, too. */
     uint32_t sh_mem_bases[VGPU_NUM_VMIDS];
     uint32_t sh_mem_config[VGPU_NUM_VMIDS];
-    uint32_t gws_vmid[VGPU_NUM_VMIDS];  /* GDS_GWS_VMIDn; also the thread */
-    uint32_t nowhere[CP_HQD_SPAN];      /* store if no HQD is selected */
-    uint64_t clock_captured;    /* RLC_GPU_CLOCK_COUNT, in ticks; BQL */
+    /* GDS_GWS_VMIDn; written by the thread, too. */
+    uint32_t gws_vmid[VGPU_NUM_VMIDS];
+    /* Stored values if no HQD is selected. */
+    uint32_t nowhere[CP_HQD_SPAN];
+    uint64_t clock_captured;    /* captured GPU clock in ticks; BQL */
 };
 
-/* Number of a queue: its place in cp->queues. */
+/* Return the number of a queue: its index in cp->queues. */
 static inline unsigned cp_queue_number(const VGPUCp *cp, const CpQueue *q)
 {
     return q - cp->queues;
 }
 
-/* Read a pair of HQD registers, the low half at @lo. Any thread. */
+/*
+ * Return the value of a pair of HQD registers; @lo is the low half. Any thread.
+ */
 static inline uint64_t cp_hqd64(const CpQueue *q, unsigned lo)
 {
     return qatomic_read(&q->regs[lo]) |
            (uint64_t)qatomic_read(&q->regs[lo + 1]) << 32;
 }
 
-/* hqd.c. Called with cp->w.lock held. */
+/* hqd.c. The caller holds cp->w.lock, except as noted. */
 
-/* Return whether CP_HQD_ACTIVE is set. Any thread. */
+/* Return true if CP_HQD_ACTIVE is set. Any thread. */
 bool vgpu_cp_queue_active(const CpQueue *q);
-/* Return the size of the ring from CP_HQD_PQ_CONTROL. Any thread. */
+/* Return the size of the ring in dwords (CP_HQD_PQ_CONTROL). Any thread. */
 uint64_t vgpu_cp_ring_dwords(const CpQueue *q);
-/* Start a queue from its registers: pointers, position in a buffer, phase. */
+/*
+ * Start a queue: load pointers, position in an indirect buffer, and phase from
+ * its registers.
+ */
 void vgpu_cp_queue_start(VGPUCp *cp, CpQueue *q);
 /*
- * Stop an active queue: at once, or after the current step if the thread
- * executes a packet of the queue or the run list that the queue submitted.
+ * Stop an active queue: at once or, if the thread executes a packet of the
+ * queue or the run list that the queue submitted, after the current step.
  */
 void vgpu_cp_queue_dequeue(VGPUCp *cp, CpQueue *q);
 /* Stop a queue now and save its progress to its registers. */
 void vgpu_cp_queue_stop(VGPUCp *cp, CpQueue *q);
 /* Wake a queue whose write pointer may have moved. */
 void vgpu_cp_queue_kick(VGPUCp *cp, CpQueue *q);
-/* End the run list; queues that it mapped stay mapped. */
+/* End the run list. Queues that the list has mapped stay mapped. */
 void vgpu_cp_hws_end(VGPUCp *cp);
 
 /* interrupt.c */
 
 /*
- * Stop the queue with exec.error and exec.error_bits, and report the error.
- * Thread, cp->w.lock held.
+ * Stop the queue, and report the error in exec.error and exec.error_bits.
+ * Called by the thread with cp->w.lock held.
  */
 void vgpu_cp_queue_error(VGPUCp *cp, CpQueue *q);
 /*
- * Push an interrupt of the queue: @source with @data0, if CP_INT_CNTL of the
- * queue's pipe has a bit of @enable (CP_INT_CNTL__*). Thread.
+ * Push an interrupt entry of the queue with @source (IH_SRC_CP_*) and @data0,
+ * if a bit of @enable (CP_INT_CNTL__*) is set in CP_INT_CNTL of the queue's
+ * pipe. Called by the thread.
  */
 void vgpu_cp_interrupt(VGPUCp *cp, CpQueue *q, unsigned source,
                        uint32_t enable, uint32_t data0);
 
-/* pm4.c. Called by the thread with no lock held. */
+/* pm4.c. The thread calls these functions with no lock held. */
 
 /* Execute a packet of the queue, or a part of it. */
 VGPUStep vgpu_cp_pm4_step(VGPUCp *cp, CpQueue *q);
 /* aql.c: as vgpu_cp_pm4_step(), for a queue with AQL packets. */
 VGPUStep vgpu_cp_aql_step(VGPUCp *cp, CpQueue *q);
-/* Execute a PM4 or AQL dispatch packet by the shader unit. */
+/* Pass a PM4 or AQL dispatch packet to the shader unit. */
 VGPUStep vgpu_cp_dispatch(VGPUCp *cp, CpQueue *q);
-/* kiq.c: packets of schedulers. Called by the thread with no lock held. */
+/*
+ * kiq.c: execute packets that only the KIQ and the HIQ may contain. The thread
+ * calls these functions with no lock held.
+ */
 VGPUStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq);
 VGPUStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq);
 VGPUStep vgpu_cp_unmap_queues(VGPUCp *cp, CpQueue *kiq);
@@ -170,88 +197,113 @@ VGPUStep vgpu_cp_query_status(VGPUCp *cp, CpQueue *kiq);
 VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq);
 
 /*
- * mqd.c. Called by the thread with no lock held. Memory is accessed and errors
- * are set in @x.
+ * mqd.c. The thread calls these functions with no lock held. They access memory
+ * through @x, and set errors in @x.
  */
 
 /*
  * Execute the MAP_QUEUES in @dw. @vmid: VMID of a queue in a run list, which is
- * left as it is if it is mapped already; negative: no run list. *@full is set
- * if no HQD is free; then nothing was done.
+ * left as it is if it is mapped already; negative: the packet is not in a run
+ * list. If no HQD is free, the function only sets *@full to true.
  */
 VGPUStep vgpu_cp_hqd_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
                          bool *full);
 /*
- * Unmap a queue, which is not current, and save it to its MQD unless @reset.
- * After VGPU_STEP_STALL, call again: the queue has left its HQD, and is saved.
+ * Unmap a queue that is not current, and save it to its MQD unless @reset. The
+ * queue has left its HQD on return. If the result is VGPU_STEP_STALL, the queue
+ * is not saved: call again.
  */
 VGPUStep vgpu_cp_hqd_unmap(VGPUCp *cp, VGPUExec *x, CpQueue *q, bool reset);
 
-/* sdma-queues.c. Called by the thread with no lock held. */
+/* sdma-queues.c. The thread calls these functions with no lock held. */
 
-/* Return the SDMA engine in dword 1 of a packet; -1: no SDMA engine. */
+/*
+ * Return the number of the SDMA engine in dword 1 of a packet; -1: the packet
+ * is not for an SDMA engine.
+ */
 int vgpu_cp_sdma_engine(uint32_t dw1);
-/* As vgpu_cp_hqd_map(), for a packet with an SDMA engine. */
+/* As vgpu_cp_hqd_map(), for a packet for an SDMA engine. */
 VGPUStep vgpu_cp_sdma_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
                           bool *full);
 /*
  * As vgpu_cp_hqd_unmap(), for an SDMA queue that is mapped or being unmapped.
- * Call again until the result is VGPU_STEP_DONE.
+ * The caller calls again until the result is VGPU_STEP_DONE.
  */
 VGPUStep vgpu_cp_sdma_unmap(VGPUCp *cp, VGPUExec *x, unsigned engine,
                             unsigned queue, bool reset);
 
-/* hws.c. Called by the thread with no lock held. */
+/* hws.c. The thread calls these functions with no lock held. */
 
-/* Execute a RUN_LIST in a ring: wait until the first slice runs. */
+/*
+ * Execute a RUN_LIST in a ring. The packet completes when the first slice runs.
+ */
 VGPUStep vgpu_cp_run_list(VGPUCp *cp, CpQueue *kiq);
 /* Free the VMIDs and GWS resources of processes without mapped queues. */
 void vgpu_cp_hws_release(VGPUCp *cp);
 
-/* hws.c. Called with cp->w.lock held. */
-
-/* Run a step of the scheduler. Thread. Drops the lock. */
-void vgpu_cp_hws_step(VGPUCp *cp);
-/* Return whether the scheduler has work, now or when the slice ends. */
-bool vgpu_cp_hws_pending(const VGPUCp *cp);
-
-/* gws.c. Called by the thread with no lock held. */
+/* hws.c. The caller holds cp->w.lock. */
 
 /*
- * Give @num GWS resources to the process with @vmid, instead of those it has.
- * Return false if that many contiguous ones are not free; then nothing was
- * done.
+ * Execute a step of the scheduler. Called by the thread. The lock is dropped
+ * during the step.
+ */
+void vgpu_cp_hws_step(VGPUCp *cp);
+/* Return true if the scheduler has work, now or at the end of the slice. */
+bool vgpu_cp_hws_pending(const VGPUCp *cp);
+
+/* gws.c. The thread calls these functions with no lock held. */
+
+/*
+ * Allocate @num GWS resources to the process with @vmid, and free those that
+ * the process had. Return false, without a change, if @num contiguous resources
+ * are not free.
  */
 bool vgpu_cp_gws_grant(VGPUCp *cp, unsigned vmid, unsigned num);
 /* Free the GWS resources of the process with @vmid. */
 void vgpu_cp_gws_revoke(VGPUCp *cp, unsigned vmid);
-/* Saved state of GWS; of VGPUCp. */
+/* Saved state of GWS. The opaque pointer is to VGPUCp. */
 extern const VMStateDescription vmstate_vgpu_cp_gws;
 
-/* load-store.c. Called by the thread with no lock held. */
+/* load-store.c. The thread calls these functions with no lock held. */
 
-/* Set exec.error to @error, CP_ERROR_*. Return VGPU_STEP_BAD_PACKET. */
+/* Set exec.error to @error (CP_ERROR_*) and return VGPU_STEP_BAD_PACKET. */
 VGPUStep vgpu_cp_packet_error(VGPUExec *x, unsigned error);
-/* Write or read @len bytes, 4 or 8, little endian; @va is rounded down. */
+/*
+ * Write or read a little-endian value of @len bytes, 4 or 8. @va is rounded
+ * down to a multiple of @len.
+ */
 VGPUStep vgpu_cp_store(VGPUExec *x, uint64_t va, uint64_t val, unsigned len);
 VGPUStep vgpu_cp_load(VGPUExec *x, uint64_t va, uint64_t *val, unsigned len);
-/* As vgpu_exec_write_reg(); an error if the queue is not privileged. */
+/*
+ * As vgpu_exec_write_reg(). Return VGPU_STEP_BAD_PACKET if the queue is not
+ * privileged.
+ */
 VGPUStep vgpu_cp_write_reg(VGPUExec *x, uint32_t reg, uint32_t val);
 /*
- * Read a register of a hub; an error if the queue is not privileged, or @reg is
- * another register.
+ * Read register @reg. Return VGPU_STEP_BAD_PACKET if the queue is not
+ * privileged, or if @reg is not a register of a hub.
  */
 VGPUStep vgpu_cp_read_reg(VGPUCp *cp, VGPUExec *x, uint32_t reg, uint32_t *val);
 /*
- * The packet waits for a value of the guest: try again in the next time slice,
- * after WAIT_TRIES tries once per ms of virtual time.
+ * Wait before the next try of a packet that polls a value which the guest
+ * changes. The first WAIT_TRIES tries are in consecutive time slices, further
+ * tries 1 ms of virtual time apart.
  */
 VGPUStep vgpu_cp_poll(VGPUExec *x);
-/* As vgpu_cp_poll(), for another queue or thread of the device: host time. */
+/*
+ * As vgpu_cp_poll(), for a packet that waits for another queue or thread of the
+ * device. Further tries are 1 ms of host time apart.
+ */
 VGPUStep vgpu_cp_poll_device(VGPUExec *x);
-/* Fetch @n dwords from dword @at of the packet on; an error after a fault. */
+/*
+ * Fetch @n dwords of the packet, beginning with dword @at. Return
+ * VGPU_STEP_BAD_PACKET after a no-retry fault.
+ */
 VGPUStep vgpu_cp_fetch(VGPUExec *x, uint64_t at, uint32_t *dw, unsigned n);
-/* Read wptr if exec.poll_wptr is set, or write back rptr if exec.writeback. */
+/*
+ * Read wptr from memory if exec.poll_wptr is set; otherwise write rptr back to
+ * memory if exec.writeback is set.
+ */
 VGPUStep vgpu_cp_sync_pointers(CpQueue *q);
 static inline bool cp_dma_stalls(VGPUDmaResult a)
 {

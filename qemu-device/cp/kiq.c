@@ -2,7 +2,7 @@
 /*
  * vgpu-kfd: packets that map and unmap queues and invalidate translations. Only
  * the kernel interface queue (KIQ), which RLC_CP_SCHEDULERS selects, and a
- * queue that it has mapped as HIQ may execute these packets.
+ * queue that was mapped as HIQ may execute these packets.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -15,7 +15,8 @@
 #include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
-#define KIQ_INV_ENGINE  3       /* drivers leave this engine to firmware */
+/* Invalidation engine that drivers do not use. */
+#define KIQ_INV_ENGINE  3
 #define NUM_SDMA        (SDMA_NUM_ENGINES * SDMA_NUM_QUEUES)
 
 VGPUStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq)
@@ -32,7 +33,10 @@ VGPUStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq)
     return step;
 }
 
-/* Return whether the packet selects a queue with these; @pasid 0: VMID 0. */
+/*
+ * Return true if the UNMAP_QUEUES in x->dw selects a queue with this doorbell
+ * and PASID. @pasid: 0 for a queue of VMID 0. @fixed: the queue is static.
+ */
 static bool kiq_selects(const VGPUExec *x, uint32_t doorbell, uint32_t pasid,
                         bool fixed)
 {
@@ -112,7 +116,7 @@ VGPUStep vgpu_cp_unmap_queues(VGPUCp *cp, CpQueue *kiq)
         QEMU_LOCK_GUARD(&cp->w.lock);
         vgpu_cp_hws_end(cp);
     }
-    /* x->done: number of HQDs and then SDMA queues that are processed. */
+    /* x->done counts the HQDs, and then the SDMA queues, that are processed. */
     for (; x->done < CP_NUM_HQDS + NUM_SDMA; x->done++) {
         if (x->done < CP_NUM_HQDS) {
             step = all ? kiq_unmap_hqd(cp, kiq, &cp->queues[x->done], action)
@@ -138,7 +142,7 @@ VGPUStep vgpu_cp_query_status(VGPUCp *cp, CpQueue *kiq)
     uint64_t va = (x->dw[3] | (uint64_t)x->dw[4] << 32) & ~7ull;
     uint64_t val = cpu_to_le64(x->dw[5] | (uint64_t)x->dw[6] << 32);
 
-    /* All earlier packets have completed. */
+    /* Packets are executed in order, so all earlier ones have completed. */
     if (command != PM4_QUERY_INTERRUPT_ONLY &&
         cp_dma_stalls(vgpu_dma_write(&x->mem, va, &val, 8))) {
         return VGPU_STEP_STALL;
@@ -164,9 +168,10 @@ VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq)
 }
 
 /*
- * Invalidate the VMIDs that have the PASID, one hub after the other. Wait for
- * the ACK bits of the VMIDs in the request (x->reg_val): the scheduler may have
- * assigned the process another VMID since, which is in no request.
+ * Invalidate the VMIDs that have the PASID, in one hub after the other. For
+ * each hub, wait for the ACK bits of the VMIDs in the request, which is in
+ * x->reg_val: the scheduler may have assigned another VMID to the process since
+ * the request, and that VMID is in no request.
  */
 VGPUStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
 {

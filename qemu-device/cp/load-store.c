@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: accesses of PM4 and AQL packets to memory and registers: fetch,
- * load and store, pointers, waits.
+ * vgpu-kfd: accesses of PM4 and AQL packets to memory and registers, transfer
+ * of read and write pointers, and waits.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -11,7 +11,8 @@
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 #include "hw/misc/vgpu-kfd/memory/hub.h"
 
-#define WAIT_TRIES      64          /* tries in consecutive time slices */
+/* Number of tries in consecutive time slices. */
+#define WAIT_TRIES      64
 
 VGPUStep vgpu_cp_packet_error(VGPUExec *x, unsigned error)
 {
@@ -26,7 +27,9 @@ VGPUStep vgpu_cp_fetch(VGPUExec *x, uint64_t at, uint32_t *dw, unsigned n)
     case VGPU_DMA_STALL:
         return VGPU_STEP_STALL;
     case VGPU_DMA_FAULT:
-        /* Reported as a VM fault. The data is of the default page: stop. */
+        /*
+         * The fault was reported. The dwords are from the default page: stop.
+         */
         x->error = 0;
         x->error_bits = x->ib_depth ? CP_HQD_ERROR__IB_UTCL1_ERROR
                                     : CP_HQD_ERROR__PQ_UTCL1_ERROR;
@@ -61,7 +64,7 @@ VGPUStep vgpu_cp_load(VGPUExec *x, uint64_t va, uint64_t *val, unsigned len)
     return VGPU_STEP_DONE;
 }
 
-/* An unprivileged queue accesses a register. */
+/* Set the error of an unprivileged queue that accesses a register. */
 static VGPUStep cp_privilege_error(VGPUExec *x)
 {
     x->error = CP_ERROR_REGISTER_INVALID;
@@ -117,7 +120,10 @@ VGPUStep vgpu_cp_sync_pointers(CpQueue *q)
         }
         if (step == VGPU_STEP_DONE) {
             x->poll_wptr = false;
-            /* User space may reserve packets beyond the end of the ring. */
+            /*
+             * wptr may be beyond the ring: user space may reserve packets in
+             * advance.
+             */
             q->clamped = q->aql && (int64_t)(val - x->rptr) >
                                    (int64_t)x->ring_dwords;
             if (q->clamped) {

@@ -10,10 +10,11 @@
 #include "hw/misc/vgpu-kfd/cp/cp.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 
-#define TIMESLICE_STEPS 256             /* packets, dwords of payload */
-#define HWS             CP_NUM_HQDS     /* the scheduler, as a queue number */
+/* Limit of packets and of dwords of payload. */
+#define TIMESLICE_STEPS 256
+#define HWS             CP_NUM_HQDS     /* queue number of the scheduler */
 
-/* The functions from here to the ops are called with the worker's lock held. */
+/* The caller of the functions from here to the ops holds the worker's lock. */
 
 static bool mec_queue_pending(const CpQueue *q)
 {
@@ -59,7 +60,10 @@ static bool mec_queue_load(VGPUWorker *w, unsigned n)
     x->wptr_addr = cp_hqd64(q, CP_HQD_PQ_WPTR_POLL_ADDR) & ~7ull;
     x->mem.client = &cp->client;
     x->mem.queue = n;
-    /* An invalid wptr in the register may be replaced by that in memory. */
+    /*
+     * An invalid wptr in the register is allowed if the next step reads wptr
+     * from memory.
+     */
     return x->poll_wptr || x->wptr - x->rptr <= x->ring_dwords;
 }
 
@@ -138,7 +142,9 @@ static bool mec_worker_runnable(VGPUWorker *w, unsigned n)
 {
     VGPUCp *cp = cp_of(w);
 
-    /* A run list proceeds while the queue that submitted it may run. */
+    /*
+     * The scheduler may run if the queue that submitted the run list may run.
+     */
     return mec_queue_runnable(cp, &cp->queues[n == HWS ? cp->hws.owner : n]);
 }
 
@@ -178,7 +184,7 @@ void vgpu_cp_start(VGPUState *s)
 {
     VGPUCp *cp = s->cp;
 
-    /* The device may have been realized before: start from zeros. */
+    /* An earlier realize may have left values: start from zeros. */
     memset(cp, 0, sizeof(*cp));
     cp->s = s;
     vgpu_client_init(s, &cp->client, VGPU_CLIENT_CP, VGPU_HUB_GFX,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: load of a compute queue from its image in memory (MQD) to an HQD,
- * and save. MQDs belong to the driver: their addresses are in VMID 0.
+ * and save of the queue to the image. MQDs belong to the driver, so their
+ * addresses are in VMID 0.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -9,7 +10,8 @@
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 
-#define MQD_USED        (CP_MQD_HQD + CP_HQD_SPAN)      /* dwords */
+/* Dwords that are read. */
+#define MQD_USED        (CP_MQD_HQD + CP_HQD_SPAN)
 #define PIPE_QUEUES     (CP_NUM_PIPES * CP_NUM_QUEUES)
 
 static VGPUStep mqd_read(VGPUExec *x, uint64_t va, uint32_t *mqd)
@@ -26,7 +28,10 @@ static VGPUStep mqd_read(VGPUExec *x, uint64_t va, uint32_t *mqd)
     return VGPU_STEP_DONE;
 }
 
-/* Write the parts of the image that may have changed: SH and HQD registers. */
+/*
+ * Write the parts of the image that may have changed: SH registers and HQD
+ * registers.
+ */
 static VGPUStep mqd_write(VGPUExec *x, CpQueue *q)
 {
     uint64_t va = cp_hqd64(q, CP_MQD_BASE_ADDR) & ~3ull;
@@ -49,13 +54,16 @@ static VGPUStep mqd_write(VGPUExec *x, CpQueue *q)
     return VGPU_STEP_DONE;
 }
 
-/* Return whether an HQD is inactive and its last queue is saved. */
+/* Return true if the HQD is inactive and its last queue was saved. */
 static bool hqd_is_free(const CpQueue *q)
 {
     return !vgpu_cp_queue_active(q) && !q->unsaved;
 }
 
-/* Return the HQD in the packet if it is free, or any free one, or NULL. */
+/*
+ * Return the HQD that the packet selects, or any HQD if the packet allows that;
+ * NULL: it is not free, or none is.
+ */
 static CpQueue *hqd_find_free(VGPUCp *cp, uint32_t dw1)
 {
     unsigned n;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: fetch and execution of PM4 packets of compute queues. There are no
- * caches and no waves, so that flushes and waits for these complete at once.
+ * vgpu-kfd: fetch and execution of PM4 packets of compute queues. The model has
+ * no caches and no waves, so that cache flushes and waits for waves complete at
+ * once.
  */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"
@@ -51,7 +52,10 @@ static VGPUStep pm4_fetch(VGPUCp *cp, VGPUExec *x, uint64_t left)
     return step;
 }
 
-/* Read dword @n of the packet. @n is below x->ndw. */
+/*
+ * Set *@val to dword @n of the packet, which may be beyond exec->dw. @n is
+ * below x->ndw.
+ */
 static VGPUStep pm4_dword(VGPUExec *x, uint32_t n, uint32_t *val)
 {
     if (n < VGPU_PKT_MAX_DWORDS) {
@@ -197,9 +201,10 @@ static VGPUStep pm4_indirect_buffer(VGPUCp *cp, CpQueue *q)
     };
 
     /*
-     * There is one level of buffers: a packet in the ring enters a buffer, and
-     * must not have CHAIN; a packet in a buffer must have CHAIN, and continues
-     * in another buffer for good.
+     * There is one level of indirect buffers. A packet in the ring enters a
+     * buffer and must not have CHAIN. A packet in a buffer must have CHAIN:
+     * execution continues in the new buffer, and does not return to the old
+     * one.
      */
     if (!x->ib_depth != !(x->dw[3] & PM4_IB_DW3__CHAIN)) {
         return vgpu_cp_packet_error(x, CP_ERROR_PACKET_UNSUPPORTED);
@@ -218,7 +223,7 @@ static VGPUStep pm4_event_write(VGPUCp *cp, CpQueue *q)
     VGPUExec *x = &q->queue.exec;
     unsigned index = VGPU_GET(x->dw[1], PM4_EVENT__INDEX);
 
-    /* Events 1 to 3 sample counters that the model does not have. */
+    /* Events with index 1 to 3 sample counters that the model does not have. */
     return index >= 1 && index <= 3 ?
            vgpu_cp_packet_error(x, CP_ERROR_PACKET_UNSUPPORTED) :
            VGPU_STEP_DONE;
@@ -298,9 +303,9 @@ VGPUStep vgpu_cp_dispatch(VGPUCp *cp, CpQueue *q)
 
 static const struct {
     uint8_t opcode;
-    uint16_t min, max;          /* dwords */
+    uint16_t min, max;          /* limits of the length in dwords */
     VGPUStep (*fn)(VGPUCp *cp, CpQueue *q);
-    bool scheduler;             /* in KIQ and HIQ only */
+    bool scheduler;             /* allowed in KIQ and HIQ only */
 } pm4_packets[] = {
     { PM4_NOP, 1, UINT16_MAX, pm4_nop },
     { PM4_DISPATCH_DIRECT, 5, 5, vgpu_cp_dispatch },
@@ -322,8 +327,9 @@ static const struct {
 };
 
 /*
- * Return whether the packet is in the ring of a scheduler in VMID 0: the KIQ
- * (RLC_CP_SCHEDULERS) or a queue that was mapped as HIQ.
+ * Return true if the packet is in the ring, in VMID 0, of a queue that may
+ * execute scheduler packets: the KIQ (RLC_CP_SCHEDULERS) or a queue that was
+ * mapped as HIQ.
  */
 static bool pm4_is_scheduler(VGPUCp *cp, CpQueue *q)
 {
@@ -384,7 +390,7 @@ VGPUStep vgpu_cp_pm4_step(VGPUCp *cp, CpQueue *q)
     if (step == VGPU_STEP_DONE) {
         vgpu_count(cp->s, VGPU_CNT_PACKETS, 1);
         x->polls = 0;
-        if (x->packet) {        /* false: an indirect buffer was entered */
+        if (x->packet) {        /* false if an indirect buffer was entered */
             x->packet = false;
             if (x->ib_depth) {
                 x->ib[0].pos += x->ndw;

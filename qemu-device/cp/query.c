@@ -20,7 +20,10 @@ static VgpuComputeRole cp_queue_role(const VGPUCp *cp, unsigned n)
     return cp->queues[n].hiq ? VGPU_COMPUTE_ROLE_HIQ : VGPU_COMPUTE_ROLE_USER;
 }
 
-/* Return NULL for an HQD without a queue. The worker is held. */
+/*
+ * Return the description of an HQD; NULL: it is inactive and has no error. The
+ * caller holds the worker.
+ */
 static VgpuComputeQueueInfo *cp_queue_info(VGPUCp *cp, unsigned n)
 {
     const CpQueue *q = &cp->queues[n];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: registers and doorbells of the command processor's compute side.
- * GRBM_GFX_CNTL selects the queue of the HQD registers, the pipe of the
- * interrupt registers and the VMID of the SH_MEM registers.
+ * GRBM_GFX_CNTL selects the queue of the HQD registers, the pipe of
+ * CPC_INT_CNTL and the VMID of the SH_MEM registers.
  */
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
@@ -18,8 +18,8 @@
 #define GC(reg)     ((reg) - CP_GC_FIRST)
 
 /*
- * Set *@pipe to the selected pipe, counted over both MECs. Return false if no
- * MEC is selected.
+ * Set *@pipe to the number of the selected pipe, counted over both MECs. Return
+ * false if no MEC is selected.
  */
 static bool grbm_selected_pipe(VGPUCp *cp, unsigned *pipe)
 {
@@ -89,7 +89,10 @@ static void hqd_wptr_written(VGPUState *s, unsigned inst, unsigned off,
     }
 }
 
-/* Set ACTIVE under the lock: the thread must not run the queue before. */
+/*
+ * ACTIVE is set under the lock, so that the thread does not run the queue
+ * before it is started.
+ */
 static void hqd_active_written(VGPUState *s, unsigned inst, unsigned off,
                                uint32_t old, uint32_t val)
 {
@@ -128,7 +131,9 @@ static void hqd_dequeue_written(VGPUState *s, unsigned inst, unsigned off,
     }
 }
 
-/* The thread reads these registers at the next step: no kick is needed. */
+/*
+ * The thread reads these registers at its next step, so it need not be kicked.
+ */
 static void hqd_plain_written(VGPUState *s, unsigned inst, unsigned off,
                               uint32_t old, uint32_t val)
 {
@@ -164,7 +169,7 @@ static uint32_t *gc_store(VGPUState *s, unsigned inst)
     return s->cp->regs;
 }
 
-/* Have queues of ME 1, mask @val, read wptr from memory once. */
+/* Let the queues of ME 1 in mask @val read wptr from memory once. */
 static void wptr_poll_written(VGPUState *s, unsigned inst, unsigned off,
                               uint32_t old, uint32_t val)
 {
@@ -312,9 +317,9 @@ const VGPUBlock vgpu_cp_blocks[VGPU_NUM_CP_BLOCKS] = {
 };
 
 /*
- * Return the queue whose doorbell is at @offset, or NULL. A dequeue by register
- * leaves the doorbell of the empty HQD enabled, and the same queue may run in
- * another HQD: prefer an active queue. cp->w.lock held.
+ * Return the queue whose doorbell is at @offset, or NULL. Prefer an active
+ * queue: a dequeue by register leaves the doorbell of the empty HQD enabled,
+ * and the same queue may run in another HQD. The caller holds cp->w.lock.
  */
 static CpQueue *hqd_of_doorbell(VGPUCp *cp, uint32_t offset)
 {
@@ -367,7 +372,10 @@ bool vgpu_cp_doorbell(VGPUState *s, uint32_t offset, uint64_t val,
     } else if (cp_hqd64(q, CP_HQD_PQ_WPTR_POLL_ADDR)) {
         q->queue.poll_wptr = true;
     } else {
-        /* @val is the number of a packet; doorbells may arrive in any order. */
+        /*
+         * @val is the number of the last packet. Doorbells may arrive in any
+         * order, so wptr only increases.
+         */
         val = (val + 1) * AQL_PACKET_DWORDS;
         q->queue.poll_wptr = true;
         if ((int64_t)(val - q->queue.wptr) > 0) {

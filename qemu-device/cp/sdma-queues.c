@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: SDMA queues in MAP_QUEUES and UNMAP_QUEUES: packets, and images in
- * memory (MQD). sdma/map.c maps them to the engines.
+ * vgpu-kfd: SDMA queues in MAP_QUEUES and UNMAP_QUEUES: decodes the packets,
+ * and reads and writes the queues' images in memory (MQDs). sdma/map.c maps the
+ * queues to the engines.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -32,7 +33,7 @@ static VGPUStep sdma_mqd_write(VGPUExec *x, uint64_t va, const uint32_t *mqd)
     for (i = 0; i < SDMA_MQD_DWORDS; i++) {
         uint32_t val = cpu_to_le32(mqd[i]);
 
-        /* The dwords between registers and work are not the device's. */
+        /* Do not write the dwords between registers and work. */
         if (i >= SDMA_MQD_REGS && i < SDMA_MQD_WORK) {
             continue;
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: saved state of compute queues. The progress of a packet in
- * execution and the time of its next try are not saved: the packet starts
- * again, as after a dequeue.
+ * execution and the time of its next try are not saved: the packet is executed
+ * again after a load, as after a dequeue.
  */
 #include "qemu/osdep.h"
 #include "migration/qemu-file-types.h"
@@ -17,8 +17,8 @@ static int queue_pre_save(void *opaque)
     CpQueue *q = opaque;
 
     /*
-     * @clamped is not saved: the write pointer in memory is beyond the ring.
-     * Read it again after the load.
+     * @clamped is not saved. It means that the write pointer in memory is
+     * beyond the ring: read that pointer again after the load.
      */
     q->queue.poll_wptr |= q->queue.exec.poll_wptr || q->clamped;
     return 0;
@@ -37,13 +37,13 @@ static int queue_post_load(void *opaque, int version_id)
         return -EINVAL;
     }
     q->queue.exec = kept;
-    q->queue.wait = VGPU_WAIT_NONE;     /* try the packet again */
+    q->queue.wait = VGPU_WAIT_NONE;     /* the packet is tried again */
     q->queue.dequeue = false;
     q->clamped = false;
     return 0;
 }
 
-/* The stream has the depth, which is 0 or 1, as a bool. */
+/* The depth of indirect buffers is 0 or 1; the stream has it as a bool. */
 static int get_in_ib(QEMUFile *f, void *pv, size_t size,
                      const VMStateField *field)
 {
@@ -112,7 +112,7 @@ static int hws_post_load(void *opaque, int version_id)
         (hws->vmids & 1)) {
         return -EINVAL;
     }
-    hws->queue.wait = VGPU_WAIT_NONE;   /* see slice_post_load() */
+    hws->queue.wait = VGPU_WAIT_NONE;   /* slice_post_load() may set it */
     return 0;
 }
 
@@ -178,7 +178,7 @@ static int slice_post_load(void *opaque, int version_id)
     return 0;
 }
 
-/* The end of the slice that runs, in QEMU_CLOCK_VIRTUAL. */
+/* The time in QEMU_CLOCK_VIRTUAL at which the running slice ends. */
 static const VMStateDescription vmstate_cp_slice = {
     .name = "vgpu-kfd/cp/slice",
     .version_id = 1,
