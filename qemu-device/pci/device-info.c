@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: registers of the model only: identity, hive, counters. */
+/* vgpu-kfd: the registers that no real chip has: identity, hive, counters. */
 #include "qemu/osdep.h"
 #include "vgpu/model.h"
 #include "vgpu/sdma.h"
@@ -32,7 +32,7 @@ static uint32_t identity_read(VGPUState *s, unsigned inst, unsigned off)
     }
 }
 
-/* Reading the low half latches the high one. */
+/* A read of the low half of a counter latches the high half. */
 static uint32_t counter_read(VGPUState *s, unsigned inst, unsigned off)
 {
     unsigned i = (off - OFF(VGPU_COUNTER(0))) / 2;

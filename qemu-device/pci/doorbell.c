@@ -15,7 +15,10 @@
 
 #define OFF(reg)    ((reg) - NBIO_BASE)
 
-/* The bus interface compares the low 12 bits of the address. */
+/*
+ * Return true if the doorbell at @addr is in @range, the value of a doorbell
+ * range register. Only the low 12 bits of @addr are compared.
+ */
 static bool doorbell_in_range(uint32_t range, hwaddr addr)
 {
     uint32_t low = addr & 0xfff;

@@ -10,7 +10,7 @@
 #include "vgpu/nbio.h"
 #include "hw/misc/vgpu-kfd/core/regs.h"
 
-/* Sizes of blocks of registers, in dwords. */
+/* Number of dwords of the blocks of registers. */
 #define VGPU_NBIO_SPAN          (BIF_SDMA4_DOORBELL_RANGE - NBIO_BASE + 1)
 #define VGPU_PCIE_SPAN          (PCIE_DATA2 - MM_INDEX + 1)
 
@@ -19,16 +19,21 @@
  * realize to unrealize.
  */
 struct VGPUPci {
-    MemoryRegion vram_bar;      /* BAR 0: container of the BAR's size; BQL */
-    MemoryRegion vram_alias;    /* in vram_bar: all of VRAM; BQL */
-    MemoryRegion absent;        /* replaces vram_alias after a removal; BQL */
+    /* BAR 0: container of the size of the BAR; BQL. */
+    MemoryRegion vram_bar;
+    MemoryRegion vram_alias;    /* alias of all of VRAM, in @vram_bar; BQL */
+    MemoryRegion absent;        /* replaces @vram_alias after a removal; BQL */
     MemoryRegion doorbell;      /* BAR 2 */
     MemoryRegion mmio;          /* BAR 5 */
     VMChangeStateEntry *vmstate_entry;
-    uint32_t pcie[VGPU_PCIE_SPAN];      /* registers; BQL */
-    /* Registers; BQL. GPU_HDP_FLUSH_REQ: any thread, atomic. */
+    uint32_t pcie[VGPU_PCIE_SPAN];      /* registers of vgpu_pcie_block; BQL */
+    /*
+     * Registers of vgpu_nbio_block; BQL. GPU_HDP_FLUSH_REQ is also accessed by
+     * other threads, atomically.
+     */
     uint32_t nbio[VGPU_NBIO_SPAN];
-    uint32_t counter_latched;   /* high half of the counter read last; BQL */
+    /* High half of the counter that was read last; BQL. */
+    uint32_t counter_latched;
     Error *removed_blocker;     /* blocks migration after a removal; BQL */
 };
 
@@ -36,7 +41,10 @@ struct VGPUPci {
 
 extern const MemoryRegionOps vgpu_mmio_ops;
 
-/* Register the blocks of registers: vgpu_regs_init(). BQL held. */
+/*
+ * Pass the list of blocks of registers to vgpu_regs_init(). The caller holds
+ * the BQL.
+ */
 void vgpu_mmio_init(VGPUState *s);
 
 /* doorbell.c */
@@ -48,8 +56,8 @@ extern const MemoryRegionOps vgpu_doorbell_ops;
 extern const VGPUBlock vgpu_pcie_block, vgpu_nbio_block;
 
 /*
- * Return whether @reg is one of the two HDP flush registers at the address that
- * the driver has remapped them to. BQL held.
+ * Return true if @reg is an offset to which the driver has remapped one of the
+ * two HDP flush registers. The caller holds the BQL.
  */
 bool vgpu_nbio_is_hdp_remap(VGPUState *s, uint32_t reg);
 
@@ -59,26 +67,29 @@ extern const VGPUBlock vgpu_model_block;
 
 /* reset.c */
 
-/* Reset the device, except the PCI configuration space. BQL held. */
+/*
+ * Reset the device, except the PCI configuration space. The caller holds the
+ * BQL.
+ */
 void vgpu_chip_reset(VGPUState *s);
 
-/* vram-bar.c: the BAR of VRAM. BQL held. */
+/* vram-bar.c: BAR 0, which shows VRAM. The caller holds the BQL. */
 
 /*
  * Check property visible-vram and initialise the region of BAR 0. Return false
  * with @errp set if the size is not allowed.
  */
 bool vgpu_vram_bar_check(VGPUState *s, Error **errp);
-/* Undo vgpu_vram_bar_check(). The BAR is not mapped. */
+/* Undo vgpu_vram_bar_check(). BAR 0 is not mapped any more. */
 void vgpu_vram_bar_exit(VGPUState *s);
 /* Register BAR 0 and add the Resizable BAR capability. */
 void vgpu_vram_bar_init(VGPUState *s);
 /*
- * Resize BAR 0 if the guest's write of @len bytes at @addr of the configuration
- * space requests another size.
+ * The guest has written @len bytes at @addr of the configuration space: resize
+ * BAR 0 if the write requests another size.
  */
 void vgpu_vram_bar_config_written(VGPUState *s, uint32_t addr, int len);
-/* Resize BAR 0 to its size at reset: property visible-vram. */
+/* Resize BAR 0 to the size in property visible-vram, at a reset. */
 void vgpu_vram_bar_reset(VGPUState *s);
 /*
  * Resize BAR 0 to the size in the loaded configuration space. Return false if
@@ -92,9 +103,12 @@ extern const VMStateDescription vmstate_vgpu;
 
 /* surprise-removal.c */
 
-/* At unrealize: remove the migration blocker. BQL held. */
+/* Remove the migration blocker, at unrealize. The caller holds the BQL. */
 void vgpu_surprise_remove_exit(VGPUState *s);
-/* PCIDeviceClass.config_read: all ones from a removed device. BQL held. */
+/*
+ * PCIDeviceClass.config_read: a read of a removed device returns all ones. The
+ * caller holds the BQL.
+ */
 uint32_t vgpu_config_read(PCIDevice *pci, uint32_t addr, int len);
 
 #endif /* HW_MISC_VGPU_KFD_PCI_INTERNAL_H */

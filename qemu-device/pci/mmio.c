@@ -13,7 +13,7 @@
 #include "hw/misc/vgpu-kfd/psp/psp.h"
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
-/* Ascending by base. */
+/* The blocks of registers, in ascending order of VGPUBlock.base. */
 static const VGPUBlock *const blocks[] = {
     &vgpu_pcie_block,
     &vgpu_athub_block,

@@ -6,12 +6,12 @@
 typedef struct VGPUState VGPUState;
 
 /**
- * vgpu_surprise_remove: injection: make the device absent on its bus
+ * vgpu_surprise_remove: for an injection, make the device absent on its bus
  * @s: device
- * @errp: error: removed already, or migration cannot be blocked
+ * @errp: set if the device is removed already, or migration cannot be blocked
  *
- * Cannot be undone: device_del is what remains. On return engines are parked,
- * and no peer accesses VRAM.
+ * The removal cannot be undone; only device_del is possible after it. On return
+ * no engine executes a step, and no peer accesses VRAM.
  *
  * Context: BQL held.
  * Return: false with @errp set.

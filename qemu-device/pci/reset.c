@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: reset of the chip: at a reset of the machine or the bus, at a
- * function-level reset, or requested by the driver through the PSP's mailbox
- * (psp/psp.c). SDMA_F32_CNTL.RESET, which resets one engine, is in sdma/regs.c.
+ * function-level reset, or when the driver requests it through the PSP's
+ * mailbox (psp/psp.c). SDMA_F32_CNTL.RESET, which resets one SDMA engine, is in
+ * sdma/regs.c.
  */
 #include "qemu/osdep.h"
 #include "vgpu/model.h"
@@ -18,9 +19,9 @@
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 /*
- * Hold all workers for the whole reset: otherwise the CP's worker could map an
- * SDMA queue to an engine that is reset already. Hold the CP's worker first:
- * until then it may take an engine's lock.
+ * Hold all workers during the whole reset: otherwise the CP's worker could map
+ * an SDMA queue to an engine that is already reset. The CP's worker is held
+ * first, since it takes locks of engines.
  */
 static void hold_workers(VGPUState *s)
 {

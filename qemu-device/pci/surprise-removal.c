@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: surprise removal. After it, reads of BARs and configuration space
- * return ones, writes are dropped, and the device accesses no memory and sends
- * no MSI. QEMU's device object remains until device_del.
+ * vgpu-kfd: surprise removal. After a removal, reads of BARs and configuration
+ * space return ones, and writes are dropped. The device accesses no memory and
+ * sends no MSI. QEMU's device object remains until device_del.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -60,7 +60,10 @@ bool vgpu_surprise_remove(VGPUState *s, Error **errp)
     memory_region_add_subregion(&s->pci->vram_bar, 0, &s->pci->absent);
     memory_region_transaction_commit();
     qatomic_set(&s->removed, true);
-    /* Wait until the engines stop, then cancel what they have started. */
+    /*
+     * Wait until the engines have stopped, then cancel delayed effects, queued
+     * interrupt entries and the MSI.
+     */
     vgpu_sdma_pause(s, true);
     vgpu_cp_pause(s, true);
     vgpu_xgmi_remove(s);

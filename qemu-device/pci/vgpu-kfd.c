@@ -42,7 +42,8 @@
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 #define PCIE_CAP        0x80
-#define POLL_NS         (25 * SCALE_US)     /* about the cost of a wake-up */
+/* About the time that a wake-up takes. */
+#define POLL_NS         (25 * SCALE_US)
 
 static void vgpu_kfd_reset_hold(Object *obj, ResetType type)
 {
@@ -53,8 +54,8 @@ static void vgpu_kfd_reset_hold(Object *obj, ResetType type)
 }
 
 /*
- * pcie_cap_flr_write_config() resets the device at a function-level reset. When
- * the guest disables bus mastering, the memory map of the bus changes, and
+ * Function-level reset: pcie_cap_flr_write_config() resets the device. Bus
+ * mastering: when the guest disables it, the memory map of the bus changes, and
  * bus_commit() waits for accesses in progress.
  */
 static void vgpu_kfd_config_write(PCIDevice *pci, uint32_t addr, uint32_t val,
@@ -77,7 +78,10 @@ static void vgpu_kfd_vm_state(void *opaque, bool running, RunState state)
     vgpu_sdma_pause(s, !running);
     vgpu_cp_pause(s, !running);
     if (!running) {
-        /* Write interrupt entries now: guest memory may be saved next. */
+        /*
+         * Write queued interrupt entries now, since guest memory may be saved
+         * next.
+         */
         vgpu_ih_flush(s, true);
         return;
     }
@@ -171,8 +175,9 @@ static void vgpu_kfd_exit(PCIDevice *pci)
     qemu_del_vm_change_state_handler(s->pci->vmstate_entry);
     vgpu_surprise_remove_exit(s);
     /*
-     * End the CP's thread first, since it maps queues to the engines. Free hive
-     * and clients after all threads have ended, since all of them use these.
+     * End the CP's thread first, since it maps queues to the SDMA engines.
+     * Leave the hive and destroy the clients after all threads have ended,
+     * since the threads use them.
      */
     vgpu_cp_stop(s);
     vgpu_sdma_stop(s);

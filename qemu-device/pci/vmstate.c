@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: saved state. Each block defines its VMStateDescriptions in its own
- * files. The fields here are in the order of the stream, so that a block may
- * have several descriptions.
+ * files. The fields here are in the order of the stream; a block may have
+ * several descriptions in different places.
  *
- * Engines are parked at save and load, since the machine is stopped
+ * At save and load the machine is stopped, so no engine executes a step
  * (vgpu_sdma_pause()). VRAM is a RAM block, which QEMU migrates.
  *
  * The stream is not trusted. A value that is used as an index, a count or a
- * kind is checked; a register that a guest could have set to the value is not.
- * If loading fails, for whatever reason, the chip is reset.
+ * kind is checked. A register is not checked if a guest could have set it to
+ * any value. If a load fails, for whatever reason, the chip is reset.
  */
 #include "qemu/osdep.h"
 #include "hw/pci/pci_device.h"
@@ -42,7 +42,9 @@ static int vgpu_post_load(void *opaque, int version_id)
     if (!vgpu_vram_bar_load(s)) {
         return -EINVAL;
     }
-    /* Old translations could have the generations that were loaded. */
+    /*
+     * Drop old translations: they could have the generations that were loaded.
+     */
     vgpu_clients_flush_tlb(s);
     trace_vgpu_state_load(s->id);
     return 0;
@@ -100,8 +102,8 @@ static const VMStateDescription vmstate_vgpu_chip = {
 };
 
 /*
- * After an error some fields are loaded and not checked by a post_load(), and
- * the machine may be resumed: reset the chip.
+ * Load the state. After an error some fields are loaded and not checked by a
+ * post_load(), and the machine may be resumed: then reset the chip.
  */
 static int get_chip(QEMUFile *f, void *pv, size_t size,
                     const VMStateField *field)

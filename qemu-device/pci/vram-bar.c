@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: BAR 0, through which the CPU accesses the first part of VRAM. The
- * guest may change the size while memory decoding is off (Resizable BAR).
+ * guest may change the size of BAR 0 while memory decoding is off (Resizable
+ * BAR).
  */
 #include "qemu/osdep.h"
 #include "qemu/host-utils.h"
@@ -18,7 +19,8 @@
 #define VISIBLE_MIN     (1 * MiB)
 #define REBAR_AT        PCI_CONFIG_SPACE_SIZE
 #define REBAR_SIZEOF    12
-#define REBAR_UNIT      20              /* log2 of encoded size 0: 1 MiB */
+/* Log2 of the bytes of encoded size 0: 1 MiB. */
+#define REBAR_UNIT      20
 
 bool vgpu_vram_bar_check(VGPUState *s, Error **errp)
 {
@@ -40,7 +42,7 @@ bool vgpu_vram_bar_check(VGPUState *s, Error **errp)
 void vgpu_vram_bar_exit(VGPUState *s)
 {
     /*
-     * A subregion holds a reference to its owner, the device: without this the
+     * A subregion holds a reference to its owner, the device. If it stayed, the
      * device would never be freed.
      */
     memory_region_del_subregion(&s->pci->vram_bar,
@@ -63,7 +65,10 @@ void vgpu_vram_bar_init(VGPUState *s)
     pci_register_bar(pci, VGPU_BAR_VRAM, PCI_BASE_ADDRESS_SPACE_MEMORY |
                      PCI_BASE_ADDRESS_MEM_TYPE_64 |
                      PCI_BASE_ADDRESS_MEM_PREFETCH, &s->pci->vram_bar);
-    /* A loaded address may be that of a BAR of another size: do not compare. */
+    /*
+     * Do not compare the BAR's address with the loaded address: the saved BAR
+     * may have had another size.
+     */
     pci_set_quad(pci->cmask + PCI_BASE_ADDRESS_0, 0xf);
     if (!pci_is_express(pci)) {
         return;
@@ -80,7 +85,10 @@ void vgpu_vram_bar_init(VGPUState *s)
                  PCI_REBAR_CTRL_BAR_SIZE);
 }
 
-/* Return the size that the control register requests; 0: not supported. */
+/*
+ * Return the size in bytes that the control register requests; 0: the size is
+ * not supported.
+ */
 static uint64_t rebar_size(VGPUState *s)
 {
     const uint8_t *config = PCI_DEVICE(s)->config + REBAR_AT;

@@ -13,9 +13,9 @@
 #define OFF(reg)    ((reg) - PSP_BASE)
 #define PSP_SPAN    (OFF(MP0_SMN_C2PMSG_81) + 1)
 
-/* Constant from realize on. */
+/* The PSP of a device. Constant after realize. */
 struct VGPUPsp {
-    void (*reset)(VGPUState *s);        /* vgpu_psp_init() */
+    void (*reset)(VGPUState *s);        /* resets the chip: vgpu_psp_init() */
 };
 
 /* The PSP is always ready: a command completes at once. */

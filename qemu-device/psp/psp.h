@@ -26,7 +26,7 @@ void vgpu_psp_free(VGPUState *s);
 /**
  * vgpu_psp_init: initialise the PSP
  * @s: device
- * @reset: resets the chip; called with the BQL held
+ * @reset: function that resets the chip; called with the BQL held
  *
  * Context: BQL held.
  */

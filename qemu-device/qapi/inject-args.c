@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: arguments of vgpu-inject. The members of each kind are converted to
- * the filter that inject/ compares with occasions, and to the kind's parameter.
- * Entry: vgpu_inject_parse().
+ * vgpu-kfd: arguments of vgpu-inject. vgpu_inject_parse() checks them. The
+ * members of each kind are converted to the filter that inject/ compares with
+ * occasions, and to the parameter of the kind.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -13,12 +13,13 @@
 #include "hw/misc/vgpu-kfd/memory/xgmi.h"
 #include "hw/misc/vgpu-kfd/qapi/inject-args.h"
 
-#define IMMEDIATE_COUNT_MAX 1024u       /* maximum count of an immediate kind */
+/* Maximum of count for an immediate kind. */
+#define IMMEDIATE_COUNT_MAX 1024u
 
-/* Range of addresses in the members of a kind. */
+/* A range of addresses, as the members of a kind give it. */
 typedef struct InjectRange {
-    const char *name;           /* of the members that replace start */
-    bool has;                   /* one of these members is present */
+    const char *name;           /* names of the members that replace start */
+    bool has;                   /* true: one of these members is present */
     uint64_t first;
     bool has_length;
     uint64_t length;
@@ -37,7 +38,10 @@ bool vgpu_inject_is_immediate(VgpuInjectKind kind)
            kind == VGPU_INJECT_KIND_SURPRISE_REMOVAL;
 }
 
-/* Return @value if the member is present, or VGPU_SITE_ANY. */
+/*
+ * Return the number for a filter: @value if the member is present, otherwise
+ * VGPU_SITE_ANY.
+ */
 static int filter_number(bool has, unsigned value)
 {
     return has ? (int)value : VGPU_SITE_ANY;
@@ -71,7 +75,10 @@ static void parse_sdma(VGPUFilter *f, const VgpuInjectSdma *sdma)
     f->queue = filter_number(sdma->has_queue, sdma->queue);
 }
 
-/* Set the filter's addresses to @range, or to start, the deprecated member. */
+/*
+ * Set the addresses of the filter: from start, the deprecated member, or from
+ * @range, which has the members that replace start.
+ */
 static bool parse_range(VGPUFilter *f, const VgpuInjection *w,
                         InjectRange range, Error **errp)
 {
@@ -256,7 +263,10 @@ static bool parse_poison(VGPUState *s, VGPUFilter *f, const VgpuInjection *w,
            parse_range(f, w, INJECT_RANGE("offset", p, offset), errp);
 }
 
-/* The range is in the hive: all of a node's VRAM, or a part of it. */
+/*
+ * The addresses of the filter are addresses in the hive: all of a node's VRAM,
+ * or a part of it.
+ */
 static bool parse_link(VGPUState *s, VGPUFilter *f, const VgpuInjection *w,
                        const VgpuInjectLink *l, Error **errp)
 {
@@ -292,7 +302,7 @@ static bool parse_no_members(const VgpuInjection *w, Error **errp)
     return true;
 }
 
-/* Convert the members of w->kind. */
+/* Convert the members of kind w->kind to filter and parameter. */
 static bool parse_kind(VGPUState *s, VGPUInjectArgs *a, const VgpuInjection *w,
                        Error **errp)
 {
@@ -348,7 +358,10 @@ static bool parse_kind(VGPUState *s, VGPUInjectArgs *a, const VgpuInjection *w,
     }
 }
 
-/* Check that the numbers of a filter are in range and fit each other. */
+/*
+ * Check that the numbers of the filter are in range and do not contradict each
+ * other.
+ */
 static bool check_filter(const VGPUFilter *f, Error **errp)
 {
     bool compute = f->me != VGPU_SITE_ANY || f->pipe != VGPU_SITE_ANY;

@@ -6,10 +6,10 @@
 #include "hw/misc/vgpu-kfd/inject/inject.h"
 
 /**
- * vgpu_inject_is_immediate: check when a kind of injection takes effect
+ * vgpu_inject_is_immediate: check whether a kind of injection is immediate
  * @kind: kind
  *
- * Return: true if the command itself is the occasion.
+ * Return: true if the command vgpu-inject itself is the occasion.
  */
 bool vgpu_inject_is_immediate(VgpuInjectKind kind);
 
@@ -18,7 +18,7 @@ bool vgpu_inject_is_immediate(VgpuInjectKind kind);
  * @s: device
  * @w: arguments
  * @args: set to the checked arguments
- * @errp: error: a member is out of range, or does not fit the others
+ * @errp: set if a member is out of range or contradicts other members
  *
  * Context: BQL held.
  * Return: false with @errp set.

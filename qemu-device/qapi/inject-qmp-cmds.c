@@ -33,8 +33,8 @@ static VGPUState *inject_find_device(const char *name, Error **errp)
 }
 
 /*
- * Push an interrupt entry for f->first, or for a page that @random selects in
- * spurious->length bytes from there on.
+ * Push an interrupt entry for a fault at f->first. If spurious->length is
+ * present, @random selects one of the pages in that many bytes from f->first.
  */
 static void inject_fault_spurious(VGPUState *s, const VGPUFilter *f,
                                   const VgpuInjectSpurious *spurious,
@@ -52,8 +52,8 @@ static void inject_fault_spurious(VGPUState *s, const VGPUFilter *f,
 }
 
 /*
- * Have @i, with arguments @a and @w, take the command as an occasion. Return
- * false if @i takes no more occasions.
+ * Let @i, whose arguments are @a and @w, take the command as one occasion, and
+ * execute the effect. Return false if @i takes no more occasions.
  */
 static bool inject_immediate(VGPUState *s, VGPUInjection *i,
                              const VGPUInjectArgs *a, const VgpuInjection *w)
@@ -104,7 +104,7 @@ VgpuInjectionId *qmp_vgpu_inject(VgpuInjection *what, Error **errp)
     i = vgpu_inject_add(s, &args, what);
     while (vgpu_inject_is_immediate(args.kind) &&
            inject_immediate(s, i, &args, what)) {
-        /* as often as count says */
+        /* repeat until count occasions are taken */
     }
     id = g_new0(VgpuInjectionId, 1);
     id->id = vgpu_inject_id(i);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: query-vgpu: combines the descriptions that the blocks return. The
- * handler runs under the BQL, and reads faults and interrupts under s->lock.
+ * vgpu-kfd: query-vgpu: combines the descriptions that each block returns. The
+ * command runs under the BQL, and reads faults and interrupts under s->lock.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
