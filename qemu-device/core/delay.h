@@ -48,7 +48,7 @@ typedef struct VGPUDelays {
 /**
  * vgpu_delay_init: parse the properties and create the timer
  * @s: device
- * @errp: error: x-delay-point is not the name of a point
+ * @errp: set if x-delay-point is not the name of a point
  *
  * Context: BQL held.
  * Return: false with @errp set.
@@ -80,7 +80,7 @@ bool vgpu_delay_worker(VGPUState *s, QemuMutex *lock, VGPUDelayPoint point);
  * @bh: bottom half that sends the MSI
  *
  * Context: any thread.
- * Return: true if a timer schedules @bh; false if the caller has to.
+ * Return: true if a timer schedules @bh; false: the caller must schedule @bh.
  */
 bool vgpu_delay_irq(VGPUState *s, QEMUBH *bh);
 

@@ -104,7 +104,7 @@ void vgpu_fault_report_spurious(VGPUState *s, unsigned hub, unsigned vmid,
  * @s: device
  *
  * Context: any thread.
- * Return: serial number; wraps. 0 after a reset.
+ * Return: serial number, which wraps; 0 if there was no fault since the reset.
  */
 uint32_t vgpu_fault_serial(VGPUState *s);
 

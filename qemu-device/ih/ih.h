@@ -62,8 +62,8 @@ void vgpu_ih_reset(VGPUState *s);
  * @source: IH_SRC_*
  * @ring: ring field of the entry
  * @vmid: VMID
- * @mm_hub: @vmid is one of the MM hub, not of the GFX hub
- * @data: four dwords
+ * @mm_hub: true: @vmid is a VMID of the MM hub; false: of the GFX hub
+ * @data: source data, four dwords
  *
  * Context: any thread, s->lock held.
  */

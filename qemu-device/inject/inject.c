@@ -76,7 +76,7 @@ static bool inject_is_active(const VGPUInjection *i)
  * lock.
  */
 
-/* Update the masks of armed kinds and of links that are down. */
+/* Update the masks of kinds that may fire and of links that are down. */
 static void inject_rearm(VGPUState *s)
 {
     VGPUInjection *i;
@@ -116,7 +116,10 @@ static bool inject_matches(const VGPUInjection *i, const VGPUSite *site)
            site->va >= f->first && site->va <= f->last;
 }
 
-/* Format the queue or engine of @site for the trace, in @buf if needed. */
+/*
+ * Return the name of the queue or engine of @site for the trace. The name is
+ * formatted in @buf unless it is constant.
+ */
 static const char *site_name(const VGPUSite *site, char *buf, size_t size)
 {
     if (site->me) {

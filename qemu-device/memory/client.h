@@ -110,11 +110,11 @@ void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
                        int slot);
 
 /**
- * vgpu_client_begin: start an access: apply invalidations to the TLB
+ * vgpu_client_begin: start an access, and apply invalidations to the TLB
  * @c: client
  *
- * Until vgpu_client_end() the client may use translations, and an invalidation
- * is not acknowledged.
+ * Until vgpu_client_end() the client may use translations, and no invalidation
+ * that starts meanwhile is acknowledged.
  *
  * Context: the client's thread, no device lock held. Takes the RCU read lock.
  */

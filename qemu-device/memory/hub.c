@@ -81,7 +81,7 @@ void vgpu_hub_set_root(VGPUState *s, unsigned vmid, uint64_t root)
     vgpu_clients_wake(s, (1u << VGPU_NUM_HUBS) - 1, 1u << vmid, -1);
 }
 
-/* The semaphore is always free: the guest is the only master. */
+/* A read always acquires the semaphore, since the guest is the only master. */
 static uint32_t sem_read(VGPUState *s, unsigned h, unsigned off)
 {
     return 1;

@@ -8,7 +8,7 @@ typedef struct VGPUState VGPUState;
 
 /**
  * vgpu_vram_check_size: check that a size is a power of two in a range
- * @errp: error if not
+ * @errp: set if the size is not allowed
  * @name: subject of the error message
  * @size: size in bytes
  * @min: minimum in bytes

@@ -58,7 +58,7 @@ VGPUDmaResult vgpu_dma_copy(VGPUView *v, uint64_t dst, uint64_t src,
  * @len: bytes
  * @done: unless the access stalls, set to the number of bytes filled, not 0
  *
- * Return: see the first comment.
+ * Return: see the first comment of this file.
  */
 VGPUDmaResult vgpu_dma_fill(VGPUView *v, uint64_t dst, uint32_t data,
                             unsigned phase, uint64_t len, uint64_t *done);
@@ -75,7 +75,7 @@ VGPUDmaResult vgpu_dma_fill(VGPUView *v, uint64_t dst, uint32_t data,
  *
  * Entry i is @flags | (@first + i * @incr). Each entry is written atomically.
  *
- * Return: see the first comment.
+ * Return: see the first comment of this file.
  */
 VGPUDmaResult vgpu_dma_write_ptes(VGPUView *v, uint64_t dst, uint64_t flags,
                                   uint64_t first, uint64_t incr, uint64_t n,
@@ -88,7 +88,7 @@ VGPUDmaResult vgpu_dma_write_ptes(VGPUView *v, uint64_t dst, uint64_t flags,
  * @buf: buffer; its contents are undefined after a stall
  * @len: bytes
  *
- * Return: see the first comment.
+ * Return: see the first comment of this file.
  */
 VGPUDmaResult vgpu_dma_read(VGPUView *v, uint64_t va, void *buf, unsigned len);
 
@@ -99,7 +99,7 @@ VGPUDmaResult vgpu_dma_read(VGPUView *v, uint64_t va, void *buf, unsigned len);
  * @buf: value in little-endian byte order
  * @len: 4 or 8
  *
- * Return: see the first comment.
+ * Return: see the first comment of this file.
  */
 VGPUDmaResult vgpu_dma_write(VGPUView *v, uint64_t va, const void *buf,
                              unsigned len);
@@ -122,7 +122,7 @@ typedef uint64_t VGPUAtomicFn(uint64_t old, uint64_t src, uint64_t cmp,
  * @cmp: argument of @fn
  * @old: set to the old value; 0 if there is no memory or the access stalls
  *
- * Return: see the first comment.
+ * Return: see the first comment of this file.
  */
 VGPUDmaResult vgpu_dma_atomic(VGPUView *v, uint64_t va, unsigned size,
                               VGPUAtomicFn *fn, uint64_t src, uint64_t cmp,
@@ -134,7 +134,7 @@ VGPUDmaResult vgpu_dma_atomic(VGPUView *v, uint64_t va, unsigned size,
  * @va: GPU address, a multiple of 8
  * @n: addend
  *
- * Return: see the first comment.
+ * Return: see the first comment of this file.
  */
 VGPUDmaResult vgpu_dma_add64(VGPUView *v, uint64_t va, uint64_t n);
 

@@ -47,7 +47,10 @@ uint64_t vgpu_sdma_payload_piece(const VGPUExec *x, uint64_t len);
  * budget of the time slice.
  */
 void vgpu_sdma_payload_advance(VGPUExec *x, uint64_t n);
-/* Return VGPU_STEP_DONE at the end of the payload, or VGPU_STEP_AGAIN. */
+/*
+ * Return VGPU_STEP_DONE if all of the payload is done, otherwise
+ * VGPU_STEP_AGAIN.
+ */
 VGPUStep vgpu_sdma_payload_step(const VGPUExec *x, uint64_t len);
 /*
  * Return the GPU address of the next byte of a payload that follows the @fixed

@@ -17,7 +17,10 @@
      SDMA_RB_CNTL__RPTR_WRITEBACK_TIMER | \
      SDMA_RB_CNTL__RB_PRIV | SDMA_RB_CNTL__RB_VMID)
 
-/* @inst of a queue's registers counts the queues of all engines. */
+/*
+ * Of a queue's registers, @inst is the number of the queue counted over all
+ * engines.
+ */
 static VGPUSdmaEngine *sdma_engine_of(VGPUState *s, unsigned inst)
 {
     return &s->sdma->engines[inst / SDMA_NUM_QUEUES];
