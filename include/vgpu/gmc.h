@@ -167,7 +167,10 @@
 #define MC_VM_SYSTEM_APERTURE_HIGH_ADDR	0x146	/* << 18 */
 #define MC_VM_MX_L1_TLB_CNTL		0x147
 #define MC_VM_MX_L1_TLB_CNTL__ENABLE_L1_TLB		0x00000001u
-/* 3: addresses in apertures bypass the page tables, other addresses use them. */
+/*
+ * SYSTEM_ACCESS_MODE 3: addresses in apertures bypass the page tables, other
+ * addresses use them.
+ */
 #define MC_VM_MX_L1_TLB_CNTL__SYSTEM_ACCESS_MODE	0x00000018u
 #define MC_VM_MX_L1_TLB_CNTL__ENABLE_ADVANCED_DRIVER_MODEL 0x00000040u
 

@@ -71,8 +71,8 @@ typedef struct VGPURegs {
     const VGPUBlock *const *blocks;     /* ascending by base, disjoint */
     unsigned num_blocks;
     /*
-     * Return true if no access to @reg, which is in no block, is to be logged:
-     * a driver has remapped another register to @reg.
+     * Return true if accesses to @reg are not to be logged: @reg is in no
+     * block, but the driver has remapped another register to it.
      */
     bool (*is_alias)(VGPUState *s, uint32_t reg);
     /*
@@ -162,7 +162,7 @@ bool vgpu_reg_warn_once(VGPUState *s, uint32_t reg);
  * vgpu_reg_reset: set all stored registers to their reset values
  * @s: device
  *
- * Context: BQL held; the workers of all engines are held.
+ * Context: the caller holds the BQL and the workers of all engines.
  */
 void vgpu_reg_reset(VGPUState *s);
 

@@ -76,7 +76,7 @@ void vgpu_cp_destroy(VGPUState *s);
  *
  * vgpu_reg_reset() resets the other registers.
  *
- * Context: BQL held; the CP's worker is held.
+ * Context: the caller holds the BQL and the CP's worker.
  */
 void vgpu_cp_reset(VGPUState *s);
 

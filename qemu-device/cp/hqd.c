@@ -79,7 +79,10 @@ void vgpu_cp_hws_end(VGPUCp *cp)
     }
 }
 
-/* End the run list if @q has submitted it. The scheduler is not current. */
+/*
+ * End the run list if @q has submitted it. Called while the scheduler is not
+ * current.
+ */
 static void hqd_end_run_list(VGPUCp *cp, const CpQueue *q)
 {
     if (cp->hws.owner == cp_queue_number(cp, q)) {

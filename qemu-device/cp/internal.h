@@ -3,7 +3,8 @@
  * vgpu-kfd: the command processor's compute side (MEC): declarations shared by
  * the files of cp/.
  *
- * One worker serves all queues round-robin; the worker's lock guards them.
+ * One worker serves all queues round-robin, and the worker's lock guards them.
+ * "The thread" means the thread of that worker, the CP's thread.
  */
 #ifndef HW_MISC_VGPU_KFD_CP_INTERNAL_H
 #define HW_MISC_VGPU_KFD_CP_INTERNAL_H
@@ -110,15 +111,18 @@ struct VGPUCp {
     uint32_t mec_cntl;          /* CP_MEC_CNTL */
     uint32_t schedulers;        /* RLC_CP_SCHEDULERS */
     /*
-     * Masks of SET_RESOURCES: what run lists may use. Accessed by the thread.
+     * Masks of SET_RESOURCES: what run lists may use. Accessed by the CP's
+     * thread.
      */
     uint64_t queue_mask;        /* HQDs */
     uint16_t vmid_mask;         /* VMIDs */
     uint64_t gws_mask;          /* GWS resources */
-    /* SH_MEM_BASES and SH_MEM_CONFIG by VMID; written by the thread, too. */
+    /*
+     * SH_MEM_BASES and SH_MEM_CONFIG by VMID; written by the CP's thread, too.
+     */
     uint32_t sh_mem_bases[VGPU_NUM_VMIDS];
     uint32_t sh_mem_config[VGPU_NUM_VMIDS];
-    /* GDS_GWS_VMIDn; written by the thread, too. */
+    /* GDS_GWS_VMIDn; written by the CP's thread, too. */
     uint32_t gws_vmid[VGPU_NUM_VMIDS];
     /* Stored values if no HQD is selected. */
     uint32_t nowhere[CP_HQD_SPAN];
@@ -202,9 +206,10 @@ VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq);
  */
 
 /*
- * Execute the MAP_QUEUES in @dw. @vmid: VMID of a queue in a run list, which is
- * left as it is if it is mapped already; negative: the packet is not in a run
- * list. If no HQD is free, the function only sets *@full to true.
+ * Execute the MAP_QUEUES in @dw. @vmid: VMID of the queue, for a packet in a
+ * run list; negative: the packet is not in a run list. If a queue of a run list
+ * is mapped already, it stays as it is. If no HQD is free, the function does
+ * nothing except set *@full to true.
  */
 VGPUStep vgpu_cp_hqd_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
                          bool *full);

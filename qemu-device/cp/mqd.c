@@ -61,8 +61,8 @@ static bool hqd_is_free(const CpQueue *q)
 }
 
 /*
- * Return the HQD that the packet selects, or any HQD if the packet allows that;
- * NULL: it is not free, or none is.
+ * Return the HQD that the packet selects or, if the packet allows any HQD, a
+ * free one. Return NULL if the selected HQD is not free, or no HQD is free.
  */
 static CpQueue *hqd_find_free(VGPUCp *cp, uint32_t dw1)
 {

@@ -23,8 +23,8 @@ static int64_t ratelimit_last_use(const VGPUFaultRateLimit *p)
 }
 
 /*
- * Return the slot of a page. If there is none, take the least recently used
- * slot. The caller holds s->lock.
+ * Return the slot of a page. If the page has no slot, take the least recently
+ * used slot for it. The caller holds s->lock.
  */
 static VGPUFaultRateLimit *ratelimit_slot(VGPUState *s, unsigned hub,
                                           unsigned vmid, uint64_t page)

@@ -142,7 +142,8 @@ uint32_t vgpu_client_invalidations(const VGPUClient *c, unsigned vmid);
  * vgpu_clients_flush_tlb: drop all translations of all clients
  * @s: device
  *
- * Context: BQL held. The workers of all clients are paused or held.
+ * Context: the caller holds the BQL, and has paused or holds the workers of all
+ * clients.
  */
 void vgpu_clients_flush_tlb(VGPUState *s);
 

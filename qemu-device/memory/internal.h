@@ -68,8 +68,8 @@ typedef struct VGPUInvalidation {
     /* By an injection: never to be acknowledged. */
     uint32_t no_ack;
     /*
-     * By client: VMIDs of which the access that was in progress at the request
-     * may use old translations.
+     * By client: VMIDs whose old translations the client's access in progress
+     * may still use.
      */
     uint32_t waiting[VGPU_NUM_CLIENTS];
     /* By client: client->access at the time of the request. */

@@ -10,7 +10,7 @@
 #include "vgpu/nbio.h"
 #include "hw/misc/vgpu-kfd/core/regs.h"
 
-/* Number of dwords of the blocks of registers. */
+/* Number of dwords that vgpu_nbio_block and vgpu_pcie_block occupy. */
 #define VGPU_NBIO_SPAN          (BIF_SDMA4_DOORBELL_RANGE - NBIO_BASE + 1)
 #define VGPU_PCIE_SPAN          (PCIE_DATA2 - MM_INDEX + 1)
 
@@ -19,7 +19,7 @@
  * realize to unrealize.
  */
 struct VGPUPci {
-    /* BAR 0: container of the size of the BAR; BQL. */
+    /* BAR 0: a container region, as large as the BAR. Guarded by the BQL. */
     MemoryRegion vram_bar;
     MemoryRegion vram_alias;    /* alias of all of VRAM, in @vram_bar; BQL */
     MemoryRegion absent;        /* replaces @vram_alias after a removal; BQL */
@@ -80,7 +80,7 @@ void vgpu_chip_reset(VGPUState *s);
  * with @errp set if the size is not allowed.
  */
 bool vgpu_vram_bar_check(VGPUState *s, Error **errp);
-/* Undo vgpu_vram_bar_check(). BAR 0 is not mapped any more. */
+/* Undo vgpu_vram_bar_check(), after BAR 0 was unmapped. */
 void vgpu_vram_bar_exit(VGPUState *s);
 /* Register BAR 0 and add the Resizable BAR capability. */
 void vgpu_vram_bar_init(VGPUState *s);

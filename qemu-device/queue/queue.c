@@ -78,8 +78,8 @@ static VGPUStep queue_timeslice_step(VGPUWorker *w, unsigned n, VGPUQueue *q,
     if (q->restart) {
         q->restart = false;
         /*
-         * The result of a read of the write pointer is discarded, too: read it
-         * again.
+         * If this step has read the write pointer from memory, that result is
+         * discarded, too: read the pointer again.
          */
         q->poll_wptr |= poll_wptr;
         vgpu_queue_discard(q);

@@ -30,7 +30,8 @@
 #define SPIN_SKIP_LOG2_MAX  6
 
 /*
- * Earliest times at which a waiting queue can be tried again; INT64_MAX: never.
+ * On each clock, the earliest time at which a waiting queue can be tried again;
+ * INT64_MAX: no queue waits for a time on this clock.
  */
 typedef struct Deadlines {
     int64_t virtual;            /* ns, QEMU_CLOCK_VIRTUAL */

@@ -137,8 +137,8 @@ void vgpu_worker_stop(VGPUWorker *w);
  * vgpu_worker_destroy: free the resources of a worker
  * @w: worker
  *
- * Context: BQL held. All threads of the device have ended: a thread of another
- * worker may take w->lock, too.
+ * Context: BQL held. All threads of the device have ended, since threads of
+ * other workers take w->lock, too.
  */
 void vgpu_worker_destroy(VGPUWorker *w);
 
@@ -225,7 +225,7 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved);
  * vgpu_query_stall: describe a wait for query-vgpu (query.c)
  * @stall: reason
  *
- * Context: BQL held; the queue's worker is held.
+ * Context: the caller holds the BQL and the queue's worker.
  * Return: description, which the caller frees.
  */
 VgpuStall *vgpu_query_stall(const VGPUStall *stall);

@@ -132,8 +132,8 @@ bool vgpu_sdma_packet_valid(const VGPUExec *x);
 uint8_t vgpu_sdma_ih_ring(unsigned queue);
 
 /*
- * mqd.c: the image of a queue, of SDMA_MQD_DWORDS dwords. The caller holds
- * engine->w.lock.
+ * mqd.c: save and load of a queue's image of SDMA_MQD_DWORDS dwords, @mqd. The
+ * caller holds engine->w.lock.
  */
 
 void vgpu_sdma_mqd_save(const VGPUSdmaQueue *q, uint32_t *mqd);

@@ -23,8 +23,8 @@ static bool sdma_queue_in_use(const VGPUSdmaEngine *e, const VGPUSdmaQueue *q)
 }
 
 /*
- * Return RLC number @rlc, or if @rlc is negative any RLC; NULL: it is not free,
- * or none is. The caller holds the worker's lock.
+ * Return RLC number @rlc or, if @rlc is negative, a free RLC. Return NULL if
+ * RLC @rlc is not free, or no RLC is free. The caller holds the worker's lock.
  */
 static VGPUSdmaQueue *sdma_find_rlc(VGPUSdmaEngine *e, int rlc)
 {

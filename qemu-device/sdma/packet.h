@@ -38,7 +38,7 @@ static inline VGPUSdmaInjected *vgpu_sdma_injected(VGPUSdmaEngine *e,
  * exec->done is the number of bytes that are done.
  */
 
-/* Return true if payload is left, and time of the time slice. */
+/* Return true if payload is left and the time slice has not ended. */
 bool vgpu_sdma_payload_more(const VGPUExec *x, uint64_t len);
 /* Return the length of the next piece of the payload in bytes; not 0. */
 uint64_t vgpu_sdma_payload_piece(const VGPUExec *x, uint64_t len);

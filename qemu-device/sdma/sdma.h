@@ -77,7 +77,7 @@ void vgpu_sdma_destroy(VGPUState *s);
  *
  * The registers of the engine itself keep their values.
  *
- * Context: BQL held; the engine's worker is held.
+ * Context: the caller holds the BQL and the engine's worker.
  */
 void vgpu_sdma_engine_reset(VGPUState *s, unsigned engine);
 
