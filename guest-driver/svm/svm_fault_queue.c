@@ -82,7 +82,7 @@ static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 	spin_unlock(&sn->fault_lock);
 
 	/*
-	 * Do not count an entry that repeats or replaces a queued fault: one acknowledgement
+	 * Do not count an entry that repeats or replaces a queued fault: one acknowledgment
 	 * serves both.
 	 */
 	if (!waits)
