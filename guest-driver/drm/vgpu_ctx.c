@@ -387,6 +387,8 @@ int vgpu_ctx_throttle(struct vgpu_ctx *ctx, struct vgpu_ctx_ring *ring)
  * vgpu_ctx_next_seq() - return the number of the next job
  * @ctx: context
  * @ring: ring of @ctx; the caller keeps other threads from submitting to it
+ *
+ * Return: the number, counted from 1 for each ring of a context.
  */
 u64 vgpu_ctx_next_seq(struct vgpu_ctx *ctx, struct vgpu_ctx_ring *ring)
 {

@@ -280,6 +280,8 @@ static bool file_has(struct vgpu_file *vf, struct vgpu_bo *bo)
  *
  * Context: the caller holds kfd_process.mutex of the process that has acquired the file, and no
  * reservation.
+ *
+ * Return: true if @vf has a handle of @bo.
  */
 bool vgpu_file_has_bo_kfd(struct vgpu_file *vf, struct vgpu_bo *bo)
 {
@@ -295,6 +297,8 @@ bool vgpu_file_has_bo_kfd(struct vgpu_file *vf, struct vgpu_bo *bo)
  * handle.
  *
  * Context: the caller holds va_lock of @vf->vm, and no reservation.
+ *
+ * Return: true if @vf has a handle of @bo.
  */
 bool vgpu_file_has_bo(struct vgpu_file *vf, struct vgpu_bo *bo)
 {

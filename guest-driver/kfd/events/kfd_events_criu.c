@@ -18,6 +18,8 @@ static bool event_has_slot(u32 type)
  *
  * DESTROY_EVENT does not take kfd_process.mutex, so events may be destroyed during and after the
  * call.
+ *
+ * Return: the number of events; it may be outdated when the caller reads it.
  */
 u32 kfd_events_criu_count(struct kfd_process *p)
 {

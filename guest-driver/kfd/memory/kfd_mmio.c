@@ -60,6 +60,8 @@ void kfd_mmio_fini(struct kfd_node *node)
 /**
  * kfd_mmio_mmap_offset() - return the offset at which mmap of /dev/kfd maps the MMIO page
  * @node: GPU
+ *
+ * Return: the offset, in bytes.
  */
 u64 kfd_mmio_mmap_offset(const struct kfd_node *node)
 {

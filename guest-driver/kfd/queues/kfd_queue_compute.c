@@ -34,6 +34,8 @@ static u32 kfd_cp_waves(void)
 
 /**
  * kfd_cp_stack_bytes() - return the bytes of the control stack that user space has to allocate
+ *
+ * Return: the size, a multiple of PAGE_SIZE.
  */
 u32 kfd_cp_stack_bytes(void)
 {
@@ -44,6 +46,8 @@ u32 kfd_cp_stack_bytes(void)
  * kfd_cp_save_bytes() - return the bytes of the context save area that user space has to allocate
  *
  * Includes the control stack, and not the debugger's part.
+ *
+ * Return: the size, a multiple of PAGE_SIZE.
  */
 u32 kfd_cp_save_bytes(void)
 {

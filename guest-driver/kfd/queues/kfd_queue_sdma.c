@@ -195,6 +195,8 @@ void kfd_sdma_fini(struct kfd_queue *q)
  * @q: SDMA queue
  *
  * Context: any.
+ *
+ * Return: KFD_IOC_QUEUE_TYPE_SDMA or KFD_IOC_QUEUE_TYPE_SDMA_XGMI.
  */
 u32 kfd_sdma_type(const struct kfd_queue *q)
 {
