@@ -268,6 +268,20 @@ class Here(Test):
         self.assertGreater(len(steps), 10)
         self.assertEqual({step for step in steps if f"qemu-device/{step}" not in self.files}, set())
 
+    def test_in_a_readme(self) -> None:
+        """Catches: a .c file of driver or device that its folder's README.md does not name; a name without a file."""
+        inside = [Path(file) for file in self.files if file.startswith(("guest-driver/", "qemu-device/"))]
+        sources = {file for file in inside if file.suffix == ".c"}
+        pages = {file.parent for file in inside if file.name == "README.md"}
+        named = {page: set(re.findall(r"`([\w/-]+\.c)`", (ROOT / page / "README.md").read_text())) for page in pages}
+        known: set[Path] = set()
+        for page, names in named.items():
+            known |= {page / name for name in names}
+            tops = (page, Path(*page.parts[:1]), Path(*page.parts[:2]))
+            self.assertEqual({name for name in names if not {top / name for top in tops} & sources}, set(), page)
+        tests = {file for file in sources if file.stem.endswith(("-test", "_test"))}
+        self.assertEqual({str(file) for file in sources - tests - known}, set())
+
     def test_queues_in_svm(self) -> None:
         """Catches: an include of a header of kfd/ in a file of svm/ is accepted."""
         target = self.named("kfd_queue.h", "guest-driver/kfd")
