@@ -131,8 +131,9 @@ static bool svm_pull_is_recent(const struct svm_pull *pull, unsigned long page,
 }
 
 /*
- * Mark recent pulls of @page by GPUs other than @gpu as contested, since @gpu's fault takes
- * the page away. @in_place: the page stays where it is, if @gpu reaches it there.
+ * Mark recent pulls (migrations to the faulting GPU) of @page by GPUs other than @gpu as
+ * contested, since a fault of @gpu migrates the page away from them. With @in_place, the pulls of
+ * GPUs whose VRAM @gpu can map are not marked: the page stays there.
  */
 static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
 			       unsigned long page, bool in_place)

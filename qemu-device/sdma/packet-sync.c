@@ -68,9 +68,7 @@ VGPUStep vgpu_sdma_poll_regmem(VGPUSdmaEngine *e, VGPUQueue *q)
         return VGPU_STEP_DONE;          /* ROCr flushes the HDP so */
     }
     if (!(x->dw[0] & SDMA_POLL_REGMEM__MEM)) {
-        /*
-         * HDP flush: before the first poll, write the register that dw2 names.
-         */
+        /* An HDP flush writes its request once, before the first poll. */
         if ((x->dw[0] & SDMA_POLL_REGMEM__HDP_FLUSH) && !x->polls &&
             x->dw[2] / 4 == GPU_HDP_FLUSH_REQ) {
             vgpu_reg_engine_write(e->s, GPU_HDP_FLUSH_REQ, x->dw[3]);

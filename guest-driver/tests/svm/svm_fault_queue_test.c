@@ -229,8 +229,8 @@ static void fault_bounded(struct kunit *test)
 			read_poll_timeout(fault_taken, taken, taken, USEC_PER_MSEC,
 					  FAULT_TIMEOUT_US, false, m), 0);
 	/*
-	 * One fault is sent again each time; another is a new fault each time, because a reset has
-	 * freed its slot.
+	 * Slot 1 has the same fault each time, as the hardware resends it. Slot 2 has a new fault each
+	 * time, as after a reset that frees the slot.
 	 */
 	for (i = 0; i < FAULT_RESENT; i++) {
 		fault_put(m, pasid, true, 1, 2);

@@ -250,7 +250,7 @@ static void test_copying_live(void)
 #define PASID(i)    (0x700 + (i))
 #define PROCESSES   3
 #define QUEUES      9                   /* queues that pass a token on */
-#define ROUNDS      40
+#define ROUNDS      10
 #define SLICES_PAGES 4
 
 typedef struct Slices {

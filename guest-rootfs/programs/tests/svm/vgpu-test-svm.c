@@ -488,8 +488,8 @@ static void xnack_off_invalidated(void)
 }
 
 /*
- * End the process during copies, with so many ranges that their entries are removed one
- * by one.
+ * End the process during copies. It has so many SVM ranges that its exit clears their
+ * page-table entries range by range.
  */
 static void ends_under_copies(void *arg)
 {
