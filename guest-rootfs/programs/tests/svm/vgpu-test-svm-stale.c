@@ -81,10 +81,15 @@ static void await_faults(uint64_t before, uint64_t n)
 	}
 }
 
-/* A thread that changes the memory; it waits for mmap_lock to do so. */
+/*
+ * A thread that changes the memory; it waits for mmap_lock to do so. The thread is created
+ * before the worker holds the lock, because the allocation of its stack needs the lock, and
+ * waits for a byte in @go.
+ */
 struct taker {
 	const struct way *way;
 	char *p;
+	int go[2];
 	volatile int tid;
 	pthread_t thread;
 };
@@ -92,8 +97,10 @@ struct taker {
 static void *taker_run(void *arg)
 {
 	struct taker *t = arg;
+	char byte;
 
 	t->tid = gettid();
+	CHECK(read(t->go[0], &byte, 1) == 1, "pipe");
 	t->way->take(t->p);
 	return NULL;
 }
@@ -114,7 +121,7 @@ static void taker_start(struct taker *t)
 	const struct sched_param param = { .sched_priority = 1 };
 	pthread_attr_t attr;
 
-	touch_stack();
+	CHECK(!pipe(t->go), "pipe: %s", strerror(errno));
 	pthread_attr_init(&attr);
 	CHECK(!pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED) &&
 	      !pthread_attr_setschedpolicy(&attr, SCHED_FIFO) &&
@@ -124,6 +131,13 @@ static void taker_start(struct taker *t)
 	pthread_attr_destroy(&attr);
 	while (!t->tid)
 		sched_yield();
+}
+
+/* Let the thread change the memory. Returns when the thread waits for mmap_lock. */
+static void taker_go(struct taker *t)
+{
+	touch_stack();
+	CHECK(write(t->go[1], "", 1) == 1, "pipe");
 	hold_await_sleep(t->tid);
 }
 
@@ -166,7 +180,7 @@ static void prepare(struct job *job, const char *src, uint64_t bytes)
 
 /*
  * Make three faults wait, in this order: of @stalled, of @late, of @other. Change the
- * memory at @p before the fault of @late is served. From taker_start() to the end of
+ * memory at @p before the fault of @late is served. From taker_go() to the end of
  * the thread, no code may need mmap_lock: it must not allocate memory, nor access a
  * page for the first time.
  */
@@ -176,6 +190,7 @@ static void fault_and_take(const struct way *way, char *p)
 	struct taker taker = { .way = way, .p = p };
 	uint64_t faults = tap_driver_counter(gpu, "faults_retry");
 
+	taker_start(&taker);
 	vg_queue_submit(&stalled.q);
 	await_faults(faults, 1);
 	vg_queue_submit(&late.q);
@@ -184,9 +199,11 @@ static void fault_and_take(const struct way *way, char *p)
 	vg_queue_submit(&other.q);
 	await_faults(faults, 3);
 	tap_await(fds);
-	taker_start(&taker);
+	taker_go(&taker);
 	tap_step(fds);
 	CHECK(!pthread_join(taker.thread, NULL), "join");
+	close(taker.go[0]);
+	close(taker.go[1]);
 }
 
 static void stale(const struct way *way)
