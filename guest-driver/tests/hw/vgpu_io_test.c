@@ -21,7 +21,7 @@
  * struct io_thread - a thread that uses the BARs beside a reset
  * @vdev: device
  * @inside: the thread is in its section
- * @gone: the function under test has returned
+ * @gone: set by the test: the function under test has returned, or the lock is taken
  * @left: the thread is about to leave its section
  * @ended: completed when the thread ends
  */
@@ -116,6 +116,8 @@ static int io_reader(void *arg)
 {
 	struct io_thread *t = arg;
 
+	while (!READ_ONCE(t->gone))
+		cond_resched();
 	WRITE_ONCE(t->inside, true);
 	vgpu_clock_read(t->vdev);
 	WRITE_ONCE(t->left, true);
@@ -135,8 +137,10 @@ static void io_access_waits_for_reset(struct kunit *test)
 	vgpu_mock_regs(test, mock);
 	/* The mock's register accessors need the test's thread: use plain memory here. */
 	mock->hw.mmio = (void __iomem __force *)mmio;
-	down_write(&mock->hw.io_lock);
+	/* Create the thread first: that allocates memory, which is forbidden under io_lock. */
 	vgpu_test_start_elsewhere(test, io_reader, t);
+	down_write(&mock->hw.io_lock);
+	WRITE_ONCE(t->gone, true);
 	io_await_inside(t);
 	for (us = 0; us < LINGER_US && !READ_ONCE(t->left); us++)
 		udelay(1);
