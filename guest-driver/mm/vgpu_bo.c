@@ -172,7 +172,6 @@ static int vgpu_bo_create_reserved(struct vgpu_device *vdev,
 {
 	struct ttm_operation_ctx ctx = {
 		.interruptible = p->type != ttm_bo_type_kernel,
-		.gfp_retry_mayfail = true,
 	};
 	u64 align = p->align ?: PAGE_SIZE;
 	struct dma_resv *resv = NULL;
@@ -273,7 +272,6 @@ static int bo_bring(struct vgpu_bo *bo, bool interruptible)
 {
 	struct ttm_operation_ctx ctx = {
 		.interruptible = interruptible,
-		.gfp_retry_mayfail = true,
 	};
 	int ret = ttm_bo_validate(&bo->tbo, &bo->placement, &ctx);
 

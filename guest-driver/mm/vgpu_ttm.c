@@ -82,7 +82,10 @@ static bool vgpu_tt_may_fit(const struct ttm_tt *ttm)
 	return ttm->num_pages <= si_mem_available() + get_nr_swap_pages();
 }
 
-/* If memory is used up, return -ENOMEM without invoking the OOM killer, also in page faults. */
+/*
+ * Every allocation of pages for a BO is made here. If memory is used up, return -ENOMEM without
+ * invoking the OOM killer, also in page faults, whose context TTM makes.
+ */
 static int vgpu_ttm_tt_populate(struct ttm_device *bdev, struct ttm_tt *ttm,
 				struct ttm_operation_ctx *ctx)
 {

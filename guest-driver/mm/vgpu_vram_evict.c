@@ -124,7 +124,6 @@ static int vram_evict(struct ttm_buffer_object *tbo, unsigned long *kept)
 	const struct ttm_device_funcs *funcs = tbo->bdev->funcs;
 	struct ttm_operation_ctx ctx = {
 		.interruptible = true,
-		.gfp_retry_mayfail = true,
 	};
 	struct ttm_placement placement = { };
 
