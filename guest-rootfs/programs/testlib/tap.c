@@ -464,6 +464,16 @@ void tap_read(const char *path, char *text, size_t size)
 	close(file);
 }
 
+uint64_t tap_read_number(const char *path, const char *name)
+{
+	char text[4096], *at;
+
+	tap_read(path, text, sizeof(text));
+	at = strstr(text, name);
+	CHECK(at, "no %s in %s", name, path);
+	return strtoull(at + strlen(name), NULL, 10);
+}
+
 static int evict(const struct vg_gpu *gpu, const char *what)
 {
 	char path[64], text[32];

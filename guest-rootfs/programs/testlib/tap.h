@@ -117,6 +117,11 @@ void tap_kill_at_work(void (*fn)(void *), unsigned int us);
 void tap_in_child(void (*fn)(void *), void *arg);
 /* Read a whole file as a string. A file of @size - 1 bytes or more fails the case. */
 void tap_read(const char *path, char *text, size_t size);
+/*
+ * Return the number that follows the first @name in a file, or that begins the file if @name
+ * is "". The case fails if @name is missing.
+ */
+uint64_t tap_read_number(const char *path, const char *name);
 /* Return the value of a counter; if it is missing, the case fails. */
 uint64_t tap_device_counter(struct vg_gpu *gpu, const char *name);
 uint64_t tap_driver_counter(struct vg_gpu *gpu, const char *name);

@@ -297,16 +297,6 @@ static void process_main(int index, uint32_t processes)
 	_exit(0);
 }
 
-static uint64_t pages_limit_get(void)
-{
-	char text[32] = "";
-	int fd = open(PAGES_LIMIT, O_RDONLY);
-
-	CHECK(fd >= 0 && read(fd, text, sizeof(text) - 1) > 0, PAGES_LIMIT);
-	close(fd);
-	return strtoull(text, NULL, 10);
-}
-
 static void pages_limit_set(uint64_t pages)
 {
 	int fd = open(PAGES_LIMIT, O_WRONLY);
@@ -345,7 +335,7 @@ static bool wait_all(const pid_t *pid, int processes)
 /* Run @processes processes, each of which uses @share bytes of VRAM. */
 static void pressure(int processes, uint64_t share, bool swap)
 {
-	uint64_t moved, evicted, swapped, limit = pages_limit_get();
+	uint64_t moved, evicted, swapped, limit = tap_read_number(PAGES_LIMIT, "");
 	struct vg_mem_info base;
 	pid_t pid[MAX_PROCESSES];
 	bool good;

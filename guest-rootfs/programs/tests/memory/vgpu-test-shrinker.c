@@ -34,21 +34,10 @@ static struct vg vg;
 static struct vg_gpu *gpu;
 static int node;	/* separate DRM file, for jobs */
 
-/* Return the number that follows @name in a file; "" is the start of the file. */
-static uint64_t number_in(const char *path, const char *name)
-{
-	char text[16384], *at;
-
-	tap_read(path, text, sizeof(text));
-	at = strstr(text, name);
-	CHECK(at, "no %s in %s", name, path);
-	return strtoull(at + strlen(name), NULL, 10);
-}
-
 /* Return the value of a line of /proc/meminfo, in bytes. */
 static uint64_t meminfo(const char *name)
 {
-	return number_in("/proc/meminfo", name) * VG_KIB;
+	return tap_read_number("/proc/meminfo", name) * VG_KIB;
 }
 
 static uint64_t available(void)
@@ -353,7 +342,7 @@ static void too_large(void)
 	if (swap_free())
 		tap_skip("there is swap already");
 	start(-1);
-	limit = number_in("/sys/module/ttm/parameters/pages_limit", "") *
+	limit = tap_read_number("/sys/module/ttm/parameters/pages_limit", "") *
 		VG_PAGE;
 	ERRNO(ENOMEM, vr_gem_create(node, limit + VG_PAGE,
 				    AMDGPU_GEM_DOMAIN_CPU, 0, &handle));
