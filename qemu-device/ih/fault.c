@@ -123,6 +123,7 @@ void vgpu_fault_report_spurious(VGPUState *s, unsigned hub, unsigned vmid,
 {
     uint64_t page = va >> VGPU_PAGE_SHIFT;
     unsigned slot = 0;
+    bool joins = false;
     uint32_t serial;
 
     QEMU_LOCK_GUARD(&s->lock);
@@ -136,7 +137,8 @@ void vgpu_fault_report_spurious(VGPUState *s, unsigned hub, unsigned vmid,
             trace_vgpu_cam_full(s->id, hub, vmid, va);
             return;
         }
-        if (s->ih->cam[slot].used) {
+        joins = s->ih->cam[slot].used;
+        if (joins) {
             serial = s->ih->cam[slot].serial;
         } else {
             s->ih->cam[slot] = (VGPUCamSlot) {
@@ -145,10 +147,13 @@ void vgpu_fault_report_spurious(VGPUState *s, unsigned hub, unsigned vmid,
             };
         }
     }
-    if (serial == s->ih->fault_serial + 1) {
+    if (joins) {
+        vgpu_count(s, VGPU_CNT_FAULTS_MERGED, 1);
+    } else {
         qatomic_set(&s->ih->fault_serial, serial);
+        vgpu_count(s, retry ? VGPU_CNT_FAULTS_RETRY :
+                              VGPU_CNT_FAULTS_NORETRY, 1);
     }
-    vgpu_count(s, retry ? VGPU_CNT_FAULTS_RETRY : VGPU_CNT_FAULTS_NORETRY, 1);
     vgpu_fault_send_first_entry(s, (VGPUSite) {
         .hub = hub, .vmid = vmid, .va = va,
         .engine = VGPU_SITE_NONE, .queue = VGPU_SITE_NONE,

@@ -56,7 +56,7 @@ static void repair(Irq *t, unsigned slot)
 
 /*
  * Catches: a spurious entry differs from a real one; its CAM slot stays in use
- * after the acknowledge.
+ * after the acknowledge; a repeated entry is counted as a fault.
  */
 static void test_spurious(void)
 {
@@ -73,6 +73,12 @@ static void test_spurious(void)
     info = qvgpu_query(v);
     g_assert_cmpuint(qlist_size(qdict_get_qlist(info, "cam")), ==, 1);
     qobject_unref(info);
+    /* Until the acknowledge, a fault of the same page joins the slot. */
+    qvgpu_inject(v, "'kind': 'fault-spurious', 'vmid': %u, "
+                 "'va': %" PRIu64 ", 'write': true, 'retry': true", VMID, VA);
+    g_assert_cmpuint(qvgpu_ih_next_fault(v, VMID, VA, true, true), ==, slot);
+    g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_FAULTS_RETRY), ==, 1);
+    g_assert_cmpuint(qvgpu_counter(v, VGPU_CNT_FAULTS_MERGED), ==, 1);
     qvgpu_cam_ack(v, slot);
     info = qvgpu_query(v);
     g_assert_true(qlist_empty(qdict_get_qlist(info, "cam")));
