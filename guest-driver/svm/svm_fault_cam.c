@@ -115,7 +115,7 @@ static unsigned long svm_cam_take(struct svm_fault_queue *q)
 
 	for_each_set_bit(i, &slots, VGPU_RETRY_CAM_SLOTS) {
 		sn->cam_owners[i] = NULL;
-		/* The fault is queued, being served or, if the entry was repeated, both. */
+		/* The fault is queued or being served or, after a reset, a fault of each kind. */
 		if (!list_empty(&sn->slots[i].link))
 			list_del_init(&sn->slots[i].link);
 		if (q->serving && q->serving->cam == i)

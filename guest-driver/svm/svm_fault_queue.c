@@ -29,7 +29,8 @@
 /* Return true if the IH entry of @b repeats the entry of @a. */
 static bool svm_fault_same(const struct svm_fault *a, const struct svm_fault *b)
 {
-	return a->pasid == b->pasid && a->vmid == b->vmid &&
+	return a->retry == b->retry && a->cam == b->cam &&
+	       a->pasid == b->pasid && a->vmid == b->vmid &&
 	       a->page == b->page && a->serial == b->serial;
 }
 
@@ -54,7 +55,8 @@ static struct svm_fault *svm_fault_slot(struct svm_fault_queue *q,
 /*
  * Add a fault to @q->pending. Called in hard interrupt context.
  *
- * Return: false if the worker need not run: the fault is queued already, or is dropped.
+ * Return: false if the worker need not run: the fault is queued or being served already, or is
+ * dropped.
  */
 static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 {
@@ -68,7 +70,8 @@ static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 	slot = svm_fault_slot(q, f);
 	if (slot) {
 		waits = !list_empty(&slot->link);
-		known = waits && svm_fault_same(slot, f);
+		known = (waits && svm_fault_same(slot, f)) ||
+			(q->serving && svm_fault_same(q->serving, f));
 	}
 	if (slot && !known) {
 		/* A reset or a ring overflow has freed the CAM slot of the old fault. */
@@ -82,10 +85,10 @@ static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 	spin_unlock(&sn->fault_lock);
 
 	/*
-	 * Do not count an entry that repeats or replaces a queued fault: one acknowledgment
-	 * serves both.
+	 * Do not count an entry that repeats a fault or replaces a queued fault: one
+	 * acknowledgment serves both.
 	 */
-	if (!waits)
+	if (!waits && !known)
 		vgpu_stat_add(vdev, f->retry ? VGPU_STAT_FAULTS_RETRY :
 					       VGPU_STAT_FAULTS_NORETRY, 1);
 	/* A dropped report matters only if it is of a process or of the kernel. */

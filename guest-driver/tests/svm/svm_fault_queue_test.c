@@ -229,10 +229,11 @@ static void fault_bounded(struct kunit *test)
 			read_poll_timeout(fault_taken, taken, taken, USEC_PER_MSEC,
 					  FAULT_TIMEOUT_US, false, m), 0);
 	/*
-	 * Slot 1 has the same fault each time, as the hardware resends it. Slot 2 has a new fault each
-	 * time, as after a reset that frees the slot.
+	 * Slots 0 and 1 have the same faults each time, as the hardware resends them. Slot 2 has a
+	 * new fault each time, as after a reset that frees the slot.
 	 */
 	for (i = 0; i < FAULT_RESENT; i++) {
+		fault_put(m, pasid, true, 0, 1);
 		fault_put(m, pasid, true, 1, 2);
 		fault_put(m, pasid, true, 2, 3 + i);
 	}
@@ -244,6 +245,8 @@ static void fault_bounded(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, list_count_nodes(&q->pending), 2 + SVM_FAULT_REPORTS);
 	spin_unlock_irq(&m->sn.fault_lock);
 	KUNIT_EXPECT_EQ(test, m->sn.slots[2].serial, FAULT_RESENT + 2);
+	/* The counter has no repeated fault, but the one with the invalid slot number. */
+	KUNIT_EXPECT_EQ(test, vgpu_stat_read(m->vm->vdev, VGPU_STAT_FAULTS_RETRY), 4);
 	fault_mock_end(test, m);
 	KUNIT_EXPECT_EQ(test, fault_acks(m), 3);
 }
