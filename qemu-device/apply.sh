@@ -82,8 +82,9 @@ grep -q '"vgpu"' "$tree/hmp-commands-info.hx" ||
 add_after tests/qtest/fuzz/generic_fuzz_configs.h "predefined_configs\[\] = {" \
     "vgpu-kfd" '#include "tests/qtest/vgpu-kfd/fuzz/generic-fuzz.h.inc"'
 
-# Patches to QEMU itself, by version: bug fixes, and functions that the device
-# calls. The description of each has the reason. Skip one that is applied.
+# Patches to QEMU itself, by version, as mails that git am takes: bug fixes, and
+# functions that the device calls. The description of each has the reason. Skip
+# one that is applied.
 for mend in "$here/patches/$series"/*.patch; do
     [ -f "$mend" ] || continue
     patch -d "$tree" -p1 -R -f -s --dry-run <"$mend" >/dev/null 2>&1 ||

@@ -18,6 +18,7 @@ from avocado import Test
 from pydantic import ValidationError
 
 from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.paths import QEMU_DEVICE
 from vgpu_tools.base.process import end_process
 from vgpu_tools.bench import measure, rows
 from vgpu_tools.build import fingerprint, sources
@@ -305,6 +306,24 @@ class Builds(Test):
                 {path.name: path.read_text() for path in new.iterdir()}, {"same": "same", "changed": "other"}
             )
             self.assertEqual((new / "same").stat().st_mtime_ns, before)
+
+    def test_patches(self) -> None:
+        """Catches: a patch to QEMU that git am cannot apply as a mail: no author, date or subject, no Signed-off-by of
+        the author."""
+        patches = sorted((QEMU_DEVICE / "patches").glob("*/*.patch"))
+        self.assertTrue(patches)
+        for patch in patches:
+            with tempfile.TemporaryDirectory() as name:
+                command = ["git", "mailinfo", f"{name}/message", f"{name}/diff"]
+                mail = subprocess.run(command, input=patch.read_bytes(), capture_output=True, check=True)
+                fields = dict(line.split(": ", 1) for line in mail.stdout.decode().splitlines() if line)
+                self.assertRegex(fields.get("Email", ""), r"^\S+@\S+$", patch.name)
+                self.assertRegex(fields.get("Subject", ""), r"^[\w/]+: ", patch.name)
+                self.assertTrue(fields.get("Date"), patch.name)
+                author = f"Signed-off-by: {fields['Author']} <{fields['Email']}>"
+                self.assertIn(author, Path(name, "message").read_text().splitlines(), patch.name)
+                # The message ends at "---"; the diffstat is in the other part.
+                self.assertRegex(Path(name, "diff").read_text(), r"^---\n .* \| +\d+ \+", patch.name)
 
 
 class KfdTest(Test):

@@ -89,7 +89,12 @@ def _in_plan(plan: Plan, files: Iterable[Path]) -> list[Path]:
 def _device_style(log: Path, plan: Plan) -> tuple[bool, str]:
     script = sources.qemu().tree / "scripts/checkpatch.pl"
     # Names are relative to qemu-device/, because checkpatch recognises tests by "tests/".
-    return _checkpatch(log, script, ["--no-signoff"], _in_plan(plan, c_files(QEMU_DEVICE)), QEMU_DEVICE)
+    content, said = _checkpatch(log, script, ["--no-signoff"], _in_plan(plan, c_files(QEMU_DEVICE)), QEMU_DEVICE)
+    patches = _in_plan(plan, sorted((QEMU_DEVICE / "patches").glob("*/*.patch")))
+    if patches:  # checked as mails: each needs a Signed-off-by line
+        mails, more = _command(log, ["perl", script, "--no-tree", "--terse", *patches])
+        content, said = content and mails, said + more
+    return content, said
 
 
 def _driver_style(log: Path, plan: Plan) -> tuple[bool, str]:
