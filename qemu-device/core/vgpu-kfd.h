@@ -31,9 +31,10 @@
  * TLB entry holds the generation that its VMID had before the page walk. An
  * invalidation of all pages increments the generation. An invalidation of a
  * range of pages is added to the hub's log, and a client applies new entries of
- * the log to its TLB before it uses translations again. client->access is odd
- * while the client uses translations. An invalidation is acknowledged when each
- * client->access that was odd at the start of the invalidation has changed.
+ * the log to its TLB before it uses translations again. The number of its
+ * accesses, VGPUTlb.access, is odd while the client uses translations. An
+ * invalidation is acknowledged when each number that was odd at the start of
+ * the invalidation has changed.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H
 #define HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H

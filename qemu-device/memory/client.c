@@ -9,15 +9,17 @@
 #include "hw/misc/vgpu-kfd/core/counters.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/memory/internal.h"
+#include "hw/misc/vgpu-kfd/memory/tlb-priv.h"
 
 void vgpu_client_init(VGPUState *s, VGPUClient *c, unsigned index, unsigned hub,
                       unsigned cid, const VGPUClientOps *ops)
 {
     *c = (VGPUClient) {
-        .s = s, .vmhub = &s->memory->hubs[hub], .index = index, .hub = hub,
-        .cid = cid, .ops = ops,
-        .tlb = g_new0(VGPUTlbSet, 1 << VGPU_TLB_SETS_LOG2),
+        .s = s, .tlb = g_new0(VGPUTlb, 1), .index = index, .hub = hub,
+        .ops = ops,
     };
+    c->tlb->hub = &s->memory->hubs[hub];
+    c->tlb->cid = cid;
     s->memory->clients[index] = c;
 }
 
@@ -61,7 +63,7 @@ void vgpu_clients_drain(VGPUState *s)
         VGPUClient *c = s->memory->clients[i];
 
         /* A drain interrupts the time slice: skip clients without an access. */
-        if (c && (qatomic_load_acquire(&c->access) & 1)) {
+        if (c && (qatomic_load_acquire(&c->tlb->access) & 1)) {
             c->ops->drain(c);
         }
     }
@@ -69,38 +71,42 @@ void vgpu_clients_drain(VGPUState *s)
 
 uint32_t vgpu_client_invalidations(const VGPUClient *c, unsigned vmid)
 {
-    return qatomic_read(&c->vmhub->invs[vmid]);
+    return qatomic_read(&c->tlb->hub->invs[vmid]);
 }
 
 void vgpu_client_begin(VGPUClient *c)
 {
+    VGPUTlb *tlb = c->tlb;
+
     /*
      * One lock for all mappings of the access: rcu_read_lock() has a barrier.
      */
     rcu_read_lock();
-    qatomic_set(&c->access, c->access + 1);
+    qatomic_set(&tlb->access, tlb->access + 1);
     /*
      * Order the store of access before the read of num_ranges and gen: pairs
      * with the barriers in vgpu_invalidate_req_written() and
      * vgpu_clients_drain().
      */
     smp_mb();
-    if (unlikely(qatomic_load_acquire(&c->vmhub->num_ranges) !=
-                 c->ranges_done)) {
+    if (unlikely(qatomic_load_acquire(&tlb->hub->num_ranges) !=
+                 tlb->ranges_done)) {
         vgpu_tlb_apply_invalidations(c);
     }
 }
 
 void vgpu_client_end(VGPUClient *c)
 {
+    VGPUTlb *tlb = c->tlb;
+
     rcu_read_unlock();
-    qatomic_store_release(&c->access, c->access + 1);
-    if (c->tlb_hits) {
-        vgpu_count(c->s, VGPU_CNT_TLB_HITS, c->tlb_hits);
-        c->tlb_hits = 0;
+    qatomic_store_release(&tlb->access, tlb->access + 1);
+    if (tlb->hits) {
+        vgpu_count(c->s, VGPU_CNT_TLB_HITS, tlb->hits);
+        tlb->hits = 0;
     }
-    if (c->tlb_misses) {
-        vgpu_count(c->s, VGPU_CNT_TLB_MISSES, c->tlb_misses);
-        c->tlb_misses = 0;
+    if (tlb->misses) {
+        vgpu_count(c->s, VGPU_CNT_TLB_MISSES, tlb->misses);
+        tlb->misses = 0;
     }
 }

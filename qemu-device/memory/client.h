@@ -14,8 +14,7 @@
 
 typedef struct VGPUState VGPUState;
 typedef struct VGPUClient VGPUClient;
-typedef struct VGPUHub VGPUHub;
-typedef struct VGPUTlbSet VGPUTlbSet;
+typedef struct VGPUTlb VGPUTlb;
 
 #define VGPU_CLIENT_CP          SDMA_NUM_ENGINES
 #define VGPU_NUM_CLIENTS        (SDMA_NUM_ENGINES + 1)
@@ -39,40 +38,17 @@ typedef struct VGPUClientOps {
 
 /*
  * A client of a hub: an engine whose thread translates GPU addresses. The
- * members before @access are constant after vgpu_client_init(). @queue and the
- * members after it are accessed by the thread only, or by a caller that holds
- * the worker.
+ * members before @queue are constant after vgpu_client_init(). The others are
+ * accessed by the thread only, or by a caller that holds the worker.
  */
 struct VGPUClient {
     VGPUState *s;
-    VGPUHub *vmhub;             /* the hub, number @hub */
+    VGPUTlb *tlb;               /* private to memory/ */
     unsigned index;             /* number of SDMA engine, or VGPU_CLIENT_CP */
     uint8_t hub;                /* VGPU_HUB_* */
-    uint16_t cid;               /* VM_L2_PROTECTION_FAULT_STATUS.CID */
     const VGPUClientOps *ops;
-    unsigned access;            /* odd: an access is in progress; atomic */
     uint8_t queue;              /* number of the queue that accesses memory */
     VGPUIotlb *iotlb;           /* IOTLB of @queue */
-    VGPUTlbSet *tlb;            /* 1 << VGPU_TLB_SETS_LOG2 sets */
-    /* Bit n: the TLB may have leaves of 1 << n bytes. */
-    uint64_t tlb_shifts;
-    /*
-     * Translation of the address that follows the last span: the last call of
-     * vgpu_gpuvm_map() made it to find the end of the span, and the next call
-     * probably needs it.
-     */
-    struct {
-        bool valid;
-        uint8_t vmid;
-        VGPUAccessType type;
-        uint32_t gen;           /* vmhub->gen[vmid] before the translation */
-        uint64_t va;
-        VGPUSpan span;          /* not mapped */
-    } peek;
-    /* Number of ranges of the log applied to @tlb. */
-    uint32_t ranges_done;
-    uint32_t tlb_hits;          /* hits not yet added to s->counters */
-    uint32_t tlb_misses;        /* misses not yet added to s->counters */
 };
 
 /**

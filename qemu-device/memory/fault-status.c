@@ -10,6 +10,7 @@
 #include "hw/misc/vgpu-kfd/memory/hub.h"
 #include "hw/misc/vgpu-kfd/memory/internal.h"
 #include "hw/misc/vgpu-kfd/memory/span.h"
+#include "hw/misc/vgpu-kfd/memory/tlb-priv.h"
 
 void vgpu_hub_clear_fault(VGPUState *s, unsigned hub)
 {
@@ -65,7 +66,7 @@ static unsigned fault_status_permission(uint16_t fault)
 void vgpu_hub_latch_fault(const VGPUClient *c, unsigned vmid, uint64_t va,
                           const VGPUSpan *span)
 {
-    uint32_t *regs = c->vmhub->regs;
+    uint32_t *regs = c->tlb->hub->regs;
     uint32_t status = regs[VM_L2_PROTECTION_FAULT_STATUS];
 
     if (status && !(regs[VM_L2_PROTECTION_FAULT_CNTL] &
@@ -78,7 +79,7 @@ void vgpu_hub_latch_fault(const VGPUClient *c, unsigned vmid, uint64_t va,
             VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__PERMISSION,
                       fault_status_permission(span->fault)) |
             VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__CID,
-                      (uint32_t)c->cid) |
+                      (uint32_t)c->tlb->cid) |
             VGPU_PREP(VM_L2_PROTECTION_FAULT_STATUS__VMID, vmid);
         if (span->walker_error == VGPU_WALKER_NACK) {
             status |= VM_L2_PROTECTION_FAULT_STATUS__MAPPING_ERROR;

@@ -3,7 +3,6 @@
 #ifndef HW_MISC_VGPU_KFD_MEMORY_INTERNAL_H
 #define HW_MISC_VGPU_KFD_MEMORY_INTERNAL_H
 
-#include "qemu/host-utils.h"
 #include "qemu/queue.h"
 #include "qemu/thread.h"
 #include "exec/memory.h"
@@ -39,22 +38,6 @@ typedef struct VGPULeaf {
     uint64_t left;              /* aperture: bytes from va to its end; else 0 */
 } VGPULeaf;
 
-/* A leaf in a TLB. */
-typedef struct VGPUTlbEntry {
-    uint64_t key;               /* vgpu_tlb_key(); 0: the entry is empty */
-    uint64_t addr;              /* VGPULeaf.addr */
-    uint32_t gen;               /* VGPUHub.gen[vmid] before the walk */
-    uint8_t shift;              /* VGPULeaf.shift */
-    uint8_t kind;               /* VGPUTargetKind, not a fault */
-    uint16_t flags;             /* VGPU_LEAF_* */
-} VGPUTlbEntry;
-
-/* A set of a client's TLB. Accessed by the client's thread only. */
-struct VGPUTlbSet {
-    VGPUTlbEntry way[VGPU_TLB_WAYS];
-    unsigned victim;            /* way to replace next: modulo VGPU_TLB_WAYS */
-};
-
 /* An invalidation of pages @first to @last of the VMIDs in mask @vmids. */
 typedef struct VGPURange {
     uint64_t first;             /* page number: address >> VGPU_PAGE_SHIFT */
@@ -72,12 +55,12 @@ typedef struct VGPUInvalidation {
      * may still use.
      */
     uint32_t waiting[VGPU_NUM_CLIENTS];
-    /* By client: client->access at the time of the request. */
+    /* By client: VGPUTlb.access at the time of the request. */
     unsigned seen[VGPU_NUM_CLIENTS];
 } VGPUInvalidation;
 
 /* A VM hub. */
-struct VGPUHub {
+typedef struct VGPUHub {
     /*
      * Written under the BQL, except fault status and acknowledges: under
      * s->lock. Roots of page tables are written by the CP's thread, too. Read
@@ -99,7 +82,7 @@ struct VGPUHub {
      * atomically.
      */
     uint32_t invs[VGPU_NUM_VMIDS];
-};
+} VGPUHub;
 
 /*
  * Invalidations that an injection has acknowledged and that take effect later.
@@ -191,53 +174,6 @@ VGPULeaf vgpu_page_walk(VGPUClient *c, unsigned vmid, uint64_t va);
  * not permit the access: VGPU_TARGET_RETRY or VGPU_TARGET_FAULT.
  */
 VGPUTargetKind vgpu_page_walk_fault_kind(VGPUClient *c, unsigned vmid);
-
-/* tlb.c. Called by the client's thread. */
-
-/* Return the key of the leaf of 1 << @shift bytes at @va: unique, never 0. */
-static inline uint64_t vgpu_tlb_key(unsigned vmid, uint64_t va, unsigned shift)
-{
-    return va >> shift << 10 | shift << 4 | vmid;
-}
-
-static inline VGPUTlbSet *vgpu_tlb_set(VGPUClient *c, uint64_t key)
-{
-    /* Fibonacci hashing distributes neighbouring pages and large strides. */
-    return &c->tlb[(key * 0x9e3779b97f4a7c15ull) >> (64 - VGPU_TLB_SETS_LOG2)];
-}
-
-/*
- * Return the TLB entry of generation @gen that translates @va, or NULL. Inline,
- * since each access calls this function.
- */
-static inline const VGPUTlbEntry *vgpu_tlb_find(VGPUClient *c, unsigned vmid,
-                                                uint64_t va, uint32_t gen)
-{
-    uint64_t shifts;
-    unsigned w;
-
-    for (shifts = c->tlb_shifts; shifts; shifts &= shifts - 1) {
-        uint64_t key = vgpu_tlb_key(vmid, va, ctz64(shifts));
-        VGPUTlbSet *set = vgpu_tlb_set(c, key);
-
-        for (w = 0; w < VGPU_TLB_WAYS; w++) {
-            if (set->way[w].key == key && set->way[w].gen == gen) {
-                return &set->way[w];
-            }
-        }
-    }
-    return NULL;
-}
-
-/*
- * Add @leaf, the leaf at @va. @gen: value of VGPUHub.gen[vmid] before the walk.
- */
-void vgpu_tlb_insert(VGPUClient *c, unsigned vmid, uint64_t va, uint32_t gen,
-                     const VGPULeaf *leaf);
-/*
- * Drop the TLB entries in the ranges that were invalidated since the last call.
- */
-void vgpu_tlb_apply_invalidations(VGPUClient *c);
 
 /* fault-status.c */
 

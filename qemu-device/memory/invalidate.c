@@ -16,6 +16,7 @@
 #include "hw/misc/vgpu-kfd/inject/inject.h"
 #include "hw/misc/vgpu-kfd/memory/hub.h"
 #include "hw/misc/vgpu-kfd/memory/internal.h"
+#include "hw/misc/vgpu-kfd/memory/tlb-priv.h"
 
 #define LAST_PAGE               ((1ull << (VGPU_VA_BITS - VGPU_PAGE_SHIFT)) - 1)
 #define INV_REQ_LEAVES \
@@ -33,7 +34,7 @@ static void invalidate_complete(VGPUState *s, unsigned h, unsigned eng)
 
     for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
         if (hub->inv[eng].waiting[i] &&
-            qatomic_load_acquire(&s->memory->clients[i]->access) !=
+            qatomic_load_acquire(&s->memory->clients[i]->tlb->access) !=
             hub->inv[eng].seen[i]) {
             hub->inv[eng].waiting[i] = 0;
         }
@@ -160,9 +161,10 @@ void vgpu_invalidate_req_written(VGPUState *s, unsigned h, unsigned off,
          */
         smp_mb();
         for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
-            unsigned access = qatomic_read(&s->memory->clients[i]->access);
+            const VGPUClient *c = s->memory->clients[i];
+            unsigned access = qatomic_read(&c->tlb->access);
 
-            if (s->memory->clients[i]->hub == h && (access & 1)) {
+            if (c->hub == h && (access & 1)) {
                 hub->inv[eng].waiting[i] |= vmids;
                 hub->inv[eng].seen[i] = access;
             }

@@ -11,6 +11,7 @@
 #include "hw/misc/vgpu-kfd/memory/internal.h"
 #include "hw/misc/vgpu-kfd/memory/phys.h"
 #include "hw/misc/vgpu-kfd/memory/span.h"
+#include "hw/misc/vgpu-kfd/memory/tlb-priv.h"
 
 #define ACCESS_BITS \
     (VGPU_PTE_EXECUTABLE | VGPU_PTE_READABLE | VGPU_PTE_WRITEABLE)
@@ -19,12 +20,12 @@
 
 static uint32_t hub_reg(VGPUClient *c, unsigned off)
 {
-    return vgpu_hub_load(c->vmhub, off);
+    return vgpu_hub_load(c->tlb->hub, off);
 }
 
 static uint64_t hub_reg64(VGPUClient *c, unsigned lo)
 {
-    return vgpu_hub_load64(c->vmhub, lo);
+    return vgpu_hub_load64(c->tlb->hub, lo);
 }
 
 static uint64_t hub_reg_mb16(VGPUClient *c, unsigned off)

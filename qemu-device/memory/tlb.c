@@ -10,12 +10,13 @@
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/memory/internal.h"
+#include "hw/misc/vgpu-kfd/memory/tlb-priv.h"
 
-void vgpu_tlb_insert(VGPUClient *c, unsigned vmid, uint64_t va, uint32_t gen,
+void vgpu_tlb_insert(VGPUTlb *tlb, unsigned vmid, uint64_t va, uint32_t gen,
                      const VGPULeaf *leaf)
 {
     uint64_t key = vgpu_tlb_key(vmid, va, leaf->shift);
-    VGPUTlbSet *set = vgpu_tlb_set(c, key);
+    VGPUTlbSet *set = vgpu_tlb_set(tlb, key);
     unsigned w;
 
     /*
@@ -30,20 +31,20 @@ void vgpu_tlb_insert(VGPUClient *c, unsigned vmid, uint64_t va, uint32_t gen,
     if (w == VGPU_TLB_WAYS) {
         w = set->victim++ % VGPU_TLB_WAYS;
     }
-    c->tlb_shifts |= 1ull << leaf->shift;
+    tlb->shifts |= 1ull << leaf->shift;
     set->way[w] = (VGPUTlbEntry) {
         .key = key, .addr = leaf->addr, .gen = gen, .shift = leaf->shift,
         .kind = leaf->kind, .flags = leaf->flags,
     };
 }
 
-static void tlb_invalidate_range(VGPUClient *c, const VGPURange *r)
+static void tlb_invalidate_range(VGPUTlb *tlb, const VGPURange *r)
 {
     unsigned i, w;
 
     for (i = 0; i < 1u << VGPU_TLB_SETS_LOG2; i++) {
         for (w = 0; w < VGPU_TLB_WAYS; w++) {
-            VGPUTlbEntry *t = &c->tlb[i].way[w];
+            VGPUTlbEntry *t = &tlb->set[i].way[w];
             unsigned vmid = t->key & (VGPU_NUM_VMIDS - 1);
             unsigned order;
             uint64_t first;
@@ -64,13 +65,14 @@ static void tlb_invalidate_range(VGPUClient *c, const VGPURange *r)
 void vgpu_tlb_apply_invalidations(VGPUClient *c)
 {
     VGPUState *s = c->s;
-    VGPUHub *hub = c->vmhub;
+    VGPUTlb *tlb = c->tlb;
+    VGPUHub *hub = tlb->hub;
     VGPURange ranges[VGPU_RANGE_LOG];
-    uint32_t i, n, from = c->ranges_done;
+    uint32_t i, n, from = tlb->ranges_done;
 
     WITH_QEMU_LOCK_GUARD(&s->lock) {
-        c->ranges_done = hub->num_ranges;
-        n = c->ranges_done - from;
+        tlb->ranges_done = hub->num_ranges;
+        n = tlb->ranges_done - from;
         for (i = 0; i < MIN(n, VGPU_RANGE_LOG); i++) {
             ranges[i] = hub->ranges[(from + i) % VGPU_RANGE_LOG];
         }
@@ -84,17 +86,17 @@ void vgpu_tlb_apply_invalidations(VGPUClient *c)
         n = 1;
     }
     trace_vgpu_inv_catch_up(s->id, c->hub, c->index, n);
-    c->peek.valid = false;
+    tlb->peek.valid = false;
     for (i = 0; i < n; i++) {
-        tlb_invalidate_range(c, &ranges[i]);
+        tlb_invalidate_range(tlb, &ranges[i]);
     }
 }
 
-static void tlb_flush_client(VGPUClient *c)
+static void tlb_drop_all(VGPUTlb *tlb)
 {
-    memset(c->tlb, 0, sizeof(*c->tlb) << VGPU_TLB_SETS_LOG2);
-    c->ranges_done = qatomic_read(&c->vmhub->num_ranges);
-    c->peek.valid = false;
+    memset(tlb->set, 0, sizeof(tlb->set));
+    tlb->ranges_done = qatomic_read(&tlb->hub->num_ranges);
+    tlb->peek.valid = false;
 }
 
 void vgpu_clients_flush_tlb(VGPUState *s)
@@ -102,21 +104,22 @@ void vgpu_clients_flush_tlb(VGPUState *s)
     unsigned i;
 
     for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
-        tlb_flush_client(s->memory->clients[i]);
+        tlb_drop_all(s->memory->clients[i]->tlb);
     }
 }
 
 unsigned vgpu_client_tlb_used(VGPUClient *c)
 {
+    const VGPUTlb *tlb = c->tlb;
     unsigned used = 0, i, w;
 
     vgpu_tlb_apply_invalidations(c);
     for (i = 0; i < 1u << VGPU_TLB_SETS_LOG2; i++) {
         for (w = 0; w < VGPU_TLB_WAYS; w++) {
-            const VGPUTlbEntry *t = &c->tlb[i].way[w];
+            const VGPUTlbEntry *t = &tlb->set[i].way[w];
             unsigned vmid = t->key & (VGPU_NUM_VMIDS - 1);
 
-            used += t->key && t->gen == qatomic_read(&c->vmhub->gen[vmid]);
+            used += t->key && t->gen == qatomic_read(&tlb->hub->gen[vmid]);
         }
     }
     return used;

@@ -10,6 +10,7 @@
 #include "hw/misc/vgpu-kfd/memory/internal.h"
 #include "hw/misc/vgpu-kfd/memory/phys.h"
 #include "hw/misc/vgpu-kfd/memory/span.h"
+#include "hw/misc/vgpu-kfd/memory/tlb-priv.h"
 
 /*
  * Return the leaf at @va, from the TLB or a walk. The TLB holds no apertures.
@@ -17,16 +18,17 @@
 static VGPULeaf gpuvm_lookup(VGPUClient *c, unsigned vmid, uint64_t va)
 {
     VGPUState *s = c->s;
+    VGPUTlb *tlb = c->tlb;
     /*
      * Read the generation before the walk, so that an invalidation during the
      * walk makes the entry stale.
      */
-    uint32_t gen = qatomic_read(&c->vmhub->gen[vmid]);
-    const VGPUTlbEntry *t = vgpu_tlb_find(c, vmid, va, gen);
+    uint32_t gen = qatomic_read(&tlb->hub->gen[vmid]);
+    const VGPUTlbEntry *t = vgpu_tlb_find(tlb, vmid, va, gen);
     VGPULeaf leaf;
 
     if (t) {
-        c->tlb_hits++;
+        tlb->hits++;
         return (VGPULeaf) { .kind = t->kind, .addr = t->addr,
                             .shift = t->shift, .flags = t->flags };
     }
@@ -34,11 +36,11 @@ static VGPULeaf gpuvm_lookup(VGPUClient *c, unsigned vmid, uint64_t va)
     if (leaf.left || leaf.kind == VGPU_TARGET_WAIT) {
         return leaf;
     }
-    c->tlb_misses++;
+    tlb->misses++;
     trace_vgpu_walk(s->id, vmid, va, leaf.kind, leaf.addr, leaf.shift,
                     leaf.flags, leaf.error);
     if (leaf.kind < VGPU_TARGET_RETRY) {
-        vgpu_tlb_insert(c, vmid, va, gen, &leaf);
+        vgpu_tlb_insert(tlb, vmid, va, gen, &leaf);
     }
     return leaf;
 }
@@ -96,29 +98,30 @@ static bool gpuvm_map_phys(VGPUClient *c, VGPUSpan *span)
 void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
                     VGPUAccessType type, VGPUSpan *span)
 {
-    uint32_t gen = qatomic_read(&c->vmhub->gen[vmid]);
+    VGPUTlb *tlb = c->tlb;
+    uint32_t gen = qatomic_read(&tlb->hub->gen[vmid]);
     VGPUSpan next;
 
-    if (c->peek.valid && c->peek.va == va && c->peek.vmid == vmid &&
-        c->peek.gen == gen && c->peek.type == type) {
-        *span = c->peek.span;
-        c->tlb_hits++;
+    if (tlb->peek.valid && tlb->peek.va == va && tlb->peek.vmid == vmid &&
+        tlb->peek.gen == gen && tlb->peek.type == type) {
+        *span = tlb->peek.span;
+        tlb->hits++;
     } else {
         gpuvm_translate(c, vmid, va, type, span);
     }
-    c->peek.valid = false;
+    tlb->peek.valid = false;
     while (span->kind < VGPU_TARGET_RETRY && span->len < len &&
            va + span->len > va) {
         gpuvm_translate(c, vmid, va + span->len, type, &next);
         if (next.kind != span->kind ||
             (span->kind != VGPU_TARGET_ZERO &&
              next.addr != span->addr + span->len)) {
-            c->peek.valid = vmid && next.kind < VGPU_TARGET_RETRY;
-            c->peek.vmid = vmid;
-            c->peek.gen = gen;
-            c->peek.type = type;
-            c->peek.va = va + span->len;
-            c->peek.span = next;
+            tlb->peek.valid = vmid && next.kind < VGPU_TARGET_RETRY;
+            tlb->peek.vmid = vmid;
+            tlb->peek.gen = gen;
+            tlb->peek.type = type;
+            tlb->peek.va = va + span->len;
+            tlb->peek.span = next;
             break;
         }
         span->len += next.len;
@@ -146,12 +149,11 @@ void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
 static bool gpuvm_fault_is_redirected(VGPUClient *c, unsigned vmid,
                                       const VGPUSpan *span)
 {
+    const VGPUHub *hub = c->tlb->hub;
     uint32_t context = vgpu_fault_redirect_bit(span->fault);
 
-    return (vgpu_hub_load(c->vmhub, VM_L2_PROTECTION_FAULT_CNTL) &
-            span->fault) &&
-           (!context || (vgpu_hub_load(c->vmhub, VM_CONTEXT_CNTL(vmid)) &
-                         context));
+    return (vgpu_hub_load(hub, VM_L2_PROTECTION_FAULT_CNTL) & span->fault) &&
+           (!context || (vgpu_hub_load(hub, VM_CONTEXT_CNTL(vmid)) & context));
 }
 
 void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
@@ -159,7 +161,7 @@ void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
 {
     bool to_page = !span->write && gpuvm_fault_is_redirected(c, vmid, span);
     uint64_t off = va & (VGPU_PAGE_SIZE - 1);
-    uint64_t page = vgpu_hub_load64(c->vmhub,
+    uint64_t page = vgpu_hub_load64(c->tlb->hub,
                                     VM_L2_PROTECTION_FAULT_DEFAULT_ADDR_LO32)
                     << VGPU_PAGE_SHIFT;
 

@@ -6,6 +6,7 @@
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
+#include "qemu/host-utils.h"
 #include "exec/memory.h"
 #include "vgpu/bits.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vgpu-kfd: the TLB of a client, for the files of memory/. */
+#ifndef HW_MISC_VGPU_KFD_MEMORY_TLB_PRIV_H
+#define HW_MISC_VGPU_KFD_MEMORY_TLB_PRIV_H
+
+#include "qemu/host-utils.h"
+#include "hw/misc/vgpu-kfd/memory/client.h"
+#include "hw/misc/vgpu-kfd/memory/internal.h"
+#include "hw/misc/vgpu-kfd/memory/span.h"
+
+/* A leaf in a TLB. */
+typedef struct VGPUTlbEntry {
+    uint64_t key;               /* vgpu_tlb_key(); 0: the entry is empty */
+    uint64_t addr;              /* VGPULeaf.addr */
+    uint32_t gen;               /* VGPUHub.gen[vmid] before the walk */
+    uint8_t shift;              /* VGPULeaf.shift */
+    uint8_t kind;               /* VGPUTargetKind, not a fault */
+    uint16_t flags;             /* VGPU_LEAF_* */
+} VGPUTlbEntry;
+
+typedef struct VGPUTlbSet {
+    VGPUTlbEntry way[VGPU_TLB_WAYS];
+    unsigned victim;            /* way to replace next: modulo VGPU_TLB_WAYS */
+} VGPUTlbSet;
+
+/*
+ * The TLB of a client, and its place in the hub. Accessed by the client's
+ * thread only, or by a caller that holds the worker, except as noted.
+ */
+struct VGPUTlb {
+    VGPUHub *hub;               /* hub VGPUClient.hub; constant */
+    /* VM_L2_PROTECTION_FAULT_STATUS.CID; constant */
+    uint16_t cid;
+    unsigned access;            /* odd: an access is in progress; atomic */
+    /* Bit n: the TLB may have leaves of 1 << n bytes. */
+    uint64_t shifts;
+    /*
+     * Translation of the address that follows the last span: the last call of
+     * vgpu_gpuvm_map() made it to find the end of the span, and the next call
+     * probably needs it.
+     */
+    struct {
+        bool valid;
+        uint8_t vmid;
+        VGPUAccessType type;
+        uint32_t gen;           /* hub->gen[vmid] before the translation */
+        uint64_t va;
+        VGPUSpan span;          /* not mapped */
+    } peek;
+    /* Number of ranges of the hub's log that were applied to @set. */
+    uint32_t ranges_done;
+    uint32_t hits;              /* hits not yet added to s->counters */
+    uint32_t misses;            /* misses not yet added to s->counters */
+    VGPUTlbSet set[1 << VGPU_TLB_SETS_LOG2];
+};
+
+/* tlb.c. Called by the client's thread. */
+
+/* Return the key of the leaf of 1 << @shift bytes at @va: unique, never 0. */
+static inline uint64_t vgpu_tlb_key(unsigned vmid, uint64_t va, unsigned shift)
+{
+    return va >> shift << 10 | shift << 4 | vmid;
+}
+
+static inline VGPUTlbSet *vgpu_tlb_set(VGPUTlb *tlb, uint64_t key)
+{
+    /* Fibonacci hashing distributes neighbouring pages and large strides. */
+    return &tlb->set[(key * 0x9e3779b97f4a7c15ull) >>
+                     (64 - VGPU_TLB_SETS_LOG2)];
+}
+
+/*
+ * Return the TLB entry of generation @gen that translates @va, or NULL. Inline,
+ * since each access calls this function.
+ */
+static inline const VGPUTlbEntry *vgpu_tlb_find(VGPUTlb *tlb, unsigned vmid,
+                                                uint64_t va, uint32_t gen)
+{
+    uint64_t shifts;
+    unsigned w;
+
+    for (shifts = tlb->shifts; shifts; shifts &= shifts - 1) {
+        uint64_t key = vgpu_tlb_key(vmid, va, ctz64(shifts));
+        VGPUTlbSet *set = vgpu_tlb_set(tlb, key);
+
+        for (w = 0; w < VGPU_TLB_WAYS; w++) {
+            if (set->way[w].key == key && set->way[w].gen == gen) {
+                return &set->way[w];
+            }
+        }
+    }
+    return NULL;
+}
+
+/*
+ * Add @leaf, the leaf at @va. @gen: value of VGPUHub.gen[vmid] before the walk.
+ */
+void vgpu_tlb_insert(VGPUTlb *tlb, unsigned vmid, uint64_t va, uint32_t gen,
+                     const VGPULeaf *leaf);
+/*
+ * Drop the TLB entries in the ranges that were invalidated since the last call.
+ */
+void vgpu_tlb_apply_invalidations(VGPUClient *c);
+
+#endif /* HW_MISC_VGPU_KFD_MEMORY_TLB_PRIV_H */
