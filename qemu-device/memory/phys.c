@@ -162,6 +162,7 @@ static bool phys_map_window(VGPUState *s, AddressSpace *as, hwaddr addr,
                             VGPUSpan *span, bool *iommu)
 {
     VGPUWindow *w;
+    hwaddr off;
 
     *iommu = false;
     rcu_read_lock();
@@ -177,9 +178,9 @@ static bool phys_map_window(VGPUState *s, AddressSpace *as, hwaddr addr,
         rcu_read_unlock();
         return false;
     }
-    span->at = addr - w->start;
-    span->host = w->host + span->at;
-    span->len = MIN(span->len, w->size - span->at);
+    off = addr - w->start;
+    span->host = w->host + off;
+    span->len = MIN(span->len, w->size - off);
     span->window = w;
     span->mapped = true;
     return true;
@@ -295,7 +296,8 @@ void vgpu_phys_unmap(VGPUState *s, VGPUSpan *span, uint64_t used)
 {
     if (span->window) {
         if (span->write && used) {
-            address_space_cache_invalidate(&span->window->cache, span->at,
+            address_space_cache_invalidate(&span->window->cache,
+                                           span->host - span->window->host,
                                            used);
         }
         span->window = NULL;

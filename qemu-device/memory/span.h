@@ -6,8 +6,6 @@
 #ifndef HW_MISC_VGPU_KFD_MEMORY_SPAN_H
 #define HW_MISC_VGPU_KFD_MEMORY_SPAN_H
 
-#include "exec/hwaddr.h"
-
 /* What a GPU address translates to, and the meaning of VGPUSpan.addr. */
 typedef enum VGPUTargetKind {
     VGPU_TARGET_VRAM,           /* addr: offset in VRAM */
@@ -36,15 +34,19 @@ typedef enum VGPUAccessType {
  */
 typedef struct VGPUSpan {
     VGPUTargetKind kind;
-    struct VGPUWindow *window;  /* kind BUS: window of the address, or NULL */
-    hwaddr at;                  /* offset of the first byte in @window */
+    /* kind BUS: window of the address, or NULL; private to phys.c */
+    struct VGPUWindow *window;
     bool write;                 /* mapped for a write */
     bool mapped;                /* vgpu_phys_unmap() has memory to release */
     uint8_t walker_error;       /* fault: VGPU_WALKER_* */
     /* fault: its class, one of VM_L2_PROTECTION_FAULT_CNTL__*_DEFAULT */
     uint16_t fault;
     uint16_t flags;             /* VGPU_LEAF_* of the first leaf */
-    uint8_t *host;              /* host address; NULL: writes are dropped */
+    /*
+     * Host address, which phys.c needs unchanged until vgpu_phys_unmap(); NULL:
+     * writes are dropped.
+     */
+    uint8_t *host;
     uint64_t addr;              /* of the first byte: see VGPUTargetKind */
     uint64_t len;               /* bytes */
 } VGPUSpan;
