@@ -40,23 +40,42 @@ typedef struct Deadlines {
 
 #define NO_DEADLINES        (Deadlines) { INT64_MAX, INT64_MAX }
 
+/* The thread of a worker. Guarded by VGPUWorker.lock, except as noted. */
+struct VGPUWorkerThread {
+    QemuThread id;              /* BQL */
+    QemuCond wake;              /* signalled to wake the thread */
+    QemuCond parked;            /* signalled when the thread leaves a queue */
+    QEMUBH *reg_bh;             /* writes registers for queues; constant */
+    QEMUTimer *timer;           /* QEMU_CLOCK_VIRTUAL; wakes the thread */
+    int64_t armed;              /* expiry of @timer; INT64_MAX: not armed */
+    bool quit;                  /* the thread is to end */
+    bool paused;                /* the thread is to start no step */
+    bool kicked;                /* kicked since the spin began; atomic */
+    /* Number of spins in vain in a row; thread only. */
+    unsigned spins_in_vain;
+    unsigned spin_skips;        /* next pauses without a spin; thread only */
+    /* Number of waits: VGPUStall.number of the last. */
+    uint32_t waits;
+};
+
 void vgpu_worker_kick(VGPUWorker *w)
 {
-    qatomic_set(&w->kicked, true);
-    qemu_cond_signal(&w->wake);
+    qatomic_set(&w->thread->kicked, true);
+    qemu_cond_signal(&w->thread->wake);
 }
 
 /* The caller of the functions from here to worker_thread() holds w->lock. */
 
 bool vgpu_worker_may_run(const VGPUWorker *w)
 {
-    return !w->quit && !w->paused && !qatomic_read(&w->s->removed);
+    return !w->thread->quit && !w->thread->paused &&
+           !qatomic_read(&w->s->removed);
 }
 
 void vgpu_worker_park(VGPUWorker *w)
 {
     while (w->current) {
-        qemu_cond_wait(&w->parked, &w->lock);
+        qemu_cond_wait(&w->thread->parked, &w->lock);
     }
 }
 
@@ -86,9 +105,9 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
     }
     if (lasts) {
         q->wait = stall->iommu ? VGPU_WAIT_IOMMU : stall->why;
-        stall->number = ++w->waits;
+        stall->number = ++w->thread->waits;
         if (q->wait == VGPU_WAIT_REG) {
-            qemu_bh_schedule(w->reg_bh);
+            qemu_bh_schedule(w->thread->reg_bh);
         } else if (q->wait == VGPU_WAIT_IOMMU) {
             vgpu_iommu_schedule(w->s);
         }
@@ -161,11 +180,11 @@ static int worker_pick_queue(VGPUWorker *w, Deadlines *next)
  */
 static bool worker_should_spin(VGPUWorker *w)
 {
-    if (!w->ops->spin || !w->s->poll_ns || w->paused) {
+    if (!w->ops->spin || !w->s->poll_ns || w->thread->paused) {
         return false;
     }
-    if (w->spin_skips) {
-        w->spin_skips--;
+    if (w->thread->spin_skips) {
+        w->thread->spin_skips--;
         return false;
     }
     return true;
@@ -187,21 +206,22 @@ static bool any_deadline_reached(const Deadlines *d)
  */
 static void worker_spin(VGPUWorker *w, const Deadlines *next)
 {
+    VGPUWorkerThread *t = w->thread;
     int64_t end = get_clock() + w->s->poll_ns;
     bool found;
 
-    qatomic_set(&w->kicked, false);
+    qatomic_set(&t->kicked, false);
     qemu_mutex_unlock(&w->lock);
     do {
         cpu_relax();
-        found = qatomic_read(&w->kicked) || any_deadline_reached(next);
+        found = qatomic_read(&t->kicked) || any_deadline_reached(next);
     } while (!found && get_clock() < end);
     qemu_mutex_lock(&w->lock);
     if (found) {
-        w->spins_in_vain = 0;
+        t->spins_in_vain = 0;
     } else {
-        w->spins_in_vain = MIN(w->spins_in_vain + 1, SPIN_SKIP_LOG2_MAX);
-        w->spin_skips = 1u << w->spins_in_vain;
+        t->spins_in_vain = MIN(t->spins_in_vain + 1, SPIN_SKIP_LOG2_MAX);
+        t->spin_skips = 1u << t->spins_in_vain;
     }
 }
 
@@ -214,8 +234,8 @@ static void worker_timer_cb(void *opaque)
     VGPUWorker *w = opaque;
 
     QEMU_LOCK_GUARD(&w->lock);
-    w->armed = INT64_MAX;
-    qemu_cond_signal(&w->wake);
+    w->thread->armed = INT64_MAX;
+    qemu_cond_signal(&w->thread->wake);
 }
 
 /*
@@ -224,16 +244,18 @@ static void worker_timer_cb(void *opaque)
  */
 static void worker_sleep(VGPUWorker *w, const Deadlines *next)
 {
-    if (next->virtual < w->armed) {
-        w->armed = next->virtual;
-        timer_mod(w->timer, next->virtual);
+    VGPUWorkerThread *t = w->thread;
+
+    if (next->virtual < t->armed) {
+        t->armed = next->virtual;
+        timer_mod(t->timer, next->virtual);
     }
     if (next->host == INT64_MAX) {
-        qemu_cond_wait(&w->wake, &w->lock);
+        qemu_cond_wait(&t->wake, &w->lock);
     } else {
         int64_t left = next->host - qemu_clock_get_ns(QEMU_CLOCK_REALTIME);
 
-        qemu_cond_timedwait(&w->wake, &w->lock,
+        qemu_cond_timedwait(&t->wake, &w->lock,
                             DIV_ROUND_UP(MAX(left, 1), SCALE_MS));
     }
     vgpu_delay_worker(w->s, &w->lock, VGPU_DELAY_WAKE);
@@ -256,7 +278,7 @@ static bool worker_run_queue(VGPUWorker *w, unsigned n)
         q->exec.mem.iotlb.used = 0;
     }
     w->current = NULL;
-    qemu_cond_broadcast(&w->parked);
+    qemu_cond_broadcast(&w->thread->parked);
     vgpu_delay_worker(w->s, &w->lock, VGPU_DELAY_DONE);
     return q->wait == VGPU_WAIT_NONE;
 }
@@ -269,11 +291,11 @@ static void *worker_thread(void *opaque)
 
     rcu_register_thread();
     qemu_mutex_lock(&w->lock);
-    while (!w->quit) {
+    while (!w->thread->quit) {
         Deadlines next = NO_DEADLINES;
         int n = worker_pick_queue(w, &next);
 
-        if (ops->busy && !w->paused) {
+        if (ops->busy && !w->thread->paused) {
             ops->busy(w, n >= 0);
         }
         if (n >= 0 && ops->yield && ops->yield(w)) {
@@ -414,45 +436,49 @@ void vgpu_workers_free(VGPUState *s)
 void vgpu_worker_start(VGPUWorker *w, VGPUState *s, const VGPUWorkerOps *ops,
                        unsigned client, const char *name)
 {
+    VGPUWorkerThread *t = g_new0(VGPUWorkerThread, 1);
+
     w->ops = ops;
     w->s = s;
     w->client = client;
+    w->thread = t;
     s->workers->by_client[client] = w;
-    w->quit = false;
-    w->reg_bh = qemu_bh_new_guarded(worker_reg_bh, w,
+    t->reg_bh = qemu_bh_new_guarded(worker_reg_bh, w,
                                     &DEVICE(s)->mem_reentrancy_guard);
-    w->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, worker_timer_cb, w);
-    w->armed = INT64_MAX;
+    t->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, worker_timer_cb, w);
+    t->armed = INT64_MAX;
     qemu_mutex_init(&w->lock);
-    qemu_cond_init(&w->wake);
-    qemu_cond_init(&w->parked);
-    qemu_thread_create(&w->thread, name, worker_thread, w,
-                       QEMU_THREAD_JOINABLE);
+    qemu_cond_init(&t->wake);
+    qemu_cond_init(&t->parked);
+    qemu_thread_create(&t->id, name, worker_thread, w, QEMU_THREAD_JOINABLE);
 }
 
 void vgpu_worker_stop(VGPUWorker *w)
 {
     WITH_QEMU_LOCK_GUARD(&w->lock) {
-        w->quit = true;
+        w->thread->quit = true;
         vgpu_worker_kick(w);
     }
-    qemu_thread_join(&w->thread);
+    qemu_thread_join(&w->thread->id);
 }
 
 void vgpu_worker_destroy(VGPUWorker *w)
 {
+    VGPUWorkerThread *t = w->thread;
+
     w->s->workers->by_client[w->client] = NULL;
-    qemu_bh_delete(w->reg_bh);
-    timer_free(w->timer);
-    qemu_cond_destroy(&w->parked);
-    qemu_cond_destroy(&w->wake);
+    qemu_bh_delete(t->reg_bh);
+    timer_free(t->timer);
+    qemu_cond_destroy(&t->parked);
+    qemu_cond_destroy(&t->wake);
     qemu_mutex_destroy(&w->lock);
+    g_clear_pointer(&w->thread, g_free);
 }
 
 void vgpu_worker_pause(VGPUWorker *w, bool paused)
 {
     QEMU_LOCK_GUARD(&w->lock);
-    w->paused = paused;
+    w->thread->paused = paused;
     vgpu_worker_kick(w);
 }
 
@@ -461,13 +487,13 @@ void vgpu_worker_hold(VGPUWorker *w)
     bool paused;
 
     qemu_mutex_lock(&w->lock);
-    paused = w->paused;
-    w->paused = true;
+    paused = w->thread->paused;
+    w->thread->paused = true;
     vgpu_worker_park(w);
     /*
      * w->lock stops the thread from here on; vgpu_worker_release() releases it.
      */
-    w->paused = paused;
+    w->thread->paused = paused;
 }
 
 void vgpu_worker_release(VGPUWorker *w)

@@ -27,13 +27,13 @@
 #define HW_MISC_VGPU_KFD_QUEUE_SCHEDULER_H
 
 #include "qemu/thread.h"
-#include "qemu/timer.h"
 #include "qapi/qapi-types-vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/queue/queue.h"
 
 typedef struct VGPUClient VGPUClient;
 typedef struct VGPUState VGPUState;
+typedef struct VGPUWorkerThread VGPUWorkerThread;
 
 /*
  * Operations of an engine on its worker. The caller holds w->lock. @n is the
@@ -75,22 +75,9 @@ struct VGPUWorker {
     const VGPUWorkerOps *ops;   /* constant */
     VGPUState *s;               /* constant */
     unsigned client;            /* VGPUClient.index; constant */
-    QemuThread thread;          /* BQL */
+    VGPUWorkerThread *thread;   /* private to scheduler.c; constant */
     QemuMutex lock;             /* guards the members and the queues */
-    QemuCond wake;              /* signalled to wake the thread */
-    QemuCond parked;            /* signalled when the thread leaves a queue */
-    QEMUBH *reg_bh;             /* writes registers for queues; constant */
-    QEMUTimer *timer;           /* QEMU_CLOCK_VIRTUAL; wakes the thread */
-    int64_t armed;              /* expiry of @timer; INT64_MAX: not armed */
-    bool quit;                  /* the thread is to end */
-    bool paused;                /* the thread is to start no step */
-    bool kicked;                /* kicked since the spin began; atomic */
-    /* Number of spins in vain in a row; thread only. */
-    unsigned spins_in_vain;
-    unsigned spin_skips;        /* next pauses without a spin; thread only */
     unsigned next;              /* number of the queue to try first */
-    /* Number of waits: VGPUStall.number of the last. */
-    uint32_t waits;
     VGPUQueue *current;         /* queue in its time slice; NULL: none */
     /* Queue with a register write in progress, or NULL. */
     VGPUQueue *writing;
@@ -193,8 +180,8 @@ void vgpu_worker_kick(VGPUWorker *w);
 
 /**
  * vgpu_worker_park: wait until the thread has left its current queue
- * @w: worker. The caller has set quit or paused: otherwise the thread might
- *     take the next queue before the wait ends.
+ * @w: worker, which ends or is paused: otherwise the thread might take the
+ *     next queue before the wait ends
  *
  * Context: the caller holds w->lock, which is dropped while the function waits.
  */
