@@ -29,7 +29,10 @@ typedef struct VGPUIommuStamp {
     uint8_t vmid;               /* VMID of the access */
 } VGPUIommuStamp;
 
-/* The IOMMU's reply: its translation of a range of bus addresses. */
+/*
+ * The IOMMU's reply: its translation of a range of bus addresses. Defined here,
+ * since a VGPUIotlb is a part of each queue; only memory/ accesses the members.
+ */
 typedef struct VGPUIommuReply {
     hwaddr start;               /* first bus address */
     hwaddr last;                /* last bus address */
