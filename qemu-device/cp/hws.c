@@ -161,18 +161,18 @@ static unsigned hws_assign_vmid(VGPUCp *cp)
 }
 
 /*
- * The mapping of the slice has ended: run the slice. @settled: the slice holds
- * all queues of the list.
+ * The mapping of the slice has ended: run the slice. @whole_list: the slice
+ * holds all queues of the list.
  */
-static void hws_start_slice(VGPUCp *cp, bool settled)
+static void hws_start_slice(VGPUCp *cp, bool whole_list)
 {
     CpHws *hws = &cp->hws;
 
-    hws->settled = settled;
+    hws->whole_list = whole_list;
     hws->phase = CP_HWS_RUN;
     trace_vgpu_hws_slice(cp->s->id, hws->list.base, hws->list.pos, hws->vmids,
-                         hws->quantum, settled);
-    if (!settled && !hws->starved && hws->list.base == hws->slice.base &&
+                         hws->quantum, whole_list);
+    if (!whole_list && !hws->starved && hws->list.base == hws->slice.base &&
         hws->list.pos == hws->slice.pos) {
         hws->starved = true;
         qemu_log_mask(LOG_GUEST_ERROR, "%s: run list stalls: no resource of "
@@ -378,7 +378,7 @@ bool vgpu_cp_hws_pending(const VGPUCp *cp)
     const CpHws *hws = &cp->hws;
 
     return hws->phase != CP_HWS_NONE &&
-           !(hws->phase == CP_HWS_RUN && hws->settled);
+           !(hws->phase == CP_HWS_RUN && hws->whole_list);
 }
 
 /*
@@ -428,7 +428,7 @@ void vgpu_cp_hws_step(VGPUCp *cp)
     } else if (step == VGPU_STEP_BAD_PACKET || step == VGPU_STEP_STALL) {
         /* VMID 0 has no retry faults, so the stall is for poisoned memory. */
         hws_error(cp);
-    } else if (hws->phase == CP_HWS_RUN && !hws->settled) {
+    } else if (hws->phase == CP_HWS_RUN && !hws->whole_list) {
         vgpu_exec_sleep(x, MAX(hws->quantum, 1) * (int64_t)SCALE_MS);
         vgpu_worker_stall(&cp->w, CP_NUM_HQDS, false);
     }

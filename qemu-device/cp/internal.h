@@ -51,7 +51,7 @@ typedef enum CpHwsPhase {
     CP_HWS_NONE,                /* there is no run list */
     CP_HWS_SAVE,                /* unmap the queues of the last slice */
     CP_HWS_MAP,                 /* map the queues of the next slice */
-    /* The slice runs, for @quantum unless settled. */
+    /* The slice runs, for @quantum unless it holds the whole list. */
     CP_HWS_RUN,
 } CpHwsPhase;
 
@@ -80,7 +80,7 @@ typedef struct CpHws {
     uint8_t max_processes;      /* maximum in a slice; 0: no limit */
     uint8_t chains;             /* number of chained lists in this slice */
     uint8_t quantum;            /* length of this slice in ms */
-    bool settled;               /* the slice holds all queues of the list */
+    bool whole_list;            /* the slice holds all queues of the list */
     bool starved;               /* a packet cannot be mapped: was logged */
     VGPUIndirect list;          /* the run list; pos: next packet to execute */
     VGPUIndirect slice;         /* @list at the start of this slice */

@@ -142,7 +142,7 @@ static const VMStateDescription vmstate_cp_hws = {
         VMSTATE_UINT8(max_processes, CpHws),
         VMSTATE_UINT8(chains, CpHws),
         VMSTATE_UINT8(quantum, CpHws),
-        VMSTATE_BOOL(settled, CpHws),
+        VMSTATE_BOOL(whole_list, CpHws),
         VMSTATE_BOOL(starved, CpHws),
         VMSTATE_UINT64(list.base, CpHws),
         VMSTATE_UINT32(list.size, CpHws),
@@ -170,7 +170,7 @@ static int slice_post_load(void *opaque, int version_id)
     VGPUCp *cp = opaque;
     VGPUStall *stall = &cp->hws.queue.exec.mem.stall;
 
-    if (cp->hws.phase != CP_HWS_RUN || cp->hws.settled || stall->until < 0) {
+    if (cp->hws.phase != CP_HWS_RUN || cp->hws.whole_list || stall->until < 0) {
         return -EINVAL;
     }
     stall->why = VGPU_WAIT_POLL;
