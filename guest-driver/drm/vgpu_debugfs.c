@@ -8,7 +8,7 @@
 #include <drm/drm_file.h>
 #include <drm/drm_print.h>
 
-#include "vgpu/model.h"
+#include "vgpu/device_info.h"
 #include "hw/sdma/vgpu_sdma.h"
 #include "hw/vgpu_mmio.h"
 #include "mm/vgpu_bo.h"

@@ -18,9 +18,9 @@
 #include <drm/drm_print.h>
 
 #include "vgpu/bits.h"
+#include "vgpu/device_info.h"
 #include "vgpu/gmc.h"
 #include "vgpu/ih.h"
-#include "vgpu/model.h"
 #include "vgpu/pci.h"
 #include "vgpu/pte.h"
 #include "vgpu/sdma.h"

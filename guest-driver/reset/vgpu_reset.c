@@ -14,8 +14,8 @@
 #include <linux/ktime.h>
 #include <drm/drm_managed.h>
 
+#include "vgpu/device_info.h"
 #include "vgpu/ih.h"
-#include "vgpu/model.h"
 #include "device/vgpu_device.h"
 #include "hw/sdma/vgpu_sdma_sched.h"
 #include "hw/vgpu_gart.h"

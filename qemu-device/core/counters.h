@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: event counters of the device: VGPU_CNT_* in vgpu/model.h. */
+/* vgpu-kfd: event counters of the device: VGPU_CNT_* in vgpu/device_info.h. */
 #ifndef HW_MISC_VGPU_KFD_CORE_COUNTERS_H
 #define HW_MISC_VGPU_KFD_CORE_COUNTERS_H
 

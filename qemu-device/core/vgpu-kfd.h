@@ -46,7 +46,7 @@
 #include "system/hostmem.h"
 #include "qom/object.h"
 
-#include "vgpu/model.h"
+#include "vgpu/device_info.h"
 #include "hw/misc/vgpu-kfd/core/delay.h"
 #include "hw/misc/vgpu-kfd/core/regs.h"
 

@@ -5,7 +5,7 @@
 #include "qemu/osdep.h"
 #include "qemu/log.h"
 #include "vgpu/bits.h"
-#include "vgpu/model.h"
+#include "vgpu/device_info.h"
 #include "hw/misc/vgpu-kfd/core/counters.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"

@@ -6,7 +6,7 @@
  */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"
-#include "vgpu/model.h"
+#include "vgpu/device_info.h"
 #include "hw/misc/vgpu-kfd/core/clock.h"
 #include "hw/misc/vgpu-kfd/core/counters.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"

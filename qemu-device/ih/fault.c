@@ -6,8 +6,8 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
+#include "vgpu/device_info.h"
 #include "vgpu/gmc.h"
-#include "vgpu/model.h"
 #include "vgpu/pte.h"
 #include "hw/misc/vgpu-kfd/core/counters.h"
 #include "hw/misc/vgpu-kfd/core/stall.h"

@@ -5,7 +5,7 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/rcu.h"
-#include "vgpu/model.h"
+#include "vgpu/device_info.h"
 #include "hw/misc/vgpu-kfd/core/counters.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/memory/internal.h"

@@ -7,7 +7,7 @@
 #include "qemu/osdep.h"
 #include "qemu/host-utils.h"
 #include "vgpu/bits.h"
-#include "vgpu/model.h"
+#include "vgpu/device_info.h"
 #include "vgpu/pte.h"
 #include "hw/misc/vgpu-kfd/core/counters.h"
 #include "hw/misc/vgpu-kfd/core/delay.h"

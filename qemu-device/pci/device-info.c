@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* vgpu-kfd: the registers that no real chip has: identity, hive, counters. */
 #include "qemu/osdep.h"
-#include "vgpu/model.h"
+#include "vgpu/device_info.h"
 #include "vgpu/sdma.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/ih/fault.h"

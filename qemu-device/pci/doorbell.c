@@ -2,7 +2,7 @@
 /* vgpu-kfd: routing of doorbell writes (BAR 2) to the blocks. */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"
-#include "vgpu/model.h"
+#include "vgpu/device_info.h"
 #include "vgpu/sdma.h"
 #include "hw/misc/vgpu-kfd/core/counters.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"

@@ -6,7 +6,7 @@
  * sdma/regs.c.
  */
 #include "qemu/osdep.h"
-#include "vgpu/model.h"
+#include "vgpu/device_info.h"
 #include "vgpu/sdma.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"

@@ -14,7 +14,7 @@
 #include "qemu/osdep.h"
 #include "hw/pci/pci_device.h"
 #include "migration/vmstate.h"
-#include "vgpu/model.h"
+#include "vgpu/device_info.h"
 #include "hw/misc/vgpu-kfd/core/counters.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"

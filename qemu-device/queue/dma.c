@@ -8,7 +8,7 @@
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
-#include "vgpu/model.h"
+#include "vgpu/device_info.h"
 #include "hw/misc/vgpu-kfd/core/counters.h"
 #include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/core/trace.h"
