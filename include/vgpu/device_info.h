@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Registers that no real chip has: identity of the model and its counters, in a
- * block at the end of BAR 5 that gfx90a leaves unused. The registers are
+ * Registers that no real chip has: identity of the device and its counters, in
+ * a block at the end of BAR 5 that gfx90a leaves unused. The registers are
  * read-only. A read of the low dword of a 64-bit counter latches the high
  * dword: read the low one first.
  */
-#ifndef VGPU_MODEL_H
-#define VGPU_MODEL_H
+#ifndef VGPU_DEVICE_INFO_H
+#define VGPU_DEVICE_INFO_H
 
 #define VGPU_BASE			0x1ff00
 
@@ -44,4 +44,4 @@
 #define VGPU_CNT_INJECTIONS		16	/* occasions that injections have taken */
 #define VGPU_NUM_COUNTERS		17
 
-#endif /* VGPU_MODEL_H */
+#endif /* VGPU_DEVICE_INFO_H */

@@ -9,7 +9,7 @@
 #include "hw/misc/vgpu-kfd/memory/xgmi.h"
 #include "hw/misc/vgpu-kfd/pci/internal.h"
 
-#define MODEL_SPAN              (VGPU_COUNTER(VGPU_NUM_COUNTERS) - VGPU_BASE)
+#define DEVICE_INFO_SPAN        (VGPU_COUNTER(VGPU_NUM_COUNTERS) - VGPU_BASE)
 #define OFF(reg)                ((reg) - VGPU_BASE)
 
 static uint32_t identity_read(VGPUState *s, unsigned inst, unsigned off)
@@ -49,15 +49,16 @@ static uint32_t counter_read(VGPUState *s, unsigned inst, unsigned off)
     return n;
 }
 
-static const VGPUReg model_regs[MODEL_SPAN] = {
+static const VGPUReg device_info_regs[DEVICE_INFO_SPAN] = {
     [OFF(VGPU_MAGIC) ... OFF(VGPU_XGMI_HIVE_HI)] =
         VGPU_REG_READ(identity_read),
-    [OFF(VGPU_COUNTER(0)) ... MODEL_SPAN - 1] = VGPU_REG_READ(counter_read),
+    [OFF(VGPU_COUNTER(0)) ... DEVICE_INFO_SPAN - 1] =
+        VGPU_REG_READ(counter_read),
 };
 
-const VGPUBlock vgpu_model_block = {
+const VGPUBlock vgpu_device_info_block = {
     .base = VGPU_BASE,
-    .span = MODEL_SPAN,
+    .span = DEVICE_INFO_SPAN,
     .count = 1,
-    .regs = model_regs,
+    .regs = device_info_regs,
 };

@@ -63,7 +63,7 @@ bool vgpu_nbio_is_hdp_remap(VGPUState *s, uint32_t reg);
 
 /* device-info.c: identity of the device, counters */
 
-extern const VGPUBlock vgpu_model_block;
+extern const VGPUBlock vgpu_device_info_block;
 
 /* reset.c */
 

@@ -41,7 +41,7 @@ static const VGPUBlock *const blocks[] = {
     &vgpu_sdma_queue_blocks[3],
     &vgpu_sdma_engine_blocks[4],
     &vgpu_sdma_queue_blocks[4],
-    &vgpu_model_block,
+    &vgpu_device_info_block,
 };
 
 void vgpu_mmio_init(VGPUState *s)

@@ -44,7 +44,7 @@ struct vg_counters {
 
 /* Read the counters of the driver (vgpu_counters). */
 int vg_driver_counters(const struct vg_gpu *gpu, struct vg_counters *c);
-/* Read the counters of the device itself (model block). */
+/* Read the counters of the device itself (device_info.h). */
 int vg_device_counters(const struct vg_gpu *gpu, struct vg_counters *c);
 /* Read the numbers of VMIDs, PASIDs, doorbells and processes in use (vgpu_in_use). */
 int vg_in_use(const struct vg_gpu *gpu, struct vg_counters *c);

@@ -151,7 +151,7 @@ static inline void qvgpu_mm_wr(QVGPU *v, uint32_t reg, uint32_t val)
 {
     qvgpu_wr(v, HUB(VGPU_HUB_MM) + reg, val);
 }
-/* Read counter VGPU_CNT_* of the model block. */
+/* Read counter VGPU_CNT_* (vgpu/device_info.h). */
 uint64_t qvgpu_counter(QVGPU *v, unsigned counter);
 /* Capture and read the GPU clock, in ticks of VGPU_CLOCK_HZ. */
 uint64_t qvgpu_clock(QVGPU *v);

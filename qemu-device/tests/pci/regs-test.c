@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: registers, NBIO, GPU clock, model block, reset. */
+/* vgpu-kfd: registers, NBIO, GPU clock, device information, reset. */
 #include "qemu/osdep.h"
 #include "vgpu/cp.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -287,7 +287,7 @@ static void test_hdp_flush(void)
 }
 
 /* Catches: a guest can write an identity register or a counter. */
-static void test_model_block(void)
+static void test_device_info(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
     uint32_t reg;
@@ -426,7 +426,7 @@ void qvgpu_add_regs_tests(void)
     qtest_add_func("/vgpu-kfd/regs/indirect-window", test_indirect_window);
     qtest_add_func("/vgpu-kfd/regs/vram-window", test_vram_window);
     qtest_add_func("/vgpu-kfd/regs/hdp-flush", test_hdp_flush);
-    qtest_add_func("/vgpu-kfd/regs/model-block", test_model_block);
+    qtest_add_func("/vgpu-kfd/regs/model-block", test_device_info);
     qtest_add_func("/vgpu-kfd/regs/clock", test_clock);
     qtest_add_func("/vgpu-kfd/regs/pasid-mapping", test_pasid_mapping);
     qtest_add_func("/vgpu-kfd/regs/hubs-are-two", test_hubs_are_two);
