@@ -122,33 +122,72 @@ static void vgpu_hive_register_types(void)
 
 type_init(vgpu_hive_register_types)
 
-/* QOM's setter of a link property, which set_hive() calls. */
-static ObjectPropertyAccessor *set_link;
+static void get_hive(Object *obj, Visitor *v, const char *name, void *opaque,
+                     Error **errp)
+{
+    VGPUHive *h = *(VGPUHive **)object_field_prop_ptr(obj, opaque);
+    g_autofree char *path = h ? object_get_canonical_path(OBJECT(h))
+                              : g_strdup("");
+
+    visit_type_str(v, name, &path, errp);
+}
 
 /*
  * Setter of property hive. In earlier versions the value was the number that is
- * hive-id now, and QOM's message for a number is "Device '7' not found": add to
- * the message that the value must be the id of an object.
+ * hive-id now: the message says that the value must be the id of an object.
  */
 static void set_hive(Object *obj, Visitor *v, const char *name, void *opaque,
                      Error **errp)
 {
     ERRP_GUARD();
+    VGPUHive **hive = object_field_prop_ptr(obj, opaque);
+    g_autofree char *path = NULL;
+    Object *target = NULL;
 
-    set_link(obj, v, name, opaque, errp);
+    if (visit_type_str(v, name, &path, errp) && *path) {
+        target = object_resolve_path_type(path, TYPE_VGPU_HIVE, NULL);
+        if (!target) {
+            error_set(errp, ERROR_CLASS_DEVICE_NOT_FOUND,
+                      "vgpu-hive '%s' not found", path);
+        }
+    }
     if (*errp) {
         error_prepend(errp, "%s needs the id of a vgpu-hive object, as in "
                       "-object vgpu-hive,id=h0: ", name);
+        return;
     }
+    qdev_prop_allow_set_link_before_realize(obj, name, target, errp);
+    if (*errp) {
+        return;
+    }
+    object_ref(target);
+    object_unref(*hive);
+    *hive = (VGPUHive *)target;
 }
 
+static void release_hive(Object *obj, const char *name, void *opaque)
+{
+    object_unref(*(VGPUHive **)object_field_prop_ptr(obj, opaque));
+}
+
+static Object *resolve_hive(Object *obj, void *opaque, const char *part)
+{
+    return *(Object **)object_field_prop_ptr(obj, opaque);
+}
+
+/*
+ * A link property as qdev_prop_link, but for the setter: that of QOM has no way
+ * to change its messages.
+ */
 static ObjectProperty *create_hive_property(ObjectClass *oc, const char *name,
                                             const Property *prop)
 {
-    ObjectProperty *op = qdev_prop_link.create(oc, name, prop);
+    ObjectProperty *op =
+        object_class_property_add(oc, name, "link<" TYPE_VGPU_HIVE ">",
+                                  get_hive, set_hive, release_hive,
+                                  (Property *)prop);
 
-    set_link = op->set;
-    op->set = set_hive;
+    op->resolve = resolve_hive;
     return op;
 }
 

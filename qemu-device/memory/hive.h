@@ -16,8 +16,7 @@ OBJECT_DECLARE_SIMPLE_TYPE(VGPUHive, VGPU_HIVE)
 extern const PropertyInfo vgpu_prop_hive;
 
 /* Define property @_name: a link to a hive, stored in @_state.@_field. */
-#define DEFINE_PROP_VGPU_HIVE(_name, _state, _field)                    \
-    DEFINE_PROP(_name, _state, _field, vgpu_prop_hive, VGPUHive *,      \
-                .link_type = TYPE_VGPU_HIVE)
+#define DEFINE_PROP_VGPU_HIVE(_name, _state, _field) \
+    DEFINE_PROP(_name, _state, _field, vgpu_prop_hive, VGPUHive *)
 
 #endif /* HW_MISC_VGPU_KFD_MEMORY_HIVE_H */
