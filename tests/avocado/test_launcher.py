@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """./vgpu run and shell: streams, exit statuses, and one sentence about an error of the guest."""
 
+import contextlib
 import hashlib
 import random
 import re
@@ -15,7 +16,8 @@ from launcher import GuestTest
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.guest import run_folder
 from vgpu_tools.guest.config import Guest
-from vgpu_tools.guest.launch import Run, Streams, write_all
+from vgpu_tools.guest.emulator import Emulator
+from vgpu_tools.guest.launch import Run, Running, Streams, write_all
 from vgpu_tools.guest.result import Result, Verdict
 
 
@@ -88,9 +90,14 @@ class Passing(GuestTest):
 class Refused(Run):
     """A run whose driver is in state "failed"."""
 
-    def _start(self) -> None:
-        self.driver = "failed"
-        super()._start()
+    def _prepare(self, emulator: Emulator, stack: contextlib.ExitStack) -> Callable[[Running], None]:
+        start = super()._prepare(emulator, stack)
+
+        def fail(running: Running) -> None:
+            running.driver = "failed"
+            start(running)
+
+        return fail
 
 
 class Failing(GuestTest):
@@ -126,7 +133,7 @@ class Failing(GuestTest):
 
     def test_dead_qemu(self) -> None:
         """Catches: a signal kills QEMU, and the sentence lacks the signal's name."""
-        result = self.interrupted(lambda run: run.process.kill())
+        result = self.interrupted(lambda run: run.running.process.kill())
         self.assertEqual((result.verdict, result.qemu), (Verdict.QEMU_ENDED, -signal.SIGKILL))
         self.assertRegex(result.sentence, "^QEMU ended with SIGKILL; console log: ")
         self.assertEqual((result.folder / run_folder.FAILED).read_text(), f"{result.sentence}\n")

@@ -154,7 +154,7 @@ class Runs(Scripted):
         before = set(os.listdir("/proc/self/fd"))
         run = Run(self.guest, words, Streams(self.output.extend, self.output.extend), timeout)
         result = run.execute()
-        self.assertIsNotNone(run.process.returncode)
+        self.assertIsNotNone(run.running.process.returncode)
         self.assertFalse(run_folder.held(result.folder))
         self.assertEqual(set(os.listdir("/proc/self/fd")), before)
         return result
@@ -238,8 +238,8 @@ class Runs(Scripted):
         run = Run(self.guest, ["out x"], Streams(interrupt))
         with self.assertRaises(KeyboardInterrupt):
             run.execute()
-        self.assertIsNotNone(run.process.returncode)
-        self.assertFalse(run_folder.held(run.folder))
+        self.assertIsNotNone(run.running.process.returncode)
+        self.assertFalse(run_folder.held(run.running.folder))
         self.assertEqual(set(os.listdir("/proc/self/fd")), before)
 
     def test_failure(self) -> None:
@@ -252,7 +252,7 @@ class Runs(Scripted):
         run = Run(self.guest, ["out x"], Streams(fail))
         with self.assertRaisesRegex(Failure, "^not saved$"):
             run.execute()
-        self.assertEqual((run.folder / run_folder.FAILED).read_text(), "not saved\n")
+        self.assertEqual((run.running.folder / run_folder.FAILED).read_text(), "not saved\n")
 
     def test_stopped_in_dump(self) -> None:
         """Catches: stop() waits for the end of the task dump; backtraces are taken after stop()."""
@@ -262,7 +262,7 @@ class Runs(Scripted):
             def stop() -> None:
                 self.until(lambda: bool(self.output))
                 run.give_up()
-                self.until(lambda: "dumped" in (run.folder / run_folder.CONSOLE).read_text())
+                self.until(lambda: "dumped" in (run.running.folder / run_folder.CONSOLE).read_text())
                 run.stop()
 
             thread = threading.Thread(target=stop)

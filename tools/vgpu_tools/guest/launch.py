@@ -56,6 +56,44 @@ class Streams:
     terminal: bool = False
 
 
+class Requests:
+    """What other threads, signal handlers and sinks request of a run: give_up() and stop()."""
+
+    def __init__(self) -> None:
+        self.given_up = False
+        self.stopped = False
+        self._wake: int | None = None  # an eventfd while the guest runs
+        self._wake_lock = threading.RLock()  # held to write to or close _wake; reentrant for signal handlers
+
+    def give_up(self) -> None:
+        """End the run as its timeout does."""
+        self.given_up = True
+        self._notify()
+
+    def stop(self) -> None:
+        """End the guest at once."""
+        self.stopped = True
+        self._notify()
+
+    def _notify(self) -> None:
+        with self._wake_lock:
+            if self._wake is not None:
+                os.eventfd_write(self._wake, 1)
+
+    @contextlib.contextmanager
+    def waking(self, selector: selectors.BaseSelector) -> Iterator[None]:
+        """Let requests wake the selector through an eventfd while the block runs."""
+        wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        try:
+            selector.register(wake, selectors.EVENT_READ, partial(os.eventfd_read, wake))
+            self._wake = wake
+            yield
+        finally:
+            with self._wake_lock:
+                self._wake = None
+                os.close(wake)
+
+
 class Run:
     """A guest from start to end.
 
@@ -88,22 +126,22 @@ class Run:
         self.verbose = verbose
         self.snapshot = snapshot
         self.own_session = own_session
-        self.driver = ""  # state of the driver; empty until the agent reports it
-        self.status: int | None = None
-        self._stopped = False
-        self._given_up = False
-        self._wake: int | None = None  # an eventfd while the guest runs
-        self._wake_lock = threading.RLock()  # held to write to or close _wake; reentrant for signal handlers
+        self._requests = Requests()
+        self._running: Running | None = None  # from the start of QEMU on
+
+    @property
+    def running(self) -> "Running":
+        """The running guest. The caller knows that QEMU has been started."""
+        assert self._running
+        return self._running
 
     def give_up(self) -> None:
         """End the run as its timeout does: the guest dumps its tasks, the verdict is TIMED_OUT or NOT_UP."""
-        self._given_up = True
-        self._notify()
+        self._requests.give_up()
 
     def stop(self) -> None:
         """End the guest at once."""
-        self._stopped = True
-        self._notify()
+        self._requests.stop()
 
     def execute(self) -> Result:
         """Run the command. Errors of the guest and of QEMU are in the Result; errors of this machine (files, no QEMU
@@ -113,46 +151,33 @@ class Run:
 
     def execute_in(self, folder: Path) -> Result:
         """`execute()` in a folder that the caller has locked by run_folder.hold()."""
-        self._begin(folder)
         try:
-            timed_out = self._run_emulator()
+            running, timed_out = self._run_emulator(folder)
         except Failure as failure:  # from a sink, or from Saver if the guest could not be saved
             run_folder.mark_failed(folder, str(failure))
             raise
-        result = self._result(timed_out)
+        result = running.result(timed_out)
         if result.failure:
             run_folder.mark_failed(folder, result.failure)
         return result
 
-    def _begin(self, folder: Path) -> None:
-        self.folder = folder
-        self.begun = time.monotonic()
-        self.deadline = self.begun + self.timeout if self.timeout else float("inf")
-        self.watcher = Watcher()
-        late = agent.Late(self.guest.late_frames)
-        self._late, self._decoder = late, agent.Decoder(late)
-        self._pending = bytearray()  # bytes still to be sent to the guest
-        self._input_open = False
-        self._refused = False  # True: the command was not started, as the driver failed
-        self._ended: int | None = None  # QEMU's return code, if QEMU ended before it was terminated
-        self._core = ""
-
-    def _run_emulator(self) -> bool:
-        """Start QEMU and serve the guest until its end. Return whether it timed out."""
-        emulator = self._emulator()
+    def _run_emulator(self, folder: Path) -> tuple["Running", bool]:
+        """Start QEMU and serve the guest until its end. Return the guest, and whether it timed out."""
+        begun = time.monotonic()
+        emulator = self._emulator(folder)
         with contextlib.ExitStack() as stack:
-            self._prepare(emulator, stack)
-            self._log = stack.enter_context((self.folder / run_folder.CONSOLE).open("wb", buffering=0))
-            self._selector = stack.enter_context(selectors.PollSelector())
-            stack.enter_context(self._heard())
+            start = self._prepare(emulator, stack)
+            log = stack.enter_context((folder / run_folder.CONSOLE).open("wb", buffering=0))
+            selector = stack.enter_context(selectors.PollSelector())
+            stack.enter_context(self._requests.waking(selector))
             stack.enter_context(emulator)
-            self.process, self._port = emulator.process, emulator.port
-            self._port.setblocking(False)
-            return self._attend()
+            running = Running(self, self._requests, folder, emulator, log, selector, begun, start)
+            self._running = running
+            return running, running.attend()
 
-    def _emulator(self) -> Emulator:
+    def _emulator(self, folder: Path) -> Emulator:
         accelerator = self.guest.accelerator or accel.choose(comes_up)
-        log, record, socket = (self.folder / name for name in (run_folder.QEMU_LOG, run_folder.COMMAND, qmp.SOCKET))
+        log, record, socket = (folder / name for name in (run_folder.QEMU_LOG, run_folder.COMMAND, qmp.SOCKET))
         emulator = Emulator(self.guest, accelerator, log, record)
         emulator.own_session = self.own_session
         emulator.leaves_core = True
@@ -160,48 +185,75 @@ class Run:
             emulator.more += ["-qmp", f"unix:{socket},server=on,wait=off"]
         return emulator
 
-    def _prepare(self, emulator: Emulator, stack: contextlib.ExitStack) -> None:
+    def _prepare(self, emulator: Emulator, stack: contextlib.ExitStack) -> "Callable[[Running], None]":
         """Add arguments of QEMU to `emulator`. What the run needs open is entered into `stack`, which the caller leaves
-        after the run."""
+        after the run. Return the function to call when the guest is up."""
         if self.snapshot:
             # Name the snapshot by a descriptor: another run may remove the file to make room.
             emulator.more += ["-incoming", f"file:/proc/self/fd/{self.snapshot.fileno()}"]
             emulator.inherited.append(self.snapshot.fileno())
+        return Running.start
 
-    def _notify(self) -> None:
-        with self._wake_lock:
-            if self._wake is not None:
-                os.eventfd_write(self._wake, 1)
 
-    @contextlib.contextmanager
-    def _heard(self) -> Iterator[None]:
-        """Let give_up() and stop() wake the selector through an eventfd while the block runs."""
-        wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        try:
-            self._selector.register(wake, selectors.EVENT_READ, partial(os.eventfd_read, wake))
-            self._wake = wake
-            yield
-        finally:
-            with self._wake_lock:
-                self._wake = None
-                os.close(wake)
+class Running:
+    """A guest from the start of its QEMU until its end, and its result."""
 
-    def _attend(self) -> bool:
+    def __init__(
+        self,
+        run: Run,
+        requests: Requests,
+        folder: Path,
+        emulator: Emulator,
+        log: BinaryIO,
+        selector: selectors.BaseSelector,
+        begun: float,
+        start: "Callable[[Running], None]",
+    ) -> None:
+        """`run` has the parameters. `log` receives the console. `begun` is the start of the run, in the time of
+        time.monotonic(). `start` is called when the guest is up."""
+        assert emulator.process.stdout
+        self.guest = run.guest
+        self.words = run.words
+        self.streams = run.streams
+        self.verbose = run.verbose
+        self.snapshot = run.snapshot
+        self.folder = folder
+        self.begun = begun
+        self.limit = run.timeout  # seconds; 0: none
+        self.deadline = begun + self.limit if self.limit else float("inf")
+        self.process = emulator.process
+        self.watcher = Watcher()
+        self.driver = ""  # state of the driver; empty until the agent reports it
+        self.status: int | None = None
+        self._requests = requests
+        self._start_command = start
+        self._output: IO[bytes] = emulator.process.stdout
+        self._port = emulator.port
+        self._port.setblocking(False)
+        self._log = log
+        self._selector = selector
+        self._late = agent.Late(self.guest.late_frames)
+        self._decoder = agent.Decoder(self._late)
+        self._pending = bytearray()  # bytes still to be sent to the guest
+        self._input_open = False
+        self._refused = False  # True: the command was not started, as the driver failed
+        self._ended: int | None = None  # QEMU's return code, if QEMU ended before it was terminated
+        self._core = ""
+
+    def attend(self) -> bool:
         """Copy console, frames and input until the guest's end. Return whether the guest timed out."""
-        assert self.process.stdout
-        self._output: IO[bytes] = self.process.stdout
         self._selector.register(self._output, selectors.EVENT_READ, self._read_console)
         self._selector.register(self._port, selectors.EVENT_READ, self._talk)
         if self.snapshot:
             self._send(agent.SEED, secrets.token_bytes(SEED_BYTES))
         with terminal.raw(self.streams.input if self.streams.terminal else None, self._resized):
             over = self._pump(self._done, self._time_left)
-        if self._stopped or self._refused:
+        if self._requests.stopped or self._refused:
             return False
         timed_out = not over and not self.watcher.fatal
         if timed_out:
-            if self._given_up:
-                self.timeout = self.timeout or time.monotonic() - self.begun
+            if self._requests.given_up:
+                self.limit = self.limit or time.monotonic() - self.begun
             self._send(agent.DUMP)
             self._pump(self._ends_now, _until(time.monotonic() + DUMP_SECONDS))
             if self._ends_now():
@@ -210,14 +262,29 @@ class Run:
         self._end_qemu()
         return timed_out
 
+    def start(self) -> None:
+        """Start the command, unless the driver failed."""
+        flags = agent.TERMINAL if self.streams.terminal else 0
+        if self.guest.kernel == "debug" and not self.streams.terminal:
+            flags |= agent.LEAKS
+        if self.driver == "failed" and not self.streams.terminal:
+            self._refused = True
+            return
+        self._late.wait(agent.RUN)
+        self._queue(agent.run(self.words, flags, *terminal.size()))
+        self._input_open = self.streams.input is not None
+        if not self._input_open:
+            self._send(agent.STDIN)
+        self._flush()
+
     def _done(self) -> bool:
-        return self.status is not None or self._refused or self._stopped
+        return self.status is not None or self._refused or self._requests.stopped
 
     def _ends_now(self) -> bool:
-        return self._stopped
+        return self._requests.stopped
 
     def _time_left(self) -> float:
-        return 0.0 if self._given_up else self.deadline - time.monotonic()
+        return 0.0 if self._requests.given_up else self.deadline - time.monotonic()
 
     def _end_qemu(self) -> None:
         """Record how QEMU ended, if it has ended or is ending; otherwise terminate QEMU."""
@@ -301,27 +368,13 @@ class Run:
             self._queue(agent.time_of_day(time.time_ns()))
         elif kind == agent.HELLO:
             self.driver = payload.decode()
-            self._start()
+            self._start_command(self)
         elif kind == agent.STDOUT:
             self.streams.output(payload)
         elif kind == agent.STDERR:
             self.streams.error(payload)
         elif kind == agent.EXIT:
             self.status = int.from_bytes(payload[:4], "little")
-
-    def _start(self) -> None:
-        flags = agent.TERMINAL if self.streams.terminal else 0
-        if self.guest.kernel == "debug" and not self.streams.terminal:
-            flags |= agent.LEAKS
-        if self.driver == "failed" and not self.streams.terminal:
-            self._refused = True
-            return
-        self._late.wait(agent.RUN)
-        self._queue(agent.run(self.words, flags, *terminal.size()))
-        self._input_open = self.streams.input is not None
-        if not self._input_open:
-            self._send(agent.STDIN)
-        self._flush()
 
     def _send(self, kind: int, payload: bytes = b"") -> None:
         self._late.wait(kind)
@@ -351,7 +404,8 @@ class Run:
 
     # The result
 
-    def _result(self, timed_out: bool) -> Result:
+    def result(self, timed_out: bool) -> Result:
+        """Return the result, after attend(): `timed_out` is its return value."""
         verdict, said = self._verdict(timed_out)
         return Result(
             verdict,
@@ -359,7 +413,7 @@ class Run:
             status=self.status,
             said=said,
             qemu=self._ended,
-            limit=self.timeout,
+            limit=self.limit,
             seconds=time.monotonic() - self.begun,
             core=self._core,
             snapshot=str(self.snapshot.name) if self.snapshot else "",
@@ -367,7 +421,7 @@ class Run:
 
     def _verdict(self, timed_out: bool) -> tuple[Verdict, str]:
         """Return the verdict, and the line of the kernel or of QEMU that is the reason for it."""
-        if self._stopped:
+        if self._requests.stopped:
             return Verdict.STOPPED, ""
         if self._refused:
             return Verdict.NO_DRIVER, ""

@@ -16,9 +16,10 @@ import json
 import os
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -121,20 +122,23 @@ class Saver(launch.Run):
         super().__init__(replace(guest, qmp=None, accelerator=ACCELERATOR), [], timeout=BOOT_SECONDS)
         self.state = state
 
-    def _prepare(self, emulator: Emulator, stack: contextlib.ExitStack) -> None:
+    def _prepare(self, emulator: Emulator, stack: contextlib.ExitStack) -> Callable[[launch.Running], None]:
         monitor, theirs = socket.socketpair()
-        self.monitor, self.theirs = stack.enter_context(monitor), stack.enter_context(theirs)
+        stack.enter_context(monitor)
+        stack.enter_context(theirs)
         descriptor = theirs.fileno()
         emulator.more += ["-chardev", f"socket,id=saver,fd={descriptor}", "-mon", "chardev=saver,mode=control"]
         emulator.inherited.append(descriptor)
+        return partial(self._write, monitor, theirs)
 
-    def _start(self) -> None:
-        if self.driver != agent.WAITING:
-            console = self.folder / run_folder.CONSOLE
-            raise Failure(f"snapshot {self.state}: agent in state '{self.driver}', not '{agent.WAITING}'; {console}")
-        self.theirs.close()
-        asyncio.run(_save(self.monitor, self.state))
-        self.status = 0
+    def _write(self, monitor: socket.socket, theirs: socket.socket, running: launch.Running) -> None:
+        """Write the state of the guest to the file. `theirs` is QEMU's end of the monitor's socket."""
+        if running.driver != agent.WAITING:
+            console = running.folder / run_folder.CONSOLE
+            raise Failure(f"snapshot {self.state}: agent in state '{running.driver}', not '{agent.WAITING}'; {console}")
+        theirs.close()
+        asyncio.run(_save(monitor, self.state))
+        running.status = 0
 
 
 async def _save(monitor: socket.socket, state: Path) -> None:
