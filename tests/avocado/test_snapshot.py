@@ -237,15 +237,15 @@ class Restored(WithFolder):
             time.sleep(0.1)
         start = int(time.time())
         both = [self.start(*SMALL, "--", "sh", "-c", script) for _ in range(2)]
-        told = []
+        printed = []
         for process in both:
             status, output, errors = self.end(process)
             self.assertEqual((status, errors), (0, ""))
-            told.append(output.split())
-        for date, uptime, *_ in told:
+            printed.append(output.split())
+        for date, uptime, *_ in printed:
             self.assertTrue(start <= int(date) <= time.time(), (start, date))
             self.assertLess(int(uptime), self.seconds)
-        self.assertTrue(set(told[0][2:]).isdisjoint(told[1][2:]), told)
+        self.assertTrue(set(printed[0][2:]).isdisjoint(printed[1][2:]), printed)
 
     def test_share(self) -> None:
         """Catches: a restored guest uses the shared folder of the run that took the snapshot."""

@@ -123,8 +123,8 @@ def _newest(versions: Sequence[str]) -> str:
 
 
 def choose(package: str, pinned: str, series: str, versions: Sequence[str]) -> str:
-    """Return the pinned version if the archive has it. Otherwise return the newest version of the series, and tell the
-    user."""
+    """Return the pinned version if the archive has it. Otherwise return the newest version of the series, and print a
+    message."""
     if pinned in versions:
         return pinned
     same = [version for version in versions if version.split(":", 1)[-1].startswith(f"{series}.")]

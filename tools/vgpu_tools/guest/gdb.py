@@ -83,7 +83,7 @@ def _kernel(guest: Guest, words: Sequence[str], verbose: bool) -> int:
             end = time.monotonic() + STUB_SECONDS
             while not stub.exists():
                 if run.wait(0.05) or time.monotonic() > end:
-                    _tell(run)
+                    _print_failure(run)
                     raise Failure("the guest did not start")
             print("vgpu: the guest waits at its first instruction; 'continue' starts it", file=sys.stderr)
             script = tree / "vmlinux-gdb.py"
@@ -91,11 +91,11 @@ def _kernel(guest: Guest, words: Sequence[str], verbose: bool) -> int:
             if script.exists():
                 commands += ["-ex", f"source {script}"]  # lx-symbols, lx-dmesg and the like
             status = _gdb([*commands, "-ex", f"target remote {stub}", tree / "vmlinux"], cwd=tree)
-            _tell(run)
+            _print_failure(run)
             return status
 
 
-def _tell(run: Background) -> None:
+def _print_failure(run: Background) -> None:
     """Print why a guest has ended, if it has ended with an error."""
     if run.wait(0) and (sentence := run.result().sentence):
         print(f"vgpu: {sentence}", file=sys.stderr)

@@ -163,7 +163,7 @@ class Ran:
     stopped: bool = False  # the run was ended at the first failed case
 
     @property
-    def told(self) -> str:
+    def diagnostics(self) -> str:
         """Errors, sentence and excerpt."""
         return self.errors + (f"vgpu: {self.sentence}\n" if self.sentence else "") + self.left
 
@@ -200,12 +200,12 @@ def cases_of(programs: Sequence[str], ran: Ran) -> list[Case]:
         return [case for program, said in printed.items() for case in parse(said, f"{program}: ")]
     gist = f"vgpu: {ran.sentence}" if ran.sentence else ""
     for program in programs:
-        why = f"no results, exit status {ran.status}\n{ran.told}"
+        why = f"no results, exit status {ran.status}\n{ran.diagnostics}"
         cases += parse(printed.get(program, ""), f"{program}: ") or [Case(program, "failed", why, gist=gist)]
     name = " ".join(programs)
     failed = any(case.outcome == "failed" for case in cases)
     if ran.status not in (0, 1) or (ran.status and not failed):  # 1: a case failed
-        cases.append(Case(f"{name}: exit", "failed", f"{how_it_ended(ran.status)}\n{ran.told}", gist=gist))
+        cases.append(Case(f"{name}: exit", "failed", f"{how_it_ended(ran.status)}\n{ran.diagnostics}", gist=gist))
     elif not ran.status and failed:
         cases.append(Case(f"{name}: exit", "failed", "a test failed, but the exit status is 0"))
     return cases
@@ -233,7 +233,7 @@ def in_guest(
             raise
         ran = Ran(1, sentence=sentence)
     launcher = [str(ROOT / "vgpu"), "run", "--timeout", "0", *words, "--", *command]
-    said = f"# {' '.join(programs)}: {shlex.join(launcher)}\n{ran.output}{ran.told}"
+    said = f"# {' '.join(programs)}: {shlex.join(launcher)}\n{ran.output}{ran.diagnostics}"
     said += f"# exit status {ran.status}, {ran.seconds:.1f} s\n"
     return cases_of(programs, ran), said
 

@@ -114,12 +114,12 @@ class Campaign:
         timeout = "/sys/module/vgpu_kfd/parameters/lockup_timeout"
         self.machine.run("sh", "-c", f"echo {HANG_MS[kernel]} >{timeout} && exec vgpu-recover-loop")
         self.machine.rounds(1)
-        self.before = self._tell("copy")
+        self.before = self._request("copy")
         for row in self.rows:
             self._row(row)
         return Outcome(self.rows, self.machine.complaint() or self.machine.session.errors.decode())
 
-    def _tell(self, command: str) -> dict[str, str]:
+    def _request(self, command: str) -> dict[str, str]:
         """Send a command to vgpu-recover-loop; return the numbers of its reply."""
         self.machine.send(agent.STDIN, f"{command}\n".encode())
         self.machine.rounds(1)
@@ -142,7 +142,7 @@ class Campaign:
             row.injected += fired > 0
             row.recovered += int(after[row.counter]) > int(self.before[row.counter])
             row.micros.append(int(after["us"]))
-            said = [after, self._tell(row.then)] if row.then else [after]
+            said = [after, self._request(row.then)] if row.then else [after]
             row.intact += all(one["copy"] != "wrong" and one["good"] == one["of"] for one in said)
             self.before = said[-1]
             print(f"{row.name} {number}: {said}", file=sys.stderr)
@@ -151,7 +151,7 @@ class Campaign:
         """Run the row's command with its injections. Return the reply, and how often the last injection fired."""
         for kind, members in row.injections:
             self.machine.monitor.inject(kind, **members)
-        after = self._tell(row.command)
+        after = self._request(row.command)
         active = self.machine.monitor.devices()[0].injections
         for injection in active:
             self.machine.monitor.remove_injection(injection.id)

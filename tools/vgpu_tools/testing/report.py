@@ -26,7 +26,7 @@ def gist(case: Case) -> str:
     return case.gist or (lines[-1] if lines[-1].startswith("#") else lines[0]).strip("# ")
 
 
-def tell(cases: Sequence[Case], outcome: str) -> None:
+def print_cases(cases: Sequence[Case], outcome: str) -> None:
     """Print the cases with this outcome, and their reasons."""
     for case in cases:
         if case.outcome == outcome:
@@ -47,8 +47,8 @@ def suite(outcome: Outcome, plan: Plan, scale: float) -> None:
     """Report one suite: write its JUnit file; print skipped and failed cases, and a line with the totals."""
     name = outcome.suite.name
     write_junit(RESULTS / f"{name}.xml", name, outcome.cases, warning(outcome, plan, scale))
-    tell(outcome.cases, "skipped")
-    tell(outcome.cases, "failed")
+    print_cases(outcome.cases, "skipped")
+    print_cases(outcome.cases, "failed")
     log = RESULTS / f"{name}.log"
     print(f"{name}: {summary(outcome.cases)} ({progress.clock(outcome.seconds)}; log: {log})", flush=True)
 

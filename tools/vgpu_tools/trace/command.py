@@ -24,7 +24,7 @@ def run(output: Path, options: Options, words: Sequence[str]) -> int:
         raise Failure("trace needs a command after '--'", status=2)
     result, recording = record.record(options, words)
     try:
-        _tell(output, write(output, recording))
+        _report(output, write(output, recording))
     except Failure as failure:
         if result.good:
             raise
@@ -42,7 +42,7 @@ def watch(output: Path, socket: Path | None, seconds: float) -> int:
     start = record.clocks()
     trace_log.follow(path, record.EVENTS, seconds, lines.append)
     recording = record.Recording("\n".join(lines), "", start, record.clocks(), whole=False)
-    _tell(output, write(output, recording))
+    _report(output, write(output, recording))
     return 0
 
 
@@ -56,7 +56,7 @@ def write(output: Path, recording: record.Recording) -> timeline.Outcome:
     return outcome
 
 
-def _tell(output: Path, outcome: timeline.Outcome) -> None:
+def _report(output: Path, outcome: timeline.Outcome) -> None:
     print(f"vgpu: {output}: {outcome.text()}", file=sys.stderr)
     for doubt in outcome.doubts:
         print(f"vgpu: {output}: inconsistent: {doubt}", file=sys.stderr)
