@@ -134,7 +134,7 @@ class Room(WithFolder):
         """Add a snapshot of 1 MiB with a time of last use, in seconds since 1970."""
         (self.folder / f"{name}.state").write_bytes(b"x" * (1 << 20))
         about = self.folder / f"{name}.json"
-        about.write_text(json.dumps({"boot": boot or snapshot._boot()}))
+        about.write_text(json.dumps({"boot": boot or snapshot.host_boot()}))
         os.utime(about, (used, used))
 
     def names(self) -> set[str]:
@@ -318,7 +318,7 @@ class Restored(WithFolder):
         about = state.with_suffix(".json")
         state.write_bytes(b"nonsense")
         with state.open("rb") as file:
-            known = json.loads(about.read_text()) | {"identity": snapshot._identity(file.fileno())}
+            known = json.loads(about.read_text()) | {"identity": snapshot.file_identity(file.fileno())}
         about.write_text(json.dumps(known))
         status, _, errors = self.run_it(*SMALL, "--", "true")
         self.assertEqual(status, 125)

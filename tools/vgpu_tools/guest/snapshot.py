@@ -84,10 +84,10 @@ def key(guest: Guest) -> str:
             word = word.replace(path, name)
         words.append(re.sub(r" tsc_early_khz=\d+", "", word))
     contents = [_digest(path) for path in files]
-    return fingerprint.of(FORMAT, words, contents, sources.firmware()[0].key, str(rootfs.DISK_BYTES), _boot())
+    return fingerprint.of(FORMAT, words, contents, sources.firmware()[0].key, str(rootfs.DISK_BYTES), host_boot())
 
 
-def _boot() -> str:
+def host_boot() -> str:
     """The id of the host's current boot."""
     return accel.BOOT.read_text().strip()
 
@@ -109,7 +109,7 @@ def _same(path: Path, descriptor: int) -> bool:
         return False
 
 
-def _identity(descriptor: int) -> list[int]:
+def file_identity(descriptor: int) -> list[int]:
     """Return numbers about a file. At least one of them changes when the file is written to or replaced."""
     stat = os.fstat(descriptor)
     return [stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
@@ -283,7 +283,7 @@ class Store:
         except (ValueError, KeyError, TypeError):
             file.close()
             raise Unusable(f"{about.name} is damaged") from None
-        if identity != _identity(file.fileno()):
+        if identity != file_identity(file.fileno()):
             file.close()
             raise Unusable("it has changed since it was taken") from None
         if abs(tsc.khz() - khz) > khz * MAX_DRIFT:
@@ -307,9 +307,9 @@ class Store:
                 new.unlink(missing_ok=True)
             with state.open("rb") as file:
                 known = {
-                    "identity": _identity(file.fileno()),
+                    "identity": file_identity(file.fileno()),
                     "khz": khz,
-                    "boot": _boot(),
+                    "boot": host_boot(),
                     "command": guest.command(0, ACCELERATOR),
                 }
             draft = about.with_suffix(".json.partial")
@@ -325,7 +325,7 @@ class Store:
     def _from_this_boot(self, name: str) -> bool:
         with contextlib.suppress(OSError, ValueError, AttributeError):
             known = json.loads(self._state(name).with_suffix(".json").read_text())
-            return bool(known.get("boot") == _boot())
+            return bool(known.get("boot") == host_boot())
         return False
 
     def _remove(self, name: str, *suffixes: str) -> bool:
