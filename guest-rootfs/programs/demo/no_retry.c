@@ -214,7 +214,7 @@ void part_no_retry(struct demo *d)
 		printf("│ kernel log: %s\n", line);
 	step_begin(d);
 	r = child_stop(&child) ?:
-	    vg_mem_settle(d->gpu, &before, VG_TIMEOUT_MS) ?: carry_on(d);
+	    vg_mem_wait_freed(d->gpu, &before, VG_TIMEOUT_MS) ?: carry_on(d);
 	step_end(d, "5.5", "child ends, its memory is back, the GPU still works",
 		 r);
 out:

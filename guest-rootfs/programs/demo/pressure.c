@@ -255,7 +255,7 @@ void part_pressure(struct demo *d)
 	r = child_stop(&child);
 	while (hog.n)
 		vg_bo_free(&hog.bo[--hog.n]);
-	r = r ?: vg_mem_settle(d->gpu, &d->usage[0].mem, VG_TIMEOUT_MS) ?:
+	r = r ?: vg_mem_wait_freed(d->gpu, &d->usage[0].mem, VG_TIMEOUT_MS) ?:
 	    note_usage(d, "child has ended");
 	step_end(d, "2.6", "child ends, every byte of VRAM and GTT is back", r);
 out:

@@ -61,8 +61,8 @@ int vg_mem_info(const struct vg_gpu *gpu, struct vg_mem_info *info)
 	return r;
 }
 
-int vg_mem_settle(const struct vg_gpu *gpu, const struct vg_mem_info *base,
-		  unsigned int timeout_ms)
+int vg_mem_wait_freed(const struct vg_gpu *gpu, const struct vg_mem_info *base,
+		      unsigned int timeout_ms)
 {
 	uint64_t deadline = vg_now() + timeout_ms * 1000000ull;
 	struct vg_mem_info now;
@@ -143,8 +143,8 @@ int vg_faults_open(const struct vg_gpu *gpu, int64_t *open)
 	return 0;
 }
 
-int vg_faults_settle(const struct vg_gpu *gpu, int64_t most,
-		     unsigned int timeout_ms)
+int vg_faults_wait_acked(const struct vg_gpu *gpu, int64_t most,
+			 unsigned int timeout_ms)
 {
 	uint64_t deadline = vg_now() + timeout_ms * 1000000ull;
 	int64_t open;

@@ -24,8 +24,8 @@ int vg_mem_info(const struct vg_gpu *gpu, struct vg_mem_info *info);
  * Wait until the memory in use is at most @base, because memory is freed
  * asynchronously. Return 0 or -ETIMEDOUT.
  */
-int vg_mem_settle(const struct vg_gpu *gpu, const struct vg_mem_info *base,
-		  unsigned int timeout_ms);
+int vg_mem_wait_freed(const struct vg_gpu *gpu, const struct vg_mem_info *base,
+		      unsigned int timeout_ms);
 
 #define VG_MAX_COUNTERS 48
 
@@ -66,8 +66,8 @@ int vg_faults_open(const struct vg_gpu *gpu, int64_t *open);
  * Wait until at most @most retry-fault entries are open (vg_faults_open()). Return 0,
  * -ETIMEDOUT, or an error of vg_faults_open().
  */
-int vg_faults_settle(const struct vg_gpu *gpu, int64_t most,
-		     unsigned int timeout_ms);
+int vg_faults_wait_acked(const struct vg_gpu *gpu, int64_t most,
+			 unsigned int timeout_ms);
 
 /*
  * Reset the device through amdgpu_gpu_recover in debugfs. Return the result that the

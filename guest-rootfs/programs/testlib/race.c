@@ -203,14 +203,15 @@ static bool same(const struct vg_counters *base, const struct vg_counters *now)
 	return true;
 }
 
-void race_settle(const struct vg_gpu *gpu, const struct race_use *before)
+void race_wait_released(const struct vg_gpu *gpu,
+			const struct race_use *before)
 {
 	uint64_t until = vg_deadline();
 	const struct vg_counters *base = &before->held;
 	struct vg_counters now;
 	unsigned int i;
 
-	OK(vg_mem_settle(gpu, &before->mem, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(gpu, &before->mem, VG_TIMEOUT_MS));
 	for (;;) {
 		OK(vg_in_use(gpu, &now));
 		if (same(base, &now))
@@ -264,7 +265,7 @@ void race_kill(const struct vg_gpu *gpu, void (*round)(void), int rounds)
 		if (!i)
 			round_us = (vg_now() - start) / 1000 + 1;
 		killed += WIFSIGNALED(status);
-		OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+		OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 	}
 	tap_diag("%d of %d processes were killed", killed, i);
 }
@@ -351,7 +352,7 @@ static int read_debugfs(const struct vg_gpu *gpu, const char *name)
 	return race_read(path);
 }
 
-int race_watch(const struct vg_gpu *gpu)
+int race_read_debugfs(const struct vg_gpu *gpu)
 {
 	static const char *const names[] = {
 		"amdgpu_vm_info", "vram_mm", "gtt_mm", "amdgpu_fence_info",

@@ -60,7 +60,8 @@ void race_use(const struct vg_gpu *gpu, struct race_use *use);
  * Wait until the memory in use is at most that of @before and the counters equal those
  * of @before. If that takes too long, the case fails.
  */
-void race_settle(const struct vg_gpu *gpu, const struct race_use *before);
+void race_wait_released(const struct vg_gpu *gpu,
+			const struct race_use *before);
 /* Call fork(); a failure ends the case. */
 pid_t race_child(void);
 /* Reap @n killed processes. The case fails if a process was not ended by SIGKILL. */
@@ -94,9 +95,10 @@ void race_unbind(const struct race_calls *calls, int rounds);
 
 /* Calls that vgpu-test-race and vgpu-test-race-kfd share. Each returns 0 or -errno. */
 
-/* Read a file to its end; race_watch() reads a random file of debugfs to its end. */
+/* Read a file to its end. */
 int race_read(const char *path);
-int race_watch(const struct vg_gpu *gpu);
+/* Read a random file of the GPU in debugfs to its end. */
+int race_read_debugfs(const struct vg_gpu *gpu);
 /* Evict all BOs from VRAM or from GTT, chosen at random. */
 int race_evict(const struct vg_gpu *gpu);
 /*

@@ -72,7 +72,7 @@ static void add_points(void)
 }
 
 /* Print which point was delayed. Return false if no point was delayed. */
-static bool tell(void)
+static bool print_delayed_point(void)
 {
 	unsigned int i, j, n = delay_count();
 
@@ -115,7 +115,7 @@ static void run_each(const struct tap_case *c, run_fn *run)
 			delay_prepare(known[i], 0);
 			r = run(c);
 			add_points();
-			if (tell() || r)
+			if (print_delayed_point() || r)
 				break;
 		}
 		if (attempt == ATTEMPTS)
@@ -145,7 +145,7 @@ void tap_delay_run(const struct tap_case *c, run_fn *run)
 		delay_prepare(0, 0);
 	}
 	r = run(c);
-	if (mode && strcmp(mode, "count") && !tell())
+	if (mode && strcmp(mode, "count") && !print_delayed_point())
 		tap_diag("delay point %s was not reached", mode);
 	if (mode && !strcmp(mode, "count"))
 		tap_diag("delay points: %u, %s", delay_count(),

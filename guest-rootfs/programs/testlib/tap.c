@@ -349,9 +349,10 @@ static bool usage_is_back(void)
 		return false;
 	}
 	for (i = 0; i < n_gpus; i++)
-		if (vg_mem_settle(&gpus[i], &used[i], VG_TIMEOUT_MS) ||
-		    vg_faults_settle(&gpus[i], faults[i] > 0 ? faults[i] : 0,
-				     VG_TIMEOUT_MS)) {
+		if (vg_mem_wait_freed(&gpus[i], &used[i], VG_TIMEOUT_MS) ||
+		    vg_faults_wait_acked(&gpus[i],
+					 faults[i] > 0 ? faults[i] : 0,
+					 VG_TIMEOUT_MS)) {
 			tap_diag("after the process's end: %s", vg_error());
 			return false;
 		}

@@ -101,7 +101,7 @@ static int count_intact(void)
 	return n;
 }
 
-static void tell_us(const char *copy, int good, int of, uint64_t us)
+static void reply_us(const char *copy, int good, int of, uint64_t us)
 {
 	printf("copy %s good %d of %d gart %lu engine %lu device %lu gaveup %lu stopped %lu poisoned %lu failed %lu us %lu\n",
 	       copy, good, of, counter("gart_recoveries"),
@@ -111,9 +111,9 @@ static void tell_us(const char *copy, int good, int of, uint64_t us)
 	fflush(stdout);
 }
 
-static void tell(const char *copy, int good, int of)
+static void reply(const char *copy, int good, int of)
 {
-	tell_us(copy, good, of, counter("recovery_us"));
+	reply_us(copy, good, of, counter("recovery_us"));
 }
 
 /* Migrate the SVM memory to VRAM and back by the kernel's ring. */
@@ -136,7 +136,7 @@ static void do_broken(void)
 {
 	int ret = migrate(false);
 
-	tell(ret ? "wrong" : "right", BOS, BOS);
+	reply(ret ? "wrong" : "right", BOS, BOS);
 }
 
 /* Copy all BOs on the user queue, and use the kernel's ring at the same time. */
@@ -163,7 +163,7 @@ static void do_copy(bool reset)
 {
 	int ret = copy_all(reset);
 
-	tell(ret ? "wrong" : "right", count_intact(), BOS);
+	reply(ret ? "wrong" : "right", count_intact(), BOS);
 }
 
 /*
@@ -178,7 +178,7 @@ static void do_flush(void)
 	if (ret)
 		fprintf(stderr, "%s\n", vg_error());
 	ret = ret ?: copy_all(false);
-	tell(ret ? "wrong" : "right", count_intact(), BOS);
+	reply(ret ? "wrong" : "right", count_intact(), BOS);
 }
 
 /* Return true if vram_lost_bos lists the BO. */
@@ -412,7 +412,8 @@ static void do_lost(void)
 {
 	struct child c;
 
-	tell("none", child_start(&c, lose_vram) ? -1 : child_end(&c), LOST_BOS);
+	reply("none", child_start(&c, lose_vram) ? -1 : child_end(&c),
+	      LOST_BOS);
 }
 
 static volatile sig_atomic_t got_bus;
@@ -547,15 +548,16 @@ static void do_poison(int (*fn)(int to, int from))
 
 	us = child_start(&c, fn) ? -1 : child_end(&c);
 	ret = copy_all(false);
-	tell_us(ret ? "wrong" : "right", us < 0 ? -1 : count_intact(), BOS,
-		us < 0 ? 0 : us);
+	reply_us(ret ? "wrong" : "right", us < 0 ? -1 : count_intact(), BOS,
+		 us < 0 ? 0 : us);
 }
 
 static void do_moves(void)
 {
 	struct child c;
 
-	tell("none", child_start(&c, lose_moving) ? -1 : child_end(&c), MOVING);
+	reply("none", child_start(&c, lose_moving) ? -1 : child_end(&c),
+	      MOVING);
 }
 
 /*
@@ -605,7 +607,7 @@ static void do_hang(void)
 		vg_sleep_us(1000);
 	if (counter("queues_stopped") != stopped + 1)
 		ret = -1;
-	tell(ret ? "wrong" : "right", n, BOS);
+	reply(ret ? "wrong" : "right", n, BOS);
 }
 
 /* Check the sections of the dump of the last failure; vg_dump_take() removes the dump. */
@@ -629,7 +631,7 @@ static void do_dump(void)
 		else
 			fprintf(stderr, "dump without %s\n", parts[i]);
 	}
-	tell("none", good, of);
+	reply("none", good, of);
 }
 
 int main(void)

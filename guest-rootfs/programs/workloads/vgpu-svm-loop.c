@@ -131,7 +131,7 @@ static int await_acks(struct loop *l)
 			return ret;
 		if (vg_counter(&driver, "faults_retry", NULL) >=
 		    vg_counter(&device, "faults_retry", NULL))
-			return vg_faults_settle(gpu, 0, VG_TIMEOUT_MS);
+			return vg_faults_wait_acked(gpu, 0, VG_TIMEOUT_MS);
 		vg_sleep_us(1000);
 	} while (vg_now() < deadline);
 	return vg_fail(-ETIMEDOUT, "the driver does not take the retry faults");

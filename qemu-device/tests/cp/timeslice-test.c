@@ -164,7 +164,7 @@ static void test_both(void)
 }
 
 /* Catches: queues are preempted although all of them fit. */
-static void test_settled(void)
+static void test_whole_list(void)
 {
     unsigned i;
     Fixture f;
@@ -338,7 +338,7 @@ void qvgpu_add_cp_timeslice_tests(void)
     qtest_add_func("/vgpu-kfd/hws/turns/queues", test_queues);
     qtest_add_func("/vgpu-kfd/hws/turns/processes", test_processes);
     qtest_add_func("/vgpu-kfd/hws/turns/both", test_both);
-    qtest_add_func("/vgpu-kfd/hws/turns/settled", test_settled);
+    qtest_add_func("/vgpu-kfd/hws/turns/settled", test_whole_list);
     qtest_add_func("/vgpu-kfd/hws/turns/stalled", test_stalled);
     qtest_add_func("/vgpu-kfd/hws/turns/aql", test_aql);
     qtest_add_func("/vgpu-kfd/hws/turns/starved", test_starved);

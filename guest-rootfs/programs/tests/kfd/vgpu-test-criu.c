@@ -659,7 +659,7 @@ static void dump_and_kill(struct target *t, const struct vg_mem_info *base)
 	kill_target(t);
 	close(t->kfd);
 	/* The hardware resources of the process are released before its memory is. */
-	OK(vg_mem_settle(&gpu, base, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(&gpu, base, VG_TIMEOUT_MS));
 }
 
 /* Restore */
@@ -1020,12 +1020,12 @@ static void paused(void)
 static void checkpointer_dies(void)
 {
 	struct target t;
-	int told[2], status;
+	int ready[2], status;
 	pid_t pid;
 
 	share_work();
 	start_target(&t, work_queue);
-	CHECK(!pipe(told), "pipe");
+	CHECK(!pipe(ready), "pipe");
 	fflush(stdout);
 	pid = fork();
 	CHECK(pid >= 0, "fork");
@@ -1033,12 +1033,12 @@ static void checkpointer_dies(void)
 		seize(&t);
 		ERRNO(0, process_info(t.kfd));
 		let_go(&t);
-		tap_step(told);
+		tap_step(ready);
 		pause();
 		_exit(0);
 	}
-	close(told[1]);
-	tap_await(told);
+	close(ready[1]);
+	tap_await(ready);
 	tap_step(t.down);
 	tap_await(t.up);		/* the process was paused */
 	kill(pid, SIGKILL);
@@ -1243,7 +1243,7 @@ static int restore_once(void)
 	const struct vg_gpu gpu = { .minor = w->vg.gpu[0].minor };
 
 	tap_in_child(try_restore, result);
-	OK(vg_mem_settle(&gpu, &base, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(&gpu, &base, VG_TIMEOUT_MS));
 	r = *result;
 	munmap(result, sizeof(*result));
 	return r;

@@ -988,7 +988,8 @@ static void queue_events(void)
 }
 
 /* Return true if the process receives a memory event within @ms. */
-static bool told(uint32_t event, uint32_t ms, struct kfd_event_data *data)
+static bool event_received(uint32_t event, uint32_t ms,
+			   struct kfd_event_data *data)
 {
 	struct kfd_ioctl_wait_events_args args = {
 		.events_ptr = (uintptr_t)data, .num_events = 1, .timeout = ms,
@@ -1036,14 +1037,15 @@ static void faults(void)
 		ERRNO(0, attach(me, i ? EC(DEVICE_MEMORY_VIOLATION) : 0));
 		fault(&q);
 		if (!i) {
-			CHECK(told(ev.event_id, VG_TIMEOUT_MS, &data),
+			CHECK(event_received(ev.event_id, VG_TIMEOUT_MS, &data),
 			      "the process gets no event");
 			ERRNO(0, TRAP(me, DISABLE));
 			OK(vg_queue_destroy(&q));
 			continue;
 		}
 		hear();
-		CHECK(!told(ev.event_id, 0, &data), "the process has the event already");
+		CHECK(!event_received(ev.event_id, 0, &data),
+		      "the process has the event already");
 		send_fault(gpu->gpu_id + 1, ENODEV);
 		memset(d, 0xaa, sizeof(d));
 		size = sizeof(d);
@@ -1060,7 +1062,7 @@ static void faults(void)
 			send_fault(gpu->gpu_id, 0);
 		else
 			ERRNO(0, TRAP(me, DISABLE));
-		CHECK(told(ev.event_id, VG_TIMEOUT_MS, &data),
+		CHECK(event_received(ev.event_id, VG_TIMEOUT_MS, &data),
 		      "the process gets no event");
 		CHECK(data.memory_exception_data.va == DEAD_VA &&
 		      data.memory_exception_data.gpu_id == gpu->gpu_id,
@@ -1069,7 +1071,7 @@ static void faults(void)
 			expect(me, EC(DEVICE_MEMORY_VIOLATION), gpu->gpu_id, 0);
 			ERRNO(0, TRAP(me, DISABLE));
 		}
-		CHECK(!told(ev.event_id, 0, &data), "a second event");
+		CHECK(!event_received(ev.event_id, 0, &data), "a second event");
 		OK(vg_queue_destroy(&q));
 	}
 }

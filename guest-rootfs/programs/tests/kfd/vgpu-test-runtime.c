@@ -160,7 +160,7 @@ static void races(void)
 }
 
 /* The driver must report a bad packet in the save area, where ROCr waits for the report. */
-static void tell_runtime(void)
+static void report_bad_packet(void)
 {
 	struct kfd_ioctl_create_event_args ev = {
 		.event_type = KFD_IOC_EVENT_SIGNAL, .auto_reset = 1,
@@ -208,7 +208,7 @@ int main(int argc, char **argv)
 		{ "not behind the back of queues", with_queues, 0 },
 		{ "each process has its own", forked, 0 },
 		{ "threads enable and disable", races, 0 },
-		{ "a bad packet is told to the runtime", tell_runtime, 0 },
+		{ "a bad packet is told to the runtime", report_bad_packet, 0 },
 	};
 
 	return tap_main(TAP_CASES(cases), argc, argv);

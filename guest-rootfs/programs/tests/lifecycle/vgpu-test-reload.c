@@ -118,7 +118,7 @@ static void gpus_are_as(struct vg_mem_info *base, int n)
 	OK(vg_open_bare(&vg));
 	CHECK(vg.n_gpus == n, "%d GPUs instead of %d", vg.n_gpus, n);
 	for (i = 0; i < n; i++) {
-		OK(vg_mem_settle(&vg.gpu[i], &base[i], VG_TIMEOUT_MS));
+		OK(vg_mem_wait_freed(&vg.gpu[i], &base[i], VG_TIMEOUT_MS));
 		OK(vg_mem_info(&vg.gpu[i], &now));
 		CHECK(!memcmp(&now, &base[i], sizeof(now)),
 		      "GPU %d: VRAM %lu of %lu, GTT %lu of %lu; it was %lu of %lu, %lu of %lu",

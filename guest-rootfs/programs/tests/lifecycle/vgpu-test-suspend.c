@@ -291,7 +291,7 @@ static void sleep_rounds(const char *state, int xnack)
 	before = usage(&m);
 	for (i = 0; i < rounds; i++) {
 		OK(one_round(&m, i, sleep_once, state));
-		OK(vg_mem_settle(gpu, &before, VG_TIMEOUT_MS));
+		OK(vg_mem_wait_freed(gpu, &before, VG_TIMEOUT_MS));
 	}
 	tap_diag("%d rounds; after each, in use: %lu KiB of VRAM, %lu of GTT",
 		 rounds, before.vram_used / 1024, before.gtt_used / 1024);
@@ -321,7 +321,7 @@ static int campaign(const char *state)
 	before = usage(&m);
 	for (i = 0; fgets(line, sizeof(line), stdin); i++) {
 		OK(one_round(&m, i, until_woken, state));
-		OK(vg_mem_settle(gpu, &before, VG_TIMEOUT_MS));
+		OK(vg_mem_wait_freed(gpu, &before, VG_TIMEOUT_MS));
 		puts("awake");
 		fflush(stdout);
 	}

@@ -517,8 +517,8 @@ static struct vg_mem_info prepare_load(void)
 static void check_in_use(const struct vg_mem_info *before, int round)
 {
 	start();
-	CHECK(!vg_mem_settle(gpu, before, VG_TIMEOUT_MS), "round %d: %s", round,
-	      vg_error());
+	CHECK(!vg_mem_wait_freed(gpu, before, VG_TIMEOUT_MS), "round %d: %s",
+	      round, vg_error());
 	vg_close(&vg);
 }
 

@@ -120,7 +120,7 @@ static void lost(void)
 }
 
 /* A KFD process must get an event, even without a queue. */
-static void told(void)
+static void hw_exception(void)
 {
 	struct kfd_ioctl_create_event_args create = {
 		.event_type = KFD_IOC_EVENT_HW_EXCEPTION,
@@ -430,7 +430,7 @@ static const struct tap_case cases[] = {
 	{ "files go on after VRAM was lost, with new contexts", lost, 1 },
 	{ "a job that is submitted across the loss is cancelled",
 	  submitted_across, 1 },
-	{ "processes of KFD are told of it", told, 1 },
+	{ "processes of KFD are told of it", hw_exception, 1 },
 	{ "BOs on their way out of VRAM become zeros", cancelled, 1 },
 	{ "/proc/PID/mem waits for a BO that moves", moving, 1 },
 };

@@ -305,7 +305,7 @@ static void many(void)
 		for (i = 1; i < COUNT; i += 2)
 			OK(vg_bo_free(&bo[i]));
 		if (round)
-			OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+			OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 		else
 			OK(vg_mem_info(gpu, &base));
 	}
@@ -358,7 +358,7 @@ static void dropped(void)
 	OK(vg_mem_info(&v.gpu[0], &before));
 	for (i = 0; i < 5; i++)
 		tap_in_child(drop, NULL);
-	OK(vg_mem_settle(&v.gpu[0], &before, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(&v.gpu[0], &before, VG_TIMEOUT_MS));
 }
 
 /* Allocate the doorbell slice as a BO: its two pages exist once, and can be mapped. */

@@ -200,7 +200,7 @@ static void same_gpu(void)
 		 * Wait until the child's memory is free, because the next round
 		 * measures usage.
 		 */
-		OK(vg_mem_settle(&vg.gpu[0], &before, VG_TIMEOUT_MS));
+		OK(vg_mem_wait_freed(&vg.gpu[0], &before, VG_TIMEOUT_MS));
 		OK(vg_pattern_check(bo.cpu, SIZE, SEED + 7, 0));
 		close(same_fd);
 		OK(vg_bo_free(&bo));
@@ -239,7 +239,8 @@ static void orders(void)
 				gpu_check(1, &peer, SEED + i);
 		}
 		for (j = 0; j < 2; j++)
-			OK(vg_mem_settle(&vg.gpu[j], &base[j], VG_TIMEOUT_MS));
+			OK(vg_mem_wait_freed(&vg.gpu[j], &base[j],
+					     VG_TIMEOUT_MS));
 	}
 }
 

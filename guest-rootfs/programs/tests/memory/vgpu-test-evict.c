@@ -149,7 +149,7 @@ static void overcommit(void)
 		owner_ask(&o[i], 'e');
 	for (i = 0; i < 3; i++)
 		owner_end(&o[i]);
-	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 }
 
 /* The queue of one process must continue while the BOs of another process are moved. */
@@ -207,7 +207,7 @@ static void killed(void)
 		close(o[1].to);
 		close(o[1].from);
 	}
-	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 }
 
 /* Prefetch SVM memory while VRAM is nearly full of BOs. */
@@ -333,7 +333,7 @@ static void turns(void)
 	CHECK(evictions, "no process was evicted");
 	CHECK(all >= 50 * evictions, "%lu jobs between two evictions",
 	      all / evictions);
-	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 }
 
 /* Start a child that evicts VRAM repeatedly until it is killed. */
@@ -387,7 +387,7 @@ static void svm_into_emptied(void)
 	kill(pid, SIGKILL);
 	CHECK(waitpid(pid, NULL, 0) == pid, "waitpid");
 	vg_unmap_anon(p, BYTES);
-	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 }
 
 enum { HOLDERS = 4 };
@@ -467,7 +467,7 @@ static void emptying_ends(void)
 	}
 	close(ready[0]);
 	close(ready[1]);
-	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 }
 
 static const struct tap_case cases[] = {

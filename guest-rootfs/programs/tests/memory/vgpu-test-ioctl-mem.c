@@ -42,7 +42,7 @@ static void alloc(void)
 				VG_VRAM));
 	ERRNO(ENOMEM, try_alloc(&vg, id, va, 1ull << 46, VG_VRAM));
 	ERRNO(ENOMEM, try_alloc(&vg, id, va, 1ull << 46, VG_GTT));
-	OK(vg_mem_settle(&vg.gpu[0], &before, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(&vg.gpu[0], &before, VG_TIMEOUT_MS));
 }
 
 /* Sizes that overflow when rounded up to a page. */
@@ -62,7 +62,7 @@ static void alloc_overflow(void)
 	CHECK(r == -EINVAL || r == -ENOMEM, "size ~0 - 4096 in GTT: %d", r);
 	r = try_alloc(&vg, id, 0x20000000, 1ull << 63, VG_GTT);
 	CHECK(r == -EINVAL || r == -ENOMEM, "size 2^63 in GTT: %d", r);
-	OK(vg_mem_settle(&vg.gpu[0], &before, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(&vg.gpu[0], &before, VG_TIMEOUT_MS));
 }
 
 static int try_map(struct vg *vg, uint64_t handle, const uint32_t *ids,
@@ -187,7 +187,7 @@ static void placed_elsewhere(void)
 	place_and_free(&vg, VG_GTT, AMDGPU_GEM_DOMAIN_VRAM);
 	OK(vg_bo_alloc(&vg, &vg.gpu[0], VG_PAGE, VG_GTT, &bo));
 	OK(vg_bo_free(&bo));
-	OK(vg_mem_settle(&vg.gpu[0], &before, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(&vg.gpu[0], &before, VG_TIMEOUT_MS));
 }
 
 /* Map BOs at addresses that page tables or another mapping do not allow. */

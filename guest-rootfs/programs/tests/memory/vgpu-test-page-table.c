@@ -149,7 +149,7 @@ static void tables_of_bos_go(void)
 		      "%llu bytes for the tables of 64 MiB",
 		      (unsigned long long)(now.vram_used - base.vram_used));
 		OK(vg_bo_free(&bo));
-		OK(vg_mem_settle(&vg.gpu[0], &base, VG_TIMEOUT_MS));
+		OK(vg_mem_wait_freed(&vg.gpu[0], &base, VG_TIMEOUT_MS));
 	}
 	vg_close(&vg);
 }
@@ -174,7 +174,7 @@ static void tables_of_svm_go(void)
 		      "%llu bytes for the tables of 64 MiB",
 		      (unsigned long long)(now.vram_used - base.vram_used));
 		vg_unmap_anon(p, TABLES_BYTES);
-		OK(vg_mem_settle(&vg.gpu[0], &base, VG_TIMEOUT_MS));
+		OK(vg_mem_wait_freed(&vg.gpu[0], &base, VG_TIMEOUT_MS));
 	}
 	vg_close(&vg);
 }

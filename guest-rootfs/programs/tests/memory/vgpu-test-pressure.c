@@ -370,7 +370,7 @@ static void pressure(int processes, uint64_t share, bool swap)
 		 " evictions of processes with queues, %" PRIu64 " swapouts",
 		 moved, evicted, swapped);
 	CHECK(moved && evicted && (swapped || !swap), "there was no pressure");
-	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 }
 
 static void start(struct vg_mem_info *info)

@@ -581,7 +581,7 @@ static void all_at_once(void)
 	hog_end(&hog);
 	tap_diag("%" PRIu64 " pages of BOs swapped out", shrunk() - before);
 	CHECK(shrunk() > before, "nothing was swapped out");
-	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 }
 
 static const struct tap_case cases[] = {

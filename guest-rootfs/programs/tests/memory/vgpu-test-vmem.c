@@ -166,7 +166,7 @@ static void kfd_memory(void)
 	OK(vg_mem_info(gpu, &base));
 	kfd_memory_of(VG_VRAM);
 	kfd_memory_of(VG_GTT);
-	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 }
 
 /*
@@ -431,7 +431,7 @@ static void exporter_killed(void)
 		expect_fault(va);
 		close(up[0]);
 	}
-	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 }
 
 /* Map memory of another GPU, and move it while the queue uses it. */
@@ -533,7 +533,7 @@ static void handles(void)
 	gpu_check(va, VG_MIB, SEED, 0);
 	ERRNO(0, vr_gem_close(gpu->fd, h));
 	expect_fault(va);
-	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 }
 
 /* An address must belong to only one of KFD, GEM_VA and SVM. */

@@ -712,9 +712,9 @@ static void say(const char *word)
  */
 static void await_fault(uint32_t event, uint32_t gpu)
 {
-	uint32_t told = tap_await_fault(&vg, event).gpu_id;
+	uint32_t faulted = tap_await_fault(&vg, event).gpu_id;
 
-	CHECK(told == gpu, "a fault of GPU %u", told);
+	CHECK(faulted == gpu, "a fault of GPU %u", faulted);
 }
 
 /*

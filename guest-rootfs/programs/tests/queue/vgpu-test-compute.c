@@ -615,7 +615,7 @@ static void killed(void)
 	for (i = 0; tap_goes_on(i, 12); i++)
 		tap_kill_at_work(busy, i % 20 * 700);
 	OK(vg_bo_free(&save));
-	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 	OK(vg_save_area(&vg, gpu, KFD_IOC_ALLOC_MEM_FLAGS_VRAM, &save));
 	use_many(q, MANY);
 	OK(vg_bo_free(&save));

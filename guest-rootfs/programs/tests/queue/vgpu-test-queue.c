@@ -552,7 +552,7 @@ static void killed(void)
 		 * There are fewer VMIDs than children, so each child must release its
 		 * VMID.
 		 */
-		OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+		OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 	}
 	use_all_queues();
 }

@@ -341,7 +341,7 @@ static void back_and_forth(void)
 	vr_bo_free(&bo);
 	/* The memory that the moves leave is freed later. Page tables may stay. */
 	before.vram_used += VG_MIB;
-	OK(vg_mem_settle(gpu, &before, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(gpu, &before, VG_TIMEOUT_MS));
 }
 
 static const struct tap_case cases[] = {

@@ -924,7 +924,7 @@ static void left_behind(void)
 		munmap(v.flag.cpu, v.flag.size);
 		munmap(v.ib.bo.cpu, v.ib.bo.size);
 	}
-	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 	vr_ib_write(&u.ib, flag_va(0), 1);
 	finish(&u, 0);
 }

@@ -133,7 +133,7 @@ static void usage(void)
 	CHECK(now.gtt_used >= base.gtt_used + size, "GTT is not counted");
 	ERRNO(0, vr_gem_close(fd, vram));
 	ERRNO(0, vr_gem_close(fd, gtt));
-	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 }
 
 /* Create more BOs than VRAM holds, so that some are evicted. Catches: contents are lost. */
@@ -314,7 +314,7 @@ static void closed_early(void)
 	close(other);
 	OK(vg_pattern_check(p, size, SEED, 0));
 	munmap(p, size);
-	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 }
 
 static void hold_and_die(void *arg)
@@ -339,7 +339,7 @@ static void process_ends(void)
 	start();
 	OK(vg_mem_info(gpu, &base));
 	tap_in_child(hold_and_die, NULL);
-	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 	/* New memory does not show what the child wrote. */
 	ERRNO(0, vr_gem_create(fd, 8 * VG_MIB, AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
 	OK(vg_fill_check(tap_gem_mmap(fd, h, 8 * VG_MIB), 8 * VG_MIB, 0));

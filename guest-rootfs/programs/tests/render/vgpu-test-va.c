@@ -21,7 +21,7 @@
 #define REPLACE	AMDGPU_VA_OP_REPLACE
 #define VRAM	AMDGPU_GEM_DOMAIN_VRAM
 #define GTT	AMDGPU_GEM_DOMAIN_GTT
-#define SETTLE_MS	(VG_TIMEOUT_MS / 3)
+#define FREE_MS	(VG_TIMEOUT_MS / 3)
 
 static struct vg vg;
 static struct vg_gpu *gpu;
@@ -379,9 +379,9 @@ static void always_valid(void)
 	ERRNO(EPERM, r);
 }
 
-static void settle_vram(uint64_t most)
+static void wait_vram_freed(uint64_t most)
 {
-	uint64_t end = vg_now() + SETTLE_MS * 1000000ull;
+	uint64_t end = vg_now() + FREE_MS * 1000000ull;
 	struct vg_mem_info info;
 
 	for (;;) {
@@ -412,7 +412,7 @@ static void placement(void)
 	ERRNO(0, vr_ioctl(fd, DRM_IOCTL_AMDGPU_GEM_OP, &op));
 	copy(out.va, bo.va, size, &bo, &out);
 	OK(vg_pattern_check(out.cpu, size, SEED, 0));
-	settle_vram(with.vram_used - size);
+	wait_vram_freed(with.vram_used - size);
 	OK(vg_mem_info(gpu, &now));
 	CHECK(now.gtt_used >= with.gtt_used + size, "GTT %lu, was %lu",
 	      now.gtt_used, with.gtt_used);
@@ -524,7 +524,7 @@ static void pressure(void)
 	for (i = 0; i < 4; i++)
 		CHECK(waitpid(pid[i], &status, 0) == pid[i] && !status,
 		      "process %d ended with %#x", i, status);
-	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 }
 
 static void bad(void)
@@ -613,7 +613,7 @@ static void many(void)
 	ERRNO(0, vr_gem_va(other, 0, CLEAR, 0, VA + 30 * VG_PAGE, 0,
 			   500 * VG_PAGE));
 	close(other);
-	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 }
 
 static const struct tap_case cases[] = {

@@ -440,11 +440,11 @@ static void fuzz(void)
 			      "process %d ended with %#x", i, status);
 		rnd();
 	}
-	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 	/* Good jobs may take longer, so the timeout must be longer. */
 	set_lockup("10000");
 	still_works();
-	OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 	failures = tap_driver_counter(gpu, "recovery_failures");
 	CHECK(failures == gave_up, "engines were given up");
 }

@@ -355,7 +355,7 @@ static void killed(void)
 		race_reap_killed(pid, VICTIMS);
 		for (k = 0; k < VICTIMS; k++)
 			all += done[k];
-		race_settle(gpu, &before);
+		race_wait_released(gpu, &before);
 		if (!((i + 1) % 50))
 			tap_diag("%d processes", (i + 1) * VICTIMS);
 	}

@@ -359,7 +359,7 @@ static int watch(void)
 	snprintf(path, sizeof(path), "/sys/class/kfd/kfd/proc/%d/vram_%u",
 		 getpid(), gpu->gpu_id);
 	race_read(path);
-	return race_watch(gpu);
+	return race_read_debugfs(gpu);
 }
 
 static int evict(void)

@@ -446,7 +446,7 @@ static int fdinfo(void)
 
 static int watch(void)
 {
-	return race_watch(gpu);
+	return race_read_debugfs(gpu);
 }
 
 static int evict(void)

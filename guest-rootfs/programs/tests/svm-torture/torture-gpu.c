@@ -236,8 +236,8 @@ static bool op_put_freed(struct t_thread *t)
  * Each byte must be that of the shadow or that of @other. Store the actual byte in the
  * shadow.
  */
-static void settle(struct t_thread *t, const struct t_piece *p,
-		   const char *other)
+static void check_either(struct t_thread *t, const struct t_piece *p,
+			 const char *other)
 {
 	const char *now = p->s->at + p->off;
 	char *want = p->s->shadow + p->off;
@@ -278,7 +278,7 @@ static void drop_dst(struct t_thread *t, const struct t_piece *src,
 	       pages->bytes);
 	memcpy(dst->s->shadow + dst->off, src->s->shadow + src->off,
 	       src->bytes);
-	settle(t, &both, t_blank(dst->s, both.off));
+	check_either(t, &both, t_blank(dst->s, both.off));
 }
 
 /*
@@ -295,7 +295,7 @@ static void drop_src(struct t_thread *t, const struct t_piece *src,
 	seen.off = dst->off + (both.off - src->off);
 	seen.bytes = both.bytes;
 	if (both.bytes)
-		settle(t, &seen, t_blank(src->s, both.off));
+		check_either(t, &seen, t_blank(src->s, both.off));
 	memcpy(src->s->shadow + pages->off, t_blank(src->s, pages->off),
 	       pages->bytes);
 }

@@ -274,7 +274,7 @@ static void kill_in(void (*fn)(void), const char *const *counters)
 			kill(pid[k], SIGKILL);
 		}
 		race_reap_killed(pid, VICTIMS);
-		race_settle(gpu, &before);
+		race_wait_released(gpu, &before);
 		if (!((i + 1) % 20))
 			tap_diag("%d processes", (i + 1) * VICTIMS);
 	}

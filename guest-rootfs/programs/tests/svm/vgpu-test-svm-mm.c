@@ -544,7 +544,7 @@ static void exits(void)
 	OK(vg_mem_info(&v.gpu[0], &before));
 	for (i = 0; tap_goes_on(i, 5); i++)
 		tap_in_child(exit_in_storm, &i);
-	OK(vg_mem_settle(&v.gpu[0], &before, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(&v.gpu[0], &before, VG_TIMEOUT_MS));
 }
 
 #define TOUCHED	(4 * VG_PAGE)

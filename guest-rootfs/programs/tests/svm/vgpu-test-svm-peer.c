@@ -469,7 +469,7 @@ static void link_down(void)
 {
 	struct traffic before;
 	char *p, *other;
-	uint32_t event, told;
+	uint32_t event, faulted;
 
 	start(1);
 	CHECK(hive(), "no hive");
@@ -484,8 +484,9 @@ static void link_down(void)
 	before = traffic();
 	OK(vg_emit_copy(&q[1], stage[1].va, (uintptr_t)p, SIZE));
 	vg_queue_submit(&q[1]);
-	told = tap_await_fault(&vg, event).gpu_id;
-	CHECK(told == vg.gpu[1].gpu_id, "a fault of GPU %u", told);
+	faulted = tap_await_fault(&vg, event).gpu_id;
+	CHECK(faulted == vg.gpu[1].gpu_id, "a fault of GPU %u",
+	      faulted);
 	ERRNO(ETIMEDOUT, vg_queue_finish(&q[1], 1000));
 	OK(vg_queue_destroy(&q[1]));
 	OK(vg_queue_create(&vg, &vg.gpu[1], 4096, &q[1]));

@@ -160,7 +160,7 @@ static void amdgpu(void)
 }
 
 /* Attributes that the process sets must override the policy. */
-static void told(const char *policy)
+static void attributes(const char *policy)
 {
 	const uint64_t size = 4 * GRANULE;
 	uint32_t id;
@@ -189,19 +189,19 @@ static void told(const char *policy)
 	OK(vg_pattern_check(p, size, SEED, 0));
 }
 
-static void told_amdgpu(void)
+static void attributes_amdgpu(void)
 {
-	told("amdgpu");
+	attributes("amdgpu");
 }
 
-static void told_in_place(void)
+static void attributes_in_place(void)
 {
-	told("in_place");
+	attributes("in_place");
 }
 
-static void told_adaptive(void)
+static void attributes_adaptive(void)
 {
-	told("adaptive");
+	attributes("adaptive");
 }
 
 /*
@@ -432,9 +432,9 @@ static void in_turn_in_place(void)
 static const struct tap_case cases[] = {
 	{ "the parameter", knob, 0 },
 	{ "amdgpu: to who faults", amdgpu, 0 },
-	{ "amdgpu: what the process says", told_amdgpu, 0 },
-	{ "in_place: what the process says", told_in_place, 0 },
-	{ "adaptive: what the process says", told_adaptive, 0 },
+	{ "amdgpu: what the process says", attributes_amdgpu, 0 },
+	{ "in_place: what the process says", attributes_in_place, 0 },
+	{ "adaptive: what the process says", attributes_adaptive, 0 },
 	{ "adaptive: counts, hints, small ranges", adaptive, 0 },
 	{ "amdgpu: more than VRAM", full_amdgpu, 0 },
 	{ "preferred location: more than VRAM", full_preferred, 0 },

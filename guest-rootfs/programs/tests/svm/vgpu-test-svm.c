@@ -190,7 +190,7 @@ static void prefetch_and_back(void)
 	/* VRAM must be freed with the memory; some page tables stay. */
 	vg_unmap_anon(p, size);
 	before.vram_used += VG_MIB;
-	OK(vg_mem_settle(gpu, &before, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(gpu, &before, VG_TIMEOUT_MS));
 }
 
 /* The CPU touches single pages: each page must migrate back, with at most its granule. */
@@ -403,7 +403,7 @@ static void xnack_off_stops(void)
 	OK(vg_bo_create(&vg, gpu, VG_MIB, VG_VRAM, &bo));
 	OK(vg_mem_info(gpu, &before));
 	tap_in_child(xnack_off_unregistered, NULL);
-	OK(vg_mem_settle(gpu, &before, VG_TIMEOUT_MS));
+	OK(vg_mem_wait_freed(gpu, &before, VG_TIMEOUT_MS));
 	/* This process, which has XNACK, must not be affected. */
 	OK(vg_fill(&q, bo.cpu, 31, VG_MIB));
 	OK(vg_fill_check(bo.cpu, VG_MIB, 31));
@@ -523,7 +523,7 @@ static void xnack_off_ends(void)
 	OK(vg_mem_info(gpu, &base));
 	for (i = 0; i < rounds; i++) {
 		tap_in_child(ends_under_copies, NULL);
-		OK(vg_mem_settle(gpu, &base, VG_TIMEOUT_MS));
+		OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 	}
 	CHECK(tap_driver_counter(gpu, "faults_unrepaired") == denied,
 	      "faults of processes that had ended were denied");
