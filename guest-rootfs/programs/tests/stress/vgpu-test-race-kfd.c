@@ -350,7 +350,7 @@ static int ask(void)
 	return kfd(AMDKFD_IOC_ACQUIRE_VM, &vm);
 }
 
-static int watch(void)
+static int read_debugfs(void)
 {
 	char path[64];
 
@@ -371,7 +371,7 @@ static int (*const calls[])(void) = {
 	bo_map, bo_unmap, bo_free, user_map, user_unmap, user_free, user_alloc,
 	alloc, ring_free, queue_destroy, queue_update, queue_create, kick,
 	svm_set, svm_get, svm_prefetch, svm_change, mem_change, svm_touch,
-	bo_touch, fork_child, dmabuf, set_xnack, ask, watch, evict,
+	bo_touch, fork_child, dmabuf, set_xnack, ask, read_debugfs, evict,
 	svm_change, mem_change, kick,
 };
 

@@ -444,7 +444,7 @@ static int fdinfo(void)
 	return race_read(path);
 }
 
-static int watch(void)
+static int read_debugfs(void)
 {
 	return race_read_debugfs(gpu);
 }
@@ -475,7 +475,7 @@ static const struct call {
 	CALL(metadata), CALL(map_cpu), CALL(prime_self), CALL(prime_other),
 	CALL(syncobj_reset), CALL(syncobj_wait), CALL(syncobj_signal),
 	CALL(user_create), CALL(syncobj_destroy), CALL(mem_change),
-	CALL(fork_child), CALL(fdinfo), CALL(watch), CALL(evict),
+	CALL(fork_child), CALL(fdinfo), CALL(read_debugfs), CALL(evict),
 	CALL(close_file),
 };
 
