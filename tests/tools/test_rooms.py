@@ -4,6 +4,7 @@
 import re
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from avocado import Test
@@ -20,6 +21,8 @@ C = {
     "d/mid/mid.h": "",
     "d/top/top.c": "",
 }
+# In a README.md: a file, or functions in parentheses, which are in the file named before them.
+NAMED = re.compile(r"`([\w/-]+\.[ch])`|\((`\w+\(\)`(?:,\s+`\w+\(\)`)*)\)")
 PYTHON = {f"t/p/{name}": "" for name in ("__init__.py", "low/__init__.py", "low/a.py", "top/__init__.py", "top/b.py")}
 
 
@@ -227,6 +230,20 @@ class Here(Test):
         """Return the path of the file with this name below a folder."""
         return next(file for file in self.files if file.startswith(f"{below}/") and Path(file).name == name)
 
+    def meant(self, page: Path, name: str) -> list[Path]:
+        """Return the files that a file's name in the README.md of the folder `page` may mean."""
+        tops = (page, Path(*page.parts[:1]), Path(*page.parts[:2]))
+        return [top / name for top in dict.fromkeys(tops) if str(top / name) in self.files]
+
+    def in_parentheses(self, page: Path) -> Iterator[tuple[str, str]]:
+        """Yield the functions that the README.md of a folder names in parentheses, each with the file before them."""
+        for item in re.split(r"\n\n|\n- ", (ROOT / page / "README.md").read_text()):
+            file = ""
+            for name, functions in NAMED.findall(item):
+                file = name or file
+                for function in re.findall(r"\w+", functions) if file else ():
+                    yield file, function
+
     def with_line(self, file: str, line: str) -> list[str]:
         """Return the violations in a copy of this checkout with a line added at the end of a file."""
         with tempfile.TemporaryDirectory() as folder:
@@ -277,10 +294,21 @@ class Here(Test):
         known: set[Path] = set()
         for page, names in named.items():
             known |= {page / name for name in names}
-            tops = (page, Path(*page.parts[:1]), Path(*page.parts[:2]))
-            self.assertEqual({name for name in names if not {top / name for top in tops} & sources}, set(), page)
+            self.assertEqual({name for name in names if not self.meant(page, name)}, set(), page)
         tests = {file for file in sources if file.stem.endswith(("-test", "_test"))}
         self.assertEqual({str(file) for file in sources - tests - known}, set())
+
+    def test_functions_in_a_readme(self) -> None:
+        """Catches: a function that a README.md of driver or device names in parentheses after a file is not in it."""
+        pages = [Path(file).parent for file in self.files if re.match("(guest-driver|qemu-device)/.*README.md", file)]
+        named = [(page, file, function) for page in pages for file, function in self.in_parentheses(page)]
+        self.assertGreater(len(named), 200)
+        missing = []
+        for page, file, function in named:
+            source = "".join((ROOT / path).read_text() for path in self.meant(page, file))
+            if not re.search(rf"^(\w.*\W)?{function}\(", source, re.MULTILINE):
+                missing.append(f"{page}: {file}: {function}()")
+        self.assertEqual(missing, [])
 
     def test_queues_in_svm(self) -> None:
         """Catches: an include of a header of kfd/ in a file of svm/ is accepted."""
