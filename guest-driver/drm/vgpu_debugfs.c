@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * debugfs dri/N: counters of the driver and of the device, as "name value"
- * lines, and the state of the memory managers.
+ * lines, the state of the memory managers, and a link to KFD's folder.
  */
+#include <linux/debugfs.h>
 #include <drm/drm_debugfs.h>
 #include <drm/drm_drv.h>
 #include <drm/drm_file.h>
@@ -264,10 +265,13 @@ static const struct drm_info_list vgpu_debugfs_files[] = {
 /**
  * vgpu_debugfs_init() - create the device's files in debugfs
  * @minor: primary or render minor
+ *
+ * The link "kfd" leads to the folder of kfd_debugfs.c, which has the processes of all GPUs.
  */
 void vgpu_debugfs_init(struct drm_minor *minor)
 {
 	drm_debugfs_create_files(vgpu_debugfs_files,
 				 ARRAY_SIZE(vgpu_debugfs_files),
 				 minor->debugfs_root, minor);
+	debugfs_create_symlink("kfd", minor->debugfs_root, "../../kfd");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /sys/kernel/debug/kfd, with amdkfd's file names:
+ * /sys/kernel/debug/kfd, with amdkfd's file names (drm/vgpu_debugfs.c links dri/N/kfd to it):
  *
  *	mqds	every compute queue's MQD, by process
  *	hqds	the hardware queues that are active, of each GPU

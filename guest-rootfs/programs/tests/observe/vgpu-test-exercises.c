@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * The debugging commands of docs/founding-documents.md, run by the shell as the page has
+ * them. Catches: a command fails, or its output lacks what the page describes. tests.list
+ * runs the program first in its guests, since it reads the kernel log from the boot on.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tap.h"
+
+#define TEXT	(256 * VG_KIB)
+#define PAGES	4
+
+static struct vg vg;
+static char text[TEXT];
+
+/*
+ * Run a command by the shell, with its output in text[]. Return the shell's status:
+ * that of the last command of a pipe.
+ */
+static int shell(const char *command)
+{
+	FILE *f = popen(command, "re");
+	size_t n;
+
+	CHECK(f, "%s: %s", command, strerror(errno));
+	n = fread(text, 1, TEXT - 1, f);
+	text[n] = 0;
+	return pclose(f);
+}
+
+static void run(const char *command)
+{
+	int status = shell(command);
+
+	CHECK(!status, "'%s' ended with status %#x: %s", command, status, text);
+}
+
+/* Return memory that is a range of PAGES pages. */
+static char *range(void)
+{
+	char *p = tap_anon(PAGES * VG_PAGE);
+
+	OK(vg_svm_set1(&vg, p, PAGES * VG_PAGE, KFD_IOCTL_SVM_ATTR_GRANULARITY,
+		       4));
+	return p;
+}
+
+/* cat /sys/kernel/debug/dri/0/kfd/proc/<pid>/svm, and the same for every GPU. */
+static void ranges(void)
+{
+	char command[96], want[32];
+	int i;
+
+	tap_open(&vg, 1);
+	snprintf(want, sizeof(want), "\n%#lx-", (uintptr_t)range());
+	for (i = -1; i < vg.n_gpus; i++) {
+		snprintf(command, sizeof(command),
+			 "cat /sys/kernel/debug/dri/%d/kfd/proc/%d/svm",
+			 i < 0 ? 0 : vg.gpu[i].minor, getpid());
+		run(command);
+		CHECK(!strncmp(text, "pasid 0x", 8), "%s: no process in '%s'",
+		      command, text);
+		CHECK(strstr(text, want), "%s: no range at%s in %s", command,
+		      want, text);
+	}
+}
+
+static const struct tap_case cases[] = {
+	{ "ranges of a process, in the folder of a GPU", ranges, 1 },
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(TAP_CASES(cases), argc, argv);
+}
