@@ -10,11 +10,26 @@
 #include "svm_fault.h"
 #include "svm_node.h"
 
+/* Log one line: whether the GPU supports SVM and, if not, the reason. @ret: of svm_vram_init(). */
+static void svm_node_report(const struct kfd_node *node, int ret)
+{
+	const struct drm_device *drm = &node->vdev->drm;
+
+	if (!ret)
+		drm_info(drm, "SVM supported\n");
+	else if (ret == -EOPNOTSUPP)
+		drm_info(drm, "SVM not supported: kernel without CONFIG_DEVICE_PRIVATE\n");
+	else
+		drm_warn(drm, "SVM not supported: no device-private memory for VRAM, error %d\n",
+			 ret);
+}
+
 /**
  * svm_node_init() - allocate a GPU's SVM state, and start to serve its faults
  * @node: GPU, with interrupts enabled
  *
- * Without device-private memory the function succeeds, and svm_supported() returns false.
+ * Without device-private memory the function succeeds, and svm_supported() returns false. The
+ * function logs whether the GPU supports SVM.
  *
  * Context: sleeps.
  *
@@ -36,12 +51,7 @@ int svm_node_init(struct kfd_node *node)
 
 	ret = svm_vram_init(node);
 	sn->supported = !ret;
-	if (ret == -EOPNOTSUPP)
-		drm_info_once(&node->vdev->drm,
-			      "kernel without CONFIG_DEVICE_PRIVATE: SVM migration is off\n");
-	else if (ret)
-		drm_warn(&node->vdev->drm,
-			 "no device-private memory (%d): SVM is off\n", ret);
+	svm_node_report(node, ret);
 	return 0;
 
 err_free:

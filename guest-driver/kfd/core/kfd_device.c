@@ -64,8 +64,7 @@ int kfd_device_init(struct vgpu_device *vdev)
 	if (ret)
 		goto err_detach;
 	kfd_reset_init(node);
-	dev_info(vdev->drm.dev, "KFD node, GPU id %u, SVM %s\n", node->gpu_id,
-		 svm_supported(node) ? "on" : "off (no device-private memory)");
+	dev_info(vdev->drm.dev, "KFD node, GPU id %u\n", node->gpu_id);
 	return 0;
 
 err_detach:

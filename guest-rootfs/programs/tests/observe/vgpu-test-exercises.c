@@ -68,8 +68,39 @@ static void ranges(void)
 	}
 }
 
+static unsigned int lines(void)
+{
+	unsigned int n = 0;
+	const char *at;
+
+	for (at = text; (at = strchr(at, '\n')); at++)
+		n++;
+	return n;
+}
+
+/* dmesg | grep "SVM.*supported": one line for each probe of a GPU. */
+static void supported(void)
+{
+	static const char command[] = "dmesg | grep \"SVM.*supported\"";
+	char name[VG_PCI_NAME], want[VG_PCI_NAME + 32];
+	unsigned int n;
+	int i;
+
+	OK(vg_open_bare(&vg));
+	run(command);
+	for (i = 0; i < vg.n_gpus; i++) {
+		OK(vg_pci_name(&vg.gpu[i], name));
+		snprintf(want, sizeof(want), "%s: [drm] SVM supported\n", name);
+		CHECK(strstr(text, want), "no '%s' in %s", want, text);
+	}
+	n = lines();
+	run("dmesg | grep \"KFD node, GPU id\"");
+	CHECK(n == lines(), "%u lines for %u probes", n, lines());
+}
+
 static const struct tap_case cases[] = {
 	{ "ranges of a process, in the folder of a GPU", ranges, 1 },
+	{ "GPUs that support SVM", supported, 1 },
 };
 
 int main(int argc, char **argv)
