@@ -98,9 +98,42 @@ static void supported(void)
 	CHECK(n == lines(), "%u lines for %u probes", n, lines());
 }
 
+static uint64_t gtt(const char *what)
+{
+	char command[96];
+
+	snprintf(command, sizeof(command),
+		 "cat /sys/class/drm/card0/device/mem_info_gtt_%s", what);
+	run(command);
+	return strtoull(text, NULL, 10);
+}
+
+/* cat /sys/class/drm/card0/device/mem_info_gtt_total and mem_info_gtt_used. */
+static void gtt_files(void)
+{
+	struct vg_bo bo = { 0 };
+	uint64_t total, used;
+
+	tap_open(&vg, -1);
+	/* The first GPU has card0 and renderD128. */
+	CHECK(vg.gpu[0].minor == 128, "the first GPU is renderD%d",
+	      vg.gpu[0].minor);
+	total = gtt("total");
+	used = gtt("used");
+	CHECK(total >= used + 2 * VG_MIB, "%lu of %lu bytes are in use", used,
+	      total);
+	OK(vg_bo_alloc(&vg, &vg.gpu[0], 2 * VG_MIB, VG_GTT, &bo));
+	CHECK(gtt("used") == used + 2 * VG_MIB, "%lu bytes are in use, before: %lu",
+	      gtt("used"), used);
+	CHECK(gtt("total") == total, "the total is %lu, before: %lu",
+	      gtt("total"), total);
+	OK(vg_bo_free(&bo));
+}
+
 static const struct tap_case cases[] = {
 	{ "ranges of a process, in the folder of a GPU", ranges, 1 },
 	{ "GPUs that support SVM", supported, 1 },
+	{ "size and use of GTT", gtt_files, 1 },
 };
 
 int main(int argc, char **argv)
