@@ -12,6 +12,8 @@
  * the entry while the slot is not acknowledged, which takes no further memory. At most
  * SVM_FAULT_REPORTS no-retry faults of a process are queued on a GPU; further faults are dropped.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/device.h>
 #include <linux/sched.h>
 #include <kunit/visibility.h>
@@ -264,6 +266,8 @@ EXPORT_SYMBOL_IF_KUNIT(svm_fault_flush);
 void svm_drain_faults(struct kfd_process *p)
 {
 	atomic_set(&p->svms->drain_pagefaults, 1);
+	pr_debug("pid %d: faults are acknowledged, not repaired\n",
+		 p->lead_thread->pid);
 }
 
 int svm_fault_init(struct kfd_node *node)

@@ -14,6 +14,8 @@
  * that takes svm_lock() or svm_lock_write() applies the logs to the tree first, under
  * mmap_lock for writing; deferred_list_work does so if no other task comes earlier.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/mm.h>
 #include <linux/moduleparam.h>
 #include <linux/sched/mm.h>
@@ -540,6 +542,9 @@ int svm_range_list_init(struct kfd_process *p)
 	svms->mm = p->mm;
 	mmgrab(svms->mm);
 	p->svms = svms;
+	pr_debug("pid %d: range list created: pasid %u, default granularity %u, GPUs with SVM %*pbl\n",
+		 p->lead_thread->pid, p->pasid, svms->default_granularity,
+		 SVM_MAX_GPU, svms->bitmap_supported);
 	return 0;
 
 err:
@@ -563,11 +568,12 @@ void svm_range_list_fini(struct kfd_process *p)
 {
 	struct svm_range_list *svms = p->svms;
 	struct svm_range *r, *next;
-	unsigned int i;
+	unsigned int i, removed = 0;
 
 	if (!svms)
 		return;
 
+	pr_debug("pid %d: range list teardown begins\n", p->lead_thread->pid);
 	cancel_work_sync(&svms->lost_work);
 	cancel_delayed_work_sync(&svms->restore_work);
 	/* All ranges are removed below: pending munmaps need not be applied. */
@@ -577,11 +583,16 @@ void svm_range_list_fini(struct kfd_process *p)
 	 * queued: wait for one that is about to end.
 	 */
 	svm_fault_flush(svms);
+	pr_debug("pid %d: no work item of the range list runs\n",
+		 p->lead_thread->pid);
 
 	mutex_lock(&svms->lock);
-	list_for_each_entry_safe(r, next, &svms->list, list)
+	list_for_each_entry_safe(r, next, &svms->list, list) {
 		svm_range_remove(r);
+		removed++;
+	}
 	mutex_unlock(&svms->lock);
+	pr_debug("pid %d: ranges removed: %u\n", p->lead_thread->pid, removed);
 
 	/* Without notifiers, neither work item is queued again. */
 	cancel_work_sync(&svms->deferred_list_work);
@@ -598,5 +609,6 @@ void svm_range_list_fini(struct kfd_process *p)
 	mutex_destroy(&svms->lock);
 	p->svms = NULL;
 	kfree(svms);
+	pr_debug("pid %d: range list freed\n", p->lead_thread->pid);
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_range_list_fini);

@@ -73,6 +73,7 @@ static struct range_mock *range_mock_new(struct kunit *test)
 	m->p.pdds[0] = &m->pdd;
 	m->p.n_pdds = 1;
 	m->p.mm = current->mm;
+	m->p.lead_thread = current;
 	test->priv = m;
 	KUNIT_ASSERT_EQ(test, svm_range_list_init(&m->p), 0);
 	return m;

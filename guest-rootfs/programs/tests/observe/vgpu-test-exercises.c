@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tap.h"
@@ -130,10 +131,71 @@ static void gtt_files(void)
 	OK(vg_bo_free(&bo));
 }
 
+/* Start a process that creates a range, and wait for its end. Return its pid. */
+static pid_t short_life(void)
+{
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	CHECK(pid >= 0, "fork: %s", strerror(errno));
+	if (!pid) {
+		tap_open(&vg, -1);
+		range();
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && !status,
+	      "the process ended with status %#x", status);
+	return pid;
+}
+
+/*
+ * Debug prints of a range list, switched on by dynamic debug. Each step must be printed
+ * once, in this order. The teardown runs after the end of the process.
+ */
+static void debug_prints(void)
+{
+	static const char * const steps[] = {
+		"range list created: pasid ",
+		"faults are acknowledged, not repaired\n",
+		"range list teardown begins\n",
+		"no work item of the range list runs\n",
+		"ranges removed: 1\n",
+		"range list freed\n",
+	};
+	const unsigned int n = sizeof(steps) / sizeof(steps[0]);
+	uint64_t end = vg_deadline();
+	char command[64];
+	const char *at;
+	unsigned int i;
+	pid_t pid;
+
+	run("echo 'file svm_*.c +p' > /proc/dynamic_debug/control");
+	pid = short_life();
+	snprintf(command, sizeof(command), "dmesg | grep 'vgpu_kfd: pid %d: '",
+		 pid);
+	/* grep fails while there is no line. */
+	while (shell(command) || !strstr(text, steps[n - 1])) {
+		CHECK(vg_now() < end, "the range list is not freed: %s", text);
+		vg_sleep_us(10000);
+	}
+	run("echo 'file svm_*.c -p' > /proc/dynamic_debug/control");
+	run(command);
+	CHECK(lines() == n, "%u lines and not %u:\n%s", lines(), n, text);
+	for (i = 0, at = text; i < n; i++, at = strchr(at, '\n') + 1) {
+		const char *step = strstr(at, steps[i]);
+
+		CHECK(step && step < strchr(at, '\n'), "line %u is not '%s':\n%s",
+		      i, steps[i], text);
+	}
+}
+
 static const struct tap_case cases[] = {
 	{ "ranges of a process, in the folder of a GPU", ranges, 1 },
 	{ "GPUs that support SVM", supported, 1 },
 	{ "size and use of GTT", gtt_files, 1 },
+	{ "debug prints of a range list", debug_prints, 1 },
 };
 
 int main(int argc, char **argv)
