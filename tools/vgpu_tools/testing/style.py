@@ -17,7 +17,7 @@ from vgpu_tools.base.environment import clean_environment
 from vgpu_tools.base.paths import BUILD, CACHE, GUEST_DRIVER, INCLUDE, QEMU_DEVICE, ROOT, ROOTFS
 from vgpu_tools.build import fingerprint, kernel, sources
 from vgpu_tools.build.steps import Step, cache_lock, jobs
-from vgpu_tools.testing import rooms
+from vgpu_tools.testing import founding, rooms
 from vgpu_tools.testing.suite import AT_ONCE, Context, Plan
 from vgpu_tools.testing.tap import Case
 
@@ -194,6 +194,15 @@ def _rooms(log: Path, _: Plan) -> tuple[bool, str]:
     return not wrong, said
 
 
+def _founding(log: Path, _: Plan) -> tuple[bool, str]:
+    """Check that what docs/founding-documents.md names exists, and that the page has a row for each member."""
+    wrong = founding.check(ROOT)
+    said = "\n".join(wrong)
+    with log.open("a") as file:
+        file.write(f"{founding.PAGE}:\n{said}\n")
+    return not wrong, said
+
+
 def _tracked() -> list[Path]:
     names = subprocess.run(["git", "-C", ROOT, "ls-files", "-z"], capture_output=True, text=True, check=False).stdout
     return [ROOT / name for name in names.split("\0") if name]
@@ -211,6 +220,7 @@ CHECKS: dict[str, Callable[[Path, Plan], tuple[bool, str]]] = {
     "shell syntax": _shell_syntax,
     "SPDX lines": _licences,
     "includes and imports (rooms.txt)": _rooms,
+    "names in docs/founding-documents.md": _founding,
 }
 
 

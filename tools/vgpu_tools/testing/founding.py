@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Checks docs/founding-documents.md: each name of the founding documents has a row, and all that a row names exists.
+
+`python -m vgpu_tools.testing.founding [DOCUMENT...]` prints the errors. With DOCUMENTs, the texts of the founding
+documents, it also prints the names in them that tests/founding-documents.toml lacks.
+
+The page has tables with the columns "here", "lock" and "test". The first column names a member, a function or a step
+of the documents. Words in `backticks` in the other columns, and references in the rest of the page, are checked:
+
+    mm/vgpu_gtt_mgr.c                        a file, relative to guest-driver/ or to the checkout
+    svm/svm_range.h:svm_range_list.lock      a member of a structure that the file defines
+    svm/svm_range.c:svm_range_list_init()    a function that the file defines or declares
+    mm/vgpu_gtt_mgr.c:gtt_mgr_func           any other name in the file
+    kfd_process.mutex, kfd_processes_mutex   in the column "lock": a member that is a lock, or a global lock
+    vgpu-test-svm:attributes                 a case of a guest program of tests.list
+    vgpu_gtt_mgr_test:gtt_limit              a case of a KUnit test; of tests/avocado or tests/tools: test_peer:Link
+"""
+
+import re
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from vgpu_tools.base.paths import ROOT
+
+PAGE = "docs/founding-documents.md"
+NAMES = "tests/founding-documents.toml"
+DRIVER = "guest-driver"
+COLUMNS = ("here", "lock", "test")
+
+SPAN = re.compile(r"`([^`]+)`")
+FILE = re.compile(r"([\w./-]+\.(?:c|h|md|py))(?::(.+))?")
+TEST = re.compile(r"(vgpu-test-[\w-]+|test_\w+|\w+_test)(?::(\w+))?")
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.S)
+STRUCT = re.compile(r"^struct (\w+) \{\n(.*?)^\}", re.M | re.S)
+LOCK = re.compile(r"struct mutex|spinlock_t|struct xarray|struct srcu_struct|struct rw_semaphore")
+GLOBAL_LOCK = re.compile(r"\bDEFINE_(?:MUTEX|SPINLOCK|SRCU|STATIC_SRCU|SEMAPHORE)\((\w+)")
+KERNEL_LOCKS = {"mmap_lock"}
+NAME = re.compile(r"[A-Za-z]\w*_\w+", re.ASCII)
+DOCUMENT_STRUCT = re.compile(r"struct (\w+)\s*\{([^}]*)\}", re.ASCII)
+DOCUMENT_MEMBER = re.compile(r"(\w+)(?:\[\w+\])?;", re.ASCII)
+# Members that the documents use without defining the structure.
+DOCUMENT_USE = re.compile(r"\b(svms|prange|cur)(?:->|\.)(\w+)", re.ASCII)
+DOCUMENT_USES = {"svms": "svm_range_list", "prange": "svm_range", "cur": "amdgpu_res_cursor"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of a table: the heading above the table, the line's number, and the cells by the names of the columns.
+
+    The cell "" is the first one, whatever the name of its column."""
+
+    heading: str
+    line: int
+    cells: dict[str, str]
+
+
+def rows(text: str) -> Iterator[Row]:
+    """Yield the rows of all tables that have the COLUMNS."""
+    heading = ""
+    head: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("#"):
+            heading = line.lstrip("# ")
+        if not line.startswith("|"):
+            head = []
+            continue
+        cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        if not head:
+            head = cells
+        elif not set(line) <= set("|-: ") and set(COLUMNS) <= set(head):
+            yield Row(heading, number, {**dict(zip(head, cells, strict=False)), "": cells[0]})
+
+
+@cache
+def _code(path: Path) -> str:
+    """The text of a C file without comments; "" if there is no such file."""
+    return COMMENT.sub("", path.read_text()) if path.is_file() else ""
+
+
+@cache
+def _locks(root: Path) -> frozenset[str]:
+    """The locks of the driver: STRUCTURE.MEMBER, and names of global locks."""
+    found: set[str] = set()
+    for path in sorted((root / DRIVER).rglob("*.[ch]")):
+        code = _code(path)
+        found |= set(GLOBAL_LOCK.findall(code))
+        for structure, body in STRUCT.findall(code):
+            members = (line for line in body.splitlines() if LOCK.search(line))
+            found |= {f"{structure}.{name}" for line in members for name in re.findall(r"(\w+);", line)}
+    return frozenset(found)
+
+
+@cache
+def _file_error(root: Path, name: str, what: str) -> str:
+    """Return what is wrong with the reference to `what` in a file; "" if it exists. `what` may be empty."""
+    path = next((one for one in (root / DRIVER / name, root / name) if one.is_file()), None)
+    if not path:
+        return "no such file"
+    if not what:
+        return ""
+    code = _code(path)
+    if found := re.fullmatch(r"(\w+)\(\)", what):
+        defined = rf"^(?:\w[\w \t*]*[\s*])?{found[1]}\("
+        return "" if re.search(defined, code, re.M) else "no such function in the file"
+    if found := re.fullmatch(r"(\w+)\.(\w+)", what):
+        body = next((body for structure, body in STRUCT.findall(code) if structure == found[1]), None)
+        if body is None:
+            return "no such structure in the file"
+        return "" if re.search(rf"\b{found[2]}\b", body) else "no such member"
+    return "" if re.search(rf"\b{re.escape(what)}\b", code) else "no such name in the file"
+
+
+@cache
+def _test_error(root: Path, name: str, case: str) -> str:
+    """Return what is wrong with the reference to a test; "" if it exists. `case` may be empty."""
+    programs = root / "guest-rootfs/programs"
+    if name.startswith("vgpu-test-"):
+        paths = sorted((programs / "tests").glob(f"*/{name}.c"))
+        listed = re.search(rf"(?<![\w-]){name}(?![\w-])", (programs / "tests.list").read_text())
+        pattern = rf'\{{\s*"[^"]*",\s*{case}\b'
+        if paths and not listed:
+            return "not in tests.list"
+    elif name.endswith("_test"):
+        paths = sorted((root / DRIVER / "tests").glob(f"*/{name}.c"))
+        pattern = rf"\bKUNIT_CASE\w*\({case}\b"
+    else:
+        paths = [path for folder in ("avocado", "tools") if (path := root / f"tests/{folder}/{name}.py").is_file()]
+        pattern = rf"^\s*(?:def|class) {case}\b"
+    if not paths:
+        return "no such test"
+    found = not case or any(re.search(pattern, path.read_text(), re.M) for path in paths)
+    return "" if found else "no such case"
+
+
+def _span_error(root: Path, span: str, column: str) -> str:
+    """Return what is wrong with a `span` of a column ("": the rest of the page)."""
+    if column == "lock":
+        return "" if span in _locks(root) | KERNEL_LOCKS else "no such lock"
+    if (found := FILE.fullmatch(span)) and (column or "/" in span):
+        return _file_error(root, found[1], found[2] or "")
+    if found := TEST.fullmatch(span):
+        return _test_error(root, found[1], found[2] or "")
+    return f"not of the kind that the column '{column}' has" if column else ""
+
+
+def check(root: Path = ROOT, text: str = "") -> list[str]:
+    """Return the errors of the page in a checkout, or of another text of the page."""
+    text = text or (root / PAGE).read_text()
+    names = tomllib.loads((root / NAMES).read_text())
+    wrong: list[str] = []
+    first: dict[str, set[str]] = {}  # names in the first columns, by the name in the heading
+    tables = list(rows(text))
+    for row in tables:
+        named = set(NAME.findall(row.cells[""])) | {span.rstrip("()") for span in SPAN.findall(row.cells[""])}
+        for key in [*SPAN.findall(row.heading), ""]:
+            first.setdefault(key, set()).update(named)
+        for column in COLUMNS:
+            cell = row.cells.get(column, "")
+            if not cell:
+                wrong.append(f"{PAGE}:{row.line}: the column '{column}' is empty")
+            for span in SPAN.findall(cell):
+                if error := _span_error(root, span, column):
+                    wrong.append(f"{PAGE}:{row.line}: {span}: {error}")
+    for number, line in enumerate(text.splitlines(), 1):
+        for span in SPAN.findall(line):
+            if error := _span_error(root, span, ""):
+                wrong.append(f"{PAGE}:{number}: {span}: {error}")
+    for structure, members in names["members"].items():
+        missing = [member for member in members if member not in first.get(structure, set())]
+        wrong += [f"{PAGE}: no row of {structure}.{member}" for member in missing]
+    wrong += [f"{PAGE}: no row of {name}" for name in names["rows"]["names"] if name not in first.get("", set())]
+    return list(dict.fromkeys(wrong))
+
+
+def unknown(names: dict[str, dict[str, list[str]]], text: str) -> list[str]:
+    """Return the names in the text of a founding document that are not in NAMES: members, and all names with "_"."""
+    members = names["members"]
+    known = {name for part in names.values() for some in part.values() for name in some}
+    found: list[str] = []
+    for structure, body in DOCUMENT_STRUCT.findall(text):
+        found += [f"{structure}.{name}" for name in DOCUMENT_MEMBER.findall(body) if name not in members[structure]]
+    for variable, name in DOCUMENT_USE.findall(text):
+        structure = DOCUMENT_USES[variable]
+        if name not in members[structure] and name not in ("c", "h"):
+            found.append(f"{structure}.{name}")
+    found += [name for name in NAME.findall(text) if name not in known]
+    return sorted(set(found))
+
+
+def main(words: Sequence[str]) -> int:
+    """Print the errors of the page, and the unknown names of documents. Return 1 if there are any."""
+    names = tomllib.loads((ROOT / NAMES).read_text())
+    wrong = check()
+    for word in words:
+        wrong += [f"{word}: {name} is not in {NAMES}" for name in unknown(names, Path(word).read_text())]
+    print("\n".join([*wrong, f"{len(list(rows((ROOT / PAGE).read_text())))} rows, {len(wrong)} errors"]))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
