@@ -15,7 +15,7 @@
  * access memory that has no address in the GART. The CPU does not write these
  * entries: a job starts with packets that write the entries that it needs
  * (vgpu_gart_emit_bind()), then has the hub invalidate the window
- * (vgpu_gart_emit_flush()), then uses it. The engine runs its jobs one after the
+ * (vgpu_gart_emit_flush_tlb()), then uses it. The engine runs its jobs one after the
  * other, so the next job's entries are written after this job's last access, and
  * no job waits for a free window. A job that is run again, after a reset or by the
  * CPU, writes its entries again.
@@ -336,7 +336,7 @@ static u64 gart_run(const dma_addr_t *addrs, u64 npages)
  * @addrs: bus address of each page, page aligned
  * @bound: receives the number of entries that fitted into @room
  *
- * Packets after those of vgpu_gart_emit_flush() use the new entries.
+ * Packets after those of vgpu_gart_emit_flush_tlb() use the new entries.
  *
  * Return: the number of dwords written.
  */
@@ -393,15 +393,15 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_emit_bind);
 #define GART_POLL_CLOCKS	5000u
 
 /**
- * vgpu_gart_emit_flush() - emit packets that make changes of a window effective
+ * vgpu_gart_emit_flush_tlb() - emit packets that invalidate the hub's TLB for VMID 0
  * @engine: engine of the job, 0 to VGPU_NUM_SDMA - 1
- * @dw: buffer for VGPU_GART_FLUSH_DWORDS dwords
+ * @dw: buffer for VGPU_GART_FLUSH_TLB_DWORDS dwords
  *
- * Packets of the job after these translate through the new entries.
+ * Packets of the job after these translate through the new entries of the window.
  *
  * Return: the number of dwords written.
  */
-unsigned int vgpu_gart_emit_flush(unsigned int engine, u32 *dw)
+unsigned int vgpu_gart_emit_flush_tlb(unsigned int engine, u32 *dw)
 {
 	unsigned int inv = VGPU_INV_ENGINE_SDMA(engine);
 
@@ -414,26 +414,26 @@ unsigned int vgpu_gart_emit_flush(unsigned int engine, u32 *dw)
 	vgpu_sdma_emit_poll(dw + SDMA_SRBM_WRITE_DWORDS,
 			    HUB(VGPU_HUB_MM) + VM_INVALIDATE_ENG_ACK(inv),
 			    BIT(0), BIT(0), GART_POLL_CLOCKS);
-	return VGPU_GART_FLUSH_DWORDS;
+	return VGPU_GART_FLUSH_TLB_DWORDS;
 }
-EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_emit_flush);
+EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_emit_flush_tlb);
 
 /**
- * vgpu_gart_is_flush() - whether vgpu_gart_emit_flush() emitted a packet
+ * vgpu_gart_is_flush_tlb() - whether vgpu_gart_emit_flush_tlb() emitted a packet
  * @dw: packet, at least its header
  * @ndw: number of dwords at @dw
  *
  * Return: the length of the packet in dwords, or 0 if it is another packet.
  */
-unsigned int vgpu_gart_is_flush(const u32 *dw, unsigned int ndw)
+unsigned int vgpu_gart_is_flush_tlb(const u32 *dw, unsigned int ndw)
 {
-	u32 flush[VGPU_GART_FLUSH_DWORDS];
+	u32 flush[VGPU_GART_FLUSH_TLB_DWORDS];
 	unsigned int i;
 
 	for (i = 0; i < VGPU_NUM_SDMA; i++) {
 		const u32 *poll = flush + SDMA_SRBM_WRITE_DWORDS;
 
-		vgpu_gart_emit_flush(i, flush);
+		vgpu_gart_emit_flush_tlb(i, flush);
 		if (ndw >= SDMA_SRBM_WRITE_DWORDS &&
 		    !memcmp(dw, flush, SDMA_SRBM_WRITE_DWORDS * sizeof(u32)))
 			return SDMA_SRBM_WRITE_DWORDS;

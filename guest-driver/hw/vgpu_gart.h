@@ -26,8 +26,8 @@ struct vgpu_device;
 #define VGPU_GTT_WINDOW_PAGES	4096u		/* 16 MiB each */
 #define VGPU_GTT_NUM_WINDOWS	VGPU_NUM_SDMA
 
-/* Dwords that vgpu_gart_emit_flush() writes. */
-#define VGPU_GART_FLUSH_DWORDS	9u
+/* Dwords that vgpu_gart_emit_flush_tlb() writes. */
+#define VGPU_GART_FLUSH_TLB_DWORDS	9u
 
 u64 vgpu_gart_start(const struct vgpu_device *vdev);
 u64 vgpu_gart_pages(const struct vgpu_device *vdev);
@@ -41,6 +41,6 @@ u64 vgpu_gart_restore(struct vgpu_device *vdev);
 unsigned int vgpu_gart_emit_bind(struct vgpu_device *vdev, u32 *dw,
 				 unsigned int room, u64 page, u64 npages,
 				 const dma_addr_t *addrs, u64 *bound);
-unsigned int vgpu_gart_emit_flush(unsigned int engine, u32 *dw);
+unsigned int vgpu_gart_emit_flush_tlb(unsigned int engine, u32 *dw);
 
 #endif /* VGPU_HW_GART_H */

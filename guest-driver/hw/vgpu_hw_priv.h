@@ -293,7 +293,7 @@ void vgpu_gart_close_windows(struct vgpu_device *vdev);
 u64 vgpu_gart_rewrite(struct vgpu_device *vdev);
 void vgpu_gart_note(struct vgpu_device *vdev, const void __iomem *entry,
 		    u64 pte);
-unsigned int vgpu_gart_is_flush(const u32 *dw, unsigned int ndw);
+unsigned int vgpu_gart_is_flush_tlb(const u32 *dw, unsigned int ndw);
 
 /* vgpu_devcoredump.c */
 int vgpu_dump_init(struct vgpu_device *vdev);

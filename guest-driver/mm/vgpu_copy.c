@@ -34,13 +34,13 @@
 
 /* Copies take at most half of a job; the other half is for entries of the window. */
 #define MAX_COPIES	(VGPU_SDMA_MAX_JOB_DWORDS / 2 / SDMA_COPY_LINEAR_DWORDS)
-#define MAX_ENTRIES_DW	(VGPU_SDMA_MAX_JOB_DWORDS / 2 - VGPU_GART_FLUSH_DWORDS)
+#define MAX_ENTRIES_DW	(VGPU_SDMA_MAX_JOB_DWORDS / 2 - VGPU_GART_FLUSH_TLB_DWORDS)
 #define MAX_FILLS	(VGPU_SDMA_MAX_JOB_DWORDS / SDMA_CONST_FILL_DWORDS)
 /* Most dwords for one page: an entry, the WRITE packet around the entry, and a copy. */
 #define PAIR_DWORDS	(SDMA_WRITE_LINEAR_DWORDS + 2 + SDMA_COPY_LINEAR_DWORDS)
 #define JOB_PAGES	512ul
 
-static_assert(JOB_PAGES * PAIR_DWORDS + VGPU_GART_FLUSH_DWORDS <=
+static_assert(JOB_PAGES * PAIR_DWORDS + VGPU_GART_FLUSH_TLB_DWORDS <=
 	      VGPU_SDMA_MAX_JOB_DWORDS);
 static_assert(JOB_PAGES <= VGPU_GTT_WINDOW_PAGES);
 
@@ -58,7 +58,7 @@ static void job_fill(struct vgpu_copy_job *job, u64 dst, u64 bytes)
 
 static void job_flush(struct vgpu_copy_job *job, unsigned int engine)
 {
-	job->ndw += vgpu_gart_emit_flush(engine, job->dw + job->ndw);
+	job->ndw += vgpu_gart_emit_flush_tlb(engine, job->dw + job->ndw);
 	job->flushes++;
 }
 
@@ -227,7 +227,7 @@ static int op_chunk(struct copy_op *op)
 	ndw = op_count(op, &left) * SDMA_COPY_LINEAR_DWORDS;
 	if (windowed)
 		ndw += min_t(u64, MAX_ENTRIES_DW, SDMA_WRITE_LINEAR_DWORDS +
-			     2 * (PFN_UP(left) + 1)) + VGPU_GART_FLUSH_DWORDS;
+			     2 * (PFN_UP(left) + 1)) + VGPU_GART_FLUSH_TLB_DWORDS;
 
 	job = vgpu_copy_job_new(op->vdev, op->queue, ndw);
 	if (IS_ERR(job))
@@ -483,7 +483,7 @@ static int pairs_chunk(struct vgpu_device *vdev, bool to_vram,
 	int ret = 0;
 
 	job = vgpu_copy_job_unqueued(vdev, npages * PAIR_DWORDS +
-				     VGPU_GART_FLUSH_DWORDS);
+				     VGPU_GART_FLUSH_TLB_DWORDS);
 	if (IS_ERR(job))
 		return PTR_ERR(job);
 	if (pairs_bind(job, page, sys, npages))

@@ -187,7 +187,7 @@ static unsigned int packet_dwords(const u32 *dw, unsigned int ndw)
 	else if (dw[0] == SDMA_OP_NOP)
 		len = 1;
 	else
-		len = vgpu_gart_is_flush(dw, ndw);
+		len = vgpu_gart_is_flush_tlb(dw, ndw);
 	return len <= ndw ? len : 0;
 }
 

@@ -183,7 +183,7 @@ static void window_flush(struct kunit *test)
 		u32 hub = 0x1ab80, inv = 4 + engine;
 
 		memset(dw, 0xa5, sizeof(dw));
-		KUNIT_EXPECT_EQ(test, vgpu_gart_emit_flush(engine, dw), 9);
+		KUNIT_EXPECT_EQ(test, vgpu_gart_emit_flush_tlb(engine, dw), 9);
 		KUNIT_EXPECT_EQ(test, dw[0], 0xf000000e);
 		KUNIT_EXPECT_EQ(test, dw[1], hub + 0x63 + inv);
 		KUNIT_EXPECT_EQ(test, dw[2], 0x440001);
@@ -255,7 +255,7 @@ static void window_by_cpu(struct kunit *test)
 		prandom_bytes_state(&m->mock->rnd, m->vram, 2 * PAGE_SIZE);
 		n = vgpu_gart_emit_bind(vdev, m->dw, MAX_DWORDS, 5, 2, m->addrs,
 					&bound);
-		n += vgpu_gart_emit_flush(0, m->dw + n);
+		n += vgpu_gart_emit_flush_tlb(0, m->dw + n);
 		n += vgpu_sdma_emit_copy(m->dw + n, FB_BASE, mc, 2 * PAGE_SIZE);
 		KUNIT_ASSERT_EQ(test, vgpu_sdma_cpu_run(vdev, m->dw, n), 0);
 		KUNIT_EXPECT_EQ(test, window_table(m)[5], m->addrs[0] | FLAGS);
