@@ -1,24 +1,56 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * AMDKFD_IOC_SVM: set and get attributes.
+ * AMDKFD_IOC_SVM: set and get attributes. svm_default_attrs(): attributes of other memory.
  *
  * SET_ATTR works in steps, each of which leaves a consistent tree: split existing ranges at
  * both ends of the interval, fill gaps with ranges of default attributes, then change the
  * attributes of the ranges inside. The first two steps change no behaviour, so an error there
  * needs no undo.
  */
+#include <linux/bitmap.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/moduleparam.h>
 #include <linux/overflow.h>
+#include <linux/string.h>
 #include <kunit/visibility.h>
 
 #include "process/kfd_node.h"
 #include "process/kfd_process.h"
 #include "svm/migrate/svm_migrate.h"
 #include "svm.h"
+#include "svm_attr.h"
 #include "svm_fault.h"
 #include "svm_map.h"
 #include "svm_policy.h"
 #include "svm_range.h"
+
+#define SVM_DEFAULT_GRANULARITY		9	/* 2^9 pages: 2 MiB */
+#define SVM_MAX_DEFAULT_GRANULARITY	0x1bu	/* as in amdgpu: 512 GiB */
+
+static unsigned int svm_default_granularity = SVM_DEFAULT_GRANULARITY;
+module_param(svm_default_granularity, uint, 0644);
+MODULE_PARM_DESC(svm_default_granularity,
+		 "granularity of unregistered memory, log2 of pages, for processes to come (9: 2 MiB)");
+
+u8 svm_default_granularity_now(void)
+{
+	return min(READ_ONCE(svm_default_granularity), SVM_MAX_DEFAULT_GRANULARITY);
+}
+
+void svm_default_attrs(struct svm_range_list *svms, struct svm_attrs *attrs)
+{
+	memset(attrs, 0, sizeof(*attrs));
+	attrs->preferred_loc = KFD_IOCTL_SVM_LOCATION_UNDEFINED;
+	attrs->prefetch_loc = KFD_IOCTL_SVM_LOCATION_UNDEFINED;
+	attrs->flags = KFD_IOCTL_SVM_FLAG_HOST_ACCESS |
+		       KFD_IOCTL_SVM_FLAG_COHERENT;
+	attrs->granularity = svms->default_granularity;
+	/* With XNACK, GPUs may access memory of which SET_ATTR has not set the access. */
+	if (READ_ONCE(svm_process(svms)->xnack_enabled))
+		bitmap_copy(attrs->bitmap_access, svms->bitmap_supported,
+			    SVM_MAX_GPU);
+}
 
 int svm_gpu_index(struct kfd_process *p, u32 gpu_id)
 {
@@ -66,7 +98,7 @@ int svm_attr_check(struct kfd_process *p, u32 nattrs,
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_attr_check);
 
-/* See svm_policy.h. */
+/* See svm_attr.h. */
 void svm_attr_apply(struct kfd_process *p, struct svm_attrs *a, u32 nattrs,
 		    const struct kfd_ioctl_svm_attribute *attrs)
 {

@@ -9,10 +9,10 @@
 
 #include "process/kfd_node.h"
 #include "process/kfd_process.h"
+#include "svm_attr.h"
 #include "svm_criu.h"
 #include "svm_fault.h"
 #include "svm_node.h"
-#include "svm_policy.h"
 #include "svm_range.h"
 
 /**

@@ -39,6 +39,7 @@
 #include "smi/kfd_smi_events.h"
 #include "svm/migrate/svm_migrate.h"
 #include "vm/vgpu_vm.h"
+#include "svm_attr.h"
 #include "svm_fault.h"
 #include "svm_fault_entry.h"
 #include "svm_map.h"

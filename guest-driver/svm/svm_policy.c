@@ -38,6 +38,7 @@
 
 #include "hw/vgpu_xgmi.h"
 #include "mm/vgpu_res_mgr.h"
+#include "svm_attr.h"
 #include "svm_policy.h"
 #include "svm_range.h"
 

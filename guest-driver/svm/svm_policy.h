@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Placement of SVM memory: policies and attributes. */
+/* Placement of SVM memory. The functions are in svm_policy.c. */
 #ifndef SVM_POLICY_H
 #define SVM_POLICY_H
 
@@ -11,7 +11,7 @@
 
 struct kfd_process;
 
-/* svm_policy.c. The caller holds svms->lock, except for the first two functions. */
+/* The caller holds svms->lock, except for the first two functions. */
 
 /* Return the policy for processes that are created now. */
 enum svm_policy svm_policy_now(void);
@@ -39,21 +39,5 @@ u32 svm_policy_prefetch(const struct svm_range *r);
  */
 void svm_policy_map_now(const struct svm_range *r, u32 placed,
 			unsigned long *gpus);
-
-/* svm_attr.c */
-/* Return the GPU index of @gpu_id, or -EINVAL if no such GPU supports SVM. */
-int svm_gpu_index(struct kfd_process *p, u32 gpu_id);
-/* Return 0, or -EINVAL if an attribute is unknown or names no GPU that supports SVM. */
-int svm_attr_check(struct kfd_process *p, u32 nattrs,
-		   const struct kfd_ioctl_svm_attribute *attrs);
-/* Change @a by attributes that svm_attr_check() has accepted. */
-void svm_attr_apply(struct kfd_process *p, struct svm_attrs *a, u32 nattrs,
-		    const struct kfd_ioctl_svm_attribute *attrs);
-/*
- * KFD_IOCTL_SVM_OP_SET_ATTR for the pages of @iv; @iv is below TASK_SIZE. Takes svm_lock().
- * Returns 0 or an error of svm_ioctl().
- */
-int svm_attr_set(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
-		 const struct kfd_ioctl_svm_attribute *attrs);
 
 #endif /* SVM_POLICY_H */

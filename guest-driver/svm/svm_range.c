@@ -17,7 +17,6 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/mm.h>
-#include <linux/moduleparam.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <kunit/visibility.h>
@@ -29,6 +28,7 @@
 #include "vm/vgpu_vm.h"
 #include "vm/vgpu_vm_bo.h"
 #include "svm.h"
+#include "svm_attr.h"
 #include "svm_criu.h"
 #include "svm_fault.h"
 #include "svm_map.h"
@@ -37,28 +37,7 @@
 #include "svm_range.h"
 #include "svm_trace.h"
 
-#define SVM_MAX_DEFAULT_GRANULARITY	0x1bu	/* as in amdgpu: 512 GiB */
-
 static const struct mmu_interval_notifier_ops svm_range_notifier_ops;
-
-static unsigned int svm_default_granularity = SVM_DEFAULT_GRANULARITY;
-module_param(svm_default_granularity, uint, 0644);
-MODULE_PARM_DESC(svm_default_granularity,
-		 "granularity of unregistered memory, log2 of pages, for processes to come (9: 2 MiB)");
-
-void svm_default_attrs(struct svm_range_list *svms, struct svm_attrs *attrs)
-{
-	memset(attrs, 0, sizeof(*attrs));
-	attrs->preferred_loc = KFD_IOCTL_SVM_LOCATION_UNDEFINED;
-	attrs->prefetch_loc = KFD_IOCTL_SVM_LOCATION_UNDEFINED;
-	attrs->flags = KFD_IOCTL_SVM_FLAG_HOST_ACCESS |
-		       KFD_IOCTL_SVM_FLAG_COHERENT;
-	attrs->granularity = svms->default_granularity;
-	/* With XNACK, GPUs may access memory of which SET_ATTR has not set the access. */
-	if (READ_ONCE(svm_process(svms)->xnack_enabled))
-		bitmap_copy(attrs->bitmap_access, svms->bitmap_supported,
-			    SVM_MAX_GPU);
-}
 
 struct svm_range *svm_range_find(struct svm_range_list *svms,
 				 unsigned long page)
@@ -507,8 +486,7 @@ int svm_range_list_init(struct kfd_process *p)
 	spin_lock_init(&svms->deferred_list_lock);
 	bitmap_zero(svms->bitmap_supported, SVM_MAX_GPU);
 	svms->policy = svm_policy_now();
-	svms->default_granularity = min(READ_ONCE(svm_default_granularity),
-					SVM_MAX_DEFAULT_GRANULARITY);
+	svms->default_granularity = svm_default_granularity_now();
 
 	svms->wq = svm_wq_alloc(p->pasid);
 	if (!svms->wq) {

@@ -17,7 +17,6 @@ struct svm_criu_metadata_list;
 struct svm_map_buf;
 
 #define SVM_MAX_GPU	64
-#define SVM_DEFAULT_GRANULARITY	9	/* 2^9 pages: 2 MiB */
 
 /* Where faults migrate memory: svm_policy.c. */
 enum svm_policy {
@@ -235,8 +234,6 @@ bool svm_lock_alive(struct svm_range_list *svms);
 void svm_unlock_alive(struct svm_range_list *svms);
 void svm_unlock_write(struct svm_range_list *svms);
 
-/* Attributes of memory that SET_ATTR has not set. */
-void svm_default_attrs(struct svm_range_list *svms, struct svm_attrs *attrs);
 /* Return the range that contains @page, or NULL. The caller holds svms->lock. */
 struct svm_range *svm_range_find(struct svm_range_list *svms,
 				 unsigned long page);

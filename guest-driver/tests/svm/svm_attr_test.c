@@ -9,6 +9,7 @@
 
 #include "process/kfd_node.h"
 #include "process/kfd_process.h"
+#include "svm/svm_attr.h"
 #include "svm/svm_policy.h"
 #include "svm/svm_range.h"
 #include "tests/lib/vgpu_mock.h"

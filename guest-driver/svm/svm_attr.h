@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Attributes of SVM memory: defaults, check, change. The functions are in svm_attr.c. */
+#ifndef SVM_ATTR_H
+#define SVM_ATTR_H
+
+#include <linux/kfd_ioctl.h>
+#include <linux/types.h>
+
+#include "svm_interval.h"
+
+struct kfd_process;
+struct svm_attrs;
+struct svm_range_list;
+
+/* Return svm_range_list.default_granularity of a process that is created now. */
+u8 svm_default_granularity_now(void);
+/* Attributes of memory that SET_ATTR has not set. */
+void svm_default_attrs(struct svm_range_list *svms, struct svm_attrs *attrs);
+/* Return the GPU index of @gpu_id, or -EINVAL if no such GPU supports SVM. */
+int svm_gpu_index(struct kfd_process *p, u32 gpu_id);
+/* Return 0, or -EINVAL if an attribute is unknown or names no GPU that supports SVM. */
+int svm_attr_check(struct kfd_process *p, u32 nattrs,
+		   const struct kfd_ioctl_svm_attribute *attrs);
+/* Change @a by attributes that svm_attr_check() has accepted. */
+void svm_attr_apply(struct kfd_process *p, struct svm_attrs *a, u32 nattrs,
+		    const struct kfd_ioctl_svm_attribute *attrs);
+/*
+ * KFD_IOCTL_SVM_OP_SET_ATTR for the pages of @iv; @iv is below TASK_SIZE. Takes svm_lock().
+ * Returns 0 or an error of svm_ioctl().
+ */
+int svm_attr_set(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
+		 const struct kfd_ioctl_svm_attribute *attrs);
+
+#endif /* SVM_ATTR_H */
