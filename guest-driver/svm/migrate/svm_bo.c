@@ -121,7 +121,7 @@ static bool svm_bo_is_empty(const struct svm_bo *sb)
 bool svm_bo_vacate(struct vgpu_bo *bo)
 {
 	struct svm_bo *sb = bo->owner;
-	struct kfd_smi_move told = {
+	struct kfd_smi_move event = {
 		.to_vram = false,
 		.trigger = KFD_MIGRATE_TRIGGER_TTM_EVICTION,
 	};
@@ -141,20 +141,20 @@ bool svm_bo_vacate(struct vgpu_bo *bo)
 	if (!m)
 		return false;
 
-	told.smi = &sb->node->smi;
-	told.pid = pid_nr(sb->owner);
-	told.page = sb->iv.first;
-	told.npages = svm_interval_pages(sb->iv);
-	kfd_smi_move_start(&told, 0, 0);
+	event.smi = &sb->node->smi;
+	event.pid = pid_nr(sb->owner);
+	event.page = sb->iv.first;
+	event.npages = svm_interval_pages(sb->iv);
+	kfd_smi_move_start(&event, 0, 0);
 	do {
 		ret = svm_bo_leave(sb, m);
 		if (ret > 0)
 			moved += ret;
 	} while (!svm_bo_is_empty(sb) && ret >= 0 && --tries);
 	kvfree(m);
-	kfd_smi_move_end(&told);
-	trace_svm_migrate(0, sb->node->gpu_id, false, told.page, told.npages,
-			  moved, told.trigger);
+	kfd_smi_move_end(&event);
+	trace_svm_migrate(0, sb->node->gpu_id, false, event.page, event.npages,
+			  moved, event.trigger);
 	if (!svm_bo_is_empty(sb))
 		return false;
 	vgpu_stat_add(sb->node->vdev, VGPU_STAT_SVM_EVICTIONS, 1);

@@ -78,7 +78,7 @@ static long svm_chunk_to_vram(struct kfd_node *node,
 			      unsigned int trigger, struct svm_move *m)
 {
 	const struct svm_range *r = svm_range_find(svms, iv.first);
-	const struct kfd_smi_move told = {
+	const struct kfd_smi_move event = {
 		.smi = &node->smi,
 		.pid = svm_process(svms)->lead_thread->pid,
 		.page = iv.first,
@@ -102,11 +102,11 @@ static long svm_chunk_to_vram(struct kfd_node *node,
 	long moved = 0;
 	int ret;
 
-	kfd_smi_move_start(&told, r ? r->attrs.prefetch_loc : 0,
+	kfd_smi_move_start(&event, r ? r->attrs.prefetch_loc : 0,
 			   r ? r->attrs.preferred_loc : 0);
 	/* Pages of special mappings and huge TLB pages stay. */
 	if (migrate_vma_setup(&args) || !args.cpages)
-		goto tell;
+		goto end_event;
 
 	n = svm_collect_system(dev, m, npages);
 	if (!n)
@@ -133,18 +133,18 @@ finalize:
 	migrate_vma_finalize(&args);
 	if (sb)
 		svm_bo_filled(sb);
-tell:
-	kfd_smi_move_end(&told);
+end_event:
+	kfd_smi_move_end(&event);
 	return moved;
 }
 
 /*
- * Migrate a chunk within one VMA from @node's VRAM. @told: SMI event of the chunk, without
+ * Migrate a chunk within one VMA from @node's VRAM. @event: SMI event of the chunk, without
  * page numbers; @r: range of the chunk, NULL in a CPU fault, which has no access to ranges.
  * Result as svm_migrate_to_system().
  */
 static long svm_chunk_to_system(struct kfd_node *node,
-				struct kfd_smi_move told,
+				struct kfd_smi_move event,
 				const struct svm_range *r,
 				struct vm_area_struct *vma,
 				struct svm_interval iv, struct page *fault_page,
@@ -164,12 +164,12 @@ static long svm_chunk_to_system(struct kfd_node *node,
 	long moved = 0;
 	int ret;
 
-	told.page = iv.first;
-	told.npages = npages;
-	kfd_smi_move_start(&told, r ? r->attrs.prefetch_loc : 0,
+	event.page = iv.first;
+	event.npages = npages;
+	kfd_smi_move_start(&event, r ? r->attrs.prefetch_loc : 0,
 			   r ? r->attrs.preferred_loc : 0);
 	if (migrate_vma_setup(&args) || !args.cpages)
-		goto tell;
+		goto end_event;
 
 	moved = svm_move_alloc_system(node, vma, iv.first, m, npages);
 	if (moved <= 0)
@@ -187,8 +187,8 @@ static long svm_chunk_to_system(struct kfd_node *node,
 	svm_move_dma_unmap(node->vdev->drm.dev, m, npages);
 finalize:
 	migrate_vma_finalize(&args);
-tell:
-	kfd_smi_move_end(&told);
+end_event:
+	kfd_smi_move_end(&event);
 	return moved;
 }
 
@@ -261,7 +261,7 @@ static long svm_migrate_from(struct kfd_node *node, struct svm_range_list *svms,
 			     struct svm_interval iv, unsigned int trigger,
 			     struct svm_move *m)
 {
-	const struct kfd_smi_move told = {
+	const struct kfd_smi_move event = {
 		.smi = &node->smi,
 		.pid = svm_process(svms)->lead_thread->pid,
 		.trigger = trigger,
@@ -276,7 +276,7 @@ static long svm_migrate_from(struct kfd_node *node, struct svm_range_list *svms,
 		chunk = svm_next_chunk(svms->mm, iv, page, &vma);
 		if (!vma)
 			continue;
-		ret = svm_chunk_to_system(node, told,
+		ret = svm_chunk_to_system(node, event,
 					  svm_range_find(svms, page), vma,
 					  chunk, NULL, m);
 		if (ret < 0)
@@ -444,7 +444,7 @@ static vm_fault_t svm_touch_move(struct svm_bo *sb, struct vm_fault *vmf)
 					     min_t(u8, sb->granularity,
 						   SVM_CHUNK_ORDER),
 					     bounds);
-	const struct kfd_smi_move told = {
+	const struct kfd_smi_move event = {
 		.smi = &sb->node->smi,
 		.pid = pid_nr(sb->owner),
 		.trigger = KFD_MIGRATE_TRIGGER_PAGEFAULT_CPU,
@@ -454,7 +454,7 @@ static vm_fault_t svm_touch_move(struct svm_bo *sb, struct vm_fault *vmf)
 
 	if (!m)
 		return VM_FAULT_OOM;
-	moved = svm_chunk_to_system(sb->node, told, NULL, vma, win, vmf->page, m);
+	moved = svm_chunk_to_system(sb->node, event, NULL, vma, win, vmf->page, m);
 	kvfree(m);
 	trace_svm_migrate(0, sb->node->gpu_id, false, win.first,
 			  svm_interval_pages(win), moved,
