@@ -291,7 +291,7 @@ static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 	struct vgpu_vm *vm = cs->vf->vm;
 	int ret;
 
-	ret = vgpu_vm_settle(vm, !vgpu_file_busy(cs->vf));
+	ret = vgpu_vm_clear_stale(vm, !vgpu_file_busy(cs->vf));
 	if (ret)
 		return ret;
 	/*
@@ -313,7 +313,7 @@ static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 		/* After cs_push(), notifiers and moves wait for the job. */
 		mutex_lock(notifier_lock);
 		mutex_lock(&vm->push_lock);
-		if (cs_pages_valid(cs) && vgpu_vm_is_settled(vm))
+		if (cs_pages_valid(cs) && !vgpu_vm_has_stale(vm))
 			*seq = cs_push(cs);
 		else
 			ret = -EAGAIN;

@@ -252,9 +252,9 @@ void vgpu_ih_service(struct vgpu_device *vdev)
 		vgpu_wdoorbell32(vdev, DOORBELL_IH << 1, ih->rptr);
 		if (unlikely(overflow))
 			ih_recover_overflow(vdev);
-	} while (again && vgpu_sdma_gate_unsettled(vdev));
-	if (vgpu_sdma_gate_unsettled(vdev))
-		vgpu_sdma_gate_settle(vdev);
+	} while (again && vgpu_sdma_user_gate_closed(vdev));
+	if (vgpu_sdma_user_gate_closed(vdev))
+		vgpu_sdma_user_gate_open(vdev);
 	vgpu_stat_add(vdev, VGPU_STAT_IH_ENTRIES, entries);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_ih_service);

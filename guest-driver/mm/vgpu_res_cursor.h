@@ -71,7 +71,7 @@ static inline void vgpu_res_next_node(struct vgpu_res_cursor *cur)
 }
 
 /* Set the run that starts @offset bytes after the start of cur->node. */
-static inline void vgpu_res_settle(struct vgpu_res_cursor *cur, u64 offset)
+static inline void vgpu_res_set_run(struct vgpu_res_cursor *cur, u64 offset)
 {
 	u64 bytes, first = vgpu_res_node(cur, &bytes);
 
@@ -85,7 +85,7 @@ static inline void vgpu_res_settle(struct vgpu_res_cursor *cur, u64 offset)
 }
 
 /* Set the run that starts @offset bytes into the page whose address cur->node points to. */
-static inline void vgpu_res_settle_dma(struct vgpu_res_cursor *cur, u64 offset)
+static inline void vgpu_res_set_run_dma(struct vgpu_res_cursor *cur, u64 offset)
 {
 	const dma_addr_t *page = cur->node;
 	u64 size = PAGE_SIZE - offset;
@@ -151,7 +151,7 @@ static inline void vgpu_res_first(struct ttm_resource *res, u64 start, u64 size,
 		return;
 	}
 	cur->mem_type = res->mem_type;
-	vgpu_res_settle(cur, start);
+	vgpu_res_set_run(cur, start);
 }
 
 /**
@@ -170,7 +170,7 @@ static inline void vgpu_res_first_dma(const dma_addr_t *pages, u64 start,
 		.mem_type = TTM_PL_SYSTEM,
 	};
 	if (size)
-		vgpu_res_settle_dma(cur, offset_in_page(start));
+		vgpu_res_set_run_dma(cur, offset_in_page(start));
 }
 
 /**
@@ -193,10 +193,10 @@ static inline void vgpu_res_next(struct vgpu_res_cursor *cur, u64 size)
 		if (cur->size || !cur->remaining)
 			continue;
 		if (cur->mem_type == TTM_PL_SYSTEM) {
-			vgpu_res_settle_dma(cur, 0);
+			vgpu_res_set_run_dma(cur, 0);
 		} else {
 			vgpu_res_next_node(cur);
-			vgpu_res_settle(cur, 0);
+			vgpu_res_set_run(cur, 0);
 		}
 	}
 }

@@ -101,7 +101,7 @@ int kgd_mem_update(struct kgd_mem *mem)
 }
 
 /* Wait until moves of the BO are done, then write its entries. */
-static int kgd_mem_settle(struct kgd_mem *mem)
+static int kgd_mem_wait_update(struct kgd_mem *mem)
 {
 	long left = dma_resv_wait_timeout(mem->bo->tbo.base.resv,
 					  DMA_RESV_USAGE_KERNEL, true,
@@ -127,7 +127,7 @@ int kgd_mem_validate(struct kgd_mem *mem)
 	dma_resv_assert_held(mem->bo->tbo.base.resv);
 
 	ret = kgd_mem_place(mem);
-	return ret ?: kgd_mem_settle(mem);
+	return ret ?: kgd_mem_wait_update(mem);
 }
 
 /* Return true if a restore moves @mem. Doorbells and the MMIO page are pinned. */
@@ -245,7 +245,7 @@ static int kgd_mem_bring(struct amdkfd_process_info *info, struct kgd_mem *mem)
 	else
 		ret = vgpu_bo_validate(bo, mem->domain, true);
 	if (!ret)
-		ret = kgd_mem_settle(mem);
+		ret = kgd_mem_wait_update(mem);
 	return ret ?: kgd_mem_placed(info, mem);
 }
 

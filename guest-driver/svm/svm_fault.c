@@ -216,7 +216,7 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 }
 
 /* Return true if the PTE allows the access meanwhile, or is no-retry. */
-static bool svm_fault_settled(struct vgpu_vm *vm, const struct svm_fault *f)
+static bool svm_fault_is_resolved(struct vgpu_vm *vm, const struct svm_fault *f)
 {
 	u64 pte = vgpu_vm_read_pte(vm, f->page);
 	u64 need = VGPU_PTE_VALID | VGPU_PTE_READABLE |
@@ -261,7 +261,7 @@ static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
 
 	if (!vm || atomic_read(&svms->drain_pagefaults) ||
 	    !svm_ts_after(f->ts, svms->gpus[gpu].birth_ts) ||
-	    svm_fault_settled(vm, f))
+	    svm_fault_is_resolved(vm, f))
 		return SVM_FAULT_STALE;
 	/*
 	 * If the mm has ended, notifiers have unmapped the ranges, but the notifier that stops

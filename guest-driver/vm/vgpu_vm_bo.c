@@ -26,7 +26,7 @@
  *	jobs	The move depends on all jobs that were pushed to the address
  *		space before it, whichever BOs they list
  *		(vgpu_vm_bo_move_users()). Later jobs are pushed only when no
- *		entry is stale (vgpu_vm_settle()); push_lock is held over this
+ *		entry is stale (vgpu_vm_clear_stale()); push_lock is held over this
  *		test and the push
  */
 #include <linux/dma-resv.h>

@@ -87,8 +87,8 @@ int vgpu_vm_map_prt(struct vgpu_vm *vm, u64 va, u64 size);
 int vgpu_vm_update_moved(struct vgpu_vm *vm, struct ww_acquire_ctx *ticket,
 			 bool idle);
 struct dma_fence *vgpu_vm_last_update(struct vgpu_vm *vm);
-int vgpu_vm_settle(struct vgpu_vm *vm, bool idle);
-bool vgpu_vm_is_settled(struct vgpu_vm *vm);
+int vgpu_vm_clear_stale(struct vgpu_vm *vm, bool idle);
+bool vgpu_vm_has_stale(struct vgpu_vm *vm);
 
 /* vgpu_vm_va_kfd.c: mappings by address in KFD's address spaces */
 unsigned int vgpu_vm_bo_count(struct vgpu_vm *vm, const struct vgpu_bo *bo);

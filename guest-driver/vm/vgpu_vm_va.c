@@ -425,7 +425,7 @@ static struct vgpu_vm_bo *vm_next_stale(struct vgpu_vm *vm, u64 page)
 /*
  * Clear the stale entries of a mapping. Unless @idle, wait for jobs and moves of the BO first.
  */
-static int vbo_settle(struct vgpu_vm_bo *vbo, bool idle)
+static int vbo_clear_stale(struct vgpu_vm_bo *vbo, bool idle)
 {
 	struct dma_resv *resv = vbo->bo->tbo.base.resv;
 	long left = 1;
@@ -442,16 +442,16 @@ static int vbo_settle(struct vgpu_vm_bo *vbo, bool idle)
 }
 
 /**
- * vgpu_vm_settle() - clear stale entries
+ * vgpu_vm_clear_stale() - clear stale entries
  * @vm: address space of the render node; the caller holds va_lock and no reservation
  * @idle: true: no job runs in @vm, and none will run before the caller's next job; false:
  *        the function waits for jobs and moves of the BOs with stale entries
  *
- * More entries may become stale during the call: see vgpu_vm_is_settled().
+ * More entries may become stale during the call: see vgpu_vm_has_stale().
  *
  * Return: 0 or -ERESTARTSYS.
  */
-int vgpu_vm_settle(struct vgpu_vm *vm, bool idle)
+int vgpu_vm_clear_stale(struct vgpu_vm *vm, bool idle)
 {
 	struct vgpu_vm_bo *vbo;
 	u64 page = 0;
@@ -459,37 +459,37 @@ int vgpu_vm_settle(struct vgpu_vm *vm, bool idle)
 
 	lockdep_assert_held(&vm->va_lock);
 
-	if (vgpu_vm_is_settled(vm))
+	if (!vgpu_vm_has_stale(vm))
 		return 0;
 	/* With va_lock held mappings are neither created nor removed. */
 	while (!ret && (vbo = vm_next_stale(vm, page))) {
 		page = vbo->pages.last + 1;
-		ret = vbo_settle(vbo, idle);
+		ret = vbo_clear_stale(vbo, idle);
 	}
 	vgpu_vm_publish_unlocked(vm);
 	return ret;
 }
-EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_settle);
+EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_clear_stale);
 
 /**
- * vgpu_vm_is_settled() - whether no entry is stale
+ * vgpu_vm_has_stale() - whether entries are stale
  * @vm: address space
  *
- * Context: any. If the caller holds push_lock, a result of true holds until the
+ * Context: any. If the caller holds push_lock, a result of false holds until the
  * lock is dropped.
  *
- * Return: true if no mapping has stale entries.
+ * Return: true if a mapping has stale entries.
  */
-bool vgpu_vm_is_settled(struct vgpu_vm *vm)
+bool vgpu_vm_has_stale(struct vgpu_vm *vm)
 {
-	bool settled;
+	bool stale;
 
 	spin_lock(&vm->moved_lock);
-	settled = !vm->stale;
+	stale = vm->stale;
 	spin_unlock(&vm->moved_lock);
-	return settled;
+	return stale;
 }
-EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_is_settled);
+EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_has_stale);
 
 /**
  * vgpu_vm_last_update() - get the fence that jobs must depend on

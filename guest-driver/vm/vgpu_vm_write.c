@@ -80,7 +80,7 @@ static void vm_job_submit(struct vgpu_vm *vm)
  * Submit the collected packets and wait until SDMA has written all entries. The caller
  * holds pt_lock; does not reclaim.
  */
-static void vm_settle(struct vgpu_vm *vm)
+static void vm_job_submit_wait(struct vgpu_vm *vm)
 {
 	vm_job_submit(vm);
 	if (!vm->job_fence)
@@ -101,7 +101,7 @@ static void vm_settle(struct vgpu_vm *vm)
 void vgpu_vm_lock_cpu(struct vgpu_vm *vm)
 {
 	mutex_lock(&vm->pt_lock);
-	vm_settle(vm);
+	vm_job_submit_wait(vm);
 }
 
 static bool vm_pt_write(struct vgpu_pt *pt, const struct vgpu_pt_mem *mem,
@@ -234,7 +234,7 @@ void vgpu_vm_publish(struct vgpu_vm *vm, bool changed)
 
 	vm->by_sdma = false;
 	vm_flush_writes(vm);
-	vm_settle(vm);
+	vm_job_submit_wait(vm);
 	if (changed || vm->tlb_dirty) {
 		vm->tlb_dirty = false;
 		vgpu_vm_flush(vm);

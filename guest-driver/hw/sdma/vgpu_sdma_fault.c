@@ -249,26 +249,26 @@ void vgpu_sdma_fault_overflow(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_sdma_gate_unsettled() - whether the gate is closed for a user's fault
+ * vgpu_sdma_user_gate_closed() - whether the gate is closed for a user's fault
  * @vdev: device
  *
  * Context: interrupt handler.
  *
  * Return: if true, the caller handles the interrupt ring again until it is empty, then
- * calls vgpu_sdma_gate_settle().
+ * calls vgpu_sdma_user_gate_open().
  */
-bool vgpu_sdma_gate_unsettled(struct vgpu_device *vdev)
+bool vgpu_sdma_user_gate_closed(struct vgpu_device *vdev)
 {
 	return READ_ONCE(to_hw_state(vdev)->gate) & GATE_USER;
 }
 
 /**
- * vgpu_sdma_gate_settle() - open the gate after a user's fault
+ * vgpu_sdma_user_gate_open() - open the gate after a user's fault
  * @vdev: device; handlers have been called for all entries from before the gate closed
  *
  * Context: interrupt handler.
  */
-void vgpu_sdma_gate_settle(struct vgpu_device *vdev)
+void vgpu_sdma_user_gate_open(struct vgpu_device *vdev)
 {
 	unsigned long flags;
 

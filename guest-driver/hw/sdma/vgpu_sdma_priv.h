@@ -226,8 +226,8 @@ void vgpu_sdma_fault_irq(struct vgpu_device *vdev,
 void vgpu_sdma_fault_lost(struct vgpu_device *vdev);
 void vgpu_sdma_fault_overflow(struct vgpu_device *vdev);
 void vgpu_sdma_fault_work(struct work_struct *work);
-bool vgpu_sdma_gate_unsettled(struct vgpu_device *vdev);
-void vgpu_sdma_gate_settle(struct vgpu_device *vdev);
+bool vgpu_sdma_user_gate_closed(struct vgpu_device *vdev);
+void vgpu_sdma_user_gate_open(struct vgpu_device *vdev);
 
 /* vgpu_sdma_cpu.c */
 bool vgpu_sdma_cpu_can(const u32 *dw, unsigned int ndw);

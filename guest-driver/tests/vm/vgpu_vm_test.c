@@ -429,14 +429,14 @@ static void vm_stale(struct kunit *test)
 	dma_resv_add_fence(resv, job, DMA_RESV_USAGE_WRITE);
 	mock_bo_unlock(b);
 
-	KUNIT_EXPECT_TRUE(test, vgpu_vm_is_settled(&m->vm));
+	KUNIT_EXPECT_FALSE(test, vgpu_vm_has_stale(&m->vm));
 	vm_mock_move_later(m, 0, TTM_PL_TT);
-	KUNIT_EXPECT_FALSE(test, vgpu_vm_is_settled(&m->vm));
+	KUNIT_EXPECT_TRUE(test, vgpu_vm_has_stale(&m->vm));
 	mutex_lock(&m->vm.va_lock);
 	vgpu_vm_update_moved(&m->vm, NULL, false);
 	mutex_unlock(&m->vm.va_lock);
 	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST), old);
-	KUNIT_EXPECT_FALSE(test, vgpu_vm_is_settled(&m->vm));
+	KUNIT_EXPECT_TRUE(test, vgpu_vm_has_stale(&m->vm));
 	/* A second move back to GTT does not change the entries. */
 	vm_mock_move_later(m, 0, TTM_PL_TT);
 	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST), old);
@@ -445,9 +445,9 @@ static void vm_stale(struct kunit *test)
 	dma_fence_put(job);
 	flushes = vm_mock_flushes(m);
 	mutex_lock(&m->vm.va_lock);
-	KUNIT_EXPECT_EQ(test, vgpu_vm_settle(&m->vm, false), 0);
+	KUNIT_EXPECT_EQ(test, vgpu_vm_clear_stale(&m->vm, false), 0);
 	mutex_unlock(&m->vm.va_lock);
-	KUNIT_EXPECT_TRUE(test, vgpu_vm_is_settled(&m->vm));
+	KUNIT_EXPECT_FALSE(test, vgpu_vm_has_stale(&m->vm));
 	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST), 0);
 	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST + 250), 0);
 	KUNIT_EXPECT_NE(test, vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST + 400), 0);
@@ -461,7 +461,7 @@ static void vm_stale(struct kunit *test)
 	memset(m->owner, 0, 100);
 	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST), 0);
 	vm_mock_unmap_all(m, 0);
-	KUNIT_EXPECT_TRUE(test, vgpu_vm_is_settled(&m->vm));
+	KUNIT_EXPECT_FALSE(test, vgpu_vm_has_stale(&m->vm));
 	vm_mock_check(test, m);
 }
 
