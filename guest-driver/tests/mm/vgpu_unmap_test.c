@@ -116,8 +116,8 @@ static void unmap_released(struct kunit *test)
 	for (i = 0; i < UNMAP_BOS; i++)
 		KUNIT_EXPECT_TRUE_MSG(test, unmap_listed(u, i), "BO %u", i);
 	/*
-	 * The two ways in which a release ends: the BO's memory is freed, or the BO is revived for
-	 * a delayed delete.
+	 * The two ways in which a release ends: the BO's memory is freed, or TTM resurrects the BO
+	 * for a delayed delete.
 	 */
 	unmap_free(u, late);
 	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&u->done, HZ / 20));

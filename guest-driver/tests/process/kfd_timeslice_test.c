@@ -17,7 +17,7 @@
 #define MS(ms)	msecs_to_jiffies(ms)
 
 /* The memory of a process without a time slice can be evicted. */
-static void turn_off(struct kunit *test)
+static void timeslice_off(struct kunit *test)
 {
 	struct kfd_timeslice t = { 0 };
 	u32 place;
@@ -40,7 +40,7 @@ static void turn_off(struct kunit *test)
  * While a process is restored, its memory is kept, except that an allocation gets its VRAM after a
  * while.
  */
-static void turn_coming(struct kunit *test)
+static void timeslice_restoring(struct kunit *test)
 {
 	struct kfd_timeslice t = { 0 };
 	unsigned long later = START + MS(60000);
@@ -58,7 +58,7 @@ static void turn_coming(struct kunit *test)
 /*
  * After a failed restore, the next restore has more time, up to a limit; a success resets the time.
  */
-static void turn_fails(struct kunit *test)
+static void timeslice_restore_fails(struct kunit *test)
 {
 	unsigned long now = START, left, last = 0;
 	struct kfd_timeslice t = { 0 };
@@ -89,7 +89,7 @@ static void turn_fails(struct kunit *test)
 }
 
 /* The time slice is proportional to the duration of the restore, within bounds. */
-static void turn_on(struct kunit *test)
+static void timeslice_on(struct kunit *test)
 {
 	static const struct {
 		unsigned int took, active, slice;
@@ -125,10 +125,10 @@ static void turn_on(struct kunit *test)
 }
 
 static struct kunit_case kfd_timeslice_cases[] = {
-	KUNIT_CASE(turn_off),
-	KUNIT_CASE(turn_coming),
-	KUNIT_CASE(turn_fails),
-	KUNIT_CASE(turn_on),
+	KUNIT_CASE(timeslice_off),
+	KUNIT_CASE(timeslice_restoring),
+	KUNIT_CASE(timeslice_restore_fails),
+	KUNIT_CASE(timeslice_on),
 	{}
 };
 
