@@ -70,9 +70,8 @@ struct kfd_mem_attachment {
  * @gem: NULL for memory with a handle. Otherwise GEM_VA of the render node's file has mapped the
  *       BO in the VM of this process and GPU (kfd_mem_gem.c): the structure has no handle and no
  *       @attachments, and @mapped_to_gpu_memory counts the mappings of GEM_VA
- * @invalid: number of invalidations of a user pointer; written by the MMU notifier, without a
- *           lock of KFD
- * @gone: the last look-up of a user pointer's pages found no memory at its address
+ * @invalid: the last look-up of a user pointer's pages found no memory at its address, or there
+ *           was no look-up yet: the BO has no pages and no entries until a look-up finds memory
  *
  * The other members are protected by kfd_process.mutex, or do not change after creation.
  */
@@ -90,8 +89,7 @@ struct kgd_mem {
 	struct dma_buf *dmabuf;
 	bool is_imported;
 	struct kfd_process_device *gem;
-	unsigned int invalid;
-	bool gone;
+	bool invalid;
 };
 
 /* kfd_mem.c */

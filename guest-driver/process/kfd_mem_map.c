@@ -301,7 +301,7 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		ret = vgpu_userptr_prepare(mem->bo);
 		if (ret)
 			return ret;
-		mem->gone = false;
+		mem->invalid = false;
 	}
 	/*
 	 * Try again: page tables may lack room only because other tasks hold the BOs that could

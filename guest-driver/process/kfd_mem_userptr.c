@@ -24,7 +24,6 @@ static void kfd_userptr_invalidate(void *owner)
 {
 	struct kgd_mem *mem = owner;
 
-	WRITE_ONCE(mem->invalid, READ_ONCE(mem->invalid) + 1);
 	kfd_evict_now(mem->process_info, KFD_QUEUE_EVICTION_TRIGGER_USERPTR);
 }
 
@@ -34,7 +33,7 @@ static void kfd_userptr_invalidate(void *owner)
  * @mem: memory without a BO
  * @addr: user address, tagged or not; page aligned
  * @size: bytes, whole pages
- * @later: do not look up the pages now; kgd_mem.gone is set until a restore has found them
+ * @later: do not look up the pages now; kgd_mem.invalid is set until a restore has found them
  *
  * Context: kfd_process.mutex is held, no reservation; takes mmap_lock.
  *
@@ -68,7 +67,7 @@ int kfd_userptr_create(struct kfd_process_device *pdd, struct kgd_mem *mem,
 	bo->owner_ops = &kgd_mem_owner_ops;
 	mem->bo = bo;
 	kgd_mem_link(mem);
-	mem->gone = later;
+	mem->invalid = later;
 	if (later)
 		return 0;
 	ret = vgpu_userptr_populate(bo);
@@ -84,7 +83,7 @@ int kfd_userptr_create(struct kfd_process_device *pdd, struct kgd_mem *mem,
  * kfd_userptr_prepare() - look up the pages of a user pointer
  * @mem: user pointer
  *
- * Memory that does not exist is no error: kgd_mem.gone is set.
+ * Memory that does not exist is no error: kgd_mem.invalid is set.
  *
  * Context: kfd_process.mutex is held, no reservation; takes mmap_lock.
  *
@@ -94,8 +93,8 @@ int kfd_userptr_prepare(struct kgd_mem *mem)
 {
 	int ret = vgpu_userptr_prepare(mem->bo);
 
-	mem->gone = ret == -EFAULT;
-	return mem->gone ? 0 : ret;
+	mem->invalid = ret == -EFAULT;
+	return mem->invalid ? 0 : ret;
 }
 
 /**
@@ -109,6 +108,6 @@ int kfd_userptr_prepare(struct kgd_mem *mem)
  */
 int kfd_userptr_place(struct kgd_mem *mem)
 {
-	return mem->gone ? vgpu_userptr_unbind(mem->bo) :
-			   vgpu_userptr_bind(mem->bo);
+	return mem->invalid ? vgpu_userptr_unbind(mem->bo) :
+			      vgpu_userptr_bind(mem->bo);
 }

@@ -84,7 +84,7 @@ int kgd_mem_update(struct kgd_mem *mem)
 
 	if (mem->gem)
 		return vgpu_vm_bo_update_all(mem->gem->vm, mem->bo);
-	if (mem->gone)
+	if (mem->invalid)
 		return 0;
 	list_for_each_entry(att, &mem->attachments, mem_link) {
 		if (!att->vbo->moved)
