@@ -306,16 +306,6 @@ bool vgpu_file_has_bo(struct vgpu_file *vf, struct vgpu_bo *bo)
 	return file_has(vf, bo);
 }
 
-static bool bo_is_mapped(const struct vgpu_bo *bo, const struct vgpu_vm *vm)
-{
-	const struct vgpu_vm_bo *vbo;
-
-	list_for_each_entry(vbo, &bo->vm_mappings, bo_link)
-		if (vbo->vm == vm)
-			return true;
-	return false;
-}
-
 static void file_unmap_bo(struct vgpu_file *vf, struct vgpu_handle *h)
 {
 	struct vgpu_bo *bo = h->bo;
@@ -327,7 +317,7 @@ static void file_unmap_bo(struct vgpu_file *vf, struct vgpu_handle *h)
 	list_del(&h->always_link);
 	if (bo->root)
 		ttm_bo_set_bulk_move(&bo->tbo, NULL);
-	mapped = bo_is_mapped(bo, vf->vm);
+	mapped = vgpu_vm_bo_count(vf->vm, bo);
 	ttm_bo_unreserve(&bo->tbo);
 	if (mapped) {
 		/* Jobs in flight may use the mapping. */

@@ -87,7 +87,7 @@ int kgd_mem_update(struct kgd_mem *mem)
 	if (mem->invalid)
 		return 0;
 	list_for_each_entry(att, &mem->attachments, mem_link) {
-		if (!att->vbo->moved)
+		if (!vgpu_vm_bo_has_moved(att->vbo))
 			continue;
 		vbos[n++] = att->vbo;
 		if (n < UPDATE_AT_ONCE)

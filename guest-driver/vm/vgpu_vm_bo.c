@@ -246,6 +246,17 @@ void vgpu_vbo_clear(struct vgpu_vm_bo *vbo)
 }
 
 /**
+ * vgpu_vm_bo_has_moved() - whether the entries of a mapping have to be written
+ * @vbo: mapping; its BO's reservation is held
+ *
+ * Return: true if vgpu_vm_bo_update() is needed before the GPU may use the mapping.
+ */
+bool vgpu_vm_bo_has_moved(const struct vgpu_vm_bo *vbo)
+{
+	return vbo->moved;
+}
+
+/**
  * vgpu_vm_bo_update() - write the entries of a BO's mappings
  * @vbos: mappings of one BO, of the same offset and the same size; the BO's
  *        reservation is held

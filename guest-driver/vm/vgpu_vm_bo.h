@@ -6,8 +6,6 @@
 #ifndef VGPU_VM_BO_H
 #define VGPU_VM_BO_H
 
-#include <linux/interval_tree.h>
-#include <linux/list.h>
 #include <linux/types.h>
 
 struct dma_fence;
@@ -15,6 +13,7 @@ struct drm_exec;
 struct vgpu_bo;
 struct vgpu_device;
 struct vgpu_vm;
+struct vgpu_vm_bo;
 struct ww_acquire_ctx;
 
 /**
@@ -29,40 +28,6 @@ enum vgpu_peer_way {
 	VGPU_PEER_PCIE,
 };
 
-/**
- * struct vgpu_vm_bo - a BO, or a part of it, mapped at an address
- * @vm: address space
- * @bo: BO; the owner of the mapping keeps it alive. NULL: a PRT mapping
- * @bo_link: in bo->vm_mappings; protected by the BO's reservation and vgpu_userptr_lock()
- * @moved_link: in vm->moved while @moved; protected by vm->moved_lock
- * @pages: in vm->bos: first and last page; protected by vm->alloc_lock and
- *         vgpu_userptr_lock()
- * @offset: offset of the first byte in the BO; page aligned
- * @pte_flags: VGPU_PTE_* of the entries, without VALID, SYSTEM, SNOOPED and the address
- * @claimed: created by vgpu_vm_bo_claim(): its creator has a pointer to it, so only
- *           vgpu_vm_bo_unmap() removes it, as a whole; constant
- * @peer: how the GPU of @vm reaches VRAM or registers of the BO's GPU, if that is another
- *        GPU. Constant: accesses fault after an XGMI link goes down
- * @moved: the BO moved since the entries were written, or they were never written. The
- *         entries are clear, except if @stale; a user pointer may have entries until it
- *         moves. @moved and @stale are protected by the BO's reservation
- * @stale: the entries translate to the BO's previous memory, which its users may still
- *         need (docs/driver.md, "Life of a move")
- */
-struct vgpu_vm_bo {
-	struct vgpu_vm *vm;
-	struct vgpu_bo *bo;
-	struct list_head bo_link;
-	struct list_head moved_link;
-	struct interval_tree_node pages;
-	u64 offset;
-	u64 pte_flags;
-	bool claimed;
-	enum vgpu_peer_way peer;
-	bool moved;
-	bool stale;
-};
-
 /* vgpu_vm_peer.c */
 enum vgpu_peer_way vgpu_peer_find(struct vgpu_device *vdev,
 				  const struct vgpu_device *owner, bool vram);
@@ -71,11 +36,12 @@ enum vgpu_peer_way vgpu_peer_find(struct vgpu_device *vdev,
 int vgpu_vm_bo_claim(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 		     u64 size, u64 pte_flags, enum vgpu_peer_way peer,
 		     struct vgpu_vm_bo **out);
+bool vgpu_vm_bo_has_moved(const struct vgpu_vm_bo *vbo);
 int vgpu_vm_bo_update(struct vgpu_vm_bo *const *vbos, unsigned int n);
 void vgpu_vm_bo_unmap(struct vgpu_vm_bo *vbo);
 bool vgpu_vm_va_busy(struct vgpu_vm *vm, u64 first, u64 last);
 
-/* vgpu_vm_va.c: mappings by address, of the render node */
+/* vgpu_vm_va.c: mappings by address, of the render node; vgpu_vm_bo_count(): of KFD, too */
 int vgpu_vm_bo_add(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 		   u64 size, u64 pte_flags);
 int vgpu_vm_bo_unmap_va(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va);
@@ -89,9 +55,9 @@ int vgpu_vm_update_moved(struct vgpu_vm *vm, struct ww_acquire_ctx *ticket,
 struct dma_fence *vgpu_vm_last_update(struct vgpu_vm *vm);
 int vgpu_vm_clear_stale(struct vgpu_vm *vm, bool idle);
 bool vgpu_vm_has_stale(struct vgpu_vm *vm);
+unsigned int vgpu_vm_bo_count(struct vgpu_vm *vm, const struct vgpu_bo *bo);
 
 /* vgpu_vm_va_kfd.c: mappings by address in KFD's address spaces */
-unsigned int vgpu_vm_bo_count(struct vgpu_vm *vm, const struct vgpu_bo *bo);
 int vgpu_vm_bo_update_all(struct vgpu_vm *vm, struct vgpu_bo *bo);
 bool vgpu_vm_has_va(struct vgpu_vm *vm);
 

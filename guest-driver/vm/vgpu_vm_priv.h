@@ -3,7 +3,10 @@
 #ifndef VGPU_VM_PRIV_H
 #define VGPU_VM_PRIV_H
 
+#include <linux/interval_tree.h>
+#include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/types.h>
 
 #include "device/vgpu_device.h"
 #include "vgpu_vm.h"
@@ -22,6 +25,40 @@ struct vgpu_vm_manager {
 	struct mutex lock;	/* owners of VMIDs */
 	struct vgpu_vm *vmid_owner[VGPU_LAST_KFD_VMID + 1];
 	void (*wait_jobs)(struct vgpu_vm *vm);
+};
+
+/**
+ * struct vgpu_vm_bo - a BO, or a part of it, mapped at an address
+ * @vm: address space
+ * @bo: BO; the owner of the mapping keeps it alive. NULL: a PRT mapping
+ * @bo_link: in bo->vm_mappings; protected by the BO's reservation and vgpu_userptr_lock()
+ * @moved_link: in vm->moved while @moved; protected by vm->moved_lock
+ * @pages: in vm->bos: first and last page; protected by vm->alloc_lock and
+ *         vgpu_userptr_lock()
+ * @offset: offset of the first byte in the BO; page aligned
+ * @pte_flags: VGPU_PTE_* of the entries, without VALID, SYSTEM, SNOOPED and the address
+ * @claimed: created by vgpu_vm_bo_claim(): its creator has a pointer to it, so only
+ *           vgpu_vm_bo_unmap() removes it, as a whole; constant
+ * @peer: how the GPU of @vm reaches VRAM or registers of the BO's GPU, if that is another
+ *        GPU. Constant: accesses fault after an XGMI link goes down
+ * @moved: the BO moved since the entries were written, or they were never written. The
+ *         entries are clear, except if @stale; a user pointer may have entries until it
+ *         moves. @moved and @stale are protected by the BO's reservation
+ * @stale: the entries translate to the BO's previous memory, which its users may still
+ *         need (docs/driver.md, "Life of a move")
+ */
+struct vgpu_vm_bo {
+	struct vgpu_vm *vm;
+	struct vgpu_bo *bo;
+	struct list_head bo_link;
+	struct list_head moved_link;
+	struct interval_tree_node pages;
+	u64 offset;
+	u64 pte_flags;
+	bool claimed;
+	enum vgpu_peer_way peer;
+	bool moved;
+	bool stale;
 };
 
 /* vgpu_vm.c */

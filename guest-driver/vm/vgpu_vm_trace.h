@@ -12,8 +12,7 @@
 #include <linux/tracepoint.h>
 
 #include "mm/vgpu_bo.h"
-#include "vgpu_vm.h"
-#include "vgpu_vm_bo.h"
+#include "vgpu_vm_priv.h"
 
 DECLARE_EVENT_CLASS(vgpu_vm_class,
 	TP_PROTO(const struct vgpu_vm_bo *vbo),

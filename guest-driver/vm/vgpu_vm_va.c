@@ -105,6 +105,23 @@ void vgpu_vm_bo_unmap_all(struct vgpu_vm *vm, struct vgpu_bo *bo)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_unmap_all);
 
 /**
+ * vgpu_vm_bo_count() - count a BO's mappings by address
+ * @vm: address space
+ * @bo: BO, its reservation held
+ *
+ * Return: the number of the BO's mappings in @vm, without mappings of KFD.
+ */
+unsigned int vgpu_vm_bo_count(struct vgpu_vm *vm, const struct vgpu_bo *bo)
+{
+	struct vgpu_vm_bo *vbo;
+	unsigned int n = 0;
+
+	list_for_each_entry(vbo, &bo->vm_mappings, bo_link)
+		n += vgpu_vbo_is_va(vbo, vm);
+	return n;
+}
+
+/**
  * vgpu_vm_lock_range() - reserve the BOs that are mapped in a range
  * @vm: address space, va_lock held
  * @va: first byte

@@ -8,23 +8,6 @@
 #include "vgpu_vm_priv.h"
 
 /**
- * vgpu_vm_bo_count() - count a BO's mappings by address
- * @vm: address space
- * @bo: BO, its reservation held
- *
- * Return: the number of the BO's mappings in @vm, without mappings of KFD.
- */
-unsigned int vgpu_vm_bo_count(struct vgpu_vm *vm, const struct vgpu_bo *bo)
-{
-	struct vgpu_vm_bo *vbo;
-	unsigned int n = 0;
-
-	list_for_each_entry(vbo, &bo->vm_mappings, bo_link)
-		n += vgpu_vbo_is_va(vbo, vm);
-	return n;
-}
-
-/**
  * vgpu_vm_bo_update_all() - write the entries of a BO's mappings by address
  * @vm: address space
  * @bo: BO, its reservation held
