@@ -68,8 +68,8 @@ struct svm_gpu {
  * @process: the process
  * @lock: protects @objects, @list, @claim, @map_buf and the ranges' attributes; serialises
  *        fault service, attribute changes and restores. Holders sleep and allocate. Order:
- *        mmap_lock -> lock -> vm.alloc_lock -> range.lock. Never taken in a notifier or in
- *        migrate_to_ram
+ *        mmap_lock -> lock -> vgpu_vm_state.alloc_lock -> range.lock. Never taken in a
+ *        notifier or in migrate_to_ram
  * @mm: address space, with an mm_count reference
  * @objects: interval tree of struct svm_range, keyed by page numbers
  * @list: the same ranges, in order of address

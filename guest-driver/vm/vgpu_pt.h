@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Page tables of one address space: layout, entries, growth. This code has no
- * locks and does not access registers; struct vgpu_vm (vgpu_vm.h) adds both.
+ * locks and does not access registers; struct vgpu_vm_state (vgpu_vm_priv.h) adds both.
  */
 #ifndef VGPU_PT_H
 #define VGPU_PT_H

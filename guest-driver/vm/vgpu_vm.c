@@ -36,27 +36,28 @@ MODULE_PARM_DESC(vm_update_mode,
 int vgpu_vm_setup(struct vgpu_vm *vm, struct vgpu_device *vdev,
 		  const struct vgpu_pt_ops *ops)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	int ret;
 
 	vm->vdev = vdev;
 	vgpu_vm_trim_init(vm);
-	vm->bos = RB_ROOT_CACHED;
-	INIT_LIST_HEAD(&vm->pool);
-	INIT_LIST_HEAD(&vm->moved);
-	spin_lock_init(&vm->moved_lock);
+	vs->bos = RB_ROOT_CACHED;
+	INIT_LIST_HEAD(&vs->pool);
+	INIT_LIST_HEAD(&vs->moved);
+	spin_lock_init(&vs->moved_lock);
 	mutex_init(&vm->push_lock);
 	mutex_init(&vm->va_lock);
-	mutex_init(&vm->alloc_lock);
-	mutex_init(&vm->pt_lock);
+	mutex_init(&vs->alloc_lock);
+	mutex_init(&vs->pt_lock);
 
 	/* Declare to lockdep that reclaim waits for MMU notifiers, which take pt_lock. */
 	fs_reclaim_acquire(GFP_KERNEL);
-	might_lock(&vm->pt_lock);
+	might_lock(&vs->pt_lock);
 	fs_reclaim_release(GFP_KERNEL);
 
-	mutex_lock(&vm->alloc_lock);
-	ret = vgpu_pt_init(&vm->pt, ops, vdev->hw->fb_offset);
-	mutex_unlock(&vm->alloc_lock);
+	mutex_lock(&vs->alloc_lock);
+	ret = vgpu_pt_init(&vs->pt, ops, vdev->hw->fb_offset);
+	mutex_unlock(&vs->alloc_lock);
 	return ret;
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_setup);
@@ -64,14 +65,15 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_setup);
 /* If SDMA writes the tables, allocate the job for its packets. */
 static int vm_job_init(struct vgpu_vm *vm)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	int mode = READ_ONCE(vm_update_mode);
 
 	if (mode < 0)
 		mode = UPDATE_GFX_CPU | UPDATE_COMPUTE_CPU;
-	if (mode & (vm->compute ? UPDATE_COMPUTE_CPU : UPDATE_GFX_CPU))
+	if (mode & (vs->compute ? UPDATE_COMPUTE_CPU : UPDATE_GFX_CPU))
 		return 0;
-	vm->job = vgpu_vm_job_new(VGPU_SDMA_MAX_JOB_DWORDS);
-	return vm->job ? 0 : -ENOMEM;
+	vs->job = vgpu_vm_job_new(VGPU_SDMA_MAX_JOB_DWORDS);
+	return vs->job ? 0 : -ENOMEM;
 }
 
 /**
@@ -85,22 +87,24 @@ static int vm_job_init(struct vgpu_vm *vm)
 struct vgpu_vm *vgpu_vm_create(struct vgpu_device *vdev, u16 pasid,
 			       bool compute)
 {
+	struct vgpu_vm_state *vs;
 	struct vgpu_vm *vm;
 	int ret;
 
-	vm = kzalloc(sizeof(*vm), GFP_KERNEL);
-	if (!vm)
+	vs = kzalloc(sizeof(*vs), GFP_KERNEL);
+	if (!vs)
 		return ERR_PTR(-ENOMEM);
+	vm = &vs->base;
 	vm->vram_epoch = atomic_read(&vdev->hw->vram_epoch);
-	vm->pasid = pasid;
-	vm->compute = compute;
+	vs->pasid = pasid;
+	vs->compute = compute;
 	ret = vm_job_init(vm);
 	if (!ret)
 		ret = vgpu_vm_setup(vm, vdev, &vgpu_vm_pt_ops);
 	if (ret) {
-		vgpu_vm_pool_delete(&vm->pool);
-		kvfree(vm->job);
-		kfree(vm);
+		vgpu_vm_pool_delete(&vs->pool);
+		kvfree(vs->job);
+		kfree(vs);
 		return ERR_PTR(ret);
 	}
 	return vm;
@@ -111,7 +115,7 @@ static void vm_free_prt(struct vgpu_vm *vm)
 {
 	struct interval_tree_node *node;
 
-	while ((node = interval_tree_iter_first(&vm->bos, 0, ULONG_MAX))) {
+	while ((node = interval_tree_iter_first(&to_vm_state(vm)->bos, 0, ULONG_MAX))) {
 		struct vgpu_vm_bo *vbo = container_of(node, struct vgpu_vm_bo,
 						      pages);
 
@@ -127,12 +131,14 @@ static void vm_free_prt(struct vgpu_vm *vm)
  */
 void vgpu_vm_teardown(struct vgpu_vm *vm)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
+
 	vm_free_prt(vm);
 	vgpu_vm_trim_fini(vm);
-	dma_fence_put(vm->last_update);
-	vgpu_pt_fini(&vm->pt);
-	mutex_destroy(&vm->pt_lock);
-	mutex_destroy(&vm->alloc_lock);
+	dma_fence_put(vs->last_update);
+	vgpu_pt_fini(&vs->pt);
+	mutex_destroy(&vs->pt_lock);
+	mutex_destroy(&vs->alloc_lock);
 	mutex_destroy(&vm->va_lock);
 	mutex_destroy(&vm->push_lock);
 }
@@ -144,13 +150,15 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_teardown);
  */
 void vgpu_vm_destroy(struct vgpu_vm *vm)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
+
 	vgpu_vm_put_vmid(vm);
 	vgpu_vm_lock_cpu(vm);
-	mutex_unlock(&vm->pt_lock);
+	mutex_unlock(&vs->pt_lock);
 	vgpu_vm_teardown(vm);
-	vgpu_vm_pool_delete(&vm->pool);
-	kvfree(vm->job);
-	kfree(vm);
+	vgpu_vm_pool_delete(&vs->pool);
+	kvfree(vs->job);
+	kfree(vs);
 }
 
 /**
@@ -175,7 +183,7 @@ bool vgpu_vm_enter(struct vgpu_vm *vm, int *idx)
 
 	if (drm_dev_enter(&vm->vdev->drm, idx))
 		return true;
-	if (!vm->compute && vmm->wait_jobs)
+	if (!to_vm_state(vm)->compute && vmm->wait_jobs)
 		vmm->wait_jobs(vm);
 	return false;
 }
@@ -194,15 +202,16 @@ bool vgpu_vm_enter(struct vgpu_vm *vm, int *idx)
  */
 void vgpu_vm_clear_pages(struct vgpu_vm *vm, u64 first, u64 last, u64 value)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	int idx;
 
 	if (!vgpu_vm_enter(vm, &idx))
 		return;
 	vgpu_vm_lock_cpu(vm);
-	vm->tlb_dirty |= vgpu_pt_clear(&vm->pt, first, last, value);
-	if (!list_empty(&vm->pt.empty))
+	vs->tlb_dirty |= vgpu_pt_clear(&vs->pt, first, last, value);
+	if (!list_empty(&vs->pt.empty))
 		vgpu_vm_trim_later(vm);
-	mutex_unlock(&vm->pt_lock);
+	mutex_unlock(&vs->pt_lock);
 	drm_dev_exit(idx);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_clear_pages);
@@ -222,16 +231,17 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_clear_pages);
  */
 int vgpu_vm_reserve_tables(struct vgpu_vm *vm, u64 first, u64 last)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	int ret;
 
 	if (last < first || last >= BIT_ULL(VGPU_VA_BITS - VGPU_PAGE_SHIFT))
 		return -EINVAL;
-	mutex_lock(&vm->alloc_lock);
+	mutex_lock(&vs->alloc_lock);
 	vgpu_vm_make_room(vm);
-	ret = vgpu_pt_reserve(&vm->pt, first, last);
+	ret = vgpu_pt_reserve(&vs->pt, first, last);
 	if (!ret)
-		atomic_inc(&vm->reserved);
-	mutex_unlock(&vm->alloc_lock);
+		atomic_inc(&vs->reserved);
+	mutex_unlock(&vs->alloc_lock);
 	if (ret)
 		vgpu_vm_trim_later(vm);
 	return ret;
@@ -247,7 +257,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_reserve_tables);
  */
 void vgpu_vm_unreserve_tables(struct vgpu_vm *vm)
 {
-	if (atomic_dec_and_test(&vm->reserved) && !list_empty(&vm->pt.empty))
+	struct vgpu_vm_state *vs = to_vm_state(vm);
+
+	if (atomic_dec_and_test(&vs->reserved) && !list_empty(&vs->pt.empty))
 		vgpu_vm_trim_later(vm);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_unreserve_tables);
@@ -260,7 +272,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_unreserve_tables);
  */
 void vgpu_vm_lock_pt(struct vgpu_vm *vm)
 {
-	mutex_lock(&vm->pt_lock);
+	mutex_lock(&to_vm_state(vm)->pt_lock);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_lock_pt);
 
@@ -270,7 +282,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_lock_pt);
  */
 void vgpu_vm_unlock_pt(struct vgpu_vm *vm)
 {
-	mutex_unlock(&vm->pt_lock);
+	mutex_unlock(&to_vm_state(vm)->pt_lock);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_unlock_pt);
 
@@ -287,14 +299,15 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_unlock_pt);
 void vgpu_vm_write_spans(struct vgpu_vm *vm, u64 first,
 			 const struct vgpu_vm_span *spans, unsigned int n)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	bool changed = false;
 	unsigned int i;
 
-	lockdep_assert_held(&vm->pt_lock);
+	lockdep_assert_held(&vs->pt_lock);
 
 	vgpu_vm_begin_write(vm);
 	for (i = 0; i < n; i++) {
-		changed |= vgpu_pt_write(&vm->pt, first, &spans[i], 0);
+		changed |= vgpu_pt_write(&vs->pt, first, &spans[i], 0);
 		first += spans[i].npages;
 	}
 	vgpu_vm_publish(vm, changed);
@@ -315,16 +328,17 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_write_spans);
  */
 void vgpu_vm_clear_range(struct vgpu_vm *vm, u64 first, u64 last, bool noretry)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	int idx;
 
 	if (!vgpu_vm_enter(vm, &idx))
 		return;
 	vgpu_vm_lock_cpu(vm);
-	vgpu_vm_publish(vm, vgpu_pt_clear(&vm->pt, first, last,
+	vgpu_vm_publish(vm, vgpu_pt_clear(&vs->pt, first, last,
 					  noretry ? VGPU_PTE_NORETRY : 0));
-	if (!list_empty(&vm->pt.empty))
+	if (!list_empty(&vs->pt.empty))
 		vgpu_vm_trim_later(vm);
-	mutex_unlock(&vm->pt_lock);
+	mutex_unlock(&vs->pt_lock);
 	drm_dev_exit(idx);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_clear_range);
@@ -341,10 +355,12 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_clear_range);
  */
 void vgpu_vm_deny_page(struct vgpu_vm *vm, u64 page)
 {
-	mutex_lock(&vm->alloc_lock);
-	if (!interval_tree_iter_first(&vm->bos, page, page))
+	struct vgpu_vm_state *vs = to_vm_state(vm);
+
+	mutex_lock(&vs->alloc_lock);
+	if (!interval_tree_iter_first(&vs->bos, page, page))
 		vgpu_vm_clear_range(vm, page, page, true);
-	mutex_unlock(&vm->alloc_lock);
+	mutex_unlock(&vs->alloc_lock);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_deny_page);
 
@@ -359,11 +375,12 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_deny_page);
  */
 u64 vgpu_vm_read_pte(struct vgpu_vm *vm, u64 page)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	u64 pte;
 
 	vgpu_vm_lock_cpu(vm);
-	pte = vgpu_pt_read(&vm->pt, page);
-	mutex_unlock(&vm->pt_lock);
+	pte = vgpu_pt_read(&vs->pt, page);
+	mutex_unlock(&vs->pt_lock);
 	return pte;
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_read_pte);

@@ -104,6 +104,7 @@ static void vbo_write_run(struct vgpu_vm_bo *vbo, u64 skip,
 			  const struct vgpu_res_cursor *cur)
 {
 	struct vgpu_vm *vm = vbo->vm;
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	struct vgpu_vm_span span;
 	u64 base;
 
@@ -112,12 +113,12 @@ static void vbo_write_run(struct vgpu_vm_bo *vbo, u64 skip,
 	span.npages = cur->size >> VGPU_PAGE_SHIFT;
 
 	/* Take the lock for each run, so that notifiers wait for one run only. */
-	mutex_lock(&vm->pt_lock);
+	mutex_lock(&vs->pt_lock);
 	vgpu_vm_begin_write(vm);
-	vm->tlb_dirty |= vgpu_pt_write(&vm->pt, vbo->pages.start + skip, &span,
+	vs->tlb_dirty |= vgpu_pt_write(&vs->pt, vbo->pages.start + skip, &span,
 				       BO_MAX_FRAG);
-	vm->by_sdma = false;
-	mutex_unlock(&vm->pt_lock);
+	vs->by_sdma = false;
+	mutex_unlock(&vs->pt_lock);
 }
 
 /*
@@ -202,30 +203,31 @@ int vgpu_vbo_write_all(struct vgpu_vm_bo *vbo)
  */
 void vgpu_vbo_set_moved(struct vgpu_vm_bo *vbo, bool moved)
 {
-	struct vgpu_vm *vm = vbo->vm;
+	struct vgpu_vm_state *vs = to_vm_state(vbo->vm);
 
-	spin_lock(&vm->moved_lock);
+	spin_lock(&vs->moved_lock);
 	vbo->moved = moved;
-	vm->stale -= vbo->stale;
+	vs->stale -= vbo->stale;
 	vbo->stale = false;
 	if (moved)
-		list_move_tail(&vbo->moved_link, &vm->moved);
+		list_move_tail(&vbo->moved_link, &vs->moved);
 	else
 		list_del_init(&vbo->moved_link);
-	spin_unlock(&vm->moved_lock);
+	spin_unlock(&vs->moved_lock);
 }
 
 static void vbo_set_stale(struct vgpu_vm_bo *vbo)
 {
 	struct vgpu_vm *vm = vbo->vm;
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 
 	mutex_lock(&vm->push_lock);
-	spin_lock(&vm->moved_lock);
+	spin_lock(&vs->moved_lock);
 	vbo->moved = true;
 	WRITE_ONCE(vbo->stale, true);
-	vm->stale++;
-	list_move_tail(&vbo->moved_link, &vm->moved);
-	spin_unlock(&vm->moved_lock);
+	vs->stale++;
+	list_move_tail(&vbo->moved_link, &vs->moved);
+	spin_unlock(&vs->moved_lock);
 	mutex_unlock(&vm->push_lock);
 }
 
@@ -314,24 +316,28 @@ static bool vbo_part_ok(const struct vgpu_bo *bo, u64 offset, u64 size)
 	       size <= bo_size - offset;
 }
 
-/* Insert the mapping into vm->bos and create its tables; -EINVAL if the addresses are in use. */
+/*
+ * Insert the mapping into vgpu_vm_state.bos and create its tables; -EINVAL if the addresses are in
+ * use.
+ */
 static int vbo_claim(struct vgpu_vm_bo *vbo)
 {
 	struct vgpu_vm *vm = vbo->vm;
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	int ret = -EINVAL;
 
-	mutex_lock(&vm->alloc_lock);
-	if (!interval_tree_iter_first(&vm->bos, vbo->pages.start,
+	mutex_lock(&vs->alloc_lock);
+	if (!interval_tree_iter_first(&vs->bos, vbo->pages.start,
 				      vbo->pages.last)) {
 		vgpu_vm_make_room(vm);
-		ret = vgpu_pt_reserve(&vm->pt, vbo->pages.start,
+		ret = vgpu_pt_reserve(&vs->pt, vbo->pages.start,
 				      vbo->pages.last);
 	}
 	if (!ret)
-		interval_tree_insert(&vbo->pages, &vm->bos);
+		interval_tree_insert(&vbo->pages, &vs->bos);
 	else
 		vgpu_vm_trim_later(vm);
-	mutex_unlock(&vm->alloc_lock);
+	mutex_unlock(&vs->alloc_lock);
 	return ret;
 }
 
@@ -395,6 +401,7 @@ struct vgpu_vm_bo *vgpu_vbo_new(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va,
 void vgpu_vbo_free(struct vgpu_vm_bo *vbo)
 {
 	struct vgpu_vm *vm = vbo->vm;
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 
 	trace_vgpu_vm_unmap(vbo);
 	if (vbo->bo) {
@@ -410,9 +417,9 @@ void vgpu_vbo_free(struct vgpu_vm_bo *vbo)
 		list_del(&vbo->bo_link);
 		vgpu_userptr_unlock(vbo->bo);
 	}
-	mutex_lock(&vm->alloc_lock);
-	interval_tree_remove(&vbo->pages, &vm->bos);
-	mutex_unlock(&vm->alloc_lock);
+	mutex_lock(&vs->alloc_lock);
+	interval_tree_remove(&vbo->pages, &vs->bos);
+	mutex_unlock(&vs->alloc_lock);
 	vgpu_vm_trim_later(vm);
 	kfree(vbo);
 }
@@ -572,10 +579,11 @@ int vgpu_vm_bo_move_users(struct vgpu_bo *bo, struct drm_sched_job *job)
  */
 bool vgpu_vm_va_busy(struct vgpu_vm *vm, u64 first, u64 last)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	bool busy;
 
-	mutex_lock(&vm->alloc_lock);
-	busy = interval_tree_iter_first(&vm->bos, first, last);
-	mutex_unlock(&vm->alloc_lock);
+	mutex_lock(&vs->alloc_lock);
+	busy = interval_tree_iter_first(&vs->bos, first, last);
+	mutex_unlock(&vs->alloc_lock);
 	return busy;
 }

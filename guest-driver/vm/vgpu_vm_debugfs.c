@@ -79,12 +79,13 @@ static void vm_print_bo(struct vgpu_vm_bo *vbo, struct drm_printer *p)
  */
 void vgpu_vm_print(struct vgpu_vm *vm, struct drm_printer *p)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	struct interval_tree_node *node;
 
-	drm_printf(p, "pasid=%u vmid=%u tables=%llu\n", vm->pasid,
+	drm_printf(p, "pasid=%u vmid=%u tables=%llu\n", vs->pasid,
 		   READ_ONCE(vm->vmid), vgpu_vm_table_bytes(vm));
-	mutex_lock(&vm->alloc_lock);
-	for (node = interval_tree_iter_first(&vm->bos, 0, ULONG_MAX); node;
+	mutex_lock(&vs->alloc_lock);
+	for (node = interval_tree_iter_first(&vs->bos, 0, ULONG_MAX); node;
 	     node = interval_tree_iter_next(node, 0, ULONG_MAX)) {
 		struct vgpu_vm_bo *vbo = container_of(node, struct vgpu_vm_bo,
 						      pages);
@@ -95,5 +96,5 @@ void vgpu_vm_print(struct vgpu_vm *vm, struct drm_printer *p)
 			vm_print_bo(vbo, p);
 		drm_puts(p, "\n");
 	}
-	mutex_unlock(&vm->alloc_lock);
+	mutex_unlock(&vs->alloc_lock);
 }

@@ -14,7 +14,7 @@
 
 /**
  * struct vgpu_vm_pool - a BO divided into pieces
- * @link: in vm->pool; BOs with a free piece come first
+ * @link: in vgpu_vm_state.pool; BOs with a free piece come first
  * @bo: the memory, pinned
  * @cpu: CPU mapping of @bo
  * @pieces: number of pieces
@@ -30,6 +30,7 @@ struct vgpu_vm_pool {
 
 static struct vgpu_vm_pool *vm_pool_new(struct vgpu_vm *vm)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	struct vgpu_vm_pool *pool;
 	void *cpu;
 	int ret;
@@ -37,7 +38,7 @@ static struct vgpu_vm_pool *vm_pool_new(struct vgpu_vm *vm)
 	pool = kzalloc(sizeof(*pool), GFP_KERNEL);
 	if (!pool)
 		return ERR_PTR(-ENOMEM);
-	pool->pieces = list_empty(&vm->pool) ? POOL_PIECES_FIRST : POOL_PIECES;
+	pool->pieces = list_empty(&vs->pool) ? POOL_PIECES_FIRST : POOL_PIECES;
 	ret = vgpu_bo_create_kernel(vm->vdev, pool->pieces * VGPU_PAGE_SIZE,
 				    AMDGPU_GEM_DOMAIN_VRAM, &pool->bo, NULL,
 				    &cpu);
@@ -46,7 +47,7 @@ static struct vgpu_vm_pool *vm_pool_new(struct vgpu_vm *vm)
 		return ERR_PTR(ret);
 	}
 	pool->cpu = (void __iomem __force *)cpu;
-	list_add(&pool->link, &vm->pool);
+	list_add(&pool->link, &vs->pool);
 	return pool;
 }
 
@@ -69,11 +70,12 @@ static bool vm_pool_full(const struct vgpu_vm_pool *pool)
  */
 bool vgpu_vm_pool_has_room(struct vgpu_vm *vm)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	struct vgpu_vm_pool *pool;
 
-	lockdep_assert_held(&vm->alloc_lock);
+	lockdep_assert_held(&vs->alloc_lock);
 
-	pool = list_first_entry_or_null(&vm->pool, struct vgpu_vm_pool, link);
+	pool = list_first_entry_or_null(&vs->pool, struct vgpu_vm_pool, link);
 	return pool && !vm_pool_full(pool);
 }
 
@@ -86,11 +88,12 @@ bool vgpu_vm_pool_has_room(struct vgpu_vm *vm)
  */
 int vgpu_vm_pool_alloc(struct vgpu_vm *vm, struct vgpu_pt_mem *mem)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	struct vgpu_vm_pool *pool;
 	unsigned int piece;
 
 	if (vgpu_vm_pool_has_room(vm)) {
-		pool = list_first_entry(&vm->pool, struct vgpu_vm_pool, link);
+		pool = list_first_entry(&vs->pool, struct vgpu_vm_pool, link);
 	} else {
 		pool = vm_pool_new(vm);
 		if (IS_ERR(pool))
@@ -99,7 +102,7 @@ int vgpu_vm_pool_alloc(struct vgpu_vm *vm, struct vgpu_pt_mem *mem)
 	piece = find_first_zero_bit(pool->used, pool->pieces);
 	__set_bit(piece, pool->used);
 	if (vm_pool_full(pool))
-		list_move_tail(&pool->link, &vm->pool);
+		list_move_tail(&pool->link, &vs->pool);
 	mem->entries = pool->cpu + piece * VGPU_PAGE_SIZE;
 	mem->addr = vgpu_bo_vram_offset(pool->bo) + piece * VGPU_PAGE_SIZE;
 	mem->owner = pool;
@@ -113,13 +116,14 @@ int vgpu_vm_pool_alloc(struct vgpu_vm *vm, struct vgpu_pt_mem *mem)
  */
 void vgpu_vm_pool_free(struct vgpu_vm *vm, const struct vgpu_pt_mem *mem)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	struct vgpu_vm_pool *pool = mem->owner;
 
-	lockdep_assert_held(&vm->alloc_lock);
+	lockdep_assert_held(&vs->alloc_lock);
 
 	__clear_bit(((void __iomem *)mem->entries - pool->cpu) / VGPU_PAGE_SIZE,
 		    pool->used);
-	list_move(&pool->link, &vm->pool);
+	list_move(&pool->link, &vs->pool);
 }
 
 /**
@@ -130,12 +134,13 @@ void vgpu_vm_pool_free(struct vgpu_vm *vm, const struct vgpu_pt_mem *mem)
  */
 void vgpu_vm_pool_zero(struct vgpu_vm *vm)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	struct vgpu_vm_pool *pool;
 
-	lockdep_assert_held(&vm->alloc_lock);
+	lockdep_assert_held(&vs->alloc_lock);
 
 	vgpu_io_begin(vm->vdev);
-	list_for_each_entry(pool, &vm->pool, link)
+	list_for_each_entry(pool, &vs->pool, link)
 		memset_io(pool->cpu, 0, pool->pieces * VGPU_PAGE_SIZE);
 	vgpu_io_end(vm->vdev);
 }
@@ -147,19 +152,20 @@ void vgpu_vm_pool_zero(struct vgpu_vm *vm)
  */
 void vgpu_vm_pool_take_idle(struct vgpu_vm *vm, struct list_head *idle)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	struct vgpu_vm_pool *pool, *next;
 
-	lockdep_assert_held(&vm->alloc_lock);
+	lockdep_assert_held(&vs->alloc_lock);
 
-	list_for_each_entry_safe(pool, next, &vm->pool, link)
+	list_for_each_entry_safe(pool, next, &vs->pool, link)
 		if (bitmap_empty(pool->used, pool->pieces))
 			list_move(&pool->link, idle);
 }
 
 /**
  * vgpu_vm_pool_delete() - free BOs of a pool
- * @idle: list from vgpu_vm_pool_take_idle(), or vm->pool if no hardware walks the
- *        tables any more
+ * @idle: list from vgpu_vm_pool_take_idle(), or vgpu_vm_state.pool if no hardware
+ *        walks the tables any more
  *
  * Context: takes the BOs' reservations.
  */
@@ -182,12 +188,13 @@ void vgpu_vm_pool_delete(struct list_head *idle)
  */
 u64 vgpu_vm_table_bytes(struct vgpu_vm *vm)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	struct vgpu_vm_pool *pool;
 	u64 bytes = 0;
 
-	mutex_lock(&vm->alloc_lock);
-	list_for_each_entry(pool, &vm->pool, link)
+	mutex_lock(&vs->alloc_lock);
+	list_for_each_entry(pool, &vs->pool, link)
 		bytes += pool->pieces * VGPU_PAGE_SIZE;
-	mutex_unlock(&vm->alloc_lock);
+	mutex_unlock(&vs->alloc_lock);
 	return bytes;
 }

@@ -6,14 +6,18 @@
 #include <linux/interval_tree.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
+#include <linux/spinlock.h>
 #include <linux/types.h>
+#include <linux/workqueue.h>
 
 #include "device/vgpu_device.h"
 #include "vgpu_vm.h"
 #include "vgpu_vm_bo.h"
 
+struct dma_fence;
 struct drm_sched_job;
 struct ttm_resource;
+struct vgpu_vm_job;
 
 /**
  * struct vgpu_vm_manager - VMIDs of a device
@@ -28,13 +32,72 @@ struct vgpu_vm_manager {
 };
 
 /**
+ * struct vgpu_vm_state - an address space, with what only vm/ uses
+ * @base: what other folders use
+ * @compute: true: address space of KFD; false: of the render node. Constant
+ * @alloc_lock: serialises growth of the tree and protects @bos and @pool. Memory is
+ *              allocated under it: never taken in reclaim or a notifier. Inside BO
+ *              reservations. Entries of pages that leave @bos are cleared before the
+ *              lock is dropped: svm/ writes entries of pages that are not in @bos
+ * @pt_lock: protects @pt and changes of vgpu_vm.vmid. Taken in MMU notifiers, so nothing
+ *           under it allocates or waits for reclaim. Inside @alloc_lock. Clearing entries
+ *           needs only this lock; tables are freed with both held
+ * @pt: page tables
+ * @pool: struct vgpu_vm_pool, VRAM of the tables
+ * @reserved: number of calls of vgpu_vm_reserve_tables() that have not been undone;
+ *            raised with @alloc_lock held
+ * @trim_work: frees empty tables
+ * @bos: struct vgpu_vm_bo by page; if not @compute, changes need vgpu_vm.va_lock as well
+ * @moved_lock: protects @moved and @stale; innermost
+ * @moved: struct vgpu_vm_bo whose entries are to be written
+ * @stale: number of struct vgpu_vm_bo in @moved with stale entries; raised only with
+ *         vgpu_vm.push_lock held
+ * @last_update: fence that jobs depend on, or NULL; protected by vgpu_vm.va_lock
+ * @job: packets by which SDMA will write entries; NULL: the CPU writes all entries.
+ *       @pt_lock protects @job, @job_fence, @by_sdma and @tlb_dirty
+ * @job_fence: fence of the last job submitted, or NULL
+ * @by_sdma: entries that are written now are collected in @job
+ * @tlb_dirty: the TLB may hold stale translations: the next publication of entries
+ *             flushes
+ * @pasid: PASID that faults of the address space carry; constant
+ * @scheduled: run lists may name the address space, which then has any of
+ *             VGPU_HWS_VMIDS; set with @pt_lock held, never cleared
+ */
+struct vgpu_vm_state {
+	struct vgpu_vm base;
+	bool compute;
+	struct mutex alloc_lock;	/* growth */
+	struct mutex pt_lock;		/* entries */
+	struct vgpu_pt pt;
+	struct list_head pool;
+	atomic_t reserved;
+	struct delayed_work trim_work;
+	struct rb_root_cached bos;
+	spinlock_t moved_lock;		/* mappings to write */
+	struct list_head moved;
+	unsigned int stale;
+	struct dma_fence *last_update;
+	struct vgpu_vm_job *job;
+	struct dma_fence *job_fence;
+	bool by_sdma;
+	bool tlb_dirty;
+	u16 pasid;
+	bool scheduled;
+};
+
+static inline struct vgpu_vm_state *to_vm_state(const struct vgpu_vm *vm)
+{
+	return container_of(vm, struct vgpu_vm_state, base);
+}
+
+/**
  * struct vgpu_vm_bo - a BO, or a part of it, mapped at an address
  * @vm: address space
  * @bo: BO; the owner of the mapping keeps it alive. NULL: a PRT mapping
  * @bo_link: in bo->vm_mappings; protected by the BO's reservation and vgpu_userptr_lock()
- * @moved_link: in vm->moved while @moved; protected by vm->moved_lock
- * @pages: in vm->bos: first and last page; protected by vm->alloc_lock and
- *         vgpu_userptr_lock()
+ * @moved_link: in vgpu_vm_state.moved while @moved; protected by vgpu_vm_state.moved_lock
+ * @pages: in vgpu_vm_state.bos: first and last page; protected by vgpu_vm_state.alloc_lock
+ *         and vgpu_userptr_lock()
  * @offset: offset of the first byte in the BO; page aligned
  * @pte_flags: VGPU_PTE_* of the entries, without VALID, SYSTEM, SNOOPED and the address
  * @claimed: created by vgpu_vm_bo_claim(): its creator has a pointer to it, so only

@@ -15,7 +15,7 @@ static struct vgpu_vm_bo *vm_next_vbo(struct vgpu_vm *vm, u64 page)
 {
 	struct interval_tree_node *node;
 
-	node = interval_tree_iter_first(&vm->bos, page, ULONG_MAX);
+	node = interval_tree_iter_first(&to_vm_state(vm)->bos, page, ULONG_MAX);
 	return node ? container_of(node, struct vgpu_vm_bo, pages) : NULL;
 }
 
@@ -58,6 +58,7 @@ static void vm_write_prt(struct vgpu_vm *vm)
  */
 void vgpu_vm_restore_tables(struct vgpu_vm *vm)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	struct vgpu_device *vdev = vm->vdev;
 	int epoch = atomic_read(&vdev->hw->vram_epoch), idx;
 
@@ -67,14 +68,14 @@ void vgpu_vm_restore_tables(struct vgpu_vm *vm)
 		return;
 	vm_forget_entries(vm);
 
-	mutex_lock(&vm->alloc_lock);
+	mutex_lock(&vs->alloc_lock);
 	vgpu_vm_lock_cpu(vm);
 	vgpu_vm_pool_zero(vm);
-	vgpu_pt_rebuild(&vm->pt);
+	vgpu_pt_rebuild(&vs->pt);
 	vgpu_vm_publish(vm, true);
 	WRITE_ONCE(vm->vram_epoch, epoch);
-	mutex_unlock(&vm->pt_lock);
-	mutex_unlock(&vm->alloc_lock);
+	mutex_unlock(&vs->pt_lock);
+	mutex_unlock(&vs->alloc_lock);
 
 	vm_write_prt(vm);
 	vgpu_vm_publish_unlocked(vm);

@@ -31,7 +31,7 @@ DECLARE_EVENT_CLASS(vgpu_vm_class,
 		__entry->flags = vbo->pte_flags;
 		__entry->first = vbo->pages.start;
 		__entry->last = vbo->pages.last;
-		__entry->pasid = vbo->vm->pasid;
+		__entry->pasid = to_vm_state(vbo->vm)->pasid;
 	),
 	TP_printk("pasid=%u [0x%lx 0x%lx] bo=%p offset=%llu flags=0x%llx",
 		  __entry->pasid, __entry->first, __entry->last, __entry->bo,
@@ -70,7 +70,7 @@ TRACE_EVENT(vgpu_vm_update,
 		__entry->place = vbo->bo->tbo.resource ?
 				 vbo->bo->tbo.resource->mem_type :
 				 TTM_PL_SYSTEM;
-		__entry->pasid = vbo->vm->pasid;
+		__entry->pasid = to_vm_state(vbo->vm)->pasid;
 		__entry->vmid = vbo->vm->vmid;
 	),
 	TP_printk("pasid=%u vmid=%u [0x%lx 0x%lx] bo=%p in %s",
@@ -87,7 +87,7 @@ TRACE_EVENT(vgpu_vm_flush,
 		__field(u8, vmid)
 	),
 	TP_fast_assign(
-		__entry->pasid = vm->pasid;
+		__entry->pasid = to_vm_state(vm)->pasid;
 		__entry->vmid = vmid;
 	),
 	TP_printk("pasid=%u vmid=%u", __entry->pasid, __entry->vmid)

@@ -20,9 +20,9 @@
 
 static bool trim_keep(struct vgpu_pt *pt, u64 first, u64 last)
 {
-	struct vgpu_vm *vm = container_of(pt, struct vgpu_vm, pt);
+	struct vgpu_vm_state *vs = container_of(pt, struct vgpu_vm_state, pt);
 
-	return interval_tree_iter_first(&vm->bos, first, last);
+	return interval_tree_iter_first(&vs->bos, first, last);
 }
 
 /**
@@ -35,37 +35,39 @@ static bool trim_keep(struct vgpu_pt *pt, u64 first, u64 last)
  */
 void vgpu_vm_trim(struct vgpu_vm *vm)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	LIST_HEAD(out);
 	int idx;
 
-	lockdep_assert_held(&vm->alloc_lock);
+	lockdep_assert_held(&vs->alloc_lock);
 
-	if (atomic_read(&vm->reserved) || !drm_dev_enter(&vm->vdev->drm, &idx))
+	if (atomic_read(&vs->reserved) || !drm_dev_enter(&vm->vdev->drm, &idx))
 		return;
 	vgpu_vm_lock_cpu(vm);
-	vgpu_pt_trim(&vm->pt, trim_keep, &out);
+	vgpu_pt_trim(&vs->pt, trim_keep, &out);
 	/* Flush, since the TLB also caches pointers to tables. */
 	if (!list_empty(&out))
 		vgpu_vm_publish(vm, true);
-	mutex_unlock(&vm->pt_lock);
-	vgpu_pt_free(&vm->pt, &out);
+	mutex_unlock(&vs->pt_lock);
+	vgpu_pt_free(&vs->pt, &out);
 	drm_dev_exit(idx);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_trim);
 
 static void trim_work(struct work_struct *work)
 {
-	struct vgpu_vm *vm = container_of(to_delayed_work(work),
-					  struct vgpu_vm, trim_work);
+	struct vgpu_vm_state *vs = container_of(to_delayed_work(work),
+						struct vgpu_vm_state, trim_work);
+	struct vgpu_vm *vm = &vs->base;
 	LIST_HEAD(idle);
 
-	mutex_lock(&vm->alloc_lock);
-	if (atomic_read(&vm->reserved))
+	mutex_lock(&vs->alloc_lock);
+	if (atomic_read(&vs->reserved))
 		vgpu_vm_trim_later(vm);
 	else
 		vgpu_vm_trim(vm);
 	vgpu_vm_pool_take_idle(vm, &idle);
-	mutex_unlock(&vm->alloc_lock);
+	mutex_unlock(&vs->alloc_lock);
 	/* Freeing takes the BOs' reservations, which are outside alloc_lock. */
 	vgpu_vm_pool_delete(&idle);
 }
@@ -79,7 +81,7 @@ static void trim_work(struct work_struct *work)
 void vgpu_vm_trim_later(struct vgpu_vm *vm)
 {
 	/* Freezable: no work while the system sleeps. */
-	queue_delayed_work(system_freezable_wq, &vm->trim_work, TRIM_DELAY);
+	queue_delayed_work(system_freezable_wq, &to_vm_state(vm)->trim_work, TRIM_DELAY);
 }
 
 /**
@@ -90,7 +92,7 @@ void vgpu_vm_trim_later(struct vgpu_vm *vm)
  */
 void vgpu_vm_make_room(struct vgpu_vm *vm)
 {
-	if (!vgpu_vm_pool_has_room(vm) && !list_empty(&vm->pt.empty))
+	if (!vgpu_vm_pool_has_room(vm) && !list_empty(&to_vm_state(vm)->pt.empty))
 		vgpu_vm_trim(vm);
 }
 
@@ -100,8 +102,10 @@ void vgpu_vm_make_room(struct vgpu_vm *vm)
  */
 void vgpu_vm_trim_init(struct vgpu_vm *vm)
 {
-	atomic_set(&vm->reserved, 0);
-	INIT_DELAYED_WORK(&vm->trim_work, trim_work);
+	struct vgpu_vm_state *vs = to_vm_state(vm);
+
+	atomic_set(&vs->reserved, 0);
+	INIT_DELAYED_WORK(&vs->trim_work, trim_work);
 }
 
 /**
@@ -112,5 +116,5 @@ void vgpu_vm_trim_init(struct vgpu_vm *vm)
  */
 void vgpu_vm_trim_fini(struct vgpu_vm *vm)
 {
-	cancel_delayed_work_sync(&vm->trim_work);
+	cancel_delayed_work_sync(&to_vm_state(vm)->trim_work);
 }

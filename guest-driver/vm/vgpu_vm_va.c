@@ -71,7 +71,7 @@ int vgpu_vm_bo_unmap_va(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va)
 
 	lockdep_assert_held(&vm->va_lock);
 
-	node = interval_tree_iter_first(&vm->bos, page, page);
+	node = interval_tree_iter_first(&to_vm_state(vm)->bos, page, page);
 	if (!IS_ALIGNED(va, VGPU_PAGE_SIZE) || !node || node->start != page ||
 	    node_to_vbo(node)->bo != bo || node_to_vbo(node)->claimed)
 		return -ENOENT;
@@ -146,7 +146,7 @@ int vgpu_vm_lock_range(struct vgpu_vm *vm, u64 va, u64 size,
 		return -EINVAL;
 	first = va >> VGPU_PAGE_SHIFT;
 	last = (va + size - 1) >> VGPU_PAGE_SHIFT;
-	for (node = interval_tree_iter_first(&vm->bos, first, last); node;
+	for (node = interval_tree_iter_first(&to_vm_state(vm)->bos, first, last); node;
 	     node = interval_tree_iter_next(node, first, last)) {
 		struct vgpu_bo *bo = node_to_vbo(node)->bo;
 		int ret;
@@ -166,12 +166,12 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_lock_range);
 /* Reduce @vbo to its pages from @first to @last. The caller holds alloc_lock. */
 static void vbo_trim(struct vgpu_vm_bo *vbo, u64 first, u64 last)
 {
-	interval_tree_remove(&vbo->pages, &vbo->vm->bos);
+	interval_tree_remove(&vbo->pages, &to_vm_state(vbo->vm)->bos);
 	if (vbo->bo)
 		vbo->offset += (first - vbo->pages.start) << VGPU_PAGE_SHIFT;
 	vbo->pages.start = first;
 	vbo->pages.last = last;
-	interval_tree_insert(&vbo->pages, &vbo->vm->bos);
+	interval_tree_insert(&vbo->pages, &to_vm_state(vbo->vm)->bos);
 }
 
 /*
@@ -190,7 +190,7 @@ static void vbo_split(struct vgpu_vm_bo *vbo, u64 last, struct vgpu_vm_bo *rest)
 	}
 	rest->pages.start = last + 1;
 	vbo_trim(vbo, vbo->pages.start, last);
-	interval_tree_insert(&rest->pages, &rest->vm->bos);
+	interval_tree_insert(&rest->pages, &to_vm_state(rest->vm)->bos);
 }
 
 /*
@@ -217,6 +217,7 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	bool head = vbo->pages.start < first, tail = vbo->pages.last > last;
 	struct vgpu_vm_bo *behind = tail ? vbo : NULL;
 	struct vgpu_vm *vm = vbo->vm;
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	bool right_pages = true;
 
 	if (vbo->bo)
@@ -231,7 +232,7 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	first = max_t(u64, first, vbo->pages.start);
 	last = min_t(u64, last, vbo->pages.last);
 
-	mutex_lock(&vm->alloc_lock);
+	mutex_lock(&vs->alloc_lock);
 	if (vbo->bo)
 		right_pages = vgpu_userptr_lock(vbo->bo);
 	if (head && tail) {
@@ -256,7 +257,7 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	 * After the unlock a fault or SET_ATTR may create an SVM range at the removed
 	 * pages (vgpu_vm_va_busy()) and write its entries.
 	 */
-	mutex_unlock(&vm->alloc_lock);
+	mutex_unlock(&vs->alloc_lock);
 	if (!head && !tail)
 		vgpu_vbo_free(vbo);
 }
@@ -290,7 +291,7 @@ int vgpu_vm_clear_mappings(struct vgpu_vm *vm, u64 va, u64 size)
 		return -ENOMEM;
 	first = va >> VGPU_PAGE_SHIFT;
 	last = (va + size - 1) >> VGPU_PAGE_SHIFT;
-	for (node = interval_tree_iter_first(&vm->bos, first, last); node;
+	for (node = interval_tree_iter_first(&to_vm_state(vm)->bos, first, last); node;
 	     node = next) {
 		next = interval_tree_iter_next(node, first, last);
 		vbo_cut(node_to_vbo(node), first, last, &spare);
@@ -325,25 +326,26 @@ int vgpu_vm_map_prt(struct vgpu_vm *vm, u64 va, u64 size)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_map_prt);
 
-/* Add @fence to vm->last_update, on which later jobs depend. The caller holds va_lock. */
+/* Add @fence to vgpu_vm_state.last_update, on which later jobs depend. The caller holds va_lock. */
 static void vm_add_last_update(struct vgpu_vm *vm, struct dma_fence *fence)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	struct dma_fence *both;
 
 	if (dma_fence_is_signaled(fence))
 		return;
-	if (!vm->last_update) {
-		vm->last_update = dma_fence_get(fence);
+	if (!vs->last_update) {
+		vs->last_update = dma_fence_get(fence);
 		return;
 	}
-	both = dma_fence_unwrap_merge(vm->last_update, fence);
+	both = dma_fence_unwrap_merge(vs->last_update, fence);
 	if (!both) {
 		/* No memory for the dependency: wait here instead of letting jobs wait. */
 		dma_fence_wait(fence, false);
 		return;
 	}
-	dma_fence_put(vm->last_update);
-	vm->last_update = both;
+	dma_fence_put(vs->last_update);
+	vs->last_update = both;
 }
 
 /*
@@ -402,6 +404,7 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
 int vgpu_vm_update_moved(struct vgpu_vm *vm, struct ww_acquire_ctx *ticket,
 			 bool idle)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	struct dma_fence *written;
 	struct vgpu_vm_bo *vbo;
 	LIST_HEAD(todo);
@@ -409,16 +412,16 @@ int vgpu_vm_update_moved(struct vgpu_vm *vm, struct ww_acquire_ctx *ticket,
 	lockdep_assert_held(&vm->va_lock);
 
 	/* With va_lock held no mapping is removed, but more may be marked as moved. */
-	spin_lock(&vm->moved_lock);
-	list_splice_init(&vm->moved, &todo);
+	spin_lock(&vs->moved_lock);
+	list_splice_init(&vs->moved, &todo);
 	while ((vbo = list_first_entry_or_null(&todo, struct vgpu_vm_bo,
 					       moved_link))) {
-		list_move_tail(&vbo->moved_link, &vm->moved);
-		spin_unlock(&vm->moved_lock);
+		list_move_tail(&vbo->moved_link, &vs->moved);
+		spin_unlock(&vs->moved_lock);
 		vbo_try_update_moved(vbo, ticket, idle);
-		spin_lock(&vm->moved_lock);
+		spin_lock(&vs->moved_lock);
 	}
-	spin_unlock(&vm->moved_lock);
+	spin_unlock(&vs->moved_lock);
 	written = vgpu_vm_publish_later(vm);
 	if (written)
 		vm_add_last_update(vm, written);
@@ -432,7 +435,7 @@ static struct vgpu_vm_bo *vm_next_stale(struct vgpu_vm *vm, u64 page)
 {
 	struct interval_tree_node *node;
 
-	for (node = interval_tree_iter_first(&vm->bos, page, ULONG_MAX); node;
+	for (node = interval_tree_iter_first(&to_vm_state(vm)->bos, page, ULONG_MAX); node;
 	     node = interval_tree_iter_next(node, page, ULONG_MAX))
 		if (READ_ONCE(node_to_vbo(node)->stale))
 			return node_to_vbo(node);
@@ -499,11 +502,12 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_clear_stale);
  */
 bool vgpu_vm_has_stale(struct vgpu_vm *vm)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	bool stale;
 
-	spin_lock(&vm->moved_lock);
-	stale = vm->stale;
-	spin_unlock(&vm->moved_lock);
+	spin_lock(&vs->moved_lock);
+	stale = vs->stale;
+	spin_unlock(&vs->moved_lock);
 	return stale;
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_has_stale);
@@ -517,13 +521,15 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_has_stale);
  */
 struct dma_fence *vgpu_vm_last_update(struct vgpu_vm *vm)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
+
 	lockdep_assert_held(&vm->va_lock);
 
-	if (vm->last_update && dma_fence_is_signaled(vm->last_update)) {
-		dma_fence_put(vm->last_update);
-		vm->last_update = NULL;
+	if (vs->last_update && dma_fence_is_signaled(vs->last_update)) {
+		dma_fence_put(vs->last_update);
+		vs->last_update = NULL;
 	}
-	return vm->last_update ? dma_fence_get(vm->last_update) :
+	return vs->last_update ? dma_fence_get(vs->last_update) :
 				 dma_fence_get_stub();
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_last_update);

@@ -42,14 +42,15 @@ int vgpu_vm_bo_update_all(struct vgpu_vm *vm, struct vgpu_bo *bo)
  */
 bool vgpu_vm_has_va(struct vgpu_vm *vm)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	struct interval_tree_node *node;
 	bool has = false;
 
-	mutex_lock(&vm->alloc_lock);
-	for (node = interval_tree_iter_first(&vm->bos, 0, ULONG_MAX);
+	mutex_lock(&vs->alloc_lock);
+	for (node = interval_tree_iter_first(&vs->bos, 0, ULONG_MAX);
 	     node && !has; node = interval_tree_iter_next(node, 0, ULONG_MAX))
 		has = !container_of(node, struct vgpu_vm_bo,
 				    pages)->claimed;
-	mutex_unlock(&vm->alloc_lock);
+	mutex_unlock(&vs->alloc_lock);
 	return has;
 }

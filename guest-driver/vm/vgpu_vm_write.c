@@ -38,13 +38,14 @@
 
 static struct vgpu_vm *pt_to_vm(struct vgpu_pt *pt)
 {
-	return container_of(pt, struct vgpu_vm, pt);
+	return &container_of(pt, struct vgpu_vm_state, pt)->base;
 }
 
 /* Submit the collected packets. The caller holds pt_lock; does not reclaim. */
 static void vm_job_submit(struct vgpu_vm *vm)
 {
-	struct vgpu_vm_job *job = vm->job;
+	struct vgpu_vm_state *vs = to_vm_state(vm);
+	struct vgpu_vm_job *job = vs->job;
 	struct vgpu_device *vdev = vm->vdev;
 	struct dma_fence *fence = ERR_PTR(-ENOMEM);
 	struct vgpu_sdma_fence *memory;
@@ -63,14 +64,14 @@ static void vm_job_submit(struct vgpu_vm *vm)
 					      job->ndw, &memory);
 	vgpu_sdma_fence_free(memory);
 	if (IS_ERR(fence)) {
-		if (vm->job_fence)
-			dma_fence_wait(vm->job_fence, false);
+		if (vs->job_fence)
+			dma_fence_wait(vs->job_fence, false);
 		if (vgpu_sdma_cpu_run(vdev, job->dw, job->ndw))
 			drm_err_ratelimited(&vdev->drm,
 					    "page tables cannot be written\n");
 	} else {
-		dma_fence_put(vm->job_fence);
-		vm->job_fence = fence;
+		dma_fence_put(vs->job_fence);
+		vs->job_fence = fence;
 	}
 	vgpu_vm_job_reset(job);
 	drm_dev_exit(idx);
@@ -82,12 +83,14 @@ static void vm_job_submit(struct vgpu_vm *vm)
  */
 static void vm_job_submit_wait(struct vgpu_vm *vm)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
+
 	vm_job_submit(vm);
-	if (!vm->job_fence)
+	if (!vs->job_fence)
 		return;
-	dma_fence_wait(vm->job_fence, false);
-	dma_fence_put(vm->job_fence);
-	vm->job_fence = NULL;
+	dma_fence_wait(vs->job_fence, false);
+	dma_fence_put(vs->job_fence);
+	vs->job_fence = NULL;
 }
 
 /**
@@ -100,7 +103,7 @@ static void vm_job_submit_wait(struct vgpu_vm *vm)
  */
 void vgpu_vm_lock_cpu(struct vgpu_vm *vm)
 {
-	mutex_lock(&vm->pt_lock);
+	mutex_lock(&to_vm_state(vm)->pt_lock);
 	vm_job_submit_wait(vm);
 }
 
@@ -108,18 +111,20 @@ static bool vm_pt_write(struct vgpu_pt *pt, const struct vgpu_pt_mem *mem,
 			unsigned int index, unsigned int n, u64 value, u64 step)
 {
 	struct vgpu_vm *vm = pt_to_vm(pt);
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 
-	if (vm->by_sdma)
-		vgpu_vm_job_write(vm->job, vm->vdev->hw->fb_base + mem->addr +
+	if (vs->by_sdma)
+		vgpu_vm_job_write(vs->job, vm->vdev->hw->fb_base + mem->addr +
 				  index * sizeof(u64), n, value, step);
-	return vm->by_sdma;
+	return vs->by_sdma;
 }
 
 static void vm_pt_room(struct vgpu_pt *pt)
 {
 	struct vgpu_vm *vm = pt_to_vm(pt);
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 
-	if (vm->by_sdma && vgpu_vm_job_full(vm->job))
+	if (vs->by_sdma && vgpu_vm_job_full(vs->job))
 		vm_job_submit(vm);
 }
 
@@ -140,17 +145,17 @@ static void vm_pt_lock(struct vgpu_pt *pt)
 
 static void vm_pt_unlock(struct vgpu_pt *pt)
 {
-	mutex_unlock(&pt_to_vm(pt)->pt_lock);
+	mutex_unlock(&container_of(pt, struct vgpu_vm_state, pt)->pt_lock);
 }
 
 static void vm_pt_io_begin(const struct vgpu_pt *pt)
 {
-	vgpu_io_begin(container_of_const(pt, struct vgpu_vm, pt)->vdev);
+	vgpu_io_begin(container_of_const(pt, struct vgpu_vm_state, pt)->base.vdev);
 }
 
 static void vm_pt_io_end(const struct vgpu_pt *pt)
 {
-	vgpu_io_end(container_of_const(pt, struct vgpu_vm, pt)->vdev);
+	vgpu_io_end(container_of_const(pt, struct vgpu_vm_state, pt)->base.vdev);
 }
 
 const struct vgpu_pt_ops vgpu_vm_pt_ops = {
@@ -177,7 +182,7 @@ void vgpu_vm_flush(struct vgpu_vm *vm)
 	u32 mask = vmid ? BIT(vmid) : 0;
 
 	/* The CP may have assigned any of these VMIDs: flush all of them. */
-	if (READ_ONCE(vm->scheduled))
+	if (READ_ONCE(to_vm_state(vm)->scheduled))
 		mask |= VGPU_HWS_VMIDS;
 	if (!mask)
 		return;
@@ -189,7 +194,7 @@ void vgpu_vm_flush(struct vgpu_vm *vm)
 /* Make entries that the CPU wrote visible to the device, and update the counters. */
 static void vm_flush_writes(struct vgpu_vm *vm)
 {
-	struct vgpu_pt *pt = &vm->pt;
+	struct vgpu_pt *pt = &to_vm_state(vm)->pt;
 
 	vgpu_stat_add(vm->vdev, VGPU_STAT_PTES_WRITTEN, pt->written);
 	pt->written = 0;
@@ -207,15 +212,17 @@ static void vm_flush_writes(struct vgpu_vm *vm)
  * uses SDMA
  * @vm: address space, pt_lock held
  *
- * SDMA writes entries until vgpu_vm_publish(), or until vm->by_sdma is cleared. Only
+ * SDMA writes entries until vgpu_vm_publish(), or until vgpu_vm_state.by_sdma is cleared. Only
  * for entries that map memory: the device may use the previous entries until
  * vgpu_vm_publish().
  */
 void vgpu_vm_begin_write(struct vgpu_vm *vm)
 {
-	lockdep_assert_held(&vm->pt_lock);
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 
-	vm->by_sdma = vm->job;
+	lockdep_assert_held(&vs->pt_lock);
+
+	vs->by_sdma = vs->job;
 }
 
 /**
@@ -224,19 +231,21 @@ void vgpu_vm_begin_write(struct vgpu_vm *vm)
  * @changed: true: a valid entry was overwritten
  *
  * Waits until SDMA has written all collected entries. Flushes the TLB if @changed or
- * vm->tlb_dirty is set.
+ * vgpu_vm_state.tlb_dirty is set.
  *
  * Context: sleeps; does not reclaim.
  */
 void vgpu_vm_publish(struct vgpu_vm *vm, bool changed)
 {
-	lockdep_assert_held(&vm->pt_lock);
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 
-	vm->by_sdma = false;
+	lockdep_assert_held(&vs->pt_lock);
+
+	vs->by_sdma = false;
 	vm_flush_writes(vm);
 	vm_job_submit_wait(vm);
-	if (changed || vm->tlb_dirty) {
-		vm->tlb_dirty = false;
+	if (changed || vs->tlb_dirty) {
+		vs->tlb_dirty = false;
 		vgpu_vm_flush(vm);
 	}
 }
@@ -249,14 +258,15 @@ void vgpu_vm_publish(struct vgpu_vm *vm, bool changed)
  */
 void vgpu_vm_publish_unlocked(struct vgpu_vm *vm)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	int idx;
 
 	/* The TLB may still hold translations that the caller has cleared. */
 	if (!vgpu_vm_enter(vm, &idx))
 		return;
-	mutex_lock(&vm->pt_lock);
+	mutex_lock(&vs->pt_lock);
 	vgpu_vm_publish(vm, false);
-	mutex_unlock(&vm->pt_lock);
+	mutex_unlock(&vs->pt_lock);
 	drm_dev_exit(idx);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_publish_unlocked);
@@ -272,15 +282,16 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_publish_unlocked);
  */
 struct dma_fence *vgpu_vm_publish_later(struct vgpu_vm *vm)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	struct dma_fence *fence;
 
-	mutex_lock(&vm->pt_lock);
+	mutex_lock(&vs->pt_lock);
 	/* The TLB flush must follow the writes of the entries: wait for SDMA. */
-	if (vm->tlb_dirty)
+	if (vs->tlb_dirty)
 		vgpu_vm_publish(vm, false);
 	vm_flush_writes(vm);
 	vm_job_submit(vm);
-	fence = dma_fence_get(vm->job_fence);
-	mutex_unlock(&vm->pt_lock);
+	fence = dma_fence_get(vs->job_fence);
+	mutex_unlock(&vs->pt_lock);
 	return fence;
 }

@@ -71,8 +71,9 @@ void vgpu_vmm_set_wait_jobs(struct vgpu_device *vdev, void (*wait_jobs)(struct v
 
 static int vmm_take_vmid(struct vgpu_vm_manager *vmm, struct vgpu_vm *vm)
 {
-	int vmid = vm->compute ? VGPU_FIRST_KFD_VMID : VGPU_FIRST_GFX_VMID;
-	int last = vm->compute ? VGPU_LAST_KFD_VMID : VGPU_LAST_GFX_VMID;
+	struct vgpu_vm_state *vs = to_vm_state(vm);
+	int vmid = vs->compute ? VGPU_FIRST_KFD_VMID : VGPU_FIRST_GFX_VMID;
+	int last = vs->compute ? VGPU_LAST_KFD_VMID : VGPU_LAST_GFX_VMID;
 
 	mutex_lock(&vmm->lock);
 	for (; vmid <= last; vmid++)
@@ -129,10 +130,11 @@ unsigned int vgpu_vmids_in_use(struct vgpu_device *vdev)
  */
 int vgpu_vm_get_vmid(struct vgpu_vm *vm)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	struct vgpu_device *vdev = vm->vdev;
 	int ret = 0;
 
-	mutex_lock(&vm->pt_lock);
+	mutex_lock(&vs->pt_lock);
 	if (vgpu_vm_is_lost(vm)) {
 		ret = -ECANCELED;
 		goto unlock;
@@ -144,12 +146,12 @@ int vgpu_vm_get_vmid(struct vgpu_vm *vm)
 		goto unlock;
 
 	vgpu_hdp_flush(vdev);
-	vgpu_gmc_set_pasid(vdev, ret, vm->pasid);
-	vgpu_gmc_set_context(vdev, ret, vgpu_pt_root_addr(&vm->pt));
+	vgpu_gmc_set_pasid(vdev, ret, vs->pasid);
+	vgpu_gmc_set_context(vdev, ret, vgpu_pt_root_addr(&vs->pt));
 	WRITE_ONCE(vm->vmid, ret);
 	ret = 0;
 unlock:
-	mutex_unlock(&vm->pt_lock);
+	mutex_unlock(&vs->pt_lock);
 	return ret;
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_get_vmid);
@@ -162,11 +164,12 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_get_vmid);
  */
 void vgpu_vm_put_vmid(struct vgpu_vm *vm)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	struct vgpu_device *vdev = vm->vdev;
 	int idx;
 	u8 vmid;
 
-	mutex_lock(&vm->pt_lock);
+	mutex_lock(&vs->pt_lock);
 	vmid = vm->vmid;
 	if (vmid) {
 		WRITE_ONCE(vm->vmid, 0);
@@ -179,7 +182,7 @@ void vgpu_vm_put_vmid(struct vgpu_vm *vm)
 		vdev->vmm->vmid_owner[vmid] = NULL;
 		mutex_unlock(&vdev->vmm->lock);
 	}
-	mutex_unlock(&vm->pt_lock);
+	mutex_unlock(&vs->pt_lock);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_put_vmid);
 
@@ -197,17 +200,18 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_put_vmid);
  */
 int vgpu_vm_schedule(struct vgpu_vm *vm, u64 *root_pde)
 {
+	struct vgpu_vm_state *vs = to_vm_state(vm);
 	int ret = 0;
 
-	mutex_lock(&vm->pt_lock);
+	mutex_lock(&vs->pt_lock);
 	if (vgpu_vm_is_lost(vm)) {
 		ret = -ECANCELED;
 	} else {
 		vgpu_hdp_flush(vm->vdev);
-		WRITE_ONCE(vm->scheduled, true);
+		WRITE_ONCE(vs->scheduled, true);
 		*root_pde = vgpu_gmc_root_pde(vm->vdev,
-					      vgpu_pt_root_addr(&vm->pt));
+					      vgpu_pt_root_addr(&vs->pt));
 	}
-	mutex_unlock(&vm->pt_lock);
+	mutex_unlock(&vs->pt_lock);
 	return ret;
 }

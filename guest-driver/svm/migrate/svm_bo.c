@@ -19,7 +19,7 @@
  *   last reference  reap_work frees the BO, unless an eviction has freed the VRAM already
  *
  * An eviction runs with the reservation of this BO and of other BOs held. It may also run with
- * mmap_lock, svms->lock, vgpu_vm.alloc_lock or kfd_process.mutex held, of this process or
+ * mmap_lock, svms->lock, vgpu_vm_state.alloc_lock or kfd_process.mutex held, of this process or
  * another, and inside a migration, with the migration's pages locked. So svm_bo_vacate() takes
  * none of these locks: migrate_device_range() needs no address space and only tries page locks,
  * and notifiers take only locks that reclaim may wait for. A page that is locked or referenced

@@ -42,17 +42,17 @@ static void vm_mock_fini(void *arg)
 	struct vm_mock *m = arg;
 	unsigned int i;
 
-	mutex_lock(&m->vm.va_lock);
+	mutex_lock(&m->vm.base.va_lock);
 	for (i = 0; i < VM_MOCK_BOS; i++) {
 		struct dma_resv *resv = &m->bos[i].bo.tbo.base._resv;
 
 		dma_resv_lock(resv, NULL);
-		vgpu_vm_bo_unmap_all(&m->vm, &m->bos[i].bo);
+		vgpu_vm_bo_unmap_all(&m->vm.base, &m->bos[i].bo);
 		dma_resv_unlock(resv);
 		dma_resv_fini(resv);
 	}
-	mutex_unlock(&m->vm.va_lock);
-	vgpu_vm_teardown(&m->vm);
+	mutex_unlock(&m->vm.base.va_lock);
+	vgpu_vm_teardown(&m->vm.base);
 	kvfree(m->vm.job);
 }
 
@@ -139,10 +139,10 @@ struct vm_mock *vm_mock_new(struct kunit *test, bool sdma)
 	if (sdma)
 		mock_sdma(test, m, mmio);
 	vgpu_test_rnd(test, &m->rnd);
-	KUNIT_ASSERT_EQ(test, vgpu_vm_setup(&m->vm, m->vdev, &m->ops), 0);
+	KUNIT_ASSERT_EQ(test, vgpu_vm_setup(&m->vm.base, m->vdev, &m->ops), 0);
 	/* Tests call the trim function themselves. */
 	disable_delayed_work_sync(&m->vm.trim_work);
-	m->vm.vmid = 1;
+	m->vm.base.vmid = 1;
 	for (i = 0; i < VM_MOCK_BOS; i++)
 		bo_init(m, &m->bos[i]);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, vm_mock_fini, m),
@@ -185,7 +185,7 @@ unsigned int vm_mock_tables(struct vm_mock *m)
 void vm_mock_trim(struct vm_mock *m)
 {
 	mutex_lock(&m->vm.alloc_lock);
-	vgpu_vm_trim(&m->vm);
+	vgpu_vm_trim(&m->vm.base);
 	mutex_unlock(&m->vm.alloc_lock);
 }
 
@@ -199,12 +199,12 @@ int vm_mock_add(struct vm_mock *m, unsigned int k, unsigned int i,
 	unsigned int j;
 	int ret;
 
-	mutex_lock(&m->vm.va_lock);
+	mutex_lock(&m->vm.base.va_lock);
 	mock_bo_lock(&m->bos[k]);
-	ret = vgpu_vm_bo_add(&m->vm, &m->bos[k].bo, vm_mock_va(i), vm_mock_bytes(from),
+	ret = vgpu_vm_bo_add(&m->vm.base, &m->bos[k].bo, vm_mock_va(i), vm_mock_bytes(from),
 			     vm_mock_bytes(n), VM_MOCK_RW);
 	mock_bo_unlock(&m->bos[k]);
-	mutex_unlock(&m->vm.va_lock);
+	mutex_unlock(&m->vm.base.va_lock);
 	for (j = 0; !ret && j < n; j++) {
 		m->owner[i + j] = k + 1;
 		m->at[i + j] = from + j;
@@ -216,9 +216,9 @@ int vm_mock_prt(struct vm_mock *m, unsigned int i, unsigned int n)
 {
 	int ret;
 
-	mutex_lock(&m->vm.va_lock);
-	ret = vgpu_vm_map_prt(&m->vm, vm_mock_va(i), vm_mock_bytes(n));
-	mutex_unlock(&m->vm.va_lock);
+	mutex_lock(&m->vm.base.va_lock);
+	ret = vgpu_vm_map_prt(&m->vm.base, vm_mock_va(i), vm_mock_bytes(n));
+	mutex_unlock(&m->vm.base.va_lock);
 	if (!ret)
 		memset(m->owner + i, VM_MOCK_BOS + 1, n);
 	return ret;
@@ -229,18 +229,18 @@ int vm_mock_clear(struct vm_mock *m, unsigned int i, unsigned int n)
 	struct drm_exec exec;
 	int ret = 0;
 
-	mutex_lock(&m->vm.va_lock);
+	mutex_lock(&m->vm.base.va_lock);
 	drm_exec_init(&exec, DRM_EXEC_IGNORE_DUPLICATES, 0);
 	drm_exec_until_all_locked(&exec) {
-		ret = vgpu_vm_lock_range(&m->vm, vm_mock_va(i), vm_mock_bytes(n), &exec);
+		ret = vgpu_vm_lock_range(&m->vm.base, vm_mock_va(i), vm_mock_bytes(n), &exec);
 		drm_exec_retry_on_contention(&exec);
 		if (ret)
 			break;
 	}
 	if (!ret)
-		ret = vgpu_vm_clear_mappings(&m->vm, vm_mock_va(i), vm_mock_bytes(n));
+		ret = vgpu_vm_clear_mappings(&m->vm.base, vm_mock_va(i), vm_mock_bytes(n));
 	drm_exec_fini(&exec);
-	mutex_unlock(&m->vm.va_lock);
+	mutex_unlock(&m->vm.base.va_lock);
 	if (!ret)
 		memset(m->owner + i, 0, n);
 	return ret;
@@ -248,20 +248,20 @@ int vm_mock_clear(struct vm_mock *m, unsigned int i, unsigned int n)
 
 void vm_mock_update(struct vm_mock *m)
 {
-	mutex_lock(&m->vm.va_lock);
-	vgpu_vm_update_moved(&m->vm, NULL, true);
-	mutex_unlock(&m->vm.va_lock);
+	mutex_lock(&m->vm.base.va_lock);
+	vgpu_vm_update_moved(&m->vm.base, NULL, true);
+	mutex_unlock(&m->vm.base.va_lock);
 }
 
 void vm_mock_unmap_all(struct vm_mock *m, unsigned int k)
 {
 	unsigned int i;
 
-	mutex_lock(&m->vm.va_lock);
+	mutex_lock(&m->vm.base.va_lock);
 	mock_bo_lock(&m->bos[k]);
-	vgpu_vm_bo_unmap_all(&m->vm, &m->bos[k].bo);
+	vgpu_vm_bo_unmap_all(&m->vm.base, &m->bos[k].bo);
 	mock_bo_unlock(&m->bos[k]);
-	mutex_unlock(&m->vm.va_lock);
+	mutex_unlock(&m->vm.base.va_lock);
 	for (i = 0; i < VM_MOCK_WINDOW; i++)
 		if (m->owner[i] == k + 1)
 			m->owner[i] = 0;
@@ -271,11 +271,11 @@ int vm_mock_unmap_va(struct vm_mock *m, unsigned int k, unsigned int i)
 {
 	int ret;
 
-	mutex_lock(&m->vm.va_lock);
+	mutex_lock(&m->vm.base.va_lock);
 	mock_bo_lock(&m->bos[k]);
-	ret = vgpu_vm_bo_unmap_va(&m->vm, &m->bos[k].bo, vm_mock_va(i));
+	ret = vgpu_vm_bo_unmap_va(&m->vm.base, &m->bos[k].bo, vm_mock_va(i));
 	mock_bo_unlock(&m->bos[k]);
-	mutex_unlock(&m->vm.va_lock);
+	mutex_unlock(&m->vm.base.va_lock);
 	return ret;
 }
 
@@ -322,7 +322,7 @@ static u64 vm_want(struct vm_mock *m, unsigned int i)
  */
 static u64 vm_entry(struct vm_mock *m, unsigned int i)
 {
-	u64 pte = vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST + i);
+	u64 pte = vgpu_vm_read_pte(&m->vm.base, VM_MOCK_FIRST + i);
 
 	/* The address in an entry of a PTB includes the offset in its fragment. */
 	if (pte & VGPU_PTE_VALID &&

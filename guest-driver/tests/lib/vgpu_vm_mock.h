@@ -36,7 +36,7 @@ struct mock_bo {
  * @rnd: random numbers
  */
 struct vm_mock {
-	struct vgpu_vm vm;
+	struct vgpu_vm_state vm;
 	struct vgpu_hw_state hw;
 	struct vgpu_vm_manager vmm;
 	struct vgpu_device *vdev;

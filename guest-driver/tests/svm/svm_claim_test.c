@@ -21,7 +21,7 @@ struct claim_mock {
 	struct kfd_process p;
 	struct svm_range_list svms;
 	struct kfd_process_device pdd;
-	struct vgpu_vm vm;
+	struct vgpu_vm_state vm;
 	struct svm_range range;
 	struct interval_tree_node bo;
 };
@@ -42,7 +42,7 @@ static struct claim_mock *claim_mock_new(struct kunit *test)
 	svms->objects = RB_ROOT_CACHED;
 	svms->n_gpus = 1;
 	m->vm.bos = RB_ROOT_CACHED;
-	m->pdd.vm = &m->vm;
+	m->pdd.vm = &m->vm.base;
 	m->p.pdds[0] = &m->pdd;
 	m->range.it_node.start = CLAIM_RANGE_FIRST;
 	m->range.it_node.last = CLAIM_RANGE_LAST;

@@ -122,7 +122,7 @@ static struct fault_mock *fault_mock_new(struct kunit *test)
 	m->sn.node = &m->node;
 	m->sn.supported = true;
 	KUNIT_ASSERT_EQ(test, svm_fault_init(&m->node), 0);
-	fault_process_init(test, m, &m->stalled, &m->vm->vm);
+	fault_process_init(test, m, &m->stalled, &m->vm->vm.base);
 	fault_process_init(test, m, &m->other, NULL);
 	mmap_write_lock(current->mm);
 	return m;

@@ -69,7 +69,7 @@ static struct range_mock *range_mock_new(struct kunit *test)
 	m->sn.node = &m->node;
 	m->pdd.node = &m->node;
 	m->pdd.process = &m->p;
-	m->pdd.vm = &m->vm->vm;
+	m->pdd.vm = &m->vm->vm.base;
 	m->p.pdds[0] = &m->pdd;
 	m->p.n_pdds = 1;
 	m->p.mm = current->mm;
@@ -88,7 +88,7 @@ static void range_mock_map(struct kunit *test, struct range_mock *m)
 	};
 	struct svm_range_list *svms = m->p.svms;
 	const struct svm_attrs attrs = { };
-	struct vgpu_vm *vm = &m->vm->vm;
+	struct vgpu_vm *vm = &m->vm->vm.base;
 	struct svm_range *r;
 
 	mmap_write_lock(m->p.mm);
@@ -115,13 +115,13 @@ static void range_remove(struct kunit *test)
 
 	range_mock_map(test, m);
 	for (page = RANGE_FIRST; page <= RANGE_LAST; page++)
-		KUNIT_EXPECT_NE(test, vgpu_vm_read_pte(&m->vm->vm, page), 0);
+		KUNIT_EXPECT_NE(test, vgpu_vm_read_pte(&m->vm->vm.base, page), 0);
 	kunit_activate_static_stub(test, vgpu_wreg, range_wreg);
 	svm_range_list_fini(&m->p);
 	kunit_deactivate_static_stub(test, vgpu_wreg);
 
 	for (page = RANGE_FIRST; page <= RANGE_LAST; page++)
-		KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm->vm, page), 0);
+		KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm->vm.base, page), 0);
 	KUNIT_EXPECT_GT(test, m->writes, 0);
 	KUNIT_EXPECT_EQ(test, m->late, 0);
 }

@@ -112,16 +112,16 @@ static void trim_reserved(struct kunit *test)
 		.npages = 700, .pte_flags = VM_MOCK_RW | VGPU_PTE_VALID,
 	};
 
-	KUNIT_ASSERT_EQ(test, vgpu_vm_reserve_tables(&m->vm, VM_MOCK_FIRST,
+	KUNIT_ASSERT_EQ(test, vgpu_vm_reserve_tables(&m->vm.base, VM_MOCK_FIRST,
 						     VM_MOCK_FIRST + 699), 0);
 	vm_mock_trim(m);
-	vgpu_vm_lock_pt(&m->vm);
-	vgpu_vm_write_spans(&m->vm, VM_MOCK_FIRST, &span, 1);
-	vgpu_vm_unlock_pt(&m->vm);
-	vgpu_vm_unreserve_tables(&m->vm);
+	vgpu_vm_lock_pt(&m->vm.base);
+	vgpu_vm_write_spans(&m->vm.base, VM_MOCK_FIRST, &span, 1);
+	vgpu_vm_unlock_pt(&m->vm.base);
+	vgpu_vm_unreserve_tables(&m->vm.base);
 	vm_mock_trim(m);
-	KUNIT_EXPECT_NE(test, vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST + 699), 0);
-	vgpu_vm_clear_range(&m->vm, VM_MOCK_FIRST, VM_MOCK_FIRST + 699, false);
+	KUNIT_EXPECT_NE(test, vgpu_vm_read_pte(&m->vm.base, VM_MOCK_FIRST + 699), 0);
+	vgpu_vm_clear_range(&m->vm.base, VM_MOCK_FIRST, VM_MOCK_FIRST + 699, false);
 	vm_mock_trim(m);
 	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
 }
@@ -132,13 +132,13 @@ static void trim_keeps_no(struct kunit *test)
 	struct vm_mock *m = vm_mock_new(test, false);
 	u64 page = VM_MOCK_FIRST + 5;
 
-	KUNIT_ASSERT_EQ(test, vgpu_vm_reserve_tables(&m->vm, page, page), 0);
-	vgpu_vm_clear_range(&m->vm, page, page, true);
-	vgpu_vm_unreserve_tables(&m->vm);
+	KUNIT_ASSERT_EQ(test, vgpu_vm_reserve_tables(&m->vm.base, page, page), 0);
+	vgpu_vm_clear_range(&m->vm.base, page, page, true);
+	vgpu_vm_unreserve_tables(&m->vm.base);
 	vm_mock_trim(m);
-	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm, page),
+	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm.base, page),
 			VGPU_PTE_NORETRY);
-	vgpu_vm_clear_range(&m->vm, page, page, false);
+	vgpu_vm_clear_range(&m->vm.base, page, page, false);
 	vm_mock_trim(m);
 	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
 }

@@ -61,7 +61,7 @@ static const struct cut_case cuts[] = {
 };
 
 /* Return true if vgpu_vm_va_busy() would return false for @page without waiting. */
-static bool cut_is_free(struct vgpu_vm *vm, u64 page)
+static bool cut_is_free(struct vgpu_vm_state *vm, u64 page)
 {
 	return !mutex_is_locked(&vm->alloc_lock) &&
 	       !interval_tree_iter_first(&vm->bos, page, page);
@@ -71,7 +71,7 @@ static bool cut_is_free(struct vgpu_vm *vm, u64 page)
 static bool cut_write(struct vgpu_pt *pt, const struct vgpu_pt_mem *mem,
 		      unsigned int index, unsigned int n, u64 value, u64 step)
 {
-	struct vgpu_vm *vm = container_of(pt, struct vgpu_vm, pt);
+	struct vgpu_vm_state *vm = container_of(pt, struct vgpu_vm_state, pt);
 	struct cut_watch *w = kunit_get_current_test()->priv;
 
 	w->writes++;

@@ -122,8 +122,8 @@ static void vm_cut_leaf(struct kunit *test, bool sdma)
 	KUNIT_ASSERT_EQ(test, vm_mock_add(m, 0, 0, 0, VM_MOCK_BO_PAGES), 0);
 	vm_mock_update(m);
 	vm_mock_check(test, m);
-	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST + leaf),
-			vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST + leaf + 511));
+	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm.base, VM_MOCK_FIRST + leaf),
+			vgpu_vm_read_pte(&m->vm.base, VM_MOCK_FIRST + leaf + 511));
 	for (i = 0; i < 24; i++) {
 		KUNIT_ASSERT_EQ(test, vm_mock_clear(m, leaf + i * 19, 1 + i % 3), 0);
 		vm_mock_check(test, m);
@@ -162,13 +162,13 @@ static u64 vm_write_spans(struct kunit *test, struct vm_mock *m, u64 addr,
 			.npages = min(len, VM_MOCK_WINDOW - i),
 			.pte_flags = flags,
 		};
-	vgpu_vm_lock_pt(&m->vm);
-	vgpu_vm_write_spans(&m->vm, VM_MOCK_FIRST, spans, n);
-	vgpu_vm_unlock_pt(&m->vm);
+	vgpu_vm_lock_pt(&m->vm.base);
+	vgpu_vm_write_spans(&m->vm.base, VM_MOCK_FIRST, spans, n);
+	vgpu_vm_unlock_pt(&m->vm.base);
 	kunit_kfree(test, spans);
 	for (i = 0; i < VM_MOCK_WINDOW; i++)
 		KUNIT_ASSERT_EQ_MSG(test,
-				    vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST + i),
+				    vgpu_vm_read_pte(&m->vm.base, VM_MOCK_FIRST + i),
 				    (addr + vm_mock_bytes(i)) | flags,
 				    "page %u, spans of %u", i, len);
 	return atomic64_read(bytes) - before;
@@ -186,7 +186,7 @@ static void vm_spans_sdma(struct kunit *test)
 	const u64 addr = vm_mock_va(1);
 	unsigned int len;
 
-	KUNIT_ASSERT_EQ(test, vgpu_vm_reserve_tables(&m->vm, VM_MOCK_FIRST, end),
+	KUNIT_ASSERT_EQ(test, vgpu_vm_reserve_tables(&m->vm.base, VM_MOCK_FIRST, end),
 			0);
 	for (len = 1; len < 600; len += len / 4 + 1)
 		KUNIT_EXPECT_LE(test,
@@ -194,8 +194,8 @@ static void vm_spans_sdma(struct kunit *test)
 				VM_MOCK_WINDOW * 8 * 105 / 100);
 	KUNIT_EXPECT_LE(test, vm_write_spans(test, m, addr, VM_MOCK_WINDOW),
 			(VM_MOCK_WINDOW / VGPU_PT_ENTRIES + 1) * 40);
-	vgpu_vm_clear_range(&m->vm, VM_MOCK_FIRST, end, false);
-	vgpu_vm_unreserve_tables(&m->vm);
+	vgpu_vm_clear_range(&m->vm.base, VM_MOCK_FIRST, end, false);
+	vgpu_vm_unreserve_tables(&m->vm.base);
 }
 
 static void vm_bad_ranges(struct kunit *test)
@@ -211,28 +211,28 @@ static void vm_bad_ranges(struct kunit *test)
 	};
 	unsigned int i;
 
-	mutex_lock(&m->vm.va_lock);
+	mutex_lock(&m->vm.base.va_lock);
 	mock_bo_lock(&m->bos[0]);
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		KUNIT_EXPECT_EQ_MSG(test,
-				    vgpu_vm_bo_add(&m->vm, bo, bad[i].va,
+				    vgpu_vm_bo_add(&m->vm.base, bo, bad[i].va,
 						   bad[i].offset, bad[i].size,
 						   VM_MOCK_RW), -EINVAL, "%u", i);
-	KUNIT_EXPECT_EQ(test, vgpu_vm_bo_add(&m->vm, bo, end - size + 4096, 0,
+	KUNIT_EXPECT_EQ(test, vgpu_vm_bo_add(&m->vm.base, bo, end - size + 4096, 0,
 					     size, VM_MOCK_RW), -EINVAL);
-	KUNIT_EXPECT_EQ(test, vgpu_vm_bo_add(&m->vm, bo, end - size, 0, size,
+	KUNIT_EXPECT_EQ(test, vgpu_vm_bo_add(&m->vm.base, bo, end - size, 0, size,
 					     VM_MOCK_RW), 0);
-	KUNIT_EXPECT_EQ(test, vgpu_vm_bo_unmap_va(&m->vm, bo, end - size + 1),
+	KUNIT_EXPECT_EQ(test, vgpu_vm_bo_unmap_va(&m->vm.base, bo, end - size + 1),
 			-ENOENT);
-	KUNIT_EXPECT_EQ(test, vgpu_vm_clear_mappings(&m->vm, end, 4096),
+	KUNIT_EXPECT_EQ(test, vgpu_vm_clear_mappings(&m->vm.base, end, 4096),
 			-EINVAL);
-	KUNIT_EXPECT_EQ(test, vgpu_vm_clear_mappings(&m->vm, 0, 17), -EINVAL);
-	KUNIT_EXPECT_EQ(test, vgpu_vm_map_prt(&m->vm, end - size, 4096),
+	KUNIT_EXPECT_EQ(test, vgpu_vm_clear_mappings(&m->vm.base, 0, 17), -EINVAL);
+	KUNIT_EXPECT_EQ(test, vgpu_vm_map_prt(&m->vm.base, end - size, 4096),
 			-EINVAL);
-	KUNIT_EXPECT_EQ(test, vgpu_vm_clear_mappings(&m->vm, 0, end), 0);
+	KUNIT_EXPECT_EQ(test, vgpu_vm_clear_mappings(&m->vm.base, 0, end), 0);
 	KUNIT_EXPECT_TRUE(test, list_empty(&bo->vm_mappings));
 	mock_bo_unlock(&m->bos[0]);
-	mutex_unlock(&m->vm.va_lock);
+	mutex_unlock(&m->vm.base.va_lock);
 }
 
 /* Without memory for tables, a mapping fails with -ENOMEM and its addresses stay free. */
@@ -296,13 +296,13 @@ static void vm_prt_entries(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, vm_mock_add(m, 2, 700, 9, 50), 0);
 	vm_mock_update(m);
 	vm_mock_check(test, m);
-	mutex_lock(&m->vm.va_lock);
-	KUNIT_EXPECT_EQ(test, vgpu_vm_bo_unmap_va(&m->vm, NULL, vm_mock_va(101)),
+	mutex_lock(&m->vm.base.va_lock);
+	KUNIT_EXPECT_EQ(test, vgpu_vm_bo_unmap_va(&m->vm.base, NULL, vm_mock_va(101)),
 			-ENOENT);
-	KUNIT_EXPECT_EQ(test, vgpu_vm_bo_unmap_va(&m->vm, NULL, vm_mock_va(700)),
+	KUNIT_EXPECT_EQ(test, vgpu_vm_bo_unmap_va(&m->vm.base, NULL, vm_mock_va(700)),
 			-ENOENT);
-	KUNIT_EXPECT_EQ(test, vgpu_vm_bo_unmap_va(&m->vm, NULL, vm_mock_va(100)), 0);
-	mutex_unlock(&m->vm.va_lock);
+	KUNIT_EXPECT_EQ(test, vgpu_vm_bo_unmap_va(&m->vm.base, NULL, vm_mock_va(100)), 0);
+	mutex_unlock(&m->vm.base.va_lock);
 	memset(m->owner + 100, 0, 600);
 	vm_mock_check(test, m);
 	/* The end of the test removes the remaining mappings with the address space. */
@@ -320,23 +320,23 @@ static void vm_moved_stays(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, vm_mock_add(m, 0, 0, 0, 50), 0);
 	KUNIT_ASSERT_EQ(test, vm_mock_add(m, 1, 60, 0, 50), 0);
 	vm_mock_move(m, 1, TTM_PL_SYSTEM);
-	mutex_lock(&m->vm.va_lock);
+	mutex_lock(&m->vm.base.va_lock);
 	mock_bo_lock(&m->bos[0]);
-	KUNIT_EXPECT_EQ(test, vgpu_vm_update_moved(&m->vm, NULL, true), 0);
+	KUNIT_EXPECT_EQ(test, vgpu_vm_update_moved(&m->vm.base, NULL, true), 0);
 	mock_bo_unlock(&m->bos[0]);
-	mutex_unlock(&m->vm.va_lock);
-	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST), 0);
+	mutex_unlock(&m->vm.base.va_lock);
+	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm.base, VM_MOCK_FIRST), 0);
 	KUNIT_EXPECT_FALSE(test, list_empty(&m->vm.moved));
 	vm_mock_move(m, 1, TTM_PL_TT);
 
-	mutex_lock(&m->vm.va_lock);
+	mutex_lock(&m->vm.base.va_lock);
 	ww_acquire_init(&ticket, &reservation_ww_class);
 	KUNIT_ASSERT_EQ(test, dma_resv_lock(m->bos[0].bo.tbo.base.resv,
 					    &ticket), 0);
-	KUNIT_EXPECT_EQ(test, vgpu_vm_update_moved(&m->vm, &ticket, false), 0);
+	KUNIT_EXPECT_EQ(test, vgpu_vm_update_moved(&m->vm.base, &ticket, false), 0);
 	mock_bo_unlock(&m->bos[0]);
 	ww_acquire_fini(&ticket);
-	mutex_unlock(&m->vm.va_lock);
+	mutex_unlock(&m->vm.base.va_lock);
 	vm_mock_check(test, m);
 	KUNIT_EXPECT_TRUE(test, list_empty(&m->vm.moved));
 }
@@ -376,18 +376,18 @@ static void vm_last_update(struct kunit *test)
 		mock_bo_unlock(b);
 		KUNIT_ASSERT_EQ(test, vm_mock_add(m, i, i * 100, 0, 100), 0);
 	}
-	mutex_lock(&m->vm.va_lock);
-	last = vgpu_vm_last_update(&m->vm);
+	mutex_lock(&m->vm.base.va_lock);
+	last = vgpu_vm_last_update(&m->vm.base);
 	KUNIT_EXPECT_TRUE(test, dma_fence_is_signaled(last));
 	dma_fence_put(last);
 
 	/* While a job may run, BOs whose contents are not ready are not mapped. */
-	vgpu_vm_update_moved(&m->vm, NULL, false);
+	vgpu_vm_update_moved(&m->vm.base, NULL, false);
 	for (i = 0; i < ARRAY_SIZE(moves); i++)
-		KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST +
+		KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm.base, VM_MOCK_FIRST +
 						       i * 100), 0);
-	vgpu_vm_update_moved(&m->vm, NULL, true);
-	last = vgpu_vm_last_update(&m->vm);
+	vgpu_vm_update_moved(&m->vm.base, NULL, true);
+	last = vgpu_vm_last_update(&m->vm.base);
 	for (i = 0; i < ARRAY_SIZE(moves); i++) {
 		KUNIT_EXPECT_FALSE(test, dma_fence_is_signaled(last));
 		dma_fence_signal(moves[i]);
@@ -396,10 +396,10 @@ static void vm_last_update(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dma_fence_wait_timeout(last, false, 10 * HZ) > 0,
 			true);
 	dma_fence_put(last);
-	last = vgpu_vm_last_update(&m->vm);
+	last = vgpu_vm_last_update(&m->vm.base);
 	KUNIT_EXPECT_TRUE(test, dma_fence_is_signaled(last));
 	dma_fence_put(last);
-	mutex_unlock(&m->vm.va_lock);
+	mutex_unlock(&m->vm.base.va_lock);
 	vm_mock_check(test, m);
 }
 
@@ -419,7 +419,7 @@ static void vm_stale(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, vm_mock_add(m, 0, 200, 0, 100), 0);
 	KUNIT_ASSERT_EQ(test, vm_mock_add(m, 1, 400, 0, 100), 0);
 	vm_mock_update(m);
-	old = vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST);
+	old = vgpu_vm_read_pte(&m->vm.base, VM_MOCK_FIRST);
 	job = kzalloc(sizeof(*job), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, job);
 	dma_fence_init(job, &mock_fence_ops, &mock_fence_lock,
@@ -429,28 +429,28 @@ static void vm_stale(struct kunit *test)
 	dma_resv_add_fence(resv, job, DMA_RESV_USAGE_WRITE);
 	mock_bo_unlock(b);
 
-	KUNIT_EXPECT_FALSE(test, vgpu_vm_has_stale(&m->vm));
+	KUNIT_EXPECT_FALSE(test, vgpu_vm_has_stale(&m->vm.base));
 	vm_mock_move_later(m, 0, TTM_PL_TT);
-	KUNIT_EXPECT_TRUE(test, vgpu_vm_has_stale(&m->vm));
-	mutex_lock(&m->vm.va_lock);
-	vgpu_vm_update_moved(&m->vm, NULL, false);
-	mutex_unlock(&m->vm.va_lock);
-	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST), old);
-	KUNIT_EXPECT_TRUE(test, vgpu_vm_has_stale(&m->vm));
+	KUNIT_EXPECT_TRUE(test, vgpu_vm_has_stale(&m->vm.base));
+	mutex_lock(&m->vm.base.va_lock);
+	vgpu_vm_update_moved(&m->vm.base, NULL, false);
+	mutex_unlock(&m->vm.base.va_lock);
+	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm.base, VM_MOCK_FIRST), old);
+	KUNIT_EXPECT_TRUE(test, vgpu_vm_has_stale(&m->vm.base));
 	/* A second move back to GTT does not change the entries. */
 	vm_mock_move_later(m, 0, TTM_PL_TT);
-	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST), old);
+	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm.base, VM_MOCK_FIRST), old);
 
 	dma_fence_signal(job);
 	dma_fence_put(job);
 	flushes = vm_mock_flushes(m);
-	mutex_lock(&m->vm.va_lock);
-	KUNIT_EXPECT_EQ(test, vgpu_vm_clear_stale(&m->vm, false), 0);
-	mutex_unlock(&m->vm.va_lock);
-	KUNIT_EXPECT_FALSE(test, vgpu_vm_has_stale(&m->vm));
-	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST), 0);
-	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST + 250), 0);
-	KUNIT_EXPECT_NE(test, vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST + 400), 0);
+	mutex_lock(&m->vm.base.va_lock);
+	KUNIT_EXPECT_EQ(test, vgpu_vm_clear_stale(&m->vm.base, false), 0);
+	mutex_unlock(&m->vm.base.va_lock);
+	KUNIT_EXPECT_FALSE(test, vgpu_vm_has_stale(&m->vm.base));
+	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm.base, VM_MOCK_FIRST), 0);
+	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm.base, VM_MOCK_FIRST + 250), 0);
+	KUNIT_EXPECT_NE(test, vgpu_vm_read_pte(&m->vm.base, VM_MOCK_FIRST + 400), 0);
 	KUNIT_EXPECT_GT(test, vm_mock_flushes(m), flushes);
 	vm_mock_update(m);
 	vm_mock_check(test, m);
@@ -459,9 +459,9 @@ static void vm_stale(struct kunit *test)
 	vm_mock_move_later(m, 0, TTM_PL_TT);
 	KUNIT_EXPECT_EQ(test, vm_mock_unmap_va(m, 0, 0), 0);
 	memset(m->owner, 0, 100);
-	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm, VM_MOCK_FIRST), 0);
+	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm.base, VM_MOCK_FIRST), 0);
 	vm_mock_unmap_all(m, 0);
-	KUNIT_EXPECT_FALSE(test, vgpu_vm_has_stale(&m->vm));
+	KUNIT_EXPECT_FALSE(test, vgpu_vm_has_stale(&m->vm.base));
 	vm_mock_check(test, m);
 }
 
@@ -474,15 +474,15 @@ static void vm_deny(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, vm_mock_add(m, 0, 0, 0, 10), 0);
 	vm_mock_update(m);
-	KUNIT_ASSERT_EQ(test, vgpu_vm_reserve_tables(&m->vm, free, free), 0);
+	KUNIT_ASSERT_EQ(test, vgpu_vm_reserve_tables(&m->vm.base, free, free), 0);
 	flushes = vm_mock_flushes(m);
-	vgpu_vm_deny_page(&m->vm, free - 1);
+	vgpu_vm_deny_page(&m->vm.base, free - 1);
 	KUNIT_EXPECT_EQ(test, vm_mock_flushes(m), flushes);
 	vm_mock_check(test, m);
-	vgpu_vm_deny_page(&m->vm, free);
-	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm, free), VGPU_PTE_NORETRY);
-	vgpu_vm_clear_range(&m->vm, free, free, false);
-	vgpu_vm_unreserve_tables(&m->vm);
+	vgpu_vm_deny_page(&m->vm.base, free);
+	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm.base, free), VGPU_PTE_NORETRY);
+	vgpu_vm_clear_range(&m->vm.base, free, free, false);
+	vgpu_vm_unreserve_tables(&m->vm.base);
 	vm_mock_check(test, m);
 }
 
@@ -498,7 +498,7 @@ static struct vm_jobs {
 
 static void vm_count_waits(struct vgpu_vm *vm)
 {
-	if (vm == &vm_jobs.m->vm)
+	if (vm == &vm_jobs.m->vm.base)
 		vm_jobs.waits++;
 }
 
@@ -518,15 +518,15 @@ static void vm_unplugged(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vm_jobs.waits, 0);
 
 	m->vdev->drm.unplugged = true;
-	vgpu_vm_publish_unlocked(&m->vm);
+	vgpu_vm_publish_unlocked(&m->vm.base);
 	KUNIT_EXPECT_EQ(test, vm_jobs.waits, 1);
-	vgpu_vm_clear_range(&m->vm, VM_MOCK_FIRST, VM_MOCK_FIRST, false);
+	vgpu_vm_clear_range(&m->vm.base, VM_MOCK_FIRST, VM_MOCK_FIRST, false);
 	KUNIT_EXPECT_EQ(test, vm_jobs.waits, 2);
-	vgpu_vm_clear_pages(&m->vm, VM_MOCK_FIRST, VM_MOCK_FIRST, 0);
+	vgpu_vm_clear_pages(&m->vm.base, VM_MOCK_FIRST, VM_MOCK_FIRST, 0);
 	KUNIT_EXPECT_EQ(test, vm_jobs.waits, 3);
 	/* The address space of a KFD process has no jobs. */
 	m->vm.compute = true;
-	vgpu_vm_clear_range(&m->vm, VM_MOCK_FIRST, VM_MOCK_FIRST, false);
+	vgpu_vm_clear_range(&m->vm.base, VM_MOCK_FIRST, VM_MOCK_FIRST, false);
 	KUNIT_EXPECT_EQ(test, vm_jobs.waits, 3);
 	m->vm.compute = false;
 	m->vdev->drm.unplugged = false;

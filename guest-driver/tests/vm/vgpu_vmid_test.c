@@ -21,19 +21,19 @@
 struct vmid_mock {
 	struct vgpu_mock *mock;
 	__le64 mem[VGPU_PT_ENTRIES];
-	struct vgpu_vm vm[N_VMS];
+	struct vgpu_vm_state vm[N_VMS];
 };
 
 static struct vmid_mock *of_pt(struct vgpu_pt *pt)
 {
-	struct vgpu_vm *vm = container_of(pt, struct vgpu_vm, pt);
+	struct vgpu_vm_state *vm = container_of(pt, struct vgpu_vm_state, pt);
 
 	return container_of(vm - vm->pasid, struct vmid_mock, vm[0]);
 }
 
 static int vmid_mock_alloc(struct vgpu_pt *pt, struct vgpu_pt_mem *mem)
 {
-	struct vgpu_vm *vm = container_of(pt, struct vgpu_vm, pt);
+	struct vgpu_vm_state *vm = container_of(pt, struct vgpu_vm_state, pt);
 
 	/* The test writes no entries, so all roots can share the memory. */
 	mem->entries = (__le64 __iomem __force *)of_pt(pt)->mem;
@@ -49,7 +49,7 @@ static void vmid_mock_fini(void *arg)
 	unsigned int i;
 
 	for (i = 0; i < N_VMS; i++) {
-		vgpu_vm_put_vmid(&m->vm[i]);
+		vgpu_vm_put_vmid(&m->vm[i].base);
 		vgpu_pt_fini(&m->vm[i].pt);
 	}
 }
@@ -64,9 +64,9 @@ static struct vmid_mock *vmid_mock_new(struct kunit *test)
 	vgpu_mock_regs(test, m->mock);
 	mutex_init(&m->mock->vdev.vmm->lock);
 	for (i = 0; i < N_VMS; i++) {
-		struct vgpu_vm *vm = &m->vm[i];
+		struct vgpu_vm_state *vm = &m->vm[i];
 
-		vm->vdev = &m->mock->vdev;
+		vm->base.vdev = &m->mock->vdev;
 		vm->pasid = i;
 		vm->compute = true;
 		mutex_init(&vm->pt_lock);
@@ -98,24 +98,24 @@ static void vmid_exhaust(struct kunit *test)
 	u8 vmid;
 
 	for (i = 0; i < N_VMIDS; i++) {
-		KUNIT_ASSERT_EQ(test, vgpu_vm_get_vmid(&m->vm[i]), 0);
-		vmid = m->vm[i].vmid;
+		KUNIT_ASSERT_EQ(test, vgpu_vm_get_vmid(&m->vm[i].base), 0);
+		vmid = m->vm[i].base.vmid;
 		KUNIT_ASSERT_GE(test, vmid, VGPU_FIRST_KFD_VMID);
 		KUNIT_ASSERT_LE(test, vmid, VGPU_LAST_KFD_VMID);
 		KUNIT_ASSERT_FALSE(test, __test_and_set_bit(vmid, &seen));
 	}
-	KUNIT_EXPECT_EQ(test, vgpu_vm_get_vmid(&m->vm[i]), -ENOSPC);
-	KUNIT_EXPECT_EQ(test, m->vm[i].vmid, 0);
-	vmid = m->vm[4].vmid;
-	vgpu_vm_put_vmid(&m->vm[4]);
-	KUNIT_EXPECT_EQ(test, vgpu_vm_get_vmid(&m->vm[i]), 0);
-	KUNIT_EXPECT_EQ(test, m->vm[i].vmid, vmid);
+	KUNIT_EXPECT_EQ(test, vgpu_vm_get_vmid(&m->vm[i].base), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, m->vm[i].base.vmid, 0);
+	vmid = m->vm[4].base.vmid;
+	vgpu_vm_put_vmid(&m->vm[4].base);
+	KUNIT_EXPECT_EQ(test, vgpu_vm_get_vmid(&m->vm[i].base), 0);
+	KUNIT_EXPECT_EQ(test, m->vm[i].base.vmid, vmid);
 }
 
 static void vmid_context(struct kunit *test)
 {
 	struct vmid_mock *m = vmid_mock_new(test);
-	struct vgpu_vm *vm = &m->vm[7];
+	struct vgpu_vm *vm = &m->vm[7].base;
 	u8 vmid;
 
 	KUNIT_ASSERT_EQ(test, vgpu_vm_get_vmid(vm), 0);
@@ -133,16 +133,16 @@ static void vmid_twice(struct kunit *test)
 	struct vmid_mock *m = vmid_mock_new(test);
 	u8 vmid;
 
-	KUNIT_ASSERT_EQ(test, vgpu_vm_get_vmid(&m->vm[1]), 0);
-	vmid = m->vm[1].vmid;
-	KUNIT_EXPECT_EQ(test, vgpu_vm_get_vmid(&m->vm[1]), 0);
-	KUNIT_EXPECT_EQ(test, m->vm[1].vmid, vmid);
-	vgpu_vm_put_vmid(&m->vm[1]);
-	KUNIT_EXPECT_EQ(test, m->vm[1].vmid, 0);
+	KUNIT_ASSERT_EQ(test, vgpu_vm_get_vmid(&m->vm[1].base), 0);
+	vmid = m->vm[1].base.vmid;
+	KUNIT_EXPECT_EQ(test, vgpu_vm_get_vmid(&m->vm[1].base), 0);
+	KUNIT_EXPECT_EQ(test, m->vm[1].base.vmid, vmid);
+	vgpu_vm_put_vmid(&m->vm[1].base);
+	KUNIT_EXPECT_EQ(test, m->vm[1].base.vmid, 0);
 	/* A second put has no effect. */
-	KUNIT_ASSERT_EQ(test, vgpu_vm_get_vmid(&m->vm[2]), 0);
-	vgpu_vm_put_vmid(&m->vm[1]);
-	KUNIT_EXPECT_EQ(test, vmid_root(m, m->vm[2].vmid), 3 * PAGE_SIZE | 1);
+	KUNIT_ASSERT_EQ(test, vgpu_vm_get_vmid(&m->vm[2].base), 0);
+	vgpu_vm_put_vmid(&m->vm[1].base);
+	KUNIT_EXPECT_EQ(test, vmid_root(m, m->vm[2].base.vmid), 3 * PAGE_SIZE | 1);
 }
 
 /*
@@ -157,13 +157,13 @@ static void vmid_graphics(struct kunit *test)
 	for (i = 0; i < 3; i++)
 		m->vm[i].compute = false;
 	for (i = 0; i < 2; i++) {
-		KUNIT_ASSERT_EQ(test, vgpu_vm_get_vmid(&m->vm[i]), 0);
-		KUNIT_EXPECT_LE(test, m->vm[i].vmid, VGPU_LAST_GFX_VMID);
+		KUNIT_ASSERT_EQ(test, vgpu_vm_get_vmid(&m->vm[i].base), 0);
+		KUNIT_EXPECT_LE(test, m->vm[i].base.vmid, VGPU_LAST_GFX_VMID);
 	}
-	KUNIT_EXPECT_NE(test, m->vm[0].vmid, m->vm[1].vmid);
-	KUNIT_EXPECT_EQ(test, vgpu_vm_get_vmid(&m->vm[2]), -ENOSPC);
-	KUNIT_ASSERT_EQ(test, vgpu_vm_get_vmid(&m->vm[3]), 0);
-	KUNIT_EXPECT_GE(test, m->vm[3].vmid, VGPU_FIRST_KFD_VMID);
+	KUNIT_EXPECT_NE(test, m->vm[0].base.vmid, m->vm[1].base.vmid);
+	KUNIT_EXPECT_EQ(test, vgpu_vm_get_vmid(&m->vm[2].base), -ENOSPC);
+	KUNIT_ASSERT_EQ(test, vgpu_vm_get_vmid(&m->vm[3].base), 0);
+	KUNIT_EXPECT_GE(test, m->vm[3].base.vmid, VGPU_FIRST_KFD_VMID);
 }
 
 /* Catches: page tables that were lost with VRAM are set in a context of the hardware. */
@@ -173,8 +173,8 @@ static void vmid_vram_lost(struct kunit *test)
 	unsigned int i;
 
 	atomic_inc(&m->mock->vdev.hw->vram_epoch);
-	KUNIT_EXPECT_EQ(test, vgpu_vm_get_vmid(&m->vm[3]), -ECANCELED);
-	KUNIT_EXPECT_EQ(test, m->vm[3].vmid, 0);
+	KUNIT_EXPECT_EQ(test, vgpu_vm_get_vmid(&m->vm[3].base), -ECANCELED);
+	KUNIT_EXPECT_EQ(test, m->vm[3].base.vmid, 0);
 	for (i = 1; i < VGPU_NUM_VMIDS; i++)
 		KUNIT_EXPECT_EQ(test, vmid_root(m, i), 0);
 }
@@ -182,11 +182,12 @@ static void vmid_vram_lost(struct kunit *test)
 static void vmid_random(struct kunit *test)
 {
 	struct vmid_mock *m = vmid_mock_new(test);
-	struct vgpu_vm *owner[VGPU_NUM_VMIDS] = {};
+	struct vgpu_vm_state *owner[VGPU_NUM_VMIDS] = {};
 	unsigned int round, i, n = 0;
 
 	for (round = 0; round < ROUNDS; round++) {
-		struct vgpu_vm *vm = &m->vm[vgpu_mock_random(m->mock, N_VMS)];
+		unsigned int k = vgpu_mock_random(m->mock, N_VMS);
+		struct vgpu_vm *vm = &m->vm[k].base;
 
 		if (vm->vmid) {
 			owner[vm->vmid] = NULL;
@@ -197,7 +198,7 @@ static void vmid_random(struct kunit *test)
 					n < N_VMIDS ? 0 : -ENOSPC);
 			if (vm->vmid) {
 				KUNIT_ASSERT_NULL(test, owner[vm->vmid]);
-				owner[vm->vmid] = vm;
+				owner[vm->vmid] = &m->vm[k];
 				n++;
 			}
 		}
