@@ -20,7 +20,6 @@
 #include "mm/vgpu_userptr.h"
 #include "process/kfd_node.h"
 #include "svm/migrate/svm_migrate.h"
-#include "vm/vgpu_pt.h"
 #include "vm/vgpu_vm.h"
 #include "svm_map.h"
 #include "svm_node.h"

@@ -33,6 +33,7 @@
 #include <kunit/visibility.h>
 
 #include "vgpu_pt_priv.h"
+#include "vgpu_vm.h"
 
 #define LEAF_FRAG		VGPU_PT_SHIFT
 

@@ -13,6 +13,7 @@
 #include "vgpu/pte.h"
 
 struct vgpu_pt_table;
+struct vgpu_vm_span;
 
 /**
  * struct vgpu_pt_mem - memory of one table
@@ -78,21 +79,6 @@ struct vgpu_pt {
 	struct list_head empty;
 	u64 written;
 	u64 by_cpu;
-};
-
-/**
- * struct vgpu_vm_span - contiguous memory to map
- * @addr: bus address (with VGPU_PTE_SYSTEM in the flags) or offset in VRAM; the
- *        offset of a hive peer's VRAM lies after the end of this GPU's VRAM, or
- *        before its start and wraps
- * @npages: number of pages
- * @pte_flags: VGPU_PTE_* of the entries, including VGPU_PTE_VALID, without address and
- *             fragment
- */
-struct vgpu_vm_span {
-	u64 addr;
-	u64 npages;
-	u64 pte_flags;
 };
 
 /* vgpu_pt_tree.c */

@@ -9,8 +9,8 @@
 #include <linux/mutex.h>
 #include <linux/types.h>
 
+#include "vgpu/pte.h"
 #include "hw/vgpu_vmid.h"
-#include "vgpu_pt.h"
 
 struct dma_resv;
 struct drm_printer;
@@ -42,6 +42,21 @@ struct vgpu_vm {
 	u8 vmid;
 	bool vmid_reserved;
 	int vram_epoch;
+};
+
+/**
+ * struct vgpu_vm_span - contiguous memory to map
+ * @addr: bus address (with VGPU_PTE_SYSTEM in the flags) or offset in VRAM; the
+ *        offset of a hive peer's VRAM lies after the end of this GPU's VRAM, or
+ *        before its start and wraps
+ * @npages: number of pages
+ * @pte_flags: VGPU_PTE_* of the entries, including VGPU_PTE_VALID, without address and
+ *             fragment
+ */
+struct vgpu_vm_span {
+	u64 addr;
+	u64 npages;
+	u64 pte_flags;
 };
 
 /* vgpu_vmid.c */

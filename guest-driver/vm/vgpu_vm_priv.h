@@ -11,6 +11,7 @@
 #include <linux/workqueue.h>
 
 #include "device/vgpu_device.h"
+#include "vgpu_pt.h"
 #include "vgpu_vm.h"
 #include "vgpu_vm_bo.h"
 

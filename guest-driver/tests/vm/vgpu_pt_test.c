@@ -8,6 +8,7 @@
 #include "vgpu/bits.h"
 #include "tests/lib/vgpu_mock.h"
 #include "vm/vgpu_pt.h"
+#include "vm/vgpu_vm.h"
 
 #define MOCK_TABLES	256
 #define VRAM_BASE	0x2400000000ull		/* FB_OFFSET */
