@@ -33,6 +33,7 @@
 
 #include "mm/vgpu_bo.h"
 #include "kfd_evict.h"
+#include "kfd_evict_priv.h"
 #include "kfd_mem.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
@@ -76,11 +77,6 @@ struct kfd_eviction_fence {
 };
 
 static_assert(!offsetof(struct kfd_eviction_fence, base));
-
-static struct kfd_process *info_process(struct amdkfd_process_info *info)
-{
-	return container_of(info, struct kfd_process, kgd_process_info);
-}
 
 static const char *kfd_fence_driver_name(struct dma_fence *fence)
 {
@@ -131,7 +127,7 @@ static void kfd_fence_replace(struct kfd_process *p,
  */
 static int kfd_fence_renew(struct kfd_process *p)
 {
-	struct amdkfd_process_info *info = &p->kgd_process_info;
+	struct amdkfd_process_info *info = p->kgd_process_info;
 	struct kfd_eviction_fence *fence;
 	bool cookie;
 
@@ -179,7 +175,7 @@ static void kfd_restore_all(struct kfd_process *p)
 
 static void kfd_restore_schedule(struct kfd_process *p)
 {
-	unsigned int ms = READ_ONCE(p->kgd_process_info.restore_delay_ms);
+	unsigned int ms = READ_ONCE(p->kgd_process_info->restore_delay_ms);
 
 	queue_delayed_work(kfd_restore_wq, &p->restore_work,
 			   msecs_to_jiffies(ms));
@@ -192,7 +188,7 @@ static void kfd_restore_schedule(struct kfd_process *p)
 static void kfd_evict_locked(struct kfd_process *p,
 			     enum KFD_QUEUE_EVICTION_TRIGGERS why)
 {
-	struct amdkfd_process_info *info = &p->kgd_process_info;
+	struct amdkfd_process_info *info = p->kgd_process_info;
 
 	lockdep_assert_held(&p->queue_lock);
 
@@ -224,7 +220,7 @@ static void kfd_evict_locked(struct kfd_process *p,
 void kfd_evict_now(struct amdkfd_process_info *info,
 		   enum KFD_QUEUE_EVICTION_TRIGGERS why)
 {
-	struct kfd_process *p = info_process(info);
+	struct kfd_process *p = info->process;
 	bool cookie = dma_fence_begin_signalling();
 
 	mutex_lock(&p->queue_lock);
@@ -264,7 +260,7 @@ static void kfd_eviction_work(struct work_struct *work)
  */
 static int kfd_restore_queues(struct kfd_process *p)
 {
-	struct amdkfd_process_info *info = &p->kgd_process_info;
+	struct amdkfd_process_info *info = p->kgd_process_info;
 	int ret = 0;
 
 	mutex_lock(&p->queue_lock);
@@ -315,7 +311,7 @@ static int kfd_restore_find_pages(struct kfd_process *p)
  */
 static int kfd_restore_try(struct kfd_process *p)
 {
-	struct amdkfd_process_info *info = &p->kgd_process_info;
+	struct amdkfd_process_info *info = p->kgd_process_info;
 	int ret;
 
 	WRITE_ONCE(info->restorer, current);
@@ -348,7 +344,7 @@ static int kfd_restore_try(struct kfd_process *p)
  */
 static bool kfd_restore_lock(struct kfd_process *p)
 {
-	struct amdkfd_process_info *info = &p->kgd_process_info;
+	struct amdkfd_process_info *info = p->kgd_process_info;
 
 	if (info->restore_busy >= KFD_RESTORE_BUSY) {
 		mutex_lock(&p->mutex);
@@ -367,7 +363,7 @@ static void kfd_restore_work(struct work_struct *work)
 {
 	struct kfd_process *p = container_of(to_delayed_work(work),
 					     struct kfd_process, restore_work);
-	struct amdkfd_process_info *info = &p->kgd_process_info;
+	struct amdkfd_process_info *info = p->kgd_process_info;
 	unsigned int tries = KFD_RESTORE_TRIES;
 	int ret = 0;
 
@@ -448,7 +444,7 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_process_kept);
  */
 bool kfd_process_is_own(struct amdkfd_process_info *info)
 {
-	struct kfd_process *p = info_process(info);
+	struct kfd_process *p = info->process;
 
 	return current->mm == p->mm || READ_ONCE(info->restorer) == current ||
 	       READ_ONCE(info->migrating_task) == current;
@@ -465,7 +461,7 @@ bool kfd_process_is_own(struct amdkfd_process_info *info)
  */
 void kfd_process_set_migrating(struct kfd_process *p, struct task_struct *task)
 {
-	WRITE_ONCE(p->kgd_process_info.migrating_task, task);
+	WRITE_ONCE(p->kgd_process_info->migrating_task, task);
 }
 
 /**
@@ -481,7 +477,7 @@ void kfd_process_set_migrating(struct kfd_process *p, struct task_struct *task)
  */
 int kfd_evict_fence_add(struct amdkfd_process_info *info, struct vgpu_bo *bo)
 {
-	struct kfd_process *p = info_process(info);
+	struct kfd_process *p = info->process;
 	struct dma_resv *resv = bo->tbo.base.resv;
 	int ret;
 
@@ -507,7 +503,7 @@ int kfd_evict_fence_add(struct amdkfd_process_info *info, struct vgpu_bo *bo)
  */
 bool kfd_evict_signalled(struct amdkfd_process_info *info)
 {
-	struct kfd_process *p = info_process(info);
+	struct kfd_process *p = info->process;
 
 	lockdep_assert_held(&p->mutex);
 
@@ -545,7 +541,7 @@ void kfd_evict_fence_remove(struct amdkfd_process_info *info,
  */
 int kfd_process_make_resident(struct kfd_process *p)
 {
-	struct amdkfd_process_info *info = &p->kgd_process_info;
+	struct amdkfd_process_info *info = p->kgd_process_info;
 	int ret;
 
 	lockdep_assert_held(&p->mutex);
@@ -580,7 +576,7 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_process_make_resident);
  */
 void kfd_process_release_resident(struct kfd_process *p)
 {
-	struct amdkfd_process_info *info = &p->kgd_process_info;
+	struct amdkfd_process_info *info = p->kgd_process_info;
 	bool cookie;
 
 	lockdep_assert_held(&p->mutex);
@@ -610,7 +606,7 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_process_release_resident);
  */
 void kfd_evict_resume(struct amdkfd_process_info *info)
 {
-	struct kfd_process *p = info_process(info);
+	struct kfd_process *p = info->process;
 
 	lockdep_assert_held(&p->mutex);
 
@@ -619,20 +615,30 @@ void kfd_evict_resume(struct amdkfd_process_info *info)
 }
 
 /**
- * kfd_process_info_init() - initialise kgd_process_info and the work items of eviction
+ * kfd_process_info_init() - allocate kgd_process_info, and initialise the work items of eviction
  * @p: new process
  *
- * Context: any.
+ * The caller frees kgd_process_info with the process: notifiers of user pointers may use it after
+ * kfd_process_info_fini().
+ *
+ * Context: sleeps.
+ *
+ * Return: 0 or -ENOMEM.
  */
-void kfd_process_info_init(struct kfd_process *p)
+int kfd_process_info_init(struct kfd_process *p)
 {
-	struct amdkfd_process_info *info = &p->kgd_process_info;
+	struct amdkfd_process_info *info = kzalloc(sizeof(*info), GFP_KERNEL);
 
+	if (!info)
+		return -ENOMEM;
+	info->process = p;
 	INIT_LIST_HEAD(&info->kfd_bo_list);
 	INIT_WORK(&p->eviction_work, kfd_eviction_work);
 	INIT_DELAYED_WORK(&p->restore_work, kfd_restore_work);
 	info->fence_context = dma_fence_context_alloc(1);
 	info->restore_delay_ms = KFD_RESTORE_MS;
+	p->kgd_process_info = info;
+	return 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_process_info_init);
 
@@ -646,7 +652,7 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_process_info_init);
  */
 void kfd_process_info_fini(struct kfd_process *p)
 {
-	WARN_ON_ONCE(p->kgd_process_info.resident);
+	WARN_ON_ONCE(p->kgd_process_info->resident);
 	cancel_work_sync(&p->eviction_work);
 	cancel_delayed_work_sync(&p->restore_work);
 }

@@ -29,6 +29,7 @@
 #include "mm/vgpu_res_mgr.h"
 #include "mm/vgpu_userptr.h"
 #include "kfd_evict.h"
+#include "kfd_evict_priv.h"
 #include "kfd_mem.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
@@ -117,6 +118,17 @@ void kgd_mem_unlink(struct kgd_mem *mem)
 	ttm_bo_reserve(&mem->bo->tbo, false, false, NULL);
 	list_del(&mem->bo_link);
 	ttm_bo_unreserve(&mem->bo->tbo);
+}
+
+/**
+ * kgd_mem_add_to_process() - add memory to the list of the BOs of its process
+ * @mem: memory with its BO; kgd_mem_destroy() removes it from the list
+ *
+ * Context: kfd_process.mutex is held.
+ */
+void kgd_mem_add_to_process(struct kgd_mem *mem)
+{
+	list_add_tail(&mem->validate_list, &mem->process_info->kfd_bo_list);
 }
 
 static u32 kgd_mem_gem_flags(u32 domain, u32 flags)
@@ -336,8 +348,7 @@ u32 kgd_mem_gem_domain(const struct vgpu_bo *bo)
  * @va: GPU address
  * @flags: KFD_IOC_ALLOC_MEM_FLAGS_*
  *
- * The caller sets kgd_mem.bo, then calls kgd_mem_link() and adds the structure to
- * amdkfd_process_info.kfd_bo_list.
+ * The caller sets kgd_mem.bo, then calls kgd_mem_link() and kgd_mem_add_to_process().
  *
  * Context: sleeps.
  *
@@ -355,7 +366,7 @@ struct kgd_mem *kgd_mem_new(struct kfd_process_device *pdd, u32 domain, u64 va,
 	mem->domain = domain;
 	mem->va = va;
 	mem->alloc_flags = flags;
-	mem->process_info = &pdd->process->kgd_process_info;
+	mem->process_info = pdd->process->kgd_process_info;
 	return mem;
 }
 
@@ -407,7 +418,7 @@ int kgd_mem_create(struct kfd_process_device *pdd, u64 va, u64 size, u32 flags,
 		kfree(mem);
 		return ret;
 	}
-	list_add_tail(&mem->validate_list, &mem->process_info->kfd_bo_list);
+	kgd_mem_add_to_process(mem);
 	*out = mem;
 	return 0;
 }

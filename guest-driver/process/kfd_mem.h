@@ -106,6 +106,7 @@ struct kgd_mem *kgd_mem_new(struct kfd_process_device *pdd, u32 domain, u64 va,
 			    u32 flags);
 void kgd_mem_link(struct kgd_mem *mem);
 void kgd_mem_unlink(struct kgd_mem *mem);
+void kgd_mem_add_to_process(struct kgd_mem *mem);
 void kgd_mem_destroy(struct kfd_process_device *owner, struct kgd_mem *mem);
 void kgd_mem_free_all(struct kfd_process *p);
 struct kfd_process_device *

@@ -27,6 +27,7 @@
 #include "vm/vgpu_vm.h"
 #include "vm/vgpu_vm_bo.h"
 #include "kfd_evict.h"
+#include "kfd_evict_priv.h"
 #include "kfd_mem.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
@@ -91,7 +92,7 @@ static struct kgd_mem *gem_mem_new(struct kfd_process_device *pdd,
 	mem->bo = bo;
 	mem->gem = pdd;
 	kgd_mem_link(mem);
-	list_add_tail(&mem->validate_list, &mem->process_info->kfd_bo_list);
+	kgd_mem_add_to_process(mem);
 	return mem;
 }
 
@@ -259,7 +260,7 @@ static int gem_clear(struct kfd_process_device *pdd, u64 va, u64 size)
 		gem_mem_count(gem_mem_find(pdd, gem_to_vgpu_bo(gem)));
 	drm_exec_fini(&exec);
 	list_for_each_entry_safe(mem, next,
-				 &pdd->process->kgd_process_info.kfd_bo_list,
+				 &pdd->process->kgd_process_info->kfd_bo_list,
 				 validate_list)
 		if (mem->gem)
 			gem_mem_put(mem);
@@ -361,7 +362,7 @@ void kfd_gem_free_all(struct kfd_process *p)
 
 	lockdep_assert_held(&p->mutex);
 
-	list_for_each_entry_safe(mem, next, &p->kgd_process_info.kfd_bo_list,
+	list_for_each_entry_safe(mem, next, &p->kgd_process_info->kfd_bo_list,
 				 validate_list)
 		if (mem->gem)
 			gem_mem_unmap_all(mem);

@@ -4,6 +4,7 @@
 
 #include "mm/vgpu_bo.h"
 #include "vm/vgpu_vm.h"
+#include "kfd_evict_priv.h"
 #include "kfd_mem.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
@@ -21,7 +22,7 @@ static int kfd_pdd_memory(struct kfd_process_device *pdd,
 	if (ret)
 		return ret;
 	if (pdd->vm && pdd->drm_priv == file) {
-		list_for_each_entry(mem, &p->kgd_process_info.kfd_bo_list,
+		list_for_each_entry(mem, &p->kgd_process_info->kfd_bo_list,
 				    validate_list) {
 			if (mem->bo->vdev == vdev)
 				ret = vgpu_bo_set_add(set, mem->bo);

@@ -13,6 +13,7 @@
 #include "mm/vgpu_userptr.h"
 #include "vm/vgpu_vm_bo.h"
 #include "kfd_evict.h"
+#include "kfd_evict_priv.h"
 #include "kfd_mem.h"
 #include "kfd_node.h"
 #include "kfd_process.h"

@@ -39,6 +39,7 @@
 #include "mm/vgpu_userptr.h"
 #include "vm/vgpu_vm_bo.h"
 #include "kfd_evict.h"
+#include "kfd_evict_priv.h"
 #include "kfd_mem.h"
 #include "kfd_process.h"
 
@@ -295,7 +296,7 @@ bool kgd_mem_pages_missing(struct kfd_process *p)
 
 	lockdep_assert_held(&p->mutex);
 
-	list_for_each_entry(mem, &p->kgd_process_info.kfd_bo_list,
+	list_for_each_entry(mem, &p->kgd_process_info->kfd_bo_list,
 			    validate_list)
 		if (kgd_mem_needs_pages(p, mem) &&
 		    !vgpu_userptr_current(mem->bo))
@@ -321,7 +322,7 @@ int kgd_mem_find_pages(struct kfd_process *p)
 
 	lockdep_assert_held(&p->mutex);
 
-	list_for_each_entry(mem, &p->kgd_process_info.kfd_bo_list,
+	list_for_each_entry(mem, &p->kgd_process_info->kfd_bo_list,
 			    validate_list) {
 		if (kgd_mem_needs_pages(p, mem))
 			ret = kfd_userptr_prepare(mem);
@@ -347,7 +348,7 @@ int kgd_mem_find_pages(struct kfd_process *p)
  */
 int kgd_mem_validate_all(struct kfd_process *p, bool again)
 {
-	struct amdkfd_process_info *info = &p->kgd_process_info;
+	struct amdkfd_process_info *info = p->kgd_process_info;
 	int ret;
 
 	lockdep_assert_held(&p->mutex);

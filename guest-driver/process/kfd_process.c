@@ -73,6 +73,10 @@ struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
 
 	if (!p)
 		return NULL;
+	if (kfd_process_info_init(p)) {
+		kfree(p);
+		return NULL;
+	}
 	atomic_inc(&kfd_n_processes);
 	p->mm = mm;
 	p->lead_thread = get_task_struct(leader);
@@ -80,7 +84,6 @@ struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
 	mutex_init(&p->mutex);
 	mutex_init(&p->queue_lock);
 	kfd_process_lockdep_init(p);
-	kfd_process_info_init(p);
 	INIT_HLIST_NODE(&p->kfd_processes);
 	return p;
 }
@@ -98,6 +101,8 @@ void kfd_process_free(struct kfd_process *p)
 	put_task_struct(p->lead_thread);
 	mutex_destroy(&p->queue_lock);
 	mutex_destroy(&p->mutex);
+	/* Lookups in RCU read-side sections do not use the BOs. */
+	kfree(p->kgd_process_info);
 	kfree_rcu(p, rcu);
 	if (atomic_dec_and_test(&kfd_n_processes))
 		wake_up_var(&kfd_n_processes);

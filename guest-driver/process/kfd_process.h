@@ -130,7 +130,8 @@ enum kfd_criu_state {
  * @pdds: state on each GPU that existed when the process was created; the array does not change
  * @n_pdds: number of @pdds
  * @pqm: queue ids
- * @kgd_process_info: BOs of the process, and their eviction and restore
+ * @kgd_process_info: BOs of the process, and their eviction and restore (kfd_evict_priv.h);
+ *                    constant
  * @ef: newest eviction fence of the BOs; NULL unless kgd_process_info.resident. Written
  *      with @mutex and @queue_lock held, read with either
  * @eviction_work: takes the queues off the hardware and signals @ef; queued by the first
@@ -165,7 +166,7 @@ struct kfd_process {
 	struct kfd_process_device *pdds[KFD_MAX_GPU_INSTANCE];
 	u32 n_pdds;
 	struct process_queue_manager pqm;
-	struct amdkfd_process_info kgd_process_info;
+	struct amdkfd_process_info *kgd_process_info;
 	struct dma_fence *ef;
 	struct work_struct eviction_work;
 	struct delayed_work restore_work;

@@ -36,7 +36,7 @@ static void kfd_process_resume(struct kfd_process *p)
 		for (i = 0; i < p->n_pdds; i++)
 			kfd_process_restore_queues(p->pdds[i]);
 		kfd_process_report_restore(p, true);
-		kfd_evict_resume(&p->kgd_process_info);
+		kfd_evict_resume(p->kgd_process_info);
 	}
 	mutex_unlock(&p->mutex);
 }

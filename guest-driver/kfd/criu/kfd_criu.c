@@ -213,7 +213,7 @@ static int criu_resume_ranges(struct kfd_process *p)
  */
 static int criu_do_resume(struct kfd_process *p)
 {
-	struct amdkfd_process_info *info = &p->kgd_process_info;
+	struct amdkfd_process_info *info = p->kgd_process_info;
 	int ret;
 
 	if (p->criu_state != KFD_CRIU_RESTORED)

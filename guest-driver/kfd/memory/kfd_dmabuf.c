@@ -143,7 +143,7 @@ static int kgd_mem_import(struct kfd_process_device *pdd,
 	mem->is_imported = true;
 	mem->bo = bo;
 	kgd_mem_link(mem);
-	list_add_tail(&mem->validate_list, &mem->process_info->kfd_bo_list);
+	kgd_mem_add_to_process(mem);
 	*out = mem;
 	return 0;
 

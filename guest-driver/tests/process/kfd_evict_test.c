@@ -11,6 +11,7 @@
 
 #include "kfd/queues/kfd_queue.h"
 #include "process/kfd_evict.h"
+#include "process/kfd_evict_priv.h"
 #include "process/kfd_node.h"
 #include "process/kfd_process.h"
 #include "tests/lib/vgpu_mock.h"
@@ -54,6 +55,11 @@ static void evict_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
 	m->locked = mutex_is_locked(&m->p.queue_lock);
 }
 
+static void evict_free_info(void *info)
+{
+	kfree(info);
+}
+
 static struct evict_mock *evict_mock_new(struct kunit *test)
 {
 	struct evict_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
@@ -72,9 +78,11 @@ static struct evict_mock *evict_mock_new(struct kunit *test)
 	m->p.lead_thread = current;
 	mutex_init(&m->p.mutex);
 	mutex_init(&m->p.queue_lock);
-	kfd_process_info_init(&m->p);
+	KUNIT_ASSERT_EQ(test, kfd_process_info_init(&m->p), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, evict_free_info,
+							m->p.kgd_process_info), 0);
 	/* With this delay, restore_work does not run during the test, even on a slow host. */
-	m->p.kgd_process_info.restore_delay_ms = RESTORE_NEVER_MS;
+	m->p.kgd_process_info->restore_delay_ms = RESTORE_NEVER_MS;
 	return m;
 }
 
@@ -86,7 +94,7 @@ static struct evict_mock *evict_mock_new(struct kunit *test)
 static void evict_queues_restore(struct kunit *test)
 {
 	struct evict_mock *m = evict_mock_new(test);
-	struct amdkfd_process_info *info = &m->p.kgd_process_info;
+	struct amdkfd_process_info *info = m->p.kgd_process_info;
 
 	mutex_lock(&m->p.mutex);
 	KUNIT_ASSERT_EQ(test, kfd_process_make_resident(&m->p), 0);
@@ -107,7 +115,7 @@ static void evict_queues_restore(struct kunit *test)
 static void evict_after_release(struct kunit *test)
 {
 	struct evict_mock *m = evict_mock_new(test);
-	struct amdkfd_process_info *info = &m->p.kgd_process_info;
+	struct amdkfd_process_info *info = m->p.kgd_process_info;
 
 	mutex_lock(&m->p.mutex);
 	KUNIT_ASSERT_EQ(test, kfd_process_make_resident(&m->p), 0);
@@ -127,7 +135,7 @@ static void evict_after_release(struct kunit *test)
 static struct evict_mock *evict_mock_evicted(struct kunit *test, unsigned int subclass)
 {
 	struct evict_mock *m = evict_mock_new(test);
-	struct amdkfd_process_info *info = &m->p.kgd_process_info;
+	struct amdkfd_process_info *info = m->p.kgd_process_info;
 
 	info->restore_delay_ms = 0;
 	info->restore_busy = RESTORE_BUSY;
@@ -163,9 +171,9 @@ static void evict_mutexes_held(struct kunit *test)
 	KUNIT_EXPECT_EQ(test,
 			read_poll_timeout(READ_ONCE, evicted, !evicted, USEC_PER_MSEC,
 					  RESTORE_TIMEOUT_US, false,
-					  other->p.kgd_process_info.evicted), 0);
+					  other->p.kgd_process_info->evicted), 0);
 	for (i = 0; i < RESTORE_SLOTS; i++) {
-		KUNIT_EXPECT_TRUE(test, held[i]->p.kgd_process_info.evicted);
+		KUNIT_EXPECT_TRUE(test, held[i]->p.kgd_process_info->evicted);
 		mutex_unlock(&held[i]->p.mutex);
 	}
 	for (i = 0; i < RESTORE_SLOTS; i++)
@@ -180,7 +188,7 @@ static void evict_mutexes_held(struct kunit *test)
 static void evict_at_once(struct kunit *test)
 {
 	struct evict_mock *m = evict_mock_new(test);
-	struct amdkfd_process_info *info = &m->p.kgd_process_info;
+	struct amdkfd_process_info *info = m->p.kgd_process_info;
 	struct dma_fence *fence;
 
 	mutex_lock(&m->p.mutex);
@@ -206,7 +214,7 @@ static void evict_at_once(struct kunit *test)
 static void evict_not_wanted(struct kunit *test)
 {
 	struct evict_mock *m = evict_mock_new(test);
-	struct amdkfd_process_info *info = &m->p.kgd_process_info;
+	struct amdkfd_process_info *info = m->p.kgd_process_info;
 
 	mutex_lock(&m->p.mutex);
 	KUNIT_ASSERT_EQ(test, kfd_process_make_resident(&m->p), 0);

@@ -253,6 +253,11 @@ static void create_fill(struct kunit *test, struct create_mock *m, unsigned int 
 						     &m->bo[m->n]), 0);
 }
 
+static void create_free_info(void *info)
+{
+	kfree(info);
+}
+
 static struct create_mock *create_mock_new(struct kunit *test, unsigned int n, u64 size,
 					   enum ttm_bo_type type)
 {
@@ -266,7 +271,9 @@ static struct create_mock *create_mock_new(struct kunit *test, unsigned int n, u
 	m->pdd.node = &m->node;
 	m->pdd.process = &m->p;
 	mutex_init(&m->p.mutex);
-	kfd_process_info_init(&m->p);
+	KUNIT_ASSERT_EQ(test, kfd_process_info_init(&m->p), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, create_free_info,
+							m->p.kgd_process_info), 0);
 	init_completion(&m->hold);
 	init_completion(&m->held);
 	init_completion(&m->drop);
