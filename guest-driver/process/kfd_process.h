@@ -9,10 +9,10 @@
 #include <linux/fs.h>
 #include <linux/idr.h>
 #include <linux/kfd_ioctl.h>
+#include <linux/kobject.h>
 #include <linux/kref.h>
 #include <linux/mmu_notifier.h>
 #include <linux/mutex.h>
-#include <linux/sysfs.h>
 #include <linux/workqueue.h>
 
 #include "kfd_evict.h"
@@ -26,6 +26,7 @@ struct kfd_dbg;
 struct kfd_dbg_device;
 struct kfd_events;
 struct kfd_process;
+struct kfd_procfs_files;
 struct qcm_process_device;
 struct svm_range_list;
 struct task_struct;
@@ -69,8 +70,6 @@ struct vgpu_vm;
  * @tba_addr: address of the trap handler
  * @tma_addr: address of the trap handler's memory
  * @vram_usage: bytes of VRAM allocated by ALLOC_MEMORY_OF_GPU
- * @attr_vram: file "vram_<gpu id>" of kfd/proc/<pid>
- * @vram_filename: name of that file
  */
 struct kfd_process_device {
 	struct kfd_node *node;
@@ -91,8 +90,6 @@ struct kfd_process_device {
 	u64 tba_addr;
 	u64 tma_addr;
 	atomic64_t vram_usage;
-	struct kobj_attribute attr_vram;
-	char vram_filename[16];
 };
 
 /**
@@ -149,8 +146,7 @@ enum kfd_criu_state {
  * @mmu_notifier: its release callback reports the end of the mm
  * @kobj: folder kfd/proc/<pid>, or NULL; removed when the process leaves the hash. This
  *        and the next member are protected by a lock of kfd_procfs.c
- * @kobj_queues: folder "queues" of @kobj, or NULL
- * @attr_pasid: file "pasid" of @kobj
+ * @procfs: files of @kobj, or NULL; allocated and freed with @kobj by kfd_procfs.c
  * @debugfs: debugfs folder kfd/proc/<pid>; exists as long as @kobj, under the same lock
  */
 struct kfd_process {
@@ -179,8 +175,7 @@ struct kfd_process {
 	bool suspended;
 	struct mmu_notifier mmu_notifier;
 	struct kobject *kobj;
-	struct kobject *kobj_queues;
-	struct kobj_attribute attr_pasid;
+	struct kfd_procfs_files *procfs;
 	struct dentry *debugfs;
 };
 

@@ -10,11 +10,41 @@
  */
 #include <linux/kernfs.h>
 #include <linux/kobject.h>
+#include <linux/overflow.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
 
 #include "kfd_node.h"
 #include "kfd_process.h"
 #include "kfd_procfs.h"
+
+/**
+ * struct kfd_procfs_vram_file - file "vram_<gpu id>" of a process
+ * @pdd: state of the process on the GPU
+ * @attr: the file
+ * @name: its name
+ */
+struct kfd_procfs_vram_file {
+	struct kfd_process_device *pdd;
+	struct kobj_attribute attr;
+	char name[16];
+};
+
+/**
+ * struct kfd_procfs_files - files of a process's folder; exists as long as kfd_process.kobj
+ * @process: the process
+ * @queues: folder "queues", or NULL
+ * @pasid: file "pasid"
+ * @vram: a file for each of kfd_process.pdds
+ *
+ * kfd_procfs_mutex protects @queues; the other members do not change.
+ */
+struct kfd_procfs_files {
+	struct kfd_process *process;
+	struct kobject *queues;
+	struct kobj_attribute pasid;
+	struct kfd_procfs_vram_file vram[];
+};
 
 static struct kobject *kfd_procfs;
 /*
@@ -26,19 +56,17 @@ static DEFINE_MUTEX(kfd_procfs_mutex);
 static ssize_t kfd_procfs_pasid(struct kobject *kobj,
 				struct kobj_attribute *attr, char *buf)
 {
-	struct kfd_process *p = container_of(attr, struct kfd_process,
-					     attr_pasid);
+	struct kfd_procfs_files *files = container_of(attr, struct kfd_procfs_files, pasid);
 
-	return sysfs_emit(buf, "%u\n", p->pasid);
+	return sysfs_emit(buf, "%u\n", files->process->pasid);
 }
 
 static ssize_t kfd_procfs_vram(struct kobject *kobj,
 			       struct kobj_attribute *attr, char *buf)
 {
-	struct kfd_process_device *pdd =
-		container_of(attr, struct kfd_process_device, attr_vram);
+	struct kfd_procfs_vram_file *vram = container_of(attr, struct kfd_procfs_vram_file, attr);
 
-	return sysfs_emit(buf, "%lld\n", atomic64_read(&pdd->vram_usage));
+	return sysfs_emit(buf, "%lld\n", atomic64_read(&vram->pdd->vram_usage));
 }
 
 static void kfd_procfs_file(struct kobject *dir, struct kobj_attribute *attr,
@@ -57,18 +85,20 @@ static void kfd_procfs_file(struct kobject *dir, struct kobj_attribute *attr,
 
 static void kfd_procfs_fill(struct kfd_process *p)
 {
+	struct kfd_procfs_files *files = p->procfs;
 	u32 i;
 
-	kfd_procfs_file(p->kobj, &p->attr_pasid, "pasid", kfd_procfs_pasid);
+	files->process = p;
+	kfd_procfs_file(p->kobj, &files->pasid, "pasid", kfd_procfs_pasid);
 	for (i = 0; i < p->n_pdds; i++) {
-		struct kfd_process_device *pdd = p->pdds[i];
+		struct kfd_procfs_vram_file *vram = &files->vram[i];
 
-		snprintf(pdd->vram_filename, sizeof(pdd->vram_filename),
-			 "vram_%u", pdd->node->gpu_id);
-		kfd_procfs_file(p->kobj, &pdd->attr_vram, pdd->vram_filename,
-				kfd_procfs_vram);
+		vram->pdd = p->pdds[i];
+		snprintf(vram->name, sizeof(vram->name), "vram_%u",
+			 vram->pdd->node->gpu_id);
+		kfd_procfs_file(p->kobj, &vram->attr, vram->name, kfd_procfs_vram);
 	}
-	p->kobj_queues = kobject_create_and_add("queues", p->kobj);
+	files->queues = kobject_create_and_add("queues", p->kobj);
 }
 
 /**
@@ -83,6 +113,7 @@ static void kfd_procfs_fill(struct kfd_process *p)
  */
 void kfd_procfs_add(struct kfd_process *p)
 {
+	struct kfd_procfs_files *files = NULL;
 	struct kernfs_node *taken;
 	char name[16];
 
@@ -92,9 +123,15 @@ void kfd_procfs_add(struct kfd_process *p)
 	taken = sysfs_get_dirent(kfd_procfs->sd, name);
 	sysfs_put(taken);
 	if (!taken)
+		files = kzalloc(struct_size(files, vram, p->n_pdds), GFP_KERNEL);
+	if (files)
 		p->kobj = kobject_create_and_add(name, kfd_procfs);
-	if (p->kobj)
+	if (p->kobj) {
+		p->procfs = files;
 		kfd_procfs_fill(p);
+	} else {
+		kfree(files);
+	}
 	mutex_unlock(&kfd_procfs_mutex);
 }
 
@@ -117,8 +154,11 @@ static void kfd_procfs_drop(struct kobject **kobj)
 void kfd_procfs_remove(struct kfd_process *p)
 {
 	mutex_lock(&kfd_procfs_mutex);
-	kfd_procfs_drop(&p->kobj_queues);
+	if (p->procfs)
+		kfd_procfs_drop(&p->procfs->queues);
 	kfd_procfs_drop(&p->kobj);
+	kfree(p->procfs);
+	p->procfs = NULL;
 	mutex_unlock(&kfd_procfs_mutex);
 }
 
@@ -145,8 +185,8 @@ struct kobject *kfd_procfs_add_queue(struct kfd_process *p, u32 id,
 
 	snprintf(name, sizeof(name), "%u", id);
 	mutex_lock(&kfd_procfs_mutex);
-	if (p->kobj_queues)
-		kobj = kobject_create_and_add(name, p->kobj_queues);
+	if (p->procfs && p->procfs->queues)
+		kobj = kobject_create_and_add(name, p->procfs->queues);
 	for (i = 0; kobj && i < n; i++)
 		kfd_procfs_file(kobj, &attrs[i], entries[i].name,
 				entries[i].show);
