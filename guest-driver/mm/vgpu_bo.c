@@ -29,7 +29,7 @@ static void vgpu_bo_destroy(struct ttm_buffer_object *tbo)
 		drm_gem_object_put(bo->root);
 	kfree(bo->metadata);
 	vgpu_vram_mgr_forget_lost(bo);
-	kfree(bo);
+	kfree(to_bo_state(bo));
 }
 
 /**
@@ -108,7 +108,7 @@ static const struct drm_gem_object_funcs vgpu_gem_funcs = {
 
 /**
  * vgpu_bo_set_placement() - translate a domain for TTM
- * @bo: BO; sets bo->placement
+ * @bo: BO; sets vgpu_bo_state.placement
  * @domain: AMDGPU_GEM_DOMAIN_*, as in struct vgpu_bo_params
  * @gart_addr: true: if the BO gets memory in GTT, it also gets an address for VMID 0
  *
@@ -117,32 +117,33 @@ static const struct drm_gem_object_funcs vgpu_gem_funcs = {
  */
 void vgpu_bo_set_placement(struct vgpu_bo *bo, u32 domain, bool gart_addr)
 {
+	struct vgpu_bo_state *bs = to_bo_state(bo);
 	unsigned int n = 0;
 
-	memset(bo->places, 0, sizeof(bo->places));
+	memset(bs->places, 0, sizeof(bs->places));
 	if (domain & AMDGPU_GEM_DOMAIN_VRAM) {
-		bo->places[n].mem_type = TTM_PL_VRAM;
+		bs->places[n].mem_type = TTM_PL_VRAM;
 		if (bo->flags & AMDGPU_GEM_CREATE_VRAM_CONTIGUOUS)
-			bo->places[n].flags |= TTM_PL_FLAG_CONTIGUOUS;
+			bs->places[n].flags |= TTM_PL_FLAG_CONTIGUOUS;
 		n++;
 	}
 	if (domain & AMDGPU_GEM_DOMAIN_GTT) {
-		bo->places[n].mem_type = TTM_PL_TT;
+		bs->places[n].mem_type = TTM_PL_TT;
 		if (gart_addr)
-			bo->places[n].lpfn = vgpu_gart_pages(bo->vdev);
+			bs->places[n].lpfn = vgpu_gart_pages(bo->vdev);
 		n++;
 	}
 	if (!n && domain == AMDGPU_GEM_DOMAIN_DOORBELL) {
-		bo->places[n].mem_type = VGPU_PL_DOORBELL;
-		bo->places[n].fpfn = VGPU_DOORBELL_KERNEL_PAGES;
+		bs->places[n].mem_type = VGPU_PL_DOORBELL;
+		bs->places[n].fpfn = VGPU_DOORBELL_KERNEL_PAGES;
 		n++;
 	}
 	if (!n && domain == VGPU_GEM_DOMAIN_MMIO_REMAP)
-		bo->places[n++].mem_type = VGPU_PL_MMIO_REMAP;
+		bs->places[n++].mem_type = VGPU_PL_MMIO_REMAP;
 	if (!n && domain == AMDGPU_GEM_DOMAIN_CPU)
-		bo->places[n++].mem_type = TTM_PL_SYSTEM;
-	bo->placement.num_placement = n;
-	bo->placement.placement = bo->places;
+		bs->places[n++].mem_type = TTM_PL_SYSTEM;
+	bs->placement.num_placement = n;
+	bs->placement.placement = bs->places;
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_set_placement);
 
@@ -175,6 +176,7 @@ static int vgpu_bo_create_reserved(struct vgpu_device *vdev,
 	};
 	u64 align = p->align ?: PAGE_SIZE;
 	struct dma_resv *resv = NULL;
+	struct vgpu_bo_state *bs;
 	struct vgpu_bo *bo;
 	int ret;
 
@@ -185,9 +187,10 @@ static int vgpu_bo_create_reserved(struct vgpu_device *vdev,
 	if (ret)
 		return ret;
 
-	bo = kzalloc(sizeof(*bo), GFP_KERNEL);
-	if (!bo)
+	bs = kzalloc(sizeof(*bs), GFP_KERNEL);
+	if (!bs)
 		return -ENOMEM;
+	bo = &bs->base;
 	drm_gem_private_object_init(&vdev->drm, &bo->tbo.base,
 				    PAGE_ALIGN(p->size));
 	bo->tbo.base.funcs = &vgpu_gem_funcs;
@@ -196,11 +199,11 @@ static int vgpu_bo_create_reserved(struct vgpu_device *vdev,
 	bo->flags = p->flags;
 	INIT_LIST_HEAD(&bo->vm_mappings);
 	INIT_LIST_HEAD(&bo->users);
-	INIT_LIST_HEAD(&bo->attachments);
+	INIT_LIST_HEAD(&bs->attachments);
 	vgpu_bo_set_placement(bo, p->domain, gart_addr);
-	if (!bo->placement.num_placement) {
+	if (!bs->placement.num_placement) {
 		drm_gem_object_release(&bo->tbo.base);
-		kfree(bo);
+		kfree(bs);
 		return -EINVAL;
 	}
 	if (p->root) {
@@ -217,7 +220,7 @@ static int vgpu_bo_create_reserved(struct vgpu_device *vdev,
 	}
 	/* Destroys the BO on failure. */
 	ret = ttm_bo_init_reserved(&vdev->mman->bdev, &bo->tbo, p->type,
-				   &bo->placement, align >> PAGE_SHIFT, &ctx,
+				   &bs->placement, align >> PAGE_SHIFT, &ctx,
 				   NULL, resv, vgpu_bo_destroy);
 	if (ret) {
 		if (p->root)
@@ -267,13 +270,13 @@ void vgpu_bo_put(struct vgpu_bo *bo)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_put);
 
-/* Move the BO to bo->placement. */
+/* Move the BO to vgpu_bo_state.placement. */
 static int bo_bring(struct vgpu_bo *bo, bool interruptible)
 {
 	struct ttm_operation_ctx ctx = {
 		.interruptible = interruptible,
 	};
-	int ret = ttm_bo_validate(&bo->tbo, &bo->placement, &ctx);
+	int ret = ttm_bo_validate(&bo->tbo, &to_bo_state(bo)->placement, &ctx);
 
 	return ret == -ENOSPC ? -ENOMEM : ret;
 }
@@ -295,7 +298,7 @@ int vgpu_bo_validate(struct vgpu_bo *bo, u32 domain, bool interruptible)
 	if (domain & AMDGPU_GEM_DOMAIN_VRAM && !vgpu_bo_vram_ok(bo))
 		domain = AMDGPU_GEM_DOMAIN_GTT;
 	vgpu_bo_set_placement(bo, domain, false);
-	if (!bo->placement.num_placement)
+	if (!to_bo_state(bo)->placement.num_placement)
 		return -EINVAL;
 	return bo_bring(bo, interruptible);
 }
@@ -310,13 +313,15 @@ int vgpu_bo_validate(struct vgpu_bo *bo, u32 domain, bool interruptible)
  */
 int vgpu_bo_validate_no_evict(struct vgpu_bo *bo)
 {
+	struct vgpu_bo_state *bs = to_bo_state(bo);
+
 	if (!vgpu_bo_vram_ok(bo))
 		return vgpu_bo_validate(bo, AMDGPU_GEM_DOMAIN_GTT, true);
 	vgpu_bo_set_placement(bo, AMDGPU_GEM_DOMAIN_VRAM |
 			      AMDGPU_GEM_DOMAIN_GTT, false);
 	/* TTM tries free space in VRAM, then GTT. */
-	bo->places[0].flags |= TTM_PL_FLAG_DESIRED;
-	bo->places[1].flags |= TTM_PL_FLAG_FALLBACK;
+	bs->places[0].flags |= TTM_PL_FLAG_DESIRED;
+	bs->places[1].flags |= TTM_PL_FLAG_FALLBACK;
 	return bo_bring(bo, true);
 }
 

@@ -13,7 +13,6 @@
 #include <drm/ttm/ttm_placement.h>
 
 struct dma_buf;
-struct dma_fence;
 struct drm_device;
 struct vgpu_bo;
 struct vgpu_device;
@@ -60,23 +59,14 @@ struct vgpu_bo_owner_ops {
 };
 
 /**
- * struct vgpu_bo - a buffer object
+ * struct vgpu_bo - a buffer object; first member of mm/'s struct vgpu_bo_state
  * @tbo: TTM object; its base is the GEM object
  * @vdev: device
  * @domains: preferred places, AMDGPU_GEM_DOMAIN_*; changed with the reservation held
  * @flags: AMDGPU_GEM_CREATE_* of the creation
- * @places: array to which @placement points; reservation held
- * @placement: the placement that was requested last; reservation held
  * @root: object whose reservation the BO shares, or NULL; referenced by the BO
  * @vm_mappings: struct vgpu_vm_bo of each VM that maps the BO; reservation held. For
  *               a user pointer changes need vgpu_userptr_lock() as well
- * @kmap: CPU mapping of vgpu_bo_kmap(); reservation held
- * @kmaps: number of users of @kmap; each user pins the BO. Reservation held
- * @vram_lost: the BO was in VRAM when a reset lost VRAM; never cleared
- * @lost_link: in vgpu_vram_mgr.lost if @vram_lost
- * @leaving_link: in vgpu_vram_mgr.leaving if @leaving
- * @leaving: fence of the last copy out of VRAM, or NULL; protected by vgpu_vram_mgr.lock
- * @leaving_epoch: vgpu_hw.vram_epoch before the copy of @leaving; vgpu_vram_mgr.lock
  * @users: struct kgd_mem of each process that uses the BO; reservation held
  * @owner_ops: functions of the owner, or NULL. Set once, reservation held
  * @owner: data of @owner_ops->vacate; reservation held
@@ -84,7 +74,6 @@ struct vgpu_bo_owner_ops {
  *           @owner_ops->release; set with @owner_ops. Differs from @domains if user
  *           space has changed that
  * @import: dma-buf of another device whose memory the BO uses, referenced, or NULL
- * @attachments: importers of the BO (mm/vgpu_dma_buf.c); reservation held
  * @userptr: process memory that the BO uses (mm/vgpu_userptr.c), or NULL
  * @metadata: data that user space attaches to the BO, or NULL; freed with the BO.
  *            @metadata to @tiling_flags: reservation held
@@ -97,23 +86,13 @@ struct vgpu_bo {
 	struct vgpu_device *vdev;
 	u32 domains;
 	u32 flags;
-	struct ttm_place places[2];
-	struct ttm_placement placement;
 	struct drm_gem_object *root;
 	struct list_head vm_mappings;
-	struct ttm_bo_kmap_obj kmap;
-	unsigned int kmaps;
-	bool vram_lost;
-	struct list_head lost_link;
-	struct list_head leaving_link;
-	struct dma_fence *leaving;
-	int leaving_epoch;
 	struct list_head users;
 	const struct vgpu_bo_owner_ops *owner_ops;
 	void *owner;
 	u32 charged;
 	struct dma_buf *import;
-	struct list_head attachments;
 	struct vgpu_userptr *userptr;
 	void *metadata;
 	u32 metadata_size;

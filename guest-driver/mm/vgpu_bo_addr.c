@@ -19,35 +19,36 @@
  * @bo: BO, reservation held; the caller has pinned it until vgpu_bo_kunmap()
  *
  * Waits for pending moves. Nests: all callers get the same address, which is valid until each
- * has called vgpu_bo_kunmap(). ttm_kmap_obj_virtual() of @bo->kmap returns whether the address
- * is I/O memory.
+ * has called vgpu_bo_kunmap(). ttm_kmap_obj_virtual() of vgpu_bo_state.kmap returns whether the
+ * address is I/O memory.
  *
  * Return: the address; ERR_PTR(-EINVAL) if the BO's VRAM is not contiguous; ERR_PTR(-ENOMEM).
  */
 void *vgpu_bo_kmap(struct vgpu_bo *bo)
 {
+	struct vgpu_bo_state *bs = to_bo_state(bo);
 	struct ttm_resource *res = bo->tbo.resource;
 	int ret;
 
 	dma_resv_assert_held(bo->tbo.base.resv);
 	WARN_ON_ONCE(!bo->tbo.pin_count);
 
-	if (bo->kmaps) {
-		bo->kmaps++;
-		return bo->kmap.virtual;
+	if (bs->kmaps) {
+		bs->kmaps++;
+		return bs->kmap.virtual;
 	}
 	if (!res || (res->mem_type == TTM_PL_VRAM &&
 		     !(res->placement & TTM_PL_FLAG_CONTIGUOUS)))
 		return ERR_PTR(-EINVAL);
 	dma_resv_wait_timeout(bo->tbo.base.resv, DMA_RESV_USAGE_KERNEL, false,
 			      MAX_SCHEDULE_TIMEOUT);
-	ret = ttm_bo_kmap(&bo->tbo, 0, PFN_UP(bo->tbo.base.size), &bo->kmap);
+	ret = ttm_bo_kmap(&bo->tbo, 0, PFN_UP(bo->tbo.base.size), &bs->kmap);
 	if (ret) {
-		bo->kmap.virtual = NULL;
+		bs->kmap.virtual = NULL;
 		return ERR_PTR(ret);
 	}
-	bo->kmaps = 1;
-	return bo->kmap.virtual;
+	bs->kmaps = 1;
+	return bs->kmap.virtual;
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_kmap);
 
@@ -57,10 +58,12 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_kmap);
  */
 void vgpu_bo_kunmap(struct vgpu_bo *bo)
 {
+	struct vgpu_bo_state *bs = to_bo_state(bo);
+
 	dma_resv_assert_held(bo->tbo.base.resv);
 
-	if (!WARN_ON_ONCE(!bo->kmaps) && !--bo->kmaps)
-		ttm_bo_kunmap(&bo->kmap);
+	if (!WARN_ON_ONCE(!bs->kmaps) && !--bs->kmaps)
+		ttm_bo_kunmap(&bs->kmap);
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_kunmap);
 

@@ -39,7 +39,7 @@ MODULE_IMPORT_NS(DMA_BUF);
 
 /**
  * struct vgpu_attachment - an importer of a BO
- * @link: in vgpu_bo.attachments
+ * @link: in vgpu_bo_state.attachments
  * @attach: the importer
  */
 struct vgpu_attachment {
@@ -67,7 +67,7 @@ bool vgpu_bo_vram_ok(struct vgpu_bo *bo)
 
 	if (bo->tbo.type == ttm_bo_type_sg)
 		return false;
-	list_for_each_entry(att, &bo->attachments, link)
+	list_for_each_entry(att, &to_bo_state(bo)->attachments, link)
 		if (!att->attach->peer2peer)
 			return false;
 	return true;
@@ -82,7 +82,7 @@ void vgpu_dma_buf_moved(struct vgpu_bo *bo)
 {
 	struct vgpu_attachment *att;
 
-	list_for_each_entry(att, &bo->attachments, link)
+	list_for_each_entry(att, &to_bo_state(bo)->attachments, link)
 		if (att->attach->importer_ops)
 			att->attach->importer_ops->move_notify(att->attach);
 }
@@ -103,7 +103,7 @@ static int vgpu_dma_buf_attach(struct dma_buf *dma_buf,
 	attach->priv = att;
 
 	dma_resv_lock(dma_buf->resv, NULL);
-	list_add_tail(&att->link, &bo->attachments);
+	list_add_tail(&att->link, &to_bo_state(bo)->attachments);
 	dma_resv_unlock(dma_buf->resv);
 	return 0;
 }

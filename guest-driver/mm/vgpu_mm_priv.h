@@ -121,6 +121,40 @@ struct vgpu_tt {
 	bool swappable;
 };
 
+/**
+ * struct vgpu_bo_state - a buffer object, with what only mm/ uses
+ * @base: what other folders use
+ * @places: array to which @placement points; reservation held
+ * @placement: the placement that was requested last; reservation held
+ * @kmap: CPU mapping of vgpu_bo_kmap(); reservation held
+ * @kmaps: number of users of @kmap; each user pins the BO. Reservation held
+ * @vram_lost: the BO was in VRAM when a reset lost VRAM; never cleared. vgpu_vram_mgr.lock
+ *             protects @vram_lost to @leaving_epoch
+ * @lost_link: in vgpu_vram_mgr.lost if @vram_lost
+ * @leaving_link: in vgpu_vram_mgr.leaving if @leaving
+ * @leaving: fence of the last copy out of VRAM, or NULL
+ * @leaving_epoch: vgpu_hw.vram_epoch before the copy of @leaving
+ * @attachments: importers of the BO (vgpu_dma_buf.c); reservation held
+ */
+struct vgpu_bo_state {
+	struct vgpu_bo base;
+	struct ttm_place places[2];
+	struct ttm_placement placement;
+	struct ttm_bo_kmap_obj kmap;
+	unsigned int kmaps;
+	bool vram_lost;
+	struct list_head lost_link;
+	struct list_head leaving_link;
+	struct dma_fence *leaving;
+	int leaving_epoch;
+	struct list_head attachments;
+};
+
+static inline struct vgpu_bo_state *to_bo_state(const struct vgpu_bo *bo)
+{
+	return container_of(bo, struct vgpu_bo_state, base);
+}
+
 static inline struct vgpu_tt *to_vgpu_tt(struct ttm_tt *ttm)
 {
 	return container_of(ttm, struct vgpu_tt, ttm);

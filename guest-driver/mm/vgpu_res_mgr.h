@@ -25,8 +25,8 @@ struct vgpu_device;
  * @mm: free and used blocks
  * @resources: every struct vgpu_vram_resource, oldest first
  * @next: vgpu_vram_resource.number of the next resource
- * @lost: struct vgpu_bo whose content was lost with VRAM, by lost_link
- * @leaving: struct vgpu_bo that were moved out of VRAM, by leaving_link; oldest move
+ * @lost: struct vgpu_bo_state whose content was lost with VRAM, by lost_link
+ * @leaving: struct vgpu_bo_state that were moved out of VRAM, by leaving_link; oldest move
  *           first
  * @frees: how often memory was freed, modulo 2^32; written under @lock
  * @freed: woken when @frees changes

@@ -261,7 +261,7 @@ static bool vgpu_move_has_users(struct ttm_buffer_object *tbo)
  */
 static bool vgpu_move_queues(struct vgpu_bo *bo)
 {
-	return list_empty(&bo->attachments);
+	return list_empty(&to_bo_state(bo)->attachments);
 }
 
 /* Wait for the users of the BO before its mappings are cleared. */
@@ -532,7 +532,7 @@ static void vgpu_ttm_release_notify(struct ttm_buffer_object *tbo)
 
 	if (!vgpu_bo_is_ours(tbo))
 		return;
-	WARN_ON_ONCE(bo->kmaps);
+	WARN_ON_ONCE(to_bo_state(bo)->kmaps);
 	if (bo->owner_ops && bo->owner_ops->release)
 		bo->owner_ops->release(bo);
 	vgpu_bo_wipe(bo);

@@ -269,18 +269,18 @@ void vgpu_vram_mgr_fini(struct vgpu_device *vdev)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_fini);
 
-static void vram_has_left(struct vgpu_bo *bo)
+static void vram_has_left(struct vgpu_bo_state *bs)
 {
-	list_del(&bo->leaving_link);
-	dma_fence_put(bo->leaving);
-	bo->leaving = NULL;
+	list_del(&bs->leaving_link);
+	dma_fence_put(bs->leaving);
+	bs->leaving = NULL;
 }
 
-static void vram_mark_lost(struct vgpu_vram_mgr *mgr, struct vgpu_bo *bo)
+static void vram_mark_lost(struct vgpu_vram_mgr *mgr, struct vgpu_bo_state *bs)
 {
-	if (!bo->vram_lost)
-		list_add_tail(&bo->lost_link, &mgr->lost);
-	bo->vram_lost = true;
+	if (!bs->vram_lost)
+		list_add_tail(&bs->lost_link, &mgr->lost);
+	bs->vram_lost = true;
 }
 
 /**
@@ -297,14 +297,15 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 			  int vram_epoch)
 {
 	struct vgpu_vram_mgr *mgr = &bo->vdev->mman->vram;
-	struct vgpu_bo *first, *next;
+	struct vgpu_bo_state *bs = to_bo_state(bo);
+	struct vgpu_bo_state *first, *next;
 
 	mutex_lock(&mgr->lock);
-	if (bo->leaving)
-		vram_has_left(bo);
-	bo->leaving = dma_fence_get(fence);
-	bo->leaving_epoch = vram_epoch;
-	list_add_tail(&bo->leaving_link, &mgr->leaving);
+	if (bs->leaving)
+		vram_has_left(bs);
+	bs->leaving = dma_fence_get(fence);
+	bs->leaving_epoch = vram_epoch;
+	list_add_tail(&bs->leaving_link, &mgr->leaving);
 	list_for_each_entry_safe(first, next, &mgr->leaving, leaving_link) {
 		if (dma_fence_get_status(first->leaving) <= 0)
 			break;
@@ -313,7 +314,7 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 	/* VRAM was lost since @vram_epoch: the copy, if it is not done, will be cancelled. */
 	if (vram_epoch != atomic_read(&bo->vdev->hw->vram_epoch) &&
 	    dma_fence_get_status(fence) != 1) {
-		vram_mark_lost(mgr, bo);
+		vram_mark_lost(mgr, bs);
 		vgpu_stat_add(bo->vdev, VGPU_STAT_BOS_LOST, 1);
 	}
 	mutex_unlock(&mgr->lock);
@@ -348,7 +349,7 @@ unsigned int vgpu_vram_mgr_mark_lost(struct vgpu_device *vdev)
 {
 	struct vgpu_vram_mgr *mgr = &vdev->mman->vram;
 	struct vgpu_vram_resource *vres;
-	struct vgpu_bo *bo, *next;
+	struct vgpu_bo_state *bs, *next;
 	int epoch = atomic_read(&vdev->hw->vram_epoch);
 	unsigned int lost = 0;
 
@@ -360,19 +361,19 @@ unsigned int vgpu_vram_mgr_mark_lost(struct vgpu_device *vdev)
 		if (!tbo || tbo->type == ttm_bo_type_kernel ||
 		    !vgpu_bo_is_ours(tbo) || tbo->resource != &vres->base)
 			continue;
-		vram_mark_lost(mgr, to_vgpu_bo(tbo));
+		vram_mark_lost(mgr, to_bo_state(to_vgpu_bo(tbo)));
 		lost++;
 	}
 	spin_unlock(&vdev->mman->bdev.lru_lock);
-	list_for_each_entry_safe(bo, next, &mgr->leaving, leaving_link) {
-		int status = dma_fence_get_status(bo->leaving);
+	list_for_each_entry_safe(bs, next, &mgr->leaving, leaving_link) {
+		int status = dma_fence_get_status(bs->leaving);
 
 		if (status != -ECANCELED &&
-		    (status || bo->leaving_epoch == epoch))
+		    (status || bs->leaving_epoch == epoch))
 			continue;
-		lost += !bo->vram_lost;
-		vram_mark_lost(mgr, bo);
-		vram_has_left(bo);
+		lost += !bs->vram_lost;
+		vram_mark_lost(mgr, bs);
+		vram_has_left(bs);
 	}
 	mutex_unlock(&mgr->lock);
 	vgpu_stat_add(vdev, VGPU_STAT_BOS_LOST, lost);
@@ -389,12 +390,13 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_mark_lost);
 void vgpu_vram_mgr_forget_lost(struct vgpu_bo *bo)
 {
 	struct vgpu_vram_mgr *mgr = &bo->vdev->mman->vram;
+	struct vgpu_bo_state *bs = to_bo_state(bo);
 
 	mutex_lock(&mgr->lock);
-	if (bo->leaving)
-		vram_has_left(bo);
-	if (bo->vram_lost)
-		list_del(&bo->lost_link);
+	if (bs->leaving)
+		vram_has_left(bs);
+	if (bs->vram_lost)
+		list_del(&bs->lost_link);
 	mutex_unlock(&mgr->lock);
 }
 
@@ -407,13 +409,13 @@ void vgpu_vram_mgr_forget_lost(struct vgpu_bo *bo)
 void vgpu_vram_mgr_show_lost(struct vgpu_device *vdev, struct drm_printer *p)
 {
 	struct vgpu_vram_mgr *mgr = &vdev->mman->vram;
-	struct vgpu_bo *bo;
+	struct vgpu_bo_state *bs;
 
 	mutex_lock(&mgr->lock);
-	list_for_each_entry(bo, &mgr->lost, lost_link)
+	list_for_each_entry(bs, &mgr->lost, lost_link)
 		drm_printf(p, "%#llx %zu\n",
-			   drm_vma_node_offset_addr(&bo->tbo.base.vma_node),
-			   bo->tbo.base.size);
+			   drm_vma_node_offset_addr(&bs->base.tbo.base.vma_node),
+			   bs->base.tbo.base.size);
 	mutex_unlock(&mgr->lock);
 }
 

@@ -83,8 +83,8 @@ struct vgpu_mock *vgpu_mock_new(struct kunit *test)
 	bdev = &mock->vdev.mman->bdev;
 	spin_lock_init(&bdev->lru_lock);
 	INIT_LIST_HEAD(&bdev->pinned);
-	mock->bo.vdev = &mock->vdev;
-	mock->bo.tbo.bdev = bdev;
+	mock->bo.base.vdev = &mock->vdev;
+	mock->bo.base.tbo.bdev = bdev;
 	mock->hw.gart.pages = VGPU_MOCK_GART_PAGES;
 
 	KUNIT_ASSERT_EQ(test, vgpu_vram_mgr_init(&mock->vdev, VGPU_MOCK_VRAM),
@@ -171,9 +171,9 @@ int vgpu_mock_alloc(struct vgpu_mock *mock, u64 pages, u32 align,
 	struct ttm_resource_manager *man;
 
 	man = ttm_manager_type(&mock->vdev.mman->bdev, place->mem_type);
-	mock->bo.tbo.base.size = pages << PAGE_SHIFT;
-	mock->bo.tbo.page_alignment = align;
-	return man->func->alloc(man, &mock->bo.tbo, place, res);
+	mock->bo.base.tbo.base.size = pages << PAGE_SHIFT;
+	mock->bo.base.tbo.page_alignment = align;
+	return man->func->alloc(man, &mock->bo.base.tbo, place, res);
 }
 
 void vgpu_mock_free(struct vgpu_mock *mock, struct ttm_resource *res)

@@ -38,7 +38,7 @@ struct vgpu_mock {
 	struct vgpu_mman mman;
 	struct vgpu_vm_manager vmm;
 	struct vgpu_sched sched;
-	struct vgpu_bo bo;
+	struct vgpu_bo_state bo;
 	struct rnd_state rnd;
 	u32 *regs;
 	u32 *writes;

@@ -48,7 +48,7 @@ static void bo_domains(struct kunit *test)
 		    domain == AMDGPU_GEM_DOMAIN_CPU)
 			n = 1;
 		bo_soil(mock);
-		vgpu_bo_set_placement(&mock->bo, domain, false);
+		vgpu_bo_set_placement(&mock->bo.base, domain, false);
 		KUNIT_ASSERT_EQ_MSG(test, p->num_placement, n, "domain %#x",
 				    domain);
 		if (!n)
@@ -70,14 +70,14 @@ static void bo_contiguous(struct kunit *test)
 	struct vgpu_mock *mock = vgpu_mock_new(test);
 	const struct ttm_placement *p = &mock->bo.placement;
 
-	mock->bo.flags = AMDGPU_GEM_CREATE_VRAM_CONTIGUOUS;
+	mock->bo.base.flags = AMDGPU_GEM_CREATE_VRAM_CONTIGUOUS;
 	bo_soil(mock);
-	vgpu_bo_set_placement(&mock->bo, AMDGPU_GEM_DOMAIN_VRAM |
+	vgpu_bo_set_placement(&mock->bo.base, AMDGPU_GEM_DOMAIN_VRAM |
 			      AMDGPU_GEM_DOMAIN_GTT, false);
 	KUNIT_EXPECT_TRUE(test, p->placement[0].flags & TTM_PL_FLAG_CONTIGUOUS);
 	KUNIT_EXPECT_EQ(test, p->placement[1].flags, 0);
 	bo_soil(mock);
-	vgpu_bo_set_placement(&mock->bo, AMDGPU_GEM_DOMAIN_GTT, false);
+	vgpu_bo_set_placement(&mock->bo.base, AMDGPU_GEM_DOMAIN_GTT, false);
 	KUNIT_EXPECT_EQ(test, p->placement[0].flags, 0);
 }
 
@@ -88,10 +88,10 @@ static void bo_gart_address(struct kunit *test)
 	const struct ttm_placement *p = &mock->bo.placement;
 
 	bo_soil(mock);
-	vgpu_bo_set_placement(&mock->bo, AMDGPU_GEM_DOMAIN_GTT, true);
+	vgpu_bo_set_placement(&mock->bo.base, AMDGPU_GEM_DOMAIN_GTT, true);
 	KUNIT_EXPECT_EQ(test, p->placement[0].lpfn, VGPU_MOCK_GART_PAGES);
 	bo_soil(mock);
-	vgpu_bo_set_placement(&mock->bo, AMDGPU_GEM_DOMAIN_VRAM, true);
+	vgpu_bo_set_placement(&mock->bo.base, AMDGPU_GEM_DOMAIN_VRAM, true);
 	KUNIT_EXPECT_EQ(test, p->placement[0].lpfn, 0);
 }
 
@@ -102,7 +102,7 @@ static void bo_doorbell(struct kunit *test)
 	const struct ttm_placement *p = &mock->bo.placement;
 
 	bo_soil(mock);
-	vgpu_bo_set_placement(&mock->bo, AMDGPU_GEM_DOMAIN_DOORBELL, false);
+	vgpu_bo_set_placement(&mock->bo.base, AMDGPU_GEM_DOMAIN_DOORBELL, false);
 	KUNIT_EXPECT_EQ(test, p->placement[0].fpfn, 2);
 }
 
@@ -112,10 +112,10 @@ static void bo_vram_ok(struct kunit *test)
 	struct vgpu_mock *mock = vgpu_mock_new(test);
 
 	INIT_LIST_HEAD(&mock->bo.attachments);
-	mock->bo.tbo.type = ttm_bo_type_device;
-	KUNIT_EXPECT_TRUE(test, vgpu_bo_vram_ok(&mock->bo));
-	mock->bo.tbo.type = ttm_bo_type_sg;
-	KUNIT_EXPECT_FALSE(test, vgpu_bo_vram_ok(&mock->bo));
+	mock->bo.base.tbo.type = ttm_bo_type_device;
+	KUNIT_EXPECT_TRUE(test, vgpu_bo_vram_ok(&mock->bo.base));
+	mock->bo.base.tbo.type = ttm_bo_type_sg;
+	KUNIT_EXPECT_FALSE(test, vgpu_bo_vram_ok(&mock->bo.base));
 }
 
 #define KMAP_PAGES	2u
@@ -126,7 +126,7 @@ static struct vgpu_bo *bo_with_pages(struct kunit *test, struct page **pages)
 	static const struct ttm_place gtt = { .mem_type = TTM_PL_TT };
 	static struct ttm_device_funcs no_funcs;
 	struct vgpu_mock *mock = vgpu_mock_new(test);
-	struct ttm_buffer_object *tbo = &mock->bo.tbo;
+	struct ttm_buffer_object *tbo = &mock->bo.base.tbo;
 	unsigned int i;
 
 	mock->vdev.mman->bdev.funcs = &no_funcs;
@@ -146,7 +146,7 @@ static struct vgpu_bo *bo_with_pages(struct kunit *test, struct page **pages)
 	dma_resv_init(&tbo->base._resv);
 	tbo->base.resv = &tbo->base._resv;
 	dma_resv_lock(tbo->base.resv, NULL);
-	return &mock->bo;
+	return &mock->bo.base;
 }
 
 /*
@@ -163,18 +163,18 @@ static void bo_kmap_nests(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(first));
 	KUNIT_EXPECT_PTR_EQ(test, vgpu_bo_kmap(bo), first);
 	vgpu_bo_kunmap(bo);
-	KUNIT_ASSERT_PTR_EQ(test, bo->kmap.virtual, first);
+	KUNIT_ASSERT_PTR_EQ(test, to_bo_state(bo)->kmap.virtual, first);
 	for (i = 0; i < KMAP_PAGES; i++)
 		KUNIT_EXPECT_PTR_EQ(test, vmalloc_to_page(first + i * PAGE_SIZE),
 				    pages[i]);
 	vgpu_bo_kunmap(bo);
-	KUNIT_EXPECT_NULL(test, bo->kmap.virtual);
+	KUNIT_EXPECT_NULL(test, to_bo_state(bo)->kmap.virtual);
 
 	dma_resv_unlock(bo->tbo.base.resv);
 	dma_resv_fini(bo->tbo.base.resv);
 	for (i = 0; i < KMAP_PAGES; i++)
 		__free_page(pages[i]);
-	vgpu_mock_free(container_of(bo, struct vgpu_mock, bo), bo->tbo.resource);
+	vgpu_mock_free(container_of(bo, struct vgpu_mock, bo.base), bo->tbo.resource);
 }
 
 static struct kunit_case bo_cases[] = {

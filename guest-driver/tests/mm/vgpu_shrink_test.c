@@ -85,9 +85,9 @@ static void shrink_no_tt(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
 
-	mock->bo.vdev = &mock->vdev;
-	mock->bo.tbo.ttm = NULL;
-	vgpu_shrink_bo(&mock->bo);
+	mock->bo.base.vdev = &mock->vdev;
+	mock->bo.base.tbo.ttm = NULL;
+	vgpu_shrink_bo(&mock->bo.base);
 	KUNIT_EXPECT_EQ(test, shrink_count(mock), 0);
 }
 

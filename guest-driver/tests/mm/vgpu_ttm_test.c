@@ -58,7 +58,7 @@ static const struct vgpu_bo_owner_ops vacate_ops = {
 
 static struct ttm_buffer_object *vacate_tbo(struct vacate_mock *m)
 {
-	return &m->mock->bo.tbo;
+	return &m->mock->bo.base.tbo;
 }
 
 static void vacate_fini(void *arg)
@@ -79,8 +79,8 @@ static struct vacate_mock *vacate_new(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	m->mock = vgpu_mock_new(test);
 	m->system.mem_type = TTM_PL_SYSTEM;
-	m->mock->bo.owner = m;
-	m->mock->bo.owner_ops = &vacate_ops;
+	m->mock->bo.base.owner = m;
+	m->mock->bo.base.owner_ops = &vacate_ops;
 	tbo = vacate_tbo(m);
 	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(m->mock, VACATE_PAGES, 1,
 					      &vacate_vram, &tbo->resource), 0);

@@ -239,13 +239,13 @@ static void place_clear_first(struct kunit *test)
 	place_free(s, half[1], false);
 
 	/* A kernel BO does not need cleared memory. */
-	s->mock->bo.tbo.type = ttm_bo_type_kernel;
+	s->mock->bo.base.tbo.type = ttm_bo_type_kernel;
 	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(s->mock, VRAM_PAGES / 4, 1,
 					      &anywhere, &res), 0);
 	KUNIT_EXPECT_EQ(test, known_zero(res), 0);
 	place_free(s, res, false);
 
-	s->mock->bo.tbo.type = ttm_bo_type_device;
+	s->mock->bo.base.tbo.type = ttm_bo_type_device;
 	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(s->mock, VRAM_PAGES / 4, 1,
 					      &anywhere, &res), 0);
 	KUNIT_EXPECT_EQ(test, known_zero(res), VRAM_PAGES / 4);
@@ -283,7 +283,7 @@ static void place_clear_random(struct kunit *test)
 			*res = NULL;
 			continue;
 		}
-		s->mock->bo.tbo.type = vgpu_mock_random(s->mock, 2) ?
+		s->mock->bo.base.tbo.type = vgpu_mock_random(s->mock, 2) ?
 				       ttm_bo_type_device : ttm_bo_type_kernel;
 		if (vgpu_mock_alloc(s->mock, pages, 1, &anywhere, res)) {
 			*res = NULL;

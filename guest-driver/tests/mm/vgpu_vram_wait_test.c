@@ -57,7 +57,7 @@ static const struct vgpu_bo_owner_ops keep_ops = {
 static void keep_fini(void *arg)
 {
 	struct keep_mock *m = arg;
-	struct ttm_buffer_object *tbo = &m->mock->bo.tbo;
+	struct ttm_buffer_object *tbo = &m->mock->bo.base.tbo;
 
 	vgpu_mock_free(m->mock, tbo->resource);
 	dma_resv_fini(tbo->base.resv);
@@ -71,9 +71,9 @@ static struct keep_mock *keep_new(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
 	m->mock = vgpu_mock_new(test);
-	m->mock->bo.owner = m;
-	m->mock->bo.owner_ops = &keep_ops;
-	tbo = &m->mock->bo.tbo;
+	m->mock->bo.base.owner = m;
+	m->mock->bo.base.owner_ops = &keep_ops;
+	tbo = &m->mock->bo.base.tbo;
 	tbo->type = ttm_bo_type_device;
 	kref_init(&tbo->kref);
 	dma_resv_init(&tbo->base._resv);
@@ -96,7 +96,7 @@ static void keep_expect(struct kunit *test, struct keep_mock *m, int want)
 static void keep_waits(struct kunit *test)
 {
 	struct keep_mock *m = keep_new(test);
-	struct dma_resv *resv = m->mock->bo.tbo.base.resv;
+	struct dma_resv *resv = m->mock->bo.base.tbo.base.resv;
 
 	/*
 	 * The owner gives no time after which the BO becomes evictable, as for a BO of the caller

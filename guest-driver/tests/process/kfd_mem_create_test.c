@@ -242,7 +242,7 @@ static void create_fill(struct kunit *test, struct create_mock *m, unsigned int 
 		.domain = AMDGPU_GEM_DOMAIN_VRAM,
 		.type = type,
 	};
-	struct ttm_buffer_object *pinned = &m->mock->bo.tbo;
+	struct ttm_buffer_object *pinned = &m->mock->bo.base.tbo;
 
 	kref_init(&pinned->kref);
 	pinned->pin_count = 1;
