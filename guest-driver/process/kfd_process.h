@@ -136,6 +136,8 @@ enum kfd_criu_state {
  * @restore_work: restores the BOs, then the queues
  * @events: HSA events; kfd_events_init() allocates it
  * @dbg: debugging and state of the runtime; kfd_dbg_init() allocates it
+ * @debug_trap_enabled: a debugger has a session on the process. Written by kfd/debug/ with
+ *                      @queue_lock held, read with or without
  * @svms: SVM ranges; svm_range_list_init() allocates it
  * @xnack_enabled: page faults of the process are repaired
  * @criu_state: state of a checkpoint or restore; unless KFD_CRIU_NONE, the queues are off the
@@ -168,6 +170,7 @@ struct kfd_process {
 	struct delayed_work restore_work;
 	struct kfd_events *events;
 	struct kfd_dbg *dbg;
+	bool debug_trap_enabled;
 	struct svm_range_list *svms;
 	bool xnack_enabled;
 	enum kfd_criu_state criu_state;

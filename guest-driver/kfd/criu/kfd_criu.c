@@ -19,7 +19,6 @@
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 
-#include "kfd/debug/kfd_debug.h"
 #include "kfd/events/kfd_events.h"
 #include "kfd/events/kfd_events_criu.h"
 #include "kfd/queues/kfd_queue.h"
@@ -124,7 +123,7 @@ int kfd_criu_count(struct kfd_process *p, struct kfd_criu_head *h)
 {
 	int n, ranges;
 
-	if (kfd_dbg_is_debugged(p)) {
+	if (READ_ONCE(p->debug_trap_enabled)) {
 		pr_warn("vgpu_kfd: pid %d cannot be checkpointed: it is debugged\n",
 			p->lead_thread->pid);
 		return -EBUSY;

@@ -25,7 +25,7 @@ static bool criu_is_empty(struct kfd_process *p)
 
 	if (p->criu_state != KFD_CRIU_NONE || p->pqm.n_queues ||
 	    kfd_events_has_page(p) || kfd_events_criu_count(p) || svm_criu_count(p) ||
-	    kfd_runtime_enabled(p) || kfd_dbg_is_debugged(p))
+	    kfd_runtime_enabled(p) || READ_ONCE(p->debug_trap_enabled))
 		return false;
 	for (i = 0; i < p->n_pdds; i++) {
 		pdd = p->pdds[i];

@@ -72,7 +72,7 @@ static bool kfd_dbg_raise(struct kfd_process *p, u64 *exceptions, u64 mask)
 	bool wanted = false;
 
 	/* Test without the lock: a session that begins now may miss the exception. */
-	if (!READ_ONCE(p->dbg->session))
+	if (!READ_ONCE(p->debug_trap_enabled))
 		return false;
 	spin_lock(&kfd_dbg_lock);
 	s = p->dbg->session;
@@ -140,7 +140,7 @@ bool kfd_dbg_raise_fault(struct kfd_process_device *pdd, u64 va,
 	struct kfd_dbg_session *s;
 	bool wanted = false;
 
-	if (!READ_ONCE(p->dbg->session))
+	if (!READ_ONCE(p->debug_trap_enabled))
 		return false;
 	spin_lock(&kfd_dbg_lock);
 	s = p->dbg->session;
@@ -207,7 +207,8 @@ int kfd_dbg_begin(struct kfd_process *debugger, struct kfd_process *target,
 	} else if (debugger->dbg->closed) {
 		ret = -ENODEV;
 	} else {
-		WRITE_ONCE(target->dbg->session, s);
+		target->dbg->session = s;
+		WRITE_ONCE(target->debug_trap_enabled, true);
 		list_add_tail(&s->link, &debugger->dbg->debugging);
 		*info = target->dbg->runtime;
 	}
@@ -245,7 +246,8 @@ void kfd_dbg_end(struct kfd_process *target, struct kfd_process *debugger)
 	if (s && debugger && s->debugger != debugger)
 		s = NULL;
 	if (s) {
-		WRITE_ONCE(dbg->session, NULL);
+		dbg->session = NULL;
+		WRITE_ONCE(target->debug_trap_enabled, false);
 		list_del(&s->link);
 		WRITE_ONCE(dbg->asked, false);
 		dbg->exceptions = 0;
@@ -352,25 +354,6 @@ void kfd_dbg_device_fini(struct kfd_process_device *pdd)
 {
 	kfree(pdd->dbg);
 	pdd->dbg = NULL;
-}
-
-/**
- * kfd_dbg_is_debugged() - whether a debugger has a session on a process
- * @p: process
- *
- * Context: takes kfd_dbg_lock.
- *
- * Return: true if there is a session. The result may be stale on return, unless
- * kfd_process.queue_lock of @p is held.
- */
-bool kfd_dbg_is_debugged(struct kfd_process *p)
-{
-	bool is;
-
-	spin_lock(&kfd_dbg_lock);
-	is = p->dbg->session;
-	spin_unlock(&kfd_dbg_lock);
-	return is;
 }
 
 /**

@@ -26,7 +26,6 @@ int kfd_dbg_init(struct kfd_process *p);
 void kfd_dbg_fini(struct kfd_process *p);
 int kfd_dbg_device_init(struct kfd_process_device *pdd);
 void kfd_dbg_device_fini(struct kfd_process_device *pdd);
-bool kfd_dbg_is_debugged(struct kfd_process *p);
 void kfd_dbg_close(struct kfd_process *p);
 bool kfd_dbg_raise_queue(struct kfd_queue *q, u64 mask);
 bool kfd_dbg_raise_device(struct kfd_process_device *pdd, u64 mask);

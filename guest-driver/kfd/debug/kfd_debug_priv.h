@@ -43,7 +43,7 @@ enum kfd_runtime_call {
 /**
  * struct kfd_dbg - sessions of a process, as target and as debugger
  * @session: session whose target is the process, or NULL. Changed with kfd_process.queue_lock
- *           held as well
+ *           held as well, together with kfd_process.debug_trap_enabled
  * @debugging: list of sessions in which the process is the debugger
  * @closed: the process is detached; no session begins any more
  * @exceptions: KFD_EC_MASK_PROCESS exceptions that were raised and not cleared

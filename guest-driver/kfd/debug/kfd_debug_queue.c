@@ -27,7 +27,7 @@ static bool kfd_dbg_active(struct kfd_process *p)
 {
 	lockdep_assert_held(&p->queue_lock);
 
-	return READ_ONCE(p->dbg->session);
+	return p->debug_trap_enabled;
 }
 
 void kfd_dbg_resume_all(struct kfd_process *p)

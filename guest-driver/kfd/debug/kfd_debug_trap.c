@@ -56,7 +56,7 @@ static int kfd_dbg_op_enable(struct kfd_process *p, struct kfd_process *target,
 	u32 bytes = min_t(u32, args->rinfo_size, sizeof(info));
 	int ret;
 
-	if (READ_ONCE(target->dbg->session))
+	if (READ_ONCE(target->debug_trap_enabled))
 		return -EALREADY;
 	file = kfd_dbg_get_file(args->dbg_fd);
 	if (!file)
