@@ -74,6 +74,16 @@ struct kfd_mem_attachment {
  *           was no look-up yet: the BO has no pages and no entries until a look-up finds memory
  *
  * The other members are protected by kfd_process.mutex, or do not change after creation.
+ *
+ * Members of amdkfd's structure that are not needed here:
+ *
+ * * No lock member: kfd_process.mutex serialises all calls that use the structure.
+ * * No range member: mm/'s struct vgpu_userptr, which the render node uses, too, holds the pages
+ *   that HMM found.
+ * * No sync member: the fences are in the BO's reservation, and queues run after the page-table
+ *   entries are written.
+ * * No gem_handle member: kgd_mem_export() exports the GEM object itself, so KFD needs no DRM
+ *   client with GEM handles.
  */
 struct kgd_mem {
 	struct vgpu_bo *bo;

@@ -150,6 +150,12 @@ enum kfd_criu_state {
  *        and the next member are protected by a lock of kfd_procfs.c
  * @procfs: files of @kobj, or NULL; allocated and freed with @kobj by kfd_procfs.c
  * @debugfs: debugfs folder kfd/proc/<pid>; exists as long as @kobj, under the same lock
+ *
+ * Members of amdkfd's structure that are not needed here:
+ *
+ * * No context_id member: the uAPI has one context for each process.
+ * * No is_32bit_user_mode member: open() of /dev/kfd refuses 32-bit programs.
+ * * No event_idr member: kfd_events.all has the events by id.
  */
 struct kfd_process {
 	struct hlist_node kfd_processes;

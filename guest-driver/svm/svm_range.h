@@ -168,6 +168,9 @@ struct svm_attrs {
  * @invalidations: number of times that entries were cleared; protected by @lock
  * @invalid: entries of a range that stays mapped were cleared, and restore_work has to map them
  *           again; protected by @lock
+ *
+ * No actual_loc member as in amdkfd: pages of a range migrate one by one, and a CPU fault migrates
+ * pages without access to the range. svm_debugfs.c counts where the pages are.
  */
 struct svm_range {
 	struct svm_range_list *svms;
