@@ -69,7 +69,8 @@ struct vgpu_vm;
  *                          are protected by kfd_process.mutex
  * @tba_addr: address of the trap handler
  * @tma_addr: address of the trap handler's memory
- * @vram_usage: bytes of VRAM allocated by ALLOC_MEMORY_OF_GPU
+ * @vram_usage: bytes of VRAM allocated by ALLOC_MEMORY_OF_GPU. Changed with kfd_process.mutex
+ *              held, read by sysfs without
  */
 struct kfd_process_device {
 	struct kfd_node *node;
@@ -139,7 +140,8 @@ enum kfd_criu_state {
  * @debug_trap_enabled: a debugger has a session on the process. Written by kfd/debug/ with
  *                      @queue_lock held, read with or without
  * @svms: SVM ranges; svm_range_list_init() allocates it
- * @xnack_enabled: page faults of the process are repaired
+ * @xnack_enabled: page faults of the process are repaired. Written by svm_set_xnack() with
+ *                 @mutex held, read without by the fault path and by notifiers
  * @criu_state: state of a checkpoint or restore; unless KFD_CRIU_NONE, the queues are off the
  *              hardware. Protected by @mutex
  * @criu_owner: files of the process that has paused this one for a checkpoint, or NULL.
