@@ -382,7 +382,11 @@ void vgpu_bo_unpin(struct vgpu_bo *bo)
 #define BO_KERNEL_KEPT	(3 * HZ)
 #define BO_KERNEL_HELD	(HZ / 4)
 
-/* As vgpu_bo_create_reserved(), but waits for free VRAM if the BO must be in VRAM. */
+/*
+ * As vgpu_bo_create_reserved(), but waits for free VRAM if the BO must be in VRAM. A fatal signal
+ * ends the wait with -ENOMEM, which all callers handle. Other signals do not end it: the callers
+ * that create page tables pass on -ENOMEM and -EINVAL only, not the restart of a system call.
+ */
 static int bo_create_patiently(struct vgpu_device *vdev,
 			       const struct vgpu_bo_params *p, struct vgpu_bo **out)
 {
@@ -412,7 +416,7 @@ static int bo_create_patiently(struct vgpu_device *vdev,
  * @cpu: receives the BO's address for the CPU (I/O memory if in VRAM); may be NULL
  *
  * Waits up to three seconds for VRAM that its owners keep for a time
- * (vgpu_bo_owner_ops.evict_in).
+ * (vgpu_bo_owner_ops.evict_in). A fatal signal ends the wait with -ENOMEM.
  *
  * Context: sleeps. Takes reservations of existing BOs only by trylock, so the caller may
  * hold any lock that is inside reservations.

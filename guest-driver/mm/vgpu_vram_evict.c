@@ -9,6 +9,7 @@
 #include <linux/minmax.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 #include <drm/ttm/ttm_bo.h>
@@ -280,25 +281,28 @@ static struct vram_hope vram_look(struct vgpu_vram_mgr *mgr)
  * other callers use vgpu_vram_mgr_make_room(). Takes the manager's lock; takes reservations
  * only by trylock.
  *
- * Context: sleeps, not interruptible.
+ * Context: sleeps, killable.
  *
  * Return: 0 after the known time, or when VRAM was freed: the caller tries again; 1 after a
  * jiffy, if a BO may be evicted, VRAM was freed, or another thread held the reservation of a
- * BO: the caller tries again, up to a limit; -ENOENT if VRAM will not become free.
+ * BO: the caller tries again, up to a limit; -ENOENT if VRAM will not become free; -EINTR on a
+ * fatal signal.
  */
 int vgpu_vram_mgr_wait_kept(struct vgpu_device *vdev, unsigned int frees)
 {
 	struct vgpu_vram_mgr *mgr = &vdev->mman->vram;
 	struct vram_hope hope = vram_look(mgr);
+	long left;
 
 	if (hope.evictable || READ_ONCE(mgr->frees) != frees ||
 	    (hope.held && !hope.kept)) {
-		schedule_timeout_uninterruptible(1);
-		return 1;
+		schedule_timeout_killable(1);
+		return fatal_signal_pending(current) ? -EINTR : 1;
 	}
 	if (!hope.kept)
 		return -ENOENT;
-	wait_event_timeout(mgr->freed, READ_ONCE(mgr->frees) != frees, hope.kept);
-	return 0;
+	left = wait_event_killable_timeout(mgr->freed, READ_ONCE(mgr->frees) != frees,
+					   hope.kept);
+	return left < 0 ? -EINTR : 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_wait_kept);
