@@ -279,11 +279,21 @@ class Here(Test):
         self.assertEqual(missing, set())
 
     def test_ways(self) -> None:
-        """Catches: a file that docs/tree.md names in a path through the device does not exist."""
+        """Catches: a file that docs/tree.md names in a path through the device does not exist, or a file or a function
+        that docs/driver.md names in a path through the driver."""
         text = (ROOT / "docs/tree.md").read_text()
         steps = set(re.findall(r"`([a-z]+/[a-z-]+\.c)`", text))
         self.assertGreater(len(steps), 10)
         self.assertEqual({step for step in steps if f"qemu-device/{step}" not in self.files}, set())
+
+        text = (ROOT / "docs/driver.md").read_text().split('<a id="ways"></a>')[1].split("\nThe `README.md` of each")[0]
+        steps = set(re.findall(r"`([\w/]+\.c)`", text))
+        self.assertGreater(len(steps), 25)
+        self.assertEqual({step for step in steps if f"guest-driver/{step}" not in self.files}, set())
+        names = set(re.findall(r"`(\w+)\(\)`", text))
+        self.assertGreater(len(names), 5)
+        sources = "".join((ROOT / file).read_text() for file in self.files if re.match(r"guest-driver/.*\.c$", file))
+        self.assertEqual({name for name in names if not re.search(rf"^\w.*\b{name}\(", sources, re.MULTILINE)}, set())
 
     def test_in_a_readme(self) -> None:
         """Catches: a .c file of driver or device that its folder's README.md does not name; a name without a file."""
