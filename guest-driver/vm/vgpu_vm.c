@@ -99,15 +99,19 @@ struct vgpu_vm *vgpu_vm_create(struct vgpu_device *vdev, u16 pasid,
 	vs->pasid = pasid;
 	vs->compute = compute;
 	ret = vm_job_init(vm);
-	if (!ret)
-		ret = vgpu_vm_setup(vm, vdev, &vgpu_vm_pt_ops);
-	if (ret) {
-		vgpu_vm_pool_delete(&vs->pool);
-		kvfree(vs->job);
-		kfree(vs);
-		return ERR_PTR(ret);
-	}
+	if (ret)
+		goto err_free;
+	ret = vgpu_vm_setup(vm, vdev, &vgpu_vm_pt_ops);
+	if (ret)
+		goto err_pool;
 	return vm;
+
+err_pool:
+	vgpu_vm_pool_delete(&vs->pool);
+	kvfree(vs->job);
+err_free:
+	kfree(vs);
+	return ERR_PTR(ret);
 }
 
 /* Free PRT mappings, which belong to the address space alone. */
