@@ -26,6 +26,9 @@
 #include "svm_migrate.h"
 #include "svm_migrate_priv.h"
 
+/* Tries of a CPU fault to move its page, each after a wait (svm_touch_pause()). */
+#define SVM_TOUCH_TRIES		25u
+
 /*
  * Map the source pages of a migration to VRAM for DMA; a page that does not exist yet gets
  * address 0. Returns the number of pages that can be migrated.
@@ -334,6 +337,10 @@ long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
  * thread that faults after the page was unmapped finds a migration entry, for which
  * do_swap_page() waits without a reference.
  *
+ * If the page does not move, the first thread tries again without returning: its return would
+ * give the waiters their references back, with which its next try would fail. Threads that
+ * have a reference meanwhile become waiters at their next fault, and drop the reference.
+ *
  * Alternatives that do not work:
  *
  * - To return at once, as nouveau and test_hmm do. The fault repeats until the page has
@@ -407,33 +414,32 @@ static int svm_touch_wait(struct svm_bo *sb, struct page *page,
 	return ret;
 }
 
-/* Return true if no other CPU fault migrates pages of the BO. */
-static bool svm_touch_is_alone(struct svm_bo *sb)
+/*
+ * The page of a CPU fault has not moved: wait before the next try. The page is locked by another
+ * migration, or another thread has a reference: one that has just got it back, or that is about
+ * to enter svm_migrate_to_ram(). That thread drops its reference as soon as it runs, which no
+ * event reports, and it may have the same or a lower priority on this CPU: sleep for a jiffy.
+ *
+ * Return: false if the fault ends, because the page is not mapped any more, or a fatal signal is
+ * pending.
+ */
+static bool svm_touch_pause(struct page *page)
 {
-	bool alone;
+	struct folio *folio = page_folio(page);
 
-	spin_lock(&sb->touch_lock);
-	alone = list_is_singular(&sb->touches);
-	spin_unlock(&sb->touch_lock);
-	return alone;
+	if (!folio_mapped(folio))
+		return false;
+	if (folio_test_locked(folio))
+		folio_wait_locked_killable(folio);
+	else
+		schedule_timeout_killable(1);
+	return !fatal_signal_pending(current);
 }
 
 /*
- * End a fault whose page has not moved, so that the access is repeated. If another CPU fault
- * is migrating the page's neighbours, the page can move with them as soon as this thread has
- * dropped its reference, so do not wait here. Otherwise the page is locked by an eviction, or
- * by the migration that brought it to VRAM: wait for the lock.
+ * Migrate the page of a CPU fault, and its neighbours up to the granularity. Without progress, the
+ * access is repeated after SVM_TOUCH_TRIES tries: the page may be mapped in another process only.
  */
-static vm_fault_t svm_touch_failed(struct svm_bo *sb, struct page *page)
-{
-	if (svm_touch_is_alone(sb) &&
-	    folio_wait_locked_killable(page_folio(page)))
-		return VM_FAULT_SIGBUS;
-	cond_resched();
-	return fatal_signal_pending(current) ? VM_FAULT_SIGBUS : 0;
-}
-
-/* Migrate the page of a CPU fault, and its neighbours up to the granularity. */
 static vm_fault_t svm_touch_move(struct svm_bo *sb, struct vm_fault *vmf)
 {
 	struct vm_area_struct *vma = vmf->vma;
@@ -450,20 +456,24 @@ static vm_fault_t svm_touch_move(struct svm_bo *sb, struct vm_fault *vmf)
 		.trigger = KFD_MIGRATE_TRIGGER_PAGEFAULT_CPU,
 	};
 	struct svm_move *m = kvmalloc(sizeof(*m), GFP_KERNEL);
+	unsigned int tries = SVM_TOUCH_TRIES;
 	long moved;
 
 	if (!m)
 		return VM_FAULT_OOM;
-	moved = svm_chunk_to_system(sb->node, event, NULL, vma, win, vmf->page, m);
+	do {
+		moved = svm_chunk_to_system(sb->node, event, NULL, vma, win,
+					    vmf->page, m);
+		trace_svm_migrate(0, sb->node->gpu_id, false, win.first,
+				  svm_interval_pages(win), moved,
+				  KFD_MIGRATE_TRIGGER_PAGEFAULT_CPU);
+	} while (!moved && --tries && svm_touch_pause(vmf->page));
 	kvfree(m);
-	trace_svm_migrate(0, sb->node->gpu_id, false, win.first,
-			  svm_interval_pages(win), moved,
-			  KFD_MIGRATE_TRIGGER_PAGEFAULT_CPU);
 	if (moved == -ENOMEM)
 		return VM_FAULT_OOM;
-	if (!moved)
-		return svm_touch_failed(sb, vmf->page);
-	return moved < 0 ? VM_FAULT_SIGBUS : 0;
+	if (moved < 0 || (!moved && fatal_signal_pending(current)))
+		return VM_FAULT_SIGBUS;
+	return 0;
 }
 
 vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf)

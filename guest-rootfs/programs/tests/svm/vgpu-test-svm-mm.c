@@ -591,7 +591,7 @@ static void touched_at_once(void)
 	for (i = 0; i < 2; i++)
 		CHECK(!pthread_create(&thread[i], NULL, touch_first, &zero),
 		      "thread");
-	for (i = 0; tap_goes_on(i, 50); i++)
+	for (i = 0; tap_goes_on(i, 500); i++)
 		touch(zero);
 	touching = false;
 	for (i = 0; i < 2; i++)
