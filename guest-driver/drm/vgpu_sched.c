@@ -213,7 +213,7 @@ static int job_check(struct vgpu_job *job)
 		return error;	/* drm_sched has set it for a guilty context */
 	if (job->error)
 		return job->error;
-	return job->vm->vram_epoch == vram_epoch ? 0 : -ECANCELED;
+	return READ_ONCE(job->vm->vram_epoch) == vram_epoch ? 0 : -ECANCELED;
 }
 
 /*

@@ -386,9 +386,8 @@ static void kfd_restore_work(struct work_struct *work)
 		    p->criu_state != KFD_CRIU_RESTORED)
 			ret = kfd_restore_try(p);
 	} while (ret == -EAGAIN && --tries);
-	info->restore_delay_ms = !ret || ret == -EAGAIN ? KFD_RESTORE_MS :
-				 min(2 * info->restore_delay_ms,
-				     KFD_RESTORE_MAX_MS);
+	WRITE_ONCE(info->restore_delay_ms, !ret || ret == -EAGAIN ? KFD_RESTORE_MS :
+		   min(2 * info->restore_delay_ms, KFD_RESTORE_MAX_MS));
 	if (ret) {
 		kfd_process_report_restore(p, false);
 		kfd_restore_schedule(p);

@@ -71,7 +71,8 @@ struct kfd_mem_attachment {
  *       BO in the VM of this process and GPU (kfd_mem_gem.c): the structure has no handle and no
  *       @attachments, and @mapped_to_gpu_memory counts the mappings of GEM_VA
  * @invalid: the last look-up of a user pointer's pages found no memory at its address, or there
- *           was no look-up yet: the BO has no pages and no entries until a look-up finds memory
+ *           was no look-up yet. The next placement unbinds the BO, and no entries are written
+ *           until a look-up finds memory
  *
  * The other members are protected by kfd_process.mutex, or do not change after creation.
  *

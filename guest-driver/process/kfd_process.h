@@ -130,7 +130,7 @@ enum kfd_criu_state {
  * @pqm: queue ids
  * @kgd_process_info: BOs of the process, and their eviction and restore (kfd_evict_priv.h);
  *                    constant
- * @ef: newest eviction fence of the BOs; NULL unless kgd_process_info.resident. Written
+ * @ef: newest eviction fence of the BOs; NULL unless amdkfd_process_info.resident. Written
  *      with @mutex and @queue_lock held, read with either
  * @eviction_work: takes the queues off the hardware and signals @ef; queued by the first
  *                 wait for @ef
@@ -151,7 +151,8 @@ enum kfd_criu_state {
  * @kobj: folder kfd/proc/<pid>, or NULL; removed when the process leaves the hash. This
  *        and the next member are protected by a lock of kfd_procfs.c
  * @procfs: files of @kobj, or NULL; allocated and freed with @kobj by kfd_procfs.c
- * @debugfs: debugfs folder kfd/proc/<pid>; exists as long as @kobj, under the same lock
+ * @debugfs: debugfs folder kfd/proc/<pid>; created after the process has entered the hash, and
+ *           removed after it has left the hash
  *
  * Members of amdkfd's structure that are not needed here:
  *

@@ -71,7 +71,7 @@ TRACE_EVENT(vgpu_vm_update,
 				 vbo->bo->tbo.resource->mem_type :
 				 TTM_PL_SYSTEM;
 		__entry->pasid = to_vm_state(vbo->vm)->pasid;
-		__entry->vmid = vbo->vm->vmid;
+		__entry->vmid = READ_ONCE(vbo->vm->vmid);
 	),
 	TP_printk("pasid=%u vmid=%u [0x%lx 0x%lx] bo=%p in %s",
 		  __entry->pasid, __entry->vmid, __entry->first, __entry->last,
