@@ -3,9 +3,10 @@
  * vgpu_vram_mgr_wait_kept() (mm/vgpu_vram_evict.c): the wait of an allocation that has found no
  * VRAM, and whose caller may hold reservations. Catches: an allocation fails although the time
  * slice of a BO's owner ends soon; the function waits although no BO can become evictable; the
- * function waits for a reservation.
+ * function waits for a reservation; a killed task waits.
  */
 #include <linux/dma-resv.h>
+#include <linux/sched/signal.h>
 #include <kunit/static_stub.h>
 
 #include "tests/lib/vgpu_mock.h"
@@ -136,10 +137,26 @@ static void keep_freed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_wait_kept(vdev, frees), 1);
 }
 
+/* A fatal signal ends the wait for the owner's time, and the loop of a caller that tries again. */
+static void keep_killed(struct kunit *test)
+{
+	struct keep_mock *m = keep_new(test);
+
+	allow_signal(SIGKILL);
+	send_sig(SIGKILL, current, 1);
+	m->evict_in = MAX_SCHEDULE_TIMEOUT;
+	keep_expect(test, m, -EINTR);
+	m->evict_ok = true;
+	keep_expect(test, m, -EINTR);
+	flush_signals(current);
+	disallow_signal(SIGKILL);
+}
+
 static struct kunit_case keep_cases[] = {
 	KUNIT_CASE(keep_waits),
 	KUNIT_CASE(keep_ends),
 	KUNIT_CASE(keep_freed),
+	KUNIT_CASE(keep_killed),
 	{}
 };
 
