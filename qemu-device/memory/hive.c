@@ -132,6 +132,24 @@ static void get_hive(Object *obj, Visitor *v, const char *name, void *opaque,
     visit_type_str(v, name, &path, errp);
 }
 
+/* Return the hive at a path of QOM, which may be a part of one: an id. */
+static Object *resolve_hive_path(const char *path, Error **errp)
+{
+    bool ambiguous = false;
+    Object *target = object_resolve_path_type(path, TYPE_VGPU_HIVE, &ambiguous);
+
+    if (ambiguous) {
+        error_setg(errp, "there are several vgpu-hive '%s'", path);
+    } else if (!target && (object_resolve_path(path, &ambiguous) ||
+                           ambiguous)) {
+        error_setg(errp, "'%s' is no vgpu-hive", path);
+    } else if (!target) {
+        error_set(errp, ERROR_CLASS_DEVICE_NOT_FOUND,
+                  "vgpu-hive '%s' not found", path);
+    }
+    return target;
+}
+
 /*
  * Setter of property hive. In earlier versions the value was the number that is
  * hive-id now: the message says that the value must be the id of an object.
@@ -145,11 +163,7 @@ static void set_hive(Object *obj, Visitor *v, const char *name, void *opaque,
     Object *target = NULL;
 
     if (visit_type_str(v, name, &path, errp) && *path) {
-        target = object_resolve_path_type(path, TYPE_VGPU_HIVE, NULL);
-        if (!target) {
-            error_set(errp, ERROR_CLASS_DEVICE_NOT_FOUND,
-                      "vgpu-hive '%s' not found", path);
-        }
+        target = resolve_hive_path(path, errp);
     }
     if (*errp) {
         error_prepend(errp, "%s needs the id of a vgpu-hive object, as in "

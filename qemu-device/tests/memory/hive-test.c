@@ -34,7 +34,10 @@ static void test_bad(void)
         { "qom-set", "'path': '/objects/h0', 'property': 'hive-id', 'value': 8",
           "cannot be changed" },
         { "device_add", PLUG ", 'hive': 7", "id of a vgpu-hive object" },
-        { "device_add", PLUG ", 'hive': '7'", "id of a vgpu-hive object" },
+        { "device_add", PLUG ", 'hive': '7'", "'7' not found" },
+        { "device_add", PLUG ", 'hive': 'first'", "'first' is no vgpu-hive" },
+        { "qom-set", "'path': '/machine/peripheral/first', 'property': 'hive', "
+          "'value': 'h0'", "after it was realized" },
         { "device_add", PLUG ", 'hive': 'h0', 'vram': 134217728",
           "as much VRAM" },
         { "device_add", PLUG ", 'hive': 'h0', 'vram': 67108864, 'node': 2",
