@@ -182,7 +182,9 @@ def unknown(names: dict[str, dict[str, list[str]]], text: str) -> list[str]:
     known = {name for part in names.values() for some in part.values() for name in some}
     found: list[str] = []
     for structure, body in DOCUMENT_STRUCT.findall(text):
-        found += [f"{structure}.{name}" for name in DOCUMENT_MEMBER.findall(body) if name not in members[structure]]
+        found += [
+            f"{structure}.{name}" for name in DOCUMENT_MEMBER.findall(body) if name not in members.get(structure, ())
+        ]
     for variable, name in DOCUMENT_USE.findall(text):
         structure = DOCUMENT_USES[variable]
         if name not in members[structure] and name not in ("c", "h"):

@@ -176,10 +176,10 @@ static void debug_prints(void)
 	snprintf(command, sizeof(command), "dmesg | grep 'vgpu_kfd: pid %d: '",
 		 pid);
 	/* grep fails while there is no line. */
-	while (shell(command) || !strstr(text, steps[n - 1])) {
-		CHECK(vg_now() < end, "the range list is not freed: %s", text);
+	while ((shell(command) || !strstr(text, steps[n - 1])) &&
+	       vg_now() < end)
 		vg_sleep_us(10000);
-	}
+	/* Later programs of this guest are not to print. */
 	run("echo 'file svm_*.c -p' > /proc/dynamic_debug/control");
 	run(command);
 	CHECK(lines() == n, "%u lines and not %u:\n%s", lines(), n, text);
