@@ -18,7 +18,7 @@ from vgpu_tools.guest.session import Machine, Session
 
 LATE = 20_000_000  # delay of an interrupt entry, in ns
 EARLY = 10_000_000_000  # from the acknowledgement to the invalidation, in ns; longer than the test
-NOBODY = 15  # a VMID without a process, as the driver assigns the lowest free VMID
+NOBODY = 15  # the last VMID: the driver assigns the lowest free VMID, so that no process of these tests has this one
 
 
 class Faults(GuestTest):

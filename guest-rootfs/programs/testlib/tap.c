@@ -215,7 +215,7 @@ static int wait_limited(pid_t pid, unsigned int (*limit_ms)(void))
 	}
 }
 
-void tap_in_child(void (*fn)(void *), void *arg)
+pid_t tap_in_child(void (*fn)(void *), void *arg)
 {
 	int status;
 	pid_t pid;
@@ -231,6 +231,7 @@ void tap_in_child(void (*fn)(void *), void *arg)
 	if (status == EXIT_SKIP << 8)
 		_exit(EXIT_SKIP);
 	CHECK(status == 0, "the child process ended with status 0x%x", status);
+	return pid;
 }
 
 char *tap_anon(uint64_t size)

@@ -111,10 +111,10 @@ int tap_open_vgem(void);
  */
 void tap_kill_at_work(void (*fn)(void *), unsigned int us);
 /*
- * Run @fn(arg) in a child. The case fails unless the child exits with status 0 (or is
- * skipped).
+ * Run @fn(arg) in a child, and return the child's pid after its end. The case fails
+ * unless the child exits with status 0 (or is skipped).
  */
-void tap_in_child(void (*fn)(void *), void *arg);
+pid_t tap_in_child(void (*fn)(void *), void *arg);
 /* Read a whole file as a string. A file of @size - 1 bytes or more fails the case. */
 void tap_read(const char *path, char *text, size_t size);
 /*

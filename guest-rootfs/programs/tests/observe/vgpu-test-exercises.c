@@ -6,7 +6,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tap.h"
@@ -131,23 +130,12 @@ static void gtt_files(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* Start a process that creates a range, and wait for its end. Return its pid. */
-static pid_t short_life(void)
+/* Create a range, in a process of its own. */
+static void range_alone(void *arg)
 {
-	int status;
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	CHECK(pid >= 0, "fork: %s", strerror(errno));
-	if (!pid) {
-		tap_open(&vg, -1);
-		range();
-		_exit(0);
-	}
-	CHECK(waitpid(pid, &status, 0) == pid && !status,
-	      "the process ended with status %#x", status);
-	return pid;
+	(void)arg;
+	tap_open(&vg, -1);
+	range();
 }
 
 /*
@@ -172,7 +160,7 @@ static void debug_prints(void)
 	pid_t pid;
 
 	run("echo 'file svm_*.c +p' > /proc/dynamic_debug/control");
-	pid = short_life();
+	pid = tap_in_child(range_alone, NULL);
 	snprintf(command, sizeof(command), "dmesg | grep 'vgpu_kfd: pid %d: '",
 		 pid);
 	/* grep fails while there is no line. */
