@@ -62,6 +62,9 @@ rootfs: ## build the mini root file systems
 check: ## run the style checks and the static checks
 	@./vgpu check
 
+docs: ## build the documentation site: build/docs/index.html
+	@./vgpu docs
+
 compile_commands.json: FORCE ## write the compiler commands of device and driver, for editors
 	@./vgpu compile-commands
 
@@ -75,4 +78,4 @@ help: ## print this text
 	@sed -n 's/^\([a-z_.-]*\):[^#]*## /\1\t/p' Makefile | expand -t 24
 
 FORCE:
-.PHONY: demo test test-full test-long test-stress mutants kfdtest fuzz bench qemu kernel driver rootfs check check-cycles check-recovery clean distclean help FORCE
+.PHONY: demo test test-full test-long test-stress mutants kfdtest fuzz bench qemu kernel driver rootfs check docs check-cycles check-recovery clean distclean help FORCE

@@ -186,6 +186,15 @@ def check(words: list[str]) -> int:
     return test(["check", "registers"])
 
 
+def docs(words: list[str]) -> int:
+    """./vgpu docs"""
+    from vgpu_tools.docs import command
+
+    parser = Parser()
+    parser.add_argument("--look", action="store_true")
+    return command.docs(parser.parse_args(words).look)
+
+
 def compile_commands(words: list[str]) -> int:
     """./vgpu compile-commands"""
     from vgpu_tools.build import compile_commands

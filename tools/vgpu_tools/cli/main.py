@@ -30,6 +30,7 @@ usage: ./vgpu run [options] -- COMMAND...      boot a guest, run COMMAND in it a
        ./vgpu test --changed [--since COMMIT] [--fail-fast] [SUITE...]   what the changed files can break
        ./vgpu test-stress [--rounds N] [--seed SEED]   the basic pass beside stress-ng, with random delays
        ./vgpu test-delays [--device POINT|all | --frames] [PROGRAM [CASE]]   a delay at each point in turn
+       ./vgpu docs [--look]                    build the documentation site; --look: check it in a browser (TAP)
        ./vgpu demo|bench|check|compile-commands   called by make
 
 options of run, shell and gdb:
@@ -74,6 +75,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "test-stress": commands.test_stress,
     "qtest": commands.qtest,
     "check": commands.check,
+    "docs": commands.docs,
     "compile-commands": commands.compile_commands,
     "check-cycles": commands.check_cycles,
     "check-recovery": commands.check_recovery,

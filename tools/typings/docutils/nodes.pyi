@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Types of docutils.nodes, as far as our directive uses it."""
+
+from collections.abc import Sequence
+from typing import Self
+
+class Node:
+    children: list[Node]
+
+class Element(Node):
+    def __init__(self, rawsource: str = "", *children: Node, **attributes: object) -> None: ...
+    def __iadd__(self, other: Node | Sequence[Node]) -> Self: ...
+
+class TextElement(Element):
+    def __init__(self, rawsource: str = "", text: str = "", *children: Node, **attributes: object) -> None: ...
+
+class figure(Element): ...
+class caption(TextElement): ...
+class raw(TextElement): ...

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The documentation site (make docs): copies the pages, generates reference pages and pictures from the code, runs
+Sphinx in an environment of its own (requirements-docs.txt), and looks at the result in a browser.
+
+Start with `command` (./vgpu docs) and `stage` (what Sphinx reads). `site/` has Sphinx's configuration; the modules
+there run in Sphinx's environment, all others in that of the tools.
+"""

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""./vgpu docs: builds the site in build/docs."""
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+from vgpu_tools.base.environment import clean_environment
+from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.paths import BUILD, ROOT
+from vgpu_tools.build import docs_environment, sources
+from vgpu_tools.build.steps import ensure
+from vgpu_tools.docs import pictures, reference
+from vgpu_tools.docs.stage import Stage, place, put
+from vgpu_tools.testing import rooms as rooms_check
+from vgpu_tools.testing.rooms_file import LIST, Rooms
+
+STAGED, SITE = BUILD / "docs-pages", BUILD / "docs"
+OWN = Path(__file__).parent / "site"  # Sphinx's configuration and static files
+
+
+def _prepare(linux: Path) -> None:
+    """Write all that Sphinx reads to STAGED."""
+    files = rooms_check.files_of(ROOT)
+    rooms = Rooms((ROOT / LIST).read_text(), files)
+    if rooms.errors:
+        raise Failure("\n".join(rooms.errors))
+    stage = Stage(ROOT, files, reference.generate(reference.Sources(ROOT, files), rooms))
+    _remove_old({STAGED / place(file) for file in stage.pages})
+    stage.write(STAGED)
+    pictures.write(pictures.render(ROOT, rooms), stage.pages, STAGED)
+    put(STAGED / "settings.json", json.dumps({"root": str(ROOT), "linux": str(linux)}))
+    put(STAGED / "conf.py", (OWN / "conf.py").read_text())
+    shutil.copytree(OWN / "static", STAGED / "static", dirs_exist_ok=True)
+
+
+def _remove_old(wanted: set[Path]) -> None:
+    """Remove pages of an earlier build that are not wanted any more."""
+    for page in {*STAGED.rglob("*.md"), *STAGED.rglob("*.rst")} - wanted:
+        page.unlink()
+
+
+def build() -> Path:
+    """Build the site and return its first page. Raises Failure if Sphinx or kernel-doc has a warning."""
+    source = sources.linux()
+    ensure(docs_environment.packages(), docs_environment.environment(), source.step)
+    _prepare(source.tree)
+    command: list[str | Path] = [docs_environment.PYTHON, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q"]
+    variables = {"PYTHONPATH": str(ROOT / "tools"), "KDOC_WERROR": "1"}
+    result = subprocess.run(
+        [*command, "-j", "auto", "-d", BUILD / "docs-cache", STAGED, SITE],
+        cwd=ROOT,
+        env=clean_environment(variables),
+        check=False,
+    )
+    if result.returncode:
+        raise Failure("docs: Sphinx found errors or warnings", status=1)
+    return SITE / "index.html"

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""All pictures of the site: those with a source in docs/pictures/, and those that are made from rooms.txt and from the
+table of locks."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from vgpu_tools.base.errors import Failure
+from vgpu_tools.docs import bits, locks_picture, rooms_pictures, sequence, svg
+from vgpu_tools.docs.stage import put
+from vgpu_tools.testing.rooms_file import Rooms
+
+FOLDER = "docs/pictures"
+USE = re.compile(r"^```\{picture\} (\S+)", re.M)
+DRIVER = dict.fromkeys(("device", "smi", "hw"), "device") | dict.fromkeys(("mm", "vm"), "memory") | {"svm": "driver"}
+
+
+def _renderers(root: Path) -> dict[str, Callable[[str, str], str]]:
+    """Return the functions that draw a source, by its suffix. A function takes the source and its name."""
+    return {
+        ".dot": svg.dot,
+        ".seq": sequence.render,
+        ".bits": lambda text, name: bits.render(text, name, lambda path: (root / path).read_text()),
+    }
+
+
+def render(root: Path, rooms: Rooms) -> dict[str, str]:
+    """Return all pictures of a checkout as SVG, by name. Raises Failure for a malformed source."""
+    draw = _renderers(root)
+    found = {
+        "rooms-driver": rooms_pictures.layers(rooms, "guest-driver", DRIVER),
+        "rooms-driver-table": rooms_pictures.matrix(rooms, "guest-driver"),
+        "rooms-device": rooms_pictures.layers(rooms, "qemu-device", {}),
+        "rooms-tools": rooms_pictures.layers(rooms, "tools/vgpu_tools", {}),
+        "locks": locks_picture.render((root / locks_picture.SOURCE).read_text()),
+    }
+    for file in sorted((root / FOLDER).iterdir()):
+        if file.suffix not in draw or file.stem in found:
+            raise Failure(f"docs: {FOLDER}/{file.name}: no source of a picture, or a name that another one has")
+        found[file.stem] = draw[file.suffix](file.read_text(), f"{FOLDER}/{file.name}")
+    return found
+
+
+def write(pictures: dict[str, str], pages: dict[str, str], target: Path) -> None:
+    """Write pictures below a folder. `pages` are the texts of the pages by name. Raises Failure if no page has one of
+    the pictures."""
+    used = {name for text in pages.values() for name in USE.findall(text)}
+    if unused := sorted(pictures.keys() - used):
+        raise Failure(f"docs: no page has the picture {unused[0]}")
+    for name, drawing in pictures.items():
+        put(target / "pictures" / f"{name}.svg", drawing)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Pictures of rooms.txt: the rooms of a section as layers, and the exact table of what may use what."""
+
+from collections.abc import Mapping
+from xml.etree.ElementTree import SubElement
+
+from vgpu_tools.base.errors import Failure
+from vgpu_tools.docs import svg
+from vgpu_tools.testing.rooms_file import Room, Rooms
+
+CELL, LABEL, MARGIN = 22.0, 150.0, 8.0  # side of a cell, width of a row's label, margin
+
+
+def _section(rooms: Rooms, folder: str) -> dict[str, Room]:
+    """Return the rooms of a section that lie in it and do not use all others, by their names, in the file's order."""
+    found = {
+        room.name: room
+        for room in rooms.rooms.values()
+        if room.section.folder == folder and not room.everything and not room.name.startswith("/")
+    }
+    if not found:
+        raise Failure(f"docs: rooms.txt has no section [{folder}]")
+    return found
+
+
+def arrows(rooms: Rooms, folder: str) -> dict[str, set[str]]:
+    """Return, for each room of a section, the rooms of the section that it may use."""
+    inside = _section(rooms, folder)
+    names = {room.folder: name for name, room in inside.items()}
+    return {name: {names[one] for one in room.allowed if one in names} for name, room in inside.items()}
+
+
+def reduced(used: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """Return a graph without cycles less the arrows for which there is a longer way."""
+
+    def below(name: str) -> set[str]:
+        return set(used[name]).union(*(below(one) for one in used[name]))
+
+    return {name: {one for one in to if not any(one in below(other) for other in to)} for name, to in used.items()}
+
+
+def _title(name: str, folder: str) -> str:
+    return f"the files of {folder}/" if name == "." else f"{name}/"
+
+
+def layers(rooms: Rooms, folder: str, looks: Mapping[str, str]) -> str:
+    """Return the rooms of a section in layers as SVG, without arrows that follow from others. `looks` has classes of
+    site.css by the name of a room; a room in a folder of another room has the class of that folder."""
+    used = reduced(arrows(rooms, folder))
+    lines = []
+    for name in used:
+        look = looks.get(name, looks.get(name.partition("/")[0], ""))
+        lines.append(f"{svg.quoted(name)} [label={svg.quoted(_title(name, folder))}, class={svg.quoted(look)}]")
+    lines += [f"{svg.quoted(name)} -> {svg.quoted(one)}" for name, to in used.items() for one in sorted(to)]
+    return svg.dot(svg.graph(lines), f"rooms of {folder}")
+
+
+def matrix(rooms: Rooms, folder: str) -> str:
+    """Return a table as SVG: a row for each room of a section, highest first; a mark for each room that it may use."""
+    used = arrows(rooms, folder)
+    names = list(used)
+    size = CELL * len(names)
+    root = svg.picture(LABEL + size + 2 * MARGIN, size + LABEL + 2 * MARGIN)
+    for column, name in enumerate(names):
+        x = MARGIN + LABEL + CELL * column
+        turned = svg.text(root, x + CELL / 2 + 4, MARGIN + LABEL - 6, _title(name, folder), svg.SMALL, "start")
+        turned.set("transform", f"rotate(-60 {x + CELL / 2 + 4:g} {MARGIN + LABEL - 6:g})")
+    for row, name in enumerate(reversed(names)):
+        y = MARGIN + LABEL + CELL * row
+        svg.text(root, MARGIN + LABEL - 6, y + CELL - 7, _title(name, folder), svg.SMALL, "end")
+        for column, other in enumerate(names):
+            x = MARGIN + LABEL + CELL * column
+            svg.box(root, x, y, CELL, CELL, "own" if other == name else "cell", 0)
+            if other in used[name]:
+                middle = {"cx": f"{x + CELL / 2:g}", "cy": f"{y + CELL / 2:g}", "r": "5"}
+                SubElement(root, "circle", {"class": "mark", **middle})
+    return svg.drawn(root)

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The directive `picture`: a drawing with a caption.
+
+    ```{picture} NAME
+    :alt: what the drawing shows, in words
+
+    The caption: the question that the drawing answers, and how to read it.
+    ```
+
+NAME is the name of a picture in docs/pictures/, without its suffix, or of a generated one (vgpu_tools.docs.pictures).
+The SVG becomes a part of the page, so that it has the page's colours.
+"""
+
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+
+class Picture(SphinxDirective):
+    """The directive. Errors: no such picture, no `alt`, no caption."""
+
+    required_arguments = 1
+    has_content = True
+    option_spec = {"alt": str}
+
+    def run(self) -> list[nodes.Node]:
+        """Return the figure."""
+        name, alt = self.arguments[0], " ".join(self.options.get("alt", "").split())
+        file = Path(self.env.srcdir) / "pictures" / f"{name}.svg"
+        self.env.note_dependency(str(file))
+        if not file.exists():
+            raise self.error(f"there is no picture {name}")
+        if not alt or not self.content:
+            raise self.error(f"the picture {name} needs an :alt: and a caption")
+        label = f'<svg role="img" aria-label="{escape(alt)}" '
+        drawing = file.read_text().replace("<svg ", label, 1)
+        figure = nodes.figure(classes=["picture"], ids=[f"picture-{name}"])
+        figure += nodes.raw("", f'<div class="picture-frame" tabindex="0">{drawing}</div>', format="html")
+        caption = nodes.caption()
+        block = nodes.Element()
+        self.state.nested_parse(self.content, self.content_offset, block)
+        for paragraph in block.children:
+            caption += paragraph.children
+        figure += caption
+        return [figure]
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Add the directive."""
+    app.add_directive("picture", Picture)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

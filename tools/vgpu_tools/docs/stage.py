@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Copies the pages of the checkout to the folder that Sphinx reads.
+
+A page of docs/ keeps its name, README.md and CONTRIBUTING.md become readme.md and contributing.md, and the README.md of
+another folder becomes folders/FOLDER.md. Links between pages follow. A link to a file that is no page becomes a link to
+a copy of the file. `<a id="x"></a>` becomes a target for MyST, whose name begins with the page's name, since targets
+are unique in the site.
+"""
+
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from posixpath import dirname, join, normpath, relpath
+
+from vgpu_tools.base.errors import Failure
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+ANCHOR = re.compile(r'\s*<a id="([\w-]+)"></a>')
+FENCE = re.compile(r"^\s*(```|~~~)")
+TOP = {"README.md": "readme.md", "CONTRIBUTING.md": "contributing.md"}
+
+
+def place(file: str) -> str:
+    """Return the name of a page of the checkout in the site."""
+    if file in TOP:
+        return TOP[file]
+    if file.startswith("docs/"):
+        return file.removeprefix("docs/")
+    return f"folders/{dirname(file)}.md" if file.endswith("/README.md") else f"folders/{file}"
+
+
+def _label(file: str, anchor: str) -> str:
+    """Return the name of an anchor's target in the whole site."""
+    return f"{place(file).removesuffix('.md').replace('/', '-')}-{anchor}"
+
+
+class Stage:
+    """The pages of a checkout, and the files beside them that pages link to."""
+
+    def __init__(self, root: Path, files: Sequence[str], generated: Mapping[str, str]) -> None:
+        """`files` are the names of the checkout's files, relative to `root`. `generated` are further pages, by the
+        names that they would have in the checkout; pages that are not Markdown are not changed."""
+        self.root = root
+        self.pages = {file: (root / file).read_text() for file in files if file.endswith(".md")} | dict(generated)
+        self.copies: set[str] = set()  # files to which pages link
+        self.anchors = {file: set(ANCHOR.findall(text)) for file, text in self.pages.items()}
+
+    def write(self, target: Path) -> None:
+        """Write the pages and the files that they link to below a folder. A file is written only if its content
+        differs, so that Sphinx reads only changed pages again."""
+        for file, text in self.pages.items():
+            put(target / place(file), self.converted(file) if file.endswith(".md") else text)
+        for file in sorted(self.copies):
+            copy = target / "files" / file
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(self.root / file, copy)
+
+    def converted(self, file: str) -> str:
+        """Return a page with its links and anchors changed for the site. Raises Failure for a link to nothing."""
+        lines: list[str] = []
+        fence = ""  # the first line of the fence around the line
+        for number, line in enumerate(self.pages[file].splitlines(), 1):
+            if match := FENCE.match(line):
+                fence = line if not fence else "" if fence.startswith(match[0]) else fence
+            elif not fence:
+                line = self._line(file, line, f"{file}:{number}", lines)
+            elif fence.startswith("```{toctree}") and "*" in line and not self._matches(line):
+                continue  # Sphinx warns about a pattern without pages
+            lines.append(line)
+        return "\n".join(lines) + "\n"
+
+    def _matches(self, pattern: str) -> bool:
+        """Return whether a pattern of a table of contents matches the name of a page in the site."""
+        return any(fnmatchcase(place(file).rpartition(".")[0], pattern) for file in self.pages)
+
+    def _line(self, file: str, line: str, where: str, above: list[str]) -> str:
+        """Return a line of text with its links changed. A target takes the place of an empty line above."""
+        for anchor in ANCHOR.findall(line):
+            label = f"({_label(file, anchor)})="
+            if above and not above[-1]:
+                above[-1] = label
+            else:
+                above.append(label)
+        return LINK.sub(lambda match: f"]({self._link(file, match[1], where)})", ANCHOR.sub("", line))
+
+    def _link(self, file: str, to: str, where: str) -> str:
+        """Return the link in the site for a link in a page."""
+        if re.match(r"[a-z]+:", to):
+            return to
+        path, _, anchor = to.partition("#")
+        target = normpath(join(dirname(file), path)) if path else file
+        if (self.root / target).is_dir():
+            target = join(target, "README.md")
+        if anchor and anchor in self.anchors.get(target, ()):
+            return f"#{_label(target, anchor)}"
+        if target in self.pages:
+            here = relpath(place(target), dirname(place(file)) or ".")
+            return f"{here}#{anchor}" if anchor and path else here if path else f"#{anchor}"
+        if not (self.root / target).is_file():
+            raise Failure(f"docs: {where}: a link to {to}, which does not exist")
+        self.copies.add(target)
+        return relpath(f"files/{target}", dirname(place(file)) or ".")
+
+
+def put(file: Path, text: str) -> None:
+    """Write a file, with its folders, if its content differs."""
+    if not file.exists() or file.read_text() != text:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
