@@ -95,9 +95,9 @@ def parse(source: str, name: str, read: Reader) -> list[Word]:
 
 def _label_lines(words: str, width: float) -> list[str]:
     """Return a label as lines that fit into a width; empty if they do not fit."""
-    lines = svg.wrapped(words, width - 4, svg.SMALL)
+    lines = svg.wrapped(words, width - 6, svg.SMALL)
     most = max((len(one) for one in lines), default=0)
-    return lines if most * svg.SMALL * svg.CHARACTER <= width - 2 and len(lines) <= 2 else []
+    return lines if most * svg.SMALL * svg.CHARACTER <= width - 5 and len(lines) <= 2 else []
 
 
 def _row_height(fields: list[Field], low: int) -> float:

@@ -57,3 +57,21 @@ def build() -> Path:
     if result.returncode:
         raise Failure("docs: Sphinx found errors or warnings", status=1)
     return SITE / "index.html"
+
+
+def docs(look: bool) -> int:
+    """./vgpu docs: build the site. With `look`, check it in a browser, too, and print the results as TAP. Return the
+    exit status."""
+    first = build()
+    print(f"{'# ' if look else ''}{first}", flush=True)
+    if not look:
+        return 0
+    from vgpu_tools.docs.look import look as look_at
+
+    ensure(docs_environment.browser())
+    cases = look_at(SITE)
+    print(f"1..{len(cases)}")
+    for number, case in enumerate(cases, 1):
+        print("".join(f"# {line}\n" for line in case.why.splitlines()), end="")
+        print(f"{'not ' if case.outcome == 'failed' else ''}ok {number} - {case.name}")
+    return 1 if any(case.outcome == "failed" for case in cases) else 0

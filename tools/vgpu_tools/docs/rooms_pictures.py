@@ -60,7 +60,7 @@ def matrix(rooms: Rooms, folder: str) -> str:
     used = arrows(rooms, folder)
     names = list(used)
     size = CELL * len(names)
-    root = svg.picture(LABEL + size + 2 * MARGIN, size + LABEL + 2 * MARGIN)
+    root = svg.picture(LABEL + size + LABEL / 2 + 2 * MARGIN, size + LABEL + 2 * MARGIN)
     for column, name in enumerate(names):
         x = MARGIN + LABEL + CELL * column
         turned = svg.text(root, x + CELL / 2 + 4, MARGIN + LABEL - 6, _title(name, folder), svg.SMALL, "start")

@@ -101,6 +101,8 @@ def _cleaned(graph: str) -> str:
     for one in root.iter():
         for unwanted in ("id", "font-family"):
             one.attrib.pop(unwanted, None)
+        if one.text and one.text.startswith(" "):  # a browser drops the space that keeps a label off its line
+            one.text = "\u00a0" + one.text[1:]
     for side in ("width", "height"):
         root.set(side, f"{float(root.attrib[side].removesuffix('pt')) * POINT:g}")
     top = root[0]
