@@ -71,12 +71,14 @@ class Page:
         self.call("Emulation.setEmulatedMedia", features=[scheme])
 
     def visit(self, url: str) -> None:
-        """Load a page, and return when it is loaded."""
+        """Load a page, and return when it is loaded. Of the events only those of this load stay."""
         self.events.clear()
-        self.call("Page.navigate", url=url)
+        loader = self.call("Page.navigate", url=url)["loaderId"]
         end = time.monotonic() + SECONDS
         while not any(event["method"] == "Page.loadEventFired" for event in self.events):
             self._message(end)
+        named = {one["params"].get("requestId", "") for one in self.events if one["params"].get("loaderId") == loader}
+        self.events = [one for one in self.events if one["params"].get("requestId", "") in {"", *named}]
 
     def run(self, script: str) -> Any:
         """Return the value of a JavaScript expression, or of the promise that the expression returns."""

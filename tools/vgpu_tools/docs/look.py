@@ -47,15 +47,17 @@ def _axe() -> str:
     return found[0].read_text()
 
 
-def _events(events: list[dict[str, Any]]) -> Iterator[str]:
+def wrong_events(events: list[dict[str, Any]]) -> Iterator[str]:
     """Yield what is wrong in the events of a page's load: missing files, other hosts, exceptions of scripts."""
+    urls: dict[str, str] = {}
     for event in events:
         given = event["params"]
         if event["method"] == "Network.requestWillBeSent":
-            if urlsplit(given["request"]["url"]).scheme not in ("file", "data"):
-                yield f"loads {given['request']['url']}"
+            url = urls[given["requestId"]] = given["request"]["url"]
+            if urlsplit(url).scheme not in ("file", "data"):
+                yield f"loads {url}"
         elif event["method"] == "Network.loadingFailed":
-            yield f"a file is missing: {given.get('errorText', '')}"
+            yield f"cannot load {urls.get(given['requestId'], '')}: {given.get('errorText', '')}"
         elif event["method"] == "Runtime.exceptionThrown":
             yield f"a script fails: {given['exceptionDetails'].get('text', '')}"
 
@@ -64,7 +66,7 @@ def _see(window: Page, file: Path, axe: str, name: str) -> Seen:
     """Load a page of the site, and return what is in it. `name` is the name of the window."""
     window.visit(file.as_uri())
     facts = window.run(FACTS)
-    seen = Seen(set(facts["ids"]), facts["links"], list(_events(window.events)))
+    seen = Seen(set(facts["ids"]), facts["links"], list(wrong_events(window.events)))
     seen.wrong += [f"a picture is missing: {source}" for source in facts["broken"]]
     if facts["pictures"] != facts["figures"]:
         seen.wrong.append(f"{facts['figures']} figures have {facts['pictures']} drawings")
@@ -76,7 +78,7 @@ def _see(window: Page, file: Path, axe: str, name: str) -> Seen:
     return seen
 
 
-def _broken(links: list[str], pages: dict[Path, Seen]) -> Iterator[str]:
+def broken(links: list[str], pages: dict[Path, Seen]) -> Iterator[str]:
     """Yield the links to files or places that do not exist."""
     for link in dict.fromkeys(links):
         url, place = urldefrag(link)
@@ -105,6 +107,6 @@ def look(site: Path) -> list[Case]:
                     pages[file] = seen
     cases = []
     for file, seen in pages.items():
-        wrong = [*seen.wrong, *_broken(seen.links, pages)]
+        wrong = [*seen.wrong, *broken(seen.links, pages)]
         cases.append(Case(f"page {file.relative_to(site)}", "failed" if wrong else "passed", "\n".join(wrong)))
     return cases or [Case("pages", "failed", f"no pages in {site}")]

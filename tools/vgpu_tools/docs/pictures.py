@@ -13,7 +13,7 @@ from vgpu_tools.testing.rooms_file import Rooms
 
 FOLDER = "docs/pictures"
 USE = re.compile(r"^```\{picture\} (\S+)", re.M)
-DRIVER = dict.fromkeys(("device", "smi", "hw"), "device") | dict.fromkeys(("mm", "vm"), "memory") | {"svm": "driver"}
+LOOKS = {"device": "device", "smi": "device", "hw": "device", "mm": "memory", "vm": "memory", "svm": "driver"}
 
 
 def _renderers(root: Path) -> dict[str, Callable[[str, str], str]]:
@@ -29,10 +29,10 @@ def render(root: Path, rooms: Rooms) -> dict[str, str]:
     """Return all pictures of a checkout as SVG, by name. Raises Failure for a malformed source."""
     draw = _renderers(root)
     found = {
-        "rooms-driver": rooms_pictures.layers(rooms, "guest-driver", DRIVER),
+        "rooms-driver": svg.dot(rooms_pictures.layers(rooms, "guest-driver", LOOKS), "rooms.txt"),
         "rooms-driver-table": rooms_pictures.matrix(rooms, "guest-driver"),
-        "rooms-device": rooms_pictures.layers(rooms, "qemu-device", {}),
-        "rooms-tools": rooms_pictures.layers(rooms, "tools/vgpu_tools", {}),
+        "rooms-device": svg.dot(rooms_pictures.layers(rooms, "qemu-device", {}), "rooms.txt"),
+        "rooms-tools": svg.dot(rooms_pictures.layers(rooms, "tools/vgpu_tools", {}), "rooms.txt"),
         "locks": locks_picture.render((root / locks_picture.SOURCE).read_text()),
     }
     for file in sorted((root / FOLDER).iterdir()):

@@ -44,15 +44,15 @@ def _title(name: str, folder: str) -> str:
 
 
 def layers(rooms: Rooms, folder: str, looks: Mapping[str, str]) -> str:
-    """Return the rooms of a section in layers as SVG, without arrows that follow from others. `looks` has classes of
-    site.css by the name of a room; a room in a folder of another room has the class of that folder."""
+    """Return the rooms of a section in layers, in Graphviz's language, without arrows that follow from others. `looks`
+    has classes of site.css by the name of a room; a room in a folder has the class of that folder."""
     used = reduced(arrows(rooms, folder))
     lines = []
     for name in used:
         look = looks.get(name, looks.get(name.partition("/")[0], ""))
         lines.append(f"{svg.quoted(name)} [label={svg.quoted(_title(name, folder))}, class={svg.quoted(look)}]")
     lines += [f"{svg.quoted(name)} -> {svg.quoted(one)}" for name, to in used.items() for one in sorted(to)]
-    return svg.dot(svg.graph(lines), f"rooms of {folder}")
+    return svg.graph(lines)
 
 
 def matrix(rooms: Rooms, folder: str) -> str:

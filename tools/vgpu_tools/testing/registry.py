@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.build import qemu, sources
 from vgpu_tools.build.steps import Step
-from vgpu_tools.testing import avocado_tests, device_tests, doc_registers, guest_tests, style
-from vgpu_tools.testing.suite import LONG, Suite
+from vgpu_tools.testing import avocado_tests, device_tests, doc_registers, docs_tests, guest_tests, style
+from vgpu_tools.testing.suite import FULL, LONG, Suite
 
 
 def _with_firmware(*steps: Step) -> list[Step]:
@@ -44,6 +44,7 @@ SUITES = (
     Suite("guest-release", lambda: guest_tests.steps("release"), guest_tests.programs("release")),
     Suite("guest-debug", lambda: guest_tests.steps("debug"), guest_tests.programs("debug")),
     Suite("avocado", lambda: guest_tests.steps("release"), avocado_tests.run),
+    Suite("docs", docs_tests.steps, docs_tests.run, lowest=FULL),
 )
 
 GROUPS = {"kunit": ("kunit-release", "kunit-debug")}  # names for several suites

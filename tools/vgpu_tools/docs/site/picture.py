@@ -36,8 +36,10 @@ class Picture(SphinxDirective):
             raise self.error(f"there is no picture {name}")
         if not alt or not self.content:
             raise self.error(f"the picture {name} needs an :alt: and a caption")
-        label = f'<svg role="img" aria-label="{escape(alt)}" '
-        drawing = file.read_text().replace("<svg ", label, 1)
+        drawing = file.read_text()
+        width = drawing.partition(' width="')[2].partition('"')[0]
+        label = f'<svg role="img" aria-label="{escape(alt)}" style="--width: {width}px" '
+        drawing = drawing.replace("<svg ", label, 1)
         figure = nodes.figure(classes=["picture"], ids=[f"picture-{name}"])
         figure += nodes.raw("", f'<div class="picture-frame" tabindex="0">{drawing}</div>', format="html")
         caption = nodes.caption()
