@@ -9,7 +9,7 @@ from pathlib import Path
 from vgpu_tools.base.environment import clean_environment
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD, ROOT
-from vgpu_tools.build import docs_environment, sources
+from vgpu_tools.build import docs_environment, fingerprint, sources
 from vgpu_tools.build.steps import ensure
 from vgpu_tools.docs import pictures, reference
 from vgpu_tools.docs.stage import Stage, place, put
@@ -36,9 +36,10 @@ def _prepare(linux: Path) -> None:
 
 
 def _remove_old(wanted: set[Path]) -> None:
-    """Remove pages of an earlier build that are not wanted any more."""
+    """Remove pages of an earlier build that are not wanted any more, from STAGED and from SITE."""
     for page in {*STAGED.rglob("*.md"), *STAGED.rglob("*.rst")} - wanted:
         page.unlink()
+        (SITE / page.relative_to(STAGED)).with_suffix(".html").unlink(missing_ok=True)
 
 
 def build() -> Path:
@@ -47,9 +48,10 @@ def build() -> Path:
     ensure(docs_environment.packages(), docs_environment.environment(), source.step)
     _prepare(source.tree)
     command: list[str | Path] = [docs_environment.PYTHON, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q"]
+    cache = BUILD / "docs-cache" / fingerprint.of(OWN)  # Sphinx does not see that the directive has changed
     variables = {"PYTHONPATH": str(ROOT / "tools"), "KDOC_WERROR": "1"}
     result = subprocess.run(
-        [*command, "-j", "auto", "-d", BUILD / "docs-cache", STAGED, SITE],
+        [*command, "-j", "auto", "-d", cache, STAGED, SITE],
         cwd=ROOT,
         env=clean_environment(variables),
         check=False,

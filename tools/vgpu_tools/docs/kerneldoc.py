@@ -70,7 +70,9 @@ def _page(room: Room, rooms: Rooms, texts: Mapping[str, str]) -> str:
     sources = {path: text for path, text in texts.items() if rooms.of(path) is room}
     title = f"{room.folder}/"
     users = sorted(
-        one.name for one in rooms.rooms.values() if room.folder in one.allowed and one.section.folder == FOLDER
+        one.name if one.name != "." else f"the files of {FOLDER}/ itself"
+        for one in rooms.rooms.values()
+        if room.folder in one.allowed and one.section.folder == FOLDER
     )
     lines = [*_section(title, "="), "The headers that other rooms may include, with the comments of their functions."]
     lines += [f"Rooms that may use this one: {', '.join(users) or 'none'}.", ""]

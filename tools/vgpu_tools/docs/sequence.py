@@ -23,7 +23,7 @@ from vgpu_tools.docs import svg
 ACTOR = re.compile(r"actor (\w+) (\w+): (.+)")
 MESSAGE = re.compile(r"(\w+) (--?>) (\w+): (.+)")
 STEP = re.compile(r"(\w+): (.+)")
-COLUMN, MARGIN, LINE = 178.0, 8.0, 15.0  # width of a column, at the sides of the picture, height of a line of text
+COLUMN, MARGIN, LINE = 156.0, 8.0, 15.0  # width of a column, at the sides of the picture, height of a line of text
 
 
 @dataclass(frozen=True)
