@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.build import qemu, sources
 from vgpu_tools.build.steps import Step
-from vgpu_tools.testing import avocado_tests, device_tests, doc_registers, docs_tests, guest_tests, style
+from vgpu_tools.testing import avocado_tests, device_tests, doc_registers, docs_tests, guest_tests, howto, style
 from vgpu_tools.testing.suite import FULL, LONG, Suite
 
 
@@ -45,6 +45,7 @@ SUITES = (
     Suite("guest-debug", lambda: guest_tests.steps("debug"), guest_tests.programs("debug")),
     Suite("avocado", lambda: guest_tests.steps("release"), avocado_tests.run),
     Suite("docs", docs_tests.steps, docs_tests.run, lowest=FULL),
+    Suite("howto", howto.steps, howto.run, lowest=FULL),
 )
 
 GROUPS = {"kunit": ("kunit-release", "kunit-debug")}  # names for several suites
