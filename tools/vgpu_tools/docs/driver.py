@@ -12,7 +12,8 @@ from vgpu_tools.docs.qapi import Schema
 from vgpu_tools.docs.qmp import marked
 from vgpu_tools.docs.tables import code, page, table
 
-DEBUGFS, STATS, MODEL = "guest-driver/drm/vgpu_debugfs.c", "guest-driver/device/vgpu_stats.h", "include/vgpu/model.h"
+DEBUGFS, STATS = "guest-driver/drm/vgpu_debugfs.c", "guest-driver/device/vgpu_stats.h"
+DEVICE_INFO = "include/vgpu/device_info.h"
 MODULES = {"amdgpu": "amdgpu.ko"}  # by the folder of the source; all others are of vgpu_kfd.ko
 TRACEPOINT = re.compile(r"^(?:TRACE_EVENT|DEFINE_EVENT|DECLARE_EVENT_CLASS)\(", re.M)
 
@@ -79,11 +80,11 @@ def _names(debugfs: str, array: str) -> dict[str, str]:
     return dict(re.findall(r'\[(\w+)\] = "(\w+)"', match[1])) if match else {}
 
 
-def counters_page(debugfs: str, stats: str, model: str, schema: str) -> str:
-    """Return the page on counters. The arguments are the texts of vgpu_debugfs.c, vgpu_stats.h, model.h and the QAPI
-    schema, which describes the device's counters."""
+def counters_page(debugfs: str, stats: str, device_info: str, schema: str) -> str:
+    """Return the page on counters. The arguments are the texts of vgpu_debugfs.c, vgpu_stats.h, device_info.h and the
+    QAPI schema, which describes the device's counters."""
     of_driver = {symbol: comment_text(rest) for symbol, rest in re.findall(r"^\s*(VGPU_STAT_\w+),?(.*)$", stats, re.M)}
-    indices = dict(re.findall(r"^#define (VGPU_CNT_\w+)\s+(\d+)", model, re.M))
+    indices = dict(re.findall(r"^#define (VGPU_CNT_\w+)\s+(\d+)", device_info, re.M))
     texts = Schema(schema).by_name["VgpuCounter"].text.members
     rows = [
         [indices[symbol], code(name), code(name.replace("_", "-")), marked(texts[name.replace("_", "-")])]
@@ -97,8 +98,8 @@ def counters_page(debugfs: str, stats: str, model: str, schema: str) -> str:
         f" `{STATS}`.",
         table("counters of the driver", ("counter", "counts"), driver),
         "## Counters of the device",
-        "Registers of the [model block](../hardware.md#model-block), debugfs `vgpu_device_counters`, and"
-        f" [`query-vgpu`](qmp.md). A reset sets them to 0. Sources: `{DEBUGFS}`, `{MODEL}`, the QAPI schema.",
+        "Registers of the [device information](../hardware.md#device-info), debugfs `vgpu_device_counters`, and"
+        f" [`query-vgpu`](qmp.md). A reset sets them to 0. Sources: `{DEBUGFS}`, `{DEVICE_INFO}`, the QAPI schema.",
         table("counters of the device", ("index", "in debugfs", "in QMP", "counts"), rows),
     )
 

@@ -47,7 +47,7 @@ def generate(sources: Sources, rooms: Rooms) -> dict[str, str]:
         "reference/trace-events.md": device.events_page(text(device.TRACE)),
         "reference/parameters.md": driver.parameters_page(sources.below("guest-driver", ".c")),
         "reference/counters.md": driver.counters_page(
-            text(driver.DEBUGFS), text(driver.STATS), text(driver.MODEL), schema
+            text(driver.DEBUGFS), text(driver.STATS), text(driver.DEVICE_INFO), schema
         ),
         "reference/tracepoints.md": driver.tracepoints_page(sources.below("guest-driver", "_trace.h")),
         "reference/options.md": tools.options_page(
