@@ -38,36 +38,57 @@ class Outcome:
         )
 
 
-def make(recording: Recording) -> Outcome:
-    """Join both sides to a timeline."""
+@dataclass
+class Sides:
+    """Both sides of a recording, with the host's times."""
+
+    device: Device
+    driver: Driver
+    events: list[Event]  # the guest's
+    doubts: list[str]
+    clock_ns: int = 0  # as in Outcome
+
+
+def join(recording: Recording) -> Sides:
+    """Join each fault of the device with the driver's events of that fault."""
     device = Device(device_events(recording.device))
-    outcome = Outcome(Timeline(), faults=len(device.faults))
-    events: list[Event] = []
-    joined: dict[int, Fault] = {}
+    sides = Sides(device, Driver([], {}), [], [])
     part = sections(recording.guest)
     if "end" in part:
-        events, joined = _guest(recording, part, device, outcome)
+        sides.events, joined = _guest(recording, part, sides)
+        sides.driver = Driver(sides.events, joined)
     elif recording.whole:
-        outcome.doubts.append("the driver's part is missing: the guest ended before it could be read")
-    driver = Driver(events, joined)
-    if driver.unmatched:
-        outcome.doubts.append(f"{driver.unmatched} faults of the driver are not in the device's trace")
-    outcome.serviced = sum(1 for fault in device.faults if fault.service)
-    outcome.replayed = sum(1 for fault in device.faults if fault.replayed)
-    outcome.migrations = len(driver.migrations)
-    _doubt_order(device.faults, outcome)
-    _Picture(recording, device, driver, outcome).draw()
+        sides.doubts.append("the driver's part is missing: the guest ended before it could be read")
+    if sides.driver.unmatched:
+        sides.doubts.append(f"{sides.driver.unmatched} faults of the driver are not in the device's trace")
+    _doubt_order(device.faults, sides)
+    return sides
+
+
+def make(recording: Recording) -> Outcome:
+    """Join both sides to a timeline."""
+    sides = join(recording)
+    faults = sides.device.faults
+    outcome = Outcome(
+        Timeline(),
+        faults=len(faults),
+        serviced=sum(1 for fault in faults if fault.service),
+        replayed=sum(1 for fault in faults if fault.replayed),
+        migrations=len(sides.driver.migrations),
+        doubts=sides.doubts,
+        clock_ns=sides.clock_ns,
+    )
+    _Picture(recording, sides.device, sides.driver, outcome).draw()
     return outcome
 
 
-def _guest(
-    recording: Recording, part: dict[str, str], device: Device, outcome: Outcome
-) -> tuple[list[Event], dict[int, Fault]]:
+def _guest(recording: Recording, part: dict[str, str], sides: Sides) -> tuple[list[Event], dict[int, Fault]]:
     """Return the guest's events with the host's times, and the device's fault of each `svm_fault` event, by id() of the
     event."""
+    device = sides.device
     events = guest_events(part["trace"])
     if gone := lost(part["lost"]):
-        outcome.doubts.append(f"the guest had no room for {gone} events")
+        sides.doubts.append(f"the guest had no room for {gone} events")
     raised: dict[int, list[Event]] = {}
     for fault in device.faults:
         raised.setdefault(fault.serial, []).append(fault.event)
@@ -81,11 +102,11 @@ def _guest(
     before += [(joined[id(event)].raised, event.at) for event in received if id(event) in joined]
     after += _answers(events, joined)
     axis.fit(before, after)
-    outcome.clock_ns = max(1, axis.high - axis.low)
+    sides.clock_ns = max(1, axis.high - axis.low)
     if axis.wrong():
-        outcome.doubts.append(axis.wrong())
+        sides.doubts.append(axis.wrong())
     begin, end = axis.time(marks["vgpu begin"]), axis.time(marks["vgpu end"])
-    _doubt_counters(part, sum(1 for fault in device.faults if begin <= fault.raised <= end), outcome)
+    _doubt_counters(part, sum(1 for fault in device.faults if begin <= fault.raised <= end), sides)
     for event in events:
         event.at = axis.time(event.at)
     return events, joined
@@ -106,26 +127,26 @@ def _answers(events: list[Event], joined: dict[int, Fault]) -> list[tuple[int, i
     return found
 
 
-def _doubt_counters(part: dict[str, str], faults: int, outcome: Outcome) -> None:
+def _doubt_counters(part: dict[str, str], faults: int, sides: Sides) -> None:
     """Add a doubt if the number of faults in the trace differs from the number that the devices counted."""
     old = counters(part["before"])
     new = counters(part["after"])
     counted = sum(new.get(name, 0) - old.get(name, 0) for name in ("faults_retry", "faults_noretry"))
     if counted != faults:
-        outcome.doubts.append(f"the devices counted {counted} faults, their trace has {faults} (or one was reset)")
+        sides.doubts.append(f"the devices counted {counted} faults, their trace has {faults} (or one was reset)")
 
 
-def _doubt_order(faults: list[Fault], outcome: Outcome) -> None:
+def _doubt_order(faults: list[Fault], sides: Sides) -> None:
     """Add a doubt for each effect that comes before its cause. The replay of a stale fault may come before the fault's
     service: the repair of another fault covered it."""
     for fault in faults:
         begin = fault.service.begin if fault.service and fault.service.name == "repaired" else 0
         if fault.received and fault.received < fault.raised:
-            outcome.doubts.append(f"fault {fault.serial} reached the driver before it was raised")
+            sides.doubts.append(f"fault {fault.serial} reached the driver before it was raised")
         if fault.replayed and fault.replayed < fault.raised:
-            outcome.doubts.append(f"fault {fault.serial} was replayed before it was raised")
+            sides.doubts.append(f"fault {fault.serial} was replayed before it was raised")
         if fault.replayed and fault.replayed < begin:
-            outcome.doubts.append(f"fault {fault.serial} was replayed before its service began")
+            sides.doubts.append(f"fault {fault.serial} was replayed before its service began")
 
 
 class _Picture:
