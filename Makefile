@@ -65,6 +65,9 @@ check: ## run the style checks and the static checks
 docs: ## build the documentation site: build/docs/index.html
 	@./vgpu docs
 
+pictures: ## record the demo, memory under pressure and faults in guests; draw them: docs/pictures/runs/*.svg
+	@./vgpu pictures
+
 compile_commands.json: FORCE ## write the compiler commands of device and driver, for editors
 	@./vgpu compile-commands
 
@@ -78,4 +81,4 @@ help: ## print this text
 	@sed -n 's/^\([a-z_.-]*\):[^#]*## /\1\t/p' Makefile | expand -t 24
 
 FORCE:
-.PHONY: demo test test-full test-long test-stress mutants kfdtest fuzz bench qemu kernel driver rootfs check docs check-cycles check-recovery clean distclean help FORCE
+.PHONY: demo test test-full test-long test-stress mutants kfdtest fuzz bench qemu kernel driver rootfs check docs pictures check-cycles check-recovery clean distclean help FORCE

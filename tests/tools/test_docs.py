@@ -255,7 +255,7 @@ class Pages(Test):
 
     def test_links(self) -> None:
         """Catches: a link to another page, an anchor or a file leads nowhere in the site; a link in a code block is
-        changed; a link to nothing is accepted."""
+        changed; a link to nothing, or a picture that is not there, is accepted."""
         a = '# A\n\n## B <a id="x"></a>\n\n[r](../README.md) [f](../rooms.txt) [x](#x) [b](b.md#head) [w](https://w)\n'
         pages = self.staged(a=f"{a}\n```\n[n](no.md)\n```\n", b="[x](a.md#x)\n")
         self.assertEqual(
@@ -267,6 +267,8 @@ class Pages(Test):
         self.assertEqual(pages.converted("docs/made/m.md"), "[a](#a-x)\n")
         with self.assertRaisesRegex(Failure, "docs/c.md:1: a link to no.md"):
             self.staged(c="[n](no.md)\n").converted("docs/c.md")
+        with self.assertRaisesRegex(Failure, "docs/c.md:1: a link to runs/no.svg"):
+            self.staged(c="![n](runs/no.svg)\n").converted("docs/c.md")
 
     def test_patterns(self) -> None:
         """Catches: a table of contents keeps a pattern without pages, of which Sphinx warns; loses one with pages."""
@@ -308,7 +310,7 @@ class Here(Test):
     def test_pictures(self) -> None:
         """Catches: a page shows a picture that does not exist; a drawn source is malformed; fewer pictures than the
         pages promise."""
-        sources = sorted((ROOT / pictures.FOLDER).iterdir())
+        sources = pictures.sources(ROOT)
         made = {"rooms-driver", "rooms-driver-table", "rooms-device", "rooms-tools", "locks"}
         known = {file.stem for file in sources} | made
         shown = {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the documentation site is built and looked at with: Sphinx in a Python environment of its own, Graphviz, and a
-browser."""
+"""The programs that build the documentation site and look at it: Sphinx and matplotlib in a separate Python
+environment, Graphviz, and a browser."""
 
 import shutil
 import sys
@@ -25,7 +25,7 @@ def browser() -> Step:
 
 
 def environment() -> Step:
-    """The step that makes Sphinx's environment, with exactly the packages in requirements-docs.txt."""
+    """The step that makes the Python environment, with exactly the packages in requirements-docs.txt."""
 
     def make(job: Job) -> None:
         shutil.rmtree(_FOLDER, ignore_errors=True)

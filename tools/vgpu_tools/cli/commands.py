@@ -195,6 +195,23 @@ def docs(words: list[str]) -> int:
     return command.docs(parser.parse_args(words).look)
 
 
+def pictures(words: list[str]) -> int:
+    """./vgpu pictures"""
+    from vgpu_tools.docs import run_pictures
+    from vgpu_tools.trace import runs
+
+    parser = Parser()
+    parser.add_argument("-o", dest="output", type=Path)
+    parser.add_argument("--from", dest="numbers", type=Path)
+    options = parser.parse_args(words)
+    folder = options.output or run_pictures.PLACE
+    run_pictures.check(folder)
+    run_pictures.prepare()
+    run_pictures.draw(options.numbers or runs.take(environment.read()), folder)
+    print(*run_pictures.pictures(folder), sep="\n")
+    return 0
+
+
 def compile_commands(words: list[str]) -> int:
     """./vgpu compile-commands"""
     from vgpu_tools.build import compile_commands

@@ -31,6 +31,8 @@ usage: ./vgpu run [options] -- COMMAND...      boot a guest, run COMMAND in it a
        ./vgpu test-stress [--rounds N] [--seed SEED]   the basic pass beside stress-ng, with random delays
        ./vgpu test-delays [--device POINT|all | --frames] [PROGRAM [CASE]]   a delay at each point in turn
        ./vgpu docs [--look]                    build the documentation site; --look: check it in a browser (TAP)
+       ./vgpu pictures [-o FOLDER] [--from FILE]   record runs, draw their pictures in docs/pictures/runs (minutes);
+                                               --from: draw the numbers of an earlier call (build/pictures/runs.json)
        ./vgpu demo|bench|check|compile-commands   called by make
 
 options of run, shell and gdb:
@@ -76,6 +78,7 @@ COMMANDS: dict[str, Callable[[list[str]], int]] = {
     "qtest": commands.qtest,
     "check": commands.check,
     "docs": commands.docs,
+    "pictures": commands.pictures,
     "compile-commands": commands.compile_commands,
     "check-cycles": commands.check_cycles,
     "check-recovery": commands.check_recovery,

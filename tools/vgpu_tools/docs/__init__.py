@@ -2,6 +2,7 @@
 """The documentation site (make docs): copies the pages, generates reference pages and pictures from the code, runs
 Sphinx in an environment of its own (requirements-docs.txt), and looks at the result in a browser.
 
-Start with `command` (./vgpu docs) and `stage` (what Sphinx reads). `site/` has Sphinx's configuration; the modules
-there run in Sphinx's environment, all others in that of the tools.
+Start with `command` (./vgpu docs) and `stage` (what Sphinx reads); `run_pictures` draws runs (./vgpu pictures). `site/`
+has Sphinx's configuration and the program that draws runs; the modules there run in Sphinx's environment, all others in
+that of the tools.
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""All pictures of the site: those with a source in docs/pictures/, and those that are made from rooms.txt and from the
-table of locks."""
+"""The drawn pictures of the site: those with a source in docs/pictures/, and those that are made from rooms.txt and
+from the table of locks. Pictures of runs (docs/pictures/runs, by run_pictures.py) are files to which pages link."""
 
 import re
 from collections.abc import Callable
@@ -12,6 +12,7 @@ from vgpu_tools.docs.stage import put
 from vgpu_tools.testing.rooms_file import Rooms
 
 FOLDER = "docs/pictures"
+RUNS = "runs"  # the folder below FOLDER with pictures of runs
 USE = re.compile(r"^```\{picture\} (\S+)", re.M)
 LOOKS = {"device": "device", "smi": "device", "hw": "device", "mm": "memory", "vm": "memory", "svm": "driver"}
 
@@ -25,6 +26,11 @@ def _renderers(root: Path) -> dict[str, Callable[[str, str], str]]:
     }
 
 
+def sources(root: Path) -> list[Path]:
+    """Return the sources of pictures in a checkout."""
+    return sorted(file for file in (root / FOLDER).iterdir() if file.name != RUNS)
+
+
 def render(root: Path, rooms: Rooms) -> dict[str, str]:
     """Return all pictures of a checkout as SVG, by name. Raises Failure for a malformed source."""
     draw = _renderers(root)
@@ -35,7 +41,7 @@ def render(root: Path, rooms: Rooms) -> dict[str, str]:
         "rooms-tools": svg.dot(rooms_pictures.layers(rooms, "tools/vgpu_tools", {}), "rooms.txt"),
         "locks": locks_picture.render((root / locks_picture.SOURCE).read_text()),
     }
-    for file in sorted((root / FOLDER).iterdir()):
+    for file in sources(root):
         if file.suffix not in draw or file.stem in found:
             raise Failure(f"docs: {FOLDER}/{file.name}: no source of a picture, or a name that another one has")
         found[file.stem] = draw[file.suffix](file.read_text(), f"{FOLDER}/{file.name}")

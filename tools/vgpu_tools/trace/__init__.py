@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu trace -o: events of device and driver on one axis of time, as a file for Perfetto.
+"""./vgpu trace -o: events of device and driver on one axis of time, as a file for Perfetto. ./vgpu pictures: runs whose
+numbers become pictures.
 
 Imports base, guest and operate only. Start with `command`. `record` runs a guest and records both sides, `events`
 parses the records, `device` and `driver` build the faults and spans of each side, `timeline` joins them, `perfetto`
-writes the file.
+writes the file. `runs` records the runs of the pictures, `figures` computes their numbers, and `vgpu_tools.docs` draws
+them.
 """

@@ -19,6 +19,8 @@ from vgpu_tools.guest.options import Options
 from vgpu_tools.guest.result import Result
 
 PORT = "vgpu.trace"
+# Where a command in the guest writes lines that are events of the recording ("tracing_mark_write").
+MARKER = "/sys/kernel/tracing/instances/vgpu/trace_marker"
 BUFFER_KIB = 16384  # for each of the guest's processors; about 200,000 events
 # Only the events that the timeline needs: each enabled event costs time in the device.
 EVENTS = (
@@ -53,7 +55,7 @@ trace=/sys/kernel/tracing/instances/vgpu
 mkdir $trace && cd $trace && echo x86-tsc >trace_clock && echo "$1" >buffer_size_kb && echo 1 >options/record-tgid ||
 	{ echo "vgpu: cannot set up ftrace" >&2; exit 125; }
 cd events
-for event in vgpu/vgpu_process_* vgpu/vgpu_reset_* vgpu/vgpu_vm_map vgpu_svm \\
+for event in vgpu/vgpu_process_* vgpu/vgpu_reset_* vgpu/vgpu_vm_map vgpu/vgpu_bo_move vgpu_svm \\
 	vgpu_hw/vgpu_cam_ack vgpu_hw/vgpu_sdma_*; do
 	echo 1 >"$event/enable" || { echo "vgpu: the driver has no tracepoint $event" >&2; exit 125; }
 done

@@ -9,6 +9,10 @@ document.addEventListener("DOMContentLoaded", () => {
       one.setAttribute("aria-label", one.matches("pre") ? "text that scrolls" : "table that scrolls");
     }
   }
+  // Show a picture that is a link to its file, instead of saving the file.
+  for (const one of document.querySelectorAll("a[download]:has(img)")) {
+    one.removeAttribute("download");
+  }
   // Name the two bars at the sides, and give the captions of the left one a level.
   document.querySelector(".sidebar-drawer")?.setAttribute("aria-label", "all pages");
   document.querySelector(".toc-drawer")?.setAttribute("aria-label", "sections of this page");

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The pictures of real runs in docs/pictures/runs: drawn by matplotlib in the site's Python environment, from numbers
+that `vgpu_tools.trace.runs` has written as JSON. `FACTS`, beside the pictures, has the command, the commit, the date
+and the sums of the runs."""
+
+import json
+import subprocess
+from pathlib import Path
+
+from vgpu_tools.base.environment import clean_environment
+from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.paths import BUILD, ROOT
+from vgpu_tools.build import docs_environment
+from vgpu_tools.build.steps import ensure
+from vgpu_tools.docs.pictures import FOLDER, RUNS
+
+PLACE = ROOT / FOLDER / RUNS
+NAMES = ("demo-timeline", "pressure", "fault-latency")  # keys of the numbers, and names of the pictures
+FACTS = "runs.txt"
+DRAWER = "vgpu_tools.docs.site.run_pictures"
+
+
+def check(folder: Path) -> None:
+    """Raise Failure if the pictures cannot be written to a folder. Call before the guests run."""
+    if not folder.is_dir() and (folder.exists() or not folder.absolute().parent.is_dir()):
+        raise Failure(f"-o {folder}: want a folder, or the name of a new one", status=2)
+
+
+def prepare() -> None:
+    """Make the site's Python environment."""
+    ensure(docs_environment.environment())
+
+
+def facts(numbers: str) -> str:
+    """Return the text of FACTS. Raises Failure if the numbers are no numbers of pictures."""
+    try:
+        data = json.loads(numbers)
+        run = data["run"]
+        lines = [f"{key}: {run[key]}" for key in ("command", "commit", "date", "machine")]
+        clocks = ", ".join(f"{name} {us:g} us" for name, us in run["clock_us"].items())
+        lines.append(f"clocks of device and driver joined within: {clocks}")
+        lines += [f"inconsistent: {doubt}" for doubt in run["doubts"]]
+        lines += [f"{name}.svg: {data[name]['text']}" for name in NAMES]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Failure(f"pictures: no numbers of runs: {error!r}", status=1) from None
+    return "\n".join(lines) + "\n"
+
+
+def draw(file: Path, folder: Path) -> None:
+    """Draw all pictures of a file of numbers, and write them and FACTS to a folder."""
+    numbers = file.read_text() if file.is_file() else ""
+    text = facts(numbers)
+    folder.mkdir(exist_ok=True)
+    cache = BUILD / "docs-cache" / "matplotlib"
+    cache.mkdir(parents=True, exist_ok=True)
+    variables = {"PYTHONPATH": str(ROOT / "tools"), "MPLCONFIGDIR": str(cache)}
+    command: list[str | Path] = [docs_environment.PYTHON, "-m", DRAWER, folder.absolute()]
+    result = subprocess.run(command, input=numbers, text=True, cwd=ROOT, env=clean_environment(variables), check=False)
+    if result.returncode:
+        raise Failure("pictures: cannot draw the numbers", status=1)
+    (folder / FACTS).write_text(text)
+
+
+def pictures(folder: Path) -> list[Path]:
+    """Return the files that draw() writes to a folder."""
+    return [*(folder / f"{name}.svg" for name in NAMES), folder / FACTS]

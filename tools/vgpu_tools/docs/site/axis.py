@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The axis of the demo's timeline, on which each step is a column whose width grows with the root of its duration; and
+texts of times."""
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+COLUMN, GAP = 30.0, 3.0  # least width of a step, and of the time between two steps
+LENGTH = 1000.0  # of the axis
+MERGED = 0.4  # bars that are closer are drawn as one
+
+Numbers = dict[str, Any]
+
+
+def duration(ms: float) -> str:
+    """Return a duration with two digits or more."""
+    if ms >= 1000:
+        return f"{ms / 1000:.2g} s" if ms < 9950 else f"{ms / 1000:.0f} s"
+    return f"{ms:.2g} ms" if ms < 99.5 else f"{ms:.0f} ms"
+
+
+def microseconds(us: float) -> str:
+    """Return a latency with two digits or more, in its unit."""
+    return duration(us / 1000) if us >= 999.5 else f"{us:.0f} µs"
+
+
+class Warp:
+    """The axis of the demo: all time from the first step to the end of the last one, in pieces of different scales."""
+
+    def __init__(self, steps: Sequence[Numbers]) -> None:
+        pieces: list[tuple[float, float, float, Numbers | None]] = []  # begin, end, weight, step
+        at = steps[0]["begin"]
+        for step in steps:
+            if step["begin"] > at:
+                pieces.append((at, step["begin"], 0.4, None))
+            at = max(at, step["end"])
+            pieces.append((step["begin"], at, 1.0, step))
+        least = sum(COLUMN if piece[3] else GAP for piece in pieces)
+        roots = sum(weight * math.sqrt(end - begin) for begin, end, weight, _ in pieces) or 1.0
+        scale = max(0.0, LENGTH - least) / roots
+        self.pieces: list[tuple[float, float, float, float]] = []  # begin and end in ms, and on the axis
+        self.columns: list[tuple[float, float, Numbers]] = []
+        x = 0.0
+        for begin, end, weight, column in pieces:
+            to = x + (COLUMN if column else GAP) + scale * weight * math.sqrt(end - begin)
+            self.pieces.append((begin, end, x, to))
+            if column:
+                self.columns.append((x, to, column))
+            x = to
+        self.length = x
+
+    def place(self, ms: float) -> float:
+        """Return the place of a time on the axis; outside of the steps, that of the nearer end."""
+        for begin, end, x, to in self.pieces:
+            if ms <= end:
+                return x + (to - x) * max(0.0, (ms - begin) / (end - begin)) if end > begin else x
+        return self.length
+
+    def between(self, memory: Numbers) -> Numbers:
+        """Return samples of memory from the start of the axis to its end, where the value before lasts."""
+        first, last = self.pieces[0][0], self.pieces[-1][1]
+        samples = list(zip(memory["times"], memory["vram"], memory["gtt"], strict=True))
+        before = [(first, *values) for at, *values in samples if at < first][-1:]
+        inside = before + [sample for sample in samples if first <= sample[0] <= last]
+        inside += [(last, *values) for _, *values in inside[-1:]]
+        times, vram, gtt = map(list, zip(*inside, strict=True)) if inside else ([], [], [])
+        return {"size": memory["size"], "times": times, "vram": vram, "gtt": gtt}
+
+    def bars(self, spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
+        """Return spans as (begin, length) on the axis, without those outside of it. Neighbours are joined."""
+        first, last = self.pieces[0][0], self.pieces[-1][1]
+        joined: list[list[float]] = []
+        for begin, end in sorted(spans):
+            if end < first or begin > last:
+                continue
+            x, to = self.place(begin), self.place(end)
+            if joined and x - joined[-1][1] < MERGED:
+                joined[-1][1] = max(joined[-1][1], to)
+            else:
+                joined.append([x, to])
+        return [(x, max(to - x, MERGED)) for x, to in joined]

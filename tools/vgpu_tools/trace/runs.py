@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The runs for the pictures of the pages (./vgpu pictures): the demo, memory under pressure, and many faults. `take()`
+records each run in a new guest, and writes the numbers of the pictures (figures.py) as JSON."""
+
+import json
+import os
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from vgpu_tools.base import progress
+from vgpu_tools.base.environment import Environment
+from vgpu_tools.base.errors import Failure
+from vgpu_tools.base.paths import BUILD, ROOT
+from vgpu_tools.base.process import output_of
+from vgpu_tools.guest import accel, options
+from vgpu_tools.guest.launch import Streams, comes_up
+from vgpu_tools.trace import figures, record, timeline
+
+FOLDER = BUILD / "pictures"  # output of the programs, and DATA
+DATA = FOLDER / "runs.json"
+COMMAND = "./vgpu pictures"
+SECONDS = 300.0  # timeout of a run
+# Shell script that runs a command in the guest. While the command runs, the script marks the memory in use in the trace
+# every 5 ms. `read -t` on a pipe without a writer sleeps, and starts no process.
+SAMPLED = f"""\
+marker={record.MARKER}
+for device in /sys/class/drm/renderD*/device; do
+	[ ! -e "$device/mem_info_vram_used" ] || break
+done
+read -r vram <"$device/mem_info_vram_total" && read -r gtt <"$device/mem_info_gtt_total" &&
+	echo "{figures.SIZES}$vram $gtt" >$marker && mkfifo /tmp/vgpu.pace && exec 8<>/tmp/vgpu.pace || exit 125
+while :; do
+	read -r vram <"$device/mem_info_vram_used"
+	read -r gtt <"$device/mem_info_gtt_used"
+	echo "{figures.MEMORY}$vram $gtt" >$marker
+	read -r -t 0.005 nothing <&8
+done &
+sampler=$!
+"$@" 8<&-
+status=$?
+kill $sampler
+exit $status
+"""
+# Programs that use more memory than there is VRAM, and what each does.
+PHASES = (
+    ("four processes, buffers of 1.5 x VRAM", ("vgpu-test-evict", "=processes at work take turns")),
+    ("shared memory of 1.5 x VRAM", ("vgpu-test-svm-evict", "=itself, with retry")),
+    ("shared memory, buffers and the CPU", ("vgpu-test-svm-evict", "=all at once, with retry")),
+)
+
+
+def _phases() -> str:
+    """Return a shell script that runs the programs of PHASES, and marks the beginning of each in the trace."""
+    lines = []
+    for title, words in PHASES:
+        lines += [f"echo '{figures.PHASE}{title}' >{record.MARKER}", shlex.join(words)]
+    return " && ".join([*lines, f"echo '{figures.PHASE}{figures.PHASES_END}' >{record.MARKER}"])
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A run: options of the guest, and the command in it."""
+
+    name: str
+    options: tuple[str, ...]
+    words: tuple[str, ...]
+
+
+DEMO = Workload("demo", ("--memory", "2G"), ("vgpu-demo",))
+PRESSURE = Workload("pressure", ("--vram", "64M"), ("sh", "-c", _phases()))
+# Two queues copy between pages that each fault separately and stay in system memory.
+FAULTS = Workload("faults", ("--vram", "64M"), ("sh", "-c", "sleep 3 | vgpu-svm-loop copy"))
+
+
+@dataclass
+class Lines:
+    """A sink of a command's output: lines with the host's time (ns since 1970) of their arrival."""
+
+    lines: list[tuple[int, str]] = field(default_factory=list)
+    rest: bytes = b""
+
+    def __call__(self, data: bytes) -> None:
+        now = time.time_ns()
+        *whole, self.rest = (self.rest + data).split(b"\n")
+        self.lines += [(now, line.decode(errors="replace")) for line in whole]
+
+    def text(self) -> str:
+        """The output without the times."""
+        return "".join(f"{line}\n" for _, line in self.lines) + self.rest.decode(errors="replace")
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A run that has ended well."""
+
+    sides: timeline.Sides
+    lines: Sequence[tuple[int, str]]
+
+
+def _run(workload: Workload, environment: Environment) -> Recorded:
+    """Record a run. Raises Failure if the guest or its command fails, or if the driver's part is missing."""
+    parsed = options.parse(workload.options, environment, SECONDS)
+    output, errors = Lines(), Lines()
+    with progress.step(f"{workload.name} in a guest"):
+        words = ["sh", "-c", SAMPLED, "sh", *workload.words]
+        result, recording = record.record(parsed, words, Streams(output, errors))
+    log = FOLDER / f"{workload.name}.log"
+    log.write_text(output.text() + errors.text())
+    if status := result.check():
+        raise Failure(f"pictures: {workload.name}: exit status {status}; output: {log}", status=1)
+    sides = timeline.join(recording)
+    for doubt in sides.doubts:
+        print(f"vgpu: pictures: {workload.name}: inconsistent: {doubt}", file=sys.stderr)
+    if not sides.events:
+        raise Failure(f"pictures: {workload.name}: the recording has no events of the driver", status=1)
+    return Recorded(sides, output.lines)
+
+
+def facts(accelerator: str, runs: dict[str, Recorded]) -> dict[str, object]:
+    """Return the facts for the captions: command, commit, date, machine, precision of the clocks, and doubts."""
+    commit = output_of(["git", "-C", ROOT, "rev-parse", "--short=12", "HEAD"]).strip() or "unknown"
+    if output_of(["git", "-C", ROOT, "status", "--porcelain", "--untracked-files=no"]).strip():
+        commit += " and changes"
+    return {
+        "command": COMMAND,
+        "commit": commit,
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "machine": f"{accelerator.upper()}, {os.cpu_count()} host CPUs",
+        "clock_us": {name: run.sides.clock_ns / 1000 for name, run in runs.items()},
+        "doubts": [f"{name}: {doubt}" for name, run in runs.items() for doubt in run.sides.doubts],
+    }
+
+
+def take(environment: Environment) -> Path:
+    """Record all runs and write the numbers of the pictures. Return the file, DATA."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    options.parse((), environment).guest.prepare()
+    runs = {one.name: _run(one, environment) for one in (DEMO, PRESSURE, FAULTS)}
+    demo, pressure, faults = runs[DEMO.name], runs[PRESSURE.name], runs[FAULTS.name]
+    data = {
+        "run": facts(environment.accelerator or accel.choose(comes_up), runs),
+        "demo-timeline": asdict(figures.demo(demo.sides, demo.lines)),
+        "pressure": asdict(figures.pressure(pressure.sides)),
+        "fault-latency": asdict(figures.latency([faults.sides, pressure.sides])),
+    }
+    DATA.write_text(json.dumps(data, ensure_ascii=False) + "\n")
+    return DATA
