@@ -31,8 +31,8 @@
  * @cam_work: svm_cam_work(); queued while all CAM slots are owned, since queues of other
  *            processes cannot raise faults then
  * @faults: faults with a PASID that no process has, and faults of the kernel
- * @wq: ordered workqueue that runs the work of @faults and @cam_work, neither of which waits for
- *      a process
+ * @wq: ordered workqueue that runs the work of @faults and @cam_work; this work never waits for a
+ *      process
  */
 struct svm_node {
 	struct kfd_node *node;

@@ -24,8 +24,8 @@
 #include "hw/misc/vgpu-kfd/queue/queue.h"
 
 /*
- * After a spin in vain, the thread does not spin in the next pauses, at most 1
- * << SPIN_SKIP_LOG2_MAX of them.
+ * After a spin that found no work, the thread sleeps without a spin in the next
+ * pauses, at most 1 << SPIN_SKIP_LOG2_MAX of them.
  */
 #define SPIN_SKIP_LOG2_MAX  6
 
@@ -51,7 +51,7 @@ struct VGPUWorkerThread {
     bool quit;                  /* the thread is to end */
     bool paused;                /* the thread is to start no step */
     bool kicked;                /* kicked since the spin began; atomic */
-    /* Number of spins in vain in a row; thread only. */
+    /* Consecutive spins that found no work; thread only. */
     unsigned spins_in_vain;
     unsigned spin_skips;        /* next pauses without a spin; thread only */
     /* Number of waits: VGPUStall.number of the last. */
@@ -175,8 +175,8 @@ static int worker_pick_queue(VGPUWorker *w, Deadlines *next)
 /*
  * Return true if the thread is to spin before it sleeps. A spin that finds no
  * work takes a host CPU from other threads, perhaps from the vCPU that is about
- * to kick. After each spin in vain that follows another one, the number of
- * pauses without a spin doubles.
+ * to kick. So each consecutive spin that finds no work doubles the number of
+ * the following pauses without a spin.
  */
 static bool worker_should_spin(VGPUWorker *w)
 {

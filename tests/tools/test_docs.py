@@ -254,7 +254,7 @@ class Pages(Test):
         return stage.Stage(self.folder, list(texts), {"docs/made/m.md": "[a](../a.md#x)\n"})
 
     def test_links(self) -> None:
-        """Catches: a link to another page, an anchor or a file leads nowhere in the site; a link in a code block is
+        """Catches: a link to another page, an anchor or a file is broken in the site; a link in a code block is
         changed; a link to nothing, or a picture that is not there, is accepted."""
         a = '# A\n\n## B <a id="x"></a>\n\n[r](../README.md) [f](../rooms.txt) [x](#x) [b](b.md#head) [w](https://w)\n'
         pages = self.staged(a=f"{a}\n```\n[n](no.md)\n```\n", b="[x](a.md#x)\n")
@@ -338,7 +338,7 @@ class Here(Test):
 
 
 class Look(Test):
-    """What the browser's checks conclude."""
+    """The verdicts of the checks in the browser."""
 
     def test_links(self) -> None:
         """Catches: a link to a missing file or place passes; a link to another host is followed."""

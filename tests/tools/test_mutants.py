@@ -67,7 +67,7 @@ class Index(Test):
     """tests/mutants and its index."""
 
     def test_ours(self) -> None:
-        """Catches: a patch does not apply; a patch changes another file than the index says; the twenty mutants that
+        """Catches: a patch does not apply; a patch changes another file than the index names; the twenty mutants that
         are not named hole-* do not meet their quotas."""
         listed = mutants.load()
         ranked = [one for one in listed if not one.origin.startswith("hole ")]

@@ -83,7 +83,7 @@ class Operator(GuestTest):
         return (result.stdout if not status else result.stderr).decode()
 
     def test_inject(self) -> None:
-        """Catches: an argument changes on its way to the device; an injection is not listed; an injection is not
+        """Catches: the device gets another argument than the user gave; an injection is not listed; an injection is not
         removed."""
         number = self.call(
             "inject", "pte-late", "device=gpu1", "vmid=3", "va=0x1000", "length=4K", "probability=0.5", "walks=2"

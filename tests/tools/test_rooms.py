@@ -136,8 +136,7 @@ class Small(Test):
         self.only(self.found(f"{listed}/s: *\n", PYTHON, scripts), "t/p/low/a.py:1: low -> /s (s/helper.py)")
 
     def test_sections(self) -> None:
-        """Catches: a forbidden use of a room in another section is accepted, from a room that may use all rooms of its
-        own section."""
+        """Catches: a room that may use all rooms of its section ("*") may also use rooms of another section."""
         other = {"e/x.c": include("hw/d/low/low.h")}
         listed = HEAD.replace("[d]", "[d hw/d/]")
         self.only(self.found(f"{listed}[e]\n.: *\n", C, other), "e/x.c:1: . -> /d/low (d/low/low.h)")
@@ -145,7 +144,7 @@ class Small(Test):
 
     def test_folders(self) -> None:
         """Catches: a file belongs to a room although another room has a longer folder name; "x/*" applies to a folder
-        with a line of its own; a file without a room, an ambiguous include, or an include from the contract's headers
+        that has a separate line; a file without a room, an ambiguous include, or an include from the contract's headers
         into a room is accepted."""
         nested = {"d/mid/in/in.c": include("mid/mid.h"), "d/mid/also/x.c": include("low/low.h")}
         listed = f"{HEAD}mid/*: low\nmid/also:\n"

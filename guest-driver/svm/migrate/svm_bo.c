@@ -18,12 +18,12 @@
  *   svm_bo_vacate(), munmap, CPU faults: pages are freed
  *   last reference  reap_work frees the BO, unless an eviction has freed the VRAM already
  *
- * An eviction runs with the reservation of this BO and of other BOs held. It may also run with
- * mmap_lock, svms->lock, vgpu_vm_state.alloc_lock or kfd_process.mutex held, of this process or
- * another, and inside a migration, with the migration's pages locked. So svm_bo_vacate() takes
- * none of these locks: migrate_device_range() needs no address space and only tries page locks,
- * and notifiers take only locks that reclaim may wait for. A page that is locked or referenced
- * stays, and so does its BO; TTM evicts another BO. A migration to VRAM takes reservations with
+ * The caller of an eviction holds the reservation of this BO and of other BOs. The caller may also
+ * hold mmap_lock, svms->lock, vgpu_vm_state.alloc_lock or kfd_process.mutex, of this process or
+ * another, or be a migration, which holds its pages locked. So svm_bo_vacate() takes none of these
+ * locks: migrate_device_range() needs no address space and only tries page locks, and notifiers
+ * take only locks that reclaim may wait for. A page that is locked or referenced stays in VRAM, and
+ * so does the BO of the page; TTM evicts another BO. A migration to VRAM takes reservations with
  * pages locked, so a task that holds a reservation must never wait for a page lock, only try it.
  */
 #include <linux/memremap.h>

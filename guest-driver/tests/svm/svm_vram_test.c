@@ -52,8 +52,8 @@ static void stuck_fini(void *arg)
 }
 
 /*
- * Create a page in use. Its BO has an additional reference, so that it is not freed. The GPU is
- * node @node of @hive, or in no hive if @hive is 0.
+ * Create a page in use. The page's BO has an additional reference, so that the BO is not freed. The
+ * GPU is node @node of @hive, or in no hive if @hive is 0.
  */
 static struct stuck_mock *stuck_mock_of(struct kunit *test, u64 hive,
 					unsigned int node)
@@ -146,8 +146,8 @@ static void stuck_referenced(struct kunit *test)
 }
 
 /*
- * Check svm_bo_evict_ok() (expected: @looks) and svm_bo_vacate() (expected: @want). Each is called
- * twice: a call must not change the next result.
+ * Expect @looks from svm_bo_evict_ok() and @want from svm_bo_vacate(). Both are called twice: a
+ * call must not change the next result.
  */
 static void stuck_vacate(struct kunit *test, struct stuck_mock *m, bool looks,
 			 bool want)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The documentation site (make docs): copies the pages, generates reference pages and pictures from the code, runs
-Sphinx in an environment of its own (requirements-docs.txt), and looks at the result in a browser.
+Sphinx in a separate Python environment (requirements-docs.txt), and checks the result in a browser.
 
 Start with `command` (./vgpu docs) and `stage` (what Sphinx reads); `run_pictures` draws runs (./vgpu pictures). `site/`
 has Sphinx's configuration and the program that draws runs; the modules there run in Sphinx's environment, all others in

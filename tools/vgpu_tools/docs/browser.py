@@ -71,7 +71,7 @@ class Page:
         self.call("Emulation.setEmulatedMedia", features=[scheme])
 
     def visit(self, url: str) -> None:
-        """Load a page, and return when it is loaded. Of the events only those of this load stay."""
+        """Load a page, and return when it is loaded. `events` then has only the events of this load."""
         self.events.clear()
         loader = self.call("Page.navigate", url=url)["loaderId"]
         end = time.monotonic() + SECONDS

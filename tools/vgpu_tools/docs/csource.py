@@ -13,7 +13,7 @@ SUFFIX = re.compile(r"\b(0[xX][0-9a-fA-F]+|\d+)[uUlL]+\b")
 
 
 def comment_text(comment: str) -> str:
-    """Return the text of a comment, or of the comments in a text, as one line without stars; "" if there is none."""
+    """Return the text of all comments in a source text, as one line without stars; "" if the text has no comment."""
     return " ".join(
         " ".join(line.strip().removeprefix("*").strip() for line in match[1].splitlines())
         for match in COMMENT.finditer(comment)
@@ -21,7 +21,7 @@ def comment_text(comment: str) -> str:
 
 
 def before(text: str, position: int) -> str:
-    """Return the text of the comment that ends on the line before a position; "" if there is none."""
+    """Return the text of the comment that ends on the line before a position; "" if no comment ends there."""
     head = text[:position].rstrip()
     start = head.rfind("/*")
     return comment_text(head[start:]) if head.endswith("*/") and start >= 0 else ""

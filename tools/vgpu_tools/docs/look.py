@@ -31,7 +31,7 @@ AXE = """axe.run(document, {resultTypes: ['violations']}).then(found => found.vi
 
 @dataclass
 class Seen:
-    """What the checks read of a page of the site."""
+    """Facts of a page of the site that the checks use."""
 
     ids: set[str] = field(default_factory=set)
     links: list[str] = field(default_factory=list)

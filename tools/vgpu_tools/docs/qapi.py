@@ -100,7 +100,7 @@ def _expression(schema: str, start: int) -> str:
 
 def definitions(schema: str) -> Iterator[Definition]:
     """Yield the definitions of a schema that have a comment. Raises Failure for a form that this parser does not
-    know."""
+    support."""
     for match in COMMENT.finditer(schema):
         if not (head := re.match(r"#\n# @([\w-]+):|# @([\w-]+):", match[1])):
             continue  # a heading

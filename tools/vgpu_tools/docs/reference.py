@@ -33,7 +33,7 @@ class Sources:
 
 def generate(sources: Sources, rooms: Rooms) -> dict[str, str]:
     """Return the generated pages by the names that they would have in the checkout. Raises Failure if a source has a
-    form that its parser does not know."""
+    form that its parser does not support."""
     text = sources.text
     schema = text(qmp.SOURCE)
     headers = "\n".join(sources.below("qemu-device", ".h").values())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Draws sequences: who does what in which order, with time downwards.
+"""Draws sequence diagrams: a column for each actor, with the actor's steps, calls and replies. Time runs down.
 
 A source (docs/pictures/NAME.seq) has one statement a line:
 

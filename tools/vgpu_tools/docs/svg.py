@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """SVG pictures: elements that the renderers of this package draw, and Graphviz's output made fit for a page.
 
-A picture has no colours of its own: `site/static/site.css` sets them by class, for a light and a dark page. Lengths are
-in pixels of CSS.
+A picture contains no colours: `site/static/site.css` sets the colours by class, for a light and a dark page. Lengths
+are in pixels of CSS.
 """
 
 import re

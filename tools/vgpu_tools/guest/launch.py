@@ -57,7 +57,7 @@ class Streams:
 
 
 class Requests:
-    """What other threads, signal handlers and sinks request of a run: give_up() and stop()."""
+    """Requests of other threads, signal handlers and sinks to a run: give_up() and stop()."""
 
     def __init__(self) -> None:
         self.given_up = False
@@ -131,7 +131,7 @@ class Run:
 
     @property
     def running(self) -> "Running":
-        """The running guest. The caller knows that QEMU has been started."""
+        """The running guest. Call only after QEMU has been started."""
         assert self._running
         return self._running
 
@@ -186,8 +186,8 @@ class Run:
         return emulator
 
     def _prepare(self, emulator: Emulator, stack: contextlib.ExitStack) -> "Callable[[Running], None]":
-        """Add arguments of QEMU to `emulator`. What the run needs open is entered into `stack`, which the caller leaves
-        after the run. Return the function to call when the guest is up."""
+        """Add arguments of QEMU to `emulator`. Resources that must stay open during the run are entered into `stack`,
+        which the caller leaves after the run. Return the function to call when the guest is up."""
         if self.snapshot:
             # Name the snapshot by a descriptor: another run may remove the file to make room.
             emulator.more += ["-incoming", f"file:/proc/self/fd/{self.snapshot.fileno()}"]

@@ -99,7 +99,7 @@ class Driver:
         self._note(event)
 
     def around(self, span: Span) -> Span | None:
-        """Return the service in the same thread during which the span ran; None if there is none."""
+        """Return the service of the same thread that contains the span, or None."""
         services = self._services.get(span.thread, [])
         at = bisect_left(services, span.end, key=lambda service: service.end)
         return services[at] if at < len(services) and services[at].begin <= span.begin else None

@@ -3,7 +3,7 @@
 
 QEMU writes the device's events to a file, with the host's time. The driver's events go to a buffer of ftrace, which the
 guest copies to a virtio-serial port after the command. The buffer belongs to a separate ftrace instance, so that the
-command may use ftrace, too. Its clock is the processor's time stamp counter, which host and guest share.
+command may use ftrace, too. The buffer's clock is the processor's time stamp counter, which host and guest share.
 """
 
 import dataclasses

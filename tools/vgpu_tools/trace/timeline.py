@@ -40,7 +40,7 @@ class Outcome:
 
 @dataclass
 class Sides:
-    """Both sides of a recording, with the host's times."""
+    """The device's and the driver's side of a recording, with the host's times."""
 
     device: Device
     driver: Driver

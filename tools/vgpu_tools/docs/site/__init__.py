@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What runs in Sphinx's own environment: its configuration, the directive for pictures, and the program that draws
-runs. Imports no other package of vgpu_tools."""
+"""The modules that run in Sphinx's Python environment: Sphinx's configuration, the directive for pictures, and the
+program that draws runs. These modules import no other package of vgpu_tools."""
