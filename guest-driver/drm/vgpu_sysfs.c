@@ -5,43 +5,27 @@
  */
 #include <linux/device.h>
 #include <linux/sysfs.h>
-#include <drm/ttm/ttm_device.h>
-#include <drm/ttm/ttm_placement.h>
-#include <drm/ttm/ttm_resource.h>
 
 #include "device/vgpu_device.h"
-#include "mm/vgpu_mm.h"
+#include "mm/vgpu_res_mgr.h"
 #include "vgpu_drm.h"
 
-static ssize_t vgpu_mem_info_total(struct ttm_resource_manager *man, char *buf)
-{
-	return sysfs_emit(buf, "%llu\n", man->size);
-}
-
-static ssize_t vgpu_mem_info_used(struct ttm_resource_manager *man, char *buf)
-{
-	return sysfs_emit(buf, "%llu\n", ttm_resource_manager_usage(man));
-}
-
-#define VGPU_MEM_INFO(heap, type, what)					\
+#define VGPU_MEM_INFO(heap, what, bytes)				\
 static ssize_t mem_info_##heap##_##what##_show(struct device *dev,	\
 					       struct device_attribute *attr, \
 					       char *buf)		\
 {									\
-	struct vgpu_device *vdev = dev_get_drvdata(dev);		\
-									\
-	return vgpu_mem_info_##what(ttm_manager_type(vgpu_mm_bdev(vdev), type), \
-				    buf);				\
+	return sysfs_emit(buf, "%llu\n", bytes(dev_get_drvdata(dev)));	\
 }									\
 static DEVICE_ATTR_RO(mem_info_##heap##_##what)
 
-VGPU_MEM_INFO(vram, TTM_PL_VRAM, total);
-VGPU_MEM_INFO(vram, TTM_PL_VRAM, used);
+VGPU_MEM_INFO(vram, total, vgpu_vram_mgr_size);
+VGPU_MEM_INFO(vram, used, vgpu_vram_mgr_usage);
 /* BAR 0 covers all VRAM. */
-VGPU_MEM_INFO(vis_vram, TTM_PL_VRAM, total);
-VGPU_MEM_INFO(vis_vram, TTM_PL_VRAM, used);
-VGPU_MEM_INFO(gtt, TTM_PL_TT, total);
-VGPU_MEM_INFO(gtt, TTM_PL_TT, used);
+VGPU_MEM_INFO(vis_vram, total, vgpu_vram_mgr_size);
+VGPU_MEM_INFO(vis_vram, used, vgpu_vram_mgr_usage);
+VGPU_MEM_INFO(gtt, total, vgpu_gtt_mgr_size);
+VGPU_MEM_INFO(gtt, used, vgpu_gtt_mgr_usage);
 
 static struct attribute *vgpu_mem_info_attrs[] = {
 	&dev_attr_mem_info_vram_total.attr,

@@ -436,9 +436,17 @@ u64 vgpu_vram_mgr_size(struct vgpu_device *vdev)
  * vgpu_vram_mgr_usage() - get the amount of VRAM that BOs use
  * @vdev: device
  *
- * Return: bytes.
+ * TTM's own count also has allocations that are being tried and may fail, and can therefore
+ * exceed vgpu_vram_mgr_size().
+ *
+ * Context: any.
+ *
+ * Return: bytes, at most vgpu_vram_mgr_size().
  */
 u64 vgpu_vram_mgr_usage(struct vgpu_device *vdev)
 {
-	return ttm_resource_manager_usage(&vdev->mman->vram.manager);
+	struct vgpu_vram_mgr *mgr = &vdev->mman->vram;
+
+	return mgr->mm.size - READ_ONCE(mgr->mm.avail);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_usage);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * mm/vgpu_vram_mgr.c against a map of pages. Catches: memory is allocated twice, or outside of the
- * place; memory is lost; the usage count is wrong; a resource is wrongly marked as contiguous.
+ * place; memory is lost; the usage count is wrong, or counts a failing try; a resource is wrongly
+ * marked as contiguous.
  */
 #include "tests/lib/vgpu_mock.h"
 
@@ -75,9 +76,10 @@ static void vram_map_give(struct vgpu_mock *mock, struct vram_map *map,
 static void check_usage(struct kunit *test, struct vgpu_mock *mock,
 			struct vram_map *map)
 {
-	KUNIT_ASSERT_EQ(test, vgpu_mock_usage(mock, TTM_PL_VRAM),
-			(u64)bitmap_weight(map->used, VRAM_PAGES) <<
-			PAGE_SHIFT);
+	u64 used = (u64)bitmap_weight(map->used, VRAM_PAGES) << PAGE_SHIFT;
+
+	KUNIT_ASSERT_EQ(test, vgpu_mock_usage(mock, TTM_PL_VRAM), used);
+	KUNIT_ASSERT_EQ(test, vgpu_vram_mgr_usage(&mock->vdev), used);
 }
 
 static struct ttm_place random_place(struct vgpu_mock *mock)
@@ -186,6 +188,23 @@ static void vram_too_large(struct kunit *test)
 	vgpu_mock_free(mock, res);
 }
 
+/* Memory that a task tries to allocate is not in use. TTM counts it from ttm_resource_init() on. */
+static void vram_usage_of_tries(struct kunit *test)
+{
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct ttm_resource *res, tried;
+
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, VRAM_PAGES - 1, 1,
+					      &anywhere, &res), 0);
+	mock->bo.base.tbo.base.size = 16 << PAGE_SHIFT;
+	ttm_resource_init(&mock->bo.base.tbo, &anywhere, &tried);
+	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_usage(&mock->vdev),
+			VGPU_MOCK_VRAM - PAGE_SIZE);
+	ttm_resource_fini(vram_man(mock), &tried);
+	vgpu_mock_free(mock, res);
+	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_usage(&mock->vdev), 0);
+}
+
 static void vram_aligned(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
@@ -254,6 +273,7 @@ static struct kunit_case vram_mgr_cases[] = {
 	KUNIT_CASE(vram_random),
 	KUNIT_CASE(vram_exhaust),
 	KUNIT_CASE(vram_too_large),
+	KUNIT_CASE(vram_usage_of_tries),
 	KUNIT_CASE(vram_aligned),
 	KUNIT_CASE(vram_places),
 	{}

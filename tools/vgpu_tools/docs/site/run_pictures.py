@@ -169,7 +169,7 @@ def latency(data: Numbers, run: Numbers) -> Figure:
     """Draw the histogram of the faults' latency, and the medians of its parts."""
     figure = Figure(figsize=(WIDTH, 4.8))
     counts, parts = figure.subplots(2, 1, height_ratios=(2.4, 1.0))
-    figure.subplots_adjust(left=0.14, right=0.925, top=0.935, bottom=0.13, hspace=0.5)
+    figure.subplots_adjust(left=0.14, right=0.905, top=0.935, bottom=0.13, hspace=0.5)
     colors = (BLUE, PURPLE)
     groups = data["groups"]
     for group, color in zip(groups, colors, strict=False):
