@@ -22,7 +22,7 @@ static void late_irqs_arm(VGPUState *s)
         }
     }
     if (first != INT64_MAX) {
-        timer_mod(d->timer, first);
+        vgpu_timer_anticipate(&d->timer, first);
     }
 }
 
@@ -107,16 +107,15 @@ void vgpu_fault_inject_entry(VGPUState *s, const VGPUSite *site, uint8_t ring,
 void vgpu_fault_inject_reset(VGPUState *s)
 {
     memset(s->ih->late_irqs.irqs, 0, sizeof(s->ih->late_irqs.irqs));
-    timer_del(s->ih->late_irqs.timer);
+    vgpu_timer_del(&s->ih->late_irqs.timer);
 }
 
 void vgpu_fault_inject_init(VGPUState *s)
 {
-    s->ih->late_irqs.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, late_irqs_expired,
-                                          s);
+    vgpu_timer_init(&s->ih->late_irqs.timer, DEVICE(s), late_irqs_expired, s);
 }
 
 void vgpu_fault_inject_destroy(VGPUState *s)
 {
-    timer_free(s->ih->late_irqs.timer);
+    vgpu_timer_destroy(&s->ih->late_irqs.timer);
 }

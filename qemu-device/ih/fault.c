@@ -42,7 +42,7 @@ void vgpu_fault_report_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
 void vgpu_fault_reset(VGPUState *s)
 {
     memset(s->ih->cam, 0, sizeof(s->ih->cam));
-    timer_del(s->ih->cam_timer);
+    vgpu_timer_del(&s->ih->cam_timer);
     memset(s->ih->pace, 0, sizeof(s->ih->pace));
     qatomic_set(&s->ih->fault_serial, 0);
 }

@@ -4,8 +4,8 @@
 #define HW_MISC_VGPU_KFD_IH_INTERNAL_H
 
 #include "qemu/queue.h"
-#include "qemu/timer.h"
 #include "vgpu/ih.h"
+#include "hw/misc/vgpu-kfd/core/timer.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/ih/fault.h"
 #include "hw/misc/vgpu-kfd/memory/iommu.h"
@@ -80,7 +80,7 @@ typedef struct VGPULateIrq {
 
 /* Entries that injections delay, not sorted. Guarded by s->lock. */
 typedef struct VGPULateIrqs {
-    QEMUTimer *timer;           /* QEMU_CLOCK_VIRTUAL: earliest due time */
+    VGPUTimer timer;            /* expires at the earliest due time */
     VGPULateIrq irqs[VGPU_LATE_IRQS];
 } VGPULateIrqs;
 
@@ -112,7 +112,7 @@ struct VGPUIh {
     QEMUBH *irq_bh;             /* sends the MSI: ring.c; constant */
     bool irq_due;               /* an MSI is due: irq_bh has not run; atomic */
     VGPUCamSlot cam[VGPU_RETRY_CAM_SLOTS];
-    QEMUTimer *cam_timer;       /* expires at the earliest VGPUCamSlot.due */
+    VGPUTimer cam_timer;        /* expires at the earliest VGPUCamSlot.due */
     /* Rate limits of pages. The saved state has them under the name "pace". */
     VGPUFaultRateLimit pace[VGPU_RATELIMIT_SLOTS];
     uint32_t fault_serial;      /* number of the last fault; read atomically */

@@ -75,7 +75,7 @@ void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
     stall->why = VGPU_WAIT_CAM;
     stall->cam = slot;
     stall->serial = c->serial;
-    timer_mod_anticipate(s->ih->cam_timer, c->due);
+    vgpu_timer_anticipate(&s->ih->cam_timer, c->due);
 }
 
 /*
@@ -97,7 +97,7 @@ static void cam_timer_expired(void *opaque)
             if (c->used && c->interval && c->due <= now) {
                 due |= 1u << i;
             } else if (c->used && c->interval) {
-                timer_mod_anticipate(s->ih->cam_timer, c->due);
+                vgpu_timer_anticipate(&s->ih->cam_timer, c->due);
             }
         }
     }
@@ -110,12 +110,12 @@ static void cam_timer_expired(void *opaque)
 
 void vgpu_cam_init(VGPUState *s)
 {
-    s->ih->cam_timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, cam_timer_expired, s);
+    vgpu_timer_init(&s->ih->cam_timer, DEVICE(s), cam_timer_expired, s);
 }
 
 void vgpu_cam_destroy(VGPUState *s)
 {
-    timer_free(s->ih->cam_timer);
+    vgpu_timer_destroy(&s->ih->cam_timer);
 }
 
 bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall)

@@ -7,6 +7,7 @@
 #include "qemu/thread.h"
 #include "exec/memory.h"
 #include "vgpu/gmc.h"
+#include "hw/misc/vgpu-kfd/core/timer.h"
 #include "hw/misc/vgpu-kfd/memory/client.h"
 #include "hw/misc/vgpu-kfd/memory/xgmi.h"
 
@@ -89,7 +90,7 @@ typedef struct VGPUHub {
  * Guarded by s->lock.
  */
 typedef struct VGPULateDrops {
-    QEMUTimer *timer;           /* QEMU_CLOCK_VIRTUAL: earliest @due */
+    VGPUTimer timer;            /* expires at the earliest @due */
     int64_t due[VGPU_NUM_HUBS][VGPU_NUM_VMIDS];     /* ns; 0: no invalidation */
 } VGPULateDrops;
 

@@ -29,7 +29,7 @@ static void late_drops_arm(VGPUState *s)
         }
     }
     if (first != INT64_MAX) {
-        timer_mod(s->memory->late_drops.timer, first);
+        vgpu_timer_anticipate(&s->memory->late_drops.timer, first);
     }
 }
 
@@ -92,16 +92,16 @@ uint32_t vgpu_invalidate_inject(VGPUState *s, unsigned hub, unsigned eng,
 void vgpu_invalidate_inject_reset(VGPUState *s)
 {
     memset(s->memory->late_drops.due, 0, sizeof(s->memory->late_drops.due));
-    timer_del(s->memory->late_drops.timer);
+    vgpu_timer_del(&s->memory->late_drops.timer);
 }
 
 void vgpu_invalidate_inject_init(VGPUState *s)
 {
-    s->memory->late_drops.timer = timer_new_ns(QEMU_CLOCK_VIRTUAL,
-                                               late_drops_expired, s);
+    vgpu_timer_init(&s->memory->late_drops.timer, DEVICE(s), late_drops_expired,
+                    s);
 }
 
 void vgpu_invalidate_inject_destroy(VGPUState *s)
 {
-    timer_free(s->memory->late_drops.timer);
+    vgpu_timer_destroy(&s->memory->late_drops.timer);
 }

@@ -17,6 +17,7 @@
 #include "hw/misc/vgpu-kfd/core/delay.h"
 #include "hw/misc/vgpu-kfd/core/regs.h"
 #include "hw/misc/vgpu-kfd/core/stall.h"
+#include "hw/misc/vgpu-kfd/core/timer.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/ih/fault.h"
 #include "hw/misc/vgpu-kfd/memory/iommu.h"
@@ -46,7 +47,7 @@ struct VGPUWorkerThread {
     QemuCond wake;              /* signalled to wake the thread */
     QemuCond parked;            /* signalled when the thread leaves a queue */
     QEMUBH *reg_bh;             /* writes registers for queues; constant */
-    QEMUTimer *timer;           /* QEMU_CLOCK_VIRTUAL; wakes the thread */
+    VGPUTimer timer;            /* wakes the thread */
     int64_t armed;              /* expiry of @timer; INT64_MAX: not armed */
     bool quit;                  /* the thread is to end */
     bool paused;                /* the thread is to start no step */
@@ -248,7 +249,7 @@ static void worker_sleep(VGPUWorker *w, const Deadlines *next)
 
     if (next->virtual < t->armed) {
         t->armed = next->virtual;
-        timer_mod(t->timer, next->virtual);
+        vgpu_timer_anticipate(&t->timer, next->virtual);
     }
     if (next->host == INT64_MAX) {
         qemu_cond_wait(&t->wake, &w->lock);
@@ -445,7 +446,7 @@ void vgpu_worker_start(VGPUWorker *w, VGPUState *s, const VGPUWorkerOps *ops,
     s->workers->by_client[client] = w;
     t->reg_bh = qemu_bh_new_guarded(worker_reg_bh, w,
                                     &DEVICE(s)->mem_reentrancy_guard);
-    t->timer = timer_new_ns(QEMU_CLOCK_VIRTUAL, worker_timer_cb, w);
+    vgpu_timer_init(&t->timer, DEVICE(s), worker_timer_cb, w);
     t->armed = INT64_MAX;
     qemu_mutex_init(&w->lock);
     qemu_cond_init(&t->wake);
@@ -468,7 +469,7 @@ void vgpu_worker_destroy(VGPUWorker *w)
 
     w->s->workers->by_client[w->client] = NULL;
     qemu_bh_delete(t->reg_bh);
-    timer_free(t->timer);
+    vgpu_timer_destroy(&t->timer);
     qemu_cond_destroy(&t->parked);
     qemu_cond_destroy(&t->wake);
     qemu_mutex_destroy(&w->lock);

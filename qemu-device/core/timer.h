@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vgpu-kfd: timers on QEMU_CLOCK_VIRTUAL that any thread may set.
+ *
+ * With icount, timer_mod() queues an empty work item for a vCPU, so that the
+ * vCPU computes its next deadline again, and signals the vCPU's condition
+ * variable. Outside of the BQL, a vCPU that is about to wait can miss the
+ * signal. QEMU then counts that vCPU as running for ever and does not advance
+ * the clock. Therefore these timers repeat the notification in a bottom half,
+ * which holds the BQL.
+ */
+#ifndef HW_MISC_VGPU_KFD_CORE_TIMER_H
+#define HW_MISC_VGPU_KFD_CORE_TIMER_H
+
+#include "qemu/timer.h"
+
+/* Both members are constant from vgpu_timer_init() to vgpu_timer_destroy(). */
+typedef struct VGPUTimer {
+    QEMUTimer *timer;
+    QEMUBH *notify_bh;          /* notifies the clock; used with icount only */
+} VGPUTimer;
+
+/**
+ * vgpu_timer_init: create a timer
+ * @t: timer, not set afterwards
+ * @dev: device that owns the timer
+ * @cb: called in the main loop when the timer expires
+ * @opaque: argument of @cb
+ *
+ * Context: BQL held.
+ */
+void vgpu_timer_init(VGPUTimer *t, DeviceState *dev, QEMUTimerCB *cb,
+                     void *opaque);
+
+/**
+ * vgpu_timer_destroy: free a timer
+ * @t: timer that no thread uses; may be set
+ *
+ * Context: BQL held.
+ */
+void vgpu_timer_destroy(VGPUTimer *t);
+
+/**
+ * vgpu_timer_anticipate: let a timer expire at a time, or earlier
+ * @t: timer; if it is set to an earlier time, that time stays
+ * @ns: time, ns, QEMU_CLOCK_VIRTUAL
+ *
+ * Context: any thread.
+ */
+void vgpu_timer_anticipate(VGPUTimer *t, int64_t ns);
+
+/**
+ * vgpu_timer_del: stop a timer
+ * @t: timer
+ *
+ * Context: BQL held.
+ */
+void vgpu_timer_del(VGPUTimer *t);
+
+#endif /* HW_MISC_VGPU_KFD_CORE_TIMER_H */
