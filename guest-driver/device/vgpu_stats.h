@@ -40,7 +40,7 @@ enum vgpu_counter {
 	VGPU_STAT_QUEUES_STOPPED,	/* user queues stopped for good by a recovery */
 	VGPU_STAT_POISONED,		/* processes stopped by uncorrectable errors */
 	VGPU_STAT_VRAM_LOST,		/* device resets that lost VRAM */
-	VGPU_STAT_BOS_LOST,		/* BOs whose content was lost with VRAM */
+	VGPU_STAT_BOS_LOST,		/* BOs whose content was lost with VRAM, for each loss */
 	VGPU_STAT_RECOVERY_US,		/* duration of the last recovery, microseconds */
 	VGPU_NUM_STATS
 };

@@ -130,6 +130,8 @@ struct vgpu_tt {
  * @kmaps: number of users of @kmap; each user pins the BO. Reservation held
  * @vram_lost: the BO was in VRAM when a reset lost VRAM; never cleared. vgpu_vram_mgr.lock
  *             protects @vram_lost to @leaving_epoch
+ * @lost_epoch: vgpu_hw.vram_epoch after the last loss that VGPU_STAT_BOS_LOST counts for the BO;
+ *              valid if @vram_lost
  * @lost_link: in vgpu_vram_mgr.lost if @vram_lost
  * @leaving_link: in vgpu_vram_mgr.leaving if @leaving
  * @leaving: fence of the last copy out of VRAM, or NULL
@@ -143,6 +145,7 @@ struct vgpu_bo_state {
 	struct ttm_bo_kmap_obj kmap;
 	unsigned int kmaps;
 	bool vram_lost;
+	int lost_epoch;
 	struct list_head lost_link;
 	struct list_head leaving_link;
 	struct dma_fence *leaving;

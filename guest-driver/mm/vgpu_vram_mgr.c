@@ -276,11 +276,17 @@ static void vram_has_left(struct vgpu_bo_state *bs)
 	bs->leaving = NULL;
 }
 
-static void vram_mark_lost(struct vgpu_vram_mgr *mgr, struct vgpu_bo_state *bs)
+/* Returns false if the BO is already counted for the loss after which vram_epoch is @epoch. */
+static bool vram_mark_lost(struct vgpu_vram_mgr *mgr, struct vgpu_bo_state *bs,
+			   int epoch)
 {
+	if (bs->vram_lost && bs->lost_epoch == epoch)
+		return false;
 	if (!bs->vram_lost)
 		list_add_tail(&bs->lost_link, &mgr->lost);
 	bs->vram_lost = true;
+	bs->lost_epoch = epoch;
+	return true;
 }
 
 /**
@@ -299,8 +305,10 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 	struct vgpu_vram_mgr *mgr = &bo->vdev->mman->vram;
 	struct vgpu_bo_state *bs = to_bo_state(bo);
 	struct vgpu_bo_state *first, *next;
+	int epoch;
 
 	mutex_lock(&mgr->lock);
+	epoch = atomic_read(&bo->vdev->hw->vram_epoch);
 	if (bs->leaving)
 		vram_has_left(bs);
 	bs->leaving = dma_fence_get(fence);
@@ -312,13 +320,12 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 		vram_has_left(first);
 	}
 	/* VRAM was lost since @vram_epoch: the copy, if it is not done, will be cancelled. */
-	if (vram_epoch != atomic_read(&bo->vdev->hw->vram_epoch) &&
-	    dma_fence_get_status(fence) != 1) {
-		vram_mark_lost(mgr, bs);
+	if (vram_epoch != epoch && dma_fence_get_status(fence) != 1 &&
+	    vram_mark_lost(mgr, bs, epoch))
 		vgpu_stat_add(bo->vdev, VGPU_STAT_BOS_LOST, 1);
-	}
 	mutex_unlock(&mgr->lock);
 }
+EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_leaves);
 
 /**
  * vgpu_vram_mgr_distrust() - stop treating free blocks as clear
@@ -361,8 +368,7 @@ unsigned int vgpu_vram_mgr_mark_lost(struct vgpu_device *vdev)
 		if (!tbo || tbo->type == ttm_bo_type_kernel ||
 		    !vgpu_bo_is_ours(tbo) || tbo->resource != &vres->base)
 			continue;
-		vram_mark_lost(mgr, to_bo_state(to_vgpu_bo(tbo)));
-		lost++;
+		lost += vram_mark_lost(mgr, to_bo_state(to_vgpu_bo(tbo)), epoch);
 	}
 	spin_unlock(&vdev->mman->bdev.lru_lock);
 	list_for_each_entry_safe(bs, next, &mgr->leaving, leaving_link) {
@@ -371,8 +377,7 @@ unsigned int vgpu_vram_mgr_mark_lost(struct vgpu_device *vdev)
 		if (status != -ECANCELED &&
 		    (status || bs->leaving_epoch == epoch))
 			continue;
-		lost += !bs->vram_lost;
-		vram_mark_lost(mgr, bs);
+		lost += vram_mark_lost(mgr, bs, epoch);
 		vram_has_left(bs);
 	}
 	mutex_unlock(&mgr->lock);

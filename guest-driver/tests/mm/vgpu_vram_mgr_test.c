@@ -2,8 +2,12 @@
 /*
  * mm/vgpu_vram_mgr.c against a map of pages. Catches: memory is allocated twice, or outside of the
  * place; memory is lost; the usage count is wrong, or counts a failing try; a resource is wrongly
- * marked as contiguous.
+ * marked as contiguous; a BO is counted twice for one loss of VRAM.
  */
+#include <linux/dma-fence.h>
+#include <linux/slab.h>
+#include <kunit/static_stub.h>
+
 #include "tests/lib/vgpu_mock.h"
 
 #define VRAM_PAGES	(VGPU_MOCK_VRAM >> PAGE_SHIFT)
@@ -269,6 +273,75 @@ static void vram_places(struct kunit *test)
 		vgpu_mock_free(mock, holes[i]);
 }
 
+static DEFINE_SPINLOCK(lost_fence_lock);
+
+static const char *lost_fence_name(struct dma_fence *fence)
+{
+	return "vgpu_vram_mgr_test";
+}
+
+static const struct dma_fence_ops lost_fence_ops = {
+	.get_driver_name = lost_fence_name,
+	.get_timeline_name = lost_fence_name,
+};
+
+/* Replaces vgpu_bo_is_ours(): the mock's BO was not created by vgpu_bo_create(). */
+static bool lost_is_ours(const struct ttm_buffer_object *tbo)
+{
+	return true;
+}
+
+/* Lose VRAM while the mock's BO is there. Returns the BO's memory. */
+static struct ttm_resource *vram_lose(struct kunit *test, struct vgpu_mock *mock)
+{
+	struct ttm_resource *res;
+
+	KUNIT_ASSERT_EQ(test, vgpu_mock_alloc(mock, 4, 1, &anywhere, &res), 0);
+	mock->bo.base.tbo.resource = res;
+	atomic_inc(&mock->hw.base.vram_epoch);
+	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_mark_lost(&mock->vdev), 1);
+	return res;
+}
+
+/*
+ * VRAM is lost after the copy of a BO to system memory was created, and before
+ * vgpu_vram_mgr_leaves(). Catches: vgpu_vram_mgr_mark_lost(), which finds the BO in VRAM, and
+ * vgpu_vram_mgr_leaves(), which finds the old epoch, both count the BO; a second loss is not
+ * counted.
+ */
+static void vram_lost_once(struct kunit *test)
+{
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct vgpu_device *vdev = &mock->vdev;
+	struct ttm_resource *res;
+	struct dma_fence *fence;
+
+	fence = kzalloc(sizeof(*fence), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, fence);
+	dma_fence_init(fence, &lost_fence_ops, &lost_fence_lock,
+		       dma_fence_context_alloc(1), 1);
+	kunit_activate_static_stub(test, vgpu_bo_is_ours, lost_is_ours);
+
+	res = vram_lose(test, mock);
+	vgpu_vram_mgr_leaves(&mock->bo.base, fence, 0);
+	mock->bo.base.tbo.resource = NULL;
+	vgpu_mock_free(mock, res);
+	KUNIT_EXPECT_EQ(test, vgpu_stat_read(vdev, VGPU_STAT_BOS_LOST), 1);
+
+	/* The loss cancels the copy. */
+	dma_fence_set_error(fence, -ECANCELED);
+	dma_fence_signal(fence);
+	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_mark_lost(vdev), 0);
+	KUNIT_EXPECT_EQ(test, vgpu_stat_read(vdev, VGPU_STAT_BOS_LOST), 1);
+	KUNIT_EXPECT_NULL(test, mock->bo.leaving);
+	dma_fence_put(fence);
+
+	res = vram_lose(test, mock);
+	mock->bo.base.tbo.resource = NULL;
+	vgpu_mock_free(mock, res);
+	KUNIT_EXPECT_EQ(test, vgpu_stat_read(vdev, VGPU_STAT_BOS_LOST), 2);
+}
+
 static struct kunit_case vram_mgr_cases[] = {
 	KUNIT_CASE(vram_random),
 	KUNIT_CASE(vram_exhaust),
@@ -276,6 +349,7 @@ static struct kunit_case vram_mgr_cases[] = {
 	KUNIT_CASE(vram_usage_of_tries),
 	KUNIT_CASE(vram_aligned),
 	KUNIT_CASE(vram_places),
+	KUNIT_CASE(vram_lost_once),
 	{}
 };
 
