@@ -13,10 +13,14 @@
 
 #include "hw/vgpu_recover.h"
 
+static_assert(SDMA_NUM_ENGINES == 5);
 #define vgpu_show_recover(what)						\
 	__print_flags(what, "|",					\
 		      { VGPU_RECOVER_ENGINE(0), "sdma0" },		\
 		      { VGPU_RECOVER_ENGINE(1), "sdma1" },		\
+		      { VGPU_RECOVER_ENGINE(2), "sdma2" },		\
+		      { VGPU_RECOVER_ENGINE(3), "sdma3" },		\
+		      { VGPU_RECOVER_ENGINE(4), "sdma4" },		\
 		      { VGPU_RECOVER_GART, "gart" },			\
 		      { VGPU_RECOVER_RINGS, "rings" },			\
 		      { VGPU_RECOVER_DEVICE, "device" })
