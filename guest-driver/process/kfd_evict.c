@@ -617,9 +617,6 @@ void kfd_evict_resume(struct amdkfd_process_info *info)
  * kfd_process_info_init() - allocate kgd_process_info, and initialise the work items of eviction
  * @p: new process
  *
- * The caller frees kgd_process_info with the process: notifiers of user pointers may use it after
- * kfd_process_info_fini().
- *
  * Context: sleeps.
  *
  * Return: 0 or -ENOMEM.
@@ -656,6 +653,22 @@ void kfd_process_info_fini(struct kfd_process *p)
 	cancel_delayed_work_sync(&p->restore_work);
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_process_info_fini);
+
+/**
+ * kfd_process_info_free() - free kgd_process_info
+ * @p: process without references
+ *
+ * Separate from kfd_process_info_fini(), because notifiers of user pointers may use
+ * kgd_process_info after it. Lookups in RCU read-side sections do not use kgd_process_info.
+ *
+ * Context: any.
+ */
+void kfd_process_info_free(struct kfd_process *p)
+{
+	kfree(p->kgd_process_info);
+	p->kgd_process_info = NULL;
+}
+EXPORT_SYMBOL_IF_KUNIT(kfd_process_info_free);
 
 /**
  * kfd_process_evict_queues() - take a process's queues off the hardware of a GPU

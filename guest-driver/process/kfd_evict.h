@@ -27,6 +27,7 @@ bool kfd_evict_signalled(struct amdkfd_process_info *info);
 void kfd_evict_resume(struct amdkfd_process_info *info);
 int kfd_process_info_init(struct kfd_process *p);
 void kfd_process_info_fini(struct kfd_process *p);
+void kfd_process_info_free(struct kfd_process *p);
 void kfd_evict_now(struct amdkfd_process_info *info,
 		   enum KFD_QUEUE_EVICTION_TRIGGERS why);
 int kfd_process_evict_queues(struct kfd_process_device *pdd);

@@ -101,8 +101,7 @@ void kfd_process_free(struct kfd_process *p)
 	put_task_struct(p->lead_thread);
 	mutex_destroy(&p->queue_lock);
 	mutex_destroy(&p->mutex);
-	/* Lookups in RCU read-side sections do not use the BOs. */
-	kfree(p->kgd_process_info);
+	kfd_process_info_free(p);
 	kfree_rcu(p, rcu);
 	if (atomic_dec_and_test(&kfd_n_processes))
 		wake_up_var(&kfd_n_processes);

@@ -55,9 +55,9 @@ static void evict_signalled(struct dma_fence *fence, struct dma_fence_cb *cb)
 	m->locked = mutex_is_locked(&m->p.queue_lock);
 }
 
-static void evict_free_info(void *info)
+static void evict_free_info(void *p)
 {
-	kfree(info);
+	kfd_process_info_free(p);
 }
 
 static struct evict_mock *evict_mock_new(struct kunit *test)
@@ -80,7 +80,7 @@ static struct evict_mock *evict_mock_new(struct kunit *test)
 	mutex_init(&m->p.queue_lock);
 	KUNIT_ASSERT_EQ(test, kfd_process_info_init(&m->p), 0);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, evict_free_info,
-							m->p.kgd_process_info), 0);
+							&m->p), 0);
 	/* With this delay, restore_work does not run during the test, even on a slow host. */
 	m->p.kgd_process_info->restore_delay_ms = RESTORE_NEVER_MS;
 	return m;

@@ -253,9 +253,9 @@ static void create_fill(struct kunit *test, struct create_mock *m, unsigned int 
 						     &m->bo[m->n]), 0);
 }
 
-static void create_free_info(void *info)
+static void create_free_info(void *p)
 {
-	kfree(info);
+	kfd_process_info_free(p);
 }
 
 static struct create_mock *create_mock_new(struct kunit *test, unsigned int n, u64 size,
@@ -273,7 +273,7 @@ static struct create_mock *create_mock_new(struct kunit *test, unsigned int n, u
 	mutex_init(&m->p.mutex);
 	KUNIT_ASSERT_EQ(test, kfd_process_info_init(&m->p), 0);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, create_free_info,
-							m->p.kgd_process_info), 0);
+							&m->p), 0);
 	init_completion(&m->hold);
 	init_completion(&m->held);
 	init_completion(&m->drop);
