@@ -37,7 +37,7 @@ struct job_mock {
 	struct vgpu_mock *mock;
 	struct vgpu_sdma_ring *ring;
 	__le32 fence_wb;
-	struct vgpu_vm vm;
+	struct vgpu_vm_state vm;
 	struct vgpu_ctx_state state;
 	struct drm_sched_entity entity;
 	struct vgpu_job *job;
@@ -82,8 +82,8 @@ static struct job_mock *job_mock_new(struct kunit *test)
 	m->mock = vgpu_mock_new(test);
 	vgpu_mock_regs(test, m->mock);
 	m->ring = vgpu_mock_ring(test, m->mock, &m->fence_wb, SZ_4K);
-	m->vm.vdev = &m->mock->vdev;
-	m->vm.vmid = 1;
+	m->vm.base.vdev = &m->mock->vdev;
+	m->vm.base.vmid = 1;
 	mutex_init(&m->mock->vdev.sched->vmid_lock);
 	kref_init(&m->state.ref);
 
@@ -103,7 +103,7 @@ static void job_mock_arm(struct kunit *test, struct job_mock *m)
 {
 	struct vgpu_job *job;
 
-	job = vgpu_job_create(&m->mock->vdev, &m->vm, &m->state, &m->entity, 1);
+	job = vgpu_job_create(&m->mock->vdev, &m->vm.base, &m->state, &m->entity, 1);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(job));
 	m->job = job;
 	vgpu_job_add_ib(job, SZ_1M, 16);
@@ -187,7 +187,7 @@ static void job_vram_lost(struct kunit *test)
 
 	job_mock_arm(test, m);
 	atomic_inc(&m->mock->vdev.hw->vram_epoch);
-	m->vm.vram_epoch++;
+	m->vm.base.vram_epoch++;
 	job_run_lost(test, m);
 }
 
@@ -263,7 +263,7 @@ static void job_waited_for(struct kunit *test)
 	m->mock->vdev.drm.unplugged = true;
 	INIT_DELAYED_WORK(&m->late, job_complete_late);
 	schedule_delayed_work(&m->late, HZ / 20);
-	vgpu_sched_wait_vm(&m->vm);
+	vgpu_sched_wait_vm(&m->vm.base);
 	KUNIT_EXPECT_TRUE(test, dma_fence_is_signaled(m->earlier));
 	flush_delayed_work(&m->late);
 	slot->used[0] = NULL;
