@@ -3,6 +3,7 @@
 #ifndef VGPU_VM_PRIV_H
 #define VGPU_VM_PRIV_H
 
+#include <linux/container_of.h>
 #include <linux/interval_tree.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -86,10 +87,8 @@ struct vgpu_vm_state {
 	bool scheduled;
 };
 
-static inline struct vgpu_vm_state *to_vm_state(const struct vgpu_vm *vm)
-{
-	return container_of(vm, struct vgpu_vm_state, base);
-}
+/* The result points to const if @vm does. */
+#define to_vm_state(vm)	container_of_const(vm, struct vgpu_vm_state, base)
 
 /**
  * struct vgpu_vm_bo - a BO, or a part of it, mapped at an address
