@@ -21,7 +21,8 @@ struct vgpu_bo;
  * struct kfd_node - KFD's state of a GPU
  * @vdev: the device; outlives the node
  * @gpu_id: id in the uAPI; 16 bits, not zero, unique
- * @topology_id: number of the GPU's folder in the topology; protected by kfd_topology_mutex
+ * @topology_id: number of the GPU's folder in the topology; written under kfd_topology_mutex
+ *               when any GPU comes or goes. Readers without the mutex use READ_ONCE()
  * @dqm: queues of all processes; kfd_dqm_init() allocates it
  * @irq: interrupt work; kfd_interrupt_init() allocates it
  * @vram_used: bytes of VRAM that BOs of KFD ask for, evicted BOs included; protected by

@@ -67,7 +67,8 @@ static int kfd_show_nodes(struct seq_file *m,
 
 	mutex_lock(&kfd_processes_mutex);
 	list_for_each_entry(node, &kfd_nodes, list) {
-		seq_printf(m, "Node %u, gpu_id %u:\n", node->topology_id,
+		/* Without kfd_topology_mutex: the number may change before the user reads it. */
+		seq_printf(m, "Node %u, gpu_id %u:\n", READ_ONCE(node->topology_id),
 			   node->gpu_id);
 		if (!drm_dev_enter(&node->vdev->drm, &idx))
 			continue;

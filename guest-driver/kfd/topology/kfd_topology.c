@@ -357,7 +357,7 @@ static int kfd_topology_make(void)
 	kfd_topology_clear();
 	kfd_topology_generation++;
 	for (i = 0; i < kfd_topology_n_gpus; i++)
-		kfd_topology_gpus[i]->topology_id = i + 1;
+		WRITE_ONCE(kfd_topology_gpus[i]->topology_id, i + 1);
 	ret = kfd_topology_make_cpu();
 	for (i = 0; i < kfd_topology_n_gpus && !ret; i++)
 		ret = kfd_topology_make_gpu(kfd_topology_gpus[i]);
