@@ -103,7 +103,8 @@ static int kfd_ioctl_svm_check(const void *data, unsigned int usize)
  * @fn: handler, or NULL if the ioctl is not implemented
  * @check: checks arguments of variable size, or NULL; @usize: bytes that
  *         user space passed
- * @absent: result if @fn is NULL: amdkfd's error on a GPU without the feature
+ * @absent: result if @fn is NULL: amdkfd's error on a GPU without the feature; 0: -ENOTTY, for
+ *          numbers without an entry in kfd_ioctls
  */
 struct kfd_ioctl_desc {
 	unsigned int cmd;
@@ -198,7 +199,7 @@ static int kfd_ioctl_do(const struct kfd_ioctl_desc *desc,
 	int ret;
 
 	if (!desc->fn)
-		return desc->absent;
+		return desc->absent ?: -ENOTTY;
 	if (ksize <= sizeof(small))
 		return kfd_ioctl_run(desc, p, arg, usize, small, ksize);
 	large = kmalloc(ksize, GFP_KERNEL);
