@@ -205,7 +205,37 @@ static int wait_begin(struct kfd_process *p, struct kfd_wait *w,
 	return ret;
 }
 
-/* Copy the data of a signalled event to user space. */
+/* Return true if the entry's event was signalled. The caller holds the lock of kfd_events.all. */
+static bool wait_entry_set(const struct kfd_wait_entry *e)
+{
+	return e->set || e->seen != e->first->sets;
+}
+
+/*
+ * Return true if an event was signalled, and no event before it in the ioctl's array was
+ * destroyed. amdkfd takes a call that waits for any event as satisfied then.
+ */
+static bool wait_any_set(struct kfd_process *p, struct kfd_wait *w)
+{
+	struct kfd_event *ev;
+	bool set;
+	u32 i;
+
+	for (i = 0; i < w->n; i++) {
+		xa_lock(&p->events->all);
+		ev = w->entry[i].first->event;
+		set = ev && wait_entry_set(&w->entry[i]);
+		xa_unlock(&p->events->all);
+		if (!ev || set)
+			return set;
+	}
+	return false;
+}
+
+/*
+ * Copy the data of an event to user space, if it was signalled. Returns -EINVAL if the event was
+ * destroyed.
+ */
 static int wait_report(struct kfd_process *p, struct kfd_wait_entry *e,
 		       struct kfd_event_data __user *user)
 {
@@ -216,7 +246,7 @@ static int wait_report(struct kfd_process *p, struct kfd_wait_entry *e,
 
 	xa_lock(&p->events->all);
 	ev = e->first->event;
-	if (ev && (e->set || e->seen != e->first->sets)) {
+	if (ev && wait_entry_set(e)) {
 		type = ev->type;
 		if (type == KFD_IOC_EVENT_MEMORY) {
 			data.memory_exception_data = ev->memory;
@@ -300,7 +330,8 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
 		args->wait_result = KFD_IOC_WAIT_RESULT_TIMEOUT;
 		return 0;
 	}
-	if (READ_ONCE(w->broken))
+	/* wait_report() finds the destroyed event of a call that is satisfied by another one. */
+	if (READ_ONCE(w->broken) && (w->all || !wait_any_set(p, w)))
 		return -EIO;
 	ret = 0;
 	for (i = 0; !ret && i < w->n; i++)
@@ -317,9 +348,10 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
  *
  * Context: no locks are held.
  *
- * Return: 0, and wait_result is COMPLETE or TIMEOUT; -EINVAL if an event does not exist; -EIO if
- * an event is destroyed or the process is detached; -EFAULT; -ENOMEM, also for more than
- * KFD_WAIT_MAX_EVENTS events; -ERESTARTSYS.
+ * Return: 0, and wait_result is COMPLETE or TIMEOUT; -EINVAL if an event does not exist; if an
+ * event is destroyed: -EINVAL if the call is satisfied by an event before it, else -EIO; -EIO if
+ * the process is detached; -EFAULT; -ENOMEM, also for more than KFD_WAIT_MAX_EVENTS events;
+ * -ERESTARTSYS.
  */
 int kfd_ioctl_wait_events(struct kfd_process *p, void *data)
 {

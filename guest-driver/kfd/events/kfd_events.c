@@ -553,7 +553,7 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_ioctl_create_event);
  * @p: process
  * @data: struct kfd_ioctl_destroy_event_args
  *
- * Calls that wait for the event fail with -EIO.
+ * Calls that wait for the event fail, see kfd_ioctl_wait_events().
  *
  * Context: no locks are held.
  *

@@ -284,6 +284,74 @@ static void destroyed(void)
 	}
 }
 
+/**
+ * struct either - a thread that waits for one of two events
+ * @ev: the events
+ * @result: KFD_IOC_WAIT_RESULT_* of the wait
+ * @r: 0 or -errno of WAIT_EVENTS
+ */
+struct either {
+	struct ev ev[2];
+	uint32_t result;
+	int r;
+};
+
+static void *either_run(void *arg)
+{
+	struct either *e = arg;
+	struct kfd_event_data data[2] = {
+		{ .event_id = e->ev[0].id }, { .event_id = e->ev[1].id },
+	};
+
+	e->r = wait_on(data, 2, false, FOREVER, &e->result);
+	return NULL;
+}
+
+/*
+ * Set event @n and destroy the other one before the waiting thread, which has the same
+ * CPU, can run. Return the error of the wait.
+ */
+static int set_and_destroy(int n)
+{
+	struct sched_param first = { .sched_priority = 1 }, normal = { 0 };
+	pthread_t thread;
+	struct either e;
+	int i;
+
+	for (i = 0; i < 2; i++)
+		e.ev[i] = make(KFD_IOC_EVENT_SIGNAL, false);
+	CHECK(!pthread_create(&thread, NULL, either_run, &e), "no thread");
+	usleep(SOON * 1000);
+	CHECK(!sched_setscheduler(0, SCHED_FIFO, &first), "priority");
+	ERRNO(0, set(e.ev[n]));
+	ERRNO(0, destroy(e.ev[!n]));
+	CHECK(!sched_setscheduler(0, SCHED_OTHER, &normal), "priority");
+	pthread_join(thread, NULL);
+	CHECK(e.result == KFD_IOC_WAIT_RESULT_FAIL, "result %u", e.result);
+	return e.r;
+}
+
+/*
+ * A thread waits for any of two events; one is set, then the other one is destroyed.
+ * Catches: the errno is not that of amdkfd, which takes the wait as satisfied if the set
+ * event is the first.
+ */
+static void set_then_destroyed(void)
+{
+	cpu_set_t one;
+	int r;
+
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	CHECK(!sched_setaffinity(0, sizeof(one), &one), "CPU");
+	start();
+	r = set_and_destroy(0);
+	CHECK(r == -EINVAL, "%d", r);
+	r = set_and_destroy(1);
+	/* The wait returns -EINVAL if it began after the event was destroyed. */
+	CHECK(r == -EIO || r == -EINVAL, "%d", r);
+}
+
 static volatile sig_atomic_t signals;
 
 static void on_signal(int n)
@@ -601,6 +669,7 @@ static const struct tap_case cases[] = {
 	{ "ages", ages, 1 },
 	{ "two threads and two events", ping_pong, 1 },
 	{ "destroyed under those who wait", destroyed, 1 },
+	{ "set and destroyed under those who wait", set_then_destroyed, 1 },
 	{ "signals interrupt a wait", interrupted, 1 },
 	{ "signalled by SDMA", by_gpu, 1 },
 	{ "the signal page", page_rules, 1 },
