@@ -2,9 +2,13 @@
 /*
  * process/kfd_mem.c, mm/vgpu_vram_evict.c: allocations in VRAM that is full of BOs. Catches: an
  * allocation fails, waits too long or evicts too little while BOs are reserved, or kept by their
- * owners. TTM manages the BOs; moves copy nothing.
+ * owners. process/kfd_mem_validate.c: the BOs of a process get their places. Catches: a wrong
+ * order; an error after which BOs keep their reservation or the eviction fence. TTM manages the
+ * BOs; moves copy nothing.
  */
+#include <linux/dma-resv.h>
 #include <linux/fs.h>
+#include <linux/jiffies.h>
 #include <linux/kthread.h>
 #include <linux/sched/task.h>
 #include <drm/amdgpu_drm.h>
@@ -12,6 +16,7 @@
 #include <drm/drm_vma_manager.h>
 
 #include "process/kfd_evict.h"
+#include "process/kfd_evict_priv.h"
 #include "process/kfd_mem.h"
 #include "process/kfd_node.h"
 #include "process/kfd_process.h"
@@ -20,6 +25,7 @@
 #define CREATE_BOS	20u
 /* Less than the number of evict_ok() calls in 16 tries of an allocation. */
 #define CREATE_REFUSALS	8u
+#define VALIDATE_BOS	3u
 
 /**
  * struct create_mock - a device whose VRAM is full, and a process
@@ -43,6 +49,9 @@
  * @drop: completed to make @holder drop them
  * @holding: a try has started and is not over; used by the test's thread
  * @stop: makes @holder exit at the next @hold
+ * @moved: BOs in the order of their moves
+ * @n_moved: number of @moved
+ * @stuck: BO whose moves fail with -EIO, or NULL
  */
 struct create_mock {
 	struct vgpu_mock *mock;
@@ -65,6 +74,9 @@ struct create_mock {
 	struct completion drop;
 	bool holding;
 	bool stop;
+	struct vgpu_bo *moved[CREATE_BOS];
+	unsigned int n_moved;
+	struct vgpu_bo *stuck;
 };
 
 static struct create_mock *create_of(struct ttm_device *bdev)
@@ -94,7 +106,12 @@ static int create_move(struct ttm_buffer_object *tbo, bool evict,
 		       struct ttm_place *hop)
 {
 	const struct vgpu_bo_owner_ops *ops = to_vgpu_bo(tbo)->owner_ops;
+	struct create_mock *m = create_of(tbo->bdev);
 
+	if (m->stuck == to_vgpu_bo(tbo))
+		return -EIO;
+	if (m->n_moved < ARRAY_SIZE(m->moved))
+		m->moved[m->n_moved++] = to_vgpu_bo(tbo);
 	/* The driver's move lets the owner move the BO's pages elsewhere. */
 	if (ops && ops->vacate)
 		return vgpu_ttm_funcs.move(tbo, evict, ctx, new, hop);
@@ -271,6 +288,7 @@ static struct create_mock *create_mock_new(struct kunit *test, unsigned int n, u
 	m->pdd.node = &m->node;
 	m->pdd.process = &m->p;
 	mutex_init(&m->p.mutex);
+	mutex_init(&m->p.queue_lock);
 	KUNIT_ASSERT_EQ(test, kfd_process_info_init(&m->p), 0);
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, create_free_info,
 							&m->p), 0);
@@ -423,6 +441,113 @@ static void create_kept(struct kunit *test)
 	create_check_place(test, m->bo[0], TTM_PL_TT);
 }
 
+/*
+ * Map the BOs in the process, as allocations in @domain, and clear @m->moved. No BO counts as
+ * swapped out recently.
+ */
+static void validate_map(struct kunit *test, struct create_mock *m, const u32 *domain)
+{
+	struct amdkfd_process_info *info = m->p.kgd_process_info;
+	struct kgd_mem *mem;
+	unsigned int i;
+
+	mem = kunit_kcalloc(test, m->n, sizeof(*mem), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, mem);
+	for (i = 0; i < m->n; i++) {
+		mem[i].bo = m->bo[i];
+		mem[i].domain = domain[i];
+		mem[i].mapped_to_gpu_memory = 1;
+		mem[i].process_info = info;
+		INIT_LIST_HEAD(&mem[i].attachments);
+		list_add_tail(&mem[i].validate_list, &info->kfd_bo_list);
+	}
+	m->mock->mman.swaps_until = jiffies;
+	m->n_moved = 0;
+}
+
+static void validate_evict(struct kunit *test, struct vgpu_bo *bo)
+{
+	struct ttm_operation_ctx ctx = {};
+
+	dma_resv_lock(bo->tbo.base.resv, NULL);
+	vgpu_bo_set_placement(bo, AMDGPU_GEM_DOMAIN_GTT, false);
+	KUNIT_EXPECT_EQ(test, ttm_bo_validate(&bo->tbo, &to_bo_state(bo)->placement,
+					      &ctx), 0);
+	dma_resv_unlock(bo->tbo.base.resv);
+}
+
+/* Check that the BO is reserved by no task, and whether it has the eviction fence. */
+static void validate_check(struct kunit *test, struct vgpu_bo *bo, bool fenced)
+{
+	struct dma_resv *resv = bo->tbo.base.resv;
+
+	KUNIT_ASSERT_TRUE(test, dma_resv_trylock(resv));
+	KUNIT_EXPECT_NE(test, dma_resv_test_signaled(resv, DMA_RESV_USAGE_BOOKKEEP),
+			fenced);
+	dma_resv_unlock(resv);
+}
+
+/*
+ * A BO of VRAM that was evicted stands in the list behind a BO of GTT. Catches: the copy to VRAM is
+ * not started first; another BO is not moved, or in another order than that of the list; a BO gets
+ * no eviction fence.
+ */
+static void validate_order(struct kunit *test)
+{
+	static const u32 domain[VALIDATE_BOS] = {
+		AMDGPU_GEM_DOMAIN_GTT, AMDGPU_GEM_DOMAIN_VRAM, AMDGPU_GEM_DOMAIN_GTT,
+	};
+	struct create_mock *m = create_mock_new(test, VALIDATE_BOS, SZ_1M,
+						ttm_bo_type_device);
+	unsigned int i;
+
+	validate_evict(test, m->bo[1]);
+	validate_map(test, m, domain);
+	mutex_lock(&m->p.mutex);
+	KUNIT_EXPECT_EQ(test, kfd_process_make_resident(&m->p), 0);
+	KUNIT_EXPECT_EQ(test, m->n_moved, 3);
+	KUNIT_EXPECT_PTR_EQ(test, m->moved[0], m->bo[1]);
+	KUNIT_EXPECT_PTR_EQ(test, m->moved[1], m->bo[0]);
+	KUNIT_EXPECT_PTR_EQ(test, m->moved[2], m->bo[2]);
+	create_check_place(test, m->bo[0], TTM_PL_TT);
+	create_check_place(test, m->bo[1], TTM_PL_VRAM);
+	create_check_place(test, m->bo[2], TTM_PL_TT);
+	for (i = 0; i < VALIDATE_BOS; i++)
+		validate_check(test, m->bo[i], true);
+	kfd_process_release_resident(&m->p);
+	mutex_unlock(&m->p.mutex);
+	kfd_process_info_fini(&m->p);
+}
+
+/*
+ * The move of the second of three BOs fails. Catches: the error is lost, or the third BO is moved
+ * nevertheless; BOs stay reserved; the process stays resident without queues, so that its BOs
+ * cannot be evicted.
+ */
+static void validate_fails(struct kunit *test)
+{
+	static const u32 domain[VALIDATE_BOS] = {
+		AMDGPU_GEM_DOMAIN_GTT, AMDGPU_GEM_DOMAIN_GTT, AMDGPU_GEM_DOMAIN_GTT,
+	};
+	struct create_mock *m = create_mock_new(test, VALIDATE_BOS, SZ_1M,
+						ttm_bo_type_device);
+	unsigned int i;
+
+	validate_map(test, m, domain);
+	m->stuck = m->bo[1];
+	mutex_lock(&m->p.mutex);
+	KUNIT_EXPECT_EQ(test, kfd_process_make_resident(&m->p), -EIO);
+	KUNIT_EXPECT_EQ(test, m->n_moved, 1);
+	create_check_place(test, m->bo[0], TTM_PL_TT);
+	create_check_place(test, m->bo[1], TTM_PL_VRAM);
+	create_check_place(test, m->bo[2], TTM_PL_VRAM);
+	for (i = 0; i < VALIDATE_BOS; i++)
+		validate_check(test, m->bo[i], false);
+	KUNIT_EXPECT_FALSE(test, m->p.kgd_process_info->resident);
+	mutex_unlock(&m->p.mutex);
+	kfd_process_info_fini(&m->p);
+}
+
 static struct kunit_case create_cases[] = {
 	KUNIT_CASE(create_held),
 	KUNIT_CASE(create_held_behind),
@@ -430,6 +555,8 @@ static struct kunit_case create_cases[] = {
 	KUNIT_CASE(create_held_stays),
 	KUNIT_CASE(create_vacated_later),
 	KUNIT_CASE(create_kept),
+	KUNIT_CASE(validate_order),
+	KUNIT_CASE(validate_fails),
 	{}
 };
 
