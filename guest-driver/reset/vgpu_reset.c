@@ -13,6 +13,7 @@
  */
 #include <linux/ktime.h>
 #include <drm/drm_managed.h>
+#include <kunit/visibility.h>
 
 #include "vgpu/device_info.h"
 #include "vgpu/ih.h"
@@ -28,14 +29,12 @@
 #include "mm/vgpu_mm.h"
 #include "mm/vgpu_res_mgr.h"
 #include "vgpu_reset.h"
+#include "vgpu_reset_priv.h"
 #include "vgpu_reset_trace.h"
 
 /* Bit in vgpu_reset.notify: VRAM was lost. */
 #define RESET_NOTIFY_LOST	BIT(30)
 static_assert(RESET_NOTIFY_LOST > VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP));
-
-/* Device resets, without a successful engine reset between them, before giving up. */
-#define RESET_DEVICE_TRIES	2u
 
 /* Time limit for the removal of user-space mappings of BARs before a device reset. */
 #define RESET_ZAP_TIMEOUT	(2 * HZ)
@@ -56,7 +55,8 @@ static_assert(RESET_NOTIFY_LOST > VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP));
  * @zap_done: the last of these requests that @zap_work has served
  * @since: time of the first request since the last recovery ended, ns; 0: no recovery is
  *         requested or running
- * @device_tries: device resets since the last successful engine reset
+ * @tries: device resets in a row. An engine reset that succeeds, or an operator's request, ends
+ *         the row
  * @enabled: requests are accepted
  */
 struct vgpu_reset {
@@ -72,7 +72,7 @@ struct vgpu_reset {
 	unsigned int zap_wanted;
 	unsigned int zap_done;
 	atomic64_t since;
-	unsigned int device_tries;
+	struct vgpu_reset_tries tries;
 	bool enabled;
 };
 
@@ -202,11 +202,29 @@ static void reset_close_mappings(struct vgpu_device *vdev)
 			 "device reset while user space still maps its BARs\n");
 }
 
+/**
+ * vgpu_reset_tries_next() - count a device reset
+ * @tries: resets so far
+ * @now: time in jiffies
+ *
+ * Return: true, or false if the device must not be reset any more.
+ */
+bool vgpu_reset_tries_next(struct vgpu_reset_tries *tries, unsigned long now)
+{
+	if (tries->n <= VGPU_RESET_TRIES &&
+	    time_after(now, tries->last + VGPU_RESET_CALM))
+		tries->n = 0;
+	tries->last = now;
+	tries->n = min(tries->n + 1, VGPU_RESET_TRIES + 1);
+	return tries->n <= VGPU_RESET_TRIES;
+}
+EXPORT_SYMBOL_IF_KUNIT(vgpu_reset_tries_next);
+
 static int reset_mode1(struct vgpu_device *vdev, bool *vram_lost)
 {
 	int ret;
 
-	if (vdev->reset->device_tries++ >= RESET_DEVICE_TRIES)
+	if (!vgpu_reset_tries_next(&vdev->reset->tries, jiffies))
 		return -ENODEV;
 	reset_close_mappings(vdev);
 	ret = vgpu_hw_reset(vdev, vram_lost);
@@ -305,7 +323,7 @@ static void reset_work(struct work_struct *work)
 		if (vgpu_sdma_engine_reset(vdev, i))
 			what |= VGPU_RECOVER_DEVICE;
 		else
-			reset->device_tries = 0;
+			reset->tries.n = 0;
 	}
 	if (what & VGPU_RECOVER_DEVICE) {
 		reset_device(vdev, parked, dead, reset_reason(what));
@@ -344,7 +362,7 @@ int vgpu_reset_device(struct vgpu_device *vdev)
 {
 	struct vgpu_reset *reset = vdev->reset;
 
-	reset->device_tries = 0;
+	reset->tries.n = 0;
 	if (!vgpu_reset_request(vdev, VGPU_RECOVER_DEVICE))
 		return -ENODEV;
 	flush_work(&reset->work);

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * reset/vgpu_reset.c: how often a device is reset, with simulated time. Catches: resets with long
+ * times between them add up, so that the third one gives the device up; a device that fails again
+ * soon after each reset is reset without limit; a device that was given up is reset again.
+ */
+#include <kunit/test.h>
+
+#include "reset/vgpu_reset_priv.h"
+
+/* Start shortly before jiffies wrap. */
+#define START	(-60ul * HZ)
+
+static void tries_in_a_row(struct kunit *test)
+{
+	struct vgpu_reset_tries tries = { 0 };
+	unsigned long now = START;
+	unsigned int i;
+
+	for (i = 0; i < VGPU_RESET_TRIES; i++, now += VGPU_RESET_CALM)
+		KUNIT_EXPECT_TRUE(test, vgpu_reset_tries_next(&tries, now));
+	KUNIT_EXPECT_FALSE(test, vgpu_reset_tries_next(&tries, now));
+	now += 10 * VGPU_RESET_CALM;
+	KUNIT_EXPECT_FALSE(test, vgpu_reset_tries_next(&tries, now));
+	/* vgpu_reset_device() */
+	tries.n = 0;
+	KUNIT_EXPECT_TRUE(test, vgpu_reset_tries_next(&tries, now));
+}
+
+static void tries_apart(struct kunit *test)
+{
+	struct vgpu_reset_tries tries = { 0 };
+	unsigned long now = START;
+	unsigned int i;
+
+	for (i = 0; i < 10 * VGPU_RESET_TRIES; i++, now += VGPU_RESET_CALM + 1)
+		KUNIT_EXPECT_TRUE(test, vgpu_reset_tries_next(&tries, now));
+}
+
+static struct kunit_case reset_cases[] = {
+	KUNIT_CASE(tries_in_a_row),
+	KUNIT_CASE(tries_apart),
+	{}
+};
+
+static struct kunit_suite reset_suite = {
+	.name = "vgpu_reset",
+	.test_cases = reset_cases,
+};
+
+kunit_test_suite(reset_suite);
