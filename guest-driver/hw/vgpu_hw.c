@@ -71,7 +71,7 @@ void vgpu_hw_quiesce(struct vgpu_device *vdev)
 	unsigned int i;
 
 	for (i = 0; i < SDMA_NUM_ENGINES; i++)
-		vgpu_sdma_stop_engine(vdev, i);
+		vgpu_sdma_engine_stop(vdev, i);
 	vgpu_cp_stop(vdev);
 	vgpu_ih_stop(vdev);
 }

@@ -457,7 +457,7 @@ static void ring_fini(struct vgpu_sdma_ring *ring)
 	vgpu_ih_unregister(vdev, client, IH_SRC_SDMA_ILLEGAL, sdma_illegal);
 	vgpu_ih_unregister(vdev, client, IH_SRC_SDMA_TRAP, sdma_trap);
 	cancel_delayed_work_sync(&ring->watchdog);
-	vgpu_sdma_stop_engine(vdev, ring->engine);
+	vgpu_sdma_engine_stop(vdev, ring->engine);
 
 	dma_free_coherent(dev, PAGE_SIZE, ring->fence_wb, ring->fence_dma);
 	dma_free_coherent(dev, SDMA_RING_BYTES, ring->ring, ring->ring_dma);
@@ -585,7 +585,7 @@ void vgpu_sdma_fini(struct vgpu_device *vdev)
 			   vgpu_sdma_fault_irq);
 	cancel_delayed_work_sync(&to_hw_state(vdev)->fault_work);
 	for (i = SDMA_NUM_ENGINES; i-- > VGPU_NUM_SDMA;)
-		vgpu_sdma_stop_engine(vdev, i);
+		vgpu_sdma_engine_stop(vdev, i);
 	for (i = VGPU_NUM_SDMA; i--;)
 		ring_fini(&to_hw_state(vdev)->sdma[i]);
 }

@@ -233,7 +233,7 @@ void vgpu_sdma_user_gate_open(struct vgpu_device *vdev);
 bool vgpu_sdma_cpu_can(const u32 *dw, unsigned int ndw);
 
 /* vgpu_sdma_queue.c */
-void vgpu_sdma_stop_engine(struct vgpu_device *vdev, unsigned int engine);
+void vgpu_sdma_engine_stop(struct vgpu_device *vdev, unsigned int engine);
 u32 vgpu_sdma_queue_exception(struct vgpu_device *vdev, unsigned int engine,
 			      unsigned int queue);
 void vgpu_sdma_lockdep_init(struct vgpu_sdma_ring *ring);

@@ -406,11 +406,11 @@ u32 vgpu_sdma_queue_exception(struct vgpu_device *vdev, unsigned int engine,
 }
 
 /**
- * vgpu_sdma_stop_engine() - disable every queue of an engine and halt it
+ * vgpu_sdma_engine_stop() - disable every queue of an engine and halt it
  * @vdev: device, registers mapped
  * @engine: 0 to SDMA_NUM_ENGINES - 1
  */
-void vgpu_sdma_stop_engine(struct vgpu_device *vdev, unsigned int engine)
+void vgpu_sdma_engine_stop(struct vgpu_device *vdev, unsigned int engine)
 {
 	unsigned int q;
 
