@@ -288,14 +288,14 @@ static int bo_bring(struct vgpu_bo *bo, bool interruptible)
  * @interruptible: signals may end the wait
  *
  * The move may be in flight on return: the BO has its content when the fences of usage KERNEL
- * have signalled. A BO that must not be in VRAM (vgpu_bo_vram_ok()) moves to GTT instead.
+ * have signalled. A BO that must not be in VRAM (vgpu_dma_buf_vram_ok()) moves to GTT instead.
  *
  * Return: 0, -EINVAL for an invalid domain or a BO that is pinned elsewhere, -ENOMEM,
  * -ERESTARTSYS.
  */
 int vgpu_bo_validate(struct vgpu_bo *bo, u32 domain, bool interruptible)
 {
-	if (domain & AMDGPU_GEM_DOMAIN_VRAM && !vgpu_bo_vram_ok(bo))
+	if (domain & AMDGPU_GEM_DOMAIN_VRAM && !vgpu_dma_buf_vram_ok(bo))
 		domain = AMDGPU_GEM_DOMAIN_GTT;
 	vgpu_bo_set_placement(bo, domain, false);
 	if (!to_bo_state(bo)->placement.num_placement)
@@ -315,7 +315,7 @@ int vgpu_bo_validate_no_evict(struct vgpu_bo *bo)
 {
 	struct vgpu_bo_state *bs = to_bo_state(bo);
 
-	if (!vgpu_bo_vram_ok(bo))
+	if (!vgpu_dma_buf_vram_ok(bo))
 		return vgpu_bo_validate(bo, AMDGPU_GEM_DOMAIN_GTT, true);
 	vgpu_bo_set_placement(bo, AMDGPU_GEM_DOMAIN_VRAM |
 			      AMDGPU_GEM_DOMAIN_GTT, false);

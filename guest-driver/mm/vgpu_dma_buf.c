@@ -55,13 +55,13 @@ static struct vgpu_bo *attached_bo(const struct dma_buf_attachment *attach)
 }
 
 /**
- * vgpu_bo_vram_ok() - whether a BO may be in VRAM
+ * vgpu_dma_buf_vram_ok() - whether a BO may be in VRAM
  * @bo: BO, reservation held
  *
  * Return: false if its memory is foreign (an import, a user pointer), or if one of
  * its importers does not reach VRAM.
  */
-bool vgpu_bo_vram_ok(struct vgpu_bo *bo)
+bool vgpu_dma_buf_vram_ok(struct vgpu_bo *bo)
 {
 	struct vgpu_attachment *att;
 
@@ -72,7 +72,7 @@ bool vgpu_bo_vram_ok(struct vgpu_bo *bo)
 			return false;
 	return true;
 }
-EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_vram_ok);
+EXPORT_SYMBOL_IF_KUNIT(vgpu_dma_buf_vram_ok);
 
 /**
  * vgpu_dma_buf_moved() - notify importers that a BO is about to move
@@ -127,8 +127,8 @@ static u32 vgpu_dma_buf_domain(struct vgpu_bo *bo)
 {
 	u32 domain = bo->domains & DOMAINS_SHARED;
 
-	return vgpu_bo_vram_ok(bo) ? domain | AMDGPU_GEM_DOMAIN_GTT :
-				     AMDGPU_GEM_DOMAIN_GTT;
+	return vgpu_dma_buf_vram_ok(bo) ? domain | AMDGPU_GEM_DOMAIN_GTT :
+					  AMDGPU_GEM_DOMAIN_GTT;
 }
 
 static int vgpu_dma_buf_pin(struct dma_buf_attachment *attach)

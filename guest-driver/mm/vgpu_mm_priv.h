@@ -187,7 +187,7 @@ int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type);
 void vgpu_mm_unmap_dma(struct vgpu_mman *mman);
 
 /* vgpu_dma_buf.c */
-bool vgpu_bo_vram_ok(struct vgpu_bo *bo);
+bool vgpu_dma_buf_vram_ok(struct vgpu_bo *bo);
 void vgpu_dma_buf_moved(struct vgpu_bo *bo);
 int vgpu_import_bind(struct vgpu_bo *bo, struct ttm_tt *ttm);
 void vgpu_import_unbind(struct ttm_tt *ttm);

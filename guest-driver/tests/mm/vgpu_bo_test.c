@@ -113,9 +113,9 @@ static void bo_vram_ok(struct kunit *test)
 
 	INIT_LIST_HEAD(&mock->bo.attachments);
 	mock->bo.base.tbo.type = ttm_bo_type_device;
-	KUNIT_EXPECT_TRUE(test, vgpu_bo_vram_ok(&mock->bo.base));
+	KUNIT_EXPECT_TRUE(test, vgpu_dma_buf_vram_ok(&mock->bo.base));
 	mock->bo.base.tbo.type = ttm_bo_type_sg;
-	KUNIT_EXPECT_FALSE(test, vgpu_bo_vram_ok(&mock->bo.base));
+	KUNIT_EXPECT_FALSE(test, vgpu_dma_buf_vram_ok(&mock->bo.base));
 }
 
 #define KMAP_PAGES	2u
