@@ -109,6 +109,6 @@ void vgpu_surprise_remove_exit(VGPUState *s);
  * PCIDeviceClass.config_read: a read of a removed device returns all ones. The
  * caller holds the BQL.
  */
-uint32_t vgpu_config_read(PCIDevice *pci, uint32_t addr, int len);
+uint32_t vgpu_pci_config_read(PCIDevice *pci, uint32_t addr, int len);
 
 #endif /* HW_MISC_VGPU_KFD_PCI_INTERNAL_H */

@@ -36,7 +36,7 @@ static const MemoryRegionOps absent_ops = {
     .impl = { .min_access_size = 1, .max_access_size = 8 },
 };
 
-uint32_t vgpu_config_read(PCIDevice *pci, uint32_t addr, int len)
+uint32_t vgpu_pci_config_read(PCIDevice *pci, uint32_t addr, int len)
 {
     return VGPU_KFD(pci)->removed ? UINT32_MAX
                                   : pci_default_read_config(pci, addr, len);

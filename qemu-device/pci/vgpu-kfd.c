@@ -258,7 +258,7 @@ static void vgpu_kfd_class_init(ObjectClass *klass, void *data)
 
     k->realize = vgpu_kfd_realize;
     k->exit = vgpu_kfd_exit;
-    k->config_read = vgpu_config_read;
+    k->config_read = vgpu_pci_config_read;
     k->config_write = vgpu_kfd_config_write;
     k->vendor_id = VGPU_PCI_VENDOR_ID;
     k->device_id = VGPU_PCI_DEVICE_ID;
