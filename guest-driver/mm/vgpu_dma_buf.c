@@ -143,8 +143,8 @@ static void vgpu_dma_buf_unpin(struct dma_buf_attachment *attach)
 	vgpu_bo_unpin(attached_bo(attach));
 }
 
-static struct sg_table *map_system(struct vgpu_bo *bo, struct device *dev,
-				   enum dma_data_direction dir)
+static struct sg_table *bo_map_system(struct vgpu_bo *bo, struct device *dev,
+				      enum dma_data_direction dir)
 {
 	struct ttm_tt *ttm = bo->tbo.ttm;
 	struct sg_table *sgt;
@@ -163,8 +163,8 @@ static struct sg_table *map_system(struct vgpu_bo *bo, struct device *dev,
 }
 
 /* Unmap the first @n entries and free the table. */
-static void unmap_vram(struct sg_table *sgt, unsigned int n,
-		       struct device *dev, enum dma_data_direction dir)
+static void sgt_unmap_vram(struct sg_table *sgt, unsigned int n,
+			   struct device *dev, enum dma_data_direction dir)
 {
 	struct scatterlist *sg;
 	unsigned int i;
@@ -190,8 +190,8 @@ static unsigned int vram_segments(struct vgpu_bo *bo)
 }
 
 /* Map bus addresses in BAR 0, which have no struct page. */
-static struct sg_table *map_vram(struct vgpu_bo *bo, struct device *dev,
-				 enum dma_data_direction dir)
+static struct sg_table *bo_map_vram(struct vgpu_bo *bo, struct device *dev,
+				    enum dma_data_direction dir)
 {
 	struct vgpu_res_cursor cur;
 	struct scatterlist *sg;
@@ -216,7 +216,7 @@ static struct sg_table *map_vram(struct vgpu_bo *bo, struct device *dev,
 					bo->vdev->hw->vram_base + cur.start,
 					bytes, dir, DMA_ATTR_SKIP_CPU_SYNC);
 		if (dma_mapping_error(dev, addr)) {
-			unmap_vram(sgt, i, dev, dir);
+			sgt_unmap_vram(sgt, i, dev, dir);
 			return ERR_PTR(-ENOMEM);
 		}
 		sg_set_page(sg, NULL, bytes, 0);
@@ -254,9 +254,9 @@ static struct sg_table *vgpu_dma_buf_map(struct dma_buf_attachment *attach,
 	if (ret)
 		sgt = ERR_PTR(ret);
 	else if (bo->tbo.resource->mem_type == TTM_PL_VRAM)
-		sgt = map_vram(bo, attach->dev, dir);
+		sgt = bo_map_vram(bo, attach->dev, dir);
 	else
-		sgt = map_system(bo, attach->dev, dir);
+		sgt = bo_map_system(bo, attach->dev, dir);
 	drm_dev_exit(idx);
 	return sgt;
 }
@@ -266,7 +266,7 @@ static void vgpu_dma_buf_unmap(struct dma_buf_attachment *attach,
 			       enum dma_data_direction dir)
 {
 	if (!sg_page(sgt->sgl)) {
-		unmap_vram(sgt, sgt->orig_nents, attach->dev, dir);
+		sgt_unmap_vram(sgt, sgt->orig_nents, attach->dev, dir);
 		return;
 	}
 	dma_unmap_sgtable(attach->dev, sgt, dir, DMA_ATTR_SKIP_CPU_SYNC);
