@@ -66,7 +66,7 @@ void vgpu_mm_set_handle_ops(struct vgpu_device *vdev,
 int vgpu_mm_evict_once(struct vgpu_device *vdev, u32 mem_type);
 
 /* vgpu_ttm.c */
-bool vgpu_mm_swaps(struct vgpu_device *vdev);
+bool vgpu_mm_is_swapping(struct vgpu_device *vdev);
 
 /* vgpu_copy_job.c */
 bool vgpu_mm_copy_ready(struct vgpu_device *vdev);

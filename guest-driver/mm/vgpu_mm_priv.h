@@ -84,7 +84,7 @@ struct vgpu_shrink {
  * @saved: content of VRAM while the system sleeps (vgpu_mm_suspend.c)
  * @ready: the SDMA engines may be used
  * @shrink: swapping out of BOs under memory pressure
- * @swaps_until: time in jiffies up to which vgpu_mm_swaps() returns true
+ * @swaps_until: time in jiffies up to which vgpu_mm_is_swapping() returns true
  * @notifier_lock: protects the validity of user pointers, see vgpu_mm_notifier_lock()
  */
 struct vgpu_mman {

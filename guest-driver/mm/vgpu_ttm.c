@@ -539,7 +539,7 @@ static void vgpu_ttm_release_notify(struct ttm_buffer_object *tbo)
 }
 
 /**
- * vgpu_mm_swaps() - whether a BO was swapped out recently
+ * vgpu_mm_is_swapping() - whether a BO was swapped out recently
  * @vdev: device
  *
  * If so, each BO that needs system memory probably causes the swap-out of another BO.
@@ -548,7 +548,7 @@ static void vgpu_ttm_release_notify(struct ttm_buffer_object *tbo)
  *
  * Return: true for SWAPS_SPAN after a BO of the device was swapped out.
  */
-bool vgpu_mm_swaps(struct vgpu_device *vdev)
+bool vgpu_mm_is_swapping(struct vgpu_device *vdev)
 {
 	return time_before(jiffies, READ_ONCE(vdev->mman->swaps_until));
 }

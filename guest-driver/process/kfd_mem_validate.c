@@ -8,7 +8,7 @@
  * A restore evicts BOs of other processes from VRAM: their content is copied to system
  * memory. At its limit, TTM swaps out one whole BO for each BO that needs system memory.
  * The CPU copies swapped BOs, one at a time in the system, and all tasks wait for this. So
- * while BOs are being swapped out (vgpu_mm_swaps()):
+ * while BOs are being swapped out (vgpu_mm_is_swapping()):
  *
  * - A restore evicts no VRAM, so BOs of other processes stay there. The restore uses free
  *   VRAM; BOs that find none stay in system memory, or are swapped in there, and are mapped
@@ -205,7 +205,7 @@ static int kgd_mem_send_ahead(struct amdkfd_process_info *info, bool again)
 	list_for_each_entry(mem, &info->kfd_bo_list, validate_list) {
 		if (!kgd_mem_sent_ahead(mem))
 			continue;
-		if (vgpu_mm_swaps(mem->bo->vdev) || kfd_evict_signalled(info))
+		if (vgpu_mm_is_swapping(mem->bo->vdev) || kfd_evict_signalled(info))
 			break;
 		ret = vgpu_bo_validate(mem->bo, mem->domain, true);
 		if (!ret)
