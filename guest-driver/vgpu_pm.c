@@ -19,6 +19,7 @@
 #include <linux/notifier.h>
 #include <linux/suspend.h>
 #include <drm/drm_managed.h>
+#include <drm/ttm/ttm_placement.h>
 
 #include "device/vgpu_device.h"
 #include "drm/vgpu_drm.h"
@@ -56,7 +57,7 @@ static int vgpu_pm_notify(struct notifier_block *nb, unsigned long event, void *
 	case PM_HIBERNATION_PREPARE:
 		kfd_suspend(vdev, false);
 		/* On failure vgpu_prepare() tries again, with all processes frozen. */
-		if (vgpu_mm_evict(vdev))
+		if (vgpu_mm_evict_all(vdev, TTM_PL_VRAM))
 			drm_warn(&vdev->drm, "VRAM cannot be emptied yet\n");
 		break;
 	case PM_POST_SUSPEND:
@@ -83,7 +84,7 @@ static int vgpu_prepare(struct device *dev)
 		drm_err(&vdev->drm, "jobs still running: sleep refused\n");
 		return -EBUSY;
 	}
-	ret = vgpu_mm_evict(vdev);
+	ret = vgpu_mm_evict_all(vdev, TTM_PL_VRAM);
 	if (ret)
 		drm_err(&vdev->drm, "VRAM cannot be emptied: %d\n", ret);
 	return ret;

@@ -64,6 +64,7 @@ void vgpu_mm_set_handle_ops(struct vgpu_device *vdev,
 
 /* vgpu_mm_evict.c */
 int vgpu_mm_evict_once(struct vgpu_device *vdev, u32 mem_type);
+int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type);
 
 /* vgpu_ttm.c */
 bool vgpu_mm_is_swapping(struct vgpu_device *vdev);
@@ -72,7 +73,6 @@ bool vgpu_mm_is_swapping(struct vgpu_device *vdev);
 bool vgpu_mm_copy_ready(struct vgpu_device *vdev);
 
 /* vgpu_mm_suspend.c */
-int vgpu_mm_evict(struct vgpu_device *vdev);
 void vgpu_mm_drain(struct vgpu_device *vdev);
 int vgpu_mm_suspend(struct vgpu_device *vdev);
 void vgpu_mm_resume(struct vgpu_device *vdev, bool write);

@@ -205,7 +205,7 @@ int vgpu_mm_evict_once(struct vgpu_device *vdev, u32 mem_type)
 
 /**
  * vgpu_mm_evict_all() - empty VRAM or GTT
- * @vdev: device
+ * @vdev: device; no user queue is on the hardware
  * @mem_type: TTM_PL_VRAM or TTM_PL_TT
  *
  * Evicts all BOs that are not pinned, including BOs that arrive meanwhile, and waits for

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VRAM during the system's sleep: BOs are evicted to system memory; the content of
- * pinned VRAM (page tables) is saved, and written back to the same place at resume.
+ * VRAM during the system's sleep: after vgpu_mm_evict_all(), the content of pinned VRAM
+ * (page tables) is saved, and written back to the same place at resume.
  */
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -73,17 +73,6 @@ static int save_resource(struct vgpu_device *vdev, struct ttm_resource *res)
 }
 
 /**
- * vgpu_mm_evict() - evict all BOs from VRAM that are not pinned
- * @vdev: device; no user queue is on the hardware
- *
- * Return: 0, or -EBUSY or -ENOMEM, if only some BOs could be moved.
- */
-int vgpu_mm_evict(struct vgpu_device *vdev)
-{
-	return vgpu_mm_evict_all(vdev, TTM_PL_VRAM);
-}
-
-/**
  * vgpu_mm_drain() - wait until all moves, clears and frees have completed
  * @vdev: device whose schedulers run; user space is frozen
  */
@@ -97,9 +86,9 @@ void vgpu_mm_drain(struct vgpu_device *vdev)
 
 /**
  * vgpu_mm_suspend() - save the content of VRAM
- * @vdev: device; user space is frozen, vgpu_mm_evict() has evicted all BOs that are
- *        not pinned, no user queue or job is on the hardware, and vgpu_mm_drain()
- *        has returned
+ * @vdev: device; user space is frozen, vgpu_mm_evict_all() has evicted all BOs from
+ *        VRAM that are not pinned, no user queue or job is on the hardware, and
+ *        vgpu_mm_drain() has returned
  *
  * The kernel's rings are empty on return.
  *
