@@ -17,6 +17,7 @@
 #include "kfd_evict.h"
 #include "kfd_node.h"
 #include "kfd_process.h"
+#include "kfd_process_trace.h"
 
 /* See kfd_process.h. */
 const struct kfd_process_ops *kfd_process_ops;
@@ -85,6 +86,7 @@ struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
 	mutex_init(&p->queue_lock);
 	kfd_process_lockdep_init(p);
 	INIT_HLIST_NODE(&p->kfd_processes);
+	trace_vgpu_process_alloc(leader->pid);
 	return p;
 }
 
@@ -98,6 +100,7 @@ struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
  */
 void kfd_process_free(struct kfd_process *p)
 {
+	trace_vgpu_process_free(p->lead_thread->pid);
 	put_task_struct(p->lead_thread);
 	mutex_destroy(&p->queue_lock);
 	mutex_destroy(&p->mutex);
@@ -149,6 +152,7 @@ void kfd_process_hash(struct kfd_process *p)
 	lockdep_assert_held(&kfd_processes_mutex);
 
 	hash_add_rcu(kfd_processes_table, &p->kfd_processes, (uintptr_t)p->mm);
+	trace_vgpu_process_hash(p->lead_thread->pid);
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_process_hash);
 
@@ -168,6 +172,8 @@ bool kfd_process_unhash(struct kfd_process *p)
 	hashed = hash_hashed(&p->kfd_processes);
 	hash_del_rcu(&p->kfd_processes);
 	mutex_unlock(&kfd_processes_mutex);
+	if (hashed)
+		trace_vgpu_process_unhash(p->lead_thread->pid);
 	return hashed;
 }
 EXPORT_SYMBOL_IF_KUNIT(kfd_process_unhash);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Tracepoints vgpu:vgpu_process_*: evictions of processes. */
+/* Tracepoints vgpu:vgpu_process_*: life and evictions of processes. */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM vgpu
 
@@ -8,11 +8,7 @@
 
 #include <linux/tracepoint.h>
 
-/*
- * The queues of a process were taken off the hardware, because its memory is being evicted or has
- * changed.
- */
-TRACE_EVENT(vgpu_process_evict,
+DECLARE_EVENT_CLASS(vgpu_process_class,
 	TP_PROTO(pid_t pid),
 	TP_ARGS(pid),
 	TP_STRUCT__entry(
@@ -22,6 +18,41 @@ TRACE_EVENT(vgpu_process_evict,
 		__entry->pid = pid;
 	),
 	TP_printk("pid=%d", __entry->pid)
+);
+
+/* The structure of a new process was allocated. */
+DEFINE_EVENT(vgpu_process_class, vgpu_process_alloc,
+	TP_PROTO(pid_t pid),
+	TP_ARGS(pid)
+);
+
+/* A process is complete, and lookups find it. */
+DEFINE_EVENT(vgpu_process_class, vgpu_process_hash,
+	TP_PROTO(pid_t pid),
+	TP_ARGS(pid)
+);
+
+/* No lookup finds the process any more. */
+DEFINE_EVENT(vgpu_process_class, vgpu_process_unhash,
+	TP_PROTO(pid_t pid),
+	TP_ARGS(pid)
+);
+
+/*
+ * All parts of a process were freed. The structure itself is freed after an RCU grace period.
+ */
+DEFINE_EVENT(vgpu_process_class, vgpu_process_free,
+	TP_PROTO(pid_t pid),
+	TP_ARGS(pid)
+);
+
+/*
+ * The queues of a process were taken off the hardware, because its memory is being evicted or has
+ * changed.
+ */
+DEFINE_EVENT(vgpu_process_class, vgpu_process_evict,
+	TP_PROTO(pid_t pid),
+	TP_ARGS(pid)
 );
 
 /*

@@ -268,6 +268,7 @@ void svm_drain_faults(struct kfd_process *p)
 	atomic_set(&p->svms->drain_pagefaults, 1);
 	pr_debug("pid %d: faults are acknowledged, not repaired\n",
 		 p->lead_thread->pid);
+	trace_svm_list_drain(p->lead_thread->pid, p->pasid);
 }
 
 int svm_fault_init(struct kfd_node *node)

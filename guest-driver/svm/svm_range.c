@@ -121,6 +121,7 @@ static struct svm_range *svm_range_insert(struct svm_range_list *svms,
 		prev = svms->list.prev;
 	list_add(&r->list, prev);
 	interval_tree_insert(&r->it_node, &svms->objects);
+	trace_svm_range_insert(svm_process(svms)->pasid, iv.first, iv.last);
 	return r;
 }
 
@@ -140,6 +141,8 @@ static void svm_range_unlink(struct svm_range *r)
 	spin_lock(&svms->deferred_list_lock);
 	list_del(&r->deferred_list);
 	spin_unlock(&svms->deferred_list_lock);
+	trace_svm_range_unlink(svm_process(svms)->pasid, r->it_node.start,
+			       r->it_node.last);
 }
 
 static void svm_range_free(struct svm_range *r)
@@ -523,6 +526,7 @@ int svm_range_list_init(struct kfd_process *p)
 	pr_debug("pid %d: range list created: pasid %u, default granularity %u, GPUs with SVM %*pbl\n",
 		 p->lead_thread->pid, p->pasid, svms->default_granularity,
 		 SVM_MAX_GPU, svms->bitmap_supported);
+	trace_svm_list_init(p->lead_thread->pid, p->pasid);
 	return 0;
 
 err:
@@ -552,6 +556,7 @@ void svm_range_list_fini(struct kfd_process *p)
 		return;
 
 	pr_debug("pid %d: range list teardown begins\n", p->lead_thread->pid);
+	trace_svm_list_fini(p->lead_thread->pid, p->pasid);
 	cancel_work_sync(&svms->lost_work);
 	cancel_delayed_work_sync(&svms->restore_work);
 	/* All ranges are removed below: pending munmaps need not be applied. */
@@ -563,6 +568,7 @@ void svm_range_list_fini(struct kfd_process *p)
 	svm_fault_flush(svms);
 	pr_debug("pid %d: no work item of the range list runs\n",
 		 p->lead_thread->pid);
+	trace_svm_list_idle(p->lead_thread->pid, p->pasid);
 
 	mutex_lock(&svms->lock);
 	list_for_each_entry_safe(r, next, &svms->list, list) {
@@ -571,6 +577,7 @@ void svm_range_list_fini(struct kfd_process *p)
 	}
 	mutex_unlock(&svms->lock);
 	pr_debug("pid %d: ranges removed: %u\n", p->lead_thread->pid, removed);
+	trace_svm_list_empty(p->lead_thread->pid, p->pasid);
 
 	/* Without notifiers, neither work item is queued again. */
 	cancel_work_sync(&svms->deferred_list_work);
@@ -588,5 +595,6 @@ void svm_range_list_fini(struct kfd_process *p)
 	p->svms = NULL;
 	kfree(svms);
 	pr_debug("pid %d: range list freed\n", p->lead_thread->pid);
+	trace_svm_list_free(p->lead_thread->pid, p->pasid);
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_range_list_fini);

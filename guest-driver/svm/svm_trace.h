@@ -79,6 +79,34 @@ TRACE_EVENT(svm_service,
 		  __entry->first, __entry->last)
 );
 
+/*
+ * A migration begins: the same thread traces svm_migrate at its end, or nothing if no page was
+ * there to move. @pasid 0: a CPU fault or an eviction.
+ */
+TRACE_EVENT(svm_migrate_begin,
+	TP_PROTO(u16 pasid, u32 gpu_id, bool to_vram, unsigned long first,
+		 unsigned long npages),
+	TP_ARGS(pasid, gpu_id, to_vram, first, npages),
+	TP_STRUCT__entry(
+		__field(u16, pasid)
+		__field(bool, to_vram)
+		__field(u32, gpu_id)
+		__field(unsigned long, first)
+		__field(unsigned long, npages)
+	),
+	TP_fast_assign(
+		__entry->pasid = pasid;
+		__entry->to_vram = to_vram;
+		__entry->gpu_id = gpu_id;
+		__entry->first = first;
+		__entry->npages = npages;
+	),
+	TP_printk("pasid=%u gpu=0x%x to %s first=0x%lx pages=%lu",
+		  __entry->pasid, __entry->gpu_id,
+		  __entry->to_vram ? "vram" : "system",
+		  __entry->first, __entry->npages)
+);
+
 /* Migration; @moved: number of pages, or a negative errno. @pasid 0: a CPU fault or an eviction. */
 TRACE_EVENT(svm_migrate,
 	TP_PROTO(u16 pasid, u32 gpu_id, bool to_vram, unsigned long first,
@@ -129,6 +157,85 @@ TRACE_EVENT(svm_unmap,
 	),
 	TP_printk("pasid=%u [0x%lx 0x%lx] event=%d",
 		  __entry->pasid, __entry->first, __entry->last, __entry->event)
+);
+
+DECLARE_EVENT_CLASS(svm_range_class,
+	TP_PROTO(u16 pasid, unsigned long first, unsigned long last),
+	TP_ARGS(pasid, first, last),
+	TP_STRUCT__entry(
+		__field(u16, pasid)
+		__field(unsigned long, first)
+		__field(unsigned long, last)
+	),
+	TP_fast_assign(
+		__entry->pasid = pasid;
+		__entry->first = first;
+		__entry->last = last;
+	),
+	TP_printk("pasid=%u [0x%lx 0x%lx]",
+		  __entry->pasid, __entry->first, __entry->last)
+);
+
+/* A range is in tree and list, and its MMU notifier is registered. */
+DEFINE_EVENT(svm_range_class, svm_range_insert,
+	TP_PROTO(u16 pasid, unsigned long first, unsigned long last),
+	TP_ARGS(pasid, first, last)
+);
+
+/* A range and its MMU notifier were removed; the caller frees the range next. */
+DEFINE_EVENT(svm_range_class, svm_range_unlink,
+	TP_PROTO(u16 pasid, unsigned long first, unsigned long last),
+	TP_ARGS(pasid, first, last)
+);
+
+DECLARE_EVENT_CLASS(svm_list_class,
+	TP_PROTO(pid_t pid, u16 pasid),
+	TP_ARGS(pid, pasid),
+	TP_STRUCT__entry(
+		__field(pid_t, pid)
+		__field(u16, pasid)
+	),
+	TP_fast_assign(
+		__entry->pid = pid;
+		__entry->pasid = pasid;
+	),
+	TP_printk("pid=%d pasid=%u", __entry->pid, __entry->pasid)
+);
+
+/* The range list of a process was created. */
+DEFINE_EVENT(svm_list_class, svm_list_init,
+	TP_PROTO(pid_t pid, u16 pasid),
+	TP_ARGS(pid, pasid)
+);
+
+/* From here on, faults of the process are acknowledged and not repaired. */
+DEFINE_EVENT(svm_list_class, svm_list_drain,
+	TP_PROTO(pid_t pid, u16 pasid),
+	TP_ARGS(pid, pasid)
+);
+
+/* The teardown of a range list begins. */
+DEFINE_EVENT(svm_list_class, svm_list_fini,
+	TP_PROTO(pid_t pid, u16 pasid),
+	TP_ARGS(pid, pasid)
+);
+
+/* No work item of the range list runs. */
+DEFINE_EVENT(svm_list_class, svm_list_idle,
+	TP_PROTO(pid_t pid, u16 pasid),
+	TP_ARGS(pid, pasid)
+);
+
+/* All ranges of the list were removed. */
+DEFINE_EVENT(svm_list_class, svm_list_empty,
+	TP_PROTO(pid_t pid, u16 pasid),
+	TP_ARGS(pid, pasid)
+);
+
+/* The range list was freed. */
+DEFINE_EVENT(svm_list_class, svm_list_free,
+	TP_PROTO(pid_t pid, u16 pasid),
+	TP_ARGS(pid, pasid)
 );
 
 #endif /* VGPU_SVM_TRACE_H */

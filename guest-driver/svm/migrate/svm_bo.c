@@ -146,6 +146,8 @@ bool svm_bo_vacate(struct vgpu_bo *bo)
 	event.page = sb->iv.first;
 	event.npages = svm_interval_pages(sb->iv);
 	kfd_smi_move_start(&event, 0, 0);
+	trace_svm_migrate_begin(0, sb->node->gpu_id, false, event.page,
+				event.npages);
 	do {
 		ret = svm_bo_leave(sb, m);
 		if (ret > 0)

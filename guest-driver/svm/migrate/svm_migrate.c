@@ -236,6 +236,8 @@ long svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
 	m = kvmalloc(sizeof(*m), GFP_KERNEL);
 	if (!m)
 		return -ENOMEM;
+	trace_svm_migrate_begin(svm_process(svms)->pasid, node->gpu_id, true,
+				iv.first, svm_interval_pages(iv));
 	/* Keep the allocations below from evicting BOs of the process, which its queues use. */
 	kfd_process_set_migrating(svm_process(svms), current);
 	for (page = iv.first; page <= iv.last; page = chunk.last + 1) {
@@ -310,6 +312,8 @@ long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
 			m = kvmalloc(sizeof(*m), GFP_KERNEL);
 		if (!m)
 			return -ENOMEM;
+		trace_svm_migrate_begin(p->pasid, node->gpu_id, false, iv.first,
+					svm_interval_pages(iv));
 		ret = svm_migrate_from(node, svms, iv, trigger, m);
 		if (ret > 0) {
 			moved += ret;
@@ -462,6 +466,8 @@ static vm_fault_t svm_touch_move(struct svm_bo *sb, struct vm_fault *vmf)
 	if (!m)
 		return VM_FAULT_OOM;
 	do {
+		trace_svm_migrate_begin(0, sb->node->gpu_id, false, win.first,
+					svm_interval_pages(win));
 		moved = svm_chunk_to_system(sb->node, event, NULL, vma, win,
 					    vmf->page, m);
 		trace_svm_migrate(0, sb->node->gpu_id, false, win.first,

@@ -2,7 +2,7 @@
 /*
  * Tracepoints: known actions must give known events in the right order. Catches: an
  * event is missing, names another BO or place, or comes before its action; the serial
- * number of a fault changes.
+ * number of a fault changes; a step of a range list is traced twice or out of order.
  */
 #include <ctype.h>
 #include <fcntl.h>
@@ -291,9 +291,67 @@ static void trace_fault(void)
 	OK(vg_bo_free(&bo));
 }
 
+/* Create a range and end without removing it. */
+static void range_alone(void *arg)
+{
+	char *p = tap_anon(VG_PAGE);
+
+	(void)arg;
+	tap_open(&vg, -1);
+	OK(vg_svm_set1(&vg, p, VG_PAGE, KFD_IOCTL_SVM_ATTR_GRANULARITY, 4));
+}
+
+/*
+ * A child with one range must cause each event of the life of a process and of its range list
+ * once, in this order. The teardown runs after the end of the child.
+ */
+static void trace_lists(void)
+{
+	static const char * const steps[] = {
+		"vgpu_process_alloc:", "svm_list_init:", "vgpu_process_hash:",
+		"svm_range_insert:", "vgpu_process_unhash:", "svm_list_drain:",
+		"svm_list_fini:", "svm_list_idle:", "svm_range_unlink:",
+		"svm_list_empty:", "svm_list_free:", "vgpu_process_free:",
+	};
+	const unsigned int n = sizeof(steps) / sizeof(steps[0]);
+	uint64_t end = vg_deadline();
+	const char *at = text, *range;
+	char want[32], pasid[32];
+	unsigned int i;
+
+	trace_on("vgpu:vgpu_process_alloc vgpu:vgpu_process_hash "
+		 "vgpu:vgpu_process_unhash vgpu:vgpu_process_free "
+		 "vgpu_svm:svm_list_init vgpu_svm:svm_list_drain "
+		 "vgpu_svm:svm_list_fini vgpu_svm:svm_list_idle "
+		 "vgpu_svm:svm_list_empty vgpu_svm:svm_list_free "
+		 "vgpu_svm:svm_range_insert vgpu_svm:svm_range_unlink");
+	snprintf(want, sizeof(want), "pid=%d", tap_in_child(range_alone, NULL));
+	do {
+		vg_sleep_us(10000);
+		tap_read(TRACEFS "/trace", text, TEXT);
+	} while (!event(text, steps[n - 1], want) && vg_now() < end);
+	trace_off();
+	range = event(text, "svm_list_init:", want);
+	CHECK(range, "no svm_list_init %s in %s", want, text);
+	field(range, "pasid=", pasid, sizeof(pasid));
+	for (i = 0; i < n; i++, at++) {
+		/* The events of ranges have the PASID only. */
+		bool of_range = !strncmp(steps[i], "svm_range", 9);
+		char word[64];
+
+		snprintf(word, sizeof(word), of_range ? "pasid=%s [" : "%s",
+			 of_range ? pasid : want);
+		at = event(at, steps[i], word);
+		CHECK(at, "no %s %s after the step before it in %s", steps[i], word,
+		      text);
+		CHECK(!event(at + 1, steps[i], word), "%s %s twice", steps[i], word);
+	}
+}
+
 static const struct tap_case cases[] = {
 	{ "a BO's life", trace_bo, 1 },
 	{ "a mapping's life", trace_vm, 1 },
+	{ "a range list's life", trace_lists, 1 },
 	{ "jobs", trace_jobs, 1 },
 	{ "reset", trace_reset, 1 },
 	{ "a fault, from interrupt to answer", trace_fault, 1 },
