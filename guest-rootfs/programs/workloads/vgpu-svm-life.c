@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * vgpu-svm-life MARKER: a short life of two SVM ranges, A and B. Before each step, the program
+ * writes "vgpu life STEP" to the file MARKER (ftrace's trace_marker), so that a recording has
+ * the steps between the driver's events. `./vgpu pictures` draws them
+ * (tools/vgpu_tools/trace/life.py).
+ *
+ * A queue reads both ranges, so that they migrate to VRAM and have GPU entries. The program
+ * unmaps B, and exits with A. Every byte of the copies is checked.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "vg.h"
+
+#define SIZE	(16 * VG_PAGE)
+
+struct life {
+	struct vg vg;
+	struct vg_queue q;
+	struct vg_bo out;
+	char *a, *b;
+	int marker;
+};
+
+/* Write a step to the marker. */
+static int step(const struct life *l, const char *what)
+{
+	char line[64];
+	int n = snprintf(line, sizeof(line), "vgpu life %s", what);
+
+	return write(l->marker, line, (size_t)n) == n ? 0 :
+		vg_fail(-errno, "trace marker");
+}
+
+/* Open the GPU, and create what the copies need. */
+static int open_all(struct life *l)
+{
+	int ret = step(l, "opens /dev/kfd");
+
+	if (!ret)
+		ret = vg_open(&l->vg);
+	if (ret < 0)
+		return ret;
+	if (!l->vg.n_gpus)
+		return vg_fail(-ENODEV, "no GPU");
+	ret = vg_set_xnack(&l->vg, 1);
+	if (ret >= 0)
+		ret = vg_queue_create(&l->vg, &l->vg.gpu[0], 64 * VG_KIB, &l->q);
+	if (ret >= 0)
+		ret = vg_bo_create(&l->vg, &l->vg.gpu[0], SIZE, VG_GTT, &l->out);
+	return ret;
+}
+
+/* Map memory, write the pattern @seed to it, and create its range. */
+static char *create(struct life *l, uint64_t seed, const char *what)
+{
+	char *p = vg_map_anon(SIZE);
+
+	if (!p)
+		return NULL;
+	vg_pattern_fill(p, SIZE, seed, 0);
+	if (step(l, what) || vg_svm_set1(&l->vg, p, SIZE, KFD_IOCTL_SVM_ATTR_ACCESS,
+					 l->vg.gpu[0].gpu_id))
+		return NULL;
+	return p;
+}
+
+/* Copy a range to the buffer by the queue, and check the bytes. */
+static int copy(struct life *l, const char *p, uint64_t seed)
+{
+	int ret = vg_copy(&l->q, l->out.cpu, p, SIZE);
+
+	return ret ? ret : vg_pattern_check(l->out.cpu, SIZE, seed, 0);
+}
+
+static int live(struct life *l)
+{
+	int ret = open_all(l);
+
+	if (ret < 0)
+		return ret;
+	l->a = create(l, 1, "SET_ATTR of A");
+	l->b = l->a ? create(l, 2, "SET_ATTR of B") : NULL;
+	if (!l->b)
+		return -ENOMEM;
+	ret = step(l, "a queue reads A");
+	if (!ret)
+		ret = copy(l, l->a, 1);
+	if (!ret)
+		ret = step(l, "the copy is complete");
+	if (!ret)
+		ret = copy(l, l->b, 2);
+	if (!ret)
+		ret = step(l, "munmap of B");
+	if (ret)
+		return ret;
+	vg_unmap_anon(l->b, SIZE);
+	/* deferred_list_work removes the range of B meanwhile. */
+	vg_sleep_us(5000);
+	return step(l, "exits");
+}
+
+int main(int argc, char **argv)
+{
+	static struct life l;
+	int ret;
+
+	if (argc != 2) {
+		fprintf(stderr, "usage: vgpu-svm-life MARKER\n");
+		return 2;
+	}
+	l.marker = open(argv[1], O_WRONLY | O_CLOEXEC);
+	ret = l.marker < 0 ? vg_fail(-errno, "%s", argv[1]) : live(&l);
+	if (ret < 0)
+		fprintf(stderr, "vgpu-svm-life: %s\n", vg_error());
+	return ret < 0;
+}
