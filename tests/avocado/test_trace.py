@@ -11,7 +11,7 @@ from launcher import GuestTest
 from vgpu_tools.guest.config import Guest
 from vgpu_tools.guest.launch import Streams
 from vgpu_tools.guest.options import Options
-from vgpu_tools.trace import command, perfetto, record
+from vgpu_tools.trace import command, life, perfetto, record, runs, timeline
 
 
 class Whole(GuestTest):
@@ -52,3 +52,25 @@ class Whole(GuestTest):
                 self.assertLessEqual(int(fault.args["ns to service's begin"]), int(fault.args["ns to replay"]), fault)
         for category in ("migration", "stall", "unmap"):
             self.assertTrue([piece for piece in found if piece.category == category], category)
+
+    def test_life(self) -> None:
+        """Catches: the program of the picture svm-life or the driver lacks a step; the list exists after the process is
+        hashed; a range is removed after its list."""
+        guest = self.guest(Guest())
+        guest.prepare()
+        said = bytearray()
+        streams = Streams(said.extend, said.extend)
+        result, recording = record.record(Options(guest, 120, False), runs.LIFE.words, streams)
+        self.assertEqual((result.status, result.sentence), (0, ""), said)
+        sides = timeline.join(recording)
+        self.assertEqual(sides.doubts, [])
+        creation, teardown = life.life(sides).panels
+        made = ("vgpu_process_alloc", "svm_list_init", "vgpu_process_hash")
+        gone = ("vgpu_process_unhash", "svm_list_fini", "svm_list_empty", "svm_list_free", "vgpu_process_free")
+        for panel, steps in ((creation, made), (teardown, gone)):
+            states = [(mark.lane, mark.text) for mark in panel.marks]
+            places = [states.index(life.STATES[step]) for step in steps]
+            self.assertEqual(places, sorted(places), states)
+        lanes = [mark.lane for mark in teardown.marks]
+        self.assertLess(lanes.index("range B"), lanes.index("range A"))
+        self.assertEqual(lanes.count("notifier"), 2, teardown.marks)

@@ -50,7 +50,8 @@ sh-67 (     67) [001] ..... 998000000: tracing_mark_write: vgpu memory 1048576 0
 sh-66 (     66) [000] ..... 999000000: tracing_mark_write: vgpu phase first, of two
 sh-67 (     67) [001] ..... 999500000: tracing_mark_write: vgpu memory 1048576 0
 kw-10 (     10) [0] ..... 1000020000: svm_fault: gpu=0xa serial=1 pasid=9 vmid=3 page=0x5 write retry cam=0 ts=100
-kw-10 (     10) [0] ..... 1000030000: svm_unmap: pasid=9 [0x5 0x6] event=6
+kw-10 (     10) [0] ..... 1000030000: svm_migrate_begin: pasid=9 gpu=0xa to vram first=0x5 pages=2
+kw-10 (     10) [0] ..... 1000035000: svm_unmap: pasid=9 [0x5 0x6] event=6
 kw-10 (     10) [0] ..... 1000060000: svm_migrate: pasid=9 gpu=0xa to vram first=0x5 pages=2 moved=2 by gpu fault
 kw-10 (     10) [0] ..... 1000099000: svm_service: serial=1 pasid=9 page=0x5 repaired [0x5 0x6]
 kw-10 (     10) [0] ..... 1000100000: vgpu_cam_ack: cam=0

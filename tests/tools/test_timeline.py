@@ -51,6 +51,7 @@ dropped events: 0
            prog-71 (     70) [001] ..... 951000000: vgpu_vm_map: pasid=9 [0x3 0x4] bo=0000000012 offset=0 flags=0x60
 kworker/0-10 [0] ..... 1000020000: svm_fault: gpu=0xa0 serial=1 pasid=9 vmid=3 page=0x5 write retry cam=0 ts=100000000
 kworker/0-10 [0] ..... 1000021000: svm_fault: gpu=0xa0 serial=2 pasid=9 vmid=3 page=0x6 read retry cam=1 ts=100000600
+kworker/0-10 (-------) [0] ..... 1000025000: svm_migrate_begin: pasid=9 gpu=0x1 to vram first=0x5 pages=2
 kworker/0-10 (-------) [0] ..... 1000030000: svm_unmap: pasid=9 [0x5 0x6] event=6
 kworker/0-10 [0] ..... 1000080000: svm_migrate: pasid=9 gpu=0x1 to vram first=0x5 pages=2 moved=2 by gpu fault
 kworker/0-10 (-------) [0] ..... 1000099000: svm_service: serial=1 pasid=9 page=0x5 repaired [0x5 0x6]
@@ -63,6 +64,9 @@ kworker/1-11 [0] ..... 1600020000: svm_fault: gpu=0xa1 serial=2 pasid=9 vmid=3 p
            prog-70 [001] ..... 1700000000: vgpu_process_evict: pid=70
 kworker/1-11 [0] ..... 1700500000: vgpu_process_restore: pid=70 result=0 took_ms=1 off_ms=2
           other-90 (     90) [001] ..... 1710000000: vgpu_vm_map: pasid=9 [0x1 0x2] bo=0000000013 offset=0 flags=0x60
+          other-90 (     90) [001] ..... 1711000000: svm_list_init: pid=90 pasid=6
+kworker/1-11 [0] ..... 1712000000: svm_range_unlink: pasid=6 [0x5 0x6]
+kworker/1-11 [0] ..... 1713000000: svm_range_unlink: pasid=7 [0x5 0x6]
               sh-66 [000] ..... 1800000000: tracing_mark_write: vgpu end
 == end
 """
@@ -121,14 +125,19 @@ class Converter(Test):
 
     def test_others(self) -> None:
         """Catches: the track or the time is wrong for a stall on another queue's fault, a migration during a service,
-        or an eviction."""
+        an eviction, or an event of a range list; the event of an unknown process gets a track."""
         found = self.convert()[1]
         (stall,) = [piece for piece in found if piece.category == "stall"]
         self.assertEqual((stall.thread, stall.args["serial"]), ("sdma1 queue 2, prog 70", 1))
         (migration,) = [piece for piece in found if piece.category == "migration"]
-        self.assertEqual((migration.thread, migration.end - migration.begin), ("gpu0 fault worker", 50 * MICRO))
+        self.assertEqual((migration.thread, migration.end - migration.begin), ("gpu0 fault worker", 55 * MICRO))
         (off,) = [piece for piece in found if piece.category == "eviction"]
         self.assertEqual((off.process, off.name, off.end - off.begin), ("prog 70", "queues off", 500 * MICRO))
+        life = [(piece.process, piece.thread, piece.name) for piece in found if piece.category == "life"]
+        self.assertEqual(
+            life,
+            [("other 90", "SVM state", "range list created"), ("other 90", "SVM state", "range removed")],
+        )
 
     def test_clock(self) -> None:
         """Catches: the offset between the clocks is wrong; no doubt is reported although the events contradict every

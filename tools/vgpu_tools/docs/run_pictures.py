@@ -15,7 +15,8 @@ from vgpu_tools.build.steps import ensure
 from vgpu_tools.docs.pictures import FOLDER, RUNS
 
 PLACE = ROOT / FOLDER / RUNS
-NAMES = ("demo-timeline", "pressure", "fault-latency")  # keys of the numbers, and names of the pictures
+# Keys of the numbers, and names of the pictures.
+NAMES = ("demo-timeline", "pressure", "fault-latency", "one-fault", "svm-life")
 FACTS = "runs.txt"
 DRAWER = "vgpu_tools.docs.site.run_pictures"
 

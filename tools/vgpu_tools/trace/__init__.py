@@ -4,6 +4,6 @@ numbers become pictures.
 
 Imports base, guest and operate only. Start with `command`. `record` runs a guest and records both sides, `events`
 parses the records, `device` and `driver` build the faults and spans of each side, `timeline` joins them, `perfetto`
-writes the file. `runs` records the runs of the pictures, `figures` computes their numbers, and `vgpu_tools.docs` draws
-them.
+writes the file. `runs` records the runs of the pictures, `figures`, `life` and `one_fault` compute their numbers, and
+`vgpu_tools.docs` draws them.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The driver's part of a trace: services of faults, migrations, evictions of processes, recoveries."""
+"""The driver's part of a trace: services of faults, migrations, life and evictions of processes, recoveries."""
 
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -8,7 +8,21 @@ from vgpu_tools.trace.device import Fault, Span
 from vgpu_tools.trace.events import Event
 
 KERNEL_THREADS = ("kworker/", "<idle>", "ksoftirqd", "kswapd", "rcu")
-NOTIFY_MIGRATE = 6  # MMU_NOTIFY_MIGRATE of the guest's kernel
+# Tracepoints of the life of a process, its range list and its ranges, and what each reports.
+LIFE = {
+    "vgpu_process_alloc": "process allocated",
+    "vgpu_process_hash": "process hashed",
+    "vgpu_process_unhash": "process unhashed",
+    "vgpu_process_free": "process freed",
+    "svm_list_init": "range list created",
+    "svm_list_drain": "faults are not repaired any more",
+    "svm_list_fini": "teardown of the range list begins",
+    "svm_list_idle": "no work item runs",
+    "svm_list_empty": "all ranges removed",
+    "svm_list_free": "range list freed",
+    "svm_range_insert": "range inserted",
+    "svm_range_unlink": "range removed",
+}
 
 
 class Driver:
@@ -19,6 +33,7 @@ class Driver:
         self.services: list[Span] = []
         self.migrations: list[Span] = []
         self.unmaps: list[Span] = []
+        self.life: list[Span] = []  # instants: the events of LIFE
         self.evictions: list[Span] = []
         self.recoveries: list[Span] = []
         self.jobs: list[Span] = []  # `thread` is the number of the engine
@@ -37,7 +52,9 @@ class Driver:
         last = 0
         for event in events:
             last = event.at
-            if take := getattr(self, f"_{event.name}", None):
+            if event.name in LIFE:
+                self._alive(event)
+            elif take := getattr(self, f"_{event.name}", None):
                 take(event)
         for pid, event in self._off.items():
             self.evictions.append(
@@ -76,27 +93,37 @@ class Driver:
             span.device = fault.device
             span.faults.append(fault)
 
+    def _svm_migrate_begin(self, event: Event) -> None:
+        self._moving[event.thread] = event.at
+
     def _svm_migrate(self, event: Event) -> None:
         words = event.text.split()
         name = f"migrate to {words[words.index('to') + 1]}, {event.text.partition(' by ')[2]}"
         begin = self._moving.pop(event.thread, event.at)
         args: dict[str, int | str] = {key: event.number(key) for key in ("pasid", "pages", "moved")}
         args |= {"gpu_id": event.words["gpu"], "first": event.words["first"]}
-        args["begin"] = "unknown" if begin == event.at else "pages taken"
         self.migrations.append(Span(begin, event.at, name, event.thread, event.who, event.process, args=args))
         self._note(event)
 
     def _svm_unmap(self, event: Event) -> None:
         args: dict[str, int | str] = {"pasid": event.number("pasid"), "pages": event.text[event.text.index("[") :]}
-        if event.number("event") == NOTIFY_MIGRATE:
-            # A migration has no tracepoint at its start. The thread of the migration runs this notifier when it
-            # collects the pages.
-            self._moving.setdefault(event.thread, event.at)
         self._note(event)
         self.unmaps.append(Span(event.at, event.at, "unmap", event.thread, event.who, event.process, args=args))
 
     def _vgpu_vm_map(self, event: Event) -> None:
         self._note(event)
+
+    def _alive(self, event: Event) -> None:
+        """An event of LIFE. Events of ranges have the PASID only, and another task may cause them."""
+        if event.name == "svm_list_init":
+            self._owners[event.number("pasid")] = event.number("pid")
+            self._note(event)
+        pid = event.number("pid") if "pid" in event.words else self._owners.get(event.number("pasid"), 0)
+        if not pid:
+            return  # a process that is older than the recording
+        args: dict[str, int | str] = {"pages": event.text[event.text.index("[") :]} if "[" in event.text else {}
+        args["thread"] = f"{event.who} {event.thread}"
+        self.life.append(Span(event.at, event.at, LIFE[event.name], event.thread, event.who, pid, args=args))
 
     def around(self, span: Span) -> Span | None:
         """Return the service of the same thread that contains the span, or None."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The runs for the pictures of the pages (./vgpu pictures): the demo, memory under pressure, and many faults. `take()`
-records each run in a new guest, and writes the numbers of the pictures (figures.py) as JSON."""
+"""The runs for the pictures of the pages (./vgpu pictures): the demo, memory under pressure, many faults, and the life
+of two SVM ranges. `take()` records each run in a new guest, and writes the numbers of the pictures (figures.py,
+life.py, one_fault.py) as JSON."""
 
 import json
 import os
@@ -18,7 +19,7 @@ from vgpu_tools.base.paths import BUILD, ROOT
 from vgpu_tools.base.process import output_of
 from vgpu_tools.guest import accel, options
 from vgpu_tools.guest.launch import Streams, comes_up
-from vgpu_tools.trace import figures, record, timeline
+from vgpu_tools.trace import figures, life, one_fault, record, timeline
 
 FOLDER = BUILD / "pictures"  # output of the programs, and DATA
 DATA = FOLDER / "runs.json"
@@ -63,17 +64,20 @@ def _phases() -> str:
 
 @dataclass(frozen=True)
 class Workload:
-    """A run: options of the guest, and the command in it."""
+    """A run: options of the guest, the command in it, and whether the memory in use is sampled during the command."""
 
     name: str
     options: tuple[str, ...]
     words: tuple[str, ...]
+    sampled: bool = True
 
 
 DEMO = Workload("demo", ("--memory", "2G"), ("vgpu-demo",))
 PRESSURE = Workload("pressure", ("--vram", "64M"), ("sh", "-c", _phases()))
 # Two queues copy between pages that each fault separately and stay in system memory.
 FAULTS = Workload("faults", ("--vram", "64M"), ("sh", "-c", "sleep 3 | vgpu-svm-loop copy"))
+# The teardown of the process follows its exit.
+LIFE = Workload("life", ("--vram", "64M"), ("sh", "-c", f"vgpu-svm-life {record.MARKER} && sleep 1"), sampled=False)
 
 
 @dataclass
@@ -106,7 +110,7 @@ def _run(workload: Workload, environment: Environment) -> Recorded:
     parsed = options.parse(workload.options, environment, SECONDS)
     output, errors = Lines(), Lines()
     with progress.step(f"{workload.name} in a guest"):
-        words = ["sh", "-c", SAMPLED, "sh", *workload.words]
+        words = ["sh", "-c", SAMPLED, "sh", *workload.words] if workload.sampled else workload.words
         result, recording = record.record(parsed, words, Streams(output, errors))
     log = FOLDER / f"{workload.name}.log"
     log.write_text(output.text() + errors.text())
@@ -139,13 +143,15 @@ def take(environment: Environment) -> Path:
     """Record all runs and write the numbers of the pictures. Return the file, DATA."""
     FOLDER.mkdir(parents=True, exist_ok=True)
     options.parse((), environment).guest.prepare()
-    runs = {one.name: _run(one, environment) for one in (DEMO, PRESSURE, FAULTS)}
+    runs = {one.name: _run(one, environment) for one in (DEMO, PRESSURE, FAULTS, LIFE)}
     demo, pressure, faults = runs[DEMO.name], runs[PRESSURE.name], runs[FAULTS.name]
     data = {
         "run": facts(environment.accelerator or accel.choose(comes_up), runs),
         "demo-timeline": asdict(figures.demo(demo.sides, demo.lines)),
         "pressure": asdict(figures.pressure(pressure.sides)),
         "fault-latency": asdict(figures.latency([faults.sides, pressure.sides])),
+        "one-fault": asdict(one_fault.one_fault(demo.sides)),
+        "svm-life": asdict(life.life(runs[LIFE.name].sides)),
     }
     DATA.write_text(json.dumps(data, ensure_ascii=False) + "\n")
     return DATA

@@ -14,6 +14,7 @@ DEVICE_PID = 1_000_000_000
 DRIVER_PID = 1_100_000_000
 TRACE_PID = 1_200_000_000
 FIRST_TID = 1_300_000_000
+TRACKS = {"eviction": "queues", "life": "SVM state"}  # of a process
 FLOWS = 32  # bits of the fault's serial in a flow id; the device's index is in the bits above
 
 
@@ -272,10 +273,10 @@ class _Picture:
                 else:
                     owner = self.out.process(self._process(span.process), span.process)
                     self.out.add(owner, span.task, piece, span.thread)
-        for span in self.driver.evictions:
-            owner = self.out.process(self._process(span.process), span.process)
-            piece = self._piece(span, "eviction", span.name, span.args)
-            self.out.add(owner, "queues", piece)
+        for kind, spans in (("life", self.driver.life), ("eviction", self.driver.evictions)):
+            for span in spans:
+                owner = self.out.process(self._process(span.process), span.process)
+                self.out.add(owner, TRACKS[kind], self._piece(span, kind, span.name, span.args))
 
     @staticmethod
     def _worker(device: str) -> str:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The axis of the demo's timeline, on which each step is a column whose width grows with the root of its duration; and
-texts of times."""
+"""The axis of the demo's timeline, on which each step is a column whose width grows with the root of its duration;
+texts of times; the ticks of other axes."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -23,6 +23,13 @@ def duration(ms: float) -> str:
 def microseconds(us: float) -> str:
     """Return a latency with two digits or more, in its unit."""
     return duration(us / 1000) if us >= 999.5 else f"{us:.0f} µs"
+
+
+def ticks(length: float, most: int = 6) -> list[float]:
+    """Return round numbers from 0 to the length of an axis: at most `most` steps of 1, 2 or 5 times a power of ten."""
+    step = 10.0 ** math.floor(math.log10(max(length, 1.0) / most))
+    step *= next(times for times in (1, 2, 5, 10) if length / (step * times) <= most)
+    return [number * step for number in range(int(length / step + 1e-9) + 1)]
 
 
 class Warp:

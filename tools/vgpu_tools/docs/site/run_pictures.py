@@ -2,8 +2,8 @@
 """Draws the pictures of runs: `python -m vgpu_tools.docs.site.run_pictures FOLDER` reads the numbers as JSON from
 standard input (vgpu_tools/trace/figures.py describes them), and writes an SVG file for each picture.
 
-The same numbers give the same files. The background of a picture is dark if the browser prefers dark colours. The
-colours of the data are readable on both backgrounds.
+The same numbers give the same files. `life_picture.py` and `fault_picture.py` draw two of the pictures, `style.py` has
+their common colours.
 """
 
 import io
@@ -18,31 +18,24 @@ import matplotlib
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from vgpu_tools.docs.site import fault_picture, life_picture
 from vgpu_tools.docs.site.axis import Numbers, Warp, duration, microseconds
+from vgpu_tools.docs.site.style import (
+    BAND,
+    BLUE,
+    CARD,
+    DARK,
+    GREEN,
+    GREY,
+    NOTE,
+    ORANGE,
+    PURPLE,
+    RED,
+    SETTINGS,
+    TEXT,
+    footer,
+)
 
-TEXT, NOTE, GRID, CARD, BAND = "#24292f", "#57606a", "#c9d1d9", "#ffffff", "#f0f2f5"
-DARK = {TEXT: "#d5dbe2", NOTE: "#9aa4b0", GRID: "#3a424c", CARD: "#151a20", BAND: "#20262e"}
-ORANGE, RED, BLUE, GREEN, PURPLE, GREY = "#d9730d", "#d1454b", "#3b82d6", "#2f9e57", "#9467c8", "#808a96"
-SETTINGS = {
-    "svg.hashsalt": "vgpu-kfd",
-    "svg.fonttype": "none",
-    "font.family": ["DejaVu Sans"],
-    "font.size": 8.0,
-    "text.color": TEXT,
-    "axes.labelcolor": TEXT,
-    "axes.edgecolor": GRID,
-    "axes.facecolor": "none",
-    "axes.titlesize": 8.0,
-    "axes.titlelocation": "left",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "grid.color": GRID,
-    "grid.linewidth": 0.5,
-    "xtick.color": TEXT,
-    "ytick.color": TEXT,
-    "legend.frameon": False,
-    "figure.facecolor": CARD,
-}
 WIDTH = 8.8  # inches: 634 points, which are 845 pixels
 CHARACTER = 5.2  # mean width of a character of the smaller texts, in points, rounded up
 LANES = (
@@ -59,12 +52,6 @@ LANES = (
 )
 HALF = 0.32  # half of a bar's height, in lanes
 LONG = re.compile(r"(?<=\.\d\d)\d+")  # decimals of a coordinate that no eye sees
-
-
-def footer(figure: Figure, run: Numbers) -> None:
-    """Write below a picture where its numbers come from."""
-    words = f"{run['command']}, {run['date']}, commit {run['commit']}, {run['machine']}"
-    figure.text(0.995, 0.008, words, ha="right", va="bottom", fontsize=6.5, color=NOTE)
 
 
 def _memory(axes: Axes, memory: Numbers, xs: Sequence[float]) -> None:
@@ -210,7 +197,13 @@ def latency(data: Numbers, run: Numbers) -> Figure:
     return figure
 
 
-DRAWERS = {"demo-timeline": demo, "pressure": pressure, "fault-latency": latency}
+DRAWERS = {
+    "demo-timeline": demo,
+    "pressure": pressure,
+    "fault-latency": latency,
+    "one-fault": fault_picture.draw,
+    "svm-life": life_picture.draw,
+}
 
 
 def svg(figure: Figure, name: str, data: Numbers, run: Numbers) -> str:

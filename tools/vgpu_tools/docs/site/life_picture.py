@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Draws the picture svm-life: two panels whose time runs down, with a row for each event and a lane for each object.
+
+The rows are equally high. The axis at the left has the true distances; a line leads from each time on it to its row.
+"""
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from vgpu_tools.docs.site.axis import Numbers, ticks
+from vgpu_tools.docs.site.style import BAND, BLUE, GREEN, GREY, GRID, NOTE, ORANGE, PURPLE, RED, TEXT, footer
+
+WIDTH, PITCH = 440.0, 14.5  # of the picture, and of a row, in points
+HEAD, FOOT = 88.0, 20.0  # height of a panel's title and headings, and of the footer
+AXIS, LEADER, TIMES = 40.0, 62.0, 102.0  # from the left: axis, end of its lines, right end of the times
+FIRST, LANE = 114.0, 14.5  # first lane, and the width of a lane
+BAR, MARK = 4.2, 4.6  # width of a bar, and size of a mark
+COLORS = {
+    "program": GREY,
+    "process": BLUE,
+    "range list": PURPLE,
+    "range A": GREEN,
+    "range B": GREEN,
+    "notifier": RED,
+    "fault": ORANGE,
+    "migration": GREEN,
+}
+
+
+def draw(data: Numbers, run: Numbers) -> Figure:
+    """Draw both panels, one below the other."""
+    rows = [len(panel["marks"]) for panel in data["panels"]]
+    height = FOOT + sum(HEAD + number * PITCH for number in rows)
+    figure = Figure(figsize=(WIDTH / 72, height / 72))
+    top = height
+    for panel, number in zip(data["panels"], rows, strict=True):
+        bottom = top - HEAD - number * PITCH
+        axes = figure.add_axes((0.0, bottom / height, 1.0, (top - bottom) / height))
+        axes.set_axis_off()
+        axes.set_xlim(0, WIDTH)
+        axes.set_ylim(number - 0.5, -0.5 - HEAD / PITCH)
+        _panel(axes, panel, data["lanes"])
+        top = bottom
+    footer(figure, run)
+    return figure
+
+
+def _panel(axes: Axes, panel: Numbers, lanes: Sequence[str]) -> None:
+    places = {lane: FIRST + number * LANE for number, lane in enumerate(lanes)}
+    marks = panel["marks"]
+    axes.text(8, -0.5 - (HEAD - 22) / PITCH, panel["title"], fontsize=9.5, fontweight="bold", va="center")
+    for lane, x in places.items():
+        axes.text(x - 2, -0.9, lane, rotation=55, ha="left", va="bottom", rotation_mode="anchor", color=COLORS[lane])
+    axes.text(TIMES, -0.95, "µs", ha="right", va="center", color=NOTE)
+    _axis(axes, panel)
+    for number, mark in enumerate(marks):
+        if number % 2 == 0:
+            axes.broken_barh([(LEADER, WIDTH - LEADER)], (number - 0.5, 1.0), facecolor=BAND, zorder=0)
+        axes.text(TIMES, number, f"{mark['at']:,.0f}".replace(",", "\u202f"), ha="right", va="center")
+        label = f"{mark['lane']}: {mark['text']}"
+        axes.text(FIRST + len(lanes) * LANE, number, label, va="center", color=TEXT, fontsize=8.5)
+    for bar in panel["bars"]:
+        begin, end = _row(marks, bar, "begin", -0.6), _row(marks, bar, "end", len(marks) - 0.45)
+        color = COLORS[bar["lane"]]
+        x = places[bar["lane"]] - BAR / 2
+        axes.broken_barh([(x, BAR)], (begin, end - begin), facecolor=color, alpha=0.45, linewidth=0, zorder=2)
+    for number, mark in enumerate(marks):
+        x, color = places[mark["lane"]], COLORS[mark["lane"]]
+        axes.plot([x], [number], marker="o", markersize=MARK, color=color, zorder=3)
+
+
+def _row(marks: Sequence[Numbers], bar: Numbers, end: str, outside: float) -> float:
+    """Return the row of the mark at one end of a bar; `outside` if the bar is cut there."""
+    rows = [row for row, mark in enumerate(marks) if (mark["lane"], mark["at"]) == (bar["lane"], bar[end])]
+    return float(rows[0 if end == "begin" else -1]) if rows else outside
+
+
+def _axis(axes: Axes, panel: Numbers) -> None:
+    """Draw the axis to scale, and a line from each time to its row."""
+    last, length = len(panel["marks"]) - 1, panel["length"] or 1.0
+    axes.plot([AXIS, AXIS], [0, last], color=NOTE, linewidth=0.8)
+    for tick in ticks(length):
+        y = last * tick / length
+        axes.plot([AXIS - 3, AXIS], [y, y], color=NOTE, linewidth=0.8)
+        axes.text(AXIS - 5, y, f"{tick:g}", ha="right", va="center", fontsize=7.5, color=NOTE)
+    for number, mark in enumerate(panel["marks"]):
+        xs, ys = [AXIS, AXIS + 4, LEADER - 2, LEADER], [last * mark["at"] / length] * 2 + [number] * 2
+        axes.plot(xs, ys, color=GREY, linewidth=0.5)
+    axes.plot([LEADER, LEADER], [-0.5, last + 0.5], color=GRID, linewidth=0.5)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The numbers of the picture one-fault (./vgpu pictures): one fault of the demo from raise to replay.
+
+`one_fault()` selects, of the repaired faults whose service migrated memory to VRAM, the one with the median latency.
+Times are in microseconds from the raise of the fault.
+"""
+
+from dataclasses import dataclass
+
+from vgpu_tools.base.errors import Failure
+from vgpu_tools.trace.device import Fault, Span, engine_name
+from vgpu_tools.trace.figures import PAGE, TO_VRAM, cuts
+from vgpu_tools.trace.timeline import Sides
+
+
+@dataclass
+class OneFault:
+    """The picture of one fault. `clock` is the precision with which the clocks of both sides are joined."""
+
+    serial: int
+    access: str
+    kib: int
+    engine: str
+    tracks: dict[str, str]  # Perfetto's tracks of the engine and of the worker
+    received: float
+    service: tuple[float, float]
+    migration: tuple[float, float]
+    answered: float  # the driver writes the acknowledgement
+    replayed: float
+    clock: float
+    text: str
+
+
+def _candidates(sides: Sides) -> list[tuple[float, Fault, Span]]:
+    """Return the latency, the fault and the migration of each repaired fault that migrated, by latency. Of a service
+    for several faults, the fault that the service names counts."""
+    migrations = {
+        id(service): span
+        for span in sides.driver.migrations
+        if span.name.startswith(TO_VRAM) and int(span.args["moved"]) > 0
+        if (service := sides.driver.around(span))
+    }
+    found = []
+    for fault in sides.device.faults:
+        parts, service = cuts(fault), fault.service
+        if not parts or not service or not fault.stall or not fault.answered:
+            continue
+        span = migrations.get(id(service))
+        if span and span.begin < span.end and service.args["serial"] == fault.serial:
+            found.append((sum(parts), fault, span))
+    return sorted(found, key=lambda one: one[0])
+
+
+def one_fault(sides: Sides) -> OneFault:
+    """Return the fault with the median latency of the faults that migrated."""
+    found = _candidates(sides)
+    if not found:
+        raise Failure("pictures: the demo's run has no repaired fault that migrated to VRAM", status=1)
+    _, fault, span = found[(len(found) - 1) // 2]
+    service, stall = fault.service, fault.stall
+    assert service
+    assert stall
+
+    def place(at: int) -> float:
+        return round((at - fault.raised) / 1000, 1)
+
+    engine = engine_name(stall.engine)
+    one = OneFault(
+        serial=fault.serial,
+        access="write" if fault.write else "read",
+        kib=int(span.args["moved"]) * PAGE // 1024,
+        engine=engine,
+        tracks={
+            "engine": f"{fault.device}: {engine} queue {stall.queue}",
+            "worker": f"vgpu_kfd (guest): {fault.device} fault worker",
+        },
+        received=place(fault.received),
+        service=(place(max(service.begin, fault.received)), place(service.end)),
+        migration=(place(span.begin), place(span.end)),
+        answered=place(fault.answered),
+        replayed=place(fault.replayed),
+        clock=sides.clock_ns / 1000,
+        text="",
+    )
+    one.text = (
+        f"fault {one.serial}, {one.access}, the median one of {len(found)} that migrated: received after "
+        f"{one.received:g} us, migration of {one.kib} KiB {one.migration[0]:g} to {one.migration[1]:g} us, "
+        f"served after {one.service[1]:g} us, replayed after {one.replayed:g} us"
+    )
+    return one
