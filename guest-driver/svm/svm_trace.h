@@ -80,8 +80,8 @@ TRACE_EVENT(svm_service,
 );
 
 /*
- * A migration begins: the same thread traces svm_migrate at its end, or nothing if no page was
- * there to move. @pasid 0: a CPU fault or an eviction.
+ * A migration begins. The same thread traces svm_migrate at its end, or nothing if no page moved.
+ * @pasid 0: a CPU fault or an eviction.
  */
 TRACE_EVENT(svm_migrate_begin,
 	TP_PROTO(u16 pasid, u32 gpu_id, bool to_vram, unsigned long first,
