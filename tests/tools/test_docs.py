@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The documentation site: what is read from the code, and what is drawn. No test runs Sphinx, Graphviz or a browser."""
 
-import json
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 from avocado import Test
@@ -17,7 +17,6 @@ from vgpu_tools.docs import (
     driver,
     kerneldoc,
     locks_picture,
-    look,
     pictures,
     qapi,
     reference,
@@ -27,6 +26,7 @@ from vgpu_tools.docs import (
     tables,
     tools,
 )
+from vgpu_tools.docs.site import look
 from vgpu_tools.testing import rooms
 from vgpu_tools.testing.rooms_file import Rooms
 
@@ -349,13 +349,13 @@ class Look(Test):
             links = [f"{file.as_uri()}#here", f"{file.as_uri()}#gone", (file.parent / "b.html").as_uri(), "https://x/y"]
             self.assertEqual(len(list(look.broken(links, pages))), 2)
 
-    def test_events(self) -> None:
+    def test_requests(self) -> None:
         """Catches: a page that loads a file from another host passes; a file that is missing is not named."""
-        events = [
-            {"method": "Network.requestWillBeSent", "params": {"requestId": "1", "request": {"url": "https://x/y.js"}}},
-            {"method": "Network.requestWillBeSent", "params": {"requestId": "2", "request": {"url": "file:///z.png"}}},
-            {"method": "Network.loadingFailed", "params": {"requestId": "2", "errorText": "gone"}},
+        requests = [
+            SimpleNamespace(url="https://x/y.js", failure=None),
+            SimpleNamespace(url="file:///z.png", failure="gone"),
+            SimpleNamespace(url="file:///a.png", failure=None),
         ]
-        self.assertEqual(list(look.wrong_events(json.loads(json.dumps(events)))), [
+        self.assertEqual(list(look.wrong_requests(requests)), [
             "loads https://x/y.js", "cannot load file:///z.png: gone",
         ])  # fmt: skip

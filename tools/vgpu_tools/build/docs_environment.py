@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The programs that build the documentation site and look at it: Sphinx and matplotlib in a separate Python
+"""The programs that build the documentation site and look at it: Sphinx, matplotlib and Playwright in a separate Python
 environment, Graphviz, and a browser."""
 
 import shutil
+import subprocess
 import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from vgpu_tools.base.environment import clean_environment
+from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import CACHE, ROOT
 from vgpu_tools.build import apt, fingerprint
 from vgpu_tools.build.steps import Job, Step
@@ -12,16 +17,6 @@ from vgpu_tools.build.steps import Job, Step
 REQUIREMENTS = ROOT / "requirements-docs.txt"
 _FOLDER = CACHE / f"venv-docs-{fingerprint.of(REQUIREMENTS)}"
 PYTHON = _FOLDER / "bin/python"
-
-
-def packages() -> Step:
-    """The step that installs Graphviz and its font."""
-    return apt.host_packages("packages-docs")
-
-
-def browser() -> Step:
-    """The step that installs the browser."""
-    return apt.host_packages("packages-browser")
 
 
 def environment() -> Step:
@@ -33,3 +28,27 @@ def environment() -> Step:
         job.run([PYTHON, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "-r", REQUIREMENTS])
 
     return Step("venv-docs", "Python environment of the site", make, _FOLDER.name, [PYTHON], shared=True)
+
+
+def steps() -> list[Step]:
+    """The steps that the site needs, except Linux's source tree."""
+    return [apt.host_packages("packages-docs"), environment()]
+
+
+def run(
+    module: str, arguments: Sequence[str | Path], given: str = "", variables: Mapping[str, str] | None = None
+) -> str:
+    """Run a module of vgpu_tools.docs.site in the Python environment, with `given` as its input, and return its output.
+    Raises Failure if the module fails, which has then written the reason to standard error."""
+    result = subprocess.run(
+        [PYTHON, "-m", f"vgpu_tools.docs.site.{module}", *arguments],
+        input=given,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=ROOT,
+        env=clean_environment({"PYTHONPATH": str(ROOT / "tools"), **(variables or {})}),
+        check=False,
+    )
+    if result.returncode:
+        raise Failure(f"docs: {module} failed", status=1)
+    return result.stdout

@@ -4,10 +4,8 @@ that `vgpu_tools.trace.runs` has written as JSON. `FACTS`, beside the pictures, 
 and the sums of the runs."""
 
 import json
-import subprocess
 from pathlib import Path
 
-from vgpu_tools.base.environment import clean_environment
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import BUILD, ROOT
 from vgpu_tools.build import docs_environment
@@ -18,7 +16,6 @@ PLACE = ROOT / FOLDER / RUNS
 # Keys of the numbers, and names of the pictures.
 NAMES = ("demo-timeline", "pressure", "fault-latency", "one-fault", "svm-life")
 FACTS = "runs.txt"
-DRAWER = "vgpu_tools.docs.site.run_pictures"
 
 
 def check(folder: Path) -> None:
@@ -54,11 +51,7 @@ def draw(file: Path, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
     cache = BUILD / "docs-cache" / "matplotlib"
     cache.mkdir(parents=True, exist_ok=True)
-    variables = {"PYTHONPATH": str(ROOT / "tools"), "MPLCONFIGDIR": str(cache)}
-    command: list[str | Path] = [docs_environment.PYTHON, "-m", DRAWER, folder.absolute()]
-    result = subprocess.run(command, input=numbers, text=True, cwd=ROOT, env=clean_environment(variables), check=False)
-    if result.returncode:
-        raise Failure("pictures: cannot draw the numbers", status=1)
+    docs_environment.run("run_pictures", [folder.absolute()], numbers, {"MPLCONFIGDIR": str(cache)})
     (folder / FACTS).write_text(text)
 
 

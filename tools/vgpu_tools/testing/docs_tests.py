@@ -21,14 +21,9 @@ COMMAND = [str(ROOT / "vgpu"), "docs", "--look"]
 
 
 def steps() -> list[Step]:
-    """The steps that the suite needs: the site's packages and Python environment, the browser, and Linux's source tree,
-    which has the extension that reads kernel-doc comments."""
-    return [
-        docs_environment.packages(),
-        docs_environment.environment(),
-        docs_environment.browser(),
-        sources.linux().step,
-    ]
+    """The steps that the suite needs: those of the site, and Linux's source tree, which has the extension that reads
+    kernel-doc comments."""
+    return [*docs_environment.steps(), sources.linux().step]
 
 
 def run(log: Path, _: Plan, context: Context) -> list[Case]:

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Debian's Chromium, driven by Playwright."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+
+from playwright.sync_api import Browser, sync_playwright
+
+
+@contextlib.contextmanager
+def chromium() -> Iterator[Browser]:
+    """Start a headless browser, and end it with the block. Its sandbox does not work for root."""
+    with sync_playwright() as playwright:
+        sandbox = os.geteuid() != 0
+        program = shutil.which("chromium")
+        with playwright.chromium.launch(executable_path=program, chromium_sandbox=sandbox) as browser:
+            yield browser

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Looks at the built site in a browser: `python -m vgpu_tools.docs.site.look FOLDER` loads every page, as a desktop
+with light colours and as a phone with dark ones, and prints the results as TAP, a case for each page.
+
+Checks: each link leads to a file and a place in it; each picture and each file that a page loads is there, and none
+comes from another host; no page is wider than the window; axe-core's checks of accessibility find no violation.
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urldefrag, urlsplit
+
+if TYPE_CHECKING:  # the tests of the tools import this module in a Python environment without Playwright
+    from playwright.sync_api import Page, Request
+
+LOAD_MS = 120_000.0  # limit of the load of a page
+WINDOWS = (("desktop, light", 1400, "light"), ("phone, dark", 400, "dark"))
+FACTS = """({
+    ids: [...document.querySelectorAll('[id]')].map(one => one.id),
+    links: [...document.querySelectorAll('a[href]')].map(one => one.href),
+    pictures: document.querySelectorAll('figure.picture svg').length,
+    figures: document.querySelectorAll('figure.picture').length,
+    broken: [...document.images].filter(one => !one.naturalWidth).map(one => one.src),
+    wide: document.documentElement.scrollWidth - window.innerWidth,
+})"""
+
+
+@dataclass
+class Seen:
+    """Facts of a page of the site that the checks use."""
+
+    ids: set[str] = field(default_factory=set)
+    links: list[str] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)  # what is wrong, without links
+
+
+def wrong_requests(requests: list["Request"]) -> Iterator[str]:
+    """Yield what is wrong in the requests of a page: missing files, other hosts."""
+    for one in requests:
+        if urlsplit(one.url).scheme not in ("file", "data"):
+            yield f"loads {one.url}"
+        elif one.failure:
+            yield f"cannot load {one.url}: {one.failure}"
+
+
+def _see(page: "Page", file: Path, requests: list["Request"], errors: list[str]) -> Seen:
+    """Load a page of the site, and return what is in it. `requests` and `errors` get those of the load."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    requests.clear()
+    errors.clear()
+    page.goto(file.as_uri(), timeout=LOAD_MS)
+    facts = page.evaluate(FACTS)
+    seen = Seen(set(facts["ids"]), facts["links"], [*wrong_requests(requests), *errors])
+    seen.wrong += [f"a picture is missing: {source}" for source in facts["broken"]]
+    if facts["pictures"] != facts["figures"]:
+        seen.wrong.append(f"{facts['figures']} figures have {facts['pictures']} drawings")
+    if facts["wide"] > 0:
+        seen.wrong.append(f"{facts['wide']} pixels wider than the window")
+    accessible = Axe().run(page)
+    if accessible.violations_count:
+        seen.wrong.append(accessible.generate_report())
+    return seen
+
+
+def broken(links: list[str], pages: dict[Path, Seen]) -> Iterator[str]:
+    """Yield the links to files or places that do not exist."""
+    for link in dict.fromkeys(links):
+        url, place = urldefrag(link)
+        if urlsplit(url).scheme != "file":
+            continue
+        file = Path(unquote(urlsplit(url).path))
+        if not file.is_file():
+            yield f"a link to {file.name}, which does not exist"
+        elif place and file in pages and unquote(place) not in pages[file].ids:
+            yield f"a link to {file.name}#{place}, which has no such place"
+
+
+def look(site: Path) -> None:
+    """Look at all pages of a site, and print the results."""
+    from vgpu_tools.docs.site.browser import chromium
+
+    pages: dict[Path, Seen] = {}
+    requests: list[Request] = []
+    errors: list[str] = []
+    with chromium() as browser:
+        for name, width, scheme in WINDOWS:
+            with browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme) as page:
+                page.on("request", lambda request: requests.append(request))
+                page.on("pageerror", lambda error: errors.append(f"a script fails: {error}"))
+                for file in sorted(site.rglob("*.html")):
+                    seen = _see(page, file, requests, errors)
+                    pages.setdefault(file, Seen(seen.ids, seen.links)).wrong += [f"{name}: {one}" for one in seen.wrong]
+    print(f"1..{len(pages)}")
+    for number, (file, seen) in enumerate(pages.items(), 1):
+        wrong = "\n".join([*seen.wrong, *broken(seen.links, pages)])
+        print("".join(f"# {line}\n" for line in wrong.splitlines()), end="")
+        print(f"{'not ' if wrong else ''}ok {number} - page {file.relative_to(site)}")
+
+
+if __name__ == "__main__":
+    look(Path(sys.argv[1]))
