@@ -21,7 +21,6 @@ from vgpu_tools.docs import (
     qapi,
     reference,
     rooms_pictures,
-    sequence,
     stage,
     tables,
     tools,
@@ -199,19 +198,6 @@ class Drawings(Test):
                 bits.parse(f"header h\nword 32 w\nA low\n{line}\n", "p", lambda _: header)
         ElementTree.fromstring(bits.render("header h\nword 64 w\nA low\n", "p", lambda _: header))
 
-    def test_sequence(self) -> None:
-        """Catches: an unknown actor or a malformed line is accepted; text is not escaped."""
-        head = "actor a user: A\nactor b device: B\n"
-        drawn = ElementTree.fromstring(
-            sequence.render(f"{head}a -> b: x < y & z\nb --> a: back\na: alone\n== part\n", "p")
-        )
-        self.assertIn("x < y & z", [one.text for one in drawn.iter() if one.text])
-        for line, words in (("a -> c: x", "no actor c"), ("c: x", "no actor c"), ("nonsense", "no statement")):
-            with self.assertRaisesRegex(Failure, f"p:3: {words}"):
-                sequence.render(f"{head}{line}\n", "p")
-        with self.assertRaisesRegex(Failure, "needs actors"):
-            sequence.render("", "p")
-
     def test_locks(self) -> None:
         """Catches: a change of the table of locks does not change the picture; a table in another form is drawn."""
         page = (ROOT / locks_picture.SOURCE).read_text()
@@ -322,9 +308,7 @@ class Here(Test):
         self.assertEqual(shown, known)
         self.assertGreater(len(known), 15)
         for file in sources:
-            if file.suffix == ".seq":
-                ElementTree.fromstring(sequence.render(file.read_text(), file.name))
-            elif file.suffix == ".bits":
+            if file.suffix == ".bits":
                 ElementTree.fromstring(bits.render(file.read_text(), file.name, lambda path: (ROOT / path).read_text()))
 
     def test_options(self) -> None:

@@ -31,14 +31,15 @@ MIRROR_HINT = "set DEBIAN_MIRROR= to a Debian mirror, or QEMU_SRC= and KERNEL_SR
 
 @functools.cache
 def missing(listed: str = "packages") -> tuple[str, ...]:
-    """The packages of a list (configs/LISTED.txt) that this machine lacks."""
+    """The packages of a list (configs/LISTED.txt) that this machine lacks. A program with the package's name replaces
+    the package: Debian's npm cannot be installed beside another archive's Node.js."""
     lines = (CONFIGS / f"{listed}.txt").read_text().splitlines()
     wanted = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     result = subprocess.run(
         ["dpkg-query", "-W", "-f", "${Package} ${Status}\n", *wanted], capture_output=True, text=True, check=False
     )
     installed = {line.split()[0] for line in result.stdout.splitlines() if line.endswith(" installed")}
-    return tuple(name for name in wanted if name not in installed)
+    return tuple(name for name in wanted if name not in installed and not shutil.which(name))
 
 
 def _install(job: Job, listed: str) -> None:

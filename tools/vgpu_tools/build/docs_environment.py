@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The programs that build the documentation site and look at it: Sphinx, matplotlib and Playwright in a separate Python
-environment, Graphviz, and a browser."""
+environment, Graphviz, a browser, and the scripts that draw pictures in it."""
 
+import hashlib
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import CACHE, ROOT
 from vgpu_tools.build import apt, fingerprint
 from vgpu_tools.build.steps import Job, Step
+from vgpu_tools.build.versions import pins
 
 REQUIREMENTS = ROOT / "requirements-docs.txt"
 _FOLDER = CACHE / f"venv-docs-{fingerprint.of(REQUIREMENTS)}"
@@ -30,9 +32,30 @@ def environment() -> Step:
     return Step("venv-docs", "Python environment of the site", make, _FOLDER.name, [PYTHON], shared=True)
 
 
+def scripts() -> tuple[Step, list[Path]]:
+    """The step that fetches the scripts that draw pictures (configs/versions.toml), and the scripts."""
+    wanted = pins()["scripts"]
+    folder = CACHE / f"scripts-docs-{fingerprint.of(str(wanted))}"
+
+    def make(job: Job) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        for name, pin in wanted.items():
+            job.run(["npm", "pack", f"{name}@{pin['version']}"], cwd=folder)
+            archive = folder / f"{name}-{pin['version']}.tgz"
+            if hashlib.sha256(archive.read_bytes()).hexdigest() != pin["sha256"]:
+                raise job.fail(f"the registry sent another {archive.name} than that of configs/versions.toml")
+            job.run(["tar", "-xzf", archive, f"package/{pin['file']}"], cwd=folder)
+            archive.unlink()
+
+    found = [folder / "package" / pin["file"] for pin in wanted.values()]
+    needs = [apt.host_packages("packages-docs")]
+    return Step("scripts-docs", "scripts of the site's pictures", make, folder.name, found, needs, shared=True), found
+
+
 def steps() -> list[Step]:
     """The steps that the site needs, except Linux's source tree."""
-    return [apt.host_packages("packages-docs"), environment()]
+    return [apt.host_packages("packages-docs"), environment(), scripts()[0]]
 
 
 def run(

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The drawn pictures of the site: those with a source in docs/pictures/, and those that are made from rooms.txt and
-from the table of locks. Pictures of runs (docs/pictures/runs, by run_pictures.py) are files to which pages link."""
+from the table of locks. Pictures of runs (docs/pictures/runs, by run_pictures.py) are files to which pages link.
 
+Graphviz draws NAME.dot, and Mermaid in a browser (site/draw.py) a sequence, NAME.mmd. The bit fields of NAME.bits are
+drawn by bits.py.
+"""
+
+import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 from vgpu_tools.base.errors import Failure
-from vgpu_tools.docs import bits, locks_picture, rooms_pictures, sequence, svg
+from vgpu_tools.build import docs_environment
+from vgpu_tools.docs import bits, locks_picture, rooms_pictures, svg
 from vgpu_tools.docs.stage import put
 from vgpu_tools.testing.rooms_file import Rooms
 
@@ -17,15 +22,6 @@ USE = re.compile(r"^```\{picture\} (\S+)", re.M)
 LOOKS = {"device": "device", "smi": "device", "hw": "device", "mm": "memory", "vm": "memory", "svm": "driver"}
 
 
-def _renderers(root: Path) -> dict[str, Callable[[str, str], str]]:
-    """Return the functions that draw a source, by its suffix. A function takes the source and its name."""
-    return {
-        ".dot": svg.dot,
-        ".seq": sequence.render,
-        ".bits": lambda text, name: bits.render(text, name, lambda path: (root / path).read_text()),
-    }
-
-
 def sources(root: Path) -> list[Path]:
     """Return the sources of pictures in a checkout."""
     return sorted(file for file in (root / FOLDER).iterdir() if file.name != RUNS)
@@ -33,7 +29,6 @@ def sources(root: Path) -> list[Path]:
 
 def render(root: Path, rooms: Rooms) -> dict[str, str]:
     """Return all pictures of a checkout as SVG, by name. Raises Failure for a malformed source."""
-    draw = _renderers(root)
     found = {
         "rooms-driver": svg.dot(rooms_pictures.layers(rooms, "guest-driver", LOOKS), "rooms.txt"),
         "rooms-driver-table": rooms_pictures.matrix(rooms, "guest-driver"),
@@ -41,11 +36,19 @@ def render(root: Path, rooms: Rooms) -> dict[str, str]:
         "rooms-tools": svg.dot(rooms_pictures.layers(rooms, "tools/vgpu_tools", {}), "rooms.txt"),
         "locks": locks_picture.render((root / locks_picture.SOURCE).read_text()),
     }
+    scripted: dict[str, object] = {}  # what scripts draw in a browser, by the names of the sources
     for file in sources(root):
-        if file.suffix not in draw or file.stem in found:
-            raise Failure(f"docs: {FOLDER}/{file.name}: no source of a picture, or a name that another one has")
-        found[file.stem] = draw[file.suffix](file.read_text(), f"{FOLDER}/{file.name}")
-    return found
+        text, name = file.read_text(), f"{FOLDER}/{file.name}"
+        if file.suffix == ".dot":
+            found[file.stem] = svg.dot(text, name)
+        elif file.suffix == ".mmd":
+            scripted[name] = text
+        elif file.suffix == ".bits":
+            found[file.stem] = bits.render(text, name, lambda path: (root / path).read_text())
+        else:
+            raise Failure(f"docs: {name}: no source of a picture")
+    drawn = json.loads(docs_environment.run("draw", docs_environment.scripts()[1], json.dumps(scripted)))
+    return found | {Path(name).stem: picture for name, picture in drawn.items()}
 
 
 def write(pictures: dict[str, str], pages: dict[str, str], target: Path) -> None:
