@@ -4,7 +4,6 @@
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
-from xml.etree import ElementTree
 
 from avocado import Test
 
@@ -189,14 +188,14 @@ class Drawings(Test):
         """Catches: a field is drawn at a wrong bit; overlapping fields, a mask with a hole or an unknown macro is
         accepted; bits without a field are left out."""
         header = "#define A 0x0fu\n#define B (3u << 4)\n#define HOLE 0x5u\n"
-        word = bits.parse("# x\nheader h\nword 32 w\nA low\n31:30 high\n", "p", lambda _: header)[0]
-        self.assertEqual([(one.low, one.high, one.label) for one in word.all_fields()], [
-            (0, 3, "low"), (4, 29, ""), (30, 31, "high"),
+        source = 'header = "h"\n[[words]]\nlabel = "w"\nbits = 32\n[words.fields]\nA = "low"\n'
+        word = bits.words(f'{source}"31:30" = "high"\nB = "b"\n', "p", lambda _: header)[0]
+        self.assertEqual([(one["bits"], one.get("name", "")) for one in word["fields"]], [
+            (4, "low"), (2, "b"), (24, ""), (2, "high"),
         ])  # fmt: skip
-        for line, words in (("3:2 x", "taken"), ("33:32 x", "beyond"), ("HOLE x", "no mask"), ("C x", "no macro C")):
-            with self.assertRaisesRegex(Failure, f"p:4: .*{words}"):
-                bits.parse(f"header h\nword 32 w\nA low\n{line}\n", "p", lambda _: header)
-        ElementTree.fromstring(bits.render("header h\nword 64 w\nA low\n", "p", lambda _: header))
+        for field, words in (("3:2", "taken"), ("33:32", "beyond"), ("HOLE", "no mask"), ("C", "no macro C")):
+            with self.assertRaisesRegex(Failure, f"p: .*{words}"):
+                bits.words(f'{source}"{field}" = "x"\n', "p", lambda _: header)
 
     def test_locks(self) -> None:
         """Catches: a change of the table of locks does not change the picture; a table in another form is drawn."""
@@ -308,8 +307,8 @@ class Here(Test):
         self.assertEqual(shown, known)
         self.assertGreater(len(known), 15)
         for file in sources:
-            if file.suffix == ".bits":
-                ElementTree.fromstring(bits.render(file.read_text(), file.name, lambda path: (ROOT / path).read_text()))
+            if file.suffix == ".toml":
+                bits.words(file.read_text(), file.name, lambda path: (ROOT / path).read_text())
 
     def test_options(self) -> None:
         """Catches: an option of the parser that USAGE does not describe is accepted."""

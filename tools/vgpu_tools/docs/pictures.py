@@ -2,8 +2,8 @@
 """The drawn pictures of the site: those with a source in docs/pictures/, and those that are made from rooms.txt and
 from the table of locks. Pictures of runs (docs/pictures/runs, by run_pictures.py) are files to which pages link.
 
-Graphviz draws NAME.dot, and Mermaid in a browser (site/draw.py) a sequence, NAME.mmd. The bit fields of NAME.bits are
-drawn by bits.py.
+Graphviz draws NAME.dot. Scripts draw the other sources in a browser (site/draw.py): Mermaid a sequence, NAME.mmd, and
+WaveDrom bit fields, NAME.toml (bits.py).
 """
 
 import json
@@ -43,8 +43,8 @@ def render(root: Path, rooms: Rooms) -> dict[str, str]:
             found[file.stem] = svg.dot(text, name)
         elif file.suffix == ".mmd":
             scripted[name] = text
-        elif file.suffix == ".bits":
-            found[file.stem] = bits.render(text, name, lambda path: (root / path).read_text())
+        elif file.suffix == ".toml":
+            scripted[name] = bits.words(text, name, lambda path: (root / path).read_text())
         else:
             raise Failure(f"docs: {name}: no source of a picture")
     drawn = json.loads(docs_environment.run("draw", docs_environment.scripts()[1], json.dumps(scripted)))

@@ -7,7 +7,6 @@ are in pixels of CSS.
 
 import re
 import subprocess
-import textwrap
 from collections.abc import Sequence
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element, SubElement
@@ -15,7 +14,6 @@ from xml.etree.ElementTree import Element, SubElement
 from vgpu_tools.base.errors import Failure
 
 FONT = "DejaVu Sans"  # Graphviz measures text in this font, which is as wide as the widest of site.css
-CHARACTER = 0.62  # mean width of a character, in font sizes; 0.60 for a monospaced font
 SIZE, SMALL = 12.0, 11.0  # font sizes
 POINT = 4 / 3  # a point in pixels
 DEFAULTS = (
@@ -68,12 +66,6 @@ def text(parent: Element, x: float, y: float, words: str, size: float = SIZE, an
     one = SubElement(parent, "text", place)
     one.text = words
     return one
-
-
-def wrapped(words: str, width: float, size: float = SIZE) -> list[str]:
-    """Return a text as lines that are at most `width` wide. A "\\n" in the text ends a line."""
-    most = max(1, int(width / (size * CHARACTER)))
-    return [one for part in words.split("\\n") for one in textwrap.wrap(part, most, break_long_words=False)]
 
 
 def drawn(root: Element) -> str:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Draws sequences in a browser: `python -m vgpu_tools.docs.site.draw SCRIPT...` reads sources as JSON
+"""Draws sequences and bit fields in a browser: `python -m vgpu_tools.docs.site.draw SCRIPT...` reads sources as JSON
 from standard input, by the names of their files, and writes the pictures as JSON, SVG by the same names.
 
-The script is Mermaid. A source is Mermaid's text.
+The scripts are Mermaid and WaveDrom. The source of a sequence is Mermaid's text, that of bit fields is the list that
+vgpu_tools.docs.bits.words() returns.
 """
 
 import json
