@@ -20,9 +20,9 @@ class Parser(argparse.ArgumentParser):
 
 
 def join_values(words: Sequence[str]) -> list[str]:
-    """Join each of --qemu-args and --device-opts with its value to one word, by "=".
+    """Return the words with `--qemu-args VALUE` and `--device-opts VALUE` each joined to one word, `--OPTION=VALUE`.
 
-    argparse refuses a separate value that begins with a dash, as QEMU's arguments do.
+    argparse refuses a value that is a separate word and begins with a dash. Arguments of QEMU begin with a dash.
     """
     joined: list[str] = []
     rest = iter(words)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Environment:
-    """The values of the variables. A variable that is not set has an empty string or None; TERM has "linux"."""
+    """The values of the variables. The value of a variable that is not set is "" or None, and of TERM "linux"."""
 
     accelerator: str = ""  # VGPU_ACCEL: tcg, kvm
     late_frames: str = ""  # VGPU_FRAME_DELAY: kinds of frames that launcher and agent delay
@@ -30,7 +30,7 @@ NOTHING_SET = Environment()
 
 
 def read(variables: Mapping[str, str] | None = None) -> Environment:
-    """Return the values in `variables`; None: in the environment of this process."""
+    """Return the values in `variables`, or in this process's environment if `variables` is None."""
     known = os.environ if variables is None else variables
 
     def path(name: str) -> Path | None:
@@ -53,7 +53,8 @@ def read(variables: Mapping[str, str] | None = None) -> Environment:
 
 
 def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment for a child: the C locale, without the variables that an outer make exports."""
+    """The environment for a child: this process's variables without those in `outer`, LC_ALL=C, then those of
+    `extra`."""
     outer = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES", "CDPATH", "PYTHONPATH", "O", "V", "W", "C"}
     variables = {name: value for name, value in os.environ.items() if name not in outer}
     return variables | {"LC_ALL": "C"} | dict(extra or {})

@@ -58,7 +58,8 @@ def end_process(process: "subprocess.Popen[bytes]", seconds: float = END_SECONDS
 
 
 def _ended(process: "subprocess.Popen[bytes]", number: signal.Signals, seconds: float, group: bool) -> bool:
-    """Send a signal to a process, or to its group. Return whether it ends, or the group is empty, within `seconds`."""
+    """Send a signal to a process or, with `group`, to its group. Return whether the process has ended, or the group is
+    empty, within `seconds`."""
     end = time.monotonic() + seconds
     wanted: int = number
     while time.monotonic() < end:
@@ -79,7 +80,8 @@ def _ended(process: "subprocess.Popen[bytes]", number: signal.Signals, seconds: 
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Ignore SIGINT and SIGTERM in the main thread. Other threads may not set handlers, and get no signals."""
+    """Ignore SIGINT and SIGTERM while the block runs. Outside the main thread the function has no effect: Python allows
+    only the main thread to set handlers, and runs them there."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

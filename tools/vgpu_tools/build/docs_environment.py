@@ -33,7 +33,8 @@ def environment() -> Step:
 
 
 def scripts() -> tuple[Step, list[Path]]:
-    """The step that fetches the scripts that draw pictures (configs/versions.toml), and the scripts."""
+    """Return the step that fetches the JavaScript files that draw pictures (pinned in configs/versions.toml), and their
+    paths."""
     wanted = pins()["scripts"]
     folder = CACHE / f"scripts-docs-{fingerprint.of(str(wanted))}"
 
@@ -62,7 +63,7 @@ def run(
     module: str, arguments: Sequence[str | Path], given: str = "", variables: Mapping[str, str] | None = None
 ) -> str:
     """Run a module of vgpu_tools.docs.site in the Python environment, with `given` as its input, and return its output.
-    Raises Failure if the module fails, which has then written the reason to standard error."""
+    The module writes errors to standard error. Raises Failure if the module fails."""
     result = subprocess.run(
         [PYTHON, "-m", f"vgpu_tools.docs.site.{module}", *arguments],
         input=given,

@@ -33,7 +33,7 @@ class Node:
 
 
 class Image:
-    """An image in memory. The caller adds a folder before the files in it."""
+    """An image in memory. The caller must add a folder before its contents."""
 
     def __init__(self) -> None:
         self.root = Node(stat.S_IFDIR | 0o755)
@@ -94,7 +94,7 @@ def _blocks(size: int) -> int:
 
 
 def _entries(node: Node) -> bytes:
-    """Return the blocks of a folder. A block has directory entries, sorted by name, and after them the names."""
+    """Return the blocks of a folder. Each block holds directory entries, sorted by name, followed by their names."""
     assert node.parent
     named = sorted([(b".", node), (b"..", node.parent), *node.entries.items()])
     blocks: list[list[tuple[bytes, Node]]] = [[]]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The guest's kernel in its flavours, and the driver as its module.
 
-The image and the driver are two steps: a change of the driver builds only the driver. The build tree in the cache has
-a marker, so that a fresh checkout with a warm cache takes the image without running kbuild.
+The image and the driver are two steps: a change of the driver builds only the driver. A marker in the cached build tree
+records the inputs of the last complete build, so that a fresh checkout with a warm cache takes the image without
+running kbuild.
 """
 
 import re
@@ -25,7 +26,7 @@ def check_flavour(flavour: str) -> None:
 
 
 def fragments(flavour: str) -> list[Path]:
-    """Configuration fragments. Options that they do not set are off; a later line overrides an earlier one."""
+    """Configuration fragments. Options that no fragment sets are off; a later line overrides an earlier one."""
     return [CONFIGS / "kernel-common.config", CONFIGS / f"kernel-{flavour}.config"]
 
 
@@ -63,8 +64,8 @@ def _inputs(flavour: str) -> str:
 
 
 def _bring_up(job: Job, flavour: str) -> None:
-    """Build the kernel of this checkout in the build tree, unless it is there: another checkout may have built its
-    kernel in the same tree."""
+    """Build this checkout's kernel in the build tree, unless the last build there had the same inputs. Checkouts share
+    the tree, so the last build may have been another checkout's."""
     source, work, inputs = sources.linux(), tree(flavour), _inputs(flavour)
     source.hook(job, GUEST_DRIVER)
     done = work / ".vgpu-done"

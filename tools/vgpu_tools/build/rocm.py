@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The rocm root file system: Debian with its packages of the ROCm user space, and AMD's kfdtest.
 
-The image is read-only; the guest mounts a writable layer in memory over it (guest-rootfs/mini/init). mmdebstrap unpacks
-Debian without root and removes the unpacked folder at its end: its hooks run commands in the new system and copy the
-results out of it.
+The image is read-only; the guest mounts a writable layer in memory over it (guest-rootfs/mini/init). mmdebstrap, which
+does not need root, unpacks Debian, runs hooks, and removes the unpacked folder. The hooks run commands in the new
+system and copy the results out of the folder.
 """
 
 import os
@@ -23,10 +23,11 @@ TARGET = "/usr/local/lib/kfdtest"
 
 
 def _program(name: str, source: Path, outputs: Sequence[str], hooks: Callable[[Job, Path], Sequence[str]]) -> Step:
-    """A step that builds a program in a chroot of the guest's Debian release, with the tools of its pin.
+    """A step that builds a program in a chroot of the guest's Debian release, with the tools that the program's pin
+    lists.
 
-    `hooks` returns the commands to run there, which copy `outputs` to the step's folder; the step removes other files
-    from the folder.
+    `hooks` returns the commands to run for the chroot. The commands copy `outputs` to the step's folder. The step then
+    removes all other files from this folder.
     """
     pin = pins()[name]
     folder = SOURCES / name
@@ -110,7 +111,8 @@ def build() -> Step:
 
 
 def _debian(job: Job, packages: Sequence[str], hooks: Sequence[str]) -> None:
-    """Unpack a small Debian with packages, run hooks in it ("$1" is its root), and throw it away."""
+    """Unpack a small Debian with `packages`, run the shell commands `hooks` on the host ("$1" is the folder of the
+    Debian), and remove the folder."""
     suite = pins()["debian"]["suite"]
     listing = apt.APT / "binary.list"
     lines = (apt.APT / "sources.list").read_text().splitlines(keepends=True)

@@ -19,7 +19,7 @@ from vgpu_tools.build.steps import Job, Step, jobs
 MINI = ROOTFS / "mini"
 FOLDERS = "bin dev etc mnt mnt/share proc root run sbin sys tmp usr usr/bin usr/sbin lib lib64 var"
 PROGRAMS_OUT = BUILD / "programs"
-DISK_BYTES = 256 << 20  # fixed, as the guest in a snapshot has read the size; most of the file is a hole
+DISK_BYTES = 256 << 20  # fixed, because the guest in a snapshot has already read the size; the file is sparse
 
 
 def image(flavour: str) -> Path:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Source trees of QEMU and Linux, firmware and busybox: fetched once into the cache.
 
-apply.sh adds the device or the driver to a private copy of a tree, never to the original. The copy links to the
-overlay, a copy of the checkout's files. A file of the overlay is written only when its content changes, so that
-several checkouts share one cache and an unchanged file keeps its time stamp.
+apply.sh adds the device or the driver to a private copy of a tree, never to the original. The private copy has links to
+the overlay, which is a copy of the checkout's files. A file of the overlay is written only when its content changes, so
+that several checkouts share one cache and an unchanged file keeps its time stamp.
 """
 
 import filecmp
@@ -35,7 +35,8 @@ class Source:
     def hook(self, job: Job, part: Path) -> None:
         """Bring the copy of `part` (QEMU_DEVICE or GUEST_DRIVER) in the tree up to date.
 
-        The tree is made anew when apply.sh or a patch has changed, so that no older patch stays in the tree.
+        The tree is first made anew if it is `named`, or if apply.sh or a patch has changed: no older patch stays in the
+        tree.
         """
         overlay = OVERLAYS / self.tree.name
         mirror(part, overlay / part.name)
@@ -65,7 +66,8 @@ def mirror(source: Path, target: Path) -> None:
 
 
 def _named(what: str, folder: Path) -> Source:
-    """A tree that the user named. Each build of QEMU or the kernel copies it; the original is never written to."""
+    """A tree that the user named. Each build of QEMU or the kernel copies that tree; the original is never written
+    to."""
     tree = SOURCES / f"{what}-{fingerprint.of(str(folder))}"
 
     def renew(job: Job) -> None:
@@ -107,8 +109,8 @@ def _fetched(
 
 
 def _date_back(tree: Path, reference: Path) -> None:
-    """Set time stamps that are later than the download back to its time: with the time of unpacking, make would compile
-    patched files again."""
+    """Give each file that is newer than the download the download's time stamp: with the time of unpacking, make would
+    compile patched files again."""
     limit = reference.stat().st_mtime
     for where, _, files in os.walk(tree):
         for name in files:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Build steps: their dependencies, the check whether a step is up to date, and running a step.
 
-A step is up to date when its stamp holds its key (a hash over all its inputs) and its outputs exist. The steps that it
-needs are not checked then, so that a warm start only reads source files and starts no process.
+A step is up to date when its stamp holds its key (a hash over all its inputs) and its outputs exist. The steps that an
+up-to-date step needs are not checked: a warm start reads source files, and starts no process.
 """
 
 import fcntl
@@ -43,8 +43,8 @@ class Job:
     ) -> None:
         """Run a command with its output in the log. Raises StepFailed if the command fails.
 
-        If an exception is raised, the command's process group has been ended before. Progress comes from ninja's
-        "[n/m]" or, with `expected_lines`, from the number of kbuild's lines. `env` is added to the environment.
+        An exception during the command (KeyboardInterrupt) ends the command's process group. Progress comes from
+        ninja's "[n/m]" or, with `expected_lines`, from the number of kbuild's lines. `env` is added to the environment.
         """
         words = [str(word) for word in command]
         with self.log.open("ab") as log:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Repeats failed cases alone, for the report: the rate of failures hints at the cause. The case stays failed, even if
-every repetition passes.
+"""Repeats each failed case alone. The report shows the rate of failures, which hints at the cause. The case stays
+failed, even if every repetition passes.
 
 The repeated command is the one that the report prints for the user. A repetition has failed if the exit status is not
 0.

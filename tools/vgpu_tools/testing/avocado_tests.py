@@ -59,7 +59,7 @@ def _command(*words: str | Path) -> list[str]:
 
 
 def _place(name: str) -> Path:
-    """Return FILE or FILE:TEST (`name`) with the path of the folder that has the file."""
+    """Return `name`, which is FILE or FILE:TEST, below the folder of TESTS that has the file."""
     file = name.partition(":")[0]
     return next((folder / name for folder in TESTS if (folder / file).exists()), TESTS[0] / name)
 
@@ -109,7 +109,7 @@ def run_files(
 ) -> list[Case]:
     """Run the tests of files or folders, with `options` of Avocado. Return their cases.
 
-    `seconds`, on the reference machine, limit all tests together.
+    `seconds` is the time limit of all tests together, on the reference machine.
     """
     results = BUILD / "avocado"
     shutil.rmtree(results, ignore_errors=True)

@@ -90,9 +90,9 @@ def _git(*words: str) -> list[str]:
 
 
 def files(since: str = "") -> list[str]:
-    """Names of the files that differ from the commit `since`, and of untracked files.
+    """Return the names of the files that differ from the commit `since`, and of the untracked files.
 
-    Without `since`: names of the files that differ from HEAD and of untracked files or, if there are none, of the files
+    Without `since`, compare with HEAD. If then no file differs and none is untracked, return the names of the files
     that HEAD changed."""
     new = _git("ls-files", "--others", "--exclude-standard", "-z")
     changed = _git("diff", "--name-only", "-z", since or "HEAD", "--")

@@ -31,7 +31,7 @@ class Children:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
     ) -> Iterator["subprocess.Popen[bytes]"]:
-        """Start a process without input. At the end of the block it is ended, see end_process()."""
+        """Start a process without input. The end of the block ends the process, see end_process()."""
         with self._lock:
             self._go_on()
             process = subprocess.Popen(

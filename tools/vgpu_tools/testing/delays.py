@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """./vgpu test-delays: finds ordering bugs by a delay of 0.3 s at each synchronisation point in turn.
 
-Points of guest programs: guest-rootfs/programs/lib/delay.h. Each program of tests.list runs each case that uses another
-process, a thread or a timer once for each of the case's points. A case runs in the first guest that does not skip it.
-Points of the device's threads (--device): qemu-device/core/delay.h; each program runs once for each point.
-Frames between launcher and agent (--frames): Avocado's tests of the launcher run once for each kind of frame.
+Points of guest programs: guest-rootfs/programs/lib/delay.h. Each case of tests.list's programs that uses another
+process, a thread or a timer is repeated, once for each of the case's points. A case runs in the first guest that does
+not skip the case. Points of the device's threads (--device): qemu-device/core/delay.h; each program runs once for each
+point. Frames between launcher and agent (--frames): Avocado's tests of the launcher run once for each kind of frame.
 
 Results are kept in build/delays/COMMIT.json; the next run continues from there.
 """
@@ -38,7 +38,7 @@ FOLDER = BUILD / "delays"
 FRAMES = "HOEXRIWDST"  # kinds: vgpu_tools/guest/agent.py
 FRAME_TESTS = [ROOT / "tests/avocado/test_launcher.py"]
 FRAME_SECONDS = 600
-SILENCE_SECONDS = 300  # most time without a line of output; a case ends after 75 s, a wait for a GPU in use after 60 s
+SILENCE_SECONDS = 300  # longest time without a line of output; a case ends after 75 s, a wait for a GPU in use after 60 s
 CASE = re.compile(r"# case (.*)")
 COUNT = re.compile(r"# delay points: (\d+), (with peers|alone)")
 POINT = re.compile(r"# delay point (\d+) of (\d+): (.*), 0x\w+, (\d+) times, at (.*)")
@@ -70,7 +70,8 @@ _KEPT = TypeAdapter(Kept)
 
 
 class Results:
-    """The results of a commit, and their file. With uncommitted changes, a hash of the sources is in the name."""
+    """The results of a commit, and their file. With uncommitted changes, the file's name contains a hash of the
+    sources."""
 
     def __init__(self) -> None:
         commit = _git("rev-parse", "HEAD")[:12] or "none"
@@ -129,7 +130,7 @@ def _where(program: str, addresses: Sequence[str]) -> str:
 def _lines(guest: Guest, command: Sequence[str], scale: float) -> Iterator[str]:
     """Run a command in a guest. Yield the lines of its output and, if the guest ends with an error, the error.
 
-    The run is given up after SILENCE_SECONDS without a line, times `scale` for the host's speed."""
+    The run is given up after SILENCE_SECONDS x `scale` without a line."""
     with Background(guest, command) as run:
         for line in run.lines(SILENCE_SECONDS * scale):
             if line is None:
@@ -247,8 +248,8 @@ def _of_programs(wanted: str, only: str, results: Results, context: Context) -> 
 
 
 def _of_device(points: Sequence[str], wanted: str, results: Results, context: Context) -> None:
-    """Run the programs of each guest of tests.list once for each of `points`, with a delay of the device's threads
-    there."""
+    """Run the programs of each guest of tests.list once for each of `points`, with a delay of the device's threads at
+    that point."""
     for point in points:
         for guest in guest_tests.full_list():
             guest.programs = [name for name in guest.programs if wanted in ("", name)]

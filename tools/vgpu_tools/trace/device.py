@@ -13,7 +13,7 @@ RB_ENABLE = 1  # SDMA_RB_CNTL__RB_ENABLE
 
 @dataclass
 class Stall:
-    """A queue that is stalled at an address."""
+    """An interval in which a queue is stalled at one address."""
 
     device: str
     engine: int
@@ -22,7 +22,7 @@ class Stall:
     vmid: int
     va: int
     write: bool
-    serial: int  # of the fault that the queue waits for; 0: none
+    serial: int  # serial of the fault that the queue waits for; 0: none
     why: int  # key of WAITS
     begin: int
     end: int = 0
@@ -40,7 +40,7 @@ class Span:
     thread: int
     task: str
     process: int = 0
-    device: str = ""  # of a service: the device whose faults it served; otherwise empty
+    device: str = ""  # the device whose faults a service served; empty for other spans
     args: dict[str, int | str] = field(default_factory=dict)
     faults: list["Fault"] = field(default_factory=list)  # faults that this service acknowledged
 
@@ -71,14 +71,14 @@ class Fault:
 
     @property
     def end(self) -> int:
-        """The end of the fault's slice."""
+        """The end of the fault's slice in the timeline, in ns since 1970."""
         if self.stall:
             return self.stall.end
         return max(self.acknowledged, self.raised)
 
 
 class Device:
-    """All devices of a recording. `faults` are in the order of raise, `stalls` in the order of end."""
+    """All devices of a recording. `faults` are sorted by the time of their raise, `stalls` by the time of their end."""
 
     def __init__(self, events: Iterable[Event]) -> None:
         self.faults: list[Fault] = []

@@ -8,7 +8,7 @@ from vgpu_tools.trace.device import Fault, Span
 from vgpu_tools.trace.events import Event
 
 KERNEL_THREADS = ("kworker/", "<idle>", "ksoftirqd", "kswapd", "rcu")
-# Tracepoints of the life of a process, its range list and its ranges, and what each reports.
+# Tracepoints for the life of a process, of its SVM range list and of its ranges, with the name of each in the timeline.
 LIFE = {
     "vgpu_process_alloc": "process allocated",
     "vgpu_process_hash": "process hashed",
@@ -29,7 +29,7 @@ class Driver:
     """Spans of the driver, from its tracepoints. The events have already been converted to the host's time."""
 
     def __init__(self, events: Iterable[Event], joined: dict[int, Fault]) -> None:
-        """`joined`: the device's fault of each `svm_fault` event, by id() of the event."""
+        """`joined`: maps id() of an `svm_fault` event to the fault in the device's trace."""
         self.services: list[Span] = []
         self.migrations: list[Span] = []
         self.unmaps: list[Span] = []
@@ -38,14 +38,14 @@ class Driver:
         self.recoveries: list[Span] = []
         self.jobs: list[Span] = []  # `thread` is the number of the engine
         self.names: dict[int, str] = {}  # by process id: the name of the process's first thread in the trace
-        self._owners: dict[int, int] = {}  # by PASID: the last process with it, as PASIDs are reused
-        self.unmatched = 0  # faults that are not in the device's trace
+        self._owners: dict[int, int] = {}  # by PASID: the last process that had the PASID, because PASIDs are reused
+        self.unmatched = 0  # number of `svm_fault` events whose fault is not in the device's trace
         self._joined = joined
         self._batch: dict[int, dict[int, Fault]] = {}  # by thread and CAM slot: faults not yet acknowledged
         self._idle: dict[int, int] = {}  # by thread: time of the last received fault, service or acknowledgement
         self._services: dict[int, list[Span]] = {}  # by thread
-        self._moving: dict[int, int] = {}  # by thread: start of the migration
-        self._off: dict[int, Event] = {}  # by process id: the eviction
+        self._moving: dict[int, int] = {}  # by thread: start of the migration that has not ended
+        self._off: dict[int, Event] = {}  # by process id: the eviction that has not ended
         self._reset: dict[int, Event] = {}  # by thread: the start of the reset
         self._submitted: dict[tuple[int, int], Event] = {}  # by engine and sequence number
         self._done: dict[int, int] = {}  # by engine: time when its last job completed
@@ -114,13 +114,14 @@ class Driver:
         self._note(event)
 
     def _alive(self, event: Event) -> None:
-        """An event of LIFE. Events of ranges have the PASID only, and another task may cause them."""
+        """Record an event of LIFE. Events of ranges name their process by its PASID only. A task of another process may
+        cause them."""
         if event.name == "svm_list_init":
             self._owners[event.number("pasid")] = event.number("pid")
             self._note(event)
         pid = event.number("pid") if "pid" in event.words else self._owners.get(event.number("pasid"), 0)
         if not pid:
-            return  # a process that is older than the recording
+            return  # the process was created before the recording
         args: dict[str, int | str] = {"pages": event.text[event.text.index("[") :]} if "[" in event.text else {}
         args["thread"] = f"{event.who} {event.thread}"
         self.life.append(Span(event.at, event.at, LIFE[event.name], event.thread, event.who, pid, args=args))
@@ -132,7 +133,8 @@ class Driver:
         return services[at] if at < len(services) and services[at].begin <= span.begin else None
 
     def _note(self, event: Event) -> None:
-        """Record the name of a process, and its PASID from an event that only the process itself causes."""
+        """Record the name of the event's process. Record the PASID, too, if the event is `vgpu_vm_map`, which only the
+        process itself causes."""
         if not event.who.startswith(KERNEL_THREADS):
             self.names.setdefault(event.process, event.who)
             if event.name == "vgpu_vm_map":

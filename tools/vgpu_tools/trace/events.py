@@ -25,7 +25,7 @@ NEAR_NS = 5_000_000  # most time between a fault's line in the log and its inter
 class Event:
     """An event: a line of the device's log or of the guest's trace. `who` is the name of the device or of the task."""
 
-    at: int  # ns since 1970 (device) or ticks (guest); later ns for both
+    at: int  # ns since 1970 (event of the device), or ticks (event of the guest, until converted to ns since 1970)
     thread: int
     who: str
     name: str
@@ -93,19 +93,19 @@ class Axis:
     high: int = 0  # upper bound
 
     def plain(self, ticks: int) -> int:
-        """Ticks in nanoseconds, from an arbitrary zero."""
+        """Convert ticks to nanoseconds, from an arbitrary zero."""
         return ticks * (self.end[0] - self.start[0]) // (self.end[1] - self.start[1])
 
     def time(self, ticks: int) -> int:
-        """The host's time of guest ticks, in nanoseconds since 1970."""
+        """Convert guest ticks to the host's time, in nanoseconds since 1970."""
         return self.plain(ticks) + self.offset
 
     def fit(self, before: Iterable[tuple[int, int]], after: Iterable[tuple[int, int]]) -> None:
         """Find the offset.
 
         The arguments are pairs of the host's time of one event and the guest's ticks of another. In `before` the host's
-        event is the cause of the guest's event; in `after` the guest's event is the cause of the host's. A write to the
-        device takes microseconds; an interrupt, until its worker runs, takes much longer. The offset is therefore set
+        event is the cause of the guest's event; in `after` the guest's event is the cause of the host's. A write
+        reaches the device within microseconds; the worker of an interrupt runs much later. The offset is therefore set
         to the upper bound, as if the fastest write took no time.
         """
         self.low = max(at - self.plain(ticks) for at, ticks in before)
@@ -113,7 +113,7 @@ class Axis:
         self.offset = max(self.low, self.high)
 
     def wrong(self) -> str:
-        """Return why no offset is within the bounds; empty if there is one."""
+        """Return why no offset is within both bounds, or "" if one is."""
         if self.low <= self.high + STAMP_NS:
             return ""
         return f"the clocks of host and guest differ by {(self.low - self.high) // 1000} us more than causes allow"
@@ -122,10 +122,10 @@ class Axis:
 def pairs(raised: dict[int, list[Event]], received: Iterable[Event]) -> Iterator[tuple[Event, Event]]:
     """Join the driver's `svm_fault` events with the device's `vgpu_fault`, by device and serial.
 
-    After a reset a device repeats its serials. The driver's event has the GPU's clock, from the interrupt entry. The
-    difference between the host's time of a fault and this clock is about the same for all faults, as both clocks run at
-    one rate. Of several faults with one serial, the fault with the difference nearest to the usual one is joined. No
-    event is joined twice.
+    After a reset a device repeats its serials. The driver's event contains the GPU's clock, from the interrupt entry.
+    The difference between the host's time of a fault and this clock is about the same for all faults, because both
+    clocks run at one rate. If several faults have the event's serial, the fault whose difference is nearest to the
+    usual difference is joined. No event is joined twice.
     """
     found = []
     for event in received:
@@ -152,8 +152,8 @@ def pairs(raised: dict[int, list[Event]], received: Iterable[Event]) -> Iterator
 
 
 def _devices(found: Iterable[tuple[Event, list[Event]]]) -> dict[str, str]:
-    """Return the device of each gpu_id: the device that raised most of the faults that only one device can have
-    raised."""
+    """Return the device of each gpu_id: the device that raised most of the faults with this gpu_id. A fault that
+    several devices may have raised does not count."""
     votes: dict[str, Counter[str]] = {}
     for event, same in found:
         if len(devices := {fault.who for fault in same}) == 1:
@@ -162,7 +162,7 @@ def _devices(found: Iterable[tuple[Event, list[Event]]]) -> dict[str, str]:
 
 
 def _densest(values: list[int]) -> int:
-    """Return the middle one of the values in the window of NEAR_NS that contains the most values."""
+    """Find the interval of NEAR_NS that contains the most values, and return the middle one of these values."""
     values = sorted(values)
     best, first, most = 0, 0, 0
     for last, value in enumerate(values):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The numbers of the pictures from runs (./vgpu pictures), from joined recordings.
+"""Computes the numbers of the pictures of runs (./vgpu pictures) from joined recordings.
 
 `demo()`, `pressure()` and `latency()` each return the numbers of one picture. Times are in milliseconds from the start
 of the picture's axis, latencies in microseconds, memory in MiB. `vgpu_tools/docs/site/run_pictures.py` draws them.
@@ -21,13 +21,13 @@ MIB, PAGE = 1 << 20, 4096
 MARK = "tracing_mark_write"
 SIZES, MEMORY, PHASE = "vgpu sizes ", "vgpu memory ", "vgpu phase "  # marks that a run writes (runs.py)
 PHASES_END = "end"  # the last phase mark
-TO_VRAM = "migrate to vram"  # begins the name of such a migration (driver.py)
-# Rows of vgpu-demo: the title of a part; a step with bytes, faults, replays and time.
+TO_VRAM = "migrate to vram"  # the names of migrations to VRAM begin with this (driver.py)
+# Rows of the table that vgpu-demo prints. PART: the title of a part. STEP: a step with bytes, faults, replays and time.
 PART = re.compile(r"│ +│ (\d)\. (.+?) +│")
 STEP = re.compile(r"│ (\d\.\d) +│ (.+?) +│ +\S.*? +│ +\d+ +│ +\d+ +│ +([\d.]+) ms +│")
-BINS = 250  # most bins on an axis of time
+BINS = 250  # largest number of bins on an axis of time
 BIN_WIDTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # ms
-PER_DECADE = 10  # bins of a latency
+PER_DECADE = 10  # bins for each factor of 10 in latency
 REPAIRED = "repaired"
 IN_PLACE, MIGRATED = "mapped in place", "migrated to VRAM"
 PARTS = ("raised to received", "received to serviced", "serviced to replayed")
@@ -45,7 +45,7 @@ class Memory:
 
 @dataclass
 class Part:
-    """An interval with a name: a step of the demo, a part of it, a phase of a run."""
+    """An interval with a name: a part of the demo, a step of the demo, or a phase of a run."""
 
     name: str
     title: str
@@ -78,7 +78,7 @@ class Pressure:
 
 @dataclass
 class Group:
-    """The latencies of some faults. `parts` are the medians of PARTS."""
+    """The latencies of a group of faults. `parts` are the medians of the durations of PARTS."""
 
     name: str
     counts: list[int]  # by bin
@@ -98,7 +98,8 @@ class Latency:
 
 
 def _memory(events: Iterable[Event], place: Callable[[int], float]) -> Memory:
-    """Return the samples that a run has marked, without repeated ones. `place` converts a time to ms on the axis."""
+    """Return the samples that a run has marked. Of successive equal samples only the first and the last are kept.
+    `place` converts a time to ms on the axis."""
     memory = Memory()
     samples: list[tuple[float, float, float]] = []  # time, VRAM, GTT
     for event in events:
@@ -109,7 +110,7 @@ def _memory(events: Iterable[Event], place: Callable[[int], float]) -> Memory:
         elif event.text.startswith(MEMORY):
             vram, gtt = (int(number) / MIB for number in event.text.removeprefix(MEMORY).split())
             if len(samples) > 1 and all(one[1:] == (vram, gtt) for one in samples[-2:]):
-                samples.pop()  # the value lasts from the sample before to this one
+                samples.pop()  # the middle one of three equal samples
             samples.append((place(event.at), vram, gtt))
     if not samples or not memory.size:
         raise Failure("pictures: the run has no samples of the memory in use", status=1)
@@ -123,7 +124,7 @@ def _moves(events: Iterable[Event], start: str, end: str) -> list[Event]:
 
 
 def _migrations(spans: Iterable[Span], to_vram: bool) -> list[Span]:
-    """Return the migrations in one direction that moved pages."""
+    """Return the migrations that moved pages to VRAM or, without `to_vram`, to system memory."""
     return [one for one in spans if one.name.startswith(TO_VRAM) == to_vram and int(one.args["moved"]) > 0]
 
 
@@ -140,8 +141,9 @@ def _parts(lines: Sequence[tuple[int, str]]) -> tuple[int, list[Part], list[Part
         if found := PART.match(line):
             titles[found[1]] = found[2]
         elif found := STEP.match(line):
-            # The demo prints the row at the end of the step, with the step's duration. Of rows that arrived at one
-            # time, all but the first have no duration here.
+            # The demo prints the row at the end of the step, with the step's duration. No step begins before the end of
+            # the step before: if several rows arrived at the same time, all but the first of their steps get duration
+            # 0.
             begin = at - int(float(found[3]) * 1e6)
             rows.append((found[1], found[2], max(begin, rows[-1][3]) if rows else begin, at))
     if not rows:
@@ -156,9 +158,9 @@ def _parts(lines: Sequence[tuple[int, str]]) -> tuple[int, list[Part], list[Part
 
 
 def demo(sides: Sides, lines: Sequence[tuple[int, str]]) -> Demo:
-    """Return the demo's timeline, with the events from the first step to the end of the last one.
+    """Return the demo's timeline, with the events from the start of the first step to the end of the last step.
 
-    `lines` are the demo's output: pairs of the host's time (ns since 1970), when a line arrived, and the line."""
+    `lines` is the demo's output: each line with the host's time (ns since 1970) when the line arrived."""
     zero, parts, steps = _parts(lines)
 
     def place(at: int) -> float:
@@ -211,7 +213,8 @@ def _phases(events: Iterable[Event]) -> tuple[int, list[Part]]:
 
 
 def pressure(sides: Sides) -> Pressure:
-    """Return faults, migrations and memory in use over time, of a run that marks phases and samples."""
+    """Return the faults, the migrations and the memory in use over time. The run must mark phases and samples of the
+    memory in use."""
     zero, phases = _phases(sides.events)
     length = phases[-1].end
     width = next((one for one in BIN_WIDTHS if length / one <= BINS), BIN_WIDTHS[-1])
@@ -221,7 +224,8 @@ def pressure(sides: Sides) -> Pressure:
         return _ms(at - zero)
 
     def rate(found: Iterable[tuple[int, float]]) -> list[float]:
-        """Sum values by bin, and return them per ms. `found` are pairs of a time and a value."""
+        """Return the sum of the values of each bin, divided by the bin's width in ms. `found` are pairs of a time in ns
+        and a value."""
         bins = [0.0] * number
         for at, value in found:
             if 0 <= (bin_ := (at - zero) // (width * 1_000_000)) < number:
@@ -251,11 +255,12 @@ def pressure(sides: Sides) -> Pressure:
 
 
 def cuts(fault: Fault) -> list[float] | None:
-    """Return the latency of a fault in its PARTS, in us; None if the fault was not repaired by the service that its
-    CAM slot names, or was replayed before the driver received it (the repair of another fault covered it).
+    """Return the durations of the PARTS of a fault's latency, in us. Return None if the fault was not replayed, if its
+    service did not repair it, or if the replay came before the driver received the fault: the repair of another fault
+    covered it.
 
-    The service ends with its verdict. An engine may replay earlier, as soon as the entry is written: the service then
-    ends with the replay.
+    The part "received to serviced" ends with the service's verdict. If the engine replays the access earlier, as soon
+    as the page-table entry is written, the part ends with the replay.
     """
     service = fault.service
     if not fault.replayed or not service or service.name != REPAIRED:
@@ -268,7 +273,7 @@ def cuts(fault: Fault) -> list[float] | None:
 
 
 def _group(name: str, found: list[list[float]], first: int, number: int) -> Group:
-    """Return the latencies `found`, in `number` bins from the bin `first` on."""
+    """Return a group with the latencies `found`, counted in `number` bins; `first` is the number of the first bin."""
     totals = sorted(map(sum, found))
     counts = [0] * number
     for total in totals:
@@ -288,7 +293,8 @@ def _bin(us: float) -> int:
 
 
 def latency(recordings: Iterable[Sides]) -> Latency:
-    """Return the distribution of the faults' latencies: faults whose service migrated memory, and the others."""
+    """Return the distribution of the faults' latencies, in two groups: the service of the fault migrated memory to
+    VRAM, or it did not."""
     found: dict[str, list[list[float]]] = {IN_PLACE: [], MIGRATED: []}
     left_out = 0
     for sides in recordings:

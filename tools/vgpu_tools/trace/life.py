@@ -2,8 +2,8 @@
 """The numbers of the picture svm-life (./vgpu pictures): SVM's state of a process at its creation and at its end.
 
 `life()` takes the recording of `vgpu-svm-life`, a program with two ranges, A and B, that marks its steps in the trace.
-The first panel ends with the first copy, the second panel is from the munmap of B to the end of the process. Times are
-in microseconds from the start of the panel.
+The picture has two panels: the first ends with the first copy; the second begins with the munmap of B and ends when the
+driver frees the process. Times are in microseconds from the start of the panel.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from vgpu_tools.trace.events import Event
 from vgpu_tools.trace.figures import MARK, REPAIRED, TO_VRAM
 from vgpu_tools.trace.timeline import Sides
 
-STEP = "vgpu life "  # begins the marks of vgpu-svm-life
+STEP = "vgpu life "  # the marks of vgpu-svm-life begin with this
 COPIED, UNMAP = "the copy is complete", "munmap of B"  # steps that end the first panel and start the second one
 PROGRAM, PROCESS, LIST, NOTIFIER, FAULT, MIGRATION = LANES = (
     "program",
@@ -53,7 +53,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Bar:
-    """The time in which an object exists, or an activity runs. A bar is cut at both ends of its panel."""
+    """The time in which an object exists, or an activity runs. The ends of a panel cut its bars."""
 
     lane: str
     begin: float
@@ -62,7 +62,7 @@ class Bar:
 
 @dataclass
 class Panel:
-    """A part of the picture; both parts have an axis."""
+    """One of the two parts of the picture. Each part has its own axis of time."""
 
     title: str
     length: float
@@ -90,7 +90,7 @@ class _Run:
         self.marks: list[Mark] = []
         self.bars: list[Bar] = []
         self._served: set[int] = set()  # id() of the services that have marks
-        self._since: dict[str, int] = {}  # by lane: the creation of an object that still exists
+        self._since: dict[str, int] = {}  # by lane: the creation time of an object that still exists
         for event in sides.events:
             self._event(event)
         if len(self.ranges) != len(RANGES) or self._since:
@@ -104,7 +104,7 @@ class _Run:
         self.marks.append(Mark(at, lane, text))
 
     def _bar(self, lane: str, begins: bool, at: int) -> None:
-        """An object begins to exist, or ceases to exist."""
+        """Begin the bar of an object at the object's creation, or complete the bar when the object is freed."""
         if begins:
             self._since[lane] = at
         elif lane in self._since:
@@ -194,7 +194,7 @@ def _first(events: list[Event], name: str) -> Event:
 
 
 def _pages(event: Event) -> str:
-    """Return the pages of an event, as in its text."""
+    """Return the event's range of pages as the string "[...]" from the event's text."""
     return event.text[event.text.index("[") : event.text.index("]") + 1]
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The numbers of the picture one-fault (./vgpu pictures): one fault of the demo from raise to replay.
 
-`one_fault()` selects, of the repaired faults whose service migrated memory to VRAM, the one with the median latency.
+`one_fault()` selects the fault with the median latency among the repaired faults whose service migrated memory to VRAM.
 Times are in microseconds from the raise of the fault.
 """
 
@@ -21,7 +21,7 @@ class OneFault:
     access: str
     kib: int
     engine: str
-    tracks: dict[str, str]  # Perfetto's tracks of the engine and of the worker
+    tracks: dict[str, str]  # names of the tracks of the engine and of the fault worker in Perfetto
     received: float
     service: tuple[float, float]
     migration: tuple[float, float]
@@ -32,8 +32,9 @@ class OneFault:
 
 
 def _candidates(sides: Sides) -> list[tuple[float, Fault, Span]]:
-    """Return the latency, the fault and the migration of each repaired fault that migrated, by latency. Of a service
-    for several faults, the fault that the service names counts."""
+    """Return the latency, the fault and the migration of each repaired fault whose service migrated memory to VRAM,
+    sorted by latency. If a service answered several faults, only the fault whose serial the service reports is
+    returned."""
     migrations = {
         id(service): span
         for span in sides.driver.migrations

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Writes and reads timelines in Perfetto's format: processes with threads, slices that nest on them, flows."""
+"""Writes and reads timelines in Perfetto's format: processes, their threads, nested slices on the threads, and
+flows."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -95,7 +96,8 @@ class _Lane:
         self._ends: list[int] = []  # ends of the slices that are still open
 
     def take(self, piece: Slice) -> bool:
-        """Add a slice. Return False if it overlaps a slice of the lane without nesting in it."""
+        """Add a slice. Return False, and do not add the slice, if it overlaps a slice of the lane without nesting in
+        that slice."""
         ends = self._ends
         while ends and (ends[-1] < piece.begin or (ends[-1] == piece.begin and piece.end > piece.begin)):
             ends.pop()

@@ -19,7 +19,7 @@ from vgpu_tools.guest.options import Options
 from vgpu_tools.guest.result import Result
 
 PORT = "vgpu.trace"
-# Where a command in the guest writes lines that are events of the recording ("tracing_mark_write").
+# A line that a command in the guest writes to this file becomes an event "tracing_mark_write" of the recording.
 MARKER = "/sys/kernel/tracing/instances/vgpu/trace_marker"
 BUFFER_KIB = 16384  # for each of the guest's processors; about 200,000 events
 # Only the events that the timeline needs: each enabled event costs time in the device.

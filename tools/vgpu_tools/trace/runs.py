@@ -25,8 +25,8 @@ FOLDER = BUILD / "pictures"  # output of the programs, and DATA
 DATA = FOLDER / "runs.json"
 COMMAND = "./vgpu pictures"
 SECONDS = 300.0  # timeout of a run
-# Shell script that runs a command in the guest. While the command runs, the script marks the memory in use in the trace
-# every 5 ms. `read -t` on a pipe without a writer sleeps, and starts no process.
+# Shell script that runs a command in the guest. While the command runs, the script writes the memory in use to the
+# trace every 5 ms. `read -t` on an empty pipe sleeps without starting a process.
 SAMPLED = f"""\
 marker={record.MARKER}
 for device in /sys/class/drm/renderD*/device; do
@@ -46,7 +46,7 @@ status=$?
 kill $sampler
 exit $status
 """
-# Programs that use more memory than there is VRAM, and what each does.
+# Phases of PRESSURE: the title, and the program with its argument. Each program uses more memory than the VRAM has.
 PHASES = (
     ("four processes, buffers of 1.5 x VRAM", ("vgpu-test-evict", "=processes at work take turns")),
     ("shared memory of 1.5 x VRAM", ("vgpu-test-svm-evict", "=itself, with retry")),
@@ -64,7 +64,8 @@ def _phases() -> str:
 
 @dataclass(frozen=True)
 class Workload:
-    """A run: options of the guest, the command in it, and whether the memory in use is sampled during the command."""
+    """A run: options of the guest, the command in the guest, and whether the memory in use is sampled during the
+    command."""
 
     name: str
     options: tuple[str, ...]
@@ -76,7 +77,7 @@ DEMO = Workload("demo", ("--memory", "2G"), ("vgpu-demo",))
 PRESSURE = Workload("pressure", ("--vram", "64M"), ("sh", "-c", _phases()))
 # Two queues copy between pages that each fault separately and stay in system memory.
 FAULTS = Workload("faults", ("--vram", "64M"), ("sh", "-c", "sleep 3 | vgpu-svm-loop copy"))
-# The teardown of the process follows its exit.
+# Sleep, because the driver tears down the process after its exit.
 LIFE = Workload("life", ("--vram", "64M"), ("sh", "-c", f"vgpu-svm-life {record.MARKER} && sleep 1"), sampled=False)
 
 

@@ -84,8 +84,8 @@ def make(recording: Recording) -> Outcome:
 
 
 def _guest(recording: Recording, part: dict[str, str], sides: Sides) -> tuple[list[Event], dict[int, Fault]]:
-    """Return the guest's events with the host's times, and the device's fault of each `svm_fault` event, by id() of the
-    event."""
+    """Return the guest's events with the host's times, and a map from id() of each `svm_fault` event to the device's
+    fault."""
     device = sides.device
     events = guest_events(part["trace"])
     if gone := lost(part["lost"]):
@@ -138,8 +138,8 @@ def _doubt_counters(part: dict[str, str], faults: int, sides: Sides) -> None:
 
 
 def _doubt_order(faults: list[Fault], sides: Sides) -> None:
-    """Add a doubt for each effect that comes before its cause. The replay of a stale fault may come before the fault's
-    service: the repair of another fault covered it."""
+    """Add a doubt for each effect that comes before its cause. No doubt is added for a stale fault that is replayed
+    before its service: the repair of another fault covered it."""
     for fault in faults:
         begin = fault.service.begin if fault.service and fault.service.name == "repaired" else 0
         if fault.received and fault.received < fault.raised:
@@ -192,7 +192,8 @@ class _Picture:
         return self.devices.index(fault.device) << FLOWS | fault.serial
 
     def _queue(self, stall: Stall) -> tuple[str, str]:
-        """Return the track of a queue: its number on its engine, and the process that the queue belonged to."""
+        """Return the track of a queue: the device, and a name with the engine, the queue's number and the queue's
+        process."""
         name = f"{engine_name(stall.engine)} queue {stall.queue}"
         if not stall.fault or not stall.fault.pasid:
             return stall.device, name
