@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The programs that build the documentation site and look at it: Sphinx, matplotlib and Playwright in a separate Python
-environment, Graphviz, a browser, and the scripts that draw pictures in it."""
+"""The programs that build the documentation site and check its pages: Debian packages (Graphviz, a browser), a separate
+Python environment (Sphinx, matplotlib, Playwright), and JavaScript that draws pictures in the browser. `run()` runs a
+module of vgpu_tools.docs.site in the Python environment."""
 
 import hashlib
 import shutil

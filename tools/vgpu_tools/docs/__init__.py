@@ -3,6 +3,6 @@
 Sphinx in a separate Python environment (requirements-docs.txt), and checks the result in a browser.
 
 Start with `command` (./vgpu docs) and `stage` (what Sphinx reads); `run_pictures` draws runs (./vgpu pictures). `site/`
-has Sphinx's configuration, and the programs that draw pictures and look at the site; the modules there run in Sphinx's
-environment, all others in that of the tools.
+has Sphinx's configuration, and the programs that draw pictures and check the site in a browser. The modules in `site/`
+run in Sphinx's Python environment, all other modules in the environment of the tools.
 """

@@ -25,7 +25,7 @@ Reader = Callable[[str], str]  # returns the text of a file of the checkout, by 
 
 def _bits(field: str, known: dict[str, str]) -> tuple[int, int]:
     """Return the lowest and the highest bit of a field. Raises ValueError if no macro of the header has the name of the
-    field, or if the bits between them are not all set in its mask."""
+    field, or if the bits that are set in the macro's mask are not consecutive."""
     if match := re.fullmatch(r"(\d+):(\d+)", field):
         return int(match[2]), int(match[1])
     if field not in known:
@@ -38,8 +38,8 @@ def _bits(field: str, known: dict[str, str]) -> tuple[int, int]:
 
 
 def _register(fields: dict[str, str], bits: int, known: dict[str, str]) -> list[dict[str, Any]]:
-    """Return fields in WaveDrom's form: from bit 0 on, with fields without a name for the bits between them. Raises
-    ValueError for a field that overlaps another one, or is beyond the word."""
+    """Return fields in WaveDrom's form: in the order of their bits from bit 0 on, with nameless fields for the bits
+    between. Raises ValueError for a field that overlaps another one, or is beyond the word."""
     found: list[dict[str, Any]] = []
     at = 0
     for low, high, label in sorted((*_bits(field, known), label) for field, label in fields.items()):

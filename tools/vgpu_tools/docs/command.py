@@ -49,7 +49,7 @@ def build() -> Path:
     ensure(*docs_environment.steps(), source.step)
     _prepare(source.tree)
     command: list[str | Path] = [docs_environment.PYTHON, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q"]
-    cache = BUILD / "docs-cache" / fingerprint.of(OWN)  # Sphinx does not see that the directive has changed
+    cache = BUILD / "docs-cache" / fingerprint.of(OWN)  # Sphinx does not detect a change of site/picture.py
     variables = {"PYTHONPATH": str(ROOT / "tools"), "KDOC_WERROR": "1"}
     result = subprocess.run(
         [*command, "-j", "auto", "-d", cache, STAGED, SITE],

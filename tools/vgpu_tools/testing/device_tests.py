@@ -22,7 +22,7 @@ from vgpu_tools.testing.tap import Case, parse
 CASE_SECONDS = 60  # limit of one case; the longest case takes 25 s with the sanitizers
 BASIC_FUZZ_SECONDS, FUZZ_SECONDS = 20, 60
 SHRINK_SECONDS = 600  # limit for the model fuzzer to shrink a failing case
-MODEL_HANG_SECONDS = 35  # added to the fuzzing time as a limit; the model fuzzer itself gives up after 30 s
+MODEL_HANG_SECONDS = 35  # the limit is the fuzzing time and this; the model fuzzer itself gives up after 30 s
 FUZZ_HANG_SECONDS = 60  # limit of one input of the generic fuzzer; a slower input is a failure
 SANITIZER_OPTIONS = {
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",  # ASan halts by default
@@ -48,7 +48,7 @@ class _Program:
     def __init__(
         self, words: Sequence[str | Path | int], env: dict[str, str], seconds: float, context: Context
     ) -> None:
-        """`seconds`, on the reference machine, limit the time between two results."""
+        """`seconds` is the limit of the time between two results, on the reference machine."""
         self.words, self.env = words, env
         self.children = context.children
         self.limit = Limit(seconds, context.speed)
@@ -110,7 +110,7 @@ def _groups(program: Path, env: dict[str, str]) -> list[list[str]]:
 
 
 def _left_out(variant: str, plan: Plan, paths: Iterable[str]) -> set[str]:
-    """Return the cases that a pass leaves out. Raises Failure if a pattern matches no case."""
+    """Return the cases that a pass leaves out. Raises Failure if a pattern in NOT_BASIC_SANITIZED matches no case."""
     if variant == "release" or not plan.basic:
         return set()
     left_out: set[str] = set()

@@ -3,12 +3,12 @@
 
 The address, the access and the reset value of each register are compared.
 
-In the document, a table whose first column is "register" has addresses in its second column, "dword" or "offset". A
-line "Bases: 0x2840 (GFX), 0x1ab80 (MM)" stands before a table with offsets. An address may be a sum with a variable
-("0x40 + 2n"); the range of the variable is in RANGES or in the first column: "(n to 31)". The columns "access" and
-"reset" are optional (RW, 0); a reset value in words is not compared. In the device, each dword of the register window
-is read, and QEMU's log lists the dwords that do not exist. Then each existing dword is written, and the log lists the
-read-only ones.
+In the document, a table of registers has a first column "register", and addresses in the second column, which is
+"dword" or "offset". A line "Bases: 0x2840 (GFX), 0x1ab80 (MM)" stands before a table with offsets. An address may be a
+sum with a variable ("0x40 + 2n"); the range of the variable is in RANGES or in the first column: "(n to 31)". The
+columns "access" and "reset" are optional (without them: RW, 0); a reset value in words is not compared. In the device,
+each dword of the register window is read, and QEMU's log lists the dwords that do not exist. Then each existing dword
+is written, and the log lists the read-only ones.
 """
 
 import itertools

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The suite "docs": builds the documentation site without a warning, and looks at every page of it in a browser.
+"""The suite "docs": builds the documentation site without a warning, and checks every page in a browser.
 
-`./vgpu docs --look` does both in a process of its own, since this package is below vgpu_tools.docs.
+The suite runs `./vgpu docs --look` in a separate process, because this package may not import vgpu_tools.docs.
 """
 
 import contextlib

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Checks docs/founding-documents.md: each name of the founding documents has a row, and all that a row names exists.
+"""Checks docs/founding-documents.md: each name of the founding documents has a row in a table, and everything that a
+row refers to exists.
 
-`python -m vgpu_tools.testing.founding [DOCUMENT...]` prints the errors. With DOCUMENTs, the texts of the founding
-documents, it also prints the names in them that tests/founding-documents.toml lacks.
+`python -m vgpu_tools.testing.founding [DOCUMENT...]` prints the errors. DOCUMENTs are the texts of the founding
+documents: the command also prints the names in these texts that tests/founding-documents.toml lacks.
 
 The page has tables with the columns "here", "lock" and "test". The first column names a member, a function or a step
 of the documents. Words in `backticks` in the other columns, and references in the rest of the page, are checked:
@@ -51,7 +52,7 @@ DOCUMENT_USES = {"svms": "svm_range_list", "prange": "svm_range", "cur": "amdgpu
 class Row:
     """A row of a table: the heading above the table, the line's number, and the cells by the names of the columns.
 
-    The cell "" is the first one, whatever the name of its column."""
+    `cells[""]` is the first cell, whatever the name of the column."""
 
     heading: str
     line: int
@@ -96,7 +97,8 @@ def _locks(root: Path) -> frozenset[str]:
 
 @cache
 def _file_error(root: Path, name: str, what: str) -> str:
-    """Return what is wrong with the reference to `what` in a file; "" if it exists. `what` may be empty."""
+    """Return what is wrong with a reference to `what` in the file `name`, or "" if both exist. With `what` empty, the
+    reference is to the file."""
     path = next((one for one in (root / DRIVER / name, root / name) if one.is_file()), None)
     if not path:
         return "no such file"
@@ -116,7 +118,8 @@ def _file_error(root: Path, name: str, what: str) -> str:
 
 @cache
 def _test_error(root: Path, name: str, case: str) -> str:
-    """Return what is wrong with the reference to a test; "" if it exists. `case` may be empty."""
+    """Return what is wrong with a reference to `case` of the test `name`, or "" if both exist. With `case` empty, the
+    reference is to the test."""
     programs = root / "guest-rootfs/programs"
     if name.startswith("vgpu-test-"):
         paths = sorted((programs / "tests").glob(f"*/{name}.c"))
@@ -137,7 +140,8 @@ def _test_error(root: Path, name: str, case: str) -> str:
 
 
 def _span_error(root: Path, span: str, column: str) -> str:
-    """Return what is wrong with a `span` of a column ("": the rest of the page)."""
+    """Return what is wrong with `span`, a word in `backticks`, or "". `column` names the span's column; "": the rest of
+    the page."""
     if column == "lock":
         return "" if span in _locks(root) | KERNEL_LOCKS else "no such lock"
     if (found := FILE.fullmatch(span)) and (column or "/" in span):
@@ -148,7 +152,7 @@ def _span_error(root: Path, span: str, column: str) -> str:
 
 
 def check(root: Path = ROOT, text: str = "") -> list[str]:
-    """Return the errors of the page in a checkout, or of another text of the page."""
+    """Return the errors of the page in the checkout `root`. `text`, if given, replaces the page's text."""
     text = text or (root / PAGE).read_text()
     names = tomllib.loads((root / NAMES).read_text())
     wrong: list[str] = []

@@ -54,7 +54,7 @@ def _queue(number: int, vmid: int, base: int, dwords: list[int], retries: int = 
 
 
 def _space(vmid: int, pages: list[int], leaf: int) -> list[Write]:
-    """Writes that make an address space: 4 KiB pages from address 0, and a 2 MiB leaf at 2 MiB."""
+    """Writes that make an address space: 4 KiB pages from address 0, and a 2 MiB page at address 2 MiB."""
     flags = 1 | 1 << 5 | 1 << 6
     tables = [TABLES + 0x1000 * i for i in range(4)]
     return [
@@ -78,7 +78,7 @@ INTERRUPTS = [
 
 
 def _packets(base: int) -> dict[str, list[int]]:
-    """An SDMA packet of each kind, on data at the address `base`."""
+    """SDMA packets by kind, with data at the address `base`."""
     low, high = base & 0xFFFFFFFF, base >> 32
     there = (low + 0x123, high)
     here = (low, high)
@@ -116,7 +116,7 @@ def _hqd(ring: int) -> dict[int, int]:
 
 
 def _compute(dwords: list[int], aql: bool = False) -> list[Write]:
-    """Writes that put packets into a ring and run them on a queue of MEC 1 that is the KIQ as well."""
+    """Writes that put packets into a ring and run them on a queue of MEC 1, which is also the KIQ."""
     return [
         *_vram(RING, dwords),
         (CP_INTERRUPTS, 0xFFFFFFFF),
@@ -135,7 +135,7 @@ def _pm4(opcode: int, *dwords: int) -> list[int]:
 
 
 def _pm4_packets() -> dict[str, list[int]]:
-    """PM4 packets by kind. Packets that need SET_RESOURCES or MAP_QUEUES have them in front."""
+    """PM4 packets by kind. A packet that needs SET_RESOURCES or MAP_QUEUES follows these packets."""
     here, there = (DATA, FB >> 32), (DATA + 0x100, FB >> 32)
     resources = _pm4(0xA0, 0xFF00, 0xFFFFFFFF, 0xFFFFFFFF, 0, 0, 0, 0)
     map_queue = _pm4(0xA2, 1 << 29 | 1 << 13, 0x1000, MQD, FB >> 32, *here)
@@ -185,7 +185,7 @@ def inputs() -> dict[str, bytes]:
     found: dict[str, list[Write]] = {}
     for name, dwords in _packets(FB + DATA).items():
         found[f"vmid0-{name}"] = [*INTERRUPTS, *_queue(0, 0, FB + RING, dwords)]
-    # Page 0 is the ring, pages 1 and 4 are data, pages 2 and 3 are invalid.
+    # In VMID 1, page 0 is the ring, pages 1 and 4 are data, and pages 2 and 3 are invalid.
     for name, dwords in _packets(0x1F80).items():
         found[f"vmid1-{name}"] = [
             *INTERRUPTS,

@@ -240,7 +240,7 @@ def in_guest(
 
 def kunit(flavour: str) -> Callable[[Path, Plan, Context], list[Case]]:
     """The suite of unit tests: loads the module of the tests. VGPU_KUNIT_SEED sets the seed of the random numbers;
-    without it the module chooses a seed."""
+    without this variable the module chooses a seed."""
 
     def run(log: Path, _: Plan, context: Context) -> list[Case]:
         seed = context.environment.kunit_seed

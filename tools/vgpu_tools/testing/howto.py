@@ -3,12 +3,12 @@
 
 A fenced block with the info string "sh run" is a step: its script runs in a shell that stops at the first failed
 command (sh -e). Further words of the info string are options: "seconds=N" is the time limit on the reference machine
-(SECONDS without it), "status=N" the exit status that the script must have (0). If the next fenced block of the page has
-the info string "text", it is the excerpt that the script must print; see `lacks()`.
+(SECONDS without it), "status=N" the exit status that the script must have (0). A fenced block with the info string
+"text", if it is the next block of the page, is the excerpt that the script must print; see `lacks()`.
 
 The scripts run in a copy of the checkout, build/howto/tree, which is a git repository with one commit and has its own
-build folder. Each page starts with the files of the checkout, uncommitted changes included. The first failed step ends
-its page.
+build folder. Each page starts with the files of the checkout, uncommitted changes included. After a failed step, the
+other steps of its page are skipped.
 """
 
 import re
@@ -59,7 +59,7 @@ class Block:
 class Step:
     """A script of a page, and its expected result."""
 
-    line: int  # of the block in the page
+    line: int  # line of the page where the block begins
     script: str
     expected: tuple[str, ...] = ()  # lines of the excerpt; empty: any output
     seconds: float = SECONDS
@@ -165,7 +165,8 @@ class Tree:
         return result.stdout
 
     def fill(self) -> None:
-        """Make the copy hold the files of the checkout, in one commit. Ignored files of the copy, its builds, stay."""
+        """Make the copy hold the files of the checkout, in one commit. Ignored files of the copy (the results of
+        builds) stay."""
         self.tree.mkdir(parents=True, exist_ok=True)
         if not (self.tree / ".git").exists():
             self._git("init", "-q")
@@ -264,7 +265,7 @@ def steps() -> list[build_steps.Step]:
 
 
 def run(log: Path, plan: Plan, context: Context) -> list[Case]:
-    """Run the pages: those among the plan's files or, if there are none among them, all."""
+    """Run the pages that are among the plan's files. If no page is among them, run all pages."""
     changed = [page for page in pages() if plan.files and str(page.relative_to(ROOT)) in plan.files]
     tree = Tree()
     tree.fill()

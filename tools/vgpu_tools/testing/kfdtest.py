@@ -39,7 +39,7 @@ cd /usr/local/lib/kfdtest && . ./kfdtest.exclude || exit 1
 echo "@@ filter ${FILTER[$1]}"
 ./kfdtest --gtest_list_tests
 """
-# Huge pages as in Debian's kernel: without them each queue's save area takes 16,000 page faults.
+# Enable huge pages, as Debian's kernel does: without huge pages each queue's save area takes 16,000 page faults.
 RUN = """
 echo always >/sys/kernel/mm/transparent_hugepage/enabled
 while [ $# -gt 0 ]; do

@@ -3,8 +3,8 @@
 
 A limit is given in seconds on the reference machine, a quiet machine with two cores. `measure()` times a fixed piece of
 work, emulated (TCG) and native, on every core at once. `Speed.scale()` is the ratio of this time to the time on the
-reference machine. Each `Limit` is multiplied by it. When a limit is reached, the speed is measured again. The factor is
-at most MOST, so that a hang is still reported.
+reference machine. Each `Limit` is multiplied by this ratio. When a limit is reached, the speed is measured again. The
+ratio is at most MOST, so that a hang is still reported.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ MOST = 4.0  # largest factor of a limit
 STUCK_SECONDS = 120  # limit of the emulated work, which takes one second on the reference machine
 ROM_BYTES = 65536
 EXIT_PORT = 0x501  # QEMU's isa-debug-exit
-EXIT_STATUS = 1  # a zero written there ends QEMU with (0 << 1) | 1
+EXIT_STATUS = 1  # of QEMU after a write of 0 to EXIT_PORT: (0 << 1) | 1
 ROUNDS = 450_000_000
 NATIVE_BYTES = 16 << 20
 NATIVE_ROUNDS = 24

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu mutants: tries whether a pass catches the defects of tests/mutants.
+"""./vgpu mutants: tests whether a pass catches the defects of tests/mutants.
 
 Each mutant is applied to a git worktree of HEAD (build/mutants/tree), built, and must pass the demo. Then the suites
-run one by one until one fails; the suites that test the changed file come first. The ./vgpu of the worktree runs them,
-with the tools of that commit; the verdict comes from its JUnit files. Verdicts are kept in build/results/mutants.json
-by patch, commit and pass: an interrupted run continues after the last suite that passed.
+run one by one until one fails; the suites that test the changed file come first. The worktree's ./vgpu runs the suites,
+with the tools of that commit; its JUnit files give the verdict. Verdicts are kept in build/results/mutants.json by
+patch, commit and pass: an interrupted run continues after the last suite that passed.
 """
 
 import contextlib
@@ -50,7 +50,7 @@ DRIVER_SUITES = ("kunit-release", "guest-release", "kunit-debug", "guest-debug",
 OTHERS = ("fuzz-generic", "kunit-release", "kunit-debug")
 DEMO_SECONDS = 300
 ROOM = 2 << 30  # bytes of free disk space that a run needs
-SUITE_END_SECONDS = 3 * END_SECONDS  # longer than the twice END_SECONDS in which ./vgpu ends its build steps
+SUITE_END_SECONDS = 3 * END_SECONDS  # longer than 2 * END_SECONDS, in which ./vgpu ends its build steps
 WIDTH = 70  # characters of a case's name in the table
 
 
@@ -116,7 +116,7 @@ def choose(mutants: Sequence[Mutant], names: Sequence[str]) -> list[Mutant]:
 
 
 def suites_for(file: str, of: str) -> list[str]:
-    """The suites of a pass, in the order in which they are run on a mutant of a file."""
+    """Return the suites of the pass `of`, in the order in which they run on a mutant of `file`."""
     if of == CHANGED:
         chosen = changed.choose(changed.load(), [file]).suites - {STYLE}
         return [suite.name for suite in registry.SUITES if suite.name in chosen]
@@ -191,7 +191,7 @@ def table(rows: Sequence[tuple[Mutant, Mapping[str, Verdict]]]) -> str:
 
 
 class Tree:
-    """The worktree: checkout, patches, and running its ./vgpu."""
+    """The worktree: checks out a commit, applies a patch, and runs the worktree's ./vgpu."""
 
     def __init__(self, place: Path = PLACE) -> None:
         self.place = place
@@ -223,7 +223,7 @@ class Tree:
         return result.stdout.strip()
 
     def reset(self, commit: str) -> None:
-        """Reset the worktree to a commit, without changes of a mutant. Ignored files, the build outputs, stay."""
+        """Reset the worktree to a commit, without changes of a mutant. Ignored files (the outputs of builds) stay."""
         if (self.tree / ".git").exists():
             self.git("reset", "-q", "--hard")
             if not self.git("checkout", "-q", "--force", "--detach", commit).returncode:
@@ -243,7 +243,8 @@ class Tree:
             raise Failure(f"mutant {mutant.name} does not apply: {result.stderr.strip()}")
 
     def run(self, log: TextIO, *words: str) -> int:
-        """Run ./vgpu in the worktree and return the exit status. The process group is ended also after an exception."""
+        """Run ./vgpu in the worktree and return the exit status. The process group is ended before the method returns,
+        and also after an exception."""
         log.write(f"$ ./vgpu {' '.join(words)}\n")
         log.flush()
         process = subprocess.Popen(

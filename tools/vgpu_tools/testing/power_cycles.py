@@ -17,7 +17,7 @@ from vgpu_tools.testing.tap import Case
 
 START_SECONDS = 600
 ROUND_SECONDS = {"release": 60, "debug": 240}  # limit of one round of all cases of a row
-HOST_ROUND_SECONDS = 120  # limit of one round of a test of BY_HOST, on both kernels
+HOST_ROUND_SECONDS = 120  # limit of one round of a test in BY_HOST, with either kernel
 RELOADS = 5  # number of reloads of the module for each round of the other rows
 SLEEP = ["--bzimage", "--vram", "128M"]
 LOST = ["--device-opts", "vram-lost-on-reset=on"]
@@ -26,7 +26,7 @@ ROUNDS = re.compile(r"^# (\d+ rounds.*)$", re.MULTILINE)
 
 
 def _in_guest(repeat: int) -> list[tuple[str, list[str], list[str]]]:
-    """Rows that run in the guest alone, without actions of the host: name, options of ./vgpu run, command."""
+    """Return the rows of the table that need no action of the host: name, options of ./vgpu run, command."""
     said = ["env", f"VGPU_TEST_ROUNDS={repeat}"]
     return [
         ("memory, VRAM lost", [*SLEEP, *LOST], [*said, "vgpu-test-suspend"]),

@@ -24,8 +24,8 @@ UNMET = 3  # most rounds of a row that are repeated because no fault occurred
 class Line:
     """A row of the table: a kind of failure.
 
-    The last of `injections` must fire. `command` is the command of vgpu-recover-loop during the failure, `counter` the
-    number in its reply that a recovery increments.
+    The last of `injections` must fire. vgpu-recover-loop executes `command` during the failure. A recovery increments
+    the number `counter` in the reply.
     """
 
     name: str
@@ -63,14 +63,14 @@ def _lines() -> list[Line]:
         Line("engine hang", [("sdma-hang", {**hang, "count": 1})], "copy", "engine", "dump"),
         Line("GART corrupt", [("gart-corrupt", {**window, "xor": 1})], "copy", "gart"),  # flips the entry's valid bit
         Line("ring lost", [("gart-lost", {**one, "va": 16 << 20})], "copy", "gart"),  # the pages of packets and fences
-        # The fault is dropped, or reported after the engine could have executed later packets.
+        # The device drops the fault, or reports the fault so late that the engine could have executed later packets.
         Line("GART lost, silent", [("fault-drop", {"vmid": 0}), lost], "copy", "gart"),
         Line("GART lost, late", [("fault-delay", {"vmid": 0, "delay-ns": LATE_NS}), lost], "copy", "gart"),
         Line("user queue hang", [("sdma-hang", {**hang, "queue": 3, "count": 1})], "hang", "engine"),
         Line("SDMA reads poison", [("vram-poison", {"count": 1})], "poison", "poisoned"),
         Line("CP reads poison", [("vram-poison", {"count": 1})], "cp", "poisoned"),
-        # In the GFX hub, because the CPU waits for its acknowledgements. For the MM hub the jobs poll the
-        # acknowledgements.
+        # Inject the failure in the GFX hub, whose acknowledgements the CPU waits for. Acknowledgements of the MM hub
+        # are polled by jobs.
         Line("TLB not flushed", [("inv-no-ack", {"hub": "gfx", "count": 1})], "flush", "device", "reset"),
         Line("engine broken", [("sdma-hang", hang)], "broken", "gaveup", "reset"),
         Line("reset, no GART", [("vram-lost-at-reset", {**GART, "count": 1})], "reset", "device"),
@@ -159,7 +159,8 @@ class Campaign:
 
 
 def campaign(guest: Guest, repeat: int, limit: float = LIMIT_SECONDS) -> Outcome:
-    """Run each row `repeat` times in a guest with these options. `limit` is the limit of each wait, in seconds.
+    """Run each row `repeat` times in a guest with the options of `guest`. `limit` is the limit of each wait, in
+    seconds.
 
     Raises MachineError if the guest does not come up, ends, or exceeds the limit.
     """

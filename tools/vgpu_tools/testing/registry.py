@@ -48,7 +48,7 @@ SUITES = (
     Suite("howto", howto.steps, howto.run, lowest=FULL),
 )
 
-GROUPS = {"kunit": ("kunit-release", "kunit-debug")}  # names for several suites
+GROUPS = {"kunit": ("kunit-release", "kunit-debug")}  # names that stand for several suites
 
 
 def choose(names: Sequence[str], level: str) -> list[Suite]:

@@ -73,7 +73,7 @@ def table(outcomes: Sequence[Outcome], plan: Plan, seconds: float, scale: float)
 
 
 def failures(outcomes: Sequence[Outcome]) -> None:
-    """Print a line for each failed case. Called last, so that a log without its beginning still has these lines."""
+    """Print a line for each failed case. Called last: a log that lost its beginning still has these lines."""
     for outcome in outcomes:
         for case in outcome.failed:
             print(f"{case.name[:NAME]}: {gist(case)[:GIST]}", flush=True)

@@ -64,11 +64,11 @@ def _line(text: str, position: int) -> int:
 
 
 def _c_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
-    """Yield the includes of a C file whose file is in the checkout.
+    """Yield a C file's includes of files of the checkout.
 
     The included file is searched beside the C file, in the folder of its section, in the folders of the sections'
-    prefixes, and in the folder around OPEN. If it is in none of these and the include has no folder, the use names all
-    files of the section with this name (a build may have an include path for each folder)."""
+    prefixes, and in the folder around OPEN. If none of these folders has the file and the include names no folder, the
+    use names all files of the section with this name, because a build may have an include path for each folder."""
     room = rooms.of(file)
     section = room.section if room else None
     code = _blank(text, strings=False)
@@ -89,8 +89,8 @@ def _c_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
 
 
 def _module(rooms: Rooms, file: str, name: str) -> str:
-    """Return the file of a module: in a package of the checkout, beside a script, or in a folder of scripts; "" if
-    there is none."""
+    """Return the file of a module that `file` imports: in a package of the checkout, beside `file` if `file` is a
+    script, or in a folder of scripts. Return "" if none of these has the module."""
     room = rooms.of(file)
     way = name.replace(".", "/")
     folders = [] if join(dirname(file), "__init__.py") in rooms.files else [dirname(file)]
@@ -115,7 +115,8 @@ def _absolute(rooms: Rooms, file: str, node: ast.ImportFrom) -> str:
 
 
 def _python_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
-    """Yield imports of the checkout's modules in a Python file, also in functions, and uses of private names."""
+    """Yield a Python file's imports of modules of the checkout (imports in functions, too), and the file's uses of
+    private names of these modules."""
     tree = ast.parse(text)
     modules: dict[str, str] = {}  # files of imported modules, by the names of the modules in this file
 
@@ -169,7 +170,7 @@ def _fault(rooms: Rooms, use: Use, room: Room) -> str:
 def check(root: Path, files: Sequence[str]) -> tuple[list[str], list[str]]:
     """Check the sources among `files`, which are relative to `root`. Return the violations, and the large files.
 
-    A use in a `known` line is no violation, and is not a part of a circle of rooms.
+    A use that a `known` line permits is no violation, and does not count in the search for cycles of rooms.
     """
     sources = [file for file in files if file.endswith((*C_SUFFIXES, ".py"))]
     if not sources or not (root / LIST).exists():
@@ -212,7 +213,7 @@ def check(root: Path, files: Sequence[str]) -> tuple[list[str], list[str]]:
 
 
 def _sizes(texts: dict[str, str]) -> list[str]:
-    """Return lines about large folders and files. They are hints and not violations."""
+    """Return lines about large folders and files. These lines are hints, not violations."""
     folders = Counter(map(dirname, texts))
     said = [
         f"{folder}: {count} sources, more than {MOST_FILES}" for folder, count in folders.items() if count > MOST_FILES

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Reads rooms.txt: which folder may use which. The file's head has the grammar; each error names its line."""
+"""Reads rooms.txt: which folders the files of a folder may use. The head of rooms.txt explains the grammar. Each error
+names a line of rooms.txt."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +12,7 @@ from re import compile as regex
 
 LIST = "rooms.txt"
 OPEN = "include/vgpu"  # headers of the hardware contract: every room may include them; they include only each other
-PRIVATE = ("internal.h", "packet.h", "*_priv.h", "*-priv.h")  # not faces of a room without a `face` line
+PRIVATE = ("internal.h", "packet.h", "*_priv.h", "*-priv.h")  # of a room without a `face` line, only the room itself may include these
 
 SECTION = regex(r"\[\s*(\S+)(?:\s+(\S+))?\s*\]")
 ENTRY = regex(r"(?:(face|known)(?=[\s:])\s*)?([^:]*?)\s*:\s*(.*)")
@@ -25,7 +26,7 @@ class Section:
 
     folder: str
     prefix: str
-    scripts: list[str] = field(default_factory=list)  # its rooms outside the folder; `import NAME` searches them
+    scripts: list[str] = field(default_factory=list)  # the section's rooms outside its folder; `import NAME` searches these rooms
 
     def path(self, name: str) -> str:
         """The path, from the top of the checkout, that a name in this section stands for."""
@@ -34,8 +35,9 @@ class Section:
 
 @dataclass
 class Room:
-    """A room: a folder, the folders of the rooms that its files may use (`everything`: all rooms of the section), and
-    its faces (None: no `face` line). `line` and `text` are its line in the list."""
+    """A room: a folder. Its files may use the rooms in `allowed` or, with `everything`, all rooms of the section.
+    `faces` are the headers that other rooms may use; None: the room has no `face` line. `line` and `text` are the
+    number and the text of the room's line in the list."""
 
     name: str
     folder: str
@@ -109,7 +111,7 @@ class Rooms:
                         later.append((line, words, section, name, match[3]))
                     else:
                         self._room(line, words, section, name, match[3])
-        # Patterns and `face` lines come after all other lines: a pattern leaves out folders with a line of their own,
+        # Handle patterns and `face` lines after all other lines: a pattern leaves out folders that have their own line,
         # and a `face` line needs its room.
         for entry in sorted(later, key=lambda entry: entry[1] == "face"):
             (self._faces if entry[1] == "face" else self._pattern)(*entry)
@@ -185,7 +187,7 @@ class Rooms:
             self._room(line, text, section, folder[len(section.folder) + 1 :] if inside else f"/{folder}", allowed)
 
     def _faces(self, line: int, _: str, section: Section, name: str, words: str) -> None:
-        """Set the faces of a room. A face in a subfolder is named with or without the subfolder."""
+        """Set the faces of a room. The line may name a header in a subfolder with or without the subfolder."""
         room = self.rooms.get(section.path(name)) if name else None
         if not room:
             self._wrong(line, f"there is no room {name or 'before the colon'}")

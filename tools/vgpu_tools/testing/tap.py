@@ -39,7 +39,7 @@ def parse(text: str, prefix: str = "") -> list[Case]:
     cases: list[Case] = []
     open_blocks: dict[int, list[int]] = {}  # by indentation: numbers of planned (-1: no plan) and seen results
     inner_failed = 0
-    deepest = -1  # indentation of the last result; a result with less indentation summarises those before
+    deepest = -1  # indentation of the last result; a less indented result summarises the results before it
     notes: list[str] = []
 
     def plan_kept(indent: int) -> None:
