@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """All benchmarks: runs them, prints one table, writes build/bench.json.
 
-These programs measure: vgpu-bench the guest (bench/guest), vgpu-kfd-bench the device without a guest
-(qemu-device/tests/bench.c), vgpu-test-rocr ROCr, bench/host/memcpy.c the host's memcpy. Each prints samples as lines of
-JSON. The boot is measured as the time of a ./vgpu process. The table has the median and the range of the samples.
+vgpu-bench (bench/guest) measures the guest; vgpu-kfd-bench (qemu-device/tests/bench.c) measures the device without a
+guest; vgpu-test-rocr measures ROCr; bench/host/memcpy.c measures the host's memcpy. Each program prints samples as
+lines of JSON. The boot is measured as the time of a ./vgpu process. The table has the median and the range of the
+samples.
 
 A bar is the goal of a row. Bars are no tests: the table marks a missed bar, and the exit status stays 0. The exit
 status is 1 if something could not be measured.

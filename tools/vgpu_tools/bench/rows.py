@@ -126,8 +126,8 @@ def copy_rows(results: Results) -> Iterable[Row]:
 
 
 def device_rows() -> Iterable[Row]:
-    """Rows of the device without a guest. The reference of its copies is the memcpy that vgpu-kfd-bench runs between
-    them."""
+    """Rows of the device without a guest. The reference of the device's copies is the memcpy that vgpu-kfd-bench runs
+    between these copies."""
     host = Key("device-memcpy", 64 * MIB, "GB/s")
     for name, label, bar in (
         ("device-copy-big", "device: copy in VRAM, 2 MiB leaves", 0.9),
@@ -172,7 +172,8 @@ def svm_rows() -> Iterable[Row]:
 
 
 def memory_rows(results: Results) -> Iterable[Row]:
-    """Rows of the memory manager. The reference is the same work in the same guest without the memory manager."""
+    """Rows of the memory manager. The reference is similar work in the same guest: without the memory manager, with
+    fewer BOs, or by the CPU."""
     size = 2 * MIB
     yield Row("load of the module", Key("module-load", 0, "ms"), absolute_bar=150, lower_is_better=True)
     yield Row(
@@ -203,8 +204,8 @@ def memory_rows(results: Results) -> Iterable[Row]:
 
 
 def kfd_rows() -> Iterable[Row]:
-    """Rows of KFD's calls. The reference is the same work in the same guest without KFD, or with fewer GPUs or
-    processes."""
+    """Rows of KFD's calls. The reference is similar work in the same guest: without KFD, on one GPU, or of the mean
+    process."""
     for label, name, size, unit, against, other, bar in (
         ("BO in VRAM by KFD: create to free", "kfd-life", 2 * MIB, "us", "drm-life", "by the render node", 1.5),
         ("event: signal, wake, and back", "event-round-trip", 0, "us", "eventfd-round-trip", "eventfd", 3),

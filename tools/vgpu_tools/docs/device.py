@@ -16,8 +16,8 @@ EVENT = re.compile(r"^(\w+)\((.*?)\) (\".*)$")
 
 @dataclass(frozen=True)
 class Property:
-    """A property of the device: its name, the type in the macro, the default as the source has it, and the symbol of
-    the `#ifdef` around it."""
+    """A property of the device. `type` is the type in the macro's name, `default` the text of the default in the
+    source, `only` the symbol of the `#ifdef` around the macro ("" without `#ifdef`)."""
 
     name: str
     type: str
@@ -26,7 +26,7 @@ class Property:
 
 
 def properties(text: str) -> Iterator[Property]:
-    """Yield the DEFINE_PROP_* of a C source."""
+    """Yield the properties that the DEFINE_PROP_* macros of a C source define."""
     only = ""
     for line in re.finditer(r"^#ifdef (\w+)|^#endif|DEFINE_PROP_(\w+)\(", text, re.M):
         if not line[2]:

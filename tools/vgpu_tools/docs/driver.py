@@ -14,14 +14,14 @@ from vgpu_tools.docs.tables import code, page, table
 
 DEBUGFS, STATS = "guest-driver/drm/vgpu_debugfs.c", "guest-driver/device/vgpu_stats.h"
 DEVICE_INFO = "include/vgpu/device_info.h"
-MODULES = {"amdgpu": "amdgpu.ko"}  # by the folder of the source; all others are of vgpu_kfd.ko
+MODULES = {"amdgpu": "amdgpu.ko"}  # module by the folder of the source; any other folder: vgpu_kfd.ko
 TRACEPOINT = re.compile(r"^(?:TRACE_EVENT|DEFINE_EVENT|DECLARE_EVENT_CLASS)\(", re.M)
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """A module parameter: module, name, type ("" if a callback reads it), mode in sysfs, text, and the initial value of
-    its variable."""
+    """A module parameter. `type` is "" if a callback reads the value; `mode` is the mode in sysfs, `text` the
+    description, `default` the initial value of the parameter's variable."""
 
     module: str
     name: str
@@ -32,7 +32,8 @@ class Parameter:
 
 
 def parameters(sources: Mapping[str, str]) -> Iterator[Parameter]:
-    """Yield the module parameters of C sources, which are given by path. Raises Failure for one without a text."""
+    """Yield the module parameters of C sources, which are given by path. Raises Failure for a parameter without a
+    description."""
     for path, text in sources.items():
         described = {
             words[0]: strings(", ".join(words[1:]))
@@ -106,7 +107,7 @@ def counters_page(debugfs: str, stats: str, device_info: str, schema: str) -> st
 
 @dataclass(frozen=True)
 class Tracepoint:
-    """A tracepoint: its system, its name, the comment before it, its format and its arguments."""
+    """A tracepoint. `text` is the comment before the tracepoint, `form` its format, `given` its arguments."""
 
     system: str
     name: str

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The pages on the faces of the driver's rooms: a page for each room, whose content Linux's kernel-doc extension reads
-from the comments in the sources."""
+"""The pages on the faces of the driver's rooms, which are the headers that other rooms may include: one page for each
+room. Linux's kernel-doc extension reads the content of a page from the comments in the sources."""
 
 import re
 from collections.abc import Mapping
@@ -32,7 +32,8 @@ def _section(title: str, below: str) -> list[str]:
 
 
 def _face(header: str, sources: Mapping[str, str]) -> list[str]:
-    """Return the reStructuredText on a face: its first comment, its types, and the functions that it declares."""
+    """Return the reStructuredText on a face (a header that other rooms may include): the header's first comment, its
+    types, and the functions that the header declares."""
     text = sources[header]
     lines = _section(basename(header), "-")
     head = next((comment_text(match[0]) for match in COMMENT.finditer(text) if "SPDX" not in match[0]), "")

@@ -9,14 +9,15 @@ from vgpu_tools.docs import svg
 
 SOURCE, HEADING = "docs/driver.md", "## Locks"
 HEAD = ["lock", "folder", "protects", "waited for by reclaim or a notifier"]
-COLUMNS, MARGIN, WIDTH, GAP, BETWEEN = 3, 8.0, 262.0, 30.0, 16.0  # columns, margin, of a box, between columns, boxes
+COLUMNS, MARGIN, WIDTH, GAP, BETWEEN = 3, 8.0, 262.0, 30.0, 16.0  # GAP: between columns; BETWEEN: between boxes
 LINE = 15.0
 
 
 @dataclass(frozen=True)
 class Lock:
-    """A row of the table: the locks in it, their kind ("" if the row names none), the room, and whether reclaim or an
-    MMU notifier may wait for them ("yes", "no", "other")."""
+    """A row of the table of locks in docs/driver.md. `kind` is the kind of the locks, or "" if the row names none.
+    `room` is the folder of the driver that has the locks. `waited` tells whether reclaim or an MMU notifier may wait
+    for the locks: "yes", "no", or "other" for any other word in the table."""
 
     names: tuple[str, ...]
     kind: str
@@ -25,7 +26,7 @@ class Lock:
 
 
 def locks(page: str) -> list[Lock]:
-    """Return the rows of the table of locks, outer to inner. Raises Failure if the page has no such table."""
+    """Return the rows of the table of locks, outermost lock first. Raises Failure if the page has no such table."""
     part = page.partition(f"\n{HEADING}\n")[2].partition("\n## ")[0]
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in part.splitlines() if line.startswith("|")]
     if len(rows) < 3 or rows[0] != HEAD:

@@ -2,8 +2,8 @@
 """The drawn pictures of the site: those with a source in docs/pictures/, and those that are made from rooms.txt and
 from the table of locks. Pictures of runs (docs/pictures/runs, by run_pictures.py) are files to which pages link.
 
-Graphviz draws NAME.dot. Scripts draw the other sources in a browser (site/draw.py): Mermaid a sequence, NAME.mmd, and
-WaveDrom bit fields, NAME.toml (bits.py).
+Graphviz draws NAME.dot. Scripts draw the other sources in a browser (site/draw.py): Mermaid draws NAME.mmd, a sequence;
+WaveDrom draws NAME.toml, bit fields (bits.py).
 """
 
 import json
@@ -52,8 +52,8 @@ def render(root: Path, rooms: Rooms) -> dict[str, str]:
 
 
 def write(pictures: dict[str, str], pages: dict[str, str], target: Path) -> None:
-    """Write pictures below a folder. `pages` are the texts of the pages by name. Raises Failure if no page has one of
-    the pictures."""
+    """Write pictures below a folder. `pages` are the texts of the pages by name. Raises Failure if one of the pictures
+    is on no page."""
     used = {name for text in pages.values() for name in USE.findall(text)}
     if unused := sorted(pictures.keys() - used):
         raise Failure(f"docs: no page has the picture {unused[0]}")

@@ -69,7 +69,7 @@ def _member(name: str, of: Any) -> Member:
 def _text(comment: str) -> Text:
     """Read the comment of a definition, without its "##" lines."""
     text = Text()
-    put: dict[str, str] | None = None  # the texts to which lines are added; None: the description, or none
+    put: dict[str, str] | None = None  # where lines are added; None: in the description or, in a section, nowhere
     key = section = ""
     for line in (raw.removeprefix("#").removeprefix(" ") for raw in comment.splitlines()[1:]):
         if match := SECTION.match(line):

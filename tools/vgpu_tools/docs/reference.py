@@ -22,7 +22,8 @@ class Sources:
         return (self.root / path).read_text()
 
     def below(self, folder: str, *endings: str) -> dict[str, str]:
-        """Return the texts of the files below a folder with one of the endings, by path, without tests."""
+        """Return the texts, by path, of the files below a folder whose names have one of the endings. Tests are left
+        out."""
         chosen = (
             path
             for path in self.files

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Pictures of rooms.txt: the rooms of a section as layers, and the exact table of what may use what."""
+"""Pictures of rooms.txt: the rooms of a section as layers, and the exact table of which room may use which."""
 
 from collections.abc import Mapping
 from xml.etree.ElementTree import SubElement
@@ -12,7 +12,8 @@ CELL, LABEL, MARGIN = 22.0, 150.0, 8.0  # side of a cell, width of a row's label
 
 
 def _section(rooms: Rooms, folder: str) -> dict[str, Room]:
-    """Return the rooms of a section that lie in it and do not use all others, by their names, in the file's order."""
+    """Return the rooms of a section by name, in the order of rooms.txt. Rooms outside of the section's folder, and
+    rooms that may use all others, are left out."""
     found = {
         room.name: room
         for room in rooms.rooms.values()
@@ -24,14 +25,15 @@ def _section(rooms: Rooms, folder: str) -> dict[str, Room]:
 
 
 def arrows(rooms: Rooms, folder: str) -> dict[str, set[str]]:
-    """Return, for each room of a section, the rooms of the section that it may use."""
+    """Return, for each room of a section, the rooms of the section that this room may use."""
     inside = _section(rooms, folder)
     names = {room.folder: name for name, room in inside.items()}
     return {name: {names[one] for one in room.allowed if one in names} for name, room in inside.items()}
 
 
 def reduced(used: Mapping[str, set[str]]) -> dict[str, set[str]]:
-    """Return a graph without cycles less the arrows for which there is a longer way."""
+    """Return the transitive reduction of a graph without cycles: the graph without the arrows for which there is a
+    longer way."""
 
     def below(name: str) -> set[str]:
         return set(used[name]).union(*(below(one) for one in used[name]))
@@ -44,8 +46,8 @@ def _title(name: str, folder: str) -> str:
 
 
 def layers(rooms: Rooms, folder: str, looks: Mapping[str, str]) -> str:
-    """Return the rooms of a section in layers, in Graphviz's language, without arrows that follow from others. `looks`
-    has classes of site.css by the name of a room; a room in a folder has the class of that folder."""
+    """Return the rooms of a section in layers, in Graphviz's language, without arrows that follow from other arrows.
+    `looks` has classes of site.css by the name of a room; a room in a folder has the class of that folder."""
     used = reduced(arrows(rooms, folder))
     lines = []
     for name in used:
@@ -56,7 +58,8 @@ def layers(rooms: Rooms, folder: str, looks: Mapping[str, str]) -> str:
 
 
 def matrix(rooms: Rooms, folder: str) -> str:
-    """Return a table as SVG: a row for each room of a section, highest first; a mark for each room that it may use."""
+    """Return a table as SVG: a row for each room of a section, highest first. A row has marks for the rooms that its
+    room may use."""
     used = arrows(rooms, folder)
     names = list(used)
     size = CELL * len(names)

@@ -30,7 +30,7 @@ def prepare() -> None:
 
 
 def facts(numbers: str) -> str:
-    """Return the text of FACTS. Raises Failure if the numbers are no numbers of pictures."""
+    """Return the text of FACTS. Raises Failure if `numbers` is not the JSON that `vgpu_tools.trace.runs` writes."""
     try:
         data = json.loads(numbers)
         run = data["run"]

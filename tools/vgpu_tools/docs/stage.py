@@ -2,9 +2,9 @@
 """Copies the pages of the checkout to the folder that Sphinx reads.
 
 A page of docs/ keeps its name, README.md and CONTRIBUTING.md become readme.md and contributing.md, and the README.md of
-another folder becomes folders/FOLDER.md. Links between pages follow. A link to a file that is no page becomes a link to
-a copy of the file. `<a id="x"></a>` becomes a target for MyST, whose name begins with the page's name, since targets
-are unique in the site.
+another folder becomes folders/FOLDER.md. Links between pages are changed accordingly. A link to a file that is no page
+becomes a link to a copy of the file. `<a id="x"></a>` becomes a target for MyST, whose name begins with the page's
+name, because targets must be unique in the site.
 """
 
 import re
@@ -58,9 +58,10 @@ class Stage:
             shutil.copyfile(self.root / file, copy)
 
     def converted(self, file: str) -> str:
-        """Return a page with its links and anchors changed for the site. Raises Failure for a link to nothing."""
+        """Return a page with its links and anchors changed for the site. Raises Failure for a link to a file that does
+        not exist."""
         lines: list[str] = []
-        fence = ""  # the first line of the fence around the line
+        fence = ""  # first line of the fenced block that contains the line; "": none
         for number, line in enumerate(self.pages[file].splitlines(), 1):
             if match := FENCE.match(line):
                 fence = line if not fence else "" if fence.startswith(match[0]) else fence
@@ -76,7 +77,8 @@ class Stage:
         return any(fnmatchcase(place(file).rpartition(".")[0], pattern) for file in self.pages)
 
     def _line(self, file: str, line: str, where: str, above: list[str]) -> str:
-        """Return a line of text with its links changed. A target takes the place of an empty line above."""
+        """Return a line of text with its links changed. The target of an anchor is the last of the lines `above`, where
+        it replaces an empty line."""
         for anchor in ANCHOR.findall(line):
             label = f"({_label(file, anchor)})="
             if above and not above[-1]:

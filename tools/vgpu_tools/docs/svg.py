@@ -13,7 +13,7 @@ from xml.etree.ElementTree import Element, SubElement
 
 from vgpu_tools.base.errors import Failure
 
-FONT = "DejaVu Sans"  # Graphviz measures text in this font, which is as wide as the widest of site.css
+FONT = "DejaVu Sans"  # Graphviz measures text in this font, which is as wide as the widest font of site.css
 SIZE, SMALL = 12.0, 11.0  # font sizes
 POINT = 4 / 3  # a point in pixels
 DEFAULTS = (

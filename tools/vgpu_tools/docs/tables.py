@@ -19,8 +19,8 @@ def _cell(text: str) -> str:
 def table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a Markdown table with a row for each of `rows`, whose cells are Markdown.
 
-    `title` names the table in messages. Raises Failure if there are no rows, since the source of the table must have
-    changed its form, and if a row has not as many cells as `head`.
+    `title` names the table in messages. Raises Failure if a row has not as many cells as `head`, or if there are no
+    rows: then the source of the table must have changed its form.
     """
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     for row in rows:
@@ -33,5 +33,5 @@ def table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str
 
 
 def page(title: str, *blocks: str) -> str:
-    """Return a Markdown page: a title and blocks, with an empty line between two of them."""
+    """Return a Markdown page: a title and blocks, separated by empty lines."""
     return "\n\n".join((f"# {title}", *(block.strip() for block in blocks if block.strip()))) + "\n"

@@ -16,7 +16,7 @@ GUEST, BENCH = "tools/vgpu_tools/guest/options.py", "tools/vgpu_tools/bench/meas
 
 @dataclass(frozen=True)
 class Option:
-    """An option or a positional argument of an argument parser, with the texts of the call that adds it."""
+    """An option or a positional argument of an argument parser, with the texts of the arguments of add_argument()."""
 
     names: tuple[str, ...]
     default: str = ""
@@ -51,8 +51,9 @@ def _functions(source: str) -> dict[str, ast.FunctionDef]:
 def options(
     function: ast.FunctionDef, helpers: Mapping[str, ast.FunctionDef], given: Sequence[ast.expr] = ()
 ) -> list[Option]:
-    """Return the options that a function adds to parsers, in the order of the source, with those of the `helpers` that
-    it calls. `given` are the arguments of the call of the function: a default that is a parameter has this value."""
+    """Return the options that a function adds to parsers, in the order of the source, and the options that the called
+    `helpers` add. `given` are the arguments that the function is called with: they replace defaults that are parameters
+    of the function."""
     known = dict(zip((one.arg for one in function.args.args), map(_text, given), strict=False))
     found: list[Option] = []
     for node in ast.walk(function):
@@ -79,7 +80,7 @@ def _commands(main: str) -> dict[str, str]:
 
 
 def _described(usage: str) -> dict[str, tuple[str, str]]:
-    """Return the options of a guest in USAGE: word after the option, and text, by the option's name."""
+    """Return the options of a guest in USAGE: by the option's name, the word after the option, and the text."""
     lines = usage.partition("\noptions of run")[2].partition("\n\n")[0]
     found = re.findall(r"^  (--?[a-z-]+)(?: (\S+))? +(.*(?:\n {10,}.*)*)", lines, re.M)
     return {name: (value, " ".join(text.split())) for name, value, text in found}

@@ -11,7 +11,7 @@ from vgpu_tools.base.paths import CACHE
 from vgpu_tools.guest import tsc
 
 CHOICES = {
-    # Not "-cpu max", with which TCG takes a quarter more CPU time. ERMS is off: with it the guest's kernel copies by
+    # Not "-cpu max", with which TCG takes a quarter more CPU time. ERMS is off: with ERMS the guest's kernel copies by
     # REP MOVSB, which TCG executes byte by byte. The other features are off because TCG lacks them.
     "tcg": ["-accel", "tcg,thread=multi", "-cpu", "Haswell-noTSX,-erms,-pcid,-invpcid,-tsc-deadline"],
     "kvm": ["-accel", "kvm", "-cpu", "host"],
@@ -37,7 +37,7 @@ def kernel_arguments(name: str) -> list[str]:
 
 
 def check(name: str) -> None:
-    """Raise Failure if `name`, from VGPU_ACCEL, is not empty and no accelerator."""
+    """Raise Failure if `name`, from VGPU_ACCEL, is neither empty nor an accelerator."""
     if name and name not in CHOICES:
         raise Failure(f"VGPU_ACCEL={name}: there are {', '.join(CHOICES)}", status=2)
 
@@ -46,8 +46,8 @@ def choose(comes_up: Callable[[str], bool]) -> str:
     """Return the name of the accelerator that works on this host.
 
     A guest may fail to boot on KVM although /dev/kvm can be opened. `comes_up(NAME)` boots a guest on an accelerator
-    and returns whether the guest came up. This function calls it once after each boot of the host; the cache keeps the
-    result.
+    and returns whether the guest came up. This function calls `comes_up` only once after each boot of the host, because
+    the cache keeps the result.
     """
     if not os.access(KVM, os.R_OK | os.W_OK):
         return "tcg"

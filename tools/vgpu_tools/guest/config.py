@@ -87,7 +87,7 @@ class Guest:
             words += ["-L", folder]
         words += ["-nodefaults", "-no-user-config", "-nographic", "-no-reboot"]
         words += ["-name", "vgpu-kfd", "-machine", "q35,vmport=off,smbus=off,hpet=off,dump-guest-core=off"]
-        # Hot plug by the ports (pciehp), as on real machines with such cards, instead of ACPI.
+        # Hot plug is done by the PCIe ports (pciehp) and not by ACPI, as on real machines with such cards.
         words += ["-global", "ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off"]
         words += accel.arguments(accelerator)
         words += ["-smp", str(self.cpus), "-m", self.memory]
@@ -111,7 +111,8 @@ class Guest:
         if self.hive:
             words += ["-object", "vgpu-hive,id=hive0"]
         for index in range(self.gpus):
-            # An explicit node: the device keeps it if the guest is saved and restored after another GPU was unplugged.
+            # Name the node, so that it stays the same if the guest is saved and restored after another GPU was
+            # unplugged.
             node = [f"hive=hive0,node={index}"] if self.hive else []
             # A root port for each device, as for a card. The port's 64-bit prefetchable window holds VRAM.
             words += ["-device", f"pcie-root-port,id=port{index},chassis={index + 1},slot={index + 1}"]

@@ -31,8 +31,8 @@ class Emulator:
         self.console = console
         self.more: list[str] = []  # further arguments of QEMU
         self.inherited: list[int] = []  # descriptors in those arguments, which QEMU inherits
-        self.own_session = False  # QEMU gets its own session: Ctrl-C in the terminal does not reach it
-        self.leaves_core = False  # QEMU may dump core into the working directory; see postmortem.take_core()
+        self.own_session = False  # True: QEMU has its own session, where Ctrl-C in the terminal does not reach it
+        self.leaves_core = False  # True: QEMU may dump core into the working directory; see postmortem.take_core()
 
     def __enter__(self) -> Self:
         self.port, theirs = socket.socketpair()

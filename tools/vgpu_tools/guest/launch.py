@@ -116,8 +116,8 @@ class Run:
         errors and has no input. `timeout` is in seconds; 0: none. `verbose` copies the console to standard error. With
         `own_session` signals of the terminal do not reach QEMU.
 
-        With `snapshot` the guest is restored from it and does not boot; `guest` has the options of the guest that was
-        saved. The caller closes `snapshot` after the run.
+        With `snapshot` the guest is restored from this file and does not boot; `guest` has the options of the guest
+        that was saved. The caller closes `snapshot` after the run.
         """
         self.guest = guest
         self.words = words
@@ -312,8 +312,8 @@ class Running:
             (self.folder / run_folder.MACHINE).write_text(text)
 
     def _pump(self, done: Callable[[], bool], left: Callable[[], float]) -> bool:
-        """Serve the selector until `done()` is true or QEMU closes its console. Return False if the time of `left()`,
-        in seconds, runs out before."""
+        """Handle the selector's events until `done()` is true or QEMU closes its console, and return True. Return False
+        if `left()`, the seconds that remain, reaches 0 before."""
         while not done() and self._output in self._selector.get_map():
             seconds = left()
             if seconds <= 0:
@@ -405,7 +405,7 @@ class Running:
     # The result
 
     def result(self, timed_out: bool) -> Result:
-        """Return the result, after attend(): `timed_out` is its return value."""
+        """Return the result. Call after attend(), whose return value is `timed_out`."""
         verdict, said = self._verdict(timed_out)
         return Result(
             verdict,

@@ -14,7 +14,7 @@ CORE_PATTERN = Path("/proc/sys/kernel/core_pattern")
 
 
 def allow_core() -> None:
-    """Call in a child before exec: raise its core file limit to the hard limit."""
+    """Call in a child before exec. Raises the child's core file limit to the hard limit."""
     hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
     resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
 

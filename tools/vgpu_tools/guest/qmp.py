@@ -23,7 +23,8 @@ class Refused(Exception):
 
 def find(given: Path | None) -> Path:
     """Return the path of the socket to use: `given`, or the socket of the running guest of this checkout. Raises
-    Failure if `given` is no socket, or, without `given`, unless exactly one guest of this checkout is running."""
+    Failure if `given` is no socket. Without `given`, raises Failure unless exactly one guest of this checkout is
+    running."""
     if given:
         if not given.is_socket():
             raise Failure(f"--qmp {given}: no such socket (a guest started with --qmp {given} has it)", status=2)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The folders of runs in build/runs: console log, QEMU's log and command line, sockets, core files.
 
-A run holds a lock in its folder. `hold()` makes a folder and removes the oldest ones, except those with a held lock.
-The folders of failed runs (`mark_failed()`) stay longer than others.
+A run holds a lock in its folder. `hold()` makes a folder and removes the oldest folders, except folders whose lock is
+held. The folders of failed runs (`mark_failed()`) stay longer than others.
 """
 
 import contextlib
@@ -60,7 +60,7 @@ def _age(folder: Path) -> list[int]:
 
 
 def held(folder: Path) -> bool:
-    """Return whether the run of a folder is still running: it holds the folder's lock."""
+    """Return whether the folder's lock is held, that is, whether the run of the folder has not ended."""
     try:
         with (folder / LOCK).open() as lock:
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)

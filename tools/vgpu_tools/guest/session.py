@@ -2,7 +2,7 @@
 """A guest that a test controls: its QEMU, its QMP socket, and the command that runs in it.
 
 A run of the launcher has one QEMU. Here a command may outlive its QEMU: the source and the targets of migrations share
-one `Session`, which reads the agent's frames from each of them.
+one `Session`, which reads the agent's frames from each of these QEMUs.
 """
 
 import contextlib
@@ -75,7 +75,7 @@ class Session:
 
 class Machine:
     """A QEMU that runs while the `with` block runs. The methods exchange frames with the agent, use the monitor, and
-    migrate.
+    migrate the machine.
 
     QEMU ends at the latest with the thread that entered the block. A wait raises MachineError after `limit` seconds, or
     when its condition cannot hold any more.
@@ -197,7 +197,7 @@ class Machine:
         self.drain()
 
     def pause(self) -> None:
-        """Stop the machine, then read the frames that it sent before."""
+        """Stop the machine, then read the frames that were sent before the stop."""
         self.monitor.cmd("stop")
         self.drain()
 

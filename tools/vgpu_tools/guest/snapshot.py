@@ -63,7 +63,7 @@ def check(guest: Guest) -> None:
             allowed = " ".join(sorted(SHAPING | QUIET))
             raise Failure(f"--from boot: not with --qemu-args {word}, only with {allowed}", status=2)
         value = next(words, "")
-        # The guest may have read the disk or the memory file before it was saved; the contents may change before the
+        # The guest may have read the disk or the memory file before the save, and the contents may change before the
         # restore.
         if word == "-drive" and "driver=null-co" not in value.split(","):
             raise Failure(f"--from boot: not with --qemu-args '-drive {value}', only with driver=null-co", status=2)
@@ -72,7 +72,7 @@ def check(guest: Guest) -> None:
 
 
 def key(guest: Guest) -> str:
-    """A hash over all inputs of a guest's snapshot. Paths of files are not part of it."""
+    """A hash over all inputs of a guest's snapshot. Paths of files are not part of the hash."""
     plain = replace(guest, share=guest.share and Path("/"), qmp=None, qemu_args=_shaping(guest.qemu_args))
     files = (qemu.binary(guest.variant()), guest.kernel_image(), guest.initramfs())
     places = (*files, rootfs.disk(guest.kernel))
@@ -182,7 +182,7 @@ def _size(path: Path) -> int:
 
 @contextmanager
 def prepared(guest: Guest, folder: Path | None = None) -> Iterator[BinaryIO | None]:
-    """Build everything that a guest needs, and keep the snapshot that it starts from open while the block runs.
+    """Build everything that a guest needs. Open the snapshot that the guest starts from, and close it after the block.
 
     Yields None if the guest boots. Raises Failure if a build fails or the guest cannot be saved. `folder` is the folder
     of the snapshots; None: FOLDER.
@@ -201,7 +201,8 @@ class Store:
         self.folder = folder or FOLDER
 
     def obtain(self, guest: Guest) -> BinaryIO | None:
-        """Open the snapshot that a guest starts from; take it first if there is none. The caller closes the file.
+        """Open the snapshot that a guest starts from; take the snapshot first if there is none. The caller closes the
+        file.
 
         Returns None if the guest boots. Raises Failure if the guest cannot be saved."""
         if not guest.snapshot:

@@ -49,8 +49,8 @@ def _counter() -> _Counter | None:
 
 
 def sample(read: Callable[[], int]) -> tuple[int, int]:
-    """Return CLOCK_MONOTONIC in nanoseconds and the result of `read`, taken at one moment: of 32 attempts, the fastest
-    one."""
+    """Return CLOCK_MONOTONIC in nanoseconds and the result of `read`, taken at one moment. The fastest of 32 attempts
+    counts."""
 
     def once() -> tuple[int, int, int]:
         """Return the duration of the attempt, the time in its middle, and the result of `read`."""

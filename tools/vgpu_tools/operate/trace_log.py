@@ -54,8 +54,8 @@ def follow(path: Path, patterns: Sequence[str], seconds: float, say: Callable[[s
 
 @contextlib.contextmanager
 def _interrupts() -> Iterator[list[int]]:
-    """Append each SIGINT to a list while the block runs: an exception could lose lines that are read and not yet passed
-    on. If SIGINT is ignored, it stays ignored."""
+    """Append each SIGINT to a list while the block runs: a KeyboardInterrupt could lose lines that were read and not
+    yet passed on. If SIGINT is ignored, SIGINT stays ignored."""
     came: list[int] = []
     before = signal.getsignal(signal.SIGINT)
     if before != signal.SIG_IGN:
@@ -95,8 +95,8 @@ def _switch_back(path: Path, patterns: Sequence[str], was_on: set[str]) -> None:
 
 
 def _look(log: TextIO, rest: str, patterns: Sequence[str], say: Callable[[str], None]) -> str:
-    """Pass new lines of the log to `say` if they are about the events. `rest` is the start of an incomplete line, from
-    the last call; the function returns it for the next call."""
+    """Pass new lines of the log to `say` if their event matches one of `patterns`. `rest` is the incomplete last line
+    that the call before returned. Return the incomplete last line for the next call."""
     *lines, rest = (rest + log.read()).split("\n")
     for line in lines:
         name = STAMP.sub("", line).partition(" ")[0]

@@ -61,7 +61,7 @@ class Mutant:
     name: str
     file: str  # the file that the patch changes
     defect: str
-    origin: str  # "named", "drawn" with seed and place, or "hole" with a number
+    origin: str  # "named", "drawn" with seed and place, or "hole" with its number (tests/mutants/README.md)
     kind: str  # order, lifetime, data or state
 
     @property

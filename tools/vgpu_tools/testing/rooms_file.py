@@ -12,7 +12,7 @@ from re import compile as regex
 
 LIST = "rooms.txt"
 OPEN = "include/vgpu"  # headers of the hardware contract: every room may include them; they include only each other
-PRIVATE = ("internal.h", "packet.h", "*_priv.h", "*-priv.h")  # of a room without a `face` line, only the room itself may include these
+PRIVATE = ("internal.h", "packet.h", "*_priv.h", "*-priv.h")  # not for other rooms, unless a `face` line lists them
 
 SECTION = regex(r"\[\s*(\S+)(?:\s+(\S+))?\s*\]")
 ENTRY = regex(r"(?:(face|known)(?=[\s:])\s*)?([^:]*?)\s*:\s*(.*)")
@@ -26,7 +26,7 @@ class Section:
 
     folder: str
     prefix: str
-    scripts: list[str] = field(default_factory=list)  # the section's rooms outside its folder; `import NAME` searches these rooms
+    scripts: list[str] = field(default_factory=list)  # rooms outside the section's folder, for `import NAME`
 
     def path(self, name: str) -> str:
         """The path, from the top of the checkout, that a name in this section stands for."""

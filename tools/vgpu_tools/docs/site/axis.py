@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The axis of the demo's timeline, on which each step is a column whose width grows with the root of its duration;
-texts of times; the ticks of other axes."""
+"""The axis of the demo's timeline, on which each step is a column whose width grows with the square root of the step's
+duration. Also the texts of times, and the ticks of other axes."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -8,20 +8,20 @@ from typing import Any
 
 COLUMN, GAP = 30.0, 3.0  # least width of a step, and of the time between two steps
 LENGTH = 1000.0  # of the axis
-MERGED = 0.4  # bars that are closer are drawn as one
+MERGED = 0.4  # bars that are closer than this are drawn as one
 
 Numbers = dict[str, Any]
 
 
 def duration(ms: float) -> str:
-    """Return a duration with two digits or more."""
+    """Return a duration in ms or s, with two significant digits or as a whole number."""
     if ms >= 1000:
         return f"{ms / 1000:.2g} s" if ms < 9950 else f"{ms / 1000:.0f} s"
     return f"{ms:.2g} ms" if ms < 99.5 else f"{ms:.0f} ms"
 
 
 def microseconds(us: float) -> str:
-    """Return a latency with two digits or more, in its unit."""
+    """Return a latency in whole µs or, from 1000 µs on, as `duration()` does."""
     return duration(us / 1000) if us >= 999.5 else f"{us:.0f} µs"
 
 
@@ -33,7 +33,8 @@ def ticks(length: float, most: int = 6) -> list[float]:
 
 
 class Warp:
-    """The axis of the demo: all time from the first step to the end of the last one, in pieces of different scales."""
+    """The axis of the demo: all time from the start of the first step to the end of the last step, in pieces of
+    different scales."""
 
     def __init__(self, steps: Sequence[Numbers]) -> None:
         pieces: list[tuple[float, float, float, Numbers | None]] = []  # begin, end, weight, step
@@ -58,14 +59,15 @@ class Warp:
         self.length = x
 
     def place(self, ms: float) -> float:
-        """Return the place of a time on the axis; outside of the steps, that of the nearer end."""
+        """Return the place of a time on the axis. A time before or after the axis has the place of the nearer end."""
         for begin, end, x, to in self.pieces:
             if ms <= end:
                 return x + (to - x) * max(0.0, (ms - begin) / (end - begin)) if end > begin else x
         return self.length
 
     def between(self, memory: Numbers) -> Numbers:
-        """Return samples of memory from the start of the axis to its end, where the value before lasts."""
+        """Return the samples of memory between the start and the end of the axis. A sample is added at each end: it has
+        the values of the sample before."""
         first, last = self.pieces[0][0], self.pieces[-1][1]
         samples = list(zip(memory["times"], memory["vram"], memory["gtt"], strict=True))
         before = [(first, *values) for at, *values in samples if at < first][-1:]
@@ -75,7 +77,8 @@ class Warp:
         return {"size": memory["size"], "times": times, "vram": vram, "gtt": gtt}
 
     def bars(self, spans: Iterable[tuple[float, float]]) -> list[tuple[float, float]]:
-        """Return spans as (begin, length) on the axis, without those outside of it. Neighbours are joined."""
+        """Return spans as (begin, length) on the axis, without spans outside of the axis. Spans closer than MERGED are
+        joined."""
         first, last = self.pieces[0][0], self.pieces[-1][1]
         joined: list[list[float]] = []
         for begin, end in sorted(spans):

@@ -11,7 +11,8 @@ from playwright.sync_api import Browser, sync_playwright
 
 @contextlib.contextmanager
 def chromium() -> Iterator[Browser]:
-    """Start a headless browser, and end it with the block. Its sandbox does not work for root."""
+    """Start a headless browser, and end the browser after the block. For root, the browser has no sandbox: the sandbox
+    does not work there."""
     with sync_playwright() as playwright:
         sandbox = os.geteuid() != 0
         program = shutil.which("chromium")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Sphinx's configuration of the site. vgpu_tools.docs.command copies the file to the pages, beside settings.json, which
-has the folders of the checkout and of the kernel's sources."""
+"""Sphinx's configuration of the site. vgpu_tools.docs.command copies this file to the folder of the pages. The file
+settings.json in that folder names the folders of the checkout and of the kernel's sources."""
 
 import json
 import sys

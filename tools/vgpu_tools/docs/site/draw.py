@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Draws sequences and bit fields in a browser: `python -m vgpu_tools.docs.site.draw SCRIPT...` reads sources as JSON
-from standard input, by the names of their files, and writes the pictures as JSON, SVG by the same names.
+"""Draws sequences and bit fields in a browser: `python -m vgpu_tools.docs.site.draw SCRIPT...` reads a JSON object from
+standard input, which maps names of files to sources, and writes a JSON object that maps the same names to pictures in
+SVG.
 
 The scripts are Mermaid and WaveDrom. The source of a sequence is Mermaid's text, that of bit fields is the list that
 vgpu_tools.docs.bits.words() returns.

@@ -39,7 +39,7 @@ def draw(data: Numbers, run: Numbers) -> Figure:
     length = max(replayed, end)
     axes.set_xlim(0, length * 1.02)
     axes.set_ylim(5.05, 0)
-    lanes = (  # names, and where Perfetto has them or what they are
+    lanes = (  # name of the lane; its track in Perfetto, or an explanation
         (f"engine {data['engine']}", data["tracks"]["engine"]),
         ("interrupt", "IH ring, interrupt, wake-up of the worker"),
         ("driver's worker", data["tracks"]["worker"]),

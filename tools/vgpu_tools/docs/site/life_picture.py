@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Draws the picture svm-life: two panels whose time runs down, with a row for each event and a lane for each object.
 
-The rows are equally high. The axis at the left has the true distances; a line leads from each time on it to its row.
+The rows are equally high. The axis at the left is to scale; a line leads from each event's time on the axis to the
+event's row.
 """
 
 from collections.abc import Sequence
@@ -12,9 +13,9 @@ from matplotlib.figure import Figure
 from vgpu_tools.docs.site.axis import Numbers, ticks
 from vgpu_tools.docs.site.style import BAND, BLUE, GREEN, GREY, GRID, NOTE, ORANGE, PURPLE, RED, TEXT, footer
 
-WIDTH, PITCH = 440.0, 14.5  # of the picture, and of a row, in points
+WIDTH, PITCH = 440.0, 14.5  # width of the picture and height of a row, in points
 HEAD, FOOT = 88.0, 20.0  # height of a panel's title and headings, and of the footer
-AXIS, LEADER, TIMES = 40.0, 62.0, 102.0  # from the left: axis, end of its lines, right end of the times
+AXIS, LEADER, TIMES = 40.0, 62.0, 102.0  # from the left: the axis, the ends of its lines, the right end of the times
 FIRST, LANE = 114.0, 14.5  # first lane, and the width of a lane
 BAR, MARK = 4.2, 4.6  # width of a bar, and size of a mark
 COLORS = {
@@ -78,7 +79,7 @@ def _row(marks: Sequence[Numbers], bar: Numbers, end: str, outside: float) -> fl
 
 
 def _axis(axes: Axes, panel: Numbers) -> None:
-    """Draw the axis to scale, and a line from each time to its row."""
+    """Draw the axis to scale, and a line from each event's time to the event's row."""
     last, length = len(panel["marks"]) - 1, panel["length"] or 1.0
     axes.plot([AXIS, AXIS], [0, last], color=NOTE, linewidth=0.8)
     for tick in ticks(length):

@@ -2,8 +2,9 @@
 """Looks at the built site in a browser: `python -m vgpu_tools.docs.site.look FOLDER` loads every page, as a desktop
 with light colours and as a phone with dark ones, and prints the results as TAP, a case for each page.
 
-Checks: each link leads to a file and a place in it; each picture and each file that a page loads is there, and none
-comes from another host; no page is wider than the window; axe-core's checks of accessibility find no violation.
+Checks: each link leads to an existing file, and to an existing place in the file; each picture and each file that a
+page loads exists, and none comes from another host; no page is wider than the window; axe-core's checks of
+accessibility find no violation.
 """
 
 import sys
@@ -34,7 +35,7 @@ class Seen:
 
     ids: set[str] = field(default_factory=set)
     links: list[str] = field(default_factory=list)
-    wrong: list[str] = field(default_factory=list)  # what is wrong, without links
+    wrong: list[str] = field(default_factory=list)  # errors of the page, except broken links
 
 
 def wrong_requests(requests: list["Request"]) -> Iterator[str]:
@@ -47,7 +48,8 @@ def wrong_requests(requests: list["Request"]) -> Iterator[str]:
 
 
 def _see(page: "Page", file: Path, requests: list["Request"], errors: list[str]) -> Seen:
-    """Load a page of the site, and return what is in it. `requests` and `errors` get those of the load."""
+    """Load a page of the site, and return its facts. The load fills `requests` and `errors` through the event handlers
+    of `page`."""
     from axe_playwright_python.sync_playwright import Axe
 
     requests.clear()

@@ -7,8 +7,8 @@
     The caption: the question that the drawing answers, and how to read it.
     ```
 
-NAME is the name of a picture in docs/pictures/, without its suffix, or of a generated one (vgpu_tools.docs.pictures).
-The SVG becomes a part of the page, so that it has the page's colours.
+NAME is the name of a picture in docs/pictures/, without its suffix, or of a generated picture
+(vgpu_tools.docs.pictures). The SVG becomes a part of the page, so that the picture has the page's colours.
 """
 
 from html import escape

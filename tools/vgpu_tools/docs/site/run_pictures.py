@@ -3,7 +3,7 @@
 standard input (vgpu_tools/trace/figures.py describes them), and writes an SVG file for each picture.
 
 The same numbers give the same files. `life_picture.py` and `fault_picture.py` draw two of the pictures, `style.py` has
-their common colours.
+the colours of all pictures.
 """
 
 import io
@@ -207,7 +207,7 @@ DRAWERS = {
 
 
 def svg(figure: Figure, name: str, data: Numbers, run: Numbers) -> str:
-    """Return a figure as SVG, without times of this program's run, and with a style for dark pages."""
+    """Return a figure as SVG, without the time of its creation, and with a style for dark pages."""
     file = io.StringIO()
     said = f"{run['command']}, {run['date']}, commit {run['commit']}, {run['machine']}. {data['text']}"
     metadata = {"Title": f"vgpu-kfd: {name}", "Description": said, "Date": None, "Creator": None}
