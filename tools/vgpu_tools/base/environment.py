@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The environment variables that a user may set. Only this module reads them from os.environ; other modules call read()
-or get an Environment as an argument."""
+"""The environment variables that a user may set. Only this module reads these variables from os.environ; other modules
+call read() or get an Environment as an argument."""
 
 import os
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Environment:
-    """The values of the variables. The value of a variable that is not set is "" or None, and of TERM "linux"."""
+    """The values of the variables. A variable that is not set has the value "" or None; TERM then has "linux"."""
 
     accelerator: str = ""  # VGPU_ACCEL: tcg, kvm
     late_frames: str = ""  # VGPU_FRAME_DELAY: kinds of frames that launcher and agent delay

@@ -80,8 +80,8 @@ def _ended(process: "subprocess.Popen[bytes]", number: signal.Signals, seconds: 
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Ignore SIGINT and SIGTERM while the block runs. Outside the main thread the function has no effect: Python allows
-    only the main thread to set handlers, and runs them there."""
+    """Ignore SIGINT and SIGTERM while the block runs. Outside the main thread the function has no effect: Python lets
+    only the main thread set handlers, and runs all handlers there."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

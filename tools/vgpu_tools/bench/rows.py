@@ -204,8 +204,8 @@ def memory_rows(results: Results) -> Iterable[Row]:
 
 
 def kfd_rows() -> Iterable[Row]:
-    """Rows of KFD's calls. The reference is similar work in the same guest: without KFD, on one GPU, or of the mean
-    process."""
+    """Rows of KFD's calls. The reference is similar work in the same guest: without KFD, on one GPU, or the mean of the
+    processes."""
     for label, name, size, unit, against, other, bar in (
         ("BO in VRAM by KFD: create to free", "kfd-life", 2 * MIB, "us", "drm-life", "by the render node", 1.5),
         ("event: signal, wake, and back", "event-round-trip", 0, "us", "eventfd-round-trip", "eventfd", 3),

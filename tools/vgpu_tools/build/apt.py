@@ -32,7 +32,7 @@ MIRROR_HINT = "set DEBIAN_MIRROR= to a Debian mirror, or QEMU_SRC= and KERNEL_SR
 @functools.cache
 def missing(listed: str = "packages") -> tuple[str, ...]:
     """The packages of a list (configs/LISTED.txt) that this machine lacks. A package also counts as present if a
-    program with its name is installed: Debian's npm cannot be installed beside another archive's Node.js."""
+    program with the package's name is installed: Debian's npm cannot be installed beside another archive's Node.js."""
     lines = (CONFIGS / f"{listed}.txt").read_text().splitlines()
     wanted = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     result = subprocess.run(

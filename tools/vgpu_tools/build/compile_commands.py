@@ -13,7 +13,7 @@ from vgpu_tools.build.steps import Job, ensure
 
 
 def _ours(entry: dict[str, Any], part: Path) -> dict[str, Any] | None:
-    """If the entry's file is a copy of a file below `part`, return the entry with the path of the latter; else None."""
+    """If the entry's file is a copy of a file below `part`, return the entry with the path below `part`; else None."""
     file = Path(os.path.realpath(Path(entry["directory"]) / entry["file"]))
     parts = file.parts
     if part.name not in parts:

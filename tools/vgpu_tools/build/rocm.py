@@ -26,8 +26,8 @@ def _program(name: str, source: Path, outputs: Sequence[str], hooks: Callable[[J
     """A step that builds a program in a chroot of the guest's Debian release, with the tools that the program's pin
     lists.
 
-    `hooks` returns the commands to run for the chroot. The commands copy `outputs` to the step's folder. The step then
-    removes all other files from this folder.
+    `hooks` returns the shell commands that `_debian()` runs. The commands copy `outputs` to the step's folder. The step
+    then removes all other files from this folder.
     """
     pin = pins()[name]
     folder = SOURCES / name

@@ -35,8 +35,8 @@ class Source:
     def hook(self, job: Job, part: Path) -> None:
         """Bring the copy of `part` (QEMU_DEVICE or GUEST_DRIVER) in the tree up to date.
 
-        The tree is first made anew if it is `named`, or if apply.sh or a patch has changed: no older patch stays in the
-        tree.
+        The tree is first made anew if the user named it, or if apply.sh or a patch has changed: no older patch stays in
+        the tree.
         """
         overlay = OVERLAYS / self.tree.name
         mirror(part, overlay / part.name)

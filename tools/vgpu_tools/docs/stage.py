@@ -77,8 +77,8 @@ class Stage:
         return any(fnmatchcase(place(file).rpartition(".")[0], pattern) for file in self.pages)
 
     def _line(self, file: str, line: str, where: str, above: list[str]) -> str:
-        """Return a line of text with its links changed. The target of an anchor is the last of the lines `above`, where
-        it replaces an empty line."""
+        """Return a line of text with its links changed. The target of an anchor is appended to the lines `above`, or
+        replaces their last line if that line is empty."""
         for anchor in ANCHOR.findall(line):
             label = f"({_label(file, anchor)})="
             if above and not above[-1]:

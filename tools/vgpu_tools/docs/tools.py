@@ -80,7 +80,7 @@ def _commands(main: str) -> dict[str, str]:
 
 
 def _described(usage: str) -> dict[str, tuple[str, str]]:
-    """Return the options of a guest in USAGE: by the option's name, the word after the option, and the text."""
+    """Return, by the name of each guest option in USAGE, the word after the option and the text about the option."""
     lines = usage.partition("\noptions of run")[2].partition("\n\n")[0]
     found = re.findall(r"^  (--?[a-z-]+)(?: (\S+))? +(.*(?:\n {10,}.*)*)", lines, re.M)
     return {name: (value, " ".join(text.split())) for name, value, text in found}

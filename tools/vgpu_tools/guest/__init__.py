@@ -5,11 +5,12 @@ Imports base and build only. The API of launcher, suites, benchmarks and tests:
 
 - `config.Guest`: the options of a guest; `options.parse()` makes one from the words of ./vgpu run.
 - `launch.Run`: a command in a new guest, from start to end. `execute()` returns a `result.Result`; `running` is the
-  guest while its QEMU runs;
-  `background.Background` executes a `Run` in a thread, for callers that read the output meanwhile.
-- `session.Machine`: a QEMU that the caller controls: frames, `monitor.Monitor`, migration. Its command is a `Session`.
+  guest while its QEMU runs. `background.Background` executes a `Run` in a thread, for callers that read the output
+  meanwhile.
+- `session.Machine`: a QEMU that the caller controls: frames, `monitor.Monitor`, migration. A `session.Session` is
+  the command in the machine.
 
-These use: `emulator`, the process; `run_folder`, the folder of logs; `agent`, the protocol to the guest; `console`,
-which finds errors in the guest's console; `qmp`, the monitor of a guest that another process started; `snapshot`, for
-guests that start from a snapshot and do not boot.
+The other modules: `emulator`, the process of QEMU; `run_folder`, the folder of logs; `agent`, the protocol to the
+guest; `console`, which finds errors in the guest's console; `qmp`, the monitor of a guest that another process started;
+`snapshot`, for guests that start from a snapshot and do not boot.
 """

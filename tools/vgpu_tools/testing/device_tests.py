@@ -22,7 +22,7 @@ from vgpu_tools.testing.tap import Case, parse
 CASE_SECONDS = 60  # limit of one case; the longest case takes 25 s with the sanitizers
 BASIC_FUZZ_SECONDS, FUZZ_SECONDS = 20, 60
 SHRINK_SECONDS = 600  # limit for the model fuzzer to shrink a failing case
-MODEL_HANG_SECONDS = 35  # the limit is the fuzzing time and this; the model fuzzer itself gives up after 30 s
+MODEL_HANG_SECONDS = 35  # the limit is the fuzzing time plus this; the model fuzzer itself gives up after 30 s
 FUZZ_HANG_SECONDS = 60  # limit of one input of the generic fuzzer; a slower input is a failure
 SANITIZER_OPTIONS = {
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",  # ASan halts by default

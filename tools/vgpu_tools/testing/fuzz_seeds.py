@@ -159,7 +159,8 @@ def _pm4_packets() -> dict[str, list[int]]:
 
 
 def _mapped() -> list[Write]:
-    """Writes of the MQD and the run list that the scheduler's packets name. The run list never ends."""
+    """Writes that store the MQD and the run list to which the scheduler's packets refer. The list ends without CHAIN,
+    so that its time slice does not end."""
     list_of_all = [
         *_pm4(0xA1, 5 | 1 << 25, TABLES | 1, *[0] * 18),
         *_pm4(0xA2, 1 << 29 | 1 << 4, 0x1000, MQD, FB >> 32, DATA, FB >> 32),

@@ -69,8 +69,8 @@ def _lines() -> list[Line]:
         Line("user queue hang", [("sdma-hang", {**hang, "queue": 3, "count": 1})], "hang", "engine"),
         Line("SDMA reads poison", [("vram-poison", {"count": 1})], "poison", "poisoned"),
         Line("CP reads poison", [("vram-poison", {"count": 1})], "cp", "poisoned"),
-        # Inject the failure in the GFX hub, whose acknowledgements the CPU waits for. Acknowledgements of the MM hub
-        # are polled by jobs.
+        # Inject the failure in the GFX hub, whose acknowledgements the CPU waits for. Jobs poll the acknowledgements of
+        # the MM hub.
         Line("TLB not flushed", [("inv-no-ack", {"hub": "gfx", "count": 1})], "flush", "device", "reset"),
         Line("engine broken", [("sdma-hang", hang)], "broken", "gaveup", "reset"),
         Line("reset, no GART", [("vram-lost-at-reset", {**GART, "count": 1})], "reset", "device"),

@@ -115,7 +115,7 @@ class Driver:
 
     def _alive(self, event: Event) -> None:
         """Record an event of LIFE. Events of ranges name their process by its PASID only. A task of another process may
-        cause them."""
+        cause such events."""
         if event.name == "svm_list_init":
             self._owners[event.number("pasid")] = event.number("pid")
             self._note(event)
