@@ -41,10 +41,10 @@ def image(flavour: str) -> Path:
 
 
 def bzimage(flavour: str) -> Path:
-    """The same kernel for a boot by the firmware's protocol.
+    """The kernel as a bzImage, for a boot by the firmware's protocol.
 
     QEMU writes an ELF kernel into memory at every reset. A wake-up from suspend-to-RAM is a reset: the ELF kernel would
-    overwrite the sleeping one.
+    overwrite the sleeping kernel.
     """
     return folder(flavour) / "bzImage"
 

@@ -48,7 +48,7 @@ def shell(words: list[str]) -> int:
 
 
 def _execute(options: "Options", command: list[str], streams: "Streams") -> int:
-    """Run a command with the user's options. SIGUSR1 ends the run in the same way as its timeout."""
+    """Run a command with the user's options. SIGUSR1 ends the run in the same way as the run's timeout."""
     from vgpu_tools.guest import snapshot
     from vgpu_tools.guest.launch import Run
 

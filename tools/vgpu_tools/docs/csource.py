@@ -33,9 +33,10 @@ def strings(text: str) -> str:
 
 
 def closing(text: str, start: int) -> int:
-    """Return the position of the parenthesis that closes the one at `start`. Parentheses in strings do not count.
+    """Return the position of the parenthesis that closes the parenthesis at `start`. Parentheses in strings do not
+    count.
 
-    Raises Failure if it is missing."""
+    Raises Failure if the closing parenthesis is missing."""
     plain = STRING.sub(lambda match: '"' + "_" * len(match[1]) + '"', text)
     depth = 0
     for at in range(start, len(plain)):

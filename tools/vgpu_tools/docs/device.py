@@ -55,7 +55,8 @@ def _value(default: str, known: Mapping[str, str]) -> str:
 
 def properties_page(device: str, hive: str, headers: str, contract: str) -> str:
     """Return the page on properties. `device` and `hive` are the sources, `headers` the text of the device's headers,
-    `contract` that of docs/hardware.md, which has the meanings. Raises Failure for a property without a meaning."""
+    `contract` the text of docs/hardware.md, which describes the properties. Raises Failure for a property without a
+    description there."""
     known = {**macros(headers), **macros(device)}
     meanings = _documented(contract)
     rows, delays = [], []

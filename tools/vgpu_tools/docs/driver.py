@@ -117,7 +117,7 @@ class Tracepoint:
 
 
 def tracepoints(text: str) -> Iterator[Tracepoint]:
-    """Yield the tracepoints of a trace header. The format of a DEFINE_EVENT is that of its class."""
+    """Yield the tracepoints of a trace header. The format of a DEFINE_EVENT is the format of its class."""
     system = match[1] if (match := re.search(r"^#define TRACE_SYSTEM (\w+)", text, re.M)) else ""
     classes: dict[str, str] = {}
     for match in TRACEPOINT.finditer(text):

@@ -37,7 +37,7 @@ def _label(file: str, anchor: str) -> str:
 
 
 class Stage:
-    """The pages of a checkout, and the files beside them that pages link to."""
+    """The pages of a checkout, and the other files to which pages link."""
 
     def __init__(self, root: Path, files: Sequence[str], generated: Mapping[str, str]) -> None:
         """`files` are the names of the checkout's files, relative to `root`. `generated` are further pages, by the

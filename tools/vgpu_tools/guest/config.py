@@ -123,7 +123,7 @@ class Guest:
         if self.snapshot:
             place = str(rootfs.disk(self.kernel)).replace(",", ",,")
             words += ["-drive", f"if=none,id=programs,format=raw,read-only=on,file={place}"]
-            # Use the last free slot, so that disks of --qemu-args keep their device names.
+            # Use the last free PCI slot, so that disks of --qemu-args keep their device names.
             words += ["-device", "virtio-blk-pci,drive=programs,serial=vgpu-programs,addr=1d"]
             words += ["-global", "migration.mapped-ram=on"]
         if self.qmp:

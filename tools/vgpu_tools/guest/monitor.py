@@ -22,8 +22,9 @@ class Counter(_Answer):
 
 
 class Injection(_Answer):
-    """An injection: its id, how many occasions it has seen, at how many of them it has fired, and whether it is still
-    active."""
+    """An injection. `seen` is the number of occasions (events at which the injection could take effect) that matched
+    the filter, `fired` the number of occasions at which the injection took effect. `active` means that the injection
+    may take effect again."""
 
     id: int
     fired: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A running guest's QEMU, through its QMP socket."""
+"""Sends commands to the QEMU of a running guest, through QEMU's QMP socket."""
 
 import asyncio
 import os

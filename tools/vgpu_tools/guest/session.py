@@ -173,8 +173,8 @@ class Machine:
         self.port.settimeout(None)
 
     def rounds(self, more: int) -> None:
-        """Wait until the command has printed `more` lines beyond those that were read. Call drain() first to exclude
-        lines that were printed before."""
+        """Wait until the command has printed `more` lines in addition to the lines that were read so far. Call drain()
+        first, so that lines printed earlier do not count."""
         goal = self.session.lines() + more
         self.until(
             lambda: self.session.lines() >= goal or self.session.status is not None, f"{more} more lines of output"

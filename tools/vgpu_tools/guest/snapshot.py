@@ -32,7 +32,7 @@ from vgpu_tools.guest.config import Guest
 from vgpu_tools.guest.emulator import Emulator
 
 FOLDER = CACHE / "snapshots"
-MAX_BYTES = 8 << 30  # limit of all snapshots together; above, the least recently used ones are removed
+MAX_BYTES = 8 << 30  # limit of all snapshots together; above this limit, the least recently used snapshots are removed
 ACCELERATOR = "tcg"  # on KVM the saved state depends on the host's processor
 FORMAT = "1"  # version of the files, part of the key
 BOOT_SECONDS = 300.0  # limit for a guest to boot and be saved
@@ -228,7 +228,7 @@ class Store:
                 raise Failure(f"snapshot {self._state(name)}: {why}") from None
 
     def make_room(self, keep: str, limit: int = MAX_BYTES) -> None:
-        """Remove incomplete snapshots and those of earlier boots of the host. Then remove the least recently used
+        """Remove incomplete snapshots, and snapshots of earlier boots of the host. Then remove the least recently used
         snapshots until the snapshots take at most `limit` bytes.
 
         The caller holds the lock of the snapshot `keep`, which is not removed.
@@ -330,7 +330,8 @@ class Store:
         return False
 
     def _remove(self, name: str, *suffixes: str) -> bool:
-        """Remove files of a snapshot, unless another run holds its lock. Return whether the state file is gone.
+        """Remove files of a snapshot, unless another run holds the snapshot's lock. Return whether the state file is
+        gone.
 
         A guest that has the state file open can still read it."""
         path = self.folder / f"{name}.lock"

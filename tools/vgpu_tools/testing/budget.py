@@ -37,8 +37,8 @@ class Budget:
             raise Failure(f"{FILE}: no budget for the suite '{missing[0]}'", status=2)
 
     def over(self, suite: str, seconds: float, scale: float) -> str:
-        """Return a warning if a suite took longer than OVER times its budget on a host `scale` times slower; else
-        ''."""
+        """Return a warning if a suite took longer than OVER times its budget on a host that is `scale` times slower
+        than the reference machine; else ''."""
         allowed = self.seconds.get(suite)
         if not allowed or seconds <= OVER * allowed * scale:
             return ""

@@ -16,7 +16,7 @@ from vgpu_tools.testing.suite import Context
 from vgpu_tools.testing.tap import Case
 
 START_SECONDS = 600
-ROUND_SECONDS = {"release": 60, "debug": 240}  # limit of one round of all cases of a row
+ROUND_SECONDS = {"release": 60, "debug": 240}  # limit of one round of all cases of a row of the table
 HOST_ROUND_SECONDS = 120  # limit of one round of a test in BY_HOST, with either kernel
 RELOADS = 5  # number of reloads of the module for each round of the other rows
 SLEEP = ["--bzimage", "--vram", "128M"]

@@ -130,8 +130,8 @@ class Campaign:
         while number < self.repeat:
             faults = _faults(self.machine)
             after, fired = self._round(row)
-            # No fault occurred if the wrong entry was invalidated before its use, and the next walk read the right
-            # entry.
+            # No fault occurred if the wrong GART entry was dropped from the TLB before its use, and the next walk read
+            # the right entry.
             nothing = row.counter == "gart" and after["copy"] == "right" and _faults(self.machine) == faults
             if nothing and unmet < UNMET:
                 print(f"{row.name}: the wrong entry was not used, repeating the round", file=sys.stderr)

@@ -26,9 +26,9 @@ MOST_FILES, HEADER_LINES, SOURCE_LINES = 25, 300, 600  # larger folders and file
 NOT_CODE = re.compile(r"//(?:\\\n|[^\n])*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([\"<])([^\">\n]+)[\">]", re.M)
 DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.M)
-# At the start of a statement or a line: the words of a type, a name, a parenthesis, and a semicolon before any body.
-# Names in capitals (macros) and attributes are not matched. The excluded first words begin other statements or static
-# functions.
+# Matches at the start of a statement or a line: the words of a type, a name, and a parenthesis, if the next semicolon
+# comes before any brace. Names in capitals (macros) and attributes are not matched. The excluded first words begin
+# other statements or static functions.
 PROTOTYPE = re.compile(
     r"(?:^|[;{}]\s+)(?!(?:static|typedef|return|else|do|goto|case|asm|__asm__)\b)(?:[A-Za-z_]\w*[\s*]+)+"
     r"(?!__attribute__|__aligned|[A-Z0-9_]+\b)([A-Za-z_]\w*)\s*\((?=[^;{}]*;)",

@@ -177,7 +177,7 @@ class Rooms:
         self.known.setdefault(pair, line)
 
     def _pattern(self, line: int, text: str, section: Section, name: str, allowed: str) -> None:
-        """Add a room for each folder that matches a pattern and has no line itself."""
+        """Add a room for each folder that matches a pattern and has no line of its own."""
         like = section.path(name)
         found = {one for one in self._folders if fnmatchcase(one, like) and one.count("/") == like.count("/")}
         if not found:

@@ -29,7 +29,7 @@ def run(names: Sequence[str], plan: Plan, environment: Environment) -> Report:
     for suite in chosen:
         ensure(*suite.steps())
     if environment.delays and any(suite.name.startswith(changed.GUESTS) for suite in chosen):
-        ensure(qemu.build("delays"))  # here and not in a suite's thread, where Ctrl-C would wait for the build's end
+        ensure(qemu.build("delays"))  # build here, not in a suite's thread, where Ctrl-C would wait for the build's end
     RESULTS.mkdir(parents=True, exist_ok=True)
     context = Context(environment)
     context.speed.scale()  # measure the speed before tests keep the host busy

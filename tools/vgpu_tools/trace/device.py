@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from vgpu_tools.trace.events import Event
 
-SDMA_ENGINES = 5  # SDMA_NUM_ENGINES; also the number of the compute engine (VGPU_CLIENT_CP)
+SDMA_ENGINES = 5  # number of SDMA engines (SDMA_NUM_ENGINES); also the id of the compute engine (VGPU_CLIENT_CP)
 WAITS = {4: "acknowledgement", 5: "a free CAM slot", 6: "another try"}  # by VGPUWait
 RB_ENABLE = 1  # SDMA_RB_CNTL__RB_ENABLE
 

@@ -18,7 +18,7 @@ WORD = re.compile(r"(\w+)=(\S+)")
 SECTION = re.compile(r"^== (\w+)\n", re.MULTILINE)
 STAMP_NS = 1000  # resolution of the device's stamps
 GPU_TICK_NS = 10
-NEAR_NS = 5_000_000  # most time between a fault's line in the log and its interrupt entry, on a busy host
+NEAR_NS = 5_000_000  # longest time between a fault's line in the log and the fault's interrupt entry, on a busy host
 
 
 @dataclass

@@ -86,7 +86,7 @@ class _Run:
         self.sides = sides
         first = _first(sides.events, "svm_list_init")
         self.pid, self.pasid = first.number("pid"), first.number("pasid")
-        self.ranges: dict[str, str] = {}  # lane of a range, by its pages
+        self.ranges: dict[str, str] = {}  # lane of each range, by the range's pages
         self.marks: list[Mark] = []
         self.bars: list[Bar] = []
         self._served: set[int] = set()  # id() of the services that have marks

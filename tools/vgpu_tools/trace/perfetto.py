@@ -16,8 +16,8 @@ Value = int | str | bool
 
 @dataclass
 class Slice:
-    """A slice or an instant on a track. Times are in ns since the trace's start. `flows` start or continue in the
-    slice; with `last` they end there."""
+    """A slice or an instant on a track. Times are in ns since the trace's start. The `flows` start or continue in the
+    slice or, if `last` is set, end in the slice."""
 
     begin: int
     end: int
