@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """./vgpu test-delays: finds ordering bugs by a delay of 0.3 s at each synchronisation point in turn.
 
-- Points of guest programs: guest-rootfs/programs/lib/delay.h. In the programs of tests.list, each case that uses another
-  process, a thread or a timer is repeated, once for each of the case's points. A case runs in the first guest that does
-  not skip the case.
+- Points of guest programs: guest-rootfs/programs/lib/delay.h. In the programs of tests.list, each case that uses
+  another process, a thread or a timer is repeated, once for each of the case's points. A case runs in the first guest
+  that does not skip the case.
 - Points of the device's threads (--device): qemu-device/core/delay.h. Each program runs once for each point.
 - Frames between launcher and agent (--frames): Avocado's tests of the launcher run once for each kind of frame.
 
