@@ -16,8 +16,8 @@ LINE = 15.0
 @dataclass(frozen=True)
 class Lock:
     """A row of the table of locks in docs/driver.md. `kind` is the kind of the locks, or "" if the row names none.
-    `room` is the folder of the driver that has the locks. `waited` tells whether reclaim or an MMU notifier may wait
-    for the locks: "yes", "no", or "other" for any other word in the table."""
+    `room` is the folder of the driver that has the locks. `waited`: may reclaim or an MMU notifier wait for the locks?
+    "yes", "no", or "other" for any other word in the table."""
 
     names: tuple[str, ...]
     kind: str
