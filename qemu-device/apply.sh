@@ -1,10 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# apply.sh QEMU_SRC: adds the device to a QEMU source tree: links this folder as
-# hw/misc/vgpu-kfd, its tests as tests/qtest/vgpu-kfd, its QAPI schema as
-# qapi/vgpu-kfd.json and vgpu-hive.json, and the contract's headers as
-# include/vgpu; applies the patches to QEMU itself (patches/). Safe to repeat.
+# apply.sh QEMU_SRC: adds the device to a QEMU source tree. Applies the patches
+# to QEMU itself (patches/), and creates these links. Safe to repeat.
+#
+#   hw/misc/vgpu-kfd                          this folder
+#   tests/qtest/vgpu-kfd                      tests/
+#   qapi/vgpu-kfd.json, qapi/vgpu-hive.json   the QAPI schema, qapi/
+#   include/vgpu                              ../include/vgpu: the contract
 set -eu
 
 tree=${1:?usage: apply.sh QEMU_SRC}
@@ -82,9 +85,9 @@ grep -q '"vgpu"' "$tree/hmp-commands-info.hx" ||
 add_after tests/qtest/fuzz/generic_fuzz_configs.h "predefined_configs\[\] = {" \
     "vgpu-kfd" '#include "tests/qtest/vgpu-kfd/fuzz/generic-fuzz.h.inc"'
 
-# Patches to QEMU itself, by version, as mails that git am takes: bug fixes, and
-# functions that the device calls. The description of each has the reason. Skip
-# one that is applied.
+# Patches to QEMU itself, by version of QEMU: bug fixes, and functions that the
+# device calls. Each patch is a mail for git am, and its description has the
+# reason. Skip a patch that is applied already.
 for mend in "$here/patches/$series"/*.patch; do
     [ -f "$mend" ] || continue
     patch -d "$tree" -p1 -R -f -s --dry-run <"$mend" >/dev/null 2>&1 ||

@@ -11,7 +11,7 @@
 /**
  * vgpu_clock: read the GPU clock
  *
- * The clock follows QEMU_CLOCK_VIRTUAL: it stops with the machine.
+ * The clock follows QEMU_CLOCK_VIRTUAL, which stops with the machine.
  *
  * Context: any thread.
  * Return: time in ticks of 1 / VGPU_CLOCK_HZ s.

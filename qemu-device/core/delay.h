@@ -75,7 +75,7 @@ void vgpu_delay_destroy(VGPUState *s);
 bool vgpu_delay_worker(VGPUState *s, QemuMutex *lock, VGPUDelayPoint point);
 
 /**
- * vgpu_delay_irq: schedule @bh after a delay, if one is due
+ * vgpu_delay_irq: if a delay is due, let a timer schedule @bh after the delay
  * @s: device
  * @bh: bottom half that sends the MSI
  *
@@ -87,7 +87,7 @@ bool vgpu_delay_irq(VGPUState *s, QEMUBH *bh);
 /**
  * vgpu_delay_ack: check whether acknowledges of invalidations are delayed
  * @s: device
- * @request: true at the start of an invalidation, which may start a delay
+ * @request: true at the start of an invalidation: a delay may start
  *
  * Context: s->lock held.
  * Return: true while no invalidation may be acknowledged.

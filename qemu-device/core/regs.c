@@ -12,8 +12,8 @@
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
 /*
- * Return the block that contains @reg, or NULL. Set *@inst and *@off to the
- * instance and to the offset in it.
+ * Return the block that contains @reg, or NULL. Set *@inst to the instance, and
+ * *@off to the dword offset in the instance.
  */
 static const VGPUBlock *regs_find_block(const VGPURegs *regs, uint32_t reg,
                                         unsigned *inst, unsigned *off)
@@ -21,7 +21,10 @@ static const VGPUBlock *regs_find_block(const VGPURegs *regs, uint32_t reg,
     unsigned low = 0, high = regs->num_blocks;
     const VGPUBlock *b;
 
-    /* Invariant: exactly the blocks below index @low begin at @reg or below. */
+    /*
+     * Invariant: blocks below index @low begin at @reg or below, and blocks
+     * from index @high on begin above @reg.
+     */
     while (low < high) {
         unsigned middle = (low + high) / 2;
 
@@ -44,7 +47,10 @@ static const VGPUBlock *regs_find_block(const VGPURegs *regs, uint32_t reg,
     return b;
 }
 
-/* Return the register at @reg, or NULL. As regs_find_block(). */
+/*
+ * Return the register at @reg, or NULL. Set *@block to the result of
+ * regs_find_block(), which sets *@inst and *@off.
+ */
 static const VGPUReg *regs_find(const VGPURegs *regs, uint32_t reg,
                                 const VGPUBlock **block, unsigned *inst,
                                 unsigned *off)

@@ -6,9 +6,9 @@
  *
  * hw/register.h is not used: its search compares the address with each register
  * of a block in turn, and each register is an object (a hub has 336). A
- * MemoryRegion for each block is not used: it would serve the register window
- * only. Engines read registers without the BQL, and PCIE_DATA2 and packets have
- * the number of a register, not an address.
+ * MemoryRegion for each block is not used, since only the register window could
+ * access it: engines read registers without the BQL, and PCIE_DATA2 and packets
+ * have the number of a register, not an address.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_REGS_H
 #define HW_MISC_VGPU_KFD_CORE_REGS_H
@@ -57,8 +57,8 @@ typedef struct VGPUBlock {
     uint32_t *(*store)(VGPUState *s, unsigned inst);
     /*
      * Read or write a register for a packet of an engine, in any thread. Return
-     * false if engines cannot access the register. NULL: engines can access
-     * none.
+     * false if engines cannot access the register. NULL: engines can access no
+     * register of the block.
      */
     bool (*engine_read)(VGPUState *s, unsigned inst, unsigned off,
                         uint32_t *val);
@@ -66,7 +66,9 @@ typedef struct VGPUBlock {
                          uint32_t val);
 } VGPUBlock;
 
-/* The registers of a device. Constant, except the bits of @warned. */
+/*
+ * The registers of a device. Constant, except the bits that @warned points to.
+ */
 typedef struct VGPURegs {
     const VGPUBlock *const *blocks;     /* ascending by base, disjoint */
     unsigned num_blocks;
@@ -77,7 +79,7 @@ typedef struct VGPURegs {
     bool (*is_alias)(VGPUState *s, uint32_t reg);
     /*
      * Bitmap by dword offset: registers for which vgpu_reg_warn_once() has
-     * returned true. BQL.
+     * returned true. Guarded by the BQL.
      */
     unsigned long *warned;
 } VGPURegs;

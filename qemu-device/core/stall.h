@@ -14,14 +14,14 @@
 typedef enum VGPUWait {
     VGPU_WAIT_NONE,
     VGPU_WAIT_WPTR,             /* write pointer: the packet is not complete */
-    VGPU_WAIT_POLL,             /* value or time of a packet: until @until */
+    VGPU_WAIT_POLL,             /* poll or delay: next try at @until */
     VGPU_WAIT_REG,              /* the main loop writes a register */
     VGPU_WAIT_CAM,              /* retry fault: acknowledge of slot @cam */
     VGPU_WAIT_CAM_FREE,         /* retry fault: any free CAM slot */
-    VGPU_WAIT_RETRY,            /* retry fault, CAM off: until @until */
+    VGPU_WAIT_RETRY,            /* retry fault, CAM off: next try at @until */
     VGPU_WAIT_POISON,           /* injected memory error: stops the queue */
     VGPU_WAIT_IOMMU,            /* reply of the IOMMU (memory/iommu.c) */
-    VGPU_WAIT_DEVICE,           /* other queue or host thread: until @until */
+    VGPU_WAIT_DEVICE,           /* queue or host thread: next try at @until */
 } VGPUWait;
 
 /*
@@ -44,10 +44,10 @@ typedef struct VGPUStall {
      */
     bool iommu;
     /*
-     * Time of the next try in ns. For VGPU_WAIT_POLL and VGPU_WAIT_RETRY it is
-     * in QEMU_CLOCK_VIRTUAL, since the guest can see these times; for
-     * VGPU_WAIT_DEVICE in QEMU_CLOCK_REALTIME, since another host thread ends
-     * the wait.
+     * Time of the next try in ns. For VGPU_WAIT_POLL and VGPU_WAIT_RETRY the
+     * clock is QEMU_CLOCK_VIRTUAL, since the guest can see these times. For
+     * VGPU_WAIT_DEVICE the clock is QEMU_CLOCK_REALTIME, since another host
+     * thread ends the wait.
      */
     int64_t until;
 } VGPUStall;

@@ -22,7 +22,7 @@ typedef struct VGPUTimer {
 
 /**
  * vgpu_timer_init: create a timer
- * @t: timer, not set afterwards
+ * @t: timer; not armed on return
  * @dev: device that owns the timer
  * @cb: called in the main loop when the timer expires
  * @opaque: argument of @cb
@@ -34,15 +34,15 @@ void vgpu_timer_init(VGPUTimer *t, DeviceState *dev, QEMUTimerCB *cb,
 
 /**
  * vgpu_timer_destroy: free a timer
- * @t: timer that no thread uses; may be set
+ * @t: timer that no thread uses; may be armed
  *
  * Context: BQL held.
  */
 void vgpu_timer_destroy(VGPUTimer *t);
 
 /**
- * vgpu_timer_anticipate: let a timer expire at a time, or earlier
- * @t: timer; if it is set to an earlier time, that time stays
+ * vgpu_timer_anticipate: let a timer expire at @ns or earlier
+ * @t: timer; if @t is armed for an earlier time, nothing changes
  * @ns: time, ns, QEMU_CLOCK_VIRTUAL
  *
  * Context: any thread.

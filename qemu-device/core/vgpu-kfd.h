@@ -8,17 +8,17 @@
  * Locks, outermost first:
  *
  *   BQL          register and doorbell access, realize, reset, run state
- *   worker->lock the queues of an SDMA engine, or all compute queues; register
- *                accesses and the worker's thread use them. A thread holds the
- *                lock of one worker at most; only a chip reset holds more: it
- *                takes the CP's lock, then those of all engines
- *   s->sdma->share_lock  engines that wait for others (sdma/share.c)
+ *   worker->lock the queues of an SDMA engine, or all compute queues, which
+ *                register accesses and the worker's thread use. A thread holds
+ *                the lock of at most one worker, except during a chip reset,
+ *                which takes the CP's lock and then the locks of all engines
+ *   s->sdma->share_lock  waits of engines for other engines (sdma/share.c)
  *   s->lock      fault status, retry CAM, invalidations, interrupt rings
  *   s->inject->lock  injections (inject/inject.c)
  *
  * Each SDMA engine has a thread, and the MECs share one (queue/scheduler.h).
  * These threads never take the BQL, so that a holder of the BQL may wait for
- * them. Therefore a bottom half sends MSIs, another one calls the IOMMU
+ * them. Therefore a bottom half sends MSIs, another bottom half calls the IOMMU
  * (queue/iommu-requests.c), and engines access no registers of other devices
  * (memory/phys.c). A thread executes packets with no lock held. Meanwhile
  * worker->current is the queue of the packet, and no other thread accesses the
@@ -31,10 +31,10 @@
  * TLB entry holds the generation that its VMID had before the page walk. An
  * invalidation of all pages increments the generation. An invalidation of a
  * range of pages is added to the hub's log, and a client applies new entries of
- * the log to its TLB before it uses translations again. The number of its
- * accesses, VGPUTlb.access, is odd while the client uses translations. An
- * invalidation is acknowledged when each number that was odd at the start of
- * the invalidation has changed.
+ * the log to its TLB before it uses translations again. The client's counter
+ * VGPUTlb.access is odd while the client uses translations. An invalidation is
+ * acknowledged when each counter that was odd at the start of the invalidation
+ * has changed.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H
 #define HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H
@@ -87,7 +87,7 @@ struct VGPUState {
 
     char *id;                   /* name in trace events and messages */
     bool removed;               /* by a surprise removal; BQL, atomic */
-    /* Mask of kinds that may fire, 1 << kind; atomic. */
+    /* Mask of injection kinds that may fire, 1 << kind; atomic. */
     uint32_t inject_armed;
 
     /* Blocks: allocated in instance_init, freed in instance_finalize. */

@@ -29,9 +29,9 @@ static uint64_t aql_dw64(const VGPUExec *x, unsigned n)
 }
 
 /*
- * Wait until all signals of the packet (with @any: one of them) are 0. x->done
- * is a mask of the signals that were 0 in an earlier try; they count as 0 even
- * if they have changed.
+ * Wait until all signals of the packet are 0 or, if @any, until one of the
+ * signals is 0. x->done is a mask of the signals that were 0 in an earlier try:
+ * a signal in the mask counts as 0 even if its value has changed since.
  */
 static VGPUStep aql_barrier(VGPUExec *x, bool any)
 {

@@ -90,7 +90,7 @@ void vgpu_cp_reset(VGPUState *s);
 void vgpu_cp_pause(VGPUState *s, bool paused);
 
 /**
- * vgpu_cp_hold: stop the CP's thread between two steps until the release
+ * vgpu_cp_hold: stop the CP's thread between two steps, until vgpu_cp_release()
  * @s: device
  *
  * Context: BQL held, before vgpu_sdma_hold(). Returns with the lock of the CP's

@@ -16,8 +16,8 @@
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 
 /*
- * Return a mask of @num contiguous resources that are in mask @from; 0: there
- * are not as many.
+ * Return a mask of @num contiguous resources that are in mask @from. Return 0
+ * if @from has no such range.
  */
 static uint64_t gws_find_range(uint64_t from, unsigned num)
 {
@@ -91,8 +91,8 @@ static bool gws_needed(void *opaque)
 }
 
 /*
- * Check that each VMID has one contiguous range, only VMIDs of processes have
- * one, and no resource is in two ranges.
+ * Check that the resources of each VMID are contiguous, that only VMIDs of
+ * processes have resources, and that no resource belongs to two VMIDs.
  */
 static int gws_post_load(void *opaque, int version_id)
 {

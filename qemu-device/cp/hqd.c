@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: hardware queue descriptors (HQDs) of the MECs: start and dequeue of
- * queues. A dequeue takes effect between two steps of a packet. The progress of
- * the unfinished packet is discarded: rptr is at its start, and the packet is
- * executed again when the queue starts.
+ * queues. A dequeue takes effect between two steps of a packet. The read
+ * position stays at the start of the unfinished packet, which is executed again
+ * when the queue starts. The packet's progress is discarded, except q->phase of
+ * an AQL packet.
  */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"
@@ -80,8 +81,8 @@ void vgpu_cp_hws_end(VGPUCp *cp)
 }
 
 /*
- * End the run list if @q has submitted it. Called while the scheduler is not
- * current.
+ * End the run list if @q has submitted the list. Called while the scheduler is
+ * not the current queue of the worker.
  */
 static void hqd_end_run_list(VGPUCp *cp, const CpQueue *q)
 {

@@ -132,8 +132,8 @@ static void hws_program_vmid(VGPUCp *cp, unsigned vmid)
 
 /*
  * Return the VMID of the process of the last MAP_PROCESS; assign a VMID if the
- * process has none. Return 0 if no VMID is free, or not as many GWS resources
- * as the process requests.
+ * process has none. Return 0 if the run list may use no further VMID, or if the
+ * GWS resources that the process requests are not free.
  */
 static unsigned hws_assign_vmid(VGPUCp *cp)
 {
@@ -214,7 +214,10 @@ static VGPUStep hws_map_queues(VGPUCp *cp, const uint32_t *dw, bool *full)
         return vgpu_cp_packet_error(&hws->queue.exec,
                                     CP_ERROR_PACKET_UNSUPPORTED);
     }
-    /* A new slice may have started after the MAP_PROCESS: assign again. */
+    /*
+     * If a new slice has started since the MAP_PROCESS, the process may have
+     * lost its VMID: assign a VMID again.
+     */
     vmid = hws_assign_vmid(cp);
     if (!vmid) {
         *full = true;

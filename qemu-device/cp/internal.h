@@ -21,29 +21,32 @@
 #define CP_NUM_GC_REGS      0x100
 #define CP_GC_FIRST         (GC_BASE + 0x1040)
 
-/* An HQD and its queue. Guarded by cp->w.lock, except as noted. */
+/*
+ * An HQD and its queue. Guarded by cp->w.lock, except as noted. "As exec"
+ * means: guarded like queue.exec (see VGPUExec).
+ */
 typedef struct CpQueue {
     VGPUQueue queue;            /* rptr and wptr are in dwords */
     uint32_t regs[CP_HQD_SPAN]; /* HQD registers; read atomically */
     /*
-     * Registers that SET_SH_REG sets. Accessed by the thread; under cp->w.lock
-     * while the queue is inactive.
+     * Registers that SET_SH_REG sets. Accessed by the thread while the queue is
+     * active, and under cp->w.lock while the queue is inactive.
      */
     uint32_t sh[PM4_SH_COMPUTE_COUNT];
     bool error;                 /* stopped on an error, until the next start */
-    /* Holds AQL packets, not PM4; locking as exec. */
+    /* True: the ring holds AQL packets; false: PM4. As exec. */
     bool aql;
     /*
-     * Wptr in memory is beyond the ring, and exec.wptr is the end of the ring;
-     * locking as exec.
+     * Wptr in memory is more than a ring ahead of rptr, so that exec.wptr was
+     * limited to rptr plus the size of the ring. As exec.
      */
     bool clamped;
-    uint32_t phase;             /* AQL_PHASE_* of the packet at rptr; thread */
+    uint32_t phase;             /* AQL_PHASE_* of packet at rptr; as exec */
     bool mapped;                /* mapped by MAP_QUEUES */
     bool listed;                /* mapped by a MAP_QUEUES in a run list */
     bool hiq;                   /* mapped as HIQ: executes scheduler packets */
     bool fixed;                 /* static: stays mapped at the end of a slice */
-    bool unsaved;               /* unmapped, but MQD not written yet; thread */
+    bool unsaved;               /* MQD not written since the unmap; thread */
 } CpQueue;
 
 /* Phase of the scheduler: see the diagram in hws.c. */
@@ -51,11 +54,16 @@ typedef enum CpHwsPhase {
     CP_HWS_NONE,                /* there is no run list */
     CP_HWS_SAVE,                /* unmap the queues of the last slice */
     CP_HWS_MAP,                 /* map the queues of the next slice */
-    /* The slice runs, for @quantum unless it holds the whole list. */
+    /*
+     * The slice runs: for @quantum ms, or for ever if it holds the whole list.
+     */
     CP_HWS_RUN,
 } CpHwsPhase;
 
-/* The last MAP_PROCESS of a run list, which the MAP_QUEUES after it use. */
+/*
+ * The process of the last MAP_PROCESS in a run list. The next MAP_QUEUES map
+ * queues of this process.
+ */
 typedef struct CpProcess {
     bool valid;                 /* false: there was no MAP_PROCESS yet */
     uint16_t pasid;
@@ -77,11 +85,11 @@ typedef struct CpHws {
     CpHwsPhase phase;
     /* Number of the queue that submitted the list. */
     uint8_t owner;
-    uint8_t max_processes;      /* maximum in a slice; 0: no limit */
+    uint8_t max_processes;      /* maximum of a slice; 0: no limit */
     uint8_t chains;             /* number of chained lists in this slice */
     uint8_t quantum;            /* length of this slice in ms */
     bool whole_list;            /* the slice holds all queues of the list */
-    bool starved;               /* a packet cannot be mapped: was logged */
+    bool starved;               /* logged: a packet could not be mapped */
     VGPUIndirect list;          /* the run list; pos: next packet to execute */
     VGPUIndirect slice;         /* @list at the start of this slice */
     CpProcess process;          /* process of the next MAP_QUEUES */
@@ -90,8 +98,8 @@ typedef struct CpHws {
     /* Mask of allocated GWS resources, by VMID. */
     uint64_t gws[VGPU_NUM_VMIDS];
     /*
-     * exec.ib[0] is @list. The scheduler waits for memory, and for the end of
-     * the slice.
+     * The scheduler as a queue of the worker: exec fetches packets of the list
+     * (exec.ib[0] is @list), and waits for memory and for the end of the slice.
      */
     VGPUQueue queue;
 } CpHws;
@@ -124,7 +132,7 @@ struct VGPUCp {
     uint32_t sh_mem_config[VGPU_NUM_VMIDS];
     /* GDS_GWS_VMIDn; written by the CP's thread, too. */
     uint32_t gws_vmid[VGPU_NUM_VMIDS];
-    /* Stored values if no HQD is selected. */
+    /* Store of the HQD registers while no HQD is selected; all 0. */
     uint32_t nowhere[CP_HQD_SPAN];
     uint64_t clock_captured;    /* captured GPU clock in ticks; BQL */
 };
@@ -151,13 +159,14 @@ bool vgpu_cp_queue_active(const CpQueue *q);
 /* Return the size of the ring in dwords (CP_HQD_PQ_CONTROL). Any thread. */
 uint64_t vgpu_cp_ring_dwords(const CpQueue *q);
 /*
- * Start a queue: load pointers, position in an indirect buffer, and phase from
- * its registers.
+ * Start a queue: load pointers, phase, and position in an indirect buffer from
+ * the queue's registers.
  */
 void vgpu_cp_queue_start(VGPUCp *cp, CpQueue *q);
 /*
- * Stop an active queue: at once or, if the thread executes a packet of the
- * queue or the run list that the queue submitted, after the current step.
+ * Stop an active queue at once. If the thread is executing a packet of the
+ * queue, or the run list that the queue submitted, the queue stops after the
+ * current step instead.
  */
 void vgpu_cp_queue_dequeue(VGPUCp *cp, CpQueue *q);
 /* Stop a queue now and save its progress to its registers. */
@@ -206,17 +215,17 @@ VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq);
  */
 
 /*
- * Execute the MAP_QUEUES in @dw. @vmid: VMID of the queue, for a packet in a
- * run list; negative: the packet is not in a run list. If a queue of a run list
- * is mapped already, it stays as it is. If no HQD is free, the function does
- * nothing except set *@full to true.
+ * Execute the MAP_QUEUES in @dw. @vmid: VMID of the queue if the packet is in a
+ * run list, else negative. If the packet is in a run list, and a run list has
+ * mapped the queue already, the queue stays as it is. Set *@full to true if no
+ * HQD is free, else to false.
  */
 VGPUStep vgpu_cp_hqd_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
                          bool *full);
 /*
  * Unmap a queue that is not current, and save it to its MQD unless @reset. The
  * queue has left its HQD on return. If the result is VGPU_STEP_STALL, the queue
- * is not saved: call again.
+ * is not saved yet: the caller must call again.
  */
 VGPUStep vgpu_cp_hqd_unmap(VGPUCp *cp, VGPUExec *x, CpQueue *q, bool reset);
 
@@ -259,9 +268,9 @@ bool vgpu_cp_hws_pending(const VGPUCp *cp);
 /* gws.c. The thread calls these functions with no lock held. */
 
 /*
- * Allocate @num GWS resources to the process with @vmid, and free those that
- * the process had. Return false, without a change, if @num contiguous resources
- * are not free.
+ * Set the GWS resources of the process with @vmid to @num contiguous ones.
+ * Return false, without a change, if there are no @num contiguous free
+ * resources.
  */
 bool vgpu_cp_gws_grant(VGPUCp *cp, unsigned vmid, unsigned num);
 /* Free the GWS resources of the process with @vmid. */
@@ -281,7 +290,7 @@ VGPUStep vgpu_cp_store(VGPUExec *x, uint64_t va, uint64_t val, unsigned len);
 VGPUStep vgpu_cp_load(VGPUExec *x, uint64_t va, uint64_t *val, unsigned len);
 /*
  * As vgpu_exec_write_reg(). Return VGPU_STEP_BAD_PACKET if the queue is not
- * privileged.
+ * privileged, or if @reg is beyond BAR 5.
  */
 VGPUStep vgpu_cp_write_reg(VGPUExec *x, uint32_t reg, uint32_t val);
 /*
@@ -291,8 +300,8 @@ VGPUStep vgpu_cp_write_reg(VGPUExec *x, uint32_t reg, uint32_t val);
 VGPUStep vgpu_cp_read_reg(VGPUCp *cp, VGPUExec *x, uint32_t reg, uint32_t *val);
 /*
  * Wait before the next try of a packet that polls a value which the guest
- * changes. The first WAIT_TRIES tries are in consecutive time slices, further
- * tries 1 ms of virtual time apart.
+ * changes. The first WAIT_TRIES tries are made in consecutive time slices.
+ * Further tries are 1 ms of virtual time apart.
  */
 VGPUStep vgpu_cp_poll(VGPUExec *x);
 /*

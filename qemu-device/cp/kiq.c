@@ -116,7 +116,7 @@ VGPUStep vgpu_cp_unmap_queues(VGPUCp *cp, CpQueue *kiq)
         QEMU_LOCK_GUARD(&cp->w.lock);
         vgpu_cp_hws_end(cp);
     }
-    /* x->done counts the HQDs, and then the SDMA queues, that are processed. */
+    /* x->done: number of queues processed, HQDs first, then SDMA queues. */
     for (; x->done < CP_NUM_HQDS + NUM_SDMA; x->done++) {
         if (x->done < CP_NUM_HQDS) {
             step = all ? kiq_unmap_hqd(cp, kiq, &cp->queues[x->done], action)
@@ -142,7 +142,7 @@ VGPUStep vgpu_cp_query_status(VGPUCp *cp, CpQueue *kiq)
     uint64_t va = (x->dw[3] | (uint64_t)x->dw[4] << 32) & ~7ull;
     uint64_t val = cpu_to_le64(x->dw[5] | (uint64_t)x->dw[6] << 32);
 
-    /* Packets are executed in order, so all earlier ones have completed. */
+    /* Packets are executed in order, so all earlier packets have completed. */
     if (command != PM4_QUERY_INTERRUPT_ONLY &&
         cp_dma_stalls(vgpu_dma_write(&x->mem, va, &val, 8))) {
         return VGPU_STEP_STALL;
@@ -169,9 +169,9 @@ VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq)
 
 /*
  * Invalidate the VMIDs that have the PASID, in one hub after the other. For
- * each hub, wait for the ACK bits of the VMIDs in the request, which is in
- * x->reg_val: the scheduler may have assigned another VMID to the process since
- * the request, and that VMID is in no request.
+ * each hub, wait for the ACK bits of the VMIDs in the request (x->reg_val). Do
+ * not wait for other VMIDs that have the PASID now: the scheduler may have
+ * assigned another VMID to the process since the request.
  */
 VGPUStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
 {

@@ -10,7 +10,7 @@
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 
-/* Dwords that are read. */
+/* Number of dwords of an MQD that are read. */
 #define MQD_USED        (CP_MQD_HQD + CP_HQD_SPAN)
 #define PIPE_QUEUES     (CP_NUM_PIPES * CP_NUM_QUEUES)
 
@@ -61,8 +61,9 @@ static bool hqd_is_free(const CpQueue *q)
 }
 
 /*
- * Return the HQD that the packet selects or, if the packet allows any HQD, a
- * free one. Return NULL if the selected HQD is not free, or no HQD is free.
+ * Return the HQD that the packet selects, or NULL if that HQD is not free. If
+ * the packet allows any HQD, return a free HQD of cp->queue_mask, or NULL if
+ * there is none.
  */
 static CpQueue *hqd_find_free(VGPUCp *cp, uint32_t dw1)
 {

@@ -53,8 +53,8 @@ static VGPUStep pm4_fetch(VGPUCp *cp, VGPUExec *x, uint64_t left)
 }
 
 /*
- * Set *@val to dword @n of the packet, which may be beyond exec->dw. @n is
- * below x->ndw.
+ * Set *@val to dword @n of the packet. @n is below x->ndw; the dword may be
+ * beyond the fixed part in x->dw.
  */
 static VGPUStep pm4_dword(VGPUExec *x, uint32_t n, uint32_t *val)
 {
@@ -327,9 +327,9 @@ static const struct {
 };
 
 /*
- * Return true if the packet is in the ring, in VMID 0, of a queue that may
- * execute scheduler packets: the KIQ (RLC_CP_SCHEDULERS) or a queue that was
- * mapped as HIQ.
+ * Return true if the queue may execute scheduler packets, and the packet is in
+ * the ring, not in an indirect buffer. The queue must be in VMID 0, and be the
+ * KIQ (RLC_CP_SCHEDULERS) or mapped as HIQ.
  */
 static bool pm4_is_scheduler(VGPUCp *cp, CpQueue *q)
 {

@@ -91,7 +91,7 @@ static void hqd_wptr_written(VGPUState *s, unsigned inst, unsigned off,
 
 /*
  * ACTIVE is set under the lock, so that the thread does not run the queue
- * before it is started.
+ * before vgpu_cp_queue_start().
  */
 static void hqd_active_written(VGPUState *s, unsigned inst, unsigned off,
                                uint32_t old, uint32_t val)
@@ -132,7 +132,7 @@ static void hqd_dequeue_written(VGPUState *s, unsigned inst, unsigned off,
 }
 
 /*
- * The thread reads these registers at its next step, so it need not be kicked.
+ * The thread reads these registers at its next step: a write need not wake it.
  */
 static void hqd_plain_written(VGPUState *s, unsigned inst, unsigned off,
                               uint32_t old, uint32_t val)

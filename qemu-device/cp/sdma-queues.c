@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: SDMA queues in MAP_QUEUES and UNMAP_QUEUES: decodes the packets,
- * and reads and writes the queues' images in memory (MQDs). sdma/map.c maps the
- * queues to the engines.
+ * vgpu-kfd: SDMA queues in MAP_QUEUES and UNMAP_QUEUES: decoding of the
+ * packets, and access to the queues' images in memory (MQDs). sdma/map.c maps
+ * the queues to the engines.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: saved state of compute queues. The progress of a packet in
- * execution and the time of its next try are not saved: the packet is executed
- * again after a load, as after a dequeue.
+ * vgpu-kfd: saved state of compute queues. As after a dequeue, a packet in
+ * execution is executed again after a load: its progress, except q->phase of an
+ * AQL packet, and the time of its next try are not saved.
  */
 #include "qemu/osdep.h"
 #include "migration/qemu-file-types.h"

@@ -27,8 +27,8 @@ static void late_irqs_arm(VGPUState *s)
 }
 
 /*
- * Return the entry with the earliest due time if that is not after @now, or
- * NULL. The caller holds s->lock.
+ * Return the delayed entry with the earliest due time, or NULL if no entry is
+ * due at time @now. The caller holds s->lock.
  */
 static VGPULateIrq *late_irqs_next_due(VGPULateIrqs *d, int64_t now)
 {
@@ -60,8 +60,8 @@ static void late_irqs_expired(void *opaque)
 }
 
 /*
- * Add a delayed entry. Return false if all slots are used. The caller holds
- * s->lock.
+ * Add a delayed entry. Return false if there are VGPU_LATE_IRQS delayed entries
+ * already. The caller holds s->lock.
  */
 static bool late_irqs_add(VGPUState *s, const VGPULateIrq *irq)
 {

@@ -3,7 +3,7 @@
  * vgpu-kfd: rate limit of the interrupt entries of retry faults while the CAM
  * is off. Without a limit each try of an access would push an entry, more than
  * a slow driver can process. Therefore the interval between the entries of a
- * page doubles, up to a maximum. The queue still tries at
+ * page doubles, up to a maximum. The queue still repeats the access every
  * VGPU_RETRY_INTERVAL_NS.
  */
 #include "qemu/osdep.h"
@@ -14,17 +14,19 @@
 #include "hw/misc/vgpu-kfd/memory/client.h"
 
 #define RATELIMIT_MAX_NS    (64 * SCALE_MS)
-#define RATELIMIT_RESET_NS  (4 * RATELIMIT_MAX_NS) /* pause without tries */
+/* The limit of a page starts anew after this time without a try. */
+#define RATELIMIT_RESET_NS  (4 * RATELIMIT_MAX_NS)
 
-/* Return the time of the last try in a slot; -1: the slot is free. */
+/* Return the time of the last try for a slot's page; -1: the slot is free. */
 static int64_t ratelimit_last_use(const VGPUFaultRateLimit *p)
 {
     return p->interval ? p->tried : -1;
 }
 
 /*
- * Return the slot of a page. If the page has no slot, take the least recently
- * used slot for it. The caller holds s->lock.
+ * Return the slot of a page in the table of rate limits. If the page has no
+ * slot, take the least recently used slot for the page. The caller holds
+ * s->lock.
  */
 static VGPUFaultRateLimit *ratelimit_slot(VGPUState *s, unsigned hub,
                                           unsigned vmid, uint64_t page)

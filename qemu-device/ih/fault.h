@@ -52,8 +52,9 @@ void vgpu_fault_report_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
  * @stall: in: hub, vmid, va, write, invs, and the serial of the last stall of
  *         the same access (0: none); out: why, cam, serial and until
  *
- * If the CAM is on, an entry is pushed unless the page has a slot already;
- * otherwise as the rate limit of the page allows.
+ * CAM on: the function pushes an entry unless the page has a CAM slot already,
+ * or no slot is free. CAM off: the function pushes an entry if the page's rate
+ * limit allows one.
  *
  * Context: any thread. Takes s->lock.
  */
@@ -85,12 +86,12 @@ bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall);
 
 /**
  * vgpu_fault_report_spurious: for an injection, push the interrupt entry of a
- * fault that no access has
+ * fault that no access caused
  * @s: device
  * @hub: VGPU_HUB_*
  * @vmid: VMID
  * @va: GPU address
- * @write: the fault is one of a write
+ * @write: the entry reports a write, not a read
  * @retry: the fault is a retry fault. If the CAM is on, the entry has the slot
  *         of the page, or a free slot; if no slot is free, nothing is pushed.
  *

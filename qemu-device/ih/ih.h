@@ -71,7 +71,7 @@ void vgpu_ih_push(VGPUState *s, uint8_t client, uint8_t source, uint8_t ring,
                   unsigned vmid, bool mm_hub, const uint32_t *data);
 
 /**
- * vgpu_ih_pasid: read the PASID in interrupt entries with a VMID
+ * vgpu_ih_pasid: read the PASID that interrupt entries of a VMID get
  * @s: device
  * @vmid: VMID
  * @mm_hub: as for vgpu_ih_push()

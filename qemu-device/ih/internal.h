@@ -54,12 +54,12 @@ typedef struct VGPUIhRing {
     uint32_t rptr;              /* read pointer: bytes from start of the ring */
     uint32_t wptr;              /* write pointer, in the same unit */
     bool overflow;              /* IH_RB_WPTR.RB_OVERFLOW */
-    bool lost;                  /* there is no memory at the ring: was logged */
+    bool lost;                  /* logged: the ring has no memory */
 } VGPUIhRing;
 
 /*
- * An entry that waits for the IOMMU's translation of its ring. Its PASID is
- * that of the VMID when the entry was pushed. Guarded by s->lock.
+ * An entry that waits for the IOMMU's translation of its ring. The entry holds
+ * the PASID that its VMID had at the push. Guarded by s->lock.
  */
 typedef struct VGPUIhDeferred {
     QSIMPLEQ_ENTRY(VGPUIhDeferred) next;
@@ -110,7 +110,7 @@ struct VGPUIh {
     bool flushing;              /* vgpu_ih_flush() is running */
     VGPUIotlb iotlb;            /* for the rings and the pointer write-back */
     QEMUBH *irq_bh;             /* sends the MSI: ring.c; constant */
-    bool irq_due;               /* an MSI is due: irq_bh has not run; atomic */
+    bool irq_due;               /* irq_bh still has to send an MSI; atomic */
     VGPUCamSlot cam[VGPU_RETRY_CAM_SLOTS];
     VGPUTimer cam_timer;        /* expires at the earliest VGPUCamSlot.due */
     /* Rate limits of pages. The saved state has them under the name "pace". */
@@ -139,8 +139,8 @@ void vgpu_fault_reset(VGPUState *s);
 /* fault-entry.c. The caller holds s->lock. */
 
 /*
- * Push the interrupt entry of the fault at @site. @cam: slot of the fault; 0 if
- * it has none. @serial: number of the fault.
+ * Push the interrupt entry of the fault at @site. @cam: CAM slot of the fault;
+ * 0 if the fault has none. @serial: number of the fault.
  */
 void vgpu_fault_send_entry(VGPUState *s, VGPUSite site, bool write, bool retry,
                            unsigned cam, uint32_t serial);
@@ -249,8 +249,8 @@ void vgpu_ih_push_fault(VGPUState *s, unsigned hub, unsigned vmid, uint8_t ring,
  */
 
 /*
- * Write @entry to @ring, with a timestamp, or drop it if the ring is off or
- * full.
+ * Write @entry with a timestamp to @ring. Drop @entry if the ring is off, is
+ * full or has no memory.
  */
 bool vgpu_ih_store_entry(VGPUState *s, unsigned ring, const uint32_t *entry);
 /* Write ring 0's write pointer to memory, if the write-back is enabled. */

@@ -106,7 +106,8 @@ static void cam_cntl_written(VGPUState *s, unsigned inst, unsigned off,
 static uint32_t status_read(VGPUState *s, unsigned inst, unsigned off)
 {
     /*
-     * Idle: no entry and no pointer write-back waits for an IOMMU translation.
+     * The IH is idle if no entry and no pointer write-back waits for an IOMMU
+     * translation.
      */
     QEMU_LOCK_GUARD(&s->lock);
     return QSIMPLEQ_EMPTY(&s->ih->deferred) && !s->ih->pointer_deferred;

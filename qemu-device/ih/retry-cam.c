@@ -18,8 +18,8 @@
 #include "hw/misc/vgpu-kfd/memory/hub.h"
 
 /*
- * First and maximum interval between sends of an entry. The time is in
- * QEMU_CLOCK_VIRTUAL: the guest, which acknowledges, stops with this clock.
+ * First and maximum interval between sends of an entry. The intervals are in
+ * QEMU_CLOCK_VIRTUAL, which stops together with the guest that acknowledges.
  */
 #define RESEND_NS           (5 * NANOSECONDS_PER_SECOND)
 #define RESEND_MAX_NS       (20 * NANOSECONDS_PER_SECOND)

@@ -129,8 +129,8 @@ static void ih_irq_bh(void *opaque)
     PCIDevice *pci = PCI_DEVICE(s);
 
     /*
-     * Clear irq_due before the MSI, so that a later entry makes an MSI due
-     * again.
+     * Clear irq_due before the MSI: an entry that is pushed from now on needs
+     * another MSI.
      */
     if (qatomic_xchg(&s->ih->irq_due, false) && msi_enabled(pci)) {
         vgpu_count(s, VGPU_CNT_MSI, 1);
@@ -235,9 +235,9 @@ static bool ih_ring_filled(VGPUState *s, unsigned ring)
 }
 
 /*
- * Ring 0 overwrites an unread entry, and that entry may be the one that
- * announces ring 1 or 2. Mark those of the two rings that have unread entries,
- * so that they are announced again.
+ * Ring 0 overwrites an unread entry, which may be the announcement of ring 1 or
+ * ring 2. If ring 1 or ring 2 has unread entries, mark that ring, so that it is
+ * announced again.
  */
 static void ih_ring_reannounce(VGPUState *s)
 {

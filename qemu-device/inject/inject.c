@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: fault injection: decides which injection takes which occasion. */
+/*
+ * vgpu-kfd: fault injection: decides which injections take effect at an
+ * occasion. An occasion is an event at which an injection may take effect: see
+ * inject.h.
+ */
 #include "qemu/osdep.h"
 #include "qemu/queue.h"
 #include "qemu/thread.h"
@@ -17,9 +21,11 @@
 
 QEMU_BUILD_BUG_ON(VGPU_INJECT_KIND__MAX > 32);
 
-/* A slot of a cache of page-table entries: the values that walks have read. */
+/*
+ * A slot of a cache: a page-table entry, and the value that walks read from it.
+ */
 typedef struct VGPULatePte {
-    /* Address and memory of the entry, + 1; 0: empty. */
+    /* Address of the entry | VGPUTargetKind of its memory, + 1; 0: empty. */
     uint64_t key;
     uint64_t seen;              /* value that the last walk has read */
     /* The entry changed, but walks still read @seen. */
@@ -28,8 +34,8 @@ typedef struct VGPULatePte {
 } VGPULatePte;
 
 /*
- * An injection. Guarded by s->inject->lock; @next is changed with the BQL held,
- * too.
+ * An injection. Guarded by s->inject->lock. To change @next, a thread holds the
+ * BQL as well.
  */
 struct VGPUInjection {
     QTAILQ_ENTRY(VGPUInjection) next;
@@ -72,8 +78,8 @@ static bool inject_is_active(const VGPUInjection *i)
 }
 
 /*
- * The caller of the functions below with a VGPUInjection holds the injector's
- * lock.
+ * The static functions below that access a VGPUInjection are called with
+ * s->inject->lock held, except by vgpu_inject_destroy().
  */
 
 /* Update the masks of kinds that may fire and of links that are down. */
@@ -110,7 +116,7 @@ static bool inject_matches(const VGPUInjection *i, const VGPUSite *site)
            filter_fits(f->engine, site->engine) &&
            filter_fits(f->me, site->me) &&
            filter_fits(f->pipe, site->me ? (int)site->pipe : VGPU_SITE_NONE) &&
-           /* Without me and pipe, the filter's queue is in an SDMA engine. */
+           /* A filter without me and pipe selects queues of SDMA engines. */
            filter_fits(f->queue, site->me && !compute ? VGPU_SITE_NONE
                                                       : site->queue) &&
            site->va >= f->first && site->va <= f->last;
@@ -135,8 +141,9 @@ static const char *site_name(const VGPUSite *site, char *buf, size_t size)
 }
 
 /*
- * Decide at random, after skip and count, whether @i takes an occasion that its
- * filter matches. Return true, with *@hit filled in, if it does.
+ * Decide whether @i takes an occasion that its filter matches: by skip, by
+ * count, and at random. If @i takes the occasion, fill in *@hit and return
+ * true.
  */
 static bool inject_take(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
                         VGPUInjectHit *hit)
@@ -200,8 +207,9 @@ void vgpu_inject_xgmi_down(VGPUState *s, const VGPUSite *site, unsigned node)
 }
 
 /*
- * Return the value that a walk reads instead of @entry: @entry, or the value
- * before the last change of the page-table entry.
+ * Return the value that a walk reads: either @entry, which is the value in
+ * memory, or the older value that the last walk has read from this page-table
+ * entry.
  */
 static uint64_t inject_late_pte(VGPUState *s, VGPUInjection *i,
                                 const VGPUSite *site, uint64_t key,

@@ -49,7 +49,7 @@ typedef struct VGPUSite {
     int queue;                  /* number in @engine, or in @pipe of @me */
     unsigned me;                /* MEC of a compute queue, 1 or 2; 0: none */
     unsigned pipe;              /* pipe of a compute queue in that MEC */
-    /* GPU address, or another address of the kind. */
+    /* GPU address, or another address that the kind of injection compares. */
     uint64_t va;
 } VGPUSite;
 
@@ -227,8 +227,8 @@ uint64_t vgpu_inject_vram_poison(VGPUState *s, const VGPUSite *site,
  * vgpu_inject_each: let each injection of a kind take one occasion
  * @s: device
  * @kind: kind of injection
- * @effect: called for each injection that takes the occasion, with its filter
- *          and a random number, and the injector's lock held
+ * @effect: called with the injector's lock held for each injection that takes
+ *          its occasion; @f: filter of the injection; @random: random number
  *
  * Context: any thread, with any locks except the injector's.
  */

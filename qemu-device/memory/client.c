@@ -62,7 +62,10 @@ void vgpu_clients_drain(VGPUState *s)
     for (i = 0; i < VGPU_NUM_CLIENTS; i++) {
         VGPUClient *c = s->memory->clients[i];
 
-        /* A drain interrupts the time slice: skip clients without an access. */
+        /*
+         * drain() interrupts the client's time slice: skip clients without an
+         * access in progress.
+         */
         if (c && (qatomic_load_acquire(&c->tlb->access) & 1)) {
             c->ops->drain(c);
         }
@@ -79,7 +82,8 @@ void vgpu_client_begin(VGPUClient *c)
     VGPUTlb *tlb = c->tlb;
 
     /*
-     * One lock for all mappings of the access: rcu_read_lock() has a barrier.
+     * Take the RCU read lock once for all mappings of the access: an outermost
+     * rcu_read_lock() has a barrier, a nested one has not.
      */
     rcu_read_lock();
     qatomic_set(&tlb->access, tlb->access + 1);

@@ -24,9 +24,10 @@ typedef struct VGPUTlb VGPUTlb;
 /* Operations on the thread of a client. */
 typedef struct VGPUClientOps {
     /*
-     * Wake queues that stalled on a retry fault in a VMID of mask @vmids:
-     * queues that wait without a CAM slot, and queues that wait for slot @slot
-     * (-1: for any slot). The caller holds no lock of the device.
+     * Wake queues that stalled on a retry fault in a VMID of mask @vmids, if
+     * they wait without a CAM slot, or wait for CAM slot @slot. If @slot is -1,
+     * wake the queues whatever slot they wait for. The caller holds no lock of
+     * the device.
      */
     void (*retry)(VGPUClient *c, uint32_t vmids, int slot);
     /*
@@ -38,8 +39,8 @@ typedef struct VGPUClientOps {
 
 /*
  * A client of a hub: an engine whose thread translates GPU addresses. The
- * members before @queue are constant after vgpu_client_init(). The others are
- * accessed by the thread only, or by a caller that holds the worker.
+ * members before @queue are constant after vgpu_client_init(). The members from
+ * @queue on are accessed by the thread, or by a caller that holds the worker.
  */
 struct VGPUClient {
     VGPUState *s;
@@ -144,9 +145,9 @@ unsigned vgpu_client_tlb_used(VGPUClient *c);
  * @va: GPU address
  * @len: bytes, at least 1
  * @type: kind of access
- * @span: set to the longest span at @va of at most @len bytes, to a fault
- *        (which is not reported), or to VGPU_TARGET_WAIT. The caller releases
- *        the span with vgpu_phys_unmap().
+ * @span: set to the longest span at @va of at most @len bytes; or to a fault,
+ *        which is not reported yet; or to kind VGPU_TARGET_WAIT. The caller
+ *        releases the span with vgpu_phys_unmap().
  */
 void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
                     VGPUAccessType type, VGPUSpan *span);
@@ -157,9 +158,10 @@ void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
  * @vmid: VMID
  * @va: GPU address
  * @len: bytes, at least 1
- * @span: in: the fault; out: a span of at most @len bytes in the default page;
- *        if there is no default page or the access is not redirected to it, a
- *        span that reads zeros and drops writes; or VGPU_TARGET_WAIT
+ * @span: in: the fault. Out: a span of at most @len bytes in the default page.
+ *        If there is no default page, or the access is not redirected to the
+ *        page: a span that reads zeros and drops writes. If the IOMMU's
+ *        translation is missing: kind VGPU_TARGET_WAIT.
  */
 void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
                             uint64_t len, VGPUSpan *span);

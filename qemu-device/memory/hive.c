@@ -132,7 +132,7 @@ static void get_hive(Object *obj, Visitor *v, const char *name, void *opaque,
     visit_type_str(v, name, &path, errp);
 }
 
-/* Return the hive at a path of QOM, which may be a part of one: an id. */
+/* Return the hive at QOM path @path, which may be partial: just an id. */
 static Object *resolve_hive_path(const char *path, Error **errp)
 {
     bool ambiguous = false;
@@ -151,8 +151,9 @@ static Object *resolve_hive_path(const char *path, Error **errp)
 }
 
 /*
- * Setter of property hive. In earlier versions the value was the number that is
- * hive-id now: the message says that the value must be the id of an object.
+ * Setter of property hive. In earlier versions the value was the number that
+ * now is property hive-id of the hive. Therefore the error message says that
+ * the value must be the id of an object.
  */
 static void set_hive(Object *obj, Visitor *v, const char *name, void *opaque,
                      Error **errp)
@@ -190,8 +191,8 @@ static Object *resolve_hive(Object *obj, void *opaque, const char *part)
 }
 
 /*
- * A link property as qdev_prop_link, but for the setter: that of QOM has no way
- * to change its messages.
+ * A link property as qdev_prop_link, except for the setter: the error messages
+ * of QOM's setter cannot be changed.
  */
 static ObjectProperty *create_hive_property(ObjectClass *oc, const char *name,
                                             const Property *prop)

@@ -175,7 +175,7 @@ static const VGPUReg hub_regs[HUB_SPAN] = {
     [MC_VM_AGP_BOT] = {
         .exists = true,
         .mask = 0x00ffffff,
-        .reset = 0x00ffffff,            /* above AGP_TOP: there is no window */
+        .reset = 0x00ffffff,            /* above AGP_TOP: no AGP window */
     },
     [MC_VM_AGP_BASE] = VGPU_REG_RW(0x00ffffff),
     [MC_VM_SYSTEM_APERTURE_LOW_ADDR ... MC_VM_SYSTEM_APERTURE_HIGH_ADDR] =

@@ -11,7 +11,7 @@
 #include "hw/misc/vgpu-kfd/memory/client.h"
 #include "hw/misc/vgpu-kfd/memory/xgmi.h"
 
-/* Entries in the log of ranges; power of two. */
+/* Number of entries of VGPUHub.ranges; power of two. */
 #define VGPU_RANGE_LOG          64
 /* Number of windows of RAM on the bus. */
 #define VGPU_BUS_WINDOWS        4
@@ -34,7 +34,7 @@ typedef struct VGPULeaf {
     uint8_t error;              /* VGPU_WALKER_* */
     uint16_t flags;             /* VGPU_LEAF_* */
     uint16_t fault;             /* VGPUSpan.fault */
-    /* Address of the leaf; aperture: address of va. */
+    /* Leaf: address of its first byte; aperture: address that va maps to. */
     uint64_t addr;
     uint64_t left;              /* aperture: bytes from va to its end; else 0 */
 } VGPULeaf;
@@ -49,7 +49,7 @@ typedef struct VGPURange {
 /* State of an invalidation engine: masks of VMIDs. Guarded by s->lock. */
 typedef struct VGPUInvalidation {
     uint32_t pending;                   /* requested and not acknowledged */
-    /* By an injection: never to be acknowledged. */
+    /* Never to be acknowledged, because of an injection. */
     uint32_t no_ack;
     /*
      * By client: VMIDs whose old translations the client's access in progress
@@ -63,9 +63,9 @@ typedef struct VGPUInvalidation {
 /* A VM hub. */
 typedef struct VGPUHub {
     /*
-     * Written under the BQL, except fault status and acknowledges: under
-     * s->lock. Roots of page tables are written by the CP's thread, too. Read
-     * by any thread, atomically.
+     * Fault status and acknowledges are written under s->lock, other registers
+     * under the BQL. Roots of page tables are also written by the CP's thread.
+     * Any thread reads registers, atomically.
      */
     uint32_t regs[HUB_SPAN];
     VGPUInvalidation inv[VGPU_NUM_INV_ENGINES];
@@ -86,8 +86,8 @@ typedef struct VGPUHub {
 } VGPUHub;
 
 /*
- * Invalidations that an injection has acknowledged and that take effect later.
- * Guarded by s->lock.
+ * Invalidations that were acknowledged early, because of an injection, and that
+ * take effect later. Guarded by s->lock.
  */
 typedef struct VGPULateDrops {
     VGPUTimer timer;            /* expires at the earliest @due */
@@ -102,7 +102,7 @@ struct VGPUHive {
     bool complete;              /* id was checked and cannot change; BQL */
     QemuMutex lock;             /* innermost lock */
     /*
-     * The device with each number, or NULL. Changed with @lock and the BQL
+     * The device of each node number, or NULL. Changed with @lock and the BQL
      * held, read with one of them held.
      */
     VGPUState *node[VGPU_XGMI_NODES];

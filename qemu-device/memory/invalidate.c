@@ -142,7 +142,10 @@ void vgpu_invalidate_req_written(VGPUState *s, unsigned h, unsigned off,
         if (val & VM_INVALIDATE_ENG_REQ__CLEAR_FAULT) {
             vgpu_hub_clear_fault(s, h);
         }
-        /* The acknowledge of this request also completes pending requests. */
+        /*
+         * The acknowledge of this request also completes pending requests for
+         * the same VMIDs: count these now.
+         */
         vgpu_count(s, VGPU_CNT_INVALIDATIONS,
                    ctpop32(hub->inv[eng].pending & vmids));
         hub->inv[eng].pending |= vmids;

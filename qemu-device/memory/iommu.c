@@ -40,7 +40,7 @@
 
 #define REPLY_NS        (100 * SCALE_MS)
 
-/* Registered with an IOMMU: is notified when the IOMMU unmaps memory. */
+/* A notifier that an IOMMU calls when the IOMMU unmaps memory. */
 typedef struct VGPUIommuNotifier {
     IOMMUNotifier n;
     VGPUState *s;
@@ -125,8 +125,8 @@ void vgpu_iommu_put_reply(VGPUState *s, VGPUIotlb *iotlb,
     unsigned i;
 
     /*
-     * Replace the reply for this range, use a free slot, or replace the reply
-     * that was stored first.
+     * Replace the reply for this range, if there is one; else use a free entry;
+     * else replace entry @next.
      */
     for (i = 0; i < iotlb->used; i++) {
         if (iotlb->replies[i].start == r->start &&

@@ -12,9 +12,9 @@ typedef struct VGPUState VGPUState;
 typedef struct VGPUIotlb VGPUIotlb;
 
 /*
- * Maximum number of replies of a queue. One packet may need as many: source and
- * destination of two copies, with the page-table entries in RAM that translate
- * them.
+ * Maximum number of replies of a queue. One packet may need as many: for source
+ * and destination of two copies, and for the page-table entries in RAM that
+ * translate these addresses.
  */
 #define VGPU_IOMMU_REPLIES      24
 
@@ -47,8 +47,8 @@ typedef struct VGPUIommuReply {
 /*
  * The IOTLB of a queue, or of the interrupt handler: the IOMMU's replies, and
  * one open request. A queue's IOTLB is accessed by the thread that executes the
- * queue, and under w->lock while the queue waits. The interrupt handler's IOTLB
- * is guarded by s->lock.
+ * queue, and under the worker's lock while the queue waits. The interrupt
+ * handler's IOTLB is guarded by s->lock.
  */
 struct VGPUIotlb {
     unsigned used;              /* number of valid entries of @replies */
@@ -56,7 +56,7 @@ struct VGPUIotlb {
     hwaddr addr;                /* bus address of the request */
     bool write;                 /* the request is for a write */
     VGPUIommuStamp began;       /* counters before the access in progress */
-    VGPUIommuStamp stamp;       /* @began of the access with the request */
+    VGPUIommuStamp stamp;       /* @began of the requesting access */
     VGPUIommuReply replies[VGPU_IOMMU_REPLIES];
 };
 
@@ -99,7 +99,7 @@ void vgpu_iommu_schedule(VGPUState *s);
  * @s: device
  * @addr: bus address
  * @write: the access is a write
- * @r: reply, except stamp and until
+ * @r: set to the reply, except stamp and until
  *
  * The IOMMU may call code of any device.
  *
@@ -110,7 +110,7 @@ bool vgpu_iommu_request(VGPUState *s, hwaddr addr, bool write,
                         VGPUIommuReply *r);
 
 /**
- * vgpu_iommu_put_reply: add the reply to the open request to an IOTLB
+ * vgpu_iommu_put_reply: store the reply to an IOTLB's open request
  * @s: device
  * @iotlb: IOTLB with the request
  * @r: reply

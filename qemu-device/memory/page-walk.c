@@ -65,9 +65,9 @@ VGPUTargetKind vgpu_page_walk_fault_kind(VGPUClient *c, unsigned vmid)
 }
 
 /*
- * Return VGPU_TARGET_VRAM if all @len bytes at *@addr, an address in the hive,
- * are in this device's VRAM or there is no hive, and set *@addr to the offset
- * in VRAM. Otherwise return VGPU_TARGET_PEER.
+ * *@addr is an address in the hive. If there is no hive, or all @len bytes at
+ * *@addr are in this device's VRAM, set *@addr to the offset in VRAM and return
+ * VGPU_TARGET_VRAM. Otherwise return VGPU_TARGET_PEER.
  */
 static VGPUTargetKind walk_vram_target(VGPUState *s, uint64_t *addr,
                                        uint64_t len)
@@ -84,9 +84,10 @@ static VGPUTargetKind walk_vram_target(VGPUState *s, uint64_t *addr,
 }
 
 /*
- * Convert *@addr, the address in @entry, to a target of @len bytes. *@addr is a
- * bus address, or an offset in VRAM plus FB_OFFSET. Return false if *@addr is
- * below VRAM; phys.c tests whether it is above.
+ * Convert *@addr, the address in @entry, to an address in memory of kind
+ * *@kind, for @len bytes. Before the call, *@addr is a bus address, or an
+ * offset in VRAM plus FB_OFFSET. Return false if *@addr is below VRAM; phys.c
+ * detects addresses above VRAM.
  */
 static bool walk_entry_target(VGPUClient *c, uint64_t entry, uint64_t len,
                               uint64_t *addr, VGPUTargetKind *kind)
@@ -117,7 +118,8 @@ static bool walk_entry_is_leaf(unsigned level, uint64_t entry)
         return true;
     case VGPU_LEVEL_PDB0:
         /*
-         * Entries have the format of a PTE: a valid entry without TF is a leaf.
+         * Entries of PDB0 have the format of a PTE: a valid entry without TF is
+         * a leaf.
          */
         return !(entry & VGPU_PTE_VALID) || !(entry & VGPU_PTE_TF) ||
                (entry & VGPU_PTE_NORETRY) == VGPU_PTE_NORETRY;
@@ -127,8 +129,9 @@ static bool walk_entry_is_leaf(unsigned level, uint64_t entry)
 }
 
 /*
- * In a walk for @va, read to *@entry entry number @index of the table of @level
- * that directory entry @pde points to.
+ * Set *@entry to entry number @index of the table that directory entry @pde
+ * points to. @level: level of that table; @va: address that the walk
+ * translates.
  */
 static VGPUPhys walk_load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
                                 unsigned level, uint64_t pde, uint64_t index,
@@ -205,7 +208,8 @@ static VGPULeaf walk_leaf_from_pte(VGPUClient *c, unsigned vmid, uint64_t pte,
 
 /*
  * Walk the page tables of a VMID other than 0. The walk ends at the PTB at the
- * latest, so that tables which point to each other cannot make it endless.
+ * latest, so that tables which point to each other cannot make the walk
+ * endless.
  */
 static VGPULeaf walk_page_tables(VGPUClient *c, unsigned vmid, uint64_t va)
 {
@@ -263,9 +267,9 @@ static bool walk_in_system_aperture(VGPUClient *c, uint64_t va)
 }
 
 /*
- * Read the cache line with entry @index of a flat table in VRAM. If its entries
- * map contiguous addresses, extend @leaf, the leaf of @entry, to all of them,
- * so that one TLB entry is enough for them.
+ * Read the cache line with entry @index of a flat table in VRAM. If all entries
+ * of the line map contiguous bus addresses, extend @leaf, the leaf of @entry,
+ * to the pages of the whole line, so that these pages need only one TLB entry.
  */
 static void walk_coalesce_line(VGPUClient *c, uint64_t table, uint64_t index,
                                uint64_t entry, VGPULeaf *leaf)

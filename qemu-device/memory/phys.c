@@ -22,8 +22,8 @@
 /*
  * A window: a range of bus addresses in one section of RAM, cached so that
  * accesses need no address_space_translate(). The window is valid until the
- * memory map of the bus changes. It is freed then, or when another window
- * replaces it.
+ * memory map of the bus changes. Then, or when another window replaces it, the
+ * window is freed.
  */
 typedef struct VGPUWindow {
     struct rcu_head rcu;
@@ -72,7 +72,7 @@ static void window_replace(VGPUState *s, unsigned i, VGPUWindow *w)
 /*
  * Publish @w. Return false if the memory map of the bus has changed since @w
  * was opened: bus_commit() may have run already, and then nothing would free @w
- * and the devices that @w references. If the map has changed but the change is
+ * and drop its references to devices. If the map has changed but the change is
  * not visible here yet, bus_commit() will drop @w. The caller holds the RCU
  * read lock.
  */
@@ -217,10 +217,10 @@ static VGPUPhys phys_map_bus(VGPUState *s, VGPUIotlb *iotlb, VGPUSpan *span)
 
 /*
  * The memory map of the bus has changed: bus mastering, a BAR, or a bridge's
- * window. Drop all windows and wait until no access uses one. The guest may
- * reuse the memory when the write that made the change completes; RCU only
- * keeps the memory allocated. The caller holds the BQL. Workers never take the
- * BQL, so the wait ends.
+ * window. Drop all windows and wait until no access uses one. RCU alone is not
+ * enough: RCU keeps the memory allocated, but the guest may reuse the memory
+ * when the write that made the change completes. The caller holds the BQL.
+ * Workers never take the BQL, so the wait ends.
  */
 static void bus_commit(MemoryListener *listener)
 {

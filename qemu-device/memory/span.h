@@ -6,7 +6,10 @@
 #ifndef HW_MISC_VGPU_KFD_MEMORY_SPAN_H
 #define HW_MISC_VGPU_KFD_MEMORY_SPAN_H
 
-/* What a GPU address translates to, and the meaning of VGPUSpan.addr. */
+/*
+ * What a GPU address translates to. The comments give the meaning of
+ * VGPUSpan.addr.
+ */
 typedef enum VGPUTargetKind {
     VGPU_TARGET_VRAM,           /* addr: offset in VRAM */
     VGPU_TARGET_BUS,            /* addr: guest bus address */
@@ -34,7 +37,7 @@ typedef enum VGPUAccessType {
  */
 typedef struct VGPUSpan {
     VGPUTargetKind kind;
-    /* kind BUS: window of the address, or NULL; private to phys.c */
+    /* Kind BUS, while mapped: the window of phys.c; otherwise NULL. */
     struct VGPUWindow *window;
     bool write;                 /* mapped for a write */
     bool mapped;                /* vgpu_phys_unmap() has memory to release */

@@ -24,7 +24,7 @@ typedef struct VGPUTlbSet {
 } VGPUTlbSet;
 
 /*
- * The TLB of a client, and its place in the hub. Accessed by the client's
+ * The TLB of a client, and the client's hub and CID. Accessed by the client's
  * thread only, or by a caller that holds the worker, except as noted.
  */
 struct VGPUTlb {

@@ -102,7 +102,8 @@ void vgpu_vram_lose(VGPUState *s)
 
     trace_vgpu_vram_lost(s->id);
     /*
-     * A discard frees the host's pages. It is not allowed if memory is pinned.
+     * A discard also frees the host's pages. If memory is pinned, a discard is
+     * not allowed.
      */
     if (ram_block_discard_is_disabled() ||
         ram_block_discard_range(rb, offset, s->vram_size)) {
@@ -112,7 +113,8 @@ void vgpu_vram_lose(VGPUState *s)
 }
 
 /*
- * Pages of zeros are skipped: the host need not allocate pages for unused VRAM.
+ * Skip pages of zeros, so that the host need not allocate pages for unused
+ * VRAM.
  */
 void vgpu_vram_inject_lost(VGPUState *s, const VGPUFilter *f, uint64_t seed)
 {

@@ -107,7 +107,7 @@ void vgpu_xgmi_leave(VGPUState *s)
     s->memory->hive = NULL;
 }
 
-/* Return the mask of nodes in the hive, with @s; 0: @s is in no hive. */
+/* Return the mask of all nodes in the hive, @s included; 0: no hive. */
 static uint32_t xgmi_nodes_present(VGPUState *s)
 {
     uint32_t mask = 0;
@@ -123,8 +123,8 @@ static uint32_t xgmi_nodes_present(VGPUState *s)
 }
 
 /*
- * Return true if the link between @s and @peer is down at either end, or one of
- * them was removed. The caller holds the hive's lock.
+ * Return true if the link between @s and @peer is down at either end, or @s or
+ * @peer was removed. The caller holds the hive's lock.
  */
 static bool xgmi_link_is_down(VGPUState *s, VGPUState *peer)
 {
@@ -141,8 +141,9 @@ void vgpu_xgmi_remove(VGPUState *s)
         return;
     }
     /*
-     * A peer that takes the lock from now on reads s->removed as true. Peers
-     * that mapped VRAM before are still in the access: wait for them.
+     * A peer that takes the lock from now on reads s->removed as true. A peer
+     * that mapped VRAM before may still be in its access: wait for the end of
+     * such accesses.
      */
     qemu_mutex_lock(&h->lock);
     qemu_mutex_unlock(&h->lock);

@@ -44,9 +44,12 @@
 
 #define PCIE_CAP        0x80
 /*
- * Longer than a guest under TCG takes between two packets. vgpu-bench on two
- * CPUs, medians: sdma-first-byte 17 us without a spin, 14 us with 25 us, 1.7 us
- * with 50 us, 1.3 us with 100 us; sdma-round-trip 19, 16, 7 and 3 us.
+ * Default of poll-ns: longer than a guest under TCG takes between two packets.
+ * Medians of vgpu-bench on two CPUs, by poll-ns:
+ *
+ *   poll-ns              0      25 us    50 us    100 us
+ *   sdma-first-byte     17 us   14 us   1.7 us    1.3 us
+ *   sdma-round-trip     19 us   16 us     7 us      3 us
  */
 #define POLL_NS         (50 * SCALE_US)
 
@@ -59,9 +62,9 @@ static void vgpu_kfd_reset_hold(Object *obj, ResetType type)
 }
 
 /*
- * Function-level reset: pcie_cap_flr_write_config() resets the device. Bus
- * mastering: when the guest disables it, the memory map of the bus changes, and
- * bus_commit() waits for accesses in progress.
+ * If the write requests a function-level reset, pcie_cap_flr_write_config()
+ * resets the device. If the write disables bus mastering, the memory map of the
+ * bus changes, and bus_commit() waits for accesses in progress.
  */
 static void vgpu_kfd_config_write(PCIDevice *pci, uint32_t addr, uint32_t val,
                                   int len)

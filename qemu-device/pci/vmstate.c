@@ -43,7 +43,8 @@ static int vgpu_post_load(void *opaque, int version_id)
         return -EINVAL;
     }
     /*
-     * Drop old translations: they could have the generations that were loaded.
+     * Drop old translations: an old TLB entry counts as valid if its generation
+     * equals a loaded one.
      */
     vgpu_clients_flush_tlb(s);
     trace_vgpu_state_load(s->id);
@@ -102,8 +103,8 @@ static const VMStateDescription vmstate_vgpu_chip = {
 };
 
 /*
- * Load the state. After an error some fields are loaded and not checked by a
- * post_load(), and the machine may be resumed: then reset the chip.
+ * Load the state. After an error, reset the chip: the machine may be resumed,
+ * and some of the loaded fields were not checked by a post_load().
  */
 static int get_chip(QEMUFile *f, void *pv, size_t size,
                     const VMStateField *field)

@@ -66,8 +66,8 @@ void vgpu_vram_bar_init(VGPUState *s)
                      PCI_BASE_ADDRESS_MEM_TYPE_64 |
                      PCI_BASE_ADDRESS_MEM_PREFETCH, &s->pci->vram_bar);
     /*
-     * Do not compare the BAR's address with the loaded address: the saved BAR
-     * may have had another size.
+     * At a load, do not compare the BAR's address with the saved address: the
+     * saved BAR may have another size.
      */
     pci_set_quad(pci->cmask + PCI_BASE_ADDRESS_0, 0xf);
     if (!pci_is_express(pci)) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: arguments of vgpu-inject. vgpu_inject_parse() checks them. The
- * members of each kind are converted to the filter that inject/ compares with
- * occasions, and to the parameter of the kind.
+ * vgpu-kfd: arguments of vgpu-inject. vgpu_inject_parse() checks the arguments.
+ * The function converts the members of the kind to a filter, which inject/
+ * compares with occasions, and to the parameter of the kind.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -76,8 +76,8 @@ static void parse_sdma(VGPUFilter *f, const VgpuInjectSdma *sdma)
 }
 
 /*
- * Set the addresses of the filter: from start, the deprecated member, or from
- * @range, which has the members that replace start.
+ * Set the addresses of the filter from the deprecated member start, if present,
+ * else from @range: the members that replace start.
  */
 static bool parse_range(VGPUFilter *f, const VgpuInjection *w,
                         InjectRange range, Error **errp)

@@ -151,9 +151,9 @@ static VGPUDmaResult dma_map(VGPUView *v, uint64_t va, uint64_t len,
 }
 
 /*
- * Return true if the first @size bytes of @span can be accessed at once. They
- * cannot where writes are dropped, or where a region of RAM on the bus ends
- * within them.
+ * Return true if one atomic access of the host can cover the first @size bytes
+ * of @span. It cannot where writes are dropped, or where a region of RAM on the
+ * bus ends within these bytes.
  */
 static bool span_fits(const VGPUSpan *span, unsigned size)
 {
@@ -161,7 +161,7 @@ static bool span_fits(const VGPUSpan *span, unsigned size)
            QEMU_PTR_IS_ALIGNED(span->host, size);
 }
 
-/* Prefetch the start of @span. The CPU's own prefetcher then continues. */
+/* Prefetch the start of @span; the host CPU's own prefetcher continues. */
 static void span_prefetch(const VGPUSpan *span)
 {
     uint64_t off;
@@ -174,7 +174,7 @@ static void span_prefetch(const VGPUSpan *span)
 }
 
 /*
- * Copy the start of @from to @dst, as many bytes as one span at @dst holds.
+ * Copy bytes from the start of @from to @dst, as many as fit one span at @dst.
  * Unless the access stalls, set *@n to the number of bytes copied.
  */
 static VGPUDmaResult dma_copy_span(VGPUView *v, uint64_t dst,

@@ -23,7 +23,7 @@ typedef struct VGPUView {
     VGPUClient *client;
     uint8_t vmid;               /* VMID of the next access */
     uint8_t queue;              /* number of the queue in the engine, or HQD */
-    /* A no-retry fault was reported: push no entry. */
+    /* The packet has reported a no-retry fault: push no second entry. */
     bool faulted;
     VGPUStall stall;            /* wait of the access that stalled */
     VGPUIotlb iotlb;            /* IOMMU translations of the queue */
@@ -64,7 +64,7 @@ VGPUDmaResult vgpu_dma_fill(VGPUView *v, uint64_t dst, uint32_t data,
                             unsigned phase, uint64_t len, uint64_t *done);
 
 /**
- * vgpu_dma_write_ptes: write the first of @n page-table entries
+ * vgpu_dma_write_ptes: write @n page-table entries, or only the first of them
  * @v: view of the queue
  * @dst: GPU address, a multiple of 8
  * @flags: flags of all entries

@@ -26,7 +26,7 @@ typedef enum VGPUStep {
     VGPU_STEP_BAD_PACKET,
     VGPU_STEP_BAD_RING,
     VGPU_STEP_POISON,           /* a read found an injected memory error */
-    /* By an injection, the packet never completes. */
+    /* An injection prevents the packet from completing. */
     VGPU_STEP_HANG,
 } VGPUStep;
 
@@ -43,7 +43,7 @@ typedef struct VGPUIndirect {
  * worker's thread while the queue is current, otherwise under w->lock.
  */
 typedef struct VGPUExec {
-    VGPUView mem;               /* mem.faulted: since the start of the packet */
+    VGPUView mem;               /* mem.faulted: by the current packet */
     /* Values of the queue's registers at the start of the step. */
     uint64_t ring_base;         /* GPU address of the ring */
     uint64_t ring_dwords;       /* a power of two */
@@ -100,8 +100,9 @@ typedef struct VGPUQueueOps {
     unsigned steps;             /* maximum number of steps of a time slice */
     int64_t budget;             /* initial exec.budget, which step() lowers */
     /*
-     * Set the copies of registers in exec, and mem.client and mem.queue. Return
-     * false if the registers describe no valid ring. The caller holds w->lock.
+     * Set the copies of registers in exec, exec.mem.client and exec.mem.queue.
+     * Return false if the registers describe no valid ring. The caller holds
+     * w->lock.
      */
     bool (*load)(VGPUWorker *w, unsigned n);
     /*
@@ -111,8 +112,8 @@ typedef struct VGPUQueueOps {
     /* Stop the queue, for the reason @step. The caller holds w->lock. */
     void (*stopped)(VGPUWorker *w, unsigned n, VGPUStep step);
     /*
-     * Remove a queue with VGPUQueue.dequeue from its engine. The caller holds
-     * w->lock. NULL: the engine does not set @dequeue.
+     * Remove a queue whose VGPUQueue.dequeue is set from its engine. The caller
+     * holds w->lock. NULL: the engine does not set @dequeue.
      */
     void (*dequeued)(VGPUWorker *w, unsigned n);
 } VGPUQueueOps;
@@ -145,7 +146,8 @@ void vgpu_queue_wptr_moved(VGPUQueue *q);
 void vgpu_queue_discard(VGPUQueue *q);
 
 /**
- * vgpu_queue_restart: discard the work after rptr or the base were written
+ * vgpu_queue_restart: discard a queue's work, since rptr or the ring's base was
+ * written
  * @w: worker
  * @q: queue; if it is current, the work is discarded after the current step
  *
@@ -237,7 +239,7 @@ VGPUStep vgpu_exec_sleep(VGPUExec *x, int64_t ns);
  * vgpu_exec_poll: wait before the next try of a packet that polls a value which
  * the guest changes
  * @x: work of the queue
- * @eager: after this number of tries, the interval is 1 ms at least
+ * @eager: number of tries after which the interval is at least 1 ms
  * @ns: interval in ns of QEMU_CLOCK_VIRTUAL; 0: the queue's next time slice
  *
  * Return: VGPU_STEP_STALL or VGPU_STEP_AGAIN.

@@ -25,8 +25,8 @@
 #include "hw/misc/vgpu-kfd/queue/queue.h"
 
 /*
- * After a spin that found no work, the thread sleeps without a spin in the next
- * pauses, at most 1 << SPIN_SKIP_LOG2_MAX of them.
+ * After a spin that found no work, the thread sleeps without a spin the next
+ * times that it has no work, at most 1 << SPIN_SKIP_LOG2_MAX times.
  */
 #define SPIN_SKIP_LOG2_MAX  6
 
@@ -54,8 +54,8 @@ struct VGPUWorkerThread {
     bool kicked;                /* kicked since the spin began; atomic */
     /* Consecutive spins that found no work; thread only. */
     unsigned spins_in_vain;
-    unsigned spin_skips;        /* next pauses without a spin; thread only */
-    /* Number of waits: VGPUStall.number of the last. */
+    unsigned spin_skips;        /* next sleeps without a spin; thread only */
+    /* Number of waits so far: VGPUStall.number of the last wait. */
     uint32_t waits;
 };
 
@@ -128,8 +128,8 @@ static bool deadline_reached(QEMUClockType clock, int64_t until, int64_t *next)
 }
 
 /*
- * Return true if queue @n can run now. If it waits for a time, lower @next to
- * that time.
+ * Return true if queue @n can run now. If the queue waits for a time, lower
+ * @next to that time.
  */
 static bool worker_queue_ready(VGPUWorker *w, unsigned n, Deadlines *next)
 {
@@ -177,7 +177,7 @@ static int worker_pick_queue(VGPUWorker *w, Deadlines *next)
  * Return true if the thread is to spin before it sleeps. A spin that finds no
  * work takes a host CPU from other threads, perhaps from the vCPU that is about
  * to kick. So each consecutive spin that finds no work doubles the number of
- * the following pauses without a spin.
+ * sleeps without a spin that follow.
  */
 static bool worker_should_spin(VGPUWorker *w)
 {
@@ -330,7 +330,8 @@ static void worker_client_retry(VGPUClient *c, uint32_t vmids, int slot)
         const VGPUStall *stall = &q->exec.mem.stall;
 
         /*
-         * A queue may wait for a newer fault in the same slot: do not wake it.
+         * Do not wake a queue that waits for a newer fault in the same CAM
+         * slot.
          */
         if ((q->wait == VGPU_WAIT_CAM_FREE || q->wait == VGPU_WAIT_RETRY ||
              (q->wait == VGPU_WAIT_CAM &&
@@ -492,7 +493,8 @@ void vgpu_worker_hold(VGPUWorker *w)
     w->thread->paused = true;
     vgpu_worker_park(w);
     /*
-     * w->lock stops the thread from here on; vgpu_worker_release() releases it.
+     * w->lock stops the thread from here on. vgpu_worker_release() unlocks
+     * w->lock.
      */
     w->thread->paused = paused;
 }

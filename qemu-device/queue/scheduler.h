@@ -41,7 +41,7 @@ typedef struct VGPUWorkerThread VGPUWorkerThread;
  */
 typedef struct VGPUWorkerOps {
     unsigned num_queues;        /* constant */
-    /* The thread spins for poll-ns before it sleeps. */
+    /* True: the thread spins for poll-ns before it sleeps. */
     bool spin;
     VGPUQueue *(*queue)(VGPUWorker *w, unsigned n);
     /*
@@ -104,7 +104,7 @@ void vgpu_workers_free(VGPUState *s);
  * @w: worker
  * @s: device
  * @ops: operations on the queues
- * @client: VGPUClient.index of the client as which the queues access memory
+ * @client: VGPUClient.index of the client that accesses memory for the queues
  * @name: name of the thread
  *
  * Context: BQL held.
@@ -140,7 +140,8 @@ void vgpu_worker_destroy(VGPUWorker *w);
 void vgpu_worker_pause(VGPUWorker *w, bool paused);
 
 /**
- * vgpu_worker_hold: stop the thread between two steps until the release
+ * vgpu_worker_hold: stop the thread between two steps, until
+ * vgpu_worker_release()
  * @w: worker
  *
  * Context: BQL held. Waits for the current step. Returns with w->lock held.
@@ -171,8 +172,8 @@ void vgpu_worker_serve_iommu(void *opaque);
  * vgpu_worker_kick: wake the thread, so that it checks its queues for work
  * @w: worker
  *
- * Context: any thread. The caller may hold w->lock, but the call is faster
- * without: the thread takes w->lock when it wakes up.
+ * Context: any thread. A call with w->lock held is allowed, but slower: the
+ * thread takes w->lock when it wakes up.
  */
 void vgpu_worker_kick(VGPUWorker *w);
 

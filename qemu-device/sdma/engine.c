@@ -284,7 +284,10 @@ void vgpu_sdma_pause(VGPUState *s, bool paused)
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
         vgpu_worker_pause(&s->sdma->engines[i].w, paused);
     }
-    /* Pause all engines before the wait, so that none gets ahead (share.c). */
+    /*
+     * Pause all engines before waiting for one, so that none gets ahead
+     * (share.c).
+     */
     for (i = 0; i < SDMA_NUM_ENGINES && paused; i++) {
         VGPUWorker *w = &s->sdma->engines[i].w;
 

@@ -57,7 +57,7 @@ typedef struct VGPUSdmaEngine {
     unsigned charged;
     bool yields;                /* the thread waits for other engines; atomic */
     bool yielded;               /* waited before this time slice; thread only */
-    /* Engine's clock - vgpu_clock(), in ticks; thread only. */
+    /* Difference: engine's clock minus vgpu_clock(), in ticks; thread only. */
     uint64_t clock_offset;
     /* Written under BQL, read atomically. */
     uint32_t regs[VGPU_SDMA_ENGINE_SPAN];
@@ -72,7 +72,7 @@ struct VGPUSdma {
      */
     QemuMutex share_lock;
     QemuCond share_changed;     /* wakes engines that yield */
-    bool share_off;             /* no engine waits; guarded by share_lock */
+    bool share_off;             /* engines must not wait; share_lock */
 };
 
 /* Return the number of a queue in its engine. */
@@ -102,13 +102,13 @@ void vgpu_sdma_share_set_off(VGPUSdma *sdma, bool off);
  */
 void vgpu_sdma_share_charge(VGPUSdmaEngine *e, unsigned kib);
 /*
- * @busy: a queue of the engine can run. If not, other engines do not wait for
- * it.
+ * Set whether a queue of the engine can run. Other engines wait for the engine
+ * only while it is busy.
  */
 void vgpu_sdma_share_set_busy(VGPUSdmaEngine *e, bool busy);
 /*
- * Called before a time slice: wait while the engine is too far ahead of others.
- * Return true if the lock was dropped.
+ * Called before a time slice: wait while the engine is too far ahead of another
+ * engine. Return true if the lock was dropped.
  */
 bool vgpu_sdma_share_yield(VGPUSdmaEngine *e);
 
@@ -139,8 +139,7 @@ uint8_t vgpu_sdma_ih_ring(unsigned queue);
 void vgpu_sdma_mqd_save(const VGPUSdmaQueue *q, uint32_t *mqd);
 /*
  * Load registers and work of a queue that is not enabled, then enable the
- * queue. @vmid: VMID that the queue gets; negative: it keeps the VMID in the
- * image.
+ * queue. @vmid: VMID that the queue gets; negative: the VMID in the image.
  */
 void vgpu_sdma_mqd_load(VGPUSdmaEngine *e, VGPUSdmaQueue *q,
                         const uint32_t *mqd, int vmid);

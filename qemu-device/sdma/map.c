@@ -23,8 +23,9 @@ static bool sdma_queue_in_use(const VGPUSdmaEngine *e, const VGPUSdmaQueue *q)
 }
 
 /*
- * Return RLC number @rlc or, if @rlc is negative, a free RLC. Return NULL if
- * RLC @rlc is not free, or no RLC is free. The caller holds the worker's lock.
+ * Return RLC number @rlc, or NULL if that RLC is not free. If @rlc is negative,
+ * return any free RLC, or NULL if no RLC is free. The caller holds the worker's
+ * lock.
  */
 static VGPUSdmaQueue *sdma_find_rlc(VGPUSdmaEngine *e, int rlc)
 {

@@ -37,7 +37,10 @@ enum {
     WORK_DEPTH = 3 << 4,
 };
 
-/* Dwords of the work, counted from SDMA_MQD_WORK, and dwords of each AT_IB. */
+/*
+ * Offsets in dwords. AT_*: from SDMA_MQD_WORK, where the work begins. IB_*:
+ * from the start of each indirect buffer in the array at AT_IB.
+ */
 enum {
     AT_FLAGS, AT_NDW, AT_RING_NDW, AT_DONE, AT_DONE_HI, AT_DW,
     AT_IB = AT_DW + VGPU_PKT_MAX_DWORDS,

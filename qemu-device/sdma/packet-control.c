@@ -48,7 +48,7 @@ VGPUStep vgpu_sdma_indirect_buffer(VGPUSdmaEngine *e, VGPUQueue *q)
 
 /*
  * Skip the next @count dwords: make them a part of the packet. @fixed: length
- * of its fixed part in dwords.
+ * of the packet's fixed part in dwords.
  */
 static VGPUStep sdma_skip(VGPUSdmaEngine *e, VGPUQueue *q, uint32_t fixed,
                           uint32_t count)
@@ -88,8 +88,8 @@ VGPUStep vgpu_sdma_pre_exe(VGPUSdmaEngine *e, VGPUQueue *q)
 }
 
 /*
- * Allow only registers that the kernel's rings write to invalidate
- * translations.
+ * Allow only registers that packets of the kernel's rings write in order to
+ * invalidate translations: those of the hubs, and the PASIDs of VMIDs.
  */
 bool vgpu_sdma_srbm_allowed(uint32_t reg)
 {

@@ -85,8 +85,8 @@ VGPUStep vgpu_sdma_inject_wrong_byte(VGPUSdmaEngine *e, VGPUQueue *q,
 VGPUStep vgpu_sdma_inject_slow(VGPUExec *x, uint64_t slow, uint64_t bytes)
 {
     /*
-     * The product does not overflow: @bytes is the part of one time slice,
-     * below 2^32.
+     * The product does not overflow: @bytes were copied in one time slice, and
+     * are fewer than 2^32.
      */
     uint64_t ns = bytes * NANOSECONDS_PER_SECOND / slow;
 

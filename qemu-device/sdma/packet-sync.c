@@ -13,7 +13,10 @@
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
-/* Number of tries at the packet's interval. */
+/*
+ * A packet polls this many times at the interval that it contains, then at
+ * intervals of at least 1 ms.
+ */
 #define POLL_EAGER          8
 
 VGPUStep vgpu_sdma_fence(VGPUSdmaEngine *e, VGPUQueue *q)
@@ -65,7 +68,7 @@ VGPUStep vgpu_sdma_poll_regmem(VGPUSdmaEngine *e, VGPUQueue *q)
         return VGPU_STEP_BAD_PACKET;
     }
     if (func == SDMA_POLL_FUNC_ALWAYS) {
-        return VGPU_STEP_DONE;          /* ROCr flushes the HDP so */
+        return VGPU_STEP_DONE;          /* ROCr's form of an HDP flush */
     }
     if (!(x->dw[0] & SDMA_POLL_REGMEM__MEM)) {
         /* An HDP flush writes its request once, before the first poll. */

@@ -21,8 +21,8 @@
 #define COPY_HEADER     (HEADER | SDMA_COPY_LINEAR__BROADCAST)
 
 static const struct VGPUSdmaPacket {
-    uint32_t mask;              /* bits of the header that are compared with */
-    uint32_t header;            /* ... this value */
+    uint32_t mask;              /* bits of the header to compare */
+    uint32_t header;            /* value of these bits */
     unsigned dwords;            /* length of the fixed part */
     VGPUSdmaPacketFn *step;
 } sdma_packets[] = {
@@ -168,8 +168,9 @@ static void sdma_enter_ib(VGPUExec *x)
 }
 
 /*
- * The packet is complete: advance past it in the indirect buffer or the ring,
- * enter the buffer if it is INDIRECT_BUFFER, and leave buffers that have ended.
+ * The packet is complete. Advance past the packet, enter the buffer if the
+ * packet is an INDIRECT_BUFFER, and leave buffers that have ended. rptr
+ * advances when a packet of the ring and its buffers are complete.
  */
 static void sdma_packet_retire(VGPUSdmaEngine *e, VGPUQueue *q)
 {
@@ -195,7 +196,7 @@ static void sdma_packet_retire(VGPUSdmaEngine *e, VGPUQueue *q)
     }
 }
 
-/* Write rptr back to memory, which may stall. */
+/* Write rptr back to memory. The write may stall. */
 static VGPUStep sdma_write_rptr(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;

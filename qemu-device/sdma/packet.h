@@ -53,17 +53,17 @@ void vgpu_sdma_payload_advance(VGPUExec *x, uint64_t n);
  */
 VGPUStep vgpu_sdma_payload_step(const VGPUExec *x, uint64_t len);
 /*
- * Return the GPU address of the next byte of a payload that follows the @fixed
- * dwords of the packet. Set *@left to the number of contiguous bytes from that
- * address.
+ * For a payload that follows the packet's fixed part of @fixed dwords: return
+ * the GPU address of the first byte that is not done, and set *@left to the
+ * number of contiguous bytes from that address.
  */
 uint64_t vgpu_sdma_payload_address(const VGPUExec *x, unsigned fixed,
                                    uint64_t *left);
 /*
- * Set the length of the packet to @ndw dwords, with the fixed part. If fewer
- * dwords are available in the ring, return VGPU_STEP_STALL: the queue waits
- * until wptr moves. Return VGPU_STEP_BAD_PACKET if the indirect buffer or the
- * whole ring is shorter than the packet.
+ * Set the length of the packet to @ndw dwords, including the fixed part. If
+ * fewer dwords are available in the ring, return VGPU_STEP_STALL: the queue
+ * waits until wptr moves. Return VGPU_STEP_BAD_PACKET if the indirect buffer or
+ * the whole ring is shorter than the packet.
  */
 VGPUStep vgpu_sdma_packet_extend(VGPUExec *x, uint64_t ndw);
 /*
@@ -111,8 +111,8 @@ VGPUSdmaPacketFn vgpu_sdma_ptepde_gen;
 /* packet-sync.c */
 
 /*
- * Wait @clocks GPU clocks before the next try of the packet; after many tries 1
- * ms at least.
+ * Wait @clocks GPU clocks before the next try of the packet. After POLL_EAGER
+ * tries, wait at least 1 ms.
  */
 VGPUStep vgpu_sdma_poll_again(VGPUExec *x, unsigned clocks);
 VGPUSdmaPacketFn vgpu_sdma_fence, vgpu_sdma_trap, vgpu_sdma_poll_regmem;

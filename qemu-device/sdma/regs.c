@@ -18,8 +18,8 @@
      SDMA_RB_CNTL__RB_PRIV | SDMA_RB_CNTL__RB_VMID)
 
 /*
- * Of a queue's registers, @inst is the number of the queue counted over all
- * engines.
+ * For the registers of a queue, @inst is the number of the queue, counted over
+ * all engines.
  */
 static VGPUSdmaEngine *sdma_engine_of(VGPUState *s, unsigned inst)
 {

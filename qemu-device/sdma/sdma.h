@@ -91,7 +91,8 @@ void vgpu_sdma_engine_reset(VGPUState *s, unsigned engine);
 void vgpu_sdma_pause(VGPUState *s, bool paused);
 
 /**
- * vgpu_sdma_hold: stop all engines between two steps until the release
+ * vgpu_sdma_hold: stop all engines between two steps, until
+ * vgpu_sdma_release()
  * @s: device
  *
  * Context: BQL held. Returns with the locks of all engines' workers held.
@@ -142,8 +143,8 @@ typedef struct VGPUSdmaMapping {
 /* Result of vgpu_sdma_unmap_start(): the next step of the caller. */
 typedef enum VGPUSdmaUnmap {
     VGPU_SDMA_UNMAP_HELD,       /* the queue is in use: call again */
-    VGPU_SDMA_UNMAP_SAVE,       /* write the image, then call finish */
-    VGPU_SDMA_UNMAP_DROP,       /* call finish: the image is not needed */
+    VGPU_SDMA_UNMAP_SAVE,       /* write image, then vgpu_sdma_unmap_finish() */
+    VGPU_SDMA_UNMAP_DROP,       /* vgpu_sdma_unmap_finish(), without a write */
 } VGPUSdmaUnmap;
 
 /**
@@ -155,7 +156,7 @@ typedef enum VGPUSdmaUnmap {
  * @image: contents of the MQD, SDMA_MQD_DWORDS dwords
  *
  * Context: the CP's thread, no lock held.
- * Return: false if the RLC, or any RLC, is not free.
+ * Return: false if the requested RLC is not free, or no RLC is free.
  */
 bool vgpu_sdma_map(VGPUState *s, unsigned engine, const VGPUSdmaMap *m,
                    const uint32_t *image);

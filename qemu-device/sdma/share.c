@@ -4,7 +4,7 @@
  * bytes, within LEAD_KIB (docs/hardware.md, SDMA). Otherwise the share of an
  * engine would depend on how the host schedules the engines' threads. An engine
  * that is too far ahead waits until the other engines have caught up or have no
- * work. It waits for WAIT_NS at most, since the host may not run another
+ * work. The wait ends after WAIT_NS, since the host may not run another
  * engine's thread for a while.
  */
 #include "qemu/osdep.h"
@@ -15,8 +15,8 @@
 
 #define LEAD_KIB            (8 * KiB)
 /*
- * A wait ends when the lead has decreased to this, so that the next time slice
- * does not need a wait again.
+ * A wait ends when the lead has decreased to this value. The value is below
+ * LEAD_KIB, so that the engine need not wait again after each time slice.
  */
 #define RESUME_KIB          (LEAD_KIB / 2)
 /* In host time: the host decides when the other threads run. */
@@ -72,8 +72,9 @@ void vgpu_sdma_share_charge(VGPUSdmaEngine *e, unsigned kib)
 }
 
 /*
- * An engine that becomes busy gets the lowest charge of the busy engines: they
- * need not wait until it has made up for its time without work.
+ * An engine that becomes busy gets the lowest charge of the other busy engines.
+ * With its old charge, the other engines would wait until the engine has made
+ * up for its time without work.
  */
 void vgpu_sdma_share_set_busy(VGPUSdmaEngine *e, bool busy)
 {

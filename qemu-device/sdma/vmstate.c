@@ -2,8 +2,9 @@
 /*
  * vgpu-kfd: saved state of the SDMA engines. See pci/vmstate.c.
  *
- * A queue may be in the middle of a packet, or wait for a fault. After a load
- * the queue tries its access again; only a wait for a time continues.
+ * A queue may be saved in the middle of a packet, or while it waits for a
+ * fault. After a load the queue tries its access again at once, except that a
+ * wait for a time continues.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -159,7 +160,10 @@ static int queue_pre_save(void *opaque)
 {
     VGPUQueue *q = &((VGPUSdmaQueue *)opaque)->queue;
 
-    /* A step may have moved the request to exec and not completed the read. */
+    /*
+     * A step may have moved the request to read wptr to exec, and not have
+     * completed the read.
+     */
     q->poll_wptr |= q->exec.poll_wptr;
     return 0;
 }

@@ -28,10 +28,10 @@ typedef enum VGPUDispatchStep {
  * vgpu_shader_dispatch: execute a dispatch, or a part of it
  * @d: dispatch
  *
- * Not implemented: the function refuses each dispatch. The interface is that a
- * call runs the waves for a bounded number of instructions, and that the caller
- * calls again after VGPU_DISPATCH_AGAIN, and after VGPU_DISPATCH_STALL when the
- * wait has ended.
+ * Not implemented: the function refuses each dispatch. An implementation runs
+ * the waves for a bounded number of instructions in each call. The caller calls
+ * again in the next time slice after VGPU_DISPATCH_AGAIN; after
+ * VGPU_DISPATCH_STALL, when the wait has ended.
  *
  * Context: the queue's thread, no lock held.
  * Return: VGPU_DISPATCH_UNSUPPORTED.
