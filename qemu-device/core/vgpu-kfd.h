@@ -102,8 +102,8 @@ struct VGPUState {
 
     VGPURegs regs;
     /*
-     * The members from here on are written often, by any thread; those above
-     * are mostly read.
+     * Any thread often writes the members from here on. The members above are
+     * mostly read.
      */
     QemuMutex lock;             /* see the order of locks above */
     Stat64 counters[VGPU_NUM_COUNTERS]; /* VGPU_CNT_*; any thread */

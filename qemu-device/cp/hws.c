@@ -9,9 +9,9 @@
  *                   end of slice  |                      v free, or list ends
  *                                 +-------------------- RUN
  *
- * A slice is the part of the list that is mapped at a time. If one slice holds
- * all queues of the list (the list ends, or chains back to the start of the
- * slice), the slice has no time limit.
+ * A slice is a part of the list whose queues are mapped at the same time. If
+ * one slice holds all queues of the list (the list ends, or chains back to the
+ * start of the slice), the slice has no time limit.
  *
  * The list stays in memory, where the driver may change it. Therefore no part
  * of the scheduler's state is derived from more than one packet.
@@ -161,7 +161,7 @@ static unsigned hws_assign_vmid(VGPUCp *cp)
 }
 
 /*
- * The mapping of the slice has ended: run the slice. @whole_list: the slice
+ * The queues of the slice are mapped now: run the slice. @whole_list: the slice
  * holds all queues of the list.
  */
 static void hws_start_slice(VGPUCp *cp, bool whole_list)

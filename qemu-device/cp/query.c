@@ -21,8 +21,8 @@ static VgpuComputeRole cp_queue_role(const VGPUCp *cp, unsigned n)
 }
 
 /*
- * Return the description of an HQD; NULL: it is inactive and has no error. The
- * caller holds the worker.
+ * Return the description of an HQD, or NULL if the HQD is inactive and has no
+ * error. The caller holds the worker.
  */
 static VgpuComputeQueueInfo *cp_queue_info(VGPUCp *cp, unsigned n)
 {

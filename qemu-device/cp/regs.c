@@ -169,7 +169,7 @@ static uint32_t *gc_store(VGPUState *s, unsigned inst)
     return s->cp->regs;
 }
 
-/* Let the queues of ME 1 in mask @val read wptr from memory once. */
+/* @val is a mask of queues of ME 1: let each read wptr from memory once. */
 static void wptr_poll_written(VGPUState *s, unsigned inst, unsigned off,
                               uint32_t old, uint32_t val)
 {

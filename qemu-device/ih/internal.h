@@ -204,8 +204,8 @@ extern const VMStateDescription vmstate_vgpu_fault_ratelimit;
      1u << VGPU_INJECT_KIND_FAULT_DUPLICATE | \
      1u << VGPU_INJECT_KIND_FAULT_DELAY)
 /*
- * Push the interrupt entry of a fault at @site. Injections decide whether it is
- * pushed once, twice, later or not at all. The caller holds s->lock.
+ * Push the interrupt entry of a fault at @site once, twice, later or not at
+ * all, as injections decide. The caller holds s->lock.
  */
 void vgpu_fault_inject_entry(VGPUState *s, const VGPUSite *site, uint8_t ring,
                              const uint32_t *data);

@@ -181,7 +181,7 @@ VGPUTargetKind vgpu_page_walk_fault_kind(VGPUClient *c, unsigned vmid);
 /*
  * Return the bit of VM_CONTEXT_CNTL that redirects accesses with a no-retry
  * fault of class @fault (VGPUSpan.fault) to the default page. Return 0 if there
- * is no bit for the class; such accesses are redirected.
+ * is no bit for the class: then VM_L2_PROTECTION_FAULT_CNTL alone decides.
  */
 uint32_t vgpu_fault_redirect_bit(uint16_t fault);
 /* Clear fault status and fault address of @hub. The caller holds s->lock. */

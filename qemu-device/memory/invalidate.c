@@ -92,8 +92,8 @@ static VGPURange invalidate_range_of(VGPUState *s, unsigned h, unsigned eng)
 }
 
 /*
- * Invalidate the translations of mask @vmids in the ADDR_RANGE of invalidation
- * engine @eng. The caller holds s->lock.
+ * Invalidate the translations of the VMIDs in mask @vmids for the pages in the
+ * ADDR_RANGE of invalidation engine @eng. The caller holds s->lock.
  */
 static void invalidate_drop(VGPUState *s, unsigned h, unsigned eng,
                             uint32_t vmids)

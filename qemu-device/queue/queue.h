@@ -51,7 +51,7 @@ typedef struct VGPUExec {
     uint64_t wptr;              /* copy of VGPUQueue.wptr */
     uint64_t rptr_addr;         /* GPU address to which rptr is written back */
     uint64_t wptr_addr;         /* GPU address of wptr, for @poll_wptr */
-    uint8_t ptr_shift;          /* log2 of the units of rptr, wptr per dword */
+    uint8_t ptr_shift;          /* log2 of units of rptr and wptr per dword */
     uint8_t ring_vmid;
     bool priv;                  /* packets in the ring are privileged */
     bool rptr_writeback;        /* write rptr back after each packet */

@@ -12,8 +12,8 @@
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 /*
- * Return the description of a queue; NULL: it is disabled, has no work and no
- * exception. The caller holds the worker.
+ * Return the description of a queue, or NULL if the queue is disabled, has no
+ * work and has no exception. The caller holds the worker.
  */
 static VgpuQueueInfo *sdma_queue_info(const VGPUSdmaEngine *e, unsigned n)
 {

@@ -4,8 +4,8 @@
  * bytes, within LEAD_KIB (docs/hardware.md, SDMA). Otherwise the share of an
  * engine would depend on how the host schedules the engines' threads. An engine
  * that is too far ahead waits until the other engines have caught up or have no
- * work. The wait ends after WAIT_NS, since the host may not run another
- * engine's thread for a while.
+ * work. The wait ends after WAIT_NS at the latest, since the host may not run
+ * another engine's thread for a while.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
