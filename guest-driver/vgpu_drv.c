@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Module and PCI driver: initialises the folders of a device in the order in which they
- * build on each other, and undoes that in the reverse order.
+ * Module and PCI driver. The probe initialises the parts of a device in this order: reset/,
+ * hw/, mm/, vm/, drm/, kfd/, system sleep. The removal undoes this in reverse order.
  */
 #include <linux/module.h>
 #include <linux/pci.h>
@@ -91,11 +91,11 @@ err_reset:
 }
 
 /*
- * The driver is unbound, or the device is being removed or has vanished. Open files,
- * mappings and their BOs, and with them @vdev, live until their last reference is
- * dropped; their entry points check drm_dev_enter() or vgpu_mman.ready. Order:
+ * Called when the driver is unbound, and when the device is removed or has vanished. Open
+ * files, mappings and their BOs keep the vgpu_device alive after this call. So the entry
+ * points of files and mappings check drm_dev_enter() or vgpu_mman.ready. Order:
  *
- *	vgpu_reset_stop()	from now on the CPU executes jobs that fail
+ *	vgpu_reset_stop()	no more recoveries: the CPU executes failed jobs
  *	kfd_device_fini()	processes lose the GPU, SVM pages leave VRAM
  *	drm_dev_unplug()	waits for ioctls and faults in flight
  *	vgpu_hw_fini()		no DMA and no interrupt afterwards
@@ -186,10 +186,10 @@ err_kfd:
 module_init(vgpu_module_init);
 
 /*
- * A callback of this module may have done its work and not yet returned:
- * vgpu_job_destroy(), which drm_sched calls on the system's workqueue for a job of a
- * killed entity, or kfd_process_free_notifier(). Neither callback sleeps before it returns,
- * but it may be preempted: synchronize_rcu() does not wait for a preempted task,
+ * Two callbacks of this module may have done their work, but not yet returned to their
+ * callers: vgpu_job_destroy(), which drm_sched calls on the system's workqueue for a job of
+ * a killed entity, and kfd_process_free_notifier(). Neither callback sleeps before it
+ * returns, but both may be preempted. synchronize_rcu() does not wait for a preempted task;
  * synchronize_rcu_tasks() does. (A kernel with preemption has RCU tasks if it has ftrace,
  * kprobes or BPF.)
  */

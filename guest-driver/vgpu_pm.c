@@ -5,9 +5,9 @@
  *
  *	PM notifier	evict queues and empty VRAM while memory can still be
  *			reclaimed: the size of a hibernation image is computed later
- *	prepare		wait for jobs, then evict and empty again, since processes
- *			ran until they were frozen. All GPUs still work, so a GPU's
- *			page tables that map another GPU's memory can be updated
+ *	prepare		evict queues again, since processes ran until they were frozen;
+ *			wait for jobs; empty VRAM again. All GPUs still work, so page
+ *			tables of one GPU that map another GPU's memory can be updated
  *	suspend		save the content that has to stay in VRAM; stop the hardware
  *	resume		reset and start the hardware; write the saved content back;
  *			start the kernel's rings
@@ -68,7 +68,7 @@ static int vgpu_pm_notify(struct notifier_block *nb, unsigned long event, void *
 	return NOTIFY_DONE;
 }
 
-/* vgpu_pm_notify() undoes this callback's work after the sleep, also if it is aborted. */
+/* vgpu_pm_notify() undoes this callback's work after the sleep, or when the sleep is aborted. */
 static int vgpu_prepare(struct device *dev)
 {
 	struct vgpu_device *vdev = dev_get_drvdata(dev);
@@ -79,7 +79,10 @@ static int vgpu_prepare(struct device *dev)
 	ret = kfd_suspend(vdev, true);
 	if (ret)
 		return ret;
-	/* The recovery ends jobs that hang, but not jobs that wait for another driver's fence. */
+	/*
+	 * The wait needs a time limit: the recovery ends jobs that hang, but not jobs that wait
+	 * for another driver's fence.
+	 */
 	if (!vgpu_sched_wait_idle(vdev, VGPU_PM_JOBS_TIMEOUT)) {
 		drm_err(&vdev->drm, "jobs still running: sleep refused\n");
 		return -EBUSY;

@@ -3,11 +3,11 @@
  * struct vgpu_device: the DRM device, and a pointer to the state of each folder.
  *
  * vgpu_pci_probe() initialises the folders from hw/ up to kfd/. The init function of a
- * folder allocates its structure with drmm_kzalloc() before it registers an action that
- * uses the structure: the release of the DRM device runs actions and frees memory in
- * reverse order. A folder calls only folders below it: kfd, drm -> svm -> process -> vm
- * -> mm -> hw. A lower folder calls an upper one (interrupts, moves, faults) through
- * handlers that the upper folder registered.
+ * folder allocates its structure with drmm_kzalloc() before it registers a drmm action that
+ * uses the structure. The release of the DRM device proceeds in reverse order, so the action
+ * runs before the memory is freed. A folder calls only folders below it: kfd, drm -> svm ->
+ * process -> vm -> mm -> hw. A lower folder calls an upper one (interrupts, moves, faults)
+ * through handlers that the upper folder registered.
  */
 #ifndef VGPU_DEVICE_H
 #define VGPU_DEVICE_H

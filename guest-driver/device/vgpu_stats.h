@@ -11,18 +11,18 @@ enum vgpu_counter {
 	VGPU_STAT_FAULTS_NORETRY,
 	VGPU_STAT_FAULTS_UNREPAIRED,	/* retry faults that stopped the queues of the process */
 	VGPU_STAT_CAM_ACKS,
-	VGPU_STAT_CAM_STALLS,		/* processes stopped: their faults kept the CAM full */
-	VGPU_STAT_INVALIDATIONS,	/* of TLBs, by CPU or job: one for each request and VMID */
+	VGPU_STAT_CAM_STALLS,		/* processes stopped because their faults kept the CAM full */
+	VGPU_STAT_INVALIDATIONS,	/* of TLBs, by CPU or job; one for each VMID of a request */
 	VGPU_STAT_BYTES_COPIED,		/* by the kernel's SDMA rings */
 	VGPU_STAT_BYTES_FILLED,
 	VGPU_STAT_PTES_WRITTEN,		/* page-table entries, by CPU or SDMA */
-	VGPU_STAT_PT_BYTES,		/* entries by the CPU, packets of SDMA jobs */
+	VGPU_STAT_PT_BYTES,		/* bytes of these entries (CPU) and of packets (SDMA) */
 	VGPU_STAT_IH_ENTRIES,
 	VGPU_STAT_IH_OVERFLOWS,
 	VGPU_STAT_EVENTS_DEFERRED,	/* KFD events that the interrupt left to scan_work */
 	VGPU_STAT_PAGES_TO_VRAM,	/* SVM migration */
 	VGPU_STAT_PAGES_TO_SYSTEM,
-	VGPU_STAT_SVM_PEER_PAGES,	/* SVM pages mapped while in another GPU's VRAM */
+	VGPU_STAT_SVM_PEER_PAGES,	/* SVM pages in another GPU's VRAM, mapped by this GPU */
 	VGPU_STAT_SVM_EVICTIONS,	/* BOs of SVM evicted from VRAM */
 	VGPU_STAT_EVICTIONS,		/* BO moves out of VRAM */
 	VGPU_STAT_PROCESS_EVICTIONS,	/* evictions of the queues of a process */
@@ -40,7 +40,7 @@ enum vgpu_counter {
 	VGPU_STAT_QUEUES_STOPPED,	/* user queues stopped for good by a recovery */
 	VGPU_STAT_POISONED,		/* processes stopped by uncorrectable errors */
 	VGPU_STAT_VRAM_LOST,		/* device resets that lost VRAM */
-	VGPU_STAT_BOS_LOST,		/* BOs whose content was lost with VRAM, for each loss */
+	VGPU_STAT_BOS_LOST,		/* BOs lost with VRAM; a BO counts at each loss */
 	VGPU_STAT_RECOVERY_US,		/* duration of the last recovery, microseconds */
 	VGPU_NUM_STATS
 };

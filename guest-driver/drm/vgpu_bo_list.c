@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * amdgpu's BO_LIST: a list of BOs that many jobs may refer to. CS also takes a list in the
- * submission itself.
+ * amdgpu's BO_LIST: a list of BOs that many jobs may refer to by its handle. A CS submission
+ * may contain its own list instead; vgpu_bo_list_read() reads both kinds.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -34,7 +34,7 @@ void vgpu_bo_list_put(struct vgpu_bo_list *list)
 		kref_put(&list->ref, bo_list_free);
 }
 
-/* Copy entry @i, which may be shorter or longer than struct drm_amdgpu_bo_list_entry. */
+/* Copy entry @i. User space chooses the size of an entry: it may differ from sizeof(*entry). */
 static int bo_list_read_entry(const struct drm_amdgpu_bo_list_in *in, u32 i,
 			      struct drm_amdgpu_bo_list_entry *entry)
 {

@@ -7,9 +7,9 @@
  * such BO is moved while the job runs, and to the reservation of the file (vgpu_file.root), so
  * that no mapping is removed while the job runs. The job waits for:
  *
- *	KERNEL fences of its BOs, and the last page table update: always
- *	fences of other users in its BOs: unless the BO is EXPLICIT_SYNC
- *	earlier jobs of the same file: only as user space requests
+ *	KERNEL fences of its BOs, and the last page table update;
+ *	fences of other users in those BOs that are not EXPLICIT_SYNC;
+ *	earlier jobs of the same file, if user space requests this
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/sched/signal.h>
@@ -93,8 +93,9 @@ static int cs_place_all(struct vgpu_cs *cs, vgpu_bo_fn place)
 }
 
 /*
- * Wait for clears and copies of the BOs if a job of the file may be running: such a job can
- * access the BOs through their new mappings. Later jobs depend on the KERNEL fences.
+ * If an earlier job of the file may be running, wait for clears and copies of the BOs: that job
+ * can access the BOs through their new mappings. The new job needs no such wait, since it depends
+ * on the KERNEL fences.
  */
 static int cs_wait_content(struct vgpu_cs *cs)
 {
@@ -135,7 +136,7 @@ static int cs_place_user_fence(struct vgpu_cs *cs)
 
 /*
  * Reserve all BOs and validate them; after an error none is reserved. The validation is inside the
- * loop, since TTM reserves the BOs that it evicts with the same ticket.
+ * drm_exec loop, since TTM uses the loop's ticket to reserve the BOs that it evicts.
  */
 static int cs_reserve(struct vgpu_cs *cs, vgpu_bo_fn place)
 {
@@ -201,7 +202,7 @@ static int cs_sync(struct vgpu_cs *cs)
 			   gem_to_vgpu_bo(gem)->flags &
 				   AMDGPU_GEM_CREATE_EXPLICIT_SYNC;
 		ret = cs_sync_to(cs, gem->resv, explicit);
-		/* A move of the BO may have used the slot that cs_lock_each() reserved. */
+		/* A move of the BO may have used the fence slot that cs_lock_each() reserved. */
 		if (!ret)
 			ret = dma_resv_reserve_fences(gem->resv, 1);
 		if (ret)
@@ -282,8 +283,8 @@ static bool cs_pages_valid(struct vgpu_cs *cs)
 }
 
 /*
- * Validate the BOs, and push the job. The caller holds va_lock. Returns -EAGAIN if pages or BOs
- * have moved meanwhile, after which the caller starts again.
+ * Validate the BOs, and push the job. The caller holds va_lock. If pages or BOs have moved
+ * meanwhile, returns -EAGAIN, and the caller starts again.
  */
 static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 {
@@ -325,8 +326,8 @@ static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 }
 
 /*
- * Rebuild the page tables after a loss of VRAM, for contexts that were created after it. Jobs of
- * older contexts end with -ECANCELED (vgpu_ctx_state.vram_epoch).
+ * Rebuild the page tables after a loss of VRAM, for contexts that were created after the loss.
+ * Jobs of older contexts end with -ECANCELED (vgpu_ctx_state.vram_epoch).
  */
 static int cs_restore_vm(struct vgpu_cs *cs)
 {
@@ -354,8 +355,8 @@ static int cs_submit(struct vgpu_cs *cs, u64 *seq)
 		if (ret)
 			return -ERESTARTSYS;
 		/*
-		 * va_lock serialises submissions, so that the ring keeps the fence of each job
-		 * that is not done.
+		 * Wait with va_lock held: no other thread can submit before this job is pushed,
+		 * so the job's fence replaces only the fence of a finished job.
 		 */
 		ret = vgpu_ctx_throttle(cs->ctx, cs->ring);
 		if (!ret)

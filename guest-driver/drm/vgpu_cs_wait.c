@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * amdgpu's WAIT_CS, WAIT_FENCES and FENCE_TO_HANDLE: finished fences of jobs, by
- * context, ring and number.
+ * amdgpu's WAIT_CS, WAIT_FENCES and FENCE_TO_HANDLE: wait for, or export, the finished
+ * fence of a job, which user space names by context, ring and number.
  */
 #include <linux/file.h>
 #include <linux/overflow.h>
@@ -19,8 +19,8 @@
 #define WAIT_MAX_FENCES	SZ_64K
 
 /*
- * Return the job's fence, referenced; NULL for a job that is done and not kept any more; or
- * ERR_PTR().
+ * Return the job's fence, referenced; NULL if the job is done and the context has dropped its
+ * fence; or ERR_PTR().
  */
 static struct dma_fence *wait_find(struct vgpu_file *vf,
 				   const struct drm_amdgpu_fence *user)
@@ -41,7 +41,7 @@ static struct dma_fence *wait_find(struct vgpu_file *vf,
 }
 
 /*
- * Wait for @fence, or for nothing if it is NULL. Returns a positive number if the fence has
+ * Wait for @fence; NULL counts as signalled. Returns a positive number if the fence has
  * signalled, 0 after the deadline, or an error.
  */
 static long wait_one(struct dma_fence *fence, u64 deadline)
@@ -166,8 +166,8 @@ u32 vgpu_wait_unique(struct dma_fence **fences, u32 *index, u32 n)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_wait_unique);
 
 /*
- * Look up @n fences; stop at the first one that has signalled. Return the number of
- * fences before that one, or an error.
+ * Look up @n fences, but stop at the first job that is done and whose fence the context has
+ * dropped. Return the number of fences found before that job (@n: all), or an error.
  */
 static int wait_find_all(struct vgpu_file *vf,
 			 const struct drm_amdgpu_fence *users, u32 n,

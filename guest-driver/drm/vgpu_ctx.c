@@ -81,8 +81,8 @@ static void ctx_free(struct kref *ref)
 	/*
 	 * Free the context after an RCU grace period: drm_sched_entity_wakeup(), the callback of
 	 * a fence, clears entity->dependency and then reads the entity.
-	 * drm_sched_entity_destroy() does not wait for the callback, which runs with a spinlock
-	 * held.
+	 * drm_sched_entity_destroy() does not wait for the callback. The grace period does,
+	 * since the callback runs with a spinlock held.
 	 */
 	kfree_rcu(ctx, rcu);
 }
@@ -343,8 +343,8 @@ int vgpu_ctx_ring(struct vgpu_ctx *ctx, u32 ip, u32 instance, u32 ring,
  * @ring: ring of @ctx
  * @seq: number of the job, or ~0 for the last job
  *
- * Return: a reference; NULL for a job that is done and not kept any more; ERR_PTR(-EINVAL)
- * for a number that was not submitted yet.
+ * Return: a reference; NULL if the job is done and the ring has dropped its fence;
+ * ERR_PTR(-EINVAL) for a number that was not submitted yet.
  */
 struct dma_fence *vgpu_ctx_fence(struct vgpu_ctx *ctx,
 				 struct vgpu_ctx_ring *ring, u64 seq)

@@ -264,7 +264,7 @@ static const struct drm_info_list vgpu_debugfs_files[] = {
 
 /**
  * vgpu_debugfs_init() - create the device's files in debugfs
- * @minor: primary minor; the folder of the render minor is a link to this minor's
+ * @minor: primary minor; the folder of the render minor is a link to the folder of @minor
  *
  * The link "kfd" leads to the folder of kfd_debugfs.c, which has the processes of all GPUs.
  */

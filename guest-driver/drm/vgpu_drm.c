@@ -57,8 +57,9 @@ static bool vgpu_ioctl_waits(unsigned int nr)
 }
 
 /*
- * The device's removal (drm_dev_unplug()) waits for the driver's ioctls. The ioctls of
- * vgpu_ioctl_waits() call drm_dev_enter() only around accesses to the device.
+ * Call the driver's ioctls inside drm_dev_enter(), so that the device's removal
+ * (drm_dev_unplug()) waits for them. The ioctls of vgpu_ioctl_waits() are an exception: they
+ * call drm_dev_enter() themselves, only around accesses to the device.
  */
 static long vgpu_drm_ioctl(struct file *filp, unsigned int cmd,
 			   unsigned long arg)

@@ -3,9 +3,14 @@
  * fdinfo of a render node's file: size and placement of the client's memory
  * (Documentation/gpu/drm-usage-stats.rst), with amdgpu's driver-specific keys.
  *
- * A client's memory consists of the BOs of which its file has handles, of this GPU's BOs of the
- * KFD process that has acquired the file, and of the page tables of both. A BO counts once. Pages
- * that SVM has migrated are not counted, since they belong to the memory of the process.
+ * A client's memory consists of:
+ *
+ * - the BOs that its file has handles of;
+ * - the BOs on this GPU of the KFD process that has acquired the file, if any;
+ * - the page tables of the file and of that process.
+ *
+ * A BO counts once. Pages that SVM has migrated are not counted, since they belong to the memory
+ * of the process.
  */
 #include <linux/dma-resv.h>
 #include <linux/slab.h>
@@ -23,8 +28,8 @@
 /**
  * struct fdinfo_region - memory of one kind
  * @name: name in the keys
- * @stats: private and shared count the BOs that belong to the region, resident and active the BOs
- *         that are placed in it
+ * @stats: private and shared count the BOs whose domains prefer this region. resident and active
+ *         count the BOs that are placed in this region now
  */
 struct fdinfo_region {
 	const char *name;
@@ -129,7 +134,7 @@ static int fdinfo_cmp(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Add the BOs of the file's handles that belong to the file's device. Returns 0 or -ENOMEM. */
+/* Add each BO of the file's device that the file has a handle of. Returns 0 or -ENOMEM. */
 static int fdinfo_add_handles(struct drm_file *file, struct vgpu_bo_set *set)
 {
 	struct drm_gem_object *gem;

@@ -123,8 +123,8 @@ int vgpu_file_vm(struct vgpu_file *vf)
 }
 
 /*
- * kfd_render_ops.acquire. The file belongs to the process until it is closed, and cannot submit
- * jobs.
+ * kfd_render_ops.acquire. The file belongs to the process until the file is closed. Such a file
+ * cannot submit jobs.
  */
 static int file_acquire(struct drm_file *file, u16 pasid)
 {
@@ -275,8 +275,8 @@ static bool file_has(struct vgpu_file *vf, struct vgpu_bo *bo)
  * @vf: file
  * @bo: BO
  *
- * If so, a mapping that the caller makes before it drops the lock is removed with the last
- * handle.
+ * If the function returns true, the caller may map @bo before it drops the lock: the close of the
+ * last handle waits for the lock, and removes the mapping.
  *
  * Context: the caller holds kfd_process.mutex of the process that has acquired the file, and no
  * reservation.
@@ -293,8 +293,8 @@ bool vgpu_file_has_bo_kfd(struct vgpu_file *vf, struct vgpu_bo *bo)
  * @vf: file with an address space
  * @bo: BO
  *
- * If so, a mapping that the caller makes before it drops the lock is removed with the last
- * handle.
+ * If the function returns true, the caller may map @bo before it drops the lock: the close of the
+ * last handle waits for the lock, and removes the mapping.
  *
  * Context: the caller holds va_lock of @vf->vm, and no reservation.
  *

@@ -35,8 +35,8 @@
  * @pasid: PASID of @vm
  * @kfd_pasid: PASID of the KFD process that has acquired the file (ACQUIRE_VM) and may have
  *             ended; 0 if there is none. Written with @lock held
- * @root: GEM object without memory, whose reservation is that of @vm: it has the fences of all
- *        jobs, and VM_ALWAYS_VALID BOs share it. NULL while @vm is NULL
+ * @root: GEM object without memory, whose reservation @vm uses. The reservation has the fences of
+ *        all jobs, and VM_ALWAYS_VALID BOs share it. NULL while @vm is NULL
  * @always: list of the struct vgpu_handle of VM_ALWAYS_VALID BOs; protected by the reservation of
  *          @root
  * @bulk: consecutive entries of VM_ALWAYS_VALID BOs in TTM's LRU lists; protected by

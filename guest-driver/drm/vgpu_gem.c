@@ -3,8 +3,8 @@
  * BOs with GEM handles: amdgpu's GEM_CREATE, GEM_MMAP, GEM_OP, GEM_METADATA
  * and GEM_WAIT_IDLE.
  *
- * Such a BO may be evicted at any time. Only its handles hold references; the DRM core drops them
- * when the file is closed.
+ * Such a BO may be evicted at any time. Only the handles hold references on the BO; the DRM core
+ * closes the remaining handles of a file when the file is closed.
  */
 #include <linux/ktime.h>
 #include <linux/slab.h>
@@ -250,7 +250,7 @@ static void vgpu_gem_metadata_get(struct vgpu_bo *bo,
  * @data: struct drm_amdgpu_gem_metadata
  * @file: file of the handle
  *
- * Stores data of user space, which the driver does not interpret.
+ * Stores or returns data of user space, which the driver does not interpret.
  *
  * Return: 0; -ENOENT for an unknown handle; -EINVAL for too much data or an unknown operation
  * (which amdgpu ignores); -ENOMEM, -ERESTARTSYS.

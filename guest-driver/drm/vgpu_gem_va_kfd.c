@@ -63,7 +63,10 @@ int vgpu_gem_va_kfd(struct drm_file *file, u16 pasid, struct vgpu_bo *bo,
 	if (!pdd)
 		return ret;
 	p = pdd->process;
-	/* Another process may use the file: the locks of SVM need a reference on the mm. */
+	/*
+	 * The caller may be another process that shares the file, so take a reference on the KFD
+	 * process's mm, which the locks of SVM need.
+	 */
 	if (!mmget_not_zero(p->mm))
 		goto unref;
 	ret = -ERESTARTSYS;

@@ -47,7 +47,8 @@ static void vgpu_info_memory(struct vgpu_device *vdev,
 }
 
 /*
- * As in amdgpu for 8 shader engines: engines 4 to 7 are shown as second arrays of engines 0 to 3.
+ * The uAPI's cu_bitmap has only 4 shader engines. Like amdgpu, report engines 4 to 7 as second
+ * arrays of engines 0 to 3.
  */
 static void vgpu_info_dev_shaders(struct drm_amdgpu_info_device *info)
 {
@@ -158,7 +159,7 @@ static int vgpu_info_hw_ip(struct vgpu_device *vdev,
 	return vgpu_info_reply(args, &ip, sizeof(ip));
 }
 
-/* Reply the limit of IBs in a job for each IP; 0 for an IP without a ring. */
+/* Reply how many IBs a job may have, for each IP; 0 for an IP without a ring. */
 static int vgpu_info_max_ibs(const struct drm_amdgpu_info *args)
 {
 	u32 max_ibs[AMDGPU_HW_IP_NUM];

@@ -12,8 +12,8 @@
  * struct vgpu_ctx_state - state of a context that its jobs use after the context is freed
  * @ref: references of the context and of its jobs
  * @guilty: not 0 after an engine failed in a job of the context
- * @vram_epoch: vgpu_hw.vram_epoch at creation of the context. Jobs of the context end with
- *              -ECANCELED if it has changed
+ * @vram_epoch: value of vgpu_hw.vram_epoch at creation of the context. If vgpu_hw.vram_epoch
+ *              differs from this value, jobs of the context end with -ECANCELED
  */
 struct vgpu_ctx_state {
 	struct kref ref;

@@ -48,7 +48,7 @@ static void fault_irq(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 }
 
 /**
- * vgpu_fault_add_file() - store the faults of a file's address space from now on
+ * vgpu_fault_add_file() - register a file, so that faults in its address space are stored
  * @vf: file with an address space
  *
  * Return: 0 or -ENOMEM.

@@ -5,9 +5,9 @@
  * The engines' schedulers (hw/sdma/vgpu_sdma_sched.c) run the jobs. job_submit() writes a job into
  * the kernel's ring of the engine: INDIRECT packets with the job's VMID, then the user fence.
  *
- * All address spaces of the render node share two VMIDs. job_prepare() claims one before the job is
- * submitted; a VMID gets another owner when none of its jobs is on an engine. Fences depend on this
- * code: it neither allocates nor takes a reservation.
+ * All address spaces of the render node share two VMIDs. job_prepare() claims a VMID before the job
+ * is submitted. A VMID passes to another address space only while none of its jobs is on an engine.
+ * Fences depend on this code, so it neither allocates memory nor takes a reservation.
  */
 #include <linux/rcupdate.h>
 #include <linux/sched/mm.h>
@@ -69,8 +69,8 @@ static void slot_forget(struct vgpu_vmid_slot *slot)
 }
 
 /*
- * Take an idle VMID from its owner, first from owners that have not reserved it. Returns a fence
- * to wait for if no VMID is idle, otherwise NULL. The caller holds vmid_lock.
+ * Take an idle VMID from its owner, preferably from an owner that has not reserved it. Returns a
+ * fence to wait for if no VMID is idle, otherwise NULL. The caller holds vmid_lock.
  */
 static struct dma_fence *sched_free_vmid(struct vgpu_sched *sched)
 {
@@ -192,9 +192,9 @@ static void job_release_claim(struct vgpu_job *job, struct dma_fence *fence)
 }
 
 /*
- * Called when the job has failed in the engine. @error is -ETIME if the engine failed in this
- * very job. The argument is the state of the job's context and not the job: drm_sched frees a job
- * as soon as it sees the fence signalled, also while callbacks of the fence still run.
+ * Called when a job on the ring ends with @error; -ETIME: the engine failed in this very job. @arg
+ * is the state of the job's context, because the job itself may be freed: drm_sched frees a job
+ * as soon as it sees the fence signalled, even while callbacks of the fence still run.
  */
 static void job_failed(void *arg, int error)
 {
@@ -217,8 +217,9 @@ static int job_check(struct vgpu_job *job)
 }
 
 /*
- * Removal frees the ring after drm_dev_unplug(), which waits for this drm_dev_enter()
- * section. Nothing in the removal waits for the scheduler's worker.
+ * The drm_dev_enter() section keeps the ring: the removal frees the ring after
+ * drm_dev_unplug(), which waits for the section. Nothing else in the removal waits for the
+ * scheduler's worker, which calls this function.
  */
 static struct dma_fence *job_submit(struct vgpu_job *job)
 {
@@ -238,10 +239,11 @@ static struct dma_fence *job_submit(struct vgpu_job *job)
 }
 
 /*
- * Wait for the jobs of the address space that are on the job's engine. drm_sched signals the
- * finished fence of a job that does not run at once. Without the wait, a caller that waits only
- * for the last job of an entity would free the VMID and the memory of earlier jobs that still
- * run. The engine's fences signal without the scheduler's worker.
+ * Wait for earlier jobs of the address space on the job's engine, because this job is not
+ * submitted: as soon as job_run() returns an error, drm_sched signals the job's finished fence.
+ * Without the wait, a caller that waits only for the last job of an entity would free the VMID and
+ * the memory of earlier jobs that still run. The engine's fences signal without the scheduler's
+ * worker, so the wait does not deadlock.
  */
 static void job_wait_earlier(struct vgpu_job *job)
 {

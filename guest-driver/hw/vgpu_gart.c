@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * GART: the flat page table of VMID 0, in the reserved part of VRAM, one entry a
- * page. Unbound entries are invalid, so a stray access raises a fault and does not
- * reach memory.
+ * GART: the flat page table of VMID 0, in the reserved part of VRAM, with one entry
+ * for each page. Unbound entries are invalid, so a stray access raises a fault and
+ * does not reach memory.
  *
  * No lock: an entry belongs to the caller that got its page number from the GTT
- * manager, or to hw/. The intended content of the table is also kept in system
- * memory: the shadow. An entry is written to the shadow first, since
+ * manager, or to hw/. The shadow is a copy of the intended table in system memory. A
+ * change of an entry is written to the shadow before the table, since
  * vgpu_gart_restore() may run concurrently.
  *
  * DOC: transfer windows
@@ -229,8 +229,8 @@ u64 vgpu_gart_rewrite(struct vgpu_device *vdev)
  * vgpu_gart_restore() - write the table from its shadow, and log wrong entries
  * @vdev: device
  *
- * For a table that should be intact: after a reset, or after a fault of VMID 0.
- * Otherwise as vgpu_gart_rewrite().
+ * As vgpu_gart_rewrite(), but logs and counts the entries that differed. For use after
+ * a reset, which may have lost VRAM, and after a fault of VMID 0.
  *
  * Context: sleeps.
  *
@@ -387,8 +387,8 @@ unsigned int vgpu_gart_emit_bind(struct vgpu_device *vdev, u32 *dw,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_emit_bind);
 
 /*
- * Poll interval in GPU clocks: 50 us. The invalidation waits for the chunk that another engine
- * may be executing.
+ * Poll interval in GPU clocks: 50 us. The invalidation waits until each engine has finished its
+ * current chunk of a packet (up to 2 MiB).
  */
 #define GART_POLL_CLOCKS	5000u
 
@@ -419,7 +419,7 @@ unsigned int vgpu_gart_emit_flush_tlb(unsigned int engine, u32 *dw)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_emit_flush_tlb);
 
 /**
- * vgpu_gart_is_flush_tlb() - whether vgpu_gart_emit_flush_tlb() emitted a packet
+ * vgpu_gart_is_flush_tlb() - whether a packet is one that vgpu_gart_emit_flush_tlb() emits
  * @dw: packet, at least its header
  * @ndw: number of dwords at @dw
  *

@@ -79,8 +79,8 @@ static void hub_init_apertures(struct vgpu_device *vdev, unsigned int hub)
 	vgpu_wreg(vdev, HUB(hub) + MC_VM_AGP_TOP, 0);
 
 	/*
-	 * VMID 0 reaches the hive's VRAM up to the end of this node without translation,
-	 * and nothing else.
+	 * Without translation, VMID 0 reaches only the hive's VRAM up to the end of this
+	 * node.
 	 */
 	vgpu_wreg(vdev, HUB(hub) + MC_VM_SYSTEM_APERTURE_LOW_ADDR,
 		  fb_first >> 18);
@@ -156,7 +156,7 @@ static void hub_set_inv_range(struct vgpu_device *vdev, unsigned int hub,
 		   VGPU_PREP(VM_INVALIDATE_ENG_ADDR_RANGE__PAGE, page));
 }
 
-/* Ranges of an invalidation engine are a power of two, naturally aligned. */
+/* The range of an invalidation engine must be a power of two, and naturally aligned. */
 static_assert(!(VGPU_GTT_WINDOW_PAGES & (VGPU_GTT_WINDOW_PAGES - 1)));
 static_assert(!((VGPU_GART_START >> VGPU_PAGE_SHIFT) % VGPU_GTT_WINDOW_PAGES));
 

@@ -16,7 +16,7 @@
 #include "vgpu_hw_priv.h"
 #include "vgpu_hw_trace.h"
 
-/* Engines of the CPU are not used by jobs or by the CP, and not as the gate. */
+/* The CPU's invalidation engines are not used by jobs or by the CP, and none is the gate. */
 static_assert(!(VGPU_INV_ENGINES & GENMASK(VGPU_INV_ENGINE_SDMA(VGPU_NUM_SDMA) - 1, 0)));
 static_assert(VGPU_INV_ENGINE_CP < VGPU_INV_ENGINE_SDMA(0));
 static_assert(!(VGPU_INV_ENGINES & BIT(VGPU_INV_ENGINE_GATE)));

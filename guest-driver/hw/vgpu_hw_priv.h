@@ -169,7 +169,7 @@ struct vgpu_dump {
 	size_t len;
 };
 
-/* vgpu_hw_state.gart_cam has a bit for each slot. */
+/* vgpu_hw_state.gart_cam has a bit for each slot of the retry CAM. */
 static_assert(VGPU_RETRY_CAM_SLOTS <= 32);
 
 /**

@@ -32,7 +32,7 @@ static int hw_mode1_reset(struct vgpu_device *vdev)
  * @vram_lost: receives whether the content of VRAM was lost
  *
  * As vgpu_hw_reset(), but counts no reset and no loss of VRAM, and does not write the
- * GART's table: it only closes the windows. The caller has removed user-space mappings
+ * GART's table, except that it closes the windows. The caller has removed user-space mappings
  * of the BARs, or user space is frozen.
  *
  * Context: sleeps; takes io_lock for writing.

@@ -140,7 +140,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_io_map_end);
  * @vmf: the fault
  *
  * Context: fault handler; the caller holds no lock except those that the handler was called
- * with. Drops them while it waits, if the fault may be retried.
+ * with. If the fault may be retried, the function drops these locks before it waits.
  *
  * Return: result for the handler to return: VM_FAULT_RETRY or VM_FAULT_NOPAGE.
  */

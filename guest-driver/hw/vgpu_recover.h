@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Steps of a recovery: of an engine, the GART, the device. reset/ calls them.
- * Functions are documented where they are defined.
+ * The steps by which reset/ recovers an engine, the GART or the device. Functions are
+ * documented where they are defined.
  */
 #ifndef VGPU_HW_RECOVER_H
 #define VGPU_HW_RECOVER_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * XGMI: the devices of a hive address the VRAM of all of them as one contiguous range,
- * in which each node has a segment, in VMID 0's aperture and in page-table entries.
+ * XGMI: the VRAM of all devices of a hive forms one contiguous address range, in which each
+ * node has a segment. VMID 0's aperture and page-table entries use addresses of this range.
  * Specification: docs/hardware.md "Hives".
  */
 #include <linux/bits.h>

@@ -55,8 +55,8 @@ static_assert(RESET_NOTIFY_LOST > VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP));
  * @zap_done: the last of these requests that @zap_work has served
  * @since: time of the first request since the last recovery ended, ns; 0: no recovery is
  *         requested or running
- * @tries: device resets in a row. An engine reset that succeeds, or an operator's request, ends
- *         the row
+ * @tries: consecutive device resets. A successful engine reset and a request by an operator
+ *         set the count to 0
  * @enabled: requests are accepted
  */
 struct vgpu_reset {
@@ -138,11 +138,11 @@ static void reset_unpark(struct vgpu_device *vdev, unsigned int engine,
 }
 
 /*
- * The client takes locks whose holders may wait for engines, to clear memory or to write
- * page tables. Marking lost BOs takes a lock under which memory is allocated, and reclaim
- * waits for engines and TLB flushes. So this work is queued after all engines have been
- * restarted, and not done in the recovery's worker, which must be free if an engine fails
- * again.
+ * Mark lost BOs and notify the client. Both may wait for engines: holders of the client's
+ * locks wait until engines have cleared memory or written page tables. The lock for lost BOs
+ * is held during allocations, whose reclaim waits for engines and TLB flushes. So the
+ * recovery queues this separate work after all engines have been restarted, and its own
+ * worker stays free in case an engine fails again.
  */
 static void reset_notify_work(struct work_struct *work)
 {
@@ -181,12 +181,16 @@ static void reset_zap_work(struct work_struct *work)
 }
 
 /*
- * Remove user-space mappings of the BARs until vgpu_io_map_open(). Unmapping a page calls
- * the MMU notifiers of its address. A process may have placed SVM ranges and user pointers
- * there, whose notifiers wait for fences and so for this reset. A fault handler that
- * allocates a page table may wait for reclaim, which waits for this reset, too. So another
- * thread unmaps the pages. If it does not finish, the reset starts after RESET_ZAP_TIMEOUT,
- * and writes of user space through the remaining mappings are lost.
+ * Remove user-space mappings of the BARs until vgpu_io_map_open(). A work item does this,
+ * because the removal may wait for this reset:
+ *
+ * - It calls the MMU notifiers of the addresses. SVM ranges and user pointers at these
+ *   addresses have notifiers that wait for fences.
+ * - It waits for fault handlers. A handler that allocates a page table may wait for reclaim,
+ *   which waits for fences, too.
+ *
+ * If the removal does not finish, the reset starts after RESET_ZAP_TIMEOUT, and writes of
+ * user space through the remaining mappings are lost.
  */
 static void reset_close_mappings(struct vgpu_device *vdev)
 {
@@ -235,8 +239,9 @@ static int reset_mode1(struct vgpu_device *vdev, bool *vram_lost)
 }
 
 /*
- * @parked: VGPU_RECOVER_ENGINE() of the engines that are already parked. @dead: for each engine,
- * bitmap of user queues: the one of vgpu_sdma_park(), on return the one of vgpu_sdma_unpark().
+ * @parked: VGPU_RECOVER_ENGINE() of the engines that are already parked. @dead: a bitmap of user
+ * queues for each engine. On entry the bitmaps of parked engines are from vgpu_sdma_park(). On
+ * return all bitmaps are from vgpu_sdma_unpark(), unless the engines were given up.
  */
 static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 			 unsigned long *dead, const char *reason)
@@ -302,8 +307,8 @@ static void reset_work(struct work_struct *work)
 	unsigned int i;
 
 	/*
-	 * Registers of a device that does not answer read as ones: the reset of an engine
-	 * would seem to succeed.
+	 * If the device does not answer, do not try to reset an engine only: all registers
+	 * read as ones, so the engine reset would seem to succeed.
 	 */
 	if (!vgpu_hw_present(vdev))
 		what |= VGPU_RECOVER_DEVICE;

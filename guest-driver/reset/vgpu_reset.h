@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Recovery of a device: one work item, its state machine and its counters. hw/ requests a
- * recovery (vgpu_reset_request(), the argument of vgpu_hw_init()); a recovery calls the
- * folder above through struct vgpu_reset_client. May use device/, hw/, mm/. Start reading at
+ * recovery (vgpu_reset_request(), the argument of vgpu_hw_init()); a recovery calls kfd/
+ * through struct vgpu_reset_client. May use device/, hw/, mm/. Start reading at
  * reset_work(). No locks: requests are bits that one worker takes.
  */
 #ifndef VGPU_RESET_H
@@ -13,7 +13,7 @@
 struct vgpu_device;
 
 /**
- * struct vgpu_reset_client - functions of the folder above that a recovery calls
+ * struct vgpu_reset_client - functions of kfd/ that a recovery calls
  * @pre_reset: a reset of the device starts, for @cause
  * @zap_mappings: remove CPU page-table entries of BAR pages that the client has mapped into
  *                user space, and make faults wait. Runs in a separate work item, since MMU
@@ -25,7 +25,7 @@ struct vgpu_device;
  *                    that needs another recovery
  *
  * The recovery holds no lock in these calls. Fences depend on @pre_reset and @post_reset, so
- * they neither allocate nor take a reservation.
+ * these two functions neither allocate memory nor take a reservation.
  */
 struct vgpu_reset_client {
 	void (*pre_reset)(struct vgpu_device *vdev, const char *cause);

@@ -6,18 +6,18 @@
 #include <linux/jiffies.h>
 #include <linux/types.h>
 
-/* Device resets in a row, before the device is given up. */
+/* Number of consecutive device resets after which the next failure gives up the device. */
 #define VGPU_RESET_TRIES	2u
 /*
- * Time after a device reset, in jiffies, after which the next one starts a new row. Longer than it
- * takes to detect a failure (lockup_timeout, 10 s unless changed).
+ * Jiffies without a device reset after which the count of consecutive resets restarts at 0. Longer
+ * than the detection of a failure takes (lockup_timeout, 10 s unless changed).
  */
 #define VGPU_RESET_CALM		(600 * HZ)
 
 /**
- * struct vgpu_reset_tries - device resets in a row
+ * struct vgpu_reset_tries - count of consecutive device resets
  * @n: number of resets that were requested; VGPU_RESET_TRIES + 1: the device was given up
- * @last: jiffies at the last one, if @n
+ * @last: jiffies at the last request; valid if @n is not 0
  */
 struct vgpu_reset_tries {
 	unsigned int n;

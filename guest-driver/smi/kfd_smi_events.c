@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * SMI events (AMDKFD_IOC_SMI_EVENTS): a file from which user space reads what
- * happens on a GPU, one line of text an event. write() sets the mask of events. read()
+ * happens on a GPU, one line of text for each event. write() sets the mask of events. read()
  * returns the lines that were sent since the last read() and never waits, as in amdkfd.
  * A line that does not fit into the FIFO of a client is dropped whole.
  *
- * A client gets the events of the process that opened the file, and those of no
- * process. With KFD_SMI_EVENT_ALL_PROCESS in the mask it gets the events of all
- * processes, if the opener had CAP_SYS_ADMIN.
+ * A client gets the events of the process that opened the file, and events that belong to
+ * no process (device resets). A client with KFD_SMI_EVENT_ALL_PROCESS in its mask gets the
+ * events of all processes if the opener had CAP_SYS_ADMIN.
  */
 #include <linux/anon_inodes.h>
 #include <linux/capability.h>
@@ -60,9 +60,9 @@ static bool kfd_smi_wants(const struct kfd_smi_client *client, pid_t pid,
 }
 
 /*
- * Send @event to the clients of @smi, with the text of one of the KFD_EVENT_FMT_* of
- * <linux/kfd_ioctl.h>. @pid: process that the event concerns; 0: clients of every
- * process get it.
+ * Send @event to each client of @smi that has @event in its mask and may see the process
+ * @pid. With @pid 0 the event concerns no process, and every client may see it. @fmt and its
+ * arguments: one of the KFD_EVENT_FMT_* of <linux/kfd_ioctl.h>.
  */
 __printf(4, 5)
 static void kfd_smi_event(struct kfd_smi *smi, pid_t pid,
@@ -214,8 +214,8 @@ static u32 move_to(const struct kfd_smi_move *m)
 /**
  * kfd_smi_move_start() - report that a migration starts
  * @m: the migration
- * @prefetch_loc: attribute of the range, as a GPU id
- * @preferred_loc: attribute of the range, as a GPU id
+ * @prefetch_loc: prefetch location of the range: a GPU id, or 0
+ * @preferred_loc: preferred location of the range: a GPU id, or 0
  *
  * Sent before any GPU loses its mapping of a page.
  *
@@ -291,7 +291,7 @@ static __poll_t kfd_smi_poll(struct file *file, struct poll_table_struct *table)
 	return mask;
 }
 
-/* Returns, if the FIFO is empty, -EAGAIN, or -ENODEV after the GPU was removed. */
+/* If the FIFO is empty, returns -ENODEV after the removal of the GPU, else -EAGAIN. */
 static ssize_t kfd_smi_read(struct file *file, char __user *user, size_t size,
 			    loff_t *pos)
 {

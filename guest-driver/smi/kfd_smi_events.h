@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * SMI events (AMDKFD_IOC_SMI_EVENTS): what happens on a GPU, as lines of text for files
- * that user space opened on the GPU's event log. Each event has a function, and
- * kfd_smi_open() serves readers; start reading at kfd_smi_event(). This folder uses nothing
- * of the driver. The only lock, kfd_smi_lock (spin), is the innermost of the driver, since
- * MMU notifiers and the recovery send events, too.
+ * that user space opened on the GPU's event log. Each kind of event has a function that
+ * sends it; kfd_smi_open() opens the log for a reader. Start reading at kfd_smi_event().
+ * This folder calls no other folder of the driver. Its only lock, kfd_smi_lock (spin), is
+ * the innermost lock of the driver, since MMU notifiers and the recovery send events, too.
  */
 #ifndef KFD_SMI_EVENTS_H
 #define KFD_SMI_EVENTS_H

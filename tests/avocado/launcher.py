@@ -105,7 +105,7 @@ class GuestTest(Test):
         incoming: str = "",
         keyboard: str = "",
     ) -> Machine:
-        """Return a machine that the test controls, with the limit of the settings. It runs on TCG in any case, because
-        tests save and migrate it."""
+        """Return a machine that the test controls, with the limit of the settings. The machine always runs on TCG,
+        because tests save and migrate it."""
         guest = guest.on("tcg", self.settings.environment.late_frames)
         return Machine(session, folder, name, guest, incoming, keyboard, self.settings.limit)

@@ -33,8 +33,8 @@ class Boot(GuestTest):
         self.succeeds(Guest(gpus=0), "true")
 
     def test_vram_size(self) -> None:
-        """Catches: BAR 0 does not have the size of --vram; the driver reports more VRAM than that, or over 4 MiB
-        less."""
+        """Catches: BAR 0 does not have the size of --vram; the driver reports more VRAM than --vram, or less than
+        --vram by over 4 MiB."""
         script = "cd /sys/bus/pci/drivers/vgpu_kfd/0*/ && stat -c %s resource0 && cat mem_info_vram_total"
         window, total = map(int, self.succeeds(Guest(vram="256M"), script).split())
         self.assertEqual(window, 256 << 20)

@@ -18,7 +18,7 @@ from vgpu_tools.guest.session import Machine, Session
 
 LATE = 20_000_000  # delay of an interrupt entry, in ns
 EARLY = 10_000_000_000  # from the acknowledgement to the invalidation, in ns; longer than the test
-NOBODY = 15  # the last VMID: the driver assigns the lowest free VMID, so that no process of these tests has this one
+NOBODY = 15  # the last VMID. The driver assigns the lowest free VMID, so no process of these tests has VMID 15
 
 
 class Faults(GuestTest):
@@ -44,8 +44,8 @@ class Faults(GuestTest):
             vmid, start, length = self.vmid(machine), *self.memory(machine)
             for _ in range(20):
                 self.spurious(machine, 1, vmid=vmid, va=start, length=length, retry=True)
-                # That line may follow the truncation before the injection, and a second fault after the same truncation
-                # is denied: wait for the next truncation.
+                # The line that spurious() waited for may report a truncation from before the injection. A second fault
+                # after the same truncation would be denied, so wait for the next truncation.
                 machine.rounds(1)
 
     def test_spurious(self) -> None:
@@ -83,8 +83,8 @@ class Faults(GuestTest):
             self.assertEqual(machine.complaint(), "")
 
     def disturbed(self, kind: str, **members: object) -> None:
-        """Run vgpu-svm-loop with an injection until the injection has fired three times, then for two rounds without
-        it."""
+        """Run vgpu-svm-loop with an injection until the injection has fired three times. Then run two rounds without
+        the injection."""
         with self.loop("copy") as machine:
             number = machine.monitor.inject(kind, **members)
             until = time.monotonic() + self.settings.limit
@@ -97,8 +97,8 @@ class Faults(GuestTest):
 
     @contextmanager
     def loop(self, what: str) -> Iterator[Machine]:
-        """Run vgpu-svm-loop while the block runs. Afterwards check its exit status and errors: no fault may have been
-        denied."""
+        """Run vgpu-svm-loop while the block runs. Afterwards check the program's exit status and errors: no fault may
+        have been denied."""
         session = self.session()
         with self.alone(session) as machine:
             machine.run("vgpu-svm-loop", what)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Migration and snapshots of a guest whose GPU is busy.
 
-Catches: state of the device is not saved; dirty memory is not sent; an engine of the source runs on after the
+Catches: state of the device is not saved; dirty memory is not sent; an engine of the source still runs after the
 migration."""
 
 import copy

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Sleep states that only the host can end: suspend-to-idle (by a key) and hibernation (by booting a new QEMU).
 
-Catches: what vgpu-test-suspend catches, which runs here; the driver relies on device state from before a loss of power.
+Catches: the defects that vgpu-test-suspend, the program in the guest, detects; the driver relies on device state from
+before a loss of power.
 """
 
 import socket

@@ -41,10 +41,10 @@ def rests(pid: int) -> bool:
 
 
 class Key(Test):
-    """The key of a snapshot, which is its name."""
+    """The key of a snapshot, which also names the snapshot's files."""
 
     def setUp(self) -> None:
-        """Replace the digest of a file by its name, or by the text in `contents`."""
+        """Let the digest of a file be the file's name or, if `contents` has the name, the text there."""
         self.contents: dict[str, str] = {}
 
         def digest(path: Path) -> str:
@@ -99,7 +99,7 @@ class Key(Test):
         self.assertEqual(self.key(), changed)
 
     def test_refused(self) -> None:
-        """Catches: an option that --from boot does not allow is accepted, or the message does not name it."""
+        """Catches: an option that --from boot does not allow is accepted; the message does not name the option."""
         for guest, what in (
             (Guest(rootfs="rocm"), "--rootfs rocm"),
             (Guest(qemu_args=["-drive", "if=virtio,file=/tmp/x"]), "-drive if=virtio,file=/tmp/x"),
@@ -284,8 +284,8 @@ class Restored(WithFolder):
         self.assertEqual((result.status, result.sentence, printed), (0, "", b"new\n"))
 
     def test_damaged(self) -> None:
-        """Catches: a snapshot that was changed or truncated, or lost its JSON file, is used, or the message does not
-        name it."""
+        """Catches: a snapshot that was changed or truncated, or that lost its JSON file, is used; the message does not
+        name the snapshot."""
         self.taken(*SMALL)
         for damage in (self.flip, self.cut, self.forget):
             (state,) = self.states()
@@ -325,7 +325,7 @@ class Restored(WithFolder):
         self.assertRegex(errors, f"^vgpu: QEMU ended with .*snapshot: {state}; ")
 
     def test_interrupted(self) -> None:
-        """Catches: a QEMU survives Ctrl-C or SIGKILL of its launcher; files that are left make the next run fail."""
+        """Catches: a QEMU survives Ctrl-C or SIGKILL of its launcher; files of the killed run make the next run fail."""
         for number, left in ((signal.SIGINT, set()), (signal.SIGKILL, {".partial", ".lock"})):
             with self.stopped_while_saving() as process:
                 process.send_signal(number)
@@ -359,7 +359,7 @@ class Restored(WithFolder):
             time.sleep(0.005)
 
     def users(self) -> list[str]:
-        """Return the descriptors in /proc, of any process, that are open files of the folder."""
+        """Return the paths /proc/PID/fd/N of all descriptors, of any process, of files in the folder."""
         found = []
         for link in Path("/proc").glob("[0-9]*/fd/*"):
             with contextlib.suppress(OSError):

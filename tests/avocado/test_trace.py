@@ -18,8 +18,8 @@ class Whole(GuestTest):
     """A guest with two GPUs."""
 
     def test_guest(self) -> None:
-        """Catches: a fault that the device counted has no slice; an effect comes before its cause; the command's exit
-        status is lost."""
+        """Catches: a fault that the device counted has no slice in the trace; an effect comes before its cause; the
+        command's exit status is lost."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "trace"
             script = 'vgpu-test-multi-gpu fault && vgpu-test-svm "eight queues" && vgpu-test-svm "prefetch to VRAM"'
@@ -54,8 +54,8 @@ class Whole(GuestTest):
             self.assertTrue([piece for piece in found if piece.category == category], category)
 
     def test_life(self) -> None:
-        """Catches: the program of the picture svm-life or the driver lacks a step; the list exists after the process is
-        hashed; a range is removed after its list."""
+        """Catches: a step of the picture svm-life is missing in the recording; the range list is created after the
+        process is hashed; steps of the teardown are in another order."""
         guest = self.guest(Guest())
         guest.prepare()
         said = bytearray()

@@ -162,7 +162,7 @@ class Parsers(Test):
             list(driver.parameters({"x.c": "module_param(a, uint, 0644);\n"}))
 
     def test_tracepoints(self) -> None:
-        """Catches: an event of a class has no format; the comment of another event is taken."""
+        """Catches: an event of a class has no format; an event gets the comment of another event."""
         text = (
             "#define TRACE_SYSTEM s\n/* Of the class. */\nDECLARE_EVENT_CLASS(c,\n\tTP_ARGS(a),\n"
             '\tTP_printk("a=%u", x)\n);\n/* When. */\nDEFINE_EVENT(c, e,\n\tTP_PROTO(int a),\n\tTP_ARGS(a)\n);\n'
@@ -211,8 +211,8 @@ class Drawings(Test):
             locks_picture.locks(page.replace("| lock | folder |", "| lock | room |"))
 
     def test_rooms(self) -> None:
-        """Catches: a change of rooms.txt does not change the pictures; the layers lose an arrow that no longer way
-        replaces."""
+        """Catches: a change of rooms.txt does not change the pictures; an arrow is left out of the layers although no
+        path through other rooms replaces it."""
         self.assertEqual(
             rooms_pictures.reduced({"a": set(), "b": {"a"}, "c": {"a", "b"}, "d": {"a"}}),
             {"a": set(), "b": {"a"}, "c": {"b"}, "d": {"a"}},
@@ -256,7 +256,8 @@ class Pages(Test):
             self.staged(c="![n](runs/no.svg)\n").converted("docs/c.md")
 
     def test_patterns(self) -> None:
-        """Catches: a table of contents keeps a pattern without pages, of which Sphinx warns; loses one with pages."""
+        """Catches: a pattern that matches no page stays in a table of contents, and Sphinx warns; a pattern that
+        matches pages is removed."""
         text = "```{toctree}\n:glob:\n\nmade/*\nnone/*\n```\n"
         self.assertEqual(self.staged(a=text).converted("docs/a.md"), text.replace("none/*\n", ""))
 
@@ -274,7 +275,7 @@ class Here(Test):
         self.rooms = Rooms((ROOT / "rooms.txt").read_text(), self.files)
 
     def test_reference(self) -> None:
-        """Catches: a generated page cannot be made from this checkout; a page lacks what the code has."""
+        """Catches: a generated page cannot be made from this checkout; a page lacks an entry that the code has."""
         pages = reference.generate(reference.Sources(ROOT, self.files), self.rooms)
         for page, words in (
             ("qmp", ("query-vgpu", "VgpuStallReason")),

@@ -75,7 +75,7 @@ class Page(Test):
         self.only(self.text + TABLE + GOOD.replace("`svm_range_list.lock`", ""), "'lock' is empty")
 
     def test_documents(self) -> None:
-        """Catches: a name of a document that the file of names lacks is not reported."""
+        """Catches: a name that is in a document, but not in the file of names, is not reported."""
         names = tomllib.loads((ROOT / founding.NAMES).read_text())
         text = "struct svm_range {struct list_head list; u32 news;};\nsvms->lock prange->older svm_range_free(new_name)"
         self.assertEqual(founding.unknown(names, text), ["new_name", "svm_range.news", "svm_range.older"])

@@ -159,8 +159,8 @@ class Copies(Test):
             return [(case.outcome, case.why) for case in howto.run(log, Plan(), self.context)]
 
     def test_fill(self) -> None:
-        """Catches: the copy has an old version of a file, or a file that the checkout has no more; builds in the copy
-        are removed; changes of a script stay."""
+        """Catches: the copy has an old version of a file, or a file that the checkout no longer has; builds in the copy
+        are removed; changes that a script made stay."""
         self.tree.fill()
         (self.tree.tree / "build").mkdir()
         (self.tree.tree / "build/file").write_text("built\n")

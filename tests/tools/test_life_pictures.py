@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The pictures svm-life and one-fault of ./vgpu pictures, with recorded text. Catches: a picture shows an event that
-the run did not have, at a wrong time, or of another process. No test boots a guest or draws."""
+the run did not have, an event at a wrong time, or an event of another process. No test boots a guest or draws."""
 
 from avocado import Test
 
@@ -162,8 +162,8 @@ class OneFault(Test):
     """The numbers of one-fault."""
 
     def test_choice(self) -> None:
-        """Catches: the fault is not the median one; a fault whose service names another fault, or without a migration,
-        is drawn."""
+        """Catches: the fault that is drawn is not the median one; the fault that is drawn has no migration, or has a
+        service that names another fault."""
         self.assertEqual(one_fault.one_fault(joined()).serial, 3)
         slow = one_fault.one_fault(joined(without("first=0x9")))
         self.assertEqual(slow.serial, 1)
@@ -173,8 +173,8 @@ class OneFault(Test):
             one_fault.one_fault(joined(without("svm_migrate_begin")))
 
     def test_times(self) -> None:
-        """Catches: a part of the fault begins or ends at a wrong event; a track has not the name that it has in
-        Perfetto."""
+        """Catches: a part of the fault begins or ends at a wrong event; the name of a track differs from the track's
+        name in Perfetto."""
         one = one_fault.one_fault(joined(without("first=0x9")))
         self.assertEqual((one.received, one.migration, one.answered, one.replayed), (20.0, (50.0, 150.0), 200.0, 205.0))
         self.assertEqual((one.service, one.kib, one.access), ((21.0, 190.0), 8, "read"))

@@ -118,8 +118,8 @@ class Suites(Test):
     """The order of the suites, and reading their reports."""
 
     def test_order(self) -> None:
-        """Catches: a suite is missing or repeated; the style checks are in the order; the first suite does not test the
-        file."""
+        """Catches: a suite is missing or repeated; the style checks are among the suites; the first suite does not test
+        the file."""
         for file, first in (
             ("qemu-device/ih/ring.c", "qtest"),
             ("guest-driver/svm/migrate/svm_bo.c", "kunit-release"),
@@ -235,8 +235,8 @@ class Trials(Test):
             self.assertFalse([words for words in tree.called if words.startswith("demo")])
 
     def test_kept_for(self) -> None:
-        """Catches: a verdict is used for another patch or commit; the full pass ignores that the basic pass caught the
-        mutant; the full pass takes over that a mutant survived the basic pass."""
+        """Catches: a verdict is used for another patch or commit; the full pass repeats a mutant that the basic pass has
+        caught; the full pass counts a mutant as survived because the mutant survived the basic pass."""
         with self.trial(qtest="a case") as (trial, _, store):
             trial.run()
             self.assertEqual(store.of("patch", "one", "c0", "full").state, "caught")
@@ -247,7 +247,7 @@ class Trials(Test):
             self.assertEqual(store.of("patch", "one", "c0", "full").state, "open")
 
     def test_store(self) -> None:
-        """Catches: the file of verdicts cannot be read or written, and the error does not name it."""
+        """Catches: the file of verdicts cannot be read or written, and the error does not name the file."""
         with tempfile.TemporaryDirectory() as name:
             path = Path(name) / "mutants.json"
             for text in ("{", "[]", json.dumps({"k": {"color": "red"}})):

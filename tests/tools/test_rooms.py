@@ -21,7 +21,7 @@ C = {
     "d/mid/mid.h": "",
     "d/top/top.c": "",
 }
-# In a README.md: a file, or functions in parentheses, which are in the file named before them.
+# What a README.md names: a file, or a list in parentheses of functions of the file that is named before the list.
 NAMED = re.compile(r"`([\w/-]+\.[ch])`|\((`\w+\(\)`(?:,\s+`\w+\(\)`)*)\)")
 PYTHON = {f"t/p/{name}": "" for name in ("__init__.py", "low/__init__.py", "low/a.py", "top/__init__.py", "top/b.py")}
 
@@ -93,8 +93,8 @@ class Small(Test):
         self.assertEqual(self.found(f"{HEAD}face low: deep.h", C, deep), [])
 
     def test_circles(self) -> None:
-        """Catches: a circle of rooms in the list is accepted; a circle of the includes of rooms with "*" is
-        accepted."""
+        """Catches: lines of rooms.txt that form a circle of rooms are accepted; includes that form a circle are accepted
+        between rooms that may use all rooms ("*")."""
         self.only(self.found("[d]\nlow: top\nmid: low\ntop: mid\n", C), "a circle in what is allowed", "rooms.txt:2")
         uses = {"d/low/low.c": include("mid.h"), "d/mid/mid.c": include("low.h")}
         self.only(
@@ -278,8 +278,8 @@ class Here(Test):
         self.assertEqual(missing, set())
 
     def test_ways(self) -> None:
-        """Catches: a file that docs/tree.md names in a path through the device does not exist, or a file or a function
-        that docs/driver.md names in a path through the driver."""
+        """Catches: docs/tree.md, in a path through the device, names a file that does not exist; docs/driver.md, in a
+        path through the driver, names a file or a function that does not exist."""
         text = (ROOT / "docs/tree.md").read_text()
         steps = set(re.findall(r"`([a-z]+/[a-z-]+\.c)`", text))
         self.assertGreater(len(steps), 10)
@@ -295,7 +295,8 @@ class Here(Test):
         self.assertEqual({name for name in names if not re.search(rf"^\w.*\b{name}\(", sources, re.MULTILINE)}, set())
 
     def test_in_a_readme(self) -> None:
-        """Catches: a .c file of driver or device that its folder's README.md does not name; a name without a file."""
+        """Catches: a .c file of driver or device is not named in a README.md; a README.md names a file that does not
+        exist."""
         inside = [Path(file) for file in self.files if file.startswith(("guest-driver/", "qemu-device/"))]
         sources = {file for file in inside if file.suffix == ".c"}
         pages = {file.parent for file in inside if file.name == "README.md"}
@@ -308,7 +309,8 @@ class Here(Test):
         self.assertEqual({str(file) for file in sources - tests - known}, set())
 
     def test_functions_in_a_readme(self) -> None:
-        """Catches: a function that a README.md of driver or device names in parentheses after a file is not in it."""
+        """Catches: a README.md of driver or device names a function in parentheses after a file that does not define
+        the function."""
         pages = [Path(file).parent for file in self.files if re.match("(guest-driver|qemu-device)/.*README.md", file)]
         named = [(page, file, function) for page in pages for file, function in self.in_parentheses(page)]
         self.assertGreater(len(named), 200)

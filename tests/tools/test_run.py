@@ -112,7 +112,7 @@ def gone(pid: int) -> bool:
 
 
 class Scripted(Test):
-    """Tests in which the program above runs in place of QEMU."""
+    """Tests in which the program in the constant QEMU runs in place of QEMU."""
 
     timeout = 600
 
@@ -300,7 +300,7 @@ class Signals(Scripted):
         return launcher, int(launcher.stdout.readline())
 
     def test_ends(self) -> None:
-        """Catches: a QEMU outlives its launcher; the next run cannot remove the folder."""
+        """Catches: a QEMU outlives its launcher; the next run cannot remove the folder of the ended run."""
         for number, status in ((signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)):
             launcher, qemu = self.start()
             (folder,) = self.runs.iterdir()
@@ -315,8 +315,8 @@ class Signals(Scripted):
             self.assertEqual(list(self.runs.iterdir()), [])
 
     def test_given_up(self) -> None:
-        """Catches: SIGUSR1 does not end the run in the way of a timeout; the signal handler deadlocks on a lock that
-        its thread holds."""
+        """Catches: SIGUSR1 does not end the run like a timeout; the signal handler deadlocks on a lock that the
+        interrupted thread holds."""
         launcher, _ = self.start()
         for _ in range(10):
             launcher.send_signal(signal.SIGUSR1)

@@ -124,7 +124,7 @@ class Numbers(Test):
 
     def test_pressure(self) -> None:
         """Catches: a fault or a move is in a wrong bin, or has a wrong unit; a first placement or a failed migration
-        counts as a move; a change of the memory in use is lost with repeated samples."""
+        counts as a move; a change of the memory in use is lost when repeated samples are dropped."""
         found = figures.pressure(joined())
         self.assertEqual([(one.title, one.begin, one.end) for one in found.phases], [
             ("first, of two", 0.0, 1.25), ("second", 1.25, 4.0),
@@ -150,8 +150,8 @@ class Numbers(Test):
         self.assertEqual(found.rates["faults"][0], 0.8)
 
     def test_demo(self) -> None:
-        """Catches: a step's time is wrong; steps that arrive at once overlap; a fault or a move is lost, or is
-        counted although it is not on the axis."""
+        """Catches: a step's time is wrong; steps that arrive at the same time overlap; a fault or a move is lost; a
+        fault or a move outside of the axis is counted."""
         found = figures.demo(joined(), rows())
         self.assertEqual([(one.name, one.begin, one.end) for one in found.steps], [
             ("1.1", 0.0, 0.1), ("3.1", 1.137, 1.537), ("3.2", 1.537, 1.537),

@@ -179,7 +179,7 @@ class Passes(Test):
             self.assertEqual(log.read_text(), "said 1\nsaid 2\nsaid 3\n")
 
     def test_fail_fast(self) -> None:
-        """Catches: with --fail-fast, the guest of the failed case or another guest runs on after the failure."""
+        """Catches: with --fail-fast, the guest of the failed case or another guest still runs after the failure."""
         context = Context(scale=1.0)
 
         def one(part: str) -> tuple[list[Case], str]:
@@ -293,8 +293,8 @@ class Reports(Test):
             self.assertIn(f"{file}: ", case.why)
 
     def test_again(self) -> None:
-        """Catches: a repeated case does not stay failed; the count of failures is wrong; a case without a command is
-        repeated."""
+        """Catches: a failed case counts as passed after its repetition; the count of failures is wrong; a case without a
+        command is repeated."""
         with tempfile.TemporaryDirectory() as folder:
             flip = f"test -e {folder}/x && rm {folder}/x && exit 1; touch {folder}/x"
             case = Case("a", "failed", "why", again=["sh", "-c", flip])

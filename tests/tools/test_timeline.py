@@ -143,8 +143,8 @@ class Converter(Test):
         """Catches: the offset between the clocks is wrong; no doubt is reported although the events contradict every
         offset."""
         outcome, found = self.convert()
-        # The bounds differ by 15 us: the shortest time from raise to driver (serial 2) if the fastest acknowledgement
-        # takes no time.
+        # The bounds of the offset differ by 15 us: this is the shortest time from the raise of a fault to the driver
+        # (serial 2), if the fastest acknowledgement takes no time.
         self.assertEqual(outcome.clock_ns, 15 * MICRO)
         first = next(piece for piece in found if piece.category == "fault")
         self.assertEqual((first.args["ns to driver"], first.args["ns to acknowledge"]), (20 * MICRO, 100 * MICRO))
@@ -152,8 +152,8 @@ class Converter(Test):
         self.assertIn("more than causes allow", self.convert(guest=late)[0].doubts[0])
 
     def test_doubts(self) -> None:
-        """Catches: no doubt is reported for lost events, a wrong count of faults, a missing driver's part, or a replay
-        before its service."""
+        """Catches: no doubt is reported for lost events, a wrong count of faults, a recording without the driver's part,
+        or a replay before its service."""
         self.assertIn("no room for 7", self.convert(guest=GUEST.replace("overrun: 0", "overrun: 7"))[0].doubts[0])
         counted = self.convert(guest=GUEST.replace("faults_noretry 1", "faults_noretry 2"))[0].doubts
         self.assertIn("counted 5 faults, their trace has 4", counted[0])

@@ -106,7 +106,7 @@ class Processes(Test):
     """Ending child processes."""
 
     def test_end_process(self) -> None:
-        """Catches: a process that ignores SIGTERM and stays, a process without a group that is taken for ended."""
+        """Catches: a process that ignores SIGTERM survives; a process without a group of its own is taken for ended."""
         for group in (False, True):
             words = ["sh", "-c", "trap '' TERM; echo; exec sleep 60"]
             with subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=group) as process:
@@ -158,7 +158,7 @@ class Console(Test):
             self.assertFalse(watcher.fatal, line)
 
     def test_harmless(self) -> None:
-        """Catches: a line that every boot prints counts as a report."""
+        """Catches: a line printed at every boot is taken for a report."""
         watcher = self.watch(
             "kasan: KernelAddressSanitizer initialized", "kmemleak: Kernel memory leak detector initialized"
         )
@@ -193,7 +193,7 @@ class Results(Test):
     """The result of a run, and replies of the monitor."""
 
     def test_sentences(self) -> None:
-        """Catches: a sentence or an exit status of ./vgpu run changes, on which users and scripts rely."""
+        """Catches: a sentence or an exit status of ./vgpu run, on which users and scripts rely, changes."""
         folder = Path("/runs/1")
         log = "console log: /runs/1/console.log"
         for verdict, more, status, sentence in (
@@ -308,8 +308,8 @@ class Builds(Test):
             self.assertEqual((new / "same").stat().st_mtime_ns, before)
 
     def test_patches(self) -> None:
-        """Catches: a patch to QEMU that git am cannot apply as a mail: no author, date or subject, no Signed-off-by of
-        the author."""
+        """Catches: git am cannot apply a patch to QEMU as a mail, because the patch lacks author, date, subject or the
+        author's Signed-off-by."""
         patches = sorted((QEMU_DEVICE / "patches").glob("*/*.patch"))
         self.assertTrue(patches)
         for patch in patches:
@@ -403,7 +403,7 @@ class Steps(Test):
     """Build steps."""
 
     def test_interrupted_twice(self) -> None:
-        """Catches: after a second Ctrl-C, a compiler runs on in the cache without the cache's lock."""
+        """Catches: after a second Ctrl-C, a compiler still writes to the cache although the cache's lock is free."""
         with tempfile.TemporaryDirectory() as folder:
             said = Path(folder) / "said"
             command = [sys.executable, "-c", SLOW_END, folder]

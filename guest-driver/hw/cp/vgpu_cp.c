@@ -38,7 +38,7 @@
 
 /*
  * Bitmap of the queues of ME 1 that run lists may use: 2 to 7 of each pipe. amdgpu keeps
- * queues 0 and 1 for the kernel, so run lists have the same number on an MI210.
+ * queues 0 and 1 of each pipe for the kernel, so run lists on an MI210 get as many queues.
  */
 #define CP_USER_HQDS		0xfcfcfcfcu
 static_assert(HWEIGHT32(CP_USER_HQDS) == VGPU_CP_NUM_USER_QUEUES);
@@ -204,7 +204,7 @@ static int cp_start(struct vgpu_device *vdev)
 	unsigned int me, pipe, vmid;
 	int ret;
 
-	/* Doorbell ranges of other blocks take precedence over this one. */
+	/* This range overlaps the doorbell ranges of other blocks, which take precedence. */
 	vgpu_wreg(vdev, CP_MEC_DOORBELL_RANGE_LOWER, 0);
 	vgpu_wreg(vdev, CP_MEC_DOORBELL_RANGE_UPPER, PAGE_SIZE - sizeof(u64));
 	for (me = 1; me <= CP_NUM_MECS; me++)
@@ -249,7 +249,10 @@ static int cp_submit_list(struct vgpu_device *vdev, unsigned long timeout_us)
 	return cp_ring_finish(vdev, &cp->hiq, timeout_us);
 }
 
-/* Chain the list to its start, so that queues beyond the hardware's number get time slices. */
+/*
+ * Chain the list to its start: the CP repeats the list, so that more queues than the hardware
+ * has get time slices.
+ */
 static void cp_close_list(struct vgpu_cp *cp)
 {
 	__le32 *dw = cp->lists[cp->list] + cp->list_dwords;
@@ -267,7 +270,7 @@ static void cp_close_list(struct vgpu_cp *cp)
  * vgpu_cp_next_list() - get the buffer for the next run list
  * @vdev: device
  *
- * Context: any; one caller at a time, until vgpu_cp_run().
+ * Context: any. The caller excludes other callers until it has called vgpu_cp_run().
  *
  * Return: buffer of VGPU_CP_LIST_DWORDS.
  */
@@ -422,7 +425,7 @@ void vgpu_cp_unpark(struct vgpu_device *vdev, bool vram_lost)
 }
 
 /**
- * vgpu_cp_give_up() - stop a CP that hangs in a device that cannot be reset
+ * vgpu_cp_give_up() - stop the hung CP of a device that cannot be reset
  * @vdev: device, its CP parked
  *
  * A CP that was parked without a hang is not touched.

@@ -11,9 +11,9 @@ struct vgpu_cp_queue_regs;
 struct vgpu_device;
 
 /*
- * Sizes of a run list: for each process a process packet, followed by one packet for each
- * of its queues; at the end, in addition to VGPU_CP_LIST_DWORDS, a packet that chains the
- * list to its start.
+ * Sizes of a run list. For each process the list has a process packet, followed by a packet
+ * for each queue of the process. A packet at the end chains the list to its start;
+ * VGPU_CP_LIST_DWORDS does not include this packet.
  */
 #define VGPU_CP_PROCESS_DWORDS	21
 #define VGPU_CP_QUEUE_DWORDS	7

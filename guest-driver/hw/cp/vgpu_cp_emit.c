@@ -130,7 +130,7 @@ void vgpu_mqd_init(__le32 *mqd, const struct vgpu_cp_queue_regs *regs)
 	vgpu_mqd_write(mqd, CP_HQD_PQ_DOORBELL_CONTROL, regs->doorbell_offset);
 	vgpu_mqd_write64(mqd, CP_HQD_EOP_BASE_ADDR, regs->eop_va >> 8);
 	if (regs->eop_bytes)
-		/* n stands for 2^(n + 1) dwords; the hardware takes at most 2^11. */
+		/* The value n stands for 2^(n + 1) dwords; the hardware takes at most 2^11. */
 		vgpu_mqd_write(mqd, CP_HQD_EOP_CONTROL,
 			       min(0xa, order_base_2(regs->eop_bytes / 8)));
 	if (regs->aql)
@@ -153,7 +153,7 @@ static u32 mqd_ring_dwords(const __le32 *mqd)
 
 /*
  * Convert the read pointer, which counts dwords modulo the ring size, from a ring of @from
- * dwords to one of @to: compute it from the amount of work left.
+ * dwords to a ring of @to dwords, so that the same amount of work is left.
  */
 static void mqd_move_rptr(__le32 *mqd, u32 from, u32 to)
 {

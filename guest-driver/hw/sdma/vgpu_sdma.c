@@ -4,11 +4,14 @@
  * The other engines have user queues only. Specification: docs/hardware.md,
  * include/vgpu/sdma.h and sdma_packets.h.
  *
- * A job is a run of packets followed by FENCE, which writes the job's number to memory,
- * two polls that block the ring if the job had a fault (vgpu_sdma_fault.c), and TRAP,
- * which raises an interrupt with the number. The interrupt handler signals the dma_fences
- * up to that job and thereby frees their part of the ring: the read pointer is not
- * needed.
+ * A job is a run of packets, followed by:
+ *
+ *	FENCE		writes the job's number to memory
+ *	two polls	block the ring if the job had a fault (vgpu_sdma_fault.c)
+ *	TRAP		raises an interrupt that carries the number
+ *
+ * The interrupt handler signals the dma_fences up to that job, and frees the ring space of
+ * these jobs. So the driver does not need the engine's read pointer.
  *
  * Every fence signals. The packets of a job that has not signalled are still in the ring,
  * from where vgpu_sdma_recover.c runs them again.
@@ -51,7 +54,7 @@ static const struct dma_fence_ops vgpu_sdma_fence_ops = {
 	.get_timeline_name = sdma_fence_timeline_name,
 };
 
-/* Left shift of 32 bits that keeps only the bits of a job number that a TRAP carries. */
+/* A left shift of a 32-bit job number by this drops the bits that a TRAP does not carry. */
 #define SEQNO_SHIFT	(32 - const_ilog2(SDMA_TRAP_DW1__CONTEXT + 1))
 
 /*
@@ -71,8 +74,8 @@ static bool seqno_reached(u32 last, u64 seqno)
  *
  * drm_sched's fence of the job holds a reference to @fence and may outlive this module:
  * so @fence, once signalled, gets operations that are not part of the module. The lock of
- * @fence is part of the device; drm_sched does not take it, since it only drops the
- * reference.
+ * @fence is part of the device. drm_sched does not take this lock, since drm_sched only
+ * drops its reference.
  *
  * Context: any; the caller holds @ring->fence_lock.
  */
@@ -195,9 +198,9 @@ static bool ring_wait_space(struct vgpu_sdma_ring *ring, u32 bytes)
 }
 
 /*
- * Make the job pending and ring the doorbell. After that its fence always signals. The function
- * holds fence_lock over both steps. The recovery, too, rings the doorbell under fence_lock, so
- * the last doorbell carries the highest write pointer.
+ * Make the job pending and ring the doorbell. Afterwards the job's fence always signals. The
+ * function holds fence_lock over both steps. The recovery rings the doorbell under the same lock,
+ * so the last doorbell carries the highest write pointer.
  *
  * After a loss of VRAM vgpu_sdma_ring_unpark() ends the pending jobs under fence_lock;
  * vram_epoch has changed before that. So a job that was added with the old epoch is
@@ -333,7 +336,7 @@ err:
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_submit);
 
-/* Handles TRAPs of all queues of the engine; a TRAP of VMID 0 is of the kernel's ring. */
+/* Handles TRAPs of all queues of the engine; a TRAP of VMID 0 comes from the kernel's ring. */
 static void sdma_trap(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 		      void *arg)
 {
@@ -344,7 +347,7 @@ static void sdma_trap(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 	}
 }
 
-/* A bad packet stopped a queue of the engine; VMID 0: the kernel's ring. */
+/* A bad packet stopped a queue of the engine. If the entry has VMID 0, it is the kernel's ring. */
 static void sdma_illegal(struct vgpu_device *vdev,
 			 const struct vgpu_iv_entry *iv, void *arg)
 {
@@ -392,7 +395,7 @@ void vgpu_sdma_engine_start(struct vgpu_sdma_ring *ring)
 }
 
 /**
- * vgpu_sdma_ring_start() - start the kernel's ring; it executes the jobs from done to submitted
+ * vgpu_sdma_ring_start() - start the kernel's ring at the first job that is not done
  * @ring: ring; its engine is in its reset state or halted
  */
 void vgpu_sdma_ring_start(struct vgpu_sdma_ring *ring)

@@ -2,8 +2,8 @@
 /*
  * Executes SDMA packets by the CPU: copies, fills and page-table writes of the kernel's
  * jobs, if an engine fails in a job repeatedly or is down. Addresses are translated as
- * for VMID 0: VRAM through BAR 0, system memory through the shadow of the GART. For the
- * pages of a window the shadow holds the entries that the job itself wrote.
+ * for VMID 0: VRAM through BAR 0, system memory through the shadow of the GART. In a
+ * transfer window (vgpu_gart.c) the shadow holds the entries that the job itself wrote.
  */
 #include <linux/highmem.h>
 #include <linux/iommu.h>
@@ -140,8 +140,8 @@ static u64 dw64(const u32 *dw)
 }
 
 /*
- * Write @n page-table entries, which must lie in VRAM completely: from @data, or, if @data is
- * NULL, @value with @step added for each entry; both OR-ed with @flags.
+ * Write @n page-table entries at @dst, all of which must lie in VRAM. Entry i is element i of
+ * @data or, if @data is NULL, @value + i * @step. @flags is OR-ed into each entry.
  */
 static int cpu_entries(struct vgpu_device *vdev, u64 dst, u64 n,
 		       const u32 *data, u64 flags, u64 value, u64 step)
@@ -264,8 +264,8 @@ int vgpu_sdma_cpu_run(struct vgpu_device *vdev, const u32 *dw, unsigned int ndw)
 		return -ENODEV;
 
 	/*
-	 * A reset may happen between two packets: either VRAM keeps the data that they wrote,
-	 * or all its content is lost.
+	 * A reset between two packets does no harm: either VRAM keeps the data that the earlier
+	 * packets wrote, or all content of VRAM is lost.
 	 */
 	for (; ndw && !ret; dw += n, ndw -= n) {
 		n = packet_dwords(dw, ndw);

@@ -7,7 +7,7 @@
 #include "vgpu_sdma_priv.h"
 
 /**
- * vgpu_sdma_print_fences() - print submitted and finished jobs
+ * vgpu_sdma_print_fences() - print the numbers of the finished, submitted and pending jobs
  * @vdev: device
  * @p: output
  */

@@ -120,7 +120,7 @@ static u32 *emit_poll_zero(u32 *dw, u32 reg)
 
 /**
  * vgpu_sdma_emit_end() - write the packets that end a job
- * @ring: ring; the job is number fence_seqno
+ * @ring: ring; its fence_seqno is the number of the job
  * @dw: buffer for SDMA_EPILOGUE_DWORDS dwords
  *
  * Context: the caller holds @ring->lock.

@@ -168,7 +168,7 @@ void vgpu_sdma_fault_work(struct work_struct *work)
  * @arg: unused
  *
  * An entry of VMID 0 with the retry bit is spurious, since VMID 0 does not retry, but it
- * occupies a slot of the CAM. The recovery rewrites the GART, then acknowledges the slot.
+ * occupies a slot of the retry CAM. The recovery rewrites the GART, then acknowledges the slot.
  *
  * Context: hard interrupt.
  */
@@ -278,7 +278,7 @@ void vgpu_sdma_user_gate_open(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_sdma_faults_over() - clear the latched fault and end the closure by faults of VMID 0
+ * vgpu_sdma_faults_over() - clear the latched fault; VMID 0 no longer keeps the gate closed
  * @vdev: device; all rings of the kernel are parked
  *
  * Context: the recovery's worker.

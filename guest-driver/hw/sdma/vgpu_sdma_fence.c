@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fences of jobs on the kernel's rings before vgpu_sdma_submit_with() uses them: allocation,
- * a callback for failure, and a condition for submission.
+ * Preparation of the fence that vgpu_sdma_submit_with() uses for a job: allocation, a callback
+ * for failure, and a condition for submission.
  */
 #include <linux/slab.h>
 
@@ -38,8 +38,8 @@ void vgpu_sdma_fence_on_failure(struct vgpu_sdma_fence *fence,
  * @fence: from vgpu_sdma_fence_alloc(), not submitted
  * @vram_epoch: vgpu_hw.vram_epoch at a time when VRAM held the content that the job needs
  *
- * The submission fails with -ECANCELED if VRAM has been lost since that time. Without this
- * call, too, a job that is on the ring when VRAM is lost ends with that error.
+ * The submission fails with -ECANCELED if VRAM has been lost since that time. (A job that is
+ * already on the ring when VRAM is lost ends with -ECANCELED even without this call.)
  */
 void vgpu_sdma_fence_needs_vram(struct vgpu_sdma_fence *fence, int vram_epoch)
 {

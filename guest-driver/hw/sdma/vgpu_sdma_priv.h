@@ -38,8 +38,8 @@ static_assert(!(SDMA_RING_BYTES & (SDMA_RING_BYTES - 1)));
  * @sched are unused.
  *
  * @vdev: device
- * @lock: serialises submissions; held while waiting for ring space. The folders above may
- *        hold any of their locks when they take it
+ * @lock: serialises submissions; held while waiting for ring space. Callers outside of hw/
+ *        may hold any of their own locks when @lock is taken
  * @fence_lock: protects @pending, @ready, @frozen, @suspect, @fault, @finished, @submitted
  *              and @done; lock of the fences. Taken in hard interrupt context
  * @end_lock: held by the thread that ends pending jobs while @frozen is set, or restarts

@@ -3,8 +3,8 @@
  * SDMA user queues (RLC): load and unload. Specification: docs/hardware.md and
  * include/vgpu/sdma.h.
  *
- * The caller serialises the calls for one queue. Before a load it has set the page tables of
- * the VMID.
+ * The caller serialises the calls for one queue, and has set the page tables of the VMID
+ * before it loads the queue.
  */
 #include <linux/bitops.h>
 #include <linux/iopoll.h>
@@ -18,7 +18,10 @@
 #include "vgpu_sdma_queue.h"
 
 #define QUEUE_IDLE_POLL_US	50
-/* Time limit for a queue to stop while its engine is parked: a chunk takes some milliseconds. */
+/*
+ * Time limit for a queue to stop while its engine is parked. A queue stops after its current
+ * chunk of a packet (up to 2 MiB), which takes some milliseconds.
+ */
 #define QUEUE_PARK_US		(500 * USEC_PER_MSEC)
 /* RPTR_WRITEBACK_TIMER: the chip's default */
 #define QUEUE_WRITEBACK_TIMER	6u
@@ -114,8 +117,9 @@ static void queue_is_stuck(struct vgpu_sdma_ring *ring, unsigned int queue)
 }
 
 /*
- * Wait until the engine has been reset: until then the engine may access memory of the queue,
- * which kfd/ frees next, with the VMID. This cannot deadlock: the recovery takes no lock of kfd/.
+ * Wait until the engine has been reset. Before the reset the engine may access memory of the queue,
+ * and kfd/ frees this memory and the VMID next. This cannot deadlock: the recovery takes no lock of
+ * kfd/.
  */
 static void queue_wait_reset(struct vgpu_sdma_ring *ring, unsigned int queue)
 {
@@ -124,11 +128,12 @@ static void queue_wait_reset(struct vgpu_sdma_ring *ring, unsigned int queue)
 }
 
 /*
- * Write the write pointer of a disabled queue whose doorbell is enabled. A doorbell
- * that rang before it was enabled was dropped, but its value is in user memory. A doorbell
- * that rings now may carry a newer value than the one written here. The older value would
- * overwrite it, and the write pointer could be less than the read pointer. So repeat until
- * user memory holds the value written: a newer value rings the doorbell after that.
+ * Write the write pointer of a disabled queue whose doorbell is enabled. If user space rang
+ * the doorbell before it was enabled, the ring was dropped, but its value is in user memory.
+ * If user space rings the doorbell now, the value may be newer than the one written here. The
+ * write here would replace it with the older value, and the write pointer could be less than
+ * the read pointer. So repeat until user memory holds the value written: the doorbell of a
+ * newer value then rings after this write.
  */
 static void queue_write_wptr(struct vgpu_device *vdev, unsigned int engine,
 			     unsigned int queue,

@@ -10,8 +10,8 @@
  * (vgpu_hw_state.recover), whose only worker calls, to reset the engine:
  *
  *  vgpu_sdma_park()          stops the signalling of jobs, disables the queues, and
- *                            saves their pointers; the engine hangs in a queue that
- *                            does not stop
+ *                            saves their pointers; if a queue does not stop, the
+ *                            engine hangs in that queue
  *  vgpu_sdma_engine_reset()  resets the engine; or reset/ resets the device
  *  vgpu_sdma_unpark()        decides about the oldest job, if the engine failed in it;
  *                            starts the ring at the first job that is not done;
@@ -83,7 +83,7 @@ static void ring_need_recovery(struct vgpu_sdma_ring *ring)
 		vgpu_sdma_ring_down(ring);
 }
 
-/* Handle a fault that is latched since the last run of the watchdog: its entry was lost. */
+/* Handle a fault that was latched at the last run, too: its interrupt entry was lost. */
 static void ring_look_for_fault(struct vgpu_sdma_ring *ring)
 {
 	struct vgpu_device *vdev = ring->vdev;

@@ -49,8 +49,8 @@ struct sched_stub {
 };
 
 /*
- * Indexed by engine. Fences may use the stubs after the module was unloaded, so the
- * memory is never freed.
+ * Stubs, indexed by engine. A fence may read the name in its stub after the module was
+ * unloaded, so the memory is never freed.
  */
 static struct sched_stub *sched_stubs;
 
@@ -179,7 +179,10 @@ void vgpu_sdma_sched_resume(struct vgpu_device *vdev)
 		drm_sched_wqueue_start(vdev->hw->sched[i]);
 }
 
-/* Repeat the wait: a thread that waited for an earlier job may have submitted another job. */
+/*
+ * Wait until no job is pending. Repeat the wait: a thread that waited for an earlier job may
+ * have submitted another job.
+ */
 static void ring_drain(struct vgpu_sdma_ring *ring)
 {
 	struct vgpu_sdma_fence *last;
