@@ -11,7 +11,7 @@ enum vgpu_counter {
 	VGPU_STAT_FAULTS_NORETRY,
 	VGPU_STAT_FAULTS_UNREPAIRED,	/* retry faults that stopped the queues of the process */
 	VGPU_STAT_CAM_ACKS,
-	VGPU_STAT_CAM_STALLS,		/* processes stopped because their faults kept the CAM full */
+	VGPU_STAT_CAM_STALLS,		/* processes stopped, as their faults kept the CAM full */
 	VGPU_STAT_INVALIDATIONS,	/* of TLBs, by CPU or job; one for each VMID of a request */
 	VGPU_STAT_BYTES_COPIED,		/* by the kernel's SDMA rings */
 	VGPU_STAT_BYTES_FILLED,

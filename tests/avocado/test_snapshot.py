@@ -325,7 +325,7 @@ class Restored(WithFolder):
         self.assertRegex(errors, f"^vgpu: QEMU ended with .*snapshot: {state}; ")
 
     def test_interrupted(self) -> None:
-        """Catches: a QEMU survives Ctrl-C or SIGKILL of its launcher; files of the killed run make the next run fail."""
+        """Catches: a QEMU survives Ctrl-C or SIGKILL of its launcher; files of that run make the next run fail."""
         for number, left in ((signal.SIGINT, set()), (signal.SIGKILL, {".partial", ".lock"})):
             with self.stopped_while_saving() as process:
                 process.send_signal(number)

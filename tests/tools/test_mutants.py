@@ -235,8 +235,8 @@ class Trials(Test):
             self.assertFalse([words for words in tree.called if words.startswith("demo")])
 
     def test_kept_for(self) -> None:
-        """Catches: a verdict is used for another patch or commit; the full pass repeats a mutant that the basic pass has
-        caught; the full pass counts a mutant as survived because the mutant survived the basic pass."""
+        """Catches: a verdict is used for another patch or commit; the full pass repeats a mutant that the basic pass
+        has caught; the full pass counts a mutant as survived because the mutant survived the basic pass."""
         with self.trial(qtest="a case") as (trial, _, store):
             trial.run()
             self.assertEqual(store.of("patch", "one", "c0", "full").state, "caught")

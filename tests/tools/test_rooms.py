@@ -93,8 +93,8 @@ class Small(Test):
         self.assertEqual(self.found(f"{HEAD}face low: deep.h", C, deep), [])
 
     def test_circles(self) -> None:
-        """Catches: lines of rooms.txt that form a circle of rooms are accepted; includes that form a circle are accepted
-        between rooms that may use all rooms ("*")."""
+        """Catches: lines of rooms.txt that form a circle of rooms are accepted; includes that form a circle are
+        accepted between rooms that may use all rooms ("*")."""
         self.only(self.found("[d]\nlow: top\nmid: low\ntop: mid\n", C), "a circle in what is allowed", "rooms.txt:2")
         uses = {"d/low/low.c": include("mid.h"), "d/mid/mid.c": include("low.h")}
         self.only(

@@ -293,8 +293,8 @@ class Reports(Test):
             self.assertIn(f"{file}: ", case.why)
 
     def test_again(self) -> None:
-        """Catches: a failed case counts as passed after its repetition; the count of failures is wrong; a case without a
-        command is repeated."""
+        """Catches: a failed case counts as passed after its repetition; the count of failures is wrong; a case without
+        a command is repeated."""
         with tempfile.TemporaryDirectory() as folder:
             flip = f"test -e {folder}/x && rm {folder}/x && exit 1; touch {folder}/x"
             case = Case("a", "failed", "why", again=["sh", "-c", flip])
