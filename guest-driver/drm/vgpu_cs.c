@@ -296,8 +296,8 @@ static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 	if (ret)
 		return ret;
 	/*
-	 * If VRAM has no room, try again with GTT, and with a new ticket: the old ticket is not
-	 * usable after -EDEADLK, which TTM 6.12 does not distinguish from a lack of room.
+	 * If VRAM has no room, try again with GTT. Use a new ticket: TTM 6.12 reports -EDEADLK
+	 * like a lack of room, and after -EDEADLK the old ticket is not usable.
 	 */
 	ret = cs_reserve(cs, cs_place);
 	if (ret == -ENOMEM)

@@ -135,9 +135,9 @@ static int wait_by_fence(const void *a, const void *b, const void *priv)
  * @index: array of @n entries, set to former indices
  * @n: number of fences
  *
- * A fence runs all its callbacks in the interrupt that signals it, so a call of WAIT_FENCES must
- * have one callback for each fence, however often it names the fence. Of equal fences the first
- * stays; the references of the others are dropped. The remaining fences are moved to the front in
+ * A fence runs all its callbacks in the interrupt that signals it. So WAIT_FENCES must add only one
+ * callback to a fence, even if user space names the fence many times. Of equal fences the first
+ * stays; the references on the others are dropped. The remaining fences are moved to the front in
  * their order, and @index is set to their former indices.
  *
  * Return: the number of remaining fences.

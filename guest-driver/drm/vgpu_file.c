@@ -3,8 +3,8 @@
  * Open files: address space and handles.
  *
  * The first mapping or submission creates a file's address space. Closing the last handle of a BO
- * removes the file's mappings of the BO. Mappings are changed with vgpu_vm.va_lock held; mappings
- * that a running job may use are changed when no job of the file runs.
+ * removes the file's mappings of the BO. Mappings are changed with vgpu_vm.va_lock held. A mapping
+ * that jobs may use is changed only while no job of the file runs.
  */
 #include <linux/slab.h>
 #include <drm/amdgpu_drm.h>

@@ -19,7 +19,7 @@
 /* Ranges that amdgpu reserves at both ends of an address space. */
 #define VGPU_VA_RESERVED_BOTTOM	SZ_64K
 #define VGPU_VA_RESERVED_TOP	(SZ_2M + SZ_2M + SZ_64K)
-/* First address of the hole: engines do not accept the sign-extended addresses above it. */
+/* First non-canonical address. Engines do not accept sign-extended (higher) addresses. */
 #define VGPU_VA_HOLE		BIT_ULL(VGPU_VA_BITS - 1)
 
 /* As in amdgpu: number of rings of the DMA IP, and of fences that a context keeps for each ring. */

@@ -10,7 +10,7 @@
 #include "vm/vgpu_vm.h"
 #include "vgpu_file.h"
 
-/* The caller holds kfd_process.mutex, and no lock inside it. */
+/* The caller holds kfd_process.mutex, and no lock that is taken inside this mutex. */
 static int va_kfd_locked(struct kfd_process_device *pdd, struct vgpu_file *vf,
 			 struct vgpu_bo *bo,
 			 const struct drm_amdgpu_gem_va *args, u64 pte_flags)

@@ -210,7 +210,7 @@ static int job_check(struct vgpu_job *job)
 	int error = job->base.base.s_fence->finished.error;
 
 	if (error)
-		return error;	/* drm_sched has set it for a guilty context */
+		return error;	/* drm_sched sets an error for a guilty context */
 	if (job->error)
 		return job->error;
 	return READ_ONCE(job->vm->vram_epoch) == vram_epoch ? 0 : -ECANCELED;
@@ -290,8 +290,8 @@ static const struct vgpu_sdma_job_ops vgpu_job_ops = {
 /**
  * vgpu_job_create() - create a job
  * @vdev: device
- * @vm: address space of its buffers
- * @state: state of its context; a reference is taken
+ * @vm: address space of the job's buffers
+ * @state: state of the job's context; a reference is taken
  * @entity: scheduler entity that the job will be pushed to
  * @max_ibs: number of buffers that will be added, 1 to VGPU_MAX_IBS
  *

@@ -213,8 +213,8 @@ static void hub_init_faults(struct vgpu_device *vdev, unsigned int hub)
  * vgpu_gmc_start() - write the registers of both hubs
  * @vdev: device; vgpu_gmc_init() has initialised its state
  *
- * Called at bring-up and after a reset; then the contexts get the page tables and
- * PASIDs that they had before.
+ * Called at bring-up and after a reset. After a reset the contexts get the page
+ * tables and PASIDs that they had before.
  *
  * Context: bring-up, or io_lock held for writing.
  *

@@ -6,7 +6,7 @@
  * Each request takes an invalidation engine, the same on both hubs, so concurrent flushes do
  * not wait for each other. If a hub does not acknowledge, the device is reset, which empties
  * its TLBs. vgpu_gmc_flush_tlb() waits for the reset, since its caller is about to free memory
- * that stale translations may reach. The engine is not used again before the reset.
+ * that stale translations may reach. Before the reset no request takes this invalidation engine.
  */
 #include <linux/bitops.h>
 #include <linux/jiffies.h>
@@ -203,10 +203,12 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_try_flush);
  * Context: as vgpu_io_begin(), but neither in the recovery's worker nor with a lock that a
  * reset of the device takes: vgpu_sdma_ring.end_lock, .rlc_lock, vgpu_cp.lock.
  *
- * Return: 0, or -ETIMEDOUT if the device does not acknowledge and recoveries are not accepted:
- * before vgpu_reset_start() and after vgpu_reset_stop(). The engines are about to be stopped
- * then; the failure is logged. -ETIMEDOUT at once after the device was given up: no engine runs
- * that could use a stale translation.
+ * Return:
+ * * 0
+ * * -ETIMEDOUT: the device does not acknowledge, and recoveries are not accepted (before
+ *   vgpu_reset_start() and after vgpu_reset_stop()). The failure is logged; the engines are about
+ *   to be stopped
+ * * -ETIMEDOUT, at once: the device was given up. No engine runs that could use a stale translation
  */
 int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask)
 {

@@ -29,8 +29,8 @@ void vgpu_hw_suspend(struct vgpu_device *vdev)
  * vgpu_hw_resume() - start the hardware again, except its engines
  * @vdev: device; its PCI configuration has been restored
  *
- * VRAM that was lost, or written by another kernel, is zeroed, except the
- * GART's table.
+ * If the content of VRAM was lost, or another kernel has used VRAM, VRAM is zeroed
+ * up to the GART's table.
  *
  * Return: 0 or -ENODEV.
  */

@@ -111,8 +111,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_io_map_begin);
  * vgpu_io_map_is_closed() - whether the device is being reset
  * @vdev: device
  *
- * Context: between vgpu_io_map_begin() and vgpu_io_map_end(). A result of false holds until
- * vgpu_io_map_end(): the reset waits for that.
+ * Context: between vgpu_io_map_begin() and vgpu_io_map_end(). After a result of false the caller
+ * may insert the page: the recovery unmaps the pages of the BARs after vgpu_io_map_end().
  *
  * Return: if true, the caller inserts no page, drops its own locks, calls vgpu_io_map_wait()
  * and returns the result of that call.

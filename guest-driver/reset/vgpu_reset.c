@@ -261,7 +261,7 @@ static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 	if (reset_mode1(vdev, &lost)) {
 		drm_err(&vdev->drm,
 			"device cannot be recovered: SDMA engines are given up\n");
-		/* Count first: threads woken by jobs that the CPU completes read the counter. */
+		/* Count first: giving up completes jobs, and wakes threads that read the counter. */
 		vgpu_stat_add(vdev, VGPU_STAT_RECOVERY_FAILURES, 1);
 		vgpu_sdma_give_up(vdev);
 		vgpu_cp_give_up(vdev);

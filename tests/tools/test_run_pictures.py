@@ -104,8 +104,8 @@ class Numbers(Test):
     """The numbers of the pictures."""
 
     def test_latency(self) -> None:
-        """Catches: a part of a latency begins or ends at a wrong event; a failed migration counts; a fault that the
-        repair did not answer counts."""
+        """Catches: a part of a latency begins or ends at a wrong event; a failed migration counts as one; a fault that
+        was not replayed because of its repair counts."""
         sides = joined()
         self.assertEqual(sides.doubts, [])
         cuts = [figures.cuts(fault) for fault in sides.device.faults]

@@ -212,8 +212,8 @@ static int cp_start(struct vgpu_device *vdev)
 			vgpu_wreg(vdev, CP_PIPE_INT_CNTL(me, pipe),
 				  CP_PIPE_INTERRUPTS);
 	/*
-	 * After a reset every VMID has all of GWS. Remove GWS from the VMIDs: a
-	 * MAP_PROCESS packet requests it for a process.
+	 * After a reset every VMID has all of GWS. Remove GWS from the VMIDs: for a
+	 * process that needs GWS, the MAP_PROCESS packet requests it.
 	 */
 	for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++)
 		vgpu_wreg(vdev, GDS_GWS_VMID(vmid), 0);
@@ -397,7 +397,7 @@ void vgpu_cp_park(struct vgpu_device *vdev)
  * @vdev: device in its reset state; the GART works
  * @vram_lost: the content of VRAM was lost: no queue is started
  *
- * Queues continue from where they were when the CP was parked.
+ * If VRAM was kept, queues continue from where they were when the CP was parked.
  *
  * Context: sleeps.
  */

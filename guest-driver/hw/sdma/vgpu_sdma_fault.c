@@ -16,14 +16,14 @@
  * The job is then run again; no later job has changed its memory.
  *
  * STATUS latches the first fault of any VMID. This file clears the fault of a user, so
- * that it blocks the kernel's ring for the time of an interrupt only. But a fault of
- * VMID 0 may have followed the user's fault. STATUS does not show that second fault,
- * only its interrupt entry does. The device writes the entry while it changes STATUS.
+ * that such a fault blocks the kernel's ring only until its interrupt is handled. But a
+ * fault of VMID 0 may have followed the user's fault. STATUS does not show that second
+ * fault, only its interrupt entry does. The device writes the entry while it changes STATUS.
  * So this file closes the gate, clears STATUS, lets the interrupt ring be handled until
  * it is empty, and opens the gate. If an entry of VMID 0 was in the ring, the gate stays
- * closed. A packet raises one interrupt entry however many pages it faults on, and its
- * next fault is latched without an entry: fault_work repeats the steps until nothing is
- * latched.
+ * closed. A packet raises only one interrupt entry, even if it faults on many pages. Its
+ * next fault is latched without an entry, so fault_work repeats the steps until nothing
+ * is latched.
  *
  * If an interrupt entry is lost, the ring stays blocked at its poll. The watchdog then
  * finds STATUS unchanged since its last run, and handles the fault.
@@ -132,8 +132,8 @@ static void fault_forget(struct vgpu_device *vdev)
 		status = vgpu_rreg(vdev, VGPU_FAULT_STATUS_REG);
 		kernels = status_is_kernels(status);
 		/*
-		 * If nothing is latched, do not clear: a fault of VMID 0 could be latched
-		 * before the register write and be cleared by it.
+		 * If nothing is latched, do not clear: the register write would also clear
+		 * a fault of VMID 0 that is latched just before the write.
 		 */
 		if (status && !kernels)
 			vgpu_gmc_clear_fault(vdev);

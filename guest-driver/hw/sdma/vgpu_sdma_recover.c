@@ -135,9 +135,9 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 	ring_look_for_fault(ring);
 
 	/*
-	 * Do not poll a ring whose device is or was reset: no fault is latched any more, so a
-	 * job that was blocked at its polls would count as done before it has run again. The
-	 * ring is frozen before and after the reset, and the reset waits for vgpu_io_end().
+	 * Do not poll a frozen ring. A reset clears the latched fault, so a job that the fault
+	 * blocked at its polls would count as done before it has run again. The ring is frozen
+	 * before the reset starts, and the reset waits for vgpu_io_end().
 	 */
 	vgpu_io_begin(vdev);
 	if (!READ_ONCE(ring->frozen))
@@ -394,7 +394,7 @@ void vgpu_sdma_park(struct vgpu_device *vdev, unsigned int engine,
 }
 
 /*
- * Decide about the job in which the engine failed. After a fault without another failure, any
+ * Decide about the job in which the engine failed. If a fault of VMID 0 was the only failure, any
  * job is run again: the fault is an error of the GART's table and not of the job.
  */
 static void ring_judge(struct vgpu_sdma_ring *ring,
