@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Faults of the render node's jobs. Their VMIDs do not retry, and the job continues after a
+ * Faults of the render node's jobs. VMIDs of such jobs do not retry, and a job continues after a
  * fault. The driver logs the fault, and stores the last fault of each file for
  * AMDGPU_INFO_GPUVM_FAULT.
  */

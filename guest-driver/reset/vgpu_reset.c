@@ -138,7 +138,7 @@ static void reset_unpark(struct vgpu_device *vdev, unsigned int engine,
 }
 
 /*
- * Mark lost BOs and notify the client. Both may wait for engines: holders of the client's
+ * Mark lost BOs and notify the client. This work may wait for engines: holders of the client's
  * locks wait until engines have cleared memory or written page tables. The lock for lost BOs
  * is held during allocations, whose reclaim waits for engines and TLB flushes. So the
  * recovery queues this separate work after all engines have been restarted, and its own
@@ -261,7 +261,7 @@ static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 	if (reset_mode1(vdev, &lost)) {
 		drm_err(&vdev->drm,
 			"device cannot be recovered: SDMA engines are given up\n");
-		/* Count first: giving up completes jobs, and wakes threads that read the counter. */
+		/* Count first: giving up ends jobs, and so wakes threads that read the counter. */
 		vgpu_stat_add(vdev, VGPU_STAT_RECOVERY_FAILURES, 1);
 		vgpu_sdma_give_up(vdev);
 		vgpu_cp_give_up(vdev);
@@ -307,8 +307,8 @@ static void reset_work(struct work_struct *work)
 	unsigned int i;
 
 	/*
-	 * If the device does not answer, do not try to reset an engine only: all registers
-	 * read as ones, so the engine reset would seem to succeed.
+	 * Reset the whole device if it does not answer: all registers read as ones, so the
+	 * reset of an engine alone would seem to succeed.
 	 */
 	if (!vgpu_hw_present(vdev))
 		what |= VGPU_RECOVER_DEVICE;

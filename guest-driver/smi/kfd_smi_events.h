@@ -3,8 +3,9 @@
  * SMI events (AMDKFD_IOC_SMI_EVENTS): what happens on a GPU, as lines of text for files
  * that user space opened on the GPU's event log. Each kind of event has a function that
  * sends it; kfd_smi_open() opens the log for a reader. Start reading at kfd_smi_event().
- * This folder calls no other folder of the driver. Its only lock, kfd_smi_lock (spin), is
- * the innermost lock of the driver, since MMU notifiers and the recovery send events, too.
+ * This folder calls no other folder of the driver. The folder's only lock, kfd_smi_lock
+ * (spin), is the innermost lock of the driver, since MMU notifiers and the recovery send
+ * events, too.
  */
 #ifndef KFD_SMI_EVENTS_H
 #define KFD_SMI_EVENTS_H

@@ -170,8 +170,8 @@ class Parsers(Test):
         self.assertEqual(list(driver.tracepoints(text)), [driver.Tracepoint("s", "e", "When.", "a=%u", "a")])
 
     def test_kernel_doc(self) -> None:
-        """Catches: the name or the kind of a kernel-doc comment is misread; a DOC comment counts as a function's; inline
-        functions and functions in comments count as declarations."""
+        """Catches: the name or the kind of a kernel-doc comment is misread; a DOC comment counts as a function's;
+        inline functions and functions in comments count as declarations."""
         code = "/**\n * f() - do\n */\nint f(void)\n{\n}\n/**\n * struct s - data\n */\n/**\n * DOC: no\n */\n"
         self.assertEqual(kerneldoc.documented(code), {"f": "", "s": "struct"})
         header = (

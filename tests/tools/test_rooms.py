@@ -21,7 +21,7 @@ C = {
     "d/mid/mid.h": "",
     "d/top/top.c": "",
 }
-# What a README.md names: a file, or a list in parentheses of functions of the file that is named before the list.
+# A file in a README.md, or functions in parentheses. The functions belong to the file that is named before them.
 NAMED = re.compile(r"`([\w/-]+\.[ch])`|\((`\w+\(\)`(?:,\s+`\w+\(\)`)*)\)")
 PYTHON = {f"t/p/{name}": "" for name in ("__init__.py", "low/__init__.py", "low/a.py", "top/__init__.py", "top/b.py")}
 

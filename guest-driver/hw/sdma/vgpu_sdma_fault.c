@@ -21,9 +21,9 @@
  * fault, only its interrupt entry does. The device writes the entry while it changes STATUS.
  * So this file closes the gate, clears STATUS, lets the interrupt ring be handled until
  * it is empty, and opens the gate. If an entry of VMID 0 was in the ring, the gate stays
- * closed. A packet raises only one interrupt entry, even if it faults on many pages. Its
- * next fault is latched without an entry, so fault_work repeats the steps until nothing
- * is latched.
+ * closed. A packet raises only one interrupt entry, even if it faults on many pages. The
+ * packet's next fault is latched without an entry, so fault_work repeats the steps until
+ * nothing is latched.
  *
  * If an interrupt entry is lost, the ring stays blocked at its poll. The watchdog then
  * finds STATUS unchanged since its last run, and handles the fault.
