@@ -106,7 +106,7 @@ class Processes(Test):
     """Ending child processes."""
 
     def test_end_process(self) -> None:
-        """Catches: a process that ignores SIGTERM survives; a process that leads no process group is taken for ended."""
+        """Catches: a process that ignores SIGTERM survives; a process that leads no group is taken for ended."""
         for group in (False, True):
             words = ["sh", "-c", "trap '' TERM; echo; exec sleep 60"]
             with subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=group) as process:
