@@ -31,7 +31,7 @@
 #define DATA_BYTES	(256 * VG_KIB)
 #define USER_BYTES	(64 * VG_KIB)
 #define SVM_BYTES	(512 * VG_KIB)	/* half of these bytes are prefetched to VRAM */
-#define STOPPED_MS	300	/* time in which a paused queue must make no progress */
+#define STOPPED_MS	300	/* a paused queue must make no progress in this time, in ms */
 #define PAGE_BYTES	(KFD_SIGNAL_EVENT_LIMIT * 8ul)
 #define MAX_BOS		64
 #define NO_FD		0xffffffffu
@@ -88,7 +88,7 @@ struct work {
  * @pid: process
  * @up: pipe from the child
  * @down: pipe to the child
- * @kfd: descriptor in the parent of the child's /dev/kfd
+ * @kfd: the parent's descriptor of the file that the child opened as /dev/kfd
  */
 struct target {
 	pid_t pid;
@@ -116,8 +116,8 @@ static struct work *w;		/* shared by all processes of a case */
 static struct dump d;
 
 /*
- * Memory of the dump, allocated before the fork, so that dumped addresses do not
- * overlap it.
+ * Memory for the dump. It is allocated before the fork, so that no restored mapping
+ * overlaps it.
  */
 #define POOL_BYTES	(4 * VG_MIB)
 static char *pool;
@@ -394,7 +394,7 @@ static void make_memory(void)
 	ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU,
 			   &(struct kfd_ioctl_free_memory_of_gpu_args){
 				.handle = w->slice }));
-	/* The handle of the doorbells fills the hole, or is a new handle. */
+	/* The doorbells get the freed handle or a new one. */
 	w->slice = alloc((uintptr_t)tap_anon(VG_DOORBELL_SLICE),
 			 VG_DOORBELL_SLICE, VG_DOORBELL, 0, true);
 }
@@ -481,7 +481,10 @@ static int gws(uint32_t id, uint32_t num)
 	return vg_ioctl(&w->vg, AMDKFD_IOC_ALLOC_QUEUE_GWS, &args);
 }
 
-/* Create queues that have executed some packets and wait in the middle of the others. */
+/*
+ * Create queues. Each queue has executed its first packets, and waits in the middle of
+ * the rest.
+ */
 static void make_queues(void)
 {
 	struct vg_gpu *gpu = &w->vg.gpu[0];
@@ -680,7 +683,7 @@ static int restore(int kfd)
 	return criu(kfd, KFD_CRIU_OP_RESTORE, &args);
 }
 
-/* Open this process's own files and put their descriptors into the buckets. */
+/* Open the files that this process needs, and put their descriptors into the buckets. */
 static void open_files(void)
 {
 	uint32_t i;
@@ -819,7 +822,7 @@ static void check_queues(void)
 	ERRNO(0, gws(w->aql.id, 1));
 }
 
-/* Handles and ids must be as before the dump: free all resources by them. */
+/* Free all resources by their handles and ids, which must be the same as before the dump. */
 static void undo_all(void)
 {
 	struct kfd_ioctl_unmap_memory_from_gpu_args unmap = {
@@ -927,8 +930,8 @@ static void dump_restore_xnack(void)
 }
 
 /*
- * RESUME must fail without the memory of the SVM ranges, and succeed when it is called
- * again.
+ * RESUME must fail while no memory is mapped at the SVM ranges. When the memory is
+ * mapped, a second RESUME must succeed.
  */
 static void no_memory_yet(void)
 {
@@ -1127,10 +1130,7 @@ static void no_capability(void *arg)
 		ERRNO(EACCES, simple(w->vg.kfd, op));
 }
 
-/*
- * The file of another process may be used only by the tracer of that process, and only
- * for CRIU_OP.
- */
+/* Only the tracer of a process may use that process's file, and only for CRIU_OP. */
 static void who_may(void)
 {
 	struct kfd_ioctl_get_version_args version;
@@ -1153,8 +1153,8 @@ static void who_may(void)
 	copy_out(t.pid);
 	ERRNO(0, simple(t.kfd, KFD_CRIU_OP_UNPAUSE));
 	/*
-	 * RESTORE must fail on another process's file: the restored memory would belong
-	 * to the caller.
+	 * RESTORE on the file of another process must fail, because the restored memory
+	 * would belong to the caller.
 	 */
 	ERRNO(EINVAL, restore(t.kfd));
 	ERRNO(ESRCH, resume(1));
@@ -1165,7 +1165,10 @@ static void who_may(void)
 	close(t.kfd);
 }
 
-/* State that cannot be saved must cause an error, which leaves no process paused. */
+/*
+ * PROCESS_INFO must fail if the process has state that cannot be saved, and must not
+ * leave the process paused.
+ */
 static void not_saved(void)
 {
 	struct kfd_ioctl_export_dmabuf_args out = { 0 };
@@ -1234,7 +1237,7 @@ static void try_restore(void *arg)
 		make_event(KFD_IOC_EVENT_SIGNAL, true, 0);
 }
 
-/* Restore in a child; the child's memory must be free after it has ended. */
+/* Call RESTORE in a child. The memory of the child must be free after its end. */
 static int restore_once(void)
 {
 	int *result = mmap(NULL, sizeof(*result), PROT_READ | PROT_WRITE,
@@ -1345,7 +1348,10 @@ static void flipped(void)
 			uint64_t value = race_below(3) ?
 				1ull << race_below(64) : race_below(~0ull);
 
-			/* Copy another word, change a bit, or change a word. */
+			/*
+			 * Overwrite a word with another word, change one byte, or
+			 * change one word.
+			 */
 			if (!race_below(4))
 				memcpy(at + off, at + race_below(size / 8) * 8,
 				       8);
@@ -1363,7 +1369,10 @@ static void flipped(void)
 	ERRNO(0, restore_once());
 }
 
-/* Two buckets with the same address; sizes that no BO can have. */
+/*
+ * RESTORE must fail if two buckets have the same address, or a bucket has a size that
+ * no BO can have.
+ */
 static void overlapping(void)
 {
 	struct kfd_criu_bo_bucket bucket;
@@ -1411,7 +1420,7 @@ static void slot_taken(void)
 	ERRNO(0, restore_once());
 }
 
-/* Dump an empty process. Call RESTORE for processes that are paused or in use. */
+/* Dump an empty process. RESTORE must fail for a process that is paused or in use. */
 static void empty_process(void)
 {
 	struct vg vg;

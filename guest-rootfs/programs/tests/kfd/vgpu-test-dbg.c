@@ -468,8 +468,8 @@ static void expect_runtime(pid_t pid, uint32_t state)
 	uint32_t size = 4;
 
 	/*
-	 * Query without clearing; query with too little space; then query all, and
-	 * clear.
+	 * Query the exception without clearing it. Query it with too little space. Then
+	 * query and clear it.
 	 */
 	ERRNO(0, info(pid, EC_PROCESS_RUNTIME, 0, ri, &size, false));
 	CHECK(size == sizeof(ri[0]), "size %u", size);
@@ -567,7 +567,10 @@ static void interrupted(struct target *t)
 	ERRNO(EINTR, runtime(RUNTIME_ON));
 	tap_step(t->up);
 	tap_await(t->down);
-	/* The debugger answers before this call, or during it. */
+	/*
+	 * The debugger's answer comes before this call in one round, during it in the
+	 * other.
+	 */
 	ERRNO(0, runtime(RUNTIME_ON));
 	ERRNO(EBUSY, runtime(RUNTIME_ON));
 	t->s->done = 1;
@@ -576,8 +579,8 @@ static void interrupted(struct target *t)
 }
 
 /*
- * A signal must end the call, which can be repeated. SIGKILL must end the process
- * without an answer.
+ * A signal must interrupt RUNTIME_ENABLE, and a repeated call must work. SIGKILL must
+ * end a target that waits for the debugger's answer.
  */
 static void signals(void)
 {
@@ -1015,8 +1018,8 @@ static void send_fault(uint32_t gpu_id, int want)
 }
 
 /*
- * A fault must be reported to the debugger, which passes it on to the process or ends
- * the session.
+ * A fault must be reported to the debugger. The process must get its memory event when
+ * the debugger passes the fault on or ends the session.
  */
 static void faults(void)
 {
@@ -1033,7 +1036,10 @@ static void faults(void)
 	me = getpid();
 	OK(vg_ioctl(&vg, AMDKFD_IOC_CREATE_EVENT, &ev));
 	for (i = 0; i < 3; i++) {
-		/* A debugger that has not enabled the exception must not delay it. */
+		/*
+		 * The fault must reach the process at once if the debugger has not
+		 * enabled the exception.
+		 */
 		ERRNO(0, attach(me, i ? EC(DEVICE_MEMORY_VIOLATION) : 0));
 		fault(&q);
 		if (!i) {
@@ -1078,7 +1084,10 @@ static void faults(void)
 
 /* The end of a debugger or of a target */
 
-/* Script of a target whose queue is suspended when its debugger is killed. */
+/*
+ * Script of a target. The target's queue is suspended, and its debugger or the target
+ * itself is killed.
+ */
 static void one_queue(struct target *t)
 {
 	struct vg_cq q;
@@ -1092,7 +1101,7 @@ static void one_queue(struct target *t)
 	tap_step(t->up);
 	tap_await(t->down);
 	OK(vg_cq_finish(&q, VG_TIMEOUT_MS));
-	/* The queue can be destroyed, too. */
+	/* The end of the debugger has resumed the queue, so its destruction must not wait. */
 	OK(vg_cq_destroy(&q));
 	ERRNO(0, runtime(0));
 	t->s->done = 1;
@@ -1160,7 +1169,10 @@ static void target_dies(void)
 	all_fail(t.pid, ESRCH, 0);
 }
 
-/* Nothing reads the debugger's pipe: the pipe is full, then it has no read end. */
+/*
+ * The debugger does not read its pipe: in round 0 the pipe is full, in round 1 its read
+ * end is closed. Events must be reported nevertheless.
+ */
 static void nobody_reads(void)
 {
 	struct vg_cq q;
@@ -1214,7 +1226,7 @@ static void unplugged(void)
 }
 
 /*
- * Unload the module while a process is debugged; neither the debugger nor the target
+ * Unload the module while a process is debugged. Neither the debugger nor the target
  * has a file of KFD open.
  */
 static void attach_bare(void *arg)
@@ -1254,15 +1266,16 @@ static void unloaded(void)
 }
 
 /*
- * All operations at once. Each thread does a fixed amount of work, and no thread waits
- * for a queue that another thread suspends, so that a slow machine only takes longer.
+ * Threads call all operations at the same time. Each thread does a fixed amount of
+ * work, and no thread waits for a queue that another thread suspends. A slow machine
+ * therefore only takes longer.
  */
 
 static int chaos_rounds;
 
 /*
  * Call all operations of a debugger, including answers. The last call ends the session,
- * so that no call waits for an answer.
+ * so that no RUNTIME_ENABLE waits for an answer.
  */
 static void *debug_loop(void *arg)
 {

@@ -22,7 +22,7 @@
 #define PAGE_BYTES	(SLOTS * 8ul)
 #define UNSIGNALED	(~0ull)
 #define FOREVER		(~0u)
-#define SOON		20u	/* time in ms in which nothing must happen */
+#define SOON		20u	/* in ms: a wait that must time out is this long */
 #define EVENTS_OFFSET	(1ull << 63)
 
 static struct vg vg;
@@ -162,7 +162,7 @@ static void any_all(void)
 	ERRNO(0, set(ev[1]));
 	ERRNO(0, wait_on(data, 3, true, SOON, &result));
 	CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT, "result %u", result);
-	/* The first wait has consumed the event that was set. */
+	/* The wait for all events has timed out, and has consumed event 1 nevertheless. */
 	ERRNO(0, set(ev[2]));
 	ERRNO(0, wait_on(data, 3, false, FOREVER, &result));
 	CHECK(result == KFD_IOC_WAIT_RESULT_COMPLETE, "result %u", result);
@@ -176,7 +176,10 @@ static void any_all(void)
 	CHECK(result == KFD_IOC_WAIT_RESULT_COMPLETE, "result %u", result);
 }
 
-/* A wait with an age must return at once if the event was set after that age. */
+/*
+ * A wait passes the age of an event. It must return at once if the event was set after
+ * that age.
+ */
 static void ages(void)
 {
 	struct kfd_event_data data = { 0 };
@@ -192,7 +195,7 @@ static void ages(void)
 	ERRNO(0, set(ev));
 	CHECK(happens(ev, 0), "it has not happened");
 	/*
-	 * Another wait has consumed the event; the age of the event must have changed
+	 * happens() has consumed the event. The age of the event must have changed
 	 * nevertheless.
 	 */
 	ERRNO(0, wait_on(&data, 1, true, FOREVER, &result));
@@ -308,8 +311,8 @@ static void *either_run(void *arg)
 }
 
 /*
- * Set event @n and destroy the other one before the waiting thread, which has the same
- * CPU, can run. Return the error of the wait.
+ * A thread on the same CPU waits for either of two events. Set event @n, and destroy
+ * the other event before that thread can run. Return the error of the wait.
  */
 static int set_and_destroy(int n)
 {
@@ -332,9 +335,9 @@ static int set_and_destroy(int n)
 }
 
 /*
- * A thread waits for any of two events; one is set, then the other one is destroyed.
- * Catches: the errno is not that of amdkfd, which takes the wait as satisfied if the set
- * event is the first.
+ * A thread waits for any of two events. One event is set, then the other is destroyed.
+ * Catches: the errno differs from that of amdkfd, which counts the wait as satisfied
+ * only if the set event is the first in the list.
  */
 static void set_then_destroyed(void)
 {
@@ -360,7 +363,10 @@ static void on_signal(int n)
 	signals++;
 }
 
-/* A signal handler must run, and the wait must continue for the rest of its time. */
+/*
+ * A signal interrupts a wait: the handler must run, and the wait must continue for the
+ * rest of its time.
+ */
 static void interrupted(void)
 {
 	struct sigaction action = {
@@ -403,7 +409,7 @@ static void page_create(struct vg_bo *page, struct ev *first)
 		CHECK(((uint64_t *)page->cpu)[i] == UNSIGNALED, "slot %u", i);
 }
 
-/* Write a value into the slot, and emit a TRAP with @context, as ROCr does. */
+/* Write a value into the slot of the event, and emit a TRAP with @context, as ROCr does. */
 static void emit_signal(struct vg_queue *q, const struct vg_bo *page,
 			struct ev ev, uint32_t context)
 {
@@ -591,7 +597,10 @@ static void limits(void)
 	ERRNO(EINVAL, set(ev));
 }
 
-/* An unrepaired fault must set an event, whose data has the fault's address. */
+/*
+ * A fault that the driver cannot repair must set the memory event. The data of the
+ * event must have the address of the fault.
+ */
 static void memory_exception(void)
 {
 	struct kfd_event_data data = { 0 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * /dev/kfd with wrong arguments: it must return the errno that amdgpu returns, without
- * side effects. Catches: a check is missing, is made too late, or returns another
- * errno.
+ * Ioctls of /dev/kfd with wrong arguments must return the errno that amdgpu returns,
+ * and must have no side effects. Catches: a check is missing, is made too late, or
+ * returns another errno.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -72,9 +72,9 @@ static void on_alarm(int sig)
 }
 
 /*
- * Open KFD while signals interrupt the process all the time; after EINTR, open KFD
- * without signals. Exit status: 0 if the first open() succeeded, 1 after EINTR, above 1
- * on an error.
+ * Open KFD while signals interrupt the process all the time. If open() returns EINTR,
+ * open KFD again without signals. Exit status: 0 if the first open() succeeded, 1 after
+ * EINTR, above 1 on an error.
  */
 static void interrupted_child(int interval)
 {
@@ -95,8 +95,8 @@ static void interrupted_child(int interval)
 }
 
 /*
- * An interrupted open() must create the whole KFD process or none. Catches: the error
- * path puts a reference twice, which the debug kernel detects.
+ * An open() of /dev/kfd that a signal interrupts must create a complete KFD process or
+ * none. Catches: the error path puts a reference twice, which the debug kernel detects.
  */
 static void interrupted_open(void)
 {

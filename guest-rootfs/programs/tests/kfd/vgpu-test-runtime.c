@@ -113,8 +113,8 @@ static struct {
 } raced[THREADS];
 
 /*
- * Number of threads that have enabled the runtime, at most 1. Each thread disables the
- * runtime before another can enable it.
+ * Number of threads that have the runtime enabled, at most 1. A thread must disable the
+ * runtime before another thread can enable it.
  */
 static volatile int owners;
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * SMI events of faults, migrations, evictions and resets. Catches: an event is missing,
- * is reported twice, or has no cause; a read returns a part of a line; events of
- * another process are shown without permission; an event file outlives its GPU.
+ * is reported twice, or is reported without its action; a read returns a part of a
+ * line; events of another process are shown without permission; an event file outlives
+ * its GPU.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -118,7 +119,7 @@ static void watch_wait(struct watch *w, char line[KFD_SMI_EVENT_MSG_SIZE])
 	CHECK(watch_line(w, line), "POLLIN, but nothing is to be read");
 }
 
-/* A parsed line of a migration. */
+/* The fields of a line that reports the start or the end of a migration. */
 struct move {
 	unsigned int event, from, to, trigger;
 	int pid;
@@ -217,8 +218,8 @@ static void migrations(void)
 	expect_moves(&w, p, size / VG_PAGE, 0, gpu->gpu_id,
 		     KFD_MIGRATE_TRIGGER_PREFETCH);
 	/*
-	 * The pages are in VRAM already; the driver finds this only after it has
-	 * reported the start.
+	 * The pages are in VRAM already. The driver reports the start of a migration
+	 * before it finds this.
 	 */
 	OK(vg_svm_prefetch(&vg, p, size, gpu->gpu_id));
 	expect_moves(&w, p, size / VG_PAGE, 0, gpu->gpu_id,
@@ -245,8 +246,9 @@ static void migrations(void)
 }
 
 /*
- * Count the faults, each of which must have a start and an end. *@moved receives the
- * number of faults that migrated pages.
+ * Read all lines, which must be pairs of a start and an end of a fault. Return the
+ * number of faults on the @size bytes at @p; *@moved receives how many of them migrated
+ * pages.
  */
 static unsigned int faults_of(struct watch *w, const char *p, uint64_t size,
 			      unsigned int *moved)
@@ -293,8 +295,8 @@ static void faults(void)
 	dst = tap_anon(size);
 	vg_pattern_fill(src, size, SEED, 0);
 	/*
-	 * Prefer system memory; otherwise the memory would migrate to the GPU that
-	 * faults.
+	 * Prefer system memory. Without this attribute a fault would migrate the memory
+	 * to the GPU.
 	 */
 	OK(vg_svm_set1(&vg, src, size, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0));
 	watch_start(&w, BIT_OF(PAGE_FAULT_START) | BIT_OF(PAGE_FAULT_END));
@@ -315,7 +317,7 @@ static void faults(void)
 	OK(vg_pattern_check(dst, size, SEED, 0));
 }
 
-/* The next line must be an event @event and have the text @rest after time and process. */
+/* The next line must report @event. After time and process the line must consist of @rest. */
 static void expect_text(struct watch *w, unsigned int event, const char *rest)
 {
 	char line[KFD_SMI_EVENT_MSG_SIZE];

@@ -67,8 +67,8 @@ static void use(void *arg)
 }
 
 /*
- * Retry the unload, because the teardown of a process may hold the module shortly after
- * the process's exit.
+ * Retry the unload, because a process that has just ended may still hold a reference to
+ * the module.
  */
 static int unload_when_idle(void)
 {
@@ -85,8 +85,8 @@ static int unload_when_idle(void)
 }
 
 /*
- * Return the kernel memory that cannot be reclaimed, in KiB: slabs, vmalloc() and page
- * tables.
+ * Return the size of the kernel memory that cannot be reclaimed, in KiB: slabs,
+ * vmalloc(), page tables and per-CPU memory.
  */
 static long kernel_kib(void)
 {
@@ -159,8 +159,8 @@ static void reload(void)
 	tap_diag("%d rounds; the kernel's own memory: %ld KiB after half of them, %ld KiB at the end",
 		 rounds, before, after);
 	/*
-	 * Few rounds still fill caches, mainly KASAN's quarantine, so there is no limit
-	 * for them.
+	 * A short run still fills the kernel's caches, mainly KASAN's quarantine. The
+	 * limits therefore apply only from ENOUGH rounds on.
 	 */
 	CHECK(rounds < ENOUGH || after - before <
 	      MAX_KIB + MAX_KIB_ROUND * (rounds - rounds / 2),
@@ -206,9 +206,9 @@ static void unload_with_process(void *arg)
 }
 
 /*
- * A file of /dev/kfd that was opened while no GPU was bound is closed before the module
- * is unloaded. The process continues, so the unload ends its KFD process. Catches: the
- * unload removes the debugfs folder of a process before the process removes it.
+ * A file of /dev/kfd was opened while no GPU was bound, and is closed before the module
+ * is unloaded. The process continues, so its KFD process ends in the unload. Catches:
+ * the unload removes the debugfs folder of a process before the process removes it.
  */
 static void process_without_gpu(void)
 {

@@ -24,7 +24,10 @@ static struct vg_gpu *gpu;
 static struct vg_bo bo[BOS], stage;
 static struct vg_queue q;
 
-/* Allocate BOs with known bytes: with @vram every second BO in VRAM, all others in GTT. */
+/*
+ * Allocate BOs with known bytes. If @vram, every second BO is in VRAM; all others are
+ * in GTT.
+ */
 static int make_bos(bool vram)
 {
 	int i, ret = vg_bo_create(&vg, gpu, BO_BYTES, VG_GTT, &stage);
@@ -135,8 +138,8 @@ static void test_migrate(void)
 }
 
 /*
- * Queues of user space fault on many pages each, beside copies by the kernel. Catches:
- * a user fault stalls the kernel's ring, or is treated as a kernel fault.
+ * Queues of user space fault on many pages while the kernel copies. Catches: a user
+ * fault stalls the kernel's ring, or is treated as a kernel fault.
  */
 static void test_user_faults(void)
 {
@@ -263,7 +266,10 @@ struct writer {
 
 enum { WORDS = BO_BYTES / 8 };
 
-/* Write the number of each write to the words of a BO in VRAM, one word after the other. */
+/*
+ * Write to the words of a BO in VRAM, one after the other. The value is the number of
+ * the write.
+ */
 static void *write_vram(void *arg)
 {
 	volatile uint64_t *words = bo[1].cpu;

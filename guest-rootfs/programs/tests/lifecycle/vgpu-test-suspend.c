@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Suspend to RAM with processes that use BOs, queues, jobs and SVM memory in VRAM; an
+ * Suspend to RAM with processes that use BOs, queues, jobs and SVM memory in VRAM. An
  * RTC alarm resumes the system. Catches: contents of VRAM, page tables or the GART are
  * lost in the sleep; a queue does not continue; a job is lost, or runs while the device
  * is off; memory leaks in each round.
  *
  * With the argument "freeze" or "disk" the program is the guest's part of
- * tests/avocado/test_sleep.py, where the host resumes the guest. The guest sleeps once,
- * in that way, for each line on stdin, and prints a line before and after it.
+ * tests/avocado/test_sleep.py, where the host resumes the guest. For each line on stdin
+ * the guest enters this sleep state once. The program prints a line before and after
+ * each sleep.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -81,8 +82,8 @@ static int set_alarm(unsigned int seconds, int *fd, int *epoll)
 }
 
 /*
- * Suspend once, until the alarm. An alarm before the end of the suspend aborts the
- * suspend, so that no alarm is missed; the next attempt allows more time.
+ * Suspend once, until the alarm. If the alarm expires before the suspend has completed,
+ * the suspend is aborted, and the next attempt allows more time.
  */
 static int sleep_once(const char *state)
 {
@@ -349,8 +350,8 @@ static void memory_no_xnack(void)
 }
 
 /*
- * Set when the children must end. The children work until then, and check each byte of
- * each round.
+ * Set to 1 when the children must end. Until then the children work, and check each
+ * byte in each round.
  */
 static volatile int *done;
 

@@ -88,7 +88,7 @@ static int kfd_ioctl_works(int fd)
 }
 
 static sigjmp_buf on_bus_error;
-static bool may_lose;	/* whether SVM data may be lost, after SIGBUS */
+static bool may_lose;	/* surprise removal: VRAM with SVM data may be lost, which raises SIGBUS */
 
 static void bus_error(int sig)
 {
@@ -146,9 +146,9 @@ static void make_things(struct things *t)
 }
 
 /*
- * After the removal, ioctls must fail with ENODEV, registers must raise SIGBUS, and
- * memory must read as zero. @dword is the content of the pages that DRM maps instead of
- * the BO.
+ * After the removal, ioctls must fail with ENODEV, and writes to registers must raise
+ * SIGBUS. BOs of KFD must read as zero. The BO of the render node must read as @dword,
+ * because DRM maps another page in its place.
  */
 static void check_things(struct things *t, uint32_t dword)
 {
@@ -271,7 +271,7 @@ static int copy(struct vg_queue *q, void *dst, const void *src, uint64_t bytes)
 	return r ? r : finish(q);
 }
 
-/* Copy between BOs by a queue; the CPU checks both ends. */
+/* Copy to and from VRAM by a queue. The CPU checks the destination of each copy. */
 static void work_bo(volatile int *round)
 {
 	struct vg_bo a = { 0 }, b = { 0 }, v = { 0 };
@@ -294,7 +294,10 @@ static void work_bo(volatile int *round)
 
 static char *svm_src;
 
-/* Cause retry faults of the engine on memory that the CPU migrates back in each round. */
+/*
+ * In each round the engine faults on memory that the CPU has migrated back to system
+ * memory.
+ */
 static void work_svm(volatile int *round)
 {
 	struct vg_queue q = { 0 };
@@ -370,7 +373,7 @@ static void work_jobs(volatile int *round)
 	}
 }
 
-/* Use compute queues: one works, the other waits without end and has GWS. */
+/* Use two compute queues: one executes packets, the other waits without end and owns GWS. */
 static void work_compute(volatile int *round)
 {
 	struct kfd_ioctl_alloc_queue_gws_args gws = { .num_gws = 64 };
@@ -621,8 +624,8 @@ static void no_users(void)
 }
 
 /*
- * Return the number of GPUs that a process sees if it opens /dev/kfd now. The caller
- * itself always sees the GPUs of its first open().
+ * Return the number of GPUs that a process sees if it opens /dev/kfd now. A child
+ * counts them, because this process keeps the GPUs of its first open().
  */
 static int gpus_for_others(void)
 {

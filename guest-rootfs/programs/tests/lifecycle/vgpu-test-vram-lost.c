@@ -198,17 +198,17 @@ static void evict_behind(struct hold *hold, unsigned int n, pthread_t *thread)
 }
 
 /*
- * With so many BOs there are more moves than the ring holds at a time. The last move,
- * of BIG bytes, has many jobs.
+ * The number of BOs exceeds the number of moves that the ring holds at a time. The last
+ * move, of BIG bytes, consists of many jobs.
  */
 enum { SMALL = 160 };
 
 #define BIG	(40 * VG_MIB)
 
 /*
- * Catches: destination pages of a cancelled copy are neither copied nor cleared, and
- * become visible to the CPU, to the move back to VRAM, and to a job that reads the BO
- * there.
+ * Copies out of VRAM are cancelled by the loss of VRAM. Catches: destination pages are
+ * neither copied nor cleared, so that their old contents are visible to the CPU, or to
+ * a job that reads the BO after its move back to VRAM.
  */
 static void cancelled(void)
 {

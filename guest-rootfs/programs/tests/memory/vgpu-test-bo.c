@@ -252,7 +252,7 @@ static void address_reuse(void)
 	OK(vg_queue_destroy(&q));
 }
 
-/* Catches: memory shows the contents that an earlier process left in it. */
+/* Catches: new memory has the contents that an earlier process left in it. */
 static void secrets(void *arg)
 {
 	struct vg_bo vram = { 0 }, gtt = { 0 };
@@ -278,7 +278,7 @@ static void cleared(void)
 
 /*
  * Create many BOs of many sizes, and free them in another order. The page tables of the
- * first round stay allocated; the second round must need no more.
+ * first round stay allocated. The second round must need no further page tables.
  */
 static void many(void)
 {
@@ -361,7 +361,10 @@ static void dropped(void)
 	OK(vg_mem_wait_freed(&v.gpu[0], &before, VG_TIMEOUT_MS));
 }
 
-/* Allocate the doorbell slice as a BO: its two pages exist once, and can be mapped. */
+/*
+ * Map and unmap the doorbell slice as a BO. The slice has two pages, which exist only
+ * once.
+ */
 static void doorbell_bo(void)
 {
 	struct vg_bo bo = { 0 };

@@ -99,8 +99,8 @@ static void gpu_write(int i, const struct vg_bo *bo, uint64_t seed)
 }
 
 /*
- * Without peer access the BO must have left the exporter's VRAM. The VRAM is freed
- * after the copy, which may be later than the return of the ioctl.
+ * Without peer access the BO must have left the exporter's VRAM. Wait for this, because
+ * the VRAM is freed after the copy, which may end later than the ioctl.
  */
 static void vram_follows(uint64_t before)
 {
@@ -290,8 +290,8 @@ static void gem_two_gpus(void)
 	vg_pattern_fill(p1, SIZE, SEED + 1, 0);
 	OK(vg_pattern_check(p, SIZE, SEED + 1, 0));
 	/*
-	 * The export of an import is the first dma-buf, and its import by the exporter
-	 * is the original BO.
+	 * The export of GPU 1's import must return the first dma-buf. The exporter's
+	 * import of this dma-buf must return the original BO.
 	 */
 	back = gem_export(vg.gpu[1].fd, h1);
 	ERRNO(0, gem_import(vg.gpu[0].fd, back, &again));
@@ -302,7 +302,7 @@ static void gem_two_gpus(void)
 	OK(vg_pattern_check(p1, SIZE, SEED + 1, 0));
 	munmap(p, SIZE);
 	munmap(p1, SIZE);
-	/* The handle alone must keep the memory. */
+	/* After all mappings and descriptors are closed, the handle must keep the memory. */
 	p1 = tap_gem_mmap(vg.gpu[1].fd, h1, SIZE);
 	OK(vg_pattern_check(p1, SIZE, SEED + 1, 0));
 	munmap(p1, SIZE);
@@ -310,8 +310,9 @@ static void gem_two_gpus(void)
 }
 
 /*
- * Move the exporter's BO while it is imported and mapped, with its handle and
- * descriptor open or closed. Catches: an importer accesses the old place.
+ * Move the exporter's BO while another GPU has imported and mapped it. The exporter's
+ * handle and descriptor are open in two rounds, closed in the others. Catches: an
+ * importer accesses the old place.
  */
 static void moves(void)
 {
@@ -367,7 +368,10 @@ static void moves_under_queues(void)
 	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_VRAM, &bo));
 	vg_pattern_fill(bo.cpu, SIZE, SEED, 0);
 	ERRNO(0, kfd_export(&bo, &fd));
-	/* Without peer access the BO moves here, while GPU 0 uses it. */
+	/*
+	 * Let GPU 0 use the BO. Without peer access the import moves the BO to GTT
+	 * while GPU 0 has it mapped.
+	 */
 	gpu_check(0, &bo, SEED);
 	OK(import_and_map(&vg.gpu[1], fd, &peer));
 	close(fd);
@@ -619,8 +623,9 @@ static int place(int file, uint32_t handle, uint64_t domains)
 }
 
 /*
- * Catches: memory of another device is placed in VRAM. After a move back it would have
- * no DMA addresses: the driver would copy to bus address 0, and map it.
+ * Catches: memory of another device is placed in VRAM. After its move back to GTT the
+ * memory would have no DMA addresses: the driver would copy to bus address 0, and map
+ * that address.
  */
 static void foreign_placement(void)
 {

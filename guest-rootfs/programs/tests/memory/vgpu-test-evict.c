@@ -36,9 +36,9 @@ struct owner {
 enum { CHUNKS = 6 };
 
 /*
- * Fill the BOs and unmap them from the GPU. Then check them on command: 'c' by the CPU,
- * 'e' by the engine after mapping them again. 'q' ends the process, because the end of
- * the pipe cannot: siblings keep it open.
+ * Body of an owner. Commands: 'f' fills the BOs by the engine, 'e' checks them by the
+ * engine, 'c' checks them by the CPU, 'q' ends the process. The end of the pipe would
+ * not end the process, because siblings keep the pipe open.
  */
 static void owner_main(int index, uint64_t bytes, int in, int out)
 {
@@ -61,7 +61,10 @@ static void owner_main(int index, uint64_t bytes, int in, int out)
 				OK(vg_bo_unmap_cpu(&bo[i]));
 			}
 		} else {
-			/* Map one BO at a time, use it, and unmap it. */
+			/*
+			 * Only one BO at a time is mapped for the GPU, so that the
+			 * others can be evicted.
+			 */
 			OK(vg_queue_create(&vg, gpu, 4096, &q));
 			for (i = 0; i < CHUNKS; i++) {
 				OK(vg_bo_map_gpu(&bo[i]));
@@ -183,7 +186,7 @@ static void work_goes_on(void)
 		owner_end(&o[i]);
 }
 
-/* Kill a process while its BOs are moved. Catches: the memory is not freed. */
+/* Kill a process while its BOs are moved. Catches: the memory of the process is not freed. */
 static void killed(void)
 {
 	struct owner o[2];
@@ -248,9 +251,12 @@ enum { WORKERS = 4, WORKER_BOS = 3 };
 #define WORK_JOBS	3000
 #define WORK_PIECE	(64 * VG_KIB)
 
-/*
- * State shared by the workers: number of workers that are ready, number that have done
- * WORK_JOBS, jobs of each worker, and its longest job.
+/**
+ * struct work - state that all workers share
+ * @ready: number of workers that are ready
+ * @enough: number of workers that have done WORK_JOBS jobs
+ * @jobs: number of jobs of each worker
+ * @longest_ns: longest job of each worker, in ns
  */
 struct work {
 	uint32_t ready;
@@ -299,10 +305,9 @@ static void worker_main(struct work *w, int me, uint64_t bytes)
 
 /*
  * Four processes with queues use 1.5 times the VRAM. Each process must finish its work
- * while the others run, and there must be at least fifty jobs between two evictions (20
- * to 25 without time slices, at least 200 with them; a slow host does not change the
- * ratio). Catches: processes evict each other all the time; a process is never
- * restored.
+ * while the others run. At least 50 jobs must run between two evictions: without time
+ * slices there are 20 to 25, with time slices at least 200, also on a slow host.
+ * Catches: processes evict each other all the time; a process is never restored.
  */
 static void turns(void)
 {
@@ -352,10 +357,10 @@ static pid_t start_emptying(void)
 }
 
 /*
- * Prefetch memory to VRAM in pieces, each of which becomes a BO that is created and
- * then pinned, while another process evicts VRAM. Catches: an eviction moves a BO that
- * was pinned while the eviction waited for it, so that the pages stay in VRAM that is
- * allocated again.
+ * Prefetch memory to VRAM in pieces while another process evicts VRAM. Each piece
+ * becomes a BO, which is created and then pinned. Catches: an eviction that has waited
+ * for a BO moves it although it is pinned by then. The BO's pages would be in VRAM that
+ * is allocated again.
  */
 static void svm_into_emptied(void)
 {
@@ -377,8 +382,8 @@ static void svm_into_emptied(void)
 		for (at = 0; at < BYTES; at += PIECE)
 			OK(vg_svm_prefetch(&vg, p + at, PIECE, gpu->gpu_id));
 		/*
-		 * Count migrations to VRAM, because the pages may have been evicted
-		 * again.
+		 * Count migrations to VRAM and not pages in VRAM, because the pages may
+		 * have been evicted again.
 		 */
 		CHECK(tap_driver_counter(gpu, "pages_to_vram") > before,
 		      "no page was migrated to VRAM");
@@ -393,7 +398,7 @@ static void svm_into_emptied(void)
 enum { HOLDERS = 4 };
 
 /*
- * Body of a process with a queue and memory, which the driver restores after each
+ * Body of a process that has a queue, so that the driver restores its memory after each
  * eviction.
  */
 static void hold(int ready)
@@ -401,7 +406,7 @@ static void hold(int ready)
 	static struct vg own;
 	static struct vg_queue q;
 	struct vg_bo bo;
-	/* With so many BOs, the first are restored before the last are evicted. */
+	/* With this many BOs, the first BOs are restored before the last ones are evicted. */
 	int i, bos = tap_debug_kernel() ? 128 : 2048;
 	char done = 0;
 
@@ -418,8 +423,8 @@ static void hold(int ready)
 }
 
 /*
- * Evict GTT while processes with queues restore their BOs. Catches: an eviction repeats
- * until no BO returns, and ignores signals.
+ * Evict GTT while processes with queues restore their BOs. Catches: the eviction
+ * repeats as long as BOs return, and ignores signals.
  */
 static void emptying_ends(void)
 {
@@ -449,7 +454,10 @@ static void emptying_ends(void)
 			tap_evict(gpu, "gtt");
 			_exit(0);
 		}
-		/* Kill every second reader before it ends. */
+		/*
+		 * The reader of the debugfs file evicts. Kill every second reader
+		 * before it ends.
+		 */
 		if (i % 2)
 			kill(reader, SIGKILL);
 		until = vg_deadline();

@@ -45,7 +45,7 @@ static void alloc(void)
 	OK(vg_mem_wait_freed(&vg.gpu[0], &before, VG_TIMEOUT_MS));
 }
 
-/* Sizes that overflow when rounded up to a page. */
+/* ALLOC must refuse sizes that overflow when they are rounded up to a page. */
 static void alloc_overflow(void)
 {
 	struct vg_mem_info before;
@@ -169,9 +169,9 @@ static void place_and_free(struct vg *vg, uint32_t flags, uint64_t domain)
 }
 
 /*
- * Catches: memory is charged to one of KFD's limits and credited to the other, because
- * the domain was changed in between. One sum would fall below zero, and every later
- * allocation of every process would fail with ENOMEM.
+ * Catches: memory is charged to one of KFD's limits and credited to another, because
+ * its domain was changed in between. The sum of the other limit would fall below zero,
+ * and every later allocation of every process would fail with ENOMEM.
  */
 static void placed_elsewhere(void)
 {
@@ -394,7 +394,7 @@ static void mmap_of_another(void)
 	tap_in_child(foreign_bo, &o);
 }
 
-/* Close the files while all objects are in use, the render node before KFD. */
+/* Close the render node's file, then KFD's, while all objects are in use. */
 static void closed_early(void)
 {
 	struct kfd_ioctl_get_version_args version;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Page tables: their writer, the number of bytes written, and when they are freed.
- * Catches: tables stay until the process ends; SDMA has not written entries when an
- * engine needs them; entries cost more bytes than necessary. Other tests, which check
- * data byte for byte, run a second time with SDMA as the writer (tests.list).
+ * Page tables: their writer, the number of bytes written, and when the tables are
+ * freed. Catches: tables stay until the process ends; SDMA has not written entries when
+ * an engine needs them; entries cost more bytes than necessary. Other tests, which
+ * check data byte for byte, run a second time with SDMA as the writer (tests.list).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,10 @@
 
 enum { BY_SDMA = 0, BY_CPU = 3 };
 
-/* A BO of this size needs more tables than the first BO for small tables can hold. */
+/*
+ * Small page tables share a BO. A mapping of this size needs more tables than one such
+ * BO holds.
+ */
 #define TABLES_BYTES (64 * VG_MIB)
 
 /*
@@ -127,7 +130,7 @@ static void scattered_by_sdma(void)
 	map_scattered(BY_SDMA);
 }
 
-/* Unmap tables by an ioctl: their VRAM must be freed while the process lives. */
+/* An ioctl unmaps a BO: the VRAM of its page tables must be freed while the process lives. */
 static void tables_of_bos_go(void)
 {
 	struct vg_mem_info base, now;
@@ -142,8 +145,8 @@ static void tables_of_bos_go(void)
 		OK(vg_bo_map_gpu(&bo));
 		OK(vg_mem_info(&vg.gpu[0], &now));
 		/*
-		 * 32 tables do not fit into the BO that exists, so that the driver
-		 * allocates another one.
+		 * The 32 tables do not fit into the BO that exists for small tables, so
+		 * the driver allocates another one.
 		 */
 		CHECK(now.vram_used >= base.vram_used + 64 * VG_PAGE,
 		      "%llu bytes for the tables of 64 MiB",
@@ -154,7 +157,7 @@ static void tables_of_bos_go(void)
 	vg_close(&vg);
 }
 
-/* Unmap tables by an MMU notifier: their VRAM must be freed, too. */
+/* An MMU notifier unmaps SVM memory: the VRAM of its page tables must be freed, too. */
 static void tables_of_svm_go(void)
 {
 	struct vg_mem_info base, now;

@@ -48,7 +48,10 @@ static uint64_t rnd(uint64_t below)
 	return rnd_state % below;
 }
 
-/* Expected contents of a piece of a BO: the pattern of @seed, or a dword. */
+/*
+ * Expected contents of a piece of a BO: the dword @fill if @filled, else the pattern of
+ * @seed.
+ */
 struct shadow {
 	uint64_t seed;
 	uint32_t fill;
@@ -56,7 +59,7 @@ struct shadow {
 };
 
 struct buffer {
-	struct vg_bo bo;	/* BO of KFD; with @handle, only @cpu and @size are valid */
+	struct vg_bo bo;	/* BO of KFD; if @handle is not 0, only its @cpu and @size are valid */
 	uint32_t handle;	/* handle of the render node, or 0 for a BO of KFD */
 	char *cpu;
 	struct shadow *shadow;
@@ -312,8 +315,8 @@ static void end_all(const pid_t *pid, int processes)
 }
 
 /*
- * Wait for all processes. The first process that fails makes this process end the
- * others.
+ * Wait for all processes. When a process fails, end all others. Return true if no
+ * process failed.
  */
 static bool wait_all(const pid_t *pid, int processes)
 {
@@ -388,7 +391,10 @@ static void all_at_once(void)
 	pressure(MAX_PROCESSES, 3 * info.vram_total / MAX_PROCESSES, true);
 }
 
-/* Each process leaves some VRAM for page tables, so that it does not evict its own BOs. */
+/*
+ * Each process leaves a part of VRAM free for page tables, so that it does not evict
+ * its own BOs.
+ */
 static void two(void)
 {
 	struct vg_mem_info info;

@@ -87,8 +87,8 @@ static void start(int xnack)
 }
 
 /*
- * Catches: BOs are swapped out without a swap device, although shmem would only move
- * them within memory.
+ * Catches: BOs are swapped out without a swap device. Such a swap-out frees no memory,
+ * because the contents move to shmem pages.
  */
 static void no_swap(void)
 {
@@ -217,8 +217,8 @@ static void out_and_back(void)
 }
 
 /*
- * Memory of a process must not be swapped out while the process has a queue, and must
- * be swapped out without a queue.
+ * Memory of a process must not be swapped out while the process has a queue. Without a
+ * queue the memory must be swapped out.
  */
 static void queues_keep(void)
 {
@@ -328,7 +328,7 @@ static void hog_end(struct hog *h)
 /*
  * A BO larger than TTM's limit must be refused when it is created. A BO larger than
  * free memory must be refused at its first access, before it takes any memory. Without
- * the checks the OOM killer kills the hog.
+ * these checks the OOM killer would kill the hog.
  */
 static void too_large(void)
 {
@@ -385,9 +385,9 @@ static void too_large(void)
 
 /*
  * A process locks memory until a quarter of the BOs' pages are swapped out and half of
- * these are on the swap device. Reclaim may first take all page cache and tmpfs.
- * Without the shrinker the process would be killed, because no other memory can be
- * reclaimed.
+ * these pages are on the swap device. Reclaim may take all page cache and tmpfs before
+ * it takes BOs. Without the shrinker the OOM killer would kill the process, because no
+ * other memory can be reclaimed.
  */
 static void memory_runs_out(void)
 {
@@ -426,8 +426,8 @@ static void memory_runs_out(void)
 		 (shrunk() - before) * VG_PAGE / VG_MIB,
 		 (swap - swap_free()) / VG_MIB);
 	/*
-	 * A BO is swapped in while other BOs are swapped out to make space for it. A
-	 * submission does not wait for that: it fails and is repeated.
+	 * To swap a BO in, the kernel must swap other BOs out. A submission does not
+	 * wait for that: it fails with ENOMEM, and the test repeats it.
 	 */
 	end = vg_deadline();
 	while ((err = try_by_sdma(0, &stage)) == -ENOMEM)

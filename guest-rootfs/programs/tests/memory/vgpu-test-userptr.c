@@ -376,8 +376,8 @@ static void unmapped(void)
 	q[0] = other;
 	gpu_reads(0, p2);
 	/*
-	 * MAP must fail without memory at the addresses, and succeed with new memory
-	 * there.
+	 * MAP must fail while there is no memory at the addresses, and succeed with new
+	 * memory there.
 	 */
 	OK(vg_bo_unmap_gpu(&bo));
 	ERRNO(EFAULT, vg_bo_map_gpu(&bo));
@@ -488,8 +488,8 @@ static void swapping(void)
 		CHECK(!madvise(p, SIZE, MADV_PAGEOUT), "MADV_PAGEOUT: %s",
 		      strerror(errno));
 		/*
-		 * Wait until pages were written to the device. They need not be absent:
-		 * the driver may have restored them by now.
+		 * Wait until pages were written to the device. Do not check that the
+		 * pages are absent: the driver may have restored them by now.
 		 */
 		until = vg_deadline();
 		while (swapped_out() == before) {
@@ -607,7 +607,7 @@ static void of_files(void)
 	gpu_writes(0, priv, SEED + 1);
 	OK(vg_pattern_check(view, SIZE, SEED, 0));
 	uptr_free(&bo);
-	/* Truncate and extend the file, so that the memory is missing for a moment. */
+	/* Truncate and extend the file, so that for a moment the mapping has no memory. */
 	uptr_create(&vg.gpu[0], shared, &bo);
 	gpu_reads(0, shared);
 	CHECK(!ftruncate(fd, 0) && !ftruncate(fd, SIZE), "ftruncate");
@@ -682,8 +682,8 @@ static void render_node(void)
 	ERRNO(EPERM, tap_ioctl(vg.gpu[0].fd, DRM_IOCTL_PRIME_HANDLE_TO_FD,
 			       &prime));
 	/*
-	 * Unmap the memory; then close half of the handles, and leave the others to the
-	 * process's end.
+	 * Unmap the memory. Then close half of the handles; the end of the process
+	 * closes the others.
 	 */
 	munmap((void *)p, 16 * SIZE);
 	for (i = 0; i < 8; i++)

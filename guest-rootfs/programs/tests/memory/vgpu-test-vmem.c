@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * GEM_VA in KFD's address spaces: the render node's file that was passed to ACQUIRE_VM
- * maps BOs for the process's queues, as for ROCr's virtual memory API. Catches: an
- * entry is missing, is wrong, or points to another BO or to the old place of moved
- * memory while a queue runs; a split removes too much; memory is freed with its
+ * maps BOs for the process's queues, as for ROCr's virtual memory API. Catches: a page
+ * table entry is missing, or points to another BO or to the old place of moved memory
+ * while a queue runs; the split of a mapping unmaps too much; memory is freed with its
  * exporter, or never; an address in use is mapped twice.
  */
 #include <fcntl.h>
@@ -149,7 +149,10 @@ static void kfd_memory_of(uint32_t flags)
 	ERRNO(0, unmap(h, bo.va));
 	gpu_check(part, VG_MIB, SEED + 1, 3 * VG_MIB);
 	expect_fault(bo.va);
-	/* After KFD has freed the BO, the file's handle must keep it. */
+	/*
+	 * After KFD has freed the BO, the handle of the render node's file must keep
+	 * the memory.
+	 */
 	OK(vg_bo_free(&bo));
 	gpu_check(part, VG_MIB, SEED + 1, 3 * VG_MIB);
 	ERRNO(0, unmap(h, part));
@@ -171,7 +174,7 @@ static void kfd_memory(void)
 
 /*
  * Evict the render node's BOs while a queue writes to them, and allocate the memory
- * that they leave. Catches: a write is lost, or reaches the old place.
+ * that becomes free. Catches: a write is lost, or reaches the old place of a BO.
  */
 static void own_bos(void)
 {
@@ -235,7 +238,7 @@ static void cut(void)
 		uint64_t hole = va + 2 * VG_MIB + (uint64_t)round * 5 * VG_PAGE;
 
 		ERRNO(0, map(h, va, 0, SIZE));
-		if (round == 3)	/* entries may be stale in this round */
+		if (round == 3)	/* the eviction may leave stale page table entries */
 			tap_evict(gpu, "vram");
 		memset(stage.cpu, 0x5a, 2 * VG_MIB);
 		for (i = 0; i < 24; i++) {
@@ -300,7 +303,10 @@ enum { N_BOS = 4 };
 
 static uint32_t *both_are_there;
 
-/* Copy around a ring of BOs, which GEM_VA (@gem) or KFD has mapped, and check the BOs. */
+/*
+ * Copy from each BO to the next one, in a ring, and check the BOs. GEM_VA (@gem) or KFD
+ * has mapped them.
+ */
 static void work(bool gem)
 {
 	struct vg_bo bo[N_BOS];
@@ -502,7 +508,7 @@ static void no_queue(void)
 	gpu_check(va, SIZE, SEED + 1, 0);
 }
 
-/* Closing the last handle must remove the mappings. */
+/* When a BO's last handle is closed, the BO's mappings must be removed. */
 static void handles(void)
 {
 	struct vg_mem_info base;
@@ -622,7 +628,10 @@ static void refused(void)
 	user.addr = (uintptr_t)tap_anon(VG_MIB);
 	ERRNO(0, tap_ioctl(gpu->fd, DRM_IOCTL_AMDGPU_GEM_USERPTR, &user));
 	ERRNO(EINVAL, map(user.handle, va, 0, VG_MIB));
-	/* This address space must refuse jobs, and BOs and VMIDs for jobs. */
+	/*
+	 * A file with a KFD address space must refuse always-valid BOs, reserved VMIDs
+	 * and jobs.
+	 */
 	ERRNO(EINVAL, vr_gem_create(gpu->fd, SIZE, AMDGPU_GEM_DOMAIN_GTT,
 				    AMDGPU_GEM_CREATE_VM_ALWAYS_VALID, &x));
 	ERRNO(EINVAL, tap_ioctl(gpu->fd, DRM_IOCTL_AMDGPU_VM, &vm));
@@ -644,7 +653,7 @@ static void refused(void)
 	ERRNO(0, unmap(h, va));
 }
 
-/* A child shares the file and outlives the KFD process. */
+/* A child shares the file of the render node and outlives the KFD process. */
 static void after_the_end(void)
 {
 	uint64_t end, va = reserve(SIZE);

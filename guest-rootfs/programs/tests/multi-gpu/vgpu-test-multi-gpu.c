@@ -136,7 +136,10 @@ static void migrate_between(void)
 		OK(vg_copy(&q[i % 2], dst, p, SIZE));
 		OK(vg_pattern_check(dst, SIZE, SEED, 0));
 		memset(dst, 0, SIZE);
-		/* The access first migrates the memory back. */
+		/*
+		 * The access by one GPU migrates the memory back from the VRAM of the
+		 * other.
+		 */
 		OK(vg_copy(&q[!(i % 2)], dst, p, SIZE));
 		OK(vg_pattern_check(dst, SIZE, SEED, 0));
 	}
@@ -164,8 +167,7 @@ static void map_over(char *at)
 
 /*
  * Two BOs of GPU 0 lie in the granule of a fault of GPU 1. A fault beside the BOs must
- * be repaired. Catches: the SVM range of the fault overlaps the second BO, so that both
- * have its address.
+ * be repaired. Catches: the SVM range that the fault creates overlaps the second BO.
  */
 static void bos_in_granule(void)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * GPUs that access each other's VRAM. Catches: a wrong address of the peer's VRAM; a
- * page table entry for the peer's VRAM that stays after the memory was moved, freed,
- * allocated again or unplugged; a TLB flush on only one GPU; lost contents.
+ * GPUs that access each other's VRAM. Catches: an address of the peer's VRAM is wrong;
+ * a page table entry for the peer's VRAM stays after the memory was moved, freed,
+ * allocated again or unplugged; the TLB of only one GPU is flushed; contents are lost.
  *
  * The program runs three times (tests.list): as a hive (XGMI), behind a host bridge
  * that allows PCIe peer-to-peer, and without peer access, where mapping fails. With the
@@ -114,8 +114,8 @@ static uint64_t link_property(int node, const char *kind, int i,
 }
 
 /*
- * Return the number of the node's links of kind @kind. The node's property must agree
- * with the number of folders.
+ * Return the number of the node's links of kind @kind. The count in the node's
+ * properties must agree with the number of folders.
  */
 static int links(int node, const char *kind)
 {
@@ -165,7 +165,7 @@ static unsigned long generation(void)
 	return strtoul(text, NULL, 10);
 }
 
-/* Check the links between the GPUs, and the links after one GPU is unbound. */
+/* Check the links between the GPUs, then unbind one GPU and check the links again. */
 static void topology(void)
 {
 	char name[VG_PCI_NAME];
@@ -206,8 +206,8 @@ static void topology(void)
 }
 
 /*
- * Copy to and from the VRAM of either GPU on both engines, with sizes that use large
- * leaves or not.
+ * Copy to and from the VRAM of either GPU on both engines. Some sizes allow large page
+ * table leaves, others do not.
  */
 static void copies(void)
 {
@@ -222,7 +222,10 @@ static void copies(void)
 		struct vg_bo bo[2] = { 0 }, before[2] = { 0 };
 
 		for (own = 0; own < 2; own++) {
-			/* Use another place in VRAM than for the last size. */
+			/*
+			 * Move the start of the BO in VRAM, so that it differs from
+			 * that of the last size.
+			 */
 			OK(vg_bo_create(&vg, &vg.gpu[own], VG_PAGE * (s + 1),
 					VG_VRAM, &before[own]));
 			OK(vg_bo_create(&vg, &vg.gpu[own], sizes[s], VG_VRAM,
@@ -262,8 +265,8 @@ static void copies(void)
 }
 
 /*
- * Map in either order, and unmap one GPU at a time. Catches: an unmap on one GPU
- * affects the other GPU.
+ * Map a BO on both GPUs, in either order, and unmap one GPU at a time. Catches: an
+ * unmap on one GPU affects the other GPU.
  */
 static void map_unmap(void)
 {
@@ -293,7 +296,7 @@ static void map_unmap(void)
 	tap_expect_stop(&q[1], stage[1].va, bo.va, VG_PAGE);
 }
 
-/* Import a BO, and map the second handle on the peer only. */
+/* Import a BO a second time, and map the new handle on the peer only. */
 static void imported(void)
 {
 	struct kfd_ioctl_export_dmabuf_args out = { .flags = O_CLOEXEC };
@@ -527,8 +530,8 @@ static void peer_at_work(void *arg)
 }
 
 /*
- * Kill the peer's process at work. When its VRAM is allocated again, it must contain no
- * old data, and no late write may reach it.
+ * Kill the process whose peer GPU writes to VRAM of the owner. When this VRAM is
+ * allocated again, it must contain no old data, and no late write may reach it.
  */
 static void killed(void)
 {
@@ -547,8 +550,8 @@ static void killed(void)
 }
 
 /*
- * Reset the owner, then the peer, while the peer works. VRAM is kept, or lost if the
- * device is configured so.
+ * Reset the owner, then the peer, while the peer works. The configuration of the device
+ * decides whether a reset keeps or loses VRAM.
  */
 static void reset(void)
 {
@@ -707,8 +710,8 @@ static void say(const char *word)
 }
 
 /*
- * Wait for a memory event of @gpu. The driver has stopped the queues there before the
- * event.
+ * Wait for a memory event of @gpu. The driver stops the queues on this GPU before it
+ * sends the event.
  */
 static void await_fault(uint32_t event, uint32_t gpu)
 {
@@ -720,8 +723,8 @@ static void await_fault(uint32_t event, uint32_t gpu)
 /*
  * The guest's part of a case in which the host takes the link down and up. The guest
  * prints a line for each step and reads a line before the next step. While the link is
- * down, an access over it must fault, must be reported, and must stop the queue; the
- * owner's memory must stay intact; and mapping on the peer must fail.
+ * down, an access over the link must raise a fault, which must be reported and stop the
+ * queue. The owner's memory must stay intact, and mapping on the peer must fail.
  */
 static void link_down(void)
 {
