@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The debugging commands of docs/founding-documents.md, run by the shell as the page has
- * them. Catches: a command fails, or its output lacks what the page describes. tests.list
- * runs the program first in its guests, since it reads the kernel log from the boot on.
+ * The debugging commands of docs/founding-documents.md, run by the shell as they stand
+ * on the page. Catches: a command fails, or its output lacks what the page describes.
+ * This program reads the kernel log from the boot on, so tests.list runs it before
+ * other programs in its guests.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +18,8 @@ static struct vg vg;
 static char text[TEXT];
 
 /*
- * Run a command by the shell, with its output in text[]. Return the shell's status:
- * that of the last command of a pipe.
+ * Run a command by the shell, and store its output in text[]. Return the exit status of
+ * the shell, which is that of the last command of a pipe.
  */
 static int shell(const char *command)
 {
@@ -38,7 +39,7 @@ static void run(const char *command)
 	CHECK(!status, "'%s' ended with status %#x: %s", command, status, text);
 }
 
-/* Return memory that is a range of PAGES pages. */
+/* Return memory that is one SVM range of PAGES pages. */
 static char *range(void)
 {
 	char *p = tap_anon(PAGES * VG_PAGE);
@@ -139,8 +140,9 @@ static void range_alone(void *arg)
 }
 
 /*
- * Debug prints of a range list, switched on by dynamic debug. Each step must be printed
- * once, in this order. The teardown runs after the end of the process.
+ * Debug prints of an SVM range list, switched on by dynamic debug. Each step must be
+ * printed once, in this order. The last steps, the teardown, run after the end of the
+ * process.
  */
 static void debug_prints(void)
 {
@@ -167,7 +169,7 @@ static void debug_prints(void)
 	while ((shell(command) || !strstr(text, steps[n - 1])) &&
 	       vg_now() < end)
 		vg_sleep_us(10000);
-	/* Later programs of this guest are not to print. */
+	/* Switch the prints off, because later programs of this guest must not print them. */
 	run("echo 'file svm_*.c -p' > /proc/dynamic_debug/control");
 	run(command);
 	CHECK(lines() == n, "%u lines and not %u:\n%s", lines(), n, text);

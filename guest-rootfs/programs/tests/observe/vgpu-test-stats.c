@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Counters of the GPU: fdinfo, mem_info_*, debugfs. Known actions must give known
- * numbers. Catches: memory is counted twice, not at all, or for another client; a
- * counter is wrong after a move.
+ * Counters of the GPU: fdinfo, mem_info_*, debugfs. After known actions the counters
+ * must have known values. Catches: memory is counted twice, not at all, or for another
+ * client; a counter is wrong after a move.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -96,7 +96,7 @@ static void fdinfo_names(void)
 	      "drm-pdev is %s, the device is %s", slot, want);
 }
 
-/* Each BO must count in its domain and for its file, until its handle is closed. */
+/* Until the handle of a BO is closed, fdinfo of its file must count the BO in its domain. */
 static void fdinfo_gem(void)
 {
 	uint32_t vram, gtt, idle;
@@ -137,7 +137,7 @@ static void fdinfo_gem(void)
 	tap_gem_close(b, idle);
 }
 
-/* A BO of two files must count for both files, and as shared. */
+/* A BO that two files have must count for each file, and must count as shared. */
 static void fdinfo_shared(void)
 {
 	struct drm_prime_handle prime = { .flags = DRM_CLOEXEC | DRM_RDWR };
@@ -195,8 +195,8 @@ static void fdinfo_kfd(void)
 }
 
 /*
- * Create more BOs than VRAM holds: evicted memory must be counted as evicted, and no
- * memory twice.
+ * Create more BOs than VRAM holds. Evicted memory must be counted as evicted, and no
+ * memory may be counted twice.
  */
 static void fdinfo_evicted(void)
 {
@@ -228,7 +228,10 @@ static void fdinfo_evicted(void)
 	      "mem_info has %lu and %lu", info.vram_used, info.gtt_used);
 }
 
-/* Evict by debugfs: the BO must count in its new domain and stay in the sums. */
+/*
+ * Evict by debugfs: the BO must count as resident in its new domain, and still count in
+ * the total of its preferred domain.
+ */
 static void debugfs_evict(void)
 {
 	uint64_t before;

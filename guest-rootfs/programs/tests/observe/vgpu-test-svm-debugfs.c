@@ -48,7 +48,7 @@ static const char *file_of(pid_t pid)
 	return path;
 }
 
-/* Return the line of the range that starts at @p. If it is missing, the case fails. */
+/* Return the line of the range that starts at @p. Without such a line the case fails. */
 static const char *line_at(const void *p)
 {
 	static char line[512];
@@ -376,7 +376,7 @@ static void wait_to_die(void *arg)
 }
 
 /*
- * End the process when the file is half read. Catches: the teardown waits for the
+ * Kill the process after half of its file was read. Catches: the teardown waits for the
  * reader; the reader continues to read ranges.
  */
 static void ends_while_read(void)
@@ -412,8 +412,8 @@ static void read_on(pid_t pid)
 }
 
 /*
- * Kill the process at a random time of a read. Catches: the reader hangs; memory is not
- * freed.
+ * Kill the process at a random time while its file is read. Catches: the reader hangs;
+ * memory is not freed.
  */
 static void killed_while_read(void)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Tracepoints: known actions must give known events in the right order. Catches: an
- * event is missing, names another BO or place, or comes before its action; the serial
- * number of a fault changes; a step of a range list is traced twice or out of order.
+ * event is missing, names another BO or place, or comes before its action; the events
+ * of one fault have different serial numbers; a step of a range list is traced twice or
+ * out of order.
  */
 #include <ctype.h>
 #include <fcntl.h>
@@ -132,7 +133,10 @@ static void trace_bo(void)
 	      want);
 }
 
-/* Map and unmap a BO: the events must show that entries are written and flushed. */
+/*
+ * Map and unmap a BO: the events must show that page table entries are written and then
+ * the TLB is flushed.
+ */
 static void trace_vm(void)
 {
 	static const struct vg_queue none;
@@ -218,7 +222,7 @@ static void trace_jobs(void)
 	CHECK(n >= 5, "only %u jobs", n);
 }
 
-/* A reset must have a begin and an end event with its kind. */
+/* A reset must cause a begin event and an end event. Both must name the kind of the reset. */
 static void trace_reset(void)
 {
 	char path[128];
@@ -239,8 +243,8 @@ static void trace_reset(void)
 }
 
 /*
- * A fault must have the same serial number in the interrupt entry, the worker's event
- * and the verdict. Its CAM slot must be acknowledged.
+ * The interrupt entry of a fault, its svm_fault event and its svm_service event must
+ * have the same serial number. The fault's CAM slot must be acknowledged.
  */
 static void trace_fault(void)
 {
@@ -268,7 +272,7 @@ static void trace_fault(void)
 	for (at = text; (at = strstr(at, "svm_fault:")); at++, n++) {
 		field(at, "serial=", serial, sizeof(serial));
 		field(at, "cam=", cam, sizeof(cam));
-		/* The interrupt entry of the fault must come before. */
+		/* The trace must have the interrupt entry of the fault before this event. */
 		for (line = text; (line = event(line, "vgpu_ih_entry:",
 						"source=0 ")); line++) {
 			const char *data = strstr(line, "data=");
@@ -291,7 +295,7 @@ static void trace_fault(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* Create a range and end without removing it. */
+/* Create an SVM range, and end without removing the range. */
 static void range_alone(void *arg)
 {
 	char *p = tap_anon(VG_PAGE);
@@ -302,8 +306,8 @@ static void range_alone(void *arg)
 }
 
 /*
- * A child with one range must cause each event of the life of a process and of its range list
- * once, in this order. The teardown runs after the end of the child.
+ * A child with one range must cause each event of @steps once, in this order. The last
+ * steps, the teardown, run after the end of the child.
  */
 static void trace_lists(void)
 {
@@ -335,7 +339,7 @@ static void trace_lists(void)
 	CHECK(range, "no svm_list_init %s in %s", want, text);
 	field(range, "pasid=", pasid, sizeof(pasid));
 	for (i = 0; i < n; i++, at++) {
-		/* The events of ranges have the PASID only. */
+		/* Events of a range have only the PASID, and no process ID. */
 		bool of_range = !strncmp(steps[i], "svm_range", 9);
 		char word[64];
 

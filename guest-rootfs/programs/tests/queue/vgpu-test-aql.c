@@ -128,8 +128,8 @@ static void barriers(void)
 }
 
 /*
- * A chain of packets over two queues, fifty times round the ring. Catches: a packet is
- * executed twice or never.
+ * Packets of queue 1 wait for signals of packets of queue 0. Each ring wraps around at
+ * least fifty times. Catches: a packet is executed twice or never.
  */
 static void chain(void)
 {
@@ -214,8 +214,9 @@ static void indirect(void)
 }
 
 /*
- * More queues than hardware queues; some queues wait. Catches: a packet is executed
- * twice after its queue lost its hardware queue.
+ * There are more queues than hardware queues, and every second queue waits at first.
+ * Catches: a packet is executed twice because its queue has lost its hardware queue
+ * meanwhile.
  */
 static void turns(void)
 {
@@ -227,7 +228,7 @@ static void turns(void)
 	for (i = 0; i < MANY; i++) {
 		make(&q[i]);
 		*value_of(i) = 40;
-		/* Every second queue waits at first. */
+		/* Signal 200 holds back every second queue. */
 		if (i % 2)
 			barrier(&q[i], AQL_BARRIER_AND, 200, -1);
 		for (k = 0; k < 40; k++)
@@ -248,7 +249,10 @@ static void turns(void)
 	end();
 }
 
-/* A signal's mailbox. Catches: a completion sets no event, or raises no interrupt. */
+/*
+ * A signal has the mailbox of an event. Catches: the completion of a packet sets no
+ * event, or raises no interrupt.
+ */
 static void mailbox(void)
 {
 	struct kfd_ioctl_create_event_args ev = {
@@ -291,9 +295,9 @@ static void mailbox(void)
 }
 
 /*
- * A BO for AQL rings has half of the requested size and is mapped at two adjacent
- * addresses. Catches: the two mappings show different bytes; the driver allocates
- * memory for both.
+ * The driver must map a BO for AQL rings at two adjacent addresses, and allocate half
+ * of the requested size. Catches: the two mappings show different bytes; the driver
+ * allocates memory for both mappings.
  */
 static void twice(void)
 {
@@ -334,8 +338,8 @@ static void twice(void)
 }
 
 /*
- * Dispatch packets, which the device does not execute, and invalid packets. Catches: an
- * error stops another queue; an error stops its own queue without an event.
+ * Submit dispatch packets, which the device does not execute, and invalid packets.
+ * Catches: an error stops another queue; an error stops its own queue without an event.
  */
 static void bad_packets(void)
 {

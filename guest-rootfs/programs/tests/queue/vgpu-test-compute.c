@@ -232,8 +232,9 @@ static void turns(void)
 }
 
 /*
- * Two queues of the process write and read one word alternately. Catches: a write is
- * lost, repeated, or made in the memory of another process.
+ * The second queue waits for a word that the first queue writes, then writes this word
+ * to another place. Catches: a write is lost, repeated, or made in the memory of
+ * another process.
  */
 static void steady(void *arg)
 {
@@ -248,7 +249,7 @@ static void steady(void *arg)
 	for (i = 1; i <= n; i++) {
 		uint32_t word = who << 24 | i;
 
-		/* The second queue waits for the write of the first queue. */
+		/* This queue waits until the other queue has written the word. */
 		OK(vg_pm4_wait(&q[1], bo.va, word));
 		OK(vg_pm4_write(&q[1], bo.va + 4, &word, 1));
 		OK(vg_cq_emit_fence(&q[1]));
@@ -307,7 +308,10 @@ static void update(void)
 	OK(vg_cq_update(&q, &q.ring, 100));
 	OK(vg_cq_wait(&q, VG_TIMEOUT_MS));
 
-	/* Use a larger ring, then a smaller one: the pointers must continue to count. */
+	/*
+	 * Use a larger ring, then a smaller one. The read and write pointers must not
+	 * start again at 0.
+	 */
 	OK(vg_bo_create(&vg, gpu, 4 * RING, VG_GTT, &ring[0]));
 	OK(vg_bo_create(&vg, gpu, RING, VG_GTT, &ring[1]));
 	ERRNO(EFAULT, vg_cq_update(&q, &bo, 100) ?:
@@ -398,7 +402,7 @@ static void bad_packets(void)
 		      data.hw_exception_data.memory_lost);
 		ERRNO(ETIMEDOUT, vg_cq_wait(&q, 0));
 		OK(vg_cq_finish(&good, VG_TIMEOUT_MS));
-		/* The queue must not start again with the next run list. */
+		/* A new run list must not start the queue again. */
 		OK(vg_cq_update(&q, &q.ring, 100));
 		OK(vg_cq_finish(&good, VG_TIMEOUT_MS));
 		errors = tap_device_counter(gpu, "queue_errors") - errors;
@@ -458,8 +462,8 @@ static void faults(void)
 }
 
 /*
- * With XNACK, access the process's own memory: there must be one fault a page, and the
- * right data.
+ * With XNACK, access the process's own memory. There must be one fault for each page,
+ * and the data must be right.
  */
 static void retry_faults(void)
 {
@@ -605,7 +609,7 @@ static void busy(void *arg)
 	}
 }
 
-/* Kill the process at work, at a later moment in each round. */
+/* Kill a process whose queues are busy, at a later moment in each round. */
 static void killed(void)
 {
 	static struct vg_cq q[MANY];

@@ -19,7 +19,7 @@
 #define NUM_GWS		64	/* GWS resources of an MI200 */
 #define QUANTUM_MS	10	/* time slice in the driver's run lists */
 #define ROUNDS		20
-#define WAITS		~0u	/* a value for @turn that no process waits for */
+#define WAITS		~0u	/* a value of @turn for which no process waits */
 
 static struct vg vg;
 static struct vg_gpu *gpu;
@@ -56,8 +56,8 @@ static int gws(const struct vg_cq *q, uint32_t num)
 }
 
 /*
- * Check the run list: @processes processes must have all GWS resources, and @queues
- * queues must use GWS.
+ * Check the run list: it must give all GWS resources to each of @processes processes,
+ * and @queues queues must use GWS.
  */
 static void expect_list(unsigned int processes, unsigned int queues)
 {
@@ -134,8 +134,8 @@ static void works(struct vg_cq *q, const struct vg_bo *bo, uint32_t value)
 }
 
 /*
- * The run list must contain GWS while its queue is enabled. The queue must work at each
- * step.
+ * The run list must contain GWS while the queue that owns GWS is enabled. The queue
+ * must work at each step.
  */
 static void run_lists(void)
 {
@@ -185,7 +185,7 @@ static void run_lists(void)
 	OK(vg_bo_free(&save));
 }
 
-/* State shared by the processes: a page that each GPU address space maps. */
+/* State that the processes share. Each process maps this page into its GPU address space. */
 struct shared {
 	volatile uint32_t turn, ready, go;
 };
@@ -260,7 +260,10 @@ static void partner(struct shared *s, unsigned int me)
 	vg_cq_submit(&q);
 	__atomic_fetch_add(&s->ready, 1, __ATOMIC_SEQ_CST);
 	OK(vg_cq_wait(&q, VG_TIMEOUT_MS));
-	/* Keep the run list unchanged until the other process has finished. */
+	/*
+	 * Do not end before the other process has finished, because the end would
+	 * change the run list.
+	 */
 	OK(vg_wait_word(&s->turn, 2 * ROUNDS, VG_TIMEOUT_MS));
 	OK(vg_wait_word(&s->go, 1, VG_TIMEOUT_MS));
 }
@@ -289,10 +292,10 @@ static uint64_t play_ms(bool gws_too)
 }
 
 /*
- * With GWS the token advances only in the time slice of the other process. Each step
- * takes at least the rest of a time slice, which is longer than a poll of memory. The
- * check requires half of a time slice, because the clocks of guest and host differ
- * slightly.
+ * With GWS, only one of the two processes runs in a time slice, so each step of the
+ * token takes at least the rest of a time slice. That is longer than a poll of memory.
+ * The check requires only half of a time slice, because the clocks of guest and host
+ * differ slightly.
  */
 static void alone(void)
 {

@@ -16,7 +16,7 @@
 
 #define SEED	   0x90
 #define MAX_QUEUES 16	/* 2 engines with 8 queues each */
-#define ENGINES	   5	/* the 2 engines above, and 3 for XGMI */
+#define ENGINES	   5	/* the 2 engines of MAX_QUEUES, and 3 engines for XGMI */
 #define RLCS	   8	/* user queues of an engine */
 #define STOPPED_MS 500	/* time in which a stopped queue must make no progress */
 
@@ -56,7 +56,10 @@ static void use_all_queues(void)
 			OK(vg_fill_check((char *)bo.cpu + i * 64 * VG_KIB,
 					 64 * VG_KIB, round << 8 | i));
 	}
-	/* Exactly one queue must be able to replace a destroyed queue. */
+	/*
+	 * All hardware queues are in use. A new queue must get the hardware queue of a
+	 * destroyed queue.
+	 */
 	OK(vg_queue_destroy(&q[5]));
 	OK(vg_queue_create(&vg, gpu, 4096, &q[5]));
 	OK(vg_fill(&q[5], bo.cpu, 55, 4096));
@@ -412,7 +415,10 @@ static void bad_packet(void)
 	OK(vg_fill(&good, bo.cpu, 0x600d, VG_MIB));
 	OK(vg_fill_check(bo.cpu, VG_MIB, 0x600d));
 	OK(vg_queue_destroy(&bad));
-	/* A new queue must be able to use the hardware queue. */
+	/*
+	 * A new queue must be able to use the hardware queue that the bad packet has
+	 * stopped.
+	 */
 	OK(vg_queue_create(&vg, gpu, 4096, &bad));
 	OK(vg_fill(&bad, bo.cpu, 0xb0b0, VG_MIB));
 	OK(vg_fill_check(bo.cpu, VG_MIB, 0xb0b0));
@@ -421,7 +427,7 @@ static void bad_packet(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* Submit write pointers outside the ring: other queues must continue. */
+/* Submit a write pointer outside the ring to a queue: another queue must continue. */
 static void bad_wptr(void)
 {
 	static const uint64_t wptr[] = { 4096 + 4, 2, 1ull << 40, ~3ull };
@@ -444,7 +450,7 @@ static void bad_wptr(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* Ring doorbells of the slice that belong to no queue: they must have no effect. */
+/* Ring all doorbells of the process that belong to no queue: they must have no effect. */
 static void foreign_doorbells(void)
 {
 	struct vg_queue q = { 0 };
@@ -490,7 +496,7 @@ static void create_destroy(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* The GPU clock in packets and in GET_CLOCK_COUNTERS is the same clock. */
+/* Timestamps of packets and of GET_CLOCK_COUNTERS must come from the same clock. */
 static void timestamps(void)
 {
 	struct vg_queue q = { 0 };
@@ -538,7 +544,7 @@ static void busy(void *arg)
 }
 
 /*
- * Kill the process in a copy, at a later moment in each round. Catches: memory or a
+ * Kill a process that copies, at a later moment in each round. Catches: memory or a
  * hardware queue is not released.
  */
 static void killed(void)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Moves of BOs in use. Catches: a move blocks the caller until the BO's jobs complete,
- * or runs before them; a job that does not list the BO accesses its old memory after
- * that memory was reused; a job reads the BO before its move has completed.
+ * Moves of BOs in use. Catches: a move blocks the caller until the BO's jobs complete;
+ * a move runs before these jobs; a job that does not list the BO accesses its old
+ * memory after that memory was reused; a job reads the BO before its move has
+ * completed.
  *
  * The jobs that delay a move wait for fences of vgem and occupy no engine.
  */
@@ -73,9 +74,9 @@ static void start(struct user *u, struct user *v)
 }
 
 /**
- * struct hold - a fence that hold_release() signals, or vgem after ten seconds. Create
- * the fence after all work that may take long.
- * @fence: fence of vgem
+ * struct hold - a fence that delays a job
+ * @fence: fence of vgem; hold_release() signals it, or vgem does after ten seconds, so
+ * create it after all work that may take long
  * @syncobj: syncobj that contains the fence
  */
 struct hold {
@@ -168,7 +169,10 @@ static void place(int fd, uint32_t handle, uint64_t domain)
 	ERRNO(0, vr_ioctl(fd, DRM_IOCTL_AMDGPU_GEM_OP, &op));
 }
 
-/* A job of @v moves the BO while a job of @u has not yet written to it. */
+/*
+ * A job of @v moves the BO. The move must wait for an earlier job of @u, which is
+ * delayed and writes to the BO.
+ */
 static void moves_behind(uint64_t from, uint64_t to)
 {
 	struct user u, v;
@@ -224,8 +228,8 @@ static void in_behind(void)
 }
 
 /*
- * A job submitted before the move reads the BO without listing it. Catches: the move
- * does not wait for that job.
+ * A job that does not list the BO is submitted before the move, and reads the BO.
+ * Catches: the move does not wait for this job.
  */
 static void unnamed(void)
 {
@@ -263,9 +267,9 @@ static void unnamed(void)
 }
 
 /*
- * A job submitted after the move reads the BO without listing it. The job must read the
- * BO's contents or, if the BO's page table entries were cleared, zeros. Catches: the
- * job reads the old memory.
+ * A job that does not list the BO is submitted after the move, and reads the BO. The
+ * job must read the BO's contents or, if the BO's page table entries were cleared,
+ * zeros. Catches: the job reads the old memory.
  */
 static void unnamed_after(void)
 {
@@ -301,7 +305,10 @@ static void unnamed_after(void)
 		      got[i]);
 }
 
-/* Jobs move the BO out and in alternately; the test does not wait for each job. */
+/*
+ * Jobs move the BO out of VRAM and back into it. The test waits for a job only to reuse
+ * its IB.
+ */
 static void back_and_forth(void)
 {
 	struct vg_mem_info before;
@@ -331,7 +338,7 @@ static void back_and_forth(void)
 	for (i = 0; i < 2 * IBS; i++)
 		ERRNO(0, vr_wait(i & 1 ? v.fd : u.fd, i & 1 ? v.ctx : u.ctx, 0,
 				 seq[i], ~0ull));
-	/* All additions must be in memory. */
+	/* The BO must contain the result of all additions. */
 	count = bo.cpu;
 	for (i = 0; i < 8; i++)
 		CHECK(count[i] == TURNS / 8, "word %u: %lu", i, count[i]);
@@ -339,7 +346,7 @@ static void back_and_forth(void)
 			    VG_PAGE));
 	ERRNO(0, vr_gem_close(v.fd, shared));
 	vr_bo_free(&bo);
-	/* The memory that the moves leave is freed later. Page tables may stay. */
+	/* The old places of moved BOs are freed later. Page tables may stay. */
 	before.vram_used += VG_MIB;
 	OK(vg_mem_wait_freed(gpu, &before, VG_TIMEOUT_MS));
 }

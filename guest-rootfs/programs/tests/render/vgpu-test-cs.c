@@ -144,7 +144,10 @@ static void copies(void)
 	CHECK(*flag(&u, 8) == 6, "atomics add up to %u", *flag(&u, 8));
 }
 
-/* Jobs of one ring must run in order; old sequence numbers must count as completed. */
+/*
+ * Jobs of one ring must run in order. Sequence numbers of earlier jobs must count as
+ * completed.
+ */
 static void in_order(void)
 {
 	struct user u;
@@ -197,7 +200,7 @@ static void waits(void)
 	ERRNO(ETIME, vr_wait(u.fd, u.ctx, 0, f[0].seq_no, SECOND / 20));
 	CHECK(vg_now() - begin >= SECOND / 20, "a wait was too short");
 
-	/* Wait for any or all of this job and a job that counts as completed. */
+	/* Wait for one or all of two jobs: this job, and a job that counts as completed. */
 	f[1] = f[0];
 	f[1].ring = 1;
 	for (all = 0; all < 2; all++) {
@@ -228,7 +231,7 @@ static void waits(void)
 	ERRNO(0, vr_ioctl(u.fd, DRM_IOCTL_AMDGPU_WAIT_FENCES, &w));
 	CHECK(w.out.status == 1, "status %u", w.out.status);
 	ERRNO(0, vr_wait(u.fd, u.ctx, 0, f[0].seq_no, 0));
-	/* A context must be unknown in another file, and so must its jobs. */
+	/* Another file must know neither the context nor its jobs. */
 	ERRNO(EINVAL, vr_wait(v.fd, u.ctx + 1, 0, 1, 0));
 	ERRNO(EINVAL, vr_wait(v.fd, v.ctx, 0, 1, 0));
 }
@@ -480,7 +483,7 @@ static void submitted_later(void)
 	vr_ib_write(&u.ib, flag_va(1), 7);
 	vr_cs_chunk(&cs, AMDGPU_CHUNK_ID_SYNCOBJ_TIMELINE_SIGNAL, &e.point,
 		    sizeof(e.point));
-	/* The flag applies to waits; a signal must ignore it. */
+	/* WAIT_FOR_SUBMIT applies only to waits. A signal must ignore this flag. */
 	ERRNO(0, try_submit(&u, &cs, NULL, 0, &seq));
 	pthread_join(thread, NULL);
 	ERRNO(0, e.r);
@@ -497,7 +500,10 @@ static void submitted_later(void)
 	CHECK(!*flag(&u, 3), "a refused job has run");
 }
 
-/* The user fence must be the job's sequence number, written to memory after the job. */
+/*
+ * After a job, the engine must write the job's sequence number to the user fence in
+ * memory.
+ */
 static void user_fence(void)
 {
 	struct drm_amdgpu_cs_chunk_fence fence;
@@ -685,7 +691,7 @@ static int query2(struct user *u, uint32_t *flags)
 }
 
 /*
- * A context whose job failed on an engine must be guilty. Catches: another context is
+ * The context of the failed job must be reported as guilty. Catches: another context is
  * guilty or stops working.
  */
 static void expect_guilty(struct user *u, struct user *innocent, uint64_t seq,
@@ -755,7 +761,10 @@ static void hostile(void)
 	}
 }
 
-/* Submit many bad jobs, one after the other. Catches: an engine is not recovered. */
+/*
+ * Submit many bad jobs, one after the other. Catches: the engine does not recover from
+ * one of them.
+ */
 static void bad_row(void)
 {
 	enum { N = 16 };
@@ -786,7 +795,7 @@ static void bad_row(void)
 	      "engines were given up");
 }
 
-/* A nested IB must run in the same address space, not in that of the kernel. */
+/* A nested IB must run in the address space of its job, not in that of the kernel. */
 static void nested(void)
 {
 	struct vr_bo inner;
@@ -841,8 +850,9 @@ static void set_lockup(const char *ms)
 }
 
 /*
- * Wait for a job that fails during the wait. Catches: WAIT_FENCES for any fence returns
- * the error of the job instead of its index.
+ * A job fails while WAIT_FENCES waits for any fence of a list that has only the job's
+ * fence. Catches: the call returns the error of the job instead of the index of the
+ * fence.
  */
 static void expect_failed_first(struct user *u, uint64_t seq)
 {
@@ -871,12 +881,12 @@ static void hangs(void)
 
 	start(&u);
 	user_open(&v);
-	/* This is long enough for the wait to begin before the job fails. */
+	/* The job must not fail before the wait has begun, so the timeout is long. */
 	set_lockup("2000");
 	vr_ib_poll(&u.ib, flag_va(0), 1);
 	seq = submit(&u, 0);
 	expect_failed_first(&u, seq);
-	/* The good jobs that follow may take longer, so the timeout must be longer. */
+	/* Use a longer timeout, because the good jobs that follow may take longer. */
 	set_lockup("10000");
 	expect_guilty(&u, &v, seq, "a job without end");
 }
@@ -949,8 +959,9 @@ static int bo_list(int fd, uint32_t op, uint32_t *handle, const void *entries,
 }
 
 /*
- * BO_LIST: create a list, update it by its handle, with entries of the structure's
- * size, larger and smaller; use it in a job; pass bad arguments.
+ * BO_LIST: create a list, and update it by its handle. The entries have the size of the
+ * structure, then a larger size, then a smaller one. Use the list in a job. Then pass
+ * bad arguments.
  */
 static void bo_lists(void)
 {
@@ -983,7 +994,7 @@ static void bo_lists(void)
 	ERRNO(0, vr_cs_submit(u.fd, &cs, &seq));
 	ERRNO(0, vr_wait(u.fd, u.ctx, 0, seq, ~0ull));
 	CHECK(*flag(&u, 0) == 4, "the job did not run");
-	/* A job must not have both kinds of list. */
+	/* A job must not have a BO list by handle and a list in a chunk. */
 	cs.handles = s;
 	cs.n_handles = 2;
 	ERRNO(EINVAL, vr_cs_submit(u.fd, &cs, &seq));
@@ -1055,7 +1066,10 @@ static void contexts(void)
 	vm.in.op = AMDGPU_VM_OP_RESERVE_VMID;
 	vm.in.flags = 1;
 	ERRNO(EINVAL, vr_ioctl(u.fd, DRM_IOCTL_AMDGPU_VM, &vm));
-	/* SCHED requires the master of a primary node, which a render node never is. */
+	/*
+	 * SCHED must fail: its caller must be the master of a primary node, and a
+	 * render node has no master.
+	 */
 	ERRNO(EACCES, vr_ioctl(u.fd, DRM_IOCTL_AMDGPU_SCHED, &sched));
 }
 
@@ -1115,7 +1129,10 @@ static void bad(void)
 	ib.ib_bytes = 1u << 22;
 	CS(EINVAL, u.ctx, 1, ptr);
 	ib.ib_bytes = u.ib.ndw * 4;
-	/* Pass each other kind of chunk without its requirements, and unknown chunks. */
+	/*
+	 * Pass chunks of all other kinds, each without the data that it requires, and
+	 * chunks of unknown kinds.
+	 */
 	chunk[1].chunk_data = (uintptr_t)&ib;
 	chunk[1].chunk_id = AMDGPU_CHUNK_ID_FENCE;
 	CS(EINVAL, u.ctx, 2, ptr);

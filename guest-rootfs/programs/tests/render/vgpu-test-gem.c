@@ -75,7 +75,7 @@ static int wait_idle(int file, uint32_t handle, uint64_t timeout,
 	return r;
 }
 
-/* A BO must be zero at first, and both CPU mappings must show every page as written. */
+/* A BO must be zero at first. Both CPU mappings must show what was written to each page. */
 static void one_bo(uint64_t size, uint64_t domains, uint64_t flags)
 {
 	uint64_t full = (size + VG_PAGE - 1) & ~(VG_PAGE - 1);

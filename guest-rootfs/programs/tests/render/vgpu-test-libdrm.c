@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The distribution's libdrm_amdgpu on this driver's render node, used as Mesa and
- * amdgpu's own tests use it. Catches: the library does not accept a result of the
- * driver as that of an amdgpu; a path through CS that only the library uses fails (user
- * fences, BO lists by handle, raw chunks).
+ * amdgpu's own tests use it. Catches: the library rejects a result that amdgpu would
+ * not return; a path through CS that only the library uses fails (user fences, BO lists
+ * by handle, raw chunks).
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -159,7 +159,10 @@ static void buffers(void)
 	ERRNO(0, amdgpu_device_deinitialize(dev));
 }
 
-/* amdgpu_cs_submit() with a BO list, which it passes by handle, and a user fence */
+/*
+ * Call amdgpu_cs_submit() with a user fence and a BO list. The library passes the list
+ * by handle.
+ */
 static void submit(void)
 {
 	struct amdgpu_cs_request req = { .ip_type = AMDGPU_HW_IP_DMA };
@@ -217,7 +220,7 @@ static void submit(void)
 	ERRNO(0, amdgpu_device_deinitialize(dev));
 }
 
-/* amdgpu_cs_submit_raw2() with syncobjs and dependencies, as Mesa calls it */
+/* Call amdgpu_cs_submit_raw2() with syncobjs and dependencies, as Mesa does. */
 static void submit_raw(void)
 {
 	struct drm_amdgpu_cs_chunk_ib ib_data = { .ip_type = AMDGPU_HW_IP_DMA };

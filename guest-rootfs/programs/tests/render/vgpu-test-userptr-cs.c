@@ -100,7 +100,7 @@ static void job_writes(uint32_t handle, const char *p, uint64_t seed)
 	OK(vg_pattern_check(p, SIZE, seed, 0));
 }
 
-/* Each job must use the pages that the memory has at the job's submission. */
+/* A job must use the pages that the memory has when the job is submitted. */
 static void pages_of_the_time(void)
 {
 	char *p = anon();
@@ -137,7 +137,7 @@ static void *drop_pages(void *arg)
 	return NULL;
 }
 
-/* Unmapping the pages must wait for the job that uses them. */
+/* munmap() of the pages must wait for the job that uses them. */
 static void waits_for_job(void)
 {
 	char *p = anon();
@@ -168,8 +168,8 @@ static void waits_for_job(void)
 }
 
 /*
- * A job that does not list the BO must not delay the unmapping. Catches: such a job
- * accesses the pages after they were freed and used again.
+ * A job that does not list the BO must not delay munmap(). Catches: such a job accesses
+ * the pages after they were freed and used again.
  */
 static void not_named(void)
 {
@@ -264,9 +264,10 @@ static void errors(void)
 }
 
 /*
- * A thread drops pages while jobs that copy to and from them are submitted. The thread
- * drops a burst of pages for each job: if it dropped pages all the time, CS might never
- * find all pages where the look-up takes long (KASAN).
+ * A thread drops pages of the memory while jobs that read and write the memory are
+ * submitted. For each job the thread drops some pages and then stops. If it dropped
+ * pages all the time, CS might never find all pages where the look-up takes long
+ * (KASAN).
  */
 static sem_t job_begins;
 static volatile bool churning;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * GEM_VA: GPU addresses of a render node's file and their memory, as SDMA jobs access
- * it. Catches: a mapping points to the wrong memory, or exists too long or too short; a
- * split is at the wrong place; an errno is wrong.
+ * GEM_VA: SDMA jobs of a render node's file access the memory that is mapped at GPU
+ * addresses of the file. Catches: a mapping points to the wrong memory, or exists too
+ * long or too short; a mapping is split at the wrong place; an errno is wrong.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -60,7 +60,7 @@ static void copy(uint64_t dst, uint64_t src, uint64_t bytes,
 	run(handles, 2);
 }
 
-/* Copy between all domains, with and without large leaves. */
+/* Copy between all domains. Some sizes allow large page table leaves, others do not. */
 static void data(void)
 {
 	static const uint64_t size[] = {
@@ -130,7 +130,10 @@ static struct drm_amdgpu_info_gpuvm_fault last_fault(int file)
 	return fault;
 }
 
-/* Unmapped addresses must read as zeros, drop writes, and end no job. */
+/*
+ * At unmapped addresses reads must return zeros, writes must be dropped, and no job may
+ * fail.
+ */
 static void nowhere(void)
 {
 	struct vr_bo bo;
@@ -174,8 +177,8 @@ static void read_only(void)
 }
 
 /*
- * CLEAR must split mappings at the edges of its range. Catches: an edge is at the wrong
- * place.
+ * CLEAR must split the mappings that contain its first or last address. Catches: a
+ * mapping is split at the wrong place.
  */
 static void clear(void)
 {
@@ -194,7 +197,10 @@ static void clear(void)
 	OK(vg_fill_check((char *)dst.cpu + at, len, 0));
 	OK(vg_pattern_check((char *)dst.cpu + at + len, size - at - len, SEED,
 			    at + len));
-	/* The middle must be free, and the ends must be two mappings. */
+	/*
+	 * The addresses in the middle must be free, and the two ends must be separate
+	 * mappings.
+	 */
 	ERRNO(EINVAL, vr_gem_va(fd, src.handle, MAP, VR_MAP_RW,
 				VA + at - VG_PAGE, 0, VG_PAGE));
 	ERRNO(0, vr_gem_va(fd, src.handle, MAP, VR_MAP_RW, VA + at, at, len));
@@ -208,7 +214,7 @@ static void clear(void)
 	ERRNO(0, vr_gem_va(fd, 0, CLEAR, 0, VA, 0, size));
 }
 
-/* REPLACE must map one BO over the mappings of others. */
+/* REPLACE must map a BO over the mappings of other BOs. */
 static void replace(void)
 {
 	const uint64_t size = 4 * VG_MIB;
@@ -262,7 +268,7 @@ static void prt(void)
 	ERRNO(0, vr_gem_va(fd, 0, UNMAP, flag, VA + VG_GIB, 0, 0));
 }
 
-/* With DELAY_UPDATE the next job must be able to use the mapping. */
+/* After MAP with DELAY_UPDATE, the next job must be able to use the mapping. */
 static void delayed(void)
 {
 	struct vr_bo a, b;
@@ -297,7 +303,7 @@ static void files_apart(void)
 	close(other);
 }
 
-/* Closing the last handle must remove the BO's mappings. */
+/* When a BO's last handle is closed, the BO's mappings must be removed. */
 static void handle_closed(void)
 {
 	struct vr_bo a, b;
@@ -426,7 +432,10 @@ static void placement(void)
 	      now.vram_used, before.vram_used);
 }
 
-/* Create more BOs than VRAM holds: a job must find an evicted BO at its address. */
+/*
+ * Create more BOs than VRAM holds. A job must find the contents of an evicted BO at its
+ * address.
+ */
 static void evicted(void)
 {
 	struct vr_bo bo[12], out;
@@ -454,8 +463,8 @@ static void evicted(void)
 }
 
 /*
- * Body of one of several processes whose BOs do not fit into VRAM together: fill, copy
- * and read BOs by SDMA and CPU in random order.
+ * Body of a process that fills, copies and reads BOs by SDMA and CPU in random order.
+ * Several such processes run, and VRAM is too small for the BOs of all.
  */
 static void pressed(void *arg)
 {

@@ -149,7 +149,7 @@ static void undo_alloc(void)
 	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &args));
 }
 
-/* The ioctl may return -EFAULT if there is no memory for the handle, as in amdkfd. */
+/* ALLOC may return -EFAULT if there is no memory for the handle, as in amdkfd. */
 static void allocate(void)
 {
 	static const uint64_t sizes[] = { VG_PAGE, 3 * VG_MIB - VG_PAGE };
@@ -266,8 +266,8 @@ static struct vg_bo *filler;
 static int n_filler;
 
 /*
- * Create @n_filler BOs with known contents, which together are larger than VRAM and can
- * be evicted.
+ * Create @n_filler BOs with known contents. Together the BOs are larger than VRAM, so
+ * some are evicted.
  */
 static void fill_vram(void)
 {
@@ -301,8 +301,8 @@ static void free_filler(void)
 }
 
 /*
- * Map all BOs except the first, so that they are in VRAM and leave no space for the
- * first.
+ * Map and unmap all BOs except the first. This moves them to VRAM and leaves no space
+ * there for the first.
  */
 static void evict_first(void)
 {
@@ -444,7 +444,10 @@ static int call_acquire(void)
 	return tap_ioctl(fresh_kfd, AMDKFD_IOC_ACQUIRE_VM, &args);
 }
 
-/* Run one attempt in a child, because open files and the KFD process would stay. */
+/*
+ * Run one attempt in a child, because open files and the KFD process would stay in this
+ * process.
+ */
 static void newcomer(void *arg)
 {
 	unsigned int n = *(unsigned int *)arg;

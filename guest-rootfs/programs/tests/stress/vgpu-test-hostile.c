@@ -23,7 +23,7 @@
 #include "tap.h"
 
 #define FOREVER		(~0u)
-#define SOON		20u	/* time in ms in which nothing must happen */
+#define SOON		20u	/* in ms: a wait that must time out is this long */
 #define PAGE_BYTES	(KFD_SIGNAL_EVENT_LIMIT * 8ul)
 /*
  * Number of waiting calls, more than the 64 that the driver wakes from its interrupt
@@ -104,9 +104,9 @@ static void open_and_exit(void)
 
 /**
  * struct helper - a thread that makes one call when *@go becomes 1
+ * @thread: thread
  * @tid: thread ID; 0: the thread does not run yet
  * @go: word for which the thread waits
- * @go: the word
  * @memory: argument of the call
  * @r: result of the call
  */
@@ -146,11 +146,11 @@ static void start_helper(struct helper *h, void *(*fn)(void *))
 }
 
 /*
- * A job of the render node uses memory that a thread write-protects. The thread waits
- * for the job with mmap_lock held, and a thread that opens /dev/kfd for the first time
- * waits for mmap_lock. Catches: kfd_processes_mutex is held during the wait for that
- * mmap_lock, so that another process neither opens /dev/kfd nor ends until the job
- * completes.
+ * A job of the render node uses memory of this process. A thread write-protects the
+ * memory, and waits for the job with mmap_lock held. A second thread opens /dev/kfd for
+ * the first time, and waits for mmap_lock. Catches: the second thread holds
+ * kfd_processes_mutex while it waits, so that another process neither opens /dev/kfd
+ * nor ends until the job completes.
  */
 static void open_behind_mmap_lock(void)
 {
@@ -222,8 +222,8 @@ static void open_user_pointer(char *p)
 }
 
 /*
- * mprotect() of @p evicts the process. It then waits, with mmap_lock held, for a job
- * that uses the last page of @p and that waits for other jobs on its engine.
+ * mprotect() of @p evicts the process. Then mprotect() waits, with mmap_lock held, for
+ * a job that uses the last page of @p. This job waits for other jobs on its engine.
  */
 static void keep_mmap_lock(void)
 {
@@ -249,8 +249,8 @@ static void keep_mmap_lock(void)
 }
 
 /*
- * Catches: restore_work waits for the mmap_lock of its process while it occupies one of
- * the three places for restores. Three such processes would keep the queues of all
+ * Catches: restore_work waits for the mmap_lock of its process. The driver restores
+ * only three processes at a time, so three such processes would keep the queues of all
  * other processes evicted.
  */
 static void restore_behind_mmap_locks(void)
@@ -303,8 +303,8 @@ static void *read_file(void *page)
 }
 
 /*
- * Stay in read() of a debugfs file until shared->go[0] is 1: the buffer is a
- * userfaultfd page, which is filled only then.
+ * Stay in read() of a debugfs file until shared->go[0] is 1. The buffer of the read()
+ * is a missing userfaultfd page, which is filled only then.
  */
 static void read_until_go(void)
 {
@@ -364,10 +364,10 @@ static void use(void *arg)
 
 /*
  * kfd_process_detach() cannot remove the process's debugfs folder while a file in the
- * folder is read. It therefore waits after it has unhashed the process and before it
- * puts the MMU notifier. Then the mm opens /dev/kfd again. Catches: the new process
- * reuses the notifier of the old process, which is never freed, so that the removal
- * never returns and the next removal finds no mm.
+ * folder is read. The function therefore waits after it has unhashed the process and
+ * before it puts the MMU notifier. Meanwhile the mm opens /dev/kfd again. Catches: the
+ * new process reuses the notifier of the old process. The notifier is then never freed,
+ * so that the removal never returns and the next removal finds no mm.
  */
 static void open_while_taken_away(void)
 {
@@ -533,7 +533,7 @@ static void waiter_join(struct waiter *w)
 	free(w->data);
 }
 
-/* Catches: an interrupt handler wakes any number of calls. */
+/* Catches: an interrupt handler wakes an unlimited number of waiting calls. */
 static void many_wait(void)
 {
 	static struct waiter w[WAITERS];
@@ -557,8 +557,8 @@ static void many_wait(void)
 }
 
 /*
- * Catches: a call that names one event 65,536 times has one list entry for each name,
- * and the interrupt handler walks all of them; a name is not signalled; one signal
+ * Catches: a call that names one event 65,536 times has a list entry for each name, and
+ * the interrupt handler walks all these entries; a name is not signalled; one signal
  * satisfies two names.
  */
 static void many_names(void)
@@ -578,8 +578,8 @@ static void many_names(void)
 	      "one call was more than the interrupt handler wakes");
 
 	/*
-	 * The first name must consume the event that is set, so that the second name
-	 * waits.
+	 * The event is set once. The first name must consume it, so that the wait for
+	 * the second name times out.
 	 */
 	ERRNO(0, set_event());
 	CHECK(wait_for(two, 2, true, SOON) == KFD_IOC_WAIT_RESULT_TIMEOUT,

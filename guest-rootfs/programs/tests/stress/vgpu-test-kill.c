@@ -111,7 +111,7 @@ static uint64_t somewhere(uint64_t *bytes)
 	return at;
 }
 
-/* Submit work without waiting for it. Its memory may be freed meanwhile. */
+/* Submit work without waiting for it. Memory that the work uses may be freed meanwhile. */
 static void do_work(void)
 {
 	struct vg_queue *q = &v.q[race_below(QUEUES)];
@@ -163,7 +163,7 @@ static void do_region(void)
 	char *p = v.region[i];
 
 	if (p) {
-		/* Free the memory or the user pointer first, at random. */
+		/* At random, free the memory first or the user pointer first. */
 		if (race_below(2))
 			drop_user(i);
 		munmap(p, REGION);
@@ -244,7 +244,10 @@ static void do_event(void)
 	tap_ioctl(vg.kfd, AMDKFD_IOC_WAIT_EVENTS, &wait);
 }
 
-/* Fork a child that has the memory, but not the GPU. The child ends with its parent. */
+/*
+ * Fork a child that touches the memory and does not use the GPU. The child ends with
+ * its parent.
+ */
 static void do_fork(void)
 {
 	pid_t pid = fork();
@@ -305,8 +308,8 @@ static void victim(uint64_t salt, uint64_t *done)
 }
 
 /*
- * Wait before the kill: for a random number of acts, but at most two seconds, because
- * the acts may never be done; then for a random time.
+ * Before the kill, wait until the victim has done a random number of acts, but at most
+ * two seconds, because an act may take very long. Then wait for a random time.
  */
 static void await(const uint64_t *done)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two threads of a KFD process: buffers, queues, ranges and their memory are freed
- * while another call, and a queue, use them. Catches: use after free (KASAN); locks
- * taken in the wrong order (lockdep); leaked memory; a queue that cannot be stopped.
+ * Two threads of a KFD process call ioctls at the same time. One call frees a BO, a
+ * queue, an SVM range or its memory, while the other call or a busy queue uses the same
+ * object. Catches: use after free (KASAN); locks taken in the wrong order (lockdep);
+ * leaked memory; a queue that cannot be stopped.
  *
  * Long form: VGPU_TEST_SECONDS. VGPU_TEST_SEED repeats an order.
  */
@@ -27,7 +28,7 @@
 static struct vg vg;
 static struct vg_gpu *gpu;
 
-/* Resources of a round; the opponent may free some of them. */
+/* Resources of a round. Either thread may free some of them. */
 static struct {
 	struct vg_queue q;
 	struct vg_bo bo;
@@ -160,7 +161,7 @@ static int queue_update(void)
 	return kfd(AMDKFD_IOC_UPDATE_QUEUE, &args);
 }
 
-/* Create a second queue in the memory of the first, and destroy it. */
+/* Create a second queue with the ring and the pointers of the first queue, and destroy it. */
 static int queue_create(void)
 {
 	struct kfd_ioctl_create_queue_args args = {
@@ -401,8 +402,9 @@ static void set_up(void)
 		      PAGES, &o.user);
 	if (r == -EADDRINUSE) {
 		/*
-		 * A late repair of a fault of the queue of the last round has created a
-		 * range at this address, as it would in amdkfd. Use other memory.
+		 * A queue of the last round has faulted at this address, and the late
+		 * repair of the fault has created a range here, as in amdkfd. Use other
+		 * memory.
 		 */
 		late = o.mem;
 		o.mem = anonymous();

@@ -26,7 +26,7 @@
 static struct vg vg;
 static struct vg_gpu *gpu;
 
-/* Resources of a round; the opponent may free some of them. */
+/* Resources of a round. Either thread may free some of them. */
 static struct {
 	int fd, other;
 	struct vr_ib ib;
@@ -51,7 +51,10 @@ static int va_map(void)
 	return va(AMDGPU_VA_OP_MAP);
 }
 
-/* A mapping must be removed with the BO's last handle, in either order of the two calls. */
+/*
+ * One thread maps a BO while the other closes the BO's last handle. No mapping may
+ * remain, in whichever order the two calls run.
+ */
 static void map_close(void)
 {
 	int i, r, theirs, mapped = 0;
@@ -454,7 +457,7 @@ static int evict(void)
 	return race_evict(gpu);
 }
 
-/* Close the file. Calls in progress must keep the file, later calls must fail. */
+/* Close the file. A call in progress must keep the file open, and a later call must fail. */
 static int close_file(void)
 {
 	return close(o.fd) ? -errno : 0;
