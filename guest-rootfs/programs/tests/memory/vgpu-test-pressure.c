@@ -59,7 +59,7 @@ struct shadow {
 };
 
 struct buffer {
-	struct vg_bo bo;	/* BO of KFD; if @handle is not 0, only its @cpu and @size are valid */
+	struct vg_bo bo;	/* BO of KFD; if @handle is not 0, only cpu and size are valid */
 	uint32_t handle;	/* handle of the render node, or 0 for a BO of KFD */
 	char *cpu;
 	struct shadow *shadow;

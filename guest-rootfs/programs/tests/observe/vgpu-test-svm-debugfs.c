@@ -318,8 +318,8 @@ static void churn(void *arg)
 }
 
 /*
- * Run @fn(&fd) in a child, and wait for the byte that the child writes to fd when its
- * ranges exist.
+ * Run @fn(&fd) in a child. Wait until the child has created its ranges and has written
+ * a byte to fd.
  */
 static pid_t start(void (*fn)(void *))
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Actions of the matrix that use or move memory: by GPU, CPU and forks, and by several
- * at once. svm-matrix-mm.c has the calls of the memory manager.
+ * Actions of the matrix in which GPU, CPU, children or several of them use the memory,
+ * or in which the memory moves. Calls of the memory manager are in svm-matrix-mm.c.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -66,7 +66,7 @@ static void child_reads(void *arg)
 	mx_cpu_check();
 }
 
-/* Writes of the child must be visible in shared memory. */
+/* The parent must see the child's writes to shared memory. */
 static void fork_reads(void)
 {
 	mx_gpu_write(2);
@@ -273,7 +273,7 @@ static void touched(void)
 
 static atomic_bool begun;
 
-/* Write every second line. The GPU writes the other lines. */
+/* Write every second block of LINE bytes. The GPU writes the other blocks. */
 static void *write_lines(void *arg)
 {
 	struct mx_piece *pc;
@@ -298,7 +298,7 @@ static void move_about(void)
 			i % 2 ? 0 : mx.vg.gpu[i / 2 % mx_gpus()].gpu_id);
 }
 
-/* CPU and GPU write the same pages at the same time, but different bytes. */
+/* CPU and GPU write different bytes of the same pages at the same time. */
 static void both_write(void)
 {
 	struct mx_piece *pc;

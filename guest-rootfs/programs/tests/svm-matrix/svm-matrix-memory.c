@@ -14,8 +14,8 @@
 #define HUGE_POOL	"/proc/sys/vm/nr_hugepages"
 
 /*
- * Bytes that a piece leaves out of its first and of its last page: such a piece is
- * neither page aligned nor whole pages.
+ * A piece with these bytes left out of its first and its last page starts and ends
+ * within a page.
  */
 #define ODD_START	36
 #define ODD_END		41
@@ -57,8 +57,8 @@ static char *map(char *at, uint64_t size, int flags, int fd)
 }
 
 /*
- * Add memory of malloc(), not page aligned. malloc() uses mmap() for more than
- * @threshold bytes.
+ * Add memory of malloc(), which is not page aligned. malloc() uses mmap() for sizes
+ * above @threshold bytes.
  */
 static char *add_malloc(int threshold)
 {

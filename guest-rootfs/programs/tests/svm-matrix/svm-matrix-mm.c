@@ -59,7 +59,7 @@ static void swap_pieces(struct mx_piece *other)
 	memcpy(other, mine, sizeof(mine));
 }
 
-/* With MREMAP_DONTUNMAP the old address must have fresh memory, which can be used. */
+/* After MREMAP_DONTUNMAP the old address must have fresh memory, which must be usable. */
 static void remapped_both(void)
 {
 	struct mx_piece old[MX_PIECES], *pc;
@@ -79,8 +79,8 @@ static void remapped_both(void)
 	mx_gpu_check();
 	mx_cpu_check();
 	/*
-	 * The two entries of a shared piece have the same @want, so both expect the new
-	 * contents.
+	 * A piece of shared memory has an entry in mx.piece and one in @old. Both
+	 * entries have the same @want, so both expect the new contents.
 	 */
 	swap_pieces(old);
 	mx_each(pc)
@@ -211,8 +211,8 @@ static void punched(void)
 }
 
 /*
- * Truncate and extend the file. This also drops private copies of the pages that were
- * cut.
+ * Truncate the file and extend it again. Private copies of the truncated pages are
+ * dropped, too.
  */
 static void truncated(void)
 {
@@ -247,7 +247,7 @@ static void replaced(void)
 	mx_gpu_write(3);
 }
 
-/* Unmap a page. The memory around it must stay usable. */
+/* Unmap one page. The memory on both sides of it must stay usable. */
 static void cut(void)
 {
 	struct mx_piece *left = mx.piece, *right = &mx.piece[mx.n_pieces];
@@ -272,7 +272,10 @@ static void cut(void)
 		mx_prefetch(&mx.vg.gpu[0]);
 }
 
-/* Map new memory at the same address. The CPU or the GPU writes it first. */
+/*
+ * Map new memory at the same address. In half of the rounds the CPU is the first to
+ * write it, in the others the GPU.
+ */
 static void again(void)
 {
 	int i;
@@ -291,8 +294,8 @@ static void again(void)
 }
 
 /*
- * Write the memory to a pipe and read it back, so that the kernel first reads it and
- * then writes it.
+ * Write the memory to a pipe, then read it back from the pipe. So the kernel first
+ * reads the memory, then writes it.
  */
 static void by_calls(void)
 {
@@ -332,8 +335,8 @@ static void by_calls(void)
 #define PINNED	8	/* pages that the pipe references; a pipe can hold 16 */
 
 /*
- * Pages that a pipe references must stay in system memory, and the GPU must write them
- * there.
+ * A pipe holds references to some pages. These pages must stay in system memory, and
+ * the GPU must write to them there.
  */
 static void pinned(void)
 {
@@ -394,7 +397,7 @@ static void collapsed(void)
 	mx_cpu_write(2);
 	CHECK(!mx_huge_bytes(p), "the page is huge already");
 	/*
-	 * At least one page must be in system memory. The collapse migrates the other
+	 * The collapse needs at least one page in system memory. It migrates the other
 	 * pages.
 	 */
 	mx_attr(KFD_IOCTL_SVM_ATTR_GRANULARITY, 0);
@@ -414,7 +417,10 @@ static void collapsed(void)
 	mx_gpu_write(3);
 }
 
-/* Make the pages of @pc clean: reclaim may drop them unless they are written. */
+/*
+ * Make the pages of @pc clean, so that reclaim may drop them unless they are written
+ * again.
+ */
 static void make_clean(const struct mx_piece *pc)
 {
 	volatile char *p;
@@ -436,7 +442,7 @@ static void page_out(void *p, uint64_t size)
 	CHECK(!madvise(p, size, MADV_PAGEOUT), "madvise: %s", strerror(errno));
 }
 
-/* Check that reclaim drops clean pages that are not written. */
+/* Check that reclaim drops clean pages to which nothing writes. */
 static void see_page_out(unsigned int is)
 {
 	int flags = is & MX_SHARED ? MAP_SHARED : MAP_PRIVATE;
@@ -483,8 +489,8 @@ static void paged_out(void)
 			page_out(p, size);
 		}
 		/*
-		 * This check migrates the pages back from VRAM, so the second round
-		 * pages out pages in system memory.
+		 * This check migrates pages from VRAM back to system memory, so reclaim
+		 * takes them from there in the second round.
 		 */
 		mx_cpu_check();
 	}

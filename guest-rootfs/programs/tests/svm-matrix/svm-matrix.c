@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Functions that all cases of the matrix use: open, place, write and compare, by GPU
- * and CPU. The member @want of a piece has the expected contents. Comparisons always
- * cover all bytes.
+ * Functions that all cases of the matrix use: to open KFD, to place the memory, and to
+ * write and compare it by GPU or CPU. The member @want of a piece has the expected
+ * contents. A comparison always covers all bytes.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -236,7 +236,7 @@ void mx_begin(void)
 	mx_put_in_place();
 }
 
-/* Return the offset of a piece in the stages, mx.in and mx.out. */
+/* Return the offset of a piece in the BOs mx.in and mx.out. */
 static uint64_t stage_offset(const struct mx_piece *of)
 {
 	struct mx_piece *pc;

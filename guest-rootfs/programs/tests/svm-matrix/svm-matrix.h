@@ -31,21 +31,21 @@
 #define MX_HUGETLB	0x200
 #define MX_READ_ONLY	0x400
 #define MX_MIXED	0x800	/* pieces of several kinds */
-#define MX_ONE_GPU	0x1000	/* not with several GPUs, because another kind covers it there */
+#define MX_ONE_GPU	0x1000	/* only with one GPU; with several, another kind covers the same */
 
 /* Properties of an action. */
 #define MX_READS	0x1	/* the action makes sense for read-only memory */
 #define MX_UNTOUCHED	0x2	/* the memory must not have been written before the action */
 #define MX_LAST		0x4	/* the queues have stopped after the action */
-#define MX_MOVES_IT	0x8	/* the action itself uses VRAM: needs MX_MOVES */
+#define MX_MOVES_IT	0x8	/* the action uses VRAM, so it needs MX_MOVES */
 
 /**
  * struct mx_kind - a kind of memory
  * @name: part of the case's name
  * @is: MX_MMAP, ...
  * @make: adds the pieces to mx.piece; @at is their address if @is has MX_MMAP
- * @turn: 1, or, for a kind that resembles another kind: combine it with only every
- * @turn-th action
+ * @turn: the kind is combined with every @turn-th action: 1, or more for a kind that
+ * resembles another kind
  */
 struct mx_kind {
 	const char *name;
@@ -131,15 +131,15 @@ extern const struct mx_kind mx_kinds[];
 extern const int mx_n_kinds;
 
 /*
- * Reserve @size bytes of address space: around a 2 MiB boundary or, if @size is at least
- * 2 MiB, from such a boundary on.
+ * Reserve @size bytes of address space. If @size is at least 2 MiB, the space starts at
+ * a 2 MiB boundary, otherwise it contains such a boundary.
  */
 char *mx_room(uint64_t size);
 /* Unmap all pieces and make new pieces at the same address. */
 void mx_make_again(void);
 /*
- * Return the address and size of the pages that contain @pc, or of the middle third of
- * these pages.
+ * mx_pages() returns the address and size of the pages that contain @pc. mx_middle()
+ * returns those of the middle third of these pages.
  */
 char *mx_pages(const struct mx_piece *pc, uint64_t *size);
 char *mx_middle(const struct mx_piece *pc, uint64_t *size);
@@ -162,8 +162,8 @@ void mx_close_queues(void);
 void mx_register(void);
 void mx_put_in_place(void);
 /*
- * Prefetch to the VRAM of @gpu, or to system memory if @gpu is NULL, and check the
- * place.
+ * Prefetch all memory to the VRAM of @gpu, or to system memory if @gpu is NULL. Check
+ * that the memory is there.
  */
 void mx_prefetch(struct vg_gpu *gpu);
 /*
@@ -172,13 +172,16 @@ void mx_prefetch(struct vg_gpu *gpu);
  */
 void mx_attr(uint32_t type, uint32_t value);
 void mx_attr_gpus(uint32_t type);
-/* Return the number of pages in VRAM, and the number of pages that can be in VRAM. */
+/*
+ * mx_in_vram() returns the number of pages in VRAM, mx_movable() the number of pages
+ * that can be there.
+ */
 long mx_in_vram(void);
 long mx_movable(void);
 /*
- * Return true if a prefetch must migrate all movable pages. A prefetch need not do so
- * with several GPUs of which one cannot fault, and for untouched pages of a file, which
- * belong to the file.
+ * Return true if a prefetch must migrate all movable pages. There are two exceptions: a
+ * prefetch need not migrate if there are several GPUs and one of them cannot fault, and
+ * it need not migrate untouched pages of a file.
  */
 bool mx_must_move(void);
 /* Return the sum of a counter of the driver over the GPUs of the users. */
@@ -186,16 +189,17 @@ uint64_t mx_counted(const char *name);
 int mx_gpus(void);
 
 /*
- * Write a new pattern to all the memory, by GPU or CPU. mx_want() only sets the
- * expected contents, of the pieces whose @is has a bit of @is.
+ * Write a new pattern to all the memory. mx_gpu_write_begin() does not wait for the
+ * GPU. mx_want() sets only the expected contents, and only of pieces that have a bit of
+ * @is.
  */
 void mx_gpu_write(uint64_t seed);
 void mx_gpu_write_begin(uint64_t seed);
 void mx_cpu_write(uint64_t seed);
 void mx_want(uint64_t seed, unsigned int is);
 /*
- * Emit one copy of a pattern to @n bytes at @at on the next queue. The caller starts it
- * with mx_submit() or mx_finish().
+ * Emit one copy of a pattern to @n bytes at @at on the next queue. The copy starts when
+ * the caller calls mx_submit() or mx_finish().
  */
 void mx_gpu_write_at(struct mx_piece *pc, uint64_t at, uint64_t n,
 		     uint64_t seed);
@@ -203,7 +207,11 @@ void mx_gpu_write_at(struct mx_piece *pc, uint64_t at, uint64_t n,
 void mx_submit(void);
 /* Submit all queues, and wait until they have finished. */
 void mx_finish(void);
-/* Read all bytes by the GPU or the CPU, and compare them with @want. */
+/*
+ * Read all bytes by the GPU or the CPU, and compare them with @want.
+ * mx_gpu_check_begin() starts the reads, and mx_gpu_check_end() waits for them and
+ * compares.
+ */
 void mx_gpu_check(void);
 void mx_gpu_check_begin(void);
 void mx_gpu_check_end(void);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Combinations of shared virtual memory: kinds of memory, actions, places, mapping
- * modes, users (svm-matrix.h). Cases are made from these lists, without combinations
- * that make no sense. Any two values of different lists occur together in a case,
- * except that similar kinds share the actions, and that there are fewer cases with
- * several GPUs or on a debug kernel. With VGPU_TEST_SECONDS all cases are made.
- * Catches: two features work alone but not together, so that a byte is lost, old,
- * foreign or written twice.
+ * modes, users (svm-matrix.h). A case has one value of each list; combinations that
+ * make no sense are left out. For any two values of different lists there is a case
+ * with both values. Exceptions: similar kinds share the actions, huge pages have only
+ * some of the pairs, and there are fewer cases with several GPUs or on a debug kernel.
+ * With VGPU_TEST_SECONDS all cases run. Catches: two features work alone but not
+ * together, so that a byte is lost, old, foreign or written twice.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static const char *const modes[] = {
 	[MX_ALWAYS] = "always mapped",
 };
 
-/* With several GPUs, use only users that need several: another guest tests one GPU. */
+/* If there are several GPUs, only users with 2 GPUs run: another guest tests one GPU. */
 static const struct mx_users users[] = {
 	{ "1 queue", 1, 1, false, 1 },
 	{ "4 queues", 1, 4, false, 1 },
@@ -74,7 +74,10 @@ static bool place_fits(const struct mx_kind *k, int place, int mode)
 	/* These places need retry faults. */
 	if ((place == MX_FAULTED || place == MX_PREFERRED) && mode != MX_RETRY)
 		return false;
-	/* For memory that cannot migrate, one place with a prefetch is enough. */
+	/*
+	 * If memory cannot migrate, all places with a prefetch are the same, so one is
+	 * enough.
+	 */
 	return place < MX_PREFERRED || k->is & (MX_MOVES | MX_MIXED);
 }
 
@@ -83,7 +86,7 @@ static bool has_turn(const struct choice *c)
 	const struct mx_kind *k = &mx_kinds[c->of[KIND]];
 	int turn = few ? 2 * k->turn : k->turn;
 
-	/* Always include actions that need MX_THP, because they fit only one kind. */
+	/* An action that needs MX_THP fits only one kind, so it is never left out. */
 	return all || action(c->of[ACTION])->needs & MX_THP ||
 	       (c->of[KIND] + c->of[ACTION]) % turn == 0;
 }
@@ -111,7 +114,7 @@ static bool next(struct choice *c, int from)
 	return false;
 }
 
-/* Whether two values occur together in a chosen case. */
+/* Whether a chosen case has both of two values. */
 static bool met[DIMENSIONS][MAX_VALUES][DIMENSIONS][MAX_VALUES];
 
 static int meetings(const struct choice *c, bool note)
@@ -128,10 +131,16 @@ static int meetings(const struct choice *c, bool note)
 	return fresh;
 }
 
-/* Number of chosen cases that have a value, weighted by the cost of users. */
+/*
+ * Number of chosen cases that have a value. For users, the number is multiplied by
+ * their cost.
+ */
 static int used[DIMENSIONS][MAX_VALUES];
 
-/* Return the worth of a case: many new pairs first, then rare values. */
+/*
+ * Return the worth of a case. Pairs of values that no chosen case has are worth most,
+ * then rare values.
+ */
 static int worth(const struct choice *c)
 {
 	int d, rare = 0;
@@ -185,13 +194,19 @@ static void choose_each(void)
 	} while (next(&c, 0));
 }
 
-/* Choose further cases for pairs that do not occur yet, or, with @all, all cases. */
+/*
+ * Choose further cases, for pairs of values that no chosen case has. If @all, choose
+ * all cases.
+ */
 static void choose_rest(void)
 {
 	struct choice c = { 0 };
 
 	do {
-		/* Cases with huge pages take long, so they need not cover all pairs. */
+		/*
+		 * Unless @all, add no cases with huge pages (MX_THP), because these
+		 * take long.
+		 */
 		if (makes_sense(&c) &&
 		    (all || (meetings(&c, false) &&
 			     !(mx_kinds[c.of[KIND]].is & MX_THP))))

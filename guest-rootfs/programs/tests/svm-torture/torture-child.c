@@ -54,8 +54,8 @@ static void scribble(char *at, uint64_t bytes)
 }
 
 /*
- * The child must have the contents of the time of the fork. The child's writes must not
- * reach the parent.
+ * The child must have the contents that the memory had at the fork. The child's writes
+ * must not reach the parent.
  */
 bool t_op_fork(struct t_thread *t)
 {
@@ -142,7 +142,7 @@ bool t_op_exec(struct t_thread *t)
 	return true;
 }
 
-/* Number of words of the stopped child that are read and written. */
+/* Number of times that poke() reads and writes a word of the stopped child. */
 #define POKES 16
 
 static void poke(struct t_thread *t, const struct t_piece *p, pid_t pid)
@@ -159,7 +159,7 @@ static void poke(struct t_thread *t, const struct t_piece *p, pid_t pid)
 		errno = 0;
 		got = ptrace(PTRACE_PEEKDATA, pid, at, NULL);
 		T_CHECK(t, !errno, "PEEKDATA: %s", strerror(errno));
-		/* The same word may have been written before. */
+		/* An earlier round may have inverted the same word. */
 		T_CHECK(t, got == want || got == ~want,
 			"slot %d, 0x%lx, of a child: %#lx, should be %#lx",
 			s->index, off, got, want);
@@ -231,16 +231,17 @@ bool t_op_remote(struct t_thread *t)
 }
 
 /*
- * State of t_lives_start(): a process that starts further processes, one after the
- * other, until @lives_pipe is closed. @lives, in shared memory, counts these processes.
+ * State of t_lives_start(). The process @lives_pid starts further processes, one after
+ * the other, until @lives_pipe is closed. @lives, in shared memory, counts these
+ * further processes.
  */
 static int lives_pipe;
 static pid_t lives_pid;
 static atomic_ulong *lives;
 
 /*
- * Body of such a process: use the GPU, and end with copies in flight in memory that the
- * GPU has not used before.
+ * Body of a process that @lives_pid starts: use the GPU, and end with copies in flight.
+ * The GPU has not used the memory of these copies before.
  */
 static void life(struct t_thread *t)
 {

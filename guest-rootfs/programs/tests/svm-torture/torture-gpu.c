@@ -21,8 +21,8 @@ static void submit(struct t_thread *t, uint32_t *seq)
 
 /*
  * On a debug kernel and a busy host, calls of other threads may delay a copy for a
- * minute. Wait a second time, and print the driver's counters. The second timeout is a
- * failure.
+ * minute. After the first timeout, print the driver's counters and wait again. A second
+ * timeout is a failure.
  */
 static void wait_longer(struct t_thread *t, uint32_t seq)
 {
@@ -64,9 +64,9 @@ static void lock_one(struct t_piece *p, bool write)
 }
 
 /*
- * Lock two different parts, possibly of one slot, in lock order, and choose a source
- * and a destination of the same size in them. With @change_src the bytes of the source
- * will change, too.
+ * Lock two different parts, possibly of one slot, in lock order. Choose a source and a
+ * destination of the same size in the parts. If @change_src, the op will change the
+ * bytes of the source, too.
  */
 static void lock_two(struct t_thread *t, struct t_piece *src,
 		     struct t_piece *dst, bool change_src)
@@ -111,8 +111,8 @@ static void unlock_two(const struct t_piece *src, const struct t_piece *dst)
 }
 
 /*
- * Check the whole part by the CPU, or the piece by the engine, which does not migrate
- * it.
+ * Check the whole part by the CPU, or only the piece by the engine. An access by the
+ * engine does not migrate the piece back.
  */
 static void check(struct t_thread *t, const struct t_piece *p)
 {

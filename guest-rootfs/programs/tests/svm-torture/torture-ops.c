@@ -71,8 +71,8 @@ static bool op_drop(struct t_thread *t)
 }
 
 /*
- * After MADV_FREE, each page must be unchanged or zero. Its contents are final when it
- * has been written.
+ * After MADV_FREE each page must be unchanged or zero. A write to the page ends the
+ * effect of MADV_FREE, so the contents no longer change.
  */
 static void check_freed(struct t_thread *t, const struct t_piece *p)
 {
@@ -146,8 +146,8 @@ static bool op_renew(struct t_thread *t)
 }
 
 /*
- * Move the slot. With MREMAP_DONTUNMAP the old mapping stays, without pages, and is
- * unmapped here.
+ * Move the slot. With MREMAP_DONTUNMAP the old mapping stays, without pages; this op
+ * then unmaps it.
  */
 static bool op_move(struct t_thread *t)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Ops that keep the contents but may change their place: VRAM, swap, huge pages, other
- * SVM ranges. Most of them run during copies.
+ * Ops that keep the contents of memory but may change the place: VRAM, swap, huge
+ * pages, other SVM ranges. Most of these ops run during copies.
  */
 #include <asm/mman.h>
 #include <stdio.h>
@@ -28,8 +28,8 @@ static bool advise(struct t_thread *t, int advice)
 }
 
 /*
- * Collapse the first huge page of a slot that is large enough. MADV_COLLAPSE needs a
- * writable PTE and no page in VRAM, so populate the range first.
+ * If a slot contains a whole huge page, collapse the first one. MADV_COLLAPSE needs a
+ * writable PTE and no page in VRAM, so populate the range before.
  */
 static int collapse(struct t_thread *t, struct t_slot *s)
 {
@@ -55,9 +55,9 @@ static int collapse_shared(struct t_thread *t, struct t_slot *s)
 
 /*
  * Map the large slot again, fill it and collapse it, while no copy uses it.
- * MADV_COLLAPSE needs one VMA. An old slot may consist of several VMAs that never
- * merge, because mlock or mprotect of a part of a mapping that has no pages yet gives
- * each part its own anon_vma.
+ * MADV_COLLAPSE needs a slot that is one VMA. An old slot may consist of several VMAs
+ * that never merge: mlock or mprotect of a part that has no pages yet gives each part
+ * its own anon_vma.
  */
 static int collapse_new(struct t_thread *t)
 {
@@ -100,7 +100,7 @@ bool t_op_populate(struct t_thread *t)
 	return advise(t, MADV_POPULATE_WRITE);
 }
 
-/* Advise on the whole slot, so that it stays one VMA. */
+/* Call madvise() for the whole slot, so that the slot stays one VMA. */
 bool t_op_huge(struct t_thread *t)
 {
 	struct t_slot *s = t_lock_any(t, false);
@@ -115,8 +115,8 @@ bool t_op_huge(struct t_thread *t)
 }
 
 /*
- * Lock all parts against writers, because pages that are locked in memory cannot be
- * dropped.
+ * Lock all parts of the slot against writers: a writer may drop pages, and pages that
+ * mlock() holds cannot be dropped.
  */
 bool t_op_lock(struct t_thread *t)
 {
@@ -187,7 +187,7 @@ bool t_op_attr(struct t_thread *t)
 	return ok;
 }
 
-/* Deny access for a moment to pages that no copy uses. */
+/* Deny the GPU access to pages for a moment. No copy uses these pages. */
 bool t_op_deny(struct t_thread *t)
 {
 	struct t_piece p;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Userfaultfd. GPU faults do not wait for a handler (HMM returns an error), so pages
- * are missing or protected only while the slot is locked for writing.
+ * Ops with userfaultfd. A GPU fault does not wait for a handler (HMM returns an error).
+ * Pages are therefore missing or protected only while the slot is locked for writing.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -134,7 +134,7 @@ static void missing(struct t_thread *t, const struct t_piece *p)
 	close_uffd(t, fd, p);
 }
 
-/* The CPU must be able to read write-protected pages, also pages in VRAM. */
+/* The CPU must be able to read pages that are write-protected, also if they are in VRAM. */
 static void protected(struct t_thread *t, const struct t_piece *p)
 {
 	struct uffdio_writeprotect wp = {
@@ -167,7 +167,10 @@ bool t_op_uffd(struct t_thread *t)
 	if (ok) {
 		t_any_pages(t, s, &p);
 		t_note(t, &p);
-		/* Meanwhile the driver must not map the pages for the GPU. */
+		/*
+		 * While pages are missing or protected, the driver must not map them
+		 * for the GPU.
+		 */
 		t_set(t, &p, KFD_IOCTL_SVM_ATTR_CLR_FLAGS,
 		      KFD_IOCTL_SVM_FLAG_GPU_ALWAYS_MAPPED);
 		if (t_below(t, 2))

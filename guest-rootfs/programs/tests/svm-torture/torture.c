@@ -384,8 +384,8 @@ bool t_set(struct t_thread *t, const struct t_piece *p, uint32_t type,
 	int r = vg_svm_set1(&t_vg, p->s->at + p->off, p->bytes, type, value);
 
 	/*
-	 * SET_ATTR returns -ENOMEM if memory is full, and -EFAULT or -EPERM if pages
-	 * are inaccessible and cannot be mapped.
+	 * SET_ATTR returns -ENOMEM if memory is full. It returns -EFAULT or -EPERM if
+	 * pages cannot be mapped because they are inaccessible.
 	 */
 	T_CHECK(t, !r || r == -ENOMEM ||
 		((r == -EFAULT || r == -EPERM) && was_cut(p->s, before)),

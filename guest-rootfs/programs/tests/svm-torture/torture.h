@@ -32,8 +32,8 @@
 /* Size of the largest copy and of a thread's stage. */
 #define T_STAGE		VG_MIB
 /*
- * Time limit of an op. It is below the time limit of the case, whose message has fewer
- * details.
+ * Time limit of an op. It is shorter than the time limit of a case, because its message
+ * has more details.
  */
 #define T_STUCK_NS	(5ull * VG_TIMEOUT_MS * 1000000 / 2)
 
@@ -62,7 +62,7 @@ struct t_op {
  * struct t_note - an entry of a slot's history
  * @ns: time of the op
  * @nth: number of the op in its thread
- * @at: first byte in the slot
+ * @at: offset of the first byte in the slot
  * @bytes: number of bytes
  * @op: name of the op
  * @thread: ID of the thread
@@ -188,21 +188,21 @@ void t_lock_pages(struct t_thread *t, struct t_piece *p);
 void t_lock_parts(struct t_slot *s, bool write);
 void t_unlock_parts(struct t_slot *s);
 /*
- * Lock the map of a random slot for reading, and one of its parts. @p becomes the whole
- * part.
+ * Lock the map of a random slot for reading, and one of its parts for reading or, if
+ * @write, for writing. Set @p to the whole part.
  */
 void t_lock_part(struct t_thread *t, struct t_piece *p, bool write);
 void t_unlock_part(const struct t_piece *p);
 /*
- * As t_lock_part() for writing, but @p becomes some pages that lie completely in the
- * part; note them in the slot's history. If the part has no such page, return false
- * with nothing locked.
+ * As t_lock_part() for writing, but set @p to some pages that lie completely in the
+ * part, and note these pages in the slot's history. If the part has no such page,
+ * return false with nothing locked.
  */
 bool t_lock_some(struct t_thread *t, struct t_piece *p);
 
 /*
- * Choose some bytes of the part, at most @max; or choose pages that lie completely in
- * the part. t_some_pages() returns false if there is no such page.
+ * t_some_bytes() chooses bytes of the part, at most @max. t_some_pages() chooses pages
+ * that lie completely in the part, and returns false if there is no such page.
  */
 void t_some_bytes(struct t_thread *t, struct t_piece *p, uint64_t max);
 bool t_some_pages(struct t_thread *t, struct t_piece *p);
@@ -223,7 +223,7 @@ void t_drop(struct t_thread *t, const struct t_piece *p);
  */
 void t_compare(struct t_thread *t, const struct t_piece *p, const char *bytes,
 	       const char *by);
-/* Compare the whole part, or the whole slot, by the CPU. */
+/* Read the whole part, or the whole slot, by the CPU, and compare it with the shadow. */
 void t_check_part(struct t_thread *t, const struct t_piece *p);
 void t_check_slot(struct t_thread *t, struct t_slot *s);
 /*
@@ -238,7 +238,7 @@ void t_register(struct t_thread *t, struct t_slot *s);
 /* Set one attribute (SET_ATTR). Return false if the range could not be mapped. */
 bool t_set(struct t_thread *t, const struct t_piece *p, uint32_t type,
 	   uint32_t value);
-/* Return the other one of the slot's two addresses. */
+/* A slot has two possible addresses. Return the one that the slot does not have now. */
 char *t_place(struct t_thread *t, const struct t_slot *s);
 
 /* torture-place.c */

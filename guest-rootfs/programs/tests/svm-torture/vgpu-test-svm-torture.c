@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Shared memory during all changes of an address space. Eight threads change the
- * address space at random. Four other threads have a queue each and copy within it. A
- * shadow has the expected value of each byte, or the possible values if the kernel
- * drops a page during a copy. Catches: a page table entry of the GPU outlives its page;
- * a page is in the wrong place, is lost on its way to VRAM or swap, or is not marked
- * dirty; a fault is denied although the memory exists, or is never acknowledged; the
- * debug kernel reports an error; an op hangs.
+ * address space at random. Four other threads have a queue each, and copy within the
+ * memory. A shadow has the expected value of each byte, or the possible values if the
+ * kernel drops a page during a copy. Catches: a page table entry of the GPU outlives
+ * its page; a page is in the wrong place, is lost on its way to VRAM or swap, or is not
+ * marked dirty; a fault is denied although the memory exists, or is never acknowledged;
+ * the debug kernel reports an error; an op hangs.
  *
  * Each case takes VGPU_TEST_SECONDS. VGPU_TEST_SEED repeats a run: op n of thread t is
- * the same, with the same slots and pages. The order of the threads differs, and with
- * it the state of a slot at an op. A failure prints the last ops on its slots.
+ * the same, with the same slots and pages. The order of the threads differs. The state
+ * of a slot at an op may therefore differ, too. A failure prints the last ops on its
+ * slots.
  *
- * No op makes an access that the GPU must not make: other tests do that. With XNACK off
- * an invalidation evicts the queues. Threads therefore wait for copies between their
- * ops, and memory never has a hole, because later mappings would not be registered.
+ * No op makes an access that the GPU must not make: other tests do that. With XNACK
+ * off, an invalidation evicts the queues. Threads therefore wait for copies between
+ * their ops, and memory never has a hole, because later mappings would not be
+ * registered.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,8 +30,8 @@
 #define THREADS		(GPU_THREADS + CPU_THREADS)
 #define MAX_OPS		40
 /*
- * An op that never succeeds in this many attempts fails the test. In a case of
- * LONG_SECONDS or more, every op must succeed.
+ * An op that does not succeed once in this many attempts fails the test. In a case of
+ * LONG_SECONDS or more, every op must succeed once.
  */
 #define MANY_ATTEMPTS	40
 #define LONG_SECONDS	600
@@ -60,8 +62,8 @@ static const struct t_op *choose(struct t_thread *t, const struct t_op *ops)
 }
 
 /*
- * With XNACK off, wait for some copies, because evictions one after the other would
- * stop the queues.
+ * With XNACK off, let some copies complete before the next op. Evictions without pause
+ * would stop the queues.
  */
 static void let_copy(void)
 {

@@ -47,8 +47,8 @@ static uint32_t losses(void)
 }
 
 /*
- * Let the kernel read a byte of a page. Return 0, or -EFAULT if a program's access
- * would raise SIGBUS.
+ * Let the kernel read a byte of a page. Return 0, or -EFAULT if the program would get
+ * SIGBUS for this access.
  */
 static int touch(const char *p)
 {
@@ -71,7 +71,7 @@ static void in_vram(unsigned long pages)
 
 /*
  * Call @move, which starts a migration. The copy of the migration waits on the ring of
- * @engine and fails there. Return the result of @move.
+ * @engine until a reset loses VRAM, and then fails. Return the result of @move.
  */
 static int fail_copy(uint32_t engine, void *(*move)(void *))
 {
@@ -101,7 +101,10 @@ static int fail_copy(uint32_t engine, void *(*move)(void *))
 	return (int)(intptr_t)result;
 }
 
-/* Every page must be lost, and stay in VRAM, where an access fails. */
+/*
+ * All pages must stay in VRAM, and each access to them must fail, because their
+ * contents are lost.
+ */
 static void all_lost(void)
 {
 	unsigned long i;

@@ -38,15 +38,15 @@ static uint64_t svm_evictions(void)
 	return tap_driver_counter(gpu, "svm_evictions");
 }
 
-/* Return @percent of VRAM in bytes, in whole chunks. */
+/* Return @percent of VRAM in bytes, rounded down to a multiple of CHUNK. */
 static uint64_t share(unsigned int percent)
 {
 	return base.vram_total * percent / 100 / CHUNK * CHUNK;
 }
 
 /*
- * Return shared memory with a pattern, which the GPU may access. With @prefer, VRAM is
- * its preferred location.
+ * Return shared memory with a pattern, which the GPU may access. If @prefer, the
+ * preferred location of the memory is VRAM.
  */
 static char *shared(uint64_t bytes, uint64_t seed, bool prefer)
 {
@@ -80,7 +80,10 @@ static char *shared_in_vram(uint64_t bytes, uint64_t seed)
 	return p;
 }
 
-/* Return shared memory that was prefetched to VRAM. The rival may have evicted it again. */
+/*
+ * Prefetch shared memory to VRAM and return it. The rival may already have evicted it
+ * again.
+ */
 static char *shared_contested(uint64_t bytes, uint64_t seed)
 {
 	char *p = shared(bytes, seed, true);
@@ -106,8 +109,8 @@ static void check_both(char *p, uint64_t bytes, uint64_t seed)
 }
 
 /*
- * Another process, which allocates VRAM repeatedly: one time for each byte on @go,
- * reported on @up.
+ * A process that competes for VRAM. For each byte that it reads from @go it allocates
+ * and frees a BO, and then writes a byte to @up.
  */
 struct rival {
 	pid_t pid;
@@ -432,8 +435,8 @@ static void touch_end(struct toucher *t)
 }
 
 /*
- * An engine, the CPU, prefetches, and the BOs of another process use the memory at the
- * same time.
+ * An engine, the CPU and prefetches use shared memory, while another process needs VRAM
+ * for a BO.
  */
 static void all_at_once(int xnack)
 {
@@ -466,8 +469,8 @@ static void all_at_once(int xnack)
 	}
 	touch_end(&t);
 	/*
-	 * Do not require evictions: there are none if the CPU migrates back all memory
-	 * at once.
+	 * Print the number of evictions. There may be none, if the CPU has migrated all
+	 * memory back before.
 	 */
 	tap_diag("%lu evictions", svm_evictions() - before);
 	check_both(a, bytes, SEED);
@@ -502,8 +505,8 @@ static void forked(void)
 	CHECK(pid >= 0, "fork");
 	if (!pid) {
 		/*
-		 * The child's writes give it its own copy of a quarter of the memory
-		 * before the eviction.
+		 * The child writes a quarter of the memory before the eviction, and so
+		 * gets its own copy of this quarter.
 		 */
 		close(down[1]);
 		vg_pattern_fill(p, bytes / 4, SEED + 2, 0);
@@ -516,8 +519,8 @@ static void forked(void)
 	close(down[0]);
 	rival_go(&r);
 	/*
-	 * The writes of the parent's engine give the parent its own copy of another
-	 * quarter.
+	 * The parent's engine writes another quarter, and so the parent gets its own
+	 * copy of that quarter.
 	 */
 	OK(vg_fill(&q, p + bytes / 2, 0x1234, bytes / 4));
 	rival_wait(&r);

@@ -22,7 +22,7 @@
 enum { VICTIMS = 3 };
 
 #define RING	(16 * VG_KIB)
-/* Less on the debug kernel, where migrating a page takes about 2 ms. */
+/* The region is smaller on the debug kernel, where migrating a page takes about 2 ms. */
 #define REGION	(tap_debug_kernel() ? VG_MIB : 4 * VG_MIB)
 
 /**
@@ -52,8 +52,8 @@ static void leave(void)
 }
 
 /*
- * Allocate until the allocation succeeds: unlike tap_anon(), this function never ends
- * the victim.
+ * Repeat the allocation until it succeeds. A failure must not end the victim, as it
+ * would in tap_anon().
  */
 static char *region(uint64_t bytes)
 {
@@ -66,7 +66,7 @@ static char *region(uint64_t bytes)
 	return p;
 }
 
-/* Return memory in which each page costs a fault. */
+/* Return memory in which the GPU faults on each page. */
 static char *faulting(uint64_t bytes)
 {
 	char *p = region(bytes);
@@ -148,8 +148,8 @@ static void in_drain(void)
 	enter();
 	munmap(p, REGION);
 	/*
-	 * Wait for the few copies that can complete; in the other rounds the queue has
-	 * stopped.
+	 * In a few rounds the copies can complete. In the others a fault has stopped
+	 * the queue, and this wait times out.
 	 */
 	vg_queue_finish(&q, 20);
 	vg_queue_destroy(&q);
@@ -205,8 +205,8 @@ static void victim(void (*fn)(void), uint64_t salt, struct stage *ours)
 }
 
 /*
- * Wait until the victim is inside its operation, at most ten seconds, and then a random
- * time.
+ * Wait, at most ten seconds, until the victim is inside its operation. Then wait for a
+ * random time.
  */
 static void await(const struct stage *s)
 {
@@ -234,9 +234,9 @@ static bool all_grew(const char *const *counters, const struct vg_counters *firs
 }
 
 /*
- * Kill victims for the given number of rounds. Because the state of a victim at its
- * kill is random, continue until half of that number of victims were inside their
- * operation and each counter has grown.
+ * Kill victims for the given number of rounds. In which state a victim is killed is
+ * random. Therefore continue until half of that number of victims were killed inside
+ * their operation and each counter has grown.
  */
 static void kill_in(void (*fn)(void), const char *const *counters)
 {

@@ -33,8 +33,8 @@ static void start(void)
 }
 
 /*
- * Return the CPU address of a new BO, to compare with: the memory manager does not
- * change BOs.
+ * Return the CPU address of a new BO for comparisons. Unlike other memory, a BO is not
+ * changed by the operations under test.
  */
 static void *bo_memory(uint64_t size)
 {
@@ -125,8 +125,8 @@ static void read_only(void)
 }
 
 /*
- * After fork() both processes share the pages. Catches: a write of the parent's engine
- * reaches the child.
+ * After fork() parent and child share the pages. Catches: a write by the parent's
+ * engine reaches the child.
  */
 static void forked(void)
 {
@@ -146,7 +146,7 @@ static void forked(void)
 		close(fd[1]);
 		if (read(fd[0], &go, 1) != 1)
 			_exit(2);
-		/* The child must have the contents of the time of the fork. */
+		/* The child must have the contents that the memory had at the fork. */
 		OK(vg_pattern_check(p, SIZE, SEED, 0));
 		_exit(0);
 	}
@@ -240,9 +240,9 @@ static void discarded(void)
 }
 
 /*
- * The pages at @p are clean in the CPU's page tables; the GPU writes them, in VRAM if
- * @vram. Catches: GPU writes are lost in reclaim because the pages were not marked
- * dirty.
+ * The pages at @p are clean in the CPU's page tables. The GPU writes to the pages,
+ * which are in VRAM if @vram. Catches: GPU writes are lost in reclaim because the pages
+ * were not marked dirty.
  */
 static void written_clean(char *p, bool vram)
 {
@@ -291,7 +291,7 @@ static void shared_clean(void)
 	written_clean(p, false);
 }
 
-/* Map a huge page for the GPU, then split it by mprotect of a part. */
+/* Map a huge page for the GPU. Then split the huge page by mprotect() of a part of it. */
 static void huge(void)
 {
 	char *p, *aligned, *dst;
@@ -420,7 +420,7 @@ static void do_fork(char *p, unsigned int *rnd)
 		_exit(0);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && !status, "child");
-	/* Write a page in the parent, too, which ends its sharing. */
+	/* The write ends the sharing of this page: the parent gets its own copy of it. */
 	((volatile char *)p)[2 * VG_PAGE] = p[2 * VG_PAGE];
 }
 
@@ -463,9 +463,9 @@ static void storm_neighbours(void)
 }
 
 /*
- * Unmap the source during the copy. The queue must stop, unless the copy was faster.
- * Catches: the copy writes a byte that is not from the source; the destruction of the
- * queue hangs.
+ * Unmap the source during the copy. The queue must stop, unless the copy completes
+ * first. Catches: the copy writes a byte that is not from the source; the destruction
+ * of the queue hangs.
  */
 static void vanish(void)
 {
@@ -504,8 +504,8 @@ static void vanish(void)
 		zeros = k;
 		OK(done ? vg_pattern_check(dst, SIZE, SEED, 0) : 0);
 		/*
-		 * One page may be copied in part; after that page the destination must
-		 * be unchanged.
+		 * The last copied page may be incomplete. After this page the
+		 * destination must be unchanged.
 		 */
 		if (zeros + VG_PAGE < SIZE)
 			OK(vg_fill_check(dst + zeros + VG_PAGE,
@@ -573,8 +573,8 @@ static void *touch_first(void *arg)
 }
 
 /*
- * System calls of threads on one CPU touch the same pages of VRAM. Catches: the faults
- * prevent each other's migration without end.
+ * Threads on one CPU touch the same pages of VRAM in system calls. Catches: the faults
+ * of the threads prevent each other's migration without end.
  */
 static void touched_at_once(void)
 {
@@ -601,7 +601,7 @@ static void touched_at_once(void)
 
 enum { TOUCHERS = 4 };
 
-/* Threads that read the same pages at the same time, once in each round. */
+/* State of threads that read the same pages at the same time, once in each round. */
 static struct {
 	pthread_barrier_t start, end;
 	char *p;
@@ -622,9 +622,9 @@ static void *touch_together(void *arg)
 }
 
 /*
- * Threads on all CPUs read the same pages of VRAM. Catches: the references of the
- * faults prevent each other's migration, so that no thread continues; a page has wrong
- * contents after several threads waited for it.
+ * Threads on all CPUs read the same pages of VRAM. Catches: page references that the
+ * faults hold prevent each other's migration, so that no thread continues; a page has
+ * wrong contents after several threads waited for it.
  */
 static void touched_together(void)
 {

@@ -6,8 +6,8 @@
  * unplugged; bytes are lost.
  *
  * The program runs as a hive, where the memory stays in place, and without peer access,
- * where it moves through system memory with the same results. With the argument "link"
- * the program is the guest's part of tests/avocado/test_peer.py.
+ * where the memory moves through system memory and must have the same contents. With
+ * the argument "link" the program is the guest's part of tests/avocado/test_peer.py.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +67,7 @@ static char *memory_at(int home, uint64_t seed)
 	return p;
 }
 
-/* All pages must be in VRAM with peer access, and no page without. */
+/* With peer access all pages must be in VRAM; without, none. */
 static void expect_vram(const char *p)
 {
 	long n = vg_pages_in_vram(p, SIZE);
@@ -126,8 +126,8 @@ static void expect_no_move(struct traffic before)
 }
 
 /*
- * Each GPU copies to and from each GPU's memory at the same time. Catches: memory is
- * migrated.
+ * All GPUs copy at the same time, each to and from the memory of every GPU. Catches:
+ * memory is migrated.
  */
 static void all_to_all(int xnack)
 {
@@ -194,7 +194,10 @@ static void all_to_all_no_retry(void)
 	all_to_all(0);
 }
 
-/* Remove the peer's entries: its fault must map the pages in the VRAM of the other GPU. */
+/*
+ * mprotect() removes the page table entries of the GPUs. The next fault of GPU 1 must
+ * map the pages in the VRAM of GPU 0.
+ */
 static void by_fault(void)
 {
 	struct traffic before;
@@ -205,7 +208,7 @@ static void by_fault(void)
 	start(1);
 	p = memory_at(0, SEED);
 	for (i = 0; i < 4; i++) {
-		/* After this, pages in VRAM stay read-only until they move. */
+		/* These calls leave pages in VRAM read-only until the pages move. */
 		CHECK(!mprotect(p, SIZE, PROT_READ) &&
 		      !mprotect(p, SIZE, PROT_READ | PROT_WRITE), "mprotect");
 		before = traffic();
@@ -259,8 +262,8 @@ static void cpu(void)
 }
 
 /*
- * The child must keep the contents of the time of the fork. Catches: writes in the
- * parent reach the child.
+ * The child must keep the contents that the memory had at the fork. Catches: writes in
+ * the parent reach the child.
  */
 static void forked(void)
 {
@@ -290,7 +293,7 @@ static void forked(void)
 	OK(vg_pattern_check(p, SIZE, SEED + 1, 0));
 }
 
-/* The peer works while @move evicts or prefetches the memory. */
+/* @move evicts or prefetches the memory while the peer works. */
 static void moved_at_work(int xnack, void (*move)(char *p, int i))
 {
 	char *p, *to;
@@ -355,7 +358,7 @@ static void prefetched_no_retry(void)
 	moved_at_work(0, prefetch);
 }
 
-/* A GPU without access must get none through a peer either. */
+/* A GPU without access must not reach the memory in a peer's VRAM either. */
 static void no_access(void)
 {
 	char *p;
@@ -414,9 +417,9 @@ static void removed(void)
 }
 
 /*
- * Reset GPU 0. If the reset loses VRAM, the peer must not read its new contents: the
- * peer's entries must be removed soon, and its access must be denied. The peer's own
- * memory must be unchanged.
+ * Reset GPU 0. If the reset loses VRAM, the peer must not read the new contents of this
+ * VRAM: the peer's entries must be removed soon, and its access must be denied. Memory
+ * in the peer's own VRAM must be unchanged.
  */
 static void reset(void)
 {
@@ -439,7 +442,7 @@ static void reset(void)
 		gpu_check(1, own, SEED + 1);
 		return;
 	}
-	/* A retry fault shows that the entries were removed. */
+	/* A retry fault of the peer shows that its entries were removed. */
 	while (tap_device_counter(&vg.gpu[1], "faults_retry") == faults) {
 		CHECK(vg_now() < end, "the peer keeps its entries");
 		gpu_check(1, own, SEED + 1);
@@ -460,10 +463,9 @@ static void say(const char *word)
 }
 
 /*
- * The guest's part of a case in which the host takes the link down. An access to memory
- * that is mapped over the link must be a reported fault that stops the queue, as with
- * BOs; after that the memory must migrate to system memory. New mappings must use
- * system memory, too.
+ * The guest's part of a case in which the host takes the link down. An access over the
+ * link must raise a fault, which must be reported and stop the queue, as with BOs. Then
+ * the memory must migrate to system memory. New mappings must use system memory, too.
  */
 static void link_down(void)
 {
@@ -493,8 +495,8 @@ static void link_down(void)
 	gpu_check(1, p, SEED);
 	CHECK(!vg_pages_in_vram(p, SIZE), "the peer reads VRAM");
 	/*
-	 * Prefetch to GPU 0 memory that GPU 1, which has access in place, cannot reach
-	 * there.
+	 * Prefetch memory to GPU 0. The memory must stay in system memory, because GPU
+	 * 1 has ACCESS_IN_PLACE and cannot reach the VRAM of GPU 0.
 	 */
 	OK(vg_svm_prefetch(&vg, other, SIZE, vg.gpu[0].gpu_id));
 	CHECK(!vg_pages_in_vram(other, SIZE), "in VRAM out of reach");

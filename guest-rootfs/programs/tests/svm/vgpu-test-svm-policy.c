@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Placement of shared memory by GPU faults: the parameter svm_policy. Catches: another
- * policy than the selected one is used; memory leaves its requested place; GPUs migrate
- * memory from each other without end; faults stop a process because VRAM is full.
+ * Placement of shared memory by GPU faults: the parameter svm_policy. Catches: the
+ * driver uses another policy than the selected one; memory leaves its requested place;
+ * GPUs migrate memory from each other without end; faults stop a process because VRAM
+ * is full.
  *
  * The program runs with one GPU, with two GPUs that have peer access, and with two GPUs
  * that have none.
@@ -51,7 +52,7 @@ static void start(const char *policy)
 	}
 }
 
-/* Return memory of whole granules, because a fault moves a granule. */
+/* Return memory that starts at a granule, because a fault migrates a whole granule. */
 static char *granules(uint64_t size)
 {
 	char *p = tap_anon(size + GRANULE);
@@ -140,7 +141,7 @@ static void amdgpu(void)
 	OK(vg_pattern_check(p + 2 * GRANULE + 5, 100, SEED, GRANULE - 3));
 	OK(vg_pattern_check(p, 2 * GRANULE, SEED, 0));
 	expect_vram(p, size, 0);
-	/* Faults must do the same after the CPU has taken the memory back. */
+	/* The CPU migrates the memory back. New faults must migrate it to VRAM again. */
 	vg_pattern_fill(p, size, SEED, 0);
 	read_by(0, p, size, SEED);
 	expect_vram(p, size, size);
@@ -205,8 +206,9 @@ static void attributes_adaptive(void)
 }
 
 /*
- * Policy adaptive: four granules must stay in place before faults show that the GPU
- * uses the range.
+ * Policy adaptive: faults in the first four granules of a range must leave the memory
+ * in place. Further faults must migrate their granules to VRAM, because the GPU uses
+ * the range.
  */
 static void adaptive(void)
 {
@@ -224,7 +226,10 @@ static void adaptive(void)
 	expect_vram(p, size, 4 * GRANULE);
 	OK(vg_pattern_check(p, size, SEED, 0));
 
-	/* A prefetched range must return at the first fault after the CPU's access. */
+	/*
+	 * The process has prefetched the range, and the CPU has migrated it back.
+	 * Already the first fault must migrate its granule to VRAM.
+	 */
 	p = filled(size, SEED + 1);
 	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_ACCESS, id));
 	OK(vg_svm_prefetch(&vg, p, size, id));
@@ -289,7 +294,7 @@ static void full_adaptive(void)
 	full("adaptive", false);
 }
 
-/* VRAM is full of other BOs, except for less than one of the two buffers. */
+/* Other BOs fill VRAM. The free rest is smaller than one of the two buffers of the copy. */
 static void tight(void)
 {
 	const uint64_t size = 8 * GRANULE;
@@ -304,8 +309,8 @@ static void tight(void)
 		n++;
 	CHECK(n > 8, "%d BOs", n);
 	/*
-	 * The process's own BOs are not evicted while its queues run, so that no more
-	 * VRAM becomes free.
+	 * The driver does not evict these BOs while queues of this process run, so no
+	 * more VRAM becomes free.
 	 */
 	for (i = 0; i < 3; i++)
 		OK(vg_bo_free(&hog[--n]));
@@ -393,8 +398,8 @@ static void two_adaptive(void)
 }
 
 /*
- * Two GPUs use a whole range alternately. With @goes_along the range must migrate to
- * GPU 1 at its first use.
+ * Two GPUs use a whole range alternately. If @goes_along, the range must migrate to GPU
+ * 1 when GPU 1 uses it for the first time, otherwise it must not.
  */
 static void in_turn(const char *policy, bool goes_along)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Retry faults that the driver serves late: meanwhile the memory was unmapped or
- * protected, and the engine no longer accesses it. Catches: a fault that is older than
- * the munmap() or mprotect() of its page is denied, because svm_range_invalidate() did
- * not record the time (svm_fault_checkpoint()). The denial stops all queues of a
- * process that made no error.
+ * protected, and the engine no longer accesses it. Catches: the driver denies a fault
+ * that is older than the munmap() or mprotect() of its page, because
+ * svm_range_invalidate() did not record the time (svm_fault_checkpoint()). The denial
+ * stops all queues of a process that made no error.
  *
  * The fault waits while the driver's worker serves another fault of the process, on a
  * page of a file whose file system has not replied yet (slow-file.h). The worker holds
@@ -30,7 +30,7 @@ static struct vg_gpu *gpu;
 static struct slow_file file;
 static int to_server[2], to_test[2];
 
-/* A copy on a queue of its own. */
+/* A queue with one copy, the destination of the copy, and the value of the fence after it. */
 struct job {
 	struct vg_queue q;
 	struct vg_bo dst;
@@ -82,9 +82,9 @@ static void await_faults(uint64_t before, uint64_t n)
 }
 
 /*
- * A thread that changes the memory; it waits for mmap_lock to do so. The thread is created
- * before the worker holds the lock, because the allocation of its stack needs the lock, and
- * waits for a byte in @go.
+ * A thread that changes the memory, for which it needs mmap_lock. The thread is created
+ * before the worker holds mmap_lock, because the allocation of its stack needs this
+ * lock. It starts the change when it reads a byte from @go.
  */
 struct taker {
 	const struct way *way;
@@ -133,7 +133,7 @@ static void taker_start(struct taker *t)
 		sched_yield();
 }
 
-/* Let the thread change the memory. Returns when the thread waits for mmap_lock. */
+/* Let the thread start the change. Return when the thread waits for mmap_lock. */
 static void taker_go(struct taker *t)
 {
 	touch_stack();
@@ -154,7 +154,7 @@ static void run_queue(const struct vg_queue *q, bool on)
 	ERRNO(0, vg_ioctl(&vg, AMDKFD_IOC_UPDATE_QUEUE, &args));
 }
 
-/* Wait for the copy on @q, whose fault is the last. Until then no fault may be denied. */
+/* Wait for the copy on @q, whose fault is served last. Until then no fault may be denied. */
 static void served(struct vg_queue *q, uint32_t seq, uint64_t denied)
 {
 	uint64_t end = vg_deadline();
@@ -179,10 +179,10 @@ static void prepare(struct job *job, const char *src, uint64_t bytes)
 }
 
 /*
- * Make three faults wait, in this order: of @stalled, of @late, of @other. Change the
- * memory at @p before the fault of @late is served. From taker_go() to the end of
- * the thread, no code may need mmap_lock: it must not allocate memory, nor access a
- * page for the first time.
+ * Make three faults wait, in this order: the faults of @stalled, @late and @other.
+ * Change the memory at @p before the fault of @late is served. From taker_go() to the
+ * end of the thread, this code must not need mmap_lock: it must neither allocate memory
+ * nor access a page for the first time.
  */
 static void fault_and_take(const struct way *way, char *p)
 {
@@ -230,8 +230,8 @@ static void stale(const struct way *way)
 	served(&other.q, other.seq, denied);
 	OK(vg_wait(&stalled.q, stalled.seq, VG_TIMEOUT_MS));
 	/*
-	 * Only pages of the other queue may have migrated, because the late fault was
-	 * stale.
+	 * Only the pages of @other may have migrated. The fault of @late was stale, and
+	 * must not have been repaired.
 	 */
 	CHECK(tap_driver_counter(gpu, "pages_to_vram") <= moved + BYTES / VG_PAGE,
 	      "%s: the late fault was repaired", way->name);

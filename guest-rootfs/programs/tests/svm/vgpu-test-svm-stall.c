@@ -11,7 +11,7 @@
 
 #define SEED	0x57a11
 #define BYTES	(64 * VG_KIB)
-/* Number of slots of the device's retry CAM; each faulting page takes one. */
+/* Number of slots of the device's retry CAM. Each faulting page occupies a slot. */
 #define CAM_SLOTS	16
 #define RING		4096
 #define WORDS		64
@@ -52,16 +52,16 @@ static void stalled(void)
 	OK(vg_bo_create(&vg, gpu, VG_PAGE, VG_GTT, &dst));
 	OK(vg_emit_copy(&q, dst.va, (uintptr_t)src, VG_PAGE));
 	/*
-	 * Wait longer than the other process, so that the other process fails first if
-	 * it stalls.
+	 * Wait twice as long as the other process does. If the other process stalls,
+	 * its wait then fails first.
 	 */
 	OK(vg_queue_finish(&q, 2 * VG_TIMEOUT_MS));
 	OK(vg_pattern_check(dst.cpu, VG_PAGE, SEED, 0));
 }
 
 /*
- * Cause faults that the driver can repair at once: on new memory, and on memory mapped
- * again.
+ * Cause faults that the driver can repair at once: on new memory, and on memory that
+ * was mapped again.
  */
 static void beside(void)
 {
@@ -90,7 +90,10 @@ static void beside(void)
 	tap_step(fds);
 }
 
-/* Use one queue for each CAM slot; each queue faults on another page of the file. */
+/*
+ * Create as many queues as the CAM has slots. Each queue faults on another page of the
+ * file.
+ */
 static void stalled_queues(void)
 {
 	static struct vg_queue q[CAM_SLOTS];
@@ -157,7 +160,7 @@ static uint64_t processes(void)
 	return vg_counter(&c, "kfd_processes", NULL);
 }
 
-/* Wait until the driver has freed processes down to @n. */
+/* Wait until the driver has freed all but @n KFD processes. */
 static void await_processes(uint64_t n)
 {
 	uint64_t end = vg_deadline();
@@ -218,7 +221,7 @@ static void goes_on(void)
 	tap_step(fds);
 	tap_await(fds);
 	tap_reap(&pid[1], 1);
-	/* The stalled process and this process are left. */
+	/* Two KFD processes are left: the stalled one and this one. */
 	await_processes(2);
 
 	slow_file_answer(&file);

@@ -67,7 +67,7 @@ static void fault_through(void)
 	}
 }
 
-/* Untouched memory must read as zero, and it must be possible to write it. */
+/* The GPU must read untouched memory as zero, and must be able to write untouched memory. */
 static void untouched(void)
 {
 	char *src, *dst;
@@ -193,7 +193,10 @@ static void prefetch_and_back(void)
 	OK(vg_mem_wait_freed(gpu, &before, VG_TIMEOUT_MS));
 }
 
-/* The CPU touches single pages: each page must migrate back, with at most its granule. */
+/*
+ * The CPU touches single pages. Each of these pages must migrate back, alone or with
+ * pages of its granule, but no others.
+ */
 static void partial_return(void)
 {
 	const uint64_t size = 8 * VG_MIB, granule = 16 * VG_PAGE;
@@ -300,7 +303,7 @@ static void attributes(void)
 
 	start(1);
 	p = tap_anon(size);
-	/* Check the defaults. With XNACK every GPU may access the memory. */
+	/* Check the defaults. Every GPU may access the memory, because XNACK is on. */
 	expect(p, size, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0, none);
 	expect(p, size, KFD_IOCTL_SVM_ATTR_PREFETCH_LOC, 0, none);
 	expect(p, size, KFD_IOCTL_SVM_ATTR_GRANULARITY, 0, 9);
@@ -312,15 +315,18 @@ static void attributes(void)
 	OK(vg_svm_set1(&vg, p, half, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC,
 		       gpu->gpu_id));
 	expect(p, half, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0, gpu->gpu_id);
-	/* The value of halves with different values must be "undefined". */
+	/*
+	 * The two halves have different values, so the value of the whole must be
+	 * "undefined".
+	 */
 	OK(vg_svm_set1(&vg, p + half, half, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC,
 		       0));
 	expect(p, size, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0, none);
 	expect(p + half, half, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0, 0);
 
 	/*
-	 * GET_ATTR must return the smallest granularity of the range; values above 63
-	 * must become 63.
+	 * GET_ATTR must return the smallest granularity in the range. SET_ATTR must
+	 * store values above 63 as 63.
 	 */
 	OK(vg_svm_set1(&vg, p, half, KFD_IOCTL_SVM_ATTR_GRANULARITY, 3));
 	OK(vg_svm_set1(&vg, p + half, half, KFD_IOCTL_SVM_ATTR_GRANULARITY,
@@ -329,8 +335,8 @@ static void attributes(void)
 	expect(p + half, half, KFD_IOCTL_SVM_ATTR_GRANULARITY, 0, 0x3f);
 
 	/*
-	 * SET_FLAGS must return the flags that all pages have, CLR_FLAGS the flags that
-	 * no page has.
+	 * For SET_FLAGS, GET_ATTR must return the flags that all pages have; for
+	 * CLR_FLAGS, the flags that no page has.
 	 */
 	OK(vg_svm_set1(&vg, p, half, KFD_IOCTL_SVM_ATTR_SET_FLAGS,
 		       KFD_IOCTL_SVM_FLAG_GPU_RO));
@@ -345,7 +351,10 @@ static void attributes(void)
 			   KFD_IOCTL_SVM_FLAG_GPU_RO |
 			   KFD_IOCTL_SVM_FLAG_COHERENT));
 
-	/* GET_ATTR must return the access of a GPU if all pages have it, otherwise NO_ACCESS. */
+	/*
+	 * If all pages have the same access for a GPU, GET_ATTR must return it,
+	 * otherwise NO_ACCESS.
+	 */
 	OK(vg_svm_set1(&vg, p + 8 * VG_PAGE, VG_PAGE,
 		       KFD_IOCTL_SVM_ATTR_NO_ACCESS, gpu->gpu_id));
 	expect(p + 8 * VG_PAGE, VG_PAGE, KFD_IOCTL_SVM_ATTR_ACCESS,
@@ -436,8 +445,8 @@ static void xnack_off_registered(void)
 	CHECK(tap_device_counter(gpu, "faults_retry") == faults,
 	      "%lu faults", tap_device_counter(gpu, "faults_retry") - faults);
 	/*
-	 * Prefetch to VRAM and use the memory there. The CPU's access must migrate it
-	 * back.
+	 * Prefetch the memory to VRAM and use it there. Then an access by the CPU must
+	 * migrate it back.
 	 */
 	OK(vg_svm_prefetch(&vg, src, size, gpu->gpu_id));
 	in_vram(src, size, size / VG_PAGE);
@@ -508,8 +517,8 @@ static void ends_under_copies(void *arg)
 }
 
 /*
- * With XNACK off a missing entry counts as a fault of the process. It must not count if
- * it is missing because the process has ended.
+ * With XNACK off, an access without a page table entry counts as an unrepaired fault.
+ * It must not count if the entry is missing because the process has ended.
  */
 static void xnack_off_ends(void)
 {
@@ -530,9 +539,9 @@ static void xnack_off_ends(void)
 }
 
 /*
- * XNACK off: SET_ATTR must map only pages that are not mapped. Catches: a range is
- * treated as complete although pages are not mapped; the entries of a range are written
- * again each time it is registered.
+ * XNACK off: SET_ATTR must map the pages that are not mapped, and no others. Catches: a
+ * range is treated as complete although pages are not mapped; the entries of a range
+ * are written again each time it is registered.
  */
 static void xnack_off_again(void)
 {
@@ -549,7 +558,7 @@ static void xnack_off_again(void)
 	written = tap_driver_counter(gpu, "ptes_written") - written;
 	CHECK(!written, "%lu entries were written again", written);
 	for (i = 0; i < 8; i++) {
-		/* Discard the middle, which becomes zeros. */
+		/* Discard the middle of the source, which then reads as zeros. */
 		CHECK(!madvise(src + VG_MIB, VG_MIB, MADV_DONTNEED), "madvise");
 		OK(vg_svm_set1(&vg, src, size, KFD_IOCTL_SVM_ATTR_ACCESS,
 			       gpu->gpu_id));
@@ -587,8 +596,8 @@ struct read_only {
 };
 
 /*
- * With GPU_RO the GPU must read, and the CPU must write. Without GPU_RO the GPU must
- * write, too.
+ * With GPU_RO the GPU must be able to read, but not to write, and the CPU must be able
+ * to write. Without GPU_RO the GPU must be able to write, too.
  */
 static void read_only_at(void *arg)
 {
@@ -637,7 +646,7 @@ static void read_only(void)
 	}
 }
 
-/* An access to an address without memory must be an unrepaired fault, also with XNACK. */
+/* An access to an address without memory must be reported as unrepaired, even with XNACK. */
 static void no_memory(void)
 {
 	struct vg_bo dst = { 0 };
