@@ -1130,7 +1130,10 @@ static void no_capability(void *arg)
 		ERRNO(EACCES, simple(w->vg.kfd, op));
 }
 
-/* Only the tracer of a process may use that process's file, and only for CRIU_OP. */
+/*
+ * A process may use the /dev/kfd file of another process only if it traces that
+ * process, and only for CRIU_OP.
+ */
 static void who_may(void)
 {
 	struct kfd_ioctl_get_version_args version;

@@ -22,7 +22,7 @@
 #define PAGE_BYTES	(SLOTS * 8ul)
 #define UNSIGNALED	(~0ull)
 #define FOREVER		(~0u)
-#define SOON		20u	/* in ms: a wait that must time out is this long */
+#define SOON		20u	/* length in ms of a wait that must time out */
 #define EVENTS_OFFSET	(1ull << 63)
 
 static struct vg vg;

@@ -148,7 +148,7 @@ static void make_things(struct things *t)
 /*
  * After the removal, ioctls must fail with ENODEV, and writes to registers must raise
  * SIGBUS. BOs of KFD must read as zero. The BO of the render node must read as @dword,
- * because DRM maps another page in its place.
+ * the content of the pages that DRM maps in its place.
  */
 static void check_things(struct things *t, uint32_t dword)
 {

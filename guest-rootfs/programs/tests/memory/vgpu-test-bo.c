@@ -362,8 +362,8 @@ static void dropped(void)
 }
 
 /*
- * Map and unmap the doorbell slice as a BO. The slice has two pages, which exist only
- * once.
+ * Map the two pages of the doorbell slice as a BO, and unmap them, while a queue uses
+ * the slice.
  */
 static void doorbell_bo(void)
 {

@@ -302,7 +302,7 @@ static void gem_two_gpus(void)
 	OK(vg_pattern_check(p1, SIZE, SEED + 1, 0));
 	munmap(p, SIZE);
 	munmap(p1, SIZE);
-	/* After all mappings and descriptors are closed, the handle must keep the memory. */
+	/* The handle in GPU 1's file alone must keep the memory. */
 	p1 = tap_gem_mmap(vg.gpu[1].fd, h1, SIZE);
 	OK(vg_pattern_check(p1, SIZE, SEED + 1, 0));
 	munmap(p1, SIZE);

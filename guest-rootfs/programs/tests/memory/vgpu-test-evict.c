@@ -61,10 +61,7 @@ static void owner_main(int index, uint64_t bytes, int in, int out)
 				OK(vg_bo_unmap_cpu(&bo[i]));
 			}
 		} else {
-			/*
-			 * Only one BO at a time is mapped for the GPU, so that the
-			 * others can be evicted.
-			 */
+			/* Map one BO at a time, use it, and unmap it. */
 			OK(vg_queue_create(&vg, gpu, 4096, &q));
 			for (i = 0; i < CHUNKS; i++) {
 				OK(vg_bo_map_gpu(&bo[i]));
@@ -358,9 +355,9 @@ static pid_t start_emptying(void)
 
 /*
  * Prefetch memory to VRAM in pieces while another process evicts VRAM. Each piece
- * becomes a BO, which is created and then pinned. Catches: an eviction that has waited
- * for a BO moves it although it is pinned by then. The BO's pages would be in VRAM that
- * is allocated again.
+ * becomes a BO, which is created and then pinned. Catches: an eviction waits for a BO,
+ * which is pinned meanwhile, and moves the BO nevertheless. The migrated pages would
+ * then be in VRAM that is allocated again.
  */
 static void svm_into_emptied(void)
 {

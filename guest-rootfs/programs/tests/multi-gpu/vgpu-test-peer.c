@@ -223,8 +223,8 @@ static void copies(void)
 
 		for (own = 0; own < 2; own++) {
 			/*
-			 * Move the start of the BO in VRAM, so that it differs from
-			 * that of the last size.
+			 * Shift the BO in VRAM, so that its place differs from that of
+			 * the last size.
 			 */
 			OK(vg_bo_create(&vg, &vg.gpu[own], VG_PAGE * (s + 1),
 					VG_VRAM, &before[own]));
@@ -530,8 +530,9 @@ static void peer_at_work(void *arg)
 }
 
 /*
- * Kill the process whose peer GPU writes to VRAM of the owner. When this VRAM is
- * allocated again, it must contain no old data, and no late write may reach it.
+ * Kill a process while the peer writes to the process's BO in the owner's VRAM. When
+ * this VRAM is allocated again, it must contain no old data, and no late write may
+ * reach it.
  */
 static void killed(void)
 {

@@ -74,7 +74,7 @@ static void all_queues(void)
 	use_all_queues();
 }
 
-/* Return the user queues of an engine that debugfs shows, one bit each. */
+/* Return a mask of the user queues that debugfs shows for an engine. */
 static unsigned long queues_on(unsigned int engine)
 {
 	char path[64], text[2048], name[16], *line;
@@ -360,8 +360,9 @@ static void *ring_on(void *arg)
 }
 
 /*
- * Ring the doorbell while the queue is disabled and enabled. Catches: a doorbell is
- * lost; the engine reads an older write pointer after a doorbell.
+ * Ring the doorbell while another thread disables and enables the queue again and
+ * again. Catches: a doorbell is lost; the engine reads an older write pointer after a
+ * doorbell.
  */
 static void on_and_off(void)
 {

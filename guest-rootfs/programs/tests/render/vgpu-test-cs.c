@@ -157,8 +157,8 @@ static void in_order(void)
 	start(&u);
 	for (i = 1; i <= 100; i++) {
 		/*
-		 * Each job has its own part of the BO, because the engine may still
-		 * read earlier IBs.
+		 * The IB of each job has its own part of the BO, because the engine may
+		 * still read earlier IBs.
 		 */
 		struct vr_ib ib = u.ib;
 
@@ -329,7 +329,7 @@ static void syncobjs(void)
 	start(&u);
 	sem.handle = syncobj_create(u.fd);
 	vr_cs_chunk(&in, AMDGPU_CHUNK_ID_SYNCOBJ_IN, &sem, sizeof(sem));
-	/* The syncobj has no fence yet. */
+	/* CS must fail, because the syncobj has no fence yet. */
 	vr_ib_write(&u.ib, flag_va(2), 1);
 	ERRNO(EINVAL, try_submit(&u, &in, NULL, 0, &b));
 

@@ -2,8 +2,8 @@
 /*
  * A hostile process against other processes, the interrupt handler and the removal of a
  * GPU. Catches: a global lock is held during a wait that a process can make as long as
- * it likes; the MMU notifier of an ending process is reused for a new one; user space
- * can multiply the work of an interrupt handler.
+ * it likes; the MMU notifier of an ending process is reused for a new process; user
+ * space can multiply the work of an interrupt handler.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -23,7 +23,7 @@
 #include "tap.h"
 
 #define FOREVER		(~0u)
-#define SOON		20u	/* in ms: a wait that must time out is this long */
+#define SOON		20u	/* length in ms of a wait that must time out */
 #define PAGE_BYTES	(KFD_SIGNAL_EVENT_LIMIT * 8ul)
 /*
  * Number of waiting calls, more than the 64 that the driver wakes from its interrupt

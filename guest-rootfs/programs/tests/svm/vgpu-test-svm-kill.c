@@ -234,7 +234,7 @@ static bool all_grew(const char *const *counters, const struct vg_counters *firs
 }
 
 /*
- * Kill victims for the given number of rounds. In which state a victim is killed is
+ * Kill victims for the given number of rounds. The state of a victim at its kill is
  * random. Therefore continue until half of that number of victims were killed inside
  * their operation and each counter has grown.
  */

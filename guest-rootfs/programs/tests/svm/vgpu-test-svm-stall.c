@@ -230,7 +230,8 @@ static void goes_on(void)
 
 /*
  * Catches: a process keeps all slots of the retry CAM while its page-in stalls, so that
- * no other process can fault; its queues do not continue after the page-in.
+ * no other process can fault; the queues of the stalled process do not continue after
+ * the page-in.
  */
 static void cam_is_left(void)
 {
