@@ -632,8 +632,8 @@ static void check_buckets(void)
 	      "user 0x%x, actual 0x%x", d.devices[0].user_gpu_id,
 	      d.devices[0].actual_gpu_id);
 	/*
-	 * 5 BOs of struct work, the user pointer and the doorbells, and 3 rings, 3
-	 * pointer pages, 2 EOP buffers.
+	 * BOs: 5 of struct work, the user pointer and the doorbells. Of the queues: 3
+	 * rings, 3 pointer pages and 2 EOP buffers.
 	 */
 	CHECK(d.args.num_bos == 5 + 2 + 8, "%u BOs", d.args.num_bos);
 	CHECK(d.args.num_objects == (w->big ? 11 : 10), "%u objects", d.args.num_objects);

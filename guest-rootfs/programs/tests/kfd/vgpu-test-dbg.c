@@ -215,8 +215,8 @@ static void start_target(struct target *t, void (*script)(struct target *))
 }
 
 /*
- * Start the session, then release the target, as a debugger that starts its program
- * does: the process has not opened KFD yet, and RUNTIME_ENABLE finds the debugger.
+ * Start the session, then release the target, as a debugger does that starts its
+ * program. The target has not opened KFD yet, so its RUNTIME_ENABLE finds the debugger.
  */
 static void attach_early(struct target *t, void (*script)(struct target *),
 			 uint64_t mask)
@@ -497,7 +497,7 @@ static void handshake(void)
 	CHECK(!t.s->done, "the call did not wait");
 	ERRNO(0, answer(t.pid));
 	tap_await(t.up);
-	/* An answer before the call must have no effect on the call. */
+	/* An answer before the target's next call must not end the wait of that call. */
 	ERRNO(0, answer(t.pid));
 	tap_step(t.down);
 	hear();
@@ -547,7 +547,7 @@ static void subscribed_late(void)
 		      .exception_mask = EC(PROCESS_RUNTIME) }));
 	hear();
 	CHECK(!t.s->done, "the call did not wait");
-	/* The call returns when the session ends. */
+	/* RUNTIME_ENABLE returns when the session ends. */
 	ERRNO(0, TRAP(t.pid, DISABLE));
 	tap_await(t.up);
 	kill_target(&t);
@@ -930,7 +930,7 @@ static void destroy_waits(void)
 		CHECK(suspend(me, &id, 1, 0) == 1, "suspend");
 		destroyed = 0;
 		CHECK(!pthread_create(&thread, NULL, destroy, &q), "thread");
-		/* In most runs, this is long enough for the thread to be in the call. */
+		/* After this time, the thread is usually in DESTROY_QUEUE. */
 		vg_sleep_us(20000);
 		CHECK(!destroyed, "the call did not wait");
 		if (i)

@@ -108,7 +108,7 @@ static long kernel_kib(void)
 	return sum;
 }
 
-/* Usage of all @n GPUs must return to @base. */
+/* The memory usage of all @n GPUs must return to @base. */
 static void gpus_are_as(struct vg_mem_info *base, int n)
 {
 	struct vg_mem_info now;

@@ -28,8 +28,8 @@ static void start(void)
 }
 
 /*
- * Test a BO of @size: it must be zero at first, the engine must read what the CPU
- * wrote, and the CPU what the engine wrote.
+ * A new BO of @size must be zero. Then the engine must read what the CPU wrote, and the
+ * CPU must read what the engine wrote.
  */
 static void one_size(uint64_t size, uint32_t flags)
 {

@@ -151,7 +151,10 @@ static void gtt_between(void)
 	between(VG_GTT);
 }
 
-/* Descriptor that a child imports. The import must be the same memory, not a copy. */
+/*
+ * Descriptor that a child imports. The imported BO must have the same memory, and not a
+ * copy.
+ */
 static int same_fd;
 
 static void same_child(void *arg)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Memory ioctls and mmap with wrong arguments: they must return the errno that amdgpu
- * returns, without side effects. Catches: arithmetic overflows; a handle or offset of
- * another process is accepted; a BO is freed while in use.
+ * Memory ioctls and mmap with wrong arguments must return the errno that amdgpu
+ * returns, and must have no side effects. Catches: arithmetic overflows; a handle or
+ * offset of another process is accepted; a BO is freed while in use.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -190,7 +190,7 @@ static void placed_elsewhere(void)
 	OK(vg_mem_wait_freed(&vg.gpu[0], &before, VG_TIMEOUT_MS));
 }
 
-/* Map BOs at addresses that page tables or another mapping do not allow. */
+/* Map BOs at addresses that page tables cannot map, or that another mapping uses. */
 static void map_addresses(void)
 {
 	static const uint64_t bad_va[] = {

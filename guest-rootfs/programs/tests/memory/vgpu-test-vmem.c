@@ -386,7 +386,7 @@ static void exporter(int to)
 	OK(vg_copy(&q, bo.cpu, stage.cpu, SIZE));
 	fd = kfd_export(&bo);
 	CHECK(write(to, &fd, sizeof(fd)) == sizeof(fd), "write");
-	/* The BO is mapped, and the queue uses it. */
+	/* When the process is killed, the BO is mapped and the queue uses it. */
 	for (;;) {
 		OK(vg_emit_copy(&q, stage.va, bo.va, SIZE));
 		vg_queue_submit(&q);

@@ -146,7 +146,7 @@ static void migrate_between(void)
 	OK(vg_pattern_check(p, SIZE, SEED, 0));
 }
 
-/* Map a page of GPU 0's GTT at address @at of ordinary memory of the process. */
+/* Map a GTT page of GPU 0 at @at, where the process has ordinary memory. */
 static void map_over(char *at)
 {
 	struct kfd_ioctl_alloc_memory_of_gpu_args args = {

@@ -386,8 +386,8 @@ static void bad_packets(void)
 }
 
 /*
- * Disable, evict and reset a queue while it waits. Catches: a signal is decremented
- * twice or never.
+ * Disable a queue, evict VRAM, or reset the GPU while the queue waits. Catches: a
+ * signal is decremented twice or never.
  */
 static void interrupted(void)
 {

@@ -79,7 +79,10 @@ static void writes(void)
 	OK(vg_bo_free(&save));
 }
 
-/* RELEASE_MEM must write 32 and 64 bits of data, and the clock of GET_CLOCK_COUNTERS. */
+/*
+ * RELEASE_MEM must be able to write 32 bits, 64 bits, and the clock that
+ * GET_CLOCK_COUNTERS reads.
+ */
 static void releases(void)
 {
 	uint64_t before, after;
@@ -686,7 +689,10 @@ static bool debugfs_has(const char *file, const char *words)
 	return strstr(text, words);
 }
 
-/* sysfs must show the queues, debugfs their MQDs, registers and run list. */
+/*
+ * sysfs must show the queues. debugfs must show their MQDs and registers, and the run
+ * list.
+ */
 static void shown(void)
 {
 	char words[64], dir[64];

@@ -137,7 +137,7 @@ static void *drop_pages(void *arg)
 	return NULL;
 }
 
-/* munmap() of the pages must wait for the job that uses them. */
+/* MADV_DONTNEED must wait for the job that uses the pages. */
 static void waits_for_job(void)
 {
 	char *p = anon();
@@ -168,8 +168,8 @@ static void waits_for_job(void)
 }
 
 /*
- * A job that does not list the BO must not delay munmap(). Catches: such a job accesses
- * the pages after they were freed and used again.
+ * A job that does not list the BO must not delay MADV_DONTNEED. Catches: such a job
+ * accesses the pages after they were freed and used again.
  */
 static void not_named(void)
 {

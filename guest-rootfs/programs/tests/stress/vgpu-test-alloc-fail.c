@@ -36,7 +36,7 @@ static bool put(const char *path, const char *text)
 	return good;
 }
 
-/* Let fail-nth apply to every allocation, without a message for a failed one. */
+/* Let fail-nth apply to every allocation, and let the kernel print nothing when one fails. */
 static void fault_injection(void)
 {
 	static const char * const settings[][2] = {

@@ -441,7 +441,7 @@ static void fuzz(void)
 		rnd();
 	}
 	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
-	/* Good jobs may take longer, so the timeout must be longer. */
+	/* Use a longer lockup timeout, because good jobs may take longer. */
 	set_lockup("10000");
 	still_works();
 	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Several processes use all features of a GPU, with more memory than VRAM holds, and
- * are killed at random times. Catches: a killed process leaves resources: VRAM, GTT,
- * VMIDs, PASIDs, doorbells or the KFD process; its teardown collides with a fault, a
- * migration, an eviction or another teardown (KASAN, lockdep and kmemleak report it).
+ * are killed at random times. Catches: a killed process leaves resources (VRAM, GTT,
+ * VMIDs, PASIDs, doorbells or the KFD process); the teardown of a process collides with
+ * a fault, a migration, an eviction or another teardown, which KASAN, lockdep and
+ * kmemleak report.
  *
  * VGPU_TEST_ROUNDS=334 vgpu-test-kill: 1,002 processes
  * VGPU_TEST_SEED=SEED vgpu-test-kill: repeats an order

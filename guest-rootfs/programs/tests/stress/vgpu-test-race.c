@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two threads with one file of the render node: handles, contexts, lists and memory are
- * freed while another call uses them. Catches: objects that outlive their owner; use
- * after free (KASAN); locks taken in the wrong order (lockdep); leaked memory.
+ * Two threads with one file of the render node make calls at the same time. One call
+ * frees a handle, a context, a list or memory, while the other call uses it. Catches:
+ * objects that outlive their owner; use after free (KASAN); locks taken in the wrong
+ * order (lockdep); leaked memory.
  *
  * Long form: VGPU_TEST_SECONDS for each case. VGPU_TEST_SEED repeats an order.
  */

@@ -148,7 +148,7 @@ static void fork_later(void)
 	fork_writes();
 }
 
-/* The child opens KFD, too, and its GPU uses the memory. */
+/* The child opens KFD, too, and uses the memory by the GPU. */
 static void fork_kfd(void)
 {
 	struct twins t;

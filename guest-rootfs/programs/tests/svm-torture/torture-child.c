@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Ops with a child process, which has the parent's memory but not its GPU; and other
- * processes, which use the GPU and end in the middle of copies.
+ * Ops with a child process, which has the parent's memory and does not use the GPU.
+ * Also the processes of t_lives_start(), which use the GPU and end in the middle of
+ * copies.
  *
  * A child of a process with threads must not call functions that take a lock.
  */
@@ -41,8 +42,9 @@ static int wait_for(struct t_thread *t, pid_t pid)
 }
 
 /*
- * Change one byte of every page, so that the child gets its own copy of the page. The
- * parent may have protected the memory at the time of the fork.
+ * Change one byte of every page, so that the child gets its own copy of the page. First
+ * make the memory writable, because the parent may have protected it at the time of the
+ * fork.
  */
 static void scribble(char *at, uint64_t bytes)
 {

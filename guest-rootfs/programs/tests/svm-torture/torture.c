@@ -74,8 +74,8 @@ void t_fail(struct t_thread *t, int line, const char *fmt, ...)
 	int i;
 
 	/*
-	 * Only the first failure is reported and ends the process. Other threads that
-	 * fail wait here for the end.
+	 * Only the first failure is reported. It ends the process. Other threads that
+	 * fail wait here for this end.
 	 */
 	while (atomic_flag_test_and_set(&failed))
 		pause();

@@ -445,7 +445,10 @@ static void storm_migrate(void)
 	storm(do_migrate, true);
 }
 
-/* Map and unmap memory beside the source, so that the notifier is called for neighbours. */
+/*
+ * Map and unmap memory beside the source. The MMU notifier is then called for addresses
+ * next to those of the source.
+ */
 static void do_neighbours(char *p, unsigned int *rnd)
 {
 	uint64_t size = (1 + rand_r(rnd) % 256) * VG_PAGE;

@@ -373,7 +373,10 @@ static void no_access(void)
 	OK(vg_fill_check(stage[1].cpu, VG_PAGE, 0));
 }
 
-/* Remove the GPU that has the memory while a peer works. Catches: contents are lost. */
+/*
+ * While a peer works, remove the GPU in whose VRAM the memory is. Catches: contents are
+ * lost.
+ */
 static void unplugged(int xnack, bool remove)
 {
 	char name[VG_PCI_NAME], *p, *kept;

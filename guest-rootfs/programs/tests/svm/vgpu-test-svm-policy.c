@@ -35,10 +35,7 @@ static void expect_knob(const char *want)
 	CHECK(!strcmp(text, want), "the policy is %s, not %s", text, want);
 }
 
-/*
- * Set @policy, which applies to processes that open KFD later, and open KFD in this
- * process.
- */
+/* Set @policy, then open KFD. A new policy applies to processes that open KFD later. */
 static void start(const char *policy)
 {
 	int i;

@@ -227,7 +227,7 @@ static void partial_return(void)
 	      left <= (long)(size / VG_PAGE - 8),
 	      "after 8 touches %ld of %lu pages are in VRAM", left,
 	      size / VG_PAGE);
-	/* Half of the pages are in VRAM. The engine must be able to read all pages. */
+	/* Most pages are still in VRAM. The engine must be able to read all pages. */
 	OK(vg_copy(&q, dst, p, size));
 	OK(vg_pattern_check(dst, size, SEED, 0));
 	OK(vg_pattern_check(p, size, SEED, 0));
