@@ -116,8 +116,8 @@ static struct work *w;		/* shared by all processes of a case */
 static struct dump d;
 
 /*
- * Memory for the dump. It is allocated before the fork, so that no restored mapping
- * overlaps it.
+ * Memory for the dump. This memory is allocated before the fork, so that no restored
+ * mapping overlaps it.
  */
 #define POOL_BYTES	(4 * VG_MIB)
 static char *pool;

@@ -335,9 +335,9 @@ static int set_and_destroy(int n)
 }
 
 /*
- * A thread waits for any of two events. One event is set, then the other is destroyed.
- * Catches: the errno differs from that of amdkfd, which counts the wait as satisfied
- * only if the set event is the first in the list.
+ * A thread waits for any of two events, of which one is set and then the other is
+ * destroyed. Catches: the errno differs from that of amdkfd, which counts the wait as
+ * satisfied only if the set event is the first in the list.
  */
 static void set_then_destroyed(void)
 {

@@ -87,8 +87,8 @@ static void start(int xnack)
 }
 
 /*
- * Catches: BOs are swapped out without a swap device. Such a swap-out frees no memory,
- * because the contents move to shmem pages.
+ * Catches: BOs are swapped out without a swap device. This would free no memory,
+ * because the contents would move to shmem pages.
  */
 static void no_swap(void)
 {

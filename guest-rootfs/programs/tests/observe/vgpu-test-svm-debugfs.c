@@ -48,7 +48,10 @@ static const char *file_of(pid_t pid)
 	return path;
 }
 
-/* Return the line of the range that starts at @p. Without such a line the case fails. */
+/*
+ * Return the line of the range that starts at @p. The case fails if the file has no
+ * such line.
+ */
 static const char *line_at(const void *p)
 {
 	static char line[512];

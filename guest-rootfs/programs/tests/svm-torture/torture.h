@@ -32,8 +32,8 @@
 /* Size of the largest copy and of a thread's stage. */
 #define T_STAGE		VG_MIB
 /*
- * Time limit of an op. It is shorter than the time limit of a case, because its message
- * has more details.
+ * Time limit of an op, shorter than the time limit of a case: the message for an op has
+ * more details.
  */
 #define T_STUCK_NS	(5ull * VG_TIMEOUT_MS * 1000000 / 2)
 

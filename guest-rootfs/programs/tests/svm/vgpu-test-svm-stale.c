@@ -84,7 +84,7 @@ static void await_faults(uint64_t before, uint64_t n)
 /*
  * A thread that changes the memory, for which it needs mmap_lock. The thread is created
  * before the worker holds mmap_lock, because the allocation of its stack needs this
- * lock. It starts the change when it reads a byte from @go.
+ * lock. The thread starts the change when it reads a byte from @go.
  */
 struct taker {
 	const struct way *way;

@@ -518,7 +518,7 @@ static void ends_under_copies(void *arg)
 
 /*
  * With XNACK off, an access without a page table entry counts as an unrepaired fault.
- * It must not count if the entry is missing because the process has ended.
+ * The access must not count if the entry is missing because the process has ended.
  */
 static void xnack_off_ends(void)
 {
