@@ -49,7 +49,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_is_ours);
  * vgpu_bo_wants_zeros() - whether new memory of the BO must read as zero
  * @tbo: TTM object
  *
- * Return: true if user space can access the memory, or its creator requested it.
+ * Return: true if user space can access the memory, or the BO's creator requested zeros.
  */
 bool vgpu_bo_wants_zeros(const struct ttm_buffer_object *tbo)
 {
@@ -107,8 +107,8 @@ static const struct drm_gem_object_funcs vgpu_gem_funcs = {
 };
 
 /**
- * vgpu_bo_set_placement() - translate a domain for TTM
- * @bo: BO; sets vgpu_bo_state.placement
+ * vgpu_bo_set_placement() - translate a domain to vgpu_bo_state.placement
+ * @bo: BO whose placement is set
  * @domain: AMDGPU_GEM_DOMAIN_*, as in struct vgpu_bo_params
  * @gart_addr: true: if the BO gets memory in GTT, it also gets an address for VMID 0
  *
@@ -326,10 +326,10 @@ int vgpu_bo_validate_no_evict(struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_bo_validate_gart() - move a BO to an address of VMID 0
+ * vgpu_bo_validate_gart() - give a BO an address for VMID 0
  * @bo: BO, reservation held
  *
- * If vgpu_bo_mc_addr() has no address, the BO moves to GTT with an address.
+ * A BO without such an address (vgpu_bo_mc_addr()) moves to GTT and gets a GART address there.
  *
  * Return: as vgpu_bo_validate(), interruptible.
  */
@@ -375,9 +375,9 @@ void vgpu_bo_unpin(struct vgpu_bo *bo)
 }
 
 /*
- * Limits of waits for VRAM in kernel allocations, in jiffies. KEPT: for VRAM that its owners
- * keep for a time. HELD: for BOs that other threads have reserved. Such a thread may wait for
- * a lock of the caller, so this wait must end.
+ * Limits of waits for VRAM in kernel allocations, in jiffies. KEPT: for BOs that their owners
+ * keep in VRAM for a time. HELD: for BOs that other threads have reserved; such a thread may
+ * wait for a lock that the caller holds, so the wait must end.
  */
 #define BO_KERNEL_KEPT	(3 * HZ)
 #define BO_KERNEL_HELD	(HZ / 4)
@@ -462,7 +462,7 @@ int vgpu_bo_create_kernel(struct vgpu_device *vdev, u64 size, u32 domain,
 
 /**
  * vgpu_bo_free_kernel() - undo vgpu_bo_create_kernel()
- * @bo: the BO, or NULL; set to NULL. No engine uses the BO any more
+ * @bo: *@bo is the BO, which no engine uses any more, or NULL; set to NULL
  */
 void vgpu_bo_free_kernel(struct vgpu_bo **bo)
 {

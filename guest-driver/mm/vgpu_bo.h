@@ -47,7 +47,7 @@ struct vgpu_userptr;
  *          true if the VRAM can be freed, false if it cannot be freed now. A BO with
  *          @vacate does not move to GTT. Called when TTM moves the BO out of VRAM, with
  *          the reservation held; may sleep and allocate, takes no lock that is outside
- *          reservations, and waits for no page. NULL: mm/ moves the BO
+ *          reservations, and does not wait for page locks. NULL: mm/ moves the BO
  * @release: the last reference was dropped, the memory is not freed yet. Must not
  *           take a reservation. NULL: nothing to do
  */
@@ -70,13 +70,13 @@ struct vgpu_bo_owner_ops {
  * @users: struct kgd_mem of each process that uses the BO; reservation held
  * @owner_ops: functions of the owner, or NULL. Set once, reservation held
  * @owner: data of @owner_ops->vacate; reservation held
- * @charged: AMDGPU_GEM_DOMAIN_* for which KFD's memory limit counts the BO, for
- *           @owner_ops->release; set with @owner_ops. Differs from @domains if user
- *           space has changed that
+ * @charged: domain (AMDGPU_GEM_DOMAIN_*) under which KFD's memory limit counts the BO; set
+ *           with @owner_ops, read by @owner_ops->release. Differs from @domains if user
+ *           space has changed @domains since
  * @import: dma-buf of another device whose memory the BO uses, referenced, or NULL
  * @userptr: process memory that the BO uses (mm/vgpu_userptr.c), or NULL
- * @metadata: data that user space attaches to the BO, or NULL; freed with the BO.
- *            @metadata to @tiling_flags: reservation held
+ * @metadata: data that user space attaches to the BO, or NULL; freed with the BO. The
+ *            reservation protects @metadata to @tiling_flags
  * @metadata_size: bytes of @metadata
  * @metadata_flags: set by user space, not interpreted
  * @tiling_flags: set by user space, not interpreted
@@ -116,12 +116,12 @@ static inline struct vgpu_bo *gem_to_vgpu_bo(struct drm_gem_object *gem)
  * @size: bytes, rounded up to pages
  * @align: bytes, a power of two; 0: one page
  * @domain: AMDGPU_GEM_DOMAIN_VRAM, _GTT, _DOORBELL or _CPU; VRAM and GTT may be
- *          combined and are tried in this order. KFD has the only BO of
- *          VGPU_GEM_DOMAIN_MMIO_REMAP
+ *          combined and are tried in this order. VGPU_GEM_DOMAIN_MMIO_REMAP is for the
+ *          one BO that KFD creates for each GPU
  * @flags: AMDGPU_GEM_CREATE_VRAM_CLEARED, _VRAM_CONTIGUOUS, _VRAM_WIPE_ON_RELEASE,
  *         _NO_CPU_ACCESS, _CPU_GTT_USWC; other flags are stored for the owner
- * @type: ttm_bo_type_kernel or ttm_bo_type_device; ttm_bo_type_sg: the memory is
- *        foreign (import, user pointer): a BO in @domain _CPU has no memory
+ * @type: ttm_bo_type_kernel or ttm_bo_type_device; ttm_bo_type_sg for foreign memory
+ *        (import, user pointer). A BO of foreign memory has no memory while in domain _CPU
  * @import: for ttm_bo_type_sg: the dma-buf, whose reservation the BO will share; the
  *          caller of vgpu_bo_create() holds it before and after
  * @root: object whose reservation the BO will share, or NULL; the caller does not hold

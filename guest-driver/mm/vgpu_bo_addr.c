@@ -16,11 +16,11 @@
 
 /**
  * vgpu_bo_kmap() - map a BO for the kernel
- * @bo: BO, reservation held; the caller has pinned it until vgpu_bo_kunmap()
+ * @bo: BO, reservation held; the caller keeps the BO pinned until vgpu_bo_kunmap()
  *
- * Waits for pending moves. Nests: all callers get the same address, which is valid until each
- * has called vgpu_bo_kunmap(). ttm_kmap_obj_virtual() of vgpu_bo_state.kmap returns whether the
- * address is I/O memory.
+ * Waits for pending moves. Calls nest: all callers get the same address, which is valid until
+ * each of them has called vgpu_bo_kunmap(). ttm_kmap_obj_virtual() of vgpu_bo_state.kmap returns
+ * whether the address is I/O memory.
  *
  * Return: the address; ERR_PTR(-EINVAL) if the BO's VRAM is not contiguous; ERR_PTR(-ENOMEM).
  */
@@ -153,7 +153,7 @@ u64 vgpu_bo_doorbell_offset(struct vgpu_bo *bo)
 }
 
 /**
- * vgpu_bo_mmap_offset() - get the offset with which user space maps a BO by the render node
+ * vgpu_bo_mmap_offset() - get the offset of a BO for mmap() of the render node
  * @bo: BO of ttm_bo_type_device
  *
  * Return: the offset.
@@ -174,9 +174,9 @@ static bool bo_is_in_bar(const struct ttm_buffer_object *tbo)
 }
 
 /*
- * Wait until the BO's moves are done, without mmap_lock if the fault may be retried. The caller
- * holds the reservation. Returns 0 with the reservation held, or, with the reservation dropped,
- * the value that the fault handler has to return.
+ * Wait until the BO's moves are done. If the fault may be retried, drop mmap_lock before the wait.
+ * The caller holds the reservation. Returns 0 with the reservation held, or, with the reservation
+ * dropped, the value that the fault handler has to return.
  */
 static vm_fault_t bo_fault_idle(struct ttm_buffer_object *tbo, struct vm_fault *vmf)
 {
@@ -193,8 +193,8 @@ static vm_fault_t bo_fault_idle(struct ttm_buffer_object *tbo, struct vm_fault *
 	}
 	if (unlock) {
 		/*
-		 * Without the lock the VMA and its reference to the BO may be freed: take a
-		 * TTM reference.
+		 * After the fault lock is dropped, the VMA and its reference to the BO may go
+		 * away: take a TTM reference.
 		 */
 		ttm_bo_get(tbo);
 		release_fault_lock(vmf);

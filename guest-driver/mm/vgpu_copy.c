@@ -63,8 +63,8 @@ static void job_flush(struct vgpu_copy_job *job, unsigned int engine)
 }
 
 /*
- * Push @job, or free it on failure. The first job of an operation (*@fence is
- * NULL) depends on the fences of @resv up to @usage, or on all users of @used.
+ * Push @job, or free it on failure. The first job of an operation (*@fence is NULL) depends
+ * on all users of @used or, if @used is NULL, on the fences of @resv up to @usage.
  */
 static int job_submit(struct vgpu_copy_job *job, struct dma_resv *resv,
 		      enum dma_resv_usage usage, struct vgpu_bo *used,
@@ -254,8 +254,8 @@ static int op_chunk(struct copy_op *op)
 /**
  * vgpu_mm_copy_res() - copy between two resources
  * @vdev: device
- * @resv: reservation of the BO to which both belong, held; the copy runs after its
- *        fences of usage KERNEL
+ * @resv: reservation, held, of the BO to which @src and @dst belong; the copy runs after
+ *        the fences of usage KERNEL in @resv
  * @used: the BO, if the copy runs after the BO's users as well (move_later has been
  *        called); else NULL
  * @ttm: pages of the resource that is in GTT; NULL if both are in VRAM
@@ -263,11 +263,11 @@ static int op_chunk(struct copy_op *op)
  * @dst: destination
  * @size: bytes to copy, from the start of both resources
  *
- * Each resource is in VRAM or GTT, at most one in GTT without an address. The
+ * Each resource is in VRAM or GTT; at most one is in GTT without an address. The
  * caller keeps both resources until the fence signals.
  *
- * Context: may allocate; takes copy_lock. Waits only if it fails, for its jobs in
- * flight.
+ * Context: may allocate; takes copy_lock. On failure waits for its jobs in flight,
+ * otherwise does not wait.
  *
  * Return: the fence of the copy, which has an error if the copy failed
  * (-ECANCELED: VRAM content was lost); a destination in GTT is then zero where the
@@ -337,7 +337,7 @@ static unsigned int fills_count(struct vgpu_res_cursor cur, bool skip,
 	return n;
 }
 
-/* Push the next job of a clear; none if all its runs are left out. */
+/* Push the next job of a clear, or no job if all runs of its part are left out. */
 static int clear_chunk(struct vgpu_device *vdev, struct dma_resv *resv,
 		       enum dma_resv_usage usage, struct vgpu_res_cursor *cur,
 		       bool skip, struct dma_fence **fence)
@@ -371,13 +371,12 @@ static int clear_chunk(struct vgpu_device *vdev, struct dma_resv *resv,
  * @vdev: device
  * @resv: reservation of its BO, held
  * @res: resource in VRAM
- * @fresh: the resource was just allocated: leave out blocks that are known to be
- *         clear, and run after the fences of usage KERNEL in @resv. Otherwise run
- *         after all fences in @resv: a job may still write to @res, even for a BO
- *         without references
+ * @fresh: true: @res was just allocated. Leave out blocks that are known to be clear, and
+ *         run after the fences of usage KERNEL in @resv. false: run after all fences in
+ *         @resv, since jobs may still write to @res, even if the BO has no references
  *
- * Context: may allocate; takes copy_lock. Waits only if it fails, for its jobs in
- * flight.
+ * Context: may allocate; takes copy_lock. On failure waits for its jobs in flight,
+ * otherwise does not wait.
  *
  * Return: the fence, already signalled if there was nothing to clear, or an
  * ERR_PTR as vgpu_mm_copy_res().
@@ -411,7 +410,10 @@ static bool pair_copies(dma_addr_t sys)
 	return sys && sys != DMA_MAPPING_ERROR;
 }
 
-/* Returns how many pairs, from pair @i, are adjacent in VRAM and are all copied, or all not. */
+/*
+ * Returns the length of the run of pairs that starts at pair @i: pairs that are adjacent in
+ * VRAM, and of which either all or none are copied.
+ */
 static unsigned long pair_run(const dma_addr_t *sys, const u64 *vram,
 			      unsigned long i, unsigned long npages)
 {
@@ -425,7 +427,10 @@ static unsigned long pair_run(const dma_addr_t *sys, const u64 *vram,
 	return n;
 }
 
-/* Emit the copies and fills of some pairs. @gart: MC address of the first copied pair's page. */
+/*
+ * Emit the copies and fills of @npages pairs. @gart: MC address, in the window, of the system
+ * page of the first pair that is copied.
+ */
 static void pairs_copy(struct vgpu_copy_job *job, bool to_vram, u64 gart,
 		       const dma_addr_t *sys, const u64 *vram,
 		       unsigned long npages)
@@ -451,7 +456,10 @@ static void pairs_copy(struct vgpu_copy_job *job, bool to_vram, u64 gart,
 	}
 }
 
-/* Emit GART entries for the pairs that are copied. Returns the number of entries. */
+/*
+ * Emit GART entries, from GART page @page on, for the pairs that are copied. Returns the number
+ * of entries.
+ */
 static u64 pairs_bind(struct vgpu_copy_job *job, u64 page,
 		      const dma_addr_t *sys, unsigned long npages)
 {
@@ -509,7 +517,7 @@ static int pairs_chunk(struct vgpu_device *vdev, bool to_vram,
  * them. The copy runs after the jobs that are on the engine's ring, and waits for no
  * other fence.
  *
- * Context: sleeps and allocates; takes copy_lock and no lock of the folders above.
+ * Context: sleeps and allocates; takes copy_lock, and no lock of vm/, svm/ or kfd/.
  *
  * Return: the fence, or an ERR_PTR as vgpu_mm_copy_res().
  */

@@ -97,7 +97,7 @@ static struct dma_fence *copy_run(struct vgpu_sdma_job *base)
 /**
  * vgpu_copy_job_fills() - set the system memory that a job copies to
  * @job: from vgpu_copy_job_new(), not pushed
- * @pages: pages of the BO; they stay until the job's fence has signalled
+ * @pages: pages of the BO; the caller keeps them until the job's fence has signalled
  * @at: offset in @pages of the job's part, bytes
  * @bytes: length of the job's part
  *
@@ -389,8 +389,8 @@ err:
  * @vdev: device
  *
  * Pushes one job to each queue. drm_sched prefers the scheduler with the fewest entities
- * that have had a job: with these jobs, all engines have the same number when the render
- * node's entities are created.
+ * that have had a job. After these jobs all schedulers have the same number of such entities,
+ * so that the render node's entities are spread evenly.
  *
  * Return: 0 or a negative errno. The caller calls vgpu_copy_stop() in either case.
  */

@@ -20,7 +20,7 @@ struct vgpu_device;
 struct vgpu_sdma_fence;
 
 /**
- * enum vgpu_copy_queue - queue of moves and clears; also the number of the engine
+ * enum vgpu_copy_queue - queue of moves and clears; the value is also the engine's number
  * @VGPU_COPY_OUT: moves of BOs out of VRAM
  * @VGPU_COPY_IN: moves into VRAM, and clears
  * @VGPU_NUM_COPY_QUEUES: number of queues
@@ -33,16 +33,16 @@ enum vgpu_copy_queue {
 
 /**
  * struct vgpu_copy_job - packets that copy or clear
- * @base: job of a scheduler; unused if its ops are NULL (vgpu_copy_job_unqueued())
+ * @base: scheduler job; unused if base.ops is NULL (vgpu_copy_job_unqueued())
  * @vdev: device
- * @hw_fence: fence for the engine's ring, not submitted, or NULL once it is in use
+ * @hw_fence: memory for the fence on the engine's ring; NULL after the submission has used it
  * @vram_epoch: value of vgpu_hw.vram_epoch when the operation started: the job is void if
  *              the value has changed. Negative: a loss of VRAM does not make the job void
  * @copied: bytes that the job copies
  * @filled: bytes that the job fills
  * @flushes: number of flushes of the engine's window
  * @dst_pages: system memory that the job copies to, or NULL. If the job fails, this
- *             memory is cleared before the job's fence signals: the pages were not
+ *             memory is cleared before the job's fence signals, since the pages were not
  *             cleared when they were allocated
  * @dst_at: offset in @dst_pages at which the job's part starts, bytes
  * @dst_bytes: length of the job's part

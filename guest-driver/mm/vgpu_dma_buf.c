@@ -8,11 +8,11 @@
  * addresses in BAR 0; any other importer gets system pages, so the BO stays in GTT
  * while such an importer is attached. Importers that cannot follow a move pin the BO.
  *
- * When a BO moves, move_notify() is called for each importer, which drops its
- * mapping and requests a new one before its next use. This driver does the same as
- * an importer: the BO of the foreign memory is in GTT while it has a mapping, and
- * otherwise in the CPU's domain, which no engine reaches. The BO shares the exporter's
- * reservation, so a thread that maps the BO waits for the exporter's moves.
+ * When a BO moves, move_notify() is called for each importer. The importer drops its
+ * mapping, and requests a new one before the next use. If this driver is the importer,
+ * the BO of the foreign memory is in GTT while it has a mapping, and otherwise in the
+ * CPU's domain, which no engine reaches. The BO shares the exporter's reservation, so a
+ * thread that maps the BO waits for the exporter's moves.
  *
  * Attachments are listed in the BO, not found by gem->dma_buf: the DRM core clears
  * that pointer when the last handle is closed, while importers remain.
@@ -34,7 +34,7 @@ MODULE_IMPORT_NS(DMA_BUF);
 
 #define DOMAINS_SHARED	(AMDGPU_GEM_DOMAIN_VRAM | AMDGPU_GEM_DOMAIN_GTT)
 
-/* Bytes of the longest entry of an sg_table, in whole pages. */
+/* Limit of the length of an sg_table's entry, in bytes; a multiple of the page size. */
 #define MAX_SEGMENT	((u64)SZ_2G)
 
 /**
@@ -47,7 +47,7 @@ struct vgpu_attachment {
 	struct dma_buf_attachment *attach;
 };
 
-/* BOs of this driver that other devices import. */
+/* Exporter: BOs of this driver that other devices import. */
 
 static struct vgpu_bo *attached_bo(const struct dma_buf_attachment *attach)
 {
@@ -58,8 +58,8 @@ static struct vgpu_bo *attached_bo(const struct dma_buf_attachment *attach)
  * vgpu_dma_buf_vram_ok() - whether a BO may be in VRAM
  * @bo: BO, reservation held
  *
- * Return: false if its memory is foreign (an import, a user pointer), or if one of
- * its importers does not reach VRAM.
+ * Return: false if the BO's memory is foreign (an import, a user pointer), or if one of
+ * the BO's importers does not reach VRAM.
  */
 bool vgpu_dma_buf_vram_ok(struct vgpu_bo *bo)
 {
@@ -120,8 +120,8 @@ static void vgpu_dma_buf_detach(struct dma_buf *dma_buf,
 }
 
 /*
- * Returns the domains in which importers may use the BO: VRAM (if in bo->domains) and
- * GTT if all importers reach VRAM, else GTT.
+ * Returns the domains in which importers may use the BO. GTT is always allowed; VRAM is
+ * allowed if it is in bo->domains and all importers reach it.
  */
 static u32 vgpu_dma_buf_domain(struct vgpu_bo *bo)
 {
@@ -227,7 +227,10 @@ static struct sg_table *bo_map_vram(struct vgpu_bo *bo, struct device *dev,
 	return sgt;
 }
 
-/* Move the BO to memory that this importer reaches; -EBUSY if it is pinned elsewhere. */
+/*
+ * Move the BO to memory that all importers reach. A pinned BO does not move: return -EBUSY if
+ * the importer @attach does not reach it.
+ */
 static int vgpu_dma_buf_place(struct vgpu_bo *bo,
 			      const struct dma_buf_attachment *attach)
 {
@@ -313,7 +316,7 @@ static const struct dma_buf_ops vgpu_dma_buf_ops = {
  * @gem: the BO's GEM object; not an import
  * @flags: O_CLOEXEC, O_RDWR
  *
- * Return: the dma-buf; ERR_PTR(-EPERM) for a BO of foreign memory or of one VM;
+ * Return: the dma-buf; ERR_PTR(-EPERM) for a BO of foreign memory or with VM_ALWAYS_VALID;
  * ERR_PTR(-EINVAL) for a BO outside of VRAM, GTT and system memory; ERR_PTR(-ENOMEM).
  */
 struct dma_buf *vgpu_gem_export(struct drm_gem_object *gem, int flags)
@@ -349,7 +352,7 @@ struct vgpu_bo *vgpu_dma_buf_bo(struct dma_buf *dma_buf)
 	       gem_to_vgpu_bo(dma_buf->priv) : NULL;
 }
 
-/* dma-bufs of other devices that this driver imports. */
+/* Importer: dma-bufs of other devices that this driver imports. */
 
 /*
  * The exporter is about to move the memory and holds the reservation, which the BO
@@ -380,8 +383,8 @@ static const struct dma_buf_attach_ops vgpu_import_ops = {
  * @bo: BO, reservation held
  * @ttm: pages of the BO; dma_address is filled
  *
- * Return: 0, -EINVAL if the mapping's size is not that of the dma-buf, or the error of the
- * exporter.
+ * Return: 0; -EINVAL if the BO is not attached, or the exporter maps another size than the
+ * BO's; or the exporter's error.
  */
 int vgpu_import_bind(struct vgpu_bo *bo, struct ttm_tt *ttm)
 {
@@ -427,7 +430,7 @@ void vgpu_import_unbind(struct ttm_tt *ttm)
 /**
  * vgpu_import_mmap() - map foreign memory for user space
  * @bo: import; on success the function drops one reference of the caller
- * @vma: VMA; its offset is set for the start of the BO
+ * @vma: VMA; its offset is set to 0, the start of the dma-buf
  *
  * Return: 0 or the exporter's error.
  */

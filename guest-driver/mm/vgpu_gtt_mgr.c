@@ -149,7 +149,7 @@ static const struct ttm_resource_manager_func gtt_mgr_func = {
 	.debug = gtt_mgr_debug,
 };
 
-/* The caller holds the lock, so that each listed tt has its entries in the GART. */
+/* The caller holds vgpu_gtt_mgr.lock, so that each tt in vgpu_gtt_mgr.bound has its entries. */
 static void gtt_write_entries(struct vgpu_device *vdev,
 			      const struct vgpu_tt *tt)
 {
@@ -161,7 +161,7 @@ static void gtt_write_entries(struct vgpu_device *vdev,
  * vgpu_gtt_mgr_bind() - write GART entries for a BO's pages
  * @vdev: device
  * @ttm: populated pages, not bound
- * @res: resource; the function does nothing if it has no GART address
+ * @res: resource; the function does nothing if @res has no GART address
  */
 void vgpu_gtt_mgr_bind(struct vgpu_device *vdev, struct ttm_tt *ttm,
 		       struct ttm_resource *res)
@@ -210,7 +210,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gtt_mgr_unbind);
  * vgpu_gtt_mgr_recover() - write the GART's entries again
  * @vdev: device, after a reset that may have lost the GART's table
  *
- * Does not write transfer windows: the jobs that use them write their entries.
+ * Does not write the entries of transfer windows: each job writes the entries that it uses.
  *
  * Return: as vgpu_gart_try_flush().
  */

@@ -135,7 +135,7 @@ struct ttm_device *vgpu_mm_bdev(struct vgpu_device *vdev)
  * A thread that holds the mutex neither allocates nor waits for reclaim. The mutex may be
  * taken with reservations held, not the other way round.
  *
- * Return: the mutex; while it is held, a result of vgpu_userptr_valid() holds.
+ * Return: the mutex; while it is held, a result of vgpu_userptr_valid() stays correct.
  */
 struct mutex *vgpu_mm_notifier_lock(struct vgpu_device *vdev)
 {
@@ -171,9 +171,10 @@ void vgpu_mm_set_handle_ops(struct vgpu_device *vdev,
  * vgpu_mm_zap_mappings() - remove the CPU page-table entries of all BOs
  * @vdev: device
  *
- * The next access faults, and the fault handler maps the page again, or waits for a reset.
+ * The next CPU access to a page faults. The fault handler maps the page again; during a reset,
+ * it first waits for the end of the reset.
  *
- * Context: sleeps; the caller holds no lock. MMU notifiers run.
+ * Context: sleeps; the caller holds no lock. The function calls MMU notifiers.
  */
 void vgpu_mm_zap_mappings(struct vgpu_device *vdev)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * mm/: buffer objects on TTM, the managers of VRAM (buddy), GTT (drm_mm) and doorbells,
- * moves and clears by SDMA. This header has start and end, system sleep, calls up to vm/
- * and drm/, and copies of pages. Other faces: vgpu_bo.h (BOs), vgpu_userptr.h (user pointers),
- * vgpu_res_mgr.h (sizes), vgpu_res_cursor.h (walks through a BO's memory). Functions are
- * documented where they are defined.
+ * moves and clears by SDMA. This header declares start and end of mm/, system sleep, callbacks
+ * into vm/ and drm/, and copies of pages. Other headers for use outside of mm/: vgpu_bo.h (BOs),
+ * vgpu_userptr.h (user pointers), vgpu_res_mgr.h (sizes), vgpu_res_cursor.h (walks through a
+ * BO's memory). Functions are documented where they are defined.
  */
 #ifndef VGPU_MM_H
 #define VGPU_MM_H
@@ -25,12 +25,12 @@ struct vgpu_device;
  * struct vgpu_mm_vm_ops - functions of vm/ that mm/ calls
  * @move_notify: the placement of @bo is about to change to @new (NULL: the BO is freed):
  *               drop its mappings or mark them. Reservation held
- * @move_later: as @move_notify, but the move runs after the users of @bo, which may still
- *              need its mappings. Reservation held
- * @move_users: add a dependency on each user of @bo to @job, the first job of a move for which
- *              @move_later was called. Reservation held, may allocate. Return: 0 or -ENOMEM
- * @unmap_notify: the process loses the pages of the user pointer @bo: clear all entries of
- *                the pages before returning. Called with vgpu_mm_notifier_lock() held
+ * @move_later: called instead of @move_notify if the move will run after the users of @bo: mark
+ *              the mappings of @bo, which the users still need. Reservation held
+ * @move_users: make @job, the first job of a move, depend on all users of @bo; @move_later was
+ *              called for the move. Reservation held, may allocate. Return: 0 or -ENOMEM
+ * @unmap_notify: the process loses the pages of the user pointer @bo: clear all GPU page-table
+ *                entries of the pages before returning. Called with vgpu_mm_notifier_lock() held
  *
  * Only @move_users may allocate with reclaim or wait for reclaim.
  */
@@ -43,8 +43,8 @@ struct vgpu_mm_vm_ops {
 
 /**
  * struct vgpu_mm_handle_ops - functions of drm/ that mm/ calls
- * @open: a file gets a handle of a BO. Reservation not held. Return: 0 or the error of the
- *        ioctl
+ * @open: a file gets a handle of a BO. Reservation not held. Return: 0, or the error that the
+ *        ioctl returns
  * @close: a handle is closed
  */
 struct vgpu_mm_handle_ops {

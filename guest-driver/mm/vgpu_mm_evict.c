@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Evicts the BOs that are in VRAM or GTT now (vgpu_mm_evict_once()), or all, until VRAM or GTT
- * is empty (vgpu_mm_evict_all()). At removal of the device, frees the system memory of every BO
- * that DMA reaches (vgpu_mm_unmap_dma()).
+ * vgpu_mm_evict_once() evicts the BOs that are in VRAM or GTT when it is called.
+ * vgpu_mm_evict_all() evicts BOs until VRAM or GTT is empty. At removal of the device,
+ * vgpu_mm_unmap_dma() frees the system memory of every BO that DMA reaches.
  */
 #include <kunit/visibility.h>
 #include <linux/dma-resv.h>
@@ -99,8 +99,8 @@ static void mm_get_bos(struct mm_bos *held, struct ttm_device *bdev, u32 types,
  * Evict @tbo from the memory @mem_type. Pin count and place are tested under the reservation:
  * the BO may have been pinned or moved since it was listed.
  *
- * Return: 0 if the BO left, was not there, or is pinned; -EBUSY if it cannot leave now; if
- * @interruptible, -ERESTARTSYS; or another negative errno.
+ * Return: 0 if the BO has left, was not there, or is pinned; -EBUSY if the BO cannot leave now;
+ * -ERESTARTSYS, only if @interruptible; or another negative errno.
  */
 static int mm_evict_bo(struct ttm_buffer_object *tbo, u32 mem_type, bool interruptible)
 {
@@ -189,8 +189,8 @@ static int mm_evict_held(const struct mm_bos *held, u32 mem_type, bool interrupt
  * process moves its BOs back, perhaps while further BOs are still being evicted. Waits for the
  * copies.
  *
- * Return: 0; -ERESTARTSYS; -EBUSY if some BO could not leave, or another negative errno: the
- * other BOs have left then.
+ * Return: 0; -ERESTARTSYS after a signal, which ends the eviction; -EBUSY if a BO could not
+ * leave, or another negative errno, after every BO was tried.
  */
 int vgpu_mm_evict_once(struct vgpu_device *vdev, u32 mem_type)
 {
@@ -256,10 +256,10 @@ int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
  * vgpu_mm_unmap_dma() - free the system memory of every BO that DMA reaches
  * @mman: memory manager of a device whose engines have stopped and that gets no new BOs
  *
- * Processes that exit may release BOs concurrently. ttm_device_clear_dma_mappings() handles
- * neither a BO whose last reference is dropped but which is still listed (it waits without
- * end, with the lock that the release needs), nor a BO that the workqueue destroys. So each
- * listed BO gets a reference before that function is called.
+ * Processes that exit may release BOs concurrently. ttm_device_clear_dma_mappings() does not
+ * handle BOs that are being released: if a BO is still listed after its last reference was
+ * dropped, that function waits forever, with the lock that the release needs; it also does not
+ * handle a BO that the workqueue destroys. So take a reference to each listed BO before.
  */
 void vgpu_mm_unmap_dma(struct vgpu_mman *mman)
 {

@@ -48,8 +48,8 @@ struct vgpu_gtt_mgr {
  * @work: swaps BOs out
  * @wanted: pages requested and not yet swapped out
  * @task: task that is running @work, or NULL
- * @noreclaim: for memalloc_noreclaim_restore() if @task may use the memory
- *             reserves, or 0; accessed by @task only
+ * @noreclaim: argument for memalloc_noreclaim_restore() while @task may use the memory
+ *             reserves, else 0; only @task accesses this member
  * @rest_until: time in jiffies up to which the shrinker reports no pages, since all BOs were
  *              in use
  * @runs: number of runs of @work
@@ -77,7 +77,7 @@ struct vgpu_shrink {
  * @vm_ops: functions of vm/, or NULL; set once, before user space can create
  *          BOs
  * @handle_ops: functions of drm/; set once, before user space can open a file
- * @copy_lock: protects @ready; held while a job gets its number and is queued
+ * @copy_lock: protects @ready; held while a job's fence gets its number and the job is queued
  * @copy_queue: queues of copies and clears
  * @copy_jobs: number of allocated struct vgpu_copy_job
  * @copy_idle: woken when @copy_jobs becomes 0
@@ -122,16 +122,16 @@ struct vgpu_tt {
 };
 
 /**
- * struct vgpu_bo_state - a buffer object, with what only mm/ uses
- * @base: what other folders use
+ * struct vgpu_bo_state - a buffer object, with the members that only mm/ uses
+ * @base: members that other folders use
  * @places: array to which @placement points; reservation held
  * @placement: the placement that was requested last; reservation held
  * @kmap: CPU mapping of vgpu_bo_kmap(); reservation held
  * @kmaps: number of users of @kmap; each user pins the BO. Reservation held
  * @vram_lost: the BO was in VRAM when a reset lost VRAM; never cleared. vgpu_vram_mgr.lock
  *             protects @vram_lost to @leaving_epoch
- * @lost_epoch: vgpu_hw.vram_epoch after the last loss that VGPU_STAT_BOS_LOST counts for the BO;
- *              valid if @vram_lost
+ * @lost_epoch: vgpu_hw.vram_epoch after the last loss of VRAM for which VGPU_STAT_BOS_LOST counts
+ *              the BO; valid if @vram_lost
  * @lost_link: in vgpu_vram_mgr.lost if @vram_lost
  * @leaving_link: in vgpu_vram_mgr.leaving if @leaving
  * @leaving: fence of the last copy out of VRAM, or NULL

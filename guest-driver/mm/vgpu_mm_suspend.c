@@ -79,16 +79,16 @@ static int save_resource(struct vgpu_device *vdev, struct ttm_resource *res)
 void vgpu_mm_drain(struct vgpu_device *vdev)
 {
 	vgpu_copy_drain(vdev);
-	/* TTM's workqueue frees memory after its fences; a free may push a wipe. */
+	/* TTM's workqueue frees memory whose fences have signalled; a free may push a wipe job. */
 	flush_workqueue(vdev->mman->bdev.wq);
 	vgpu_copy_drain(vdev);
 }
 
 /**
  * vgpu_mm_suspend() - save the content of VRAM
- * @vdev: device; user space is frozen, vgpu_mm_evict_all() has evicted all BOs from
- *        VRAM that are not pinned, no user queue or job is on the hardware, and
- *        vgpu_mm_drain() has returned
+ * @vdev: device; user space is frozen, vgpu_mm_evict_all() has evicted all unpinned BOs
+ *        from VRAM, no user queue or job is on the hardware, and vgpu_mm_drain() has
+ *        returned
  *
  * The kernel's rings are empty on return.
  *
@@ -117,7 +117,8 @@ int vgpu_mm_suspend(struct vgpu_device *vdev)
 /**
  * vgpu_mm_resume() - undo vgpu_mm_suspend(), except the evictions
  * @vdev: device
- * @write: true: VRAM works: write the saved content back; false: drop the saved content
+ * @write: true: write the saved content back to VRAM, which works; false: drop the saved
+ *         content
  */
 void vgpu_mm_resume(struct vgpu_device *vdev, bool write)
 {

@@ -31,8 +31,8 @@
  *         resource if it has no address
  * @size: bytes of the run, at most @remaining
  * @remaining: bytes from @start to the end of the walk; 0: the walk has ended
- * @node: block or drm_mm node of the run; for DMA addresses: element of the array of
- *        addresses, of the page after the run; NULL for a resource without address
+ * @node: buddy block or drm_mm node of the run. For DMA addresses: pointer to the array
+ *        element of the page after the run. NULL for a resource without address
  * @mem_type: TTM_PL_VRAM, TTM_PL_TT, VGPU_PL_DOORBELL, VGPU_PL_MMIO_REMAP;
  *            TTM_PL_SYSTEM for DMA addresses and for a resource without address
  * @mm: allocator of the blocks
@@ -46,7 +46,7 @@ struct vgpu_res_cursor {
 	struct gpu_buddy *mm;
 };
 
-/* Returns the address of the memory of cur->node; *@bytes receives its length. */
+/* Returns the address of the memory of cur->node; *@bytes receives the memory's length. */
 static inline u64 vgpu_res_node(const struct vgpu_res_cursor *cur, u64 *bytes)
 {
 	const struct drm_mm_node *node = cur->node;
@@ -70,7 +70,7 @@ static inline void vgpu_res_next_node(struct vgpu_res_cursor *cur)
 		cur->node = (const struct drm_mm_node *)cur->node + 1;
 }
 
-/* Set the run that starts @offset bytes after the start of cur->node. */
+/* Set start and size of the run that begins @offset bytes after the start of cur->node. */
 static inline void vgpu_res_set_run(struct vgpu_res_cursor *cur, u64 offset)
 {
 	u64 bytes, first = vgpu_res_node(cur, &bytes);
@@ -84,7 +84,10 @@ static inline void vgpu_res_set_run(struct vgpu_res_cursor *cur, u64 offset)
 	cur->size = min(bytes - offset, cur->remaining);
 }
 
-/* Set the run that starts @offset bytes into the page whose address cur->node points to. */
+/*
+ * Set start and size of the run that begins @offset bytes into a page. cur->node points to the
+ * page's address, and is advanced to the page after the run.
+ */
 static inline void vgpu_res_set_run_dma(struct vgpu_res_cursor *cur, u64 offset)
 {
 	const dma_addr_t *page = cur->node;
@@ -101,7 +104,7 @@ static inline void vgpu_res_set_run_dma(struct vgpu_res_cursor *cur, u64 offset)
 
 /**
  * vgpu_res_first() - start to walk a resource
- * @res: resource; NULL, or a resource without addresses: the walk is one run of offsets
+ * @res: resource; if NULL or without addresses, the walk is one run of offsets
  * @start: first byte, relative to the resource
  * @size: bytes to walk
  * @cur: cursor to set up
@@ -176,7 +179,7 @@ static inline void vgpu_res_first_dma(const dma_addr_t *pages, u64 start,
 /**
  * vgpu_res_next() - advance a cursor
  * @cur: cursor
- * @size: bytes done, at most @cur->remaining; may span runs
+ * @size: bytes to advance by, at most @cur->remaining; may span runs
  */
 static inline void vgpu_res_next(struct vgpu_res_cursor *cur, u64 size)
 {

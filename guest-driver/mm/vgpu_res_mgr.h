@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * VRAM and system memory of BOs: sizes, BOs lost with VRAM. The structures are here for
- * vgpu_res_cursor.h, which alone may use their members outside of mm/. Functions are
- * documented in vgpu_vram_mgr.c, vgpu_vram_evict.c and vgpu_gtt_mgr.c.
+ * VRAM and system memory of BOs: sizes, BOs lost with VRAM. The structures are public because
+ * the inline functions of vgpu_res_cursor.h use them; code outside of mm/ does not access
+ * their members. Functions are documented in vgpu_vram_mgr.c, vgpu_vram_evict.c and
+ * vgpu_gtt_mgr.c.
  */
 #ifndef VGPU_RES_MGR_H
 #define VGPU_RES_MGR_H
@@ -25,12 +26,12 @@ struct vgpu_device;
  * @mm: free and used blocks
  * @resources: every struct vgpu_vram_resource, oldest first
  * @next: vgpu_vram_resource.number of the next resource
- * @lost: struct vgpu_bo_state whose content was lost with VRAM, by lost_link
- * @leaving: struct vgpu_bo_state that were moved out of VRAM, by leaving_link; oldest move
- *           first
- * @frees: how often memory was freed, modulo 2^32; written under @lock
+ * @lost: list of BOs whose content was lost with VRAM, linked by vgpu_bo_state.lost_link
+ * @leaving: list of BOs that were moved out of VRAM, oldest move first, linked by
+ *           vgpu_bo_state.leaving_link
+ * @frees: number of frees of VRAM, modulo 2^32; written under @lock
  * @freed: woken when @frees changes
- * @distrust: VRAM has been lost at some time: no block is treated as clear any more
+ * @distrust: VRAM was lost since probe, so no block is treated as clear any more
  * @lock: protects @mm, @resources, @next, @lost and @leaving
  */
 struct vgpu_vram_mgr {

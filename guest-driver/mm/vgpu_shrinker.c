@@ -262,7 +262,7 @@ int vgpu_shrink_init(struct vgpu_device *vdev)
  * vgpu_shrink_fini() - undo vgpu_shrink_init()
  * @vdev: device
  *
- * After this call BOs are swapped out only for TTM's own limit.
+ * After this call, BOs are swapped out only to keep TTM's own limit of pages.
  */
 void vgpu_shrink_fini(struct vgpu_device *vdev)
 {

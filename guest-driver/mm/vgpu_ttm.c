@@ -69,11 +69,11 @@ static void vgpu_external_unbind(struct ttm_tt *ttm)
 }
 
 /*
- * Returns false if the pages of @ttm exceed available memory, by the estimate that the
- * kernel prints as MemAvailable. An allocation that cannot succeed would take all free
- * memory before it fails, and other tasks' allocations would invoke the OOM killer. The
- * estimate does not count the free pages of TTM's pool. Only BOs that are not cached get
- * pages from the pool: the test does not apply to them.
+ * Returns false if the pages of @ttm exceed available memory (the estimate that the kernel
+ * prints as MemAvailable) plus free swap space. An allocation that cannot succeed would take
+ * all free memory before it fails, and other tasks' allocations would invoke the OOM killer.
+ * The estimate does not count the free pages of TTM's pool. So the test does not apply to
+ * BOs that are not cached: only these get pages from the pool.
  */
 static bool vgpu_tt_may_fit(const struct ttm_tt *ttm)
 {
@@ -83,8 +83,8 @@ static bool vgpu_tt_may_fit(const struct ttm_tt *ttm)
 }
 
 /*
- * Every allocation of pages for a BO is made here. If memory is used up, return -ENOMEM without
- * invoking the OOM killer, also in page faults, whose context TTM makes.
+ * All pages of BOs are allocated by this function. If memory is used up, it returns -ENOMEM
+ * without invoking the OOM killer, even in page faults, for which TTM creates @ctx.
  */
 static int vgpu_ttm_tt_populate(struct ttm_device *bdev, struct ttm_tt *ttm,
 				struct ttm_operation_ctx *ctx)
@@ -120,7 +120,7 @@ static void vgpu_ttm_tt_destroy(struct ttm_device *bdev, struct ttm_tt *ttm)
 	kfree(to_vgpu_tt(ttm));
 }
 
-/* Returns true for registers in a BAR, which are no memory: no BO moves there or away. */
+/* Returns true for doorbells and registers in a BAR: no BO moves into or out of these. */
 static bool vgpu_place_is_bar(u32 mem_type)
 {
 	return mem_type == VGPU_PL_DOORBELL || mem_type == VGPU_PL_MMIO_REMAP;
@@ -161,7 +161,8 @@ static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
  * @placement: receives the placement, to be passed to ttm_bo_validate() at once
  *
  * A BO in VRAM moves to GTT, or, if GTT has no free space, to system memory that the GPU does
- * not reach. A BO in GTT, or whose owner vacates it (vgpu_move_vacate()), goes to system memory.
+ * not reach. A BO in GTT moves to system memory, and so does a BO whose owner vacates it
+ * (vgpu_move_vacate()).
  */
 void vgpu_ttm_evict_flags(struct ttm_buffer_object *tbo,
 			  struct ttm_placement *placement)
@@ -191,7 +192,7 @@ static void vgpu_ttm_move_notify(struct ttm_buffer_object *tbo,
 	vgpu_dma_buf_moved(bo);
 }
 
-/* For BOs without importers only: these need move_notify. */
+/* Only for BOs without importers: importers need move_notify. */
 static void vgpu_ttm_move_later(struct ttm_buffer_object *tbo)
 {
 	struct vgpu_bo *bo = to_vgpu_bo(tbo);
@@ -227,8 +228,8 @@ static int vgpu_move_new(struct ttm_buffer_object *tbo, struct ttm_resource *new
 }
 
 /*
- * Returns true if the fence is pending and of a user: of a job of user space, or the eviction
- * fence of user queues. Fences of moves (usage KERNEL) are not of a user.
+ * Returns true if the fence is pending and belongs to a user of the BO: a job of user space, or
+ * user queues, which have an eviction fence. Moves (fences of usage KERNEL) are not users.
  */
 static bool vgpu_move_is_user(struct dma_resv_iter *cursor,
 			      struct dma_fence *fence)
@@ -237,7 +238,7 @@ static bool vgpu_move_is_user(struct dma_resv_iter *cursor,
 	       !dma_fence_is_signaled(fence);
 }
 
-/* Returns true if the BO has users. Starts the eviction of user queues that are users. */
+/* Returns true if the BO has users. If user queues are among them, starts their eviction. */
 static bool vgpu_move_has_users(struct ttm_buffer_object *tbo)
 {
 	struct dma_resv_iter cursor;
@@ -314,7 +315,7 @@ static int vgpu_move_in_place(struct ttm_buffer_object *tbo,
 	return 0;
 }
 
-/* @used: true: the copy runs after the BO's users, whose mappings still exist. */
+/* @used: the copy runs after the BO's users, and the mappings that they use still exist. */
 static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 			  struct ttm_resource *new)
 {
@@ -495,8 +496,9 @@ static int vgpu_ttm_access_memory(struct ttm_buffer_object *tbo,
 
 /*
  * Clear the memory of a BO whose last reference was dropped, so that its blocks are clear
- * when they are freed. The fence keeps TTM from freeing them earlier. Jobs whose fences are
- * in the BO's reservation may still write to it, for example a user fence.
+ * when they are freed. The fence of the clear keeps TTM from freeing the blocks earlier. Jobs
+ * may still write to the BO, for example a user fence, so the clear runs after all fences in
+ * the BO's reservation.
  */
 static void vgpu_bo_wipe(struct vgpu_bo *bo)
 {

@@ -44,11 +44,12 @@
  * @invalidate: stops the use of the pages; NULL: all use has fences in the reservation
  * @owner: argument of @invalidate
  * @found: pages that vgpu_userptr_prepare() found and that are not bound yet, or NULL;
- *         taken by xchg()
+ *         accessed by xchg(), without a lock
  * @binding: pages for the next move to GTT, or NULL; reservation held
  * @sgt: bound pages, mapped for the device; reservation held
  * @bound: pages are bound; written with the reservation held
- * @seq: the notifier's sequence of the bound pages; written with the reservation held
+ * @seq: sequence number of @notifier when the bound pages were found; written with the
+ *       reservation held
  * @reached: GPU entries of the pages may exist; protected by notifier_lock
  */
 struct vgpu_userptr {
@@ -68,7 +69,7 @@ struct vgpu_userptr {
 
 /**
  * struct vgpu_user_pages - pages of a BO, not referenced
- * @seq: the notifier's sequence of the pages
+ * @seq: sequence number of the BO's notifier when the pages were found
  * @n: number of pages
  * @pfns: HMM's PFNs
  */
@@ -228,7 +229,7 @@ void vgpu_userptr_destroy(struct vgpu_bo *bo)
  * vgpu_bo_readonly() - whether the GPU must not write the BO's memory
  * @bo: BO
  *
- * Return: true for a read-only user pointer. GPU entries do not allow writes.
+ * Return: true for a read-only user pointer, whose GPU page-table entries forbid writes.
  */
 bool vgpu_bo_readonly(const struct vgpu_bo *bo)
 {
@@ -353,7 +354,7 @@ int vgpu_userptr_prepare(struct vgpu_bo *bo)
  * Moves the BO to GTT. If the pages differ from the pages bound before, the BO counts as
  * moved: the caller writes its mappings again.
  *
- * Return: 0; -EAGAIN if no pages have been found or are bound: the caller calls
+ * Return: 0; -EAGAIN if no pages have been found and none are bound: the caller calls
  * vgpu_userptr_prepare() again; -ENOMEM; -ERESTARTSYS; -EIO if the device cannot address the
  * pages.
  */
@@ -559,8 +560,8 @@ void vgpu_userptr_tt_unbind(struct vgpu_bo *bo, struct ttm_tt *ttm)
 
 /**
  * vgpu_page_set_dirty() - mark a page dirty, since the GPU may write to it from now on
- * @page: page that HMM found writable; it cannot be unmapped until the caller drops the
- *        lock that its MMU notifier waits for
+ * @page: page that HMM found writable. The caller holds a lock that the MMU notifier of the
+ *        page waits for, so the page cannot be unmapped during the call
  *
  * GPU writes set no dirty bit in CPU page tables. Without this call reclaim would drop
  * data that only the GPU wrote: in pages that MADV_FREE made clean, in pages of shmem,

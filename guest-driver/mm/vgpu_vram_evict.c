@@ -25,8 +25,8 @@
  * @end: number of the first resource that is newer than the walk
  * @locked: the walk holds the reservation of the BO that it has found
  * @going: true if a BO without references still has its memory
- * @kept: jiffies until the first of the BOs that their owners keep for a time may be evicted;
- *        0: no BO is kept for a known time
+ * @kept: some owners keep their BOs in VRAM for a known time: jiffies until the first of these
+ *        BOs may be evicted; 0: there is no such BO
  */
 struct vram_search {
 	u64 next;
@@ -160,8 +160,8 @@ static int vram_evict_found(struct vram_search *s, struct ttm_buffer_object *tbo
  * vgpu_vram_mgr_frees() - get the number of frees of VRAM
  * @vdev: device
  *
- * The caller reads the number before an allocation and, if the allocation fails, passes it to
- * vgpu_vram_mgr_make_room().
+ * The caller reads the number before an allocation and, if the allocation fails, passes the
+ * number to vgpu_vram_mgr_make_room() or vgpu_vram_mgr_wait_kept().
  *
  * Return: how often VRAM was freed, modulo 2^32.
  */
@@ -179,13 +179,18 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_frees);
  *
  * TTM takes the reservations of BOs in VRAM only by trylock, as an allocation has no ticket. A
  * thread that takes the reservation of a BO again and again (CPU page faults, moves) may hold
- * it at every try. So this function waits for the reservation, and evicts the BO before it
- * drops the reservation. The function evicts BOs until @size bytes of VRAM are free.
+ * the reservation at every try of TTM. So this function waits for the reservation, and evicts
+ * the BO before it drops the reservation. The function evicts BOs until @size bytes of VRAM are
+ * free.
  *
- * If no BO can be evicted, the function waits until VRAM is freed, but no longer than until
- * the first BO whose owner keeps it for a time (vgpu_bo_owner_ops.evict_in) may be evicted; up
- * to a second if a BO without references still has its memory; a jiffy if an owner could not
- * vacate its BO, since no event is raised when a page of SVM is released.
+ * If no BO can be evicted, the function waits until VRAM is freed. The shortest of these limits
+ * ends the wait:
+ *
+ * * a jiffy, if an owner could not vacate its BO: no event is raised when a page of SVM is
+ *   released;
+ * * the time until the first BO that its owner keeps for a time may be evicted
+ *   (vgpu_bo_owner_ops.evict_in);
+ * * a second, if a BO without references still has its memory.
  *
  * Context: process. Takes the manager's lock and reservations. The caller holds no lock that
  * holders of a reservation wait for.
@@ -272,21 +277,23 @@ static struct vram_hope vram_look(struct vgpu_vram_mgr *mgr)
 }
 
 /**
- * vgpu_vram_mgr_wait_kept() - wait until the owner of a BO no longer keeps its VRAM
+ * vgpu_vram_mgr_wait_kept() - wait until an owner no longer keeps its BO in VRAM
  * @vdev: device
  * @frees: vgpu_vram_mgr_frees() before the allocation that failed
  *
- * For VRAM that may be evicted after a known time (vgpu_bo_owner_ops.evict_in). For callers
- * that may hold reservations, and so cannot wait for a BO that another thread has reserved;
- * other callers use vgpu_vram_mgr_make_room(). Takes the manager's lock; takes reservations
- * only by trylock.
+ * Waits for BOs that may be evicted after a known time (vgpu_bo_owner_ops.evict_in). Only for
+ * callers that may hold reservations, and so cannot wait for a BO that another thread has
+ * reserved; other callers use vgpu_vram_mgr_make_room(). Takes the manager's lock; takes
+ * reservations only by trylock.
  *
  * Context: sleeps, killable.
  *
- * Return: 0 after the known time, or when VRAM was freed: the caller tries again; 1 after a
- * jiffy, if a BO may be evicted, VRAM was freed, or another thread held the reservation of a
- * BO: the caller tries again, up to a limit; -ENOENT if VRAM will not become free; -EINTR on a
- * fatal signal.
+ * Return:
+ * * 0 after the known time, or when VRAM was freed during the wait: the caller tries again
+ * * 1 after a jiffy, if a BO may be evicted, VRAM was freed before the wait, or no time is known
+ *   and another thread held the reservation of a BO: the caller tries again, up to a limit
+ * * -ENOENT if VRAM will not become free
+ * * -EINTR on a fatal signal
  */
 int vgpu_vram_mgr_wait_kept(struct vgpu_device *vdev, unsigned int frees)
 {

@@ -2,7 +2,7 @@
 /*
  * VRAM manager: TTM resources made of buddy blocks.
  *
- * A BO gets the largest blocks available; only a BO that requests it gets a single range.
+ * A BO gets the largest blocks available, not a single range unless it requests one.
  * Blocks that were wiped before they were freed are recorded as clear, and are preferred
  * for allocations that need zeros.
  */
@@ -23,7 +23,7 @@ static struct vgpu_vram_mgr *to_vram_mgr(struct ttm_resource_manager *man)
 	return container_of(man, struct vgpu_vram_mgr, manager);
 }
 
-/* Get the range of bytes that @place allows; *@end is the first byte after it. */
+/* Get the range of bytes that @place allows; *@end is the first byte after the range. */
 static void vram_place_range(const struct vgpu_vram_mgr *mgr,
 			     const struct ttm_place *place, u64 *start,
 			     u64 *end)
@@ -276,7 +276,10 @@ static void vram_has_left(struct vgpu_bo_state *bs)
 	bs->leaving = NULL;
 }
 
-/* Returns false if the BO is already counted for the loss after which vram_epoch is @epoch. */
+/*
+ * Mark a BO as lost by the loss of VRAM after which vram_epoch is @epoch. Returns false if the
+ * BO was already marked for this loss.
+ */
 static bool vram_mark_lost(struct vgpu_vram_mgr *mgr, struct vgpu_bo_state *bs,
 			   int epoch)
 {
