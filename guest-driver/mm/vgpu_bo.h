@@ -42,14 +42,15 @@ struct vgpu_userptr;
  * @evict_ok: return true if the BO may be evicted or swapped out now. The caller holds
  *            the reservation; must not sleep. NULL: always true
  * @evict_in: return the number of jiffies after which @evict_ok may return true to the
- *            calling task; 0: unknown. Context as @evict_ok. NULL: unknown
+ *            calling task, or 0 if the time is unknown. Context as @evict_ok. NULL: the
+ *            time is always unknown
  * @vacate: move the content of the BO elsewhere, since its VRAM is needed. Returns
  *          true if the VRAM can be freed, false if it cannot be freed now. A BO with
  *          @vacate does not move to GTT. Called when TTM moves the BO out of VRAM, with
  *          the reservation held; may sleep and allocate, takes no lock that is outside
  *          reservations, and does not wait for page locks. NULL: mm/ moves the BO
- * @release: the last reference was dropped, the memory is not freed yet. Must not
- *           take a reservation. NULL: nothing to do
+ * @release: called after the last reference was dropped and before the memory is freed.
+ *           Must not take a reservation. NULL: nothing to do
  */
 struct vgpu_bo_owner_ops {
 	bool (*evict_ok)(struct vgpu_bo *bo);

@@ -226,8 +226,8 @@ static vm_fault_t bo_fault_insert(struct ttm_buffer_object *tbo, struct vm_fault
 
 /*
  * As ttm_bo_vm_fault(), but inserts no pages of a BAR while the device is reset. A reset waits
- * for fault handlers between vgpu_io_map_begin() and vgpu_io_map_end(), and fences of moves
- * may wait for the reset: so wait for the moves before vgpu_io_map_begin().
+ * for fault handlers that are between vgpu_io_map_begin() and vgpu_io_map_end(). Fences of moves
+ * may wait for the reset, so the handler waits for moves before vgpu_io_map_begin().
  */
 static vm_fault_t vgpu_bo_vm_fault(struct vm_fault *vmf)
 {

@@ -110,7 +110,7 @@ static bool gtt_mgr_intersects(struct ttm_resource_manager *man,
 {
 	const struct drm_mm_node *node = to_ttm_range_mgr_node(res)->mm_nodes;
 
-	/* An allocation without an address lacks memory, which each eviction frees. */
+	/* An allocation without an address failed for lack of memory: any eviction helps. */
 	if (!place->lpfn)
 		return true;
 	return vgpu_gtt_mgr_has_gart_addr(res) &&

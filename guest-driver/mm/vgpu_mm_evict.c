@@ -259,7 +259,7 @@ int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
  * Processes that exit may release BOs concurrently. ttm_device_clear_dma_mappings() does not
  * handle BOs that are being released: if a BO is still listed after its last reference was
  * dropped, that function waits forever, with the lock that the release needs; it also does not
- * handle a BO that the workqueue destroys. So take a reference to each listed BO before.
+ * handle a BO that the workqueue destroys. So first take a reference to each listed BO.
  */
 void vgpu_mm_unmap_dma(struct vgpu_mman *mman)
 {

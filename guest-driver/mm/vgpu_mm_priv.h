@@ -29,7 +29,7 @@ struct shrinker;
 /**
  * struct vgpu_gtt_mgr - system memory that the GPU may use
  * @manager: TTM's manager; its size and usage are bytes of memory, not addresses of @mm
- * @mm: page ranges of the GART after the transfer windows
+ * @mm: allocator of the GART's pages, without the transfer windows at its start
  * @bound: struct vgpu_tt whose pages have GART entries
  * @lock: protects @mm and @bound
  */

@@ -140,7 +140,7 @@ static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
 	struct vgpu_shrink *s = container_of(nb, struct vgpu_shrink, oom);
 	s64 swappable = shrink_stat(s, VGPU_STAT_SWAPPABLE);
 	s64 shrunk = shrink_stat(s, VGPU_STAT_SHRUNK_PAGES);
-	/* The run in flight may find nothing: wait for the one after it. */
+	/* A run that is in flight now may find nothing, so wait for the next run as well. */
 	int enough = atomic_read(&s->runs) + 2;
 
 	/* The worker would wait below for itself. */

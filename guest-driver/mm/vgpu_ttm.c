@@ -6,8 +6,8 @@
  * a BO without users first clears its mappings (move_notify), then copies; TTM keeps the
  * old memory until the copy is done. A move of a BO with users does not wait for them: the
  * copy runs after them, and the mappings stay until then (move_later). In two cases the thread
- * that moves a BO waits for its users: if the pages stay in place, and if the BO has importers,
- * since importers must be notified before the move.
+ * that moves a BO waits for the BO's users: if the pages stay in place, and if the BO has
+ * importers, since importers must be notified before the move.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>

@@ -19,11 +19,11 @@
  * A BO without pages is in the CPU's domain, which no engine reaches.
  *
  * The notifier waits for the BO's fences (render node), or calls a function of the owner
- * that stops all use (KFD: user queues have no fences). Then it clears the GPU's entries,
- * since a later job may use the BO without listing it. Entries are written between
- * vgpu_userptr_lock() and vgpu_userptr_unlock(), and only while the pages are those of the
- * process. The notifier does not allocate, and takes no lock that is held around an
- * allocation.
+ * that stops all use (KFD: user queues have no fences). Then the notifier clears the GPU's
+ * page-table entries, since a later job may use the BO without listing it. Entries are
+ * written between vgpu_userptr_lock() and vgpu_userptr_unlock(), and only while the pages are
+ * those of the process. The notifier does not allocate, and takes no lock that is held around
+ * an allocation.
  */
 #include <linux/dma-resv.h>
 #include <linux/hmm.h>
@@ -427,8 +427,8 @@ int vgpu_userptr_populate(struct vgpu_bo *bo)
  * vgpu_userptr_valid() - whether the bound pages are those of the process
  * @bo: user pointer, reservation held
  *
- * If the result is true, the notifier will wait for fences that the caller adds to the BO's
- * reservation before it drops the lock.
+ * If the result is true, and the caller adds fences to the BO's reservation before dropping
+ * the lock, the notifier will wait for these fences.
  *
  * Context: the caller holds vgpu_mman.notifier_lock, so it must not allocate.
  *
@@ -458,7 +458,7 @@ static void userptr_written(struct vgpu_userptr *u)
 /**
  * vgpu_userptr_lock() - lock out the notifier of a user pointer while entries are written
  * @bo: BO of any kind, reservation held; for a BO that is not a user pointer the
- *      function only returns true
+ *      function takes no lock and returns true
  *
  * Page-table entries of the pages are written, and bo->vm_mappings is changed, only
  * between this call and vgpu_userptr_unlock(). Takes vgpu_mman.notifier_lock. If entries may

@@ -74,7 +74,10 @@ static unsigned long vram_buddy_flags(const struct vgpu_vram_mgr *mgr,
 	return flags;
 }
 
-/* Complete and list a resource. The caller has held the lock since it allocated the blocks. */
+/*
+ * Complete a resource and add it to the list. The caller has held the lock since the allocation
+ * of the blocks.
+ */
 static void vram_list_resource(struct vgpu_vram_mgr *mgr,
 			       const struct ttm_place *place,
 			       struct vgpu_vram_resource *vres)
@@ -346,11 +349,11 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_distrust);
  * vgpu_vram_mgr_mark_lost() - mark the BOs whose content was lost with VRAM
  * @vdev: device, after a reset; earlier jobs have ended
  *
- * Marks BOs in VRAM, and BOs whose copy out of VRAM was or will be cancelled: jobs from
- * before the loss do not run any more (vgpu_copy_job.c).
+ * Marks BOs in VRAM, and BOs whose copy out of VRAM was or will be cancelled: copy jobs that
+ * were created before the loss do not run any more (vgpu_copy_job.c).
  *
- * Context: takes the manager's lock, under which memory is allocated: must not be called in
- * the recovery's worker.
+ * Context: takes the manager's lock. Holders of the lock allocate memory, so the worker of the
+ * recovery must not call the function.
  *
  * Return: number of BOs that lost their content, without BOs of the kernel, such as page
  * tables.

@@ -67,7 +67,7 @@ static int kfd_show_nodes(struct seq_file *m,
 
 	mutex_lock(&kfd_processes_mutex);
 	list_for_each_entry(node, &kfd_nodes, list) {
-		/* Without kfd_topology_mutex: the number may change before the user reads it. */
+		/* No kfd_topology_mutex: the number may change anyway before user space reads it. */
 		seq_printf(m, "Node %u, gpu_id %u:\n", READ_ONCE(node->topology_id),
 			   node->gpu_id);
 		if (!drm_dev_enter(&node->vdev->drm, &idx))

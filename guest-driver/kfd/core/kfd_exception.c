@@ -37,7 +37,7 @@ void kfd_exception_memory(struct kfd_process_device *pdd, u64 va,
  * kfd_process_poisoned() - stop a process's queues on a GPU after a read of poison
  * @pdd: state of the process on the GPU
  *
- * The process gets its events, and SIGBUS.
+ * The process gets MEMORY and HW_EXCEPTION events, and SIGBUS.
  *
  * Context: takes kfd_process.queue_lock.
  */
@@ -58,8 +58,8 @@ void kfd_process_poisoned(struct kfd_process_device *pdd)
  * @why: reason, for the message
  *
  * A queue that was created after @at has taken over the doorbell and is left alone. Any other
- * queue of @doorbell is stopped. Notifies the debugger or, without a debugger that has
- * subscribed, the runtime; and the process.
+ * queue of @doorbell is stopped. Notifies the debugger or, if no debugger has subscribed to the
+ * exception, the runtime. The process gets HW_EXCEPTION events in either case.
  *
  * Context: takes kfd_process.queue_lock; no other lock is held.
  */

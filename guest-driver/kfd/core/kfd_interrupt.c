@@ -4,9 +4,9 @@
  *
  * TRAP and RELEASE_MEM packets, and completion signals of AQL packets, signal events.
  *
- * A bad packet stops one queue. The hardware has stopped an SDMA queue until the queue is loaded
+ * A bad packet stops one queue. The hardware itself stops an SDMA queue until the queue is loaded
  * again (include/vgpu/sdma.h, CONTEXT_STATUS.EXCEPTION). A compute queue would start again with
- * its next time slice, so the driver stops it until it is destroyed.
+ * its next time slice, so the driver keeps the queue stopped until user space destroys it.
  *
  * A read of poison stops all queues of the process on the GPU. amdkfd resets the GPU as well,
  * which this hardware does not need.

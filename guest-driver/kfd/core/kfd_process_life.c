@@ -4,10 +4,10 @@
  *
  * DOC: life of a process
  *
- * A kfd_process belongs to an mm. The first open of /dev/kfd creates the process; the end of the
- * mm (exit, exec, a kill at any point) detaches it, not the close of the file. An open file holds
- * only the identity of the mm, and every call looks the process up. Calls of a child that
- * inherited the file fail with -EBADF, because the child has another mm.
+ * A kfd_process belongs to an mm. The first open of /dev/kfd creates the process. The end of the
+ * mm (exit, exec, a kill at any point) detaches the process; the close of the file does not. An
+ * open file holds only the identity of the mm, and every call looks the process up. Calls of a
+ * child that inherited the file fail with -EBADF, because the child has another mm.
  *
  *	open ──► notifier registered ──► hashed
  *	                                    │ mm ends, or a GPU is removed
@@ -92,7 +92,7 @@ static void kfd_process_free_pdd(struct kfd_process_device *pdd)
 	kfd_qpd_fini(pdd);
 	kfd_dbg_device_fini(pdd);
 	kfree(pdd);
-	/* The node may be freed once the count is zero; wake_up_var() uses its address only. */
+	/* Once n_pdds is zero, the node may be freed; wake_up_var() does not dereference n_pdds. */
 	if (atomic_dec_and_test(n_pdds))
 		wake_up_var(n_pdds);
 }
@@ -212,8 +212,8 @@ err_free:
 }
 
 /*
- * Register the process's own MMU notifier. A notifier that the mm already has may belong to a
- * process that kfd_process_detach() is ending, so none is reused. The caller holds a reference on
+ * Register a new MMU notifier for the process. A notifier that the mm already has is not reused: it
+ * may belong to a process that kfd_process_detach() is ending. The caller holds a reference on
  * mm_users and no lock: another thread may hold mmap_lock for any time. The wait for mmap_lock is
  * killable.
  */
@@ -245,7 +245,7 @@ static int kfd_process_create(struct mm_struct *mm, struct task_struct *leader)
 	/* Another thread may have hashed a process of this mm meanwhile. */
 	ret = kfd_process_is_known(mm) ? -EEXIST : kfd_process_publish(p);
 	mutex_unlock(&kfd_processes_mutex);
-	/* kfd_process_free_notifier() drops the reference. */
+	/* mmu_notifier_put() lets kfd_process_free_notifier() drop the reference to @p. */
 	if (ret)
 		mmu_notifier_put(&p->mmu_notifier);
 	return ret == -EEXIST ? 0 : ret;

@@ -56,7 +56,7 @@ static void kfd_reset_engine_recovered(struct vgpu_device *vdev,
 		struct kfd_process_device *pdd = kfd_process_device_of(p, vdev);
 
 		pasid = p->pasid;
-		/* A process without state on this GPU may map the lost VRAM on a peer. */
+		/* A process without state on this GPU may map this GPU's VRAM on a peer GPU. */
 		if (lost)
 			svm_vram_lost(p);
 		if (pdd)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Processes over the system's sleep: from kfd_suspend() to kfd_resume(), their queues are off the
+ * Processes during the system's sleep: from kfd_suspend() to kfd_resume(), their queues are off the
  * hardware of all GPUs, and restore_work does not bring their BOs back to VRAM.
  */
 #include "process/kfd_evict.h"
@@ -30,8 +30,8 @@ static void kfd_process_resume(struct kfd_process *p)
 	if (p->suspended) {
 		p->suspended = false;
 		/*
-		 * Queues of a process whose BOs were evicted stay off until restore_work puts
-		 * them back.
+		 * If BOs of the process were evicted, its queues stay off the hardware until
+		 * restore_work has restored the BOs.
 		 */
 		for (i = 0; i < p->n_pdds; i++)
 			kfd_process_restore_queues(p->pdds[i]);

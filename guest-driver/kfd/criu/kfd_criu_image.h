@@ -23,9 +23,12 @@ struct svm_saved_range;
 
 #define KFD_CRIU_MAGIC		0x75524356u
 #define KFD_CRIU_VERSION	1
-/* Limit of the bytes that RESTORE allocates for a length from user space. No process needs more. */
+/*
+ * Maximum size of the private data; no process needs more. User space chooses the size that RESTORE
+ * allocates.
+ */
 #define KFD_CRIU_MAX_BYTES	SZ_256M
-#define KFD_CRIU_NO_FD		0xffffffffu	/* dmabuf_fd without a file, amdkfd's value */
+#define KFD_CRIU_NO_FD		0xffffffffu	/* dmabuf_fd of a BO without dma-buf; amdkfd's value */
 
 #define KFD_CRIU_XNACK		BIT(0)	/* kfd_process.xnack_enabled */
 #define KFD_CRIU_EVENT_PAGE	BIT(1)	/* the kernel has allocated the signal page */
@@ -34,7 +37,7 @@ struct svm_saved_range;
 /**
  * struct kfd_criu_head - lengths of the arrays; state of the process itself
  * @magic: KFD_CRIU_MAGIC
- * @version: KFD_CRIU_VERSION, of all these structures
+ * @version: KFD_CRIU_VERSION, the version of all structures of the private data
  * @bytes: length of the private data, this head included
  * @n_devices: number of devices
  * @n_bos: number of BOs
@@ -88,7 +91,7 @@ struct kfd_criu_device {
 };
 
 /**
- * struct kfd_criu_bo - state of a BO that is not in its struct kfd_criu_bo_bucket
+ * struct kfd_criu_bo - the part of a BO's state that struct kfd_criu_bo_bucket does not have
  * @user_addr: address of the memory of a user pointer
  * @mapped: mask of the devices that map the BO, by index in the array of devices
  * @id: low half of the BO's handle

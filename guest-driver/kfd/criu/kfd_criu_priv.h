@@ -16,8 +16,8 @@ struct file;
 /* kfd_criu.c */
 
 /*
- * Return the bytes of the private data, and the number of queues, events and ranges, from the
- * array lengths in @h.
+ * From the array lengths in @h, kfd_criu_bytes() computes the size of the private data, and
+ * kfd_criu_objects() computes the number of queues, events and SVM ranges together.
  */
 u64 kfd_criu_bytes(const struct kfd_criu_head *h);
 u64 kfd_criu_objects(const struct kfd_criu_head *h);
@@ -56,10 +56,11 @@ int kfd_criu_restore(struct kfd_process *p,
  */
 int kfd_criu_count_bos(struct kfd_process *p);
 /*
- * Describe all BOs in @buckets and @bos. Entry n of @files receives the dma-buf's file of BO n,
- * referenced, with a reserved descriptor in the bucket; NULL for a BO without dma-buf. Returns 0,
- * -EMFILE, -ENOMEM. After this function, even if it failed, the caller calls
- * kfd_criu_commit_files().
+ * Fill @buckets and @bos with a description of each BO of the process. For each BO that can be
+ * exported as a dma-buf, reserve a descriptor, store the descriptor in the BO's bucket, and store
+ * a reference to the dma-buf's file in the BO's entry of @files. All other entries of @files stay
+ * NULL. Returns 0, -EMFILE, -ENOMEM. The caller must call kfd_criu_commit_files() afterwards, even
+ * after an error.
  */
 int kfd_criu_save_bos(struct kfd_process *p,
 		      struct kfd_criu_bo_bucket *buckets,
@@ -85,8 +86,8 @@ void kfd_criu_commit_files(struct file **files,
 /* kfd_criu_queue.c */
 
 /*
- * Describe all queues in @queues. Returns 0, or -EIO if the hardware did not release a queue
- * (logged).
+ * Fill @queues with a description of each queue of the process. Returns 0, or -EIO if the hardware
+ * did not release a queue (logged).
  */
 int kfd_criu_save_queues(struct kfd_process *p, struct kfd_criu_queue *queues);
 /*

@@ -12,7 +12,7 @@
 #include "kfd_criu_image.h"
 #include "kfd_criu_priv.h"
 
-/* Describe @q in @s. The caller holds queue_lock. Returns 0 or -EIO. */
+/* Fill @s with a description of @q. The caller holds queue_lock. Returns 0 or -EIO. */
 static int queue_save(struct kfd_queue *q, u32 device, struct kfd_criu_queue *s)
 {
 	if (WARN_ON_ONCE(q->loaded))

@@ -101,7 +101,7 @@ bool kfd_dbg_raise_queue(struct kfd_queue *q, u64 mask)
 }
 
 /**
- * kfd_dbg_raise_device() - raise exceptions of a process on a GPU, if it is debugged
+ * kfd_dbg_raise_device() - raise exceptions of a process on a GPU, if the process is debugged
  * @pdd: state of the process on the GPU
  * @mask: exceptions, KFD_EC_MASK()
  *
@@ -326,7 +326,7 @@ int kfd_dbg_init(struct kfd_process *p)
 
 /**
  * kfd_dbg_fini() - undo kfd_dbg_init()
- * @p: process without references, after kfd_dbg_close(); or one that was never hashed
+ * @p: process without references, after kfd_dbg_close(); or a process that was never hashed
  */
 void kfd_dbg_fini(struct kfd_process *p)
 {

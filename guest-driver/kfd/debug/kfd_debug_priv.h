@@ -17,8 +17,8 @@ struct kfd_process;
 /**
  * struct kfd_dbg_session - a debugger's session on a process
  * @ref: references: one of kfd_dbg.session, and one of @notify while the work is queued
- * @target: debugged process; alive while this is its kfd_dbg.session
- * @debugger: process of the debugger; alive while @link is linked
+ * @target: debugged process; the pointer is valid while kfd_dbg.session of @target is this session
+ * @debugger: process of the debugger; the pointer is valid while @link is in a list
  * @link: link in kfd_dbg.debugging of @debugger, as long as this is the session of @target
  * @file: pipe, FIFO or socket that the debugger reads; a byte in it reports new exceptions
  * @notify: writes a byte to @file
@@ -42,8 +42,8 @@ enum kfd_runtime_call {
 
 /**
  * struct kfd_dbg - sessions of a process, as target and as debugger
- * @session: session whose target is the process, or NULL. Changed with kfd_process.queue_lock
- *           held as well, together with kfd_process.debug_trap_enabled
+ * @session: session whose target is the process, or NULL. Changed together with
+ *           kfd_process.debug_trap_enabled, with both kfd_process.queue_lock and kfd_dbg_lock held
  * @debugging: list of sessions in which the process is the debugger
  * @closed: the process is detached; no session begins any more
  * @exceptions: KFD_EC_MASK_PROCESS exceptions that were raised and not cleared
@@ -84,9 +84,9 @@ struct kfd_dbg_device {
 /* kfd_debug.c */
 
 /*
- * Protects all sessions and kfd_queue.exceptions. Taken inside kfd_process.queue_lock. Only the
- * lock of kfd_events.all and locks of wait queues are taken inside it. Interrupt handlers do not
- * take it.
+ * Protects all sessions and kfd_queue.exceptions. Taken inside kfd_process.queue_lock. The holder
+ * takes no locks other than the lock of kfd_events.all and locks of wait queues. Interrupt handlers
+ * do not take kfd_dbg_lock.
  */
 extern spinlock_t kfd_dbg_lock;
 
@@ -99,9 +99,9 @@ extern spinlock_t kfd_dbg_lock;
 int kfd_dbg_begin(struct kfd_process *debugger, struct kfd_process *target,
 		  struct file *file, u64 mask, struct kfd_runtime_info *info);
 /*
- * End the session of @target; if @debugger is not NULL, only a session of @debugger. Resumes
- * suspended queues, clears exceptions, reports a held fault to the process, and wakes calls of
- * RUNTIME_ENABLE and DESTROY_QUEUE. Takes queue_lock of @target.
+ * End the session of @target. If @debugger is not NULL, a session of another debugger does not
+ * end. The function resumes suspended queues, clears exceptions, reports a held fault to the
+ * process, and wakes calls of RUNTIME_ENABLE and DESTROY_QUEUE. Takes queue_lock of @target.
  */
 void kfd_dbg_end(struct kfd_process *target, struct kfd_process *debugger);
 /* Queue the work item that writes a byte to the debugger's file. The caller holds kfd_dbg_lock. */
@@ -137,9 +137,10 @@ int kfd_dbg_device_snapshot(struct kfd_process *target,
 /* kfd_debug_runtime.c */
 
 /*
- * Access the memory of @p at address @va of @p, from any thread. @fault allows page faults: work
- * items that serve several processes pass false, since a page fault may wait for a file system in
- * user space. Returns 0, or -EFAULT if not all @bytes were accessed. The caller holds no locks.
+ * Read or, if @write, write the memory of process @p at address @va. Any thread may call the
+ * function. @fault: allow page faults; work items that serve several processes pass false, since a
+ * page fault may wait for a file system in user space. Returns 0, or -EFAULT if not all @bytes
+ * were accessed. The caller holds no locks.
  */
 int kfd_dbg_access(struct kfd_process *p, u64 va, void *buf, unsigned int bytes,
 		   bool write, bool fault);

@@ -60,7 +60,7 @@ static struct kfd_process_device *kfd_dbg_find_device(struct kfd_process *p,
 /*
  * Find the first source (queue, GPU or process) with an exception that the debugger has
  * subscribed to. Return the address of the source's exceptions, and set the source's ids in
- * @args; return NULL if there is none.
+ * @args; return NULL if there is no such source.
  */
 static u64 *kfd_dbg_find(struct kfd_process *p,
 			 struct kfd_ioctl_dbg_trap_query_debug_event_args *args)
@@ -86,7 +86,8 @@ static u64 *kfd_dbg_find(struct kfd_process *p,
 /**
  * kfd_dbg_query_event() - QUERY_DEBUG_EVENT
  * @target: debugged process
- * @args: exception_mask: exceptions to clear; on return the source's exceptions before the clear
+ * @args: exception_mask: exceptions to clear. On return, queue_id and gpu_id name the source of
+ *        the exceptions, and exception_mask has the source's exceptions before the clear
  *
  * Return: 0; -EAGAIN if no subscribed exception was raised; -EINVAL if there is no session.
  */
@@ -246,7 +247,7 @@ int kfd_dbg_query_info(struct kfd_process *target,
  * @target: debugged process
  * @mask: exceptions that the debugger subscribes to, KFD_EC_MASK()
  *
- * Notifies the debugger if one of them was raised already.
+ * Notifies the debugger if one of these exceptions was raised already.
  *
  * Return: 0, or -EINVAL if there is no session.
  */
@@ -294,8 +295,8 @@ static void kfd_dbg_device_entry(struct kfd_process_device *pdd, u64 clear,
 /**
  * kfd_dbg_device_snapshot() - GET_DEVICE_SNAPSHOT
  * @target: debugged process
- * @args: num_devices: entries of the buffer, on return GPUs of the process; entry_size: distance
- *        of entries in bytes, on return the bytes written for each
+ * @args: num_devices: number of entries in the buffer; on return, number of GPUs of the process.
+ *        entry_size: distance between entries, in bytes; on return, bytes written per entry
  *
  * Return: 0; -EINVAL if there is no session or no buffer; -EFAULT, -ENOMEM.
  */

@@ -92,7 +92,7 @@ int kfd_dbg_wait_resumed(struct kfd_queue *q)
 
 /**
  * struct kfd_dbg_ids - queue ids of SUSPEND_QUEUES and RESUME_QUEUES
- * @id: ids, with KFD_DBG_INVALID and KFD_DBG_ERROR as they are copied to user space
+ * @id: queue ids with the flags KFD_DBG_INVALID and KFD_DBG_ERROR, as copied to user space
  * @n: length of @id
  * @mine: bit n is set if the queue of @id[n] is on the GPU that is being handled
  */
@@ -144,7 +144,10 @@ static int kfd_dbg_id_index(const struct kfd_dbg_ids *ids, u32 id)
 	return -1;
 }
 
-/* A queue with EC_QUEUE_NEW is not suspended until the debugger has cleared the exception. */
+/*
+ * Return false if DESTROY_QUEUE was called for the queue, or the debugger has not cleared
+ * EC_QUEUE_NEW of the queue yet.
+ */
 static bool kfd_dbg_may_suspend(const struct kfd_queue *q)
 {
 	bool is_new;
@@ -354,7 +357,7 @@ static u32 kfd_dbg_queue_type(const struct kfd_queue *q)
 			KFD_IOC_QUEUE_TYPE_COMPUTE;
 }
 
-/* Fill @e for @q, and clear its exceptions of @clear. The caller holds queue_lock. */
+/* Fill @e for @q, and clear the exceptions @clear of @q. The caller holds queue_lock. */
 static void kfd_dbg_queue_entry(struct kfd_queue *q, u64 clear,
 				struct kfd_queue_snapshot_entry *e)
 {

@@ -52,8 +52,9 @@ static int kfd_dbg_save_area(struct kfd_process *p, u32 queue_id, u64 *va)
 /**
  * kfd_dbg_signal_runtime() - signal an exception to a process's runtime
  * @p: process
- * @queue_id: compute queue whose context save area names the runtime's word and event
- * @mask: exceptions, KFD_EC_MASK(), added to the word
+ * @queue_id: compute queue; the header of its context save area has the address of the runtime's
+ *            exception word, and the id of the event to signal
+ * @mask: exceptions to add to the exception word, KFD_EC_MASK()
  * @fault: allow page faults in the process's memory
  *
  * If the word cannot be read or written, the event is not signalled, as in amdkfd.

@@ -74,8 +74,8 @@ static int kfd_dbg_op_enable(struct kfd_process *p, struct kfd_process *target,
 }
 
 /*
- * No override is supported. A request without overrides is a query of the supported ones: return
- * an empty mask.
+ * No override is supported. A request without overrides only queries which overrides are
+ * supported: return an empty mask.
  */
 static int
 kfd_dbg_op_override(struct kfd_ioctl_dbg_trap_set_wave_launch_override_args *args)
@@ -105,7 +105,7 @@ static int kfd_dbg_op_launch_mode(u32 mode)
 	}
 }
 
-/* The device has no watch points: @err is the error of setting or clearing one. */
+/* The device has no watch points: return @err or, for an unknown GPU, -ENODEV. */
 static int kfd_dbg_op_watch(struct kfd_process *target, u32 gpu_id, int err)
 {
 	return kfd_process_device_by_node_id(target, gpu_id) ? err : -ENODEV;

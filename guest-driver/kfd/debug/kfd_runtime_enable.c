@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * RUNTIME_ENABLE: the runtime of a process registers itself, and the address where a debugger
- * finds its state (r_debug). If the process is debugged, the call waits for the debugger's reply.
+ * RUNTIME_ENABLE: the runtime of a process registers itself and its r_debug, the address at which
+ * debuggers find the runtime's state. If the process is debugged, the call waits for the
+ * debugger's reply.
  */
 #include <linux/mm.h>
 
@@ -101,7 +102,7 @@ static int kfd_runtime_on(struct kfd_process *p,
 	return kfd_runtime_ask(p);
 }
 
-/* Disable the runtime. Locks and values 0 and 1 as for kfd_runtime_on(). */
+/* Disable the runtime. Needs the locks of kfd_runtime_on(); returns 0 or 1 with the same meaning. */
 static int kfd_runtime_off(struct kfd_process *p)
 {
 	struct kfd_runtime_info *info = &p->dbg->runtime;
@@ -146,8 +147,8 @@ static int kfd_runtime_wait(struct kfd_process *p, enum kfd_runtime_call call)
  *
  * Return: 0; -EINVAL for an unknown mode (amdkfd ignores unknown modes); -EBUSY if the runtime is
  * enabled already; -EEXIST if the process has queues; -EINTR if a signal came before the
- * debugger's reply, after which the same call continues to wait; -ENODEV if the process is
- * detached.
+ * debugger's reply (if user space repeats the call, it waits for the same reply); -ENODEV if the
+ * process is detached.
  */
 int kfd_ioctl_runtime_enable(struct kfd_process *p, void *data)
 {

@@ -6,9 +6,9 @@
  * entries and wakes the calls. A signal of an auto-reset event is consumed by all calls that wait
  * for the event or, if no call waits, by the next call that names the event.
  *
- * A call may name an event more than once. Only the entry of the first name is in the event's
- * list, and counts for all names. So an event has one entry for each waiting call, and wakes each
- * call once.
+ * A call may name an event more than once in its array. Only the entry of the first such name is
+ * in the event's list; this entry counts for all names. So an event has one entry for each waiting
+ * call, and wakes each call once.
  */
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -31,7 +31,7 @@ struct kfd_wait;
 /**
  * struct kfd_wait_entry - one name of an event in a call of WAIT_EVENTS
  * @wait: the call
- * @first: the call's first entry for the same event, or this entry; NULL before the
+ * @first: first entry of the call for the same event, which may be this entry; NULL before the
  *         event was looked up
  * @seen: @sets of @first when this entry was added
  * @set: the event was signalled when this entry was added
@@ -42,7 +42,7 @@ struct kfd_wait;
  * @link: link in kfd_event.waits, while @event is not NULL
  * @event: the event; NULL after the event was destroyed
  *
- * @took, @sets, @pending, @link and @event are used in the first entry of an event only.
+ * @took, @sets, @pending, @link and @event are used only in the call's first entry for an event.
  */
 struct kfd_wait_entry {
 	struct kfd_wait *wait;
@@ -67,8 +67,8 @@ struct kfd_wait_entry {
  * @named: first entry for each event, by event id; used by the calling thread only
  * @entry: entries, in the order of the ioctl's array
  *
- * The lock of kfd_events.all protects @broken, @n_set and the entries; @broken and @n_set are read
- * without it.
+ * The lock of kfd_events.all protects @broken, @n_set and the entries; @broken and @n_set may be
+ * read without the lock.
  */
 struct kfd_wait {
 	wait_queue_head_t wq;
@@ -213,7 +213,7 @@ static bool wait_entry_set(const struct kfd_wait_entry *e)
 
 /*
  * Return true if an event was signalled, and no event before it in the ioctl's array was
- * destroyed. amdkfd takes a call that waits for any event as satisfied then.
+ * destroyed. As in amdkfd, this satisfies a call that waits for any event.
  */
 static bool wait_any_set(struct kfd_process *p, struct kfd_wait *w)
 {
@@ -267,8 +267,8 @@ static int wait_report(struct kfd_process *p, struct kfd_wait_entry *e,
 }
 
 /*
- * Remove the call's entries. @again: the call will be restarted; signal the auto-reset events
- * again whose signals it has consumed.
+ * Remove the call's entries. @again: the call will be restarted, so repeat the signals of
+ * auto-reset events that the call has consumed.
  */
 static void wait_end(struct kfd_process *p, struct kfd_wait *w, bool again)
 {
@@ -330,7 +330,7 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
 		args->wait_result = KFD_IOC_WAIT_RESULT_TIMEOUT;
 		return 0;
 	}
-	/* wait_report() finds the destroyed event of a call that is satisfied by another one. */
+	/* If another event has satisfied the call, wait_report() fails at the destroyed event. */
 	if (READ_ONCE(w->broken) && (w->all || !wait_any_set(p, w)))
 		return -EIO;
 	ret = 0;
@@ -348,10 +348,13 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
  *
  * Context: no locks are held.
  *
- * Return: 0, and wait_result is COMPLETE or TIMEOUT; -EINVAL if an event does not exist; if an
- * event is destroyed: -EINVAL if the call is satisfied by an event before it, else -EIO; -EIO if
- * the process is detached; -EFAULT; -ENOMEM, also for more than KFD_WAIT_MAX_EVENTS events;
- * -ERESTARTSYS.
+ * Return:
+ * * 0: wait_result is COMPLETE or TIMEOUT
+ * * -EINVAL: an event does not exist; or an event was destroyed, and an event before it in the
+ *   array satisfies the call
+ * * -EIO: an event was destroyed in any other case, or the process is detached
+ * * -ENOMEM: no memory, or more than KFD_WAIT_MAX_EVENTS events
+ * * -EFAULT, -ERESTARTSYS
  */
 int kfd_ioctl_wait_events(struct kfd_process *p, void *data)
 {

@@ -8,8 +8,8 @@
  * KFD_EVENT_UNSIGNALED again when it signals the event. If the slot of the id is not signalled, a
  * work item looks at all slots.
  *
- * The work item also takes over when the interrupt handler finds the lock taken, or
- * more than KFD_WAKE_AT_ONCE calls waiting for the event.
+ * The work item also takes over if the interrupt handler finds the lock of kfd_events.all taken,
+ * or if more than KFD_WAKE_AT_ONCE calls wait for the event.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -41,7 +41,7 @@ static bool slot_signaled(const u64 *slots, u32 id)
 	return READ_ONCE(slots[id]) != KFD_EVENT_UNSIGNALED;
 }
 
-/* Signal the event of a slot. Return false if the slot is not signalled, or no event has it. */
+/* Signal the event of slot @id. Return false if the slot is not signalled, or has no event. */
 static bool signal_slot(struct kfd_events *events, u64 *slots, u32 id)
 {
 	struct kfd_event *ev;
@@ -410,7 +410,7 @@ bool kfd_events_has_page(const struct kfd_process *p)
 /**
  * kfd_events_user_page() - look up the signal page that user space has allocated
  * @p: process; kfd_process.mutex is held
- * @handle: set to the handle of its memory
+ * @handle: set to the handle of the signal page's memory
  *
  * Return: false if there is no signal page, or the kernel allocated it.
  */
@@ -684,7 +684,7 @@ void kfd_events_close(struct kfd_process *p)
 
 /**
  * kfd_events_fini() - free a process's events
- * @p: process without queues and references, after kfd_events_close(); or one that was
+ * @p: process without queues and references, after kfd_events_close(); or a process that was
  *     never hashed
  */
 void kfd_events_fini(struct kfd_process *p)

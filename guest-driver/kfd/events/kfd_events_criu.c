@@ -90,7 +90,7 @@ static bool event_ok(const struct kfd_saved_event *s)
 /**
  * kfd_events_criu_restore() - create an event of a checkpoint
  * @p: process; kfd_process.mutex is held
- * @s: the event; comes from user space and is checked here
+ * @s: the event; @s comes from user space, and the function checks it
  *
  * Return: 0; -EINVAL if @s is not valid; -ENOSPC if the id is taken; -ENOMEM.
  */

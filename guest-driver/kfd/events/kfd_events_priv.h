@@ -45,7 +45,7 @@ struct kfd_event {
 /**
  * struct kfd_events - the events of a process
  * @all: all struct kfd_event, by id. The xarray's lock is held while all waiting calls of an
- *       event are woken; the interrupt handler only tries the lock
+ *       event are woken, so the interrupt handler only tries to take the lock
  * @closed: the process is detached, and WAIT_EVENTS fails; protected by the lock of @all
  * @signal_page: kernel mapping of the signal page's slots, or NULL. The GPU writes a value other
  *               than KFD_EVENT_UNSIGNALED into an event's slot and raises an interrupt. Set once,

@@ -2,8 +2,8 @@
 /*
  * /dev/kfd: open, mmap and the dispatch of ioctls.
  *
- * An open file holds only the mm that opened it: each call looks the process up
- * (see kfd_process_life.c).
+ * An open file refers to the mm of the process that opened it, not to the kfd_process: each call
+ * looks the kfd_process up (see kfd_process_life.c).
  */
 #include <linux/compat.h>
 #include <linux/device.h>
@@ -42,7 +42,7 @@ static int kfd_open(struct inode *inode, struct file *filp)
 	ret = kfd_process_open(current, current->mm);
 	if (ret)
 		return ret;
-	/* Keep the address of the mm_struct from being reused. The process's memory is not kept. */
+	/* Keep the mm_struct, so that its address is not reused; do not keep the process's memory. */
 	mmgrab(current->mm);
 	filp->private_data = current->mm;
 	kfd_mmap_adopt(filp);
@@ -103,8 +103,8 @@ static int kfd_ioctl_svm_check(const void *data, unsigned int usize)
  * @fn: handler, or NULL if the ioctl is not implemented
  * @check: checks arguments of variable size, or NULL; @usize: bytes that
  *         user space passed
- * @absent: result if @fn is NULL: amdkfd's error on a GPU without the feature; 0: -ENOTTY, for
- *          numbers without an entry in kfd_ioctls
+ * @absent: result if @fn is NULL: amdkfd's error for a GPU without the feature. 0 stands for
+ *          -ENOTTY: the number has no entry in kfd_ioctls
  */
 struct kfd_ioctl_desc {
 	unsigned int cmd;
@@ -211,8 +211,8 @@ static int kfd_ioctl_do(const struct kfd_ioctl_desc *desc,
 }
 
 /*
- * PC sampling, an ioctl of AMD's out-of-tree driver. The thunk calls it from KFD 1.16 on, and takes
- * only -EOPNOTSUPP for a GPU without the feature.
+ * PC sampling, an ioctl of AMD's out-of-tree driver. The thunk calls this ioctl from KFD 1.16 on,
+ * and accepts no error other than -EOPNOTSUPP from a GPU without PC sampling.
  */
 #define KFD_NR_PC_SAMPLE	0x85
 

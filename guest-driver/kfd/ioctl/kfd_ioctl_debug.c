@@ -21,9 +21,9 @@ bool kfd_dbg_traces(struct task_struct *task)
 }
 
 /*
- * Return the KFD process of @mm, referenced, if @p may debug it. ENABLE creates the KFD process
- * if the caller traces @thread. Otherwise return ERR_PTR(): -ESRCH if there is no KFD process,
- * -EPERM, or an error of kfd_process_open().
+ * Return the KFD process of @mm, referenced, if @p may debug it; else ERR_PTR(): -ESRCH if there is
+ * no KFD process, -EPERM, or an error of kfd_process_open(). If the caller traces @thread, ENABLE
+ * creates a missing KFD process.
  */
 static struct kfd_process *kfd_dbg_target(struct kfd_process *p,
 					  struct task_struct *thread,
@@ -49,8 +49,8 @@ static struct kfd_process *kfd_dbg_target(struct kfd_process *p,
 }
 
 /*
- * Do the operation on the process of @mm. The caller holds a reference on mm_users, which keeps the
- * target the same process.
+ * Do the operation on the process of @mm. The caller holds a reference on mm_users, so that @mm
+ * does not end during the operation.
  */
 static int kfd_dbg_trap_thread(struct kfd_process *p, struct task_struct *thread,
 			       struct mm_struct *mm,
@@ -73,10 +73,12 @@ static int kfd_dbg_trap_thread(struct kfd_process *p, struct task_struct *thread
  *
  * Context: no locks are held.
  *
- * Return: result of the operation (see docs/driver-kfd.md); -ESRCH if there is no such process or
- * it has no KFD process; -EPERM if the target is neither @p, nor traced by the caller, nor
- * debugged by @p, or has not enabled its runtime; -EINVAL if the target is not debugged, or the
- * operation is unknown.
+ * Return:
+ * * result of the operation (see docs/driver-kfd.md)
+ * * -ESRCH: there is no such process, or the process has no KFD process
+ * * -EPERM: the target is neither @p, nor traced by the caller, nor debugged by @p; or the target
+ *   has not enabled its runtime
+ * * -EINVAL: the target is not debugged, or the operation is unknown
  */
 int kfd_ioctl_dbg_trap(struct kfd_process *p, void *data)
 {

@@ -118,7 +118,7 @@ static u32 *kfd_mem_get_devices(u64 ptr, u32 n_devices, u32 n_success)
 				 sizeof(u32));
 }
 
-/* Map @args->handle on the devices before the first one that is not valid. */
+/* Map the memory of @args->handle on the devices that precede the first invalid device. */
 static int kfd_mem_map(struct kfd_process *p, const u32 *devices,
 		       struct kfd_ioctl_map_memory_to_gpu_args *args)
 {

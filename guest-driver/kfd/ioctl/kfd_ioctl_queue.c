@@ -44,7 +44,7 @@ static int kfd_queue_check_pointers(struct kfd_ioctl_create_queue_args *args)
 	if (!kfd_user_va_ok(args->read_pointer_address, sizeof(u32)) ||
 	    !kfd_user_va_ok(args->write_pointer_address, sizeof(u32)))
 		return -EFAULT;
-	/* ROCr passes these for every queue; only compute queues use them. */
+	/* ROCr passes the next two buffers for every queue, but only compute queues use them. */
 	if (args->eop_buffer_address &&
 	    !kfd_user_va_ok(args->eop_buffer_address, sizeof(u32)))
 		return -EFAULT;

@@ -80,9 +80,12 @@ static int kfd_dmabuf_info(struct kfd_process *p, struct vgpu_bo *bo,
  *
  * Context: no locks are held. Takes the BO's reservation.
  *
- * Return: 0; -EBADF, or -EINVAL for a file that is no dma-buf of this driver, memory in another
- * domain, a GPU without state of @p, or a metadata buffer that is too small; -EFAULT, -ENOMEM,
- * -ERESTARTSYS.
+ * Return:
+ * * 0
+ * * -EBADF: the descriptor is not open
+ * * -EINVAL: the file is no dma-buf of this driver; the memory is neither in VRAM nor in GTT; @p
+ *   has no state on the memory's GPU; or the metadata buffer is too small
+ * * -EFAULT, -ENOMEM, -ERESTARTSYS
  */
 int kfd_ioctl_get_dmabuf_info(struct kfd_process *p, void *data)
 {

@@ -61,7 +61,7 @@ static void kfd_doorbell_zap_node(const struct kfd_node *node)
  */
 void kfd_doorbell_zap(struct kfd_process_device *pdd)
 {
-	/* The mm may still be in use after its process is torn down. */
+	/* The mm may still be in use after its kfd_process is torn down. */
 	if (pdd->doorbells)
 		kfd_doorbell_zap_node(pdd->node);
 }
@@ -107,9 +107,8 @@ vm_fault_t kfd_fault_insert(struct vm_fault *vmf, struct kfd_node *node, phys_ad
 }
 
 /*
- * Look the process up at each fault: it may have been detached since mmap. The teardown, which
- * frees the slice, runs after the last reference was dropped, including the one of this function,
- * and zaps the mapping.
+ * Look the process up at each fault: it may have been detached since mmap. The lookup takes a
+ * reference, so that the teardown, which zaps the mapping and frees the slice, runs later.
  */
 static vm_fault_t kfd_doorbell_fault(struct vm_fault *vmf)
 {
@@ -169,7 +168,7 @@ int kfd_doorbell_mmap(struct kfd_process_device *pdd,
 }
 
 /**
- * kfd_mmap_init() - create the file whose mapping all files of /dev/kfd use
+ * kfd_mmap_init() - create the file whose address_space all files of /dev/kfd use
  *
  * Context: module init, before /dev/kfd exists.
  *
@@ -178,8 +177,8 @@ int kfd_doorbell_mmap(struct kfd_process_device *pdd,
 int kfd_mmap_init(void)
 {
 	/*
-	 * The file_operations have no owner: a reference to this module would keep it from being
-	 * unloaded. kfd_mmap_exit() therefore frees the file synchronously.
+	 * The file_operations have no owner: the file's reference to this module would keep the
+	 * module from being unloaded. kfd_mmap_exit() therefore frees the file synchronously.
 	 */
 	kfd_mappings = anon_inode_create_getfile("[kfd]", &kfd_mappings_fops,
 						 NULL, O_RDWR, NULL);

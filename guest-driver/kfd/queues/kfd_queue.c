@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * User-mode queues of both kinds; kfd_queue_sdma.c and kfd_queue_compute.c have the parts of each.
+ * User-mode queues: the code that SDMA queues (kfd_queue_sdma.c) and compute queues
+ * (kfd_queue_compute.c) have in common.
  *
  * A queue is on the hardware ("loaded") while user space has enabled it, no fault has stopped it,
  * no debugger has suspended it, and the process is not evicted on the GPU. kfd_queue_sync() loads
@@ -133,7 +134,7 @@ void kfd_queue_stop(struct kfd_queue *q, const char *why)
 }
 
 /**
- * kfd_queues_recovered() - stop the queues of a process that a recovery has not restored
+ * kfd_queues_recovered() - stop those queues of a process that a recovery has not restored
  * @pdd: state of the process on the GPU
  * @engine: SDMA engine that was reset, or VGPU_ENGINE_CP for the command processor
  * @vm_lost: the page tables of the process were lost
@@ -182,7 +183,7 @@ static void kfd_queue_no_wptr(struct kfd_queue *q)
 
 /**
  * kfd_queues_map_wptr() - look up the write pointers of a process's SDMA queues again
- * @p: process whose BOs may have moved, before its queues run
+ * @p: process whose BOs may have moved and whose queues do not run yet
  *
  * Stops a queue whose write pointer has no memory any more.
  *
@@ -333,7 +334,7 @@ static void kfd_queue_fini_kind(struct kfd_queue *q)
  * @props: arguments
  * @out: set to the queue
  *
- * Makes the BOs of the process resident with its first queue.
+ * For the first queue of a process, makes the BOs of the process resident.
  *
  * Context: kfd_process.mutex is held, no reservation.
  *

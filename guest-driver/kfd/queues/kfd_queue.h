@@ -15,8 +15,9 @@
 #include "hw/sdma/vgpu_sdma_queue.h"
 
 /*
- * Masks of SDMA engines. As on the card, the first two engines serve PCIe, all other engines
- * XGMI. The masks only select the engine of a new queue, since each engine can access all memory.
+ * Masks of SDMA engines. As on the card, the first two engines are for PCIe, all other engines
+ * for XGMI. The masks have an effect only on the choice of a new queue's engine: each engine can
+ * access all memory.
  */
 #define KFD_NUM_SDMA_PCIE	2
 #define KFD_NUM_SDMA_XGMI	(SDMA_NUM_ENGINES - KFD_NUM_SDMA_PCIE)
@@ -31,7 +32,7 @@ struct kfd_process_device;
 struct vgpu_bo;
 
 #define KFD_QUEUE_FILES	3
-#define KFD_DOORBELLS	1024	/* in a process's slice */
+#define KFD_DOORBELLS	1024	/* number of doorbells in a process's slice */
 
 enum kfd_queue_kind {
 	KFD_QUEUE_SDMA,
@@ -43,8 +44,8 @@ enum kfd_queue_kind {
  * @pdd: the process's state on the GPU
  * @queues: queues on this GPU; changed with both kfd_process.mutex and
  *          kfd_process.queue_lock held, so that either lock allows to walk the list
- * @n_sdma: number of SDMA queues; the address space keeps a VMID while it is not zero; protected
- *          by kfd_process.mutex
+ * @n_sdma: number of SDMA queues; the address space keeps a VMID while @n_sdma is not zero;
+ *          protected by kfd_process.mutex
  * @n_cp: number of compute queues; protected by kfd_sched.lock
  * @doorbells_used: doorbells of compute queues; protected by kfd_process.mutex
  * @gws_queue: queue that has global wave sync, or NULL; protected by kfd_process.mutex
@@ -81,10 +82,10 @@ struct qcm_process_device {
  * @faulted: an unrepaired fault or a bad packet has stopped the queue until it is destroyed
  * @hung: the hardware did not release the queue and was reset; the process has not been
  *        notified yet
- * @loaded: on the hardware; compute: in run lists
+ * @loaded: SDMA: the queue is on the hardware; compute: the queue is in run lists
  * @suspended: a debugger has suspended the queue
- * @dying: DESTROY_QUEUE waits for the queue, or destroys it; changed with kfd_process.mutex held,
- *         too
+ * @dying: a call of DESTROY_QUEUE destroys the queue, or waits until the queue is resumed; changed
+ *         with kfd_process.mutex held as well
  * @exceptions: KFD_EC_MASK_QUEUE exceptions that were not cleared; protected by kfd_dbg_lock
  * @kobj: kfd/proc/<pid>/queues/<id>, or NULL
  * @attrs: files of @kobj
@@ -152,7 +153,7 @@ struct kfd_queue {
 };
 
 /**
- * struct kfd_queue_saved - ids and progress of a queue in a checkpoint; values are not checked yet
+ * struct kfd_queue_saved - ids and progress of a queue in a checkpoint, not checked yet
  * @id: queue id of user space
  * @doorbell: byte offset in the slice
  * @engine: SDMA: engine

@@ -9,9 +9,9 @@
 #include "kfd_queue_priv.h"
 
 /*
- * Return the mapping that begins at @va, kept from being unmapped, or NULL. As in amdgpu, the
- * buffer must have the address and size of a mapped BO, but the BO of a buffer of less than a
- * page may be larger.
+ * Return the mapping that begins at @va, or NULL. The mapping stays until kfd_queue_put_buffer().
+ * As in amdgpu, the buffer must have the address and size of a mapped BO, but the BO of a buffer
+ * of less than a page may be larger.
  */
 struct kfd_mem_attachment *
 kfd_queue_get_buffer(struct kfd_process_device *pdd, u64 va, u64 bytes)

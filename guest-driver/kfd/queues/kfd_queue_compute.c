@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Compute queues, PM4 and AQL: buffers of user space, doorbell, MQD. kfd_runlist.c decides when
- * they run.
+ * Compute queues, PM4 and AQL: buffers of user space, doorbell, MQD. kfd_runlist.c submits the
+ * queues to the CP.
  */
 #include <linux/mm.h>
 #include <drm/amdgpu_drm.h>
@@ -17,7 +17,7 @@
 #include "kfd_queue.h"
 #include "kfd_queue_priv.h"
 
-/* Limits of waves, and bytes of a save area for each wave and compute unit. */
+/* Maximum numbers of waves; bytes of a save area per wave and per compute unit. */
 #define CP_MAX_WAVES_PER_CU	40u
 #define CP_MAX_WAVES_PER_SE	512u
 #define CP_STACK_PER_WAVE	8u
@@ -45,7 +45,7 @@ u32 kfd_cp_stack_bytes(void)
 /**
  * kfd_cp_save_bytes() - return the bytes of the context save area that user space has to allocate
  *
- * Includes the control stack, and not the debugger's part.
+ * The result includes the control stack, but not the debugger's part.
  *
  * Return: the size, a multiple of PAGE_SIZE.
  */
@@ -62,8 +62,8 @@ static u32 kfd_cp_debug_bytes(void)
 }
 
 /*
- * Check the context save area: a mapped BO, or SVM ranges that are always mapped. The area is
- * checked only, since the device runs no waves to save.
+ * Check that the context save area is a mapped BO, or consists of SVM ranges that are always
+ * mapped. No context is ever saved to the area, since the device runs no waves.
  */
 static int kfd_cp_get_save_area(struct kfd_queue *q,
 				const struct kfd_queue_properties *props)
@@ -124,7 +124,7 @@ static void kfd_cp_put_buffers(struct kfd_queue *q)
 	kfd_queue_put_buffer(&q->eop);
 }
 
-/* Return true if doorbell @i of the slice does not belong to another block (vgpu/doorbell.h). */
+/* Return true if doorbell @i of the slice is free for the CP, not another block's (doorbell.h). */
 static bool kfd_cp_may_have_doorbell(unsigned long i)
 {
 	return i < KFD_DOORBELLS &&
@@ -280,8 +280,8 @@ int kfd_cp_set_cu_mask(struct kfd_queue *q, const u32 *mask, u32 bits)
  * @q: queue of either kind
  * @want: true to give, false to take back
  *
- * One queue of a process on a GPU may have global wave sync. Several processes may have it: the
- * CP runs them in separate time slices.
+ * On each GPU, at most one queue of a process has global wave sync. Several processes may have
+ * global wave sync: the CP runs them in separate time slices.
  *
  * Context: kfd_process.mutex is held. Takes kfd_process.queue_lock.
  *

@@ -15,7 +15,7 @@
  * @lock: protects the fields below, qcm_process_device.run_queues of each process, and the order
  *        of run lists. Taken inside kfd_process.queue_lock; its holders do not allocate
  * @qpds: list of the struct qcm_process_device with a non-empty run_queues, linked by run_link
- * @dwords: size of a run list of all compute queues of the GPU, loaded or not
+ * @dwords: size that a run list of all compute queues of the GPU would have, in dwords
  */
 struct kfd_sched {
 	struct mutex lock;	/* run lists */
@@ -26,7 +26,7 @@ struct kfd_sched {
 /**
  * struct device_queue_manager - queues of all processes on a GPU
  * @queue_lock: protects @sdma_busy; taken inside kfd_process.mutex
- * @sdma_busy: hardware queues in use, by engine
+ * @sdma_busy: for each engine, bitmap of the hardware queues in use
  * @sched: compute queues that may run
  */
 struct device_queue_manager {
@@ -42,8 +42,8 @@ struct device_queue_manager {
 int kfd_queue_sync(struct kfd_queue *q);
 
 /*
- * kfd_queue_buffer.c: buffers that user space has allocated. A buffer cannot be unmapped until
- * kfd_queue_put_buffer(). The caller holds kfd_process.mutex.
+ * kfd_queue_buffer.c: buffers that user space has allocated. kfd_queue_get_buffer() keeps a buffer
+ * from being unmapped until kfd_queue_put_buffer(). The caller holds kfd_process.mutex.
  */
 struct kfd_mem_attachment *
 kfd_queue_get_buffer(struct kfd_process_device *pdd, u64 va, u64 bytes);
@@ -58,21 +58,24 @@ void kfd_queue_put_buffers(struct kfd_queue *q);
  * kfd_sdma_init() takes a hardware queue, and a VMID for the address space. Returns 0; -ENOMEM if
  * no hardware queue is free; -ENOSPC if no VMID is free; -EBUSY if the hardware queue of a
  * checkpoint is taken; -ECANCELED, -EINVAL. kfd_sdma_fini() gives both back. The caller of these
- * two functions holds kfd_process.mutex; the caller of the others, except kfd_sdma_map_wptr(),
- * holds queue_lock.
+ * two functions holds kfd_process.mutex. The caller of kfd_sdma_load(), kfd_sdma_unload() and
+ * kfd_sdma_recovered() holds queue_lock.
  */
 int kfd_sdma_init(struct kfd_queue *q,
 		  const struct kfd_queue_properties *props);
 void kfd_sdma_fini(struct kfd_queue *q);
 int kfd_sdma_load(struct kfd_queue *q);
 int kfd_sdma_unload(struct kfd_queue *q);
-/* After a reset of the engine: return true if the queue continues, or was not loaded. */
+/*
+ * Called after a reset of the engine. Returns false if the queue hung, or if the queue was loaded
+ * and the recovery has not loaded it again.
+ */
 bool kfd_sdma_recovered(struct kfd_queue *q);
 /*
  * Look up the kernel mapping of the write pointer, which is valid until the next eviction of the
- * process. The caller holds kfd_process.mutex. Returns 0, also if the process is evicted already,
- * since restore_work calls the function again; -EINVAL if the write pointer was in a user pointer
- * without memory.
+ * process. The caller holds kfd_process.mutex. Returns 0, or -EINVAL if the write pointer was in a
+ * user pointer without memory. If the process is evicted already, the function returns 0 even
+ * without a mapping, since restore_work calls it again.
  */
 int kfd_sdma_map_wptr(struct kfd_queue *q);
 
@@ -96,8 +99,9 @@ void kfd_queue_sysfs_add(struct kfd_queue *q);
 void kfd_queue_sysfs_remove(struct kfd_queue *q);
 
 /*
- * kfd_runlist.c: run lists. kfd_sched_mark() adds a queue to later run lists, or removes it; the
- * caller holds queue_lock. kfd_sched_submit() submits a new run list, and returns 0 or -ETIME.
+ * kfd_runlist.c: run lists. kfd_sched_mark() adds a queue to all later run lists, or removes the
+ * queue from them; the caller holds queue_lock. kfd_sched_submit() submits a new run list, and
+ * returns 0 or -ETIME.
  */
 void kfd_sched_init(struct kfd_sched *sched);
 void kfd_sched_fini(struct kfd_sched *sched);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SDMA queues: a queue owns a hardware queue from its creation to its
- * destruction. Doorbell writes to a queue that is not loaded are lost. kfd_sdma_load() therefore
- * reads the write pointer from user memory, as amdkfd does.
+ * SDMA queues: each queue owns one hardware queue for as long as it exists. Doorbell writes to a
+ * queue that is not loaded are lost. kfd_sdma_load() therefore reads the write pointer from user
+ * memory, as amdkfd does.
  */
 #include <linux/kfd_ioctl.h>
 
@@ -112,7 +112,10 @@ static int kfd_sdma_take_slot(struct kfd_queue *q,
 	return 0;
 }
 
-/* Take a free hardware queue, spread over the engines of mask @want as in amdkfd. */
+/*
+ * Take a free hardware queue of an engine in mask @want. As in amdkfd, queues are spread over these
+ * engines.
+ */
 static int kfd_sdma_get_slot(struct kfd_queue *q, u32 want)
 {
 	struct device_queue_manager *dqm = q->pdd->node->dqm;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Run lists: the compute queues of all processes that the CP may run. The CP assigns VMIDs and
- * hardware queues, and time slices if there are more processes or queues than those. Each change
- * is submitted as a new list.
+ * Run lists: the compute queues of all processes that the CP may run. The CP assigns VMIDs to
+ * processes and hardware queues to queues. If VMIDs or hardware queues are too few, the CP assigns
+ * time slices. The driver submits each change as a new list.
  */
 #include <linux/sched/mm.h>
 
@@ -77,7 +77,7 @@ void kfd_sched_mark(struct kfd_queue *q, bool run)
 	mutex_unlock(&sched->lock);
 }
 
-/* As in amdkfd, a process has all GWS while its queue with GWS may run, and none otherwise. */
+/* As in amdkfd, a process has all GWS while the run list has its queue with GWS, else none. */
 static u32 kfd_sched_gws(struct kfd_process_device *pdd, u32 lost)
 {
 	struct kfd_queue *q;

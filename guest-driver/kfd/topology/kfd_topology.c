@@ -79,7 +79,7 @@ static void kfd_fill_mem_bank(struct kfd_props *props, const void *arg)
 	kfd_prop(props, "mem_clk_max", 0);
 }
 
-/* Return the number of the GPU's first processor; the CPU's processors are numbered from 0. */
+/* Return the number of the GPU's first SIMD. Numbers from 0 on belong to the CPU's processors. */
 static u32 kfd_simd_id_base(const struct kfd_node *node)
 {
 	return 0x80000000u + 0x1000 * node->topology_id;
@@ -314,7 +314,7 @@ static int kfd_topology_make_cpu(void)
 static int kfd_topology_make_gpu(struct kfd_node *node)
 {
 	const struct kfd_mem_bank bank = {
-		/* The BAR covers all VRAM. */
+		/* All VRAM is public: the BAR covers it. */
 		.heap_type = HSA_MEM_HEAP_TYPE_FB_PUBLIC,
 		.bytes = vgpu_vram_mgr_size(node->vdev),
 	};

@@ -2,9 +2,10 @@
 /*
  * The topology's links: how nodes reach each other's memory.
  *
- *	io_links	CPUs and each GPU, by PCIe; GPUs of one hive, by XGMI
- *	p2p_links	GPUs of different hives, or of none, that can access each
- *			other's BARs
+ *	io_links	between the CPUs and each GPU, by PCIe;
+ *			between GPUs of the same hive, by XGMI
+ *	p2p_links	between GPUs that are not in the same hive and can
+ *			access each other's BARs
  *
  * A link is listed in its source node. Weights are amdkfd's distances. A hive's link that is
  * down is listed as well.
