@@ -307,7 +307,8 @@ int vgpu_bo_validate(struct vgpu_bo *bo, u32 domain, bool interruptible)
  * vgpu_bo_validate_no_evict() - move a BO to VRAM if VRAM has free space
  * @bo: BO of VRAM, reservation held
  *
- * Otherwise the BO stays in GTT or moves there. Evicts no other BO from VRAM.
+ * If VRAM has too little free space, the BO stays in GTT or moves to GTT. Evicts no other BO from
+ * VRAM.
  *
  * Return: as vgpu_bo_validate(), interruptible.
  */

@@ -123,8 +123,8 @@ static inline struct vgpu_bo *gem_to_vgpu_bo(struct drm_gem_object *gem)
  *         _NO_CPU_ACCESS, _CPU_GTT_USWC; other flags are stored for the owner
  * @type: ttm_bo_type_kernel or ttm_bo_type_device; ttm_bo_type_sg for foreign memory
  *        (import, user pointer). A BO of foreign memory has no memory while in domain _CPU
- * @import: for ttm_bo_type_sg: the dma-buf, whose reservation the BO will share; the
- *          caller of vgpu_bo_create() holds it before and after
+ * @import: for ttm_bo_type_sg: the dma-buf, or NULL. The BO will share the dma-buf's
+ *          reservation, which the caller of vgpu_bo_create() holds before and after the call
  * @root: object whose reservation the BO will share, or NULL; the caller does not hold
  *        that reservation
  */

@@ -256,7 +256,7 @@ static vm_fault_t vgpu_bo_vm_fault(struct vm_fault *vmf)
 		dma_resv_unlock(tbo->base.resv);
 		return vgpu_io_map_wait(vdev, vmf);
 	}
-	/* TTM has dropped the reservation if it waited for a move. */
+	/* If TTM waited for a move, it has dropped the reservation and returned VM_FAULT_RETRY. */
 	if (ret != VM_FAULT_RETRY || vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
 		dma_resv_unlock(tbo->base.resv);
 	return ret;

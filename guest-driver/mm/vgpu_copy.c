@@ -107,8 +107,8 @@ static u64 window_page(unsigned int engine)
 
 /**
  * struct copy_side - source or destination of a copy
- * @cur: part that remains to be copied; if @window is set, its addresses are offsets in
- *       the resource
+ * @cur: part that remains to be copied; if @window is set, the addresses of @cur are offsets
+ *       in the resource
  * @base: number to add to an address of @cur to get the MC address
  * @window: the side is accessed through the engine's window
  */

@@ -10,8 +10,8 @@
  * thread waits for them. A job that waits for its dependencies blocks the jobs after it
  * in its queue.
  *
- * Copies of SVM pages have no dependencies: their jobs are submitted to the ring at
- * once, while moves of BOs wait for their users (vgpu_copy_job_submit()).
+ * Copies of SVM pages have no dependencies. vgpu_copy_job_submit() submits their jobs to
+ * the ring at once, so that these jobs do not wait for moves of BOs in a queue.
  *
  * The fence of an operation is the scheduler's fence of its last job. The fence signals when
  * the engine, or the CPU in its place, has executed the job, or with an error: -ECANCELED if
@@ -213,8 +213,8 @@ struct vgpu_copy_job *vgpu_copy_job_new(struct vgpu_device *vdev,
  * @job: job, not pushed
  * @bo: BO, its reservation held; vgpu_mm_vm_ops.move_later has been called
  *
- * Users are moves, and jobs and queues that may use the BO, including jobs that do not list
- * it.
+ * Users are moves of the BO, and jobs and queues that may use the BO, including jobs that do
+ * not list the BO.
  *
  * Context: may allocate.
  *

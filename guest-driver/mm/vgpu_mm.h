@@ -24,7 +24,7 @@ struct vgpu_device;
 /**
  * struct vgpu_mm_vm_ops - functions of vm/ that mm/ calls
  * @move_notify: the placement of @bo is about to change to @new (NULL: the BO is freed):
- *               drop its mappings or mark them. Reservation held
+ *               drop or mark the mappings of @bo. Reservation held
  * @move_later: called instead of @move_notify if the move will run after the users of @bo: mark
  *              the mappings of @bo, which the users still need. Reservation held
  * @move_users: make @job, the first job of a move, depend on all users of @bo; @move_later was

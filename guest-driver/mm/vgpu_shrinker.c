@@ -143,7 +143,7 @@ static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
 	/* A run that is in flight now may find nothing, so wait for the next run as well. */
 	int enough = atomic_read(&s->runs) + 2;
 
-	/* The worker would wait below for itself. */
+	/* If called by the worker, the wait below would be a wait for itself. */
 	if (shrink_is_current(s) || !shrink_pages(s))
 		return NOTIFY_DONE;
 	shrink_ask(s, SHRINK_OOM_PAGES);

@@ -561,7 +561,7 @@ void vgpu_userptr_tt_unbind(struct vgpu_bo *bo, struct ttm_tt *ttm)
 /**
  * vgpu_page_set_dirty() - mark a page dirty, since the GPU may write to it from now on
  * @page: page that HMM found writable. The caller holds a lock that the MMU notifier of the
- *        page waits for, so the page cannot be unmapped during the call
+ *        page waits for, so the page cannot be unmapped until the caller drops the lock
  *
  * GPU writes set no dirty bit in CPU page tables. Without this call reclaim would drop
  * data that only the GPU wrote: in pages that MADV_FREE made clean, in pages of shmem,

@@ -447,7 +447,7 @@ u64 vgpu_vram_mgr_size(struct vgpu_device *vdev)
  * vgpu_vram_mgr_usage() - get the amount of VRAM that BOs use
  * @vdev: device
  *
- * TTM's own count also has allocations that are being tried and may fail, and can therefore
+ * TTM's own count includes allocations that are still being tried and may fail, so it can
  * exceed vgpu_vram_mgr_size().
  *
  * Context: any.

@@ -67,7 +67,7 @@ static int kfd_show_nodes(struct seq_file *m,
 
 	mutex_lock(&kfd_processes_mutex);
 	list_for_each_entry(node, &kfd_nodes, list) {
-		/* No kfd_topology_mutex: the number may change anyway before user space reads it. */
+		/* Without kfd_topology_mutex: topology_id may change before user space reads it. */
 		seq_printf(m, "Node %u, gpu_id %u:\n", READ_ONCE(node->topology_id),
 			   node->gpu_id);
 		if (!drm_dev_enter(&node->vdev->drm, &idx))
@@ -120,7 +120,7 @@ void kfd_debugfs_exit(void)
 void kfd_debugfs_add(struct kfd_process *p, const char *name)
 {
 	p->debugfs = debugfs_create_dir(name, kfd_debugfs_proc);
-	/* The file shows addresses of the process: root only, as for /proc/<pid>/maps. */
+	/* Readable for root only, as the file shows addresses of the process. */
 	debugfs_create_file("svm", 0400, p->debugfs, p, &svm_print_fops);
 }
 

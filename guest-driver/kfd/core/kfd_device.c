@@ -30,8 +30,8 @@ static void kfd_device_detach(struct kfd_node *node)
  *
  * Context: probe. Sleeps; no locks are held.
  *
- * Return: 0; -ENOMEM; -ENOSPC if no GPU id, topology slot or interrupt handler is free; or an
- * error of sysfs or of the BO of the MMIO page.
+ * Return: 0; -ENOMEM; -ENOSPC if there are too many GPUs or interrupt handlers; or an error of
+ * sysfs or of the BO of the MMIO page.
  */
 int kfd_device_init(struct vgpu_device *vdev)
 {

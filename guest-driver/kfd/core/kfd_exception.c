@@ -52,7 +52,7 @@ void kfd_process_poisoned(struct kfd_process_device *pdd)
 /**
  * kfd_queue_bad_packet() - stop a compute queue after a bad packet
  * @pdd: state of the process on the GPU
- * @doorbell: byte offset of the queue's doorbell
+ * @doorbell: byte offset of the queue's doorbell in the process's slice
  * @at: GPU clock of the interrupt
  * @code: exception for the debugger
  * @why: reason, for the message

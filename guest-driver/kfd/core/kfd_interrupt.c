@@ -30,7 +30,7 @@
  * struct kfd_cp_error - a bad packet of a compute queue, from its interrupt entry
  * @at: GPU clock of the interrupt, 48 bits
  * @pasid: PASID of the process
- * @doorbell: byte offset in the slice
+ * @doorbell: byte offset of the queue's doorbell in the process's slice
  * @code: KFD_EC_QUEUE_PACKET_*
  */
 struct kfd_cp_error {

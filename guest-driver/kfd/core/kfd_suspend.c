@@ -91,7 +91,7 @@ void kfd_resume_device(struct vgpu_device *vdev)
 }
 
 /**
- * kfd_resume() - let the queues run again that kfd_suspend() took off
+ * kfd_resume() - undo kfd_suspend(): let the queues run again
  * @vdev: GPU
  *
  * A process whose BOs were evicted gets its queues back from restore_work.

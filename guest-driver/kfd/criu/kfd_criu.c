@@ -7,10 +7,11 @@
  *	RESTORE, a new process ─► restored: queues off, user pointers
  *	             without pages, no SVM ranges ─► RESUME ─► queues run
  *
- * The process itself or its tracer calls PROCESS_INFO, CHECKPOINT and UNPAUSE; only the process
- * itself calls RESTORE; any process with the capability calls RESUME. A RESTORE that fails
- * removes the objects that it has created. Address spaces and doorbells stay, since code without
- * a lock may have read their pointers; RESTORE cannot be tried again in that process.
+ * All callers need a capability (kfd_ioctl_criu()). The process itself or its tracer calls
+ * PROCESS_INFO, CHECKPOINT and UNPAUSE; only the process itself calls RESTORE; any process may
+ * call RESUME. A RESTORE that fails removes the objects that it has created. Address spaces and
+ * doorbells stay, since code without a lock may have read their pointers; RESTORE cannot be tried
+ * again in that process.
  */
 #include <linux/capability.h>
 #include <linux/pid.h>

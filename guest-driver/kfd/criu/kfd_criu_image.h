@@ -28,7 +28,7 @@ struct svm_saved_range;
  * allocates.
  */
 #define KFD_CRIU_MAX_BYTES	SZ_256M
-#define KFD_CRIU_NO_FD		0xffffffffu	/* dmabuf_fd of a BO without dma-buf; amdkfd's value */
+#define KFD_CRIU_NO_FD		0xffffffffu	/* dmabuf_fd if there is no dma-buf, as in amdkfd */
 
 #define KFD_CRIU_XNACK		BIT(0)	/* kfd_process.xnack_enabled */
 #define KFD_CRIU_EVENT_PAGE	BIT(1)	/* the kernel has allocated the signal page */
@@ -124,11 +124,11 @@ struct kfd_criu_bo {
  * @eop_bytes: compute: length of the end-of-pipe buffer
  * @save_va: compute: context save area
  * @save_bytes: compute: length of the context save area
- * @stack_bytes: compute: control stack, part of @save_bytes. No control stack is saved, since no
- *               wave ever runs
+ * @stack_bytes: compute: length of the control stack, part of @save_bytes. The control stack is
+ *               not saved, since the device runs no waves
  * @ring_bytes: length of the ring
  * @priority: compute: 0 to KFD_MAX_QUEUE_PRIORITY
- * @doorbell: byte offset in the slice
+ * @doorbell: byte offset of the doorbell in the process's slice
  * @engine: SDMA: engine
  * @hw_queue: SDMA: hardware queue of @engine
  * @pad: 0

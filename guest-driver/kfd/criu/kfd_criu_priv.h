@@ -51,8 +51,8 @@ int kfd_criu_restore(struct kfd_process *p,
 /* kfd_criu_mem.c */
 
 /*
- * Return the number of the process's BOs, or -EOPNOTSUPP (logged) if a BO is shared by a dma-buf,
- * or the render node has mapped memory in the process's address space.
+ * Return the number of the process's BOs; or -EOPNOTSUPP (logged) if a BO is shared by a dma-buf,
+ * or if the process has mapped memory by the render node.
  */
 int kfd_criu_count_bos(struct kfd_process *p);
 /*

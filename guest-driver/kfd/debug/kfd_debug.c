@@ -65,7 +65,10 @@ void kfd_dbg_notify(struct kfd_dbg_session *s)
 
 /* Raise exceptions. */
 
-/* Set @mask in *@exceptions. Return true if the debugger has subscribed to one of them. */
+/*
+ * If the process is debugged, set @mask in *@exceptions. Return true if the debugger has subscribed
+ * to an exception of @mask.
+ */
 static bool kfd_dbg_raise(struct kfd_process *p, u64 *exceptions, u64 mask)
 {
 	struct kfd_dbg_session *s;

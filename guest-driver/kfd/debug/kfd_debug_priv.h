@@ -68,7 +68,7 @@ struct kfd_dbg {
 /**
  * struct kfd_dbg_device - exceptions of a process on a GPU
  * @exceptions: KFD_EC_MASK_DEVICE exceptions that were raised and not cleared
- * @fault_known: @fault is valid; it describes the first fault since the debugger last cleared it
+ * @fault_known: @fault is valid: the first fault after the debugger last cleared the exception
  * @fault_held: a fault was reported to the debugger, which has not passed it to the process yet
  * @fault: memory fault that could not be repaired
  *
@@ -116,8 +116,9 @@ void kfd_dbg_notify(struct kfd_dbg_session *s);
 void kfd_dbg_resume_all(struct kfd_process *p);
 /*
  * SUSPEND_QUEUES and RESUME_QUEUES. @ids: address of the array of queue ids in user space;
- * @clear: exceptions to clear. The caller holds no locks. Returns the number of queues that were
- * suspended or resumed; -EINVAL if @n is too large or there is no session; -EFAULT, -ENOMEM.
+ * @clear: exceptions of these queues to clear. The caller holds no locks. Returns the number of
+ * queues that were suspended or resumed; -EINVAL if @n is too large or there is no session;
+ * -EFAULT, -ENOMEM.
  */
 int kfd_dbg_suspend(struct kfd_process *target, u64 ids, u32 n, u64 clear);
 int kfd_dbg_resume(struct kfd_process *target, u64 ids, u32 n);

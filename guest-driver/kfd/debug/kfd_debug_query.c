@@ -116,9 +116,9 @@ int kfd_dbg_query_event(struct kfd_process *target,
 }
 
 /*
- * Return the address of the exceptions that @code belongs to: those of queue @source, of GPU
- * @source, or of the process. NULL if there is no such source, or @code is unknown. Called
- * between kfd_dbg_freeze() and kfd_dbg_thaw().
+ * Return the address of the mask to which exception @code belongs: by the type of @code, the mask
+ * of queue @source, of GPU @source, or of the process. Return NULL if there is no such source, or
+ * @code is unknown. Called between kfd_dbg_freeze() and kfd_dbg_thaw().
  */
 static u64 *kfd_dbg_exceptions(struct kfd_process *p, u32 code, u32 source)
 {
@@ -202,7 +202,7 @@ static void kfd_dbg_put_back(struct kfd_process *p, u32 code, u32 source)
 /**
  * kfd_dbg_query_info() - QUERY_EXCEPTION_INFO
  * @target: debugged process
- * @args: source_id: queue id or GPU id; info_size: bytes of the buffer, on return bytes of the
+ * @args: source_id: queue id or GPU id. info_size: bytes of the buffer; on return, bytes of the
  *        information
  *
  * Return: 0; -EINVAL if there is no session, the exception or the source is unknown, or info_ptr

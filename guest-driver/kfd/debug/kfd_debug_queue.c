@@ -383,8 +383,8 @@ static void kfd_dbg_queue_entry(struct kfd_queue *q, u64 clear,
 }
 
 /*
- * Fill up to @max entries. Return the number of the process's queues. The caller holds
- * queue_lock.
+ * Fill up to @max entries. Return the number of the process's queues, which may exceed @max. The
+ * caller holds queue_lock.
  */
 static u32 kfd_dbg_queue_entries(struct kfd_process *p, u64 clear,
 				 struct kfd_queue_snapshot_entry *entry,

@@ -60,8 +60,8 @@ void kfd_runtime_set(struct kfd_process *p, const struct kfd_runtime_info *info)
 }
 
 /*
- * Raise EC_PROCESS_RUNTIME, and mark the call as waiting for the debugger's reply. Return false
- * if the process has no debugger. The caller holds kfd_dbg_lock.
+ * Raise EC_PROCESS_RUNTIME, and record that a call of RUNTIME_ENABLE waits for the debugger's
+ * reply. Return false if the process has no debugger. The caller holds kfd_dbg_lock.
  */
 static bool kfd_runtime_ask(struct kfd_process *p)
 {
@@ -87,7 +87,7 @@ static int kfd_runtime_on(struct kfd_process *p,
 {
 	struct kfd_runtime_info *info = &p->dbg->runtime;
 
-	/* If a signal has interrupted this call before, only wait for the reply. */
+	/* A signal has interrupted the same call before: do nothing but wait for the reply. */
 	if (p->dbg->interrupted == KFD_RUNTIME_ON &&
 	    info->runtime_state == DEBUG_RUNTIME_STATE_ENABLED)
 		return 1;
@@ -102,7 +102,7 @@ static int kfd_runtime_on(struct kfd_process *p,
 	return kfd_runtime_ask(p);
 }
 
-/* Disable the runtime. Needs the locks of kfd_runtime_on(); returns 0 or 1 with the same meaning. */
+/* Disable the runtime. The locks, and return values 0 and 1, are those of kfd_runtime_on(). */
 static int kfd_runtime_off(struct kfd_process *p)
 {
 	struct kfd_runtime_info *info = &p->dbg->runtime;

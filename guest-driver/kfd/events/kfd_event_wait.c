@@ -2,9 +2,9 @@
 /*
  * Waiting for events.
  *
- * A waiting call has an entry in the list of each of its events. kfd_event_set() marks the
- * entries and wakes the calls. A signal of an auto-reset event is consumed by all calls that wait
- * for the event or, if no call waits, by the next call that names the event.
+ * A call of WAIT_EVENTS has an entry in the list of each event that it waits for. kfd_event_set()
+ * marks the entries and wakes the calls. A signal of an auto-reset event is consumed by all calls
+ * that wait for the event or, if no call waits, by the next call that names the event.
  *
  * A call may name an event more than once in its array. Only the entry of the first such name is
  * in the event's list; this entry counts for all names. So an event has one entry for each waiting
@@ -88,8 +88,8 @@ static bool wait_over(const struct kfd_wait *w)
 }
 
 /*
- * Count @names more names of @first's event as signalled, and wake the call once it is satisfied.
- * The caller holds the lock of kfd_events.all.
+ * Count @names further names of @first's event as signalled. If that satisfies the call, wake the
+ * calling thread. The caller holds the lock of kfd_events.all.
  */
 static void wait_count(struct kfd_wait_entry *first, u32 names)
 {

@@ -26,7 +26,7 @@
 #include "kfd_events.h"
 #include "kfd_events_priv.h"
 
-/* 0 is no event's id: packets without an event id raise interrupts with 0. */
+/* No event has the id 0, with which packets without an event id raise interrupts. */
 #define KFD_SIGNAL_IDS	XA_LIMIT(1, KFD_SIGNAL_EVENT_LIMIT - 1)
 #define KFD_OTHER_IDS	XA_LIMIT(KFD_SIGNAL_EVENT_LIMIT, INT_MAX)
 /*
@@ -152,7 +152,7 @@ void kfd_events_interrupt_process(struct vgpu_device *vdev,
 EXPORT_SYMBOL_IF_KUNIT(kfd_events_interrupt_process);
 
 /**
- * kfd_events_interrupt() - kfd_events_interrupt_process() by PASID
+ * kfd_events_interrupt() - kfd_events_interrupt_process() for the process that has a PASID
  * @vdev: GPU that raised the interrupt
  * @pasid: PASID of the interrupt; nothing is done if no process has it
  * @id: event id of the interrupt
@@ -377,7 +377,7 @@ int kfd_events_take_page(struct kfd_process *p, u64 handle)
  * kfd_events_make_page() - allocate a signal page in kernel memory, unless there is a page
  * @p: process
  *
- * User space may map the page by kfd_events_mmap(); the GPU has no mapping of it.
+ * User space may map the page by kfd_events_mmap(); the GPU has no mapping of the page.
  *
  * Context: kfd_process.mutex is held.
  *

@@ -50,7 +50,7 @@ static void event_save(const struct kfd_event *ev, struct kfd_saved_event *s)
 /**
  * kfd_events_criu_save() - describe a process's events for a checkpoint
  * @p: process; kfd_process.mutex is held
- * @events: array of @n entries, filled
+ * @events: array of @n entries; receives the events
  * @n: from kfd_events_criu_count()
  *
  * Return: 0, or -EINVAL if the process does not have @n events.

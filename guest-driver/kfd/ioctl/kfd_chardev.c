@@ -42,7 +42,7 @@ static int kfd_open(struct inode *inode, struct file *filp)
 	ret = kfd_process_open(current, current->mm);
 	if (ret)
 		return ret;
-	/* Keep the mm_struct, so that its address is not reused; do not keep the process's memory. */
+	/* Keep the mm_struct, so that its address is not reused, but not the process's memory. */
 	mmgrab(current->mm);
 	filp->private_data = current->mm;
 	kfd_mmap_adopt(filp);

@@ -60,7 +60,7 @@ int kfd_ioctl_alloc_memory_of_gpu(struct kfd_process *p, void *data)
 		return -EINVAL;
 
 	mutex_lock(&p->mutex);
-	/* VRAM that only the CPU maps is allocated without an address. */
+	/* User space passes no address (0) for VRAM that only the CPU maps. */
 	if (args->va_addr &&
 	    svm_range_overlaps(p, args->va_addr, args->size))
 		ret = -EADDRINUSE;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * dma-bufs: GET_DMABUF_INFO, IMPORT_DMABUF, EXPORT_DMABUF with the errors of amdkfd. A BO has at
- * most one dma-buf at a time. kgd_mem holds a reference to the dma-buf that it was imported from,
- * as the DRM core requires.
+ * most one dma-buf at a time. An imported kgd_mem holds a reference to its dma-buf, as the DRM core
+ * requires.
  */
 #include <linux/dma-buf.h>
 #include <linux/fcntl.h>
@@ -156,7 +156,7 @@ put:
 }
 
 /**
- * kgd_mem_export() - return the dma-buf of memory, created on first use
+ * kgd_mem_export() - return the dma-buf of memory; the first call creates the dma-buf
  * @mem: memory
  * @write: allow writes through a new dma-buf even if the GPU may not write @mem
  *

@@ -61,8 +61,7 @@ int kfd_queue_sync(struct kfd_queue *q)
  *
  * Context: kfd_process.queue_lock is held. Does not allocate.
  *
- * Return: 0, or -ETIME if the hardware did not release a queue; all other queues are handled even
- * so.
+ * Return: 0, or -ETIME if the hardware did not release a queue, after all queues were tried.
  */
 int kfd_queues_sync(struct kfd_process_device *pdd)
 {

@@ -155,7 +155,7 @@ struct kfd_queue {
 /**
  * struct kfd_queue_saved - ids and progress of a queue in a checkpoint, not checked yet
  * @id: queue id of user space
- * @doorbell: byte offset in the slice
+ * @doorbell: byte offset of the doorbell in the process's slice
  * @engine: SDMA: engine
  * @hw_queue: SDMA: hardware queue of the engine
  * @faulted: kfd_queue.faulted

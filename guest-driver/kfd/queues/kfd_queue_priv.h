@@ -75,7 +75,7 @@ bool kfd_sdma_recovered(struct kfd_queue *q);
  * Look up the kernel mapping of the write pointer, which is valid until the next eviction of the
  * process. The caller holds kfd_process.mutex. Returns 0, or -EINVAL if the write pointer was in a
  * user pointer without memory. If the process is evicted already, the function returns 0 even
- * without a mapping, since restore_work calls it again.
+ * without a mapping, since restore_work will call the function again.
  */
 int kfd_sdma_map_wptr(struct kfd_queue *q);
 

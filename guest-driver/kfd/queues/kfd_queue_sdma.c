@@ -87,8 +87,8 @@ static u32 kfd_sdma_doorbell(unsigned int engine, unsigned int slot)
 }
 
 /*
- * Take the hardware queue that the checkpoint names, since the doorbell that the process rings
- * depends on it.
+ * Take the hardware queue that the checkpoint names. Any other hardware queue would have another
+ * doorbell than the one that the process rings.
  */
 static int kfd_sdma_take_slot(struct kfd_queue *q,
 			      const struct kfd_queue_saved *saved)
@@ -148,7 +148,7 @@ static void kfd_sdma_put_slot(struct kfd_queue *q)
 	mutex_unlock(&dqm->queue_lock);
 }
 
-/* The address space keeps a VMID while it has SDMA queues. */
+/* Give the VMID of the address space back with its last SDMA queue. */
 static void kfd_sdma_put_vmid(struct kfd_process_device *pdd)
 {
 	if (!--pdd->qpd->n_sdma)
