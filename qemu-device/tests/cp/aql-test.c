@@ -75,7 +75,10 @@ static void emit(Fixture *f, uint32_t header, const uint64_t *body,
     qtest_writeq(f->v->qts, f->c.wptr_mem, f->index);
 }
 
-/* Ring the doorbell. In HSA its value is the number of the last packet. */
+/*
+ * Ring the doorbell. As HSA defines, the value is the number of the last
+ * packet.
+ */
 static void ring(Fixture *f, uint64_t index)
 {
     qtest_writeq(f->v->qts, f->v->bar[VGPU_BAR_DOORBELL] + f->c.doorbell,
@@ -90,8 +93,8 @@ static void finish(Fixture *f)
 
 /*
  * Catches: a barrier completes early, or waits for a null signal; the reported
- * read index is not the number of packets; the header of a completed packet
- * stays valid; the queue does not continue at the start of the ring.
+ * read index is not the number of completed packets; the header of a completed
+ * packet stays valid; the queue does not continue at the start of the ring.
  */
 static void test_barrier(void)
 {
@@ -112,7 +115,7 @@ static void test_barrier(void)
     ring(&f, 2);
     set_value(&f, 1, 0);
     qvgpu_wait_until(value(&f, 5) == 9);
-    set_value(&f, 1, 1);        /* AND also waits for signals 0 and 2 */
+    set_value(&f, 1, 1);        /* barrier AND also needs signals 0 and 2 */
     set_value(&f, 0, 0);
     qvgpu_wait_until(qtest_readq(f.v->qts, f.c.rptr) == 1);
     g_assert_cmpint(value(&f, 5), ==, 9);
@@ -135,8 +138,8 @@ static void test_barrier(void)
 }
 
 /*
- * Catches: a packet runs before its header is valid, or does not run
- * afterwards.
+ * Catches: a packet runs before its header is valid; a packet does not run
+ * after its header has become valid.
  */
 static void test_invalid_header(void)
 {
@@ -180,10 +183,11 @@ static void test_overrun(void)
 }
 
 /*
- * Catches: the saved state lacks the number of packets that are reserved beyond
- * the end of the ring, so that the queue never reads them after the load. The
- * first packet holds the queue until the state is loaded, the last one until
- * the reserved packets are written. No doorbell rings after that.
+ * Catches: the saved state lacks the number of packets that producers have
+ * reserved beyond a full ring, so that the queue never reads these packets
+ * after the load. The first packet of the ring waits until the state is loaded.
+ * The last packet waits until the test has written the reserved packets. No
+ * doorbell rings after the load.
  */
 static void test_overrun_moved(void)
 {
@@ -242,8 +246,8 @@ static void test_event(void)
 }
 
 /*
- * Catches: BARRIER_VALUE ignores its condition or mask; a dequeue ends the
- * wait.
+ * Catches: BARRIER_VALUE ignores its condition or mask; a dequeue completes a
+ * BARRIER_VALUE that still waits.
  */
 static void test_barrier_value(void)
 {

@@ -98,7 +98,7 @@ static void test_grant(void)
         qvgpu_cont(f.v);
     }
 
-    /* Unmap a process: the next process may get its GWS. */
+    /* When a process is unmapped, another process may get its GWS resources. */
     qvgpu_hws_unmap(&f.h, PM4_UNMAP_PREEMPT, PM4_SEL_PASID, PASID(0));
     qvgpu_hws_sync(&f.h);
     expect_gws(&f, VMID, 0, 0);
@@ -129,7 +129,7 @@ static void test_grant(void)
     qvgpu_stop(f.v);
 }
 
-/* Run a list of process @i alone, whose queue has QUEUE_TYPE @type. */
+/* Run a list that contains only process @i. Its queue has QUEUE_TYPE @type. */
 static void run_alone(Fixture *f, unsigned i, unsigned type)
 {
     qvgpu_list_begin(&f->h);
@@ -204,7 +204,8 @@ static void test_mask_cleared(void)
 }
 
 /*
- * Let the queues pass a token on. Each step needs only one queue to be mapped.
+ * Let the queues pass a token on. Only the queue that holds the token needs to
+ * be mapped.
  */
 static void relay(Fixture *f)
 {
@@ -271,8 +272,9 @@ static void test_together(void)
 }
 
 /*
- * Catches: a run list stops the HIQ while there is too little GWS; the list
- * does not continue when there is enough.
+ * Catches: a run list stops the HIQ because a process requests more GWS than
+ * the scheduler can grant; the list does not continue when SET_RESOURCES has
+ * added enough GWS.
  */
 static void test_starved(void)
 {

@@ -64,9 +64,9 @@ static void test_select(void)
 }
 
 /*
- * Catches: a queue that is loaded as amdgpu does, with its write pointer in
- * memory only, does not start; a queue starts although the request to poll does
- * not select it.
+ * Catches: a queue whose write pointer is only in memory, as amdgpu loads it,
+ * does not start; a queue starts although the request to poll write pointers
+ * does not select it.
  */
 static void test_poll_wptr(void)
 {
@@ -157,9 +157,9 @@ static void test_doorbell_range(void)
 }
 
 /*
- * Catches: an inactive HQD takes a doorbell from the active HQD that has the
- * same doorbell. A dequeue by register leaves the doorbell of the first HQD
- * enabled.
+ * Catches: a doorbell reaches an inactive HQD instead of the active HQD with
+ * the same doorbell. The inactive HQD still has its doorbell enabled, because a
+ * dequeue by register does not disable it.
  */
 static void test_doorbell_left(void)
 {
@@ -183,9 +183,11 @@ static void test_doorbell_left(void)
 }
 
 /*
- * Catches: a queue runs as soon as its registers show it as active, before its
- * position in an indirect buffer is restored: it would leave the buffer, which
- * never ends. Another queue keeps the worker thread busy.
+ * Catches: a queue runs as soon as its registers show it as active, but before
+ * its position in an indirect buffer is restored. The queue would then execute
+ * the packets that follow the indirect buffer in the ring. It must never reach
+ * them, because the buffer chains to itself. Another queue keeps the worker
+ * thread busy.
  */
 static void test_come_and_go(void)
 {
@@ -225,8 +227,8 @@ static void test_come_and_go(void)
 }
 
 /*
- * Catches: CP_HQD_PQ_RPTR of an active queue that is not reduced to the size of
- * the ring, for a QUEUE_SIZE above 26, which counts as 26.
+ * Catches: CP_HQD_PQ_RPTR of an active queue is not reduced to the size of the
+ * ring if QUEUE_SIZE is above 26. The device treats such a value as 26.
  */
 static void test_ring_size(void)
 {

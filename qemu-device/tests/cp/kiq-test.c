@@ -230,7 +230,7 @@ static void test_invalidate(void)
     qvgpu_compute_finish(&f.c);
     qvgpu_space_map(&f.space, f.va, other, QVGPU_PAGE);
 
-    /* For another PASID, the old translation stays. */
+    /* For another PASID, the request leaves the old translation in the TLB. */
     QVGPU_PM4(&f.kiq, PM4_INVALIDATE_TLBS,
               VGPU_PREP(PM4_INVALIDATE_DW1__PASID, (uint32_t)QVGPU_PASID(6)));
     sync_kiq(&f);
@@ -302,8 +302,8 @@ static void write_reg(QVGPUCompute *c, uint32_t reg, uint32_t val)
 }
 
 /*
- * Emit gate @n after the words in the page of setup_held(). @reg: a register of
- * the MM hub that the gate reads, or 0.
+ * Emit gate @n. In the page of setup_held(), the gates follow the words. @reg:
+ * a register of the MM hub that the gate reads, or 0.
  */
 static void emit_gate(QVGPUGate *g, QVGPUCompute *c, uint32_t *words,
                       const uint64_t *mc, unsigned n, uint32_t reg)
@@ -386,8 +386,8 @@ static void test_reg_wait(void)
  * SRBM_WRITE run before the write is complete.
  *
  * The bottom half is held in the write, as in test_reg_wait(). The KIQ writes a
- * mark and unmaps the queue. Another compute queue, which runs for more than
- * one time slice, shows that the KIQ has tried.
+ * mark and unmaps the queue. Another compute queue then runs for more than one
+ * time slice and writes a mark: by then, the KIQ has tried to unmap the queue.
  */
 static void test_srbm_unmapped(void)
 {
@@ -445,13 +445,16 @@ static void test_srbm_unmapped(void)
  * Catches: a register write of an SDMA queue is done after the engine has
  * reported that it is frozen.
  *
- * One bottom half writes registers for all compute queues. This bottom half is
- * held in the write for c[0], until c[1] waits for its write, which freezes the
- * engine, and then u[0], an SDMA queue, waits for its own write. On release the
- * write for c[1] is done in the same pass, before the bottom half of the
- * engine. Each queue writes a mark before its register write; a mark of another
- * queue of the same thread, after more than one time slice, shows that the
- * first queue waits. The KIQ maps each SDMA queue when the test opens a gate.
+ * One bottom half writes registers for all compute queues. It is held in the
+ * write for c[0]. Meanwhile c[1] requests the write that freezes the engine.
+ * Then u[0], an SDMA queue of this engine, requests a register write. On
+ * release, the bottom half does the write for c[1] in the same pass, before the
+ * bottom half of the engine runs.
+ *
+ * Each queue writes a mark before its register write. To show that the queue
+ * waits for this write, another queue of the same thread then writes a mark; a
+ * compute queue does so after more than one time slice. The KIQ maps each SDMA
+ * queue when the test opens a gate.
  */
 static void test_reg_frozen(void)
 {

@@ -229,8 +229,8 @@ static void indirect(Fixture *f, uint64_t va, uint32_t dwords, uint32_t bits)
 
 /*
  * Catches: packets after a chain packet run; the read pointer passes an
- * indirect buffer that is not complete; a dequeue loses the position in a
- * buffer.
+ * INDIRECT_BUFFER packet before its buffer is complete; a dequeue loses the
+ * position in a buffer.
  */
 static void test_indirect(void)
 {
@@ -271,8 +271,8 @@ static void test_indirect(void)
 }
 
 /*
- * Fail the test unless the queue stops at packet @pkt of @n dwords with this
- * interrupt and these bits in CP_HQD_ERROR.
+ * Fail the test unless the queue stops at packet @pkt of @n dwords, raises the
+ * interrupt of @source with error @code, and has @bits in CP_HQD_ERROR.
  */
 static void expect_error(const uint32_t *pkt, unsigned n, unsigned source,
                          unsigned code, uint32_t bits)
@@ -292,8 +292,8 @@ static void expect_error(const uint32_t *pkt, unsigned n, unsigned source,
     g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_QUEUE_ERRORS), ==, 1);
 
     /*
-     * The queue stays stopped, another queue runs, and the queue can be
-     * dequeued.
+     * The stopped queue ignores its doorbell and can be dequeued. Another queue
+     * runs.
      */
     qvgpu_compute_kick(&f.c);
     qvgpu_compute_init(&other, f.v, 1, 2, 6, &f.space);

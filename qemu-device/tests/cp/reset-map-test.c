@@ -122,8 +122,8 @@ static void init_kiq(Maps *m, uint64_t mqd)
 }
 
 /*
- * Start the machine. Engine @busy is to copy. Engine @mapped gets the queues
- * that the KIQ maps; they copy if @work.
+ * Start the machine. Engine @busy is to copy. The KIQ is to map queues to
+ * engine @mapped; if @work, these queues copy, too.
  */
 static void maps_start(Maps *m, unsigned busy, unsigned mapped, bool work)
 {
@@ -202,8 +202,8 @@ static void reset_at_work(Maps *m)
 }
 
 /*
- * Catches: a reset disables the queues and waits until a worker is idle, while
- * the KIQ still maps queues that never end.
+ * Catches: a reset never ends, because it disables the queues and then waits
+ * until a worker is idle, but the KIQ still maps queues with endless work.
  */
 static void test_ends(void)
 {
@@ -218,9 +218,9 @@ static void test_ends(void)
 }
 
 /*
- * Catches: during a reset, the CP, which is not reset yet, maps an SDMA queue
- * to an engine that already is. The queue stays mapped, and the next
- * UNMAP_QUEUES overwrites its old MQD.
+ * Catches: during a reset, the CP maps an SDMA queue to an engine that is
+ * already reset, because the CP is reset later. The queue stays mapped, and the
+ * next UNMAP_QUEUES overwrites the queue's old MQD.
  */
 static void test_forgets(void)
 {

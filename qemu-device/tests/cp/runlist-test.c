@@ -250,8 +250,8 @@ static void test_errors(void)
         { PM4_HEADER(PM4_MAP_QUEUES, 7u), 1u << 29,
           CP_ERROR_PACKET_UNSUPPORTED },
         /*
-         * not a scheduling packet; RUN_LIST without CHAIN; too short; too long;
-         * no packet
+         * In this order: not a scheduling packet; RUN_LIST without CHAIN; a
+         * packet that is too short; a packet that is too long; not a packet.
          */
         { PM4_HEADER(PM4_WRITE_DATA, 5u), 0, CP_ERROR_PACKET_UNSUPPORTED },
         { PM4_HEADER(PM4_RUN_LIST, 4u), 0, CP_ERROR_PACKET_UNSUPPORTED },
@@ -271,13 +271,13 @@ static void test_errors(void)
         qvgpu_list_run(&f.h, 0);
         expect_error(&f, bad[i].code, 0);
     }
-    /* In the ring, MAP_PROCESS is an error. */
+    /* MAP_PROCESS in the ring, instead of in a run list, is an error. */
     setup(&f);
     QVGPU_PM4(&f.h.hiq, PM4_MAP_PROCESS, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
               0, 0, 0, 0, 0, 0, 0);
     qvgpu_compute_kick(&f.h.hiq);
     expect_error(&f, CP_ERROR_PACKET_UNSUPPORTED, 0);
-    /* A list at an address without memory. */
+    /* The run list is at an address without memory. */
     setup(&f);
     QVGPU_PM4(&f.h.hiq, PM4_RUN_LIST, 0, 0x7000, PM4_RUN_DW3__VALID | 64);
     qvgpu_compute_kick(&f.h.hiq);

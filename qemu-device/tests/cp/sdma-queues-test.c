@@ -89,9 +89,9 @@ static void test_ring(void)
 #define BYTES       (256 * KiB)
 
 /*
- * Catches: a queue gets no time slice although engines have fewer RLCs, and the
- * scheduler fewer VMIDs, than the list needs; a copy or an addition is done
- * twice or never because its queue was preempted.
+ * Catches: a queue gets no time slice when the run list needs more RLCs than
+ * the engine has and more VMIDs than the scheduler has; a copy or an addition
+ * is done twice or never because its queue was preempted.
  */
 static void test_timeslices(void)
 {
@@ -165,8 +165,8 @@ static bool take_fault(QVGPU *v, unsigned pasid, uint64_t va)
 }
 
 /*
- * Catches: a stalled queue is not preempted; a stalled queue resumes at another
- * place in its indirect buffer.
+ * Catches: a stalled queue is not preempted; a stalled queue resumes at a wrong
+ * position in its indirect buffer.
  */
 static void test_stalled(void)
 {
@@ -297,9 +297,9 @@ static void test_hostile(void)
 }
 
 /*
- * Catches: the work in an MQD is executed although its WRITE packet exceeds the
- * indirect buffer: at the end of the buffer the engine copies no bytes, and
- * never ends.
+ * Catches: the engine resumes a WRITE packet from an MQD although the packet
+ * exceeds its indirect buffer. At the end of the buffer, the engine would copy
+ * 0 bytes in each step, without end.
  */
 static void test_overlong(void)
 {
@@ -360,8 +360,9 @@ static bool polls(QVGPU *v, unsigned engine)
 
 /*
  * Catches: POLL_REGMEM counts its tries from 0 after each preemption, so that
- * it never times out if time slices are short. The test writes a large count
- * into the MQD of a packet without a retry limit.
+ * it never times out if time slices are short. The packet has no retry limit.
+ * The test writes a large number of tries into the MQD; the next save must
+ * store a larger one.
  */
 static void test_polls(void)
 {

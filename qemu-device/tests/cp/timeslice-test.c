@@ -150,8 +150,9 @@ static void test_processes(void)
 }
 
 /*
- * As test_queues(), with time slices that end within a process, and a process
- * count in RUN_LIST that is too low.
+ * As test_queues(), for processes with four queues each on ten HQDs, so that a
+ * time slice ends within the queues of a process. The process count in RUN_LIST
+ * is too low.
  */
 static void test_both(void)
 {
@@ -260,8 +261,8 @@ static void test_aql(void)
             uint64_t at = c->ring + 64 * n;
 
             /*
-             * The first packet waits for the shared signal; all packets
-             * decrement.
+             * The first packet waits for the shared signal. Each packet
+             * decrements the queue's own signal.
              */
             if (n == 0) {
                 qtest_writeq(f.v->qts, at + 8, SHARED);
@@ -291,7 +292,7 @@ static void test_aql(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a run list of which nothing fits stops the HIQ. */
+/* Catches: a run list of which no queue can be mapped stops the HIQ. */
 static void test_starved(void)
 {
     Fixture f;

@@ -4,9 +4,10 @@
  *
  * In each address space, each queue has 2 MiB of addresses with tables of their
  * own: pages of data at both ends, rings and buffers in the middle, holes
- * between them. Leaves of 2 MiB over the queue's memory follow; leaves of 1 GiB
- * and 512 GiB are elsewhere. Packets use a large leaf only at addresses where
- * it maps the queue's memory, or no memory.
+ * between these. The next 2 MiB are a leaf over the queue's RAM, the 2 MiB
+ * after that a leaf over the queue's VRAM. Leaves of 1 GiB and 512 GiB are
+ * elsewhere. Packets use these larger leaves only at addresses where the leaf
+ * maps the queue's memory, or no memory.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -41,7 +42,7 @@ static uint64_t leads_to(FuzzCase *c, FuzzPlace at, uint64_t flags)
                                 : flags | (addr + c->fb_offset);
 }
 
-/* Return random bits of an entry that must have no effect. */
+/* Return a random choice of the entry bits that must have no effect. */
 static uint64_t no_effect(FuzzRng *r)
 {
     return fuzz_rnd(r) & (VGPU_PTE_SNOOPED | VGPU_PTE_EXECUTABLE |
@@ -223,8 +224,8 @@ static void make_vmid0(FuzzCase *c)
         c->fb_offset = fuzz_chance(r, 70) ? fuzz_below(r, 64) * GiB
                                           : fuzz_below(r, 4096) << 24;
         /*
-         * The address of a leaf of 1 GiB is aligned down. It must then be
-         * FB_OFFSET, or an address without memory.
+         * The device aligns the address in a leaf of 1 GiB down. The aligned
+         * address must be FB_OFFSET, or an address without memory.
          */
         if (c->fb_offset % GiB < 2 * c->vram_size) {
             c->fb_offset = QEMU_ALIGN_DOWN(c->fb_offset, GiB);

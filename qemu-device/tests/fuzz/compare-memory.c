@@ -130,8 +130,8 @@ static gint by_place(gconstpointer a, gconstpointer b)
 }
 
 /*
- * Sort the faults. If packets were repeated, their faults were reported again:
- * keep one of equal faults.
+ * Sort the faults. If compute queues may have repeated packets, which report
+ * their faults again, keep only one of equal faults.
  */
 static void sort_faults(FuzzCase *c, GArray *faults)
 {

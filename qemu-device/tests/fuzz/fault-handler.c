@@ -22,7 +22,10 @@ static void poke(FuzzCase *c, FuzzPlace at, uint64_t val)
                  (at.kind == QVGPU_RAM ? 0 : c->vram_bus), val);
 }
 
-/* Invalidate the page of @va, or more pages: the TLB may hold a valid entry. */
+/*
+ * Invalidate the page of @va, or a larger range with this page, because the TLB
+ * may hold a valid entry for @va.
+ */
 static void invalidate(FuzzQueue *q, unsigned vmid, uint64_t va)
 {
     unsigned order = fuzz_below(&q->rng, 24);
@@ -39,7 +42,7 @@ static void invalidate(FuzzQueue *q, unsigned vmid, uint64_t va)
 }
 
 /*
- * Choose the value that the driver writes to the entry that faults, and write
+ * Choose a value that a driver could write to the entry that faults, and write
  * it.
  */
 static void repair(FuzzQueue *q, unsigned vmid, uint64_t va,
@@ -152,8 +155,8 @@ static bool same_fault(const QVGPUIrq *a, const QVGPUIrq *b)
 }
 
 /*
- * Without the CAM, a fault is reported repeatedly: skip reports of earlier
- * faults, except of @want.
+ * Without the CAM, the device reports a fault repeatedly. Skip reports of
+ * faults that were handled before, unless the fault is @want.
  */
 static void skip_repeats(FuzzQueue *q, const QVGPUIrq *want)
 {

@@ -28,14 +28,14 @@
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
-#define FUZZ_QUEUES         4           /* most queues of a case */
+#define FUZZ_QUEUES         4           /* maximum for a case */
 #define FUZZ_PART           (2 * MiB)   /* per queue, in RAM and in VRAM */
 #define FUZZ_PARTS_AT       (2 * MiB)   /* offset of the parts; tables before */
 #define FUZZ_MEM            (FUZZ_PARTS_AT + FUZZ_QUEUES * FUZZ_PART)
 #define FUZZ_PAGES          (FUZZ_MEM / QVGPU_PAGE)
 /*
- * A part has data pages at both ends, and rings and buffers in the middle. All
- * are numbers of pages.
+ * A part has data pages at both ends, and rings and buffers in the middle. Each
+ * constant is a number of pages.
  */
 #define FUZZ_DATA_RAM       48
 #define FUZZ_DATA_VRAM      12
@@ -53,7 +53,8 @@ typedef struct FuzzMem {
     uint8_t *byte;
     uint8_t *undef;             /* not 0: byte is not defined */
     /*
-     * FUZZ_USED: in use in this case. 1: in use in the last case, to be zeroed.
+     * FUZZ_USED: the page is in use in this case. 1: the previous case used the
+     * page; it must be zeroed.
      */
     uint8_t used[FUZZ_PAGES];
 } FuzzMem;
@@ -63,7 +64,7 @@ typedef struct FuzzPlace {
     uint64_t off;
 } FuzzPlace;
 
-/* An entry that is invalid at first, and its repaired value. */
+/* A page-table entry that is invalid at first, and its repaired value. */
 typedef struct FuzzBroken {
     FuzzPlace slot;
     uint64_t want;
@@ -96,9 +97,9 @@ typedef struct FuzzQueue {
     bool compute;               /* a compute queue: uses cq and space */
     QVGPUCompute cq;
     QVGPUSpace space;
-    FuzzPlace rptr;             /* where rptr is reported, if it is */
-    uint64_t base[VGPU_NUM_VMIDS];  /* first of its 2 MiB of addresses */
-    uint64_t huge[VGPU_NUM_VMIDS];  /* address of its 512 GiB leaf */
+    FuzzPlace rptr;             /* where the device reports rptr, if it does */
+    uint64_t base[VGPU_NUM_VMIDS];  /* start of the queue's 2 MiB, by VMID */
+    uint64_t huge[VGPU_NUM_VMIDS];  /* the queue's 512 GiB leaf, by VMID */
     FuzzRng rng;                /* for repairs, whose order may vary */
     unsigned vmid;
     bool priv;
@@ -110,11 +111,11 @@ typedef struct FuzzQueue {
     /* Results of the device. */
     GArray *seen_traps;
     GArray *seen_stalls;        /* QVGPUIrq */
-    unsigned taken;             /* number handled of seen_stalls */
+    unsigned taken;             /* how many seen_stalls were handled */
     /* About the packet that the oracle executes. */
-    bool reported;              /* a no-retry fault of it is recorded */
+    bool reported;              /* a no-retry fault of the packet is recorded */
     bool open_traps;            /* traps are not defined: not compared */
-    bool loose;                 /* do not compare memory within it */
+    bool loose;                 /* do not compare memory while it runs */
 } FuzzQueue;
 
 struct FuzzCase {
@@ -125,7 +126,7 @@ struct FuzzCase {
     uint8_t *ram;               /* guest RAM, shared with QEMU */
     char *ram_file;
     FuzzMachine machine;
-    uint64_t vram_bus;          /* BAR 0's; then the VRAM of the peer */
+    uint64_t vram_bus;          /* of BAR 0; the VRAM of the peer follows */
     uint64_t vram_size, ram_size;
 
     /* Values of registers, for the oracle. */
@@ -160,8 +161,8 @@ struct FuzzCase {
 void fuzz_fail(FuzzCase *c, const char *fmt, ...) G_GNUC_PRINTF(2, 3);
 
 /*
- * Return a random number of 64 bits; one below @n; true in @percent of the
- * calls.
+ * The functions return a random number of 64 bits, a random number below @n,
+ * and true in @percent of the calls.
  */
 uint64_t fuzz_rnd(FuzzRng *r);
 static inline uint64_t fuzz_below(FuzzRng *r, uint64_t n)
@@ -185,10 +186,13 @@ static inline uint64_t fuzz_front_pages(QVGPUKind kind)
 }
 
 /*
- * The layout of the queue's 2 MiB of addresses, in pages: data from page 0;
- * rings and buffers from FUZZ_SPECIAL_VA, FUZZ_SPECIALS of RAM and as many of
- * VRAM; data again from FUZZ_HIGH_VA; holes between them. Leaves of 2 MiB over
- * the queue's RAM and over its VRAM follow. The GART has data only.
+ * The layout of the queue's 2 MiB of addresses, in pages, with holes between:
+ * - data from page 0
+ * - rings and buffers from FUZZ_SPECIAL_VA: FUZZ_SPECIALS pages of RAM, then as
+ *   many of VRAM
+ * - data from FUZZ_HIGH_VA
+ * A leaf of 2 MiB over the queue's RAM follows, then one over the queue's VRAM.
+ * The GART has data only.
  */
 #define FUZZ_LOW_PAGES      96
 #define FUZZ_SPECIAL_VA     128
@@ -209,16 +213,16 @@ uint64_t fuzz_case_pte(FuzzQueue *q, FuzzRng *r);
 /* sdma-stream.c */
 
 /*
- * Generate the queue's registers, ring and indirect buffers. Its data must
- * exist.
+ * Generate the queue's registers, ring and indirect buffers. The queue's data
+ * must exist, because packets contain addresses of it.
  */
 void fuzz_sdma_stream_make(FuzzQueue *q);
 
 /* Choose an address in @vmid where the queue may access @len bytes. */
 uint64_t fuzz_pick_va(FuzzQueue *q, unsigned vmid, uint64_t len);
 /*
- * Pages for a ring or a buffer: allocate @pages; return the GPU address in
- * @vmid; return true if @pages are left.
+ * For rings and buffers: allocate @pages; return the GPU address of @at in
+ * @vmid; return true if at least @pages are free.
  */
 FuzzPlace fuzz_special_alloc(FuzzQueue *q, unsigned pages);
 uint64_t fuzz_special_va(FuzzQueue *q, unsigned vmid, FuzzPlace at);
@@ -237,8 +241,8 @@ void fuzz_stream_emit(FuzzQueue *q, GArray *to, const uint32_t *dw, unsigned n);
 /* Choose the HQD and generate the packets of the ring. */
 void fuzz_pm4_stream_make(FuzzQueue *q, GArray *to);
 /*
- * Load the queue on the device; return true if it is idle; record a failure if
- * it has stopped with an error.
+ * Load the queue on the device; return true if the queue is idle; record a
+ * failure if the queue has stopped with an error.
  */
 void fuzz_pm4_load(FuzzQueue *q);
 bool fuzz_pm4_idle(FuzzQueue *q);

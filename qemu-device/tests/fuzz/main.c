@@ -128,7 +128,7 @@ static bool end_machine(FuzzCase *c, Sum *sum)
     return !c->failure->len && fuzz_check_rest(c);
 }
 
-/* Run cases until the time is over or a case fails: see c->failure. */
+/* Run cases until the time is over or a case fails, which sets c->failure. */
 static void campaign(FuzzCase *c, uint64_t seed, Sum *sum)
 {
     int64_t until = g_get_monotonic_time() + seconds * G_USEC_PER_SEC;

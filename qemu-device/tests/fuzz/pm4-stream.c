@@ -203,8 +203,8 @@ void fuzz_pm4_stream_make(FuzzQueue *q, GArray *to)
     } while (o < q);
     fuzz_put64(q->c, q->rptr, UINT64_MAX);      /* see fuzz_pm4_idle() */
     /*
-     * A start in bytes, a multiple of 4. The device's wptr counts dwords, in 64
-     * bits.
+     * The start value of the pointers in bytes is a multiple of 4, because the
+     * device's wptr counts dwords, in 64 bits.
      */
     q->first = (fuzz_rnd(r) >> 2 & ~3ull) % (UINT64_MAX / 4 - MiB);
     while (n-- && to->len + 2 * MAX_PACKET <= q->q.bytes / 4) {
@@ -233,7 +233,10 @@ void fuzz_pm4_load(FuzzQueue *q)
     c->wptr = q->q.wptr / 4;
 }
 
-/* Return true if the queue is idle. It reports rptr in its last step. */
+/*
+ * Return true if the queue has executed all packets. The report of rptr to
+ * memory is its last step.
+ */
 bool fuzz_pm4_idle(FuzzQueue *q)
 {
     uint32_t end = q->cq.wptr & (q->cq.dwords - 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Fuzzer of vgpu-kfd: executes SDMA packets by docs/hardware.md, as simply as
- * possible: each byte is translated separately for each access; for a retry
+ * possible. Each byte is translated separately for each access. For a retry
  * fault, the oracle calls a function that returns when the access may be
  * retried.
  */

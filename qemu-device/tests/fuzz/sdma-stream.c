@@ -78,8 +78,8 @@ uint64_t fuzz_pick_va(FuzzQueue *q, unsigned vmid, uint64_t len)
                stretch(q, kind, len, beyond(q, kind));
     default:
         /*
-         * The leaf maps bus addresses: RAM, or VRAM in BAR 0, which other BARs
-         * follow.
+         * The leaf of 512 GiB maps bus addresses: RAM, or VRAM through BAR 0.
+         * Other BARs follow BAR 0.
          */
         off = c->mem[kind].base + fuzz_part(q, kind, 0).off;
         return q->huge[vmid] + (kind == QVGPU_VRAM ? c->vram_bus : 0) + off +
@@ -427,7 +427,11 @@ static void choose_slot(FuzzQueue *q)
     } while (o < q);
     q->first = (fuzz_rnd(r) & ~3ull) % (UINT64_MAX - MiB);
     if (q->q.index < SDMA_QUEUE_RLC(0)) {
-        /* Without a doorbell, only the lower register of wptr may change. */
+        /*
+         * Without a doorbell, wptr is in two registers of which only the lower
+         * one may change: clear bit 31, so that it carries nothing to the upper
+         * one.
+         */
         q->first &= ~(uint64_t)(2 * GiB);
     }
 }

@@ -21,7 +21,9 @@ void fuzz_put64(FuzzCase *c, FuzzPlace at, uint64_t val)
     m->used[at.off / QVGPU_PAGE] = FUZZ_USED;
 }
 
-/* Return the memory at @addr, the address of an entry or in an aperture. */
+/*
+ * Return the memory at @addr: a bus address if @system, else an offset in VRAM.
+ */
 static FuzzHit memory(FuzzCase *c, bool system, uint64_t addr)
 {
     FuzzHit hit = { .kind = FUZZ_HIT_FAULT };
@@ -46,7 +48,8 @@ static FuzzHit memory(FuzzCase *c, bool system, uint64_t addr)
 }
 
 /*
- * As memory(), for the address of @entry, which includes FB_OFFSET if in VRAM.
+ * As memory(), for @addr that page-table entry @entry contains or maps. Such an
+ * address includes FB_OFFSET if it is in VRAM.
  */
 static FuzzHit entry_memory(FuzzCase *c, uint64_t entry, uint64_t addr)
 {

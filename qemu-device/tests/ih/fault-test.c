@@ -8,7 +8,10 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define VMID    9
-/* Bits 32 and up of its page number are in the entry's second data word. */
+/*
+ * An interrupt entry holds bits 31:0 of the page number of VA in its first data
+ * word. The bits above these are in the second data word.
+ */
 #define VA      0xa56780000000ull
 
 typedef struct Fault {
@@ -77,8 +80,8 @@ static void test_retry_entry(void)
 }
 
 /*
- * Catches: a stalled queue blocks other queues: of its VMID, of another VMID,
- * or of another engine.
+ * Catches: a stalled queue blocks another queue of its VMID, a queue of another
+ * VMID, or a queue of another engine.
  */
 static void test_others_go_on(void)
 {
@@ -114,8 +117,8 @@ static void test_others_go_on(void)
 }
 
 /*
- * Catches: a page that several queues fault on has several entries; the
- * acknowledge of its slot does not wake all of these queues.
+ * Catches: faults of several queues on one page send several interrupt entries;
+ * the acknowledge of the page's CAM slot does not wake all of these queues.
  */
 static void test_same_page_once(void)
 {
@@ -149,9 +152,9 @@ static void test_same_page_once(void)
 }
 
 /*
- * Catches: an unacknowledged fault is not reported again, is reported too
- * early, is reported once for each queue that waits, or is reported only if no
- * other fault waits for its acknowledge.
+ * Catches: an unacknowledged fault is not reported again, or is reported too
+ * early; the fault is reported once for each queue that waits for it; the fault
+ * is not reported again while another fault is unacknowledged.
  */
 static void test_resend(void)
 {
@@ -242,8 +245,9 @@ static void test_same_page_two_vmids(void)
 }
 
 /*
- * Catches: while the CAM is full, a fault is lost or overwrites a slot, or the
- * engine spins. 18 queues fault on one page each; the CAM has 16 slots.
+ * Catches: a fault that finds the CAM full is lost, or overwrites a CAM slot;
+ * the engine spins while the CAM is full. 18 queues fault on one page each; the
+ * CAM has 16 slots.
  */
 static void test_cam_full(void)
 {
@@ -373,8 +377,8 @@ static void test_noretry_write(void)
 }
 
 /*
- * Catches: a read with a no-retry fault does not return the default page;
- * without a default page, it does not return zeros.
+ * Catches: a read with a no-retry fault does not return the default page; if no
+ * default page is set, the read does not return zeros.
  */
 static void test_default_page(void)
 {

@@ -108,7 +108,10 @@ static void test_no_writeback(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: an MSI is not sent, or is sent without need. */
+/*
+ * Catches: an MSI for a new entry is missing; an MSI is sent while interrupts
+ * are disabled or while the driver has not handled the previous MSI.
+ */
 static void test_msi(void)
 {
     Ih t;
@@ -118,12 +121,14 @@ static void test_msi(void)
     traps(&t, 1, 1);
     g_assert_true(qvgpu_msi_take(t.v));
     /*
-     * The ring was not empty: no MSI, because the driver has not handled the
-     * last one yet.
+     * The device sends no MSI while the ring is not empty, because the driver
+     * has not handled the previous MSI yet.
      */
     traps(&t, 2, 3);
     g_assert_false(qvgpu_msi_take(t.v));
-    /* The ring still has entries when the driver writes RPTR: another MSI. */
+    /*
+     * If entries remain when the driver writes RPTR, the device sends an MSI.
+     */
     expect_trap(&t, 1);
     g_assert_true(qvgpu_msi_take(t.v));
     expect_trap(&t, 2);
@@ -139,7 +144,10 @@ static void test_msi(void)
              qvgpu_rd(t.v, IH_RB_CNTL) & ~IH_RB_CNTL__ENABLE_INTR);
     traps(&t, 6, 1);
     g_assert_false(qvgpu_msi_take(t.v));
-    /* The ring is not empty when interrupts are enabled: an immediate MSI. */
+    /*
+     * If the ring has entries when interrupts are enabled, the device sends an
+     * MSI immediately.
+     */
     qvgpu_wr(t.v, IH_RB_CNTL,
              qvgpu_rd(t.v, IH_RB_CNTL) | IH_RB_CNTL__ENABLE_INTR);
     g_assert_true(qvgpu_msi_take(t.v));
@@ -172,9 +180,9 @@ static void test_rptr_doorbell(void)
 }
 
 /*
- * Catches: an overflow is not reported; its flag is lost before the driver
- * clears it, or stays set afterwards; the ring does not keep the newest
- * entries.
+ * Catches: an overflow is not reported; the overflow flag is lost before the
+ * driver clears it; the flag stays set after the clear; the ring does not keep
+ * the newest entries.
  */
 static void test_overflow(void)
 {
@@ -237,8 +245,8 @@ static void test_full_without_overflow(void)
 }
 
 /*
- * Catches: a retry fault whose entry an overflow has overwritten is not
- * reported again although the driver acknowledges every slot.
+ * Catches: an overflow overwrites the entry of a retry fault, and the fault is
+ * not reported again although the driver acknowledges every CAM slot.
  */
 static void test_fault_lost_in_overflow(void)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: interrupt rings 1 and 2, routing; faults without the CAM. Ring 0
- * announces a new entry of another ring by an entry of its own (IH_SRC_RING).
+ * vgpu-kfd: interrupt rings 1 and 2, the routing of interrupts to rings, and
+ * faults without the CAM. Ring 0 announces a new entry of ring 1 or 2: it
+ * receives an entry with source IH_SRC_RING.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -103,9 +104,9 @@ static uint64_t expect_kick(Rings *t, unsigned n)
 }
 
 /*
- * Catches: an entry goes to the wrong ring; ring 0 does not announce another
- * ring, or announces it too often; entries that remain after a write to RPTR
- * are not announced again.
+ * Catches: an entry goes to the wrong ring; ring 0 does not announce a new
+ * entry of ring 1 or 2, or announces it too often; entries of ring 1 or 2 that
+ * remain after a write to the ring's RPTR are not announced again.
  */
 static void test_routing(void)
 {
@@ -125,8 +126,8 @@ static void test_routing(void)
             time[i] = expect_trap_in(&t, n, i, 50 + i);
         }
         /*
-         * One announcement: the driver has not written RPTR since the first
-         * entry.
+         * The three entries have one announcement, because the driver has not
+         * written RPTR since the first entry.
          */
         kick = expect_kick(&t, n);
         g_assert_false(qvgpu_ih_pending(t.v));
@@ -136,7 +137,8 @@ static void test_routing(void)
         g_assert_cmpuint(time[1], <, time[2]);
 
         /*
-         * The doorbell advances RPTR by one entry; the other two are announced.
+         * The doorbell advances RPTR by one entry. Because two entries remain,
+         * the ring is announced again.
          */
         qtest_writel(t.v->qts, t.v->bar[VGPU_BAR_DOORBELL] +
                      8 * (DOORBELL_IH + n), IH_ENTRY_BYTES);
@@ -159,8 +161,8 @@ static void test_routing(void)
 }
 
 /*
- * Catches: an overflow sets the flag of another ring, or the flag stays set
- * after a clear.
+ * Catches: an overflow sets the overflow flag of another ring; the flag stays
+ * set after the driver has cleared it.
  */
 static void test_overflow(void)
 {
@@ -299,7 +301,8 @@ static void test_ring0_overflow(void)
 }
 
 /*
- * Catches: an entry is written to a disabled ring or one that does not exist.
+ * Catches: an entry is written to a disabled ring, or to a ring that does not
+ * exist.
  */
 static void test_no_such_ring(void)
 {
@@ -315,12 +318,17 @@ static void test_no_such_ring(void)
     g_assert_cmpuint(qvgpu_counter(t.v, VGPU_CNT_IH_ENTRIES), ==, 0);
     qvgpu_expect_byte(t.v, t.ring[1], 0, QVGPU_PAGE);
 
-    /* Bits that only the CNTL register of ring 0 has read as 0. */
+    /*
+     * In CNTL of rings 1 and 2, the bits that exist only for ring 0 read as 0.
+     */
     qvgpu_wr(t.v, IH_RB_CNTL + IH_RING(2), UINT32_MAX);
     g_assert_cmphex(qvgpu_rd(t.v, IH_RB_CNTL + IH_RING(2)) &
                     (IH_RB_CNTL__WPTR_WRITEBACK_ENABLE |
                      IH_RB_CNTL__ENABLE_INTR), ==, 0);
-    /* The client number is taken modulo 32; each client has its own ring. */
+    /*
+     * The device takes the client number modulo 32. Each client has its own
+     * routing entry, which keeps the ring that was written.
+     */
     route(&t, IH_CLIENT_VMC, 2);
     route(&t, IH_NUM_CLIENTS + IH_CLIENT_SDMA1, 1);
     qvgpu_wr(t.v, IH_CLIENT_CFG_INDEX, IH_CLIENT_VMC);
@@ -339,7 +347,7 @@ static void test_no_such_ring(void)
  */
 static void test_storm(void)
 {
-    enum { SEEN = 7 }; /* entry 7 comes 1 + 2 + ... + 32 ms after */
+    enum { SEEN = 7 }; /* entry 7 is due 1 + 2 + ... + 32 ms after entry 1 */
     uint64_t page, began;
     Rings t;
     QVGPUSpace space;

@@ -73,7 +73,9 @@ static void test_spurious(void)
     info = qvgpu_query(v);
     g_assert_cmpuint(qlist_size(qdict_get_qlist(info, "cam")), ==, 1);
     qobject_unref(info);
-    /* Until the acknowledge, a fault of the same page joins the slot. */
+    /*
+     * Until the acknowledge, a fault of the same page uses the same CAM slot.
+     */
     qvgpu_inject(v, "'kind': 'fault-spurious', 'vmid': %u, "
                  "'va': %" PRIu64 ", 'write': true, 'retry': true", VMID, VA);
     g_assert_cmpuint(qvgpu_ih_next_fault(v, VMID, VA, true, true), ==, slot);
@@ -97,8 +99,9 @@ static void test_spurious(void)
 }
 
 /*
- * Catches: the number of pages overflows to 0, and is a divisor. With one seed,
- * bits 31:0 of the page are the same for all ranges of 2^n pages.
+ * Catches: a division by the number of pages in the range, which has overflowed
+ * to 0. Each of the ranges has 2^n pages: with one seed, bits 31:0 of the
+ * chosen page number are then equal.
  */
 static void test_spurious_everywhere(void)
 {
@@ -274,8 +277,9 @@ static uint32_t acknowledged(Irq *t)
 }
 
 /*
- * Catches: inv-no-ack does not suppress the acknowledge; it also suppresses the
- * invalidation, the acknowledge of another VMID, or that of the next request.
+ * Catches: inv-no-ack does not suppress the acknowledge; inv-no-ack also
+ * suppresses the invalidation, the acknowledge of another VMID, or the
+ * acknowledge of the next request.
  */
 static void test_no_ack(const void *where)
 {
@@ -335,9 +339,10 @@ static void test_early_ack(void)
 
 /*
  * Catches: the MSI of a removed device is sent when the machine continues after
- * a stop. The main loop is held in the removal, when BAR 0 leaves the bus,
- * while the CP raises an interrupt: the MSI of this interrupt is due, and must
- * not be sent.
+ * a stop.
+ *
+ * The main loop is held in the removal, when BAR 0 leaves the bus. Meanwhile
+ * the CP raises an interrupt, whose MSI is then due. This MSI must not be sent.
  */
 static void test_removal_msi(void)
 {

@@ -193,8 +193,8 @@ static void test_skip_count(void)
     touch(&t, 0, 8);
     g_assert_cmpuint(run(&t, pages), ==, 2);
     /*
-     * Pages 0 to 2 are skipped. The entry of page 3 is lost, lost again in the
-     * walk of the replay, and then found.
+     * Pages 0 to 2 are skipped. The entry of page 3 is lost in the first walk
+     * and again in the walk of the replay. The next replay finds the entry.
      */
     for (i = 0; i < 8; i++) {
         g_assert_cmpint(pages[i], ==, i == 3 ? 'x' : 0);
@@ -206,8 +206,8 @@ static void test_skip_count(void)
 }
 
 /*
- * Catches: a filter matches occasions that it excludes, or does not match its
- * own.
+ * Catches: a filter matches an occasion that it excludes, or does not match one
+ * that it includes.
  */
 static void test_filter(void)
 {
@@ -395,7 +395,10 @@ static void test_gart_lost(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: as test_gart_lost(); an invalidation does not end the corruption. */
+/*
+ * Catches: gart-corrupt does not affect the table of VMID 0, or pte-corrupt
+ * affects it; an invalidation does not end the corruption.
+ */
 static void test_gart_corrupt(void)
 {
     QVGPUSdma kq;

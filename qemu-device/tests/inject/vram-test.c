@@ -108,8 +108,9 @@ static void test_lost_at_reset(void)
 }
 
 /*
- * Catches: poison affects other bytes; a read does not find poison, or finds it
- * only if it includes the first byte; a write to poison fails.
+ * Catches: poison affects bytes outside of its range; a read of poisoned bytes
+ * succeeds; only a read of the first poisoned byte fails; a write to poison
+ * fails.
  */
 static void test_poison(void)
 {
@@ -132,7 +133,9 @@ static void test_poison(void)
     qvgpu_expect(t.v, t.dst, 1, 0, POISON_AT);
     qvgpu_expect_byte(t.v, t.dst + POISON_AT, 0, LEN - POISON_AT);
 
-    /* Reading beside the poison and writing to it is not an error. */
+    /*
+     * Neither a read beside the poison nor a write to the poison is an error.
+     */
     qvgpu_pkt_copy(&other, qvgpu_mc(t.v, t.src), qvgpu_mc(t.v, t.dst),
                    POISON_AT);
     qvgpu_pkt_fence(&other, qvgpu_mc(t.v, t.src + POISON_AT), 0);
@@ -145,7 +148,7 @@ static void test_poison(void)
     qvgpu_wait_until(qvgpu_sdma_exception(&other) == VGPU_SDMA_EXC_POISON);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 2);
 
-    /* The queue can be restarted, and completes the copy without the poison. */
+    /* Without the poison, the restarted queue completes the copy. */
     qvgpu_inject_remove(t.v, id);
     qvgpu_sdma_disable(&t.q);
     qvgpu_fill(t.v, t.src, 1, 0, LEN);

@@ -74,8 +74,8 @@ static unsigned ack_all(Workload *r)
 }
 
 /*
- * Copy 8 bytes of each page at @va to @dst, page by page, and log their first
- * and last byte.
+ * Copy 8 bytes of each page at @va to @dst, page by page, and log the first and
+ * the last of these 8 bytes.
  */
 static void look(Workload *r, QVGPUSdma *q, uint64_t va, uint64_t dst)
 {

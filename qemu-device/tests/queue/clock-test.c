@@ -83,8 +83,9 @@ static void emit_clock(Clock *t, unsigned quad)
 }
 
 /*
- * Fail the test unless the queue still waits, without an interrupt. When kq has
- * had two time slices, the queue would have had one.
+ * Fail the test unless the queue still waits and no interrupt is pending. A
+ * queue that no longer waits would get a time slice between the two packets of
+ * qvgpu_sdma_pass().
  */
 static void expect_wait(Clock *t)
 {
@@ -134,8 +135,8 @@ static void stop_for(QVGPU *v, int64_t ms)
 }
 
 /*
- * Catches: POLL_REGMEM polls again, or times out, by another clock than the
- * virtual one, or while the machine is stopped.
+ * Catches: the interval or the timeout of POLL_REGMEM follows another clock
+ * than the virtual one, or continues while the machine is stopped.
  */
 static void test_poll(void)
 {
@@ -152,7 +153,8 @@ static void test_poll(void)
 }
 
 /*
- * Catches: LOOP_TIMER uses another clock, or runs while the machine is stopped.
+ * Catches: LOOP_TIMER uses another clock than the virtual one, or runs while
+ * the machine is stopped.
  */
 static void test_loop(void)
 {
@@ -174,9 +176,10 @@ static void expect_entry(Clock *t)
 }
 
 /*
- * Without the CAM, a fault is retried every 1 ms, and its second and third
- * entry come 1 and 2 ms after the previous entry. Catches: retries or entries
- * follow another clock, or continue while the machine is stopped.
+ * Without the CAM, a fault is retried every 1 ms. The second and the third
+ * entry of the fault come 1 and 2 ms after the previous entry. Catches: retries
+ * or entries follow another clock than the virtual one, or continue while the
+ * machine is stopped.
  */
 static void test_retry(void)
 {
@@ -201,7 +204,7 @@ static void test_retry(void)
     qvgpu_stop(t.v);
 }
 
-/* Two processes that have time slices in one VMID. */
+/* Two processes that use one VMID in turn, by time slices. */
 typedef struct Slices {
     QVGPU *v;
     QVGPUHws h;
@@ -236,8 +239,8 @@ static unsigned runs(Slices *t)
 }
 
 /*
- * Fail the test unless process 0 still has its time slice. The scheduler checks
- * the time before the second fence.
+ * Fail the test unless process 0 still has its time slice. When the second
+ * fence is written, the scheduler has checked the time after the first one.
  */
 static void expect_slice(Slices *t)
 {
@@ -247,8 +250,8 @@ static void expect_slice(Slices *t)
 }
 
 /*
- * Catches: a time slice ends by another clock than the virtual one, or while
- * the machine is stopped.
+ * Catches: a time slice follows another clock than the virtual one, or ends
+ * while the machine is stopped.
  */
 static void test_slice(void)
 {
@@ -267,8 +270,9 @@ static void test_slice(void)
 }
 
 /*
- * Save the machine, restore it and let it run. @until: a deadline in the state.
- * Fails the test unless a load with a negative deadline is refused.
+ * Save the machine, restore it and let it run. @until: a deadline that the
+ * saved state contains. Fails the test unless a load of the state is refused
+ * after @until in it was made negative.
  */
 static void move(QVGPU *v, int64_t until)
 {
@@ -381,8 +385,8 @@ static const Running machines[] = {
 };
 
 /*
- * Return QEMU's arguments, or NULL if the test is skipped. The caller removes
- * @path.
+ * Return QEMU's arguments, or NULL if the test is skipped. *@path receives the
+ * name of the BIOS image, which the caller removes when QEMU has started.
  */
 static char *running_args(const Running *m, char **path)
 {
@@ -401,12 +405,13 @@ static char *running_args(const Running *m, char **path)
 }
 
 /*
- * Catches: LOOP_TIMER runs while the virtual clock is stopped; LOOP_TIMER never
- * ends: with icount and no running CPU, the virtual clock advances only to
- * deadlines of timers, so that the device must set one; with icount, the vCPU
- * misses that an engine's thread has set a timer, and the clock stands still.
- *
- * The machine is stopped for 100 ms of host time.
+ * Catches:
+ * - LOOP_TIMER runs while the virtual clock is stopped. The test stops the
+ *   machine for 100 ms of host time.
+ * - LOOP_TIMER never ends with icount, because the device sets no timer. While
+ *   no CPU runs, the virtual clock advances only to the deadlines of timers.
+ * - LOOP_TIMER never ends with icount, because the vCPU does not notice that an
+ *   engine's thread has set a timer.
  */
 static void test_running_loop(const void *machine)
 {

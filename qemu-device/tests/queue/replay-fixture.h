@@ -20,7 +20,10 @@ typedef struct Replay {
     uint64_t src, dst;          /* PAGES for SRC and DST each; not mapped */
 } Replay;
 
-/* Start a machine with both queues and pattern 1 in src. Nothing is mapped. */
+/*
+ * Start a machine with both queues and pattern 1 in src. SRC and DST are not
+ * mapped.
+ */
 void replay_start(Replay *r);
 /* Map all pages of SRC or DST, without invalidation. */
 void replay_map_src(Replay *r);

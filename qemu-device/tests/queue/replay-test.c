@@ -66,7 +66,9 @@ static void test_invalidation(void)
     qvgpu_sdma_kick(&r.q);
     slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
 
-    /* Not repaired yet: the queue retries and sends no second entry. */
+    /*
+     * The page is not mapped yet: the queue retries and sends no second entry.
+     */
     qvgpu_invalidate(r.v, 1u << VMID);
     qvgpu_sdma_pass(&r.kq);
     g_assert_false(qvgpu_ih_pending(r.v));
@@ -76,14 +78,14 @@ static void test_invalidation(void)
     qvgpu_sdma_finish(&r.q);
     qvgpu_expect(r.v, r.dst, 1, 0, QVGPU_PAGE);
 
-    /* The slot is still in use: a fault of its page sends no entry. */
+    /* The CAM slot is still in use: a fault of its page sends no entry. */
     qvgpu_space_set(&r.space, DST, VGPU_LEVEL_PTB, 0);
     qvgpu_invalidate(r.v, 1u << VMID);
     qvgpu_pkt_copy(&r.q, SRC + 1, DST, QVGPU_PAGE);
     qvgpu_sdma_kick(&r.q);
     qvgpu_sdma_pass(&r.kq);
     g_assert_false(qvgpu_ih_pending(r.v));
-    /* An acknowledge without a repair: the fault is reported again. */
+    /* After an acknowledge without a repair, the fault is reported again. */
     qvgpu_cam_ack(r.v, slot);
     slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
     replay_map_dst(&r);
@@ -116,7 +118,9 @@ static void test_acknowledge_without_repair(void)
         serial = irq.data[3];
         qvgpu_cam_ack(r.v, qvgpu_ih_next_fault(r.v, VMID, SRC, false, true));
     }
-    /* The last acknowledge was also without a repair: one more fault. */
+    /*
+     * No repair preceded the last acknowledge: the fault is reported once more.
+     */
     qvgpu_wait_until(qvgpu_ih_pending(r.v));
     replay_map_src(&r);
     qvgpu_cam_ack(r.v, qvgpu_ih_next_fault(r.v, VMID, SRC, false, true));
@@ -421,7 +425,9 @@ static void test_unmap_storm(void)
                 qvgpu_sdma_kick(&other);
             }
         }
-        /* The last invalidation: after it, pages are only mapped. */
+        /*
+         * From this last invalidation on, the test maps pages but unmaps none.
+         */
         qvgpu_invalidate(r.v, 1u << VMID);
         serve(&r);
         while (!qvgpu_sdma_idle(&other)) {

@@ -26,8 +26,8 @@ static uint64_t preop(QVGPU *v)
 #define TOP (1ull << 63)
 
 /*
- * 64-bit cases. Each also runs with 32 bits: with the upper halves of its
- * values, or with the lower halves for SWAP and CMPSWAP.
+ * Cases with 64-bit values. Each case runs with 32 bits, too: SWAP and CMPSWAP
+ * then use the lower halves of the values, other operations the upper halves.
  */
 static const struct {
     uint32_t op;

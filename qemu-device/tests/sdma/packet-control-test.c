@@ -42,7 +42,7 @@ static void test_cond_exe(void)
         pkt_cond(&q, mc, 5, 4 + !val);
         qvgpu_pkt_fence(&q, mc + 8, 1);
         if (!val) {
-            QVGPU_EMIT(&q, 0xffffffff);     /* executed, it stops the queue */
+            QVGPU_EMIT(&q, 0xffffffff);     /* would stop the queue */
         }
         qvgpu_pkt_fence(&q, mc + 12, 2);
         qvgpu_sdma_finish(&q);
@@ -53,9 +53,9 @@ static void test_cond_exe(void)
 }
 
 /*
- * Catches: the engine skips past the write pointer; the condition is not tested
- * again when more dwords arrive; the engine skips past the end of an indirect
- * buffer.
+ * Catches: the engine skips past the write pointer; the engine does not test
+ * the condition again when more dwords arrive; the engine skips past the end of
+ * an indirect buffer.
  */
 static void test_cond_exe_in_parts(void)
 {
@@ -80,8 +80,8 @@ static void test_cond_exe_in_parts(void)
     g_assert_cmphex(qtest_readl(v->qts, at + 12), ==, 2);
 
     /*
-     * A skip to the last dword of an indirect buffer; then one dword further,
-     * which is an error.
+     * Skip up to the last dword of an indirect buffer. Then skip one dword
+     * further, which is an error.
      */
     qtest_writel(v->qts, at, 0);
     pkt_cond(&q, mc, 1, 4);
@@ -252,8 +252,8 @@ static void test_reg_to_mem(void)
 }
 
 /*
- * Catches: an engine's local clock changes another engine's, or does not
- * advance.
+ * Catches: setting the local clock of an engine changes another clock; a local
+ * clock does not advance.
  */
 static void test_local_clock(void)
 {

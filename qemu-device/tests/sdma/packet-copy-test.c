@@ -19,8 +19,8 @@ static void pkt_broadcast(QVGPUSdma *q, uint64_t src, uint64_t dst1,
 }
 
 /*
- * Catches: the second destination is left out, cut or exceeded; the packet is
- * taken for one of 7 dwords, so that the fence is lost.
+ * Catches: the copy to the second destination is missing, too short or too
+ * long; the packet is parsed as one of 7 dwords, so that the fence is lost.
  */
 static void test_broadcast(void)
 {
@@ -134,9 +134,9 @@ static void pkt_rect(QVGPUSdma *q, unsigned element, const Surface *src,
 }
 
 /*
- * Catches: one of the twelve parameters is taken for another, off by one, or
- * not scaled by the element size. The whole destination is compared with a
- * model.
+ * Catches: one of the twelve parameters is read from the field of another, is
+ * off by one, or is not scaled by the element size. The whole destination is
+ * compared with a model.
  */
 static void test_rect(void)
 {

@@ -61,8 +61,8 @@ static void test_copy_sizes(void)
 }
 
 /*
- * Catches: a copy that is done in parts loses or repeats a part, or counts a
- * wrong number of bytes.
+ * Catches: a copy that the engine does in parts loses or repeats a part, or
+ * counts a wrong number of bytes.
  */
 static void test_copy_large(void)
 {
@@ -163,7 +163,10 @@ static void test_const_fill(void)
     qvgpu_stop(s.v);
 }
 
-/* Catches: a fill restarts its pattern at a page or a chunk. */
+/*
+ * Catches: a fill restarts its pattern at a page boundary, or at a boundary of
+ * the parts in which the engine fills.
+ */
 static void test_fill_large(void)
 {
     const uint64_t len = 5 * MiB;
@@ -182,8 +185,8 @@ static void test_fill_large(void)
 }
 
 /*
- * Catches: the data is read from a wrong place, in particular if the packet
- * crosses the end of the ring.
+ * Catches: the data is read from a wrong place, in particular if the end of the
+ * ring is within the packet.
  */
 static void test_write_linear(void)
 {

@@ -13,8 +13,9 @@
 #define VMID    2
 
 /*
- * Fail the test unless the queue has stopped with this exception and its
- * interrupt, and RPTR is at the packet.
+ * Fail the test unless the queue has stopped with @exception, the next interrupt
+ * entry reports this, and RPTR is @rptr. @header: first dword of the bad packet,
+ * if @exception is VGPU_SDMA_EXC_PACKET.
  */
 static void expect_stopped(QVGPUSdma *q, unsigned exception, uint32_t header,
                            uint64_t rptr)
@@ -36,8 +37,9 @@ static void expect_stopped(QVGPUSdma *q, unsigned exception, uint32_t header,
 }
 
 /*
- * Catches: an invalid packet is skipped or partly executed; it does not stop
- * its queue, or also stops other queues; the queue cannot be restarted.
+ * Catches: an invalid packet is skipped or partly executed; the packet does not
+ * stop its queue, or also stops other queues; the stopped queue cannot be
+ * restarted.
  */
 static void test_bad_packets(void)
 {

@@ -119,10 +119,12 @@ static void drain(QVGPU *v)
 }
 
 /*
- * Catches: a queue cannot be destroyed in one of its states; it still works
- * afterwards; the next queue in its slot inherits its state or error; other
- * queues are affected. The order is that of KFD without a hardware scheduler:
- * off, idle, no doorbell; then the new queue is loaded in its place.
+ * Catches: a queue cannot be destroyed in one of its states; a destroyed queue
+ * still executes packets; the next queue of the same RLC inherits its state or
+ * error; other queues are affected.
+ *
+ * The order is that of KFD without a hardware scheduler: disable the queue,
+ * wait until it is idle, disable its doorbell, load the new queue.
  */
 static void test_destroy(void)
 {

@@ -131,8 +131,9 @@ static void test_doorbell(void)
 }
 
 /*
- * Catches: a queue's write pointer is changed by another queue's doorbell, or
- * by a disabled doorbell.
+ * Catches: a write to another doorbell changes a queue's write pointer; a write
+ * to the queue's own doorbell changes it while the doorbell is disabled or
+ * outside of the doorbell range.
  */
 static void test_doorbell_strangers(void)
 {
@@ -162,8 +163,8 @@ static void test_doorbell_strangers(void)
     qvgpu_wr(v, BIF_SDMA0_DOORBELL_RANGE, range & ~BIF_DOORBELL_RANGE__SIZE);
     qvgpu_sdma_kick(&q);
     /*
-     * Kick with a range that ends before the doorbell, and with one that starts
-     * after it.
+     * Ring the doorbell while the engine's doorbell range ends before it, and
+     * while the range starts after it.
      */
     qvgpu_wr(v, BIF_SDMA0_DOORBELL_RANGE,
              VGPU_SET(range, BIF_DOORBELL_RANGE__SIZE, 2u));
@@ -229,8 +230,8 @@ static void test_all_queues(void)
 /*
  * Catches: the doorbell range of an engine routes to another engine; the
  * doorbell of a kernel queue has no effect. The gfx queue of engine n has
- * doorbell DOORBELL_SDMA(n), the page queue the one that is DOORBELL_MIRROR
- * higher.
+ * doorbell DOORBELL_SDMA(n). The doorbell of the page queue is higher by
+ * DOORBELL_MIRROR.
  */
 static void test_kernel_doorbells(void)
 {
@@ -262,8 +263,8 @@ static void test_kernel_doorbells(void)
 }
 
 /*
- * Catches: a packet is executed before all its dwords are in the ring, with old
- * contents of the ring.
+ * Catches: a packet whose last dwords are not in the ring yet is executed with
+ * the old contents of the ring.
  */
 static void test_packet_in_parts(void)
 {
@@ -434,7 +435,10 @@ static void test_reuse(void)
     g_assert_cmphex(qtest_readl(v->qts, at + 8), ==, 2);
     g_assert_cmphex(qtest_readl(v->qts, at + 4), ==, 0);
 
-    /* Destroy the queue in amdgpu's order: off, idle, no doorbell, on, RPTR. */
+    /*
+     * Destroy the queue as amdgpu does: disable it and wait until it is idle,
+     * disable the doorbell, enable the queue, read RPTR.
+     */
     qvgpu_sdma_disable(&next);
     qvgpu_sdma_wr(&next, SDMA_DOORBELL, 0);
     qvgpu_sdma_enable(&next);
@@ -445,7 +449,7 @@ static void test_reuse(void)
 /*
  * Catches: a doorbell is lost while a worker spins or goes to sleep; a worker
  * still spins after the machine has stopped, or when QEMU quits. The engine is
- * idle when doorbells ring, with the shortest spin and with one of 4 s.
+ * idle when the doorbells ring. The test runs with a spin time of 0 and of 4 s.
  */
 static void test_poll_ns(void)
 {
