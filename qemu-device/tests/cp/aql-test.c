@@ -160,7 +160,10 @@ static void test_invalid_header(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a write index more than a ring ahead stops the queue permanently. */
+/*
+ * Catches: a write index that is more than a ring ahead of the read index stops
+ * the queue permanently.
+ */
 static void test_overrun(void)
 {
     const unsigned slots = 1024 / AQL_PACKET_DWORDS;

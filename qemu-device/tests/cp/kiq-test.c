@@ -58,9 +58,9 @@ static void setup(Fixture *f)
 }
 
 /*
- * As setup(), on a machine whose threads @h can hold. Returns a page of VRAM
- * that the test has mapped: @n words, followed by gates (emit_gate()). @mc
- * receives the GPU address of each word.
+ * As setup(), on a machine whose threads @h can hold. Returns the test's
+ * mapping of a page of VRAM, which contains @n words and then gates
+ * (emit_gate()). @mc receives the GPU address of each word.
  */
 static uint32_t *setup_held(Fixture *f, QVGPUHold *h, uint64_t *mc, unsigned n)
 {

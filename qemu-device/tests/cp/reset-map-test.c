@@ -37,8 +37,8 @@ typedef struct Maps {
 } Maps;
 
 /*
- * Emit copies of 2^25 rows of one byte each. The engine copies row by row; a
- * chunk has 8192 rows.
+ * Emit copies of 2^25 rows of one byte each. The engine copies row by row, in
+ * chunks of 8192 rows.
  */
 static void emit_copies(Maps *m, QVGPUSdma *q)
 {

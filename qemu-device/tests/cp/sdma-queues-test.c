@@ -17,8 +17,8 @@
 #define PASID(i)    (0x600 + (i))
 
 /*
- * Catches: a register, a pointer or unfinished work is lost when the queue is
- * saved to its MQD and mapped again.
+ * Catches: a save of the queue to its MQD and the next mapping lose a register,
+ * a pointer or unfinished work.
  */
 static void test_ring(void)
 {

@@ -8,8 +8,8 @@
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 
 /*
- * Find the next run of pages in use, of at most 64 pages. Returns false if
- * there is none.
+ * Find the first run of pages in use among pages @from to @end - 1, of at most
+ * 64 pages. Returns false if there is none.
  */
 static bool next_run(const FuzzMem *m, uint64_t from, uint64_t end,
                      uint64_t *first, uint64_t *pages)

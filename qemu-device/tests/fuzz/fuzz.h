@@ -276,8 +276,8 @@ void fuzz_put64(FuzzCase *c, FuzzPlace at, uint64_t val);
 /* Execute the queue's packets. Each retry fault calls fuzz_handle_fault(). */
 void fuzz_sdma_oracle_run(FuzzQueue *q);
 /*
- * Access memory for a packet: at most 8 bytes, aligned, so that all are in one
- * page. @undef: not 0 if the contract does not define the value.
+ * Access memory for a packet: at most 8 bytes, aligned, so that all bytes are
+ * in one page. @undef: not 0 if docs/hardware.md does not define the value.
  */
 void fuzz_store(FuzzQueue *q, unsigned vmid, uint64_t va, uint64_t val,
                 unsigned len, uint8_t undef);

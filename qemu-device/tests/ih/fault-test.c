@@ -195,7 +195,7 @@ static void test_resend(void)
     qtest_clock_step(f.v->qts, 2 * second);
     g_assert_cmpuint(qvgpu_ih_next_fault(f.v, VMID, VA + QVGPU_PAGE, true,
                                          true), ==, slot[1]);
-    /* The interval doubles with each report of a fault. */
+    /* Each report of a fault doubles the interval to its next report. */
     qtest_clock_step(f.v->qts, 8 * second - 1);
     qvgpu_sdma_pass(&f.kq);
     qvgpu_sdma_pass(&kq1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: every kind of injection, from a table: the same seed makes the same
- * choices, another seed makes other choices, and each occasion on which an
+ * vgpu-kfd: tests each kind of injection, from a table. The same seed makes the
+ * same choices; another seed makes other choices. Each occasion on which an
  * injection acts is traced and counted. The other tests of inject/ check the
  * effect of each kind.
  */
@@ -143,8 +143,8 @@ static char *record(const Case *c, unsigned seed, char **traced)
 
 /*
  * Catches: a choice depends on the time, on a thread or on the memory of
- * another machine; the seed is not used; an injection acts and does not report
- * it.
+ * another machine; the choice does not depend on the seed; an injection acts on
+ * an occasion without a trace event and a count.
  */
 static void test_case(const void *opaque)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: workloads for injections. Each waits for the end of one step before
- * it starts the next, so that occasions come in a fixed order.
+ * vgpu-kfd: workloads for injections. Each workload waits for the end of one
+ * step before it starts the next one, so that occasions come in a fixed order.
  */
 #include "qemu/osdep.h"
 #include "hw/pci/pci_regs.h"

@@ -205,7 +205,7 @@ void qvgpu_compute_irq(QVGPUCompute *c, unsigned source, uint32_t data0)
 /* Offsets in a gate, in dwords. */
 enum {
     GATE_COPY = 0,              /* copies the register to memory, or a NOP */
-    GATE_CHAIN = 6,             /* jumps to GATE_COPY; open: to GATE_OUT */
+    GATE_CHAIN = 6,             /* jumps to GATE_COPY, if open to GATE_OUT */
     GATE_LOOP_DWORDS = 10,
     GATE_OUT = 16,              /* a NOP of the loop's length */
     GATE_REG = 32,              /* value that GATE_COPY stored */

@@ -38,7 +38,8 @@ void qvgpu_waited(void)
 
 /*
  * BAR 0 and BAR 2 are above 4 GiB, so that the upper halves of their addresses
- * are not 0, and aligned for the largest VRAM. Guest RAM is below 4 GiB.
+ * are not 0. The addresses are aligned for the largest VRAM. Guest RAM is below
+ * 4 GiB.
  */
 #define VRAM_AT         (64 * GiB)
 #define DOORBELL_AT     (128 * GiB)
@@ -256,8 +257,8 @@ void qvgpu_main_loop_pass(QVGPU *v)
     unsigned i;
 
     /*
-     * Each register read is a request to QEMU's main loop, which runs due
-     * bottom halves before it has served two requests.
+     * Each register read is a request to QEMU's main loop. When two requests
+     * have been served, the main loop has run all bottom halves that were due.
      */
     for (i = 0; i < 3; i++) {
         qvgpu_rd(v, VGPU_MAGIC);

@@ -57,10 +57,10 @@ typedef struct QVGPU {
 #define QVGPU_PTE_RW            (VGPU_PTE_VALID | VGPU_PTE_READABLE | \
                                  VGPU_PTE_WRITEABLE)
 /*
- * Longest wait for a condition, in microseconds. It is real time, because
- * engines run in threads of their own: 30 s times VGPU_TEST_SCALE (1 to 4),
+ * Longest wait for a condition, in microseconds of real time, because engines
+ * run in threads of their own. The wait is 30 s times VGPU_TEST_SCALE (1 to 4),
  * which the suites set to the slowness of the host relative to the reference
- * host; 60 s if the variable is not set.
+ * host. It is 60 s if this variable is not set.
  */
 int64_t qvgpu_wait_us(void);
 
@@ -176,8 +176,8 @@ bool qvgpu_is_vram(QVGPU *v, uint64_t addr);
 void qvgpu_fill(QVGPU *v, uint64_t addr, uint64_t seed, uint64_t from,
                 uint64_t len);
 /*
- * Fail the test unless memory holds these bytes of the pattern, or @len times
- * @byte.
+ * Fail the test unless the @len bytes at @addr are those that qvgpu_fill()
+ * writes with these arguments, or all equal @byte.
  */
 void qvgpu_expect(QVGPU *v, uint64_t addr, uint64_t seed, uint64_t from,
                   uint64_t len);

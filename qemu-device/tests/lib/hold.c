@@ -13,7 +13,7 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define VRAM_BYTES  (64 * MiB)
-#define LINE_BYTES  64          /* longest line; two lines are longer */
+#define LINE_BYTES  64          /* space for one line, but not for two */
 
 void qvgpu_hold_init(QVGPUHold *h)
 {
@@ -88,7 +88,7 @@ bool qvgpu_hold_logged(QVGPUHold *h)
     if (!line) {
         return false;
     }
-    /* There was space for this line, and there is none for a second one. */
+    /* The pipe had space for this line and has none for a second one. */
     g_assert_cmpint(line, >, LINE_BYTES / 2);
     g_assert_cmpint(line, <=, LINE_BYTES);
     return true;
@@ -177,7 +177,10 @@ void qvgpu_hold_removal(QVGPUHold *h, QVGPU *v, unsigned interrupts)
     qvgpu_wait_until(qvgpu_hold_logged(h));
     qvgpu_gate_open(&gate);
     qvgpu_wait_until(qatomic_read(&words[DONE]));
-    /* The pipe still has one line: the main loop is held at the second one. */
+    /*
+     * The pipe still has only the first line: the main loop is held at the
+     * second one.
+     */
     g_assert_true(qvgpu_hold_logged(h));
     lines = qvgpu_hold_release(h);
     rsp = qtest_qmp_receive(v->qts);

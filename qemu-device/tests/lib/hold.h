@@ -35,7 +35,7 @@ void qvgpu_hold_init(QVGPUHold *h);
 void qvgpu_hold_destroy(QVGPUHold *h);
 /*
  * Allocate a page of VRAM that the test can access while the main loop is held.
- * @mc receives its GPU address in VMID 0. Returns the test's mapping.
+ * @mc receives the page's GPU address in VMID 0. Returns the test's mapping.
  */
 uint32_t *qvgpu_hold_page(QVGPUHold *h, QVGPU *v, uint64_t *mc);
 
@@ -43,8 +43,9 @@ uint32_t *qvgpu_hold_page(QVGPUHold *h, QVGPU *v, uint64_t *mc);
  * qvgpu_hold_arm: hold the thread that logs an event
  * @h: the hold
  * @v: the machine
- * @event: pattern of the trace events to enable. Their log lines must have 33
- *     to 64 bytes; only with @second, the length of the first line is checked.
+ * @event: pattern of the trace events to enable. With @second, each log line
+ *     must have 33 to 64 bytes, because the pipe has space for 64 bytes: one
+ *     line, but not two. qvgpu_hold_logged() checks the length of the first.
  * @second: false: hold the thread that logs the first event; true: let the
  *     first event pass, and hold the thread that logs the second one
  */
@@ -65,14 +66,16 @@ unsigned qvgpu_hold_release(QVGPUHold *h);
  */
 void qvgpu_hold_release_later(QVGPUHold *h);
 /*
- * Join the thread of qvgpu_hold_release_later(). Return true if it had released
- * the held thread before this call: the test's command then waited as it must.
+ * Join the thread of qvgpu_hold_release_later(). Return true if that thread had
+ * already released the held thread: the test's command has then waited for the
+ * held thread, as it must.
  */
 bool qvgpu_hold_waited(QVGPUHold *h);
 
 /*
- * Kick @q, whose next packet faults silently without end, and hold its engine
- * within one access: after the event of the fault, at the event of the stall.
+ * Switch off the interrupts of retry faults and kick @q, whose next packet must
+ * fault at each retry. Hold the engine within one access: at the trace event of
+ * the stall, which follows the trace event of the fault.
  */
 void qvgpu_hold_access(QVGPUHold *h, QVGPUSdma *q);
 /*

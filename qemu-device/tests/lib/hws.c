@@ -9,7 +9,7 @@
 
 #define KIQ_ME          2
 #define HIQ_DOORBELL    8
-#define DOORBELLS       0x8000          /* byte offset of user queues' first */
+#define DOORBELLS       0x8000          /* byte offset of user doorbell 0 */
 
 static void mqd_wr(QVGPU *v, uint64_t mqd, unsigned reg, uint32_t val)
 {

@@ -92,9 +92,12 @@ void qvgpu_user_sdma_finish(QVGPUUserSdma *u);
 void qvgpu_user_sdma_map(QVGPUUserSdma *u, unsigned type, uint32_t *dw);
 
 /*
- * To run a list: start an empty one; emit each process, followed by its queues;
- * submit the list to HIQ. @ms: time slice of the process. @type:
- * PM4_MAP_DW1__QUEUE_TYPE. @processes: process count in RUN_LIST.
+ * To run a list:
+ * - qvgpu_list_begin() starts an empty list.
+ * - qvgpu_list_process() emits a process; the emission of its queues follows.
+ *   @ms: time slice of the process. @type: PM4_MAP_DW1__QUEUE_TYPE.
+ * - qvgpu_list_run() submits the list to HIQ. @processes: process count in
+ *   RUN_LIST.
  */
 void qvgpu_list_begin(QVGPUHws *h);
 void qvgpu_list_emit(QVGPUHws *h, const uint32_t *dw, unsigned n);

@@ -8,7 +8,7 @@
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/migration.h"
 
-#define PASSES      4               /* passes over memory of a live migration */
+#define PASSES      4               /* passes of a live migration over memory */
 
 static bool status_is(QTestState *qts, const char *command, const char *want)
 {

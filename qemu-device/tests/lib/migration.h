@@ -23,8 +23,8 @@ char *qvgpu_save_restore(QVGPU *v, bool keep);
  * @opaque: argument of @feed
  *
  * On return @v uses the new QEMU, which is stopped: call qvgpu_cont(). @feed
- * may still be called after the source has stopped; these writes are not
- * migrated.
+ * may still be called after the source has stopped. What @feed writes then is
+ * not migrated.
  */
 void qvgpu_migrate_live(QVGPU *v, void (*feed)(void *opaque), void *opaque);
 /* Let the stopped machine run (QMP cont). */
@@ -40,8 +40,9 @@ bool qvgpu_loads(QVGPU *v, const char *file);
  */
 size_t qvgpu_state_find(const char *buf, size_t len, uint64_t quad);
 /*
- * Call qvgpu_loads() for @file with @byte written @at bytes after the start of
- * @quad in the file, then restore @file.
+ * Return qvgpu_loads() for @file after a change: the byte that is @at bytes
+ * after the start of @quad becomes @byte. Undoes the change in @file
+ * afterwards.
  */
 bool qvgpu_loads_with(QVGPU *v, const char *file, uint64_t quad, int at,
                       uint8_t byte);

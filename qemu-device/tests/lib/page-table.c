@@ -166,7 +166,7 @@ void qvgpu_invalidate_range(QVGPU *v, uint32_t vmids, uint64_t va,
     if (order) {
         /*
          * Bit 0 is S. With S set and n ones at the low end of PAGE, the range
-         * has 2 << n pages.
+         * has 2 << n pages. Here n is @order - 1.
          */
         range |= ((1ull << order) - 1);
     }

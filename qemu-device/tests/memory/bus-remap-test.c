@@ -16,7 +16,8 @@
 /*
  * Catches: an engine still uses a bus address whose memory has moved away. BAR
  * 0 of the device is RAM on the bus. The test moves BAR 0 between two
- * addresses; after each move, a queue copies to both addresses.
+ * addresses. After each move, a queue copies to both addresses: one copy must
+ * reach VRAM, the other must fault.
  */
 static void test_moving_ram(void)
 {
@@ -93,9 +94,10 @@ static void test_bus_master(void)
 /*
  * Catches: a write that disables bus mastering completes while an engine is
  * within an access, so that the engine writes to memory that the guest has
- * reused. The engine repeats an access that faults, and is held between two
- * trace events of one access. The write must wait until a thread releases the
- * engine.
+ * reused.
+ *
+ * The engine repeats an access that faults, and is held between two trace
+ * events of one access. The write must wait until a thread releases the engine.
  */
 static void test_bus_master_access(void)
 {
@@ -131,10 +133,11 @@ static void test_bus_master_access(void)
 
 /*
  * Catches: a change of the bus (here, another device's memory decoding is
- * disabled) completes while an engine is within an access to that device. The
- * engine copies from the VRAM of the other device, the peer, to a page that
- * faults. It is held as in test_bus_master_access(), in an access that has
- * mapped the source.
+ * disabled) completes while an engine is within an access to that device.
+ *
+ * The engine copies from the VRAM of the other device, the peer, to a page that
+ * faults. The engine is held as in test_bus_master_access(), in an access that
+ * has mapped the source.
  */
 static void test_peer_access(void)
 {
@@ -235,10 +238,10 @@ static QPCIDevice *plug_peer(QVGPU *v)
 }
 
 /*
- * Unplug a peer while the engine has found the peer's VRAM and is held in the
- * delay that follows. The unplug waits for the engine. Returns true if the
- * engine then looked for the memory again; false also if the host is so slow
- * that the engine continues before the peer leaves the bus.
+ * Unplug a peer while the engine is held in the delay that follows its lookup
+ * of the peer's VRAM. The unplug waits for the engine. Returns true if the
+ * engine then looked for the memory again. Returns false also if, on a slow
+ * host, the engine continues before the peer leaves the bus.
  */
 static bool looks_again(void)
 {

@@ -141,8 +141,8 @@ static void test_redirection(void)
 }
 
 /*
- * Catches: a later fault overwrites the latched one; with ALLOW_SUBSEQUENT, it
- * does not.
+ * Catches: a later fault overwrites the latched fault; with ALLOW_SUBSEQUENT, a
+ * later fault does not overwrite the latched fault.
  */
 static void test_latching(void)
 {
@@ -173,8 +173,9 @@ static void test_latching(void)
 }
 
 /*
- * Catches: a retry fault raises an interrupt while these interrupts are
- * disabled; the stall of such a fault is lost.
+ * Catches: a retry fault raises an interrupt while interrupts of retry faults
+ * are disabled; the queue does not stall on such a fault, or the fault is not
+ * reported when the interrupts are enabled.
  */
 static void test_retry_interrupt_off(void)
 {

@@ -201,8 +201,8 @@ static void test_scattered(void)
 
 /*
  * Catches: eight entries are taken for one contiguous range although one of
- * them points elsewhere, is invalid or is beyond END; such a range survives an
- * invalidation.
+ * them points elsewhere, is invalid or is beyond END; the TLB keeps a
+ * contiguous range after an invalidation.
  */
 static void test_lines(void)
 {

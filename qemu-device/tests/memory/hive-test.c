@@ -153,9 +153,9 @@ static char *load_error(QVGPU *v, const char *without, const char *file)
 }
 
 /*
- * Catches: a machine cannot migrate after node 0 is unplugged, because its
- * device becomes node 0 in the new machine; a device at another node loads the
- * state, or refuses it without a hint at the remedy.
+ * Catches: a machine cannot migrate after node 0 is unplugged, because the
+ * remaining device becomes node 0 in the new machine; a device at another node
+ * loads the state, or refuses the state without a hint at the remedy.
  */
 static void test_move_without_node_0(void)
 {

@@ -41,8 +41,8 @@ static void write_both(Hubs *t, uint32_t val)
 }
 
 /*
- * Catches: an invalidation of one hub has an effect in the other hub, or no
- * effect.
+ * Catches: an invalidation in one hub also has an effect in the other hub; an
+ * invalidation has no effect in its own hub.
  */
 static void test_translations(void)
 {
@@ -75,7 +75,8 @@ static void test_translations(void)
 }
 
 /*
- * Catches: a fault is latched in the other hub, or has the PASID of that hub.
+ * Catches: a fault of one hub is latched in the other hub, or is reported with
+ * the PASID that the other hub has for the VMID.
  */
 static void test_faults(void)
 {

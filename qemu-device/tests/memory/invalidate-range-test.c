@@ -113,8 +113,8 @@ static void test_exact(void)
                    ranges[i].first + (1u << ranges[i].order) - 1);
     }
     /*
-     * Another VMID, another range, and directories only: no effect. Then all
-     * pages.
+     * These requests have no effect on the pages: for another VMID, for another
+     * range, for directories only. A request for all pages follows.
      */
     moved(&t);
     qvgpu_invalidate_range(t.v, 1u << (VMID + 1), VA, 5);
@@ -128,7 +128,8 @@ static void test_exact(void)
 }
 
 /*
- * Catches: an invalidation is lost if there are many while the engine is idle.
+ * Catches: an invalidation is lost if many are requested while the engine is
+ * idle.
  */
 static void test_many(void)
 {
@@ -183,8 +184,8 @@ static void test_large_leaf(void)
 }
 
 /*
- * Catches: an invalidation of the page does not wake a queue that is stalled on
- * it.
+ * Catches: an invalidation of one page does not wake a queue that is stalled on
+ * this page.
  */
 static void test_wakes(void)
 {
@@ -245,8 +246,9 @@ static void test_acknowledge_waits(void)
 
 /*
  * Catches: a translation leaves the TLB without an invalidation, so that a
- * missing invalidation in a driver would be noticed only sometimes. Only
- * another translation that needs the slot may evict it.
+ * missing invalidation in a driver would be noticed only sometimes. A
+ * translation may be evicted only by another one that needs the same place in
+ * the TLB.
  */
 static void test_capacity(void)
 {

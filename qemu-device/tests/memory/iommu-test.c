@@ -122,13 +122,13 @@ static void amd_enable(Iommu *m, QVGPU *v)
     qtest_writeq(v->qts, table + (IOVA >> 21) * 8,
                  amd_entry(m->pages) | AMD_LEVEL(1));
     /*
-     * The address is not HOLE, because QEMU's amd-iommu shifts by 64 when it
-     * logs that error.
+     * The table is at IOAPIC, not at HOLE: when QEMU's amd-iommu logs the error
+     * for HOLE, it shifts by 64.
      */
     qtest_writeq(v->qts, table + (IOVA_LOST >> 21) * 8,
                  amd_entry(IOAPIC) | AMD_LEVEL(1));
     qtest_writeq(v->qts, root, amd_entry(table) | AMD_LEVEL(2));
-    /* Valid, translated, in domain 1. */
+    /* The device table entry is valid, translates, and selects domain 1. */
     qtest_writeq(v->qts, device, amd_entry(root) | AMD_LEVEL(3) | 2);
     qtest_writeq(v->qts, device + 8, 1);
 
@@ -200,7 +200,8 @@ static QVGPU *start_held(Iommu *m, const Iommu *kind, QVGPUHold *h)
 }
 
 /*
- * Map page @n after IOVA to @page, or unmap it if @page is 0. No invalidation.
+ * Map page @n after IOVA to @page, or unmap it if @page is 0. Does not
+ * invalidate.
  */
 static void set_page(Iommu *m, QVGPU *v, unsigned n, uint64_t page)
 {
@@ -319,7 +320,7 @@ static void test_replay(const void *kind)
 
 /*
  * Copy from one page behind the IOMMU to another. Each page needs a request to
- * the IOMMU; invalidate @vmid of @hub between the two requests. Returns the
+ * the IOMMU. Between the two requests, invalidate @vmid of @hub. Returns the
  * number of requests.
  */
 static unsigned count_requests(QVGPUHold *h, QVGPUSdma *q, unsigned hub,
@@ -346,9 +347,10 @@ static unsigned count_requests(QVGPUHold *h, QVGPUSdma *q, unsigned hub,
  * queue in another VMID, so that repeated invalidations starve queues behind an
  * IOMMU; a reply stays valid after its VMID is invalidated.
  *
- * The engine is held in its second request at the latest, until the
- * invalidation is written: the first reply and the second request are older.
- * Each page is requested once unless the invalidation has an effect.
+ * When the invalidation is written, the engine is held in its second request at
+ * the latest. The first reply and the second request are then older than the
+ * invalidation. If the invalidation has no effect on them, each of the two
+ * pages is requested once.
  */
 static void test_invalidate(const void *kind)
 {
@@ -484,9 +486,10 @@ static void test_stop(const void *kind)
  * Catches: interrupt entries that wait for the IOMMU when the device is removed
  * are written after the removal.
  *
- * The main loop is held in the removal, when BAR 0 leaves the bus: in the
- * second memory view that QEMU then builds. Meanwhile the CP raises interrupts,
- * for whose entries the IOMMU is not called before the removal is complete.
+ * The main loop is held in the removal, when BAR 0 leaves the bus: at the
+ * second memory view that QEMU builds for this. Meanwhile the CP raises
+ * interrupts. The IOMMU is not called for their entries before the removal is
+ * complete.
  */
 static void test_remove(const void *kind)
 {

@@ -72,9 +72,9 @@ static void test_invalid_at_each_level(void)
 }
 
 /*
- * Catches: the device follows a table address out of its memory. Each level in
- * turn gets a table address beyond VRAM, at the end of the bus, and at a bus
- * address without memory.
+ * Catches: the device follows a table address out of its memory. The test gives
+ * each level in turn a table address beyond VRAM, one at the end of the bus,
+ * and one on the bus where there is no memory.
  */
 static void test_tables_nowhere(void)
 {

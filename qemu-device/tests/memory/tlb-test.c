@@ -91,8 +91,8 @@ static void test_directories(void)
 
     tlb_start(&t);
     /*
-     * Other page tables have another page at VA. Link their PDB1 into the first
-     * tables.
+     * Other page tables have another page at VA. Link the PDB1 of these tables
+     * into the queue's tables.
      */
     qvgpu_space_init(&other, t.v, VMID + 1, QVGPU_VRAM);
     qvgpu_space_map(&other, VA, t.new_page, QVGPU_PAGE);

@@ -55,7 +55,8 @@ static bool buffer_is(const uint8_t *buf, uint8_t byte, size_t len)
 }
 
 /*
- * Catches: the registers of two nodes contradict each other about their places.
+ * Catches: the registers of two nodes contradict each other about the places of
+ * the nodes in the hive.
  */
 static void test_registers(void)
 {
@@ -137,9 +138,11 @@ static void test_pcie_peer(void)
 }
 
 /*
- * Catches: a link carries data while it is down, is down for one end only, or
- * stays down; the fault has another class; the link is down before the
- * injection's occasion.
+ * Catches:
+ * - A link that is down carries data.
+ * - The link is down for one end only, or stays down after the injection ends.
+ * - The fault has another class.
+ * - The link is down before the occasion on which the injection acts.
  */
 static void test_link_down(void)
 {
@@ -212,15 +215,15 @@ static void test_link_down(void)
     g_assert_false(qvgpu_ih_pending(v));
 
     /*
-     * Reading the register is also an occasion. An injection for another node
-     * leaves this link up.
+     * A read of XGMI_LINKS is also an occasion. An injection for node 2 leaves
+     * the link to node 1 up.
      */
     id = qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', 'node': 2");
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 2);
     qvgpu_inject_remove(v, id);
     /*
-     * The old form of the arguments: an address beyond node 1, and its first
-     * byte.
+     * The old form of the arguments: first an address beyond node 1, then the
+     * first byte of node 1.
      */
     id = qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', "
                       "'start': %" PRIu64, 2 * VRAM);
@@ -240,9 +243,9 @@ static void test_link_down(void)
 }
 
 /*
- * Catches: peers reach the VRAM of a removed device over XGMI; a removal, or a
- * read of XGMI_LINKS that shows a link down, completes while a peer is within
- * an access over that link.
+ * Catches: peers reach the VRAM of a removed device over XGMI; a removal
+ * completes while a peer is within an access over the link; a read of
+ * XGMI_LINKS shows the link down while a peer is within an access over it.
  *
  * Device a copies from the VRAM of device b to a page that faults without an
  * interrupt, and so repeats the access. The engine is held between two trace
@@ -277,8 +280,8 @@ static void test_peer_gone(const void *removed)
     qvgpu_pkt_copy(&q, VA, VA + QVGPU_PAGE, QVGPU_PAGE);
     if (!removed) {
         /*
-         * The read of XGMI_LINKS is the occasion. The copy is not: its offset
-         * is not 0.
+         * The read of XGMI_LINKS is the occasion. The copy is no occasion,
+         * because its offset is not 0.
          */
         qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', 'node': 1, "
                      "'offset': 0, 'length': 1");
@@ -328,7 +331,7 @@ static void test_unplug_peer(void)
 
     hive_plug(v, "");
     /*
-     * As a driver does, set FB_LOCATION_TOP of the device that was there first.
+     * As a driver does after hotplug, set FB_LOCATION_TOP of the first device.
      */
     qvgpu_mm_wr(v, MC_VM_FB_LOCATION_TOP,
                 qvgpu_mm_rd(v, MC_VM_FB_LOCATION_BASE) + 2 * (VRAM >> 24) - 1);
@@ -346,7 +349,7 @@ static void test_unplug_peer(void)
     qtest_qmp_device_del(v->qts, "peer");
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
     /*
-     * The remaining copies have no effect, except for a fault. One more copy
+     * Except for a fault, the remaining copies have no effect. One more copy
      * follows the gate.
      */
     qvgpu_wait_until(qvgpu_sdma_rptr(&q) == at_gate);
@@ -432,8 +435,8 @@ static void eject(QVGPU *v, QPCIDevice *rp)
 }
 
 /*
- * Catches: the teardown of a device does not wait for its engines, or never
- * ends.
+ * Catches: the teardown of a device does not wait for the device's engines, or
+ * never ends.
  */
 static void test_unplug_busy(void)
 {
@@ -464,9 +467,9 @@ static void test_unplug_busy(void)
 }
 
 /*
- * Catches: a hive is freed while engines of its last device still read it; a
- * hive cannot be deleted because an unplugged device has kept its node. All
- * engines copy between addresses of a node that does not exist.
+ * Catches: a hive is freed while engines of its last device still read the
+ * hive; a hive cannot be deleted because an unplugged device has kept its node.
+ * All engines copy between addresses of a node that does not exist.
  */
 static void test_unplug_last(void)
 {

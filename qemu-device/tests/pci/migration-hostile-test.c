@@ -54,10 +54,10 @@ static void stalled_finish(Stalled *t)
 }
 
 /*
- * Catches: a saved packet is loaded although it exceeds its indirect buffer or
- * has another length than its header gives, so that the engine would never
- * finish such a WRITE. Offsets count from the address of the stall
- * (vmstate_vgpu_stall).
+ * Catches: a load accepts a packet that exceeds its indirect buffer, or whose
+ * length differs from the length in its header; the engine would never finish
+ * such a WRITE. AT_IB_SIZE and AT_NDW are offsets from the address of the stall
+ * in the saved state (vmstate_vgpu_stall).
  */
 static void test_packet(void)
 {

@@ -143,9 +143,9 @@ static void test_stalled_twice(void)
 /*
  * A chain of links. Each link copies one of two buffers to the other and adds 1
  * to a quadword of the copy: if all links run once and in order, the quadword
- * is their number. Each link waits until the gate has its number; the test does
- * not open the gate for the last one, so that there is always work when the
- * machine moves.
+ * is the number of links. Link n waits until the gate holds n or more. The test
+ * does not open the gate for the last link, so that there is always work when
+ * the machine is migrated.
  */
 #define LINKS       3000                /* links in the ring; about 1 s */
 #define LINK_BYTES  (3 * MiB)
@@ -162,7 +162,7 @@ typedef struct Chain {
 } Chain;
 
 /*
- * Emit links until LINKS of them are not done, and open the gate for all links
+ * Emit links until LINKS of them are pending, and open the gate for all links
  * except the last one.
  */
 static void chain_feed(void *opaque)
@@ -203,7 +203,9 @@ static void chain_start(Chain *c)
 
 static void chain_finish(Chain *c)
 {
-    /* Links that were emitted after the machine had stopped have not moved. */
+    /*
+     * Links that were emitted after the machine had stopped were not migrated.
+     */
     c->q.wptr = qvgpu_sdma_rd(&c->q, SDMA_RB_WPTR);
     c->links = c->q.wptr / (4 * LINK_DWORDS);
     g_assert_cmphex(qvgpu_sdma_rptr(&c->q), <, c->q.wptr);
@@ -298,8 +300,9 @@ static void slices_relay(Slices *f)
 
 /*
  * Acknowledge all pending faults. Fails the test if a fault is not one of the
- * two expected ones. An acknowledged access faults again at once, so the loop
- * may not find the ring empty: step the clock in it, or no time slice ends.
+ * two expected ones. An acknowledged access faults again at once, so that the
+ * loop may not find the ring empty. The loop steps the clock, because time
+ * slices would not end otherwise.
  */
 static void slices_faults(Slices *f)
 {
@@ -395,7 +398,10 @@ static void slices_finish(Slices *f)
         g_assert_cmphex(qtest_readl(v->qts, f->shared + 64 + 4 * i), ==,
                         ~((ROUNDS - 1) * QUEUES + QUEUES - 1 - i));
     }
-    /* The copy writes the same word there as the compute queue. */
+    /*
+     * The copy and the stalled compute queue write the same word of DST page 2,
+     * in any order: make both write the same value.
+     */
     qtest_writel(v->qts, f->src + 2 * QVGPU_PAGE, 0xbad);
     qvgpu_space_map(&f->p[0].space, SLICES_DST, f->dst,
                     SLICES_PAGES * QVGPU_PAGE);
@@ -417,8 +423,8 @@ static void slices_finish(Slices *f)
 }
 
 /*
- * Catches: a position in the run list, the VMID of a process, a queue that is
- * partly saved or a stall is lost.
+ * Catches: the restored machine lacks a position in the run list, the VMID of a
+ * process, a queue that is partly saved, or a stall.
  */
 static void test_slices_file(void)
 {

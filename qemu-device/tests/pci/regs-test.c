@@ -219,8 +219,8 @@ static void test_indirect_window(void)
 }
 
 /*
- * Catches: MM_DATA accesses VRAM at another offset than BAR 0 does, or beyond
- * its end.
+ * Catches: MM_DATA accesses VRAM at another offset than BAR 0 does; MM_DATA
+ * accesses memory beyond the end of VRAM.
  */
 static void test_vram_window(void)
 {
@@ -261,8 +261,8 @@ static void test_vram_window(void)
 
 /*
  * Catches: GPU_HDP_FLUSH_DONE does not report a requested flush, so that the
- * driver waits forever; it reports a flush that was not requested; a guest can
- * write it.
+ * driver waits forever; GPU_HDP_FLUSH_DONE reports a flush that was not
+ * requested; a guest can write GPU_HDP_FLUSH_DONE.
  */
 static void test_hdp_flush(void)
 {

@@ -12,7 +12,7 @@
 #define VMID        3
 #define VA          0x111100000000ull
 #define BYTES       (8 * MiB)
-#define COPIES      400                 /* they take much longer than a reset */
+#define COPIES      400                 /* much longer than a reset takes */
 
 typedef enum State { IDLE, COPYING, STALLED, POLLING, BAD, STATES } State;
 
@@ -115,8 +115,9 @@ static void check_reset(QVGPU *v, unsigned engine, unsigned index)
 }
 
 /*
- * Catches: a reset hangs on a busy engine; it leaves work, stalls or interrupts
- * behind; an engine does not run afterwards. @lost: the reset must clear VRAM.
+ * Catches: a reset hangs on a busy engine; a reset leaves work, stalls or
+ * interrupts behind; an engine does not run after a reset. @lost: the reset
+ * must clear VRAM.
  */
 static void check_chip(void (*reset)(QVGPU *), const char *args, bool lost)
 {
@@ -189,8 +190,8 @@ static void test_other_command(void)
 }
 
 /*
- * Catches: the reset of one engine affects queues of another engine, or its own
- * queues still wait afterwards.
+ * Catches: the reset of one engine affects queues of another engine; queues of
+ * the reset engine still wait afterwards.
  */
 static void test_engine(void)
 {

@@ -107,7 +107,8 @@ static void test_bad_memory(void)
 
 /*
  * Catches: BAR 0 gives access to more VRAM than visible-vram, or to other
- * memory; engines or MM_DATA do not reach VRAM beyond BAR 0 at its offset.
+ * memory; engines or MM_DATA do not reach the VRAM beyond BAR 0, or reach it at
+ * a wrong offset.
  */
 static void test_visible(void)
 {

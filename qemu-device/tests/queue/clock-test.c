@@ -285,8 +285,8 @@ static void move(QVGPU *v, int64_t until)
 }
 
 /*
- * Catches: a restore triggers a poll, or restarts its interval; a negative
- * deadline in the state is accepted.
+ * Catches: a restore triggers a poll, or restarts the interval of the poll; a
+ * load accepts a negative deadline.
  */
 static void test_moved_poll(void)
 {

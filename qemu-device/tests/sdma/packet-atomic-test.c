@@ -136,7 +136,7 @@ static void test_operations(void)
 
 /*
  * Catches: an operation that returns no value raises an interrupt; the
- * interrupt has a wrong value.
+ * interrupt of an operation that returns a value contains another value.
  */
 static void test_return_interrupt(void)
 {

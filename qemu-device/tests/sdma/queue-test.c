@@ -43,7 +43,10 @@ static void test_wraparound(void)
     qvgpu_stop(v);
 }
 
-/* Catches: the write-back of RPTR is cut or late, or is done while disabled. */
+/*
+ * Catches: the write-back of RPTR is cut to 32 bits, is late, or is done while
+ * it is disabled.
+ */
 static void test_rptr_writeback(void)
 {
     QVGPU *v = qvgpu_start();
