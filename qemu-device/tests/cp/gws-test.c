@@ -129,7 +129,9 @@ static void test_grant(void)
     qvgpu_stop(f.v);
 }
 
-/* Run a list that contains only process @i. Its queue has QUEUE_TYPE @type. */
+/*
+ * Run a list that contains only process @i, whose queue has QUEUE_TYPE @type.
+ */
 static void run_alone(Fixture *f, unsigned i, unsigned type)
 {
     qvgpu_list_begin(&f->h);

@@ -185,9 +185,9 @@ static void test_doorbell_left(void)
 /*
  * Catches: a queue runs as soon as its registers show it as active, but before
  * its position in an indirect buffer is restored. The queue would then execute
- * the packets that follow the indirect buffer in the ring. It must never reach
- * them, because the buffer chains to itself. Another queue keeps the worker
- * thread busy.
+ * the packets that follow the indirect buffer in the ring. These packets must
+ * never run, because the buffer chains to itself. Another queue keeps the
+ * worker thread busy.
  */
 static void test_come_and_go(void)
 {

@@ -445,7 +445,7 @@ static void test_srbm_unmapped(void)
  * Catches: a register write of an SDMA queue is done after the engine has
  * reported that it is frozen.
  *
- * One bottom half writes registers for all compute queues. It is held in the
+ * The bottom half that writes registers for all compute queues is held in the
  * write for c[0]. Meanwhile c[1] requests the write that freezes the engine.
  * Then u[0], an SDMA queue of this engine, requests a register write. On
  * release, the bottom half does the write for c[1] in the same pass, before the

@@ -202,8 +202,8 @@ static void reset_at_work(Maps *m)
 }
 
 /*
- * Catches: a reset never ends, because it disables the queues and then waits
- * until a worker is idle, but the KIQ still maps queues with endless work.
+ * Catches: a reset never ends: it has disabled the queues and waits until a
+ * worker is idle, but the KIQ still maps queues with endless work.
  */
 static void test_ends(void)
 {

@@ -28,7 +28,7 @@
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
-#define FUZZ_QUEUES         4           /* maximum for a case */
+#define FUZZ_QUEUES         4           /* maximum number in a case */
 #define FUZZ_PART           (2 * MiB)   /* per queue, in RAM and in VRAM */
 #define FUZZ_PARTS_AT       (2 * MiB)   /* offset of the parts; tables before */
 #define FUZZ_MEM            (FUZZ_PARTS_AT + FUZZ_QUEUES * FUZZ_PART)
@@ -213,8 +213,8 @@ uint64_t fuzz_case_pte(FuzzQueue *q, FuzzRng *r);
 /* sdma-stream.c */
 
 /*
- * Generate the queue's registers, ring and indirect buffers. The queue's data
- * must exist, because packets contain addresses of it.
+ * Generate the queue's registers, ring and indirect buffers. Call after the
+ * queue's data and page tables have been generated.
  */
 void fuzz_sdma_stream_make(FuzzQueue *q);
 

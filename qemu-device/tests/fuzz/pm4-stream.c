@@ -234,8 +234,8 @@ void fuzz_pm4_load(FuzzQueue *q)
 }
 
 /*
- * Return true if the queue has executed all packets. The report of rptr to
- * memory is its last step.
+ * Return true if the queue has executed all packets. In its last step, the
+ * queue reports rptr to memory.
  */
 bool fuzz_pm4_idle(FuzzQueue *q)
 {

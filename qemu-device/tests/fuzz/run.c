@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Fuzzer of vgpu-kfd: runs a case on the device. All queues start together.
- * Then the oracle executes one queue after the other. When the oracle reaches
- * an access that faults, it handles the fault. Meanwhile the other queues run,
- * or wait for their faults to be handled.
+ * Then the oracle executes one queue after the other, and handles each fault
+ * when the oracle reaches the access. Meanwhile the other queues run, or wait
+ * until their faults are handled.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"

@@ -428,9 +428,9 @@ static void choose_slot(FuzzQueue *q)
     q->first = (fuzz_rnd(r) & ~3ull) % (UINT64_MAX - MiB);
     if (q->q.index < SDMA_QUEUE_RLC(0)) {
         /*
-         * Without a doorbell, wptr is in two registers of which only the lower
-         * one may change: clear bit 31, so that it carries nothing to the upper
-         * one.
+         * Without a doorbell, the test writes wptr by two registers, of which
+         * only the lower one may change. Clear bit 31, so that the lower one
+         * has no carry.
          */
         q->first &= ~(uint64_t)(2 * GiB);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: interrupt rings 1 and 2, the routing of interrupts to rings, and
- * faults without the CAM. Ring 0 announces a new entry of ring 1 or 2: it
- * receives an entry with source IH_SRC_RING.
+ * faults without the CAM. An entry of ring 0 with source IH_SRC_RING announces
+ * a new entry of ring 1 or 2.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"

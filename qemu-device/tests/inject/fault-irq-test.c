@@ -99,9 +99,9 @@ static void test_spurious(void)
 }
 
 /*
- * Catches: a division by the number of pages in the range, which has overflowed
- * to 0. Each of the ranges has 2^n pages: with one seed, bits 31:0 of the
- * chosen page number are then equal.
+ * Catches: a division by 0, because the number of pages in the range overflows.
+ * Each of the ranges has 2^n pages: with one seed, bits 31:0 of the chosen page
+ * number are then equal.
  */
 static void test_spurious_everywhere(void)
 {

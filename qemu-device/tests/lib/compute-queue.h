@@ -104,9 +104,9 @@ typedef struct QVGPUGate {
 } QVGPUGate;
 
 /*
- * Emit a gate. It uses QVGPU_GATE_BYTES of VRAM at GPU address @va, which the
- * test has mapped at @words (qvgpu_hold_page()). @reg: a register that each
- * round of the loop reads for qvgpu_gate_reg(), or 0.
+ * Emit a gate in QVGPU_GATE_BYTES of VRAM. @va: GPU address of this VRAM.
+ * @words: the test's mapping of it (qvgpu_hold_page()). @reg: a register that
+ * each round of the loop reads for qvgpu_gate_reg(), or 0.
  */
 void qvgpu_gate_emit(QVGPUGate *g, QVGPUCompute *c, uint64_t va,
                      uint32_t *words, uint32_t reg);

@@ -60,7 +60,7 @@ typedef struct QVGPU {
  * Longest wait for a condition, in microseconds of real time, because engines
  * run in threads of their own. The wait is 30 s times VGPU_TEST_SCALE (1 to 4),
  * which the suites set to the slowness of the host relative to the reference
- * host. It is 60 s if this variable is not set.
+ * host. Without this variable, the wait is 60 s.
  */
 int64_t qvgpu_wait_us(void);
 
@@ -177,7 +177,7 @@ void qvgpu_fill(QVGPU *v, uint64_t addr, uint64_t seed, uint64_t from,
                 uint64_t len);
 /*
  * Fail the test unless the @len bytes at @addr are those that qvgpu_fill()
- * writes with these arguments, or all equal @byte.
+ * writes with these arguments; for qvgpu_expect_byte(), unless all equal @byte.
  */
 void qvgpu_expect(QVGPU *v, uint64_t addr, uint64_t seed, uint64_t from,
                   uint64_t len);

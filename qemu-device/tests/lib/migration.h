@@ -23,7 +23,7 @@ char *qvgpu_save_restore(QVGPU *v, bool keep);
  * @opaque: argument of @feed
  *
  * On return @v uses the new QEMU, which is stopped: call qvgpu_cont(). @feed
- * may still be called after the source has stopped. What @feed writes then is
+ * may still be called after the source has stopped. Writes of such a call are
  * not migrated.
  */
 void qvgpu_migrate_live(QVGPU *v, void (*feed)(void *opaque), void *opaque);

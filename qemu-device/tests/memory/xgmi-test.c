@@ -138,11 +138,9 @@ static void test_pcie_peer(void)
 }
 
 /*
- * Catches:
- * - A link that is down carries data.
- * - The link is down for one end only, or stays down after the injection ends.
- * - The fault has another class.
- * - The link is down before the occasion on which the injection acts.
+ * Catches: a link that is down carries data; the link is down for one end only,
+ * or stays down after the injection ends; the fault of an access has another
+ * class; the link is down before the occasion on which the injection acts.
  */
 static void test_link_down(void)
 {

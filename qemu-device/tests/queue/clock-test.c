@@ -239,8 +239,8 @@ static unsigned runs(Slices *t)
 }
 
 /*
- * Fail the test unless process 0 still has its time slice. When the second
- * fence is written, the scheduler has checked the time after the first one.
+ * Fail the test unless process 0 still has its time slice. Between the two
+ * fences, the scheduler checks the time.
  */
 static void expect_slice(Slices *t)
 {
@@ -271,8 +271,8 @@ static void test_slice(void)
 
 /*
  * Save the machine, restore it and let it run. @until: a deadline that the
- * saved state contains. Fails the test unless a load of the state is refused
- * after @until in it was made negative.
+ * saved state contains. Fails the test unless a load refuses the state with a
+ * negative number in place of @until.
  */
 static void move(QVGPU *v, int64_t until)
 {

@@ -136,7 +136,7 @@ static void test_operations(void)
 
 /*
  * Catches: an operation that returns no value raises an interrupt; the
- * interrupt of an operation that returns a value contains another value.
+ * interrupt of an operation that returns a value contains a wrong value.
  */
 static void test_return_interrupt(void)
 {

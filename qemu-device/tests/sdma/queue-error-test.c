@@ -13,9 +13,9 @@
 #define VMID    2
 
 /*
- * Fail the test unless the queue has stopped with @exception, the next interrupt
- * entry reports this, and RPTR is @rptr. @header: first dword of the bad packet,
- * if @exception is VGPU_SDMA_EXC_PACKET.
+ * Fail the test unless the queue has stopped with @exception, RPTR is @rptr,
+ * and the next interrupt entry reports the exception. @header: first dword of
+ * the bad packet, if @exception is VGPU_SDMA_EXC_PACKET.
  */
 static void expect_stopped(QVGPUSdma *q, unsigned exception, uint32_t header,
                            uint64_t rptr)

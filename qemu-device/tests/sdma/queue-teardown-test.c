@@ -120,8 +120,8 @@ static void drain(QVGPU *v)
 
 /*
  * Catches: a queue cannot be destroyed in one of its states; a destroyed queue
- * still executes packets; the next queue of the same RLC inherits its state or
- * error; other queues are affected.
+ * still executes packets; the next queue of the same RLC inherits the state or
+ * error of the destroyed one; other queues are affected.
  *
  * The order is that of KFD without a hardware scheduler: disable the queue,
  * wait until it is idle, disable its doorbell, load the new queue.
