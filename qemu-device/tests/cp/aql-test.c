@@ -367,7 +367,10 @@ static void test_fault(void)
     qvgpu_ih_next(f.v, &irq);
     g_assert_cmphex(irq.client, ==, IH_CLIENT_UTCL2);
     g_assert_cmpint(value(&f, 0), ==, 0);
-    /* Dequeue the queue within the completion, and activate it again. */
+    /*
+     * Dequeue the queue while the completion waits for the page of the event,
+     * and activate the queue again.
+     */
     qvgpu_compute_dequeue(&f.c);
     qvgpu_space_map(&f.space, va, f.page, QVGPU_PAGE);
     qvgpu_gfx_invalidate(f.v, 1u << 4);

@@ -275,7 +275,10 @@ static void test_invalidate_moved(void)
     qvgpu_wait_until(qvgpu_gfx_rd(f.v, VM_INVALIDATE_ENG_REQ(3)) & 1u << 5);
     qvgpu_wr(f.v, IH_VMID_LUT(5), 0);
     qvgpu_wr(f.v, IH_VMID_LUT(7), QVGPU_PASID(5));
-    /* A second request is acknowledged. This also completes the packet. */
+    /*
+     * A second request is acknowledged. This acknowledge also completes the
+     * packet.
+     */
     qvgpu_inject_remove(f.v, id);
     qvgpu_gfx_wr(f.v, VM_INVALIDATE_ENG_REQ(3),
                  qvgpu_gfx_rd(f.v, VM_INVALIDATE_ENG_REQ(3)));

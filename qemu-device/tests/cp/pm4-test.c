@@ -148,7 +148,7 @@ static void test_wait(void)
     g_assert_cmphex(at(&f, 4), ==, 0);
 
     /*
-     * Dequeue the queue in the wait, and activate it again: the wait starts
+     * Dequeue the queue in the wait, and activate it. The wait then starts
      * again.
      */
     qvgpu_compute_dequeue(&f.c);
@@ -162,7 +162,7 @@ static void test_wait(void)
     qvgpu_hqd_wr(&f.c, CP_HQD_ACTIVE, 1);
     qvgpu_wait_until(at(&f, 4) == 1);
 
-    /* Each compare function, with values for which it is true. */
+    /* Test each compare function with values for which it is true. */
     wait_mem(&f.c, 0, f.va, 9, UINT32_MAX);
     wait_mem(&f.c, 1, f.va, 0x5b, UINT32_MAX);
     wait_mem(&f.c, 2, f.va, 0x5a, UINT32_MAX);

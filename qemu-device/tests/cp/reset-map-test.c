@@ -30,7 +30,7 @@ typedef struct Maps {
     QVGPUSdma busy;             /* loaded by registers */
     uint64_t busy_wptr;
     QVGPUCompute kiq;
-    uint32_t kiq_dwords;        /* dwords of packets in its ring */
+    uint32_t kiq_dwords;        /* dwords of packets in the KIQ's ring */
     QVGPUCompute c;             /* HQD 0: an IB that chains to itself */
     QVGPUUserSdma u[SDMA_NUM_RLC];
     uint8_t mqd[SDMA_NUM_RLC][SDMA_MQD_DWORDS * 4];

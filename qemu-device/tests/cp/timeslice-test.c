@@ -308,9 +308,9 @@ static void test_starved(void)
 
 /*
  * Catches: the HQD of the HIQ reads as inactive while the scheduler still
- * executes the HIQ's run list, so that it maps queues after the driver has seen
- * the HIQ inactive. The scheduler is held before it maps the second process of
- * the list.
+ * executes the HIQ's run list, so that queues are mapped after the driver has
+ * seen the HIQ inactive. The scheduler is held before it maps the second
+ * process of the list.
  */
 static void test_owner_leaves(void)
 {

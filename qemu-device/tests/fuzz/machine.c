@@ -16,8 +16,8 @@
 #define PEER_MMIO       0xe1000000u
 
 /*
- * Map the second device. Its VRAM follows the first device's on the bus as well
- * as in the hive.
+ * Map the second device. On the bus as well as in the hive, the VRAM of this
+ * device follows the VRAM of the first device.
  */
 static QVGPU *map_peer(QVGPU *v)
 {

@@ -166,7 +166,7 @@ static void test_drop(void)
     info = qvgpu_query(t.v);
     g_assert_cmpuint(qlist_size(qdict_get_qlist(info, "cam")), ==, 1);
     qobject_unref(info);
-    /* The engine sends the entry again, as the same fault, when it is due. */
+    /* When the entry is due again, the engine sends it, as the same fault. */
     qtest_clock_step(t.v->qts, QVGPU_RESEND_NS - 1);
     qvgpu_sdma_pass(&t.kq);
     g_assert_false(qvgpu_ih_pending(t.v));

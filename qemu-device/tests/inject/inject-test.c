@@ -371,7 +371,10 @@ static uint64_t gart_start(Inject *t, QVGPUSdma *kq)
     return table;
 }
 
-/* Catches: gart-* does not affect the table of VMID 0; pte-* affects it. */
+/*
+ * Catches: gart-lost does not affect the table of VMID 0, or pte-lost affects
+ * it.
+ */
 static void test_gart_lost(void)
 {
     uint32_t lost, pte;

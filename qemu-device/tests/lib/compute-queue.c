@@ -255,7 +255,7 @@ void qvgpu_compute_pass_timeslice(QVGPUCompute *c)
     const uint32_t nop = 2u << 30;
     unsigned i;
 
-    /* A time slice has 256 steps, and each packet takes at least one. */
+    /* A time slice has 256 steps, and each packet takes at least one step. */
     for (i = 0; i < 2 * 256; i++) {
         qvgpu_pm4(c, &nop, 1);
     }

@@ -102,8 +102,8 @@ int64_t qvgpu_wait_us(void);
  */
 QVGPU *qvgpu_time_passes(QVGPU *v);
 /*
- * Step the clock of qvgpu_time_passes() once. qvgpu_wait_until() and loops like
- * it call this after a check that failed.
+ * Step the clock of qvgpu_time_passes() once. qvgpu_wait_until() and similar
+ * loops call this after a check that failed.
  */
 void qvgpu_waited(void);
 
@@ -130,7 +130,7 @@ void qvgpu_stop(QVGPU *v);
 /* Return the first vgpu-kfd on @bus, or NULL. The caller frees it. */
 QPCIDevice *qvgpu_find(QPCIBus *bus);
 /*
- * Return the size of a BAR, which its writable bits show. @flags receives the
+ * Return the size of a BAR, read from its writable bits. @flags receives the
  * flag bits.
  */
 uint64_t qvgpu_bar_size(QPCIDevice *pci, unsigned bar, uint32_t *flags);

@@ -79,8 +79,8 @@ void qvgpu_sdma_kick(QVGPUSdma *q);
 void qvgpu_sdma_finish(QVGPUSdma *q);
 /*
  * Run two packets on @q, one after the other. The engine serves its queues
- * round-robin: when this returns, each other queue of the engine has run, so
- * that a stall that should have ended has ended.
+ * round-robin: when this returns, each other queue of the engine has run, and a
+ * queue whose stall has ended has continued.
  */
 void qvgpu_sdma_pass(QVGPUSdma *q);
 

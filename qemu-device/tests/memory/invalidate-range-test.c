@@ -145,8 +145,8 @@ static void test_many(void)
                                    0);
         }
         /*
-         * The device tracks up to 64 ranges exactly. With more, it may drop
-         * more pages.
+         * The device tracks up to 64 ranges exactly. With more ranges, it may
+         * also drop translations of other pages.
          */
         if (n <= 64) {
             expect_new(&t, 3, 3);
@@ -204,8 +204,8 @@ static void test_wakes(void)
 
 /*
  * Catches: the invalidation of a range is acknowledged while an engine still
- * writes through the old translation; an engine finds the old translation in
- * its TLB afterwards.
+ * writes through the old translation; after the acknowledge, an engine finds
+ * the old translation in its TLB.
  */
 static void test_acknowledge_waits(void)
 {

@@ -184,8 +184,8 @@ static QVGPU *start(Iommu *m, const Iommu *kind, const char *more)
 }
 
 /*
- * As start_sized(), with the pipe and VRAM of @h. If it returns NULL, @h is
- * destroyed.
+ * As start_sized(), with the pipe and VRAM of @h. Destroys @h if the result is
+ * NULL.
  */
 static QVGPU *start_held(Iommu *m, const Iommu *kind, QVGPUHold *h)
 {

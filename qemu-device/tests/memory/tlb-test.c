@@ -9,8 +9,8 @@
 #define VMID    4
 #define BIG_VA  0x300000000000ull       /* for leaves of 2 MiB */
 /*
- * The low bits differ from those of the ring's address, so that both fit in a
- * small TLB.
+ * The low bits of the page number differ from those of the ring's page, so that
+ * a small TLB can hold both translations.
  */
 #define VA      0x200000123000ull
 

@@ -296,7 +296,10 @@ static void test_peer_gone(const void *removed)
     qvgpu_time_passes(v);
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
 
-    /* The access reads zeros when it continues; a write has no effect. */
+    /*
+     * When the held access continues, it reads zeros. A later write has no
+     * effect.
+     */
     qvgpu_ih_next_fault(v, VMID, VA, false, false);
     qvgpu_space_map(&space, VA + QVGPU_PAGE, back, QVGPU_PAGE);
     qvgpu_pkt_copy(&q, own, VA, QVGPU_PAGE);
@@ -386,7 +389,10 @@ static QPCIDevice *open_root_port(QPCIBus *bus)
     return rp;
 }
 
-/* Start a machine with a slot for a device. Its first device is not used. */
+/*
+ * Start a machine with a slot for a device. The device that the machine starts
+ * with is not used.
+ */
 static QVGPU *start_slot(void)
 {
     QVGPU *v = qvgpu_start_sized("64M", HIVE_OBJECT

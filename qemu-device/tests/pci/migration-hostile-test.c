@@ -140,7 +140,7 @@ static void test_image(void)
  */
 static void test_vmid_mask(void)
 {
-    enum { AT_VMID_MASK = 9 };          /* its low byte; queue mask is at 0 */
+    enum { AT_VMID_MASK = 9 };          /* low byte, after the queue mask */
     const uint64_t queues = 0xa5b6c7d8e9f00112ull;
     g_autofree char *file = NULL;
     QVGPUHws h;

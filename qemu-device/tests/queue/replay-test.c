@@ -131,10 +131,10 @@ static void test_acknowledge_without_repair(void)
 }
 
 /*
- * Catches: a copy that faults at every page of both sides loses, repeats or
- * reorders bytes. Each page is mapped when it faults. Before that, the test
- * overwrites the completed part of the source and the destination, so that a
- * byte that is copied twice differs.
+ * Catches: a copy that faults at every page of its source and its destination
+ * loses, repeats or reorders bytes. Each page is mapped when it faults. Before
+ * that, the test overwrites the completed part of the source and the
+ * destination, so that a byte that is copied twice differs.
  */
 static void test_fault_through(void)
 {
@@ -171,8 +171,8 @@ static void test_fault_through(void)
                         write ? r.dst + (base - DST) : r.src + (base - SRC),
                         QVGPU_PAGE);
         /*
-         * The copy will reach the end of the last page that is mapped on both
-         * sides.
+         * The copy will stop at the end of the pages that are mapped in the
+         * source and in the destination.
          */
         next = done;
         while (next < len &&

@@ -323,7 +323,7 @@ static void test_indirect(void)
     qvgpu_stop(v);
 }
 
-/* Catches: FREEZE or HALT lets a packet run, or loses one. */
+/* Catches: FREEZE or HALT lets a packet run, or loses a packet. */
 static void test_freeze(void)
 {
     static const uint32_t stop[][3] = {
