@@ -4,15 +4,15 @@
  *
  * DOC: eviction fence
  *
- * A user queue runs until it is destroyed, so an eviction of a BO that it may access has to stop
- * the queue. Therefore each BO that a process with queues has mapped carries the process's
- * eviction fence, with usage BOOKKEEP, for which only evictions wait. The first wait for the
- * fence queues eviction_work, which takes all queues of the process off the hardware and signals
- * the fence. eviction_work waits until the hardware has preempted the queues, and for no
- * allocation, reservation or time slice. Later restore_work validates every mapped BO, adds a new
- * fence to each, and puts the queues back on the hardware; if the new fence has signalled
- * meanwhile, restore_work tries again. kfd_timeslice.c decides, before any wait for a fence,
- * which process loses its memory, so that all processes make progress.
+ * A user queue runs until it is destroyed, so an eviction of a BO that a queue may access has to
+ * stop this queue. Therefore each BO that a process with queues has mapped carries the process's
+ * eviction fence, with usage BOOKKEEP, for which only evictions wait. The first wait for the fence
+ * queues eviction_work, which takes all queues of the process off the hardware and signals the
+ * fence. eviction_work waits until the hardware has preempted the queues, and for no allocation,
+ * reservation or time slice. Later restore_work validates every mapped BO, adds a new fence to
+ * each, and puts the queues back on the hardware; if the new fence has signalled meanwhile,
+ * restore_work tries again. kfd_timeslice.c decides, before any wait for a fence, which process
+ * loses its memory, so that all processes make progress.
  *
  *	make resident ──► queues run ──► a task waits for the fence
  *	                      ▲                      │ eviction_work: queues off,
@@ -43,11 +43,11 @@
 #define KFD_RESTORE_MS		10u
 #define KFD_RESTORE_MAX_MS	640u
 /*
- * Number of processes that are restored at the same time. A restore of one does not evict the
- * VRAM of another.
+ * Number of processes that may be restored at the same time. The restore of one such process does
+ * not evict VRAM of another.
  */
 #define KFD_RESTORE_ACTIVE	3
-/* Attempts to restore a process before its slot is given to the next process. */
+/* Attempts to restore a process before its slot of kfd_restore_slots goes to the next process. */
 #define KFD_RESTORE_TRIES	4u
 /*
  * Failed attempts to lock kfd_process.mutex, KFD_RESTORE_MS apart, before restore_work sleeps on
@@ -66,7 +66,8 @@ static DEFINE_SEMAPHORE(kfd_restore_slots, KFD_RESTORE_ACTIVE);
 
 /**
  * struct kfd_eviction_fence - eviction fence of a process
- * @base: the fence; first member, since the default release frees the structure through it
+ * @base: the fence; first member, since the default release function of a dma_fence frees the
+ *        structure by the address of the fence
  * @lock: lock of @base
  * @process: the process; alive until the fence has signalled
  */
@@ -211,8 +212,8 @@ static void kfd_evict_locked(struct kfd_process *p,
  * @why: trigger of the eviction, for its SMI event
  *
  * Does nothing for a process that is not resident. The caller needs no reference to the process:
- * restore_work is queued under queue_lock, and so only before kfd_process_release_resident(), and
- * kfd_process_info_fini() cancels restore_work.
+ * the function queues restore_work under queue_lock and only while the process is resident, and
+ * kfd_process_info_fini(), which is called later, cancels restore_work.
  *
  * Context: process context, MMU notifiers and reclaim included. Takes kfd_process.queue_lock;
  * does not allocate, takes no reservation.
@@ -232,9 +233,9 @@ void kfd_evict_now(struct amdkfd_process_info *info,
 EXPORT_SYMBOL_IF_KUNIT(kfd_evict_now);
 
 /*
- * Return true if a task waits for the newest eviction fence. An older fence may have queued
- * eviction_work: kfd_evict_now() may have signalled that fence, and a restore may have created a
- * newer one since. The caller holds queue_lock.
+ * Return true if a task waits for the newest eviction fence. eviction_work may have been queued
+ * for an older fence, which kfd_evict_now() has signalled and a restore has replaced since. The
+ * caller holds queue_lock.
  */
 static bool kfd_evict_wanted(const struct kfd_process *p)
 {
@@ -276,7 +277,10 @@ static int kfd_restore_queues(struct kfd_process *p)
 	return ret;
 }
 
-/* An interruptible wait keeps the hung-task detector quiet; signals do not reach a worker. */
+/*
+ * Wait for a slot. The wait is interruptible to keep the hung-task detector quiet; a worker gets
+ * no signals.
+ */
 static void kfd_restore_enter(void)
 {
 	while (down_interruptible(&kfd_restore_slots))
@@ -289,8 +293,8 @@ static void kfd_restore_leave(void)
 }
 
 /*
- * Look up pages of user pointers that have changed. The caller holds kfd_process.mutex and a
- * slot; the slot is released during the look-up.
+ * Look up the pages of user pointers, if any have changed. The caller holds kfd_process.mutex and
+ * a slot of kfd_restore_slots; the function releases the slot during the look-up.
  */
 static int kfd_restore_find_pages(struct kfd_process *p)
 {
@@ -336,9 +340,10 @@ static int kfd_restore_try(struct kfd_process *p)
 }
 
 /*
- * Take a slot and kfd_process.mutex. A holder of a slot must not sleep on the mutex, so the
- * function takes a slot and only tries the mutex; after KFD_RESTORE_BUSY failures it waits for
- * the mutex first, then takes a slot.
+ * Take a slot of kfd_restore_slots and kfd_process.mutex. The holder of a slot must not sleep on
+ * the mutex, so the function takes the slot first, and the mutex by trylock. After
+ * KFD_RESTORE_BUSY failures, the function waits for the mutex first, and takes the slot while it
+ * holds the mutex.
  *
  * Return: false if the mutex is busy; neither the mutex nor a slot is held then.
  */
@@ -374,8 +379,8 @@ static void kfd_restore_work(struct work_struct *work)
 	}
 	info->restore_busy = 0;
 	/*
-	 * A repeated attempt does not copy again the BOs that the last attempt has copied to
-	 * VRAM.
+	 * Try again at once after -EAGAIN: the next attempt need not copy the BOs that this
+	 * attempt has copied to VRAM.
 	 */
 	do {
 		/*
@@ -659,7 +664,7 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_process_info_fini);
  * @p: process without references
  *
  * Separate from kfd_process_info_fini(), because notifiers of user pointers may use
- * kgd_process_info after it. Lookups in RCU read-side sections do not use kgd_process_info.
+ * kgd_process_info after that call. Lookups in RCU read-side sections do not use kgd_process_info.
  *
  * Context: any.
  */
@@ -699,7 +704,7 @@ int kfd_process_evict_queues(struct kfd_process_device *pdd)
  * kfd_process_restore_queues() - undo one kfd_process_evict_queues()
  * @pdd: state of the process on the GPU
  *
- * The last call puts the queues back on the hardware.
+ * The call that undoes the last eviction puts the queues back on the hardware.
  *
  * Context: as kfd_process_evict_queues().
  *

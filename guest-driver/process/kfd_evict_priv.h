@@ -25,9 +25,9 @@
  * @migrating_task: task that moves pages of the process to VRAM, set by
  *                  kfd_process_set_migrating(), or NULL; read without a lock
  * @restore_delay_ms: delay before the next run of kfd_process.restore_work. Written under
- *                    kfd_process.mutex, read without
- * @restore_busy: consecutive runs of restore_work that found kfd_process.mutex locked; used by
- *                restore_work only
+ *                    kfd_process.mutex, read without a lock
+ * @restore_busy: number of consecutive runs of restore_work that found kfd_process.mutex locked;
+ *                used by restore_work only
  * @evicted_at: jiffies when @evicted was set; protected by kfd_process.queue_lock
  * @timeslice: for how long evictions spare the BOs of the process
  */

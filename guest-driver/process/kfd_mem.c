@@ -12,9 +12,9 @@
  * which process is evicted, and when.
  *
  * An eviction decision and a restore are ordered by the BO's reservation:
- * amdkfd_process_info.resident is set before the restore takes the first reservation. An
- * eviction that had the reservation before has moved the BO when the restore reaches it; a
- * later eviction finds the fence on the BO.
+ * amdkfd_process_info.resident is set before the restore takes the first reservation. An eviction
+ * that takes the reservation of a BO before the restore has moved the BO when the restore reserves
+ * it; an eviction that takes the reservation after the restore finds the fence on the BO.
  */
 #include <linux/dma-buf.h>
 #include <linux/jiffies.h>
@@ -154,8 +154,8 @@ static u32 kgd_mem_gem_flags(u32 domain, u32 flags)
 
 /*
  * Other threads may take the VRAM that an allocation frees, and restored processes keep
- * their VRAM for some time (kfd_timeslice.c). An allocation fails only after both this
- * number of tries and this time in jiffies.
+ * their VRAM for some time (kfd_timeslice.c). An allocation fails only after at least this number
+ * of tries and at least this time, in jiffies.
  */
 #define KGD_MEM_CREATE_TRIES	16u
 #define KGD_MEM_CREATE_TIME	(10 * HZ)
@@ -203,9 +203,9 @@ static int kgd_mem_create_patiently(struct vgpu_device *vdev,
  *
  * Context: kfd_process.mutex may be held, no reservation is; sleeps.
  *
- * Return: 0 if the caller should try again; -ENOMEM after @until, if no BO can be evicted,
- * or if VRAM has room for page tables; -ERESTARTSYS, or another error of
- * vgpu_vram_mgr_make_room().
+ * Return: 0 if the caller should try again; -ENOMEM if @until has passed, if no BO can be evicted,
+ * or if VRAM has room for page tables, so that the call lacked other memory; -ERESTARTSYS, or
+ * another error of vgpu_vram_mgr_make_room().
  */
 int kgd_mem_make_table_room(struct vgpu_device *vdev, unsigned int frees,
 			    unsigned long until)
@@ -260,7 +260,10 @@ static int kgd_mem_create_bo(struct kfd_process_device *pdd,
 	return 0;
 }
 
-/* Take the process's doorbell slice or the GPU's MMIO page: all such allocations share it. */
+/*
+ * Set mem->bo to the process's doorbell slice or to the GPU's MMIO page. All allocations of
+ * doorbells share the slice, all allocations of the MMIO page share that page.
+ */
 static int kgd_mem_share_bar(struct kfd_process_device *pdd,
 			     struct kgd_mem *mem)
 {
@@ -300,8 +303,8 @@ static bool kgd_mem_is_userptr(u32 flags)
 }
 
 /*
- * Set *@domain. If several flags are set, the same flag decides as in amdgpu. Returns 0 or
- * -EINVAL.
+ * Set *@domain to the domain that @flags request. If several flags are set, the one that takes
+ * precedence in amdgpu does so here, too. Returns 0 or -EINVAL.
  */
 static int kgd_mem_domain(u32 flags, u64 size, u32 *domain)
 {
@@ -374,7 +377,7 @@ struct kgd_mem *kgd_mem_new(struct kfd_process_device *pdd, u32 domain, u64 va,
  * kgd_mem_create() - allocate memory, or create a user pointer
  * @pdd: state of the process on the GPU, with an address space
  * @va: GPU address
- * @size: bytes; with KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM the length of both mappings
+ * @size: bytes; with KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM the length of both mappings together
  * @flags: KFD_IOC_ALLOC_MEM_FLAGS_*
  * @user_addr: address of a user pointer
  * @later: do not look up the pages of a user pointer now
@@ -382,8 +385,8 @@ struct kgd_mem *kgd_mem_new(struct kfd_process_device *pdd, u32 domain, u64 va,
  *
  * Context: kfd_process.mutex is held, no reservation; sleeps.
  *
- * Return: 0; -EINVAL for flags, size or address; -ENOMEM; -ERESTARTSYS; an error of
- * vgpu_vram_mgr_make_room(), or for a user pointer of vgpu_userptr_create() and
+ * Return: 0; -EINVAL for invalid flags, size or address; -ENOMEM; -ERESTARTSYS; an error of
+ * vgpu_vram_mgr_make_room(); for a user pointer, an error of vgpu_userptr_create() or
  * vgpu_userptr_populate().
  */
 int kgd_mem_create(struct kfd_process_device *pdd, u64 va, u64 size, u32 flags,

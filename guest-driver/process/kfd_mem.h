@@ -33,7 +33,7 @@ struct vgpu_vm_bo;
  * @va: GPU address of the mapping's first byte
  * @size: length in bytes
  * @fresh: kgd_mem_map() has created the mapping and has not returned yet
- * @queue_refcount: number of queues that use the mapping; unless 0, it cannot be unmapped
+ * @queue_refcount: number of queues that use the mapping; it is not unmapped until this is 0
  *
  * Protected by kfd_process.mutex.
  */
@@ -51,8 +51,8 @@ struct kfd_mem_attachment {
 
 /**
  * struct kgd_mem - memory of a process: an allocation, an import, or a mapping of GEM_VA
- * @bo: the BO, referenced. All doorbell allocations of a process on a GPU have the same BO,
- *      as have all allocations of a GPU's MMIO page, and all imports of a BO
+ * @bo: the BO, referenced. Several structures share a BO: those of all doorbell allocations of a
+ *      process on a GPU, of all allocations of a GPU's MMIO page, and of all imports of a BO
  * @bo_link: link in vgpu_bo.users, except for doorbells and the MMIO page; protected by the BO's
  *           reservation
  * @attachments: list of struct kfd_mem_attachment: one for each VM that maps the memory, two if
@@ -63,12 +63,12 @@ struct kfd_mem_attachment {
  *                        reservation held, read by eviction decisions
  * @va: GPU address in every VM that maps the memory
  * @alloc_flags: KFD_IOC_ALLOC_MEM_FLAGS_*
- * @process_info: BOs of the process
+ * @process_info: kfd_process.kgd_process_info of the process
  * @aql_queue: mapped twice in a row, so that packets of a ring need not wrap
  * @dmabuf: dma-buf of the import or export, referenced, or NULL
  * @is_imported: imported from a dma-buf
- * @gem: NULL for memory with a handle. Otherwise GEM_VA of the render node's file has mapped the
- *       BO in the VM of this process and GPU (kfd_mem_gem.c): the structure has no handle and no
+ * @gem: NULL for memory with a handle. Otherwise GEM_VA has mapped the BO in the VM of this
+ *       process on this GPU (kfd_mem_gem.c): the structure has no handle and no
  *       @attachments, and @mapped_to_gpu_memory counts the mappings of GEM_VA
  * @invalid: the last look-up of a user pointer's pages found no memory at its address, or there
  *           was no look-up yet. The next placement unbinds the BO, and no entries are written

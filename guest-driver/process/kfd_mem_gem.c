@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * GEM_VA in KFD's address spaces: mappings by the render node's file that ACQUIRE_VM named.
- * drm/vgpu_gem_va_kfd.c takes the locks.
+ * GEM_VA in KFD's address spaces: user space creates the mappings by the render-node file that
+ * ACQUIRE_VM named. drm/vgpu_gem_va_kfd.c takes the locks.
  *
  * DOC: the render node's BOs in KFD's address space
  *
- * A BO that is mapped by GEM_VA has a struct kgd_mem without a handle (kgd_mem.gem) as long as it
- * is mapped. So the BO carries the eviction fence while the process has queues, is evicted and
- * restored with the process, and outlives the process that created it. This holds for all BOs,
- * including those of GEM_CREATE. (amdgpu fences only BOs that it has imported from other devices;
- * so in amdgpu a queue may access, through stale entries, the memory of a BO that has moved.)
+ * As long as a BO is mapped by GEM_VA, it has a struct kgd_mem without a handle (kgd_mem.gem). So
+ * the BO carries the eviction fence while the process has queues, and is evicted and restored with
+ * the process; the mapping keeps the BO after the process that created it has ended. This holds
+ * for all BOs, including those of GEM_CREATE. (amdgpu fences only BOs that it has imported from
+ * other devices; so in amdgpu a queue may access, through stale entries, the memory of a BO that
+ * has moved.)
  *
  * The mappings belong to the address space (vgpu_vm_va.c). kfd_process.mutex protects them;
- * callers also hold vgpu_vm.va_lock, as the functions of vm/ require. The last handle of a
- * BO removes its mappings (kfd_gem_close()); a call that maps a BO looks the handle up under
- * kfd_process.mutex.
+ * callers also hold vgpu_vm.va_lock, as the functions of vm/ require. When the file closes its
+ * last handle of a BO, kfd_gem_close() removes the BO's mappings; so a call that maps a BO looks
+ * the handle up under kfd_process.mutex.
  */
 #include <linux/dma-resv.h>
 #include <linux/jiffies.h>
@@ -96,7 +97,10 @@ static struct kgd_mem *gem_mem_new(struct kfd_process_device *pdd,
 	return mem;
 }
 
-/* Count the mappings of the BO again, after a change. The caller holds the reservation. */
+/*
+ * Count the mappings of the BO again, after a change. If none is left, remove the eviction fence.
+ * The caller holds the reservation.
+ */
 static void gem_mem_count(struct kgd_mem *mem)
 {
 	mem->mapped_to_gpu_memory = vgpu_vm_bo_count(mem->gem->vm, mem->bo);
@@ -111,8 +115,8 @@ static void gem_mem_put(struct kgd_mem *mem)
 }
 
 /*
- * Map the BO and write its entries. The caller holds the reservation. Returns 0 or an error of
- * kfd_mem_gem_va_locked().
+ * Map the BO, and write the page-table entries of the mapping. The caller holds the BO's
+ * reservation. Returns 0 or an error, as kfd_mem_gem_va_locked() does.
  */
 static int gem_map_reserved(struct kgd_mem *mem,
 			    const struct drm_amdgpu_gem_va *args, u64 pte_flags)
@@ -227,9 +231,10 @@ static int gem_lock_range(struct vgpu_vm *vm, u64 va, u64 size,
 			return ret;
 	}
 	/*
-	 * Wait for moves of the BOs, since the entries of a BO that moves may be stale. Queues
-	 * that may access the part of its mapping that stays are off the hardware from the end of
-	 * the move until a restore has written the entries.
+	 * The entries of a BO that is being moved may be stale, and queues may use them until the
+	 * move ends. So wait for moves: from the end of a move until a restore has written new
+	 * entries, the queues are off the hardware, and the stale entries of a mapping can be
+	 * cleared, also those of pages that stay mapped.
 	 */
 	drm_exec_for_each_locked_object(exec, gem) {
 		left = dma_resv_wait_timeout(gem->resv, DMA_RESV_USAGE_KERNEL,
@@ -280,8 +285,8 @@ static int gem_clear(struct kfd_process_device *pdd, u64 va, u64 size)
  * Context: kfd_process.mutex and vgpu_vm.va_lock are held; sleeps.
  *
  * Return: 0; -EINVAL for addresses that are mapped already or belong to KFD, for a user
- * pointer, or for a BO outside of VRAM and GTT; -ENOENT if nothing is mapped there; -ENOMEM,
- * -ERESTARTSYS.
+ * pointer, or for a BO outside of VRAM and GTT; -ENOENT for an UNMAP if no mapping starts at the
+ * address; -ENOMEM, -ERESTARTSYS.
  */
 int kfd_mem_gem_va_locked(struct kfd_process_device *pdd, struct vgpu_bo *bo,
 			  const struct drm_amdgpu_gem_va *args, u64 pte_flags)
@@ -323,7 +328,7 @@ static void gem_mem_unmap_all(struct kgd_mem *mem)
 }
 
 /**
- * kfd_gem_close() - unmap a BO whose last handle of a file is closed
+ * kfd_gem_close() - unmap a BO when a file closes its last handle of the BO
  * @vdev: device of the file
  * @file: file that ACQUIRE_VM named
  * @pasid: PASID of the process at the time of ACQUIRE_VM

@@ -46,7 +46,8 @@ static u64 kfd_mem_excess(struct kfd_node *node, u64 vram_used)
  * kfd_mem_limit_reserve() - charge a BO to the memory limit
  * @node: GPU
  * @domain: AMDGPU_GEM_DOMAIN_VRAM or _GTT; BOs of other domains are not counted
- * @size: bytes; any value: a size above the limit is refused before it is added to a sum
+ * @size: bytes. Any value is safe: a size that is too large is refused before the additions, so
+ *        that no sum overflows
  *
  * Context: process context.
  *

@@ -19,9 +19,8 @@
 #include "kfd_process.h"
 
 /*
- * PTE flags and MTYPE as amdgpu's gmc_v9 chooses them for this chip: local VRAM is cached
- * read-write, VRAM of peers and system memory are not; memory that is coherent or uncached
- * bypasses the caches.
+ * PTE flags of a mapping. The MTYPE (caching) is the one that amdgpu's gmc_v9 chooses for this
+ * chip.
  */
 static u64 kgd_mem_pte_flags(const struct kgd_mem *mem,
 			     const struct vgpu_device *vdev)
@@ -46,8 +45,8 @@ static u64 kgd_mem_pte_flags(const struct kgd_mem *mem,
 }
 
 /*
- * Return true if @pdd's GPU can address the BO's memory. Sets *@peer to the way to memory of
- * another GPU.
+ * Return true if @pdd's GPU can address the BO's memory. Sets *@peer to the way to VRAM or BARs of
+ * another GPU; for other memory, to VGPU_PEER_NONE.
  */
 static bool kgd_mem_reachable(const struct kgd_mem *mem,
 			      const struct kfd_process_device *pdd,
@@ -133,10 +132,10 @@ static bool kgd_mem_resv_mapped(const struct kgd_mem *mem)
 }
 
 /**
- * kgd_mem_unfence() - remove the eviction fence after the last mapping of a BO
+ * kgd_mem_unfence() - remove the eviction fence of a BO after its last unmapping
  * @mem: memory of which a mapping has been removed
  *
- * Does nothing while the process has memory mapped that shares the reservation.
+ * Does nothing while the process still maps memory that shares the BO's reservation.
  *
  * Context: kfd_process.mutex and the BO's reservation are held.
  */
@@ -147,8 +146,8 @@ void kgd_mem_unfence(struct kgd_mem *mem)
 }
 
 /*
- * Remove the mappings in the VM of @pdd or, if @pdd is NULL, the fresh mappings in all VMs. The
- * caller holds the reservation.
+ * Remove the mappings in the VM of @pdd. If @pdd is NULL, remove the new mappings
+ * (kfd_mem_attachment.fresh) in all VMs. The caller holds the reservation.
  */
 static void kgd_mem_detach(struct kgd_mem *mem, struct kfd_process_device *pdd)
 {
@@ -185,9 +184,9 @@ static int kgd_mem_map_one(struct kgd_mem *mem, struct kfd_process_device *pdd)
 }
 
 /*
- * Map @mem in the VMs of pdds[*@done] and the following, until the first error, then write the
- * entries of all new mappings. *@done counts the VMs that are mapped. The caller holds the
- * reservation and has validated the BO.
+ * Map @mem in the VMs of pdds[*@done] to pdds[@n - 1], in this order, until the first error; then
+ * write the entries of all new mappings. Increments *@done for each VM that is mapped. The caller
+ * holds the reservation and has validated the BO.
  */
 static int kgd_mem_map_each(struct kgd_mem *mem,
 			    struct kfd_process_device **pdds, u32 n, u32 *done)
@@ -305,8 +304,8 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		mem->invalid = false;
 	}
 	/*
-	 * Try again: page tables may lack room only because other tasks hold the BOs that could
-	 * be evicted.
+	 * Try again after -ENOMEM: page tables may have found no room only because other tasks
+	 * hold the BOs that could be evicted.
 	 */
 	do {
 		vdev = pdds[*done]->node->vdev;
@@ -314,7 +313,10 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		ret = kgd_mem_map_try(mem, pdds, n, done);
 		if (ret != -ENOMEM)
 			return ret;
-		/* If page tables of a later GPU found no room, read @frees of that GPU first. */
+		/*
+		 * If this try has reached a later GPU, read vgpu_vram_mgr_frees() of that GPU
+		 * before the next try.
+		 */
 		if (pdds[*done]->node->vdev != vdev) {
 			ret = 0;
 			continue;

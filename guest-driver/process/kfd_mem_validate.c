@@ -5,10 +5,10 @@
  *
  * DOC: restore under memory pressure
  *
- * A restore evicts BOs of other processes from VRAM: their content is copied to system
- * memory. At its limit, TTM swaps out one whole BO for each BO that needs system memory.
- * The CPU copies swapped BOs, one at a time in the system, and all tasks wait for this. So
- * while BOs are being swapped out (vgpu_mm_is_swapping()):
+ * A restore evicts BOs of other processes from VRAM: their content is copied to system memory.
+ * When TTM has reached its limit of system memory, TTM swaps out one whole BO for each BO that
+ * needs system memory. The CPU copies the swapped BOs, one at a time in the whole system, and all
+ * tasks wait for these copies. So while BOs are being swapped out (vgpu_mm_is_swapping()):
  *
  * - A restore evicts no VRAM, so BOs of other processes stay there. The restore uses free
  *   VRAM; BOs that find none stay in system memory, or are swapped in there, and are mapped
@@ -158,9 +158,9 @@ static int kgd_mem_lock_each(struct amdkfd_process_info *info, struct drm_exec *
 }
 
 /*
- * Call @fn(@info, @again) with the reservations of all BOs that move. The call is inside the
- * locking loop, since TTM may take more locks with the ticket. Returns -ENOMEM, -ERESTARTSYS
- * or the result of @fn.
+ * Call @fn(@info, @again) while holding the reservations of all BOs for which kgd_mem_moves() is
+ * true. The call is inside the locking loop, since TTM may take more locks with the ticket.
+ * Returns -ENOMEM, -ERESTARTSYS or the result of @fn.
  */
 static int kgd_mem_locked(struct amdkfd_process_info *info, bool again,
 			  int (*fn)(struct amdkfd_process_info *info, bool again))
@@ -273,8 +273,9 @@ static int kgd_mem_bring_all(struct amdkfd_process_info *info, bool again)
 }
 
 /*
- * Return true if the pages of @mem have to be looked up. Before RESUME of a process from a
- * checkpoint they are not: restore_work looks them up after RESUME.
+ * Return true if @mem is a mapped user pointer whose pages may be looked up now. In a process from
+ * a checkpoint, the memory may not exist before RESUME: restore_work looks the pages up after
+ * RESUME.
  */
 static bool kgd_mem_needs_pages(struct kfd_process *p, struct kgd_mem *mem)
 {
@@ -311,7 +312,8 @@ bool kgd_mem_pages_missing(struct kfd_process *p)
  * The caller calls kgd_mem_validate_all() next. The function waits for the process's mmap_lock
  * and for page-ins, without limit.
  *
- * Context: kfd_process.mutex is held; the caller holds no lock or slot that other processes need.
+ * Context: kfd_process.mutex is held; the caller holds no other lock that other processes need,
+ * and no slot of kfd_restore_slots.
  *
  * Return: 0, or an error of vgpu_userptr_prepare() other than -EFAULT.
  */

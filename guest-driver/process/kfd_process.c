@@ -228,7 +228,7 @@ struct kfd_process *kfd_lookup_process_by_pasid(u16 pasid)
  * kfd_lookup_process_after() - find the process with the next higher PASID
  * @pasid: PASID of the last process that the caller visited; 0 at first
  *
- * For loops over all processes that hold no lock between two processes.
+ * For loops over all processes in which the caller holds no lock from one process to the next.
  *
  * Context: any. Does not allocate.
  *
@@ -264,8 +264,8 @@ static void kfd_process_last_ref(struct kref *ref)
  * kfd_unref_process() - drop a reference to a process
  * @p: process
  *
- * When the last reference is dropped, queues the teardown; the function never tears down in the
- * caller's context.
+ * Dropping the last reference queues the teardown of the process, which never runs in the caller's
+ * context.
  *
  * Context: any, interrupts included.
  */
@@ -627,7 +627,7 @@ int kfd_process_init(void)
 void kfd_process_exit(void)
 {
 	wait_var_event(&kfd_n_processes, !atomic_read(&kfd_n_processes));
-	/* The callback and the work item that freed the last process may still be returning. */
+	/* The notifier callback and the work item that freed the last process may still run. */
 	mmu_notifier_synchronize();
 	destroy_workqueue(kfd_process_wq);
 	kfd_evict_exit();

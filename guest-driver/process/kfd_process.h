@@ -70,7 +70,7 @@ struct vgpu_vm;
  * @tba_addr: address of the trap handler
  * @tma_addr: address of the trap handler's memory
  * @vram_usage: bytes of VRAM allocated by ALLOC_MEMORY_OF_GPU. Changed with kfd_process.mutex
- *              held, read by sysfs without
+ *              held, read by sysfs without a lock
  */
 struct kfd_process_device {
 	struct kfd_node *node;
@@ -114,8 +114,8 @@ enum kfd_criu_state {
 /**
  * struct kfd_process - an address space that uses the GPUs
  * @kfd_processes: node in the hash by @mm; written under kfd_processes_mutex
- * @mm: key of the hash. The process holds no reference; @mmu_notifier holds one to the
- *      structure, not to the memory
+ * @mm: key of the hash. The process itself holds no reference; @mmu_notifier holds one (mm_count)
+ *      that keeps struct mm_struct, but not the memory
  * @lead_thread: main thread, referenced
  * @pasid: id of the address space in the hardware, the same on every GPU
  * @ref: references. The hash holds one until @mmu_notifier reports the end of the mm
@@ -123,8 +123,9 @@ enum kfd_criu_state {
  * @rcu: frees the structure after all lookups that may still read it
  * @mutex: protects the BOs, queues and VMs of this process. Never taken in a notifier, in
  *         reclaim or in the fault path
- * @queue_lock: protects the state of queues against eviction by notifiers and by the fault path;
- *              code that holds it neither allocates nor waits for reclaim. Taken inside @mutex
+ * @queue_lock: protects the state of the queues, which notifiers and the fault path change when
+ *              they evict queues. So the holder neither allocates nor waits for reclaim. Taken
+ *              inside @mutex
  * @pdds: state on each GPU that existed when the process was created; the array does not change
  * @n_pdds: number of @pdds
  * @pqm: queue ids
@@ -138,14 +139,14 @@ enum kfd_criu_state {
  * @events: HSA events; kfd_events_init() allocates it
  * @dbg: debugging and state of the runtime; kfd_dbg_init() allocates it
  * @debug_trap_enabled: a debugger has a session on the process. Written by kfd/debug/ with
- *                      @queue_lock held, read with or without
+ *                      @queue_lock held, read with or without the lock
  * @svms: SVM ranges; svm_range_list_init() allocates it
- * @xnack_enabled: page faults of the process are repaired. Written by svm_set_xnack() with
- *                 @mutex held, read without by the fault path and by notifiers
+ * @xnack_enabled: page faults of the process are repaired. Written by svm_set_xnack() with @mutex
+ *                 held; the fault path and notifiers read it without a lock
  * @criu_state: state of a checkpoint or restore; unless KFD_CRIU_NONE, the queues are off the
  *              hardware. Protected by @mutex
- * @criu_owner: files of the process that has paused this one for a checkpoint, or NULL.
- *              Written under @mutex, read without
+ * @criu_owner: current->files of the process that has paused this process for a checkpoint, or
+ *              NULL. Written under @mutex, read without a lock
  * @suspended: the queues are off the hardware because the system sleeps; protected by @mutex
  * @mmu_notifier: its release callback reports the end of the mm
  * @kobj: folder kfd/proc/<pid>, or NULL; removed when the process leaves the hash. This
@@ -203,8 +204,8 @@ static inline struct kfd_process *mmu_notifier_to_process(struct mmu_notifier *m
 
 /*
  * Protects the hash of processes, the list of nodes, and kfd_process_device.drm_file.
- * Order: kfd_process.mutex -> kfd_processes_mutex. The first open of a process, its exit
- * and the removal of a GPU take it, so code that holds it takes neither an mmap_lock nor
+ * Order: kfd_process.mutex -> kfd_processes_mutex. The first open by a process, the exit of a
+ * process and the removal of a GPU take this mutex, so the holder takes neither an mmap_lock nor
  * the mutex of a process.
  */
 extern struct mutex kfd_processes_mutex;

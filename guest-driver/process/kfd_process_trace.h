@@ -56,8 +56,9 @@ DEFINE_EVENT(vgpu_process_class, vgpu_process_evict,
 );
 
 /*
- * An attempt to restore the BOs and queues: @result 0 or a negative errno, @took: duration of
- * the attempt, @off: time since the eviction; both in jiffies.
+ * An attempt to restore the BOs and queues of a process has ended. @result: 0 or a negative errno;
+ * @took: duration of the attempt, without the look-up of user pointers' pages, in jiffies; @off:
+ * time since the eviction, in jiffies.
  */
 TRACE_EVENT(vgpu_process_restore,
 	TP_PROTO(pid_t pid, int result, unsigned long took, unsigned long off),

@@ -105,9 +105,9 @@ static void kfd_procfs_fill(struct kfd_process *p)
  * kfd_procfs_add() - create the folder of a process
  * @p: process with its PASID and GPUs
  *
- * A failure is not reported: the folder is information only. No folder is created if a folder
- * with this PID exists already, because the mm of an earlier program of this PID has not ended
- * yet.
+ * A failure is not reported: the folder is information only. The function creates no folder if a
+ * folder with this PID exists: that of an earlier program with the same PID, whose mm has not
+ * ended yet.
  *
  * Context: process context; takes kfd_procfs_mutex.
  */

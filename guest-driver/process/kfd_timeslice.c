@@ -18,9 +18,10 @@
  * allocating task may hold locks that the restore needs. This time doubles with each restore that
  * failed.
  *
- * After the restore the process has its time slice: for four times as long as the restore took,
- * within bounds, evictions other than for an allocation of VRAM spare the process. Allocations of
- * VRAM spare the process for as long as the restore took.
+ * After the restore the process has its time slice: evictions spare the process for
+ * KFD_TIMESLICE_FACTOR times as long as the restore took, at most KFD_TIMESLICE_MAX_MS. Evictions
+ * for an allocation of VRAM spare it only for as long as the restore took, at most
+ * KFD_ACTIVE_MAX_MS.
  *
  * An allocation that has no placement but VRAM waits until the process is no longer spared
  * (vgpu_vram_mgr_make_room(), vgpu_vram_mgr_wait_kept()); allocations with other placements use
@@ -37,7 +38,10 @@
 #define KFD_ACTIVE_MAX_MS	500u
 #define KFD_TIMESLICE_MAX_MS	10000u
 #define KFD_TIMESLICE_FACTOR	4u
-/* Limit of kfd_timeslice.fails: allocations spare a restore for 10 ms to 2.56 s. */
+/*
+ * Limit of kfd_timeslice.fails. Allocations of VRAM spare a process that is being restored for
+ * KFD_ACTIVE_MS << fails: 10 ms to 2.56 s.
+ */
 #define KFD_FAILS_MAX		8u
 
 /* Return @took, in jiffies, limited to the range from KFD_ACTIVE_MS to @max_ms. */

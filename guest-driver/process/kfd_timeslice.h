@@ -19,8 +19,9 @@ enum kfd_timeslice_state {
  * @active_until: jiffies until when allocations do not evict the process from VRAM
  * @slice_until: jiffies until when all other evictions spare the process
  *
- * Written under kfd_process.mutex (kfd_timeslice_off(): kfd_process.queue_lock); read
- * without a lock by eviction decisions, which may use old values.
+ * Written under kfd_process.mutex, except in kfd_timeslice_off(), whose caller holds
+ * kfd_process.queue_lock. Eviction decisions read the members without a lock, and may use old
+ * values.
  */
 struct kfd_timeslice {
 	enum kfd_timeslice_state state;

@@ -8,24 +8,23 @@
  *	PDE      PDE      TF or    PTE
  *	         BFS 9    2 MiB PTE
  *
- * A PDB0 entry is a pointer to a PTB (TF set) or a leaf: a PTE for 2 MiB. The PTB
- * of a leaf exists, too, empty and not reachable by the hardware, so that a
- * notifier, which must not allocate, can split the leaf. So vgpu_pt_reserve()
- * creates the PTBs of all pages of its range (vgpu_pt_tree.c), and no other
- * function allocates.
+ * A PDB0 entry is a pointer to a PTB (TF set) or a leaf: a PTE for 2 MiB. A leaf has a PTB, too.
+ * This PTB is empty, and the hardware does not reach it. A notifier, which must not allocate, uses
+ * the PTB when it splits the leaf. So vgpu_pt_reserve() (vgpu_pt_tree.c) creates the PTBs of all
+ * pages of its range, and no other function allocates.
  *
  * Changes of a table do not read entries: each table has a bitmap (@valid) of the
  * entries that are neither zero nor pointers. The PTB of a leaf has no bits set and
  * contains only zeros.
  *
- * An entry whose bit is set is valid, or denies access (VGPU_PTE_NORETRY), or is
- * VGPU_PTE_PRT alone: such a page reads as zeros and drops writes. The TLB may hold
- * all three kinds.
+ * The bit is set for three kinds of entries: valid entries; entries that deny access
+ * (VGPU_PTE_NORETRY); and VGPU_PTE_PRT alone, for a page that reads as zeros and drops writes. The
+ * TLB may hold all three kinds.
  *
- * The fragment field of an entry gives the number of pages around it that are mapped
- * alike: the TLB may hold one translation for all. Mappings that are removed as a
- * whole may use it; mappings of which single pages are removed later must not
- * (@max_frag 0).
+ * The fragment field of an entry is the log2 of the size of an aligned block of pages that are
+ * mapped to contiguous memory with the same flags: the TLB may hold one translation for the whole
+ * block. A mapping of which single pages may be changed later must not use fragments (@max_frag
+ * 0).
  */
 #include <linux/bitfield.h>
 #include <linux/log2.h>
@@ -189,7 +188,7 @@ static void pt_split_leaf(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 	pt_restore_pointer(pt, pdb0, index);
 }
 
-/* Write a 2 MiB leaf. Returns true if an entry of its pages was valid before. */
+/* Write a 2 MiB leaf. Returns true if the leaf or an entry of its PTB was valid before. */
 static bool pt_write_leaf(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 			  unsigned int index, u64 leaf)
 {
@@ -214,8 +213,7 @@ static bool pt_fits_leaf(u64 page, u64 addr, u64 npages)
  * @pt: tree, locked
  * @first: first page; the caller has reserved the tables of all pages of the span
  * @span: memory and flags
- * @max_frag: largest fragment, log2 of pages; 0 if parts of the span will be
- *            changed
+ * @max_frag: largest fragment, log2 of pages; 0 if single pages of the span may be changed later
  *
  * Writes 2 MiB leaves where the alignment of page and memory allows.
  *
@@ -252,7 +250,9 @@ bool vgpu_pt_write(struct vgpu_pt *pt, u64 first,
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_write);
 
-/* Clear at most the range of one PDB0 entry for vgpu_pt_clear(). */
+/*
+ * Do the work of vgpu_pt_clear() for @n pages from @page on, all in the range of one PDB0 entry.
+ */
 static bool pt_clear_part(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 			  u64 page, u64 n, u64 value)
 {
@@ -269,8 +269,8 @@ static bool pt_clear_part(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 		leaf = false;
 	}
 	/*
-	 * The hardware does not reach the PTB of a leaf: write its entries before
-	 * the pointer to it.
+	 * If the pages are a leaf, the hardware does not reach its PTB yet: write the PTB's
+	 * entries first, then replace the leaf by the pointer to the PTB.
 	 */
 	if (pt_fill_ptes(pt, ptb, pt_index(page, VGPU_LEVEL_PTB), n, value))
 		return true;
@@ -282,13 +282,13 @@ static bool pt_clear_part(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 }
 
 /**
- * vgpu_pt_clear() - set every entry of some pages to the same value
+ * vgpu_pt_clear() - set the entries of a range of pages to one value
  * @pt: tree, locked
  * @first: first page
  * @last: last page
  * @value: 0, VGPU_PTE_NORETRY, or VGPU_PTE_PRT
  *
- * Pages without tables are left out. Does not allocate.
+ * Skips pages without tables. Does not allocate.
  *
  * Return: true if a valid entry was overwritten: the caller then flushes the TLB.
  */

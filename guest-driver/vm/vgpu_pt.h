@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Page tables of one address space: layout, entries, growth. This code has no
- * locks and does not access registers; struct vgpu_vm_state (vgpu_vm_priv.h) adds both.
+ * Page tables of one address space: layout, entries, growth. This code has no locks of its own and
+ * does not access registers: vgpu_vm_write.c implements struct vgpu_pt_ops and does both.
  */
 #ifndef VGPU_PT_H
 #define VGPU_PT_H
@@ -17,9 +17,9 @@ struct vgpu_vm_span;
 
 /**
  * struct vgpu_pt_mem - memory of one table
- * @entries: CPU mapping of its VGPU_PT_ENTRIES entries
- * @addr: offset in VRAM, for the hardware
- * @owner: data of the backend
+ * @entries: CPU mapping of the table's VGPU_PT_ENTRIES entries
+ * @addr: offset of the table in VRAM
+ * @owner: pointer that only the backend (struct vgpu_pt_ops) uses
  */
 struct vgpu_pt_mem {
 	__le64 __iomem *entries;
@@ -30,24 +30,23 @@ struct vgpu_pt_mem {
 struct vgpu_pt;
 
 /*
- * Limit of the writes of one step: the split of a leaf (2 writes), runs of rising
- * and falling sizes in a PTB (2 * VGPU_PT_SHIFT), and the pointer to the PTB.
+ * One step changes the range of one PDB0 entry, by at most this many calls of vgpu_pt_ops.write: 2
+ * to split a leaf, 2 * VGPU_PT_SHIFT for runs of rising and falling sizes in the PTB, and one for
+ * the pointer to the PTB.
  */
 #define VGPU_PT_STEP_WRITES	(2 * VGPU_PT_SHIFT + 4)
 
 /**
  * struct vgpu_pt_ops - backend of a tree
- * @alloc: fill in @mem with a table of zeros; returns 0 or -ENOMEM
- * @free: free a table, which is zero again; called by vgpu_pt_free(). After
- *        vgpu_pt_fini() the backend frees the tables that are left on its own
- * @lock: called before vgpu_pt_reserve() changes the part of the tree that the
- *        other functions walk
- * @unlock: called after that change
- * @write: write @n entries, starting at entry @index: @value to the first, and @step
- *         more to each next one; returns false if the CPU must write them. NULL:
- *         the CPU writes all entries
- * @room: called before every step of at most VGPU_PT_STEP_WRITES writes; may be
- *        NULL
+ * @alloc: allocate a table of zeros, and describe it in @mem; returns 0 or a negative errno
+ * @free: free a table whose entries are zero. Only vgpu_pt_free() calls it; after vgpu_pt_fini(),
+ *        the backend frees the memory of all remaining tables without a call
+ * @lock: called before vgpu_pt_reserve() links a new table into the tree
+ * @unlock: called after vgpu_pt_reserve() has linked the table
+ * @write: write @n consecutive entries from @index on: @value to the first, and to each next entry
+ *         @step more than to the one before. Returns false if the caller must write them by the
+ *         CPU. NULL: the CPU writes all entries
+ * @room: make space for VGPU_PT_STEP_WRITES calls of @write; called before every step; may be NULL
  * @io_begin: called before the CPU accesses entries; NULL if @io_end is NULL
  * @io_end: called after the CPU has accessed entries
  */
@@ -69,7 +68,7 @@ struct vgpu_pt_ops {
  * @vram_base: number to add to an offset in VRAM to get the address in an entry
  * @root: PDB2
  * @empty: list of tables that may be empty
- * @written: number of entries written since vm/ last reset it
+ * @written: number of entries written since vgpu_vm_write.c last reset this counter
  * @by_cpu: number of the entries in @written that the CPU wrote
  */
 struct vgpu_pt {

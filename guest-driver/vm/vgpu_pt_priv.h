@@ -21,8 +21,8 @@
  * @empty_link: in vgpu_pt.empty, if the table may be empty
  * @children: number of tables in @child
  * @valid: bitmap of the entries that are neither zero nor pointers
- * @leaf: values of the leaves, in VGPU_LEVEL_PDB0
- * @child: tables that the entries point to, above VGPU_LEVEL_PTB
+ * @leaf: values of the 2 MiB leaves; NULL if the table is not a VGPU_LEVEL_PDB0 table
+ * @child: tables that the entries point to, by index; no elements in a VGPU_LEVEL_PTB table
  */
 struct vgpu_pt_table {
 	struct vgpu_pt_mem mem;
@@ -41,7 +41,9 @@ static inline unsigned int pt_index(u64 page, unsigned int level)
 	return page >> (VGPU_PT_SHIFT * level) & PT_INDEX_MASK;
 }
 
-/* Number of pages from @page to the end of the range that its entry at @level translates. */
+/*
+ * Number of pages from @page to the end of the range that the entry of @page at @level translates.
+ */
 static inline u64 pt_pages_left(u64 page, unsigned int level)
 {
 	u64 span = 1ull << (VGPU_PT_SHIFT * level);

@@ -2,9 +2,8 @@
 /*
  * The tree of page tables: growth and trimming.
  *
- * A table that becomes empty stays in the tree and is put on a list, so that
- * clearing entries, which notifiers do, frees nothing. vgpu_pt_trim() removes the
- * tables that are still empty from the tree.
+ * Notifiers clear entries, and must not free memory. So a table that becomes empty stays in the
+ * tree and is put on a list. Later vgpu_pt_trim() removes the listed tables that are still empty.
  */
 #include <linux/slab.h>
 
@@ -112,10 +111,10 @@ int vgpu_pt_init(struct vgpu_pt *pt, const struct vgpu_pt_ops *ops,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_init);
 
 /**
- * vgpu_pt_fini() - free the driver's state of a tree
+ * vgpu_pt_fini() - free the structures of a tree, but not the memory of its tables
  * @pt: tree; no hardware walks it
  *
- * The backend frees the tables' memory.
+ * The backend frees the memory of the tables.
  */
 void vgpu_pt_fini(struct vgpu_pt *pt)
 {
@@ -170,8 +169,8 @@ static struct vgpu_pt_table *pt_child_get(struct vgpu_pt *pt,
  *
  * Entries of the pages can be written afterwards without allocating.
  *
- * Return: 0, -EINVAL for pages outside of the address space, or -ENOMEM: the tables
- * that were created before the failure stay, empty.
+ * Return: 0; -EINVAL for pages outside of the address space; -ENOMEM, after which the tables that
+ * were already created stay in the tree, empty.
  */
 int vgpu_pt_reserve(struct vgpu_pt *pt, u64 first, u64 last)
 {
@@ -198,8 +197,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_reserve);
  * vgpu_pt_find_pdb0() - find the PDB0 table that translates a page
  * @pt: tree, locked
  * @page: page
- * @skip: if no such table exists, receives the number of pages, counted from @page,
- *        for which none exists
+ * @skip: if the table does not exist, receives the number of pages, from @page on, that have no
+ *        PDB0 table
  *
  * Return: the table or NULL.
  */
@@ -249,7 +248,7 @@ void vgpu_pt_rebuild(struct vgpu_pt *pt)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_rebuild);
 
-/* Remove an empty table from the tree, and each parent that is empty then. */
+/* Remove an empty table from the tree, then each ancestor that becomes empty. */
 static void pt_unlink(struct vgpu_pt *pt, struct vgpu_pt_table *table,
 		      struct list_head *out)
 {
@@ -270,8 +269,8 @@ static void pt_unlink(struct vgpu_pt *pt, struct vgpu_pt_table *table,
  * @pt: tree, locked; the caller excludes vgpu_pt_reserve()
  * @keep: returns true if the tables of these pages must stay, since entries may be
  *        written without another vgpu_pt_reserve()
- * @out: list that receives the tables, for vgpu_pt_free(). The hardware may
- *       walk them until the TLB has been flushed
+ * @out: list that receives the tables, for vgpu_pt_free(). The hardware may walk these tables
+ *       until the TLB has been flushed
  */
 void vgpu_pt_trim(struct vgpu_pt *pt,
 		  bool (*keep)(struct vgpu_pt *pt, u64 first, u64 last),

@@ -16,7 +16,10 @@
 #include "vgpu_vm_job.h"
 #include "vgpu_vm_priv.h"
 
-/* Bits of vm_update_mode: the CPU, not SDMA, writes the tables of these address spaces. */
+/*
+ * Bits of vm_update_mode: if set, the CPU and not SDMA writes the tables of new address spaces of
+ * the render node (GFX) or of KFD (COMPUTE).
+ */
 #define UPDATE_GFX_CPU		BIT(0)
 #define UPDATE_COMPUTE_CPU	BIT(1)
 
@@ -79,7 +82,7 @@ static int vm_job_init(struct vgpu_vm *vm)
 /**
  * vgpu_vm_create() - create an empty address space
  * @vdev: device
- * @pasid: PASID of its process
+ * @pasid: PASID that faults of the address space carry
  * @compute: true: for KFD; false: for the render node
  *
  * Return: the address space, or ERR_PTR(-ENOMEM).
@@ -131,7 +134,7 @@ static void vm_free_prt(struct vgpu_vm *vm)
 
 /**
  * vgpu_vm_teardown() - undo vgpu_vm_setup()
- * @vm: address space; no BO is mapped, no hardware walks it
+ * @vm: address space; no BO is mapped, no hardware walks the tables
  */
 void vgpu_vm_teardown(struct vgpu_vm *vm)
 {
@@ -170,10 +173,10 @@ void vgpu_vm_destroy(struct vgpu_vm *vm)
  * @vm: address space
  * @idx: receives the argument for drm_dev_exit()
  *
- * After drm_dev_unplug() page tables are not written: a job of the render node that is
- * on an engine may access all mapped memory until the job completes. So after
- * drm_dev_unplug() this function waits for such jobs. kfd/ has taken its queues off the
- * hardware before drm_dev_unplug().
+ * After drm_dev_unplug(), page tables are not written any more, so a job of the render node that
+ * is still on an engine may access all mapped memory until the job completes. So this function
+ * then waits for such jobs. Queues of KFD need no wait: kfd/ has taken them off the hardware
+ * before drm_dev_unplug().
  *
  * Context: sleeps. The caller holds no lock that a job needs to complete, such as
  * pt_lock.
@@ -199,8 +202,8 @@ bool vgpu_vm_enter(struct vgpu_vm *vm, int *idx)
  * @last: last page
  * @value: as for vgpu_pt_clear()
  *
- * The caller ends the operation with vgpu_vm_publish(). Until then the device may still
- * reach the memory that was mapped.
+ * The caller calls vgpu_vm_publish() next. Until then the device may still reach the memory that
+ * was mapped.
  *
  * Context: takes pt_lock; as vgpu_vm_enter().
  */
@@ -269,10 +272,10 @@ void vgpu_vm_unreserve_tables(struct vgpu_vm *vm)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_unreserve_tables);
 
 /**
- * vgpu_vm_lock_pt() - keep the entries from changing
+ * vgpu_vm_lock_pt() - take the lock under which entries are written
  * @vm: address space
  *
- * For callers that test a condition and write entries only if it holds.
+ * For callers of vgpu_vm_write_spans(), which requires the lock.
  */
 void vgpu_vm_lock_pt(struct vgpu_vm *vm)
 {
@@ -297,8 +300,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_unlock_pt);
  * @spans: memory, for consecutive pages
  * @n: number of spans
  *
- * Single pages may be changed or cleared later. Writes 2 MiB leaves where alignment
- * allows. On return the device uses the new entries and no earlier ones.
+ * The entries have no fragments, so single pages may be changed or cleared later. Writes 2 MiB
+ * leaves where alignment allows. On return the device uses the new entries and no earlier ones.
  */
 void vgpu_vm_write_spans(struct vgpu_vm *vm, u64 first,
 			 const struct vgpu_vm_span *spans, unsigned int n)
@@ -323,7 +326,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_write_spans);
  * @vm: address space
  * @first: first page
  * @last: last page
- * @noretry: true: later accesses end with a no-retry fault, except to pages without
+ * @noretry: true: later accesses end with a no-retry fault, except accesses to pages without
  *           tables
  *
  * On return the device does not reach the memory that was mapped.
@@ -352,8 +355,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_clear_range);
  * @vm: address space
  * @page: page; the caller has reserved its tables
  *
- * Does nothing if a BO is mapped at the page: then it was mapped after the caller found
- * the page unmapped.
+ * Does nothing if a BO is mapped at the page: another thread may have mapped the BO after the
+ * caller found the page unmapped.
  *
  * Context: takes alloc_lock and pt_lock.
  */

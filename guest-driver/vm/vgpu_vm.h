@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * vm/: GPU address spaces. Page tables in VRAM, VMIDs. vgpu_vm_bo.h has the mappings of
- * BOs. Functions are documented where they are defined.
+ * GPU address spaces: page tables in VRAM, and VMIDs. For mappings of BOs see vgpu_vm_bo.h.
+ * Functions are documented where they are defined.
  */
 #ifndef VGPU_VM_H
 #define VGPU_VM_H
@@ -19,20 +19,20 @@ struct vgpu_device;
 /**
  * struct vgpu_vm - one GPU address space; first member of vm/'s struct vgpu_vm_state
  * @vdev: device
- * @va_lock: in address spaces of the render node: protects the mappings and the fence of
- *           vgpu_vm_last_update(). In those of KFD the mutex of the KFD process protects
- *           the mappings; for mappings by address this lock is taken as well. Outside BO
- *           reservations
- * @push_lock: a job is pushed only while no entry is stale (vgpu_vm_has_stale()), and
- *             entries become stale only with this lock held. Inside reservations;
- *             nothing under it allocates or waits
+ * @va_lock: in address spaces of the render node, protects the mappings and the fence of
+ *           vgpu_vm_last_update(). In address spaces of KFD, kfd_process.mutex protects the
+ *           mappings; changes of mappings by address (vgpu_vm_va.c) take @va_lock, too. Taken
+ *           outside BO reservations
+ * @push_lock: held while drm/ tests that no entry is stale (vgpu_vm_has_stale()) and pushes a job,
+ *             and while entries become stale. Taken inside reservations; the holder neither
+ *             allocates nor waits for fences
  * @jobs: reservation with the fence of every job that runs in the address space; NULL
  *        in address spaces of KFD. Set by drm/ before other threads find the address space
- * @vmid: VMID; 0: none assigned. Changed with vgpu_vm_state.pt_lock held, read without
- * @vmid_reserved: drm/ takes VMIDs from other address spaces first; set and read by drm/
- *                 without a lock
- * @vram_epoch: vgpu_hw.vram_epoch when the tables were created; written by
- *              vgpu_vm_restore_tables(), read without a lock
+ * @vmid: VMID; 0: none assigned. Changed with vgpu_vm_state.pt_lock held, read without a lock
+ * @vmid_reserved: drm/ takes the VMID away from this address space only if all VMIDs are reserved;
+ *                 set and read by drm/ without a lock
+ * @vram_epoch: vgpu_hw.vram_epoch when the tables were created or, after a loss of VRAM, written
+ *              again by vgpu_vm_restore_tables(); read without a lock
  */
 struct vgpu_vm {
 	struct vgpu_device *vdev;
@@ -46,9 +46,9 @@ struct vgpu_vm {
 
 /**
  * struct vgpu_vm_span - contiguous memory to map
- * @addr: bus address (with VGPU_PTE_SYSTEM in the flags) or offset in VRAM; the
- *        offset of a hive peer's VRAM lies after the end of this GPU's VRAM, or
- *        before its start and wraps
+ * @addr: bus address if @pte_flags has VGPU_PTE_SYSTEM, else offset in this GPU's VRAM. VRAM of a
+ *        hive peer has an offset beyond the end of this GPU's VRAM, or a negative one (modulo
+ *        2^64)
  * @npages: number of pages
  * @pte_flags: VGPU_PTE_* of the entries, including VGPU_PTE_VALID, without address and
  *             fragment

@@ -2,22 +2,20 @@
 /*
  * BOs in address spaces.
  *
- * When TTM is about to move a BO, the entries of its mappings are cleared
- * (vgpu_vm_bo_move_notify()); before queues or jobs run again, entries are written
- * for the new place (vgpu_vm_bo_update(), vgpu_vm_update_moved()). The caller of
- * these functions holds the BO's reservation.
+ * When TTM is about to move a BO, the entries of the BO's mappings are cleared
+ * (vgpu_vm_bo_move_notify()). Before queues or jobs run again, entries for the new place are
+ * written (vgpu_vm_bo_update(), vgpu_vm_update_moved()). Both happen under the BO's reservation.
  *
- * The entries of a user pointer are also cleared by its notifier, which must not
- * wait for reservations: vgpu_userptr_lock() excludes the notifier while entries are
- * written.
+ * The MMU notifier of a user pointer clears entries, too, and must not wait for reservations. So
+ * entries of a user pointer are written under vgpu_userptr_lock(), which the notifier waits for.
  *
  * DOC: stale entries
  *
- * While the BO has users, their entries cannot be cleared, and a move does not
- * wait for the users (vgpu_vm_bo_move_later()). So the entries are stale: they
- * translate to the old memory until they are cleared or written, before the next
- * work in the address space starts. The old memory stays allocated until the move
- * is done. After the move neither queues nor jobs access it through stale entries:
+ * While a BO has users, the entries that these users need cannot be cleared, and a move of the BO
+ * does not wait for the users (vgpu_vm_bo_move_later()). So the entries become stale: they
+ * translate to the old memory until they are cleared or written again, before the next work in the
+ * address space starts. The old memory stays allocated until the move is done. After the move
+ * neither queues nor jobs access it through stale entries:
  *
  *	queues	Queues run only while no eviction fence of the process has
  *		signalled, and the move depends on the eviction fence in the BO's
@@ -44,12 +42,12 @@
 #include "vgpu_vm_priv.h"
 #include "vgpu_vm_trace.h"
 
-/* Largest fragment, 2 MiB: larger runs are leaves. */
+/* Largest fragment: 2 MiB. Larger runs are written as leaves. */
 #define BO_MAX_FRAG	VGPU_PT_SHIFT
 
 /*
  * Returns the flags of a mapping's entries, or 0 if the GPU does not reach the
- * memory. *@base receives the number to add to the addresses of vbo_walk().
+ * memory. *@base receives the number to add to the addresses that vbo_walk() finds.
  */
 static u64 vbo_flags(const struct vgpu_vm_bo *vbo, u64 *base)
 {
@@ -122,8 +120,9 @@ static void vbo_write_run(struct vgpu_vm_bo *vbo, u64 skip,
 }
 
 /*
- * As vgpu_vbo_write(), but write the same part of @n mappings that start at the same
- * offset of one BO. Walks the BO's pages once.
+ * As vgpu_vbo_write(), but for @n mappings that start at the same offset of one BO: write the
+ * entries of @npages pages, from page @skip of each mapping on. Walks the BO's memory once for all
+ * mappings.
  */
 static int vbos_write(struct vgpu_vm_bo *const *vbos, unsigned int n, u64 skip,
 		      u64 npages)
@@ -317,8 +316,8 @@ static bool vbo_part_ok(const struct vgpu_bo *bo, u64 offset, u64 size)
 }
 
 /*
- * Insert the mapping into vgpu_vm_state.bos and create its tables; -EINVAL if the addresses are in
- * use.
+ * Insert the mapping into vgpu_vm_state.bos and create its tables. Returns 0, -EINVAL if the
+ * addresses are in use, or -ENOMEM.
  */
 static int vbo_claim(struct vgpu_vm_bo *vbo)
 {
@@ -445,7 +444,10 @@ int vgpu_vm_bo_claim(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 	*out = vgpu_vbo_new(vm, bo, va, offset, size, pte_flags);
 	if (IS_ERR(*out))
 		return PTR_ERR(*out);
-	/* The caller holds the reservation, so no entry has been written yet. */
+	/*
+	 * The BO's reservation has been held since the mapping was created, so no entry has been
+	 * written yet without @peer.
+	 */
 	(*out)->peer = peer;
 	(*out)->claimed = true;
 	return 0;
@@ -493,9 +495,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_move_notify);
  * pages
  * @bo: user pointer; vgpu_mm_notifier_lock() held
  *
- * Called by mm/, which has waited for the jobs whose fences the BO has. On return the
- * GPU does not reach the pages. Does not mark the mappings as moved: before entries
- * are written again, the BO moves, which marks them.
+ * Called by mm/, which has waited for the jobs whose fences are in the BO's reservation. On return
+ * the GPU does not reach the pages. The function does not mark the mappings as moved: before
+ * entries are written again, the BO moves, and the move marks them.
  */
 void vgpu_vm_bo_unmap_notify(struct vgpu_bo *bo)
 {
@@ -531,8 +533,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_move_later);
  * @bo: BO, its reservation held; vgpu_vm_bo_move_later() has been called
  * @job: the move's first job, not armed
  *
- * Called by mm/. Adds all jobs of the address spaces in which the BO has stale
- * entries as dependencies.
+ * Called by mm/. Makes @job depend on all jobs in those address spaces in which the BO has stale
+ * entries.
  *
  * Context: may allocate.
  *
@@ -549,8 +551,8 @@ int vgpu_vm_bo_move_users(struct vgpu_bo *bo, struct drm_sched_job *job)
 		if (!vbo->stale || !vbo->vm->jobs)
 			continue;
 		/*
-		 * Fences that are added during the loop are of jobs that were pushed
-		 * after the entries became stale.
+		 * The loop may miss fences that are added meanwhile: their jobs are pushed later,
+		 * when no entry is stale.
 		 */
 		dma_resv_iter_begin(&cursor, vbo->vm->jobs,
 				    DMA_RESV_USAGE_BOOKKEEP);

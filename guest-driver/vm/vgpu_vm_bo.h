@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * BOs, or parts of them, mapped in address spaces: by KFD, one mapping at a time, and
- * by address (GEM_VA). Functions are documented where they are defined.
+ * Mappings of BOs, or of parts of BOs, in address spaces. KFD holds a pointer to each of its
+ * mappings; the render node names a mapping by its address (GEM_VA). Functions are documented
+ * where they are defined.
  */
 #ifndef VGPU_VM_BO_H
 #define VGPU_VM_BO_H
@@ -19,8 +20,8 @@ struct ww_acquire_ctx;
 /**
  * enum vgpu_peer_way - how a GPU reaches VRAM or registers of another GPU
  * @VGPU_PEER_NONE: not at all; also for memory of the GPU itself
- * @VGPU_PEER_XGMI: VRAM, at the other GPU's place in the hive
- * @VGPU_PEER_PCIE: by bus addresses in BARs of the other GPU
+ * @VGPU_PEER_XGMI: by XGMI, at the other GPU's place in the hive's address space; VRAM only
+ * @VGPU_PEER_PCIE: by PCIe, at bus addresses in the BARs of the other GPU
  */
 enum vgpu_peer_way {
 	VGPU_PEER_NONE,
@@ -41,7 +42,7 @@ int vgpu_vm_bo_update(struct vgpu_vm_bo *const *vbos, unsigned int n);
 void vgpu_vm_bo_unmap(struct vgpu_vm_bo *vbo);
 bool vgpu_vm_va_busy(struct vgpu_vm *vm, u64 first, u64 last);
 
-/* vgpu_vm_va.c: mappings by address, of the render node; vgpu_vm_bo_count(): of KFD, too */
+/* vgpu_vm_va.c: mappings by address, which only the render node creates */
 int vgpu_vm_bo_add(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 		   u64 size, u64 pte_flags);
 int vgpu_vm_bo_unmap_va(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va);

@@ -14,7 +14,10 @@
 #include "hw/sdma/vgpu_sdma.h"
 #include "vgpu_vm_job.h"
 
-/* Shortest run, in entries, for which PTEPDE (10 dwords) is not longer than the entries. */
+/*
+ * Number of entries from which on a PTEPDE packet (10 dwords) is not longer than the entries (2
+ * dwords each).
+ */
 #define RUN_MIN		5u
 
 /**
@@ -53,7 +56,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_job_reset);
  * vgpu_vm_job_full() - whether a job lacks space for the writes of one step
  * @job: job
  *
- * Return: if true, the caller submits the job before the next step.
+ * Return: true if so: the caller must submit the job before the next step.
  */
 bool vgpu_vm_job_full(const struct vgpu_vm_job *job)
 {
@@ -62,7 +65,10 @@ bool vgpu_vm_job_full(const struct vgpu_vm_job *job)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_job_full);
 
-/* Add entries as data. Extends the last packet if its entries end at @mc. */
+/*
+ * Add entries as data of a WRITE_LINEAR packet: extend the last packet if that is one whose
+ * entries end at @mc, else start a new one.
+ */
 static void job_data(struct vgpu_vm_job *job, u64 mc, unsigned int n,
 		     u64 value, u64 step)
 {
@@ -92,7 +98,7 @@ static void job_data(struct vgpu_vm_job *job, u64 mc, unsigned int n,
  * @mc: MC address of the first entry
  * @n: number of entries, 1 to VGPU_PT_ENTRIES
  * @value: value of the first entry
- * @step: difference between consecutive entries; a multiple of a page
+ * @step: difference between consecutive entries; a multiple of VGPU_PAGE_SIZE
  */
 void vgpu_vm_job_write(struct vgpu_vm_job *job, u64 mc, unsigned int n,
 		       u64 value, u64 step)

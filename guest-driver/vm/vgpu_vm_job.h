@@ -5,15 +5,15 @@
 
 #include "vgpu_pt.h"
 
-/* Most dwords that one vgpu_vm_job_write() adds. */
+/* Largest number of dwords that one vgpu_vm_job_write() adds. */
 #define VGPU_VM_WRITE_DWORDS	12u
 
 /**
  * struct vgpu_vm_job - packets that are being collected
  * @size: capacity of @dw, in dwords
  * @ndw: dwords used
- * @open: index in @dw of the last packet, if that is WRITE_LINEAR; else a value of
- *        at least @ndw
+ * @open: index in @dw of the last packet if that is a WRITE_LINEAR packet, to which entries can be
+ *        added; else a value of at least @ndw
  * @next: MC address after the entries that the packet at @open writes
  * @dw: packets
  */

@@ -3,9 +3,9 @@
  * Access of a GPU to memory of another GPU: by XGMI to VRAM of the same hive, by
  * PCIe to BARs.
  *
- * After the BO has left VRAM, the mapping's entries are written for its system pages,
- * with the bus addresses of the BO's GPU. So neither GPU may be behind an IOMMU
- * that translates, even if the GPU reaches VRAM by XGMI.
+ * A BO of another GPU may be evicted from VRAM to system memory. Then the entries of its mappings
+ * get the bus addresses that the BO's own GPU uses for the system pages. So neither GPU may be
+ * behind an IOMMU, even if one reaches the other's VRAM by XGMI.
  */
 #include <linux/dma-mapping.h>
 #include <linux/iommu.h>
@@ -15,7 +15,10 @@
 #include "hw/vgpu_xgmi.h"
 #include "vgpu_vm_priv.h"
 
-/* BAR 0 covers all of VRAM: the probe of the device has tested that. */
+/*
+ * Returns true if @vdev reaches the BARs of @owner by PCIe. The probe has tested that BAR 0 covers
+ * all of VRAM.
+ */
 static bool peer_pcie(struct vgpu_device *vdev, const struct vgpu_device *owner)
 {
 	u64 last = owner->hw->vram_base + owner->hw->vram_size - 1;
@@ -28,7 +31,7 @@ static bool peer_pcie(struct vgpu_device *vdev, const struct vgpu_device *owner)
  * vgpu_peer_find() - find how a GPU reaches memory of another GPU
  * @vdev: the GPU; initialised
  * @owner: the other GPU; initialised
- * @vram: true: VRAM; false: registers in a BAR
+ * @vram: true: find the way to VRAM; false: to registers in a BAR
  *
  * The rules are those of amdgpu: VRAM of the same hive by XGMI, if the link is up;
  * other VRAM, and registers, by PCIe, if pci_p2pdma_distance() allows peer-to-peer

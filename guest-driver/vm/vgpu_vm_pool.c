@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* VRAM of page tables: BOs, divided into pieces of 4 KiB. A free piece is zero. */
+/*
+ * VRAM of page tables: BOs, divided into pieces of 4 KiB, one for each table. A free piece
+ * contains zeros.
+ */
 #include <linux/bitmap.h>
 #include <linux/slab.h>
 #include <drm/amdgpu_drm.h>
@@ -8,7 +11,10 @@
 #include "mm/vgpu_bo.h"
 #include "vgpu_vm_priv.h"
 
-/* Pieces of the first BO of a pool (one mapping needs at least 4 tables), and of later BOs. */
+/*
+ * Number of pieces in the first BO of an address space, and in each later BO. One mapping needs at
+ * least 4 tables.
+ */
 #define POOL_PIECES_FIRST	16u
 #define POOL_PIECES		64u
 
@@ -18,7 +24,7 @@
  * @bo: the memory, pinned
  * @cpu: CPU mapping of @bo
  * @pieces: number of pieces
- * @used: bitmap of the pieces that are tables
+ * @used: bitmap of the pieces that hold tables
  */
 struct vgpu_vm_pool {
 	struct list_head link;
@@ -130,7 +136,7 @@ void vgpu_vm_pool_free(struct vgpu_vm *vm, const struct vgpu_pt_mem *mem)
  * vgpu_vm_pool_zero() - zero the memory of all tables, after a loss of VRAM
  * @vm: address space, alloc_lock held; no hardware walks the tables
  *
- * Zeroes also free pieces, which must be zero when they are allocated.
+ * Free pieces are zeroed, too: vgpu_vm_pool_alloc() does not clear a piece.
  */
 void vgpu_vm_pool_zero(struct vgpu_vm *vm)
 {

@@ -23,7 +23,7 @@ struct vgpu_vm_job;
 
 /**
  * struct vgpu_vm_manager - VMIDs of a device
- * @lock: protects @vmid_owner; innermost of the locks that sleep
+ * @lock: protects @vmid_owner; innermost of the sleeping locks
  * @vmid_owner: address space of each VMID, or NULL
  * @wait_jobs: see vgpu_vmm_set_wait_jobs(), or NULL; set once
  */
@@ -34,35 +34,35 @@ struct vgpu_vm_manager {
 };
 
 /**
- * struct vgpu_vm_state - an address space, with what only vm/ uses
- * @base: what other folders use
+ * struct vgpu_vm_state - an address space, with the members that only vm/ uses
+ * @base: members that other folders use, too
  * @compute: true: address space of KFD; false: of the render node. Constant
- * @alloc_lock: serialises growth of the tree and protects @bos and @pool. Memory is
- *              allocated under it: never taken in reclaim or a notifier. Inside BO
- *              reservations. Entries of pages that leave @bos are cleared before the
- *              lock is dropped: svm/ writes entries of pages that are not in @bos
- * @pt_lock: protects @pt and changes of vgpu_vm.vmid. Taken in MMU notifiers, so nothing
- *           under it allocates or waits for reclaim. Inside @alloc_lock. Clearing entries
- *           needs only this lock; tables are freed with both held
+ * @alloc_lock: serialises growth of the tree, and protects @bos and @pool. The holder may
+ *              allocate, so the lock is never taken in reclaim or in a notifier. Taken inside BO
+ *              reservations. A task that removes pages from @bos clears their entries before it
+ *              drops the lock, because afterwards svm/ may write entries of these pages
+ * @pt_lock: protects @pt and changes of vgpu_vm.vmid. Taken in MMU notifiers, so the holder does
+ *           not reclaim memory. Taken inside @alloc_lock. Clearing entries needs only this lock;
+ *           removing a table from the tree needs both
  * @pt: page tables
  * @pool: struct vgpu_vm_pool, VRAM of the tables
  * @reserved: number of calls of vgpu_vm_reserve_tables() that have not been undone;
- *            raised with @alloc_lock held
+ *            incremented only with @alloc_lock held
  * @trim_work: frees empty tables
- * @bos: struct vgpu_vm_bo by page; if not @compute, changes need vgpu_vm.va_lock as well
+ * @bos: interval tree of the struct vgpu_vm_bo, by page. If @compute is false, changes need
+ *       vgpu_vm.va_lock in addition to @alloc_lock
  * @moved_lock: protects @moved and @stale; innermost
- * @moved: struct vgpu_vm_bo whose entries are to be written
- * @stale: number of struct vgpu_vm_bo in @moved with stale entries; raised only with
+ * @moved: list of the struct vgpu_vm_bo whose entries are to be written
+ * @stale: number of struct vgpu_vm_bo in @moved with stale entries; incremented only with
  *         vgpu_vm.push_lock held
- * @last_update: fence that jobs depend on, or NULL; protected by vgpu_vm.va_lock
+ * @last_update: fence on which later jobs depend, or NULL; protected by vgpu_vm.va_lock
  * @job: packets by which SDMA will write entries; NULL: the CPU writes all entries.
  *       @pt_lock protects @job, @job_fence, @by_sdma and @tlb_dirty
  * @job_fence: fence of the last job submitted, or NULL
- * @by_sdma: entries that are written now are collected in @job
- * @tlb_dirty: the TLB may hold stale translations: the next publication of entries
- *             flushes
+ * @by_sdma: writes of entries add packets to @job; otherwise the CPU writes the entries
+ * @tlb_dirty: the TLB may hold stale translations, so the next vgpu_vm_publish() flushes it
  * @pasid: PASID that faults of the address space carry; constant
- * @scheduled: run lists may name the address space, which then has any of
+ * @scheduled: run lists may name the address space, and the CP may assign it any of
  *             VGPU_HWS_VMIDS; set with @pt_lock held, never cleared
  */
 struct vgpu_vm_state {
@@ -102,13 +102,14 @@ struct vgpu_vm_state {
  * @pte_flags: VGPU_PTE_* of the entries, without VALID, SYSTEM, SNOOPED and the address
  * @claimed: created by vgpu_vm_bo_claim(): its creator has a pointer to it, so only
  *           vgpu_vm_bo_unmap() removes it, as a whole; constant
- * @peer: how the GPU of @vm reaches VRAM or registers of the BO's GPU, if that is another
- *        GPU. Constant: accesses fault after an XGMI link goes down
- * @moved: the BO moved since the entries were written, or they were never written. The
- *         entries are clear, except if @stale; a user pointer may have entries until it
- *         moves. @moved and @stale are protected by the BO's reservation
- * @stale: the entries translate to the BO's previous memory, which its users may still
- *         need (docs/driver.md, "Life of a move")
+ * @peer: if the BO belongs to another GPU, how the GPU of @vm reaches VRAM or registers of that
+ *        GPU. Constant, also if an XGMI link goes down: accesses then fault
+ * @moved: the entries have to be written, because the mapping is new or the BO has moved. Until
+ *         then they are clear, unless @stale. A notifier that clears the entries of a user pointer
+ *         does not set @moved; the next move of the BO does. @moved and @stale are protected by
+ *         the BO's reservation
+ * @stale: the entries translate to the BO's previous memory, which users of the BO may still
+ *         access (docs/driver.md, "Life of a move")
  */
 struct vgpu_vm_bo {
 	struct vgpu_vm *vm;

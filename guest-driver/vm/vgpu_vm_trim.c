@@ -2,12 +2,14 @@
 /*
  * Deferred freeing of empty page tables.
  *
- * Notifiers only put an empty table on a list (vgpu_pt.empty). A worker removes
- * the listed tables from the tree a little later; an allocation of tables does so
- * before it takes more VRAM. After one TLB flush for all of them, the tables are
- * free pieces of the pool. The worker also frees BOs of the pool that have no
- * tables. Tables of a mapping stay. While any table is reserved
- * (vgpu_vm_reserve_tables()), all tables stay.
+ * A notifier that empties a table only puts the table on a list (vgpu_pt.empty). The worker
+ * trim_work() removes the listed tables from the tree TRIM_DELAY later; an allocation of tables
+ * removes them earlier, before it takes more VRAM. One TLB flush for all removed tables follows,
+ * after which their memory is free pieces of the pool. The worker then frees the BOs of the pool
+ * in which all pieces are free.
+ *
+ * Tables for the pages of a mapping are not removed. While any table is reserved
+ * (vgpu_vm_reserve_tables()), no table is removed.
  */
 #include <drm/drm_drv.h>
 
@@ -88,7 +90,8 @@ void vgpu_vm_trim_later(struct vgpu_vm *vm)
  * vgpu_vm_make_room() - free empty tables if the pool has no free piece
  * @vm: address space, alloc_lock held
  *
- * Called before tables are created, so that they take no more VRAM than necessary.
+ * Called before tables are created, so that the memory of empty tables is used before more VRAM is
+ * allocated.
  */
 void vgpu_vm_make_room(struct vgpu_vm *vm)
 {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mappings by address, of the render node.
+ * Mappings by address, which the render node creates.
  *
- * The address space owns these mappings, and no caller keeps a pointer to one. So any range can
- * be cleared, and a mapping from whose middle pages are removed becomes two mappings. Entries
- * are cleared at once, but written late: by vgpu_vm_update_moved(), before a job runs.
+ * The address space owns these mappings, and no caller keeps a pointer to one. So any range can be
+ * cleared; if pages are removed from the middle of a mapping, it becomes two mappings. Entries are
+ * cleared at once. New entries are written later, by vgpu_vm_update_moved(), before a job runs.
  *
- * An address space of KFD (kfd_mem_gem.c) may have such mappings beside the mappings of KFD
- * (vgpu_vm_bo.claimed), which this file does not change. In an address space of KFD,
- * vgpu_vm_bo_update_all() writes entries at once, since queues may run at any time.
+ * An address space of KFD may have mappings by address (kfd_mem_gem.c), too, beside KFD's own
+ * mappings (vgpu_vm_bo.claimed). This file does not change KFD's own mappings. In an address space
+ * of KFD, vgpu_vm_bo_update_all() writes new entries at once, since queues may run at any time.
  */
 #include <linux/dma-fence-unwrap.h>
 #include <linux/dma-resv.h>
@@ -81,11 +81,11 @@ int vgpu_vm_bo_unmap_va(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_unmap_va);
 
 /**
- * vgpu_vm_bo_unmap_all() - remove all mappings of a BO
+ * vgpu_vm_bo_unmap_all() - remove all mappings by address of a BO
  * @vm: address space, va_lock held
  * @bo: BO, its reservation held
  *
- * Flushes once. On return the GPU does not reach the memory.
+ * Flushes the TLB once. On return the GPU does not reach the memory by these mappings.
  */
 void vgpu_vm_bo_unmap_all(struct vgpu_vm *vm, struct vgpu_bo *bo)
 {
@@ -126,10 +126,10 @@ unsigned int vgpu_vm_bo_count(struct vgpu_vm *vm, const struct vgpu_bo *bo)
  * @vm: address space, va_lock held
  * @va: first byte
  * @size: bytes
- * @exec: drm_exec; with DRM_EXEC_IGNORE_DUPLICATES if it may hold some of the BOs already
+ * @exec: drm_exec; has DRM_EXEC_IGNORE_DUPLICATES if it may hold some of the reservations already
  *
- * For vgpu_vm_clear_mappings(), within drm_exec_until_all_locked() and before
- * drm_exec_retry_on_contention().
+ * Called before vgpu_vm_clear_mappings(), inside drm_exec_until_all_locked();
+ * drm_exec_retry_on_contention() follows the call.
  *
  * Return: 0, -EINVAL if the addresses are invalid or the range has a mapping of KFD, or
  * the error of drm_exec_lock_obj().
@@ -175,8 +175,8 @@ static void vbo_trim(struct vgpu_vm_bo *vbo, u64 first, u64 last)
 }
 
 /*
- * Split the pages of @vbo after @last off into @rest, a new mapping. The caller
- * holds alloc_lock.
+ * Move the pages of @vbo after @last to @rest, which becomes a new mapping. The caller holds
+ * alloc_lock.
  */
 static void vbo_split(struct vgpu_vm_bo *vbo, u64 last, struct vgpu_vm_bo *rest)
 {
@@ -194,9 +194,9 @@ static void vbo_split(struct vgpu_vm_bo *vbo, u64 last, struct vgpu_vm_bo *rest)
 }
 
 /*
- * Pages next to @vbo, at @page, are about to be cleared, and no fragment of @vbo may cover
- * them: write the entries of @vbo near @page again. @page is the first page of @vbo, or the
- * page after its last page.
+ * The pages next to one end of @vbo are about to be cleared, and no fragment of @vbo may cover
+ * them: write the entries of @vbo near this end again. @page: the first page of @vbo, or the page
+ * after its last page.
  */
 static void vbo_mend(struct vgpu_vm_bo *vbo, u64 page)
 {
@@ -208,8 +208,8 @@ static void vbo_mend(struct vgpu_vm_bo *vbo, u64 page)
 }
 
 /*
- * Remove from @vbo its pages between @first and @last. If @vbo has pages on both sides of
- * them, *@spare becomes the mapping of the pages behind, and is set to NULL.
+ * Remove the pages from @first to @last from @vbo. If pages remain on both sides, the memory at
+ * *@spare becomes the mapping of the pages after @last, and *@spare is set to NULL.
  */
 static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 		    struct vgpu_vm_bo **spare)
@@ -223,9 +223,9 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (vbo->bo)
 		dma_resv_assert_held(vbo->bo->tbo.base.resv);
 	/*
-	 * No job or queue uses the stale entries: the caller has waited for the moves.
-	 * The entries of the remaining pages are written before the next job or queue
-	 * runs.
+	 * The stale entries are not in use: the caller has waited for all jobs or, in an address
+	 * space of KFD, for the moves, which follow the eviction of the queues. The entries of the
+	 * remaining pages are written before the next job or queue runs.
 	 */
 	if (vbo->stale)
 		vgpu_vbo_clear(vbo);
@@ -254,8 +254,8 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (vbo->bo)
 		vgpu_userptr_unlock(vbo->bo);
 	/*
-	 * After the unlock a fault or SET_ATTR may create an SVM range at the removed
-	 * pages (vgpu_vm_va_busy()) and write its entries.
+	 * Drop the lock only after the entries are clear: then a fault or SET_ATTR may create an
+	 * SVM range at the removed pages (vgpu_vm_va_busy()) and write its entries.
 	 */
 	mutex_unlock(&vs->alloc_lock);
 	if (!head && !tail)
@@ -264,13 +264,13 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 
 /**
  * vgpu_vm_clear_mappings() - remove all mappings by address in a range
- * @vm: address space, va_lock held, and the reservations of all BOs mapped in the
- *      range (vgpu_vm_lock_range()). For an address space of KFD the caller has waited
- *      for the moves of these BOs
+ * @vm: address space. The caller holds va_lock and the reservations of all BOs that are mapped in
+ *      the range (vgpu_vm_lock_range()). In an address space of the render node, the caller has
+ *      waited for all jobs; in one of KFD, for the moves of these BOs
  * @va: first byte; page aligned
  * @size: bytes, whole pages
  *
- * Mappings that extend beyond the range keep the pages outside of it. The function flushes
+ * Mappings that extend beyond the range keep the pages outside of it. The function flushes the TLB
  * once; on return the GPU does not reach the removed pages.
  *
  * Return: 0, -EINVAL for invalid addresses, -ENOMEM: nothing was changed.
@@ -374,7 +374,10 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
 
 	if (!held && !dma_resv_trylock(resv))
 		return;
-	/* Jobs in flight may use stale entries: clear them when no job and no move is left. */
+	/*
+	 * Jobs in flight may use stale entries: clear the entries when no job and no move of the
+	 * BO is left.
+	 */
 	if (vbo->stale &&
 	    (idle || dma_resv_test_signaled(resv, DMA_RESV_USAGE_READ)))
 		vgpu_vbo_clear(vbo);
@@ -393,11 +396,11 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
  *          takes other reservations by trylock
  * @idle: true: no job runs in @vm, and none will run before the caller's next job
  *
- * A mapping stays without entries until the next call if another thread holds the
- * reservation of its BO, or if the GPU does not reach the BO. The function does not wait
- * for moves and clears: later jobs depend on them (vgpu_vm_last_update()). If @idle is
- * false, BOs with moves or clears in flight are left out, since jobs in flight must not
- * access their memory.
+ * The function skips a mapping, which then stays without entries until the next call, if another
+ * thread holds the reservation of its BO, or if the GPU does not reach the BO. The function does
+ * not wait for moves and clears of BOs: later jobs depend on these (vgpu_vm_last_update()). If
+ * @idle is false, the function skips BOs with moves or clears in flight, since jobs in flight must
+ * not access their memory.
  *
  * Return: 0.
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mappings by address (vgpu_vm_va.c) that the render node has in address spaces of
- * KFD, beside the mappings of KFD. Queues may run at any time, so entries are written
- * before the call that maps returns to user space.
+ * Mappings by address (vgpu_vm_va.c) that the render node has created in address spaces of KFD,
+ * beside KFD's own mappings. Queues may run at any time, so the ioctl that creates a mapping
+ * writes its entries before returning to user space.
  */
 #include "mm/vgpu_bo.h"
 #include "vgpu_vm_priv.h"
@@ -12,8 +12,8 @@
  * @vm: address space
  * @bo: BO, its reservation held
  *
- * Writes the mappings that have no entries or stale entries; mappings of KFD are left
- * out. Waits for the BO's moves and clears.
+ * Writes the entries of mappings that have none, or stale ones. Skips KFD's own mappings. Waits
+ * for the BO's moves and clears.
  *
  * Return: as vgpu_vm_bo_update().
  */

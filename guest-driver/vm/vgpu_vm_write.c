@@ -8,15 +8,16 @@
  * The CPU writes entries through the VRAM BAR. Publishing makes the writes
  * visible to the device (HDP flush) and flushes stale translations.
  *
- * If the address space was created for SDMA (vm_update_mode), SDMA writes
- * entries that map memory; the bitmaps of vgpu_pt.c are updated before the entries
- * are written. Entries are collected as packets in the address space's job, which is
- * submitted when it is full and when entries are published; the publisher waits
- * for the job, or takes its fence. The jobs run in order on a ring of the kernel.
- * The CPU unmaps, since this may happen in an MMU notifier; it first waits for the
- * job in flight. The fence of a job needs neither memory nor locks to signal.
- * Submission does not reclaim; without memory for the fence the CPU executes the
- * packets.
+ * If the address space was created for SDMA (vm_update_mode), SDMA writes entries that map memory.
+ * The entries are collected as packets in vgpu_vm_state.job; the bitmaps of vgpu_pt.c are updated
+ * when a packet is added, so before SDMA writes the entries. The job is submitted when it is full
+ * and when entries are published. vgpu_vm_publish() waits for the job; vgpu_vm_publish_later()
+ * returns its fence. The jobs run in order on a ring of the kernel.
+ *
+ * The CPU always writes the entries that unmap memory, because an MMU notifier may unmap. Before
+ * the CPU writes, it waits for the job in flight. This wait is bounded: a job needs neither memory
+ * nor locks to signal its fence. Submission does not reclaim; if there is no memory for the fence,
+ * the CPU executes the packets.
  */
 #include <linux/bitops.h>
 #include <drm/drm_drv.h>
@@ -41,7 +42,7 @@ static struct vgpu_vm *pt_to_vm(struct vgpu_pt *pt)
 	return &container_of(pt, struct vgpu_vm_state, pt)->base;
 }
 
-/* Submit the collected packets. The caller holds pt_lock; does not reclaim. */
+/* Submit the collected packets. Does not reclaim. The caller holds pt_lock. */
 static void vm_job_submit(struct vgpu_vm *vm)
 {
 	struct vgpu_vm_state *vs = to_vm_state(vm);
@@ -78,8 +79,8 @@ static void vm_job_submit(struct vgpu_vm *vm)
 }
 
 /*
- * Submit the collected packets and wait until SDMA has written all entries. The caller
- * holds pt_lock; does not reclaim.
+ * Submit the collected packets and wait until SDMA has written all entries. Does not reclaim. The
+ * caller holds pt_lock.
  */
 static void vm_job_submit_wait(struct vgpu_vm *vm)
 {
@@ -212,8 +213,8 @@ static void vm_flush_writes(struct vgpu_vm *vm)
  * uses SDMA
  * @vm: address space, pt_lock held
  *
- * SDMA writes entries until vgpu_vm_publish(), or until vgpu_vm_state.by_sdma is cleared. Only
- * for entries that map memory: the device may use the previous entries until
+ * In effect until vgpu_vm_publish(), or until the caller clears vgpu_vm_state.by_sdma. The caller
+ * writes only entries that map memory, because the device may use the previous entries until
  * vgpu_vm_publish().
  */
 void vgpu_vm_begin_write(struct vgpu_vm *vm)
@@ -251,7 +252,7 @@ void vgpu_vm_publish(struct vgpu_vm *vm, bool changed)
 }
 
 /**
- * vgpu_vm_publish_unlocked() - vgpu_vm_publish() that takes pt_lock
+ * vgpu_vm_publish_unlocked() - take pt_lock, and call vgpu_vm_publish()
  * @vm: address space
  *
  * Context: takes pt_lock; as vgpu_vm_enter().
@@ -261,7 +262,10 @@ void vgpu_vm_publish_unlocked(struct vgpu_vm *vm)
 	struct vgpu_vm_state *vs = to_vm_state(vm);
 	int idx;
 
-	/* The TLB may still hold translations that the caller has cleared. */
+	/*
+	 * If the device was unplugged after the caller changed entries, the TLB may still hold old
+	 * translations: vgpu_vm_enter() then waits for the jobs that may use them.
+	 */
 	if (!vgpu_vm_enter(vm, &idx))
 		return;
 	mutex_lock(&vs->pt_lock);
@@ -272,7 +276,7 @@ void vgpu_vm_publish_unlocked(struct vgpu_vm *vm)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_publish_unlocked);
 
 /**
- * vgpu_vm_publish_later() - publish entries, and let jobs wait for them
+ * vgpu_vm_publish_later() - publish entries, for jobs that depend on the returned fence
  * @vm: address space
  *
  * Context: takes pt_lock.

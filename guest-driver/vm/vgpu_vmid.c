@@ -125,8 +125,8 @@ unsigned int vgpu_vmids_in_use(struct vgpu_device *vdev)
  *
  * Context: sleeps; takes pt_lock; does not allocate.
  *
- * Return: 0, -ENOSPC if all VMIDs of its kind are in use, or -ECANCELED if its page tables
- * were lost in a reset.
+ * Return: 0; -ENOSPC if all VMIDs for address spaces of its kind (render node or KFD) are in use;
+ * -ECANCELED if the page tables of @vm were lost in a reset.
  */
 int vgpu_vm_get_vmid(struct vgpu_vm *vm)
 {
@@ -189,14 +189,14 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_put_vmid);
 /**
  * vgpu_vm_schedule() - allow run lists to name an address space
  * @vm: address space
- * @root_pde: receives the PDE of its page tables, for the process packet
+ * @root_pde: receives the PDE of the root table, for the process packet of the run list
  *
  * After this call, until the address space is destroyed, flushes include all VMIDs that the
  * CP assigns.
  *
  * Context: sleeps; takes pt_lock; does not allocate.
  *
- * Return: 0, or -ECANCELED if its page tables were lost in a reset.
+ * Return: 0, or -ECANCELED if the page tables of @vm were lost in a reset.
  */
 int vgpu_vm_schedule(struct vgpu_vm *vm, u64 *root_pde)
 {
