@@ -33,7 +33,8 @@ struct vgpu_vm_bo;
  * @va: GPU address of the mapping's first byte
  * @size: length in bytes
  * @fresh: kgd_mem_map() has created the mapping and has not returned yet
- * @queue_refcount: number of queues that use the mapping; it is not unmapped until this is 0
+ * @queue_refcount: number of queues that use the mapping, which can be unmapped only if the number
+ *                  is 0
  *
  * Protected by kfd_process.mutex.
  */

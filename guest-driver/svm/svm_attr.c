@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * AMDKFD_IOC_SVM: set and get attributes. svm_default_attrs(): attributes of other memory.
+ * AMDKFD_IOC_SVM: set and get attributes of memory. svm_default_attrs() gives the attributes of
+ * memory for which none were set.
  *
  * SET_ATTR works in steps, each of which leaves a consistent tree: split existing ranges at
  * both ends of the interval, fill gaps with ranges of default attributes, then change the
@@ -314,8 +315,9 @@ int svm_attr_set(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
 }
 
 /*
- * Fold the locations of several ranges into the location that all have in common, or else into
- * KFD_IOCTL_SVM_LOCATION_UNDEFINED.
+ * Called for each range in turn, with its location @loc, to compute *@folded: the location that
+ * all ranges have in common, or else KFD_IOCTL_SVM_LOCATION_UNDEFINED. @first: this is the first
+ * range.
  */
 static void svm_attr_fold_loc(u32 *folded, u32 loc, bool first)
 {

@@ -14,14 +14,17 @@ struct svm_range_list;
 
 /* Return svm_range_list.default_granularity of a process that is created now. */
 u8 svm_default_granularity_now(void);
-/* Attributes of memory that SET_ATTR has not set. */
+/* Set *@attrs to the attributes of memory for which SET_ATTR has not been called. */
 void svm_default_attrs(struct svm_range_list *svms, struct svm_attrs *attrs);
 /* Return the GPU index of @gpu_id, or -EINVAL if no such GPU supports SVM. */
 int svm_gpu_index(struct kfd_process *p, u32 gpu_id);
-/* Return 0, or -EINVAL if an attribute is unknown or names no GPU that supports SVM. */
+/*
+ * Return 0, or -EINVAL if an attribute is unknown, or names a GPU that does not support SVM or
+ * does not exist.
+ */
 int svm_attr_check(struct kfd_process *p, u32 nattrs,
 		   const struct kfd_ioctl_svm_attribute *attrs);
-/* Change @a by attributes that svm_attr_check() has accepted. */
+/* Apply the attributes @attrs, which svm_attr_check() has accepted, to @a. */
 void svm_attr_apply(struct kfd_process *p, struct svm_attrs *a, u32 nattrs,
 		    const struct kfd_ioctl_svm_attribute *attrs);
 /*

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Addresses of BOs: SVM ranges and BOs do not overlap. */
+/* Tests and claims of addresses, which keep SVM ranges and mappings of BOs from overlapping. */
 #include <linux/interval_tree.h>
 #include <linux/overflow.h>
 #include <kunit/visibility.h>
@@ -8,7 +8,10 @@
 #include "svm.h"
 #include "svm_range.h"
 
-/* Set *@iv to the pages of the bytes. Return false if @size is 0 or the end wraps around. */
+/*
+ * Set *@iv to the pages of the @size bytes at @start. Return false if @size is 0 or the end wraps
+ * around.
+ */
 static bool svm_interval_of(u64 start, u64 size, struct svm_interval *iv)
 {
 	u64 last;

@@ -17,7 +17,7 @@ struct kfd_process;
  *                 KFD_IOCTL_SVM_LOCATION_*
  * @prefetch_loc: location of the last prefetch, in the same form
  * @flags: KFD_IOCTL_SVM_FLAG_*
- * @granularity: log2 of the pages that move together
+ * @granularity: log2 of the number of pages that migrate together
  */
 struct svm_saved_range {
 	u64 first;

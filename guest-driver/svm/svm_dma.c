@@ -3,9 +3,9 @@
  * DMA addresses of the system pages that a process's GPU entries refer to, kept until the
  * entries are cleared.
  *
- * The slots belong to addresses, not to ranges, so that the split of a range moves none.
- * svms->lock protects the chunks. A slot belongs to the range that covers its page, and is
- * protected by the range's lock.
+ * The slots are stored by address, not in ranges, so the split of a range moves no slot.
+ * svms->lock protects the chunks. The lock of the range that contains a page protects the slot of
+ * this page.
  */
 #include <linux/slab.h>
 
@@ -24,8 +24,8 @@ static struct svm_interval svm_dma_chunk_interval(unsigned long index)
 }
 
 /*
- * No sync: CPU caches are coherent with the device, and a page such as the zero page may be
- * mapped by many processes and GPUs at the same time.
+ * No cache sync: CPU caches are coherent with the device. Many processes and GPUs may have mapped
+ * the same page at the same time, for example the zero page.
  */
 #define SVM_DMA_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
 
@@ -52,7 +52,7 @@ void svm_dma_unmap(struct device *dev, dma_addr_t slot)
 			     SVM_DMA_ATTRS);
 }
 
-/* Unmap the page of a slot, and set the slot. */
+/* Unmap the page of a slot, if there is one, then set the slot to @addr. */
 static void svm_dma_replace(struct device *dev, dma_addr_t *slot,
 			    dma_addr_t addr)
 {

@@ -7,7 +7,7 @@
  *
  *   engine   reads a PTE that does not allow the access: the queue stalls, a CAM slot holds
  *            (VMID, page), and the device writes an IH entry
- *   IRQ      svm_fault_irq() (svm_fault_queue.c) adds the fault to those of its process
+ *   IRQ      svm_fault_irq() (svm_fault_queue.c) adds the fault to the queue of its process
  *   worker   of the process: svm_fault_service() returns a verdict:
  *            repaired  entries were written; other faults of the batch that these entries
  *                      serve are done, too
@@ -23,10 +23,10 @@
  * svm_cam_work() (svm_fault_cam.c) acknowledges the slot earlier.
  *
  * Stale faults. Several queues may fault on neighbouring pages. The repair of the first fault
- * wakes all of them, since an invalidation makes engines walk the page tables again. The
- * queues finish, the process unmaps the memory, and only then the worker reads the second
- * fault. So a fault is denied only if it is newer than the last removal of access
- * (svm_gpu.unmap_ts). PASIDs are reused: faults older than the process are dropped.
+ * wakes all these queues, since an invalidation makes engines walk the page tables again. The
+ * queues finish, the process unmaps the memory, and only then the worker reads the second fault.
+ * So a fault is denied only if it is newer than the last removal of access (svm_gpu.unmap_ts).
+ * PASIDs are reused: faults older than the process are dropped.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -196,8 +196,8 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 	ret = svm_map_pages(r, gpu, *win, access);
 	if (ret == -EFAULT || ret == -EPERM || ret == -EAGAIN) {
 		/*
-		 * A neighbour has no memory (after the end of a file) or
-		 * keeps changing. Map this page alone.
+		 * A neighbouring page has no memory (after the end of a file) or keeps changing.
+		 * Map only the faulting page.
 		 */
 		win->first = f->page;
 		win->last = f->page;
@@ -215,7 +215,7 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 	}
 }
 
-/* Return true if the PTE allows the access meanwhile, or is no-retry. */
+/* Return true if the PTE has changed since the fault, and now allows the access or is no-retry. */
 static bool svm_fault_is_resolved(struct vgpu_vm *vm, const struct svm_fault *f)
 {
 	u64 pte = vgpu_vm_read_pte(vm, f->page);

@@ -37,8 +37,8 @@ void svm_fault_flush(struct svm_range_list *svms);
  */
 void svm_fault_checkpoint(struct svm_range_list *svms);
 /*
- * Serve a retry fault, and return the verdict. @p: process of the PASID, or NULL if no process
- * has it.
+ * Serve a retry fault, and return the verdict. @p: the process that has the fault's PASID, or
+ * NULL if no process has this PASID.
  * @win: set to the mapped pages, if the verdict is SVM_FAULT_REPAIRED. The caller acknowledges
  * the fault afterwards. Called in the worker of the process, which holds a reference; takes
  * mmap_lock and waits for page-ins.

@@ -115,7 +115,10 @@ static unsigned long svm_cam_take(struct svm_fault_queue *q)
 
 	for_each_set_bit(i, &slots, VGPU_RETRY_CAM_SLOTS) {
 		sn->cam_owners[i] = NULL;
-		/* The fault is queued or being served or, after a reset, a fault of each kind. */
+		/*
+		 * The slot's fault is queued or is being served. If a reset has freed the slot
+		 * since, two faults may have it: one that is queued, and one that is being served.
+		 */
 		if (!list_empty(&sn->slots[i].link))
 			list_del_init(&sn->slots[i].link);
 		if (q->serving && q->serving->cam == i)
@@ -139,8 +142,9 @@ static void svm_cam_release(struct svm_fault_queue *q)
 	spin_lock_irq(&sn->fault_lock);
 	slots = svm_cam_take(q);
 	/*
-	 * If the queue owns no slot any more, its worker has served all faults, and may not
-	 * call svm_cam_resume() again: put the queues back here.
+	 * Undo the eviction in two cases. If @q owns no slot any more, its worker has served all
+	 * faults, and may not call svm_cam_resume() again. If @q->off was set before, the user
+	 * queues were off already, and svm_cam_resume() undoes one eviction only.
 	 */
 	stays = slots && !q->off;
 	if (stays)
@@ -197,7 +201,7 @@ void svm_cam_work(struct work_struct *work)
 		svm_cam_release(q);
 		kfd_unref_process(svm_process(q->svms));
 	}
-	/* The queues that own slots now may stall later. */
+	/* The fault queues that own the slots now may stall later. */
 	if (svm_cam_is_full(sn))
 		queue_delayed_work(sn->wq, &sn->cam_work,
 				   msecs_to_jiffies(SVM_CAM_STALL_MS));

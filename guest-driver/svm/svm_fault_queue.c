@@ -5,12 +5,13 @@
  * The interrupt handler looks up the process of an IH entry, and adds the fault to the queue of
  * that process on that GPU. Each process has one worker (svm_range_list.wq), which serves its
  * faults in the order of arrival. A process can delay its own worker without limit (page-ins,
- * mmap_lock), but no other worker. A worker of the GPU, which waits for no process, serves faults
- * without a process.
+ * mmap_lock), but no other worker. Faults that belong to no process are served by a separate
+ * worker of the GPU (svm_node.wq), which never waits for a process.
  *
- * Memory is bounded. A retry fault is stored by its CAM slot (svm_node.slots); the device repeats
- * the entry while the slot is not acknowledged, which takes no further memory. At most
- * SVM_FAULT_REPORTS no-retry faults of a process are queued on a GPU; further faults are dropped.
+ * Memory is bounded. A retry fault is stored in svm_node.slots, an array with an element for each
+ * CAM slot. The device repeats the IH entry until the slot is acknowledged; a repeated entry takes
+ * no further memory. At most SVM_FAULT_REPORTS no-retry faults of a process are queued on a GPU;
+ * further faults are dropped.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -93,7 +94,7 @@ static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 	if (!waits && !known)
 		vgpu_stat_add(vdev, f->retry ? VGPU_STAT_FAULTS_RETRY :
 					       VGPU_STAT_FAULTS_NORETRY, 1);
-	/* A dropped report matters only if it is of a process or of the kernel. */
+	/* Log a dropped report only if it belongs to a process or to the kernel. */
 	if (!slot && (q->svms || !f->pasid))
 		dev_warn_ratelimited(vdev->drm.dev,
 				     "fault report lost, pasid %u\n", f->pasid);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Queues of faults between the interrupt handler and the worker of a process
- * (svm_fault_queue.c), and their slots of the retry CAM (svm_fault_cam.c).
+ * Queues of faults between the interrupt handler and the worker of a process (svm_fault_queue.c),
+ * and the slots of the retry CAM that these queues own (svm_fault_cam.c).
  */
 #ifndef SVM_FAULT_QUEUE_H
 #define SVM_FAULT_QUEUE_H
@@ -18,19 +18,20 @@ struct svm_range_list;
 #define SVM_FAULT_REPORTS	16
 
 /**
- * struct svm_fault_queue - faults of a process on a GPU, or faults on a GPU without a process
+ * struct svm_fault_queue - queue of faults on a GPU that belong to one process, or to no process
  * @node: the GPU
  * @svms: SVM of the process; NULL in the queue of faults whose PASID no process has, and of
  *        faults of the kernel
  * @wq: ordered workqueue that runs @work
  * @pending: faults since the last run of @work, oldest first
  * @batch: faults that the current run of @work has to serve
- * @reports: no-retry faults, free or in @pending or @batch. Retry faults are in svm_node.slots
+ * @reports: memory for no-retry faults; an element is in @pending, in @batch, or free. Retry
+ *           faults are stored in svm_node.slots
  * @serving: retry fault that was taken from @batch and is not acknowledged yet, or NULL
- * @since: jiffies when a fault of the queue was last acknowledged or, if later, when the queue
- *         got a CAM slot while it had none
- * @off: svm_cam_work() has taken the process's queues off the GPU, until the end of the current
- *       or next run of @work
+ * @since: jiffies when a fault of the queue was last acknowledged, or when the queue got a CAM
+ *         slot while it owned none, whichever is later
+ * @off: svm_cam_work() has taken the process's user queues off the GPU; the current run of @work,
+ *       or the next one, puts them back at its end
  * @work: serves the faults; holds a reference to the process while queued or running
  *
  * svm_node.fault_lock protects @pending, @batch, @reports, @serving, @since and @off.

@@ -33,8 +33,8 @@ static inline bool svm_interval_has(struct svm_interval iv, unsigned long page)
 /**
  * struct svm_unmap_log - pages that were unmapped from a range and are still in the tree
  * @n: entries of @iv in use
- * @inexact: the log overflowed: @iv[0] is the hull of all unmapped pages, and the reader has
- *           to look up in the memory map which pages of it are unmapped
+ * @inexact: the log overflowed: @iv[0] is the hull of all unmapped pages, and the reader of the
+ *           log has to look up in the memory map which pages of the hull are unmapped
  * @iv: intervals that neither overlap nor touch
  *
  * Written by MMU notifiers, which cannot allocate; so the size is fixed.
@@ -77,7 +77,7 @@ struct svm_interval svm_window_avoid(struct svm_interval win,
  * @log: log
  * @iv: pages
  *
- * Joins intervals that overlap or touch.
+ * Joins intervals of the log that overlap or touch.
  *
  * Context: the caller holds the lock of the log.
  */

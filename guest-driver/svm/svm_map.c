@@ -153,7 +153,7 @@ static int svm_build_spans(struct svm_range *r, struct kfd_node *node,
 }
 
 /*
- * Set the pages dirty that the GPU may write. The caller holds r->lock and has tested the
+ * Mark those pages as dirty that the GPU may write. The caller holds r->lock and has tested the
  * notifier's sequence number.
  */
 static void svm_mark_written(struct svm_range *r, unsigned long npages)
@@ -184,8 +184,8 @@ static bool svm_any_lost(struct svm_map_buf *buf, unsigned long npages)
 
 /*
  * Write the entries of svm_build_spans(). Returns 0; -EBUSY if the CPU's page tables changed;
- * -EXDEV if the content of a page in VRAM is lost. After an error the pages are unmapped for
- * DMA.
+ * -EXDEV if the content of a page in VRAM is lost. After an error, no page is mapped for DMA any
+ * more.
  */
 static int svm_commit_spans(struct svm_range *r, unsigned int gpu,
 			    struct svm_interval iv, unsigned long seq)
@@ -282,8 +282,8 @@ static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 		hmm.notifier_seq = mmu_interval_read_begin(&r->notifier);
 		ret = hmm_range_fault(&hmm);
 		/*
-		 * After fork a page of VRAM is shared copy-on-write, and HMM does not break the
-		 * sharing for pages of dev_private_owner.
+		 * After fork, a page in VRAM is shared copy-on-write. HMM does not break the
+		 * sharing if the page belongs to dev_private_owner, so the page stays read-only.
 		 */
 		if (!ret && write &&
 		    !svm_all_writable(hmm.hmm_pfns, svm_interval_pages(iv)))

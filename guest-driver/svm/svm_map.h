@@ -28,23 +28,24 @@ int svm_map_buf_init(struct svm_range_list *svms);
 void svm_map_buf_fini(struct svm_range_list *svms);
 /*
  * Map pages of @r for GPU index @gpu; pages that the CPU has not mapped are faulted in. The
- * caller holds svm_lock(). Returns 0, or an error after which the pages before the first bad one
- * are mapped: -EFAULT if a page has no memory, -EPERM if the access is not allowed, -ENOMEM, -EIO
- * if the device cannot address a page, -EAGAIN if the memory map keeps changing.
+ * caller holds svm_lock(). Returns 0, or an error after which only the chunks (SVM_CHUNK_PAGES)
+ * before the chunk of the first bad page are mapped: -EFAULT if a page has no memory, -EPERM if
+ * the access is not allowed, -ENOMEM, -EIO if the device cannot address a page, -EAGAIN if the
+ * memory map keeps changing.
  */
 int svm_map_pages(struct svm_range *r, unsigned int gpu,
 		  struct svm_interval iv, enum svm_map_access access);
 /*
  * Map all of @r for the GPUs of @gpus, except GPUs that have the whole range mapped already.
- * @lenient: skip pages that a CPU access could not reach either, instead of failing. The caller
- * holds svm_lock(). Returns 0 or an error of svm_map_pages().
+ * @lenient: skip pages that a CPU could not access either; otherwise such a page is an error. The
+ * caller holds svm_lock(). Returns 0 or an error of svm_map_pages().
  */
 int svm_map_range(struct svm_range *r, const unsigned long *gpus, bool lenient);
 /* Clear the entries of @iv on all GPUs. The caller holds r->lock, and may be a notifier. */
 void svm_unmap_pages(struct svm_range *r, struct svm_interval iv);
 /*
- * Clear the no-retry entries that denied faults left in @iv while no range was there; all other
- * entries are inside ranges.
+ * Clear all entries of @iv on all GPUs. Called when @iv has no entries except no-retry entries,
+ * which denied faults have left.
  */
 void svm_clear_noretry(struct svm_range_list *svms, struct svm_interval iv);
 /*
@@ -53,9 +54,10 @@ void svm_clear_noretry(struct svm_range_list *svms, struct svm_interval iv);
  */
 void svm_unmap_range(struct svm_range *r);
 /*
- * After a no-retry fault of GPU index @gpu at @page: if the PTE leads to VRAM (such as that of a
- * peer whose link is down), clear all entries of the range, so that the next access raises a
- * retry fault, whose service migrates the page to system memory if need be. Takes svm_lock().
+ * Called after a no-retry fault of GPU index @gpu at @page. If the PTE of @page translates to
+ * VRAM, for example VRAM of a peer whose link is down, clear all entries of its range. Then the
+ * next access raises a retry fault, and the service of that fault migrates the page to system
+ * memory if necessary. Takes svm_lock().
  */
 void svm_unmap_unreachable(struct svm_range_list *svms, unsigned int gpu,
 			   unsigned long page);
@@ -78,8 +80,8 @@ void svm_dma_fini(struct svm_gpu *gpu, struct device *dev);
  */
 int svm_dma_reserve(struct svm_gpu *gpu, struct svm_interval iv);
 /*
- * Set the slots of @iv, and unmap the old ones, which the GPU does not use any more. The
- * caller has reserved the chunks and holds the range's lock.
+ * Set the slots of @iv to @addrs, and unmap the pages of the old slots, which the GPU does not use
+ * any more. The caller has reserved the chunks and holds the range's lock.
  */
 void svm_dma_set(struct svm_gpu *gpu, struct device *dev,
 		 struct svm_interval iv, const dma_addr_t *addrs);

@@ -10,7 +10,10 @@
 #include "svm_fault.h"
 #include "svm_node.h"
 
-/* Log one line: whether the GPU supports SVM and, if not, the reason. @ret: of svm_vram_init(). */
+/*
+ * Log one line: whether the GPU supports SVM and, if not, the reason. @ret: result of
+ * svm_vram_init().
+ */
 static void svm_node_report(const struct kfd_node *node, int ret)
 {
 	const struct drm_device *drm = &node->vdev->drm;
@@ -64,7 +67,7 @@ err_free:
  * svm_node_fini() - undo svm_node_init()
  * @node: GPU without processes
  *
- * Context: sleeps until the last device page is free.
+ * Context: sleeps until the last device-private page is free.
  */
 void svm_node_fini(struct kfd_node *node)
 {

@@ -15,8 +15,7 @@
 /**
  * struct svm_node - SVM's state of one GPU
  * @node: the GPU
- * @pgmap: device-private pages that stand for VRAM; type 0 without CONFIG_DEVICE_PRIVATE, in
- *         which case the GPU does not report SVM
+ * @pgmap: device-private pages that stand for VRAM; its type is 0 if the GPU does not support SVM
  * @supported: the GPU supports SVM
  * @vram_pages: number of device-private pages in use; wake_up_var() is called when it becomes 0
  * @vram_epoch: vgpu_hw.vram_epoch at the last svm_vram_epoch_changed()
@@ -26,8 +25,8 @@
  *              interrupt handler
  * @slots: retry faults, indexed by CAM slot; each is free or in a list of the struct
  *         svm_fault_queue of its process; protected by @fault_lock
- * @cam_owners: fault queue that has to acknowledge the CAM slot, or NULL; protected by
- *              @fault_lock
+ * @cam_owners: for each CAM slot, the fault queue that has to acknowledge the slot, or NULL;
+ *              protected by @fault_lock
  * @cam_work: svm_cam_work(); queued while all CAM slots are owned, since queues of other
  *            processes cannot raise faults then
  * @faults: faults with a PASID that no process has, and faults of the kernel

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Placement of SVM memory. The functions only decide: none moves or maps pages, and the cost
- * of none depends on the number of pages.
+ * Placement of SVM memory. The functions only decide: no function moves or maps pages, and the
+ * cost of a call does not depend on the number of pages.
  *
  * A GPU reaches its own VRAM, VRAM of its hive while the link is up, and system memory. SVM does
  * not use VRAM of another GPU over PCIe, although BOs in that VRAM may be mapped: svm_hive.c.
  *
  * DOC: policies
  *
- * Attributes take precedence over the policy: access; the preferred location, if the GPU
- * reaches it; and a fault of a GPU with ACCESS_IN_PLACE never migrates memory to its VRAM.
- * The policy decides on a fault of a GPU with plain ACCESS:
+ * Attributes take precedence over the policy. A fault of a GPU without access is denied. If a
+ * preferred location is set and the GPU reaches it, memory migrates there. Otherwise, a fault of a
+ * GPU with ACCESS_IN_PLACE migrates nothing to VRAM, and the policy decides only on a fault of a
+ * GPU with plain ACCESS:
  *
  *	amdgpu		migrate to the GPU's VRAM
  *	in_place	no migration if the GPU reaches the memory, else to system memory
@@ -19,8 +20,8 @@
  *			together, or if the range is small and the GPU is ahead; else as
  *			in_place
  *
- * Memory must not move back and forth without end, because an engine that needs two places
- * at the same time might never have both. So, whatever the policy:
+ * Memory must not move back and forth without end, because an engine that needs two pages at the
+ * same time might never have entries for both. So two rules apply to every policy:
  *
  *	another GPU	A page that was migrated to a GPU within SVM_RECENT_NS, and was taken
  *			away by another GPU's fault, is not migrated there again, but mapped
@@ -108,7 +109,7 @@ static bool svm_reaches(const struct svm_range *r, unsigned int gpu,
 }
 
 /*
- * Return true if all GPUs that have the range mapped without a fault reach @home's VRAM. For a
+ * Return true if all GPUs for which the range is mapped without faults reach @home's VRAM. For a
  * GPU that does not reach it, mapping the pages would migrate them to system memory again.
  */
 static bool svm_may_live_at(const struct svm_range *r, unsigned int home)
@@ -132,9 +133,10 @@ static bool svm_pull_is_recent(const struct svm_pull *pull, unsigned long page,
 }
 
 /*
- * Mark recent pulls (migrations to the faulting GPU) of @page by GPUs other than @gpu as
- * contested, since a fault of @gpu migrates the page away from them. With @in_place, the pulls of
- * GPUs whose VRAM @gpu can map are not marked: the page stays there.
+ * Mark recent pulls (struct svm_pull) of @page as contested, if the current fault takes the page
+ * away from the GPU of the pull. If @in_place is false, the page migrates to VRAM of @gpu, and all
+ * other GPUs lose the page. If @in_place is true, @gpu maps the page where it is, provided that
+ * @gpu reaches that VRAM: only GPUs whose VRAM @gpu does not reach lose the page.
  */
 static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
 			       unsigned long page, bool in_place)
@@ -180,8 +182,8 @@ void svm_policy_pulled(struct svm_range_list *svms, unsigned int home,
 EXPORT_SYMBOL_IF_KUNIT(svm_policy_pulled);
 
 /*
- * Return true if the VRAM of @home is full and the current fault must not evict memory (every
- * second one).
+ * Return true if @home's VRAM has no room for @pages pages and this fault must not evict other
+ * memory. Of the faults without room, every second one must not.
  */
 static bool svm_policy_full(struct svm_range_list *svms, unsigned int home,
 			    u64 pages)

@@ -11,17 +11,20 @@
 
 struct kfd_process;
 
-/* The caller holds svms->lock, except for the first two functions. */
+/*
+ * svm_policy_now() and svm_policy_name() need no lock; the caller of any other function holds
+ * svms->lock.
+ */
 
 /* Return the policy for processes that are created now. */
 enum svm_policy svm_policy_now(void);
 /* Return the name of a policy, as in the module parameter. */
 const char *svm_policy_name(enum svm_policy policy);
 /*
- * Decide where a fault of GPU index @gpu at @page migrates @win to. *@loc: gpu_id, 0 for system
- * memory, or KFD_IOCTL_SVM_LOCATION_UNDEFINED for no migration. Updates the policy's counters, so
- * the caller calls it once per fault; may read registers of the device. Returns 0, or -EACCES if
- * the GPU may not access the range.
+ * Decide to which location a fault of GPU index @gpu at @page migrates the pages of @win. Sets
+ * *@loc to a gpu_id, 0 for system memory, or KFD_IOCTL_SVM_LOCATION_UNDEFINED for no migration.
+ * The function updates the policy's counters, so it is called once per fault; it may read
+ * registers of the device. Returns 0, or -EACCES if the GPU may not access the range.
  */
 int svm_policy_fault(struct svm_range *r, unsigned int gpu, unsigned long page,
 		     struct svm_interval win, u32 *loc);

@@ -6,8 +6,9 @@
  * DOC: ranges and munmap
  *
  * A range is an interval of pages with common attributes and one MMU interval notifier.
- * Ranges never overlap in the tree, and their bounds do not change. A split inserts two new
- * ranges and removes the old one, in this order, so that each invalidation finds a notifier.
+ * Ranges in the tree do not overlap, except during a split, and their bounds do not change. A
+ * split inserts two new ranges, then removes the old one, so that each invalidation finds a
+ * notifier.
  *
  * The notifier of a munmap may neither allocate nor take svms->lock, so it clears the GPU
  * entries, adds the pages to the range's fixed-size log, and queues the range. The next task
@@ -176,7 +177,9 @@ struct svm_range *svm_range_create(struct svm_range_list *svms,
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_range_create);
 
-/* Merge state that @old's notifier may have changed until it was removed. */
+/*
+ * Merge the state of @old into @r. The notifier of @old may change the state until it is removed.
+ */
 static void svm_range_inherit(struct svm_range *r, const struct svm_range *old)
 {
 	mutex_lock(&r->lock);
@@ -209,8 +212,9 @@ int svm_range_split_at(struct svm_range_list *svms, unsigned long page)
 		return PTR_ERR(right);
 	}
 	/*
-	 * Merge the state of @r before its removal, so that the new notifiers clear entries of
-	 * @r, and again after it, for what the notifier of @r did in between.
+	 * Merge the state of @r twice: before the removal of @r, so that the new notifiers clear
+	 * entries of @r; and after the removal, because the notifier of @r may have changed the
+	 * state in between.
 	 */
 	svm_range_inherit(left, r);
 	svm_range_inherit(right, r);
@@ -354,7 +358,7 @@ void svm_unlock_alive(struct svm_range_list *svms)
 	mmput_async(svms->mm);	/* the last mmput() tears the mm down: not in this context */
 }
 
-/* Log an munmap of pages of @r for svm_deferred_run(). Called by the notifier. */
+/* Log the munmap of pages of @r, for svm_deferred_run(). Called by the notifier. */
 static void svm_defer_unmap(struct svm_range *r, struct svm_interval iv)
 {
 	struct svm_range_list *svms = r->svms;
@@ -425,8 +429,8 @@ static bool svm_range_invalidate(struct mmu_interval_notifier *mni,
 	    nr->event == MMU_NOTIFY_PROTECTION_VMA)
 		svm_fault_checkpoint(r->svms);
 	/*
-	 * A truncation removes access too, but this event is too frequent to read the GPU
-	 * clock each time: svm_fault_judge() reads it before it denies a fault.
+	 * A truncation removes access, too, but this event is too frequent to read the GPU clock
+	 * each time. Instead, svm_fault_judge() reads the clock before it denies a fault.
 	 */
 	if (nr->event == MMU_NOTIFY_CLEAR)
 		WRITE_ONCE(r->svms->cleared, true);
@@ -562,8 +566,9 @@ void svm_range_list_fini(struct kfd_process *p)
 	/* All ranges are removed below: pending munmaps need not be applied. */
 	cancel_work_sync(&svms->deferred_list_work);
 	/*
-	 * A work item holds a reference to the process until shortly before its end, so none is
-	 * queued: wait for one that is about to end.
+	 * A queued or running work item of a fault queue holds a reference to the process until
+	 * shortly before its end. So no such item is queued here, but one may be about to end:
+	 * wait for it.
 	 */
 	svm_fault_flush(svms);
 	pr_debug("pid %d: no work item of the range list runs\n",

@@ -86,18 +86,18 @@ struct svm_gpu {
  *              range.lock, outside kfd_process.queue_lock; holders do not allocate
  * @evicted_ranges: number of invalidations since the queues were evicted, 0 while they
  *                  run; written under @evict_lock
- * @cleared: a notifier reported MMU_NOTIFY_CLEAR, possibly a truncation, since a fault was last
- *           denied; written without a lock
+ * @cleared: a notifier has reported MMU_NOTIFY_CLEAR, possibly for a truncation, since
+ *           svm_fault_judge() last reset this flag; written without a lock
  * @drain_pagefaults: unless 0, faults are acknowledged and not repaired, since the process
  *                    ends or loses a GPU
  * @restore_work: maps invalidated ranges again and restores the queues
- * @restore_delay_ms: back-off of @restore_work
+ * @restore_delay_ms: delay before the next run of @restore_work; doubles after each failure
  * @lost_work: unmaps all ranges after a GPU has lost its VRAM
  * @criu_svm_metadata_list: ranges of a checkpoint that RESUME creates, or NULL; protected by
  *                          kfd_process.mutex
  * @bitmap_supported: GPUs (index in kfd_process.pdds) that support SVM
  * @policy: where faults migrate memory; fixed when the process is created
- * @default_granularity: granularity of ranges that faults create, log2 of pages
+ * @default_granularity: granularity of memory for which SET_ATTR has set none, log2 of pages
  * @gpus: state of each GPU, by index in kfd_process.pdds
  * @n_gpus: length of @gpus
  * @map_buf: scratch memory of svm_map_pages()
@@ -135,7 +135,7 @@ struct svm_range_list {
  * @preferred_loc: gpu_id, 0 (system memory) or KFD_IOCTL_SVM_LOCATION_UNDEFINED
  * @prefetch_loc: location of the last prefetch, in the same form
  * @flags: KFD_IOCTL_SVM_FLAG_*
- * @granularity: log2 of the pages that move together
+ * @granularity: log2 of the number of pages that migrate together
  * @bitmap_access: GPUs that may access the range; their faults may migrate it
  * @bitmap_aip: GPUs that access the range in place
  */
@@ -166,8 +166,8 @@ struct svm_attrs {
  * @complete: GPUs that have all entries of the range, as the attributes require; protected by
  *            @lock
  * @invalidations: number of times that entries were cleared; protected by @lock
- * @invalid: entries of a range that stays mapped were cleared, and restore_work has to map them
- *           again; protected by @lock
+ * @invalid: entries were cleared although svm_range_stays_mapped() is true, so restore_work has to
+ *           map the range again; protected by @lock
  *
  * No actual_loc member as in amdkfd: pages of a range migrate one by one, and a CPU fault migrates
  * pages without access to the range. svm_debugfs.c counts where the pages are.
@@ -241,8 +241,9 @@ void svm_unlock_write(struct svm_range_list *svms);
 struct svm_range *svm_range_find(struct svm_range_list *svms,
 				 unsigned long page);
 /*
- * Create a range where no range is, and clear no-retry entries that GPUs may have there from
- * denied faults. The caller holds svm_lock_write(). Returns the range or ERR_PTR(-ENOMEM).
+ * Create the range of @iv, where no range is yet, and clear the no-retry entries that denied
+ * faults may have left there. The caller holds svm_lock_write(). Returns the range or
+ * ERR_PTR(-ENOMEM).
  */
 struct svm_range *svm_range_create(struct svm_range_list *svms,
 				   struct svm_interval iv,

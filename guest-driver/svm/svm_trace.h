@@ -80,8 +80,8 @@ TRACE_EVENT(svm_service,
 );
 
 /*
- * A migration begins. The same thread traces svm_migrate at its end, or nothing if no page moved.
- * @pasid 0: a CPU fault or an eviction.
+ * A migration begins. At its end, the same thread traces svm_migrate; svm_migrate_to_system() does
+ * so only if it has succeeded and moved pages. @pasid 0: a CPU fault or an eviction.
  */
 TRACE_EVENT(svm_migrate_begin,
 	TP_PROTO(u16 pasid, u32 gpu_id, bool to_vram, unsigned long first,
@@ -107,7 +107,10 @@ TRACE_EVENT(svm_migrate_begin,
 		  __entry->first, __entry->npages)
 );
 
-/* Migration; @moved: number of pages, or a negative errno. @pasid 0: a CPU fault or an eviction. */
+/*
+ * A migration has ended. @moved: number of pages that moved, or a negative errno. @pasid 0: a CPU
+ * fault or an eviction.
+ */
 TRACE_EVENT(svm_migrate,
 	TP_PROTO(u16 pasid, u32 gpu_id, bool to_vram, unsigned long first,
 		 unsigned long npages, long moved, unsigned int trigger),
@@ -176,7 +179,7 @@ DECLARE_EVENT_CLASS(svm_range_class,
 		  __entry->pasid, __entry->first, __entry->last)
 );
 
-/* A range is in tree and list, and its MMU notifier is registered. */
+/* A range was inserted into tree and list, and its MMU notifier was registered. */
 DEFINE_EVENT(svm_range_class, svm_range_insert,
 	TP_PROTO(u16 pasid, unsigned long first, unsigned long last),
 	TP_ARGS(pasid, first, last)

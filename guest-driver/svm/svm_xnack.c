@@ -20,7 +20,10 @@ static bool svm_xnack_possible(struct kfd_process *p)
 	return p->n_pdds;
 }
 
-/* Serve all queued faults, then unmap and map all ranges. Returns 0 or the first error. */
+/*
+ * Serve all queued faults, then unmap all ranges and map them as the new mode requires. Returns 0
+ * or the first error.
+ */
 static int svm_xnack_remap(struct kfd_process *p)
 {
 	struct svm_range_list *svms = p->svms;
@@ -60,9 +63,9 @@ static int svm_xnack_remap(struct kfd_process *p)
  *
  * Context: kfd_process.mutex is held. Takes the locks of svm/.
  *
- * Return: 0; -EPERM if @p has no GPU or a GPU that cannot repair faults; -ESRCH if the
- * process's address space has ended, or the error of the first range that could not be
- * mapped, in both cases with the mode changed.
+ * Return: 0; -EPERM if @p has no GPU or a GPU that cannot repair faults; -ESRCH if the process's
+ * address space has ended; the error of the first range that could not be mapped. In the last two
+ * cases, the mode has been changed.
  */
 int svm_set_xnack(struct kfd_process *p, bool on)
 {

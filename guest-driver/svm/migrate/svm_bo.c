@@ -16,7 +16,7 @@
  *   svm_page_get()  pages                           one reference each
  *   svm_bo_filled() unpinned: may be vacated
  *   svm_bo_vacate(), munmap, CPU faults: pages are freed
- *   last reference  reap_work frees the BO, unless an eviction has freed the VRAM already
+ *   last reference  reap_work frees the BO; an eviction may have freed the VRAM already
  *
  * The caller of an eviction holds the reservation of this BO and of other BOs. The caller may also
  * hold mmap_lock, svms->lock, vgpu_vm_state.alloc_lock or kfd_process.mutex, of this process or
@@ -82,8 +82,8 @@ void svm_bo_node_init(struct svm_node *sn)
 }
 
 /*
- * Migrate the pages of the BO that can move to system memory. Returns the number of migrated
- * pages, or an error of svm_move_alloc_system() or svm_move_copy().
+ * Migrate all pages of the BO that can move. The destination is system memory. Returns the number
+ * of migrated pages, or an error of svm_move_alloc_system() or svm_move_copy().
  */
 static long svm_bo_leave(struct svm_bo *sb, struct svm_move *m)
 {
@@ -132,7 +132,8 @@ bool svm_bo_vacate(struct vgpu_bo *bo)
 	dma_resv_assert_held(bo->tbo.base.resv);
 
 	/*
-	 * Without pages, reap_work has freed the svm_bo, or waits for the reservation to free it.
+	 * If the BO has no pages, nothing needs to move: reap_work has freed the svm_bo, or will
+	 * free it when it gets the reservation.
 	 */
 	if (!sb || svm_bo_is_empty(sb))
 		return true;
@@ -165,8 +166,8 @@ bool svm_bo_vacate(struct vgpu_bo *bo)
 EXPORT_SYMBOL_IF_KUNIT(svm_bo_vacate);
 
 /*
- * Return true if a page is locked, or referenced by more than page tables, so that it cannot
- * move. The page may be free.
+ * Return true if a page cannot move, because it is locked, or has references other than those of
+ * page tables. @page may be free.
  */
 static bool svm_page_is_held(struct page *page)
 {
@@ -175,8 +176,8 @@ static bool svm_page_is_held(struct page *page)
 }
 
 /*
- * True if one page can move: while svm_bo_vacate() migrates that page, other pages are likely
- * to be released. If no page can move, all attempts of svm_bo_vacate() would fail at once.
+ * One page that can move is enough: while svm_bo_vacate() migrates that page, other pages are
+ * likely to be released. If no page can move, all attempts of svm_bo_vacate() would fail at once.
  */
 bool svm_bo_evict_ok(struct vgpu_bo *bo)
 {
@@ -203,8 +204,9 @@ bool svm_bo_evict_ok(struct vgpu_bo *bo)
 EXPORT_SYMBOL_IF_KUNIT(svm_bo_evict_ok);
 
 /*
- * vgpu_bo_owner_ops.evict_in: one jiffy, since no event signals the release of a page; 0 if a
- * reset lost the content, so that svm_bo_evict_ok() stays false.
+ * vgpu_bo_owner_ops.evict_in: return one jiffy, after which the caller tries again, since no event
+ * signals the release of a page. Return 0 if a reset lost the content: svm_bo_evict_ok() then
+ * stays false.
  */
 static unsigned long svm_bo_evict_in(struct vgpu_bo *bo)
 {

@@ -419,13 +419,14 @@ static int svm_touch_wait(struct svm_bo *sb, struct page *page,
 }
 
 /*
- * The page of a CPU fault has not moved: wait before the next try. The page is locked by another
- * migration, or another thread has a reference: one that has just got it back, or that is about
- * to enter svm_migrate_to_ram(). That thread drops its reference as soon as it runs, which no
- * event reports, and it may have the same or a lower priority on this CPU: sleep for a jiffy.
+ * The page of a CPU fault has not moved: wait before the next try. There are two possible reasons.
+ * If another migration has locked the page, wait for the lock. Otherwise another thread has a
+ * reference: a waiter that has just got its reference back, or a thread that is about to enter
+ * svm_migrate_to_ram(). That thread drops the reference as soon as it runs. No event reports this,
+ * and the thread may have the same or a lower priority on this CPU: sleep for a jiffy.
  *
- * Return: false if the fault ends, because the page is not mapped any more, or a fatal signal is
- * pending.
+ * Return: false if another try is useless, because the page is not mapped any more or a fatal
+ * signal is pending.
  */
 static bool svm_touch_pause(struct page *page)
 {
@@ -441,8 +442,9 @@ static bool svm_touch_pause(struct page *page)
 }
 
 /*
- * Migrate the page of a CPU fault, and its neighbours up to the granularity. Without progress, the
- * access is repeated after SVM_TOUCH_TRIES tries: the page may be mapped in another process only.
+ * Migrate the page of a CPU fault, and its neighbours up to the granularity. If no page has moved
+ * after SVM_TOUCH_TRIES tries, return 0, so that the CPU repeats the access: the page may be
+ * mapped in another process only.
  */
 static vm_fault_t svm_touch_move(struct svm_bo *sb, struct vm_fault *vmf)
 {

@@ -43,8 +43,8 @@ void svm_vram_fini(struct kfd_node *node);
 /*
  * Migrate pages of @iv that are in system memory or absent to @node's VRAM. The caller holds
  * svm_lock(). Pages that cannot move stay. Returns the number of pages moved; -ENOMEM if VRAM or
- * system memory is full; -EIO if a copy failed. @granularity: log2 of the pages that a CPU access
- * migrates back together; @trigger: KFD_MIGRATE_TRIGGER_*.
+ * system memory is full; -EIO if a copy failed. @granularity: log2 of the number of pages that a
+ * CPU access migrates back together; @trigger: KFD_MIGRATE_TRIGGER_*.
  */
 long svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
 			 struct svm_interval iv, u8 granularity,
@@ -64,9 +64,9 @@ bool svm_page_is_vram(struct kfd_node *node, struct page *page);
 u64 svm_page_vram_offset(struct kfd_node *node, struct page *page);
 
 /*
- * svm_hive.c. Between svm_peer_enter() and svm_peer_leave() the caller may access struct page
- * and node of the pages that HMM has returned, if the sequence number of the range's notifier
- * was still valid after svm_peer_enter(). The caller may sleep.
+ * svm_hive.c. Between svm_peer_enter() and svm_peer_leave(), the caller may access the struct page
+ * of each page that HMM has returned, and the struct kfd_node of its GPU, if the sequence number
+ * of the range's notifier was still valid after svm_peer_enter(). The caller may sleep.
  */
 void svm_peer_enter(int *token) __acquires(svm_peers);
 void svm_peer_leave(int token) __releases(svm_peers);

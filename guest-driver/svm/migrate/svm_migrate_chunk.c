@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Parts of all migrations of a chunk: allocation of system pages, copy, undo. */
+/* Steps that migrations of chunks have in common: allocation of system pages, copy, undo. */
 #include <linux/dma-fence.h>
 #include <linux/gfp.h>
 #include <linux/migrate.h>

@@ -24,9 +24,9 @@ struct vgpu_bo;
  * @bo: contiguous BO; in VRAM as long as @ref is not 0, and pinned until svm_bo_filled()
  * @offset: offset of @bo in VRAM, bytes
  * @npages: number of pages of @bo
- * @iv: addresses of the pages in @owner at the time of the migration
+ * @iv: page numbers of the pages' addresses in @owner, at the time of the migration
  * @vram_epoch: vgpu_hw.vram_epoch before the pages had content
- * @granularity: log2 of the pages that a CPU fault migrates back together
+ * @granularity: log2 of the number of pages that a CPU fault migrates back together
  * @owner: process whose memory was migrated, referenced
  * @dead: link in svm_node.dead_bos after the last reference was dropped
  * @touches: list of the struct svm_touch of CPU faults in progress; protected by @touch_lock
@@ -151,8 +151,8 @@ static inline bool svm_page_has_left(const struct page *page)
 void *svm_owner_get(struct vgpu_device *vdev);
 void svm_owner_put(struct vgpu_device *vdev, void *owner);
 /*
- * Wait for the svm_peer_leave() of each task that has called svm_peer_enter(). No page of the
- * VRAM to be removed is in use any more.
+ * Wait for the svm_peer_leave() of each task that has called svm_peer_enter(). Called when no page
+ * of the VRAM that is to be removed is in use any more.
  */
 void svm_peer_wait(void);
 
@@ -167,12 +167,15 @@ void svm_move_dma_unmap(struct device *dev, struct svm_move *m,
 			unsigned long npages);
 /* Return the number of source pages that were migrated. */
 unsigned long svm_move_count(const struct svm_move *m, unsigned long npages);
-/* As svm_move_count(), for source pages in VRAM, still locked: sets SVM_PAGE_LEFT in them. */
+/*
+ * As svm_move_count(), but for source pages in VRAM, which are still locked. Sets SVM_PAGE_LEFT in
+ * each page that was migrated.
+ */
 unsigned long svm_move_left(const struct svm_move *m, unsigned long npages);
 /*
- * Allocate and map system pages for the selected pages of @node's VRAM. @vma, @first: where the
- * pages are mapped; @vma is NULL for an eviction. Pages that get no system page stay in VRAM.
- * Returns the number of system pages; 0 if no page of @node was selected, or all have
+ * Allocate a system page for each selected page of @node's VRAM, and map it for DMA. @vma, @first:
+ * where the pages are mapped; @vma is NULL for an eviction. Pages that get no system page stay in
+ * VRAM. Returns the number of system pages; 0 if no page of @node was selected, or all have
  * SVM_PAGE_LEFT. If no page got a system page: -ENOMEM, or -EIO if a reset lost the content.
  */
 long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
@@ -194,8 +197,9 @@ bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *pa
 void svm_touch_end(struct svm_bo *sb, struct svm_touch *touch);
 /*
  * dev_pagemap_ops.migrate_to_ram: a CPU fault of a page in VRAM. The caller holds mmap_lock for
- * reading and a reference to vmf->page, in any process that maps the page (after fork also a
- * process without KFD). Of the locks of SVM and KFD the function takes svm_bo.touch_lock only.
+ * reading and a reference to vmf->page. The caller may be any process that maps the page: after
+ * fork, also a process that does not use KFD. Of the locks of SVM and KFD the function takes
+ * svm_bo.touch_lock only.
  */
 vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf);
 

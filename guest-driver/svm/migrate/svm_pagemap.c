@@ -36,7 +36,7 @@
 
 /*
  * svm_node_evict() gives up if no page was freed for this time, in jiffies. Page faults, other
- * migrations and the exit of a process lock or reference pages for a short time.
+ * migrations and the exit of a process keep a page locked or referenced for a shorter time.
  */
 #define SVM_EVICT_PATIENCE	(2 * HZ)
 
