@@ -429,8 +429,8 @@ static bool svm_range_invalidate(struct mmu_interval_notifier *mni,
 	    nr->event == MMU_NOTIFY_PROTECTION_VMA)
 		svm_fault_checkpoint(r->svms);
 	/*
-	 * A truncation removes access, too, but this event is too frequent to read the GPU clock
-	 * each time. Instead, svm_fault_judge() reads the clock before it denies a fault.
+	 * A truncation removes access too, but this event is too frequent to read the GPU
+	 * clock each time. Instead, svm_fault_judge() reads the clock before it denies a fault.
 	 */
 	if (nr->event == MMU_NOTIFY_CLEAR)
 		WRITE_ONCE(r->svms->cleared, true);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Page tables of one address space: layout, entries, growth. This code has no locks of its own and
- * does not access registers: vgpu_vm_write.c implements struct vgpu_pt_ops and does both.
+ * Page tables of one address space: layout, entries, growth. This code does not access registers,
+ * and takes locks only by struct vgpu_pt_ops, which vgpu_vm_write.c implements.
  */
 #ifndef VGPU_PT_H
 #define VGPU_PT_H
@@ -30,9 +30,9 @@ struct vgpu_pt_mem {
 struct vgpu_pt;
 
 /*
- * One step changes the range of one PDB0 entry, by at most this many calls of vgpu_pt_ops.write: 2
- * to split a leaf, 2 * VGPU_PT_SHIFT for runs of rising and falling sizes in the PTB, and one for
- * the pointer to the PTB.
+ * A step changes entries in the range of one PDB0 entry, by at most this many calls of
+ * vgpu_pt_ops.write: 2 to split a leaf, 2 * VGPU_PT_SHIFT for runs of rising and falling sizes in
+ * the PTB, and one for the pointer to the PTB.
  */
 #define VGPU_PT_STEP_WRITES	(2 * VGPU_PT_SHIFT + 4)
 

@@ -4,7 +4,8 @@
  *
  * When TTM is about to move a BO, the entries of the BO's mappings are cleared
  * (vgpu_vm_bo_move_notify()). Before queues or jobs run again, entries for the new place are
- * written (vgpu_vm_bo_update(), vgpu_vm_update_moved()). Both happen under the BO's reservation.
+ * written (vgpu_vm_bo_update(), vgpu_vm_update_moved()). Entries are cleared and written under the
+ * BO's reservation.
  *
  * The MMU notifier of a user pointer clears entries, too, and must not wait for reservations. So
  * entries of a user pointer are written under vgpu_userptr_lock(), which the notifier waits for.

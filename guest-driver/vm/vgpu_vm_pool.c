@@ -12,7 +12,7 @@
 #include "vgpu_vm_priv.h"
 
 /*
- * Number of pieces in the first BO of an address space, and in each later BO. One mapping needs at
+ * Number of pieces in the first BO of an address space, and in each later BO. A mapping needs at
  * least 4 tables.
  */
 #define POOL_PIECES_FIRST	16u

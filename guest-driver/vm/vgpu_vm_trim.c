@@ -4,9 +4,9 @@
  *
  * A notifier that empties a table only puts the table on a list (vgpu_pt.empty). The worker
  * trim_work() removes the listed tables from the tree TRIM_DELAY later; an allocation of tables
- * removes them earlier, before it takes more VRAM. One TLB flush for all removed tables follows,
- * after which their memory is free pieces of the pool. The worker then frees the BOs of the pool
- * in which all pieces are free.
+ * removes them earlier, before it takes more VRAM. After one TLB flush for all removed tables, the
+ * memory of these tables is free pieces of the pool. The worker then frees the BOs of the pool in
+ * which all pieces are free.
  *
  * Tables for the pages of a mapping are not removed. While any table is reserved
  * (vgpu_vm_reserve_tables()), no table is removed.

@@ -254,8 +254,8 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (vbo->bo)
 		vgpu_userptr_unlock(vbo->bo);
 	/*
-	 * Drop the lock only after the entries are clear: then a fault or SET_ATTR may create an
-	 * SVM range at the removed pages (vgpu_vm_va_busy()) and write its entries.
+	 * After the unlock a fault or SET_ATTR may create an SVM range at the removed
+	 * pages (vgpu_vm_va_busy()) and write its entries.
 	 */
 	mutex_unlock(&vs->alloc_lock);
 	if (!head && !tail)

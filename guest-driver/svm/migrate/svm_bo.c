@@ -176,7 +176,7 @@ static bool svm_page_is_held(struct page *page)
 }
 
 /*
- * One page that can move is enough: while svm_bo_vacate() migrates that page, other pages are
+ * A single page that can move is enough: while svm_bo_vacate() migrates that page, other pages are
  * likely to be released. If no page can move, all attempts of svm_bo_vacate() would fail at once.
  */
 bool svm_bo_evict_ok(struct vgpu_bo *bo)
