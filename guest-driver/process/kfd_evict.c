@@ -384,8 +384,8 @@ static void kfd_restore_work(struct work_struct *work)
 	 */
 	do {
 		/*
-		 * No restore while the system sleeps, nor before RESUME of a process that is
-		 * created from a checkpoint, since its memory may not exist yet.
+		 * Restore nothing while the system sleeps. Do not restore a process from a
+		 * checkpoint before RESUME, since its memory may not exist yet.
 		 */
 		if (READ_ONCE(info->evicted) && !p->suspended &&
 		    p->criu_state != KFD_CRIU_RESTORED)
@@ -461,7 +461,7 @@ bool kfd_process_is_own(struct amdkfd_process_info *info)
  *
  * Allocations of @task do not evict BOs of @p: see kfd_process_is_own().
  *
- * Context: svm_range_list.lock is held, so there is one task at a time.
+ * Context: svm_range_list.lock is held, so only one task of the process migrates at a time.
  */
 void kfd_process_set_migrating(struct kfd_process *p, struct task_struct *task)
 {
@@ -565,7 +565,7 @@ int kfd_process_make_resident(struct kfd_process *p)
 		return ret;
 	}
 	mutex_lock(&p->queue_lock);
-	/* If an eviction came meanwhile, the process gets no time slice. */
+	/* If an eviction has taken the queues off meanwhile, the process gets no time slice. */
 	kfd_timeslice_end(&info->timeslice, jiffies, !info->evicted);
 	mutex_unlock(&p->queue_lock);
 	return 0;

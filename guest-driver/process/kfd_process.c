@@ -275,7 +275,7 @@ void kfd_unref_process(struct kfd_process *p)
 }
 
 /**
- * kfd_process_device_by_gpu_id() - find a process's state on a GPU by the id in its ioctls
+ * kfd_process_device_by_gpu_id() - find a process's state on a GPU by the GPU's id in ioctls
  * @p: process
  * @gpu_id: kfd_process_device.gpu_id, the GPU's id in ioctls of this process
  *
@@ -559,8 +559,8 @@ void kfd_process_set_render_ops(const struct kfd_render_ops *ops)
  *
  * Context: kfd_process.mutex is held. Takes kfd_processes_mutex; sleeps.
  *
- * Return: 0; -EINVAL if @drm_file is not of this GPU's render node, is used by a process
- * already, or has an address space already; -ENOMEM.
+ * Return: 0; -EINVAL if @drm_file is not a file of this GPU's render node, if a process has
+ * acquired it already, or if it has an address space already; -ENOMEM.
  */
 int kfd_process_device_init_vm(struct kfd_process_device *pdd,
 			       struct file *drm_file)

@@ -8,15 +8,16 @@
  * slices a process could lose its first BOs while it waits for the last ones, again and again; or
  * processes could evict each other all the time, so that BOs move and no queue runs.
  *
- * Therefore the BOs of a process are spared for some time: TTM calls kfd_process_keeps() before
- * an eviction, and evicts another BO if that returns true. Time slices do not delay the eviction
- * fence: as soon as a task waits for the fence, eviction_work takes the queues off the hardware.
+ * Therefore the BOs of a process are spared for some time: TTM calls kfd_process_keeps() before an
+ * eviction, and evicts another BO if the function returns true. Time slices do not delay the
+ * eviction fence: as soon as a task waits for the fence, eviction_work takes the queues off the
+ * hardware.
  *
- * The BOs of a process that is being restored are evicted last: TTM swaps out other BOs, or
- * exceeds its limit meanwhile, and other processes that are being restored use GTT instead of the
- * VRAM of this process. Allocations of VRAM spare the process for a limited time only, since the
- * allocating task may hold locks that the restore needs. This time doubles with each restore that
- * failed.
+ * Evictions spare the BOs of a process that is being restored: TTM swaps out other BOs, or exceeds
+ * its limit for the time of the restore; and other processes that are being restored use GTT
+ * instead of evicting VRAM of this process. Allocations of VRAM spare the process for a limited
+ * time only, since the allocating task may hold locks that the restore needs. This time doubles
+ * with each restore that failed.
  *
  * After the restore the process has its time slice: evictions spare the process for
  * KFD_TIMESLICE_FACTOR times as long as the restore took, at most KFD_TIMESLICE_MAX_MS. Evictions

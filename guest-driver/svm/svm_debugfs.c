@@ -3,9 +3,9 @@
  * debugfs kfd/proc/<pid>/svm: a line for each range of a process, with the current location
  * of its pages. Reading fails with -ESRCH when the process's address space has ended.
  *
- * The location of a page is in the CPU's page tables only. The reader looks it up by HMM,
- * without faults, once for each owner of device-private pages, since HMM returns such a page
- * to its owner only.
+ * The location of a page is in the CPU's page tables only. A read looks the location up by HMM,
+ * without faults, once for each owner of device-private pages, since HMM returns such a page to
+ * its owner only.
  */
 #include <linux/hmm.h>
 #include <linux/mm.h>

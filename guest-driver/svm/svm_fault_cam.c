@@ -78,8 +78,8 @@ void svm_cam_disown(struct svm_fault_queue *q, const struct svm_fault *f)
 
 /*
  * Return a queue that owns slots and has stalled, with a reference to its process, or NULL. The
- * process of a queue that owns slots is alive: its work item, which holds a reference, is queued
- * or running, or the interrupt handler is about to queue it.
+ * process of a queue that owns slots is alive: the work item of the queue, which holds a reference
+ * to the process, is queued or running, or the interrupt handler is about to queue it.
  */
 static struct svm_fault_queue *svm_cam_find_stalled(struct svm_node *sn)
 {

@@ -102,8 +102,8 @@ static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 }
 
 /*
- * Return the queue of @p on the GPU or, without @p or its state on the GPU, the queue of faults
- * without a process.
+ * Return the queue of @p on the GPU. If @p is NULL, or was created without the GPU, return the
+ * queue of faults that belong to no process.
  */
 static struct svm_fault_queue *svm_fault_queue_of(struct kfd_node *node,
 						  struct kfd_process *p)

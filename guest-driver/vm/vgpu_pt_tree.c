@@ -237,7 +237,7 @@ static void pt_table_rebuild(struct vgpu_pt *pt, struct vgpu_pt_table *table)
 }
 
 /**
- * vgpu_pt_rebuild() - write all tables again, with pointers only: no page is mapped
+ * vgpu_pt_rebuild() - write all tables again with pointers only, so that no page is mapped
  * @pt: tree, locked; no hardware walks it
  *
  * For tables whose memory has lost its content. Neither allocates nor fails.

@@ -23,7 +23,7 @@
  *		reservation. Queues are restored after the move, when all
  *		mappings are written (kgd_mem_validate())
  *	jobs	The move depends on all jobs that were pushed to the address
- *		space before it, whichever BOs they list
+ *		space earlier, whichever BOs these jobs list
  *		(vgpu_vm_bo_move_users()). Later jobs are pushed only when no
  *		entry is stale (vgpu_vm_clear_stale()); push_lock is held over this
  *		test and the push
@@ -84,7 +84,9 @@ static u64 vbo_flags(const struct vgpu_vm_bo *vbo, u64 *base)
 	return flags | system;
 }
 
-/* Set up a walk through the memory of @npages pages of @vbo, starting at its page @skip. */
+/*
+ * Set up a walk through the memory of @npages pages of the mapping @vbo, from its page @skip on.
+ */
 static void vbo_walk(const struct vgpu_vm_bo *vbo, u64 skip, u64 npages,
 		     struct vgpu_res_cursor *cur)
 {

@@ -53,7 +53,7 @@ void vgpu_vm_job_reset(struct vgpu_vm_job *job)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_job_reset);
 
 /**
- * vgpu_vm_job_full() - whether a job lacks space for the writes of one step
+ * vgpu_vm_job_full() - whether a job lacks space for VGPU_PT_STEP_WRITES writes
  * @job: job
  *
  * Return: true if so: the caller must submit the job before the next step.

@@ -93,15 +93,16 @@ struct vgpu_vm_state {
 /**
  * struct vgpu_vm_bo - a BO, or a part of it, mapped at an address
  * @vm: address space
- * @bo: BO; the owner of the mapping keeps it alive. NULL: a PRT mapping
+ * @bo: BO, which the owner of the mapping keeps alive. NULL: a PRT mapping
  * @bo_link: in bo->vm_mappings; protected by the BO's reservation and vgpu_userptr_lock()
  * @moved_link: in vgpu_vm_state.moved while @moved; protected by vgpu_vm_state.moved_lock
  * @pages: in vgpu_vm_state.bos: first and last page; protected by vgpu_vm_state.alloc_lock
  *         and vgpu_userptr_lock()
  * @offset: offset of the first byte in the BO; page aligned
  * @pte_flags: VGPU_PTE_* of the entries, without VALID, SYSTEM, SNOOPED and the address
- * @claimed: created by vgpu_vm_bo_claim(): its creator has a pointer to it, so only
- *           vgpu_vm_bo_unmap() removes it, as a whole; constant
+ * @claimed: the mapping was created by vgpu_vm_bo_claim(), and the caller of that function has a
+ *           pointer to it. So only vgpu_vm_bo_unmap() removes the mapping, and only as a whole;
+ *           constant
  * @peer: if the BO belongs to another GPU, how the GPU of @vm reaches VRAM or registers of that
  *        GPU. Constant, also if an XGMI link goes down: accesses then fault
  * @moved: the entries have to be written, because the mapping is new or the BO has moved. Until

@@ -31,7 +31,7 @@ static struct vgpu_vm_bo *node_to_vbo(struct interval_tree_node *node)
 /**
  * vgpu_vm_bo_add() - map a BO
  * @vm: address space, va_lock held
- * @bo: BO in any place, its reservation held
+ * @bo: BO, in any kind of memory; its reservation is held
  * @va: address; page aligned
  * @offset: first byte of the BO; page aligned
  * @size: bytes, whole pages

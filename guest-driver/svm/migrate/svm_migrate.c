@@ -331,8 +331,9 @@ long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
  *
  * A thread that faults on a page of VRAM enters svm_migrate_to_ram() with a reference to the
  * page, which do_swap_page() drops after the call. The core migrates a page only if no
- * reference exists except that of the migrating thread. So if several threads fault on the
- * page at the same time, and each tries or waits with its reference, the page never moves.
+ * reference exists except that of the migrating thread. So if several threads fault on the page at
+ * the same time, and each keeps its reference while it tries to migrate or waits, the page never
+ * moves.
  *
  * Therefore the first thread (struct svm_touch) migrates the page. A thread that enters
  * meanwhile (struct svm_touch_waiter) drops its reference and sleeps. svm_touch_end() takes
@@ -341,9 +342,10 @@ long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
  * thread that faults after the page was unmapped finds a migration entry, for which
  * do_swap_page() waits without a reference.
  *
- * If the page does not move, the first thread tries again without returning: its return would
- * give the waiters their references back, with which its next try would fail. Threads that
- * have a reference meanwhile become waiters at their next fault, and drop the reference.
+ * If the page does not move, the first thread tries again without returning: its return would give
+ * the waiters their references back, and these would make the next try fail. Other threads that
+ * still have a reference become waiters when they enter svm_migrate_to_ram(), and drop the
+ * reference.
  *
  * Alternatives that do not work:
  *
@@ -368,7 +370,7 @@ bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *pa
 		if (first->page != page)
 			continue;
 		list_add_tail(&waiter->link, &first->waiters);
-		/* Not the last reference, since @first has its own. */
+		/* This is not the last reference, since the thread of @first has one. */
 		put_page(page);
 		spin_unlock(&sb->touch_lock);
 		return false;
