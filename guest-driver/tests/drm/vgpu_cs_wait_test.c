@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * drm/vgpu_cs_wait.c: the fences that a call of WAIT_FENCES waits for. Catches: a fence gets
- * several callbacks; a fence is lost or put too often.
+ * Test how drm/vgpu_cs_wait.c removes duplicates from the fences of a WAIT_FENCES call. Catches: a
+ * fence that is named twice gets two callbacks; a fence is lost; a fence is put too often.
  */
 #include <linux/dma-fence.h>
 
@@ -23,12 +23,12 @@ static const struct dma_fence_ops wait_fence_ops = {
 };
 
 /**
- * struct wait_mock - fences, and the names of a call
+ * struct wait_mock - fences, and a list that names each fence any number of times
  * @fence: fences
  * @lock: lock of @fence
  * @name: fences passed to vgpu_wait_unique()
  * @index: indices that vgpu_wait_unique() returns
- * @first: index in @name of the first name of each fence, or U32_MAX
+ * @first: lowest index of each fence in @name, or U32_MAX
  */
 struct wait_mock {
 	struct dma_fence *fence[N_FENCES];
@@ -75,8 +75,8 @@ static void wait_name(struct wait_mock *m, u32 at, unsigned int which)
 }
 
 /*
- * Check that @left fences remain: each named fence once, in the order of its first name, with one
- * reference.
+ * Check that @left fences remain in the list: each named fence once, in the order of first
+ * occurrence, with one reference.
  */
 static void wait_check(struct kunit *test, struct wait_mock *m, u32 left)
 {
@@ -101,8 +101,8 @@ static void wait_check(struct kunit *test, struct wait_mock *m, u32 left)
 }
 
 /*
- * Catches: a call adds a callback to one fence for each of 65,536 names: all callbacks would run in
- * the interrupt that signals the fence.
+ * A list names one fence 65,536 times. Catches: the call adds 65,536 callbacks to the fence, which
+ * all run in the interrupt that signals the fence.
  */
 static void wait_one_fence(struct kunit *test)
 {

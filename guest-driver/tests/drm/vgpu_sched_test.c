@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * drm/vgpu_sched.c: a job of the render node, from its creation to its end on a ring without an
- * engine, and the context of a job (drm/vgpu_ctx.c). Catches: a callback of the ring's fence is
- * part of the memory of the job (drm_sched frees a job when it sees the fence signalled, which may
- * be before the callbacks of the fence have run); a device is freed before drm_sched frees the job.
+ * Test jobs of the render node (drm/vgpu_sched.c) on a ring that no engine reads, and their
+ * contexts (drm/vgpu_ctx.c). Catches: a callback of the ring's fence is in the job's memory, which
+ * drm_sched may free before the callback has run; a device is freed before drm_sched has freed its
+ * jobs.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -164,7 +164,10 @@ static void job_unplugged(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&m->ring->pending));
 }
 
-/* Run a job whose VRAM was lost: it fails with -ECANCELED, and nothing is left on the ring. */
+/*
+ * Run a job whose VRAM was lost. Check that it fails with -ECANCELED and leaves nothing on the
+ * ring.
+ */
 static void job_run_lost(struct kunit *test, struct job_mock *m)
 {
 	struct dma_fence *fence;
@@ -178,8 +181,8 @@ static void job_run_lost(struct kunit *test, struct job_mock *m)
 }
 
 /*
- * VRAM is lost while a job waits, and CS has rebuilt the page tables of its file. Catches: the job
- * runs and reports success, although its context is older than the loss.
+ * VRAM is lost while a job waits. Then another CS rebuilds the page tables of the job's file.
+ * Catches: the job runs and reports success, although its context is older than the loss.
  */
 static void job_vram_lost(struct kunit *test)
 {
@@ -320,7 +323,7 @@ static void job_fence_kept(struct kunit *test)
 #define CTX_PRIORITY	5
 
 /**
- * struct ctx_reader - a callback of a fence that reads a context
+ * struct ctx_reader - a fence callback that reads a context
  * @ctx: context
  * @inside: the callback has begun
  * @put: the last reference to the context was dropped
@@ -340,8 +343,8 @@ static int ctx_read(void *arg)
 	unsigned int us;
 
 	/*
-	 * Stands for the fence's spinlock, which the callback runs under: an RCU grace period waits
-	 * for either.
+	 * A real callback runs under the fence's spinlock. rcu_read_lock() replaces the spinlock:
+	 * an RCU grace period waits for both.
 	 */
 	rcu_read_lock();
 	WRITE_ONCE(r->inside, true);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * hw/cp/vgpu_cp_emit.c: run lists and MQDs, checked by bit positions; hw/cp/vgpu_cp.c: a CP that
- * hangs. Catches: the halves of a value are swapped; a packet exceeds its length; packets of a ring
- * are lost or executed twice after the ring is resized.
+ * hangs. Catches: the halves of a 64-bit value are swapped; a packet exceeds its length; packets in
+ * a ring are lost or executed twice after the ring is resized.
  */
 #include <linux/workqueue.h>
 
@@ -51,7 +51,7 @@ static void cp_queue(struct kunit *test)
 	memset(dw, 0xa5, sizeof(dw));
 	vgpu_cp_emit_queue(dw, &regs);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[0]), 0xc005a202);
-	/* QUEUE_SEL: a free HQD; compute queue, not static; one queue. */
+	/* QUEUE_SEL: any free HQD. The queue is a compute queue and not static. One queue. */
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[1]), 1u << 4 | 1u << 29);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[2]), 0x12ff8);
 	KUNIT_EXPECT_EQ(test, pair(dw + 3), regs.mqd_mc);
@@ -234,7 +234,7 @@ static void cp_hangs(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, h);
 	mutex_init(&cp->lock);
 	init_waitqueue_head(&cp->reset);
-	/* With this, registers are not accessed. */
+	/* The registers of a lost device are not accessed. */
 	mock->hw.lost = true;
 	cp->off = true;
 	cp->hangs = true;

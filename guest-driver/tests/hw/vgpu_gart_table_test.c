@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/vgpu_gart.c alone: table and shadow against an array. Catches: an entry outside of the range
- * is written; the shadow differs from the table; a restore leaves wrong entries.
+ * Test hw/vgpu_gart.c without BOs: compare the table and its shadow with an array. Catches: an
+ * entry outside of the range is written; the shadow differs from the table; a restore leaves wrong
+ * entries.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
@@ -52,7 +53,7 @@ static void table_expect(struct kunit *test, struct table_mock *m)
 			0);
 }
 
-/* Bind or unbind a random range, with 48-bit addresses. */
+/* Unbind a random range, or bind the range to random 48-bit addresses. */
 static void table_change(struct table_mock *m)
 {
 	u64 page = vgpu_mock_random(m->mock, ENTRIES), i;
@@ -81,7 +82,7 @@ static void table_random(struct kunit *test)
 	}
 }
 
-/* Bind the whole table in one call, and empty ranges. */
+/* Bind the whole table in one call. Calls with an empty range change nothing. */
 static void table_whole(struct kunit *test)
 {
 	struct table_mock *m = table_mock_new(test);
@@ -143,7 +144,7 @@ static void table_reserved(struct kunit *test)
 	}
 }
 
-/* A flush invalidates VMID 0 in both hubs, after a flush of the HDP. */
+/* vgpu_gart_flush() flushes the HDP and invalidates VMID 0 in both hubs. */
 static void table_flush(struct kunit *test)
 {
 	struct table_mock *m = table_mock_new(test);

@@ -71,8 +71,8 @@ static void gmc_flush(struct kunit *test)
 
 /*
  * A hub acknowledges only one of two VMIDs, and there is no recovery. Catches: the flush returns
- * success; an engine is used while its acknowledge is outstanding, or stays unused after
- * vgpu_gmc_start().
+ * success; an invalidation engine is used while its acknowledge is outstanding; the engine stays
+ * unused after vgpu_gmc_start().
  */
 static void gmc_flush_timeout(struct kunit *test)
 {
@@ -150,8 +150,8 @@ static void gmc_acknowledge(u32 *mmio, unsigned long engines)
 }
 
 /*
- * Catches: a flush waits for another flush whose acknowledge is late, or takes the acknowledge of
- * the other flush for its own.
+ * Catches: a flush waits for another flush whose acknowledge is late; a flush takes the other
+ * flush's acknowledge for its own.
  */
 static void gmc_flush_side_by_side(struct kunit *test)
 {
@@ -188,7 +188,7 @@ static void gmc_flush_side_by_side(struct kunit *test)
  * struct gmc_recovery - a thread that recovers a device
  * @vdev: device
  * @mmio: registers of @vdev
- * @vmids: the recovery begins when both hubs were requested to invalidate these VMIDs
+ * @vmids: VMIDs that both hubs must be requested to invalidate before the recovery ends
  * @requested: number of requests
  * @what: argument of the last request
  * @request: completed by each request
@@ -345,7 +345,7 @@ static void gmc_expect_roots(struct kunit *test, struct vgpu_mock *mock,
 					    vmid);
 }
 
-/* Set and clear contexts in random order; each change flushes its VMID. */
+/* Set and clear contexts in random order. Each change flushes the VMID of the context. */
 static void gmc_contexts(struct kunit *test)
 {
 	struct vgpu_mock *mock = gmc_mock(test);
@@ -407,10 +407,7 @@ static void gmc_pasids(struct kunit *test)
 	}
 }
 
-/*
- * Catches: after a reset has cleared all registers, the restored contexts, PASIDs or apertures
- * differ.
- */
+/* A reset clears all registers. Catches: the restored contexts or PASIDs differ. */
 static void gmc_reset(struct kunit *test)
 {
 	struct vgpu_mock *mock = gmc_mock(test);
@@ -454,8 +451,9 @@ static void gmc_apertures(struct kunit *test)
 }
 
 /*
- * The device is node 2 of a hive: the aperture begins at the VRAM of node 0, page-table roots are
- * addresses in the segment of node 2, and the VRAM of node n is n - 2 segments away.
+ * The device is node 2 of a hive. The FB aperture begins at the VRAM of node 0. Page-table roots
+ * are addresses in the segment of node 2. From the device, the VRAM of node n is n - 2 segments
+ * away.
  */
 static void gmc_hive(struct kunit *test)
 {
@@ -488,7 +486,7 @@ static void gmc_hive(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vgpu_xgmi_offset(&mock->vdev, &other->vdev),
 			-2ull * SZ_1G);
 
-	/* Peers are linked if XGMI_LINKS has their bit and they are in one hive. */
+	/* Two GPUs are linked if they are in one hive and XGMI_LINKS has the bit of the peer. */
 	mock->regs[VGPU_XGMI_LINKS] = BIT(0);
 	KUNIT_EXPECT_TRUE(test, vgpu_xgmi_linked(&mock->vdev, &other->vdev));
 	mock->regs[VGPU_XGMI_LINKS] = BIT(1) | BIT(2);
@@ -531,8 +529,8 @@ static void gmc_context_kinds(struct kunit *test)
 }
 
 /*
- * Catches: vgpu_sdma_fault_state() reports a fault of users only, although a fault of VMID 0 is
- * latched, or may have been dropped after a user's fault.
+ * Catches: vgpu_sdma_fault_state() returns VGPU_FAULT_USERS although a fault of VMID 0 is latched,
+ * or although MORE_FAULTS shows that a fault of VMID 0 may have been dropped.
  */
 static void gmc_fault_state(struct kunit *test)
 {
@@ -543,7 +541,7 @@ static void gmc_fault_state(struct kunit *test)
 	unsigned int vmid;
 
 	KUNIT_EXPECT_EQ(test, vgpu_sdma_fault_state(vdev), VGPU_FAULT_NONE);
-	/* A removed device reads as all ones. */
+	/* The registers of a removed device read as all ones. */
 	*status = U32_MAX;
 	KUNIT_EXPECT_EQ(test, vgpu_sdma_fault_state(vdev), VGPU_FAULT_NONE);
 	for (vmid = 0; vmid < VGPU_NUM_VMIDS; vmid++) {

@@ -68,8 +68,8 @@ static void ih_put_number(struct ih_mock *m, u8 client, u8 source, u32 number)
 }
 
 /*
- * The entries for which ih_note() was called: the last one, their number, the next number that is
- * expected, and whether a number was wrong.
+ * Results of ih_note(): the last entry, the count of entries, the number expected in the next
+ * entry, and whether an entry had another number than expected.
  */
 struct ih_seen {
 	struct vgpu_iv_entry last;
@@ -138,7 +138,7 @@ static void ih_fields(struct kunit *test)
 	}
 }
 
-/* In a page fault's entry, a 48-bit address becomes the page number that svm/ uses. */
+/* svm_fault_decode() reads each field of a page fault's entry, and ignores reserved bits. */
 static void ih_fault_fields(struct kunit *test)
 {
 	struct rnd_state rnd;

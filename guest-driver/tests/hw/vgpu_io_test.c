@@ -12,8 +12,8 @@
 #include "tests/lib/vgpu_mock.h"
 
 /*
- * Time that a thread stays in its section. The thread leaves it earlier if the function under test
- * returns (@gone), which must wait.
+ * A thread stays in its section for this time, because the function under test must wait for the
+ * thread. If the function returns too early, the test sets @gone and the thread leaves at once.
  */
 #define LINGER_US	(20 * USEC_PER_MSEC)
 
@@ -21,7 +21,7 @@
  * struct io_thread - a thread that uses the BARs beside a reset
  * @vdev: device
  * @inside: the thread is in its section
- * @gone: set by the test: the function under test has returned, or the lock is taken
+ * @gone: set by the test when the function under test has returned, or when io_lock is held
  * @left: the thread is about to leave its section
  * @ended: completed when the thread ends
  */
@@ -71,7 +71,10 @@ static int io_mapper(void *arg)
 	kthread_complete_and_exit(&t->ended, 0);
 }
 
-/* Catches: a fault handler inserts pages during a reset, or none afterwards. */
+/*
+ * Catches: a fault handler inserts pages during a reset; a fault handler inserts no pages after a
+ * reset.
+ */
 static void io_map_closed(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test), *other = vgpu_mock_new(test);
@@ -137,7 +140,7 @@ static void io_access_waits_for_reset(struct kunit *test)
 	vgpu_mock_regs(test, mock);
 	/* The mock's register accessors need the test's thread: use plain memory here. */
 	mock->hw.mmio = (void __iomem __force *)mmio;
-	/* Create the thread first: that allocates memory, which is forbidden under io_lock. */
+	/* Create the thread before io_lock is taken: allocations are forbidden under io_lock. */
 	vgpu_test_start_elsewhere(test, io_reader, t);
 	down_write(&mock->hw.io_lock);
 	WRITE_ONCE(t->gone, true);

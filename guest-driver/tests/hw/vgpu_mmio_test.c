@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/vgpu_mmio.c on registers that latch: counters and a clock that advance while they are read;
- * doorbells against a copy of BAR 2. Catches: the halves of a 64-bit value are from different
- * reads; a write goes to the wrong doorbell.
+ * Test hw/vgpu_mmio.c with counters and a clock that advance while they are read, and compare
+ * doorbells with a copy of BAR 2. Catches: the halves of a 64-bit value are from different reads; a
+ * write goes to the wrong doorbell.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
@@ -96,7 +96,7 @@ static void mmio_doorbell64(struct kunit *test)
 	mmio_expect_doorbells(test, mock, want);
 }
 
-/* vgpu_hw_poll() compares only the bits of the mask, and returns after one read that matches. */
+/* vgpu_hw_poll() compares only the bits of the mask. */
 static void mmio_poll(struct kunit *test)
 {
 	struct vgpu_mock *mock = mmio_mock(test);
@@ -113,7 +113,7 @@ static void mmio_poll(struct kunit *test)
 	}
 }
 
-/* A flush is a write to the remapped page, followed by a read. */
+/* An HDP flush is a write to the remapped page, followed by a read. */
 static void mmio_hdp_flush(struct kunit *test)
 {
 	struct vgpu_mock *mock = mmio_mock(test);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/sdma/vgpu_sdma_cpu.c: jobs on plain memory as VRAM and on scattered pages of the GART, against
- * the same jobs on two flat arrays. Catches: a byte is written to the wrong place at the start or
- * end of a run of memory; a byte too many is written; an invalid address is written.
+ * Run jobs with hw/sdma/vgpu_sdma_cpu.c on a mock of VRAM and on scattered pages that are bound in
+ * the GART. Compare with the same jobs on two flat arrays. Catches: a byte is written to the wrong
+ * place at the start or end of a contiguous piece of memory; a byte too many is written; an invalid
+ * address is written.
  */
 #include <linux/mm.h>
 
@@ -98,7 +99,10 @@ static void cpu_expect(struct kunit *test, struct cpu_mock *m)
 					   PAGE_SIZE), 0, "page %u", i);
 }
 
-/* Return a random address in VRAM or system memory. Sets *@want to the same place in the arrays. */
+/*
+ * Return a random address in VRAM or system memory. Sets *@want to the same place in the array of
+ * expected contents.
+ */
 static u64 cpu_place(struct cpu_mock *m, bool vram, u32 bytes, u32 align,
 		     u8 **want)
 {
@@ -203,7 +207,7 @@ static void cpu_edges(struct kunit *test)
 	n = vgpu_sdma_emit_copy(dw, vram, sys, 5);
 	KUNIT_EXPECT_EQ(test, vgpu_sdma_cpu_run(&m->mock->vdev, dw, n), 0);
 	cpu_expect(test, m);
-	/* The next byte is outside VRAM, or in a GART page that is not bound. */
+	/* The byte at vram + 5 is outside VRAM. The byte at sys + 5 is in an unbound GART page. */
 	n = vgpu_sdma_emit_copy(dw, vram + 5, sys, 1);
 	KUNIT_EXPECT_EQ(test, vgpu_sdma_cpu_run(&m->mock->vdev, dw, n),
 			-EFAULT);
@@ -254,7 +258,7 @@ static void cpu_refuses(struct kunit *test)
 	n += vgpu_sdma_emit_copy(dw + n, FB_BASE, FB_BASE + 64, 64);
 	KUNIT_EXPECT_EQ(test, vgpu_sdma_cpu_run(&m->mock->vdev, dw, n - 1),
 			-EOPNOTSUPP);
-	/* Without the device, its registers read as all ones. */
+	/* The registers of a removed device read as all ones. */
 	m->mock->regs[VGPU_MAGIC] = U32_MAX;
 	KUNIT_EXPECT_EQ(test, vgpu_sdma_cpu_run(&m->mock->vdev, dw, n),
 			-ENODEV);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/sdma/vgpu_sdma_emit.c: packets decoded by bit positions, against the arguments; and the check
- * whether the CPU can run a job. Catches: the halves of a value are swapped; a count is off by one;
- * a packet exceeds its length.
+ * Test hw/sdma/vgpu_sdma_emit.c: decode packets by bit positions, and compare the fields with the
+ * arguments. Test which jobs vgpu_sdma_cpu_can() accepts. Catches: the halves of a 64-bit value are
+ * swapped; a count is off by one; a packet exceeds its length.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
@@ -91,7 +91,7 @@ static void emit_ptepde(struct kunit *test)
 	}
 }
 
-/* The largest count of each packet type fits its field. */
+/* The largest count of each packet type, minus 1, fits the packet's count field. */
 static void emit_limits(struct kunit *test)
 {
 	u32 dw[10];

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/sdma/vgpu_sdma_fault.c: faults of users and of VMID 0, latched and reported in any order.
- * Catches: a fault of VMID 0 is cleared together with an earlier fault of a user; the gate stays
- * closed after users' faults; the gate opens before the interrupt ring was read.
+ * hw/sdma/vgpu_sdma_fault.c: faults of users and of VMID 0, latched and reported in any order. A
+ * job of the kernel ends only while the gate is open. Catches: a fault of VMID 0 is cleared
+ * together with an earlier fault of a user; the gate stays closed after users' faults; the gate
+ * opens before the interrupt ring was read.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
@@ -30,7 +31,9 @@ struct fault_mock {
 	unsigned long asked;
 };
 
-/* Mock of the running test, for the recover() callback, which has no argument for it. */
+/*
+ * Mock of the running test. A global variable, because fault_recover() gets no pointer to the mock.
+ */
 static struct fault_mock *fault_current;
 
 static u32 *fault_reg(struct fault_mock *m, u32 reg)
@@ -175,8 +178,8 @@ static void fault_of_kernel(struct kunit *test)
 }
 
 /*
- * A fault of VMID 0 comes after a user's fault was latched, and before the user's interrupt is
- * handled: only the interrupt entry reports the fault of VMID 0.
+ * A fault of VMID 0 follows a user's fault that is still latched, so the status register does not
+ * show the fault of VMID 0. Only an interrupt entry reports it.
  */
 static void fault_behind_user(struct kunit *test)
 {
@@ -191,7 +194,8 @@ static void fault_behind_user(struct kunit *test)
 }
 
 /*
- * A fault of VMID 0 is latched and its entry is lost; then the entry of a later user's fault comes.
+ * A fault of VMID 0 is latched and its interrupt entry is lost. The entry of a later user's fault
+ * arrives.
  */
 static void fault_before_user(struct kunit *test)
 {
@@ -215,7 +219,10 @@ static void fault_retried(struct kunit *test)
 	fault_expect_open(test, m);
 }
 
-/* No entry comes: the watchdog calls vgpu_sdma_fault_lost(), which reads the latched fault. */
+/*
+ * No interrupt entry arrives: the watchdog calls vgpu_sdma_fault_lost(), which reads the latched
+ * fault.
+ */
 static void fault_unreported(struct kunit *test)
 {
 	struct fault_mock *m = fault_mock_new(test);

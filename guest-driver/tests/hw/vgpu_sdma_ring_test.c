@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The kernel's ring (hw/sdma/vgpu_sdma.c) against an engine that reads one job at a time. Catches:
- * packets are overwritten before they are read, or corrupted at the ring's end; the doorbell value
- * exceeds the written packets; a fence signals too early, out of order, twice or never, in
- * particular when job numbers wrap.
+ * The kernel's ring (hw/sdma/vgpu_sdma.c) with a model of an engine that reads one job at a time.
+ * Catches: packets are overwritten before they are read, or corrupted at the ring's end; the
+ * doorbell value exceeds the written packets; a fence signals too early, out of order, twice or
+ * never, in particular when job numbers wrap.
  */
 #include <linux/completion.h>
 #include <linux/dma-fence.h>
@@ -22,8 +22,8 @@
 /**
  * struct ring_job - a job that is not done yet
  * @fence: fence that the submission returned
- * @ndw: length
- * @first: first dword; each following dword is one more
+ * @ndw: length in dwords
+ * @first: value of the first dword; the value of each further dword is greater by 1
  */
 struct ring_job {
 	struct dma_fence *fence;
@@ -35,7 +35,7 @@ struct ring_job {
  * struct ring_mock - a ring and its engine
  * @mock: device
  * @ring: ring under test, of engine 0
- * @fence_wb: write-back of job numbers
+ * @fence_wb: written back by the engine: number of the last completed job
  * @ih_wptr: write pointer of the interrupt ring, which stays empty
  * @rptr: number of bytes that the engine has read so far
  * @jobs: jobs that are submitted and not done, oldest first
@@ -101,7 +101,8 @@ static u32 ring_take(struct ring_mock *m)
 }
 
 /*
- * Act as the engine: read the oldest job, up to its TRAP. Returns the number that its FENCE writes.
+ * Act as the engine: read the oldest job, up to its TRAP. Returns the number that the job's FENCE
+ * writes.
  */
 static u32 ring_read_job(struct kunit *test, struct ring_mock *m)
 {
@@ -125,7 +126,7 @@ static u32 ring_read_job(struct kunit *test, struct ring_mock *m)
 	return seqno;
 }
 
-/* Complete the oldest job. Check that its fence signals, and no other. */
+/* Complete the oldest job. Check that its fence signals, and that the next job's fence does not. */
 static void ring_run(struct kunit *test, struct ring_mock *m)
 {
 	u32 seqno = ring_read_job(test, m);
@@ -187,7 +188,10 @@ static void ring_full(struct kunit *test)
 	}
 }
 
-/* The numbers in TRAP and FENCE wrap at 28 and at 32 bits; the job's number has 64 bits. */
+/*
+ * A job's number has 64 bits. The number in its TRAP wraps at 28 bits, the number in its FENCE at
+ * 32 bits.
+ */
 static void ring_numbers_wrap(struct kunit *test)
 {
 	static const u64 first[] = {
@@ -208,7 +212,8 @@ static void ring_numbers_wrap(struct kunit *test)
 }
 
 /*
- * A job number that the engine writes completes all jobs up to it, because interrupts may be late.
+ * Interrupts may be late, so a job number that the engine writes completes all jobs up to this
+ * number.
  */
 static void ring_many_at_once(struct kunit *test)
 {
@@ -229,7 +234,10 @@ static void ring_many_at_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[7].fence), 0);
 }
 
-/* A fault of VMID 0 is latched: the last completed job may be the one that faulted. */
+/*
+ * While a fault of VMID 0 is latched, the fence of the last completed job does not signal: this job
+ * may be the one that faulted.
+ */
 static void ring_fault(struct kunit *test)
 {
 	struct ring_mock *m = ring_mock_new(test);
@@ -250,7 +258,7 @@ static void ring_fault(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[2].fence), 0);
 }
 
-/* Without an engine, a job that the CPU cannot run fails, and nothing of it stays on the ring. */
+/* Without an engine, a job that the CPU cannot run fails, and leaves nothing on the ring. */
 static void ring_down(struct kunit *test)
 {
 	struct ring_mock *m = ring_mock_new(test);
@@ -304,8 +312,8 @@ static void ring_down_in_submission(struct kunit *test)
 }
 
 /*
- * Catches: a signalled fence still calls functions of this module, although its holder may keep it
- * after the module is unloaded. The kernel's stub fence shows the expected fence operations.
+ * A signalled fence may be kept after this module is unloaded. Catches: the fence still calls
+ * functions of this module, instead of the operations of the kernel's stub fence.
  */
 static void ring_fence_kept(struct kunit *test)
 {

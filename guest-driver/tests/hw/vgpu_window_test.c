@@ -2,8 +2,8 @@
 /*
  * hw/vgpu_gart.c: packets that write entries of transfer windows, run by a small model of an engine
  * and by hw/sdma/vgpu_sdma_cpu.c. Catches: an entry is wrong, missing or outside of the window;
- * packets exceed their buffer; a flush covers pages outside of the window; a CPU job uses a lost
- * table.
+ * packets exceed their buffer; a flush covers pages outside of the window; a CPU job reads entries
+ * from a table that was lost.
  */
 #include <linux/mm.h>
 
@@ -66,7 +66,7 @@ static struct window_mock *window_mock_new(struct kunit *test)
 	return m;
 }
 
-/* Choose random addresses: single pages, and runs of random length. */
+/* Choose random addresses: single pages, and runs of contiguous pages of random length. */
 static void window_addrs(struct window_mock *m, unsigned int npages)
 {
 	unsigned int alone = vgpu_mock_random(m->mock, 4);
@@ -158,7 +158,7 @@ static void window_entries(struct kunit *test)
 	}
 }
 
-/* A run of addresses takes one packet. */
+/* One packet binds a whole run of contiguous pages. */
 static void window_runs(struct kunit *test)
 {
 	struct window_mock *m = window_mock_new(test);
@@ -173,7 +173,10 @@ static void window_runs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, bound, MAX_PAGES);
 }
 
-/* The flush invalidates leaves of VMID 0 in the MM hub, and polls the acknowledge without limit. */
+/*
+ * The packets of a flush invalidate leaves of VMID 0 in the MM hub, and poll the acknowledge
+ * without limit.
+ */
 static void window_flush(struct kunit *test)
 {
 	unsigned int engine;
@@ -232,8 +235,8 @@ static void window_free_pages(void *arg)
 }
 
 /*
- * A CPU job fills two pages through a window that maps them in swapped order. This is done twice:
- * before the second time, the table is overwritten with garbage.
+ * A CPU job copies VRAM to two pages through a window that maps the pages in swapped order. The
+ * second round begins with a table that was overwritten with garbage.
  */
 static void window_by_cpu(struct kunit *test)
 {
@@ -265,7 +268,10 @@ static void window_by_cpu(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, memcmp(at, m->vram + PAGE_SIZE,
 					     PAGE_SIZE), 0);
 		memset(window_table(m), 0xff, WINDOWS * sizeof(u64));
-		/* The CPU uses only entries that the same job has written. */
+		/*
+		 * The CPU reads the shadow, not the table: entries of the last job are valid, all
+		 * others are not.
+		 */
 		n = vgpu_sdma_emit_copy(m->dw, FB_BASE, mc, PAGE_SIZE);
 		KUNIT_EXPECT_EQ(test, vgpu_sdma_cpu_run(vdev, m->dw, n), 0);
 		n = vgpu_sdma_emit_copy(m->dw, FB_BASE, mc + 2 * PAGE_SIZE, 4);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * kfd/events/kfd_events.c: interrupts for an event of a process without GPUs. Catches: an event
- * that the interrupt handler leaves to scan_work is lost; an event is used after another thread has
- * destroyed it.
+ * Test kfd/events/kfd_events.c with interrupts for an event of a process that has no GPUs. Catches:
+ * an event that the interrupt handler leaves to scan_work is lost; an event is used after another
+ * thread has destroyed it.
  */
 #include <kunit/static_stub.h>
 #include <kunit/test-bug.h>
@@ -53,7 +53,7 @@ static struct events_mock *events_mock_new(struct kunit *test)
 	return m;
 }
 
-/* Write the event's slot, as the GPU does before the interrupt. */
+/* Write the event's slot in the signal page, as the GPU does before the interrupt. */
 static void events_write_slot(struct events_mock *m)
 {
 	WRITE_ONCE(m->p.events->signal_page[m->ev->id], 1);
@@ -76,7 +76,10 @@ static s64 events_deferred(struct events_mock *m)
 	return vgpu_stat_read(m->vdev, VGPU_STAT_EVENTS_DEFERRED);
 }
 
-/* Catches: the handler leaves an event to scan_work although few calls wait for it. */
+/*
+ * Catches: the interrupt handler leaves an event to scan_work although few calls wait for the
+ * event.
+ */
 static void events_at_once(struct kunit *test)
 {
 	struct events_mock *m = events_mock_new(test);
@@ -105,14 +108,11 @@ static void events_lock_taken(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, early);
 	flush_work(&m->p.events->scan_work);
 	events_expect_signaled(test, m);
-	/*
-	 * The counter does not include this event: it counts only events with too many waiting
-	 * calls.
-	 */
+	/* The counter includes only events that too many calls wait for. */
 	KUNIT_EXPECT_EQ(test, events_deferred(m), 0);
 }
 
-/* Catches: an event is lost when more calls wait for it than the handler wakes. */
+/* Catches: an event is lost when more calls wait for the event than the interrupt handler wakes. */
 static void events_many_waits(struct kunit *test)
 {
 	struct events_mock *m = events_mock_new(test);

@@ -29,7 +29,7 @@
  * @writes: number of writes to each register
  * @doorbells: BAR 2
  * @inv_ack: VMIDs that each hub's invalidation acknowledges, one bit each
- * @counters: counters of the device; each is incremented by a read of it
+ * @counters: counters of the device; reading a counter increments it
  * @clock: GPU clock; incremented by each register access
  */
 struct vgpu_mock {
@@ -49,8 +49,8 @@ struct vgpu_mock {
 };
 
 /*
- * Seed random numbers: with the module's parameter "seed" or, without it, with another seed each
- * time the module is loaded. The seed is printed in the test's log.
+ * Seed @rnd with the module parameter "seed". If the parameter is 0, each load of the module
+ * chooses another seed. The seed is printed in the test's log.
  */
 void vgpu_test_rnd(struct kunit *test, struct rnd_state *rnd);
 /* Return a random number below @bound. */
@@ -69,8 +69,8 @@ void vgpu_test_start_elsewhere(struct kunit *test, int (*fn)(void *arg), void *a
 void vgpu_test_reuse(struct kunit *test, size_t size, gfp_t gfp);
 
 /*
- * Create a mock with VRAM and GTT managers. The mock is freed at the end of the test; the test
- * frees all memory of the managers before.
+ * Create a mock with VRAM and GTT managers. The mock is freed at the end of the test. The test must
+ * free all memory of the managers before its end.
  */
 struct vgpu_mock *vgpu_mock_new(struct kunit *test);
 
@@ -101,8 +101,8 @@ void vgpu_mock_free(struct vgpu_mock *mock, struct ttm_resource *res);
 u64 vgpu_mock_usage(struct vgpu_mock *mock, u32 mem_type);
 
 /*
- * Reference for the cursor: store in @pages the address of every page of a VRAM resource, block by
- * block. @pages: array of PFN_UP(res->size) entries. Returns the number of pages.
+ * Store in @pages the address of every page of a VRAM resource, block by block, so that a test can
+ * check the cursor. @pages: array of PFN_UP(res->size) entries. Returns the number of pages.
  */
 u64 vgpu_mock_vram_pages(struct vgpu_mock *mock, struct ttm_resource *res,
 			 u64 *pages);

@@ -57,8 +57,8 @@ static void vm_mock_fini(void *arg)
 }
 
 /*
- * Choose new addresses for a BO: random runs of pages, or for BO 0 one run, which gets leaves of 2
- * MiB.
+ * Choose new bus addresses for a BO: contiguous runs of random length at random addresses. BO 0 is
+ * a single run, which is mapped by leaves of 2 MiB.
  */
 static void bo_place(struct vm_mock *m, struct mock_bo *b)
 {
@@ -291,7 +291,9 @@ void vm_mock_move(struct vm_mock *m, unsigned int k, u32 mem_type)
 	mock_bo_unlock(b);
 }
 
-/* Move a BO, and keep its page-table entries for jobs that use them until the next update. */
+/*
+ * Move a BO, but keep its page-table entries until the next update, for jobs that still use them.
+ */
 void vm_mock_move_later(struct vm_mock *m, unsigned int k, u32 mem_type)
 {
 	struct mock_bo *b = &m->bos[k];
@@ -303,7 +305,7 @@ void vm_mock_move_later(struct vm_mock *m, unsigned int k, u32 mem_type)
 	mock_bo_unlock(b);
 }
 
-/* Return the expected entry of page @i, without the fragment. */
+/* Return the expected entry of page @i, without the fragment field. */
 static u64 vm_want(struct vm_mock *m, unsigned int i)
 {
 	unsigned int k = m->owner[i];
@@ -324,7 +326,10 @@ static u64 vm_entry(struct vm_mock *m, unsigned int i)
 {
 	u64 pte = vgpu_vm_read_pte(&m->vm.base, VM_MOCK_FIRST + i);
 
-	/* The address in an entry of a PTB includes the offset in its fragment. */
+	/*
+	 * Only the entry of a 2 MiB leaf needs the offset: an entry of a PTB has the address of the
+	 * page itself.
+	 */
 	if (pte & VGPU_PTE_VALID &&
 	    FIELD_GET(VGPU_PTE_FRAG, pte) == VGPU_PT_SHIFT &&
 	    IS_ALIGNED(pte & VGPU_PTE_ADDR, SZ_2M))

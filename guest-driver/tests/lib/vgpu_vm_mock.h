@@ -31,8 +31,8 @@ struct mock_bo {
  * @used: tables that are allocated
  * @limit: number of tables that may be allocated
  * @bos: BOs to map
- * @owner: BO of each page of the window, plus 1; VM_MOCK_BOS + 1: PRT; 0: not mapped
- * @at: page of the BO that is mapped at each page of the window
+ * @owner: for each page of the window: index of the BO plus 1; VM_MOCK_BOS + 1: PRT; 0: not mapped
+ * @at: for each page of the window: number of the page in its BO
  * @rnd: random numbers
  */
 struct vm_mock {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_bo.c, mm/vgpu_bo_addr.c: TTM placements of domains, for every combination of bits, and
- * kernel mappings. Catches: places are in the wrong order; flags of one place are set in the next
- * one; an unknown domain gets a placement; a kernel mapping is removed while it has users.
+ * Test mm/vgpu_bo.c and mm/vgpu_bo_addr.c: the TTM placement for every combination of domain bits,
+ * and kernel mappings. Catches: places are in the wrong order; flags of one place are set in the
+ * next one; an unknown domain gets a placement; a kernel mapping is removed while it has users.
  */
 #include <linux/dma-resv.h>
 #include <linux/vmalloc.h>
@@ -81,7 +81,10 @@ static void bo_contiguous(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->placement[0].flags, 0);
 }
 
-/* A place has a GART address only if the caller requests one, and only in GTT. */
+/*
+ * A place is limited to the pages of the GART only in GTT, and only if the caller requests a GART
+ * address.
+ */
 static void bo_gart_address(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
@@ -120,7 +123,7 @@ static void bo_vram_ok(struct kunit *test)
 
 #define KMAP_PAGES	2u
 
-/* Return a BO with pages that is pinned in GTT. Returns with the BO's reservation held. */
+/* Return a BO that has pages and is pinned in GTT. Returns with the BO's reservation held. */
 static struct vgpu_bo *bo_with_pages(struct kunit *test, struct page **pages)
 {
 	static const struct ttm_place gtt = { .mem_type = TTM_PL_TT };

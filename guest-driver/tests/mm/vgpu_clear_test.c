@@ -2,8 +2,8 @@
 /*
  * vgpu_mm_clear_res() (mm/vgpu_copy.c): the fences of a reservation that the clear of VRAM waits
  * for. Catches: the wipe of a BO without references does not wait for jobs that write to the BO, so
- * that their data is in memory that the manager takes for clear; the clear of new memory waits for
- * users of the BO.
+ * that the manager reports memory with their data as clear; the clear of new memory waits for users
+ * of the BO.
  */
 #include <linux/dma-fence.h>
 #include <linux/dma-resv.h>
@@ -112,7 +112,7 @@ static struct clear_mock *clear_mock_new(struct kunit *test)
 }
 
 /*
- * Add a fence that has not signalled. The caller holds @m->resv, and gets a reference to the fence.
+ * Add an unsignalled fence to @m->resv, which the caller holds. The caller puts the returned fence.
  */
 static struct dma_fence *clear_add_user(struct kunit *test, struct clear_mock *m,
 					enum dma_resv_usage usage)

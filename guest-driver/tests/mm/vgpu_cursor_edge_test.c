@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_res_cursor.h at the ends of runs, and for memory types that vgpu_cursor_test.c omits.
- * Catches: a run continues after the last page of a list; bytes of the next block are counted to
- * this block; memory is reported as clear because its neighbour is.
+ * Test mm/vgpu_res_cursor.h at the ends of contiguous runs, and with memory types that
+ * vgpu_cursor_test.c omits. Catches: a run continues after the last page of a list; a run includes
+ * bytes of the next block; memory is reported as clear because its neighbour is clear.
  */
 #include <linux/dma-fence.h>
 
@@ -60,7 +60,7 @@ static void edge_end(struct edge_state *s)
 			vgpu_mock_free(s->mock, s->holes[i]);
 }
 
-/* Walk from the byte before, at and after the beginning of every page. */
+/* Walk single bytes: the first byte of every page, the byte before it, and the byte after it. */
 static void edge_bytes(struct kunit *test)
 {
 	struct edge_state *s = edge_new(test);
@@ -188,7 +188,7 @@ static void edge_doorbell(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ttm_range_man_fini(bdev, VGPU_PL_DOORBELL), 0);
 }
 
-/* A run may end at the end of the list. KASAN detects a read beyond it. */
+/* A run may end at the end of the list. KASAN detects a read beyond the list. */
 static void edge_dma_end(struct kunit *test)
 {
 	struct vgpu_res_cursor cur;
@@ -214,7 +214,7 @@ static void edge_dma_end(struct kunit *test)
 	}
 }
 
-/* Bus addresses that descend, or advance by half a page, are not joined to one run. */
+/* Pages with descending bus addresses are not joined to one run. */
 static void edge_dma_breaks(struct kunit *test)
 {
 	struct vgpu_res_cursor cur;
@@ -269,7 +269,7 @@ static void edge_cleared(struct kunit *test)
 	while (cur.remaining) {
 		u64 page = cur.start >> PAGE_SHIFT;
 
-		/* Each step ends inside a block. */
+		/* Blocks are larger than a step of one page: most steps end inside a block. */
 		KUNIT_ASSERT_TRUE(test, !vgpu_res_cleared(&cur) ||
 				  test_bit(page, zero));
 		if (vgpu_res_cleared(&cur))

@@ -47,8 +47,8 @@ static void free_fragments(struct vgpu_mock *mock, struct fragments *f)
 }
 
 /*
- * Walk [@start, @start + @size) in steps of a whole run, of less and of more. @pages[i]: address of
- * the page that has byte i << PAGE_SHIFT of the resource.
+ * Walk [@start, @start + @size). Each step is randomly a whole run, less than a run, or more.
+ * @pages[i]: address of the page that has byte i << PAGE_SHIFT of the resource.
  */
 static void check_walk(struct kunit *test, struct vgpu_mock *mock,
 		       struct vgpu_res_cursor *cur, const u64 *pages,
@@ -147,7 +147,7 @@ static void cursor_gart(struct kunit *test)
 	vgpu_mock_free(mock, first);
 }
 
-/* A resource without a GART address is one run of offsets. */
+/* A resource without a GART address is walked as one run of byte offsets. */
 static void cursor_no_address(struct kunit *test)
 {
 	const struct ttm_place place = { .mem_type = TTM_PL_TT };

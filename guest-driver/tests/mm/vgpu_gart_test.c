@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * BOs in the GART: the table after bind, loss, recovery and unbind, against a copy with the entries
- * of include/vgpu/pte.h. Catches: an entry is in the wrong place; an unbind leaves entries;
- * recovery omits bound BOs, or restores unbound BOs; a flush is missing.
+ * Bind and unbind BOs, lose and recover the table of the GART, and compare the table with a copy
+ * that is built from include/vgpu/pte.h. Catches: an entry is in the wrong place; an unbind leaves
+ * entries; recovery omits bound BOs, or restores unbound BOs; a flush is missing.
  *
  * Registers are plain memory; the acknowledge of the invalidation engine always reads as "all VMIDs
  * done".

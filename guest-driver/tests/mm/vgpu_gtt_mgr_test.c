@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_gtt_mgr.c: GART addresses of GTT memory, and the usage counts. Catches: transfer windows
- * are allocated; an address is allocated twice or lost; a limit is exceeded; memory gets an address
- * that was not requested.
+ * mm/vgpu_gtt_mgr.c: GART addresses of GTT memory, and the usage counts. Catches: pages of the
+ * transfer windows are allocated; an address is allocated twice or lost; a limit is exceeded;
+ * memory gets an address that was not requested.
  */
 #include "tests/lib/vgpu_mock.h"
 
@@ -18,7 +18,8 @@ static const struct ttm_place address = {
 };
 
 /*
- * Resources, the GART pages that they use (@used) and the bytes of memory that they use (@memory).
+ * Allocated resources. @used: GART pages of all resources. @memory: total size of the resources in
+ * bytes.
  */
 struct gart_map {
 	struct ttm_resource *res[MAX_RES];

@@ -20,8 +20,8 @@ static void gtt_free(struct vgpu_mock *mock, struct ttm_resource **res)
 }
 
 /*
- * An allocation within the windows fails; an allocation in a place across the end of the windows
- * starts after them.
+ * An allocation within the transfer windows fails. In a place that crosses the end of the windows,
+ * an allocation starts after the windows.
  */
 static void gtt_windows(struct kunit *test)
 {
@@ -93,7 +93,9 @@ static void gtt_top_down(struct kunit *test)
 		vgpu_mock_free(mock, res[i]);
 }
 
-/* A temporary placement may exceed the limit, but not the addresses of the GART. */
+/*
+ * A temporary placement may exceed the limit of GTT memory, but not the number of GART addresses.
+ */
 static void gtt_stopover(struct kunit *test)
 {
 	const struct ttm_place memory = { .mem_type = TTM_PL_TT };

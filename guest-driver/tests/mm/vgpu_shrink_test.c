@@ -31,7 +31,10 @@ static u64 shrink_oracle(const struct shrink_tt *t)
 	return pages;
 }
 
-/* Do a random step. As in TTM, a pinned BO is neither populated nor unpopulated. */
+/*
+ * Randomly pin, unpin, populate or unpopulate the BO. As in TTM, a pinned BO is neither populated
+ * nor unpopulated.
+ */
 static void shrink_step(struct vgpu_mock *mock, struct shrink_tt *t)
 {
 	struct ttm_tt *ttm = &t->tt.ttm;
@@ -91,7 +94,7 @@ static void shrink_no_tt(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shrink_count(mock), 0);
 }
 
-/* Catches: PF_MEMALLOC is set for a task other than the worker, or for a large BO. */
+/* Catches: PF_MEMALLOC is set for a task other than the shrinker's worker, or for a large BO. */
 static void shrink_reserves(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);

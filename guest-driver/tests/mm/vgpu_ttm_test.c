@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_ttm.c: eviction of a BO whose owner has to move its pages elsewhere first (as SVM does),
- * from TTM's query to the move. Catches: a query moves pages although TTM may evict another BO; a
- * move succeeds although a page is still in the BO, whose VRAM is then reused; after an error, TTM
- * does not try the next BO.
+ * Evict a BO with the callbacks of mm/vgpu_ttm.c, from TTM's query to the move. As in SVM, the BO's
+ * owner has to move all pages out of the BO first. Catches: the query moves pages, although TTM may
+ * then evict another BO; the move succeeds although a page is still in the BO, whose VRAM is then
+ * reused; the move returns an error after which TTM does not try the next BO.
  */
 #include <linux/dma-resv.h>
 #include <kunit/static_stub.h>
@@ -126,7 +126,7 @@ static int vacate_move(struct vacate_mock *m)
 	return ret;
 }
 
-/* Catches: the query whether a BO may be evicted moves its pages. */
+/* Catches: the query whether a BO may be evicted moves the BO's pages. */
 static void vacate_query(struct kunit *test)
 {
 	struct vacate_mock *m = vacate_new(test);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_mm_evict.c: BOs that are released while the device is removed. Catches: the wait for such
- * a BO holds the lock that its release needs (deadlock); a BO is skipped; a reference is leaked.
+ * mm/vgpu_mm_evict.c: BOs that are released while the device is removed. Catches: the wait for a
+ * BO's release holds the lock that the release needs (deadlock); a BO is skipped; a reference is
+ * leaked.
  */
 #include <linux/kthread.h>
 #include <kunit/resource.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_vram_mgr.c against a map of pages. Catches: memory is allocated twice, or outside of the
- * place; memory is lost; the usage count is wrong, or counts a failing try; a resource is wrongly
- * marked as contiguous; a BO is counted twice for one loss of VRAM.
+ * Compare allocations of mm/vgpu_vram_mgr.c with a map of pages. Catches: memory is allocated
+ * twice, or outside of the place; memory is lost; the usage count is wrong, or includes an
+ * allocation that has not succeeded; a resource is wrongly marked as contiguous; a BO is counted
+ * twice for one loss of VRAM.
  */
 #include <linux/dma-fence.h>
 #include <linux/slab.h>
@@ -154,7 +155,7 @@ static void vram_exhaust(struct kunit *test)
 			-ENOSPC);
 	KUNIT_EXPECT_EQ(test, vgpu_mock_usage(mock, TTM_PL_VRAM), VGPU_MOCK_VRAM);
 
-	/* Free every other resource: half of VRAM is free, but no range of that size. */
+	/* Free every other resource: half of VRAM is free, but no contiguous range of that size. */
 	for (i = 0; i < MAX_RES; i += 2)
 		vram_map_give(mock, map, map->res[i]);
 	KUNIT_EXPECT_EQ(test, vgpu_mock_alloc(mock, VRAM_PAGES / 2, 1,
@@ -192,7 +193,10 @@ static void vram_too_large(struct kunit *test)
 	vgpu_mock_free(mock, res);
 }
 
-/* Memory that a task tries to allocate is not in use. TTM counts it from ttm_resource_init() on. */
+/*
+ * vgpu_vram_mgr_usage() does not include memory that a task is trying to allocate. The usage count
+ * of TTM includes it from ttm_resource_init() on.
+ */
 static void vram_usage_of_tries(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
@@ -291,7 +295,7 @@ static bool lost_is_ours(const struct ttm_buffer_object *tbo)
 	return true;
 }
 
-/* Lose VRAM while the mock's BO is there. Returns the BO's memory. */
+/* Lose VRAM while the mock's BO is in VRAM. Returns the BO's memory. */
 static struct ttm_resource *vram_lose(struct kunit *test, struct vgpu_mock *mock)
 {
 	struct ttm_resource *res;
@@ -305,9 +309,9 @@ static struct ttm_resource *vram_lose(struct kunit *test, struct vgpu_mock *mock
 
 /*
  * VRAM is lost after the copy of a BO to system memory was created, and before
- * vgpu_vram_mgr_leaves(). Catches: vgpu_vram_mgr_mark_lost(), which finds the BO in VRAM, and
- * vgpu_vram_mgr_leaves(), which finds the old epoch, both count the BO; a second loss is not
- * counted.
+ * vgpu_vram_mgr_leaves(). Catches: the BO is counted twice: by vgpu_vram_mgr_mark_lost(), because
+ * the BO is in VRAM, and by vgpu_vram_mgr_leaves(), because the BO has the old epoch; a second loss
+ * is not counted.
  */
 static void vram_lost_once(struct kunit *test)
 {

@@ -47,7 +47,7 @@ static void place_free_all(struct place_state *s)
 			vgpu_mock_free(s->mock, s->res[i]);
 }
 
-/* Free a resource, which is marked as wiped before if @wiped. */
+/* If @wiped, mark a resource as wiped. Then free the resource. */
 static void place_free(struct place_state *s, struct ttm_resource *res,
 		       bool wiped)
 {
@@ -123,8 +123,8 @@ static void place_aligned(struct kunit *test)
 }
 
 /*
- * Every other one of SMALL pages is free, and no other VRAM is: single pages can be allocated, two
- * contiguous pages cannot.
+ * All VRAM is allocated except every other page of a range of SMALL pages. Single pages can be
+ * allocated; two contiguous pages cannot.
  */
 static void place_fragmented(struct kunit *test)
 {
@@ -179,7 +179,9 @@ static void place_top_down(struct kunit *test)
 	place_free_all(s);
 }
 
-/* A place that ends beyond VRAM is cut; an allocation in an empty place fails. */
+/*
+ * A place that ends beyond VRAM is cut at the end of VRAM. An allocation in an empty place fails.
+ */
 static void place_limits(struct kunit *test)
 {
 	struct ttm_place place = { .mem_type = TTM_PL_VRAM };
@@ -257,8 +259,8 @@ static void place_clear_first(struct kunit *test)
 }
 
 /*
- * Catches: a page is reported as clear although it was not wiped since its last allocation, for any
- * neighbours that it was merged with.
+ * Catches: a page that was not wiped since its last allocation is reported as clear, in particular
+ * after the page was merged with clear neighbours.
  */
 static void place_clear_random(struct kunit *test)
 {

@@ -18,7 +18,7 @@
  * @mock: device, and the BO
  * @evict_ok: result of vgpu_bo_owner_ops.evict_ok()
  * @evict_in: result of vgpu_bo_owner_ops.evict_in(), jiffies
- * @refusals: number of calls for which evict_ok() returns false in spite of @evict_ok
+ * @refusals: the next @refusals calls of evict_ok() return false, even if @evict_ok is true
  */
 struct keep_mock {
 	struct vgpu_mock *mock;
@@ -126,7 +126,10 @@ static void keep_ends(struct kunit *test)
 	keep_expect(test, m, 1);
 }
 
-/* VRAM that was freed since the allocation ends the wait, however long it would be. */
+/*
+ * The function returns at once if VRAM was freed since the failed allocation, whatever evict_in()
+ * returns.
+ */
 static void keep_freed(struct kunit *test)
 {
 	struct keep_mock *m = keep_new(test);
@@ -137,7 +140,10 @@ static void keep_freed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vgpu_vram_mgr_wait_kept(vdev, frees), 1);
 }
 
-/* A fatal signal ends the wait for the owner's time, and the loop of a caller that tries again. */
+/*
+ * A fatal signal ends the wait for the end of the owner's time slice. If a BO is evictable, the
+ * function returns -EINTR as well, which ends the caller's loop of tries.
+ */
 static void keep_killed(struct kunit *test)
 {
 	struct keep_mock *m = keep_new(test);

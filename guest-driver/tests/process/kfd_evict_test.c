@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * process/kfd_evict.c with a process that has neither queues nor BOs. Catches: restore_work is
- * queued too late, or for a process without queues; a process blocks the restore of another one; an
- * eviction waits for the end of a time slice.
+ * Test process/kfd_evict.c with a process that has neither queues nor BOs. Catches: restore_work is
+ * queued after queue_lock was dropped; restore_work is queued for a process that is not resident; a
+ * process blocks the restore of another process; the eviction fence signals only at the end of the
+ * process's time slice.
  */
 #include <linux/dma-fence.h>
 #include <linux/iopoll.h>
@@ -26,8 +27,9 @@
 
 /**
  * struct evict_mock - a process on one GPU
- * @p: process; its queues are evicted once more, so that a restore does not load them
- * @pdd: state of the process on the GPU
+ * @p: process
+ * @pdd: state of the process on the GPU; evicted is 1 from the start, so that a restore loads no
+ *         queues
  * @qpd: kfd_process_device.qpd
  * @node: GPU
  * @cb: callback of the eviction fence
