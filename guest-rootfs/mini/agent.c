@@ -2,14 +2,16 @@
 /*
  * The launcher's agent in the guest, process 1: runs one command for the launcher.
  *
- * The agent and the launcher exchange frames over the virtio-serial port "vgpu.agent": one byte of kind, four bytes of
- * length (little endian), then that many bytes. The agent forwards the command's output as the command writes it,
- * standard output and standard error separately, and sends all output before the exit status.
- * tools/vgpu_tools/guest/agent.py is the launcher's side and describes the payloads.
+ * The agent and the launcher exchange frames over the virtio-serial port "vgpu.agent": one byte of
+ * kind, four bytes with the length of the payload (little endian), then the payload. The agent
+ * forwards the command's output as the command writes it, standard output and standard error
+ * separately, and sends all output before the exit status. tools/vgpu_tools/guest/agent.py is the
+ * launcher's side and describes the payloads.
  *
- * As "vgpu-agent waiting" the agent first reads only FRAME_SEED and FRAME_TIME, which the launcher sends after it has
- * restored the guest from a snapshot. The snapshot is taken before these frames. On FRAME_TIME the agent loads the
- * modules and mounts the programs and devices.
+ * Started as "vgpu-agent waiting", the agent first reads only FRAME_SEED and FRAME_TIME, which the
+ * launcher sends after it has restored the guest from a snapshot. The snapshot is taken before
+ * these frames. On FRAME_TIME the agent runs vgpu-devices, which mounts the programs, loads the
+ * driver and mounts the host's folder.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -69,7 +71,7 @@ struct command {
 	bool leaks;
 	int input;		/* write end of standard input; -1: closed */
 	const char *unread;	/* bytes from the launcher that the command has not read yet */
-	uint32_t left;		/* number of these bytes; no frames are read until it is 0 */
+	uint32_t left;		/* number of bytes at unread; no frames are read until left is 0 */
 	int output[2];		/* read ends of standard output and error; -1: closed */
 };
 
@@ -199,10 +201,10 @@ static void put_text(const char *path, const char *text)
 }
 
 /*
- * Scan twice. The first scan stores the checksum of every object without a reference. The second scan reports the
- * objects among them that did not change, except objects allocated less than LEAK_AGE_MS before it started. It
- * therefore starts as soon as objects allocated at the command's `end` are old enough. Reports go to the console, which
- * the launcher reads.
+ * Scan twice. The first scan stores the checksum of every object without a reference. The second
+ * scan reports the objects among them that did not change, except objects allocated less than
+ * LEAK_AGE_MS before it started. The second scan therefore starts as soon as objects allocated at
+ * the command's `end` are old enough. Reports go to the console, which the launcher reads.
  */
 static void look_for_leaks(const struct timespec *end)
 {
@@ -349,7 +351,7 @@ static void add_seed(const char *data, uint32_t size)
 	free(info);
 }
 
-/* Load the driver and mount the devices; `state` receives the state of the driver, as init reports it. */
+/* Run vgpu-devices. `state` receives the state of the driver, which vgpu-devices prints. */
 static void attach_devices(char *state, size_t size)
 {
 	size_t used = 0;
@@ -458,7 +460,10 @@ static bool obey(struct command *command)
 	return true;
 }
 
-/* Forward available output to the launcher; close `*fd` at its end. Return true if more output may be available. */
+/*
+ * Forward available output to the launcher; close `*fd` at the end of the output. Return true if
+ * more output may be available.
+ */
 static bool drain(int *fd, enum frame kind)
 {
 	static char data[MAX_PAYLOAD];

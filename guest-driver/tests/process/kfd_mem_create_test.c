@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * process/kfd_mem.c, mm/vgpu_vram_evict.c: allocations in VRAM that is full of BOs. Catches: an
- * allocation fails, waits too long or evicts too little while BOs are reserved, or kept by their
- * owners. process/kfd_mem_validate.c: the BOs of a process get their places. Catches: a wrong
- * order; an error after which BOs keep their reservation or the eviction fence. TTM manages the
- * BOs; moves copy nothing.
+ * process/kfd_mem.c, mm/vgpu_vram_evict.c: allocations in VRAM that is full of BOs. Catches: while
+ * BOs are reserved or are kept by their owners, an allocation fails, waits too long or evicts too
+ * little. process/kfd_mem_validate.c: the BOs of a process are moved to their places. Catches: the
+ * BOs are moved in the wrong order; after an error, BOs stay reserved or keep the eviction fence.
+ * TTM manages the BOs; moves copy nothing.
  */
 #include <linux/dma-resv.h>
 #include <linux/fs.h>
@@ -23,7 +23,7 @@
 #include "tests/lib/vgpu_mock.h"
 
 #define CREATE_BOS	20u
-/* Less than the number of evict_ok() calls in 16 tries of an allocation. */
+/* An allocation calls evict_ok() more often than this in its 16 tries (KGD_MEM_CREATE_TRIES). */
 #define CREATE_REFUSALS	8u
 #define VALIDATE_BOS	3u
 
@@ -45,8 +45,8 @@
  * @tries: number of attempts to create a BO
  * @holder: thread that holds the reservations of @bo during each try
  * @hold: completed to make @holder take the reservations
- * @held: completed when @holder has taken them
- * @drop: completed to make @holder drop them
+ * @held: completed when @holder has taken the reservations
+ * @drop: completed to make @holder drop the reservations
  * @holding: a try has started and is not over; used by the test's thread
  * @stop: makes @holder exit at the next @hold
  * @moved: BOs in the order of their moves
@@ -112,7 +112,10 @@ static int create_move(struct ttm_buffer_object *tbo, bool evict,
 		return -EIO;
 	if (m->n_moved < ARRAY_SIZE(m->moved))
 		m->moved[m->n_moved++] = to_vgpu_bo(tbo);
-	/* The driver's move lets the owner move the BO's pages elsewhere. */
+	/*
+	 * Only the driver's move calls vacate(), with which the owner moves the pages out of the
+	 * BO.
+	 */
 	if (ops && ops->vacate)
 		return vgpu_ttm_funcs.move(tbo, evict, ctx, new, hop);
 	ttm_bo_move_null(tbo, new);
@@ -351,9 +354,9 @@ static void create_check_place(struct kunit *test, struct vgpu_bo *bo, u32 mem_t
 }
 
 /*
- * Another thread holds the reservation of the only BO during every try, and drops it after the try.
- * Catches: an allocation only tries again whenever the reservation is dropped, and fails after a
- * number of tries.
+ * Another thread reserves the only BO before every try, and drops the reservation after the try.
+ * Catches: after each failed try an allocation only waits for the reservation, so that it fails
+ * after a number of tries.
  */
 static void create_held(struct kunit *test)
 {
@@ -367,7 +370,8 @@ static void create_held(struct kunit *test)
 }
 
 /*
- * Catches: an allocation waits only for the reservation of the first BO, which may not be evicted.
+ * Two BOs are reserved; the first must not be evicted. Catches: an allocation waits only for the
+ * reservation of the first BO.
  */
 static void create_held_behind(struct kunit *test)
 {
@@ -412,8 +416,8 @@ static void create_held_stays(struct kunit *test)
 }
 
 /*
- * At first, the owner of a BO cannot vacate it (as SVM while a page is locked). Catches: the
- * allocation fails because it ignores kernel BOs.
+ * The owner of a kernel BO can vacate the BO only after some tries (as SVM if a page is locked).
+ * Catches: the allocation fails because it ignores kernel BOs.
  */
 static void create_vacated_later(struct kunit *test)
 {
@@ -427,8 +431,8 @@ static void create_vacated_later(struct kunit *test)
 }
 
 /*
- * The owner of a BO keeps it for a limited time. Catches: an allocation fails although the BO
- * becomes evictable soon.
+ * The owner of a BO keeps the BO in VRAM for a limited time. Catches: an allocation fails although
+ * the BO becomes evictable soon.
  */
 static void create_kept(struct kunit *test)
 {
@@ -442,8 +446,8 @@ static void create_kept(struct kunit *test)
 }
 
 /*
- * Map the BOs in the process, as allocations in @domain, and clear @m->moved. No BO counts as
- * swapped out recently.
+ * Map each BO in the process, as an allocation in the domain in @domain, and clear @m->moved. No BO
+ * counts as swapped out recently.
  */
 static void validate_map(struct kunit *test, struct create_mock *m, const u32 *domain)
 {
@@ -476,7 +480,10 @@ static void validate_evict(struct kunit *test, struct vgpu_bo *bo)
 	dma_resv_unlock(bo->tbo.base.resv);
 }
 
-/* Check that the BO is reserved by no task, and whether it has the eviction fence. */
+/*
+ * Check that no task has reserved the BO, and that the BO has the eviction fence exactly if
+ * @fenced.
+ */
 static void validate_check(struct kunit *test, struct vgpu_bo *bo, bool fenced)
 {
 	struct dma_resv *resv = bo->tbo.base.resv;
@@ -488,8 +495,8 @@ static void validate_check(struct kunit *test, struct vgpu_bo *bo, bool fenced)
 }
 
 /*
- * A BO of VRAM that was evicted stands in the list behind a BO of GTT. Catches: the copy to VRAM is
- * not started first; another BO is not moved, or in another order than that of the list; a BO gets
+ * In the process's list, a VRAM BO that was evicted follows a GTT BO. Catches: the VRAM BO is not
+ * moved first; a GTT BO is not moved; the GTT BOs are not moved in the order of the list; a BO gets
  * no eviction fence.
  */
 static void validate_order(struct kunit *test)

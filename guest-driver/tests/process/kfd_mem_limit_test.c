@@ -60,7 +60,7 @@ static void limit_gtt(struct kunit *test)
 	kfd_mem_limit_unreserve(node->vdev, GTT, m->limit);
 }
 
-/* Reservations of VRAM beyond its size are counted as system memory. */
+/* Reservations of VRAM beyond the size of VRAM are counted as system memory. */
 static void limit_vram(struct kunit *test)
 {
 	struct limit_mock *m = limit_mock_new(test);
@@ -111,7 +111,7 @@ struct limit_bo {
 	unsigned int gpu;
 };
 
-/* Return the system memory that all reservations use. */
+/* Return the bytes of system memory that all reservations use. */
 static u64 limit_sum(const struct limit_bo *bo)
 {
 	u64 gtt = 0, vram[2] = {};
@@ -138,7 +138,7 @@ static void limit_random(struct kunit *test)
 	u64 ballast;
 
 	KUNIT_ASSERT_NOT_NULL(test, bo);
-	/* Leave system memory for the size of two VRAMs, so that the limit is reached. */
+	/* Leave only as much system memory as two GPUs have VRAM, so that the limit is reached. */
 	ballast = m->limit - 2 * VGPU_MOCK_VRAM;
 	KUNIT_ASSERT_EQ(test, kfd_mem_limit_reserve(&m->node[0], GTT, ballast),
 			0);

@@ -37,8 +37,8 @@ static void timeslice_off(struct kunit *test)
 }
 
 /*
- * While a process is restored, its memory is kept, except that an allocation gets its VRAM after a
- * while.
+ * While a process is restored, its memory is not evicted. Exception: after a while, an allocation
+ * may evict its VRAM.
  */
 static void timeslice_restoring(struct kunit *test)
 {
@@ -56,7 +56,8 @@ static void timeslice_restoring(struct kunit *test)
 }
 
 /*
- * After a failed restore, the next restore has more time, up to a limit; a success resets the time.
+ * After a failed restore, the next restore has more time, up to a limit. After a successful
+ * restore, the time is reset.
  */
 static void timeslice_restore_fails(struct kunit *test)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * svm/svm_attr.c and svm/svm_policy.c: effect of attributes, against a list of the last attribute
- * for each GPU. Catches: an attribute does not change the access; an attribute is applied to
- * another GPU; memory moves to a place that a GPU with access cannot reach.
+ * svm/svm_attr.c and svm/svm_policy.c: the effect of attributes, compared with a list of the last
+ * attribute for each GPU. Catches: an attribute does not change the access; an attribute is applied
+ * to another GPU; memory moves to a place that a GPU with access cannot reach.
  */
 #include <linux/ktime.h>
 #include <kunit/static_stub.h>
@@ -272,10 +272,10 @@ static bool attr_all_reach(const struct attr_mock *m,
 }
 
 /*
- * The attributes decide first. Without access, the fault is refused. Memory moves to the preferred
- * location if the faulting GPU can reach it and, when the range stays mapped, if all other GPUs
- * with access can reach it as well. Otherwise the policy decides. No GPU has pulled the memory
- * before, and VRAM has free space.
+ * The attributes decide before the policy. Without access, the fault is refused. Memory moves to
+ * the preferred location if the faulting GPU can reach this location. If the range stays mapped,
+ * all other GPUs with access must reach the location, too. In all other cases the policy decides.
+ * No GPU has pulled the memory before, and VRAM has free space.
  */
 static void policy_fault(struct kunit *test)
 {
@@ -358,7 +358,7 @@ static const struct policy_case policy_table[] = {
 	{ AMDGPU, "aa", false, GPU_ID(1), UNDEFINED, 4096, "0101", "01.." },
 	{ AMDGPU, "ia", false, GPU_ID(1), UNDEFINED, 4096, "0101", ".1.." },
 	{ AMDGPU, "ii", true, GPU_ID(1), UNDEFINED, 4096, "01", "11" },
-	/* Full VRAM: only every second fault moves memory, since it evicts other memory. */
+	/* Full VRAM: only every second fault moves memory, because the move evicts other memory. */
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "0F0000", "00.0." },
 	{ AMDGPU, "aa", false, GPU_ID(0), UNDEFINED, 4096, "0F00001", "00.0.1" },
 
@@ -378,13 +378,16 @@ static const struct policy_case policy_table[] = {
 	/* The lead of a GPU is bounded, however many faults it alone has had. */
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096,
 	  "000000000000000001111111111111", "....0000000000000............1" },
-	/* A GPU with access in place does not pull, but its faults count. */
+	/*
+	 * A GPU with access in place does not pull memory, but its faults reduce the other GPU's
+	 * lead.
+	 */
 	{ ADAPTIVE, "ai", true, UNDEFINED, UNDEFINED, 4096, "1111111", "......." },
 	{ ADAPTIVE, "ai", true, UNDEFINED, UNDEFINED, 4096, "1100000000",
 	  "........00" },
 	/*
-	 * Memory is pulled immediately to a prefetch location, and in small ranges, unless another
-	 * GPU leads.
+	 * A GPU pulls memory at its first fault if the GPU is the prefetch location or the range is
+	 * small, unless another GPU leads.
 	 */
 	{ ADAPTIVE, "aa", true, UNDEFINED, GPU_ID(0), 4096, "01", "0." },
 	{ ADAPTIVE, "ia", true, UNDEFINED, GPU_ID(0), 4096, "01", ".." },
@@ -397,8 +400,9 @@ static const struct policy_case policy_table[] = {
 };
 
 /*
- * A pull is recent for one second of real time. Check that, then make the pull recent until 'T' in
- * the case's faults: the guest may be stopped for longer than a second between faults.
+ * A pull counts as recent for one second of real time. Check this, and return the result. Then make
+ * the pull recent until a 'T' in the case's faults: the guest may be stopped for longer than a
+ * second between faults.
  */
 static bool policy_pulled(struct attr_mock *m, unsigned int gpu,
 			  struct svm_interval win)
@@ -493,8 +497,8 @@ static void policy_faults(struct kunit *test)
 }
 
 /*
- * Catches: memory is prefetched to a location that a GPU cannot reach although its mapping has to
- * stay valid (access in place; or any access to a range that stays mapped).
+ * Catches: memory is prefetched to a location that a GPU cannot reach, although the GPU has access
+ * in place, or has access and the range stays mapped.
  */
 static void policy_prefetch(struct kunit *test)
 {
@@ -534,8 +538,8 @@ static void policy_prefetch(struct kunit *test)
 }
 
 /*
- * Memory is mapped immediately in GPUs with access in place and, in GPUs with access, if the range
- * stays mapped or the memory has moved to the GPU.
+ * Memory is mapped immediately in all GPUs with access in place. In a GPU with access, memory is
+ * mapped immediately if the range stays mapped or if the memory has moved to this GPU.
  */
 static void policy_map_now(struct kunit *test)
 {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * svm/svm_fault_queue.c: faults of a process whose mmap_lock the test holds, so that its worker
- * stalls as in a page-in, and meanwhile faults of other processes. Catches: a fault waits for the
- * stalled worker of another process; a fault queue grows while its worker stalls; a CAM slot is not
- * acknowledged, or is acknowledged after another process has it; a stalled process keeps all slots.
+ * svm/svm_fault_queue.c: the test holds the mmap_lock of a process, so that the process's fault
+ * worker stalls as in a page-in. Meanwhile other processes have faults. Catches: a fault waits for
+ * the stalled worker of another process; a fault queue grows while its worker stalls; a CAM slot is
+ * not acknowledged; a CAM slot is acknowledged after a fault of another process has got the slot; a
+ * stalled process keeps all CAM slots.
  */
 #include <linux/iopoll.h>
 #include <linux/kref.h>
@@ -25,14 +26,17 @@
 #define FAULT_PAGE		((unsigned long)VM_MOCK_FIRST)
 #define FAULT_TIMEOUT_US	(10 * USEC_PER_SEC)
 #define FAULT_TS		1000u
-/* Number of repeats of an entry, and number of no-retry faults: more than a process may queue. */
+/*
+ * FAULT_RESENT: number of repeats of an entry. FAULT_NORETRY: number of no-retry faults, more than
+ * a process may queue.
+ */
 #define FAULT_RESENT		100u
 #define FAULT_NORETRY		(4 * SVM_FAULT_REPORTS)
 
 /**
  * struct fault_process - a process on the GPU
  * @p: process
- * @pdd: state of @p on the GPU; evicted once more, so that a restore does not load its queues
+ * @pdd: state of @p on the GPU; evicted is 1 from the start, so that a restore loads no queues
  */
 struct fault_process {
 	struct kfd_process p;
@@ -245,13 +249,19 @@ static void fault_bounded(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, list_count_nodes(&q->pending), 2 + SVM_FAULT_REPORTS);
 	spin_unlock_irq(&m->sn.fault_lock);
 	KUNIT_EXPECT_EQ(test, m->sn.slots[2].serial, FAULT_RESENT + 2);
-	/* The counter has no repeated fault, but the one with the invalid slot number. */
+	/*
+	 * The counter includes one fault of each of the three slots, and the one with the invalid
+	 * slot number.
+	 */
 	KUNIT_EXPECT_EQ(test, vgpu_stat_read(m->vm->vdev, VGPU_STAT_FAULTS_RETRY), 4);
 	fault_mock_end(test, m);
 	KUNIT_EXPECT_EQ(test, fault_acks(m), 3);
 }
 
-/* A fault waits for a stalled worker. A reset frees its slot, and another process gets the slot. */
+/*
+ * A fault waits for a stalled worker. Meanwhile a reset frees the fault's CAM slot, and a fault of
+ * another process gets the slot.
+ */
 static void fault_slot_reused(struct kunit *test)
 {
 	struct fault_mock *m = fault_mock_new(test);
@@ -266,8 +276,8 @@ static void fault_slot_reused(struct kunit *test)
 }
 
 /*
- * All slots have faults of the stalled process. Its queues are evicted before the slots are
- * released, and restored when its worker continues. No slot is acknowledged twice.
+ * All CAM slots have faults of the stalled process. The queues of the process are evicted before
+ * the slots are released, and restored when its worker continues. No slot is acknowledged twice.
  */
 static void fault_cam_full(struct kunit *test)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * svm/svm_interval.c: window and unmap log, compared with page-by-page maps. Catches: a bound is
- * off by one; a join of intervals loses or adds pages; wrapped timestamps are ordered wrongly.
+ * svm/svm_interval.c: svm_window() and the unmap log, compared with page-by-page maps. Catches: a
+ * bound is off by one; a join of intervals loses or adds pages; wrapped timestamps are ordered
+ * wrongly.
  */
 #include "svm/svm_interval.c"
 #include "tests/lib/vgpu_mock.h"
@@ -117,7 +118,7 @@ static void svm_test_unmap_log(struct kunit *test)
 					    svm_log_has(&log, i),
 					    "round %u page %lu", round, i);
 	}
-	/* Unless both kinds occur, the test checks nothing. */
+	/* Both kinds of log must occur, so that the test checks both. */
 	KUNIT_EXPECT_GT(test, exact, 100);
 	KUNIT_EXPECT_GT(test, inexact, 100);
 }

@@ -79,7 +79,7 @@ static struct range_mock *range_mock_new(struct kunit *test)
 	return m;
 }
 
-/* Create the range and its entries, as a repaired fault does. */
+/* Create the range and its page-table entries, as the repair of a fault does. */
 static void range_mock_map(struct kunit *test, struct range_mock *m)
 {
 	struct svm_interval iv = { RANGE_FIRST, RANGE_LAST };

@@ -167,7 +167,10 @@ static void stuck_resv_fini(void *resv)
 	dma_resv_fini(resv);
 }
 
-/* The eviction of the BO is refused while a page or a migration has a reference. */
+/*
+ * The eviction of the BO is refused while one of its pages is in use, or a migration has a
+ * reference to the BO.
+ */
 static void stuck_wanted(struct kunit *test)
 {
 	struct stuck_mock *m = stuck_mock_new(test);
@@ -261,8 +264,8 @@ static void touch_expect(struct kunit *test, struct touch_thread *t, struct page
 }
 
 /*
- * While one fault moves the page, other faults drop their references; they get them back when it
- * ends.
+ * While one fault moves the page, the other faults of the page drop their page references. They get
+ * the references back when the moving fault ends.
  */
 static void touch_lends(struct kunit *test)
 {
@@ -289,7 +292,10 @@ static void touch_lends(struct kunit *test)
 	stuck_release(test, m);
 }
 
-/* A thread that is killed while it waits gets its reference back exactly once. */
+/*
+ * A thread that is killed while it waits for the moving fault gets its page reference back exactly
+ * once.
+ */
 static void touch_killed(struct kunit *test)
 {
 	struct stuck_mock *m = stuck_mock_new(test);
@@ -369,7 +375,10 @@ static void peer_expect(struct kunit *test, struct svm_view *view,
 	KUNIT_EXPECT_EQ(test, got, addr);
 }
 
-/* Nodes 3 and 1 of a hive, each as the accessing GPU, and a GPU without a hive. */
+/*
+ * Places of pages of nodes 3 and 1 of a hive, of a GPU without a hive, and of system memory. The
+ * accessing GPU is node 3 or node 1.
+ */
 static void peer_places(struct kunit *test)
 {
 	struct stuck_mock *high = stuck_mock_of(test, 7, 3);
@@ -408,8 +417,8 @@ static void peer_places(struct kunit *test)
 	peer_expect(test, &view, high->page, SVM_IN_VRAM, STUCK_OFFSET);
 
 	/*
-	 * The VRAM of node 1 is lost. In its view, the page of node 3 is not affected, and its own
-	 * page is lost.
+	 * The VRAM of node 1 is lost. With node 1 as the accessing GPU, the page of node 3 is not
+	 * lost, and the page of node 1 is lost.
 	 */
 	atomic_inc(&low->mock->vdev.hw->vram_epoch);
 	view = (struct svm_view) { .node = &low->node };

@@ -27,7 +27,8 @@
  * @limit: number of tables that may be allocated
  * @locked: vgpu_pt_ops.lock() was called
  * @first: first page of the window that is checked
- * @want: expected entry of each page of the window, address without @pt.vram_base; 0: invalid
+ * @want: expected entry of each page of the window; VRAM addresses are without @pt.vram_base; 0:
+ *         invalid
  */
 struct pt_mock {
 	struct vgpu_pt pt;
@@ -217,7 +218,9 @@ static bool pt_any_valid(const struct pt_mock *m, unsigned int i,
 	return false;
 }
 
-/* Map [@i, @i + @n) of the window; check that a flush is requested if an entry was valid. */
+/*
+ * Map [@i, @i + @n) of the window. Check that a flush is requested exactly if an entry was valid.
+ */
 static void pt_do_write(struct kunit *test, struct pt_mock *m, unsigned int i,
 			unsigned int n, u64 addr, u64 flags, unsigned int frag)
 {
@@ -310,7 +313,7 @@ static void pt_random_top(struct kunit *test)
 	pt_random(test, BIT_ULL(36) - WINDOW);
 }
 
-/* Mappings with fragments that are mapped and unmapped as a whole, as for BOs. */
+/* Mappings with fragments. Each mapping is written and cleared as a whole, as for BOs. */
 static void pt_whole(struct kunit *test)
 {
 	struct pt_mock *m = pt_mock_new(test, 512);

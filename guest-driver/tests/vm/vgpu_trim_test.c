@@ -2,7 +2,7 @@
 /*
  * vm/vgpu_vm_trim.c and vgpu_pt_tree.c: delayed freeing of page tables. Catches: a table is not
  * freed, or is freed while it is reserved or used; a freed table has entries (vgpu_vm_mock.c checks
- * this); a flush is missing or not needed.
+ * this); a flush is missing or redundant.
  */
 #include "tests/lib/vgpu_vm_mock.h"
 
@@ -161,7 +161,10 @@ static void trim_flushes_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vm_mock_flushes(m), before + 2);
 }
 
-/* Tables that were allocated before an allocation failed are freed as well. */
+/*
+ * The allocation of a table fails. The next trim frees the tables that the failed call has
+ * allocated.
+ */
 static void trim_after_failure(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -176,7 +179,7 @@ static void trim_after_failure(struct kunit *test)
 	}
 }
 
-/* A reservation for which there is no free memory first frees empty tables. */
+/* If there is no memory for its tables, a new mapping first frees empty tables. */
 static void trim_makes_room(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);

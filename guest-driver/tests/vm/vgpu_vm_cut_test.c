@@ -35,7 +35,7 @@ struct cut_case {
  * @first: first page that is unmapped
  * @last: last page that is unmapped
  * @writes: number of writes
- * @late: number of writes while one of the pages could be claimed
+ * @late: number of writes while @first or @last could be claimed for an SVM range
  */
 struct cut_watch {
 	u64 first;

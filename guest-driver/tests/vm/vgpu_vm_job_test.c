@@ -114,7 +114,7 @@ static void job_bytes_scattered(struct kunit *test)
 			VGPU_PT_ENTRIES * sizeof(u64) * 105);
 }
 
-/* A run of addresses takes one packet. */
+/* Entries with contiguous addresses take one packet. */
 static void job_bytes_run(struct kunit *test)
 {
 	struct vgpu_vm_job *job = job_new(test, 64);
@@ -150,7 +150,7 @@ static void job_gap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, job->ndw, 6);
 }
 
-/* The largest writes of a step fit into a job that is not full. */
+/* A job that is not full has space for the largest writes of one more step. */
 static void job_room(struct kunit *test)
 {
 	struct vgpu_vm_job *job = job_new(test, 1000);

@@ -100,7 +100,7 @@ static void vm_cut_middle(struct kunit *test)
 	vm_mock_check(test, m);
 }
 
-/* The parts of a mapping that was cut after a move of its BO are written by the next update. */
+/* If a mapping is cut after its BO has moved, the next update writes the remaining parts. */
 static void vm_cut_moved(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -113,7 +113,7 @@ static void vm_cut_moved(struct kunit *test)
 	vm_mock_check(test, m);
 }
 
-/* Clears of single pages in a 2 MiB leaf, and beside fragments. */
+/* Clear one to three pages at a time in a 2 MiB leaf. */
 static void vm_cut_leaf(struct kunit *test, bool sdma)
 {
 	unsigned int leaf = -VM_MOCK_FIRST % VGPU_PT_ENTRIES, i;
@@ -141,8 +141,8 @@ static void vm_cut_leaf_sdma(struct kunit *test)
 }
 
 /*
- * Map the window to @addr in spans of @len pages. Returns the number of bytes that were written for
- * it.
+ * Map the window to @addr in spans of @len pages. Returns the number of bytes that the page-table
+ * update took (VGPU_STAT_PT_BYTES).
  */
 static u64 vm_write_spans(struct kunit *test, struct vm_mock *m, u64 addr,
 			  unsigned int len)
@@ -252,7 +252,10 @@ static void vm_no_memory(struct kunit *test)
 	vm_mock_check(test, m);
 }
 
-/* Many mappings need only one flush, and none if no entry was valid. */
+/*
+ * A change of many mappings flushes once. If no entry was valid before the change, there is no
+ * flush.
+ */
 static void vm_flush_once(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -310,7 +313,7 @@ static void vm_prt_entries(struct kunit *test)
 
 /*
  * An update skips BOs whose reservation it cannot take and BOs that the GPU cannot reach; a later
- * update writes them.
+ * update writes the entries of these BOs.
  */
 static void vm_moved_stays(struct kunit *test)
 {
@@ -404,8 +407,8 @@ static void vm_last_update(struct kunit *test)
 }
 
 /*
- * If a BO moves while a job uses it, its entries stay until the job and the move are done, and are
- * then cleared.
+ * If a BO moves while a job uses it, the BO's page-table entries stay until the job and the move
+ * are done. Then the entries are cleared.
  */
 static void vm_stale(struct kunit *test)
 {
@@ -465,7 +468,7 @@ static void vm_stale(struct kunit *test)
 	vm_mock_check(test, m);
 }
 
-/* Catches: a no-retry entry overwrites a page that was mapped meanwhile. */
+/* Catches: a no-retry entry overwrites the entry of a page that was mapped meanwhile. */
 static void vm_deny(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);

@@ -146,8 +146,8 @@ static void vmid_twice(struct kunit *test)
 }
 
 /*
- * Address spaces of the render node get only its two VMIDs; KFD's address spaces get all other
- * VMIDs.
+ * Two VMIDs are reserved for the render node: address spaces of the render node get no others, and
+ * KFD's address spaces get neither of the two.
  */
 static void vmid_graphics(struct kunit *test)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-demo: its parts, and the report that they write. */
+/* The parts of vgpu-demo, and the report that these parts write. */
 #ifndef DEMO_H
 #define DEMO_H
 

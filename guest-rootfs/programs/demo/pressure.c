@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Part 2: memory pressure. A child process fills BOs in VRAM and unmaps them; the
- * parent then allocates VRAM until none is left, so that the driver evicts the child's
- * BOs to GTT. The BOs return to VRAM when the child maps them again, after the parent
- * has freed its own.
+ * Part 2: memory pressure. A child process fills BOs in VRAM and unmaps them; the parent then
+ * allocates VRAM until none is left, so that the driver evicts the child's BOs to GTT. After the
+ * parent has freed its BOs, the child maps its BOs again, and they return to VRAM.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -40,8 +39,8 @@ static int owner_open(struct owner *o)
 }
 
 /*
- * Keep no queue after the transfer: without queues the driver evicts the BOs and does
- * not restore them.
+ * Fill or check the BOs with a temporary queue. While the child has no queue, the driver does not
+ * restore BOs that were evicted.
  */
 static int owner_transfer(struct owner *o, bool fill)
 {
@@ -184,8 +183,8 @@ static int release(struct hog *hog)
 }
 
 /*
- * After the child's BOs have returned to VRAM, GTT usage must be at most that before
- * the pressure.
+ * Check that the child's BOs have returned to VRAM: GTT usage is not higher than before the
+ * pressure.
  */
 static int check_returned(struct demo *d, const struct usage *filled)
 {

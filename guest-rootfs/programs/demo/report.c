@@ -221,8 +221,6 @@ void report_usage(const struct demo *d)
  * @driver: counter of the driver, compared with @device
  * @minus: counter of the driver that is subtracted from @driver, or NULL
  * @user: offset in struct vg_tally of the count that is added to @driver, or -1
- * @minus: driver's counter to subtract, or NULL
- * @user: offset in struct vg_tally of the count to add, or -1
  */
 struct agreement {
 	const char *what, *device, *driver, *minus;
@@ -252,8 +250,8 @@ static uint64_t tally_of(const struct agreement *a)
 }
 
 /*
- * Compute the device's and the driver's side of a row since the start. Return false if
- * a counter is missing.
+ * Compute the values of a row: *@device from the device's counter and *@driver from the driver's
+ * counters, both as differences since the start. Return false if a counter is missing.
  */
 static bool evaluate(const struct agreement *a, const struct vg_counters *dev,
 		     const struct vg_counters *drv,

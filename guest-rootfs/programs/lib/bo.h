@@ -51,8 +51,8 @@ struct vg_bo {
 int vg_bo_alloc(struct vg *vg, struct vg_gpu *gpu, uint64_t size,
 		uint32_t flags, struct vg_bo *bo);
 /*
- * Map or unmap the BO, for the CPU at @bo->va, or on @bo->gpu, the GPU that allocated
- * it. vg_bo_unmap_cpu() keeps the address range reserved.
+ * Map or unmap the BO at @bo->va: the _cpu functions for the CPU, the _gpu functions on @bo->gpu,
+ * the GPU of the allocation. vg_bo_unmap_cpu() keeps the address range reserved.
  */
 int vg_bo_map_cpu(struct vg_bo *bo);
 int vg_bo_unmap_cpu(struct vg_bo *bo);
@@ -65,8 +65,7 @@ int vg_bo_unmap_gpu(struct vg_bo *bo);
 int vg_bo_map_peer(struct vg_bo *bo, struct vg_gpu *gpu);
 int vg_bo_unmap_peer(struct vg_bo *bo, struct vg_gpu *gpu);
 /*
- * Call vg_bo_alloc() and make both mappings. On an error the function frees the BO
- * again.
+ * Call vg_bo_alloc(), vg_bo_map_cpu() and vg_bo_map_gpu(). On an error the function frees the BO.
  */
 int vg_bo_create(struct vg *vg, struct vg_gpu *gpu, uint64_t size,
 		 uint32_t flags, struct vg_bo *bo);

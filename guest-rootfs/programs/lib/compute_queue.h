@@ -41,7 +41,7 @@ struct vg_cq {
 };
 
 /*
- * Allocate a context save area of the size in the topology and map it on @gpu. @kind is
+ * Allocate a context save area of the size that the topology reports, and map it on @gpu. @kind is
  * KFD_IOC_ALLOC_MEM_FLAGS_VRAM or KFD_IOC_ALLOC_MEM_FLAGS_GTT.
  */
 int vg_save_area(struct vg *vg, struct vg_gpu *gpu, uint32_t kind,

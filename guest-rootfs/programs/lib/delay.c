@@ -172,10 +172,10 @@ static void random_delay(void)
 /* Points */
 
 /*
- * Follow the frame chain from @frame, the frame of a wrapper, to me.base, or to me.root
- * if the function of me.base has returned. Store the outermost return addresses in @pc,
- * innermost first, and return their number. If the chain is broken (code without frame
- * pointers), store only the return address of the wrapper.
+ * Follow the frame chain from @frame, the frame of a wrapper, to me.base, or to me.root if the
+ * function of me.base has returned. Store the DELAY_FRAMES return addresses nearest to the end of
+ * the chain (all, if there are fewer) in @pc, innermost first, and return their number. If the
+ * chain is broken (code without frame pointers), store only the return address of the wrapper.
  */
 static int find_path(void **frame, uintptr_t *pc)
 {
@@ -202,8 +202,8 @@ static int find_path(void **frame, uintptr_t *pc)
 }
 
 /*
- * Return the slot of @id; if @id has no slot, take a free one. Return -1 if the table
- * is full.
+ * Return the index of point @id in the table of points. If @id is not in the table, add it. Return
+ * -1 if the table is full.
  */
 static int find_slot(uint64_t id, const char *what, const uintptr_t *pc)
 {

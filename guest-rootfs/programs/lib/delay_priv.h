@@ -19,14 +19,14 @@ enum delay_kind {
 	DELAY_PEER,		/* a point of synchronisation with a process, thread or timer */
 };
 
-/* State that a new process or thread inherits from the fork or thread creation. */
+/* State that a new process or thread takes over from its creator. */
 struct delay_origin {
 	uint64_t rng, path;
 };
 
 extern int delay_mode;
 
-/* Names that the linker (--wrap) gives the wrapped call and its wrapper. */
+/* With --wrap, the linker names a wrapped call __real_X and its wrapper __wrap_X. */
 int __real_clock_nanosleep(clockid_t clock, int flags,
 			   const struct timespec *at, struct timespec *left);
 int __real_ioctl(int fd, unsigned long request, ...);

@@ -22,8 +22,8 @@
 /**
  * struct vg_gpu - one GPU node of the topology
  * @gpu_id: ID in KFD's ioctls
+ * @node: number of the node in the topology
  * @minor: DRM render minor (128 or above)
- * @minor: DRM render minor (128...)
  * @fd: render node; ACQUIRE_VM gives its VM to KFD
  * @aperture: from GET_PROCESS_APERTURES_NEW
  */
@@ -88,7 +88,10 @@ uint64_t vg_gpu_clock(struct vg *vg, struct vg_gpu *gpu);
 
 /* Return the text of the calling thread's last failure, never NULL. */
 const char *vg_error(void);
-/* Record a failure, with the text of @err unless @err is 0. Return @err. */
+/*
+ * Record the text of a failure for vg_error(). Unless @err is 0, append the text of @err. Return
+ * @err.
+ */
 int vg_fail(int err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 

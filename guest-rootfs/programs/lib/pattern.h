@@ -12,8 +12,8 @@
 void *vg_map_anon(uint64_t size);
 void vg_unmap_anon(void *p, uint64_t size);
 /*
- * Fill with a pattern in which every byte depends on @seed and on its distance from the
- * pattern's origin. @p is @offset bytes after the origin.
+ * Fill @p with a pattern. Each byte of the pattern depends on @seed and on the byte's distance from
+ * the origin of the pattern. @p is @offset bytes after the origin.
  */
 void vg_pattern_fill(void *p, uint64_t bytes, uint64_t seed, uint64_t offset);
 /*

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A GPU as a PCI device, by its name on the bus, such as "0000:01:00.0". */
+/*
+ * Functions for a GPU as a PCI device. @name is the device's name on the bus, such as
+ * "0000:01:00.0".
+ */
 #ifndef VG_PCI_H
 #define VG_PCI_H
 

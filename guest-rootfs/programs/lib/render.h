@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vr: the render node over the raw uAPI (drm/amdgpu_drm.h): BOs with GPU addresses,
- * contexts, submission. Functions return 0 or a negative errno; they record no error
- * text.
- * Tests of ioctls use handles without struct vr_bo.
+ * vr: the render node over the raw uAPI (drm/amdgpu_drm.h): BOs with GPU addresses, contexts,
+ * submission. Functions return 0 or a negative errno; they record no error text. Tests of single
+ * ioctls use GEM handles without struct vr_bo.
  */
 #ifndef VR_H
 #define VR_H
@@ -22,7 +21,9 @@ int vr_ioctl(int fd, unsigned long request, void *arg);
 /* Open the render node of @gpu once more. Return the new DRM file, or -errno. */
 int vr_open(const struct vg_gpu *gpu);
 
-/* Each of these functions calls one ioctl. *@handle is 0 on an error. */
+/*
+ * Each of the next three functions calls one ioctl. vr_gem_create() sets *@handle to 0 on an error.
+ */
 int vr_gem_create(int fd, uint64_t size, uint64_t domains, uint64_t flags,
 		  uint32_t *handle);
 int vr_gem_close(int fd, uint32_t handle);
@@ -65,8 +66,8 @@ struct vr_ib {
 	uint32_t ndw;
 };
 /*
- * The vr_ib functions append a packet. The caller ensures that @ib->bo has space for
- * it.
+ * Except vr_ib_create(), each vr_ib function appends a packet. The caller ensures that @ib->bo has
+ * space for the packet.
  */
 
 /* Create a BO in GTT for packets. The caller frees it with vr_bo_free(&ib->bo). */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Loop of a workload that ends when the host closes its standard input. */
+/* Loop of a workload. The loop ends when the host closes the workload's standard input. */
 #ifndef VG_ROUNDS_H
 #define VG_ROUNDS_H
 

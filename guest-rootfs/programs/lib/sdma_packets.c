@@ -10,9 +10,7 @@
 #include "sdma_queue.h"
 #include "stats.h"
 
-/*
- * Largest payload of one packet: 30 bits of size for copies, 22 for fills (as in ROCr).
- */
+/* Largest number of bytes of one packet: 2^30 for copies and 2^22 for fills, as in ROCr. */
 #define COPY_MAX	(1ull << 30)
 #define FILL_MAX	(1ull << 22)
 

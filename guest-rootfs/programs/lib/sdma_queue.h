@@ -84,14 +84,15 @@ uint32_t vg_queue_fence_value(const struct vg_queue *q);
  */
 int vg_emit_copy(struct vg_queue *q, uint64_t dst, uint64_t src,
 		 uint64_t bytes);
-/* @value is a dword; @dst and @bytes are multiples of 4. */
+/* Repeat the dword @value. @dst and @bytes are multiples of 4. */
 int vg_emit_fill(struct vg_queue *q, uint64_t dst, uint32_t value,
 		 uint64_t bytes);
 int vg_emit_write(struct vg_queue *q, uint64_t dst, const uint32_t *data,
 		  unsigned int dwords);
 int vg_emit_atomic_add(struct vg_queue *q, uint64_t addr, uint64_t value);
 /*
- * Emit a packet that stores the GPU clock in slot @slot; vg_timestamp() reads the slot.
+ * Emit a packet that stores the GPU clock in slot @slot of VG_QUEUE_TIMES. vg_timestamp() reads the
+ * slot.
  */
 int vg_emit_timestamp(struct vg_queue *q, unsigned int slot);
 uint64_t vg_timestamp(const struct vg_queue *q, unsigned int slot);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Counters and memory usage of a GPU in sysfs and debugfs, its reset, devcoredump, and
- * the tally of user queues.
+ * Read a GPU's counters and memory usage in sysfs and debugfs, reset the GPU, take its devcoredump,
+ * and count the bytes that user queues were asked to move.
  */
 #include <errno.h>
 #include <glob.h>
@@ -85,8 +85,8 @@ int vg_mem_wait_freed(const struct vg_gpu *gpu, const struct vg_mem_info *base,
 }
 
 /*
- * Open file @name of @gpu in debugfs; @path, of 128 bytes, receives its path. Return 0
- * or -errno.
+ * Open file @name of @gpu in debugfs; @path, of 128 bytes, receives the file's path. Return 0 or
+ * -errno.
  */
 static int open_debugfs(const struct vg_gpu *gpu, const char *name, char *path,
 			FILE **f)

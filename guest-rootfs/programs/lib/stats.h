@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Counters and memory usage of a GPU in sysfs and debugfs, its reset and devcoredump,
- * and the number of bytes that user queues were asked to move.
+ * Read a GPU's counters and memory usage in sysfs and debugfs, reset the GPU, take its devcoredump,
+ * and count the bytes that user queues were asked to move.
  */
 #ifndef VG_STATS_H
 #define VG_STATS_H
@@ -49,8 +49,8 @@ int vg_device_counters(const struct vg_gpu *gpu, struct vg_counters *c);
 /* Read the numbers of VMIDs, PASIDs, doorbells and processes in use (vgpu_in_use). */
 int vg_in_use(const struct vg_gpu *gpu, struct vg_counters *c);
 /*
- * Return the value of @name, or 0 if there is no such line. *@found (@found may be
- * NULL) receives whether there is one.
+ * Return the value of the line @name, or 0 if the line does not exist. If @found is not NULL, store
+ * in *@found whether the line exists.
  */
 uint64_t vg_counter(const struct vg_counters *c, const char *name, bool *found);
 
@@ -76,10 +76,10 @@ int vg_faults_wait_acked(const struct vg_gpu *gpu, int64_t most,
 int vg_gpu_reset(const struct vg_gpu *gpu);
 
 /*
- * Read the devcoredump that appears within @timeout_ms and remove it. The kernel
- * removes a dump in a worker and drops further dumps of the device until then, so the
- * function waits for the removal. Return 0 (@text is empty without a dump) or
- * -ETIMEDOUT.
+ * Read the devcoredump that appears within @timeout_ms and remove it. The kernel removes a dump in
+ * a worker and drops further dumps of the device until then, so the function waits for the removal.
+ * Return 0, with an empty @text if no dump appeared, or -ETIMEDOUT if the kernel did not remove the
+ * dump.
  */
 int vg_dump_take(char *text, size_t size, unsigned int timeout_ms);
 

@@ -11,7 +11,10 @@
 
 #define MAX_ATTRS 16
 
-/* The ioctl number contains the size, which depends on the number of attributes. */
+/*
+ * The number of the ioctl contains the size of its argument, which depends on the number of
+ * attributes.
+ */
 static int svm_call(struct vg *vg, uint32_t op, const void *addr, uint64_t size,
 		    struct kfd_ioctl_svm_attribute *attrs, unsigned int n)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Time, and time limits scaled by the speed of the machine. VGPU_TEST_SCALE, 1 to 4, is
- * the slowness of the host relative to the reference machine, measured when the run of
- * the suites began. vg_scale_again() measures it again, in the guest.
+ * Time, and time limits scaled by the speed of the machine. VGPU_TEST_SCALE, 1 to 4, is the
+ * slowness of the host relative to the reference machine, measured when the run of the suites
+ * began. vg_scale_again() measures the slowness again, in the guest.
  */
 #include <sched.h>
 #include <stdio.h>

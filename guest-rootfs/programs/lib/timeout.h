@@ -22,10 +22,10 @@ int vg_timeout_ms(void);
  */
 uint64_t vg_deadline(void);
 /*
- * Measure the slowness of the machine again (this takes 0.3 s on the reference
- * machine). If it is above VGPU_TEST_SCALE, set VGPU_TEST_SCALE, to at most 4, for this
- * process and the children that it forks later. Return true if the limits have grown;
- * false also if VGPU_TEST_SCALE is not set.
+ * Measure the slowness of the machine again (this takes 0.3 s on the reference machine). If it is
+ * above VGPU_TEST_SCALE, set VGPU_TEST_SCALE, to at most 4, for this process and the children that
+ * it forks later. Return true if the limits have grown. Return false if they have not, or if
+ * VGPU_TEST_SCALE is not set.
  */
 bool vg_scale_again(void);
 

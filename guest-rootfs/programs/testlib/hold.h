@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Jobs of the render node that occupy the kernel's SDMA rings until the test releases
- * them. Commands that the driver queues after the jobs wait for them, and so does an
- * invalidation of user pages that the jobs use.
+ * Jobs of the render node that occupy the kernel's SDMA rings until the test releases them.
+ * Commands that the driver queues later wait for these jobs. An invalidation of user pages waits
+ * for them, too, if the jobs use these pages.
  */
 #ifndef HOLD_H
 #define HOLD_H

@@ -33,8 +33,8 @@ void race_end(void);
  */
 void race_apart(bool apart);
 /*
- * From the next race() on, interrupt the first call by signals all the time, or not at
- * all.
+ * From the next race() on, interrupt the first call by repeated signals if @storm, else send no
+ * signals.
  */
 void race_storm(bool storm);
 /*
@@ -67,8 +67,9 @@ pid_t race_child(void);
 /* Reap @n killed processes. The case fails if a process was not ended by SIGKILL. */
 void race_reap_killed(const pid_t *pids, int n);
 /*
- * Run @round() in a child and kill the child at a random time, @rounds times. The child
- * may end before that. Memory in use must return to the value before the first round.
+ * Run @round() in a child and kill the child at a random time, @rounds times. The child may end
+ * before the kill, and the first child is not killed. After each round, memory in use must return
+ * to the value before the first round.
  */
 void race_kill(const struct vg_gpu *gpu, void (*round)(void), int rounds);
 /* A call; returns 0 or -errno. */
@@ -87,9 +88,9 @@ struct race_calls {
 };
 
 /*
- * Seed the random numbers. Then, @rounds times, run in a child up to three calls, one
- * during which the GPU is unbound, and up to eight after that, whose errors are
- * ignored. Bind the GPU again after each round. The case ends if an unbind fails.
+ * Seed the random numbers. Then repeat @rounds times: a child runs up to three calls, one call
+ * during which the GPU is unbound, and up to eight further calls; the parent then binds the GPU
+ * again. Errors of the calls are ignored. The case ends if an unbind fails.
  */
 void race_unbind(const struct race_calls *calls, int rounds);
 

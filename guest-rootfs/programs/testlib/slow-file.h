@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A file whose page reads complete only when the test completes them: the test serves
- * the file system (FUSE) of the file. A task that faults on a page of the file sleeps
- * in the kernel until then.
+ * A file whose page reads complete only when the test completes them: the test serves the file
+ * system (FUSE) of the file. A task that faults on a page of the file sleeps in the kernel until
+ * the test completes the read.
  */
 #ifndef SLOW_FILE_H
 #define SLOW_FILE_H

@@ -6,8 +6,8 @@
 #include "tap.h"
 
 /*
- * Return true if case @c runs: @only is a part of its name, or "=" and its full name,
- * and VGPU_TEST_LEAVE_OUT does not name it.
+ * Return true if case @c runs. The name of the case must contain @only or, if @only begins with
+ * "=", equal the rest of @only. VGPU_TEST_LEAVE_OUT must not name the case.
  */
 bool tap_chosen(const struct tap_case *c, const char *only);
 /*

@@ -58,10 +58,7 @@ static bool is_known(uint64_t id)
 	return false;
 }
 
-/*
- * Add new points after each run, because a failed run may reach fewer points than
- * another.
- */
+/* Add new points after each run, because a failed run may reach fewer points than a later run. */
 static void add_points(void)
 {
 	unsigned int i, n = delay_count();

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Child processes of a case: kill a child at work, alternate, wait for all, reap. */
+/*
+ * Child processes of a case: kill a child at work, let two processes alternate, wait until all
+ * processes have arrived, reap all.
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
