@@ -224,7 +224,7 @@ static void *pool_alloc(hsa_amd_memory_pool_t pool, size_t bytes)
 	HSA(hsa_amd_memory_pool_allocate(pool, bytes, 0, &p));
 	for (i = 0; i < n_gpus; i++)
 		all[i] = gpus[i].agent;
-	/* Only the GPU of the VRAM uses it, and has access already. */
+	/* VRAM is used only by its own GPU, which has access already. */
 	if (pool.handle == host.handle)
 		HSA(hsa_amd_agents_allow_access(n_gpus, all, NULL, p));
 	return p;
@@ -378,8 +378,8 @@ static void handlers(struct gpu *g)
 }
 
 /*
- * The times of a copy must lie between the host's times before and after it, in the
- * same clock.
+ * The start and end times of a copy must lie between the host's times before and after the copy.
+ * All times are of the same clock.
  */
 static void times(struct gpu *g)
 {
@@ -502,8 +502,8 @@ static void vmem_map(void *va, size_t bytes, hsa_amd_vmem_alloc_handle_t handle,
 }
 
 /*
- * Map memory at chosen addresses: two pieces of VRAM at adjacent addresses, one of them
- * also at a second address, and as a dma-buf at a third.
+ * Map two pieces of VRAM at adjacent addresses. Map the second piece also at another address and,
+ * exported and imported as a dma-buf, at a third address.
  */
 static void virtual_memory(struct gpu *g)
 {
@@ -547,7 +547,7 @@ static void virtual_memory(struct gpu *g)
 	copy(dst, cpu, va + 3 * bytes, g->agent, bytes);
 	pattern_check(dst, bytes, 12);
 
-	/* Replace the first piece by the second at its address. */
+	/* At the address of the first piece, map the second piece instead. */
 	HSA(hsa_amd_vmem_unmap(va, bytes));
 	HSA(hsa_amd_vmem_handle_release(piece[0]));
 	vmem_map(va, bytes, piece[1], g);

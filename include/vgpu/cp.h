@@ -139,8 +139,9 @@
 #define CP_HQD_PQ_WPTR_HI		0x37
 
 /*
- * The queue's image in memory (MQD), in dwords: offset of the registers that
- * SET_SH_REG sets, offset of the HQD registers (CP_HQD and following), size.
+ * The queue's image in memory (MQD), counted in dwords. CP_MQD_SH is the offset
+ * of the registers that SET_SH_REG sets, CP_MQD_HQD the offset of the HQD
+ * registers (CP_HQD and following).
  */
 #define CP_MQD_SH			1
 #define CP_MQD_HQD			128
@@ -156,7 +157,7 @@
 #define IH_RING_CP_ME			0x0c
 #define IH_RING_CP_QUEUE		0x70
 /* BAD_OPCODE and PRIV_REG: fields of data0. */
-#define IH_CP_ERROR__DOORBELL		0x000003ffu	/* 64-bit index in the process's slice */
+#define IH_CP_ERROR__DOORBELL		0x000003ffu	/* index of the 64-bit doorbell in the slice */
 #define IH_CP_ERROR__CODE		0x03fffc00u
 /* Values of IH_CP_ERROR__CODE: KFD_EC_QUEUE_PACKET_* of linux/kfd_ioctl.h. */
 #define CP_ERROR_PACKET_RESERVED	19

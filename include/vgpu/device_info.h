@@ -41,7 +41,7 @@
 #define VGPU_CNT_MSI			13
 #define VGPU_CNT_DOORBELLS		14
 #define VGPU_CNT_QUEUE_ERRORS		15
-#define VGPU_CNT_INJECTIONS		16	/* occasions that injections have taken */
+#define VGPU_CNT_INJECTIONS		16	/* times that an injection took effect */
 #define VGPU_NUM_COUNTERS		17
 
 #endif /* VGPU_DEVICE_INFO_H */

@@ -27,8 +27,8 @@
 #define DOORBELL_SLICE_SIZE		0x2000u	/* bytes per process */
 
 /*
- * Dword index of the doorbell that acknowledges a fault; the value is the slot
- * in the retry CAM.
+ * Dword index of the doorbell that acknowledges a retry fault. The value that
+ * is written is the fault's slot in the retry CAM.
  */
 #define DOORBELL_IH_RETRY_CAM_DW	((DOORBELL_IH + 3) << 1)
 

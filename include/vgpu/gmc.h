@@ -54,8 +54,8 @@
 #define VM_L2_PROTECTION_FAULT_CNTL2	0x008
 #define VM_L2_PROTECTION_FAULT_CNTL2__ENABLE_RETRY_INTERRUPT	0x00080000u
 /*
- * The first no-retry fault since the last clear. MORE_FAULTS: later faults
- * occurred.
+ * The first no-retry fault since the last clear. MORE_FAULTS: later no-retry
+ * faults occurred.
  */
 #define VM_L2_PROTECTION_FAULT_STATUS	0x00b
 #define VM_L2_PROTECTION_FAULT_STATUS__MORE_FAULTS	0x00000001u
@@ -131,9 +131,9 @@
 #define VM_INVALIDATE_ENG_ACK(e)	(0x075 + (e))
 #define VM_INVALIDATE_ENG_ACK__PER_VMID			0x0000ffffu
 /*
- * The pages to invalidate, in the format of ATS. If S is clear, PAGE alone (VA
- * >> 12). If S is set, 2 << n pages, where n is the number of consecutive ones
- * at the low end of PAGE; the first of them is PAGE with the low n + 1 bits
+ * The pages to invalidate, in the format of ATS. If S is clear: the page PAGE
+ * (VA >> 12). If S is set: 2 << n pages, where n is the number of consecutive
+ * ones at the low end of PAGE; the first page is PAGE with the low n + 1 bits
  * cleared. 0xffffffff in LO32 and 0x1f in HI32 select all addresses; drivers
  * usually write these.
  */
@@ -176,7 +176,7 @@
 
 /*
  * PASID of each VMID (ATHUB 1.0, base 0xc20). A write to MAPPING(v) sets bit v
- * of STATUS.
+ * of UPDATE_STATUS.
  */
 #define ATHUB_BASE			0x0c20
 #define ATC_VMID_PASID_MAPPING_UPDATE_STATUS	(ATHUB_BASE + 0x00b)

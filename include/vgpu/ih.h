@@ -41,9 +41,10 @@
 #define IH_DOORBELL_RPTR__ENABLE		0x10000000u
 #define IH_DOORBELL_RETRY_CAM		(OSSSYS_BASE + 0x88)	/* fields as DOORBELL_RPTR */
 /*
- * Rings 1 and 2 have registers with the same fields, from RB_CNTL to RB_WPTR,
- * and DOORBELL_RPTR. These rings have no pointer write-back and no ENABLE_INTR:
- * an entry of IH_CLIENT_IH in ring 0 announces new entries in ring 1 or 2.
+ * Rings 1 and 2 have the registers from RB_CNTL to RB_WPTR, and DOORBELL_RPTR,
+ * with the fields of ring 0. These rings have no pointer write-back and no
+ * ENABLE_INTR: an entry of IH_CLIENT_IH in ring 0 announces new entries in ring
+ * 1 or 2.
  */
 #define IH_NUM_RINGS			3
 #define IH_RING(n)			(0x0c * (n))	/* added to a register of ring 0 */
@@ -102,14 +103,20 @@
 #define IH_SRC_SDMA_TRAP		224	/* data0: int_context */
 #define IH_SRC_SDMA_ILLEGAL		225	/* error; data0: header, data1: exception */
 #define IH_SRC_VM_FAULT			0
-/* Of IH_CLIENT_IH: ring IH_DW0__RING has new entries; data0 is its WPTR. */
+/*
+ * Client IH_CLIENT_IH: ring IH_DW0__RING has new entries; data0: the ring's
+ * WPTR.
+ */
 #define IH_SRC_RING			0
 
 /* VM fault entries: bits of IH_DW0__RING, as KFD reads them. */
 #define IH_RING_FAULT_VALID		0x08
 #define IH_RING_FAULT_READ		0x10
 #define IH_RING_FAULT_WRITE		0x20
-/* VM fault entries: source data 0 is VA 43:12; bits of source data 1 and 2. */
+/*
+ * VM fault entries: source data 0 is VA 43:12. D1, D2: bits of source data 1
+ * and 2.
+ */
 #define IH_FAULT_D1__VA_HI		0x0000000fu	/* VA 47:44 */
 #define IH_FAULT_D1__WRITE		0x00000020u
 #define IH_FAULT_D1__RETRY		0x00000080u

@@ -50,9 +50,9 @@
 #define GPU_HDP_FLUSH__SDMA1		0x00000800u
 
 /*
- * Byte offsets in BAR 5 to which the two HDP flush registers are remapped: a
- * write at such an offset flushes the HDP, for accesses to memory or to
- * registers.
+ * Byte offsets in BAR 5 to which the two HDP flush registers are remapped. A
+ * write at such an offset flushes the HDP: HDP_MEM_FLUSH for accesses to
+ * memory, HDP_REG_FLUSH for accesses to registers.
  */
 #define REMAP_HDP_MEM_FLUSH_CNTL	(NBIO_BASE + 0x12d)
 #define REMAP_HDP_REG_FLUSH_CNTL	(NBIO_BASE + 0x12e)

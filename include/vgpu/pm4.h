@@ -69,7 +69,7 @@
 #define PM4_IB_DW3__SIZE		0x000fffffu	/* dwords */
 #define PM4_IB_DW3__CHAIN		0x00100000u
 #define PM4_IB_DW3__VALID		0x00800000u
-#define PM4_IB_DW3__VMID		0x0f000000u	/* used in queues of VMID 0 only */
+#define PM4_IB_DW3__VMID		0x0f000000u	/* used only in queues of VMID 0 */
 
 /* EVENT_WRITE. */
 #define PM4_EVENT__TYPE			0x0000003fu
@@ -99,20 +99,20 @@
 #define PM4_SH_COMPUTE_COUNT		0x50	/* last: COMPUTE_USER_DATA_15 */
 
 /*
- * Only the KIQ and the HIQ execute the packets below; MAP_PROCESS is in run
- * lists only.
+ * Only the KIQ and the HIQ execute the packets below. MAP_PROCESS occurs only
+ * in run lists.
  *
  * MAP_QUEUES: control, byte offset of the doorbell in BAR 2, address of the
  * MQD, address of the write pointer.
  */
 #define PM4_MAP_QUEUES_DWORDS		7
 #define PM4_MAP_DW1__EXT_ENGINE_SEL	0x0000000cu	/* 1: SDMA engine ENGINE_SEL */
-#define PM4_MAP_DW1__QUEUE_SEL		0x00000030u	/* 0: HQD in QUEUE to ME, 1: any free */
+#define PM4_MAP_DW1__QUEUE_SEL		0x00000030u	/* 0: HQD of fields QUEUE to ME, 1: any free */
 #define PM4_MAP_DW1__GWS_CONTROL		0x00001000u	/* waves of the queue use GWS */
 #define PM4_MAP_DW1__QUEUE		0x0000e000u
 #define PM4_MAP_DW1__PIPE		0x00030000u
 #define PM4_MAP_DW1__ME			0x00040000u	/* 0: ME 1 */
-#define PM4_MAP_DW1__QUEUE_TYPE		0x00e00000u	/* 2, 3: static, kept by NON_STATIC */
+#define PM4_MAP_DW1__QUEUE_TYPE		0x00e00000u	/* 2, 3: static; SEL_NON_STATIC keeps it */
 #define PM4_MAP_DW1__ENGINE_SEL		0x1c000000u
 #define PM4_MAP_DW1__NUM_QUEUES		0xe0000000u	/* must be 1 */
 #define PM4_ENGINE_COMPUTE		0
@@ -121,8 +121,8 @@
 #define PM4_ENGINE_SDMA1		3
 
 /*
- * UNMAP_QUEUES: control, then the PASID, or byte offsets of up to four
- * doorbells, of the queues.
+ * UNMAP_QUEUES: control, then the PASID of the queues, or the byte offsets of
+ * the doorbells of up to four queues.
  */
 #define PM4_UNMAP_DW1__ACTION		0x00000003u
 #define PM4_UNMAP_DW1__QUEUE_SEL	0x00000030u
@@ -151,7 +151,7 @@
 
 /*
  * SET_RESOURCES: control, 64-bit mask of HQDs that run lists may use, 64-bit
- * mask of GWS resources, unused.
+ * mask of GWS resources, unused dwords.
  */
 #define PM4_RESOURCES_DW1__VMID_MASK	0x0000ffffu
 

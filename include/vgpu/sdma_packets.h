@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * SDMA packets. Dword 0 is the header: opcode 7:0, sub-opcode 15:8; the other
- * bits depend on the packet. Of 64-bit values the low dword is first.
+ * bits depend on the packet. The low dword of a 64-bit value comes first.
  *
  * Facts: Linux vega10_sdma_pkt_open.h, sdma_v4_0.c; ROCr for packets of user
- * queues. A packet that is not defined here stops the queue with
+ * queues. A packet that this file does not define stops the queue with
  * VGPU_SDMA_EXC_PACKET.
  */
 #ifndef VGPU_SDMA_PACKETS_H
@@ -52,10 +52,11 @@
 #define SDMA_COPY_LINEAR_DW1__COUNT	0x3fffffffu	/* bytes - 1 */
 
 /*
- * COPY_LINEAR_RECT: header; for the source, then for the destination: address
- * lo/hi, x and y, z and pitch, slice pitch; then the size of the rectangle: x
- * and y, z. Pitches and sizes are stored minus 1. All values except addresses
- * count elements. If z of the size is 1, slice pitches are not used.
+ * COPY_LINEAR_RECT: header, five dwords for the source, five for the
+ * destination, two for the size of the rectangle (x and y; z). The five dwords
+ * are address lo, address hi, x and y, z and pitch, slice pitch. Pitches and
+ * sizes are stored minus 1. All values except addresses count elements. If z of
+ * the size is 1, slice pitches are not used.
  */
 #define SDMA_COPY_RECT_DWORDS		13
 #define SDMA_COPY_RECT__ELEMENT		0xe0000000u	/* log2 of the element's bytes, 0 to 4 */
@@ -156,9 +157,9 @@
 #define SDMA_PTEPDE_DW9__COUNT		0x0007ffffu
 
 /*
- * TIMESTAMP GET_GLOBAL and GET: header, address lo/hi (8-byte aligned), to
- * which the GPU clock or the engine's own clock is written. SET: header, new
- * value lo/hi of the engine's own clock.
+ * TIMESTAMP GET_GLOBAL and GET: header, address lo/hi (8-byte aligned).
+ * GET_GLOBAL writes the GPU clock to the address, GET the engine's own clock.
+ * SET: header, new value lo/hi of the engine's own clock.
  */
 #define SDMA_TIMESTAMP_DWORDS		3
 

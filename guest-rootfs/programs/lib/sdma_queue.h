@@ -56,9 +56,9 @@ int vg_queue_create_on(struct vg *vg, struct vg_gpu *gpu, uint32_t ring_bytes,
 int vg_queue_destroy(struct vg_queue *q);
 
 /*
- * For queues of any type: map the doorbell at @offset, the value that CREATE_QUEUE
- * returned. Return NULL on an error. vg_queue_end() destroys queue @id and unmaps
- * @page.
+ * For queues of any type. vg_doorbell_map() maps the doorbell at @offset, the value that
+ * CREATE_QUEUE returned, and stores the address of the mapping in *@page. It returns NULL on an
+ * error. vg_queue_end() destroys queue @id and unmaps @page.
  */
 void *vg_doorbell_map(struct vg *vg, uint64_t offset, void **page);
 int vg_queue_end(struct vg *vg, uint32_t id, void *page);

@@ -20,10 +20,9 @@
 #define STOPPED_MS	500	/* time in which a stopped queue must make no progress */
 
 /*
- * Time limit of a case. The limit is longer than VG_TIMEOUT_MS, so that a wait inside
- * the case fails first with its own message. In the basic pass it is 45 s times
- * VGPU_TEST_SCALE: with the largest scale, 4, and the time for the kill, a hang is
- * reported within 4 minutes.
+ * Time limit of a case. The limit is longer than VG_TIMEOUT_MS, so that a wait inside the case
+ * fails first with its own message. In the basic pass the limit is 45 s times VGPU_TEST_SCALE. With
+ * the largest scale, 4, and the time for the kill, a hang is reported within 4 minutes.
  */
 #define CASE_LIMIT_MS	((tap_short() ? 3 : 6) * VG_TIMEOUT_MS / 2)
 #define KILL_LIMIT_MS	(VG_TIMEOUT_MS / 3)	/* time limit for the end of a killed process */
@@ -179,9 +178,8 @@ static unsigned int child_limit_ms(void)
 }
 
 /*
- * Wait for @pid up to @limit_ms(), which is called again if vg_scale_again() finds that
- * the machine has become slower. Return the wait status, or -1 if the process was
- * killed.
+ * Wait for @pid, at most @limit_ms() ms. If vg_scale_again() finds that the machine has become
+ * slower, call @limit_ms() again. Return the wait status, or -1 if the process was killed.
  */
 static int wait_limited(pid_t pid, unsigned int (*limit_ms)(void))
 {
@@ -336,8 +334,8 @@ static void note_usage(void)
 }
 
 /*
- * After the process of a case has ended, its memory must be free again, and the driver
- * must have acknowledged every retry fault that it took.
+ * Called after the process of a case has ended. Check that the memory of the process becomes free,
+ * and that the driver acknowledges every retry fault that it has taken.
  */
 static bool usage_is_back(void)
 {

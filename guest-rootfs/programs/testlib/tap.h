@@ -77,9 +77,8 @@ void tap_diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  */
 bool tap_short(void);
 /*
- * Condition of a loop: true for @rounds rounds (in the short form, a quarter of
- * @rounds), and after these until VGPU_TEST_SECONDS seconds have passed (the long
- * form).
+ * Condition of a loop: true for @rounds rounds, or for a quarter of @rounds in the short form. In
+ * the long form, also true until VGPU_TEST_SECONDS seconds have passed.
  */
 bool tap_goes_on(int round, int rounds);
 /*
@@ -93,8 +92,8 @@ int tap_rounds(int few, int many);
  */
 bool tap_debug_kernel(void);
 /*
- * Skip a case that takes minutes on the debug kernel, where migrating a page takes more
- * than a millisecond, unless VGPU_TEST_SECONDS is set.
+ * On the debug kernel, skip the case unless VGPU_TEST_SECONDS is set. For cases that take minutes
+ * there, because the migration of a page takes more than a millisecond.
  */
 void tap_long_on_debug(void);
 /* ioctl() without restart after signals and without error text. Return 0 or -errno. */
@@ -111,8 +110,8 @@ int tap_open_vgem(void);
  */
 void tap_kill_at_work(void (*fn)(void *), unsigned int us);
 /*
- * Run @fn(arg) in a child, and return the child's pid after its end. The case fails
- * unless the child exits with status 0 (or is skipped).
+ * Run @fn(arg) in a child, and return the child's pid after its end. If the child calls tap_skip(),
+ * the case is skipped. If the child ends with any other status than 0, the case fails.
  */
 pid_t tap_in_child(void (*fn)(void *), void *arg);
 /* Read a whole file as a string. A file of @size - 1 bytes or more fails the case. */
@@ -146,18 +145,18 @@ void tap_evict_some(const struct vg_gpu *gpu, const char *what);
 #define TAP_SWAP "/dev/vda"
 void tap_swap_on(void);
 /*
- * The render node; @fd is a file of it. A failure ends the case. tap_open_render()
- * opens the node of @gpu once more, with separate handles. tap_gem_create() returns the
- * handle of a new BO, tap_gem_mmap() a CPU mapping.
+ * Functions for the render node. @fd is an open file of the node. A failure ends the case.
+ * tap_open_render() opens the node of @gpu once more; the new file has its own handles.
+ * tap_gem_create() returns the handle of a new BO, tap_gem_mmap() a CPU mapping.
  */
 int tap_open_render(const struct vg_gpu *gpu);
 uint32_t tap_gem_create(int fd, uint64_t size, uint64_t domains, uint64_t flags);
 void tap_gem_close(int fd, uint32_t handle);
 void *tap_gem_mmap(int fd, uint32_t handle, uint64_t size);
 /*
- * tap_fault_event() creates an event for memory faults. tap_await_fault() waits for the
- * event and returns its data. The driver stops the queues of the process on that GPU
- * before it signals the event. The case fails if the event is not signalled.
+ * tap_fault_event() creates an event for memory faults. tap_await_fault() waits for the event and
+ * returns its data. The driver stops the queues of the process on the GPU of the fault before it
+ * signals the event. The case fails if the event is not signalled.
  */
 uint32_t tap_fault_event(struct vg *vg);
 struct kfd_hsa_memory_exception_data tap_await_fault(struct vg *vg,
@@ -172,9 +171,8 @@ bool tap_pcie_p2p(void);
 void tap_step(const int *fds);
 void tap_await(const int *fds);
 /*
- * Barrier: wait until @n processes that share *@here have called the function. The case
- * fails if a process does not call it in time. Each barrier has its own word, initially
- * 0.
+ * Barrier: wait until @n processes that share *@here have called the function. The case fails if a
+ * process does not call the function in time. Each barrier has its own word, initially 0.
  */
 void tap_meet(uint32_t *here, uint32_t n);
 /* Map a page of zeros that children share; a failure ends the case. */

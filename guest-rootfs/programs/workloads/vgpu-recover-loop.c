@@ -167,8 +167,8 @@ static void do_copy(bool reset)
 }
 
 /*
- * Unmap and map @stage: the driver clears its entries, flushes the TLB, and writes the
- * entries again.
+ * Unmap and map @stage: the driver clears the page-table entries of @stage, flushes the TLB, and
+ * writes the entries again.
  */
 static void do_flush(void)
 {
@@ -309,8 +309,8 @@ static bool is_marked(const struct vg_bo *b, int seed)
 }
 
 /*
- * Run in a child: fill VRAM, then lose it while BOs are evicted from it. BOs already
- * evicted keep their contents. Return the number of BOs that were reported correctly.
+ * Run in a child: fill VRAM, then reset the device while BOs are being evicted from VRAM. BOs whose
+ * eviction is complete keep their contents. Return the number of BOs that were reported correctly.
  */
 static int lose_moving(int to, int from)
 {
@@ -379,8 +379,8 @@ static int child_start(struct child *c, int (*fn)(int to, int from))
 		int n;
 
 		/*
-		 * Kill the child if the parent ends, because the parent may end without
-		 * a word on the pipe.
+		 * Kill the child if the parent ends, because the parent may end without a message
+		 * on the pipe.
 		 */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(down[1]);
@@ -423,7 +423,7 @@ static void note_bus(int signal)
 	got_bus = signal;
 }
 
-/* Wait for both events, check their data, and wait for the signal. */
+/* Wait for both events, check their data, and wait for SIGBUS. */
 static int poison_told(uint32_t memory, uint32_t hw)
 {
 	struct kfd_event_data data[2] = {
