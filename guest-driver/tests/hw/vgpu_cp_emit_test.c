@@ -51,7 +51,10 @@ static void cp_queue(struct kunit *test)
 	memset(dw, 0xa5, sizeof(dw));
 	vgpu_cp_emit_queue(dw, &regs);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[0]), 0xc005a202);
-	/* QUEUE_SEL: any free HQD. The queue is a compute queue and not static. One queue. */
+	/*
+	 * The fields select any free HQD, a compute queue that is not static, and the number 1 of
+	 * queues.
+	 */
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[1]), 1u << 4 | 1u << 29);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[2]), 0x12ff8);
 	KUNIT_EXPECT_EQ(test, pair(dw + 3), regs.mqd_mc);

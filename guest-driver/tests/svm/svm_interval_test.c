@@ -118,7 +118,7 @@ static void svm_test_unmap_log(struct kunit *test)
 					    svm_log_has(&log, i),
 					    "round %u page %lu", round, i);
 	}
-	/* Both kinds of log must occur, so that the test checks both. */
+	/* The test must have checked exact and inexact logs. */
 	KUNIT_EXPECT_GT(test, exact, 100);
 	KUNIT_EXPECT_GT(test, inexact, 100);
 }

@@ -264,8 +264,8 @@ static void touch_expect(struct kunit *test, struct touch_thread *t, struct page
 }
 
 /*
- * While one fault moves the page, the other faults of the page drop their page references. They get
- * the references back when the moving fault ends.
+ * While one fault moves the page, the other faults of the page drop their page references. When the
+ * moving fault ends, the other faults get the references back.
  */
 static void touch_lends(struct kunit *test)
 {

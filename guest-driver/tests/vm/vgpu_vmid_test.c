@@ -146,8 +146,8 @@ static void vmid_twice(struct kunit *test)
 }
 
 /*
- * Two VMIDs are reserved for the render node: address spaces of the render node get no others, and
- * KFD's address spaces get neither of the two.
+ * Two VMIDs are reserved for the render node. Address spaces of the render node get only these two
+ * VMIDs; address spaces of KFD get only the other VMIDs.
  */
 static void vmid_graphics(struct kunit *test)
 {

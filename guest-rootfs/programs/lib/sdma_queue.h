@@ -57,8 +57,8 @@ int vg_queue_destroy(struct vg_queue *q);
 
 /*
  * For queues of any type. vg_doorbell_map() maps the doorbell at @offset, the value that
- * CREATE_QUEUE returned, and stores the address of the mapping in *@page. It returns NULL on an
- * error. vg_queue_end() destroys queue @id and unmaps @page.
+ * CREATE_QUEUE returned, stores the address of the mapping in *@page, and returns NULL on an error.
+ * vg_queue_end() destroys queue @id and unmaps @page.
  */
 void *vg_doorbell_map(struct vg *vg, uint64_t offset, void **page);
 int vg_queue_end(struct vg *vg, uint32_t id, void *page);

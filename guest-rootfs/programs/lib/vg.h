@@ -6,8 +6,8 @@
  * functions.
  *
  * Functions return 0 or a negative errno unless stated otherwise, and record the text of a failure
- * for vg_error(). Two threads must not use one object at the same time. They may use different
- * queues.
+ * for vg_error(). Two threads must not use one object at the same time. Different threads may use
+ * different queues.
  */
 #ifndef VG_H
 #define VG_H
