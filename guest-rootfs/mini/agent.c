@@ -59,10 +59,10 @@ struct run {
 } __attribute__((packed));
 
 #define MAX_PAYLOAD	65536
-#define MAX_PIPE	(1 << 20)	/* capacity of a pipe: most bytes read after the command's end */
+#define MAX_PIPE	(1 << 20)	/* capacity of a pipe: limit of output after the command's end */
 #define LEAKS		"/sys/kernel/debug/kmemleak"
 #define LEAK_AGE_MS	5000	/* kmemleak does not report objects that are younger */
-#define LEAK_LATE_MS	500	/* deferred work of a process may allocate until this long after its end */
+#define LEAK_LATE_MS	500	/* deferred work may allocate for this time after a process's end */
 #define DEVICES		"/sbin/vgpu-devices"
 
 struct command {
@@ -387,8 +387,8 @@ static void attach_devices(char *state, size_t size)
 }
 
 /*
- * In a restored guest: set the clock to `data`, in nanoseconds since 1970, then attach devices and report the driver's
- * state, as a guest does after its boot.
+ * In a restored guest: set the clock to `data`, in nanoseconds since 1970, then run vgpu-devices
+ * and report the driver's state, as a guest does after its boot.
  */
 static void go_on(const char *data, uint32_t size)
 {

@@ -66,7 +66,7 @@
 #define VM_L2_PROTECTION_FAULT_STATUS__RW		0x00040000u
 #define VM_L2_PROTECTION_FAULT_STATUS__ATOMIC		0x00080000u
 #define VM_L2_PROTECTION_FAULT_STATUS__VMID		0x00f00000u
-/* GPU address of that fault, >> 12. */
+/* GPU address, >> 12, of the fault in STATUS. */
 #define VM_L2_PROTECTION_FAULT_ADDR_LO32	0x00c
 #define VM_L2_PROTECTION_FAULT_ADDR_HI32	0x00d
 /* Bus address >> 12 of the default page. */

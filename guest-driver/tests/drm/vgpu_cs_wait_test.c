@@ -117,7 +117,9 @@ static void wait_one_fence(struct kunit *test)
 	wait_check(test, m, left);
 }
 
-/* Catches: a fence is dropped, kept twice, put too often, or has the wrong index. */
+/*
+ * Catches: a fence is dropped; a fence is kept twice; a fence is put too often; an index is wrong.
+ */
 static void wait_random(struct kunit *test)
 {
 	struct wait_mock *m = wait_mock_new(test);

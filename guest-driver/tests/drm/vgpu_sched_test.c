@@ -130,7 +130,10 @@ static void job_callbacks(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, list_empty(&m->fence->cb_list));
 }
 
-/* Catches: the error -ECANCELED marks the context as guilty; the error -ETIME does not. */
+/*
+ * Catches: the error -ECANCELED marks the context as guilty; the error -ETIME leaves the context
+ * unmarked.
+ */
 static void job_guilty(struct kunit *test)
 {
 	struct job_mock *m = job_mock_new(test);

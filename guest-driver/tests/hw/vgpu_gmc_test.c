@@ -284,8 +284,8 @@ static void gmc_flush_resets(struct kunit *test)
 }
 
 /*
- * The device was given up. Catches: a flush never returns, or requests a reset; a flush uses an
- * engine, so that each munmap() takes seconds and loses another engine.
+ * The device was given up. Catches: a flush never returns; a flush requests a reset; a flush uses
+ * an invalidation engine, so that each munmap() takes seconds and makes another engine unusable.
  */
 static void gmc_flush_given_up(struct kunit *test)
 {
@@ -317,7 +317,10 @@ static void gmc_try_flush(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&r->requested), 0);
 }
 
-/* Catches: an engine invalidates only some entries because its range was not set. */
+/*
+ * Catches: an invalidation engine drops only some translations, because its address range was not
+ * set.
+ */
 static void gmc_flush_ranges(struct kunit *test)
 {
 	const unsigned long engines = VGPU_INV_ENGINES;

@@ -94,7 +94,10 @@ static void ih_note_too(struct vgpu_device *vdev,
 	ih_note(vdev, iv, arg);
 }
 
-/* Entries with random fields, at the bit positions of docs/hardware.md. */
+/*
+ * Compare the decoded fields with entries of random contents, which have the bit positions of
+ * docs/hardware.md.
+ */
 static void ih_fields(struct kunit *test)
 {
 	struct ih_mock *m = ih_mock_new(test);
@@ -275,7 +278,10 @@ struct ih_linger {
 	struct completion polled;
 };
 
-/* The handler, which is registered in slot 0. */
+/*
+ * Handler in slot 0. Waits until vgpu_ih_unregister() has emptied the slot, then up to 20 ms
+ * longer.
+ */
 static void ih_linger(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 		      void *arg)
 {

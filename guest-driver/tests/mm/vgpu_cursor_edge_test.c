@@ -113,7 +113,7 @@ static void edge_runs(struct kunit *test)
 	edge_end(s);
 }
 
-/* A walk of 0 bytes has no run, also at the end of the resource. */
+/* A walk of 0 bytes has no run, wherever the walk starts. */
 static void edge_nothing(struct kunit *test)
 {
 	struct edge_state *s = edge_new(test);

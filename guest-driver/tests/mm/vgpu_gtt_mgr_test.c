@@ -209,7 +209,10 @@ static void gtt_places(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, intersects(mock, without, &address));
 	KUNIT_EXPECT_FALSE(test, intersects(mock, with, &elsewhere));
 	KUNIT_EXPECT_FALSE(test, compatible(mock, with, &elsewhere));
-	/* A place that starts at the last page of the resource, and one that starts after it. */
+	/*
+	 * A place that starts at the last page of the resource intersects the resource, but is not
+	 * compatible. A place that starts after this page does not intersect the resource.
+	 */
 	place.fpfn = with->start + 9;
 	KUNIT_EXPECT_TRUE(test, intersects(mock, with, &place));
 	KUNIT_EXPECT_FALSE(test, compatible(mock, with, &place));

@@ -140,7 +140,7 @@ static void gtt_overflow(struct kunit *test)
 	}
 }
 
-/* The manager refuses a GART without pages after the windows. */
+/* The manager refuses a GART without pages after the transfer windows. */
 static void gtt_small_gart(struct kunit *test)
 {
 	struct vgpu_mock *mock = kunit_kzalloc(test, sizeof(*mock), GFP_KERNEL);

@@ -100,7 +100,7 @@ static int unmap_thread(void *arg)
 	return 0;
 }
 
-/* The last two BOs are being released. */
+/* The last two BOs are being released: vgpu_mm_unmap_dma() waits for both releases. */
 static void unmap_released(struct kunit *test)
 {
 	struct unmap *u = unmap_new(test);
@@ -112,7 +112,7 @@ static void unmap_released(struct kunit *test)
 	u->task = kthread_run(unmap_thread, u, "vgpu-unmap-test");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(u->task));
 
-	/* The function under test waits without holding the lock. */
+	/* The function under test waits without holding lru_lock, which unmap_listed() takes. */
 	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&u->done, HZ / 20));
 	for (i = 0; i < UNMAP_BOS; i++)
 		KUNIT_EXPECT_TRUE_MSG(test, unmap_listed(u, i), "BO %u", i);

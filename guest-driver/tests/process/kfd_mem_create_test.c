@@ -142,8 +142,8 @@ static int create_holder(void *arg)
 }
 
 /*
- * Replaces alloc() of the VRAM manager. A try to create a BO calls it twice: for free VRAM, then
- * with eviction. The first call is the start of the try.
+ * Replaces alloc() of the VRAM manager. A try to create a BO calls this function twice: for free
+ * VRAM, then with eviction. The first call is the start of the try.
  */
 static int create_alloc(struct ttm_resource_manager *man,
 			struct ttm_buffer_object *tbo,
@@ -386,8 +386,8 @@ static void create_held_behind(struct kunit *test)
 }
 
 /*
- * More BOs are reserved than an allocation makes tries, and all of them must be evicted. Catches:
- * an allocation evicts only one BO for each try.
+ * The number of reserved BOs is larger than the number of tries of an allocation. All these BOs
+ * must be evicted. Catches: an allocation evicts only one BO for each try.
  */
 static void create_held_many(struct kunit *test)
 {

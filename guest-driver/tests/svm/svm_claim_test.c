@@ -116,7 +116,7 @@ static void claim_held(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, claim_busy(m, 115, 200));
 	KUNIT_EXPECT_FALSE(test, claim_busy(m, 0, 99));
 	KUNIT_EXPECT_FALSE(test, claim_busy(m, 116, ULONG_MAX));
-	/* The BO is mapped: its mapping prevents ranges after svm_unclaim(). */
+	/* Map the BO: after svm_unclaim(), the mapping prevents new ranges. */
 	m->bo.start = 100;
 	m->bo.last = 115;
 	interval_tree_insert(&m->bo, &m->vm.bos);

@@ -102,7 +102,10 @@ static void fault_process_init(struct kunit *test, struct fault_mock *m,
 	fp->p.pdds[0] = &fp->pdd;
 	fp->p.n_pdds = 1;
 	KUNIT_ASSERT_EQ(test, svm_range_list_init(&fp->p), 0);
-	/* The faults are older than the last unmap, so that none is denied. */
+	/*
+	 * The retry faults are not newer than the last unmap, so that none of these faults is
+	 * denied.
+	 */
 	fp->p.svms->gpus[0].unmap_ts = FAULT_TS;
 	mutex_lock(&kfd_processes_mutex);
 	kfd_process_hash(&fp->p);

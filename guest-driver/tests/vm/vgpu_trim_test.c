@@ -60,7 +60,9 @@ static void trim_keeps_used(struct kunit *test)
 	vm_mock_check(test, m);
 }
 
-/* The tables of a BO that is moving stay, so that its entries can be written again. */
+/*
+ * The tables of a BO that is moving stay, so that the entries can be written again after the move.
+ */
 static void trim_keeps_mapped(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);

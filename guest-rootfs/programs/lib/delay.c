@@ -151,7 +151,9 @@ static uint64_t draw(void)
 	return me.rng >> 11;
 }
 
-/* Of 128 calls, 112 have no delay, 5 yield, 10 sleep up to 100 us, 1 sleeps up to 4 ms. */
+/*
+ * Of 128 calls on average, 112 have no delay, 5 yield, 10 sleep up to 100 us, 1 sleeps up to 4 ms.
+ */
 static void random_delay(void)
 {
 	uint64_t dice = draw() % 128, us;

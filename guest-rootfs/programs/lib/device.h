@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Open KFD and the GPUs of its topology; ioctls, properties, and the text of the last
- * error.
+ * Open KFD and the GPUs of the topology, call ioctls, read properties, and record the text of the
+ * last error.
  */
 #ifndef VG_DEVICE_H
 #define VG_DEVICE_H

@@ -15,8 +15,8 @@
  * @size: bytes, whole pages
  * @seed: the content is vg_pattern_fill() with this seed, from offset 0
  * @unique: FUSE number of the pending read; 0: none
- * @offset: first byte of that read
- * @bytes: length of that read
+ * @offset: first byte of the pending read
+ * @bytes: length of the pending read
  */
 struct slow_file {
 	int dev;
