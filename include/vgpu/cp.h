@@ -157,7 +157,7 @@
 #define IH_RING_CP_ME			0x0c
 #define IH_RING_CP_QUEUE		0x70
 /* BAD_OPCODE and PRIV_REG: fields of data0. */
-#define IH_CP_ERROR__DOORBELL		0x000003ffu	/* index of the 64-bit doorbell in the slice */
+#define IH_CP_ERROR__DOORBELL		0x000003ffu	/* doorbell's index in the slice */
 #define IH_CP_ERROR__CODE		0x03fffc00u
 /* Values of IH_CP_ERROR__CODE: KFD_EC_QUEUE_PACKET_* of linux/kfd_ioctl.h. */
 #define CP_ERROR_PACKET_RESERVED	19

@@ -16,7 +16,7 @@
 #define VGPU_VERSION_VALUE		1
 #define VGPU_SDMA_COUNT			(VGPU_BASE + 0x02)
 #define VGPU_FAULT_SERIAL		(VGPU_BASE + 0x03)	/* number of the last fault */
-#define VGPU_XGMI_LINKS			(VGPU_BASE + 0x04)	/* mask of the nodes whose link is up */
+#define VGPU_XGMI_LINKS			(VGPU_BASE + 0x04)	/* mask of nodes whose link is up */
 #define VGPU_XGMI_HIVE_LO		(VGPU_BASE + 0x05)	/* id of the hive; 0: in no hive */
 #define VGPU_XGMI_HIVE_HI		(VGPU_BASE + 0x06)
 

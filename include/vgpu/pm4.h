@@ -107,12 +107,12 @@
  */
 #define PM4_MAP_QUEUES_DWORDS		7
 #define PM4_MAP_DW1__EXT_ENGINE_SEL	0x0000000cu	/* 1: SDMA engine ENGINE_SEL */
-#define PM4_MAP_DW1__QUEUE_SEL		0x00000030u	/* 0: HQD of fields QUEUE to ME, 1: any free */
+#define PM4_MAP_DW1__QUEUE_SEL		0x00000030u	/* 0: HQD of QUEUE to ME, 1: any free */
 #define PM4_MAP_DW1__GWS_CONTROL		0x00001000u	/* waves of the queue use GWS */
 #define PM4_MAP_DW1__QUEUE		0x0000e000u
 #define PM4_MAP_DW1__PIPE		0x00030000u
 #define PM4_MAP_DW1__ME			0x00040000u	/* 0: ME 1 */
-#define PM4_MAP_DW1__QUEUE_TYPE		0x00e00000u	/* 2, 3: static; SEL_NON_STATIC keeps it */
+#define PM4_MAP_DW1__QUEUE_TYPE		0x00e00000u	/* 2, 3: static, NON_STATIC keeps it */
 #define PM4_MAP_DW1__ENGINE_SEL		0x1c000000u
 #define PM4_MAP_DW1__NUM_QUEUES		0xe0000000u	/* must be 1 */
 #define PM4_ENGINE_COMPUTE		0
