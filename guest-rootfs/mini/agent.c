@@ -59,7 +59,7 @@ struct run {
 } __attribute__((packed));
 
 #define MAX_PAYLOAD	65536
-#define MAX_PIPE	(1 << 20)	/* capacity of a pipe: limit of output after the command's end */
+#define MAX_PIPE	(1 << 20)	/* capacity of a pipe: limit of output after a command's end */
 #define LEAKS		"/sys/kernel/debug/kmemleak"
 #define LEAK_AGE_MS	5000	/* kmemleak does not report objects that are younger */
 #define LEAK_LATE_MS	500	/* deferred work may allocate for this time after a process's end */
