@@ -243,6 +243,18 @@ int vg_set_xnack(struct vg *vg, int mode)
 	return args.xnack_enabled;
 }
 
+int vg_open_xnack(struct vg *vg)
+{
+	int ret = vg_open(vg);
+
+	if (ret < 0)
+		return ret;
+	if (!vg->n_gpus)
+		return vg_fail(-ENODEV, "no GPU");
+	ret = vg_set_xnack(vg, 1);
+	return ret < 0 ? ret : 0;
+}
+
 uint64_t vg_gpu_clock(struct vg *vg, struct vg_gpu *gpu)
 {
 	struct kfd_ioctl_get_clock_counters_args args = {

@@ -72,6 +72,10 @@ int vg_set_memory_policy(struct vg *vg, struct vg_gpu *gpu);
  */
 int vg_set_xnack(struct vg *vg, int mode);
 /*
+ * As vg_open(), with XNACK on. Return 0, -ENODEV if there is no GPU, or another -errno.
+ */
+int vg_open_xnack(struct vg *vg);
+/*
  * ioctl() on /dev/kfd, restarted after signals. Return 0 or -errno; record no error
  * text.
  */

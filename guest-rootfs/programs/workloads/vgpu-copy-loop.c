@@ -28,13 +28,8 @@ static int open_all(struct loop *l)
 	struct vg_gpu *gpu = &l->vg.gpu[0];
 	int ret;
 
-	ret = vg_open(&l->vg);
-	if (ret < 0)
-		return ret;
-	if (!l->vg.n_gpus)
-		return vg_fail(-ENODEV, "no GPU");
-	ret = vg_set_xnack(&l->vg, 1);
-	if (ret >= 0)
+	ret = vg_open_xnack(&l->vg);
+	if (!ret)
 		ret = vg_queue_create(&l->vg, gpu, 64 * VG_KIB, &l->queue);
 	if (!ret)
 		ret = vg_bo_create(&l->vg, gpu, CHUNK, VG_GTT, &l->in);

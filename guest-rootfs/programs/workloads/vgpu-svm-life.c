@@ -41,13 +41,8 @@ static int open_all(struct life *l)
 	int ret = step(l, "opens /dev/kfd");
 
 	if (!ret)
-		ret = vg_open(&l->vg);
-	if (ret < 0)
-		return ret;
-	if (!l->vg.n_gpus)
-		return vg_fail(-ENODEV, "no GPU");
-	ret = vg_set_xnack(&l->vg, 1);
-	if (ret >= 0)
+		ret = vg_open_xnack(&l->vg);
+	if (!ret)
 		ret = vg_queue_create(&l->vg, &l->vg.gpu[0], 64 * VG_KIB, &l->q);
 	if (ret >= 0)
 		ret = vg_bo_create(&l->vg, &l->vg.gpu[0], SIZE, VG_GTT, &l->out);

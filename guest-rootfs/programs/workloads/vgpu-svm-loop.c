@@ -51,12 +51,7 @@ static int open_all(struct loop *l)
 	struct vg_gpu *gpu = &l->vg.gpu[0];
 	int i, ret;
 
-	ret = vg_open(&l->vg);
-	if (ret < 0)
-		return ret;
-	if (!l->vg.n_gpus)
-		return vg_fail(-ENODEV, "no GPU");
-	ret = vg_set_xnack(&l->vg, 1);
+	ret = vg_open_xnack(&l->vg);
 	for (i = 0; ret >= 0 && i < QUEUES; i++)
 		ret = vg_queue_create(&l->vg, gpu, 64 * VG_KIB, &l->q[i]);
 	if (ret >= 0)
