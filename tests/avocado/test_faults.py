@@ -18,7 +18,7 @@ from vgpu_tools.guest.session import Machine, Session
 
 LATE = 20_000_000  # delay of an interrupt entry, in ns
 EARLY = 10_000_000_000  # from the acknowledgement to the invalidation, in ns; longer than the test
-NOBODY = 15  # the last VMID. The driver assigns the lowest free VMID, so no process of these tests has VMID 15
+NOBODY = 15  # highest VMID; no process of these tests has it, because the driver assigns the lowest free VMID
 
 
 class Faults(GuestTest):
