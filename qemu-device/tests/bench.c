@@ -16,8 +16,9 @@
 #define VMID        2
 #define SAMPLES     5
 #define COPY        (64 * MiB)
-#define ROUNDS      16                  /* copies per sample */
-#define SMALL       MiB                 /* about the size of the caches */
+#define ROUNDS      16                  /* copies in a sample */
+/* about the size of the host's caches */
+#define SMALL       MiB
 #define SMALL_ROUNDS 1024
 #define LEAF        (2 * MiB)
 #define BIG_SRC     0x100000000000ull
@@ -38,7 +39,7 @@ static double now(void)
     return g_get_monotonic_time() / 1e6;
 }
 
-/* Return the GB/s of one sample. */
+/* Copy ROUNDS times with the host's memcpy(). Returns the rate in GB/s. */
 static double host_memcpy(uint8_t *dst, const uint8_t *src)
 {
     double start = now();
@@ -88,7 +89,10 @@ static void map_pages(QVGPUSpace *s, uint64_t va, uint64_t addr, uint64_t len,
     }
 }
 
-/* Run all packets in the ring. Returns the seconds that the engine took. */
+/*
+ * Run all packets in the ring and then a fence. Returns the seconds until the
+ * fence is written.
+ */
 static double timed(QVGPUSdma *q, uint64_t fence, uint64_t fence_va)
 {
     static uint32_t serial;
@@ -125,7 +129,8 @@ static void bench_copies(Bench *b)
 
     memset(one, 1, COPY);
     memset(two, 2, COPY);
-    copy_rate(b, BIG_DST, BIG_SRC);     /* first access to the memory */
+    /* Access the memory for the first time before the samples. */
+    copy_rate(b, BIG_DST, BIG_SRC);
     copy_rate(b, BIG_DST, PAGED);
     for (i = 0; i < SAMPLES; i++) {
         say("device-memcpy", COPY, host_memcpy(two, one), "GB/s");
@@ -136,9 +141,9 @@ static void bench_copies(Bench *b)
 }
 
 /*
- * Fill the same memory many times. The difference between a mapping with pages
- * of 4 KiB in order and one with leaves of 2 MiB is the cost of the translation
- * of a page.
+ * Return the seconds that SMALL_ROUNDS fills of the same SMALL bytes take. The
+ * caller compares a mapping with pages of 4 KiB in order with one that has
+ * leaves of 2 MiB: the difference is the cost of the translations.
  */
 static double fill_time(Bench *b, uint64_t va)
 {

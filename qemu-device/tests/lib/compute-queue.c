@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Test-side driver of vgpu-kfd: compute queues. */
+/*
+ * Test-side driver of vgpu-kfd: sets up compute queues and emits PM4 packets.
+ */
 #include "qemu/osdep.h"
 #include "qemu/atomic.h"
 #include "qemu/bswap.h"
@@ -204,10 +206,12 @@ void qvgpu_compute_irq(QVGPUCompute *c, unsigned source, uint32_t data0)
 
 /* Offsets in a gate, in dwords. */
 enum {
-    GATE_COPY = 0,              /* copies the register to memory, or a NOP */
-    GATE_CHAIN = 6,             /* jumps to GATE_COPY, if open to GATE_OUT */
+    GATE_COPY = 0,              /* stores a register in GATE_REG, or is a NOP */
+    /* jumps to GATE_COPY; with the gate open, to GATE_OUT */
+    GATE_CHAIN = 6,
     GATE_LOOP_DWORDS = 10,
-    GATE_OUT = 16,              /* a NOP of the loop's length */
+    /* a NOP of the length that GATE_CHAIN states */
+    GATE_OUT = 16,
     GATE_REG = 32,              /* value that GATE_COPY stored */
 };
 

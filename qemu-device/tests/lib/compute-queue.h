@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Test-side driver of vgpu-kfd: compute queues. Programs an HQD as amdgpu does
- * without a hardware scheduler.
+ * Test-side driver of vgpu-kfd: sets up compute queues and emits PM4 packets.
+ * Programs an HQD as amdgpu does without a hardware scheduler.
  */
 #ifndef VGPU_TEST_COMPUTE_QUEUE_H
 #define VGPU_TEST_COMPUTE_QUEUE_H
@@ -17,11 +17,11 @@
  */
 typedef struct QVGPUCompute {
     QVGPU *v;
-    QVGPUSpace *space;          /* NULL: VMID 0, privileged */
+    QVGPUSpace *space;          /* NULL for a privileged queue of VMID 0 */
     unsigned me, pipe, queue;
     uint32_t control;           /* CP_HQD_PQ_CONTROL */
     uint32_t aql;               /* CP_HQD_AQL_CONTROL */
-    uint64_t ring, ring_va;     /* CPU and GPU address */
+    uint64_t ring, ring_va;     /* CPU and GPU address of the ring */
     uint64_t dwords;            /* ring size, a power of two */
     uint64_t rptr, rptr_va;     /* CPU and GPU address of the reported rptr */
     uint64_t wptr_mem, wptr_va; /* CPU and GPU address of the polled wptr */
@@ -39,8 +39,8 @@ void qvgpu_cp_setup(QVGPU *v);
 void qvgpu_gfx_wr(QVGPU *v, uint32_t reg, uint32_t val);
 uint32_t qvgpu_gfx_rd(QVGPU *v, uint32_t reg);
 /*
- * Invalidate all translations of @vmids (a bit each) in the GFX hub, and wait
- * for the acknowledge.
+ * Invalidate all translations of the VMIDs in bit mask @vmids in the GFX hub,
+ * and wait for the acknowledge.
  */
 void qvgpu_gfx_invalidate(QVGPU *v, uint32_t vmids);
 
@@ -59,7 +59,9 @@ void qvgpu_compute_open_vram(QVGPUCompute *c, QVGPU *v);
  * @addr. Maps the memory if the queue has an address space.
  */
 uint64_t qvgpu_compute_place(QVGPUCompute *c, uint64_t addr, uint64_t len);
-/* Read and write a register of the queue's HQD, by its offset from CP_HQD. */
+/*
+ * Read and write a register of the queue's HQD. @reg is an offset from CP_HQD.
+ */
 uint32_t qvgpu_hqd_rd(QVGPUCompute *c, unsigned reg);
 void qvgpu_hqd_wr(QVGPUCompute *c, unsigned reg, uint32_t val);
 /* Request a dequeue and wait until the HQD is inactive. */
@@ -91,22 +93,22 @@ void qvgpu_compute_finish(QVGPUCompute *c);
 void qvgpu_compute_irq(QVGPUCompute *c, unsigned source, uint32_t data0);
 
 /*
- * A gate in a queue of VMID 0: packets that loop, with time slices of other
- * queues in between, until the test opens the gate. The gate is in VRAM that
- * the test shares (lib/hold.h). Unlike WAIT_REG_MEM, a gate needs no virtual
- * time, and it works while the main loop is held.
+ * A gate is a loop of packets that a queue of VMID 0 executes until the test
+ * opens the gate. Other queues get their time slices meanwhile. The gate is in
+ * VRAM that the test shares (lib/hold.h). Unlike WAIT_REG_MEM, the loop runs
+ * while the virtual clock stands still and while the main loop is held.
  */
 #define QVGPU_GATE_BYTES    256
 
 typedef struct QVGPUGate {
     uint32_t *words;            /* the test's mapping of the gate */
-    uint32_t out;               /* low half of the exit's GPU address */
+    uint32_t out;               /* low half of the GPU address after the loop */
 } QVGPUGate;
 
 /*
  * Emit a gate in QVGPU_GATE_BYTES of VRAM. @va: GPU address of this VRAM.
  * @words: the test's mapping of it (qvgpu_hold_page()). @reg: a register that
- * each round of the loop reads for qvgpu_gate_reg(), or 0.
+ * each round of the loop reads for qvgpu_gate_reg(), or 0 to read none.
  */
 void qvgpu_gate_emit(QVGPUGate *g, QVGPUCompute *c, uint64_t va,
                      uint32_t *words, uint32_t reg);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Test-side driver of vgpu-kfd: the device and memory. */
+/*
+ * Test-side driver of vgpu-kfd: starts a machine, and accesses registers and
+ * memory.
+ */
 #include "qemu/osdep.h"
 #include "hw/pci/pci_regs.h"
 #include "tests/qtest/libqos/pci-pc.h"
@@ -47,7 +50,8 @@ void qvgpu_waited(void)
 #define RAM_FIRST       (1 * MiB)
 
 #define MSI_DATA        0x4d53
-#define IH_ORDER        10              /* 128 entries */
+/* log2 of the ring's dwords; 128 entries */
+#define IH_ORDER        10
 /* MC address of guest RAM in VMID 0. */
 #define AGP_AT          (1 * TiB)
 
@@ -257,8 +261,9 @@ void qvgpu_main_loop_pass(QVGPU *v)
     unsigned i;
 
     /*
-     * Each register read is a request to QEMU's main loop. When two requests
-     * have been served, the main loop has run all bottom halves that were due.
+     * Each register read is a request that QEMU's main loop serves. When two
+     * requests have been served, the main loop has run all bottom halves that
+     * were due. The third read is a margin.
      */
     for (i = 0; i < 3; i++) {
         qvgpu_rd(v, VGPU_MAGIC);

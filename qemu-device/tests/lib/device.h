@@ -36,10 +36,11 @@ typedef struct QVGPU {
     char *args;                 /* QEMU's command line, freed by qvgpu_stop() */
     QPCIBus *bus;
     QPCIDevice *pci;
-    uint64_t bar[6];            /* CPU addresses */
+    uint64_t bar[6];            /* CPU address of each BAR, or 0 */
     uint64_t vram_size;
     uint64_t vram_next;         /* CPU address of first free byte of VRAM */
-    uint64_t ram_next;          /* address of first free byte of guest RAM */
+    /* CPU address of first free byte of guest RAM */
+    uint64_t ram_next;
     uint64_t msi;               /* CPU address that MSIs are written to */
     /* The interrupt ring of qvgpu_ih_init(); addresses are CPU addresses. */
     struct {
@@ -53,14 +54,15 @@ typedef struct QVGPU {
 /* PASID that qvgpu_bring_up() gives to a VMID. */
 #define QVGPU_PASID(vmid)       (0x8000 + (vmid))
 #define QVGPU_PAGE              ((uint64_t)VGPU_PAGE_SIZE)
-#define QVGPU_RAM_SIZE          (128 * MiB)     /* guest RAM */
+#define QVGPU_RAM_SIZE          (128 * MiB)     /* bytes of guest RAM */
 #define QVGPU_PTE_RW            (VGPU_PTE_VALID | VGPU_PTE_READABLE | \
                                  VGPU_PTE_WRITEABLE)
 /*
- * Longest wait for a condition, in microseconds of real time, because engines
- * run in threads of their own. The wait is 30 s times VGPU_TEST_SCALE (1 to 4),
- * which the suites set to the slowness of the host relative to the reference
- * host. Without this variable, the wait is 60 s.
+ * Return how long a test waits for a condition, in microseconds. This is real
+ * time, because engines run in threads of their own. The result is 30 s times
+ * VGPU_TEST_SCALE, which the suites set to the slowness of the host relative to
+ * the reference host (values above 4 count as 4), or 60 s if the variable is
+ * not set or is below 1.
  */
 int64_t qvgpu_wait_us(void);
 
@@ -69,8 +71,8 @@ int64_t qvgpu_wait_us(void);
 #define QVGPU_HI(x)     ((uint32_t)((uint64_t)(x) >> 32))
 
 /*
- * Virtual time, in nanoseconds, of one qvgpu_waited(): about as long as one
- * check of a condition takes in real time.
+ * Virtual time, in nanoseconds, by which qvgpu_waited() steps the clock: about
+ * as long as one check of a condition takes in real time.
  */
 #define QVGPU_STEP_NS   100000
 
@@ -95,8 +97,8 @@ int64_t qvgpu_wait_us(void);
  * From this call on, qvgpu_wait_until() steps the clock of @v by QVGPU_STEP_NS
  * each time that its condition is false. Tests of polls, time slices and retry
  * faults without the CAM need this. Do not call qvgpu_wait_until() with a
- * running clock while the main loop is held (lib/hold.h): the main loop steps
- * the clock.
+ * running clock while the main loop is held (lib/hold.h), because the main loop
+ * executes the command that steps the clock.
  *
  * Return: the machine whose clock ran before, or NULL.
  */
@@ -119,9 +121,9 @@ QVGPU *qvgpu_start_args(const char *args);
 /* qvgpu_start() with more arguments, and VRAM as in qvgpu_start_cold(). */
 QVGPU *qvgpu_start_sized(const char *vram, const char *args);
 /*
- * Bring the device up after reset as a driver does: VMID 0's window to guest
- * RAM, an interrupt ring with MSI, the retry CAM, traps, doorbells. Call it
- * again after the test has reset the device.
+ * Bring the device up after a reset as a driver does: set up VMID 0's window to
+ * guest RAM, an interrupt ring with MSI, the retry CAM, traps and doorbells.
+ * Call it again after the test has reset the device.
  */
 void qvgpu_bring_up(QVGPU *v);
 /* Quit QEMU and free @v. */
@@ -131,10 +133,12 @@ void qvgpu_stop(QVGPU *v);
 QPCIDevice *qvgpu_find(QPCIBus *bus);
 /*
  * Return the size of a BAR, read from its writable bits. @flags receives the
- * flag bits.
+ * flag bits of the BAR's register.
  */
 uint64_t qvgpu_bar_size(QPCIDevice *pci, unsigned bar, uint32_t *flags);
-/* Program the BARs' addresses and enable memory decoding, as after a reset. */
+/*
+ * Program the BARs' addresses and enable memory decoding. A reset clears both.
+ */
 void qvgpu_map_bars(QVGPU *v);
 
 /*
@@ -151,7 +155,7 @@ static inline void qvgpu_mm_wr(QVGPU *v, uint32_t reg, uint32_t val)
 {
     qvgpu_wr(v, HUB(VGPU_HUB_MM) + reg, val);
 }
-/* Read counter VGPU_CNT_* (vgpu/device_info.h). */
+/* Read @counter, one of VGPU_CNT_* (vgpu/device_info.h). */
 uint64_t qvgpu_counter(QVGPU *v, unsigned counter);
 /* Capture and read the GPU clock, in ticks of VGPU_CLOCK_HZ. */
 uint64_t qvgpu_clock(QVGPU *v);
@@ -177,7 +181,8 @@ void qvgpu_fill(QVGPU *v, uint64_t addr, uint64_t seed, uint64_t from,
                 uint64_t len);
 /*
  * Fail the test unless the @len bytes at @addr are those that qvgpu_fill()
- * writes with these arguments; for qvgpu_expect_byte(), unless all equal @byte.
+ * writes with the same arguments. qvgpu_expect_byte() fails the test unless
+ * each of the bytes equals @byte.
  */
 void qvgpu_expect(QVGPU *v, uint64_t addr, uint64_t seed, uint64_t from,
                   uint64_t len);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Test-side driver of vgpu-kfd: hold a thread of QEMU in a trace event. */
+/* Test-side driver of vgpu-kfd: holds a thread of QEMU in a trace event. */
 #include "qemu/osdep.h"
 #include "qemu/atomic.h"
 #include <glib/gstdio.h>
@@ -136,7 +136,8 @@ bool qvgpu_hold_waited(QVGPUHold *h)
 
 void qvgpu_hold_access(QVGPUHold *h, QVGPUSdma *q)
 {
-    qvgpu_mm_wr(q->v, VM_L2_PROTECTION_FAULT_CNTL2, 0); /* faults are silent */
+    /* Retry faults raise no interrupts. */
+    qvgpu_mm_wr(q->v, VM_L2_PROTECTION_FAULT_CNTL2, 0);
     qvgpu_hold_arm(h, q->v, "vgpu_fault_silent", true);
     qvgpu_trace(q->v, "vgpu_stall", true);
     qvgpu_sdma_kick(q);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Test-side driver of vgpu-kfd: holds a thread of QEMU in a trace event, which
- * fixes the order of two threads where it would otherwise be a race.
+ * Test-side driver of vgpu-kfd: holds a thread of QEMU in a trace event, so
+ * that a test can fix the order of two threads that would otherwise race.
  *
- * QEMU's log is a pipe, which the test fills before it enables the event: the
- * thread that logs the event blocks until the test empties the pipe. If this
- * thread is the main loop, QEMU serves neither qtest nor QMP, and the test
+ * QEMU's log is a pipe, which the test fills before it enables the event. The
+ * thread that logs the event then blocks until the test empties the pipe. If
+ * this thread is the main loop, QEMU serves neither qtest nor QMP, and the test
  * reads the progress of the engines from VRAM, which it shares with QEMU.
  */
 #ifndef VGPU_TEST_HOLD_H
@@ -45,14 +45,15 @@ uint32_t *qvgpu_hold_page(QVGPUHold *h, QVGPU *v, uint64_t *mc);
  * @v: the machine
  * @event: pattern of the trace events to enable. With @second, each log line
  *     must have 33 to 64 bytes, because the pipe has space for 64 bytes: one
- *     line, but not two. qvgpu_hold_logged() checks the length of the first.
+ *     line, but not two. qvgpu_hold_logged() checks the length of the first
+ *     line.
  * @second: false: hold the thread that logs the first event; true: let the
  *     first event pass, and hold the thread that logs the second one
  */
 void qvgpu_hold_arm(QVGPUHold *h, QVGPU *v, const char *event, bool second);
 /*
- * After qvgpu_hold_arm() with @second: return whether an event was logged
- * since.
+ * Return true if an event has been logged since qvgpu_hold_arm(), which was
+ * called with @second.
  */
 bool qvgpu_hold_logged(QVGPUHold *h);
 /*
@@ -74,13 +75,14 @@ bool qvgpu_hold_waited(QVGPUHold *h);
 
 /*
  * Switch off the interrupts of retry faults and kick @q, whose next packet must
- * fault at each retry. Hold the engine within one access: at the trace event of
- * the stall, which follows the trace event of the fault.
+ * fault at each retry. On return the engine is held within one access, at the
+ * trace event of the stall, which follows the trace event of the fault.
  */
 void qvgpu_hold_access(QVGPUHold *h, QVGPUSdma *q);
 /*
- * Fail the test unless the preceding command waited for
- * qvgpu_hold_release_later(), then let the engine of qvgpu_hold_access() run.
+ * Fail the test unless the preceding command waited until
+ * qvgpu_hold_release_later() released the engine that qvgpu_hold_access() held.
+ * Disable the trace events again.
  */
 void qvgpu_hold_access_end(QVGPUHold *h, QVGPU *v);
 /*

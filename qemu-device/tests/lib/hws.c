@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Test-side driver of vgpu-kfd: the hardware scheduler. */
+/*
+ * Test-side driver of vgpu-kfd: brings up the scheduler and builds run lists.
+ */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -163,7 +165,7 @@ void qvgpu_user_sdma_map(QVGPUUserSdma *u, unsigned type, uint32_t *dw)
     dw[1] = VGPU_PREP(PM4_MAP_DW1__NUM_QUEUES, 1u) |
             VGPU_PREP(PM4_MAP_DW1__QUEUE_SEL, 1u) |
             VGPU_PREP(PM4_MAP_DW1__QUEUE_TYPE, type) |
-            /* As KFD: the first two engines have selectors of their own. */
+            /* As in KFD, the first two engines have selectors of their own. */
             (engine < 2 ? VGPU_PREP(PM4_MAP_DW1__ENGINE_SEL,
                                     PM4_ENGINE_SDMA0 + engine) :
              VGPU_PREP(PM4_MAP_DW1__ENGINE_SEL, engine) |
@@ -228,8 +230,8 @@ void qvgpu_list_sdma(QVGPUHws *h, QVGPUUserSdma *u)
 }
 
 /*
- * Return the length and flags of the list (RUN_LIST's DW3), which include the
- * chain packet if @chain.
+ * Return DW3 of RUN_LIST: the length and the flags of the list. With @chain,
+ * the length includes a chain packet, and the flags include CHAIN.
  */
 static uint32_t run_control(QVGPUHws *h, bool chain)
 {

@@ -12,7 +12,7 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define QVGPU_HWS_VMIDS     0xff00u         /* VMIDs that KFD uses */
-#define QVGPU_HWS_LIST      (32 * KiB)      /* size in bytes */
+#define QVGPU_HWS_LIST      (32 * KiB)      /* bytes of a run list */
 
 typedef struct QVGPUHws {
     QVGPU *v;
@@ -20,7 +20,7 @@ typedef struct QVGPUHws {
     uint64_t fence;             /* CPU address that QUERY_STATUS writes */
     uint64_t fences;            /* number of fences so far */
     uint64_t list;              /* CPU address of the run list */
-    uint32_t dwords;            /* length of the list so far */
+    uint32_t dwords;            /* dwords of the list so far */
 } QVGPUHws;
 
 /* A process's address space, without a VMID: the scheduler assigns one. */
@@ -34,30 +34,33 @@ typedef struct QVGPUProcess {
 /* A compute queue of a process, with an MQD. The scheduler assigns an HQD. */
 typedef struct QVGPUUserCompute {
     QVGPUCompute c;             /* c.me, c.pipe and c.queue are not used */
-    uint64_t mqd;               /* CPU address */
-    bool gws;                   /* its waves use GWS */
+    uint64_t mqd;               /* CPU address of the MQD */
+    bool gws;                   /* whether the queue's waves use GWS */
 } QVGPUUserCompute;
 
 /* An SDMA queue of a process, with an MQD. */
 typedef struct QVGPUUserSdma {
     QVGPUSdma q;                /* q.index is not used */
-    uint64_t mqd;               /* CPU address */
-    uint64_t wptr_mem, wptr_va; /* CPU and GPU address */
+    uint64_t mqd;               /* CPU address of the MQD */
+    uint64_t wptr_mem, wptr_va; /* CPU and GPU address of the polled wptr */
 } QVGPUUserSdma;
 
 /*
  * Enable VMIDs 8-15 in both hubs, load KIQ and map HIQ. Call
- * qvgpu_hws_resources() next: the scheduler has no VMIDs and HQDs yet.
+ * qvgpu_hws_resources() next, because the scheduler has no VMIDs and HQDs yet.
  */
 void qvgpu_hws_init(QVGPUHws *h, QVGPU *v);
 /*
- * Emit SET_RESOURCES to HIQ: bit masks of the VMIDs and HQDs of the scheduler.
+ * Emit SET_RESOURCES to HIQ. @vmids and @queues are bit masks of the VMIDs and
+ * HQDs that the scheduler may use.
  */
 void qvgpu_hws_resources(QVGPUHws *h, uint32_t vmids, uint64_t queues);
 /* Emit SET_RESOURCES as above, with @gws: a bit mask of GWS resources. */
 void qvgpu_hws_resources_gws(QVGPUHws *h, uint32_t vmids, uint64_t queues,
                              uint64_t gws);
-/* Wait until HIQ has executed all its packets, by a fence after them. */
+/*
+ * Emit a fence to HIQ and wait for it. HIQ has then executed all its packets.
+ */
 void qvgpu_hws_sync(QVGPUHws *h);
 /*
  * Emit UNMAP_QUEUES to HIQ with @action (PM4_UNMAP_*), for the queues that
@@ -88,16 +91,20 @@ void qvgpu_user_sdma_init(QVGPUUserSdma *u, QVGPU *v, QVGPUSpace *s,
                           unsigned engine, unsigned number);
 void qvgpu_user_sdma_kick(QVGPUUserSdma *u);
 void qvgpu_user_sdma_finish(QVGPUUserSdma *u);
-/* Write the queue's MAP_QUEUES packet to @dw: seven dwords. */
+/*
+ * Write the queue's MAP_QUEUES packet, seven dwords, to @dw. @type is a value
+ * of PM4_MAP_DW1__QUEUE_TYPE.
+ */
 void qvgpu_user_sdma_map(QVGPUUserSdma *u, unsigned type, uint32_t *dw);
 
 /*
  * To run a list:
  * - qvgpu_list_begin() starts an empty list.
- * - qvgpu_list_process() emits a process; the emission of its queues follows.
- *   @ms: time slice of the process. @type: PM4_MAP_DW1__QUEUE_TYPE.
- * - qvgpu_list_run() submits the list to HIQ. @processes: process count in
- *   RUN_LIST.
+ * - qvgpu_list_process() adds a process with a time slice of @ms milliseconds.
+ * - qvgpu_list_compute() and qvgpu_list_sdma() add a queue to the process that
+ *   was added last. @type is a value of PM4_MAP_DW1__QUEUE_TYPE.
+ * - qvgpu_list_run() submits the list to HIQ. @processes is the process count
+ *   in RUN_LIST.
  */
 void qvgpu_list_begin(QVGPUHws *h);
 void qvgpu_list_emit(QVGPUHws *h, const uint32_t *dw, unsigned n);

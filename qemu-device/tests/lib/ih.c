@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Test-side driver of vgpu-kfd: the interrupt ring. */
+/*
+ * Test-side driver of vgpu-kfd: sets up the interrupt ring and reads entries.
+ */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"

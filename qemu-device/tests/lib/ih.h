@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Test-side driver of vgpu-kfd: interrupts, acknowledgement of faults. */
+/* Test-side driver of vgpu-kfd: reads interrupts and acknowledges faults. */
 #ifndef VGPU_TEST_IH_H
 #define VGPU_TEST_IH_H
 
@@ -24,8 +24,8 @@ typedef struct QVGPUIrq {
 #define QVGPU_RESEND_NS         5000000000ll
 
 /*
- * Set up an interrupt ring of 1 << @order dwords. @cntl: bits to add to
- * RB_CNTL.
+ * Set up an interrupt ring of 1 << @order dwords in guest RAM. @cntl: bits of
+ * RB_CNTL to set in addition to those that the function sets.
  */
 void qvgpu_ih_init(QVGPU *v, unsigned order, uint32_t cntl);
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Test-side driver of vgpu-kfd: save, restore and migrate the machine. */
+/* Test-side driver of vgpu-kfd: saves, restores and migrates the machine. */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
 #include "qemu/bswap.h"
@@ -8,7 +8,8 @@
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/migration.h"
 
-#define PASSES      4               /* passes of a live migration over memory */
+/* passes of a live migration over dirty memory */
+#define PASSES      4
 
 static bool status_is(QTestState *qts, const char *command, const char *want)
 {
@@ -42,7 +43,7 @@ static void set_downtime(QTestState *qts, int ms)
                              "'max-bandwidth': 1099511627776 } }", ms);
 }
 
-/* Number of passes over dirty memory so far. */
+/* Return the number of passes of the migration over dirty memory so far. */
 static int64_t passes(QTestState *qts)
 {
     QDict *reply = qtest_qmp_assert_success_ref(qts,
@@ -67,8 +68,9 @@ static QTestState *start_incoming(QVGPU *v, const char *uri)
 
 /*
  * Let @v use QEMU @qts, which has received the state, and quit the old QEMU.
- * Deadlines in the state are in virtual time, which under qtest moves only on a
- * command: set the clock of the new QEMU to the device's clock.
+ * Set the virtual clock of the new QEMU to the device's clock, because the
+ * state has deadlines in virtual time, and under qtest a new QEMU's clock
+ * starts at 0.
  */
 static void move(QVGPU *v, QTestState *qts)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Test-side driver of vgpu-kfd: save, restore and migrate the machine. */
+/* Test-side driver of vgpu-kfd: saves, restores and migrates the machine. */
 #ifndef VGPU_TEST_MIGRATION_H
 #define VGPU_TEST_MIGRATION_H
 
@@ -40,9 +40,8 @@ bool qvgpu_loads(QVGPU *v, const char *file);
  */
 size_t qvgpu_state_find(const char *buf, size_t len, uint64_t quad);
 /*
- * Return qvgpu_loads() for @file after a change: the byte that is @at bytes
- * after the start of @quad becomes @byte. Undoes the change in @file
- * afterwards.
+ * Set one byte of @file to @byte, return qvgpu_loads() for the changed file,
+ * and restore the byte. The byte is @at bytes after the start of @quad.
  */
 bool qvgpu_loads_with(QVGPU *v, const char *file, uint64_t quad, int at,
                       uint8_t byte);

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Test-side driver of vgpu-kfd: page tables and invalidation. */
+/*
+ * Test-side driver of vgpu-kfd: builds page tables, invalidates translations.
+ */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 
-#define INV_ENGINE      17              /* the driver's engine, as in amdgpu */
+/* the invalidation engine that amdgpu uses */
+#define INV_ENGINE      17
 #define PLACE_AT        0x7f0000000000ull
 
 uint64_t qvgpu_entry(QVGPU *v, uint64_t addr, uint64_t flags)
@@ -134,7 +137,8 @@ uint64_t qvgpu_space_place(QVGPUSpace *s, uint64_t addr, uint64_t len)
     uint64_t va = s->next_va;
 
     qvgpu_space_map(s, va, first, span);
-    s->next_va += span + QVGPU_PAGE;    /* leave an unmapped page after each */
+    /* Leave an unmapped page between this mapping and the next. */
+    s->next_va += span + QVGPU_PAGE;
     return va + addr - first;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Test-side driver of vgpu-kfd: page tables and address spaces of the GPU. */
+/* Test-side driver of vgpu-kfd: builds page tables and GPU address spaces. */
 #ifndef VGPU_TEST_PAGE_TABLE_H
 #define VGPU_TEST_PAGE_TABLE_H
 
@@ -9,7 +9,7 @@
 typedef struct QVGPUSpace {
     QVGPU *v;
     unsigned vmid;
-    QVGPUKind tables;           /* where new tables are allocated */
+    QVGPUKind tables;           /* kind of memory for new tables */
     uint64_t root;              /* CPU address of the root table */
     uint64_t next_va;           /* next address for qvgpu_space_place() */
 } QVGPUSpace;
@@ -20,12 +20,13 @@ typedef struct QVGPUSpace {
  */
 uint64_t qvgpu_mc(QVGPU *v, uint64_t addr);
 /*
- * Return a page-table entry for CPU address @addr: @flags and the address, and
- * SYSTEM and SNOOPED for guest RAM.
+ * Return a page-table entry for CPU address @addr with the flags @flags. An
+ * entry for guest RAM also has SYSTEM and SNOOPED.
  */
 uint64_t qvgpu_entry(QVGPU *v, uint64_t addr, uint64_t flags);
 /*
- * Access a 64-bit register pair of the MM hub; @lo is the offset of its LO32.
+ * Access a 64-bit register pair of the MM hub. @lo is the offset of the
+ * register for the low half.
  */
 void qvgpu_mm_wr64(QVGPU *v, uint32_t lo, uint64_t val);
 uint64_t qvgpu_mm_rd64(QVGPU *v, uint32_t lo);
@@ -44,8 +45,8 @@ uint64_t qvgpu_space_slot(QVGPUSpace *s, uint64_t va, unsigned level);
 void qvgpu_space_set(QVGPUSpace *s, uint64_t va, unsigned level,
                      uint64_t entry);
 /*
- * Map whole pages, readable and writable, the last page first. Does not
- * invalidate.
+ * Map @len bytes at @addr to @va, in whole pages, readable and writable, the
+ * last page first. Does not invalidate.
  */
 void qvgpu_space_map(QVGPUSpace *s, uint64_t va, uint64_t addr, uint64_t len);
 /*
@@ -54,8 +55,9 @@ void qvgpu_space_map(QVGPUSpace *s, uint64_t va, uint64_t addr, uint64_t len);
  */
 uint64_t qvgpu_space_place(QVGPUSpace *s, uint64_t addr, uint64_t len);
 /*
- * Invalidate the translations of @vmids (a bit each) in the MM hub and wait for
- * the acknowledge. @vmids may contain further bits of VM_INVALIDATE_ENG_REQ.
+ * Invalidate the translations of the VMIDs in bit mask @vmids in the MM hub,
+ * and wait for the acknowledge. @vmids may contain further bits of
+ * VM_INVALIDATE_ENG_REQ.
  */
 void qvgpu_invalidate(QVGPU *v, uint32_t vmids);
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Test-side driver of vgpu-kfd: QMP commands. */
+/* Test-side driver of vgpu-kfd: sends QMP commands. */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
 #include "qobject/qdict.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Test-side driver of vgpu-kfd: QMP commands. */
+/* Test-side driver of vgpu-kfd: sends QMP commands. */
 #ifndef VGPU_TEST_QMP_H
 #define VGPU_TEST_QMP_H
 
@@ -46,8 +46,8 @@ void qvgpu_inject_refused(QVGPU *v, const char *members, ...)
 /* Remove injection @id. */
 void qvgpu_inject_remove(QVGPU *v, uint32_t id);
 /*
- * Return the number of occasions that injection @id has acted on (fired), and
- * the number that have matched its filter (seen).
+ * Return the number of events that injection @id has acted on (fired), and the
+ * number of events that have matched its filter (seen).
  */
 uint64_t qvgpu_inject_fired(QVGPU *v, uint32_t id);
 uint64_t qvgpu_inject_seen(QVGPU *v, uint32_t id);

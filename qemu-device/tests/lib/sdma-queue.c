@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Test-side driver of vgpu-kfd: SDMA queues and packets. */
+/* Test-side driver of vgpu-kfd: sets up SDMA queues and emits packets. */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "qemu/host-utils.h"
@@ -150,8 +150,8 @@ void qvgpu_sdma_kick(QVGPUSdma *q)
         return;
     }
     /*
-     * If both halves changed, the pointer between the two writes would be
-     * wrong.
+     * Write the low half only. If both halves changed, wptr would be wrong
+     * between the two writes.
      */
     g_assert_cmphex(qvgpu_sdma_rd(q, SDMA_RB_WPTR_HI), ==, q->wptr >> 32);
     qvgpu_sdma_wr(q, SDMA_RB_WPTR, q->wptr);

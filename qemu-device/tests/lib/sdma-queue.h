@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Test-side driver of vgpu-kfd: SDMA queues and packets. */
+/* Test-side driver of vgpu-kfd: sets up SDMA queues and emits packets. */
 #ifndef VGPU_TEST_SDMA_QUEUE_H
 #define VGPU_TEST_SDMA_QUEUE_H
 
@@ -12,17 +12,17 @@
  */
 typedef struct QVGPUSdma {
     QVGPU *v;
-    QVGPUSpace *space;          /* NULL: VMID 0 */
+    QVGPUSpace *space;          /* NULL for VMID 0 */
     unsigned engine;
     unsigned index;
     uint32_t cntl;              /* RB_CNTL without RB_ENABLE */
-    uint64_t ring;              /* CPU address */
-    uint64_t ring_va;           /* GPU address */
+    uint64_t ring;              /* CPU address of the ring */
+    uint64_t ring_va;           /* GPU address of the ring */
     uint64_t bytes;             /* ring size, a power of two */
     uint64_t rptr;              /* CPU address of the written-back rptr */
     uint64_t rptr_va;
     uint64_t wptr;              /* bytes emitted so far */
-    uint32_t doorbell;          /* byte offset in BAR 2; 0: use registers */
+    uint32_t doorbell;          /* byte offset in BAR 2; 0 to use a register */
 } QVGPUSdma;
 
 /*
@@ -47,7 +47,7 @@ void qvgpu_sdma_open(QVGPUSdma *q, QVGPU *v, unsigned engine,
  */
 void qvgpu_sdma_open_vram(QVGPUSdma *q, QVGPU *v, unsigned engine,
                           unsigned index, QVGPUSpace *s, uint64_t bytes);
-/* Program and enable the queue. Both pointers start at q->wptr. */
+/* Program and enable the queue, with rptr and wptr at q->wptr. */
 void qvgpu_sdma_load(QVGPUSdma *q);
 /* Disable the queue and wait until it is idle. */
 void qvgpu_sdma_disable(QVGPUSdma *q);
@@ -90,8 +90,9 @@ void qvgpu_sdma_pass(QVGPUSdma *q);
  */
 uint32_t qvgpu_sdma_doorbell(unsigned slice, unsigned n, unsigned i);
 /*
- * Move the dwords after byte @from of the ring to a page of their own, as an
- * indirect buffer. @dwords receives their number. Returns the CPU address.
+ * Move the packets that start at byte @from of the ring from the ring to a page
+ * of their own, for use as an indirect buffer. @dwords receives the number of
+ * dwords. Returns the CPU address of the buffer.
  */
 uint64_t qvgpu_sdma_to_buffer(QVGPUSdma *q, uint64_t from, uint32_t *dwords);
 
