@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: AQL packets. */
+/* vgpu-kfd: tests AQL packets. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/cp/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
@@ -13,7 +13,7 @@ typedef struct Fixture {
     QVGPU *v;
     QVGPUSpace space;
     QVGPUCompute c;
-    uint64_t page, va;          /* signals: 64 bytes each */
+    uint64_t page, va;          /* page of signals of 64 bytes each */
     uint64_t index;             /* number of packets emitted */
 } Fixture;
 
@@ -115,7 +115,8 @@ static void test_barrier(void)
     ring(&f, 2);
     set_value(&f, 1, 0);
     qvgpu_wait_until(value(&f, 5) == 9);
-    set_value(&f, 1, 1);        /* barrier AND also needs signals 0 and 2 */
+    /* BARRIER_AND also waits for signals 0 and 2. */
+    set_value(&f, 1, 1);
     set_value(&f, 0, 0);
     qvgpu_wait_until(qtest_readq(f.v->qts, f.c.rptr) == 1);
     g_assert_cmpint(value(&f, 5), ==, 9);
@@ -174,7 +175,8 @@ static void test_overrun(void)
     for (i = 0; i < slots; i++) {
         emit(&f, AQL_BARRIER_AND, NULL, SIGNAL(&f, 0));
     }
-    qtest_writeq(f.v->qts, f.c.wptr_mem, slots + 3);    /* reserved */
+    /* Producers have reserved three packets more than the ring holds. */
+    qtest_writeq(f.v->qts, f.c.wptr_mem, slots + 3);
     ring(&f, slots - 1);
     qvgpu_wait_until(qtest_readq(f.v->qts, f.c.rptr) == slots);
     for (i = 0; i < 3; i++) {
@@ -208,7 +210,8 @@ static void test_overrun_moved(void)
         emit(&f, AQL_BARRIER_AND, i == 0 ? first :
                                   i == slots - 1 ? last : NULL, 0);
     }
-    qtest_writeq(f.v->qts, f.c.wptr_mem, slots + 3);    /* reserved */
+    /* Producers have reserved three packets more than the ring holds. */
+    qtest_writeq(f.v->qts, f.c.wptr_mem, slots + 3);
     ring(&f, slots - 1);
     qvgpu_wait_until(qvgpu_hqd_rd(&f.c, CP_HQD_PQ_WPTR_LO) ==
                      AQL_PACKET_DWORDS * slots);
@@ -351,7 +354,10 @@ static void test_refused(void)
     refused(AQL_VENDOR, CP_ERROR_VENDOR_UNSUPPORTED);
 }
 
-/* Catches: a signal is decremented twice when the page of its event faults. */
+/*
+ * Catches: a signal is decremented twice if the write to its event mailbox
+ * faults.
+ */
 static void test_fault(void)
 {
     const uint64_t va = 0x23456000;
@@ -368,8 +374,8 @@ static void test_fault(void)
     g_assert_cmphex(irq.client, ==, IH_CLIENT_UTCL2);
     g_assert_cmpint(value(&f, 0), ==, 0);
     /*
-     * Dequeue the queue while the completion waits for the page of the event,
-     * and activate the queue again.
+     * Dequeue the queue while the completion waits for the page of the event
+     * mailbox, and activate the queue again.
      */
     qvgpu_compute_dequeue(&f.c);
     qvgpu_space_map(&f.space, va, f.page, QVGPU_PAGE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: run lists whose processes request global wave sync (GWS). */
+/* vgpu-kfd: tests run lists whose processes request global wave sync (GWS). */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
 #include "qemu/bswap.h"
@@ -12,7 +12,8 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 #include "vgpu/psp.h"
 
-#define SHARED      0x111100000000ull   /* one page, mapped in every process */
+/* GPU address of a page that all processes share */
+#define SHARED      0x111100000000ull
 #define PASID(i)    (0x600 + (i))
 #define PROCESSES   3
 #define ROUNDS      4
@@ -160,7 +161,7 @@ static void test_change(void)
     qvgpu_stop(f.v);
 }
 
-/* Return the bit of the process to which @vmid is assigned, or 0. */
+/* Return 1 << i if @vmid is assigned to process i, or 0. */
 static unsigned holder(Fixture *f, unsigned vmid)
 {
     unsigned i = qvgpu_rd(f->v, IH_VMID_LUT(vmid)) - PASID(0);
@@ -169,9 +170,10 @@ static unsigned holder(Fixture *f, unsigned vmid)
 }
 
 /*
- * Catches: the saved state lacks GWS that a process holds, because
- * SET_RESOURCES has cleared the mask; after the load another process gets the
- * same resources. A static queue holds all of GWS.
+ * Catches: the saved state lacks GWS that a process holds if SET_RESOURCES has
+ * cleared the scheduler's GWS mask before the save, so that another process
+ * gets the same resources after the load. Process 0 holds all of GWS; its queue
+ * is static, so that the process stays mapped.
  */
 static void test_mask_cleared(void)
 {
@@ -206,8 +208,8 @@ static void test_mask_cleared(void)
 }
 
 /*
- * Let the queues pass a token on. Only the queue that holds the token needs to
- * be mapped.
+ * Let the queues pass a token, the value of SHARED, from one to the next. Only
+ * the queue that holds the token needs to be mapped.
  */
 static void relay(Fixture *f)
 {
@@ -337,11 +339,11 @@ static void test_hostile(void)
         unsigned at;                    /* byte offset from the mask */
         uint8_t byte;
     } bad[] = {
-        { 8 + 64 + 8 * VMID, 0x80 },            /* not a contiguous range */
-        { 8 + 64 + 8 * (VMID + 2) + 7, 0x04 },  /* held by another VMID */
-        { 8 + 64 + 8 * (VMID + 5) + 7, 0x01 },  /* not in the mask */
+        { 8 + 64 + 8 * VMID, 0x80 },            /* VMID's range has a gap */
+        { 8 + 64 + 8 * (VMID + 2) + 7, 0x04 },  /* also held by VMID */
+        { 8 + 64 + 8 * (VMID + 5) + 7, 0x01 },  /* not in the mask of GWS */
         { 8 + 64 + 7, 0x01 },                   /* VMID 0 cannot hold GWS */
-        { 8 + 64 + 128, 65 },                   /* more than the device has */
+        { 8 + 64 + 128, 65 },                   /* only 64 resources exist */
     };
     g_autofree char *file = NULL, *buf = NULL;
     Fixture f;

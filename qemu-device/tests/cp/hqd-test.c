@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: hardware queue descriptors (HQDs) of the command processor. */
+/*
+ * vgpu-kfd: tests hardware queue descriptors (HQDs) of the command processor.
+ */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/cp/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
@@ -183,11 +185,11 @@ static void test_doorbell_left(void)
 }
 
 /*
- * Catches: a queue runs as soon as its registers show it as active, but before
- * its position in an indirect buffer is restored. The queue would then execute
- * the packets that follow the indirect buffer in the ring. These packets must
- * never run, because the buffer chains to itself. Another queue keeps the
- * worker thread busy.
+ * Catches: a queue that is activated again runs before its position in an
+ * indirect buffer is restored, and so executes the packets that follow the
+ * indirect buffer in the ring. The queue must never reach these packets,
+ * because the buffer chains to itself. Another queue keeps the worker thread
+ * busy.
  */
 static void test_come_and_go(void)
 {
@@ -227,8 +229,8 @@ static void test_come_and_go(void)
 }
 
 /*
- * Catches: CP_HQD_PQ_RPTR of an active queue is not reduced to the size of the
- * ring if QUEUE_SIZE is above 26. The device treats such a value as 26.
+ * Catches: CP_HQD_PQ_RPTR of an active queue is not taken modulo the ring size
+ * if QUEUE_SIZE is above 26. The device treats such a value as 26.
  */
 static void test_ring_size(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: the kernel interface queue (KIQ). */
+/* vgpu-kfd: tests the kernel interface queue (KIQ). */
 #include "qemu/osdep.h"
 #include "qemu/atomic.h"
 #include "tests/qtest/vgpu-kfd/cp/suite.h"
@@ -38,7 +38,7 @@ static void setup_on(Fixture *f, QVGPU *v)
     f->va = qvgpu_space_place(&f->space, f->page, QVGPU_PAGE);
     f->mqd = qvgpu_ram_page(v);
     f->fence = qvgpu_ram_page(v);
-    /* The fields of an MQD that a driver writes. */
+    /* Write those fields of the MQD that a driver writes. */
     qvgpu_compute_init(&f->c, v, 1, 3, 4, &f->space);
     qtest_writel(v->qts, f->mqd + 4 * (CP_MQD_HQD + CP_HQD_VMID), 5);
     qtest_writel(v->qts, f->mqd + 4 * (CP_MQD_HQD + CP_HQD_PQ_CONTROL),
@@ -59,8 +59,8 @@ static void setup(Fixture *f)
 
 /*
  * As setup(), on a machine whose threads @h can hold. Returns the test's
- * mapping of a page of VRAM, which contains @n words and then gates
- * (emit_gate()). @mc receives the GPU address of each word.
+ * mapping of a page of VRAM, which contains @n words and after them the gates
+ * of emit_gate(). @mc receives the GPU address of each word.
  */
 static uint32_t *setup_held(Fixture *f, QVGPUHold *h, uint64_t *mc, unsigned n)
 {
@@ -94,7 +94,10 @@ static void unmap(Fixture *f, unsigned action, unsigned sel, uint32_t what)
               what, 0, 0, 0);
 }
 
-/* Wait until the KIQ has executed all its packets, by a fence after them. */
+/*
+ * Emit a fence to the KIQ and wait for it. The KIQ has then executed all its
+ * packets.
+ */
 static void sync_kiq(Fixture *f)
 {
     static uint64_t number = 0x100000001ull;
@@ -128,7 +131,8 @@ static void test_map(void)
     setup(&f);
     for (round = 1; round <= 3; round++) {
         qvgpu_pm4_write(&f.c, f.va, round);
-        qvgpu_compute_kick(&f.c);           /* no effect: not mapped */
+        /* The doorbell has no effect, because the queue is not mapped. */
+        qvgpu_compute_kick(&f.c);
         qtest_writeq(f.v->qts, f.c.wptr_mem, f.c.wptr);
         map(&f, here);
         sync_kiq(&f);
@@ -230,7 +234,7 @@ static void test_invalidate(void)
     qvgpu_compute_finish(&f.c);
     qvgpu_space_map(&f.space, f.va, other, QVGPU_PAGE);
 
-    /* For another PASID, the request leaves the old translation in the TLB. */
+    /* A request for another PASID leaves the old translation in the TLB. */
     QVGPU_PM4(&f.kiq, PM4_INVALIDATE_TLBS,
               VGPU_PREP(PM4_INVALIDATE_DW1__PASID, (uint32_t)QVGPU_PASID(6)));
     sync_kiq(&f);
@@ -319,19 +323,19 @@ static void emit_gate(QVGPUGate *g, QVGPUCompute *c, uint32_t *words,
 
 /*
  * Catches: the completion of a register write for one queue ends another
- * queue's wait. The bottom half that writes a register for the first queue is
- * held in the write. Meanwhile the KIQ unmaps the first queue and maps the
- * second one in the same HQD; the second queue waits for another register
- * write.
+ * queue's wait.
  *
- * The order is fixed. The bottom half is held in the trace event of the
- * register, which follows the store of the value. The KIQ waits in the first
- * gate until the test has seen the value, then unmaps the first queue and maps
- * the second one. The second queue writes a mark, then starts its register
- * write. The test opens the KIQ's second gate when it has seen the mark. One
- * thread serves all compute queues: when the KIQ has left this gate, the second
- * queue's time slice has ended at its register write. Then the test releases
- * the bottom half.
+ * Queue 1 takes over the HQD of queue 0 while the main loop still writes a
+ * register for queue 0:
+ * 1. The bottom half that writes the register for queue 0 is held in the trace
+ *    event of the register, which follows the store of the value.
+ * 2. The KIQ waits in its first gate until the test has seen the value, then
+ *    unmaps queue 0 and maps queue 1 in the same HQD.
+ * 3. Queue 1 writes a mark, then starts a write of another register.
+ * 4. When the test has seen the mark, the test opens the KIQ's second gate. One
+ *    thread serves all compute queues: when the KIQ has left this gate, the
+ *    time slice of queue 1 has ended at its register write.
+ * 5. The test releases the bottom half.
  */
 static void test_reg_wait(void)
 {
@@ -389,8 +393,9 @@ static void test_reg_wait(void)
  * SRBM_WRITE run before the write is complete.
  *
  * The bottom half is held in the write, as in test_reg_wait(). The KIQ writes a
- * mark and unmaps the queue. Another compute queue then runs for more than one
- * time slice and writes a mark: by then, the KIQ has tried to unmap the queue.
+ * mark and tries to unmap the queue. Another compute queue then runs for more
+ * than one time slice and writes a mark. When the test sees this mark, the KIQ
+ * has tried to unmap the queue at least once.
  */
 static void test_srbm_unmapped(void)
 {
@@ -448,16 +453,18 @@ static void test_srbm_unmapped(void)
  * Catches: a register write of an SDMA queue is done after the engine has
  * reported that it is frozen.
  *
- * The bottom half that writes registers for all compute queues is held in the
- * write for c[0]. Meanwhile c[1] requests the write that freezes the engine.
- * Then u[0], an SDMA queue of this engine, requests a register write. On
- * release, the bottom half does the write for c[1] in the same pass, before the
- * bottom half of the engine runs.
+ * The test fixes this order:
+ * 1. The bottom half that writes registers for all compute queues is held in
+ *    the write for c[0].
+ * 2. c[1] requests the write that freezes the engine.
+ * 3. u[0], an SDMA queue of this engine, requests a register write.
+ * 4. On release, the bottom half does the write for c[1] in the same pass,
+ *    before the bottom half of the engine runs.
  *
- * Each queue writes a mark before its register write. To show that the queue
- * waits for this write, another queue of the same thread then writes a mark; a
- * compute queue does so after more than one time slice. The KIQ maps each SDMA
- * queue when the test opens a gate.
+ * Each queue writes a mark before it requests its register write. A further
+ * queue of the same thread then writes a mark, which shows that the first queue
+ * waits for its write: c[2] does so for c[1], after more than one time slice,
+ * and u[1] for u[0]. The KIQ maps each SDMA queue when the test opens a gate.
  */
 static void test_reg_frozen(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: PM4 packets of compute queues. */
+/* vgpu-kfd: tests PM4 packets of compute queues. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/cp/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
@@ -13,7 +13,7 @@ typedef struct Fixture {
     QVGPU *v;
     QVGPUSpace space;
     QVGPUCompute c;
-    uint64_t page, va;          /* zeroed; mapped at va */
+    uint64_t page, va;          /* a zeroed page, mapped at va */
 } Fixture;
 
 static void setup(Fixture *f, bool user)
@@ -54,7 +54,7 @@ static void test_write_data(void)
             g_assert_cmphex(at(&f, 8), ==, i * 3);
         }
     }
-    /* Three writes to one address: memory holds the last value. */
+    /* All three values go to one address, which then holds the last value. */
     QVGPU_PM4(&f.c, PM4_WRITE_DATA, DST_MEM | PM4_WRITE_DATA_DW1__ONE_ADDR,
               QVGPU_LO(f.va + 16), QVGPU_HI(f.va + 16), 1, 2, 3);
     qvgpu_compute_finish(&f.c);
@@ -205,8 +205,8 @@ static void test_copy_data(void)
 }
 
 /*
- * Move the dwords after dword @from of the ring to a buffer. @dwords receives
- * their number. Returns the buffer's GPU address.
+ * Move the packets from dword @from of the ring on to a buffer. @dwords
+ * receives the length of the buffer. Returns the buffer's GPU address.
  */
 static uint64_t to_buffer(Fixture *f, uint64_t from, uint32_t *dwords)
 {
@@ -246,7 +246,8 @@ static void test_indirect(void)
               QVGPU_LO(f.va + 16), QVGPU_HI(f.va), QVGPU_LO(f.va + 4),
               QVGPU_HI(f.va));
     indirect(&f, second, n2, PM4_IB_DW3__CHAIN);
-    qvgpu_pm4_write(&f.c, f.va + 12, 9);        /* not reached */
+    /* The packet after the chain packet must not be executed. */
+    qvgpu_pm4_write(&f.c, f.va + 12, 9);
     first = to_buffer(&f, 0, &n1);
 
     qtest_writel(f.v->qts, f.page + 16, 0x77);
@@ -348,8 +349,8 @@ static void test_privilege(void)
     QVGPU_PM4(&f.c, PM4_COPY_DATA, PM4_SRC_REG | PM4_DST_MEM << 8, reg + 1, 0,
               QVGPU_LO(f.va), QVGPU_HI(f.va));
     /*
-     * Write one register and wait for another, as the driver does to
-     * invalidate.
+     * Write one register and wait for another, as the driver does to invalidate
+     * TLBs.
      */
     QVGPU_PM4(&f.c, PM4_WAIT_REG_MEM, 3 | VGPU_PREP(PM4_WAIT_DW1__OPERATION, 1),
               HUB(VGPU_HUB_GFX) + VM_INVALIDATE_ENG_REQ(5),

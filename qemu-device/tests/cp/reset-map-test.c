@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: resets while the KIQ maps queues. An SDMA engine copies in chunks
- * that take milliseconds each, so that a reset waits for the engine; meanwhile
- * the KIQ maps SDMA queues, one by one, and maps and unmaps a compute queue
- * repeatedly.
+ * vgpu-kfd: tests resets while the KIQ maps queues. An SDMA engine copies in
+ * chunks that take milliseconds each, so that a reset waits for the engine.
+ * Meanwhile the KIQ maps SDMA queues, one by one, and maps and unmaps a compute
+ * queue repeatedly.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -20,18 +20,19 @@
 #define ROUNDS      30
 #define KIQ_ME      2
 #define KIQ_DWORDS  (32 * KiB)
-#define PAIRS       100         /* MAP and UNMAP of c, before each u[] */
+/* MAP and UNMAP of c before each MAP of a u[] */
+#define PAIRS       100
 #define COPIES      20          /* copies per queue: minutes of work */
 #define COPY_BYTES  (32 * KiB)  /* bytes that a copy accesses */
 
 typedef struct Maps {
     QVGPU *v;
     uint64_t src, dst;
-    QVGPUSdma busy;             /* loaded by registers */
+    QVGPUSdma busy;             /* queue that copies, loaded by registers */
     uint64_t busy_wptr;
     QVGPUCompute kiq;
     uint32_t kiq_dwords;        /* dwords of packets in the KIQ's ring */
-    QVGPUCompute c;             /* HQD 0: an IB that chains to itself */
+    QVGPUCompute c;             /* in HQD 0; its IB chains to itself */
     QVGPUUserSdma u[SDMA_NUM_RLC];
     uint8_t mqd[SDMA_NUM_RLC][SDMA_MQD_DWORDS * 4];
 } Maps;
@@ -79,7 +80,7 @@ static uint64_t init_compute(Maps *m)
     return qvgpu_mc(v, mqd);
 }
 
-/* Fill the KIQ's ring with packets that last until the reset. */
+/* Fill the KIQ's ring with packets that keep the KIQ busy until the reset. */
 static void init_kiq(Maps *m, uint64_t mqd)
 {
     const uint32_t pair[] = {
@@ -122,8 +123,9 @@ static void init_kiq(Maps *m, uint64_t mqd)
 }
 
 /*
- * Start the machine. Engine @busy is to copy. The KIQ is to map queues to
- * engine @mapped; if @work, these queues copy, too.
+ * Start the machine and write the packets of all queues. reset_at_work() lets
+ * engine @busy copy, and lets the KIQ map queues to engine @mapped. With @work,
+ * the mapped queues copy, too.
  */
 static void maps_start(Maps *m, unsigned busy, unsigned mapped, bool work)
 {
@@ -164,7 +166,7 @@ static void too_long(int sig)
     static const char say[] = "# the reset does not end\n";
 
     if (write(STDERR_FILENO, say, sizeof(say) - 1) < 0) {
-        /* Ignored: abort() follows. */
+        /* Ignore the error, because abort() follows. */
     }
     abort();
 }
@@ -202,8 +204,8 @@ static void reset_at_work(Maps *m)
 }
 
 /*
- * Catches: a reset never ends: it has disabled the queues and waits until a
- * worker is idle, but the KIQ still maps queues with endless work.
+ * Catches: a reset never ends, because it waits until a worker is idle while
+ * the KIQ still maps queues with endless work to this worker.
  */
 static void test_ends(void)
 {
@@ -256,14 +258,14 @@ static void test_forgets(void)
 #define FB_UNIT     (16 * MiB)
 
 /*
- * The driver resets an engine, and starts a new queue in the RLC whose old
- * queue UNMAP_QUEUES is saving. Catches: UNMAP_QUEUES drops the position of the
- * new queue in its indirect buffer, so that the buffer's first packet runs
- * twice.
+ * Catches: UNMAP_QUEUES, which saves the old queue of an RLC, drops the
+ * position of a new queue in its indirect buffer, so that the buffer's first
+ * packet runs twice. The driver resets the engine during the save and starts
+ * the new queue in the same RLC.
  *
- * The CP is held while it writes the MQD of the old queue: the driver has
+ * The CP is held while it writes the MQD of the old queue. The driver has
  * narrowed the aperture that contains the MQD, so that the write faults, and
- * the fault is traced.
+ * the trace event of the fault holds the CP.
  */
 static void test_engine(void)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: run lists that fit: mapping and unmapping of their queues. */
+/*
+ * vgpu-kfd: tests how the queues of a run list are mapped and unmapped. Each
+ * list fits the HQDs and VMIDs.
+ */
 #include "qemu/osdep.h"
 #include "qemu/host-utils.h"
 #include "tests/qtest/vgpu-kfd/cp/suite.h"
@@ -8,17 +11,18 @@
 #include "tests/qtest/vgpu-kfd/lib/hws.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 
-#define VA          0x123456000ull      /* mapped in every process */
+/* GPU address of a page of each process */
+#define VA          0x123456000ull
 #define PASID(i)    (0x400 + (i))
 #define PROCESSES   3
 #define QUEUES      2                   /* queues of each process */
-#define ALL_HQDS    UINT32_MAX          /* all HQDs of ME 1 */
+#define ALL_HQDS    UINT32_MAX          /* mask of all HQDs of ME 1 */
 
 typedef struct Fixture {
     QVGPU *v;
     QVGPUHws h;
     QVGPUProcess p[PROCESSES];
-    uint64_t page[PROCESSES];           /* mapped at VA */
+    uint64_t page[PROCESSES];           /* CPU address of the page at VA */
     QVGPUUserCompute q[PROCESSES][QUEUES];
 } Fixture;
 
@@ -45,7 +49,7 @@ static void setup(Fixture *f)
     }
 }
 
-/* Let queue j of process @i write @val + j. */
+/* Let each queue j of process @i write @val + j. */
 static void work(Fixture *f, unsigned i, uint32_t val)
 {
     unsigned j;
@@ -221,8 +225,9 @@ static void test_vmid_again(void)
 }
 
 /*
- * Fail the test unless the HIQ stops with the error @code (0: no interrupt) and
- * @bits in CP_HQD_ERROR. Quits QEMU.
+ * Fail the test unless the HIQ stops with @bits in CP_HQD_ERROR and raises an
+ * interrupt with the error @code. If @code is 0, do not expect an interrupt.
+ * Quits QEMU.
  */
 static void expect_error(Fixture *f, unsigned code, uint32_t bits)
 {
@@ -246,7 +251,7 @@ static void test_errors(void)
         uint32_t header, dw1;
         unsigned code;
     } bad[] = {
-        /* MAP_QUEUES before a MAP_PROCESS */
+        /* MAP_QUEUES that no MAP_PROCESS precedes */
         { PM4_HEADER(PM4_MAP_QUEUES, 7u), 1u << 29,
           CP_ERROR_PACKET_UNSUPPORTED },
         /*

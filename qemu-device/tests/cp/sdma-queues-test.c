@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: SDMA queues that the scheduler maps. */
+/* vgpu-kfd: tests SDMA queues that the scheduler maps. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/cp/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
@@ -17,8 +17,8 @@
 #define PASID(i)    (0x600 + (i))
 
 /*
- * Catches: a save of the queue to its MQD and the next mapping lose a register,
- * a pointer or unfinished work.
+ * Catches: a queue that is unmapped, and so saved to its MQD, has lost a
+ * register, a pointer or unfinished work when it is mapped again.
  */
 static void test_ring(void)
 {
@@ -47,7 +47,7 @@ static void test_ring(void)
 
             qvgpu_fill(v, src, seed, 0, QVGPU_PAGE);
             qvgpu_pkt_copy(&u.q, SRC, DST, QVGPU_PAGE);
-            qvgpu_user_sdma_kick(&u);   /* not mapped yet */
+            qvgpu_user_sdma_kick(&u);   /* the queue is not mapped yet */
             qvgpu_pm4(&h.hiq, dw, ARRAY_SIZE(dw));
             qvgpu_hws_sync(&h);
             g_assert_cmphex(qvgpu_rd(v, cntl), ==,
@@ -146,8 +146,8 @@ static void test_timeslices(void)
 }
 
 /*
- * Take and acknowledge a fault of @pasid at @va. Return false if there was
- * none.
+ * Take and acknowledge the next fault, and return true; if none is pending,
+ * return false. Fails the test unless the fault has @pasid and @va.
  */
 static bool take_fault(QVGPU *v, unsigned pasid, uint64_t va)
 {
@@ -305,7 +305,8 @@ static void test_overlong(void)
 {
     static const uint32_t payload = 8, room = 4;        /* dwords */
     uint32_t work[SDMA_MQD_WORK_DWORDS] = {
-        [0] = 1 | 1 << 4,               /* within a packet, in one buffer */
+        /* state: within a packet, in one buffer */
+        [0] = 1 | 1 << 4,
         [1] = SDMA_WRITE_LINEAR_DWORDS + payload,
         [2] = SDMA_INDIRECT_DWORDS,
         [5] = SDMA_PKT(SDMA_OP_WRITE, SDMA_SUBOP_WRITE_LINEAR),

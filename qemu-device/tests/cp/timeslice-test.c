@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: time slices of run lists that do not fit the HQDs or VMIDs. */
+/*
+ * vgpu-kfd: tests time slices of run lists that do not fit the HQDs or VMIDs.
+ */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/cp/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
@@ -11,8 +13,10 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 #include "vgpu/aql.h"
 
-#define SHARED      0x111100000000ull   /* one page, mapped in every process */
-#define OWN         0x222200000000ull   /* a page of each process */
+/* GPU address of a page that all processes share */
+#define SHARED      0x111100000000ull
+/* GPU address of a page of each process */
+#define OWN         0x222200000000ull
 #define PASID(i)    (0x500 + (i))
 #define MAX_QUEUES  48
 #define ROUNDS      3
@@ -20,7 +24,7 @@
 typedef struct Fixture {
     QVGPU *v;
     QVGPUHws h;
-    unsigned processes, queues;         /* a multiple of processes */
+    unsigned processes, queues;         /* queues is a multiple of processes */
     uint64_t shared;
     uint64_t own[MAX_QUEUES];           /* CPU address of OWN, by process */
     QVGPUProcess p[MAX_QUEUES];
@@ -32,7 +36,7 @@ static unsigned process_of(Fixture *f, unsigned i)
     return i / (f->queues / f->processes);
 }
 
-/* Set up a list that chains to its start, with time slices of 1 ms. */
+/* Set up a run list that chains to its start, with time slices of 1 ms. */
 static void setup_on(Fixture *f, QVGPU *v, unsigned processes, unsigned queues,
                      uint32_t vmids, uint64_t hqds)
 {
@@ -75,9 +79,9 @@ static void wait_value(QVGPUCompute *c, uint64_t va, uint32_t val)
 }
 
 /*
- * Let the queues pass a token on, each to the queue before it in the list, so
- * that two successive holders are seldom mapped together. In each step, a queue
- * also writes to a place that no other queue uses.
+ * Let the queues pass a token, the value of SHARED, each to the queue before it
+ * in the list, so that two successive holders are seldom mapped together. In
+ * each step, a queue also writes to a place that no other queue uses.
  */
 static void relay(Fixture *f)
 {
@@ -152,7 +156,7 @@ static void test_processes(void)
 /*
  * As test_queues(), for processes with four queues each on ten HQDs, so that a
  * time slice ends within the queues of a process. The process count in RUN_LIST
- * is too low.
+ * is too low, which must make no difference.
  */
 static void test_both(void)
 {
@@ -184,8 +188,8 @@ static void test_whole_list(void)
 }
 
 /*
- * Take and acknowledge a fault of process 2 at @va. Return false if there was
- * none.
+ * Take and acknowledge the next fault, and return true; if none is pending,
+ * return false. Fails the test unless the fault is of process 2 at @va.
  */
 static bool take_fault(Fixture *f, uint64_t va)
 {
@@ -235,7 +239,7 @@ static void test_stalled(void)
     qvgpu_hws_unmap(&f.h, PM4_UNMAP_PREEMPT, PM4_SEL_ALL, 0);
     qvgpu_hws_sync(&f.h);
     while (take_fault(&f, va)) {
-        /* faults from before the page was mapped */
+        /* Take the faults that were reported before the page was mapped. */
     }
     relay_finish(&f);
 }
@@ -297,7 +301,8 @@ static void test_starved(void)
 {
     Fixture f;
 
-    setup(&f, 2, 2, 1, 0);              /* VMID 0 cannot be scheduled */
+    /* The scheduler has only VMID 0, which it cannot use, and no HQD. */
+    setup(&f, 2, 2, 1, 0);
     relay(&f);
     qvgpu_list_run(&f.h, 0);
     qvgpu_hws_sync(&f.h);
