@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: interrupt entries of VM faults, the retry CAM, no-retry faults. */
+/*
+ * vgpu-kfd: tests interrupt entries of VM faults, retry CAM, no-retry faults.
+ */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/ih/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -9,8 +11,8 @@
 
 #define VMID    9
 /*
- * An interrupt entry holds bits 31:0 of the page number of VA in its first data
- * word. The bits above these are in the second data word.
+ * The page number of VA has more than 32 bits, so that both data words of an
+ * interrupt entry that hold the page number are tested.
  */
 #define VA      0xa56780000000ull
 
@@ -19,7 +21,7 @@ typedef struct Fault {
     QVGPUSpace space;
     QVGPUSdma q;                /* user queue, engine 0 */
     QVGPUSdma kq;               /* kernel queue, engine 0 */
-    uint64_t buf, buf_va;       /* 64 KiB of pattern 1, mapped */
+    uint64_t buf, buf_va;       /* 64 KiB of pattern 1, mapped in space */
 } Fault;
 
 static void fault_start(Fault *f)
@@ -457,7 +459,7 @@ static void test_noretry_entry(void)
         qvgpu_ih_next_fault(f.v, VMID, VA, false, false);
         g_assert_false(qvgpu_ih_pending(f.v));
         qvgpu_expect_byte(f.v, f.buf, 0, 64);
-        /* No access was replayed: the stall ended because the access failed. */
+        /* The stall ended because the access failed. No access was replayed. */
         g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_REPLAYS), ==, 0);
         qvgpu_stop(f.v);
     }

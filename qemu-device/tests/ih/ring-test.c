@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: the interrupt ring and the MSI. */
+/* vgpu-kfd: tests the interrupt ring and the MSI. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/ih/suite.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -7,7 +7,8 @@
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
-#define SMALL   6                       /* log2 of dwords: 8 entries */
+/* log2 of the ring's dwords; 8 entries */
+#define SMALL   6
 #define ENTRIES 8
 
 typedef struct Ih {
@@ -21,7 +22,9 @@ static void ih_start(Ih *t)
     qvgpu_sdma_open(&t->q, t->v, 0, SDMA_QUEUE_GFX, NULL);
 }
 
-/* Run @n TRAPs with contexts @first, @first + 1, ...: one entry each. */
+/*
+ * Run @n TRAPs with contexts @first, @first + 1 and so on. Each adds one entry.
+ */
 static void traps(Ih *t, uint32_t first, unsigned n)
 {
     unsigned i;
@@ -298,7 +301,8 @@ static void test_timestamps(void)
     ih_start(&t);
     qtest_clock_step(t.v->qts, 1000000);
     /*
-     * The clock does not advance, but each timestamp is greater than the last.
+     * The clock stands still, but each timestamp is greater than the one
+     * before.
      */
     for (i = 0; i < 20; i++) {
         traps(&t, i, 1);

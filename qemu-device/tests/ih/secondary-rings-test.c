@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: interrupt rings 1 and 2, the routing of interrupts to rings, and
- * faults without the CAM. An entry of ring 0 with source IH_SRC_RING announces
- * a new entry of ring 1 or 2.
+ * vgpu-kfd: tests interrupt rings 1 and 2, the routing of interrupts to rings,
+ * and faults without the CAM. An entry of ring 0 with source IH_SRC_RING
+ * announces a new entry of ring 1 or 2.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -14,7 +14,7 @@
 #include "tests/qtest/vgpu-kfd/lib/qmp.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
-#define SMALL   6                       /* log2 of dwords: 8 entries */
+#define SMALL   6                       /* log2 of a ring's dwords; 8 entries */
 #define ENTRIES 8
 #define VMID    3
 #define VA      0x4000000000ull
@@ -49,7 +49,10 @@ static void ring_init(Rings *t, unsigned n, uint32_t cntl)
              2 * (DOORBELL_IH + n));
 }
 
-/* Start a machine with all three rings. Interrupts of SDMA0 go to ring @to. */
+/*
+ * Start a machine with all three rings. Interrupts of SDMA0 go to ring @to.
+ * @cntl: additional bits of RB_CNTL for rings 1 and 2.
+ */
 static void rings_start(Rings *t, unsigned to, uint32_t cntl)
 {
     t->v = qvgpu_start();
@@ -182,7 +185,7 @@ static void test_overflow(void)
                         2 * IH_ENTRY_BYTES | IH_RB_WPTR__RB_OVERFLOW);
         g_assert_cmphex(qvgpu_rd(t.v, IH_RB_WPTR) & IH_RB_WPTR__RB_OVERFLOW,
                         ==, 0);
-        /* Start at the oldest intact entry. */
+        /* Check the entries from the oldest intact one on. */
         for (i = 3; i < ENTRIES + 2; i++) {
             expect_trap_in(&t, n, i % ENTRIES, i);
         }
@@ -341,9 +344,9 @@ static void test_no_such_ring(void)
 }
 
 /*
- * Without the CAM, the test routes VM faults to ring 1, as amdgpu does on older
- * chips. Catches: the intervals between entries for one page do not grow; a
- * second queue's fault on the page makes the intervals short again.
+ * Catches: without the CAM, the intervals between entries for one page do not
+ * grow; a second queue's fault on the page makes the intervals short again. The
+ * test routes VM faults to ring 1, as amdgpu does on older chips.
  */
 static void test_storm(void)
 {
