@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: memory on the bus that is mapped and unmapped. */
+/* vgpu-kfd: tests memory on the bus that is mapped and unmapped. */
 #include "qemu/osdep.h"
 #include "standard-headers/linux/pci_regs.h"
 #include "qobject/qdict.h"
@@ -129,13 +129,14 @@ static void test_bus_master_access(void)
 
 #define PEER_AT     (192 * GiB)
 #define RP          QPCI_DEVFN(2, 0)
-#define BEHIND      QPCI_DEVFN(32, 0)           /* bus 1, slot 0 */
+/* device below RP: bus 1, slot 0 */
+#define BEHIND      QPCI_DEVFN(32, 0)
 
 /*
- * Catches: a change of the bus (here, another device's memory decoding is
- * disabled) completes while an engine is within an access to that device.
+ * Catches: a peer's memory decoding is disabled, so that its VRAM leaves the
+ * bus, while an engine is within an access to this VRAM.
  *
- * The engine copies from the VRAM of the other device, the peer, to a page that
+ * The engine copies from the VRAM of the peer, a second device, to a page that
  * faults. The engine is held as in test_bus_master_access(), in an access that
  * has mapped the source.
  */
@@ -203,7 +204,7 @@ static bool has_delays(void)
     return has;
 }
 
-/* Return true if QEMU has mapped the file. */
+/* Return true if QEMU has mapped the file at @path. */
 static bool maps_file(QVGPU *v, const char *path)
 {
     g_autofree char *name = g_strdup_printf("/proc/%d/maps",
@@ -238,9 +239,9 @@ static QPCIDevice *plug_peer(QVGPU *v)
 }
 
 /*
- * Unplug a peer while the engine is held in the delay that follows its lookup
- * of the peer's VRAM. The unplug waits for the engine. Returns true if the
- * engine then looked for the memory again. Returns false also if, on a slow
+ * Unplug a peer while the engine is held in the delay that follows the engine's
+ * lookup of the peer's VRAM. The unplug waits for the engine. Returns true if
+ * the engine then looked for the memory again. Returns false also if, on a slow
  * host, the engine continues before the peer leaves the bus.
  */
 static bool looks_again(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: fault classes, each with its enable bits for interrupts and for
- * redirection to the default page.
+ * vgpu-kfd: tests the fault classes. Each class has an enable bit for
+ * interrupts and one for redirection to the default page.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
@@ -19,10 +19,10 @@ typedef struct Case {
     uint64_t va;
     bool write;
     uint32_t cntl;              /* bit of the class in FAULT_CNTL */
-    uint32_t interrupt;         /* its bit in VM_CONTEXT_CNTL, or 0 */
+    uint32_t interrupt;         /* interrupt bit in VM_CONTEXT_CNTL, or 0 */
 } Case;
 
-/* One case of each class that SDMA can cause. */
+/* At least one case of each class that SDMA can cause. */
 static const Case cases[] = {
     { 1ull << 48, false, CNTL(RANGE), CONTEXT(RANGE_INTERRUPT) },
     { 0x018000000000ull, false, CNTL(PDE1), CONTEXT(PDE0_INTERRUPT) },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: translation in VMID 0: apertures, AGP window, flat GART table. */
+/* vgpu-kfd: tests the translation in VMID 0: apertures, AGP window, GART. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
@@ -44,7 +44,10 @@ static void copy(Gart *g, uint64_t src, uint64_t dst, uint64_t len)
     qvgpu_sdma_finish(&g->q);
 }
 
-/* Fail the test unless this fault is latched and reported. Clears the fault. */
+/*
+ * Fail the test unless a no-retry fault of VMID 0 at @va is latched, with error
+ * @walker, and reported. Clears the fault.
+ */
 static void expect_fault(QVGPU *v, uint64_t va, bool write, unsigned walker)
 {
     uint32_t status = qvgpu_mm_rd(v, VM_L2_PROTECTION_FAULT_STATUS);
@@ -134,7 +137,7 @@ static void test_agp_window(void)
     uint64_t at = 2 * TiB;
     QVGPUSdma q;
 
-    /* The AGP window moves, so the queue uses only VRAM. */
+    /* The queue must not use guest RAM, because the AGP window moves. */
     qvgpu_sdma_open_vram(&q, v, 0, SDMA_QUEUE_GFX, NULL, 4 * KiB);
     qvgpu_mm_wr(v, MC_VM_AGP_BOT, at >> 24);
     qvgpu_mm_wr(v, MC_VM_AGP_TOP, at >> 24);
@@ -188,7 +191,7 @@ static void test_scattered(void)
     qvgpu_expect(g.v, dst, 5, 77, PAGES * QVGPU_PAGE - 177);
     qvgpu_expect_byte(g.v, dst + PAGES * QVGPU_PAGE - 177, 0, 177);
 
-    /* The other direction: write through the GART. */
+    /* Write through the GART, too. */
     qvgpu_fill(g.v, dst, 6, 0, PAGES * QVGPU_PAGE);
     copy(&g, qvgpu_mc(g.v, dst), GART_AT + 100 * QVGPU_PAGE,
          PAGES * QVGPU_PAGE);
@@ -286,7 +289,7 @@ static void test_range(void)
     copy(&g, qvgpu_mc(g.v, dst), GART_AT + GART_PAGES * QVGPU_PAGE, 1);
     expect_fault(g.v, GART_AT + GART_PAGES * QVGPU_PAGE, true,
                  VGPU_WALKER_RANGE);
-    /* An address above 48 bits. */
+    /* An address of more than 48 bits faults. */
     copy(&g, qvgpu_mc(g.v, dst), UINT64_MAX, 1);
     g_assert_cmphex(qvgpu_mm_rd(g.v, VM_L2_PROTECTION_FAULT_STATUS), !=, 0);
     qvgpu_stop(g.v);

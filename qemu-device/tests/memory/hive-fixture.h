@@ -26,8 +26,9 @@ uint64_t hive_mc(QVGPU *v, uint64_t offset);
 void hive_copy(QVGPU *v, QVGPUSpace *space, uint64_t src, uint64_t dst,
                uint64_t len);
 /*
- * Fail the test unless the registers of @v show node @node of hive @id, whose
- * last node is @last, and links up to the nodes in mask @links.
+ * Fail the test unless the registers of @v show that it is node @node of hive
+ * @id, that the last node of the hive is @last, and that exactly the links to
+ * the nodes in mask @links are up.
  */
 void hive_expect_place(QVGPU *v, unsigned node, unsigned last, uint32_t links,
                        uint64_t id);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the object vgpu-hive, the nodes of its devices, and machines whose
- * lower nodes are unplugged.
+ * vgpu-kfd: tests the object vgpu-hive, the nodes of its devices, and machines
+ * whose lower nodes are unplugged.
  */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: two hubs with a client each: a compute queue (GFX hub) and an SDMA
- * queue (MM hub).
+ * vgpu-kfd: tests the two hubs with one client each: a compute queue uses the
+ * GFX hub, and an SDMA queue uses the MM hub.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
@@ -31,7 +31,7 @@ static void hubs_start(Hubs *t)
     qvgpu_sdma_open(&t->q, t->v, 0, SDMA_QUEUE_RLC(0), &t->space);
 }
 
-/* Write @val with both queues, to one dword each at VA. */
+/* Write @val to VA with the compute queue and to VA + 4 with the SDMA queue. */
 static void write_both(Hubs *t, uint32_t val)
 {
     qvgpu_pm4_write(&t->c, VA, val);

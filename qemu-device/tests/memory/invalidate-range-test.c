@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: invalidation of a range of pages; lifetime of translations. */
+/* vgpu-kfd: tests invalidations of a range and the lifetime of translations. */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -113,8 +113,8 @@ static void test_exact(void)
                    ranges[i].first + (1u << ranges[i].order) - 1);
     }
     /*
-     * These requests have no effect on the pages: for another VMID, for another
-     * range, for directories only. A request for all pages follows.
+     * Requests for another VMID, for another range, or for directories only
+     * have no effect on the pages. The last request is for all pages.
      */
     moved(&t);
     qvgpu_invalidate_range(t.v, 1u << (VMID + 1), VA, 5);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the device behind an IOMMU (intel-iommu or amd-iommu) with tables
- * that the test builds: an identity mapping of RAM, and a table of 4 KiB pages
- * at address IOVA.
+ * vgpu-kfd: tests the device behind an IOMMU (intel-iommu or amd-iommu). The
+ * test builds the IOMMU's tables: an identity mapping of RAM, and a table of 4
+ * KiB pages at bus address IOVA.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -20,12 +20,13 @@
 #define STOPS           16
 #define TRAPS           100             /* the interrupt ring holds 127 */
 
-#define IOVA            (512 * MiB)     /* above the end of RAM */
-#define IOVA_LOST       (IOVA + 2 * MiB)        /* its table is not RAM */
+#define IOVA            (512 * MiB)     /* bus address above the end of RAM */
+/* Bus address whose IOMMU table is not RAM. */
+#define IOVA_LOST       (IOVA + 2 * MiB)
 #define HOLE            0x30000000u     /* bus address without memory */
 #define IOAPIC          0xfec00000u     /* a table there reads as zero */
 
-#define VTD             0xfed90000u     /* intel-iommu of q35 */
+#define VTD             0xfed90000u     /* registers of intel-iommu in q35 */
 #define VTD_GCMD        (VTD + 0x18)
 #define VTD_GSTS        (VTD + 0x1c)
 #define VTD_RTADDR      (VTD + 0x20)
@@ -41,12 +42,13 @@
 #define VTD_RW          3ull
 #define VTD_LARGE       0x80ull
 
-#define AMD             0xfed80000u     /* amd-iommu */
+#define AMD             0xfed80000u     /* registers of amd-iommu */
 #define AMD_DEVTAB      (AMD + 0x0)
 #define AMD_CMDBUF      (AMD + 0x8)
 #define AMD_CONTROL     (AMD + 0x18)
 #define AMD_CMD_TAIL    (AMD + 0x2008)
-#define AMD_ENABLE      (1u << 0 | 1u << 12)    /* IOMMU and command buffer */
+/* enables IOMMU and command buffer */
+#define AMD_ENABLE      (1u << 0 | 1u << 12)
 #define AMD_RW          (3ull << 61)
 #define AMD_PRESENT     1ull
 #define AMD_LEVEL(n)    ((uint64_t)(n) << 9)    /* level of the next table */
@@ -55,11 +57,11 @@
 typedef struct Iommu Iommu;
 struct Iommu {
     const char *device;
-    /* Fill the table of 2 MiB entries, and enable translation. */
+    /* Build the tables, and enable translation in the IOMMU. */
     void (*enable)(Iommu *m, QVGPU *v);
     /* Return the table entry that maps @page. */
     uint64_t (*entry)(uint64_t page);
-    /* Invalidate all translations. */
+    /* Invalidate all translations of the IOMMU. */
     void (*invalidate)(Iommu *m, QVGPU *v);
     uint64_t pages;             /* CPU address of the table for IOVA */
     uint64_t cmdbuf;
@@ -122,8 +124,8 @@ static void amd_enable(Iommu *m, QVGPU *v)
     qtest_writeq(v->qts, table + (IOVA >> 21) * 8,
                  amd_entry(m->pages) | AMD_LEVEL(1));
     /*
-     * The table is at IOAPIC, not at HOLE: when QEMU's amd-iommu logs the error
-     * for HOLE, it shifts by 64.
+     * The table is at IOAPIC, not at HOLE, because QEMU's amd-iommu shifts by
+     * 64 when it logs the error for HOLE.
      */
     qtest_writeq(v->qts, table + (IOVA_LOST >> 21) * 8,
                  amd_entry(IOAPIC) | AMD_LEVEL(1));
@@ -158,8 +160,8 @@ static const Iommu amd = {
 };
 
 /*
- * Start a machine with an IOMMU, which is not enabled. Returns NULL if QEMU has
- * no such IOMMU: the test is skipped.
+ * Start a machine with an IOMMU, which is not enabled. If QEMU has no such
+ * IOMMU, skip the test and return NULL.
  */
 static QVGPU *start_sized(Iommu *m, const Iommu *kind, const char *vram,
                           const char *more)
@@ -200,7 +202,7 @@ static QVGPU *start_held(Iommu *m, const Iommu *kind, QVGPUHold *h)
 }
 
 /*
- * Map page @n after IOVA to @page, or unmap it if @page is 0. Does not
+ * Map page @n, counted from IOVA, to @page, or unmap it if @page is 0. Does not
  * invalidate.
  */
 static void set_page(Iommu *m, QVGPU *v, unsigned n, uint64_t page)
@@ -214,7 +216,7 @@ static void open_space(QVGPUSpace *space, QVGPU *v, bool retry)
     qvgpu_space_set_retry(space, retry);
 }
 
-/* Map page @n after VA to a bus address. */
+/* Map page @n, counted from VA, to a bus address. */
 static void set_bus(QVGPUSpace *space, unsigned n, uint64_t bus)
 {
     qvgpu_space_set(space, VA + n * QVGPU_PAGE, VGPU_LEVEL_PTB,
@@ -277,7 +279,7 @@ static void test_translate(const void *kind)
 /*
  * Catches: a retry fault is reported twice, or its replay is not counted,
  * because the access has waited for the IOMMU in the meantime; a stalled access
- * continues with a translation by the IOMMU from before the stall.
+ * continues with an IOMMU translation that is older than the stall.
  */
 static void test_replay(const void *kind)
 {
@@ -442,9 +444,9 @@ static void test_ring(const void *kind)
 }
 
 /*
- * Catches: a worker calls the IOMMU itself. The IOMMU's table is not RAM, so
- * that reading it takes the BQL. The main loop holds the BQL while it waits for
- * that worker in order to stop the machine: QEMU hangs.
+ * Catches: a worker calls the IOMMU itself, so that QEMU hangs. The IOMMU's
+ * table is not RAM, so that reading it takes the BQL. The main loop holds the
+ * BQL while it waits for that worker in order to stop the machine.
  */
 static void test_stop(const void *kind)
 {
@@ -486,10 +488,9 @@ static void test_stop(const void *kind)
  * Catches: interrupt entries that wait for the IOMMU when the device is removed
  * are written after the removal.
  *
- * The main loop is held in the removal, when BAR 0 leaves the bus: at the
- * second memory view that QEMU builds for this. Meanwhile the CP raises
- * interrupts. The IOMMU is not called for their entries before the removal is
- * complete.
+ * The main loop is held in the removal while BAR 0 leaves the bus, at the
+ * second FlatView that QEMU builds. Meanwhile the CP raises interrupts. The
+ * IOMMU is not called for their entries before the removal is complete.
  */
 static void test_remove(const void *kind)
 {
@@ -543,7 +544,8 @@ static void test_report(void)
         return;
     }
     m.enable(&m, v);
-    qtest_writel(v->qts, 2 * 4, 0xf000fff0); /* NMI vector: the reset address */
+    /* Set the NMI vector to the reset address. */
+    qtest_writel(v->qts, 2 * 4, 0xf000fff0);
     qtest_writel(v->qts, VTD_FEDATA, 0x400);
     qtest_writel(v->qts, VTD_FEADDR, 0xfee00000);
     qtest_writel(v->qts, VTD_FECTL, 0);

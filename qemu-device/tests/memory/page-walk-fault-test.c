@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: four-level page tables of VMIDs 1-15: addresses that must fault. */
+/*
+ * vgpu-kfd: tests addresses that must fault in the four-level page tables of
+ * VMIDs 1-15.
+ */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
@@ -36,7 +39,7 @@ static void test_permissions(void)
     qvgpu_ih_next_fault(w.v, PAGE_WALK_VMID, VA, true, false);
     page_walk_clear_fault(&w);
     page_walk_expect_fault(&w, VA + QVGPU_PAGE, false, VGPU_WALKER_OK);
-    /* Valid, but neither readable nor writable. */
+    /* The entry is valid, but neither readable nor writable. */
     qvgpu_space_set(&w.space, VA, VGPU_LEVEL_PTB,
                     qvgpu_entry(w.v, page, VGPU_PTE_VALID));
     qvgpu_invalidate(w.v, 1u << PAGE_WALK_VMID);
@@ -125,7 +128,7 @@ static void test_pages_nowhere(void)
     page_walk_expect_fault(&w, VA, true, VGPU_WALKER_NACK);
     page_walk_expect_fault(&w, VA + QVGPU_PAGE, false, VGPU_WALKER_NACK);
 
-    /* The root is not in memory: the ring itself cannot be read. */
+    /* The ring itself cannot be read, because the root is not in memory. */
     qvgpu_space_init(&other, w.v, 3, QVGPU_VRAM);
     qvgpu_sdma_init(&q, w.v, 1, SDMA_QUEUE_RLC(0), &other);
     qvgpu_mm_wr64(w.v, VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(3),
@@ -134,7 +137,7 @@ static void test_pages_nowhere(void)
     qvgpu_pkt_fence(&q, q.ring_va, 1);
     qvgpu_sdma_kick(&q);
     qvgpu_ih_next_fault(w.v, 3, q.ring_va, false, false);
-    /* No packet can be read: the queue stops, and other queues continue. */
+    /* The queue stops, because no packet can be read. Other queues continue. */
     qvgpu_wait_until(qvgpu_sdma_exception(&q) == VGPU_SDMA_EXC_RING);
     qvgpu_wait_until(qvgpu_sdma_idle(&q));
     while (qvgpu_ih_pending(w.v)) {

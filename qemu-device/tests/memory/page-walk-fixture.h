@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: fixture of the page walk tests: an address space, a user queue in
- * it whose copies make the accesses, and a destination. Faults are no-retry
+ * vgpu-kfd: fixture of the page walk tests: an address space, a user queue
+ * whose copies access this space, and a destination. Faults are no-retry
  * faults, so that the first one is latched in the status register.
  */
 #ifndef VGPU_TEST_PAGE_WALK_FIXTURE_H
@@ -19,10 +19,13 @@ typedef struct PageWalk {
     QVGPU *v;
     QVGPUSpace space;
     QVGPUSdma q;
-    uint64_t dst, dst_va;       /* destination, 64 KiB */
+    uint64_t dst, dst_va;       /* destination of 64 KiB */
 } PageWalk;
 
-/* Start a machine with page tables in memory of kind @tables, or in VRAM. */
+/*
+ * Start a machine with page tables in memory of kind @tables. page_walk_start()
+ * puts the tables in VRAM.
+ */
 void page_walk_start_in(PageWalk *w, QVGPUKind tables);
 void page_walk_start(PageWalk *w);
 /*

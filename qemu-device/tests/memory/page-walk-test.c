@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: the four-level page tables of VMIDs 1-15: valid translations. */
+/*
+ * vgpu-kfd: tests valid translations in the four-level page tables of VMIDs
+ * 1-15.
+ */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
@@ -37,11 +40,11 @@ static void test_small_pages(void)
 static void test_crossing_levels(void)
 {
     static const uint64_t boundary[] = {
-        0x001000201000ull,      /* PTB entry */
-        0x001000400000ull,      /* PDB0 entry */
-        0x001040000000ull,      /* PDB1 entry */
-        0x028000000000ull,      /* PDB2 entry */
-        0x800000000000ull,      /* sign bit of x86 addresses */
+        0x001000201000ull,      /* between two PTB entries */
+        0x001000400000ull,      /* between two PDB0 entries */
+        0x001040000000ull,      /* between two PDB1 entries */
+        0x028000000000ull,      /* between two PDB2 entries */
+        0x800000000000ull,      /* where x86 addresses change their sign */
     };
     PageWalk w;
     unsigned i;
@@ -109,8 +112,8 @@ static void test_huge_leaves(void)
     page_walk_start(&w);
     for (i = 0; i < ARRAY_SIZE(levels); i++) {
         /*
-         * Use separate addresses for each level, because a leaf maps memory
-         * from address 0.
+         * Use a separate virtual address for each level. Each leaf maps memory
+         * from address 0 on.
          */
         uint64_t va = 0x300000000000ull + i * 0x100000000000ull;
         uint64_t vram = qvgpu_alloc(w.v, QVGPU_VRAM, 64 * KiB, QVGPU_PAGE);

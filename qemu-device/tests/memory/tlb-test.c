@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: cached translations and their invalidation. */
+/* vgpu-kfd: tests cached translations and their invalidation. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
@@ -7,7 +7,7 @@
 #include "tests/qtest/vgpu-kfd/memory/suite.h"
 
 #define VMID    4
-#define BIG_VA  0x300000000000ull       /* for leaves of 2 MiB */
+#define BIG_VA  0x300000000000ull       /* GPU address for leaves of 2 MiB */
 /*
  * The low bits of the page number differ from those of the ring's page, so that
  * a small TLB can hold both translations.
@@ -91,8 +91,8 @@ static void test_directories(void)
 
     tlb_start(&t);
     /*
-     * Other page tables have another page at VA. Link the PDB1 of these tables
-     * into the queue's tables.
+     * Build other page tables that map VA to another page, and link their PDB1
+     * into the root table of the queue.
      */
     qvgpu_space_init(&other, t.v, VMID + 1, QVGPU_VRAM);
     qvgpu_space_map(&other, VA, t.new_page, QVGPU_PAGE);
@@ -102,7 +102,7 @@ static void test_directories(void)
     qvgpu_invalidate(t.v, 1u << VMID);
     expect_page(&t, 2);
 
-    /* A new root table, with all mappings that the queue uses. */
+    /* Give the VMID a new root table with all mappings that the queue uses. */
     qvgpu_space_init(&third, t.v, VMID + 1, QVGPU_VRAM);
     qvgpu_space_map(&third, VA, t.old_page, QVGPU_PAGE);
     qvgpu_space_map(&third, t.q.ring_va, t.q.ring, QVGPU_PAGE);
@@ -116,8 +116,8 @@ static void test_directories(void)
 }
 
 /*
- * Catches: the TLB still holds a large leaf after its split and an
- * invalidation.
+ * Catches: the TLB still holds a large leaf after the leaf has been split and
+ * invalidated.
  */
 static void test_split(void)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: several devices: accesses over XGMI and PCIe, unplug. */
+/*
+ * vgpu-kfd: tests accesses between devices over XGMI and PCIe, and unplugging.
+ */
 #include "qemu/osdep.h"
 #include "hw/pci/pci_regs.h"
 #include "qobject/qdict.h"
@@ -139,8 +141,9 @@ static void test_pcie_peer(void)
 
 /*
  * Catches: a link that is down carries data; the link is down for one end only,
- * or stays down after the injection ends; the fault of an access has another
- * class; the link is down before the occasion on which the injection acts.
+ * or stays down after the injection ends; an access over the link causes a
+ * fault of a wrong class; the link is down before the access on which the
+ * injection acts.
  */
 static void test_link_down(void)
 {
@@ -167,8 +170,8 @@ static void test_link_down(void)
                       QVGPU_PAGE);
 
     /*
-     * The link works for another VMID, for another address, and on a skipped
-     * occasion.
+     * The link works for another VMID, for another address, and for the first
+     * access that matches, which the injection skips.
      */
     hive_copy(v, NULL, qvgpu_mc(v, src), dst, 8);
     hive_copy(v, &space, VA, VA + QVGPU_PAGE, 16);
@@ -178,7 +181,7 @@ static void test_link_down(void)
     g_assert_false(qvgpu_ih_pending(v));
 
     /*
-     * Now the link is down for every access from either end. Faults are not
+     * The link is now down for every access from either end. Faults are not
      * retried.
      */
     hive_copy(v, &space, VA, VA + QVGPU_PAGE, 32);
@@ -201,7 +204,7 @@ static void test_link_down(void)
     hive_copy(p, NULL, hive_mc(v, VRAM), qvgpu_mc(v, src + 128), 64);
     g_assert_cmphex(qvgpu_mm_rd(p, VM_L2_PROTECTION_FAULT_STATUS), !=, 0);
     qvgpu_expect(v, src + 128, 5, 128, 64);
-    /* CPU accesses use the bus. */
+    /* The CPU still reaches the peer's VRAM, because it uses the bus. */
     qtest_writel(v->qts, PEER_AT, 1);
     g_assert_cmphex(qtest_readl(v->qts, PEER_AT), ==, 1);
 
@@ -213,15 +216,15 @@ static void test_link_down(void)
     g_assert_false(qvgpu_ih_pending(v));
 
     /*
-     * A read of XGMI_LINKS is also an occasion. An injection for node 2 leaves
-     * the link to node 1 up.
+     * A read of XGMI_LINKS can also trigger an injection. An injection for node
+     * 2 leaves the link to node 1 up.
      */
     id = qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', 'node': 2");
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 2);
     qvgpu_inject_remove(v, id);
     /*
-     * The old form of the arguments: first an address beyond node 1, then the
-     * first byte of node 1.
+     * Use the old form of the arguments, first with an address beyond node 1,
+     * then with the first byte of node 1.
      */
     id = qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', "
                       "'start': %" PRIu64, 2 * VRAM);
@@ -247,8 +250,8 @@ static void test_link_down(void)
  *
  * Device a copies from the VRAM of device b to a page that faults without an
  * interrupt, and so repeats the access. The engine is held between two trace
- * events of one access, which has mapped b's VRAM. No BAR of b is mapped: the
- * removal waits for the engine, not for a change of the bus.
+ * events of one access, which has mapped b's VRAM. No BAR of b is mapped, so
+ * that the removal waits for the engine, not for a change of the bus.
  */
 static void test_peer_gone(const void *removed)
 {
@@ -278,7 +281,7 @@ static void test_peer_gone(const void *removed)
     qvgpu_pkt_copy(&q, VA, VA + QVGPU_PAGE, QVGPU_PAGE);
     if (!removed) {
         /*
-         * The read of XGMI_LINKS is the occasion. The copy is no occasion,
+         * The read of XGMI_LINKS triggers the injection. The copy does not,
          * because its offset is not 0.
          */
         qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', 'node': 1, "
@@ -332,7 +335,7 @@ static void test_unplug_peer(void)
 
     hive_plug(v, "");
     /*
-     * As a driver does after hotplug, set FB_LOCATION_TOP of the first device.
+     * Set FB_LOCATION_TOP of the first device, as a driver does after hotplug.
      */
     qvgpu_mm_wr(v, MC_VM_FB_LOCATION_TOP,
                 qvgpu_mm_rd(v, MC_VM_FB_LOCATION_BASE) + 2 * (VRAM >> 24) - 1);
@@ -350,8 +353,8 @@ static void test_unplug_peer(void)
     qtest_qmp_device_del(v->qts, "peer");
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
     /*
-     * Except for a fault, the remaining copies have no effect. One more copy
-     * follows the gate.
+     * Clear the fault of the remaining copies, which have no other effect. The
+     * copy after the gate must fault again.
      */
     qvgpu_wait_until(qvgpu_sdma_rptr(&q) == at_gate);
     qvgpu_mm_wr(v, VM_L2_PROTECTION_FAULT_CNTL,
@@ -372,9 +375,13 @@ static void test_unplug_peer(void)
 }
 
 #define RP              QPCI_DEVFN(2, 0)
-#define BEHIND          QPCI_DEVFN(32, 0)       /* bus 1, slot 0 */
+/* device below RP: bus 1, slot 0 */
+#define BEHIND          QPCI_DEVFN(32, 0)
 
-/* Set the root port's windows for the BARs of qvgpu_map_bars(). */
+/*
+ * Set the root port's windows for the BARs that qvgpu_map_bars() programs.
+ * Returns the root port.
+ */
 static QPCIDevice *open_root_port(QPCIBus *bus)
 {
     QPCIDevice *rp = qpci_device_find(bus, RP);
@@ -459,7 +466,7 @@ static void test_unplug_busy(void)
         for (i = 0; i < COPIES; i++) {
             qvgpu_pkt_copy(&q, qvgpu_mc(v, a), qvgpu_mc(v, b), BYTES);
         }
-        /* The test never opens the gate: the engine always has work. */
+        /* The test never opens the gate, so that the engine always has work. */
         wait_for(&q, qvgpu_ram_page(v));
         qvgpu_sdma_kick(&q);
         qvgpu_wait_until(qvgpu_sdma_rptr(&q) > 0);
