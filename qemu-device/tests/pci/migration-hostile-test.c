@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: impossible saved state is refused, and the contents of an MQD
- * cannot cause such state.
+ * vgpu-kfd: tests that a load refuses impossible saved state, and that the
+ * contents of an MQD cannot cause such state.
  */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
@@ -45,7 +45,7 @@ static void stalled_kick(Stalled *t)
     t->slot = qvgpu_ih_next_fault(t->v, VMID, DST, true, true);
 }
 
-/* Map the page, acknowledge, and run the packet to its end. */
+/* Map the page, acknowledge the fault, and run the packet to its end. */
 static void stalled_finish(Stalled *t)
 {
     qvgpu_space_map(&t->space, DST, t->dst, QVGPU_PAGE);
@@ -115,8 +115,8 @@ static void test_image(void)
     qvgpu_space_map(&space, DST, dst, QVGPU_PAGE);
     qvgpu_user_sdma_init(&u, v, &space, 3, 0);
     /*
-     * The saved execution state in an MQD ends with both indirect buffers, and
-     * the tries and age of a loop.
+     * The saved execution state in an MQD ends with the state of both indirect
+     * buffers, and with the tries and the age of a polling loop.
      */
     for (i = SDMA_MQD_DWORDS - 12; i < SDMA_MQD_DWORDS; i++) {
         qtest_writel(v->qts, u.mqd + 4 * i, UINT32_MAX);
@@ -140,7 +140,8 @@ static void test_image(void)
  */
 static void test_vmid_mask(void)
 {
-    enum { AT_VMID_MASK = 9 };          /* low byte, after the queue mask */
+    /* Offset of the low byte of the VMID mask from the queue mask. */
+    enum { AT_VMID_MASK = 9 };
     const uint64_t queues = 0xa5b6c7d8e9f00112ull;
     g_autofree char *file = NULL;
     QVGPUHws h;
@@ -195,7 +196,7 @@ static char *add_disk(QVGPU *v)
     return file;
 }
 
-/* Write @byte to @file, @at bytes after @quad. */
+/* Write @byte to @file, @at bytes after the start of @quad. */
 static void patch(const char *file, uint64_t quad, int at, uint8_t byte)
 {
     g_autofree char *buf = NULL;
@@ -215,7 +216,8 @@ static void patch(const char *file, uint64_t quad, int at, uint8_t byte)
  */
 static void test_loadvm(void)
 {
-    enum { AT_IB_DEPTH = 18 };          /* high byte, counted from stall.va */
+    /* Offset of the high byte of the IB depth from the stall's address. */
+    enum { AT_IB_DEPTH = 18 };
     g_autofree char *file = NULL, *ok = NULL, *loaded = NULL, *refused = NULL;
     uint64_t src;
     QVGPU *v;

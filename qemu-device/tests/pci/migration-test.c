@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: the machine is saved, restored and migrated while engines work. */
+/*
+ * vgpu-kfd: tests that a machine whose engines work can be saved and migrated.
+ */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
 #include "tests/qtest/vgpu-kfd/lib/compute-queue.h"
@@ -23,7 +25,7 @@ typedef struct Stalled {
     QVGPUSpace space;
     QVGPUSdma q;
     QVGPUSdma kq;                       /* kernel queue of the same engine */
-    uint64_t src, dst;                  /* PAGES each */
+    uint64_t src, dst;                  /* CPU addresses of PAGES pages */
     unsigned slot;                      /* slot in the retry CAM */
 } Stalled;
 
@@ -55,7 +57,7 @@ static void stalled_finish(Stalled *t, int64_t due_ns)
     qvgpu_cont(v);
     /* Let the stalled queue retry. It faults again. */
     qvgpu_sdma_pass(&t->kq);
-    /* The queue still waits, in the same slot, without a second entry. */
+    /* The queue still waits, in the same CAM slot, without a second entry. */
     g_assert_false(qvgpu_sdma_idle(&t->q));
     g_assert_cmphex(qvgpu_sdma_rptr(&t->q), ==, 0);
     g_assert_false(qvgpu_ih_pending(v));
@@ -131,7 +133,10 @@ static void test_stalled_twice(void)
     g_assert_true(qvgpu_ih_pending(t.v));
     qvgpu_ih_next_fault(t.v, VMID, DST + 3 * QVGPU_PAGE, true, true);
     qvgpu_space_map(&t.space, DST + 3 * QVGPU_PAGE, dst2, QVGPU_PAGE);
-    /* The invalidation wakes both queues. The first one faults again. */
+    /*
+     * The invalidation wakes both queues. The queue of stalled_start() faults
+     * again.
+     */
     qvgpu_invalidate(t.v, 1u << VMID);
     qvgpu_wait_until(qvgpu_sdma_idle(&q2));
     qvgpu_expect(t.v, dst2, 1, 0, QVGPU_PAGE);
@@ -157,7 +162,7 @@ typedef struct Chain {
     QVGPU *v;
     QVGPUSdma q;
     uint64_t buf[2];
-    uint64_t gate;                      /* number of links that may run */
+    uint64_t gate;                      /* CPU address of the gate */
     unsigned links;
 } Chain;
 
@@ -179,7 +184,10 @@ static void chain_feed(void *opaque)
         qvgpu_pkt_copy(&c->q, from, to, LINK_BYTES);
         qvgpu_pkt_add64(&c->q, to, 1);
     }
-    /* In this order, the ring always has a link that the gate stops. */
+    /*
+     * Kick before the gate is opened for these links, so that the ring always
+     * has a link that the gate stops.
+     */
     qvgpu_sdma_kick(&c->q);
     qtest_writel(c->v->qts, c->gate, c->links - 1);
 }
@@ -232,8 +240,8 @@ static void test_copying_file(void)
 }
 
 /*
- * Catches: as test_copying_file(); memory that an engine wrote was not marked
- * dirty.
+ * Catches: the defects of test_copying_file(); memory that an engine wrote is
+ * not marked dirty.
  */
 static void test_copying_live(void)
 {
@@ -244,10 +252,14 @@ static void test_copying_live(void)
     chain_finish(&c);
 }
 
-/* Queues with time slices, in processes with time slices. */
-#define SHARED      0x333300000000ull   /* one page, mapped in every process */
+/*
+ * The tests below have more queues than HQDs and more processes than VMIDs, so
+ * that both get time slices. All processes share the page at GPU address
+ * SHARED.
+ */
+#define SHARED      0x333300000000ull
 #define GATE        (SHARED + 40)       /* the test writes 1 after the move */
-#define SLICES_SRC  0x444400000000ull   /* mapped in process 0 */
+#define SLICES_SRC  0x444400000000ull   /* GPU address, mapped in process 0 */
 #define SLICES_DST  0x555500000000ull
 #define PASID(i)    (0x700 + (i))
 #define PROCESSES   3
@@ -261,9 +273,11 @@ typedef struct Slices {
     uint64_t shared, src, dst;
     QVGPUProcess p[PROCESSES];
     QVGPUUserCompute q[QUEUES];
-    QVGPUUserCompute stalled;           /* of process 0; faults on DST page 2 */
+    /* of process 0; faults on page 2 of SLICES_DST */
+    QVGPUUserCompute stalled;
     QVGPUUserSdma copy;                 /* of process 0; faults within a copy */
-    unsigned faults;                    /* mask of faulted hubs: 1 MM, 2 GFX */
+    /* bit 0: MM hub has faulted; bit 1: GFX hub */
+    unsigned faults;
 } Slices;
 
 static void slices_wait(QVGPUUserCompute *q, uint64_t addr, uint32_t value)
@@ -273,9 +287,9 @@ static void slices_wait(QVGPUUserCompute *q, uint64_t addr, uint32_t value)
 }
 
 /*
- * Emit the relay of the token, ROUNDS times through all queues, and start the
- * queues. The last round waits for GATE, so that there is always work when the
- * machine moves.
+ * Emit packets with which the queues pass a token, the value of SHARED, ROUNDS
+ * times through all queues, and start the queues. The last round waits for
+ * GATE, so that there is always work when the machine moves.
  */
 static void slices_relay(Slices *f)
 {
@@ -300,9 +314,9 @@ static void slices_relay(Slices *f)
 
 /*
  * Acknowledge all pending faults. Fails the test if a fault is not one of the
- * two expected ones. An acknowledged access faults again at once, so that the
- * loop may not find the ring empty. The loop steps the clock, because time
- * slices would not end otherwise.
+ * two expected ones. The loop may never find the ring empty, because an
+ * acknowledged access faults again at once. The loop steps the clock, because
+ * time slices would not end otherwise.
  */
 static void slices_faults(Slices *f)
 {
@@ -320,7 +334,8 @@ static void slices_faults(Slices *f)
 }
 
 /*
- * Start nine queues in four HQDs, three processes in one VMID, and two stalls.
+ * Start nine queues in four HQDs and three processes in one VMID, and wait
+ * until the two further queues of process 0 have stalled.
  */
 static void slices_start(Slices *f)
 {
@@ -399,8 +414,8 @@ static void slices_finish(Slices *f)
                         ~((ROUNDS - 1) * QUEUES + QUEUES - 1 - i));
     }
     /*
-     * The copy and the stalled compute queue write the same word of DST page 2,
-     * in any order: make both write the same value.
+     * The copy and the stalled compute queue write the same word of page 2 of
+     * SLICES_DST, in any order. Make both write the same value.
      */
     qtest_writel(v->qts, f->src + 2 * QVGPU_PAGE, 0xbad);
     qvgpu_space_map(&f->p[0].space, SLICES_DST, f->dst,
@@ -423,8 +438,8 @@ static void slices_finish(Slices *f)
 }
 
 /*
- * Catches: the restored machine lacks a position in the run list, the VMID of a
- * process, a queue that is partly saved, or a stall.
+ * Catches: the restored machine lacks the position in the run list, the VMID of
+ * a process, a queue that is partly saved, or a stall.
  */
 static void test_slices_file(void)
 {
@@ -516,7 +531,7 @@ static void test_hostile(void)
         { -4, 2 },                      /* hub */
         { -3, 16 },                     /* VMID */
         { -2, 16 },                     /* CAM slot */
-        { -10, 0xff },                  /* VMID of the queue's view */
+        { -10, 0xff },                  /* vmid of the queue's VGPUView */
         { 18, 0x01 }, { 21, 0x03 },     /* number of indirect buffers */
         { 22 + 2 * 17 + 3, 0xff },      /* opcode of the packet */
     };

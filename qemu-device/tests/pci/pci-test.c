@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: PCI configuration space, properties, hotplug. */
+/* vgpu-kfd: tests PCI configuration space, properties and hotplug. */
 #include "qemu/osdep.h"
 #include "hw/pci/pci_regs.h"
 #include "qobject/qdict.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: registers, NBIO, GPU clock, device information, reset. */
+/* vgpu-kfd: tests registers, NBIO, GPU clock, device information and reset. */
 #include "qemu/osdep.h"
 #include "vgpu/cp.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -237,8 +237,8 @@ static void test_vram_window(void)
     g_assert_cmphex(qvgpu_rd(v, MM_DATA), ==, 0x12345678);
 
     /*
-     * Accesses without effect: without the aperture bit, at the end of VRAM,
-     * and at the highest offset.
+     * An access has no effect without the aperture bit, at the end of VRAM, and
+     * at the highest offset.
      */
     qvgpu_wr(v, MM_INDEX, at);
     qvgpu_wr(v, MM_DATA, 1);
@@ -316,7 +316,7 @@ static void test_clock(void)
     uint64_t t0 = qvgpu_clock(v);
 
     qtest_clock_step(v->qts, 12340);
-    /* No new capture yet. */
+    /* The registers keep the old value until the next capture. */
     g_assert_cmphex(qvgpu_rd(v, RLC_GPU_CLOCK_COUNT_LSB), ==, (uint32_t)t0);
     qvgpu_wr(v, RLC_CAPTURE_GPU_CLOCK_COUNT, 0);
     g_assert_cmphex(qvgpu_rd(v, RLC_GPU_CLOCK_COUNT_LSB), ==, (uint32_t)t0);

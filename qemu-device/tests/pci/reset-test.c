@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: resets, with engines in each state. */
+/* vgpu-kfd: tests resets while an engine is in each of its states. */
 #include "qemu/osdep.h"
 #include "hw/pci/pci_regs.h"
 #include "vgpu/psp.h"
@@ -12,7 +12,8 @@
 #define VMID        3
 #define VA          0x111100000000ull
 #define BYTES       (8 * MiB)
-#define COPIES      400                 /* much longer than a reset takes */
+/* copies that take longer than a reset */
+#define COPIES      400
 
 typedef enum State { IDLE, COPYING, STALLED, POLLING, BAD, STATES } State;
 
@@ -61,7 +62,7 @@ static void enter(QVGPU *v, State state, unsigned engine, unsigned index,
     }
 }
 
-/* Fail the test unless a new queue in the same place copies. */
+/* Fail the test unless a new queue @index of engine @engine copies. */
 static void check_works(QVGPU *v, unsigned engine, unsigned index)
 {
     uint64_t src = qvgpu_ram_page(v), dst = qvgpu_ram_page(v);
@@ -116,8 +117,8 @@ static void check_reset(QVGPU *v, unsigned engine, unsigned index)
 
 /*
  * Catches: a reset hangs on a busy engine; a reset leaves work, stalls or
- * interrupts behind; an engine does not run after a reset. @lost: the reset
- * must clear VRAM.
+ * interrupts behind; an engine does not run after a reset. @lost: whether the
+ * reset must clear VRAM.
  */
 static void check_chip(void (*reset)(QVGPU *), const char *args, bool lost)
 {
@@ -144,14 +145,15 @@ static void check_chip(void (*reset)(QVGPU *), const char *args, bool lost)
         }
         qvgpu_bring_up(v);
         check_works(v, 1, SDMA_QUEUE_RLC(3));
-        v->ram_next = 32 * MiB;         /* memory of the last round is free */
+        /* The memory of this round is free again. */
+        v->ram_next = 32 * MiB;
         v->vram_next = v->bar[VGPU_BAR_VRAM];
         qtest_memset(v->qts, v->ram_next, 0, 32 * MiB);
     }
     qvgpu_stop(v);
 }
 
-/* Each kind of reset, with check_chip(). */
+/* The following tests call check_chip() for each kind of reset. */
 static void test_flr(void)
 {
     check_chip(flr, "", false);

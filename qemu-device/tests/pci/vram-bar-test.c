@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: VRAM from a backend, BAR 0 smaller than VRAM, resizable BAR. */
+/*
+ * vgpu-kfd: tests VRAM from a backend, a BAR 0 smaller than VRAM, and a
+ * resizable BAR.
+ */
 #include "qemu/osdep.h"
 #include "qemu/host-utils.h"
 #include "hw/pci/pci_regs.h"
@@ -10,12 +13,12 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 #include "tests/qtest/vgpu-kfd/pci/suite.h"
 
-#define ECAM_AT     0xb0000000u         /* q35: PCIEXBAR */
+#define ECAM_AT     0xb0000000u         /* value for PCIEXBAR of q35 */
 #define PCIEXBAR    0x60
 #define REBAR_AT    0x100
 #define CODE(size)  (ctz64(size) - 20)
 
-/* Read one dword of VRAM at @offset with MM_INDEX and MM_DATA. */
+/* Read the dword of VRAM at @offset with MM_INDEX and MM_DATA. */
 static uint32_t mm_rd(QVGPU *v, uint64_t offset)
 {
     qvgpu_wr(v, MM_INDEX, MM_INDEX__APERTURE | offset);
@@ -133,7 +136,7 @@ static void test_visible(void)
     g_assert_cmphex(qtest_readl(v->qts, v->bar[VGPU_BAR_VRAM] + 16), ==,
                     0xcafe0001);
     /*
-     * Accesses without effect: at the end of VRAM, and at an offset that would
+     * An access has no effect at the end of VRAM, or at an offset that would
      * wrap.
      */
     mm_wr(v, 4 * GiB, 1);
@@ -193,7 +196,7 @@ static void test_resize(void)
     g_assert_cmphex(qtest_readw(v->qts, cfg + REBAR_AT), ==,
                     PCI_EXT_CAP_ID_REBAR);
     g_assert_cmphex(qtest_readl(v->qts, cfg + REBAR_AT + PCI_REBAR_CAP), ==,
-                    0x1ff0);            /* 1 MiB to 256 MiB */
+                    0x1ff0);            /* sizes 1 MiB to 256 MiB */
     g_assert_cmphex(qtest_readl(v->qts, cfg + REBAR_AT + PCI_REBAR_CTRL), ==,
                     CODE(64 * MiB) << 8 | 1 << 5);
     qtest_writel(v->qts, vram + 4, 0x77);
