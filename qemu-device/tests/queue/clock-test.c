@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: timed waits follow the virtual clock, which stops while the machine
- * is stopped.
+ * vgpu-kfd: tests that timed waits follow the virtual clock, which stops while
+ * the machine is stopped.
  */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
@@ -20,23 +20,26 @@
 #define HWS_VMID    8
 #define CLOCK_NS    (1000000000 / VGPU_CLOCK_HZ)
 #define CLOCKS_MS   (VGPU_CLOCK_HZ / 1000)
-#define INTERVAL    1000                /* GPU clocks */
+#define INTERVAL    1000                /* in GPU clocks */
 #define INTERVAL_NS (INTERVAL * CLOCK_NS)
-#define MS          1000000ll           /* ns */
+#define MS          1000000ll           /* in ns */
 #define QUANTUM_MS  5
 #define START_NS    1234567890000ll     /* value occurs once in a saved state */
 
-/* A queue that waits, and the kernel queue of the same engine. */
+/*
+ * A machine with a queue that waits, and the kernel queue of the same engine.
+ */
 typedef struct Clock {
     QVGPU *v;
     QVGPUSpace space;
     QVGPUSdma q, kq;
-    uint64_t at, mc;                    /* CPU and GPU address of zeros */
+    /* CPU and GPU address of a zeroed page */
+    uint64_t at, mc;
 } Clock;
 
 /*
- * Start the machine. If @vmid, the waiting queue is a user queue in an address
- * space without mappings.
+ * Start the machine. With @vmid, the waiting queue is a user queue in an
+ * address space without mappings; otherwise it is a queue of VMID 0.
  */
 static void start(Clock *t, const char *args, bool vmid)
 {
@@ -83,9 +86,9 @@ static void emit_clock(Clock *t, unsigned quad)
 }
 
 /*
- * Fail the test unless the queue still waits and no interrupt is pending. A
- * queue that no longer waits would get a time slice between the two packets of
- * qvgpu_sdma_pass().
+ * Fail the test unless the queue still waits and no interrupt is pending. If
+ * the queue no longer waited, the engine would run it between the two packets
+ * of qvgpu_sdma_pass().
  */
 static void expect_wait(Clock *t)
 {
@@ -176,10 +179,10 @@ static void expect_entry(Clock *t)
 }
 
 /*
- * Without the CAM, a fault is retried every 1 ms. The second and the third
- * entry of the fault come 1 and 2 ms after the previous entry. Catches: retries
- * or entries follow another clock than the virtual one, or continue while the
- * machine is stopped.
+ * Catches: without the CAM, the retries or the entries of a fault follow
+ * another clock than the virtual one, or continue while the machine is stopped.
+ * The fault is retried every 1 ms. The second entry comes 1 ms after the first
+ * one, the third entry 2 ms after the second one.
  */
 static void test_retry(void)
 {
@@ -210,7 +213,8 @@ typedef struct Slices {
     QVGPUHws h;
     QVGPUProcess p[2];
     QVGPUUserCompute q[2];
-    uint64_t page;                      /* mapped at VA in both */
+    /* CPU address of the page at VA in both */
+    uint64_t page;
 } Slices;
 
 static void slices_start(Slices *t, const char *args, unsigned ms)
@@ -232,15 +236,15 @@ static void slices_start(Slices *t, const char *args, unsigned ms)
     qvgpu_list_chain(&t->h);
 }
 
-/* Return the number of the process that has the VMID. */
+/* Return the index of the process that has HWS_VMID. */
 static unsigned runs(Slices *t)
 {
     return qvgpu_rd(t->v, IH_VMID_LUT(HWS_VMID)) - PASID(0);
 }
 
 /*
- * Fail the test unless process 0 still has its time slice. Between the two
- * fences, the scheduler checks the time.
+ * Fail the test unless process 0 still has its time slice. Between the fences
+ * of two calls of qvgpu_hws_sync(), the scheduler checks the time.
  */
 static void expect_slice(Slices *t)
 {
@@ -374,8 +378,8 @@ static void test_moved_slice(void)
  */
 typedef struct Running {
     const char *name;
-    const char *args;                   /* for QEMU */
-    unsigned loop_ms;                   /* of test_running_loop(), GPU time */
+    const char *args;                   /* arguments for QEMU */
+    unsigned loop_ms;                   /* loop timer in ms of GPU time */
 } Running;
 
 static const Running machines[] = {
@@ -385,8 +389,9 @@ static const Running machines[] = {
 };
 
 /*
- * Return QEMU's arguments, or NULL if the test is skipped. *@path receives the
- * name of the BIOS image, which the caller removes when QEMU has started.
+ * Return QEMU's arguments. If this QEMU has no TCG, skip the test and return
+ * NULL. *@path receives the name of the BIOS image, which the caller removes
+ * when QEMU has started.
  */
 static char *running_args(const Running *m, char **path)
 {

@@ -17,7 +17,7 @@ typedef struct Replay {
     QVGPUSpace space;
     QVGPUSdma q;                /* user queue, engine 0 */
     QVGPUSdma kq;               /* kernel queue, engine 0 */
-    uint64_t src, dst;          /* PAGES for SRC and DST each; not mapped */
+    uint64_t src, dst;          /* CPU addresses of PAGES pages for SRC, DST */
 } Replay;
 
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: queues that are disabled while they wait for the repair of a fault.
+ * vgpu-kfd: tests queues that are disabled while they wait for the repair of a
+ * fault.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: repair, acknowledge and replay of faults lose no byte and write
- * none twice.
+ * vgpu-kfd: tests that repair, acknowledge and replay of faults lose no byte
+ * and write none twice.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
@@ -37,7 +37,7 @@ static void test_acknowledge(void)
         qvgpu_sdma_kick(&r.q);
         slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
         replay_map_dst(&r);
-        /* The acknowledge is missing: no replay. */
+        /* Without the acknowledge, the access is not replayed. */
         qvgpu_sdma_pass(&r.kq);
         qvgpu_expect_byte(r.v, r.dst, 0, QVGPU_PAGE);
         ack[i](r.v, slot);
@@ -67,7 +67,8 @@ static void test_invalidation(void)
     slot = qvgpu_ih_next_fault(r.v, VMID, DST, true, true);
 
     /*
-     * The page is not mapped yet: the queue retries and sends no second entry.
+     * The retry faults again, because the page is not mapped yet. The second
+     * fault sends no entry.
      */
     qvgpu_invalidate(r.v, 1u << VMID);
     qvgpu_sdma_pass(&r.kq);
@@ -78,7 +79,9 @@ static void test_invalidation(void)
     qvgpu_sdma_finish(&r.q);
     qvgpu_expect(r.v, r.dst, 1, 0, QVGPU_PAGE);
 
-    /* The CAM slot is still in use: a fault of its page sends no entry. */
+    /*
+     * A fault of the page sends no entry, because its CAM slot is still in use.
+     */
     qvgpu_space_set(&r.space, DST, VGPU_LEVEL_PTB, 0);
     qvgpu_invalidate(r.v, 1u << VMID);
     qvgpu_pkt_copy(&r.q, SRC + 1, DST, QVGPU_PAGE);
@@ -119,7 +122,8 @@ static void test_acknowledge_without_repair(void)
         qvgpu_cam_ack(r.v, qvgpu_ih_next_fault(r.v, VMID, SRC, false, true));
     }
     /*
-     * No repair preceded the last acknowledge: the fault is reported once more.
+     * The fault is reported once more, because no repair preceded the last
+     * acknowledge.
      */
     qvgpu_wait_until(qvgpu_ih_pending(r.v));
     replay_map_src(&r);
@@ -147,7 +151,7 @@ static void test_fault_through(void)
     qvgpu_pkt_copy(&r.q, SRC + skew, DST, len);
     qvgpu_sdma_kick(&r.q);
     while (done < len) {
-        /* The next byte to copy. The source faults first. */
+        /* Address of the next byte. The source faults first. */
         uint64_t at = SRC + skew + done;
         bool write = false;
         uint64_t next, base;
@@ -197,7 +201,10 @@ static void test_fault_through(void)
                           PAGES * QVGPU_PAGE - next);
         done = next;
     }
-    /* One fault for each page: 16 of the source, 15 of the destination. */
+    /*
+     * Each page that the copy accesses faults once. The copy starts within a
+     * page of SRC, so that it accesses 16 pages of SRC but 15 of DST.
+     */
     g_assert_cmpuint(faults, ==, 2 * PAGES - 1);
     g_assert_cmpuint(qvgpu_counter(r.v, VGPU_CNT_BYTES_COPIED), ==, len);
     g_assert_cmpuint(qvgpu_counter(r.v, VGPU_CNT_FAULTS_MERGED), ==, 0);
@@ -218,7 +225,7 @@ static void test_permission(void)
     qvgpu_fill(r.v, r.dst, 2, 0, QVGPU_PAGE);
     qvgpu_space_set(&r.space, DST, VGPU_LEVEL_PTB, qvgpu_entry(r.v, r.dst,
                     VGPU_PTE_VALID | VGPU_PTE_READABLE));
-    /* The engine's TLB holds the page as readable only. */
+    /* Let the engine's TLB hold the page as readable only. */
     qvgpu_pkt_copy(&r.q, DST, SRC + QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_sdma_finish(&r.q);
     qvgpu_pkt_copy(&r.q, SRC, DST, QVGPU_PAGE);
