@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: query-vgpu and info vgpu. */
+/* vgpu-kfd: tests query-vgpu and info vgpu. */
 #include "qemu/osdep.h"
 #include "qobject/qdict.h"
 #include "qobject/qlist.h"
@@ -122,7 +122,7 @@ static bool both_stall(QVGPU *v, QDict **info)
     return false;
 }
 
-/* Catches: the reason for a stall is reported as another reason. */
+/* Catches: a stall is reported with a wrong reason. */
 static void test_reasons(void)
 {
     QVGPU *v = qvgpu_start();
@@ -220,7 +220,7 @@ static void test_while_running(void)
     qvgpu_stop(v);
 }
 
-/* Return the compute queue in the HQD of @c, or NULL. */
+/* Return the entry of query-vgpu for the compute queue @c, or NULL. */
 static QDict *compute(QDict *info, const QVGPUCompute *c)
 {
     QDict *mecs = qdict_get_qdict(info, "compute");
