@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: shares of SDMA queues and engines in the device. */
+/* vgpu-kfd: tests how SDMA queues and engines share the device. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: every operation of SDMA's ATOMIC packet. */
+/* vgpu-kfd: tests every operation of SDMA's ATOMIC packet. */
 #include "qemu/osdep.h"
 #include "qemu/bitops.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -52,8 +52,9 @@ static const struct {
 };
 
 /*
- * INC and DEC count by one, so the upper halves of 64-bit values would not
- * change. The same values run with 32 and 64 bits.
+ * Cases of INC and DEC, which run with the same values with 32 and 64 bits.
+ * These operations count by one, so that the upper halves of 64-bit values
+ * would not change.
  */
 static const struct {
     uint32_t op;
@@ -66,8 +67,9 @@ static const struct {
 };
 
 /*
- * Run one operation. Fail the test unless the operand is @want, the memory
- * around it is unchanged, and the returned value is the old one.
+ * Run one operation. Fail the test unless the operand becomes @want and the
+ * memory around it is unchanged. SDMA_ATOMIC_PREOP must then hold @old, or its
+ * previous value if @op has NO_RTN.
  */
 static void check(QVGPUSdma *q, uint64_t at, uint32_t op, unsigned size,
                   uint64_t old, uint64_t src, uint64_t cmp, uint64_t want)

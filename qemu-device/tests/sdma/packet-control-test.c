@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: SDMA packets for predication, registers and clocks. */
+/* vgpu-kfd: tests SDMA packets for predication, registers and clocks. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
@@ -42,7 +42,7 @@ static void test_cond_exe(void)
         pkt_cond(&q, mc, 5, 4 + !val);
         qvgpu_pkt_fence(&q, mc + 8, 1);
         if (!val) {
-            QVGPU_EMIT(&q, 0xffffffff);     /* would stop the queue */
+            QVGPU_EMIT(&q, 0xffffffff);     /* would stop the queue if parsed */
         }
         qvgpu_pkt_fence(&q, mc + 12, 2);
         qvgpu_sdma_finish(&q);
@@ -124,8 +124,9 @@ static void test_pre_exe(void)
 
 /*
  * Catches: a register write is done after later packets, or has no effect. The
- * ring invalidates as amdgpu does: write the entry, request the invalidation,
- * poll for the acknowledge. The fence after that must use the new page.
+ * ring invalidates as amdgpu does: it writes the page-table entry, requests the
+ * invalidation and polls for the acknowledge. The fence after that must use the
+ * new page.
  */
 static void test_srbm_write(void)
 {
@@ -152,7 +153,7 @@ static void test_srbm_write(void)
         uint64_t page = i & 1 ? b : a;
         uint64_t pte = qvgpu_entry(v, page, QVGPU_PTE_RW);
 
-        qvgpu_pkt_fence(&q, va, i);     /* the TLB has the old page */
+        qvgpu_pkt_fence(&q, va, i);     /* lets the TLB hold the old page */
         QVGPU_EMIT(&q, SDMA_PKT(SDMA_OP_WRITE, SDMA_SUBOP_WRITE_LINEAR),
                    QVGPU_LO(slot), QVGPU_HI(slot), 1, QVGPU_LO(pte),
                    QVGPU_HI(pte));

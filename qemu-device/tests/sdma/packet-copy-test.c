@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: SDMA copies with two destinations, and copies of rectangles. */
+/*
+ * vgpu-kfd: tests SDMA copies with two destinations, and copies of rectangles.
+ */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
@@ -109,7 +111,8 @@ static void test_broadcast_faults(void)
 }
 
 /*
- * A surface of a rectangle copy. All members except the address count elements.
+ * A surface of a rectangle copy. All members except the address are in
+ * elements.
  */
 typedef struct Surface {
     uint64_t addr;              /* CPU address */

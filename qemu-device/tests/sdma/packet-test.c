@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: the effect of each SDMA packet, on a kernel queue. */
+/* vgpu-kfd: tests the effect of each SDMA packet, on a kernel queue. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
@@ -408,7 +408,7 @@ static void test_poll_others(void)
     sdma_start(&s);
     qvgpu_time_passes(s.v);
     at = ram(&s, QVGPU_PAGE);
-    /* The retry count runs out; then the next packet runs. */
+    /* When the retry count has run out, the next packet runs. */
     qvgpu_pkt_poll_mem(&s.q, QVGPU_POLL_EQ, qvgpu_mc(s.v, at), 1, UINT32_MAX,
                        5);
     qvgpu_pkt_fence(&s.q, qvgpu_mc(s.v, at) + 4, 1);
@@ -430,8 +430,8 @@ static void test_poll_others(void)
     qvgpu_sdma_finish(&s.q);
 
     /*
-     * The packet that amdgpu sends: the engine itself writes REQ, then polls
-     * DONE.
+     * Execute the packet that amdgpu sends, with which the engine itself writes
+     * REQ and then polls DONE.
      */
     QVGPU_EMIT(&s.q, SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) |
                SDMA_POLL_REGMEM__HDP_FLUSH |
@@ -441,7 +441,7 @@ static void test_poll_others(void)
                VGPU_PREP(SDMA_POLL_REGMEM_DW5__RETRY, 0xfffu) | 10);
     qvgpu_sdma_finish(&s.q);
 
-    /* The packet that ROCr sends: it has no address. */
+    /* Execute the packet that ROCr sends, which has no address. */
     QVGPU_EMIT(&s.q, SDMA_PKT(SDMA_OP_POLL_REGMEM, 0), 0, 0x80000000, 0, 0,
                0);
     qvgpu_sdma_finish(&s.q);
@@ -468,7 +468,7 @@ static void test_ptepde(void)
                QVGPU_HI(qvgpu_mc(s.v, dst + 16)),
                QVGPU_LO(flags), QVGPU_HI(flags), 0xfffff000, 0, 0x1000, 0,
                COUNT - 1);
-    /* Increment 0: all entries are equal. */
+    /* With increment 0, all entries are equal. */
     QVGPU_EMIT(&s.q, SDMA_PKT(SDMA_OP_PTEPDE, SDMA_SUBOP_PTEPDE_GEN),
                QVGPU_LO(qvgpu_mc(s.v, dst + 16 + COUNT * 8)),
                QVGPU_HI(qvgpu_mc(s.v, dst + 16 + COUNT * 8)),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: packets, indirect buffers and rings that stop their queue, and no
- * other queue.
+ * vgpu-kfd: tests packets, indirect buffers and rings that stop their queue,
+ * and no other queue.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -54,7 +54,7 @@ static void test_bad_packets(void)
         { SDMA_PKT(SDMA_OP_TIMESTAMP, 3) },
         { SDMA_PKT(SDMA_OP_POLL_REGMEM, 2) },
         { SDMA_PKT(SDMA_OP_SRBM_WRITE, 0) | 0xf0000000,
-          HUB(VGPU_HUB_MM) + VM_L2_CNTL3 },     /* not privileged */
+          HUB(VGPU_HUB_MM) + VM_L2_CNTL3 },     /* queue not privileged */
         { 16 }, { 17 }, { 0x7f }, { 0xff }, { 0xffffffff },
         { SDMA_PKT(SDMA_OP_ATOMIC, 0) },        /* operation 0 */
         { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 1u << 25 },     /* floating point */
@@ -225,7 +225,7 @@ static void test_bad_rings(void)
 {
     static const struct {
         uint64_t wptr;
-        unsigned size;          /* log2 of dwords; 0: unchanged */
+        unsigned size;          /* log2 of dwords, or 0 for the default */
         uint64_t rptr;
     } bad[] = {
         { 4097, 0, 0 }, { 2, 0, 0 }, { 4100, 0, 0 },

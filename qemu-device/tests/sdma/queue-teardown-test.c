@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: destruction of SDMA queues in each of their states. */
+/* vgpu-kfd: tests the destruction of SDMA queues in each of their states. */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
@@ -13,13 +13,13 @@
 typedef enum State {
     IDLE,
     POLLING,
-    HALF_PACKET,            /* waits for the write pointer */
-    LOOPING,                /* cmpswap that does not swap */
-    SKIPPING,               /* COND_EXE past the write pointer */
+    HALF_PACKET,            /* the packet's end is not in the ring yet */
+    LOOPING,                /* a CMPSWAP in loop mode that does not swap */
+    SKIPPING,               /* COND_EXE skips beyond the write pointer */
     COPYING,
     NO_PAGE,                /* retry fault in a copy */
     NO_RING,                /* retry fault on the ring */
-    BROKEN,                 /* exception */
+    BROKEN,                 /* stopped with an exception */
     FROZEN,
     STATES,
 } State;
@@ -30,8 +30,8 @@ static const char *const names[STATES] = {
 };
 
 /*
- * The test's machine and memory that the queues share: @at is at @va in their
- * address space.
+ * The test's machine, and memory that its queues share. The memory at CPU
+ * address at has GPU address va in the queues' address space.
  */
 typedef struct Life {
     QVGPU *v;
@@ -166,8 +166,8 @@ static void test_destroy(void)
         qvgpu_wr(l.v, SDMA_ENGINE(3) + SDMA_FREEZE, 0);
 
         /*
-         * The condition that the queue waited for becomes true. The queue must
-         * not continue.
+         * Make the condition true that the queue waited for. The queue must not
+         * continue.
          */
         qtest_writel(l.v->qts, l.at, 1);
         qtest_clock_step(l.v->qts, 1000000);
@@ -210,7 +210,7 @@ static void test_context_status(void)
         QVGPUSdma q;
 
         if (state == COPYING) {
-            continue;           /* may end at any time */
+            continue;           /* the copy may end at any time */
         }
         g_test_message("%s", names[state]);
         qvgpu_sdma_init(&q, l.v, 4, SDMA_QUEUE_RLC(0), &l.space);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: rings, doorbells, indirect buffers and life cycle of SDMA queues.
+ * vgpu-kfd: tests rings, doorbells, indirect buffers and life cycle of SDMA
+ * queues.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
@@ -187,7 +188,7 @@ static void test_doorbell_strangers(void)
     qvgpu_stop(v);
 }
 
-/* Catches: queues use each other's state when all 50 are busy. */
+/* Catches: queues use each other's state when all 50 queues are busy. */
 static void test_all_queues(void)
 {
     enum { QUEUES = SDMA_NUM_ENGINES * SDMA_NUM_QUEUES, LEN = 8192 };
@@ -307,7 +308,7 @@ static void test_indirect(void)
     qvgpu_pkt_poll_mem(&q, QVGPU_POLL_EQ, mc, 0x101, UINT32_MAX,
                        QVGPU_POLL_FOREVER);
     inner = qvgpu_sdma_to_buffer(&q, 0, &inner_len);
-    /* A nested buffer, with packets before and after. */
+    /* Call the inner buffer from another one, between two further packets. */
     qvgpu_pkt_add64(&q, mc, 1);
     qvgpu_pkt_indirect(&q, 0, qvgpu_mc(v, inner), inner_len);
     qvgpu_pkt_add64(&q, mc, 0x10000);
@@ -316,7 +317,7 @@ static void test_indirect(void)
     qvgpu_pkt_indirect(&q, 0, qvgpu_mc(v, outer), outer_len);
     qvgpu_pkt_poll_mem(&q, QVGPU_POLL_EQ, mc, 0x10101, UINT32_MAX,
                        QVGPU_POLL_FOREVER);
-    qvgpu_pkt_indirect(&q, 0, qvgpu_mc(v, outer), 0);   /* empty */
+    qvgpu_pkt_indirect(&q, 0, qvgpu_mc(v, outer), 0);   /* empty buffer */
     qvgpu_pkt_add64(&q, mc, 0x1000000);
     qvgpu_sdma_finish(&q);
     g_assert_cmphex(qtest_readq(v->qts, at), ==, 0x1010101);
