@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: tests each kind of injection, from a table. The same seed makes the
- * same choices; another seed makes other choices. Each occasion on which an
- * injection acts is traced and counted. The other tests of inject/ check the
- * effect of each kind.
+ * vgpu-kfd: tests each kind of injection, from a table. The same seed must make
+ * the same choices, and another seed other choices. Each event on which an
+ * injection acts must be traced and counted. The other tests of inject/ check
+ * the effect of each kind.
  */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
@@ -69,8 +69,8 @@ static bool depends_on_time(const char *counter)
 }
 
 /*
- * Log all counters. Returns the number of occasions on which the injection has
- * acted.
+ * Log all counters that do not depend on the speed of threads. Returns the
+ * number of events on which the injection has acted.
  */
 static uint64_t log_counters(Workload *r)
 {
@@ -131,7 +131,7 @@ static char *record(const Case *c, unsigned seed, char **traced)
 
     g_assert_true(g_file_get_contents(file, &trace, NULL, NULL));
     g_unlink(file);
-    /* Each counted occasion is traced, and no other. */
+    /* Each event on which the injection has acted has one trace event. */
     for (line = trace; (line = strstr(line, " kind=")); line++, fired--) {
         g_assert_cmpuint(fired, >, 0);
         g_assert_true(g_str_has_prefix(line + 6, c->kind));
@@ -143,8 +143,8 @@ static char *record(const Case *c, unsigned seed, char **traced)
 
 /*
  * Catches: a choice depends on the time, on a thread or on the memory of
- * another machine; the choice does not depend on the seed; an injection acts on
- * an occasion without a trace event and a count.
+ * another machine, so that two runs with the same seed differ; the choice does
+ * not depend on the seed; an injection acts without a trace event or a count.
  */
 static void test_case(const void *opaque)
 {
@@ -160,8 +160,8 @@ static void test_case(const void *opaque)
         g_autofree char *other = record(c, 8, &trace_c);
 
         /*
-         * Different traces prove nothing, because a trace contains the random
-         * numbers. With another seed, the log must differ, too.
+         * Different traces alone prove nothing, because a trace contains the
+         * random numbers. With another seed, the log must differ, too.
          */
         g_assert_cmpstr(a, !=, other);
         g_assert_cmpstr(trace_a, !=, trace_c);

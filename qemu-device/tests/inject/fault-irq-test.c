@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: injections into interrupts and invalidations. */
+/* vgpu-kfd: tests injections into interrupts and invalidations. */
 #include "qemu/osdep.h"
 #include "qobject/qdict.h"
 #include "qobject/qlist.h"
@@ -100,8 +100,8 @@ static void test_spurious(void)
 
 /*
  * Catches: a division by 0, because the number of pages in the range overflows.
- * Each of the ranges has 2^n pages: with one seed, bits 31:0 of the chosen page
- * number are then equal.
+ * The number of pages in each range is a power of two, so that the same seed
+ * chooses page numbers whose bits 31:0 are equal.
  */
 static void test_spurious_everywhere(void)
 {
@@ -166,7 +166,10 @@ static void test_drop(void)
     info = qvgpu_query(t.v);
     g_assert_cmpuint(qlist_size(qdict_get_qlist(info, "cam")), ==, 1);
     qobject_unref(info);
-    /* When the entry is due again, the engine sends it, as the same fault. */
+    /*
+     * When the entry is due again, the engine sends it as an entry of the same
+     * fault.
+     */
     qtest_clock_step(t.v->qts, QVGPU_RESEND_NS - 1);
     qvgpu_sdma_pass(&t.kq);
     g_assert_false(qvgpu_ih_pending(t.v));
@@ -223,7 +226,7 @@ static void test_overflow(const void *where)
     id = qvgpu_inject(t.v, "'kind': 'ih-overflow', 'count': 1, %s",
                       (const char *)where);
     qvgpu_ih_init(t.v, 10, IH_RB_CNTL__WPTR_OVERFLOW_ENABLE);
-    /* An entry of another source is not an occasion of this injection. */
+    /* An entry of another source does not match this injection. */
     qvgpu_pkt_trap(&t.kq, 1);
     qvgpu_sdma_finish(&t.kq);
     g_assert_cmphex(qvgpu_ih_writeback(t.v) & IH_RB_WPTR__RB_OVERFLOW, ==, 0);
@@ -233,7 +236,10 @@ static void test_overflow(const void *where)
     qvgpu_wr(t.v, IH_RB_CNTL, qvgpu_rd(t.v, IH_RB_CNTL) |
              IH_RB_CNTL__WPTR_OVERFLOW_CLEAR);
     g_assert_cmphex(qvgpu_ih_writeback(t.v) & IH_RB_WPTR__RB_OVERFLOW, ==, 0);
-    /* The injection is used up: the next entry causes no overflow. */
+    /*
+     * The injection has acted once and has a count of 1. The next entry causes
+     * no overflow.
+     */
     qvgpu_pkt_trap(&t.kq, 2);
     qvgpu_sdma_finish(&t.kq);
     g_assert_cmphex(qvgpu_ih_writeback(t.v) & IH_RB_WPTR__RB_OVERFLOW, ==, 0);
@@ -245,7 +251,7 @@ static void map(Irq *t, unsigned page)
     qvgpu_space_map(&t->space, VA, t->page + page * QVGPU_PAGE, QVGPU_PAGE);
 }
 
-/* Return the number of the page, of two, that the engine finds at VA. */
+/* Return the index, 0 or 1, of the page that the engine finds at VA. */
 static unsigned found(Irq *t)
 {
     static uint32_t n;
@@ -375,8 +381,8 @@ void qvgpu_add_inject_fault_irq_tests(void)
     qtest_add_func("/vgpu-kfd/inject/fault-drop", test_drop);
     qtest_add_func("/vgpu-kfd/inject/fault-delay", test_delay);
     /*
-     * "-start" cases use the old form of the arguments: client * 256 + source,
-     * which is 4608, and length 1.
+     * The "-start" cases use the old form of the arguments: 'start' is client *
+     * 256 + source, which is 4608, and 'length' is 1.
      */
     qtest_add_data_func("/vgpu-kfd/inject/ih-overflow",
                         "'client': 18, 'source': 0", test_overflow);

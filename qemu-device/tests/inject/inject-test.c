@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: injections: the command, the choice of occasions, kinds for PTEs.
+ * vgpu-kfd: tests injections: the QMP command, the events on which an injection
+ * acts, and the kinds that affect PTEs.
  */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
@@ -206,7 +207,7 @@ static void test_skip_count(void)
 }
 
 /*
- * Catches: a filter matches an occasion that it excludes, or does not match one
+ * Catches: a filter matches an access that it excludes, or does not match one
  * that it includes.
  */
 static void test_filter(void)
@@ -223,7 +224,7 @@ static void test_filter(void)
         { "'va': 0, 'length': 70368744177664", false },
         { "'va': 0, 'length': 70368744177665", true },
         { "'length': 70368744177665", true },
-        /* The old form of the address. */
+        /* These filters use the old name of member va. */
         { "'start': 70368744177664, 'length': 1", true },
         { "'start': 70368744177665, 'length': 4096", false },
         { "'probability': 0", false }, { "'probability': 1.0", true },
@@ -298,8 +299,8 @@ static void test_seed(void)
 }
 
 /*
- * Catches: pte-corrupt has no effect. Here 'xor' directs an access to another
- * page.
+ * Catches: pte-corrupt has no effect. Member 'xor' of the injection directs an
+ * access to another page.
  */
 static void test_corrupt(void)
 {
@@ -390,7 +391,7 @@ static void test_gart_lost(void)
     qvgpu_sdma_finish(&kq);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, pte), ==, 0);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, lost), ==, 1);
-    /* The first write has no effect: VMID 0 does not retry. */
+    /* The first write has no effect, because VMID 0 does not retry. */
     qvgpu_ih_next(t.v, &irq);
     g_assert_cmphex(irq.data[1] & IH_FAULT_D1__RETRY, ==, 0);
     g_assert_cmphex(qtest_readl(t.v->qts, t.mem), ==, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: injections into SDMA engines and doorbells. */
+/* vgpu-kfd: tests injections into SDMA engines and doorbells. */
 #include "qemu/osdep.h"
 #include "qobject/qdict.h"
 #include "qobject/qlist.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: injections into VRAM, and the loss of the device. */
+/* vgpu-kfd: tests injections into VRAM, and the loss of the device. */
 #include "qemu/osdep.h"
 #include "hw/pci/pci_regs.h"
 #include "qobject/qdict.h"
@@ -12,7 +12,7 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define LEN         (16 * KiB)
-#define POISON_AT   (2 * QVGPU_PAGE + 64)       /* in src */
+#define POISON_AT   (2 * QVGPU_PAGE + 64)       /* byte offset in src */
 
 typedef struct Vram {
     QVGPU *v;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: workloads for injections. Each workload waits for the end of one
- * step before it starts the next one, so that occasions come in a fixed order.
+ * step before it starts the next one, so that the events on which an injection
+ * can act come in a fixed order.
  */
 #include "qemu/osdep.h"
 #include "hw/pci/pci_regs.h"
@@ -54,8 +55,8 @@ void workload_log_memory(Workload *r)
 }
 
 /*
- * Acknowledge every CAM slot in use, even if its fault has no entry. Returns
- * the number of slots.
+ * Acknowledge every CAM slot in use, even if the ring has no entry for its
+ * fault. Returns the number of slots.
  */
 static unsigned ack_all(Workload *r)
 {
@@ -107,8 +108,8 @@ void workload_pages_vmid(Workload *r)
 
     qvgpu_space_init(&space, r->v, WORKLOAD_VMID, QVGPU_VRAM);
     /*
-     * No-retry faults: a wrong entry stays in the TLB, so retries would never
-     * end.
+     * Use no-retry faults, because retries would never end: a wrong entry stays
+     * in the TLB.
      */
     qvgpu_space_set_retry(&space, false);
     qvgpu_sdma_open(&q, r->v, 0, SDMA_QUEUE_RLC(0), &space);

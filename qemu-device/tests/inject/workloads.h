@@ -16,24 +16,27 @@
 typedef struct Workload {
     QVGPU *v;
     GString *log;
-    uint64_t src, dst;          /* VRAM, WORKLOAD_PAGES pages each */
+    uint64_t src, dst;          /* buffers of WORKLOAD_PAGES pages in VRAM */
     uint32_t id;                /* id of the injection; 0: not armed yet */
     const char *members;        /* arguments of vgpu-inject, without seed */
     unsigned seed;
 } Workload;
 
-/* Arm the injection. It does not act on occasions before this call. */
+/* Arm the injection, which ignores all events before this call. */
 void workload_inject(Workload *r);
 
-/* Workloads. Each does the same work in every run. */
-/* Translate, change entries and invalidate, in a VMID or in the GART. */
+/* The workloads follow. Each does the same work in every run. */
+/*
+ * Translate pages, change their entries and invalidate, in a VMID or in the
+ * GART.
+ */
 void workload_pages_vmid(Workload *r);
 void workload_pages_gart(Workload *r);
 /* Run packets until the engine hangs. */
 void workload_fences(Workload *r);
 /* Copy src, which holds a pattern, to dst. Continues after errors. */
 void workload_copies(Workload *r);
-/* As workload_copies(), with the CP, for one dword of each page. */
+/* As workload_copies(), with the CP. Copies one dword of each page. */
 void workload_compute(Workload *r);
 /* Run packets that are started by doorbell. */
 void workload_doorbells(Workload *r);
