@@ -2,12 +2,13 @@
 /*
  * Fuzzer of vgpu-kfd: generates a case from a number.
  *
- * In each address space, each queue has 2 MiB of addresses with tables of their
- * own: pages of data at both ends, rings and buffers in the middle, holes
- * between these. The next 2 MiB are a leaf over the queue's RAM, the 2 MiB
- * after that a leaf over the queue's VRAM. Leaves of 1 GiB and 512 GiB are
- * elsewhere. Packets use these larger leaves only at addresses where the leaf
- * maps the queue's memory, or no memory.
+ * In each address space, each queue has these addresses:
+ * - 2 MiB with page tables of their own: pages of data at both ends, rings and
+ *   buffers in the middle, and holes between these
+ * - 2 MiB that a leaf maps to the queue's RAM
+ * - 2 MiB that a leaf maps to the queue's VRAM
+ * - leaves of 1 GiB and 512 GiB. Packets use these larger leaves only at
+ *   addresses where the leaf maps the queue's memory, or no memory.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -62,8 +63,8 @@ uint64_t fuzz_case_pte(FuzzQueue *q, FuzzRng *r)
 }
 
 /*
- * Return another value for entry @pte of a page: with fewer rights, invalid, or
- * (if @prt) PRT or NORETRY.
+ * Return a changed value of page-table entry @pte: with fewer rights or
+ * invalid. With @prt, the value may also be PRT or NORETRY.
  */
 static uint64_t strange_pte(FuzzRng *r, uint64_t pte, bool prt)
 {
@@ -87,7 +88,8 @@ static uint64_t strange_pte(FuzzRng *r, uint64_t pte, bool prt)
 
 /*
  * Write @entry as entry @i of @table. In a space with retry faults, the entry
- * is made invalid at first in @broken percent of the calls.
+ * is made invalid at first in @broken percent of the calls. @data: a repair may
+ * choose another value than @entry.
  */
 static void set_entry(FuzzCase *c, unsigned vmid, FuzzPlace table, unsigned i,
                       uint64_t entry, bool data, unsigned broken)
@@ -140,7 +142,7 @@ static void make_pages(FuzzQueue *q, unsigned vmid, FuzzPlace ptb)
     }
 }
 
-/* Generate the page tables of the queue's addresses in a space. */
+/* Generate the page tables of the queue's addresses in the space of @vmid. */
 static void make_region(FuzzQueue *q, unsigned vmid)
 {
     FuzzCase *c = q->c;
@@ -192,7 +194,7 @@ static void make_gart(FuzzQueue *q)
     }
 }
 
-/* Fill the data pages with random bytes. */
+/* Fill the data pages of the queue's part with random bytes. */
 static void make_data(FuzzQueue *q)
 {
     unsigned kind;
@@ -224,8 +226,9 @@ static void make_vmid0(FuzzCase *c)
         c->fb_offset = fuzz_chance(r, 70) ? fuzz_below(r, 64) * GiB
                                           : fuzz_below(r, 4096) << 24;
         /*
-         * The device aligns the address in a leaf of 1 GiB down. The aligned
-         * address must be FB_OFFSET, or an address without memory.
+         * A leaf of 1 GiB over VRAM contains fb_offset, which the device aligns
+         * down to 1 GiB. The aligned address must be fb_offset itself, or an
+         * address without memory.
          */
         if (c->fb_offset % GiB < 2 * c->vram_size) {
             c->fb_offset = QEMU_ALIGN_DOWN(c->fb_offset, GiB);

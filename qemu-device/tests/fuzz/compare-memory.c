@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: compares the device's memory with the model's. RAM is
- * shared with QEMU, VRAM is accessed by qtest.
+ * Fuzzer of vgpu-kfd: compares the device's memory with the model's. The fuzzer
+ * shares RAM with QEMU, and accesses VRAM through qtest.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"

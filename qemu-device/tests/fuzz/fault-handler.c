@@ -12,8 +12,8 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 /*
- * Write an entry in the model and on the device, while queues may use the
- * table.
+ * Write @val to the page-table entry at @at, in the model and on the device,
+ * while queues may use the table.
  */
 static void poke(FuzzCase *c, FuzzPlace at, uint64_t val)
 {

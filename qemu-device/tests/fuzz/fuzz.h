@@ -28,20 +28,22 @@
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
-#define FUZZ_QUEUES         4           /* maximum number in a case */
-#define FUZZ_PART           (2 * MiB)   /* per queue, in RAM and in VRAM */
-#define FUZZ_PARTS_AT       (2 * MiB)   /* offset of the parts; tables before */
+#define FUZZ_QUEUES         4           /* maximum number of queues in a case */
+/* bytes per queue, in RAM and in VRAM */
+#define FUZZ_PART           (2 * MiB)
+/* offset of the parts, after the tables */
+#define FUZZ_PARTS_AT       (2 * MiB)
 #define FUZZ_MEM            (FUZZ_PARTS_AT + FUZZ_QUEUES * FUZZ_PART)
 #define FUZZ_PAGES          (FUZZ_MEM / QVGPU_PAGE)
 /*
- * A part has data pages at both ends, and rings and buffers in the middle. Each
- * constant is a number of pages.
+ * A part has data pages at both ends, and rings and buffers in the middle.
+ * FUZZ_DATA_* are numbers of pages.
  */
 #define FUZZ_DATA_RAM       48
 #define FUZZ_DATA_VRAM      12
 #define FUZZ_DATA_END       4
 #define FUZZ_SPECIAL        64          /* first page of rings and buffers */
-#define FUZZ_USED           2
+#define FUZZ_USED           2           /* in FuzzMem.used: page in use */
 
 typedef struct FuzzRng {
     uint64_t state;
@@ -51,10 +53,10 @@ typedef struct FuzzRng {
 typedef struct FuzzMem {
     uint64_t base;              /* bus address or VRAM offset of byte 0 */
     uint8_t *byte;
-    uint8_t *undef;             /* not 0: byte is not defined */
+    uint8_t *undef;             /* not 0 if the byte is not defined */
     /*
-     * FUZZ_USED: the page is in use in this case. 1: the previous case used the
-     * page; it must be zeroed.
+     * State of each page. FUZZ_USED: this case uses the page. 1: the previous
+     * case used the page, which must be zeroed. 0: the page is zeroed.
      */
     uint8_t used[FUZZ_PAGES];
 } FuzzMem;
@@ -68,7 +70,7 @@ typedef struct FuzzPlace {
 typedef struct FuzzBroken {
     FuzzPlace slot;
     uint64_t want;
-    bool data;                  /* a repair may choose another value */
+    bool data;                  /* whether a repair may choose another value */
 } FuzzBroken;
 
 typedef struct FuzzFault {
@@ -92,41 +94,43 @@ typedef struct FuzzCase FuzzCase;
 
 typedef struct FuzzQueue {
     FuzzCase *c;
-    unsigned part;              /* index of its part of memory */
-    QVGPUSdma q;                /* wptr in bytes for either kind of queue */
-    bool compute;               /* a compute queue: uses cq and space */
+    unsigned part;              /* index of the queue's part of memory */
+    QVGPUSdma q;                /* wptr is in bytes for a compute queue, too */
+    bool compute;               /* set for a compute queue: uses cq and space */
     QVGPUCompute cq;
     QVGPUSpace space;
     FuzzPlace rptr;             /* where the device reports rptr, if it does */
     uint64_t base[VGPU_NUM_VMIDS];  /* start of the queue's 2 MiB, by VMID */
-    uint64_t huge[VGPU_NUM_VMIDS];  /* the queue's 512 GiB leaf, by VMID */
+    uint64_t huge[VGPU_NUM_VMIDS];  /* address of the 512 GiB leaf, by VMID */
     FuzzRng rng;                /* for repairs, whose order may vary */
     unsigned vmid;
     bool priv;
-    uint64_t first;             /* start value of the pointers */
-    unsigned specials[2];       /* special pages allocated, by kind */
+    uint64_t first;             /* start value of rptr and wptr, in bytes */
+    /* pages allocated for rings and buffers, by kind */
+    unsigned specials[2];
     /* Expected results, except for memory. */
-    uint64_t done;              /* read pointer */
-    GArray *traps;              /* uint32_t */
-    /* Results of the device. */
+    uint64_t done;              /* expected read pointer */
+    GArray *traps;              /* trap contexts, uint32_t */
+    /* Results that the device has reported. */
     GArray *seen_traps;
-    GArray *seen_stalls;        /* QVGPUIrq */
-    unsigned taken;             /* how many seen_stalls were handled */
-    /* About the packet that the oracle executes. */
+    GArray *seen_stalls;        /* reported retry faults, QVGPUIrq */
+    unsigned taken;             /* number of seen_stalls handled so far */
+    /* State of the oracle for this queue. */
     bool reported;              /* a no-retry fault of the packet is recorded */
-    bool open_traps;            /* traps are not defined: not compared */
-    bool loose;                 /* do not compare memory while it runs */
+    bool open_traps;            /* traps are not defined; do not compare them */
+    bool loose;                 /* do not compare memory during this packet */
 } FuzzQueue;
 
 struct FuzzCase {
     QVGPU *v;
     uint64_t seed;
     FuzzRng rng;
-    FuzzMem mem[2];             /* by QVGPUKind */
+    FuzzMem mem[2];             /* indexed by QVGPUKind */
     uint8_t *ram;               /* guest RAM, shared with QEMU */
     char *ram_file;
     FuzzMachine machine;
-    uint64_t vram_bus;          /* of BAR 0; the VRAM of the peer follows */
+    /* bus address of BAR 0; the peer's VRAM follows */
+    uint64_t vram_bus;
     uint64_t vram_size, ram_size;
 
     /* Values of registers, for the oracle. */
@@ -143,14 +147,14 @@ struct FuzzCase {
     unsigned vmids[3];
     unsigned nqueues;
     FuzzQueue queue[FUZZ_QUEUES];
-    GArray *broken;             /* FuzzBroken */
+    GArray *broken;             /* all broken entries, FuzzBroken */
     unsigned tables[2];         /* table pages allocated, by kind */
 
     GArray *faults;             /* expected no-retry faults: FuzzFault */
     GArray *seen_faults;
     unsigned npackets;
     bool redone;                /* compute queues may repeat packets */
-    bool save;                  /* save and restore is still to do */
+    bool save;                  /* a save and restore is still to be done */
     /* Sums of all cases of this machine. */
     uint64_t all_stalls, all_faults, all_saves;
     const GArray *drop;         /* numbers of packets to replace by NOP */
@@ -161,8 +165,8 @@ struct FuzzCase {
 void fuzz_fail(FuzzCase *c, const char *fmt, ...) G_GNUC_PRINTF(2, 3);
 
 /*
- * The functions return a random number of 64 bits, a random number below @n,
- * and true in @percent of the calls.
+ * The following functions return a random number of 64 bits, a random number
+ * below @n, and true with a probability of @percent percent.
  */
 uint64_t fuzz_rnd(FuzzRng *r);
 static inline uint64_t fuzz_below(FuzzRng *r, uint64_t n)
@@ -191,17 +195,18 @@ static inline uint64_t fuzz_front_pages(QVGPUKind kind)
  * - rings and buffers from FUZZ_SPECIAL_VA: FUZZ_SPECIALS pages of RAM, then as
  *   many of VRAM
  * - data from FUZZ_HIGH_VA
- * A leaf of 2 MiB over the queue's RAM follows, then one over the queue's VRAM.
- * The GART has data only.
+ *
+ * After these 2 MiB, a leaf of 2 MiB maps the queue's RAM, and the next one
+ * maps the queue's VRAM. The GART has data only.
  */
 #define FUZZ_LOW_PAGES      96
 #define FUZZ_SPECIAL_VA     128
 #define FUZZ_SPECIALS       64
 #define FUZZ_HIGH_VA        440
-#define FUZZ_GART_PAGES     64          /* per queue */
+#define FUZZ_GART_PAGES     64          /* pages per queue */
 #define FUZZ_GART_USED      48
 
-/* case.c */
+/* Functions of case.c */
 
 /* Generate tables, memory and rings in c->mem. The device is not written. */
 void fuzz_case_make(FuzzCase *c);
@@ -210,7 +215,7 @@ void fuzz_case_make(FuzzCase *c);
  */
 uint64_t fuzz_case_pte(FuzzQueue *q, FuzzRng *r);
 
-/* sdma-stream.c */
+/* Functions of sdma-stream.c */
 
 /*
  * Generate the queue's registers, ring and indirect buffers. Call after the
@@ -221,8 +226,9 @@ void fuzz_sdma_stream_make(FuzzQueue *q);
 /* Choose an address in @vmid where the queue may access @len bytes. */
 uint64_t fuzz_pick_va(FuzzQueue *q, unsigned vmid, uint64_t len);
 /*
- * For rings and buffers: allocate @pages; return the GPU address of @at in
- * @vmid; return true if at least @pages are free.
+ * Manage the pages for rings and buffers. fuzz_special_alloc() allocates @pages
+ * of them. fuzz_special_va() returns the GPU address of @at in @vmid.
+ * fuzz_special_left() returns true if at least @pages are free.
  */
 FuzzPlace fuzz_special_alloc(FuzzQueue *q, unsigned pages);
 uint64_t fuzz_special_va(FuzzQueue *q, unsigned vmid, FuzzPlace at);
@@ -236,19 +242,20 @@ void fuzz_stream_emit(FuzzQueue *q, GArray *to, const uint32_t *dw, unsigned n);
     fuzz_stream_emit(q, to, (const uint32_t[]) { __VA_ARGS__ }, \
                      sizeof((const uint32_t[]) { __VA_ARGS__ }) / 4)
 
-/* pm4-stream.c */
+/* Functions of pm4-stream.c */
 
 /* Choose the HQD and generate the packets of the ring. */
 void fuzz_pm4_stream_make(FuzzQueue *q, GArray *to);
 /*
- * Load the queue on the device; return true if the queue is idle; record a
- * failure if the queue has stopped with an error.
+ * fuzz_pm4_load() loads the queue on the device. fuzz_pm4_idle() returns true
+ * if the queue is idle. fuzz_pm4_check() records a failure if the queue has
+ * stopped with an error.
  */
 void fuzz_pm4_load(FuzzQueue *q);
 bool fuzz_pm4_idle(FuzzQueue *q);
 void fuzz_pm4_check(FuzzQueue *q);
 
-/* walk-oracle.c */
+/* Types and functions of walk-oracle.c */
 
 typedef enum FuzzHitKind {
     FUZZ_HIT_MEMORY,
@@ -259,7 +266,7 @@ typedef enum FuzzHitKind {
 
 typedef struct FuzzHit {
     FuzzHitKind kind;
-    FuzzPlace at;               /* memory */
+    FuzzPlace at;               /* for FUZZ_HIT_MEMORY */
     FuzzPlace slot;             /* the entry that causes a retry fault */
     unsigned level;             /* level of that entry */
     bool permission;            /* entry is valid but lacks the right */
@@ -271,9 +278,11 @@ FuzzHit fuzz_walk(FuzzCase *c, unsigned vmid, uint64_t va, bool write);
 uint64_t fuzz_get64(FuzzCase *c, FuzzPlace at);
 void fuzz_put64(FuzzCase *c, FuzzPlace at, uint64_t val);
 
-/* sdma-oracle.c */
+/* Functions of sdma-oracle.c */
 
-/* Execute the queue's packets. Each retry fault calls fuzz_handle_fault(). */
+/*
+ * Execute the queue's packets. Calls fuzz_handle_fault() for each retry fault.
+ */
 void fuzz_sdma_oracle_run(FuzzQueue *q);
 /*
  * Access memory for a packet: at most 8 bytes, aligned, so that all bytes are
@@ -284,32 +293,32 @@ void fuzz_store(FuzzQueue *q, unsigned vmid, uint64_t va, uint64_t val,
 uint64_t fuzz_load(FuzzQueue *q, unsigned vmid, uint64_t va, unsigned len,
                    uint8_t *undef);
 
-/* pm4-oracle.c */
+/* Functions of pm4-oracle.c */
 
 /* As fuzz_sdma_oracle_run(), for a compute queue. */
 void fuzz_pm4_oracle_run(FuzzQueue *q);
 
-/* compare-memory.c */
+/* Functions of compare-memory.c */
 
 /* Write the initial memory of the case to the device. */
 void fuzz_upload_memory(FuzzCase *c);
-/* Compare the pages in use, of pages @from to @end - 1, with the model. */
+/* Compare those of pages @from to @end - 1 that are in use with the model. */
 void fuzz_check_pages(FuzzCase *c, uint64_t from, uint64_t end);
 /*
- * Compare all memory, including memory that no case uses. Return true if no
- * failure is recorded, of this or an earlier comparison.
+ * Compare all memory, including memory that no case uses. Return true unless
+ * this comparison or an earlier check has recorded a failure.
  */
 bool fuzz_check_rest(FuzzCase *c);
 /* Compare the no-retry faults of the device with the expected ones. */
 void fuzz_check_faults(FuzzCase *c);
 
-/* machine.c */
+/* Functions of machine.c */
 
-/* Start a machine for cases; stop the machine. */
+/* fuzz_start() starts a machine for cases. fuzz_stop() stops it. */
 void fuzz_start(FuzzCase *c, FuzzMachine machine);
 void fuzz_stop(FuzzCase *c);
 
-/* run.c */
+/* Functions of run.c */
 
 /* Run a case. Returns true if the device passed. */
 bool fuzz_run(FuzzCase *c, uint64_t seed, const GArray *drop);
@@ -321,7 +330,7 @@ void fuzz_drain_irqs(FuzzCase *c);
  */
 #define FUZZ_TIMEOUT_US     (qvgpu_wait_us() / 3 * 2)
 
-/* fault-handler.c */
+/* Functions of fault-handler.c */
 
 /**
  * fuzz_handle_fault: handle a retry fault that the device must report

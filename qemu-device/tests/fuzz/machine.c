@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: the machine that runs cases, with RAM that the fuzzer
- * shares, and one device or a hive of two.
+ * Fuzzer of vgpu-kfd: starts the machine that runs cases. The fuzzer shares the
+ * machine's RAM. The machine has one device, or a hive of two.
  */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
@@ -11,7 +11,7 @@
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 
-#define IH_ORDER        13              /* 1024 entries */
+#define IH_ORDER        13              /* log2 of dwords; 1024 entries */
 #define PEER_DOORBELL   (192 * GiB)
 #define PEER_MMIO       0xe1000000u
 

@@ -8,7 +8,8 @@
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
 
 #define MACHINE_CASES   512             /* cases per machine */
-#define MAX_SHRINK      400             /* most tries to shrink */
+/* maximum number of packets to try to drop */
+#define MAX_SHRINK      400
 
 static gint64 seconds = 10;
 static gint64 first_seed = -1;
@@ -34,8 +35,8 @@ static const GOptionEntry options[] = {
 };
 
 /*
- * libqtest calls this before it aborts the fuzzer: QEMU has died or a wait was
- * too long.
+ * libqtest calls this before it aborts the fuzzer, because QEMU has died or a
+ * wait was too long.
  */
 static void say_case(void *data)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: executes PM4 packets of compute queues by
- * docs/hardware.md.
+ * Fuzzer of vgpu-kfd: executes PM4 packets of compute queues as
+ * docs/hardware.md defines them.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
 
 #define FETCHED     16                  /* dwords fetched before execution */
 
-/* The stream that is executed: ring or indirect buffer. */
+/* The ring or indirect buffer that is executed. */
 typedef struct Stream {
     FuzzQueue *q;
     unsigned vmid;
@@ -59,7 +59,7 @@ static void copy_data(Stream *s, const uint32_t *dw)
         val = pair(&dw[2]);
         break;
     default:
-        undef = 1;              /* the GPU clock: not predictable */
+        undef = 1;              /* the GPU clock cannot be predicted */
         break;
     }
     fuzz_store(s->q, s->vmid, pair(&dw[4]) & align, val, len, undef);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: compute queues with PM4 packets: generates their rings
- * and loads them on the device.
+ * Fuzzer of vgpu-kfd: generates the rings of compute queues, which contain PM4
+ * packets, and loads the queues on the device.
  */
 #include "qemu/osdep.h"
 #include "qemu/host-utils.h"
@@ -98,7 +98,7 @@ static void make_indirect(FuzzQueue *q, GArray *to, bool chain)
     if (!vmid && fuzz_chance(r, 60)) {
         vmid = field = c->vmids[fuzz_below(r, c->nspaces)];
     } else if (fuzz_chance(r, 30)) {
-        field = fuzz_below(r, VGPU_NUM_VMIDS);  /* without effect */
+        field = fuzz_below(r, VGPU_NUM_VMIDS);  /* has no effect */
         vmid = vmid ? vmid : field;
         if (vmid && !c->space[vmid].used) {
             vmid = q->vmid;
@@ -109,7 +109,8 @@ static void make_indirect(FuzzQueue *q, GArray *to, bool chain)
         make_packet(q, vmid, true, dw);
     }
     if (fuzz_chance(r, 30) && fuzz_special_left(q, 1)) {
-        make_indirect(q, dw, true); /* chain: the next packet is not run */
+        /* ends with a chain: the next packet is not run */
+        make_indirect(q, dw, true);
         make_packet(q, vmid, true, dw);
     }
     fuzz_put_dwords(c, at, UINT64_MAX, 0, dw);
@@ -201,7 +202,8 @@ void fuzz_pm4_stream_make(FuzzQueue *q, GArray *to)
             }
         }
     } while (o < q);
-    fuzz_put64(q->c, q->rptr, UINT64_MAX);      /* see fuzz_pm4_idle() */
+    /* fuzz_pm4_idle() waits until the device overwrites this value. */
+    fuzz_put64(q->c, q->rptr, UINT64_MAX);
     /*
      * The start value of the pointers in bytes is a multiple of 4, because the
      * device's wptr counts dwords, in 64 bits.

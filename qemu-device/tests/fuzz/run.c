@@ -51,7 +51,7 @@ void fuzz_drain_irqs(FuzzCase *c)
             }
             break;
         case IH_SRC_SDMA_POLL_TIMEOUT:
-            break;              /* the queue continues */
+            break;              /* not an error: the queue continues */
         default:
             fuzz_fail(c, "interrupt of source %u, data 0x%x 0x%x", irq.source,
                       irq.data[0], irq.data[1]);
@@ -98,10 +98,10 @@ static void program(FuzzCase *c)
              VGPU_PREP(IH_RETRY_INT_CAM_CNTL__CAM_SIZE, 0xfu) |
              (c->cam ? IH_RETRY_INT_CAM_CNTL__ENABLE : 0));
     /*
-     * Without the CAM, a queue retries after a time, so time must pass. With
-     * the CAM no queue waits for a time, because polls have no interval and few
-     * tries; if time passed, a fault that is handled late would be reported
-     * again.
+     * Without the CAM, the clock must run, because a queue retries after a
+     * time. With the CAM, the clock need not run, because no queue waits for a
+     * time: polls have no interval and few tries. The clock must not run then,
+     * because a fault that is handled late would be reported again.
      */
     qvgpu_time_passes(c->cam ? NULL : c->v);
     qvgpu_invalidate(c->v, 0xffff);
@@ -196,7 +196,7 @@ static void check_queue(FuzzQueue *q)
     }
 }
 
-/* Discard the last case. Its pages are zeroed for the next one. */
+/* Discard the previous case. Its pages are zeroed for the next one. */
 static void case_reset(FuzzCase *c)
 {
     unsigned i, kind;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: executes SDMA packets by docs/hardware.md, as simply as
- * possible. Each byte is translated separately for each access. For a retry
- * fault, the oracle calls a function that returns when the access may be
- * retried.
+ * Fuzzer of vgpu-kfd: executes SDMA packets as docs/hardware.md defines them,
+ * as simply as possible. Each byte is translated separately for each access.
+ * For a retry fault, the oracle calls fuzz_handle_fault(), which returns when
+ * the access may be retried.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 
-/* The stream that is executed: ring or indirect buffer. */
+/* The ring or indirect buffer that is executed. */
 typedef struct Stream {
     FuzzQueue *q;
     unsigned vmid;
@@ -174,7 +174,7 @@ typedef struct Copy {
     unsigned vmid;
     GHashTable *from;           /* set of FuzzPlace, see key() */
     GHashTable *to[2];
-    bool met;                   /* overlap: written bytes not defined */
+    bool met;                   /* overlap: written bytes are not defined */
 } Copy;
 
 static gpointer key(FuzzPlace at)

@@ -28,7 +28,7 @@ static uint64_t stretch(FuzzQueue *q, QVGPUKind kind, uint64_t len,
     return fuzz_below(r, fuzz_front_pages(kind) * QVGPU_PAGE - len + 1);
 }
 
-/* Return the number of bytes after the queue's part that have no memory. */
+/* Return MAX_LEN if no memory follows the queue's part, or 0. */
 static uint64_t beyond(FuzzQueue *q, QVGPUKind kind)
 {
     FuzzCase *c = q->c;
@@ -79,7 +79,7 @@ uint64_t fuzz_pick_va(FuzzQueue *q, unsigned vmid, uint64_t len)
     default:
         /*
          * The leaf of 512 GiB maps bus addresses: RAM, or VRAM through BAR 0.
-         * Other BARs follow BAR 0.
+         * The other BARs are far beyond BAR 0, so that no packet reaches them.
          */
         off = c->mem[kind].base + fuzz_part(q, kind, 0).off;
         return q->huge[vmid] + (kind == QVGPU_VRAM ? c->vram_bus : 0) + off +
@@ -441,7 +441,7 @@ void fuzz_sdma_stream_make(FuzzQueue *q)
     FuzzCase *c = q->c;
     FuzzRng *r = &c->rng;
     g_autoptr(GArray) dw = g_array_new(false, false, 4);
-    unsigned order = 7 + fuzz_below(r, 6);      /* log2 of dwords */
+    unsigned order = 7 + fuzz_below(r, 6);      /* log2 of the ring's dwords */
     uint64_t bytes = 4ull << order;
     FuzzPlace ring;
 
