@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Parsing of command lines."""
+"""Parses command lines."""
 
 import argparse
 from collections.abc import Sequence
@@ -22,7 +22,8 @@ class Parser(argparse.ArgumentParser):
 def join_values(words: Sequence[str]) -> list[str]:
     """Return the words with `--qemu-args VALUE` and `--device-opts VALUE` each joined to one word, `--OPTION=VALUE`.
 
-    argparse refuses a value that is a separate word and begins with a dash. Arguments of QEMU begin with a dash.
+    argparse refuses a value that is a separate word and begins with a dash, as arguments of QEMU
+    do.
     """
     joined: list[str] = []
     rest = iter(words)

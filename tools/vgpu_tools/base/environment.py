@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The environment variables that a user may set. Only this module reads these variables from os.environ; other modules
-call read() or get an Environment as an argument."""
+"""Reads the environment variables that a user may set. Only this module reads these variables from
+os.environ; other modules call read() or get an Environment as an argument."""
 
 import os
 from collections.abc import Mapping
@@ -10,20 +10,21 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Environment:
-    """The values of the variables. A variable that is not set has the value "" or None; TERM then has "linux"."""
+    """The values of the variables. An unset variable is "" or None; only TERM has the default
+    "linux"."""
 
     accelerator: str = ""  # VGPU_ACCEL: tcg, kvm
-    late_frames: str = ""  # VGPU_FRAME_DELAY: kinds of frames that launcher and agent delay
+    late_frames: str = ""  # VGPU_FRAME_DELAY: kinds of frames to delay (letters of guest/agent.py)
     snapshots: Path | None = None  # VGPU_SNAPSHOTS: folder of the snapshots
-    kunit_seed: str = ""  # VGPU_KUNIT_SEED: seed of the unit tests
+    kunit_seed: str = ""  # VGPU_KUNIT_SEED: seed of the driver's KUnit tests
     delays: str = ""  # VGPU_TEST_DELAYS: seed of random delays in programs and device threads
     seed: str = ""  # VGPU_TEST_SEED: seed of the random numbers of guest tests
     terminal: str = "linux"  # TERM
     cache: Path | None = None  # XDG_CACHE_HOME
-    qemu_source: str = ""  # QEMU_SRC: source tree
-    kernel_source: str = ""  # KERNEL_SRC: source tree
-    mirror: str = ""  # DEBIAN_MIRROR: URL
-    security_mirror: str = ""  # DEBIAN_SECURITY_MIRROR: URL
+    qemu_source: str = ""  # QEMU_SRC: folder of the user's source tree
+    kernel_source: str = ""  # KERNEL_SRC: folder of the user's source tree
+    mirror: str = ""  # DEBIAN_MIRROR: URL of a mirror of Debian
+    security_mirror: str = ""  # DEBIAN_SECURITY_MIRROR: URL of a mirror of Debian's updates
 
 
 NOTHING_SET = Environment()
@@ -53,18 +54,19 @@ def read(variables: Mapping[str, str] | None = None) -> Environment:
 
 
 def clean_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment for a child: this process's variables without those in `outer`, LC_ALL=C, then those of
-    `extra`."""
+    """Return the environment for a child process: this process's variables, with LC_ALL=C and
+    `extra` added. The variables in `outer`, which an outer make or the user's shell may have set,
+    are left out."""
     outer = {"MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES", "CDPATH", "PYTHONPATH", "O", "V", "W", "C"}
     variables = {name: value for name, value in os.environ.items() if name not in outer}
     return variables | {"LC_ALL": "C"} | dict(extra or {})
 
 
 def inherited_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment for a child: the variables of this process, then those of `extra`."""
+    """Return the environment for a child process: this process's variables, with `extra` added."""
     return {**os.environ, **(extra or {})}
 
 
 def path_with(folder: Path) -> str:
-    """PATH with a folder in front."""
+    """Return the value of PATH with `folder` in front."""
     return f"{folder}{os.pathsep}{os.environ.get('PATH', os.defpath)}"

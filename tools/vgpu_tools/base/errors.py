@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Errors for which the user gets a message instead of a traceback."""
+"""Defines the errors for which the user gets a message instead of a traceback."""
 
 import errno
 import os
@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-TIMED_OUT = 124  # exit status of a guest that did not finish in its time
-LAUNCH_FAILED = 125  # exit status of a guest that panicked, reported an error, or could not be started
+TIMED_OUT = 124  # exit status of ./vgpu run after the timeout
+LAUNCH_FAILED = 125  # exit status if the guest panicked, reported an error or did not start
 REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
 
 

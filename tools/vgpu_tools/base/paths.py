@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Paths: the checkout, its build folder, and the cache that all checkouts share."""
+"""Defines the paths of the checkout, of its build folder, and of the cache that all checkouts
+share."""
 
 from pathlib import Path
 

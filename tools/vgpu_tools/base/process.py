@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Child processes: ending them, their output, their exit status in words; the number of CPUs."""
+"""Ends child processes, returns their output, and describes how they ended. Also has the number of
+CPUs."""
 
 import ctypes
 import math
@@ -15,8 +16,8 @@ from pathlib import Path
 from vgpu_tools.base.environment import clean_environment
 
 CPUS = len(os.sched_getaffinity(0))
-END_SECONDS = 10.0  # from SIGTERM to SIGKILL
-PAUSE_SECONDS = 0.05  # between two checks whether a process has ended
+END_SECONDS = 10.0  # time between SIGTERM and SIGKILL
+PAUSE_SECONDS = 0.05  # time between two checks whether a process has ended
 PR_SET_PDEATHSIG = 1
 _prctl = ctypes.CDLL(None).prctl  # looked up at import: a forked child must not call dlsym(), which takes a lock
 
@@ -28,7 +29,7 @@ def die_with_parent(number: signal.Signals) -> None:
 
 
 def output_of(command: Sequence[str | Path]) -> str:
-    """The standard output of a command; empty if the command fails."""
+    """Return the standard output of a command; empty if the command fails."""
     result = subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, env=clean_environment(), check=False
     )
@@ -36,7 +37,8 @@ def output_of(command: Sequence[str | Path]) -> str:
 
 
 def how_it_ended(returncode: int) -> str:
-    """Return in words how a process ended. `returncode` is subprocess's (negative: the number of a signal)."""
+    """Return in words how a process ended. `returncode` is that of subprocess: negative if a signal
+    ended the process."""
     if returncode >= 0:
         return f"exit status {returncode}"
     try:
@@ -48,9 +50,10 @@ def how_it_ended(returncode: int) -> str:
 def end_process(process: "subprocess.Popen[bytes]", seconds: float = END_SECONDS, *, group: bool = False) -> None:
     """End a process: SIGTERM first, SIGKILL after `seconds`. Returns when the process has ended.
 
-    With `group`, signal the process's group, and return when the group is empty, or `seconds` after SIGKILL. Such a
-    process was started with start_new_session=True. In the main thread, SIGINT and SIGTERM have no effect while the
-    function ends a group: a second Ctrl-C would leave the group behind.
+    With `group`, signal the process's group, and return when the group is empty, or `seconds` after
+    SIGKILL. The caller must have started the process with start_new_session=True. In the main
+    thread, SIGINT and SIGTERM have no effect while the function ends a group, because a second
+    Ctrl-C would end the function and leave processes of the group running.
     """
     with _without_interrupts() if group else nullcontext():
         if not _ended(process, signal.SIGTERM, seconds, group):
@@ -63,7 +66,8 @@ def _ended(process: "subprocess.Popen[bytes]", number: signal.Signals, seconds: 
     end = time.monotonic() + seconds
     wanted: int = number
     while time.monotonic() < end:
-        # poll() reaps the leader: a zombie still counts as a member of the group.
+        # Call poll() also with `group`: it reaps the group's leader. As a zombie, the leader would
+        # still count as a member of the group.
         if process.poll() is not None and not group:
             return True
         try:
@@ -80,8 +84,8 @@ def _ended(process: "subprocess.Popen[bytes]", number: signal.Signals, seconds: 
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Ignore SIGINT and SIGTERM while the block runs. Outside the main thread the function has no effect: Python lets
-    only the main thread set handlers, and runs all handlers there."""
+    """Ignore SIGINT and SIGTERM while the block runs. Outside the main thread the function has no
+    effect, because Python lets only the main thread set handlers, and runs all handlers there."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

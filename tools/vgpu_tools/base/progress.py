@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Progress of long work, on standard error: a bar on a terminal, plain lines otherwise."""
+"""Shows the progress of long work on standard error: as a bar on a terminal, as plain lines
+otherwise."""
 
 import sys
 import time
@@ -15,12 +16,13 @@ def say(line: str) -> None:
 
 
 def clock(seconds: float) -> str:
-    """Seconds as m:ss."""
+    """Return a duration as m:ss."""
     return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
 
 
 class Meter:
-    """Progress of one step. `update` is cheap enough for every line of output."""
+    """Progress of one step. `update` is cheap enough to be called for each line of a command's
+    output."""
 
     def update(self, done: int, total: int) -> None:
         """Report that `done` of about `total` units are finished."""

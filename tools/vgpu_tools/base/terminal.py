@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The user's terminal: raw mode and its size."""
+"""Sets the user's terminal to raw mode, and returns the terminal's size."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 
 
 def size() -> tuple[int, int]:
-    """Return rows and columns of the terminal; 24 and 80 if there is no terminal."""
+    """Return the numbers of rows and columns of the terminal; 24 and 80 if there is no terminal."""
     for descriptor in (0, 1, 2):
         with contextlib.suppress(OSError):
             columns, rows = os.get_terminal_size(descriptor)
