@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""All benchmarks: runs them, prints one table, writes build/bench.json.
+"""Runs all benchmarks, prints one table of their results, and writes build/bench.json.
 
 vgpu-bench (bench/guest) measures the guest; vgpu-kfd-bench (qemu-device/tests/bench.c) measures the device without a
 guest; vgpu-test-rocr measures ROCr; bench/host/memcpy.c measures the host's memcpy. Each program prints samples as
@@ -37,8 +37,8 @@ from vgpu_tools.build import qemu
 from vgpu_tools.guest import options, snapshot
 from vgpu_tools.guest.launch import Run, Streams
 
-GUEST_LIMIT = 900  # seconds that vgpu-bench may take in the guest
-MEMORY_GUEST = ("--vram", "2G", "--memory", "5G")  # space for 1 GiB in VRAM and in GTT
+GUEST_LIMIT = 900  # seconds that a benchmark program may take in a guest
+MEMORY_GUEST = ("--vram", "2G", "--memory", "5G")  # large enough for 1 GiB in VRAM and 1 GiB in GTT
 PEERS_GUEST = ("--gpus", str(PEERS), "--vram", "64M")
 ROCM_GUEST = ("--rootfs", "rocm")
 FAULTING_GUEST = ("--gpus", str(FAULTING), "--vram", "128M", "--memory", "3G")
@@ -152,7 +152,7 @@ def reduce(samples: Samples) -> Results:
 
 
 def write(results: Results, options: Sequence[str], path: Path) -> None:
-    """Write the JSON file: machine, options and every result."""
+    """Write a JSON file with the machine, the options of the guests and every result."""
     path.parent.mkdir(parents=True, exist_ok=True)
     document = {
         "machine": platform.machine(),
@@ -167,13 +167,14 @@ def write(results: Results, options: Sequence[str], path: Path) -> None:
 def _steps(
     samples: Samples, options: Sequence[str], boots: int, environment: Environment
 ) -> list[tuple[str, Callable[[], None]]]:
-    """The steps of a benchmark: a name, and a function that adds samples. Every guest gets `options` of ./vgpu run."""
+    """Return the steps of a benchmark, each as a name and a function that adds samples to
+    `samples`. Each guest is started with `options`, which are options of ./vgpu run."""
 
     def guest(program: str, *part: str, more: Sequence[str] = ()) -> Callable[[], None]:
         return lambda: in_guest(samples, [*options, *more], [program, *part], environment)
 
     def all_parts() -> None:
-        for _ in range(boots):  # each time in a fresh guest
+        for _ in range(boots):  # each round boots a new guest
             guest("vgpu-bench")()
 
     return [

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The rows of the table. A row has a result, perhaps a reference to compare it with, and perhaps a bar (a goal)."""
+"""The rows of the table of results. A row has a result, and may have a reference, which the result
+is compared with, and a bar, which is a goal."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -112,7 +113,7 @@ def rows(results: Results) -> list[Row]:
 
 
 def copy_rows(results: Results) -> Iterable[Row]:
-    """Rows of SDMA copies. The reference is the host's memcpy of the same size."""
+    """Return the rows of SDMA copies. The reference is the host's memcpy of the same size."""
     for name, label in (
         ("sdma-vram-vram", "SDMA copy VRAM to VRAM"),
         ("sdma-vram-gtt", "SDMA copy VRAM to GTT"),
@@ -126,8 +127,8 @@ def copy_rows(results: Results) -> Iterable[Row]:
 
 
 def device_rows() -> Iterable[Row]:
-    """Rows of the device without a guest. The reference of the device's copies is the memcpy that vgpu-kfd-bench runs
-    between these copies."""
+    """Return the rows of the device without a guest. The reference of the device's copies is the
+    memcpy that vgpu-kfd-bench runs between these copies."""
     host = Key("device-memcpy", 64 * MIB, "GB/s")
     for name, label, bar in (
         ("device-copy-big", "device: copy in VRAM, 2 MiB leaves", 0.9),
@@ -145,7 +146,8 @@ def device_rows() -> Iterable[Row]:
 
 
 def svm_rows() -> Iterable[Row]:
-    """Rows of shared virtual memory: 1 GiB, many ranges, several GPUs."""
+    """Return the rows of shared virtual memory: migration of 1 GiB, work on one of many ranges,
+    munmap without GPU mappings, faults of several GPUs."""
     big = 1024 * MIB
     for way, label in (("in", "1 GiB of SVM to VRAM"), ("out", "1 GiB of SVM back")):
         yield Row(
@@ -172,8 +174,8 @@ def svm_rows() -> Iterable[Row]:
 
 
 def memory_rows(results: Results) -> Iterable[Row]:
-    """Rows of the memory manager. The reference is similar work in the same guest: without the memory manager, with
-    fewer BOs, or by the CPU."""
+    """Return the rows of the memory manager. The reference is similar work in the same guest: done
+    without the memory manager, with fewer BOs, or by the CPU."""
     size = 2 * MIB
     yield Row("load of the module", Key("module-load", 0, "ms"), absolute_bar=150, lower_is_better=True)
     yield Row(
@@ -204,8 +206,8 @@ def memory_rows(results: Results) -> Iterable[Row]:
 
 
 def kfd_rows() -> Iterable[Row]:
-    """Rows of KFD's calls. The reference is similar work in the same guest: without KFD, on one GPU, or the mean of the
-    processes."""
+    """Return the rows of KFD's calls. The reference is similar work in the same guest that does not
+    use KFD or uses one GPU, or the mean of all processes. The rows on queues have no reference."""
     for label, name, size, unit, against, other, bar in (
         ("BO in VRAM by KFD: create to free", "kfd-life", 2 * MIB, "us", "drm-life", "by the render node", 1.5),
         ("event: signal, wake, and back", "event-round-trip", 0, "us", "eventfd-round-trip", "eventfd", 3),

@@ -9,14 +9,15 @@ from vgpu_tools.bench.rows import MIB, Result, Results, Row, rows
 
 
 def size_text(size: int) -> str:
-    """A size in KiB or MiB: 4096 -> "4 KiB"; empty for 0."""
+    """Return a size in KiB or MiB: 4096 -> "4 KiB"; empty for 0."""
     if not size:
         return ""
     return f"{size // MIB} MiB" if size >= MIB else f"{size // 1024} KiB"
 
 
 def number(value: float) -> str:
-    """Three significant digits, without exponents."""
+    """Return a number as text: as a whole number from 1000 on, else with three significant
+    digits."""
     if value >= 1000:
         return f"{value:,.0f}"
     return f"{value:.3g}"
