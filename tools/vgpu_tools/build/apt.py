@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Debian packages: installs missing ones on the host, and downloads packages of the pinned release.
+"""Installs missing Debian packages on the host, and downloads packages of the pinned release.
 
 Downloads use a private apt configuration with its own source list, package lists and cache. Only the mirror's address
 and the keyrings are those of the machine, so that the machine's package state is neither read nor changed.
@@ -31,8 +31,9 @@ MIRROR_HINT = "set DEBIAN_MIRROR= to a Debian mirror, or QEMU_SRC= and KERNEL_SR
 
 @functools.cache
 def missing(listed: str = "packages") -> tuple[str, ...]:
-    """The packages of a list (configs/LISTED.txt) that this machine lacks. A package also counts as present if a
-    program with the package's name is installed: Debian's npm cannot be installed beside another archive's Node.js."""
+    """Return the packages of a list (configs/LISTED.txt) that this machine lacks. A package also
+    counts as present if a program with the package's name is installed, because Debian's npm cannot
+    be installed beside another archive's Node.js."""
     lines = (CONFIGS / f"{listed}.txt").read_text().splitlines()
     wanted = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     result = subprocess.run(
@@ -58,7 +59,7 @@ def _install(job: Job, listed: str) -> None:
 
 
 def host_packages(listed: str = "packages") -> Step:
-    """The step that installs the missing packages of a list in configs/."""
+    """Return the step that installs the missing packages of a list in configs/."""
     return Step(listed, "host packages", lambda job: _install(job, listed), check=lambda: not missing(listed))
 
 
@@ -66,7 +67,8 @@ def host_packages(listed: str = "packages") -> Step:
 
 
 def _mirrors() -> tuple[str, str]:
-    """The machine's Debian mirror and its security mirror."""
+    """Return the URLs of a Debian mirror and of its security mirror: those in the environment, else
+    those of this machine's apt configuration. Raises Failure if there is no mirror."""
     given = environment.read()
     main, security = given.mirror, given.security_mirror
     fields = "$(CREATED_BY)|$(RELEASE)|$(REPO_URI)"
@@ -137,13 +139,13 @@ def choose(package: str, pinned: str, series: str, versions: Sequence[str]) -> s
 
 
 def source_versions(package: str) -> list[str]:
-    """The versions of a source package in the archive."""
+    """Return the versions of a source package in the archive."""
     text = output_of(["apt-cache", "-c", CONF, "showsrc", "--only-source", package])
     return [line.split()[1] for line in text.splitlines() if line.startswith("Version: ")]
 
 
 def binary_versions(package: str) -> list[str]:
-    """The versions of a binary package in the archive."""
+    """Return the versions of a binary package in the archive."""
     text = output_of(["apt-cache", "-c", CONF, "madison", package])
     rows = [[cell.strip() for cell in line.split("|")] for line in text.splitlines()]
     return [row[1] for row in rows if len(row) == 3 and row[2].endswith(" Packages")]
@@ -157,7 +159,8 @@ def download_source(job: Job, package: str, version: str, folder: Path) -> None:
 
 
 def download_original(job: Job, package: str, version: str, folder: Path) -> None:
-    """Fetch only the original tarball of a source package: some mirrors lack Debian's changes to a few packages."""
+    """Fetch only the original tarball of a source package, without Debian's changes, which some
+    mirrors lack for a few packages."""
     job.run(["apt-get", "-q", "-c", CONF, "source", "--tar-only", "--only-source", f"{package}={version}"], cwd=folder)
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""compile_commands.json for editors: the compiler commands of the device in QEMU and of the driver in the kernel."""
+"""Writes compile_commands.json for editors. The file has the compiler commands of the device, from
+QEMU's build, and of the driver, from the kernel's build."""
 
 import json
 import os

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The programs that build the documentation site and check its pages: Debian packages (Graphviz, a browser), a separate
-Python environment (Sphinx, matplotlib, Playwright), and JavaScript that draws pictures in the browser. `run()` runs a
-module of vgpu_tools.docs.site in the Python environment."""
+"""Installs the programs that build the documentation site and check its pages: Debian packages
+(Graphviz, a browser), a separate Python environment (Sphinx, matplotlib, Playwright), and
+JavaScript that draws pictures in the browser. `run()` runs a module of vgpu_tools.docs.site in the
+Python environment."""
 
 import hashlib
 import shutil
@@ -23,7 +24,8 @@ PYTHON = _FOLDER / "bin/python"
 
 
 def environment() -> Step:
-    """The step that makes the Python environment, with exactly the packages in requirements-docs.txt."""
+    """Return the step that makes the Python environment, with exactly the packages in
+    requirements-docs.txt."""
 
     def make(job: Job) -> None:
         shutil.rmtree(_FOLDER, ignore_errors=True)
@@ -56,7 +58,7 @@ def scripts() -> tuple[Step, list[Path]]:
 
 
 def steps() -> list[Step]:
-    """The steps that the site needs, except Linux's source tree."""
+    """Return the steps that the site needs, except Linux's source tree."""
     return [apt.host_packages("packages-docs"), environment(), scripts()[0]]
 
 

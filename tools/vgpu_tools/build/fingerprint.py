@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Hashes of the inputs of build steps. A changed hash means that a step has to run again."""
+"""Computes hashes of the inputs of build steps. A changed hash means that a step has to run
+again."""
 
 import hashlib
 import os
@@ -12,7 +13,7 @@ IGNORED_NAMES = {"Module.symvers", "modules.order", ".module-common.o"}
 
 
 def source_files(folder: Path) -> Iterator[Path]:
-    """Every source file below a folder, in a fixed order, without the outputs of builds."""
+    """Yield every source file below a folder, in a fixed order, without the outputs of builds."""
     for where, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if name not in IGNORED)
         for name in sorted(files):
@@ -21,7 +22,7 @@ def source_files(folder: Path) -> Iterator[Path]:
 
 
 def of(*parts: str | Path | Iterable[str]) -> str:
-    """A short hash over strings, files, and whole folders (names, modes and contents)."""
+    """Return a short hash over strings, files, and whole folders (names, modes and contents)."""
     digest = hashlib.sha256()
     for part in parts:
         if isinstance(part, Path):

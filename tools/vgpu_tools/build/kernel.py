@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The guest's kernel in its flavours, and the driver as its module.
+"""Builds the guest's kernel in its flavours (FLAVOURS), and the driver as a module of this kernel.
 
 The image and the driver are two steps: a change of the driver builds only the driver. A marker in the cached build tree
 records the inputs of the last complete build, so that a fresh checkout with a warm cache takes the image without
@@ -26,36 +26,39 @@ def check_flavour(flavour: str) -> None:
 
 
 def fragments(flavour: str) -> list[Path]:
-    """Configuration fragments. Options that no fragment sets are off; a later line overrides an earlier one."""
+    """Return the configuration fragments of a flavour. Options that no fragment sets are off. A
+    later line overrides an earlier one."""
     return [CONFIGS / "kernel-common.config", CONFIGS / f"kernel-{flavour}.config"]
 
 
 def folder(flavour: str) -> Path:
-    """The folder of the finished kernel and modules of a flavour."""
+    """Return the folder of the finished kernel and modules of a flavour."""
     return BUILD / f"kernel-{flavour}"
 
 
 def image(flavour: str) -> Path:
-    """The kernel to boot: an ELF file without symbols. QEMU enters it directly (PVH), without decompression."""
+    """Return the kernel to boot: an ELF file without symbols. QEMU enters it directly (PVH),
+    without decompression."""
     return folder(flavour) / "vmlinux"
 
 
 def bzimage(flavour: str) -> Path:
-    """The kernel as a bzImage, for a boot by the firmware's protocol.
+    """Return the kernel as a bzImage, which boots by the firmware's protocol.
 
-    QEMU writes an ELF kernel into memory at every reset. A wake-up from suspend-to-RAM is a reset: the ELF kernel would
-    overwrite the sleeping kernel.
+    QEMU writes an ELF kernel into memory at every reset. A wake-up from suspend-to-RAM is a reset:
+    the ELF kernel would overwrite the sleeping kernel.
     """
     return folder(flavour) / "bzImage"
 
 
 def headers() -> Path:
-    """The user-space headers of the kernel."""
+    """Return the user-space headers of the kernel."""
     return folder("release") / "headers" / "include"
 
 
 def tree(flavour: str) -> Path:
-    """The build tree in the cache (O=): one for each source tree and configuration."""
+    """Return the build tree in the cache (kbuild's O=). There is one for each source tree and
+    configuration."""
     return CACHE / f"linux-{flavour}-{fingerprint.of(sources.linux().step.key, *fragments(flavour))}"
 
 
@@ -82,7 +85,8 @@ def _bring_up(job: Job, flavour: str) -> None:
 
 
 def build(flavour: str) -> Step:
-    """The step that builds the kernel image, the kernel's own modules and (release) its user-space headers."""
+    """Return the step that builds the kernel image, the kernel's own modules and (release) its
+    user-space headers."""
     check_flavour(flavour)
     work = tree(flavour)
 
@@ -117,12 +121,13 @@ def _configure(job: Job, source: Path, work: Path, wanted: list[Path]) -> None:
 
 
 def modules(flavour: str) -> Path:
-    """The folder of the installed modules, with lib/modules/VERSION below it."""
+    """Return the folder of the installed modules, with lib/modules/VERSION below it."""
     return folder(flavour) / "modules"
 
 
 def driver(flavour: str) -> Step:
-    """The step that builds the driver in the kernel's build tree, and installs all modules."""
+    """Return the step that builds the driver in the kernel's build tree, and installs all
+    modules."""
     check_flavour(flavour)
     work = tree(flavour)
     target = modules(flavour)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""QEMU with the device: configured and built in the cache; the binaries are copied to the checkout's build folder."""
+"""Configures and builds QEMU with the device in the cache, and copies the binaries to the
+checkout's build folder."""
 
 import os
 import shlex
@@ -23,8 +24,8 @@ VARIANTS = ("release", "sanitizers", "delays")
 
 
 def flags(variant: str) -> list[str]:
-    """Arguments of configure for a variant: those in configs/qemu.flags, then those in configs/qemu-VARIANT.flags if
-    that file exists."""
+    """Return the arguments of configure for a variant: those in configs/qemu.flags, then those in
+    configs/qemu-VARIANT.flags if that file exists."""
     words: list[str] = []
     for name in ("qemu.flags", f"qemu-{variant}.flags"):
         file = CONFIGS / name
@@ -35,27 +36,27 @@ def flags(variant: str) -> list[str]:
 
 
 def folder(variant: str) -> Path:
-    """The folder of the finished binaries of a variant."""
+    """Return the folder of the finished binaries of a variant."""
     return BUILD / ("qemu" if variant == "release" else f"qemu-{variant}")
 
 
 def binary(variant: str = "release") -> Path:
-    """The emulator."""
+    """Return the finished QEMU binary of a variant."""
     return folder(variant) / BINARY
 
 
 def qtest(variant: str = "release") -> Path:
-    """The device's qtest program."""
+    """Return the device's qtest program."""
     return folder(variant) / Path(QTEST).name
 
 
 def bench() -> Path:
-    """The device's benchmark program."""
+    """Return the device's benchmark program."""
     return folder("release") / Path(BENCH).name
 
 
 def model_fuzzer(variant: str = "release") -> Path:
-    """The fuzzer that compares the device with a model."""
+    """Return the fuzzer that compares the device with a model."""
     return folder(variant) / Path(MODEL_FUZZER).name
 
 
@@ -75,8 +76,8 @@ def firmware_beside(variant: str) -> None:
 
 
 def with_firmware(variant: str = "release") -> Path:
-    """Write a script, named like the emulator, that starts QEMU with the firmware, and return its path: some tests can
-    be given only a path to QEMU, and no arguments."""
+    """Write a script, named like the emulator, that starts QEMU with the firmware, and return its
+    path, because some tests can be given only a path to QEMU, and no arguments."""
     script = folder(variant) / "with-firmware" / BINARY
     folders = " ".join(f"-L {shlex.quote(str(path))}" for path in sources.firmware()[1])
     if variant == "delays":
@@ -92,46 +93,47 @@ def with_firmware(variant: str = "release") -> Path:
 
 
 def tree(variant: str = "release") -> Path:
-    """The build tree in the cache: one for each source tree and configuration."""
+    """Return the build tree in the cache. There is one for each source tree and configuration."""
     return CACHE / f"qemu-{variant}-{fingerprint.of(sources.qemu().step.key, flags(variant))}"
 
 
 def build(variant: str = "release") -> Step:
-    """The step that builds QEMU."""
+    """Return the step that builds QEMU."""
     return _step(variant, f"qemu-{variant}", "QEMU", BINARY, binary(variant), _needs(variant))
 
 
 def build_qtest(variant: str = "release") -> Step:
-    """The step that builds the device's qtest program, after QEMU."""
+    """Return the step that builds the device's qtest program, after QEMU."""
     return _step(variant, f"qtest-{variant}", "qtest of the device", QTEST, qtest(variant), [build(variant)])
 
 
 def build_bench() -> Step:
-    """The step that builds the device's benchmark program, after QEMU."""
+    """Return the step that builds the device's benchmark program, after QEMU."""
     return _step("release", "qemu-bench", "benchmark of the device", BENCH, bench(), [build("release")])
 
 
 def build_model_fuzzer(variant: str = "release") -> Step:
-    """The step that builds the fuzzer with a model, after QEMU."""
+    """Return the step that builds the fuzzer that compares the device with a model, after QEMU."""
     name, output = f"model-fuzzer-{variant}", model_fuzzer(variant)
     return _step(variant, name, "fuzzer of the device", MODEL_FUZZER, output, [build(variant)])
 
 
 def build_generic_fuzzer() -> Step:
-    """The step that builds QEMU as a fuzzer."""
+    """Return the step that builds QEMU as a fuzzer."""
     return _step(
         "sanitizers", "generic-fuzzer", "QEMU's fuzzer", GENERIC_FUZZER, generic_fuzzer(), _needs("sanitizers")
     )
 
 
 def _needs(variant: str) -> list[Step]:
-    """The steps that must be up to date before a variant is built."""
+    """Return the steps that must be up to date before a variant is built."""
     packages = [apt.host_packages("packages-sanitizers")] if variant == "sanitizers" else []
     return [*packages, sources.qemu().step]
 
 
 def _step(variant: str, name: str, title: str, target: str, output: Path, needs: list[Step]) -> Step:
-    """A step that builds one target of a variant's build tree with ninja and copies it to the build folder."""
+    """Return a step that builds one target of a variant's build tree with ninja and copies it to
+    the build folder."""
     if variant not in VARIANTS:
         raise Failure(f"no QEMU variant '{variant}': there are {', '.join(VARIANTS)}", status=2)
     source = sources.qemu()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The rocm root file system: Debian with its packages of the ROCm user space, and AMD's kfdtest.
+"""Makes the rocm root file system: Debian with its packages of the ROCm user space, and AMD's
+kfdtest.
 
 The image is read-only; the guest mounts a writable layer in memory over it (guest-rootfs/mini/init). mmdebstrap, which
 does not need root, unpacks Debian, runs hooks, and removes the unpacked folder. The hooks run commands in the new
@@ -18,13 +19,15 @@ from vgpu_tools.build.versions import pins
 
 ROCM = ROOTFS / "rocm"
 LEFT_OUT = ("/usr/share/man/*", "/usr/share/doc/*", "/usr/share/info/*", "/usr/share/locale/*")
-MOUNTED = "^(proc|sys|dev)/.+"  # mounted in the new system while hooks run
+# File systems of the host that are mounted in the new system while hooks run. The image leaves out
+# their content.
+MOUNTED = "^(proc|sys|dev)/.+"
 TARGET = "/usr/local/lib/kfdtest"
 
 
 def _program(name: str, source: Path, outputs: Sequence[str], hooks: Callable[[Job, Path], Sequence[str]]) -> Step:
-    """A step that builds a program in a chroot of the guest's Debian release, with the tools that the program's pin
-    lists.
+    """Return a step that builds a program in a chroot of the guest's Debian release, with the tools
+    that the program's pin lists.
 
     `hooks` returns the shell commands that `_debian()` runs. The commands copy `outputs` to the step's folder. The step
     then removes all other files from this folder.
@@ -48,7 +51,7 @@ def _program(name: str, source: Path, outputs: Sequence[str], hooks: Callable[[J
 
 
 def kfdtest() -> Step:
-    """The step that builds AMD's kfdtest."""
+    """Return the step that builds AMD's kfdtest."""
     pin = pins()["kfdtest"]
     script = ROCM / "build-kfdtest.sh"
 
@@ -67,7 +70,7 @@ def kfdtest() -> Step:
 
 
 def rocr() -> Step:
-    """The step that builds vgpu-test-rocr."""
+    """Return the step that builds vgpu-test-rocr."""
     source = ROCM / "vgpu-test-rocr.c"
 
     def hooks(job: Job, folder: Path) -> Sequence[str]:
@@ -82,12 +85,12 @@ def rocr() -> Step:
 
 
 def image() -> Path:
-    """The file system's image."""
+    """Return the file system's image."""
     return CACHE / "rocm.erofs"
 
 
 def build() -> Step:
-    """The step that makes the image."""
+    """Return the step that makes the image."""
     test = kfdtest()
     ours = rocr()
 

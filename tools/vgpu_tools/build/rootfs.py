@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The mini root file system: an initramfs of busybox, the modules, the agent and the guest programs.
+"""Makes the mini root file system: an initramfs of busybox, the modules, the agent and the guest
+programs.
 
 For a guest that is saved before it loads the driver, the file system has two parts: an initramfs without modules and
 programs, which is in the snapshot, and a read-only disk with modules and programs, which is not in the snapshot.
@@ -23,17 +24,17 @@ DISK_BYTES = 256 << 20  # fixed, because the guest in a snapshot has already rea
 
 
 def image(flavour: str) -> Path:
-    """The initramfs for a kernel flavour."""
+    """Return the initramfs for a kernel flavour."""
     return BUILD / f"rootfs-mini-{flavour}.cpio"
 
 
 def base(flavour: str) -> Path:
-    """The initramfs without modules and programs."""
+    """Return the initramfs without modules and programs."""
     return BUILD / f"rootfs-base-{flavour}.cpio"
 
 
 def disk(flavour: str) -> Path:
-    """The file system with the modules and programs that base() lacks."""
+    """Return the file system with the modules and programs that base() lacks."""
     return BUILD / f"rootfs-disk-{flavour}.erofs"
 
 
@@ -65,7 +66,7 @@ class Archive:
         self._entry(name, stat.S_IFLNK | 0o777, target.encode())
 
     def console(self) -> None:
-        """Add /dev/console: init writes to it before /dev is mounted."""
+        """Add /dev/console, because init writes to it before /dev is mounted."""
         self._entry("dev/console", stat.S_IFCHR | 0o600, b"", (5, 1))
 
     def _entry(self, name: str, mode: int, content: bytes, device: tuple[int, int] = (0, 0)) -> None:
@@ -78,7 +79,7 @@ class Archive:
 
 
 def _tree(target: Archive | erofs.Image, top: Path) -> None:
-    """Add everything below a folder of the host."""
+    """Add everything below `top`, a folder of the host, to `target`."""
     for where, folders, files in os.walk(top):
         for path in [Path(where) / name for name in (*sorted(folders), *sorted(files))]:
             name = str(path.relative_to(top))
@@ -91,7 +92,7 @@ def _tree(target: Archive | erofs.Image, top: Path) -> None:
 
 
 def libraries(binaries: Iterable[Path]) -> set[Path]:
-    """The shared libraries and the loader of this machine that the binaries need."""
+    """Return the shared libraries and the loader of this machine that the binaries need."""
     found: set[Path] = set()
     for binary in binaries:
         for word in output_of(["ldd", binary]).split():
@@ -101,7 +102,7 @@ def libraries(binaries: Iterable[Path]) -> set[Path]:
 
 
 def programs() -> Step:
-    """The step that builds the guest programs."""
+    """Return the step that builds the guest programs."""
 
     def make(job: Job) -> None:
         PROGRAMS_OUT.mkdir(parents=True, exist_ok=True)
@@ -115,7 +116,7 @@ def programs() -> Step:
 
 
 def agent() -> tuple[Step, Path]:
-    """The step that builds the launcher's agent, and the binary."""
+    """Return the step that builds the launcher's agent, and the path of the binary."""
     binary = BUILD / "agent"
 
     def make(job: Job) -> None:
@@ -125,7 +126,7 @@ def agent() -> tuple[Step, Path]:
 
 
 def build(flavour: str) -> Step:
-    """The step that makes the initramfs."""
+    """Return the step that makes the initramfs."""
 
     def make(job: Job) -> None:
         new = image(flavour).with_suffix(".new")
@@ -141,7 +142,8 @@ def build(flavour: str) -> Step:
 
 
 def build_split(flavour: str) -> Step:
-    """The step that makes the initramfs and the disk of a guest that is saved before it loads the driver."""
+    """Return the step that makes the initramfs and the disk of a guest that is saved before it
+    loads the driver."""
 
     def make(job: Job) -> None:
         new = base(flavour).with_suffix(".new")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Source trees of QEMU and Linux, firmware and busybox: fetched once into the cache.
+"""Fetches the source trees of QEMU and Linux, the firmware and busybox, once each, into the cache.
 
 apply.sh adds the device or the driver to a private copy of a tree, never to the original. The private copy has links to
 the overlay, which is a copy of the checkout's files. A file of the overlay is written only when its content changes, so
@@ -35,8 +35,8 @@ class Source:
     def hook(self, job: Job, part: Path) -> None:
         """Bring the copy of `part` (QEMU_DEVICE or GUEST_DRIVER) in the tree up to date.
 
-        The tree is first made anew if the user named it, or if apply.sh or a patch has changed: no older patch stays in
-        the tree.
+        The tree is first made anew if it is a copy of a user's tree, or if apply.sh or a patch has
+        changed, so that no older patch stays in it.
         """
         overlay = OVERLAYS / self.tree.name
         mirror(part, overlay / part.name)
@@ -66,8 +66,8 @@ def mirror(source: Path, target: Path) -> None:
 
 
 def _named(what: str, folder: Path) -> Source:
-    """A tree that the user named. Each build of QEMU or the kernel copies that tree; the original is never written
-    to."""
+    """Return a tree that the user named. Each build of QEMU or the kernel copies that tree; the
+    original is never written to."""
     tree = SOURCES / f"{what}-{fingerprint.of(str(folder))}"
 
     def renew(job: Job) -> None:
@@ -82,9 +82,10 @@ def _named(what: str, folder: Path) -> Source:
 def _fetched(
     what: str, pin: dict[str, str], download: Callable[[Job, Path], None], unpack: Callable[[Job, Path, Path], None]
 ) -> Source:
-    """A tree from Debian's archive.
+    """Return a tree from Debian's archive.
 
-    `download` fetches the package into a folder, which stays; `unpack` makes the tree from that folder.
+    `download` fetches the package into a folder, which is kept. `unpack` makes the tree from that
+    folder.
     """
     name = f"{what}-{fingerprint.of(pin['version'], pins()['debian']['suite'])}"
     tree, kept = SOURCES / name, SOURCES / f"{name}.download"
@@ -109,8 +110,8 @@ def _fetched(
 
 
 def _date_back(tree: Path, reference: Path) -> None:
-    """Give each file that is newer than the download the download's time stamp: with the time of unpacking, make would
-    compile patched files again."""
+    """Give the download's time stamp to each file that is newer than the download. With the time of
+    unpacking, make would compile files again that Debian's patches changed."""
     limit = reference.stat().st_mtime
     for where, _, files in os.walk(tree):
         for name in files:
@@ -154,7 +155,8 @@ def linux() -> Source:
 
 
 def only(job: Job, folder: Path, pattern: str) -> Path:
-    """The only file below a folder that matches a pattern. The step fails if none or several match."""
+    """Return the only file below a folder that matches a pattern. The step fails if none or several
+    match."""
     found = list(folder.glob(pattern))
     if len(found) != 1:
         raise job.fail(f"the archive sent {len(found)} files {pattern} instead of one")
@@ -162,7 +164,8 @@ def only(job: Job, folder: Path, pattern: str) -> Path:
 
 
 def firmware() -> tuple[Step, list[Path]]:
-    """The step that provides QEMU's firmware, and its folders for -L."""
+    """Return the step that provides QEMU's firmware, and the firmware's folders, for QEMU's option
+    -L."""
     packages = pins()["firmware"]["packages"]
     tree = SOURCES / "firmware"
 
@@ -177,7 +180,7 @@ def firmware() -> tuple[Step, list[Path]]:
 
 
 def busybox() -> tuple[Step, Path]:
-    """The step that provides the guest's busybox, and the binary."""
+    """Return the step that provides the guest's busybox, and the path of the binary."""
     package = pins()["busybox"]["package"]
     tree = SOURCES / "busybox"
 
@@ -185,7 +188,7 @@ def busybox() -> tuple[Step, Path]:
         apt.configure(job)
         apt.unpack_binary(job, package, tree)
         binary = tree / "bin/busybox"
-        if not binary.exists():  # releases with a merged /usr
+        if not binary.exists():  # in Debian releases with a merged /usr
             binary.parent.mkdir(exist_ok=True)
             shutil.copy2(tree / "usr/bin/busybox", binary)
 

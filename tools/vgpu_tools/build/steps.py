@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Build steps: their dependencies, the check whether a step is up to date, and running a step.
+"""Defines and runs build steps: their dependencies, and the check whether a step is up to date.
 
-A step is up to date when its stamp holds its key (a hash over all its inputs) and its outputs exist. The steps that an
-up-to-date step needs are not checked: a warm start reads source files, and starts no process.
+A step is up to date when its stamp holds its key (a hash over all its inputs) and its outputs
+exist. The steps that an up-to-date step needs are not checked, so that a warm start only reads
+source files and starts no process.
 """
 
 import fcntl
@@ -43,8 +44,9 @@ class Job:
     ) -> None:
         """Run a command with its output in the log. Raises StepFailed if the command fails.
 
-        An exception during the command (KeyboardInterrupt) ends the command's process group. Progress comes from
-        ninja's "[n/m]" or, with `expected_lines`, from the number of kbuild's lines. `env` is added to the environment.
+        An exception during the command (KeyboardInterrupt) ends the command's process group. The
+        progress is read from ninja's "[n/m]" or, with `expected_lines`, from the number of kbuild's
+        lines. `env` is added to the environment.
         """
         words = [str(word) for word in command]
         with self.log.open("ab") as log:
@@ -84,7 +86,7 @@ class Job:
                 self.meter.update(lines, expected_lines)
 
     def fail(self, reason: str) -> StepFailed:
-        """The exception to raise when the step fails."""
+        """Return the exception to raise when the step fails."""
         return StepFailed(self.step, self.log, reason)
 
     def note(self, line: str) -> None:
@@ -124,7 +126,7 @@ class Step:
         return (CACHE if self.shared else BUILD) / ".stamps" / self.name
 
     def fresh(self) -> bool:
-        """Whether the step is up to date."""
+        """Return whether the step is up to date."""
         if self.check:
             return self.check()
         try:
@@ -172,5 +174,5 @@ def cache_lock(name: str) -> Iterator[None]:
 
 
 def jobs() -> str:
-    """The -j option of make and ninja: one job for each CPU."""
+    """Return the -j option of make and ninja: one job for each CPU."""
     return f"-j{os.cpu_count() or 2}"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The versions in configs/versions.toml, and the source trees that the user names instead."""
+"""Reads the pinned versions from configs/versions.toml, and checks the source trees that the user
+names instead."""
 
 import functools
 import tomllib
@@ -14,7 +15,7 @@ FILE = CONFIGS / "versions.toml"
 
 @functools.cache
 def pins() -> dict[str, Any]:
-    """The pinned versions, as tables by name."""
+    """Return the pinned versions, as tables by name."""
     return tomllib.loads(FILE.read_text())
 
 
