@@ -96,7 +96,8 @@ def build(words: list[str]) -> int:
             raise Failure(f"no such target: {word} (there are {', '.join(targets)})", status=2)
         if named.get(word):
             for stamp in (BUILD / ".stamps").glob(f"{word}-*"):
-                stamp.unlink()  # only ninja and kbuild detect changes in a source tree of the user
+                # The step must run, because only ninja and kbuild detect changes in a user's tree.
+                stamp.unlink()
         ensure(*targets[word]())
     return 0
 

@@ -102,8 +102,9 @@ def main(words: list[str]) -> int:
     name = words[0] if words else ""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        # asyncio.run() replaces the default handler by a handler that drops a Ctrl-C after its task is done.
-        # asyncio.run() does not replace _interrupt().
+        # asyncio.run() replaces Python's default handler of SIGINT by one that drops a Ctrl-C after
+        # the task of asyncio.run() is done. asyncio.run() keeps any other handler, so install
+        # _interrupt().
         signal.signal(signal.SIGINT, _interrupt)
     try:
         if name not in COMMANDS:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Options that several commands share, except those of a guest (guest/options.py)."""
+"""Parses the options that several commands share, except those of a guest (guest/options.py)."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def refuse_snapshot(guest: "Guest", name: str) -> None:
-    """Raise Failure if the guest has --from: the command `name` must observe the guest from the first instruction
-    on."""
+    """Raise Failure if the guest has --from, because the command `name` must observe the guest from
+    the first instruction on."""
     if guest.snapshot:
         raise Failure(f"{name}: not with --from boot", status=2)
 
 
 def operator_parser() -> Parser:
-    """A parser with the option that inject, stats and trace share."""
+    """Return a parser with the option that inject, stats and trace share."""
     parser = Parser()
     parser.add_argument("--qmp", type=Path)
     return parser
