@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Reads pictures of bit fields, whose positions come from masks in a C header. WaveDrom draws them (site/draw.js).
+"""Reads descriptions of pictures of bit fields. The positions of the fields come from masks in a C
+header. WaveDrom draws the pictures (site/draw.js).
 
-A source (docs/pictures/NAME.toml) is TOML:
+A source, docs/pictures/NAME.toml, describes one picture:
 
     header = "FILE"             # header with the masks, relative to the top of the checkout
     [[words]]                   # a word of 32 or 64 bits, with its fields
@@ -24,8 +25,9 @@ Reader = Callable[[str], str]  # returns the text of a file of the checkout, by 
 
 
 def _bits(field: str, known: dict[str, str]) -> tuple[int, int]:
-    """Return the lowest and the highest bit of a field. Raises ValueError if no macro of the header has the name of the
-    field, or if the bits that are set in the macro's mask are not consecutive."""
+    """Return the lowest and the highest bit of a field, which is the name of a macro or "HIGH:LOW".
+    Raises ValueError if no macro of the header has the name of the field, or if the bits that are
+    set in the macro's mask are not consecutive."""
     if match := re.fullmatch(r"(\d+):(\d+)", field):
         return int(match[2]), int(match[1])
     if field not in known:
@@ -38,8 +40,9 @@ def _bits(field: str, known: dict[str, str]) -> tuple[int, int]:
 
 
 def _register(fields: dict[str, str], bits: int, known: dict[str, str]) -> list[dict[str, Any]]:
-    """Return fields in WaveDrom's form: in the order of their bits from bit 0 on, with nameless fields for the bits
-    between. Raises ValueError for a field that overlaps another one, or is beyond the word."""
+    """Return fields in WaveDrom's form: in the order of their bits from bit 0 on, with nameless
+    fields for bits that no field has. Raises ValueError for a field that overlaps another one, or
+    is beyond the word."""
     found: list[dict[str, Any]] = []
     at = 0
     for low, high, label in sorted((*_bits(field, known), label) for field, label in fields.items()):

@@ -49,7 +49,8 @@ def build() -> Path:
     ensure(*docs_environment.steps(), source.step)
     _prepare(source.tree)
     command: list[str | Path] = [docs_environment.PYTHON, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q"]
-    cache = BUILD / "docs-cache" / fingerprint.of(OWN)  # Sphinx does not detect a change of site/picture.py
+    # Each version of OWN has its own cache, because Sphinx does not detect changes of files in OWN.
+    cache = BUILD / "docs-cache" / fingerprint.of(OWN)
     variables = {"PYTHONPATH": str(ROOT / "tools"), "KDOC_WERROR": "1"}
     result = subprocess.run(
         [*command, "-j", "auto", "-d", cache, STAGED, SITE],

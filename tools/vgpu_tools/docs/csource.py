@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Reads what reference pages list from C sources: comments, string literals, macros, arguments of a macro call."""
+"""Reads from C sources what reference pages list: comments, string literals, macros, arguments of a
+macro call."""
 
 import ast
 import re

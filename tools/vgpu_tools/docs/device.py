@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The pages on properties and trace events of the device, from qemu-device/."""
+"""Generates the pages on the device's properties and trace events from the sources in
+qemu-device/."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -39,7 +40,8 @@ def properties(text: str) -> Iterator[Property]:
 
 
 def _documented(contract: str) -> dict[str, list[str]]:
-    """Return the cells of docs/hardware.md's tables of properties, by the name of the property."""
+    """Return the cells of the property tables in docs/hardware.md, except the first of each row, by
+    the name of the property."""
     found: dict[str, list[str]] = {}
     for rows in re.findall(r"^\| property (?:of `vgpu-hive` )?\|.*\n\|[-|]+\n((?:\|.*\n)*)", contract, re.M):
         for row in rows.splitlines():

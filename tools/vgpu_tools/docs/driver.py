@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The pages on module parameters, counters and tracepoints of the driver, from guest-driver/ and include/vgpu/."""
+"""Generates the pages on the driver's module parameters, counters and tracepoints from the sources
+in guest-driver/ and include/vgpu/."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -14,7 +15,8 @@ from vgpu_tools.docs.tables import code, page, table
 
 DEBUGFS, STATS = "guest-driver/drm/vgpu_debugfs.c", "guest-driver/device/vgpu_stats.h"
 DEVICE_INFO = "include/vgpu/device_info.h"
-MODULES = {"amdgpu": "amdgpu.ko"}  # module by the folder of the source; any other folder: vgpu_kfd.ko
+# Modules by the folder of their sources. Sources in other folders belong to vgpu_kfd.ko.
+MODULES = {"amdgpu": "amdgpu.ko"}
 TRACEPOINT = re.compile(r"^(?:TRACE_EVENT|DEFINE_EVENT|DECLARE_EVENT_CLASS)\(", re.M)
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The pages on the faces of the driver's rooms. A room is a folder with a line in rooms.txt, and its faces are the
-headers that other rooms may include. Each room has a page. Linux's kernel-doc extension reads the content of a page
-from the comments in the sources."""
+"""Generates the pages on the faces of the driver's rooms. A room is a folder with a line in
+rooms.txt, and its faces are the headers that other rooms may include. Each room has a page. Linux's
+kernel-doc extension reads the content of a page from the comments in the sources."""
 
 import re
 from collections.abc import Mapping

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The picture of the lock order, from the table of locks in docs/driver.md."""
+"""Draws the lock order, which is read from the table of locks in docs/driver.md."""
 
 import re
 from dataclasses import dataclass
@@ -9,15 +9,17 @@ from vgpu_tools.docs import svg
 
 SOURCE, HEADING = "docs/driver.md", "## Locks"
 HEAD = ["lock", "folder", "protects", "waited for by reclaim or a notifier"]
-COLUMNS, MARGIN, WIDTH, GAP, BETWEEN = 3, 8.0, 262.0, 30.0, 16.0  # GAP: between columns; BETWEEN: between boxes
+# GAP is the space between two columns, BETWEEN the space between two boxes of a column.
+COLUMNS, MARGIN, WIDTH, GAP, BETWEEN = 3, 8.0, 262.0, 30.0, 16.0
 LINE = 15.0
 
 
 @dataclass(frozen=True)
 class Lock:
-    """A row of the table of locks in docs/driver.md. `kind` is the kind of the locks, or "" if the row names none.
-    `room` is the folder of the driver that has the locks. `waited`: may reclaim or an MMU notifier wait for the locks?
-    "yes", "no", or "other" for any other word in the table."""
+    """A row of the table of locks in docs/driver.md. `kind` is the kind of the locks, or "" if the
+    row names none. `room` is the folder of the driver that has the locks. `waited` is "yes" if
+    reclaim or an MMU notifier may wait for the locks, "no" if not, and "other" if the table has any
+    other word."""
 
     names: tuple[str, ...]
     kind: str

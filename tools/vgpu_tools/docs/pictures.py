@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The drawn pictures of the site: those with a source in docs/pictures/, and those that are made from rooms.txt and
-from the table of locks. Pictures of runs (docs/pictures/runs, by run_pictures.py) are files to which pages link.
+"""Draws the pictures of the site: those with a source in docs/pictures/, and those that are made
+from rooms.txt and from the table of locks. The pictures of runs in docs/pictures/runs, to which
+pages link, are drawn by run_pictures.py.
 
-Graphviz draws NAME.dot. Scripts draw the other sources in a browser (site/draw.py): Mermaid draws NAME.mmd, a sequence;
-WaveDrom draws NAME.toml, bit fields (bits.py).
+Graphviz draws NAME.dot. Scripts draw the other sources in a browser (site/draw.py): Mermaid draws
+NAME.mmd, a sequence diagram; WaveDrom draws NAME.toml, bit fields (bits.py).
 """
 
 import json
@@ -36,7 +37,7 @@ def render(root: Path, rooms: Rooms) -> dict[str, str]:
         "rooms-tools": svg.dot(rooms_pictures.layers(rooms, "tools/vgpu_tools", {}), "rooms.txt"),
         "locks": locks_picture.render((root / locks_picture.SOURCE).read_text()),
     }
-    scripted: dict[str, object] = {}  # what scripts draw in a browser, by the names of the sources
+    scripted: dict[str, object] = {}  # input of the scripts in the browser, by the sources' names
     for file in sources(root):
         text, name = file.read_text(), f"{FOLDER}/{file.name}"
         if file.suffix == ".dot":

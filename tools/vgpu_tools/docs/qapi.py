@@ -69,7 +69,9 @@ def _member(name: str, of: Any) -> Member:
 def _text(comment: str) -> Text:
     """Read the comment of a definition, without its "##" lines."""
     text = Text()
-    put: dict[str, str] | None = None  # where lines are added; None: in the description or, in a section, nowhere
+    # Further lines are added to put[key]. If put is None, they are added to the description, or
+    # dropped in a section.
+    put: dict[str, str] | None = None
     key = section = ""
     for line in (raw.removeprefix("#").removeprefix(" ") for raw in comment.splitlines()[1:]):
         if match := SECTION.match(line):
@@ -103,7 +105,7 @@ def definitions(schema: str) -> Iterator[Definition]:
     support."""
     for match in COMMENT.finditer(schema):
         if not (head := re.match(r"#\n# @([\w-]+):|# @([\w-]+):", match[1])):
-            continue  # a heading
+            continue  # the comment is a heading
         expression = re.sub(r"\b(true|false)\b", lambda word: word[0].capitalize(), _expression(schema, match.end()))
         body = ast.literal_eval(expression)
         kind = next((kind for kind in KINDS if kind in body), "")

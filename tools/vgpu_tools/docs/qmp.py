@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The pages on QMP commands and on kinds of injection, from qemu-device/qapi/vgpu-kfd.json."""
+"""Generates the pages on QMP commands and on kinds of injection from
+qemu-device/qapi/vgpu-kfd.json."""
 
 import re
 from collections.abc import Sequence
@@ -48,7 +49,7 @@ def _commands(schema: Schema) -> str:
 
 
 def _errors(one: Definition) -> str:
-    """The errors of a command as one sentence."""
+    """Return the errors of a command as one sentence."""
     errors = [error.strip() for error in one.text.sections.get("Errors", "").split("- If ") if error.strip()]
     return "if " + "; if ".join(errors) + "." if errors else ""
 

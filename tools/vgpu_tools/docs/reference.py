@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""All generated pages of the site, from the sources of a checkout."""
+"""Generates all reference pages of the site from the sources of a checkout."""
 
 from collections.abc import Sequence
 from pathlib import Path

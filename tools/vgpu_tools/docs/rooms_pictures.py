@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Pictures of rooms.txt: the rooms of a section as layers, and the exact table of which room may use which."""
+"""Draws two pictures of a section of rooms.txt: its rooms as layers, and a table of which room may
+use which."""
 
 from collections.abc import Mapping
 from xml.etree.ElementTree import SubElement
@@ -46,8 +47,9 @@ def _title(name: str, folder: str) -> str:
 
 
 def layers(rooms: Rooms, folder: str, looks: Mapping[str, str]) -> str:
-    """Return the rooms of a section in layers, in Graphviz's language, without arrows that follow from other arrows.
-    `looks` has classes of site.css by the name of a room; a room in a folder has the class of that folder."""
+    """Return the rooms of a section in layers, in Graphviz's language, without arrows that follow
+    from other arrows. `looks` maps names of rooms and of top folders to classes of site.css. A room
+    that is not in `looks` has the class of its top folder."""
     used = reduced(arrows(rooms, folder))
     lines = []
     for name in used:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The pictures of real runs in docs/pictures/runs: drawn by matplotlib in the site's Python environment, from numbers
-that `vgpu_tools.trace.runs` has written as JSON. `FACTS`, beside the pictures, has the command, the commit, the date
-and the sums of the runs."""
+"""Draws the pictures of real runs in docs/pictures/runs from numbers that `vgpu_tools.trace.runs`
+has written as JSON. matplotlib draws them in the site's Python environment. The file `FACTS`,
+beside the pictures, has the command, the commit, the date and the sums of the runs."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ from vgpu_tools.build.steps import ensure
 from vgpu_tools.docs.pictures import FOLDER, RUNS
 
 PLACE = ROOT / FOLDER / RUNS
-# Keys of the numbers, and names of the pictures.
+# Names of the pictures, which are also keys in the JSON.
 NAMES = ("demo-timeline", "pressure", "fault-latency", "one-fault", "svm-life")
 FACTS = "runs.txt"
 
@@ -45,7 +45,7 @@ def facts(numbers: str) -> str:
 
 
 def draw(file: Path, folder: Path) -> None:
-    """Draw all pictures of a file of numbers, and write them and FACTS to a folder."""
+    """Draw all pictures from the numbers in `file`, and write them and FACTS to `folder`."""
     numbers = file.read_text() if file.is_file() else ""
     text = facts(numbers)
     folder.mkdir(exist_ok=True)

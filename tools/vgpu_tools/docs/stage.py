@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Copies the pages of the checkout to the folder that Sphinx reads.
 
-A page of docs/ keeps its name, README.md and CONTRIBUTING.md become readme.md and contributing.md, and the README.md of
-another folder becomes folders/FOLDER.md. Links between pages are changed accordingly. A link to a file that is no page
-becomes a link to a copy of the file. `<a id="x"></a>` becomes a target for MyST, whose name begins with the page's
-name, because targets must be unique in the site.
+A page of docs/ keeps its name, README.md and CONTRIBUTING.md become readme.md and contributing.md,
+and the README.md of another folder becomes folders/FOLDER.md. Links between pages are changed
+accordingly. A link to a file that is no page becomes a link to a copy of the file. `<a id="x"></a>`
+becomes a target for MyST. The target's name begins with the page's name, because targets must be
+unique in the site.
 """
 
 import re
@@ -68,7 +69,7 @@ class Stage:
             elif not fence:
                 line = self._line(file, line, f"{file}:{number}", lines)
             elif fence.startswith("```{toctree}") and "*" in line and not self._matches(line):
-                continue  # Sphinx warns about a pattern without pages
+                continue  # leave it out: Sphinx warns if no page matches
             lines.append(line)
         return "\n".join(lines) + "\n"
 

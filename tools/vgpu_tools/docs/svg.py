@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""SVG pictures: elements that the renderers of this package draw, and Graphviz's output made fit for a page.
+"""Makes SVG pictures: draws elements for the renderers of this package, and adapts Graphviz's
+output to a page.
 
 A picture contains no colours: `site/static/site.css` sets the colours by class, for a light and a dark page. Lengths
 are in pixels of CSS.
@@ -24,7 +25,7 @@ DEFAULTS = (
 
 
 def picture(width: float, height: float) -> Element:
-    """Return an empty picture of a size."""
+    """Return an empty picture of the given size."""
     root = Element("svg", xmlns="http://www.w3.org/2000/svg")
     resize(root, width, height)
     return root

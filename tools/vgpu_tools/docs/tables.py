@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Markdown of generated pages: tables and headings."""
+"""Writes the Markdown of generated pages: tables and headings."""
 
 from collections.abc import Iterable, Sequence
 
@@ -19,8 +19,9 @@ def _cell(text: str) -> str:
 def table(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a Markdown table with a row for each of `rows`, whose cells are Markdown.
 
-    `title` names the table in messages. Raises Failure if a row has not as many cells as `head`, or if there are no
-    rows: then the source of the table must have changed its form.
+    `title` names the table in messages. Raises Failure if a row has not as many cells as `head`.
+    Also raises Failure if there are no rows, because then the source of the table must have changed
+    its form.
     """
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     for row in rows:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The pages on the options of ./vgpu and on the targets of make, from the sources of the command line and from the
-Makefile."""
+"""Generates the pages on the options of ./vgpu and on the targets of make from the sources of the
+command line and from the Makefile."""
 
 import ast
 import re

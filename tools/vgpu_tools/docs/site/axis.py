@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The axis of the demo's timeline, on which each step is a column whose width grows with the square root of the step's
-duration. Also the texts of times, and the ticks of other axes."""
+"""Computes the axis of the demo's timeline, on which each step is a column whose width grows with
+the square root of the step's duration. Also has the texts of times, and the ticks of other axes."""
 
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 COLUMN, GAP = 30.0, 3.0  # least width of a step, and of the time between two steps
-LENGTH = 1000.0  # of the axis
+LENGTH = 1000.0  # length of the axis, in its own units
 MERGED = 0.4  # bars that are closer than this are drawn as one
 
 Numbers = dict[str, Any]
@@ -47,7 +47,8 @@ class Warp:
         least = sum(COLUMN if piece[3] else GAP for piece in pieces)
         roots = sum(weight * math.sqrt(end - begin) for begin, end, weight, _ in pieces) or 1.0
         scale = max(0.0, LENGTH - least) / roots
-        self.pieces: list[tuple[float, float, float, float]] = []  # begin and end in ms, and on the axis
+        # Begin and end of each piece, first in ms, then on the axis.
+        self.pieces: list[tuple[float, float, float, float]] = []
         self.columns: list[tuple[float, float, Numbers]] = []
         x = 0.0
         for begin, end, weight, column in pieces:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Debian's Chromium, driven by Playwright."""
+"""Starts Debian's Chromium through Playwright."""
 
 import contextlib
 import os
@@ -11,8 +11,8 @@ from playwright.sync_api import Browser, sync_playwright
 
 @contextlib.contextmanager
 def chromium() -> Iterator[Browser]:
-    """Start a headless browser, and end the browser after the block. For root, the browser has no sandbox: the sandbox
-    does not work there."""
+    """Start a headless browser, and end the browser after the block. If this process runs as root,
+    the browser has no sandbox, because the sandbox does not work for root."""
     with sync_playwright() as playwright:
         sandbox = os.geteuid() != 0
         program = shutil.which("chromium")

@@ -9,7 +9,7 @@ from vgpu_tools.docs.site.axis import Numbers, microseconds, ticks
 from vgpu_tools.docs.site.style import BLUE, CARD, GREEN, GREY, NOTE, ORANGE, PURPLE, TEXT, footer
 
 WIDTH, HEIGHT = 6.1, 3.9  # inches
-POINTS = 380.0  # width of the axis
+POINTS = 380.0  # width of the axis, in points
 LANE, BAR = 1.0, 0.4  # height of a lane, and of a bar in it
 CHARACTER = 5.0  # mean width of a character, in points
 

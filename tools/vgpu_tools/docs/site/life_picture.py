@@ -15,7 +15,8 @@ from vgpu_tools.docs.site.style import BAND, BLUE, GREEN, GREY, GRID, NOTE, ORAN
 
 WIDTH, PITCH = 440.0, 14.5  # width of the picture and height of a row, in points
 HEAD, FOOT = 88.0, 20.0  # height of a panel's title and headings, and of the footer
-AXIS, LEADER, TIMES = 40.0, 62.0, 102.0  # from the left: the axis, the ends of its lines, the right end of the times
+# Distances from the left edge: of the axis, of the ends of its lines, of the times' right end.
+AXIS, LEADER, TIMES = 40.0, 62.0, 102.0
 FIRST, LANE = 114.0, 14.5  # first lane, and the width of a lane
 BAR, MARK = 4.2, 4.6  # width of a bar, and size of a mark
 COLORS = {
@@ -73,7 +74,8 @@ def _panel(axes: Axes, panel: Numbers, lanes: Sequence[str]) -> None:
 
 
 def _row(marks: Sequence[Numbers], bar: Numbers, end: str, outside: float) -> float:
-    """Return the row of the mark at one end of a bar; `outside` if the bar is cut there."""
+    """Return the row of the mark at the `end` ("begin" or "end") of a bar, or `outside` if there is
+    no mark, because the panel does not contain this end."""
     rows = [row for row, mark in enumerate(marks) if (mark["lane"], mark["at"]) == (bar["lane"], bar[end])]
     return float(rows[0 if end == "begin" else -1]) if rows else outside
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Looks at the built site in a browser: `python -m vgpu_tools.docs.site.look FOLDER` loads every page, as a desktop
-with light colours and as a phone with dark ones, and prints the results as TAP, a case for each page.
+"""Checks the built site in a browser: `python -m vgpu_tools.docs.site.look FOLDER` loads every
+page, as a desktop with light colours and as a phone with dark ones, and prints the results as TAP,
+a case for each page.
 
 Checks: each link leads to an existing file, and to an existing place in the file; each picture and each file that a
 page loads exists, and none comes from another host; no page is wider than the window; axe-core's checks of
@@ -39,7 +40,7 @@ class Seen:
 
 
 def wrong_requests(requests: list["Request"]) -> Iterator[str]:
-    """Yield what is wrong in the requests of a page: missing files, other hosts."""
+    """Yield a message for each request of a page for a missing file or from another host."""
     for one in requests:
         if urlsplit(one.url).scheme not in ("file", "data"):
             yield f"loads {one.url}"
@@ -82,7 +83,7 @@ def broken(links: list[str], pages: dict[Path, Seen]) -> Iterator[str]:
 
 
 def look(site: Path) -> None:
-    """Look at all pages of a site, and print the results."""
+    """Check all pages of a site, and print the results."""
     from vgpu_tools.docs.site.browser import chromium
 
     pages: dict[Path, Seen] = {}

@@ -21,7 +21,7 @@ from sphinx.util.docutils import SphinxDirective
 
 
 class Picture(SphinxDirective):
-    """The directive. Errors: no such picture, no `alt`, no caption."""
+    """The directive. An unknown picture, a missing `alt` and a missing caption are errors."""
 
     required_arguments = 1
     has_content = True

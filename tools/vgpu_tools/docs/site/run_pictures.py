@@ -51,7 +51,8 @@ LANES = (
     ("queues off", RED),
 )
 HALF = 0.32  # half of a bar's height, in lanes
-LONG = re.compile(r"(?<=\.\d\d)\d+")  # decimals of a coordinate that no eye sees
+# The decimals of a coordinate after the second one, which are too small to be seen.
+LONG = re.compile(r"(?<=\.\d\d)\d+")
 
 
 def _memory(axes: Axes, memory: Numbers, xs: Sequence[float]) -> None:

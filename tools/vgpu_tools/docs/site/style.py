@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Colours, settings of matplotlib, and the footer of the pictures of runs. The background of a picture is dark if the
-browser prefers dark colours. The colours of the data are readable on both backgrounds."""
+"""Colours, matplotlib settings and the footer that all pictures of runs share. The background of a
+picture is dark if the browser prefers dark colours. The colours of the data are readable on both
+backgrounds."""
 
 from matplotlib.figure import Figure
 
