@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A guest: its options and QEMU's command line, its start and its end, and the protocols to agent and monitor.
 
-Imports base and build only. The API of launcher, suites, benchmarks and tests:
+Imports base and build only. Launcher, suites, benchmarks and tests use:
 
 - `config.Guest`: the options of a guest; `options.parse()` makes one from the words of ./vgpu run.
 - `launch.Run`: a command in a new guest, from start to end. `execute()` returns a `result.Result`; `running` is the

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The accelerator of a guest: KVM if a guest boots on it, else TCG; and the TSC rate on the kernel's command line."""
+"""Chooses the accelerator of a guest: KVM if a guest boots on it, else TCG. Also puts the rate of
+the TSC on the command line of a TCG guest's kernel."""
 
 import os
 import threading
@@ -26,7 +27,8 @@ def arguments(name: str) -> list[str]:
 
 
 def kernel_arguments(name: str) -> list[str]:
-    """Arguments of the guest's kernel: on TCG the rate of the TSC, on KVM none.
+    """Return the arguments of the guest's kernel: on TCG the rate of the TSC. There are none on
+    KVM, or if the rate is unknown.
 
     A TCG guest reads the host's time stamp counter. If the guest's kernel measured the rate of the counter on a busy
     host, the rate would be wrong: time in the guest would run several times too fast, and every timeout in the guest

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The protocol to the agent in the guest: frames over a socket that QEMU connects to a virtio-serial port.
+"""Implements the protocol to the agent in the guest: frames over a socket that QEMU connects to a
+virtio-serial port.
 
 A frame is one byte of kind, four bytes of length (little endian) and that many bytes:
 
@@ -21,8 +22,8 @@ HELLO, STDOUT, STDERR, EXIT = b"HOEX"
 RUN, STDIN, SIZE, DUMP, SEED, TIME = b"RIWDST"
 WAITING, RESTORED = "waiting", "restored"  # states in frame H before the driver is loaded
 
-TERMINAL = 0x01  # run on a terminal
-LEAKS = 0x02  # run kmemleak after the command
+TERMINAL = 0x01  # flag in frame R: run the command on a terminal
+LEAKS = 0x02  # flag in frame R: run kmemleak after the command
 
 MAX_PAYLOAD = 65536
 HEADER = struct.Struct("<BI")
@@ -35,7 +36,8 @@ class Late:
     """Delays the first frames of some kinds on one connection, to expose ordering bugs."""
 
     def __init__(self, kinds: str) -> None:
-        """`kinds` are letters of the table above; empty: no frame is delayed."""
+        """`kinds` are letters of the table at the top of this file. If it is empty, no frame is
+        delayed."""
         self.kinds = kinds
         self.left = LATE_FRAMES
 
@@ -61,12 +63,12 @@ def run(words: Sequence[str], flags: int, rows: int = 24, columns: int = 80) -> 
 
 
 def size(rows: int, columns: int) -> bytes:
-    """The frame with the terminal's size."""
+    """Return the frame with the terminal's size."""
     return frame(SIZE, struct.pack("<HH", rows, columns))
 
 
 def time_of_day(nanoseconds: int) -> bytes:
-    """The frame that sets the clock of a restored guest: nanoseconds since 1970."""
+    """Return the frame that sets the clock of a restored guest: nanoseconds since 1970."""
     return frame(TIME, struct.pack("<Q", nanoseconds))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A run in its own thread, for callers that read the output while the guest runs."""
+"""Executes a run in its own thread, for callers that read the output while the guest runs."""
 
 import queue
 import threading

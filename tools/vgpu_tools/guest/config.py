@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A guest: its options, and the QEMU command line for them."""
+"""Defines the options of a guest, and makes QEMU's command line from them."""
 
 import re
 import shlex
@@ -25,10 +25,10 @@ class Guest:
     """The options of `vgpu run` and `vgpu shell`."""
 
     gpus: int = 1
-    vram: str = ""  # of each GPU; empty: the device's default
+    vram: str = ""  # size of each GPU's VRAM; empty: the device's default
     memory: str = "2G"
     cpus: int = 2
-    rootfs: str = "mini"  # or "rocm"
+    rootfs: str = "mini"  # "mini" or "rocm"
     kernel: str = "release"
     share: Path | None = None
     hive: bool = False  # True: the GPUs are joined to one XGMI hive
@@ -39,7 +39,7 @@ class Guest:
     bzimage: bool = False  # boots slower, but can suspend to RAM
     snapshot: bool = False  # starts from a snapshot that was taken before the driver was loaded
     device_delays: str = ""  # delays device threads: a seed or one of DELAY_POINTS (QEMU variant "delays")
-    accelerator: str = ""  # tcg, kvm; empty: accel.choose()
+    accelerator: str = ""  # tcg or kvm; empty: accel.choose() decides
     late_frames: str = ""  # kinds of frames that launcher and agent delay (agent.Late)
 
     def check(self) -> None:
@@ -63,11 +63,11 @@ class Guest:
         kernel.check_flavour(self.kernel)
 
     def on(self, accelerator: str, late_frames: str = "") -> Self:
-        """A copy of the guest with another accelerator and other late frames."""
+        """Return a copy of the guest with another accelerator and other late frames."""
         return replace(self, accelerator=accelerator, late_frames=late_frames)
 
     def variant(self) -> str:
-        """The variant of QEMU that the guest needs."""
+        """Return the variant of QEMU that the guest needs."""
         return "delays" if self.device_delays else "release"
 
     def prepare(self) -> None:
@@ -111,10 +111,11 @@ class Guest:
         if self.hive:
             words += ["-object", "vgpu-hive,id=hive0"]
         for index in range(self.gpus):
-            # Name the node, so that it stays the same if the guest is saved and restored after another GPU was
-            # unplugged.
+            # Give each GPU a fixed node in the hive, so that the node stays the same if the guest
+            # is saved and restored after another GPU was unplugged.
             node = [f"hive=hive0,node={index}"] if self.hive else []
-            # A root port for each device, as for a card. The port's 64-bit prefetchable window holds VRAM.
+            # Each GPU has its own root port, as a real card has. The port's 64-bit prefetchable
+            # window holds VRAM.
             words += ["-device", f"pcie-root-port,id=port{index},chassis={index + 1},slot={index + 1}"]
             words += ["-device", ",".join(["vgpu-kfd", f"id=gpu{index}", f"bus=port{index}", *options, *node])]
         if self.share:
@@ -123,7 +124,8 @@ class Guest:
         if self.snapshot:
             place = str(rootfs.disk(self.kernel)).replace(",", ",,")
             words += ["-drive", f"if=none,id=programs,format=raw,read-only=on,file={place}"]
-            # Use the last free PCI slot, so that disks of --qemu-args keep their device names.
+            # Use the last free PCI slot, so that the guest finds this disk after the disks of
+            # --qemu-args, whose device names then do not change.
             words += ["-device", "virtio-blk-pci,drive=programs,serial=vgpu-programs,addr=1d"]
             words += ["-global", "migration.mapped-ram=on"]
         if self.qmp:
@@ -131,11 +133,11 @@ class Guest:
         return [str(word) for word in words] + self.qemu_args
 
     def kernel_image(self) -> Path:
-        """The kernel that QEMU loads."""
+        """Return the kernel that QEMU loads."""
         return kernel.bzimage(self.kernel) if self.bzimage else kernel.image(self.kernel)
 
     def initramfs(self) -> Path:
-        """The initramfs that QEMU loads."""
+        """Return the initramfs that QEMU loads."""
         return rootfs.base(self.kernel) if self.snapshot else rootfs.image(self.kernel)
 
 

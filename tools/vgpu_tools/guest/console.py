@@ -5,7 +5,7 @@ import re
 
 TIME = re.compile(rb"^(?:<\d+>)?\[[ \d.]+\]\s*(?:\[[ TC\d]+\]\s*)?")
 
-# Lines with "BUG: " after which the kernel continues.
+# Words that follow "BUG: " in lines after which the kernel continues.
 SURVIVABLE = ("KASAN", "sleeping function", "scheduling while atomic", "soft lockup", "workqueue")
 
 # Lines after which the guest does not continue: its kernel panics on an oops (oops=panic).
@@ -20,7 +20,7 @@ FATAL_PATTERNS = (
 # Lines about errors after which the guest continues.
 REPORT_PATTERNS = (
     "^BUG: ",
-    "^WARNING: ",  # also of lockdep
+    "^WARNING: ",  # lockdep's reports begin with this, too
     "possible (circular|recursive) locking|possible irq lock inversion|inconsistent lock state|bad unlock balance",
     "suspicious RCU usage",
     "watchdog: BUG: soft lockup|detected stalls on|self-detected stall|^INFO: task .* blocked",

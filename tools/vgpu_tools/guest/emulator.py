@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A QEMU with a guest: its process, and the socket to the agent. Used by `Run` and `Machine`."""
+"""Runs a QEMU with a guest: its process, and the socket to the agent. `Run` and `Machine` use this
+module."""
 
 import shlex
 import signal

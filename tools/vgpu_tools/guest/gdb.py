@@ -59,8 +59,8 @@ def _qemu(guest: Guest, words: Sequence[str]) -> int:
 
 
 def _serve(port: socket.socket, words: Sequence[str]) -> None:
-    """The host's end of the agent's protocol, reduced: start the command when the guest is up, and copy the command's
-    output."""
+    """Serve the host's end of the agent's protocol, as far as needed: start the command when the
+    guest is up, and copy the command's output."""
     decoder = agent.Decoder()
     while data := port.recv(agent.MAX_PAYLOAD):
         for kind, payload in decoder.feed(data):

@@ -26,7 +26,7 @@ END_SECONDS = 5.0  # time for a guest to end after a panic, and for QEMU to end 
 DUMP_SECONDS = 2.0  # time for a guest to dump its tasks after the timeout
 PROBE_SECONDS = 10.0  # limit of comes_up(); a guest on a working KVM boots much faster
 CHUNK = 65536
-SEED_BYTES = 64  # for the random number generator of a restored guest
+SEED_BYTES = 64  # size of the seed for a restored guest's random number generator
 
 Sink = Callable[[bytes], None]
 
@@ -63,7 +63,9 @@ class Requests:
         self.given_up = False
         self.stopped = False
         self._wake: int | None = None  # an eventfd while the guest runs
-        self._wake_lock = threading.RLock()  # held to write to or close _wake; reentrant for signal handlers
+        # Held to write to or close _wake. Reentrant, because a signal handler may call give_up()
+        # while the interrupted thread holds the lock.
+        self._wake_lock = threading.RLock()
 
     def give_up(self) -> None:
         """End the run as its timeout does."""
@@ -127,7 +129,7 @@ class Run:
         self.snapshot = snapshot
         self.own_session = own_session
         self._requests = Requests()
-        self._running: Running | None = None  # from the start of QEMU on
+        self._running: Running | None = None  # set when QEMU has been started
 
     @property
     def running(self) -> "Running":
@@ -144,8 +146,8 @@ class Run:
         self._requests.stop()
 
     def execute(self) -> Result:
-        """Run the command. Errors of the guest and of QEMU are in the Result; errors of this machine (files, no QEMU
-        program) are exceptions."""
+        """Run the command. Errors of the guest and of QEMU are in the Result; errors of this
+        machine (files, no QEMU program) are raised as exceptions."""
         with run_folder.hold() as folder:
             return self.execute_in(folder)
 
@@ -236,8 +238,8 @@ class Running:
         self._decoder = agent.Decoder(self._late)
         self._pending = bytearray()  # bytes still to be sent to the guest
         self._input_open = False
-        self._refused = False  # True: the command was not started, as the driver failed
-        self._ended: int | None = None  # QEMU's return code, if QEMU ended before it was terminated
+        self._refused = False  # True: the command was not started because the driver failed
+        self._ended: int | None = None  # QEMU's return code; None: this run terminated QEMU
         self._core = ""
 
     def attend(self) -> bool:
@@ -312,8 +314,9 @@ class Running:
             (self.folder / run_folder.MACHINE).write_text(text)
 
     def _pump(self, done: Callable[[], bool], left: Callable[[], float]) -> bool:
-        """Handle the selector's events until `done()` is true or QEMU closes its console, and return True. Return False
-        if `left()`, the seconds that remain, reaches 0 before."""
+        """Handle the selector's events until `done()` is true or QEMU closes its console, and
+        return True. Return False if `left()`, which returns the remaining seconds, reaches 0
+        first."""
         while not done() and self._output in self._selector.get_map():
             seconds = left()
             if seconds <= 0:
@@ -445,7 +448,7 @@ def _until(end: float) -> Callable[[], float]:
 
 
 def comes_up(accelerator: str) -> bool:
-    """Whether a guest without a GPU boots on an accelerator and runs a command."""
+    """Return whether a guest without a GPU boots on an accelerator and runs a command."""
     guest = Guest(gpus=0, accelerator=accelerator)
     result = Run(guest, ["true"], Streams(drop, drop), PROBE_SECONDS).execute()
     return result.good and result.status == 0

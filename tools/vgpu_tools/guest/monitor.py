@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""QEMU's monitor (QMP) of a machine that the caller controls, and the replies of its vgpu-kfd devices as data."""
+"""Executes commands of QEMU's monitor (QMP) in a machine that the caller controls, and converts the
+replies about vgpu-kfd devices to objects."""
 
 import socket
 from typing import Any
@@ -111,7 +112,7 @@ class Monitor:
         return Event.model_validate(event) if event else None
 
     def devices(self) -> list[Device]:
-        """The vgpu-kfd devices, in the order of query-vgpu."""
+        """Return the vgpu-kfd devices, in the order of query-vgpu."""
         return devices(self.cmd("query-vgpu"))
 
     def inject(self, kind: str, **members: object) -> int:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Records of a guest that hung or a QEMU that died: the backtrace of every thread, the core file."""
+"""Saves evidence of a guest that hung or a QEMU that died: the backtrace of each thread, the core
+file."""
 
 import contextlib
 import resource

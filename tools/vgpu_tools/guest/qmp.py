@@ -39,7 +39,7 @@ def find(given: Path | None) -> Path:
 
 
 def pid(path: Path) -> int:
-    """The id of the process that listens on a socket."""
+    """Return the id of the process that listens on a socket."""
     with _connect(path) as peer:
         credentials = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     process, _, _ = struct.unpack("3i", credentials)

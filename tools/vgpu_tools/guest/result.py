@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The result of a run: `Result`, with the sentence and the exit status of ./vgpu run."""
+"""Defines the result of a run, `Result`, with the sentence and the exit status of ./vgpu run."""
 
 import signal
 from dataclasses import dataclass

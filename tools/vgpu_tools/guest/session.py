@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A guest that a test controls: its QEMU, its QMP socket, and the command that runs in it.
+"""Runs a guest that a test controls: its QEMU, its QMP socket, and the command in the guest.
 
 A run of the launcher has one QEMU. Here a command may outlive its QEMU: the source and the targets of migrations share
 one `Session`, which reads the agent's frames from each of these QEMUs.
@@ -22,12 +22,12 @@ from vgpu_tools.guest.emulator import Emulator
 from vgpu_tools.guest.monitor import Monitor
 
 LIMIT_SECONDS = 120.0  # limit of each wait, on a host whose speed was not measured
-LOOK_SECONDS = 0.05  # between two queries of a migration or a job
+LOOK_SECONDS = 0.05  # time between two queries of a migration or a job
 CONSOLE_TAIL = 2000  # bytes of the console in a failure's message
 
 
 class MachineError(AssertionError):
-    """A machine, or the command in it, failed or timed out: a failure of the test."""
+    """A machine, or the command in it, failed or timed out, which is a failure of the test."""
 
 
 class _Migration(BaseModel):
@@ -69,7 +69,7 @@ class Session:
                 self.status = int.from_bytes(payload[:4], "little")
 
     def lines(self) -> int:
-        """The number of complete lines of output received so far."""
+        """Return the number of complete lines of output received so far."""
         return self.output.count(b"\n")
 
 
@@ -101,7 +101,8 @@ class Machine:
         console = (
             f"socket,path={keyboard},server=on,wait=off,logfile={self.log}" if keyboard else f"file,path={self.log}"
         )
-        # TCG by default: the state of a TCG guest can be saved, and loaded on every host of the tests.
+        # Use TCG by default, because the saved state of a TCG guest can be loaded on every host of
+        # the tests.
         self._emulator = Emulator(guest, guest.accelerator or "tcg", self.errors, folder / f"{name}.command", console)
         self._incoming = ["-incoming", incoming] if incoming else []
         self._late = agent.Late(guest.late_frames)
@@ -225,7 +226,8 @@ class Machine:
         self.job(command, tag="here", vmstate=node, devices=[node])
 
     def complaint(self) -> str:
-        """The first error of the kernel on this machine's console; empty if there is none."""
+        """Return the first error of the kernel on this machine's console; empty if there is
+        none."""
         watcher = Watcher()
         watcher.feed(self.log.read_bytes() + b"\n")
         return watcher.fatal or watcher.report

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Snapshots that guests start from (--from boot): taken on demand, kept in the cache, and bounded in size.
+"""Takes the snapshots that guests start from (--from boot). Snapshots are taken on demand, kept in
+the cache, and bounded in size.
 
 A snapshot is QEMU's migration stream of a guest whose agent waits, without driver, programs and shared folder. Its
 name, KEY, is a hash over all inputs of the machine and its memory: Store.obtain() finds the snapshot or takes it.
@@ -33,11 +34,13 @@ from vgpu_tools.guest.emulator import Emulator
 
 FOLDER = CACHE / "snapshots"
 MAX_BYTES = 8 << 30  # limit of all snapshots together; above this limit, the least recently used snapshots are removed
-ACCELERATOR = "tcg"  # on KVM the saved state depends on the host's processor
+ACCELERATOR = "tcg"  # not KVM, where the saved state depends on the host's processor
 FORMAT = "1"  # version of the files, part of the key
 BOOT_SECONDS = 300.0  # limit for a guest to boot and be saved
 SAVE_SECONDS = 120.0  # limit for QEMU to write the state
-MAX_DRIFT = 0.001  # largest relative change of the rate of the host's TSC, by which the guest keeps time
+# Largest relative difference between the rates of the TSC when the snapshot is taken and when it is
+# used. The guest keeps time by the TSC.
+MAX_DRIFT = 0.001
 # --qemu-args allowed with --from boot: SHAPING is part of a snapshot's key, QUIET does not change the machine.
 SHAPING = {"-cpu", "-device", "-drive", "-global", "-m", "-machine", "-numa", "-object", "-smp"}
 QUIET = {"-D", "-d", "-msg", "-trace"}
@@ -72,7 +75,8 @@ def check(guest: Guest) -> None:
 
 
 def key(guest: Guest) -> str:
-    """A hash over all inputs of a guest's snapshot. Paths of files are not part of the hash."""
+    """Return a hash over all inputs of a guest's snapshot. Paths of files are not part of the
+    hash."""
     plain = replace(guest, share=guest.share and Path("/"), qmp=None, qemu_args=_shaping(guest.qemu_args))
     files = (qemu.binary(guest.variant()), guest.kernel_image(), guest.initramfs())
     places = (*files, rootfs.disk(guest.kernel))
@@ -88,7 +92,7 @@ def key(guest: Guest) -> str:
 
 
 def host_boot() -> str:
-    """The id of the host's current boot."""
+    """Return the id of the host's current boot."""
     return accel.BOOT.read_text().strip()
 
 
@@ -174,7 +178,7 @@ async def _save(monitor: socket.socket, state: Path) -> None:
 
 
 def _size(path: Path) -> int:
-    """Bytes that a file takes on the disk; 0 if the file does not exist."""
+    """Return the number of bytes that a file takes on the disk; 0 if the file does not exist."""
     with contextlib.suppress(FileNotFoundError):
         return path.stat().st_blocks * 512
     return 0
@@ -268,8 +272,8 @@ class Store:
                 return
 
     def _open(self, name: str) -> BinaryIO:
-        """Open a snapshot and set its time of last use. Raises Unusable if there is no snapshot of this name (with an
-        empty reason), or if it cannot be used."""
+        """Open a snapshot and set its time of last use. Raises Unusable if the snapshot cannot be
+        used, or, with an empty reason, if there is no snapshot of this name."""
         about = self._state(name).with_suffix(".json")
         try:
             file = self._state(name).open("rb")
@@ -318,7 +322,7 @@ class Store:
             draft.replace(about)
 
     def _used(self, name: str) -> float:
-        """The time of last use of a snapshot, in seconds since 1970; 0 if unknown."""
+        """Return the time of last use of a snapshot, in seconds since 1970; 0 if unknown."""
         with contextlib.suppress(FileNotFoundError):
             return self._state(name).with_suffix(".json").stat().st_mtime
         return 0.0

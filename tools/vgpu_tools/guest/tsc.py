@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The host's time stamp counter: its rate, and its value at a time of CLOCK_MONOTONIC."""
+"""Reads the host's time stamp counter: its rate, and its value at a time of CLOCK_MONOTONIC."""
 
 import ctypes
 import mmap
@@ -23,7 +23,8 @@ class _Counter:
 
 
 def khz() -> int:
-    """The rate of the host's time stamp counter in kHz; 0 if there is none or it cannot be read."""
+    """Return the rate of the host's time stamp counter in kHz; 0 if there is none or it cannot be
+    read."""
     if not (counter := _counter()):
         return 0
     start, first = sample(counter.read)
