@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu inject: failures injected into the devices of a running guest."""
+"""./vgpu inject: injects failures into the devices of a running guest, lists and removes
+injections."""
 
 import json
 from collections.abc import Sequence
@@ -73,7 +74,7 @@ def _list(path: Path) -> int:
 
 
 def _kinds(path: Path) -> list[str]:
-    """The kinds of injections that this QEMU has, from its QMP schema."""
+    """Return the kinds of injections that this QEMU has, from its QMP schema."""
     schema = {entry["name"]: entry for entry in qmp.command(path, "query-qmp-schema")}
     if "vgpu-inject" not in schema:
         raise Failure("this QEMU has no vgpu-kfd", status=2)

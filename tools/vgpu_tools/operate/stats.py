@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu stats: state and counters of a running guest's devices."""
+"""./vgpu stats: prints the state and the counters of a running guest's devices."""
 
 import json
 from pathlib import Path

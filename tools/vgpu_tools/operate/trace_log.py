@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu trace without -o: trace events of a running guest's devices, as QEMU writes them to its log."""
+"""./vgpu trace without -o: prints the trace events of a running guest's devices, as QEMU writes
+them to its log."""
 
 import contextlib
 import re
@@ -16,7 +17,7 @@ from vgpu_tools.guest import qmp
 
 EVENTS = "vgpu_*"
 STAMP = re.compile(r"^\d+@\d+\.\d+:")  # prefix of each line of QEMU's log with -msg timestamp=on
-LOOK_SECONDS = 0.1  # between two reads of the log
+LOOK_SECONDS = 0.1  # time between two reads of the log
 
 
 def trace(socket: Path | None, patterns: Sequence[str], seconds: float) -> int:
@@ -54,8 +55,8 @@ def follow(path: Path, patterns: Sequence[str], seconds: float, say: Callable[[s
 
 @contextlib.contextmanager
 def _interrupts() -> Iterator[list[int]]:
-    """Append each SIGINT to a list while the block runs: a KeyboardInterrupt could lose lines that were read and not
-    yet passed on. If SIGINT is ignored, SIGINT stays ignored."""
+    """Append each SIGINT to a list while the block runs, because a KeyboardInterrupt could lose
+    lines that were read and not yet passed on. If SIGINT is ignored, SIGINT stays ignored."""
     came: list[int] = []
     before = signal.getsignal(signal.SIGINT)
     if before != signal.SIG_IGN:
