@@ -39,7 +39,7 @@ class Parameters:
     timeout: float | None = None  # limit of each test in seconds; Avocado's own parameter
 
     def words(self) -> list[str]:
-        """The options of `avocado run`."""
+        """Return the options of `avocado run`."""
         given = {
             "scale": None if self.scale is None else f"{self.scale:.2f}",
             "rounds": self.rounds,
@@ -53,7 +53,7 @@ class Parameters:
 
 
 def _command(*words: str | Path) -> list[str]:
-    """An `avocado run` command that a user can repeat in a shell."""
+    """Return an `avocado run` command that a user can repeat in a shell."""
     path = os.pathsep.join(map(str, MODULES))
     return ["env", f"PYTHONPATH={path}", sys.executable, "-m", "avocado", "run", "--disable-sysinfo", *map(str, words)]
 
@@ -68,7 +68,7 @@ class _Test(BaseModel):
     """A test in Avocado's results.json, with the members that this module reads."""
 
     id: str
-    status: str | None = None  # None: never started
+    status: str | None = None  # None if the test was never started
     logfile: str = ""
     fail_reason: str | None = None
     time_elapsed: float | None = None
@@ -81,7 +81,7 @@ class _Results(BaseModel):
 
 
 def _cases(results: Path, parameters: Sequence[str]) -> list[Case]:
-    """The cases of a finished run."""
+    """Return the cases of a finished run."""
     file = results / "results.json"
     try:
         tests = _Results.model_validate_json(file.read_bytes()).tests

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""tests/budget.toml: the seconds that each suite of the basic pass may take, and the speed of the reference host."""
+"""Reads tests/budget.toml: the seconds that each suite of the basic pass may take, and the speed of
+the reference host."""
 
 import functools
 import tomllib
@@ -15,7 +16,8 @@ OVER = 1.5  # the report warns if a suite takes more than this multiple of its b
 
 @dataclass(frozen=True)
 class Host:
-    """Seconds of the fixed work of limits.measure() on the reference machine: emulated and native."""
+    """The seconds that the fixed work of limits.measure() takes on the reference machine, emulated
+    and native."""
 
     emulated: float
     native: float

@@ -41,7 +41,8 @@ class Choice:
     machines: set[str] = field(default_factory=set)
 
     def plan(self, fail_fast: bool) -> Plan:
-        """The plan for the choice. Guest programs run in their full form, as they are few."""
+        """Return the plan for the choice. Guest programs run in their full form, because they are
+        few."""
         return Plan(
             FULL,
             fail_fast=fail_fast,
@@ -67,7 +68,8 @@ def load(text: str = "") -> list[Rule]:
 
 
 def choose(rules: list[Rule], files: list[str]) -> Choice:
-    """Choose the tests for files. Raises Failure if no rule matches a file: the table is incomplete."""
+    """Choose the tests for files. Raises Failure if no rule matches a file, because then the table
+    is incomplete."""
     choice = Choice(files)
     for file in files:
         match = next(
@@ -102,7 +104,7 @@ def files(since: str = "") -> list[str]:
 
 
 def describe(choice: Choice) -> str:
-    """The choice in a few lines, for the user."""
+    """Return the choice in a few lines, for the user."""
     lines = [f"changed: {', '.join(map(str, choice.files[:8]))}" + (" ..." if len(choice.files) > 8 else "")]
     lines += [f"suites: {', '.join(suite.name for suite in registry.SUITES if suite.name in choice.suites) or 'none'}"]
     if choice.programs:

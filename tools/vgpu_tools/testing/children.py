@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The processes and guests of a run of tests. All of them end before or with the run, also after exceptions and
-signals."""
+"""Starts the processes, and ends the processes and guests, of a run of tests. All of them end
+before or with the run, also after exceptions and signals."""
 
 import contextlib
 import signal

@@ -36,10 +36,12 @@ from vgpu_tools.testing.suite import Context
 
 EXCLUDED = ROOT / "tests/delays.toml"
 FOLDER = BUILD / "delays"
-FRAMES = "HOEXRIWDST"  # kinds: vgpu_tools/guest/agent.py
+FRAMES = "HOEXRIWDST"  # kinds of frames, see vgpu_tools/guest/agent.py
 FRAME_TESTS = [ROOT / "tests/avocado/test_launcher.py"]
 FRAME_SECONDS = 600
-SILENCE_SECONDS = 300  # limit without a line of output; a case ends after 75 s, a wait for a GPU in use after 60 s
+# Limit of the time between two lines of output. A test program itself ends a case after 75 s, and a
+# wait for a GPU in use after 60 s.
+SILENCE_SECONDS = 300
 CASE = re.compile(r"# case (.*)")
 COUNT = re.compile(r"# delay points: (\d+), (with peers|alone)")
 POINT = re.compile(r"# delay point (\d+) of (\d+): (.*), 0x\w+, (\d+) times, at (.*)")
@@ -185,7 +187,8 @@ class Reader:
             self.fail(found[3])
 
     def fail(self, point: str | None) -> None:
-        """Record a failure of the case with a delay at `point`, or (None) without a delay."""
+        """Record that the case has failed with a delay at `point`. If `point` is None, there was no
+        delay."""
         environment = f"env VGPU_TEST_DELAY_POINT={point} " if point else ""
         repeat = f"./vgpu run {shlex.join(self.words)} -- {environment}{self.program} {shlex.quote('=' + self.case)}"
         name = f"{self.program}: {self.case}, delay {point}" if point else f"{self.program}: {self.case}, no delay"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The suites of the device without a guest: qtest, and the two fuzzers."""
+"""Runs the suites of the device without a guest: qtest and the two fuzzers."""
 
 import re
 import subprocess
@@ -30,14 +30,15 @@ SANITIZER_OPTIONS = {
     "LSAN_OPTIONS": f"suppressions={CONFIGS / 'lsan.supp'}:print_suppressions=0",
 }
 PREFIX = "/x86_64/vgpu-kfd/"
-NO_PLAN = "1..0"  # GLib prints this line for each -p before the first case
+NO_PLAN = "1..0"  # GLib prints this line for each -p before the first case; it is dropped
 RESULT = re.compile(r"^(not )?ok\b")
 FUZZ_FAILED = re.compile(r"^# case 0x")  # the model fuzzer has found a failing case and shrinks it
 NOT_BASIC_SANITIZED = ROOT / "tests/basic-sanitizers.txt"
 
 
 def environment(variant: str, more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The environment of a program that starts a variant of QEMU; `more` are further variables."""
+    """Return the environment of a program that starts a variant of QEMU; `more` are further
+    variables."""
     own = {"QTEST_QEMU_BINARY": str(qemu.with_firmware(variant)), **SANITIZER_OPTIONS}
     return clean_environment({**own, **(more or {})})
 
@@ -92,13 +93,13 @@ class _Program:
         last = "\n".join(self.lines[-5:])
         if status is None:
             cases.append(Case(f"{name}: end", "failed", f"stopped: no result for {self.limit}\n{last}"))
-        elif status not in (0, 1) or (status and not failed):  # 1: a case failed
+        elif status not in (0, 1) or (status and not failed):  # exit status 1: a case failed
             cases.append(Case(f"{name}: end", "failed", f"{how_it_ended(status)}\n{last}"))
         return cases or [Case(f"{name}: end", "failed", "no results")]
 
 
 def _groups(program: Path, env: dict[str, str]) -> list[list[str]]:
-    """The paths of all cases, grouped by the first component below PREFIX."""
+    """Return the paths of all cases, grouped by the first component below PREFIX."""
     command = [str(program), "-l"]
     said = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=env, check=False)
     groups: dict[str, list[str]] = {}

@@ -67,7 +67,8 @@ def _tables(text: str) -> Iterator[tuple[list[str], list[list[str]], str]]:
 
 
 def _places(text: str, limits: dict[str, int]) -> list[int]:
-    """The addresses that `text` stands for: a sum, perhaps with variables, or a range FIRST-LAST."""
+    """Return the addresses that `text` stands for: a sum, perhaps with variables, or a range
+    FIRST-LAST."""
     sums = [0]
     for term in (part.strip() for part in text.split("+")):
         if found := ADDRESS.match(term):
@@ -147,7 +148,7 @@ class _Machine:
             self.commands([f"outl 0xcf8 0x{where:x}", f"outl 0xcfc 0x{value:x}"])
 
     def said(self, what: str) -> set[int]:
-        """The addresses that follow `what` in the device's log."""
+        """Return the addresses that follow `what` in the device's log."""
         return {int(found, 16) for found in re.findall(rf"{what} (?:register )?0x([0-9a-f]+)", self.log.read_text())}
 
     def close(self) -> None:
@@ -188,7 +189,7 @@ def _differences(written: dict[int, Register], real: dict[int, Register]) -> Ite
 
 
 def _properties(option: str, name: str) -> set[str]:
-    """The properties of a device or an object, from QEMU's help."""
+    """Return the properties of a device or an object, from QEMU's help."""
     command = [str(qemu.with_firmware()), option, f"{name},help"]
     said = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False).stdout
     return set(re.findall(r"^  (\S+)=<", said, re.MULTILINE))

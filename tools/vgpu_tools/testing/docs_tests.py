@@ -21,8 +21,8 @@ COMMAND = [str(ROOT / "vgpu"), "docs", "--look"]
 
 
 def steps() -> list[Step]:
-    """The steps that the suite needs: those of the site, and Linux's source tree, which has the extension that reads
-    kernel-doc comments."""
+    """Return the steps that the suite needs: those of the site, and Linux's source tree, which has
+    the extension that reads kernel-doc comments."""
     return [*docs_environment.steps(), sources.linux().step]
 
 

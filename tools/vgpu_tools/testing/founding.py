@@ -78,13 +78,13 @@ def rows(text: str) -> Iterator[Row]:
 
 @cache
 def _code(path: Path) -> str:
-    """The text of a C file without comments; "" if there is no such file."""
+    """Return the text of a C file without comments; "" if there is no such file."""
     return COMMENT.sub("", path.read_text()) if path.is_file() else ""
 
 
 @cache
 def _locks(root: Path) -> frozenset[str]:
-    """The locks of the driver: STRUCTURE.MEMBER, and names of global locks."""
+    """Return the locks of the driver: STRUCTURE.MEMBER, and names of global locks."""
     found: set[str] = set()
     for path in sorted((root / DRIVER).rglob("*.[ch]")):
         code = _code(path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Seed inputs of QEMU's generic fuzzer: each makes the device execute a packet.
+"""Makes seed inputs of QEMU's generic fuzzer. Each input makes the device execute a packet.
 
 The fuzzer writes registers only. Packets, page tables and the interrupt ring are written to VRAM through MM_INDEX and
 MM_DATA, a dword at a time, so that the fuzzer can mutate them, too.
@@ -12,7 +12,7 @@ from pathlib import Path
 SEPARATOR = b"FUZZ"
 OP_WRITE, LONG, REGISTERS = 3, 2, 1  # operation, access size, index of the register window
 
-# Registers (docs/hardware.md).
+# Numbers of registers, in dwords (docs/hardware.md).
 MM_INDEX, MM_DATA = 0x0, 0x1
 HUB = 0x1AB80
 SDMA = 0x1260
@@ -22,13 +22,14 @@ IH_RB_CNTL, IH_RB_BASE, IH_CAM_CNTL, IH_CAM_ACK = 0x1120, 0x1121, 0x118A, 0x1144
 CP_HQD, CP_INTERRUPTS, GRBM_GFX_CNTL, RLC_CP_SCHEDULERS = 0x3245, 0x3085, 0x2022, 0xECAA
 
 FB = 0x8000 << 24  # address of VRAM in VMID 0 after a reset
-RING, TABLES, DATA, IH_RING, MQD, LIST = 0x10000, 0x20000, 0x30000, 0x40000, 0x50000, 0x60000  # in VRAM
+# Offsets in VRAM.
+RING, TABLES, DATA, IH_RING, MQD, LIST = 0x10000, 0x20000, 0x30000, 0x40000, 0x50000, 0x60000
 
 Write = tuple[int, int]  # register, value
 
 
 def _vram(at: int, dwords: Iterable[int]) -> list[Write]:
-    """Writes that store dwords in VRAM."""
+    """Return the register writes that store dwords in VRAM, from the offset `at` on."""
     writes = []
     for i, dword in enumerate(dwords):
         writes += [(MM_INDEX, 1 << 31 | at + 4 * i), (MM_DATA, dword)]
@@ -36,7 +37,8 @@ def _vram(at: int, dwords: Iterable[int]) -> list[Write]:
 
 
 def _queue(number: int, vmid: int, base: int, dwords: list[int], retries: int = 0) -> list[Write]:
-    """Writes that put packets into a ring and run them on a queue of SDMA0."""
+    """Return the register writes that put packets into a ring and run them on a queue of SDMA0.
+    `retries` is the number of retry faults to acknowledge."""
     first = SDMA + 0x80 + QUEUES * number
     enable = 1 | 8 << 1 | 1 << 12 | 1 << 23 | vmid << 24
     return [
@@ -54,7 +56,9 @@ def _queue(number: int, vmid: int, base: int, dwords: list[int], retries: int = 
 
 
 def _space(vmid: int, pages: list[int], leaf: int) -> list[Write]:
-    """Writes that make an address space: 4 KiB pages from address 0, and a 2 MiB page at address 2 MiB."""
+    """Return the register writes that make an address space: 4 KiB pages from address 0 on, and a 2
+    MiB page at address 2 MiB. `pages` and `leaf` are offsets in VRAM; 0 in `pages` is an invalid
+    page."""
     flags = 1 | 1 << 5 | 1 << 6
     tables = [TABLES + 0x1000 * i for i in range(4)]
     return [
@@ -78,7 +82,7 @@ INTERRUPTS = [
 
 
 def _packets(base: int) -> dict[str, list[int]]:
-    """SDMA packets by kind, with data at the address `base`."""
+    """Return SDMA packets by kind, with data at the address `base`."""
     low, high = base & 0xFFFFFFFF, base >> 32
     there = (low + 0x123, high)
     here = (low, high)
@@ -105,7 +109,8 @@ def _packets(base: int) -> dict[str, list[int]]:
 
 
 def _hqd(ring: int) -> dict[int, int]:
-    """Registers of a privileged compute queue of VMID 0 with a ring of 512 dwords."""
+    """Return the HQD registers of a privileged compute queue of VMID 0 with a ring of 512 dwords: a
+    map from the number of the register, relative to CP_HQD, to its value."""
     return {
         0x8: FB + ring >> 8 & 0xFFFFFFFF,
         0x9: FB + ring >> 40,
@@ -116,7 +121,8 @@ def _hqd(ring: int) -> dict[int, int]:
 
 
 def _compute(dwords: list[int], aql: bool = False) -> list[Write]:
-    """Writes that put packets into a ring and run them on a queue of MEC 1, which is also the KIQ."""
+    """Return the register writes that put packets into a ring and run them on a queue of MEC 1,
+    which is also the KIQ."""
     return [
         *_vram(RING, dwords),
         (CP_INTERRUPTS, 0xFFFFFFFF),
@@ -135,7 +141,8 @@ def _pm4(opcode: int, *dwords: int) -> list[int]:
 
 
 def _pm4_packets() -> dict[str, list[int]]:
-    """PM4 packets by kind. A packet that needs SET_RESOURCES or MAP_QUEUES follows these packets."""
+    """Return PM4 packets by kind. A packet that needs SET_RESOURCES or MAP_QUEUES follows these
+    packets."""
     here, there = (DATA, FB >> 32), (DATA + 0x100, FB >> 32)
     resources = _pm4(0xA0, 0xFF00, 0xFFFFFFFF, 0xFFFFFFFF, 0, 0, 0, 0)
     map_queue = _pm4(0xA2, 1 << 29 | 1 << 13, 0x1000, MQD, FB >> 32, *here)
@@ -159,8 +166,8 @@ def _pm4_packets() -> dict[str, list[int]]:
 
 
 def _mapped() -> list[Write]:
-    """Writes that store the MQD and the run list to which the scheduler's packets refer. The list ends without CHAIN,
-    so that its time slice does not end."""
+    """Return the register writes that store the MQD and the run list to which the scheduler's
+    packets refer. The list ends without CHAIN, so that its time slice does not end."""
     list_of_all = [
         *_pm4(0xA1, 5 | 1 << 25, TABLES | 1, *[0] * 18),
         *_pm4(0xA2, 1 << 29 | 1 << 4, 0x1000, MQD, FB >> 32, DATA, FB >> 32),
@@ -170,7 +177,7 @@ def _mapped() -> list[Write]:
 
 
 def _aql_packets() -> dict[str, list[int]]:
-    """AQL packets by kind, each with a completion signal."""
+    """Return AQL packets by kind, each with a completion signal."""
     signal = [DATA, FB >> 32]
     return {
         "kernel": [2, *[0] * 13, *signal],
@@ -182,7 +189,7 @@ def _aql_packets() -> dict[str, list[int]]:
 
 
 def inputs() -> dict[str, bytes]:
-    """All inputs, by name."""
+    """Return all inputs, by name."""
     found: dict[str, list[Write]] = {}
     for name, dwords in _packets(FB + DATA).items():
         found[f"vmid0-{name}"] = [*INTERRUPTS, *_queue(0, 0, FB + RING, dwords)]

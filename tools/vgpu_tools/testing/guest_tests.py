@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The suites in guests: KUnit, and the programs of tests.list (full pass) and tests/basic.toml (basic pass)."""
+"""Runs the suites in guests: KUnit, and the programs of tests.list (full pass) and tests/basic.toml
+(basic pass)."""
 
 import contextlib
 import itertools
@@ -31,7 +32,8 @@ from vgpu_tools.testing.tap import Case, parse
 
 FULL_LIST = PROGRAMS / "tests.list"
 BASIC_LIST = ROOT / "tests/basic.toml"
-BOOT_SECONDS = {"release": 30, "debug": 60}  # until the first line of output; kmemleak's scan at the end takes as long
+# Limits until the first line of output. kmemleak's scan at the end takes as long as a boot.
+BOOT_SECONDS = {"release": 30, "debug": 60}
 KUNIT_SECONDS = 55  # limit until the results, which are printed together at the end
 # Limits between two results of a program. Longer than the limit of a case in the program (tap.c), so that the program
 # itself reports a hang. On the slowest host (limits.MOST) a hang is reported within 4 minutes in the basic pass.
@@ -44,7 +46,7 @@ FAILED = re.compile(rb"^not ok\b.*\n", re.MULTILINE)
 
 
 def steps(flavour: str) -> list[Step]:
-    """The steps that build a guest of one kernel flavour."""
+    """Return the steps that build a guest of one kernel flavour."""
     return [sources.firmware()[0], qemu.build(), rootfs.build(flavour)]
 
 
@@ -69,7 +71,7 @@ class Listed:
 
 
 def full_list() -> list[Listed]:
-    """The guests of tests.list."""
+    """Return the guests of tests.list."""
     guests = []
     for line in FULL_LIST.read_text().splitlines():
         if words := shlex.split(line, comments=True):
@@ -143,7 +145,7 @@ class Watch:
         guest.wait(DUMP_SECONDS * self.limit.speed.scale())
 
     def failed(self, guest: Watched) -> bool:
-        """Whether `fail_fast` is set and the guest has printed a failed case."""
+        """Return whether `fail_fast` is set and the guest has printed a failed case."""
         return self.fail_fast and bool(FAILED.search(guest.output))
 
 
@@ -204,7 +206,7 @@ def cases_of(programs: Sequence[str], ran: Ran) -> list[Case]:
         cases += parse(printed.get(program, ""), f"{program}: ") or [Case(program, "failed", why, gist=gist)]
     name = " ".join(programs)
     failed = any(case.outcome == "failed" for case in cases)
-    if ran.status not in (0, 1) or (ran.status and not failed):  # 1: a case failed
+    if ran.status not in (0, 1) or (ran.status and not failed):  # exit status 1: a case failed
         cases.append(Case(f"{name}: exit", "failed", f"{how_it_ended(ran.status)}\n{ran.diagnostics}", gist=gist))
     elif not ran.status and failed:
         cases.append(Case(f"{name}: exit", "failed", "a test failed, but the exit status is 0"))

@@ -73,7 +73,7 @@ class Step:
 
 
 def pages() -> list[Path]:
-    """The pages whose commands run."""
+    """Return the pages whose commands run."""
     return [DOCS / "first-hour.md", *sorted((DOCS / "howto").glob("*.md"))]
 
 
@@ -120,7 +120,7 @@ def steps_of(text: str) -> list[Step]:
 
 
 def _pattern(line: str) -> re.Pattern[str]:
-    """The expression for a line of an excerpt, in which "..." stands for any text."""
+    """Return the expression for a line of an excerpt, in which "..." stands for any text."""
     return re.compile(".*".join(re.escape(part) for part in line.rstrip().split(ANY)))
 
 
@@ -260,7 +260,7 @@ def _run_page(tree: Tree, page: Path, log: Path, context: Context) -> list[Case]
 
 
 def steps() -> list[build_steps.Step]:
-    """The steps that fill the cache for the builds in the copy."""
+    """Return the steps that fill the cache for the builds in the copy."""
     return [qemu.build_qtest(), *guest_tests.steps("release"), *guest_tests.steps("debug")]
 
 

@@ -27,10 +27,11 @@ MEMORY_OF = {"KFDQMTest.OverSubscribeCpQueues": "6G"}  # 65 queues with save are
 VRAM = "256M"  # small, because some tests allocate all VRAM
 # Tests that AMD's filter leaves out although the model supports them.
 BESIDES = ("KFDQMTest.SdmaEventInterrupt", "KFDLocalMemoryTest.CheckZeroInitializationVram")
-TEST_SECONDS = {"release": 900, "debug": 3600}  # SdmaConcurrentCopies copies by CPU for minutes
-SHADER_SECONDS = {"release": 40, "debug": 240}  # class D: tests that wait for a shader, which never runs
-BOOT_SECONDS = {"release": 90, "debug": 240}  # until the first test begins
-END_SECONDS = 30  # after a test's time limit, until the guest counts as hanging
+# Limit of a test. SdmaConcurrentCopies copies by CPU for minutes.
+TEST_SECONDS = {"release": 900, "debug": 3600}
+SHADER_SECONDS = {"release": 40, "debug": 240}  # limit of tests of class D, whose shader never runs
+BOOT_SECONDS = {"release": 90, "debug": 240}  # limit until the first test begins
+END_SECONDS = 30  # time from a test's limit until the guest counts as hanging
 WANTED = "ABC?"  # classes whose failed tests, outside the SVM suites, set the exit status
 SVM = "KFDSVM"
 
@@ -58,7 +59,7 @@ class Result:
     """The result of a test."""
 
     name: str
-    kind: str  # its class
+    kind: str  # class of the test
     outcome: str = "FAIL"  # PASS, FAIL, SKIP
     why: str = ""
     seconds: float = 0.0
@@ -76,13 +77,14 @@ def classes() -> list[tuple[str, str]]:
 
 
 def classify(name: str, rows: Sequence[tuple[str, str]]) -> str:
-    """The class of a test; "?" if no pattern matches."""
+    """Return the class of a test; "?" if no pattern matches."""
     plain = re.sub(r"^[^/.]+/|/\d+$", "", name)
     return next((kind for kind, pattern in rows if fnmatch.fnmatchcase(plain, pattern)), "?")
 
 
 def parse_list(text: str) -> list[str]:
-    """Names of tests from the output of --gtest_list_tests: suites, each followed by its indented tests."""
+    """Return the names of tests from the output of --gtest_list_tests: suites, each followed by its
+    indented tests."""
     names, suite = [], ""
     for line in text.splitlines():
         word = line.split("#")[0].rstrip()
@@ -105,12 +107,13 @@ def matches(name: str, patterns: str) -> bool:
 
 
 def choose(names: Sequence[str], amds: str, wanted: str) -> list[str]:
-    """The tests in AMD's filter or in BESIDES that match the filter `wanted`."""
+    """Return the tests in AMD's filter or in BESIDES that match the filter `wanted`."""
     return [name for name in names if (name in BESIDES or matches(name, amds)) and matches(name, wanted)]
 
 
 def judge(output: Sequence[str], status: int) -> tuple[str, str]:
-    """Outcome and reason of a test, from its output and exit status. gtest counts a skipped test as passed."""
+    """Return the outcome and reason of a test, from its output and exit status. gtest counts a
+    skipped test as passed."""
     text = "\n".join(output)
     if status == 124 or status == 137:
         return "FAIL", "its time ran out"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Time limits, scaled to this host's speed.
+"""Scales time limits to this host's speed.
 
 A limit is given in seconds on the reference machine, a quiet machine with two cores. `measure()` times a fixed piece of
 work, emulated (TCG) and native, on every core at once. `Speed.scale()` is the ratio of this time to the time on the
@@ -25,7 +25,7 @@ from vgpu_tools.testing.children import Children
 MOST = 4.0  # largest factor of a limit
 STUCK_SECONDS = 120  # limit of the emulated work, which takes one second on the reference machine
 ROM_BYTES = 65536
-EXIT_PORT = 0x501  # QEMU's isa-debug-exit
+EXIT_PORT = 0x501  # I/O port of QEMU's isa-debug-exit
 EXIT_STATUS = 1  # QEMU's exit status after a write of 0 to EXIT_PORT: (0 << 1) | 1
 ROUNDS = 450_000_000
 NATIVE_BYTES = 16 << 20
@@ -33,7 +33,8 @@ NATIVE_ROUNDS = 24
 
 
 def _rom() -> bytes:
-    """A firmware that counts down with a memory access in each iteration, then ends QEMU. Real mode, 16 bits."""
+    """Return a firmware that counts down with a memory access in each iteration, then ends QEMU.
+    Real mode, 16 bits."""
     code = bytes.fromhex("31c0 8ed8 66b9") + ROUNDS.to_bytes(4, "little")  # xor ax,ax; mov ds,ax; mov ecx,ROUNDS
     code += bytes.fromhex("66 01 0e 0005")  # 1: add [0x500],ecx
     code += bytes.fromhex("66 49 75 f7")  # dec ecx; jnz 1b
@@ -43,7 +44,7 @@ def _rom() -> bytes:
 
 
 def _emulated(children: Children) -> float:
-    """Seconds that the emulated work takes."""
+    """Return the seconds that the emulated work takes."""
     with tempfile.NamedTemporaryFile(suffix=".rom") as rom:
         rom.write(_rom())
         rom.flush()
@@ -63,7 +64,7 @@ def _emulated(children: Children) -> float:
 
 
 def _native() -> float:
-    """Seconds that the native work takes."""
+    """Return the seconds that the native work takes."""
     data = bytes(NATIVE_BYTES)
     start = time.monotonic()
     for _ in range(NATIVE_ROUNDS):
@@ -126,6 +127,6 @@ class Limit:
         return passed >= self.seconds * self.speed.scale(again=True)
 
     def __str__(self) -> str:
-        """The limit in words, for messages."""
+        """Return the limit in words, for messages."""
         scale = self.speed.scale()
         return f"{self.seconds:g} s" + (f" x {scale:.1f} (host speed)" if scale > 1 else "")

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """./vgpu mutants: tests whether a pass catches the defects of tests/mutants.
 
-Each mutant is applied to a git worktree of HEAD (build/mutants/tree), built, and must pass the demo. Then the suites
-run one by one until one fails; the suites that test the changed file come first. The worktree's ./vgpu runs the suites,
-with the tools of that commit; its JUnit files give the verdict. Verdicts are kept in build/results/mutants.json by
-patch, commit and pass: an interrupted run continues after the last suite that passed.
+Each mutant is applied to a git worktree of HEAD (build/mutants/tree), built, and must pass the
+demo. Then the suites run one by one until one fails; the suites that test the changed file come
+first. The worktree's ./vgpu runs the suites, with the tools of that commit; its JUnit files give
+the verdict. Verdicts are kept in build/results/mutants.json by patch, commit and pass, so that an
+interrupted run continues after the last suite that passed.
 """
 
 import contextlib
@@ -41,10 +42,11 @@ STORE = RESULTS / "mutants.json"
 CHANGED = "changed"  # the pass that ./vgpu test --changed runs for the mutant's file
 PASSES = (BASIC, FULL, CHANGED)
 GOALS = {BASIC: 0.9, FULL: 1.0, CHANGED: 1.0}  # share of the mutants that a pass has to catch
-OPTIONS: dict[str, list[str]] = {BASIC: [], FULL: ["--full"], CHANGED: ["--changed"]}  # of ./vgpu test
+# Options of ./vgpu test for each pass.
+OPTIONS: dict[str, list[str]] = {BASIC: [], FULL: ["--full"], CHANGED: ["--changed"]}
 STYLE = "check"
-# Order of the suites, by the folder of the file that the patch changes. STYLE is left out: a mutant caught only by a
-# style check or a compiler warning says nothing about the tests.
+# Order of the suites, by the folder of the file that the patch changes. STYLE is left out, because
+# a mutant caught only by a style check or a compiler warning is no measure of the tests.
 DEVICE_SUITES = ("qtest", "fuzz-model", "guest-release", "qtest-sanitizers", "avocado", "guest-debug", "registers")
 DRIVER_SUITES = ("kunit-release", "guest-release", "kunit-debug", "guest-debug", "avocado")
 OTHERS = ("fuzz-generic", "kunit-release", "kunit-debug")
@@ -107,7 +109,7 @@ def load(index: Path = MUTANTS / "mutants.toml") -> list[Mutant]:
 
 
 def choose(mutants: Sequence[Mutant], names: Sequence[str]) -> list[Mutant]:
-    """The mutants of these names, in the index's order; all if there are no names."""
+    """Return the mutants of these names, in the index's order; all if there are no names."""
     known = [mutant.name for mutant in mutants]
     for name in names:
         if name not in known:
@@ -126,7 +128,7 @@ def suites_for(file: str, of: str) -> list[str]:
 
 
 def key(patch: str, commit: str, of: str) -> str:
-    """The key of a verdict in the file: a hash of patch, commit and pass."""
+    """Return the key of a verdict in the file: a hash of patch, commit and pass."""
     return fingerprint.of("mutant", patch, commit, of)
 
 
@@ -177,7 +179,7 @@ def first_failure(report: Path) -> str:
 
 
 def table(rows: Sequence[tuple[Mutant, Mapping[str, Verdict]]]) -> str:
-    """The table: a line for each verdict."""
+    """Return the table: a line for each verdict."""
     lines = []
     for mutant, verdicts in rows:
         for of, verdict in verdicts.items():
@@ -270,8 +272,8 @@ def _write_pid(lock: TextIO) -> None:
 
 
 def check_room(*folders: Path) -> None:
-    """Raise Failure if a folder has less than ROOM free: a build or a test that fails on a full disk is no verdict on a
-    mutant."""
+    """Raise Failure if a folder has less than ROOM free, because a build or a test that fails on a
+    full disk is no verdict on a mutant."""
     for folder in folders:
         folder.mkdir(parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free
@@ -373,6 +375,6 @@ def mutants(of: str, names: Sequence[str]) -> int:
 
 
 def _known(store: Store, content: str, verdict: Verdict, commit: str) -> dict[str, Verdict]:
-    """The finished verdicts on a mutant, by pass."""
+    """Return the finished verdicts on a mutant, by pass."""
     found = {of: store.of(content, verdict.name, commit, of) for of in PASSES}
     return {of: one for of, one in found.items() if one.state != "open"}

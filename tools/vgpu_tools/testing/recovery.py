@@ -14,7 +14,7 @@ from vgpu_tools.guest.config import Guest
 from vgpu_tools.guest.session import LIMIT_SECONDS, Machine, Session
 
 VRAM_MIB = 256
-GART = {"offset": (VRAM_MIB - 2) << 20, "length": 1 << 20}  # the GART's table, in VRAM
+GART = {"offset": (VRAM_MIB - 2) << 20, "length": 1 << 20}  # the part of VRAM with the GART's table
 HANG_MS = {"release": 200, "debug": 2000}  # vgpu_kfd.lockup_timeout of the guest
 LATE_NS = 20_000_000
 UNMET = 3  # most rounds of a row that are repeated because no fault occurred
@@ -61,8 +61,10 @@ def _lines() -> list[Line]:
     return [
         Line("GART lost", [lost], "copy", "gart", "dump"),
         Line("engine hang", [("sdma-hang", {**hang, "count": 1})], "copy", "engine", "dump"),
-        Line("GART corrupt", [("gart-corrupt", {**window, "xor": 1})], "copy", "gart"),  # flips the entry's valid bit
-        Line("ring lost", [("gart-lost", {**one, "va": 16 << 20})], "copy", "gart"),  # the pages of packets and fences
+        # Bit 0 of the XOR is the valid bit of the entry.
+        Line("GART corrupt", [("gart-corrupt", {**window, "xor": 1})], "copy", "gart"),
+        # These GART pages hold packets and fences.
+        Line("ring lost", [("gart-lost", {**one, "va": 16 << 20})], "copy", "gart"),
         # The device drops the fault, or reports the fault so late that the engine could have executed later packets.
         Line("GART lost, silent", [("fault-drop", {"vmid": 0}), lost], "copy", "gart"),
         Line("GART lost, late", [("fault-delay", {"vmid": 0, "delay-ns": LATE_NS}), lost], "copy", "gart"),
@@ -80,7 +82,7 @@ def _lines() -> list[Line]:
 
 
 def _faults(machine: Machine) -> int:
-    """The number of faults that the device has reported."""
+    """Return the number of faults that the device has reported."""
     return machine.monitor.devices()[0].count("faults-noretry")
 
 

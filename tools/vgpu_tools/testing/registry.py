@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The list of suites, in the order in which they run."""
+"""Lists the suites, in the order in which they run."""
 
 from collections.abc import Iterator, Sequence
 
@@ -15,7 +15,8 @@ def _with_firmware(*steps: Step) -> list[Step]:
 
 
 def steps_of_all() -> list[Step]:
-    """The steps that every run of tests needs: the QEMU that measures the host's speed."""
+    """Return the steps that every run of tests needs: those for the QEMU that measures the host's
+    speed."""
     return _with_firmware(qemu.build())
 
 

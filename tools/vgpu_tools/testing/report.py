@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Output of a run of tests, and the JUnit files."""
+"""Prints the results of a run of tests, and writes the JUnit files."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,8 @@ SLOWEST = 10  # number of cases in the list of the slowest
 
 
 def summary(cases: Sequence[Case]) -> str:
-    """Return the last line of a run of tests: the numbers of passed, failed and skipped cases."""
+    """Return the numbers of passed, failed and skipped cases as one line. The output of a run of
+    tests ends with such a line."""
     counts = [sum(case.outcome == outcome for case in cases) for outcome in ("passed", "failed", "skipped")]
     return "{} passed, {} failed, {} skipped".format(*counts)
 
@@ -73,7 +74,8 @@ def table(outcomes: Sequence[Outcome], plan: Plan, seconds: float, scale: float)
 
 
 def failures(outcomes: Sequence[Outcome]) -> None:
-    """Print a line for each failed case. Called last: a log that lost its beginning still has these lines."""
+    """Print a line for each failed case. Call this last, so that a log that lost its beginning
+    still has these lines."""
     for outcome in outcomes:
         for case in outcome.failed:
             print(f"{case.name[:NAME]}: {gist(case)[:GIST]}", flush=True)

@@ -103,7 +103,7 @@ def _module(rooms: Rooms, file: str, name: str) -> str:
 
 
 def _absolute(rooms: Rooms, file: str, node: ast.ImportFrom) -> str:
-    """The absolute name of the module in `from MODULE import`."""
+    """Return the absolute name of the module in `from MODULE import`."""
     if not node.level:
         return node.module or ""
     parents = PurePosixPath(file).parents
@@ -139,7 +139,8 @@ def _python_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
 
 
 def _declarations(file: str, text: str) -> Iterator[str]:
-    """Yield the errors for prototypes and externs in a .c file: declarations of other files belong to headers."""
+    """Yield an error for each prototype and each extern in a .c file, because declarations of what
+    other files define belong to headers."""
     code = DIRECTIVE.sub(lambda match: "\n" * match[0].count("\n"), _blank(text, strings=True))
     for match in re.finditer(r"\bextern\b", code):
         yield f"{file}:{_line(code, match.start())}: extern in a .c file: declare it in a header"

@@ -26,10 +26,11 @@ class Section:
 
     folder: str
     prefix: str
-    scripts: list[str] = field(default_factory=list)  # rooms outside the section's folder, for `import NAME`
+    # Folders of the section's rooms outside the section's folder. `import NAME` searches them.
+    scripts: list[str] = field(default_factory=list)
 
     def path(self, name: str) -> str:
-        """The path, from the top of the checkout, that a name in this section stands for."""
+        """Return the path, from the top of the checkout, that a name in this section stands for."""
         return name[1:].rstrip("/") if name.startswith("/") else normpath(join(self.folder, name))
 
 
@@ -50,7 +51,7 @@ class Room:
     face_line: int = 0
 
     def is_face(self, file: str) -> bool:
-        """Whether other rooms may use a file of this room."""
+        """Return whether other rooms may use a file of this room."""
         if file.endswith(".py"):
             return True
         if self.faces is not None:
@@ -78,7 +79,7 @@ def circle(arrows: Mapping[str, Iterable[str]]) -> list[str]:
 
 
 def twice(names: Iterable[str]) -> list[str]:
-    """The names that occur more than once."""
+    """Return the names that occur more than once."""
     return [name for name, count in Counter(names).items() if count > 1]
 
 

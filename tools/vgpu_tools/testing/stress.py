@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""make test-stress: rounds of the basic pass beside stress-ng, with random delays in programs and device threads.
+"""make test-stress: runs rounds of the basic pass beside stress-ng, with random delays in programs
+and device threads.
 
 build/stress.json keeps the rounds of all invocations, with commit and seed. A round counts only if the load was
 effective, that is, if qtest took at least LOAD times its budget.
@@ -48,7 +49,8 @@ class Round:
     log: str
 
     def good(self) -> bool:
-        """Whether the round is green: no case failed, some passed, and the load was effective."""
+        """Return whether the round is green: no case failed, some passed, and the load was
+        effective."""
         return not self.failed and self.passed > 0 and self.load >= LOAD
 
 
@@ -56,7 +58,7 @@ _ROUNDS = TypeAdapter(list[Round])
 
 
 def commit() -> str:
-    """The checkout's commit, with the suffix -dirty if files differ from it."""
+    """Return the checkout's commit, with the suffix -dirty if files differ from it."""
     words = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
     return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
 
@@ -78,7 +80,7 @@ def _keep(rounds: list[Round]) -> None:
 
 
 def _load() -> list[str]:
-    """The command of stress-ng: load on CPU, memory, I/O and context switches."""
+    """Return the command of stress-ng: load on CPU, memory, I/O and context switches."""
     kinds = {"cpu": CPUS, "vm": 1, "vm-bytes": "512M", "iomix": 1, "iomix-bytes": "64M", "switch": 1}
     words = [word for kind, value in kinds.items() for word in (f"--{kind}", str(value))]
     return ["stress-ng", "--quiet", *words, "--temp-path", str(BUILD), "--timeout", f"{MOST_SECONDS}s"]
@@ -130,7 +132,7 @@ def run(rounds: int, seed: int, environment: Environment) -> int:
 
 
 def describe(one: Round) -> str:
-    """A round in a line."""
+    """Return a round in a line."""
     verdict = "green" if one.good() else "RED" if one.failed or not one.passed else f"too little load (want {LOAD})"
     counts = f"{one.passed} passed, {one.failed} failed, {one.skipped} skipped"
     took = progress.clock(one.seconds)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""make check: style and static checks, each by the tool that the upstream project uses.
+"""make check: runs style and static checks, each by the tool that the upstream project uses.
 
 Files that have passed are not checked again. For checkpatch, the cache has a marker (an empty file) for each source
 file that has passed. For the static checks, the cache has the build tree, in which make compiles only changed files and
@@ -34,8 +34,8 @@ NOT_FOR_DRIVER = ("LINUX_VERSION_CODE", "CONSTANT_COMPARISON", "MACRO_ARG_REUSE"
 
 
 def steps() -> list[Step]:
-    """The steps that the checks need: source trees of QEMU and Linux, and a built kernel with KUnit, against which the
-    module is built."""
+    """Return the steps that the checks need: source trees of QEMU and Linux, and a built kernel
+    with KUnit, against which the module is built."""
     return [sources.qemu().step, sources.linux().step, kernel.build("debug")]
 
 
@@ -84,7 +84,7 @@ def _forget_oldest() -> None:
 
 
 def _in_plan(plan: Plan, files: Iterable[Path]) -> list[Path]:
-    """The files that a plan selects."""
+    """Return the files that a plan selects."""
     return [file for file in files if plan.files is None or str(file.relative_to(ROOT)) in plan.files]
 
 
@@ -120,7 +120,7 @@ def _kernel_checkpatch() -> Path:
 
 
 def _compilers() -> str:
-    """A hash of the versions of gcc and sparse."""
+    """Return a hash of the versions of gcc and sparse."""
     versions = [
         subprocess.run([tool, "--version"], capture_output=True, text=True, check=False).stdout for tool in TOOLS
     ]

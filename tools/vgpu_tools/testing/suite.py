@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The types of suites, their plans and their results."""
+"""Defines the types of suites, of their plans and of their results."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -81,7 +81,7 @@ class Suite:
     beside: str = ""
 
     def in_pass(self, level: str) -> bool:
-        """Whether a pass has this suite."""
+        """Return whether a pass has this suite."""
         order = (BASIC, FULL, LONG)
         return order.index(self.lowest) <= order.index(level)
 
@@ -118,11 +118,11 @@ class Report:
         return [case for outcome in self.outcomes for case in outcome.failed]
 
     def count(self, outcome: str) -> int:
-        """The number of cases with this outcome: "passed", "failed" or "skipped"."""
+        """Return the number of cases with this outcome: "passed", "failed" or "skipped"."""
         return sum(case.outcome == outcome for case in self.cases)
 
     def seconds_of(self, suite: str) -> float:
-        """The duration of a suite in seconds; 0 if it was not run."""
+        """Return the duration of a suite in seconds; 0 if it was not run."""
         return sum(outcome.seconds for outcome in self.outcomes if outcome.suite.name == suite)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Test results: reads TAP and KTAP of test programs, writes JUnit XML for CI systems."""
+"""Reads the TAP and KTAP of test programs, and writes JUnit XML for CI systems."""
 
 import re
 import xml.etree.ElementTree as ElementTree
