@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu trace -o: events of device and driver on one axis of time, as a file for Perfetto. ./vgpu pictures: runs whose
-numbers become pictures.
+"""./vgpu trace -o: writes the events of device and driver on one axis of time to a file for
+Perfetto. ./vgpu pictures: records the runs whose numbers become pictures.
 
 Imports base, guest and operate only. Start with `command`. `record` runs a guest and records both sides; `events`
 parses the records; `device` and `driver` build the faults and spans of each side; `timeline` joins the two sides;

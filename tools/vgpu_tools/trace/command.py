@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu trace -o FILE: a timeline of a command's run, or of a running guest's devices."""
+"""./vgpu trace -o FILE: writes a timeline of a command's run, or of a running guest's devices."""
 
 import sys
 from collections.abc import Sequence

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The device's part of a trace: faults from raise to replay, and the queues that they stall."""
+"""Builds the device's part of a trace: faults from raise to replay, and the queues that they
+stall."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from vgpu_tools.trace.events import Event
 
-SDMA_ENGINES = 5  # number of SDMA engines (SDMA_NUM_ENGINES); also the id of the compute engine (VGPU_CLIENT_CP)
-WAITS = {4: "acknowledgement", 5: "a free CAM slot", 6: "another try"}  # by VGPUWait
+# Number of SDMA engines (SDMA_NUM_ENGINES), and so the id of the compute engine (VGPU_CLIENT_CP).
+SDMA_ENGINES = 5
+# The event for which a stalled queue waits, by the value of the device's VGPUWait.
+WAITS = {4: "acknowledgement", 5: "a free CAM slot", 6: "another try"}
 RB_ENABLE = 1  # SDMA_RB_CNTL__RB_ENABLE
 
 
@@ -61,12 +64,12 @@ class Fault:
     stall: Stall | None = None  # stall of the queue that raised the fault
     engine: int = -1  # number of the engine; -1: unknown
     acknowledged: int = 0
-    replayed: int = 0  # the first replay
-    # From the driver's trace
+    replayed: int = 0  # time of the first replay
+    # The members below come from the driver's trace.
     received: int = 0
     pasid: int = 0
     process: int = 0  # id of the process with that PASID
-    answered: int = 0  # the driver wrote the acknowledgement
+    answered: int = 0  # time when the driver wrote the acknowledgement
     service: Span | None = None
 
     @property
@@ -115,7 +118,7 @@ class Device:
         self.faults.append(fault)
         self._serial[fault.device, fault.serial] = fault
         if not fault.retry:
-            # A no-retry fault ends the queue's stall: the access goes to the default page.
+            # A no-retry fault ends the queue's stall, because the access goes to the default page.
             for stall in list(self._open.values()):
                 if (stall.device, stall.thread, stall.va) == (fault.device, fault.thread, fault.va):
                     self._end(stall, event.at, "met a no-retry entry")
@@ -186,5 +189,5 @@ class Device:
 
 
 def engine_name(engine: int) -> str:
-    """The name of an engine in the timeline."""
+    """Return the name of an engine in the timeline."""
     return f"sdma{engine}" if engine < SDMA_ENGINES else "compute"

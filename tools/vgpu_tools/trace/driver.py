@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The driver's part of a trace: services of faults, migrations, life and evictions of processes, recoveries."""
+"""Builds the driver's part of a trace: services of faults, migrations, life and evictions of
+processes, recoveries."""
 
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -29,7 +30,7 @@ class Driver:
     """Spans of the driver, from its tracepoints. The events have already been converted to the host's time."""
 
     def __init__(self, events: Iterable[Event], joined: dict[int, Fault]) -> None:
-        """`joined`: maps id() of an `svm_fault` event to the fault in the device's trace."""
+        """`joined` maps id() of an `svm_fault` event to the fault in the device's trace."""
         self.services: list[Span] = []
         self.migrations: list[Span] = []
         self.unmaps: list[Span] = []
@@ -43,11 +44,11 @@ class Driver:
         self._joined = joined
         self._batch: dict[int, dict[int, Fault]] = {}  # by thread and CAM slot: faults not yet acknowledged
         self._idle: dict[int, int] = {}  # by thread: time of the last received fault, service or acknowledgement
-        self._services: dict[int, list[Span]] = {}  # by thread
+        self._services: dict[int, list[Span]] = {}  # by thread, in the order of their end
         self._moving: dict[int, int] = {}  # by thread: start of the migration that has not ended
         self._off: dict[int, Event] = {}  # by process id: the eviction that has not ended
         self._reset: dict[int, Event] = {}  # by thread: the start of the reset
-        self._submitted: dict[tuple[int, int], Event] = {}  # by engine and sequence number
+        self._submitted: dict[tuple[int, int], Event] = {}  # jobs in flight, by engine and seqno
         self._done: dict[int, int] = {}  # by engine: time when its last job completed
         last = 0
         for event in events:
@@ -114,8 +115,8 @@ class Driver:
         self._note(event)
 
     def _alive(self, event: Event) -> None:
-        """Record an event of LIFE. Events of ranges name their process by its PASID only. A task of another process may
-        cause such events."""
+        """Record an event of LIFE. Events of ranges name their process by its PASID only. The task
+        is not evidence, because a task of another process may cause such events."""
         if event.name == "svm_list_init":
             self._owners[event.number("pasid")] = event.number("pid")
             self._note(event)

@@ -34,12 +34,12 @@ class Event:
     process: int = 0  # process id of the task; the thread's id if ftrace has no process id
 
     def number(self, key: str) -> int:
-        """The value of a KEY=NUMBER word."""
+        """Return the value of a KEY=NUMBER word."""
         return int(self.words[key], 0)
 
 
 def device_events(log: str) -> list[Event]:
-    """The trace events in QEMU's log, in the order of their times."""
+    """Return the trace events in QEMU's log, in the order of their times."""
     events = []
     for line in log.splitlines():
         if match := DEVICE_LINE.fullmatch(line):
@@ -68,12 +68,12 @@ def sections(text: str) -> dict[str, str]:
 
 
 def lost(stats: str) -> int:
-    """The number of events that ftrace lost because its buffers were full."""
+    """Return the number of events that ftrace lost because its buffers were full."""
     return sum(int(number) for number in re.findall(r"^(?:overrun|dropped events): (\d+)$", stats, re.MULTILINE))
 
 
 def counters(text: str) -> dict[str, int]:
-    """The devices' counters by name, summed over all devices."""
+    """Return the devices' counters by name, summed over all devices."""
     sums: dict[str, int] = {}
     for line in text.splitlines():
         name, _, number = line.partition(" ")

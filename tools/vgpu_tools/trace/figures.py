@@ -22,11 +22,12 @@ MARK = "tracing_mark_write"
 SIZES, MEMORY, PHASE = "vgpu sizes ", "vgpu memory ", "vgpu phase "  # marks that a run writes (runs.py)
 PHASES_END = "end"  # the last phase mark
 TO_VRAM = "migrate to vram"  # the names of migrations to VRAM begin with this (driver.py)
-# Rows of the table that vgpu-demo prints. PART: the title of a part. STEP: a step with bytes, faults, replays and time.
+# Rows of the table that vgpu-demo prints. PART matches the title of a part, STEP a step with its
+# bytes, faults, replays and time.
 PART = re.compile(r"│ +│ (\d)\. (.+?) +│")
 STEP = re.compile(r"│ (\d\.\d) +│ (.+?) +│ +\S.*? +│ +\d+ +│ +\d+ +│ +([\d.]+) ms +│")
 BINS = 250  # largest number of bins on an axis of time
-BIN_WIDTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # ms
+BIN_WIDTHS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)  # possible widths of a bin, in ms
 PER_DECADE = 10  # bins for each factor of 10 in latency
 REPAIRED = "repaired"
 IN_PLACE, MIGRATED = "mapped in place", "migrated to VRAM"
@@ -37,7 +38,7 @@ PARTS = ("raised to received", "received to serviced", "serviced to replayed")
 class Memory:
     """Use of VRAM and GTT by all processes, sampled in the guest."""
 
-    size: float = 0.0  # of VRAM
+    size: float = 0.0  # size of VRAM
     times: list[float] = field(default_factory=list)
     vram: list[float] = field(default_factory=list)
     gtt: list[float] = field(default_factory=list)
@@ -81,7 +82,7 @@ class Group:
     """The latencies of a group of faults. `parts` are the medians of the durations of PARTS."""
 
     name: str
-    counts: list[int]  # by bin
+    counts: list[int]  # number of faults in each bin
     median: float
     p99: float
     parts: list[float]
@@ -141,9 +142,9 @@ def _parts(lines: Sequence[tuple[int, str]]) -> tuple[int, list[Part], list[Part
         if found := PART.match(line):
             titles[found[1]] = found[2]
         elif found := STEP.match(line):
-            # The demo prints the row at the end of the step, with the step's duration. No step begins before the end of
-            # the step before: if several rows arrived at the same time, all but the first of their steps get duration
-            # 0.
+            # The demo prints the row at the end of the step, with the step's duration. A step does
+            # not begin before the end of the previous step. If several rows arrived at the same
+            # time, all of their steps except the first get the duration 0.
             begin = at - int(float(found[3]) * 1e6)
             rows.append((found[1], found[2], max(begin, rows[-1][3]) if rows else begin, at))
     if not rows:
@@ -213,8 +214,8 @@ def _phases(events: Iterable[Event]) -> tuple[int, list[Part]]:
 
 
 def pressure(sides: Sides) -> Pressure:
-    """Return the faults, the migrations and the memory in use over time. The run must mark phases and samples of the
-    memory in use."""
+    """Return the faults, the migrations and the memory in use over time. The run must have marked
+    its phases and samples of the memory in use."""
     zero, phases = _phases(sides.events)
     length = phases[-1].end
     width = next((one for one in BIN_WIDTHS if length / one <= BINS), BIN_WIDTHS[-1])
@@ -255,9 +256,9 @@ def pressure(sides: Sides) -> Pressure:
 
 
 def cuts(fault: Fault) -> list[float] | None:
-    """Return the durations of the PARTS of a fault's latency, in us. Return None if the fault was not replayed, if its
-    service did not repair it, or if the replay came before the driver received the fault: the repair of another fault
-    covered it.
+    """Return the durations of the PARTS of a fault's latency, in us. Return None if the fault was
+    not replayed, if its service did not repair it, or if the replay came before the driver received
+    the fault, because the repair of another fault covered it.
 
     The part "received to serviced" ends with the service's verdict. If the engine replays the access earlier, as soon
     as the page-table entry is written, the part ends with the replay.
@@ -293,8 +294,8 @@ def _bin(us: float) -> int:
 
 
 def latency(recordings: Iterable[Sides]) -> Latency:
-    """Return the distribution of the faults' latencies, in two groups: the service of the fault migrated memory to
-    VRAM, or it did not."""
+    """Return the distribution of the faults' latencies, in two groups: faults whose service
+    migrated memory to VRAM, and other faults."""
     found: dict[str, list[list[float]]] = {IN_PLACE: [], MIGRATED: []}
     left_out = 0
     for sides in recordings:

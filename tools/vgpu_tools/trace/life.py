@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The numbers of the picture svm-life (./vgpu pictures): SVM's state of a process at its creation and at its end.
+"""Computes the numbers of the picture svm-life (./vgpu pictures): how SVM's state of a process is
+created and torn down.
 
 `life()` takes the recording of `vgpu-svm-life`, a program with two ranges, A and B, that marks its steps in the trace.
 The picture has two panels: the first ends with the first copy; the second begins with the munmap of B and ends when the
@@ -16,7 +17,8 @@ from vgpu_tools.trace.figures import MARK, REPAIRED, TO_VRAM
 from vgpu_tools.trace.timeline import Sides
 
 STEP = "vgpu life "  # the marks of vgpu-svm-life begin with this
-COPIED, UNMAP = "the copy is complete", "munmap of B"  # steps that end the first panel and start the second one
+# The step COPIED ends the first panel, the step UNMAP starts the second panel.
+COPIED, UNMAP = "the copy is complete", "munmap of B"
 PROGRAM, PROCESS, LIST, NOTIFIER, FAULT, MIGRATION = LANES = (
     "program",
     "process",

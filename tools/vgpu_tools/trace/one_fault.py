@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The numbers of the picture one-fault (./vgpu pictures): one fault of the demo from raise to replay.
+"""Computes the numbers of the picture one-fault (./vgpu pictures): one fault of the demo from raise
+to replay.
 
 `one_fault()` selects the fault with the median latency among the repaired faults whose service migrated memory to VRAM.
 Times are in microseconds from the raise of the fault.
@@ -25,7 +26,7 @@ class OneFault:
     received: float
     service: tuple[float, float]
     migration: tuple[float, float]
-    answered: float  # the driver writes the acknowledgement
+    answered: float  # when the driver writes the acknowledgement
     replayed: float
     clock: float
     text: str

@@ -27,7 +27,7 @@ class Slice:
     flows: list[int] = field(default_factory=list)
     last: bool = False
     instant: bool = False
-    process: str = ""  # process and thread are set by read()
+    process: str = ""  # only read() sets process and thread
     thread: str = ""
 
 

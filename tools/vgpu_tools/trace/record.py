@@ -21,8 +21,9 @@ from vgpu_tools.guest.result import Result
 PORT = "vgpu.trace"
 # A line that a command in the guest writes to this file becomes an event "tracing_mark_write" of the recording.
 MARKER = "/sys/kernel/tracing/instances/vgpu/trace_marker"
-BUFFER_KIB = 16384  # for each of the guest's processors; about 200,000 events
-# Only the events that the timeline needs: each enabled event costs time in the device.
+BUFFER_KIB = 16384  # buffer of each processor of the guest; holds about 200,000 events
+# Enable only the events that the timeline needs, because each enabled event costs time in the
+# device.
 EVENTS = (
     "vgpu_fault",
     "vgpu_fault_class",
@@ -89,7 +90,7 @@ class Recording:
 
 
 def clocks() -> tuple[int, int]:
-    """The host's time and time stamp counter at one moment."""
+    """Return the host's time and time stamp counter at one moment."""
     at, ticks = tsc.now()
     earlier, day = tsc.sample(time.time_ns)
     return at + day - earlier, ticks

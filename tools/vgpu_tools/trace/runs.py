@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The runs for the pictures of the pages (./vgpu pictures): the demo, memory under pressure, many faults, and the life
-of two SVM ranges. `take()` records each run in a new guest, and writes the numbers of the pictures (figures.py,
-life.py, one_fault.py) as JSON."""
+"""Records the runs that the pictures of the documentation show (./vgpu pictures): the demo, memory
+under pressure, many faults, and the life of two SVM ranges. `take()` records each run in a new
+guest, and writes the numbers of the pictures, which figures.py, life.py and one_fault.py compute,
+as JSON."""
 
 import json
 import os
@@ -21,7 +22,7 @@ from vgpu_tools.guest import accel, options
 from vgpu_tools.guest.launch import Streams, comes_up
 from vgpu_tools.trace import figures, life, one_fault, record, timeline
 
-FOLDER = BUILD / "pictures"  # output of the programs, and DATA
+FOLDER = BUILD / "pictures"  # holds the output of the programs, and DATA
 DATA = FOLDER / "runs.json"
 COMMAND = "./vgpu pictures"
 SECONDS = 300.0  # timeout of a run
@@ -75,9 +76,9 @@ class Workload:
 
 DEMO = Workload("demo", ("--memory", "2G"), ("vgpu-demo",))
 PRESSURE = Workload("pressure", ("--vram", "64M"), ("sh", "-c", _phases()))
-# Two queues copy between pages that each fault separately and stay in system memory.
+# In FAULTS two queues copy between pages. Each page faults separately and stays in system memory.
 FAULTS = Workload("faults", ("--vram", "64M"), ("sh", "-c", "sleep 3 | vgpu-svm-loop copy"))
-# Sleep, because the driver tears down the process after its exit.
+# The sleep keeps the recording running, because the driver tears down the process after its exit.
 LIFE = Workload("life", ("--vram", "64M"), ("sh", "-c", f"vgpu-svm-life {record.MARKER} && sleep 1"), sampled=False)
 
 
@@ -94,13 +95,14 @@ class Lines:
         self.lines += [(now, line.decode(errors="replace")) for line in whole]
 
     def text(self) -> str:
-        """The output without the times."""
+        """Return the output without the times."""
         return "".join(f"{line}\n" for _, line in self.lines) + self.rest.decode(errors="replace")
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A run that has ended well."""
+    """The recording of a run that has ended well, and the lines of the run's output with their
+    times."""
 
     sides: timeline.Sides
     lines: Sequence[tuple[int, str]]

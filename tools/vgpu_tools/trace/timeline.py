@@ -14,7 +14,7 @@ DEVICE_PID = 1_000_000_000
 DRIVER_PID = 1_100_000_000
 TRACE_PID = 1_200_000_000
 FIRST_TID = 1_300_000_000
-TRACKS = {"eviction": "queues", "life": "SVM state"}  # of a process
+TRACKS = {"eviction": "queues", "life": "SVM state"}  # names of tracks of a process
 FLOWS = 32  # bits of the fault's serial in a flow id; the device's index is in the bits above
 
 
@@ -31,7 +31,7 @@ class Outcome:
     clock_ns: int = 0  # distance between the bounds of the clock offset; 0: no guest events
 
     def text(self) -> str:
-        """The summary for the user."""
+        """Return the summary for the user."""
         clock = f", clocks within {self.clock_ns / 1000:g} us" if self.clock_ns else ""
         return (
             f"{self.faults} faults, {self.serviced} answered by the driver, {self.replayed} replayed, "
@@ -45,9 +45,9 @@ class Sides:
 
     device: Device
     driver: Driver
-    events: list[Event]  # the guest's
+    events: list[Event]  # the guest's events
     doubts: list[str]
-    clock_ns: int = 0  # as in Outcome
+    clock_ns: int = 0  # see Outcome
 
 
 def join(recording: Recording) -> Sides:
@@ -138,8 +138,8 @@ def _doubt_counters(part: dict[str, str], faults: int, sides: Sides) -> None:
 
 
 def _doubt_order(faults: list[Fault], sides: Sides) -> None:
-    """Add a doubt for each effect that comes before its cause. No doubt is added for a stale fault that is replayed
-    before its service: the repair of another fault covered it."""
+    """Add a doubt for each effect that comes before its cause. No doubt is added for a stale fault
+    that is replayed before its service, because the repair of another fault covered it."""
     for fault in faults:
         begin = fault.service.begin if fault.service and fault.service.name == "repaired" else 0
         if fault.received and fault.received < fault.raised:
@@ -243,8 +243,8 @@ class _Picture:
             self._add(*track, piece)
 
     def _stall(self, stall: Stall) -> None:
-        """Draw the stall of a queue that raised no fault: the queue waits for the fault of another queue, or for a CAM
-        slot."""
+        """Draw the stall of a queue that raised no fault, but waits for the fault of another queue,
+        or for a CAM slot."""
         args: dict[str, Value] = {"serial": stall.serial, "address": stall.va, "vmid": stall.vmid, "end": stall.how}
         args["waits for"] = WAITS.get(stall.why, str(stall.why))
         piece = Slice(self._at(stall.begin), self._at(stall.end), f"stall {stall.va:#x}", "stall", args)
@@ -258,7 +258,8 @@ class _Picture:
             piece = self._piece(span, "service", f"service {span.args['serial']} {span.name}", args, flows)
             self._add(process, self._worker(span.device), piece)
         for span in self.driver.jobs if len(self.device.names) == 1 else []:
-            # The tracepoints of jobs have no device: with several devices the jobs are left out.
+            # Leave out the jobs if there are several devices, because the tracepoints of jobs name
+            # no device.
             args = span.args | {"submitted": self._at(int(span.args["submitted"]))}
             piece = self._piece(span, "job", f"job {span.args['seqno']}", args)
             self._add(process, f"copies (sdma{span.thread})", piece)
