@@ -38,7 +38,7 @@ class Finished:
     errors: bytes
 
     def __str__(self) -> str:
-        """The text that a failed assertion shows."""
+        """Return the text that a failed assertion shows."""
         last = self.output[-2000:].decode(errors="replace")
         return f"{self.result.sentence or self.result.status}; {self.errors.decode(errors='replace')}; {last}"
 
@@ -93,7 +93,7 @@ class GuestTest(Test):
         return finished.output
 
     def session(self) -> Session:
-        """A new session, for one machine or for several."""
+        """Return a new session, for one machine or for several."""
         return Session(self.settings.environment.late_frames)
 
     def machine(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The settings of a test: Avocado's parameters (-p NAME=VALUE, vgpu_tools/testing/avocado_tests.py)."""
+"""The settings of a test, from Avocado's parameters, which vgpu_tools/testing/avocado_tests.py
+passes as -p NAME=VALUE."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -22,7 +23,7 @@ class Settings:
 
     @classmethod
     def of(cls, test: Test) -> Self:
-        """The settings of a test."""
+        """Return the settings of a test."""
 
         def given(name: str, default: str = "") -> str:
             return str(test.params.get(name, default=default))

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Injected faults: lost, duplicate, late and spurious ones; TLB invalidations acknowledged too early.
+"""Tests injected faults: lost, duplicate, late and spurious ones; TLB invalidations acknowledged
+too early.
 
-Catches: a queue stalls for good after a lost fault; a fault is serviced as another one; a process is killed for a
-spurious fault; the test program does not detect a stale translation.
+Catches: a queue stalls for good after a lost fault; a fault is serviced as if it were another
+fault; a process is killed for a spurious fault; the test program does not detect a stale
+translation.
 """
 
 import tempfile
@@ -17,7 +19,7 @@ from vgpu_tools.guest.config import Guest
 from vgpu_tools.guest.session import Machine, Session
 
 LATE = 20_000_000  # delay of an interrupt entry, in ns
-EARLY = 10_000_000_000  # from the acknowledgement to the invalidation, in ns; longer than the test
+EARLY = 10_000_000_000  # ns between acknowledgement and invalidation; longer than the test
 NOBODY = 15  # highest VMID; no process of these tests has it, because the driver assigns the lowest free VMID
 
 

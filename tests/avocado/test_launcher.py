@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu run and shell: streams, exit statuses, and one sentence about an error of the guest."""
+"""Tests ./vgpu run and ./vgpu shell: streams, exit statuses, and one sentence about an error of the
+guest."""
 
 import contextlib
 import hashlib
@@ -30,8 +31,8 @@ class Passing(GuestTest):
         self.assertEqual((result.returncode, result.stdout, result.stderr), (0, b"out\n", b"err\nmore\n"))
 
     def test_status(self) -> None:
-        """Catches: ./vgpu run changes the command's exit status: a small or large one, that of a signal, or that of a
-        missing command."""
+        """Catches: ./vgpu run changes the exit status of a command that exits, is killed by a
+        signal, or is missing."""
         for script, status in (
             ("exit 1", 1),
             ("exit 42", 42),
@@ -53,8 +54,8 @@ class Passing(GuestTest):
         self.assertEqual(hashlib.sha256(result.stdout).digest(), hashlib.sha256(content).digest())
 
     def test_slow_reader(self) -> None:
-        """Catches: the agent blocks while it writes the command's input, and the command blocks while it writes its
-        output."""
+        """Catches: a deadlock in which the agent blocks on the command's input while the command
+        blocks on its output."""
         content = random.Random(2).randbytes(1 << 20)
         with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as printed:
             given.write(content)
@@ -75,8 +76,8 @@ class Passing(GuestTest):
             self.assertEqual((Path(folder) / "file").read_text(), "here\n")
 
     def test_arguments(self) -> None:
-        """Catches: a word of the command is changed: an empty one, or one with blanks, quotes, "*" or non-ASCII
-        characters."""
+        """Catches: the launcher changes a word of the command that is empty, or that has blanks,
+        quotes, "*" or non-ASCII characters."""
         words = ["", "a b", "it's", "*", "ü"]
         result = self.vgpu("run", "--gpus", "0", "--", "printf", "[%s]", *words)
         self.assertEqual(result.stdout.decode(), "".join(f"[{word}]" for word in words))
@@ -174,7 +175,8 @@ class Failing(GuestTest):
     def test_logs_stay(self) -> None:
         """Catches: later runs remove the folder of a running run, or of the newest failed run.
 
-        This happened: at the end of a long run of tests, the console log of a guest that had failed early was gone.
+        This has happened: at the end of a long run of tests, the console log of a guest that had
+        failed early was gone.
         """
         with (
             tempfile.TemporaryDirectory() as name,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Migration and snapshots of a guest whose GPU is busy.
+"""Tests migration and snapshots of a guest whose GPU is busy.
 
 Catches: state of the device is not saved; dirty memory is not sent; an engine of the source still runs after the
 migration."""
@@ -66,7 +66,8 @@ class Snapshot(GuestTest):
                     machine.rounds(2)
                     machine.pause()
                     machine.snapshot("snapshot-load", node)
-                    # Forget the frames that arrived since the snapshot: the restored guest sends them again.
+                    # Forget the frames that arrived since the snapshot, because the restored guest
+                    # sends them again.
                     machine.session = session = copy.deepcopy(saved)
                 machine.monitor.cmd("cont")
                 machine.rounds(2)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""GPUs that access each other's VRAM. Meanwhile the host takes the hive's link down, or removes by surprise the GPU
-that owns the VRAM.
+"""Tests GPUs that access each other's VRAM while the host takes the hive's link down, or removes by
+surprise the GPU that owns the VRAM.
 
 Programs: vgpu-test-peer (BOs) and vgpu-test-svm-peer (shared virtual memory).
 
@@ -18,7 +18,7 @@ from vgpu_tools.guest.session import Machine, Session
 
 
 class Peer(GuestTest):
-    """The host's part of the programs, on a hive of two GPUs."""
+    """Runs the programs on a hive of two GPUs, and does the host's part."""
 
     timeout = 600
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The campaign of make check-recovery, in its short form.
+"""Runs the campaign of make check-recovery in its short form.
 
 Catches: a job reports success although it faulted; a fault is not reported; the GART's table is not restored; lost BOs
 are not reported as lost."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Sleep states that only the host can end: suspend-to-idle (by a key) and hibernation (by booting a new QEMU).
+"""Tests sleep states that only the host can end: suspend-to-idle (by a key) and hibernation (by
+booting a new QEMU).
 
 Catches: the defects that vgpu-test-suspend, the program in the guest, detects; the driver relies on device state from
 before a loss of power.
@@ -18,7 +19,7 @@ from vgpu_tools.guest.session import Machine, Session
 
 VRAM, MEMORY = "128M", {"release": "512M", "debug": "1G"}
 SWAP_BYTES = 1 << 30
-TYPE_SECONDS = 0.5  # between two newlines
+TYPE_SECONDS = 0.5  # time between two newlines
 
 
 class Sleep(GuestTest):
@@ -27,7 +28,7 @@ class Sleep(GuestTest):
     timeout = 840
 
     def sleeper(self, append: str = "", qemu_args: Sequence[str] = ()) -> Guest:
-        """The options of a guest that can sleep."""
+        """Return the options of a guest that can sleep."""
         kernel = self.settings.kernel
         return Guest(
             vram=VRAM,
@@ -39,7 +40,7 @@ class Sleep(GuestTest):
         )
 
     def lines(self, session: Session) -> list[str]:
-        """The lines that the program has printed."""
+        """Return the lines that the program has printed."""
         return session.output.decode().splitlines()
 
     def end(self, machine: Machine, session: Session) -> None:
@@ -63,13 +64,13 @@ class Sleep(GuestTest):
                 self.end(machine, session)
 
     def wake(self, machine: Machine, session: Session, keyboard: str) -> None:
-        """Send newlines to the console until the guest is awake: the host cannot see when the guest has reached the
-        sleep state."""
+        """Send newlines to the console until the guest is awake, because the host cannot see when
+        the guest has reached the sleep state."""
         until = time.monotonic() + self.settings.limit
         while self.lines(session)[-1] == "sleeps" and session.status is None:
             self.assertLess(time.monotonic(), until, "the guest does not wake up")
-            # Connect only for a moment: the console blocks while a client is connected and does not read the console's
-            # output.
+            # Connect only for a moment, because the console blocks while a client is connected and
+            # does not read the console's output.
             with socket.socket(socket.AF_UNIX) as typist:
                 typist.connect(keyboard)
                 typist.send(b"\n")

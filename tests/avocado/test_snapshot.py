@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Guests that start from a snapshot (--from boot): the key, the folder, restored guests, damaged snapshots."""
+"""Tests guests that start from a snapshot (--from boot): the key, the folder, restored guests,
+damaged snapshots."""
 
 import contextlib
 import fcntl
@@ -26,7 +27,7 @@ from vgpu_tools.guest.launch import Run, Streams
 
 SMALL = ("--gpus", "0", "--memory", "512M")
 FOLDER_BYTES = 32 << 20  # size of a file system that is too small for a snapshot
-TRIES = 10  # of stopping a launcher while it takes a snapshot
+TRIES = 10  # most attempts to stop a launcher while it takes a snapshot
 SECONDS = 120  # timeout of a guest, on the reference machine
 
 
@@ -55,7 +56,7 @@ class Key(Test):
         self.addCleanup(patch.stop)
 
     def key(self, guest: Guest | None = None) -> str:
-        """The key for a guest."""
+        """Return the key for a guest."""
         return snapshot.key(replace(guest or Guest(), snapshot=True))
 
     def test_machine(self) -> None:
@@ -93,7 +94,7 @@ class Key(Test):
             self.key(),
             self.key(Guest(qmp=Path("/tmp/qmp"), qemu_args=["-D", "/tmp/log", "-msg", "timestamp=on"])),
         )
-        self.contents = {"rootfs-disk-release.erofs": "changed"}  # modules and programs
+        self.contents = {"rootfs-disk-release.erofs": "changed"}  # disk of modules and programs
         changed = self.key()
         self.contents = {}
         self.assertEqual(self.key(), changed)
@@ -138,7 +139,7 @@ class Room(WithFolder):
         os.utime(about, (used, used))
 
     def names(self) -> set[str]:
-        """The names of the snapshots in the folder."""
+        """Return the names of the snapshots in the folder."""
         return {path.stem for path in self.folder.glob("*.state")}
 
     def test_least_recently_used(self) -> None:
@@ -206,7 +207,7 @@ class Restored(WithFolder):
         return self.end(self.start(*words))
 
     def states(self) -> list[Path]:
-        """The state files in the folder."""
+        """Return the state files in the folder."""
         return sorted(self.folder.glob("*.state"))
 
     def taken(self, *words: str) -> os.stat_result:

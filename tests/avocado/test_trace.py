@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu trace -o FILE of a guest.
+"""Tests ./vgpu trace -o FILE on guests.
 
 tests/tools/test_timeline.py tests the parts that need no guest.
 """
@@ -15,7 +15,7 @@ from vgpu_tools.trace import command, life, perfetto, record, runs, timeline
 
 
 class Whole(GuestTest):
-    """A guest with two GPUs."""
+    """Recordings of whole guests."""
 
     def test_guest(self) -> None:
         """Catches: a fault that the device counted has no slice in the trace; an effect comes before its cause; the
@@ -47,7 +47,8 @@ class Whole(GuestTest):
             (flow,) = fault.flows
             self.assertGreaterEqual(services[flow].begin, fault.begin, fault)
             self.assertTrue(fault.args["end"] != "replayed" or flow in replays, fault)
-            # Not checked for an access that faults again: another GPU may have migrated the memory before the replay.
+            # Do not check an access that faults again, because another GPU may have migrated the
+            # memory before the replay.
             if fault.args["verdict"] == "repaired" and fault.args["end"] == "replayed":
                 self.assertLessEqual(int(fault.args["ns to service's begin"]), int(fault.args["ns to replay"]), fault)
         for category in ("migration", "stall", "unmap"):
