@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The documentation site: what is read from the code, and what is drawn. No test runs Sphinx, Graphviz or a browser."""
+"""Tests of the documentation site: what is read from the code, and what is drawn. No test runs
+Sphinx, Graphviz or a browser."""
 
 import tempfile
 from pathlib import Path
@@ -81,10 +82,11 @@ SCHEMA = """
 
 
 class Parsers(Test):
-    """Small sources of each kind."""
+    """The parsers, with a small source of each kind."""
 
     def test_empty(self) -> None:
-        """Catches: a table that has lost its source is built without rows; a row with a missing cell is built."""
+        """Catches: a table that has lost its source is built without rows; a row is built whose
+        number of cells differs from that of the head."""
         with self.assertRaisesRegex(Failure, "'of nothing' is empty"):
             tables.table("of nothing", ("a",), [])
         with self.assertRaisesRegex(Failure, "2 cells"):
@@ -182,7 +184,7 @@ class Parsers(Test):
 
 
 class Drawings(Test):
-    """Sources of pictures."""
+    """The functions that read the sources of pictures."""
 
     def test_bits(self) -> None:
         """Catches: a field is drawn at a wrong bit; overlapping fields, a mask with a hole or an unknown macro is
@@ -227,7 +229,7 @@ class Drawings(Test):
 
 
 class Pages(Test):
-    """The staged pages."""
+    """Stage, which converts pages for the site."""
 
     def staged(self, **pages: str) -> stage.Stage:
         """Return the pages of a checkout that has these pages in docs/, a README.md, and a file."""
@@ -268,7 +270,7 @@ class Pages(Test):
 
 
 class Here(Test):
-    """This checkout."""
+    """The pages and pictures of this checkout."""
 
     def setUp(self) -> None:
         self.files = rooms.files_of(ROOT)

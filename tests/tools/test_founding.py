@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The check of docs/founding-documents.md (vgpu_tools/testing/founding.py), on this checkout and on changed pages."""
+"""Tests the check of docs/founding-documents.md (vgpu_tools/testing/founding.py) on this checkout's
+page and on changed pages."""
 
 import tomllib
 
@@ -13,7 +14,7 @@ GOOD = "| `x` | `svm/svm_range.c:svm_range_find()` | `svm_range_list.lock` | `vg
 
 
 class Page(Test):
-    """Pages with errors."""
+    """The page of this checkout, and pages with added errors."""
 
     def setUp(self) -> None:
         self.text = (ROOT / founding.PAGE).read_text()
@@ -62,7 +63,8 @@ class Page(Test):
             self.assertEqual(self.found(self.text + TABLE + GOOD.replace("vgpu-test-svm:attributes", name)), [])
 
     def test_prose(self) -> None:
-        """Catches: a reference in a sentence is not checked; a word that is no reference is taken for one."""
+        """Catches: a reference in a sentence is not checked; a word that is no reference is checked
+        as a reference."""
         self.only(self.text + "\nSee `svm/svm_range.c:nothing()`.\n", "svm/svm_range.c:nothing()")
         self.only(self.text + "\nSee `vgpu-test-svm:nothing`.\n", "vgpu-test-svm:nothing")
         self.assertEqual(self.found(self.text + "\nSee `list`, `a.b` and `svm_range_list.list`.\n"), [])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The suite of the how-to pages: reading the pages, comparing output, the copy of the checkout.
+"""Tests the suite of the how-to pages: reading a page, comparing output with an excerpt, the copy
+of the checkout.
 
 Catches: a script of a page is not run; output that lacks an expected line passes; a page names a file that does not
 exist.
@@ -54,12 +55,12 @@ true
 no excerpt
 ```
 """
-# Folders whose files a page names in backticks.
+# Top folders of the files that pages name in backticks.
 FOLDERS = "guest-driver|qemu-device|include|guest-rootfs|tools|tests|configs|bench|docs"
 
 
 class Pages(Test):
-    """Reading a page."""
+    """howto.steps_of(), which reads a page."""
 
     def test_steps(self) -> None:
         """Catches: a block without "run" is run; a script or an excerpt is attached to another block; an option is
@@ -85,7 +86,7 @@ class Pages(Test):
 
 
 class Excerpts(Test):
-    """Comparing output with an excerpt."""
+    """howto.lacks() and howto.judge(), which compare output with an excerpt."""
 
     def test_present(self) -> None:
         """Catches: an excerpt that the output has is not found."""

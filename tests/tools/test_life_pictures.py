@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The pictures svm-life and one-fault of ./vgpu pictures, with recorded text. Catches: a picture shows an event that
-the run did not have, an event at a wrong time, or an event of another process. No test boots a guest or draws."""
+"""Tests the pictures svm-life and one-fault of ./vgpu pictures with the text of a recording.
+Catches: a picture shows an event that the run did not have, an event at a wrong time, or an event
+of another process. No test boots a guest or draws."""
 
 from avocado import Test
 
@@ -9,8 +10,10 @@ from vgpu_tools.docs.site import axis
 from vgpu_tools.trace import life, one_fault, timeline
 from vgpu_tools.trace.record import Recording
 
-# vgpu-svm-life, pid 70 with PASID 9, and another process, pid 80 with PASID 8. The first repair covers two faults of
-# range A. The fault of range B comes between both panels. A tick is a nanosecond; tick 0 is 1,000,000,000 s after 1970.
+# The recording has vgpu-svm-life (pid 70, PASID 9) and another process (pid 80, PASID 8). The first
+# repair covers two faults of range A. The fault of range B is in neither panel, because it comes
+# after the first one and before the second one. A tick is a nanosecond; tick 0 is 1,000,000,000 s
+# after 1970.
 DEVICE = """\
 7@1000000001.000500:vgpu_fault gpu0 hub=1 vmid=3 va=0x5000 write=0 retry=1 serial=1 cam=0
 7@1000000001.000501:vgpu_stall gpu0 sdma0 queue=2 vmid=3 va=0x5000 write=0 why=4 serial=1
@@ -76,11 +79,11 @@ sh-66 (     66) [000] ..... 1800000000: tracing_mark_write: vgpu end
 == end
 """
 SECOND = 1_000_000_000
-START = SECOND * SECOND  # of the recording
+START = SECOND * SECOND  # start of the recording, in ns since 1970
 
 
 def joined(guest: str = GUEST) -> timeline.Sides:
-    """Return the recording's sides."""
+    """Return both sides of the recording. `guest` replaces the guest's part."""
     return timeline.join(Recording(DEVICE, guest, (START, 0), (START + 2 * SECOND, 2 * SECOND)))
 
 
@@ -185,7 +188,7 @@ class OneFault(Test):
 
 
 class Axis(Test):
-    """The ticks of both pictures."""
+    """The ticks of the axes of both pictures."""
 
     def test_ticks(self) -> None:
         """Catches: an axis has no ticks, too many, or a tick beyond its end."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The logic of ./vgpu mutants.
+"""Tests the logic of ./vgpu mutants.
 
 Catches: a suite is left out of the order; a verdict is used for other sources; an interrupted run starts from the
 beginning; changes of a mutant stay in the worktree; a process outlives its run; a surviving mutant counts as caught.
@@ -78,7 +78,7 @@ class Index(Test):
         for one in listed:
             text = one.patch.read_text()
             self.assertEqual([line for line in text.splitlines() if line.startswith("+++ ")], [f"+++ b/{one.file}"])
-            # --cached, because the test may run in a worktree to which a mutant is applied.
+            # Use --cached, because the test may run in a worktree to which a mutant is applied.
             there = ["git", "-C", str(ROOT), "apply", "--cached", "--check", str(one.patch)]
             self.assertEqual(subprocess.run(there, capture_output=True, check=False).returncode, 0, one.name)
 
@@ -223,7 +223,7 @@ class Trials(Test):
             self.assertEqual(tree.called[-1], "reset")
 
     def test_resume(self) -> None:
-        """Catches: an interrupted trial is continued with the demo, or with a suite that has passed before."""
+        """Catches: an interrupted trial repeats the demo, or a suite that has passed before."""
         with self.trial(fuzz_model="broken") as (trial, _, store):
             with self.assertRaises(Failure):
                 trial.run()

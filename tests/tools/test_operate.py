@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The tools ./vgpu inject, stats and trace: their QMP commands and their output. The QEMU runs no guest."""
+"""Tests ./vgpu inject, stats and trace: their QMP commands and their output. The tests' QEMU runs
+no guest."""
 
 import json
 import signal
@@ -23,7 +24,7 @@ SECONDS = 30  # limit of each wait, on the reference machine
 
 
 class Values(Test):
-    """Values of KEY=VALUE."""
+    """inject.value(), which converts the VALUE of a KEY=VALUE."""
 
     def test_values(self) -> None:
         """Catches: a size, an address or a probability is read as another number; another text is accepted."""
@@ -147,7 +148,8 @@ class Operator(GuestTest):
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=hear_interrupts
         ) as follower:
             assert follower.stdout and follower.stderr
-            silence = threading.Timer(2 * self.seconds, follower.kill)  # if no line arrives, let readline() return
+            # If no line arrives, end the follower, so that readline() returns.
+            silence = threading.Timer(2 * self.seconds, follower.kill)
             silence.start()
             try:
                 self.assertIn(b"following", follower.stderr.readline())

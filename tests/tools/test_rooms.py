@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The check of includes and imports (rooms.txt), on small trees and on this checkout."""
+"""Tests the check of includes and imports (rooms.txt) on small trees and on this checkout."""
 
 import re
 import shutil
@@ -21,18 +21,19 @@ C = {
     "d/mid/mid.h": "",
     "d/top/top.c": "",
 }
-# A file in a README.md, or functions in parentheses. The functions belong to the file that is named before them.
+# Matches, in a README.md, the name of a file, or functions in parentheses, which belong to the file
+# that is named before them.
 NAMED = re.compile(r"`([\w/-]+\.[ch])`|\((`\w+\(\)`(?:,\s+`\w+\(\)`)*)\)")
 PYTHON = {f"t/p/{name}": "" for name in ("__init__.py", "low/__init__.py", "low/a.py", "top/__init__.py", "top/b.py")}
 
 
 def include(name: str) -> str:
-    """An #include line."""
+    """Return an #include line."""
     return f'#include "{name}"\n'
 
 
 class Small(Test):
-    """Trees of a few files."""
+    """The check on trees of a few files."""
 
     def found(self, listed: str, *trees: dict[str, str]) -> list[str]:
         """Return the violations in a tree of files. A later dictionary replaces files of earlier ones."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The API that runs guests. A program in place of QEMU simulates the guest's kernel and agent.
+"""Tests the API that runs guests. A program in place of QEMU simulates the guest's kernel and
+agent.
 
 Catches: a verdict or a reason is wrong; a QEMU or a descriptor outlives its run; a folder stays locked; output is lost;
 a caller waits for output after the end of the run.
@@ -326,7 +327,7 @@ class Signals(Scripted):
 
 
 class InBackground(Scripted):
-    """A run in a thread."""
+    """Background, which executes a run in a thread."""
 
     def test_lines(self) -> None:
         """Catches: a line is lost or split; a last line without newline is lost; lines() waits after the end of the
@@ -359,7 +360,7 @@ class InBackground(Scripted):
 
 
 class InSuites(Scripted):
-    """Guests of the suites."""
+    """The functions by which suites run guests."""
 
     def in_guest(self, *words: str, first: float = SECONDS) -> list[tuple[str, str, str]]:
         """Run a program's command in a guest. Return name, outcome and gist of each case."""

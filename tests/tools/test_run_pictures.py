@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu pictures, with recorded text. Catches: a picture shows a number that the run did not have. No test boots a
-guest or draws."""
+"""Tests ./vgpu pictures with the text of a recording. Catches: a picture shows a number that the
+run did not have. No test boots a guest or draws."""
 
 import json
 import tempfile
@@ -86,16 +86,17 @@ ROWS = """\
 │ 3.2  │ another step                       │    10 KiB │      1 │       0 │    9.9 ms │ ✓ holds │
 """
 SECOND = 1_000_000_000
-START = SECOND * SECOND  # of the recording
+START = SECOND * SECOND  # start of the recording, in ns since 1970
 
 
 def joined(guest: str = GUEST) -> timeline.Sides:
-    """Return the recording's sides."""
+    """Return both sides of the recording. `guest` replaces the guest's part."""
     return timeline.join(Recording(DEVICE, guest, (START, 0), (START + 2 * SECOND, 2 * SECOND)))
 
 
 def rows() -> list[tuple[int, str]]:
-    """Return the demo's rows with times of arrival. The last two steps arrive at one time."""
+    """Return the demo's rows with times of arrival. The rows of the last two steps arrive at the
+    same time."""
     at = {"1.1": 999_000, "3.1": 1_000_437, "3.2": 1_000_437}
     return [(START + at.get(line[2:5], 0) * 1000, line) for line in ROWS.splitlines()]
 
@@ -104,8 +105,9 @@ class Numbers(Test):
     """The numbers of the pictures."""
 
     def test_latency(self) -> None:
-        """Catches: a part of a latency begins or ends at a wrong event; a failed migration counts as one; a fault that
-        was not replayed because of its repair counts."""
+        """Catches: a part of a latency begins or ends at a wrong event; a failed migration counts
+        as a migration; a fault is counted although it was denied, or replayed before the driver
+        received it."""
         sides = joined()
         self.assertEqual(sides.doubts, [])
         cuts = [figures.cuts(fault) for fault in sides.device.faults]

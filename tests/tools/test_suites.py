@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The logic of ./vgpu test: suites for a change, time limits, budgets, reports. No test starts a guest."""
+"""Tests the logic of ./vgpu test: suites for a change, time limits, budgets, reports. No test
+starts a guest."""
 
 import io
 import signal
@@ -52,7 +53,7 @@ class Printing:
 
 
 def files() -> list[str]:
-    """Names of all files that git tracks."""
+    """Return the names of all files that git tracks."""
     command = ["git", "-C", str(ROOT), "ls-files", "-z"]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return [name for name in said.split("\0") if name]

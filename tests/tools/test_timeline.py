@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu trace -o FILE, with recorded text. Catches: an event is joined to a wrong fault; an event is left out; a time
-in the timeline is wrong."""
+"""Tests ./vgpu trace -o FILE with the text of a recording. Catches: an event is joined to a wrong
+fault; an event is left out; a time in the timeline is wrong."""
 
 from pathlib import Path
 
@@ -143,8 +143,9 @@ class Converter(Test):
         """Catches: the offset between the clocks is wrong; no doubt is reported although the events contradict every
         offset."""
         outcome, found = self.convert()
-        # The bounds of the offset differ by 15 us: this is the shortest time from the raise of a fault to the driver
-        # (serial 2), if the fastest acknowledgement takes no time.
+        # The bounds of the offset differ by 15 us. With the upper bound, the fastest
+        # acknowledgement takes no time, and 15 us is the shortest time from the raise of a fault to
+        # the driver (serial 2).
         self.assertEqual(outcome.clock_ns, 15 * MICRO)
         first = next(piece for piece in found if piece.category == "fault")
         self.assertEqual((first.args["ns to driver"], first.args["ns to acknowledge"]), (20 * MICRO, 100 * MICRO))
@@ -169,7 +170,7 @@ class Converter(Test):
 
 
 class File(Test):
-    """The file format."""
+    """Files in Perfetto's format."""
 
     def write(self, *pieces: Slice) -> Path:
         """Write slices, all on one thread, to a file."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The tools' own logic: parsers of results and consoles, messages, fingerprints, build steps."""
+"""Tests the tools' own logic: parsers of results and consoles, messages, fingerprints, build
+steps."""
 
 import errno
 import io
@@ -322,7 +323,7 @@ class Builds(Test):
                 self.assertTrue(fields.get("Date"), patch.name)
                 author = f"Signed-off-by: {fields['Author']} <{fields['Email']}>"
                 self.assertIn(author, Path(name, "message").read_text().splitlines(), patch.name)
-                # The message ends at "---"; the diffstat is in the other part.
+                # The message ends at "---", so that the diffstat is in the file "diff".
                 self.assertRegex(Path(name, "diff").read_text(), r"^---\n .* \| +\d+ \+", patch.name)
 
 
