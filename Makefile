@@ -6,7 +6,7 @@
 #   S=N                           seconds for each long test (make test-long)
 #   SUITE=NAME                    run only that suite (make test, test-full, test-long)
 #   CHANGED=1                     run only the tests that the changed files can break (make test)
-#   FUZZ_S=N FUZZ=NAME            seconds for each fuzzer, run only that fuzzer (make fuzz)
+#   FUZZ_S=N FUZZ=NAME            FUZZ_S: seconds for each fuzzer; FUZZ: the only fuzzer to run (make fuzz)
 
 MAKEFLAGS += --no-print-directory
 .DEFAULT_GOAL := help
