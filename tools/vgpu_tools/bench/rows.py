@@ -113,7 +113,7 @@ def rows(results: Results) -> list[Row]:
 
 
 def copy_rows(results: Results) -> Iterable[Row]:
-    """Return the rows of SDMA copies. The reference is the host's memcpy of the same size."""
+    """Yield the rows of SDMA copies. The reference is the host's memcpy of the same size."""
     for name, label in (
         ("sdma-vram-vram", "SDMA copy VRAM to VRAM"),
         ("sdma-vram-gtt", "SDMA copy VRAM to GTT"),
@@ -127,7 +127,7 @@ def copy_rows(results: Results) -> Iterable[Row]:
 
 
 def device_rows() -> Iterable[Row]:
-    """Return the rows of the device without a guest. The reference of the device's copies is the
+    """Yield the rows of the device without a guest. The reference of the device's copies is the
     memcpy that vgpu-kfd-bench runs between these copies."""
     host = Key("device-memcpy", 64 * MIB, "GB/s")
     for name, label, bar in (
@@ -146,7 +146,7 @@ def device_rows() -> Iterable[Row]:
 
 
 def svm_rows() -> Iterable[Row]:
-    """Return the rows of shared virtual memory: migration of 1 GiB, work on one of many ranges,
+    """Yield the rows of shared virtual memory: migration of 1 GiB, work on one of many ranges,
     munmap without GPU mappings, faults of several GPUs."""
     big = 1024 * MIB
     for way, label in (("in", "1 GiB of SVM to VRAM"), ("out", "1 GiB of SVM back")):
@@ -161,7 +161,7 @@ def svm_rows() -> Iterable[Row]:
         few = Key(f"svm-{what}-1000", 0, "us")
         yield Row(f"{label}, N = 1,000", few)
         for ranges in (10_000, 100_000, 1_000_000):
-            # Cost may grow as log(N): log(1,000,000) / log(1,000) = 2.
+            # The bar lets the cost grow as log(N): log(1,000,000) / log(1,000) = 2.
             bar = 2 if ranges == 1_000_000 else None
             key = Key(f"svm-{what}-{ranges}", 0, "us")
             yield Row(f"{label}, N = {ranges:,}", key, few, "N = 1,000", bar=bar, lower_is_better=True)
@@ -174,7 +174,7 @@ def svm_rows() -> Iterable[Row]:
 
 
 def memory_rows(results: Results) -> Iterable[Row]:
-    """Return the rows of the memory manager. The reference is similar work in the same guest: done
+    """Yield the rows of the memory manager. The reference is similar work in the same guest: done
     without the memory manager, with fewer BOs, or by the CPU."""
     size = 2 * MIB
     yield Row("load of the module", Key("module-load", 0, "ms"), absolute_bar=150, lower_is_better=True)
@@ -206,7 +206,7 @@ def memory_rows(results: Results) -> Iterable[Row]:
 
 
 def kfd_rows() -> Iterable[Row]:
-    """Return the rows of KFD's calls. The reference is similar work in the same guest that does not
+    """Yield the rows of KFD's calls. The reference is similar work in the same guest that does not
     use KFD or uses one GPU, or the mean of all processes. The rows on queues have no reference."""
     for label, name, size, unit, against, other, bar in (
         ("BO in VRAM by KFD: create to free", "kfd-life", 2 * MIB, "us", "drm-life", "by the render node", 1.5),

@@ -125,7 +125,8 @@ def _left_out(variant: str, plan: Plan, paths: Iterable[str]) -> set[str]:
 
 
 def qtest(variant: str) -> Callable[[Path, Plan, Context], list[Case]]:
-    """The suite of the device's qtest program: groups of its cases, AT_ONCE groups at a time."""
+    """Return the function that runs the suite of the device's qtest program. The cases run in
+    groups, AT_ONCE groups at a time."""
 
     def one(paths: list[str], plan: Plan, context: Context) -> tuple[list[Case], str]:
         selected = [word for path in paths for word in ("-p", path)]
@@ -157,7 +158,8 @@ def _fuzz_seconds(plan: Plan) -> int:
 
 
 def model_fuzz(variant: str) -> Callable[[Path, Plan, Context], list[Case]]:
-    """The suite of the fuzzer that compares the device with a second model, byte by byte."""
+    """Return the function that runs the fuzzer that compares the device with a second model, byte
+    by byte."""
 
     def run(log: Path, plan: Plan, context: Context) -> list[Case]:
         seconds = _fuzz_seconds(plan)
@@ -172,7 +174,8 @@ def model_fuzz(variant: str) -> Callable[[Path, Plan, Context], list[Case]]:
 
 
 def generic_fuzz(log: Path, plan: Plan, context: Context) -> list[Case]:
-    """The suite of QEMU's generic fuzzer: random accesses to registers, doorbells and configuration space."""
+    """Run QEMU's generic fuzzer, which makes random accesses to registers, doorbells and
+    configuration space."""
     seconds = _fuzz_seconds(plan)
     corpus = BUILD / "fuzz-corpus"  # inputs that reached new code; each run starts with them
     corpus.mkdir(parents=True, exist_ok=True)

@@ -241,8 +241,9 @@ def in_guest(
 
 
 def kunit(flavour: str) -> Callable[[Path, Plan, Context], list[Case]]:
-    """The suite of unit tests: loads the module of the tests. VGPU_KUNIT_SEED sets the seed of the random numbers;
-    without this variable the module chooses a seed."""
+    """Return the function that runs the suite of unit tests: it loads the module of the tests.
+    VGPU_KUNIT_SEED sets the seed of the random numbers; without this variable the module chooses a
+    seed."""
 
     def run(log: Path, _: Plan, context: Context) -> list[Case]:
         seed = context.environment.kunit_seed
@@ -271,7 +272,8 @@ def _alone(guest: Listed, flavour: str, cases: Sequence[Case]) -> None:
 
 
 def programs(flavour: str) -> Callable[[Path, Plan, Context], list[Case]]:
-    """The suite of guest programs: AT_ONCE guests at a time. Messages and log are in the list's order."""
+    """Return the function that runs the suite of guest programs, AT_ONCE guests at a time. Messages
+    and log are in the order of the list of guests."""
 
     def one(guest: Listed, plan: Plan, context: Context) -> tuple[list[Case], str]:
         words = ["--kernel", flavour, *guest.options]

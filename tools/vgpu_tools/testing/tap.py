@@ -48,7 +48,7 @@ def parse(text: str, prefix: str = "") -> list[Case]:
             cases.append(Case(f"{prefix}plan", "failed", f"{planned} tests were planned, {seen} reported"))
 
     for line in text.splitlines():
-        if found := VERSION.match(line):  # a new block, or another stream
+        if found := VERSION.match(line):  # a nested block or another stream begins
             for block in [block for block in open_blocks if block >= len(found["indent"])]:
                 plan_kept(block)
         elif found := PLAN.match(line):
