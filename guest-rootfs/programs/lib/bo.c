@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * KFD's buffers. vg_bo_alloc() reserves an address range and allocates the BO at it;
- * vg_bo_map_cpu() maps the BO over the reservation, so that CPU and GPU use the same
- * address.
+ * Allocate, map and free buffers of KFD. vg_bo_alloc() reserves an address range and allocates
+ * a BO for it; vg_bo_map_cpu() maps the BO over the reservation, so that CPU and GPU use the
+ * same address.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "bo.h"
 #include "device.h"
 
-/* Alignment of BOs of at least 2 MiB, for page table leaves of that size. */
+/* Alignment of BOs of at least 2 MiB, so that page-table leaves of 2 MiB can map them. */
 #define BO_ALIGN (2 * VG_MIB)
 
 /*

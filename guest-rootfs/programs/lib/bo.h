@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Buffers of KFD (AMDKFD_IOC_ALLOC_MEMORY_OF_GPU). A BO has the same address on CPU and
- * GPU, as in ROCm.
+ * Allocate, map and free buffers of KFD (AMDKFD_IOC_ALLOC_MEMORY_OF_GPU). A BO has the same
+ * address on CPU and GPU, as in ROCm.
  */
 #ifndef VG_BO_H
 #define VG_BO_H
@@ -25,12 +25,12 @@
 
 /**
  * struct vg_bo - a buffer of AMDKFD_IOC_ALLOC_MEMORY_OF_GPU
- * @vg: KFD
- * @gpu: GPU of the allocation
+ * @vg: the open KFD that owns the BO
+ * @gpu: GPU on which the BO was allocated
  * @va: address on CPU and GPU
- * @size: bytes, a multiple of the page size; 0: no BO
- * @handle: KFD's handle
- * @mmap_offset: offset for mmap() of the render node
+ * @size: size in bytes, a multiple of the page size; 0 if the structure holds no BO
+ * @handle: handle that KFD returned
+ * @mmap_offset: offset of the BO for mmap() of the render node
  * @flags: KFD_IOC_ALLOC_MEM_FLAGS_*
  * @cpu: CPU mapping at @va, or NULL
  * @mapped: whether the BO is mapped on @gpu
@@ -51,16 +51,16 @@ struct vg_bo {
 int vg_bo_alloc(struct vg *vg, struct vg_gpu *gpu, uint64_t size,
 		uint32_t flags, struct vg_bo *bo);
 /*
- * Map or unmap the BO at @bo->va: the _cpu functions for the CPU, the _gpu functions on @bo->gpu,
- * the GPU of the allocation. vg_bo_unmap_cpu() keeps the address range reserved.
+ * Map the BO at @bo->va, or unmap it: the _cpu functions for the CPU, the _gpu functions for
+ * @bo->gpu. vg_bo_unmap_cpu() keeps the address range reserved.
  */
 int vg_bo_map_cpu(struct vg_bo *bo);
 int vg_bo_unmap_cpu(struct vg_bo *bo);
 int vg_bo_map_gpu(struct vg_bo *bo);
 int vg_bo_unmap_gpu(struct vg_bo *bo);
 /*
- * Map the BO on a GPU other than @bo->gpu, or unmap it there. The caller unmaps the BO
- * from these GPUs before vg_bo_free().
+ * Map the BO on @gpu, a GPU other than @bo->gpu, or unmap it there. Before vg_bo_free(), the
+ * caller unmaps the BO from all such GPUs.
  */
 int vg_bo_map_peer(struct vg_bo *bo, struct vg_gpu *gpu);
 int vg_bo_unmap_peer(struct vg_bo *bo, struct vg_gpu *gpu);
@@ -69,7 +69,7 @@ int vg_bo_unmap_peer(struct vg_bo *bo, struct vg_gpu *gpu);
  */
 int vg_bo_create(struct vg *vg, struct vg_gpu *gpu, uint64_t size,
 		 uint32_t flags, struct vg_bo *bo);
-/* Unmap and free the BO. A zeroed structure is allowed. */
+/* Unmap and free the BO. Do nothing for a zeroed structure. */
 int vg_bo_free(struct vg_bo *bo);
 
 #endif /* VG_BO_H */

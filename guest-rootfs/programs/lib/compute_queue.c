@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * User-mode compute queues, PM4 and AQL: ring, pointers, doorbell, packets.
+ * Create user-mode compute queues (PM4 and AQL), reserve space in their rings, and emit PM4
+ * packets.
  *
- * A PM4 queue's write pointer counts dwords and never wraps. The CP writes the read
- * pointer modulo the ring size, so one dword of the ring always stays free.
- * The read and write pointers of an AQL queue count packets and never wrap.
+ * A PM4 queue's write pointer counts dwords and never wraps. The CP stores the read pointer
+ * modulo the ring size. One dword of the ring always stays free, because a full ring would
+ * look like an empty one. The read and write pointers of an AQL queue count packets and never
+ * wrap.
  */
 #include <errno.h>
 #include <sched.h>
@@ -22,8 +24,8 @@
 #include "timeout.h"
 
 #define EOP_BYTES	4096u
-#define NOP		0x80000000u	/* type 2 packet: one dword */
-/* Event of RELEASE_MEM: at the end of pipe, flush the caches, then write. */
+#define NOP		0x80000000u	/* PM4 packet of type 2, which is one dword long */
+/* Event of RELEASE_MEM: flush the caches at the end of the pipe, then write the data. */
 #define EVENT_TS	(0x14u | 5u << 8)
 
 static volatile uint64_t *slot(const struct vg_cq *q, unsigned int off)
@@ -36,7 +38,10 @@ static uint64_t property(const struct vg_gpu *gpu, const char *name)
 	return vg_node_property(gpu->node, name, 0);
 }
 
-/* Size of the debugger's area after the saved state: 32 bytes for each wave. */
+/*
+ * Return the size of the debugger's area, which follows the saved state and has 32 bytes for
+ * each wave.
+ */
 static uint64_t debug_bytes(const struct vg_gpu *gpu)
 {
 	uint64_t cus = property(gpu, "simd_count") /
@@ -176,7 +181,8 @@ uint64_t vg_cq_rptr(const struct vg_cq *q)
 void vg_cq_submit(struct vg_cq *q)
 {
 	/*
-	 * Order the stores: packets before wptr, wptr before the doorbell (uncached).
+	 * Store the packets before wptr, and wptr before the doorbell, which is mapped
+	 * uncached.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	*slot(q, VG_QUEUE_WPTR) = q->wptr;

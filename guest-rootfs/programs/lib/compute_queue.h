@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * User-mode compute queues, PM4 and AQL, and their packets.
- */
+/* Functions for user-mode compute queues (PM4 and AQL) and their packets. */
 #ifndef VG_COMPUTE_QUEUE_H
 #define VG_COMPUTE_QUEUE_H
 
@@ -15,17 +13,17 @@
 
 /**
  * struct vg_cq - a user-mode compute queue
- * @vg: KFD
+ * @vg: the open KFD that owns the queue
  * @gpu: GPU of the queue
- * @ring: GTT BO, a power of two bytes
- * @ptrs: one page of GTT: rptr, wptr, fence (VG_QUEUE_*)
+ * @ring: GTT BO whose size is a power of two
+ * @ptrs: GTT BO of one page, with rptr, wptr and the fence value at offsets VG_QUEUE_*
  * @eop: end-of-pipe buffer
  * @save: context save area; queues may share one, because the device saves no waves
- * @aql: AQL packets; false: PM4 packets
+ * @aql: true if the queue takes AQL packets, false if it takes PM4 packets
  * @id: queue ID of KFD
  * @doorbell_page: mapping that contains @doorbell, for vg_queue_end()
  * @doorbell: 64-bit doorbell
- * @wptr: dwords (AQL: packets) written, including those not yet submitted
+ * @wptr: number of dwords (AQL: of packets) reserved so far, including those not yet submitted
  * @seq: last fence value emitted
  */
 struct vg_cq {
@@ -53,7 +51,7 @@ int vg_save_area(struct vg *vg, struct vg_gpu *gpu, uint32_t kind,
 int vg_cq_create(struct vg *vg, struct vg_gpu *gpu, struct vg_bo *save,
 		 uint32_t ring_bytes, bool aql, struct vg_cq *q);
 /*
- * Destroy the queue and free its BOs except @save. A zeroed structure is allowed.
+ * Destroy the queue and free its BOs except the save area. Do nothing for a zeroed structure.
  * Return the first error.
  */
 int vg_cq_destroy(struct vg_cq *q);
@@ -70,17 +68,17 @@ void vg_cq_args(struct vg_cq *q, struct kfd_ioctl_create_queue_args *args);
 int vg_cq_update(struct vg_cq *q, const struct vg_bo *ring,
 		 uint32_t percentage);
 /*
- * Reserve space for a PM4 packet of @dwords in one piece, or for one AQL packet
- * (@dwords unused). All dwords of the AQL packet except the first are zeroed. The first
- * has the type INVALID, and the caller writes it last. Return NULL if the ring stays
- * full for VG_TIMEOUT_MS.
+ * Reserve space for a PM4 packet of @dwords in one piece, or for one AQL packet (@dwords
+ * unused). All dwords of the AQL packet except the first are zeroed. The first dword has the
+ * packet type INVALID; the caller writes this dword last. Return NULL if the ring stays full
+ * for VG_TIMEOUT_MS.
  */
 uint32_t *vg_cq_reserve(struct vg_cq *q, unsigned int dwords);
 /* Publish the packets emitted so far: write wptr, then ring the doorbell. */
 void vg_cq_submit(struct vg_cq *q);
 /*
- * Return the read pointer: dwords modulo the ring size; for AQL, packets since the
- * queue's creation.
+ * Return the read pointer. For PM4 it counts dwords modulo the ring size, for AQL packets
+ * since the queue's creation.
  */
 uint64_t vg_cq_rptr(const struct vg_cq *q);
 
@@ -95,11 +93,11 @@ int vg_pm4_wait(struct vg_cq *q, uint64_t at, uint32_t value);
 /* Emit a RELEASE_MEM. @data_sel is a PM4_DATA_*, @int_sel a PM4_INT_*. */
 int vg_pm4_release(struct vg_cq *q, uint64_t dst, uint64_t data,
 		   unsigned int data_sel, unsigned int int_sel, uint32_t ctxid);
-/* Emit a RELEASE_MEM that writes the next fence value to @ptrs. PM4 queues only. */
+/* Emit a RELEASE_MEM that writes the next fence value to @q->ptrs. @q must be a PM4 queue. */
 int vg_cq_emit_fence(struct vg_cq *q);
 /*
- * Wait until the last fence value emitted is in memory. Return 0 or -ETIMEDOUT.
- * vg_cq_finish() first emits a fence and submits.
+ * Wait until memory holds the fence value that was emitted last. Return 0 or -ETIMEDOUT.
+ * Before it waits, vg_cq_finish() emits a fence and submits the queue's packets.
  */
 int vg_cq_wait(struct vg_cq *q, unsigned int timeout_ms);
 int vg_cq_finish(struct vg_cq *q, unsigned int timeout_ms);

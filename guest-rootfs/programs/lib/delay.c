@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Delays around the calls that delay_wrap.c wraps: random delays, or one delay at one
- * point. See delay.h.
+ * Delays around the calls that delay_wrap.c wraps: random delays at all calls, or delays at
+ * one selected point. delay.h defines points.
  */
 #include <errno.h>
 #include <sched.h>
@@ -18,7 +18,7 @@
 
 #define POINT_NS	300000000
 #define POINT_TIMES	3	/* maximum number of delays at one point in a case */
-#define BUDGET_US	10000000	/* maximum sum of the random delays of a case */
+#define BUDGET_US	10000000	/* maximum sum of a case's random delays */
 
 /* State shared by the processes of a case. */
 struct shared {
@@ -38,7 +38,7 @@ static pid_t root_pid;
 static __thread struct {
 	uint64_t rng;
 	uint64_t path;		/* hash of the fork and thread creations that led to this thread */
-	void **root, **base;	/* frame addresses, see find_path() */
+	void **root, **base;	/* frame addresses that end a frame chain, see find_path() */
 } me;
 
 const char *delay_seed(void)
@@ -143,7 +143,7 @@ static void sleep_ns(uint64_t ns)
 
 static uint64_t draw(void)
 {
-	if (!me.rng)	/* libc created this thread, without __wrap_pthread_create() */
+	if (!me.rng)	/* libc created this thread without a call of __wrap_pthread_create() */
 		me.rng = mix(strtoull(seed_text, NULL, 0), 2) | 1;
 	me.rng ^= me.rng << 13;
 	me.rng ^= me.rng >> 7;
@@ -152,7 +152,8 @@ static uint64_t draw(void)
 }
 
 /*
- * Of 128 calls on average, 112 have no delay, 5 yield, 10 sleep up to 100 us, 1 sleeps up to 4 ms.
+ * Delay a call at random: of 128 calls on average, 112 have no delay, 5 yield the CPU, 10
+ * sleep up to 100 us, and 1 sleeps up to 4 ms.
  */
 static void random_delay(void)
 {
@@ -174,10 +175,11 @@ static void random_delay(void)
 /* Points */
 
 /*
- * Follow the frame chain from @frame, the frame of a wrapper, to me.base, or to me.root if the
- * function of me.base has returned. Store the DELAY_FRAMES return addresses nearest to the end of
- * the chain (all, if there are fewer) in @pc, innermost first, and return their number. If the
- * chain is broken (code without frame pointers), store only the return address of the wrapper.
+ * Find the path to a call. Follow the frame chain from @frame, the frame of the call's
+ * wrapper, to me.base, or to me.root if the function of me.base has returned. Of the return
+ * addresses on the chain, store the last DELAY_FRAMES in @pc, innermost first, and return
+ * their number. If the chain is broken by code without frame pointers, store only the return
+ * address of the wrapper.
  */
 static int find_path(void **frame, uintptr_t *pc)
 {

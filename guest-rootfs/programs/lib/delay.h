@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Delays at calls that synchronise, to reveal wrong assumptions about order. Every program is
- * linked with --wrap for these calls (programs/Makefile). If neither of these variables is set, a
- * wrapper costs one branch:
+ * linked with --wrap for these calls (programs/Makefile). If neither of the following
+ * environment variables is set, a wrapper costs one branch:
  *
  *   VGPU_TEST_DELAYS=SEED        random delays before and after each call
  *   VGPU_TEST_DELAY_POINT=count  print the number of points of each case
  *   VGPU_TEST_DELAY_POINT=K|0xID a delay at the K-th point of each case, or at the point of that ID
  *   VGPU_TEST_DELAY_POINT=each   run each case once for each of its points
  *
- * A point is a wrapped call together with the path that led to it. The path consists of up to four
- * return addresses, counted from the case's function. In a forked process or a thread, they are
- * counted from the function that forked or from the thread's function, and the path also includes
- * the path of the fork or thread creation. The ID of a point is a hash of the call and its path; it
- * is the same in each run of one build. The number K of a point is its place in the order in which
- * the processes of the case reach their points for the first time.
+ * A point is a wrapped call together with the path that led to it. The path consists of up to
+ * four return addresses, counted from the case's function. In a forked process or a thread,
+ * they are counted from the function that forked or from the thread's function, and the path
+ * also includes the path of the fork or thread creation. The ID of a point is a hash of the
+ * call and its path; it is the same in each run of one build. The number K of a point is its
+ * place in the order in which the processes of the case reach their points for the first time.
  */
 #ifndef DELAY_H
 #define DELAY_H
@@ -23,14 +23,14 @@
 #include <stdint.h>
 
 #define DELAY_FRAMES	4
-#define DELAY_POINTS	1024	/* maximum number of points of a case; further points are not counted */
+#define DELAY_POINTS	1024	/* maximum number of points of a case; further ones are ignored */
 
 /**
- * struct delay_point - a call on a path, in a process of the case
- * @id: hash of the call and its path; 0: the entry of the table is free
+ * struct delay_point - a point that a process of the case has reached
+ * @id: hash of the call and its path; 0 if this entry of the table is free
  * @what: name of the wrapped call
- * @hits: number of times the point was reached as the target
- * @pc: return addresses, innermost first; 0 after the last
+ * @hits: how often the point was reached while it was the point to delay
+ * @pc: return addresses of the path, innermost first; unused elements are 0
  */
 struct delay_point {
 	uint64_t id;

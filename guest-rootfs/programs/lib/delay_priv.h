@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Shared by delay.c and delay_wrap.c. */
+/* Declarations that delay.c and delay_wrap.c share. */
 #ifndef DELAY_PRIV_H
 #define DELAY_PRIV_H
 
@@ -14,8 +14,8 @@ enum { DELAY_OFF, DELAY_RANDOM, DELAY_AT_POINT };
 
 /* Whether a wrapped call is a point (delay.h). */
 enum delay_kind {
-	DELAY_UNCOUNTED,	/* no point: random delays only */
-	DELAY_DEVICE,		/* a point */
+	DELAY_UNCOUNTED,	/* not a point: the call has random delays only */
+	DELAY_DEVICE,		/* a point: an ioctl of KFD or DRM */
 	DELAY_PEER,		/* a point of synchronisation with a process, thread or timer */
 };
 
@@ -43,20 +43,19 @@ void __real__exit(int status) __attribute__((noreturn));
 void __wrap__exit(int status) __attribute__((noreturn));
 
 /*
- * Delay before and after a wrapped call; errno is preserved. @frame is the frame of the
- * wrapper.
+ * Delay before and after the wrapped call named @what. Both functions preserve errno. @frame
+ * is the frame address of the wrapper.
  */
 void delay_before(void *frame, const char *what, enum delay_kind kind);
 void delay_after(void);
 /* Return the kind of a call that reads or writes @fd. */
 enum delay_kind delay_kind_of_file(int fd);
-/*
- * Return true if the calling process is the process of the case, false in a child of
- * it.
- */
+/* Return true in the process of the case, false in its children. */
 bool delay_is_root(void);
 struct delay_origin delay_fork_origin(void *frame, const char *what);
-/* Continue from @o in a new process (@root is NULL) or in a new thread. */
+/*
+ * Take over the creator's state @o in a new process or thread. @root is NULL in a new process.
+ */
 void delay_enter(const struct delay_origin *o, void *root, void *base);
 
 #endif /* DELAY_PRIV_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The wrapped calls (--wrap in programs/Makefile): each delays before and after the
- * real call if delay_mode is set.
+ * Wrappers of the calls for which programs/Makefile passes --wrap to the linker. If delay_mode
+ * is set, a wrapper delays before and after the real call.
  */
 #include <poll.h>
 #include <pthread.h>
@@ -122,7 +122,7 @@ long __wrap_ptrace(enum __ptrace_request request, ...)
 	return r;
 }
 
-/* The point is after the fork, in the parent and in the child. */
+/* The parent and the child each have a point after the fork. */
 pid_t __wrap_fork(void)
 {
 	struct delay_origin origin;

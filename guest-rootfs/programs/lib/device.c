@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Opening KFD: topology, render nodes, apertures, VMs.
+ * Open KFD: find the GPUs of the topology, open their render nodes, read the apertures and
+ * acquire the VMs.
  */
 #include <dirent.h>
 #include <errno.h>

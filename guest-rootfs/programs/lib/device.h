@@ -24,8 +24,8 @@
  * @gpu_id: ID in KFD's ioctls
  * @node: number of the node in the topology
  * @minor: DRM render minor (128 or above)
- * @fd: render node; ACQUIRE_VM gives its VM to KFD
- * @aperture: from GET_PROCESS_APERTURES_NEW
+ * @fd: open file of the render node, whose VM ACQUIRE_VM gives to KFD
+ * @aperture: the GPU's apertures, as GET_PROCESS_APERTURES_NEW reports them
  */
 struct vg_gpu {
 	uint32_t gpu_id;
@@ -37,9 +37,9 @@ struct vg_gpu {
 
 /**
  * struct vg - an open KFD with every GPU's VM acquired
- * @kfd: /dev/kfd
- * @major: version from GET_VERSION
- * @minor: version from GET_VERSION
+ * @kfd: open file of /dev/kfd
+ * @major: major version that GET_VERSION reports
+ * @minor: minor version that GET_VERSION reports
  * @n_gpus: number of GPUs
  * @gpu: the GPUs of the topology
  */
@@ -56,8 +56,8 @@ struct vg {
  */
 int vg_open(struct vg *vg);
 /*
- * As vg_open(), but without ACQUIRE_VM and SET_MEMORY_POLICY: for tests of these
- * ioctls.
+ * As vg_open(), but do not call ACQUIRE_VM and SET_MEMORY_POLICY. For callers that call these
+ * ioctls themselves or need no VM.
  */
 int vg_open_bare(struct vg *vg);
 /* Close KFD and the render nodes. A zeroed structure is not allowed. */
@@ -67,8 +67,8 @@ int vg_acquire_vm(struct vg *vg, struct vg_gpu *gpu);
 /* Call SET_MEMORY_POLICY with COHERENT as both policies. */
 int vg_set_memory_policy(struct vg *vg, struct vg_gpu *gpu);
 /*
- * Set XNACK mode @mode (0, 1), or read the mode (-1). Return the current mode, or
- * -errno.
+ * Set the XNACK mode to @mode (0 or 1); if @mode is -1, only read it. Return the mode after
+ * the call, or -errno.
  */
 int vg_set_xnack(struct vg *vg, int mode);
 /*
@@ -76,8 +76,8 @@ int vg_set_xnack(struct vg *vg, int mode);
  */
 int vg_open_xnack(struct vg *vg);
 /*
- * ioctl() on /dev/kfd, restarted after signals. Return 0 or -errno; record no error
- * text.
+ * Call an ioctl of /dev/kfd, and repeat it while it fails with EINTR or EAGAIN. Return 0 or
+ * -errno. The function records no text for vg_error().
  */
 int vg_ioctl(const struct vg *vg, unsigned long request, void *arg);
 /* Return the number of nodes in the topology, or -errno. */
@@ -93,8 +93,8 @@ uint64_t vg_gpu_clock(struct vg *vg, struct vg_gpu *gpu);
 /* Return the text of the calling thread's last failure, never NULL. */
 const char *vg_error(void);
 /*
- * Record the text of a failure for vg_error(). Unless @err is 0, append the text of @err. Return
- * @err.
+ * Record the text of a failure for vg_error(). If @err, a negative errno, is not 0, append its
+ * text. Return @err.
  */
 int vg_fail(int err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Anonymous memory and the patterns that verify a copy. */
+/* Map anonymous memory, and fill and check memory with the patterns that verify a copy. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -33,7 +33,7 @@ void vg_unmap_anon(void *p, uint64_t size)
 		munmap((char *)p - VG_PAGE, inner + 2 * VG_PAGE);
 }
 
-/* A 64-bit mix of (seed, index): neighbouring words share no byte pattern. */
+/* Mix @seed and @index, so that neighbouring words of the pattern have different bytes. */
 static inline uint64_t pattern_word(uint64_t seed, uint64_t index)
 {
 	uint64_t x = (index + 1) * 0x9e3779b97f4a7c15ull + seed;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Anonymous memory, and the patterns that verify a copy. */
+/* Map anonymous memory, and fill and check memory with the patterns that verify a copy. */
 #ifndef VG_PATTERN_H
 #define VG_PATTERN_H
 
 #include <stdint.h>
 
 /*
- * Map anonymous memory with an inaccessible page at either end. Return NULL on an
- * error.
+ * Map @size bytes of anonymous memory between two inaccessible pages. Return NULL on an error.
  */
 void *vg_map_anon(uint64_t size);
 void vg_unmap_anon(void *p, uint64_t size);
@@ -17,12 +16,13 @@ void vg_unmap_anon(void *p, uint64_t size);
  */
 void vg_pattern_fill(void *p, uint64_t bytes, uint64_t seed, uint64_t offset);
 /*
- * Compare with the pattern of vg_pattern_fill(). Return 0, or -EILSEQ with the offset,
- * the expected and the found byte in vg_error().
+ * Compare @bytes bytes at @p with the pattern of vg_pattern_fill(). Return 0, or -EILSEQ if a
+ * byte differs; vg_error() then names the offset of the first such byte, and the expected and
+ * the found value.
  */
 int vg_pattern_check(const void *p, uint64_t bytes, uint64_t seed,
 		     uint64_t offset);
-/* Compare with the repeated dword @value. Return values as of vg_pattern_check(). */
+/* Compare @bytes bytes at @p with the repeated dword @value. Return as vg_pattern_check(). */
 int vg_fill_check(const void *p, uint64_t bytes, uint32_t value);
 
 #endif /* VG_PATTERN_H */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/*
- * The render node: see render.h.
- */
+/* Implementation of render.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

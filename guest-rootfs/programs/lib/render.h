@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vr: the render node over the raw uAPI (drm/amdgpu_drm.h): BOs with GPU addresses, contexts,
- * submission. Functions return 0 or a negative errno; they record no error text. Tests of single
- * ioctls use GEM handles without struct vr_bo.
+ * vr: functions for the render node over the raw uAPI (drm/amdgpu_drm.h). They create BOs with
+ * GPU addresses, create contexts, and submit jobs. Unless stated otherwise, a function returns
+ * 0 or a negative errno and records no error text. Tests of single ioctls use GEM handles
+ * without struct vr_bo.
  */
 #ifndef VR_H
 #define VR_H
@@ -16,9 +17,9 @@
 
 #define VR_MAP_RW	(AMDGPU_VM_PAGE_READABLE | AMDGPU_VM_PAGE_WRITEABLE)
 
-/* ioctl() without restart after signals. Return 0 or -errno. */
+/* Call an ioctl, without a restart after signals. Return 0 or -errno. */
 int vr_ioctl(int fd, unsigned long request, void *arg);
-/* Open the render node of @gpu once more. Return the new DRM file, or -errno. */
+/* Open the render node of @gpu once more. Return the file descriptor, or -errno. */
 int vr_open(const struct vg_gpu *gpu);
 
 /*
@@ -32,10 +33,10 @@ int vr_gem_va(int fd, uint32_t handle, uint32_t op, uint32_t flags, uint64_t va,
 
 /**
  * struct vr_bo - a BO with a CPU and a GPU address
- * @fd: render node
- * @handle: GEM handle; 0: no BO
- * @va: GPU address; 0: not mapped
- * @size: bytes, whole pages
+ * @fd: open file of the render node
+ * @handle: GEM handle, or 0 if the structure holds no BO
+ * @va: GPU address, or 0 if the BO is not mapped for the GPU
+ * @size: size in bytes, a multiple of the page size
  * @cpu: CPU mapping
  */
 struct vr_bo {
@@ -48,10 +49,10 @@ struct vr_bo {
 /* Create a BO, map it for the CPU and, unless @va is 0, for the GPU. */
 int vr_bo_create(int fd, uint64_t size, uint64_t domains, uint64_t flags,
 		 uint64_t va, struct vr_bo *bo);
-/* Unmap and close the BO. A zeroed structure is allowed. */
+/* Unmap and close the BO. Do nothing for a zeroed structure. */
 void vr_bo_free(struct vr_bo *bo);
 
-/* Allocate a context. *@id is 0 on an error. */
+/* Allocate a context and store its ID in *@id, or 0 on an error. */
 int vr_ctx_alloc(int fd, int32_t priority, uint32_t *id);
 /* Free a context. */
 int vr_ctx_free(int fd, uint32_t id);
@@ -59,7 +60,7 @@ int vr_ctx_free(int fd, uint32_t id);
 /**
  * struct vr_ib - packets in a BO
  * @bo: buffer of the packets
- * @ndw: dwords emitted
+ * @ndw: number of dwords emitted so far
  */
 struct vr_ib {
 	struct vr_bo bo;
@@ -85,10 +86,10 @@ void vr_ib_poll(struct vr_ib *ib, uint64_t va, uint32_t value);
 /**
  * struct vr_cs - arguments of a submission; vr_cs_chunk() adds further chunks
  * @ctx: context
- * @ring: SDMA ring
- * @ib: packets; NULL: no IB chunk
- * @handles: BOs of a BO_HANDLES chunk; NULL: no such chunk
- * @n_handles: at most 64 (-E2BIG)
+ * @ring: index of the SDMA ring
+ * @ib: packets to execute, or NULL for a submission without an IB chunk
+ * @handles: GEM handles for a BO_HANDLES chunk, or NULL for a submission without that chunk
+ * @n_handles: number of @handles; vr_cs_submit() fails with -E2BIG if it is above 64
  * @bo_list: handle of a BO list, or 0
  * @chunk: further chunks
  * @n_chunks: number of entries of @chunk
@@ -103,13 +104,16 @@ struct vr_cs {
 };
 /* Add a chunk of @bytes bytes at @data. @data must stay valid until the submission. */
 void vr_cs_chunk(struct vr_cs *cs, uint32_t id, const void *data, size_t bytes);
-/* Submit @cs. @seq (may be NULL) receives the sequence number, 0 on an error. */
+/*
+ * Submit @cs. Unless @seq is NULL, store the job's sequence number in *@seq, or 0 on an error.
+ */
 int vr_cs_submit(int fd, const struct vr_cs *cs, uint64_t *seq);
 /* Submit one IB with @n BO handles. */
 int vr_submit(int fd, uint32_t ctx, uint32_t ring, const struct vr_ib *ib,
 	      const uint32_t *handles, uint32_t n, uint64_t *seq);
 /*
- * Wait for a job, up to @ns from now (~0: no limit). Return 0, -ETIME, or the error of
+ * Wait for job @seq at most @ns nanoseconds, or without a limit if @ns is ~0. Return 0 if the
+ * job has completed, -ETIME if the time has passed, or another -errno, such as the error of
  * the job.
  */
 int vr_wait(int fd, uint32_t ctx, uint32_t ring, uint64_t seq, uint64_t ns);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Loop of a workload. The loop ends when the host closes the workload's standard input. */
+/* Run the rounds of a workload until the host closes the workload's standard input. */
 #include <poll.h>
 #include <stdio.h>
 #include <unistd.h>

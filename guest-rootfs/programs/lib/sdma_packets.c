@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* SDMA packets (include/vgpu/sdma_packets.h). */
+/* Emit SDMA packets. include/vgpu/sdma_packets.h defines their formats. */
 #include <errno.h>
 #include <string.h>
 

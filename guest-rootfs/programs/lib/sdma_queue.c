@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * User-mode SDMA queues: ring, pointers, doorbell.
+ * Create user-mode SDMA queues, reserve space in their rings, submit packets and wait for
+ * fences.
  *
- * The write pointer is a byte count that never wraps; the engine reads [rptr, wptr)
- * modulo the ring size. A packet never crosses the end of the ring: if it does not fit,
- * one-dword NOPs fill the ring to its end, as in ROCr.
+ * The write pointer is a byte count that never wraps; the engine reads [rptr, wptr) modulo the
+ * ring size. A packet never crosses the end of the ring: if it does not fit, one-dword NOPs
+ * fill the ring to its end, as in ROCr.
  */
 #include <errno.h>
 #include <sched.h>
@@ -141,7 +142,8 @@ int vg_queue_destroy(struct vg_queue *q)
 void vg_queue_submit(struct vg_queue *q)
 {
 	/*
-	 * Order the stores: packets before wptr, wptr before the doorbell (uncached).
+	 * Store the packets before wptr, and wptr before the doorbell, which is mapped
+	 * uncached.
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	*ptr_slot(q, VG_QUEUE_WPTR) = q->wptr;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * User-mode SDMA queues and their packets; doorbells of queues of any type.
+ * Functions for user-mode SDMA queues and their packets, and for the doorbells of queues of
+ * any type.
  */
 #ifndef VG_SDMA_QUEUE_H
 #define VG_SDMA_QUEUE_H
@@ -12,14 +13,15 @@
 
 /**
  * struct vg_queue - a user-mode SDMA queue
- * @vg: KFD
+ * @vg: the open KFD that owns the queue
  * @gpu: GPU of the queue
- * @ring: GTT BO, a power of two bytes
- * @ptrs: one page of GTT: rptr, wptr, fence and timestamps (VG_QUEUE_*)
+ * @ring: GTT BO whose size is a power of two
+ * @ptrs: GTT BO of one page, with rptr, wptr, the fence value and timestamps at offsets
+ * VG_QUEUE_*
  * @id: queue ID of KFD
  * @doorbell_page: mapping that contains @doorbell, for vg_queue_end()
  * @doorbell: 64-bit doorbell
- * @wptr: bytes written, including those not yet submitted
+ * @wptr: number of bytes reserved so far, including those not yet submitted
  * @seq: last fence value emitted
  */
 struct vg_queue {
@@ -33,7 +35,7 @@ struct vg_queue {
 	uint32_t seq;
 };
 
-/* Byte offsets in @ptrs. */
+/* Byte offsets in the page of vg_queue.ptrs and of vg_cq.ptrs. */
 #define VG_QUEUE_RPTR		0x000
 #define VG_QUEUE_WPTR		0x040
 #define VG_QUEUE_FENCE		0x080
@@ -50,15 +52,16 @@ int vg_queue_create(struct vg *vg, struct vg_gpu *gpu, uint32_t ring_bytes,
 int vg_queue_create_on(struct vg *vg, struct vg_gpu *gpu, uint32_t ring_bytes,
 		       uint32_t type, uint32_t engine, struct vg_queue *q);
 /*
- * Destroy the queue and free its BOs. A zeroed structure is allowed. Return the first
+ * Destroy the queue and free its BOs. Do nothing for a zeroed structure. Return the first
  * error.
  */
 int vg_queue_destroy(struct vg_queue *q);
 
 /*
- * For queues of any type. vg_doorbell_map() maps the doorbell at @offset, the value that
- * CREATE_QUEUE returned, stores the address of the mapping in *@page, and returns NULL on an error.
- * vg_queue_end() destroys queue @id and unmaps @page.
+ * The next two functions serve queues of any type. vg_doorbell_map() maps the doorbell at
+ * @offset, the value that CREATE_QUEUE returned, and stores the start of the mapping in
+ * *@page. It returns the address of the doorbell, or NULL on an error. vg_queue_end() destroys
+ * queue @id and unmaps @page.
  */
 void *vg_doorbell_map(struct vg *vg, uint64_t offset, void **page);
 int vg_queue_end(struct vg *vg, uint32_t id, void *page);
@@ -79,12 +82,12 @@ uint64_t vg_queue_rptr(const struct vg_queue *q);
 uint32_t vg_queue_fence_value(const struct vg_queue *q);
 
 /*
- * The functions below emit packets (sdma_packets.c) and return 0 or -errno. Sizes are
- * bytes; a size above the limit of one packet is split into several packets.
+ * The functions below emit packets (sdma_packets.c) and return 0 or -errno. A copy or fill of
+ * more @bytes than one packet can have is split into several packets.
  */
 int vg_emit_copy(struct vg_queue *q, uint64_t dst, uint64_t src,
 		 uint64_t bytes);
-/* Repeat the dword @value. @dst and @bytes are multiples of 4. */
+/* Fill memory with the dword @value. @dst and @bytes are multiples of 4. */
 int vg_emit_fill(struct vg_queue *q, uint64_t dst, uint32_t value,
 		 uint64_t bytes);
 int vg_emit_write(struct vg_queue *q, uint64_t dst, const uint32_t *data,

@@ -21,8 +21,8 @@ struct vg_mem_info {
 
 int vg_mem_info(const struct vg_gpu *gpu, struct vg_mem_info *info);
 /*
- * Wait until the memory in use is at most @base, because memory is freed
- * asynchronously. Return 0 or -ETIMEDOUT.
+ * Wait until the memory in use is at most @base, because the driver frees memory
+ * asynchronously. Return 0, -ETIMEDOUT, or an error of vg_mem_info().
  */
 int vg_mem_wait_freed(const struct vg_gpu *gpu, const struct vg_mem_info *base,
 		      unsigned int timeout_ms);
@@ -56,9 +56,10 @@ uint64_t vg_counter(const struct vg_counters *c, const char *name, bool *found);
 
 /*
  * Store in *@open the number of retry-fault entries that the driver has taken from the
- * interrupt ring and not acknowledged yet. The number is 0 while no queue faults, and
- * negative after the driver has acknowledged slots without an entry (ring overflow,
- * GART recovery). Return 0, -ENOENT if there are no such counters, or another -errno.
+ * interrupt ring and not acknowledged yet. The number is 0 while no queue faults. It becomes
+ * negative if the driver acknowledges CAM slots for which it has taken no entry, after a ring
+ * overflow or a GART recovery. Return 0, -ENOENT if there are no such counters, or another
+ * -errno.
  */
 int vg_faults_open(const struct vg_gpu *gpu, int64_t *open);
 
@@ -70,8 +71,8 @@ int vg_faults_wait_acked(const struct vg_gpu *gpu, int64_t most,
 			 unsigned int timeout_ms);
 
 /*
- * Reset the device through amdgpu_gpu_recover in debugfs. Return the result that the
- * file reports, or -errno.
+ * Reset the device through amdgpu_gpu_recover in debugfs. Return the result of the reset,
+ * which the file reports, or -errno if the file cannot be read.
  */
 int vg_gpu_reset(const struct vg_gpu *gpu);
 

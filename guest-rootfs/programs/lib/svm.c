@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Shared virtual memory: the SVM ioctl, and the pages that are in VRAM. */
+/* Shared virtual memory: call the SVM ioctl, and count the pages that are in VRAM. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>

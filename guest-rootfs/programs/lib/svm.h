@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Shared virtual memory: attributes, migration, and the pages that are in VRAM. */
+/*
+ * Shared virtual memory: set and get attributes, migrate ranges, and count the pages that are
+ * in VRAM.
+ */
 #ifndef VG_SVM_H
 #define VG_SVM_H
 
@@ -10,8 +13,8 @@
 #include "device.h"
 
 /*
- * SET_ATTR and GET_ATTR with at most 16 attributes (-E2BIG). GET_ATTR writes the values
- * back to @attrs.
+ * Call SET_ATTR or GET_ATTR. vg_svm_get() stores the values in @attrs. The functions return
+ * -E2BIG if @n is above 16.
  */
 int vg_svm_set(struct vg *vg, const void *addr, uint64_t size,
 	       const struct kfd_ioctl_svm_attribute *attrs, unsigned int n);

@@ -14,7 +14,7 @@
 #define REFERENCE_MS	30000
 #define UNSCALED_MS	60000
 #define MOST_SCALE	4.0
-/* Rounds of work(), and the time that they take on the reference machine. */
+/* Number of rounds of work(), and the time in ns that they take on the reference machine. */
 #define WORK_ROUNDS	150000000u
 #define WORK_NS		280000000ull
 
@@ -56,7 +56,7 @@ uint64_t vg_deadline(void)
 	return vg_now() + VG_TIMEOUT_MS * 1000000ull;
 }
 
-/* The loop that tools/vgpu_tools/testing/limits.py times on the host. */
+/* Run the same loop that tools/vgpu_tools/testing/limits.py measures on the host. */
 static void work(unsigned int rounds)
 {
 	unsigned int sum = 0;
