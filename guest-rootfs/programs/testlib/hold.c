@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Implementation of hold.h. */
+/* Occupy the kernel's SDMA rings with jobs: implementation of hold.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -27,8 +27,8 @@ static uint32_t user_pages(const struct hold *h, void *user, uint64_t bytes)
 }
 
 /*
- * Each job has its own context, because the scheduler puts a new context on the idlest
- * engine.
+ * Each job has its own context, because the DRM scheduler gives a new context the engine with
+ * the least work.
  */
 void hold_add_job(struct hold *h)
 {
@@ -46,8 +46,8 @@ void hold_add_job(struct hold *h)
 	part.bo.va += 4 * first;
 	part.ndw = h->ib.ndw - first;
 	/*
-	 * The driver returns -EAGAIN if user pages changed after it looked them up.
-	 * libdrm retries, too.
+	 * Retry, as libdrm does: the driver returns -EAGAIN if user pages changed after the
+	 * driver looked them up.
 	 */
 	do
 		r = vr_submit(h->fd, ctx, 0, &part, h->handles, h->n_handles,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Jobs of the render node that occupy the kernel's SDMA rings until the test releases them.
- * Commands that the driver queues later wait for these jobs. An invalidation of user pages waits
- * for them, too, if the jobs use these pages.
+ * Commands that the driver queues later on these rings wait for the jobs. If the jobs use user
+ * pages, an invalidation of these pages waits for the jobs, too.
  */
 #ifndef HOLD_H
 #define HOLD_H
@@ -14,12 +14,13 @@
 enum { HOLD_OUT_OF_VRAM, HOLD_INTO_VRAM, HOLD_ENGINES };
 
 /**
- * struct hold - jobs that poll a word of memory, one on each engine
- * @fd: separate DRM file of the render node
+ * struct hold - jobs, one on each engine, that poll a word of memory
+ * @fd: open file of the render node, which only this structure uses
  * @ib: packets of all jobs
- * @flag: the polled word, then one word for each job, which is 1 once the job runs
+ * @flag: BO with the polled word, followed by one word for each job, which the job sets to 1
+ * when it starts
  * @jobs: number of jobs
- * @handles: BOs of each job
+ * @handles: GEM handles of the BOs that each job uses
  * @n_handles: number of @handles
  */
 struct hold {
@@ -40,9 +41,8 @@ void hold_open(struct hold *h, const struct vg_gpu *gpu, void *user,
 	       uint64_t bytes);
 void hold_add_job(struct hold *h);
 /*
- * Occupy all engines: when the function returns, a job runs on each. The jobs use
- * @user, page-aligned memory of @bytes bytes, unless @user is NULL. An error ends the
- * case.
+ * Occupy all engines: when the function returns, a job runs on each engine. The jobs use
+ * @user, page-aligned memory of @bytes bytes, unless @user is NULL. An error ends the case.
  */
 void hold_engines(struct hold *h, const struct vg_gpu *gpu, void *user,
 		  uint64_t bytes);
@@ -53,7 +53,10 @@ void hold_let_go(struct hold *h);
  * signalled.
  */
 unsigned long hold_pending(const struct vg_gpu *gpu, uint32_t engine);
-/* Return the state of thread @tid of this process, as in proc(5): 'R', 'S', 'D', ... */
+/*
+ * Return the state of thread @tid of this process as one of the letters of proc(5): 'R', 'S',
+ * 'D', ...
+ */
 char hold_thread_state(int tid);
 /* Wait until thread @tid of this process is in uninterruptible sleep. */
 void hold_await_sleep(int tid);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Two calls at once: see race.h. */
+/* Run two calls at once: implementation of race.h. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -75,7 +75,7 @@ static void pin(pthread_t who, int cpu)
 
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
-	/* With one CPU in the guest the call fails, and the thread stays on that CPU. */
+	/* If the guest has no CPU @cpu, the call fails and the thread stays on CPU 0. */
 	pthread_setaffinity_np(who, sizeof(set), &set);
 }
 
@@ -115,8 +115,8 @@ static void on_alarm(int sig)
 }
 
 /*
- * Install the handler without SA_RESTART, so that an interrupted call returns to its
- * caller.
+ * Send SIGALRM to this process every @us microseconds, or stop if @us is 0. The handler has no
+ * SA_RESTART, so that an interrupted call returns to its caller.
  */
 static void set_alarm(suseconds_t us)
 {
@@ -140,8 +140,8 @@ int race(int (*call)(void), int (*other)(void), int *theirs)
 	int r;
 
 	/*
-	 * @call_ns is about twice the duration of a call, so that the timer expires
-	 * during or shortly after the call.
+	 * call_ns is about twice the duration of a call, so that the opponent starts during
+	 * the call or shortly after it.
 	 */
 	opponent = other;
 	delay_ns = race_below(call_ns + 1);
@@ -191,7 +191,7 @@ void race_use(const struct vg_gpu *gpu, struct race_use *use)
 	}
 }
 
-/* Return true if the counters named in kinds[] are equal. */
+/* Return true if @base and @now have equal values of the counters in kinds[]. */
 static bool same(const struct vg_counters *base, const struct vg_counters *now)
 {
 	unsigned int i;
@@ -277,7 +277,7 @@ static int unbind(void)
 	return vg_pci_unbind(pci_name);
 }
 
-/* The child of one round of race_unbind(). */
+/* Run the calls of one round of race_unbind(), in a child. */
 static void without_gpu(const struct race_calls *calls)
 {
 	race_call *next;

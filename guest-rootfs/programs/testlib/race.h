@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Two calls at once. The second call runs in a real-time thread on the CPU of the first
- * call. When the timer of that thread expires, the thread preempts the first call, if
- * the kernel can be preempted at that place (the debug kernel can). race_apart() moves
- * the thread to another CPU.
+ * Run two calls at once. The second call runs in a real-time thread on the CPU of the first
+ * call. When the timer of that thread expires, the thread preempts the first call, if the
+ * kernel can be preempted at that place (the debug kernel can). race_apart() moves the thread
+ * to another CPU.
  */
 #ifndef RACE_H
 #define RACE_H
@@ -28,8 +28,8 @@ uint64_t race_below(uint64_t n);
 void race_begin(void);
 void race_end(void);
 /*
- * From the next race() on, run the thread on CPU 1 (@apart), or on CPU 0 with the first
- * call.
+ * From the next race() on, run the second call on CPU 1 if @apart is true, else on CPU 0,
+ * where the first call runs.
  */
 void race_apart(bool apart);
 /*
@@ -38,8 +38,8 @@ void race_apart(bool apart);
  */
 void race_storm(bool storm);
 /*
- * Run both calls. Return the result of @call, and store the result of @opponent in
- * *@theirs unless @theirs is NULL.
+ * Run @call, and @opponent at a random time during it or shortly after it. Return the result
+ * of @call, and store the result of @opponent in *@theirs unless @theirs is NULL.
  */
 int race(int (*call)(void), int (*opponent)(void), int *theirs);
 
@@ -72,11 +72,11 @@ void race_reap_killed(const pid_t *pids, int n);
  * to the value before the first round.
  */
 void race_kill(const struct vg_gpu *gpu, void (*round)(void), int rounds);
-/* A call; returns 0 or -errno. */
+/* A call of a race, which returns 0 or -errno. */
 typedef int race_call(void);
 
 /**
- * struct race_calls - what race_unbind() runs in its child
+ * struct race_calls - functions that race_unbind() calls in its child
  * @start: open the GPU, call race_begin() and create what the calls use
  * @choose: return a random call
  * @bound_only: a call that needs a bound GPU, or NULL

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The FUSE server of slow-file.h. The server handles the requests that one regular file
- * needs; the file system is mounted over another file.
+ * The FUSE server of slow-file.h. The server handles the requests that one regular file needs.
+ * That file is the root of the file system, which is therefore mounted over a file.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -18,9 +18,12 @@
 #include "slow-file.h"
 
 #define PLACE		"/tmp/vgpu-slow-file"
-/* FUSE requires a read buffer for a request with the longest write, at least 8 KiB. */
+/*
+ * FUSE requires a buffer for reads of /dev/fuse that can hold the longest write request, and
+ * at least 8 KiB.
+ */
 #define REQUEST_BYTES	(16 * VG_KIB)
-/* Bytes of one read: a page, since max_readahead is 0. */
+/* A read request asks for at most one page, because max_readahead is 0. */
 #define READ_BYTES	VG_PAGE
 
 void slow_file_make(struct slow_file *f, uint64_t size, uint64_t seed)

@@ -11,12 +11,12 @@
 
 /**
  * struct slow_file - the file, as its server sees it
- * @dev: /dev/fuse
- * @size: bytes, whole pages
- * @seed: the content is vg_pattern_fill() with this seed, from offset 0
- * @unique: FUSE number of the pending read; 0: none
- * @offset: first byte of the pending read
- * @bytes: length of the pending read
+ * @dev: open file of /dev/fuse
+ * @size: size of the file in bytes, a multiple of the page size
+ * @seed: the file contains the pattern of vg_pattern_fill() with this seed
+ * @unique: FUSE's number of the pending read request, or 0 if no read is pending
+ * @offset: offset in the file of the pending read, in bytes
+ * @bytes: length of the pending read, in bytes
  */
 struct slow_file {
 	int dev;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Selection of cases: see tap-choose.h. */
+/* Select the cases of a program: implementation of tap-choose.h. */
 #include <stdio.h>
 #include <stdlib.h>
 

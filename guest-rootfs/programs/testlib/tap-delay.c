@@ -6,7 +6,7 @@
 #include "delay.h"
 #include "tap-delay.h"
 
-/* Maximum number of runs for one point, if the runs do not reach the point. */
+/* Number of runs after which run_each() gives up a point that no run has reached. */
 #define ATTEMPTS	2
 
 typedef int run_fn(const struct tap_case *c);

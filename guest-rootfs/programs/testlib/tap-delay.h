@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The runner's part of VGPU_TEST_DELAY_POINT: see delay.h. */
+/* Run a case once, or once for each of its points, as VGPU_TEST_DELAY_POINT says (delay.h). */
 #ifndef TAP_DELAY_H
 #define TAP_DELAY_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The render node in tests: see tap.h. A failure ends the case. */
+/* Functions of tap.h for tests of the render node. A failure ends the case. */
 #include <sys/mman.h>
 
 #include <drm/amdgpu_drm.h>

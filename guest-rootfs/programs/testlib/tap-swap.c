@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* A swap device for the guest tests: tap_swap_on(). */
+/* Set up a swap device for the guest tests. */
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
@@ -8,7 +8,7 @@
 
 #include "tap.h"
 
-/* Write the header that mkswap writes, then swapon(). */
+/* Write the header that mkswap writes, then call swapon(). */
 void tap_swap_on(void)
 {
 	static union {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The runner (tap.h). */
+/* Run the cases of a test program, each in its own process. tap.h describes the functions. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #include "tap-choose.h"
 #include "tap-delay.h"
 
-#define STOPPED_MS	500	/* time in which a stopped queue must make no progress */
+#define STOPPED_MS	500	/* time in ms in which a stopped queue must make no progress */
 
 /*
  * Time limit of a case. The limit is longer than VG_TIMEOUT_MS, so that a wait inside the case
@@ -25,7 +25,8 @@
  * the largest scale, 4, and the time for the kill, a hang is reported within 4 minutes.
  */
 #define CASE_LIMIT_MS	((tap_short() ? 3 : 6) * VG_TIMEOUT_MS / 2)
-#define KILL_LIMIT_MS	(VG_TIMEOUT_MS / 3)	/* time limit for the end of a killed process */
+/* Time limit in ms for the end of a killed process. */
+#define KILL_LIMIT_MS	(VG_TIMEOUT_MS / 3)
 #define ROUND_LIMIT_MS	30000
 /* Time limit of a case with a delay at a point; also longer than VG_TIMEOUT_MS. */
 #define EACH_LIMIT_MS	(VG_TIMEOUT_MS + 15000)
@@ -84,8 +85,8 @@ bool tap_short(void)
 }
 
 /*
- * Return the number of rounds in the short form: a quarter, but at least 2, so that the
- * loop repeats.
+ * In the short form, return a quarter of @rounds, but at least 2, so that the loop repeats (1
+ * if @rounds is 1). Otherwise return @rounds.
  */
 static int shorter(int rounds)
 {
@@ -195,7 +196,10 @@ static int wait_limited(pid_t pid, unsigned int (*limit_ms)(void))
 		if (r < 0)
 			return -1;
 		if (vg_now() > deadline && !measured) {
-			/* The measurement takes time: check @pid once more before the kill. */
+			/*
+			 * The measurement takes time, so check once more whether @pid has
+			 * ended.
+			 */
 			measured = !vg_scale_again();
 			deadline = start + limit_ms() * 1000000ull;
 			continue;
@@ -304,10 +308,11 @@ void tap_expect_stop(struct vg_queue *q, uint64_t dst, uint64_t src,
 	ERRNO(ETIMEDOUT, vg_wait(q, seq, STOPPED_MS));
 }
 
-/* The GPUs, with their render minors only: the runner itself keeps no file open. */
+/* The GPUs. Only their member minor is set, because the runner opens no render node. */
 static struct vg_gpu gpus[VG_MAX_GPUS];
 static struct vg_mem_info used[VG_MAX_GPUS];
-static int64_t faults[VG_MAX_GPUS];	/* retry faults not acknowledged before the case */
+/* Number of retry faults not acknowledged before the case. */
+static int64_t faults[VG_MAX_GPUS];
 static int n_gpus;
 
 static void find_gpus(void)
@@ -334,8 +339,8 @@ static void note_usage(void)
 }
 
 /*
- * Called after the process of a case has ended. Check that the memory of the process becomes free,
- * and that the driver acknowledges every retry fault that it has taken.
+ * Check after the process of a case has ended that its memory becomes free, and that the
+ * driver acknowledges every retry fault that it has taken.
  */
 static bool usage_is_back(void)
 {
@@ -429,7 +434,10 @@ int tap_main(const struct tap_case *cases, int n, int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	find_gpus();
-	/* Stop proactive compaction, because tests check the physical place of pages. */
+	/*
+	 * Stop proactive compaction, which moves pages: tests check where pages are in
+	 * physical memory.
+	 */
 	vg_put("/proc/sys/vm/compaction_proactiveness", "0");
 	if (!tap_left_out_known(cases, n))
 		return 2;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * TAP for the guest tests. Each case runs in its own process, with a time limit: a
- * crash or a hang is one "not ok". KFD creates and tears down a process for each case.
- * After the teardown, the memory in use on the GPUs must be as before the case.
+ * Run guest tests and report the results in TAP. Each case runs in its own process with a time
+ * limit, so that a crash or a hang is one "not ok". KFD creates and tears down a process for
+ * each case. After the teardown, the memory in use on the GPUs must be as before the case.
  */
 #ifndef TAP_H
 #define TAP_H
@@ -25,12 +25,15 @@ struct tap_case {
 	int min_gpus;
 };
 
-/* Return the running case. Cases made from a table find their entry by this address. */
+/*
+ * Return the running case. Cases that share a function find their entry in a table by this
+ * address.
+ */
 const struct tap_case *tap_this(void);
 /*
- * Run all cases, or those whose name contains argv[1], except those that
- * VGPU_TEST_LEAVE_OUT names (one full name a line). Return the exit status; 2 if no
- * case matches.
+ * Run all cases, or those whose name contains argv[1], except those that VGPU_TEST_LEAVE_OUT
+ * names (one full name a line). Return the exit status: 0; 1 if a case failed; 2 if no case
+ * matches or VGPU_TEST_LEAVE_OUT has an unknown name.
  */
 int tap_main(const struct tap_case *cases, int n, int argc, char **argv);
 
@@ -51,7 +54,7 @@ void tap_diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 			tap_fail(__FILE__, __LINE__, __VA_ARGS__);	\
 	} while (0)
 
-/* @expr is 0 or a negative errno, with a text in vg_error(); an error ends the case. */
+/* If @expr is a negative errno, end the case as failed with the text of vg_error(). */
 #define OK(expr)							\
 	do {								\
 		int ok_ = (expr);					\
@@ -60,7 +63,7 @@ void tap_diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 				 vg_error());				\
 	} while (0)
 
-/* @expr is 0 or a negative errno and must be -@want. */
+/* @expr is 0 or a negative errno. Unless it is -@want, end the case as failed. */
 #define ERRNO(want, expr)						\
 	do {								\
 		int errno_ = (expr);					\
@@ -72,8 +75,8 @@ void tap_diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 	} while (0)
 
 /*
- * Return true in the basic pass (VGPU_TEST_SHORT), which has fewer rounds and smaller
- * memory.
+ * Return true in the short form (VGPU_TEST_SHORT), in which cases run fewer rounds and use
+ * less memory.
  */
 bool tap_short(void);
 /*
@@ -82,8 +85,8 @@ bool tap_short(void);
  */
 bool tap_goes_on(int round, int rounds);
 /*
- * Return VGPU_TEST_ROUNDS if it is set; otherwise @many in the long form, a quarter of
- * @few in the short form, and @few in all other passes.
+ * Return VGPU_TEST_ROUNDS if it is set; otherwise @many in the long form (VGPU_TEST_SECONDS),
+ * a quarter of @few in the short form, and @few in all other runs.
  */
 int tap_rounds(int few, int many);
 /*
@@ -92,17 +95,22 @@ int tap_rounds(int few, int many);
  */
 bool tap_debug_kernel(void);
 /*
- * On the debug kernel, skip the case unless VGPU_TEST_SECONDS is set. For cases that take minutes
- * there, because the migration of a page takes more than a millisecond.
+ * On the debug kernel, skip the case unless VGPU_TEST_SECONDS is set. For cases that take
+ * minutes there, because the debug kernel needs more than a millisecond to migrate a page.
  */
 void tap_long_on_debug(void);
-/* ioctl() without restart after signals and without error text. Return 0 or -errno. */
+/*
+ * Call an ioctl, without a restart after signals and without a text for vg_error(). Return 0
+ * or -errno.
+ */
 int tap_ioctl(int fd, unsigned long request, void *arg);
-/* Open @vg and set XNACK mode @xnack (-1: leave it); a failure ends the case. */
+/*
+ * Call vg_open(), then set the XNACK mode to @xnack unless it is -1. A failure ends the case.
+ */
 void tap_open(struct vg *vg, int xnack);
 /* Call vg_map_anon(); a failure ends the case. */
 char *tap_anon(uint64_t size);
-/* Open a node of vgem. If there is none, the case is skipped. */
+/* Load vgem and open its DRM node. If there is none, the case is skipped. */
 int tap_open_vgem(void);
 /*
  * Run @fn(&fd) in a child. @fn works until the child is killed, and writes a byte to fd
@@ -132,8 +140,8 @@ void tap_expect_stop(struct vg_queue *q, uint64_t dst, uint64_t src,
 		     uint64_t bytes);
 
 /*
- * Evict once from @what, "vram" or "gtt", all BOs that are not pinned, including BOs
- * that queues use. If the eviction fails, the case fails; tap_evict_some() ignores the
+ * Evict all BOs that are not pinned, including BOs that queues use, once from the memory
+ * @what, "vram" or "gtt". If the eviction fails, the case fails; tap_evict_some() ignores the
  * result.
  */
 void tap_evict(const struct vg_gpu *gpu, const char *what);
