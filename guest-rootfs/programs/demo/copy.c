@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Part 1: a BO in VRAM and one in GTT, copied both ways by a user-mode queue
- * through the process's GPU page tables.
+ * Part 1: a user-mode queue copies a BO in VRAM to a BO in GTT and back. The engine translates
+ * the addresses through the process's GPU page tables.
  */
 #include <string.h>
 
@@ -27,7 +27,7 @@ static int gtt_to_vram(struct demo *d, struct vg_bo *vram, struct vg_bo *gtt)
 	       vg_pattern_check(vram->cpu, vram->size, SEED_B, 0);
 }
 
-/* Fill one page in the middle. The pages around it must not change. */
+/* Fill one page in the middle of @vram. The other pages must not change. */
 static int fill_in_place(struct demo *d, struct vg_bo *vram)
 {
 	uint64_t at = vram->size / 2;

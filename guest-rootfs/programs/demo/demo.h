@@ -18,10 +18,11 @@ struct usage {
 /**
  * struct demo - one run
  * @gpu: the first GPU, on which all parts run
- * @xfer: bytes of the transfers, which depend on the size of VRAM
+ * @xfer: size of the transfers in bytes, which depends on the size of VRAM
  * @failures: number of failed steps
- * @usage: memory usage in part 2
- * @step_*: state at the start of the current step
+ * @usage: rows of the memory usage table of part 2
+ * @step_start: vg_now() at the start of the current step
+ * @step_counters: counters of the device at the start of the current step
  */
 struct demo {
 	struct vg vg;
@@ -57,9 +58,9 @@ void report_close(struct demo *d);
 void report_usage(const struct demo *d);
 
 /*
- * Print the device's counters beside the driver's, each as the difference from @dev and
- * @drv, which were read earlier. Wait until the counters are stable. Count a failure
- * for each row that differs.
+ * Wait until the device's and the driver's counters agree, at most AT_REST_MS. Then print
+ * both, as differences from @dev and @drv, which were read earlier. Count a failure for each
+ * row in which they differ or a counter is missing.
  */
 void report_agreement(struct demo *d, const struct vg_counters *dev,
 		      const struct vg_counters *drv);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Parts 3 and 4: memory from malloc. With XNACK on, the driver maps the memory on an
- * engine's retry faults and migrates it to VRAM (svm_policy). A prefetch migrates
- * it, too, and CPU faults migrate it back.
+ * Parts 3 and 4: the engine uses memory from malloc. In part 3, XNACK is on: when the engine
+ * raises retry faults, the driver maps the memory, and migrates it to VRAM if the module
+ * parameter svm_policy says so. In part 4, a prefetch migrates memory to VRAM, and CPU faults
+ * migrate it back.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -35,7 +36,10 @@ static int copy_with_faults(struct demo *d, void *dst, const void *src,
 	return r;
 }
 
-/* Copy again. Pages that stayed mapped take no second fault. */
+/*
+ * Copy again. The copy must raise fewer faults than the first copy, which raised @first,
+ * because pages that stayed mapped raise none.
+ */
 static int copy_again(struct demo *d, void *dst, const void *src,
 		      uint64_t bytes, uint64_t first)
 {
@@ -79,8 +83,8 @@ static int prefetch(struct demo *d, void *p, uint64_t bytes)
 }
 
 /*
- * Read all bytes with the CPU, which migrates the pages back. @len bytes at @at must be
- * FILL, which the engine wrote; all other bytes must be the pattern.
+ * Read all bytes with the CPU, so that the pages migrate back. The @len bytes at offset @at
+ * must be FILL, which the engine wrote; all other bytes must be the pattern.
  */
 static int touch(const char *p, uint64_t bytes, uint64_t at, uint64_t len)
 {
@@ -135,7 +139,10 @@ void part_fault_and_migrate(struct demo *d)
 	if (step_end(d, "3.2", "the same copy again finds what was repaired", r))
 		goto out;
 
-	/* Whole pages inside @dst, with the pattern from their first byte. */
+	/*
+	 * Part 4 uses the whole pages of dst. Write the pattern from the first byte of these
+	 * pages on.
+	 */
 	aligned = (char *)(((uintptr_t)dst + VG_PAGE - 1) & ~(VG_PAGE - 1));
 	whole = whole < bytes ? whole : bytes - VG_PAGE;
 	vg_pattern_fill(aligned, whole, SEED, 0);

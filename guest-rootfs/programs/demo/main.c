@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * vgpu-demo: the memory system of this GPU in five parts, each checked byte for byte.
- * The exit status is 0 only if every step passed.
+ * vgpu-demo: demonstrate the GPU's memory system in five parts, and check every byte. The exit
+ * status is 0 only if every step passed.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "demo.h"
 
-/* Bytes of a transfer: 64 MiB, less on a GPU with less than 512 MiB of VRAM. */
+/* Return the size of a transfer in bytes: 64 MiB, or an eighth of VRAM if that is less. */
 static uint64_t transfer_size(uint64_t vram)
 {
 	return vram / 8 < 64 * VG_MIB ? vram / 8 & ~(2 * VG_MIB - 1) :

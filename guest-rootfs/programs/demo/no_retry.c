@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Part 5: XNACK off. The engine of a child process accesses memory that was never
- * mapped for the GPU: the child's queue stops and the fault is reported, while the
- * parent's queue continues.
+ * Part 5: XNACK is off. A queue of a child process accesses memory that was never mapped for
+ * the GPU. The driver must stop the child's queue and report the fault, while the parent's
+ * queue continues.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +16,8 @@
 #define BYTES		(4 * VG_MIB)
 #define SEED		0x55
 #define UNTOUCHED	0x5a5a5a5au
-#define REPORT_MS	(VG_TIMEOUT_MS / 3)	/* time limit for the report */
-#define SILENCE_MS	500	/* time in which a stopped queue must make no progress */
+#define REPORT_MS	(VG_TIMEOUT_MS / 3)	/* time limit in ms for the report of the fault */
+#define SILENCE_MS	500	/* time in ms in which a stopped queue must make no progress */
 
 /**
  * struct victim - the child process
@@ -59,7 +59,7 @@ static int victim_access(struct victim *v)
 	before = *vg_tally();
 	r = vg_emit_copy(&v->queue, v->dst.va, (uintptr_t)v->memory, BYTES) ?:
 	    vg_emit_fence(&v->queue, &v->fence);
-	/* The device copies none of these bytes: take them out of the tally. */
+	/* The device copies none of these bytes, so take them out of the tally. */
 	*vg_tally() = before;
 	vg_queue_submit(&v->queue);
 	return r;
@@ -151,7 +151,7 @@ static int wait_report(struct demo *d, int kmsg, pid_t pid, uint64_t before,
 		       unrepaired(d) - before);
 }
 
-/* Copy on the parent's queue, while the child's queue is stopped. */
+/* Copy on the parent's queue, which must work after the child's queue was stopped. */
 static int carry_on(struct demo *d)
 {
 	struct vg_bo a = { 0 }, b = { 0 };

@@ -39,8 +39,8 @@ static int owner_open(struct owner *o)
 }
 
 /*
- * Fill or check the BOs with a temporary queue. While the child has no queue, the driver does not
- * restore BOs that were evicted.
+ * Fill or check the BOs with a temporary queue. The queue is destroyed afterwards, because the
+ * driver restores evicted BOs only while the child has a queue.
  */
 static int owner_transfer(struct owner *o, bool fill)
 {
@@ -132,8 +132,9 @@ static int check_stamp(const struct vg_bo *bo, uint64_t seed)
 
 /**
  * struct hog - the parent's BOs, which fill VRAM
- * @max: size of @bo
- * @bytes: size of one BO
+ * @n: number of BOs allocated so far
+ * @max: number of elements of @bo
+ * @bytes: size of one BO in bytes
  */
 struct hog {
 	struct vg_bo *bo;
@@ -183,8 +184,8 @@ static int release(struct hog *hog)
 }
 
 /*
- * Check that the child's BOs have returned to VRAM: GTT usage is not higher than before the
- * pressure.
+ * Check that the child's BOs have returned to VRAM: the memory in use in GTT must be at most
+ * that of @filled, which was read before the pressure.
  */
 static int check_returned(struct demo *d, const struct usage *filled)
 {

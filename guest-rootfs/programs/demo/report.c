@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The report: tables of fixed columns, printed while the demo runs. */
+/* Print the report as tables with fixed columns, row by row while the demo runs. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -45,7 +45,10 @@ static const char *verdict(bool good)
 	return good ? "✓ holds" : "✗ FAILS";
 }
 
-/* Return the number of columns of a UTF-8 string: code points without escape sequences. */
+/*
+ * Return the number of terminal columns of a UTF-8 string: its code points, except those of
+ * escape sequences.
+ */
 static int display_width(const char *s)
 {
 	int n = 0;
@@ -156,7 +159,7 @@ int step_end(struct demo *d, const char *step, const char *what, int r)
 	const char *text[] = { step, what, bytes, faults, replays, time,
 			       verdict(!r) };
 
-	/* Save the text before another call overwrites it. */
+	/* Save the text of vg_error() before another call overwrites it. */
 	char why[300];
 
 	snprintf(why, sizeof(why), "%s", vg_error());
@@ -218,9 +221,12 @@ void report_usage(const struct demo *d)
 }
 
 /**
- * @driver: counter of the driver, compared with @device
- * @minus: counter of the driver that is subtracted from @driver, or NULL
- * @user: offset in struct vg_tally of the count that is added to @driver, or -1
+ * struct agreement - a row that compares counters of the device and of the driver
+ * @what: text of the row
+ * @device: name of a counter of the device
+ * @driver: name of the driver's counter that is compared with @device
+ * @minus: name of a driver's counter whose value is subtracted from that of @driver, or NULL
+ * @user: offset in struct vg_tally of a count that is added to that of @driver, or -1
  */
 struct agreement {
 	const char *what, *device, *driver, *minus;
@@ -273,8 +279,8 @@ static bool evaluate(const struct agreement *a, const struct vg_counters *dev,
 }
 
 /*
- * Read the counters until every row agrees or AT_REST_MS have passed, because freed
- * memory is cleared and unmapped in the background.
+ * Read the counters until all rows agree, at most for AT_REST_MS. The counters may still
+ * change, because the driver clears and unmaps freed memory in the background.
  */
 static void read_at_rest(struct demo *d, const struct vg_counters *dev,
 			 const struct vg_counters *drv,

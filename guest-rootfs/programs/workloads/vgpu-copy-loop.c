@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * vgpu-copy-loop: keeps an engine busy until standard input ends, and checks every
- * byte. The program is for tests that disturb a guest from outside: migration, savevm,
- * injected faults.
+ * vgpu-copy-loop: keeps an engine busy until standard input ends, and checks every byte. The
+ * program is for tests that disturb a guest from outside: migration, savevm, injected faults.
  *
- * A round copies 1 GiB between buffers in VRAM, with a pattern that depends on the
- * round, and then 2 MiB of anonymous memory, which needs retry faults. The program
- * prints "round N" after each round.
+ * A round copies a pattern, which depends on the round, from GTT to VRAM, between two buffers
+ * in VRAM and back to GTT, 1 GiB in total. It then copies 2 MiB of anonymous memory, which
+ * raises retry faults. The program prints "round N" after each round.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +13,7 @@
 #include "vg.h"
 
 #define CHUNK	(16 * VG_MIB)
-#define HOPS	62	/* copies between the buffers in VRAM */
+#define HOPS	62	/* number of copies between the two buffers in VRAM */
 #define FAULTED	(2 * VG_MIB)
 
 struct loop {

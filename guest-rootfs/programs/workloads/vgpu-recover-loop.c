@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The guest's part of `make check-recovery` (tools/vgpu_tools/testing/recovery.py). 500
- * BOs in GTT hold known bytes. The host injects a failure and sends a command, one line
- * on stdin. The program executes the command and prints the result, one line of names
- * and values:
+ * The guest's part of `make check-recovery` (tools/vgpu_tools/testing/recovery.py). The
+ * program fills 500 BOs in GTT with patterns. The host injects a failure and sends a command,
+ * one line on stdin. The program executes the command and prints the result, one line of names
+ * and values. Commands:
  *
- *	copy	the kernel's ring copies through the GART (SVM migrates to VRAM and
- *		back), a user queue copies all BOs; then every byte is checked
- *	reset	as "copy", with a device reset between the two migrations
- *	flush	"copy" after a BO was unmapped from the GPU; a hub does not acknowledge
- *		the TLB flush of the unmap
- *	broken	the kernel's ring only
- *	hang	a second process has a queue on the same engine, which hangs in
- *		that queue: the driver stops the queue, all other work continues
- *	dump	check the devcoredump of the last failure
- *	lost	another process has BOs in VRAM and in GTT; the device is reset,
- *		and the lost BOs that the driver reports are compared with their contents
- *	moves	as "lost", while BOs are being evicted
- *	poison	an SDMA queue of another process reads poison in VRAM; the data does
- *		not arrive: the process gets two events and SIGBUS, and continues
- *		with a new queue
- *	cp	as "poison", with a compute queue
+ *	copy	Copy all BOs on a user queue. Meanwhile, migrate SVM memory to VRAM and
+ *		back, which the kernel's ring copies through the GART. Check every byte.
+ *	reset	As "copy", but reset the device between the two migrations.
+ *	flush	Unmap a BO from the GPU and map it again, then do "copy". The host makes a
+ *		hub not acknowledge the TLB flush of the unmap.
+ *	broken	Only migrate the SVM memory, by the kernel's ring.
+ *	hang	A child has a queue on the same engine, and the engine hangs in that queue.
+ *		The driver must stop the queue, and all other work must continue.
+ *	dump	Check the devcoredump of the last failure.
+ *	lost	A child has BOs in VRAM and in GTT, and resets the device. The driver must
+ *		report exactly those BOs as lost whose contents have changed.
+ *	moves	As "lost", but reset the device while BOs are being evicted.
+ *	poison	An SDMA queue of a child reads poison in VRAM. The data must not arrive,
+ *		and the child must get two events and SIGBUS, and can then use a new queue.
+ *	cp	As "poison", but with a compute queue.
  *
- * The loss of VRAM stops the queue that "copy" uses, so the host sends "lost" and
- * "moves" last.
+ * The loss of VRAM stops the queue that "copy" uses, so the host sends "lost" and "moves"
+ * last.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -41,7 +40,7 @@
 #include "vg.h"
 
 #define SEED 0x5ec0e
-#define DUMP_MS (VG_TIMEOUT_MS / 6)	/* 5 s */
+#define DUMP_MS (VG_TIMEOUT_MS / 6)	/* 5 s on the reference machine */
 
 enum {
 	BOS = 500, MAX_PAGES = 8, SVM_BYTES = 8 << 20, RING = 64 << 10,
@@ -87,7 +86,7 @@ static int make_bos(void)
 	return ret;
 }
 
-/* Return the number of BOs whose bytes are right both in the BO and in its copy. */
+/* Return the number of BOs whose bytes are right both in the BO and in its copy in the BO stage. */
 static int count_intact(void)
 {
 	char *copy = stage.cpu;
@@ -116,7 +115,10 @@ static void reply(const char *copy, int good, int of)
 	reply_us(copy, good, of, counter("recovery_us"));
 }
 
-/* Migrate the SVM memory to VRAM and back by the kernel's ring. */
+/*
+ * Let the kernel's ring migrate the SVM memory to VRAM and back. If @reset, reset the device
+ * between the two migrations.
+ */
 static int migrate(bool reset)
 {
 	int ret = vg_svm_prefetch(&vg, svm, SVM_BYTES, gpu->gpu_id);
@@ -139,7 +141,7 @@ static void do_broken(void)
 	reply(ret ? "wrong" : "right", BOS, BOS);
 }
 
-/* Copy all BOs on the user queue, and use the kernel's ring at the same time. */
+/* Copy all BOs on the user queue, and call migrate() at the same time. */
 static int copy_all(bool reset)
 {
 	uint64_t at = stage.va;
@@ -167,8 +169,8 @@ static void do_copy(bool reset)
 }
 
 /*
- * Unmap and map @stage: the driver clears the page-table entries of @stage, flushes the TLB, and
- * writes the entries again.
+ * Unmap and map the BO stage: the driver clears the BO's page-table entries, flushes the TLB,
+ * and writes the entries again.
  */
 static void do_flush(void)
 {
@@ -181,7 +183,7 @@ static void do_flush(void)
 	reply(ret ? "wrong" : "right", count_intact(), BOS);
 }
 
-/* Return true if vram_lost_bos lists the BO. */
+/* Return whether vram_lost_bos lists the BO, or -errno. */
 static int said_lost(const struct vg_bo *b)
 {
 	unsigned long long offset, size;
@@ -235,8 +237,8 @@ static bool is_bus_error(const volatile char *p)
 }
 
 /*
- * Run in a child: return the number of BOs whose loss or survival was reported
- * correctly.
+ * Run in a child: reset the device, which loses VRAM. Return the number of BOs whose loss or
+ * survival the driver reported correctly, or a negative number on an error.
  */
 static int lose_vram(int to, int from)
 {
@@ -276,19 +278,22 @@ static int lose_vram(int to, int from)
 
 		n += said_lost(&b[i]) == i % 2 && right == !(i % 2);
 	}
-	/* Pages that were migrated to VRAM raise SIGBUS; the other pages do not. */
+	/*
+	 * Accesses to pages that were migrated to VRAM must raise SIGBUS; the other pages must
+	 * be intact.
+	 */
 	if (!is_bus_error(svm) || !is_bus_error((char *)svm + SVM_BYTES / 2 - 1) ||
 	    vg_pattern_check((char *)svm + SVM_BYTES / 2, SVM_BYTES / 2, SEED,
 			     7 + SVM_BYTES / 2))
 		return vg_fail(-EIO, "migrated pages: lost and not said so");
-	/* A BO allocated after the reset is not reported as lost. */
+	/* A BO allocated after the reset must not be reported as lost. */
 	if (vg_bo_create(&vg, gpu, VG_MIB, VG_VRAM, &stage) ||
 	    said_lost(&stage) || vg_fill_check(stage.cpu, VG_MIB, 0))
 		return -1;
 	return n;
 }
 
-/* Write a pattern at each MiB of the BO. */
+/* Write one page of a pattern at the start of each MiB of the BO. */
 static void mark_bo(const struct vg_bo *b, int seed)
 {
 	uint64_t at;
@@ -309,8 +314,9 @@ static bool is_marked(const struct vg_bo *b, int seed)
 }
 
 /*
- * Run in a child: fill VRAM, then reset the device while BOs are being evicted from VRAM. BOs whose
- * eviction is complete keep their contents. Return the number of BOs that were reported correctly.
+ * Run in a child: fill VRAM, then reset the device while BOs are being evicted from VRAM. BOs
+ * whose eviction is complete keep their contents. Return the number of BOs whose loss or
+ * survival the driver reported correctly, or -1 on an error.
  */
 static int lose_moving(int to, int from)
 {
@@ -347,7 +353,7 @@ static int lose_moving(int to, int from)
 	return n;
 }
 
-/* A child process, with a pipe of ints in each direction. */
+/* A child process, and a pipe for ints in each direction. */
 struct child {
 	pid_t pid;
 	int to, from;
@@ -366,7 +372,7 @@ static void give(int fd, int n)
 		_exit(1);
 }
 
-/* Run @fn in a child, which sends the return value of @fn last. */
+/* Run @fn in a child. At its end, the child sends the return value of @fn to the parent. */
 static int child_start(struct child *c, int (*fn)(int to, int from))
 {
 	int down[2], up[2];
@@ -486,8 +492,9 @@ static int read_poison(bool cp, const struct vg_bo *src, const struct vg_bo *dst
 }
 
 /*
- * Run in a child: return the microseconds from the creation of the queue that reads
- * poison to the last report.
+ * Run in a child: let a queue read poison, and check the reports and that a new queue works.
+ * Return the microseconds from the creation of the first queue to the last report, or a
+ * negative number on an error.
  */
 static int poisoned(bool cp)
 {
@@ -513,7 +520,7 @@ static int poisoned(bool cp)
 	if (read_poison(cp, &src, &dst) || poison_told(memory, hw))
 		return -1;
 	us = (vg_now() - began) / 1000;
-	/* No byte was written, and no queue of the process runs. */
+	/* No byte must have been written, and no queue of the process must run. */
 	if (vg_pattern_check(dst.cpu, VG_MIB, SEED, 4) ||
 	    vg_emit_fence(&other, &seq))
 		return -1;
@@ -561,8 +568,8 @@ static void do_moves(void)
 }
 
 /*
- * Run in a child: hang the engine of the parent's queue with the second queue of the
- * child.
+ * Run in a child: the child's second queue hangs the engine that the parent's queue uses.
+ * Return BOS, or a negative number on an error.
  */
 static int guilty(int to, int from)
 {
@@ -581,7 +588,10 @@ static int guilty(int to, int from)
 	vg_queue_submit(&mine[1]);
 	give(to, 0);
 	take(from);
-	/* The driver stopped the hung queue, and not the other queue of this process. */
+	/*
+	 * The driver must have stopped the hung queue, and not the other queue of this
+	 * process.
+	 */
 	if (vg_wait(&mine[1], seq, 100) != -ETIMEDOUT)
 		return vg_fail(-EIO, "a queue that hung went on");
 	return vg_queue_finish(&mine[0], VG_TIMEOUT_MS) ? -1 : BOS;
@@ -601,7 +611,7 @@ static void do_hang(void)
 	give(c.to, 0);
 	if (child_end(&c) != BOS)
 		ret = -1;
-	/* The driver counts the queue after it has restarted the engine. */
+	/* The driver increments queues_stopped after it has restarted the engine, so wait. */
 	until = vg_deadline();
 	while (counter("queues_stopped") == stopped && vg_now() < until)
 		vg_sleep_us(1000);
@@ -610,7 +620,9 @@ static void do_hang(void)
 	reply(ret ? "wrong" : "right", n, BOS);
 }
 
-/* Check the sections of the dump of the last failure; vg_dump_take() removes the dump. */
+/*
+ * Check that the dump of the last failure has all sections. vg_dump_take() removes the dump.
+ */
 static void do_dump(void)
 {
 	static const char * const parts[] = {

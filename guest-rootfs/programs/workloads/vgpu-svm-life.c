@@ -49,7 +49,7 @@ static int open_all(struct life *l)
 	return ret;
 }
 
-/* Map memory, write the pattern @seed to it, and create its range. */
+/* Map memory, write the pattern of @seed to it, and create an SVM range for it. */
 static char *create(struct life *l, uint64_t seed, const char *what)
 {
 	char *p = vg_map_anon(SIZE);
@@ -93,7 +93,9 @@ static int live(struct life *l)
 	if (ret)
 		return ret;
 	vg_unmap_anon(l->b, SIZE);
-	/* deferred_list_work removes the range of B meanwhile. */
+	/*
+	 * Give the driver's deferred_list_work time to remove the range of B before the exit.
+	 */
 	vg_sleep_us(5000);
 	return step(l, "exits");
 }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * vgpu-svm-loop: shared memory whose pages fault one by one, until standard input ends; every byte
- * is checked. The program is for tests that disturb faults and invalidations from outside.
+ * vgpu-svm-loop: let queues access shared memory whose pages fault one by one, until standard
+ * input ends, and check every byte. The program is for tests that disturb faults and
+ * invalidations from outside.
  *
- * A round of "copy": the CPU writes a pattern. Two queues alternately copy pieces of it, which do
- * not end at page boundaries, to memory whose pages were just freed. The CPU compares.
- * A round of "exchange": two pages exchange their addresses, and a queue that has translations of
- * both pages reads them. No GPU writes to these pages, so that a stale translation causes a wrong
- * byte and does no other harm.
- * A round of "truncate": queues read a file's pages alternately. When all their faults are
- * acknowledged, the file is truncated for a while. The driver must not stop the process's queues
- * for a spurious fault that is injected during that time.
- * The program prints the address of the memory that "copy" writes, or of the file's mapping, then
- * "round N" after each round.
+ * A round of "copy": the CPU writes a pattern. Two queues alternately copy pieces of it, which
+ * do not end at page boundaries, to memory whose pages were just freed. The CPU compares the
+ * copy. A round of "exchange": two pages exchange their addresses, and a queue that has
+ * translations of both pages reads them. No GPU writes to these pages, so that a stale
+ * translation causes a wrong byte and does no other harm. A round of "truncate": queues read a
+ * file's pages alternately. When all their faults are acknowledged, the file is truncated for
+ * a while. The driver must not stop the process's queues for a spurious fault that is injected
+ * during that time. The program prints the address of the memory that "copy" writes, or of the
+ * file's mapping, then "round N" after each round.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ struct loop {
 	int fd;
 };
 
-/* Make each page fault separately and stay in system memory. */
+/* Set attributes so that each page faults separately and stays in system memory. */
 static int lone_pages(struct loop *l, void *p, uint64_t size)
 {
 	int ret = vg_svm_set1(&l->vg, p, size, KFD_IOCTL_SVM_ATTR_GRANULARITY,
@@ -71,7 +71,7 @@ static int open_all(struct loop *l)
 	return ret ? ret : lone_pages(l, l->dst, SIZE);
 }
 
-/* Copy on all queues, one piece each in turn. */
+/* Copy SIZE bytes in pieces of @piece bytes, which the queues take in turn. */
 static int copy_by_all(struct loop *l, const void *dst, const void *src,
 		       uint64_t piece)
 {
