@@ -6,7 +6,7 @@
 #include "vg.h"
 
 /*
- * Samples of one measurement. Each sample is a line of output; ./vgpu bench takes
+ * Number of samples of a measurement. Each sample is a line of output; ./vgpu bench takes
  * medians.
  */
 #define SAMPLES		5
@@ -14,10 +14,10 @@
 
 /**
  * struct bench - the GPU under measurement
- * @vg: KFD
+ * @vg: the open KFD
  * @gpu: first GPU
  * @queue: SDMA queue on @gpu
- * @mem: memory of @gpu before the measurements
+ * @mem: size and usage of the memory of @gpu before the measurements
  */
 struct bench {
 	struct vg vg;
@@ -50,14 +50,14 @@ void bench_evict(struct bench *b);
 void bench_tables(void);
 /* Measure KFD's calls. The function destroys @b->queue and creates it again. */
 void bench_kfd(struct bench *b);
-/* The guest must have several GPUs. */
+/* Measure mappings on several GPUs. If the guest has one GPU, end the program. */
 void bench_peers(struct bench *b);
-/* Call bench_crowd() and bench_svm_bare() before this process opens KFD. */
+/* The caller of bench_crowd() and bench_svm_bare() has not opened KFD. */
 void bench_crowd(void);
 void bench_svm_bare(void);
-/* Measure shared virtual memory of 1 GiB, which needs a larger guest. */
+/* Measure shared virtual memory of 1 GiB. The guest must have more memory than by default. */
 void bench_svm(struct bench *b);
-/* The guest must have several GPUs. */
+/* Measure faults of several GPUs at once. If the guest has one GPU, end the program. */
 void bench_svm_gpus(struct bench *b);
 
 #endif /* BENCH_H */

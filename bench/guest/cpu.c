@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Reference values: time of the boot, memory throughput of the guest's CPU, and the
- * kernel's test_hmm, which migrates with the CPU's memcpy.
+ * Measure reference values: the time of the boot, the memory throughput and fault time of the
+ * guest's CPU, and the migrations of the kernel's test_hmm, which copies with the CPU.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,8 +24,8 @@ static double seconds(clockid_t id)
 }
 
 /*
- * The birth time of /dev/kfd in devtmpfs is wall time. The difference to the wall time
- * of the boot is the uptime at which /dev/kfd appeared.
+ * Measure the uptime at which /dev/kfd appeared: the difference between the wall time at which
+ * the file was created in devtmpfs and the wall time of the boot.
  */
 void bench_boot(void)
 {
@@ -94,7 +94,7 @@ void bench_cpu(void)
 	cpu_faults();
 }
 
-/* Request of lib/test_hmm: five 64-bit words; command 2 migrates to the device. */
+/* Request structure of the kernel's lib/test_hmm.c. Command 2 migrates pages to the device. */
 struct dmirror_request {
 	uint64_t addr, buffer, pages, pages_done, faults;
 };

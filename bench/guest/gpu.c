@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The GPU: copies between domains, faults, migration. */
+/* Measure the GPU: copies between memory domains, faults, migrations. */
 #include <string.h>
 #include <sys/mman.h>
 
@@ -33,7 +33,7 @@ static void copy_between(struct bench *b, const char *name,
 	}
 }
 
-/* Measure the caller's time from writing the packet to reading the fence. */
+/* Measure the time from the call of vg_copy() to its return, for a copy of one page. */
 static void round_trip(struct bench *b, struct vg_bo *dst, struct vg_bo *src)
 {
 	unsigned int s;
@@ -49,9 +49,9 @@ static void round_trip(struct bench *b, struct vg_bo *dst, struct vg_bo *src)
 }
 
 /*
- * Measure the caller's time from the doorbell to the fence in memory. The packet is in
- * the ring before the doorbell. With @sleep_us the engine is asleep at the doorbell;
- * with 0 it has just worked.
+ * Measure the caller's time from the doorbell to the fence in memory. The packet is in the
+ * ring before the doorbell. Unless @sleep_us is 0, first sleep that long, so that the engine
+ * is asleep when the doorbell rings. If @sleep_us is 0, the engine has just worked.
  */
 static void first_byte(struct bench *b, const char *name, unsigned int sleep_us)
 {
@@ -66,7 +66,10 @@ static void first_byte(struct bench *b, const char *name, unsigned int sleep_us)
 		must(vg_emit_fence(q, &seq), name);
 		start = vg_now();
 		vg_queue_submit(q);
-		/* Poll without system calls, which would add the wake-up of an idle CPU. */
+		/*
+		 * Poll without sleeping, because the wake-up of an idle CPU would add to the
+		 * time.
+		 */
 		do
 			end = vg_now();
 		while (vg_queue_fence_value(q) != seq &&
@@ -127,7 +130,7 @@ static void stays(struct bench *b, void *p, uint64_t bytes)
 	     "preferred location");
 }
 
-/* Let the engine access 64 MiB that have no GPU mapping. */
+/* Let the engine read, and then write, 64 MiB that have no GPU mapping. */
 static void sweeps(struct bench *b, struct vg_bo *bo)
 {
 	struct vg_queue *q = &b->queue;
@@ -160,8 +163,8 @@ static void sweeps(struct bench *b, struct vg_bo *bo)
 }
 
 /*
- * Fault on single pages, 4 MiB apart, whose neighbours are not accessible: one fault
- * for each page.
+ * Fault on single pages, 4 MiB apart. Their neighbours are not accessible, so that each fault
+ * maps one page.
  */
 static void single_faults(struct bench *b)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* KFD's calls: create and free a BO, beside the render node; queues; events. */
+/*
+ * Measure KFD's calls: the life of a BO, compared with the render node; the creation and
+ * destruction of queues; events; mappings on several GPUs.
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -70,10 +73,10 @@ static void lives_by_drm(int fd, uint64_t va, unsigned int lives)
 }
 
 /*
- * A queue runs during the loops, so that the process's memory is resident. KFD clears
- * memory when it frees it; the render node clears memory when it allocates it, unless
- * it is clear. The loops of KFD and of the render node therefore do not alternate: each
- * would clear the memory of the other.
+ * The process has a queue during the loops, so that its memory is resident. KFD clears a BO
+ * when it frees the BO. The render node clears a new BO unless its memory is clear already.
+ * The loops of KFD and of the render node do not alternate, because each would change how much
+ * the other has to clear.
  */
 static void bench_lives(struct bench *b)
 {
@@ -82,11 +85,11 @@ static void bench_lives(struct bench *b)
 	int s, fd = vr_open(b->gpu);
 
 	must(fd < 0 ? vg_fail(fd, "render node") : 0, "life");
-	/* Reserve an address range for the loops. */
+	/* The loops map their BOs at the address range that this BO reserves. */
 	must(vg_bo_alloc(&b->vg, b->gpu, LIFE_BYTES, VG_GTT, &place), "life");
 	/*
-	 * First use all VRAM twice, because the first access to a page costs a fault on
-	 * the host.
+	 * First allocate as much memory as twice the VRAM, because the first access to a page
+	 * of VRAM costs a fault on the host.
 	 */
 	lives_by_drm(fd, place.va, 2 * b->mem.vram_total / LIFE_BYTES);
 	for (s = 0; s < SAMPLES; s++) {
@@ -115,7 +118,7 @@ static void sdma_args(const struct vg_queue *q,
 	};
 }
 
-/* Measure only the ioctls: the queue's buffers exist already. */
+/* Measure only the ioctls. The caller has created the queue's buffers. */
 static void lives_of_queue(struct bench *b, const char *kind,
 			   const struct kfd_ioctl_create_queue_args *want)
 {
@@ -140,8 +143,8 @@ static void lives_of_queue(struct bench *b, const char *kind,
 }
 
 /*
- * Each queue is the only one of its process, so that CREATE_QUEUE makes the memory
- * resident.
+ * Each queue is the only one of the process, so CREATE_QUEUE also has to make the process's
+ * memory resident.
  */
 static void bench_queues(struct bench *b)
 {
@@ -174,10 +177,10 @@ static void bench_queues(struct bench *b)
 }
 
 /**
- * struct ping - two threads, each of which waits for the other
- * @vg: KFD
- * @event: KFD event of each direction
- * @fd: eventfd of each direction
+ * struct ping - events with which two threads wake each other in turn
+ * @vg: the open KFD
+ * @event: IDs of the KFD events, one for each direction
+ * @fd: eventfds, one for each direction
  */
 struct ping {
 	struct vg *vg;
@@ -311,8 +314,8 @@ void bench_kfd(struct bench *b)
 }
 
 /*
- * Return the microseconds that one call takes to map a GTT BO on @n GPUs. The page
- * tables exist since the round before.
+ * Return the microseconds that one call takes to map a GTT BO on @n GPUs. If the BO was mapped
+ * there before, the page tables exist already.
  */
 static double map_us(struct bench *b, struct vg_bo *bo, const uint32_t *ids,
 		     uint32_t n)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * vgpu-bench: measures in the guest and prints one JSON object a line, with name,
- * bytes, value and unit. ./vgpu bench compares the values.
+ * vgpu-bench: measure in the guest, and print each sample as a line with a JSON object that
+ * has name, bytes, value and unit. ./vgpu bench compares the values.
  */
 #include <stdio.h>
 #include <string.h>
@@ -72,8 +72,8 @@ int main(int argc, char **argv)
 	bench_boot();
 	bench_cpu();
 	/*
-	 * Run bench_hmm() in a child, because test_hmm's notifier would slow down later
-	 * parts.
+	 * Run bench_hmm() in a child, because the MMU notifier that test_hmm registers would
+	 * slow down later parts.
 	 */
 	pid = fork();
 	if (!pid) {

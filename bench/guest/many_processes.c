@@ -15,7 +15,10 @@
 
 #define RING_BYTES	(4 * VG_KIB)
 #define LIMIT_NS	120000000000ull
-/* Polling interval. A time slice of a process is 10 ms: shorter intervals do not help. */
+/*
+ * Polling interval in us. A shorter interval does not help, because a process's time slice is
+ * 10 ms.
+ */
 #define POLL_US		2000
 
 /*
@@ -30,8 +33,8 @@ enum { PROCESSES = 100, QUEUES = 8, ROUNDS = 20, WITH_SDMA = 8, SDMA = 2 };
  * @save: dma-buf of one save area for all queues, because no wave is ever saved
  * @save_bytes: length of @save
  * @ready: pipe to which each process writes a byte when it is ready
- * @gate: pipe that the parent closes when all processes are ready
- * @ns: duration of each process, in shared memory
+ * @gate: pipe whose write end the parent closes when all processes are ready
+ * @ns: duration of each process in ns; the array is in shared memory
  */
 struct crowd {
 	int save;
@@ -174,8 +177,8 @@ static void start_all(struct crowd *c, pid_t *pids)
 	close(c->ready[1]);
 	close(c->gate[0]);
 	/*
-	 * Even if a process ends early, read() returns 0 only after all processes have
-	 * ended.
+	 * If a process ends early, read() blocks: it returns 0 only after all processes have
+	 * ended, and the others wait at the gate.
 	 */
 	for (i = 0; i < PROCESSES; i++)
 		must(read(c->ready[0], &byte, 1) == 1 ? 0 :
@@ -183,7 +186,7 @@ static void start_all(struct crowd *c, pid_t *pids)
 		     "crowd");
 }
 
-/* Run the processes; print the mean and the longest duration. */
+/* Run the processes, and print the mean and the longest of their durations. */
 void bench_crowd(void)
 {
 	static struct vg vg;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The memory manager: loading the module, life of a BO, many BOs, evictions. */
+/*
+ * Measure the memory manager: the load of the module, the life of a BO, operations among many
+ * BOs, evictions.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
@@ -43,7 +46,10 @@ static void read_all(const char *path, char **data, size_t *size)
 	fclose(f);
 }
 
-/* Read the module's file before the measurement, which covers only the kernel's part. */
+/*
+ * Measure the load of the module. The file is read beforehand, so that the sample has only the
+ * time of init_module().
+ */
 void bench_load(void)
 {
 	uint64_t start;
@@ -110,7 +116,7 @@ static void bench_lives(struct bench *b)
 	}
 }
 
-/* Create, map and free BOs of one page in VRAM. */
+/* Measure the time to create, map and free a BO of one page in VRAM. */
 static void operations(struct bench *b, const char *name)
 {
 	uint64_t start = vg_now();
@@ -160,8 +166,8 @@ static void evict_all(struct bench *b)
 }
 
 /*
- * Copy all BOs out and in on a user-mode queue, which uses one engine. Then evict the
- * same bytes; the creation of the next queue restores them.
+ * Copy all BOs to GTT and back on a user-mode queue, which uses one engine. Then destroy the
+ * queue and evict the same BOs. The creation of the next queue restores them.
  */
 void bench_evict(struct bench *b)
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Page tables: 1 GiB of scattered 4 KiB pages, written by the CPU and by SDMA. */
+/*
+ * Measure how long the CPU and SDMA take to write the page tables of 1 GiB of scattered pages.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>

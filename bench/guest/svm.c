@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Shared virtual memory of large sizes: migration of 1 GiB beside copies by the engine,
- * a million ranges, the cost of munmap in a process that uses KFD, and four GPUs that
- * fault at once.
+ * Measure shared virtual memory of large sizes: the migration of 1 GiB compared with copies by
+ * the engine, operations among a million ranges, munmap with and without KFD, and faults of
+ * several GPUs at once.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,8 +17,8 @@
 #define COPY_BYTES	(64 * VG_MIB)
 
 /*
- * RANGE: pages of a range. STRIDE: pages from the start of a range to the start of the
- * next.
+ * RANGE is the number of pages of a range, STRIDE the number of pages from the start of a
+ * range to the start of the next, and TRIES the number of operations of a measurement.
  */
 enum { RANGE = 3, STRIDE = 4, MAX_RANGES = 1000000, TRIES = 500 };
 
@@ -36,7 +36,7 @@ static double rate(uint64_t bytes, uint64_t start)
 	return (double)bytes / (double)(vg_now() - start);
 }
 
-/* Measure the throughput of the engine alone, over half of BIG. */
+/* Measure the throughput of the engine without SVM, for copies of half of BIG. */
 static void engine_rate(struct bench *b, const char *name, struct vg_bo *dst,
 			struct vg_bo *src)
 {
@@ -173,7 +173,7 @@ static void unmap_big(struct vg *vg, const char *name)
 	}
 }
 
-/* The caller has not opened KFD. */
+/* Measure munmap in a process that has not opened KFD. */
 void bench_svm_bare(void)
 {
 	unmap_big(NULL, "unmap-without-kfd");
