@@ -41,10 +41,10 @@ enum frame {
 	FRAME_HELLO = 'H',	/* to the host: state of the driver, or what the agent waits for */
 	FRAME_RUN = 'R',	/* to the guest: struct run, then NUL-terminated words */
 	FRAME_STDIN = 'I',	/* to the guest: bytes of standard input; an empty frame is its end */
-	FRAME_SIZE = 'W',	/* to the guest: rows, columns of the terminal */
+	FRAME_SIZE = 'W',	/* to the guest: number of rows and of columns of the terminal */
 	FRAME_DUMP = 'D',	/* to the guest: print running and blocked tasks on the console */
-	FRAME_SEED = 'S',	/* to the guest: random bytes for the kernel's generator, after a restore */
-	FRAME_TIME = 'T',	/* to the guest: time of day, after FRAME_SEED; the agent then loads the driver */
+	FRAME_SEED = 'S',	/* to the guest, after a restore: random bytes for the kernel */
+	FRAME_TIME = 'T',	/* to the guest, after FRAME_SEED: time of day */
 	FRAME_STDOUT = 'O',	/* to the host: bytes of standard output */
 	FRAME_STDERR = 'E',	/* to the host: bytes of standard error */
 	FRAME_EXIT = 'X',	/* to the host: exit status, as a shell reports it */
@@ -59,25 +59,29 @@ struct run {
 } __attribute__((packed));
 
 #define MAX_PAYLOAD	65536
-#define MAX_PIPE	(1 << 20)	/* capacity of a pipe: limit of output after a command's end */
+/* Capacity of a pipe, which limits the output left after a command's end. */
+#define MAX_PIPE	(1 << 20)
 #define LEAKS		"/sys/kernel/debug/kmemleak"
-#define LEAK_AGE_MS	5000	/* kmemleak does not report objects that are younger */
+#define LEAK_AGE_MS	5000	/* kmemleak does not report objects younger than this */
 #define LEAK_LATE_MS	500	/* deferred work may allocate for this time after a process's end */
 #define DEVICES		"/sbin/vgpu-devices"
 
 struct command {
-	pid_t pid;		/* 0: the command has not started, or has ended */
+	pid_t pid;		/* 0 before the command has started and after it has ended */
 	int status;		/* exit status for the host, valid after the command has ended */
 	bool leaks;
-	int input;		/* write end of standard input; -1: closed */
+	int input;		/* write end of standard input, or -1 after it was closed */
 	const char *unread;	/* bytes from the launcher that the command has not read yet */
 	uint32_t left;		/* number of bytes at unread; no frames are read until left is 0 */
-	int output[2];		/* read ends of standard output and error; -1: closed */
+	int output[2];		/* read ends of standard output and error, or -1 after the end */
 };
 
 static int port = -1;
 
-/* vgpu_agent_delay=KINDS on the kernel's command line: delay the first three frames of these kinds by 0.3 s each. */
+/*
+ * If the kernel's command line has vgpu_agent_delay=KINDS, delay the first three frames of
+ * these kinds by 0.3 s each.
+ */
 static void be_late(enum frame kind)
 {
 	const char *kinds = getenv("vgpu_agent_delay");
@@ -170,8 +174,8 @@ static int find_port(void)
 }
 
 /*
- * Wait for the port's name with uevents: QEMU sends the name some time after the port exists, and the kernel then sends
- * a uevent.
+ * Open the port to the launcher. QEMU sends the port's name some time after the port exists,
+ * and the kernel then sends a uevent, so search the port again after each uevent.
  */
 static void open_port(void)
 {
@@ -315,7 +319,10 @@ static void close_input(struct command *command)
 	command->left = 0;
 }
 
-/* Write as much input as the command accepts now. A command may stop reading until its output is read. */
+/*
+ * Write as much input as the command accepts now. A command may stop reading input until its
+ * output is read, so do not wait for it.
+ */
 static void feed(struct command *command)
 {
 	while (command->left) {
@@ -492,7 +499,7 @@ static void reap(struct command *command)
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		if (pid != command->pid)
-			continue;	/* an orphan, adopted by process 1 */
+			continue;	/* an orphan that process 1 has adopted */
 		clock_gettime(CLOCK_MONOTONIC, &end);
 		command->pid = 0;
 		command->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Debian's ROCr on this driver: agents, pools, signals, asynchronous copies and their
- * times, the XNACK mode, virtual memory. TAP on stdout; exit status 0 if all cases
- * passed. Catches: a copy loses bytes or writes outside its destination; a copy starts
- * before its dependencies have completed; a pool has a wrong size; time stamps are not
- * those of the copy; an address maps the wrong memory.
+ * Test Debian's ROCr on this driver: agents, pools, signals, asynchronous copies and their
+ * times, the XNACK mode, virtual memory. The program prints TAP; its exit status is 0 if all
+ * cases passed. Catches: a copy loses bytes or writes outside its destination; a copy starts
+ * before its dependencies have completed; a pool has a wrong size; time stamps are not those
+ * of the copy; an address maps the wrong memory.
  *
- * "vgpu-test-rocr bench" measures copies of 64 MiB in each direction instead. It prints
- * two lines of JSON for each copy: by the caller's clock and by the engine's time
- * stamps.
+ * "vgpu-test-rocr bench" measures copies of 64 MiB in each direction instead. It prints two
+ * lines of JSON for each copy, one by the caller's clock and one by the engine's time stamps.
  *
- * Copies between devices stay below 1 MiB, because from that size on ROCr copies by a
- * shader, which this GPU does not execute.
+ * Copies between devices stay below 1 MiB, because from that size on ROCr copies by a shader,
+ * which this GPU does not execute.
  */
 #include <hsa/hsa.h>
 #include <hsa/hsa_ext_amd.h>
@@ -26,10 +25,11 @@
 #define MAX_GPUS	8
 #define KIB		1024ul
 #define MIB		(1024 * KIB)
-#define GUARD		(4 * KIB)	/* bytes on each side of a destination */
+/* Bytes on each side of a destination that must not change. */
+#define GUARD		(4 * KIB)
 #define GUARD_BYTE	0xa5
 
-/* An agent with the pools that the tests use. */
+/* A GPU agent and its pool of VRAM. */
 struct gpu {
 	hsa_agent_t agent;
 	hsa_amd_memory_pool_t vram;
@@ -134,8 +134,8 @@ static hsa_status_t find_agent(hsa_agent_t agent, void *arg)
 }
 
 /*
- * Return the number after @name in a file of sysfs, or the number that is the whole
- * file if @name is "".
+ * Return the number that follows @name in a line of a sysfs file, or that begins a line if
+ * @name is "". @fmt and @n are the format of the path and its argument.
  */
 static unsigned long long sysfs(const char *name, const char *fmt,
 				unsigned int n)
@@ -224,7 +224,7 @@ static void *pool_alloc(hsa_amd_memory_pool_t pool, size_t bytes)
 	HSA(hsa_amd_memory_pool_allocate(pool, bytes, 0, &p));
 	for (i = 0; i < n_gpus; i++)
 		all[i] = gpus[i].agent;
-	/* VRAM is used only by its own GPU, which has access already. */
+	/* The tests use VRAM only on its own GPU, which has access already. */
 	if (pool.handle == host.handle)
 		HSA(hsa_amd_agents_allow_access(n_gpus, all, NULL, p));
 	return p;
@@ -295,7 +295,7 @@ static void there_and_back(struct gpu *g)
 	HSA(hsa_amd_memory_pool_free(src));
 }
 
-/* Copy within VRAM, less than 1 MiB. */
+/* Copy less than 1 MiB within VRAM, for which ROCr uses SDMA. */
 static void within(struct gpu *g)
 {
 	unsigned char *a = pool_alloc(g->vram, MIB);
@@ -321,8 +321,8 @@ static void within(struct gpu *g)
 }
 
 /*
- * Submit a copy that depends on a signal of the host, and a copy that depends on the
- * first copy.
+ * Submit a copy that depends on a signal of the host, and a second copy that depends on the
+ * first. Neither may start before the host signals.
  */
 static void dependencies(struct gpu *g)
 {
@@ -350,7 +350,9 @@ static void dependencies(struct gpu *g)
 	HSA(hsa_amd_memory_pool_free(src));
 }
 
-/* Handler of the signal that a copy completes: store the value in another signal. */
+/*
+ * Handler of the signal that a copy decrements at its end: store the value in the signal @arg.
+ */
 static bool on_signal(hsa_signal_value_t value, void *arg)
 {
 	hsa_signal_t *told = arg;
@@ -431,7 +433,7 @@ static void too_much(struct gpu *g)
 	HSA(hsa_amd_memory_pool_free(p));
 }
 
-/* Print one rate, in the form of bench/guest. */
+/* Print one throughput as a JSON line like those of bench/guest. */
 static void rate(const char *name, const char *way, size_t bytes, double s)
 {
 	printf("{\"name\": \"%s-%s\", \"bytes\": %zu, \"unit\": \"GB/s\", \"value\": %.4f}\n",
@@ -456,7 +458,7 @@ static void bench_copy(const char *way, void *dst, hsa_agent_t to,
 		HSA(hsa_system_get_info(HSA_SYSTEM_INFO_TIMESTAMP, &after));
 		HSA(hsa_amd_profiling_get_async_copy_time(done, &t));
 		HSA(hsa_signal_destroy(done));
-		/* Do not count the first copy, which misses in every TLB. */
+		/* Print nothing for the first copy, which misses in every TLB. */
 		if (!i)
 			continue;
 		rate("rocr-copy", way, bytes, (double)(after - before) / hz);
@@ -502,8 +504,8 @@ static void vmem_map(void *va, size_t bytes, hsa_amd_vmem_alloc_handle_t handle,
 }
 
 /*
- * Map two pieces of VRAM at adjacent addresses. Map the second piece also at another address and,
- * exported and imported as a dma-buf, at a third address.
+ * Map two pieces of VRAM at adjacent addresses. Map the second piece at another address, too.
+ * Export it as a dma-buf, import the dma-buf, and map it at a third address.
  */
 static void virtual_memory(struct gpu *g)
 {

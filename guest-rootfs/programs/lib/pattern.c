@@ -33,7 +33,7 @@ void vg_unmap_anon(void *p, uint64_t size)
 		munmap((char *)p - VG_PAGE, inner + 2 * VG_PAGE);
 }
 
-/* Mix @seed and @index, so that neighbouring words of the pattern have different bytes. */
+/* Mix @seed and @index, so that neighbouring words of the pattern differ in most bytes. */
 static inline uint64_t pattern_word(uint64_t seed, uint64_t index)
 {
 	uint64_t x = (index + 1) * 0x9e3779b97f4a7c15ull + seed;
