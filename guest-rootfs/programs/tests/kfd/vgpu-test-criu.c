@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * CRIU_OP: a process is dumped and killed, and another process is restored from the
- * dump, as CRIU's amdgpu plugin does it. Catches: a restored buffer has other contents,
- * or another handle, id or address; a queue executes a packet twice or never; an event
- * is lost; a process stays paused after its checkpointer was killed; private data of
- * user space is used unchecked; a failed restore leaks resources; an errno is wrong.
+ * CRIU_OP: dump and kill a process, and restore another process from the dump, as CRIU's
+ * amdgpu plugin does. Catches: a restored buffer has other contents, or another handle, id or
+ * address; a queue executes a packet twice or never; an event is lost; a process stays paused
+ * after its checkpointer was killed; private data of user space is used unchecked; a failed
+ * restore leaks resources; an errno is wrong.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -30,21 +30,21 @@
 #define RING		4096
 #define DATA_BYTES	(256 * VG_KIB)
 #define USER_BYTES	(64 * VG_KIB)
-#define SVM_BYTES	(512 * VG_KIB)	/* half of these bytes are prefetched to VRAM */
-#define STOPPED_MS	300	/* a paused queue must make no progress in this time, in ms */
+#define SVM_BYTES	(512 * VG_KIB)	/* size of work.svm; half of it is prefetched to VRAM */
+#define STOPPED_MS	300	/* time in ms in which a paused queue must make no progress */
 #define PAGE_BYTES	(KFD_SIGNAL_EVENT_LIMIT * 8ul)
 #define MAX_BOS		64
 #define NO_FD		0xffffffffu
 #define R_DEBUG		0x123456789abcull
 #define OTHER_ID	0x77aa55u	/* not the ID of any GPU */
 
-/* Words of the BO @words that the queues use, as dword indices. */
+/* Words of the BO work.words that the queues use. The values are dword indices. */
 enum {
-	GO = 0,			/* the queues wait until this word is 1 */
-	SDMA_SUM = 16,		/* 64 bits, incremented by an SDMA queue */
+	GO = 0,			/* the SDMA and the PM4 queue wait until this word is 1 */
+	SDMA_SUM = 16,		/* 64 bits, which the SDMA queue increments */
 	PM4_BEFORE = 32,
 	PM4_AFTER = 33,
-	SIGNALS = 64,		/* two AQL signals of 64 bytes */
+	SIGNALS = 64,		/* two AQL signals of 64 bytes each, which the AQL queue uses */
 };
 
 /**
@@ -52,21 +52,20 @@ enum {
  * @vg: KFD and GPUs; a restored process stores its own open files there
  * @vram: BO with a pattern
  * @gtt: BO with a pattern
- * @words: BO of the words above (GO, ...)
+ * @words: BO of the words that the queues use (GO, ...)
  * @page: signal page
  * @save: save area of the compute queues
- * @user: handle of a user pointer
- * @user_mem: memory of the user pointer
- * @slice: handle of the doorbells
+ * @user: handle of the userptr BO
+ * @user_mem: memory of the userptr BO
+ * @slice: handle of the doorbell BO
  * @svm: memory with SVM ranges
- * @big: whether there is one more SVM range, which holds @svm_save
- * @svm_save: save area of @aql: SVM memory if @big, else the BO @save
- * @queue: SDMA queue; at the dump it waits in the middle of its packets, as @pm4 and
- * @aql do
- * @pm4: compute queue
- * @aql: AQL queue
- * @ev: events: [0] not set, [1] set without auto-reset, [2] not set, [3] memory, [4]
- * hardware
+ * @big: whether the process has one more SVM range, which holds @svm_save
+ * @svm_save: save area of @aql, which is SVM memory if @big is true, else the BO @save
+ * @queue: SDMA queue. At the dump, each queue waits in the middle of its packets.
+ * @pm4: compute queue with PM4 packets
+ * @aql: compute queue with AQL packets
+ * @ev: events. [0] to [2] are signal events, of which [1] is set and has no auto-reset. [3] is
+ * a memory event, [4] a hardware exception event.
  * @xnack: XNACK mode
  * @late: whether a restored process maps the memory of SVM only after RESUME has failed
  */
@@ -88,7 +87,7 @@ struct work {
  * @pid: process
  * @up: pipe from the child
  * @down: pipe to the child
- * @kfd: the parent's descriptor of the file that the child opened as /dev/kfd
+ * @kfd: the parent's descriptor of the child's open file of /dev/kfd
  */
 struct target {
 	pid_t pid;
@@ -97,10 +96,10 @@ struct target {
 };
 
 /**
- * struct dump - the results of CHECKPOINT, and the contents of memory
+ * struct dump - the results of CHECKPOINT, and the contents of the memory at that time
  * @priv: private data of the driver
- * @contents: bytes of each BO of @bos; NULL: not saved
- * @user: bytes of the user pointer
+ * @contents: bytes of each BO of @bos, or NULL if they were not saved
+ * @user: bytes of the userptr BO's memory
  * @svm: bytes of the SVM memory
  */
 struct dump {
@@ -190,7 +189,7 @@ static void stop(const struct target *t)
 	wait_stop(t->pid);
 }
 
-/* Stop the child and duplicate its /dev/kfd, as CRIU does. */
+/* Stop the child and duplicate its descriptor of /dev/kfd, as CRIU does. */
 static void seize(struct target *t)
 {
 	int pidfd;
@@ -295,7 +294,7 @@ static void emit_poll(struct vg_queue *q, uint64_t va, uint32_t value)
 	p[5] = SDMA_POLL_REGMEM_DW5__RETRY | 10;
 }
 
-/* Write a value into the event's slot, and emit a TRAP with the event's id. */
+/* Emit a write to the slot of event @id in the signal page, and a TRAP with @id. */
 static void emit_signal(struct vg_queue *q, uint32_t id)
 {
 	const uint32_t value[2] = { 1, 0 };
@@ -341,7 +340,10 @@ static int64_t signal_value(int i)
 				     AMD_SIGNAL_VALUE);
 }
 
-/* Wait for signal @wait (-1: no wait), then decrement signal @done. */
+/*
+ * Emit a barrier packet that decrements signal @done. Unless @wait is -1, the packet first
+ * waits until signal @wait is 0.
+ */
 static void aql_barrier(struct vg_cq *q, int wait, int done)
 {
 	uint32_t *p = vg_cq_reserve(q, AQL_PACKET_DWORDS);
@@ -384,7 +386,7 @@ static void make_memory(void)
 	OK(vg_save_area(&w->vg, gpu, KFD_IOC_ALLOC_MEM_FLAGS_VRAM, &w->save));
 	vg_pattern_fill(w->vram.cpu, DATA_BYTES, 1, 0);
 	vg_pattern_fill(w->gtt.cpu, DATA_BYTES, 2, 0);
-	/* The handle of this BO is freed below, so that a hole in the handles remains. */
+	/* This BO is freed below, so that the handles of the process have a hole. */
 	w->slice = alloc(0, VG_PAGE, VG_GTT, 0, false);
 	w->user_mem = tap_anon(USER_BYTES);
 	vg_pattern_fill(w->user_mem, USER_BYTES, 3, 0);
@@ -394,7 +396,7 @@ static void make_memory(void)
 	ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU,
 			   &(struct kfd_ioctl_free_memory_of_gpu_args){
 				.handle = w->slice }));
-	/* The doorbells get the freed handle or a new one. */
+	/* The doorbell BO gets the freed handle or a new one. */
 	w->slice = alloc((uintptr_t)tap_anon(VG_DOORBELL_SLICE),
 			 VG_DOORBELL_SLICE, VG_DOORBELL, 0, true);
 }
@@ -482,8 +484,8 @@ static int gws(uint32_t id, uint32_t num)
 }
 
 /*
- * Create queues. Each queue has executed its first packets, and waits in the middle of
- * the rest.
+ * Create three queues. When the function returns, each queue has executed its first packets
+ * and waits in the middle of the rest.
  */
 static void make_queues(void)
 {
@@ -494,7 +496,7 @@ static void make_queues(void)
 
 	OK(vg_queue_create(&w->vg, gpu, RING, &spare));
 	OK(vg_queue_create(&w->vg, gpu, RING, q));
-	OK(vg_queue_destroy(&spare));		/* @q has id 1, on another engine */
+	OK(vg_queue_destroy(&spare));		/* now ID 0 is free; q has ID 1 */
 	OK(vg_emit_atomic_add(q, word_va(SDMA_SUM), 1));
 	OK(vg_emit_fence(q, &seq));
 	emit_poll(q, word_va(GO), 1);
@@ -513,7 +515,7 @@ static void make_queues(void)
 	OK(vg_pm4_write(&w->pm4, word_va(PM4_AFTER), &one, 1));
 	vg_cq_submit(&w->pm4);
 	OK(vg_wait_word(word(PM4_BEFORE), 1, VG_TIMEOUT_MS));
-	*word(PM4_BEFORE) = 77;		/* must not be written again */
+	*word(PM4_BEFORE) = 77;		/* a queue that repeats packets overwrites this value */
 
 	signal_init(0, 1);
 	signal_init(1, 1);
@@ -632,8 +634,8 @@ static void check_buckets(void)
 	      "user 0x%x, actual 0x%x", d.devices[0].user_gpu_id,
 	      d.devices[0].actual_gpu_id);
 	/*
-	 * BOs: 5 of struct work, the user pointer and the doorbells. Of the queues: 3
-	 * rings, 3 pointer pages and 2 EOP buffers.
+	 * Expect the 5 BOs of struct work, the userptr BO and the doorbell BO, and the BOs of
+	 * the queues: 3 rings, 3 pointer pages and 2 EOP buffers.
 	 */
 	CHECK(d.args.num_bos == 5 + 2 + 8, "%u BOs", d.args.num_bos);
 	CHECK(d.args.num_objects == (w->big ? 11 : 10), "%u objects", d.args.num_objects);
@@ -661,7 +663,10 @@ static void dump_and_kill(struct target *t, const struct vg_mem_info *base)
 	copy_out(t->pid);
 	kill_target(t);
 	close(t->kfd);
-	/* The hardware resources of the process are released before its memory is. */
+	/*
+	 * Wait for the memory: the driver has then also released the hardware resources of the
+	 * process.
+	 */
 	OK(vg_mem_wait_freed(&gpu, base, VG_TIMEOUT_MS));
 }
 
@@ -683,7 +688,10 @@ static int restore(int kfd)
 	return criu(kfd, KFD_CRIU_OP_RESTORE, &args);
 }
 
-/* Open the files that this process needs, and put their descriptors into the buckets. */
+/*
+ * Open the files that this process needs, and store the descriptors of the render nodes in the
+ * buckets.
+ */
 static void open_files(void)
 {
 	uint32_t i;
@@ -756,11 +764,11 @@ static void become(struct target *t)
 		tap_step(t->up);
 	} else {
 		tap_step(t->up);
-		tap_await(t->down);		/* RESUME has failed */
+		tap_await(t->down);	/* wait until the first RESUME has failed */
 		map_svm();
 		tap_step(t->up);
 	}
-	tap_await(t->down);		/* resumed */
+	tap_await(t->down);		/* wait until RESUME has succeeded */
 }
 
 static void check_events(void)
@@ -796,7 +804,7 @@ static void check_queues(void)
 	CHECK(*word(PM4_BEFORE) == 77, "PM4: a packet ran twice");
 	CHECK(signal_becomes(1, 4), "AQL: signal is %ld", signal_value(1));
 
-	/* Check the bytes that the queues copied, and the bytes that no queue wrote. */
+	/* Check the bytes that the queues wrote, and the bytes that no queue wrote. */
 	OK(vg_fill_check(w->vram.cpu, 4096, 0xd00d));
 	OK(vg_pattern_check((char *)w->vram.cpu + 4096, DATA_BYTES - 4096, 1,
 			    4096));
@@ -807,7 +815,7 @@ static void check_queues(void)
 	OK(vg_pattern_check(w->svm, SVM_BYTES - 4096, 4, 0));
 	OK(vg_pattern_check(w->svm + SVM_BYTES - 4096, 4096, 2, 0));
 
-	/* Doorbells must reach the restored queues. */
+	/* The doorbells must reach the restored queues. */
 	OK(vg_copy(q, w->vram.cpu, w->gtt.cpu, DATA_BYTES));
 	OK(vg_pattern_check(w->vram.cpu, DATA_BYTES, 2, 0));
 	OK(vg_cq_finish(&w->pm4, VG_TIMEOUT_MS));
@@ -822,7 +830,10 @@ static void check_queues(void)
 	ERRNO(0, gws(w->aql.id, 1));
 }
 
-/* Free all resources by their handles and ids, which must be the same as before the dump. */
+/*
+ * Free all resources by their handles and ids, which must be the same as before the dump. The
+ * signal page must not be freed while the process exists.
+ */
 static void undo_all(void)
 {
 	struct kfd_ioctl_unmap_memory_from_gpu_args unmap = {
@@ -930,8 +941,8 @@ static void dump_restore_xnack(void)
 }
 
 /*
- * RESUME must fail while no memory is mapped at the SVM ranges. When the memory is
- * mapped, a second RESUME must succeed.
+ * RESUME must fail while no memory is mapped at the addresses of the SVM ranges. After the
+ * memory was mapped, a second RESUME must succeed.
  */
 static void no_memory_yet(void)
 {
@@ -957,7 +968,9 @@ static void generations(void)
 	round_trip(0, 4, false);
 }
 
-/* Dump a process, unpause it, and let it continue. */
+/*
+ * Dump a process twice and unpause it. A second UNPAUSE, and a CHECKPOINT after it, must fail.
+ */
 static void pause_go_on(void)
 {
 	struct target t;
@@ -980,7 +993,7 @@ static void pause_go_on(void)
 	close(t.kfd);
 }
 
-/* Script of a small process, which reports whether its queue runs. */
+/* Script of a small process, whose queue must make no progress while the process is paused. */
 static void work_queue(struct target *t)
 {
 	uint32_t seq;
@@ -990,13 +1003,13 @@ static void work_queue(struct target *t)
 	OK(vg_queue_create(&w->vg, &w->vg.gpu[0], RING, &w->queue));
 	OK(vg_queue_finish(&w->queue, VG_TIMEOUT_MS));
 	tap_step(t->up);
-	tap_await(t->down);		/* paused */
+	tap_await(t->down);	/* wait until the parent has paused this process */
 	OK(vg_emit_atomic_add(&w->queue, w->words.va, 1));
 	OK(vg_emit_fence(&w->queue, &seq));
 	vg_queue_submit(&w->queue);
 	ERRNO(ETIMEDOUT, vg_wait(&w->queue, seq, STOPPED_MS));
 	tap_step(t->up);
-	tap_await(t->down);		/* unpaused */
+	tap_await(t->down);		/* wait until the parent has unpaused this process */
 	OK(vg_wait(&w->queue, seq, VG_TIMEOUT_MS));
 	CHECK(*(uint64_t *)w->words.cpu == 1, "not once");
 }
@@ -1019,7 +1032,10 @@ static void paused(void)
 	end_target(&t);
 }
 
-/* Kill the checkpointer: the kernel must unpause the process. */
+/*
+ * Kill the checkpointer, which has paused the target by PROCESS_INFO. The kernel must then
+ * unpause the target.
+ */
 static void checkpointer_dies(void)
 {
 	struct target t;
@@ -1043,7 +1059,7 @@ static void checkpointer_dies(void)
 	close(ready[1]);
 	tap_await(ready);
 	tap_step(t.down);
-	tap_await(t.up);		/* the process was paused */
+	tap_await(t.up);		/* the queue has made no progress */
 	kill(pid, SIGKILL);
 	CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status), "0x%x",
 	      status);
@@ -1051,7 +1067,7 @@ static void checkpointer_dies(void)
 	end_target(&t);
 }
 
-/* Kill a paused process, and a restored process before RESUME. */
+/* Kill a paused process, restore it, and kill the restored process before RESUME. */
 static void paused_dies(void)
 {
 	struct vg_mem_info base = find_base();
@@ -1085,7 +1101,7 @@ static void bad_checkpoint(void)
 	start_target(&t, work_all);
 	seize(&t);
 	memset(&d.args, 0, sizeof(d.args));
-	ERRNO(EINVAL, checkpoint(t.kfd));		/* not paused */
+	ERRNO(EINVAL, checkpoint(t.kfd));		/* the process is not paused yet */
 	ERRNO(0, process_info(t.kfd));
 	ERRNO(0, checkpoint(t.kfd));
 	copy_out(t.pid);
@@ -1169,7 +1185,7 @@ static void who_may(void)
 }
 
 /*
- * PROCESS_INFO must fail if the process has state that cannot be saved, and must not
+ * PROCESS_INFO must fail if the process has state that cannot be saved, and must then not
  * leave the process paused.
  */
 static void not_saved(void)
@@ -1213,7 +1229,7 @@ static void not_saved(void)
 	OK(vg_fill_check(page.cpu, VG_PAGE, 2));
 }
 
-/* Private data, buckets and counts that no CHECKPOINT has written */
+/* RESTORE with private data, buckets and counts that no CHECKPOINT has written */
 
 static volatile int *resumed;	/* number of RESUME calls that succeeded; shared with children */
 
@@ -1240,7 +1256,10 @@ static void try_restore(void *arg)
 		make_event(KFD_IOC_EVENT_SIGNAL, true, 0);
 }
 
-/* Call RESTORE in a child. The memory of the child must be free after its end. */
+/*
+ * Call RESTORE in a child, and return its result. The memory of the child must be free after
+ * its end.
+ */
 static int restore_once(void)
 {
 	int *result = mmap(NULL, sizeof(*result), PROT_READ | PROT_WRITE,
@@ -1314,7 +1333,7 @@ static void bad_restore(void)
 		case 12: d.args.bos = 64; break;
 		case 13: d.args.priv_data = 64; break;
 		}
-		if (i == 1 || i == 2)	/* num_* is ~0u: call RESTORE without arrays */
+		if (i == 1 || i == 2)	/* num_devices or num_bos is ~0u: call only RESTORE */
 			ERRNO(EINVAL, criu(open("/dev/kfd", O_RDWR),
 					   KFD_CRIU_OP_RESTORE, &d.args));
 		else
@@ -1325,7 +1344,10 @@ static void bad_restore(void)
 	ERRNO(0, restore_once());
 }
 
-/* Change random bytes of the private data and the buckets. */
+/*
+ * Change random bytes of the private data and the buckets. RESTORE may then succeed or fail,
+ * but must leak no memory, and must accept the unchanged dump afterwards.
+ */
 static void flipped(void)
 {
 	int i, k, n, ok = 0, rounds = tap_rounds(60, 2000);

@@ -36,7 +36,8 @@
 static struct vg vg;
 static struct vg_gpu *gpu;
 static struct vg_bo save;
-static int news[2] = { -1, -1 };	/* pipe to which the driver writes when there is an event */
+/* The debugger's pipe, to which the driver writes when there is an event. */
+static int news[2] = { -1, -1 };
 
 static void start(void)
 {
@@ -45,7 +46,10 @@ static void start(void)
 	CHECK(!pipe2(news, O_CLOEXEC | O_NONBLOCK), "pipe");
 }
 
-/* Execute one operation on process @pid. Return the result of the ioctl, or -errno. */
+/*
+ * Call DBG_TRAP with operation @op for process @pid. Return the result of the ioctl, or
+ * -errno.
+ */
 static int trap(pid_t pid, uint32_t op, struct kfd_ioctl_dbg_trap_args *args)
 {
 	int r;
@@ -116,7 +120,10 @@ static int query(pid_t pid, uint64_t clear,
 	return r;
 }
 
-/* The next event must have this mask and source; clear its exceptions. */
+/*
+ * Query the next event and clear its exceptions. The event must have these exceptions and this
+ * source.
+ */
 static void expect(pid_t pid, uint64_t mask, uint32_t gpu_id, uint32_t queue_id)
 {
 	struct kfd_ioctl_dbg_trap_query_debug_event_args ev;
@@ -165,7 +172,7 @@ static void *nowhere(void)
  * @pid: process
  * @up: pipe from the child
  * @down: pipe to the child
- * @s: memory shared with the child
+ * @s: results of the child, in memory that it shares with its parent
  */
 struct target {
 	pid_t pid;
@@ -189,7 +196,7 @@ static void make_target(struct target *t, void (*script)(struct target *))
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(t->up[0]);
 		close(t->down[1]);
-		tap_await(t->down);		/* traced */
+		tap_await(t->down);	/* wait until the parent traces this process */
 		script(t);
 		_exit(0);
 	}
@@ -252,7 +259,7 @@ static const uint32_t all_ops[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
 				    13, 14, 15, 99, ~0u };
 #define N_OPS (sizeof(all_ops) / sizeof(*all_ops))
 
-/* All operations from index @first of all_ops on must fail with @want. */
+/* The operations from index @first of all_ops on must all fail with errno @want. */
 static void all_fail(pid_t pid, int want, unsigned int first)
 {
 	unsigned int i;
@@ -299,7 +306,10 @@ static void who_may(void)
 	all_fail(1, ESRCH, 0);			/* a process that does not use KFD */
 	all_fail(getpid(), EINVAL, 1);		/* a process that is not debugged */
 
-	/* All operations must fail for a process that uses KFD and is not traced by the caller. */
+	/*
+	 * For a process that uses KFD and that the caller does not trace, all operations must
+	 * fail.
+	 */
 	make_target(&t, open_and_wait);
 	tap_step(t.down);
 	tap_await(t.up);
@@ -308,7 +318,7 @@ static void who_may(void)
 	all_fail(t.pid, EINVAL, 1);
 	ERRNO(0, attach(t.pid, 0));
 	ERRNO(EALREADY, attach(t.pid, 0));
-	/* The session continues after the end of ptrace. */
+	/* The session must continue after PTRACE_DETACH. */
 	CHECK(!ptrace(PTRACE_INTERRUPT, t.pid, NULL, NULL) &&
 	      waitpid(t.pid, NULL, 0) == t.pid &&
 	      !ptrace(PTRACE_DETACH, t.pid, NULL, NULL), "detach");
@@ -318,7 +328,7 @@ static void who_may(void)
 	tap_step(t.down);
 	end_target(&t);
 
-	/* ENABLE creates the KFD process of a traced process that has not opened KFD. */
+	/* ENABLE must create the KFD process of a traced process that has not opened KFD. */
 	start_target(&other, idle);
 	tap_await(other.up);
 	all_fail(other.pid, ESRCH, 1);
@@ -395,8 +405,8 @@ static void enable(void)
 }
 
 /*
- * Operations on waves must fail as on a GPU without that capability, because the device
- * has no waves.
+ * The device has no waves, so operations on waves must return what they return on a GPU that
+ * does not support them.
  */
 static void no_waves(void)
 {
@@ -468,8 +478,8 @@ static void expect_runtime(pid_t pid, uint32_t state)
 	uint32_t size = 4;
 
 	/*
-	 * Query the exception without clearing it. Query it with too little space. Then
-	 * query and clear it.
+	 * Query the exception with too little space and without clearing it. Query it into
+	 * memory that cannot be written. Then query and clear it.
 	 */
 	ERRNO(0, info(pid, EC_PROCESS_RUNTIME, 0, ri, &size, false));
 	CHECK(size == sizeof(ri[0]), "size %u", size);
@@ -497,7 +507,10 @@ static void handshake(void)
 	CHECK(!t.s->done, "the call did not wait");
 	ERRNO(0, answer(t.pid));
 	tap_await(t.up);
-	/* An answer before the target's next call must not end the wait of that call. */
+	/*
+	 * An answer that the debugger sends before the target's next call must not end the
+	 * wait of that call.
+	 */
 	ERRNO(0, answer(t.pid));
 	tap_step(t.down);
 	hear();
@@ -547,7 +560,7 @@ static void subscribed_late(void)
 		      .exception_mask = EC(PROCESS_RUNTIME) }));
 	hear();
 	CHECK(!t.s->done, "the call did not wait");
-	/* RUNTIME_ENABLE returns when the session ends. */
+	/* The target's RUNTIME_ENABLE must return when the session ends. */
 	ERRNO(0, TRAP(t.pid, DISABLE));
 	tap_await(t.up);
 	kill_target(&t);
@@ -567,10 +580,7 @@ static void interrupted(struct target *t)
 	ERRNO(EINTR, runtime(RUNTIME_ON));
 	tap_step(t->up);
 	tap_await(t->down);
-	/*
-	 * The debugger's answer comes before this call in one round, during it in the
-	 * other.
-	 */
+	/* The debugger's answer comes during this call in round 0 and before it in round 1. */
 	ERRNO(0, runtime(RUNTIME_ON));
 	ERRNO(EBUSY, runtime(RUNTIME_ON));
 	t->s->done = 1;
@@ -623,7 +633,7 @@ static void exec_sleep(struct target *t)
 	_exit(1);
 }
 
-/* exec() must make the target another KFD process. */
+/* After exec() the target must be another KFD process, without a session. */
 static void after_exec(void)
 {
 	struct target t;
@@ -701,7 +711,8 @@ static void snapshots(void)
 	ERRNO(EFAULT, snapshot(me, 0, nowhere(), &n, &size));
 	n = 4, size = sizeof(e[0]);
 	ERRNO(EFAULT, snapshot(me, 0, NULL, &n, &size));
-	n = ~0u, size = ~0u;		/* the second entry would be far beyond the array */
+	/* Entries would be 4 GiB apart, so that the second is at an unmapped address. */
+	n = ~0u, size = ~0u;
 	ERRNO(EFAULT, snapshot(me, 0, e, &n, &size));
 	n = 0, size = 1;
 	ERRNO(0, snapshot(me, EVERYTHING, NULL, &n, &size));
@@ -853,7 +864,10 @@ static void suspended(void)
 	ERRNO(EFAULT, resume(me, nowhere(), 1));
 	CHECK(resume(me, NULL, ~0u) == 2, "all of them");
 
-	/* Suspend must refuse queues that are new, and mark unknown ids as invalid. */
+	/*
+	 * SUSPEND_QUEUES must not suspend new queues. It must mark their ids, and ids that no
+	 * queue has, as invalid.
+	 */
 	ids[0] = cq.id, ids[1] = sdma.id, ids[2] = 900, ids[3] = ~0u;
 	ERRNO(0, suspend(me, ids, 4, EVERYTHING));
 	CHECK(ids[0] == (cq.id | INVALID) && ids[1] == (sdma.id | INVALID) &&
@@ -876,7 +890,7 @@ static void suspended(void)
 	CHECK(!memcmp(header, &state, sizeof(state.wave_state)) &&
 	      header->debug_offset == 0xaaaaaaaa, "the save area's header");
 	work(&cq, &sdma, &seq);
-	/* UPDATE_QUEUE by the process must not resume a queue. */
+	/* An UPDATE_QUEUE of the process must not resume a suspended queue. */
 	OK(vg_cq_update(&cq, &cq.ring, 100));
 	ERRNO(ETIMEDOUT, vg_cq_wait(&cq, 100));
 	ERRNO(ETIMEDOUT, vg_wait(&sdma, seq, 0));
@@ -982,7 +996,7 @@ static void queue_events(void)
 	expect(me, EC(QUEUE_PACKET_RESERVED), gpu->gpu_id, q.id);
 	expect_none(me);
 	OK(vg_cq_destroy(&q));
-	expect_none(me);	/* the exception is not enabled */
+	expect_none(me);	/* DEVICE_QUEUE_DELETE is not enabled yet */
 	ERRNO(0, TRAP(me, SET_EXCEPTIONS_ENABLED, .set_exceptions_enabled = {
 		      .exception_mask = EC(DEVICE_QUEUE_DELETE) }));
 	hear();
@@ -990,7 +1004,7 @@ static void queue_events(void)
 	OK(vg_bo_free(&save));
 }
 
-/* Return true if the process receives a memory event within @ms. */
+/* Return true if the event is set within @ms, and store its data in *@data. */
 static bool event_received(uint32_t event, uint32_t ms,
 			   struct kfd_event_data *data)
 {
@@ -1085,8 +1099,8 @@ static void faults(void)
 /* The end of a debugger or of a target */
 
 /*
- * Script of a target. The target's queue is suspended, and its debugger or the target
- * itself is killed.
+ * Script of a target that has one queue. The debugger suspends the queue; then the debugger or
+ * the target is killed.
  */
 static void one_queue(struct target *t)
 {
@@ -1101,7 +1115,7 @@ static void one_queue(struct target *t)
 	tap_step(t->up);
 	tap_await(t->down);
 	OK(vg_cq_finish(&q, VG_TIMEOUT_MS));
-	/* The end of the debugger has resumed the queue, so its destruction must not wait. */
+	/* The end of the debugger has resumed the queue, so DESTROY_QUEUE must not wait. */
 	OK(vg_cq_destroy(&q));
 	ERRNO(0, runtime(0));
 	t->s->done = 1;
@@ -1170,8 +1184,8 @@ static void target_dies(void)
 }
 
 /*
- * The debugger does not read its pipe: in round 0 the pipe is full, in round 1 its read
- * end is closed. Events must be reported nevertheless.
+ * The debugger does not read its pipe: in round 0 the pipe is full, in round 1 its read end is
+ * closed. In both rounds, queries must report the events.
  */
 static void nobody_reads(void)
 {
@@ -1205,7 +1219,10 @@ static void *turn_on(void *arg)
 	return (void *)(intptr_t)runtime(RUNTIME_ON);
 }
 
-/* Unbind the GPU while RUNTIME_ENABLE waits for the debugger. */
+/*
+ * Unbind the GPU while RUNTIME_ENABLE waits for the debugger. The call must fail, and the
+ * debugger must be signalled.
+ */
 static void unplugged(void)
 {
 	char name[VG_PCI_NAME];
@@ -1226,8 +1243,8 @@ static void unplugged(void)
 }
 
 /*
- * Unload the module while a process is debugged. Neither the debugger nor the target
- * has a file of KFD open.
+ * Unload the module while a process is debugged. At that time, neither the debugger nor the
+ * target has a file of KFD open.
  */
 static void attach_bare(void *arg)
 {
@@ -1360,7 +1377,7 @@ static void killed(void)
 	race_kill(gpu, chaos, tap_rounds(5, 200));
 }
 
-/* Call random operations with random arguments, for a process that has a session. */
+/* Call random operations with random arguments. The process debugs itself. */
 static void hostile(void)
 {
 	struct kfd_ioctl_dbg_trap_args args;
@@ -1376,7 +1393,10 @@ static void hostile(void)
 		for (k = 0; k < (int)sizeof(args); k++)
 			byte[k] = race_below(4) ? (unsigned char)
 				(race_below(2) ? 0 : race_below(256)) : 0xff;
-		/* Make sure that the pointers point outside this program's data. */
+		/*
+		 * Set a bit, so that the pointers point to unmapped memory and not to this
+		 * program's data.
+		 */
 		args.query_exception_info.info_ptr |= 1ull << 46;
 		args.queue_snapshot.snapshot_buf_ptr |= 1ull << 46;
 		if (race_below(2))

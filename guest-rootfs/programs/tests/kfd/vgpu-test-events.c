@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Events of KFD: waits, wake-ups and their causes. Catches: a wake-up is lost or
- * consumed twice; an interrupt sets the wrong event or none; a wait never ends; a
- * signal page can be freed while the kernel uses it; an errno is wrong.
+ * Events of KFD: set events by ioctls, interrupts and faults, and wait for them. Catches: a
+ * wake-up is lost or consumed twice; an interrupt sets the wrong event or none; a wait never
+ * ends; a signal page can be freed while the kernel uses it; an errno is wrong.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -91,7 +91,10 @@ static int destroy(struct ev ev)
 	return vg_ioctl(&vg, AMDKFD_IOC_DESTROY_EVENT, &args);
 }
 
-/* Wait for @n events. Return 0 and store the result in *@result, or return -errno. */
+/*
+ * Wait for @n events. Return 0 or -errno of WAIT_EVENTS, and store its wait_result in
+ * *@result.
+ */
 static int wait_on(struct kfd_event_data *data, uint32_t n, bool all,
 		   uint32_t ms, uint32_t *result)
 {
@@ -162,7 +165,7 @@ static void any_all(void)
 	ERRNO(0, set(ev[1]));
 	ERRNO(0, wait_on(data, 3, true, SOON, &result));
 	CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT, "result %u", result);
-	/* The wait for all events has timed out, and has consumed event 1 nevertheless. */
+	/* The wait for all events has timed out. Nevertheless it has consumed event 1. */
 	ERRNO(0, set(ev[2]));
 	ERRNO(0, wait_on(data, 3, false, FOREVER, &result));
 	CHECK(result == KFD_IOC_WAIT_RESULT_COMPLETE, "result %u", result);
@@ -177,8 +180,8 @@ static void any_all(void)
 }
 
 /*
- * A wait passes the age of an event. It must return at once if the event was set after
- * that age.
+ * The caller of a wait passes the age of the event that it knows. The wait must return at once
+ * if the event was set after that age, even if another wait has consumed it.
  */
 static void ages(void)
 {
@@ -311,8 +314,8 @@ static void *either_run(void *arg)
 }
 
 /*
- * A thread on the same CPU waits for either of two events. Set event @n, and destroy
- * the other event before that thread can run. Return the error of the wait.
+ * A thread on the same CPU waits for either of two events. Set event @n, and destroy the other
+ * event before that thread can run. Return 0 or -errno of the wait.
  */
 static int set_and_destroy(int n)
 {
@@ -335,9 +338,9 @@ static int set_and_destroy(int n)
 }
 
 /*
- * A thread waits for any of two events, of which one is set and then the other is
- * destroyed. Catches: the errno differs from that of amdkfd, which counts the wait as
- * satisfied only if the set event is the first in the list.
+ * A thread waits for either of two events. Set one of them, then destroy the other. Catches:
+ * the errno of the wait differs from that of amdkfd, which counts the wait as satisfied only
+ * if the set event is the first in the list.
  */
 static void set_then_destroyed(void)
 {
@@ -397,7 +400,10 @@ static void interrupted(void)
 	CHECK(vg_now() - begin >= 3 * SOON * 1000000ull, "too short a wait");
 }
 
-/* Use GTT memory as the signal page. */
+/*
+ * Use a GTT BO as the signal page, and create the first event. The driver must reset all
+ * slots.
+ */
 static void page_create(struct vg_bo *page, struct ev *first)
 {
 	uint32_t i;
@@ -409,7 +415,10 @@ static void page_create(struct vg_bo *page, struct ev *first)
 		CHECK(((uint64_t *)page->cpu)[i] == UNSIGNALED, "slot %u", i);
 }
 
-/* Write a value into the slot of the event, and emit a TRAP with @context, as ROCr does. */
+/*
+ * Emit a write to the slot of the event in the signal page, and a TRAP with @context, as ROCr
+ * does.
+ */
 static void emit_signal(struct vg_queue *q, const struct vg_bo *page,
 			struct ev ev, uint32_t context)
 {
@@ -495,7 +504,10 @@ static void page_rules(void)
 	ERRNO(EPERM, vg_ioctl(&vg, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &args));
 	OK(vg_bo_unmap_gpu(&page));
 	ERRNO(EPERM, vg_ioctl(&vg, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &args));
-	/* The kernel has not allocated a page, so there is none to map. */
+	/*
+	 * The signal page is a BO of the process, so the kernel has no page that could be
+	 * mapped.
+	 */
 	CHECK(mmap(NULL, PAGE_BYTES, PROT_READ, MAP_SHARED, vg.kfd,
 		   (off_t)EVENTS_OFFSET) == MAP_FAILED && errno == EINVAL,
 	      "mmap of the event page: %m");
@@ -520,9 +532,9 @@ static void import_page(void *arg)
 }
 
 /*
- * Catches: a process imports the signal page of another process as its own. Each
- * process would overwrite the slots of the other, and the end of one process would
- * remove the kernel's mapping for both.
+ * Catches: a process imports the signal page of another process as its own. Each process would
+ * then overwrite the slots of the other, and the end of one process would remove the kernel's
+ * mapping of the page for both.
  */
 static void foreign_page(void)
 {
@@ -598,8 +610,8 @@ static void limits(void)
 }
 
 /*
- * A fault that the driver cannot repair must set the memory event. The data of the
- * event must have the address of the fault.
+ * A fault that the driver cannot repair must set the memory event, whose data must have the
+ * address of the fault.
  */
 static void memory_exception(void)
 {
@@ -640,7 +652,7 @@ static void wait_and_die(void)
 	raise(SIGKILL);
 }
 
-/* Kill the process while a thread waits. */
+/* Kill a process while one of its threads waits for an event. The process must end. */
 static void killed(void)
 {
 	int i, status;

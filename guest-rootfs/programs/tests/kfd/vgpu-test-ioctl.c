@@ -16,7 +16,7 @@
 
 #include "tap.h"
 
-/* An errno that is internal to the kernel, but returned by amdgpu */
+/* An errno that is internal to the kernel; amdgpu returns it to user space nevertheless. */
 #define ENOTSUPP	524
 #define BAD_GPU		0xdeadu
 #define KERNEL_VA	0xffff888000000000ull
@@ -72,9 +72,9 @@ static void on_alarm(int sig)
 }
 
 /*
- * Open KFD while signals interrupt the process all the time. If open() returns EINTR,
- * open KFD again without signals. Exit status: 0 if the first open() succeeded, 1 after
- * EINTR, above 1 on an error.
+ * Open KFD while signals interrupt the process all the time. If open() returns EINTR, open KFD
+ * again without signals. The exit status is 0 if the first open() succeeded, 1 if it returned
+ * EINTR, and above 1 on an error.
  */
 static void interrupted_child(int interval)
 {
@@ -252,11 +252,11 @@ static void create_queue(void)
 	BAD(EINVAL, queue_percentage, 101);
 	BAD(EINVAL, queue_priority, 16);
 	BAD(EINVAL, ring_size, 4095);
-	BAD(EINVAL, ring_size, 8192);		/* larger than the BO */
+	BAD(EINVAL, ring_size, 8192);		/* the ring's BO has only 4096 bytes */
 	BAD(EFAULT, ring_base_address, KERNEL_VA);
 	BAD(EFAULT, read_pointer_address, KERNEL_VA);
 	BAD(EFAULT, write_pointer_address, KERNEL_VA);
-	BAD(EINVAL, ring_base_address, 0x10000);	/* no BO there */
+	BAD(EINVAL, ring_base_address, 0x10000);	/* no BO is mapped at this address */
 	BAD(EINVAL, read_pointer_address, 0x10000);
 	BAD(EINVAL, write_pointer_address, 0x10000);
 	BAD(EINVAL, gpu_id, BAD_GPU);
@@ -309,7 +309,7 @@ static void clock_and_memory(void)
 	struct vg vg;
 
 	tap_open(&vg, -1);
-	/* Without a GPU, amdgpu returns the clocks of the CPU and no GPU clock. */
+	/* For an unknown GPU, amdgpu returns the clocks of the CPU and no GPU clock. */
 	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_GET_CLOCK_COUNTERS, &clk));
 	CHECK(!clk.gpu_clock_counter && clk.cpu_clock_counter &&
 	      clk.system_clock_freq == 1000000000, "clocks without a GPU");
@@ -359,7 +359,7 @@ static void svm(void)
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, 7, 1, 1, gran, 9));
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, SET, 1, 1, 99, 0));
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, GET, 1, 1, 99, 0));
-	/* The call names more attributes than the structure has space for. */
+	/* nattr is larger than the number of attributes for which the argument has space. */
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, SET, 2, 1, gran, 9));
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, SET, 0xffffffff, 1, gran, 9));
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, SET, 1, 1,
@@ -369,10 +369,10 @@ static void svm(void)
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, GET, 1, 1,
 			      KFD_IOCTL_SVM_ATTR_ACCESS, BAD_GPU));
 	ERRNO(EFAULT, try_svm(&vg, 0x10000, VG_PAGE, SET, 1, 1, gran, 9));
-	/* The range extends past the mapping. */
+	/* The range extends past the end of the memory mapping. */
 	munmap((void *)(va + 8 * VG_PAGE), 8 * VG_PAGE);
 	ERRNO(EFAULT, try_svm(&vg, va, 9 * VG_PAGE, SET, 1, 1, gran, 9));
-	/* The end of the range is not a valid address. */
+	/* The end of the range would be 2^64, which is not a valid address. */
 	int r = try_svm(&vg, va, -va, SET, 1, 1, gran, 9);
 
 	CHECK(r == -EFAULT || r == -EOVERFLOW || r == -EINVAL,

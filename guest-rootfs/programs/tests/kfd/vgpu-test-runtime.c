@@ -89,7 +89,10 @@ static void with_queues(void)
 static void fresh(void *arg)
 {
 	(void)arg;
-	/* Call RUNTIME_ENABLE with the parent's file, then with a file of this process. */
+	/*
+	 * RUNTIME_ENABLE must fail with the parent's file, and work with a file of this
+	 * process.
+	 */
 	ERRNO(EBADF, runtime(ENABLE));
 	start();
 	ERRNO(0, runtime(ENABLE));
@@ -113,8 +116,8 @@ static struct {
 } raced[THREADS];
 
 /*
- * Number of threads that have the runtime enabled, at most 1. A thread must disable the
- * runtime before another thread can enable it.
+ * Number of threads that have enabled the runtime. It must not exceed 1, because
+ * RUNTIME_ENABLE fails while the runtime is enabled.
  */
 static volatile int owners;
 
@@ -159,7 +162,10 @@ static void races(void)
 	ERRNO(0, runtime(ENABLE));
 }
 
-/* The driver must report a bad packet in the save area, where ROCr waits for the report. */
+/*
+ * The driver must report a bad packet as ROCr expects it: write the exception to
+ * err_payload_addr, and set event err_event_id, both of the save area's header.
+ */
 static void report_bad_packet(void)
 {
 	struct kfd_ioctl_create_event_args ev = {

@@ -41,8 +41,8 @@ static long long boot_ns(void)
 }
 
 /**
- * struct watch - an open file of events
- * @fd: file
+ * struct watch - an open SMI event file
+ * @fd: file descriptor
  * @text: bytes that were read and are not parsed yet
  * @len: number of bytes in @text
  */
@@ -52,7 +52,7 @@ struct watch {
 	size_t len;
 };
 
-/* Open an event file. Return 0 or -errno. */
+/* Open an SMI event file of GPU @gpu_id. Return 0 or -errno. */
 static int watch_open(struct watch *w, uint32_t gpu_id)
 {
 	struct kfd_ioctl_smi_events_args args = { .gpuid = gpu_id };
@@ -119,7 +119,7 @@ static void watch_wait(struct watch *w, char line[KFD_SMI_EVENT_MSG_SIZE])
 	CHECK(watch_line(w, line), "POLLIN, but nothing is to be read");
 }
 
-/* The fields of a line that reports the start or the end of a migration. */
+/* Fields of an event line that reports the start or the end of a migration. */
 struct move {
 	unsigned int event, from, to, trigger;
 	int pid;
@@ -147,8 +147,8 @@ static void parse_move(const char *line, struct move *m)
 }
 
 /*
- * The next lines must be pairs of a start and an end event that cover @npages pages
- * from @p on, in order. No line may follow.
+ * Read all lines. They must be pairs of a start and an end event of migrations, which together
+ * cover the @npages pages from @p on in ascending order.
  */
 static void expect_moves(struct watch *w, const void *p, uint64_t npages,
 			 uint32_t from, uint32_t to, unsigned int trigger)
@@ -192,7 +192,7 @@ static void bad_input(void)
 	ERRNO(EAGAIN, watch_fill(&w));
 	CHECK(write(w.fd, "1234567", 7) < 0 && errno == EFAULT, "seven bytes");
 	CHECK(write(w.fd, nowhere, 8) < 0 && errno == EFAULT, "bad address");
-	/* With an empty mask no event is reported. */
+	/* While the mask is empty, no event must be reported. */
 	p = tap_anon(VG_MIB);
 	OK(vg_svm_prefetch(&vg, p, VG_MIB, gpu->gpu_id));
 	ERRNO(EAGAIN, watch_fill(&w));
@@ -218,8 +218,8 @@ static void migrations(void)
 	expect_moves(&w, p, size / VG_PAGE, 0, gpu->gpu_id,
 		     KFD_MIGRATE_TRIGGER_PREFETCH);
 	/*
-	 * The pages are in VRAM already. The driver reports the start of a migration
-	 * before it finds this.
+	 * The pages are in VRAM already. A migration is reported nevertheless, because the
+	 * driver reports its start before it finds this.
 	 */
 	OK(vg_svm_prefetch(&vg, p, size, gpu->gpu_id));
 	expect_moves(&w, p, size / VG_PAGE, 0, gpu->gpu_id,
@@ -246,8 +246,8 @@ static void migrations(void)
 }
 
 /*
- * Read all lines, which must be pairs of a start and an end of a fault. Return the
- * number of faults on the @size bytes at @p; *@moved receives how many of them migrated
+ * Read all lines, which must be pairs of a start and an end event of a fault. Return the
+ * number of faults on the @size bytes at @p, and store in *@moved how many of them migrated
  * pages.
  */
 static unsigned int faults_of(struct watch *w, const char *p, uint64_t size,
@@ -317,7 +317,10 @@ static void faults(void)
 	OK(vg_pattern_check(dst, size, SEED, 0));
 }
 
-/* The next line must report @event. After time and process the line must consist of @rest. */
+/*
+ * Read the next line. It must report @event of this process, and consist of @rest after the
+ * time and the pid.
+ */
 static void expect_text(struct watch *w, unsigned int event, const char *rest)
 {
 	char line[KFD_SMI_EVENT_MSG_SIZE];
@@ -395,7 +398,9 @@ static void child_prefetches(void *arg)
 	OK(vg_svm_prefetch(&vg, p, VG_PAGE, gpu->gpu_id));
 }
 
-/* An unprivileged child must see its own events, but not those of its parent. */
+/*
+ * Script of an unprivileged child, which must see its own events, but not those of its parent.
+ */
 static void child_nobody(void *arg)
 {
 	int *pipes = arg;
@@ -484,7 +489,7 @@ static void resets(void)
 	CHECK(!watch_line(&w, line), "one more: \"%s\"", line);
 }
 
-/* A reader that is too slow must lose whole lines, never a part of a line. */
+/* If the reader is too slow, whole lines must be dropped, and never a part of a line. */
 static void overflow(void)
 {
 	char line[KFD_SMI_EVENT_MSG_SIZE];
@@ -509,7 +514,10 @@ static void overflow(void)
 	expect_moves(&w, p, 1, 0, gpu->gpu_id, KFD_MIGRATE_TRIGGER_PREFETCH);
 }
 
-/* Unbind the GPU: pending events can still be read, then the file reports POLLHUP. */
+/*
+ * Unbind the GPU while the event file has a pending event. The event must still be readable;
+ * after that, poll() must report only POLLHUP.
+ */
 static void gpu_goes(void)
 {
 	char name[VG_PCI_NAME], line[KFD_SMI_EVENT_MSG_SIZE];
