@@ -163,8 +163,8 @@ static void sweeps(struct bench *b, struct vg_bo *bo)
 }
 
 /*
- * Fault on single pages, 4 MiB apart. Their neighbours are not accessible, so that each fault
- * maps one page.
+ * Fault on single pages, 4 MiB apart. The pages around each of them are not accessible, so
+ * that a fault maps one page.
  */
 static void single_faults(struct bench *b)
 {

@@ -24,7 +24,7 @@ static double us_each(uint64_t start, unsigned int n)
 	return (double)(vg_now() - start) / 1e3 / n;
 }
 
-/* Measure only the ioctls, always at the same address. */
+/* Measure only the ioctls, always with a BO at address @va. */
 static void lives_by_kfd(struct bench *b, uint64_t va)
 {
 	struct kfd_ioctl_alloc_memory_of_gpu_args args = {

@@ -35,7 +35,10 @@ static char *scattered(void)
 	uint64_t i;
 
 	must(madvise(p, TABLES_BYTES, MADV_NOHUGEPAGE), "madvise");
-	/* The factor is odd and @pages a power of two, so that each page is reached once. */
+	/*
+	 * The factor is odd and pages is a power of two, so that the loop touches each page
+	 * once.
+	 */
 	for (i = 0; i < pages; i++)
 		p[i * 40503 % pages * VG_PAGE] = 1;
 	return p;

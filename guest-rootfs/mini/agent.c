@@ -40,7 +40,7 @@
 enum frame {
 	FRAME_HELLO = 'H',	/* to the host: state of the driver, or what the agent waits for */
 	FRAME_RUN = 'R',	/* to the guest: struct run, then NUL-terminated words */
-	FRAME_STDIN = 'I',	/* to the guest: bytes of standard input; an empty frame is its end */
+	FRAME_STDIN = 'I',	/* to the guest: bytes of standard input; empty at its end */
 	FRAME_SIZE = 'W',	/* to the guest: number of rows and of columns of the terminal */
 	FRAME_DUMP = 'D',	/* to the guest: print running and blocked tasks on the console */
 	FRAME_SEED = 'S',	/* to the guest, after a restore: random bytes for the kernel */

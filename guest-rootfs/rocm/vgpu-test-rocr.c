@@ -6,7 +6,7 @@
  * before its dependencies have completed; a pool has a wrong size; time stamps are not those
  * of the copy; an address maps the wrong memory.
  *
- * "vgpu-test-rocr bench" measures copies of 64 MiB in each direction instead. It prints two
+ * "vgpu-test-rocr bench" measures copies of 64 MiB in each direction instead, and prints two
  * lines of JSON for each copy, one by the caller's clock and one by the engine's time stamps.
  *
  * Copies between devices stay below 1 MiB, because from that size on ROCr copies by a shader,

@@ -87,7 +87,10 @@ typedef int (*child_fn)(void *state, char command);
 int child_start(struct child *p, child_fn fn, void *state);
 /* Send @command and return its result. On an error vg_error() has the child's text. */
 int child_request(struct child *p, char command);
-/* End the child. Return -ECHILD if the child failed. */
+/*
+ * End the child. Return 0, -ECHILD if the child failed, or -ETIMEDOUT if it did not end and
+ * was killed.
+ */
 int child_stop(struct child *p);
 
 #endif /* DEMO_H */

@@ -21,7 +21,7 @@
 
 /**
  * struct victim - the child process
- * @memory: from malloc, mapped for the CPU only
+ * @memory: memory from malloc, which is not mapped for the GPU
  */
 struct victim {
 	struct vg vg;

@@ -4,9 +4,9 @@
  * packets.
  *
  * A PM4 queue's write pointer counts dwords and never wraps. The CP stores the read pointer
- * modulo the ring size. One dword of the ring always stays free, because a full ring would
- * look like an empty one. The read and write pointers of an AQL queue count packets and never
- * wrap.
+ * modulo the ring size, so a full ring would look like an empty one. Therefore vg_cq_reserve()
+ * always leaves one dword of the ring free. The read and write pointers of an AQL queue count
+ * packets and never wrap.
  */
 #include <errno.h>
 #include <sched.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Delays at calls that synchronise, to reveal wrong assumptions about order. Every program is
- * linked with --wrap for these calls (programs/Makefile). If neither of the following
- * environment variables is set, a wrapper costs one branch:
+ * linked with --wrap for these calls (programs/Makefile). A wrapper costs one branch unless
+ * one of these environment variables is set:
  *
  *   VGPU_TEST_DELAYS=SEED        random delays before and after each call
  *   VGPU_TEST_DELAY_POINT=count  print the number of points of each case

@@ -43,8 +43,8 @@ void __real__exit(int status) __attribute__((noreturn));
 void __wrap__exit(int status) __attribute__((noreturn));
 
 /*
- * Delay before and after the wrapped call named @what. Both functions preserve errno. @frame
- * is the frame address of the wrapper.
+ * Delay before and after the wrapped call named @what, and preserve errno. @frame is the frame
+ * address of the wrapper.
  */
 void delay_before(void *frame, const char *what, enum delay_kind kind);
 void delay_after(void);

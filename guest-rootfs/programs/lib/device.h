@@ -16,7 +16,7 @@
 #define VG_MIB		(1024 * VG_KIB)
 #define VG_GIB		(1024 * VG_MIB)
 
-/* Length of a GPU clock tick (100 MHz, docs/hardware.md). */
+/* Length of a GPU clock tick in ns. The clock runs at 100 MHz (docs/hardware.md). */
 #define VG_CLOCK_NS	10
 
 /**

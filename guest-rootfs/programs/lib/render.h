@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vr: functions for the render node over the raw uAPI (drm/amdgpu_drm.h). They create BOs with
+ * vr: functions that use the render node over the raw uAPI (drm/amdgpu_drm.h): create BOs with
  * GPU addresses, create contexts, and submit jobs. Unless stated otherwise, a function returns
  * 0 or a negative errno and records no error text. Tests of single ioctls use GEM handles
  * without struct vr_bo.

@@ -60,8 +60,8 @@ int vg_queue_destroy(struct vg_queue *q);
 /*
  * The next two functions serve queues of any type. vg_doorbell_map() maps the doorbell at
  * @offset, the value that CREATE_QUEUE returned, and stores the start of the mapping in
- * *@page. It returns the address of the doorbell, or NULL on an error. vg_queue_end() destroys
- * queue @id and unmaps @page.
+ * *@page; the function returns the address of the doorbell, or NULL on an error.
+ * vg_queue_end() destroys queue @id and unmaps @page.
  */
 void *vg_doorbell_map(struct vg *vg, uint64_t offset, void **page);
 int vg_queue_end(struct vg *vg, uint32_t id, void *page);

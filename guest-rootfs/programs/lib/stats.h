@@ -44,7 +44,9 @@ struct vg_counters {
 
 /* Read the counters of the driver (vgpu_counters). */
 int vg_driver_counters(const struct vg_gpu *gpu, struct vg_counters *c);
-/* Read the counters of the device itself (device_info.h). */
+/*
+ * Read the counters that the device keeps (vgpu_device_counters, include/vgpu/device_info.h).
+ */
 int vg_device_counters(const struct vg_gpu *gpu, struct vg_counters *c);
 /* Read the numbers of VMIDs, PASIDs, doorbells and processes in use (vgpu_in_use). */
 int vg_in_use(const struct vg_gpu *gpu, struct vg_counters *c);
@@ -56,7 +58,7 @@ uint64_t vg_counter(const struct vg_counters *c, const char *name, bool *found);
 
 /*
  * Store in *@open the number of retry-fault entries that the driver has taken from the
- * interrupt ring and not acknowledged yet. The number is 0 while no queue faults. It becomes
+ * interrupt ring and not acknowledged yet. The number is 0 while no queue faults, and becomes
  * negative if the driver acknowledges CAM slots for which it has taken no entry, after a ring
  * overflow or a GART recovery. Return 0, -ENOENT if there are no such counters, or another
  * -errno.
@@ -64,8 +66,8 @@ uint64_t vg_counter(const struct vg_counters *c, const char *name, bool *found);
 int vg_faults_open(const struct vg_gpu *gpu, int64_t *open);
 
 /*
- * Wait until at most @most retry-fault entries are open (vg_faults_open()). Return 0,
- * -ETIMEDOUT, or an error of vg_faults_open().
+ * Wait until the number that vg_faults_open() stores is at most @most. Return 0, -ETIMEDOUT,
+ * or an error of vg_faults_open().
  */
 int vg_faults_wait_acked(const struct vg_gpu *gpu, int64_t most,
 			 unsigned int timeout_ms);

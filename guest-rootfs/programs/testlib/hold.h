@@ -33,8 +33,8 @@ struct hold {
 };
 
 /*
- * The two steps of hold_engines(). hold_open() creates the BOs, for which the driver
- * may need copies. hold_add_job() submits one job, which may start after the function
+ * hold_engines() consists of these two steps. hold_open() creates the BOs, for which the
+ * driver may need copies. hold_add_job() submits one job, which may start after the function
  * returns.
  */
 void hold_open(struct hold *h, const struct vg_gpu *gpu, void *user,

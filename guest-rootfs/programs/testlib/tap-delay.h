@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Run a case once, or once for each of its points, as VGPU_TEST_DELAY_POINT says (delay.h). */
+/*
+ * Run a case once, or once for each of its points. VGPU_TEST_DELAY_POINT selects which
+ * (delay.h).
+ */
 #ifndef TAP_DELAY_H
 #define TAP_DELAY_H
 
@@ -15,8 +18,8 @@ bool tap_delay_each(void);
 /* Print the TAP header of @planned cases. */
 void tap_delay_start(int planned);
 /*
- * Run @c by @run once, or once for each of its points, and print each result. @run
- * returns 0 if the case passed, 1 if it failed, EXIT_SKIP if it was skipped.
+ * Call @run for @c once, or once for each of its points, and print each result. @run returns 0
+ * if the case passed, 1 if it failed, EXIT_SKIP if it was skipped.
  */
 void tap_delay_run(const struct tap_case *c,
 		   int (*run)(const struct tap_case *c));

@@ -371,8 +371,8 @@ const struct tap_case *tap_this(void)
 }
 
 /*
- * Kill and reap all processes of a case. They are children of the runner, which is
- * their subreaper.
+ * Kill and reap all processes of a case. The runner is their subreaper, so they become its
+ * children.
  */
 static void end_group(pid_t group)
 {

@@ -63,7 +63,7 @@ void tap_diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 				 vg_error());				\
 	} while (0)
 
-/* @expr is 0 or a negative errno. Unless it is -@want, end the case as failed. */
+/* @expr is 0 or a negative errno. If @expr is not -@want, end the case as failed. */
 #define ERRNO(want, expr)						\
 	do {								\
 		int errno_ = (expr);					\
@@ -110,7 +110,7 @@ int tap_ioctl(int fd, unsigned long request, void *arg);
 void tap_open(struct vg *vg, int xnack);
 /* Call vg_map_anon(); a failure ends the case. */
 char *tap_anon(uint64_t size);
-/* Load vgem and open its DRM node. If there is none, the case is skipped. */
+/* Load vgem and open its DRM node. Without such a node, the case is skipped. */
 int tap_open_vgem(void);
 /*
  * Run @fn(&fd) in a child. @fn works until the child is killed, and writes a byte to fd

@@ -4,8 +4,8 @@
  * program is for tests that disturb a guest from outside: migration, savevm, injected faults.
  *
  * A round copies a pattern, which depends on the round, from GTT to VRAM, between two buffers
- * in VRAM and back to GTT, 1 GiB in total. It then copies 2 MiB of anonymous memory, which
- * raises retry faults. The program prints "round N" after each round.
+ * in VRAM and back to GTT, 1 GiB in total. The round then copies 2 MiB of anonymous memory,
+ * which raises retry faults. The program prints "round N" after each round.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -221,7 +221,7 @@ static void on_bus(int signal)
 	siglongjmp(bus, signal);
 }
 
-/* Return true if an access to the page raises SIGBUS. */
+/* Return true if an access to *@p raises SIGBUS. */
 static bool is_bus_error(const volatile char *p)
 {
 	struct sigaction action = { .sa_handler = on_bus }, old;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * vgpu-svm-life MARKER: a short life of two SVM ranges, A and B. Before each step, the program
- * writes "vgpu life STEP" to the file MARKER (ftrace's trace_marker), so that a recording has the
- * steps between the driver's events. `./vgpu pictures` draws the recording
+ * vgpu-svm-life MARKER: create, use and remove two SVM ranges, A and B. Before each step, the
+ * program writes "vgpu life STEP" to the file MARKER (ftrace's trace_marker), so that a
+ * recording has the steps between the driver's events. `./vgpu pictures` draws the recording
  * (tools/vgpu_tools/trace/life.py).
  *
  * A queue reads both ranges, so that they migrate to VRAM and get GPU page-table entries. The

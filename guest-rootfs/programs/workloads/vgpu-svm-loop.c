@@ -147,7 +147,7 @@ static int cut_file(void *arg, uint64_t round)
 		ret = await_acks(l);
 	if (ftruncate(l->fd, 0))
 		return vg_fail(-errno, "ftruncate");
-	/* The host injects a fault during this time, while the page does not exist. */
+	/* The host injects a fault during this time, in which the file has no pages. */
 	vg_sleep_us(LATE_US);
 	return ret ? ret : vg_pattern_check(l->out.cpu, SIZE, round, 0);
 }

@@ -1460,13 +1460,13 @@ static void empty_process(void)
 	CHECK(!d.args.num_bos && !d.args.num_objects, "%u BOs, %u objects",
 	      d.args.num_bos, d.args.num_objects);
 	ERRNO(0, checkpoint(vg.kfd));
-	ERRNO(EINVAL, restore(vg.kfd));		/* paused */
+	ERRNO(EINVAL, restore(vg.kfd));		/* the process is paused */
 	ERRNO(0, simple(vg.kfd, KFD_CRIU_OP_UNPAUSE));
 	/* RESTORE must set the XNACK mode of the checkpoint. */
 	CHECK(vg_set_xnack(&vg, 0) == 0, "XNACK");
 	ERRNO(0, restore(vg.kfd));
 	CHECK(vg_set_xnack(&vg, -1) == 1, "XNACK is not restored");
-	ERRNO(EINVAL, restore(vg.kfd));		/* restored */
+	ERRNO(EINVAL, restore(vg.kfd));		/* the process was restored */
 	ERRNO(EINVAL, process_info(vg.kfd));
 	ERRNO(0, resume(getpid()));
 	vg_close(&vg);

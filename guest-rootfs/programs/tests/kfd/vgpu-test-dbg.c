@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * DBG_TRAP: debuggers and their targets. Catches: a process is debugged without
- * permission; a process waits for a debugger that has ended, or its queues stay
- * suspended; an exception is lost, is reported twice, or is reported to the wrong
- * process; memory of the kernel or of the debugger is overwritten because a size or
- * count is wrong; an errno is wrong.
+ * DBG_TRAP: debuggers and their targets. Catches: a process is debugged without permission; a
+ * process waits for a debugger that has ended, or its queues stay suspended; an exception is
+ * lost, is reported twice, or is reported to the wrong process; memory of the kernel or of the
+ * debugger is overwritten because a size or count is wrong; an errno is wrong.
  *
- * vgpu-test-dbg --sleep: the program that a target executes with exec().
+ * A target calls exec() of this program with the option --sleep, with which it only sleeps.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -30,7 +29,7 @@
 #define EVERYTHING	(~0ull)
 #define RING		4096
 #define R_DEBUG		0x123456789abcull
-#define DEAD_VA		0x123456789000ull	/* nothing is mapped there */
+#define DEAD_VA		0x123456789000ull	/* no memory is mapped at this address */
 #define INVALID		((uint32_t)KFD_DBG_QUEUE_INVALID_MASK)
 
 static struct vg vg;
@@ -211,8 +210,8 @@ static void trace(pid_t pid)
 }
 
 /*
- * Start a target whose script starts at once. A script that needs a session at its
- * start needs attach_early().
+ * Start a target whose script starts at once. If the script needs a session from its start,
+ * use attach_early() instead.
  */
 static void start_target(struct target *t, void (*script)(struct target *))
 {
@@ -222,8 +221,9 @@ static void start_target(struct target *t, void (*script)(struct target *))
 }
 
 /*
- * Start the session, then release the target, as a debugger does that starts its
- * program. The target has not opened KFD yet, so its RUNTIME_ENABLE finds the debugger.
+ * Start the session before the target's script starts, like a debugger that starts the
+ * debugged program. The target has not opened KFD at that time, so its RUNTIME_ENABLE finds
+ * the debugger.
  */
 static void attach_early(struct target *t, void (*script)(struct target *),
 			 uint64_t mask)
@@ -259,7 +259,7 @@ static const uint32_t all_ops[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
 				    13, 14, 15, 99, ~0u };
 #define N_OPS (sizeof(all_ops) / sizeof(*all_ops))
 
-/* The operations from index @first of all_ops on must all fail with errno @want. */
+/* The operations from index @first of all_ops on must all fail with -@want. */
 static void all_fail(pid_t pid, int want, unsigned int first)
 {
 	unsigned int i;
@@ -865,7 +865,7 @@ static void suspended(void)
 	CHECK(resume(me, NULL, ~0u) == 2, "all of them");
 
 	/*
-	 * SUSPEND_QUEUES must not suspend new queues. It must mark their ids, and ids that no
+	 * SUSPEND_QUEUES must not suspend new queues, and must mark their ids, and ids that no
 	 * queue has, as invalid.
 	 */
 	ids[0] = cq.id, ids[1] = sdma.id, ids[2] = 900, ids[3] = ~0u;

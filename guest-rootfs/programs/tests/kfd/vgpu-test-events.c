@@ -180,8 +180,8 @@ static void any_all(void)
 }
 
 /*
- * The caller of a wait passes the age of the event that it knows. The wait must return at once
- * if the event was set after that age, even if another wait has consumed it.
+ * The caller of a wait passes the age at which it has last seen the event. If the event was
+ * set after that, the wait must return at once, even if another wait has consumed the event.
  */
 static void ages(void)
 {
@@ -668,7 +668,7 @@ static void killed(void)
 	}
 }
 
-/* Unbind the GPU while a thread waits: the wait must fail, and the unbind must end. */
+/* Unbind the GPU while a thread waits: the wait must fail, and the unbind must complete. */
 static void taken_away(void)
 {
 	char name[VG_PCI_NAME];

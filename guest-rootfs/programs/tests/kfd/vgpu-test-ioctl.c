@@ -59,7 +59,10 @@ static void short_structures(void)
 	tap_open(&vg, -1);
 	ERRNO(0, tap_ioctl(vg.kfd, _IOR('K', 0x01, v), &v));
 	CHECK(v.major == 1, "major %u", v.major);
-	/* The kernel must copy out only as many bytes as the caller's ioctl number says. */
+	/*
+	 * The kernel must copy out only as many bytes as the size in the caller's ioctl
+	 * number.
+	 */
 	uint32_t guard[4] = { 0, 0x1234, 0x1234, 0x1234 };
 
 	ERRNO(0, tap_ioctl(vg.kfd, _IOR('K', 0x01, uint32_t), guard));

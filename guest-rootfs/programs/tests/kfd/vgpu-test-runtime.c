@@ -116,7 +116,7 @@ static struct {
 } raced[THREADS];
 
 /*
- * Number of threads that have enabled the runtime. It must not exceed 1, because
+ * Number of threads that have enabled the runtime. The number must not exceed 1, because
  * RUNTIME_ENABLE fails while the runtime is enabled.
  */
 static volatile int owners;

@@ -147,8 +147,8 @@ static void parse_move(const char *line, struct move *m)
 }
 
 /*
- * Read all lines. They must be pairs of a start and an end event of migrations, which together
- * cover the @npages pages from @p on in ascending order.
+ * Read all lines, which must be pairs of a start and an end event of migrations. Together, the
+ * migrations must cover the @npages pages from @p on, in ascending order.
  */
 static void expect_moves(struct watch *w, const void *p, uint64_t npages,
 			 uint32_t from, uint32_t to, unsigned int trigger)
@@ -318,8 +318,8 @@ static void faults(void)
 }
 
 /*
- * Read the next line. It must report @event of this process, and consist of @rest after the
- * time and the pid.
+ * Read the next line, which must report @event of this process. After the time and the pid,
+ * the line must consist of @rest.
  */
 static void expect_text(struct watch *w, unsigned int event, const char *rest)
 {
