@@ -56,7 +56,10 @@ static void engine_rates(struct bench *b)
 
 	must(vg_bo_create(&b->vg, b->gpu, BIG / 2, VG_VRAM, &vram), "VRAM");
 	must(vg_bo_create(&b->vg, b->gpu, BIG / 2, VG_GTT, &gtt), "GTT");
-	/* The first round fills the host's page tables, so it prints no sample. */
+	/*
+	 * The first round fills the host's page tables, so its samples are not used; their
+	 * name is "warm".
+	 */
 	for (s = 0; s <= SAMPLES; s++) {
 		engine_rate(b, s ? "svm-engine-in" : "warm", &vram, &gtt);
 		engine_rate(b, s ? "svm-engine-out" : "warm", &gtt, &vram);

@@ -40,7 +40,7 @@
 enum frame {
 	FRAME_HELLO = 'H',	/* to the host: state of the driver, or what the agent waits for */
 	FRAME_RUN = 'R',	/* to the guest: struct run, then NUL-terminated words */
-	FRAME_STDIN = 'I',	/* to the guest: bytes of standard input; empty at its end */
+	FRAME_STDIN = 'I',	/* to the guest: bytes of standard input; an empty frame ends it */
 	FRAME_SIZE = 'W',	/* to the guest: number of rows and of columns of the terminal */
 	FRAME_DUMP = 'D',	/* to the guest: print running and blocked tasks on the console */
 	FRAME_SEED = 'S',	/* to the guest, after a restore: random bytes for the kernel */
@@ -63,7 +63,8 @@ struct run {
 #define MAX_PIPE	(1 << 20)
 #define LEAKS		"/sys/kernel/debug/kmemleak"
 #define LEAK_AGE_MS	5000	/* kmemleak does not report objects younger than this */
-#define LEAK_LATE_MS	500	/* deferred work may allocate for this time after a process's end */
+/* deferred work may still allocate this long after a process's end */
+#define LEAK_LATE_MS	500
 #define DEVICES		"/sbin/vgpu-devices"
 
 struct command {

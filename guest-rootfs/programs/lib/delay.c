@@ -37,7 +37,7 @@ static pid_t root_pid;
 
 static __thread struct {
 	uint64_t rng;
-	uint64_t path;		/* hash of the fork and thread creations that led to this thread */
+	uint64_t path;		/* hash of the creations of processes and threads that led here */
 	void **root, **base;	/* frame addresses that end a frame chain, see find_path() */
 } me;
 

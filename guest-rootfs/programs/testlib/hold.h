@@ -10,7 +10,7 @@
 #include "render.h"
 #include "tap.h"
 
-/* The driver's copies use one engine for each direction; jobs run on any engine. */
+/* SDMA engines. The driver copies on one engine for each direction; jobs run on any engine. */
 enum { HOLD_OUT_OF_VRAM, HOLD_INTO_VRAM, HOLD_ENGINES };
 
 /**

@@ -86,7 +86,7 @@ static int make_bos(void)
 	return ret;
 }
 
-/* Return the number of BOs whose bytes are right both in the BO and in its copy in the BO stage. */
+/* Return the number of BOs whose bytes are right both in the BO and in the copy in stage. */
 static int count_intact(void)
 {
 	char *copy = stage.cpu;

@@ -557,7 +557,7 @@ static void foreign_page(void)
 	OK(vg_queue_destroy(&q));
 }
 
-/* The kernel allocates a signal page if user space passes none. */
+/* The kernel must allocate a signal page if user space passes none. */
 static void kernel_page(void)
 {
 	uint64_t *slots;

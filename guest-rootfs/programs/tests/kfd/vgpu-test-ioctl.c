@@ -75,9 +75,9 @@ static void on_alarm(int sig)
 }
 
 /*
- * Open KFD while signals interrupt the process all the time. If open() returns EINTR, open KFD
- * again without signals. The exit status is 0 if the first open() succeeded, 1 if it returned
- * EINTR, and above 1 on an error.
+ * Open KFD while a signal interrupts the process every @interval microseconds. If open()
+ * returns EINTR, open KFD again without signals. The exit status is 0 if the first open()
+ * succeeded, 1 if it returned EINTR, and above 1 on an error.
  */
 static void interrupted_child(int interval)
 {

@@ -64,8 +64,8 @@ static void on_and_off(void)
 }
 
 /*
- * The runtime must be enabled before the first queue, and can be disabled while there
- * are queues.
+ * RUNTIME_ENABLE must fail to enable the runtime while there are queues, and must be able to
+ * disable it then.
  */
 static void with_queues(void)
 {
