@@ -6,7 +6,8 @@
 #include "qemu/timer.h"
 #include "vgpu/gmc.h"
 
-#define VGPU_CLOCK_NS   (NANOSECONDS_PER_SECOND / VGPU_CLOCK_HZ)    /* a tick */
+/* Length of a tick of the GPU clock in ns. */
+#define VGPU_CLOCK_NS   (NANOSECONDS_PER_SECOND / VGPU_CLOCK_HZ)
 
 /**
  * vgpu_clock: read the GPU clock

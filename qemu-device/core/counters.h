@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: event counters of the device: VGPU_CNT_* in vgpu/device_info.h. */
+/*
+ * vgpu-kfd: event counters of the device. include/vgpu/device_info.h numbers
+ * the counters (VGPU_CNT_*).
+ */
 #ifndef HW_MISC_VGPU_KFD_CORE_COUNTERS_H
 #define HW_MISC_VGPU_KFD_CORE_COUNTERS_H
 

@@ -41,8 +41,8 @@ static uint64_t delay_random(VGPUDelays *d)
 }
 
 /*
- * Return a delay in ns: 0 in 117 of 128 cases, up to 100 us in 10 cases, up to
- * 4 ms in one. Always 0 without x-delays.
+ * Return a delay in ns. Of 128 delays, on average 117 are 0, 10 are up to
+ * 100 us, and one is up to 4 ms. If x-delays is 0, all delays are 0.
  */
 static int64_t delay_random_ns(VGPUDelays *d)
 {
@@ -54,7 +54,7 @@ static int64_t delay_random_ns(VGPUDelays *d)
     return 1 + delay_random(d) % ((dice ? 100 : 4000) * SCALE_US);
 }
 
-/* Return the delay in ns that is due at @point now; 0: none. */
+/* Return the delay in ns that is due at @point now, or 0 if none is due. */
 static int64_t delay_point_ns(VGPUState *s, VGPUDelayPoint point)
 {
     VGPUDelays *d = &s->delays;
@@ -73,8 +73,8 @@ static int64_t delay_point_ns(VGPUState *s, VGPUDelayPoint point)
 }
 
 /*
- * Sleep @ns at @point. At the point that x-delay-point selects, trace events
- * enclose the sleep, so that a test sees where the thread is.
+ * Sleep for @ns. If x-delay-point selects @point, trace events before and after
+ * the sleep show a test where the thread is.
  */
 static void delay_wait(VGPUState *s, VGPUDelayPoint point, int64_t ns)
 {

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: delays in the threads of the device, to expose ordering bugs in
- * drivers and tests. The code is compiled only into builds with VGPU_KFD_DELAYS
+ * drivers and tests. VGPUDelayPoint lists the points in the code that can be
+ * delayed. The delays are compiled only into builds with VGPU_KFD_DELAYS
  * (configs/qemu-delays.flags), where the device has two more properties:
  *
- *   x-delays         seed of random delays at all points; 0: none
- *   x-delay-point    name of a point (wake, take, done, irq, ack, window) with
- *                    a delay of 0.3 s, at most once a second; trace events
- *                    vgpu_delay and vgpu_delay_end enclose each sleep there
+ *   x-delays         seed of random delays at all points; 0 disables them
+ *   x-delay-point    name of one point (wake, take, done, irq, ack or window),
+ *                    which is delayed by 0.3 s, at most once a second. The
+ *                    trace events vgpu_delay and vgpu_delay_end enclose each
+ *                    sleep at this point.
  *
  * Delays are in host time and also elapse while the machine is stopped: they
  * model threads that a busy host does not run.
@@ -25,7 +27,8 @@ typedef enum VGPUDelayPoint {
     VGPU_DELAY_DONE,            /* after a worker left a queue */
     VGPU_DELAY_IRQ,             /* before the MSI */
     VGPU_DELAY_ACK,             /* before an invalidation is acknowledged */
-    VGPU_DELAY_WINDOW,          /* before phys.c publishes a window of RAM */
+    /* Before memory/phys.c publishes a window of RAM. */
+    VGPU_DELAY_WINDOW,
     VGPU_DELAY_POINTS,
 } VGPUDelayPoint;
 
@@ -35,14 +38,17 @@ typedef enum VGPUDelayPoint {
 typedef struct VGPUDelays {
     uint64_t seed;              /* property x-delays */
     char *point_name;           /* property x-delay-point; NULL: none */
-    /* VGPUDelayPoint that x-delay-point names; -1: none. */
+    /* VGPUDelayPoint that x-delay-point names, or -1 if it is not set. */
     int point;
-    uint64_t rng;               /* state of delay_random(); atomic */
-    /* Earliest time of the next delay at @point; atomic. */
+    /* State of delay_random(). Accessed atomically. */
+    uint64_t rng;
+    /* Earliest time of the next delay at @point. Accessed atomically. */
     int64_t next;
-    int64_t ack_due;            /* no acknowledge before this time; s->lock */
+    /* No invalidation is acknowledged before this time. Guarded by s->lock. */
+    int64_t ack_due;
     QEMUTimer *irq_timer;       /* schedules @irq_bh after a delay */
-    QEMUBH *irq_bh;             /* bottom half that sends the MSI; atomic */
+    /* Bottom half that sends the MSI. Accessed atomically. */
+    QEMUBH *irq_bh;
 } VGPUDelays;
 
 /**
@@ -51,7 +57,7 @@ typedef struct VGPUDelays {
  * @errp: set if x-delay-point is not the name of a point
  *
  * Context: BQL held.
- * Return: false with @errp set.
+ * Return: true on success; false, with @errp set, on an error.
  */
 bool vgpu_delay_init(VGPUState *s, Error **errp);
 
@@ -80,14 +86,14 @@ bool vgpu_delay_worker(VGPUState *s, QemuMutex *lock, VGPUDelayPoint point);
  * @bh: bottom half that sends the MSI
  *
  * Context: any thread.
- * Return: true if a timer schedules @bh; false: the caller must schedule @bh.
+ * Return: true if a timer schedules @bh; false if the caller must schedule @bh.
  */
 bool vgpu_delay_irq(VGPUState *s, QEMUBH *bh);
 
 /**
  * vgpu_delay_ack: check whether acknowledges of invalidations are delayed
  * @s: device
- * @request: true at the start of an invalidation: a delay may start
+ * @request: true at the start of an invalidation, when a new delay may start
  *
  * Context: s->lock held.
  * Return: true while no invalidation may be acknowledged.

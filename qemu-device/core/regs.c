@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: access to registers by dword offset in BAR 5. The functions find
- * the block and the register; each block's own files implement its registers.
+ * the block and the register. The registers of each block are implemented in
+ * the folder of the block.
  */
 #include "qemu/osdep.h"
 #include "qemu/bitmap.h"

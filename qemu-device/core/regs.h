@@ -7,8 +7,8 @@
  * hw/register.h is not used: its search compares the address with each register
  * of a block in turn, and each register is an object (a hub has 336). A
  * MemoryRegion for each block is not used, since only the register window could
- * access it: engines read registers without the BQL, and PCIE_DATA2 and packets
- * have the number of a register, not an address.
+ * access it. Other accesses cannot: engines read registers without the BQL, and
+ * PCIE_DATA2 and packets have the number of a register, not an address.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_REGS_H
 #define HW_MISC_VGPU_KFD_CORE_REGS_H
@@ -51,8 +51,8 @@ typedef struct VGPUBlock {
     unsigned first;             /* value of @inst for the first instance */
     const VGPUReg *regs;        /* table of @span registers */
     /*
-     * Return the array of stored values of an instance. NULL: no register
-     * stores a value, each has a read().
+     * Return the array of stored values of an instance. NULL: no register of
+     * the block stores a value, and each register has a read().
      */
     uint32_t *(*store)(VGPUState *s, unsigned inst);
     /*
@@ -67,14 +67,16 @@ typedef struct VGPUBlock {
 } VGPUBlock;
 
 /*
- * The registers of a device. Constant, except the bits that @warned points to.
+ * The registers of a device. The members are constant, but the bits in the
+ * bitmap at @warned change.
  */
 typedef struct VGPURegs {
     const VGPUBlock *const *blocks;     /* ascending by base, disjoint */
     unsigned num_blocks;
     /*
-     * Return true if accesses to @reg are not to be logged: @reg is in no
-     * block, but the driver has remapped another register to it.
+     * Called for a @reg that is in no block. Return true if accesses to @reg
+     * are not to be logged, because the driver has remapped another register to
+     * this offset.
      */
     bool (*is_alias)(VGPUState *s, uint32_t reg);
     /*
@@ -85,7 +87,7 @@ typedef struct VGPURegs {
 } VGPURegs;
 
 /**
- * vgpu_regs_init: set the registers of the device
+ * vgpu_regs_init: set the tables of the device's registers
  * @s: device
  * @blocks: blocks of registers, ascending by base and disjoint; not copied
  * @num: number of blocks

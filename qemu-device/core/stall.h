@@ -13,15 +13,21 @@
  */
 typedef enum VGPUWait {
     VGPU_WAIT_NONE,
-    VGPU_WAIT_WPTR,             /* write pointer: the packet is not complete */
-    VGPU_WAIT_POLL,             /* poll or delay: next try at @until */
-    VGPU_WAIT_REG,              /* the main loop writes a register */
-    VGPU_WAIT_CAM,              /* retry fault: acknowledge of slot @cam */
-    VGPU_WAIT_CAM_FREE,         /* retry fault: any free CAM slot */
-    VGPU_WAIT_RETRY,            /* retry fault, CAM off: next try at @until */
-    VGPU_WAIT_POISON,           /* injected memory error: stops the queue */
+    /* New write pointer, because the packet is not complete in the ring. */
+    VGPU_WAIT_WPTR,
+    /* Time VGPUStall.until: next try of a poll, or end of a delay. */
+    VGPU_WAIT_POLL,
+    VGPU_WAIT_REG,              /* register write by the main loop */
+    /* After a retry fault: acknowledge of the CAM slot VGPUStall.cam. */
+    VGPU_WAIT_CAM,
+    VGPU_WAIT_CAM_FREE,         /* after a retry fault: any free CAM slot */
+    /* After a retry fault with the CAM off: next try at VGPUStall.until. */
+    VGPU_WAIT_RETRY,
+    /* No wait: the access read an injected memory error, so the queue stops. */
+    VGPU_WAIT_POISON,
     VGPU_WAIT_IOMMU,            /* reply of the IOMMU (memory/iommu.c) */
-    VGPU_WAIT_DEVICE,           /* queue or host thread: next try at @until */
+    /* Another queue or a host thread: next try at VGPUStall.until. */
+    VGPU_WAIT_DEVICE,
 } VGPUWait;
 
 /*
@@ -29,23 +35,25 @@ typedef enum VGPUWait {
  * queue is current, otherwise under the lock of the worker.
  */
 typedef struct VGPUStall {
-    VGPUWait why;               /* VGPU_WAIT_NONE: no wait */
+    VGPUWait why;               /* VGPU_WAIT_NONE if the queue does not wait */
     uint8_t hub;                /* hub of the access that faulted: VGPU_HUB_* */
     uint8_t vmid;
     uint8_t cam;                /* for VGPU_WAIT_CAM: slot of the retry CAM */
     bool write;                 /* the access that faulted is a write */
     uint64_t va;                /* GPU address of the fault */
-    uint32_t serial;            /* number of the fault; 0: not reported yet */
-    uint32_t invs;              /* vgpu_hub_invalidations() before the access */
+    /* Serial number of the fault; 0 if the fault is not reported yet. */
+    uint32_t serial;
+    /* Value of vgpu_hub_invalidations() before the access. */
+    uint32_t invs;
     uint32_t number;            /* number of this wait, unique in its worker */
     /*
-     * The access waits for a reply of the IOMMU in VGPUView.iotlb. The other
-     * members still describe the stall before this wait, such as a retry fault.
+     * True if the access waits until VGPUView.iotlb has the reply of the IOMMU.
+     * The other members still describe an earlier stall, such as a retry fault.
      */
     bool iommu;
     /*
      * Time of the next try in ns. For VGPU_WAIT_POLL and VGPU_WAIT_RETRY the
-     * clock is QEMU_CLOCK_VIRTUAL, since the guest can see these times. For
+     * clock is QEMU_CLOCK_VIRTUAL, since the guest can observe these times. For
      * VGPU_WAIT_DEVICE the clock is QEMU_CLOCK_REALTIME, since another host
      * thread ends the wait.
      */

@@ -5,7 +5,7 @@
  * docs/hardware.md specifies the device; include/vgpu/ has register names and
  * formats.
  *
- * Locks, outermost first:
+ * Locks, outermost first, and what each guards:
  *
  *   BQL          register and doorbell access, realize, reset, run state
  *   worker->lock the queues of an SDMA engine, or all compute queues, which
@@ -21,8 +21,8 @@
  * them. Therefore a bottom half sends MSIs, another bottom half calls the IOMMU
  * (queue/iommu-requests.c), and engines access no registers of other devices
  * (memory/phys.c). A thread executes packets with no lock held. Meanwhile
- * worker->current is the queue of the packet, and no other thread accesses the
- * queue's exec.
+ * worker->current is the queue of the packet, and no other thread accesses
+ * VGPUQueue.exec of that queue.
  *
  * Registers that only store a value are written under the BQL and read by any
  * thread, with qatomic_read(): see vgpu_hub_reg().
@@ -71,12 +71,12 @@ struct VGPUState {
     PCIDevice parent_obj;
 
     /* Properties. */
-    /* Bytes of VRAM: property vram, or the size of @memdev. */
+    /* Size of VRAM in bytes: property vram, or the size of @memdev. */
     uint64_t vram_size;
-    /* Backend for VRAM; NULL: device allocates it. */
+    /* Backend for VRAM; NULL if the device allocates VRAM. */
     HostMemoryBackend *memdev;
     uint64_t visible_vram;      /* size of BAR 0 after a reset, in bytes */
-    VGPUHive *hive;             /* hive to join; NULL: none */
+    VGPUHive *hive;             /* hive to join, or NULL */
     /* Number in the hive. Before realize it may be VGPU_NODE_AUTO. */
     int32_t node;
     bool vram_lost_on_reset;
@@ -86,8 +86,9 @@ struct VGPUState {
 #endif
 
     char *id;                   /* name in trace events and messages */
-    bool removed;               /* by a surprise removal; BQL, atomic */
-    /* Mask of injection kinds that may fire, 1 << kind; atomic. */
+    /* Set by a surprise removal. Written under the BQL, read atomically. */
+    bool removed;
+    /* Mask of injection kinds that may fire, 1 << kind. Accessed atomically. */
     uint32_t inject_armed;
 
     /* Blocks: allocated in instance_init, freed in instance_finalize. */
@@ -102,11 +103,12 @@ struct VGPUState {
 
     VGPURegs regs;
     /*
-     * Any thread often writes the members from here on. The members above are
+     * All threads often write the members from here on. The members above are
      * mostly read.
      */
     QemuMutex lock;             /* see the order of locks above */
-    Stat64 counters[VGPU_NUM_COUNTERS]; /* VGPU_CNT_*; any thread */
+    /* Event counters, indexed by VGPU_CNT_*. Accessed by any thread. */
+    Stat64 counters[VGPU_NUM_COUNTERS];
 };
 
 #endif /* HW_MISC_VGPU_KFD_CORE_VGPU_KFD_H */

@@ -19,8 +19,8 @@
 enum {
     AQL_PHASE_WORK,
     AQL_PHASE_SIGNAL,           /* the work of the packet is done */
-    AQL_PHASE_MAILBOX,          /* the completion signal is decremented */
-    AQL_PHASE_RETIRE,           /* the signal's event is sent */
+    AQL_PHASE_MAILBOX,          /* the completion signal was decremented */
+    AQL_PHASE_RETIRE,           /* the event of the signal was sent */
 };
 
 static uint64_t aql_dw64(const VGPUExec *x, unsigned n)
@@ -170,8 +170,8 @@ static VGPUStep aql_notify(VGPUCp *cp, CpQueue *q, uint64_t signal)
 }
 
 /*
- * Complete the packet: continue from q->phase, until the packet is retired or
- * stalls.
+ * Complete the packet whose work is done. Continue from q->phase, until the
+ * packet is retired or the queue stalls.
  */
 static VGPUStep aql_retire(VGPUCp *cp, CpQueue *q)
 {
@@ -241,8 +241,8 @@ VGPUStep vgpu_cp_aql_step(VGPUCp *cp, CpQueue *q)
         if (q->phase == AQL_PHASE_WORK &&
             VGPU_GET(x->dw[0], AQL_DW0__TYPE) == AQL_INVALID) {
             /*
-             * User space rings the doorbell again when it has written the
-             * header.
+             * User space has not written the packet's header yet. It rings the
+             * doorbell again after the write, which ends this wait.
              */
             return vgpu_exec_wait_wptr(x);
         }

@@ -45,7 +45,7 @@ void vgpu_cp_alloc(VGPUState *s);
 void vgpu_cp_free(VGPUState *s);
 
 /**
- * vgpu_cp_start: initialise the client and start the thread
+ * vgpu_cp_start: initialise the CP's client and start its thread
  * @s: device
  *
  * Context: BQL held.
@@ -53,17 +53,17 @@ void vgpu_cp_free(VGPUState *s);
 void vgpu_cp_start(VGPUState *s);
 
 /**
- * vgpu_cp_stop: end the thread
+ * vgpu_cp_stop: end the CP's thread
  * @s: device
  *
- * The client remains, since other threads may use it.
+ * The CP's client remains, since other threads may use it.
  *
  * Context: BQL held. Waits for the thread.
  */
 void vgpu_cp_stop(VGPUState *s);
 
 /**
- * vgpu_cp_destroy: destroy worker and client
+ * vgpu_cp_destroy: destroy the CP's worker and client
  * @s: device
  *
  * Context: BQL held. All threads of the device have ended.

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: registers of GC outside the CP: RLC clock, GB_ADDR_CONFIG. */
+/*
+ * vgpu-kfd: registers of the graphics core (GC) that are not part of the CP:
+ * the GPU clock of the RLC, and GB_ADDR_CONFIG.
+ */
 #include "qemu/osdep.h"
 #include "vgpu/gmc.h"
 #include "hw/misc/vgpu-kfd/core/clock.h"
@@ -7,7 +10,7 @@
 #include "hw/misc/vgpu-kfd/cp/cp.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 
-/* Pipes and banks; read by user space. */
+/* Numbers of pipes and banks of a gfx90a, which user space reads. */
 #define GB_ADDR_CONFIG_GFX90A   0x2a114042
 
 static uint32_t clock_read(VGPUState *s, unsigned inst, unsigned off)

@@ -72,9 +72,9 @@ void vgpu_cp_gws_revoke(VGPUCp *cp, unsigned vmid)
 }
 
 /*
- * Test all GWS state, not only gws_mask: a process keeps its resources when
- * SET_RESOURCES removes them from the mask. And test the masks of processes,
- * not only the registers: the register of a process with all 64 resources has
+ * Test all GWS state. gws_mask alone is not enough, because a process keeps its
+ * resources when SET_RESOURCES removes them from the mask. The registers alone
+ * are not enough, because the register of a process with all 64 resources has
  * the reset value.
  */
 static bool gws_needed(void *opaque)

@@ -12,7 +12,8 @@
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 
-#define RING_LOG2_MAX   27              /* dwords */
+/* Log2 of the maximum size of a ring in dwords. */
+#define RING_LOG2_MAX   27
 
 /* The caller of the functions below holds the worker's lock. */
 
@@ -81,8 +82,8 @@ void vgpu_cp_hws_end(VGPUCp *cp)
 }
 
 /*
- * End the run list if @q has submitted the list. Called while the scheduler is
- * not the current queue of the worker.
+ * End the run list if it was submitted by @q. Called while the scheduler is not
+ * the current queue of the worker.
  */
 static void hqd_end_run_list(VGPUCp *cp, const CpQueue *q)
 {
@@ -130,7 +131,10 @@ void vgpu_cp_queue_stop(VGPUCp *cp, CpQueue *q)
                        q->queue.wptr, ib);
 }
 
-/* Return true if @q is current, or the scheduler with a run list of @q. */
+/*
+ * Return true if the worker's current queue is @q, or if it is the scheduler
+ * and the scheduler's run list was submitted by @q.
+ */
 static bool hqd_is_current(const VGPUCp *cp, const CpQueue *q)
 {
     return cp->w.current == &q->queue ||

@@ -9,9 +9,9 @@
  *                   end of slice  |                      v free, or list ends
  *                                 +-------------------- RUN
  *
- * A slice is a part of the list whose queues are mapped at the same time. If
- * one slice holds all queues of the list (the list ends, or chains back to the
- * start of the slice), the slice has no time limit.
+ * A slice is a part of the list whose queues are mapped at the same time. If no
+ * packets are left for another slice, because the list ends or chains back to
+ * the start of the slice, the slice has no time limit.
  *
  * The list stays in memory, where the driver may change it. Therefore no part
  * of the scheduler's state is derived from more than one packet.
@@ -161,8 +161,8 @@ static unsigned hws_assign_vmid(VGPUCp *cp)
 }
 
 /*
- * The queues of the slice are mapped now: run the slice. @whole_list: the slice
- * holds all queues of the list.
+ * The queues of the slice are mapped now: run the slice. @whole_list is true if
+ * no packets of the list are left for another slice.
  */
 static void hws_start_slice(VGPUCp *cp, bool whole_list)
 {
@@ -415,21 +415,27 @@ void vgpu_cp_hws_step(VGPUCp *cp)
     x->error = 0;
     x->error_bits = 0;
     x->dw[0] = 0;
-    if (hws->phase == CP_HWS_RUN) {     /* the time of the slice is over */
+    if (hws->phase == CP_HWS_RUN) {     /* the slice's time has elapsed */
         hws->phase = CP_HWS_SAVE;
     }
     qemu_mutex_unlock(&cp->w.lock);
     step = hws->phase == CP_HWS_SAVE ? hws_save(cp) : hws_map(cp);
     qemu_mutex_lock(&cp->w.lock);
     if (cp->queues[hws->owner].queue.dequeue) {
-        /* mec_timeslice() stops the owner, and thereby ends the run list. */
+        /*
+         * The queue that submitted the run list is to be dequeued.
+         * mec_timeslice() stops that queue, which ends the run list.
+         */
         return;
     }
     if (step == VGPU_STEP_STALL &&
         (x->mem.stall.iommu || x->mem.stall.why == VGPU_WAIT_DEVICE)) {
         vgpu_worker_stall(&cp->w, CP_NUM_HQDS, false);
     } else if (step == VGPU_STEP_BAD_PACKET || step == VGPU_STEP_STALL) {
-        /* VMID 0 has no retry faults, so the stall is for poisoned memory. */
+        /*
+         * The scheduler accesses memory with VMID 0, which has no retry faults,
+         * so a stall that is left here is due to poisoned memory.
+         */
         hws_error(cp);
     } else if (hws->phase == CP_HWS_RUN && !hws->whole_list) {
         vgpu_exec_sleep(x, MAX(hws->quantum, 1) * (int64_t)SCALE_MS);

@@ -22,8 +22,8 @@
 #define CP_GC_FIRST         (GC_BASE + 0x1040)
 
 /*
- * An HQD and its queue. Guarded by cp->w.lock, except as noted. "As exec"
- * means: guarded like queue.exec (see VGPUExec).
+ * An HQD and its queue. Guarded by cp->w.lock, except as noted. VGPUExec
+ * describes how queue.exec is guarded.
  */
 typedef struct CpQueue {
     VGPUQueue queue;            /* rptr and wptr are in dwords */
@@ -33,20 +33,29 @@ typedef struct CpQueue {
      * active, and under cp->w.lock while the queue is inactive.
      */
     uint32_t sh[PM4_SH_COMPUTE_COUNT];
-    bool error;                 /* stopped on an error, until the next start */
-    /* True: the ring holds AQL packets; false: PM4. As exec. */
+    /* The queue stopped on an error. Cleared by a start or a dequeue. */
+    bool error;
+    /*
+     * True if the ring holds AQL packets, false if it holds PM4 packets.
+     * Guarded like queue.exec.
+     */
     bool aql;
     /*
      * Wptr in memory is more than a ring ahead of rptr, so that exec.wptr was
-     * limited to rptr plus the size of the ring. As exec.
+     * limited to rptr plus the size of the ring. Guarded like queue.exec.
      */
     bool clamped;
-    uint32_t phase;             /* AQL_PHASE_* of packet at rptr; as exec */
+    /* AQL_PHASE_* of the packet at rptr. Guarded like queue.exec. */
+    uint32_t phase;
     bool mapped;                /* mapped by MAP_QUEUES */
     bool listed;                /* mapped by a MAP_QUEUES in a run list */
     bool hiq;                   /* mapped as HIQ: executes scheduler packets */
     bool fixed;                 /* static: stays mapped at the end of a slice */
-    bool unsaved;               /* MQD not written since the unmap; thread */
+    /*
+     * True from an unmap until the queue is saved to its MQD. Accessed by the
+     * thread.
+     */
+    bool unsaved;
 } CpQueue;
 
 /* Phase of the scheduler: see the diagram in hws.c. */
@@ -55,7 +64,8 @@ typedef enum CpHwsPhase {
     CP_HWS_SAVE,                /* unmap the queues of the last slice */
     CP_HWS_MAP,                 /* map the queues of the next slice */
     /*
-     * The slice runs: for @quantum ms, or for ever if it holds the whole list.
+     * The slice runs for CpHws.quantum ms, or without a time limit if
+     * CpHws.whole_list is set.
      */
     CP_HWS_RUN,
 } CpHwsPhase;
@@ -65,10 +75,10 @@ typedef enum CpHwsPhase {
  * queues of this process.
  */
 typedef struct CpProcess {
-    bool valid;                 /* false: there was no MAP_PROCESS yet */
+    bool valid;                 /* false before the first MAP_PROCESS */
     uint16_t pasid;
     uint8_t quantum;            /* time slice in ms */
-    uint64_t page_table;        /* VM_CONTEXT_PAGE_TABLE_BASE_ADDR */
+    uint64_t page_table;        /* value of VM_CONTEXT_PAGE_TABLE_BASE_ADDR */
     uint32_t sh_mem_bases;      /* value of SH_MEM_BASES of the VMID */
     uint32_t sh_mem_config;     /* value of SH_MEM_CONFIG of the VMID */
     uint8_t num_gws;            /* number of GWS resources requested */
@@ -85,17 +95,19 @@ typedef struct CpHws {
     CpHwsPhase phase;
     /* Number of the queue that submitted the list. */
     uint8_t owner;
-    uint8_t max_processes;      /* maximum of a slice; 0: no limit */
+    /* Maximum number of processes in a slice; 0 means no limit. */
+    uint8_t max_processes;
     uint8_t chains;             /* number of chained lists in this slice */
     uint8_t quantum;            /* length of this slice in ms */
-    bool whole_list;            /* the slice holds all queues of the list */
-    bool starved;               /* logged: a packet could not be mapped */
-    VGPUIndirect list;          /* the run list; pos: next packet to execute */
-    VGPUIndirect slice;         /* @list at the start of this slice */
+    bool whole_list;            /* the slice has no time limit: see hws.c */
+    /* The message that no slice can map a packet of the list was logged. */
+    bool starved;
+    VGPUIndirect list;          /* the run list; list.pos is the next packet */
+    VGPUIndirect slice;         /* value of @list at the start of this slice */
     CpProcess process;          /* process of the next MAP_QUEUES */
     uint16_t vmids;             /* mask of the VMIDs of mapped processes */
-    uint16_t pasids[VGPU_NUM_VMIDS];    /* PASID of the process, by VMID */
-    /* Mask of allocated GWS resources, by VMID. */
+    uint16_t pasids[VGPU_NUM_VMIDS];    /* PASID of each VMID's process */
+    /* Mask of the GWS resources that are allocated to each VMID's process. */
     uint64_t gws[VGPU_NUM_VMIDS];
     /*
      * The scheduler as a queue of the worker: exec fetches packets of the list
@@ -114,27 +126,31 @@ struct VGPUCp {
     VGPUWorker w;
     CpHws hws;
     CpQueue queues[CP_NUM_HQDS];
-    uint32_t regs[CP_NUM_GC_REGS];      /* from CP_GC_FIRST on */
-    uint32_t grbm_gfx_cntl;     /* selected HQD and VMID */
+    uint32_t regs[CP_NUM_GC_REGS];      /* registers from CP_GC_FIRST on */
+    uint32_t grbm_gfx_cntl;     /* GRBM_GFX_CNTL: selects an HQD and a VMID */
     uint32_t mec_cntl;          /* CP_MEC_CNTL */
     uint32_t schedulers;        /* RLC_CP_SCHEDULERS */
     /*
-     * Masks of SET_RESOURCES: what run lists may use. Accessed by the CP's
-     * thread.
+     * Masks of the last SET_RESOURCES: resources that run lists may use.
+     * Accessed by the CP's thread.
      */
     uint64_t queue_mask;        /* HQDs */
     uint16_t vmid_mask;         /* VMIDs */
     uint64_t gws_mask;          /* GWS resources */
     /*
-     * SH_MEM_BASES and SH_MEM_CONFIG by VMID; written by the CP's thread, too.
+     * SH_MEM_BASES and SH_MEM_CONFIG of each VMID. The CP's thread writes these
+     * registers, too.
      */
     uint32_t sh_mem_bases[VGPU_NUM_VMIDS];
     uint32_t sh_mem_config[VGPU_NUM_VMIDS];
-    /* GDS_GWS_VMIDn; written by the CP's thread, too. */
+    /* GDS_GWS_VMIDn registers. The CP's thread writes them, too. */
     uint32_t gws_vmid[VGPU_NUM_VMIDS];
-    /* Store of the HQD registers while no HQD is selected; all 0. */
+    /*
+     * Values of the HQD registers while GRBM_GFX_CNTL selects no HQD: always 0.
+     */
     uint32_t nowhere[CP_HQD_SPAN];
-    uint64_t clock_captured;    /* captured GPU clock in ticks; BQL */
+    /* Last captured value of the GPU clock in ticks. Guarded by the BQL. */
+    uint64_t clock_captured;
 };
 
 /* Return the number of a queue: its index in cp->queues. */
@@ -195,7 +211,7 @@ void vgpu_cp_interrupt(VGPUCp *cp, CpQueue *q, unsigned source,
 
 /* Execute a packet of the queue, or a part of it. */
 VGPUStep vgpu_cp_pm4_step(VGPUCp *cp, CpQueue *q);
-/* aql.c: as vgpu_cp_pm4_step(), for a queue with AQL packets. */
+/* aql.c: execute an AQL packet of the queue, or a part of it. */
 VGPUStep vgpu_cp_aql_step(VGPUCp *cp, CpQueue *q);
 /* Pass a PM4 or AQL dispatch packet to the shader unit. */
 VGPUStep vgpu_cp_dispatch(VGPUCp *cp, CpQueue *q);
@@ -215,10 +231,10 @@ VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq);
  */
 
 /*
- * Execute the MAP_QUEUES in @dw. @vmid: VMID of the queue if the packet is in a
- * run list, else negative. If the packet is in a run list, and a run list has
- * mapped the queue already, the queue stays as it is. Set *@full to true if no
- * HQD is free, else to false.
+ * Execute the MAP_QUEUES in @dw. If the packet is in a run list, @vmid is the
+ * VMID of the queue, and the packet has no effect if a run list has mapped the
+ * queue already. Otherwise @vmid is negative. Set *@full to true if no HQD is
+ * free, else to false.
  */
 VGPUStep vgpu_cp_hqd_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
                          bool *full);
@@ -232,16 +248,19 @@ VGPUStep vgpu_cp_hqd_unmap(VGPUCp *cp, VGPUExec *x, CpQueue *q, bool reset);
 /* sdma-queues.c. The thread calls these functions with no lock held. */
 
 /*
- * Return the number of the SDMA engine in dword 1 of a packet; -1: the packet
- * is not for an SDMA engine.
+ * Return the number of the SDMA engine that dword 1 of a packet selects, or -1
+ * if the packet selects no SDMA engine.
  */
 int vgpu_cp_sdma_engine(uint32_t dw1);
-/* As vgpu_cp_hqd_map(), for a packet for an SDMA engine. */
+/*
+ * Like vgpu_cp_hqd_map(), but for a packet that selects an SDMA engine. *@full
+ * is not set to false.
+ */
 VGPUStep vgpu_cp_sdma_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
                           bool *full);
 /*
- * As vgpu_cp_hqd_unmap(), for an SDMA queue that is mapped or being unmapped.
- * The caller calls again until the result is VGPU_STEP_DONE.
+ * Like vgpu_cp_hqd_unmap(), but for an SDMA queue that is mapped or being
+ * unmapped. The caller calls again until the result is VGPU_STEP_DONE.
  */
 VGPUStep vgpu_cp_sdma_unmap(VGPUCp *cp, VGPUExec *x, unsigned engine,
                             unsigned queue, bool reset);
@@ -262,15 +281,15 @@ void vgpu_cp_hws_release(VGPUCp *cp);
  * during the step.
  */
 void vgpu_cp_hws_step(VGPUCp *cp);
-/* Return true if the scheduler has work, now or at the end of the slice. */
+/* Return true if the scheduler has work now or at the end of the slice. */
 bool vgpu_cp_hws_pending(const VGPUCp *cp);
 
 /* gws.c. The thread calls these functions with no lock held. */
 
 /*
- * Set the GWS resources of the process with @vmid to @num contiguous ones.
- * Return false, without a change, if there are no @num contiguous free
- * resources.
+ * Allocate @num contiguous GWS resources to the process with @vmid, in place of
+ * the resources that the process has. Return false, without a change, if no
+ * @num contiguous resources are free.
  */
 bool vgpu_cp_gws_grant(VGPUCp *cp, unsigned vmid, unsigned num);
 /* Free the GWS resources of the process with @vmid. */
@@ -283,14 +302,15 @@ extern const VMStateDescription vmstate_vgpu_cp_gws;
 /* Set exec.error to @error (CP_ERROR_*) and return VGPU_STEP_BAD_PACKET. */
 VGPUStep vgpu_cp_packet_error(VGPUExec *x, unsigned error);
 /*
- * Write or read a little-endian value of @len bytes, 4 or 8. @va is rounded
- * down to a multiple of @len.
+ * Write or read a little-endian value of @len bytes. @len is 4 or 8, and @va is
+ * rounded down to a multiple of @len.
  */
 VGPUStep vgpu_cp_store(VGPUExec *x, uint64_t va, uint64_t val, unsigned len);
 VGPUStep vgpu_cp_load(VGPUExec *x, uint64_t va, uint64_t *val, unsigned len);
 /*
- * As vgpu_exec_write_reg(). Return VGPU_STEP_BAD_PACKET if the queue is not
- * privileged, or if @reg is beyond BAR 5.
+ * Stall until the main loop has written a register: see vgpu_exec_write_reg().
+ * Return VGPU_STEP_BAD_PACKET if the queue is not privileged, or if @reg is
+ * beyond BAR 5.
  */
 VGPUStep vgpu_cp_write_reg(VGPUExec *x, uint32_t reg, uint32_t val);
 /*
@@ -305,12 +325,12 @@ VGPUStep vgpu_cp_read_reg(VGPUCp *cp, VGPUExec *x, uint32_t reg, uint32_t *val);
  */
 VGPUStep vgpu_cp_poll(VGPUExec *x);
 /*
- * As vgpu_cp_poll(), for a packet that waits for another queue or thread of the
- * device. Further tries are 1 ms of host time apart.
+ * Like vgpu_cp_poll(), but for a packet that waits for another queue or thread
+ * of the device. Further tries are 1 ms of host time apart.
  */
 VGPUStep vgpu_cp_poll_device(VGPUExec *x);
 /*
- * Fetch @n dwords of the packet, beginning with dword @at. Return
+ * Fetch @n dwords of the packet, beginning with dword @at of the packet. Return
  * VGPU_STEP_BAD_PACKET after a no-retry fault.
  */
 VGPUStep vgpu_cp_fetch(VGPUExec *x, uint64_t at, uint32_t *dw, unsigned n);

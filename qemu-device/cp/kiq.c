@@ -35,7 +35,8 @@ VGPUStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq)
 
 /*
  * Return true if the UNMAP_QUEUES in x->dw selects a queue with this doorbell
- * and PASID. @pasid: 0 for a queue of VMID 0. @fixed: the queue is static.
+ * and PASID. @pasid is 0 for a queue of VMID 0. @fixed is true for a static
+ * queue.
  */
 static bool kiq_selects(const VGPUExec *x, uint32_t doorbell, uint32_t pasid,
                         bool fixed)
@@ -116,7 +117,7 @@ VGPUStep vgpu_cp_unmap_queues(VGPUCp *cp, CpQueue *kiq)
         QEMU_LOCK_GUARD(&cp->w.lock);
         vgpu_cp_hws_end(cp);
     }
-    /* x->done: number of queues processed, HQDs first, then SDMA queues. */
+    /* x->done counts the queues processed: HQDs first, then SDMA queues. */
     for (; x->done < CP_NUM_HQDS + NUM_SDMA; x->done++) {
         if (x->done < CP_NUM_HQDS) {
             step = all ? kiq_unmap_hqd(cp, kiq, &cp->queues[x->done], action)
@@ -168,10 +169,12 @@ VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq)
 }
 
 /*
- * Invalidate the VMIDs that have the PASID, in one hub after the other. For
- * each hub, wait for the ACK bits of the VMIDs in the request (x->reg_val). Do
- * not wait for other VMIDs that have the PASID now: the scheduler may have
- * assigned another VMID to the process since the request.
+ * Invalidate the VMIDs that have the packet's PASID, in one hub after the
+ * other. x->done counts steps, of which each hub has four: two writes of the
+ * address range, the write of the request, and the wait for the ACK bits of the
+ * VMIDs in the request (x->reg_val). Other VMIDs that have the PASID now are
+ * not waited for: the scheduler may have assigned another VMID to the process
+ * since the request.
  */
 VGPUStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
 {

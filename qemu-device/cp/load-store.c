@@ -11,7 +11,7 @@
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 #include "hw/misc/vgpu-kfd/memory/hub.h"
 
-/* Number of tries in consecutive time slices. */
+/* Number of tries that are made in consecutive time slices. */
 #define WAIT_TRIES      64
 
 VGPUStep vgpu_cp_packet_error(VGPUExec *x, unsigned error)
@@ -28,7 +28,8 @@ VGPUStep vgpu_cp_fetch(VGPUExec *x, uint64_t at, uint32_t *dw, unsigned n)
         return VGPU_STEP_STALL;
     case VGPU_DMA_FAULT:
         /*
-         * The fault was reported. The dwords are from the default page: stop.
+         * The fault was reported already. The dwords were read from the default
+         * page, so they must not be executed.
          */
         x->error = 0;
         x->error_bits = x->ib_depth ? CP_HQD_ERROR__IB_UTCL1_ERROR
@@ -121,8 +122,8 @@ VGPUStep vgpu_cp_sync_pointers(CpQueue *q)
         if (step == VGPU_STEP_DONE) {
             x->poll_wptr = false;
             /*
-             * wptr may be beyond the ring: user space may reserve packets in
-             * advance.
+             * wptr may be more than a ring ahead of rptr, since user space may
+             * reserve packets before the ring has space for them.
              */
             q->clamped = q->aql && (int64_t)(val - x->rptr) >
                                    (int64_t)x->ring_dwords;

@@ -14,7 +14,10 @@
 #define TIMESLICE_STEPS 256
 #define HWS             CP_NUM_HQDS     /* queue number of the scheduler */
 
-/* The caller of the functions from here to the ops holds the worker's lock. */
+/*
+ * The caller of the functions from here to mec_ops holds the worker's lock,
+ * except for mec_queue_step(), whose caller holds no lock.
+ */
 
 static bool mec_queue_pending(const CpQueue *q)
 {
@@ -184,7 +187,7 @@ void vgpu_cp_start(VGPUState *s)
 {
     VGPUCp *cp = s->cp;
 
-    /* An earlier realize may have left values: start from zeros. */
+    /* Clear values that an earlier realize may have left. */
     memset(cp, 0, sizeof(*cp));
     cp->s = s;
     vgpu_client_init(s, &cp->client, VGPU_CLIENT_CP, VGPU_HUB_GFX,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: load of a compute queue from its image in memory (MQD) to an HQD,
- * and save of the queue to the image. MQDs belong to the driver, so their
- * addresses are in VMID 0.
+ * vgpu-kfd: functions that load a compute queue from its image in memory (MQD)
+ * into an HQD, and save the queue to the image. MQDs belong to the driver, so
+ * their addresses are in VMID 0.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -10,7 +10,7 @@
 #include "hw/misc/vgpu-kfd/core/trace.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 
-/* Number of dwords of an MQD that are read. */
+/* Number of dwords that are read from an MQD. */
 #define MQD_USED        (CP_MQD_HQD + CP_HQD_SPAN)
 #define PIPE_QUEUES     (CP_NUM_PIPES * CP_NUM_QUEUES)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: compute queues for query-vgpu. */
+/* vgpu-kfd: describe the compute queues for the QMP command query-vgpu. */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"
 #include "hw/misc/vgpu-kfd/core/stall.h"
@@ -22,7 +22,7 @@ static VgpuComputeRole cp_queue_role(const VGPUCp *cp, unsigned n)
 
 /*
  * Return the description of an HQD, or NULL if the HQD is inactive and has no
- * error. The caller holds the worker.
+ * error. The caller holds the CP's worker (vgpu_worker_hold()).
  */
 static VgpuComputeQueueInfo *cp_queue_info(VGPUCp *cp, unsigned n)
 {

@@ -132,7 +132,8 @@ static void hqd_dequeue_written(VGPUState *s, unsigned inst, unsigned off,
 }
 
 /*
- * The thread reads these registers at its next step: a write need not wake it.
+ * The thread reads these registers before its next step, so a write does not
+ * wake the thread.
  */
 static void hqd_plain_written(VGPUState *s, unsigned inst, unsigned off,
                               uint32_t old, uint32_t val)
@@ -169,7 +170,10 @@ static uint32_t *gc_store(VGPUState *s, unsigned inst)
     return s->cp->regs;
 }
 
-/* @val is a mask of queues of ME 1: let each read wptr from memory once. */
+/*
+ * Let each queue of ME 1 that is in the mask @val read its wptr from memory
+ * once.
+ */
 static void wptr_poll_written(VGPUState *s, unsigned inst, unsigned off,
                               uint32_t old, uint32_t val)
 {
@@ -318,8 +322,9 @@ const VGPUBlock vgpu_cp_blocks[VGPU_NUM_CP_BLOCKS] = {
 
 /*
  * Return the queue whose doorbell is at @offset, or NULL. Prefer an active
- * queue: a dequeue by register leaves the doorbell of the empty HQD enabled,
- * and the same queue may run in another HQD. The caller holds cp->w.lock.
+ * queue, because a dequeue by register leaves the doorbell of the inactive HQD
+ * enabled while the same queue may run in another HQD. The caller holds
+ * cp->w.lock.
  */
 static CpQueue *hqd_of_doorbell(VGPUCp *cp, uint32_t offset)
 {

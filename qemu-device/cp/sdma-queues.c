@@ -33,7 +33,10 @@ static VGPUStep sdma_mqd_write(VGPUExec *x, uint64_t va, const uint32_t *mqd)
     for (i = 0; i < SDMA_MQD_DWORDS; i++) {
         uint32_t val = cpu_to_le32(mqd[i]);
 
-        /* Do not write the dwords between registers and work. */
+        /*
+         * Do not write the dwords between the registers and the saved work,
+         * which the device does not use.
+         */
         if (i >= SDMA_MQD_REGS && i < SDMA_MQD_WORK) {
             continue;
         }

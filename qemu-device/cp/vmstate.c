@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: saved state of compute queues. As after a dequeue, a packet in
- * execution is executed again after a load: its progress, except q->phase of an
- * AQL packet, and the time of its next try are not saved.
+ * vgpu-kfd: saved state of compute queues. A packet in execution is executed
+ * again after a load, as after a dequeue, because its progress and the time of
+ * its next try are not saved. Only q->phase of an AQL packet is saved.
  */
 #include "qemu/osdep.h"
 #include "migration/qemu-file-types.h"
@@ -17,8 +17,8 @@ static int queue_pre_save(void *opaque)
     CpQueue *q = opaque;
 
     /*
-     * @clamped is not saved. It means that the write pointer in memory is
-     * beyond the ring: read that pointer again after the load.
+     * q->clamped is not saved. If it is set, the write pointer in memory is
+     * beyond the ring, and is to be read again after the load.
      */
     q->queue.poll_wptr |= q->queue.exec.poll_wptr || q->clamped;
     return 0;
@@ -37,13 +37,13 @@ static int queue_post_load(void *opaque, int version_id)
         return -EINVAL;
     }
     q->queue.exec = kept;
-    q->queue.wait = VGPU_WAIT_NONE;     /* the packet is tried again */
+    q->queue.wait = VGPU_WAIT_NONE;     /* the packet is executed again */
     q->queue.dequeue = false;
     q->clamped = false;
     return 0;
 }
 
-/* The depth of indirect buffers is 0 or 1; the stream has it as a bool. */
+/* The depth of indirect buffers is 0 or 1, and is saved as a bool. */
 static int get_in_ib(QEMUFile *f, void *pv, size_t size,
                      const VMStateField *field)
 {
