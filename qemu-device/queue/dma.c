@@ -61,15 +61,16 @@ static VGPUDmaResult dma_wait_iommu(VGPUView *v)
     return VGPU_DMA_STALL;
 }
 
-/* Report the no-retry fault in @span and map the default page instead. */
+/* Report the no-retry fault in @span and map the default page to @span. */
 static VGPUDmaResult dma_redirect(VGPUView *v, uint64_t va, uint64_t len,
                                   VGPUSpan *span)
 {
     VGPUSpan fault = *span;
 
     /*
-     * Map before the report: if the default page needs an IOMMU translation,
-     * the access is repeated, but the fault must be reported only once.
+     * Map the default page before the report: if the page needs an IOMMU
+     * translation, the access is repeated, but the fault must be reported only
+     * once.
      */
     vgpu_gpuvm_map_default(v->client, v->vmid, va, len, span);
     if (span->kind == VGPU_TARGET_WAIT) {
@@ -81,10 +82,10 @@ static VGPUDmaResult dma_redirect(VGPUView *v, uint64_t va, uint64_t len,
 }
 
 /*
- * Resolve @span, the result of the translation of @va: a retry fault stalls the
- * access, a no-retry fault is reported and redirected. Unless the result is
- * VGPU_DMA_STALL, @span is mapped on return. @invs: value of
- * dma_invalidations() before the translation.
+ * Resolve a fault in @span, the result of the translation of @va. A retry fault
+ * stalls the access. A no-retry fault is reported, and the access is redirected
+ * to the default page. Unless the result is VGPU_DMA_STALL, @span is mapped on
+ * return. @invs is the value of dma_invalidations() before the translation.
  */
 static VGPUDmaResult dma_resolve(VGPUView *v, uint64_t va, uint64_t len,
                                  bool write, uint32_t invs, VGPUSpan *span)
@@ -140,7 +141,7 @@ static uint32_t dma_invalidations(VGPUView *v)
     return vgpu_client_invalidations(v->client, v->vmid);
 }
 
-/* Map the span at @va and resolve faults, as dma_resolve(). */
+/* Map the span at @va and resolve faults: see dma_resolve(). */
 static VGPUDmaResult dma_map(VGPUView *v, uint64_t va, uint64_t len,
                              bool write, VGPUSpan *span)
 {
@@ -152,8 +153,9 @@ static VGPUDmaResult dma_map(VGPUView *v, uint64_t va, uint64_t len,
 
 /*
  * Return true if one atomic access of the host can cover the first @size bytes
- * of @span. It cannot where writes are dropped, or where a region of RAM on the
- * bus ends within these bytes.
+ * of @span. No such access is possible where writes are dropped (the span has
+ * no host address), or where a region of RAM on the bus ends within these
+ * bytes.
  */
 static bool span_fits(const VGPUSpan *span, unsigned size)
 {
@@ -161,7 +163,10 @@ static bool span_fits(const VGPUSpan *span, unsigned size)
            QEMU_PTR_IS_ALIGNED(span->host, size);
 }
 
-/* Prefetch the start of @span; the host CPU's own prefetcher continues. */
+/*
+ * Prefetch the start of @span. The host CPU's hardware prefetcher continues
+ * from there.
+ */
 static void span_prefetch(const VGPUSpan *span)
 {
     uint64_t off;
@@ -287,8 +292,8 @@ VGPUDmaResult vgpu_dma_write_ptes(VGPUView *v, uint64_t dst,
     ret = dma_map(v, dst, n * 8, true, &to);
     if (ret != VGPU_DMA_STALL) {
         /*
-         * Count at least one entry, even if the span ends within it: otherwise
-         * the packet would make no progress.
+         * Count at least one entry, even if the span ends in the middle of the
+         * entry: otherwise the packet would make no progress.
          */
         *done = MAX(to.len / 8, 1);
         for (i = 0; span_fits(&to, 8) && i < *done; i++) {

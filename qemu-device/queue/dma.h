@@ -22,8 +22,12 @@ typedef struct VGPUView {
     /* Client of the engine that executes the queue. */
     VGPUClient *client;
     uint8_t vmid;               /* VMID of the next access */
-    uint8_t queue;              /* number of the queue in the engine, or HQD */
-    /* The packet has reported a no-retry fault: push no second entry. */
+    /* Number of the queue in its SDMA engine, or number of the HQD. */
+    uint8_t queue;
+    /*
+     * True if the packet has reported a no-retry fault. Further faults of the
+     * packet push no interrupt entry.
+     */
     bool faulted;
     VGPUStall stall;            /* wait of the access that stalled */
     VGPUIotlb iotlb;            /* IOMMU translations of the queue */
@@ -31,8 +35,8 @@ typedef struct VGPUView {
 
 typedef enum VGPUDmaResult {
     VGPU_DMA_OK,
-    VGPU_DMA_FAULT,             /* done, but redirected by a no-retry fault */
-    VGPU_DMA_STALL,             /* not done: reason in view->stall */
+    VGPU_DMA_FAULT,             /* done; a part went to the default page */
+    VGPU_DMA_STALL,             /* not complete; view->stall has the reason */
 } VGPUDmaResult;
 
 /**
@@ -64,7 +68,7 @@ VGPUDmaResult vgpu_dma_fill(VGPUView *v, uint64_t dst, uint32_t data,
                             unsigned phase, uint64_t len, uint64_t *done);
 
 /**
- * vgpu_dma_write_ptes: write @n page-table entries, or only the first of them
+ * vgpu_dma_write_ptes: write at least one and up to @n page-table entries
  * @v: view of the queue
  * @dst: GPU address, a multiple of 8
  * @flags: flags of all entries

@@ -11,7 +11,7 @@
  * run.
  */
 struct VGPUWorkers {
-    /* The worker of each VGPUClient.index. */
+    /* The worker of each client, indexed by VGPUClient.index. */
     VGPUWorker *by_client[VGPU_NUM_CLIENTS];
 };
 

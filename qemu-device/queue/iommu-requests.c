@@ -66,7 +66,9 @@ static bool iommu_serve_worker(VGPUState *s, VGPUWorker *w)
         }
         WITH_QEMU_LOCK_GUARD(&w->lock) {
             /*
-             * Meanwhile the CP may have mapped another queue to the same HQD.
+             * The CP may have mapped another queue to the same HQD meanwhile.
+             * The number of the wait has then changed, and the reply is
+             * dropped.
              */
             if (q->wait == VGPU_WAIT_IOMMU && mem->stall.number == number) {
                 vgpu_iommu_put_reply(s, &mem->iotlb, &reply);
@@ -98,7 +100,10 @@ void vgpu_worker_serve_iommu(void *opaque)
      * part of guest memory, which is saved.
      */
     here = vgpu_ih_flush(s, false);
-    /* vgpu_kfd_vm_state() serves the requests when the machine runs again. */
+    /*
+     * While the machine is stopped, the requests stay pending. When the machine
+     * runs again, vgpu_kfd_vm_state() schedules this bottom half.
+     */
     for (i = 0; here && runstate_is_running() && i < VGPU_NUM_CLIENTS; i++) {
         here = iommu_serve_worker(s, s->workers->by_client[i]);
     }

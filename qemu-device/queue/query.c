@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: the reason why a queue waits, for query-vgpu. */
+/* vgpu-kfd: describe why a queue waits, for the QMP command query-vgpu. */
 #include "qemu/osdep.h"
 #include "hw/misc/vgpu-kfd/core/stall.h"
 #include "hw/misc/vgpu-kfd/queue/scheduler.h"

@@ -4,8 +4,8 @@
  * for the packets of all engines.
  *
  * exec->dw holds a packet's fixed part, and exec->done the progress of its
- * execution. So a packet continues where it stalled, or where its time slice
- * ended.
+ * execution. Therefore a packet continues where it stalled, or where its time
+ * slice ended.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -34,7 +34,7 @@ void vgpu_queue_wptr_moved(VGPUQueue *q)
 
 void vgpu_queue_discard(VGPUQueue *q)
 {
-    /* Keep the request to read the write pointer from memory. */
+    /* Keep a pending request to read the write pointer from memory. */
     q->poll_wptr |= q->exec.poll_wptr;
     memset(&q->exec, 0, sizeof(q->exec));
     q->wait = VGPU_WAIT_NONE;
@@ -78,8 +78,8 @@ static VGPUStep queue_timeslice_step(VGPUWorker *w, unsigned n, VGPUQueue *q,
     if (q->restart) {
         q->restart = false;
         /*
-         * If this step has read the write pointer from memory, that result is
-         * discarded, too: read the pointer again.
+         * If this step has read the write pointer from memory, the value that
+         * was read is discarded, too. So let the next step read it again.
          */
         q->poll_wptr |= poll_wptr;
         vgpu_queue_discard(q);
@@ -190,7 +190,7 @@ static VGPUStep exec_sleep(VGPUExec *x, VGPUWait why, QEMUClockType clock,
 }
 
 /*
- * Count a try of the packet. Return true if there were more than @eager tries.
+ * Count a try of the packet. Return true after more than @eager tries.
  */
 static bool exec_count_try(VGPUExec *x, unsigned eager)
 {

@@ -13,15 +13,16 @@
 
 typedef struct VGPUWorker VGPUWorker;
 
-#define VGPU_PKT_MAX_DWORDS     16          /* maximum length of a fixed part */
-/* Maximum depth of indirect buffers. */
+/* Maximum length in dwords of a packet's fixed part, VGPUExec.dw. */
+#define VGPU_PKT_MAX_DWORDS     16
+/* Maximum depth of nested indirect buffers. */
 #define VGPU_MAX_IBS            2
 
 /* Result of a step of a packet. */
 typedef enum VGPUStep {
     VGPU_STEP_DONE,             /* continue with the next step */
     VGPU_STEP_AGAIN,            /* continue in the next time slice */
-    VGPU_STEP_STALL,            /* the queue waits: reason in exec.mem.stall */
+    VGPU_STEP_STALL,            /* the queue waits; see exec.mem.stall */
     /* After the results below, VGPUQueueOps.stopped() stops the queue. */
     VGPU_STEP_BAD_PACKET,
     VGPU_STEP_BAD_RING,
@@ -43,7 +44,7 @@ typedef struct VGPUIndirect {
  * worker's thread while the queue is current, otherwise under w->lock.
  */
 typedef struct VGPUExec {
-    VGPUView mem;               /* mem.faulted: by the current packet */
+    VGPUView mem;               /* mem.faulted is for the current packet */
     /* Values of the queue's registers at the start of the step. */
     uint64_t ring_base;         /* GPU address of the ring */
     uint64_t ring_dwords;       /* a power of two */
@@ -51,7 +52,7 @@ typedef struct VGPUExec {
     uint64_t wptr;              /* copy of VGPUQueue.wptr */
     uint64_t rptr_addr;         /* GPU address to which rptr is written back */
     uint64_t wptr_addr;         /* GPU address of wptr, for @poll_wptr */
-    uint8_t ptr_shift;          /* log2 of units of rptr and wptr per dword */
+    uint8_t ptr_shift;          /* rptr >> ptr_shift is in dwords, as is wptr */
     uint8_t ring_vmid;
     bool priv;                  /* packets in the ring are privileged */
     bool rptr_writeback;        /* write rptr back after each packet */
@@ -59,23 +60,25 @@ typedef struct VGPUExec {
     bool poll_wptr;             /* the next step reads wptr from memory */
     bool writeback;             /* the next step writes rptr back */
     bool packet;                /* @dw holds a packet in execution */
-    unsigned ib_depth;          /* depth of indirect buffers; 0: in the ring */
+    /* Depth of indirect buffers; 0 while packets in the ring are executed. */
+    unsigned ib_depth;
     VGPUIndirect ib[VGPU_MAX_IBS];      /* outermost first */
     uint32_t dw[VGPU_PKT_MAX_DWORDS];   /* the packet's fixed part */
     uint32_t ndw;               /* length of the packet in dwords */
-    uint32_t ring_ndw;          /* length of the packet that entered ib[0] */
-    uint64_t done;              /* progress: bytes, dwords or steps */
+    /* Length in dwords of the packet in the ring that entered ib[0]. */
+    uint32_t ring_ndw;
+    uint64_t done;              /* packet's progress: bytes, dwords or steps */
     int64_t budget;             /* bytes or steps left in the time slice */
     uint32_t polls;             /* number of tries of the packet */
-    /* Time of the first try: ns, QEMU_CLOCK_VIRTUAL. */
+    /* Time of the packet's first try: ns, QEMU_CLOCK_VIRTUAL. */
     int64_t began;
     /*
-     * VGPU_WAIT_REG: the register that the main loop is to write, and the
-     * value.
+     * Register that the main loop is to write for VGPU_WAIT_REG, and the value
+     * to write.
      */
     uint32_t reg;               /* dword offset in BAR 5 */
     uint32_t reg_val;
-    /* VGPU_STEP_BAD_PACKET: the error, in codes of the engine. */
+    /* Error of a VGPU_STEP_BAD_PACKET, in codes of the engine. */
     unsigned error;
     uint32_t error_bits;
 } VGPUExec;
@@ -88,7 +91,7 @@ typedef struct VGPUQueue {
     bool poll_wptr;             /* the next step is to read wptr from memory */
     bool restart;               /* discard exec after the current step */
     bool dequeue;               /* call dequeued() after the current step */
-    VGPUWait wait;              /* exec.mem.stall.why while the queue waits */
+    VGPUWait wait;              /* VGPU_WAIT_NONE if the queue does not wait */
     VGPUExec exec;              /* locking: see VGPUExec */
 } VGPUQueue;
 
@@ -109,11 +112,14 @@ typedef struct VGPUQueueOps {
      * Execute a packet of the queue, or a part of it. The caller holds no lock.
      */
     VGPUStep (*step)(VGPUWorker *w, unsigned n);
-    /* Stop the queue, for the reason @step. The caller holds w->lock. */
+    /*
+     * Stop the queue. The result @step of the last step is the reason. The
+     * caller holds w->lock.
+     */
     void (*stopped)(VGPUWorker *w, unsigned n, VGPUStep step);
     /*
-     * Remove a queue whose VGPUQueue.dequeue is set from its engine. The caller
-     * holds w->lock. NULL: the engine does not set @dequeue.
+     * Remove the queue from the engine, because VGPUQueue.dequeue is set. The
+     * caller holds w->lock. NULL if the engine never sets VGPUQueue.dequeue.
      */
     void (*dequeued)(VGPUWorker *w, unsigned n);
 } VGPUQueueOps;
@@ -242,7 +248,8 @@ VGPUStep vgpu_exec_sleep(VGPUExec *x, int64_t ns);
  * @eager: number of tries after which the interval is at least 1 ms
  * @ns: interval in ns of QEMU_CLOCK_VIRTUAL; 0: the queue's next time slice
  *
- * Return: VGPU_STEP_STALL or VGPU_STEP_AGAIN.
+ * Return: VGPU_STEP_AGAIN if the next try is in the queue's next time slice,
+ * else VGPU_STEP_STALL.
  */
 VGPUStep vgpu_exec_poll(VGPUExec *x, unsigned eager, int64_t ns);
 
@@ -253,7 +260,8 @@ VGPUStep vgpu_exec_poll(VGPUExec *x, unsigned eager, int64_t ns);
  * @eager: number of tries in consecutive time slices; after these the interval
  *         is 1 ms of host time
  *
- * Return: VGPU_STEP_STALL or VGPU_STEP_AGAIN.
+ * Return: VGPU_STEP_AGAIN if the next try is in the queue's next time slice,
+ * else VGPU_STEP_STALL.
  */
 VGPUStep vgpu_exec_poll_device(VGPUExec *x, unsigned eager);
 

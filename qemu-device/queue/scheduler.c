@@ -6,7 +6,7 @@
  * Times that the guest can see (retry interval, POLL_REGMEM, LOOP_TIMER, time
  * slices) are on QEMU_CLOCK_VIRTUAL, which stops with the machine. This clock
  * may jump (icount, qtest), so a thread cannot compute how long it has to
- * sleep: a timer in the main loop wakes the thread. Waits for other host
+ * sleep, and a timer in the main loop wakes the thread. Waits for other host
  * threads are on QEMU_CLOCK_REALTIME, the clock of get_clock().
  */
 #include "qemu/osdep.h"
@@ -31,8 +31,8 @@
 #define SPIN_SKIP_LOG2_MAX  6
 
 /*
- * On each clock, the earliest time at which a waiting queue can be tried again;
- * INT64_MAX: no queue waits for a time on this clock.
+ * The earliest time, on each clock, at which a waiting queue can be tried
+ * again. INT64_MAX if no queue waits for a time on the clock.
  */
 typedef struct Deadlines {
     int64_t virtual;            /* ns, QEMU_CLOCK_VIRTUAL */
@@ -43,7 +43,7 @@ typedef struct Deadlines {
 
 /* The thread of a worker. Guarded by VGPUWorker.lock, except as noted. */
 struct VGPUWorkerThread {
-    QemuThread id;              /* BQL */
+    QemuThread id;              /* guarded by the BQL */
     QemuCond wake;              /* signalled to wake the thread */
     QemuCond parked;            /* signalled when the thread leaves a queue */
     QEMUBH *reg_bh;             /* writes registers for queues; constant */
@@ -86,7 +86,10 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
     VGPUStall *stall = &q->exec.mem.stall;
     bool lasts;
 
-    /* The event may have occurred before the store to q->wait: test again. */
+    /*
+     * The event that ends the wait may have occurred already, when q->wait was
+     * not set yet. So test for the event before the store to q->wait.
+     */
     switch (stall->iommu ? VGPU_WAIT_IOMMU : stall->why) {
     case VGPU_WAIT_NONE:
         lasts = false;
@@ -262,7 +265,7 @@ static void worker_sleep(VGPUWorker *w, const Deadlines *next)
     vgpu_delay_worker(w->s, &w->lock, VGPU_DELAY_WAKE);
 }
 
-/* Run a time slice of queue @n. Return false if the queue waits afterwards. */
+/* Run a time slice of queue @n. Return false if the queue waits on return. */
 static bool worker_run_queue(VGPUWorker *w, unsigned n)
 {
     VGPUQueue *q = w->ops->queue(w, n);
@@ -345,7 +348,8 @@ static void worker_client_retry(VGPUClient *c, uint32_t vmids, int slot)
 }
 
 /*
- * Wait until the thread has completed its current step, and with it the access.
+ * Wait until the thread has completed its current step, and with it any access
+ * to memory.
  */
 static void worker_client_drain(VGPUClient *c)
 {
@@ -385,9 +389,9 @@ static bool worker_reg_due(VGPUWorker *w, unsigned n)
  * Write the registers for queues that wait in VGPU_WAIT_REG. While w->lock is
  * dropped, the register write itself or the CP's thread may unmap the queue,
  * and another queue in the same HQD may wait for its own register write.
- * Therefore only a wait with the same number is ended. exec->done is increased
- * before the write, so that a queue that is saved meanwhile does not repeat the
- * write.
+ * Therefore only a wait whose number has not changed is ended. exec->done is
+ * increased before the write, so that a queue that is saved during the write
+ * does not repeat it.
  */
 static void worker_reg_bh(void *opaque)
 {

@@ -49,7 +49,7 @@ typedef struct VGPUWorkerOps {
      * run.
      */
     bool (*runnable)(VGPUWorker *w, unsigned n);
-    /* Return true if queue @n has work, in execution or new. */
+    /* Return true if queue @n has a packet in execution or new packets. */
     bool (*pending)(VGPUWorker *w, unsigned n);
     /*
      * Run a time slice of queue @n. The function drops the lock while packets
@@ -59,13 +59,15 @@ typedef struct VGPUWorkerOps {
     /* Trace a register write that the main loop does for queue @n. */
     void (*trace_reg)(VGPUWorker *w, unsigned n, uint32_t reg, uint32_t val);
     /*
-     * Called after each choice of a queue, unless the worker is paused; @busy:
-     * a queue can run. Called with false when the thread ends. May be NULL.
+     * Called after each choice of a queue, unless the worker is paused. @busy
+     * is true if a queue can run. Also called with @busy false when the thread
+     * ends. May be NULL.
      */
     void (*busy)(VGPUWorker *w, bool busy);
     /*
-     * Called before a time slice: wait while other engines have to catch up.
-     * Return true if the lock was dropped for the wait. May be NULL.
+     * Called before a time slice. Wait while other engines have to catch up.
+     * Return true if the lock was dropped for the wait: the thread then chooses
+     * a queue again. May be NULL.
      */
     bool (*yield)(VGPUWorker *w);
 } VGPUWorkerOps;
@@ -132,7 +134,7 @@ void vgpu_worker_destroy(VGPUWorker *w);
 /**
  * vgpu_worker_pause: pause or resume a worker when the machine stops or runs
  * @w: worker
- * @paused: true: the worker starts no more steps; false: it runs again
+ * @paused: true: the worker starts no more steps; false: the worker runs again
  *
  * Context: BQL held. Does not wait for the current step; vgpu_worker_park()
  * does.
