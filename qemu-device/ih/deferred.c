@@ -10,7 +10,7 @@
 #include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/ih/internal.h"
 
-/* Maximum number of queued entries: more than all rings together can hold. */
+/* Maximum number of queued entries, which is more than all rings can hold. */
 #define DEFERRED_MAX    (32 * KiB)
 /* Maximum number of entries that one call of vgpu_ih_flush() pushes. */
 #define DEFERRED_BATCH  256u
@@ -80,7 +80,10 @@ bool vgpu_ih_flush(VGPUState *s, bool all)
 
     qemu_mutex_lock(&s->lock);
     if (s->ih->flushing) {
-        /* The vgpu_iommu_request() below has called this function again. */
+        /*
+         * This call comes from code that vgpu_iommu_request() below runs. The
+         * outer call pushes the queued entries.
+         */
         qemu_mutex_unlock(&s->lock);
         return true;
     }

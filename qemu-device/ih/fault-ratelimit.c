@@ -14,10 +14,10 @@
 #include "hw/misc/vgpu-kfd/memory/client.h"
 
 #define RATELIMIT_MAX_NS    (64 * SCALE_MS)
-/* The limit of a page starts anew after this time without a try. */
+/* After this time without a try, the interval of a page is reset. */
 #define RATELIMIT_RESET_NS  (4 * RATELIMIT_MAX_NS)
 
-/* Return the time of the last try for a slot's page; -1: the slot is free. */
+/* Return the time of the last try for a slot's page, or -1 if it is free. */
 static int64_t ratelimit_last_use(const VGPUFaultRateLimit *p)
 {
     return p->interval ? p->tried : -1;

@@ -58,7 +58,10 @@ void vgpu_fault_report_retry(VGPUClient *c, unsigned vmid, uint64_t va,
     QEMU_LOCK_GUARD(&s->lock);
     if (!(vgpu_hub_reg(s, hub, VM_L2_PROTECTION_FAULT_CNTL2) &
           VM_L2_PROTECTION_FAULT_CNTL2__ENABLE_RETRY_INTERRUPT)) {
-        /* Do not report, but try again: the driver may map the page. */
+        /*
+         * Do not report the fault. Try the access again later, since the driver
+         * may map the page meanwhile.
+         */
         trace_vgpu_fault_silent(s->id, hub, vmid, va);
         stall->why = VGPU_WAIT_RETRY;
         stall->until = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL) +

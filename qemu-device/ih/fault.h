@@ -33,7 +33,7 @@ void vgpu_cam_destroy(VGPUState *s);
  * @vmid: VMID
  * @va: GPU address
  * @span: fault
- * @quiet: push no interrupt entry
+ * @quiet: true: push no interrupt entry
  *
  * The function sets fault status and fault address, and pushes an interrupt
  * entry if VM_CONTEXT_CNTL enables it.
@@ -50,11 +50,12 @@ void vgpu_fault_report_noretry(VGPUClient *c, unsigned vmid, uint64_t va,
  * @va: GPU address
  * @write: the access is a write
  * @stall: in: hub, vmid, va, write, invs, and the serial of the last stall of
- *         the same access (0: none); out: why, cam, serial and until
+ *         the same access, or 0 if there was none; out: why, cam, serial and
+ *         until
  *
- * CAM on: the function pushes an entry unless the page has a CAM slot already,
- * or no slot is free. CAM off: the function pushes an entry if the page's rate
- * limit allows one.
+ * If the CAM is on, the function pushes an entry unless the page has a CAM slot
+ * already, or no slot is free. If the CAM is off, the function pushes an entry
+ * if the page's rate limit allows one.
  *
  * Context: any thread. Takes s->lock.
  */
@@ -91,7 +92,7 @@ bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall);
  * @hub: VGPU_HUB_*
  * @vmid: VMID
  * @va: GPU address
- * @write: the entry reports a write, not a read
+ * @write: true: the entry reports a write; false: a read
  * @retry: the fault is a retry fault. If the CAM is on, the entry has the slot
  *         of the page, or a free slot; if no slot is free, nothing is pushed.
  *

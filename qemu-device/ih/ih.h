@@ -60,7 +60,8 @@ void vgpu_ih_reset(VGPUState *s);
  * @s: device
  * @client: IH_CLIENT_*
  * @source: IH_SRC_*
- * @ring: ring field of the entry
+ * @ring: value of the entry's RING field. The ring to which the entry is pushed
+ *        depends on the configuration of @client instead.
  * @vmid: VMID
  * @mm_hub: true: @vmid is a VMID of the MM hub; false: of the GFX hub
  * @data: source data, four dwords
@@ -118,14 +119,15 @@ void vgpu_ih_resume(VGPUState *s);
 void vgpu_ih_cancel(VGPUState *s);
 
 /**
- * vgpu_ih_flush: push queued entries, with the IOMMU's translations
+ * vgpu_ih_flush: call the IOMMU for the queued entries, and push them
  * @s: device
- * @all: push all entries. Otherwise push at most DEFERRED_BATCH entries, so
+ * @all: true: push all entries; false: push at most DEFERRED_BATCH entries, so
  *       that the main loop is not blocked for long, and schedule the bottom
- *       half if entries are left.
+ *       half if entries are left
  *
  * Context: BQL held, no lock of the device.
- * Return: false if the device was unplugged: as vgpu_iommu_request().
+ * Return: true, or false if the device was unplugged meanwhile: see
+ * vgpu_iommu_request().
  */
 bool vgpu_ih_flush(VGPUState *s, bool all);
 

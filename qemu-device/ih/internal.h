@@ -30,7 +30,7 @@ typedef struct VGPUCamSlot {
     uint32_t serial;            /* number of the fault, as in its entry */
     /* Time of the next resend; ns, QEMU_CLOCK_VIRTUAL. */
     int64_t due;
-    /* Ns from last entry to @due; 0: @due is unset. */
+    /* Time in ns from the last entry to @due; 0 if @due is not set. */
     int64_t interval;
 } VGPUCamSlot;
 
@@ -44,9 +44,11 @@ typedef struct VGPUFaultRateLimit {
     uint64_t page;              /* GPU address >> VGPU_PAGE_SHIFT */
     /* Time of the last try; ns, QEMU_CLOCK_VIRTUAL. */
     int64_t tried;
-    int64_t due;                /* time of the next entry; ns, same clock */
-    int64_t interval;           /* ns from last entry to @due; 0: unused slot */
-    uint32_t serial;            /* fault number in the last entry */
+    /* Earliest time of the next entry; ns, QEMU_CLOCK_VIRTUAL. */
+    int64_t due;
+    /* Time in ns from the last entry to @due; 0 if the slot is unused. */
+    int64_t interval;
+    uint32_t serial;            /* number of the fault in the last entry */
 } VGPUFaultRateLimit;
 
 /* An interrupt ring. Guarded by s->lock. */
@@ -54,7 +56,8 @@ typedef struct VGPUIhRing {
     uint32_t rptr;              /* read pointer: bytes from start of the ring */
     uint32_t wptr;              /* write pointer, in the same unit */
     bool overflow;              /* IH_RB_WPTR.RB_OVERFLOW */
-    bool lost;                  /* logged: the ring has no memory */
+    /* The message that the ring has no memory was logged. */
+    bool lost;
 } VGPUIhRing;
 
 /*
@@ -64,7 +67,7 @@ typedef struct VGPUIhRing {
 typedef struct VGPUIhDeferred {
     QSIMPLEQ_ENTRY(VGPUIhDeferred) next;
     uint8_t ring;               /* 0 to IH_NUM_RINGS - 1 */
-    bool full;                  /* as VGPUIh.full */
+    bool full;                  /* value of VGPUIh.full at the push */
     uint32_t entry[IH_ENTRY_DWORDS];    /* without its timestamp */
 } VGPUIhDeferred;
 
@@ -91,12 +94,15 @@ struct VGPUIh {
      * atomically.
      */
     uint32_t regs[VGPU_IH_SPAN];
-    /* IH_CLIENT_CFG_DATA by client. Written under the BQL, read atomically. */
+    /*
+     * IH_CLIENT_CFG_DATA of each client. Written under the BQL, read
+     * atomically.
+     */
     uint32_t client_cfg[IH_NUM_CLIENTS];
     VGPUIhRing rings[IH_NUM_RINGS];
     /* Timestamp of the last entry in any ring; ticks of vgpu_clock(). */
     uint64_t last_timestamp;
-    /* An injection makes the next push find its ring full. */
+    /* Set by an injection: the next push treats its ring as full. */
     bool full;
     /*
      * Mask of rings 1 and 2 that must be announced in ring 0 again, because the
@@ -108,8 +114,8 @@ struct VGPUIh {
     unsigned num_deferred;
     bool pointer_deferred;      /* ring 0's pointer must be written back */
     bool flushing;              /* vgpu_ih_flush() is running */
-    VGPUIotlb iotlb;            /* for the rings and the pointer write-back */
-    QEMUBH *irq_bh;             /* sends the MSI: ring.c; constant */
+    VGPUIotlb iotlb;            /* IOTLB for rings and pointer write-back */
+    QEMUBH *irq_bh;             /* ih_irq_bh(), which sends the MSI; constant */
     bool irq_due;               /* irq_bh still has to send an MSI; atomic */
     VGPUCamSlot cam[VGPU_RETRY_CAM_SLOTS];
     VGPUTimer cam_timer;        /* expires at the earliest VGPUCamSlot.due */
@@ -120,8 +126,8 @@ struct VGPUIh {
 };
 
 /*
- * Return the stored value of a register of the IH; @reg: dword offset in BAR 5.
- * Any thread.
+ * Return the stored value of the IH register at dword offset @reg in BAR 5. Any
+ * thread.
  */
 static inline uint32_t vgpu_ih_reg(VGPUState *s, uint32_t reg)
 {
@@ -139,14 +145,14 @@ void vgpu_fault_reset(VGPUState *s);
 /* fault-entry.c. The caller holds s->lock. */
 
 /*
- * Push the interrupt entry of the fault at @site. @cam: CAM slot of the fault;
- * 0 if the fault has none. @serial: number of the fault.
+ * Push the interrupt entry of the fault at @site. @cam is the CAM slot of the
+ * fault, or 0 if the fault has none. @serial is the number of the fault.
  */
 void vgpu_fault_send_entry(VGPUState *s, VGPUSite site, bool write, bool retry,
                            unsigned cam, uint32_t serial);
 /*
- * As vgpu_fault_send_entry(), for a fault that was not reported before: also
- * traces the fault.
+ * Like vgpu_fault_send_entry(), but for a fault that was not reported before:
+ * trace the fault, too.
  */
 void vgpu_fault_send_first_entry(VGPUState *s, VGPUSite site, bool write,
                                  bool retry, unsigned cam, uint32_t serial);
@@ -155,11 +161,14 @@ void vgpu_fault_send_first_entry(VGPUState *s, VGPUSite site, bool write,
 
 /* Return true if the driver has enabled the CAM. Any thread. */
 bool vgpu_cam_enabled(VGPUState *s);
-/* Return a free slot; VGPU_RETRY_CAM_SLOTS: none. The caller holds s->lock. */
+/*
+ * Return a free slot, or VGPU_RETRY_CAM_SLOTS if all slots are in use. The
+ * caller holds s->lock.
+ */
 unsigned vgpu_cam_free_slot(VGPUState *s);
 /*
- * Return the slot of a page; VGPU_RETRY_CAM_SLOTS: none. The caller holds
- * s->lock.
+ * Return the slot of a page, or VGPU_RETRY_CAM_SLOTS if the page has no slot.
+ * The caller holds s->lock.
  */
 unsigned vgpu_cam_find(VGPUState *s, unsigned hub, unsigned vmid,
                        uint64_t page);
@@ -172,8 +181,8 @@ unsigned vgpu_cam_find(VGPUState *s, unsigned hub, unsigned vmid,
 void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
                    VGPUStall *stall);
 /*
- * Free @slot, and wake queues that wait for this slot or for any free slot. An
- * invalid number is logged as a guest error. The caller holds the BQL.
+ * Free @slot, and wake queues that wait for this slot or for any free slot. If
+ * @slot is too large, only log a guest error. The caller holds the BQL.
  */
 void vgpu_cam_ack(VGPUState *s, uint32_t slot);
 /*
@@ -213,14 +222,16 @@ void vgpu_fault_inject_entry(VGPUState *s, const VGPUSite *site, uint8_t ring,
 /* ring.c */
 
 /*
- * Return the size of the ring in bytes; 0: the size in IH_RB_CNTL is not valid.
+ * Return the size of the ring in bytes, or 0 if the size in IH_RB_CNTL is not
+ * valid.
  */
 uint32_t vgpu_ih_ring_bytes(VGPUState *s, unsigned ring);
 /* Return the value of IH_RB_WPTR. The caller holds s->lock. */
 uint32_t vgpu_ih_wptr(const VGPUIhRing *r);
 /*
- * Set the read pointer to @val. If entries are left, raise the interrupt again.
- * The caller holds the BQL.
+ * Set the read pointer to @val. If unread entries are left, raise the interrupt
+ * again (ring 0) or announce the ring again (rings 1 and 2). The caller holds
+ * the BQL.
  */
 void vgpu_ih_set_rptr(VGPUState *s, unsigned ring, uint32_t val);
 /*
@@ -237,8 +248,8 @@ void vgpu_ih_cntl_written(VGPUState *s, unsigned ring, uint32_t val);
 /* The caller of the functions below holds s->lock. */
 
 /*
- * Push the entry of a fault. @ring: ring field of the entry; @data: four
- * dwords.
+ * Push the entry of a fault. @ring is the value of the entry's RING field.
+ * @data has four dwords.
  */
 void vgpu_ih_push_fault(VGPUState *s, unsigned hub, unsigned vmid, uint8_t ring,
                         const uint32_t *data);

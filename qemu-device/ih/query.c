@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: interrupt rings, retry CAM and VMIDs for query-vgpu. */
+/*
+ * vgpu-kfd: describe interrupt rings, retry CAM and VMIDs for the QMP command
+ * query-vgpu.
+ */
 #include "qemu/osdep.h"
 #include "vgpu/gmc.h"
 #include "vgpu/pte.h"

@@ -114,7 +114,7 @@ static uint32_t status_read(VGPUState *s, unsigned inst, unsigned off)
 }
 
 #define CNTL_BITS   (~IH_RB_CNTL__WPTR_OVERFLOW_CLEAR)
-/* Bits that only ring 0 has. */
+/* Bits of IH_RB_CNTL that only ring 0 has. */
 #define RING0_BITS  (IH_RB_CNTL__WPTR_WRITEBACK_ENABLE | \
                      IH_RB_CNTL__ENABLE_INTR | IH_RB_CNTL__RPTR_REARM)
 

@@ -24,7 +24,7 @@
 #include "hw/misc/vgpu-kfd/memory/span.h"
 
 #define RING_MIN_BYTES      256u
-#define RING_MAX_BYTES      (256u * KiB)    /* maximum of IH_RB_WPTR.OFFSET */
+#define RING_MAX_BYTES      (256u * KiB)    /* range of IH_RB_WPTR.OFFSET */
 #define TIMESTAMP_MASK      MAKE_64BIT_MASK(0, 48)
 
 void vgpu_ih_reset(VGPUState *s)
@@ -59,7 +59,10 @@ uint32_t vgpu_ih_wptr(const VGPUIhRing *r)
     return r->wptr | (r->overflow ? IH_RB_WPTR__RB_OVERFLOW : 0);
 }
 
-/* The caller of the functions below holds s->lock, except as noted. */
+/*
+ * The caller of the static functions below holds s->lock, except for
+ * ih_irq_bh().
+ */
 
 /*
  * Map @len bytes for a write. Return VGPU_PHYS_NONE if they are not in one
@@ -129,8 +132,8 @@ static void ih_irq_bh(void *opaque)
     PCIDevice *pci = PCI_DEVICE(s);
 
     /*
-     * Clear irq_due before the MSI: an entry that is pushed from now on needs
-     * another MSI.
+     * Clear irq_due before the MSI, because an entry that is pushed from now on
+     * needs another MSI.
      */
     if (qatomic_xchg(&s->ih->irq_due, false) && msi_enabled(pci)) {
         vgpu_count(s, VGPU_CNT_MSI, 1);
@@ -151,8 +154,8 @@ void vgpu_ih_cancel(VGPUState *s)
 {
     qemu_bh_cancel(s->ih->irq_bh);
     /*
-     * Otherwise vgpu_ih_resume() would send the MSI when the machine runs
-     * again.
+     * If irq_due stayed set, vgpu_ih_resume() would send the MSI when the
+     * machine runs again.
      */
     qatomic_set(&s->ih->irq_due, false);
     vgpu_ih_drop_deferred(s);
@@ -205,8 +208,8 @@ static VGPUPhys ih_map_entry(VGPUState *s, unsigned ring, VGPUSpan *to)
 }
 
 /*
- * Return a new timestamp. Timestamps are unique and ascend over all rings: a
- * driver orders entries by them.
+ * Return a new timestamp. Timestamps are unique and ascend over all rings,
+ * because a driver orders the entries of all rings by their timestamps.
  */
 static uint64_t ih_timestamp(VGPUIh *ih)
 {
@@ -215,8 +218,8 @@ static uint64_t ih_timestamp(VGPUIh *ih)
 }
 
 /*
- * Return the write pointer of the ring after one more entry; -1: the ring is
- * off.
+ * Return the write pointer of the ring after one more entry, or -1 if the ring
+ * is off or has an invalid size.
  */
 static int64_t ih_ring_next(VGPUState *s, unsigned ring)
 {
@@ -235,9 +238,9 @@ static bool ih_ring_filled(VGPUState *s, unsigned ring)
 }
 
 /*
- * Ring 0 overwrites an unread entry, which may be the announcement of ring 1 or
- * ring 2. If ring 1 or ring 2 has unread entries, mark that ring, so that it is
- * announced again.
+ * Called when ring 0 overwrites an unread entry, which may be the announcement
+ * of ring 1 or ring 2. If ring 1 or ring 2 has unread entries, mark that ring,
+ * so that it is announced again.
  */
 static void ih_ring_reannounce(VGPUState *s)
 {
@@ -279,8 +282,8 @@ static int64_t ih_ring_reserve(VGPUState *s, unsigned ring)
 static void ih_ring_push(VGPUState *s, unsigned ring, const uint32_t *entry);
 
 /*
- * An entry was added to @ring: raise the interrupt for ring 0, or announce ring
- * 1 or 2.
+ * Notify the driver of entries in @ring: raise the interrupt for ring 0, or
+ * announce ring 1 or 2 by an entry in ring 0.
  */
 static void ih_ring_notify(VGPUState *s, unsigned ring)
 {
