@@ -44,11 +44,11 @@ void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
 }
 
 /*
- * The caller holds the BQL throughout: the guest or another device may reuse
- * the memory as soon as the caller returns. The wait ends, since workers never
- * take the BQL and a step accesses 2 MiB at most. synchronize_rcu() cannot
- * replace the wait: vCPUs wait for the BQL inside of RCU critical sections, and
- * the caller may be in such a section itself.
+ * The caller has changed a mapping and holds the BQL until it returns. From
+ * then on the guest or another device may reuse the memory. The wait ends,
+ * since workers never take the BQL and a step accesses 2 MiB at most.
+ * synchronize_rcu() cannot replace the wait: vCPUs wait for the BQL inside of
+ * RCU critical sections, and the caller may be in such a section itself.
  */
 void vgpu_clients_drain(VGPUState *s)
 {
@@ -63,8 +63,8 @@ void vgpu_clients_drain(VGPUState *s)
         VGPUClient *c = s->memory->clients[i];
 
         /*
-         * drain() interrupts the client's time slice: skip clients without an
-         * access in progress.
+         * drain() interrupts the client's time slice, so skip clients without
+         * an access in progress.
          */
         if (c && (qatomic_load_acquire(&c->tlb->access) & 1)) {
             c->ops->drain(c);
@@ -82,8 +82,8 @@ void vgpu_client_begin(VGPUClient *c)
     VGPUTlb *tlb = c->tlb;
 
     /*
-     * Take the RCU read lock once for all mappings of the access: an outermost
-     * rcu_read_lock() has a barrier, a nested one has not.
+     * Take the RCU read lock once for all mappings of the access, because an
+     * outermost rcu_read_lock() has a barrier and a nested one has none.
      */
     rcu_read_lock();
     qatomic_set(&tlb->access, tlb->access + 1);

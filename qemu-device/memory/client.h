@@ -167,7 +167,7 @@ void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
                             uint64_t len, VGPUSpan *span);
 
 /**
- * vgpu_queue_site: describe an occasion of a queue for fault injection
+ * vgpu_queue_site: describe a queue and an address as the site of an injection
  * @client: VGPUClient.index
  * @queue: number of the queue in the SDMA engine, or of the HQD
  * @vmid: VMID
@@ -191,7 +191,8 @@ static inline VGPUSite vgpu_queue_site(unsigned client, unsigned queue,
 }
 
 /**
- * vgpu_client_site: describe an occasion of the queue that accesses memory
+ * vgpu_client_site: describe the client's current queue and an address as the
+ * site of an injection
  * @c: client
  * @vmid: VMID
  * @va: GPU address

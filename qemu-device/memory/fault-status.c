@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: status of no-retry faults in the hubs' registers, and the bits of
- * each class of faults in VM_CONTEXT_CNTL.
+ * VM_CONTEXT_CNTL that belong to each class of faults.
  */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"

@@ -151,9 +151,9 @@ static Object *resolve_hive_path(const char *path, Error **errp)
 }
 
 /*
- * Setter of property hive. In earlier versions the value was the number that
- * now is property hive-id of the hive. Therefore the error message says that
- * the value must be the id of an object.
+ * Setter of property hive. In earlier versions of the device, the value was a
+ * number, which is now property hive-id of the hive. Therefore the error
+ * message says that the value must be the id of an object.
  */
 static void set_hive(Object *obj, Visitor *v, const char *name, void *opaque,
                      Error **errp)
@@ -191,8 +191,8 @@ static Object *resolve_hive(Object *obj, void *opaque, const char *part)
 }
 
 /*
- * A link property as qdev_prop_link, except for the setter: the error messages
- * of QOM's setter cannot be changed.
+ * Create a link property like that of qdev_prop_link, but with set_hive() as
+ * setter, because the error messages of QOM's setter cannot be changed.
  */
 static ObjectProperty *create_hive_property(ObjectClass *oc, const char *name,
                                             const Property *prop)

@@ -9,7 +9,7 @@
 #define TYPE_VGPU_HIVE "vgpu-hive"
 OBJECT_DECLARE_SIMPLE_TYPE(VGPUHive, VGPU_HIVE)
 
-/* Value of property node: the device gets the lowest free number. */
+/* Value of property node with which a device gets the lowest free number. */
 #define VGPU_NODE_AUTO          (-1)
 
 /* Type of a property that links to a hive. */

@@ -81,7 +81,10 @@ void vgpu_hub_set_root(VGPUState *s, unsigned vmid, uint64_t root)
     vgpu_clients_wake(s, (1u << VGPU_NUM_HUBS) - 1, 1u << vmid, -1);
 }
 
-/* A read always acquires the semaphore, since the guest is the only master. */
+/*
+ * A read always returns 1, which means that the guest has acquired the
+ * semaphore, because the model has no other owner of the semaphore.
+ */
 static uint32_t sem_read(VGPUState *s, unsigned h, unsigned off)
 {
     return 1;
@@ -226,7 +229,7 @@ static void pasid_written(VGPUState *s, unsigned inst, unsigned off,
         1u << (off - ATC(ATC_VMID_PASID_MAPPING(0)));
 }
 
-/* Write 1 to clear. */
+/* Clear the bits that are 1 in the written value. */
 static void pasid_status_written(VGPUState *s, unsigned inst, unsigned off,
                                  uint32_t old, uint32_t val)
 {

@@ -115,13 +115,13 @@ void vgpu_invalidate_complete(VGPUState *s);
  * @fault: class of no-retry faults: VGPUSpan.fault
  *
  * Context: any thread.
- * Return: bit of VM_CONTEXT_CNTL; 0: the interrupt is always enabled.
+ * Return: bit of VM_CONTEXT_CNTL, or 0 if the interrupt is always enabled.
  */
 uint32_t vgpu_fault_interrupt_bit(uint16_t fault);
 
 /**
  * vgpu_hub_latch_fault: set fault status and fault address in a hub's registers
- * @c: client whose access faulted, of this hub
+ * @c: client whose access faulted; its hub's registers are set
  * @vmid: VMID
  * @va: GPU address of the fault
  * @span: no-retry fault

@@ -18,8 +18,8 @@
 #define VGPU_ATHUB_SPAN         (ATC_VMID_PASID_MAPPING(32) - ATHUB_BASE)
 
 /*
- * A class of no-retry faults, the value of VGPUSpan.fault. @name: RANGE, PDE0,
- * VALID and so on.
+ * A class of no-retry faults, the value of VGPUSpan.fault. @name is RANGE,
+ * PDE0, VALID and so on.
  */
 #define VGPU_FAULT_CLASS(name) \
     VM_L2_PROTECTION_FAULT_CNTL__ ## name ## _DEFAULT
@@ -30,33 +30,39 @@
  */
 typedef struct VGPULeaf {
     VGPUTargetKind kind;
-    uint8_t shift;              /* leaf: log2 of its bytes; aperture: 0 */
+    /* Log2 of the size of the leaf in bytes; 0 for an aperture. */
+    uint8_t shift;
     uint8_t error;              /* VGPU_WALKER_* */
     uint16_t flags;             /* VGPU_LEAF_* */
-    uint16_t fault;             /* VGPUSpan.fault */
-    /* Leaf: address of its first byte; aperture: address that va maps to. */
+    uint16_t fault;             /* class of a fault: see VGPUSpan.fault */
+    /*
+     * For a leaf: address of the leaf's first byte. For an aperture: address
+     * that the translated va maps to.
+     */
     uint64_t addr;
-    uint64_t left;              /* aperture: bytes from va to its end; else 0 */
+    /* Bytes from va to the end of the aperture; 0 for a leaf or a fault. */
+    uint64_t left;
 } VGPULeaf;
 
 /* An invalidation of pages @first to @last of the VMIDs in mask @vmids. */
 typedef struct VGPURange {
     uint64_t first;             /* page number: address >> VGPU_PAGE_SHIFT */
-    uint64_t last;
+    uint64_t last;              /* number of the last page of the range */
     uint32_t vmids;
 } VGPURange;
 
-/* State of an invalidation engine: masks of VMIDs. Guarded by s->lock. */
+/* State of an invalidation engine. Guarded by s->lock. */
 typedef struct VGPUInvalidation {
-    uint32_t pending;                   /* requested and not acknowledged */
-    /* Never to be acknowledged, because of an injection. */
+    /* Mask of VMIDs with a request that is not acknowledged yet. */
+    uint32_t pending;
+    /* Mask of VMIDs that are never acknowledged, because of an injection. */
     uint32_t no_ack;
     /*
-     * By client: VMIDs whose old translations the client's access in progress
-     * may still use.
+     * For each client, mask of VMIDs whose old translations the client's access
+     * in progress may still use.
      */
     uint32_t waiting[VGPU_NUM_CLIENTS];
-    /* By client: VGPUTlb.access at the time of the request. */
+    /* Value of each client's counter VGPUTlb.access when the request came. */
     unsigned seen[VGPU_NUM_CLIENTS];
 } VGPUInvalidation;
 
@@ -69,18 +75,21 @@ typedef struct VGPUHub {
      */
     uint32_t regs[HUB_SPAN];
     VGPUInvalidation inv[VGPU_NUM_INV_ENGINES];
-    /* Log of invalidated ranges, a ring buffer; s->lock. */
+    /* Log of invalidated ranges, a ring buffer. Guarded by s->lock. */
     VGPURange ranges[VGPU_RANGE_LOG];
-    /* Number of ranges that were logged since realize; atomic. */
+    /*
+     * Number of ranges that were logged since realize. Written under s->lock,
+     * read atomically.
+     */
     uint32_t num_ranges;
     /*
-     * By VMID: number of invalidations of all pages. Written under s->lock,
-     * read atomically.
+     * For each VMID, number of invalidations of all its pages. Written under
+     * s->lock, read atomically.
      */
     uint32_t gen[VGPU_NUM_VMIDS];
     /*
-     * By VMID: number of invalidations of any page. Written under s->lock, read
-     * atomically.
+     * For each VMID, number of invalidations of any of its pages. Written under
+     * s->lock, read atomically.
      */
     uint32_t invs[VGPU_NUM_VMIDS];
 } VGPUHub;
@@ -91,7 +100,11 @@ typedef struct VGPUHub {
  */
 typedef struct VGPULateDrops {
     VGPUTimer timer;            /* expires at the earliest @due */
-    int64_t due[VGPU_NUM_HUBS][VGPU_NUM_VMIDS];     /* ns; 0: no invalidation */
+    /*
+     * Time at which the invalidation of a VMID takes effect: ns,
+     * QEMU_CLOCK_VIRTUAL. 0 if no invalidation of the VMID is delayed.
+     */
+    int64_t due[VGPU_NUM_HUBS][VGPU_NUM_VMIDS];
 } VGPULateDrops;
 
 /* An XGMI hive. */
@@ -136,16 +149,23 @@ struct VGPUMemory {
     /* Listens to the memory map of the bus. */
     MemoryListener bus_listener;
     QEMUBH *iommu_bh;           /* calls the IOMMU: queue/iommu-requests.c */
-    /* Number of IOMMU unmaps and bus changes; atomic. */
+    /*
+     * Number of unmappings that an IOMMU has notified and of changes of the
+     * bus's memory map. Accessed atomically.
+     */
     uint32_t bus_drops;
-    QLIST_HEAD(, VGPUIommuNotifier) iommu_notifiers;    /* iommu.c; BQL */
+    /* Notifiers registered by iommu.c. Guarded by the BQL. */
+    QLIST_HEAD(, VGPUIommuNotifier) iommu_notifiers;
     QemuMutex window_lock;      /* innermost lock */
     /*
      * Windows of RAM on the bus (phys.c). Changed under window_lock, read under
      * RCU.
      */
     struct VGPUWindow *windows[VGPU_BUS_WINDOWS];
-    unsigned next_window;       /* window to replace next; window_lock */
+    /*
+     * Window to replace next, modulo VGPU_BUS_WINDOWS. Guarded by window_lock.
+     */
+    unsigned next_window;
 };
 
 /* Return the stored value of a register of @hub. Any thread. */
@@ -188,14 +208,14 @@ uint32_t vgpu_fault_redirect_bit(uint16_t fault);
 void vgpu_hub_clear_fault(VGPUState *s, unsigned hub);
 
 /*
- * invalidate.c: functions of VGPUReg. The caller holds the BQL, except as
- * noted.
+ * invalidate.c: accesses to registers, called through VGPUReg. The caller holds
+ * the BQL, except as noted.
  */
 
 /*
- * REQ of an invalidation engine was written: start the invalidation that @val
- * requests. TLBs hold leaves only, so a request for directories alone drops no
- * translation.
+ * Called when REQ of an invalidation engine was written: start the invalidation
+ * that @val requests. TLBs hold leaves only, so a request for directories alone
+ * drops no translation.
  */
 void vgpu_invalidate_req_written(VGPUState *s, unsigned hub, unsigned off,
                                  uint32_t old, uint32_t val);
@@ -218,7 +238,7 @@ uint32_t vgpu_invalidate_inject(VGPUState *s, unsigned hub, unsigned eng,
 
 /* iommu.c */
 
-/* Functions of VGPUMemory.bus_listener. The caller holds the BQL. */
+/* Callbacks of VGPUMemory.bus_listener. The caller holds the BQL. */
 void vgpu_iommu_region_add(MemoryListener *l, MemoryRegionSection *section);
 void vgpu_iommu_region_del(MemoryListener *l, MemoryRegionSection *section);
 /*
@@ -254,7 +274,8 @@ uint32_t vgpu_xgmi_links(VGPUState *s);
 bool vgpu_xgmi_map(VGPUState *s, VGPUSpan *span);
 /*
  * Return the number of bytes from the start of node 0's VRAM to the end of the
- * last node's VRAM; without a hive, the size of VRAM. Any thread.
+ * last node's VRAM. If the device is in no hive, return the size of its VRAM.
+ * Any thread.
  */
 uint64_t vgpu_xgmi_span(VGPUState *s);
 /*

@@ -23,8 +23,8 @@
     (VM_INVALIDATE_ENG_REQ__L2_PTES | VM_INVALIDATE_ENG_REQ__L1_PTES)
 
 /*
- * Acknowledge the VMIDs whose old translations no access in progress may use.
- * The caller holds s->lock.
+ * Acknowledge pending invalidations of each VMID whose old translations no
+ * access in progress may use. The caller holds s->lock.
  */
 static void invalidate_complete(VGPUState *s, unsigned h, unsigned eng)
 {
@@ -144,7 +144,7 @@ void vgpu_invalidate_req_written(VGPUState *s, unsigned h, unsigned off,
         }
         /*
          * The acknowledge of this request also completes pending requests for
-         * the same VMIDs: count these now.
+         * the same VMIDs, so count these requests now.
          */
         vgpu_count(s, VGPU_CNT_INVALIDATIONS,
                    ctpop32(hub->inv[eng].pending & vmids));

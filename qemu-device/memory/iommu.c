@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: an IOMMU between the device and the bus. The IOMMU's translate
- * callback needs the BQL: the callback reports faults by MSI, and its tables
- * may be in registers of other devices. Workers never take the BQL. So an
- * access without a cached translation stalls (VGPU_WAIT_IOMMU) and stores a
- * request in the queue's VGPUIotlb; a bottom half (queue/iommu-requests.c)
+ * callback needs the BQL, because it reports faults by MSI, and because its
+ * tables may be in registers of other devices. Workers never take the BQL. So
+ * an access without a cached translation stalls (VGPU_WAIT_IOMMU) and stores a
+ * request in the queue's VGPUIotlb. A bottom half (queue/iommu-requests.c)
  * calls the IOMMU, and then the worker repeats the access. Interrupt entries
  * are deferred in the same way (ih/deferred.c).
  *
@@ -18,10 +18,10 @@
  * invalidates the VMID, and removes the mapping from the IOMMU. Requests and
  * replies from before the invalidation must not be used after it. For an old
  * request, the IOMMU could report a fault although the driver is correct. An
- * old reply could be used for the page that is mapped next at this bus address:
- * amd-iommu accepts a notifier but does not notify unmappings. Invalidations of
- * other VMIDs make no reply stale: the page stays mapped while the VMID of the
- * access still translates to it.
+ * old reply could be used for the page that is mapped next at this bus address,
+ * since not every IOMMU notifies unmappings: amd-iommu accepts a notifier but
+ * never calls it. Invalidations of other VMIDs make no reply stale, because the
+ * page stays mapped while the VMID of the access still translates to it.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -125,8 +125,8 @@ void vgpu_iommu_put_reply(VGPUState *s, VGPUIotlb *iotlb,
     unsigned i;
 
     /*
-     * Replace the reply for this range, if there is one; else use a free entry;
-     * else replace entry @next.
+     * Replace the reply for this range if there is one. Otherwise use a free
+     * entry of iotlb->replies. If none is free, replace entry iotlb->next.
      */
     for (i = 0; i < iotlb->used; i++) {
         if (iotlb->replies[i].start == r->start &&
@@ -147,14 +147,14 @@ void vgpu_iommu_put_reply(VGPUState *s, VGPUIotlb *iotlb,
 void vgpu_bus_quiesce(VGPUState *s)
 {
     vgpu_clients_drain(s);
-    /* Interrupt entries are written under s->lock, not by a client. */
+    /* Wait for a write of an interrupt entry, which is done under s->lock. */
     qemu_mutex_lock(&s->lock);
     qemu_mutex_unlock(&s->lock);
 }
 
 /*
- * The IOMMU has removed a mapping. Wait until no access uses the mapping. The
- * caller holds the BQL.
+ * Called by the IOMMU when it has removed a mapping. Wait until no access uses
+ * the mapping. The caller holds the BQL.
  */
 static void iommu_unmap_notify(IOMMUNotifier *n, IOMMUTLBEntry *entry)
 {
@@ -182,7 +182,10 @@ void vgpu_iommu_region_add(MemoryListener *l, MemoryRegionSection *section)
                             IOMMU_MEMORY_REGION(b->mr),
                             MEMTXATTRS_UNSPECIFIED));
     if (memory_region_register_iommu_notifier(b->mr, &b->n, NULL)) {
-        /* This IOMMU has no notifier: replies expire after REPLY_NS. */
+        /*
+         * This IOMMU accepts no notifier. Its replies become stale after
+         * REPLY_NS.
+         */
         g_free(b);
         return;
     }

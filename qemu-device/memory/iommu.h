@@ -12,9 +12,9 @@ typedef struct VGPUState VGPUState;
 typedef struct VGPUIotlb VGPUIotlb;
 
 /*
- * Maximum number of replies of a queue. One packet may need as many: for source
- * and destination of two copies, and for the page-table entries in RAM that
- * translate these addresses.
+ * Maximum number of replies that a queue holds. One packet may need this many:
+ * for source and destination of two copies, and for the page-table entries in
+ * RAM that translate these addresses.
  */
 #define VGPU_IOMMU_REPLIES      24
 
@@ -23,9 +23,9 @@ typedef struct VGPUIotlb VGPUIotlb;
  * stale if one of the counters has changed.
  */
 typedef struct VGPUIommuStamp {
-    uint32_t drops;             /* VGPUMemory.bus_drops */
-    uint32_t invs;              /* VGPUHub.invs[vmid] of @hub */
-    uint8_t hub;                /* of the access; VGPU_NUM_HUBS: no hub */
+    uint32_t drops;             /* value of VGPUMemory.bus_drops */
+    uint32_t invs;              /* value of VGPUHub.invs[vmid] of @hub */
+    uint8_t hub;                /* hub of the access, or VGPU_NUM_HUBS */
     uint8_t vmid;               /* VMID of the access */
 } VGPUIommuStamp;
 
@@ -41,7 +41,8 @@ typedef struct VGPUIommuReply {
     AddressSpace *as;           /* target address space */
     hwaddr addr;                /* address of @start in @as */
     VGPUIommuStamp stamp;       /* counters at the time of the request */
-    int64_t until;              /* stale from then on: ns, QEMU_CLOCK_VIRTUAL */
+    /* Time from which on the reply is stale: ns, QEMU_CLOCK_VIRTUAL. */
+    int64_t until;
 } VGPUIommuReply;
 
 /*
@@ -56,7 +57,8 @@ struct VGPUIotlb {
     hwaddr addr;                /* bus address of the request */
     bool write;                 /* the request is for a write */
     VGPUIommuStamp began;       /* counters before the access in progress */
-    VGPUIommuStamp stamp;       /* @began of the requesting access */
+    /* Value of @began during the access that made the request. */
+    VGPUIommuStamp stamp;
     VGPUIommuReply replies[VGPU_IOMMU_REPLIES];
 };
 
@@ -64,7 +66,7 @@ struct VGPUIotlb {
  * vgpu_iommu_begin: record the counters of invalidations before an access
  * @s: device
  * @iotlb: IOTLB of the access
- * @hub: hub of the access; VGPU_NUM_HUBS: access by bus address
+ * @hub: hub of the access, or VGPU_NUM_HUBS for an access by bus address
  * @vmid: VMID of the access
  *
  * Call this function before vgpu_client_begin(): otherwise a request for a
@@ -82,7 +84,8 @@ void vgpu_iommu_begin(VGPUState *s, VGPUIotlb *iotlb, unsigned hub,
  * @stamp: stamp of the request or reply
  *
  * Context: any thread.
- * Return: false if a change of the bus or an invalidation made it stale.
+ * Return: true if the request or reply is valid; false if a change of the bus
+ * or an invalidation made it stale.
  */
 bool vgpu_iommu_is_current(VGPUState *s, const VGPUIommuStamp *stamp);
 
@@ -104,7 +107,8 @@ void vgpu_iommu_schedule(VGPUState *s);
  * The IOMMU may call code of any device.
  *
  * Context: BQL held, no lock of the device.
- * Return: false if such code has unplugged this device: @s may be freed.
+ * Return: true, or false if such code has unplugged this device, so that @s may
+ * be freed.
  */
 bool vgpu_iommu_request(VGPUState *s, hwaddr addr, bool write,
                         VGPUIommuReply *r);

@@ -89,7 +89,7 @@ void vgpu_invalidate_inject_reset(VGPUState *s);
 
 /**
  * vgpu_hub_reset: cancel invalidations, drop all translations, and set
- * MC_VM_FB_LOCATION_TOP to the end of VRAM (in a hive: of the hive's VRAM)
+ * MC_VM_FB_LOCATION_TOP to the end of the device's or of the hive's VRAM
  * @s: device
  *
  * Context: the caller holds BQL, s->lock and the workers of all clients.

@@ -15,7 +15,7 @@
 
 #define ACCESS_BITS \
     (VGPU_PTE_EXECUTABLE | VGPU_PTE_READABLE | VGPU_PTE_WRITEABLE)
-#define LINE_SHIFT      3       /* log2 of the entries in a cache line */
+#define LINE_SHIFT      3       /* log2 of the number of PTEs in a cache line */
 #define LINE_MASK       ((1u << LINE_SHIFT) - 1)
 
 static uint32_t hub_reg(VGPUClient *c, unsigned off)
@@ -118,8 +118,8 @@ static bool walk_entry_is_leaf(unsigned level, uint64_t entry)
         return true;
     case VGPU_LEVEL_PDB0:
         /*
-         * Entries of PDB0 have the format of a PTE: a valid entry without TF is
-         * a leaf.
+         * Entries of PDB0 have the format of a PTE: a valid entry is a leaf
+         * unless TF (translate further) is set.
          */
         return !(entry & VGPU_PTE_VALID) || !(entry & VGPU_PTE_TF) ||
                (entry & VGPU_PTE_NORETRY) == VGPU_PTE_NORETRY;
@@ -130,8 +130,8 @@ static bool walk_entry_is_leaf(unsigned level, uint64_t entry)
 
 /*
  * Set *@entry to entry number @index of the table that directory entry @pde
- * points to. @level: level of that table; @va: address that the walk
- * translates.
+ * points to. @level is the level of that table, and @va the address that the
+ * walk translates.
  */
 static VGPUPhys walk_load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
                                 unsigned level, uint64_t pde, uint64_t index,
@@ -162,7 +162,7 @@ static VGPUPhys walk_load_entry(VGPUClient *c, unsigned vmid, uint64_t va,
 }
 
 /*
- * Return the result of a walk that could not read an entry. @found:
+ * Return the result of a walk that could not read an entry. @found is
  * VGPU_PHYS_NONE or VGPU_PHYS_WAIT.
  */
 static VGPULeaf walk_no_entry(VGPUPhys found, unsigned error, uint16_t fault)

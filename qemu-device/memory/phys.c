@@ -31,11 +31,11 @@ typedef struct VGPUWindow {
     hwaddr start;
     hwaddr size;
     uint8_t *host;              /* host address of @start */
-    /* True: for writes and reads; false: for reads. */
+    /* True if writes and reads may use the window, false if only reads may. */
     bool write;
 } VGPUWindow;
 
-/* Reads give these bytes where there is no memory. Never written. */
+/* Bytes that a read gives where there is no memory. Never written. */
 static uint8_t zeroes[64 * KiB];
 
 static bool phys_map_vram(VGPUState *s, VGPUSpan *span)
@@ -155,8 +155,8 @@ static VGPUWindow *window_find(VGPUState *s, AddressSpace *as, hwaddr addr,
 
 /*
  * Map @span through the window of @as that contains @addr. Return false if
- * there is no RAM at @addr. *@iommu is set as by window_init(). The function
- * takes the RCU read lock; vgpu_phys_unmap() releases it.
+ * there is no RAM at @addr. Set *@iommu to whether an IOMMU translates @addr.
+ * On success the RCU read lock stays held until vgpu_phys_unmap().
  */
 static bool phys_map_window(VGPUState *s, AddressSpace *as, hwaddr addr,
                             VGPUSpan *span, bool *iommu)
@@ -216,11 +216,11 @@ static VGPUPhys phys_map_bus(VGPUState *s, VGPUIotlb *iotlb, VGPUSpan *span)
 }
 
 /*
- * The memory map of the bus has changed: bus mastering, a BAR, or a bridge's
- * window. Drop all windows and wait until no access uses one. RCU alone is not
- * enough: RCU keeps the memory allocated, but the guest may reuse the memory
- * when the write that made the change completes. The caller holds the BQL.
- * Workers never take the BQL, so the wait ends.
+ * Called when the memory map of the bus has changed: bus mastering, a BAR, or a
+ * bridge's window. Drop all windows and wait until no access uses one. RCU
+ * alone is not enough: RCU keeps the memory allocated, but the guest may reuse
+ * the memory when the register write that changed the map completes. The caller
+ * holds the BQL. Workers never take the BQL, so the wait ends.
  */
 static void bus_commit(MemoryListener *listener)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: physical addresses: in VRAM, on the bus, in VRAM of other nodes.
+ * vgpu-kfd: physical addresses in VRAM, on the bus, and in VRAM of other nodes.
  * All accesses of queues and interrupts to memory are mapped here, in any
  * thread.
  */
@@ -14,7 +14,7 @@
 typedef enum VGPUPhys {
     VGPU_PHYS_NONE,             /* there is no memory at the address */
     VGPU_PHYS_OK,
-    VGPU_PHYS_WAIT,             /* IOMMU translation requested: iommu.c */
+    VGPU_PHYS_WAIT,             /* the caller must wait for the IOMMU's reply */
 } VGPUPhys;
 
 /**

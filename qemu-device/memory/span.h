@@ -13,11 +13,11 @@
 typedef enum VGPUTargetKind {
     VGPU_TARGET_VRAM,           /* addr: offset in VRAM */
     VGPU_TARGET_BUS,            /* addr: guest bus address */
-    VGPU_TARGET_PEER,           /* addr: in the hive, node * segment + offset */
+    VGPU_TARGET_PEER,           /* addr: node number * VRAM size + offset */
     VGPU_TARGET_ZERO,           /* reads give zeros, writes are dropped: PRT */
     VGPU_TARGET_RETRY,          /* retry fault */
     VGPU_TARGET_FAULT,          /* no-retry fault */
-    VGPU_TARGET_WAIT,           /* IOMMU translation is missing: iommu.c */
+    VGPU_TARGET_WAIT,           /* the IOMMU has not translated the address */
 } VGPUTargetKind;
 
 /*
@@ -37,20 +37,20 @@ typedef enum VGPUAccessType {
  */
 typedef struct VGPUSpan {
     VGPUTargetKind kind;
-    /* Kind BUS, while mapped: the window of phys.c; otherwise NULL. */
+    /* Window (phys.c) of a mapped span of kind VGPU_TARGET_BUS, else NULL. */
     struct VGPUWindow *window;
     bool write;                 /* mapped for a write */
     bool mapped;                /* vgpu_phys_unmap() has memory to release */
-    uint8_t walker_error;       /* fault: VGPU_WALKER_* */
-    /* fault: its class, one of VM_L2_PROTECTION_FAULT_CNTL__*_DEFAULT */
+    uint8_t walker_error;       /* VGPU_WALKER_* of a fault */
+    /* Class of a fault: one of VM_L2_PROTECTION_FAULT_CNTL__*_DEFAULT. */
     uint16_t fault;
     uint16_t flags;             /* VGPU_LEAF_* of the first leaf */
     /*
-     * Host address, which phys.c needs unchanged until vgpu_phys_unmap(); NULL:
+     * Host address, which must not be changed before vgpu_phys_unmap(). NULL if
      * writes are dropped.
      */
     uint8_t *host;
-    uint64_t addr;              /* of the first byte: see VGPUTargetKind */
+    uint64_t addr;              /* first byte's address: see VGPUTargetKind */
     uint64_t len;               /* bytes */
 } VGPUSpan;
 

@@ -12,7 +12,7 @@
 typedef struct VGPUTlbEntry {
     uint64_t key;               /* vgpu_tlb_key(); 0: the entry is empty */
     uint64_t addr;              /* VGPULeaf.addr */
-    uint32_t gen;               /* VGPUHub.gen[vmid] before the walk */
+    uint32_t gen;               /* value of VGPUHub.gen[vmid] before the walk */
     uint8_t shift;              /* VGPULeaf.shift */
     uint8_t kind;               /* VGPUTargetKind, not a fault */
     uint16_t flags;             /* VGPU_LEAF_* */
@@ -20,7 +20,7 @@ typedef struct VGPUTlbEntry {
 
 typedef struct VGPUTlbSet {
     VGPUTlbEntry way[VGPU_TLB_WAYS];
-    unsigned victim;            /* way to replace next: modulo VGPU_TLB_WAYS */
+    unsigned victim;            /* way to replace next, modulo VGPU_TLB_WAYS */
 } VGPUTlbSet;
 
 /*
@@ -28,16 +28,16 @@ typedef struct VGPUTlbSet {
  * thread only, or by a caller that holds the worker, except as noted.
  */
 struct VGPUTlb {
-    VGPUHub *hub;               /* hub VGPUClient.hub; constant */
+    VGPUHub *hub;               /* hub of the client; constant */
     /* VM_L2_PROTECTION_FAULT_STATUS.CID; constant */
     uint16_t cid;
-    unsigned access;            /* odd: an access is in progress; atomic */
-    /* Bit n: the TLB may have leaves of 1 << n bytes. */
+    unsigned access;            /* odd during an access; accessed atomically */
+    /* Bit n is set if the TLB may have leaves of 1 << n bytes. */
     uint64_t shifts;
     /*
-     * Translation of the address that follows the last span: the last call of
-     * vgpu_gpuvm_map() made it to find the end of the span, and the next call
-     * probably needs it.
+     * Translation of the address that follows the last span. The last call of
+     * vgpu_gpuvm_map() translated this address to find the end of the span, and
+     * the next call probably needs the translation.
      */
     struct {
         bool valid;
@@ -56,7 +56,10 @@ struct VGPUTlb {
 
 /* tlb.c. Called by the client's thread. */
 
-/* Return the key of the leaf of 1 << @shift bytes at @va: unique, never 0. */
+/*
+ * Return the key of the leaf of 1 << @shift bytes at @va. The key is unique and
+ * never 0.
+ */
 static inline uint64_t vgpu_tlb_key(unsigned vmid, uint64_t va, unsigned shift)
 {
     return va >> shift << 10 | shift << 4 | vmid;
@@ -93,7 +96,8 @@ static inline const VGPUTlbEntry *vgpu_tlb_find(VGPUTlb *tlb, unsigned vmid,
 }
 
 /*
- * Add @leaf, the leaf at @va. @gen: value of VGPUHub.gen[vmid] before the walk.
+ * Add @leaf, the leaf at @va. @gen is the value of VGPUHub.gen[vmid] before the
+ * walk.
  */
 void vgpu_tlb_insert(VGPUTlb *tlb, unsigned vmid, uint64_t va, uint32_t gen,
                      const VGPULeaf *leaf);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: translation of GPU addresses through a client's hub. Leaves, from
- * the TLB or a page walk, are combined to spans of host memory.
+ * the TLB or a page walk, are combined into spans of host memory.
  */
 #include "qemu/osdep.h"
 #include "vgpu/pte.h"

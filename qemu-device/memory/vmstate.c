@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: saved state of the hubs. See pci/vmstate.c. The entries of TLBs are
- * not saved, only the generations of VMIDs: TLBs are empty after a load.
+ * vgpu-kfd: saved state of the hubs. See pci/vmstate.c. The generations of
+ * VMIDs are saved, but not the entries of TLBs. TLBs are empty after a load.
  */
 #include "qemu/osdep.h"
 #include "qemu/error-report.h"
@@ -85,7 +85,7 @@ const VMStateDescription vmstate_vgpu_athub = {
 
 /*
  * The guest uses addresses that depend on the node number. The number is a
- * property and constant after realize: refuse a state with another number.
+ * property and constant after realize, so refuse a state with another number.
  */
 static int get_node(QEMUFile *f, void *pv, size_t size,
                     const VMStateField *field)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the memory of VRAM, which the device allocates or which is the
- * memory backend of property memdev.
+ * vgpu-kfd: the host memory of VRAM. The device allocates this memory, or uses
+ * the memory backend of property memdev.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -102,8 +102,8 @@ void vgpu_vram_lose(VGPUState *s)
 
     trace_vgpu_vram_lost(s->id);
     /*
-     * A discard also frees the host's pages. If memory is pinned, a discard is
-     * not allowed.
+     * Prefer a discard, which also frees the host's pages. While memory is
+     * pinned, a discard is not allowed.
      */
     if (ram_block_discard_is_disabled() ||
         ram_block_discard_range(rb, offset, s->vram_size)) {

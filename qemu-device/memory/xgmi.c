@@ -107,7 +107,10 @@ void vgpu_xgmi_leave(VGPUState *s)
     s->memory->hive = NULL;
 }
 
-/* Return the mask of all nodes in the hive, @s included; 0: no hive. */
+/*
+ * Return the mask of all nodes in the hive, @s included. Return 0 if @s is in
+ * no hive.
+ */
 static uint32_t xgmi_nodes_present(VGPUState *s)
 {
     uint32_t mask = 0;
@@ -142,8 +145,8 @@ void vgpu_xgmi_remove(VGPUState *s)
     }
     /*
      * A peer that takes the lock from now on reads s->removed as true. A peer
-     * that mapped VRAM before may still be in its access: wait for the end of
-     * such accesses.
+     * that mapped VRAM before may still access it, so wait for the end of such
+     * accesses.
      */
     qemu_mutex_lock(&h->lock);
     qemu_mutex_unlock(&h->lock);

@@ -44,7 +44,7 @@ void vgpu_xgmi_remove(VGPUState *s);
  * @s: device
  *
  * Context: BQL held.
- * Return: id as the guest reads it; 0: the device is in no hive.
+ * Return: id as the guest reads it, or 0 if the device is in no hive.
  */
 uint64_t vgpu_xgmi_hive_id(VGPUState *s);
 
@@ -53,7 +53,8 @@ uint64_t vgpu_xgmi_hive_id(VGPUState *s);
  * @s: device
  *
  * Context: BQL held.
- * Return: description, which the caller frees; NULL: the device is in no hive.
+ * Return: description, which the caller frees, or NULL if the device is in no
+ * hive.
  */
 VgpuHiveInfo *vgpu_query_hive(VGPUState *s);
 
@@ -61,8 +62,8 @@ VgpuHiveInfo *vgpu_query_hive(VGPUState *s);
  * vgpu_xgmi_read_links: read register VGPU_XGMI_LINKS
  * @s: device
  *
- * The call is an occasion of injection kind xgmi-down for each peer. On return
- * no access uses a link that is down.
+ * For each peer, an injection of kind xgmi-down may take effect at this call.
+ * On return no access uses a link that is down.
  *
  * Context: BQL held.
  * Return: mask of nodes to which the link is up.
