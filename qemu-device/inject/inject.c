@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: fault injection: decides which injections take effect at an
- * occasion. An occasion is an event at which an injection may take effect: see
- * inject.h.
+ * vgpu-kfd: fault injection. The functions decide which injections take effect
+ * at an occasion. An occasion is an event at which an injection may take
+ * effect: see inject.h.
  */
 #include "qemu/osdep.h"
 #include "qemu/queue.h"
@@ -17,7 +17,7 @@
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/inject/inject.h"
 
-#define LATE_PTE_SLOTS  256     /* page-table entries with a recorded value */
+#define LATE_PTE_SLOTS  256     /* number of slots in VGPUInjection.late */
 
 QEMU_BUILD_BUG_ON(VGPU_INJECT_KIND__MAX > 32);
 
@@ -25,7 +25,10 @@ QEMU_BUILD_BUG_ON(VGPU_INJECT_KIND__MAX > 32);
  * A slot of a cache: a page-table entry, and the value that walks read from it.
  */
 typedef struct VGPULatePte {
-    /* Address of the entry | VGPUTargetKind of its memory, + 1; 0: empty. */
+    /*
+     * (Address of the entry | VGPUTargetKind of its memory) + 1; 0 if the slot
+     * is empty.
+     */
     uint64_t key;
     uint64_t seen;              /* value that the last walk has read */
     /* The entry changed, but walks still read @seen. */
@@ -44,25 +47,32 @@ struct VGPUInjection {
     VGPUInjectArgs args;        /* checked and converted @what; constant */
     /* Number of occasions that matched the filter. */
     uint64_t seen;
-    uint64_t fired;             /* number of occasions taken */
+    /* Number of occasions at which the injection took effect. */
+    uint64_t fired;
     uint64_t random;            /* state of the random number generator */
     VGPULatePte *late;          /* array of LATE_PTE_SLOTS, or NULL */
-    /* Mask: nodes whose link this injection took down. */
+    /* Mask of nodes to which this injection took the link down. */
     uint32_t links;
 };
 
 /* The injections of a device. */
 struct VGPUInjector {
-    uint32_t links_down;        /* mask: nodes whose link is down; atomic */
+    /* Mask of nodes to which the link is down. Accessed atomically. */
+    uint32_t links_down;
     QemuMutex lock;             /* guards @list and @count; innermost lock */
     QTAILQ_HEAD(, VGPUInjection) list;
     unsigned count;             /* length of the list */
 };
 
-/* Id of the injection that was added last, to any device. BQL. */
+/*
+ * Id of the injection that was added last to any device. Guarded by the BQL.
+ */
 static uint32_t last_id;
 
-/* Sebastiano Vigna's splitmix64: a hash of a counter. */
+/*
+ * Return the next number of Sebastiano Vigna's splitmix64, which hashes a
+ * counter.
+ */
 static uint64_t inject_random(uint64_t *state)
 {
     uint64_t x = *state += 0x9e3779b97f4a7c15ull;
@@ -141,9 +151,9 @@ static const char *site_name(const VGPUSite *site, char *buf, size_t size)
 }
 
 /*
- * Decide whether @i takes an occasion that its filter matches: by skip, by
- * count, and at random. If @i takes the occasion, fill in *@hit and return
- * true.
+ * Decide whether @i takes effect at an occasion that its filter matches. The
+ * decision depends on skip, count and a random number. If @i takes effect, fill
+ * in *@hit and return true.
  */
 static bool inject_take(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
                         VGPUInjectHit *hit)

@@ -7,10 +7,11 @@
  * vgpu_inject_armed(), which is one atomic read. If the result is true, the
  * device describes the occasion as a VGPUSite and calls vgpu_inject_fires().
  * Each injection has a random number generator and draws one number for each
- * occasion that its filter matches: the same seed and the same occasions give
- * the same choices.
+ * occasion that its filter matches, so that the same seed and the same
+ * occasions give the same choices. "An injection takes an occasion" means that
+ * the injection takes effect at the occasion.
  *
- * Code with the effect of each kind:
+ * Code that implements the effect of each kind:
  *
  *   pte-corrupt, pte-lost, pte-late,     vgpu_inject_pte(), for
  *   gart-corrupt, gart-lost, gart-late     memory/page-walk.c
@@ -35,8 +36,10 @@
 #include "qapi/qapi-types-vgpu-kfd.h"
 #include "hw/misc/vgpu-kfd/core/vgpu-kfd.h"
 
-#define VGPU_SITE_NONE  (-1)    /* in a site: member does not apply */
-#define VGPU_SITE_ANY   (-2)    /* in a filter: any number matches */
+/* Value of a member of VGPUSite that does not apply. */
+#define VGPU_SITE_NONE  (-1)
+/* Value of a member of VGPUFilter that matches any value in a site. */
+#define VGPU_SITE_ANY   (-2)
 
 /*
  * The place of an occasion, which is compared with the filters of injections.
@@ -46,8 +49,10 @@ typedef struct VGPUSite {
     int hub;                    /* VGPU_HUB_* */
     int vmid;
     int engine;                 /* number of an SDMA engine */
-    int queue;                  /* number in @engine, or in @pipe of @me */
-    unsigned me;                /* MEC of a compute queue, 1 or 2; 0: none */
+    /* Number of the queue in @engine, or in @pipe of @me. */
+    int queue;
+    /* MEC of a compute queue, 1 or 2; 0 if the site is no compute queue. */
+    unsigned me;
     unsigned pipe;              /* pipe of a compute queue in that MEC */
     /* GPU address, or another address that the kind of injection compares. */
     uint64_t va;
@@ -55,13 +60,17 @@ typedef struct VGPUSite {
 
 /*
  * The filter of an injection. An occasion matches if all members match the
- * site.
+ * site. The members hub to pipe may be VGPU_SITE_ANY.
  */
 typedef struct VGPUFilter {
-    int hub;                    /* members up to pipe may be VGPU_SITE_ANY */
+    int hub;
     int vmid;
     int engine;
-    int queue;                  /* if me and pipe are ANY: in an SDMA engine */
+    /*
+     * Number of a compute queue in its pipe, or, if me and pipe are
+     * VGPU_SITE_ANY, of a queue in its SDMA engine.
+     */
+    int queue;
     int me;
     int pipe;
     uint64_t first;             /* lowest VGPUSite.va that matches */
@@ -78,11 +87,13 @@ typedef struct VGPUFilter {
 typedef struct VGPUInjectArgs {
     VgpuInjectKind kind;
     VGPUFilter filter;
-    uint64_t arg;               /* parameter of the kind; 0: none */
+    uint64_t arg;               /* parameter of the kind, or 0 */
     uint64_t seed;              /* seed of the random number generator */
     uint64_t skip;              /* number of matching occasions to skip first */
-    uint64_t count;             /* number of occasions to take; 0: no limit */
-    uint64_t threshold;         /* takes an occasion if random 32 bits < this */
+    /* Maximum number of occasions to take; 0 means no limit. */
+    uint64_t count;
+    /* An occasion is taken if a random number of 32 bits is below this. */
+    uint64_t threshold;
 } VGPUInjectArgs;
 
 /* Kinds that vgpu_inject_pte() handles. */
@@ -93,11 +104,11 @@ typedef struct VGPUInjectArgs {
 
 /* Parameters of the effect, filled in when an injection takes an occasion. */
 typedef struct VGPUInjectHit {
-    uint64_t arg;               /* parameter of the kind; 0: none */
+    uint64_t arg;               /* parameter of the kind, or 0 */
     uint64_t random;            /* random number for this occasion */
 } VGPUInjectHit;
 
-#define VGPU_INJECTIONS_MAX     64      /* maximum number of a device */
+#define VGPU_INJECTIONS_MAX     64      /* maximum number in one device */
 
 typedef struct VGPUInjection VGPUInjection;
 
@@ -180,7 +191,7 @@ static inline bool vgpu_inject_doorbell_lost(VGPUState *s, VGPUSite site)
  * @where: VGPUTargetKind of the memory that holds the entry
  * @addr: address of the entry in that memory, a multiple of 8
  * @entry: value in memory
- * @leaf: @entry ends the walk
+ * @leaf: true if @entry ends the walk
  *
  * Context: any thread.
  * Return: value that the walk uses instead of @entry.
@@ -217,8 +228,9 @@ uint32_t vgpu_inject_links_down(VGPUState *s);
  * @len: bytes, at least 1
  *
  * Context: any thread.
- * Return: number of bytes before the first one that may be poisoned, at most
- * @len. 0: an injection takes the occasion, and the first byte is poisoned.
+ * Return: number of bytes before the first byte that may be poisoned, at most
+ * @len; 0 if an injection takes the occasion, so that the first byte is
+ * poisoned.
  */
 uint64_t vgpu_inject_vram_poison(VGPUState *s, const VGPUSite *site,
                                  uint64_t len);
@@ -228,7 +240,8 @@ uint64_t vgpu_inject_vram_poison(VGPUState *s, const VGPUSite *site,
  * @s: device
  * @kind: kind of injection
  * @effect: called with the injector's lock held for each injection that takes
- *          its occasion; @f: filter of the injection; @random: random number
+ *          its occasion. @f is the filter of the injection, and @random a
+ *          random number.
  *
  * Context: any thread, with any locks except the injector's.
  */
@@ -281,7 +294,8 @@ uint32_t vgpu_inject_id(const VGPUInjection *i);
  * @site: place of the occasion; not compared with the filter
  * @hit: filled in
  *
- * Return: false if the injection has taken all occasions that it may take.
+ * Return: true if the injection took the occasion; false if it had already
+ * taken all occasions that it may take.
  */
 bool vgpu_inject_now(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
                      VGPUInjectHit *hit);
@@ -291,7 +305,8 @@ bool vgpu_inject_now(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
  * @s: device
  * @id: vgpu_inject_id()
  *
- * Return: false if the device has no such injection.
+ * Return: true if the injection was removed; false if the device has no such
+ * injection.
  */
 bool vgpu_inject_remove(VGPUState *s, uint32_t id);
 
