@@ -21,20 +21,27 @@
 struct VGPUPci {
     /* BAR 0: a container region, as large as the BAR. Guarded by the BQL. */
     MemoryRegion vram_bar;
-    MemoryRegion vram_alias;    /* alias of all of VRAM, in @vram_bar; BQL */
-    MemoryRegion absent;        /* replaces @vram_alias after a removal; BQL */
+    /* Alias of all of VRAM, in @vram_bar. Guarded by the BQL. */
+    MemoryRegion vram_alias;
+    /* Replaces @vram_alias after a surprise removal. Guarded by the BQL. */
+    MemoryRegion absent;
     MemoryRegion doorbell;      /* BAR 2 */
     MemoryRegion mmio;          /* BAR 5 */
     VMChangeStateEntry *vmstate_entry;
-    uint32_t pcie[VGPU_PCIE_SPAN];      /* registers of vgpu_pcie_block; BQL */
+    /* Registers of vgpu_pcie_block. Guarded by the BQL. */
+    uint32_t pcie[VGPU_PCIE_SPAN];
     /*
-     * Registers of vgpu_nbio_block; BQL. GPU_HDP_FLUSH_REQ is also accessed by
-     * other threads, atomically.
+     * Registers of vgpu_nbio_block. Guarded by the BQL, except that any thread
+     * accesses GPU_HDP_FLUSH_REQ atomically.
      */
     uint32_t nbio[VGPU_NBIO_SPAN];
-    /* High half of the counter that was read last; BQL. */
+    /*
+     * High half of the counter whose low half was read last. Guarded by the
+     * BQL.
+     */
     uint32_t counter_latched;
-    Error *removed_blocker;     /* blocks migration after a removal; BQL */
+    /* Blocks migration after a surprise removal. Guarded by the BQL. */
+    Error *removed_blocker;
 };
 
 /* mmio.c: the register window */
@@ -85,8 +92,8 @@ void vgpu_vram_bar_exit(VGPUState *s);
 /* Register BAR 0 and add the Resizable BAR capability. */
 void vgpu_vram_bar_init(VGPUState *s);
 /*
- * The guest has written @len bytes at @addr of the configuration space: resize
- * BAR 0 if the write requests another size.
+ * Called when the guest has written @len bytes at @addr of the configuration
+ * space. Resize BAR 0 if the write requests another size.
  */
 void vgpu_vram_bar_config_written(VGPUState *s, uint32_t addr, int len);
 /* Resize BAR 0 to the size in property visible-vram, at a reset. */
@@ -106,8 +113,8 @@ extern const VMStateDescription vmstate_vgpu;
 /* Remove the migration blocker, at unrealize. The caller holds the BQL. */
 void vgpu_surprise_remove_exit(VGPUState *s);
 /*
- * PCIDeviceClass.config_read: a read of a removed device returns all ones. The
- * caller holds the BQL.
+ * Implementation of PCIDeviceClass.config_read. A read of a removed device
+ * returns all ones. The caller holds the BQL.
  */
 uint32_t vgpu_pci_config_read(PCIDevice *pci, uint32_t addr, int len);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: reset of the chip: at a reset of the machine or the bus, at a
- * function-level reset, or when the driver requests it through the PSP's
- * mailbox (psp/psp.c). SDMA_F32_CNTL.RESET, which resets one SDMA engine, is in
- * sdma/regs.c.
+ * vgpu-kfd: reset of the chip. The chip is reset when the machine or the bus is
+ * reset, at a function-level reset, and when the driver requests a reset
+ * through the PSP's mailbox (psp/psp.c). SDMA_F32_CNTL.RESET, which resets one
+ * SDMA engine, is in sdma/regs.c.
  */
 #include "qemu/osdep.h"
 #include "vgpu/device_info.h"
@@ -19,9 +19,9 @@
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 /*
- * Hold all workers during the whole reset: otherwise the CP's worker could map
+ * Hold all workers during the whole reset. Otherwise the CP's worker could map
  * an SDMA queue to an engine that is already reset. The CP's worker is held
- * first, since it takes locks of engines.
+ * first, since the CP's thread takes locks of engines.
  */
 static void hold_workers(VGPUState *s)
 {

@@ -44,8 +44,8 @@
 
 #define PCIE_CAP        0x80
 /*
- * Default of poll-ns: longer than a guest under TCG takes between two packets.
- * Medians of vgpu-bench on two CPUs, by poll-ns:
+ * Default of poll-ns, which is longer than a guest under TCG takes between two
+ * packets. Medians of vgpu-bench on two CPUs for several values of poll-ns:
  *
  *   poll-ns              0      25 us    50 us    100 us
  *   sdma-first-byte     17 us   14 us   1.7 us    1.3 us

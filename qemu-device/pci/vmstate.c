@@ -43,8 +43,8 @@ static int vgpu_post_load(void *opaque, int version_id)
         return -EINVAL;
     }
     /*
-     * Drop old translations: an old TLB entry counts as valid if its generation
-     * equals a loaded one.
+     * Drop translations from before the load, because such a TLB entry would
+     * count as valid if its generation were equal to the loaded generation.
      */
     vgpu_clients_flush_tlb(s);
     trace_vgpu_state_load(s->id);

@@ -19,7 +19,7 @@
 #define VISIBLE_MIN     (1 * MiB)
 #define REBAR_AT        PCI_CONFIG_SPACE_SIZE
 #define REBAR_SIZEOF    12
-/* Log2 of the bytes of encoded size 0: 1 MiB. */
+/* Log2 of the size in bytes that has the code 0: 1 MiB. */
 #define REBAR_UNIT      20
 
 bool vgpu_vram_bar_check(VGPUState *s, Error **errp)
@@ -66,8 +66,8 @@ void vgpu_vram_bar_init(VGPUState *s)
                      PCI_BASE_ADDRESS_MEM_TYPE_64 |
                      PCI_BASE_ADDRESS_MEM_PREFETCH, &s->pci->vram_bar);
     /*
-     * At a load, do not compare the BAR's address with the saved address: the
-     * saved BAR may have another size.
+     * At a load, do not compare the BAR's address with the saved address,
+     * because the saved BAR may have another size.
      */
     pci_set_quad(pci->cmask + PCI_BASE_ADDRESS_0, 0xf);
     if (!pci_is_express(pci)) {
@@ -86,8 +86,8 @@ void vgpu_vram_bar_init(VGPUState *s)
 }
 
 /*
- * Return the size in bytes that the control register requests; 0: the size is
- * not supported.
+ * Return the size in bytes that the control register requests, or 0 if that
+ * size is not supported.
  */
 static uint64_t rebar_size(VGPUState *s)
 {
