@@ -15,7 +15,7 @@
 
 /* The PSP of a device. Constant after realize. */
 struct VGPUPsp {
-    void (*reset)(VGPUState *s);        /* resets the chip: vgpu_psp_init() */
+    void (*reset)(VGPUState *s);        /* function that resets the chip */
 };
 
 /* The PSP is always ready: a command completes at once. */
