@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: dispatches. The shader unit is not implemented. */
+/* vgpu-kfd: execution of dispatches, which is not implemented. */
 #include "qemu/osdep.h"
 #include "hw/misc/vgpu-kfd/shader/shader.h"
 

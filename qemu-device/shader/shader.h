@@ -19,8 +19,8 @@ typedef struct VGPUDispatch {
 
 typedef enum VGPUDispatchStep {
     VGPU_DISPATCH_DONE,         /* all waves have ended */
-    VGPU_DISPATCH_AGAIN,        /* waves run: call again in next time slice */
-    VGPU_DISPATCH_STALL,        /* an access stalled: reason in mem->stall */
+    VGPU_DISPATCH_AGAIN,        /* waves still run: call in next time slice */
+    VGPU_DISPATCH_STALL,        /* an access stalled: see mem->stall */
     VGPU_DISPATCH_UNSUPPORTED,  /* refused: the queue stops with an error */
 } VGPUDispatchStep;
 
@@ -29,9 +29,9 @@ typedef enum VGPUDispatchStep {
  * @d: dispatch
  *
  * Not implemented: the function refuses each dispatch. An implementation runs
- * the waves for a bounded number of instructions in each call. The caller calls
- * again in the next time slice after VGPU_DISPATCH_AGAIN; after
- * VGPU_DISPATCH_STALL, when the wait has ended.
+ * the waves for a bounded number of instructions in each call. After
+ * VGPU_DISPATCH_AGAIN the caller calls again in the next time slice. After
+ * VGPU_DISPATCH_STALL the caller calls again when the wait has ended.
  *
  * Context: the queue's thread, no lock held.
  * Return: VGPU_DISPATCH_UNSUPPORTED.
