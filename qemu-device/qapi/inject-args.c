@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: arguments of vgpu-inject. vgpu_inject_parse() checks the arguments.
- * The function converts the members of the kind to a filter, which inject/
- * compares with occasions, and to the parameter of the kind.
+ * vgpu-kfd: arguments of the QMP command vgpu-inject. vgpu_inject_parse()
+ * checks the arguments, and converts the members of the kind to a filter, which
+ * inject/ compares with occasions, and to the parameter of the kind.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -13,13 +13,16 @@
 #include "hw/misc/vgpu-kfd/memory/xgmi.h"
 #include "hw/misc/vgpu-kfd/qapi/inject-args.h"
 
-/* Maximum of count for an immediate kind. */
+/* Maximum of count for a kind that takes effect during the command. */
 #define IMMEDIATE_COUNT_MAX 1024u
 
-/* A range of addresses, as the members of a kind give it. */
+/*
+ * A range of addresses that is given by members of a kind, which replace the
+ * deprecated member start.
+ */
 typedef struct InjectRange {
     const char *name;           /* names of the members that replace start */
-    bool has;                   /* true: one of these members is present */
+    bool has;                   /* one of these members is present */
     uint64_t first;
     bool has_length;
     uint64_t length;
@@ -39,8 +42,8 @@ bool vgpu_inject_is_immediate(VgpuInjectKind kind)
 }
 
 /*
- * Return the number for a filter: @value if the member is present, otherwise
- * VGPU_SITE_ANY.
+ * Return the value of a member of a filter: @value if the argument is present,
+ * otherwise VGPU_SITE_ANY.
  */
 static int filter_number(bool has, unsigned value)
 {
@@ -76,8 +79,8 @@ static void parse_sdma(VGPUFilter *f, const VgpuInjectSdma *sdma)
 }
 
 /*
- * Set the addresses of the filter from the deprecated member start, if present,
- * else from @range: the members that replace start.
+ * Set the addresses of the filter from the deprecated member start if it is
+ * present, otherwise from @range, which has the members that replace start.
  */
 static bool parse_range(VGPUFilter *f, const VgpuInjection *w,
                         InjectRange range, Error **errp)
@@ -264,8 +267,8 @@ static bool parse_poison(VGPUState *s, VGPUFilter *f, const VgpuInjection *w,
 }
 
 /*
- * The addresses of the filter are addresses in the hive: all of a node's VRAM,
- * or a part of it.
+ * Convert node, offset and length to addresses in the hive, which cover all of
+ * the node's VRAM or a part of it.
  */
 static bool parse_link(VGPUState *s, VGPUFilter *f, const VgpuInjection *w,
                        const VgpuInjectLink *l, Error **errp)
@@ -302,7 +305,7 @@ static bool parse_no_members(const VgpuInjection *w, Error **errp)
     return true;
 }
 
-/* Convert the members of kind w->kind to filter and parameter. */
+/* Convert the members of kind w->kind to the filter and the parameter. */
 static bool parse_kind(VGPUState *s, VGPUInjectArgs *a, const VgpuInjection *w,
                        Error **errp)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: check of the arguments of vgpu-inject. */
+/* vgpu-kfd: check of the arguments of the QMP command vgpu-inject. */
 #ifndef HW_MISC_VGPU_KFD_QAPI_INJECT_ARGS_H
 #define HW_MISC_VGPU_KFD_QAPI_INJECT_ARGS_H
 

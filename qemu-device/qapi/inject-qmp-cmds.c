@@ -104,7 +104,7 @@ VgpuInjectionId *qmp_vgpu_inject(VgpuInjection *what, Error **errp)
     i = vgpu_inject_add(s, &args, what);
     while (vgpu_inject_is_immediate(args.kind) &&
            inject_immediate(s, i, &args, what)) {
-        /* repeat until count occasions are taken */
+        /* Repeat until the injection has taken count occasions. */
     }
     id = g_new0(VgpuInjectionId, 1);
     id->id = vgpu_inject_id(i);

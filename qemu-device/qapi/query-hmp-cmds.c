@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: `info vgpu`: the result of query-vgpu as text. */
+/* vgpu-kfd: HMP command `info vgpu`, which prints the result of query-vgpu. */
 #include "qemu/osdep.h"
 #include "qemu/units.h"
 #include "qapi/error.h"
