@@ -22,7 +22,7 @@
 
 #define RING_MIN            256ull
 #define RING_MAX            (1 * GiB)
-/* Maximum bytes and packets of a time slice. */
+/* Maximum number of bytes and of packets in a time slice. */
 #define TIMESLICE_BYTES     (2 * MiB)
 #define TIMESLICE_PACKETS   1024
 
@@ -36,7 +36,10 @@ static VGPUSdmaEngine *sdma_engine_of(VGPUWorker *w)
     return container_of(w, VGPUSdmaEngine, w);
 }
 
-/* The caller of the functions from here to the ops holds the worker's lock. */
+/*
+ * The caller of the functions from here to sdma_engine_ops holds the worker's
+ * lock, except for sdma_queue_step(), whose caller holds no lock.
+ */
 
 static bool sdma_engine_runnable(const VGPUSdmaEngine *e)
 {
@@ -285,8 +288,8 @@ void vgpu_sdma_pause(VGPUState *s, bool paused)
         vgpu_worker_pause(&s->sdma->engines[i].w, paused);
     }
     /*
-     * Pause all engines before waiting for one, so that none gets ahead
-     * (share.c).
+     * Pause all engines before waiting for one of them, so that no engine gets
+     * ahead of the others (share.c).
      */
     for (i = 0; i < SDMA_NUM_ENGINES && paused; i++) {
         VGPUWorker *w = &s->sdma->engines[i].w;

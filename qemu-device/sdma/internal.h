@@ -21,9 +21,9 @@ typedef enum VGPUSdmaMapped {
 
 /* Effects of injections on the packet in execution: packet-inject.c. */
 typedef struct VGPUSdmaInjected {
-    uint64_t slow;              /* maximum speed in bytes/s; 0: no limit */
+    uint64_t slow;              /* maximum speed in bytes/s; 0 means no limit */
     uint64_t wrong_at;          /* offset of the wrong byte in the payload */
-    uint8_t wrong_xor;          /* bits to invert in that byte; 0: none */
+    uint8_t wrong_xor;          /* bits to invert at @wrong_at, or 0 */
 } VGPUSdmaInjected;
 
 /* A queue of an SDMA engine. Guarded by engine->w.lock, except as noted. */
@@ -34,9 +34,12 @@ typedef struct VGPUSdmaQueue {
     VGPUSdmaMapped mapped;
     bool listed;                /* mapped by a run list */
     bool fixed;                 /* static: stays mapped at the end of a slice */
-    uint64_t mqd;               /* GPU address of its MQD in VMID 0 */
-    VGPUSdmaInjected injected;  /* locking: as queue.exec */
-    /* For vmstate.c: end of a timed wait; 0: none. */
+    uint64_t mqd;               /* GPU address of the queue's MQD in VMID 0 */
+    VGPUSdmaInjected injected;  /* guarded like queue.exec: see VGPUExec */
+    /*
+     * Used by vmstate.c only: time at which the wait of the queue ends (ns,
+     * QEMU_CLOCK_VIRTUAL), or 0 if the queue does not wait for a time.
+     */
     int64_t saved_until;
 } VGPUSdmaQueue;
 
@@ -47,19 +50,28 @@ typedef struct VGPUSdmaEngine {
     unsigned index;             /* number of the engine; constant */
     VGPUWorker w;
     /*
-     * 1 + number of the queue that an injection hangs; 0: none. Guarded by
+     * 1 + number of the queue that an injection has made hang, or 0. Guarded by
      * w.lock.
      */
     uint8_t hung;
-    /* For share.c. Written by the engine's thread. */
-    bool busy;                  /* a queue can run; atomic */
-    /* KiB that the engine has moved; wraps; atomic. */
+    /*
+     * The members from here to @yielded are for share.c. The engine's thread
+     * writes them. Other threads read them atomically, except @yielded.
+     */
+    bool busy;                  /* a queue of the engine can run */
+    /* Number of KiB that the engine has moved; wraps. */
     unsigned charged;
-    bool yields;                /* the thread waits for other engines; atomic */
-    bool yielded;               /* waited before this time slice; thread only */
-    /* Difference: engine's clock minus vgpu_clock(), in ticks; thread only. */
+    bool yields;                /* the thread waits for other engines */
+    bool yielded;               /* the thread waited before this time slice */
+    /*
+     * The engine's clock minus vgpu_clock(), in ticks. Accessed by the engine's
+     * thread, or by a caller that holds the worker.
+     */
     uint64_t clock_offset;
-    /* Written under BQL, read atomically. */
+    /*
+     * Registers of the engine. Written under the BQL, and the results of ATOMIC
+     * by the engine's thread. Read atomically.
+     */
     uint32_t regs[VGPU_SDMA_ENGINE_SPAN];
     VGPUSdmaQueue queues[SDMA_NUM_QUEUES];  /* guarded by w.lock */
 } VGPUSdmaEngine;
@@ -67,12 +79,13 @@ typedef struct VGPUSdmaEngine {
 struct VGPUSdma {
     VGPUSdmaEngine engines[SDMA_NUM_ENGINES];
     /*
-     * For share.c. Taken with a worker's lock held; no other lock is taken
-     * under it.
+     * Lock of share.c. May be taken with a worker's lock held. No other lock is
+     * taken while it is held.
      */
     QemuMutex share_lock;
     QemuCond share_changed;     /* wakes engines that yield */
-    bool share_off;             /* engines must not wait; share_lock */
+    /* Engines must not wait for each other. Guarded by share_lock. */
+    bool share_off;
 };
 
 /* Return the number of a queue in its engine. */
@@ -87,7 +100,7 @@ static inline unsigned vgpu_sdma_queue_number(const VGPUSdmaEngine *e,
  */
 bool vgpu_sdma_enabled(const VGPUSdmaQueue *q);
 
-/* share.c: shares of the engines. */
+/* share.c: limit of the lead that an engine has over other engines. */
 
 /*
  * If @off is true, end all waits and do not let engines wait again, since their
@@ -107,8 +120,8 @@ void vgpu_sdma_share_charge(VGPUSdmaEngine *e, unsigned kib);
  */
 void vgpu_sdma_share_set_busy(VGPUSdmaEngine *e, bool busy);
 /*
- * Called before a time slice: wait while the engine is too far ahead of another
- * engine. Return true if the lock was dropped.
+ * Called before a time slice. Wait while the engine is too far ahead of another
+ * engine. Return true if engine->w.lock was dropped for the wait.
  */
 bool vgpu_sdma_share_yield(VGPUSdmaEngine *e);
 
@@ -126,20 +139,21 @@ VGPUStep vgpu_sdma_packet_step(VGPUSdmaEngine *e, VGPUQueue *q);
  */
 bool vgpu_sdma_packet_valid(const VGPUExec *x);
 /*
- * payload.c: return the ring field of interrupts of queue number @queue. Any
- * thread.
+ * payload.c: return the value of the RING field in interrupt entries of queue
+ * number @queue. Any thread.
  */
 uint8_t vgpu_sdma_ih_ring(unsigned queue);
 
 /*
- * mqd.c: save and load of a queue's image of SDMA_MQD_DWORDS dwords, @mqd. The
- * caller holds engine->w.lock.
+ * mqd.c: functions that save and load a queue's image @mqd, which has
+ * SDMA_MQD_DWORDS dwords. The caller holds engine->w.lock.
  */
 
 void vgpu_sdma_mqd_save(const VGPUSdmaQueue *q, uint32_t *mqd);
 /*
  * Load registers and work of a queue that is not enabled, then enable the
- * queue. @vmid: VMID that the queue gets; negative: the VMID in the image.
+ * queue. The queue gets VMID @vmid, or the VMID in the image if @vmid is
+ * negative.
  */
 void vgpu_sdma_mqd_load(VGPUSdmaEngine *e, VGPUSdmaQueue *q,
                         const uint32_t *mqd, int vmid);

@@ -124,7 +124,10 @@ void vgpu_sdma_unmap_finish(VGPUState *s, unsigned engine, unsigned queue)
     VGPUSdmaQueue *q = &e->queues[queue];
 
     QEMU_LOCK_GUARD(&e->w.lock);
-    /* If the engine was reset meanwhile, the driver may use the RLC itself. */
+    /*
+     * If the engine was reset meanwhile, the queue is no longer being unmapped,
+     * and the driver may use the RLC itself.
+     */
     if (q->mapped > VGPU_SDMA_MAPPED) {
         q->mapped = VGPU_SDMA_UNMAPPED;
         q->listed = false;

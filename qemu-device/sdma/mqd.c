@@ -30,27 +30,32 @@ static const uint8_t mqd_regs[SDMA_MQD_REGS] = {
     [31] = SDMA_MINOR_PTR_UPDATE,
 };
 
+/* Bits of the dword at AT_FLAGS, which hold members of VGPUExec. */
 enum {
-    WORK_PACKET = 1 << 0,       /* VGPUExec.packet */
+    WORK_PACKET = 1 << 0,
     WORK_WRITEBACK = 1 << 1,
     WORK_FAULTED = 1 << 2,
     WORK_DEPTH = 3 << 4,
 };
 
 /*
- * Offsets in dwords. AT_*: from SDMA_MQD_WORK, where the work begins. IB_*:
- * from the start of each indirect buffer in the array at AT_IB.
+ * Offsets in dwords. AT_* are relative to SDMA_MQD_WORK, where the work begins.
+ * IB_* are relative to the start of an element of the array at AT_IB, which has
+ * the indirect buffers.
  */
 enum {
     AT_FLAGS, AT_NDW, AT_RING_NDW, AT_DONE, AT_DONE_HI, AT_DW,
     AT_IB = AT_DW + VGPU_PKT_MAX_DWORDS,
     IB_BASE = 0, IB_BASE_HI, IB_SIZE, IB_POS, IB_VMID, IB_DWORDS,
     AT_POLLS = AT_IB + 2 * IB_DWORDS,
-    AT_AGE,                     /* age of an atomic loop, in GPU clocks */
+    AT_AGE,                     /* sdma_atomic_loop_age() */
 };
 QEMU_BUILD_BUG_ON(AT_AGE + 1 != SDMA_MQD_WORK_DWORDS);
 
-/* Return the time since the first try of the packet, in GPU clocks. */
+/*
+ * Return the time since the first try of the packet in ticks of the GPU clock,
+ * or 0 if the packet was not tried yet.
+ */
 static uint32_t sdma_atomic_loop_age(const VGPUExec *x)
 {
     int64_t now = qemu_clock_get_ns(QEMU_CLOCK_VIRTUAL);
@@ -113,7 +118,8 @@ static void sdma_mqd_load_work(VGPUExec *x, const uint32_t *work)
     x->done = work[AT_DONE] | (uint64_t)work[AT_DONE_HI] << 32;
     memcpy(x->dw, work + AT_DW, sizeof(x->dw));
     /*
-     * Leave unused entries 0, since a load of a saved state checks all entries.
+     * Leave unused entries of x->ib 0, since a load of a saved state checks all
+     * entries.
      */
     for (i = 0; i < MIN(x->ib_depth, ARRAY_SIZE(x->ib)); i++) {
         const uint32_t *ib = work + AT_IB + i * IB_DWORDS;

@@ -119,7 +119,7 @@ static void sdma_atomic_return(VGPUSdmaEngine *e, VGPUQueue *q, uint64_t old)
 
 /*
  * Return true if a CMPSWAP loop that has not swapped yet has exceeded
- * LOOP_TIMER. The first call starts the timer.
+ * LOOP_TIMER. The time starts at the first call for the packet.
  */
 static bool sdma_atomic_loop_expired(VGPUSdmaEngine *e, VGPUExec *x)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: SDMA packets for control: indirect buffers, predication, register
- * writes.
+ * vgpu-kfd: SDMA packets that enter indirect buffers, skip packets on a
+ * condition, or write registers.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -47,8 +47,8 @@ VGPUStep vgpu_sdma_indirect_buffer(VGPUSdmaEngine *e, VGPUQueue *q)
 }
 
 /*
- * Skip the next @count dwords: make them a part of the packet. @fixed: length
- * of the packet's fixed part in dwords.
+ * Skip the next @count dwords by making them a part of the packet. @fixed is
+ * the length of the packet's fixed part in dwords.
  */
 static VGPUStep sdma_skip(VGPUSdmaEngine *e, VGPUQueue *q, uint32_t fixed,
                           uint32_t count)

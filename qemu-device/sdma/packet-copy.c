@@ -10,7 +10,7 @@
 #include "hw/misc/vgpu-kfd/core/counters.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
-#define ELEMENT_MAX     4       /* log2: 16 bytes */
+#define ELEMENT_MAX     4       /* log2 of the largest element, 16 bytes */
 
 static VGPUDmaResult sdma_copy_piece(VGPUSdmaEngine *e, VGPUExec *x,
                                      uint64_t dst, uint64_t src, uint64_t len)
@@ -43,8 +43,8 @@ VGPUStep vgpu_sdma_copy_linear(VGPUSdmaEngine *e, VGPUQueue *q)
 
 /*
  * A piece is done when it has been copied to both destinations. If a
- * destination stalls, the piece is copied to both again; therefore pieces are
- * short.
+ * destination stalls, the piece is copied to both again. Therefore a piece has
+ * at most the length of a page.
  */
 VGPUStep vgpu_sdma_copy_broadcast(VGPUSdmaEngine *e, VGPUQueue *q)
 {
@@ -91,7 +91,7 @@ VGPUStep vgpu_sdma_copy_linear_rect(VGPUSdmaEngine *e, VGPUQueue *q)
     uint64_t row = (VGPU_GET(x->dw[11], SDMA_COPY_RECT_XY__X) + 1ull)
                    << element;
     uint64_t rows = VGPU_GET(x->dw[11], SDMA_COPY_RECT_XY__Y) + 1ull;
-    /* At most 2^(14 + 14 + 11 + 4) bytes. */
+    /* No overflow: the product is at most 2^(14 + 14 + 11 + 4). */
     uint64_t len = row * rows *
                    (VGPU_GET(x->dw[12], SDMA_COPY_RECT_Z__Z) + 1ull);
 

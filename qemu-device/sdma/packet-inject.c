@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: injections into SDMA packets: sdma-hang, sdma-slow and
- * sdma-wrong-byte. The occasion is the start of a packet, so that the choices
- * do not depend on the pieces in which the payload is executed.
+ * sdma-wrong-byte. Whether an injection takes effect is decided at the start of
+ * a packet, so that the decision does not depend on the pieces in which the
+ * payload is executed.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"

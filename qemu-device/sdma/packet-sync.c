@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: SDMA packets that signal and wait: fences, traps, polls, clocks. */
+/*
+ * vgpu-kfd: SDMA packets that signal, wait, or access a clock: fences, traps,
+ * polls and timestamps.
+ */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
 #include "qemu/timer.h"
@@ -41,8 +44,8 @@ VGPUStep vgpu_sdma_trap(VGPUSdmaEngine *e, VGPUQueue *q)
 }
 
 /*
- * Return the value of a register; 0 if engines cannot read it. Engines can read
- * the hubs' registers and GPU_HDP_FLUSH_DONE.
+ * Return the value of a register, or 0 if engines cannot read the register.
+ * Engines can read the hubs' registers and GPU_HDP_FLUSH_DONE.
  */
 static uint32_t sdma_read_reg(VGPUState *s, uint32_t reg)
 {
@@ -68,7 +71,7 @@ VGPUStep vgpu_sdma_poll_regmem(VGPUSdmaEngine *e, VGPUQueue *q)
         return VGPU_STEP_BAD_PACKET;
     }
     if (func == SDMA_POLL_FUNC_ALWAYS) {
-        return VGPU_STEP_DONE;          /* ROCr's form of an HDP flush */
+        return VGPU_STEP_DONE;          /* ROCr flushes HDP in this way */
     }
     if (!(x->dw[0] & SDMA_POLL_REGMEM__MEM)) {
         /* An HDP flush writes its request once, before the first poll. */

@@ -78,7 +78,7 @@ static const struct VGPUSdmaPacket *sdma_packet_find(uint32_t header)
 
 /*
  * Return the length in dwords of the packet whose fixed part is in exec->dw.
- * @fixed: length of the fixed part.
+ * @fixed is the length of the fixed part.
  */
 static uint32_t sdma_packet_dwords(const VGPUExec *x, unsigned fixed)
 {
@@ -107,7 +107,7 @@ static VGPUStep sdma_packet_fetch(VGPUExec *x, unsigned at, unsigned n)
     case VGPU_DMA_STALL:
         return VGPU_STEP_STALL;
     case VGPU_DMA_FAULT:
-        /* The dwords are from the default page: do not execute them. */
+        /* The dwords are from the default page, so do not execute them. */
         return VGPU_STEP_BAD_RING;
     default:
         return VGPU_STEP_DONE;
@@ -168,8 +168,8 @@ static void sdma_enter_ib(VGPUExec *x)
 }
 
 /*
- * The packet is complete. Advance past the packet, enter the buffer if the
- * packet is an INDIRECT_BUFFER, and leave buffers that have ended. rptr
+ * Called when the packet is complete. Advance past the packet, enter the buffer
+ * if the packet is an INDIRECT_BUFFER, and leave buffers that have ended. rptr
  * advances when a packet of the ring and its buffers are complete.
  */
 static void sdma_packet_retire(VGPUSdmaEngine *e, VGPUQueue *q)
@@ -213,7 +213,7 @@ static VGPUStep sdma_write_rptr(VGPUSdmaEngine *e, VGPUQueue *q)
     return VGPU_STEP_DONE;
 }
 
-/* The queue was mapped: read wptr from memory. */
+/* Read wptr from memory, because the queue was mapped. */
 static VGPUStep sdma_read_wptr(VGPUExec *x)
 {
     bool faulted = x->mem.faulted;

@@ -67,8 +67,8 @@ uint64_t vgpu_sdma_payload_address(const VGPUExec *x, unsigned fixed,
  */
 VGPUStep vgpu_sdma_packet_extend(VGPUExec *x, uint64_t ndw);
 /*
- * Push an interrupt entry of the queue. @source: IH_SRC_SDMA_*; @data0, @data1:
- * the first two source data.
+ * Push an interrupt entry of the queue. @source is IH_SRC_SDMA_*. @data0 and
+ * @data1 are the first two dwords of the entry's source data.
  */
 void vgpu_sdma_interrupt(VGPUSdmaEngine *e, VGPUQueue *q, unsigned source,
                          uint32_t data0, uint32_t data1);
@@ -93,9 +93,10 @@ typedef VGPUStep VGPUSdmaPacketFn(VGPUSdmaEngine *e, VGPUQueue *q);
  */
 VGPUStep vgpu_sdma_inject_begin(VGPUSdmaEngine *e, VGPUQueue *q);
 /*
- * A step with result @step has copied the bytes from @before to exec->done. If
- * the byte that an injection changes is among them, write the wrong value.
- * Return @step, or VGPU_STEP_STALL if the step must be repeated.
+ * Called after a step with result @step that has copied the bytes at offsets
+ * @before to exec->done of the payload. If the byte that an injection changes
+ * is among them, write the wrong value. Return @step, or VGPU_STEP_STALL if the
+ * step must be repeated.
  */
 VGPUStep vgpu_sdma_inject_wrong_byte(VGPUSdmaEngine *e, VGPUQueue *q,
                                      uint64_t before, VGPUStep step);

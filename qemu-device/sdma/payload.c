@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the payload of an SDMA packet: its progress, the length of the next
- * piece, and the address of the next byte.
+ * vgpu-kfd: functions that SDMA packets share: progress of the payload, length
+ * of a packet, and interrupts.
  */
 #include "qemu/osdep.h"
 #include "vgpu/ih.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the SDMA engines for query-vgpu. The engine's worker is held
- * (vgpu_worker_hold()) while its queues are read, so that the stall and the
- * pointers of a queue are consistent.
+ * vgpu-kfd: describe the SDMA engines for the QMP command query-vgpu. The
+ * engine's worker is held (vgpu_worker_hold()) while its queues are read, so
+ * that the stall and the pointers of a queue are consistent.
  */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"
@@ -13,7 +13,7 @@
 
 /*
  * Return the description of a queue, or NULL if the queue is disabled, has no
- * work and has no exception. The caller holds the worker.
+ * work and has no exception. The caller holds the engine's worker.
  */
 static VgpuQueueInfo *sdma_queue_info(const VGPUSdmaEngine *e, unsigned n)
 {

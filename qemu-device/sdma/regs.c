@@ -79,7 +79,7 @@ static uint32_t freeze_read(VGPUState *s, unsigned inst, unsigned off)
     return val;
 }
 
-/* FREEZE, HALT or RESET was written. */
+/* Wake the engine's thread after a write of FREEZE, HALT or RESET. */
 static void run_written(VGPUState *s, unsigned inst, unsigned off,
                         uint32_t old, uint32_t val)
 {
@@ -223,7 +223,7 @@ static void doorbell_written(VGPUState *s, unsigned inst, unsigned off,
 {
     VGPUSdmaQueue *q = sdma_queue_of(s, inst);
 
-    /* Clear CAPTURED, which only a doorbell sets. */
+    /* A register write clears CAPTURED, which only a doorbell sets. */
     q->regs[off] &= SDMA_DOORBELL__ENABLE;
 }
 

@@ -45,7 +45,7 @@ void vgpu_sdma_alloc(VGPUState *s);
 void vgpu_sdma_free(VGPUState *s);
 
 /**
- * vgpu_sdma_start: initialise the clients and start the threads
+ * vgpu_sdma_start: initialise the engines' clients and start their threads
  * @s: device
  *
  * Context: BQL held.
@@ -53,17 +53,17 @@ void vgpu_sdma_free(VGPUState *s);
 void vgpu_sdma_start(VGPUState *s);
 
 /**
- * vgpu_sdma_stop: end the threads
+ * vgpu_sdma_stop: end the engines' threads
  * @s: device
  *
- * The clients remain, since other threads may use them.
+ * The engines' clients remain, since other threads may use them.
  *
  * Context: BQL held. Waits for the threads.
  */
 void vgpu_sdma_stop(VGPUState *s);
 
 /**
- * vgpu_sdma_destroy: destroy workers and clients
+ * vgpu_sdma_destroy: destroy the engines' workers and clients
  * @s: device
  *
  * Context: BQL held. All threads of the device have ended.
@@ -121,13 +121,14 @@ VgpuEngineInfo *vgpu_query_sdma_engine(VGPUState *s, unsigned i);
 
 /* A request of the CP to map a queue. */
 typedef struct VGPUSdmaMap {
-    int queue;                  /* number of the RLC; negative: any free RLC */
-    /* VMID of the queue; negative: the queue is not from a run list. */
+    int queue;                  /* number of the RLC, or negative for any RLC */
+    /* VMID of the queue. Negative if the queue is not from a run list. */
     int vmid;
     bool fixed;                 /* static: stays mapped at the end of a slice */
     uint32_t doorbell;          /* value of SDMA_DOORBELL_OFFSET */
     uint64_t mqd;               /* GPU address of the MQD in VMID 0 */
-    uint64_t wptr;              /* GPU address of wptr; 0: wptr not in memory */
+    /* GPU address of wptr in memory, or 0 if wptr is not in memory. */
+    uint64_t wptr;
 } VGPUSdmaMap;
 
 /* How a queue is mapped. */
@@ -135,16 +136,18 @@ typedef struct VGPUSdmaMapping {
     bool mapped;                /* mapped, and not being unmapped */
     bool unmapping;             /* vgpu_sdma_unmap_start() was called */
     bool listed;                /* mapped by a run list */
-    bool fixed;                 /* as VGPUSdmaMap.fixed */
+    bool fixed;                 /* static: see VGPUSdmaMap.fixed */
     uint8_t vmid;
-    uint32_t doorbell;          /* SDMA_DOORBELL_OFFSET */
+    uint32_t doorbell;          /* value of SDMA_DOORBELL_OFFSET */
 } VGPUSdmaMapping;
 
-/* Result of vgpu_sdma_unmap_start(): the next step of the caller. */
+/* Result of vgpu_sdma_unmap_start(): what the caller has to do next. */
 typedef enum VGPUSdmaUnmap {
-    VGPU_SDMA_UNMAP_HELD,       /* the queue is in use: call again */
-    VGPU_SDMA_UNMAP_SAVE,       /* write image, then vgpu_sdma_unmap_finish() */
-    VGPU_SDMA_UNMAP_DROP,       /* vgpu_sdma_unmap_finish(), without a write */
+    VGPU_SDMA_UNMAP_HELD,       /* queue is in use: call the function again */
+    /* Write the image to the MQD, then call vgpu_sdma_unmap_finish(). */
+    VGPU_SDMA_UNMAP_SAVE,
+    /* Call vgpu_sdma_unmap_finish(), and do not write the image. */
+    VGPU_SDMA_UNMAP_DROP,
 } VGPUSdmaUnmap;
 
 /**
@@ -156,7 +159,8 @@ typedef enum VGPUSdmaUnmap {
  * @image: contents of the MQD, SDMA_MQD_DWORDS dwords
  *
  * Context: the CP's thread, no lock held.
- * Return: false if the requested RLC is not free, or no RLC is free.
+ * Return: true if the queue is mapped; false if the requested RLC is not free,
+ * or if any RLC is requested and none is free.
  */
 bool vgpu_sdma_map(VGPUState *s, unsigned engine, const VGPUSdmaMap *m,
                    const uint32_t *image);
@@ -166,7 +170,8 @@ bool vgpu_sdma_map(VGPUState *s, unsigned engine, const VGPUSdmaMap *m,
  * @s: device
  * @engine: number of the engine
  * @queue: number of the queue in the engine
- * @reset: drop the work of the queue; ignored if the queue is being unmapped
+ * @reset: true: drop the work of the queue; false: save it. Ignored if the
+ *         queue is being unmapped already.
  * @mqd: unless the result is VGPU_SDMA_UNMAP_HELD, set to the GPU address of
  *       the MQD
  * @image: unless the result is VGPU_SDMA_UNMAP_HELD, set to the contents for
@@ -206,7 +211,8 @@ VGPUSdmaMapping vgpu_sdma_mapping(VGPUState *s, unsigned engine,
  * @s: device
  *
  * Context: the CP's thread, no lock held.
- * Return: mask of the VMIDs of queues that are mapped or being unmapped.
+ * Return: mask of the VMIDs of the queues that a run list has mapped, including
+ * queues that are being unmapped.
  */
 uint32_t vgpu_sdma_listed_vmids(VGPUState *s);
 

@@ -19,7 +19,10 @@
  * LEAD_KIB, so that the engine need not wait again after each time slice.
  */
 #define RESUME_KIB          (LEAD_KIB / 2)
-/* In host time: the host decides when the other threads run. */
+/*
+ * Maximum wait in ns of host time. Virtual time is not used, because the host
+ * decides when the other threads run.
+ */
 #define WAIT_NS             (100 * SCALE_MS)
 
 /*

@@ -3,8 +3,8 @@
  * vgpu-kfd: saved state of the SDMA engines. See pci/vmstate.c.
  *
  * A queue may be saved in the middle of a packet, or while it waits for a
- * fault. After a load the queue tries its access again at once, except that a
- * wait for a time continues.
+ * fault. After a load, a queue that waited for a time continues to wait. Any
+ * other queue tries its access again at once.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -17,7 +17,10 @@
 #include "hw/misc/vgpu-kfd/sdma/internal.h"
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
-/* Maximum length of a packet: fixed part, and payload or skipped dwords. */
+/*
+ * Maximum length of a packet in dwords: fixed part, and payload or skipped
+ * dwords.
+ */
 #define NDW_MAX         (VGPU_PKT_MAX_DWORDS + (1u << 20))
 #define IB_SIZE_MAX     (1u << 20)
 /* The earliest exec.began that sdma_mqd_load_work() can compute. */
@@ -132,8 +135,8 @@ static int exec_post_load(void *opaque, int version_id)
 }
 
 /*
- * Members that are copies of registers are not saved: VGPUQueueOps.load() sets
- * them.
+ * Members that are copies of registers are not saved, because
+ * VGPUQueueOps.load() sets them.
  */
 static const VMStateDescription vmstate_vgpu_exec = {
     .name = "vgpu-kfd/exec",
