@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# apply.sh QEMU_SRC: adds the device to a QEMU source tree. Applies the patches
-# to QEMU itself (patches/), and creates these links. Safe to repeat.
+# apply.sh QEMU_SRC: adds the device to a QEMU source tree. The script applies
+# the patches to QEMU itself (patches/), and creates these links. The script may
+# be run again on the same tree.
 #
 #   hw/misc/vgpu-kfd                          this folder
 #   tests/qtest/vgpu-kfd                      tests/
@@ -77,7 +78,7 @@ add_after qapi/qom.json "^    'tls-cipher-suites',\$" "'vgpu-hive'," \
 add_after qapi/qom.json "^      'tls-cipher-suites': " "'VgpuHiveProperties'" \
     "      'vgpu-hive':                  'VgpuHiveProperties',"
 
-# The monitor's `info vgpu`; the device registers its handler.
+# Add `info vgpu` to the monitor's commands. The device registers its handler.
 grep -q '"vgpu"' "$tree/hmp-commands-info.hx" ||
     cat "$here/qapi/hmp-info.hx" >>"$tree/hmp-commands-info.hx"
 

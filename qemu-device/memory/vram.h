@@ -14,7 +14,7 @@ typedef struct VGPUState VGPUState;
  * @min: minimum in bytes
  * @max: maximum in bytes
  *
- * Return: false with @errp set.
+ * Return: true if the size is allowed; false with @errp set otherwise.
  */
 bool vgpu_vram_check_size(Error **errp, const char *name, uint64_t size,
                           uint64_t min, uint64_t max);
@@ -26,7 +26,7 @@ bool vgpu_vram_check_size(Error **errp, const char *name, uint64_t size,
  *        no memory can be allocated
  *
  * Context: BQL held.
- * Return: false with @errp set.
+ * Return: true on success; false with @errp set on an error.
  */
 bool vgpu_vram_init(VGPUState *s, Error **errp);
 

@@ -17,7 +17,8 @@ typedef struct VGPUState VGPUState;
  *        the hive is full; or if the hive's devices have another size of VRAM
  *
  * Context: BQL held.
- * Return: false with @errp set.
+ * Return: true on success, also if the device has no hive; false with @errp set
+ * on an error.
  */
 bool vgpu_xgmi_join(VGPUState *s, Error **errp);
 

@@ -14,7 +14,7 @@ typedef struct VGPUState VGPUState;
  * no engine executes a step, and no peer accesses VRAM.
  *
  * Context: BQL held.
- * Return: false with @errp set.
+ * Return: true on success; false with @errp set on an error.
  */
 bool vgpu_surprise_remove(VGPUState *s, Error **errp);
 

@@ -21,7 +21,7 @@ bool vgpu_inject_is_immediate(VgpuInjectKind kind);
  * @errp: set if a member is out of range or contradicts other members
  *
  * Context: BQL held.
- * Return: false with @errp set.
+ * Return: true if the arguments are valid; false with @errp set otherwise.
  */
 bool vgpu_inject_parse(VGPUState *s, const VgpuInjection *w,
                        VGPUInjectArgs *args, Error **errp);
