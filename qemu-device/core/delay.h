@@ -37,7 +37,7 @@ typedef enum VGPUDelayPoint {
 /* Delays of a device. Times: ns, QEMU_CLOCK_REALTIME. */
 typedef struct VGPUDelays {
     uint64_t seed;              /* property x-delays */
-    char *point_name;           /* property x-delay-point; NULL: none */
+    char *point_name;           /* property x-delay-point, or NULL */
     /* VGPUDelayPoint that x-delay-point names, or -1 if it is not set. */
     int point;
     /* State of delay_random(). Accessed atomically. */

@@ -80,8 +80,8 @@ typedef struct VGPURegs {
      */
     bool (*is_alias)(VGPUState *s, uint32_t reg);
     /*
-     * Bitmap by dword offset: registers for which vgpu_reg_warn_once() has
-     * returned true. Guarded by the BQL.
+     * Bitmap of the registers for which vgpu_reg_warn_once() has returned true.
+     * Indexed by dword offset in BAR 5. Guarded by the BQL.
      */
     unsigned long *warned;
 } VGPURegs;

@@ -13,8 +13,8 @@
  * packets are left for another slice, because the list ends or chains back to
  * the start of the slice, the slice has no time limit.
  *
- * The list stays in memory, where the driver may change it. Therefore no part
- * of the scheduler's state is derived from more than one packet.
+ * The list stays in memory, where the driver may change it. Therefore the
+ * scheduler copies the next packet from memory, and executes the copy.
  */
 #include "qemu/osdep.h"
 #include "qemu/host-utils.h"

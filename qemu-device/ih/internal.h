@@ -27,7 +27,7 @@ typedef struct VGPUCamSlot {
     uint8_t hub;                /* VGPU_HUB_* */
     uint8_t vmid;
     uint64_t page;              /* GPU address >> VGPU_PAGE_SHIFT */
-    uint32_t serial;            /* number of the fault, as in its entry */
+    uint32_t serial;            /* number of the fault in the interrupt entry */
     /* Time of the next resend; ns, QEMU_CLOCK_VIRTUAL. */
     int64_t due;
     /* Time in ns from the last entry to @due; 0 if @due is not set. */
@@ -73,7 +73,8 @@ typedef struct VGPUIhDeferred {
 
 /* An interrupt entry of a VM fault that an injection delays. */
 typedef struct VGPULateIrq {
-    int64_t due;                /* ns, QEMU_CLOCK_VIRTUAL; 0: slot is unused */
+    /* Time of the push: ns, QEMU_CLOCK_VIRTUAL. 0 if the slot is unused. */
+    int64_t due;
     /* This member and those below are the arguments of vgpu_ih_push_fault(). */
     unsigned hub;
     unsigned vmid;
@@ -116,7 +117,8 @@ struct VGPUIh {
     bool flushing;              /* vgpu_ih_flush() is running */
     VGPUIotlb iotlb;            /* IOTLB for rings and pointer write-back */
     QEMUBH *irq_bh;             /* ih_irq_bh(), which sends the MSI; constant */
-    bool irq_due;               /* irq_bh still has to send an MSI; atomic */
+    /* True if @irq_bh still has to send an MSI. Accessed atomically. */
+    bool irq_due;
     VGPUCamSlot cam[VGPU_RETRY_CAM_SLOTS];
     VGPUTimer cam_timer;        /* expires at the earliest VGPUCamSlot.due */
     /* Rate limits of pages. The saved state has them under the name "pace". */

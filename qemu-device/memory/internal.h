@@ -112,7 +112,8 @@ struct VGPUHive {
     Object parent_obj;
 
     uint64_t id;                /* property hive-id; constant once complete */
-    bool complete;              /* id was checked and cannot change; BQL */
+    /* True if @id was checked and cannot change. Guarded by the BQL. */
+    bool complete;
     QemuMutex lock;             /* innermost lock */
     /*
      * The device of each node number, or NULL. Changed with @lock and the BQL
@@ -143,7 +144,7 @@ struct VGPUMemory {
     MemoryRegion own_vram;
     uint8_t *vram_ptr;          /* host address of vram */
     MemoryRegion vram_whole;    /* alias of vram, root of vram_as */
-    AddressSpace vram_as;       /* VRAM, from address 0 on */
+    AddressSpace vram_as;       /* has VRAM from address 0 on */
     MemoryRegionCache vram_cache;       /* marks written VRAM dirty */
 
     /* Listens to the memory map of the bus. */

@@ -21,8 +21,8 @@ typedef enum VGPUTargetKind {
 } VGPUTargetKind;
 
 /*
- * Type of an access. The values of VGPU_READ and VGPU_WRITE are those of a bool
- * "write".
+ * Type of an access. VGPU_READ is false and VGPU_WRITE is true, so that a bool
+ * that is set for a write can be passed as the type.
  */
 typedef enum VGPUAccessType {
     VGPU_READ,

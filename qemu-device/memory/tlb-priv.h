@@ -10,7 +10,7 @@
 
 /* A leaf in a TLB. */
 typedef struct VGPUTlbEntry {
-    uint64_t key;               /* vgpu_tlb_key(); 0: the entry is empty */
+    uint64_t key;               /* vgpu_tlb_key(), or 0 if the entry is empty */
     uint64_t addr;              /* VGPULeaf.addr */
     uint32_t gen;               /* value of VGPUHub.gen[vmid] before the walk */
     uint8_t shift;              /* VGPULeaf.shift */

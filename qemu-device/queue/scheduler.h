@@ -80,7 +80,7 @@ struct VGPUWorker {
     VGPUWorkerThread *thread;   /* private to scheduler.c; constant */
     QemuMutex lock;             /* guards the members and the queues */
     unsigned next;              /* number of the queue to try first */
-    VGPUQueue *current;         /* queue in its time slice; NULL: none */
+    VGPUQueue *current;         /* queue whose time slice runs, or NULL */
     /* Queue with a register write in progress, or NULL. */
     VGPUQueue *writing;
 };
