@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Ops with a child process, which has the parent's memory and does not use the GPU.
- * Also the processes of t_lives_start(), which use the GPU and end in the middle of
- * copies.
+ * This file has the ops that fork a child. The child has a copy of the parent's memory
+ * and does not use the GPU. The file also has the processes of t_lives_start(), which
+ * use the GPU and end in the middle of copies.
  *
- * A child of a process with threads must not call functions that take a lock.
+ * A child of a process with threads must not call functions that take a lock, because
+ * another thread may have held the lock at the time of the fork.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -42,9 +43,9 @@ static int wait_for(struct t_thread *t, pid_t pid)
 }
 
 /*
- * Change one byte of every page, so that the child gets its own copy of the page. First
- * make the memory writable, because the parent may have protected it at the time of the
- * fork.
+ * In a child, change one byte of every page, so that the child gets its own copy of the
+ * page. First make the memory writable, because the parent may have protected it at the
+ * time of the fork.
  */
 static void scribble(char *at, uint64_t bytes)
 {
@@ -56,8 +57,8 @@ static void scribble(char *at, uint64_t bytes)
 }
 
 /*
- * The child must have the contents that the memory had at the fork. The child's writes
- * must not reach the parent.
+ * Catches: a child reads other contents than the memory had at the fork; the child's
+ * writes reach the parent.
  */
 bool t_op_fork(struct t_thread *t)
 {
@@ -89,7 +90,10 @@ bool t_op_fork(struct t_thread *t)
 	return true;
 }
 
-/* The child changes its copy of the memory while the GPU copies into the slot. */
+/*
+ * The child changes its copy of the memory while the GPU may copy into the slot. The
+ * parts are not locked, so the parent does not compare the slot here.
+ */
 bool t_op_scribble(struct t_thread *t)
 {
 	struct t_slot *s = t_pick(t);
@@ -120,7 +124,10 @@ bool t_op_scribble(struct t_thread *t)
 	return ok;
 }
 
-/* exec() frees the child's memory soon after the fork. The parent's memory must stay. */
+/*
+ * The child calls exec(), which frees the child's memory soon after the fork. Catches:
+ * this also frees or changes memory of the parent, which later ops detect.
+ */
 bool t_op_exec(struct t_thread *t)
 {
 	static char *const argv[] = { "true", NULL };
@@ -161,7 +168,7 @@ static void poke(struct t_thread *t, const struct t_piece *p, pid_t pid)
 		errno = 0;
 		got = ptrace(PTRACE_PEEKDATA, pid, at, NULL);
 		T_CHECK(t, !errno, "PEEKDATA: %s", strerror(errno));
-		/* An earlier round may have inverted the same word. */
+		/* An earlier iteration may have inverted the same word. */
 		T_CHECK(t, got == want || got == ~want,
 			"slot %d, 0x%lx, of a child: %#lx, should be %#lx",
 			s->index, off, got, want);
@@ -206,7 +213,7 @@ bool t_op_ptrace(struct t_thread *t)
 	return ok;
 }
 
-/* A child writes to the parent's memory. */
+/* A child writes to the parent's memory by process_vm_writev(). */
 bool t_op_remote(struct t_thread *t)
 {
 	struct t_piece p;
@@ -233,17 +240,17 @@ bool t_op_remote(struct t_thread *t)
 }
 
 /*
- * State of t_lives_start(). The process @lives_pid starts further processes, one after
- * the other, until @lives_pipe is closed. @lives, in shared memory, counts these
- * further processes.
+ * State of t_lives_start(). The process lives_pid starts further processes, one after
+ * the other, until lives_pipe is closed. The counter at lives is in shared memory and
+ * has the number of these further processes that have ended.
  */
 static int lives_pipe;
 static pid_t lives_pid;
 static atomic_ulong *lives;
 
 /*
- * Body of a process that @lives_pid starts: use the GPU, and end with copies in flight.
- * The GPU has not used the memory of these copies before.
+ * Body of a process that lives_pid starts: use the GPU, and end with a copy in flight.
+ * The GPU has accessed only the first quarter of the copy's memory before.
  */
 static void life(struct t_thread *t)
 {

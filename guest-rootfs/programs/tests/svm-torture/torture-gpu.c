@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Ops of threads with a queue: copies and fills, during which other threads run their
- * ops. A thread emits and submits one copy at a time. While it waits for the copy, it
- * holds the source's part locked for reading and the destination's part for writing.
+ * This file has the ops of threads with a queue: copies and fills, during which other
+ * threads run their ops. A thread submits one copy at a time. While it waits for the
+ * copy, it holds the source's part locked for reading and the destination's part locked
+ * for writing.
  */
 #include <sys/mman.h>
 
@@ -20,8 +21,8 @@ static void submit(struct t_thread *t, uint32_t *seq)
 }
 
 /*
- * On a debug kernel and a busy host, calls of other threads may delay a copy for a
- * minute. After the first timeout, print the driver's counters and wait again. A second
+ * With a debug kernel and a busy host, system calls of other threads may delay a copy for
+ * a minute. After the first timeout, print the driver's counters and wait again. A second
  * timeout is a failure.
  */
 static void wait_longer(struct t_thread *t, uint32_t seq)
@@ -65,8 +66,8 @@ static void lock_one(struct t_piece *p, bool write)
 
 /*
  * Lock two different parts, possibly of one slot, in lock order. Choose a source and a
- * destination of the same size in the parts. If @change_src, the op will change the
- * bytes of the source, too.
+ * destination of the same size in these parts. Lock the part of the destination for
+ * writing and, if @change_src, also the part of the source.
  */
 static void lock_two(struct t_thread *t, struct t_piece *src,
 		     struct t_piece *dst, bool change_src)
@@ -111,8 +112,8 @@ static void unlock_two(const struct t_piece *src, const struct t_piece *dst)
 }
 
 /*
- * Check the whole part by the CPU, or only the piece by the engine. An access by the
- * engine does not migrate the piece back.
+ * Compare the whole part as read by the CPU, or only the piece as read by the engine. An
+ * access by the engine does not migrate the piece back to system memory.
  */
 static void check(struct t_thread *t, const struct t_piece *p)
 {
@@ -147,7 +148,7 @@ static bool op_fill(struct t_thread *t)
 
 	t_lock_part(t, &p, true);
 	t_some_bytes(t, &p, T_STAGE);
-	/* Fill whole dwords. */
+	/* The packet fills whole dwords, so align the piece to dwords within the part. */
 	end = p.s->bound[p.part + 1];
 	p.off = (p.off + 3) & -4ull;
 	if (p.off + 4 > end)
@@ -165,7 +166,7 @@ static bool op_fill(struct t_thread *t)
 	return true;
 }
 
-/* Write new bytes by the engine. */
+/* Store new bytes in the shadow, and let the engine write them to the piece. */
 static void put(struct t_thread *t, const struct t_piece *p)
 {
 	t_fresh(t, p);
@@ -233,8 +234,8 @@ static bool op_put_freed(struct t_thread *t)
 }
 
 /*
- * Each byte must be that of the shadow or that of @other. Store the actual byte in the
- * shadow.
+ * Check that each byte of the piece equals its byte in the shadow or in @other. Store the
+ * byte that was found in the shadow.
  */
 static void check_either(struct t_thread *t, const struct t_piece *p,
 			 const char *other)
@@ -266,8 +267,8 @@ static struct t_piece overlap(const struct t_piece *a, const struct t_piece *b)
 }
 
 /*
- * Pages of the destination are dropped during the copy: these pages must have blank or
- * copied bytes.
+ * Update the shadow after @pages of the destination were dropped during the copy. Check
+ * that the copied bytes in these pages are either blank or copies of the source.
  */
 static void drop_dst(struct t_thread *t, const struct t_piece *src,
 		     const struct t_piece *dst, const struct t_piece *pages)
@@ -282,8 +283,8 @@ static void drop_dst(struct t_thread *t, const struct t_piece *src,
 }
 
 /*
- * Pages of the source are dropped during the copy: the copies of these pages must have
- * old or blank bytes.
+ * Update the shadow after @pages of the source were dropped during the copy. Check that
+ * the copies of these pages have either the source's former bytes or blank bytes.
  */
 static void drop_src(struct t_thread *t, const struct t_piece *src,
 		     const struct t_piece *dst, const struct t_piece *pages)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Ops that change bytes, mappings, or protections; and the table of all ops of threads
- * without a queue. After each op the contents of the slot equal its shadow.
+ * This file has the ops that change bytes, mappings, or protections. It also has the
+ * table of all ops of threads without a queue. After each op the contents of the slot
+ * equal its shadow.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -16,7 +17,7 @@ static void protect(struct t_thread *t, const struct t_piece *p, int prot)
 		"mprotect: %s", strerror(errno));
 }
 
-/* Write-protect pages while the GPU copies from them. */
+/* Write-protect pages by mprotect() while the GPU may copy from them. */
 static bool op_read_only(struct t_thread *t)
 {
 	struct t_piece p;
@@ -41,7 +42,7 @@ static void cut(struct t_piece *p, bool now)
 		atomic_fetch_sub(&p->s->cutting, 1);
 }
 
-/* Make pages PROT_NONE while the GPU copies in other parts of the slot. */
+/* Make pages PROT_NONE while the GPU may copy to or from other parts of the slot. */
 static bool op_no_access(struct t_thread *t)
 {
 	struct t_piece p;
@@ -109,7 +110,7 @@ static bool op_free(struct t_thread *t)
 	return ok;
 }
 
-/* Truncate the file and extend it again. */
+/* Truncate the file of a T_SHARED slot within the last part, and extend the file again. */
 static bool op_truncate(struct t_thread *t)
 {
 	struct t_slot *s = t_lock_any(t, false);
@@ -186,8 +187,8 @@ static bool op_resize(struct t_thread *t)
 
 	t_note(t, &all);
 	/*
-	 * The new size is between half and twice the old size. The large slot (index 0)
-	 * does not shrink.
+	 * The new size is between half and twice the old size. Slot 0 does not shrink.
+	 * A T_SHARED slot does not grow, because its file has the old size.
 	 */
 	most = s->kind == T_SHARED ? n : 2 * n < most ? 2 * n : most;
 	if (s->index)
@@ -242,7 +243,10 @@ static bool op_neighbour(struct t_thread *t)
 	return true;
 }
 
-/* Write the bytes of the shadow directly, by process_vm_writev(), or by /proc/self/mem. */
+/*
+ * Copy the piece from the shadow to the slot: by memcpy() if @way is 0, by
+ * process_vm_writev() if it is 1, and by /proc/self/mem if it is 2.
+ */
 static void write_by(struct t_thread *t, const struct t_piece *p, int way)
 {
 	char *to = p->s->at + p->off, *from = p->s->shadow + p->off;

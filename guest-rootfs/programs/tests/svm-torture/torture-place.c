@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Ops that keep the contents of memory but may change the place: VRAM, swap, huge
- * pages, other SVM ranges. Most of these ops run during copies.
+ * This file has the ops that keep the contents of memory, but may move the pages (to
+ * VRAM, swap, or huge pages) or change the SVM ranges. Most of these ops run while the
+ * GPU may copy to or from the same pages.
  */
 #include <asm/mman.h>
 #include <stdio.h>
@@ -28,8 +29,9 @@ static bool advise(struct t_thread *t, int advice)
 }
 
 /*
- * If a slot contains a whole huge page, collapse the first one. MADV_COLLAPSE needs a
- * writable PTE and no page in VRAM, so populate the range before.
+ * Collapse the first aligned 2 MiB of the slot into a huge page. Return -1 if the slot
+ * has no aligned 2 MiB. MADV_COLLAPSE needs a writable PTE and no page in VRAM, so
+ * populate the range first.
  */
 static int collapse(struct t_thread *t, struct t_slot *s)
 {
@@ -187,7 +189,10 @@ bool t_op_attr(struct t_thread *t)
 	return ok;
 }
 
-/* Deny the GPU access to pages for a moment. No copy uses these pages. */
+/*
+ * Deny the GPU access to pages for a moment. No copy uses these pages meanwhile,
+ * because their part is locked for writing.
+ */
 bool t_op_deny(struct t_thread *t)
 {
 	struct t_piece p;
@@ -201,7 +206,7 @@ bool t_op_deny(struct t_thread *t)
 	return true;
 }
 
-/* Make pages read-only for the GPU while the GPU copies from them. */
+/* Make pages read-only for the GPU while the GPU may copy from them. */
 bool t_op_gpu_ro(struct t_thread *t)
 {
 	struct t_piece p;
@@ -222,12 +227,12 @@ bool t_op_evict(struct t_thread *t)
 
 	snprintf(path, sizeof(path),
 		 "/sys/kernel/debug/dri/%d/amdgpu_evict_vram", t_gpu->minor);
-	/* The eviction may leave BOs in use in VRAM. */
+	/* Do not check that VRAM is empty, because BOs that are in use may stay there. */
 	(void)t;
 	return !race_read(path);
 }
 
-/* Allocate BOs that need VRAM. */
+/* Allocate and free BOs in VRAM, so that the driver may have to evict other memory. */
 bool t_op_pressure(struct t_thread *t)
 {
 	uint32_t handle[PRESSURE_BOS];

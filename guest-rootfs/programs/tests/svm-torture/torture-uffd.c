@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Ops with userfaultfd. A GPU fault does not wait for a handler (HMM returns an error).
- * Pages are therefore missing or protected only while the slot is locked for writing.
+ * This file has the op with userfaultfd. A GPU fault does not wait for the handler of a
+ * userfaultfd, because HMM returns an error for the page. Pages are therefore missing or
+ * protected only while the slot is locked for writing, when no copy uses the slot.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -40,8 +41,8 @@ static void close_uffd(struct t_thread *t, int fd, const struct t_piece *p)
 }
 
 /*
- * Copy the bytes at @src to the piece, or zero the piece if @src is 0. Return 0 or
- * -errno.
+ * Copy the bytes at @src to the piece, or zero the piece if @src is 0. Return 0 or the
+ * ioctl's -errno.
  */
 static int fill(int fd, const struct t_piece *p, uint64_t src)
 {
@@ -62,14 +63,14 @@ static int fill(int fd, const struct t_piece *p, uint64_t src)
 			at += (uint64_t)n;
 			src += src ? (uint64_t)n : 0;
 		}
-		/* A fork or mmap of another thread interrupts the ioctl. */
+		/* The ioctl returns -EAGAIN if another thread calls fork() or mmap(). */
 	} while (r == -EAGAIN);
 	return r;
 }
 
 /*
- * Fill the piece from its shadow, or with zeros. The slot may have become several VMAs,
- * which must be filled separately.
+ * Fill the piece from its shadow or, if @zero, with zeros. The ioctl returns -ENOENT if
+ * the piece consists of several VMAs; then fill each half of the piece separately.
  */
 static void give(struct t_thread *t, int fd, const struct t_piece *p, bool zero)
 {
@@ -134,7 +135,7 @@ static void missing(struct t_thread *t, const struct t_piece *p)
 	close_uffd(t, fd, p);
 }
 
-/* The CPU must be able to read pages that are write-protected, also if they are in VRAM. */
+/* Catches: the CPU reads wrong bytes from write-protected pages, which may be in VRAM. */
 static void protected(struct t_thread *t, const struct t_piece *p)
 {
 	struct uffdio_writeprotect wp = {
@@ -168,8 +169,8 @@ bool t_op_uffd(struct t_thread *t)
 		t_any_pages(t, s, &p);
 		t_note(t, &p);
 		/*
-		 * While pages are missing or protected, the driver must not map them
-		 * for the GPU.
+		 * Clear the flag that makes the driver map pages without a GPU fault,
+		 * because pages that are missing or protected cannot be mapped.
 		 */
 		t_set(t, &p, KFD_IOCTL_SVM_ATTR_CLR_FLAGS,
 		      KFD_IOCTL_SVM_FLAG_GPU_ALWAYS_MAPPED);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Implementation of slots (torture.h). */
+/* This file implements the slots that torture.h declares, and the report of a failure. */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,8 +10,8 @@
 #include "torture.h"
 
 /*
- * Start of the slots' addresses, far from addresses that the kernel chooses for
- * mappings, so that holes stay free.
+ * Slots are mapped from this address on. It is far from the addresses that the kernel
+ * chooses for other mappings, so that the kernel puts nothing between the slots.
  */
 #define ARENA		0x100000000000ull
 
@@ -27,7 +27,7 @@ static char *base, *zeros;
 
 static const char *const kinds[] = { "anonymous", "huge", "shared", "file" };
 
-/* splitmix64 */
+/* One step of the random number generator splitmix64. */
 static uint64_t mix(uint64_t x)
 {
 	x += 0x9e3779b97f4a7c15ull;
@@ -74,8 +74,8 @@ void t_fail(struct t_thread *t, int line, const char *fmt, ...)
 	int i;
 
 	/*
-	 * Only the first failure is reported. It ends the process. Other threads that
-	 * fail wait here for this end.
+	 * Only the first failure is reported, because tap_fail() ends the process. Other
+	 * threads that fail meanwhile wait here.
 	 */
 	while (atomic_flag_test_and_set(&failed))
 		pause();
@@ -321,8 +321,8 @@ char *t_place(struct t_thread *t, const struct t_slot *s)
 	uint64_t at = ARENA + ((uint64_t)s->index * 2 + second) * T_WINDOW;
 
 	/*
-	 * In half of the calls the address is aligned for huge pages and large GPU
-	 * entries.
+	 * In half of the calls, return the start of the window, which is aligned for
+	 * huge pages and for large page table entries of the GPU.
 	 */
 	return (char *)at + (t_below(t, 2) ? t_below(t, 256) * VG_PAGE : 0);
 }
@@ -351,7 +351,10 @@ void t_renew(struct t_thread *t, struct t_slot *s, bool first)
 	if (s->file >= 0)
 		close(s->file);
 	s->file = -1;
-	/* The first slot is large enough for a huge page. */
+	/*
+	 * Slot 0 always has anonymous memory and the maximum size, so that at least one
+	 * slot contains a whole huge page.
+	 */
 	s->kind = (enum t_kind)t_below(t, s->index ? T_KINDS : T_SHARED);
 	s->size = s->index ? random_size(t) : T_MAX_PAGES * VG_PAGE;
 	memcpy(s->shadow, t_blank(s, 0), s->size);
@@ -385,7 +388,7 @@ bool t_set(struct t_thread *t, const struct t_piece *p, uint32_t type,
 
 	/*
 	 * SET_ATTR returns -ENOMEM if memory is full. It returns -EFAULT or -EPERM if
-	 * pages cannot be mapped because they are inaccessible.
+	 * pages cannot be mapped because another op makes them inaccessible.
 	 */
 	T_CHECK(t, !r || r == -ENOMEM ||
 		((r == -EFAULT || r == -EPERM) && was_cut(p->s, before)),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Shared declarations of vgpu-test-svm-torture: slots of memory, the shadow with the
- * expected value of each byte, the locks, the ops.
+ * This header declares what the files of vgpu-test-svm-torture share: slots of memory,
+ * the shadow with the expected value of each byte, the locks, the ops.
  *
  * A slot is a piece of address space with one kind of memory. A slot has parts whose
  * bounds lie within pages, so that two threads that write adjacent parts use a common
@@ -29,11 +29,11 @@
 #define T_MAX_PAGES	1024ul
 #define T_WINDOW	(8 * VG_MIB)
 #define T_HISTORY	32
-/* Size of the largest copy and of a thread's stage. */
+/* Size of the largest copy, and of the staging BO in struct t_thread. */
 #define T_STAGE		VG_MIB
 /*
- * Time limit of an op, shorter than the time limit of a case: the message for an op has
- * more details.
+ * Time limit of an op. It is shorter than the time limit of a case, because the message
+ * about a stuck op has more details than the message about a stuck case.
  */
 #define T_STUCK_NS	(5ull * VG_TIMEOUT_MS * 1000000 / 2)
 
@@ -48,7 +48,7 @@ struct t_thread;
  * @fn: executes the op; returns false if the op could not be done
  * @weight: relative frequency
  * @may: returns true if the machine can do the op; NULL: every machine can
- * @no_retry: whether the op is also used with XNACK off
+ * @no_retry: true if the op also runs with XNACK off
  */
 struct t_op {
 	const char *name;
@@ -62,8 +62,8 @@ struct t_op {
  * struct t_note - an entry of a slot's history
  * @ns: time of the op
  * @nth: number of the op in its thread
- * @at: offset of the first byte in the slot
- * @bytes: number of bytes
+ * @at: offset in the slot of the first byte that the op uses
+ * @bytes: number of bytes that the op uses
  * @op: name of the op
  * @thread: ID of the thread
  */
@@ -84,9 +84,9 @@ struct t_note {
  * @file: file of T_SHARED, or -1
  * @map: lock of place and size, see the head of this file
  * @part: lock of the bytes of each part, see the head of this file
- * @neighbour: lock of the memory beside the slot
+ * @neighbour: lock of the addresses behind the slot, where an op maps memory for a moment
  * @cutting: number of ops that currently make pages inaccessible
- * @cuts: number of starts and ends of such ops so far
+ * @cuts: incremented when such an op starts, and when it ends
  * @n_notes: number of notes so far
  * @note: the last T_HISTORY notes; note n is at n % T_HISTORY
  */
@@ -119,12 +119,13 @@ struct t_piece {
 
 /**
  * struct t_thread - a thread and its current op
- * @nth: number of the op; @rng is derived from it, @id and the seed
+ * @nth: number of the current op
+ * @rng: state of the random numbers, derived from @nth, @id and t_seed for each op
  * @op: current op
  * @since: start time of the op; 0: the thread has ended
- * @slot: slots of the current op or, before it has locked any, of the op before
- * @q: queue of a thread with a GPU
- * @stage: GTT BO of a thread with a GPU
+ * @slot: the last two slots whose map the thread has locked, newest first
+ * @q: queue of a thread that runs t_gpu_ops
+ * @stage: staging BO in GTT of a thread that runs t_gpu_ops
  * @render: DRM file of the render node, or -1
  */
 struct t_thread {
@@ -147,9 +148,12 @@ extern bool t_xnack;
 extern uint64_t t_seed;
 extern struct t_slot t_slots[T_SLOTS];
 extern int t_base_file;
-/* Ops of threads with a queue, and ops of threads without; the last entry has no name. */
+/*
+ * t_gpu_ops has the ops of threads with a queue, t_cpu_ops has those of threads without.
+ * The last entry of each table has a NULL name.
+ */
 extern const struct t_op t_gpu_ops[], t_cpu_ops[];
-/* Number of completed copies. */
+/* Number of copies and fills that the GPU has completed for all threads. */
 extern atomic_ulong t_copies;
 
 /* torture.c: slots */
@@ -201,12 +205,13 @@ void t_unlock_part(const struct t_piece *p);
 bool t_lock_some(struct t_thread *t, struct t_piece *p);
 
 /*
- * t_some_bytes() chooses bytes of the part, at most @max. t_some_pages() chooses pages
- * that lie completely in the part, and returns false if there is no such page.
+ * t_some_bytes() sets @p to random bytes of its part, at most @max. t_some_pages() sets
+ * @p to random pages that lie completely in its part, and returns false if there is no
+ * such page.
  */
 void t_some_bytes(struct t_thread *t, struct t_piece *p, uint64_t max);
 bool t_some_pages(struct t_thread *t, struct t_piece *p);
-/* Choose pages anywhere in the slot, in any part. */
+/* Set @p to random pages of the slot, which may lie in several parts. */
 void t_any_pages(struct t_thread *t, struct t_slot *s, struct t_piece *p);
 
 /* Add an entry to the slot's history. */
@@ -218,8 +223,8 @@ const char *t_blank(const struct t_slot *s, uint64_t at);
 /* Drop whole pages in a way that the kind of memory allows. The shadow does not change. */
 void t_drop(struct t_thread *t, const struct t_piece *p);
 /*
- * Compare @bytes, which were read from the piece, with the shadow. @by is the reader,
- * for the message.
+ * Compare @bytes, which were read from the piece, with the shadow. @by names the reader
+ * in the message.
  */
 void t_compare(struct t_thread *t, const struct t_piece *p, const char *bytes,
 	       const char *by);
@@ -233,9 +238,15 @@ void t_check_slot(struct t_thread *t, struct t_slot *s);
 void t_renew(struct t_thread *t, struct t_slot *s, bool first);
 /* Choose new bounds of the parts. */
 void t_divide(struct t_thread *t, struct t_slot *s);
-/* With XNACK off, register the slot's memory (ACCESS). With XNACK on, do nothing. */
+/*
+ * With XNACK off, set KFD_IOCTL_SVM_ATTR_ACCESS for the slot's memory, because the GPU
+ * accesses only registered memory. With XNACK on, do nothing.
+ */
 void t_register(struct t_thread *t, struct t_slot *s);
-/* Set one attribute (SET_ATTR). Return false if the range could not be mapped. */
+/*
+ * Set one attribute of the piece. Return false if memory is full, or if pages are
+ * inaccessible at this time. Any other error ends the case.
+ */
 bool t_set(struct t_thread *t, const struct t_piece *p, uint32_t type,
 	   uint32_t value);
 /* A slot has two possible addresses. Return the one that the slot does not have now. */

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Shared memory during all changes of an address space. Eight threads change the
- * address space at random. Four other threads have a queue each, and copy within the
- * memory. A shadow has the expected value of each byte, or the possible values if the
- * kernel drops a page during a copy. Catches: a page table entry of the GPU outlives
- * its page; a page is in the wrong place, is lost on its way to VRAM or swap, or is not
- * marked dirty; a fault is denied although the memory exists, or is never acknowledged;
- * the debug kernel reports an error; an op hangs.
+ * This program tests SVM while the address space of the process changes. Eight threads
+ * change the address space at random. Four other threads have a queue each, and copy
+ * within the memory. A shadow has the expected value of each byte. If the kernel drops a
+ * page during a copy, two values are allowed. Catches: a page table entry of the GPU
+ * outlives its page; a page is in the wrong place, is lost on its way to VRAM or swap, or
+ * is not marked dirty; a fault is denied although the memory exists, or is never
+ * acknowledged; the debug kernel reports an error; an op hangs.
  *
- * Each case takes VGPU_TEST_SECONDS. VGPU_TEST_SEED repeats a run: op n of thread t is
- * the same, with the same slots and pages. The order of the threads differs. The state
- * of a slot at an op may therefore differ, too. A failure prints the last ops on its
- * slots.
+ * The case with retry takes VGPU_TEST_SECONDS, the case without retry half of that.
+ * VGPU_TEST_SEED repeats a run: op n of thread t is the same, with the same slots and
+ * pages. The order of the threads differs, so the state of a slot at an op may differ,
+ * too. A failure prints the last ops on the slots of the failed op.
  *
  * No op makes an access that the GPU must not make: other tests do that. With XNACK
- * off, an invalidation evicts the queues. Threads therefore wait for copies between
- * their ops, and memory never has a hole, because later mappings would not be
- * registered.
+ * off, an invalidation evicts the queues, so threads without a queue wait for some
+ * copies between their ops. They also register each new mapping, and leave out the ops
+ * that make pages inaccessible (struct t_op, no_retry).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,8 +30,8 @@
 #define THREADS		(GPU_THREADS + CPU_THREADS)
 #define MAX_OPS		40
 /*
- * An op that does not succeed once in this many attempts fails the test. In a case of
- * LONG_SECONDS or more, every op must succeed once.
+ * An op that never succeeds in this many attempts fails the test. If the first case takes
+ * LONG_SECONDS or more, every op must succeed at least once.
  */
 #define MANY_ATTEMPTS	40
 #define LONG_SECONDS	600
@@ -62,8 +62,8 @@ static const struct t_op *choose(struct t_thread *t, const struct t_op *ops)
 }
 
 /*
- * With XNACK off, let some copies complete before the next op. Evictions without pause
- * would stop the queues.
+ * With XNACK off, let some copies complete before the next op, because evictions without
+ * a pause between them would keep the queues stopped.
  */
 static void let_copy(void)
 {
@@ -184,7 +184,7 @@ static void report(const struct t_op *ops, bool gpu)
 	tap_diag("%s", text);
 }
 
-/* Check all slots by the engine and by the CPU. */
+/* Compare all slots with the shadow, as read by the engine and as read by the CPU. */
 static void check_all(void)
 {
 	struct t_thread *t = &threads[0];
