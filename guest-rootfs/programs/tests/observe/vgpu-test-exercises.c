@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The debugging commands of docs/founding-documents.md, run by the shell as they stand
- * on the page. Catches: a command fails, or its output lacks what the page describes.
- * This program reads the kernel log from the boot on, so tests.list runs it before
- * other programs in its guests.
+ * This program lets the shell run the debugging commands of docs/founding-documents.md
+ * as they stand on that page. Catches: a command fails, or its output lacks what the page
+ * describes. The program reads the kernel log from the boot on, so tests.list runs it
+ * before the other programs of the same guest.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static char *range(void)
 	return p;
 }
 
-/* cat /sys/kernel/debug/dri/0/kfd/proc/<pid>/svm, and the same for every GPU. */
+/* Run "cat /sys/kernel/debug/dri/0/kfd/proc/<pid>/svm", and the same for every GPU. */
 static void ranges(void)
 {
 	char command[96], want[32];
@@ -79,7 +79,7 @@ static unsigned int lines(void)
 	return n;
 }
 
-/* dmesg | grep "SVM.*supported": one line for each probe of a GPU. */
+/* The command must print one line for each probe of a GPU. */
 static void supported(void)
 {
 	static const char command[] = "dmesg | grep \"SVM.*supported\"";
@@ -109,14 +109,14 @@ static uint64_t gtt(const char *what)
 	return strtoull(text, NULL, 10);
 }
 
-/* cat /sys/class/drm/card0/device/mem_info_gtt_total and mem_info_gtt_used. */
+/* Read the files mem_info_gtt_total and mem_info_gtt_used of card0 by cat. */
 static void gtt_files(void)
 {
 	struct vg_bo bo = { 0 };
 	uint64_t total, used;
 
 	tap_open(&vg, -1);
-	/* The first GPU has card0 and renderD128. */
+	/* The GPU with renderD128 has card0, which is in the commands. */
 	CHECK(vg.gpu[0].minor == 128, "the first GPU is renderD%d",
 	      vg.gpu[0].minor);
 	total = gtt("total");
@@ -131,7 +131,7 @@ static void gtt_files(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* Create a range, in a process of its own. */
+/* Body of a child: create a range, and end. */
 static void range_alone(void *arg)
 {
 	(void)arg;
@@ -140,9 +140,9 @@ static void range_alone(void *arg)
 }
 
 /*
- * Debug prints of an SVM range list, switched on by dynamic debug. Each step must be
- * printed once, in this order. The last steps, the teardown, run after the end of the
- * process.
+ * Switch on the debug prints of SVM range lists by dynamic debug, and create a range in a
+ * child. Each of steps[] must be printed once, in this order. The last steps belong to
+ * the teardown, which runs after the child has ended.
  */
 static void debug_prints(void)
 {
@@ -165,7 +165,7 @@ static void debug_prints(void)
 	pid = tap_in_child(range_alone, NULL);
 	snprintf(command, sizeof(command), "dmesg | grep 'vgpu_kfd: pid %d: '",
 		 pid);
-	/* grep fails while there is no line. */
+	/* While the log has no matching line, grep ends with an error and shell() is not 0. */
 	while ((shell(command) || !strstr(text, steps[n - 1])) &&
 	       vg_now() < end)
 		vg_sleep_us(10000);

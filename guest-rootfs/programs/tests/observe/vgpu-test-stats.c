@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Counters of the GPU: fdinfo, mem_info_*, debugfs. After known actions the counters
- * must have known values. Catches: memory is counted twice, not at all, or for another
- * client; a counter is wrong after a move.
+ * This program checks the driver's counters in fdinfo, mem_info_* and debugfs after
+ * actions with known effects. Catches: memory is counted twice, not at all, or for
+ * another client; a counter is wrong after a move.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static void slurp_debugfs(const char *name)
 	tap_read(path, text, TEXT);
 }
 
-/* Return the value of @key in the fdinfo of @file, in bytes. */
+/* Return the value of @key in the fdinfo of @file. A value with a unit is in bytes. */
 static uint64_t fdinfo(int file, const char *key)
 {
 	unsigned long value = 0;
@@ -137,7 +137,10 @@ static void fdinfo_gem(void)
 	tap_gem_close(b, idle);
 }
 
-/* A BO that two files have must count for each file, and must count as shared. */
+/*
+ * A BO with a handle in two DRM files must count in the total of each file, and as
+ * shared in each file.
+ */
 static void fdinfo_shared(void)
 {
 	struct drm_prime_handle prime = { .flags = DRM_CLOEXEC | DRM_RDWR };
@@ -161,7 +164,7 @@ static void fdinfo_shared(void)
 	      "shared of the second");
 }
 
-/* Memory of KFD must count for the file that was passed to ACQUIRE_VM. */
+/* Memory that KFD allocates must count for the DRM file that was passed to ACQUIRE_VM. */
 static void fdinfo_kfd(void)
 {
 	struct vg_mem_info before, after;
@@ -229,8 +232,8 @@ static void fdinfo_evicted(void)
 }
 
 /*
- * Evict by debugfs: the BO must count as resident in its new domain, and still count in
- * the total of its preferred domain.
+ * Evict a BO by debugfs. The BO must count as resident in the domain that it moved to,
+ * and must still count in the total of its preferred domain.
  */
 static void debugfs_evict(void)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * debugfs kfd/proc/<pid>/svm: the ranges of a process, and the places of their pages.
+ * This program reads the debugfs file kfd/proc/<pid>/svm, which lists the SVM ranges of
+ * a process and the places of their pages.
  * Catches: a page is counted twice, not at all, or for another GPU; a range is listed
  * twice or skipped when the file is read in parts; a reader blocks the process, or
  * reads freed memory.
@@ -25,7 +26,7 @@
 /**
  * struct line - the parsed line of a range
  * @first: first address
- * @last: address after the range
+ * @last: first address after the range
  * @pages: number of pages
  * @system: pages in system memory
  * @vram: pages in VRAM of all GPUs
@@ -69,7 +70,7 @@ static const char *line_at(const void *p)
 static void expect(const void *p, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* The line of the range at @p must have PAGES pages and end with @fmt. */
+/* Check that the line of the range at @p has PAGES pages and continues with @fmt. */
 static void expect(const void *p, const char *fmt, ...)
 {
 	const char *line = line_at(p);
@@ -85,7 +86,7 @@ static void expect(const void *p, const char *fmt, ...)
 	CHECK(!strcmp(line, want), "the line is\n%s\nand not\n%s", line, want);
 }
 
-/* Check every attribute, and the places of pages that migrate to VRAM and back. */
+/* Check a range's line after each attribute, and after migration to VRAM and back. */
 static void attributes(void)
 {
 	const uint32_t flags = KFD_IOCTL_SVM_FLAG_HOST_ACCESS |
@@ -126,7 +127,7 @@ static void attributes(void)
 	expect(p, "granularity 4 flags %#x preferred_loc %u prefetch_loc %u access none in_place %u mapped %u complete %u actual_loc system:0 %u:%d other:0",
 	       flags, id, id, id, id, id, id, PAGES);
 
-	/* A CPU fault must migrate back one granule, 16 pages. */
+	/* The granularity is 4, so a CPU fault must migrate 16 pages to system memory. */
 	CHECK(p[20 * VG_PAGE] == 0, "the page is not zero");
 	expect(p, "granularity 4 flags %#x preferred_loc %u prefetch_loc %u access none in_place %u mapped %u complete none actual_loc system:16 %u:%d other:0",
 	       flags, id, id, id, id, id, PAGES - 16);
@@ -135,7 +136,7 @@ static void attributes(void)
 	expect(p, "granularity 4 flags %#x preferred_loc %u prefetch_loc system access %u in_place none mapped none complete none actual_loc system:%d other:0",
 	       flags, id, id, PAGES);
 
-	/* A GPU fault must migrate one granule to VRAM. */
+	/* A GPU fault must migrate one granule of 16 pages to VRAM. */
 	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &q));
 	OK(vg_fill(&q, p + 40 * VG_PAGE, 7, VG_PAGE));
 	expect(p, "granularity 4 flags %#x preferred_loc %u prefetch_loc system access %u in_place none mapped %u complete none actual_loc system:%d %u:16 other:0",
@@ -148,7 +149,7 @@ static void attributes(void)
 	      text);
 }
 
-/* Check the first line, which describes the process. */
+/* Check the first line of the file, which describes the process. */
 static void process(void)
 {
 	static const char policy[] = "/sys/module/vgpu_kfd/parameters/svm_policy";
@@ -190,7 +191,7 @@ static void several_gpus(void)
 	for (i = 0; i < vg.n_gpus; i++) {
 		struct vg_queue q;
 
-		/* A fault migrates one page to the preferred location. */
+		/* The granularity is 0, so a fault migrates one page to the preferred GPU. */
 		OK(vg_svm_set1(&vg, p, PAGES * VG_PAGE,
 			       KFD_IOCTL_SVM_ATTR_PREFERRED_LOC,
 			       vg.gpu[i].gpu_id));
@@ -212,7 +213,10 @@ static void several_gpus(void)
 /* Parse a line. Return false if it is not a complete line of a range. */
 static bool parse(const char *at, struct line *l)
 {
-	/* Copy only one line, because sscanf() computes the length of the whole string. */
+	/*
+	 * sscanf() computes the length of its whole input string, so let it parse a copy
+	 * of the line instead of the rest of the file.
+	 */
 	char copy[512];
 	size_t len = strcspn(at, "\n");
 	unsigned long pages;
@@ -236,7 +240,7 @@ static bool parse(const char *at, struct line *l)
 	return sscanf(loc, " other:%lu%n", &l->other, &n) == 1 && !loc[n];
 }
 
-/* Check each line and the order of the lines. Return the number of lines. */
+/* Check each range's line in text[] and the order of the lines. Return their number. */
 static int check_lines(void)
 {
 	uint64_t behind = 0;
@@ -271,7 +275,7 @@ static char *single_pages(int n)
 	return p;
 }
 
-/* Create more ranges than one read() returns: every range must be listed once. */
+/* Create more ranges than one read() returns. Every range must be listed exactly once. */
 static void many_ranges(void)
 {
 	struct line l;
@@ -321,8 +325,8 @@ static void churn(void *arg)
 }
 
 /*
- * Run @fn(&fd) in a child. Wait until the child has created its ranges and has written
- * a byte to fd.
+ * Run @fn in a child, with a pointer to the write end of a pipe as its argument. Wait for
+ * the byte that @fn writes to the pipe after it has created its ranges.
  */
 static pid_t start(void (*fn)(void *))
 {
@@ -379,8 +383,8 @@ static void wait_to_die(void *arg)
 }
 
 /*
- * Kill the process after half of its file was read. Catches: the teardown waits for the
- * reader; the reader continues to read ranges.
+ * Kill the process after the first 64 bytes of its file were read. Catches: the teardown
+ * waits until the file is closed; a later read() still returns ranges.
  */
 static void ends_while_read(void)
 {

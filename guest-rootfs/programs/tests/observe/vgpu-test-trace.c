@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Tracepoints: known actions must give known events in the right order. Catches: an
+ * This program checks the trace events of known actions, and their order. Catches: an
  * event is missing, names another BO or place, or comes before its action; the events
- * of one fault have different serial numbers; a step of a range list is traced twice or
- * out of order.
+ * of one fault have different serial numbers; a step in the life of a range list is
+ * traced twice or out of order.
  */
 #include <ctype.h>
 #include <fcntl.h>
@@ -28,7 +28,7 @@ static void spill(const char *path, const char *value)
 	ssize_t n;
 
 	CHECK(file >= 0, "%s: %s", path, strerror(errno));
-	/* set_event takes one event with each write(). */
+	/* A write() to set_event accepts only one event of @value. */
 	for (; *value; value += n) {
 		n = write(file, value, strlen(value));
 		CHECK(n > 0, "%s to %s: %s", value, path, strerror(errno));
@@ -69,7 +69,7 @@ static const char *event(const char *from, const char *name, const char *what)
 	return NULL;
 }
 
-/* Copy the field @key of the event at @at. */
+/* Copy the value of field @key of the event at @at to @word. */
 static void field(const char *at, const char *key, char *word, size_t size)
 {
 	const char *value = strstr(at, key);
@@ -102,12 +102,12 @@ static void trace_bo(void)
 		tap_skip("VRAM is too large to fill: run with --vram 64M");
 	file = tap_open_render(gpu);
 	trace_on("vgpu:*");
-	/* No other BO has this size. */
+	/* The size identifies this BO in the trace, because no other BO has it. */
 	first = tap_gem_create(file, odd, AMDGPU_GEM_DOMAIN_VRAM, 0);
 	for (i = 0; i < info.vram_total / (4 * VG_MIB) + 1; i++)
 		tap_gem_create(file, 4 * VG_MIB, AMDGPU_GEM_DOMAIN_VRAM, 0);
 	tap_gem_close(file, first);
-	/* TTM frees the BO when the engine has finished with it. */
+	/* Wait for the destroy event: TTM frees the BO after the engine has finished with it. */
 	for (i = 0; i < (uint64_t)VG_TIMEOUT_MS; i++) {
 		tap_read(TRACEFS "/trace", text, TEXT);
 		snprintf(size, sizeof(size), "size=%lu", odd);
@@ -306,8 +306,8 @@ static void range_alone(void *arg)
 }
 
 /*
- * A child with one range must cause each event of @steps once, in this order. The last
- * steps, the teardown, run after the end of the child.
+ * A child with one range must cause each event of steps[] once, in this order. The
+ * teardown, which causes the last events, runs after the child has ended.
  */
 static void trace_lists(void)
 {
