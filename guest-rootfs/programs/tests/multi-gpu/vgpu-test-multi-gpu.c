@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Two GPUs. Catches: devices share state that should be separate (VMIDs, doorbells,
- * fault CAM); an SVM range is invalidated on only one GPU; an SVM range overlaps a BO
- * of the other GPU.
+ * This program uses two GPUs. Catches: devices share state that should be separate
+ * (VMIDs, doorbells, fault CAM); an SVM range is invalidated on only one GPU; an SVM
+ * range overlaps a BO of the other GPU.
  */
 #include <dirent.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void topology(void)
 	      "both are at one PCI address");
 }
 
-/* Both GPUs copy their own BOs at the same time. */
+/* Each GPU copies between its own BOs, both at the same time. */
 static void both_copy(void)
 {
 	struct vg_bo a[2] = { 0 }, b[2] = { 0 };
@@ -166,8 +166,9 @@ static void map_over(char *at)
 }
 
 /*
- * Two BOs of GPU 0 lie in the granule of a fault of GPU 1. A fault beside the BOs must
- * be repaired. Catches: the SVM range that the fault creates overlaps the second BO.
+ * GPU 1 faults in a granule in which two BOs of GPU 0 lie. A fault beside the BOs must be
+ * repaired, and a fault on a BO must be denied. Catches: the SVM range that the first
+ * fault creates overlaps the second BO.
  */
 static void bos_in_granule(void)
 {

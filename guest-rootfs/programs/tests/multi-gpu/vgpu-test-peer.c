@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * GPUs that access each other's VRAM. Catches: an address of the peer's VRAM is wrong;
- * a page table entry for the peer's VRAM stays after the memory was moved, freed,
- * allocated again or unplugged; the TLB of only one GPU is flushed; contents are lost.
+ * This program lets GPUs access each other's VRAM. Catches: an address of the peer's VRAM
+ * is wrong; a page table entry for the peer's VRAM stays after the memory was moved or
+ * freed, or its GPU was unplugged; the TLB of only one GPU is flushed; contents are lost.
  *
  * The program runs three times (tests.list): as a hive (XGMI), behind a host bridge
  * that allows PCIe peer-to-peer, and without peer access, where mapping fails. With the
@@ -69,7 +69,7 @@ static void gpu_write(int i, const struct vg_bo *bo, uint64_t seed)
 	}
 }
 
-/* GPU @i must read the pattern of @seed from @bo. */
+/* Check that GPU @i reads the pattern of @seed from @bo. */
 static void gpu_check(int i, const struct vg_bo *bo, uint64_t seed)
 {
 	uint64_t at, n;
@@ -98,7 +98,7 @@ static int map_both(const struct vg_bo *bo, int first, uint32_t *done)
 
 #define TOPOLOGY "/sys/class/kfd/kfd/topology/"
 
-/* Return a property of the node's link @i of kind @kind. */
+/* Return property @name of the node's link @i in the folder @kind. */
 static uint64_t link_property(int node, const char *kind, int i,
 			      const char *name)
 {
@@ -114,8 +114,8 @@ static uint64_t link_property(int node, const char *kind, int i,
 }
 
 /*
- * Return the number of the node's links of kind @kind. The count in the node's
- * properties must agree with the number of folders.
+ * Return the number of the node's links in the folder @kind. The count in the node's
+ * properties must agree with this number.
  */
 static int links(int node, const char *kind)
 {
@@ -223,8 +223,8 @@ static void copies(void)
 
 		for (own = 0; own < 2; own++) {
 			/*
-			 * Shift the BO in VRAM, so that its place differs from that of
-			 * the last size.
+			 * Allocate another BO first, so that the BO has another place in
+			 * VRAM than in the previous round.
 			 */
 			OK(vg_bo_create(&vg, &vg.gpu[own], VG_PAGE * (s + 1),
 					VG_VRAM, &before[own]));
@@ -296,7 +296,7 @@ static void map_unmap(void)
 	tap_expect_stop(&q[1], stage[1].va, bo.va, VG_PAGE);
 }
 
-/* Import a BO a second time, and map the new handle on the peer only. */
+/* Export a BO, import it in the same process, and map the new handle on the peer only. */
 static void imported(void)
 {
 	struct kfd_ioctl_export_dmabuf_args out = { .flags = O_CLOEXEC };
@@ -448,7 +448,7 @@ static void evicted(void)
 	}
 }
 
-/* Fill most of the owner's VRAM, and check that no other process writes there. */
+/* Fill five eighths of the owner's VRAM, and check that no other process writes there. */
 static void hog(void)
 {
 	static struct vg own;
@@ -474,7 +474,7 @@ static void hog(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* Two processes together use more of the owner's VRAM than there is. */
+/* Two processes together use more VRAM of the owner than it has, so that BOs are evicted. */
 static void pushed_out(void)
 {
 	struct vg_mem_info info;
@@ -493,7 +493,7 @@ static void pushed_out(void)
 	for (i = 0; i < rounds || moves < 3; i++) {
 		CHECK(i < rounds || vg_now() < end,
 		      "the BO moved %lu times only", moves);
-		/* Use a new BO, which is in VRAM: a BO that was moved stays in GTT. */
+		/* Use a new BO, because a BO that was moved out of VRAM stays in GTT. */
 		OK(vg_bo_alloc(&vg, &vg.gpu[0],
 			       info.vram_total / 2 & ~(VG_MIB - 1), VG_VRAM,
 			       &bo));
@@ -575,13 +575,14 @@ static void reset(void)
 	OK(vg_wait(&q[1], seq, VG_TIMEOUT_MS));
 	lost = tap_driver_counter(&vg.gpu[0], "vram_lost") - lost;
 	tap_diag("VRAM was %s", lost ? "lost" : "kept");
-	/* The last copies may have run after the reset; write the contents again. */
+	/* Copies may have run before or after the loss of VRAM, so write the contents again. */
 	gpu_write(1, &bo, SEED + 1);
 	gpu_check(1, &bo, SEED + 1);
 	OK(vg_pattern_check(bo.cpu, SIZE, SEED + 1, 0));
 
 	OK(vg_gpu_reset(&vg.gpu[1]));
-	if (lost)	/* the peer's page tables were in its VRAM */
+	/* If resets lose VRAM, the peer's page tables are lost, too. */
+	if (lost)
 		return;
 	gpu_check(1, &bo, SEED + 1);
 	gpu_write(1, &bo, SEED + 2);
@@ -590,7 +591,7 @@ static void reset(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* A later process must find free and zero VRAM on both GPUs. */
+/* Body of a later process, which must find VRAM on both GPUs that is free and zero. */
 static void use(void *arg)
 {
 	struct vg_bo bo = { 0 };
@@ -630,7 +631,7 @@ static void emit_endless(struct vg_queue *queue, const struct vg_bo *bo)
 		SDMA_POLL_REGMEM_DW5__RETRY;
 }
 
-/* Use the only GPU that is left. */
+/* Body of a process that uses the only GPU that is left. */
 static void use_one(void *arg)
 {
 	struct vg_queue one = { 0 };
@@ -722,8 +723,8 @@ static void await_fault(uint32_t event, uint32_t gpu)
 }
 
 /*
- * The guest's part of a case in which the host takes the link down and up. The guest
- * prints a line for each step and reads a line before the next step. While the link is
+ * Run the guest's part of a case in which the host takes the link down and up. The guest
+ * prints a line after each step and reads a line before the next step. While the link is
  * down, an access over the link must raise a fault, which must be reported and stop the
  * queue. The owner's memory must stay intact, and mapping on the peer must fail.
  */
