@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * AQL queues: barriers, signals, PM4 in indirect buffers, rings that are mapped twice.
+ * This program tests AQL queues: barriers, signals, PM4 in indirect buffers, and rings
+ * that are mapped twice.
  * Catches: a packet is executed twice or never when queues share a hardware queue; a
  * signal is decremented twice; a write index is wrong; the second mapping of a ring
  * shows other memory.
@@ -17,14 +18,14 @@
 
 #define RING		4096
 #define PACKETS		(RING / 64)
-#define MANY		30	/* the hardware has 24 queues */
+#define MANY		30	/* more queues than the 24 hardware queues */
 #define STOPPED_MS	300
 
 static struct vg vg;
 static struct vg_gpu *gpu;
 static struct vg_bo save, page;
 
-/* AMD's signals, 64 bytes each, are in @page. */
+/* Size of an AMD signal. The BO page holds an array of signals. */
 #define SIGNAL_BYTES	64
 
 static uint64_t signal_at(unsigned int i)
@@ -77,7 +78,10 @@ static uint32_t *packet(struct vg_cq *q)
 	return p;
 }
 
-/* Wait for signal @wait (-1: no wait), then decrement signal @done (-1: none). */
+/*
+ * Emit a barrier packet that waits for signal @wait and then decrements signal @done. If
+ * @wait is -1, the packet does not wait; if @done is -1, it decrements no signal.
+ */
 static void barrier(struct vg_cq *q, uint32_t type, int wait, int done)
 {
 	uint32_t *p = packet(q);
@@ -128,8 +132,8 @@ static void barriers(void)
 }
 
 /*
- * Packets of queue 1 wait for signals of packets of queue 0. Each ring wraps around at
- * least fifty times. Catches: a packet is executed twice or never.
+ * Packets of queue 1 wait for signals that packets of queue 0 decrement. Each ring wraps
+ * around at least fifty times. Catches: a packet is executed twice or never.
  */
 static void chain(void)
 {
@@ -214,7 +218,7 @@ static void indirect(void)
 }
 
 /*
- * There are more queues than hardware queues, and every second queue waits at first.
+ * There are more queues than hardware queues, and every second queue begins with a wait.
  * Catches: a packet is executed twice because its queue has lost its hardware queue
  * meanwhile.
  */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * User-mode compute queues with PM4 packets. Catches: the scheduler mixes up queues;
- * work is lost or executed twice when a queue is preempted and mapped again; an event
- * wakes no waiter; an error stops other queues or processes; an errno is wrong.
+ * This program uses user-mode compute queues with PM4 packets. Catches: the scheduler
+ * mixes up queues; work is lost or executed twice when a queue is preempted and mapped
+ * again; an event wakes no waiter; an error stops other queues or processes; an ioctl
+ * returns a wrong errno.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -16,8 +17,8 @@
 #include "tap.h"
 
 #define RING		4096
-#define MANY		40	/* the hardware has 24 queues */
-#define PROCESSES	7	/* a run list has 4 VMIDs */
+#define MANY		40	/* more queues than the 24 hardware queues */
+#define PROCESSES	7	/* more processes than the 4 VMIDs of a run list */
 #define STOPPED_MS	500	/* time in which a stopped queue must make no progress */
 
 static struct vg vg;
@@ -128,7 +129,10 @@ static bool happens(uint32_t id, uint32_t ms, struct kfd_event_data *data)
 	return args.wait_result == KFD_IOC_WAIT_RESULT_COMPLETE;
 }
 
-/* RELEASE_MEM writes into an event's slot and interrupts: the waiter must wake up. */
+/*
+ * RELEASE_MEM writes into the slot of an event and raises an interrupt. Catches: the
+ * waiter does not wake up; another event is set.
+ */
 static void events(void)
 {
 	struct kfd_ioctl_create_event_args ev[2];
@@ -252,7 +256,7 @@ static void steady(void *arg)
 	for (i = 1; i <= n; i++) {
 		uint32_t word = who << 24 | i;
 
-		/* This queue waits until the other queue has written the word. */
+		/* q[1] waits until q[0] has written the word. */
 		OK(vg_pm4_wait(&q[1], bo.va, word));
 		OK(vg_pm4_write(&q[1], bo.va + 4, &word, 1));
 		OK(vg_cq_emit_fence(&q[1]));
@@ -373,7 +377,7 @@ static void bad_packets(void)
 		{ 5, PM4_HEADER(PM4_DISPATCH_DIRECT, 5), 1, 1, 1, 1 },
 		{ 1, 0x00000000 },
 		{ 1, 0x40000000 },
-		/* a register of the hub */
+		/* WRITE_DATA to a register of the hub */
 		{ 5, PM4_HEADER(PM4_WRITE_DATA, 5), 0, 0x2840, 0, 1 },
 		{ 4, PM4_HEADER(PM4_RUN_LIST, 4), 0, 0, 1u << 23 },
 		{ 7, PM4_HEADER(PM4_MAP_QUEUES, 7), 1u << 29 },
@@ -421,8 +425,8 @@ static void bad_packets(void)
 }
 
 /*
- * Access memory that is not mapped for the process. Catches: the queues of another
- * process are stopped; the queues of this process are not stopped.
+ * Body of a child that accesses memory that is not mapped for the child. Catches: the
+ * queues of another process are stopped; the queues of the child are not stopped.
  */
 static void foreign(void *arg)
 {
@@ -465,8 +469,8 @@ static void faults(void)
 }
 
 /*
- * With XNACK, access the process's own memory. There must be one fault for each page,
- * and the data must be right.
+ * With XNACK on, write a word to each of many pages that were never accessed, so that
+ * each write faults. Catches: a write is lost or goes to another page.
  */
 static void retry_faults(void)
 {
@@ -628,7 +632,10 @@ static void killed(void)
 	OK(vg_bo_free(&save));
 }
 
-/* Evict BOs and reset the device while a queue uses the BOs. */
+/*
+ * Evict BOs or reset the device while a queue uses the BOs. Catches: a write to VRAM is
+ * lost, or goes to the former place of the BO.
+ */
 static void moved(void)
 {
 	enum { BYTES = 64 * 1024, WORDS = BYTES / 4 };
@@ -708,7 +715,7 @@ static void shown(void)
 	CHECK(debugfs_has("mqds", words), "mqds has no \"%s\"", words);
 	CHECK(debugfs_has("hqds", "MEC 1 Pipe 0 Queue 2:"),
 	      "hqds has not the queue");
-	/* Search for MAP_PROCESS, and for the MAP_QUEUES of the queue. */
+	/* These are the headers of MAP_PROCESS and of MAP_QUEUES. */
 	CHECK(debugfs_has("rls", "  c013a102 ") && debugfs_has("rls", "c005a202"),
 	      "rls has no run list");
 	OK(vg_cq_update(&q, &q.ring, 0));

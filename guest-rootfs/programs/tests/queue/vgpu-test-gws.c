@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Global wave sync: ALLOC_QUEUE_GWS. Catches: an errno is wrong; GWS stays allocated
- * after its owner has ended; a run list lacks GWS; two processes have GWS at a time; a
- * process never gets a time slice.
+ * This program tests global wave sync (GWS), which a queue gets by ALLOC_QUEUE_GWS.
+ * Catches: the ioctl returns a wrong errno; GWS stays allocated after its queue or process
+ * has ended; a run list lacks GWS; two processes with GWS run at the same time; a process
+ * never gets a time slice.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -19,7 +20,7 @@
 #define NUM_GWS		64	/* GWS resources of an MI200 */
 #define QUANTUM_MS	10	/* time slice in the driver's run lists */
 #define ROUNDS		20
-#define WAITS		~0u	/* a value of @turn for which no process waits */
+#define WAITS		~0u	/* a value of shared.turn for which no queue waits */
 
 static struct vg vg;
 static struct vg_gpu *gpu;
@@ -73,7 +74,7 @@ static void expect_list(unsigned int processes, unsigned int queues)
 		if (end != at + 8 || *end)
 			continue;
 		dw[i++ % 64] = v;
-		/* MAP_PROCESS has 21 dwords; @v is dword 14, counted from 1. */
+		/* If dword i - 14 is the header of MAP_PROCESS, v is its 14th dword. */
 		if (i > 13 && dw[(i - 14) % 64] == 0xc013a102) {
 			CHECK(!(v & 0x7f) || (v & 0x7f) == NUM_GWS,
 			      "a process has %u", v & 0x7f);
@@ -114,7 +115,7 @@ static void rules(void)
 	ERRNO(0, gws(&q[0], 0));
 	ERRNO(EINVAL, gws(&q[0], 0));
 
-	/* Any num_gws must allocate all GWS resources; a destroyed queue must have none. */
+	/* Any num_gws must allocate all GWS resources. DESTROY_QUEUE must free them. */
 	ERRNO(0, gws(&q[1], ~0u));
 	OK(vg_cq_destroy(&q[1]));
 	ERRNO(0, gws_of(sdma.id, 1, NULL));
@@ -239,7 +240,7 @@ static void ended(pid_t pid, int want)
 
 static bool with_gws;
 
-/* Body of one of two processes whose queues pass a token. */
+/* Body of one of two processes whose queues take turns to increment shared.turn. */
 static void partner(struct shared *s, unsigned int me)
 {
 	struct vg_cq q;
@@ -292,10 +293,10 @@ static uint64_t play_ms(bool gws_too)
 }
 
 /*
- * With GWS, only one of the two processes runs in a time slice, so each step of the
- * token takes at least the rest of a time slice. That is longer than a poll of memory.
- * The check requires only half of a time slice, because the clocks of guest and host
- * differ slightly.
+ * With GWS, only one of the two processes runs in a time slice, so each increment of
+ * shared.turn takes at least the rest of a time slice. Without GWS, both processes run,
+ * and an increment takes no longer than a poll of memory. The check requires only half of
+ * a time slice, because the clocks of guest and host differ slightly.
  */
 static void alone(void)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * User-mode SDMA queues: many at once, ring arithmetic, threads, bad packets, killed
- * processes. Catches: doorbells or pointers of queues are mixed up; a wake-up is lost;
- * an error stops other queues; a hardware queue stays in use after its process has
- * ended.
+ * This program tests user-mode SDMA queues: many queues at once, full rings, threads, bad
+ * packets, killed processes. Catches: doorbells or pointers of queues are mixed up; a
+ * wake-up is lost; an error stops other queues; a hardware queue stays in use after its
+ * process has ended.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -16,7 +16,7 @@
 
 #define SEED	   0x90
 #define MAX_QUEUES 16	/* 2 engines with 8 queues each */
-#define ENGINES	   5	/* the 2 engines of MAX_QUEUES, and 3 engines for XGMI */
+#define ENGINES	   5	/* 2 engines for queues of type SDMA, 3 for type SDMA_XGMI */
 #define RLCS	   8	/* user queues of an engine */
 #define STOPPED_MS 500	/* time in which a stopped queue must make no progress */
 
@@ -74,7 +74,7 @@ static void all_queues(void)
 	use_all_queues();
 }
 
-/* Return a mask of the user queues that debugfs shows for an engine. */
+/* Return the mask of the engine's hardware queues that debugfs shows as in use. */
 static unsigned long queues_on(unsigned int engine)
 {
 	char path[64], text[2048], name[16], *line;
@@ -428,7 +428,7 @@ static void bad_packet(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* Submit a write pointer outside the ring to a queue: another queue must continue. */
+/* Submit an invalid write pointer to a queue. Catches: another queue stops. */
 static void bad_wptr(void)
 {
 	static const uint64_t wptr[] = { 4096 + 4, 2, 1ull << 40, ~3ull };
