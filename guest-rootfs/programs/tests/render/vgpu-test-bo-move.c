@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Moves of BOs in use. Catches: a move blocks the caller until the BO's jobs complete;
- * a move runs before these jobs; a job that does not list the BO accesses its old
- * memory after that memory was reused; a job reads the BO before its move has
+ * This program moves BOs that jobs use. Catches: a move blocks the caller until the BO's
+ * jobs complete; a move runs before these jobs; a job that does not list the BO accesses
+ * its old memory after that memory was reused; a job reads the BO before its move has
  * completed.
  *
  * The jobs that delay a move wait for fences of vgem and occupy no engine.
@@ -75,8 +75,8 @@ static void start(struct user *u, struct user *v)
 
 /**
  * struct hold - a fence that delays a job
- * @fence: fence of vgem; hold_release() signals it, or vgem does after ten seconds, so
- * create it after all work that may take long
+ * @fence: fence of vgem, which hold_release() signals. vgem signals it after ten seconds
+ * in any case, so call hold_make() after all work that may take long.
  * @syncobj: syncobj that contains the fence
  */
 struct hold {
@@ -120,8 +120,8 @@ static void hold_release(struct hold *h)
 }
 
 /*
- * Submit job @i of @u. The job lists its own BO and @bo (0: none), and waits for @after
- * (NULL: no wait).
+ * Submit IB @i of @u to @ring. The job lists its IB, the BO out of @u and, unless it is 0,
+ * the handle @bo. Unless @after is NULL, the job waits for the fence of @after.
  */
 static uint64_t submit(struct user *u, unsigned int i, uint32_t ring,
 		       uint32_t bo, const struct hold *after)
@@ -170,8 +170,8 @@ static void place(int fd, uint32_t handle, uint64_t domain)
 }
 
 /*
- * A job of @v moves the BO. The move must wait for an earlier job of @u, which is
- * delayed and writes to the BO.
+ * A job of user v moves the BO from domain @from to domain @to. The move must wait for an
+ * earlier job of user u, which is delayed and writes to the BO.
  */
 static void moves_behind(uint64_t from, uint64_t to)
 {
@@ -209,7 +209,7 @@ static void moves_behind(uint64_t from, uint64_t to)
 	OK(vg_pattern_check(bo.cpu, SIZE / 2, SEED, 0));
 	OK(vg_pattern_check((char *)bo.cpu + SIZE / 2, SIZE / 2, SEED, 0));
 
-	/* A later job of @u must find the BO at its new place. */
+	/* A later job of user u must find the BO at its new place. */
 	vr_ib_copy(&u.ib[2], VA_OUT, VA, SIZE);
 	a = submit(&u, 2, 0, bo.handle, NULL);
 	ERRNO(0, vr_wait(u.fd, u.ctx, 0, a, ~0ull));
@@ -228,8 +228,8 @@ static void in_behind(void)
 }
 
 /*
- * A job that does not list the BO is submitted before the move, and reads the BO.
- * Catches: the move does not wait for this job.
+ * A job that reads the BO but does not list it is submitted before the move. Catches: the
+ * move does not wait for this job.
  */
 static void unnamed(void)
 {
@@ -267,9 +267,9 @@ static void unnamed(void)
 }
 
 /*
- * A job that does not list the BO is submitted after the move, and reads the BO. The
- * job must read the BO's contents or, if the BO's page table entries were cleared,
- * zeros. Catches: the job reads the old memory.
+ * A job that reads the BO but does not list it is submitted after the move. The job must
+ * read the BO's contents or, if the BO's page table entries were cleared, zeros. Catches:
+ * the job reads the memory in which the BO was before the move.
  */
 static void unnamed_after(void)
 {
@@ -292,7 +292,7 @@ static void unnamed_after(void)
 	b = submit(&v, 0, 1, shared, NULL);
 	hold_release(&hold);
 	ERRNO(0, vr_wait(v.fd, v.ctx, 1, b, ~0ull));
-	/* Another BO takes the old memory. */
+	/* Create another BO, which takes the VRAM that the moved BO has left. */
 	ERRNO(0, vr_bo_create(v.fd, 16 * SIZE, VRAM, 0, VA + VG_GIB, &other));
 	memset(other.cpu, 0x77, other.size);
 
@@ -346,7 +346,10 @@ static void back_and_forth(void)
 			    VG_PAGE));
 	ERRNO(0, vr_gem_close(v.fd, shared));
 	vr_bo_free(&bo);
-	/* The old places of moved BOs are freed later. Page tables may stay. */
+	/*
+	 * The VRAM that moves have left is freed later. Allow 1 MiB more than before for
+	 * page tables, which may stay.
+	 */
 	before.vram_used += VG_MIB;
 	OK(vg_mem_wait_freed(gpu, &before, VG_TIMEOUT_MS));
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * CS: jobs of the render node, their dependencies and waits. Catches: a job runs too
- * early, in the wrong address space, or not at all; a wait uses the fence of another
- * job; an IB accesses foreign memory or registers; a bad job affects other jobs; an
- * errno is wrong.
+ * This program submits jobs to the render node by CS, with dependencies, and waits for
+ * them. Catches: a job runs too early, in the wrong address space, or not at all; a wait
+ * uses the fence of another job; an IB accesses foreign memory or registers; a bad job
+ * affects other jobs; an ioctl returns a wrong errno.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -200,7 +200,10 @@ static void waits(void)
 	ERRNO(ETIME, vr_wait(u.fd, u.ctx, 0, f[0].seq_no, SECOND / 20));
 	CHECK(vg_now() - begin >= SECOND / 20, "a wait was too short");
 
-	/* Wait for one or all of two jobs: this job, and a job that counts as completed. */
+	/*
+	 * Wait for one or for all of two fences. The first is the fence of the delayed
+	 * job. The second, ~0 on a ring without jobs, counts as completed.
+	 */
 	f[1] = f[0];
 	f[1].ring = 1;
 	for (all = 0; all < 2; all++) {
@@ -231,12 +234,15 @@ static void waits(void)
 	ERRNO(0, vr_ioctl(u.fd, DRM_IOCTL_AMDGPU_WAIT_FENCES, &w));
 	CHECK(w.out.status == 1, "status %u", w.out.status);
 	ERRNO(0, vr_wait(u.fd, u.ctx, 0, f[0].seq_no, 0));
-	/* Another file must know neither the context nor its jobs. */
+	/* In another DRM file, neither the context ID nor the job's number may be valid. */
 	ERRNO(EINVAL, vr_wait(v.fd, u.ctx + 1, 0, 1, 0));
 	ERRNO(EINVAL, vr_wait(v.fd, v.ctx, 0, 1, 0));
 }
 
-/* DEPENDENCIES between contexts, and SCHEDULED_DEPENDENCIES */
+/*
+ * A job depends on a job of another context, first by SCHEDULED_DEPENDENCIES, then by
+ * DEPENDENCIES. Catches: with DEPENDENCIES, the job runs before the other job completes.
+ */
 static void dependencies(void)
 {
 	struct drm_amdgpu_cs_chunk_dep dep = { .ip_type = AMDGPU_HW_IP_DMA };
@@ -691,8 +697,8 @@ static int query2(struct user *u, uint32_t *flags)
 }
 
 /*
- * The context of the failed job must be reported as guilty. Catches: another context is
- * guilty or stops working.
+ * Job @seq of @u fails. Check that the context of @u is reported as guilty. Catches: the
+ * context of @innocent is reported as guilty or stops working.
  */
 static void expect_guilty(struct user *u, struct user *innocent, uint64_t seq,
 			  const char *what)
@@ -850,9 +856,9 @@ static void set_lockup(const char *ms)
 }
 
 /*
- * A job fails while WAIT_FENCES waits for any fence of a list that has only the job's
- * fence. Catches: the call returns the error of the job instead of the index of the
- * fence.
+ * The job fails while WAIT_FENCES waits for any fence of a list that has only the job's
+ * fence. The call must return the error of the job. Catches: the call does not store the
+ * index of the fence, too.
  */
 static void expect_failed_first(struct user *u, uint64_t seq)
 {
@@ -909,7 +915,10 @@ static void submit_and_die(void *arg)
 		ERRNO(0, try_submit(&u, &cs, &bo.handle, 1, &seq));
 }
 
-/* Close files and end processes while their jobs are in flight. Catches: leaks. */
+/*
+ * Close files and end processes while their jobs are in flight. Catches: memory of such
+ * a file is not freed.
+ */
 static void left_behind(void)
 {
 	struct vg_mem_info base;
@@ -994,7 +1003,7 @@ static void bo_lists(void)
 	ERRNO(0, vr_cs_submit(u.fd, &cs, &seq));
 	ERRNO(0, vr_wait(u.fd, u.ctx, 0, seq, ~0ull));
 	CHECK(*flag(&u, 0) == 4, "the job did not run");
-	/* A job must not have a BO list by handle and a list in a chunk. */
+	/* CS must refuse a job that has both a BO list by handle and a list in a chunk. */
 	cs.handles = s;
 	cs.n_handles = 2;
 	ERRNO(EINVAL, vr_cs_submit(u.fd, &cs, &seq));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The render node's uAPI: amdgpu's GEM ioctls and INFO. Catches: memory is not cleared,
- * or is in the wrong domain; a handle or metadata outlives its file; sizes and flags
- * are not checked; an errno is wrong.
+ * This program tests amdgpu's GEM ioctls and INFO on the render node. Catches: memory is
+ * not cleared, or is in the wrong domain; a handle or metadata outlives its file; sizes
+ * and flags are not checked; an ioctl returns a wrong errno.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -75,7 +75,7 @@ static int wait_idle(int file, uint32_t handle, uint64_t timeout,
 	return r;
 }
 
-/* A BO must be zero at first. Both CPU mappings must show what was written to each page. */
+/* A new BO must be zero. A second CPU mapping must show what the first has written. */
 static void one_bo(uint64_t size, uint64_t domains, uint64_t flags)
 {
 	uint64_t full = (size + VG_PAGE - 1) & ~(VG_PAGE - 1);
@@ -340,7 +340,7 @@ static void process_ends(void)
 	OK(vg_mem_info(gpu, &base));
 	tap_in_child(hold_and_die, NULL);
 	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
-	/* New memory does not show what the child wrote. */
+	/* A new BO must not contain what the child has written. */
 	ERRNO(0, vr_gem_create(fd, 8 * VG_MIB, AMDGPU_GEM_DOMAIN_VRAM, 0, &h));
 	OK(vg_fill_check(tap_gem_mmap(fd, h, 8 * VG_MIB), 8 * VG_MIB, 0));
 }

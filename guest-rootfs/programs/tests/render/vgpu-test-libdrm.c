@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The distribution's libdrm_amdgpu on this driver's render node, used as Mesa and
- * amdgpu's own tests use it. Catches: the library rejects a result that amdgpu would
- * not return; a path through CS that only the library uses fails (user fences, BO lists
- * by handle, raw chunks).
+ * This program uses the distribution's libdrm_amdgpu on this driver's render node, as
+ * Mesa and amdgpu's own tests do. Catches: the driver returns a result that the library
+ * rejects; a path through CS that only the library uses fails (user fences, BO lists by
+ * handle, raw chunks).
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -34,8 +34,8 @@ static void start(void)
 
 /**
  * struct mem - a BO with its address
- * @bo: handle of libdrm
- * @va_range: address range of libdrm
+ * @bo: libdrm's handle of the BO
+ * @va_range: libdrm's handle of the address range
  * @va: GPU address
  * @size: bytes
  * @cpu: CPU mapping

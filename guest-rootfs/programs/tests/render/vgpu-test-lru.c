@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The order of eviction from VRAM. Each job of a file uses all VM_ALWAYS_VALID BOs of
- * the file. A job therefore makes these BOs the last to be evicted; their order among
- * each other does not change. Catches: always-valid BOs keep the position of their
- * creation and are evicted before BOs that were unused for longer; an LRU list is
- * corrupted when always-valid BOs move, are freed or are evicted between jobs.
+ * This program tests the order of eviction from VRAM. Each job of a DRM file uses all
+ * VM_ALWAYS_VALID BOs of the file. A job therefore makes these BOs the last to be
+ * evicted; their order among each other does not change. Catches: always-valid BOs keep
+ * their place in the LRU list from their creation and are evicted before BOs that were
+ * unused for longer; an LRU list is corrupted when always-valid BOs move, are freed or
+ * are evicted between jobs.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,9 +96,9 @@ static int push_out(int next, int n)
 }
 
 /*
- * The first eight BOs are always valid. The next four are younger, until a job makes
- * the eight BOs the youngest. The four BOs must therefore be evicted first, then the
- * eight BOs, oldest first.
+ * The first eight BOs are always valid. The next four are created later, but a job then
+ * uses the eight BOs again. The four BOs must therefore be evicted first, then the eight
+ * BOs in the order of their creation.
  */
 static void order(void)
 {

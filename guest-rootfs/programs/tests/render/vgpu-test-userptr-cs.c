@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * User pointers in jobs of the render node. Catches: pages are freed while a job uses
- * them; a job uses old pages; a job writes to a read-only user pointer; another process
- * can use the user pointer.
+ * This program tests jobs of the render node that use userptr BOs. Catches: pages are
+ * freed while a job uses them; a job uses pages that the memory no longer has; a job
+ * writes to a read-only userptr BO; another process can use the userptr BO.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -209,7 +209,7 @@ static void not_named(void)
 	}
 }
 
-/* A job must not write to a read-only user pointer, even through a writable mapping. */
+/* Catches: a job writes to a read-only userptr BO that has a writable GPU mapping. */
 static void read_only(void)
 {
 	char *p = anon();
@@ -266,8 +266,8 @@ static void errors(void)
 /*
  * A thread drops pages of the memory while jobs that read and write the memory are
  * submitted. For each job the thread drops some pages and then stops. If it dropped
- * pages all the time, CS might never find all pages where the look-up takes long
- * (KASAN).
+ * pages all the time, CS might never succeed with KASAN, where the look-up of pages
+ * takes long.
  */
 static sem_t job_begins;
 static volatile bool churning;

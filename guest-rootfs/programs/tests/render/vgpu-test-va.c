@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * GEM_VA: SDMA jobs of a render node's file access the memory that is mapped at GPU
- * addresses of the file. Catches: a mapping points to the wrong memory, or exists too
- * long or too short; a mapping is split at the wrong place; an errno is wrong.
+ * This program maps BOs at GPU addresses of a DRM file by GEM_VA. SDMA jobs of the file
+ * access the memory at these addresses. Catches: a mapping points to the wrong memory, or
+ * exists too long or too short; a mapping is split at the wrong place; an ioctl returns a
+ * wrong errno.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -110,7 +111,7 @@ static void parts(void)
 		copy(VA, VA + k * 16 * VG_MIB, VG_MIB, &src, &dst);
 		OK(vg_pattern_check(dst.cpu, VG_MIB, SEED, off));
 	}
-	/* Unmap one of the two addresses. */
+	/* Unmap one of the two addresses. The other must keep its mapping. */
 	ERRNO(0, vr_gem_va(fd, src.handle, UNMAP, 0, VA + 16 * VG_MIB, 0, 0));
 	memset(dst.cpu, 0, dst.size);
 	copy(VA, VA + 64 * VG_MIB, VG_MIB, &src, &dst);
@@ -238,8 +239,8 @@ static void replace(void)
 }
 
 /*
- * PRT: reads must return zeros and writes must be dropped, also where PRT replaces a
- * BO's mapping.
+ * In a PRT mapping, which has no BO, reads must return zeros and writes must be dropped,
+ * also where the PRT mapping replaces that of a BO.
  */
 static void prt(void)
 {
@@ -255,7 +256,7 @@ static void prt(void)
 	copy(VA, VA + VG_GIB, VG_MIB, &bo, &bo);
 	OK(vg_fill_check(bo.cpu, VG_MIB, 0));
 	OK(vg_fill_check((char *)bo.cpu + VG_MIB, VG_MIB, 0x77777777));
-	/* Map a BO into the PRT range, then PRT over it again. */
+	/* Replace a part of the PRT mapping by that of a BO, then by PRT again. */
 	ERRNO(0, vr_gem_va(fd, bo.handle, REPLACE, VR_MAP_RW,
 			   VA + VG_GIB + VG_MIB, VG_MIB, VG_MIB));
 	copy(VA, VA + VG_GIB + VG_MIB, VG_MIB, &bo, &bo);
@@ -597,7 +598,7 @@ static void bad(void)
 					16), &args));
 }
 
-/* Create thousands of small mappings. Catches: leaks. */
+/* Create many small mappings. Catches: closing the file does not free their memory. */
 static void many(void)
 {
 	struct vg_mem_info base;
