@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Actions of the matrix in which GPU, CPU, children or several of them use the memory,
- * or in which the memory moves. Calls of the memory manager are in svm-matrix-mm.c.
+ * This file has the actions of the matrix in which GPU, CPU, children or several of them
+ * use the memory, or in which the memory migrates. The actions that call the memory
+ * manager are in svm-matrix-mm.c.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -21,7 +22,10 @@ static void once(void)
 	mx_gpu_check();
 }
 
-/* The GPU writes six times; the CPU reads only after every second write. */
+/*
+ * The GPU writes six times. The CPU reads after every second of these writes, and writes
+ * after every third.
+ */
 static void many(void)
 {
 	int i;
@@ -79,7 +83,7 @@ static void fork_reads(void)
 /**
  * struct twins - two processes that alternate
  * @pid: the child
- * @ends: pipes of the parent and of the child, for tap_step() and tap_await()
+ * @ends: pipe ends of the parent, then those of the child, for tap_step() and tap_await()
  */
 struct twins {
 	pid_t pid;
@@ -321,7 +325,7 @@ static void both_write(void)
 #define ADDS		64
 #define CPU_ADDS	500
 
-/* Return the offset of word @i of a piece. The words are aligned and far apart. */
+/* Return the offset of word @i of the four words of a piece, which are far apart. */
 static uint64_t word(const struct mx_piece *pc, int i)
 {
 	uint64_t skew = -(uintptr_t)pc->p & 7;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The kinds of memory of the matrix. */
+/* This file makes the kinds of memory of the matrix, and finds the pages of a piece. */
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@
 #define HUGE_POOL	"/proc/sys/vm/nr_hugepages"
 
 /*
- * A piece with these bytes left out of its first and its last page starts and ends
- * within a page.
+ * Numbers of bytes that a piece leaves out at the start of its first page and at the end
+ * of its last page, so that it starts and ends within a page.
  */
 #define ODD_START	36
 #define ODD_END		41
@@ -75,7 +75,7 @@ static char *add_malloc(int threshold)
 static void make_malloc(char *at)
 {
 	(void)at;
-	/* MX_SIZE is large enough for a separate mapping. */
+	/* MX_SIZE exceeds this threshold, so malloc() creates a separate mapping. */
 	add_malloc(128 * VG_KIB);
 }
 
@@ -125,7 +125,7 @@ static void make_shared(char *at)
 	    MX_SHARED);
 }
 
-/* Map a file with a pattern; mx.fd receives the file. */
+/* Add a mapping of a new file that has a pattern. Store the file in mx.fd. */
 static struct mx_piece *add_file(char *at, uint64_t size, int flags)
 {
 	struct mx_piece *pc;
@@ -202,7 +202,7 @@ static void make_patchwork(char *at)
 	add(map(at + size, size, MAP_SHARED | MAP_ANONYMOUS, -1), size,
 	    MX_SHARED);
 	add_file(at + 2 * size, size, MAP_PRIVATE);
-	/* The first page remains inaccessible, as mx_room() mapped it. */
+	/* The first page of the last quarter stays inaccessible, as mx_room() mapped it. */
 	add(map(at + 3 * size + VG_PAGE, size - VG_PAGE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1),
 	    size - VG_PAGE, MX_PRIVATE | MX_MOVES);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Actions of the matrix: calls of the memory manager, and calls in which the kernel
- * reads or writes the memory.
+ * This file has the actions of the matrix that call the memory manager, and those in
+ * which the kernel reads or writes the memory.
  */
 #include <fcntl.h>
 #include <sched.h>
@@ -79,8 +79,8 @@ static void remapped_both(void)
 	mx_gpu_check();
 	mx_cpu_check();
 	/*
-	 * A piece of shared memory has an entry in mx.piece and one in @old. Both
-	 * entries have the same @want, so both expect the new contents.
+	 * Let the caller check the moved pieces. A moved piece of shared memory and the
+	 * piece at the old address have one buffer want, so both expect the new contents.
 	 */
 	swap_pieces(old);
 	mx_each(pc)
@@ -88,7 +88,7 @@ static void remapped_both(void)
 			CHECK(!memcmp(pc->cpu, pc->want, pc->size), "views");
 }
 
-/* Unmap the second half and map it again. */
+/* Shrink each piece to its first half by mremap(), and enlarge it again. */
 static void shrunk(void)
 {
 	struct mx_piece *pc;
@@ -168,8 +168,8 @@ static void access_changed(void)
 }
 
 /*
- * Discard the middle: a file mapping must show the file again, other memory must be
- * zero.
+ * Discard the middle of each piece. A private mapping of a file must show the file again,
+ * other private memory must be zero, and shared memory must keep its contents.
  */
 static void discarded(void)
 {
@@ -192,7 +192,7 @@ static void discarded(void)
 	}
 }
 
-/* Punch a hole into the file of shared memory. */
+/* Punch a hole into the file of each piece, which is shared memory, by MADV_REMOVE. */
 static void punched(void)
 {
 	struct mx_piece *pc;
@@ -294,8 +294,8 @@ static void again(void)
 }
 
 /*
- * Write the memory to a pipe, then read it back from the pipe. So the kernel first
- * reads the memory, then writes it.
+ * Let the kernel read the memory, by a write() to a pipe, and then write new contents to
+ * the memory, by a read() from the pipe.
  */
 static void by_calls(void)
 {
@@ -397,8 +397,8 @@ static void collapsed(void)
 	mx_cpu_write(2);
 	CHECK(!mx_huge_bytes(p), "the page is huge already");
 	/*
-	 * The collapse needs at least one page in system memory. It migrates the other
-	 * pages.
+	 * The collapse needs at least one page in system memory, so touch a page after
+	 * the prefetch. The collapse migrates the other pages.
 	 */
 	mx_attr(KFD_IOCTL_SVM_ATTR_GRANULARITY, 0);
 	mx_put_in_place();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Functions that all cases of the matrix use: to open KFD, to place the memory, and to
- * write and compare it by GPU or CPU. The member @want of a piece has the expected
- * contents. A comparison always covers all bytes.
+ * This file has the functions that all cases of the matrix use: they open KFD, place the
+ * memory, and write and compare it by GPU or CPU. The member want of struct mx_piece has
+ * the expected contents. A comparison always covers all bytes.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -69,7 +69,7 @@ long mx_movable(void)
 	return n;
 }
 
-/* Create a BO that all GPUs map, for data to and from the memory. */
+/* Create a BO that all GPUs map: the source or the destination of their copies. */
 static void stage(struct vg_bo *bo)
 {
 	uint64_t size = (total() + VG_PAGE - 1) / VG_PAGE * VG_PAGE;
@@ -291,8 +291,8 @@ void mx_cpu_check(void)
 }
 
 /*
- * Distribute the memory to the queues, one after the other, in parts that do not end at
- * page boundaries, so that all queues access most pages. Call @fn for each part.
+ * Divide the memory into parts that do not end at page boundaries, and call @fn for each
+ * part with the queues in turn, so that several queues access most pages.
  */
 static void deal(void (*fn)(int turn, struct mx_piece *pc, uint64_t at,
 			    uint64_t n))
@@ -343,8 +343,8 @@ static void emit_write(int turn, struct mx_piece *pc, uint64_t at, uint64_t n)
 }
 
 /*
- * Read a part of a piece. A compute queue first polls the part's first dword for its
- * expected value.
+ * Emit a copy of a part of a piece to mx.out. If it is the compute queue's turn, this
+ * queue also polls the part's first dword for its expected value.
  */
 static void emit_read(int turn, struct mx_piece *pc, uint64_t at, uint64_t n)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The parts of vgpu-test-svm-matrix: a kind of memory, the place of the memory, its
- * users, the mode in which the GPU maps it, and an action. A case has one value of
- * each. Each case runs in its own process, so that struct mx has all of its state.
+ * This header declares what a case of vgpu-test-svm-matrix consists of: a kind of memory,
+ * the place of the memory, its users, the mode in which the GPU maps it, and an action.
+ * Each case runs in its own process, so one struct mx has all of its state.
  */
 #ifndef SVM_MATRIX_H
 #define SVM_MATRIX_H
@@ -31,13 +31,14 @@
 #define MX_HUGETLB	0x200
 #define MX_READ_ONLY	0x400
 #define MX_MIXED	0x800	/* pieces of several kinds */
-#define MX_ONE_GPU	0x1000	/* only with one GPU; with several, another kind covers the same */
+/* The kind is left out with several GPUs, because a similar kind is used there. */
+#define MX_ONE_GPU	0x1000
 
 /* Properties of an action. */
 #define MX_READS	0x1	/* the action makes sense for read-only memory */
-#define MX_UNTOUCHED	0x2	/* the memory must not have been written before the action */
+#define MX_UNTOUCHED	0x2	/* nothing may access the memory before the action */
 #define MX_LAST		0x4	/* the queues have stopped after the action */
-#define MX_MOVES_IT	0x8	/* the action uses VRAM, so it needs MX_MOVES */
+#define MX_MOVES_IT	0x8	/* the action needs a kind with MX_MOVES or MX_MIXED */
 
 /**
  * struct mx_kind - a kind of memory
@@ -132,7 +133,7 @@ extern const int mx_n_kinds;
 
 /*
  * Reserve @size bytes of address space. If @size is at least 2 MiB, the space starts at
- * a 2 MiB boundary, otherwise it contains such a boundary.
+ * a 2 MiB boundary. Otherwise it has such a boundary in its middle.
  */
 char *mx_room(uint64_t size);
 /* Unmap all pieces and make new pieces at the same address. */
@@ -145,7 +146,7 @@ char *mx_pages(const struct mx_piece *pc, uint64_t *size);
 char *mx_middle(const struct mx_piece *pc, uint64_t *size);
 /* Return the number of bytes of the mapping at @p that are in huge pages. */
 uint64_t mx_huge_bytes(const void *p);
-/* Reserve @pages huge TLB pages for mx_kinds; 0 releases them. */
+/* Reserve @pages pages for the kind "hugetlb". If @pages is 0, release them. */
 void mx_huge_pool(int pages);
 
 /* svm-matrix.c */
@@ -189,17 +190,17 @@ uint64_t mx_counted(const char *name);
 int mx_gpus(void);
 
 /*
- * Write a new pattern to all the memory. mx_gpu_write_begin() does not wait for the
- * GPU. mx_want() sets only the expected contents, and only of pieces that have a bit of
- * @is.
+ * Write the pattern of @seed to all the memory. mx_gpu_write_begin() does not wait for
+ * the GPU. mx_want() does not write: it sets the expected contents of the pieces that have
+ * a bit of @is.
  */
 void mx_gpu_write(uint64_t seed);
 void mx_gpu_write_begin(uint64_t seed);
 void mx_cpu_write(uint64_t seed);
 void mx_want(uint64_t seed, unsigned int is);
 /*
- * Emit one copy of a pattern to @n bytes at @at on the next queue. The copy starts when
- * the caller calls mx_submit() or mx_finish().
+ * Emit a copy that writes the pattern of @seed to @n bytes at offset @at of the piece.
+ * Calls use the queues in turn. The copy starts at mx_submit() or mx_finish().
  */
 void mx_gpu_write_at(struct mx_piece *pc, uint64_t at, uint64_t n,
 		     uint64_t seed);
@@ -208,7 +209,7 @@ void mx_submit(void);
 /* Submit all queues, and wait until they have finished. */
 void mx_finish(void);
 /*
- * Read all bytes by the GPU or the CPU, and compare them with @want.
+ * Read all bytes by the GPU or the CPU, and compare them with the expected contents.
  * mx_gpu_check_begin() starts the reads, and mx_gpu_check_end() waits for them and
  * compares.
  */

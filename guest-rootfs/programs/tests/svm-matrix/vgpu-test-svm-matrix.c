@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Combinations of shared virtual memory: kinds of memory, actions, places, mapping
- * modes, users (svm-matrix.h). A case has one value of each list; combinations that
- * make no sense are left out. For any two values of different lists there is a case
- * with both values. Exceptions: similar kinds share the actions, huge pages have only
- * some of the pairs, and there are fewer cases with several GPUs or on a debug kernel.
- * With VGPU_TEST_SECONDS all cases run. Catches: two features work alone but not
- * together, so that a byte is lost, old, foreign or written twice.
+ * This program tests shared virtual memory in combinations of five lists: kinds of
+ * memory, actions, places, mapping modes, and users (svm-matrix.h). A case has one value
+ * of each list; combinations that make no sense are left out. For any two values of
+ * different lists there is a case with both values. Exceptions: similar kinds share the
+ * actions, huge pages have only some of the pairs, and there are fewer cases with several
+ * GPUs or on a debug kernel. With VGPU_TEST_SECONDS all cases run. Catches: two features
+ * work alone but not together, so that a byte is lost, old, foreign or written twice.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,10 @@ static const char *const modes[] = {
 	[MX_ALWAYS] = "always mapped",
 };
 
-/* If there are several GPUs, only users with 2 GPUs run: another guest tests one GPU. */
+/*
+ * In a guest with several GPUs, only the users with 2 GPUs run, because the users with
+ * one GPU run in another guest.
+ */
 static const struct mx_users users[] = {
 	{ "1 queue", 1, 1, false, 1 },
 	{ "4 queues", 1, 4, false, 1 },
@@ -75,8 +78,8 @@ static bool place_fits(const struct mx_kind *k, int place, int mode)
 	if ((place == MX_FAULTED || place == MX_PREFERRED) && mode != MX_RETRY)
 		return false;
 	/*
-	 * If memory cannot migrate, all places with a prefetch are the same, so one is
-	 * enough.
+	 * For memory that cannot migrate, MX_PREFERRED and MX_HALF are the same as
+	 * MX_PREFETCHED, so leave them out.
 	 */
 	return place < MX_PREFERRED || k->is & (MX_MOVES | MX_MIXED);
 }
@@ -114,7 +117,7 @@ static bool next(struct choice *c, int from)
 	return false;
 }
 
-/* Whether a chosen case has both of two values. */
+/* met[a][i][b][k]: true if a chosen case has value i of list a and value k of list b. */
 static bool met[DIMENSIONS][MAX_VALUES][DIMENSIONS][MAX_VALUES];
 
 static int meetings(const struct choice *c, bool note)
@@ -132,8 +135,8 @@ static int meetings(const struct choice *c, bool note)
 }
 
 /*
- * Number of chosen cases that have a value. For users, the number is multiplied by
- * their cost.
+ * used[d][i] is the number of chosen cases that have value i of list d. For users, the
+ * number is multiplied by their cost, so that expensive users are chosen less often.
  */
 static int used[DIMENSIONS][MAX_VALUES];
 
