@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Migrations whose copy fails, because VRAM is lost in a reset of the device
- * (vram-lost-on-reset=on) while the copy waits for its engine. Catches: the memory core
- * maps empty pages after a failed copy in a CPU fault, a prefetch, an eviction or a
+ * This program causes migrations whose copy fails, because VRAM is lost in a reset of the
+ * device (vram-lost-on-reset=on) while the copy waits for its engine. Catches: the memory
+ * core maps empty pages after a failed copy in a CPU fault, a prefetch, an eviction or a
  * migration to VRAM, because the driver did not withdraw the pages first
  * (svm_move_abort()).
  *
@@ -169,8 +169,8 @@ static void eviction(void)
 }
 
 /*
- * A prefetch to full VRAM, or with a failed copy, must return no error, and the memory
- * must stay in system memory.
+ * A prefetch to VRAM whose copy fails must return no error, as if VRAM were full, and must
+ * leave the memory in system memory.
  */
 static void to_vram(void)
 {

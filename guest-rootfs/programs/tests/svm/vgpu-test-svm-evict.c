@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Eviction of shared memory from VRAM. Catches: SVM never returns VRAM; contents are
- * lost or exchanged; a page table entry of the GPU points to VRAM that was allocated
- * again; an eviction deadlocks with a fault, a migration, a fork, a munmap or the end
- * of a process.
+ * This program tests the eviction of shared memory from VRAM. Catches: SVM never gives
+ * VRAM back; contents are lost or exchanged; a page table entry of the GPU points to VRAM
+ * that was allocated again; an eviction deadlocks with a fault, a migration, a fork, a
+ * munmap or the end of a process.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -81,8 +81,8 @@ static char *shared_in_vram(uint64_t bytes, uint64_t seed)
 }
 
 /*
- * Prefetch shared memory to VRAM and return it. The rival may already have evicted it
- * again.
+ * Prefetch shared memory to VRAM and return it. Do not check that it is in VRAM, because
+ * struct rival's process may already have evicted it again.
  */
 static char *shared_contested(uint64_t bytes, uint64_t seed)
 {
@@ -117,7 +117,7 @@ struct rival {
 	int go, up;
 };
 
-/* Create a BO of KFD of @bytes bytes, fill it and read it by the engine. */
+/* Create a KFD BO of @bytes bytes. Fill it and check its last chunk by the engine. */
 static void rival_bo(uint64_t bytes, uint64_t seed)
 {
 	struct vg_bo bo = { 0 }, stage = { 0 };
@@ -191,8 +191,8 @@ static void rival_end(struct rival *r)
 }
 
 /*
- * Start a rival before this process opens KFD, because a child cannot use the KFD of
- * its parent.
+ * Start a rival before this process opens KFD, because a child must not inherit the file
+ * of /dev/kfd from its parent.
  */
 static struct rival rival_before(unsigned int percent)
 {

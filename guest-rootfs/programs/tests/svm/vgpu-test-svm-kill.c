@@ -234,9 +234,9 @@ static bool all_grew(const char *const *counters, const struct vg_counters *firs
 }
 
 /*
- * Kill victims for the given number of rounds. The state of a victim at its kill is
- * random. Therefore continue until half of that number of victims were killed inside
- * their operation and each counter has grown.
+ * Kill victims, which repeat @fn, in at least a given number of rounds. The state of a
+ * victim at its kill is random. Therefore continue until half as many victims as these
+ * rounds have were killed inside their operation, and each of @counters has grown.
  */
 static void kill_in(void (*fn)(void), const char *const *counters)
 {

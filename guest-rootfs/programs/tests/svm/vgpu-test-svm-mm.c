@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Shared virtual memory against the memory manager: mprotect, munmap, fork, mremap,
- * madvise, before, after and during copies. Catches: a GPU mapping outlives the CPU
+ * This program changes shared memory by mprotect, munmap, fork, mremap and madvise,
+ * before, after and during copies by the GPU. Catches: a GPU mapping outlives the CPU
  * mapping; a page is written after it was freed; a fault is repaired from stale page
  * tables; notifier, fault worker and migration deadlock.
  */
@@ -46,7 +46,7 @@ static void *bo_memory(uint64_t size)
 	return bo[n++].cpu;
 }
 
-/* Map other memory at the same address: the engine must access the new memory. */
+/* Map other memory over memory that the engine has used. The engine must read the new. */
 static void replaced(void)
 {
 	char *p, *dst;
@@ -518,7 +518,7 @@ static void vanish(void)
 	tap_diag("%d of %d copies were stopped", stopped, i);
 }
 
-/* Script of a process that ends while threads with queues copy and mappings change. */
+/* Body of a process that changes mappings and then ends while its threads copy. */
 static void exit_in_storm(void *arg)
 {
 	static struct copier c[3];

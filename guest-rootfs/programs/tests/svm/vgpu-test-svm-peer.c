@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Shared memory in one GPU's VRAM that other GPUs use in place. Catches: memory moves
- * although the GPU can reach it; the address of the peer's VRAM is wrong; a page table
- * entry of a peer stays after the memory was moved, unmapped, copied after a fork or
- * unplugged; bytes are lost.
+ * This program lets GPUs use, in place, shared memory that is in another GPU's VRAM.
+ * Catches: memory migrates although the GPU can reach it; the address of the peer's VRAM
+ * is wrong; a page table entry of a peer stays after the memory was moved, unmapped or
+ * copied after a fork, or its GPU was unplugged; bytes are lost.
  *
  * The program runs as a hive, where the memory stays in place, and without peer access,
  * where the memory moves through system memory and must have the same contents. With
@@ -67,7 +67,7 @@ static char *memory_at(int home, uint64_t seed)
 	return p;
 }
 
-/* With peer access all pages must be in VRAM; without, none. */
+/* Check that all pages are in VRAM or, if there is no peer access, that none is. */
 static void expect_vram(const char *p)
 {
 	long n = vg_pages_in_vram(p, SIZE);
@@ -77,7 +77,7 @@ static void expect_vram(const char *p)
 	      n, PAGES);
 }
 
-/* GPU @i must read the pattern. The read does not migrate memory to the CPU. */
+/* Check that GPU @i reads the pattern. This does not migrate @p to system memory. */
 static void gpu_check(int i, const char *p, uint64_t seed)
 {
 	memset(stage[i].cpu, 0x5a, SIZE);
@@ -149,7 +149,7 @@ static void all_to_all(int xnack)
 	      traffic().peer - before.peer);
 	before = traffic();
 	for (round = 0; round < 3; round++) {
-		/* GPU @i copies its part of each source to each output. */
+		/* GPU i copies its part of each GPU's source to that GPU's output. */
 		for (i = 0; i < vg.n_gpus; i++) {
 			for (k = 0; k < vg.n_gpus; k++)
 				OK(vg_emit_copy(&q[i],
@@ -208,7 +208,10 @@ static void by_fault(void)
 	start(1);
 	p = memory_at(0, SEED);
 	for (i = 0; i < 4; i++) {
-		/* These calls leave pages in VRAM read-only until the pages move. */
+		/*
+		 * After these calls, the CPU's entries of pages in VRAM stay read-only
+		 * until the pages migrate.
+		 */
 		CHECK(!mprotect(p, SIZE, PROT_READ) &&
 		      !mprotect(p, SIZE, PROT_READ | PROT_WRITE), "mprotect");
 		before = traffic();
@@ -293,7 +296,7 @@ static void forked(void)
 	OK(vg_pattern_check(p, SIZE, SEED + 1, 0));
 }
 
-/* @move evicts or prefetches the memory while the peer works. */
+/* Call @move, which evicts or prefetches memory, while GPU 1 copies from it and to it. */
 static void moved_at_work(int xnack, void (*move)(char *p, int i))
 {
 	char *p, *to;
@@ -466,9 +469,10 @@ static void say(const char *word)
 }
 
 /*
- * The guest's part of a case in which the host takes the link down. An access over the
- * link must raise a fault, which must be reported and stop the queue, as with BOs. Then
- * the memory must migrate to system memory. New mappings must use system memory, too.
+ * Run the guest's part of a case in which the host takes the link down and up. While the
+ * link is down, an access over the link must raise a fault, which must be reported and
+ * stop the queue, as for BOs. Then the memory must migrate to system memory, and new
+ * mappings must use system memory.
  */
 static void link_down(void)
 {

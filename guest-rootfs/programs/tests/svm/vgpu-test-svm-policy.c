@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Placement of shared memory by GPU faults: the parameter svm_policy. Catches: the
- * driver uses another policy than the selected one; memory leaves its requested place;
- * GPUs migrate memory from each other without end; faults stop a process because VRAM
- * is full.
+ * This program tests where GPU faults place shared memory under each value of the module
+ * parameter svm_policy. Catches: the driver uses another policy than the selected one;
+ * memory leaves its requested place; GPUs migrate memory from each other without end;
+ * faults stop a process because VRAM is full.
  *
  * The program runs with one GPU, with two GPUs that have peer access, and with two GPUs
  * that have none.
@@ -74,7 +74,7 @@ static void expect_vram(const char *p, uint64_t size, uint64_t bytes)
 	      n, bytes / VG_PAGE);
 }
 
-/* GPU @i reads the memory, granule by granule, and must find the pattern of @seed. */
+/* Check, granule by granule, that GPU @i reads the pattern of @seed. */
 static void read_by(int i, const char *p, uint64_t size, uint64_t seed)
 {
 	uint64_t at, n;
@@ -86,7 +86,7 @@ static void read_by(int i, const char *p, uint64_t size, uint64_t seed)
 	}
 }
 
-/* GPU @i must read @value in each dword. */
+/* Check that GPU @i reads @value from each dword. */
 static void read_fill_by(int i, const char *p, uint64_t size, uint32_t value)
 {
 	uint64_t at;

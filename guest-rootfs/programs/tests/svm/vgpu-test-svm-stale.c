@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Retry faults that the driver serves late: meanwhile the memory was unmapped or
- * protected, and the engine no longer accesses it. Catches: the driver denies a fault
- * that is older than the munmap() or mprotect() of its page, because
+ * This program causes retry faults that the driver serves late: meanwhile the memory was
+ * unmapped or protected, and the engine no longer accesses it. Catches: the driver denies
+ * a fault that is older than the munmap() or mprotect() of its page, because
  * svm_range_invalidate() did not record the time (svm_fault_checkpoint()). The denial
  * stops all queues of a process that made no error.
  *
@@ -179,10 +179,10 @@ static void prepare(struct job *job, const char *src, uint64_t bytes)
 }
 
 /*
- * Make three faults wait, in this order: the faults of @stalled, @late and @other.
- * Change the memory at @p before the fault of @late is served. From taker_go() to the
- * end of the thread, this code must not need mmap_lock: it must neither allocate memory
- * nor access a page for the first time.
+ * Make three faults wait, in this order: those of the jobs stalled, late and other.
+ * Change the memory at @p before the fault of job late is served. From taker_go() to the
+ * end of the taker thread, this function must not need mmap_lock, so it must neither
+ * allocate memory nor access a page for the first time.
  */
 static void fault_and_take(const struct way *way, char *p)
 {
@@ -230,8 +230,8 @@ static void stale(const struct way *way)
 	served(&other.q, other.seq, denied);
 	OK(vg_wait(&stalled.q, stalled.seq, VG_TIMEOUT_MS));
 	/*
-	 * Only the pages of @other may have migrated. The fault of @late was stale, and
-	 * must not have been repaired.
+	 * Only the pages of job other may have migrated. The fault of job late was stale,
+	 * and must not have been repaired.
 	 */
 	CHECK(tap_driver_counter(gpu, "pages_to_vram") <= moved + BYTES / VG_PAGE,
 	      "%s: the late fault was repaired", way->name);

@@ -21,7 +21,7 @@ static struct vg_gpu *gpu;
 static struct slow_file file;
 static int to_beside[2], to_server[2];
 
-/* Start a child. The parent serves the file. */
+/* Start a child that runs @fn. The caller, its parent, serves the file. */
 static pid_t start(void (*fn)(void))
 {
 	pid_t pid;
@@ -214,8 +214,8 @@ static void goes_on(void)
 	start_both(VG_PAGE, stalled, beside, pid, fds);
 	slow_file_await_read(&file);
 	/*
-	 * The worker of the first process is in the page-in, and the second process is
-	 * ready.
+	 * The worker of the first process waits in the page-in. Wait until the second
+	 * process is ready, let it fault, and wait for its end.
 	 */
 	tap_await(fds);
 	tap_step(fds);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Shared virtual memory: faults, migration, attributes, XNACK modes. Catches: bytes are
- * lost or written twice at a replay; a page is mapped from the wrong place; data is
- * left behind in VRAM; attributes apply outside their range.
+ * This program tests shared virtual memory: faults, migration, attributes, XNACK modes.
+ * Catches: bytes are lost or written twice when an access is replayed; a page is mapped
+ * from the wrong place; data is left behind in VRAM; attributes apply outside their range.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static void in_vram(const void *p, uint64_t size, uint64_t pages)
 	CHECK((uint64_t)n == pages, "%ld pages are in VRAM, not %lu", n, pages);
 }
 
-/* Copy at odd addresses and lengths, in memory without GPU mappings. */
+/* Copy at odd addresses and lengths, in memory that the GPU has not mapped yet. */
 static void fault_through(void)
 {
 	static const struct { uint64_t dst, src, n; } c[] = {
@@ -102,7 +102,7 @@ static void other_memory(void)
 	OK(vg_pattern_check(dst, size, SEED, 0));
 }
 
-/* All queues of both engines fault on the same pages at the same time. */
+/* Eight queues fault on the same pages at the same time. */
 static void same_pages(void)
 {
 	enum { QUEUES = 8 };
@@ -187,7 +187,7 @@ static void prefetch_and_back(void)
 	OK(vg_pattern_check(p, 5000, SEED, 0));
 	OK(vg_pattern_check(p + 5000 + 3 * VG_MIB, size - 5000 - 3 * VG_MIB,
 			    SEED, 5000 + 3 * VG_MIB));
-	/* VRAM must be freed with the memory; some page tables stay. */
+	/* munmap() must free the VRAM. Allow 1 MiB for page tables, which may stay. */
 	vg_unmap_anon(p, size);
 	before.vram_used += VG_MIB;
 	OK(vg_mem_wait_freed(gpu, &before, VG_TIMEOUT_MS));
@@ -195,7 +195,7 @@ static void prefetch_and_back(void)
 
 /*
  * The CPU touches single pages. Each of these pages must migrate back, alone or with
- * pages of its granule, but no others.
+ * pages of its granule. Pages of other granules must stay in VRAM.
  */
 static void partial_return(void)
 {
@@ -234,7 +234,7 @@ static void partial_return(void)
 	in_vram(p, size, 0);
 }
 
-/* CPU writes and prefetches alternate. Catches: a read returns old bytes. */
+/* CPU writes and prefetches alternate. Catches: a read returns bytes of an earlier round. */
 static void to_and_fro(void)
 {
 	const uint64_t size = 2 * VG_MIB;
