@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Each allocation of a system call fails once: the first, the second, and so on, until
- * the call succeeds without a failed allocation (/proc/thread-self/fail-nth). Catches:
- * an oops; a leak; a lock that stays held; a call that is done only in part. The tests
- * need a kernel with fault injection.
+ * This program repeats system calls, and lets the first allocation of the call fail, then
+ * the second, and so on, until the call succeeds without a failed allocation
+ * (/proc/thread-self/fail-nth). Catches: the kernel crashes; memory leaks; a lock stays
+ * held; a call is done only in part. The tests need a kernel with fault injection.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -70,7 +70,7 @@ static void start(void)
 	gpu = &vg.gpu[0];
 }
 
-/* Fail the @n-th allocation of this thread from now on. 0: fail none. */
+/* Let the @n-th allocation of this thread from now on fail. If @n is 0, let none fail. */
 static void fail_nth(unsigned int n)
 {
 	char text[16];
@@ -88,12 +88,13 @@ static bool failed_one(void)
 	return !atoi(text);
 }
 
-/* Function to call before each attempt, or NULL. */
+/* every_site() calls this function before each attempt, unless it is NULL. */
 static void (*prepare)(void);
 
 /*
- * Repeat @call until none of its allocations fails. Call @undo after each success.
- * @other_error is an error that @call may return besides -ENOMEM.
+ * Call @call repeatedly. Let the first allocation fail in the first call, the second in
+ * the second call, and so on, until a call has no failed allocation. Call @undo after each
+ * success. @other_error is an error that @call may return besides -ENOMEM.
  */
 static void every_site(const char *name, int (*call)(void), void (*undo)(void),
 		       int other_error)
@@ -124,7 +125,7 @@ static void every_site(const char *name, int (*call)(void), void (*undo)(void),
 	tap_diag("%s: %u allocations, %u made it fail", name, n - 1, refused);
 }
 
-/* KFD. */
+/* Ioctls of KFD */
 
 static struct kfd_ioctl_alloc_memory_of_gpu_args alloc_args;
 static struct vg_bo bo, other;
@@ -260,14 +261,14 @@ static void queue(void)
 	OK(vg_bo_free(&other));
 }
 
-/* Evictions by an allocation and by debugfs, and the move back */
+/* Evictions by an allocation and by a map, which also moves the mapped BO back to VRAM */
 
 static struct vg_bo *filler;
 static int n_filler;
 
 /*
- * Create @n_filler BOs with known contents. Together the BOs are larger than VRAM, so
- * some are evicted.
+ * Set n_filler, and create this many BOs with known contents. Together the BOs are larger
+ * than VRAM, so some are evicted.
  */
 static void fill_vram(void)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Random input for the render node, the primary node and /dev/kfd: ioctls with random
- * or nearly valid words, IBs of random packets, and mappings. The input comes from
+ * This program gives random input to the render node, the primary node and /dev/kfd:
+ * ioctls with random or nearly valid words, IBs of random packets, and mappings. It comes from
  * several processes with two threads each, which share files and arguments. Catches:
  * the kernel reports an error (KASAN, lockdep, refcounts); memory or handles leak; the
  * device does not work afterwards.
@@ -31,7 +31,7 @@
 static struct vg vg;
 static struct vg_gpu *gpu;
 static __thread uint64_t rng;
-/* Shared by the threads of a process. */
+/* The two threads of a process share these variables. */
 static int fd, kfd;
 static uint64_t seed;
 static uint32_t scratch[1024];
@@ -151,8 +151,8 @@ static void random_ioctl(void)
 	} else if (req == DRM_IOCTL_SYNCOBJ_RESET ||
 		   req == DRM_IOCTL_SYNCOBJ_SIGNAL) {
 		/*
-		 * Limit the count, because the DRM core allocates the given count, and
-		 * warns.
+		 * Limit the count, because the DRM core allocates an array of this many
+		 * entries, and the kernel warns if the array is too large.
 		 */
 		((struct drm_syncobj_array *)args)->count_handles &= 0xff;
 	} else if (req == DRM_IOCTL_SYNCOBJ_TIMELINE_SIGNAL ||
@@ -167,7 +167,7 @@ static void random_ioctl(void)
 			0xff;
 		((struct drm_syncobj_timeline_wait *)args)->timeout_nsec = 0;
 	} else if (req == DRM_IOCTL_AMDGPU_SCHED) {
-		/* Use only @fd, because other descriptors are not under test. */
+		/* Pass only fd, because other descriptors are not under test. */
 		((union drm_amdgpu_sched *)args)->in.fd = (uint32_t)fd;
 	}
 	/* Use another size in some calls, as for another version of the structure. */
@@ -232,7 +232,7 @@ static void random_kfd(void)
 	 */
 	if (!below(8))
 		req = _IOC(below(4), 'K', below(48), below(sizeof(args)));
-	/* The call may be one that waits: set its timeout to 0. */
+	/* The random number may be that of WAIT_EVENTS, which must not wait here. */
 	if (_IOC_NR(req) == _IOC_NR(AMDKFD_IOC_WAIT_EVENTS))
 		((struct kfd_ioctl_wait_events_args *)args)->timeout = 0;
 	vr_ioctl(kfd, req, below(50) ? args : (void *)8);
@@ -250,7 +250,10 @@ static void random_mmap(void)
 		at = args.out.addr_ptr + below(3) * VG_PAGE;
 	else if (below(2))
 		at = (uint64_t)below(4) << 62 | (uint64_t)gpu->gpu_id << 46;
-	/* munmap() must use the size of mmap(), because the IBs lie beside the mapping. */
+	/*
+	 * Choose a random size before mmap(), and use it for munmap(), too: a larger size
+	 * there would unmap the IBs, which lie beside the mapping.
+	 */
 	if (!below(16))
 		size = word();
 	p = mmap(NULL, size, (int)below(4),
@@ -331,7 +334,7 @@ static void *nonsense(void *arg)
 	rng = seed ^ salt * 0x9e3779b97f4a7c15ull;
 	rng |= !rng;
 	ERRNO(0, vr_ctx_alloc(fd, 0, &ctx));
-	/* If the handle of an IB is closed, the IB's CPU mapping still works. */
+	/* A random call may close the handle of an IB. Its CPU mapping works nevertheless. */
 	for (i = 0; i < CALLS; i++) {
 		switch (below(12)) {
 		case 0:

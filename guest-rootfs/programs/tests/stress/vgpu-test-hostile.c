@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A hostile process against other processes, the interrupt handler and the removal of a
- * GPU. Catches: a global lock is held during a wait that a process can make as long as
- * it likes; the MMU notifier of an ending process is reused for a new process; user
- * space can multiply the work of an interrupt handler.
+ * This program lets a hostile process delay other processes, the interrupt handler and
+ * the removal of a GPU. Catches: a global lock is held during a wait whose length a
+ * process determines; the MMU notifier of an ending process is reused for a new process;
+ * user space can multiply the work of an interrupt handler.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -196,10 +196,10 @@ static void open_behind_mmap_lock(void)
 
 /* Processes that are being restored */
 
-/* KEEPERS: the driver restores three processes at a time. */
+/* KEEPERS is the number of processes that the driver restores at a time. */
 enum { KEEPERS = 3, ROUNDS = 5 };
 
-/* Create a queue, and map the first page of @p as a user pointer, which the queue reads. */
+/* Create a queue and a userptr BO on the first page of @p, and let the queue read it. */
 static void open_user_pointer(char *p)
 {
 	struct kfd_ioctl_alloc_memory_of_gpu_args args = {
@@ -347,7 +347,7 @@ static int kfd_works(int fd)
 	return tap_ioctl(fd, AMDKFD_IOC_GET_VERSION, &version);
 }
 
-/* Body of a process that opens all files again. */
+/* Body of a child that opens all files and uses a GPU. @arg is the number of GPUs. */
 static void use(void *arg)
 {
 	const int *gpus = arg;

@@ -38,7 +38,7 @@ static struct {
 	struct vg_cq cq;
 	struct vg_bo save;
 	char *region[REGIONS];
-	uint64_t user[REGIONS];	/* handle of a user pointer to the region, or 0 */
+	uint64_t user[REGIONS];	/* handle of the region's userptr BO, or 0 */
 } v;
 
 static void do_bo(void)
@@ -148,7 +148,7 @@ static void drop_user(uint64_t i)
 	v.user[i] = 0;
 }
 
-/* Create or free a region, which is SVM memory or has a user pointer. */
+/* Create or free a region, which is used as SVM memory or by a userptr BO. */
 static void do_region(void)
 {
 	struct kfd_ioctl_alloc_memory_of_gpu_args args = {
@@ -164,7 +164,7 @@ static void do_region(void)
 	char *p = v.region[i];
 
 	if (p) {
-		/* At random, free the memory first or the user pointer first. */
+		/* At random, free the memory first or the userptr BO first. */
 		if (race_below(2))
 			drop_user(i);
 		munmap(p, REGION);

@@ -5,7 +5,8 @@
  * object. Catches: use after free (KASAN); locks taken in the wrong order (lockdep);
  * leaked memory; a queue that cannot be stopped.
  *
- * Long form: VGPU_TEST_SECONDS. VGPU_TEST_SEED repeats an order.
+ * VGPU_TEST_SECONDS sets the duration of a longer run. VGPU_TEST_SEED repeats an order of
+ * calls.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -32,7 +33,7 @@ static struct vg_gpu *gpu;
 static struct {
 	struct vg_queue q;
 	struct vg_bo bo;
-	uint64_t user;		/* handle of a user pointer to @mem */
+	uint64_t user;		/* handle of the userptr BO on mem */
 	char *mem, *svm;
 } o;
 
@@ -161,7 +162,10 @@ static int queue_update(void)
 	return kfd(AMDKFD_IOC_UPDATE_QUEUE, &args);
 }
 
-/* Create a second queue with the ring and the pointers of the first queue, and destroy it. */
+/*
+ * Create a second queue with the ring of the first queue, and with pointers in the same
+ * BO, and destroy it.
+ */
 static int queue_create(void)
 {
 	struct kfd_ioctl_create_queue_args args = {
@@ -182,7 +186,7 @@ static int queue_create(void)
 	return r ?: kfd(AMDKFD_IOC_DESTROY_QUEUE, &destroy);
 }
 
-/* Submit work on all memory to the queue. */
+/* Submit fills of the SVM memory, the userptr memory and the BO to the queue. */
 static int kick(void)
 {
 	uint32_t *dw;
@@ -501,7 +505,10 @@ static void killed(void)
 
 static void unbound(void)
 {
-	/* kick() rings a doorbell, which raises a signal when the GPU is removed. */
+	/*
+	 * kick() rings a doorbell, which raises a signal after the GPU was removed, so
+	 * call it only while the GPU is bound.
+	 */
 	static const struct race_calls any = {
 		.start = start, .choose = choose, .bound_only = kick,
 	};

@@ -5,7 +5,8 @@
  * objects that outlive their owner; use after free (KASAN); locks taken in the wrong
  * order (lockdep); leaked memory.
  *
- * Long form: VGPU_TEST_SECONDS for each case. VGPU_TEST_SEED repeats an order.
+ * VGPU_TEST_SECONDS sets the duration of each case in a longer run. VGPU_TEST_SEED repeats
+ * an order of calls.
  */
 #include <fcntl.h>
 #include <stdio.h>
