@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The module is unloaded and loaded. Catches: a resource stays registered, running or
- * allocated at unload; a load finds the device in an unexpected state.
+ * This program unloads and loads the module. Catches: a resource stays registered, running
+ * or allocated at unload; a load finds the device in an unexpected state.
  *
  * vgpu-test-reload ROUNDS repeats unload and load that many times (default 5).
  */
@@ -22,8 +22,8 @@
 #define UNLOAD_MS (VG_TIMEOUT_MS / 3)
 
 /*
- * Limits of the growth of kernel memory in KiB: MAX_KIB, and MAX_KIB_ROUND for each
- * round. The limits apply from ENOUGH rounds on.
+ * Kernel memory may grow by MAX_KIB, plus MAX_KIB_ROUND for each measured round, in KiB.
+ * These limits apply only to runs of at least ENOUGH rounds.
  */
 #define MAX_KIB		64
 #define MAX_KIB_ROUND	16
@@ -44,7 +44,7 @@ static int load(void)
 				status) : 0;
 }
 
-/* Use the GPU: BOs, SVM with pages in VRAM, a queue. */
+/* Body of a child that uses the GPU: a BO, SVM with pages in VRAM, a queue. */
 static void use(void *arg)
 {
 	struct vg_bo bo = { 0 };
@@ -108,7 +108,7 @@ static long kernel_kib(void)
 	return sum;
 }
 
-/* The memory usage of all @n GPUs must return to @base. */
+/* Check that there are @n GPUs, and that their memory usage returns to @base. */
 static void gpus_are_as(struct vg_mem_info *base, int n)
 {
 	struct vg_mem_info now;

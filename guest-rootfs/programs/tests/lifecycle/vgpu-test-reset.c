@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Resets of the device in use. Catches: memory has other contents; a queue does not
- * continue; a page table or PASID is not restored to the hardware; a doorbell is lost;
- * user space can write through mappings of the BARs while the device is reset.
+ * This program resets the device while it is in use. Catches: memory has other contents;
+ * a queue does not continue; a page table or PASID is not restored to the hardware; a
+ * doorbell is lost; user space can write through mappings of the BARs during the reset.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -117,7 +117,7 @@ static void test_at_work(void)
 	}
 }
 
-/* The kernel's copies must work before and after a reset. */
+/* Copies by the kernel, which migrate SVM memory, must work before and after a reset. */
 static void test_migrate(void)
 {
 	void *p;
@@ -176,7 +176,7 @@ static void test_user_faults(void)
 	vg_unmap_anon(p, bytes);
 }
 
-/* A reset must write a dump, which shows the page table walk of the last fault. */
+/* A reset must write a device dump, which shows the page table walk of the last fault. */
 static void test_dump(void)
 {
 	static char text[64 << 10];

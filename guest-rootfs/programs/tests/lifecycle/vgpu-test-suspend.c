@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Suspend to RAM with processes that use BOs, queues, jobs and SVM memory in VRAM. An
- * RTC alarm resumes the system. Catches: contents of VRAM, page tables or the GART are
+ * This program suspends the guest to RAM while processes use BOs, queues, jobs and SVM
+ * memory in VRAM. An RTC alarm resumes it. Catches: contents of VRAM, page tables or the GART are
  * lost in the sleep; a queue does not continue; a job is lost, or runs while the device
  * is off; memory leaks in each round.
  *
@@ -32,8 +32,8 @@
 enum {
 	BYTES = 1 << 20, SVM_BYTES = 4 << 20, WORKERS = 2,
 	/*
-	 * Render node: number of jobs on each ring, number of copies in each job, bytes
-	 * of a copy.
+	 * For the jobs of the render node: JOBS jobs are submitted to each ring, a job
+	 * repeats its copies COPIES times, and a copy has JOB_BYTES bytes.
 	 */
 	JOBS = 24, COPIES = 32, JOB_BYTES = 256 << 10,
 };
@@ -113,7 +113,10 @@ static int sleep_once(const char *state)
 static struct vg vg;
 static struct vg_gpu *gpu;
 
-/* Jobs of the render node: ring 0 copies @src through @vram, ring 1 copies within GTT. */
+/*
+ * Jobs of the render node. Ring 0 copies src to vram, and vram to the first half of out.
+ * Ring 1 copies src to the second half of out, within GTT.
+ */
 struct jobs {
 	int fd;
 	uint32_t ctx;
@@ -157,7 +160,10 @@ static void make_jobs(struct jobs *j)
 	}
 }
 
-/* Submit more jobs than complete before the processes are frozen. */
+/*
+ * Submit @jobs jobs to each ring. If @jobs is JOBS, some are still pending when the
+ * processes are frozen.
+ */
 static void submit_jobs(struct jobs *j, int jobs, int round)
 {
 	uint32_t ring;
@@ -272,7 +278,7 @@ static int stay_awake(const char *state)
 	return 0;
 }
 
-/* Return the memory usage after all resources were used once. */
+/* Run a round without a sleep, so that all resources exist. Return the memory usage. */
 static struct vg_mem_info usage(struct memory *m)
 {
 	struct vg_mem_info info;
@@ -350,8 +356,8 @@ static void memory_no_xnack(void)
 }
 
 /*
- * Set to 1 when the children must end. Until then the children work, and check each
- * byte in each round.
+ * Shared memory with the number of rounds that each worker has completed. The workers
+ * check each byte in each round, until they are killed.
  */
 static volatile int *done;
 

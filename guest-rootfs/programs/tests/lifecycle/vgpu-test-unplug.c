@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The device is removed in use and added again. Catches: a process that has the device
- * open, mapped or busy crashes or hangs; a process can still access memory of the
- * removed device; SVM data is lost with VRAM; the new device has state of the old one;
- * memory leaks.
+ * This program removes the device while it is in use, and adds it again. Catches: a
+ * process that has the device open, mapped or busy crashes or hangs; a process can still
+ * access memory of the removed device; SVM data is lost with VRAM; the new device has
+ * state of the old one; memory leaks.
  *
  * With the argument "button" or "surprise" the program is the guest's part of
  * tests/avocado/test_unplug.py, where the host removes the device. The program writes a
@@ -88,7 +88,8 @@ static int kfd_ioctl_works(int fd)
 }
 
 static sigjmp_buf on_bus_error;
-static bool may_lose;	/* surprise removal: VRAM with SVM data may be lost, which raises SIGBUS */
+/* Set for surprise removal, which may lose VRAM with SVM data: accesses then raise SIGBUS. */
+static bool may_lose;
 
 static void bus_error(int sig)
 {
@@ -113,7 +114,7 @@ static bool register_is_dead(volatile uint64_t *at, uint64_t value)
 	return dead;
 }
 
-/* All kinds of resources that a process can have of a GPU. */
+/* One resource of each kind that a process can have of a GPU. */
 struct things {
 	struct vg_bo vram, gtt, mmio;
 	struct vg_queue q;
@@ -164,7 +165,7 @@ static void check_things(struct things *t, uint32_t dword)
 	OK(vg_pattern_check(t->svm, SVM_BYTES, SEED, 2));
 }
 
-/* Open all files again: the GPU must work. */
+/* Open all files again, and check that the GPU works. */
 static void use(void *arg)
 {
 	struct vg_queue q = { 0 };
@@ -232,8 +233,9 @@ static struct load {
 } *load;
 
 /*
- * End the worker: with status 0 if the device is being removed or was removed, with
- * status 1 otherwise.
+ * A worker calls this function when an operation has failed. If the device is being
+ * removed or was removed, return, because the failure is expected. Otherwise end the
+ * worker with status 1.
  */
 static void gone(const char *what)
 {
@@ -433,7 +435,7 @@ static void worker(int n, bool lingers)
 	 */
 	while (may_lose && !load->removed)
 		vg_sleep_us(1000);
-	/* The engine only reads @svm_src, so the data must be intact. */
+	/* The engine only reads from svm_src, so the data must be intact. */
 	if (vg_pattern_check(svm_src, SVM_BYTES, SEED, 4)) {
 		printf("# SVM data lost: %s\n", vg_error());
 		fflush(stdout);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * VRAM with its page tables is lost in a reset (vram-lost-on-reset=on): effects on the
- * render node's files. Catches: a job runs with lost page tables; a context reports no
+ * This program resets a device that loses VRAM, with the page tables in it, in a reset
+ * (vram-lost-on-reset=on). Catches: a job runs with lost page tables; a context reports no
  * error; mappings or GTT are not restored; a file works only after it is opened again;
  * KFD does not report a loss; foreign memory is visible where the copy of a BO was
  * cancelled or has not run yet.
@@ -198,8 +198,8 @@ static void evict_behind(struct hold *hold, unsigned int n, pthread_t *thread)
 }
 
 /*
- * The number of BOs exceeds the number of moves that the ring holds at a time. The last
- * move, of BIG bytes, consists of many jobs.
+ * SMALL is larger than the number of moves that the ring holds at a time. The move of the
+ * last BO, which has BIG bytes, consists of many jobs.
  */
 enum { SMALL = 160 };
 
