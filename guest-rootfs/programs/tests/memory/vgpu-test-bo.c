@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * BOs: sizes and domains, coherence between CPU and engine, mappings, leaks. Catches:
- * page tables are wrong for odd sizes; a TLB entry is stale after an unmap; memory is
- * not cleared; memory leaks.
+ * This program tests BOs: sizes and domains, coherence between CPU and engine, mappings.
+ * Catches: page tables are wrong for odd sizes; a TLB entry is stale after an unmap;
+ * memory is not cleared; memory leaks.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -97,7 +97,7 @@ static void odd_size(void)
 	OK(vg_queue_destroy(&q));
 }
 
-/* Copies of any byte alignment, within and across pages and 2 MiB blocks. */
+/* Copy with any byte alignment, within and across pages and 2 MiB blocks. */
 static void unaligned_copies(void)
 {
 	static const struct { uint64_t dst, src, n; } c[] = {
@@ -330,7 +330,7 @@ static void usage(void)
 	      "GTT used went from %lu to %lu", base.gtt_used, now.gtt_used);
 }
 
-/* Script of a process that exits without unmapping or freeing its BOs. */
+/* Body of a process that exits without unmapping or freeing its BOs. */
 static void drop(void *arg)
 {
 	struct vg_bo bo[6] = { 0 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * dma-buf: memory of one device that another device uses. Catches: an importer accesses
+ * This program shares memory between devices by dma-bufs. Catches: an importer accesses
  * the old place of memory that has moved; an exporter's memory is freed while in use,
  * or is never freed; contents are lost; sizes or descriptors are not checked.
  *
@@ -26,7 +26,7 @@
 
 static struct vg vg;
 static struct vg_queue q[2];
-static struct vg_bo stage[2];	/* GTT, for data that an engine reads */
+static struct vg_bo stage[2];	/* BOs in GTT, for data that an engine copies */
 
 static void start(int gpus)
 {
@@ -39,7 +39,7 @@ static void start(int gpus)
 	}
 }
 
-/* KFD. */
+/* Export and import by KFD */
 
 static int kfd_export(struct vg_bo *bo, int *fd)
 {
@@ -84,7 +84,7 @@ static int import_and_map(struct vg_gpu *gpu, int fd, struct vg_bo *bo)
 	return vg_bo_map_gpu(bo);
 }
 
-/* GPU @i must read the pattern of @seed from @bo. */
+/* Check that GPU @i reads the pattern of @seed from @bo. */
 static void gpu_check(int i, const struct vg_bo *bo, uint64_t seed)
 {
 	memset(stage[i].cpu, 0x5a, SIZE);
@@ -99,8 +99,9 @@ static void gpu_write(int i, const struct vg_bo *bo, uint64_t seed)
 }
 
 /*
- * Without peer access the BO must have left the exporter's VRAM. Wait for this, because
- * the VRAM is freed after the copy, which may end later than the ioctl.
+ * Check that the BO has left the exporter's VRAM if there is no peer access, and is still
+ * there otherwise. @before is the VRAM in use before the import. Wait, because the VRAM is
+ * freed after the copy, which may end later than the ioctl.
  */
 static void vram_follows(uint64_t before)
 {
@@ -401,8 +402,8 @@ static void moves_under_queues(void)
 }
 
 /*
- * Access memory @p of the dma-buf @fd, which another device exports, by the engines of
- * both GPUs.
+ * Let the engines of both GPUs access memory that another device exports. @fd is its
+ * dma-buf, @p its CPU mapping.
  */
 static void foreign(int fd, char *p)
 {
@@ -458,7 +459,7 @@ static void from_vgem(void)
 	tap_gem_close(vgem, handle);
 }
 
-/* The importer, vgem, cannot follow moves: the BO must be pinned in GTT. */
+/* The importer, vgem, cannot follow moves, so the BO must be pinned in GTT. */
 static void to_vgem(void)
 {
 	struct vg_mem_info base, now;

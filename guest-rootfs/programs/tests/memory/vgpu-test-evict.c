@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * VRAM overcommitment. Catches: contents are lost in a move; usage counters drift; an
- * eviction deadlocks or skips a BO; BOs are evicted while another process's queue uses
- * them.
+ * This program uses more BOs than VRAM holds, in several processes. Catches: contents are
+ * lost in a move; usage counters drift; an eviction deadlocks or skips a BO; BOs are
+ * evicted while another process's queue uses them.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -27,7 +27,10 @@ static void start(void)
 	OK(vg_mem_info(gpu, &base));
 }
 
-/* A process whose BOs are larger than its share of VRAM. */
+/*
+ * A process whose BOs are larger than its share of VRAM. A command is written to the pipe
+ * at to; a byte at from answers it.
+ */
 struct owner {
 	pid_t pid;
 	int to, from;
@@ -37,8 +40,8 @@ enum { CHUNKS = 6 };
 
 /*
  * Body of an owner. Commands: 'f' fills the BOs by the engine, 'e' checks them by the
- * engine, 'c' checks them by the CPU, 'q' ends the process. The end of the pipe would
- * not end the process, because siblings keep the pipe open.
+ * engine, 'c' checks them by the CPU, 'q' ends the process. Closing the pipe would not end
+ * the process, because its siblings have the write end open, too.
  */
 static void owner_main(int index, uint64_t bytes, int in, int out)
 {
@@ -302,8 +305,8 @@ static void worker_main(struct work *w, int me, uint64_t bytes)
 
 /*
  * Four processes with queues use 1.5 times the VRAM. Each process must finish its work
- * while the others run. At least 50 jobs must run between two evictions: without time
- * slices there are 20 to 25, with time slices at least 200, also on a slow host.
+ * while the others run. At least 50 jobs must run between two evictions. This limit is
+ * far from both 20 to 25 jobs without time slices, and 200 or more with time slices.
  * Catches: processes evict each other all the time; a process is never restored.
  */
 static void turns(void)

@@ -143,8 +143,8 @@ static void map_many(void)
 }
 
 /*
- * Allocate memory of KFD with @flags, set its placement to @domain by the render node,
- * and free it.
+ * Allocate a KFD BO with @flags, import it into the render node's file, set its placement
+ * to @domain there, and free it.
  */
 static void place_and_free(struct vg *vg, uint32_t flags, uint64_t domain)
 {
@@ -321,8 +321,8 @@ static void mmaps(void)
 }
 
 /*
- * Map the page with the HDP flush registers: it must contain no other register, and
- * every process may map it.
+ * Body of a child that maps the page with the HDP flush registers. The page must contain
+ * no other register, and every process must be able to map it.
  */
 static void use_mmio(void *arg)
 {

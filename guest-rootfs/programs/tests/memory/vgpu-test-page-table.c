@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Page tables: their writer, the number of bytes written, and when the tables are
+ * This program tests who writes page tables, with how many bytes, and when tables are
  * freed. Catches: tables stay until the process ends; SDMA has not written entries when
  * an engine needs them; entries cost more bytes than necessary. Other tests, which
  * check data byte for byte, run a second time with SDMA as the writer (tests.list).
@@ -37,7 +37,7 @@ static int set_writer(int mode)
 	return was;
 }
 
-/* Map memory whose pages of 4 KiB are scattered in physical memory. */
+/* Map memory for the CPU whose pages of 4 KiB are scattered in physical memory. */
 static uint32_t *scattered(size_t pages)
 {
 	uint32_t *p = vg_map_anon(pages * VG_PAGE), *order, k, t;
@@ -64,8 +64,8 @@ static uint32_t *scattered(size_t pages)
 }
 
 /*
- * Map scattered pages for the GPU, check their bytes, and check the number of bytes
- * written.
+ * Map scattered pages for the GPU, and check the number of bytes that @writer has written
+ * for their entries. Then check the contents that the GPU reads from the pages.
  */
 static void map_scattered(int writer)
 {

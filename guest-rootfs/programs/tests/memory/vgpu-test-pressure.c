@@ -24,7 +24,7 @@
 
 enum {
 	MAX_PROCESSES = 8,
-	VRAM_BOS = 6,		/* of each process */
+	VRAM_BOS = 6,		/* number of BOs in VRAM of each process */
 	GTT_BOS = 2,
 	BOS = VRAM_BOS + GTT_BOS,
 	ROUNDS = 30,
@@ -49,8 +49,8 @@ static uint64_t rnd(uint64_t below)
 }
 
 /*
- * Expected contents of a piece of a BO: the dword @fill if @filled, else the pattern of
- * @seed.
+ * Expected contents of a piece of a BO. If filled is true, each dword of the piece is
+ * fill; otherwise the piece has the pattern of seed.
  */
 struct shadow {
 	uint64_t seed;
@@ -59,8 +59,8 @@ struct shadow {
 };
 
 struct buffer {
-	struct vg_bo bo;	/* BO of KFD; if @handle is not 0, only cpu and size are valid */
-	uint32_t handle;	/* handle of the render node, or 0 for a BO of KFD */
+	struct vg_bo bo;	/* BO of KFD; unused for a BO of the render node */
+	uint32_t handle;	/* handle of a BO of the render node; 0 for a BO of KFD */
 	char *cpu;
 	struct shadow *shadow;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Reclaim takes memory of BOs: idle BOs go to a swap device, BOs in use stay. Catches:
- * the OOM killer kills a process while idle BOs hold memory; bytes are lost on the way
+ * This program lets reclaim take memory of BOs: idle BOs are swapped out, BOs in use stay.
+ * Catches: the OOM killer kills a process while idle BOs hold memory; bytes are lost on the way
  * to the swap device and back; memory of a job or a queue is reclaimed; a queue is
  * evicted for reclaim; BOs are swapped out without a swap device; a counter drifts;
  * reclaim waits for a lock of the driver.
@@ -259,10 +259,11 @@ static void queues_keep(void)
 
 /**
  * struct hog - a process that allocates memory and locks it
- * @pid: the process, which the OOM killer kills first
- * @to: pipe: each byte requests HOG_PIECE more bytes of memory; closing the pipe ends
- * the process
- * @from: pipe: the answer to each request, one byte: 1 if the memory is locked, else 0
+ * @pid: the process, which the OOM killer would kill first
+ * @to: write end of a pipe. Each byte that is written requests HOG_PIECE more bytes of
+ * memory. Closing the pipe ends the process.
+ * @from: read end of a pipe, with one byte for each request: 1 if the memory is locked,
+ * else 0
  */
 struct hog {
 	pid_t pid;

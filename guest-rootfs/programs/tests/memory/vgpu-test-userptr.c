@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * User pointers: BOs on memory of the process. Catches: an engine accesses pages that
- * the process has unmapped, or writes read-only pages; a queue is not restored;
- * addresses are not checked; pages or notifiers outlive their BO.
+ * This program tests userptr BOs, whose pages are memory of the process. Catches: an
+ * engine accesses pages that the process has unmapped, or writes read-only pages; a queue
+ * is not restored; addresses are not checked; pages or notifiers outlive their BO.
  */
 #include <fcntl.h>
 #include <linux/loop.h>
@@ -55,7 +55,7 @@ static char *anon(uint64_t size)
 #define VG_USERPTR (KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | \
 		    KFD_IOC_ALLOC_MEM_FLAGS_COHERENT | VG_BO_ACCESS)
 
-/* Allocate a user pointer with the same address for CPU and GPU. */
+/* Allocate a userptr BO with the same address for CPU and GPU. */
 static int uptr_alloc(struct vg_gpu *gpu, uint64_t addr, uint64_t size,
 		      struct vg_bo *bo)
 {
@@ -84,7 +84,7 @@ static void uptr_create(struct vg_gpu *gpu, void *p, struct vg_bo *bo)
 	OK(vg_bo_map_gpu(bo));
 }
 
-/* Unmap and free the user pointer. vg_bo_free() would also unmap the memory. */
+/* Unmap and free a userptr BO. vg_bo_free() would also unmap the memory from the CPU. */
 static void uptr_free(struct vg_bo *bo)
 {
 	struct kfd_ioctl_free_memory_of_gpu_args args = {
@@ -95,7 +95,7 @@ static void uptr_free(struct vg_bo *bo)
 	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &args));
 }
 
-/* GPU @i must read the same bytes at @p as the CPU. */
+/* Check that GPU @i reads the same bytes at @p as the CPU. */
 static void gpu_reads(int i, const void *p)
 {
 	memset(stage[i].cpu, 0x5a, SIZE);
@@ -127,7 +127,7 @@ static void both_ways(void)
 	      "a user pointer can be mapped by its offset");
 	uptr_free(&bo);
 	OK(vg_pattern_check(p, SIZE, SEED + 1, 0));
-	/* Create a second user pointer on the same memory. */
+	/* Create a second userptr BO on the same memory. */
 	uptr_create(&vg.gpu[0], p, &bo);
 	gpu_reads(0, p);
 	uptr_free(&bo);
@@ -220,8 +220,8 @@ static void op_mremap(char *p)
 }
 
 /*
- * Remove the write permission and restore it. PROT_NONE would cause a fault and not a
- * wait: see no_access().
+ * Remove the write permission and restore it. With PROT_NONE the queue would not wait for
+ * the memory, but fault on it: see no_access().
  */
 static void op_mprotect(char *p)
 {
@@ -504,7 +504,10 @@ static void swapping(void)
 	swap_stop();
 }
 
-/* The process ends with user pointers in use. Catches: leaks, which tap_main() finds. */
+/*
+ * The process ends with userptr BOs in use. Catches: memory is not freed at the end of the
+ * process, which tap_main() reports.
+ */
 static void abandoned(void)
 {
 	static struct vg_bo bo[8];
@@ -578,7 +581,7 @@ static void bad_input(void)
 	ERRNO(0, uptr_alloc(&vg.gpu[0], p, SIZE / 2, &bo));
 	ex.handle = bo.handle;
 	ERRNO(EPERM, tap_ioctl(vg.kfd, AMDKFD_IOC_EXPORT_DMABUF, &ex));
-	/* SVM ranges must be refused as user pointers. */
+	/* A userptr BO on memory of an SVM range must be refused. */
 	p = (uintptr_t)anon(SIZE);
 	OK(vg_svm_set1(&vg, (void *)p, SIZE, KFD_IOCTL_SVM_ATTR_ACCESS,
 		       vg.gpu[0].gpu_id));

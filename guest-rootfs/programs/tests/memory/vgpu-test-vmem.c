@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * GEM_VA in KFD's address spaces: the render node's file that was passed to ACQUIRE_VM
- * maps BOs for the process's queues, as for ROCr's virtual memory API. Catches: a page
+ * This program uses GEM_VA in the address space of a KFD process: the DRM file that was
+ * passed to ACQUIRE_VM maps BOs for the process's queues, as ROCr's virtual memory API
+ * does. Catches: a page
  * table entry is missing, or points to another BO or to the old place of moved memory
  * while a queue runs; the split of a mapping unmaps too much; memory is freed with its
  * exporter, or never; an address in use is mapped twice.
@@ -25,7 +26,7 @@
 static struct vg vg;
 static struct vg_gpu *gpu;
 static struct vg_queue q;
-static struct vg_bo stage;	/* GTT, for data that an engine reads */
+static struct vg_bo stage;	/* BO in GTT, for data that an engine copies */
 static uint32_t event;		/* event for memory faults */
 
 static void start_on(int i)
@@ -304,8 +305,8 @@ enum { N_BOS = 4 };
 static uint32_t *both_are_there;
 
 /*
- * Copy from each BO to the next one, in a ring, and check the BOs. GEM_VA (@gem) or KFD
- * has mapped them.
+ * Copy from each BO to the next one, from the last one to the first, and check the BOs.
+ * If @gem, map the BOs by GEM_VA, otherwise by KFD.
  */
 static void work(bool gem)
 {
@@ -344,7 +345,10 @@ static void worker(void *gem)
 	work(gem);
 }
 
-/* Two busy processes, whose BOs do not fit into VRAM together. */
+/*
+ * Run two busy processes, whose BOs do not fit into VRAM together. One of them maps its
+ * BOs by GEM_VA, the other by KFD.
+ */
 static void pressure(void)
 {
 	static struct vg before;
@@ -622,7 +626,7 @@ static void refused(void)
 	ERRNO(EINVAL, vr_gem_va(gpu->fd, h, 77, VR_MAP_RW, va, 0, SIZE));
 	ERRNO(EINVAL, clear(va, 1));
 	ERRNO(0, clear(va, SIZE));
-	/* Map a BO that belongs to no GPU, then a user pointer. */
+	/* Map a BO that belongs to no GPU, then a userptr BO. */
 	ERRNO(0, vr_gem_create(gpu->fd, SIZE, AMDGPU_GEM_DOMAIN_CPU, 0, &x));
 	ERRNO(EINVAL, map(x, va, 0, SIZE));
 	user.addr = (uintptr_t)tap_anon(VG_MIB);
@@ -653,7 +657,10 @@ static void refused(void)
 	ERRNO(0, unmap(h, va));
 }
 
-/* A child shares the file of the render node and outlives the KFD process. */
+/*
+ * A child shares the file of the render node and outlives the KFD process. Its GEM_VA
+ * calls must fail with ESRCH after the end of the KFD process.
+ */
 static void after_the_end(void)
 {
 	uint64_t end, va = reserve(SIZE);
