@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This file has the ops that change bytes, mappings, or protections. It also has the
- * table of all ops of threads without a queue. After each op the contents of the slot
- * equal its shadow.
+ * This file has the ops that change bytes, mappings, or protections, and the table of all
+ * ops of threads without a queue. After each op the contents of the slot equal its
+ * shadow.
  */
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -44,7 +44,7 @@ static int collapse(struct t_thread *t, struct t_slot *s)
 	return madvise(s->at + off, huge, MADV_COLLAPSE);
 }
 
-/* Collapse while copies may access the slot. */
+/* Call collapse() while copies may access the slot. */
 static int collapse_shared(struct t_thread *t, struct t_slot *s)
 {
 	int r;
@@ -56,7 +56,7 @@ static int collapse_shared(struct t_thread *t, struct t_slot *s)
 }
 
 /*
- * Map the large slot again, fill it and collapse it, while no copy uses it.
+ * Map slot 0 again, fill it, and call collapse() for it, while no copy uses the slot.
  * MADV_COLLAPSE needs a slot that is one VMA. An old slot may consist of several VMAs
  * that never merge: mlock or mprotect of a part that has no pages yet gives each part
  * its own anon_vma.

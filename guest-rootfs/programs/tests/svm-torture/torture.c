@@ -10,7 +10,7 @@
 #include "torture.h"
 
 /*
- * Slots are mapped from this address on. It is far from the addresses that the kernel
+ * Slots are mapped from this address on. The address is far from those that the kernel
  * chooses for other mappings, so that the kernel puts nothing between the slots.
  */
 #define ARENA		0x100000000000ull
@@ -171,7 +171,7 @@ void t_some_bytes(struct t_thread *t, struct t_piece *p, uint64_t max)
 
 	if (max > all)
 		max = all;
-	/* Make most pieces small. */
+	/* Limit three of four pieces to 3 pages. */
 	if (max > 3 * VG_PAGE && t_below(t, 4))
 		max = 3 * VG_PAGE;
 	p->bytes = 1 + t_below(t, max);

@@ -13,8 +13,9 @@
  *   slot.part[] locked for reading: bytes are fixed; the GPU may read them
  *               locked for writing: bytes may change, the GPU may write them
  *
- * Lock order: slots by number; within a slot: map, parts by number, neighbour. A thread
- * that waits for its child or its copy takes no lock meanwhile.
+ * Lock order: slots in the order of their numbers; within a slot first map, then the
+ * parts in the order of their numbers, then neighbour. A thread that waits for its child
+ * or its copy takes no lock meanwhile.
  */
 #ifndef TORTURE_H
 #define TORTURE_H
@@ -32,8 +33,8 @@
 /* Size of the largest copy, and of the staging BO in struct t_thread. */
 #define T_STAGE		VG_MIB
 /*
- * Time limit of an op. It is shorter than the time limit of a case, because the message
- * about a stuck op has more details than the message about a stuck case.
+ * Time limit of an op. The limit is shorter than that of a case, because the message
+ * about a stuck op has more details than that about a stuck case.
  */
 #define T_STUCK_NS	(5ull * VG_TIMEOUT_MS * 1000000 / 2)
 

@@ -4,7 +4,7 @@
  * change the address space at random. Four other threads have a queue each, and copy
  * within the memory. A shadow has the expected value of each byte. If the kernel drops a
  * page during a copy, two values are allowed. Catches: a page table entry of the GPU
- * outlives its page; a page is in the wrong place, is lost on its way to VRAM or swap, or
+ * outlives its page; a page is in the wrong place, is lost in a migration or in swap, or
  * is not marked dirty; a fault is denied although the memory exists, or is never
  * acknowledged; the debug kernel reports an error; an op hangs.
  *
