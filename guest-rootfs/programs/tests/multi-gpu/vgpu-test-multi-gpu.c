@@ -84,7 +84,7 @@ static void shared_gtt(void)
 	OK(vg_bo_free(&vram));
 }
 
-/* Both GPUs fault on the same malloc memory and must read each other's writes. */
+/* Catches: a GPU that faults on the same memory as the other GPU reads old contents. */
 static void shared_malloc(void)
 {
 	uint32_t seq[2];

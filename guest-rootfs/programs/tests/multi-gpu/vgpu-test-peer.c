@@ -677,7 +677,7 @@ static void gone(int which, bool remove)
 				&(struct kfd_ioctl_get_version_args) { 0 }));
 	OK(remove ? vg_pci_rescan() : vg_pci_bind(name));
 	CHECK(vg_pci_bound(name), "the device did not come back");
-	/* The read pointer must not change after the owner was removed. */
+	/* Check that the queue has executed nothing since the owner was removed. */
 	if (which == 0) {
 		CHECK(vg_queue_rptr(&q[1]) == rptr, "the queue still runs");
 		CHECK(rptr != q[1].wptr, "the queue has completed");
