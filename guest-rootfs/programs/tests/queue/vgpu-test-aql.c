@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * This program tests AQL queues: barriers, signals, PM4 in indirect buffers, and rings
- * that are mapped twice.
- * Catches: a packet is executed twice or never when queues share a hardware queue; a
- * signal is decremented twice; a write index is wrong; the second mapping of a ring
- * shows other memory.
+ * that are mapped twice. Catches: a packet is executed twice or never when queues share
+ * a hardware queue; a signal is decremented twice; a write index is wrong; the second
+ * mapping of a ring shows other memory.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -254,8 +253,8 @@ static void turns(void)
 }
 
 /*
- * A signal has the mailbox of an event. Catches: the completion of a packet sets no
- * event, or raises no interrupt.
+ * The completion signal of a packet has the mailbox of an event. Catches: the completion
+ * of the packet does not set the event, or raises no interrupt.
  */
 static void mailbox(void)
 {

@@ -239,9 +239,9 @@ static void turns(void)
 }
 
 /*
- * The second queue waits for a word that the first queue writes, then writes this word
- * to another place. Catches: a write is lost, repeated, or made in the memory of
- * another process.
+ * Body of a process with two queues. q[1] waits for a word that q[0] writes, and then
+ * writes the same word to another place. Catches: a write is lost, repeated, or made in
+ * the memory of another process.
  */
 static void steady(void *arg)
 {
@@ -316,8 +316,8 @@ static void update(void)
 	OK(vg_cq_wait(&q, VG_TIMEOUT_MS));
 
 	/*
-	 * Use a larger ring, then a smaller one. The read and write pointers must not
-	 * start again at 0.
+	 * Use a larger ring, then a smaller one. Catches: the read or the write pointer
+	 * starts again at 0.
 	 */
 	OK(vg_bo_create(&vg, gpu, 4 * RING, VG_GTT, &ring[0]));
 	OK(vg_bo_create(&vg, gpu, RING, VG_GTT, &ring[1]));
@@ -409,7 +409,7 @@ static void bad_packets(void)
 		      data.hw_exception_data.memory_lost);
 		ERRNO(ETIMEDOUT, vg_cq_wait(&q, 0));
 		OK(vg_cq_finish(&good, VG_TIMEOUT_MS));
-		/* A new run list must not start the queue again. */
+		/* This submits a new run list, which must not start the bad queue again. */
 		OK(vg_cq_update(&q, &q.ring, 100));
 		OK(vg_cq_finish(&good, VG_TIMEOUT_MS));
 		errors = tap_device_counter(gpu, "queue_errors") - errors;

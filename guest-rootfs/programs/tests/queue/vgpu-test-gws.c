@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * This program tests global wave sync (GWS), which a queue gets by ALLOC_QUEUE_GWS.
- * Catches: the ioctl returns a wrong errno; GWS stays allocated after its queue or process
- * has ended; a run list lacks GWS; two processes with GWS run at the same time; a process
- * never gets a time slice.
+ * Catches: the ioctl returns a wrong errno; GWS stays allocated after its queue or
+ * process has ended; a run list lacks GWS; two processes with GWS run at the same time;
+ * a process never gets a time slice.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -175,7 +175,7 @@ static void run_lists(void)
 	OK(vg_cq_destroy(&q[0]));
 	expect_list(0, 0);
 
-	/* SDMA queues must not be in a run list. */
+	/* Catches: an SDMA queue with GWS is in the run list. */
 	OK(vg_queue_create(&vg, gpu, RING, &sdma));
 	OK(gws_of(sdma.id, 1, NULL));
 	expect_list(0, 0);
