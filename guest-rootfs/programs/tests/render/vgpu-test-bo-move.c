@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program moves BOs that jobs use. Catches: a move blocks the caller until the BO's
- * jobs complete; a move runs before these jobs; a job that does not list the BO accesses
- * its old memory after that memory was reused; a job reads the BO before its move has
- * completed.
+ * This program moves BOs that jobs use. Catches: a move blocks the caller until the
+ * BO's jobs complete; a move runs before these jobs; a job that does not list the BO
+ * accesses its old memory after that memory was reused; a job reads the BO before its
+ * move has completed.
  *
  * The jobs that delay a move wait for fences of vgem and occupy no engine.
  */
@@ -120,8 +120,8 @@ static void hold_release(struct hold *h)
 }
 
 /*
- * Submit IB @i of @u to @ring. The job lists its IB, the BO out of @u and, unless it is 0,
- * the handle @bo. Unless @after is NULL, the job waits for the fence of @after.
+ * Submit IB @i of @u to @ring. The job lists its IB, the destination BO of @u and, unless
+ * @bo is 0, the BO with this handle. Unless @after is NULL, the job waits for its fence.
  */
 static uint64_t submit(struct user *u, unsigned int i, uint32_t ring,
 		       uint32_t bo, const struct hold *after)
@@ -261,7 +261,7 @@ static void unnamed(void)
 	ERRNO(0, vr_wait(v.fd, v.ctx, 1, b, ~0ull));
 	OK(vg_pattern_check(v.out.cpu, SIZE / 2, SEED, 0));
 	OK(vg_pattern_check((char *)v.out.cpu + SIZE / 2, SIZE / 2, SEED, 0));
-	/* The job must have run before the move and have read the old contents. */
+	/* The job that does not list the BO must have read the BO before the move. */
 	OK(vg_pattern_check(u.out.cpu, SIZE / 2, SEED, 0));
 	OK(vg_pattern_check((char *)u.out.cpu + SIZE / 2, SIZE / 2, SEED, 0));
 }

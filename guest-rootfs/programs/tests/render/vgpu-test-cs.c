@@ -145,8 +145,8 @@ static void copies(void)
 }
 
 /*
- * Jobs of one ring must run in order. Sequence numbers of earlier jobs must count as
- * completed.
+ * Jobs of one ring must run in order. After a job has completed, a wait for an earlier
+ * job must return at once.
  */
 static void in_order(void)
 {
@@ -642,8 +642,8 @@ static void many_files(void)
 }
 
 /*
- * Two files share a BO: the second job must wait for the first, except with
- * EXPLICIT_SYNC.
+ * Two DRM files submit jobs that use a shared BO. The second job must wait for the first,
+ * unless the BO was created with EXPLICIT_SYNC.
  */
 static void implicit(void)
 {

@@ -55,7 +55,7 @@ static void job(void)
 	ERRNO(0, vr_wait(fd, ctx, 0, seq, ~0ull));
 }
 
-/* Return true if debugfs shows the BO in VRAM. Wait until its move has completed. */
+/* Wait until BO @i is not being moved. Return true if debugfs then shows it in VRAM. */
 static bool in_vram(int i)
 {
 	char path[64], line[64], text[65536], *at, *end;
@@ -82,7 +82,10 @@ static void check_where(int from, int n, bool vram, const char *what)
 		      vram ? "not " : "");
 }
 
-/* Create BOs until @n other BOs had to be evicted. Return the number of the next BO. */
+/*
+ * Fill free VRAM with new BOs, and then create @n more, so that @n other BOs must be
+ * evicted. @next is the number of the first new BO. Return the number after the last.
+ */
 static int push_out(int next, int n)
 {
 	struct vg_mem_info info;
@@ -115,7 +118,7 @@ static void order(void)
 	check_where(8, 4, false, "not used since");
 	check_where(0, 2, false, "always valid, oldest");
 	check_where(3, 5, true, "always valid, younger");
-	/* The next job must bring the eight BOs back and make them the youngest again. */
+	/* The next job must bring the eight BOs back, as the last ones to be evicted. */
 	job();
 	check_where(0, 8, true, "always valid");
 	push_out(next, 3);

@@ -168,8 +168,8 @@ static void waits_for_job(void)
 }
 
 /*
- * A job that does not list the BO must not delay MADV_DONTNEED. Catches: such a job
- * accesses the pages after they were freed and used again.
+ * A job accesses the memory without listing the BO. Catches: MADV_DONTNEED waits for the
+ * job; the job accesses the pages after they were freed and used again.
  */
 static void not_named(void)
 {

@@ -357,8 +357,8 @@ static void closed_while_used(void)
 }
 
 /*
- * VM_ALWAYS_VALID: the BO must be usable by jobs that do not list it, and must not be
- * shared with another file.
+ * Create BOs with VM_ALWAYS_VALID. Catches: a job that does not list such a BO cannot use
+ * the BO; the BO can be shared with another file.
  */
 static void always_valid(void)
 {
