@@ -40,7 +40,7 @@ static void many(void)
 	}
 }
 
-/* Write a few bytes across the end of each page; the bytes around them must not change. */
+/* Write a few bytes across the end of each page. Catches: bytes around them change. */
 static void stride(void)
 {
 	struct mx_piece *pc;
@@ -242,7 +242,7 @@ static void evicted(void)
 		      "no page was evicted");
 }
 
-/* The CPU touches single pages, which must migrate back. */
+/* The CPU touches single pages, which must migrate back while other pages stay in VRAM. */
 static void touched(void)
 {
 	struct mx_piece *pc;

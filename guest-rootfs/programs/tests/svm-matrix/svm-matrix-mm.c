@@ -79,8 +79,8 @@ static void remapped_both(void)
 	mx_gpu_check();
 	mx_cpu_check();
 	/*
-	 * Let the caller check the moved pieces. A moved piece of shared memory and the
-	 * piece at the old address have one buffer want, so both expect the new contents.
+	 * Let the caller check the moved pieces. For shared memory, a moved piece and the
+	 * piece at the old address use the same buffer of expected contents.
 	 */
 	swap_pieces(old);
 	mx_each(pc)

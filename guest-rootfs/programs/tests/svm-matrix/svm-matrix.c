@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * This file has the functions that all cases of the matrix use: they open KFD, place the
- * memory, and write and compare it by GPU or CPU. The member want of struct mx_piece has
- * the expected contents. A comparison always covers all bytes.
+ * memory, and write and compare it by GPU or CPU. A comparison always covers all bytes.
  */
 #include <stdlib.h>
 #include <sys/mman.h>

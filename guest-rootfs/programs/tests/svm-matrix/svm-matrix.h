@@ -37,7 +37,7 @@
 /* Properties of an action. */
 #define MX_READS	0x1	/* the action makes sense for read-only memory */
 #define MX_UNTOUCHED	0x2	/* nothing may access the memory before the action */
-#define MX_LAST		0x4	/* the queues have stopped after the action */
+#define MX_LAST		0x4	/* the action stops the queues; only the CPU checks later */
 #define MX_MOVES_IT	0x8	/* the action needs a kind with MX_MOVES or MX_MIXED */
 
 /**
