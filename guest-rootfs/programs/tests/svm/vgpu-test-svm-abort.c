@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program causes migrations whose copy fails, because VRAM is lost in a reset of the
- * device (vram-lost-on-reset=on) while the copy waits for its engine. Catches: the memory
- * core maps empty pages after a failed copy in a CPU fault, a prefetch, an eviction or a
- * migration to VRAM, because the driver did not withdraw the pages first
+ * This program causes migrations whose copy fails, because VRAM is lost in a reset of
+ * the device (vram-lost-on-reset=on) while the copy waits for its engine. Catches: the
+ * memory core maps empty pages after a failed copy in a CPU fault, a prefetch, an
+ * eviction or a migration to VRAM, because the driver did not withdraw the pages first
  * (svm_move_abort()).
  *
  * Pages that were in VRAM are lost: an access raises SIGBUS, and a system call fails

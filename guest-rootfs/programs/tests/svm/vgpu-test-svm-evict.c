@@ -82,7 +82,7 @@ static char *shared_in_vram(uint64_t bytes, uint64_t seed)
 
 /*
  * Prefetch shared memory to VRAM and return it. Do not check that it is in VRAM, because
- * struct rival's process may already have evicted it again.
+ * another process (struct rival) may already have evicted it again.
  */
 static char *shared_contested(uint64_t bytes, uint64_t seed)
 {
@@ -109,8 +109,8 @@ static void check_both(char *p, uint64_t bytes, uint64_t seed)
 }
 
 /*
- * A process that competes for VRAM. For each byte that it reads from @go it allocates
- * and frees a BO, and then writes a byte to @up.
+ * A process that competes for VRAM. For each byte that is written to go, the process
+ * allocates and frees a BO, and then sends a byte, which can be read from up.
  */
 struct rival {
 	pid_t pid;
@@ -249,7 +249,7 @@ static void bo_wants_no_retry(void)
 	bo_wants(0);
 }
 
-/* BOs of the render node must be able to evict shared memory. */
+/* Catches: BOs of the render node cannot evict shared memory, or its contents are lost. */
 static void drm_wants(void)
 {
 	uint32_t handle[64];
@@ -306,7 +306,7 @@ static void all_leave(void)
 	tap_evict(gpu, "vram");
 }
 
-/* Page tables must be able to evict shared memory, too. */
+/* Catches: the allocation of page tables cannot evict shared memory. */
 static void tables_want(void)
 {
 	const uint64_t tables = 1024;
@@ -378,7 +378,7 @@ static void itself_no_retry(void)
 	itself(0);
 }
 
-/* A thread that reads and writes shared memory, one byte of its own in each page. */
+/* A thread that reads and writes one byte in every seventh page of shared memory. */
 struct toucher {
 	pthread_t thread;
 	unsigned char *p;

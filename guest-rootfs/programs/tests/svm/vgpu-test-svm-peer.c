@@ -361,7 +361,7 @@ static void prefetched_no_retry(void)
 	moved_at_work(0, prefetch);
 }
 
-/* A GPU without access must not reach the memory in a peer's VRAM either. */
+/* Catches: a GPU with NO_ACCESS to memory reaches it in a peer's VRAM. */
 static void no_access(void)
 {
 	char *p;

@@ -291,7 +291,7 @@ static void full_adaptive(void)
 	full("adaptive", false);
 }
 
-/* Other BOs fill VRAM. The free rest is smaller than one of the two buffers of the copy. */
+/* Leave less VRAM free than one of the two buffers of a copy needs. BOs use all other VRAM. */
 static void tight(void)
 {
 	const uint64_t size = 8 * GRANULE;

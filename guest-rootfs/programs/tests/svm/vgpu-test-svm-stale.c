@@ -84,7 +84,7 @@ static void await_faults(uint64_t before, uint64_t n)
 /*
  * A thread that changes the memory, for which it needs mmap_lock. The thread is created
  * before the worker holds mmap_lock, because the allocation of its stack needs this
- * lock. The thread starts the change when it reads a byte from @go.
+ * lock. The thread starts the change when it reads a byte from go[0].
  */
 struct taker {
 	const struct way *way;
@@ -230,8 +230,8 @@ static void stale(const struct way *way)
 	served(&other.q, other.seq, denied);
 	OK(vg_wait(&stalled.q, stalled.seq, VG_TIMEOUT_MS));
 	/*
-	 * Only the pages of job other may have migrated. The fault of job late was stale,
-	 * and must not have been repaired.
+	 * Only the pages of job other may have migrated to VRAM, because the fault of job
+	 * late was stale.
 	 */
 	CHECK(tap_driver_counter(gpu, "pages_to_vram") <= moved + BYTES / VG_PAGE,
 	      "%s: the late fault was repaired", way->name);

@@ -2,7 +2,8 @@
 /*
  * This program tests shared virtual memory: faults, migration, attributes, XNACK modes.
  * Catches: bytes are lost or written twice when an access is replayed; a page is mapped
- * from the wrong place; data is left behind in VRAM; attributes apply outside their range.
+ * from the wrong place; data is left behind in VRAM; attributes apply outside their
+ * range.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -413,7 +414,7 @@ static void xnack_off_stops(void)
 	OK(vg_mem_info(gpu, &before));
 	tap_in_child(xnack_off_unregistered, NULL);
 	OK(vg_mem_wait_freed(gpu, &before, VG_TIMEOUT_MS));
-	/* This process, which has XNACK, must not be affected. */
+	/* The queue of this process, which has XNACK on, must still work. */
 	OK(vg_fill(&q, bo.cpu, 31, VG_MIB));
 	OK(vg_fill_check(bo.cpu, VG_MIB, 31));
 	char *p = tap_anon(VG_MIB);
@@ -518,7 +519,7 @@ static void ends_under_copies(void *arg)
 
 /*
  * With XNACK off, an access without a page table entry counts as an unrepaired fault.
- * The access must not count if the entry is missing because the process has ended.
+ * Catches: an access counts although the entry is missing because the process has ended.
  */
 static void xnack_off_ends(void)
 {
