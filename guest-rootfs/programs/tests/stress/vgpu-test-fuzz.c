@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * This program gives random input to the render node, the primary node and /dev/kfd:
- * ioctls with random or nearly valid words, IBs of random packets, and mappings. It comes from
- * several processes with two threads each, which share files and arguments. Catches:
- * the kernel reports an error (KASAN, lockdep, refcounts); memory or handles leak; the
- * device does not work afterwards.
+ * ioctls with random or nearly valid words, IBs of random packets, and mappings.
+ * Several processes have two threads each, which share their files and arguments.
+ * Catches: the kernel reports an error (KASAN, lockdep, refcounts); memory or handles
+ * leak; the device does not work afterwards.
  *
  * The test prints its seed; VGPU_TEST_SEED repeats a run.
  */

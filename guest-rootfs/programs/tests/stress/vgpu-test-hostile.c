@@ -396,7 +396,7 @@ static void open_while_taken_away(void)
 	CHECK(child_ends(reader, &status) && !status, "reader: 0x%x", status);
 	CHECK(child_ends(remover, &status), "the removal does not end");
 	CHECK(!status, "the removal ended with 0x%x", status);
-	/* The end of the old process must not have affected the new process. */
+	/* Check that the end of the old KFD process has not ended the new one. */
 	ERRNO(0, kfd_works(fresh));
 	OK(vg_pci_bind(name));
 	/* The new process uses the other GPU as well, so unbind that GPU, too. */

@@ -5,8 +5,8 @@
  * object. Catches: use after free (KASAN); locks taken in the wrong order (lockdep);
  * leaked memory; a queue that cannot be stopped.
  *
- * VGPU_TEST_SECONDS sets the duration of a longer run. VGPU_TEST_SEED repeats an order of
- * calls.
+ * VGPU_TEST_SECONDS sets the duration of a longer run. VGPU_TEST_SEED repeats an order
+ * of calls.
  */
 #include <fcntl.h>
 #include <stdio.h>
