@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * This program suspends the guest to RAM while processes use BOs, queues, jobs and SVM
- * memory in VRAM. An RTC alarm resumes it. Catches: contents of VRAM, page tables or the GART are
- * lost in the sleep; a queue does not continue; a job is lost, or runs while the device
- * is off; memory leaks in each round.
+ * memory in VRAM. An RTC alarm resumes it. Catches: contents of VRAM, page tables or
+ * the GART are lost in the sleep; a queue does not continue; a job is lost, or runs
+ * while the device is off; memory leaks in each round.
  *
  * With the argument "freeze" or "disk" the program is the guest's part of
  * tests/avocado/test_sleep.py, where the host resumes the guest. For each line on stdin

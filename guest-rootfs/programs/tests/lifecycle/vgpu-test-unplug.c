@@ -518,7 +518,7 @@ static struct vg_mem_info prepare_load(void)
 	return info;
 }
 
-/* Wait until memory is free, because it is freed in the background. */
+/* Wait until the memory usage is @before again: memory is freed in the background. */
 static void check_in_use(const struct vg_mem_info *before, int round)
 {
 	start();

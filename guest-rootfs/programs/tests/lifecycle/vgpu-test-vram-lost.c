@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * This program resets a device that loses VRAM, with the page tables in it, in a reset
- * (vram-lost-on-reset=on). Catches: a job runs with lost page tables; a context reports no
- * error; mappings or GTT are not restored; a file works only after it is opened again;
- * KFD does not report a loss; foreign memory is visible where the copy of a BO was
- * cancelled or has not run yet.
+ * (vram-lost-on-reset=on). Catches: a job runs with lost page tables; a context reports
+ * no error; mappings or GTT are not restored; a file works only after it is opened
+ * again; KFD does not report a loss; foreign memory is visible where the copy of a BO
+ * was cancelled or has not run yet.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -150,7 +150,7 @@ static void hw_exception(void)
 		      KFD_HW_EXCEPTION_WHOLE_GPU_RESET &&
 	      data.hw_exception_data.reset_cause == KFD_HW_EXCEPTION_GPU_HANG &&
 	      data.hw_exception_data.gpu_id == gpu->gpu_id, "what happened");
-	/* The event must come once, because the second reset loses nothing more. */
+	/* The event must come only once, because another reset loses nothing more. */
 	for (i = 0; i < 2; i++) {
 		wait.timeout = 0;
 		ERRNO(0, vg_ioctl(&vg, AMDKFD_IOC_WAIT_EVENTS, &wait));
