@@ -211,7 +211,7 @@ static void same_gpu(void)
 	}
 }
 
-/* Free the BO (b), the descriptor (f) and the importer (i) in every order. */
+/* Free the exported BO (b), the descriptor (f) and the imported BO (i) in every order. */
 static void orders(void)
 {
 	static const char order[6][4] = {
@@ -359,8 +359,8 @@ static void moves(void)
 }
 
 /*
- * Both GPUs copy from a BO of the first GPU while it is moved: the queues must be
- * evicted, and must then use the new place.
+ * GPU 0 and GPU 1 copy from a BO of GPU 0 while the BO is moved. The queues must be
+ * evicted, and must then use the new place of the BO.
  */
 static void moves_under_queues(void)
 {

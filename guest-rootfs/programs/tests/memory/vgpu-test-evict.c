@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program uses more BOs than VRAM holds, in several processes. Catches: contents are
- * lost in a move; usage counters drift; an eviction deadlocks or skips a BO; BOs are
- * evicted while another process's queue uses them.
+ * This program uses more BOs than VRAM holds, in several processes. Catches: contents
+ * are lost in a move; usage counters drift; an eviction deadlocks or skips a BO; BOs
+ * are evicted while another process's queue uses them.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -305,8 +305,8 @@ static void worker_main(struct work *w, int me, uint64_t bytes)
 
 /*
  * Four processes with queues use 1.5 times the VRAM. Each process must finish its work
- * while the others run. At least 50 jobs must run between two evictions. This limit is
- * far from both 20 to 25 jobs without time slices, and 200 or more with time slices.
+ * while the others run. Without time slices, 20 to 25 jobs run between two evictions;
+ * with time slices, at least 200, also on a slow host. The test requires 50.
  * Catches: processes evict each other all the time; a process is never restored.
  */
 static void turns(void)

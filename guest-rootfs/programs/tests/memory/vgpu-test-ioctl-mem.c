@@ -227,7 +227,7 @@ static void map_addresses(void)
 	ERRNO(0, try_free(&vg, args.handle));
 }
 
-/* An address must not belong to both SVM and a BO. */
+/* Catches: an address can belong to both an SVM range and a BO. */
 static void svm_and_bo(void)
 {
 	struct vg_bo bo = { 0 };

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program tests who writes page tables, with how many bytes, and when tables are
- * freed. Catches: tables stay until the process ends; SDMA has not written entries when
- * an engine needs them; entries cost more bytes than necessary. Other tests, which
- * check data byte for byte, run a second time with SDMA as the writer (tests.list).
+ * This program tests by which writer (CPU or SDMA) and with how many bytes page tables
+ * are written, and when tables are freed. Catches: tables stay until the process ends;
+ * SDMA has not written entries when an engine needs them; entries cost more bytes than
+ * necessary. Other tests, which check data byte for byte, run a second time with SDMA
+ * as the writer (tests.list).
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program lets reclaim take memory of BOs: idle BOs are swapped out, BOs in use stay.
- * Catches: the OOM killer kills a process while idle BOs hold memory; bytes are lost on the way
- * to the swap device and back; memory of a job or a queue is reclaimed; a queue is
- * evicted for reclaim; BOs are swapped out without a swap device; a counter drifts;
- * reclaim waits for a lock of the driver.
+ * This program lets reclaim take memory of BOs: idle BOs are swapped out, BOs in use
+ * stay. Catches: the OOM killer kills a process while idle BOs hold memory; bytes are
+ * lost on the way to the swap device and back; memory of a job or a queue is reclaimed;
+ * a queue is evicted for reclaim; BOs are swapped out without a swap device; a counter
+ * drifts; reclaim waits for a lock of the driver.
  *
  * The tests need a block device for swap (tests.list), whose contents are lost.
  */
@@ -217,8 +217,8 @@ static void out_and_back(void)
 }
 
 /*
- * Memory of a process must not be swapped out while the process has a queue. Without a
- * queue the memory must be swapped out.
+ * Catches: memory of a process is swapped out while the process has a queue, or is not
+ * swapped out after the queue was destroyed; reclaim evicts the queue.
  */
 static void queues_keep(void)
 {

@@ -296,8 +296,8 @@ static void changes_xnack_on(void)
 }
 
 /*
- * Make memory read-only: the queue must be evicted, and must continue when the memory
- * can be written.
+ * Make memory of a userptr BO read-only. The queue must be evicted, and must continue
+ * when the memory is writable again.
  */
 static void waits_for_write(void)
 {

@@ -2,10 +2,9 @@
 /*
  * This program uses GEM_VA in the address space of a KFD process: the DRM file that was
  * passed to ACQUIRE_VM maps BOs for the process's queues, as ROCr's virtual memory API
- * does. Catches: a page
- * table entry is missing, or points to another BO or to the old place of moved memory
- * while a queue runs; the split of a mapping unmaps too much; memory is freed with its
- * exporter, or never; an address in use is mapped twice.
+ * does. Catches: a page table entry is missing, or points to another BO or to the old
+ * place of moved memory while a queue runs; the split of a mapping unmaps too much;
+ * memory is freed with its exporter, or never; an address in use is mapped twice.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -346,8 +345,8 @@ static void worker(void *gem)
 }
 
 /*
- * Run two busy processes, whose BOs do not fit into VRAM together. One of them maps its
- * BOs by GEM_VA, the other by KFD.
+ * Run two busy processes, whose BOs do not fit into VRAM together. GEM_VA maps the BOs of
+ * the first process, KFD those of the second.
  */
 static void pressure(void)
 {
@@ -546,7 +545,7 @@ static void handles(void)
 	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
 }
 
-/* An address must belong to only one of KFD, GEM_VA and SVM. */
+/* Catches: an address can be used by two of KFD, GEM_VA and SVM. */
 static void taken(void)
 {
 	struct vg_bo bo = { 0 }, mine = { 0 };
@@ -558,7 +557,7 @@ static void taken(void)
 	h = shared_bo(SIZE, VG_VRAM, &bo);
 	OK(vg_bo_create(&vg, gpu, VG_MIB, VG_GTT, &mine));
 	vg_pattern_fill(mine.cpu, VG_MIB, SEED, 0);
-	/* The render node must not change KFD's mappings. */
+	/* GEM_VA must refuse to change KFD's mappings. */
 	ERRNO(EINVAL, map(h, mine.va, 0, VG_PAGE));
 	ERRNO(EINVAL, map(h, mine.va - VG_PAGE, 0, 2 * VG_PAGE));
 	ERRNO(EINVAL, clear(mine.va, VG_MIB));
@@ -569,14 +568,14 @@ static void taken(void)
 	ERRNO(ENOENT, unmap(h, bo.va));
 	OK(vg_bo_unmap_gpu(&bo));
 	gpu_check(mine.va, VG_MIB, SEED, 0);
-	/* KFD must not map over the render node's mappings. */
+	/* KFD must refuse to map over GEM_VA's mappings. */
 	ERRNO(0, map(h, bo.va, 0, SIZE));
 	ERRNO(EINVAL, vg_bo_map_gpu(&bo));
 	ERRNO(EINVAL, map(h, bo.va + SIZE - VG_PAGE, 0, 2 * VG_PAGE));
 	ERRNO(0, unmap(h, bo.va));
 	OK(vg_bo_map_gpu(&bo));
 	OK(vg_bo_unmap_gpu(&bo));
-	/* SVM and GEM_VA must not use each other's addresses. */
+	/* SVM and GEM_VA must refuse each other's addresses. */
 	p = tap_anon(VG_MIB);
 	va = (uintptr_t)p;
 	memset(p, 1, VG_MIB);
