@@ -15,7 +15,7 @@
 #include "tap.h"
 
 #define SEED 0x5ec0e
-#define DUMP_MS (VG_TIMEOUT_MS / 3 * 2)		/* 20 s */
+#define DUMP_MS (VG_TIMEOUT_MS / 3 * 2)		/* 20 s on the reference machine */
 
 enum { BOS = 32, BO_BYTES = 256 << 10, SVM_BYTES = 16 << 20 };
 
