@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from vgpu_tools.base.errors import Failure
 from vgpu_tools.base.paths import QEMU_DEVICE
 from vgpu_tools.base.process import end_process
-from vgpu_tools.bench import measure, rows
+from vgpu_tools.bench import measure, rows, table
 from vgpu_tools.build import fingerprint, sources
 from vgpu_tools.cli import main
 from vgpu_tools.guest import monitor
@@ -264,6 +264,11 @@ class Bench(Test):
         self.assertEqual(samples, {rows.Key("copy", 4096, "us"): [1.5, 2.0]})
         with self.assertRaisesRegex(measure.BenchError, "value"):
             measure.collect(samples, line % '"fast"')
+
+    def test_number(self) -> None:
+        """Catches: a number of the table has an exponent where rounding adds a digit."""
+        values = {0.5: "0.5", 12.345: "12.3", 999.4: "999", 999.6: "1,000", 12345.6: "12,346"}
+        self.assertEqual({value: table.number(value) for value in values}, values)
 
 
 class Builds(Test):

@@ -18,7 +18,7 @@ def size_text(size: int) -> str:
 def number(value: float) -> str:
     """Return a number as text: as a whole number from 1000 on, else with three significant
     digits."""
-    if value >= 1000:
+    if value >= 999.5:
         return f"{value:,.0f}"
     return f"{value:.3g}"
 
