@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * AQL packets of 64 bytes: those of HSA's architected queues, and AMD's vendor
- * packets. Offsets AQL_* are in dwords of the packet. A signal is AMD's
- * amd_signal_t; offsets AMD_SIGNAL_* are in bytes.
+ * AQL packets (64 bytes): HSA's packets for user-mode queues, and AMD's vendor
+ * packets. A constant AQL_* that names a place in a packet is an offset in
+ * dwords. AMD_SIGNAL_* are byte offsets in a signal, which is AMD's
+ * amd_signal_t.
  *
- * Facts: HSA Platform System Architecture Specification 1.2, sections 2.8 and
+ * Sources: HSA Platform System Architecture Specification 1.2, sections 2.8 and
  * 2.9; ROCr hsa.h, hsa_ext_amd.h, amd_hsa_signal.h.
  */
 #ifndef VGPU_AQL_H
@@ -17,7 +18,7 @@
 #define AQL_DW0__ACQUIRE		0x00000600u
 #define AQL_DW0__RELEASE		0x00001800u
 #define AQL_DW0__HEADER			0x0000ffffu
-#define AQL_DW0__AMD_FORMAT		0x00ff0000u	/* type AQL_VENDOR: AQL_AMD_* */
+#define AQL_DW0__AMD_FORMAT		0x00ff0000u	/* if TYPE is AQL_VENDOR: AQL_AMD_* */
 
 #define AQL_VENDOR			0
 #define AQL_INVALID			1
@@ -29,20 +30,22 @@
 #define AQL_AMD_PM4_IB			1
 #define AQL_AMD_BARRIER_VALUE		2
 
-#define AQL_COMPLETION_SIGNAL		14	/* address; 0: none */
+#define AQL_COMPLETION_SIGNAL		14	/* address of the signal; 0: no signal */
 
 /*
- * BARRIER_AND, BARRIER_OR: number of signals, and offset of the address of
- * signal i.
+ * Signals of BARRIER_AND and BARRIER_OR: their number, and the offset of the
+ * address of signal i.
  */
 #define AQL_BARRIER_SIGNALS		5
 #define AQL_BARRIER_SIGNAL(i)		(2 + 2 * (i))
 
-/* BARRIER_VALUE waits until the condition holds: (signal & MASK) COND VALUE. */
+/*
+ * BARRIER_VALUE waits until this is true: (value of SIGNAL & MASK) COND VALUE.
+ */
 #define AQL_VALUE_SIGNAL		2
 #define AQL_VALUE_VALUE			4
 #define AQL_VALUE_MASK			6
-#define AQL_VALUE_COND			8	/* 0 ==, 1 !=, 2 <, 3 >= */
+#define AQL_VALUE_COND			8	/* 0: ==, 1: !=, 2: <, 3: >=; signed */
 
 /* AQL_AMD_PM4_IB: offset of the INDIRECT_BUFFER packet in the AQL packet. */
 #define AQL_PM4_IB_PACKET		1

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Field helpers for the hardware contract.
+ * Macros for fields of registers.
  *
  * A register is named by its dword offset in BAR 5 (byte offset / 4), a field
- * by the mask REGISTER__FIELD of the bits it occupies. The headers in this
- * folder are plain C without dependencies: the device, the guest driver, the
- * tests and the guest programs all include them.
+ * by the mask REGISTER__FIELD of the bits that the field occupies. The headers
+ * in this folder are plain C without dependencies: the device, the guest
+ * driver, the tests and the guest programs all include them.
  */
 #ifndef VGPU_BITS_H
 #define VGPU_BITS_H

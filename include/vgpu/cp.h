@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Command processor, compute side (MEC): selection of a queue, its hardware
- * queue descriptor (HQD), interrupts, VMID apertures.
+ * Registers and interrupts of the command processor's compute side (MEC). An
+ * HQD is a hardware queue descriptor: the registers of one hardware queue.
  *
- * Facts: Linux asic_reg/gc/gc_9_4_2_{offset,sh_mask}.h, gfx_v9_0.c,
- * amdgpu_amdkfd_gfx_v9.c, kfd_mqd_manager_v9.c. GC segment 0: dword 0x2000.
+ * Sources: Linux asic_reg/gc/gc_9_4_2_{offset,sh_mask}.h, gfx_v9_0.c,
+ * amdgpu_amdkfd_gfx_v9.c, kfd_mqd_manager_v9.c. Segment 0 of GC starts at dword
+ * 0x2000 of BAR 5.
  */
 #ifndef VGPU_CP_H
 #define VGPU_CP_H
@@ -12,8 +13,8 @@
 #define GC_BASE				0x2000
 
 #define CP_NUM_MECS			2	/* ME 1 and 2 */
-#define CP_NUM_PIPES			4	/* of a MEC */
-#define CP_NUM_QUEUES			8	/* of a pipe */
+#define CP_NUM_PIPES			4	/* per MEC */
+#define CP_NUM_QUEUES			8	/* per pipe */
 #define CP_NUM_HQDS			(CP_NUM_MECS * CP_NUM_PIPES * CP_NUM_QUEUES)
 
 /*
@@ -22,7 +23,7 @@
  */
 #define GRBM_GFX_CNTL			(GC_BASE + 0x0022)
 #define GRBM_GFX_CNTL__PIPEID			0x00000003u
-#define GRBM_GFX_CNTL__MEID			0x0000000cu	/* 1, 2: MEC */
+#define GRBM_GFX_CNTL__MEID			0x0000000cu	/* number of the MEC: 1 or 2 */
 #define GRBM_GFX_CNTL__VMID			0x000000f0u
 #define GRBM_GFX_CNTL__QUEUEID			0x00000700u
 
@@ -36,8 +37,8 @@
 #define SH_MEM_CONFIG__RETRY_DISABLE		0x00001000u
 
 /*
- * The GWS (global wave sync) resources that waves of a VMID may use: SIZE
- * resources, the first of which is number BASE.
+ * Waves of VMID n may use the GWS (global wave sync) resources with numbers
+ * from BASE to BASE + SIZE - 1.
  */
 #define GDS_GWS_VMID0			(GC_BASE + 0x1320)
 #define GDS_GWS_VMID(n)			(GDS_GWS_VMID0 + (n))
@@ -47,22 +48,22 @@
 #define GWS_NUM					64
 
 /*
- * First and last byte offset, in the first page of BAR 2, of doorbells that go
- * to the MECs.
+ * Doorbells of the MECs: byte offsets of the first and the last one in a page
+ * of BAR 2. Only the low 12 bits of a doorbell's offset are compared.
  */
 #define CP_MEC_DOORBELL_RANGE_LOWER	(GC_BASE + 0x105c)
 #define CP_MEC_DOORBELL_RANGE_UPPER	(GC_BASE + 0x105d)
 #define CP_MEC_DOORBELL_RANGE__OFFSET		0x0ffffffcu
 
 /*
- * A write of bit n: queue n of ME 1 (n = 8 * pipe + queue) reads its write
- * pointer from WPTR_POLL_ADDR once.
+ * If bit n is written as 1, queue n of ME 1 (n = 8 * pipe + queue) reads its
+ * write pointer from CP_HQD_PQ_WPTR_POLL_ADDR once.
  */
 #define CP_PQ_WPTR_POLL_CNTL1		(GC_BASE + 0x1084)
 
 #define CP_ME1_PIPE0_INT_CNTL		(GC_BASE + 0x1085)
 #define CP_PIPE_INT_CNTL(me, pipe)	(CP_ME1_PIPE0_INT_CNTL + 4 * ((me) - 1) + (pipe))
-#define CPC_INT_CNTL			(GC_BASE + 0x10b4)	/* of the selected pipe */
+#define CPC_INT_CNTL			(GC_BASE + 0x10b4)	/* of the pipe in GRBM_GFX_CNTL */
 #define CP_INT_CNTL__DEQUEUE_REQUEST		0x00002000u
 #define CP_INT_CNTL__PRIV_REG			0x00800000u
 #define CP_INT_CNTL__OPCODE_ERROR		0x01000000u
@@ -78,7 +79,10 @@
 #define RLC_CP_SCHEDULERS__ME			0x00000060u
 #define RLC_CP_SCHEDULERS__VALID		0x00000080u
 
-/* Registers of the selected HQD. The numbers are offsets from CP_HQD. */
+/*
+ * Registers of the HQD that GRBM_GFX_CNTL selects, as dword offsets from
+ * CP_HQD.
+ */
 #define CP_HQD				(GC_BASE + 0x1245)
 #define CP_HQD_SPAN			0x38
 #define CP_MQD_BASE_ADDR		0x00
@@ -92,37 +96,40 @@
 #define CP_HQD_QUANTUM			0x07
 #define CP_HQD_PQ_BASE			0x08	/* address >> 8 */
 #define CP_HQD_PQ_BASE_HI		0x09
-#define CP_HQD_PQ_RPTR			0x0a	/* dwords, below the ring size */
+#define CP_HQD_PQ_RPTR			0x0a	/* in dwords, less than the ring size */
 #define CP_HQD_PQ_RPTR_REPORT_ADDR	0x0b
 #define CP_HQD_PQ_RPTR_REPORT_ADDR_HI	0x0c
 #define CP_HQD_PQ_WPTR_POLL_ADDR	0x0d
 #define CP_HQD_PQ_WPTR_POLL_ADDR_HI	0x0e
 #define CP_HQD_PQ_DOORBELL_CONTROL	0x0f
-#define CP_HQD_PQ_DOORBELL_CONTROL__OFFSET	0x0ffffffcu	/* bytes in BAR 2 */
+#define CP_HQD_PQ_DOORBELL_CONTROL__OFFSET	0x0ffffffcu	/* byte offset in BAR 2 */
 #define CP_HQD_PQ_DOORBELL_CONTROL__EN		0x40000000u
 #define CP_HQD_PQ_DOORBELL_CONTROL__HIT		0x80000000u
 /* There is no register at 0x10. */
 #define CP_HQD_PQ_CONTROL		0x11
-#define CP_HQD_PQ_CONTROL__QUEUE_SIZE		0x0000003fu	/* log2(dwords) - 1 */
+#define CP_HQD_PQ_CONTROL__QUEUE_SIZE		0x0000003fu	/* log2(dwords of the ring) - 1 */
 #define CP_HQD_PQ_CONTROL__NO_UPDATE_RPTR	0x08000000u
 #define CP_HQD_PQ_CONTROL__PRIV_STATE		0x40000000u
 #define CP_HQD_PQ_CONTROL__KMD_QUEUE		0x80000000u
 #define CP_HQD_IB_BASE_ADDR		0x12
 #define CP_HQD_IB_BASE_ADDR_HI		0x13
-#define CP_HQD_IB_RPTR			0x14	/* dwords */
+#define CP_HQD_IB_RPTR			0x14	/* offset in the IB, in dwords */
 #define CP_HQD_IB_CONTROL		0x15
-#define CP_HQD_IB_CONTROL__IB_SIZE		0x000fffffu	/* dwords */
+#define CP_HQD_IB_CONTROL__IB_SIZE		0x000fffffu	/* in dwords */
 #define CP_HQD_IB_CONTROL__PROCESSING_IB	0x80000000u
 #define CP_HQD_DEQUEUE_REQUEST		0x18
-#define CP_HQD_DEQUEUE_REQUEST__REQ		0x00000007u	/* 1 drain, 2 reset */
+#define CP_HQD_DEQUEUE_REQUEST__REQ		0x00000007u	/* 1: drain, 2: reset the queue */
 #define CP_HQD_DEQUEUE_REQUEST__INT		0x00000100u
 #define CP_HQD_HQ_STATUS0		0x20
 #define CP_MQD_CONTROL			0x22
 #define CP_HQD_HQ_STATUS1		0x23
-/* Specific to the model: state of an unmapped queue. */
+/*
+ * The meaning of HQ_STATUS1 is specific to the model: the register keeps the
+ * state of a queue that is not mapped.
+ */
 #define CP_HQD_HQ_STATUS1__PHASE		0x00000003u	/* progress of the AQL packet */
-#define CP_HQD_HQ_STATUS1__REPORT		0x40000000u	/* PQ_RPTR must be written back */
-#define CP_HQD_HQ_STATUS1__FULL			0x80000000u	/* the ring is full, not empty */
+#define CP_HQD_HQ_STATUS1__REPORT		0x40000000u	/* PQ_RPTR not yet written back */
+#define CP_HQD_HQ_STATUS1__FULL			0x80000000u	/* if RPTR == WPTR: ring is full */
 #define CP_HQD_EOP_BASE_ADDR		0x25
 #define CP_HQD_EOP_BASE_ADDR_HI		0x26
 #define CP_HQD_EOP_CONTROL		0x27
@@ -134,8 +141,8 @@
 #define CP_HQD_ERROR__PQ_UTCL1_ERROR		0x00000100u
 #define CP_HQD_ERROR__IB_UTCL1_ERROR		0x00000200u
 #define CP_HQD_AQL_CONTROL		0x35
-#define CP_HQD_AQL_CONTROL__CONTROL0		0x00007fffu	/* not 0: AQL packets */
-#define CP_HQD_PQ_WPTR_LO		0x36	/* dwords, not wrapped at the ring's end */
+#define CP_HQD_AQL_CONTROL__CONTROL0		0x00007fffu	/* if not 0, packets are AQL */
+#define CP_HQD_PQ_WPTR_LO		0x36	/* in dwords, not wrapped at the ring's end */
 #define CP_HQD_PQ_WPTR_HI		0x37
 
 /*
@@ -147,17 +154,21 @@
 #define CP_MQD_HQD			128
 #define CP_MQD_DWORDS			512
 
-/* Interrupts of the CP. END_OF_PIPE: data0 is the int_ctxid of the packet. */
+/*
+ * Interrupts of the CP. For END_OF_PIPE, data0 of the entry is the int_ctxid of
+ * the packet.
+ */
 #define IH_CLIENT_CP			0x14
 #define IH_SRC_CP_END_OF_PIPE		181
 #define IH_SRC_CP_BAD_OPCODE		183
 #define IH_SRC_CP_PRIV_REG		184
 #define IH_SRC_CP_ECC			197	/* the queue read poisoned memory */
-#define IH_RING_CP_PIPE			0x03	/* fields of IH_DW0__RING */
+/* Fields of IH_DW0__RING in an entry of the CP. */
+#define IH_RING_CP_PIPE			0x03
 #define IH_RING_CP_ME			0x0c
 #define IH_RING_CP_QUEUE		0x70
-/* BAD_OPCODE and PRIV_REG: fields of data0. */
-#define IH_CP_ERROR__DOORBELL		0x000003ffu	/* doorbell's index in the slice */
+/* Fields of data0 in an entry of BAD_OPCODE or PRIV_REG. */
+#define IH_CP_ERROR__DOORBELL		0x000003ffu	/* index in the process's doorbells */
 #define IH_CP_ERROR__CODE		0x03fffc00u
 /* Values of IH_CP_ERROR__CODE: KFD_EC_QUEUE_PACKET_* of linux/kfd_ioctl.h. */
 #define CP_ERROR_PACKET_RESERVED	19

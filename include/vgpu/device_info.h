@@ -12,12 +12,12 @@
 
 #define VGPU_MAGIC			(VGPU_BASE + 0x00)
 #define VGPU_MAGIC_VALUE		0x55504756u	/* "VGPU" */
-#define VGPU_VERSION			(VGPU_BASE + 0x01)	/* contract version */
+#define VGPU_VERSION			(VGPU_BASE + 0x01)	/* version of these headers */
 #define VGPU_VERSION_VALUE		1
 #define VGPU_SDMA_COUNT			(VGPU_BASE + 0x02)
-#define VGPU_FAULT_SERIAL		(VGPU_BASE + 0x03)	/* number of the last fault */
-#define VGPU_XGMI_LINKS			(VGPU_BASE + 0x04)	/* mask of nodes whose link is up */
-#define VGPU_XGMI_HIVE_LO		(VGPU_BASE + 0x05)	/* id of the hive; 0: in no hive */
+#define VGPU_FAULT_SERIAL		(VGPU_BASE + 0x03)	/* serial of the last fault */
+#define VGPU_XGMI_LINKS			(VGPU_BASE + 0x04)	/* bit n: link to node n is up */
+#define VGPU_XGMI_HIVE_LO		(VGPU_BASE + 0x05)	/* id of the hive; 0: no hive */
 #define VGPU_XGMI_HIVE_HI		(VGPU_BASE + 0x06)
 
 /*
@@ -27,15 +27,15 @@
 #define VGPU_COUNTER(i)			(VGPU_BASE + 0x10 + 2 * (i))
 #define VGPU_CNT_FAULTS_RETRY		0	/* retry faults reported (IH entries made) */
 #define VGPU_CNT_FAULTS_NORETRY		1	/* no-retry faults reported */
-#define VGPU_CNT_FAULTS_MERGED		2	/* stalls on a fault that was reported already */
+#define VGPU_CNT_FAULTS_MERGED		2	/* stalls on a fault already reported */
 #define VGPU_CNT_REPLAYS		3	/* stalled accesses that succeeded on replay */
-#define VGPU_CNT_INVALIDATIONS		4	/* (request, VMID) pairs acknowledged */
+#define VGPU_CNT_INVALIDATIONS		4	/* acknowledged, one per VMID of a request */
 #define VGPU_CNT_TLB_HITS		5
 #define VGPU_CNT_TLB_MISSES		6
-#define VGPU_CNT_BYTES_COPIED		7	/* COPY_LINEAR payload */
-#define VGPU_CNT_BYTES_FILLED		8	/* CONST_FILL payload */
+#define VGPU_CNT_BYTES_COPIED		7	/* bytes that COPY packets copied */
+#define VGPU_CNT_BYTES_FILLED		8	/* bytes that CONST_FILL packets wrote */
 #define VGPU_CNT_PACKETS		9
-#define VGPU_CNT_PTES_WRITTEN		10	/* PTEPDE entries */
+#define VGPU_CNT_PTES_WRITTEN		10	/* entries that PTEPDE packets wrote */
 #define VGPU_CNT_IH_ENTRIES		11
 #define VGPU_CNT_IH_DROPPED		12
 #define VGPU_CNT_MSI			13

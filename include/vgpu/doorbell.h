@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Layout of the doorbells in BAR 2. Indices count 64-bit doorbells, except
- * those named _DWORDS and _DW.
+ * Layout of the doorbells in BAR 2. Names that end with _DWORDS or _DW count
+ * dwords, DOORBELL_SLICE_SIZE counts bytes, all others count 64-bit doorbells.
  *
- * Facts: Linux amdgpu_doorbell.h (VEGA20 assignment), kfd_doorbell.c,
+ * Sources: Linux amdgpu_doorbell.h (VEGA20 assignment), kfd_doorbell.c,
  * kfd_device_queue_manager.c.
  *
  * Page 0 has the kernel's doorbells. Each KFD process has one slice of 8 KiB.
  * SDMA queue q (0 to 7) of engine n has this index in the slice:
  *	DOORBELL_SDMA(n) + (q & 1) * DOORBELL_MIRROR + (q >> 1)
- * So odd queues are in the second page of the slice, the mirror. A write of the
- * 64-bit write pointer (bytes, not wrapped) to a doorbell reaches the queue
- * whose DOORBELL_OFFSET is the byte offset of the doorbell in BAR 2.
+ * So the doorbells of odd queues are in the second page of the slice, the
+ * mirror. A write to a doorbell sets the 64-bit write pointer (in bytes, not
+ * wrapped at the ring's end) of the queue whose SDMA_DOORBELL_OFFSET is the
+ * byte offset of the doorbell in BAR 2.
  */
 #ifndef VGPU_DOORBELL_H
 #define VGPU_DOORBELL_H

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The two VM hubs (GFX hub in GC 9.4.2, MMHUB 1.7): apertures, contexts, fault
- * registers, invalidation engines.
+ * Registers of the two VM hubs (GFX hub in GC 9.4.2, MMHUB 1.7): apertures,
+ * contexts, fault registers, invalidation engines.
  *
- * Facts: Linux asic_reg/gc/gc_9_4_2_offset.h, mmhub/mmhub_1_7_offset.h and the
- * sh_mask files of the same names; gmc_v9_0.c, gfxhub_v1_0.c, mmhub_v1_7.c.
+ * Sources: Linux asic_reg/gc/gc_9_4_2_offset.h, mmhub/mmhub_1_7_offset.h and
+ * the sh_mask files of the same names; gmc_v9_0.c, gfxhub_v1_0.c, mmhub_v1_7.c.
  * Both hubs have the same layout: a register is at HUB(hub) + the offset
  * defined here. SDMA engines translate through the MM hub, compute queues
  * through the GFX hub.
@@ -37,7 +37,10 @@
 #define VM_L2_PROTECTION_FAULT_CNTL	0x007
 #define VM_L2_PROTECTION_FAULT_CNTL__CLEAR_STATUS_ADDR	0x00000001u
 #define VM_L2_PROTECTION_FAULT_CNTL__ALLOW_SUBSEQUENT	0x00000002u
-/* Classes of faults whose accesses are redirected to the default page. */
+/*
+ * A set bit *_DEFAULT redirects accesses with a fault of that class to the
+ * default page.
+ */
 #define VM_L2_PROTECTION_FAULT_CNTL__RANGE_DEFAULT	0x00000004u
 #define VM_L2_PROTECTION_FAULT_CNTL__PDE0_DEFAULT	0x00000008u
 #define VM_L2_PROTECTION_FAULT_CNTL__PDE1_DEFAULT	0x00000010u
@@ -54,8 +57,8 @@
 #define VM_L2_PROTECTION_FAULT_CNTL2	0x008
 #define VM_L2_PROTECTION_FAULT_CNTL2__ENABLE_RETRY_INTERRUPT	0x00080000u
 /*
- * The first no-retry fault since the last clear. MORE_FAULTS: later no-retry
- * faults occurred.
+ * Describes the first no-retry fault since the register was cleared.
+ * MORE_FAULTS is set if other no-retry faults followed.
  */
 #define VM_L2_PROTECTION_FAULT_STATUS	0x00b
 #define VM_L2_PROTECTION_FAULT_STATUS__MORE_FAULTS	0x00000001u
@@ -66,7 +69,7 @@
 #define VM_L2_PROTECTION_FAULT_STATUS__RW		0x00040000u
 #define VM_L2_PROTECTION_FAULT_STATUS__ATOMIC		0x00080000u
 #define VM_L2_PROTECTION_FAULT_STATUS__VMID		0x00f00000u
-/* GPU address, >> 12, of the fault in STATUS. */
+/* Page (VA >> 12) of the fault that STATUS describes. */
 #define VM_L2_PROTECTION_FAULT_ADDR_LO32	0x00c
 #define VM_L2_PROTECTION_FAULT_ADDR_HI32	0x00d
 /* Bus address >> 12 of the default page. */
@@ -76,8 +79,8 @@
 
 /* Values of WALKER_ERROR. */
 #define VGPU_WALKER_OK			0
-#define VGPU_WALKER_RANGE		1	/* outside START..END of the context */
-#define VGPU_WALKER_PDE			2	/* directory entry invalid or malformed */
+#define VGPU_WALKER_RANGE		1	/* address is not in START to END of the context */
+#define VGPU_WALKER_PDE			2	/* a directory entry is invalid or malformed */
 #define VGPU_WALKER_TRANSLATE_FURTHER	3	/* not reported by the model */
 #define VGPU_WALKER_NACK		4	/* there is no memory at the PTE's address */
 
@@ -121,7 +124,7 @@
  */
 #define VM_INVALIDATE_ENG_REQ(e)	(0x063 + (e))
 #define VM_INVALIDATE_ENG_REQ__PER_VMID			0x0000ffffu
-#define VM_INVALIDATE_ENG_REQ__FLUSH_TYPE		0x00030000u	/* 0 legacy, 2 heavy-weight */
+#define VM_INVALIDATE_ENG_REQ__FLUSH_TYPE		0x00030000u	/* 0: legacy, 2: heavy */
 #define VM_INVALIDATE_ENG_REQ__L2_PTES			0x00040000u
 #define VM_INVALIDATE_ENG_REQ__L2_PDE0			0x00080000u
 #define VM_INVALIDATE_ENG_REQ__L2_PDE1			0x00100000u
@@ -131,18 +134,20 @@
 #define VM_INVALIDATE_ENG_ACK(e)	(0x075 + (e))
 #define VM_INVALIDATE_ENG_ACK__PER_VMID			0x0000ffffu
 /*
- * The pages to invalidate, in the format of ATS. If S is clear: the page PAGE
- * (VA >> 12). If S is set: 2 << n pages, where n is the number of consecutive
- * ones at the low end of PAGE; the first page is PAGE with the low n + 1 bits
- * cleared. 0xffffffff in LO32 and 0x1f in HI32 select all addresses; drivers
- * usually write these.
+ * The range of pages to invalidate, in the format of PCIe ATS. If S is clear,
+ * it is one page, PAGE (VA >> 12). If S is set, it is 2 << n pages, where n is
+ * the number of consecutive ones at the low end of PAGE; its first page is PAGE
+ * with the low n + 1 bits cleared. 0xffffffff in LO32 and 0x1f in HI32 select
+ * all addresses; drivers usually write these.
  */
 #define VM_INVALIDATE_ENG_ADDR_RANGE__S			0x0000000001ull	/* bit 0 of HI32:LO32 */
 #define VM_INVALIDATE_ENG_ADDR_RANGE__PAGE		0x1ffffffffeull
 #define VM_INVALIDATE_ENG_ADDR_RANGE_LO32(e)	(0x087 + 2 * (e))
 #define VM_INVALIDATE_ENG_ADDR_RANGE_HI32(e)	(0x088 + 2 * (e))
 
-/* Root directory: bus address or VRAM address, with VGPU_PDE_* flags. */
+/*
+ * Address of the root directory, on the bus or in VRAM, with flags VGPU_PDE_*.
+ */
 #define VM_CONTEXT_PAGE_TABLE_BASE_ADDR_LO32(v)	(0x0ab + 2 * (v))
 #define VM_CONTEXT_PAGE_TABLE_BASE_ADDR_HI32(v)	(0x0ac + 2 * (v))
 /* First and last page (VA >> 12) that the context translates. */
@@ -151,25 +156,29 @@
 #define VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(v)	(0x0eb + 2 * (v))
 #define VM_CONTEXT_PAGE_TABLE_END_ADDR_HI32(v)	(0x0ec + 2 * (v))
 
+/*
+ * Apertures. "<< n": the address is the value of the register, shifted left by
+ * n. "| m": the bits m of the address are set, so that it is the last byte.
+ */
 #define MC_VM_FB_OFFSET			0x12b	/* << 24 */
 #define MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB	0x12c	/* << 12 */
 #define MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_MSB	0x12d
 #define MC_VM_XGMI_LFB_CNTL		0x138
-#define MC_VM_XGMI_LFB_CNTL__PF_LFB_REGION	0x0000000fu	/* this node */
-#define MC_VM_XGMI_LFB_CNTL__PF_MAX_REGION	0x000000f0u	/* the last node */
-#define MC_VM_XGMI_LFB_SIZE		0x139
-#define MC_VM_FB_LOCATION_BASE		0x140	/* << 24, inclusive */
-#define MC_VM_FB_LOCATION_TOP		0x141	/* << 24, inclusive (| 0xffffff) */
-#define MC_VM_AGP_TOP			0x142	/* << 24, inclusive (| 0xffffff) */
+#define MC_VM_XGMI_LFB_CNTL__PF_LFB_REGION	0x0000000fu	/* number of this node */
+#define MC_VM_XGMI_LFB_CNTL__PF_MAX_REGION	0x000000f0u	/* number of the last node */
+#define MC_VM_XGMI_LFB_SIZE		0x139	/* << 24: bytes per node in the hive's range */
+#define MC_VM_FB_LOCATION_BASE		0x140	/* << 24 */
+#define MC_VM_FB_LOCATION_TOP		0x141	/* << 24 | 0xffffff */
+#define MC_VM_AGP_TOP			0x142	/* << 24 | 0xffffff */
 #define MC_VM_AGP_BOT			0x143	/* << 24 */
 #define MC_VM_AGP_BASE			0x144	/* << 24: bus address that AGP_BOT maps to */
 #define MC_VM_SYSTEM_APERTURE_LOW_ADDR	0x145	/* << 18 */
-#define MC_VM_SYSTEM_APERTURE_HIGH_ADDR	0x146	/* << 18 */
+#define MC_VM_SYSTEM_APERTURE_HIGH_ADDR	0x146	/* << 18 | 0x3ffff */
 #define MC_VM_MX_L1_TLB_CNTL		0x147
 #define MC_VM_MX_L1_TLB_CNTL__ENABLE_L1_TLB		0x00000001u
 /*
- * SYSTEM_ACCESS_MODE 3: addresses in apertures bypass the page tables, other
- * addresses use them.
+ * With SYSTEM_ACCESS_MODE 3, accesses to addresses in an aperture bypass the
+ * page tables; accesses to other addresses use them.
  */
 #define MC_VM_MX_L1_TLB_CNTL__SYSTEM_ACCESS_MODE	0x00000018u
 #define MC_VM_MX_L1_TLB_CNTL__ENABLE_ADVANCED_DRIVER_MODEL 0x00000040u
@@ -180,7 +189,8 @@
  */
 #define ATHUB_BASE			0x0c20
 #define ATC_VMID_PASID_MAPPING_UPDATE_STATUS	(ATHUB_BASE + 0x00b)
-#define ATC_VMID_PASID_MAPPING(v)	(ATHUB_BASE + 0x00c + (v))	/* v: 0..31 */
+/* v: VMID for the GFX hub, 16 + VMID for the MM hub. */
+#define ATC_VMID_PASID_MAPPING(v)	(ATHUB_BASE + 0x00c + (v))
 #define ATC_VMID_PASID_MAPPING__PASID			0x0000ffffu
 #define ATC_VMID_PASID_MAPPING__VALID			0x80000000u
 

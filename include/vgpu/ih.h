@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interrupt handler: ring registers, entry format, clients and sources.
+ * Interrupt handler block: ring registers, format of interrupt entries, clients
+ * and sources.
  *
- * Facts: Linux asic_reg/oss/osssys_4_2_0_{offset,sh_mask}.h, vega20_ih.c,
- * amdgpu_ih.c, soc15_ih_clientid.h. OSSSYS base: dword 0x10a0.
+ * Sources: Linux asic_reg/oss/osssys_4_2_0_{offset,sh_mask}.h, vega20_ih.c,
+ * amdgpu_ih.c, soc15_ih_clientid.h. OSSSYS starts at dword 0x10a0 of BAR 5.
  */
 #ifndef VGPU_IH_H
 #define VGPU_IH_H
 
 #define OSSSYS_BASE			0x10a0
 
-#define IH_VMID_LUT(v)			(OSSSYS_BASE + 0x00 + (v))	/* PASID, GFX clients */
-#define IH_VMID_LUT_MM(v)		(OSSSYS_BASE + 0x10 + (v))	/* PASID, MM clients */
+#define IH_VMID_LUT(v)			(OSSSYS_BASE + 0x00 + (v))	/* PASID of VMID v, GFX hub */
+#define IH_VMID_LUT_MM(v)		(OSSSYS_BASE + 0x10 + (v))	/* PASID of VMID v, MM hub */
 
 #define IH_RB_CNTL			(OSSSYS_BASE + 0x80)
 #define IH_RB_CNTL__RB_ENABLE			0x00000001u
-#define IH_RB_CNTL__RB_SIZE			0x0000003eu	/* log2(dwords) */
+#define IH_RB_CNTL__RB_SIZE			0x0000003eu	/* log2(dwords of the ring) */
 #define IH_RB_CNTL__RB_GPU_TS_ENABLE		0x00000080u
 #define IH_RB_CNTL__WPTR_WRITEBACK_ENABLE	0x00000100u
 #define IH_RB_CNTL__RB_FULL_DRAIN_ENABLE	0x00000200u
@@ -25,7 +26,11 @@
 #define IH_RB_CNTL__RPTR_REARM			0x00200000u
 #define IH_RB_CNTL__MC_VMID			0x0f000000u
 #define IH_RB_CNTL__MC_SPACE			0x70000000u
-#define IH_MC_SPACE_FB			4u	/* the ring is in VRAM; other values: on the bus */
+/*
+ * Value of MC_SPACE for a ring in VRAM. With other values, RB_BASE is a bus
+ * address.
+ */
+#define IH_MC_SPACE_FB			4u
 #define IH_RB_CNTL__WPTR_OVERFLOW_CLEAR		0x80000000u
 #define IH_RB_BASE			(OSSSYS_BASE + 0x81)	/* address >> 8 */
 #define IH_RB_BASE_HI			(OSSSYS_BASE + 0x82)
@@ -34,12 +39,12 @@
 #define IH_RB_WPTR			(OSSSYS_BASE + 0x84)
 #define IH_RB_WPTR__RB_OVERFLOW			0x00000001u
 #define IH_RB_WPTR__OFFSET			0x0003fffcu
-#define IH_RB_WPTR_ADDR_HI		(OSSSYS_BASE + 0x85)	/* bus address */
+#define IH_RB_WPTR_ADDR_HI		(OSSSYS_BASE + 0x85)	/* bus address of write-back */
 #define IH_RB_WPTR_ADDR_LO		(OSSSYS_BASE + 0x86)
 #define IH_DOORBELL_RPTR		(OSSSYS_BASE + 0x87)
 #define IH_DOORBELL_RPTR__OFFSET		0x03ffffffu	/* dword index in BAR 2 */
 #define IH_DOORBELL_RPTR__ENABLE		0x10000000u
-#define IH_DOORBELL_RETRY_CAM		(OSSSYS_BASE + 0x88)	/* fields as DOORBELL_RPTR */
+#define IH_DOORBELL_RETRY_CAM		(OSSSYS_BASE + 0x88)	/* fields as in IH_DOORBELL_RPTR */
 /*
  * Rings 1 and 2 have the registers from RB_CNTL to RB_WPTR, and DOORBELL_RPTR,
  * with the fields of ring 0. These rings have no pointer write-back and no
@@ -47,18 +52,18 @@
  * 1 or 2.
  */
 #define IH_NUM_RINGS			3
-#define IH_RING(n)			(0x0c * (n))	/* added to a register of ring 0 */
-#define IH_RETRY_CAM_ACK		(OSSSYS_BASE + 0xa4)	/* CAM index */
+#define IH_RING(n)			(0x0c * (n))	/* to add to a register of ring 0 */
+#define IH_RETRY_CAM_ACK		(OSSSYS_BASE + 0xa4)	/* a write frees slot INDEX */
 #define IH_RETRY_CAM_ACK__INDEX			0x000003ffu
 #define IH_CNTL				(OSSSYS_BASE + 0xc0)
 #define IH_STATUS			(OSSSYS_BASE + 0xc2)
-#define IH_RETRY_INT_CAM_CNTL		(OSSSYS_BASE + 0xea)	/* Aldebaran's offset */
+#define IH_RETRY_INT_CAM_CNTL		(OSSSYS_BASE + 0xea)	/* offset on Aldebaran */
 #define IH_RETRY_INT_CAM_CNTL__CAM_SIZE		0x0000001fu
 #define IH_RETRY_INT_CAM_CNTL__ENABLE		0x00010000u
 #define VGPU_RETRY_CAM_SLOTS		16	/* number of slots in the model */
 /*
- * Ring of each client: DATA__RING_ID is the ring to which entries of client
- * INDEX go.
+ * These registers select the ring of each client: entries of client INDEX go to
+ * ring DATA__RING_ID.
  */
 #define IH_CLIENT_CFG			(OSSSYS_BASE + 0x184)
 #define IH_CLIENT_CFG__TOTAL_CLIENT_NUM		0x0000001fu
@@ -75,7 +80,7 @@
 #define IH_DW0__SOURCE			0x0000ff00u
 #define IH_DW0__RING			0x00ff0000u
 #define IH_DW0__VMID			0x0f000000u
-#define IH_DW0__VMID_SRC		0x80000000u	/* 1: VMID of the MM hub, 0: of GFX */
+#define IH_DW0__VMID_SRC		0x80000000u	/* 1: VMID of MM hub, 0: of GFX hub */
 /* dw1: timestamp 31:0. dw2: timestamp 47:32, and source of the timestamp. */
 #define IH_DW2__TIMESTAMP_HI		0x0000ffffu
 #define IH_DW2__TIMESTAMP_SRC		0x80000000u
@@ -97,33 +102,33 @@
 #define IH_CLIENT_UTCL2			0x1b	/* faults in the GFX hub: CP */
 /* Values of IH_DW0__SOURCE. */
 #define IH_SRC_SDMA_ATOMIC_RTN_DONE	217	/* data0, data1: old value */
-#define IH_SRC_SDMA_ATOMIC_TIMEOUT	218	/* CMPSWAP loop timed out; data0: header */
-#define IH_SRC_SDMA_POLL_TIMEOUT	246	/* POLL_REGMEM timed out; data0: header */
+#define IH_SRC_SDMA_ATOMIC_TIMEOUT	218	/* CMPSWAP loop timed out; data0: packet header */
+#define IH_SRC_SDMA_POLL_TIMEOUT	246	/* POLL_REGMEM timed out; data0: packet header */
 #define IH_SRC_SDMA_ECC			220	/* the queue read poisoned memory */
 #define IH_SRC_SDMA_TRAP		224	/* data0: int_context */
-#define IH_SRC_SDMA_ILLEGAL		225	/* error; data0: header, data1: exception */
+#define IH_SRC_SDMA_ILLEGAL		225	/* queue stopped; data0: header, data1: EXCEPTION */
 #define IH_SRC_VM_FAULT			0
 /*
- * Client IH_CLIENT_IH: ring IH_DW0__RING has new entries; data0: the ring's
- * WPTR.
+ * Only source of client IH_CLIENT_IH. The entry announces new entries in ring
+ * IH_DW0__RING, whose write pointer is data0.
  */
 #define IH_SRC_RING			0
 
-/* VM fault entries: bits of IH_DW0__RING, as KFD reads them. */
-#define IH_RING_FAULT_VALID		0x08
+/* Bits of IH_DW0__RING in a VM fault entry. KFD reads these bits. */
+#define IH_RING_FAULT_VALID		0x08	/* no valid page-table entry */
 #define IH_RING_FAULT_READ		0x10
 #define IH_RING_FAULT_WRITE		0x20
 /*
- * VM fault entries: source data 0 is VA 43:12. D1, D2: bits of source data 1
- * and 2.
+ * In a VM fault entry, source data 0 is VA 43:12. D1 and D2: bits of source
+ * data 1 and of source data 2.
  */
 #define IH_FAULT_D1__VA_HI		0x0000000fu	/* VA 47:44 */
 #define IH_FAULT_D1__WRITE		0x00000020u
 #define IH_FAULT_D1__RETRY		0x00000080u
 #define IH_FAULT_D2__CAM_INDEX		0x000003ffu
 /*
- * Source data 3 is unspecified on real chips. In the model it is the low 32
- * bits of the fault's serial number (VGPU_FAULT_SERIAL).
+ * Source data 3 of a VM fault entry is unspecified on real chips. In the model
+ * it is the low 32 bits of the fault's serial number (VGPU_FAULT_SERIAL).
  */
 
 #endif /* VGPU_IH_H */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * NBIO 7.4 (bus interface) and the HDP flush: the registers that the model has.
+ * Registers of NBIO 7.4 (bus interface) that the model has, including those of
+ * the HDP flush.
  *
- * Facts: Linux asic_reg/nbio/nbio_7_4_{offset,sh_mask}.h (segment 2 is at dword
- * 0xd20), and nbio_v7_4.c.
+ * Sources: Linux asic_reg/nbio/nbio_7_4_{offset,sh_mask}.h (segment 2 is at
+ * dword 0xd20), and nbio_v7_4.c.
  */
 #ifndef VGPU_NBIO_H
 #define VGPU_NBIO_H
@@ -41,8 +42,8 @@
 #define BIF_FB_EN__FB_WRITE_EN		0x00000002u
 
 /*
- * HDP flush: a bit that is written to REQ reads as set in DONE when the flush
- * is done.
+ * HDP flush. If a bit of REQ is written as 1, the same bit of DONE reads as 1
+ * when the flush is done.
  */
 #define GPU_HDP_FLUSH_REQ		(NBIO_BASE + 0x106)
 #define GPU_HDP_FLUSH_DONE		(NBIO_BASE + 0x107)
@@ -58,17 +59,18 @@
 #define REMAP_HDP_REG_FLUSH_CNTL	(NBIO_BASE + 0x12e)
 
 /*
- * Doorbell ranges: the doorbells that go to a block. OFFSET is the first byte
- * offset in BAR 2 (a multiple of 4), SIZE the number of dwords; with SIZE 0 no
- * doorbell goes to the block. Only the low 12 bits of a doorbell's offset are
- * compared, so each page of BAR 2 has the layout of the first.
+ * Each of these registers selects the doorbells that go to one block. OFFSET is
+ * the first byte offset in BAR 2 (a multiple of 4), SIZE the number of dwords;
+ * with SIZE 0 no doorbell goes to the block. Only the low 12 bits of a
+ * doorbell's offset are compared, so each page of BAR 2 has the layout of the
+ * first.
  */
 #define BIF_SDMA0_DOORBELL_RANGE	(NBIO_BASE + 0x1d0)
 #define BIF_SDMA1_DOORBELL_RANGE	(NBIO_BASE + 0x1d1)
 #define BIF_IH_DOORBELL_RANGE		(NBIO_BASE + 0x1d2)
 #define BIF_SDMA2_DOORBELL_RANGE	(NBIO_BASE + 0x1d6)
 #define BIF_SDMA3_DOORBELL_RANGE	(NBIO_BASE + 0x1d7)
-#define BIF_SDMA4_DOORBELL_RANGE	(NBIO_BASE + 0x1d9)	/* Aldebaran's offset */
+#define BIF_SDMA4_DOORBELL_RANGE	(NBIO_BASE + 0x1d9)	/* offset on Aldebaran */
 #define BIF_SDMA_DOORBELL_RANGE(n)	((n) < 2 ? BIF_SDMA0_DOORBELL_RANGE + (n) : \
 					 (n) < 4 ? BIF_SDMA2_DOORBELL_RANGE + (n) - 2 : \
 					 BIF_SDMA4_DOORBELL_RANGE)

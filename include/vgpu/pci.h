@@ -2,7 +2,7 @@
 /*
  * PCI identity of the device, and its three BARs.
  *
- * Facts: Linux include/drm/amd/amdgpu PCI tables (ids of gfx90a), QEMU
+ * Sources: Linux include/drm/amd/amdgpu PCI tables (ids of gfx90a), QEMU
  * docs/specs/pci-ids.rst (subsystem ids).
  */
 #ifndef VGPU_PCI_H
@@ -15,7 +15,7 @@
 #define VGPU_PCI_SUBVENDOR_ID		0x1af4	/* QEMU: no card has this id */
 #define VGPU_PCI_SUBDEVICE_ID		0x1100
 
-#define VGPU_BAR_VRAM			0	/* 64-bit, prefetchable, size of VRAM */
+#define VGPU_BAR_VRAM			0	/* VRAM: 64-bit, prefetchable, resizable */
 #define VGPU_BAR_DOORBELL		2	/* 64-bit, prefetchable */
 #define VGPU_BAR_MMIO			5	/* 32-bit */
 

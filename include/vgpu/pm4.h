@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * PM4 packets (type 3) of the compute queues. DWn is dword n of a packet; DW0
- * is the header.
+ * is the header. "WRITE_DATA: control, address, data" names the contents of the
+ * dwords that follow the header of that packet. A 64-bit value takes two
+ * dwords, the low one first.
  *
- * Facts: Linux soc15d.h, kfd_pm4_headers_ai.h, gfx_v9_0.c.
+ * Sources: Linux soc15d.h, kfd_pm4_headers_ai.h, gfx_v9_0.c.
  */
 #ifndef VGPU_PM4_H
 #define VGPU_PM4_H
 
-#define PM4_HDR__TYPE			0xc0000000u	/* 3; type 2 is a NOP of one dword */
+#define PM4_HDR__TYPE			0xc0000000u	/* 3; a packet of type 2 is a 1-dword NOP */
 #define PM4_HDR__COUNT			0x3fff0000u	/* dwords after the header, minus 1 */
 #define PM4_HDR__OPCODE			0x0000ff00u
 #define PM4_HDR__SHADER_TYPE		0x00000002u	/* 1: compute */
@@ -35,7 +37,9 @@
 #define PM4_QUERY_STATUS		0xa4
 #define PM4_RUN_LIST			0xa5
 
-/* WRITE_DATA: control, address (of a register: dword offset in BAR 5), data. */
+/*
+ * WRITE_DATA: control, address (for a register: dword offset in BAR 5), data.
+ */
 #define PM4_WRITE_DATA_DW1__DST_SEL	0x00000f00u
 #define PM4_WRITE_DATA_DW1__ONE_ADDR	0x00010000u
 #define PM4_WRITE_DATA_DW1__CONFIRM	0x00100000u
@@ -60,8 +64,9 @@
 /* WAIT_REG_MEM: control, address, reference, mask, interval. */
 #define PM4_WAIT_DW1__FUNCTION		0x00000007u
 #define PM4_WAIT_DW1__MEM_SPACE		0x00000010u
-#define PM4_WAIT_DW1__OPERATION		0x000000c0u	/* 1: write DW2, wait for DW3 */
-/* FUNCTION from 0 to 6: always, <, <=, ==, !=, >=, >. */
+/* 1: write the register in DW2, then poll the register in DW3. */
+#define PM4_WAIT_DW1__OPERATION		0x000000c0u
+/* Values 0 to 6 of FUNCTION: always, <, <=, ==, !=, >=, >. */
 
 /* INDIRECT_BUFFER: base, control. */
 #define PM4_IB_DW1__BASE_LO		0xfffffffcu
@@ -76,7 +81,7 @@
 #define PM4_EVENT__INDEX		0x00000f00u
 
 /* RELEASE_MEM: event, selections, address, data, int_ctxid. */
-#define PM4_RELEASE_DW2__DST_SEL	0x00030000u	/* 0, 1: memory */
+#define PM4_RELEASE_DW2__DST_SEL	0x00030000u	/* 0 or 1: memory */
 #define PM4_RELEASE_DW2__INT_SEL	0x07000000u
 #define PM4_RELEASE_DW2__DATA_SEL	0xe0000000u
 #define PM4_DATA_NONE			0
@@ -88,15 +93,15 @@
 #define PM4_INT_NONE			0
 #define PM4_INT_ONLY			1
 #define PM4_INT_AFTER_WRITE		2
-#define PM4_INT_DATA_AFTER_WRITE	3	/* writes data, no interrupt */
+#define PM4_INT_DATA_AFTER_WRITE	3	/* data is written, no interrupt */
 #define PM4_INT_ALWAYS			4
-#define PM4_INT_IF_32			5	/* if the dword in memory equals the data */
+#define PM4_INT_IF_32			5	/* interrupt if memory equals the data */
 #define PM4_INT_IF_64			6
 
 /* SET_SH_REG: offset of the first register from PM4_SH_REG_FIRST, values. */
 #define PM4_SH_REG_FIRST		0x2c00
 #define PM4_SH_COMPUTE_FIRST		0x2e00	/* COMPUTE_DISPATCH_INITIATOR */
-#define PM4_SH_COMPUTE_COUNT		0x50	/* last: COMPUTE_USER_DATA_15 */
+#define PM4_SH_COMPUTE_COUNT		0x50	/* up to COMPUTE_USER_DATA_15 */
 
 /*
  * Only the KIQ and the HIQ execute the packets below. MAP_PROCESS occurs only
@@ -106,13 +111,16 @@
  * MQD, address of the write pointer.
  */
 #define PM4_MAP_QUEUES_DWORDS		7
-#define PM4_MAP_DW1__EXT_ENGINE_SEL	0x0000000cu	/* 1: SDMA engine ENGINE_SEL */
-#define PM4_MAP_DW1__QUEUE_SEL		0x00000030u	/* 0: HQD of QUEUE to ME, 1: any free */
+/* 1: ENGINE_SEL is the number of an SDMA engine. */
+#define PM4_MAP_DW1__EXT_ENGINE_SEL	0x0000000cu
+/* 0: the HQD that QUEUE, PIPE and ME select; 1: any free HQD. */
+#define PM4_MAP_DW1__QUEUE_SEL		0x00000030u
 #define PM4_MAP_DW1__GWS_CONTROL		0x00001000u	/* waves of the queue use GWS */
 #define PM4_MAP_DW1__QUEUE		0x0000e000u
 #define PM4_MAP_DW1__PIPE		0x00030000u
-#define PM4_MAP_DW1__ME			0x00040000u	/* 0: ME 1 */
-#define PM4_MAP_DW1__QUEUE_TYPE		0x00e00000u	/* 2, 3: static, NON_STATIC keeps it */
+#define PM4_MAP_DW1__ME			0x00040000u	/* 0: ME 1; 1: ME 2 */
+/* 2 or 3: static. PM4_SEL_NON_STATIC does not unmap a static queue. */
+#define PM4_MAP_DW1__QUEUE_TYPE		0x00e00000u
 #define PM4_MAP_DW1__ENGINE_SEL		0x1c000000u
 #define PM4_MAP_DW1__NUM_QUEUES		0xe0000000u	/* must be 1 */
 #define PM4_ENGINE_COMPUTE		0
@@ -145,7 +153,7 @@
 #define PM4_QUERY_FENCE_INTERRUPT	3
 
 /* INVALIDATE_TLBS: PASID to invalidate, and hubs. */
-#define PM4_INVALIDATE_DW1__ALL_HUB	0x00000010u	/* MM hub too */
+#define PM4_INVALIDATE_DW1__ALL_HUB	0x00000010u	/* invalidate the MM hub, too */
 #define PM4_INVALIDATE_DW1__PASID	0x001fffe0u
 #define PM4_INVALIDATE_DW1__FLUSH_TYPE	0x60000000u
 
@@ -162,9 +170,10 @@
 #define PM4_RUN_LIST_DWORDS		4
 #define PM4_RUN_DW1__BASE_LO		0xfffffffcu
 #define PM4_RUN_DW3__SIZE		0x000fffffu	/* dwords */
-#define PM4_RUN_DW3__CHAIN		0x00100000u	/* in a list: continues at BASE */
+#define PM4_RUN_DW3__CHAIN		0x00100000u	/* in a list: the CP continues at BASE */
 #define PM4_RUN_DW3__VALID		0x00800000u
-#define PM4_RUN_DW3__PROCESS_CNT	0x0f000000u	/* maximum mapped at a time; 0: no limit */
+/* Maximum number of processes that are mapped at a time; 0: no limit. */
+#define PM4_RUN_DW3__PROCESS_CNT	0x0f000000u
 
 /*
  * MAP_PROCESS in the layout of gfx90a: control, page table base, SH_MEM_BASES

@@ -8,13 +8,13 @@
 
 #define MP0_SMN_C2PMSG_33		0x16061		/* read-only: READY after a reset */
 #define MP0_SMN_C2PMSG_64		0x16080		/* write: a command; read: READY */
-#define MP0_SMN_C2PMSG_81		0x16091		/* read-only: 0, there is no system OS */
+#define MP0_SMN_C2PMSG_81		0x16091		/* read-only; 0: no secure OS runs */
 
 #define PSP_BASE			MP0_SMN_C2PMSG_33
 
 #define MP0_SMN_C2PMSG__READY		0x80000000u
 
-/* Commands */
+/* Commands for MP0_SMN_C2PMSG_64. */
 #define PSP_CMD_MODE1_RESET		0x00070000u
 
 #endif /* VGPU_PSP_H */

@@ -2,7 +2,7 @@
 /*
  * Page-table entries of gfx90a: 64-bit, little endian.
  *
- * Facts: Linux amdgpu_vm.h and gmc_v9_0.c.
+ * Sources: Linux amdgpu_vm.h and gmc_v9_0.c.
  *
  * Addresses have 48 bits, pages 4 KiB. There are four levels of tables, PDB2
  * (the root), PDB1, PDB0 and PTB; each table is one page of 512 entries.
@@ -16,17 +16,18 @@
 #define VGPU_PTE_H
 
 #define VGPU_PTE_VALID			(1ull << 0)
-#define VGPU_PTE_SYSTEM			(1ull << 1)	/* ADDR: 1 bus address, 0 in VRAM */
+/* 1: ADDR is a bus address; 0: ADDR is in VRAM. */
+#define VGPU_PTE_SYSTEM			(1ull << 1)
 #define VGPU_PTE_SNOOPED		(1ull << 2)
 #define VGPU_PTE_TMZ			(1ull << 3)
 #define VGPU_PTE_EXECUTABLE		(1ull << 4)
 #define VGPU_PTE_READABLE		(1ull << 5)
 #define VGPU_PTE_WRITEABLE		(1ull << 6)
-#define VGPU_PTE_FRAG			(0x1full << 7)	/* log2 of the pages of a fragment */
+#define VGPU_PTE_FRAG			(0x1full << 7)	/* log2(pages of a fragment) */
 #define VGPU_PTE_ADDR			0x0000fffffffff000ull
 #define VGPU_PTE_PRT			(1ull << 51)
-#define VGPU_PDE_PTE			(1ull << 54)	/* leaf above PDB0 */
-#define VGPU_PTE_TF			(1ull << 56)	/* in PDB0: points to a PTB */
+#define VGPU_PDE_PTE			(1ull << 54)	/* in PDB2, PDB1: the entry is a leaf */
+#define VGPU_PTE_TF			(1ull << 56)	/* in PDB0: the entry points to a PTB */
 #define VGPU_PTE_MTYPE			(3ull << 57)
 #define VGPU_MTYPE_NC			0
 #define VGPU_MTYPE_RW			1
@@ -40,8 +41,8 @@
 #define VGPU_PDE_BFS			(0x1full << 59)
 
 /*
- * An entry with these bits raises a no-retry fault, in VMIDs other than 0. The
- * driver writes the entry if it cannot repair a retry fault.
+ * An access through an entry with these bits raises a no-retry fault, except in
+ * VMID 0. The driver writes such an entry if it cannot repair a retry fault.
  */
 #define VGPU_PTE_NORETRY	(VGPU_PTE_VALID | VGPU_PTE_SYSTEM | VGPU_PTE_PRT)
 

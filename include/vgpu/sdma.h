@@ -2,7 +2,7 @@
 /*
  * SDMA 4.2.2: registers of the engines and their queues.
  *
- * Facts: Linux asic_reg/sdma0/sdma0_4_2_2_{offset,sh_mask}.h, sdma_v4_0.c,
+ * Sources: Linux asic_reg/sdma0/sdma0_4_2_2_{offset,sh_mask}.h, sdma_v4_0.c,
  * amdgpu_amdkfd_arcturus.c.
  *
  * A register of engine n is at SDMA_ENGINE(n) + offset, a register of its queue
@@ -13,7 +13,7 @@
 #define VGPU_SDMA_H
 
 #define SDMA_NUM_ENGINES		5	/* 2 for general use, 3 for XGMI */
-#define VGPU_NUM_SDMA			2	/* for general use, with the kernel's rings */
+#define VGPU_NUM_SDMA			2	/* engines 0 and 1, with the kernel's rings */
 #define SDMA_NUM_RLC			8
 
 #define SDMA_ENGINE(n)			((n) == 0 ? 0x1260 : (n) == 1 ? 0x1860 : \
@@ -41,7 +41,7 @@
 #define SDMA_PHASE1_QUANTUM		0x02d
 #define SDMA_VERSION			0x035
 #define SDMA_ATOMIC_CNTL		0x039
-#define SDMA_ATOMIC_CNTL__LOOP_TIMER		0x7fffffffu	/* GPU clocks; 0: no limit */
+#define SDMA_ATOMIC_CNTL__LOOP_TIMER		0x7fffffffu	/* GPU clocks; 0: no time limit */
 #define SDMA_ATOMIC_CNTL__ATOMIC_RTN_INT_ENABLE	0x80000000u
 #define SDMA_ATOMIC_PREOP_LO		0x03a	/* old value of the last atomic with return */
 #define SDMA_ATOMIC_PREOP_HI		0x03b
@@ -64,7 +64,7 @@
 /* Registers of a queue. */
 #define SDMA_RB_CNTL			0x00
 #define SDMA_RB_CNTL__RB_ENABLE			0x00000001u
-#define SDMA_RB_CNTL__RB_SIZE			0x0000003eu	/* log2(dwords) */
+#define SDMA_RB_CNTL__RB_SIZE			0x0000003eu	/* log2(dwords of the ring) */
 #define SDMA_RB_CNTL__RPTR_WRITEBACK_ENABLE	0x00001000u
 #define SDMA_RB_CNTL__RPTR_WRITEBACK_TIMER	0x001f0000u
 #define SDMA_RB_CNTL__RB_PRIV			0x00800000u
@@ -101,13 +101,13 @@
 #define SDMA_DUMMY_REG			0x31
 #define SDMA_RB_WPTR_POLL_ADDR_HI	0x32
 #define SDMA_RB_WPTR_POLL_ADDR_LO	0x33
-#define SDMA_MINOR_PTR_UPDATE		0x35	/* 1: pointers may be written while enabled */
+#define SDMA_MINOR_PTR_UPDATE		0x35	/* 1: register writes may change pointers */
 
 /* Values of CONTEXT_STATUS.EXCEPTION that the model uses. */
 #define VGPU_SDMA_EXC_NONE		0
 #define VGPU_SDMA_EXC_PACKET		1	/* unknown or malformed packet */
 #define VGPU_SDMA_EXC_POISON		3	/* the queue read poisoned memory */
-#define VGPU_SDMA_EXC_RING		2	/* invalid ring or pointer, or fetch faulted */
+#define VGPU_SDMA_EXC_RING		2	/* invalid ring or pointer, or fault of a fetch */
 
 /*
  * The queue's image in memory (MQD), in dwords. The first SDMA_MQD_REGS dwords

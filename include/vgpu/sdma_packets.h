@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * SDMA packets. Dword 0 is the header: opcode 7:0, sub-opcode 15:8; the other
- * bits depend on the packet. The low dword of a 64-bit value comes first.
+ * bits depend on the packet. The low dword ("lo") of a 64-bit value comes
+ * first.
  *
- * Facts: Linux vega10_sdma_pkt_open.h, sdma_v4_0.c; ROCr for packets of user
+ * Sources: Linux vega10_sdma_pkt_open.h, sdma_v4_0.c; ROCr for packets of user
  * queues. A packet that this file does not define stops the queue with
  * VGPU_SDMA_EXC_PACKET.
  */
@@ -39,7 +40,7 @@
 #define SDMA_SUBOP_TIMESTAMP_GET	1
 #define SDMA_SUBOP_TIMESTAMP_GET_GLOBAL	2
 
-/* NOP: header only, or COUNT dwords of payload that are skipped. */
+/* NOP: header, then COUNT dwords that the engine skips. */
 #define SDMA_NOP__COUNT			0x3fff0000u
 
 /*
@@ -84,13 +85,14 @@
 #define SDMA_TRAP_DWORDS		2
 #define SDMA_TRAP_DW1__CONTEXT		0x0fffffffu
 
-/* POLL_REGMEM: header, address lo/hi, value, mask, interval + retry count. */
+/* POLL_REGMEM: header, address lo/hi, value, mask, interval and retry count. */
 #define SDMA_POLL_REGMEM_DWORDS		6
 #define SDMA_POLL_REGMEM__HDP_FLUSH	0x04000000u
-#define SDMA_POLL_REGMEM__FUNC		0x70000000u	/* 0 always, 1 <, 2 <=, 3 ==, 4 !=, 5 >=, 6 > */
+/* 0: always, 1: <, 2: <=, 3: ==, 4: !=, 5: >=, 6: >. */
+#define SDMA_POLL_REGMEM__FUNC		0x70000000u
 #define SDMA_POLL_FUNC_ALWAYS		0u
 #define SDMA_POLL_FUNC_MAX		6u
-#define SDMA_POLL_REGMEM__MEM		0x80000000u	/* 0: polls a register, byte offset */
+#define SDMA_POLL_REGMEM__MEM		0x80000000u	/* 0: address is a register's byte offset */
 #define SDMA_POLL_REGMEM_DW5__INTERVAL	0x0000ffffu
 #define SDMA_POLL_REGMEM_DW5__RETRY	0x0fff0000u
 #define SDMA_POLL_RETRY_FOREVER		0xfffu
@@ -120,12 +122,12 @@
 
 /* ATOMIC: header, address lo/hi, src lo/hi, cmp lo/hi, loop interval. */
 #define SDMA_ATOMIC_DWORDS		8
-#define SDMA_ATOMIC__LOOP		0x00010000u	/* CMPSWAP: repeats until it swaps */
+#define SDMA_ATOMIC__LOOP		0x00010000u	/* CMPSWAP only: repeat until it swaps */
 #define SDMA_ATOMIC__OP			0xfe000000u
 #define SDMA_ATOMIC_DW7__INTERVAL	0x00001fffu
 /*
- * Values of OP: operations on 32 bits; with OP_64, on 64 bits. Without
- * OP_NO_RTN, the old value is stored in SDMA_ATOMIC_PREOP.
+ * Values of OP. The operation is on 32 bits or, if OP_64 is set, on 64 bits. If
+ * OP_NO_RTN is clear, the old value is stored in SDMA_ATOMIC_PREOP.
  */
 #define SDMA_ATOMIC_OP_64		0x20
 #define SDMA_ATOMIC_OP_NO_RTN		0x40
