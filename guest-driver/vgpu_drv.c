@@ -93,11 +93,12 @@ err_reset:
 /*
  * Called when the driver is unbound, and when the device is removed or has vanished. Open
  * files, mappings and their BOs keep the vgpu_device alive after this call. So the entry
- * points of files and mappings check drm_dev_enter() or vgpu_mman.ready. Order:
+ * points of files and mappings check drm_dev_enter() or vgpu_mman.ready. The main steps, in
+ * order:
  *
- *	vgpu_reset_stop()	no more recoveries: the CPU executes failed jobs
+ *	vgpu_reset_stop()	no recovery starts any more: the CPU executes jobs that fail
  *	kfd_device_fini()	processes lose the GPU, SVM pages leave VRAM
- *	drm_dev_unplug()	waits for ioctls and faults in flight
+ *	drm_dev_unplug()	waits for ioctls and page faults in flight
  *	vgpu_hw_fini()		no DMA and no interrupt afterwards
  */
 static void vgpu_pci_remove(struct pci_dev *pdev)

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * System sleep: suspend to idle, to memory, to disk. The device may lose all its
- * state meanwhile, VRAM too (docs/driver.md, "Sleep").
+ * System sleep: suspend to idle, to memory, to disk. The device may lose all its state
+ * meanwhile, VRAM too (docs/driver.md, "Sleep"). The callbacks of this file are called in
+ * this order:
  *
- *	PM notifier	evict queues and empty VRAM while memory can still be
- *			reclaimed: the size of a hibernation image is computed later
- *	prepare		evict queues again, since processes ran until they were frozen;
- *			wait for jobs; empty VRAM again. All GPUs still work, so page
- *			tables of one GPU that map another GPU's memory can be updated
- *	suspend		save the content that has to stay in VRAM; stop the hardware
- *	resume		reset and start the hardware; write the saved content back;
- *			start the kernel's rings
- *	PM notifier	restore the BOs of processes, then their queues
+ *	vgpu_pm_notify()	evict queues and empty VRAM. This is done before the
+ *				size of a hibernation image is computed, and while
+ *				memory can still be reclaimed
+ *	vgpu_prepare()		evict queues again, since processes ran until they
+ *				were frozen; wait for jobs; empty VRAM again. All
+ *				GPUs still work, so page tables of one GPU that map
+ *				another GPU's memory can be updated
+ *	vgpu_suspend()		save the content that has to stay in VRAM; stop the
+ *				hardware
+ *	vgpu_resume()		reset and start the hardware; write the saved content
+ *				back; start the kernel's rings
+ *	vgpu_pm_notify()	restore the BOs of processes, then their queues
  *
- * The freeze, thaw and restore callbacks of a hibernation are the same as suspend
- * and resume.
+ * Hibernation calls vgpu_suspend() to freeze and power off, and vgpu_resume() to thaw and
+ * restore.
  */
 #include <linux/notifier.h>
 #include <linux/suspend.h>
@@ -37,9 +41,9 @@
 #define VGPU_PM_JOBS_TIMEOUT	(60 * HZ)
 
 /**
- * struct vgpu_pm - state of the system's sleep
+ * struct vgpu_pm - state of suspend and resume
  * @vdev: the device
- * @nb: called before processes are frozen and after they are thawed
+ * @nb: PM notifier, called before processes are frozen and after they are thawed
  * @asleep: true between suspend and resume: the hardware is stopped
  */
 struct vgpu_pm {
@@ -68,7 +72,10 @@ static int vgpu_pm_notify(struct notifier_block *nb, unsigned long event, void *
 	return NOTIFY_DONE;
 }
 
-/* vgpu_pm_notify() undoes this callback's work after the sleep, or when the sleep is aborted. */
+/*
+ * vgpu_pm_notify() undoes the work of vgpu_prepare() after the sleep, or if the sleep is
+ * aborted.
+ */
 static int vgpu_prepare(struct device *dev)
 {
 	struct vgpu_device *vdev = dev_get_drvdata(dev);

@@ -28,8 +28,8 @@ struct vgpu_vm_manager;
 
 /**
  * struct vgpu_device - one GPU
- * @drm: DRM device, embedded; its release frees this structure and what @hw to
- *       @pm point to
+ * @drm: DRM device, embedded; its release frees this structure and the structures that the
+ *       members from @hw to @pm point to
  * @pdev: PCI function
  * @stats: the driver's counters, indexed by enum vgpu_counter
  * @hw: registers, rings, interrupts (hw/)
@@ -37,7 +37,7 @@ struct vgpu_vm_manager;
  * @vmm: VMIDs, address spaces (vm/)
  * @sched: jobs of the render node (drm/)
  * @reset: recovery (reset/)
- * @pm: state of the system's sleep (vgpu_pm.c)
+ * @pm: state of suspend and resume (vgpu_pm.c)
  * @kfd: KFD's view of the device (process/kfd_node.h), NULL until kfd_device_init() sets it
  */
 struct vgpu_device {

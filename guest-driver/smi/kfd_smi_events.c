@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SMI events (AMDKFD_IOC_SMI_EVENTS): a file from which user space reads what
- * happens on a GPU, one line of text for each event. write() sets the mask of events. read()
- * returns the lines that were sent since the last read() and never waits, as in amdkfd.
- * A line that does not fit into the FIFO of a client is dropped whole.
+ * SMI events (AMDKFD_IOC_SMI_EVENTS): a file from which user space reads what happens on a
+ * GPU, one line of text for each event. write() sets the mask of events. read() returns the
+ * lines that were sent since the last read() and never waits, as in amdkfd. If a line does
+ * not fit into the FIFO of a client, that client misses the whole line.
  *
- * A client gets the events of the process that opened the file, and events that belong to
- * no process (device resets). A client with KFD_SMI_EVENT_ALL_PROCESS in its mask gets the
- * events of all processes if the opener had CAP_SYS_ADMIN.
+ * A client is an open file. It gets the events of the process that opened the file, and
+ * events that belong to no process (device resets). A client with KFD_SMI_EVENT_ALL_PROCESS
+ * in its mask gets the events of all processes if the opener had CAP_SYS_ADMIN.
  */
 #include <linux/anon_inodes.h>
 #include <linux/capability.h>
@@ -24,15 +24,15 @@
 
 #define KFD_SMI_FIFO_BYTES	1024u
 
-/* Protects the client list of every GPU and the contents of clients. Innermost lock. */
+/* Protects the list of clients of every GPU, and the members of clients. Innermost lock. */
 static DEFINE_SPINLOCK(kfd_smi_lock);
 
 /**
  * struct kfd_smi_client - an open file
- * @link: in kfd_smi.clients
+ * @link: element of kfd_smi.clients
  * @smi: event log of the GPU; NULL after kfd_smi_fini()
- * @fifo: lines that have not been read
- * @wait: for poll()
+ * @fifo: lines that the client has not read
+ * @wait: wait queue of poll()
  * @events: mask of events
  * @pid: thread group that opened the file
  * @privileged: the opener had CAP_SYS_ADMIN
@@ -61,8 +61,8 @@ static bool kfd_smi_wants(const struct kfd_smi_client *client, pid_t pid,
 
 /*
  * Send @event to each client of @smi that has @event in its mask and may see the process
- * @pid. With @pid 0 the event concerns no process, and every client may see it. @fmt and its
- * arguments: one of the KFD_EVENT_FMT_* of <linux/kfd_ioctl.h>.
+ * @pid. If @pid is 0, the event concerns no process, and every client may see it. @fmt and
+ * the arguments after it come from a macro KFD_EVENT_FMT_* of <linux/kfd_ioctl.h>.
  */
 __printf(4, 5)
 static void kfd_smi_event(struct kfd_smi *smi, pid_t pid,
@@ -200,7 +200,7 @@ void kfd_smi_unmap(struct kfd_smi *smi, pid_t pid, unsigned long page,
 						   smi->gpu_id, trigger));
 }
 
-/* The location in an event is the id of a GPU, or 0 for system memory. */
+/* The locations in an event of a migration are GPU ids; 0 stands for system memory. */
 static u32 move_from(const struct kfd_smi_move *m)
 {
 	return m->to_vram ? 0 : m->smi->gpu_id;
@@ -217,7 +217,7 @@ static u32 move_to(const struct kfd_smi_move *m)
  * @prefetch_loc: prefetch location of the range: a GPU id, or 0
  * @preferred_loc: preferred location of the range: a GPU id, or 0
  *
- * Sent before any GPU loses its mapping of a page.
+ * The caller sends the event before any GPU loses its mapping of a page that migrates.
  *
  * Context: as for kfd_smi_vm_fault().
  */
@@ -291,7 +291,7 @@ static __poll_t kfd_smi_poll(struct file *file, struct poll_table_struct *table)
 	return mask;
 }
 
-/* If the FIFO is empty, returns -ENODEV after the removal of the GPU, else -EAGAIN. */
+/* If the FIFO is empty, return -ENODEV if the GPU has been removed, else -EAGAIN. */
 static ssize_t kfd_smi_read(struct file *file, char __user *user, size_t size,
 			    loff_t *pos)
 {

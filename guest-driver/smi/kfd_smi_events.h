@@ -17,7 +17,8 @@
 /**
  * struct kfd_smi - event log of a GPU
  * @clients: open files; protected by kfd_smi_lock
- * @gpu_id: id of the GPU in the lines; set by the owner before the first client
+ * @gpu_id: id of the GPU that the lines contain; kfd_node_register() sets it before the
+ *          first client exists
  * @reset_seq: number of device resets that have started; accessed by the recovery's worker
  *             only
  */
@@ -28,9 +29,9 @@ struct kfd_smi {
 };
 
 /*
- * Each function sends one event to the clients whose mask has the event and that may see
- * the process. A client whose FIFO is full misses the event. The functions may be called in
- * any context except interrupts. Addresses are page numbers.
+ * Each of these functions sends one event to the clients that have the event in their mask
+ * and may see the process. A client whose FIFO is full misses the event. The functions may
+ * be called in any context except interrupts. Addresses are given as page numbers.
  */
 
 void kfd_smi_vm_fault(struct kfd_smi *smi, pid_t pid, const char *comm);
@@ -48,7 +49,7 @@ void kfd_smi_unmap(struct kfd_smi *smi, pid_t pid, unsigned long page,
  * struct kfd_smi_move - a migration, as its events describe it
  * @smi: event log of the GPU
  * @pid: process whose memory it is
- * @page: first page
+ * @page: number of the first page
  * @npages: number of pages; some of them may not move
  * @to_vram: true: system memory to VRAM; false: VRAM to system memory
  * @trigger: KFD_MIGRATE_TRIGGER_*
