@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * State of the hardware at a failure, as text in /sys/class/devcoredump (the
- * kernel's devcoredump): rings, fault registers, page tables around the faults.
+ * Writes the state of the hardware at a failure (rings, fault registers, page tables around
+ * the faults) as text for the kernel's devcoredump, which shows it in
+ * /sys/class/devcoredump.
  *
- * The text is written into preallocated memory, as the recovery may not allocate;
- * a separate work item hands a copy of it to devcoredump. A failure makes no dump
- * while that work item is pending, or while user space has not read an earlier dump.
- * Content written by user space (rings of user queues, BOs) is left out.
+ * The text is written into preallocated memory, as the recovery may not allocate; a
+ * separate work item hands a copy of it to devcoredump. A failure makes no dump while that
+ * work item is pending, or while user space has not read an earlier dump. Content written
+ * by user space (rings of user queues, BOs) is left out.
  */
 #include <linux/devcoredump.h>
 #include <linux/slab.h>
@@ -19,8 +20,8 @@
 #include "vgpu_hw_priv.h"
 
 #define DUMP_BYTES	SZ_64K
-#define DUMP_RING_DW	64u	/* dwords from the oldest job, and as many from rptr */
-#define DUMP_IH		16u	/* last entries of the interrupt ring */
+#define DUMP_RING_DW	64u	/* dwords of a ring from the oldest job on, and from rptr on */
+#define DUMP_IH		16u	/* entries of the interrupt ring, up to the last one */
 #define DUMP_AROUND	4u	/* page-table entries before and after the faulting one */
 
 static __printf(2, 3) void say(struct vgpu_dump *d, const char *fmt, ...)
@@ -54,7 +55,7 @@ static void dump_queue(struct vgpu_device *vdev, unsigned int engine,
 	struct vgpu_dump *d = &to_hw_state(vdev)->dump;
 	unsigned int i;
 
-	/* The queue has not been used since the reset. */
+	/* If RB_CNTL is 0, the queue has not been used since the reset. */
 	if (!vgpu_rreg(vdev, base + SDMA_RB_CNTL))
 		return;
 	say(d, "sdma%u queue %u:", engine, queue);
@@ -153,8 +154,8 @@ static void dump_interrupts(struct vgpu_device *vdev)
 }
 
 /*
- * Dump the entries around @index of a table of @count entries at offset @at in
- * VRAM. @shadow: intended entries, or NULL. Returns the entry at @index.
+ * Dump the entries around @index of a table of @count entries at offset @at in VRAM.
+ * @shadow has the intended entries, or is NULL. Returns the entry at @index.
  */
 static u64 dump_entries(struct vgpu_device *vdev, const char *name, u64 at,
 			u64 index, u64 count, const u64 *shadow)
@@ -253,7 +254,7 @@ void vgpu_dump_note_fault(struct vgpu_device *vdev,
 
 /**
  * vgpu_dump_take() - write the state of the hardware into the dump
- * @vdev: device; its state is still that of the failure
+ * @vdev: device, whose registers and memory have not changed since the failure
  * @why: what failed, as text
  *
  * Does nothing while the work item of an earlier dump is pending.
@@ -319,7 +320,7 @@ int vgpu_dump_init(struct vgpu_device *vdev)
  * vgpu_dump_fini() - undo vgpu_dump_init()
  * @vdev: device; vgpu_dump_take() is not called any more
  *
- * Dumps that devcoredump has taken over remain.
+ * Dumps that were handed to devcoredump remain.
  */
 void vgpu_dump_fini(struct vgpu_device *vdev)
 {

@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * GART: the flat page table of VMID 0, in the reserved part of VRAM, with one entry
- * for each page. Unbound entries are invalid, so a stray access raises a fault and
- * does not reach memory.
+ * GART: the flat page table of VMID 0, in the reserved part of VRAM, with one entry for
+ * each page. Unbound entries are invalid, so a stray access raises a fault and does not
+ * reach memory.
  *
- * No lock: an entry belongs to the caller that got its page number from the GTT
- * manager, or to hw/. The shadow is a copy of the intended table in system memory. A
- * change of an entry is written to the shadow before the table, since
+ * The table needs no lock, because an entry belongs either to the caller that got its page
+ * number from the GTT manager, or to hw/. The shadow is a copy of the intended table in
+ * system memory. A change of an entry is written to the shadow before the table, since
  * vgpu_gart_restore() may run concurrently.
  *
  * DOC: transfer windows
  *
- * The first entries are windows, one for each SDMA engine, through which jobs
- * access memory that has no address in the GART. The CPU does not write these
- * entries: a job starts with packets that write the entries that it needs
- * (vgpu_gart_emit_bind()), then has the hub invalidate the window
- * (vgpu_gart_emit_flush_tlb()), then uses it. The engine runs its jobs one after the
- * other, so the next job's entries are written after this job's last access, and
- * no job waits for a free window. A job that is run again, after a reset or by the
- * CPU, writes its entries again.
+ * The first entries are windows, one for each SDMA engine with a ring of the kernel.
+ * Through its window a job accesses memory that has no address in the GART. The CPU does
+ * not write these entries. A job does these steps:
+ *
+ * 1. Write the entries that it needs (vgpu_gart_emit_bind()).
+ * 2. Let the hub invalidate the window (vgpu_gart_emit_flush_tlb()).
+ * 3. Use the window.
+ *
+ * The engine runs its jobs one after the other, so the next job's entries are written after
+ * this job's last access, and no job waits for a free window. A job that is run again,
+ * after a reset or by the CPU, writes its entries again.
  */
 #include <linux/slab.h>
 #include <kunit/visibility.h>
@@ -33,7 +36,7 @@
 
 /**
  * vgpu_gart_init() - set the layout of the GART and allocate its shadow
- * @vdev: device; vram_reserved is set, the memory of the table is cleared
+ * @vdev: device; vram_reserved is set, and the memory of the table is cleared
  *
  * Return: 0 or -ENOMEM.
  */
@@ -53,7 +56,7 @@ int vgpu_gart_init(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_gart_start() - MC address of the GART
+ * vgpu_gart_start() - get the MC address of the GART
  * @vdev: device
  *
  * Context: any.
@@ -66,12 +69,13 @@ u64 vgpu_gart_start(const struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_gart_pages() - how many pages of the GART mm/ may use
+ * vgpu_gart_pages() - get the number of pages of the GART that mm/ may use
  * @vdev: device
  *
  * Context: any.
  *
- * Return: number of pages, counted from page 0, transfer windows included.
+ * Return: number of pages, counted from page 0. The pages of the transfer windows are
+ * included.
  */
 u64 vgpu_gart_pages(const struct vgpu_device *vdev)
 {
@@ -79,12 +83,12 @@ u64 vgpu_gart_pages(const struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_gart_size() - size of the GART
+ * vgpu_gart_size() - get the size of the GART
  * @vdev: device
  *
  * Context: any.
  *
- * Return: bytes of all pages, those of the kernel's rings included.
+ * Return: bytes of all pages. The pages of the kernel's rings are included.
  */
 u64 vgpu_gart_size(const struct vgpu_device *vdev)
 {
@@ -185,7 +189,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_flush);
  *
  * Context: as vgpu_io_begin().
  *
- * Return: 0, or -ETIMEDOUT: the caller resets the device.
+ * Return: 0, or -ETIMEDOUT if a hub does not acknowledge. The caller then resets the
+ * device.
  */
 int vgpu_gart_try_flush(struct vgpu_device *vdev)
 {
@@ -198,8 +203,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_try_flush);
  * vgpu_gart_rewrite() - write the table from its shadow, except the windows
  * @vdev: device
  *
- * For a table that is known to be lost. Entries may be bound and unbound
- * concurrently. The device uses the table after vgpu_gart_flush().
+ * Entries that differ are not logged: callers use this function for a table that is known
+ * to be lost. Entries may be bound and unbound concurrently. The device uses the table
+ * after vgpu_gart_flush().
  *
  * Context: sleeps.
  *
@@ -229,8 +235,8 @@ u64 vgpu_gart_rewrite(struct vgpu_device *vdev)
  * vgpu_gart_restore() - write the table from its shadow, and log wrong entries
  * @vdev: device
  *
- * As vgpu_gart_rewrite(), but logs and counts the entries that differed. For use after
- * a reset, which may have lost VRAM, and after a fault of VMID 0.
+ * As vgpu_gart_rewrite(), but logs and counts the entries that differed. Used after a
+ * reset, which may have lost VRAM, and after a fault of VMID 0.
  *
  * Context: sleeps.
  *
@@ -253,9 +259,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_restore);
  * @addr: bus address, page aligned
  * @bytes: length, whole pages
  *
- * Takes the entries from those that mm/ may use.
+ * The entries are taken from those that mm/ may use.
  *
- * Return: the MC address.
+ * Return: the MC address of the memory.
  */
 u64 vgpu_gart_bind_reserved(struct vgpu_device *vdev, dma_addr_t addr,
 			    size_t bytes)
@@ -279,7 +285,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_bind_reserved);
  * vgpu_gart_close_windows() - make the windows' entries invalid
  * @vdev: device, its engines parked
  *
- * Called after a reset; each job writes the entries that it needs. The caller calls
+ * Called after a reset. Each job writes the entries that it needs. The caller calls
  * vgpu_gart_flush() next.
  */
 void vgpu_gart_close_windows(struct vgpu_device *vdev)
@@ -320,8 +326,9 @@ static u64 gart_run(const dma_addr_t *addrs, u64 npages)
 }
 
 /*
- * Minimum length of a contiguous run for PTEPDE, in pages: such a run takes fewer dwords as
- * PTEPDE than as single entries (2 dwords each), even if a new WRITE header has to follow.
+ * Minimum length, in pages, of a contiguous run that is written by a PTEPDE packet. A run
+ * of this length takes fewer dwords as PTEPDE than as single entries (2 dwords each) in a
+ * WRITE packet, even if a new WRITE header has to follow.
  */
 #define GART_RUN_MIN	((SDMA_PTEPDE_DWORDS + SDMA_WRITE_LINEAR_DWORDS) / 2)
 
@@ -336,7 +343,7 @@ static u64 gart_run(const dma_addr_t *addrs, u64 npages)
  * @addrs: bus address of each page, page aligned
  * @bound: receives the number of entries that fitted into @room
  *
- * Packets after those of vgpu_gart_emit_flush_tlb() use the new entries.
+ * The job uses the new entries after the packets of vgpu_gart_emit_flush_tlb().
  *
  * Return: the number of dwords written.
  */
@@ -346,7 +353,7 @@ unsigned int vgpu_gart_emit_bind(struct vgpu_device *vdev, u32 *dw,
 {
 	u64 table = vdev->hw->fb_base + to_hw_state(vdev)->gart.table_vram;
 	unsigned int ndw = 0;
-	u32 *data = NULL;	/* WRITE packet to which single entries are added */
+	u32 *data = NULL;	/* WRITE packet that takes single entries, or NULL */
 	u64 i, n;
 
 	for (i = 0; i < npages; i += n) {

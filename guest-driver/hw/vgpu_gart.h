@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * GART: the page table of VMID 0, and its transfer windows. Page numbers are within the
- * GART. Functions are documented in vgpu_gart.c.
+ * GART: the page table of VMID 0, and its transfer windows. Page numbers are counted from
+ * the start of the GART. Functions are documented in vgpu_gart.c.
  */
 #ifndef VGPU_HW_GART_H
 #define VGPU_HW_GART_H
@@ -13,15 +13,15 @@
 
 struct vgpu_device;
 
-/* The GART: MC address, bytes, number of pages, and bytes of its table in VRAM. */
+/* MC address of the GART, its bytes and number of pages, and the bytes of its table in VRAM. */
 #define VGPU_GART_START		0ull
 #define VGPU_GART_SIZE		0x20000000ull
 #define VGPU_GART_PAGES		(VGPU_GART_SIZE >> VGPU_PAGE_SHIFT)
 #define VGPU_GART_TABLE_BYTES	(VGPU_GART_PAGES * sizeof(__le64))
 
 /*
- * Transfer windows at the start of the GART, one for each SDMA engine. The jobs that
- * use a window write its entries.
+ * Transfer windows at the start of the GART, one for each SDMA engine with a ring of the
+ * kernel. The jobs that use a window write its entries.
  */
 #define VGPU_GTT_WINDOW_PAGES	4096u		/* 16 MiB each */
 #define VGPU_GTT_NUM_WINDOWS	VGPU_NUM_SDMA

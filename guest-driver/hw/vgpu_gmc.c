@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The two VM hubs: apertures of VMID 0, contexts of the processes, fault
- * behaviour, PASIDs, ranges of the invalidation engines. Specification:
- * docs/hardware.md and include/vgpu/gmc.h.
+ * Sets up the two VM hubs: apertures of VMID 0, contexts of the processes, fault behaviour,
+ * PASIDs, ranges of the invalidation engines. Specification: docs/hardware.md and
+ * include/vgpu/gmc.h.
  *
- * Both hubs always get the same values, so an address means the same for every
- * engine.
+ * Both hubs always get the same values, so an address means the same for every engine.
  */
 #include <linux/bitops.h>
 #include <linux/dma-mapping.h>
@@ -29,7 +28,7 @@
 	 VM_L2_PROTECTION_FAULT_CNTL__WRITE_DEFAULT | \
 	 VM_L2_PROTECTION_FAULT_CNTL__EXECUTE_DEFAULT)
 
-/* The hardware counts PDB2 to PDB0 as depth 2; translate-further adds the fourth level. */
+/* The levels PDB2 to PDB0 are depth 2 for the hardware. Translate-further adds the fourth level. */
 #define CONTEXT_DEPTH		2
 #define CONTEXT_BLOCK_SIZE	9
 
@@ -64,7 +63,10 @@ static u64 vram_pde(struct vgpu_device *vdev, u64 vram_offset)
 static void hub_init_apertures(struct vgpu_device *vdev, unsigned int hub)
 {
 	struct vgpu_hw_state *hw = to_hw_state(vdev);
-	/* MC address of the first byte of the hive's VRAM (of node 0). */
+	/*
+	 * MC address of node 0's VRAM, where the hive's VRAM starts. If the device is in no
+	 * hive, it is the address of the device's own VRAM.
+	 */
 	u64 fb_first = hw->base.fb_base - vgpu_xgmi_base(vdev);
 	u64 fb_last = hw->base.fb_base + hw->base.vram_size - 1;
 	u64 scratch = hw->gart.table_vram + VGPU_GART_TABLE_BYTES +
@@ -73,14 +75,14 @@ static void hub_init_apertures(struct vgpu_device *vdev, unsigned int hub)
 	vgpu_wreg(vdev, HUB(hub) + MC_VM_FB_LOCATION_BASE, fb_first >> 24);
 	vgpu_wreg(vdev, HUB(hub) + MC_VM_FB_LOCATION_TOP, fb_last >> 24);
 
-	/* No AGP aperture: its bottom is above its top. */
+	/* Disable the AGP aperture: its bottom is above its top. */
 	vgpu_wreg(vdev, HUB(hub) + MC_VM_AGP_BASE, 0);
 	vgpu_wreg(vdev, HUB(hub) + MC_VM_AGP_BOT, 0xffffff);
 	vgpu_wreg(vdev, HUB(hub) + MC_VM_AGP_TOP, 0);
 
 	/*
-	 * Without translation, VMID 0 reaches only the hive's VRAM up to the end of this
-	 * node.
+	 * Limit the addresses that VMID 0 can access without page tables: from the start of
+	 * the hive's VRAM to the end of this node's VRAM.
 	 */
 	vgpu_wreg(vdev, HUB(hub) + MC_VM_SYSTEM_APERTURE_LOW_ADDR,
 		  fb_first >> 18);
@@ -114,7 +116,7 @@ static void hub_init_contexts(struct vgpu_device *vdev, unsigned int hub)
 	u64 first = gart->start >> VGPU_PAGE_SHIFT;
 	unsigned int vmid;
 
-	/* No retry on VMID 0: vgpu_sdma_suspect() handles its faults. */
+	/* VMID 0 does not retry: vgpu_sdma_suspect() handles its faults. */
 	hub_set_root(vdev, hub, 0, vram_pde(vdev, gart->table_vram));
 	hub_set_range(vdev, hub, 0, first, first + gart->total - 1);
 	vgpu_wreg(vdev, HUB(hub) + VM_CONTEXT_CNTL(0),
@@ -123,9 +125,9 @@ static void hub_init_contexts(struct vgpu_device *vdev, unsigned int hub)
 		  VM_CONTEXT_CNTL__ALL_DEFAULTS);
 
 	/*
-	 * A context without an owner has an invalid root. Only KFD's queues retry
-	 * faults: jobs of the render node share the kernel's ring, which a retry
-	 * would block.
+	 * A context that no process uses has an invalid root. Only KFD's queues retry
+	 * faults. Jobs of the render node do not, because they share the kernel's ring,
+	 * which a retry would block.
 	 */
 	for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++) {
 		u32 retry = vmid < VGPU_FIRST_KFD_VMID ? 0 :
@@ -191,7 +193,7 @@ static void gmc_write_pasid(struct vgpu_device *vdev, unsigned int vmid, u16 pas
 {
 	u32 mapping = pasid ? pasid | ATC_VMID_PASID_MAPPING__VALID : 0;
 
-	/* The second half of the table belongs to the MM hub. */
+	/* The second half of the ATC's table belongs to the MM hub. */
 	atc_map_pasid(vdev, vmid, mapping);
 	atc_map_pasid(vdev, vmid + VGPU_NUM_VMIDS, mapping);
 	vgpu_wreg(vdev, IH_VMID_LUT(vmid), pasid);
@@ -232,7 +234,7 @@ int vgpu_gmc_start(struct vgpu_device *vdev)
 		hub_init_faults(vdev, hub);
 		hub_init_invalidation(vdev, hub);
 	}
-	/* The reset also freed invalidation engines whose acknowledge was outstanding. */
+	/* After a reset all invalidation engines are free, also those that had not acknowledged. */
 	WRITE_ONCE(hw->inv_free, VGPU_INV_ENGINES);
 
 	vgpu_wreg(vdev, VGPU_GATE_REG, 0);
@@ -390,7 +392,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_set_context);
  * @vdev: device
  * @vmid: 1 to 15; no queue uses it any more
  *
- * Flushes the VMID's translations: the caller may free the tables afterwards.
+ * Flushes the VMID's translations, so that the caller may free the tables afterwards.
  *
  * Context: as vgpu_gmc_flush_tlb().
  */

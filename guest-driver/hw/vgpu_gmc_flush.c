@@ -3,10 +3,11 @@
  * TLB invalidation by the CPU. Specification: docs/hardware.md, "TLB and invalidation", and
  * include/vgpu/gmc.h. Entry points: vgpu_gmc_flush_tlb(); vgpu_gmc_invalidate() inside hw/.
  *
- * Each request takes an invalidation engine, the same on both hubs, so concurrent flushes do
- * not wait for each other. If a hub does not acknowledge, the device is reset, which empties
- * its TLBs. vgpu_gmc_flush_tlb() waits for the reset, since its caller is about to free memory
- * that stale translations may reach. Before the reset no request takes this invalidation engine.
+ * Each request takes an invalidation engine, the same on both hubs, so concurrent flushes
+ * do not wait for each other. If a hub does not acknowledge, the device is reset, which
+ * empties its TLBs. vgpu_gmc_flush_tlb() waits for the reset, since its caller is about to
+ * free memory that stale translations may reach. The invalidation engine is not free again
+ * until the reset.
  */
 #include <linux/bitops.h>
 #include <linux/jiffies.h>
@@ -16,7 +17,10 @@
 #include "vgpu_hw_priv.h"
 #include "vgpu_hw_trace.h"
 
-/* The CPU's invalidation engines are not used by jobs or by the CP, and none is the gate. */
+/*
+ * The CPU's invalidation engines are not used by jobs or by the CP. None of them is the
+ * engine whose range register serves as the gate.
+ */
 static_assert(!(VGPU_INV_ENGINES & GENMASK(VGPU_INV_ENGINE_SDMA(VGPU_NUM_SDMA) - 1, 0)));
 static_assert(VGPU_INV_ENGINE_CP < VGPU_INV_ENGINE_SDMA(0));
 static_assert(!(VGPU_INV_ENGINES & BIT(VGPU_INV_ENGINE_GATE)));
@@ -34,7 +38,7 @@ void vgpu_gmc_inv_init(struct vgpu_hw_state *hw)
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_inv_init);
 
-/* Take the highest free engine; returns false if none is free. */
+/* Take the highest free invalidation engine. Returns false if none is free. */
 static bool inv_take(struct vgpu_hw_state *hw, unsigned int *engine)
 {
 	unsigned long free = READ_ONCE(hw->inv_free);
@@ -90,7 +94,8 @@ static int inv_request(struct vgpu_device *vdev, unsigned int engine, u32 vmid_m
  * Context: sleeps; between vgpu_io_begin() and vgpu_io_end(), or io_lock held for writing,
  * or bring-up.
  *
- * Return: 0, or -ETIMEDOUT if a hub does not acknowledge or no engine becomes free.
+ * Return: 0, or -ETIMEDOUT if a hub does not acknowledge or no invalidation engine becomes
+ * free.
  */
 int vgpu_gmc_invalidate(struct vgpu_device *vdev, u32 vmid_mask)
 {
@@ -130,9 +135,11 @@ void vgpu_gmc_reset_begin(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_gmc_reset_end() - wake flushes that wait: no engine uses an old translation any more
- * @vdev: device; its TLBs are empty, or its engines stopped
- * @works: true: the device was reset; false: it was given up, and flushes request no reset
+ * vgpu_gmc_reset_end() - wake the flushes that wait, since no engine uses an old translation any
+ * more
+ * @vdev: device; its TLBs are empty, or its engines have stopped
+ * @works: true: the device was reset; false: the device was given up, and flushes do not
+ *         request a reset any more
  *
  * Context: with @works, io_lock is held for writing, so that no flush is in flight.
  */
@@ -150,9 +157,9 @@ void vgpu_gmc_reset_end(struct vgpu_device *vdev, bool works)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_reset_end);
 
 /*
- * A request that was made at inv_epoch == @epoch was not acknowledged: request a reset, one
- * for all callers, and wait for it. The recovery takes no lock of the folders above. Returns
- * -ETIMEDOUT if no recovery will run.
+ * A request that was made when inv_epoch was @epoch was not acknowledged. Request a reset,
+ * one for all such callers, and wait for it. The wait cannot deadlock, because the recovery
+ * takes no lock of the folders above. Returns -ETIMEDOUT if no recovery will run.
  */
 static int inv_await_reset(struct vgpu_device *vdev, unsigned int epoch)
 {
@@ -179,7 +186,8 @@ static int inv_await_reset(struct vgpu_device *vdev, unsigned int epoch)
  *
  * Context: as vgpu_io_begin().
  *
- * Return: 0, or -ETIMEDOUT if a hub does not acknowledge: the caller resets the device.
+ * Return: 0, or -ETIMEDOUT if a hub does not acknowledge. The caller then resets the
+ * device.
  */
 int vgpu_gmc_try_flush(struct vgpu_device *vdev, u32 vmid_mask)
 {
@@ -195,7 +203,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_try_flush);
 /**
  * vgpu_gmc_flush_tlb() - drop every translation of some VMIDs on both hubs
  * @vdev: device
- * @vmid_mask: bit n: VMID n
+ * @vmid_mask: bitmap of the VMIDs
  *
  * When the function returns 0, no access that used an old translation is in flight. If the
  * device did not acknowledge, it has been reset or given up before the function returns.

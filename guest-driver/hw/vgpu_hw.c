@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Bring-up of the hardware, block by block, and the reverse. */
+/* Starts the hardware block by block, and stops the blocks in reverse order. */
 #include <linux/dma-mapping.h>
 #include <linux/pci.h>
 #include <drm/drm_managed.h>
@@ -36,7 +36,7 @@ static int hw_map(struct vgpu_device *vdev)
 	return 0;
 }
 
-/* Accept the model only: the driver has never run on a real card. */
+/* Accept only the model, because the driver has never run on a real card. */
 static int hw_identify(struct vgpu_device *vdev)
 {
 	u32 magic = vgpu_rreg(vdev, VGPU_MAGIC);
@@ -63,8 +63,8 @@ static int hw_identify(struct vgpu_device *vdev)
  * vgpu_hw_quiesce() - stop the engines, the CP and interrupts
  * @vdev: device, registers mapped
  *
- * On return no engine runs and the device raises no interrupt. Called at
- * shutdown, and at probe to stop what an earlier kernel left running.
+ * On return no engine runs and the device raises no interrupt. Called at shutdown. Also
+ * called at probe, to stop what an earlier kernel left running.
  */
 void vgpu_hw_quiesce(struct vgpu_device *vdev)
 {
@@ -82,8 +82,8 @@ void vgpu_hw_quiesce(struct vgpu_device *vdev)
  *
  * Context: as vgpu_io_begin().
  *
- * Return: false if the device vanished (surprise removal): registers read as
- * ones from then on, and register writes are dropped.
+ * Return: false if the device has vanished (surprise removal). From then on all registers
+ * read as ones, and register writes are dropped.
  */
 bool vgpu_hw_present(struct vgpu_device *vdev)
 {
@@ -125,7 +125,7 @@ int vgpu_hw_init(struct vgpu_device *vdev, vgpu_recover_fn recover)
 		return ret;
 	dma_set_max_seg_size(&vdev->pdev->dev, UINT_MAX);
 
-	/* devres unmaps the BARs: the mappings stay valid after vgpu_hw_fini(). */
+	/* The mappings of the BARs stay valid after vgpu_hw_fini(), because devres unmaps them. */
 	ret = hw_map(vdev);
 	if (ret)
 		return ret;

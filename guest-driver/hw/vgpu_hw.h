@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * hw/: registers, rings, interrupts, GART table. This folder drives the chip;
- * decisions on recovery are made in reset/. This header has the state that other
- * folders may read, and the start and stop of the hardware. Each block has a header;
- * functions are documented where they are defined.
+ * hw/: registers, rings, interrupts, GART table. This folder drives the chip; reset/
+ * decides what is recovered. This header has the state that other folders may read, and the
+ * functions that start and stop the hardware. Each block has its own header. Functions
+ * are documented where they are defined.
  */
 #ifndef VGPU_HW_H
 #define VGPU_HW_H
@@ -23,18 +23,19 @@ struct vgpu_device;
  *
  * vgpu_hw_init() sets all members except @vram_epoch. Reading a member needs no lock.
  *
- * @vram: CPU mapping of BAR 0, the whole BAR, write-combined
+ * @vram: CPU mapping of the whole BAR 0, write-combined
  * @vram_base: bus address of BAR 0
  * @doorbell_base: bus address of BAR 2
  * @remap_base: bus address of the page of BAR 5 that has the HDP flush registers and
  *              nothing else
  * @vram_size: bytes of VRAM, including the reserved part
  * @vram_reserved: bytes at the end of VRAM that hw/ uses
- * @xgmi: place of the device in its hive
+ * @xgmi: the device's place in its hive
  * @fb_base: MC address of VRAM offset 0
  * @fb_offset: number to add to a VRAM offset to get the address in a page-table entry;
- *             includes the base of this node in the hive
- * @sched: schedulers of the kernel's rings, in the form that drm_sched entities take
+ *             includes the offset of this node's VRAM in the hive
+ * @sched: schedulers of the kernel's rings, as an array of pointers, which drm_sched
+ *         entities take
  * @vram_epoch: number of losses of VRAM; vgpu_hw_reset() increments it
  */
 struct vgpu_hw {

@@ -37,16 +37,16 @@
 #include "vgpu_recover.h"
 #include "vgpu_xgmi.h"
 
-/* Time limit for the device to answer a request (a copy may take longer). */
+/* Time limit for the device to answer a request by a register or packet. A job may take longer. */
 #define VGPU_HW_TIMEOUT_US	(2 * USEC_PER_SEC)
-/* vgpu_hw_poll(): time to spin at the start, and longest sleep between two later reads. */
+/* vgpu_hw_poll() spins for SPIN_US, then sleeps for at most POLL_US before each further read. */
 #define VGPU_HW_SPIN_US		100
 #define VGPU_HW_POLL_US		100
 
 /*
- * Bytes at the end of VRAM that hw/ uses: GART table, a page for accesses outside the system
- * aperture, and the words of VGPU_VRAM_MAGIC_AT(). A multiple of 2 MiB, so that mm/ gets a
- * multiple of 2 MiB, too.
+ * Bytes at the end of VRAM that hw/ uses: the GART's table, a page to which accesses
+ * outside of the system aperture are redirected, and the words at VGPU_VRAM_MAGIC_AT(). The
+ * size is a multiple of 2 MiB, so that mm/ gets a multiple of 2 MiB, too.
  */
 #define VGPU_VRAM_RESERVED	0x200000ull
 #define VGPU_VRAM_MIN		0x4000000ull
@@ -69,8 +69,8 @@ static_assert(VGPU_PAGE_SIZE == PAGE_SIZE);
 static_assert(VGPU_REMAP_PAGE + PAGE_SIZE <= VGPU_MMIO_BAR_SIZE);
 
 /*
- * Bitmap of the invalidation engines that the CPU uses, on both hubs (vgpu_gmc_flush.c), and
- * number of the CP's engine. On the chip, firmware uses engines 0 to 2.
+ * Bitmap of the invalidation engines that the CPU uses, on both hubs (vgpu_gmc_flush.c),
+ * and number of the engine that the CP uses. On the chip, firmware uses engines 0 to 2.
  */
 #define VGPU_INV_ENGINES	(GENMASK(15, 6) | BIT(17))
 #define VGPU_INV_ENGINE_CP	3
@@ -106,18 +106,18 @@ struct vgpu_iv_slot {
 /**
  * struct vgpu_ih - interrupt ring 0
  * @lock: protects @slots; taken in hard interrupt context
- * @poll_lock: serialises callers of the handler outside of the interrupt
+ * @poll_lock: serialises the callers of vgpu_ih_service() outside of the interrupt handler
  * @slots: handlers; a slot is free if its fn is NULL
- * @ring: the ring, coherent memory
+ * @ring: memory of the ring, coherent
  * @wptr_wb: memory to which the device writes its write pointer
  * @ring_dma: bus address of @ring
  * @wb_dma: bus address of @wptr_wb
  * @rptr: byte offset of the next entry to read; changed by the interrupt handler only
- * @irq: Linux interrupt number, 0 if not requested
+ * @irq: Linux interrupt number; 0 if no interrupt is requested
  */
 struct vgpu_ih {
-	spinlock_t lock;	/* slots */
-	struct mutex poll_lock;	/* vgpu_ih_poll() */
+	spinlock_t lock;	/* protects slots */
+	struct mutex poll_lock;	/* serialises vgpu_ih_poll() */
 	struct vgpu_iv_slot slots[VGPU_MAX_IV_HANDLERS];
 	__le32 *ring;
 	__le32 *wptr_wb;
@@ -133,11 +133,12 @@ struct vgpu_ih {
  * @pages: number of entries that mm/ may use, counted from entry 0; the entries after them
  *         map the kernel's rings
  * @total: number of all entries
- * @windows: number of entries of the transfer windows, counted from entry 0; jobs write them
+ * @windows: number of entries of the transfer windows, counted from entry 0; jobs write
+ *           these entries
  * @table_vram: offset of the table in VRAM
  * @table: CPU mapping of the table
- * @shadow: intended content of the table, in system memory; for windows only the entries
- *          written by jobs that the CPU executed
+ * @shadow: intended content of the table, in system memory. For the windows it has only the
+ *          entries of jobs that the CPU executed
  */
 struct vgpu_gart {
 	u64 start;
@@ -152,15 +153,16 @@ struct vgpu_gart {
 /**
  * struct vgpu_dump - the next dump of the device (vgpu_devcoredump.c)
  * @lock: protects @fault; taken in hard interrupt context
- * @fault: last faults in the MM hub: [0] of VMID 0, [1] of other VMIDs
- * @work: hands a copy of @text to devcoredump
+ * @fault: entries of the last faults in the MM hub: [0] a fault of VMID 0, [1] a fault of
+ *         another VMID
+ * @work: work item that hands a copy of @text to devcoredump
  * @dev: device that is dumped
- * @busy: bit 0 is set while @text is in use: until @work has run
+ * @busy: bit 0 is set from the start of a dump until @work has copied @text
  * @text: buffer of the dump
  * @len: bytes in @text
  */
 struct vgpu_dump {
-	spinlock_t lock;	/* fault */
+	spinlock_t lock;	/* protects fault */
 	struct vgpu_iv_entry fault[2];
 	struct work_struct work;
 	struct device *dev;
@@ -181,34 +183,37 @@ static_assert(VGPU_RETRY_CAM_SLOTS <= 32);
  * @default_page: page of zeros to which accesses with a no-retry fault are redirected
  * @default_page_dma: bus address of @default_page
  * @latch_lock: protects pairs of registers in which an access to one latches the other
- * @inv_free: bitmap of free invalidation engines among VGPU_INV_ENGINES; atomic
- * @inv_wait: woken when an engine becomes free, and when @inv_epoch has changed
+ * @inv_free: bitmap of the invalidation engines in VGPU_INV_ENGINES that are free; atomic
+ * @inv_wait: woken when an invalidation engine becomes free, and when @inv_epoch has
+ *            changed
  * @inv_lock: protects @inv_epoch, @inv_hung and @inv_given_up
- * @inv_epoch: how often a reset has emptied the TLBs, or the engines were given up
- * @inv_hung: a hub did not acknowledge, or the device is being reset: @inv_epoch will change
- * @inv_given_up: the engines were given up: flushes do nothing and request no reset
+ * @inv_epoch: number of times that a reset emptied the TLBs, or that the engines were given
+ *             up
+ * @inv_hung: a hub did not acknowledge, or the device is being reset, so @inv_epoch will
+ *            change
+ * @inv_given_up: the engines were given up: flushes fail at once and request no reset
  * @gart: page table of VMID 0
  * @ih: interrupt ring
  * @sdma: SDMA engines, with the kernel's rings
- * @cp: compute queues
- * @recover: the argument of vgpu_hw_init()
- * @gart_cam: CAM slots that wait for a recovery of the GART, one bit each
+ * @cp: command processor, with the compute queues
+ * @recover: function that requests a recovery, from vgpu_hw_init()
+ * @gart_cam: bitmap of the CAM slots of VMID 0 that wait for a recovery of the GART
  * @gate_lock: protects @gate and VGPU_GATE_REG, which has the same value; innermost, taken in
  *             hard interrupt context
- * @gate: reasons for which no job of the kernel may end now (vgpu_sdma_fault.c)
+ * @gate: bitmap of reasons for which no job of the kernel may end now (vgpu_sdma_fault.c)
  * @fault_work: clears a latched fault of a user for which no interrupt entry came
  * @dump: devcoredump of the next failure
  * @io_lock: held for reading by users of the BARs that may sleep, for writing while the device
  *           is reset (vgpu_io.c). Innermost of the locks that sleep, except
  *           vgpu_ih.poll_lock, which the reset takes inside
- * @map_closed: the device is being reset: fault handlers insert no pages of its BARs;
+ * @map_closed: the device is being reset, so fault handlers insert no pages of its BARs;
  *              written by the recovery's worker (vgpu_io.c)
  * @map_wait: woken when @map_closed is cleared
  * @vram_magic: content of the words at VGPU_VRAM_MAGIC_AT() unless VRAM was lost
- * @root_pde: root directory of each VMID, 0: none; written between vgpu_io_begin() and
- *            vgpu_io_end() by the owner of the VMID
+ * @root_pde: root PDE of each VMID, or 0; written between vgpu_io_begin() and vgpu_io_end()
+ *            by the code to which the VMID is assigned
  * @pasid: PASID of each VMID; written as @root_pde
- * @lost: the device does not answer; never cleared
+ * @lost: the device does not answer; the flag is never cleared
  */
 struct vgpu_hw_state {
 	struct vgpu_hw base;
@@ -217,10 +222,10 @@ struct vgpu_hw_state {
 	void __iomem *doorbell;
 	void *default_page;
 	dma_addr_t default_page_dma;
-	spinlock_t latch_lock;	/* latched register pairs */
+	spinlock_t latch_lock;	/* protects latched register pairs */
 	unsigned long inv_free;
 	wait_queue_head_t inv_wait;
-	spinlock_t inv_lock;	/* resets that flushes wait for */
+	spinlock_t inv_lock;	/* protects inv_epoch, inv_hung, inv_given_up */
 	unsigned int inv_epoch;
 	bool inv_hung;
 	bool inv_given_up;
@@ -230,7 +235,7 @@ struct vgpu_hw_state {
 	struct vgpu_cp cp;
 	vgpu_recover_fn recover;
 	atomic_t gart_cam;
-	spinlock_t gate_lock;	/* gate */
+	spinlock_t gate_lock;	/* protects gate */
 	unsigned long gate;
 	struct delayed_work fault_work;
 	struct vgpu_dump dump;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Mode-1 reset of the whole device. Specification: docs/hardware.md "Resets".
- */
+/* Resets the whole device (mode-1 reset). Specification: docs/hardware.md "Resets". */
 #include <kunit/visibility.h>
 
 #include "vgpu/psp.h"
@@ -31,9 +29,10 @@ static int hw_mode1_reset(struct vgpu_device *vdev)
  * @vdev: device; engines are parked (vgpu_sdma_park())
  * @vram_lost: receives whether the content of VRAM was lost
  *
- * As vgpu_hw_reset(), but counts no reset and no loss of VRAM, and does not write the
- * GART's table, except that it closes the windows. The caller has removed user-space mappings
- * of the BARs, or user space is frozen.
+ * As vgpu_hw_reset(), with two differences. The function does not count the reset or a loss
+ * of VRAM. The function does not restore the GART's table, it only makes the entries of the
+ * windows invalid. The caller has removed the mappings of the BARs in user space, or user
+ * space is frozen.
  *
  * Context: sleeps; takes io_lock for writing.
  *
@@ -72,13 +71,13 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_hw_restart);
  * @vdev: device; engines are parked (vgpu_sdma_park())
  * @vram_lost: receives whether the content of VRAM was lost
  *
- * On success contexts have their page tables and PASIDs again, interrupts are
- * enabled, and the GART's table is written from its shadow. Users of the BARs wait
- * for the reset in vgpu_io_begin().
+ * On success contexts have their page tables and PASIDs again, interrupts are enabled, and
+ * the GART's table has been written from its shadow. Users of the BARs wait in
+ * vgpu_io_begin() until the reset has ended.
  *
  * Context: sleeps; one caller at a time.
  *
- * Return: 0 or -ENODEV.
+ * Return: 0, or -ENODEV if the device does not come back.
  */
 int vgpu_hw_reset(struct vgpu_device *vdev, bool *vram_lost)
 {

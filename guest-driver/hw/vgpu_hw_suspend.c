@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Stop and restart of the hardware for the system's sleep. Resume always resets the
+ * Stops the hardware for the system's sleep, and starts it again. Resume always resets the
  * device, even if the device kept its state.
  */
 #include "hw/sdma/vgpu_sdma_priv.h"
@@ -29,10 +29,10 @@ void vgpu_hw_suspend(struct vgpu_device *vdev)
  * vgpu_hw_resume() - start the hardware again, except its engines
  * @vdev: device; its PCI configuration has been restored
  *
- * If the content of VRAM was lost, or another kernel has used VRAM, VRAM is zeroed
- * up to the GART's table.
+ * If the content of VRAM was lost, or another kernel has used VRAM, the function zeroes
+ * VRAM up to the GART's table.
  *
- * Return: 0 or -ENODEV.
+ * Return: 0, or -ENODEV if the device does not come back.
  */
 int vgpu_hw_resume(struct vgpu_device *vdev)
 {

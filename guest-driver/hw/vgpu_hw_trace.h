@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints vgpu_hw:*: jobs, flushes and CAM acknowledges that are sent to the
- * device, and interrupts that it raises. The fourth data dword of a fault's entry is
- * the fault's serial number, the same as in QEMU's trace and in svm/'s tracepoints.
+ * Tracepoints vgpu_hw:*, for jobs, flushes and CAM acknowledges that are sent to the
+ * device, and for interrupts that the device raises. The fourth data dword of a fault's
+ * entry is the fault's serial number, the same as in QEMU's trace and in svm/'s
+ * tracepoints.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM vgpu_hw
@@ -44,7 +45,7 @@ TRACE_EVENT(vgpu_ih_entry,
 		  __entry->data[3])
 );
 
-/* A TLB flush has ended; @acked: true if both hubs acknowledged. */
+/* A TLB flush has ended. @acked is true if both hubs acknowledged. */
 TRACE_EVENT(vgpu_tlb_flush,
 	TP_PROTO(u32 vmid_mask, bool acked),
 	TP_ARGS(vmid_mask, acked),
@@ -73,7 +74,10 @@ TRACE_EVENT(vgpu_cam_ack,
 	TP_printk("cam=%u", __entry->cam)
 );
 
-/* A job was written to a kernel ring; @ndw: length in dwords, including its end packets. */
+/*
+ * A job was written to a ring of the kernel. @ndw is its length in dwords, including the
+ * packets that end it.
+ */
 TRACE_EVENT(vgpu_sdma_submit,
 	TP_PROTO(unsigned int engine, u64 seqno, unsigned int ndw),
 	TP_ARGS(engine, seqno, ndw),
@@ -91,7 +95,7 @@ TRACE_EVENT(vgpu_sdma_submit,
 		  __entry->seqno, __entry->ndw)
 );
 
-/* A job has ended; @error: error of its fence, or 0. */
+/* A job has ended. @error is the error of its fence, or 0. */
 TRACE_EVENT(vgpu_sdma_done,
 	TP_PROTO(unsigned int engine, u64 seqno, int error),
 	TP_ARGS(engine, seqno, error),

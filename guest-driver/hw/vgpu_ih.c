@@ -17,7 +17,7 @@
 #include "vgpu_hw_priv.h"
 #include "vgpu_hw_trace.h"
 
-#define IH_SPACE_BUS	2u	/* IH_RB_CNTL__MC_SPACE */
+#define IH_SPACE_BUS	2u	/* value of IH_RB_CNTL__MC_SPACE: the ring is at a bus address */
 
 #define IH_CNTL_RUN \
 	(VGPU_PREP(IH_RB_CNTL__RB_SIZE, (u32)ilog2(IH_RING_BYTES / 4)) | \
@@ -38,8 +38,8 @@
  * @fn: called in hard interrupt context for every entry of @client and @source
  * @arg: passed to @fn
  *
- * A source may have several handlers. All are called; each selects its entries by VMID or
- * PASID.
+ * A source may have several handlers. All of them are called, and each selects its entries
+ * by VMID or PASID.
  *
  * Return: 0, or -ENOSPC if all slots are in use.
  */
@@ -167,7 +167,7 @@ static void ih_dispatch(struct vgpu_device *vdev,
 	for (i = 0; i < ARRAY_SIZE(ih->slots); i++) {
 		struct vgpu_iv_slot slot;
 
-		/* Drop the lock for the call: handlers take locks. */
+		/* Call the handler without the lock, because handlers take other locks. */
 		spin_lock(&ih->lock);
 		slot = ih->slots[i];
 		spin_unlock(&ih->lock);
@@ -185,7 +185,7 @@ static void ih_dispatch(struct vgpu_device *vdev,
 			       iv->client, iv->source);
 }
 
-/* Returns the write pointer. *@overflow receives whether entries were lost. */
+/* Returns the write pointer. *@overflow is set to whether entries were lost. */
 static u32 ih_read_wptr(struct vgpu_device *vdev, bool *overflow)
 {
 	struct vgpu_ih *ih = &to_hw_state(vdev)->ih;
@@ -296,7 +296,7 @@ static irqreturn_t ih_interrupt(int irq, void *arg)
 /**
  * vgpu_ih_poll() - handle the interrupt entries that have arrived so far
  * @vdev: device
- * @fault_lost: the interrupt entry of the latched fault was lost
+ * @fault_lost: true if the interrupt entry of the latched fault was lost
  *
  * On return handlers have been called for every entry that was written before the
  * call.
@@ -369,7 +369,7 @@ void vgpu_ih_stop(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_ih_init() - allocate ring 0, request the MSI, start
+ * vgpu_ih_init() - allocate interrupt ring 0, request the MSI, and start the block
  * @vdev: device
  *
  * Return: 0 or a negative errno.
@@ -430,8 +430,8 @@ void vgpu_ih_fini(struct vgpu_device *vdev)
 
 	vgpu_ih_stop(vdev);
 	/*
-	 * An overflow, or the poll of a watchdog, may have queued fault_work again after
-	 * vgpu_sdma_fini() cancelled it.
+	 * fault_work may be pending: an overflow, or a watchdog that calls vgpu_ih_poll(),
+	 * may have queued it again after vgpu_sdma_fini() cancelled it.
 	 */
 	disable_irq(ih->irq);
 	cancel_delayed_work_sync(&to_hw_state(vdev)->fault_work);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Interrupt ring: entries, and handlers by client and source. Functions are documented in
- * vgpu_ih.c.
+ * Interrupt ring: its entries, and handlers for entries of a client and source. Functions
+ * are documented in vgpu_ih.c.
  */
 #ifndef VGPU_HW_IH_H
 #define VGPU_HW_IH_H
@@ -13,14 +13,14 @@ struct vgpu_device;
 /**
  * struct vgpu_iv_entry - a decoded interrupt vector
  * @timestamp: 48-bit GPU clock
- * @data: source data; layout depends on the source
- * @pasid: PASID of the process, 0: work of the kernel
+ * @data: source data, whose layout depends on the source
+ * @pasid: PASID of the process; 0 for work of the kernel
  * @client: IH_CLIENT_*
  * @source: IH_SRC_*
  * @ring: ring or queue within the client
  * @vmid: VMID; both hubs use the same numbers
  * @node: number of the die; always 0
- * @mm_hub: true: MM hub; false: GFX hub
+ * @mm_hub: true if @vmid is of the MM hub, false if of the GFX hub
  */
 struct vgpu_iv_entry {
 	u64 timestamp;
@@ -34,7 +34,10 @@ struct vgpu_iv_entry {
 	bool mm_hub;
 };
 
-/* Handler of interrupt entries; called in hard interrupt context. @arg: of vgpu_ih_register(). */
+/*
+ * Handler of interrupt entries, called in hard interrupt context. @arg comes from
+ * vgpu_ih_register().
+ */
 typedef void (*vgpu_iv_handler)(struct vgpu_device *vdev,
 				const struct vgpu_iv_entry *iv, void *arg);
 

@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Keeps all accesses away from the BARs while the device is reset: a device in reset answers
- * reads with ones and drops writes. Specification: docs/driver.md, "Recovery".
+ * Keeps all accesses away from the BARs while the device is reset, because a device in
+ * reset answers reads with ones and drops writes. Specification: docs/driver.md,
+ * "Recovery".
  *
- * Kernel code that may sleep accesses a BAR between vgpu_io_begin() and vgpu_io_end(). Accesses
- * that cannot sleep, or that must be fast, do not wait. The reset prevents or replaces them:
+ * Kernel code that may sleep accesses a BAR between vgpu_io_begin() and vgpu_io_end().
+ * Accesses that cannot sleep, or that must be fast, do not wait for the reset. The reset
+ * prevents them or makes up for them:
  *
  *	interrupt handler		does not run (vgpu_ih_hold())
- *	doorbell of a kernel's ring	rung again by vgpu_sdma_ring_unpark()
- *	CP, user queues			not loaded meanwhile (rlc_off, vgpu_cp.off)
- *	GART				vgpu_gart_rewrite(); the shadow is written first
- *	CAM slot			freed by the reset
- *	HDP flush			the reset starts with one
+ *	doorbell of a kernel's ring	is rung again by vgpu_sdma_ring_unpark()
+ *	CP, user queues			are not loaded (vgpu_cp.off, rlc_off)
+ *	entry of the GART		is written again by vgpu_gart_rewrite(), from the shadow
+ *	acknowledge of a CAM slot	is not needed: the reset frees all slots
+ *	HDP flush			is not needed: the reset starts with one
  *
- * User space: a fault handler inserts pages of a BAR between vgpu_io_map_begin() and
- * vgpu_io_map_end(). The recovery closes the BARs for faults, waits until handlers in flight
- * have inserted their pages, and then unmaps all pages.
+ * User space accesses a BAR through its mappings. A fault handler inserts pages of a BAR
+ * between vgpu_io_map_begin() and vgpu_io_map_end(). The recovery closes the BARs for
+ * faults, waits until handlers in flight have inserted their pages, and then unmaps all
+ * pages.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -27,7 +30,7 @@
 
 #include "vgpu_hw_priv.h"
 
-/* Shared by all GPUs: a fault handler holds it only while it inserts a page. */
+/* All GPUs share this SRCU, since a fault handler holds it only while it inserts a page. */
 DEFINE_STATIC_SRCU(vgpu_io_map_srcu);
 
 /**
@@ -49,7 +52,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_io_init);
  * vgpu_io_begin() - start to access the BARs
  * @vdev: device
  *
- * Waits while the device is being reset. No reset starts before vgpu_io_end().
+ * The function waits while the device is being reset. No reset starts before vgpu_io_end().
  *
  * Context: sleeps; may be called in MMU notifiers, reclaim and the recovery's worker. io_lock
  * is the innermost lock that sleeps and does not nest: until vgpu_io_end() the caller may wait
@@ -142,7 +145,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_io_map_end);
  * Context: fault handler; the caller holds no lock except those that the handler was called
  * with. If the fault may be retried, the function drops these locks before it waits.
  *
- * Return: result for the handler to return: VM_FAULT_RETRY or VM_FAULT_NOPAGE.
+ * Return: VM_FAULT_RETRY or VM_FAULT_NOPAGE, which the handler returns.
  */
 vm_fault_t vgpu_io_map_wait(struct vgpu_device *vdev, struct vm_fault *vmf)
 {
@@ -156,7 +159,10 @@ vm_fault_t vgpu_io_map_wait(struct vgpu_device *vdev, struct vm_fault *vmf)
 	if (vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
 		return VM_FAULT_RETRY;
 
-	/* Without the lock the VMA and its reference to the device may be freed. */
+	/*
+	 * Take a reference: without the lock the VMA and its reference to the device may be
+	 * freed.
+	 */
 	drm_dev_get(&vdev->drm);
 	release_fault_lock(vmf);
 	wait_event_killable(hw->map_wait, !READ_ONCE(hw->map_closed));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Access to registers (BAR 5) and doorbells (BAR 2), and to values that take more than
- * one register access: counters, clock, HDP flush.
+ * Accesses registers (BAR 5) and doorbells (BAR 2), and values that take more than one
+ * register access: counters, clock, HDP flush.
  */
 #include <linux/delay.h>
 #include <kunit/static_stub.h>
@@ -60,7 +60,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_wreg);
  *
  * Context: sleeps; does not allocate.
  *
- * Return: true, or false after VGPU_HW_TIMEOUT_US.
+ * Return: true, or false if the field has another value after VGPU_HW_TIMEOUT_US.
  */
 bool vgpu_hw_poll(struct vgpu_device *vdev, u32 reg, u32 mask, u32 want)
 {
@@ -70,7 +70,7 @@ bool vgpu_hw_poll(struct vgpu_device *vdev, u32 reg, u32 mask, u32 want)
 	might_sleep();
 	for (;;) {
 		/*
-		 * Take the time before the read: if this task was preempted until after
+		 * Take the time before the read. So if this task was preempted until after
 		 * the time limit, the register is read once more.
 		 */
 		us = ktime_us_delta(ktime_get(), start);
@@ -118,7 +118,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_counter_read);
  * vgpu_clock_read() - read the GPU clock
  * @vdev: device
  *
- * Interrupt entries, TIMESTAMP packets and GET_CLOCK_COUNTERS have times of this clock.
+ * The times in interrupt entries, TIMESTAMP packets and GET_CLOCK_COUNTERS are times of
+ * this clock.
  *
  * Context: as vgpu_io_begin().
  *
@@ -152,8 +153,8 @@ void vgpu_hdp_flush(struct vgpu_device *vdev)
 	wmb();
 	vgpu_wreg(vdev, VGPU_REMAP_PAGE / 4, 0);
 	/*
-	 * The write is posted: a read that follows it completes after the write has
-	 * arrived.
+	 * The register write is posted. Read a register: the read completes after the write
+	 * has arrived.
 	 */
 	vgpu_rreg(vdev, BIF_FB_EN);
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * NBIO, the bus interface: size of VRAM, enable bits of BAR 0, doorbell
- * routing, and the page of BAR 5 with the HDP flush registers. Specification:
- * docs/hardware.md and include/vgpu/nbio.h.
+ * Sets up NBIO, the bus interface: size of VRAM, enable bits of BAR 0, doorbell routing,
+ * and the page of BAR 5 that has the HDP flush registers. Specification: docs/hardware.md
+ * and include/vgpu/nbio.h.
  */
 #include "vgpu/doorbell.h"
 #include "vgpu/nbio.h"
 #include "vgpu/pci.h"
 #include "vgpu_hw_priv.h"
 
-/* Dwords of the IH's four 64-bit doorbells: read pointers of rings 0 to 2, retry CAM. */
+/* The IH has four 64-bit doorbells: the read pointers of rings 0 to 2, and the retry CAM. */
 #define IH_DOORBELL_RANGE_DWORDS	8
 
 static void nbio_route_doorbells(struct vgpu_device *vdev, u32 reg,
@@ -52,7 +52,7 @@ void vgpu_nbio_start(struct vgpu_device *vdev)
  * vgpu_nbio_init() - enable access to VRAM and doorbells
  * @vdev: device
  *
- * Sets vram_size.
+ * Sets vgpu_hw.vram_size.
  *
  * Return: 0, or -ENODEV if the size of VRAM is invalid.
  */

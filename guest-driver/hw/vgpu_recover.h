@@ -14,12 +14,12 @@
 
 struct vgpu_device;
 
-/* Bits of a request for a recovery: the parts that failed. */
+/* Bits of a request for a recovery. Each bit stands for a part that failed. */
 #define VGPU_RECOVER_ENGINE(n)	BIT(n)
 #define VGPU_RECOVER_ENGINES	GENMASK(SDMA_NUM_ENGINES - 1, 0)
 /* Engines that have a ring of the kernel. */
 #define VGPU_RECOVER_KERNELS	GENMASK(VGPU_NUM_SDMA - 1, 0)
-/* Number that stands for the command processor in notifications of a recovery. */
+/* Number of the command processor among the engines, in notifications of a recovery. */
 #define VGPU_ENGINE_CP		SDMA_NUM_ENGINES
 #define VGPU_RECOVER_GART	BIT(8)
 #define VGPU_RECOVER_DEVICE	BIT(9)
@@ -28,8 +28,8 @@ struct vgpu_device;
 static_assert(VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP) < VGPU_RECOVER_GART);
 
 /*
- * Request a recovery of @what, VGPU_RECOVER_*. Any context. Returns false if
- * requests are not accepted: nothing will be recovered.
+ * Request a recovery of the parts in @what (bits VGPU_RECOVER_*). Any context. Returns
+ * false if requests are not accepted and so nothing will be recovered.
  */
 typedef bool (*vgpu_recover_fn)(struct vgpu_device *vdev, unsigned long what);
 

@@ -6,7 +6,7 @@
 #include <linux/bits.h>
 #include <linux/types.h>
 
-/* VMIDs of render-node jobs, then of KFD's SDMA queues; amdgpu splits them in the same way. */
+/* GFX: VMIDs of render-node jobs. KFD: VMIDs of KFD's SDMA queues. amdgpu splits VMIDs likewise. */
 #define VGPU_FIRST_GFX_VMID	1
 #define VGPU_LAST_GFX_VMID	2
 #define VGPU_FIRST_KFD_VMID	3

@@ -52,7 +52,7 @@ int vgpu_xgmi_init(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_xgmi_base() - offset of the device's VRAM in its hive
+ * vgpu_xgmi_base() - get the offset of the device's VRAM in its hive's VRAM
  * @vdev: device
  *
  * Return: bytes from the first byte of node 0; 0 if the device is in no hive.
@@ -69,8 +69,8 @@ u64 vgpu_xgmi_base(const struct vgpu_device *vdev)
  *
  * Context: any.
  *
- * Return: true if both name the same hive and segment size, and different
- * nodes.
+ * Return: true if the registers of both devices have the same hive and segment size, and
+ * different nodes.
  */
 bool vgpu_xgmi_same_hive(const struct vgpu_device *a,
 			 const struct vgpu_device *b)
@@ -99,12 +99,12 @@ bool vgpu_xgmi_linked(struct vgpu_device *vdev, const struct vgpu_device *peer)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_xgmi_linked);
 
 /**
- * vgpu_xgmi_offset() - distance of a peer's VRAM from the device's own
+ * vgpu_xgmi_offset() - get the distance of a peer's VRAM from the device's own VRAM
  * @vdev: device
  * @peer: another device of its hive
  *
- * Return: number to add to an offset in the peer's VRAM to get an offset from
- * the first byte of the device's own VRAM; modulo 2^64, since it may be negative.
+ * Return: number to add to an offset in the peer's VRAM to get an offset from the first
+ * byte of the device's own VRAM. The number may be negative, so it is modulo 2^64.
  */
 u64 vgpu_xgmi_offset(const struct vgpu_device *vdev,
 		     const struct vgpu_device *peer)

@@ -8,10 +8,10 @@
 struct vgpu_device;
 
 /**
- * struct vgpu_xgmi - place in the hive; constant after vgpu_xgmi_init()
- * @hive: number of the hive; 0: the device is in no hive, and all members are 0
- * @segment: bytes of one node in the hive's address space
- * @node: index of this device in the hive
+ * struct vgpu_xgmi - place of a device in its hive; constant after vgpu_xgmi_init()
+ * @hive: number of the hive; 0 if the device is in no hive, in which case all members are 0
+ * @segment: bytes per node in the hive's address range
+ * @node: number of this device in the hive
  */
 struct vgpu_xgmi {
 	u64 hive;

@@ -5,7 +5,7 @@
  * lines that were sent since the last read() and never waits, as in amdkfd. If a line does
  * not fit into the FIFO of a client, that client misses the whole line.
  *
- * A client is an open file. It gets the events of the process that opened the file, and
+ * A client, which is an open file, gets the events of the process that opened the file, and
  * events that belong to no process (device resets). A client with KFD_SMI_EVENT_ALL_PROCESS
  * in its mask gets the events of all processes if the opener had CAP_SYS_ADMIN.
  */

@@ -5,7 +5,8 @@
  *
  * Sources: Linux asic_reg/gc/gc_9_4_2_offset.h, mmhub/mmhub_1_7_offset.h and
  * the sh_mask files of the same names; gmc_v9_0.c, gfxhub_v1_0.c, mmhub_v1_7.c.
- * Both hubs have the same layout: a register is at HUB(hub) + the offset
+ *
+ * The layout is the same in both hubs: a register is at HUB(hub) + the offset
  * defined here. SDMA engines translate through the MM hub, compute queues
  * through the GFX hub.
  */

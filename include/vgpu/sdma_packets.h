@@ -44,8 +44,8 @@
 #define SDMA_NOP__COUNT			0x3fff0000u
 
 /*
- * COPY_LINEAR: header, bytes - 1, swap, src lo/hi, dst lo/hi. With BROADCAST
- * also dst2 lo/hi.
+ * COPY_LINEAR: header, bytes - 1, swap, src lo/hi, dst lo/hi and, if BROADCAST
+ * is set, dst2 lo/hi.
  */
 #define SDMA_COPY_LINEAR_DWORDS		7
 #define SDMA_COPY_BROADCAST_DWORDS	9

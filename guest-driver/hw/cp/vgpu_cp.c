@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Command processor, compute side. The kernel's interface queue (KIQ) maps the queue of
- * the hardware scheduler (HIQ); the driver submits run lists to the HIQ.
- * Specification: docs/hardware.md "CP", include/vgpu/cp.h and pm4.h.
+ * Command processor, compute side: start, submission of run lists, reset. The kernel's
+ * interface queue (KIQ) maps the queue of the hardware scheduler (HIQ); the driver submits
+ * run lists to the HIQ. Specification: docs/hardware.md "CP", include/vgpu/cp.h and pm4.h.
  *
  * A run list names all compute queues that may run. When a new list is submitted, the
- * scheduler first unmaps the queues of the last list and saves them in their MQDs. There
- * are two buffers, since the scheduler reads the current list again and again.
+ * scheduler first unmaps the queues of the last list and saves them in their MQDs. The
+ * driver has two buffers for run lists, because the scheduler reads the current list again
+ * and again while the driver writes the next one.
  *
- * The driver waits for each step. If a step does not end, the CP hangs: the device is
- * reset, and the state of the queues is lost.
+ * The driver waits for each step. If a step does not end in time, the driver assumes that
+ * the CP hangs: the device is reset, and the state of the queues is lost.
  */
 #include <linux/dma-mapping.h>
 #include <linux/iopoll.h>
@@ -30,20 +31,24 @@
 #define CP_POLL_US		20
 #define CP_PARK_US		(500 * USEC_PER_MSEC)
 
-/* Places of the kernel's queues; user queues are in ME 1. */
+/* ME and pipe of the kernel's queues. User queues are in ME 1. */
 #define CP_KIQ_ME		2
 #define CP_KIQ_PIPE		1
 #define CP_HIQ_ME		2
 #define CP_HIQ_PIPE		0
 
 /*
- * Bitmap of the queues of ME 1 that run lists may use: 2 to 7 of each pipe. amdgpu keeps
- * queues 0 and 1 of each pipe for the kernel, so run lists on an MI210 get as many queues.
+ * Bitmap of the queues of ME 1 that run lists may use: queues 2 to 7 of each pipe. amdgpu
+ * keeps queues 0 and 1 of each pipe for the kernel, so run lists have as many queues as on
+ * an MI210.
  */
 #define CP_USER_HQDS		0xfcfcfcfcu
 static_assert(HWEIGHT32(CP_USER_HQDS) == VGPU_CP_NUM_USER_QUEUES);
 
-/* vgpu_cp.control: page 0: KIQ's ring; 1: HIQ's ring; 2: HIQ's MQD, pointers, fence. */
+/*
+ * Layout of vgpu_cp.control. Page 0: the KIQ's ring. Page 1: the HIQ's ring. Page 2: the
+ * HIQ's MQD, the pointers of both rings, and the fence.
+ */
 #define CP_RING_BYTES		PAGE_SIZE
 #define CP_RING_DWORDS		(CP_RING_BYTES / 4)
 #define CP_MQD_AT		(2 * PAGE_SIZE)
@@ -112,7 +117,7 @@ static void cp_ring_kick(struct vgpu_device *vdev, struct vgpu_cp_ring *ring)
 	vgpu_wdoorbell64(vdev, ring->doorbell, ring->wptr);
 }
 
-/* Submit @ring, and wait until the CP has executed it. Returns 0 or -ETIME. */
+/* Submit the packets in @ring, and wait until the CP has executed them. Returns 0 or -ETIME. */
 static int cp_ring_finish(struct vgpu_device *vdev, struct vgpu_cp_ring *ring,
 			  unsigned long timeout_us)
 {
@@ -163,8 +168,8 @@ static void cp_start_kiq(struct vgpu_device *vdev)
 }
 
 /*
- * Assign queues, VMIDs and all of GWS to run lists, and map the HIQ, which takes the
- * lists.
+ * Assign hardware queues, VMIDs and all of GWS to the scheduler for run lists. Then map the
+ * HIQ, which takes the lists.
  */
 static int cp_map_hiq(struct vgpu_device *vdev)
 {
@@ -212,8 +217,8 @@ static int cp_start(struct vgpu_device *vdev)
 			vgpu_wreg(vdev, CP_PIPE_INT_CNTL(me, pipe),
 				  CP_PIPE_INTERRUPTS);
 	/*
-	 * After a reset every VMID has all of GWS. Remove GWS from the VMIDs: for a
-	 * process that needs GWS, the MAP_PROCESS packet requests it.
+	 * After a reset every VMID has all of GWS (global wave sync). Take it away: the
+	 * MAP_PROCESS packet of a process requests the GWS that the process needs.
 	 */
 	for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++)
 		vgpu_wreg(vdev, GDS_GWS_VMID(vmid), 0);
@@ -250,8 +255,8 @@ static int cp_submit_list(struct vgpu_device *vdev, unsigned long timeout_us)
 }
 
 /*
- * Chain the list to its start: the CP repeats the list, so that more queues than the hardware
- * has get time slices.
+ * Append a packet that chains the list to its start. The CP then repeats the list, so that
+ * all queues get time slices even if the list has more queues than the hardware.
  */
 static void cp_close_list(struct vgpu_cp *cp)
 {
@@ -308,18 +313,18 @@ static void cp_report_hang(struct vgpu_device *vdev)
 /**
  * vgpu_cp_run() - run the queues of the list in vgpu_cp_next_list(), and no other queues
  * @vdev: device
- * @dwords: length of the list, at most VGPU_CP_LIST_DWORDS; 0: no queue runs
+ * @dwords: length of the list, at most VGPU_CP_LIST_DWORDS; if 0, no queue runs
  *
- * On return queues that are not in the list are unmapped, and their MQDs hold their
- * state. During a reset the list is only stored, for vgpu_cp_unpark(). A CP that hangs
- * may run removed queues until it is reset, and the caller frees their memory after this
- * call. So the function waits for the reset. This cannot deadlock: the recovery takes no
- * lock of kfd/.
+ * On return queues that are not in the list are unmapped, and their MQDs hold their state.
+ * During a reset the function only stores the list, for vgpu_cp_unpark(). If the CP hangs,
+ * the function waits for the reset, because a hung CP may run removed queues until then,
+ * and the caller frees the memory of these queues after this call. The wait cannot
+ * deadlock: the recovery takes no lock of kfd/.
  *
  * Context: sleeps, does not allocate.
  *
- * Return: 0, -EINVAL if the list is too long, or -ETIME if the CP hung and has been reset
- * or given up.
+ * Return: 0, also if the list was only stored or the device has vanished; -EINVAL if the
+ * list is too long; -ETIME if the CP hung and has been reset or given up.
  */
 int vgpu_cp_run(struct vgpu_device *vdev, u32 dwords)
 {
@@ -352,12 +357,13 @@ int vgpu_cp_run(struct vgpu_device *vdev, u32 dwords)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_cp_run);
 
 /**
- * vgpu_cp_lost() - how often the state of compute queues was lost
+ * vgpu_cp_lost() - get the number of times that the state of compute queues was lost
  * @vdev: device
  *
  * Context: any.
  *
- * Return: counter. After a change of the counter, queues that ran before must not run again.
+ * Return: the number. If it has changed, the caller must not let queues run again that ran
+ * before the change.
  */
 u32 vgpu_cp_lost(struct vgpu_device *vdev)
 {
@@ -395,9 +401,9 @@ void vgpu_cp_park(struct vgpu_device *vdev)
 /**
  * vgpu_cp_unpark() - restart the CP after a reset
  * @vdev: device in its reset state; the GART works
- * @vram_lost: the content of VRAM was lost: no queue is started
+ * @vram_lost: the content of VRAM was lost, so that no queue is started
  *
- * If VRAM was kept, queues continue from where they were when the CP was parked.
+ * If VRAM was kept, the queues continue at the point where vgpu_cp_park() unmapped them.
  *
  * Context: sleeps.
  */

@@ -11,9 +11,9 @@ struct vgpu_cp_queue_regs;
 struct vgpu_device;
 
 /*
- * Sizes of a run list. For each process the list has a process packet, followed by a packet
- * for each queue of the process. A packet at the end chains the list to its start;
- * VGPU_CP_LIST_DWORDS does not include this packet.
+ * Sizes of a run list and its packets. For each process the list has one process packet,
+ * followed by one packet for each queue of the process. A packet at the end chains the list
+ * to its start; VGPU_CP_LIST_DWORDS does not include this last packet.
  */
 #define VGPU_CP_PROCESS_DWORDS	21
 #define VGPU_CP_QUEUE_DWORDS	7

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory that the CP reads: packets of run lists, and MQDs, the images of queues
- * that are not mapped. Formats: include/vgpu/pm4.h and cp.h.
+ * Writes memory that the CP reads: the packets of run lists, and MQDs, which are the images
+ * of queues that are not mapped. Formats: include/vgpu/pm4.h and cp.h.
  */
 #include <linux/log2.h>
 #include <kunit/visibility.h>
@@ -16,7 +16,7 @@
 /* Time slice of a process while other processes wait, in ms. */
 #define RUN_QUANTUM_MS		10u
 
-/* Dwords of an MQD that only drivers use; offsets from CP_MQD_BASE_ADDR. */
+/* Dwords of an MQD that only drivers use, as offsets from CP_MQD_BASE_ADDR. */
 #define MQD_CTX_SAVE_BASE	0x2b
 #define MQD_CNTL_STACK_OFFSET	0x2e
 #define MQD_CNTL_STACK_SIZE	0x2f
@@ -25,12 +25,12 @@
 #define MQD_PIPE_PRIORITY	0x05
 #define MQD_QUEUE_PRIORITY	0x06
 
-/* COMPUTE_STATIC_THREAD_MGMT_SEn: dword offset from the start of the MQD. */
+/* Dword offset of COMPUTE_STATIC_THREAD_MGMT_SEn in the MQD, by shader engine n. */
 static const u8 mqd_se_mask[VGPU_CP_NUM_SE] = {
 	23, 24, 26, 27, 39, 40, 41, 42,
 };
 
-/* COMPUTE_RESOURCE_LIMITS: dword offset from the start of the MQD, and a bit. */
+/* Dword offset of COMPUTE_RESOURCE_LIMITS in the MQD, and the bit FORCE_SIMD_DIST of that dword. */
 #define MQD_RESOURCE_LIMITS	22
 #define MQD_FORCE_SIMD_DIST	0x00800000u
 
@@ -44,7 +44,7 @@ static u32 mqd_read(const __le32 *mqd, u32 reg)
  * @dw: buffer for VGPU_CP_PROCESS_DWORDS dwords
  * @pasid: PASID of the process
  * @root_pde: root of its page tables, from vgpu_vm_schedule()
- * @num_gws: resources of global wave sync that the process needs, at most
+ * @num_gws: number of GWS (global wave sync) resources that the process needs, at most
  *           VGPU_CP_NUM_GWS. The CP gives GWS to one process at a time
  *
  * Context: any.
@@ -69,7 +69,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_cp_emit_process);
  * vgpu_cp_emit_queue() - write the packet that maps one queue into any free
  * hardware queue
  * @dw: buffer for VGPU_CP_QUEUE_DWORDS dwords
- * @regs: the queue
+ * @regs: settings of the queue
  *
  * Context: any.
  */
@@ -92,8 +92,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_cp_emit_queue);
 /**
  * vgpu_mqd_write() - set a register in an MQD
  * @mqd: MQD, VGPU_CP_MQD_BYTES; its queue is not mapped
- * @reg: offset from CP_MQD_BASE_ADDR
- * @value: value with which the register is loaded
+ * @reg: offset of the register from CP_MQD_BASE_ADDR
+ * @value: value that the CP loads into the register when it maps the queue
  */
 void vgpu_mqd_write(__le32 *mqd, u32 reg, u32 value)
 {
@@ -114,8 +114,8 @@ void vgpu_mqd_write64(__le32 *mqd, u32 lo, u64 value)
 
 /**
  * vgpu_mqd_init() - initialise the MQD of a new queue
- * @mqd: VGPU_CP_MQD_BYTES
- * @regs: the queue
+ * @mqd: MQD, VGPU_CP_MQD_BYTES
+ * @regs: settings of the queue
  */
 void vgpu_mqd_init(__le32 *mqd, const struct vgpu_cp_queue_regs *regs)
 {
@@ -130,12 +130,12 @@ void vgpu_mqd_init(__le32 *mqd, const struct vgpu_cp_queue_regs *regs)
 	vgpu_mqd_write(mqd, CP_HQD_PQ_DOORBELL_CONTROL, regs->doorbell_offset);
 	vgpu_mqd_write64(mqd, CP_HQD_EOP_BASE_ADDR, regs->eop_va >> 8);
 	if (regs->eop_bytes)
-		/* The value n stands for 2^(n + 1) dwords; the hardware takes at most 2^11. */
+		/* n stands for 2^(n + 1) dwords; the hardware takes at most 2^11 dwords. */
 		vgpu_mqd_write(mqd, CP_HQD_EOP_CONTROL,
 			       min(0xa, order_base_2(regs->eop_bytes / 8)));
 	if (regs->aql)
 		vgpu_mqd_write(mqd, CP_HQD_AQL_CONTROL, 1);
-	/* No state is saved: the control stack and the area of waves are empty. */
+	/* No state is saved yet: the control stack and the area of the waves are empty. */
 	vgpu_mqd_write64(mqd, MQD_CTX_SAVE_BASE, regs->save_va);
 	vgpu_mqd_write(mqd, MQD_CTX_SAVE_SIZE, regs->save_bytes);
 	vgpu_mqd_write(mqd, MQD_CNTL_STACK_SIZE, regs->stack_bytes);
@@ -173,10 +173,9 @@ static void mqd_move_rptr(__le32 *mqd, u32 from, u32 to)
 /**
  * vgpu_mqd_set_ring() - set the ring and the priority of a queue
  * @mqd: as vgpu_mqd_write()
- * @regs: the queue; ring_va, ring_bytes, aql and priority are used
+ * @regs: settings of the queue; ring_va, ring_bytes, aql and priority are used
  *
- * Packets that have not been executed stay pending, if they fit into the new
- * ring.
+ * Packets that have not been executed stay pending if they fit into the new ring.
  */
 void vgpu_mqd_set_ring(__le32 *mqd, const struct vgpu_cp_queue_regs *regs)
 {
@@ -217,8 +216,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_mqd_set_cu_mask);
  * @mqd: as vgpu_mqd_write()
  * @gws: the queue uses global wave sync
  *
- * All waves have to be resident at the same time, so amdkfd distributes them over
- * the SIMDs.
+ * Global wave sync needs all waves of the queue resident at the same time. So the waves are
+ * distributed over the SIMDs, as in amdkfd.
  */
 void vgpu_mqd_set_gws(__le32 *mqd, bool gws)
 {
@@ -233,7 +232,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_mqd_set_gws);
 /**
  * vgpu_mqd_saved() - get the layout of a queue's context save area
  * @mqd: as vgpu_mqd_write()
- * @saved: receives offsets and sizes
+ * @saved: receives the offsets and sizes
  */
 void vgpu_mqd_saved(const __le32 *mqd, struct vgpu_cp_saved *saved)
 {
@@ -276,13 +275,13 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_mqd_get_state);
 /**
  * vgpu_mqd_set_state() - let a queue continue from the state of another queue
  * @mqd: as vgpu_mqd_write(), after vgpu_mqd_init()
- * @state: from user space, not trusted
+ * @state: state of the other queue; comes from user space and is not trusted
  *
  * The state has neither VMID nor privilege, and its addresses are translated by
  * the page tables of the process, so it cannot give the queue access to other
  * memory.
  *
- * Return: 0, or -EINVAL for an impossible state: @mqd is unchanged then.
+ * Return: 0, or -EINVAL for an impossible state. On error @mqd is unchanged.
  */
 int vgpu_mqd_set_state(__le32 *mqd, const struct vgpu_mqd_state *state)
 {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Hardware queues of the CP (HQDs): functions to stop them and to print their
- * registers and the run list.
- */
+/* Stops the CP's hardware queues (HQDs), and prints their registers and the run list. */
 #include <drm/drm_print.h>
 
 #include "vgpu/cp.h"
@@ -15,7 +12,7 @@
 /**
  * vgpu_cp_select() - select the queue whose registers are accessed
  * @vdev: device
- * @me: 1 or 2; 0: none
+ * @me: 1 or 2; 0: select no queue
  * @pipe: pipe of @me
  * @queue: queue of @pipe
  *
@@ -48,7 +45,8 @@ static void cp_stop_queue(struct vgpu_device *vdev, unsigned int me,
  * vgpu_cp_stop() - stop all compute queues and halt the CP
  * @vdev: device, registers mapped
  *
- * Stops queues that this or an earlier driver mapped. The state of the queues is not saved.
+ * Stops all active queues, including those that an earlier driver left. The state of the
+ * queues is not saved.
  *
  * Context: sleeps; as vgpu_cp_select().
  */

@@ -15,13 +15,13 @@ struct vgpu_device;
 
 /**
  * struct vgpu_cp_ring - a ring in which the kernel sends packets to the CP
- * @dw: packets
+ * @dw: memory of the ring, which holds packets
  * @mc: MC address of @dw
- * @wptr_wb: write pointer in memory
+ * @wptr_wb: copy of the write pointer in memory, which the CP can read
  * @wptr_mc: MC address of @wptr_wb
  * @rptr_mc: MC address to which the CP writes its read pointer
  * @wptr: dwords written since the ring was reset
- * @doorbell: byte offset in BAR 2
+ * @doorbell: byte offset of the ring's doorbell in BAR 2
  */
 struct vgpu_cp_ring {
 	__le32 *dw;
@@ -41,21 +41,21 @@ struct vgpu_cp_ring {
  * @control: coherent memory of the rings, the HIQ's MQD and @fence
  * @control_dma: bus address of @control
  * @control_mc: MC address of @control
- * @fence: the CP writes the number of the last finished submission here
+ * @fence: memory to which the CP writes the number of the last finished submission
  * @fence_mc: MC address of @fence
  * @fence_seq: number of the last submission
- * @lists: buffers for run lists; @list is in use
+ * @lists: buffers for run lists; the one at index @list is in use
  * @list_dma: bus addresses of @lists
  * @list_mc: MC addresses of @lists
  * @list: index of the list in use, 0 or 1
  * @list_dwords: length of the list in use; 0: no queue runs
- * @off: the device is being reset, sleeps or was given up: run lists are only stored
+ * @off: the device is being reset, sleeps or was given up, so run lists are only stored
  * @hangs: the CP did not answer and has not been reset since; it may still run queues
  * @reset: woken when @hangs is cleared
- * @lost: how often the state of queues was lost; atomic
+ * @lost: number of times that the state of queues was lost; atomic
  */
 struct vgpu_cp {
-	struct mutex lock;	/* submissions */
+	struct mutex lock;	/* serialises submissions */
 	struct vgpu_cp_ring kiq;
 	struct vgpu_cp_ring hiq;
 	void *control;

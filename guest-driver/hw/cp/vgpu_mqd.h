@@ -14,21 +14,23 @@
 
 /**
  * struct vgpu_cp_queue_regs - settings of a user's compute queue
- * @mqd_mc: MC address of its MQD
- * @ring_va: ring, 256-byte aligned. @ring_va to @save_va are GPU addresses of the process
- * @rptr_va: address to which the CP writes its read pointer. PM4: dwords in the ring, 32
- *           bits; AQL: packets since creation, 64 bits
- * @wptr_va: address to which user space writes the write pointer, 64 bits. PM4: dwords
- *           since creation; AQL: packets since creation
- * @eop_va: end-of-pipe buffer, 256-byte aligned, or 0
- * @save_va: context save area, or 0
- * @ring_bytes: power of two
+ * @mqd_mc: MC address of the queue's MQD
+ * @ring_va: address of the ring, 256-byte aligned. The addresses @ring_va to @save_va are
+ *           GPU addresses of the process
+ * @rptr_va: address to which the CP writes its read pointer. In a PM4 queue the pointer has
+ *           32 bits and is a dword offset in the ring; in an AQL queue it has 64 bits and
+ *           counts packets since creation of the queue
+ * @wptr_va: address to which user space writes the 64-bit write pointer, which counts
+ *           dwords (PM4) or packets (AQL) since creation of the queue
+ * @eop_va: address of the end-of-pipe buffer, 256-byte aligned, or 0
+ * @save_va: address of the context save area, or 0
+ * @ring_bytes: bytes of the ring, a power of two
  * @eop_bytes: bytes of the end-of-pipe buffer
  * @save_bytes: bytes of the context save area
  * @stack_bytes: bytes of the control stack in the save area
  * @doorbell_offset: byte offset of the doorbell in BAR 2
  * @priority: 0 to 15
- * @aql: packets are AQL; otherwise PM4
+ * @aql: true: packets are AQL; false: packets are PM4
  * @gws: waves of the queue use global wave sync
  */
 struct vgpu_cp_queue_regs {
@@ -49,7 +51,7 @@ struct vgpu_cp_queue_regs {
 };
 
 /**
- * struct vgpu_cp_saved - layout of a queue's save area, bytes
+ * struct vgpu_cp_saved - layout of a queue's context save area, in bytes
  * @stack_offset: start of the control stack
  * @stack_bytes: length of the control stack
  * @wave_offset: end of the saved waves, which start at the end of the control stack
@@ -66,13 +68,13 @@ struct vgpu_cp_saved {
  * struct vgpu_mqd_state - progress of a queue, without the settings of struct
  * vgpu_cp_queue_regs
  * @wptr: write pointer, dwords since creation
- * @ib_va: indirect buffer in progress
- * @rptr: read pointer, dwords in the ring
- * @status: CP_HQD_HQ_STATUS1
- * @ib_control: CP_HQD_IB_CONTROL: length of the indirect buffer, and a bit that is set
- *              while it is in progress
+ * @ib_va: address of the indirect buffer in progress
+ * @rptr: read pointer, dword offset in the ring
+ * @status: value of CP_HQD_HQ_STATUS1
+ * @ib_control: value of CP_HQD_IB_CONTROL: length of the indirect buffer, and a bit that is
+ *              set while the buffer is in progress
  * @ib_rptr: dwords of the indirect buffer that have been executed
- * @sh: registers of SET_SH_REG, including the masks of compute units
+ * @sh: registers that SET_SH_REG sets, including the masks of compute units
  */
 struct vgpu_mqd_state {
 	u64 wptr;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The SDMA engines, the kernel's rings of the first two, and the fences of their jobs.
- * The other engines have user queues only. Specification: docs/hardware.md,
- * include/vgpu/sdma.h and sdma_packets.h.
+ * Starts the SDMA engines, submits jobs to the kernel's rings, and signals the fences of
+ * these jobs. The first two engines have a ring of the kernel, the other engines have user
+ * queues only. Specification: docs/hardware.md, include/vgpu/sdma.h and sdma_packets.h.
  *
- * A job is a run of packets, followed by:
+ * A job is a sequence of packets, followed by:
  *
  *	FENCE		writes the job's number to memory
  *	two polls	block the ring if the job had a fault (vgpu_sdma_fault.c)
@@ -30,10 +30,10 @@
 
 #define SDMA_SELFTEST_TIMEOUT	(5 * HZ)
 
-/* Time limit for the retry of a translation, in units of the chip; the chip's default. */
+/* Time limit for the retry of a translation, in the unit of the register: the chip's default. */
 #define SDMA_XNACK_LIMIT	0x80u
 
-/* Two of the largest jobs fit, so that one can be written while another one runs. */
+/* Two of the largest jobs fit into the ring, so that one can be written while the other runs. */
 static_assert(2 * (VGPU_SDMA_MAX_JOB_DWORDS + SDMA_EPILOGUE_DWORDS) <=
 	      SDMA_RING_DWORDS);
 
@@ -69,13 +69,13 @@ static bool seqno_reached(u32 last, u64 seqno)
 /**
  * vgpu_sdma_ring_pop() - end the oldest pending job
  * @ring: ring
- * @fence: the oldest pending job
- * @error: error of the fence, a negative errno; 0: the job is done
+ * @fence: fence of the oldest pending job
+ * @error: error of the job, a negative errno; 0 if the job is done
  *
- * drm_sched's fence of the job holds a reference to @fence and may outlive this module:
- * so @fence, once signalled, gets operations that are not part of the module. The lock of
- * @fence is part of the device. drm_sched does not take this lock, since drm_sched only
- * drops its reference.
+ * drm_sched's fence of the job holds a reference to the fence and may outlive this module.
+ * So the fence, once signalled, gets operations that are not part of the module. The lock of
+ * the fence, fence_lock, is freed with the device. drm_sched's fence does not take this lock any more,
+ * since it only drops its reference.
  *
  * Context: any; the caller holds @ring->fence_lock.
  */
@@ -118,8 +118,8 @@ bool vgpu_sdma_ring_pop_until(struct vgpu_sdma_ring *ring, u32 last)
 }
 
 /*
- * Signal the fences of jobs up to number @last, which are done. While the ring is frozen,
- * only store the number. Any context.
+ * Signal the fences of jobs up to number @last, which are done. While the ring is frozen
+ * (the engine is being recovered), only store the number. Any context.
  */
 static void ring_signal(struct vgpu_sdma_ring *ring, u32 last)
 {
@@ -142,8 +142,8 @@ static void ring_signal(struct vgpu_sdma_ring *ring, u32 last)
  * vgpu_sdma_ring_poll() - signal finished jobs without an interrupt
  * @ring: ring
  *
- * FENCE precedes the polls: the job whose number is in memory may still be blocked at its
- * polls by a fault. Earlier jobs have passed their polls.
+ * A job writes its number to memory before its polls. So the job whose number is in memory
+ * may still be blocked at its polls by a fault. Earlier jobs have passed their polls.
  *
  * Context: any.
  */
@@ -198,19 +198,19 @@ static bool ring_wait_space(struct vgpu_sdma_ring *ring, u32 bytes)
 }
 
 /*
- * Make the job pending and ring the doorbell. Afterwards the job's fence always signals. The
- * function holds fence_lock over both steps. The recovery rings the doorbell under the same lock,
- * so the last doorbell carries the highest write pointer.
+ * Make the job pending and ring the doorbell. Afterwards the job's fence always signals.
+ * The function holds fence_lock over both steps. The recovery rings the doorbell under the
+ * same lock, so the last doorbell carries the highest write pointer.
  *
- * After a loss of VRAM vgpu_sdma_ring_unpark() ends the pending jobs under fence_lock;
- * vram_epoch has changed before that. So a job that was added with the old epoch is
- * ended, and no job with the old epoch is added afterwards.
+ * After a loss of VRAM vgpu_sdma_ring_unpark() ends the pending jobs under fence_lock. The
+ * reset has changed vram_epoch before that. So a pending job that was added with the old
+ * epoch is ended, and no job with the old epoch is added afterwards.
  *
- * If the job is not added, wptr returns to the end of the last submitted job. Otherwise
- * the engine would run the packets later, when their memory may have been freed.
+ * If the job is not added, wptr returns to the end of the last submitted job. Otherwise the
+ * engine would run the packets later, when their memory may have been freed.
  *
- * Return: 0; -ENODEV if the ring is down (the caller lets the CPU run the job); -ECANCELED
- * if the job needs VRAM content that was lost.
+ * Return: 0; -ENODEV if the ring is down (the caller then lets the CPU run the job);
+ * -ECANCELED if the job needs VRAM content that was lost.
  */
 static int ring_add_fence(struct vgpu_sdma_ring *ring,
 			  struct vgpu_sdma_fence *fence)
@@ -255,16 +255,16 @@ static int ring_add_fence(struct vgpu_sdma_ring *ring,
  * Jobs of one engine run in the order of submission. The caller updates the counters of
  * bytes copied and filled.
  *
- * An engine that fails is recovered; its copies and fills are then run again, by the
- * engine or by the CPU. The CPU also runs them if the engine is down for good. Other
- * packets are not run again: if an engine hangs in them, the error of the fence is
- * -ETIME.
+ * An engine that fails is recovered. A job of copies, fills and page-table writes
+ * (vgpu_sdma_cpu_can()) is then run again, by the engine or by the CPU; if the engine is
+ * down for good, the CPU runs it. Any other job in which an engine hangs is not run again:
+ * its fence signals with -ETIME.
  *
  * Context: sleeps for ring space and allocates.
  *
- * Return: a reference to a fence that signals when all packets are done, or with an
- * error: -ETIME, -ECANCELED (VRAM was lost), -ENODEV. Or an ERR_PTR: -ENODEV if the
- * engine is down and the CPU cannot run the packets, -EINVAL for an invalid length,
+ * Return: a reference to a fence that signals when all packets are done, or with an error:
+ * -ETIME, -ECANCELED (VRAM was lost), -ENODEV. On failure an ERR_PTR: -ENODEV if the engine
+ * is down and the CPU cannot run the packets, -EINVAL for an invalid engine or length,
  * -ENOMEM.
  */
 struct dma_fence *vgpu_sdma_submit(struct vgpu_device *vdev,
@@ -287,12 +287,13 @@ struct dma_fence *vgpu_sdma_submit(struct vgpu_device *vdev,
  * @engine: as for vgpu_sdma_submit()
  * @dw: as for vgpu_sdma_submit()
  * @ndw: as for vgpu_sdma_submit()
- * @memory: from vgpu_sdma_fence_alloc(); set to NULL if the function used it
+ * @memory: fence from vgpu_sdma_fence_alloc(); the function sets it to NULL if it used the
+ *          fence
  *
  * Context: sleeps for ring space.
  *
- * Return: as vgpu_sdma_submit(), except -ENOMEM; or ERR_PTR(-ECANCELED), see
- * vgpu_sdma_fence_needs_vram().
+ * Return: as vgpu_sdma_submit(), except that -ENOMEM does not occur and that
+ * ERR_PTR(-ECANCELED) is possible, see vgpu_sdma_fence_needs_vram().
  */
 struct dma_fence *vgpu_sdma_submit_with(struct vgpu_device *vdev,
 					unsigned int engine, const u32 *dw,
@@ -347,7 +348,10 @@ static void sdma_trap(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 	}
 }
 
-/* A bad packet stopped a queue of the engine. If the entry has VMID 0, it is the kernel's ring. */
+/*
+ * A bad packet stopped a queue of the engine. If the entry has VMID 0, the queue is the
+ * kernel's ring.
+ */
 static void sdma_illegal(struct vgpu_device *vdev,
 			 const struct vgpu_iv_entry *iv, void *arg)
 {
@@ -386,7 +390,7 @@ static void engine_setup(struct vgpu_sdma_ring *ring)
 
 /**
  * vgpu_sdma_engine_start() - start an engine that has no ring of the kernel
- * @ring: the engine; in its reset state or halted
+ * @ring: the engine, in its reset state or halted
  */
 void vgpu_sdma_engine_start(struct vgpu_sdma_ring *ring)
 {
@@ -426,7 +430,7 @@ void vgpu_sdma_ring_start(struct vgpu_sdma_ring *ring)
 	vgpu_wreg(vdev, engine + SDMA_F32_CNTL, 0);
 }
 
-/* Run one job, which tests the ring, GART, write-back, interrupt and fence. */
+/* Run one job. This tests the ring, the GART, the write-back, the interrupt and the fence. */
 static int ring_selftest(struct vgpu_sdma_ring *ring)
 {
 	static const u32 nop = SDMA_OP_NOP;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The kernel's SDMA rings: packets, submission, fences. Addresses are MC addresses
- * (VMID 0).
+ * The kernel's SDMA rings: packets, submission, fences. All addresses are MC addresses
+ * (addresses of VMID 0).
  */
 #ifndef VGPU_HW_SDMA_H
 #define VGPU_HW_SDMA_H
@@ -28,8 +28,8 @@ struct dma_fence *vgpu_sdma_submit(struct vgpu_device *vdev,
 				   unsigned int engine, const u32 *dw,
 				   unsigned int ndw);
 /*
- * Called when a job has failed, before its fence signals with @error, a negative
- * errno. May sleep; must not allocate with reclaim (fence signalling path).
+ * Called when a job has failed, before its fence signals with @error, a negative errno. May
+ * sleep. Must not allocate with reclaim, since the fence depends on this function.
  */
 typedef void (*vgpu_sdma_failed_fn)(void *arg, int error);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Executes SDMA packets by the CPU: copies, fills and page-table writes of the kernel's
- * jobs, if an engine fails in a job repeatedly or is down. Addresses are translated as
- * for VMID 0: VRAM through BAR 0, system memory through the shadow of the GART. In a
- * transfer window (vgpu_gart.c) the shadow holds the entries that the job itself wrote.
+ * Executes SDMA packets on the CPU, if an engine fails in a job repeatedly or is down:
+ * copies, fills and page-table writes of the kernel's jobs. Addresses are translated as for
+ * VMID 0: VRAM through BAR 0, system memory through the shadow of the GART. In a transfer
+ * window (vgpu_gart.c) the shadow holds the entries that the job itself wrote.
  */
 #include <linux/highmem.h>
 #include <linux/iommu.h>
@@ -21,7 +21,7 @@
  * @io: CPU mapping in VRAM, or NULL
  * @page: page in system memory, if @io is NULL
  * @offset: byte offset in @page
- * @bytes: contiguous bytes from the address
+ * @bytes: number of contiguous bytes from the address on
  */
 struct cpu_span {
 	void __iomem *io;
@@ -55,7 +55,7 @@ static int cpu_translate(struct vgpu_device *vdev, u64 mc, u64 bytes,
 	phys = pte & VGPU_PTE_ADDR;
 	if (domain)
 		phys = iommu_iova_to_phys(domain, phys);
-	/* The BAR of another GPU has no struct page. */
+	/* An address in another GPU's BAR has no struct page, so the CPU cannot access it here. */
 	if (!phys || !pfn_valid(PHYS_PFN(phys)))
 		return -EFAULT;
 	span->io = NULL;
@@ -140,8 +140,9 @@ static u64 dw64(const u32 *dw)
 }
 
 /*
- * Write @n page-table entries at @dst, all of which must lie in VRAM. Entry i is element i of
- * @data or, if @data is NULL, @value + i * @step. @flags is OR-ed into each entry.
+ * Write @n page-table entries at @dst, all of which must lie in VRAM. Entry i is element i
+ * of @data or, if @data is NULL, @value + i * @step. The function ORs @flags into each
+ * entry.
  */
 static int cpu_entries(struct vgpu_device *vdev, u64 dst, u64 n,
 		       const u32 *data, u64 flags, u64 value, u64 step)
@@ -180,7 +181,7 @@ static unsigned int packet_dwords(const u32 *dw, unsigned int ndw)
 		len = SDMA_CONST_FILL_DWORDS;
 	else if (dw[0] == SDMA_PKT(SDMA_OP_WRITE, SDMA_SUBOP_WRITE_LINEAR) &&
 		 ndw >= SDMA_WRITE_LINEAR_DWORDS && dw[3] & 1)
-		len = SDMA_WRITE_LINEAR_DWORDS + 1 +	/* data, an even number */
+		len = SDMA_WRITE_LINEAR_DWORDS + 1 +	/* COUNT + 1 dwords: whole entries */
 		      VGPU_GET(dw[3], SDMA_WRITE_LINEAR_DW3__COUNT);
 	else if (dw[0] == SDMA_PKT(SDMA_OP_PTEPDE, SDMA_SUBOP_PTEPDE_GEN))
 		len = SDMA_PTEPDE_DWORDS;
@@ -199,7 +200,8 @@ static unsigned int packet_dwords(const u32 *dw, unsigned int ndw)
  * Context: any.
  *
  * Return: true if all packets are plain copies, fills, page-table writes, or flushes of a
- * window. The result is the same if they are executed twice before a later job starts.
+ * window. If such packets are executed twice before a later job starts, the result is the
+ * same.
  */
 bool vgpu_sdma_cpu_can(const u32 *dw, unsigned int ndw)
 {
@@ -246,7 +248,7 @@ static int cpu_packet(struct vgpu_device *vdev, const u32 *dw, unsigned int ndw)
  * @dw: packets
  * @ndw: number of dwords
  *
- * Packets before an error have been executed.
+ * If a packet fails, the packets before it have been executed.
  *
  * Context: sleeps, does not allocate.
  *

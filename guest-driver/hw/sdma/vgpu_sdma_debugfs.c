@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Debugfs output of the engines' rings and fences. */
+/* Prints the engines' rings and fences for debugfs. */
 #include <drm/drm_print.h>
 
 #include "hw/vgpu_hw_priv.h"
@@ -64,8 +64,8 @@ static void print_ring(struct vgpu_sdma_ring *ring, struct drm_printer *p)
  * @vdev: device; its hardware has not been removed
  * @p: output
  *
- * Pointers of the kernel's ring are printed as bytes since creation, user queues
- * as bitmaps by their number in the engine.
+ * Pointers of the kernel's ring are printed as bytes since creation. User queues are
+ * printed as bitmaps: bit n stands for hardware queue n of the engine.
  *
  * Context: sleeps.
  */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Packets of the kernel's SDMA jobs. Specification: include/vgpu/sdma_packets.h.
- */
+/* Writes the packets of the kernel's SDMA jobs. Specification: include/vgpu/sdma_packets.h. */
 #include <kunit/static_stub.h>
 #include <kunit/visibility.h>
 
@@ -66,7 +64,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_emit_fill);
  * vgpu_sdma_emit_ptepde() - write a PTEPDE packet
  * @dw: buffer for SDMA_PTEPDE_DWORDS dwords
  * @dst: MC address of the first entry
- * @flags: OR-ed into every entry
+ * @flags: bits that the engine ORs into every entry
  * @addr: address in the first entry
  * @incr: difference of the addresses in consecutive entries
  * @count: number of entries, 1 to 2^19
@@ -95,10 +93,10 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_emit_ptepde);
 /**
  * vgpu_sdma_emit_poll() - write a POLL_REGMEM packet without time limit
  * @dw: buffer for SDMA_POLL_REGMEM_DWORDS dwords
- * @reg: register of a hub, dword offset
+ * @reg: register, dword offset in BAR 5
  * @mask: bits to compare
  * @value: value to wait for, within @mask
- * @clocks: clocks between two reads, at most 65535
+ * @clocks: GPU clocks between two reads, at most 65535
  */
 void vgpu_sdma_emit_poll(u32 *dw, u32 reg, u32 mask, u32 value, u32 clocks)
 {

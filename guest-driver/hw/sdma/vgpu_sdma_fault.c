@@ -1,29 +1,35 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Faults of VMID 0: if an access of a kernel job may have faulted, that job does not end and
- * no later job starts.
+ * Handles faults of VMID 0: if an access of a kernel job may have faulted, that job does
+ * not end and no later job starts.
  *
  * DOC: the gate
  *
- * VMID 0 does not retry: after a fault the engine continues with zeros, or with a
- * write that was dropped. So each job ends with FENCE, two polls, TRAP:
+ * VMID 0 does not retry: after a fault the engine continues, with zeros instead of the data
+ * read, or without the write. So that no later job uses the result, each job ends with
+ * FENCE, two polls, and TRAP. The polls wait for these values of two registers:
  *
- *	STATUS == 0	no fault is latched in the MM hub
- *	gate == 0	no fault is being examined
+ *	STATUS == 0	no fault is latched in the MM hub (VGPU_FAULT_STATUS_REG)
+ *	gate == 0	no fault is being examined (VGPU_GATE_REG, which the driver writes)
  *
- * A job counts as done when its TRAP raises the interrupt. A fault of VMID 0 blocks the
- * ring at the first poll, before the next job, until the recovery has parked the engine.
- * The job is then run again; no later job has changed its memory.
+ * The gate is closed if it is not 0. A job counts as done when its TRAP raises the
+ * interrupt. A fault of VMID 0 blocks the ring at the first poll, before the next job,
+ * until the recovery has parked the engine. The job is then run again; no later job has
+ * changed its memory.
  *
- * STATUS latches the first fault of any VMID. This file clears the fault of a user, so
- * that such a fault blocks the kernel's ring only until its interrupt is handled. But a
- * fault of VMID 0 may have followed the user's fault. STATUS does not show that second
- * fault, only its interrupt entry does. The device writes the entry while it changes STATUS.
- * So this file closes the gate, clears STATUS, lets the interrupt ring be handled until
- * it is empty, and opens the gate. If an entry of VMID 0 was in the ring, the gate stays
- * closed. A packet raises only one interrupt entry, even if it faults on many pages. The
- * packet's next fault is latched without an entry, so fault_work repeats the steps until
- * nothing is latched.
+ * STATUS latches the first fault of any VMID. This file clears the fault of a user, so that
+ * such a fault blocks the kernel's ring only until its interrupt is handled. But a fault of
+ * VMID 0 may have followed the user's fault. STATUS does not show that second fault, only
+ * its interrupt entry does, which the device writes while it changes STATUS. So this file
+ * does these steps:
+ *
+ * 1. Close the gate.
+ * 2. Clear STATUS.
+ * 3. Let the interrupt ring be handled until it is empty.
+ * 4. Open the gate, unless an entry of VMID 0 was in the ring.
+ *
+ * A packet raises only one interrupt entry, even if it faults on many pages: its next fault
+ * is latched without an entry. So fault_work repeats the steps until nothing is latched.
  *
  * If an interrupt entry is lost, the ring stays blocked at its poll. The watchdog then
  * finds STATUS unchanged since its last run, and handles the fault.
@@ -33,7 +39,7 @@
 #include "hw/vgpu_hw_priv.h"
 #include "vgpu_sdma_priv.h"
 
-/* Bits of vgpu_hw_state.gate: reasons for which it is closed. */
+/* Bits of vgpu_hw_state.gate: reasons for which the gate is closed. */
 #define GATE_USER	BIT(0)	/* a user's fault is being cleared */
 #define GATE_KERNEL	BIT(1)	/* a fault of VMID 0 waits for a recovery */
 
@@ -66,7 +72,7 @@ enum vgpu_fault_state vgpu_sdma_fault_state(struct vgpu_device *vdev)
 
 	if (gate & GATE_KERNEL)
 		return VGPU_FAULT_KERNELS;
-	/* All ones: the device does not answer. */
+	/* If all bits are ones, the device does not answer. */
 	if (status == U32_MAX)
 		return VGPU_FAULT_NONE;
 	if (status_is_kernels(status))
@@ -140,7 +146,7 @@ static void fault_forget(struct vgpu_device *vdev)
 	}
 	spin_unlock_irqrestore(&hw->gate_lock, flags);
 	if (kernels)
-		vgpu_sdma_suspect(vdev);	/* the fault's entry was lost, or is late */
+		vgpu_sdma_suspect(vdev);	/* the interrupt entry was lost or is late */
 	else
 		mod_delayed_work(system_wq, &hw->fault_work, 1);
 }
@@ -167,8 +173,9 @@ void vgpu_sdma_fault_work(struct work_struct *work)
  * @iv: interrupt entry of a fault
  * @arg: unused
  *
- * An entry of VMID 0 with the retry bit is spurious, since VMID 0 does not retry, but it
- * occupies a slot of the retry CAM. The recovery rewrites the GART, then acknowledges the slot.
+ * An entry of VMID 0 with the retry bit is spurious, since VMID 0 does not retry, but the
+ * entry occupies a slot of the retry CAM. The recovery rewrites the GART, then acknowledges
+ * the slot.
  *
  * Context: hard interrupt.
  */
@@ -233,8 +240,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_fault_lost);
  * vgpu_sdma_fault_overflow() - handle the loss of interrupt entries
  * @vdev: device
  *
- * One of the lost entries may be of a fault of VMID 0 that STATUS does not show, since a
- * fault of a user is latched.
+ * One of the lost entries may report a fault of VMID 0 that STATUS does not show, because
+ * STATUS has latched a fault of a user.
  *
  * Context: interrupt handler.
  */
@@ -254,8 +261,8 @@ void vgpu_sdma_fault_overflow(struct vgpu_device *vdev)
  *
  * Context: interrupt handler.
  *
- * Return: if true, the caller handles the interrupt ring again until it is empty, then
- * calls vgpu_sdma_user_gate_open().
+ * Return: true if the gate is closed for a user's fault. The caller then handles the
+ * interrupt ring until it is empty, and calls vgpu_sdma_user_gate_open().
  */
 bool vgpu_sdma_user_gate_closed(struct vgpu_device *vdev)
 {
@@ -264,7 +271,8 @@ bool vgpu_sdma_user_gate_closed(struct vgpu_device *vdev)
 
 /**
  * vgpu_sdma_user_gate_open() - open the gate after a user's fault
- * @vdev: device; handlers have been called for all entries from before the gate closed
+ * @vdev: device; the handlers have been called for all interrupt entries that were written
+ *        before the gate was closed
  *
  * Context: interrupt handler.
  */
@@ -278,7 +286,7 @@ void vgpu_sdma_user_gate_open(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_sdma_faults_over() - clear the latched fault; VMID 0 no longer keeps the gate closed
+ * vgpu_sdma_faults_over() - clear the latched fault, and remove VMID 0's reason to close the gate
  * @vdev: device; all rings of the kernel are parked
  *
  * Context: the recovery's worker.

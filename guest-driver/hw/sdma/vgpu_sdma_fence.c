@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Preparation of the fence that vgpu_sdma_submit_with() uses for a job: allocation, a callback
+ * Prepares the fence that vgpu_sdma_submit_with() uses for a job: allocation, a callback
  * for failure, and a condition for submission.
  */
 #include <linux/slab.h>

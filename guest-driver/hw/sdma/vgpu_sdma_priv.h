@@ -47,15 +47,15 @@ static_assert(!(SDMA_RING_BYTES & (SDMA_RING_BYTES - 1)));
  *            path: nothing under it allocates with reclaim
  * @rlc_lock: protects @rlc, @rlc_loaded, @rlc_stuck, @rlc_off and the user queues'
  *            registers
- * @pending: struct vgpu_sdma_fence that have not signalled, oldest first
+ * @pending: list of struct vgpu_sdma_fence that have not signalled, oldest first
  * @ended_ops: operations of fences that have signalled; part of the kernel, not of this
  *             module
  * @space: woken when @done advances and when the ring goes down
  * @watchdog: detects an engine that makes no progress
- * @seen_seqno: oldest pending fence at the last run of @watchdog
+ * @seen_seqno: number of the oldest pending job at the last run of @watchdog
  * @seen_rptr: read pointer at the last run of @watchdog
- * @seen_since: time at which @watchdog first read @seen_seqno and @seen_rptr, jiffies
- * @seen_fault: latched fault at the last run of @watchdog
+ * @seen_since: time, in jiffies, at which @watchdog first read @seen_seqno and @seen_rptr
+ * @seen_fault: value of VGPU_FAULT_STATUS_REG at the last run of @watchdog
  * @engine: engine number
  * @ring: packets, coherent memory
  * @ring_dma: bus address of @ring
@@ -63,12 +63,12 @@ static_assert(!(SDMA_RING_BYTES & (SDMA_RING_BYTES - 1)));
  * @fence_wb: memory to which the engine writes the number of the last finished job
  * @fence_dma: bus address of @fence_wb
  * @fence_mc: MC address of @fence_wb, for the engine
- * @wptr: bytes written since creation; protected by @lock
+ * @wptr: bytes written to the ring since creation; protected by @lock
  * @submitted: bytes of whole jobs written since creation
  * @done: bytes of finished jobs since creation: the oldest pending job starts at this offset
- * @resets: number of resets of the engine since a job finished
+ * @resets: number of resets of the engine since a job last finished
  * @scratch: buffer for a job's packets, VGPU_SDMA_MAX_JOB_DWORDS; protected by @end_lock
- * @rlc: settings of the loaded user queues, by hardware queue
+ * @rlc: settings of the loaded user queues, indexed by hardware queue
  * @rlc_loaded: bitmap of loaded user queues
  * @rlc_stuck: bitmap of user queues that did not stop when they were disabled; cleared when
  *             the engine is reset
@@ -81,16 +81,16 @@ static_assert(!(SDMA_RING_BYTES & (SDMA_RING_BYTES - 1)));
  * @fault: VMID 0 had a fault, perhaps in the oldest pending job
  * @helpless: the request for a recovery was not accepted: @watchdog takes the ring down
  * @fence_context: dma_fence context
- * @fence_seqno: number of the last job; protected by @lock
- * @ready: the engine takes jobs
+ * @fence_seqno: number of the last job that was written to the ring; protected by @lock
+ * @ready: the kernel's ring takes jobs
  * @sched: scheduler that selects the next job for the ring
  */
 struct vgpu_sdma_ring {
 	struct vgpu_device *vdev;
-	struct mutex lock;	/* submission */
+	struct mutex lock;	/* serialises submissions */
 	spinlock_t fence_lock;
-	struct mutex end_lock;	/* jobs of a frozen ring */
-	struct mutex rlc_lock;	/* user queues */
+	struct mutex end_lock;	/* protects the end of jobs of a frozen ring */
+	struct mutex rlc_lock;	/* protects the user queues */
 	struct list_head pending;
 	const struct dma_fence_ops *ended_ops;
 	wait_queue_head_t space;
@@ -129,15 +129,16 @@ struct vgpu_sdma_ring {
 
 /**
  * struct vgpu_sdma_fence - a job that has been submitted
- * @base: must be the first member: dma_fence_free() frees this structure
- * @link: in vgpu_sdma_ring.pending
- * @end: vgpu_sdma_ring.wptr after the job
+ * @base: first member, because dma_fence_free() frees this structure by the address of
+ *        @base
+ * @link: element of vgpu_sdma_ring.pending
+ * @end: value of vgpu_sdma_ring.wptr after the job
  * @failures: number of engine failures in the job; accessed by the recovery only
- * @engine: engine number; the fence may outlive the device
- * @failed: called with @arg before @base signals with an error, or NULL
+ * @engine: engine number; a copy, because the fence may outlive the device
+ * @failed: function that is called with @arg before @base signals with an error, or NULL
  * @arg: argument of @failed
  * @needs_vram: submission fails if VRAM was lost since @vram_epoch
- * @vram_epoch: value of vgpu_hw.vram_epoch
+ * @vram_epoch: value of vgpu_hw.vram_epoch when VRAM held the content that the job needs
  */
 struct vgpu_sdma_fence {
 	struct dma_fence base;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SDMA user queues (RLC): load and unload. Specification: docs/hardware.md and
+ * Loads and unloads SDMA user queues (RLC). Specification: docs/hardware.md and
  * include/vgpu/sdma.h.
  *
  * The caller serialises the calls for one queue, and has set the page tables of the VMID
@@ -23,7 +23,7 @@
  * chunk of a packet (up to 2 MiB), which takes some milliseconds.
  */
 #define QUEUE_PARK_US		(500 * USEC_PER_MSEC)
-/* RPTR_WRITEBACK_TIMER: the chip's default */
+/* Value of RPTR_WRITEBACK_TIMER: the chip's default. */
 #define QUEUE_WRITEBACK_TIMER	6u
 /*
  * Limit of the loop in queue_write_wptr(), which repeats only if user space submits work within
@@ -128,12 +128,13 @@ static void queue_wait_reset(struct vgpu_sdma_ring *ring, unsigned int queue)
 }
 
 /*
- * Write the write pointer of a disabled queue whose doorbell is enabled. If user space rang
- * the doorbell before it was enabled, the ring was dropped, but its value is in user memory.
- * If user space rings the doorbell now, the value may be newer than the one written here. The
- * write here would replace it with the older value, and the write pointer could be less than
- * the read pointer. So repeat until user memory holds the value written: the doorbell of a
- * newer value then rings after this write.
+ * Set the write pointer of a disabled queue whose doorbell is enabled, to the value in user
+ * memory. User space may have rung the doorbell before it was enabled: that doorbell write
+ * was dropped, but its value is in user memory. If user space rings the doorbell now, its
+ * value may be newer than the one that this function writes. The function would replace the
+ * newer value, and the write pointer could be less than the read pointer. So repeat until
+ * user memory holds the value written: a doorbell with a newer value then rings after
+ * this write.
  */
 static void queue_write_wptr(struct vgpu_device *vdev, unsigned int engine,
 			     unsigned int queue,
@@ -158,7 +159,10 @@ static void queue_write_wptr(struct vgpu_device *vdev, unsigned int engine,
 	} while (wptr != written && --tries);
 }
 
-/* Load @regs into a hardware queue that is not loaded. The caller holds rlc_lock. */
+/*
+ * Load the settings @regs into a hardware queue that no user queue uses. The caller holds
+ * rlc_lock.
+ */
 static int queue_write(struct vgpu_device *vdev, unsigned int engine,
 		       unsigned int queue,
 		       const struct vgpu_sdma_queue_regs *regs)
@@ -200,7 +204,7 @@ static int queue_write(struct vgpu_device *vdev, unsigned int engine,
  * @vdev: device
  * @engine: 0 to SDMA_NUM_ENGINES - 1
  * @queue: 0 to SDMA_NUM_RLC - 1, not loaded
- * @regs: settings
+ * @regs: settings of the user queue
  *
  * The engine starts at once if the ring has work. If the engine is being reset, the queue
  * is loaded after the reset.
@@ -245,7 +249,8 @@ int vgpu_sdma_queue_load(struct vgpu_device *vdev, unsigned int engine,
  * @vdev: device
  * @engine: 0 to SDMA_NUM_ENGINES - 1
  * @queue: 0 to SDMA_NUM_RLC - 1
- * @rptr: receives the read pointer: the start of the packet that was in progress
+ * @rptr: receives the read pointer, which is at the start of the packet that was in
+ *        progress
  *
  * On return the engine does not access memory for the queue.
  *
@@ -344,7 +349,7 @@ unsigned long vgpu_sdma_rlc_park(struct vgpu_sdma_ring *ring)
  * @ring: the engine
  * @dead: bitmap of queues that must not run again
  *
- * A packet that the reset interrupted is executed again from its start.
+ * If the reset interrupted a packet, the engine executes the packet again from its start.
  *
  * Context: sleeps; the caller holds @ring->rlc_lock.
  *
@@ -395,7 +400,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_rlc_give_up);
  * @engine: 0 to SDMA_NUM_ENGINES - 1
  * @queue: 0 to SDMA_NUM_RLC - 1
  *
- * Return: VGPU_SDMA_EXC_*; VGPU_SDMA_EXC_NONE: no error.
+ * Return: VGPU_SDMA_EXC_*; VGPU_SDMA_EXC_NONE if the queue had no error.
  */
 u32 vgpu_sdma_queue_exception(struct vgpu_device *vdev, unsigned int engine,
 			      unsigned int queue)

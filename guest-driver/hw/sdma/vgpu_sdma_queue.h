@@ -14,10 +14,11 @@ struct vgpu_device;
  * @ring_va: address of the ring in the VMID's address space, 256-byte aligned
  * @rptr_va: address in the VMID's address space to which the engine writes its read pointer
  * @rptr: read pointer to start from, bytes since creation of the queue
- * @read_wptr: returns the write pointer in user memory, bytes since creation; called
- *             with rlc_lock held while the queue is loaded, also after a reset
+ * @read_wptr: function that returns the write pointer in user memory, in bytes since
+ *             creation of the queue; called with rlc_lock held whenever the queue is
+ *             loaded, also after a reset
  * @owner: argument of @read_wptr
- * @ring_bytes: power of two
+ * @ring_bytes: bytes of the ring, a power of two
  * @doorbell_offset: byte offset of the doorbell in BAR 2
  * @vmid: VMID, 1 to 15
  */

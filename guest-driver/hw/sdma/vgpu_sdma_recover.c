@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SDMA engines that fail: detection, and steps of their recovery.
+ * Detects SDMA engines that fail, and has the steps of their recovery.
  *
  * DOC: a failing engine
  *
  * A failure is detected by the watchdog (no progress of the kernel's ring for
  * lockup_timeout), by the interrupt of a bad packet, by a user queue that does not stop, or
  * by a fault of VMID 0 (vgpu_sdma_fault.c). The detecting code requests a recovery
- * (vgpu_hw_state.recover), whose only worker calls, to reset the engine:
+ * (vgpu_hw_state.recover). The worker of reset/ executes all recoveries. To reset an
+ * engine, it calls:
  *
- *  vgpu_sdma_park()          stops the signalling of jobs, disables the queues, and
- *                            saves their pointers; if a queue does not stop, the
- *                            engine hangs in that queue
- *  vgpu_sdma_engine_reset()  resets the engine; or reset/ resets the device
- *  vgpu_sdma_unpark()        decides about the oldest job, if the engine failed in it;
- *                            starts the ring at the first job that is not done;
- *                            loads the user queues
+ *	vgpu_sdma_park()		stops the signalling of jobs, disables the
+ *					queues, and saves their pointers; if a queue
+ *					does not stop, the engine hangs in that queue
+ *	vgpu_sdma_engine_reset()	resets the engine; or reset/ resets the device
+ *	vgpu_sdma_unpark()		decides about the oldest job, if the engine
+ *					failed in it; starts the ring at the first job
+ *					that is not done; loads the user queues
  *
- * After a fault of VMID 0 the engine itself works: soft recovery parks and unparks the
- * kernel's ring only, and user queues keep running.
+ * After a fault of VMID 0 the engine itself works. So a soft recovery parks and unparks
+ * only the kernel's ring, and user queues keep running.
  *
- * A job of plain copies, fills and page-table writes is run again: after the first failure by
- * the engine, after the second by the CPU. Any other job ends with an error, unless a fault of
- * VMID 0 was the only failure. No later job has started by then.
+ * A job of plain copies, fills and page-table writes is run again: after the first failure
+ * by the engine, after the second by the CPU. Any other job ends with an error, unless a
+ * fault of VMID 0 was the only failure. No later job has started by then.
  *
- * Fences depend on all of this, so nothing here allocates.
+ * Fences depend on the functions of this file, so these functions do not allocate.
  */
 #include <linux/iopoll.h>
 #include <linux/moduleparam.h>
@@ -36,11 +37,11 @@
 #include "vgpu_sdma.h"
 #include "vgpu_sdma_priv.h"
 
-/* Number of resets of an engine, without a finished job, after which the device is reset. */
+/* After this number of resets of an engine without a finished job, the device is reset. */
 #define SDMA_MAX_RESETS		4u
-/* Number of failures of the engine in one job at which the CPU executes the job. */
+/* After this number of failures of the engine in one job, the CPU executes the job. */
 #define SDMA_MAX_FAILURES	2u
-/* Longest interval of the watchdog: bounds the delay after a lost interrupt. */
+/* Longest interval of the watchdog, in jiffies: the longest delay after a lost interrupt. */
 #define SDMA_LOOK_MAX		(HZ / 4ul)
 /* Time limit for an engine to stop using the kernel's ring. */
 #define SDMA_PARK_US		(200 * USEC_PER_MSEC)
@@ -83,7 +84,10 @@ static void ring_need_recovery(struct vgpu_sdma_ring *ring)
 		vgpu_sdma_ring_down(ring);
 }
 
-/* Handle a fault that was latched at the last run, too: its interrupt entry was lost. */
+/*
+ * If the fault that is latched now was latched at the last run, too, its interrupt entry
+ * was lost: handle the fault here.
+ */
 static void ring_look_for_fault(struct vgpu_sdma_ring *ring)
 {
 	struct vgpu_device *vdev = ring->vdev;
@@ -94,7 +98,7 @@ static void ring_look_for_fault(struct vgpu_sdma_ring *ring)
 	ring->seen_fault = status;
 }
 
-/* Returns true if the ring has made no progress for a whole timeout. */
+/* Returns true if the ring has made no progress for sdma_timeout() jiffies. */
 static bool ring_stands_still(struct vgpu_sdma_ring *ring, u64 seqno, u64 rptr)
 {
 	if (seqno != ring->seen_seqno || rptr != ring->seen_rptr) {
@@ -130,7 +134,10 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 		vgpu_sdma_ring_down(ring);
 		return;
 	}
-	/* In case an interrupt or an interrupt entry was lost. */
+	/*
+	 * Handle pending interrupt entries and a latched fault, since an interrupt may have
+	 * been lost.
+	 */
 	vgpu_ih_poll(vdev, false);
 	ring_look_for_fault(ring);
 
@@ -169,8 +176,8 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 			"sdma%u hangs in job %llu at %#llx, status %#x\n",
 			ring->engine, seqno, rptr, status);
 		/*
-		 * The job stays suspect even if the engine stops when it is parked: the job
-		 * would hang again.
+		 * Mark the job as suspect even if the engine stops later, when it is
+		 * parked: the job would hang again.
 		 */
 		spin_lock_irq(&ring->fence_lock);
 		ring->suspect = seqno;
@@ -265,7 +272,7 @@ static void ring_take_down(struct vgpu_sdma_ring *ring)
 	bool down;
 
 	ring_freeze(ring);
-	/* Stop the ring first: memory may be reused as soon as the fences signal. */
+	/* Stop the ring first, since memory may be reused as soon as the fences signal. */
 	vgpu_wreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_RB_CNTL), 0);
 	vgpu_wreg(vdev, vgpu_sdma_ring_reg(ring, SDMA_DOORBELL), 0);
 	if (!vgpu_hw_poll(vdev, vgpu_sdma_ring_reg(ring, SDMA_CONTEXT_STATUS),
@@ -394,8 +401,9 @@ void vgpu_sdma_park(struct vgpu_device *vdev, unsigned int engine,
 }
 
 /*
- * Decide about the job in which the engine failed. If a fault of VMID 0 was the only failure, any
- * job is run again: the fault is an error of the GART's table and not of the job.
+ * Decide whether the job in which the engine failed is run again by the engine, executed by
+ * the CPU, or ended with an error. If a fault of VMID 0 was the only failure, any job is
+ * run again: the fault is an error of the GART's table and not of the job.
  */
 static void ring_judge(struct vgpu_sdma_ring *ring,
 		       struct vgpu_sdma_fence *fence)
@@ -441,7 +449,10 @@ void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
 			ring_end_oldest(ring, fence, -ECANCELED);
 	else if (fence && (ring->suspect == fence->base.seqno || ring->fault))
 		ring_judge(ring, fence);
-	/* The oldest job will be run again: restore the number of the job before it. */
+	/*
+	 * The oldest job will be run again, so set the number in memory back to that of the
+	 * job before it.
+	 */
 	fence = ring_peek(ring);
 	if (fence)
 		WRITE_ONCE(*ring->fence_wb,
@@ -467,10 +478,10 @@ void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
 
 /**
  * vgpu_sdma_unpark() - restart an engine after a reset
- * @vdev: device; the engine is in its reset state, the GART works
+ * @vdev: device; the engine is in its reset state, and the GART works
  * @engine: 0 to SDMA_NUM_ENGINES - 1
  * @dead: bitmap of user queues that must not run again
- * @vram_lost: as vgpu_sdma_ring_unpark(); stops all user queues
+ * @vram_lost: as vgpu_sdma_ring_unpark(); if true, all user queues are stopped
  *
  * Context: the recovery's worker; sleeps.
  *
@@ -517,14 +528,17 @@ void vgpu_sdma_engine_pulse(struct vgpu_device *vdev, unsigned int engine)
  *
  * Context: the recovery's worker.
  *
- * Return: 0, or -EIO after SDMA_MAX_RESETS resets without a finished job: the caller resets
- * the device.
+ * Return: 0, or -EIO after SDMA_MAX_RESETS resets without a finished job. The engine was
+ * not reset then, and the caller resets the device.
  */
 int vgpu_sdma_engine_reset(struct vgpu_device *vdev, unsigned int engine)
 {
 	struct vgpu_sdma_ring *ring = &to_hw_state(vdev)->sdma[engine];
 
-	/* An idle ring cannot finish a job: do not count resets that user queues caused. */
+	/*
+	 * Do not count resets that user queues caused while the ring is idle: an idle ring
+	 * cannot finish a job.
+	 */
 	if (!ring_peek(ring))
 		ring->resets = 0;
 	else if (ring->resets++ >= SDMA_MAX_RESETS)

@@ -22,7 +22,7 @@
 #include "vgpu_sdma_priv.h"
 #include "vgpu_sdma_sched.h"
 
-/* Ring space that one credit stands for, in dwords. */
+/* Dwords of ring space that one credit stands for. */
 #define CREDIT_DWORDS	256u
 /* A quarter of the ring is left for jobs that bypass the scheduler, such as page-table jobs. */
 #define CREDIT_LIMIT	(SDMA_RING_DWORDS / CREDIT_DWORDS / 4 * 3)
@@ -90,9 +90,9 @@ static const struct drm_sched_backend_ops sdma_sched_ops = {
 /**
  * vgpu_sdma_job_init() - prepare a job for drm_sched_job_arm()
  * @job: job
- * @ops: functions of its owner
+ * @ops: functions of the job's owner
  * @entity: entity in which the job will be queued
- * @ndw: number of dwords of packets, at most VGPU_SDMA_MAX_JOB_DWORDS
+ * @ndw: length of the job's packets in dwords, at most VGPU_SDMA_MAX_JOB_DWORDS
  * @owner: passed to drm_sched_job_init() as owner of the job's fences
  *
  * May allocate. vgpu_sdma_job_cleanup() undoes this call.
@@ -205,7 +205,7 @@ static void ring_drain(struct vgpu_sdma_ring *ring)
 
 /**
  * vgpu_sdma_drain() - wait until the kernel's rings are empty
- * @vdev: device; failing engines are recovered
+ * @vdev: device; recoveries work, so that the jobs of a failing engine end, too
  *
  * Context: sleeps.
  */
@@ -218,8 +218,8 @@ void vgpu_sdma_drain(struct vgpu_device *vdev)
 }
 
 /*
- * Called at the release of the DRM device, after the last file is closed: entities of
- * files point to schedulers.
+ * Called at the release of the DRM device, after the last file is closed, because entities
+ * of files point to schedulers.
  */
 static void sched_fini(struct drm_device *drm, void *arg)
 {

@@ -12,7 +12,7 @@ struct vgpu_device;
 
 /**
  * struct vgpu_sdma_job - a job of a scheduler
- * @base: drm_sched's part
+ * @base: drm_sched's part of the job
  * @ops: functions of the job's owner
  */
 struct vgpu_sdma_job {
@@ -22,7 +22,7 @@ struct vgpu_sdma_job {
 
 /**
  * struct vgpu_sdma_job_ops - functions of the job's owner that a scheduler calls
- * @prepare: returns a fence to wait for, or NULL if the job may run. May be NULL
+ * @prepare: returns a fence to wait for, or NULL if the job may run. The member may be NULL
  * @run: submits the job to the ring. Returns the ring's fence, or an ERR_PTR, which
  *       becomes the error of the job
  * @free: frees the job, which has ended
