@@ -158,7 +158,7 @@ static void hub_set_inv_range(struct vgpu_device *vdev, unsigned int hub,
 		   VGPU_PREP(VM_INVALIDATE_ENG_ADDR_RANGE__PAGE, page));
 }
 
-/* The range of an invalidation engine must be a power of two, and naturally aligned. */
+/* The number of pages in a range must be a power of two, and the range naturally aligned. */
 static_assert(!(VGPU_GTT_WINDOW_PAGES & (VGPU_GTT_WINDOW_PAGES - 1)));
 static_assert(!((VGPU_GART_START >> VGPU_PAGE_SHIFT) % VGPU_GTT_WINDOW_PAGES));
 

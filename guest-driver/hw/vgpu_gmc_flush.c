@@ -135,9 +135,9 @@ void vgpu_gmc_reset_begin(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_gmc_reset_end() - wake the flushes that wait, since no engine uses an old translation any
- * more
- * @vdev: device; its TLBs are empty, or its engines have stopped
+ * vgpu_gmc_reset_end() - wake the flushes that wait for a reset
+ * @vdev: device; its TLBs are empty or its engines have stopped, so no engine uses an old
+ *        translation any more
  * @works: true: the device was reset; false: the device was given up, and flushes do not
  *         request a reset any more
  *

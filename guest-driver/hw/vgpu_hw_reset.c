@@ -11,7 +11,7 @@
  */
 static int hw_mode1_reset(struct vgpu_device *vdev)
 {
-	/* Write earlier CPU stores to VRAM before the reset. */
+	/* Flush earlier CPU stores to VRAM, so that they arrive before the reset. */
 	vgpu_hdp_flush(vdev);
 	vgpu_wreg(vdev, MP0_SMN_C2PMSG_64, PSP_CMD_MODE1_RESET);
 	if (!vgpu_hw_poll(vdev, MP0_SMN_C2PMSG_33, MP0_SMN_C2PMSG__READY,

@@ -209,7 +209,10 @@ static u32 ih_read_wptr(struct vgpu_device *vdev, bool *overflow)
 	return wptr & IH_RB_WPTR__OFFSET & IH_RING_MASK;
 }
 
-/* Entries were lost: complete finished jobs, and let the device raise retry faults again. */
+/*
+ * Called if entries were lost. Completes finished jobs, and lets the device raise retry faults
+ * again.
+ */
 static void ih_recover_overflow(struct vgpu_device *vdev)
 {
 	unsigned int i;
@@ -372,7 +375,7 @@ void vgpu_ih_stop(struct vgpu_device *vdev)
  * vgpu_ih_init() - allocate interrupt ring 0, request the MSI, and start the block
  * @vdev: device
  *
- * Return: 0 or a negative errno.
+ * Return: 0, -ENOMEM, or the error of pci_alloc_irq_vectors(), pci_irq_vector() or request_irq().
  */
 int vgpu_ih_init(struct vgpu_device *vdev)
 {

@@ -104,7 +104,7 @@ u64 vgpu_counter_read(struct vgpu_device *vdev, unsigned int index)
 		return 0;
 
 	vgpu_io_begin(vdev);
-	/* Reading the low half latches the high one. */
+	/* A read of the low half latches the high half: allow no other read between the two. */
 	spin_lock_irqsave(&to_hw_state(vdev)->latch_lock, flags);
 	value = vgpu_rreg(vdev, VGPU_COUNTER(index));
 	value |= (u64)vgpu_rreg(vdev, VGPU_COUNTER(index) + 1) << 32;

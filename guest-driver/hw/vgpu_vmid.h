@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Assignment of VMIDs to users. VMID 0 is the kernel's. */
+/* Ranges of VMIDs, by their use. VMID 0 is the kernel's. */
 #ifndef VGPU_VMID_H
 #define VGPU_VMID_H
 

@@ -146,9 +146,9 @@
 #define CP_HQD_PQ_WPTR_HI		0x37
 
 /*
- * The queue's image in memory (MQD), counted in dwords. CP_MQD_SH is the offset
- * of the registers that SET_SH_REG sets, CP_MQD_HQD the offset of the HQD
- * registers (CP_HQD and following).
+ * Offsets in a queue's image in memory (MQD), in dwords. CP_MQD_SH is the
+ * offset of the registers that SET_SH_REG sets, CP_MQD_HQD the offset of the
+ * HQD registers (CP_HQD and following).
  */
 #define CP_MQD_SH			1
 #define CP_MQD_HQD			128

@@ -157,24 +157,20 @@
 #define VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(v)	(0x0eb + 2 * (v))
 #define VM_CONTEXT_PAGE_TABLE_END_ADDR_HI32(v)	(0x0ec + 2 * (v))
 
-/*
- * Apertures. "<< n": the address is the value of the register, shifted left by
- * n. "| m": the bits m of the address are set, so that it is the last byte.
- */
-#define MC_VM_FB_OFFSET			0x12b	/* << 24 */
-#define MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB	0x12c	/* << 12 */
+#define MC_VM_FB_OFFSET			0x12b	/* offset >> 24 */
+#define MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB	0x12c	/* address >> 12 */
 #define MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_MSB	0x12d
 #define MC_VM_XGMI_LFB_CNTL		0x138
 #define MC_VM_XGMI_LFB_CNTL__PF_LFB_REGION	0x0000000fu	/* number of this node */
 #define MC_VM_XGMI_LFB_CNTL__PF_MAX_REGION	0x000000f0u	/* number of the last node */
-#define MC_VM_XGMI_LFB_SIZE		0x139	/* << 24: bytes per node in the hive's range */
-#define MC_VM_FB_LOCATION_BASE		0x140	/* << 24 */
-#define MC_VM_FB_LOCATION_TOP		0x141	/* << 24 | 0xffffff */
-#define MC_VM_AGP_TOP			0x142	/* << 24 | 0xffffff */
-#define MC_VM_AGP_BOT			0x143	/* << 24 */
-#define MC_VM_AGP_BASE			0x144	/* << 24: bus address that AGP_BOT maps to */
-#define MC_VM_SYSTEM_APERTURE_LOW_ADDR	0x145	/* << 18 */
-#define MC_VM_SYSTEM_APERTURE_HIGH_ADDR	0x146	/* << 18 | 0x3ffff */
+#define MC_VM_XGMI_LFB_SIZE		0x139	/* bytes per node of the hive >> 24 */
+#define MC_VM_FB_LOCATION_BASE		0x140	/* first address >> 24 */
+#define MC_VM_FB_LOCATION_TOP		0x141	/* last address >> 24 */
+#define MC_VM_AGP_TOP			0x142	/* last address >> 24 */
+#define MC_VM_AGP_BOT			0x143	/* first address >> 24 */
+#define MC_VM_AGP_BASE			0x144	/* bus address of AGP_BOT >> 24 */
+#define MC_VM_SYSTEM_APERTURE_LOW_ADDR	0x145	/* first address >> 18 */
+#define MC_VM_SYSTEM_APERTURE_HIGH_ADDR	0x146	/* last address >> 18 */
 #define MC_VM_MX_L1_TLB_CNTL		0x147
 #define MC_VM_MX_L1_TLB_CNTL__ENABLE_L1_TLB		0x00000001u
 /*

@@ -73,7 +73,7 @@
 #define IH_CLIENT_CFG_DATA__RING_ID		0x00300000u
 #define IH_NUM_CLIENTS			32
 
-/* An interrupt entry. */
+/* Size and fields of an interrupt entry. DWn: dword n. */
 #define IH_ENTRY_DWORDS			8
 #define IH_ENTRY_BYTES			32
 #define IH_DW0__CLIENT			0x000000ffu
@@ -119,8 +119,8 @@
 #define IH_RING_FAULT_READ		0x10
 #define IH_RING_FAULT_WRITE		0x20
 /*
- * In a VM fault entry, source data 0 is VA 43:12. D1 and D2: bits of source
- * data 1 and of source data 2.
+ * In a VM fault entry, source data 0 is VA 43:12. IH_FAULT_D1__* are bits of
+ * source data 1, IH_FAULT_D2__* bits of source data 2.
  */
 #define IH_FAULT_D1__VA_HI		0x0000000fu	/* VA 47:44 */
 #define IH_FAULT_D1__WRITE		0x00000020u

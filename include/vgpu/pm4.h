@@ -71,12 +71,12 @@
 /* INDIRECT_BUFFER: base, control. */
 #define PM4_IB_DW1__BASE_LO		0xfffffffcu
 #define PM4_IB_DW2__BASE_HI		0x0000ffffu
-#define PM4_IB_DW3__SIZE		0x000fffffu	/* dwords */
+#define PM4_IB_DW3__SIZE		0x000fffffu	/* length in dwords */
 #define PM4_IB_DW3__CHAIN		0x00100000u
 #define PM4_IB_DW3__VALID		0x00800000u
 #define PM4_IB_DW3__VMID		0x0f000000u	/* used only in queues of VMID 0 */
 
-/* EVENT_WRITE. */
+/* EVENT_WRITE: event. */
 #define PM4_EVENT__TYPE			0x0000003fu
 #define PM4_EVENT__INDEX		0x00000f00u
 
@@ -169,7 +169,7 @@
  */
 #define PM4_RUN_LIST_DWORDS		4
 #define PM4_RUN_DW1__BASE_LO		0xfffffffcu
-#define PM4_RUN_DW3__SIZE		0x000fffffu	/* dwords */
+#define PM4_RUN_DW3__SIZE		0x000fffffu	/* length in dwords */
 #define PM4_RUN_DW3__CHAIN		0x00100000u	/* in a list: the CP continues at BASE */
 #define PM4_RUN_DW3__VALID		0x00800000u
 /* Maximum number of processes that are mapped at a time; 0: no limit. */
@@ -181,7 +181,7 @@
  */
 #define PM4_MAP_PROCESS_DWORDS		21
 #define PM4_PROCESS_DW1__PASID		0x0000ffffu
-#define PM4_PROCESS_DW1__QUANTUM	0xfe000000u	/* ms */
+#define PM4_PROCESS_DW1__QUANTUM	0xfe000000u	/* time slice in ms */
 #define PM4_PROCESS_DW13__NUM_GWS	0x0000007fu
 
 #endif /* VGPU_PM4_H */

@@ -54,7 +54,7 @@
 #define SDMA_CHICKEN_BITS_2		0x04b
 #define SDMA_PHASE2_QUANTUM		0x04f
 
-/* First register of queue q. */
+/* Offset of the first register of queue q in the engine. */
 #define SDMA_QUEUE(q)			(0x080 + 0x58 * (q))
 #define SDMA_QUEUE_GFX			0
 #define SDMA_QUEUE_PAGE			1

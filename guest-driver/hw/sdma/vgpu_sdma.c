@@ -234,7 +234,7 @@ static int ring_add_fence(struct vgpu_sdma_ring *ring,
 		fence->engine = ring->engine;
 		ring->submitted = ring->wptr;
 		list_add_tail(&fence->link, &ring->pending);
-		dma_fence_get(&fence->base);	/* reference of the list */
+		dma_fence_get(&fence->base);	/* the list holds a reference */
 		/* writeq() orders the doorbell after the packets. */
 		vgpu_wdoorbell64(ring->vdev, DOORBELL_SDMA(ring->engine) * 8,
 				 ring->wptr);

@@ -238,7 +238,7 @@ static int cpu_packet(struct vgpu_device *vdev, const u32 *dw, unsigned int ndw)
 				   NULL, dw64(dw + 3), dw64(dw + 5),
 				   dw64(dw + 7));
 	default:
-		return 0;	/* NOP, or a flush: the CPU has no TLB of the GART */
+		return 0;	/* NOP; or a TLB flush, which CPU accesses do not need */
 	}
 }
 

@@ -8,7 +8,7 @@
 #include "vgpu_sdma.h"
 #include "vgpu_sdma_priv.h"
 
-/* POLL_REGMEM function: wait until equal. */
+/* Value of SDMA_POLL_REGMEM__FUNC: wait until the value is equal. */
 #define POLL_EQUAL	3u
 /* Poll interval in GPU clocks: 10 us. */
 #define POLL_CLOCKS	1000u

@@ -89,7 +89,7 @@ struct vgpu_sdma_ring {
 	struct vgpu_device *vdev;
 	struct mutex lock;	/* serialises submissions */
 	spinlock_t fence_lock;
-	struct mutex end_lock;	/* protects the end of jobs of a frozen ring */
+	struct mutex end_lock;	/* serialises the end of jobs of a frozen ring */
 	struct mutex rlc_lock;	/* protects the user queues */
 	struct list_head pending;
 	const struct dma_fence_ops *ended_ops;

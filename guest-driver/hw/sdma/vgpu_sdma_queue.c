@@ -117,9 +117,9 @@ static void queue_is_stuck(struct vgpu_sdma_ring *ring, unsigned int queue)
 }
 
 /*
- * Wait until the engine has been reset. Before the reset the engine may access memory of the queue,
- * and kfd/ frees this memory and the VMID next. This cannot deadlock: the recovery takes no lock of
- * kfd/.
+ * Wait until the engine has been reset. Before the reset the engine may access memory of
+ * the queue, and kfd/ frees this memory and the VMID next. The wait cannot deadlock: the
+ * recovery takes no lock of kfd/.
  */
 static void queue_wait_reset(struct vgpu_sdma_ring *ring, unsigned int queue)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Detects SDMA engines that fail, and has the steps of their recovery.
+ * Detects SDMA engines that fail, and implements the steps of their recovery.
  *
  * DOC: a failing engine
  *
@@ -264,7 +264,7 @@ static void ring_end_finished(struct vgpu_sdma_ring *ring)
 	dma_fence_end_signalling(cookie);
 }
 
-/* The caller holds end_lock. */
+/* Stop the ring, end all pending jobs, and mark the ring as down. The caller holds end_lock. */
 static void ring_take_down(struct vgpu_sdma_ring *ring)
 {
 	struct vgpu_device *vdev = ring->vdev;
