@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0
 #
-# apply.sh KERNEL_SRC: links this folder into a kernel tree as drivers/gpu/drm/vgpu-kfd, and adds it to
-# the tree's Kconfig and Makefile. Safe to repeat.
+# apply.sh KERNEL_SRC: links this folder into a kernel tree as drivers/gpu/drm/vgpu-kfd, and adds it
+# to the Kconfig and Makefile of drivers/gpu/drm. Safe to repeat.
 set -eu
 
 tree=${1:?usage: apply.sh KERNEL_SRC}

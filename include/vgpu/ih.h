@@ -11,8 +11,8 @@
 
 #define OSSSYS_BASE			0x10a0
 
-#define IH_VMID_LUT(v)			(OSSSYS_BASE + 0x00 + (v))	/* PASID of VMID v, GFX hub */
-#define IH_VMID_LUT_MM(v)		(OSSSYS_BASE + 0x10 + (v))	/* PASID of VMID v, MM hub */
+#define IH_VMID_LUT(v)			(OSSSYS_BASE + 0x00 + (v))	/* PASID of v, GFX hub */
+#define IH_VMID_LUT_MM(v)		(OSSSYS_BASE + 0x10 + (v))	/* PASID of v, MM hub */
 
 #define IH_RB_CNTL			(OSSSYS_BASE + 0x80)
 #define IH_RB_CNTL__RB_ENABLE			0x00000001u

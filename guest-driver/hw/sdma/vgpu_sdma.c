@@ -73,9 +73,9 @@ static bool seqno_reached(u32 last, u64 seqno)
  * @error: error of the job, a negative errno; 0 if the job is done
  *
  * drm_sched's fence of the job holds a reference to the fence and may outlive this module.
- * So the fence, once signalled, gets operations that are not part of the module. The lock of
- * the fence, fence_lock, is freed with the device. drm_sched's fence does not take this lock any more,
- * since it only drops its reference.
+ * So the fence, once signalled, gets operations that are not part of the module. The lock
+ * of the fence, fence_lock, is freed with the device. drm_sched's fence does not take this
+ * lock any more, since it only drops its reference.
  *
  * Context: any; the caller holds @ring->fence_lock.
  */
