@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Buffer objects: creation, placement, BOs of the driver itself. */
+/*
+ * Creates, places, pins and frees buffer objects (BOs), those of user space and those of the
+ * driver itself.
+ */
 #include <linux/dma-buf.h>
 #include <linux/jiffies.h>
 #include <linux/log2.h>
@@ -110,7 +113,7 @@ static const struct drm_gem_object_funcs vgpu_gem_funcs = {
  * vgpu_bo_set_placement() - translate a domain to vgpu_bo_state.placement
  * @bo: BO whose placement is set
  * @domain: AMDGPU_GEM_DOMAIN_*, as in struct vgpu_bo_params
- * @gart_addr: true: if the BO gets memory in GTT, it also gets an address for VMID 0
+ * @gart_addr: if true, memory in GTT must have a GART address, which VMID 0 uses
  *
  * An unknown domain results in an empty placement. The caller holds the reservation, or
  * no other thread has a reference to the BO.
@@ -166,7 +169,7 @@ static int vgpu_bo_check_size(struct vgpu_device *vdev, u64 size, u32 domain)
 	return size > limit ? -ENOMEM : 0;
 }
 
-/* Returns with the reservation held on success. */
+/* On success, returns with the BO's reservation held. */
 static int vgpu_bo_create_reserved(struct vgpu_device *vdev,
 				   const struct vgpu_bo_params *p,
 				   bool gart_addr, struct vgpu_bo **out)
@@ -218,7 +221,7 @@ static int vgpu_bo_create_reserved(struct vgpu_device *vdev,
 		bo->import = p->import;
 		resv = p->import->resv;
 	}
-	/* Destroys the BO on failure. */
+	/* On failure, ttm_bo_init_reserved() destroys the BO. */
 	ret = ttm_bo_init_reserved(&vdev->mman->bdev, &bo->tbo, p->type,
 				   &bs->placement, align >> PAGE_SHIFT, &ctx,
 				   NULL, resv, vgpu_bo_destroy);
@@ -244,8 +247,9 @@ static int vgpu_bo_create_reserved(struct vgpu_device *vdev,
  *
  * Context: may sleep; no reservation is held, except that of @p->import.
  *
- * Return: 0, -EINVAL for an invalid size or domain, -ENOMEM if memory is used up or the
- * BO can never fit; -ERESTARTSYS, but not for ttm_bo_type_kernel.
+ * Return: 0; -EINVAL for an invalid size or domain; -ENOMEM if memory is used up or the BO can
+ * never fit; -ERESTARTSYS if a signal interrupted a wait, which cannot happen for
+ * ttm_bo_type_kernel.
  */
 int vgpu_bo_create(struct vgpu_device *vdev, const struct vgpu_bo_params *p,
 		   struct vgpu_bo **out)
@@ -376,17 +380,19 @@ void vgpu_bo_unpin(struct vgpu_bo *bo)
 }
 
 /*
- * Limits of waits for VRAM in kernel allocations, in jiffies. KEPT: for BOs that their owners
- * keep in VRAM for a time. HELD: for BOs that other threads have reserved; such a thread may
- * wait for a lock that the caller holds, so the wait must end.
+ * Limits of waits for VRAM in kernel allocations, in jiffies. BO_KERNEL_KEPT limits the wait
+ * for BOs that their owners keep in VRAM for a time. BO_KERNEL_HELD limits the wait for BOs
+ * that other threads have reserved: such a thread may wait for a lock that the caller holds,
+ * so the wait must end.
  */
 #define BO_KERNEL_KEPT	(3 * HZ)
 #define BO_KERNEL_HELD	(HZ / 4)
 
 /*
- * As vgpu_bo_create_reserved(), but waits for free VRAM if the BO must be in VRAM. A fatal signal
- * ends the wait with -ENOMEM, which all callers handle. Other signals do not end it: the callers
- * that create page tables pass on -ENOMEM and -EINVAL only, not the restart of a system call.
+ * As vgpu_bo_create_reserved(), but waits for free VRAM if the BO must be in VRAM. A fatal
+ * signal ends the wait with -ENOMEM, which all callers handle. Other signals do not end the
+ * wait, because the callers that create page tables can return -ENOMEM and -EINVAL, but not
+ * -ERESTARTSYS.
  */
 static int bo_create_patiently(struct vgpu_device *vdev,
 			       const struct vgpu_bo_params *p, struct vgpu_bo **out)
@@ -419,8 +425,8 @@ static int bo_create_patiently(struct vgpu_device *vdev,
  * Waits up to three seconds for VRAM that its owners keep for a time
  * (vgpu_bo_owner_ops.evict_in). A fatal signal ends the wait with -ENOMEM.
  *
- * Context: sleeps. Takes reservations of existing BOs only by trylock, so the caller may
- * hold any lock that is inside reservations.
+ * Context: sleeps. Takes reservations of existing BOs only by trylock, so the caller may hold
+ * locks that other threads take while they hold a reservation.
  *
  * Return: 0, -ENOMEM or -EINVAL.
  */
@@ -463,13 +469,17 @@ int vgpu_bo_create_kernel(struct vgpu_device *vdev, u64 size, u32 domain,
 
 /**
  * vgpu_bo_free_kernel() - undo vgpu_bo_create_kernel()
- * @bo: *@bo is the BO, which no engine uses any more, or NULL; set to NULL
+ * @bo: pointer to the BO, which no engine uses any more, or to NULL; the function sets *@bo to
+ *      NULL
  */
 void vgpu_bo_free_kernel(struct vgpu_bo **bo)
 {
 	if (!*bo)
 		return;
-	/* Neither interruptible nor with a ticket: ttm_bo_reserve() cannot fail. */
+	/*
+	 * ttm_bo_reserve() cannot fail, because it is neither interruptible nor called with a
+	 * ticket.
+	 */
 	ttm_bo_reserve(&(*bo)->tbo, false, false, NULL);
 	vgpu_bo_kunmap(*bo);
 	ttm_bo_unpin(&(*bo)->tbo);

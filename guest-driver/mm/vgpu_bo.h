@@ -39,16 +39,16 @@ struct vgpu_userptr;
 
 /**
  * struct vgpu_bo_owner_ops - functions of a BO's owner that mm/ calls
- * @evict_ok: return true if the BO may be evicted or swapped out now. The caller holds
- *            the reservation; must not sleep. NULL: always true
- * @evict_in: return the number of jiffies after which @evict_ok may return true to the
- *            calling task, or 0 if the time is unknown. Context as @evict_ok. NULL: the
- *            time is always unknown
- * @vacate: move the content of the BO elsewhere, since its VRAM is needed. Returns
- *          true if the VRAM can be freed, false if it cannot be freed now. A BO with
- *          @vacate does not move to GTT. Called when TTM moves the BO out of VRAM, with
- *          the reservation held; may sleep and allocate, takes no lock that is outside
- *          reservations, and does not wait for page locks. NULL: mm/ moves the BO
+ * @evict_ok: return true if the BO may be evicted or swapped out now. Called with the
+ *            reservation held; must not sleep. If NULL, the BO may always be evicted
+ * @evict_in: return the number of jiffies after which @evict_ok may return true to the calling
+ *            task, or 0 if the time is unknown. Called in the same context as @evict_ok. If
+ *            NULL, the time is always unknown
+ * @vacate: move the content of the BO elsewhere, since its VRAM is needed. Returns true if the
+ *          VRAM can be freed, false if it cannot be freed now. Called when TTM moves the BO
+ *          out of VRAM, with the reservation held. May sleep and allocate; must neither wait
+ *          for page locks nor take a lock that is taken before reservations. A BO with @vacate
+ *          does not move to GTT. If NULL, mm/ moves the BO
  * @release: called after the last reference was dropped and before the memory is freed.
  *           Must not take a reservation. NULL: nothing to do
  */
@@ -66,21 +66,21 @@ struct vgpu_bo_owner_ops {
  * @domains: preferred places, AMDGPU_GEM_DOMAIN_*; changed with the reservation held
  * @flags: AMDGPU_GEM_CREATE_* of the creation
  * @root: object whose reservation the BO shares, or NULL; referenced by the BO
- * @vm_mappings: struct vgpu_vm_bo of each VM that maps the BO; reservation held. For
- *               a user pointer changes need vgpu_userptr_lock() as well
- * @users: struct kgd_mem of each process that uses the BO; reservation held
- * @owner_ops: functions of the owner, or NULL. Set once, reservation held
- * @owner: data of @owner_ops->vacate; reservation held
+ * @vm_mappings: struct vgpu_vm_bo of each VM that maps the BO; protected by the reservation. A
+ *               change of the list of a user pointer also needs vgpu_userptr_lock()
+ * @users: struct kgd_mem of each process that uses the BO; protected by the reservation
+ * @owner_ops: functions of the owner, or NULL; set once, with the reservation held
+ * @owner: data of @owner_ops->vacate; protected by the reservation
  * @charged: domain (AMDGPU_GEM_DOMAIN_*) under which KFD's memory limit counts the BO; set
  *           with @owner_ops, read by @owner_ops->release. Differs from @domains if user
  *           space has changed @domains since
  * @import: dma-buf of another device whose memory the BO uses, referenced, or NULL
  * @userptr: process memory that the BO uses (mm/vgpu_userptr.c), or NULL
  * @metadata: data that user space attaches to the BO, or NULL; freed with the BO. The
- *            reservation protects @metadata to @tiling_flags
+ *            reservation protects the members from @metadata to @tiling_flags
  * @metadata_size: bytes of @metadata
- * @metadata_flags: set by user space, not interpreted
- * @tiling_flags: set by user space, not interpreted
+ * @metadata_flags: flags of @metadata, set by user space and not interpreted by the driver
+ * @tiling_flags: flags that user space sets and the driver does not interpret
  */
 struct vgpu_bo {
 	struct ttm_buffer_object tbo;
@@ -115,16 +115,17 @@ static inline struct vgpu_bo *gem_to_vgpu_bo(struct drm_gem_object *gem)
 /**
  * struct vgpu_bo_params - parameters of a new BO
  * @size: bytes, rounded up to pages
- * @align: bytes, a power of two; 0: one page
+ * @align: alignment in bytes, a power of two; 0 stands for one page
  * @domain: AMDGPU_GEM_DOMAIN_VRAM, _GTT, _DOORBELL or _CPU; VRAM and GTT may be
  *          combined and are tried in this order. VGPU_GEM_DOMAIN_MMIO_REMAP is for the
  *          one BO that KFD creates for each GPU
  * @flags: AMDGPU_GEM_CREATE_VRAM_CLEARED, _VRAM_CONTIGUOUS, _VRAM_WIPE_ON_RELEASE,
  *         _NO_CPU_ACCESS, _CPU_GTT_USWC; other flags are stored for the owner
- * @type: ttm_bo_type_kernel or ttm_bo_type_device; ttm_bo_type_sg for foreign memory
- *        (import, user pointer). A BO of foreign memory has no memory while in domain _CPU
- * @import: for ttm_bo_type_sg: the dma-buf, or NULL. The BO will share the dma-buf's
- *          reservation, which the caller of vgpu_bo_create() holds before and after the call
+ * @type: ttm_bo_type_kernel or ttm_bo_type_device; ttm_bo_type_sg for a BO of foreign memory
+ *        (an import or a user pointer), which has no memory while it is in domain _CPU
+ * @import: the dma-buf that a BO of ttm_bo_type_sg imports, or NULL. The BO will share the
+ *          dma-buf's reservation, which the caller of vgpu_bo_create() holds before and after
+ *          the call
  * @root: object whose reservation the BO will share, or NULL; the caller does not hold
  *        that reservation
  */

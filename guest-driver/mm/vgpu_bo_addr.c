@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Addresses of a BO: for the kernel, for mmap by user space, for VMID 0. */
+/*
+ * Returns the addresses of a BO for the kernel, for mmap() by user space and for VMID 0, and
+ * implements the VMA operations of CPU mappings.
+ */
 #include <linux/dma-resv.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -202,7 +205,7 @@ static vm_fault_t bo_fault_idle(struct ttm_buffer_object *tbo, struct vm_fault *
 	left = dma_resv_wait_timeout(resv, DMA_RESV_USAGE_KERNEL, true,
 				     MAX_SCHEDULE_TIMEOUT);
 	if (!unlock && left < 0)
-		ret = VM_FAULT_NOPAGE;	/* handle the signal first */
+		ret = VM_FAULT_NOPAGE;	/* user space handles the signal, then repeats the access */
 	if (ret)
 		dma_resv_unlock(resv);
 	if (unlock)
@@ -210,7 +213,10 @@ static vm_fault_t bo_fault_idle(struct ttm_buffer_object *tbo, struct vm_fault *
 	return ret;
 }
 
-/* The caller holds the reservation. */
+/*
+ * Insert the pages of the fault or, after the device was unplugged, a dummy page. The caller holds
+ * the reservation.
+ */
 static vm_fault_t bo_fault_insert(struct ttm_buffer_object *tbo, struct vm_fault *vmf)
 {
 	pgprot_t prot = vmf->vma->vm_page_prot;
@@ -225,9 +231,9 @@ static vm_fault_t bo_fault_insert(struct ttm_buffer_object *tbo, struct vm_fault
 }
 
 /*
- * As ttm_bo_vm_fault(), but inserts no pages of a BAR while the device is reset. A reset waits
- * for fault handlers that are between vgpu_io_map_begin() and vgpu_io_map_end(). Fences of moves
- * may wait for the reset, so the handler waits for moves before vgpu_io_map_begin().
+ * As ttm_bo_vm_fault(), but inserts no pages of a BAR while the device is being reset. A reset
+ * waits for fault handlers that are between vgpu_io_map_begin() and vgpu_io_map_end(). Fences
+ * of moves may wait for the reset, so the handler waits for moves before vgpu_io_map_begin().
  */
 static vm_fault_t vgpu_bo_vm_fault(struct vm_fault *vmf)
 {
@@ -256,7 +262,11 @@ static vm_fault_t vgpu_bo_vm_fault(struct vm_fault *vmf)
 		dma_resv_unlock(tbo->base.resv);
 		return vgpu_io_map_wait(vdev, vmf);
 	}
-	/* If TTM waited for a move, it has dropped the reservation and returned VM_FAULT_RETRY. */
+	/*
+	 * If TTM waited for a move, it has dropped the reservation and returned
+	 * VM_FAULT_RETRY. With FAULT_FLAG_RETRY_NOWAIT, TTM returns VM_FAULT_RETRY without a
+	 * wait and keeps the reservation.
+	 */
 	if (ret != VM_FAULT_RETRY || vmf->flags & FAULT_FLAG_RETRY_NOWAIT)
 		dma_resv_unlock(tbo->base.resv);
 	return ret;
@@ -306,7 +316,10 @@ static int bo_await_moves(struct ttm_buffer_object *tbo)
 	return left < 0 ? left : 0;
 }
 
-/* The caller holds the reservation and has called drm_dev_enter(). */
+/*
+ * Wait for moves, then access the BO's memory. The caller holds the reservation and has called
+ * drm_dev_enter().
+ */
 static int bo_access(struct ttm_buffer_object *tbo, unsigned long offset,
 		     void *buf, int len, int write)
 {
@@ -323,8 +336,9 @@ static int bo_access(struct ttm_buffer_object *tbo, unsigned long offset,
 }
 
 /*
- * Access by ptrace and /proc/PID/mem. ttm_bo_vm_access() is not used, since it does not wait for
- * moves: it would read system memory before the copy has filled the memory.
+ * Handles accesses by ptrace and /proc/PID/mem. ttm_bo_vm_access() is not used, because it
+ * does not wait for moves: it would read system memory that the copy of a move has not filled
+ * yet.
  */
 static int vgpu_bo_vm_access(struct vm_area_struct *vma, unsigned long addr,
 			     void *buf, int len, int write)

@@ -8,7 +8,7 @@
 
 /**
  * vgpu_bo_set_add() - add a BO to a set
- * @set: set; zero before the first BO is added
+ * @set: set; the caller has zeroed it before adding the first BO
  * @bo: BO, referenced by the caller; the set takes another reference
  *
  * A set may contain a BO several times.

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Copies and clears by the kernel's SDMA rings.
+ * Copies and clears memory by the kernel's SDMA rings.
  *
  * DOC: what a copy is made of
  *
  * The engine reaches VRAM at its MC address, and system memory only through the
  * GART. Memory without a GART address is copied through the engine's transfer
  * window, whose entries the job itself writes (hw/vgpu_gart.c). An operation that
- * does not fit into one job is split into several: all are pushed without waiting,
- * and run one after the other.
+ * does not fit into one job is split into several jobs, which are pushed without
+ * waiting and run one after the other.
  *
  * DOC: order
  *
- * All jobs of an operation are in one queue, so the last fence stands for the
- * whole operation. The first job depends on the fences of usage KERNEL in the BO's
- * reservation: earlier moves and clears of the BO and, added by TTM, moves of other
- * BOs out of the memory that the BO was given. A move of a BO that is in use, and
- * the clear of memory that is about to be freed, also depend on all users of the BO.
+ * All jobs of an operation are in one queue, so the fence of the last job stands
+ * for the whole operation. The first job depends on the fences of usage KERNEL in
+ * the BO's reservation: earlier moves and clears of the BO and, added by TTM,
+ * moves of other BOs out of the memory that the BO was given. A move of a BO that
+ * is in use, and the clear of memory that is about to be freed, also depend on
+ * all users of the BO.
  *
  * Moves out of VRAM share one queue: TTM keeps only the last of their fences for
  * the whole manager, so their fences must be of one context.
@@ -32,11 +33,17 @@
 #include "vgpu_mm_priv.h"
 #include "vgpu_res_cursor.h"
 
-/* Copies take at most half of a job; the other half is for entries of the window. */
+/*
+ * Copies take at most half of a job; the other half is for the GART entries of the transfer
+ * window.
+ */
 #define MAX_COPIES	(VGPU_SDMA_MAX_JOB_DWORDS / 2 / SDMA_COPY_LINEAR_DWORDS)
 #define MAX_ENTRIES_DW	(VGPU_SDMA_MAX_JOB_DWORDS / 2 - VGPU_GART_FLUSH_TLB_DWORDS)
 #define MAX_FILLS	(VGPU_SDMA_MAX_JOB_DWORDS / SDMA_CONST_FILL_DWORDS)
-/* Most dwords for one page: an entry, the WRITE packet around the entry, and a copy. */
+/*
+ * Largest number of dwords for one page: an entry, the WRITE packet around the entry, and a
+ * copy.
+ */
 #define PAIR_DWORDS	(SDMA_WRITE_LINEAR_DWORDS + 2 + SDMA_COPY_LINEAR_DWORDS)
 #define JOB_PAGES	512ul
 
@@ -99,7 +106,7 @@ static struct dma_fence *job_finish(struct dma_fence *fence, int ret)
 	return fence ?: dma_fence_get_stub();
 }
 
-/* First GART page of an engine's window. */
+/* Return the number of the first GART page in an engine's transfer window. */
 static u64 window_page(unsigned int engine)
 {
 	return engine * VGPU_GTT_WINDOW_PAGES;
@@ -110,7 +117,7 @@ static u64 window_page(unsigned int engine)
  * @cur: part that remains to be copied; if @window is set, the addresses of @cur are offsets
  *       in the resource
  * @base: number to add to an address of @cur to get the MC address
- * @window: the side is accessed through the engine's window
+ * @window: true if the side is accessed through the engine's transfer window
  */
 struct copy_side {
 	struct vgpu_res_cursor cur;
@@ -143,8 +150,8 @@ static int copy_side_init(struct vgpu_device *vdev, struct copy_side *side,
  * @resv: reservation whose fences the copy depends on
  * @used: BO whose users the copy depends on, or NULL
  * @sys: DMA addresses of the side that is accessed through a window
- * @pages: pages of the destination, if that is in GTT; else NULL
- * @queue: queue of the operation's jobs, and number of the engine
+ * @pages: pages of the destination if it is in GTT, else NULL
+ * @queue: queue of the operation's jobs; its value is also the number of the engine
  * @vram_epoch: value for vgpu_copy_job.vram_epoch
  * @size: bytes to copy, from the start of both resources
  * @src: source
@@ -256,23 +263,23 @@ static int op_chunk(struct copy_op *op)
  * @vdev: device
  * @resv: reservation, held, of the BO to which @src and @dst belong; the copy runs after
  *        the fences of usage KERNEL in @resv
- * @used: the BO, if the copy runs after the BO's users as well (move_later has been
- *        called); else NULL
+ * @used: the BO, if the copy must run after the BO's users as well (the caller has called
+ *        vgpu_mm_vm_ops.move_later); else NULL
  * @ttm: pages of the resource that is in GTT; NULL if both are in VRAM
  * @src: source
  * @dst: destination
  * @size: bytes to copy, from the start of both resources
  *
- * Each resource is in VRAM or GTT; at most one is in GTT without an address. The
- * caller keeps both resources until the fence signals.
+ * Each resource is in VRAM or GTT; at most one is in GTT without a GART address. The caller
+ * keeps both resources until the fence signals.
  *
  * Context: may allocate; takes copy_lock. On failure waits for its jobs in flight,
  * otherwise does not wait.
  *
- * Return: the fence of the copy, which has an error if the copy failed
- * (-ECANCELED: VRAM content was lost); a destination in GTT is then zero where the
- * copy did not fill it. Or ERR_PTR(-ENODEV) if the hardware is being removed,
- * ERR_PTR(-EINVAL), ERR_PTR(-ENOMEM).
+ * Return: the fence of the copy, or ERR_PTR(-ENODEV) if the hardware is being removed,
+ * ERR_PTR(-EINVAL), ERR_PTR(-ENOMEM). If the copy fails later, the fence signals with an error
+ * (-ECANCELED if VRAM content was lost), and the part of a destination in GTT that the copy
+ * did not fill reads as zero.
  */
 struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 				   struct dma_resv *resv, struct vgpu_bo *used,
@@ -311,8 +318,8 @@ struct dma_fence *vgpu_mm_copy_res(struct vgpu_device *vdev,
 }
 
 /*
- * Returns true if the current run of @cur is to be filled. @skip: leave out runs that
- * are known to be clear.
+ * Returns true if the current run of @cur is to be filled. If @skip is true, runs that are
+ * known to be clear are not filled.
  */
 static bool fill_needed(struct vgpu_res_cursor *cur, bool skip)
 {
@@ -320,8 +327,8 @@ static bool fill_needed(struct vgpu_res_cursor *cur, bool skip)
 }
 
 /*
- * Returns the number of fills in the next job of a clear. *@bytes receives the length of the
- * part of @cur that the job handles, including the runs that are left out.
+ * Returns the number of fill packets in the next job of a clear. *@bytes receives the length
+ * of the part of @cur that the job handles, including the runs that need no fill.
  */
 static unsigned int fills_count(struct vgpu_res_cursor cur, bool skip,
 				u64 *bytes)
@@ -337,7 +344,7 @@ static unsigned int fills_count(struct vgpu_res_cursor cur, bool skip,
 	return n;
 }
 
-/* Push the next job of a clear, or no job if all runs of its part are left out. */
+/* Push the job for the next part of a clear, or no job if no run of the part needs a fill. */
 static int clear_chunk(struct vgpu_device *vdev, struct dma_resv *resv,
 		       enum dma_resv_usage usage, struct vgpu_res_cursor *cur,
 		       bool skip, struct dma_fence **fence)
@@ -371,9 +378,10 @@ static int clear_chunk(struct vgpu_device *vdev, struct dma_resv *resv,
  * @vdev: device
  * @resv: reservation of its BO, held
  * @res: resource in VRAM
- * @fresh: true: @res was just allocated. Leave out blocks that are known to be clear, and
- *         run after the fences of usage KERNEL in @resv. false: run after all fences in
- *         @resv, since jobs may still write to @res, even if the BO has no references
+ * @fresh: true if @res was just allocated: the function leaves out blocks that are known to be
+ *         clear, and the fills run after the fences of usage KERNEL in @resv. If false, the
+ *         fills run after all fences in @resv, since jobs may still write to @res even if the
+ *         BO has no references
  *
  * Context: may allocate; takes copy_lock. On failure waits for its jobs in flight,
  * otherwise does not wait.
@@ -508,8 +516,9 @@ static int pairs_chunk(struct vgpu_device *vdev, bool to_vram,
  * vgpu_mm_copy_pages() - copy pages between system memory and VRAM
  * @vdev: device
  * @to_vram: direction
- * @sys: DMA address of each page in system memory. DMA_MAPPING_ERROR: skip the
- *       pair. 0: with @to_vram, clear the page in VRAM; else skip the pair
+ * @sys: DMA address of each page in system memory. DMA_MAPPING_ERROR means that the pair is
+ *       skipped; 0 means that the page in VRAM is cleared if @to_vram is true, and that the
+ *       pair is skipped otherwise
  * @vram: offset in VRAM of each page; in any order
  * @npages: number of pairs
  *
@@ -534,7 +543,10 @@ struct dma_fence *vgpu_mm_copy_pages(struct vgpu_device *vdev, bool to_vram,
 		n = min(npages - i, JOB_PAGES);
 		ret = pairs_chunk(vdev, to_vram, sys + i, vram + i, n, &fence);
 	}
-	/* VRAM was lost during the submissions: jobs after the loss read lost content. */
+	/*
+	 * If VRAM was lost during the submissions, the jobs that run after the loss read lost
+	 * content.
+	 */
 	if (!ret && !to_vram && vram_epoch != atomic_read(&vdev->hw->vram_epoch))
 		ret = -ECANCELED;
 	return job_finish(fence, ret);

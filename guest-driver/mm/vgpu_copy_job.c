@@ -33,7 +33,7 @@ static struct vgpu_copy_job *to_copy_job(struct vgpu_sdma_job *base)
 	return container_of(base, struct vgpu_copy_job, base);
 }
 
-/* Returns true if the job is void: the content of its source in VRAM was lost. */
+/* Returns true if the job is void, that is, if the content of its source in VRAM was lost. */
 static bool copy_is_void(const struct vgpu_copy_job *job)
 {
 	return job->vram_epoch >= 0 &&
@@ -98,7 +98,7 @@ static struct dma_fence *copy_run(struct vgpu_sdma_job *base)
  * vgpu_copy_job_fills() - set the system memory that a job copies to
  * @job: from vgpu_copy_job_new(), not pushed
  * @pages: pages of the BO; the caller keeps them until the job's fence has signalled
- * @at: offset in @pages of the job's part, bytes
+ * @at: offset of the job's part in @pages, in bytes
  * @bytes: length of the job's part
  *
  * If the job fails, the memory reads as zero when the fence signals.
@@ -248,7 +248,8 @@ static void copy_count(const struct vgpu_copy_job *job)
  *
  * Context: takes copy_lock. Does not wait for the job.
  *
- * Return: 0, or -ENODEV if the hardware is being removed: the caller keeps the job.
+ * Return: 0; -ENODEV if the hardware is being removed; -EINVAL if the packets exceed the job's
+ * capacity. On an error the caller keeps the job.
  */
 int vgpu_copy_job_push(struct vgpu_copy_job *job, struct dma_fence **fence)
 {
@@ -273,7 +274,7 @@ int vgpu_copy_job_push(struct vgpu_copy_job *job, struct dma_fence **fence)
 
 /**
  * vgpu_copy_job_submit() - submit a job to an engine's ring
- * @job: from vgpu_copy_job_unqueued(), with its packets; the caller keeps it
+ * @job: from vgpu_copy_job_unqueued(), with its packets; the caller frees it after the call
  * @engine: 0 to VGPU_NUM_SDMA - 1
  * @fence: fence of an earlier job of the same engine, or NULL; replaced by the job's fence
  *
@@ -292,7 +293,7 @@ int vgpu_copy_job_submit(struct vgpu_copy_job *job, unsigned int engine,
 
 	if (WARN_ON_ONCE(job->ndw > job->size))
 		return -EINVAL;
-	/* If @ready is set here, vgpu_copy_stop() will wait until this job is freed. */
+	/* If mman->ready is set here, a later vgpu_copy_stop() waits until this job is freed. */
 	mutex_lock(&vdev->mman->copy_lock);
 	ready = vdev->mman->ready;
 	mutex_unlock(&vdev->mman->copy_lock);
@@ -322,7 +323,7 @@ bool vgpu_mm_copy_ready(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_copy_drain() - wait until no job exists and the rings are empty
+ * vgpu_copy_drain() - wait until no copy job exists and the SDMA rings are empty
  * @vdev: device whose schedulers run
  *
  * Context: sleeps.
@@ -352,7 +353,7 @@ void vgpu_copy_stop(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_copy_init() - create the queues
+ * vgpu_copy_init() - create the queues of copies and clears
  * @vdev: device; its schedulers run
  *
  * Return: 0 or a negative errno.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Copies and clears by SDMA: functions that the files of mm/ share. No other folder
- * includes this header.
+ * Declares the functions by which the files of mm/ copy and clear memory with
+ * SDMA. No other folder includes this header.
  */
 #ifndef VGPU_COPY_PRIV_H
 #define VGPU_COPY_PRIV_H

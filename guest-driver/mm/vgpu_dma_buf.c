@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dma-buf: BOs that other devices use, and memory of other devices as BOs.
+ * Exports BOs to other devices as dma-bufs, and imports dma-bufs of other devices as BOs.
  *
  * DOC: placement of shared BOs
  *
@@ -162,7 +162,7 @@ static struct sg_table *bo_map_system(struct vgpu_bo *bo, struct device *dev,
 	return sgt;
 }
 
-/* Unmap the first @n entries and free the table. */
+/* Unmap the first @n entries of the scatterlist, then free the table. */
 static void sgt_unmap_vram(struct sg_table *sgt, unsigned int n,
 			   struct device *dev, enum dma_data_direction dir)
 {
@@ -189,7 +189,7 @@ static unsigned int vram_segments(struct vgpu_bo *bo)
 	return n;
 }
 
-/* Map bus addresses in BAR 0, which have no struct page. */
+/* Map VRAM for an importer, by bus addresses in BAR 0, which have no struct page. */
 static struct sg_table *bo_map_vram(struct vgpu_bo *bo, struct device *dev,
 				    enum dma_data_direction dir)
 {
@@ -228,8 +228,8 @@ static struct sg_table *bo_map_vram(struct vgpu_bo *bo, struct device *dev,
 }
 
 /*
- * Move the BO to memory that all importers reach. A pinned BO does not move: return -EBUSY if
- * the importer @attach does not reach it.
+ * Move the BO to memory that all importers reach. A pinned BO does not move: if the importer
+ * @attach does not reach the memory of a pinned BO, return -EBUSY.
  */
 static int vgpu_dma_buf_place(struct vgpu_bo *bo,
 			      const struct dma_buf_attachment *attach)
@@ -243,7 +243,10 @@ static int vgpu_dma_buf_place(struct vgpu_bo *bo,
 	       0 : -EBUSY;
 }
 
-/* The caller holds the reservation. The importer waits for the fences of usage KERNEL. */
+/*
+ * The caller holds the reservation. Before it uses the mapping, the importer waits for the
+ * fences of usage KERNEL.
+ */
 static struct sg_table *vgpu_dma_buf_map(struct dma_buf_attachment *attach,
 					 enum dma_data_direction dir)
 {
@@ -278,8 +281,8 @@ static void vgpu_dma_buf_unmap(struct dma_buf_attachment *attach,
 }
 
 /*
- * Before a CPU read: move a BO that may be in VRAM or GTT to system memory, which
- * the CPU reads faster. The dma-buf core waits for the fences afterwards.
+ * Before a CPU read, move a BO that may be in both VRAM and GTT to GTT: the CPU reads system
+ * memory faster. The dma-buf core waits for the fences afterwards.
  */
 static int vgpu_dma_buf_begin_cpu_access(struct dma_buf *dma_buf,
 					 enum dma_data_direction dir)
@@ -438,7 +441,10 @@ int vgpu_import_mmap(struct vgpu_bo *bo, struct vm_area_struct *vma)
 {
 	int ret;
 
-	/* The DRM core has set these members for this driver; the exporter sets its own. */
+	/*
+	 * The DRM core has set these members for this driver; the exporter's mmap() sets its
+	 * own values.
+	 */
 	vma->vm_private_data = NULL;
 	vma->vm_ops = NULL;
 	ret = dma_buf_mmap(bo->import, vma, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * GTT manager: system memory that the GPU may use.
+ * The GTT manager counts the system memory that the GPU may use, and allocates GART addresses.
  *
  * DOC: why not ttm_range_manager
  *
@@ -70,10 +70,16 @@ static int gtt_mgr_alloc(struct ttm_resource_manager *man,
 	node = kzalloc(struct_size(node, mm_nodes, 1), GFP_KERNEL);
 	if (!node)
 		return -ENOMEM;
-	/* Count the size before the test: if two BOs race for the last bytes, both may fail. */
+	/*
+	 * ttm_resource_init() counts the size before the test, so that of two BOs that race
+	 * for the last bytes at most one gets them; both may fail.
+	 */
 	ttm_resource_init(tbo, place, &node->base);
 
-	/* The limit does not apply to an intermediate step between VRAM and system memory. */
+	/*
+	 * TTM_PL_FLAG_TEMPORARY marks an intermediate step between VRAM and system memory, to
+	 * which the limit does not apply.
+	 */
 	if (!(place->flags & TTM_PL_FLAG_TEMPORARY) &&
 	    ttm_resource_manager_usage(man) > man->size)
 		ret = -ENOSPC;
@@ -110,7 +116,10 @@ static bool gtt_mgr_intersects(struct ttm_resource_manager *man,
 {
 	const struct drm_mm_node *node = to_ttm_range_mgr_node(res)->mm_nodes;
 
-	/* An allocation without an address failed for lack of memory: any eviction helps. */
+	/*
+	 * An allocation that needs no GART address failed because memory is used up, so any
+	 * eviction helps.
+	 */
 	if (!place->lpfn)
 		return true;
 	return vgpu_gtt_mgr_has_gart_addr(res) &&
@@ -149,7 +158,10 @@ static const struct ttm_resource_manager_func gtt_mgr_func = {
 	.debug = gtt_mgr_debug,
 };
 
-/* The caller holds vgpu_gtt_mgr.lock, so that each tt in vgpu_gtt_mgr.bound has its entries. */
+/*
+ * Write the GART entries of @tt. The caller holds vgpu_gtt_mgr.lock until @tt is in
+ * vgpu_gtt_mgr.bound, so that a recovery does not miss its entries.
+ */
 static void gtt_write_entries(struct vgpu_device *vdev,
 			      const struct vgpu_tt *tt)
 {

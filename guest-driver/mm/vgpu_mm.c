@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The memory manager of a device, from probe to the last reference.
+ * Creates the memory manager of a device at probe, and frees it with the device's last reference.
  *
  * BOs may outlive the hardware: a CPU mapping may reference a BO after the device was
  * removed. vgpu_mm_fini() ends the access of engines and DMA to BOs; the managers that are

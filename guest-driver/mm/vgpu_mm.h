@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * mm/: buffer objects on TTM, the managers of VRAM (buddy), GTT (drm_mm) and doorbells,
- * moves and clears by SDMA. This header declares start and end of mm/, system sleep, callbacks
- * into vm/ and drm/, and copies of pages. Other headers for use outside of mm/: vgpu_bo.h (BOs),
- * vgpu_userptr.h (user pointers), vgpu_res_mgr.h (sizes), vgpu_res_cursor.h (walks through a
- * BO's memory). Functions are documented where they are defined.
+ * mm/ implements buffer objects on TTM, the managers of VRAM (buddy), GTT (drm_mm) and
+ * doorbells, and moves and clears by SDMA. This header declares the functions for bring-up and
+ * removal, system sleep, eviction and copies of pages, and the callbacks into vm/ and drm/.
+ * Other headers for use outside of mm/: vgpu_bo.h (BOs), vgpu_userptr.h (user pointers),
+ * vgpu_res_mgr.h (sizes), vgpu_res_cursor.h (walks through a BO's memory). Functions are
+ * documented where they are defined.
  */
 #ifndef VGPU_MM_H
 #define VGPU_MM_H
@@ -23,14 +24,16 @@ struct vgpu_device;
 
 /**
  * struct vgpu_mm_vm_ops - functions of vm/ that mm/ calls
- * @move_notify: the placement of @bo is about to change to @new (NULL: the BO is freed):
- *               drop or mark the mappings of @bo. Reservation held
- * @move_later: called instead of @move_notify if the move will run after the users of @bo: mark
- *              the mappings of @bo, which the users still need. Reservation held
- * @move_users: make @job, the first job of a move, depend on all users of @bo; @move_later was
- *              called for the move. Reservation held, may allocate. Return: 0 or -ENOMEM
- * @unmap_notify: the process loses the pages of the user pointer @bo: clear all GPU page-table
- *                entries of the pages before returning. Called with vgpu_mm_notifier_lock() held
+ * @move_notify: drop or mark the mappings of @bo, since its placement is about to change to
+ *               @new or, if @new is NULL, @bo is being freed. Called with the reservation held
+ * @move_later: mark the mappings of @bo, which its users still need. Called instead of
+ *              @move_notify, with the reservation held, if the move will run after the users
+ *              of @bo
+ * @move_users: make @job, the first job of a move, depend on all users of @bo. Called after
+ *              @move_later, with the reservation held; may allocate. Returns 0 or -ENOMEM
+ * @unmap_notify: clear all GPU page-table entries of the pages of the user pointer @bo before
+ *                returning, since the process loses the pages. Called with
+ *                vgpu_mm_notifier_lock() held
  *
  * Only @move_users may allocate with reclaim or wait for reclaim.
  */
@@ -43,9 +46,9 @@ struct vgpu_mm_vm_ops {
 
 /**
  * struct vgpu_mm_handle_ops - functions of drm/ that mm/ calls
- * @open: a file gets a handle of a BO. Reservation not held. Return: 0, or the error that the
- *        ioctl returns
- * @close: a handle is closed
+ * @open: called when a file gets a handle of a BO, without the reservation. Returns 0, or the
+ *        error that the ioctl returns
+ * @close: called when a file closes a handle of a BO
  */
 struct vgpu_mm_handle_ops {
 	int (*open)(struct drm_gem_object *gem, struct drm_file *file);

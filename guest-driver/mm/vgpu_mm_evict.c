@@ -2,7 +2,7 @@
 /*
  * vgpu_mm_evict_once() evicts the BOs that are in VRAM or GTT when it is called.
  * vgpu_mm_evict_all() evicts BOs until VRAM or GTT is empty. At removal of the device,
- * vgpu_mm_unmap_dma() frees the system memory of every BO that DMA reaches.
+ * vgpu_mm_unmap_dma() frees all system memory of BOs that devices can access by DMA.
  */
 #include <kunit/visibility.h>
 #include <linux/dma-resv.h>
@@ -13,7 +13,7 @@
 
 #include "vgpu_mm_priv.h"
 
-/* An eviction gives up if no BO has left during this time. */
+/* The functions give up if no BO has left the memory during this time, in jiffies. */
 #define MM_EVICT_PATIENCE	(2 * HZ)
 
 /**
@@ -253,13 +253,13 @@ int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
 }
 
 /**
- * vgpu_mm_unmap_dma() - free the system memory of every BO that DMA reaches
+ * vgpu_mm_unmap_dma() - free all system memory of BOs that devices can access by DMA
  * @mman: memory manager of a device whose engines have stopped and that gets no new BOs
  *
- * Processes that exit may release BOs concurrently. ttm_device_clear_dma_mappings() does not
- * handle BOs that are being released: if a BO is still listed after its last reference was
- * dropped, that function waits forever, with the lock that the release needs; it also does not
- * handle a BO that the workqueue destroys. So first take a reference to each listed BO.
+ * Processes that exit may release BOs concurrently. ttm_device_clear_dma_mappings() cannot
+ * handle such BOs: if a BO is still listed after its last reference was dropped, that function
+ * waits forever while it holds the lock that the release needs. Nor does it handle a BO that
+ * TTM's workqueue destroys. So vgpu_mm_unmap_dma() first takes a reference to each listed BO.
  */
 void vgpu_mm_unmap_dma(struct vgpu_mman *mman)
 {

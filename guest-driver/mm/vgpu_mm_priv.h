@@ -23,27 +23,30 @@
 
 struct shrinker;
 
-/* Doorbell pages of the kernel: the first slice of DOORBELL_SLICE_SIZE bytes. */
+/*
+ * Number of doorbell pages of the kernel, which are the first slice of DOORBELL_SLICE_SIZE
+ * bytes.
+ */
 #define VGPU_DOORBELL_KERNEL_PAGES	2u
 
 /**
  * struct vgpu_gtt_mgr - system memory that the GPU may use
  * @manager: TTM's manager; its size and usage are bytes of memory, not addresses of @mm
  * @mm: allocator of the GART's pages, without the transfer windows at its start
- * @bound: struct vgpu_tt whose pages have GART entries
+ * @bound: list of the struct vgpu_tt whose pages have GART entries
  * @lock: protects @mm and @bound
  */
 struct vgpu_gtt_mgr {
 	struct ttm_resource_manager manager;
 	struct drm_mm mm;
 	struct list_head bound;
-	spinlock_t lock;	/* GART addresses */
+	spinlock_t lock;	/* protects mm and bound */
 };
 
 /**
- * struct vgpu_shrink - swapping out of BOs under memory pressure
+ * struct vgpu_shrink - state of the swap-out of BOs under memory pressure
  * @shrinker: called by reclaim
- * @oom: called before the kernel kills a process
+ * @oom: OOM notifier, called before the kernel kills a process
  * @wq: workqueue of @work
  * @work: swaps BOs out
  * @wanted: pages requested and not yet swapped out
@@ -77,13 +80,14 @@ struct vgpu_shrink {
  * @vm_ops: functions of vm/, or NULL; set once, before user space can create
  *          BOs
  * @handle_ops: functions of drm/; set once, before user space can open a file
- * @copy_lock: protects @ready; held while a job's fence gets its number and the job is queued
+ * @copy_lock: protects @ready; held while a job's fence gets its sequence number and the job
+ *             is queued, so that jobs are queued in the order of these numbers
  * @copy_queue: queues of copies and clears
  * @copy_jobs: number of allocated struct vgpu_copy_job
  * @copy_idle: woken when @copy_jobs becomes 0
  * @saved: content of VRAM while the system sleeps (vgpu_mm_suspend.c)
- * @ready: the SDMA engines may be used
- * @shrink: swapping out of BOs under memory pressure
+ * @ready: true if the SDMA engines may be used; protected by @copy_lock
+ * @shrink: state of the swap-out of BOs under memory pressure
  * @swaps_until: time in jiffies up to which vgpu_mm_is_swapping() returns true
  * @notifier_lock: protects the validity of user pointers, see vgpu_mm_notifier_lock()
  */
@@ -94,7 +98,7 @@ struct vgpu_mman {
 	struct vgpu_gtt_mgr gtt;
 	const struct vgpu_mm_vm_ops *vm_ops;
 	const struct vgpu_mm_handle_ops *handle_ops;
-	struct mutex copy_lock;	/* ready; order of jobs */
+	struct mutex copy_lock;	/* protects ready and the order of jobs */
 	struct drm_sched_entity copy_queue[VGPU_NUM_COPY_QUEUES];
 	atomic_t copy_jobs;
 	wait_queue_head_t copy_idle;
@@ -102,16 +106,17 @@ struct vgpu_mman {
 	bool ready;
 	struct vgpu_shrink shrink;
 	unsigned long swaps_until;
-	struct mutex notifier_lock;	/* validity of user pointers */
+	struct mutex notifier_lock;	/* protects the validity of user pointers */
 };
 
 /**
  * struct vgpu_tt - system pages of a BO
  * @ttm: pages and their DMA addresses
- * @bound_link: in vgpu_gtt_mgr.bound, or empty; vgpu_gtt_mgr.lock
- * @gart_page: first page in the GART while bound; vgpu_gtt_mgr.lock
+ * @bound_link: link in vgpu_gtt_mgr.bound, or empty; protected by vgpu_gtt_mgr.lock
+ * @gart_page: number of the first GART page while the pages are bound; protected by
+ *             vgpu_gtt_mgr.lock
  * @bo: the BO, if its memory is foreign (import, user pointer); else NULL
- * @swappable: the pages are counted in VGPU_STAT_SWAPPABLE; reservation held
+ * @swappable: true if VGPU_STAT_SWAPPABLE counts the pages; protected by the reservation
  */
 struct vgpu_tt {
 	struct ttm_tt ttm;
@@ -124,19 +129,19 @@ struct vgpu_tt {
 /**
  * struct vgpu_bo_state - a buffer object, with the members that only mm/ uses
  * @base: members that other folders use
- * @places: array to which @placement points; reservation held
- * @placement: the placement that was requested last; reservation held
- * @kmap: CPU mapping of vgpu_bo_kmap(); reservation held
- * @kmaps: number of users of @kmap; each user pins the BO. Reservation held
- * @vram_lost: the BO was in VRAM when a reset lost VRAM; never cleared. vgpu_vram_mgr.lock
- *             protects @vram_lost to @leaving_epoch
- * @lost_epoch: vgpu_hw.vram_epoch after the last loss of VRAM for which VGPU_STAT_BOS_LOST counts
- *              the BO; valid if @vram_lost
- * @lost_link: in vgpu_vram_mgr.lost if @vram_lost
- * @leaving_link: in vgpu_vram_mgr.leaving if @leaving
- * @leaving: fence of the last copy out of VRAM, or NULL
- * @leaving_epoch: vgpu_hw.vram_epoch before the copy of @leaving
- * @attachments: importers of the BO (vgpu_dma_buf.c); reservation held
+ * @places: array to which @placement points; protected by the reservation
+ * @placement: the placement that was requested last; protected by the reservation
+ * @kmap: CPU mapping of vgpu_bo_kmap(); protected by the reservation
+ * @kmaps: number of users of @kmap, each of which pins the BO; protected by the reservation
+ * @vram_lost: true if the BO was in VRAM when a reset lost VRAM; never cleared.
+ *             vgpu_vram_mgr.lock protects the members from @vram_lost to @leaving_epoch
+ * @lost_epoch: value of vgpu_hw.vram_epoch after the last loss of VRAM for which
+ *              VGPU_STAT_BOS_LOST counts the BO; valid if @vram_lost is true
+ * @lost_link: link in vgpu_vram_mgr.lost if @vram_lost is true
+ * @leaving_link: link in vgpu_vram_mgr.leaving if @leaving is not NULL
+ * @leaving: fence of the last copy of the BO out of VRAM, or NULL
+ * @leaving_epoch: value of vgpu_hw.vram_epoch before the copy of @leaving was created
+ * @attachments: list of the importers of the BO (vgpu_dma_buf.c); protected by the reservation
  */
 struct vgpu_bo_state {
 	struct vgpu_bo base;

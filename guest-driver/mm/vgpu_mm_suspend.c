@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VRAM during the system's sleep: after vgpu_mm_evict_all(), the content of pinned VRAM
- * (page tables) is saved, and written back to the same place at resume.
+ * Saves VRAM over a sleep of the system. After vgpu_mm_evict_all() has evicted the other BOs,
+ * vgpu_mm_suspend() saves the content of pinned VRAM (page tables); vgpu_mm_resume() writes it
+ * back to the same place.
  */
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -117,8 +118,8 @@ int vgpu_mm_suspend(struct vgpu_device *vdev)
 /**
  * vgpu_mm_resume() - undo vgpu_mm_suspend(), except the evictions
  * @vdev: device
- * @write: true: write the saved content back to VRAM, which works; false: drop the saved
- *         content
+ * @write: if true, the function writes the saved content back to VRAM, which the CPU can
+ *         access again; if false, it drops the saved content
  */
 void vgpu_mm_resume(struct vgpu_device *vdev, bool write)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Tracepoints vgpu:vgpu_bo_*. @bo is the (hashed) address of the BO. */
+/* Tracepoints vgpu:vgpu_bo_*. The field bo is the hashed address of the BO. */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM vgpu
 

@@ -35,7 +35,7 @@
  *        element of the page after the run. NULL for a resource without address
  * @mem_type: TTM_PL_VRAM, TTM_PL_TT, VGPU_PL_DOORBELL, VGPU_PL_MMIO_REMAP;
  *            TTM_PL_SYSTEM for DMA addresses and for a resource without address
- * @mm: allocator of the blocks
+ * @mm: allocator of the buddy blocks, if @mem_type is TTM_PL_VRAM
  */
 struct vgpu_res_cursor {
 	u64 start;

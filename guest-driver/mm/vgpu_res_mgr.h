@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * VRAM and system memory of BOs: sizes, BOs lost with VRAM. The structures are public because
- * the inline functions of vgpu_res_cursor.h use them; code outside of mm/ does not access
- * their members. Functions are documented in vgpu_vram_mgr.c, vgpu_vram_evict.c and
- * vgpu_gtt_mgr.c.
+ * Queries of VRAM and system memory: their sizes, their usage, and the BOs whose content was
+ * lost with VRAM. The structures are public because the inline functions of vgpu_res_cursor.h
+ * use them; code outside of mm/ does not access their members. Functions are documented in
+ * vgpu_vram_mgr.c, vgpu_vram_evict.c and vgpu_gtt_mgr.c.
  */
 #ifndef VGPU_RES_MGR_H
 #define VGPU_RES_MGR_H
@@ -21,9 +21,9 @@ struct drm_printer;
 struct vgpu_device;
 
 /**
- * struct vgpu_vram_mgr - VRAM
+ * struct vgpu_vram_mgr - VRAM manager of a device
  * @manager: TTM's manager; its size and usage are in bytes
- * @mm: free and used blocks
+ * @mm: buddy allocator of the blocks
  * @resources: every struct vgpu_vram_resource, oldest first
  * @next: vgpu_vram_resource.number of the next resource
  * @lost: list of BOs whose content was lost with VRAM, linked by vgpu_bo_state.lost_link
@@ -31,7 +31,8 @@ struct vgpu_device;
  *           vgpu_bo_state.leaving_link
  * @frees: number of frees of VRAM, modulo 2^32; written under @lock
  * @freed: woken when @frees changes
- * @distrust: VRAM was lost since probe, so no block is treated as clear any more
+ * @distrust: true if VRAM was lost since probe, so that no free block is treated as clear any
+ *            more
  * @lock: protects @mm, @resources, @next, @lost and @leaving
  */
 struct vgpu_vram_mgr {
@@ -44,7 +45,7 @@ struct vgpu_vram_mgr {
 	unsigned int frees;
 	wait_queue_head_t freed;
 	bool distrust;
-	struct mutex lock;	/* blocks */
+	struct mutex lock;	/* protects the blocks and lists */
 };
 
 /**

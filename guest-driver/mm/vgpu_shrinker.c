@@ -143,7 +143,7 @@ static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
 	/* A run that is in flight now may find nothing, so wait for the next run as well. */
 	int enough = atomic_read(&s->runs) + 2;
 
-	/* If called by the worker, the wait below would be a wait for itself. */
+	/* The worker must not wait below, because it would wait for itself. */
 	if (shrink_is_current(s) || !shrink_pages(s))
 		return NOTIFY_DONE;
 	shrink_ask(s, SHRINK_OOM_PAGES);
@@ -179,8 +179,8 @@ bool vgpu_shrink_running(struct vgpu_device *vdev)
  * @vdev: device
  * @ttm: the BO's pages, reservation held
  *
- * In the worker, the function sets whether the copy may use the memory reserves; in other
- * tasks, it does nothing.
+ * In the worker, the function sets whether the copy may use the memory reserves. In other
+ * tasks it does nothing.
  */
 void vgpu_shrink_copies(struct vgpu_device *vdev, const struct ttm_tt *ttm)
 {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * TTM's device functions: system pages, evictions, moves, CPU mappings.
+ * Implements TTM's device functions (struct ttm_device_funcs): system pages, evictions, moves,
+ * CPU mappings.
  *
- * SDMA moves contents, in the order given by the BO's reservation (vgpu_copy.c). A move of
- * a BO without users first clears its mappings (move_notify), then copies; TTM keeps the
- * old memory until the copy is done. A move of a BO with users does not wait for them: the
- * copy runs after them, and the mappings stay until then (move_later). In two cases the thread
- * that moves a BO waits for the BO's users: if the pages stay in place, and if the BO has
- * importers, since importers must be notified before the move.
+ * SDMA copies the contents, in the order given by the BO's reservation (vgpu_copy.c). A move
+ * of a BO without users first clears the BO's mappings (vgpu_mm_vm_ops.move_notify), then
+ * copies; TTM keeps the old memory until the copy is done. A move of a BO with users does not
+ * wait for them: the copy runs after them, and the mappings stay until then
+ * (vgpu_mm_vm_ops.move_later). In two cases the thread that moves a BO waits for the BO's
+ * users: if the pages stay in place, and if the BO has importers, since importers must be
+ * notified before the move.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -51,7 +53,7 @@ static struct ttm_tt *vgpu_ttm_tt_create(struct ttm_buffer_object *tbo,
 	return &tt->ttm;
 }
 
-/* Bind foreign memory: of a dma-buf or a process. */
+/* Bind foreign memory, which belongs to a process or to an imported dma-buf. */
 static int vgpu_external_bind(struct vgpu_bo *bo, struct ttm_tt *ttm)
 {
 	return bo->userptr ? vgpu_userptr_tt_bind(bo, ttm) :
@@ -120,7 +122,10 @@ static void vgpu_ttm_tt_destroy(struct ttm_device *bdev, struct ttm_tt *ttm)
 	kfree(to_vgpu_tt(ttm));
 }
 
-/* Returns true for doorbells and registers in a BAR: no BO moves into or out of these. */
+/*
+ * Returns true for memory types in a register or doorbell BAR, into or out of which no BO
+ * moves.
+ */
 static bool vgpu_place_is_bar(u32 mem_type)
 {
 	return mem_type == VGPU_PL_DOORBELL || mem_type == VGPU_PL_MMIO_REMAP;
@@ -137,7 +142,10 @@ static bool vgpu_ttm_vacates(struct ttm_buffer_object *tbo)
 	return ops && ops->vacate;
 }
 
-/* TTM's query whether to evict a BO. Changes no state; must not sleep. */
+/*
+ * Tells TTM whether the eviction of a BO is useful and allowed. Changes no state; must not
+ * sleep.
+ */
 static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
 				       const struct ttm_place *place)
 {
@@ -192,7 +200,7 @@ static void vgpu_ttm_move_notify(struct ttm_buffer_object *tbo,
 	vgpu_dma_buf_moved(bo);
 }
 
-/* Only for BOs without importers: importers need move_notify. */
+/* Only for BOs without importers, because importers need vgpu_ttm_move_notify(). */
 static void vgpu_ttm_move_later(struct ttm_buffer_object *tbo)
 {
 	struct vgpu_bo *bo = to_vgpu_bo(tbo);
@@ -315,7 +323,10 @@ static int vgpu_move_in_place(struct ttm_buffer_object *tbo,
 	return 0;
 }
 
-/* @used: the copy runs after the BO's users, and the mappings that they use still exist. */
+/*
+ * If @used is true, the copy runs after the BO's users, and the mappings that they use still
+ * exist.
+ */
 static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 			  struct ttm_resource *new)
 {
@@ -561,7 +572,10 @@ static void vgpu_ttm_swap_notify(struct ttm_buffer_object *tbo)
 
 	vgpu_stat_add(vdev, VGPU_STAT_SWAPOUTS, 1);
 	WRITE_ONCE(vdev->mman->swaps_until, jiffies + SWAPS_SPAN);
-	/* Move the BO to the end of the LRU list: the next search tries other BOs first. */
+	/*
+	 * Move the BO to the end of the LRU list, so that the next search tries other BOs
+	 * first.
+	 */
 	ttm_bo_move_to_lru_tail_unlocked(tbo);
 	vgpu_shrink_copies(vdev, tbo->ttm);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * User pointers: BOs whose memory is pages of a process.
+ * Implements user pointers: BOs whose memory is pages of a process.
  *
  * DOC: pages and their validity
  *
@@ -39,18 +39,20 @@
  * struct vgpu_userptr - process memory of a BO
  * @notifier: MMU interval notifier of the pages; its mm is that of the process
  * @bo: the BO
- * @addr: first byte, page aligned
+ * @addr: address of the first byte, page aligned
  * @flags: AMDGPU_GEM_USERPTR_*
- * @invalidate: stops the use of the pages; NULL: all use has fences in the reservation
+ * @invalidate: function that stops the use of the pages, or NULL if all use has fences in the
+ *              BO's reservation
  * @owner: argument of @invalidate
  * @found: pages that vgpu_userptr_prepare() found and that are not bound yet, or NULL;
  *         accessed by xchg(), without a lock
- * @binding: pages for the next move to GTT, or NULL; reservation held
- * @sgt: bound pages, mapped for the device; reservation held
- * @bound: pages are bound; written with the reservation held
+ * @binding: pages for the next move to GTT, or NULL; protected by the reservation
+ * @sgt: bound pages, mapped for the device; protected by the reservation
+ * @bound: true if pages are bound; written with the reservation held
  * @seq: sequence number of @notifier when the bound pages were found; written with the
  *       reservation held
- * @reached: GPU entries of the pages may exist; protected by notifier_lock
+ * @reached: true if the GPU's page tables may have entries for the pages; protected by
+ *           notifier_lock
  */
 struct vgpu_userptr {
 	struct mmu_interval_notifier notifier;
@@ -100,7 +102,7 @@ static bool userptr_invalidate(struct mmu_interval_notifier *notifier,
 	mmu_interval_set_seq(notifier, seq);
 	mutex_unlock(lock);
 
-	/* Users that found the pages valid added their fences before they dropped the lock. */
+	/* Threads that found the pages valid added their fences before they dropped the lock. */
 	if (u->invalidate)
 		u->invalidate(u->owner);
 	else
@@ -123,11 +125,12 @@ static const struct mmu_interval_notifier_ops userptr_notifier_ops = {
 /**
  * vgpu_userptr_create() - create a BO of the caller's pages
  * @vdev: device
- * @addr: first byte; page aligned
+ * @addr: address of the first byte; page aligned
  * @size: bytes, whole pages
- * @flags: AMDGPU_GEM_USERPTR_READONLY: the GPU does not write; _ANONONLY: require one
- *         mapping without a file
- * @invalidate: stops the use of the pages; NULL: all use has fences in the BO's reservation
+ * @flags: AMDGPU_GEM_USERPTR_READONLY if the GPU does not write to the pages; _ANONONLY to
+ *         require that one VMA without a file covers the range
+ * @invalidate: function that stops the use of the pages, or NULL if all use has fences in the
+ *              BO's reservation
  * @owner: argument of @invalidate
  * @out: receives the BO, in the CPU's domain
  *
@@ -457,8 +460,8 @@ static void userptr_written(struct vgpu_userptr *u)
 
 /**
  * vgpu_userptr_lock() - lock out the notifier of a user pointer while entries are written
- * @bo: BO of any kind, reservation held; for a BO that is not a user pointer the
- *      function takes no lock and returns true
+ * @bo: any BO, reservation held. If the BO is not a user pointer, the function takes no lock
+ *      and returns true
  *
  * Page-table entries of the pages are written, and bo->vm_mappings is changed, only
  * between this call and vgpu_userptr_unlock(). Takes vgpu_mman.notifier_lock. If entries may

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * User pointers: pages of a process as a BO. Functions are documented where they are
+ * User pointers: BOs whose memory is pages of a process. Functions are documented where they are
  * defined.
  */
 #ifndef VGPU_USERPTR_H

@@ -24,9 +24,9 @@
  * @next: resources below this number have been visited
  * @end: number of the first resource that is newer than the walk
  * @locked: the walk holds the reservation of the BO that it has found
- * @going: true if a BO without references still has its memory
- * @kept: some owners keep their BOs in VRAM for a known time: jiffies until the first of these
- *        BOs may be evicted; 0: there is no such BO
+ * @going: true if the walk met a BO that has no references any more and still has its memory
+ * @kept: some owners keep their BOs in VRAM for a known time; @kept is the number of jiffies
+ *        until the first of these BOs may be evicted, or 0 if there is no such BO
  */
 struct vram_search {
 	u64 next;
@@ -69,9 +69,10 @@ static bool vram_evictable(struct ttm_buffer_object *tbo, unsigned long *kept)
 }
 
 /*
- * Take a reference to the BO if another thread holds its reservation; take a reference and the
- * reservation if the BO has left VRAM or may be evicted. Returns true if a reference was taken.
- * The caller holds the manager's lock and lru_lock.
+ * Decide whether the walk stops at the BO. If another thread holds the BO's reservation, take
+ * only a reference. If the BO has left VRAM or may be evicted, take a reference and the
+ * reservation. Returns true if a reference was taken. The caller holds the manager's lock and
+ * lru_lock.
  */
 static bool vram_search_take(struct vram_search *s,
 			     struct ttm_buffer_object *tbo)
@@ -186,8 +187,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_frees);
  * If no BO can be evicted, the function waits until VRAM is freed. The shortest of these limits
  * ends the wait:
  *
- * * a jiffy, if an owner could not vacate its BO: no event is raised when a page of SVM is
- *   released;
+ * * a jiffy, if an owner could not vacate its BO, because no event is raised when a page of
+ *   SVM is released;
  * * the time until the first BO that its owner keeps for a time may be evicted
  *   (vgpu_bo_owner_ops.evict_in);
  * * a second, if a BO without references still has its memory.
@@ -240,8 +241,8 @@ int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
 
 /**
  * struct vram_hope - whether VRAM may become free for an allocation
- * @held: another thread holds the reservation of a BO of user space
- * @evictable: a BO may be evicted
+ * @held: true if another thread holds the reservation of a BO of user space
+ * @evictable: true if a BO may be evicted
  * @kept: jiffies, as in struct vram_search
  */
 struct vram_hope {
@@ -289,9 +290,11 @@ static struct vram_hope vram_look(struct vgpu_vram_mgr *mgr)
  * Context: sleeps, killable.
  *
  * Return:
- * * 0 after the known time, or when VRAM was freed during the wait: the caller tries again
- * * 1 after a jiffy, if a BO may be evicted, VRAM was freed before the wait, or no time is known
- *   and another thread held the reservation of a BO: the caller tries again, up to a limit
+ * * 0 after the known time has passed, or when VRAM was freed during the wait: the caller
+ *   tries again
+ * * 1 after a jiffy: the caller tries again, up to a limit. This is the result if a BO may be
+ *   evicted; if VRAM was freed before the wait; or if another thread held the reservation of a
+ *   BO and no time is known
  * * -ENOENT if VRAM will not become free
  * * -EINTR on a fatal signal
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VRAM manager: TTM resources made of buddy blocks.
+ * The VRAM manager allocates TTM resources that consist of buddy blocks.
  *
  * A BO gets the largest blocks available, not a single range unless it requests one.
  * Blocks that were wiped before they were freed are recorded as clear, and are preferred
@@ -75,8 +75,8 @@ static unsigned long vram_buddy_flags(const struct vgpu_vram_mgr *mgr,
 }
 
 /*
- * Complete a resource and add it to the list. The caller has held the lock since the allocation
- * of the blocks.
+ * Complete a resource and add it to mgr->resources. The caller has held the lock since the
+ * allocation of the blocks.
  */
 static void vram_list_resource(struct vgpu_vram_mgr *mgr,
 			       const struct ttm_place *place,
@@ -325,7 +325,10 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 			break;
 		vram_has_left(first);
 	}
-	/* VRAM was lost since @vram_epoch: the copy, if it is not done, will be cancelled. */
+	/*
+	 * If VRAM was lost since @vram_epoch was read, a copy that is not done will be
+	 * cancelled.
+	 */
 	if (vram_epoch != epoch && dma_fence_get_status(fence) != 1 &&
 	    vram_mark_lost(mgr, bs, epoch))
 		vgpu_stat_add(bo->vdev, VGPU_STAT_BOS_LOST, 1);

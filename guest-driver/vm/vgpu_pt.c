@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The page tables of gfx90a (include/vgpu/pte.h).
+ * Writes, clears and splits entries of gfx90a page tables (include/vgpu/pte.h).
  *
  * DOC: layout and leaves
  *
@@ -23,8 +23,8 @@
  *
  * The fragment field of an entry is the log2 of the size of an aligned block of pages that are
  * mapped to contiguous memory with the same flags: the TLB may hold one translation for the whole
- * block. A mapping of which single pages may be changed later must not use fragments (@max_frag
- * 0).
+ * block. A mapping of which single pages may be changed later must not use fragments: its max_frag
+ * is 0.
  */
 #include <linux/bitfield.h>
 #include <linux/log2.h>
@@ -105,7 +105,10 @@ void vgpu_pt_set_pointer(struct vgpu_pt *pt, struct vgpu_pt_table *table,
 		    0);
 }
 
-/* Called before each step: lets the backend make space for the writes of the step. */
+/*
+ * Let the backend make space for the writes of one step (VGPU_PT_STEP_WRITES). Called before
+ * each step.
+ */
 static void pt_room(struct vgpu_pt *pt)
 {
 	if (pt->ops->room)
@@ -269,8 +272,8 @@ static bool pt_clear_part(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 		leaf = false;
 	}
 	/*
-	 * If the pages are a leaf, the hardware does not reach its PTB yet: write the PTB's
-	 * entries first, then replace the leaf by the pointer to the PTB.
+	 * If the pages are mapped by a leaf, the hardware does not reach the PTB yet: write
+	 * the PTB's entries first, then replace the leaf by the pointer to the PTB.
 	 */
 	if (pt_fill_ptes(pt, ptb, pt_index(page, VGPU_LEVEL_PTB), n, value))
 		return true;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Page tables of one address space: layout, entries, growth. This code does not access registers,
- * and takes locks only by struct vgpu_pt_ops, which vgpu_vm_write.c implements.
+ * Page tables of one address space: layout, entries, growth. The functions declared here do
+ * not access registers, and take locks only by struct vgpu_pt_ops, which vgpu_vm_write.c
+ * implements.
  */
 #ifndef VGPU_PT_H
 #define VGPU_PT_H
@@ -30,22 +31,24 @@ struct vgpu_pt_mem {
 struct vgpu_pt;
 
 /*
- * A step changes entries in the range of one PDB0 entry, by at most this many calls of
- * vgpu_pt_ops.write: 2 to split a leaf, 2 * VGPU_PT_SHIFT for runs of rising and falling sizes in
- * the PTB, and one for the pointer to the PTB.
+ * Largest number of calls of vgpu_pt_ops.write in one step. A step changes entries in the
+ * range of one PDB0 entry. It needs at most 2 calls to split a leaf, 2 * VGPU_PT_SHIFT for
+ * runs of rising and falling sizes in the PTB, and one for the pointer to the PTB; one call is
+ * spare.
  */
 #define VGPU_PT_STEP_WRITES	(2 * VGPU_PT_SHIFT + 4)
 
 /**
  * struct vgpu_pt_ops - backend of a tree
  * @alloc: allocate a table of zeros, and describe it in @mem; returns 0 or a negative errno
- * @free: free a table whose entries are zero. Only vgpu_pt_free() calls it; after vgpu_pt_fini(),
- *        the backend frees the memory of all remaining tables without a call
+ * @free: free a table whose entries are zero. Only vgpu_pt_free() calls it: the tables that
+ *        remain at vgpu_pt_fini() are not passed to @free, and the backend frees their memory
+ *        afterwards
  * @lock: called before vgpu_pt_reserve() links a new table into the tree
  * @unlock: called after vgpu_pt_reserve() has linked the table
- * @write: write @n consecutive entries from @index on: @value to the first, and to each next entry
- *         @step more than to the one before. Returns false if the caller must write them by the
- *         CPU. NULL: the CPU writes all entries
+ * @write: write @n consecutive entries: entry @index + i gets the value @value + i * @step.
+ *         Returns false if the caller must write these entries by the CPU. If NULL, the CPU
+ *         writes all entries
  * @room: make space for VGPU_PT_STEP_WRITES calls of @write; called before every step; may be NULL
  * @io_begin: called before the CPU accesses entries; NULL if @io_end is NULL
  * @io_end: called after the CPU has accessed entries

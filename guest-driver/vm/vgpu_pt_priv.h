@@ -9,7 +9,7 @@
 #include "vgpu_pt.h"
 
 #define PT_INDEX_MASK		(VGPU_PT_ENTRIES - 1)
-#define LEAF_PAGES		((u64)VGPU_PT_ENTRIES)	/* pages of a PDB0 leaf */
+#define LEAF_PAGES		((u64)VGPU_PT_ENTRIES)	/* pages that a PDB0 leaf maps */
 #define LAST_PAGE		(BIT_ULL(VGPU_VA_BITS - VGPU_PAGE_SHIFT) - 1)
 
 /**
@@ -42,7 +42,8 @@ static inline unsigned int pt_index(u64 page, unsigned int level)
 }
 
 /*
- * Number of pages from @page to the end of the range that the entry of @page at @level translates.
+ * Returns the number of pages from @page to the end of the range that one entry at @level
+ * translates: the entry of @page.
  */
 static inline u64 pt_pages_left(u64 page, unsigned int level)
 {
