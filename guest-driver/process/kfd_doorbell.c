@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Doorbells: a process has a slice of 8 KiB in the doorbell BAR of each GPU on which it has
- * queues. The hardware queue determines the offset of its doorbell in the slice
+ * Allocates doorbells. A process has a slice of 8 KiB in the doorbell BAR of each GPU on which
+ * it has queues. The hardware queue determines the offset of its doorbell in the slice
  * (vgpu/doorbell.h).
  */
 #include <drm/amdgpu_drm.h>
@@ -20,7 +20,7 @@
  *
  * Context: kfd_process.mutex is held; sleeps.
  *
- * Return: 0, or -ENOMEM, also if no slice is free.
+ * Return: 0, or -ENOMEM if memory is used up or no slice is free.
  */
 int kfd_doorbell_alloc(struct kfd_process_device *pdd)
 {

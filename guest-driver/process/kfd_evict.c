@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Eviction of a process's BOs, and their restore.
+ * Evicts the BOs and queues of a process, and restores them.
  *
  * DOC: eviction fence
  *
@@ -73,7 +73,7 @@ static DEFINE_SEMAPHORE(kfd_restore_slots, KFD_RESTORE_ACTIVE);
  */
 struct kfd_eviction_fence {
 	struct dma_fence base;
-	spinlock_t lock;	/* fence */
+	spinlock_t lock;	/* lock of base */
 	struct kfd_process *process;
 };
 
@@ -142,8 +142,8 @@ static int kfd_fence_renew(struct kfd_process *p)
 	dma_fence_init(&fence->base, &kfd_eviction_fence_ops, &fence->lock,
 		       info->fence_context, ++info->fence_seqno);
 	/*
-	 * For lockdep: enter the signalling section before queue_lock, as kfd_eviction_work()
-	 * does.
+	 * Enter the signalling section before queue_lock, as kfd_eviction_work() does, because
+	 * lockdep reports a different order.
 	 */
 	cookie = dma_fence_begin_signalling();
 	mutex_lock(&p->queue_lock);
@@ -322,7 +322,7 @@ static int kfd_restore_try(struct kfd_process *p)
 	ret = kfd_fence_renew(p);
 	if (!ret)
 		ret = kfd_restore_find_pages(p);
-	/* From here on evictions for other processes spare the BOs: kfd_process_keeps(). */
+	/* From here on, kfd_process_keeps() makes evictions for other processes spare the BOs. */
 	kfd_timeslice_begin(&info->timeslice, jiffies);
 	if (!ret)
 		ret = kgd_mem_validate_all(p, true);
@@ -345,7 +345,7 @@ static int kfd_restore_try(struct kfd_process *p)
  * KFD_RESTORE_BUSY failures, the function waits for the mutex first, and takes the slot while it
  * holds the mutex.
  *
- * Return: false if the mutex is busy; neither the mutex nor a slot is held then.
+ * Return: true if the function has taken both; false, with neither held, if the mutex is busy.
  */
 static bool kfd_restore_lock(struct kfd_process *p)
 {
@@ -404,7 +404,7 @@ static void kfd_restore_work(struct work_struct *work)
 /**
  * kfd_process_keeps() - whether an eviction has to spare a BO of a process with queues
  * @info: BOs of the process
- * @mem_type: where the BO is, TTM_PL_*
+ * @mem_type: TTM_PL_* of the memory in which the BO is
  *
  * If so, the caller evicts another BO or uses another placement.
  *
@@ -428,8 +428,8 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_process_keeps);
  *
  * Context: atomic.
  *
- * Return: jiffies until an allocation may evict the process's BOs from VRAM; 0 if it may do so
- * now.
+ * Return: jiffies until an allocation may evict the process's BOs from VRAM, or 0 if it may do
+ * so now.
  */
 unsigned long kfd_process_kept(struct amdkfd_process_info *info)
 {
@@ -565,7 +565,10 @@ int kfd_process_make_resident(struct kfd_process *p)
 		return ret;
 	}
 	mutex_lock(&p->queue_lock);
-	/* If an eviction has taken the queues off meanwhile, the process gets no time slice. */
+	/*
+	 * If an eviction has taken the queues off the hardware meanwhile, the process gets no
+	 * time slice.
+	 */
 	kfd_timeslice_end(&info->timeslice, jiffies, !info->evicted);
 	mutex_unlock(&p->queue_lock);
 	return 0;
@@ -731,7 +734,7 @@ int kfd_process_restore_queues(struct kfd_process_device *pdd)
  */
 int kfd_evict_init(void)
 {
-	/* WQ_MEM_RECLAIM: reclaim may wait for an eviction fence. */
+	/* The workqueue has WQ_MEM_RECLAIM, because reclaim may wait for an eviction fence. */
 	kfd_evict_wq = alloc_workqueue("kfd_evict_wq",
 				       WQ_UNBOUND | WQ_HIGHPRI | WQ_MEM_RECLAIM,
 				       0);

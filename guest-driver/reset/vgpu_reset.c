@@ -42,22 +42,22 @@ static_assert(RESET_NOTIFY_LOST > VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP));
 /**
  * struct vgpu_reset - recovery of a device
  * @vdev: the device
- * @client: see vgpu_reset_set_client(), or NULL; set once
- * @wq: runs @work, one at a time
+ * @client: functions set by vgpu_reset_set_client(), or NULL; set once
+ * @wq: ordered workqueue that runs @work
  * @work: performs the recoveries of @pending
- * @pending: requests, VGPU_RECOVER_*
+ * @pending: requests that @work has not taken yet, a bitmap of VGPU_RECOVER_*
  * @notify_work: performs the notifications of @notify
- * @notify: VGPU_RECOVER_ENGINE(): notify @client of that engine; RESET_NOTIFY_LOST: mark
- *          BOs as lost
+ * @notify: bitmap of VGPU_RECOVER_ENGINE() for the engines of which @client must be notified,
+ *          and of RESET_NOTIFY_LOST if BOs must be marked as lost
  * @zap_work: removes user-space mappings of BARs
  * @zap_wait: woken when @zap_done changes
  * @zap_wanted: number of requests for @zap_work; written by @work only
- * @zap_done: the last of these requests that @zap_work has served
- * @since: time of the first request since the last recovery ended, ns; 0: no recovery is
- *         requested or running
+ * @zap_done: value of @zap_wanted up to which @zap_work has served the requests
+ * @since: time in ns of the first request since the last recovery ended, or 0 if no recovery
+ *         is requested or running
  * @tries: consecutive device resets. A successful engine reset and a request by an operator
  *         set the count to 0
- * @enabled: requests are accepted
+ * @enabled: true if requests are accepted
  */
 struct vgpu_reset {
 	struct vgpu_device *vdev;
@@ -85,7 +85,8 @@ struct vgpu_reset {
  *
  * Context: any.
  *
- * Return: true, or false before vgpu_reset_start() and after vgpu_reset_stop().
+ * Return: true if the request was accepted; false before vgpu_reset_start() and after
+ * vgpu_reset_stop().
  */
 bool vgpu_reset_request(struct vgpu_device *vdev, unsigned long what)
 {
@@ -211,7 +212,8 @@ static void reset_close_mappings(struct vgpu_device *vdev)
  * @tries: resets so far
  * @now: time in jiffies
  *
- * Return: true, or false if the device must not be reset any more.
+ * Return: true if the device may be reset; false if it was reset too often and must be given
+ * up.
  */
 bool vgpu_reset_tries_next(struct vgpu_reset_tries *tries, unsigned long now)
 {
@@ -239,9 +241,11 @@ static int reset_mode1(struct vgpu_device *vdev, bool *vram_lost)
 }
 
 /*
- * @parked: VGPU_RECOVER_ENGINE() of the engines that are already parked. @dead: a bitmap of user
- * queues for each engine. On entry the bitmaps of parked engines are from vgpu_sdma_park(). On
- * return all bitmaps are from vgpu_sdma_unpark(), unless the engines were given up.
+ * Reset the device and restart its engines, or give the engines up. @parked has
+ * VGPU_RECOVER_ENGINE() of each engine that is already parked. @dead is an array with a bitmap
+ * of user queues for each engine: on entry, the bitmaps of parked engines are from
+ * vgpu_sdma_park(); on return, all bitmaps are from vgpu_sdma_unpark(), unless the engines
+ * were given up.
  */
 static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 			 unsigned long *dead, const char *reason)
@@ -292,7 +296,7 @@ static const char *reset_reason(unsigned long what)
 		return "reset of the device asked for";
 	if (what & VGPU_RECOVER_RINGS)
 		return "fault of VMID 0";
-	/* Name the first of the engines that were requested. */
+	/* Name the failed engine with the lowest number. */
 	return failed[__ffs(what & VGPU_RECOVER_ENGINES)];
 }
 
@@ -307,8 +311,8 @@ static void reset_work(struct work_struct *work)
 	unsigned int i;
 
 	/*
-	 * Reset the whole device if it does not answer: all registers read as ones, so the
-	 * reset of an engine alone would seem to succeed.
+	 * If the device does not answer, reset the whole device: all registers read as ones
+	 * then, so the reset of an engine alone would seem to succeed.
 	 */
 	if (!vgpu_hw_present(vdev))
 		what |= VGPU_RECOVER_DEVICE;
@@ -394,7 +398,7 @@ bool vgpu_reset_in_progress(struct vgpu_device *vdev)
  *
  * Context: any.
  *
- * Return: number of resets that lost VRAM: AMDGPU_INFO_VRAM_LOST_COUNTER.
+ * Return: number of resets that lost VRAM, for AMDGPU_INFO_VRAM_LOST_COUNTER.
  */
 u32 vgpu_vram_lost_counter(struct vgpu_device *vdev)
 {

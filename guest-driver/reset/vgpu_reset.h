@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Recovery of a device: one work item, its state machine and its counters. hw/ requests a
- * recovery (vgpu_reset_request(), the argument of vgpu_hw_init()); a recovery calls kfd/
- * through struct vgpu_reset_client. May use device/, hw/, mm/. Start reading at
- * reset_work(). No locks: requests are bits that one worker takes.
+ * recovery by vgpu_reset_request(), which vgpu_hw_init() gets as an argument; a recovery calls
+ * kfd/ through struct vgpu_reset_client. May use device/, hw/, mm/. Start reading at
+ * reset_work(). There are no locks, because requests are bits that only one worker takes.
  */
 #ifndef VGPU_RESET_H
 #define VGPU_RESET_H
@@ -14,15 +14,15 @@ struct vgpu_device;
 
 /**
  * struct vgpu_reset_client - functions of kfd/ that a recovery calls
- * @pre_reset: a reset of the device starts, for @cause
+ * @pre_reset: called when a reset of the device starts; cause is the reason of the reset
  * @zap_mappings: remove CPU page-table entries of BAR pages that the client has mapped into
  *                user space, and make faults wait. Runs in a separate work item, since MMU
  *                notifiers may wait for fences
- * @post_reset: the reset of the device has ended, and the engines run again. Not called if
- *              the engines were given up
- * @engine_recovered: an engine (VGPU_ENGINE_CP: the command processor) was reset and runs
- *                    again. Runs in a separate work item, since it may wait for something
- *                    that needs another recovery
+ * @post_reset: called when the reset of the device has ended and the engines run again. Not
+ *              called if the engines were given up
+ * @engine_recovered: called when an engine was reset and runs again; VGPU_ENGINE_CP stands for
+ *                    the command processor. Runs in a separate work item, since it may wait
+ *                    for something that needs another recovery
  *
  * The recovery holds no lock in these calls. Fences depend on @pre_reset and @post_reset, so
  * these two functions neither allocate memory nor take a reservation.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Limit of the resets of a device. No other folder includes this header. */
+/* Limits how often a device is reset. No other folder includes this header. */
 #ifndef VGPU_RESET_PRIV_H
 #define VGPU_RESET_PRIV_H
 
@@ -9,15 +9,16 @@
 /* Number of consecutive device resets after which the next failure gives up the device. */
 #define VGPU_RESET_TRIES	2u
 /*
- * Jiffies without a device reset after which the count of consecutive resets restarts at 0. Longer
- * than the detection of a failure takes (lockup_timeout, 10 s unless changed).
+ * Jiffies without a device reset after which the count of consecutive resets restarts at 0.
+ * This time must be longer than the detection of a failure takes (lockup_timeout, 10 s unless
+ * changed).
  */
 #define VGPU_RESET_CALM		(600 * HZ)
 
 /**
  * struct vgpu_reset_tries - count of consecutive device resets
- * @n: number of resets that were requested; VGPU_RESET_TRIES + 1: the device was given up
- * @last: jiffies at the last request; valid if @n is not 0
+ * @n: number of resets that were requested; VGPU_RESET_TRIES + 1 if the device was given up
+ * @last: time in jiffies of the last request; valid if @n is not 0
  */
 struct vgpu_reset_tries {
 	unsigned int n;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints vgpu:vgpu_reset_*. @serial is the serial number of the last fault that
+ * Tracepoints vgpu:vgpu_reset_*. The field serial is the serial number of the last fault that
  * the device raised before the recovery.
  */
 #undef TRACE_SYSTEM
@@ -25,7 +25,7 @@ static_assert(SDMA_NUM_ENGINES == 5);
 		      { VGPU_RECOVER_RINGS, "rings" },			\
 		      { VGPU_RECOVER_DEVICE, "device" })
 
-/* A recovery starts; @what: VGPU_RECOVER_*. */
+/* A recovery starts. The field what has the bit VGPU_RECOVER_* of each requested step. */
 TRACE_EVENT(vgpu_reset_begin,
 	TP_PROTO(unsigned long what, u32 serial),
 	TP_ARGS(what, serial),
@@ -42,8 +42,8 @@ TRACE_EVENT(vgpu_reset_begin,
 );
 
 /*
- * A recovery has ended. @what: VGPU_RECOVER_* of the steps that were taken, possibly more than
- * requested; @us: microseconds since the request.
+ * A recovery has ended. The field what has the bit VGPU_RECOVER_* of each step that was taken,
+ * possibly more than were requested; us is the time since the request, in microseconds.
  */
 TRACE_EVENT(vgpu_reset_end,
 	TP_PROTO(unsigned long what, u64 us),

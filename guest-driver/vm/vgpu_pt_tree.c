@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The tree of page tables: growth and trimming.
+ * Grows, trims and rebuilds the tree of page tables.
  *
  * Notifiers clear entries, and must not free memory. So a table that becomes empty stays in the
  * tree and is put on a list. Later vgpu_pt_trim() removes the listed tables that are still empty.
@@ -11,7 +11,7 @@
 
 #include "vgpu_pt_priv.h"
 
-/* Number of pages that a table of @level translates. */
+/* Returns the number of pages that a table of @level translates. */
 static u64 pt_table_pages(unsigned int level)
 {
 	return 1ull << (VGPU_PT_SHIFT * (level + 1));
@@ -169,8 +169,8 @@ static struct vgpu_pt_table *pt_child_get(struct vgpu_pt *pt,
  *
  * Entries of the pages can be written afterwards without allocating.
  *
- * Return: 0; -EINVAL for pages outside of the address space; -ENOMEM, after which the tables that
- * were already created stay in the tree, empty.
+ * Return: 0; -EINVAL for pages outside of the address space; -ENOMEM or another error of the
+ * backend's alloc, after which the tables that were already created stay in the tree, empty.
  */
 int vgpu_pt_reserve(struct vgpu_pt *pt, u64 first, u64 last)
 {
@@ -240,7 +240,7 @@ static void pt_table_rebuild(struct vgpu_pt *pt, struct vgpu_pt_table *table)
  * vgpu_pt_rebuild() - write all tables again with pointers only, so that no page is mapped
  * @pt: tree, locked; no hardware walks it
  *
- * For tables whose memory has lost its content. Neither allocates nor fails.
+ * Called after the memory of the tables has lost its content. Neither allocates nor fails.
  */
 void vgpu_pt_rebuild(struct vgpu_pt *pt)
 {
@@ -267,10 +267,10 @@ static void pt_unlink(struct vgpu_pt *pt, struct vgpu_pt_table *table,
 /**
  * vgpu_pt_trim() - remove empty tables from the tree
  * @pt: tree, locked; the caller excludes vgpu_pt_reserve()
- * @keep: returns true if the tables of these pages must stay, since entries may be
- *        written without another vgpu_pt_reserve()
- * @out: list that receives the tables, for vgpu_pt_free(). The hardware may walk these tables
- *       until the TLB has been flushed
+ * @keep: returns true if the tables of the pages from first to last must stay, because entries
+ *        may be written there without another vgpu_pt_reserve()
+ * @out: list that receives the removed tables, for vgpu_pt_free(). The hardware may walk these
+ *       tables until the TLB has been flushed
  */
 void vgpu_pt_trim(struct vgpu_pt *pt,
 		  bool (*keep)(struct vgpu_pt *pt, u64 first, u64 last),

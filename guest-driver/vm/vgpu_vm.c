@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Address spaces: page tables with their locks.
+ * Creates and destroys address spaces (page tables with their locks), and writes and clears
+ * entries for SVM.
  */
 #include <linux/bitops.h>
 #include <linux/dma-fence.h>
@@ -83,7 +84,7 @@ static int vm_job_init(struct vgpu_vm *vm)
  * vgpu_vm_create() - create an empty address space
  * @vdev: device
  * @pasid: PASID that faults of the address space carry
- * @compute: true: for KFD; false: for the render node
+ * @compute: true for an address space of KFD, false for one of the render node
  *
  * Return: the address space, or ERR_PTR(-ENOMEM).
  */
@@ -181,8 +182,9 @@ void vgpu_vm_destroy(struct vgpu_vm *vm)
  * Context: sleeps. The caller holds no lock that a job needs to complete, such as
  * pt_lock.
  *
- * Return: true: the caller writes the entries, then calls drm_dev_exit(). false: the device
- * is unplugged, and no job accesses mapped memory.
+ * Return: true if the device is present: the caller writes the entries, then calls
+ * drm_dev_exit(). false if the device is unplugged: no job accesses mapped memory any more,
+ * and the caller does not call drm_dev_exit().
  */
 bool vgpu_vm_enter(struct vgpu_vm *vm, int *idx)
 {
@@ -202,10 +204,10 @@ bool vgpu_vm_enter(struct vgpu_vm *vm, int *idx)
  * @last: last page
  * @value: as for vgpu_pt_clear()
  *
- * The caller calls vgpu_vm_publish() next. Until then the device may still reach the memory that
- * was mapped.
+ * The caller calls vgpu_vm_publish() next. Until then the device may still reach the memory
+ * that was mapped there.
  *
- * Context: takes pt_lock; as vgpu_vm_enter().
+ * Context: takes pt_lock; the rules of vgpu_vm_enter() apply.
  */
 void vgpu_vm_clear_pages(struct vgpu_vm *vm, u64 first, u64 last, u64 value)
 {
@@ -259,8 +261,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_reserve_tables);
  * vgpu_vm_unreserve_tables() - undo one vgpu_vm_reserve_tables()
  * @vm: address space
  *
- * Called once for each vgpu_vm_reserve_tables() that returned 0, when the caller writes no
- * more entries. Empty tables may be freed after that.
+ * Called once for each vgpu_vm_reserve_tables() that returned 0, when the caller will write no
+ * more entries of these pages. Empty tables may be freed after that.
  */
 void vgpu_vm_unreserve_tables(struct vgpu_vm *vm)
 {
@@ -326,8 +328,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_write_spans);
  * @vm: address space
  * @first: first page
  * @last: last page
- * @noretry: true: later accesses end with a no-retry fault, except accesses to pages without
- *           tables
+ * @noretry: if true, later accesses end with a no-retry fault, except accesses to pages
+ *           without tables
  *
  * On return the device does not reach the memory that was mapped.
  *

@@ -21,23 +21,24 @@ struct vgpu_device;
  * @vdev: device
  * @va_lock: in address spaces of the render node, protects the mappings and the fence of
  *           vgpu_vm_last_update(). In address spaces of KFD, kfd_process.mutex protects the
- *           mappings; changes of mappings by address (vgpu_vm_va.c) take @va_lock, too. Taken
- *           outside BO reservations
- * @push_lock: held while drm/ tests that no entry is stale (vgpu_vm_has_stale()) and pushes a job,
- *             and while entries become stale. Taken inside reservations; the holder neither
- *             allocates nor waits for fences
+ *           mappings; changes of mappings by address (vgpu_vm_va.c) take @va_lock as well.
+ *           Taken before reservations of BOs
+ * @push_lock: held while drm/ tests that no entry is stale (vgpu_vm_has_stale()) and pushes a
+ *             job, and while entries become stale. Taken after reservations; the holder
+ *             neither allocates nor waits for fences
  * @jobs: reservation with the fence of every job that runs in the address space; NULL
  *        in address spaces of KFD. Set by drm/ before other threads find the address space
- * @vmid: VMID; 0: none assigned. Changed with vgpu_vm_state.pt_lock held, read without a lock
- * @vmid_reserved: drm/ takes the VMID away from this address space only if all VMIDs are reserved;
- *                 set and read by drm/ without a lock
- * @vram_epoch: vgpu_hw.vram_epoch when the tables were created or, after a loss of VRAM, written
- *              again by vgpu_vm_restore_tables(); read without a lock
+ * @vmid: VMID, or 0 if none is assigned. Changed with vgpu_vm_state.pt_lock held, read without
+ *        a lock
+ * @vmid_reserved: if true, drm/ takes the VMID away from this address space only if all VMIDs
+ *                 are reserved; set and read by drm/ without a lock
+ * @vram_epoch: value of vgpu_hw.vram_epoch when the tables were created or, after a loss of
+ *              VRAM, written again by vgpu_vm_restore_tables(); read without a lock
  */
 struct vgpu_vm {
 	struct vgpu_device *vdev;
-	struct mutex va_lock;		/* mappings by address */
-	struct mutex push_lock;		/* jobs against stale entries */
+	struct mutex va_lock;		/* protects mappings by address */
+	struct mutex push_lock;		/* no job is pushed while entries are stale */
 	struct dma_resv *jobs;
 	u8 vmid;
 	bool vmid_reserved;

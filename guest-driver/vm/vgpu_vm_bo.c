@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * BOs in address spaces.
+ * Maps BOs in address spaces, and updates the entries of the mappings when a BO moves.
  *
  * When TTM is about to move a BO, the entries of the BO's mappings are cleared
  * (vgpu_vm_bo_move_notify()). Before queues or jobs run again, entries for the new place are
@@ -43,7 +43,7 @@
 #include "vgpu_vm_priv.h"
 #include "vgpu_vm_trace.h"
 
-/* Largest fragment: 2 MiB. Larger runs are written as leaves. */
+/* Largest fragment of a PTE: 2 MiB. Aligned runs of at least 2 MiB are written as leaves. */
 #define BO_MAX_FRAG	VGPU_PT_SHIFT
 
 /*
@@ -113,7 +113,7 @@ static void vbo_write_run(struct vgpu_vm_bo *vbo, u64 skip,
 	span.addr = base + cur->start;
 	span.npages = cur->size >> VGPU_PAGE_SHIFT;
 
-	/* Take the lock for each run, so that notifiers wait for one run only. */
+	/* Take the lock for each run, so that a notifier waits for at most one run. */
 	mutex_lock(&vs->pt_lock);
 	vgpu_vm_begin_write(vm);
 	vs->tlb_dirty |= vgpu_pt_write(&vs->pt, vbo->pages.start + skip, &span,
@@ -200,8 +200,7 @@ int vgpu_vbo_write_all(struct vgpu_vm_bo *vbo)
 /**
  * vgpu_vbo_set_moved() - set whether the entries of a mapping have to be written
  * @vbo: mapping; its BO's reservation is held
- * @moved: true: the entries are clear and must be written; false: they have been
- *         written
+ * @moved: true if the entries are clear and must be written, false if they have been written
  */
 void vgpu_vbo_set_moved(struct vgpu_vm_bo *vbo, bool moved)
 {
@@ -346,9 +345,9 @@ static int vbo_claim(struct vgpu_vm_bo *vbo)
 /**
  * vgpu_vbo_new() - create a mapping without entries
  * @vm: address space
- * @bo: BO, its reservation held; NULL: a PRT mapping
+ * @bo: BO, its reservation held, or NULL for a PRT mapping
  * @va: first byte
- * @offset: offset of the first byte in the BO
+ * @offset: offset in the BO of the first byte to map
  * @size: bytes
  * @pte_flags: flags of the entries
  *
@@ -431,11 +430,11 @@ void vgpu_vbo_free(struct vgpu_vm_bo *vbo)
  * @vm: address space
  * @bo: BO, its reservation held
  * @va: address; page aligned
- * @offset: first byte of the BO; page aligned
+ * @offset: offset in the BO of the first byte to map; page aligned
  * @size: bytes, whole pages
  * @pte_flags: VGPU_PTE_READABLE, _WRITEABLE, _EXECUTABLE, _MTYPE
- * @peer: for a BO of another GPU, the result of vgpu_peer_find(); VGPU_PEER_NONE: the
- *        GPU of @vm reaches the BO only in GTT
+ * @peer: result of vgpu_peer_find() for a BO of another GPU; VGPU_PEER_NONE if the GPU of @vm
+ *        reaches the BO only in GTT
  * @out: receives the mapping; vgpu_vm_bo_update() writes its entries
  *
  * Return: 0, -EINVAL for addresses that are invalid or in use, -ENOMEM.
@@ -448,8 +447,8 @@ int vgpu_vm_bo_claim(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 	if (IS_ERR(*out))
 		return PTR_ERR(*out);
 	/*
-	 * The BO's reservation has been held since the mapping was created, so no entry has been
-	 * written yet without @peer.
+	 * No entry has been written yet, so none was written without @peer: the caller has
+	 * held the BO's reservation since the mapping was created.
 	 */
 	(*out)->peer = peer;
 	(*out)->claimed = true;
@@ -471,7 +470,7 @@ void vgpu_vm_bo_unmap(struct vgpu_vm_bo *vbo)
 /**
  * vgpu_vm_bo_move_notify() - clear the entries of a BO that is about to move
  * @bo: BO, its reservation held
- * @new: new placement; NULL: the BO is freed
+ * @new: new placement, or NULL if the BO is being freed
  *
  * Called by mm/ when the BO has no users except moves. On return the GPU does not
  * reach the old memory. Flushes each address space once.
@@ -536,7 +535,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_move_later);
  * @bo: BO, its reservation held; vgpu_vm_bo_move_later() has been called
  * @job: the move's first job, not armed
  *
- * Called by mm/. Makes @job depend on all jobs in those address spaces in which the BO has stale
+ * Called by mm/. Makes @job depend on all jobs in the address spaces in which the BO has stale
  * entries.
  *
  * Context: may allocate.
@@ -554,8 +553,8 @@ int vgpu_vm_bo_move_users(struct vgpu_bo *bo, struct drm_sched_job *job)
 		if (!vbo->stale || !vbo->vm->jobs)
 			continue;
 		/*
-		 * The loop may miss fences that are added meanwhile: their jobs are pushed later,
-		 * when no entry is stale.
+		 * The loop may miss fences that are added meanwhile, but the jobs of these
+		 * fences are pushed later, when no entry is stale.
 		 */
 		dma_resv_iter_begin(&cursor, vbo->vm->jobs,
 				    DMA_RESV_USAGE_BOOKKEEP);

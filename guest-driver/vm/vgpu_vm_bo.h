@@ -19,7 +19,7 @@ struct ww_acquire_ctx;
 
 /**
  * enum vgpu_peer_way - how a GPU reaches VRAM or registers of another GPU
- * @VGPU_PEER_NONE: the GPU does not reach it, or the memory is the GPU's own
+ * @VGPU_PEER_NONE: not at all, or the VRAM and registers are the GPU's own
  * @VGPU_PEER_XGMI: by XGMI, at the other GPU's place in the hive's address space; VRAM only
  * @VGPU_PEER_PCIE: by PCIe, at bus addresses in the BARs of the other GPU
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Debugfs output of an address space. */
+/* Prints an address space to a file in debugfs. */
 #include <linux/dma-resv.h>
 #include <drm/drm_print.h>
 
@@ -42,8 +42,9 @@ static unsigned int vm_vram_runs(struct ttm_buffer_object *tbo)
 }
 
 /*
- * The caller holds alloc_lock, which is inside reservations, so take the reservation
- * only by trylock. A BO that another thread has reserved is printed as moving.
+ * Print the BO of a mapping. The caller holds alloc_lock, which other threads take while they
+ * hold reservations, so take the BO's reservation only by trylock. A BO that another thread
+ * has reserved is printed as moving.
  */
 static void vm_print_bo(struct vgpu_vm_bo *vbo, struct drm_printer *p)
 {
@@ -71,8 +72,8 @@ static void vm_print_bo(struct vgpu_vm_bo *vbo, struct drm_printer *p)
  * @vm: address space
  * @p: output
  *
- * Prints PASID, VMID (0: none assigned), VRAM of the tables in bytes, then every
- * mapping: first and last page, flags of the entries, BO, and for a BO in VRAM the
+ * Prints the PASID, the VMID (0 if none is assigned) and the VRAM of the tables in bytes, then
+ * every mapping: first and last page, flags of the entries, BO, and for a BO in VRAM the
  * number of contiguous runs.
  *
  * Context: takes alloc_lock; takes reservations only by trylock.

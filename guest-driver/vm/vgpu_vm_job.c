@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Page-table entries as SDMA packets: PTEPDE packets for runs of entries, and
- * WRITE_LINEAR packets with the values of single entries. Only vgpu_vm_job_new()
- * allocates. This code has no locks and does not access the device.
+ * Builds SDMA packets that write page-table entries: PTEPDE packets for runs of entries, and
+ * WRITE_LINEAR packets with the values of single entries. Only vgpu_vm_job_new() allocates.
+ * The functions take no locks and do not access the device.
  */
 #include <linux/mm.h>
 #include <linux/overflow.h>
@@ -15,8 +15,8 @@
 #include "vgpu_vm_job.h"
 
 /*
- * Number of entries from which on a PTEPDE packet (10 dwords) is not longer than the entries (2
- * dwords each).
+ * Smallest number of entries for which a PTEPDE packet (10 dwords) is not longer than the
+ * entries themselves (2 dwords each).
  */
 #define RUN_MIN		5u
 
@@ -56,7 +56,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_job_reset);
  * vgpu_vm_job_full() - whether a job lacks space for VGPU_PT_STEP_WRITES writes
  * @job: job
  *
- * Return: true if so: the caller must submit the job before the next step.
+ * Return: true if the space does not suffice, so that the caller must submit the job before
+ * the next step.
  */
 bool vgpu_vm_job_full(const struct vgpu_vm_job *job)
 {

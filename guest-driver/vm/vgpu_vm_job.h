@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* SDMA packets that write page-table entries. */
+/* Declares jobs of SDMA packets that write page-table entries. */
 #ifndef VGPU_VM_JOB_H
 #define VGPU_VM_JOB_H
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Access of a GPU to memory of another GPU: by XGMI to VRAM of the same hive, by
- * PCIe to BARs.
+ * Finds how a GPU reaches memory of another GPU: VRAM of the same hive by XGMI, BARs by PCIe.
  *
  * A BO of another GPU may be evicted from VRAM to system memory. Then the entries of its mappings
  * get the bus addresses that the BO's own GPU uses for the system pages. So neither GPU may be
@@ -31,7 +30,7 @@ static bool peer_pcie(struct vgpu_device *vdev, const struct vgpu_device *owner)
  * vgpu_peer_find() - find how a GPU reaches memory of another GPU
  * @vdev: the GPU; initialised
  * @owner: the other GPU; initialised
- * @vram: true: find the way to VRAM; false: to registers in a BAR
+ * @vram: true to find the way to VRAM, false to find the way to registers in a BAR
  *
  * The rules are those of amdgpu: VRAM of the same hive by XGMI, if the link is up;
  * other VRAM, and registers, by PCIe, if pci_p2pdma_distance() allows peer-to-peer
@@ -39,7 +38,7 @@ static bool peer_pcie(struct vgpu_device *vdev, const struct vgpu_device *owner)
  *
  * Context: may allocate.
  *
- * Return: value for vgpu_vm_bo.peer; VGPU_PEER_NONE: the GPU does not reach the memory.
+ * Return: value for vgpu_vm_bo.peer; VGPU_PEER_NONE if the GPU does not reach the memory.
  */
 enum vgpu_peer_way vgpu_peer_find(struct vgpu_device *vdev,
 				  const struct vgpu_device *owner, bool vram)

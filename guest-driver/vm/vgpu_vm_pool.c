@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VRAM of page tables: BOs, divided into pieces of 4 KiB, one for each table. A free piece
- * contains zeros.
+ * Allocates the VRAM of page tables. BOs are divided into pieces of 4 KiB, one for each table.
+ * A free piece contains zeros.
  */
 #include <linux/bitmap.h>
 #include <linux/slab.h>
@@ -12,8 +12,8 @@
 #include "vgpu_vm_priv.h"
 
 /*
- * Number of pieces in the first BO of an address space, and in each later BO. A mapping needs at
- * least 4 tables.
+ * Number of pieces in the first BO of an address space, and in each later BO. A mapping needs
+ * at least 4 tables, one of each level.
  */
 #define POOL_PIECES_FIRST	16u
 #define POOL_PIECES		64u
@@ -88,7 +88,7 @@ bool vgpu_vm_pool_has_room(struct vgpu_vm *vm)
 /**
  * vgpu_vm_pool_alloc() - allocate memory for a table
  * @vm: address space, alloc_lock held
- * @mem: receives the memory, zeros
+ * @mem: receives the memory, which contains zeros
  *
  * Return: 0, -ENOMEM, or another error of vgpu_bo_create_kernel().
  */
@@ -118,7 +118,7 @@ int vgpu_vm_pool_alloc(struct vgpu_vm *vm, struct vgpu_pt_mem *mem)
 /**
  * vgpu_vm_pool_free() - free the memory of a table
  * @vm: address space, alloc_lock held
- * @mem: memory, zeros
+ * @mem: memory, which contains zeros
  */
 void vgpu_vm_pool_free(struct vgpu_vm *vm, const struct vgpu_pt_mem *mem)
 {

@@ -25,10 +25,10 @@ struct vgpu_vm_job;
  * struct vgpu_vm_manager - VMIDs of a device
  * @lock: protects @vmid_owner; innermost of the sleeping locks
  * @vmid_owner: address space of each VMID, or NULL
- * @wait_jobs: see vgpu_vmm_set_wait_jobs(), or NULL; set once
+ * @wait_jobs: function set by vgpu_vmm_set_wait_jobs(), or NULL; set once
  */
 struct vgpu_vm_manager {
-	struct mutex lock;	/* owners of VMIDs */
+	struct mutex lock;	/* protects vmid_owner */
 	struct vgpu_vm *vmid_owner[VGPU_LAST_KFD_VMID + 1];
 	void (*wait_jobs)(struct vgpu_vm *vm);
 };
@@ -36,16 +36,17 @@ struct vgpu_vm_manager {
 /**
  * struct vgpu_vm_state - an address space, with the members that only vm/ uses
  * @base: members that other folders use, too
- * @compute: true: address space of KFD; false: of the render node. Constant
+ * @compute: true for an address space of KFD, false for one of the render node; constant
  * @alloc_lock: serialises growth of the tree, and protects @bos and @pool. The holder may
- *              allocate, so the lock is never taken in reclaim or in a notifier. Taken inside BO
- *              reservations. A task that removes pages from @bos clears their entries before it
- *              drops the lock, because afterwards svm/ may write entries of these pages
- * @pt_lock: protects @pt and changes of vgpu_vm.vmid. Taken in MMU notifiers, so the holder does
- *           not reclaim memory. Taken inside @alloc_lock. Clearing entries needs only this lock;
- *           removing a table from the tree needs both
+ *              allocate, so the lock is never taken in reclaim or in a notifier. Taken after
+ *              reservations of BOs. A task that removes pages from @bos clears their entries
+ *              before it drops the lock, because afterwards svm/ may write entries of these
+ *              pages
+ * @pt_lock: protects @pt and changes of vgpu_vm.vmid. Taken in MMU notifiers, so the holder
+ *           does not reclaim memory. Taken after @alloc_lock. Clearing entries needs only this
+ *           lock; removing a table from the tree needs both
  * @pt: page tables
- * @pool: struct vgpu_vm_pool, VRAM of the tables
+ * @pool: list of the struct vgpu_vm_pool, which hold the VRAM of the tables
  * @reserved: number of calls of vgpu_vm_reserve_tables() that have not been undone;
  *            incremented only with @alloc_lock held
  * @trim_work: frees empty tables
@@ -56,26 +57,28 @@ struct vgpu_vm_manager {
  * @stale: number of struct vgpu_vm_bo in @moved with stale entries; incremented only with
  *         vgpu_vm.push_lock held
  * @last_update: fence on which later jobs depend, or NULL; protected by vgpu_vm.va_lock
- * @job: packets by which SDMA will write entries; NULL: the CPU writes all entries.
- *       @pt_lock protects @job, @job_fence, @by_sdma and @tlb_dirty
+ * @job: packets by which SDMA will write entries, or NULL if the CPU writes all entries.
+ *       @pt_lock protects the members from @job to @tlb_dirty
  * @job_fence: fence of the last job submitted, or NULL
- * @by_sdma: writes of entries add packets to @job; otherwise the CPU writes the entries
- * @tlb_dirty: the TLB may hold stale translations, so the next vgpu_vm_publish() flushes it
+ * @by_sdma: if true, writes of entries add packets to @job; if false, the CPU writes the
+ *           entries
+ * @tlb_dirty: true if the TLB may hold stale translations, so that the next vgpu_vm_publish()
+ *             flushes it
  * @pasid: PASID that faults of the address space carry; constant
- * @scheduled: run lists may name the address space, and the CP may assign it any of
- *             VGPU_HWS_VMIDS; set with @pt_lock held, never cleared
+ * @scheduled: true if run lists may name the address space, so that the CP may assign it any
+ *             of VGPU_HWS_VMIDS; set with @pt_lock held, never cleared
  */
 struct vgpu_vm_state {
 	struct vgpu_vm base;
 	bool compute;
-	struct mutex alloc_lock;	/* growth */
-	struct mutex pt_lock;		/* entries */
+	struct mutex alloc_lock;	/* protects bos, pool, growth of pt */
+	struct mutex pt_lock;		/* protects entries of pt */
 	struct vgpu_pt pt;
 	struct list_head pool;
 	atomic_t reserved;
 	struct delayed_work trim_work;
 	struct rb_root_cached bos;
-	spinlock_t moved_lock;		/* mappings to write */
+	spinlock_t moved_lock;		/* protects moved and stale */
 	struct list_head moved;
 	unsigned int stale;
 	struct dma_fence *last_update;
@@ -93,24 +96,24 @@ struct vgpu_vm_state {
 /**
  * struct vgpu_vm_bo - a BO, or a part of it, mapped at an address
  * @vm: address space
- * @bo: BO, which the owner of the mapping keeps alive. NULL: a PRT mapping
+ * @bo: BO, which the owner of the mapping keeps alive, or NULL for a PRT mapping
  * @bo_link: in bo->vm_mappings; protected by the BO's reservation and vgpu_userptr_lock()
  * @moved_link: in vgpu_vm_state.moved while @moved; protected by vgpu_vm_state.moved_lock
  * @pages: in vgpu_vm_state.bos: first and last page; protected by vgpu_vm_state.alloc_lock
  *         and vgpu_userptr_lock()
  * @offset: offset of the first byte in the BO; page aligned
  * @pte_flags: VGPU_PTE_* of the entries, without VALID, SYSTEM, SNOOPED and the address
- * @claimed: the mapping was created by vgpu_vm_bo_claim(), and the caller of that function has a
- *           pointer to it. So only vgpu_vm_bo_unmap() removes the mapping, and only as a whole;
- *           constant
- * @peer: if the BO belongs to another GPU, how the GPU of @vm reaches VRAM or registers of that
- *        GPU. Constant, also if an XGMI link goes down: accesses then fault
- * @moved: the entries have to be written, because the mapping is new or the BO has moved. Until
- *         then they are clear, unless @stale. A notifier that clears the entries of a user pointer
- *         does not set @moved; the next move of the BO does. @moved and @stale are protected by
- *         the BO's reservation
- * @stale: the entries translate to the BO's previous memory, which users of the BO may still
- *         access (docs/driver.md, "Life of a move")
+ * @claimed: true if vgpu_vm_bo_claim() created the mapping. The caller of that function has a
+ *           pointer to it, so only vgpu_vm_bo_unmap() removes the mapping, and only as a
+ *           whole. Constant
+ * @peer: how the GPU of @vm reaches VRAM or registers of the BO's GPU, if that is another GPU.
+ *        Does not change if an XGMI link goes down: accesses then fault
+ * @moved: true if the entries have to be written, because the mapping is new or the BO has
+ *         moved. Until then the entries are clear, unless @stale is set. A notifier that
+ *         clears the entries of a user pointer does not set @moved; the next move of the BO
+ *         does. @moved and @stale are protected by the BO's reservation
+ * @stale: true if the entries translate to the BO's previous memory, which users of the BO may
+ *         still access (docs/driver.md, "Life of a move")
  */
 struct vgpu_vm_bo {
 	struct vgpu_vm *vm;

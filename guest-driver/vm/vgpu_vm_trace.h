@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints vgpu:vgpu_vm_*. @bo is the (hashed) address of the BO, @pasid is the PASID
- * of the address space, VMID 0 means that the address space has none.
+ * Tracepoints vgpu:vgpu_vm_*. The field bo is the hashed address of the BO, pasid is the PASID
+ * of the address space, and vmid is 0 if the address space has no VMID.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM vgpu
@@ -38,7 +38,7 @@ DECLARE_EVENT_CLASS(vgpu_vm_class,
 		  __entry->offset, __entry->flags)
 );
 
-/* A mapping was created, and has no entries yet. @bo is NULL for a PRT mapping. */
+/* A mapping was created, and has no entries yet. The field bo is NULL for a PRT mapping. */
 DEFINE_EVENT(vgpu_vm_class, vgpu_vm_map,
 	TP_PROTO(const struct vgpu_vm_bo *vbo),
 	TP_ARGS(vbo)

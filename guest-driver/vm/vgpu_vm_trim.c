@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Deferred freeing of empty page tables.
+ * Frees empty page tables some time after they became empty.
  *
  * A notifier that empties a table only puts the table on a list (vgpu_pt.empty). The worker
  * trim_work() removes the listed tables from the tree TRIM_DELAY later; an allocation of tables
  * removes them earlier, before it takes more VRAM. After one TLB flush for all removed tables, the
- * memory of these tables is free pieces of the pool. The worker then frees the BOs of the pool in
- * which all pieces are free.
+ * memory of these tables becomes free pieces of the pool. The worker then frees the BOs of the
+ * pool in which all pieces are free.
  *
  * Tables for the pages of a mapping are not removed. While any table is reserved
  * (vgpu_vm_reserve_tables()), no table is removed.
@@ -70,7 +70,10 @@ static void trim_work(struct work_struct *work)
 		vgpu_vm_trim(vm);
 	vgpu_vm_pool_take_idle(vm, &idle);
 	mutex_unlock(&vs->alloc_lock);
-	/* Freeing takes the BOs' reservations, which are outside alloc_lock. */
+	/*
+	 * Freeing takes the BOs' reservations, which must not be taken while alloc_lock is
+	 * held.
+	 */
 	vgpu_vm_pool_delete(&idle);
 }
 
@@ -82,7 +85,7 @@ static void trim_work(struct work_struct *work)
  */
 void vgpu_vm_trim_later(struct vgpu_vm *vm)
 {
-	/* Freezable: no work while the system sleeps. */
+	/* The workqueue is freezable, so that the worker does not run while the system sleeps. */
 	queue_delayed_work(system_freezable_wq, &to_vm_state(vm)->trim_work, TRIM_DELAY);
 }
 

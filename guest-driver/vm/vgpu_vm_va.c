@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mappings by address, which the render node creates.
+ * Creates, cuts and updates mappings by address, which the render node requests.
  *
  * The address space owns these mappings, and no caller keeps a pointer to one. So any range can be
  * cleared; if pages are removed from the middle of a mapping, it becomes two mappings. Entries are
@@ -33,7 +33,7 @@ static struct vgpu_vm_bo *node_to_vbo(struct interval_tree_node *node)
  * @vm: address space, va_lock held
  * @bo: BO, in any kind of memory; its reservation is held
  * @va: address; page aligned
- * @offset: first byte of the BO; page aligned
+ * @offset: offset in the BO of the first byte to map; page aligned
  * @size: bytes, whole pages
  * @pte_flags: VGPU_PTE_READABLE, _WRITEABLE, _EXECUTABLE, _MTYPE
  *
@@ -57,7 +57,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_add);
 /**
  * vgpu_vm_bo_unmap_va() - unmap the mapping that starts at an address
  * @vm: address space, va_lock held
- * @bo: BO, its reservation held; NULL: the mapping is a PRT mapping
+ * @bo: BO, its reservation held, or NULL for a PRT mapping
  * @va: first byte of the mapping
  *
  * On return the GPU does not reach the memory.
@@ -126,7 +126,8 @@ unsigned int vgpu_vm_bo_count(struct vgpu_vm *vm, const struct vgpu_bo *bo)
  * @vm: address space, va_lock held
  * @va: first byte
  * @size: bytes
- * @exec: drm_exec; has DRM_EXEC_IGNORE_DUPLICATES if it may hold some of the reservations already
+ * @exec: drm_exec that takes the reservations; has the flag DRM_EXEC_IGNORE_DUPLICATES if it
+ *        may hold some of them already
  *
  * Called before vgpu_vm_clear_mappings(), inside drm_exec_until_all_locked();
  * drm_exec_retry_on_contention() follows the call.
@@ -194,9 +195,9 @@ static void vbo_split(struct vgpu_vm_bo *vbo, u64 last, struct vgpu_vm_bo *rest)
 }
 
 /*
- * The pages next to one end of @vbo are about to be cleared, and no fragment of @vbo may cover
- * them: write the entries of @vbo near this end again. @page: the first page of @vbo, or the page
- * after its last page.
+ * Write the entries of @vbo near one of its ends again, so that no fragment of @vbo covers the
+ * pages next to this end, which are about to be cleared. @page is the first page of @vbo or
+ * the page after its last page.
  */
 static void vbo_mend(struct vgpu_vm_bo *vbo, u64 page)
 {
@@ -273,7 +274,7 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
  * Mappings that extend beyond the range keep the pages outside of it. The function flushes the TLB
  * once; on return the GPU does not reach the removed pages.
  *
- * Return: 0, -EINVAL for invalid addresses, -ENOMEM: nothing was changed.
+ * Return: 0, -EINVAL for invalid addresses, or -ENOMEM. On an error nothing is changed.
  */
 int vgpu_vm_clear_mappings(struct vgpu_vm *vm, u64 va, u64 size)
 {
@@ -340,7 +341,10 @@ static void vm_add_last_update(struct vgpu_vm *vm, struct dma_fence *fence)
 	}
 	both = dma_fence_unwrap_merge(vs->last_update, fence);
 	if (!both) {
-		/* No memory for the dependency: wait here instead of letting jobs wait. */
+		/*
+		 * There is no memory for a merged fence: wait here instead of letting later
+		 * jobs wait.
+		 */
 		dma_fence_wait(fence, false);
 		return;
 	}
@@ -392,9 +396,9 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
 /**
  * vgpu_vm_update_moved() - write the entries of all mappings marked as moved
  * @vm: address space, va_lock held
- * @ticket: ticket of the reservations that the caller holds, or NULL; the function
- *          takes other reservations by trylock
- * @idle: true: no job runs in @vm, and none will run before the caller's next job
+ * @ticket: ticket of the reservations that the caller holds, or NULL; the function takes other
+ *          reservations by trylock
+ * @idle: true if no job runs in @vm and none will run before the caller's next job
  *
  * The function skips a mapping, which then stays without entries until the next call, if another
  * thread holds the reservation of its BO, or if the GPU does not reach the BO. The function does
@@ -414,7 +418,10 @@ int vgpu_vm_update_moved(struct vgpu_vm *vm, struct ww_acquire_ctx *ticket,
 
 	lockdep_assert_held(&vm->va_lock);
 
-	/* With va_lock held no mapping is removed, but more may be marked as moved. */
+	/*
+	 * While va_lock is held, no mapping is removed, but more mappings may be marked as
+	 * moved.
+	 */
 	spin_lock(&vs->moved_lock);
 	list_splice_init(&vs->moved, &todo);
 	while ((vbo = list_first_entry_or_null(&todo, struct vgpu_vm_bo,
@@ -467,7 +474,7 @@ static int vbo_clear_stale(struct vgpu_vm_bo *vbo, bool idle)
 /**
  * vgpu_vm_clear_stale() - clear stale entries
  * @vm: address space of the render node; the caller holds va_lock and no reservation
- * @idle: true: no job runs in @vm, and none will run before the caller's next job; false:
+ * @idle: true if no job runs in @vm and none will run before the caller's next job. If false,
  *        the function waits for jobs and moves of the BOs with stale entries
  *
  * More entries may become stale during the call: see vgpu_vm_has_stale().

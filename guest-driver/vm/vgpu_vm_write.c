@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Writes of page-table entries by the CPU or by SDMA, and their publication to the
- * hardware.
+ * Writes page-table entries by the CPU or by SDMA, and publishes them to the hardware.
  *
  * DOC: two writers
  *
- * The CPU writes entries through the VRAM BAR. Publishing makes the writes
- * visible to the device (HDP flush) and flushes stale translations.
+ * The CPU writes entries through the VRAM BAR. Publishing makes the writes visible to the device
+ * (HDP flush) and flushes stale translations.
  *
  * If the address space was created for SDMA (vm_update_mode), SDMA writes entries that map memory.
- * The entries are collected as packets in vgpu_vm_state.job; the bitmaps of vgpu_pt.c are updated
- * when a packet is added, so before SDMA writes the entries. The job is submitted when it is full
- * and when entries are published. vgpu_vm_publish() waits for the job; vgpu_vm_publish_later()
- * returns its fence. The jobs run in order on a ring of the kernel.
+ * The entries are collected as packets in vgpu_vm_state.job. The bitmaps of vgpu_pt.c are updated
+ * when a packet is added, that is, before SDMA writes the entries. The job is submitted when it is
+ * full and when entries are published. vgpu_vm_publish() waits for the job;
+ * vgpu_vm_publish_later() returns its fence. The jobs run in order on a ring of the kernel.
  *
  * The CPU always writes the entries that unmap memory, because an MMU notifier may unmap. Before
  * the CPU writes, it waits for the job in flight. This wait is bounded: a job needs neither memory
@@ -34,7 +33,7 @@
 #include "vgpu_vm_priv.h"
 #include "vgpu_vm_trace.h"
 
-/* Engine of page-table jobs, of moves into VRAM and of clears. Moves out of VRAM use engine 0. */
+/* Engine that runs page-table jobs, moves into VRAM and clears. Moves out of VRAM use engine 0. */
 #define PT_ENGINE	(VGPU_NUM_SDMA - 1)
 
 static struct vgpu_vm *pt_to_vm(struct vgpu_pt *pt)
@@ -213,9 +212,9 @@ static void vm_flush_writes(struct vgpu_vm *vm)
  * uses SDMA
  * @vm: address space, pt_lock held
  *
- * In effect until vgpu_vm_publish(), or until the caller clears vgpu_vm_state.by_sdma. The caller
- * writes only entries that map memory, because the device may use the previous entries until
- * vgpu_vm_publish().
+ * SDMA writes the entries until vgpu_vm_publish(), or until the caller clears
+ * vgpu_vm_state.by_sdma. The caller writes only entries that map memory, because the device
+ * may use the previous entries until vgpu_vm_publish().
  */
 void vgpu_vm_begin_write(struct vgpu_vm *vm)
 {
@@ -229,7 +228,7 @@ void vgpu_vm_begin_write(struct vgpu_vm *vm)
 /**
  * vgpu_vm_publish() - let the device use all entries
  * @vm: address space, pt_lock held
- * @changed: true: a valid entry was overwritten
+ * @changed: true if a valid entry was overwritten
  *
  * Waits until SDMA has written all collected entries. Flushes the TLB if @changed or
  * vgpu_vm_state.tlb_dirty is set.
@@ -255,7 +254,7 @@ void vgpu_vm_publish(struct vgpu_vm *vm, bool changed)
  * vgpu_vm_publish_unlocked() - take pt_lock, and call vgpu_vm_publish()
  * @vm: address space
  *
- * Context: takes pt_lock; as vgpu_vm_enter().
+ * Context: takes pt_lock; the rules of vgpu_vm_enter() apply.
  */
 void vgpu_vm_publish_unlocked(struct vgpu_vm *vm)
 {

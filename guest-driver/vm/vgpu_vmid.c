@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* VMIDs: assignment to address spaces. */
+/* Assigns VMIDs to address spaces. */
 #include <drm/drm_drv.h>
 #include <drm/drm_managed.h>
 
@@ -30,7 +30,10 @@ int vgpu_vmm_init(struct vgpu_device *vdev)
 	struct vgpu_vm_manager *vmm;
 	int ret;
 
-	/* Free vmm with the DRM device: address spaces of open files outlive the hardware. */
+	/*
+	 * Free vmm with the DRM device, because address spaces of open files outlive the
+	 * hardware.
+	 */
 	vmm = drmm_kzalloc(&vdev->drm, sizeof(*vmm), GFP_KERNEL);
 	if (!vmm)
 		return -ENOMEM;
@@ -93,7 +96,7 @@ static int vmm_take_vmid(struct vgpu_vm_manager *vmm, struct vgpu_vm *vm)
  *
  * Context: any.
  *
- * Return: true if VRAM was lost since the tables were created.
+ * Return: true if VRAM was lost since the tables were created or restored.
  */
 bool vgpu_vm_is_lost(struct vgpu_vm *vm)
 {
