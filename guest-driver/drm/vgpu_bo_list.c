@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * amdgpu's BO_LIST: a list of BOs that many jobs may refer to by its handle. A CS submission
- * may contain its own list instead; vgpu_bo_list_read() reads both kinds.
+ * Implements amdgpu's BO_LIST: a list of BOs to which many jobs may refer by the handle of the
+ * list. A CS submission may contain its own list instead; vgpu_bo_list_read() reads both
+ * kinds.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -50,8 +51,8 @@ static int bo_list_read_entry(const struct drm_amdgpu_bo_list_in *in, u32 i,
  * @file: file of the handles
  * @in: description of the array; priorities are not used
  *
- * Return: a reference, or ERR_PTR(): -EINVAL for too many BOs, -ENOENT for an unknown
- * handle, -EFAULT, -ENOMEM.
+ * Return: a reference to the list, or ERR_PTR(): -EINVAL for too many BOs, -ENOENT for an
+ * unknown handle, -EFAULT, -ENOMEM.
  */
 struct vgpu_bo_list *vgpu_bo_list_read(struct drm_file *file,
 				       const struct drm_amdgpu_bo_list_in *in)
@@ -93,7 +94,7 @@ err:
  * @vf: file
  * @handle: handle of the list
  *
- * Return: a reference, or NULL.
+ * Return: a reference to the list, or NULL if the handle is unknown.
  */
 struct vgpu_bo_list *vgpu_bo_list_get(struct vgpu_file *vf, u32 handle)
 {

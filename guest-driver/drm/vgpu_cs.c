@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * amdgpu's CS, second half: validate and map the job's BOs, collect the job's dependencies, and
- * push the job to the scheduler.
+ * Implements the second half of amdgpu's CS ioctl: validates and maps the job's BOs, collects the
+ * job's dependencies, and pushes the job to the scheduler.
  *
  * The job's finished fence is added to the reservations of all BOs that the job names, so that no
  * such BO is moved while the job runs, and to the reservation of the file (vgpu_file.root), so
@@ -45,8 +45,8 @@ static int cs_lock_each(struct vgpu_cs *cs)
 }
 
 /*
- * Validate a BO in its domain. @evict: true: evict other BOs if VRAM has no room; false: use GTT
- * instead.
+ * Validate a BO in its domain. If VRAM has no room, evict other BOs if @evict is true, or use
+ * GTT if @evict is false.
  */
 static int cs_place_bo(struct vgpu_bo *bo, bool evict)
 {
@@ -404,10 +404,10 @@ static bool cs_vram_lost(const struct vgpu_cs *cs)
  * @file: file of the context and handles
  *
  * Return:
- * * 0
- * * -EINVAL: invalid arguments, an IP without a ring, IBs for more than one ring
+ * * 0 if the job was pushed
+ * * -EINVAL: invalid arguments, an IP without a ring, or IBs for more than one ring
  * * -ENOENT: unknown BO, list or syncobj
- * * -ECANCELED: guilty context, or VRAM was lost since the context was created
+ * * -ECANCELED: the context is guilty, or VRAM was lost since the context was created
  * * -ETIME: a timeline point to wait for was not submitted in five seconds
  * * -ENODEV, -EFAULT, -ENOMEM, -ENOSPC, -ERESTARTSYS
  * * the error of an earlier job of the ring

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Structures shared by the files of CS, which parse a submission and make a job from it. */
+/*
+ * Structures that the files of the CS ioctl share. These files parse a submission and make a
+ * job of it.
+ */
 #ifndef VGPU_CS_H
 #define VGPU_CS_H
 

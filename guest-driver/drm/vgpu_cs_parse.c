@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * amdgpu's CS, first half: parse the submission, chunk by chunk. No BO is reserved here, and an
- * error has no side effects.
+ * Implements the first half of amdgpu's CS ioctl: parses the submission, chunk by chunk. No BO
+ * is reserved here, and an error has no side effects.
  */
 #include <linux/dma-fence-chain.h>
 #include <linux/mm.h>
@@ -66,8 +66,8 @@ static int cs_copy_chunks(struct vgpu_cs *cs, const struct drm_amdgpu_cs_in *in)
 }
 
 /*
- * Check an IB chunk, and set @cs->ring. All IBs of a job must be for one ring: there are no
- * gangs.
+ * Check an IB chunk, and set @cs->ring. All IBs of a job must be for one ring, because gangs
+ * are not supported.
  */
 static int cs_first_ib(struct vgpu_cs *cs,
 		       const struct drm_amdgpu_cs_chunk_ib *ib)
@@ -149,7 +149,7 @@ static int cs_first_look(struct vgpu_cs *cs, const struct vgpu_cs_chunk *chunk)
 	}
 }
 
-/* Takes over the reference on @fence, also after an error. */
+/* Make the job depend on @fence. Takes over the reference on @fence, also after an error. */
 static int cs_wait_for(struct vgpu_cs *cs, struct dma_fence *fence)
 {
 	return drm_sched_job_add_dependency(&cs->job->base.base, fence);
@@ -198,7 +198,10 @@ static int cs_dependencies(struct vgpu_cs *cs,
 	return 0;
 }
 
-/* The function may wait until another thread submits @point. The caller holds no locks. */
+/*
+ * Make the job depend on point @point of a syncobj. The function may wait until another thread
+ * submits this point. The caller holds no locks.
+ */
 static int cs_syncobj_in(struct vgpu_cs *cs, u32 handle, u64 point, u64 flags)
 {
 	struct dma_fence *fence;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory of ALLOC_MEMORY_OF_GPU.
+ * Allocates, finds and frees memory of ALLOC_MEMORY_OF_GPU.
  *
  * DOC: where a BO may be
  *
@@ -11,10 +11,11 @@
  * is mapped there. A process with queues does not evict its own BOs. kfd_timeslice.c decides
  * which process is evicted, and when.
  *
- * An eviction decision and a restore are ordered by the BO's reservation:
- * amdkfd_process_info.resident is set before the restore takes the first reservation. An eviction
- * that takes the reservation of a BO before the restore has moved the BO when the restore reserves
- * it; an eviction that takes the reservation after the restore finds the fence on the BO.
+ * An eviction decision and a restore are ordered by the BO's reservation, because
+ * amdkfd_process_info.resident is set before the restore takes the first reservation. If an
+ * eviction takes the reservation of a BO before the restore does, the restore finds the BO
+ * moved. If an eviction takes the reservation after the restore, the eviction finds the fence
+ * on the BO.
  */
 #include <linux/dma-buf.h>
 #include <linux/jiffies.h>
@@ -34,7 +35,10 @@
 #include "kfd_node.h"
 #include "kfd_process.h"
 
-/* vgpu_bo_owner_ops.evict_ok */
+/*
+ * Implements vgpu_bo_owner_ops.evict_ok. Returns false if a process with queues that maps the
+ * BO keeps it (kfd_process_keeps()), or if the current task acts for such a process.
+ */
 static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 {
 	u32 mem_type = bo->tbo.resource->mem_type;
@@ -54,7 +58,7 @@ static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 	return true;
 }
 
-/* vgpu_bo_owner_ops.evict_in */
+/* Implements vgpu_bo_owner_ops.evict_in. */
 static unsigned long kgd_mem_evict_in(struct vgpu_bo *bo)
 {
 	struct amdkfd_process_info *info;
@@ -83,7 +87,7 @@ const struct vgpu_bo_owner_ops kgd_mem_owner_ops = {
 	.release = kgd_mem_bo_release,
 };
 
-/* For imported BOs and BOs of the render node, which the memory limit does not count. */
+/* Functions for imported BOs and BOs of the render node, which the memory limit does not count. */
 static const struct vgpu_bo_owner_ops kgd_mem_import_ops = {
 	.evict_ok = kgd_mem_evict_ok,
 	.evict_in = kgd_mem_evict_in,
@@ -99,7 +103,7 @@ void kgd_mem_link(struct kgd_mem *mem)
 {
 	struct vgpu_bo *bo = mem->bo;
 
-	/* The reservation cannot fail: it is not interruptible and has no ticket. */
+	/* ttm_bo_reserve() cannot fail, because it is not interruptible and has no ticket. */
 	ttm_bo_reserve(&bo->tbo, false, false, NULL);
 	if (!bo->owner_ops)
 		bo->owner_ops = &kgd_mem_import_ops;
@@ -160,8 +164,8 @@ static u32 kgd_mem_gem_flags(u32 domain, u32 flags)
 #define KGD_MEM_CREATE_TRIES	16u
 #define KGD_MEM_CREATE_TIME	(10 * HZ)
 /*
- * Bytes that kgd_mem_make_table_room() frees. If this many bytes are free already, the call that
- * failed did not lack memory for page tables.
+ * Bytes that kgd_mem_make_table_room() frees. If this many bytes are free already, the call
+ * that failed did not lack VRAM for page tables.
  */
 #define KGD_MEM_TABLES_ROOM	SZ_2M
 
@@ -355,7 +359,7 @@ u32 kgd_mem_gem_domain(const struct vgpu_bo *bo)
  *
  * Context: sleeps.
  *
- * Return: the structure, or NULL.
+ * Return: the structure, or NULL if memory is used up.
  */
 struct kgd_mem *kgd_mem_new(struct kfd_process_device *pdd, u32 domain, u64 va,
 			    u32 flags)
@@ -380,7 +384,7 @@ struct kgd_mem *kgd_mem_new(struct kfd_process_device *pdd, u32 domain, u64 va,
  * @size: bytes; with KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM the length of both mappings together
  * @flags: KFD_IOC_ALLOC_MEM_FLAGS_*
  * @user_addr: address of a user pointer
- * @later: do not look up the pages of a user pointer now
+ * @later: if true, the pages of a user pointer are not looked up now
  * @out: set to the memory on success
  *
  * Context: kfd_process.mutex is held, no reservation; sleeps.
@@ -430,7 +434,7 @@ EXPORT_SYMBOL_IF_KUNIT(kgd_mem_create);
 /**
  * kgd_mem_destroy() - free memory that is not mapped any more
  * @owner: state of the process on the GPU for which the memory was created
- * @mem: memory; freed
+ * @mem: memory, which the function frees
  *
  * Revokes the process's right to mmap the BO, and drops the BO.
  *

@@ -32,11 +32,11 @@ struct vgpu_vm_bo;
  * @vbo: the mapping in the VM
  * @va: GPU address of the mapping's first byte
  * @size: length in bytes
- * @fresh: kgd_mem_map() has created the mapping and has not returned yet
- * @queue_refcount: number of queues that use the mapping, which can be unmapped only if the number
- *                  is 0
+ * @fresh: true if kgd_mem_map() has created the mapping and has not returned yet
+ * @queue_refcount: number of queues that use the mapping; the mapping can be unmapped only if
+ *                  the number is 0
  *
- * Protected by kfd_process.mutex.
+ * kfd_process.mutex protects all members.
  */
 struct kfd_mem_attachment {
 	struct kgd_mem *mem;
@@ -56,8 +56,8 @@ struct kfd_mem_attachment {
  *      process on a GPU, of all allocations of a GPU's MMIO page, and of all imports of a BO
  * @bo_link: link in vgpu_bo.users, except for doorbells and the MMIO page; protected by the BO's
  *           reservation
- * @attachments: list of struct kfd_mem_attachment: one for each VM that maps the memory, two if
- *               @aql_queue
+ * @attachments: list of struct kfd_mem_attachment: one for each VM that maps the memory, or
+ *               two for each VM if @aql_queue is set
  * @validate_list: link in amdkfd_process_info.kfd_bo_list
  * @domain: where the BO belongs: AMDGPU_GEM_DOMAIN_* or VGPU_GEM_DOMAIN_MMIO_REMAP
  * @mapped_to_gpu_memory: number of mappings. Written with kfd_process.mutex and the BO's
@@ -65,19 +65,20 @@ struct kfd_mem_attachment {
  * @va: GPU address in every VM that maps the memory
  * @alloc_flags: KFD_IOC_ALLOC_MEM_FLAGS_*
  * @process_info: kfd_process.kgd_process_info of the process
- * @aql_queue: mapped twice in a row, so that packets of a ring need not wrap
+ * @aql_queue: true if each VM maps the memory twice, at adjacent addresses, so that packets of
+ *             a ring need not wrap
  * @dmabuf: dma-buf of the import or export, referenced, or NULL
- * @is_imported: imported from a dma-buf
- * @gem: NULL for memory with a handle. Otherwise GEM_VA has mapped the BO in the VM of this
- *       process on this GPU (kfd_mem_gem.c): the structure has no handle and no
- *       @attachments, and @mapped_to_gpu_memory counts the mappings of GEM_VA
- * @invalid: the last look-up of a user pointer's pages found no memory at its address, or there
- *           was no look-up yet. The next placement unbinds the BO, and no entries are written
- *           until a look-up finds memory
+ * @is_imported: true if the memory was imported from a dma-buf
+ * @gem: state of the process on the GPU in whose VM GEM_VA has mapped the BO (kfd_mem_gem.c).
+ *       The structure then has no handle and no @attachments, and @mapped_to_gpu_memory counts
+ *       the mappings of GEM_VA. NULL for memory with a handle
+ * @invalid: true if the last look-up of a user pointer's pages found no memory at its address,
+ *           or if there was no look-up yet. The next placement unbinds the BO, and no entries
+ *           are written until a look-up finds memory
  *
  * The other members are protected by kfd_process.mutex, or do not change after creation.
  *
- * Members of amdkfd's structure that are not needed here:
+ * Members that amdkfd's structure has and that are not needed here:
  *
  * * No lock member: kfd_process.mutex serialises all calls that use the structure.
  * * No range member: mm/'s struct vgpu_userptr, which the render node uses, too, holds the pages
@@ -107,7 +108,7 @@ struct kgd_mem {
 /* kfd_mem.c */
 int kgd_mem_create(struct kfd_process_device *pdd, u64 va, u64 size, u32 flags,
 		   u64 user_addr, bool later, struct kgd_mem **out);
-/* How long a call waits for VRAM for page tables, in jiffies. */
+/* Time limit for a call that waits for VRAM for page tables, in jiffies. */
 #define KGD_MEM_TABLES_PATIENCE	(10 * HZ)
 int kgd_mem_make_table_room(struct vgpu_device *vdev, unsigned int frees,
 			    unsigned long until);

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * GEM_VA in KFD's address spaces: user space creates the mappings by the render-node file that
+ * Implements GEM_VA in KFD's address spaces. User space calls GEM_VA on the render-node file that
  * ACQUIRE_VM named. drm/vgpu_gem_va_kfd.c takes the locks.
  *
  * DOC: the render node's BOs in KFD's address space
  *
  * As long as a BO is mapped by GEM_VA, it has a struct kgd_mem without a handle (kgd_mem.gem). So
  * the BO carries the eviction fence while the process has queues, and is evicted and restored with
- * the process; the mapping keeps the BO after the process that created it has ended. This holds
- * for all BOs, including those of GEM_CREATE. (amdgpu fences only BOs that it has imported from
- * other devices; so in amdgpu a queue may access, through stale entries, the memory of a BO that
- * has moved.)
+ * the process; and the mapping keeps the BO after the process that created the BO has ended. This
+ * holds for all BOs, including those of GEM_CREATE. (amdgpu fences only BOs that it has imported
+ * from other devices; so in amdgpu a queue may access, through stale entries, the memory of a BO
+ * that has moved.)
  *
  * The mappings belong to the address space (vgpu_vm_va.c). kfd_process.mutex protects them;
  * callers also hold vgpu_vm.va_lock, as the functions of vm/ require. When the file closes its
@@ -62,7 +62,10 @@ struct kfd_process_device *kfd_mem_gem_device(struct vgpu_device *vdev,
 	return NULL;
 }
 
-/* The caller holds kfd_process.mutex and the reservation of @bo. */
+/*
+ * Return the struct kgd_mem of the BO's mappings by GEM_VA in the VM of @pdd, or NULL. The caller
+ * holds kfd_process.mutex and the reservation of @bo.
+ */
 static struct kgd_mem *gem_mem_find(const struct kfd_process_device *pdd,
 				    const struct vgpu_bo *bo)
 {
@@ -81,8 +84,8 @@ static struct kgd_mem *gem_mem_new(struct kfd_process_device *pdd,
 	struct kgd_mem *mem;
 
 	/*
-	 * Refuse user pointers: a restore would fail as long as the owner of a user pointer has
-	 * no pages at its address.
+	 * Refuse user pointers, because a restore would fail as long as the process of a user
+	 * pointer has no pages at its address.
 	 */
 	if (!domain || bo->userptr)
 		return ERR_PTR(-EINVAL);
@@ -232,9 +235,9 @@ static int gem_lock_range(struct vgpu_vm *vm, u64 va, u64 size,
 	}
 	/*
 	 * The entries of a BO that is being moved may be stale, and queues may use them until the
-	 * move ends. So wait for moves: from the end of a move until a restore has written new
-	 * entries, the queues are off the hardware, and the stale entries of a mapping can be
-	 * cleared, also those of pages that stay mapped.
+	 * move ends. So wait for moves. From the end of a move until a restore has written new
+	 * entries, the queues are off the hardware, so all stale entries of a mapping can be
+	 * cleared, including those of pages that stay mapped.
 	 */
 	drm_exec_for_each_locked_object(exec, gem) {
 		left = dma_resv_wait_timeout(gem->resv, DMA_RESV_USAGE_KERNEL,
@@ -273,7 +276,7 @@ static int gem_clear(struct kfd_process_device *pdd, u64 va, u64 size)
 }
 
 /**
- * kfd_mem_gem_va_locked() - GEM_VA in a process's address space
+ * kfd_mem_gem_va_locked() - perform GEM_VA in a process's address space
  * @pdd: state of the process on the GPU
  * @bo: BO that @args names, of which the file has a handle, or NULL
  * @args: checked arguments; no SVM range overlaps the addresses to map

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Memory of a process for fdinfo, and address spaces of all processes for debugfs. */
+/*
+ * Collects the memory of a process for fdinfo, and prints address spaces of all processes in
+ * debugfs.
+ */
 #include <drm/drm_print.h>
 
 #include "mm/vgpu_bo.h"
@@ -41,7 +44,7 @@ static int kfd_pdd_memory(struct kfd_process_device *pdd,
  * kfd_file_memory() - collect the BOs of the process that has a file's address space
  * @vdev: device
  * @file: file of the render node
- * @set: set to which the process's BOs on @vdev are added
+ * @set: set to which the function adds the process's BOs on @vdev
  * @tables: set to the bytes of the process's page tables on @vdev; not written if there is
  *          no such process
  *

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Limit of the system memory that KFD's BOs may use.
+ * Limits the system memory that KFD's BOs may use.
  *
  * amdkfd refuses to overcommit VRAM. This driver allows it, since BOs of processes that do not
  * run are evicted for BOs of processes that run. BOs that do not fit into VRAM are in system
@@ -20,8 +20,8 @@
 
 /* Protects the two counts below, kfd_node.vram_used, and vgpu_device.kfd against detach. */
 static DEFINE_SPINLOCK(kfd_mem_limit_lock);
-static u64 kfd_mem_gtt_used;	/* bytes */
-static u64 kfd_mem_vram_excess;	/* bytes, over all GPUs */
+static u64 kfd_mem_gtt_used;	/* bytes of BOs that are charged to GTT */
+static u64 kfd_mem_vram_excess;	/* bytes charged beyond the size of VRAM, all GPUs */
 
 static u64 kfd_mem_limit(void)
 {
@@ -46,13 +46,13 @@ static u64 kfd_mem_excess(struct kfd_node *node, u64 vram_used)
  * kfd_mem_limit_reserve() - charge a BO to the memory limit
  * @node: GPU
  * @domain: AMDGPU_GEM_DOMAIN_VRAM or _GTT; BOs of other domains are not counted
- * @size: bytes. Any value is safe: a size that is too large is refused before the additions, so
- *        that no sum overflows
+ * @size: bytes. Any value is safe, because a size that is too large is refused before the
+ *        additions, so that no sum overflows
  *
  * Context: process context.
  *
- * Return: 0; -ENOMEM if the limit would be exceeded, or for VRAM if @size is larger than the
- * GPU's VRAM.
+ * Return: 0; -ENOMEM if the limit would be exceeded, or if @domain is VRAM and @size is larger
+ * than the GPU's VRAM.
  */
 int kfd_mem_limit_reserve(struct kfd_node *node, u32 domain, u64 size)
 {

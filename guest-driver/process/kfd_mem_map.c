@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Mappings of struct kgd_mem in the VMs of its process: struct kfd_mem_attachment. */
+/* Maps struct kgd_mem in the VMs of its process, by struct kfd_mem_attachment. */
 #include <linux/dma-buf.h>
 #include <linux/iommu.h>
 #include <linux/jiffies.h>
@@ -45,8 +45,9 @@ static u64 kgd_mem_pte_flags(const struct kgd_mem *mem,
 }
 
 /*
- * Return true if @pdd's GPU can address the BO's memory. Sets *@peer to the way to VRAM or BARs of
- * another GPU; for other memory, to VGPU_PEER_NONE.
+ * Return true if @pdd's GPU can address the BO's memory. If so, and if the memory is VRAM or a
+ * BAR of another GPU, set *@peer to the way to that memory; otherwise set it to
+ * VGPU_PEER_NONE.
  */
 static bool kgd_mem_reachable(const struct kgd_mem *mem,
 			      const struct kfd_process_device *pdd,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * User pointers of ALLOC_MEMORY_OF_GPU.
+ * Creates user pointers of ALLOC_MEMORY_OF_GPU, and looks up and binds their pages.
  *
  * When the memory of the process changes, the MMU notifier takes the queues off the hardware;
  * restore_work (kfd_evict.c) looks up the new pages and writes the entries before the queues run
@@ -19,7 +19,7 @@
 #include "kfd_node.h"
 #include "kfd_process.h"
 
-/* vgpu_userptr_invalidate_fn */
+/* Implements vgpu_userptr_invalidate_fn: takes the process's queues off the hardware. */
 static void kfd_userptr_invalidate(void *owner)
 {
 	struct kgd_mem *mem = owner;
@@ -33,7 +33,8 @@ static void kfd_userptr_invalidate(void *owner)
  * @mem: memory without a BO
  * @addr: user address, tagged or not; page aligned
  * @size: bytes, whole pages
- * @later: do not look up the pages now; kgd_mem.invalid is set until a restore has found them
+ * @later: if true, the pages are not looked up now, and kgd_mem.invalid is set until a restore
+ *         has found them
  *
  * Context: kfd_process.mutex is held, no reservation; takes mmap_lock.
  *
@@ -49,7 +50,7 @@ int kfd_userptr_create(struct kfd_process_device *pdd, struct kgd_mem *mem,
 	addr = untagged_addr(addr);
 	if (!addr)
 		return -EINVAL;
-	/* The BO would not fit into GTT when all its pages have been found. */
+	/* Reject a BO that would not fit into GTT once all its pages have been found. */
 	if (size > vgpu_gtt_mgr_size(node->vdev))
 		return -ENOMEM;
 	ret = kfd_mem_limit_reserve(node, AMDGPU_GEM_DOMAIN_GTT, size);
@@ -83,7 +84,7 @@ int kfd_userptr_create(struct kfd_process_device *pdd, struct kgd_mem *mem,
  * kfd_userptr_prepare() - look up the pages of a user pointer
  * @mem: user pointer
  *
- * Memory that does not exist is no error: kgd_mem.invalid is set.
+ * If there is no memory at the address, the function sets kgd_mem.invalid and returns 0.
  *
  * Context: kfd_process.mutex is held, no reservation; takes mmap_lock.
  *

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Validation of a process's BOs: each BO gets a place in memory, then the page-table entries of
- * its mappings.
+ * Validates a process's BOs: gives each BO a place in memory, then writes the page-table entries
+ * of its mappings.
  *
  * DOC: restore under memory pressure
  *
@@ -337,7 +337,7 @@ int kgd_mem_find_pages(struct kfd_process *p)
 /**
  * kgd_mem_validate_all() - validate and fence all mapped BOs of a process
  * @p: process
- * @again: return -EAGAIN if the eviction fence signals meanwhile
+ * @again: if true, return -EAGAIN when the eviction fence signals meanwhile
  *
  * On return each BO has a place, the eviction fence and up-to-date entries. Before the call
  * the caller creates the eviction fence and then calls kgd_mem_find_pages(), so that an

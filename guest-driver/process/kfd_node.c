@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The list of struct kfd_node, and the ids of GPUs. */
+/* Keeps the list of struct kfd_node, and assigns the ids of GPUs. */
 #include <linux/jhash.h>
 #include <linux/list.h>
 #include <linux/pci.h>
@@ -20,7 +20,7 @@ static bool kfd_gpu_id_taken(u32 id)
 	return false;
 }
 
-/* The id depends on PCI slot and VRAM size, so that it is the same after a reboot. */
+/* Choose an id that depends on PCI slot and VRAM size, so that it is the same after a reboot. */
 static u32 kfd_gpu_id_pick(struct vgpu_device *vdev)
 {
 	u32 place[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* struct kfd_node, KFD's state of a GPU, and the list of nodes; kfd_node.c. */
+/* Declares struct kfd_node, which is KFD's state of a GPU, and the list of nodes (kfd_node.c). */
 #ifndef KFD_NODE_H
 #define KFD_NODE_H
 
@@ -21,13 +21,14 @@ struct vgpu_bo;
  * struct kfd_node - KFD's state of a GPU
  * @vdev: the device; outlives the node
  * @gpu_id: id in the uAPI; 16 bits, not zero, unique
- * @topology_id: number of the GPU's folder in the topology; written under kfd_topology_mutex when
- *               any GPU is added or removed. Readers without the mutex use READ_ONCE()
+ * @topology_id: number of the GPU's folder in the topology; written under kfd_topology_mutex
+ *               when any GPU is added or removed. Readers that do not hold the mutex use
+ *               READ_ONCE()
  * @dqm: queues of all processes; kfd_dqm_init() allocates it
  * @irq: interrupt work; kfd_interrupt_init() allocates it
  * @vram_used: bytes of VRAM that BOs of KFD ask for, evicted BOs included; protected by
- *             kfd_mem_limit.c's lock
- * @mmio: the page of the HDP flush registers, pinned; see kfd_mmio.c
+ *             kfd_mem_limit_lock
+ * @mmio: pinned BO of the page with the HDP flush registers; see kfd_mmio.c
  * @n_pdds: number of struct kfd_process_device that point to this node; kfd_device_fini() waits
  *          until the number is 0
  * @svm: state of svm/; svm_node_init() allocates it

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Allocation of PASIDs. A process has the same PASID on every device, so there is one allocator
+ * Allocates PASIDs. A process has the same PASID on every device, so there is one allocator
  * for all devices. PASID 0 belongs to the kernel.
  */
 #include <linux/atomic.h>
@@ -49,7 +49,7 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_pasid_free);
  *
  * Context: any.
  *
- * Return: PASIDs of processes and of render-node files, on all devices.
+ * Return: number of PASIDs of processes and of render-node files, on all devices.
  */
 unsigned int kfd_pasids_in_use(void)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The hash of processes, lookups in it, faults that cannot be repaired, and ACQUIRE_VM.
- * kfd/core/kfd_process_life.c creates and destroys processes.
+ * Keeps the hash of processes, looks processes up, reports faults that cannot be repaired, and
+ * implements ACQUIRE_VM. kfd/core/kfd_process_life.c creates and destroys processes.
  */
 #include <linux/hashtable.h>
 #include <linux/mm.h>
@@ -19,12 +19,12 @@
 #include "kfd_process.h"
 #include "kfd_process_trace.h"
 
-/* See kfd_process.h. */
+/* Documented in kfd_process.h. */
 const struct kfd_process_ops *kfd_process_ops;
 
 static const struct kfd_render_ops *kfd_render_ops;
 
-/* See kfd_process.h. */
+/* Documented in kfd_process.h. */
 DEFINE_MUTEX(kfd_processes_mutex);
 EXPORT_SYMBOL_IF_KUNIT(kfd_processes_mutex);
 
@@ -33,11 +33,11 @@ static struct workqueue_struct *kfd_process_wq;
 static atomic_t kfd_n_processes = ATOMIC_INIT(0);
 
 /**
- * kfd_processes_in_use() - number of processes
+ * kfd_processes_in_use() - count the processes
  *
  * Context: any.
  *
- * Return: processes on all GPUs, including those whose teardown has not ended.
+ * Return: number of processes on all GPUs, including those whose teardown has not ended.
  */
 unsigned int kfd_processes_in_use(void)
 {
@@ -45,8 +45,8 @@ unsigned int kfd_processes_in_use(void)
 }
 
 /*
- * Reclaim waits for p->queue_lock, because MMU notifiers take it. Teach lockdep this order
- * before the first reclaim.
+ * Reclaim waits for p->queue_lock, because MMU notifiers take it. Declare this order to
+ * lockdep before the first reclaim.
  */
 static void kfd_process_lockdep_init(struct kfd_process *p)
 {
@@ -226,9 +226,9 @@ struct kfd_process *kfd_lookup_process_by_pasid(u16 pasid)
 
 /**
  * kfd_lookup_process_after() - find the process with the next higher PASID
- * @pasid: PASID of the last process that the caller visited; 0 at first
+ * @pasid: PASID of the process that the caller visited before, or 0 in the first call
  *
- * For loops over all processes in which the caller holds no lock from one process to the next.
+ * Used by loops over all processes that hold no lock from one process to the next.
  *
  * Context: any. Does not allocate.
  *
@@ -315,7 +315,7 @@ struct kfd_process_device *kfd_process_device_by_node_id(struct kfd_process *p,
 }
 
 /**
- * kfd_process_gpuidx() - index of a device in kfd_process.pdds
+ * kfd_process_gpuidx() - find the index of a device in kfd_process.pdds
  * @p: process
  * @vdev: device
  *
@@ -370,7 +370,7 @@ void kfd_process_report_eviction(struct kfd_process *p,
 /**
  * kfd_process_report_restore() - send the SMI event of a restore on each GPU
  * @p: process
- * @on: true: the queues may run again; false: the restore failed and will be repeated
+ * @on: true if the queues may run again, false if the restore failed and will be repeated
  *
  * Context: any except interrupts.
  */
@@ -386,7 +386,7 @@ void kfd_process_report_restore(struct kfd_process *p, bool on)
 /**
  * kfd_process_stopped_for() - stop the queues of a process on a GPU, and log the reason
  * @pdd: state of the process on the GPU
- * @fmt: format of the reason, the start of the log message; arguments follow
+ * @fmt: format of the reason, with which the log message starts; its arguments follow
  *
  * A stopped queue does not run again; user space can only destroy it.
  *
@@ -417,7 +417,7 @@ void kfd_process_stopped_for(struct kfd_process_device *pdd, const char *fmt, ..
  * kfd_process_vm_fault() - stop the queues of a process after a fault
  * @pdd: state of the process on the GPU
  * @page: page of the fault
- * @write: the access was a write
+ * @write: true if the access was a write
  *
  * Called for a fault that cannot be repaired. The caller calls kfd_process_report_vm_fault()
  * next.
@@ -436,8 +436,8 @@ void kfd_process_vm_fault(struct kfd_process_device *pdd, unsigned long page,
  * kfd_process_report_vm_fault() - report a fault that cannot be repaired
  * @pdd: state of the process on the GPU; kfd_process_vm_fault() has stopped its queues
  * @page: page of the fault
- * @not_present: the interrupt entry reports that the page had no valid PTE
- * @write: the access was a write
+ * @not_present: true if the entry of the interrupt ring reports that the page had no valid PTE
+ * @write: true if the access was a write
  *
  * Sends the SMI event, then raises the exception in the debugger or, without a debugger, in
  * the process. The caller has written the final PTE of the page before, since the reader of
@@ -521,7 +521,7 @@ struct kfd_process *kfd_process_next_user(struct kfd_node *node)
 	return found;
 }
 
-/* Set @pdd->drm_file. Returns 0, or -EINVAL if a process has acquired that file already. */
+/* Set @pdd->drm_file. Returns 0, or -EINVAL if a process has already acquired that file. */
 static int kfd_process_claim_drm_file(struct kfd_process_device *pdd,
 				      struct file *drm_file)
 {

@@ -35,8 +35,8 @@ struct vgpu_device;
 struct vgpu_vm;
 
 /*
- * Bit of kfd_process_device.flags: a queue of the process on this GPU has read poisoned
- * memory.
+ * Number of the bit in kfd_process_device.flags that is set if a queue of the process on this
+ * GPU has read poisoned memory.
  */
 #define KFD_PDD_POISONED	0
 
@@ -49,21 +49,21 @@ struct vgpu_vm;
  *          Written under kfd_process.mutex, read without a lock
  * @drm_file: the render node's file that ACQUIRE_VM named, referenced; NULL before that.
  *            Written under kfd_process.mutex and kfd_processes_mutex, read under either
- * @drm_priv: struct drm_file of @drm_file; it may mmap the process's BOs
+ * @drm_priv: struct drm_file of @drm_file, by which the process may mmap its BOs
  * @vm: address space, NULL before ACQUIRE_VM; set once, with release semantics, for
  *      readers without kfd_process.mutex
- * @alloc_idr: struct kgd_mem, indexed by the low half of its handle; protected by
- *             kfd_process.mutex
+ * @alloc_idr: the process's struct kgd_mem on the GPU, indexed by the low half of the handle;
+ *             protected by kfd_process.mutex
  * @attachments: list of the struct kfd_mem_attachment of every BO in @vm; protected by
  *               kfd_process.mutex
  * @doorbells: the process's slice of the doorbell BAR, NULL until the first queue or mapping
  *             needs it; set once, with release semantics
  * @qpd: queues of the process on the GPU; kfd_qpd_init() allocates it
- * @evicted: number of reasons that keep the queues off the hardware; 0: the queues may run.
+ * @evicted: number of reasons that keep the queues off the hardware; if 0, the queues may run.
  *           Protected by kfd_process.queue_lock
- * @flags: KFD_PDD_*, atomic
- * @lost_reported: the last recovery reported the loss of the GPU's VRAM to the process;
- *                 used by recovery only
+ * @flags: bits KFD_PDD_*, accessed by atomic bit operations
+ * @lost_reported: true if the last recovery reported the loss of the GPU's VRAM to the
+ *                 process; used by recovery only
  * @dbg: debugging; kfd_dbg_device_init() allocates it
  * @sh_hidden_private_base: address of the shaders' scratch memory. This and the next two members
  *                          are protected by kfd_process.mutex
@@ -95,7 +95,7 @@ struct kfd_process_device {
 
 /**
  * struct process_queue_manager - the queues of a process, on all GPUs
- * @queue_slot_bitmap: queue ids in use
+ * @queue_slot_bitmap: bitmap of the queue ids in use
  * @n_queues: number of ids in use
  *
  * Protected by kfd_process.mutex.
@@ -108,7 +108,7 @@ struct process_queue_manager {
 enum kfd_criu_state {
 	KFD_CRIU_NONE,
 	KFD_CRIU_PAUSED,	/* PROCESS_INFO stopped the queues for a checkpoint */
-	KFD_CRIU_RESTORED,	/* created from a checkpoint, before RESUME */
+	KFD_CRIU_RESTORED,	/* the process was created from a checkpoint, before RESUME */
 };
 
 /**
@@ -118,44 +118,46 @@ enum kfd_criu_state {
  *      that keeps struct mm_struct, but not the memory
  * @lead_thread: main thread, referenced
  * @pasid: id of the address space in the hardware, the same on every GPU
- * @ref: references. The hash holds one until @mmu_notifier reports the end of the mm
+ * @ref: reference count. The hash holds a reference until @mmu_notifier reports the end of the
+ *       mm
  * @release_work: tears the process down after the last reference
  * @rcu: frees the structure after all lookups that may still read it
  * @mutex: protects the BOs, queues and VMs of this process. Never taken in a notifier, in
  *         reclaim or in the fault path
- * @queue_lock: protects the state of the queues, which notifiers and the fault path change when
- *              they evict queues. So the holder neither allocates nor waits for reclaim. Taken
- *              inside @mutex
+ * @queue_lock: protects the state of the queues, which notifiers and the fault path change
+ *              when they evict queues. So the holder neither allocates nor waits for reclaim.
+ *              Taken after @mutex
  * @pdds: state on each GPU that existed when the process was created; the array does not change
  * @n_pdds: number of @pdds
  * @pqm: queue ids
  * @kgd_process_info: BOs of the process, and their eviction and restore (kfd_evict_priv.h);
  *                    constant
- * @ef: newest eviction fence of the BOs; NULL unless amdkfd_process_info.resident. Written
- *      with @mutex and @queue_lock held, read with either
+ * @ef: newest eviction fence of the BOs, or NULL if amdkfd_process_info.resident is false.
+ *      Written with @mutex and @queue_lock held, read with either held
  * @eviction_work: takes the queues off the hardware and signals @ef; queued by the first
  *                 wait for @ef
  * @restore_work: restores the BOs, then the queues
  * @events: HSA events; kfd_events_init() allocates it
  * @dbg: debugging and state of the runtime; kfd_dbg_init() allocates it
- * @debug_trap_enabled: a debugger has a session on the process. Written by kfd/debug/ with
- *                      @queue_lock held, read with or without the lock
+ * @debug_trap_enabled: true if a debugger has a session on the process. Written by kfd/debug/
+ *                      with @queue_lock held, read with or without the lock
  * @svms: SVM ranges; svm_range_list_init() allocates it
- * @xnack_enabled: page faults of the process are repaired. Written by svm_set_xnack() with @mutex
- *                 held; the fault path and notifiers read it without a lock
- * @criu_state: state of a checkpoint or restore; unless KFD_CRIU_NONE, the queues are off the
- *              hardware. Protected by @mutex
+ * @xnack_enabled: true if page faults of the process are repaired. Written by svm_set_xnack()
+ *                 with @mutex held; the fault path and notifiers read it without a lock
+ * @criu_state: state of a checkpoint or restore; in any state but KFD_CRIU_NONE, the queues
+ *              are off the hardware. Protected by @mutex
  * @criu_owner: current->files of the process that has paused this process for a checkpoint, or
  *              NULL. Written under @mutex, read without a lock
- * @suspended: the queues are off the hardware because the system sleeps; protected by @mutex
+ * @suspended: true if the queues are off the hardware because the system sleeps; protected by
+ *             @mutex
  * @mmu_notifier: its release callback reports the end of the mm
- * @kobj: folder kfd/proc/<pid>, or NULL; removed when the process leaves the hash. This
- *        and the next member are protected by a lock of kfd_procfs.c
+ * @kobj: sysfs folder kfd/proc/<pid>, or NULL; removed when the process leaves the hash.
+ *        kfd_procfs_mutex protects @kobj and @procfs
  * @procfs: files of @kobj, or NULL; allocated and freed with @kobj by kfd_procfs.c
  * @debugfs: debugfs folder kfd/proc/<pid>; created after the process has entered the hash, and
  *           removed after it has left the hash
  *
- * Members of amdkfd's structure that are not needed here:
+ * Members that amdkfd's structure has and that are not needed here:
  *
  * * No context_id member: the uAPI has one context for each process.
  * * No is_32bit_user_mode member: open() of /dev/kfd refuses 32-bit programs.
@@ -169,8 +171,8 @@ struct kfd_process {
 	struct kref ref;
 	struct work_struct release_work;
 	struct rcu_head rcu;
-	struct mutex mutex;		/* BOs, queues, VMs */
-	struct mutex queue_lock;	/* queues on the hardware */
+	struct mutex mutex;		/* protects BOs, queues, VMs */
+	struct mutex queue_lock;	/* protects the state of queues */
 	struct kfd_process_device *pdds[KFD_MAX_GPU_INSTANCE];
 	u32 n_pdds;
 	struct process_queue_manager pqm;

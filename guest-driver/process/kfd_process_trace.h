@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Tracepoints vgpu:vgpu_process_*: life and evictions of processes. */
+/* Tracepoints vgpu:vgpu_process_*, which report life and evictions of processes. */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM vgpu
 
@@ -56,9 +56,9 @@ DEFINE_EVENT(vgpu_process_class, vgpu_process_evict,
 );
 
 /*
- * An attempt to restore the BOs and queues of a process has ended. @result: 0 or a negative errno;
- * @took: duration of the attempt, without the look-up of user pointers' pages, in jiffies; @off:
- * time since the eviction, in jiffies.
+ * An attempt to restore the BOs and queues of a process has ended. result is 0 or a negative
+ * errno; took is the duration of the attempt in jiffies, without the look-up of user pointers'
+ * pages; off is the time since the eviction in jiffies.
  */
 TRACE_EVENT(vgpu_process_restore,
 	TP_PROTO(pid_t pid, int result, unsigned long took, unsigned long off),

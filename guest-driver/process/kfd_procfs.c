@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /sys/class/kfd/kfd/proc/<pid>: the sysfs folder of a process.
+ * Creates and removes /sys/class/kfd/kfd/proc/<pid>, the sysfs folder of a process. It contains:
  *
  *	pasid		PASID of the process
  *	vram_<gpu id>	bytes of VRAM that the process has allocated on that GPU
- *	queues/<id>/	a queue: kfd_queue_sysfs.c
+ *	queues/<id>/	folder of a queue (kfd_queue_sysfs.c)
  *
  * Readers take no lock: the removal of a file waits for its readers.
  */
@@ -22,7 +22,7 @@
  * struct kfd_procfs_vram_file - file "vram_<gpu id>" of a process
  * @pdd: state of the process on the GPU
  * @attr: the file
- * @name: its name
+ * @name: name of the file
  */
 struct kfd_procfs_vram_file {
 	struct kfd_process_device *pdd;
@@ -48,8 +48,8 @@ struct kfd_procfs_files {
 
 static struct kobject *kfd_procfs;
 /*
- * Protects the folders. kfd_process.mutex does not: the removal of a GPU removes the folders
- * of processes that are in use.
+ * Protects the folders. kfd_process.mutex does not protect them, because the removal of a GPU
+ * removes the folders of processes that are in use.
  */
 static DEFINE_MUTEX(kfd_procfs_mutex);
 
@@ -105,9 +105,9 @@ static void kfd_procfs_fill(struct kfd_process *p)
  * kfd_procfs_add() - create the folder of a process
  * @p: process with its PASID and GPUs
  *
- * A failure is not reported: the folder is information only. The function creates no folder if a
- * folder with this PID exists: that of an earlier program with the same PID, whose mm has not
- * ended yet.
+ * A failure is not reported, because the folder is only information. If a folder with this PID
+ * exists, the function creates none: the folder belongs to an earlier program with the same
+ * PID, whose mm has not ended yet.
  *
  * Context: process context; takes kfd_procfs_mutex.
  */
@@ -196,7 +196,7 @@ struct kobject *kfd_procfs_add_queue(struct kfd_process *p, u32 id,
 
 /**
  * kfd_procfs_remove_queue() - remove a queue's folder
- * @kobj: pointer to the folder or to NULL; set to NULL
+ * @kobj: pointer to the folder or to NULL; the function sets *@kobj to NULL
  *
  * Waits for readers of the files.
  *

@@ -12,12 +12,13 @@ enum kfd_timeslice_state {
 };
 
 /**
- * struct kfd_timeslice - for how long evictions spare a process's BOs; see kfd_timeslice.c
+ * struct kfd_timeslice - the time for which evictions spare a process's BOs; see
+ * kfd_timeslice.c
  * @state: state of the queues
- * @fails: consecutive restores that failed
- * @start: jiffies when the restore began
- * @active_until: jiffies until when allocations do not evict the process from VRAM
- * @slice_until: jiffies until when all other evictions spare the process
+ * @fails: number of consecutive restores that failed
+ * @start: time in jiffies when the restore began
+ * @active_until: time in jiffies up to which allocations do not evict the process from VRAM
+ * @slice_until: time in jiffies up to which all other evictions spare the process
  *
  * Written under kfd_process.mutex, except in kfd_timeslice_off(), whose caller holds
  * kfd_process.queue_lock. Eviction decisions read the members without a lock, and may use old
@@ -34,20 +35,20 @@ struct kfd_timeslice {
 /* Record that a restore begins. @now is the time in jiffies, as in the functions below. */
 void kfd_timeslice_begin(struct kfd_timeslice *t, unsigned long now);
 /*
- * Record that the restore has ended. @on: the restore succeeded, and the queues are on the
- * hardware.
+ * Record that the restore has ended. @on is true if the restore succeeded and the queues are
+ * on the hardware.
  */
 void kfd_timeslice_end(struct kfd_timeslice *t, unsigned long now, bool on);
-/* The queues were taken off the hardware. Any context. */
+/* Record that the queues were taken off the hardware. Any context. */
 void kfd_timeslice_off(struct kfd_timeslice *t);
 /*
- * Return the number of jiffies until an allocation may evict the process from VRAM; 0 if it may
- * do so now. Any context.
+ * Return the number of jiffies until an allocation may evict the process from VRAM, or 0 if it
+ * may do so now. Any context.
  */
 unsigned long kfd_timeslice_left(const struct kfd_timeslice *t, unsigned long now);
 /*
- * Return true if an eviction has to spare a BO in @mem_type (TTM_PL_*). @back: the eviction is
- * for another process that is being restored. Any context.
+ * Return true if an eviction has to spare a BO in @mem_type (TTM_PL_*). @back is true if the
+ * eviction is for another process that is being restored. Any context.
  */
 bool kfd_timeslice_keeps(const struct kfd_timeslice *t, unsigned long now, u32 mem_type,
 			 bool back);

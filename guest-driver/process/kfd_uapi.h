@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Numbers of amdkfd's uAPI that <linux/kfd_ioctl.h> does not have. */
+/* Constants of amdkfd's uAPI that <linux/kfd_ioctl.h> does not define. */
 #ifndef KFD_UAPI_H
 #define KFD_UAPI_H
 
@@ -9,7 +9,7 @@
 /* Apertures of a process; the same on every gfx90a. */
 #define KFD_LDS_BASE		BIT_ULL(48)
 #define KFD_SCRATCH_BASE	BIT_ULL(49)
-#define KFD_PRIVATE_LIMIT	0xffffffffull		/* last byte of a 4 GiB aperture */
+#define KFD_PRIVATE_LIMIT	0xffffffffull		/* last offset in a 4 GiB aperture */
 #define KFD_GPUVM_BASE		0x10000ull
 #define KFD_GPUVM_LIMIT		0x7fffffffffffull
 
@@ -23,7 +23,7 @@
 #define KFD_MMAP_TYPE_RESERVED_MEM	BIT_ULL(62)
 #define KFD_MMAP_TYPE_MMIO		(0ull << 62)
 #define KFD_MMAP_GPU_ID(id)		(((u64)(id) & 0xffff) << 46)
-#define KFD_MMAP_SPAN			BIT_ULL(46)	/* offsets of one kind on one GPU */
+#define KFD_MMAP_SPAN			BIT_ULL(46)	/* offsets for one kind on one GPU */
 #define KFD_MMAP_GET_GPU_ID(offset)	(((offset) >> 46) & 0xffff)
 
 /*
