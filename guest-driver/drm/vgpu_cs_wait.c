@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * amdgpu's WAIT_CS, WAIT_FENCES and FENCE_TO_HANDLE: wait for, or export, the finished
- * fence of a job, which user space names by context, ring and number.
+ * Implements amdgpu's WAIT_CS, WAIT_FENCES and FENCE_TO_HANDLE, which wait for or export the
+ * finished fence of a job. User space names the job by context, ring and number.
  */
 #include <linux/file.h>
 #include <linux/overflow.h>
@@ -19,8 +19,8 @@
 #define WAIT_MAX_FENCES	SZ_64K
 
 /*
- * Return the job's fence, referenced; NULL if the job is done and the context has dropped its
- * fence; or ERR_PTR().
+ * Return a reference to the job's fence; NULL if the job is done and the context has dropped
+ * the fence; or ERR_PTR().
  */
 static struct dma_fence *wait_find(struct vgpu_file *vf,
 				   const struct drm_amdgpu_fence *user)
@@ -65,10 +65,10 @@ static long wait_one(struct dma_fence *fence, u64 deadline)
  * @data: union drm_amdgpu_wait_cs
  * @file: file of the context
  *
- * The status is 1 if the deadline has passed, otherwise 0.
+ * Sets the status to 1 if the deadline passes before the job is done, otherwise to 0.
  *
- * Return: 0; -EINVAL for an unknown context, ring or number; the job's
- * error; -ERESTARTSYS.
+ * Return: 0; -EINVAL for an unknown context, ring or job number; the job's error;
+ * -ERESTARTSYS.
  */
 int vgpu_wait_cs_ioctl(struct drm_device *drm, void *data,
 		       struct drm_file *file)
@@ -167,7 +167,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_wait_unique);
 
 /*
  * Look up @n fences, but stop at the first job that is done and whose fence the context has
- * dropped. Return the number of fences found before that job (@n: all), or an error.
+ * dropped. Return the number of fences found before that job, which is @n if there is no such
+ * job, or an error.
  */
 static int wait_find_all(struct vgpu_file *vf,
 			 const struct drm_amdgpu_fence *users, u32 n,
@@ -223,7 +224,7 @@ static int wait_any(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
 	if (found < 0) {
 		left = found;
 	} else if (found < n) {
-		first = found;		/* has signalled already */
+		first = found;		/* the fence of this job has signalled */
 	} else {
 		found = vgpu_wait_unique(fences, index, n);
 		left = wait_first(fences, found, deadline, &first);
@@ -241,7 +242,7 @@ static int wait_any(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
 	memset(args, 0, sizeof(*args));
 	args->out.status = left > 0;
 	args->out.first_signaled = first;
-	return error;	/* error of fence @first: user space gets both */
+	return error;	/* user space gets this error and the output */
 }
 
 /**
@@ -250,10 +251,10 @@ static int wait_any(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
  * @data: union drm_amdgpu_wait_fences
  * @file: file of the contexts
  *
- * The status is 0 if the deadline has passed, otherwise 1.
+ * Sets the status to 0 if the deadline passes before the wait is over, otherwise to 1.
  *
- * Return: 0; -EINVAL for an unknown context, ring or number, too many fences, or no fence and no
- * wait_all; the error of a job; -EFAULT, -ENOMEM, -ERESTARTSYS.
+ * Return: 0; -EINVAL for an unknown context, ring or job number, for too many fences, or for
+ * no fence without wait_all; the error of a job; -EFAULT, -ENOMEM, -ERESTARTSYS.
  */
 int vgpu_wait_fences_ioctl(struct drm_device *drm, void *data,
 			   struct drm_file *file)
@@ -319,8 +320,8 @@ static int fence_to_syncobj(struct drm_file *file, struct dma_fence *fence,
  * @data: union drm_amdgpu_fence_to_handle
  * @file: file of the context
  *
- * Return: 0; -EINVAL for an unknown context, ring, number or kind of handle; the error of the
- * ring's last job; -EMFILE, -ENOMEM.
+ * Return: 0; -EINVAL for an unknown context, ring, job number or kind of handle; the error of
+ * the ring's last job; -EMFILE, -ENOMEM.
  */
 int vgpu_fence_to_handle_ioctl(struct drm_device *drm, void *data,
 			       struct drm_file *file)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * amdgpu's CTX, SCHED and VM: contexts, their rings and the fences of their last jobs.
+ * Implements amdgpu's CTX, SCHED and VM ioctls: contexts, their rings and the fences of their last
+ * jobs.
  *
  * A context has the two rings that amdgpu gives to the DMA IP. The scheduler chooses a ring's
  * engine whenever the ring is idle. Jobs of a ring run in order. After an engine has failed in a
@@ -21,7 +22,7 @@
 #include "vm/vgpu_vm.h"
 #include "vgpu_file.h"
 
-/* As amdgpu: ids 1 to 4095. */
+/* First id that is not used. As in amdgpu, contexts have ids 1 to 4095. */
 #define CTX_ID_END	4096
 
 static u64 ctx_resets(struct vgpu_device *vdev)
@@ -106,7 +107,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_ctx_put);
  * @vf: file
  * @id: id of the context
  *
- * Return: a reference, or NULL.
+ * Return: a reference to the context, or NULL if the id is unknown.
  */
 struct vgpu_ctx *vgpu_ctx_get(struct vgpu_file *vf, u32 id)
 {
@@ -252,7 +253,10 @@ static int ctx_query2(struct vgpu_file *vf, u32 id, union drm_amdgpu_ctx_out *ou
 	return 0;
 }
 
-/* The device has no power management, so that no stable power state can be set. */
+/*
+ * Get or set the stable power state. The device has no power management, so only NONE is
+ * accepted.
+ */
 static int ctx_pstate(struct vgpu_file *vf, u32 id, u32 want,
 		      union drm_amdgpu_ctx_out *out)
 {
@@ -287,7 +291,7 @@ int vgpu_ctx_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 
 	if (flags && op != AMDGPU_CTX_OP_SET_STABLE_PSTATE)
 		return -EINVAL;
-	/* Old user space does not set the field. */
+	/* Old user space does not set the priority. */
 	if (!ctx_priority_ok(priority))
 		priority = AMDGPU_CTX_PRIORITY_NORMAL;
 
@@ -343,8 +347,8 @@ int vgpu_ctx_ring(struct vgpu_ctx *ctx, u32 ip, u32 instance, u32 ring,
  * @ring: ring of @ctx
  * @seq: number of the job, or ~0 for the last job
  *
- * Return: a reference; NULL if the job is done and the ring has dropped its fence;
- * ERR_PTR(-EINVAL) for a number that was not submitted yet.
+ * Return: a reference to the fence; NULL if the job is done and the ring has dropped the
+ * fence; ERR_PTR(-EINVAL) for a number that was not submitted yet.
  */
 struct dma_fence *vgpu_ctx_fence(struct vgpu_ctx *ctx,
 				 struct vgpu_ctx_ring *ring, u64 seq)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * debugfs dri/N: counters of the driver and of the device, as "name value"
+ * Creates the files of debugfs dri/N: counters of the driver and of the device as "name value"
  * lines, the state of the memory managers, and a link to KFD's folder.
  */
 #include <linux/debugfs.h>

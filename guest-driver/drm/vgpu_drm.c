@@ -40,8 +40,8 @@ static const struct drm_ioctl_desc vgpu_ioctls[] = {
 };
 
 /*
- * Return true for ioctls that may wait for user space without limit: the device's removal must not
- * wait for these ioctls.
+ * Return true for ioctls that may wait for user space without limit, so that the device's
+ * removal must not wait for these ioctls.
  */
 static bool vgpu_ioctl_waits(unsigned int nr)
 {
@@ -92,7 +92,10 @@ static long vgpu_drm_compat_ioctl(struct file *filp, unsigned int cmd,
 }
 #endif
 
-/* Stop the jobs first: drm_release() closes the handles, and waits for jobs that use them. */
+/*
+ * Stop the jobs first, because drm_release() closes the handles, and waits for jobs that use
+ * them.
+ */
 static int vgpu_drm_release(struct inode *inode, struct file *filp)
 {
 	vgpu_file_stop_jobs(filp->private_data);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The render node: functions for probe, remove and the system's sleep. Functions are documented
- * where they are defined.
+ * Declares the functions of the render node for probe, remove and the system's sleep.
+ * Functions are documented where they are defined.
  */
 #ifndef VGPU_DRM_H
 #define VGPU_DRM_H
 
 #include <linux/types.h>
 
-#define VGPU_DRV_NAME		"amdgpu"	/* user space compares the driver's name with it */
+#define VGPU_DRV_NAME		"amdgpu"	/* driver name that user space looks for */
 #define VGPU_DRV_DESC		"vgpu-kfd: AMD GPU memory system model"
 #define VGPU_DRV_MAJOR		3
 #define VGPU_DRV_MINOR		59

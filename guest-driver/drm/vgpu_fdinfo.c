@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * fdinfo of a render node's file: size and placement of the client's memory
+ * Prints fdinfo of a render node's file: size and placement of the client's memory
  * (Documentation/gpu/drm-usage-stats.rst), with amdgpu's driver-specific keys.
  *
  * A client's memory consists of:
@@ -41,11 +41,11 @@ enum { REGION_CPU, REGION_GTT, REGION_VRAM, REGION_DOORBELL, N_REGIONS };
 /**
  * struct fdinfo_sums - sums of a client's memory, in bytes
  * @region: memory by region
- * @requested_vram: BOs that belong to VRAM
- * @requested_visible: part of @requested_vram with CPU_ACCESS_REQUIRED
- * @requested_gtt: BOs that belong to GTT
- * @evicted_vram: BOs that belong to VRAM and are not placed there
- * @evicted_visible: part of @evicted_vram with CPU_ACCESS_REQUIRED
+ * @requested_vram: size of the BOs whose domains prefer VRAM
+ * @requested_visible: part of @requested_vram in BOs with CPU_ACCESS_REQUIRED
+ * @requested_gtt: size of the BOs whose domains prefer GTT
+ * @evicted_vram: size of the BOs whose domains prefer VRAM and that are not placed there
+ * @evicted_visible: part of @evicted_vram in BOs with CPU_ACCESS_REQUIRED
  */
 struct fdinfo_sums {
 	struct fdinfo_region region[N_REGIONS];
@@ -186,8 +186,8 @@ static void fdinfo_print(struct drm_printer *p, const char *key, u64 bytes)
  * @p: output
  * @file: client
  *
- * Prints nothing if a signal arrives or an allocation fails. Engine times are absent: the
- * hardware does not measure them.
+ * Prints nothing if a signal arrives or an allocation fails. Does not print engine times,
+ * because the hardware does not measure them.
  */
 void vgpu_show_fdinfo(struct drm_printer *p, struct drm_file *file)
 {
@@ -229,7 +229,7 @@ void vgpu_show_fdinfo(struct drm_printer *p, struct drm_file *file)
 	for (i = 0; i < N_REGIONS; i++) {
 		const struct fdinfo_region *r = &sums.region[i];
 
-		/* The older key of resident memory, which some tools read. */
+		/* Also print the older key of resident memory, which some tools read. */
 		drm_printf(p, "drm-memory-%s:\t%llu KiB\n", r->name,
 			   r->stats.resident / SZ_1K);
 		drm_print_memory_stats(p, &r->stats, DRM_GEM_OBJECT_RESIDENT |

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Open files: address space and handles.
+ * Manages the address space and the handles of open files.
  *
  * The first mapping or submission creates a file's address space. Closing the last handle of a BO
  * removes the file's mappings of the BO. Mappings are changed with vgpu_vm.va_lock held. A mapping
@@ -25,7 +25,7 @@
  * struct vgpu_handle - a BO that a file has handles of
  * @node: node in vgpu_file.handles
  * @always_link: link in vgpu_file.always, or empty
- * @bo: BO; the handles have references
+ * @bo: BO, to which the handles hold references
  * @n: number of handles
  */
 struct vgpu_handle {
@@ -123,8 +123,8 @@ int vgpu_file_vm(struct vgpu_file *vf)
 }
 
 /*
- * kfd_render_ops.acquire. The file belongs to the process until the file is closed. Such a file
- * cannot submit jobs.
+ * Implements kfd_render_ops.acquire. The file belongs to the process until the file is closed,
+ * and cannot submit jobs.
  */
 static int file_acquire(struct drm_file *file, u16 pasid)
 {
@@ -275,8 +275,8 @@ static bool file_has(struct vgpu_file *vf, struct vgpu_bo *bo)
  * @vf: file
  * @bo: BO
  *
- * If the function returns true, the caller may map @bo before it drops the lock: the close of the
- * last handle waits for the lock, and removes the mapping.
+ * If the function returns true, the caller may map @bo before it drops kfd_process.mutex: the close
+ * of the last handle waits for the mutex, and removes the mapping.
  *
  * Context: the caller holds kfd_process.mutex of the process that has acquired the file, and no
  * reservation.
@@ -293,8 +293,8 @@ bool vgpu_file_has_bo_kfd(struct vgpu_file *vf, struct vgpu_bo *bo)
  * @vf: file with an address space
  * @bo: BO
  *
- * If the function returns true, the caller may map @bo before it drops the lock: the close of the
- * last handle waits for the lock, and removes the mapping.
+ * If the function returns true, the caller may map @bo before it drops va_lock: the close of the
+ * last handle waits for va_lock, and removes the mapping.
  *
  * Context: the caller holds va_lock of @vf->vm, and no reservation.
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Objects of an open file of the render node: address space, GEM handles, contexts, BO lists.
- * Functions are documented where they are defined.
+ * Declares the objects of an open file of the render node: address space, GEM handles,
+ * contexts, BO lists. Functions are documented where they are defined.
  */
 #ifndef VGPU_FILE_H
 #define VGPU_FILE_H
@@ -42,13 +42,13 @@
  * @bulk: consecutive entries of VM_ALWAYS_VALID BOs in TTM's LRU lists; protected by
  *        bdev.lru_lock
  * @handles: tree of struct vgpu_handle, by BO
- * @ctxs: struct vgpu_ctx by id
- * @lists: struct vgpu_bo_list by handle
+ * @ctxs: IDR of the struct vgpu_ctx, by id
+ * @lists: IDR of the struct vgpu_bo_list, by handle
  * @fault: last fault of the file's jobs; protected by the lock of vgpu_sched.files
  */
 struct vgpu_file {
 	struct vgpu_device *vdev;
-	struct mutex lock;	/* handles, contexts, lists */
+	struct mutex lock;	/* protects handles, contexts, lists */
 	struct vgpu_vm *vm;
 	u16 pasid;
 	u16 kfd_pasid;
@@ -65,7 +65,8 @@ struct vgpu_file {
  * struct vgpu_ctx_ring - a ring of a context
  * @entity: scheduler entity
  * @next_seq: number of the next job; the first job has 1
- * @fences: finished fences of the last jobs, by number; protected by vgpu_ctx.ring_lock
+ * @fences: finished fences of the last jobs, at the job's number modulo VGPU_CTX_FENCES;
+ *          protected by vgpu_ctx.ring_lock
  */
 struct vgpu_ctx_ring {
 	struct drm_sched_entity entity;
@@ -75,7 +76,7 @@ struct vgpu_ctx_ring {
 
 /**
  * struct vgpu_ctx - a context
- * @ref: references of vgpu_file.ctxs and of users
+ * @ref: reference count; vgpu_file.ctxs and users hold references
  * @vdev: device
  * @state: state shared with the context's jobs
  * @ring_lock: protects vgpu_ctx_ring.next_seq and .fences
@@ -83,13 +84,14 @@ struct vgpu_ctx_ring {
  * @priority: AMDGPU_CTX_PRIORITY_* at creation
  * @resets: number of recoveries at creation
  * @resets_seen: number of recoveries that QUERY_STATE has reported; protected by vgpu_file.lock
- * @rcu: frees the context after callbacks of the fences that its rings waited for
+ * @rcu: delays the free of the context until callbacks of the fences that its rings waited for
+ *       have ended
  */
 struct vgpu_ctx {
 	struct kref ref;
 	struct vgpu_device *vdev;
 	struct vgpu_ctx_state *state;
-	spinlock_t ring_lock;	/* numbers and fences */
+	spinlock_t ring_lock;	/* protects job numbers and fences */
 	struct vgpu_ctx_ring ring[VGPU_CTX_RINGS];
 	s32 priority;
 	u64 resets;
@@ -99,7 +101,7 @@ struct vgpu_ctx {
 
 /**
  * struct vgpu_bo_list - BOs of a job
- * @ref: references of vgpu_file.lists and of users
+ * @ref: reference count; vgpu_file.lists and users hold references
  * @n: number of BOs
  * @bo: BOs, referenced
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * BOs with GEM handles: amdgpu's GEM_CREATE, GEM_MMAP, GEM_OP, GEM_METADATA
- * and GEM_WAIT_IDLE.
+ * Implements amdgpu's GEM_CREATE, GEM_MMAP, GEM_OP, GEM_METADATA and GEM_WAIT_IDLE for BOs with GEM
+ * handles.
  *
  * Such a BO may be evicted at any time. Only the handles hold references on the BO; the DRM core
  * closes the remaining handles of a file when the file is closed.
@@ -32,8 +32,8 @@
 				 AMDGPU_GEM_CREATE_DISCARDABLE)
 
 /*
- * Create a BO. If VRAM has no room, the BO gets GTT as second domain. @root: GEM object whose
- * reservation the BO shares, or NULL.
+ * Create a BO. If VRAM has no room, the BO gets GTT as second domain. @root is the GEM object
+ * whose reservation the BO shares, or NULL.
  */
 static int vgpu_gem_create_bo(struct vgpu_device *vdev,
 			      const struct drm_amdgpu_gem_create_in *in,
@@ -291,7 +291,7 @@ put:
  * The caller calls the function again after the timeout: late timer ticks are added to jiffies
  * all at once, so that the timeout may end before the deadline.
  *
- * Return: jiffies, 0 after the deadline.
+ * Return: timeout in jiffies, or 0 after the deadline.
  */
 long vgpu_gem_timeout(u64 deadline)
 {
@@ -312,7 +312,8 @@ long vgpu_gem_timeout(u64 deadline)
  * @data: union drm_amdgpu_gem_wait_idle
  * @file: file of the handle
  *
- * Waits for moves, clears and jobs. The status is 1 if the deadline has passed, otherwise 0.
+ * Waits for moves and clears of the BO, and for jobs that use it. Sets the status to 1 if the
+ * deadline passes before all are done, otherwise to 0.
  *
  * Return: 0, -ENOENT for an unknown handle, -ERESTARTSYS.
  */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* GEM_USERPTR: handles of BOs that use memory of the process. */
+/* Implements GEM_USERPTR, which creates handles of BOs that use memory of the process. */
 #include <linux/mm.h>
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_gem.h>
@@ -36,7 +36,10 @@ int vgpu_gem_userptr_ioctl(struct drm_device *drm, void *data,
 		return -EINVAL;
 	if (offset_in_page(addr | args->size))
 		return -EINVAL;
-	/* Memory that the GPU writes needs an MMU notifier. */
+	/*
+	 * Memory that the GPU writes needs an MMU notifier, which user space requests by
+	 * REGISTER.
+	 */
 	if (!(args->flags & (AMDGPU_GEM_USERPTR_READONLY |
 			     AMDGPU_GEM_USERPTR_REGISTER)))
 		return -EACCES;

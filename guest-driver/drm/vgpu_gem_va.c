@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * amdgpu's GEM_VA: BOs in the address space of a file.
+ * Implements amdgpu's GEM_VA, which maps BOs in the address space of a file.
  *
  * Before it removes mappings, the ioctl waits until all jobs of the file are done, as amdgpu does
  * when the CPU writes page tables.
  *
- * For a file that KFD has acquired, the ioctl changes the address space of the KFD process:
- * vgpu_gem_va_kfd.c.
+ * For a file that KFD has acquired, the ioctl changes the address space of the KFD process
+ * (vgpu_gem_va_kfd.c).
  */
 #include <drm/amdgpu_drm.h>
 #include <drm/drm_exec.h>
@@ -110,7 +110,7 @@ static int va_lock(struct vgpu_vm *vm, const struct drm_amdgpu_gem_va *args,
 	return ret;
 }
 
-/* Do the operation. The caller holds vgpu_vm.va_lock and the reservations. */
+/* Perform the operation. The caller holds vgpu_vm.va_lock and the reservations of va_lock(). */
 static int va_apply(struct vgpu_file *vf, const struct drm_amdgpu_gem_va *args,
 		    struct vgpu_bo *bo, struct drm_exec *exec)
 {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* GEM_VA of a file that KFD has acquired: changes mappings in the KFD process's address space. */
+/*
+ * Implements GEM_VA for a file that KFD has acquired: changes mappings in the process's
+ * address space.
+ */
 #include <linux/mutex.h>
 #include <linux/sched/mm.h>
 #include <drm/amdgpu_drm.h>
@@ -10,7 +13,7 @@
 #include "vm/vgpu_vm.h"
 #include "vgpu_file.h"
 
-/* The caller holds kfd_process.mutex, and no lock that is taken inside this mutex. */
+/* The caller holds kfd_process.mutex, and no lock that must be taken after this mutex. */
 static int va_kfd_locked(struct kfd_process_device *pdd, struct vgpu_file *vf,
 			 struct vgpu_bo *bo,
 			 const struct drm_amdgpu_gem_va *args, u64 pte_flags)

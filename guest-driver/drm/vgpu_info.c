@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * amdgpu's INFO: queries about the device.
+ * Implements amdgpu's INFO ioctl, which replies to queries about the device.
  *
  * A query about a block that the device does not have gets amdgpu's reply for a chip without the
  * block.
@@ -78,7 +78,7 @@ static void vgpu_info_dev(struct vgpu_device *vdev,
 	info->gart_page_size = SZ_4K;
 	info->vram_type = AMDGPU_VRAM_TYPE_HBM;
 	info->vram_bit_width = 4096;
-	/* kHz; the clock is fixed. */
+	/* The unit is kHz. Minimum and maximum are equal, because the clock is fixed. */
 	info->max_engine_clock = VGPU_CHIP_MAX_ENGINE_MHZ * 1000;
 	info->min_engine_clock = info->max_engine_clock;
 	vgpu_info_dev_shaders(info);
@@ -159,7 +159,7 @@ static int vgpu_info_hw_ip(struct vgpu_device *vdev,
 	return vgpu_info_reply(args, &ip, sizeof(ip));
 }
 
-/* Reply how many IBs a job may have, for each IP; 0 for an IP without a ring. */
+/* Reply how many IBs a job may have on each IP, which is 0 for an IP without a ring. */
 static int vgpu_info_max_ibs(const struct drm_amdgpu_info *args)
 {
 	u32 max_ibs[AMDGPU_HW_IP_NUM];
@@ -170,7 +170,7 @@ static int vgpu_info_max_ibs(const struct drm_amdgpu_info *args)
 	return vgpu_info_reply(args, max_ibs, sizeof(max_ibs));
 }
 
-/* The device has no BIOS: the size is 0, and queries of the image fail. */
+/* The device has no BIOS: reply size 0, and reject queries of the image. */
 static int vgpu_info_vbios(const struct drm_amdgpu_info *args)
 {
 	const struct drm_amdgpu_info_vbios none = { };
@@ -186,7 +186,7 @@ static int vgpu_info_vbios(const struct drm_amdgpu_info *args)
 	}
 }
 
-/* Queries about memory. Returns -ENOTTY for other queries. */
+/* Reply to queries about memory. Returns -ENOTTY for other queries. */
 static int vgpu_info_mem_query(struct vgpu_device *vdev,
 			       const struct drm_amdgpu_info *args)
 {
@@ -221,7 +221,10 @@ static int vgpu_info_mem_query(struct vgpu_device *vdev,
 	return vgpu_info_reply(args, &value, sizeof(value));
 }
 
-/* Queries about blocks that the device does not have. Returns -ENOTTY for other queries. */
+/*
+ * Reply to queries about blocks that the device does not have. Returns -ENOTTY for other
+ * queries.
+ */
 static int vgpu_info_absent(const struct drm_amdgpu_info *args)
 {
 	const struct drm_amdgpu_info_vce_clock_table vce = { };

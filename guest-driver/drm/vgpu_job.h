@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A job of the render node: created by CS, run by the scheduler. */
+/* Declares jobs of the render node, which CS creates and the scheduler runs. */
 #ifndef VGPU_JOB_H
 #define VGPU_JOB_H
 
@@ -10,7 +10,7 @@
 
 /**
  * struct vgpu_ctx_state - state of a context that its jobs use after the context is freed
- * @ref: references of the context and of its jobs
+ * @ref: reference count; the context and its jobs hold references
  * @guilty: not 0 after an engine failed in a job of the context
  * @vram_epoch: value of vgpu_hw.vram_epoch at creation of the context. If vgpu_hw.vram_epoch
  *              differs from this value, jobs of the context end with -ECANCELED

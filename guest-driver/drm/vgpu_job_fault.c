@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Faults of the render node's jobs. VMIDs of such jobs do not retry, and a job continues after a
- * fault. The driver logs the fault, and stores the last fault of each file for
- * AMDGPU_INFO_GPUVM_FAULT.
+ * Handles VM faults of the render node's jobs. VMIDs of such jobs do not retry, and a job
+ * continues after a fault. The driver logs the fault, and stores the last fault of each file
+ * for AMDGPU_INFO_GPUVM_FAULT.
  */
 #include <drm/drm_print.h>
 
@@ -17,7 +17,7 @@
 /* AMDGPU_VMHUB_TYPE_MM0, the hub of the SDMA engines. */
 #define FAULT_HUB	1
 
-/* Called in hard interrupt context. */
+/* Log and store the fault. Called in hard interrupt context. */
 static void fault_irq(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 		      void *arg)
 {

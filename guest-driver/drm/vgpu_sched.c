@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Jobs of the render node, from their creation to the ring of an engine.
+ * Creates jobs of the render node, and submits them to the ring of an engine.
  *
  * The engines' schedulers (hw/sdma/vgpu_sdma_sched.c) run the jobs. job_submit() writes a job into
  * the kernel's ring of the engine: INDIRECT packets with the job's VMID, then the user fence.
@@ -29,7 +29,7 @@
 #include "vgpu_file.h"
 #include "vgpu_sched.h"
 
-/* Two FENCE packets: lower and upper half of the number. */
+/* Size of two FENCE packets, which write the lower and the upper half of the number. */
 #define USER_FENCE_DWORDS	(2 * SDMA_FENCE_DWORDS)
 
 static struct vgpu_job *to_job(struct vgpu_sdma_job *base)
@@ -169,8 +169,8 @@ static struct dma_fence *job_prepare(struct vgpu_sdma_job *base)
 }
 
 /*
- * Release the job's claim of a VMID. @fence: fence of the job on the ring, or NULL if the job was
- * not submitted.
+ * Release the job's claim of a VMID. @fence is the fence of the job on the ring, or NULL if
+ * the job was not submitted.
  */
 static void job_release_claim(struct vgpu_job *job, struct dma_fence *fence)
 {
@@ -192,9 +192,10 @@ static void job_release_claim(struct vgpu_job *job, struct dma_fence *fence)
 }
 
 /*
- * Called when a job on the ring ends with @error; -ETIME: the engine failed in this very job. @arg
- * is the state of the job's context, because the job itself may be freed: drm_sched frees a job
- * as soon as it sees the fence signalled, even while callbacks of the fence still run.
+ * Called when a job on the ring ends with @error, which is -ETIME if the engine failed in this
+ * very job. @arg is the state of the job's context, because the job itself may be freed:
+ * drm_sched frees a job as soon as it sees the fence signalled, even while callbacks of the
+ * fence still run.
  */
 static void job_failed(void *arg, int error)
 {
@@ -352,7 +353,7 @@ void vgpu_job_add_ib(struct vgpu_job *job, u64 va, u32 ndw)
 	dw[1] = lower_32_bits(va);
 	dw[2] = upper_32_bits(va);
 	dw[3] = VGPU_PREP(SDMA_INDIRECT_DW3__SIZE, ndw);
-	/* No context save area: jobs are not preempted. */
+	/* There is no context save area, because jobs are not preempted. */
 	dw[4] = 0;
 	dw[5] = 0;
 }

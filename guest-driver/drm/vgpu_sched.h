@@ -14,7 +14,7 @@
 struct drm_device;
 struct vgpu_vm;
 
-/* Number of the render node's VMIDs, 1 and 2. KFD uses the higher VMIDs. */
+/* Number of the render node's VMIDs, which are 1 and 2. KFD uses the higher VMIDs. */
 #define VGPU_NUM_GFX_VMIDS	2
 
 /* Limit of IBs in a job, as in amdgpu for this type of engine. */
@@ -23,9 +23,10 @@ struct vgpu_vm;
 /**
  * struct vgpu_vmid_slot - a VMID of the render node
  * @vm: address space that has the VMID, or NULL
- * @used: fence of the last job in the VMID, by engine, or NULL
- * @claim: finished fence of a job that is about to be submitted, by engine, or NULL
- * @wanted: a job of another address space waits until the VMID is idle; new jobs of @vm wait, too
+ * @used: for each engine, the fence of the last job in the VMID, or NULL
+ * @claim: for each engine, the finished fence of a job that is about to be submitted, or NULL
+ * @wanted: true if a job of another address space waits until the VMID is idle; new jobs of
+ *          @vm wait, too
  */
 struct vgpu_vmid_slot {
 	struct vgpu_vm *vm;
@@ -36,7 +37,8 @@ struct vgpu_vmid_slot {
 
 /**
  * struct vgpu_sched - VMIDs and jobs of a device's render node
- * @vmid_lock: protects @vmid and @next_vmid. Fences depend on it: its holders do not allocate
+ * @vmid_lock: protects @vmid and @next_vmid. Fences depend on it, so its holders do not
+ *             allocate
  * @vmid: owner and jobs of each VMID
  * @files: struct vgpu_file with an address space, by PASID; the xarray's lock
  *         also protects vgpu_file.fault, and is taken in hard interrupt context
@@ -45,7 +47,7 @@ struct vgpu_vmid_slot {
  *        when it becomes zero
  */
 struct vgpu_sched {
-	struct mutex vmid_lock;	/* VMIDs of jobs */
+	struct mutex vmid_lock;	/* protects vmid and next_vmid */
 	struct vgpu_vmid_slot vmid[VGPU_NUM_GFX_VMIDS];
 	unsigned int next_vmid;
 	struct xarray files;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mem_info_{vram,vis_vram,gtt}_{total,used} in the PCI device's folder: bytes,
- * with the names and format of amdgpu's files.
+ * Creates mem_info_{vram,vis_vram,gtt}_{total,used} in the PCI device's folder. Each file
+ * contains a number of bytes; names and format are those of amdgpu's files.
  */
 #include <linux/device.h>
 #include <linux/sysfs.h>
@@ -21,7 +21,7 @@ static DEVICE_ATTR_RO(mem_info_##heap##_##what)
 
 VGPU_MEM_INFO(vram, total, vgpu_vram_mgr_size);
 VGPU_MEM_INFO(vram, used, vgpu_vram_mgr_usage);
-/* BAR 0 covers all VRAM. */
+/* BAR 0 covers all VRAM, so all VRAM is CPU-visible. */
 VGPU_MEM_INFO(vis_vram, total, vgpu_vram_mgr_size);
 VGPU_MEM_INFO(vis_vram, used, vgpu_vram_mgr_usage);
 VGPU_MEM_INFO(gtt, total, vgpu_gtt_mgr_size);

@@ -13,7 +13,7 @@
 
 #define DOMAIN_BITS	9u	/* bits CPU to MMIO_REMAP, and one unused bit */
 
-/* Fill the placement with garbage, which an earlier call could have left. */
+/* Fill the placement with garbage, as an earlier call could have left it. */
 static void bo_soil(struct vgpu_mock *mock)
 {
 	memset(mock->bo.places, 0xff, sizeof(mock->bo.places));
@@ -82,8 +82,8 @@ static void bo_contiguous(struct kunit *test)
 }
 
 /*
- * A place is limited to the pages of the GART only in GTT, and only if the caller requests a GART
- * address.
+ * Catches: a place in VRAM is limited to the pages of the GART; a place in GTT is not limited
+ * to them although the caller requests a GART address.
  */
 static void bo_gart_address(struct kunit *test)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vgpu_mm_clear_res() (mm/vgpu_copy.c): the fences of a reservation that the clear of VRAM waits
- * for. Catches: the wipe of a BO without references does not wait for jobs that write to the BO, so
- * that the manager reports memory with their data as clear; the clear of new memory waits for users
- * of the BO.
+ * Test for which fences of a reservation vgpu_mm_clear_res() (mm/vgpu_copy.c) makes a clear of
+ * VRAM wait. Catches: the wipe of a BO without references does not wait for jobs that write to
+ * the BO, so that the manager reports memory with their data as clear; the clear of new memory
+ * waits for users of the BO.
  */
 #include <linux/dma-fence.h>
 #include <linux/dma-resv.h>
@@ -18,9 +18,9 @@
 #define CLEAR_TIMEOUT	(10 * HZ)
 
 /**
- * struct clear_mock - the memory of a BO, and the queue of its clears
+ * struct clear_mock - a device with the memory of a BO and the queue of its clears
  * @mock: device
- * @fence_wb: unused: no job is written to the ring
+ * @fence_wb: memory for the ring's fences; not used, because no job is written to the ring
  * @resv: reservation of the BO
  * @res: VRAM of the BO
  * @lock: lock of fences in @resv
@@ -30,7 +30,7 @@ struct clear_mock {
 	__le32 fence_wb;
 	struct dma_resv resv;
 	struct ttm_resource *res;
-	spinlock_t lock;	/* fences */
+	spinlock_t lock;	/* lock of fences in resv */
 };
 
 static const char *clear_fence_name(struct dma_fence *fence)

@@ -16,8 +16,9 @@
 static const struct ttm_place vram = { .mem_type = TTM_PL_VRAM };
 
 /*
- * A resource in fragmented VRAM: every other page belongs to one of @holes. @pages: address of each
- * page of @res.
+ * State of a test with fragmented VRAM, in which every other page belongs to one of the
+ * resources @holes. @res is the resource under test; @pages has the address of each page of
+ * @res.
  */
 struct edge_state {
 	struct vgpu_mock *mock;
@@ -84,10 +85,7 @@ static void edge_bytes(struct kunit *test)
 	edge_end(s);
 }
 
-/*
- * A run ends where contiguous memory ends, and has at least the bytes up to the end of its first
- * page.
- */
+/* Catches: a run continues beyond contiguous memory, or ends before the end of its first page. */
 static void edge_runs(struct kunit *test)
 {
 	struct edge_state *s = edge_new(test);
@@ -113,7 +111,7 @@ static void edge_runs(struct kunit *test)
 	edge_end(s);
 }
 
-/* A walk of 0 bytes has no run, wherever the walk starts. */
+/* Catches: a walk of 0 bytes has a run. */
 static void edge_nothing(struct kunit *test)
 {
 	struct edge_state *s = edge_new(test);
@@ -131,7 +129,7 @@ static void edge_nothing(struct kunit *test)
 	edge_end(s);
 }
 
-/* Walks of a resource in steps of a fixed size. */
+/* Walk a resource in steps of a fixed size, and check the address after each step. */
 static void edge_steps(struct kunit *test)
 {
 	static const u32 steps[] = { 1, 511, 4095, 4096, 4097, 65536, 999983 };
@@ -157,7 +155,7 @@ static void edge_steps(struct kunit *test)
 	edge_end(s);
 }
 
-/* Doorbells are allocated by TTM's range manager: one node for each resource. */
+/* Walk a doorbell resource, which is one node, because TTM's range manager allocates doorbells. */
 static void edge_doorbell(struct kunit *test)
 {
 	const struct ttm_place place = {
@@ -188,7 +186,10 @@ static void edge_doorbell(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ttm_range_man_fini(bdev, VGPU_PL_DOORBELL), 0);
 }
 
-/* A run may end at the end of the list. KASAN detects a read beyond the list. */
+/*
+ * Walk to the end of a list of pages. Catches: the cursor reads beyond the list (detected by
+ * KASAN).
+ */
 static void edge_dma_end(struct kunit *test)
 {
 	struct vgpu_res_cursor cur;
@@ -214,7 +215,10 @@ static void edge_dma_end(struct kunit *test)
 	}
 }
 
-/* Pages with descending bus addresses are not joined to one run. */
+/*
+ * Catches: pages with descending bus addresses, or a page that is listed twice, are joined to
+ * one run.
+ */
 static void edge_dma_breaks(struct kunit *test)
 {
 	struct vgpu_res_cursor cur;
@@ -240,7 +244,10 @@ static void edge_dma_breaks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cur.size, PAGE_SIZE);
 }
 
-/* Half of the blocks were wiped: exactly these blocks are reported as clear. */
+/*
+ * Wipe about half of the blocks. Catches: a block that was not wiped is reported as clear, or
+ * a block that was wiped is not.
+ */
 static void edge_cleared(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
@@ -276,7 +283,7 @@ static void edge_cleared(struct kunit *test)
 			known++;
 		vgpu_res_next(&cur, PAGE_SIZE);
 	}
-	/* The resource does not include one page, which may be a clear one. */
+	/* The resource does not include one page of VRAM, which may be a clear one. */
 	i = bitmap_weight(zero, all);
 	KUNIT_EXPECT_GE(test, known + 1, i);
 	KUNIT_EXPECT_LE(test, known, i);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_res_cursor.h against a list of pages: walks of random parts of a resource in random steps
- * visit each byte once, in order, at the address in the list. Catches: an offset into a block is
- * wrong; a run continues into memory of other resources; bytes are lost between runs.
+ * Compare mm/vgpu_res_cursor.h with a list of pages: walks of random parts of a resource in random
+ * steps visit each byte once, in order, at the address in the list. Catches: an offset into a
+ * block is wrong; a run continues into memory of other resources; bytes are lost between runs.
  */
 #include <linux/dma-fence.h>
 
@@ -13,7 +13,7 @@
 
 static const struct ttm_place vram_place = { .mem_type = TTM_PL_VRAM };
 
-/* Resources that fragment VRAM: half of VRAM in blocks of 1 to 8 pages. */
+/* Resources of 1 to 8 pages, which fragment VRAM and take about half of it. */
 struct fragments {
 	struct ttm_resource *res[4096];
 	unsigned int n;
@@ -48,7 +48,7 @@ static void free_fragments(struct vgpu_mock *mock, struct fragments *f)
 
 /*
  * Walk [@start, @start + @size). Each step is randomly a whole run, less than a run, or more.
- * @pages[i]: address of the page that has byte i << PAGE_SHIFT of the resource.
+ * @pages[i] is the address of the page that has byte i << PAGE_SHIFT of the resource.
  */
 static void check_walk(struct kunit *test, struct vgpu_mock *mock,
 		       struct vgpu_res_cursor *cur, const u64 *pages,
@@ -62,7 +62,7 @@ static void check_walk(struct kunit *test, struct vgpu_mock *mock,
 		KUNIT_ASSERT_EQ(test, cur->remaining, size - done);
 		KUNIT_ASSERT_GT(test, cur->size, 0);
 		KUNIT_ASSERT_LE(test, cur->size, cur->remaining);
-		/* For every page of the run: the address of the run's first byte in the page. */
+		/* Check the address of the run's first byte in each page of the run. */
 		for (at = start + done; at < start + done + cur->size;
 		     at = ALIGN_DOWN(at, PAGE_SIZE) + PAGE_SIZE)
 			KUNIT_ASSERT_EQ_MSG(test,

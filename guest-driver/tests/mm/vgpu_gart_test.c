@@ -29,9 +29,9 @@ struct gart_bo {
  * struct gart_mock - a device with a GART table
  * @mock: device with memory managers
  * @mmio: registers
- * @table: the table
+ * @table: the GART table
  * @want: expected entries of @table
- * @bos: BOs in system memory, with and without GART address
+ * @bos: BOs in system memory; some have a GART address, others have none
  */
 struct gart_mock {
 	struct vgpu_mock *mock;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_gtt_mgr.c: GART addresses of GTT memory, and the usage counts. Catches: pages of the
- * transfer windows are allocated; an address is allocated twice or lost; a limit is exceeded;
- * memory gets an address that was not requested.
+ * Test mm/vgpu_gtt_mgr.c: GART addresses of GTT memory, and the usage counts. Catches: pages
+ * of the transfer windows are allocated; an address is allocated twice or lost; a limit is
+ * exceeded; memory gets an address that was not requested.
  */
 #include "tests/lib/vgpu_mock.h"
 
@@ -18,8 +18,8 @@ static const struct ttm_place address = {
 };
 
 /*
- * Allocated resources. @used: GART pages of all resources. @memory: total size of the resources in
- * bytes.
+ * Allocated resources. @used is a bitmap of the GART pages of all resources. @memory is the
+ * total size of the resources in bytes.
  */
 struct gart_map {
 	struct ttm_resource *res[MAX_RES];
@@ -94,7 +94,10 @@ static void gtt_random(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vgpu_mock_usage(mock, TTM_PL_TT), 0);
 }
 
-/* GTT memory has a separate limit, which exceeds the size of the GART. */
+/*
+ * GTT memory has a limit of its own, which is larger than the GART. Catches: the limit is not
+ * kept, or is kept for temporary placements as well; a failed allocation changes the usage.
+ */
 static void gtt_limit(struct kunit *test)
 {
 	const struct ttm_place stopover = {
@@ -122,7 +125,10 @@ static void gtt_limit(struct kunit *test)
 	vgpu_mock_free(mock, res);
 }
 
-/* Without a free GART address, memory without an address can still be allocated. */
+/*
+ * Use up the GART addresses. Catches: an allocation without an address then fails; a freed
+ * range of addresses is not allocated again.
+ */
 static void gtt_addresses_run_out(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
@@ -145,7 +151,10 @@ static void gtt_addresses_run_out(struct kunit *test)
 	vgpu_mock_free(mock, half[1]);
 }
 
-/* The GART has enough free pages, but no free range of the requested length. */
+/*
+ * Fragment the GART, so that it has enough free pages but no free range of the requested
+ * length. Catches: the allocation succeeds; freed pieces are not merged.
+ */
 static void gtt_fragmented(struct kunit *test)
 {
 	struct ttm_resource *piece[GART_ROOM / 64], *res;
