@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_gtt_mgr.c: addresses in the GART. Catches: a transfer window is allocated; an address is
- * not aligned; a failed allocation changes the usage counts; a size overflows.
+ * Test mm/vgpu_gtt_mgr.c: addresses in the GART. Catches: a transfer window is allocated; an
+ * address is not aligned; a failed allocation changes the usage counts; a size overflows.
  */
 #include <drm/drm_print.h>
 
@@ -20,8 +20,8 @@ static void gtt_free(struct vgpu_mock *mock, struct ttm_resource **res)
 }
 
 /*
- * An allocation within the transfer windows fails. In a place that crosses the end of the windows,
- * an allocation starts after the windows.
+ * Catches: an allocation gets pages of the transfer windows, in a place within the windows or
+ * in a place that crosses their end.
  */
 static void gtt_windows(struct kunit *test)
 {
@@ -94,7 +94,8 @@ static void gtt_top_down(struct kunit *test)
 }
 
 /*
- * A temporary placement may exceed the limit of GTT memory, but not the number of GART addresses.
+ * Catches: the limit of GTT memory applies to a temporary placement; a temporary placement may
+ * exceed the number of GART addresses.
  */
 static void gtt_stopover(struct kunit *test)
 {
@@ -119,7 +120,7 @@ static void gtt_stopover(struct kunit *test)
 	vgpu_mock_free(mock, full);
 }
 
-/* Sizes that could wrap in bytes or in pages are refused, and do not change the usage. */
+/* Catches: a size that could wrap in bytes or in pages is accepted, or changes the usage. */
 static void gtt_overflow(struct kunit *test)
 {
 	static const u64 pages[] = {
@@ -140,7 +141,7 @@ static void gtt_overflow(struct kunit *test)
 	}
 }
 
-/* The manager refuses a GART without pages after the transfer windows. */
+/* Catches: the manager accepts a GART that has no pages after the transfer windows. */
 static void gtt_small_gart(struct kunit *test)
 {
 	struct vgpu_mock *mock = kunit_kzalloc(test, sizeof(*mock), GFP_KERNEL);
@@ -156,7 +157,7 @@ static void gtt_small_gart(struct kunit *test)
 	vgpu_gtt_mgr_fini(&mock->vdev);
 }
 
-/* gtt_mm in debugfs shows every address that is allocated. */
+/* Catches: gtt_mm in debugfs omits an address that is allocated. */
 static void gtt_debug(struct kunit *test)
 {
 	const struct ttm_place place = {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_shrinker.c: the count of pages that may be swapped out. Catches: pages are counted twice,
- * or are still counted after they are freed; pinned or imported pages are counted; a copy may use
- * up the system's memory reserves.
+ * Test how mm/vgpu_shrinker.c counts the pages that may be swapped out. Catches: pages are
+ * counted twice, or are still counted after they are freed; pinned or imported pages are
+ * counted; a copy may use up the system's memory reserves.
  */
 #include "tests/lib/vgpu_mock.h"
 
@@ -83,7 +83,7 @@ static void shrink_counts(struct kunit *test)
 	}
 }
 
-/* A BO without system memory is not counted. */
+/* Catches: a BO without system memory is counted. */
 static void shrink_no_tt(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);

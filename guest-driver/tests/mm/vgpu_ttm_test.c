@@ -17,11 +17,11 @@ static const struct ttm_place vacate_vram = { .mem_type = TTM_PL_VRAM };
 
 /**
  * struct vacate_mock - a BO in VRAM, and its owner
- * @mock: device, and the BO
+ * @mock: device and BO
  * @evict_ok: result of vgpu_bo_owner_ops.evict_ok()
  * @can_leave: result of vgpu_bo_owner_ops.vacate()
  * @vacated: number of calls of vgpu_bo_owner_ops.vacate()
- * @system: resource that the BO moves to
+ * @system: resource in system memory, to which the BO moves
  */
 struct vacate_mock {
 	struct vgpu_mock *mock;
@@ -146,7 +146,8 @@ static void vacate_query(struct kunit *test)
 }
 
 /*
- * vacate() fails: the BO keeps its VRAM and the move returns -EBUSY to TTM. Then vacate() succeeds.
+ * Let vacate() fail, then succeed. Catches: after the failure the BO loses its VRAM, or the
+ * move returns an error other than -EBUSY to TTM; after the success the BO keeps its VRAM.
  */
 static void vacate_moves(struct kunit *test)
 {

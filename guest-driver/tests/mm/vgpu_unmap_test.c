@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_mm_evict.c: BOs that are released while the device is removed. Catches: the wait for a
- * BO's release holds the lock that the release needs (deadlock); a BO is skipped; a reference is
- * leaked.
+ * Test vgpu_mm_unmap_dma() (mm/vgpu_mm_evict.c) with BOs that are released while the device is
+ * removed. Catches: the wait for a BO's release holds the lock that the release needs
+ * (deadlock); a BO is skipped; a reference is leaked.
  */
 #include <linux/kthread.h>
 #include <kunit/resource.h>
@@ -24,7 +24,7 @@ struct unmap {
 KUNIT_DEFINE_ACTION_WRAPPER(unmap_destroy_wq, destroy_workqueue,
 			    struct workqueue_struct *);
 
-/* Create BOs in GTT without pages. BO 1 is pinned. */
+/* Create BOs in GTT without pages. The BO with index 1 is pinned. */
 static struct unmap *unmap_new(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
@@ -100,7 +100,10 @@ static int unmap_thread(void *arg)
 	return 0;
 }
 
-/* The last two BOs are being released: vgpu_mm_unmap_dma() waits for both releases. */
+/*
+ * Let the last two BOs be in release. Catches: vgpu_mm_unmap_dma() does not wait for both
+ * releases.
+ */
 static void unmap_released(struct kunit *test)
 {
 	struct unmap *u = unmap_new(test);
@@ -117,8 +120,8 @@ static void unmap_released(struct kunit *test)
 	for (i = 0; i < UNMAP_BOS; i++)
 		KUNIT_EXPECT_TRUE_MSG(test, unmap_listed(u, i), "BO %u", i);
 	/*
-	 * The two ways in which a release ends: the BO's memory is freed, or TTM resurrects the BO
-	 * for a delayed delete.
+	 * End the two releases in different ways: free the memory of one BO, and resurrect the
+	 * other BO, as TTM does for a delayed delete.
 	 */
 	unmap_free(u, late);
 	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&u->done, HZ / 20));

@@ -17,7 +17,10 @@
 
 static const struct ttm_place anywhere = { .mem_type = TTM_PL_VRAM };
 
-/* Map of allocated pages, and an array for the pages of one resource. */
+/*
+ * Resources of a test, an array for the pages of one resource, and a bitmap of the allocated
+ * pages.
+ */
 struct vram_map {
 	struct ttm_resource *res[MAX_RES];
 	u64 pages[VRAM_PAGES];
@@ -103,7 +106,7 @@ static struct ttm_place random_place(struct vgpu_mock *mock)
 	return place;
 }
 
-/* Allocations and frees in random order, with all kinds of places. */
+/* Allocate and free in random order, in all kinds of places. */
 static void vram_random(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);
@@ -194,8 +197,8 @@ static void vram_too_large(struct kunit *test)
 }
 
 /*
- * vgpu_vram_mgr_usage() does not include memory that a task is trying to allocate. The usage count
- * of TTM includes it from ttm_resource_init() on.
+ * Catches: vgpu_vram_mgr_usage() includes memory that a task is still trying to allocate, as
+ * TTM's usage count does from ttm_resource_init() on.
  */
 static void vram_usage_of_tries(struct kunit *test)
 {
@@ -308,10 +311,10 @@ static struct ttm_resource *vram_lose(struct kunit *test, struct vgpu_mock *mock
 }
 
 /*
- * VRAM is lost after the copy of a BO to system memory was created, and before
- * vgpu_vram_mgr_leaves(). Catches: the BO is counted twice: by vgpu_vram_mgr_mark_lost(), because
- * the BO is in VRAM, and by vgpu_vram_mgr_leaves(), because the BO has the old epoch; a second loss
- * is not counted.
+ * Lose VRAM after the copy of a BO to system memory was created, and before
+ * vgpu_vram_mgr_leaves(). Catches: the BO is counted twice, by vgpu_vram_mgr_mark_lost(),
+ * because the BO is in VRAM, and by vgpu_vram_mgr_leaves(), because the BO has the old epoch;
+ * a second loss is not counted.
  */
 static void vram_lost_once(struct kunit *test)
 {

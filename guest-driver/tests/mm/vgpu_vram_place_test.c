@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * mm/vgpu_vram_mgr.c: placement of memory, and the tracking of clear memory. Catches: a contiguous
- * resource has a gap; only the first block of a resource is aligned; memory is reported as clear
- * although it may have been written; VRAM stays fragmented when all of it is free.
+ * Test mm/vgpu_vram_mgr.c: placement of memory, and the tracking of clear memory. Catches: a
+ * contiguous resource has a gap; only the first block of a resource is aligned; memory is
+ * reported as clear although it may have been written; VRAM stays fragmented when all of it is
+ * free.
  */
 #include <linux/dma-fence.h>
 
@@ -25,7 +26,7 @@ struct place_state {
 	struct ttm_resource *res[MAX_RES];
 	u64 pages[VRAM_PAGES];
 	DECLARE_BITMAP(zero, VRAM_PAGES);
-	spinlock_t lock;	/* fences */
+	spinlock_t lock;	/* lock of the test's fences */
 };
 
 static struct place_state *place_new(struct kunit *test)
@@ -56,7 +57,10 @@ static void place_free(struct place_state *s, struct ttm_resource *res,
 	vgpu_mock_free(s->mock, res);
 }
 
-/* Contiguous allocations have the requested alignment while VRAM fills up. */
+/*
+ * Catches: while VRAM fills up, a contiguous allocation has a gap or lacks the requested
+ * alignment.
+ */
 static void place_contiguous(struct kunit *test)
 {
 	struct place_state *s = place_new(test);
@@ -92,7 +96,7 @@ static void place_contiguous(struct kunit *test)
 	place_free_all(s);
 }
 
-/* Every block of a resource begins at a multiple of the alignment. */
+/* Catches: a block of a resource does not begin at a multiple of the alignment. */
 static void place_aligned(struct kunit *test)
 {
 	struct place_state *s = place_new(test);
@@ -123,8 +127,9 @@ static void place_aligned(struct kunit *test)
 }
 
 /*
- * All VRAM is allocated except every other page of a range of SMALL pages. Single pages can be
- * allocated; two contiguous pages cannot.
+ * Allocate all VRAM except every other page of a range of SMALL pages. Catches: two contiguous
+ * pages are allocated although none are free; single pages cannot be allocated; VRAM stays
+ * fragmented after all of it is freed.
  */
 static void place_fragmented(struct kunit *test)
 {
@@ -180,7 +185,8 @@ static void place_top_down(struct kunit *test)
 }
 
 /*
- * A place that ends beyond VRAM is cut at the end of VRAM. An allocation in an empty place fails.
+ * Catches: a place that ends beyond VRAM is not cut at the end of VRAM; an allocation in an
+ * empty place succeeds.
  */
 static void place_limits(struct kunit *test)
 {
@@ -225,8 +231,9 @@ static u64 known_zero(struct ttm_resource *res)
 }
 
 /*
- * Half of VRAM is clear: an allocation that needs clear memory gets the clear half first; an
- * allocation that does not need it gets the other half.
+ * Make half of VRAM clear. Catches: an allocation that needs clear memory does not get the
+ * clear half first; an allocation that does not need clear memory gets pages of the clear
+ * half.
  */
 static void place_clear_first(struct kunit *test)
 {
@@ -353,7 +360,7 @@ static void place_wipe_failed(struct kunit *test)
 	}
 }
 
-/* Clear and dirty neighbours are merged when an allocation needs the whole range. */
+/* Catches: clear and dirty neighbours are not merged when an allocation needs the whole range. */
 static void place_merge(struct kunit *test)
 {
 	struct place_state *s = place_new(test);

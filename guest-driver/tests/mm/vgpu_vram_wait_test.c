@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vgpu_vram_mgr_wait_kept() (mm/vgpu_vram_evict.c): the wait of an allocation that has found no
- * VRAM, and whose caller may hold reservations. Catches: an allocation fails although the time
- * slice of a BO's owner ends soon; the function waits although no BO can become evictable; the
- * function waits for a reservation; a killed task waits.
+ * Test vgpu_vram_mgr_wait_kept() (mm/vgpu_vram_evict.c), by which an allocation that has found
+ * no VRAM waits, and whose caller may hold reservations. Catches: an allocation fails although
+ * the time slice of a BO's owner ends soon; the function waits although no BO can become
+ * evictable; the function waits for a reservation; a killed task waits.
  */
 #include <linux/dma-resv.h>
 #include <linux/sched/signal.h>
@@ -15,9 +15,9 @@
 
 /**
  * struct keep_mock - a BO in VRAM, and its owner
- * @mock: device, and the BO
+ * @mock: device and BO
  * @evict_ok: result of vgpu_bo_owner_ops.evict_ok()
- * @evict_in: result of vgpu_bo_owner_ops.evict_in(), jiffies
+ * @evict_in: result of vgpu_bo_owner_ops.evict_in(), in jiffies
  * @refusals: the next @refusals calls of evict_ok() return false, even if @evict_ok is true
  */
 struct keep_mock {
@@ -100,13 +100,16 @@ static void keep_waits(struct kunit *test)
 	struct dma_resv *resv = m->mock->bo.base.tbo.base.resv;
 
 	/*
-	 * The owner gives no time after which the BO becomes evictable, as for a BO of the caller
-	 * itself.
+	 * The owner returns no time after which the BO becomes evictable, as for a BO of the
+	 * caller itself.
 	 */
 	keep_expect(test, m, -ENOENT);
 	m->evict_in = 1;
 	keep_expect(test, m, 0);
-	/* The BO can be evicted: the caller tries again immediately. */
+	/*
+	 * The BO can be evicted, so the function returns 1 after a jiffy, and the caller tries
+	 * again.
+	 */
 	m->evict_ok = true;
 	keep_expect(test, m, 1);
 	m->evict_ok = false;
@@ -116,7 +119,10 @@ static void keep_waits(struct kunit *test)
 	dma_resv_unlock(resv);
 }
 
-/* The owner's time slice ends between evict_ok() and evict_in(). */
+/*
+ * Let the owner's time slice end between evict_ok() and evict_in(). Catches: the function
+ * reports that no BO will become evictable.
+ */
 static void keep_ends(struct kunit *test)
 {
 	struct keep_mock *m = keep_new(test);
@@ -127,8 +133,8 @@ static void keep_ends(struct kunit *test)
 }
 
 /*
- * The function returns at once if VRAM was freed since the failed allocation, whatever evict_in()
- * returns.
+ * Catches: although VRAM was freed since the failed allocation, the function waits for the
+ * time that evict_in() returns.
  */
 static void keep_freed(struct kunit *test)
 {
@@ -141,8 +147,9 @@ static void keep_freed(struct kunit *test)
 }
 
 /*
- * A fatal signal ends the wait for the end of the owner's time slice. If a BO is evictable, the
- * function returns -EINTR as well, which ends the caller's loop of tries.
+ * Catches: a fatal signal does not end the wait for the end of the owner's time slice; the
+ * function does not return -EINTR if a BO is evictable, so that the caller's loop of tries
+ * continues.
  */
 static void keep_killed(struct kunit *test)
 {

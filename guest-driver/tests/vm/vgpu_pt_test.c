@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vm/vgpu_pt.c against a page walker written from include/vgpu/pte.h, and a map of the expected
- * pages. Catches: an entry is in the wrong place; a pointer bit is wrong or missing; a leaf covers
- * too much; a mapping is lost when a leaf is split; a fragment covers pages with other entries; a
- * TLB flush is missing.
+ * Compare vm/vgpu_pt.c with a page walker that is written from include/vgpu/pte.h, and with a
+ * map of the expected pages. Catches: an entry is in the wrong place; a pointer bit is wrong
+ * or missing; a leaf covers too much; a mapping is lost when a leaf is split; a fragment
+ * covers pages with other entries; a TLB flush is missing.
  */
 #include "vgpu/bits.h"
 #include "tests/lib/vgpu_mock.h"
@@ -12,8 +12,8 @@
 
 #define MOCK_TABLES	256
 #define VRAM_BASE	0x2400000000ull		/* FB_OFFSET */
-#define TABLES_AT	0x10000000ull		/* offset in VRAM */
-#define WINDOW		4096u			/* pages that are checked: eight PTBs */
+#define TABLES_AT	0x10000000ull		/* offset of the tables in VRAM */
+#define WINDOW		4096u			/* number of checked pages: eight PTBs */
 #define ROUNDS		1500
 #define RW		(VGPU_PTE_VALID | VGPU_PTE_READABLE | \
 			 VGPU_PTE_WRITEABLE)
@@ -25,10 +25,10 @@
  * @mem: memory of the tables
  * @n: number of tables that are allocated
  * @limit: number of tables that may be allocated
- * @locked: vgpu_pt_ops.lock() was called
+ * @locked: true between vgpu_pt_ops.lock() and vgpu_pt_ops.unlock()
  * @first: first page of the window that is checked
- * @want: expected entry of each page of the window; VRAM addresses are without @pt.vram_base; 0:
- *         invalid
+ * @want: expected entry of each page of the window, or 0 if the entry is invalid. Addresses in
+ *        VRAM are without @pt.vram_base
  */
 struct pt_mock {
 	struct vgpu_pt pt;
@@ -96,14 +96,17 @@ static struct pt_mock *pt_mock_new(struct kunit *test, u64 first)
 
 /* Result of a page-table walk, which pt_walk() does without the code under test. */
 struct walk {
-	bool error;		/* malformed entry */
+	bool error;		/* the walk met a malformed entry */
 	bool valid;
 	u64 addr;		/* address of the page */
-	u64 flags;		/* flags, without address and fragment */
+	u64 flags;		/* of the entry, without address and fragment */
 	unsigned int frag;
 };
 
-/* Return entry @index of the table at physical address @addr. */
+/*
+ * Return entry @index of the table at physical address @addr, or set w->error if there is no
+ * table.
+ */
 static u64 pt_entry(const struct pt_mock *m, u64 addr, unsigned int index,
 		    struct walk *w)
 {
@@ -250,8 +253,8 @@ static void pt_do_clear(struct kunit *test, struct pt_mock *m, unsigned int i,
 }
 
 /*
- * Random writes and clears of parts of the window, without fragments (@frag 0), as SVM does. BOs
- * are mapped and unmapped as a whole: see pt_whole().
+ * Write and clear random parts of the window, without fragments (max_frag is 0), as SVM does.
+ * BOs are mapped and unmapped as a whole: see pt_whole().
  */
 static void pt_random(struct kunit *test, u64 first)
 {
@@ -302,7 +305,7 @@ static void pt_random_low(struct kunit *test)
 	pt_random(test, 16);
 }
 
-/* The window crosses the end of a PDB0 table and of a PDB1 table. */
+/* Let the window cross the end of a PDB0 table and of a PDB1 table. */
 static void pt_random_boundary(struct kunit *test)
 {
 	pt_random(test, BIT_ULL(27) - WINDOW / 2 - 3);
@@ -313,7 +316,7 @@ static void pt_random_top(struct kunit *test)
 	pt_random(test, BIT_ULL(36) - WINDOW);
 }
 
-/* Mappings with fragments. Each mapping is written and cleared as a whole, as for BOs. */
+/* Use mappings with fragments. Each mapping is written and cleared as a whole, as for BOs. */
 static void pt_whole(struct kunit *test)
 {
 	struct pt_mock *m = pt_mock_new(test, 512);
@@ -352,7 +355,11 @@ static void pt_whole(struct kunit *test)
 	KUNIT_EXPECT_GT(test, frags, 0);
 }
 
-/* An aligned span of 2 MiB is one leaf. A clear of a single page splits the leaf. */
+/*
+ * Write two leaves, split them by clears of single pages, and write them again. Catches: an
+ * aligned span of 2 MiB is not written as one leaf; a split or the second write leaves a wrong
+ * entry.
+ */
 static void pt_leaf_split(struct kunit *test)
 {
 	struct pt_mock *m = pt_mock_new(test, 1024);
@@ -382,7 +389,10 @@ static void pt_leaf_split(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vgpu_pt_read(&m->pt, m->first), 0);
 }
 
-/* A clear of addresses without tables writes nothing, and takes little time. */
+/*
+ * Catches: a clear of addresses without tables creates tables, requests a flush, or visits
+ * every page (and so takes very long).
+ */
 static void pt_clear_nothing(struct kunit *test)
 {
 	struct pt_mock *m = pt_mock_new(test, 0);
@@ -397,8 +407,8 @@ static void pt_clear_nothing(struct kunit *test)
 }
 
 /*
- * The allocation of a table fails in the middle of a call: the call returns -ENOMEM, the tree is
- * consistent, and a later call succeeds.
+ * Let the allocation of a table fail in the middle of vgpu_pt_reserve(). Catches: the call
+ * does not return -ENOMEM; the tree is inconsistent afterwards; a later call fails.
  */
 static void pt_no_memory(struct kunit *test)
 {
@@ -419,7 +429,10 @@ static void pt_no_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->n, 3 + WINDOW / VGPU_PT_ENTRIES);
 }
 
-/* The contents of the tables are lost: the rebuilt tree has the same tables, and no leaves. */
+/*
+ * Overwrite the tables with random data, and rebuild the tree. Catches: the rebuilt tree lacks
+ * a table, or still has a leaf or another entry.
+ */
 static void pt_rebuild(struct kunit *test)
 {
 	struct pt_mock *m = pt_mock_new(test, 1024);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vm/vgpu_vm_trim.c and vgpu_pt_tree.c: delayed freeing of page tables. Catches: a table is not
- * freed, or is freed while it is reserved or used; a freed table has entries (vgpu_vm_mock.c checks
- * this); a flush is missing or redundant.
+ * Test the delayed freeing of page tables (vm/vgpu_vm_trim.c and vgpu_pt_tree.c). Catches: a
+ * table is not freed, or is freed while it is reserved or used; a freed table has entries
+ * (vgpu_vm_mock.c checks this); a flush is missing or redundant.
  */
 #include "tests/lib/vgpu_vm_mock.h"
 
@@ -24,7 +24,10 @@ static void trim_fill(struct kunit *test, struct vm_mock *m)
 	vm_mock_update(m);
 }
 
-/* After an unmap of all pages only the root is left; later mappings get tables again. */
+/*
+ * Catches: after an unmap of all pages, a table other than the root is left; later mappings
+ * get no tables.
+ */
 static void trim_all(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -47,7 +50,7 @@ static void trim_all(struct kunit *test)
 	}
 }
 
-/* The tables of a page that is still mapped stay. */
+/* Catches: the tables of a page that is still mapped are freed. */
 static void trim_keeps_used(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -61,7 +64,8 @@ static void trim_keeps_used(struct kunit *test)
 }
 
 /*
- * The tables of a BO that is moving stay, so that the entries can be written again after the move.
+ * Catches: the tables of a BO that is moving are freed, so that the entries cannot be written
+ * again after the move.
  */
 static void trim_keeps_mapped(struct kunit *test)
 {
@@ -87,7 +91,7 @@ static void trim_keeps_mapped(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
 }
 
-/* The table below a 2 MiB leaf stays, because a split of the leaf needs it. */
+/* Catches: the table below a 2 MiB leaf, which a split of the leaf needs, is freed. */
 static void trim_keeps_behind_leaf(struct kunit *test)
 {
 	unsigned int leaf = -VM_MOCK_FIRST % VGPU_PT_ENTRIES, n;
@@ -106,7 +110,7 @@ static void trim_keeps_behind_leaf(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
 }
 
-/* Reserved tables stay until vgpu_vm_unreserve_tables(). */
+/* Catches: reserved tables are freed before vgpu_vm_unreserve_tables(). */
 static void trim_reserved(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -128,7 +132,7 @@ static void trim_reserved(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
 }
 
-/* The table of a no-retry entry (VGPU_PTE_NORETRY) stays. */
+/* Catches: the table of a no-retry entry (VGPU_PTE_NORETRY) is freed. */
 static void trim_keeps_no(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -145,7 +149,10 @@ static void trim_keeps_no(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
 }
 
-/* A trim flushes once for all tables that it frees, and not at all if it frees none. */
+/*
+ * Catches: a trim flushes more than once for all tables that it frees, or flushes although it
+ * frees none.
+ */
 static void trim_flushes_once(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -164,8 +171,8 @@ static void trim_flushes_once(struct kunit *test)
 }
 
 /*
- * The allocation of a table fails. The next trim frees the tables that the failed call has
- * allocated.
+ * Let the allocation of a table fail. Catches: the next trim does not free the tables that the
+ * failed call has allocated.
  */
 static void trim_after_failure(struct kunit *test)
 {
@@ -181,7 +188,10 @@ static void trim_after_failure(struct kunit *test)
 	}
 }
 
-/* If there is no memory for its tables, a new mapping first frees empty tables. */
+/*
+ * Catches: a new mapping for whose tables there is no memory fails instead of freeing empty
+ * tables first.
+ */
 static void trim_makes_room(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);

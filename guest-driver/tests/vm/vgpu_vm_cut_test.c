@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The order of an unmap in vm/vgpu_vm_va.c and vgpu_vm_bo.c: entries are cleared before a fault may
- * claim their addresses for an SVM range. Catches: entries are written after such a claim, so that
- * the entries of the new SVM range are lost.
+ * Test the order of the steps of an unmap in vm/vgpu_vm_va.c and vgpu_vm_bo.c: entries are
+ * cleared before a fault may claim their addresses for an SVM range. Catches: entries are
+ * written after such a claim, so that the entries of the new SVM range are lost.
  */
 #include <kunit/test-bug.h>
 
@@ -20,7 +20,7 @@ enum cut_by {
  * @by: function that unmaps the pages
  * @first: first page
  * @pages: number of pages
- * @prt: the mapping is PRT and has no BO
+ * @prt: true if the mapping is a PRT mapping, which has no BO
  */
 struct cut_case {
 	const char *name;
@@ -45,8 +45,8 @@ struct cut_watch {
 };
 
 /*
- * Pages 87 to 598 of the window are a 2 MiB leaf, which the cut splits; the
- * entries of both sides are written again.
+ * Pages 87 to 598 of the window are a 2 MiB leaf. A cut inside this range splits the leaf, and
+ * the entries on both sides are written again.
  */
 static const struct cut_case cuts[] = {
 	{ "head", CUT_CLEAR, 0, 100 },
@@ -67,7 +67,7 @@ static bool cut_is_free(struct vgpu_vm_state *vm, u64 page)
 	       !interval_tree_iter_first(&vm->bos, page, page);
 }
 
-/* Replaces vgpu_pt_ops.write while a case unmaps its pages: counts the writes. */
+/* Replaces vgpu_pt_ops.write while a case unmaps its pages, and counts the writes. */
 static bool cut_write(struct vgpu_pt *pt, const struct vgpu_pt_mem *mem,
 		      unsigned int index, unsigned int n, u64 value, u64 step)
 {

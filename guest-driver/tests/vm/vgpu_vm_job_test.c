@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vm/vgpu_vm_job.c against an interpreter of its packets. Catches: an entry is in the wrong place
- * or has a wrong value; data is appended to a complete packet; a job exceeds its buffer; an entry
- * takes too many bytes.
+ * Run the packets of vm/vgpu_vm_job.c by an interpreter, and compare the result with the
+ * requested entries. Catches: an entry is in the wrong place or has a wrong value; data is
+ * appended to a complete packet; a job exceeds its buffer; an entry takes too many bytes.
  */
 #include "vgpu/bits.h"
 #include "vgpu/sdma_packets.h"
@@ -99,7 +99,10 @@ static void job_random(struct kunit *test)
 	KUNIT_EXPECT_GT(test, runs, 5);
 }
 
-/* A table of scattered addresses takes at most 8 bytes per entry, plus 5 %. */
+/*
+ * Catches: entries with scattered addresses take more than 8 bytes each, plus 5 % for packet
+ * headers.
+ */
 static void job_bytes_scattered(struct kunit *test)
 {
 	struct vgpu_vm_job *job = job_new(test, 2048);
@@ -114,7 +117,7 @@ static void job_bytes_scattered(struct kunit *test)
 			VGPU_PT_ENTRIES * sizeof(u64) * 105);
 }
 
-/* Entries with contiguous addresses take one packet. */
+/* Catches: entries with contiguous addresses, or with one value, take more than one packet. */
 static void job_bytes_run(struct kunit *test)
 {
 	struct vgpu_vm_job *job = job_new(test, 64);
@@ -126,7 +129,10 @@ static void job_bytes_run(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, job->ndw, 2 * SDMA_PTEPDE_DWORDS);
 }
 
-/* Data is appended only to the last packet, and only at the address at which that packet ends. */
+/*
+ * Catches: data is appended to a packet that is not the last one, or at an address at which
+ * the last packet does not end.
+ */
 static void job_gap(struct kunit *test)
 {
 	struct vgpu_vm_job *job = job_new(test, 128);
@@ -150,7 +156,7 @@ static void job_gap(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, job->ndw, 6);
 }
 
-/* A job that is not full has space for the largest writes of one more step. */
+/* Catches: a job that is not full lacks space for the largest writes of one more step. */
 static void job_room(struct kunit *test)
 {
 	struct vgpu_vm_job *job = job_new(test, 1000);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * vm/vgpu_vm_va.c and vgpu_vm_bo.c: BOs that are mapped, cut, moved and cleared in an address
- * space, against a flat map of expected pages. Catches: a cut removes too many or too few pages; a
- * remaining part has a wrong offset; entries still point to memory that a BO has left; a fragment
- * covers cleared pages; a flush is missing or redundant.
+ * Map, cut, move and clear BOs in an address space (vm/vgpu_vm_va.c and vgpu_vm_bo.c), and
+ * compare the entries with a flat map of expected pages. Catches: a cut removes too many or
+ * too few pages; a remaining part has a wrong offset; entries still point to memory that a BO
+ * has left; a fragment covers cleared pages; a flush is missing or redundant.
  */
 #include "tests/lib/vgpu_vm_mock.h"
 
@@ -79,7 +79,10 @@ static void vm_random_sdma(struct kunit *test)
 	vm_random(test, true);
 }
 
-/* A cut in the middle leaves two mappings, each found by its first address. */
+/*
+ * Cut a mapping in the middle. Catches: the two mappings that remain are not found by their
+ * first addresses, or do not follow a move of the BO.
+ */
 static void vm_cut_middle(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -100,7 +103,10 @@ static void vm_cut_middle(struct kunit *test)
 	vm_mock_check(test, m);
 }
 
-/* If a mapping is cut after its BO has moved, the next update writes the remaining parts. */
+/*
+ * Cut a mapping after its BO has moved. Catches: the next update does not write the remaining
+ * parts.
+ */
 static void vm_cut_moved(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -113,7 +119,10 @@ static void vm_cut_moved(struct kunit *test)
 	vm_mock_check(test, m);
 }
 
-/* Clear one to three pages at a time in a 2 MiB leaf. */
+/*
+ * Clear one to three pages at a time in a 2 MiB leaf. Catches: the entry of another page
+ * changes.
+ */
 static void vm_cut_leaf(struct kunit *test, bool sdma)
 {
 	unsigned int leaf = -VM_MOCK_FIRST % VGPU_PT_ENTRIES, i;
@@ -141,8 +150,8 @@ static void vm_cut_leaf_sdma(struct kunit *test)
 }
 
 /*
- * Map the window to @addr in spans of @len pages. Returns the number of bytes that the page-table
- * update took (VGPU_STAT_PT_BYTES).
+ * Map the window to the memory at @addr in spans of @len pages. Returns the number of bytes
+ * that the page-table update took (VGPU_STAT_PT_BYTES).
  */
 static u64 vm_write_spans(struct kunit *test, struct vm_mock *m, u64 addr,
 			  unsigned int len)
@@ -175,14 +184,14 @@ static u64 vm_write_spans(struct kunit *test, struct vm_mock *m, u64 addr,
 }
 
 /*
- * Spans of growing length, written by SDMA. Catches: an entry is lost when the job is full; a long
- * run of entries takes too many bytes.
+ * Let SDMA write spans of growing length. Catches: an entry is lost when the job is full; a
+ * long run of entries takes too many bytes.
  */
 static void vm_spans_sdma(struct kunit *test)
 {
 	const u64 end = VM_MOCK_FIRST + VM_MOCK_WINDOW - 1;
 	struct vm_mock *m = vm_mock_new(test, true);
-	/* This alignment makes leaves impossible. */
+	/* With this alignment of the memory, no span can become a leaf. */
 	const u64 addr = vm_mock_va(1);
 	unsigned int len;
 
@@ -235,7 +244,10 @@ static void vm_bad_ranges(struct kunit *test)
 	mutex_unlock(&m->vm.base.va_lock);
 }
 
-/* Without memory for tables, a mapping fails with -ENOMEM and its addresses stay free. */
+/*
+ * Catches: without memory for tables, a mapping does not fail with -ENOMEM, or its addresses
+ * stay occupied.
+ */
 static void vm_no_memory(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -253,8 +265,8 @@ static void vm_no_memory(struct kunit *test)
 }
 
 /*
- * A change of many mappings flushes once. If no entry was valid before the change, there is no
- * flush.
+ * Catches: a change of many mappings flushes more than once; a change flushes although no
+ * entry was valid before it.
  */
 static void vm_flush_once(struct kunit *test)
 {
@@ -282,7 +294,7 @@ static void vm_flush_once(struct kunit *test)
 	vm_mock_check(test, m);
 }
 
-/* The TLB also caches PRT entries: a clear of PRT entries flushes. */
+/* Catches: a clear of PRT entries, which the TLB caches as well, does not flush. */
 static void vm_prt_entries(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -312,8 +324,9 @@ static void vm_prt_entries(struct kunit *test)
 }
 
 /*
- * An update skips BOs whose reservation it cannot take and BOs that the GPU cannot reach; a later
- * update writes the entries of these BOs.
+ * Update the entries while another task holds the reservation of one BO, and another BO is in
+ * memory that the GPU does not reach. Catches: the update writes entries of these BOs, or a
+ * later update does not write them.
  */
 static void vm_moved_stays(struct kunit *test)
 {
@@ -356,7 +369,10 @@ static const struct dma_fence_ops mock_fence_ops = {
 
 static DEFINE_SPINLOCK(mock_fence_lock);
 
-/* The fence of vgpu_vm_last_update() signals after the moves of all BOs that were mapped. */
+/*
+ * Catches: the fence of vgpu_vm_last_update() signals before the moves of all BOs that were
+ * mapped.
+ */
 static void vm_last_update(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -384,7 +400,7 @@ static void vm_last_update(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, dma_fence_is_signaled(last));
 	dma_fence_put(last);
 
-	/* While a job may run, BOs whose contents are not ready are not mapped. */
+	/* While a job may run, an update does not map BOs whose contents are not ready. */
 	vgpu_vm_update_moved(&m->vm.base, NULL, false);
 	for (i = 0; i < ARRAY_SIZE(moves); i++)
 		KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm.base, VM_MOCK_FIRST +
@@ -407,8 +423,8 @@ static void vm_last_update(struct kunit *test)
 }
 
 /*
- * If a BO moves while a job uses it, the BO's page-table entries stay until the job and the move
- * are done. Then the entries are cleared.
+ * Move a BO while a job uses it. Catches: the BO's page-table entries are cleared before the
+ * job and the move are done, or are not cleared afterwards.
  */
 static void vm_stale(struct kunit *test)
 {
@@ -440,7 +456,7 @@ static void vm_stale(struct kunit *test)
 	mutex_unlock(&m->vm.base.va_lock);
 	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm.base, VM_MOCK_FIRST), old);
 	KUNIT_EXPECT_TRUE(test, vgpu_vm_has_stale(&m->vm.base));
-	/* A second move back to GTT does not change the entries. */
+	/* A second move does not change the entries either. */
 	vm_mock_move_later(m, 0, TTM_PL_TT);
 	KUNIT_EXPECT_EQ(test, vgpu_vm_read_pte(&m->vm.base, VM_MOCK_FIRST), old);
 
@@ -506,7 +522,7 @@ static void vm_count_waits(struct vgpu_vm *vm)
 }
 
 /*
- * The device is unplugged while jobs are on its engines. Catches: memory is freed while a job can
+ * Unplug the device while jobs are on its engines. Catches: memory is freed while a job can
  * access it through entries or the TLB.
  */
 static void vm_unplugged(struct kunit *test)

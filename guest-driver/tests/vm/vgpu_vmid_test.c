@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * VMIDs (vm/vgpu_vm.c) and PASIDs (process/kfd_pasid.c). Catches: two address spaces have one VMID;
- * a VMID is lost; a context stays enabled after its VMID is free; a PASID is allocated twice, or is
- * 0.
+ * Test VMIDs (vm/vgpu_vmid.c) and PASIDs (process/kfd_pasid.c). Catches: two address spaces
+ * have one VMID; a VMID is lost; a context stays enabled after its VMID is free; a PASID is
+ * allocated twice, or is 0.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "process/kfd_pasid.h"
@@ -13,9 +13,9 @@
 #define ROUNDS		1000
 
 /**
- * struct vmid_mock - more address spaces than there are VMIDs
+ * struct vmid_mock - a device with more address spaces than there are VMIDs
  * @mock: device
- * @mem: memory of all roots
+ * @mem: memory that the root tables of all address spaces share
  * @vm: address spaces
  */
 struct vmid_mock {
@@ -73,7 +73,10 @@ static struct vmid_mock *vmid_mock_new(struct kunit *test)
 		KUNIT_ASSERT_EQ(test, vgpu_pt_init(&vm->pt, &vmid_mock_ops, 0),
 				0);
 	}
-	/* Registered last, so that vmid_mock_fini() runs before the stubs are removed. */
+	/*
+	 * Register this action last, so that vmid_mock_fini() runs before the stubs are
+	 * removed.
+	 */
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, vmid_mock_fini,
 							m), 0);
 	return m;
@@ -87,8 +90,8 @@ static u64 vmid_root(struct vmid_mock *m, unsigned int vmid)
 }
 
 /*
- * Each VMID is allocated once, then the allocation fails with -ENOSPC. A VMID that was put can be
- * allocated again.
+ * Catches: a VMID is allocated twice; the allocation does not fail with -ENOSPC when no VMID
+ * is free; a VMID that was put cannot be allocated again.
  */
 static void vmid_exhaust(struct kunit *test)
 {
@@ -146,8 +149,8 @@ static void vmid_twice(struct kunit *test)
 }
 
 /*
- * Two VMIDs are reserved for the render node. Address spaces of the render node get only these two
- * VMIDs; address spaces of KFD get only the other VMIDs.
+ * Two VMIDs are reserved for the render node. Catches: an address space of the render node
+ * gets another VMID; an address space of KFD gets one of the two VMIDs.
  */
 static void vmid_graphics(struct kunit *test)
 {
@@ -209,7 +212,10 @@ static void vmid_random(struct kunit *test)
 	}
 }
 
-/* Allocate all free PASIDs: each is unique and not 0, and the allocation fails at the end. */
+/*
+ * Allocate all free PASIDs. Catches: a PASID is 0 or is allocated twice; the allocation does
+ * not fail when no PASID is free.
+ */
 static void pasid_exhaust(struct kunit *test)
 {
 	unsigned long *mine = kunit_kzalloc(test, BITS_TO_LONGS(SZ_64K) *
