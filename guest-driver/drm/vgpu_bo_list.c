@@ -35,7 +35,10 @@ void vgpu_bo_list_put(struct vgpu_bo_list *list)
 		kref_put(&list->ref, bo_list_free);
 }
 
-/* Copy entry @i. User space chooses the size of an entry: it may differ from sizeof(*entry). */
+/*
+ * Copy entry @i. User space chooses the size of its entries, which may differ from
+ * sizeof(*entry).
+ */
 static int bo_list_read_entry(const struct drm_amdgpu_bo_list_in *in, u32 i,
 			      struct drm_amdgpu_bo_list_entry *entry)
 {

@@ -24,7 +24,10 @@
 #include "vm/vgpu_vm_bo.h"
 #include "vgpu_cs.h"
 
-/* Fence slots to reserve in each reservation: one for the job, one for a move of the BO. */
+/*
+ * Number of fence slots to reserve in each reservation: one for the job, one for a move of the
+ * BO.
+ */
 #define CS_FENCES	2
 
 /* Reserve all BOs. Returns 0 or an error of drm_exec, -EDEADLK included. */
@@ -93,9 +96,9 @@ static int cs_place_all(struct vgpu_cs *cs, vgpu_bo_fn place)
 }
 
 /*
- * If an earlier job of the file may be running, wait for clears and copies of the BOs: that job
- * can access the BOs through their new mappings. The new job needs no such wait, since it depends
- * on the KERNEL fences.
+ * If an earlier job of the file may be running, wait for clears and copies of the BOs, because
+ * that job can access the BOs through their new mappings. The new job needs no such wait,
+ * since it depends on the KERNEL fences.
  */
 static int cs_wait_content(struct vgpu_cs *cs)
 {
@@ -355,8 +358,8 @@ static int cs_submit(struct vgpu_cs *cs, u64 *seq)
 		if (ret)
 			return -ERESTARTSYS;
 		/*
-		 * Wait with va_lock held: no other thread can submit before this job is pushed,
-		 * so the job's fence replaces only the fence of a finished job.
+		 * Wait with va_lock held, so that no other thread can submit before this job
+		 * is pushed, and the job's fence replaces only the fence of a finished job.
 		 */
 		ret = vgpu_ctx_throttle(cs->ctx, cs->ring);
 		if (!ret)

@@ -92,7 +92,8 @@ static void ctx_free(struct kref *ref)
  * vgpu_ctx_put() - drop a reference
  * @ctx: context
  *
- * When the last reference is dropped, jobs that have not started end with -ESRCH.
+ * When the last reference is dropped, jobs of the context that have not started end with
+ * -ESRCH.
  *
  * Context: sleeps.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The DRM driver: primary and render node, and the table of the implemented ioctls of
- * amdgpu's uAPI (drm/amdgpu_drm.h), which docs/driver.md lists. Every other amdgpu
+ * Defines the DRM driver, with its primary and render node, and the table of the implemented
+ * ioctls of amdgpu's uAPI (drm/amdgpu_drm.h), which docs/driver.md lists. Every other amdgpu
  * ioctl fails with -EINVAL, as an unknown one does.
  */
 #include <linux/module.h>

@@ -288,8 +288,8 @@ put:
  * vgpu_gem_timeout() - convert a deadline to a timeout
  * @deadline: CLOCK_MONOTONIC in ns; a value that is negative as s64 means no deadline
  *
- * The caller calls the function again after the timeout: late timer ticks are added to jiffies
- * all at once, so that the timeout may end before the deadline.
+ * The timeout may end before the deadline, because late timer ticks are added to jiffies all
+ * at once. So the caller calls the function again after the timeout.
  *
  * Return: timeout in jiffies, or 0 after the deadline.
  */

@@ -109,7 +109,7 @@ static int vgpu_info_registers(struct vgpu_device *vdev,
 	return vgpu_info_reply(args, &value, sizeof(value));
 }
 
-/* The engines have no firmware: reply zeros, as amdgpu does before it loads firmware. */
+/* Reply zeros, as amdgpu does before it loads firmware, because the engines have no firmware. */
 static int vgpu_info_firmware(const struct drm_amdgpu_info *args)
 {
 	const struct drm_amdgpu_info_firmware none = { };

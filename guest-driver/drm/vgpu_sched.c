@@ -218,9 +218,9 @@ static int job_check(struct vgpu_job *job)
 }
 
 /*
- * The drm_dev_enter() section keeps the ring: the removal frees the ring after
- * drm_dev_unplug(), which waits for the section. Nothing else in the removal waits for the
- * scheduler's worker, which calls this function.
+ * Write the job into the ring. The ring exists during the drm_dev_enter() section, because the
+ * removal frees it only after drm_dev_unplug(), which waits for the section. Nothing else in
+ * the removal waits for the scheduler's worker, which calls this function.
  */
 static struct dma_fence *job_submit(struct vgpu_job *job)
 {
@@ -240,11 +240,11 @@ static struct dma_fence *job_submit(struct vgpu_job *job)
 }
 
 /*
- * Wait for earlier jobs of the address space on the job's engine, because this job is not
- * submitted: as soon as job_run() returns an error, drm_sched signals the job's finished fence.
- * Without the wait, a caller that waits only for the last job of an entity would free the VMID and
- * the memory of earlier jobs that still run. The engine's fences signal without the scheduler's
- * worker, so the wait does not deadlock.
+ * Wait for earlier jobs of the address space on the job's engine. This job is not submitted, and
+ * drm_sched signals its finished fence as soon as job_run() returns an error. Without the wait, a
+ * caller that waits only for the last job of an entity would free the VMID and the memory of
+ * earlier jobs that still run. The engine's fences signal without the scheduler's worker, so the
+ * wait does not deadlock.
  */
 static void job_wait_earlier(struct vgpu_job *job)
 {
@@ -477,10 +477,9 @@ bool vgpu_sched_wait_idle(struct vgpu_device *vdev, unsigned long timeout)
  * @drm: device whose last reference has been dropped
  * @arg: unused
  *
- * All fences of the jobs have signalled. A worker of drm_sched may still be about to
- * free such a job: it reads the scheduler and the device. A callback of a fence that
- * a job waited for (drm_sched_entity_wakeup()) may still be about to wake the
- * scheduler.
+ * All fences of the jobs have signalled. A worker of drm_sched may still be about to free such
+ * a job, for which it reads the scheduler and the device. A callback of a fence that a job
+ * waited for (drm_sched_entity_wakeup()) may still be about to wake the scheduler.
  */
 void vgpu_sched_release(struct drm_device *drm, void *arg)
 {

@@ -151,7 +151,7 @@ void vgpu_bo_set_placement(struct vgpu_bo *bo, u32 domain, bool gart_addr)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_set_placement);
 
 /*
- * Reject a BO that can never fit: waiting for free memory would not help. System
+ * Reject a BO that can never fit, because waiting for free memory would not help. System
  * memory and GTT have the same limit: TTM's limit for all pages.
  */
 static int vgpu_bo_check_size(struct vgpu_device *vdev, u64 size, u32 domain)
@@ -216,7 +216,10 @@ static int vgpu_bo_create_reserved(struct vgpu_device *vdev,
 		dma_resv_lock(resv, NULL);
 	}
 	if (p->import) {
-		/* The destruction of the BO takes the dma-buf's reservation: keep a reference. */
+		/*
+		 * Keep a reference, because the destruction of the BO takes the reservation of
+		 * the dma-buf.
+		 */
 		get_dma_buf(p->import);
 		bo->import = p->import;
 		resv = p->import->resv;

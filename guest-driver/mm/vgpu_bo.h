@@ -49,8 +49,8 @@ struct vgpu_userptr;
  *          out of VRAM, with the reservation held. May sleep and allocate; must neither wait
  *          for page locks nor take a lock that is taken before reservations. A BO with @vacate
  *          does not move to GTT. If NULL, mm/ moves the BO
- * @release: called after the last reference was dropped and before the memory is freed.
- *           Must not take a reservation. NULL: nothing to do
+ * @release: called after the last reference was dropped and before the memory is freed. Must
+ *           not take a reservation. If NULL, nothing is called
  */
 struct vgpu_bo_owner_ops {
 	bool (*evict_ok)(struct vgpu_bo *bo);
@@ -101,7 +101,7 @@ struct vgpu_bo {
 	u64 tiling_flags;
 };
 
-/* @tbo must be part of a struct vgpu_bo: see vgpu_bo_is_ours(). */
+/* @tbo must be part of a struct vgpu_bo, which vgpu_bo_is_ours() tests. */
 static inline struct vgpu_bo *to_vgpu_bo(struct ttm_buffer_object *tbo)
 {
 	return container_of(tbo, struct vgpu_bo, tbo);

@@ -196,8 +196,8 @@ static vm_fault_t bo_fault_idle(struct ttm_buffer_object *tbo, struct vm_fault *
 	}
 	if (unlock) {
 		/*
-		 * After the fault lock is dropped, the VMA and its reference to the BO may go
-		 * away: take a TTM reference.
+		 * Take a TTM reference, because the VMA and its reference to the BO may go
+		 * away after the fault lock is dropped.
 		 */
 		ttm_bo_get(tbo);
 		release_fault_lock(vmf);
@@ -299,8 +299,8 @@ static int bo_access_pages(struct ttm_buffer_object *tbo, unsigned long offset,
 
 /*
  * Wait until the BO's moves are done. ptrace and /proc/PID/mem report an interrupted access as
- * -EIO and do not restart it, so only a fatal signal ends the wait. dma_resv has no killable
- * wait: test for a fatal signal every 100 ms. The caller holds the reservation.
+ * -EIO and do not restart it, so only a fatal signal ends the wait. dma_resv has no killable wait,
+ * so the function tests for a fatal signal every 100 ms. The caller holds the reservation.
  */
 static int bo_await_moves(struct ttm_buffer_object *tbo)
 {

@@ -92,8 +92,8 @@ static int job_submit(struct vgpu_copy_job *job, struct dma_resv *resv,
 }
 
 /*
- * Return the fence of a whole operation, or ERR_PTR(@ret). In case of an error wait for
- * the jobs in flight first: the caller is going to free the memory.
+ * Return the fence of a whole operation, or ERR_PTR(@ret). In case of an error wait for the
+ * jobs in flight first, because the caller is going to free the memory.
  */
 static struct dma_fence *job_finish(struct dma_fence *fence, int ret)
 {

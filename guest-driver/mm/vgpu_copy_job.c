@@ -60,9 +60,9 @@ static void copy_clear_dst(void *arg, int error)
 }
 
 /*
- * A void job is submitted as a NOP instead of being left out: the fence of an operation's
- * last job stands for the whole operation, so the last job must not complete before earlier
- * jobs that are still in the ring.
+ * Submit the job to the ring. A void job is submitted as a NOP instead of being left out,
+ * because the fence of an operation's last job stands for the whole operation, so the last job
+ * must not complete before earlier jobs that are still in the ring.
  */
 static struct dma_fence *copy_submit(struct vgpu_copy_job *job)
 {
@@ -356,7 +356,7 @@ void vgpu_copy_stop(struct vgpu_device *vdev)
  * vgpu_copy_init() - create the queues of copies and clears
  * @vdev: device; its schedulers run
  *
- * Return: 0 or a negative errno.
+ * Return: 0, or an error of drm_sched_entity_init().
  */
 int vgpu_copy_init(struct vgpu_device *vdev)
 {
@@ -386,14 +386,15 @@ err:
 }
 
 /**
- * vgpu_copy_start() - accept jobs
+ * vgpu_copy_start() - accept copies and clears
  * @vdev: device
  *
  * Pushes one job to each queue. drm_sched prefers the scheduler with the fewest entities
  * that have had a job. After these jobs all schedulers have the same number of such entities,
  * so that the render node's entities are spread evenly.
  *
- * Return: 0 or a negative errno. The caller calls vgpu_copy_stop() in either case.
+ * Return: 0, or an error of vgpu_copy_job_new() or vgpu_copy_job_push(). The caller calls
+ * vgpu_copy_stop() in either case.
  */
 int vgpu_copy_start(struct vgpu_device *vdev)
 {

@@ -36,8 +36,9 @@ enum vgpu_copy_queue {
  * @base: scheduler job; unused if base.ops is NULL (vgpu_copy_job_unqueued())
  * @vdev: device
  * @hw_fence: memory for the fence on the engine's ring; NULL after the submission has used it
- * @vram_epoch: value of vgpu_hw.vram_epoch when the operation started: the job is void if
- *              the value has changed. Negative: a loss of VRAM does not make the job void
+ * @vram_epoch: value of vgpu_hw.vram_epoch when the operation started; if the value has
+ *              changed since, the job is void. A negative value means that a loss of VRAM does
+ *              not make the job void
  * @copied: bytes that the job copies
  * @filled: bytes that the job fills
  * @flushes: number of flushes of the engine's window

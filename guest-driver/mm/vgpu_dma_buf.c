@@ -14,7 +14,7 @@
  * CPU's domain, which no engine reaches. The BO shares the exporter's reservation, so a
  * thread that maps the BO waits for the exporter's moves.
  *
- * Attachments are listed in the BO, not found by gem->dma_buf: the DRM core clears
+ * Attachments are listed in the BO, and not found by gem->dma_buf, because the DRM core clears
  * that pointer when the last handle is closed, while importers remain.
  */
 #include <linux/dma-buf.h>
@@ -47,7 +47,7 @@ struct vgpu_attachment {
 	struct dma_buf_attachment *attach;
 };
 
-/* Exporter: BOs of this driver that other devices import. */
+/* The functions below export BOs of this driver to other devices. */
 
 static struct vgpu_bo *attached_bo(const struct dma_buf_attachment *attach)
 {
@@ -281,8 +281,8 @@ static void vgpu_dma_buf_unmap(struct dma_buf_attachment *attach,
 }
 
 /*
- * Before a CPU read, move a BO that may be in both VRAM and GTT to GTT: the CPU reads system
- * memory faster. The dma-buf core waits for the fences afterwards.
+ * Before a CPU read, move a BO that may be in both VRAM and GTT to GTT, because the CPU reads
+ * system memory faster. The dma-buf core waits for the fences afterwards.
  */
 static int vgpu_dma_buf_begin_cpu_access(struct dma_buf *dma_buf,
 					 enum dma_data_direction dir)
@@ -355,11 +355,11 @@ struct vgpu_bo *vgpu_dma_buf_bo(struct dma_buf *dma_buf)
 	       gem_to_vgpu_bo(dma_buf->priv) : NULL;
 }
 
-/* Importer: dma-bufs of other devices that this driver imports. */
+/* The functions below import dma-bufs of other devices. */
 
 /*
- * The exporter is about to move the memory and holds the reservation, which the BO
- * shares. Move the BO out of GTT: this clears page-table entries and drops the mapping.
+ * The exporter is about to move the memory and holds the reservation, which the BO shares.
+ * Move the BO out of GTT, which clears page-table entries and drops the mapping.
  */
 static void vgpu_import_move_notify(struct dma_buf_attachment *attach)
 {
@@ -386,8 +386,8 @@ static const struct dma_buf_attach_ops vgpu_import_ops = {
  * @bo: BO, reservation held
  * @ttm: pages of the BO; dma_address is filled
  *
- * Return: 0; -EINVAL if the BO is not attached, or the exporter maps another size than the
- * BO's; or the exporter's error.
+ * Return: 0; -EINVAL if the BO is not attached, or if the size that the exporter maps is not
+ * that of the BO; or the exporter's error.
  */
 int vgpu_import_bind(struct vgpu_bo *bo, struct ttm_tt *ttm)
 {

@@ -10,7 +10,7 @@
  * same pages by their own page tables. So a resource has a drm_mm node only if
  * its placement requires an address (lpfn), and GTT can hold several times the
  * size of the GART. The GART's first pages, the transfer windows, are never
- * allocated: copies of memory without an address go through them.
+ * allocated, because copies of memory without an address go through them.
  */
 #include <linux/slab.h>
 #include <drm/drm_print.h>

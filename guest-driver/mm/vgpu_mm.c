@@ -2,7 +2,7 @@
 /*
  * Creates the memory manager of a device at probe, and frees it with the device's last reference.
  *
- * BOs may outlive the hardware: a CPU mapping may reference a BO after the device was
+ * BOs may outlive the hardware, because a CPU mapping may reference a BO after the device was
  * removed. vgpu_mm_fini() ends the access of engines and DMA to BOs; the managers that are
  * needed to free BOs stay until the last reference to the DRM device is dropped.
  */
@@ -69,7 +69,8 @@ err_vram:
  * vgpu_mm_init() - initialise the memory manager
  * @vdev: device; its hardware works
  *
- * Return: 0 or a negative errno.
+ * Return: 0; -ENOMEM; -ENODEV if the GART has no pages besides the transfer windows; or another
+ * error of vgpu_copy_init(), ttm_device_init() or vgpu_copy_start().
  */
 int vgpu_mm_init(struct vgpu_device *vdev)
 {
@@ -121,7 +122,7 @@ err_copy:
  * vgpu_mm_bdev() - get TTM's device of a GPU
  * @vdev: device
  *
- * Return: TTM's device, for functions of TTM.
+ * Return: the device, to be passed to functions of TTM.
  */
 struct ttm_device *vgpu_mm_bdev(struct vgpu_device *vdev)
 {

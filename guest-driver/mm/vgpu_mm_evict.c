@@ -96,8 +96,8 @@ static void mm_get_bos(struct mm_bos *held, struct ttm_device *bdev, u32 types,
 }
 
 /*
- * Evict @tbo from the memory @mem_type. Pin count and place are tested under the reservation:
- * the BO may have been pinned or moved since it was listed.
+ * Evict @tbo from the memory @mem_type. Pin count and place are tested under the reservation,
+ * because the BO may have been pinned or moved since it was listed.
  *
  * Return: 0 if the BO has left, was not there, or is pinned; -EBUSY if the BO cannot leave now;
  * -ERESTARTSYS, only if @interruptible; or another negative errno.
@@ -136,7 +136,7 @@ static int mm_evict_patiently(struct ttm_buffer_object *tbo, u32 mem_type,
 			return -ERESTARTSYS;
 		if (time_after(jiffies, until))
 			return -EBUSY;
-		/* No event is raised when a page of the BO is released: poll. */
+		/* Poll, because no event is raised when a page of the BO is released. */
 		if (interruptible)
 			schedule_timeout_interruptible(1);
 		else
@@ -238,8 +238,8 @@ int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
 		if (ret)
 			return ret;
 		/*
-		 * BOs that are being destroyed stay listed until their memory is freed. TTM
-		 * has no event for that: poll.
+		 * BOs that are being destroyed stay listed until their memory is freed. Poll,
+		 * because TTM has no event for that.
 		 */
 		schedule_timeout_uninterruptible(1);
 		usage = ttm_resource_manager_usage(man);
@@ -276,7 +276,7 @@ void vgpu_mm_unmap_dma(struct vgpu_mman *mman)
 		if (!held.going)
 			break;
 		mm_put_bos(&held);
-		/* TTM has no event for the end of a release: poll. */
+		/* Poll, because TTM has no event for the end of a release. */
 		schedule_timeout_uninterruptible(1);
 	}
 	flush_workqueue(bdev->wq);

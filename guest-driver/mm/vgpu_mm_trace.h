@@ -79,7 +79,7 @@ DECLARE_EVENT_CLASS(vgpu_bo_class,
 		  vgpu_trace_place(__entry->place))
 );
 
-/* A BO will be evicted: its new place is being selected. */
+/* A BO is about to be evicted, and the place to which it moves is being selected. */
 DEFINE_EVENT(vgpu_bo_class, vgpu_bo_evict,
 	TP_PROTO(const struct vgpu_bo *bo),
 	TP_ARGS(bo)

@@ -13,8 +13,8 @@
  *		vgpu_res_next(&cur, cur.size);
  *	}
  *
- * The caller keeps the resource from changing: it holds the reservation, or the BO
- * is pinned.
+ * The caller keeps the resource from changing, by holding the reservation or by a
+ * pin of the BO.
  */
 #ifndef VGPU_RES_CURSOR_H
 #define VGPU_RES_CURSOR_H
@@ -30,7 +30,7 @@
  *         doorbell BAR; bus address for vgpu_res_first_dma(); offset in the
  *         resource if it has no address
  * @size: bytes of the run, at most @remaining
- * @remaining: bytes from @start to the end of the walk; 0: the walk has ended
+ * @remaining: bytes from @start to the end of the walk; 0 if the walk has ended
  * @node: buddy block or drm_mm node of the run. For DMA addresses: pointer to the array
  *        element of the page after the run. NULL for a resource without address
  * @mem_type: TTM_PL_VRAM, TTM_PL_TT, VGPU_PL_DOORBELL, VGPU_PL_MMIO_REMAP;

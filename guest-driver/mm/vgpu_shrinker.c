@@ -26,9 +26,9 @@
 
 #include "vgpu_mm_priv.h"
 
-/* Smallest request to the worker: 2 MiB. */
+/* Smallest number of pages that reclaim requests from the worker: 2 MiB. */
 #define SHRINK_BATCH_PAGES	(SZ_2M >> PAGE_SHIFT)
-/* Request of the OOM notifier: 16 MiB. */
+/* Number of pages that the OOM notifier requests from the worker: 16 MiB. */
 #define SHRINK_OOM_PAGES	(SZ_16M >> PAGE_SHIFT)
 /* Time limit of the OOM notifier's wait for the worker. */
 #define SHRINK_OOM_WAIT		HZ
@@ -152,8 +152,8 @@ static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
 			   atomic_read(&s->runs) - enough >= 0 ||
 			   !work_busy(&s->work), SHRINK_OOM_WAIT);
 	/*
-	 * Count pages of BOs that were freed during the wait as well: if *@freed stays
-	 * 0, the kernel kills a process without testing free memory again.
+	 * Count pages of BOs that were freed during the wait as well, because the kernel kills
+	 * a process without testing free memory again if *@freed stays 0.
 	 */
 	*(unsigned long *)freed +=
 		max(shrink_stat(s, VGPU_STAT_SHRUNK_PAGES) - shrunk,
@@ -179,8 +179,8 @@ bool vgpu_shrink_running(struct vgpu_device *vdev)
  * @vdev: device
  * @ttm: the BO's pages, reservation held
  *
- * In the worker, the function sets whether the copy may use the memory reserves. In other
- * tasks it does nothing.
+ * If the caller is the worker, the function sets whether the copy may use the memory reserves;
+ * otherwise the function does nothing.
  */
 void vgpu_shrink_copies(struct vgpu_device *vdev, const struct ttm_tt *ttm)
 {
@@ -237,7 +237,10 @@ int vgpu_shrink_init(struct vgpu_device *vdev)
 	INIT_WORK(&s->work, vgpu_shrink_work);
 	init_waitqueue_head(&s->ran);
 	s->rest_until = jiffies;
-	/* Freezable: page tables of a device that sleeps cannot be changed for a swap-out. */
+	/*
+	 * The workqueue is freezable, because page tables of a device that sleeps cannot be
+	 * changed for a swap-out.
+	 */
 	s->wq = alloc_workqueue("vgpu-shrink", WQ_MEM_RECLAIM | WQ_UNBOUND |
 				WQ_FREEZABLE, 1);
 	if (!s->wq)

@@ -75,7 +75,7 @@ static void vgpu_external_unbind(struct ttm_tt *ttm)
  * prints as MemAvailable) plus free swap space. An allocation that cannot succeed would take
  * all free memory before it fails, and other tasks' allocations would invoke the OOM killer.
  * The estimate does not count the free pages of TTM's pool. So the test does not apply to
- * BOs that are not cached: only these get pages from the pool.
+ * BOs that are not cached, which alone get pages from the pool.
  */
 static bool vgpu_tt_may_fit(const struct ttm_tt *ttm)
 {
@@ -265,8 +265,8 @@ static bool vgpu_move_has_users(struct ttm_buffer_object *tbo)
 
 /*
  * Returns true if a move can be queued after the users of the BO. A move of a BO with importers
- * cannot be queued, since importers must be notified at once. User queues are no obstacle: their
- * eviction fences signal independently of the moves that are queued after this one.
+ * cannot be queued, since importers must be notified at once. User queues are no obstacle, because
+ * their eviction fences signal independently of the moves that are queued after this one.
  */
 static bool vgpu_move_queues(struct vgpu_bo *bo)
 {
@@ -296,7 +296,10 @@ static int vgpu_move_wait_users(struct ttm_buffer_object *tbo,
 	return 0;
 }
 
-/* Move between GTT and system memory: the pages stay, only the GPU's access to them changes. */
+/*
+ * Move a BO between GTT and system memory: the pages stay, and only the GPU's access to them
+ * changes.
+ */
 static int vgpu_move_in_place(struct ttm_buffer_object *tbo,
 			      struct ttm_operation_ctx *ctx,
 			      struct ttm_resource *new)
@@ -344,7 +347,7 @@ static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 	ret = PTR_ERR_OR_ZERO(fence);
 	if (!ret) {
 		ret = ttm_bo_move_accel_cleanup(tbo, fence, evict, true, new);
-		/* On failure the caller frees the new memory: wait for the copy. */
+		/* On failure, wait for the copy, because the caller frees the new memory. */
 		if (ret)
 			dma_fence_wait(fence, false);
 		else if (leaves_vram && vgpu_bo_is_ours(tbo))
@@ -402,7 +405,7 @@ static int vgpu_ttm_move(struct ttm_buffer_object *tbo, bool evict,
 
 	if (vgpu_place_is_bar(from) || vgpu_place_is_bar(to))
 		return -EINVAL;
-	/* SDMA reaches system memory only in GTT: move in two steps. */
+	/* SDMA reaches system memory only in GTT, so move in two steps. */
 	if ((from == TTM_PL_VRAM && to == TTM_PL_SYSTEM) ||
 	    (from == TTM_PL_SYSTEM && to == TTM_PL_VRAM)) {
 		*hop = (struct ttm_place) {
@@ -521,8 +524,8 @@ static void vgpu_bo_wipe(struct vgpu_bo *bo)
 	    !(bo->flags & AMDGPU_GEM_CREATE_VRAM_WIPE_ON_RELEASE))
 		return;
 	/*
-	 * The BO has no references, so only an eviction can hold the reservation: skip
-	 * the wipe then.
+	 * If the trylock fails, skip the wipe: the BO has no references, so only an eviction
+	 * can hold the reservation.
 	 */
 	if (!dma_resv_trylock(tbo->base.resv))
 		return;

@@ -293,8 +293,8 @@ static int userptr_find(struct vgpu_userptr *u, struct vgpu_user_pages *pages)
  * vgpu_userptr_current() - whether the bound pages are still those of the process
  * @bo: user pointer
  *
- * Context: any. The result is a hint: the process may lose the pages at any time. See
- * vgpu_userptr_valid() for an exact test.
+ * Context: any. The result is only a hint, because the process may lose the pages at any time.
+ * See vgpu_userptr_valid() for an exact test.
  *
  * Return: false if vgpu_userptr_prepare() and vgpu_userptr_bind() are needed.
  */
@@ -355,11 +355,11 @@ int vgpu_userptr_prepare(struct vgpu_bo *bo)
  * @bo: user pointer, reservation held; after vgpu_userptr_prepare()
  *
  * Moves the BO to GTT. If the pages differ from the pages bound before, the BO counts as
- * moved: the caller writes its mappings again.
+ * moved, so the caller must write its mappings again.
  *
- * Return: 0; -EAGAIN if no pages have been found and none are bound: the caller calls
- * vgpu_userptr_prepare() again; -ENOMEM; -ERESTARTSYS; -EIO if the device cannot address the
- * pages.
+ * Return: 0; -EAGAIN if no pages have been found and none are bound, so that the caller must
+ * call vgpu_userptr_prepare() again; -ENOMEM; -ERESTARTSYS; -EIO if the device cannot address
+ * the pages.
  */
 int vgpu_userptr_bind(struct vgpu_bo *bo)
 {

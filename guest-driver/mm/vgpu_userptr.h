@@ -13,8 +13,8 @@ struct vgpu_bo;
 struct vgpu_device;
 
 /*
- * Stop all use that @owner makes of the pages of a user pointer: when the function returns,
- * no engine accesses the pages. Called in an MMU notifier: must not allocate or take a
+ * Stop all use that @owner makes of the pages of a user pointer. When the function returns, no
+ * engine accesses the pages. Called in an MMU notifier, so it must not allocate or take a
  * reservation.
  */
 typedef void (*vgpu_userptr_invalidate_fn)(void *owner);

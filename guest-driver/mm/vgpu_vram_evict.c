@@ -196,8 +196,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_frees);
  * Context: process. Takes the manager's lock and reservations. The caller holds no lock that
  * holders of a reservation wait for.
  *
- * Return: 0: the caller tries again; -ENOENT: no BO may be evicted and no VRAM was freed;
- * -ENOMEM: no system memory is free for the content of a BO; -ENODEV; -ERESTARTSYS.
+ * Return: 0 if the caller should try again; -ENOENT if no BO may be evicted and no VRAM was
+ * freed; -ENOMEM if no system memory is free for the content of a BO; -ENODEV; -ERESTARTSYS.
  */
 int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
 			    unsigned int frees)

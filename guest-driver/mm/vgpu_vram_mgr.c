@@ -352,8 +352,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_distrust);
  * vgpu_vram_mgr_mark_lost() - mark the BOs whose content was lost with VRAM
  * @vdev: device, after a reset; earlier jobs have ended
  *
- * Marks BOs in VRAM, and BOs whose copy out of VRAM was or will be cancelled: copy jobs that
- * were created before the loss do not run any more (vgpu_copy_job.c).
+ * Marks BOs in VRAM, and BOs whose copy out of VRAM was or will be cancelled, because copy
+ * jobs that were created before the loss do not run any more (vgpu_copy_job.c).
  *
  * Context: takes the manager's lock. Holders of the lock allocate memory, so the worker of the
  * recovery must not call the function.

@@ -89,7 +89,10 @@ static const char *kfd_fence_timeline_name(struct dma_fence *fence)
 	return "kfd_eviction";
 }
 
-/* dma_fence_ops.enable_signaling: any context; the fence's lock is held. */
+/*
+ * Implements dma_fence_ops.enable_signaling: queues eviction_work. Any context; the fence's
+ * lock is held.
+ */
 static bool kfd_fence_enable_signaling(struct dma_fence *fence)
 {
 	struct kfd_process *p =
@@ -211,9 +214,10 @@ static void kfd_evict_locked(struct kfd_process *p,
  * @info: BOs of the process
  * @why: trigger of the eviction, for its SMI event
  *
- * Does nothing for a process that is not resident. The caller needs no reference to the process:
- * the function queues restore_work under queue_lock and only while the process is resident, and
- * kfd_process_info_fini(), which is called later, cancels restore_work.
+ * Does nothing for a process that is not resident. The caller needs no reference to the
+ * process, because the function queues restore_work under queue_lock and only while the
+ * process is resident, and kfd_process_info_fini(), which is called later, cancels
+ * restore_work.
  *
  * Context: process context, MMU notifiers and reclaim included. Takes kfd_process.queue_lock;
  * does not allocate, takes no reservation.
@@ -278,8 +282,8 @@ static int kfd_restore_queues(struct kfd_process *p)
 }
 
 /*
- * Wait for a slot. The wait is interruptible to keep the hung-task detector quiet; a worker gets
- * no signals.
+ * Wait for a slot of kfd_restore_slots. The wait is interruptible to keep the hung-task
+ * detector quiet; a worker gets no signals.
  */
 static void kfd_restore_enter(void)
 {
@@ -379,8 +383,8 @@ static void kfd_restore_work(struct work_struct *work)
 	}
 	info->restore_busy = 0;
 	/*
-	 * Try again at once after -EAGAIN: the next attempt need not copy the BOs that this
-	 * attempt has copied to VRAM.
+	 * Try again at once after -EAGAIN, because the next attempt need not copy the BOs that
+	 * this attempt has copied to VRAM.
 	 */
 	do {
 		/*

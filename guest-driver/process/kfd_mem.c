@@ -186,8 +186,8 @@ static int kgd_mem_create_patiently(struct vgpu_device *vdev,
 		    (++tries >= KGD_MEM_CREATE_TRIES && time_after(jiffies, until)))
 			return ret;
 		/*
-		 * Test for signals here: the call below does not sleep if other tasks free and
-		 * take VRAM all the time.
+		 * Test for signals here, because the call below does not sleep if other tasks
+		 * free and take VRAM all the time.
 		 */
 		if (signal_pending(current))
 			return -ERESTARTSYS;

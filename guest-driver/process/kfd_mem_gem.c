@@ -129,8 +129,8 @@ static int gem_map_reserved(struct kgd_mem *mem,
 	int ret = 0;
 
 	/*
-	 * Do not validate a BO that is mapped and in place: engines may be accessing it through
-	 * another mapping.
+	 * Do not validate a BO that is mapped and in place, because engines may be accessing
+	 * it through another mapping.
 	 */
 	if (!mem->mapped_to_gpu_memory || !info->resident ||
 	    READ_ONCE(info->evicted))

@@ -19,8 +19,8 @@
 #include "kfd_process.h"
 
 /*
- * PTE flags of a mapping. The MTYPE (caching) is the one that amdgpu's gmc_v9 chooses for this
- * chip.
+ * Returns the PTE flags of a mapping. The MTYPE (caching) is the one that amdgpu's gmc_v9
+ * chooses for this chip.
  */
 static u64 kgd_mem_pte_flags(const struct kgd_mem *mem,
 			     const struct vgpu_device *vdev)
@@ -252,8 +252,8 @@ static int kgd_mem_map_try(struct kgd_mem *mem, struct kfd_process_device **pdds
 	if (ret)
 		return ret;
 	/*
-	 * Do not validate a BO that is mapped and in place: engines may be accessing it through
-	 * another mapping.
+	 * Do not validate a BO that is mapped and in place, because engines may be accessing
+	 * it through another mapping.
 	 */
 	if (!mem->mapped_to_gpu_memory || !mem->process_info->resident ||
 	    READ_ONCE(mem->process_info->evicted))
@@ -276,7 +276,7 @@ static int kgd_mem_map_try(struct kgd_mem *mem, struct kfd_process_device **pdds
  * @done: from kgd_mem_map_check(), less than @n; incremented for each address space that
  *        maps @mem, also if the function then fails
  *
- * The caller keeps SVM ranges off the addresses: see kfd_memory_map().
+ * The caller keeps SVM ranges off the addresses, as kfd_memory_map() does.
  *
  * Context: kfd_process.mutex is held, no reservation; sleeps.
  *

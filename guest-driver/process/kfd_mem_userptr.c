@@ -63,7 +63,10 @@ int kfd_userptr_create(struct kfd_process_device *pdd, struct kgd_mem *mem,
 					size);
 		return ret;
 	}
-	/* From here on the release of the BO returns the charge: kgd_mem_bo_release(). */
+	/*
+	 * From here on, the release of the BO (kgd_mem_bo_release()) undoes the charge to the
+	 * memory limit.
+	 */
 	bo->charged = AMDGPU_GEM_DOMAIN_GTT;
 	bo->owner_ops = &kgd_mem_owner_ops;
 	mem->bo = bo;
@@ -104,8 +107,9 @@ int kfd_userptr_prepare(struct kgd_mem *mem)
  *
  * Context: the BO's reservation is held.
  *
- * Return: 0; -EAGAIN if there are no pages to bind: the caller calls kfd_userptr_prepare() again;
- * -ENOMEM, -ERESTARTSYS, -EIO if the device cannot address the pages.
+ * Return: 0; -EAGAIN if there are no pages to bind, so that the caller must call
+ * kfd_userptr_prepare() again; -ENOMEM, -ERESTARTSYS, -EIO if the device cannot address the
+ * pages.
  */
 int kfd_userptr_place(struct kgd_mem *mem)
 {

@@ -260,8 +260,8 @@ static int kgd_mem_bring_all(struct amdkfd_process_info *info, bool again)
 		if (!kgd_mem_moves(mem))
 			continue;
 		/*
-		 * Once the fence has signalled, BOs may be evicted again: the caller starts
-		 * again.
+		 * Once the fence has signalled, BOs may be evicted again, so the caller must
+		 * start again.
 		 */
 		if (again && kfd_evict_signalled(info))
 			return -EAGAIN;

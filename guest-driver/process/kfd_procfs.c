@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Creates and removes /sys/class/kfd/kfd/proc/<pid>, the sysfs folder of a process. It contains:
+ * Creates and removes /sys/class/kfd/kfd/proc/<pid>, the sysfs folder of a process, with:
  *
  *	pasid		PASID of the process
  *	vram_<gpu id>	bytes of VRAM that the process has allocated on that GPU

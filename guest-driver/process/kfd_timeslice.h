@@ -6,7 +6,7 @@
 #include <linux/types.h>
 
 enum kfd_timeslice_state {
-	KFD_TIMESLICE_OFF,		/* no queues, or queues off the hardware */
+	KFD_TIMESLICE_OFF,		/* no queue is on the hardware */
 	KFD_TIMESLICE_RESTORING,	/* the BOs are being validated */
 	KFD_TIMESLICE_ON,		/* the queues may run */
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Recovery of a device: one work item, one state machine (docs/driver.md, "Recovery"). hw/
+ * Recovers a device by one work item with one state machine (docs/driver.md, "Recovery"). hw/
  * reports a failure by vgpu_reset_request(); this file recovers the part that failed:
  *
  *	GART		write the table again
@@ -32,7 +32,7 @@
 #include "vgpu_reset_priv.h"
 #include "vgpu_reset_trace.h"
 
-/* Bit in vgpu_reset.notify: VRAM was lost. */
+/* Bit in vgpu_reset.notify that is set if VRAM was lost. */
 #define RESET_NOTIFY_LOST	BIT(30)
 static_assert(RESET_NOTIFY_LOST > VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP));
 
@@ -139,11 +139,11 @@ static void reset_unpark(struct vgpu_device *vdev, unsigned int engine,
 }
 
 /*
- * Mark lost BOs and notify the client. This work may wait for engines: holders of the client's
- * locks wait until engines have cleared memory or written page tables. The lock for lost BOs
- * is held during allocations, whose reclaim waits for engines and TLB flushes. So the
- * recovery queues this separate work after all engines have been restarted, and its own
- * worker stays free in case an engine fails again.
+ * Mark lost BOs and notify the client. This work may wait for engines, because holders of the
+ * client's locks wait until engines have cleared memory or written page tables. The lock for
+ * lost BOs is held during allocations, whose reclaim waits for engines and TLB flushes. So the
+ * recovery queues this separate work after all engines have been restarted, and its own worker
+ * stays free in case an engine fails again.
  */
 static void reset_notify_work(struct work_struct *work)
 {
@@ -265,7 +265,10 @@ static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 	if (reset_mode1(vdev, &lost)) {
 		drm_err(&vdev->drm,
 			"device cannot be recovered: SDMA engines are given up\n");
-		/* Count first: giving up ends jobs, and so wakes threads that read the counter. */
+		/*
+		 * Count before the engines are given up: this ends jobs, and so wakes threads
+		 * that read the counter.
+		 */
 		vgpu_stat_add(vdev, VGPU_STAT_RECOVERY_FAILURES, 1);
 		vgpu_sdma_give_up(vdev);
 		vgpu_cp_give_up(vdev);
@@ -458,8 +461,8 @@ void vgpu_reset_start(struct vgpu_device *vdev)
  * vgpu_reset_stop() - accept no more requests
  * @vdev: device
  *
- * On return no recovery is in flight. Failures after that are not recovered: the CPU
- * executes the failed jobs.
+ * On return no recovery is in flight. Failures after that are not recovered; the CPU executes
+ * the failed jobs instead.
  *
  * Context: process context; waits for a recovery in flight.
  */

@@ -13,7 +13,7 @@
  * the PTB when it splits the leaf. So vgpu_pt_reserve() (vgpu_pt_tree.c) creates the PTBs of all
  * pages of its range, and no other function allocates.
  *
- * Changes of a table do not read entries: each table has a bitmap (@valid) of the
+ * Changes of a table do not read entries. Instead, each table has a bitmap (valid) of the
  * entries that are neither zero nor pointers. The PTB of a leaf has no bits set and
  * contains only zeros.
  *
@@ -134,7 +134,7 @@ static bool pt_write_ptes(struct vgpu_pt *pt, struct vgpu_pt_table *ptb,
 	bitmap_set(ptb->valid, index, n);
 	while (n) {
 		u64 both = index | addr >> VGPU_PAGE_SHIFT |
-			   LEAF_PAGES;	/* limits frag to LEAF_FRAG */
+			   LEAF_PAGES;	/* so that frag <= LEAF_FRAG */
 		unsigned int frag = min3(max_frag, (unsigned int)__ffs64(both),
 					 (unsigned int)ilog2(n));
 		/* Write all entries that have fragment size @max_frag at once. */
@@ -200,7 +200,7 @@ static bool pt_write_leaf(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 	__set_bit(index, pdb0->valid);
 	pdb0->leaf[index] = leaf;
 	vgpu_pt_set(pt, pdb0, index, 1, leaf, 0);
-	/* The hardware does not reach the PTB now: empty it for the next split. */
+	/* The hardware does not reach the PTB now, so empty the PTB for the next split. */
 	changed |= pt_fill_ptes(pt, pdb0->child[index], 0, VGPU_PT_ENTRIES, 0);
 	return changed;
 }

@@ -32,8 +32,8 @@ struct vgpu_pt;
 
 /*
  * Largest number of calls of vgpu_pt_ops.write in one step. A step changes entries in the
- * range of one PDB0 entry. It needs at most 2 calls to split a leaf, 2 * VGPU_PT_SHIFT for
- * runs of rising and falling sizes in the PTB, and one for the pointer to the PTB; one call is
+ * range of one PDB0 entry. The calls are at most 2 to split a leaf, 2 * VGPU_PT_SHIFT for runs
+ * of rising and falling sizes in the PTB, and one for the pointer to the PTB; one more call is
  * spare.
  */
 #define VGPU_PT_STEP_WRITES	(2 * VGPU_PT_SHIFT + 4)

@@ -17,7 +17,7 @@
  * @mem: memory of the table
  * @level: VGPU_LEVEL_*
  * @first: first page that the table translates
- * @parent: the table that points to this one; NULL: this is the root
+ * @parent: the table that points to this one, or NULL for the root
  * @empty_link: in vgpu_pt.empty, if the table may be empty
  * @children: number of tables in @child
  * @valid: bitmap of the entries that are neither zero nor pointers

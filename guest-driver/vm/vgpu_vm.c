@@ -357,8 +357,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_clear_range);
  * @vm: address space
  * @page: page; the caller has reserved its tables
  *
- * Does nothing if a BO is mapped at the page: another thread may have mapped the BO after the
- * caller found the page unmapped.
+ * Does nothing if a BO is mapped at the page, because another thread may have mapped the BO
+ * after the caller found the page unmapped.
  *
  * Context: takes alloc_lock and pt_lock.
  */

@@ -123,9 +123,9 @@ static void vbo_write_run(struct vgpu_vm_bo *vbo, u64 skip,
 }
 
 /*
- * As vgpu_vbo_write(), but for @n mappings that start at the same offset of one BO: write the
- * entries of @npages pages, from page @skip of each mapping on. Walks the BO's memory once for all
- * mappings.
+ * As vgpu_vbo_write(), but for @n mappings that start at the same offset of one BO. Writes the
+ * entries of @npages pages of each mapping, from its page @skip on, and walks the BO's memory
+ * once for all mappings.
  */
 static int vbos_write(struct vgpu_vm_bo *const *vbos, unsigned int n, u64 skip,
 		      u64 npages)
@@ -409,8 +409,8 @@ void vgpu_vbo_free(struct vgpu_vm_bo *vbo)
 		dma_resv_assert_held(vbo->bo->tbo.base.resv);
 		vgpu_vbo_set_moved(vbo, false);
 		/*
-		 * Publish the cleared entries first: after the list_del() the
-		 * notifier does not flush this address space.
+		 * Publish the cleared entries first, because the notifier does not flush this
+		 * address space after the list_del().
 		 */
 		if (vbo->bo->userptr)
 			vgpu_vm_publish_unlocked(vm);
@@ -497,9 +497,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_move_notify);
  * pages
  * @bo: user pointer; vgpu_mm_notifier_lock() held
  *
- * Called by mm/, which has waited for the jobs whose fences are in the BO's reservation. On return
- * the GPU does not reach the pages. The function does not mark the mappings as moved: before
- * entries are written again, the BO moves, and the move marks them.
+ * Called by mm/, which has waited for the jobs whose fences are in the BO's reservation. On
+ * return the GPU does not reach the pages. The function does not mark the mappings as moved,
+ * because the BO moves before entries are written again, and that move marks them.
  */
 void vgpu_vm_bo_unmap_notify(struct vgpu_bo *bo)
 {

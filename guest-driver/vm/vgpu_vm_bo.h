@@ -42,7 +42,7 @@ int vgpu_vm_bo_update(struct vgpu_vm_bo *const *vbos, unsigned int n);
 void vgpu_vm_bo_unmap(struct vgpu_vm_bo *vbo);
 bool vgpu_vm_va_busy(struct vgpu_vm *vm, u64 first, u64 last);
 
-/* vgpu_vm_va.c: mappings by address, which only the render node creates */
+/* vgpu_vm_va.c: mappings that are named by their address; only the render node creates them */
 int vgpu_vm_bo_add(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 		   u64 size, u64 pte_flags);
 int vgpu_vm_bo_unmap_va(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va);

@@ -224,9 +224,9 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (vbo->bo)
 		dma_resv_assert_held(vbo->bo->tbo.base.resv);
 	/*
-	 * The stale entries are not in use: the caller has waited for all jobs or, in an address
-	 * space of KFD, for the moves, which follow the eviction of the queues. The entries of the
-	 * remaining pages are written before the next job or queue runs.
+	 * The stale entries are not in use, because the caller has waited for all jobs or, in an
+	 * address space of KFD, for the moves, which follow the eviction of the queues. The
+	 * entries of the remaining pages are written before the next job or queue runs.
 	 */
 	if (vbo->stale)
 		vgpu_vbo_clear(vbo);
@@ -379,8 +379,8 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
 	if (!held && !dma_resv_trylock(resv))
 		return;
 	/*
-	 * Jobs in flight may use stale entries: clear the entries when no job and no move of the
-	 * BO is left.
+	 * Jobs in flight may use stale entries, so clear the entries only when no job and no
+	 * move of the BO is left.
 	 */
 	if (vbo->stale &&
 	    (idle || dma_resv_test_signaled(resv, DMA_RESV_USAGE_READ)))

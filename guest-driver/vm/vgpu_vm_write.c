@@ -187,7 +187,7 @@ void vgpu_vm_flush(struct vgpu_vm *vm)
 	if (!mask)
 		return;
 	trace_vgpu_vm_flush(vm, vmid);
-	/* Ignore the result: a device that did not answer has been reset or given up. */
+	/* Ignore the result, because a device that did not answer has been reset or given up. */
 	vgpu_gmc_flush_tlb(vm->vdev, mask);
 }
 
@@ -289,7 +289,7 @@ struct dma_fence *vgpu_vm_publish_later(struct vgpu_vm *vm)
 	struct dma_fence *fence;
 
 	mutex_lock(&vs->pt_lock);
-	/* The TLB flush must follow the writes of the entries: wait for SDMA. */
+	/* Wait for SDMA, because the TLB flush must follow the writes of the entries. */
 	if (vs->tlb_dirty)
 		vgpu_vm_publish(vm, false);
 	vm_flush_writes(vm);

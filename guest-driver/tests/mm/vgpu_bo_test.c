@@ -153,8 +153,8 @@ static struct vgpu_bo *bo_with_pages(struct kunit *test, struct page **pages)
 }
 
 /*
- * One mapping has two users. Catches: vgpu_bo_kunmap() of the first user removes the mapping (the
- * event interrupt would then write to an unmapped address).
+ * Let a mapping have two users. Catches: vgpu_bo_kunmap() of the first user removes the
+ * mapping, so that the event interrupt would write to an unmapped address.
  */
 static void bo_kmap_nests(struct kunit *test)
 {

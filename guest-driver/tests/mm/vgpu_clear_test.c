@@ -43,7 +43,7 @@ static const struct dma_fence_ops clear_fence_ops = {
 	.get_timeline_name = clear_fence_name,
 };
 
-/* Replaces the run of a job: the job completes immediately. */
+/* Replaces the execution of a job, which completes immediately. */
 static struct dma_fence *clear_run(struct drm_sched_job *job)
 {
 	return NULL;

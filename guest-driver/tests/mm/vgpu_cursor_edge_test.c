@@ -276,7 +276,10 @@ static void edge_cleared(struct kunit *test)
 	while (cur.remaining) {
 		u64 page = cur.start >> PAGE_SHIFT;
 
-		/* Blocks are larger than a step of one page: most steps end inside a block. */
+		/*
+		 * Most steps end inside a block, because blocks are larger than a step of one
+		 * page.
+		 */
 		KUNIT_ASSERT_TRUE(test, !vgpu_res_cleared(&cur) ||
 				  test_bit(page, zero));
 		if (vgpu_res_cleared(&cur))

@@ -220,7 +220,10 @@ static bool all_cleared(struct ttm_resource *res, bool cleared)
 	return true;
 }
 
-/* Memory is reported as clear after a wipe until it is allocated again. */
+/*
+ * Catches: memory is reported as clear before its first wipe, or after it was allocated again
+ * and freed without a wipe; wiped memory is not reported as clear.
+ */
 static void cursor_cleared(struct kunit *test)
 {
 	const u64 all = VGPU_MOCK_VRAM >> PAGE_SHIFT;

@@ -158,7 +158,10 @@ static void vram_exhaust(struct kunit *test)
 			-ENOSPC);
 	KUNIT_EXPECT_EQ(test, vgpu_mock_usage(mock, TTM_PL_VRAM), VGPU_MOCK_VRAM);
 
-	/* Free every other resource: half of VRAM is free, but no contiguous range of that size. */
+	/*
+	 * Free every other resource, so that half of VRAM is free without a contiguous range
+	 * of that size.
+	 */
 	for (i = 0; i < MAX_RES; i += 2)
 		vram_map_give(mock, map, map->res[i]);
 	KUNIT_EXPECT_EQ(test, vgpu_mock_alloc(mock, VRAM_PAGES / 2, 1,
@@ -292,7 +295,7 @@ static const struct dma_fence_ops lost_fence_ops = {
 	.get_timeline_name = lost_fence_name,
 };
 
-/* Replaces vgpu_bo_is_ours(): the mock's BO was not created by vgpu_bo_create(). */
+/* Replaces vgpu_bo_is_ours(), because the mock's BO was not created by vgpu_bo_create(). */
 static bool lost_is_ours(const struct ttm_buffer_object *tbo)
 {
 	return true;

@@ -176,8 +176,8 @@ static void pt_check_page(struct kunit *test, const struct pt_mock *m,
 }
 
 /*
- * Check that all pages of the fragment of page @i are mapped alike: the TLB caches the fragment as
- * one translation.
+ * Check that all pages of the fragment of page @i are mapped alike, because the TLB caches the
+ * fragment as one translation.
  */
 static void pt_check_fragment(struct kunit *test, const struct walk *all,
 			      unsigned int i, u64 first)

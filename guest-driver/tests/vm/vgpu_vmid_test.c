@@ -235,7 +235,7 @@ static void pasid_exhaust(struct kunit *test)
 		n++;
 	}
 	KUNIT_EXPECT_EQ(test, ret, -ENOSPC);
-	/* Other processes may use the remaining PASIDs. */
+	/* Other processes may use the PASIDs that the test did not get. */
 	KUNIT_EXPECT_GT(test, n, SZ_64K - 1000);
 	for_each_set_bit(pasid, mine, SZ_64K)
 		kfd_pasid_free(pasid);
