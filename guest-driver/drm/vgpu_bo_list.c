@@ -26,7 +26,7 @@ static void bo_list_free(struct kref *ref)
 }
 
 /**
- * vgpu_bo_list_put() - drop a reference
+ * vgpu_bo_list_put() - drop a reference to a list
  * @list: list, or NULL
  */
 void vgpu_bo_list_put(struct vgpu_bo_list *list)

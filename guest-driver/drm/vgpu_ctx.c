@@ -37,7 +37,7 @@ static void ctx_state_free(struct kref *ref)
 }
 
 /**
- * vgpu_ctx_state_put() - drop a reference
+ * vgpu_ctx_state_put() - drop a reference to the state of a context
  * @state: state of a context
  */
 void vgpu_ctx_state_put(struct vgpu_ctx_state *state)
@@ -89,7 +89,7 @@ static void ctx_free(struct kref *ref)
 }
 
 /**
- * vgpu_ctx_put() - drop a reference
+ * vgpu_ctx_put() - drop a reference to a context
  * @ctx: context
  *
  * When the last reference is dropped, jobs of the context that have not started end with

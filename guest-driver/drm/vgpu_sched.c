@@ -458,7 +458,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sched_wait_vm);
 /**
  * vgpu_sched_wait_idle() - wait until all jobs are done and freed
  * @vdev: device; the caller keeps user space from submitting jobs
- * @timeout: jiffies
+ * @timeout: time limit in jiffies
  *
  * Context: sleeps.
  *

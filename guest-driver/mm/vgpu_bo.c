@@ -266,7 +266,7 @@ int vgpu_bo_create(struct vgpu_device *vdev, const struct vgpu_bo_params *p,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_create);
 
 /**
- * vgpu_bo_put() - drop a reference
+ * vgpu_bo_put() - drop a reference to a BO
  * @bo: BO
  *
  * The memory is freed when the engines have stopped using it.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A growing list of referenced BOs. */
+/* Implements struct vgpu_bo_set, a growing list of referenced BOs. */
 #include <linux/slab.h>
 
 #include "vgpu_mm_priv.h"

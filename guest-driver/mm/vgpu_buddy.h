@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The kernel's buddy allocator by its newer names: drm_buddy was renamed to gpu_buddy.
- * For kernels that have only drm_buddy, this header defines the newer names.
+ * Gives the kernel's buddy allocator its newer names: drm_buddy was renamed to
+ * gpu_buddy. For kernels that have only drm_buddy, this header defines the newer
+ * names.
  */
 #ifndef VGPU_BUDDY_H
 #define VGPU_BUDDY_H

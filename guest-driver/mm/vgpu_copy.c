@@ -436,8 +436,8 @@ static unsigned long pair_run(const dma_addr_t *sys, const u64 *vram,
 }
 
 /*
- * Emit the copies and fills of @npages pairs. @gart: MC address, in the window, of the system
- * page of the first pair that is copied.
+ * Emit the copies and fills of @npages pairs. @gart is the MC address, in the transfer window,
+ * of the system page of the first pair that is copied.
  */
 static void pairs_copy(struct vgpu_copy_job *job, bool to_vram, u64 gart,
 		       const dma_addr_t *sys, const u64 *vram,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The kernel's copies and clears as jobs of the engines' schedulers
+ * Runs the kernel's copies and clears as jobs of the engines' schedulers
  * (hw/sdma/vgpu_sdma_sched.c).
  *
  * DOC: queues

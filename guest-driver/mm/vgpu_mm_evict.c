@@ -158,7 +158,8 @@ static int mm_await_copies(const struct mm_bos *held, bool interruptible)
 
 /*
  * Evict each BO of @held from @mem_type and wait for the copies. If a BO cannot leave, the BOs
- * after it are tried nevertheless. Returns the first error.
+ * after it are tried nevertheless. Returns the error of the wait or, if there is none, the
+ * first error of an eviction. -ERESTARTSYS ends the function at once.
  */
 static int mm_evict_held(const struct mm_bos *held, u32 mem_type, bool interruptible)
 {

@@ -167,7 +167,7 @@ static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
  *
  * Callers let the worker swap out only BOs that are not in use.
  *
- * Return: true in the worker.
+ * Return: true if the current task is the worker.
  */
 bool vgpu_shrink_running(struct vgpu_device *vdev)
 {

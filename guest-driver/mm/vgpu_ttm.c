@@ -475,7 +475,7 @@ static unsigned long vgpu_ttm_io_mem_pfn(struct ttm_buffer_object *tbo,
 	       PAGE_SHIFT;
 }
 
-/* Access to VRAM by ptrace. The caller holds the reservation and has checked the range. */
+/* Access VRAM of a BO for ptrace. The caller holds the reservation and has checked the range. */
 static int vgpu_ttm_access_memory(struct ttm_buffer_object *tbo,
 				  unsigned long offset, void *buf, int len,
 				  int write)

@@ -312,7 +312,7 @@ bool vgpu_userptr_current(const struct vgpu_bo *bo)
  *
  * The caller is a thread of the BO's process, or a kernel thread.
  *
- * Context: takes mmap_lock, so the caller holds no lock that is taken inside mmap_lock,
+ * Context: takes mmap_lock, so the caller holds no lock that must be taken after mmap_lock,
  * such as a reservation.
  *
  * Return: 0; -EFAULT if no usable memory is mapped at the address; -EPERM if the memory is

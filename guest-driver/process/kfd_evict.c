@@ -47,11 +47,14 @@
  * not evict VRAM of another.
  */
 #define KFD_RESTORE_ACTIVE	3
-/* Attempts to restore a process before its slot of kfd_restore_slots goes to the next process. */
+/*
+ * Number of attempts to restore a process before its slot of kfd_restore_slots goes to the
+ * next process.
+ */
 #define KFD_RESTORE_TRIES	4u
 /*
- * Failed attempts to lock kfd_process.mutex, KFD_RESTORE_MS apart, before restore_work sleeps on
- * the mutex.
+ * Number of failed attempts to lock kfd_process.mutex, KFD_RESTORE_MS apart, after which
+ * restore_work sleeps on the mutex.
  */
 #define KFD_RESTORE_BUSY	16u
 
@@ -314,8 +317,8 @@ static int kfd_restore_find_pages(struct kfd_process *p)
 
 /*
  * Try once to restore the BOs and the queues. The caller holds kfd_process.mutex and a slot.
- * Returns 0, -EAGAIN if the new fence has signalled, or an error of kgd_mem_find_pages() or
- * kgd_mem_validate_all().
+ * Returns 0, -EAGAIN if the new fence has signalled, -ENOMEM, or an error of
+ * kgd_mem_find_pages() or kgd_mem_validate_all().
  */
 static int kfd_restore_try(struct kfd_process *p)
 {
@@ -544,8 +547,8 @@ void kfd_evict_fence_remove(struct amdkfd_process_info *info,
  *
  * Context: kfd_process.mutex is held; sleeps.
  *
- * Return: 0, or an error of kgd_mem_find_pages() or kgd_mem_validate_all(), after which the
- * process is not resident.
+ * Return: 0, -ENOMEM, or an error of kgd_mem_find_pages() or kgd_mem_validate_all(). After an
+ * error the process is not resident.
  */
 int kfd_process_make_resident(struct kfd_process *p)
 {

@@ -229,7 +229,7 @@ int kgd_mem_make_table_room(struct vgpu_device *vdev, unsigned int frees,
 }
 
 /*
- * Create the BO of @mem and charge it to the memory limit. The release of the BO returns the
+ * Create the BO of @mem and charge it to the memory limit. The release of the BO undoes the
  * charge (kgd_mem_bo_release()).
  */
 static int kgd_mem_create_bo(struct kfd_process_device *pdd,

@@ -294,8 +294,8 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 	lockdep_assert_held(&pdds[0]->process->mutex);
 
 	/*
-	 * Before RESUME of a process from a checkpoint, do not look up pages: restore_work looks
-	 * them up after RESUME.
+	 * Do not look up pages in a process from a checkpoint before RESUME. restore_work
+	 * looks them up after RESUME.
 	 */
 	if (mem->bo->userptr &&
 	    pdds[0]->process->criu_state != KFD_CRIU_RESTORED) {

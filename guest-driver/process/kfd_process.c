@@ -110,7 +110,10 @@ void kfd_process_free(struct kfd_process *p)
 		wake_up_var(&kfd_n_processes);
 }
 
-/* The caller is in an RCU read-side section or holds kfd_processes_mutex. */
+/*
+ * Find the hashed process with the address space @mm, or return NULL. The caller is in an RCU
+ * read-side section or holds kfd_processes_mutex.
+ */
 static struct kfd_process *kfd_process_find(const struct mm_struct *mm)
 {
 	struct kfd_process *p;
@@ -162,7 +165,7 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_process_hash);
  *
  * Context: takes kfd_processes_mutex.
  *
- * Return: false if the process was not hashed.
+ * Return: true if the process was hashed, false if it was not.
  */
 bool kfd_process_unhash(struct kfd_process *p)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Minimum residency time of a restored process under memory overcommit.
+ * Computes the minimum residency time of a restored process under memory overcommit.
  *
  * DOC: time slices
  *

@@ -220,7 +220,7 @@ static bool pt_fits_leaf(u64 page, u64 addr, u64 npages)
  *
  * Writes 2 MiB leaves where the alignment of page and memory allows.
  *
- * Return: true if a valid entry was overwritten: the caller then flushes the TLB.
+ * Return: true if a valid entry was overwritten, so that the caller must flush the TLB.
  */
 bool vgpu_pt_write(struct vgpu_pt *pt, u64 first,
 		   const struct vgpu_vm_span *span, unsigned int max_frag)
@@ -293,7 +293,7 @@ static bool pt_clear_part(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
  *
  * Skips pages without tables. Does not allocate.
  *
- * Return: true if a valid entry was overwritten: the caller then flushes the TLB.
+ * Return: true if a valid entry was overwritten, so that the caller must flush the TLB.
  */
 bool vgpu_pt_clear(struct vgpu_pt *pt, u64 first, u64 last, u64 value)
 {

@@ -128,7 +128,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_pt_fini);
  * vgpu_pt_root_addr() - get the address of the root
  * @pt: tree
  *
- * Return: offset in VRAM.
+ * Return: offset of the root table in VRAM.
  */
 u64 vgpu_pt_root_addr(const struct vgpu_pt *pt)
 {

@@ -35,7 +35,7 @@ MODULE_PARM_DESC(vm_update_mode,
  * @vdev: device
  * @ops: backend of the page tables
  *
- * Return: 0 or -ENOMEM.
+ * Return: as vgpu_pt_init().
  */
 int vgpu_vm_setup(struct vgpu_vm *vm, struct vgpu_device *vdev,
 		  const struct vgpu_pt_ops *ops)
@@ -277,7 +277,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_unreserve_tables);
  * vgpu_vm_lock_pt() - take the lock under which entries are written
  * @vm: address space
  *
- * For callers of vgpu_vm_write_spans(), which requires the lock.
+ * The callers of vgpu_vm_write_spans() need the lock.
  */
 void vgpu_vm_lock_pt(struct vgpu_vm *vm)
 {

@@ -189,8 +189,8 @@ static int vbos_write_all(struct vgpu_vm_bo *const *vbos, unsigned int n)
  *
  * As vgpu_vbo_write(), but calls vgpu_userptr_lock() itself.
  *
- * Return: as vgpu_vbo_write(), or -EAGAIN for a user pointer whose bound pages are
- * not those of the process any more: no entry is written.
+ * Return: as vgpu_vbo_write(), or -EAGAIN for a user pointer whose bound pages are not those
+ * of the process any more. No entry is written then.
  */
 int vgpu_vbo_write_all(struct vgpu_vm_bo *vbo)
 {
@@ -261,8 +261,8 @@ bool vgpu_vm_bo_has_moved(const struct vgpu_vm_bo *vbo)
 
 /**
  * vgpu_vm_bo_update() - write the entries of a BO's mappings
- * @vbos: mappings of one BO, of the same offset and the same size; the BO's
- *        reservation is held
+ * @vbos: mappings of one BO with the same offset and the same size; the BO's reservation is
+ *        held
  * @n: number of mappings, at least one
  *
  * Waits for the fences of usage KERNEL, after which the BO's memory has its

@@ -136,7 +136,7 @@ void vgpu_vm_pool_free(struct vgpu_vm *vm, const struct vgpu_pt_mem *mem)
  * vgpu_vm_pool_zero() - zero the memory of all tables, after a loss of VRAM
  * @vm: address space, alloc_lock held; no hardware walks the tables
  *
- * Free pieces are zeroed, too: vgpu_vm_pool_alloc() does not clear a piece.
+ * Free pieces are zeroed, too, because vgpu_vm_pool_alloc() does not clear a piece.
  */
 void vgpu_vm_pool_zero(struct vgpu_vm *vm)
 {

@@ -172,7 +172,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_pt_ops);
 
 /**
  * vgpu_vm_flush() - flush the TLB entries of an address space
- * @vm: address space; without a VMID the function does nothing
+ * @vm: address space; the function does nothing if it has no VMID and run lists do not name it
  *
  * Context: as vgpu_gmc_flush_tlb(); pt_lock may be held.
  */

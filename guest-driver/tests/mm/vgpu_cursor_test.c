@@ -147,7 +147,7 @@ static void cursor_gart(struct kunit *test)
 	vgpu_mock_free(mock, first);
 }
 
-/* A resource without a GART address is walked as one run of byte offsets. */
+/* Catches: a resource without a GART address is not walked as one run of byte offsets. */
 static void cursor_no_address(struct kunit *test)
 {
 	const struct ttm_place place = { .mem_type = TTM_PL_TT };
