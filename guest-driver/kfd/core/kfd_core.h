@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * GPUs and processes of KFD: creation, removal, system sleep. Functions are documented where
- * they are defined.
+ * Create and remove KFD's nodes and processes, and suspend them for system sleep. Functions are
+ * documented where they are defined.
  */
 #ifndef KFD_CORE_H
 #define KFD_CORE_H

@@ -17,20 +17,24 @@ void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
 			  unsigned int code, const char *why);
 
 /*
- * kfd_debugfs.c: the folder of a process. kfd_debugfs_remove() waits for readers of its files,
- * which take mmap_lock, so the caller must not hold mmap_lock.
+ * kfd_debugfs.c: create and remove a process's folder in /sys/kernel/debug/kfd/proc.
+ * kfd_debugfs_remove() waits for readers of its files, which take mmap_lock, so the caller must
+ * not hold mmap_lock.
  */
 void kfd_debugfs_add(struct kfd_process *p, const char *name);
 void kfd_debugfs_remove(struct kfd_process *p);
 
 /*
- * kfd_interrupt.c: interrupt handlers and their work. kfd_interrupt_init() returns 0, -ENOMEM or
- * -ENOSPC.
+ * kfd_interrupt.c: register and remove the handlers of a GPU's interrupts. kfd_interrupt_init()
+ * returns 0, -ENOMEM or -ENOSPC.
  */
 int kfd_interrupt_init(struct kfd_node *node);
 void kfd_interrupt_fini(struct kfd_node *node);
 
-/* kfd_reset.c: handle user queues and SMI events in a recovery. */
+/*
+ * kfd_reset.c: register the functions with which a recovery of the GPU stops and reports user
+ * queues, and sends SMI events.
+ */
 void kfd_reset_init(struct kfd_node *node);
 
 #endif /* KFD_CORE_PRIV_H */

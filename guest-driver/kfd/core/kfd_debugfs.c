@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /sys/kernel/debug/kfd, with amdkfd's file names (drm/vgpu_debugfs.c links dri/N/kfd to it):
+ * Files in /sys/kernel/debug/kfd, named as in amdkfd. drm/vgpu_debugfs.c links dri/N/kfd to the
+ * directory.
  *
  *	mqds	every compute queue's MQD, by process
- *	hqds	the hardware queues that are active, of each GPU
+ *	hqds	the active hardware queues of each GPU
  *	rls	the run list of each GPU
  *	proc/<pid>/svm	the process's SVM ranges (svm/svm_debugfs.c)
  */
@@ -67,7 +68,10 @@ static int kfd_show_nodes(struct seq_file *m,
 
 	mutex_lock(&kfd_processes_mutex);
 	list_for_each_entry(node, &kfd_nodes, list) {
-		/* Without kfd_topology_mutex: topology_id may change before user space reads it. */
+		/*
+		 * kfd_topology_mutex is not needed: topology_id may change before user space
+		 * reads the file in any case.
+		 */
 		seq_printf(m, "Node %u, gpu_id %u:\n", READ_ONCE(node->topology_id),
 			   node->gpu_id);
 		if (!drm_dev_enter(&node->vdev->drm, &idx))

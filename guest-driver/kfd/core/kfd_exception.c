@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Exceptions. The queues that raised an exception are stopped. The debugger that has subscribed
- * to the exception gets it; without such a debugger the process gets it, as an event.
+ * Raises exceptions of a process and stops the queues that caused them. The debugger that has
+ * subscribed to the exception gets it; without such a debugger the process gets it, as an
+ * event.
  */
 #include <linux/kfd_ioctl.h>
 #include <linux/sched/signal.h>
@@ -34,7 +35,7 @@ void kfd_exception_memory(struct kfd_process_device *pdd, u64 va,
 }
 
 /**
- * kfd_process_poisoned() - stop a process's queues on a GPU after a read of poison
+ * kfd_process_poisoned() - stop a process's queues on a GPU after the GPU read poisoned memory
  * @pdd: state of the process on the GPU
  *
  * The process gets MEMORY and HW_EXCEPTION events, and SIGBUS.
@@ -75,8 +76,9 @@ void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
 	mutex_lock(&p->queue_lock);
 	list_for_each_entry(q, &pdd->qpd->queues, link) {
 		/*
-		 * Timestamps have 48 bits. An interrupt older than the queue concerns the
-		 * previous owner of the doorbell.
+		 * Timestamps have 48 bits, so the shift moves bit 47 of the difference to the
+		 * sign bit. If the interrupt is older than the queue, it concerns a destroyed
+		 * queue that had the same doorbell.
 		 */
 		if (q->kind != KFD_QUEUE_COMPUTE || q->doorbell != doorbell ||
 		    q->faulted || (s64)((at - q->born) << 16) < 0)

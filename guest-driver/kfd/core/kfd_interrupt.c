@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Interrupts of user queues (page faults are handled in svm/).
+ * Handles the interrupts of user queues, except page faults, which svm/ handles.
  *
- * TRAP and RELEASE_MEM packets, and completion signals of AQL packets, signal events.
+ * Interrupts of TRAP packets, of RELEASE_MEM packets and of AQL completion signals set KFD
+ * events.
  *
  * A bad packet stops one queue. The hardware itself stops an SDMA queue until the queue is loaded
  * again (include/vgpu/sdma.h, CONTEXT_STATUS.EXCEPTION). A compute queue would start again with
@@ -71,7 +72,7 @@ static void kfd_sdma_illegal(struct vgpu_device *vdev,
 	struct kfd_process *p;
 
 	if (!iv->vmid)
-		return;		/* the kernel's own queue: reported in hw/ */
+		return;		/* the kernel's own queue, whose errors hw/ reports */
 	p = kfd_lookup_process_by_pasid(iv->pasid);
 	if (!p)
 		return;
@@ -88,7 +89,7 @@ static void kfd_sdma_illegal(struct vgpu_device *vdev,
 static void kfd_sdma_trap(struct vgpu_device *vdev,
 			  const struct vgpu_iv_entry *iv, void *arg)
 {
-	/* VMID 0 is the kernel's own queue. */
+	/* VMID 0 is the kernel's own queue, which has no events. */
 	if (iv->vmid)
 		kfd_events_interrupt(vdev, iv->pasid,
 				     iv->data[0] & SDMA_TRAP_DW1__CONTEXT);
@@ -235,7 +236,7 @@ static void kfd_unregister(struct kfd_node *node, u8 client,
 				   handlers[n].fn);
 }
 
-/* Register all of @handlers, or none of them after an error. */
+/* Register all of @handlers. After an error, none of them is registered. */
 static int kfd_register(struct kfd_node *node, u8 client,
 			const struct kfd_iv_handler *handlers, unsigned int n)
 {

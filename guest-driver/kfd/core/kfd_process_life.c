@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Creation, detachment and teardown of processes.
+ * Creates, detaches and tears down processes.
  *
  * DOC: life of a process
  *
- * A kfd_process belongs to an mm. The first open of /dev/kfd creates the process. The end of the
- * mm (exit, exec, a kill at any point) detaches the process; the close of the file does not. An
- * open file holds only the identity of the mm, and every call looks the process up. Calls of a
- * child that inherited the file fail with -EBADF, because the child has another mm.
+ * A kfd_process belongs to an mm. The first open of /dev/kfd creates the process. The end of
+ * the mm (exit, exec, a kill at any point) detaches the process; the close of the file does
+ * not. An open file stores only its mm, and every call looks up the process of that mm. Calls
+ * of a child that inherited the file fail with -EBADF, because the child has another mm.
  *
  *	open ──► notifier registered ──► hashed
  *	                                    │ mm ends, or a GPU is removed
@@ -22,8 +22,8 @@
  *
  * kfd_process_detach() removes the process from the hash, so that no lookup finds it, and takes
  * its queues off the GPU. The hash's reference is dropped at the end of the MMU notifier's SRCU
- * grace period. References of earlier lookups keep the process complete until they are dropped.
- * The teardown runs from a work item, in this order:
+ * grace period. As long as an earlier lookup holds a reference, the process is not torn down.
+ * The teardown runs in a work item, which frees in this order:
  *
  *	queues, SVM, BOs, address spaces, PASID
  */
@@ -245,7 +245,10 @@ static int kfd_process_create(struct mm_struct *mm, struct task_struct *leader)
 	/* Another thread may have hashed a process of this mm meanwhile. */
 	ret = kfd_process_is_known(mm) ? -EEXIST : kfd_process_publish(p);
 	mutex_unlock(&kfd_processes_mutex);
-	/* mmu_notifier_put() lets kfd_process_free_notifier() drop the reference to @p. */
+	/*
+	 * The notifier owns the reference to p: kfd_process_free_notifier() drops it after
+	 * mmu_notifier_put().
+	 */
 	if (ret)
 		mmu_notifier_put(&p->mmu_notifier);
 	return ret == -EEXIST ? 0 : ret;
@@ -259,7 +262,7 @@ static int kfd_process_create(struct mm_struct *mm, struct task_struct *leader)
  * Context: no locks are held. Takes mmap_lock, killable, and kfd_processes_mutex.
  *
  * Return: 0; -EINVAL if another process shares @mm; -ESRCH if the process of @thread has ended;
- * -ENOSPC if no PASID is free; -ENOMEM, -EINTR.
+ * -ENOSPC if no PASID is free; -EINTR after a fatal signal; -ENOMEM.
  */
 int kfd_process_open(struct task_struct *thread, struct mm_struct *mm)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Processes during the system's sleep: from kfd_suspend() to kfd_resume(), their queues are off the
- * hardware of all GPUs, and restore_work does not bring their BOs back to VRAM.
+ * Suspends processes during the system's sleep: from kfd_suspend() to kfd_resume(), their
+ * queues are off the hardware of all GPUs, and restore_work does not bring their BOs back to
+ * VRAM.
  */
 #include "process/kfd_evict.h"
 #include "process/kfd_process.h"

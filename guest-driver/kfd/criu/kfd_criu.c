@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CRIU_OP: checkpoint and restore of a process's state, for CRIU's amdgpu plugin.
+ * Implements CRIU_OP, with which CRIU's amdgpu plugin saves and restores a process's state.
  *
  *	PROCESS_INFO ─► paused: queues off ─► CHECKPOINT ─► UNPAUSE ─► queues run
  *	                    └── or the process that paused it exits ──► queues run
- *	RESTORE, a new process ─► restored: queues off, user pointers
+ *	RESTORE, a new process ─► restored: queues off, userptr BOs
  *	             without pages, no SVM ranges ─► RESUME ─► queues run
  *
  * All callers need a capability (kfd_ioctl_criu()). The process itself or its tracer calls
  * PROCESS_INFO, CHECKPOINT and UNPAUSE; only the process itself calls RESTORE; any process may
- * call RESUME. A RESTORE that fails removes the objects that it has created. Address spaces and
- * doorbells stay, since code without a lock may have read their pointers; RESTORE cannot be tried
- * again in that process.
+ * call RESUME. A RESTORE that fails removes the objects that it has created, except address
+ * spaces and doorbells, because other code reads their pointers without a lock. As they stay,
+ * RESTORE cannot be tried again in that process.
  */
 #include <linux/capability.h>
 #include <linux/pid.h>
@@ -64,7 +64,7 @@ void kfd_criu_unpause(struct kfd_process *p)
 /**
  * kfd_criu_owner_ends() - let a paused process run when the process that paused it exits
  * @mm: address space of the process that opened the file of /dev/kfd
- * @owner: files of the exiting process, which is closing the file
+ * @owner: files_struct of the exiting process, which is closing the file
  *
  * Does nothing unless @owner has paused the process of @mm.
  *
@@ -225,7 +225,10 @@ static int criu_do_resume(struct kfd_process *p)
 	kfd_evict_now(info, KFD_QUEUE_EVICTION_CRIU_RESTORE);
 	criu_let_run(p);
 	kfd_evict_resume(info);
-	/* Slots of the signal page may have been signalled when its contents were saved. */
+	/*
+	 * Slots may already have been signalled when the signal page was saved: scan the
+	 * restored page.
+	 */
 	if (kfd_events_has_page(p))
 		kfd_events_scan_later(p);
 	return 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Checkpoints of processes: layout of the private data of AMDKFD_IOC_CRIU_OP.
+ * Defines the layout of the private data of AMDKFD_IOC_CRIU_OP, the checkpoint of a process.
  *
- * The private data is a head, followed by arrays of devices, BOs, queues, events and SVM ranges,
- * whose lengths are in the head. Objects name a device by its index in the first array. RESTORE
- * gets the private data from user space and checks each field.
+ * The private data is a head, followed by arrays of devices, BOs, queues, events and SVM
+ * ranges, whose lengths are in the head. Objects refer to a device by its index in the array of
+ * devices. RESTORE gets the private data from user space and checks each field.
  */
 #ifndef KFD_CRIU_IMAGE_H
 #define KFD_CRIU_IMAGE_H
@@ -24,11 +24,12 @@ struct svm_saved_range;
 #define KFD_CRIU_MAGIC		0x75524356u
 #define KFD_CRIU_VERSION	1
 /*
- * Maximum size of the private data; no process needs more. User space chooses the size that RESTORE
- * allocates.
+ * Maximum size of the private data, more than any process needs. The maximum limits what
+ * RESTORE allocates, because user space chooses the size.
  */
 #define KFD_CRIU_MAX_BYTES	SZ_256M
-#define KFD_CRIU_NO_FD		0xffffffffu	/* dmabuf_fd if there is no dma-buf, as in amdkfd */
+/* Value of dmabuf_fd for a BO without dma-buf, as in amdkfd. */
+#define KFD_CRIU_NO_FD		0xffffffffu
 
 #define KFD_CRIU_XNACK		BIT(0)	/* kfd_process.xnack_enabled */
 #define KFD_CRIU_EVENT_PAGE	BIT(1)	/* the kernel has allocated the signal page */
@@ -45,7 +46,7 @@ struct svm_saved_range;
  * @n_events: number of events
  * @n_ranges: number of SVM ranges
  * @flags: KFD_CRIU_HEAD_FLAGS
- * @event_page: handle of the signal page that user space allocated; valid if @has_page
+ * @event_page: handle of the BO that user space allocated as signal page; valid if @has_page
  * @has_page: 1 if user space allocated the signal page, otherwise 0
  * @runtime_state: kfd_runtime_info.runtime_state
  * @r_debug: kfd_runtime_info.r_debug
@@ -76,9 +77,9 @@ struct kfd_criu_head {
 
 /**
  * struct kfd_criu_device - a process's state on a GPU
- * @scratch: address of SET_SCRATCH_BACKING_VA
- * @tba: trap handler of SET_TRAP_HANDLER
- * @tma: memory of the trap handler
+ * @scratch: address that was set with SET_SCRATCH_BACKING_VA
+ * @tba: address of the trap handler, set with SET_TRAP_HANDLER
+ * @tma: address of the trap handler's memory, set with SET_TRAP_HANDLER
  * @flags: KFD_CRIU_DEVICE_FLAGS
  * @pad: 0
  */
@@ -92,7 +93,7 @@ struct kfd_criu_device {
 
 /**
  * struct kfd_criu_bo - the part of a BO's state that struct kfd_criu_bo_bucket does not have
- * @user_addr: address of the memory of a user pointer
+ * @user_addr: for a userptr BO, the address of its memory; otherwise 0
  * @mapped: mask of the devices that map the BO, by index in the array of devices
  * @id: low half of the BO's handle
  * @pad: 0
@@ -116,21 +117,21 @@ struct kfd_criu_bo {
  * @device: index of the GPU in the array of devices
  * @kind: enum kfd_queue_kind
  * @flags: KFD_CRIU_QUEUE_FLAGS
- * @id: queue id of user space
- * @ring_va: ring
- * @rptr_va: read pointer in user memory
- * @wptr_va: write pointer in user memory
- * @eop_va: compute: end-of-pipe buffer
+ * @id: queue id that user space uses
+ * @ring_va: address of the ring
+ * @rptr_va: address of the read pointer in user memory
+ * @wptr_va: address of the write pointer in user memory
+ * @eop_va: compute: address of the end-of-pipe buffer
  * @eop_bytes: compute: length of the end-of-pipe buffer
- * @save_va: compute: context save area
+ * @save_va: compute: address of the context save area
  * @save_bytes: compute: length of the context save area
  * @stack_bytes: compute: length of the control stack, part of @save_bytes. The control stack is
  *               not saved, since the device runs no waves
  * @ring_bytes: length of the ring
  * @priority: compute: 0 to KFD_MAX_QUEUE_PRIORITY
  * @doorbell: byte offset of the doorbell in the process's slice
- * @engine: SDMA: engine
- * @hw_queue: SDMA: hardware queue of @engine
+ * @engine: SDMA: index of the engine
+ * @hw_queue: SDMA: index of the hardware queue in @engine
  * @pad: 0
  * @rptr: SDMA: read pointer where the queue stopped
  * @mqd: compute: progress of the queue, from its MQD

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Checkpoints: BOs. User space saves and restores the contents of VRAM and GTT itself, through
- * the dma-bufs that this file exports.
+ * Saves and restores the BOs of a checkpoint. User space itself saves and restores the contents
+ * of VRAM and GTT, through the dma-bufs that this file exports.
  */
 #include <linux/dma-buf.h>
 #include <linux/fcntl.h>
@@ -69,8 +69,8 @@ static bool bo_has_dmabuf(const struct kgd_mem *mem)
 }
 
 /*
- * Return the BO's offset for mmap: of /dev/kfd for doorbells and MMIO, otherwise of the render
- * node.
+ * Return the offset at which user space maps the BO with mmap(): in /dev/kfd for doorbells and
+ * MMIO, otherwise in the render node.
  */
 static u64 bo_mmap_offset(const struct kfd_process_device *pdd,
 			  const struct kgd_mem *mem)
@@ -171,7 +171,8 @@ static int bo_map(struct kgd_mem *mem, u64 mapped,
 }
 
 /*
- * Create a BO with its handle. kgd_mem_free_all() frees it if a later step of the restore fails.
+ * Create a BO with the handle that it had in the checkpoint. kgd_mem_free_all() frees it if a
+ * later step of the restore fails.
  */
 static int bo_create(struct kfd_process_device *pdd,
 		     const struct kfd_criu_bo_bucket *bucket,
@@ -195,7 +196,7 @@ static int bo_create(struct kfd_process_device *pdd,
 	ret = idr_alloc_u32(&pdd->alloc_idr, mem, &id, id, GFP_KERNEL);
 	if (ret) {
 		kgd_mem_destroy(pdd, mem);
-		return -ENOMEM;	/* amdkfd's error, also for a handle that is taken */
+		return -ENOMEM;	/* as in amdkfd, also if the handle is taken */
 	}
 	if (mem->domain == AMDGPU_GEM_DOMAIN_VRAM)
 		atomic64_add(mem->bo->tbo.base.size, &pdd->vram_usage);

@@ -66,9 +66,10 @@ int kfd_criu_save_bos(struct kfd_process *p,
 		      struct kfd_criu_bo_bucket *buckets,
 		      struct kfd_criu_bo *bos, struct file **files);
 /*
- * Create the BOs of a checkpoint with their handles, addresses and mappings. User pointers get
- * their pages at RESUME. @files as for kfd_criu_save_bos(). Returns 0; -ENODEV if there is no
- * such GPU; -EINVAL; -ENOMEM, also if the handle is taken; -EMFILE, -ERESTARTSYS.
+ * Create the BOs of a checkpoint with their handles, addresses and mappings. Userptr BOs get
+ * their pages at RESUME. @files is filled as by kfd_criu_save_bos(), and the caller must call
+ * kfd_criu_commit_files() afterwards. Returns 0; -ENODEV if there is no such GPU; -EINVAL;
+ * -ENOMEM, also if the handle is taken; -EMFILE, -ERESTARTSYS.
  */
 int kfd_criu_restore_bos(struct kfd_process *p,
 			 struct kfd_process_device *const *pdds, u32 n_pdds,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Checkpoints: queues. No queue is loaded: the process is paused at CHECKPOINT, and its queues
- * are off the hardware from RESTORE to RESUME.
+ * Saves and restores the queues of a checkpoint. No queue is loaded meanwhile: CHECKPOINT needs
+ * a paused process, and RESTORE keeps the queues off the hardware until RESUME.
  */
 #include <linux/log2.h>
 

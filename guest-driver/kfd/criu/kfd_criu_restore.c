@@ -121,7 +121,10 @@ static void criu_restore_runtime(struct kfd_process *p,
 	kfd_runtime_set(p, &info);
 }
 
-/* Translate a mask of the checkpoint's device indices to indices in kfd_process.pdds. */
+/*
+ * Translate @bits, a mask of device indices in the checkpoint, to a mask of indices in
+ * kfd_process.pdds.
+ */
 static u64 criu_gpus(struct kfd_process *p, u64 bits,
 		     struct kfd_process_device *const *pdds, u32 n)
 {
@@ -137,7 +140,7 @@ static u64 criu_gpus(struct kfd_process *p, u64 bits,
 
 /*
  * Keep the SVM ranges for RESUME, since CRIU has not mapped their memory yet. The GPU masks in
- * @ranges are translated to the process's GPUs.
+ * @ranges are changed to masks of indices in kfd_process.pdds.
  */
 static int criu_keep_ranges(struct kfd_process *p,
 			    struct svm_saved_range *ranges, u32 n,
@@ -188,8 +191,8 @@ static int criu_restore_objects(struct kfd_process *p,
 }
 
 /*
- * Undo a restore. Address spaces and doorbell slices stay: other code reads their pointers
- * without a lock.
+ * Undo a restore. Address spaces and doorbell slices stay, because other code reads their
+ * pointers without a lock.
  */
 static void criu_undo(struct kfd_process *p, bool xnack)
 {
@@ -279,7 +282,10 @@ int kfd_criu_restore(struct kfd_process *p,
 	    !args->priv_data || !args->num_devices ||
 	    args->priv_data_size < sizeof(struct kfd_criu_head))
 		return -EINVAL;
-	/* File descriptors and user pointers belong to the calling process: reject a tracer. */
+	/*
+	 * Reject a tracer, because file descriptors and user addresses belong to the calling
+	 * process.
+	 */
 	if (p->mm != current->mm)
 		return -EINVAL;
 	if (args->priv_data_size > KFD_CRIU_MAX_BYTES)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Debugging: sessions, and exceptions that are raised in them.
+ * Begins and ends debug sessions, and raises exceptions in them.
  *
  * Exceptions are bits in struct kfd_dbg (process), struct kfd_dbg_device (GPU) and struct
  * kfd_queue. A byte in the debugger's file reports that there are new exceptions, and the
  * debugger queries them. A work item writes the byte without blocking. If the file is full, no
- * byte is needed: the debugger still has bytes to read.
+ * byte is needed, because the debugger still has bytes to read.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -60,7 +60,7 @@ void kfd_dbg_notify(struct kfd_dbg_session *s)
 
 	kref_get(&s->ref);
 	if (!queue_work(kfd_dbg_wq, &s->notify))
-		kfd_dbg_put(s);		/* not the last reference: kfd_dbg.session has one */
+		kfd_dbg_put(s);		/* not the last reference, as kfd_dbg.session has one */
 }
 
 /* Raise exceptions. */
@@ -74,7 +74,10 @@ static bool kfd_dbg_raise(struct kfd_process *p, u64 *exceptions, u64 mask)
 	struct kfd_dbg_session *s;
 	bool wanted = false;
 
-	/* Test without the lock: a session that begins now may miss the exception. */
+	/*
+	 * Test without the lock: a session that begins now may miss the exception, as if it
+	 * began later.
+	 */
 	if (!READ_ONCE(p->debug_trap_enabled))
 		return false;
 	spin_lock(&kfd_dbg_lock);
@@ -132,8 +135,8 @@ static bool kfd_dbg_raise_process(struct kfd_process *p, u64 mask)
  * Context: takes kfd_dbg_lock. Does not sleep.
  *
  * Return: true if a debugger has subscribed to memory faults. In this case the caller does not
- * report the fault to the process; SEND_RUNTIME_EVENT of the debugger, or the end of the session,
- * does.
+ * report the fault to the process. The process gets the fault when the debugger calls
+ * SEND_RUNTIME_EVENT or when the session ends.
  */
 bool kfd_dbg_raise_fault(struct kfd_process_device *pdd, u64 va,
 			 bool not_present, bool write)
@@ -223,8 +226,8 @@ int kfd_dbg_begin(struct kfd_process *debugger, struct kfd_process *target,
 }
 
 /*
- * Clear the exceptions of a GPU and of its queues; report a held fault to the process. The caller
- * holds kfd_dbg_lock.
+ * Clear the exceptions of a process on a GPU and of its queues there. If only the debugger got
+ * a memory fault, report the fault to the process. The caller holds kfd_dbg_lock.
  */
 static void kfd_dbg_forget_device(struct kfd_process_device *pdd)
 {
@@ -267,7 +270,7 @@ void kfd_dbg_end(struct kfd_process *target, struct kfd_process *debugger)
 	kfd_dbg_put(s);
 }
 
-/* Return a process that @p debugs, referenced, or NULL. */
+/* Return a process that @p debugs, with a reference taken, or NULL if there is none. */
 static struct kfd_process *kfd_dbg_next_target(struct kfd_process *p)
 {
 	struct kfd_process *target = NULL;
@@ -277,7 +280,10 @@ static struct kfd_process *kfd_dbg_next_target(struct kfd_process *p)
 	s = list_first_entry_or_null(&p->dbg->debugging, struct kfd_dbg_session,
 				     link);
 	if (s) {
-		/* The session ends before the last reference to its target is dropped. */
+		/*
+		 * kref_get() is safe, because the session ends before the last reference to its
+		 * target is dropped.
+		 */
 		target = s->target;
 		kref_get(&target->ref);
 	}
@@ -289,8 +295,9 @@ static struct kfd_process *kfd_dbg_next_target(struct kfd_process *p)
  * kfd_dbg_close() - end all sessions of a process that is being detached
  * @p: process
  *
- * Ends the session on @p and the sessions in which @p is the debugger, and wakes their waiters.
- * No session with @p begins afterwards.
+ * Ends the session on @p and the sessions in which @p is the debugger, and wakes the calls that
+ * wait for a debugger's reply or for queues to be resumed. No session with @p begins
+ * afterwards.
  *
  * Context: takes kfd_process.queue_lock of @p and of the processes that it debugs. MMU notifiers
  * may call it.
@@ -351,7 +358,7 @@ int kfd_dbg_device_init(struct kfd_process_device *pdd)
 
 /**
  * kfd_dbg_device_fini() - undo kfd_dbg_device_init()
- * @pdd: state of a process as for kfd_dbg_fini()
+ * @pdd: GPU state of a process that has no references, or that was never hashed
  */
 void kfd_dbg_device_fini(struct kfd_process_device *pdd)
 {

@@ -50,7 +50,7 @@ enum kfd_runtime_call {
  * @runtime: arguments of the last RUNTIME_ENABLE
  * @asked: a call of RUNTIME_ENABLE waits for the reply of the debugger
  * @interrupted: call of RUNTIME_ENABLE that a signal interrupted before the reply
- * @wait: woken by the reply, by the end of the session, and when queues are resumed
+ * @wait: woken by the debugger's reply, by the end of the session, and when queues are resumed
  *
  * kfd_dbg_lock protects all members.
  */
@@ -68,7 +68,8 @@ struct kfd_dbg {
 /**
  * struct kfd_dbg_device - exceptions of a process on a GPU
  * @exceptions: KFD_EC_MASK_DEVICE exceptions that were raised and not cleared
- * @fault_known: @fault is valid: the first fault after the debugger last cleared the exception
+ * @fault_known: @fault is valid. It is the first fault after the debugger last cleared the
+ *               exception
  * @fault_held: a fault was reported to the debugger, which has not passed it to the process yet
  * @fault: memory fault that could not be repaired
  *
@@ -91,17 +92,18 @@ struct kfd_dbg_device {
 extern spinlock_t kfd_dbg_lock;
 
 /*
- * Begin a session of @debugger on @target, with @mask as subscription. Sets *@info to the
- * target's runtime information. Returns 0 and takes over the caller's reference to @file;
- * -EALREADY if @target has a session; -ESRCH if @target is detached; -ENODEV if @debugger is
- * detached; -ENOMEM. Takes queue_lock of @target.
+ * Begin a session of @debugger on @target. @mask has the exceptions that the debugger
+ * subscribes to. Sets *@info to the target's runtime information. Returns 0 and takes over the
+ * caller's reference to @file; -EALREADY if @target has a session; -ESRCH if @target is
+ * detached; -ENODEV if @debugger is detached; -ENOMEM. Takes queue_lock of @target.
  */
 int kfd_dbg_begin(struct kfd_process *debugger, struct kfd_process *target,
 		  struct file *file, u64 mask, struct kfd_runtime_info *info);
 /*
- * End the session of @target. If @debugger is not NULL, a session of another debugger does not
- * end. The function resumes suspended queues, clears exceptions, reports a held fault to the
- * process, and wakes calls of RUNTIME_ENABLE and DESTROY_QUEUE. Takes queue_lock of @target.
+ * End the session of @target. If @debugger is not NULL, end the session only if @debugger owns
+ * it. The function resumes suspended queues, clears exceptions, reports a memory fault that
+ * only the debugger got to the process, and wakes calls of RUNTIME_ENABLE and DESTROY_QUEUE.
+ * Takes queue_lock of @target.
  */
 void kfd_dbg_end(struct kfd_process *target, struct kfd_process *debugger);
 /* Queue the work item that writes a byte to the debugger's file. The caller holds kfd_dbg_lock. */
@@ -115,14 +117,14 @@ void kfd_dbg_notify(struct kfd_dbg_session *s);
  */
 void kfd_dbg_resume_all(struct kfd_process *p);
 /*
- * SUSPEND_QUEUES and RESUME_QUEUES. @ids: address of the array of queue ids in user space;
- * @clear: exceptions of these queues to clear. The caller holds no locks. Returns the number of
- * queues that were suspended or resumed; -EINVAL if @n is too large or there is no session;
- * -EFAULT, -ENOMEM.
+ * Implement SUSPEND_QUEUES and RESUME_QUEUES. @ids is the address in user space of an array of @n
+ * queue ids. @clear is the mask of exceptions to clear in these queues. The caller holds no locks.
+ * Returns the number of queues that were suspended or resumed; -EINVAL if @n is too large or there
+ * is no session; -EFAULT, -ENOMEM.
  */
 int kfd_dbg_suspend(struct kfd_process *target, u64 ids, u32 n, u64 clear);
 int kfd_dbg_resume(struct kfd_process *target, u64 ids, u32 n);
-/* GET_QUEUE_SNAPSHOT. The caller holds no locks. Returns 0, -EINVAL, -EFAULT, -ENOMEM. */
+/* Implement GET_QUEUE_SNAPSHOT. The caller holds no locks. Returns 0, -EINVAL, -EFAULT, -ENOMEM. */
 int kfd_dbg_queue_snapshot(struct kfd_process *target,
 			   struct kfd_ioctl_dbg_trap_queue_snapshot_args *args);
 
@@ -139,13 +141,13 @@ int kfd_dbg_device_snapshot(struct kfd_process *target,
 
 /*
  * Read or, if @write, write the memory of process @p at address @va. Any thread may call the
- * function. @fault: allow page faults; work items that serve several processes pass false, since a
- * page fault may wait for a file system in user space. Returns 0, or -EFAULT if not all @bytes
- * were accessed. The caller holds no locks.
+ * function. If @fault is false, fail instead of handling a page fault: work items that serve
+ * several processes need this, because a page fault may wait for a file system in user space.
+ * Returns 0, or -EFAULT if not all @bytes were accessed. The caller holds no locks.
  */
 int kfd_dbg_access(struct kfd_process *p, u64 va, void *buf, unsigned int bytes,
 		   bool write, bool fault);
-/* SEND_RUNTIME_EVENT. Returns 0, or -ENODEV if there is no such GPU. */
+/* Implement SEND_RUNTIME_EVENT. Returns 0, or -ENODEV if there is no such GPU. */
 int kfd_dbg_send(struct kfd_process *target,
 		 const struct kfd_ioctl_dbg_trap_send_runtime_event_args *args);
 

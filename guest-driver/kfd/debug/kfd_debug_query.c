@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Queries of the debugger: exceptions, their information, and GPUs. Exceptions of queues are
- * reported first, then exceptions of GPUs, then exceptions of the process.
+ * Answers the debugger's queries for exceptions, for information on an exception, and for the
+ * process's GPUs. Exceptions of queues are reported first, then exceptions of GPUs, then
+ * exceptions of the process.
  */
 #include <linux/mm.h>
 #include <linux/pci.h>
@@ -116,9 +117,10 @@ int kfd_dbg_query_event(struct kfd_process *target,
 }
 
 /*
- * Return the address of the mask to which exception @code belongs: by the type of @code, the mask
- * of queue @source, of GPU @source, or of the process. Return NULL if there is no such source, or
- * @code is unknown. Called between kfd_dbg_freeze() and kfd_dbg_thaw().
+ * Return the address of the mask to which exception @code belongs. Depending on the type of
+ * @code, this is the mask of queue @source, of GPU @source, or of the process. Return NULL if
+ * there is no such source, or @code is unknown. Called between kfd_dbg_freeze() and
+ * kfd_dbg_thaw().
  */
 static u64 *kfd_dbg_exceptions(struct kfd_process *p, u32 code, u32 source)
 {
@@ -181,7 +183,7 @@ static void kfd_dbg_take_info(struct kfd_process *p, u32 code, u32 source,
 		*exceptions &= ~KFD_EC_MASK(code);
 }
 
-/* After a failed copy to user space: raise the exception again, if there still is a session. */
+/* After a failed copy to user space, raise the exception again, unless the session has ended. */
 static void kfd_dbg_put_back(struct kfd_process *p, u32 code, u32 source)
 {
 	struct kfd_process_device *pdd;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Queues under a debugger: suspend, resume, snapshot. A suspended queue is off the hardware even
- * if its process enables it. DESTROY_QUEUE waits until the queue is resumed or the session ends.
+ * Suspends, resumes and describes queues for a debugger. A suspended queue is off the hardware
+ * even if its process enables it. DESTROY_QUEUE waits until the queue is resumed or the session
+ * ends.
  */
 #include <linux/mm.h>
 #include <linux/overflow.h>
@@ -44,7 +45,10 @@ void kfd_dbg_resume_all(struct kfd_process *p)
 			any |= q->suspended;
 			WRITE_ONCE(q->suspended, false);
 		}
-		/* kfd_sdma_load() and vgpu_cp_run() log a queue that does not start. */
+		/*
+		 * Ignore errors: kfd_sdma_load() and vgpu_cp_run() log a queue that does not
+		 * start.
+		 */
 		if (any)
 			kfd_queues_sync(p->pdds[i]);
 	}
@@ -94,7 +98,7 @@ int kfd_dbg_wait_resumed(struct kfd_queue *q)
  * struct kfd_dbg_ids - queue ids of SUSPEND_QUEUES and RESUME_QUEUES
  * @id: queue ids with the flags KFD_DBG_INVALID and KFD_DBG_ERROR, as copied to user space
  * @n: length of @id
- * @mine: bit n is set if the queue of @id[n] is on the GPU that is being handled
+ * @mine: bit i is set if the queue with the id in @id[i] is on the GPU that is being handled
  */
 struct kfd_dbg_ids {
 	u32 *id;
@@ -122,8 +126,8 @@ static int kfd_dbg_get_ids(struct kfd_dbg_ids *ids, u64 user, u32 n)
 }
 
 /*
- * Copy the ids to user space, and free them. As in amdkfd, a fault does not change the result of
- * the ioctl: queues are suspended or resumed already.
+ * Copy the ids to user space, and free them. As in amdkfd, a fault does not change the result
+ * of the ioctl, because the queues are suspended or resumed already.
  */
 static void kfd_dbg_put_ids(struct kfd_dbg_ids *ids, u64 user)
 {
@@ -183,7 +187,7 @@ static int kfd_dbg_mark(struct kfd_process_device *pdd, struct kfd_dbg_ids *ids,
 	return n;
 }
 
-/* Clear exceptions @mask of the queues of @ids on the GPU. */
+/* Clear the exceptions in @mask of those queues in @ids that are on the GPU. */
 static void kfd_dbg_clear(struct kfd_process_device *pdd,
 			  const struct kfd_dbg_ids *ids, u64 mask)
 {
@@ -232,7 +236,7 @@ static int kfd_dbg_apply_all(struct kfd_process *p, struct kfd_dbg_ids *ids,
 /**
  * struct kfd_dbg_saved - wave state for the header of a context save area
  * @va: address of the context save area in the process
- * @saved: offsets and sizes of the saved parts
+ * @saved: offsets and sizes of the control stack and of the wave state in that area
  */
 struct kfd_dbg_saved {
 	u64 va;

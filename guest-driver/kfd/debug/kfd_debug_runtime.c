@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Exceptions for the runtime of a process: sent by its debugger, or raised by its queues when no
- * debugger has subscribed to them.
+ * Passes exceptions to the runtime of a process: exceptions that its debugger sends, and
+ * exceptions that its queues raise when no debugger has subscribed to them.
  */
 #include <linux/mm.h>
 #include <linux/rwsem.h>
@@ -21,7 +21,7 @@ int kfd_dbg_access(struct kfd_process *p, u64 va, void *buf, unsigned int bytes,
 	struct task_struct *task = p->lead_thread;
 	unsigned int done = 0;
 
-	/* Exclude exec(): the task could get another mm between the check and the access. */
+	/* Exclude exec(), which could give the task another mm between the check and the access. */
 	if (!down_read_trylock(&task->signal->exec_update_lock))
 		return -EFAULT;
 	if (READ_ONCE(task->mm) == p->mm && !READ_ONCE(p->dbg->closed))
@@ -30,7 +30,10 @@ int kfd_dbg_access(struct kfd_process *p, u64 va, void *buf, unsigned int bytes,
 	return done == bytes ? 0 : -EFAULT;
 }
 
-/* Set *@va to the context save area of compute queue @queue_id. Returns 0 or -EINVAL. */
+/*
+ * Set *@va to the address of the context save area of compute queue @queue_id. Returns 0, or
+ * -EINVAL if there is no such queue.
+ */
 static int kfd_dbg_save_area(struct kfd_process *p, u32 queue_id, u64 *va)
 {
 	struct kfd_queue *q;

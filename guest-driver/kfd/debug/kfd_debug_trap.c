@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * DBG_TRAP: dispatch of operations, with the arguments and errors of amdkfd. Operations on waves
- * fail, since the device runs none. Permission checks: kfd_ioctl_debug.c.
+ * Implements the operations of DBG_TRAP, with the arguments and errors of amdkfd. Operations on
+ * waves fail, since the device runs no waves. kfd_ioctl_debug.c checks permissions.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -31,8 +31,8 @@ bool kfd_dbg_is_debugger(struct kfd_process *p, struct kfd_process *target)
 }
 
 /*
- * Return the file of @fd, referenced, if a byte can be written to it without blocking: a pipe,
- * FIFO or socket that is open for writing. Otherwise return NULL.
+ * Return the file of @fd, with a reference taken, if a byte can be written to it without
+ * blocking: a pipe, FIFO or socket that is open for writing. Otherwise return NULL.
  */
 static struct file *kfd_dbg_get_file(u32 fd)
 {
@@ -202,9 +202,9 @@ static int kfd_dbg_do(struct kfd_process *p, struct kfd_process *target,
  *
  * Context: no locks are held.
  *
- * Return: 0, or the number of queues for SUSPEND_QUEUES and RESUME_QUEUES; -EINVAL if @target is
- * not debugged, or the operation is unknown; -EPERM if @target has not enabled its runtime; or an
- * error of the operation.
+ * Return: 0, or the number of queues for SUSPEND_QUEUES and RESUME_QUEUES; -EINVAL if @target
+ * is not debugged, or the operation is unknown; -EPERM if the operation needs the runtime of
+ * @target, which is not enabled; or an error of the operation.
  */
 int kfd_dbg_trap(struct kfd_process *p, struct kfd_process *target,
 		 struct kfd_ioctl_dbg_trap_args *args)

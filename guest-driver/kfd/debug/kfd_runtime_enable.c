@@ -87,7 +87,10 @@ static int kfd_runtime_on(struct kfd_process *p,
 {
 	struct kfd_runtime_info *info = &p->dbg->runtime;
 
-	/* A signal has interrupted the same call before: do nothing but wait for the reply. */
+	/*
+	 * A signal interrupted the same call, and user space repeats it: only wait for the
+	 * reply.
+	 */
 	if (p->dbg->interrupted == KFD_RUNTIME_ON &&
 	    info->runtime_state == DEBUG_RUNTIME_STATE_ENABLED)
 		return 1;
@@ -102,7 +105,10 @@ static int kfd_runtime_on(struct kfd_process *p,
 	return kfd_runtime_ask(p);
 }
 
-/* Disable the runtime. The locks, and return values 0 and 1, are those of kfd_runtime_on(). */
+/*
+ * Disable the runtime. The caller holds kfd_process.mutex and kfd_dbg_lock. Returns 0, or 1 if
+ * the caller has to wait for the debugger's reply.
+ */
 static int kfd_runtime_off(struct kfd_process *p)
 {
 	struct kfd_runtime_info *info = &p->dbg->runtime;
@@ -160,7 +166,7 @@ int kfd_ioctl_runtime_enable(struct kfd_process *p, void *data)
 		return -EINVAL;
 	args->capabilities_mask = 0;
 
-	mutex_lock(&p->mutex);		/* no queue can be created */
+	mutex_lock(&p->mutex);		/* keep queues from being created */
 	mutex_lock(&p->queue_lock);
 	spin_lock(&kfd_dbg_lock);
 	ret = on ? kfd_runtime_on(p, args) : kfd_runtime_off(p);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Waiting for events.
+ * Implements WAIT_EVENTS.
  *
- * A call of WAIT_EVENTS has an entry in the list of each event that it waits for. kfd_event_set()
- * marks the entries and wakes the calls. A signal of an auto-reset event is consumed by all calls
- * that wait for the event or, if no call waits, by the next call that names the event.
+ * A call of WAIT_EVENTS has an entry in the list of each event that it waits for.
+ * kfd_event_set() marks the entries in the event's list and wakes their calls. A signal of an
+ * auto-reset event is consumed by all calls that wait for the event or, if no call waits, by
+ * the next call that names the event.
  *
- * A call may name an event more than once in its array. Only the entry of the first such name is
- * in the event's list; this entry counts for all names. So an event has one entry for each waiting
- * call, and wakes each call once.
+ * A call may name an event more than once in its array. Each of these names has an entry, but
+ * only the first entry is in the event's list; it counts the signals for all of them. So the
+ * list has one entry for each waiting call, and the event wakes each call once.
  */
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -29,16 +30,16 @@
 struct kfd_wait;
 
 /**
- * struct kfd_wait_entry - one name of an event in a call of WAIT_EVENTS
+ * struct kfd_wait_entry - an element of the array of events of a WAIT_EVENTS call
  * @wait: the call
  * @first: first entry of the call for the same event, which may be this entry; NULL before the
  *         event was looked up
- * @seen: @sets of @first when this entry was added
- * @set: the event was signalled when this entry was added
+ * @seen: value of @sets in @first when this entry was added
+ * @set: the event was already signalled when this entry was added
  * @wants_age: report the event's age to user space
- * @took: the event has satisfied at least one of the names
+ * @took: the event has satisfied at least one of the call's entries for it
  * @sets: number of signals of the event since the entry was added
- * @pending: number of names of the event for which the call still waits
+ * @pending: number of the call's entries for the event that are not satisfied yet
  * @link: link in kfd_event.waits, while @event is not NULL
  * @event: the event; NULL after the event was destroyed
  *
@@ -88,8 +89,8 @@ static bool wait_over(const struct kfd_wait *w)
 }
 
 /*
- * Count @names further names of @first's event as signalled. If that satisfies the call, wake the
- * calling thread. The caller holds the lock of kfd_events.all.
+ * Count @names further entries for @first's event as satisfied. If that satisfies the call,
+ * wake the calling thread. The caller holds the lock of kfd_events.all.
  */
 static void wait_count(struct kfd_wait_entry *first, u32 names)
 {
@@ -149,8 +150,9 @@ static struct kfd_wait_entry *wait_first(struct kfd_wait_entry *e, u32 id)
 }
 
 /*
- * Add @e to the call. @age: age of the event that user space has seen, or 0. The caller holds the
- * lock of kfd_events.all.
+ * Add @e to the call. @age is the event's age that user space has last seen, or 0 if user space
+ * does not use ages. The caller holds the lock of kfd_events.all. Returns 0, or -EINVAL if
+ * there is no event @id.
  */
 static int wait_add(struct kfd_process *p, struct kfd_wait_entry *e,
 		    struct kfd_wait_entry *first, u32 id, u64 age)
@@ -267,7 +269,7 @@ static int wait_report(struct kfd_process *p, struct kfd_wait_entry *e,
 }
 
 /*
- * Remove the call's entries. @again: the call will be restarted, so repeat the signals of
+ * Remove the call's entries. If @again, the call will be restarted, so repeat the signals of
  * auto-reset events that the call has consumed.
  */
 static void wait_end(struct kfd_process *p, struct kfd_wait *w, bool again)
@@ -330,7 +332,10 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
 		args->wait_result = KFD_IOC_WAIT_RESULT_TIMEOUT;
 		return 0;
 	}
-	/* If another event has satisfied the call, wait_report() fails at the destroyed event. */
+	/*
+	 * If an event before the destroyed event has satisfied the call, do not return -EIO:
+	 * wait_report() returns -EINVAL at the destroyed event.
+	 */
 	if (READ_ONCE(w->broken) && (w->all || !wait_any_set(p, w)))
 		return -EIO;
 	ret = 0;

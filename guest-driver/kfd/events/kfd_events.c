@@ -26,12 +26,12 @@
 #include "kfd_events.h"
 #include "kfd_events_priv.h"
 
-/* No event has the id 0, with which packets without an event id raise interrupts. */
+/* No event has the id 0, because interrupts of packets without an event id have the id 0. */
 #define KFD_SIGNAL_IDS	XA_LIMIT(1, KFD_SIGNAL_EVENT_LIMIT - 1)
 #define KFD_OTHER_IDS	XA_LIMIT(KFD_SIGNAL_EVENT_LIMIT, INT_MAX)
 /*
- * Limit of the calls that the interrupt handler wakes; scan_work signals an event for which more
- * calls wait.
+ * Largest number of calls that the interrupt handler wakes. If more calls wait for an event,
+ * scan_work signals the event.
  */
 #define KFD_WAKE_AT_ONCE	64u
 
@@ -79,7 +79,7 @@ static void scan_work(struct work_struct *work)
 
 /**
  * kfd_events_scan() - signal the events of all signalled slots
- * @p: process; its queues are off, so that the GPU writes no slot meanwhile
+ * @p: process; its queues are off the hardware, so that the GPU writes no slot meanwhile
  *
  * Context: kfd_process.mutex is held.
  */
@@ -412,7 +412,8 @@ bool kfd_events_has_page(const struct kfd_process *p)
  * @p: process; kfd_process.mutex is held
  * @handle: set to the handle of the signal page's memory
  *
- * Return: false if there is no signal page, or the kernel allocated it.
+ * Return: true if user space allocated the signal page; false if the kernel allocated it, or if
+ * there is no signal page.
  */
 bool kfd_events_user_page(const struct kfd_process *p, u64 *handle)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Events of a process: signals, exceptions, the signal page, and the ioctls. Functions are
+ * Create, signal and destroy events of a process, and manage its signal page. Functions are
  * documented where they are defined.
  */
 #ifndef KFD_EVENTS_H
@@ -18,13 +18,13 @@ int kfd_events_init(struct kfd_process *p);
 void kfd_events_close(struct kfd_process *p);
 void kfd_events_fini(struct kfd_process *p);
 
-/* Interrupts of the GPU. */
+/* Signal events for interrupts of the GPU. */
 void kfd_events_interrupt(struct vgpu_device *vdev, u16 pasid, u32 id);
 void kfd_events_interrupt_process(struct vgpu_device *vdev,
 				  struct kfd_process *p, u32 id);
 void kfd_events_scan_later(struct kfd_process *p);
 
-/* Exceptions. */
+/* Signal events for exceptions. */
 void kfd_events_memory_exception(struct kfd_process_device *pdd, u64 va,
 				 bool not_present, bool write);
 void kfd_events_fill_memory(struct kfd_process_device *pdd, u64 va,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Events in a checkpoint. */
+/* Saves and restores the events of a checkpoint. */
 #include <linux/slab.h>
 
 #include "process/kfd_process.h"

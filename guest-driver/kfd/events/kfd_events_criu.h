@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Events in a checkpoint. Functions are documented in kfd_events_criu.c. */
+/* Save and restore the events of a checkpoint. Functions are documented in kfd_events_criu.c. */
 #ifndef KFD_EVENTS_CRIU_H
 #define KFD_EVENTS_CRIU_H
 
@@ -16,7 +16,7 @@ struct kfd_process;
 
 /**
  * struct kfd_saved_event - an event in a checkpoint
- * @id: event id of user space
+ * @id: event id that user space uses
  * @type: KFD_IOC_EVENT_*
  * @flags: KFD_SAVED_EVENT_FLAGS
  * @pad: 0

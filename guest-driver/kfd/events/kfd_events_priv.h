@@ -14,8 +14,8 @@ struct vgpu_bo;
 
 /**
  * struct kfd_event - an event that a process can wait for
- * @id: id of user space; for KFD_IOC_EVENT_SIGNAL and KFD_IOC_EVENT_DEBUG_EVENT also the index of
- *      the event's slot in the signal page
+ * @id: id that user space uses; for KFD_IOC_EVENT_SIGNAL and KFD_IOC_EVENT_DEBUG_EVENT also the
+ *      index of the event's slot in the signal page
  * @type: KFD_IOC_EVENT_*
  * @auto_reset: a call that waits for the event clears @signaled
  * @signaled: the event was signalled and has not been reset since
@@ -50,9 +50,9 @@ struct kfd_event {
  * @signal_page: kernel mapping of the signal page's slots, or NULL. The GPU writes a value other
  *               than KFD_EVENT_UNSIGNALED into an event's slot and raises an interrupt. Set once,
  *               with release semantics, under kfd_process.mutex
- * @signal_bo: BO of a page that user space allocated, referenced and pinned, or NULL. Set once,
- *             before @signal_page, under kfd_process.mutex
- * @signal_handle: handle of @signal_bo; locking as @signal_bo
+ * @signal_bo: if user space allocated the signal page, its BO, with a reference and a pin;
+ *             otherwise NULL. Set once, before @signal_page, under kfd_process.mutex
+ * @signal_handle: handle of @signal_bo; protected like @signal_bo
  * @scan_work: signals the events of slots that no interrupt named, or that the
  *             interrupt handler left to process context
  */

@@ -67,9 +67,9 @@ static int kfd_flush(struct file *filp, fl_owner_t owner)
 }
 
 /*
- * Return the process that opened the file, referenced, if it is the caller's process or, with
- * @traced, one that the caller traces. Otherwise return ERR_PTR(): -ENODEV if the caller's
- * process was detached, else -EBADF.
+ * Return the process that opened the file, with a reference taken, if it is the caller's
+ * process or, if @traced, a process that the caller traces. Otherwise return ERR_PTR(): -ENODEV
+ * if the caller's process was detached, else -EBADF.
  */
 static struct kfd_process *kfd_file_process(struct file *filp, bool traced)
 {
@@ -103,8 +103,9 @@ static int kfd_ioctl_svm_check(const void *data, unsigned int usize)
  * @fn: handler, or NULL if the ioctl is not implemented
  * @check: checks arguments of variable size, or NULL; @usize: bytes that
  *         user space passed
- * @absent: result if @fn is NULL: amdkfd's error for a GPU without the feature. 0 stands for
- *          -ENOTTY: the number has no entry in kfd_ioctls
+ * @absent: error to return if @fn is NULL: amdkfd's error for a GPU without the feature. If
+ *          kfd_ioctls has no entry for an ioctl number, @absent is 0 and the ioctl returns
+ *          -ENOTTY
  */
 struct kfd_ioctl_desc {
 	unsigned int cmd;
@@ -211,8 +212,8 @@ static int kfd_ioctl_do(const struct kfd_ioctl_desc *desc,
 }
 
 /*
- * PC sampling, an ioctl of AMD's out-of-tree driver. The thunk calls this ioctl from KFD 1.16 on,
- * and accepts no error other than -EOPNOTSUPP from a GPU without PC sampling.
+ * Number of the PC sampling ioctl of AMD's out-of-tree driver. The thunk calls this ioctl from
+ * KFD 1.16 on, and accepts no error other than -EOPNOTSUPP from a GPU without PC sampling.
  */
 #define KFD_NR_PC_SAMPLE	0x85
 
@@ -263,7 +264,7 @@ static int kfd_mmap(struct file *filp, struct vm_area_struct *vma)
 		break;
 	case KFD_MMAP_TYPE_RESERVED_MEM:
 	default:
-		ret = pdd ? -EINVAL : -ENODEV;	/* no such memory on this GPU */
+		ret = pdd ? -EINVAL : -ENODEV;	/* the GPU has no memory of this type */
 		break;
 	}
 	kfd_unref_process(p);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ioctls that concern neither memory nor queues, with the arguments and errors of amdkfd.
+ * Implements the ioctls that concern neither memory nor queues, with the arguments and errors
+ * of amdkfd.
  */
 #include <linux/file.h>
 #include <linux/slab.h>
@@ -164,8 +165,8 @@ int kfd_ioctl_acquire_vm(struct kfd_process *p, void *data)
 }
 
 /*
- * Scratch memory and trap handler of the process's shaders. The driver stores the addresses for
- * checkpoints only, since the device runs no shaders.
+ * SET_SCRATCH_BACKING_VA and SET_TRAP_HANDLER store the addresses of scratch memory and of the
+ * trap handler. Only checkpoints use these addresses, since the device runs no shaders.
  */
 int kfd_ioctl_set_scratch_backing_va(struct kfd_process *p, void *data)
 {
@@ -201,7 +202,10 @@ int kfd_ioctl_set_trap_handler(struct kfd_process *p, void *data)
 	return ret;
 }
 
-/* Lengths of tables that this GPU generation does not use. The entries are zeros, as in amdkfd. */
+/*
+ * Lengths of the tables of GET_TILE_CONFIG. This GPU generation does not use the tables, so all
+ * entries are 0, as in amdkfd.
+ */
 #define KFD_TILE_CONFIGS	32u
 #define KFD_MACRO_TILE_CONFIGS	16u
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* DBG_TRAP: permission checks, with the errors of amdkfd. */
+/* Checks whether the caller of DBG_TRAP may debug the target, with the errors of amdkfd. */
 #include <linux/mm.h>
 #include <linux/ptrace.h>
 #include <linux/sched/mm.h>
@@ -21,9 +21,10 @@ bool kfd_dbg_traces(struct task_struct *task)
 }
 
 /*
- * Return the KFD process of @mm, referenced, if @p may debug it; else ERR_PTR(): -ESRCH if there is
- * no KFD process, -EPERM, or an error of kfd_process_open(). If the caller traces @thread, ENABLE
- * creates a missing KFD process.
+ * Return the KFD process of @mm, with a reference taken, if @p may debug it. Otherwise return
+ * ERR_PTR(): -ESRCH if there is no KFD process, -EPERM if @p may not debug it, or an error of
+ * kfd_process_open(). If @mm has no KFD process, ENABLE creates one if the caller traces
+ * @thread.
  */
 static struct kfd_process *kfd_dbg_target(struct kfd_process *p,
 					  struct task_struct *thread,
@@ -75,7 +76,7 @@ static int kfd_dbg_trap_thread(struct kfd_process *p, struct task_struct *thread
  *
  * Return:
  * * result of the operation (see docs/driver-kfd.md)
- * * -ESRCH: there is no such process, or the process has no KFD process
+ * * -ESRCH: no process has the pid, or that process has no KFD process
  * * -EPERM: the target is neither @p, nor traced by the caller, nor debugged by @p; or the target
  *   has not enabled its runtime
  * * -EINVAL: the target is not debugged, or the operation is unknown

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ALLOC_MEMORY_OF_GPU, FREE_MEMORY_OF_GPU, MAP_MEMORY_TO_GPU, UNMAP_MEMORY_FROM_GPU,
- * AVAILABLE_MEMORY, with the arguments and errors of amdkfd.
+ * Implements ALLOC_MEMORY_OF_GPU, FREE_MEMORY_OF_GPU, MAP_MEMORY_TO_GPU, UNMAP_MEMORY_FROM_GPU
+ * and AVAILABLE_MEMORY, with the arguments and errors of amdkfd.
  */
 #include <linux/string.h>
 #include <linux/uaccess.h>
@@ -18,7 +18,7 @@
 #include "svm/svm.h"
 #include "kfd_ioctl.h"
 
-/* A longer list of devices would contain duplicates. */
+/* Maximum length of a list of devices; a longer list would contain duplicates. */
 #define KFD_MAX_MAP_DEVICES	KFD_MAX_GPU_INSTANCE
 
 static int kfd_mem_alloc(struct kfd_process_device *pdd,
@@ -60,7 +60,7 @@ int kfd_ioctl_alloc_memory_of_gpu(struct kfd_process *p, void *data)
 		return -EINVAL;
 
 	mutex_lock(&p->mutex);
-	/* User space passes no address (0) for VRAM that only the CPU maps. */
+	/* va_addr is 0 for VRAM that only the CPU maps. */
 	if (args->va_addr &&
 	    svm_range_overlaps(p, args->va_addr, args->size))
 		ret = -EADDRINUSE;
@@ -105,8 +105,8 @@ int kfd_ioctl_free_memory_of_gpu(struct kfd_process *p, void *data)
 }
 
 /*
- * Copy the device ids from user space; the caller frees them with kfree(). @n_success: number of
- * devices that an interrupted call has handled already.
+ * Copy the device ids from user space; the caller frees them with kfree(). @n_success is the
+ * number of devices that an interrupted call has handled already.
  */
 static u32 *kfd_mem_get_devices(u64 ptr, u32 n_devices, u32 n_success)
 {

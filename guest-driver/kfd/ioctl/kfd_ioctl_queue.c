@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * CREATE_QUEUE, DESTROY_QUEUE, UPDATE_QUEUE, SET_CU_MASK, GET_QUEUE_WAVE_STATE,
+ * Implements CREATE_QUEUE, DESTROY_QUEUE, UPDATE_QUEUE, SET_CU_MASK, GET_QUEUE_WAVE_STATE and
  * ALLOC_QUEUE_GWS, with the arguments and errors of amdkfd.
  */
 #include <linux/errno.h>
@@ -15,7 +15,7 @@
 #include "process/kfd_uapi.h"
 #include "kfd_ioctl.h"
 
-/* Limit of the bits of SET_CU_MASK; further bits are ignored. */
+/* Number of bits of SET_CU_MASK's mask that are used; further bits are ignored. */
 #define KFD_MAX_CU_MASK		1024u
 
 static bool kfd_user_va_ok(u64 va, size_t bytes)
@@ -23,11 +23,11 @@ static bool kfd_user_va_ok(u64 va, size_t bytes)
 	return access_ok((const void __user *)va, bytes);
 }
 
-/* Checks that CREATE_QUEUE and UPDATE_QUEUE have in common. */
+/* Check the arguments that CREATE_QUEUE and UPDATE_QUEUE have in common. */
 static int kfd_queue_check(u32 percentage, u32 priority, u64 ring_va,
 			   u32 *ring_bytes)
 {
-	/* Ignore bits 15:8, which name a compute partition: there is only one. */
+	/* Ignore bits 15:8, which select a compute partition, because there is only one. */
 	if ((percentage & 0xff) > KFD_MAX_QUEUE_PERCENTAGE ||
 	    priority > KFD_MAX_QUEUE_PRIORITY)
 		return -EINVAL;
@@ -44,7 +44,10 @@ static int kfd_queue_check_pointers(struct kfd_ioctl_create_queue_args *args)
 	if (!kfd_user_va_ok(args->read_pointer_address, sizeof(u32)) ||
 	    !kfd_user_va_ok(args->write_pointer_address, sizeof(u32)))
 		return -EFAULT;
-	/* ROCr passes the next two buffers for every queue, but only compute queues use them. */
+	/*
+	 * ROCr passes the end-of-pipe buffer and the context save area for every queue, but
+	 * only compute queues use them.
+	 */
 	if (args->eop_buffer_address &&
 	    !kfd_user_va_ok(args->eop_buffer_address, sizeof(u32)))
 		return -EFAULT;
@@ -99,7 +102,7 @@ int kfd_ioctl_create_queue(struct kfd_process *p, void *data)
 	if (ret)
 		return ret;
 	if (args->queue_type > KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID)
-		return -ENOTSUPP;	/* not a uAPI error code, but amdkfd's */
+		return -ENOTSUPP;	/* amdkfd's error, although not part of the uAPI */
 	pdd = kfd_process_device_by_gpu_id(p, args->gpu_id);
 	if (!pdd)
 		return -EINVAL;
@@ -237,7 +240,7 @@ int kfd_ioctl_alloc_queue_gws(struct kfd_process *p, void *data)
 	mutex_lock(&p->mutex);
 	q = kfd_queue_by_id(p, args->queue_id);
 	if (q) {
-		/* A queue has all of the GPU's GWS or none, whatever number user space passes. */
+		/* Any number except 0 gives the queue all of the GPU's GWS. */
 		ret = kfd_queue_set_gws(q, args->num_gws);
 		args->first_gws = 0;
 	} else {

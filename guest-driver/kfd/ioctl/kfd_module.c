@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* KFD's part of the module: state that does not belong to a GPU. */
+/* Initialises and frees the KFD state that does not belong to a GPU. */
 #include <linux/device.h>
 
 #include "kfd/core/kfd_core.h"
@@ -65,7 +65,7 @@ void kfd_exit(void)
 	kfd_topology_exit();
 	kfd_chardev_exit();
 	kfd_process_exit();
-	/* Remove the folder after the last process has removed its own. */
+	/* Remove /sys/kernel/debug/kfd after the last process has removed its folder there. */
 	kfd_debugfs_exit();
 	kfd_dbg_module_exit();
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * dma-bufs: GET_DMABUF_INFO, IMPORT_DMABUF, EXPORT_DMABUF with the errors of amdkfd. A BO has at
- * most one dma-buf at a time. An imported kgd_mem holds a reference to its dma-buf, as the DRM core
- * requires.
+ * Implements GET_DMABUF_INFO, IMPORT_DMABUF and EXPORT_DMABUF, with the errors of amdkfd. A BO
+ * has at most one dma-buf at a time. An imported kgd_mem holds a reference to its dma-buf, as
+ * the DRM core requires.
  */
 #include <linux/dma-buf.h>
 #include <linux/fcntl.h>
@@ -20,8 +20,9 @@
 #include "kfd_memory.h"
 
 /*
- * Return a copy of the BO's metadata, NULL if it has none, or ERR_PTR(). *@size: bytes of the
- * caller's buffer, set to the bytes of the metadata.
+ * Return a copy of the BO's metadata, NULL if it has none, or ERR_PTR(), which is -EINVAL if
+ * the metadata is larger than *@size, the size of the caller's buffer in bytes. Set *@size to
+ * the size of the metadata.
  */
 static void *kfd_dmabuf_metadata(struct vgpu_bo *bo, u32 *size)
 {
@@ -162,8 +163,8 @@ put:
  *
  * Context: kfd_process.mutex is held.
  *
- * Return: the dma-buf, referenced, or ERR_PTR(): -EINVAL for doorbells and MMIO, -EPERM for a BO
- * that vgpu_gem_export() refuses (user pointer), -ENOMEM.
+ * Return: the dma-buf, with a reference taken, or ERR_PTR(): -EINVAL for doorbells and MMIO;
+ * -EPERM for a userptr BO, which vgpu_gem_export() refuses; -ENOMEM.
  */
 struct dma_buf *kgd_mem_export(struct kgd_mem *mem, bool write)
 {
@@ -244,8 +245,8 @@ int kfd_ioctl_import_dmabuf(struct kfd_process *p, void *data)
  *
  * Context: no locks are held. Takes kfd_process.mutex.
  *
- * Return: 0; -EINVAL for an unknown handle, doorbells, MMIO, or invalid flags; -EPERM for user
- * pointers; -EMFILE, -ENOMEM.
+ * Return: 0; -EINVAL for an unknown handle, doorbells, MMIO, or invalid flags; -EPERM for
+ * userptr BOs; -EMFILE, -ENOMEM.
  */
 int kfd_ioctl_export_dmabuf(struct kfd_process *p, void *data)
 {

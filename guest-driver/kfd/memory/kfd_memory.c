@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mapping of ALLOC_MEMORY_OF_GPU's memory. An address belongs to such memory or to an SVM range,
- * not to both.
+ * Maps memory of ALLOC_MEMORY_OF_GPU in the address spaces of GPUs. An address belongs either
+ * to such memory or to an SVM range.
  */
 #include "mm/vgpu_bo.h"
 #include "process/kfd_mem.h"
@@ -19,7 +19,7 @@
  *
  * Nothing changes in a VM in which @mem is mapped already.
  *
- * Context: kfd_process.mutex is held, no reservation. Takes the locks of svm_claim().
+ * Context: kfd_process.mutex is held, and no reservation. Takes the locks of svm_claim().
  *
  * Return: 0; -EADDRINUSE if an SVM range overlaps the addresses; or an error of
  * kgd_mem_map_check(), svm_claim() or kgd_mem_map().

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mappings of /dev/kfd: the address_space that all of its files share, and doorbells. (kfd_mmio.c
- * maps the page of the HDP flush registers, kfd_events.c the signal page.)
+ * Maps doorbells through /dev/kfd, and creates the address_space that all files of /dev/kfd
+ * share. kfd_mmio.c maps the page of the HDP flush registers, and kfd_events.c maps the signal
+ * page.
  */
 #include <linux/anon_inodes.h>
 #include <linux/file.h>
@@ -18,8 +19,8 @@
 #include "kfd_memory.h"
 
 /*
- * All open files of /dev/kfd use the address_space of this file, whichever inode they were opened
- * by.
+ * All open files of /dev/kfd use the address_space of this file, whichever inode they were
+ * opened by, so that kfd_mmap_zap() finds all mappings.
  */
 static struct file *kfd_mappings;
 static const struct file_operations kfd_mappings_fops;
@@ -35,7 +36,7 @@ void kfd_mmap_adopt(struct file *filp)
 
 /**
  * kfd_mmap_zap() - unmap a part of /dev/kfd in all processes
- * @offset: first byte, as for mmap
+ * @offset: offset of the first byte in /dev/kfd, as for mmap()
  * @size: bytes
  *
  * Context: sleeps.
@@ -61,13 +62,13 @@ static void kfd_doorbell_zap_node(const struct kfd_node *node)
  */
 void kfd_doorbell_zap(struct kfd_process_device *pdd)
 {
-	/* The mm may still be in use after its kfd_process is torn down. */
+	/* Unmap, because the mm may still be in use after its kfd_process is torn down. */
 	if (pdd->doorbells)
 		kfd_doorbell_zap_node(pdd->node);
 }
 
 /**
- * kfd_mmap_zap_node() - unmap a GPU's BARs in all processes
+ * kfd_mmap_zap_node() - unmap a GPU's doorbells and MMIO page in all processes
  * @node: GPU
  *
  * Processes of the GPU map the pages again on their next page fault.
@@ -107,8 +108,9 @@ vm_fault_t kfd_fault_insert(struct vm_fault *vmf, struct kfd_node *node, phys_ad
 }
 
 /*
- * Look the process up at each fault: it may have been detached since mmap. The lookup takes a
- * reference, so that the teardown, which zaps the mapping and frees the slice, runs later.
+ * Look the process up at each fault, because it may have been detached since mmap(). The lookup
+ * takes a reference, so that the teardown, which unmaps and frees the slice, runs after the
+ * fault handler.
  */
 static vm_fault_t kfd_doorbell_fault(struct vm_fault *vmf)
 {
@@ -159,7 +161,7 @@ int kfd_doorbell_mmap(struct kfd_process_device *pdd,
 	/* Pairs with kfd_doorbell_alloc(). */
 	if (!smp_load_acquire(&pdd->doorbells))
 		return -ENOMEM;
-	/* VM_DONTCOPY: a child must not ring its parent's doorbells. */
+	/* Set VM_DONTCOPY, so that a child cannot ring its parent's doorbells. */
 	vm_flags_set(vma, VM_IO | VM_DONTCOPY | VM_DONTEXPAND | VM_NORESERVE |
 		     VM_DONTDUMP | VM_PFNMAP);
 	vma->vm_page_prot = pgprot_noncached(vma->vm_page_prot);
@@ -177,8 +179,9 @@ int kfd_doorbell_mmap(struct kfd_process_device *pdd,
 int kfd_mmap_init(void)
 {
 	/*
-	 * The file_operations have no owner: the file's reference to this module would keep the
-	 * module from being unloaded. kfd_mmap_exit() therefore frees the file synchronously.
+	 * The file_operations have no owner, because the file's reference to this module would
+	 * keep the module from being unloaded. kfd_mmap_exit() therefore frees the file
+	 * synchronously.
 	 */
 	kfd_mappings = anon_inode_create_getfile("[kfd]", &kfd_mappings_fops,
 						 NULL, O_RDWR, NULL);

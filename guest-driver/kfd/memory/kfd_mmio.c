@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The MMIO page: the page of BAR 5 that has the HDP flush registers and no other register
- * (docs/hardware.md, REMAP_HDP_*). All processes of a GPU share one BO.
+ * Maps the MMIO page, which is the page of BAR 5 that has the HDP flush registers and no other
+ * register (docs/hardware.md, REMAP_HDP_*). All processes of a GPU share the BO of its MMIO
+ * page.
  */
 #include <linux/mm.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * User-mode queues: the code that SDMA queues (kfd_queue_sdma.c) and compute queues
- * (kfd_queue_compute.c) have in common.
+ * Implements what SDMA queues (kfd_queue_sdma.c) and compute queues (kfd_queue_compute.c) have
+ * in common.
  *
  * A queue is on the hardware ("loaded") while user space has enabled it, no fault has stopped it,
  * no debugger has suspended it, and the process is not evicted on the GPU. kfd_queue_sync() loads
@@ -170,7 +170,7 @@ bool kfd_queues_recovered(struct kfd_process_device *pdd, unsigned int engine,
 	return died;
 }
 
-/* Stop a queue whose write pointer was in a user pointer without memory. */
+/* Stop a queue whose write pointer is in a userptr BO that has lost its memory. */
 static void kfd_queue_no_wptr(struct kfd_queue *q)
 {
 	struct kfd_process *p = q->pdd->process;
@@ -335,7 +335,7 @@ static void kfd_queue_fini_kind(struct kfd_queue *q)
  *
  * For the first queue of a process, makes the BOs of the process resident.
  *
- * Context: kfd_process.mutex is held, no reservation.
+ * Context: kfd_process.mutex is held, and no reservation.
  *
  * Return:
  * * 0

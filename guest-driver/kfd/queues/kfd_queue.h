@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* User-mode queues. Functions are documented where they are defined. */
+/* Declares user-mode queues. Functions are documented where they are defined. */
 #ifndef KFD_QUEUE_H
 #define KFD_QUEUE_H
 
@@ -15,9 +15,9 @@
 #include "hw/sdma/vgpu_sdma_queue.h"
 
 /*
- * Masks of SDMA engines. As on the card, the first two engines are for PCIe, all other engines
- * for XGMI. The masks have an effect only on the choice of a new queue's engine: each engine can
- * access all memory.
+ * Masks of SDMA engines. As on the modelled GPU, the first two engines are for PCIe, all other
+ * engines for XGMI. The masks only affect which engine a new queue gets, because each engine
+ * can access all memory.
  */
 #define KFD_NUM_SDMA_PCIE	2
 #define KFD_NUM_SDMA_XGMI	(SDMA_NUM_ENGINES - KFD_NUM_SDMA_PCIE)
@@ -47,10 +47,11 @@ enum kfd_queue_kind {
  * @n_sdma: number of SDMA queues; the address space keeps a VMID while @n_sdma is not zero;
  *          protected by kfd_process.mutex
  * @n_cp: number of compute queues; protected by kfd_sched.lock
- * @doorbells_used: doorbells of compute queues; protected by kfd_process.mutex
+ * @doorbells_used: bitmap of the doorbells in the process's slice that compute queues use;
+ *                  protected by kfd_process.mutex
  * @gws_queue: queue that has global wave sync, or NULL; protected by kfd_process.mutex
- * @root_pde: entry for the root of the process's page tables, for run lists; set with the first
- *            compute queue
+ * @root_pde: page-directory entry of the root of the process's page tables, for run lists; set
+ *            with the first compute queue
  * @run_queues: compute queues that may run; protected by kfd_sched.lock
  * @run_link: link in kfd_sched.qpds while @run_queues is not empty; protected by kfd_sched.lock
  */
@@ -70,7 +71,7 @@ struct qcm_process_device {
  * struct kfd_queue - a user-mode queue
  * @link: link in qcm_process_device.queues
  * @pdd: state of the process on the queue's GPU
- * @id: queue id of user space
+ * @id: queue id that user space uses
  * @kind: SDMA or compute; members that are marked "SDMA" or "compute" are used for this kind only
  * @aql: compute: true if the ring has AQL packets, false if PM4
  * @doorbell: byte offset of the queue's doorbell in the process's slice
@@ -94,8 +95,8 @@ struct qcm_process_device {
  * @wptr_cpu: SDMA: kernel mapping of the write pointer; not valid while the process is evicted
  * @wptr_io: SDMA: kernel mapping of a write pointer in VRAM, if @wptr_is_io
  * @wptr_is_io: SDMA: @wptr_io is used, not @wptr_cpu
- * @engine: SDMA engine
- * @hw_queue: SDMA: hardware queue of the engine (RLC number)
+ * @engine: SDMA: index of the engine
+ * @hw_queue: SDMA: index of the hardware queue in @engine (RLC number)
  * @regs: SDMA: register values to load; rptr is updated when the queue is unloaded
  *
  * @eop: compute: mapping of the end-of-pipe buffer, or NULL
@@ -131,7 +132,7 @@ struct kfd_queue {
 	struct kobject *kobj;
 	struct kobj_attribute attrs[KFD_QUEUE_FILES];
 
-	/* SDMA */
+	/* SDMA; compute queues also use wptr_va */
 	u64 wptr_va;
 	union {
 		u64 *wptr_cpu;
@@ -153,14 +154,16 @@ struct kfd_queue {
 };
 
 /**
- * struct kfd_queue_saved - ids and progress of a queue in a checkpoint, not checked yet
- * @id: queue id of user space
+ * struct kfd_queue_saved - ids and progress of a queue in a checkpoint
+ * @id: queue id that user space uses
  * @doorbell: byte offset of the doorbell in the process's slice
- * @engine: SDMA: engine
- * @hw_queue: SDMA: hardware queue of the engine
+ * @engine: SDMA: index of the engine
+ * @hw_queue: SDMA: index of the hardware queue in @engine
  * @faulted: kfd_queue.faulted
  * @rptr: SDMA: read pointer where the queue stopped
  * @mqd: compute: progress of the queue, from its MQD
+ *
+ * The values come from user space; kfd_queue_create() checks them.
  */
 struct kfd_queue_saved {
 	u32 id;
@@ -179,11 +182,11 @@ struct kfd_queue_saved {
  * @engines: SDMA: mask of engines that the queue may be on
  * @ring_va: first byte of the ring
  * @ring_bytes: length of the ring, a power of two
- * @rptr_va: read pointer, 8 bytes
- * @wptr_va: write pointer, 8 bytes
- * @eop_va: compute: end-of-pipe buffer, or 0
+ * @rptr_va: address of the read pointer, 8 bytes
+ * @wptr_va: address of the write pointer, 8 bytes
+ * @eop_va: compute: address of the end-of-pipe buffer, or 0
  * @eop_bytes: length of the end-of-pipe buffer
- * @save_va: compute: context save area
+ * @save_va: compute: address of the context save area
  * @save_bytes: length of the context save area, without the debugger's part that follows it
  * @stack_bytes: length of the control stack, part of @save_bytes
  * @priority: 0 to KFD_MAX_QUEUE_PRIORITY
@@ -228,7 +231,7 @@ bool kfd_queues_recovered(struct kfd_process_device *pdd, unsigned int engine,
 			  bool vm_lost);
 struct kfd_queue *kfd_queue_by_id(struct kfd_process *p, u32 id);
 
-/* Functions of struct kfd_process_ops. */
+/* Functions that process/ calls through kfd_process_ops. */
 int kfd_queues_sync(struct kfd_process_device *pdd);
 void kfd_queues_map_wptr(struct kfd_process *p);
 void kfd_queues_stop(struct kfd_process_device *pdd, unsigned long *ran);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Buffers of a queue: mapped BOs of user space, which cannot be unmapped before the queue is
- * destroyed.
+ * Keeps the buffers of a queue, which are mapped BOs of user space, from being unmapped before
+ * the queue is destroyed.
  */
 #include "process/kfd_mem.h"
 #include "process/kfd_process.h"
@@ -9,9 +9,9 @@
 #include "kfd_queue_priv.h"
 
 /*
- * Return the mapping that begins at @va, or NULL. The mapping stays until kfd_queue_put_buffer().
- * As in amdgpu, the buffer must have the address and size of a mapped BO, but the BO of a buffer
- * of less than a page may be larger.
+ * Return the mapping of the buffer at @va, or NULL. The mapping stays until
+ * kfd_queue_put_buffer(). As in amdgpu, the mapping must begin at the page of @va and, if
+ * @bytes is at least a page, must have @bytes bytes.
  */
 struct kfd_mem_attachment *
 kfd_queue_get_buffer(struct kfd_process_device *pdd, u64 va, u64 bytes)

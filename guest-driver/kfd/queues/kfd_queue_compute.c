@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Compute queues, PM4 and AQL: buffers of user space, doorbell, MQD. kfd_runlist.c submits the
- * queues to the CP.
+ * Sets up PM4 and AQL compute queues: buffers of user space, doorbell, MQD. kfd_runlist.c
+ * submits the queues to the CP.
  */
 #include <linux/mm.h>
 #include <drm/amdgpu_drm.h>
@@ -17,7 +17,10 @@
 #include "kfd_queue.h"
 #include "kfd_queue_priv.h"
 
-/* Maximum numbers of waves; bytes of a save area per wave and per compute unit. */
+/*
+ * Maximum numbers of waves per compute unit and per shader engine, and sizes in bytes of the
+ * parts of a context save area.
+ */
 #define CP_MAX_WAVES_PER_CU	40u
 #define CP_MAX_WAVES_PER_SE	512u
 #define CP_STACK_PER_WAVE	8u
@@ -33,9 +36,9 @@ static u32 kfd_cp_waves(void)
 }
 
 /**
- * kfd_cp_stack_bytes() - return the bytes of the control stack that user space has to allocate
+ * kfd_cp_stack_bytes() - return the size of the control stack to allocate
  *
- * Return: the size, a multiple of PAGE_SIZE.
+ * Return: the size in bytes, a multiple of PAGE_SIZE.
  */
 u32 kfd_cp_stack_bytes(void)
 {
@@ -43,11 +46,12 @@ u32 kfd_cp_stack_bytes(void)
 }
 
 /**
- * kfd_cp_save_bytes() - return the bytes of the context save area that user space has to allocate
+ * kfd_cp_save_bytes() - return the size of the context save area to allocate
  *
- * The result includes the control stack, but not the debugger's part.
+ * User space allocates the area. The result includes the control stack, but not the debugger's
+ * part.
  *
- * Return: the size, a multiple of PAGE_SIZE.
+ * Return: the size in bytes, a multiple of PAGE_SIZE.
  */
 u32 kfd_cp_save_bytes(void)
 {
@@ -63,7 +67,8 @@ static u32 kfd_cp_debug_bytes(void)
 
 /*
  * Check that the context save area is a mapped BO, or consists of SVM ranges that are always
- * mapped. No context is ever saved to the area, since the device runs no waves.
+ * mapped. The area of a restored queue may be missing until RESUME. No context is ever saved to
+ * the area, since the device runs no waves.
  */
 static int kfd_cp_get_save_area(struct kfd_queue *q,
 				const struct kfd_queue_properties *props)
@@ -124,7 +129,10 @@ static void kfd_cp_put_buffers(struct kfd_queue *q)
 	kfd_queue_put_buffer(&q->eop);
 }
 
-/* Return true if doorbell @i of the slice is free for the CP, not another block's (doorbell.h). */
+/*
+ * Return true if doorbell @i of a slice belongs to the CP, not to another block
+ * (vgpu/doorbell.h).
+ */
 static bool kfd_cp_may_have_doorbell(unsigned long i)
 {
 	return i < KFD_DOORBELLS &&
@@ -242,8 +250,8 @@ void kfd_cp_set_ring(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 /**
  * kfd_cp_set_cu_mask() - set the compute units of a compute queue
  * @q: compute queue
- * @mask: bit n: compute unit n / VGPU_CP_NUM_SE of shader engine n % VGPU_CP_NUM_SE; bits beyond
- *        the last unit are ignored
+ * @mask: bit n stands for compute unit n / VGPU_CP_NUM_SE of shader engine n % VGPU_CP_NUM_SE;
+ *        bits beyond the last unit are ignored
  * @bits: number of bits in @mask
  *
  * Context: kfd_process.mutex is held. Takes kfd_process.queue_lock.
@@ -302,7 +310,7 @@ int kfd_queue_set_gws(struct kfd_queue *q, bool want)
 	if (!want && pdd->qpd->gws_queue != q)
 		return -EINVAL;
 	pdd->qpd->gws_queue = want ? q : NULL;
-	/* SDMA queues have no waves: the hardware needs no setting. */
+	/* SDMA queues have no waves, so the hardware needs no setting. */
 	if (q->kind != KFD_QUEUE_COMPUTE)
 		return 0;
 
@@ -321,7 +329,7 @@ int kfd_queue_set_gws(struct kfd_queue *q, bool want)
 /**
  * kfd_cp_saved() - describe the contents of a compute queue's context save area
  * @q: queue
- * @saved: offsets and sizes of the saved parts
+ * @saved: set to the offsets and sizes of the control stack and of the wave state
  *
  * Context: kfd_process.mutex is held. Takes kfd_process.queue_lock.
  *

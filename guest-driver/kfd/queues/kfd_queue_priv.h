@@ -18,7 +18,7 @@
  * @dwords: size that a run list of all compute queues of the GPU would have, in dwords
  */
 struct kfd_sched {
-	struct mutex lock;	/* run lists */
+	struct mutex lock;	/* protects the fields below and run lists */
 	struct list_head qpds;
 	u32 dwords;
 };
@@ -30,7 +30,7 @@ struct kfd_sched {
  * @sched: compute queues that may run
  */
 struct device_queue_manager {
-	struct mutex queue_lock;	/* @sdma_busy */
+	struct mutex queue_lock;	/* protects sdma_busy */
 	unsigned long sdma_busy[SDMA_NUM_ENGINES];
 	struct kfd_sched sched;
 };
@@ -72,10 +72,10 @@ int kfd_sdma_unload(struct kfd_queue *q);
  */
 bool kfd_sdma_recovered(struct kfd_queue *q);
 /*
- * Look up the kernel mapping of the write pointer, which is valid until the next eviction of the
- * process. The caller holds kfd_process.mutex. Returns 0, or -EINVAL if the write pointer was in a
- * user pointer without memory. If the process is evicted already, the function returns 0 even
- * without a mapping, since restore_work will call the function again.
+ * Look up the kernel mapping of the write pointer, which is valid until the next eviction of
+ * the process. The caller holds kfd_process.mutex. Returns 0, or -EINVAL if the write pointer
+ * is in a userptr BO that has lost its memory. If the process is evicted already, the function
+ * returns 0 even without a mapping, since restore_work will call the function again.
  */
 int kfd_sdma_map_wptr(struct kfd_queue *q);
 
@@ -92,8 +92,8 @@ void kfd_cp_set_ring(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 #define KFD_EOP_BYTES		4096u
 
 /*
- * kfd_queue_sysfs.c: a queue's folder, removed before the queue is freed. The caller holds
- * kfd_process.mutex.
+ * kfd_queue_sysfs.c: create and remove a queue's folder. The folder must be removed before the
+ * queue is freed. The caller holds kfd_process.mutex.
  */
 void kfd_queue_sysfs_add(struct kfd_queue *q);
 void kfd_queue_sysfs_remove(struct kfd_queue *q);

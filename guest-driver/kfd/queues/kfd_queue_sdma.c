@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SDMA queues: each queue owns one hardware queue for as long as it exists. Doorbell writes to a
- * queue that is not loaded are lost. kfd_sdma_load() therefore reads the write pointer from user
- * memory, as amdkfd does.
+ * Sets up, loads and unloads SDMA queues. Each SDMA queue owns one hardware queue for as long
+ * as it exists. Doorbell writes to a queue that is not loaded are lost. kfd_sdma_load()
+ * therefore reads the write pointer from user memory, as amdkfd does.
  */
 #include <linux/kfd_ioctl.h>
 
@@ -148,7 +148,7 @@ static void kfd_sdma_put_slot(struct kfd_queue *q)
 	mutex_unlock(&dqm->queue_lock);
 }
 
-/* Give the VMID of the address space back with its last SDMA queue. */
+/* Give back the VMID of the address space when its last SDMA queue is destroyed. */
 static void kfd_sdma_put_vmid(struct kfd_process_device *pdd)
 {
 	if (!--pdd->qpd->n_sdma)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /sys/class/kfd/kfd/proc/<pid>/queues/<id>: files of a queue.
+ * Creates the files of a queue in /sys/class/kfd/kfd/proc/<pid>/queues/<id>:
  *
  *	gpuid	id of the GPU
  *	size	bytes of the ring

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Run lists: the compute queues of all processes that the CP may run. The CP assigns VMIDs to
- * processes and hardware queues to queues. If VMIDs or hardware queues are too few, the CP assigns
- * time slices. The driver submits each change as a new list.
+ * Submits run lists to the CP. A run list has the compute queues of all processes that may run.
+ * The CP assigns VMIDs to processes and hardware queues to queues. If VMIDs or hardware queues
+ * are too few, the CP assigns time slices. The driver submits each change as a new list.
  */
 #include <linux/sched/mm.h>
 
@@ -77,7 +77,10 @@ void kfd_sched_mark(struct kfd_queue *q, bool run)
 	mutex_unlock(&sched->lock);
 }
 
-/* As in amdkfd, a process has all GWS while the run list has its queue with GWS, else none. */
+/*
+ * Return the GWS of a process in a run list. As in amdkfd, the process has all GWS if its queue
+ * with GWS is in the list, otherwise none.
+ */
 static u32 kfd_sched_gws(struct kfd_process_device *pdd, u32 lost)
 {
 	struct kfd_queue *q;
@@ -89,8 +92,8 @@ static u32 kfd_sched_gws(struct kfd_process_device *pdd, u32 lost)
 }
 
 /*
- * Append a process and its queues to a run list; return the number of dwords. Queues that a reset
- * has killed are left out: kfd_queues_recovered() may not have stopped them yet.
+ * Append a process and its queues to a run list; return the number of dwords. Leave out queues
+ * that were lost in a reset, because kfd_queues_recovered() may not have stopped them yet.
  */
 static u32 kfd_sched_emit(struct kfd_process_device *pdd, __le32 *dw)
 {

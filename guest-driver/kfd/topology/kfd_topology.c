@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /sys/class/kfd/kfd/topology: CPU and GPU nodes, their memory, caches and links.
+ * Creates /sys/class/kfd/kfd/topology: CPU and GPU nodes, their memory, caches and links.
  *
  * DOC: the tree
  *
@@ -79,13 +79,13 @@ static void kfd_fill_mem_bank(struct kfd_props *props, const void *arg)
 	kfd_prop(props, "mem_clk_max", 0);
 }
 
-/* Return the number of the GPU's first SIMD. Numbers from 0 on belong to the CPU's processors. */
+/* Return the id of the GPU's first SIMD. Ids below 0x80000000 belong to CPU cores. */
 static u32 kfd_simd_id_base(const struct kfd_node *node)
 {
 	return 0x80000000u + 0x1000 * node->topology_id;
 }
 
-/* The L2 cache, which all compute units share. */
+/* Describe the L2 cache, which all compute units share. */
 static void kfd_fill_l2(struct kfd_props *props, const void *arg)
 {
 	const struct kfd_node *node = arg;
@@ -115,7 +115,7 @@ static unsigned int kfd_cpu_mhz(void)
 	return khz / 1000;
 }
 
-/* Number of folders of a node, by kind. */
+/* Number of entries in each folder of a node. */
 struct kfd_node_counts {
 	unsigned int mem_banks;
 	unsigned int caches;
@@ -197,7 +197,7 @@ static void kfd_fill_gpu(struct kfd_props *props, const struct kfd_node *node,
 	kfd_prop(props, "cwsr_size", kfd_cp_save_bytes());
 	kfd_prop(props, "ctl_stack_size", kfd_cp_stack_bytes());
 	kfd_prop(props, "max_engine_clk_fcompute", KFD_MAX_ENGINE_MHZ);
-	kfd_prop(props, "local_mem_size", 0);	/* see mem_banks */
+	kfd_prop(props, "local_mem_size", 0);	/* mem_banks has the size of VRAM */
 	kfd_prop(props, "fw_version", KFD_MEC_FW_VERSION);
 	kfd_prop(props, "capability", kfd_capability(node));
 	kfd_prop(props, "debug_prop", 0);
@@ -232,7 +232,7 @@ static void kfd_fill_cpu(struct kfd_props *props,
 
 /* Create the folders of nodes. */
 
-/* The folders of a node. */
+/* Folder of a node, and the folders in it. */
 struct kfd_node_dirs {
 	struct kfd_topology_dir *node;
 	struct kfd_topology_dir *mem_banks;
@@ -314,7 +314,7 @@ static int kfd_topology_make_cpu(void)
 static int kfd_topology_make_gpu(struct kfd_node *node)
 {
 	const struct kfd_mem_bank bank = {
-		/* All VRAM is public: the BAR covers it. */
+		/* All VRAM is public, because the BAR covers it. */
 		.heap_type = HSA_MEM_HEAP_TYPE_FB_PUBLIC,
 		.bytes = vgpu_vram_mgr_size(node->vdev),
 	};
@@ -424,7 +424,7 @@ void kfd_topology_remove(struct kfd_node *node)
 	mutex_unlock(&kfd_topology_mutex);
 }
 
-/* The topology's own two files. */
+/* Files generation_id and system_properties. */
 
 static ssize_t generation_id_show(struct kobject *kobj,
 				  struct kobj_attribute *attr, char *buf)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* /sys/class/kfd/kfd/topology. Functions are documented in kfd_topology.c. */
+/* Create and update /sys/class/kfd/kfd/topology. Functions are documented in kfd_topology.c. */
 #ifndef KFD_TOPOLOGY_H
 #define KFD_TOPOLOGY_H
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The topology's links: how nodes reach each other's memory.
+ * Creates the topology's links, which describe how nodes reach each other's memory.
  *
  *	io_links	between the CPUs and each GPU, by PCIe;
  *			between GPUs of the same hive, by XGMI
  *	p2p_links	between GPUs that are not in the same hive and can
  *			access each other's BARs
  *
- * A link is listed in its source node. Weights are amdkfd's distances. A hive's link that is
- * down is listed as well.
+ * A link is listed in its source node. Weights are amdkfd's distances. XGMI links are listed
+ * even while they are down.
  */
 #include <linux/kfd_sysfs.h>
 
@@ -19,7 +19,7 @@
 #include "kfd_topology_priv.h"
 
 #define KFD_PCIE_WEIGHT		20
-#define KFD_XGMI_WEIGHT		15	/* one hop */
+#define KFD_XGMI_WEIGHT		15	/* for one hop */
 
 struct kfd_io_link {
 	u32 type;
@@ -40,7 +40,7 @@ static void kfd_fill_io_link(struct kfd_props *props, const void *arg)
 	kfd_prop(props, "node_from", link->from);
 	kfd_prop(props, "node_to", link->to);
 	kfd_prop(props, "weight", link->weight);
-	kfd_prop(props, "min_latency", 0);	/* not modelled */
+	kfd_prop(props, "min_latency", 0);	/* latency and bandwidth are not modelled */
 	kfd_prop(props, "max_latency", 0);
 	kfd_prop(props, "min_bandwidth", 0);
 	kfd_prop(props, "max_bandwidth", 0);
@@ -126,7 +126,7 @@ int kfd_topology_p2p_links(struct kobject *dir, const struct kfd_node *node,
 		    vgpu_xgmi_same_hive(node->vdev, peer) ||
 		    vgpu_peer_find(node->vdev, peer, false) != VGPU_PEER_PCIE)
 			continue;
-		/* The route goes through the CPU node: two PCIe links. */
+		/* The route goes through the CPU node, so it has the weight of two PCIe links. */
 		ret = kfd_make_pcie(dir, count, node->topology_id,
 				    gpus[i]->topology_id, 2 * KFD_PCIE_WEIGHT,
 				    HSA_IOLINK_FLAGS_NON_COHERENT);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The topology's folders (kfd_topology_sysfs.c). The caller of each function holds
- * kfd_topology_mutex. Errors are -ENOMEM or errors of sysfs.
+ * Create the topology's folders and files (kfd_topology_sysfs.c). The caller of each function
+ * holds kfd_topology_mutex. Errors are -ENOMEM or errors of sysfs.
  */
 #ifndef KFD_TOPOLOGY_PRIV_H
 #define KFD_TOPOLOGY_PRIV_H
@@ -15,7 +15,7 @@
 #define KFD_DIR_FILES	3
 
 /**
- * struct kfd_topology_file - a file
+ * struct kfd_topology_file - a file of the topology
  * @attr: sysfs attribute
  * @text: contents without the newline at the end; freed with the folder
  */
@@ -25,7 +25,7 @@ struct kfd_topology_file {
 };
 
 /**
- * struct kfd_topology_dir - a folder
+ * struct kfd_topology_dir - a folder of the topology
  * @kobj: kobject of the folder, parent of its subfolders
  * @link: link in the list of all folders
  * @files: files of the folder
@@ -62,7 +62,7 @@ struct kfd_props {
 	char text[PAGE_SIZE];
 };
 
-struct kfd_props *kfd_props_new(void);	/* NULL without memory */
+struct kfd_props *kfd_props_new(void);	/* returns NULL if there is no memory */
 void kfd_prop(struct kfd_props *props, const char *name, u64 value);
 /* Write @props to the file "properties" of @dir. Frees @props, also after an error. */
 int kfd_props_write(struct kfd_topology_dir *dir, struct kfd_props *props);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The topology's folders and files. The contents of a file are set when it is created, and do not
- * change.
+ * Creates and removes the topology's folders and files. The contents of a file are set when it
+ * is created, and do not change.
  */
 #include <linux/slab.h>
 
 #include "kfd_topology_priv.h"
 
-/* Every folder below nodes/, parents first. */
+/* List of all folders below nodes/. A folder precedes its subfolders. */
 static LIST_HEAD(kfd_topology_dirs);
 
 static ssize_t kfd_topology_show(struct kobject *kobj, struct attribute *attr,
