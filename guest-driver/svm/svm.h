@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Shared virtual memory: functions of svm/ for other folders. Each is documented where it
- * is defined.
+ * Functions of svm/ (shared virtual memory) that other folders call. Each function is
+ * documented where it is defined.
  */
 #ifndef VGPU_SVM_H
 #define VGPU_SVM_H

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * AMDKFD_IOC_SVM: set and get attributes of memory. svm_default_attrs() gives the attributes of
- * memory for which none were set.
+ * Implements AMDKFD_IOC_SVM, which sets and gets attributes of memory. svm_default_attrs()
+ * gives the attributes of memory for which none were set.
  *
  * SET_ATTR works in steps, each of which leaves a consistent tree: split existing ranges at
  * both ends of the interval, fill gaps with ranges of default attributes, then change the
@@ -99,7 +99,6 @@ int svm_attr_check(struct kfd_process *p, u32 nattrs,
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_attr_check);
 
-/* See svm_attr.h. */
 void svm_attr_apply(struct kfd_process *p, struct svm_attrs *a, u32 nattrs,
 		    const struct kfd_ioctl_svm_attribute *attrs)
 {
@@ -199,7 +198,7 @@ static int svm_attr_split(struct kfd_process *p, unsigned long page,
 	return svm_range_split_at(p->svms, page);
 }
 
-/* Create ranges of default attributes where @iv has none. Returns 0 or -ENOMEM. */
+/* Create ranges with default attributes where @iv has no ranges. Returns 0 or -ENOMEM. */
 static int svm_attr_fill_gaps(struct svm_range_list *svms,
 			      struct svm_interval iv)
 {
@@ -315,9 +314,9 @@ int svm_attr_set(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
 }
 
 /*
- * Called for each range in turn, with its location @loc, to compute *@folded: the location that
- * all ranges have in common, or else KFD_IOCTL_SVM_LOCATION_UNDEFINED. @first: this is the first
- * range.
+ * Called for each range in turn, with the range's location @loc; @first is true for the first
+ * range. Computes *@folded, which is the location that all ranges have in common or, if they
+ * differ, KFD_IOCTL_SVM_LOCATION_UNDEFINED.
  */
 static void svm_attr_fold_loc(u32 *folded, u32 loc, bool first)
 {
@@ -466,13 +465,13 @@ int svm_ioctl(struct kfd_process *p, enum kfd_ioctl_svm_op op, u64 start,
 }
 
 /**
- * svm_always_mapped() - whether a GPU has addresses mapped without faults
+ * svm_always_mapped() - whether a GPU can access addresses without faults
  * @p: process
  * @vdev: device of the GPU
  * @start: first byte
  * @size: bytes
  *
- * Context: as svm_range_overlaps(), but always takes mmap_lock.
+ * Context: as for svm_range_overlaps(), but always takes mmap_lock.
  *
  * Return: true if all the bytes are in ranges with KFD_IOCTL_SVM_FLAG_GPU_ALWAYS_MAPPED that
  * the GPU may access.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Attributes of SVM memory: defaults, check, change. The functions are in svm_attr.c. */
+/* Check and change the attributes of SVM memory. The functions are in svm_attr.c. */
 #ifndef SVM_ATTR_H
 #define SVM_ATTR_H
 
@@ -28,8 +28,8 @@ int svm_attr_check(struct kfd_process *p, u32 nattrs,
 void svm_attr_apply(struct kfd_process *p, struct svm_attrs *a, u32 nattrs,
 		    const struct kfd_ioctl_svm_attribute *attrs);
 /*
- * KFD_IOCTL_SVM_OP_SET_ATTR for the pages of @iv; @iv is below TASK_SIZE. Takes svm_lock().
- * Returns 0 or an error of svm_ioctl().
+ * Implement KFD_IOCTL_SVM_OP_SET_ATTR for the pages of @iv, which is below TASK_SIZE. Takes
+ * svm_lock(). Returns 0 or an error of svm_ioctl().
  */
 int svm_attr_set(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
 		 const struct kfd_ioctl_svm_attribute *attrs);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Tests and claims of addresses, which keep SVM ranges and mappings of BOs from overlapping. */
+/* Tests and claims addresses, so that SVM ranges and mappings of BOs do not overlap. */
 #include <linux/interval_tree.h>
 #include <linux/overflow.h>
 #include <kunit/visibility.h>
@@ -29,8 +29,8 @@ static bool svm_has_range(struct svm_range_list *svms, struct svm_interval iv)
 }
 
 /*
- * Take svms->lock, and return true if a range overlaps @iv. mmap_lock is taken only if a pending
- * munmap may remove the range.
+ * Take svms->lock, and return true if a range overlaps @iv. Takes mmap_lock, too, for the test
+ * if a pending munmap may remove the range.
  */
 static bool svm_lock_has_range(struct svm_range_list *svms,
 			       struct svm_interval iv)
@@ -57,7 +57,8 @@ static bool svm_lock_has_range(struct svm_range_list *svms,
  * Context: the process's mm is alive. Takes svm_range_list.lock, and mmap_lock if munmaps
  * are pending.
  *
- * Return: true if a range overlaps; false also if @size is 0 or the end wraps around.
+ * Return: true if a range overlaps the addresses; false if no range does, if @size is 0, or if
+ * the end wraps around.
  */
 bool svm_range_overlaps(struct kfd_process *p, u64 start, u64 size)
 {
@@ -81,8 +82,8 @@ bool svm_range_overlaps(struct kfd_process *p, u64 start, u64 size)
  * Until svm_unclaim() no range is created at the addresses. Meanwhile the caller maps the BO; the
  * mapping keeps ranges off afterwards.
  *
- * Context: the caller holds kfd_process.mutex until svm_unclaim(), and no reservation; otherwise
- * as svm_range_overlaps().
+ * Context: the caller holds kfd_process.mutex until svm_unclaim(), and no reservation. The
+ * other conditions are those of svm_range_overlaps().
  *
  * Return: 0; -EADDRINUSE if a range overlaps; -EINVAL if @size is 0 or the end wraps around.
  */

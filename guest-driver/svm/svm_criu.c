@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SVM ranges in a checkpoint of their process. The checkpoint has attributes only: CRIU saves
- * the content of the memory, by CPU accesses, which migrate VRAM to system memory.
+ * Saves and restores the SVM ranges of a checkpoint. The checkpoint has only their attributes,
+ * because CRIU itself saves the content of memory with CPU accesses, which migrate VRAM to
+ * system memory.
  */
 #include <linux/overflow.h>
 #include <linux/slab.h>
@@ -27,7 +28,10 @@ struct svm_criu_metadata_list {
 	struct svm_saved_range ranges[] __counted_by(n);
 };
 
-/* Take svm_lock(), after all queued faults are served. Returns 0 or -ESRCH. */
+/*
+ * Wait until all queued faults are served, then take svm_lock(). Returns 0, or -ESRCH if the
+ * process's address space has ended.
+ */
 static int svm_criu_lock(struct svm_range_list *svms)
 {
 	/* Faults that queues raised before they were stopped may create ranges. */
@@ -202,7 +206,7 @@ static int svm_criu_restore(struct kfd_process *p, const struct svm_saved_range 
 
 /**
  * svm_criu_resume() - create the ranges of svm_criu_keep()
- * @p: restored process; its memory exists
+ * @p: restored process, whose memory CRIU has mapped
  *
  * The function does not free the kept ranges, so the caller may repeat the call after an error.
  *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* SVM ranges in a checkpoint. Functions are documented in svm_criu.c. */
+/* Save and restore the SVM ranges of a checkpoint. Functions are documented in svm_criu.c. */
 #ifndef SVM_CRIU_H
 #define SVM_CRIU_H
 
@@ -11,11 +11,11 @@ struct kfd_process;
  * struct svm_saved_range - a range in a checkpoint
  * @first: number of the first page
  * @pages: number of pages
- * @bitmap_access: bit n: the GPU of kfd_process.pdds[n] may access the range
- * @bitmap_aip: bit n: the GPU of kfd_process.pdds[n] accesses the range in place
+ * @bitmap_access: bit n is set if the GPU of kfd_process.pdds[n] has plain ACCESS to the range
+ * @bitmap_aip: bit n is set if the GPU of kfd_process.pdds[n] has ACCESS_IN_PLACE to the range
  * @preferred_loc: preferred location: kfd_process_device.gpu_id or
  *                 KFD_IOCTL_SVM_LOCATION_*
- * @prefetch_loc: location of the last prefetch, in the same form
+ * @prefetch_loc: location of the last prefetch, encoded like @preferred_loc
  * @flags: KFD_IOCTL_SVM_FLAG_*
  * @granularity: log2 of the number of pages that migrate together
  */

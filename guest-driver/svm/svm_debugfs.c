@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * debugfs kfd/proc/<pid>/svm: a line for each range of a process, with the current location
- * of its pages. Reading fails with -ESRCH when the process's address space has ended.
+ * Implements kfd/proc/<pid>/svm in debugfs: a line for each range of a process, with the
+ * current locations of its pages. Reading fails with -ESRCH when the process's address space
+ * has ended.
  *
- * The location of a page is in the CPU's page tables only. A read looks the location up by HMM,
- * without faults, once for each owner of device-private pages, since HMM returns such a page to
- * its owner only.
+ * Only the CPU's page tables record the location of a page. A read of the file gets the
+ * locations from HMM, without page faults. It calls HMM once for each owner of device-private
+ * pages, since HMM returns such a page to its owner only.
  */
 #include <linux/hmm.h>
 #include <linux/mm.h>
@@ -21,7 +22,7 @@
 #include "svm_policy.h"
 #include "svm_range.h"
 
-#define SVM_PRINT_TRIES		4	/* attempts, after which moving pages count as "other" */
+#define SVM_PRINT_TRIES		4	/* after these tries, pages that move count as "other" */
 
 /**
  * struct svm_places - numbers of pages by location
@@ -37,8 +38,8 @@ struct svm_places {
  * struct svm_print - state of an open file
  * @p: process
  * @pfns: hmm_range.hmm_pfns
- * @chunk: locations of the pages of the current chunk
- * @range: sum over the chunks of the current range that have been counted
+ * @chunk: numbers of pages of the current chunk
+ * @range: sums over those chunks of the current range that have been counted
  */
 struct svm_print {
 	struct kfd_process *p;
@@ -57,7 +58,10 @@ static struct svm_range *svm_print_from(struct svm_range_list *svms,
 	return node ? container_of(node, struct svm_range, it_node) : NULL;
 }
 
-/* *@pos: 0 for the line of the process, otherwise the page from which to continue. */
+/*
+ * *@pos is 0 for the line of the process, otherwise the number of the page from which to
+ * continue.
+ */
 static void *svm_print_start(struct seq_file *m, loff_t *pos)
 {
 	struct svm_print *s = m->private;
@@ -212,7 +216,7 @@ static int svm_print_look_at_all(struct svm_print *s, struct svm_range *r,
 	return ret;
 }
 
-/* Add the locations of a chunk, at most SVM_CHUNK_PAGES, to s->range. */
+/* Count the pages of a chunk of at most SVM_CHUNK_PAGES, and add the numbers to s->range. */
 static void svm_print_chunk(struct svm_print *s, struct svm_range *r,
 			    struct svm_interval iv)
 {

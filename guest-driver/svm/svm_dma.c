@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * DMA addresses of the system pages that a process's GPU entries refer to, kept until the
- * entries are cleared.
+ * Stores the DMA addresses of the system pages that a process's GPU page-table entries refer
+ * to, until the entries are cleared. The slot of a page holds its DMA address (svm_map.h).
  *
- * The slots are stored by address, not in ranges, so the split of a range moves no slot.
- * svms->lock protects the chunks. The lock of the range that contains a page protects the slot of
- * this page.
+ * Slots are stored in chunks that are indexed by page number, not in ranges, so the split of a
+ * range moves no slot. svms->lock protects the chunks. The lock of the range that contains a
+ * page protects the slot of this page.
  */
 #include <linux/slab.h>
 
@@ -13,7 +13,7 @@
 #include "svm_range.h"
 
 struct svm_dma_chunk {
-	dma_addr_t addr[SVM_CHUNK_PAGES];	/* slots */
+	dma_addr_t addr[SVM_CHUNK_PAGES];	/* slots of the chunk's pages */
 };
 
 static struct svm_interval svm_dma_chunk_interval(unsigned long index)
@@ -24,8 +24,8 @@ static struct svm_interval svm_dma_chunk_interval(unsigned long index)
 }
 
 /*
- * No cache sync: CPU caches are coherent with the device. Many processes and GPUs may have mapped
- * the same page at the same time, for example the zero page.
+ * Skip the cache sync, because CPU caches are coherent with the device. Many processes and GPUs
+ * may have mapped the same page at the same time, for example the zero page.
  */
 #define SVM_DMA_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Service of GPU faults: svm_fault_service() repairs or denies a retry fault,
- * svm_fault_report() reports a no-retry fault.
+ * Serves GPU faults: svm_fault_service() repairs or denies a retry fault, svm_fault_report()
+ * reports a no-retry fault.
  *
  * DOC: life of a retry fault
  *
@@ -13,7 +13,7 @@
  *                      serve are done, too
  *            stale     the fault is older than a change of the memory: acknowledge only; if
  *                      the engine still needs the page, it raises a new fault
- *            busy      the memory map keeps changing, or memory is short: as stale
+ *            busy      the memory map keeps changing, or memory is short: handled as stale
  *            denied    the process may not access the page: its queues are stopped, the PTE
  *                      becomes no-retry, then acknowledge
  *   ack      frees the CAM slot; the engine replays the access
@@ -56,7 +56,10 @@ void svm_fault_checkpoint(struct svm_range_list *svms)
 			   vgpu_clock_read(svm_gpu_vdev(svms, i)));
 }
 
-/* Return the VMA if it allows the access, else NULL. The caller holds mmap_lock. */
+/*
+ * Return the VMA of the fault's page if the VMA allows the access, otherwise NULL. The caller
+ * holds mmap_lock.
+ */
 static struct vm_area_struct *svm_fault_vma(struct mm_struct *mm,
 					    const struct svm_fault *f)
 {
@@ -70,7 +73,7 @@ static struct vm_area_struct *svm_fault_vma(struct mm_struct *mm,
 }
 
 /*
- * Create a range around @page for memory of which no attribute was set. The caller holds
+ * Create a range around @page for memory for which no attribute was set. The caller holds
  * svm_lock_write(). Returns the range, or ERR_PTR(-EADDRINUSE) or ERR_PTR(-ENOMEM).
  */
 static struct svm_range *svm_fault_create_range(struct svm_range_list *svms,
@@ -134,8 +137,8 @@ static struct svm_range *svm_fault_get_range(struct svm_range_list *svms,
 }
 
 /*
- * Migrate pages to @loc, the result of svm_policy_fault(). Pages that cannot move stay. Returns
- * true if a page moved.
+ * Migrate the pages of @win to @loc, the result of svm_policy_fault(). Pages that cannot move
+ * stay. Returns true if a page moved.
  */
 static bool svm_fault_place(struct svm_range *r, struct svm_interval win,
 			    u32 loc)
@@ -196,8 +199,8 @@ static enum svm_verdict svm_fault_map(struct svm_range *r,
 	ret = svm_map_pages(r, gpu, *win, access);
 	if (ret == -EFAULT || ret == -EPERM || ret == -EAGAIN) {
 		/*
-		 * A neighbouring page has no memory (after the end of a file) or keeps changing.
-		 * Map only the faulting page.
+		 * A neighbouring page has no memory, for example after the end of a file, or
+		 * keeps changing. Map only the faulting page.
 		 */
 		win->first = f->page;
 		win->last = f->page;
@@ -274,15 +277,18 @@ static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
 		verdict = svm_fault_serve(svms, gpu, f, win);
 	else
 		verdict = SVM_FAULT_DENIED;
-	/* The last reference tears the mm down, which must not happen in this worker. */
+	/*
+	 * If this is the last reference, the mm is torn down, which must not happen in this
+	 * worker.
+	 */
 	mmput_async(svms->mm);
 	return verdict;
 }
 
 /*
  * Make the PTE of a page no-retry, so that the engine aborts the replay instead of retrying
- * without end. Without memory for the page table the replay faults again, which is harmless:
- * the caller has taken the queues off the hardware.
+ * without end. If there is no memory for the page table, the replay faults again, which is
+ * harmless because the caller has taken the queues off the hardware.
  */
 static void svm_fault_write_noretry(struct svm_range_list *svms,
 				    unsigned int gpu, unsigned long page)
@@ -296,7 +302,10 @@ static void svm_fault_write_noretry(struct svm_range_list *svms,
 	mutex_lock(&svms->lock);
 	r = svm_range_find(svms, page);
 	if (r) {
-		/* Let an invalidation of the range clear the no-retry PTE. */
+		/*
+		 * Set @gpu in r->mapped, so that an invalidation of the range clears the
+		 * no-retry PTE.
+		 */
 		mutex_lock(&r->lock);
 		set_bit(gpu, r->mapped);
 		clear_bit(gpu, r->complete);
@@ -309,7 +318,7 @@ static void svm_fault_write_noretry(struct svm_range_list *svms,
 	vgpu_vm_unreserve_tables(vm);
 }
 
-/* Serve a fault, and deny it if need be. Sets *@win to the mapped pages. */
+/* Repair a fault, drop it as stale, or deny it. Sets *@win to the mapped pages. */
 static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 					struct kfd_node *node,
 					const struct svm_fault *f,
@@ -342,7 +351,10 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 		kfd_process_report_vm_fault(pdd, f->page, f->not_present,
 					    f->write);
 	} else if (verdict == SVM_FAULT_DYING) {
-		/* Nothing puts the queues back: the teardown of the process destroys them. */
+		/*
+		 * The queues stay off the hardware until the teardown of the process destroys
+		 * them.
+		 */
 		kfd_process_evict_queues(pdd);
 		svm_fault_write_noretry(svms, gpu, f->page);
 	}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Service of GPU faults: svm_fault_queue.c, svm_fault.c. */
+/* Serve GPU faults (svm_fault_queue.c and svm_fault.c). */
 #ifndef SVM_FAULT_H
 #define SVM_FAULT_H
 
@@ -9,7 +9,10 @@ struct svm_fault;
 struct svm_interval;
 struct svm_range_list;
 
-/* log2 of the number of pages that a fault maps at most, whatever the granularity: 64 MiB. */
+/*
+ * log2 of the maximum number of pages that a fault maps (64 MiB), even if the granularity is
+ * larger.
+ */
 #define SVM_FAULT_MAX_ORDER	14
 
 /* Verdict on a retry fault, see svm_fault.c; trace_svm_service() prints these numbers. */
@@ -18,7 +21,7 @@ enum svm_verdict {
 	SVM_FAULT_STALE,
 	SVM_FAULT_BUSY,
 	SVM_FAULT_DENIED,
-	SVM_FAULT_DYING,	/* denied, without a report: the mm has ended */
+	SVM_FAULT_DYING,	/* denied without a report, because the mm has ended */
 };
 
 /*
@@ -46,7 +49,7 @@ void svm_fault_checkpoint(struct svm_range_list *svms);
 enum svm_verdict svm_fault_service(struct kfd_node *node, struct kfd_process *p,
 				   const struct svm_fault *f,
 				   struct svm_interval *win);
-/* Report a no-retry fault. Context: as svm_fault_service(). */
+/* Report a no-retry fault. Called in the same context as svm_fault_service(). */
 void svm_fault_report(struct kfd_node *node, struct kfd_process *p,
 		      const struct svm_fault *f);
 

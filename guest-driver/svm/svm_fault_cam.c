@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ownership of the slots of the retry CAM, which all processes on a GPU share. A queue that
- * faults needs a free slot, and stalls until it gets one.
+ * Records which process owns each slot of the retry CAM, which all processes on a GPU share. A
+ * queue that faults needs a free slot, and stalls until it gets one.
  *
  * A process whose worker waits for a page-in keeps the slots of its faults, and can have as many
  * queues as there are slots. So when all slots are taken, svm_cam_work() looks for processes that
@@ -117,7 +117,8 @@ static unsigned long svm_cam_take(struct svm_fault_queue *q)
 		sn->cam_owners[i] = NULL;
 		/*
 		 * The slot's fault is queued or is being served. If a reset has freed the slot
-		 * since, two faults may have it: one that is queued, and one that is being served.
+		 * since, two faults may have the slot: one that is queued, and one that is
+		 * being served.
 		 */
 		if (!list_empty(&sn->slots[i].link))
 			list_del_init(&sn->slots[i].link);
@@ -137,7 +138,10 @@ static void svm_cam_release(struct svm_fault_queue *q)
 	unsigned int i;
 	bool stays;
 
-	/* Evict the queues before the acknowledgment: running queues would fault again at once. */
+	/*
+	 * Evict the queues before the acknowledgment, because running queues would fault again
+	 * at once.
+	 */
 	kfd_process_evict_queues(pdd);
 	spin_lock_irq(&sn->fault_lock);
 	slots = svm_cam_take(q);

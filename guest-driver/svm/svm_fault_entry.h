@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Decoding of the IH entry of a page fault (docs/hardware.md). */
+/* Decode the IH entry of a page fault (docs/hardware.md). */
 #ifndef SVM_FAULT_ENTRY_H
 #define SVM_FAULT_ENTRY_H
 
@@ -12,7 +12,7 @@
  * struct svm_fault - a decoded fault entry
  * @link: link in a list of struct svm_fault_queue; not set by svm_fault_decode()
  * @page: page number of the address
- * @ts: GPU clock, 48 bits
+ * @ts: GPU clock at the fault, 48 bits
  * @serial: number of the fault, the same in QEMU's trace
  * @cam: slot of the retry CAM to acknowledge; retry faults only
  * @pasid: PASID of the process; 0 for the kernel

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Queues of faults between the interrupt handler and the workers.
+ * Queues faults between the interrupt handler and the workers.
  *
  * The interrupt handler looks up the process of an IH entry, and adds the fault to the queue of
  * that process on that GPU. Each process has one worker (svm_range_list.wq), which serves its
@@ -77,7 +77,7 @@ static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 			(q->serving && svm_fault_same(q->serving, f));
 	}
 	if (slot && !known) {
-		/* A reset or a ring overflow has freed the CAM slot of the old fault. */
+		/* Replace a queued fault: a reset or a ring overflow has freed its CAM slot. */
 		if (waits)
 			list_del(&slot->link);
 		*slot = *f;
@@ -88,7 +88,7 @@ static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 	spin_unlock(&sn->fault_lock);
 
 	/*
-	 * Do not count an entry that repeats a fault or replaces a queued fault: one
+	 * Do not count an entry that repeats a fault or replaces a queued fault, because one
 	 * acknowledgment serves both.
 	 */
 	if (!waits && !known)

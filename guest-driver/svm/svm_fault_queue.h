@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Queues of faults between the interrupt handler and the worker of a process (svm_fault_queue.c),
- * and the slots of the retry CAM that these queues own (svm_fault_cam.c).
+ * Queue faults between the interrupt handler and the worker of a process (svm_fault_queue.c),
+ * and record the slots of the retry CAM that these queues own (svm_fault_cam.c).
  */
 #ifndef SVM_FAULT_QUEUE_H
 #define SVM_FAULT_QUEUE_H

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Arithmetic on page intervals and GPU timestamps, documented in svm_interval.h. */
+/*
+ * Computes page intervals and compares GPU timestamps. Functions are documented in
+ * svm_interval.h.
+ */
 #include <linux/bits.h>
 #include <linux/minmax.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Arithmetic on page intervals and GPU timestamps, without locks, allocation or device;
+ * Compute page intervals and compare GPU timestamps, without locks, allocation or device;
  * tested by tests/svm/svm_interval_test.c.
  */
 #ifndef SVM_INTERVAL_H
@@ -48,7 +48,8 @@ struct svm_unmap_log {
 /**
  * svm_window() - the aligned block around a page
  * @page: page number
- * @order: log2 of the block's pages; BITS_PER_LONG or more: all pages
+ * @order: log2 of the number of pages of the block; with BITS_PER_LONG or more, the block has
+ *         all pages
  * @bounds: contains @page
  *
  * Context: any.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mapping of CPU memory in GPU page tables.
+ * Maps CPU memory in GPU page tables.
  *
  * DOC: the one retry loop
  *
@@ -55,7 +55,10 @@ void svm_map_buf_fini(struct svm_range_list *svms)
 	svms->map_buf = NULL;
 }
 
-/* PTE flags, with the MTYPE that amdgpu chooses for this chip; the device model ignores MTYPE. */
+/*
+ * Return the PTE flags, with the MTYPE that amdgpu chooses for this chip. The device ignores
+ * MTYPE.
+ */
 static u64 svm_pte_flags(u32 flags, enum svm_place place, bool writable)
 {
 	bool coherent = flags & (KFD_IOCTL_SVM_FLAG_COHERENT |
@@ -86,7 +89,10 @@ static void svm_dma_unmap_array(struct device *dev, const dma_addr_t *dma,
 			svm_dma_unmap(dev, dma[n]);
 }
 
-/* Append a page to buf->spans, or to the last span if adjacent. */
+/*
+ * Add a page to the last span of @buf if it is adjacent and has the same flags, otherwise
+ * append a span.
+ */
 static void svm_add_span(struct svm_map_buf *buf, u64 addr, u64 flags)
 {
 	struct vgpu_vm_span *span = &buf->spans[buf->n_spans];
@@ -153,7 +159,7 @@ static int svm_build_spans(struct svm_range *r, struct kfd_node *node,
 }
 
 /*
- * Mark those pages as dirty that the GPU may write. The caller holds r->lock and has tested the
+ * Mark the pages that the GPU may write as dirty. The caller holds r->lock and has tested the
  * notifier's sequence number.
  */
 static void svm_mark_written(struct svm_range *r, unsigned long npages)
@@ -184,8 +190,8 @@ static bool svm_any_lost(struct svm_map_buf *buf, unsigned long npages)
 
 /*
  * Write the entries of svm_build_spans(). Returns 0; -EBUSY if the CPU's page tables changed;
- * -EXDEV if the content of a page in VRAM is lost. After an error, no page is mapped for DMA any
- * more.
+ * -EXDEV if the content of a page in VRAM is lost. After an error, the pages of @iv are not
+ * mapped for DMA any more.
  */
 static int svm_commit_spans(struct svm_range *r, unsigned int gpu,
 			    struct svm_interval iv, unsigned long seq)
@@ -248,7 +254,10 @@ static bool svm_all_writable(const unsigned long *pfns, unsigned long npages)
 	return true;
 }
 
-/* Map at most SVM_CHUNK_PAGES, within one page table. Returns 0 or an error of svm_map_pages(). */
+/*
+ * Map @iv, which has at most SVM_CHUNK_PAGES pages, all within one page table. Returns 0 or an
+ * error of svm_map_pages().
+ */
 static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 			 struct svm_interval iv, bool write)
 {
@@ -283,7 +292,8 @@ static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 		ret = hmm_range_fault(&hmm);
 		/*
 		 * After fork, a page in VRAM is shared copy-on-write. HMM does not break the
-		 * sharing if the page belongs to dev_private_owner, so the page stays read-only.
+		 * sharing if the page belongs to dev_private_owner, so the page stays
+		 * read-only. Therefore migrate it.
 		 */
 		if (!ret && write &&
 		    !svm_all_writable(hmm.hmm_pfns, svm_interval_pages(iv)))
@@ -333,8 +343,8 @@ int svm_map_pages(struct svm_range *r, unsigned int gpu,
 }
 
 /*
- * As svm_map_pages(), but skip pages without memory or access. Bisects the interval to find these
- * pages; the recursion is at most SVM_CHUNK_ORDER deep.
+ * Map as svm_map_pages() does, but skip pages that have no memory or allow no access. Bisects
+ * the interval to find these pages; the recursion is at most SVM_CHUNK_ORDER deep.
  */
 static int svm_map_what_is_there(struct svm_range *r, unsigned int gpu,
 				 struct svm_interval iv)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Mapping of CPU memory in GPU page tables, and DMA addresses of its pages. */
+/* Map CPU memory in GPU page tables, and store the DMA addresses of its pages. */
 #ifndef SVM_MAP_H
 #define SVM_MAP_H
 
@@ -15,13 +15,13 @@ struct svm_range;
 struct svm_range_list;
 
 #define SVM_CHUNK_ORDER		9
-#define SVM_CHUNK_PAGES		BIT(SVM_CHUNK_ORDER)	/* pages of one page table */
+#define SVM_CHUNK_PAGES		BIT(SVM_CHUNK_ORDER)	/* number of pages of one page table */
 
 /* svm_map.c. Access that svm_map_pages() has to give. */
 enum svm_map_access {
 	SVM_MAP_READ,		/* readable, and writable where the CPU has a writable entry */
 	SVM_MAP_WRITE,		/* writable */
-	SVM_MAP_VMA,		/* as the VMA and the range's flags allow */
+	SVM_MAP_VMA,		/* readable, and writable if VMA and range allow it */
 };
 
 int svm_map_buf_init(struct svm_range_list *svms);
@@ -37,8 +37,8 @@ int svm_map_pages(struct svm_range *r, unsigned int gpu,
 		  struct svm_interval iv, enum svm_map_access access);
 /*
  * Map all of @r for the GPUs of @gpus, except GPUs that have the whole range mapped already.
- * @lenient: skip pages that a CPU could not access either; otherwise such a page is an error. The
- * caller holds svm_lock(). Returns 0 or an error of svm_map_pages().
+ * If @lenient, skip pages that a CPU could not access either; otherwise such a page is an
+ * error. The caller holds svm_lock(). Returns 0 or an error of svm_map_pages().
  */
 int svm_map_range(struct svm_range *r, const unsigned long *gpus, bool lenient);
 /* Clear the entries of @iv on all GPUs. The caller holds r->lock, and may be a notifier. */
@@ -80,8 +80,8 @@ void svm_dma_fini(struct svm_gpu *gpu, struct device *dev);
  */
 int svm_dma_reserve(struct svm_gpu *gpu, struct svm_interval iv);
 /*
- * Set the slots of @iv to @addrs, and unmap the pages of the old slots, which the GPU does not use
- * any more. The caller has reserved the chunks and holds the range's lock.
+ * Unmap the pages that the slots of @iv hold, which the GPU does not use any more, then set the
+ * slots to @addrs. The caller has reserved the chunks and holds the range's lock.
  */
 void svm_dma_set(struct svm_gpu *gpu, struct device *dev,
 		 struct svm_interval iv, const dma_addr_t *addrs);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Creation and removal of struct svm_node, with the KFD node. */
+/* Creates and removes the struct svm_node of a KFD node. */
 #include <linux/slab.h>
 #include <drm/drm_print.h>
 
@@ -11,7 +11,7 @@
 #include "svm_node.h"
 
 /*
- * Log one line: whether the GPU supports SVM and, if not, the reason. @ret: result of
+ * Log whether the GPU supports SVM and, if not, the reason. @ret is the result of
  * svm_vram_init().
  */
 static void svm_node_report(const struct kfd_node *node, int ret)
@@ -85,7 +85,7 @@ void svm_node_fini(struct kfd_node *node)
  *
  * Context: any.
  *
- * Return: false if the kernel has no device-private memory for the GPU.
+ * Return: true if the kernel has device-private memory for the GPU.
  */
 bool svm_supported(const struct kfd_node *node)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* SVM's state of a GPU. */
+/* Defines the SVM state of a GPU. */
 #ifndef SVM_NODE_H
 #define SVM_NODE_H
 
@@ -18,8 +18,8 @@
  * @pgmap: device-private pages that stand for VRAM; its type is 0 if the GPU does not support SVM
  * @supported: the GPU supports SVM
  * @vram_pages: number of device-private pages in use; wake_up_var() is called when it becomes 0
- * @vram_epoch: vgpu_hw.vram_epoch at the last svm_vram_epoch_changed()
- * @dead_bos: struct svm_bo whose last page was freed
+ * @vram_epoch: value of vgpu_hw.vram_epoch at the last svm_vram_epoch_changed()
+ * @dead_bos: list of the struct svm_bo whose last page was freed
  * @reap_work: returns VRAM of @dead_bos to the VRAM manager
  * @fault_lock: protects the queued faults of all processes on the GPU; taken in the
  *              interrupt handler
@@ -41,7 +41,7 @@ struct svm_node {
 	int vram_epoch;
 	struct llist_head dead_bos;
 	struct work_struct reap_work;
-	spinlock_t fault_lock;		/* queued faults */
+	spinlock_t fault_lock;		/* protects queued faults */
 	struct svm_fault slots[VGPU_RETRY_CAM_SLOTS];
 	struct svm_fault_queue *cam_owners[VGPU_RETRY_CAM_SLOTS];
 	struct delayed_work cam_work;
@@ -49,7 +49,10 @@ struct svm_node {
 	struct workqueue_struct *wq;
 };
 
-/* dev_pagemap.owner for HMM and migrate_vma: the same for all GPUs of a hive (svm_hive.c). */
+/*
+ * Return dev_pagemap.owner, for HMM and migrate_vma. It is the same for all GPUs of a hive
+ * (svm_hive.c).
+ */
 static inline void *svm_pgmap_owner(const struct kfd_node *node)
 {
 	return node->svm->pgmap.owner;

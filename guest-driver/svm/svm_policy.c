@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Placement of SVM memory. The functions only decide: no function moves or maps pages, and the
+ * Decides where SVM memory is placed. No function of this file moves or maps pages, and the
  * cost of a call does not depend on the number of pages.
  *
- * A GPU reaches its own VRAM, VRAM of its hive while the link is up, and system memory. SVM does
- * not use VRAM of another GPU over PCIe, although BOs in that VRAM may be mapped: svm_hive.c.
+ * A GPU reaches its own VRAM, VRAM of its hive while the link is up, and system memory. SVM
+ * does not use VRAM of another GPU over PCIe, although BOs in that VRAM may be mapped;
+ * svm_hive.c gives the reason.
  *
  * DOC: policies
  *
@@ -14,7 +15,7 @@
  * GPU with plain ACCESS:
  *
  *	amdgpu		migrate to the GPU's VRAM
- *	in_place	no migration if the GPU reaches the memory, else to system memory
+ *	in_place	no migration if the GPU reaches the memory, else migrate to system memory
  *	adaptive	migrate to the GPU's VRAM if the last prefetch went there, if the GPU
  *			has faulted in the range clearly more often than all other GPUs
  *			together, or if the range is small and the GPU is ahead; else as
@@ -184,7 +185,7 @@ EXPORT_SYMBOL_IF_KUNIT(svm_policy_pulled);
 
 /*
  * Return true if @home's VRAM has no room for @pages pages and this fault must not evict other
- * memory. Of the faults without room, every second one must not.
+ * memory. Of the faults that find no room, every second one must not evict.
  */
 static bool svm_policy_full(struct svm_range_list *svms, unsigned int home,
 			    u64 pages)
@@ -213,7 +214,10 @@ static void svm_policy_count(struct svm_range *r, unsigned int gpu)
 	}
 }
 
-/* Adaptive policy: return true if a fault of a GPU with plain ACCESS migrates to its VRAM. */
+/*
+ * Adaptive policy: return true if a fault of a GPU with plain ACCESS migrates memory to its
+ * VRAM.
+ */
 static bool svm_adaptive_pulls(const struct svm_range *r, unsigned int gpu)
 {
 	u64 pages = svm_interval_pages(svm_range_interval(r));
@@ -227,7 +231,10 @@ static bool svm_adaptive_pulls(const struct svm_range *r, unsigned int gpu)
 	       pages < BIT_ULL(r->attrs.granularity);
 }
 
-/* Return true if, on a fault of a GPU with plain ACCESS, the policy migrates to the GPU's VRAM. */
+/*
+ * Return true if, on a fault of a GPU with plain ACCESS, the policy migrates memory to the
+ * GPU's VRAM.
+ */
 static bool svm_policy_pulls(const struct svm_range *r, unsigned int gpu)
 {
 	switch (r->svms->policy) {

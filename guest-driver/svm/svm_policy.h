@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Placement of SVM memory. The functions are in svm_policy.c. */
+/* Decide where SVM memory is placed. The functions are in svm_policy.c. */
 #ifndef SVM_POLICY_H
 #define SVM_POLICY_H
 
@@ -37,8 +37,8 @@ void svm_policy_pulled(struct svm_range_list *svms, unsigned int home,
  */
 u32 svm_policy_prefetch(const struct svm_range *r);
 /*
- * Set *@gpus to the GPUs for which SET_ATTR maps the range at once. @placed: gpu_id of the GPU to
- * which a prefetch has migrated the range, or 0.
+ * Set *@gpus to the GPUs for which SET_ATTR maps the range at once. @placed is the gpu_id of
+ * the GPU to which a prefetch has migrated the range, or 0.
  */
 void svm_policy_map_now(const struct svm_range *r, u32 placed,
 			unsigned long *gpus);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Eviction of queues without XNACK, and for ranges with GPU_ALWAYS_MAPPED: the GPU cannot
- * retry an access, so queues must not run while entries that they may use are missing. An
- * invalidation takes the process's queues off the hardware; svm_restore_work() maps the
- * ranges again and puts the queues back.
+ * Evicts the queues of a process when GPU entries are invalidated without XNACK, or in a range
+ * with GPU_ALWAYS_MAPPED. In these cases the GPU cannot retry an access, so queues must not run
+ * while entries that they may use are missing. An invalidation takes the process's queues off
+ * the hardware; svm_restore_work() maps the ranges again and puts the queues back.
  */
 #include "process/kfd_evict.h"
 #include "process/kfd_process.h"
@@ -91,7 +91,7 @@ void svm_restore_work(struct work_struct *work)
 	int seen = atomic_read(&svms->evicted_ranges);
 	int ret;
 
-	/* Once the mm has ended, the teardown of the process destroys the queues. */
+	/* If the mm has ended, restore nothing: the teardown of the process destroys the queues. */
 	if (!seen || !svm_lock_alive(svms))
 		return;
 	ret = svm_restore_ranges(svms);

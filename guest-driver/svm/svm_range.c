@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ranges of a process: the tree, MMU notifiers, munmap, creation and teardown of
- * struct svm_range_list.
+ * Implements the ranges of a process: their tree, their MMU notifiers, munmap, and the creation
+ * and teardown of struct svm_range_list.
  *
  * DOC: ranges and munmap
  *
@@ -153,8 +153,8 @@ static void svm_range_free(struct svm_range *r)
 }
 
 /*
- * Clear the GPU entries of a range, then remove and free it: the notifier must exist as long as
- * the entries. The caller holds svms->lock.
+ * Clear the GPU entries of a range, then remove and free the range. The notifier must exist as
+ * long as the entries do. The caller holds svms->lock.
  */
 static void svm_range_remove(struct svm_range *r)
 {
@@ -212,9 +212,9 @@ int svm_range_split_at(struct svm_range_list *svms, unsigned long page)
 		return PTR_ERR(right);
 	}
 	/*
-	 * Merge the state of @r twice: before the removal of @r, so that the new notifiers clear
-	 * entries of @r; and after the removal, because the notifier of @r may have changed the
-	 * state in between.
+	 * Merge the state of r twice: before the removal of r, so that the new notifiers clear
+	 * the entries of r; and after the removal, because the notifier of r may have changed
+	 * the state in between.
 	 */
 	svm_range_inherit(left, r);
 	svm_range_inherit(right, r);
@@ -355,7 +355,7 @@ bool svm_lock_alive(struct svm_range_list *svms)
 void svm_unlock_alive(struct svm_range_list *svms)
 {
 	svm_unlock(svms);
-	mmput_async(svms->mm);	/* the last mmput() tears the mm down: not in this context */
+	mmput_async(svms->mm);	/* the last mmput() tears the mm down, which must not happen here */
 }
 
 /* Log the munmap of pages of @r, for svm_deferred_run(). Called by the notifier. */
@@ -444,9 +444,9 @@ static const struct mmu_interval_notifier_ops svm_range_notifier_ops = {
 };
 
 /*
- * WQ_HIGHPRI, as for amdkfd's interrupt work: engines stall until the work of a process has
- * served their faults. All workqueues share a lockdep map, since lockdep has no memory for one
- * map per process.
+ * Use WQ_HIGHPRI, as amdkfd does for its interrupt work, because engines stall until the work
+ * of a process has served their faults. All workqueues share a lockdep map, since lockdep has
+ * no memory for one map per process.
  */
 static struct workqueue_struct *svm_wq_alloc(u16 pasid)
 {
@@ -563,7 +563,7 @@ void svm_range_list_fini(struct kfd_process *p)
 	trace_svm_list_fini(p->lead_thread->pid, p->pasid);
 	cancel_work_sync(&svms->lost_work);
 	cancel_delayed_work_sync(&svms->restore_work);
-	/* All ranges are removed below: pending munmaps need not be applied. */
+	/* All ranges are removed below, so pending munmaps need not be applied. */
 	cancel_work_sync(&svms->deferred_list_work);
 	/*
 	 * A queued or running work item of a fault queue holds a reference to the process until
@@ -584,7 +584,7 @@ void svm_range_list_fini(struct kfd_process *p)
 	pr_debug("pid %d: ranges removed: %u\n", p->lead_thread->pid, removed);
 	trace_svm_list_empty(p->lead_thread->pid, p->pasid);
 
-	/* Without notifiers, neither work item is queued again. */
+	/* Without notifiers, neither of these work items is queued again. */
 	cancel_work_sync(&svms->deferred_list_work);
 	cancel_delayed_work_sync(&svms->restore_work);
 

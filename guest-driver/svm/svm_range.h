@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Ranges of a process: structures and locks, state of each GPU, functions of the tree. */
+/*
+ * Declares the ranges of a process: structures and locks, state of each GPU, functions of the
+ * tree.
+ */
 #ifndef SVM_RANGE_H
 #define SVM_RANGE_H
 
@@ -18,7 +21,7 @@ struct svm_map_buf;
 
 #define SVM_MAX_GPU	64
 
-/* Where faults migrate memory: svm_policy.c. */
+/* Policies, which decide where faults migrate memory (svm_policy.c). */
 enum svm_policy {
 	SVM_POLICY_AMDGPU,
 	SVM_POLICY_IN_PLACE,
@@ -28,7 +31,7 @@ enum svm_policy {
 /**
  * struct svm_pull - pages that a fault migrated to a GPU's VRAM
  * @iv: pages
- * @until: end of the time in which the pull counts as recent, ktime in ns; 0: unused entry
+ * @until: ktime in ns until which the pull counts as recent; 0 for an unused entry
  * @contested: a fault of another GPU has migrated the pages away
  */
 struct svm_pull {
@@ -49,7 +52,7 @@ struct svm_pull {
  *       svm_dma.c
  * @pulls: last pulls into the GPU's VRAM. svm_range_list.lock protects this and the next two
  *         members
- * @next_pull: number of the next pull; its index in @pulls is the remainder by SVM_PULLS
+ * @next_pull: number of the next pull; its index in @pulls is @next_pull % SVM_PULLS
  * @full_faults: number of faults that found the GPU's VRAM full
  * @faults: faults of the process's queues that have not been served yet
  */
@@ -73,8 +76,8 @@ struct svm_gpu {
  * @mm: address space, with an mm_count reference
  * @objects: interval tree of struct svm_range, keyed by page numbers
  * @list: the same ranges, in order of address
- * @claim: pages of a BO that is being mapped: no range is created there. Only one BO at a
- *         time, since kfd_process.mutex is held from svm_claim() to svm_unclaim()
+ * @claim: pages of a BO that is being mapped, where no range is created. There is only one such
+ *         BO at a time, since kfd_process.mutex is held from svm_claim() to svm_unclaim()
  * @claimed: @claim is valid
  * @wq: ordered workqueue that runs the work items of the process: faults, @deferred_list_work,
  *      @restore_work, @lost_work. The process can delay each of them without limit (@lock,
@@ -104,7 +107,7 @@ struct svm_gpu {
  */
 struct svm_range_list {
 	struct kfd_process *process;
-	struct mutex lock;		/* the tree and its attributes */
+	struct mutex lock;		/* protects the tree and the ranges' attributes */
 	struct mm_struct *mm;
 	struct rb_root_cached objects;
 	struct list_head list;
@@ -113,8 +116,8 @@ struct svm_range_list {
 	struct workqueue_struct *wq;
 	struct work_struct deferred_list_work;
 	struct list_head deferred_range_list;
-	spinlock_t deferred_list_lock;	/* deferred_range_list and logs of munmaps */
-	struct mutex evict_lock;	/* queues on or off the hardware */
+	spinlock_t deferred_list_lock;	/* protects deferred_range_list and logs of munmaps */
+	struct mutex evict_lock;	/* serialises eviction and restore of the queues */
 	atomic_t evicted_ranges;
 	bool cleared;
 	atomic_t drain_pagefaults;
@@ -133,11 +136,11 @@ struct svm_range_list {
 /**
  * struct svm_attrs - attributes of a range, set by KFD_IOCTL_SVM_OP_SET_ATTR
  * @preferred_loc: gpu_id, 0 (system memory) or KFD_IOCTL_SVM_LOCATION_UNDEFINED
- * @prefetch_loc: location of the last prefetch, in the same form
+ * @prefetch_loc: location of the last prefetch, encoded like @preferred_loc
  * @flags: KFD_IOCTL_SVM_FLAG_*
  * @granularity: log2 of the number of pages that migrate together
- * @bitmap_access: GPUs that may access the range; their faults may migrate it
- * @bitmap_aip: GPUs that access the range in place
+ * @bitmap_access: GPUs that have plain ACCESS to the range; their faults may migrate it
+ * @bitmap_aip: GPUs that have ACCESS_IN_PLACE to the range
  */
 struct svm_attrs {
 	u32 preferred_loc;
@@ -169,8 +172,9 @@ struct svm_attrs {
  * @invalid: entries were cleared although svm_range_stays_mapped() is true, so restore_work has to
  *           map the range again; protected by @lock
  *
- * No actual_loc member as in amdkfd: pages of a range migrate one by one, and a CPU fault migrates
- * pages without access to the range. svm_debugfs.c counts where the pages are.
+ * Unlike amdkfd's structure, this one has no member actual_loc, because pages of a range
+ * migrate one by one, and a CPU fault migrates pages without access to the range. svm_debugfs.c
+ * counts where the pages are.
  */
 struct svm_range {
 	struct svm_range_list *svms;
@@ -182,7 +186,7 @@ struct svm_range {
 	u8 leader;
 	u8 lead;
 	struct mmu_interval_notifier notifier;
-	struct mutex lock;	/* GPU entries against the notifier */
+	struct mutex lock;	/* serialises writes of GPU entries with the notifier */
 	DECLARE_BITMAP(mapped, SVM_MAX_GPU);
 	DECLARE_BITMAP(complete, SVM_MAX_GPU);
 	unsigned long invalidations;
@@ -199,7 +203,7 @@ static inline struct svm_interval svm_range_interval(const struct svm_range *r)
 	return (struct svm_interval){ r->it_node.start, r->it_node.last };
 }
 
-/* The VM of GPU index @gpu, or NULL before ACQUIRE_VM. */
+/* Return the VM of GPU index @gpu, or NULL before ACQUIRE_VM. */
 static inline struct vgpu_vm *svm_gpu_vm(struct svm_range_list *svms,
 					 unsigned int gpu)
 {

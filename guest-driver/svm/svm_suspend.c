@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Sleep of the system, and loss of VRAM: remove the GPU entries of all ranges of a process. */
+/*
+ * Removes the GPU entries of all ranges of a process before the system sleeps, and after VRAM
+ * was lost.
+ */
 #include "hw/vgpu_mmio.h"
 #include "process/kfd_process.h"
 #include "svm.h"
@@ -37,7 +40,7 @@ void svm_lost_work(struct work_struct *work)
 
 /**
  * svm_vram_lost() - unmap all ranges of a process after a reset lost the VRAM of a GPU
- * @p: process, referenced
+ * @p: process, to which the caller has a reference
  *
  * The unmapping is queued. The next access to each page faults, and is denied if the page's
  * content was lost.
@@ -63,7 +66,7 @@ void svm_resume(struct kfd_process *p, struct vgpu_device *vdev)
 
 	if (gpu < 0)
 		return;
-	/* Older fault entries are stale. */
+	/* Faults with an earlier timestamp are stale from now on. */
 	p->svms->gpus[gpu].birth_ts = now;
 	WRITE_ONCE(p->svms->gpus[gpu].unmap_ts, now);
 }

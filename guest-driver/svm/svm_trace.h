@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Tracepoints of SVM. @serial is the device's number of a fault, which QEMU's trace prints,
- * too, so that a fault can be followed through both traces.
+ * Defines the tracepoints of SVM. @serial is the device's number of a fault, which QEMU's trace
+ * prints, too, so that a fault can be followed through both traces.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM vgpu_svm
@@ -80,8 +80,8 @@ TRACE_EVENT(svm_service,
 );
 
 /*
- * A migration begins. At its end, the same thread traces svm_migrate; svm_migrate_to_system() does
- * so only if it has succeeded and moved pages. @pasid 0: a CPU fault or an eviction.
+ * A migration begins. At its end, the same thread traces svm_migrate; svm_migrate_to_system()
+ * does so only if it has succeeded and moved pages. @pasid is 0 for a CPU fault or an eviction.
  */
 TRACE_EVENT(svm_migrate_begin,
 	TP_PROTO(u16 pasid, u32 gpu_id, bool to_vram, unsigned long first,
@@ -108,8 +108,8 @@ TRACE_EVENT(svm_migrate_begin,
 );
 
 /*
- * A migration has ended. @moved: number of pages that moved, or a negative errno. @pasid 0: a CPU
- * fault or an eviction.
+ * A migration has ended. @moved: number of pages that moved, or a negative errno. @pasid is 0
+ * for a CPU fault or an eviction.
  */
 TRACE_EVENT(svm_migrate,
 	TP_PROTO(u16 pasid, u32 gpu_id, bool to_vram, unsigned long first,

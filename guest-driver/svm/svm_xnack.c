@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The XNACK mode of a process: whether its page faults are repaired. */
+/* Sets the XNACK mode of a process, which decides whether its page faults are repaired. */
 #include <linux/sched/mm.h>
 
 #include "process/kfd_process.h"

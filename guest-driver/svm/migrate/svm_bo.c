@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * struct svm_bo, the BO of device-private pages: allocation, eviction, and free after the
- * last page.
+ * Allocates and evicts the BOs of device-private pages (struct svm_bo), and frees each BO after
+ * its last page.
  *
  * DOC: eviction of shared memory
  *
- * BOs of SVM are on TTM's LRU lists, as other BOs are. The content cannot move with the BO, since
- * the CPU's page tables refer to the pages. So when TTM evicts a BO from VRAM
+ * BOs of SVM are on TTM's LRU lists, as other BOs are. The content cannot move with the BO,
+ * since the CPU's page tables refer to the pages. So when TTM evicts a BO from VRAM
  * (vgpu_bo_owner_ops.vacate), svm_bo_vacate() migrates each page of the BO to a system page, in
- * all processes that map the page; MMU notifiers remove the page from the GPUs. After that the BO
- * has no pages, and its VRAM is free. Before that, TTM calls svm_bo_evict_ok(), which returns
- * true if a page is likely to move.
+ * all processes that map the page; MMU notifiers remove the page from the GPUs. After that the
+ * BO has no pages, and its VRAM is free. Before the eviction, TTM calls svm_bo_evict_ok(),
+ * which returns true if a page is likely to move.
  *
  *   svm_bo_alloc()  VRAM, pinned                    one reference: the migration
  *   svm_page_get()  pages                           one reference each
@@ -45,7 +45,10 @@
 #include "svm/svm_trace.h"
 #include "svm_migrate_priv.h"
 
-/* Attempts of svm_bo_vacate(): references and page locks are often held for a short time only. */
+/*
+ * Number of attempts of svm_bo_vacate() to migrate all pages. A later attempt may succeed,
+ * because references and page locks are often held for a short time only.
+ */
 #define SVM_VACATE_TRIES	3
 
 static void svm_bo_release(struct kref *ref)
@@ -82,8 +85,8 @@ void svm_bo_node_init(struct svm_node *sn)
 }
 
 /*
- * Migrate all pages of the BO that can move. The destination is system memory. Returns the number
- * of migrated pages, or an error of svm_move_alloc_system() or svm_move_copy().
+ * Migrate those pages of the BO that can move to system memory. Returns the number of migrated
+ * pages, or an error of svm_move_alloc_system() or svm_move_copy().
  */
 static long svm_bo_leave(struct svm_bo *sb, struct svm_move *m)
 {
@@ -132,8 +135,8 @@ bool svm_bo_vacate(struct vgpu_bo *bo)
 	dma_resv_assert_held(bo->tbo.base.resv);
 
 	/*
-	 * If the BO has no pages, nothing needs to move: reap_work has freed the svm_bo, or will
-	 * free it when it gets the reservation.
+	 * If the BO has no pages, nothing needs to move. reap_work has freed the svm_bo, or
+	 * will free it after it gets the reservation.
 	 */
 	if (!sb || svm_bo_is_empty(sb))
 		return true;
@@ -176,8 +179,9 @@ static bool svm_page_is_held(struct page *page)
 }
 
 /*
- * A single page that can move is enough: while svm_bo_vacate() migrates that page, other pages are
- * likely to be released. If no page can move, all attempts of svm_bo_vacate() would fail at once.
+ * Return true even if only one page can move: while svm_bo_vacate() migrates that page, other
+ * pages are likely to be released. If no page can move, all attempts of svm_bo_vacate() would
+ * fail at once.
  */
 bool svm_bo_evict_ok(struct vgpu_bo *bo)
 {
@@ -204,9 +208,9 @@ bool svm_bo_evict_ok(struct vgpu_bo *bo)
 EXPORT_SYMBOL_IF_KUNIT(svm_bo_evict_ok);
 
 /*
- * vgpu_bo_owner_ops.evict_in: return one jiffy, after which the caller tries again, since no event
- * signals the release of a page. Return 0 if a reset lost the content: svm_bo_evict_ok() then
- * stays false.
+ * vgpu_bo_owner_ops.evict_in: return one jiffy, after which the caller tries again, since no
+ * event signals the release of a page. Return 0 if a reset lost the content, because
+ * svm_bo_evict_ok() then always returns false.
  */
 static unsigned long svm_bo_evict_in(struct vgpu_bo *bo)
 {
@@ -257,7 +261,7 @@ static struct svm_bo *svm_bo_try_alloc(struct kfd_node *node,
 		sb->offset = vgpu_bo_vram_offset(sb->bo);
 		sb->bo->owner = sb;
 		sb->bo->owner_ops = &svm_bo_owner_ops;
-		/* Wait for copies of the old content out of this VRAM. */
+		/* Wait until the previous content of this VRAM has been copied away. */
 		dma_resv_wait_timeout(sb->bo->tbo.base.resv,
 				      DMA_RESV_USAGE_KERNEL, false,
 				      MAX_SCHEDULE_TIMEOUT);

@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Access to pages in VRAM of another GPU of the hive.
+ * Lets GPUs access pages in the VRAM of other GPUs of their hive.
  *
  * DOC: pages of a hive
  *
- * HMM returns a device-private page to a caller with the page's owner, and migrates the page to
- * system memory for other callers. So all GPUs of a hive have the same owner: a range in VRAM of
- * one GPU is mapped for the other GPUs through the hive, without a migration. PCIe has no such
- * way: a device-private page has no bus address, and the pages that Linux makes of a BAR
- * (MEMORY_DEVICE_PCI_P2PDMA) cannot be migrated to and from system memory.
+ * HMM returns a device-private page to a caller that passes the page's owner
+ * (hmm_range.dev_private_owner), and migrates the page to system memory for other callers. So
+ * all GPUs of a hive have the same owner: a range in VRAM of one GPU is mapped for the other
+ * GPUs through the hive, without a migration. This is not possible over PCIe: a device-private
+ * page has no bus address, and the pages that Linux makes of a BAR (MEMORY_DEVICE_PCI_P2PDMA)
+ * cannot be migrated to and from system memory.
  *
  * The owner is set when the pagemap is created, and does not change, since a device's hive
  * does not change. The state of the link is read at each mapping.
  *
  * A peer may be removed while another task accesses struct page of its VRAM: the task holds no
- * reference to the pages that HMM returns, and its process may not use the peer at all (a forked
- * child of a process that does). From svm_peer_enter() to svm_peer_leave() struct page and the
- * node stay valid. The removal of a peer first migrates all its VRAM to system memory, which calls
- * the notifier of each page, then waits for all calls of svm_peer_leave() (svm_peer_wait()). A
- * task that calls svm_peer_enter() later finds the sequence number changed, and accesses no page.
+ * reference to the pages that HMM returns, and its process need not use the peer at all, for
+ * example if it is a forked child of a process that does. From svm_peer_enter() to
+ * svm_peer_leave() struct page and the node stay valid. The removal of a peer first migrates
+ * all its VRAM to system memory, which calls the notifier of each page, then waits for all
+ * calls of svm_peer_leave() (svm_peer_wait()). A task that calls svm_peer_enter() later finds
+ * the sequence number changed, and accesses no page.
  */
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -36,7 +38,8 @@
  * struct svm_hive - owner of the pages of all GPUs of a hive
  * @link: link in svm_hives
  * @id: id of the hive
- * @segment: bytes of the hive's address space per GPU; part of the key, with @id
+ * @segment: bytes of the hive's address space per GPU; @id and @segment together identify the
+ *           hive
  * @members: number of pagemaps with this owner
  */
 struct svm_hive {
@@ -47,7 +50,7 @@ struct svm_hive {
 };
 
 static LIST_HEAD(svm_hives);
-static DEFINE_MUTEX(svm_hives_mutex);	/* svm_hives and its members */
+static DEFINE_MUTEX(svm_hives_mutex);	/* protects svm_hives and its members */
 DEFINE_STATIC_SRCU(svm_peer_srcu);
 
 void *svm_owner_get(struct vgpu_device *vdev)

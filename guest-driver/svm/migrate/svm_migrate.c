@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Migration between system memory and VRAM: by address, and by CPU faults.
+ * Migrates pages between system memory and VRAM, for intervals of addresses and for CPU faults.
  *
  * Pages are copied while they are locked and unmapped from every CPU and GPU
  * (migrate_vma_setup() calls the notifiers). The new pages replace the old ones only after
@@ -26,11 +26,11 @@
 #include "svm_migrate.h"
 #include "svm_migrate_priv.h"
 
-/* Tries of a CPU fault to move its page, each after a wait (svm_touch_pause()). */
+/* Number of tries of a CPU fault to move its page, with svm_touch_pause() between two tries. */
 #define SVM_TOUCH_TRIES		25u
 
 /*
- * Map the source pages of a migration to VRAM for DMA; a page that does not exist yet gets
+ * For a migration to VRAM, map the source pages for DMA. A page that does not exist yet gets
  * address 0. Returns the number of pages that can be migrated.
  */
 static unsigned long svm_collect_system(struct device *dev, struct svm_move *m,
@@ -46,7 +46,8 @@ static unsigned long svm_collect_system(struct device *dev, struct svm_move *m,
 		if (!(m->src[i] & MIGRATE_PFN_MIGRATE))
 			continue;
 		/*
-		 * Skip a page of a file: migrate_vma_pages() would refuse it only after the copy.
+		 * Skip a page of a file, because migrate_vma_pages() would refuse it only after
+		 * the copy.
 		 */
 		if (page && !PageAnon(page))
 			continue;
@@ -73,7 +74,7 @@ static void svm_assign_vram(struct svm_bo *sb, struct svm_move *m,
 	}
 }
 
-/* Migrate a chunk within one VMA to VRAM. Result as svm_migrate_to_vram(). */
+/* Migrate a chunk within one VMA to VRAM. Returns the same as svm_migrate_to_vram(). */
 static long svm_chunk_to_vram(struct kfd_node *node,
 			      struct svm_range_list *svms,
 			      struct vm_area_struct *vma,
@@ -107,7 +108,7 @@ static long svm_chunk_to_vram(struct kfd_node *node,
 
 	kfd_smi_move_start(&event, r ? r->attrs.prefetch_loc : 0,
 			   r ? r->attrs.preferred_loc : 0);
-	/* Pages of special mappings and huge TLB pages stay. */
+	/* migrate_vma_setup() fails for special mappings and hugetlb; their pages do not move. */
 	if (migrate_vma_setup(&args) || !args.cpages)
 		goto end_event;
 
@@ -142,9 +143,9 @@ end_event:
 }
 
 /*
- * Migrate a chunk within one VMA from @node's VRAM. @event: SMI event of the chunk, without
- * page numbers; @r: range of the chunk, NULL in a CPU fault, which has no access to ranges.
- * Result as svm_migrate_to_system().
+ * Migrate a chunk within one VMA from @node's VRAM. @event is the SMI event of the chunk; the
+ * function sets its page numbers. @r is the range of the chunk, or NULL in a CPU fault, which
+ * has no access to ranges. Returns the same as svm_migrate_to_system().
  */
 static long svm_chunk_to_system(struct kfd_node *node,
 				struct kfd_smi_move event,
@@ -196,8 +197,8 @@ end_event:
 }
 
 /*
- * Return the chunk of @iv that starts at @page, within one VMA or hole. Sets *@vma to the VMA, or
- * to NULL in a hole.
+ * Return the chunk of @iv that starts at @page and lies within one VMA or within a hole between
+ * VMAs. Sets *@vma to the VMA, or to NULL in a hole.
  */
 static struct svm_interval svm_next_chunk(struct mm_struct *mm,
 					  struct svm_interval iv,
@@ -261,7 +262,7 @@ long svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
 	return ret < 0 ? ret : moved;
 }
 
-/* Migrate pages of @iv from @node's VRAM. Result as svm_migrate_to_system(). */
+/* Migrate pages of @iv from @node's VRAM. Returns the same as svm_migrate_to_system(). */
 static long svm_migrate_from(struct kfd_node *node, struct svm_range_list *svms,
 			     struct svm_interval iv, unsigned int trigger,
 			     struct svm_move *m)
@@ -353,8 +354,9 @@ long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
  *   moved, and takes the CPU from the migrating thread if that has a lower priority, or if
  *   the fault comes from a system call of a kernel without preemption.
  * - To wait for the page's lock. The waiter keeps its reference, so the migration fails.
- * - VM_FAULT_RETRY drops mmap_lock, but the page reference only after the call.
- * - migration_entry_wait() is not exported.
+ * - To return VM_FAULT_RETRY. This drops mmap_lock, but the page reference is dropped only
+ *   after the call.
+ * - To call migration_entry_wait(), which is not exported.
  */
 
 bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *page,
@@ -370,7 +372,7 @@ bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *pa
 		if (first->page != page)
 			continue;
 		list_add_tail(&waiter->link, &first->waiters);
-		/* This is not the last reference, since the thread of @first has one. */
+		/* This is not the last reference, since the thread that owns first has one. */
 		put_page(page);
 		spin_unlock(&sb->touch_lock);
 		return false;
@@ -421,11 +423,11 @@ static int svm_touch_wait(struct svm_bo *sb, struct page *page,
 }
 
 /*
- * The page of a CPU fault has not moved: wait before the next try. There are two possible reasons.
- * If another migration has locked the page, wait for the lock. Otherwise another thread has a
- * reference: a waiter that has just got its reference back, or a thread that is about to enter
- * svm_migrate_to_ram(). That thread drops the reference as soon as it runs. No event reports this,
- * and the thread may have the same or a lower priority on this CPU: sleep for a jiffy.
+ * Wait before the next try to move the page of a CPU fault. If another migration has locked the
+ * page, wait for the lock. Otherwise another thread has a reference: a waiter that has just got
+ * its reference back, or a thread that is about to enter svm_migrate_to_ram(). That thread
+ * drops the reference as soon as it runs. Sleep for a jiffy, because no event reports this, and
+ * because the thread may have to run on this CPU with the same or a lower priority.
  *
  * Return: false if another try is useless, because the page is not mapped any more or a fatal
  * signal is pending.
@@ -444,9 +446,9 @@ static bool svm_touch_pause(struct page *page)
 }
 
 /*
- * Migrate the page of a CPU fault, and its neighbours up to the granularity. If no page has moved
- * after SVM_TOUCH_TRIES tries, return 0, so that the CPU repeats the access: the page may be
- * mapped in another process only.
+ * Migrate the page of a CPU fault, and its neighbours up to the granularity. If no page has
+ * moved after SVM_TOUCH_TRIES tries, return 0, so that the CPU repeats the access. This is
+ * right if the page is no longer mapped at the address, but still in another process.
  */
 static vm_fault_t svm_touch_move(struct svm_bo *sb, struct vm_fault *vmf)
 {
@@ -493,7 +495,10 @@ vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf)
 	struct svm_touch touch;
 	vm_fault_t ret;
 
-	/* Do not sleep before this call: the page reference makes migrations of the page fail. */
+	/*
+	 * Do not sleep before svm_touch_begin(): the fault's page reference makes migrations of
+	 * the page fail.
+	 */
 	if (!svm_touch_begin(sb, &touch, vmf->page, &waiter))
 		return svm_touch_wait(sb, vmf->page, &waiter) ?
 			VM_FAULT_SIGBUS : 0;

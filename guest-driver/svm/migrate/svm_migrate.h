@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Migration of pages to and from VRAM, and access of GPUs to pages in VRAM. */
+/* Migrate pages to and from VRAM, and find out how a GPU can access a page in VRAM. */
 #ifndef SVM_MIGRATE_H
 #define SVM_MIGRATE_H
 
@@ -21,9 +21,10 @@ enum svm_place {
 };
 
 /**
- * struct svm_view - state of svm_page_place() over the pages of a chunk
+ * struct svm_view - state that svm_page_place() keeps over the pages of a chunk
  * @node: the GPU from whose view pages are located
- * @home: GPU of the last page in VRAM, or NULL
+ * @home: GPU whose VRAM has the last page in VRAM that was located, or NULL before the first
+ *        such page
  * @place: location of the pages of @home
  * @offset: bytes to add to a page's offset in @home's VRAM to get its address in a PTE of @node
  * @lost: a page may have lost its content in a reset; svm_page_in_use_lost() tests each page
@@ -42,16 +43,17 @@ int svm_vram_init(struct kfd_node *node);
 void svm_vram_fini(struct kfd_node *node);
 /*
  * Migrate pages of @iv that are in system memory or absent to @node's VRAM. The caller holds
- * svm_lock(). Pages that cannot move stay. Returns the number of pages moved; -ENOMEM if VRAM or
- * system memory is full; -EIO if a copy failed. @granularity: log2 of the number of pages that a
- * CPU access migrates back together; @trigger: KFD_MIGRATE_TRIGGER_*.
+ * svm_lock(). Pages that cannot move stay. Returns the number of pages moved; -ENOMEM if VRAM
+ * or system memory is full; -EIO if a copy failed. @granularity is log2 of the number of pages
+ * that a CPU access migrates back together. @trigger is one of KFD_MIGRATE_TRIGGER_*.
  */
 long svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
 			 struct svm_interval iv, u8 granularity,
 			 unsigned int trigger);
 /*
  * Migrate pages of @iv from VRAM of every GPU except @except (may be NULL) to system memory.
- * Locks and result as svm_migrate_to_vram(); -EIO also if a reset lost the content of VRAM.
+ * The locks and the return value are the same as for svm_migrate_to_vram(); the function also
+ * returns -EIO if a reset lost the content of VRAM.
  */
 long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
 			   const struct kfd_node *except,

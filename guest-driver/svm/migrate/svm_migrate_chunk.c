@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Steps that migrations of chunks have in common: allocation of system pages, copy, undo. */
+/*
+ * Implements the steps that all migrations of chunks have in common: allocation of system
+ * pages, copy, undo.
+ */
 #include <linux/dma-fence.h>
 #include <linux/gfp.h>
 #include <linux/migrate.h>
@@ -78,8 +81,8 @@ unsigned long svm_move_left(const struct svm_move *m, unsigned long npages)
 }
 
 /*
- * Allocate a system page. An eviction (@vma NULL) may fail, so its allocation must neither invoke
- * the OOM killer nor print a warning.
+ * Allocate a system page. For an eviction, @vma is NULL. An eviction may fail, so its
+ * allocation must neither invoke the OOM killer nor print a warning.
  */
 static struct page *svm_alloc_page(struct vm_area_struct *vma,
 				   unsigned long page)
@@ -106,7 +109,7 @@ long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 		m->dst[i] = 0;
 		m->vram[i] = 0;
 		m->sys[i] = DMA_MAPPING_ERROR;
-		/* In a hive, migrate_vma_setup() also selects pages of other GPUs. */
+		/* Skip pages of other GPUs, which migrate_vma_setup() also selects in a hive. */
 		if (!src || !(m->src[i] & MIGRATE_PFN_MIGRATE) ||
 		    !svm_page_is_vram(node, src) || svm_page_has_left(src))
 			continue;

@@ -18,16 +18,16 @@ struct svm_range_list;
 struct vgpu_bo;
 
 /**
- * struct svm_bo - VRAM under device-private pages
+ * struct svm_bo - BO whose VRAM holds device-private pages
  * @ref: one for each page in use, one for the migration in progress
  * @node: GPU
  * @bo: contiguous BO; in VRAM as long as @ref is not 0, and pinned until svm_bo_filled()
  * @offset: offset of @bo in VRAM, bytes
  * @npages: number of pages of @bo
  * @iv: page numbers of the pages' addresses in @owner, at the time of the migration
- * @vram_epoch: vgpu_hw.vram_epoch before the pages had content
+ * @vram_epoch: value of vgpu_hw.vram_epoch before the pages got their content
  * @granularity: log2 of the number of pages that a CPU fault migrates back together
- * @owner: process whose memory was migrated, referenced
+ * @owner: process whose memory was migrated, with a reference
  * @dead: link in svm_node.dead_bos after the last reference was dropped
  * @touches: list of the struct svm_touch of CPU faults in progress; protected by @touch_lock
  * @touch_lock: protects @touches and their waiters; innermost lock
@@ -44,13 +44,13 @@ struct svm_bo {
 	struct pid *owner;
 	struct llist_node dead;
 	struct list_head touches;
-	spinlock_t touch_lock;	/* touches and their waiters */
+	spinlock_t touch_lock;	/* protects touches and their waiters */
 };
 
 /**
  * struct svm_touch - a CPU fault that migrates a page out of VRAM; see svm_migrate.c
  * @link: link in svm_bo.touches
- * @page: the page, referenced by the fault
+ * @page: the page, to which the fault has a reference
  * @waiters: list of the struct svm_touch_waiter of later faults of @page
  */
 struct svm_touch {
@@ -74,8 +74,8 @@ struct svm_touch_waiter {
  * struct svm_move - a chunk that is being migrated
  * @src: migrate_vma.src
  * @dst: migrate_vma.dst
- * @sys: DMA addresses of the system pages; DMA_MAPPING_ERROR: the page is not copied; 0: the page
- *       in VRAM is cleared, not copied
+ * @sys: DMA addresses of the system pages. DMA_MAPPING_ERROR means that the page is not
+ *       migrated; 0 means that the page in VRAM is cleared, because there is no source page
  * @vram: offsets of the pages in VRAM
  */
 struct svm_move {
@@ -128,9 +128,9 @@ static inline struct kfd_node *svm_page_node(struct page *page)
 bool svm_page_is_lost(struct kfd_node *node, struct page *page);
 
 /*
- * Bit of page.zone_device_data, under the page's lock: the content has been migrated, and the
- * page is freed with its last reference. The page must not be migrated again, since the
- * migration has moved its memory cgroup to the new page.
+ * Bit of page.zone_device_data, protected by the page's lock. If it is set, the content has
+ * been migrated, and the page will be freed with its last reference. The page must not be
+ * migrated again, since the migration has moved its memory cgroup to the new page.
  */
 #define SVM_PAGE_LEFT	1ul
 
@@ -145,24 +145,27 @@ static inline bool svm_page_has_left(const struct page *page)
 }
 
 /*
- * svm_hive.c. Get and put dev_pagemap.owner for a GPU: the same for all GPUs of a hive.
- * svm_owner_get() returns NULL if there is no memory.
+ * svm_hive.c. Get and put dev_pagemap.owner for a GPU, which is the same for all GPUs of a
+ * hive. svm_owner_get() returns NULL if there is no memory.
  */
 void *svm_owner_get(struct vgpu_device *vdev);
 void svm_owner_put(struct vgpu_device *vdev, void *owner);
 /*
- * Wait for the svm_peer_leave() of each task that has called svm_peer_enter(). Called when no page
- * of the VRAM that is to be removed is in use any more.
+ * Wait until each task that has called svm_peer_enter() has called svm_peer_leave(). Called
+ * when no page of the VRAM that is to be removed is in use any more.
  */
 void svm_peer_wait(void);
 
 /* svm_migrate_chunk.c */
-/* Copy the pages of @m, and wait. Returns 0 or a negative errno. */
+/*
+ * Copy the pages of @m to or from VRAM, and wait for the copy. Returns 0; -EIO if the copy
+ * failed; or an error of vgpu_mm_copy_pages().
+ */
 int svm_move_copy(struct kfd_node *node, bool to_vram, const struct svm_move *m,
 		  unsigned long npages);
 /* After a failed copy: free the destination pages, so that the source pages stay. */
 void svm_move_abort(struct svm_move *m, unsigned long npages);
-/* Unmap the system pages for DMA. */
+/* Undo the DMA mappings of the system pages. */
 void svm_move_dma_unmap(struct device *dev, struct svm_move *m,
 			unsigned long npages);
 /* Return the number of source pages that were migrated. */
@@ -173,10 +176,11 @@ unsigned long svm_move_count(const struct svm_move *m, unsigned long npages);
  */
 unsigned long svm_move_left(const struct svm_move *m, unsigned long npages);
 /*
- * Allocate a system page for each selected page of @node's VRAM, and map it for DMA. @vma, @first:
- * where the pages are mapped; @vma is NULL for an eviction. Pages that get no system page stay in
- * VRAM. Returns the number of system pages; 0 if no page of @node was selected, or all have
- * SVM_PAGE_LEFT. If no page got a system page: -ENOMEM, or -EIO if a reset lost the content.
+ * Allocate a system page for each selected page of @node's VRAM, and map it for DMA. @vma is
+ * the VMA of the pages, or NULL for an eviction. @first is the page number of the first page's
+ * address. Pages that get no system page stay in VRAM. Returns the number of system pages; 0 if
+ * no page of @node was selected, or all have SVM_PAGE_LEFT. If no page got a system page:
+ * -ENOMEM, or -EIO if a reset lost the content.
  */
 long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 			   unsigned long first, struct svm_move *m,

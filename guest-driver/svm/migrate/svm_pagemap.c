@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Device-private pages for VRAM: creation, eviction of all pages, removal.
+ * Creates and removes the device-private pages of VRAM, and migrates all of them to system
+ * memory.
  *
  * DOC: VRAM as device-private memory
  *
@@ -8,10 +9,9 @@
  * migration allocates a contiguous BO with exactly the pages that move (svm_bo.c). Each page
  * holds a reference to the BO: when the last page is freed, the VRAM of the BO is freed.
  *
- * A CPU access to such a page calls svm_migrate_to_ram() inside the page fault. Of the locks
- * of SVM and KFD, the function takes svm_bo.touch_lock only, since all that it needs can be
- * reached from the page. The location of memory is in the CPU's page tables only, and is not
- * cached elsewhere.
+ * A CPU access to such a page calls svm_migrate_to_ram() inside the page fault. Of the locks of
+ * SVM and KFD, the function takes svm_bo.touch_lock only, since all that it needs can be
+ * reached from the page. Only the CPU's page tables record where memory is located.
  */
 #include <linux/highmem.h>
 #include <linux/memremap.h>
@@ -35,8 +35,9 @@
 #include "svm_migrate_priv.h"
 
 /*
- * svm_node_evict() gives up if no page was freed for this time, in jiffies. Page faults, other
- * migrations and the exit of a process keep a page locked or referenced for a shorter time.
+ * svm_node_evict() gives up if no page was freed during this time, in jiffies. Page faults,
+ * other migrations and the exit of a process keep a page locked or referenced for a shorter
+ * time.
  */
 #define SVM_EVICT_PATIENCE	(2 * HZ)
 
@@ -91,7 +92,7 @@ static const struct dev_pagemap_ops svm_pagemap_ops = {
 };
 
 /*
- * Copy a page of VRAM to a new system page through the BAR, without engines. If the device has
+ * Copy a page of VRAM to a new system page, with the CPU and through the BAR. If the device has
  * been removed, the content is lost: the page is cleared, and the process whose memory was
  * migrated gets SIGBUS. (Children that share the page since a fork get no signal.)
  */
@@ -187,8 +188,8 @@ static void svm_evict_failed(struct kfd_node *node, long left)
  *
  * Context: process context; sleeps. Takes no lock of svm/ except those of notifiers.
  *
- * Return: 0; -EBUSY with @all if pages are left, which the function logs; these pages stay
- * valid.
+ * Return: 0, or -EBUSY if @all and pages are left in VRAM. The function logs such pages, and
+ * they stay valid.
  */
 int svm_node_evict(struct kfd_node *node, bool all)
 {
@@ -209,7 +210,7 @@ int svm_node_evict(struct kfd_node *node, bool all)
 		}
 	} while (all && left && time_before(jiffies, until));
 	kvfree(m);
-	/* Free the BOs of the pages. */
+	/* Wait until the BOs of the freed pages are freed. */
 	flush_work(&sn->reap_work);
 	if (!all || !left)
 		return 0;
@@ -267,7 +268,10 @@ void svm_vram_fini(struct kfd_node *node)
 		drm_err(&node->vdev->drm, "device removed: %ld pages of SVM in VRAM are lost\n",
 			atomic_long_read(&sn->vram_pages));
 	svm_node_evict(node, true);
-	/* Pages that svm_node_evict() could not migrate are freed by their last user. */
+	/*
+	 * Wait until the last users of the pages that svm_node_evict() could not migrate have
+	 * freed them.
+	 */
 	wait_var_event(&sn->vram_pages, !atomic_long_read(&sn->vram_pages));
 	svm_peer_wait();
 	memunmap_pages(pgmap);
