@@ -32,7 +32,7 @@ static const struct dma_fence_ops wait_fence_ops = {
  */
 struct wait_mock {
 	struct dma_fence *fence[N_FENCES];
-	spinlock_t lock;	/* fences */
+	spinlock_t lock;	/* lock of the fences */
 	struct dma_fence *name[MAX_NAMES];
 	u32 index[MAX_NAMES];
 	u32 first[N_FENCES];
@@ -76,7 +76,7 @@ static void wait_name(struct wait_mock *m, u32 at, unsigned int which)
 
 /*
  * Check that @left fences remain in the list: each named fence once, in the order of first
- * occurrence, with one reference.
+ * occurrence, with one reference for the list.
  */
 static void wait_check(struct kunit *test, struct wait_mock *m, u32 left)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/cp/vgpu_cp_emit.c: run lists and MQDs, checked by bit positions; hw/cp/vgpu_cp.c: a CP that
- * hangs. Catches: the halves of a 64-bit value are swapped; a packet exceeds its length; packets in
- * a ring are lost or executed twice after the ring is resized.
+ * Test the bit positions in run lists and MQDs (hw/cp/vgpu_cp_emit.c), and a CP that hangs
+ * (hw/cp/vgpu_cp.c). Catches: the halves of a 64-bit value are swapped; a packet exceeds its
+ * length; packets in a ring are lost or executed twice after the ring is resized.
  */
 #include <linux/workqueue.h>
 
@@ -52,8 +52,8 @@ static void cp_queue(struct kunit *test)
 	vgpu_cp_emit_queue(dw, &regs);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[0]), 0xc005a202);
 	/*
-	 * The fields select any free HQD, a compute queue that is not static, and the number 1 of
-	 * queues.
+	 * Expected fields: the CP chooses a free HQD, the queue is a compute queue and not
+	 * static, and the packet maps one queue.
 	 */
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[1]), 1u << 4 | 1u << 29);
 	KUNIT_EXPECT_EQ(test, le32_to_cpu(dw[2]), 0x12ff8);
@@ -237,7 +237,7 @@ static void cp_hangs(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, h);
 	mutex_init(&cp->lock);
 	init_waitqueue_head(&cp->reset);
-	/* The registers of a lost device are not accessed. */
+	/* Mark the device as lost, so that its registers are not accessed. */
 	mock->hw.lost = true;
 	cp->off = true;
 	cp->hangs = true;

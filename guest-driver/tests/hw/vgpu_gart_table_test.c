@@ -9,7 +9,7 @@
 
 #define ENTRIES		VGPU_MOCK_GART_PAGES
 #define ROUNDS		500
-#define FLAGS		0x77ull	/* valid, system, snooped, X, R, W */
+#define FLAGS		0x77ull	/* valid, system, snooped, executable, readable, writable */
 
 /**
  * struct table_mock - a GART and its expected contents
@@ -82,7 +82,10 @@ static void table_random(struct kunit *test)
 	}
 }
 
-/* Bind the whole table in one call. Calls with an empty range change nothing. */
+/*
+ * Check that one call can bind the whole table, and that calls with an empty range change
+ * nothing.
+ */
 static void table_whole(struct kunit *test)
 {
 	struct table_mock *m = table_mock_new(test);
@@ -121,7 +124,10 @@ static void table_restore(struct kunit *test)
 	table_expect(test, m);
 }
 
-/* Kernel memory is bound at the end of the table, and reduces the number of pages left for GTT. */
+/*
+ * Check that kernel memory is bound at the end of the table, and that fewer pages are left for
+ * GTT.
+ */
 static void table_reserved(struct kunit *test)
 {
 	struct table_mock *m = table_mock_new(test);
@@ -144,7 +150,7 @@ static void table_reserved(struct kunit *test)
 	}
 }
 
-/* vgpu_gart_flush() flushes the HDP and invalidates VMID 0 in both hubs. */
+/* Check that vgpu_gart_flush() flushes the HDP and invalidates VMID 0 in both hubs. */
 static void table_flush(struct kunit *test)
 {
 	struct table_mock *m = table_mock_new(test);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/vgpu_gmc.c: registers of both hubs for contexts, PASIDs, apertures and invalidations. Catches:
- * a hub is not written; a neighbouring context is changed; a reset does not restore a context;
- * flushes wait for each other; a flush returns while the device may still use the old translations.
+ * Test the registers of both hubs that hw/vgpu_gmc.c writes for contexts, PASIDs, apertures and
+ * invalidations. Catches: a hub is not written; a neighbouring context is changed; a reset does
+ * not restore a context; flushes wait for each other; a flush returns while the device may
+ * still use the old translations.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -189,10 +190,10 @@ static void gmc_flush_side_by_side(struct kunit *test)
  * @vdev: device
  * @mmio: registers of @vdev
  * @vmids: VMIDs that both hubs must be requested to invalidate before the recovery ends
- * @requested: number of requests
- * @what: argument of the last request
+ * @requested: number of requests for a recovery
+ * @what: mask of what the last request asked to recover, VGPU_RECOVER_*
  * @request: completed by each request
- * @works: the recovery succeeds; false: the device is given up
+ * @works: true if the recovery succeeds; false if the device is given up
  * @done: the recovery has ended
  * @ended: completed when the thread ends
  */
@@ -348,7 +349,10 @@ static void gmc_expect_roots(struct kunit *test, struct vgpu_mock *mock,
 					    vmid);
 }
 
-/* Set and clear contexts in random order. Each change flushes the VMID of the context. */
+/*
+ * Set and clear contexts in random order. Catches: the context of another VMID is changed; a
+ * change does not flush the VMID of the context.
+ */
 static void gmc_contexts(struct kunit *test)
 {
 	struct vgpu_mock *mock = gmc_mock(test);
@@ -430,7 +434,7 @@ static void gmc_reset(struct kunit *test)
 	gmc_expect_pasids(test, mock, pasids);
 }
 
-/* The FB aperture covers exactly VRAM. */
+/* Check that the FB aperture covers exactly VRAM. */
 static void gmc_apertures(struct kunit *test)
 {
 	struct vgpu_mock *mock = gmc_mock(test);
@@ -454,9 +458,9 @@ static void gmc_apertures(struct kunit *test)
 }
 
 /*
- * The device is node 2 of a hive. The FB aperture begins at the VRAM of node 0. Page-table roots
- * are addresses in the segment of node 2. From the device, the VRAM of node n is n - 2 segments
- * away.
+ * The device is node 2 of a hive. Check that the FB aperture begins at the VRAM of node 0, that
+ * page-table roots are addresses in the segment of node 2, and that vgpu_xgmi_offset() from
+ * node 2 to node n is n - 2 segments.
  */
 static void gmc_hive(struct kunit *test)
 {
@@ -500,8 +504,9 @@ static void gmc_hive(struct kunit *test)
 }
 
 /*
- * VMID 0 has one level, the GART's table, and no retry. All other VMIDs have four levels; KFD's
- * VMIDs retry, those of the render node do not.
+ * Check the page-table levels and retry bits: VMID 0 has one level, which is the GART's table,
+ * and does not retry faults. All other VMIDs have four levels. KFD's VMIDs retry faults, the
+ * render node's VMIDs do not.
  */
 static void gmc_context_kinds(struct kunit *test)
 {

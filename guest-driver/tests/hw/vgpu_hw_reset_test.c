@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/vgpu_hw_reset.c: the mode-1 reset, while another CPU runs. Catches: the reset stops the other
- * CPUs; the kernel accesses the BARs during the reset; a loss of VRAM is not detected.
+ * Test the mode-1 reset of hw/vgpu_hw_reset.c while another CPU runs. Catches: the reset stops
+ * the other CPUs; the kernel accesses the BARs during the reset; a loss of VRAM is not
+ * detected.
  */
 #include <linux/completion.h>
 #include <linux/kthread.h>
@@ -59,7 +60,7 @@ static struct reset_mock *reset_mock_new(struct kunit *test)
 	spin_lock_init(&hw->ih.lock);
 	mutex_init(&hw->ih.poll_lock);
 	hw->ih.wptr_wb = &m->wptr;
-	/* INT_MAX is not a valid IRQ: disable_irq() and enable_irq() do nothing. */
+	/* INT_MAX is not a valid IRQ, so disable_irq() and enable_irq() do nothing. */
 	hw->ih.irq = INT_MAX;
 	return m;
 }
@@ -103,9 +104,9 @@ static int reset_run(struct kunit *test, struct reset_mock *m, bool *lost)
 }
 
 /*
- * Catches: the reset stops other CPUs (the thread would not set READY); page table updates or
- * interrupt handlers access the device during the reset; a write to VRAM is still in the HDP when
- * the reset begins.
+ * Catches: the reset stops other CPUs, so that the thread does not set READY; page table
+ * updates or interrupt handlers access the device during the reset; a write to VRAM is still in
+ * the HDP when the reset begins.
  */
 static void reset_beside_cpu(struct kunit *test)
 {

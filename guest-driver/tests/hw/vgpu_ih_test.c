@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/vgpu_ih.c: the test writes entries into the ring and checks the handlers' arguments. Catches:
- * a field is read from the wrong bits; an entry is lost or dispatched twice at the ring's end; a
+ * Test hw/vgpu_ih.c: write entries into the ring and check the handlers' arguments. Catches: a
+ * field is read from the wrong bits; an entry is lost or dispatched twice at the ring's end; a
  * handler is called for another source; a CAM slot stays in use after an overflow.
  */
 #include <linux/completion.h>
@@ -95,8 +95,8 @@ static void ih_note_too(struct vgpu_device *vdev,
 }
 
 /*
- * Compare the decoded fields with entries of random contents, which have the bit positions of
- * docs/hardware.md.
+ * Write entries with random values at the bit positions of docs/hardware.md, and compare the
+ * decoded fields with the values.
  */
 static void ih_fields(struct kunit *test)
 {
@@ -141,7 +141,10 @@ static void ih_fields(struct kunit *test)
 	}
 }
 
-/* svm_fault_decode() reads each field of a page fault's entry, and ignores reserved bits. */
+/*
+ * Check that svm_fault_decode() reads each field of a page fault's entry, and ignores reserved
+ * bits.
+ */
 static void ih_fault_fields(struct kunit *test)
 {
 	struct rnd_state rnd;
@@ -181,7 +184,10 @@ static void ih_fault_fields(struct kunit *test)
 	}
 }
 
-/* Batches of random size, four times around the ring: each entry is dispatched once, in order. */
+/*
+ * Write batches of random size, four times around the ring. Check that each entry is dispatched
+ * once and in order.
+ */
 static void ih_wrap(struct kunit *test)
 {
 	struct ih_mock *m = ih_mock_new(test);
@@ -223,7 +229,7 @@ static void ih_empty(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, seen.n, 1);
 }
 
-/* Each handler of a source is called, and no handler of another source. */
+/* Check that all handlers of an entry's source are called, and no handler of another source. */
 static void ih_dispatch_to(struct kunit *test)
 {
 	struct ih_mock *m = ih_mock_new(test);
@@ -320,7 +326,7 @@ static void ih_unregister_polled(struct kunit *test)
 		kunit_skip(test, "needs two CPUs: handler and unregister run at the same time");
 	l->vdev = &m->mock->vdev;
 	init_completion(&l->polled);
-	/* INT_MAX is not a valid IRQ: disable_irq() and enable_irq() do nothing. */
+	/* INT_MAX is not a valid IRQ, so disable_irq() and enable_irq() do nothing. */
 	to_hw_state(l->vdev)->ih.irq = INT_MAX;
 	vgpu_ih_register(l->vdev, 8, 224, ih_linger, l);
 	ih_put_number(m, 8, 224, 0);
@@ -372,8 +378,8 @@ static void ih_cam_ack(struct kunit *test)
 }
 
 /*
- * After an overflow, entries that were not overwritten are dispatched, and all CAM slots are
- * released.
+ * Check that after an overflow, the entries that were not overwritten are dispatched, and all
+ * CAM slots are released.
  */
 static void ih_overflow(struct kunit *test)
 {
@@ -388,8 +394,8 @@ static void ih_overflow(struct kunit *test)
 	for (number = 0; number < ENTRIES + at; number++)
 		ih_put_number(m, 8, 224, number);
 	/*
-	 * The hardware has overwritten the ring up to the write pointer: ENTRIES - 1 entries are
-	 * left.
+	 * The hardware has overwritten the ring up to the write pointer, so ENTRIES - 1 entries
+	 * are left.
 	 */
 	m->mock->regs[IH_RB_WPTR] = at * 32;
 	m->wptr = cpu_to_le32(at * 32 | IH_RB_WPTR__RB_OVERFLOW);

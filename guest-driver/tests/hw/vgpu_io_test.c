@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/vgpu_io.c: accesses to the BARs during a reset. Catches: pages of a BAR are inserted into page
- * tables during a reset; the kernel accesses a BAR during a reset; a reset does not wait for
- * accesses that began before it.
+ * Test accesses to the BARs during a reset (hw/vgpu_io.c). Catches: pages of a BAR are inserted
+ * into page tables during a reset; the kernel accesses a BAR during a reset; a reset does not
+ * wait for accesses that began before it.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -12,8 +12,10 @@
 #include "tests/lib/vgpu_mock.h"
 
 /*
- * A thread stays in its section for this time, because the function under test must wait for the
- * thread. If the function returns too early, the test sets @gone and the thread leaves at once.
+ * Time for which a thread stays in its section, which begins with vgpu_io_begin() or
+ * vgpu_io_map_begin(). The function under test has to wait until the thread leaves the section.
+ * If the function returns too early, the test sets io_thread.gone, and the thread leaves at
+ * once.
  */
 #define LINGER_US	(20 * USEC_PER_MSEC)
 
@@ -138,9 +140,15 @@ static void io_access_waits_for_reset(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, mmio);
 	vgpu_mock_regs(test, mock);
-	/* The mock's register accessors need the test's thread: use plain memory here. */
+	/*
+	 * Use plain memory, because the mock's register accessors only work in the test's
+	 * thread.
+	 */
 	mock->hw.mmio = (void __iomem __force *)mmio;
-	/* Create the thread before io_lock is taken: allocations are forbidden under io_lock. */
+	/*
+	 * Create the thread before io_lock is taken, because allocations are forbidden under
+	 * io_lock.
+	 */
 	vgpu_test_start_elsewhere(test, io_reader, t);
 	down_write(&mock->hw.io_lock);
 	WRITE_ONCE(t->gone, true);

@@ -96,7 +96,7 @@ static void mmio_doorbell64(struct kunit *test)
 	mmio_expect_doorbells(test, mock, want);
 }
 
-/* vgpu_hw_poll() compares only the bits of the mask. */
+/* Check that vgpu_hw_poll() compares only the bits of the mask. */
 static void mmio_poll(struct kunit *test)
 {
 	struct vgpu_mock *mock = mmio_mock(test);
@@ -113,7 +113,7 @@ static void mmio_poll(struct kunit *test)
 	}
 }
 
-/* An HDP flush is a write to the remapped page, followed by a read. */
+/* Check that an HDP flush is a write to the remapped page, followed by a read. */
 static void mmio_hdp_flush(struct kunit *test)
 {
 	struct vgpu_mock *mock = mmio_mock(test);

@@ -23,7 +23,7 @@
  * @mock: device
  * @vram: VRAM
  * @want_vram: expected contents of @vram
- * @page: system memory, in the order of the GART
+ * @page: pages of system memory, in the order in which the GART maps them
  * @want_sys: expected contents of @page
  */
 struct cpu_mock {
@@ -173,7 +173,7 @@ static void cpu_fills(struct kunit *test)
 	}
 }
 
-/* Jobs of many packets, where later packets read the results of earlier ones. */
+/* Run jobs of many packets, in which later packets read the results of earlier packets. */
 static void cpu_jobs(struct kunit *test)
 {
 	struct cpu_mock *m = cpu_mock_new(test);
@@ -194,7 +194,10 @@ static void cpu_jobs(struct kunit *test)
 	}
 }
 
-/* Copies that end at the last byte of either memory. */
+/*
+ * Run copies that end at the last byte of VRAM and of system memory, and copies beyond these
+ * bytes.
+ */
 static void cpu_edges(struct kunit *test)
 {
 	const u64 sys = (GART_FIRST + PAGES) * PAGE_SIZE - 5;

@@ -54,7 +54,7 @@ static void emit_fill(struct kunit *test)
 		memset(dw, 0xa5, sizeof(dw));
 		KUNIT_ASSERT_EQ(test, vgpu_sdma_emit_fill(dw, dst, value,
 							  bytes), 5);
-		/* SIZE is 2: the value is a dword. */
+		/* The field SIZE is 2, because the fill value is a dword. */
 		KUNIT_ASSERT_EQ(test, dw[0], 0x8000000b);
 		KUNIT_ASSERT_EQ(test, pair(dw + 1), dst);
 		KUNIT_ASSERT_EQ(test, dw[3], value);
@@ -91,7 +91,7 @@ static void emit_ptepde(struct kunit *test)
 	}
 }
 
-/* The largest count of each packet type, minus 1, fits the packet's count field. */
+/* Check that the largest count of each packet type, minus 1, fits the packet's count field. */
 static void emit_limits(struct kunit *test)
 {
 	u32 dw[10];
@@ -106,7 +106,10 @@ static void emit_limits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dw[9], 0x7ffff);
 }
 
-/* Random jobs of copies, fills and NOPs are accepted; they are refused if a packet is truncated. */
+/*
+ * Check that random jobs of copies, fills and NOPs are accepted, and refused if a packet is
+ * truncated.
+ */
 static void emit_cpu_can(struct kunit *test)
 {
 	struct rnd_state rnd;
@@ -145,9 +148,9 @@ static void emit_cpu_cannot(struct kunit *test)
 	static const u32 headers[] = {
 		SDMA_OP_COPY | SDMA_COPY_LINEAR__BROADCAST,
 		SDMA_PKT(SDMA_OP_COPY, SDMA_SUBOP_COPY_LINEAR_RECT),
-		SDMA_OP_CONST_FILL,			/* bytes */
-		SDMA_OP_CONST_FILL | 1u << 30,		/* words */
-		SDMA_OP_NOP | 3u << 16,			/* with payload */
+		SDMA_OP_CONST_FILL,			/* fill with bytes */
+		SDMA_OP_CONST_FILL | 1u << 30,		/* fill with words */
+		SDMA_OP_NOP | 3u << 16,			/* NOP with payload */
 		SDMA_OP_WRITE, SDMA_OP_INDIRECT, SDMA_OP_FENCE, SDMA_OP_TRAP,
 		SDMA_OP_POLL_REGMEM, SDMA_OP_COND_EXE, SDMA_OP_ATOMIC,
 		SDMA_PKT(SDMA_OP_PTEPDE, 1), SDMA_OP_TIMESTAMP,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/sdma/vgpu_sdma_fault.c: faults of users and of VMID 0, latched and reported in any order. A
- * job of the kernel ends only while the gate is open. Catches: a fault of VMID 0 is cleared
- * together with an earlier fault of a user; the gate stays closed after users' faults; the gate
- * opens before the interrupt ring was read.
+ * Test how hw/sdma/vgpu_sdma_fault.c handles faults of users and of VMID 0 that are latched and
+ * reported in any order. The gate is the register VGPU_GATE_REG: a job of the kernel ends only
+ * while the register is 0 (open). Catches: a fault of VMID 0 is cleared together with an
+ * earlier fault of a user; the gate stays closed after users' faults; the gate opens before the
+ * interrupt ring was read.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
@@ -18,7 +19,7 @@
  * @fence_wb: write-back of the engine's ring, which has no job
  * @next: number of interrupt entries written so far
  * @late: number of entries of VMID 0 to write while a user's entry is handled
- * @gate: gate register while the entry was handled
+ * @gate: value of VGPU_GATE_REG while the last entry was handled
  * @asked: mask of the recoveries that were requested, VGPU_RECOVER_*
  */
 struct fault_mock {
@@ -77,7 +78,7 @@ static void fault_meanwhile(struct vgpu_device *vdev,
 		fault_put(m, 0, false);
 }
 
-/* Replaces the function of the fault work: the test calls the work's functions directly. */
+/* Replaces the function of the fault work, because the test calls the work's functions directly. */
 static void fault_no_work(struct work_struct *work)
 {
 }
@@ -150,7 +151,10 @@ static void fault_expect_shut(struct kunit *test, struct fault_mock *m)
 			VGPU_FAULT_KERNELS);
 }
 
-/* A user's fault is cleared while the gate is closed; then the gate opens. */
+/*
+ * Check that a user's fault is cleared while the gate is closed, and that the gate opens
+ * afterwards.
+ */
 static void fault_of_user(struct kunit *test)
 {
 	struct fault_mock *m = fault_mock_new(test);
@@ -178,8 +182,9 @@ static void fault_of_kernel(struct kunit *test)
 }
 
 /*
- * A fault of VMID 0 follows a user's fault that is still latched, so the status register does not
- * show the fault of VMID 0. Only an interrupt entry reports it.
+ * A fault of VMID 0 follows a user's fault that is still latched, so the status register does
+ * not show the fault of VMID 0. Only an interrupt entry reports it. Catches: the gate opens
+ * after the user's fault.
  */
 static void fault_behind_user(struct kunit *test)
 {
@@ -194,8 +199,8 @@ static void fault_behind_user(struct kunit *test)
 }
 
 /*
- * A fault of VMID 0 is latched and its interrupt entry is lost. The entry of a later user's fault
- * arrives.
+ * A fault of VMID 0 is latched and its interrupt entry is lost. The entry of a later user's
+ * fault arrives. Catches: the latched fault is cleared, or the gate opens.
  */
 static void fault_before_user(struct kunit *test)
 {
@@ -208,7 +213,7 @@ static void fault_before_user(struct kunit *test)
 	KUNIT_EXPECT_NE(test, *fault_reg(m, VGPU_FAULT_STATUS_REG), 0);
 }
 
-/* Retry faults do not change the gate. */
+/* Check that retry faults do not close the gate. */
 static void fault_retried(struct kunit *test)
 {
 	struct fault_mock *m = fault_mock_new(test);
@@ -220,8 +225,8 @@ static void fault_retried(struct kunit *test)
 }
 
 /*
- * No interrupt entry arrives: the watchdog calls vgpu_sdma_fault_lost(), which reads the latched
- * fault.
+ * No interrupt entry arrives, so the watchdog calls vgpu_sdma_fault_lost(), which reads the
+ * latched fault.
  */
 static void fault_unreported(struct kunit *test)
 {
@@ -251,7 +256,7 @@ static void fault_unreported(struct kunit *test)
 	fault_expect_shut(test, m);
 }
 
-/* The interrupt ring overflows: an entry of VMID 0 may be among the lost ones. */
+/* The interrupt ring overflows. Catches: the gate opens although an entry of VMID 0 may be lost. */
 static void fault_overflow(struct kunit *test)
 {
 	struct fault_mock *m = fault_mock_new(test);

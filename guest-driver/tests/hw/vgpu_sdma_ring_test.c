@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The kernel's ring (hw/sdma/vgpu_sdma.c) with a model of an engine that reads one job at a time.
- * Catches: packets are overwritten before they are read, or corrupted at the ring's end; the
- * doorbell value exceeds the written packets; a fence signals too early, out of order, twice or
- * never, in particular when job numbers wrap.
+ * Test the kernel's ring (hw/sdma/vgpu_sdma.c) with a model of an engine that reads one job at
+ * a time. Catches: packets are overwritten before they are read, or corrupted at the ring's
+ * end; the doorbell value exceeds the written packets; a fence signals too early, out of order,
+ * twice or never, in particular when job numbers wrap.
  */
 #include <linux/completion.h>
 #include <linux/dma-fence.h>
@@ -35,7 +35,7 @@ struct ring_job {
  * struct ring_mock - a ring and its engine
  * @mock: device
  * @ring: ring under test, of engine 0
- * @fence_wb: written back by the engine: number of the last completed job
+ * @fence_wb: number of the last completed job, which the engine writes back
  * @ih_wptr: write pointer of the interrupt ring, which stays empty
  * @rptr: number of bytes that the engine has read so far
  * @jobs: jobs that are submitted and not done, oldest first
@@ -235,8 +235,8 @@ static void ring_many_at_once(struct kunit *test)
 }
 
 /*
- * While a fault of VMID 0 is latched, the fence of the last completed job does not signal: this job
- * may be the one that faulted.
+ * While a fault of VMID 0 is latched, the fence of the last completed job does not signal,
+ * because this job may be the one that faulted.
  */
 static void ring_fault(struct kunit *test)
 {
@@ -248,7 +248,7 @@ static void ring_fault(struct kunit *test)
 	for (i = 0; i < 4; i++)
 		ring_submit(test, m, 5);
 	m->fence_wb = cpu_to_le32(2);
-	*status = 0x10;			/* VMID 0 */
+	*status = 0x10;			/* a fault of VMID 0 */
 	vgpu_sdma_ring_poll(m->ring);
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[0].fence), 1);
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[1].fence), 0);
@@ -258,7 +258,10 @@ static void ring_fault(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[2].fence), 0);
 }
 
-/* Without an engine, a job that the CPU cannot run fails, and leaves nothing on the ring. */
+/*
+ * Check that without an engine, a job that the CPU cannot run fails and leaves nothing on the
+ * ring.
+ */
 static void ring_down(struct kunit *test)
 {
 	struct ring_mock *m = ring_mock_new(test);
@@ -368,7 +371,7 @@ static void ring_job_ends(void *arg, int error)
 		wait_for_completion_timeout(&e->again, HZ / 5);
 		return;
 	}
-	/* The test has failed. Stop this thread: it would free the fence a second time. */
+	/* The test has failed. Stop this thread, because it would free the fence a second time. */
 	complete(&e->again);
 	dma_fence_end_signalling(false);
 	current->kunit_test = NULL;
@@ -388,7 +391,7 @@ static void ring_can_go_down(struct kunit *test, struct ring_mock *m)
 	spin_lock_init(&ih->lock);
 	mutex_init(&ih->poll_lock);
 	ih->wptr_wb = &m->ih_wptr;
-	/* INT_MAX is not a valid IRQ: disable_irq() and enable_irq() do nothing. */
+	/* INT_MAX is not a valid IRQ, so disable_irq() and enable_irq() do nothing. */
 	ih->irq = INT_MAX;
 }
 
@@ -410,7 +413,7 @@ static void ring_down_twice(struct kunit *test)
 	e->ring = m->ring;
 	init_completion(&e->again);
 	init_completion(&e->gone);
-	/* The CPU cannot run a TRAP packet, so that the job stays on the ring. */
+	/* The CPU cannot run a TRAP packet, so the job stays on the ring. */
 	fence = vgpu_sdma_submit(&m->mock->vdev, 0, trap, SDMA_TRAP_DWORDS);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(fence));
 	m->jobs[m->n++].fence = fence;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * hw/vgpu_gart.c: packets that write entries of transfer windows, run by a small model of an engine
- * and by hw/sdma/vgpu_sdma_cpu.c. Catches: an entry is wrong, missing or outside of the window;
- * packets exceed their buffer; a flush covers pages outside of the window; a CPU job reads entries
- * from a table that was lost.
+ * Test the packets with which hw/vgpu_gart.c writes entries of transfer windows. A small model
+ * of an engine and hw/sdma/vgpu_sdma_cpu.c run the packets. Catches: an entry is wrong, missing
+ * or outside of the window; packets exceed their buffer; a flush covers pages outside of the
+ * window; a CPU job reads entries from a table that was lost.
  */
 #include <linux/mm.h>
 
@@ -15,7 +15,7 @@
 #define VRAM_BYTES	SZ_1M
 #define TABLE_AT	(VRAM_BYTES / 2)
 #define FB_BASE		0x8000000000ull
-#define FLAGS		0x77ull	/* valid, system, snooped, X, R, W */
+#define FLAGS		0x77ull	/* valid, system, snooped, executable, readable, writable */
 #define MAX_PAGES	600u
 #define MAX_DWORDS	(2 * MAX_PAGES + 4)
 #define GUARD		0xa5a5a5a5u
@@ -158,7 +158,7 @@ static void window_entries(struct kunit *test)
 	}
 }
 
-/* One packet binds a whole run of contiguous pages. */
+/* Check that one packet binds a whole run of contiguous pages. */
 static void window_runs(struct kunit *test)
 {
 	struct window_mock *m = window_mock_new(test);
@@ -174,8 +174,8 @@ static void window_runs(struct kunit *test)
 }
 
 /*
- * The packets of a flush invalidate leaves of VMID 0 in the MM hub, and poll the acknowledge
- * without limit.
+ * Check that the packets of a flush invalidate the PTEs of VMID 0 in the MM hub, and poll the
+ * acknowledge without limit.
  */
 static void window_flush(struct kunit *test)
 {
@@ -206,7 +206,7 @@ static void window_flush(struct kunit *test)
 	}
 }
 
-/* The range registers of the flush cover exactly the pages of the window. */
+/* Check that the range registers of the flush cover exactly the pages of the window. */
 static void window_ranges(struct kunit *test)
 {
 	struct window_mock *m = window_mock_new(test);
@@ -280,7 +280,10 @@ static void window_by_cpu(struct kunit *test)
 	}
 }
 
-/* A recovery while jobs run keeps the windows' entries; closing the windows clears them. */
+/*
+ * Check that a recovery while jobs run keeps the windows' entries, and that closing the windows
+ * clears them.
+ */
 static void window_restore(struct kunit *test)
 {
 	struct window_mock *m = window_mock_new(test);

@@ -60,8 +60,8 @@ static void events_write_slot(struct events_mock *m)
 }
 
 /*
- * Check that the event was signalled once, and that its slot can be used again. scan_work must be
- * idle.
+ * Check that the event was signalled once, and that its slot can be used again. Call with
+ * scan_work idle.
  */
 static void events_expect_signaled(struct kunit *test, struct events_mock *m)
 {
@@ -163,8 +163,8 @@ static int events_publish_and_destroy(struct kfd_process *p,
 }
 
 /*
- * Catches: CREATE_EVENT reads an event after DESTROY_EVENT has freed it. Without KASAN, a wrong
- * returned id shows this.
+ * Catches: CREATE_EVENT reads an event after DESTROY_EVENT has freed it. Without KASAN, this
+ * shows only in the ids that the call returns.
  */
 static void events_destroyed_at_once(struct kunit *test)
 {

@@ -79,7 +79,7 @@ struct vgpu_mock *vgpu_mock_new(struct kunit *test)
 	mock->vdev.vmm = &mock->vmm;
 	mock->vdev.sched = &mock->sched;
 
-	/* The fields of the TTM device that resource managers use. */
+	/* Initialise the fields of the TTM device that resource managers use. */
 	bdev = &mock->vdev.mman->bdev;
 	spin_lock_init(&bdev->lru_lock);
 	INIT_LIST_HEAD(&bdev->pinned);

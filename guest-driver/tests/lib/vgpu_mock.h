@@ -14,7 +14,7 @@
 
 #define VGPU_MOCK_VRAM		SZ_64M
 #define VGPU_MOCK_GTT		SZ_64M		/* bytes of GTT memory */
-#define VGPU_MOCK_GART_PAGES	12288u		/* pages; the first 8192 are windows */
+#define VGPU_MOCK_GART_PAGES	12288u		/* the first 8192 pages are windows */
 
 /**
  * struct vgpu_mock - a device, and a BO that memory is allocated for
@@ -24,11 +24,11 @@
  * @vmm: vgpu_device.vmm
  * @sched: vgpu_device.sched
  * @bo: BO; vgpu_mock_alloc() sets its size and alignment
- * @rnd: random numbers, see vgpu_test_rnd()
- * @regs: registers by dword; NULL before vgpu_mock_regs()
+ * @rnd: state of the random numbers, see vgpu_test_rnd()
+ * @regs: registers, indexed by dword offset; NULL before vgpu_mock_regs()
  * @writes: number of writes to each register
  * @doorbells: BAR 2
- * @inv_ack: VMIDs that each hub's invalidation acknowledges, one bit each
+ * @inv_ack: for each hub, mask of the VMIDs whose invalidation the hub acknowledges
  * @counters: counters of the device; reading a counter increments it
  * @clock: GPU clock; incremented by each register access
  */
@@ -82,9 +82,10 @@ struct vgpu_mock *vgpu_mock_new(struct kunit *test);
 void vgpu_mock_regs(struct kunit *test, struct vgpu_mock *mock);
 
 /*
- * Create the kernel's ring of SDMA engine 0, without an engine that runs it. @fence_wb and
- * @fence_mc: kernel and GPU address to which job numbers are written back. Call vgpu_mock_regs()
- * first. At the end of the test, pending fences are signalled and the ring is freed.
+ * Create the kernel's ring of SDMA engine 0, without an engine that runs it. Job numbers are
+ * written back to kernel address @fence_wb, which has the GPU address @fence_mc. Call
+ * vgpu_mock_regs() first. At the end of the test, pending fences are signalled and the ring is
+ * freed.
  */
 struct vgpu_sdma_ring *vgpu_mock_ring(struct kunit *test, struct vgpu_mock *mock,
 				      __le32 *fence_wb, u64 fence_mc);
@@ -101,8 +102,9 @@ void vgpu_mock_free(struct vgpu_mock *mock, struct ttm_resource *res);
 u64 vgpu_mock_usage(struct vgpu_mock *mock, u32 mem_type);
 
 /*
- * Store in @pages the address of every page of a VRAM resource, block by block, so that a test can
- * check the cursor. @pages: array of PFN_UP(res->size) entries. Returns the number of pages.
+ * Store in @pages the address of every page of a VRAM resource, block by block, so that a test
+ * can check the resource cursor. @pages has PFN_UP(res->size) entries. Returns the number of
+ * pages.
  */
 u64 vgpu_mock_vram_pages(struct vgpu_mock *mock, struct ttm_resource *res,
 			 u64 *pages);

@@ -140,7 +140,7 @@ struct vm_mock *vm_mock_new(struct kunit *test, bool sdma)
 		mock_sdma(test, m, mmio);
 	vgpu_test_rnd(test, &m->rnd);
 	KUNIT_ASSERT_EQ(test, vgpu_vm_setup(&m->vm.base, m->vdev, &m->ops), 0);
-	/* Tests call the trim function themselves. */
+	/* Disable the trim work, because tests call vm_mock_trim(). */
 	disable_delayed_work_sync(&m->vm.trim_work);
 	m->vm.base.vmid = 1;
 	for (i = 0; i < VM_MOCK_BOS; i++)
@@ -190,7 +190,8 @@ void vm_mock_trim(struct vm_mock *m)
 }
 
 /*
- * Each of the following functions does the work of an ioctl, and updates the map of expected pages.
+ * Each of the following functions does the work of an ioctl, and updates vm_mock.owner and
+ * vm_mock.at, which are the expected mappings.
  */
 
 int vm_mock_add(struct vm_mock *m, unsigned int k, unsigned int i,

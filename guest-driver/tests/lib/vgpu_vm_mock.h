@@ -7,8 +7,8 @@
 #include "vgpu_mock.h"
 
 #define VM_MOCK_TABLES		128u
-#define VM_MOCK_WINDOW		4096u		/* pages */
-#define VM_MOCK_FIRST		(BIT_ULL(27) - 1111)	/* window's first page */
+#define VM_MOCK_WINDOW		4096u		/* number of pages that tests use */
+#define VM_MOCK_FIRST		(BIT_ULL(27) - 1111)	/* number of the window's first page */
 #define VM_MOCK_BOS		8u
 #define VM_MOCK_BO_PAGES	1100u
 #define VM_MOCK_RW		(VGPU_PTE_READABLE | VGPU_PTE_WRITEABLE)
@@ -26,13 +26,14 @@ struct mock_bo {
  * @hw: vgpu_device.hw
  * @vmm: vgpu_device.vmm
  * @vdev: device, with registers and counters
- * @ops: operations of the driver, except the allocation of tables
+ * @ops: operations of the driver, with replaced functions that allocate and free tables
  * @tables: memory of the page tables
  * @used: tables that are allocated
  * @limit: number of tables that may be allocated
  * @bos: BOs to map
- * @owner: for each page of the window: index of the BO plus 1; VM_MOCK_BOS + 1: PRT; 0: not mapped
- * @at: for each page of the window: number of the page in its BO
+ * @owner: for each page of the window, index of the mapped BO plus 1; VM_MOCK_BOS + 1 for a PRT
+ *         page; 0 for a page that is not mapped
+ * @at: for each page of the window, number of the page in its BO
  * @rnd: random numbers
  */
 struct vm_mock {
@@ -50,7 +51,7 @@ struct vm_mock {
 	struct rnd_state rnd;
 };
 
-/* Create a mock. @sdma: page-table entries are written by SDMA packets, not by the CPU. */
+/* Create a mock. If @sdma, SDMA packets write page-table entries, otherwise the CPU does. */
 struct vm_mock *vm_mock_new(struct kunit *test, bool sdma);
 u64 vm_mock_flushes(struct vm_mock *m);
 unsigned int vm_mock_tables(struct vm_mock *m);

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * process/kfd_mem.c, mm/vgpu_vram_evict.c: allocations in VRAM that is full of BOs. Catches: while
- * BOs are reserved or are kept by their owners, an allocation fails, waits too long or evicts too
- * little. process/kfd_mem_validate.c: the BOs of a process are moved to their places. Catches: the
- * BOs are moved in the wrong order; after an error, BOs stay reserved or keep the eviction fence.
+ * Test allocations in VRAM that is full of BOs (process/kfd_mem.c, mm/vgpu_vram_evict.c).
+ * Catches: an allocation fails, waits too long or evicts too little while BOs are reserved or
+ * are kept by their owners.
+ *
+ * Test how the BOs of a process are moved to their places (process/kfd_mem_validate.c).
+ * Catches: the BOs are moved in the wrong order; after an error, BOs stay reserved or keep the
+ * eviction fence.
+ *
  * TTM manages the BOs; moves copy nothing.
  */
 #include <linux/dma-resv.h>
@@ -23,17 +27,20 @@
 #include "tests/lib/vgpu_mock.h"
 
 #define CREATE_BOS	20u
-/* An allocation calls evict_ok() more often than this in its 16 tries (KGD_MEM_CREATE_TRIES). */
+/*
+ * Number of calls of evict_ok() that return false: less than an allocation makes in its 16
+ * tries (KGD_MEM_CREATE_TRIES).
+ */
 #define CREATE_REFUSALS	8u
 #define VALIDATE_BOS	3u
 
 /**
  * struct create_mock - a device whose VRAM is full, and a process
  * @mock: device
- * @node: the device for KFD
+ * @node: KFD node of the device
  * @p: process that allocates
  * @pdd: state of @p on the device
- * @vma: offsets for mmap
+ * @vma: manager of the BOs' offsets for mmap()
  * @mapping: address_space of the device; it has no CPU mappings
  * @funcs: functions of the driver, with a move that copies nothing
  * @man_funcs: functions of the VRAM manager, with create_alloc()
@@ -131,7 +138,10 @@ static int create_holder(void *arg)
 		wait_for_completion(&m->hold);
 		if (m->stop)
 			return 0;
-		/* The test's thread waits for @held, and holds none of these reservations. */
+		/*
+		 * No trylock fails: the test's thread waits for held, and holds none of these
+		 * reservations.
+		 */
 		for (i = 0; i < m->n; i++)
 			WARN_ON(!dma_resv_trylock(m->bo[i]->tbo.base.resv));
 		complete(&m->held);
@@ -142,8 +152,8 @@ static int create_holder(void *arg)
 }
 
 /*
- * Replaces alloc() of the VRAM manager. A try to create a BO calls this function twice: for free
- * VRAM, then with eviction. The first call is the start of the try.
+ * Replaces alloc() of the VRAM manager. A try to create a BO calls this function twice, first
+ * for free VRAM, then with eviction. The first call starts the try.
  */
 static int create_alloc(struct ttm_resource_manager *man,
 			struct ttm_buffer_object *tbo,
@@ -169,7 +179,7 @@ static void create_release(struct ttm_buffer_object *tbo)
 		m->holding = false;
 		complete(&m->drop);
 	}
-	/* No engine wipes the memory. */
+	/* Do not wipe the memory, because there is no engine. */
 	to_vgpu_bo(tbo)->flags &= ~AMDGPU_GEM_CREATE_VRAM_WIPE_ON_RELEASE;
 	vgpu_ttm_funcs.release_notify(tbo);
 }
@@ -329,7 +339,7 @@ static void create_stop_holder(struct create_mock *m)
 	m->holder = NULL;
 }
 
-/* Allocate @size bytes of VRAM, and free them. */
+/* Allocate @size bytes of VRAM, check that the result is @want, and free the memory. */
 static void create_and_destroy(struct kunit *test, struct create_mock *m, u64 size,
 			       int want)
 {
@@ -354,9 +364,9 @@ static void create_check_place(struct kunit *test, struct vgpu_bo *bo, u32 mem_t
 }
 
 /*
- * Another thread reserves the only BO before every try, and drops the reservation after the try.
- * Catches: after each failed try an allocation only waits for the reservation, so that it fails
- * after a number of tries.
+ * Another thread reserves the only BO before every try, and drops the reservation after the
+ * try. Catches: an allocation only waits for the reservation after each failed try, so that it
+ * fails after a number of tries.
  */
 static void create_held(struct kunit *test)
 {
@@ -370,8 +380,8 @@ static void create_held(struct kunit *test)
 }
 
 /*
- * Two BOs are reserved; the first must not be evicted. Catches: an allocation waits only for the
- * reservation of the first BO.
+ * Two BOs are reserved, and the owner of the first BO refuses its eviction. Catches: an
+ * allocation waits only for the reservation of the first BO.
  */
 static void create_held_behind(struct kunit *test)
 {
@@ -386,8 +396,9 @@ static void create_held_behind(struct kunit *test)
 }
 
 /*
- * The number of reserved BOs is larger than the number of tries of an allocation. All these BOs
- * must be evicted. Catches: an allocation evicts only one BO for each try.
+ * The number of reserved BOs is larger than the number of tries of an allocation. The
+ * allocation needs the VRAM of all these BOs. Catches: an allocation evicts only one BO for
+ * each try.
  */
 static void create_held_many(struct kunit *test)
 {
@@ -416,8 +427,8 @@ static void create_held_stays(struct kunit *test)
 }
 
 /*
- * The owner of a kernel BO can vacate the BO only after some tries (as SVM if a page is locked).
- * Catches: the allocation fails because it ignores kernel BOs.
+ * The owner of a kernel BO can vacate the BO only after some tries (as SVM does if a page is
+ * locked). Catches: the allocation fails because it ignores kernel BOs.
  */
 static void create_vacated_later(struct kunit *test)
 {
@@ -446,8 +457,8 @@ static void create_kept(struct kunit *test)
 }
 
 /*
- * Map each BO in the process, as an allocation in the domain in @domain, and clear @m->moved. No BO
- * counts as swapped out recently.
+ * Map each BO in the process, as if BO i had been allocated in @domain[i]. Clear m->moved, and
+ * let no BO count as swapped out recently.
  */
 static void validate_map(struct kunit *test, struct create_mock *m, const u32 *domain)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * process/kfd_mem_limit.c against a sum that is recomputed at each step. Catches: memory is
- * reserved twice; a failed reservation changes a count; system memory stays reserved after a GPU is
- * removed.
+ * Compare process/kfd_mem_limit.c with a sum that is recomputed at each step. Catches: memory
+ * is reserved twice; a failed reservation changes a count; system memory stays reserved after a
+ * GPU is removed.
  *
- * The test uses the module's counters: no process may use KFD while it runs.
+ * The test uses the module's counters, so no process may use KFD while the test runs.
  */
 #include <linux/mm.h>
 #include <drm/amdgpu_drm.h>
@@ -60,7 +60,7 @@ static void limit_gtt(struct kunit *test)
 	kfd_mem_limit_unreserve(node->vdev, GTT, m->limit);
 }
 
-/* Reservations of VRAM beyond the size of VRAM are counted as system memory. */
+/* Check that reservations of VRAM beyond the size of VRAM are counted as system memory. */
 static void limit_vram(struct kunit *test)
 {
 	struct limit_mock *m = limit_mock_new(test);
@@ -88,7 +88,7 @@ static void limit_vram(struct kunit *test)
 	kfd_mem_limit_unreserve(node->vdev, GTT, m->limit - 4096);
 }
 
-/* Doorbells are not counted. */
+/* Check that doorbells are not counted. */
 static void limit_others(struct kunit *test)
 {
 	struct limit_mock *m = limit_mock_new(test);
@@ -171,13 +171,16 @@ static void limit_random(struct kunit *test)
 			kfd_mem_limit_unreserve(m->node[bo[i].gpu].vdev,
 						bo[i].domain, bo[i].size);
 	kfd_mem_limit_unreserve(m->node[0].vdev, GTT, ballast);
-	/* All reservations are undone. */
+	/* Check that all reservations are undone. */
 	KUNIT_ASSERT_EQ(test, kfd_mem_limit_reserve(&m->node[0], GTT, m->limit),
 			0);
 	kfd_mem_limit_unreserve(m->node[0].vdev, GTT, m->limit);
 }
 
-/* A GPU is removed while it has BOs: the reservations of the BOs are undone exactly once. */
+/*
+ * A GPU is removed while it has BOs. Catches: the reservations of the BOs are not undone, or
+ * are undone twice.
+ */
 static void limit_detach(struct kunit *test)
 {
 	struct limit_mock *m = limit_mock_new(test);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * process/kfd_timeslice.c with simulated time. Catches: processes evict each other without making
- * progress; a restore always gets too little time; the memory of a process can never be evicted; a
- * comparison of times is wrong when jiffies wrap.
+ * Test process/kfd_timeslice.c with simulated time. Catches: processes evict each other without
+ * making progress; a restore always gets too little time; the memory of a process can never be
+ * evicted; a comparison of times is wrong when jiffies wrap.
  */
 #include <linux/jiffies.h>
 #include <drm/ttm/ttm_placement.h>
@@ -16,7 +16,7 @@
 
 #define MS(ms)	msecs_to_jiffies(ms)
 
-/* The memory of a process without a time slice can be evicted. */
+/* Check that the memory of a process without a time slice can be evicted. */
 static void timeslice_off(struct kunit *test)
 {
 	struct kfd_timeslice t = { 0 };
@@ -37,8 +37,8 @@ static void timeslice_off(struct kunit *test)
 }
 
 /*
- * While a process is restored, its memory is not evicted. Exception: after a while, an allocation
- * may evict its VRAM.
+ * Check that the memory of a process is not evicted while the process is restored, except that
+ * after a while an allocation may evict its VRAM.
  */
 static void timeslice_restoring(struct kunit *test)
 {
@@ -56,8 +56,8 @@ static void timeslice_restoring(struct kunit *test)
 }
 
 /*
- * After a failed restore, the next restore has more time, up to a limit. After a successful
- * restore, the time is reset.
+ * Check that after a failed restore, the next restore has more time, up to a limit, and that a
+ * successful restore resets the time.
  */
 static void timeslice_restore_fails(struct kunit *test)
 {
@@ -89,7 +89,7 @@ static void timeslice_restore_fails(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kfd_timeslice_left(&t, now), MS(10));
 }
 
-/* The time slice is proportional to the duration of the restore, within bounds. */
+/* Check that the time slice is proportional to the duration of the restore, within bounds. */
 static void timeslice_on(struct kunit *test)
 {
 	static const struct {

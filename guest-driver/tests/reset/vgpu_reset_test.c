@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * reset/vgpu_reset.c: how often a device is reset, with simulated time. Catches: resets with long
- * times between them add up, so that the third one gives the device up; a device that fails again
- * soon after each reset is reset without limit; a device that was given up is reset again.
+ * Test with simulated time how often reset/vgpu_reset.c resets a device. Catches: resets with
+ * long times between them add up, so that the third one gives the device up; a device that
+ * fails again soon after each reset is reset without limit; a device that was given up is reset
+ * again.
  */
 #include <kunit/test.h>
 
@@ -22,7 +23,7 @@ static void tries_in_a_row(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, vgpu_reset_tries_next(&tries, now));
 	now += 10 * VGPU_RESET_CALM;
 	KUNIT_EXPECT_FALSE(test, vgpu_reset_tries_next(&tries, now));
-	/* vgpu_reset_device() */
+	/* vgpu_reset_device() sets the number of tries to 0. */
 	tries.n = 0;
 	KUNIT_EXPECT_TRUE(test, vgpu_reset_tries_next(&tries, now));
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * svm/svm_attr.c and svm/svm_policy.c: the effect of attributes, compared with a list of the last
- * attribute for each GPU. Catches: an attribute does not change the access; an attribute is applied
- * to another GPU; memory moves to a place that a GPU with access cannot reach.
+ * Compare the effect of attributes (svm/svm_attr.c, svm/svm_policy.c) with a list of the last
+ * attribute for each GPU. Catches: an attribute does not change the access; an attribute is
+ * applied to another GPU; memory moves to a place that a GPU with access cannot reach.
  */
 #include <linux/ktime.h>
 #include <kunit/static_stub.h>
@@ -22,7 +22,10 @@
 #define ATTR(t, v)	((struct kfd_ioctl_svm_attribute){		\
 				.type = KFD_IOCTL_SVM_ATTR_##t, .value = (v) })
 
-/* A process on several GPUs, with one range. @linked: pairs of GPUs that have an XGMI link. */
+/*
+ * A process on several GPUs, with one range. @linked is true for pairs of GPUs that have an
+ * XGMI link.
+ */
 struct attr_mock {
 	struct kfd_process p;
 	struct svm_range_list svms;
@@ -102,7 +105,7 @@ static void attr_valid(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, svm_attr_check(&m->p, 0, NULL), 0);
 }
 
-/* An invalid attribute at any position makes the whole call fail. */
+/* Check that an invalid attribute at any position makes the whole call fail. */
 static void attr_invalid(struct kunit *test)
 {
 	struct attr_mock *m = attr_mock_new(test);
@@ -130,7 +133,7 @@ static void attr_invalid(struct kunit *test)
 	}
 }
 
-/* For each GPU, the last access attribute in the list applies. */
+/* Check that for each GPU, the last access attribute in the list applies. */
 static void attr_access(struct kunit *test)
 {
 	static const u32 types[] = {
@@ -164,7 +167,7 @@ static void attr_access(struct kunit *test)
 						   a.bitmap_aip, SVM_MAX_GPU));
 }
 
-/* Flags are set and cleared bit by bit, in the order of the attributes. */
+/* Check that flags are set and cleared bit by bit, in the order of the attributes. */
 static void attr_flags(struct kunit *test)
 {
 	struct attr_mock *m = attr_mock_new(test);
@@ -192,7 +195,7 @@ static void attr_flags(struct kunit *test)
 	}
 }
 
-/* The last location and the last granularity apply, and no other field changes. */
+/* Check that the last location and the last granularity apply, and that no other field changes. */
 static void attr_values(struct kunit *test)
 {
 	struct attr_mock *m = attr_mock_new(test);
@@ -222,8 +225,8 @@ static void attr_values(struct kunit *test)
 }
 
 /*
- * Set a random state of the range. @access receives, for each GPU, 0 for no access, 1 for access, 2
- * for access in place.
+ * Set a random state of the range. @access receives, for each GPU, 0 for NO_ACCESS, 1 for
+ * ACCESS, 2 for ACCESS_IN_PLACE.
  */
 static void attr_scramble(struct attr_mock *m, unsigned int *access)
 {
@@ -272,10 +275,10 @@ static bool attr_all_reach(const struct attr_mock *m,
 }
 
 /*
- * The attributes decide before the policy. Without access, the fault is refused. Memory moves to
- * the preferred location if the faulting GPU can reach this location. If the range stays mapped,
- * all other GPUs with access must reach the location, too. In all other cases the policy decides.
- * No GPU has pulled the memory before, and VRAM has free space.
+ * Check that the attributes take precedence over the policy. Without access, the fault is
+ * denied. Memory moves to the preferred location if the faulting GPU can reach this location.
+ * If the range stays mapped, all other GPUs with access must reach the location, too. In all
+ * other cases the policy decides. No GPU has pulled the memory before, and VRAM has free space.
  */
 static void policy_fault(struct kunit *test)
 {
@@ -318,15 +321,17 @@ static void policy_fault(struct kunit *test)
 /**
  * struct policy_case - faults of GPUs 0 and 1 on one page, one after the other
  * @policy: migration policy of the process
- * @access: one letter each for GPU 0 and 1: 'a' access, 'i' access in place, 'n' no access
+ * @access: two letters, for GPU 0 and GPU 1: 'a' is ACCESS, 'i' is ACCESS_IN_PLACE, 'n' is
+ *          NO_ACCESS
  * @linked: the GPUs have an XGMI link
  * @preferred: preferred location
  * @prefetch: location of the last prefetch
  * @pages: length of the range; its granularity is 512 pages
- * @faults: number of the GPU of each fault; 'T': a long time passes; 'F': VRAM of GPU 0 is full
- *          from now on
- * @want: expected result of each fault: number of the GPU that the memory is in, 's' system
- *        memory, '.' place not changed, 'x' denied
+ * @faults: one character for each step: number of the GPU that faults; 'T' if a long time
+ *          passes; 'F' if VRAM of GPU 0 is full from now on
+ * @want: one character for the result of each fault: number of the GPU to which memory
+ *        migrates; 's' if it migrates to system memory; '.' if it does not migrate; 'x' if the
+ *        fault is denied
  */
 struct policy_case {
 	enum svm_policy policy;
@@ -348,7 +353,7 @@ static const struct policy_case policy_table[] = {
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "01T0T1", "0101" },
 	{ AMDGPU, "na", true, UNDEFINED, UNDEFINED, 4096, "01", "x1" },
 	{ AMDGPU, "na", true, GPU_ID(0), UNDEFINED, 4096, "01", "x0" },
-	/* A GPU with access in place does not pull memory that it can reach. */
+	/* A GPU with ACCESS_IN_PLACE does not pull memory that it can reach. */
 	{ AMDGPU, "ai", true, UNDEFINED, UNDEFINED, 4096, "1010", ".0.0" },
 	{ AMDGPU, "ai", false, UNDEFINED, UNDEFINED, 4096, "1010", ".0.." },
 	/* Memory moves to the preferred location, if the GPUs can reach it. */
@@ -358,7 +363,10 @@ static const struct policy_case policy_table[] = {
 	{ AMDGPU, "aa", false, GPU_ID(1), UNDEFINED, 4096, "0101", "01.." },
 	{ AMDGPU, "ia", false, GPU_ID(1), UNDEFINED, 4096, "0101", ".1.." },
 	{ AMDGPU, "ii", true, GPU_ID(1), UNDEFINED, 4096, "01", "11" },
-	/* Full VRAM: only every second fault moves memory, because the move evicts other memory. */
+	/*
+	 * If VRAM is full, only every second fault moves memory, because the move evicts other
+	 * memory.
+	 */
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "0F0000", "00.0." },
 	{ AMDGPU, "aa", false, GPU_ID(0), UNDEFINED, 4096, "0F00001", "00.0.1" },
 
@@ -379,8 +387,8 @@ static const struct policy_case policy_table[] = {
 	{ ADAPTIVE, "aa", true, UNDEFINED, UNDEFINED, 4096,
 	  "000000000000000001111111111111", "....0000000000000............1" },
 	/*
-	 * A GPU with access in place does not pull memory, but its faults reduce the other GPU's
-	 * lead.
+	 * A GPU with ACCESS_IN_PLACE does not pull memory, but its faults reduce the other
+	 * GPU's lead.
 	 */
 	{ ADAPTIVE, "ai", true, UNDEFINED, UNDEFINED, 4096, "1111111", "......." },
 	{ ADAPTIVE, "ai", true, UNDEFINED, UNDEFINED, 4096, "1100000000",
@@ -400,9 +408,9 @@ static const struct policy_case policy_table[] = {
 };
 
 /*
- * A pull counts as recent for one second of real time. Check this, and return the result. Then make
- * the pull recent until a 'T' in the case's faults: the guest may be stopped for longer than a
- * second between faults.
+ * Record a pull, and return true if it counts as recent for one second of real time. Then make
+ * the pull recent until a 'T' in the case's faults, because the guest may be stopped for longer
+ * than a second between faults.
  */
 static bool policy_pulled(struct attr_mock *m, unsigned int gpu,
 			  struct svm_interval win)
@@ -497,8 +505,8 @@ static void policy_faults(struct kunit *test)
 }
 
 /*
- * Catches: memory is prefetched to a location that a GPU cannot reach, although the GPU has access
- * in place, or has access and the range stays mapped.
+ * Catches: memory is prefetched to a location that a GPU cannot reach, although the GPU has
+ * ACCESS_IN_PLACE, or has ACCESS and the range stays mapped.
  */
 static void policy_prefetch(struct kunit *test)
 {
@@ -538,8 +546,8 @@ static void policy_prefetch(struct kunit *test)
 }
 
 /*
- * Memory is mapped immediately in all GPUs with access in place. In a GPU with access, memory is
- * mapped immediately if the range stays mapped or if the memory has moved to this GPU.
+ * Check that SET_ATTR maps memory immediately for all GPUs with ACCESS_IN_PLACE, and for a GPU
+ * with ACCESS if the range stays mapped or if the memory has moved to this GPU.
  */
 static void policy_map_now(struct kunit *test)
 {

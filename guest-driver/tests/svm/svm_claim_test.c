@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * svm_claim() (svm/svm_claim.c): addresses at which a BO is about to be mapped. Catches: a BO
- * overlaps a range; a range is created over a BO whose mapping is not complete; a claim is not
- * released; a claim takes mmap_lock without need (the process of the test has no mm).
+ * Test svm_claim() (svm/svm_claim.c), which claims addresses at which a BO is about to be
+ * mapped. Catches: a BO overlaps a range; a range is created over a BO whose mapping is not
+ * complete; a claim is not released; a claim takes mmap_lock without need, which crashes
+ * because the test's process has no mm.
  */
 #include <linux/interval_tree.h>
 #include <linux/sizes.h>
@@ -67,7 +68,7 @@ static bool claim_busy(struct claim_mock *m, unsigned long first,
 	return busy;
 }
 
-/* A claim that overlaps a range by one page fails, and leaves no claim. */
+/* Check that a claim that overlaps a range by one page fails, and leaves no claim. */
 static void claim_taken(struct kunit *test)
 {
 	static const struct {
@@ -104,7 +105,7 @@ static void claim_taken(struct kunit *test)
 	claim_mock_end(m);
 }
 
-/* New ranges are refused only at the claimed pages. */
+/* Check that new ranges are refused only at the claimed pages. */
 static void claim_held(struct kunit *test)
 {
 	struct claim_mock *m = claim_mock_new(test);
@@ -126,7 +127,7 @@ static void claim_held(struct kunit *test)
 	claim_mock_end(m);
 }
 
-/* Claims of length 0, and claims whose end wraps, are refused. */
+/* Check that claims of length 0, and claims whose end wraps, are refused. */
 static void claim_nothing(struct kunit *test)
 {
 	struct claim_mock *m = claim_mock_new(test);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * svm/svm_fault_queue.c: the test holds the mmap_lock of a process, so that the process's fault
- * worker stalls as in a page-in. Meanwhile other processes have faults. Catches: a fault waits for
- * the stalled worker of another process; a fault queue grows while its worker stalls; a CAM slot is
- * not acknowledged; a CAM slot is acknowledged after a fault of another process has got the slot; a
- * stalled process keeps all CAM slots.
+ * Test svm/svm_fault_queue.c. The test holds the mmap_lock of a process, so that the process's
+ * fault worker stalls as in a page-in. Meanwhile other processes have faults. Catches: a fault
+ * waits for the stalled worker of another process; a fault queue grows while its worker stalls;
+ * a CAM slot is not acknowledged; a CAM slot is acknowledged after a fault of another process
+ * has got the slot; a stalled process keeps all CAM slots.
  */
 #include <linux/iopoll.h>
 #include <linux/kref.h>
@@ -46,7 +46,7 @@ struct fault_process {
 /**
  * struct fault_mock - two processes on a GPU with an interrupt ring
  * @stalled: process whose worker waits for mmap_lock, which the test holds
- * @other: process without address space: its faults are stale, and do not need mmap_lock
+ * @other: process without address space, so that its faults are stale and do not need mmap_lock
  * @node: GPU
  * @sn: SVM state of @node
  * @vm: address space of @stalled, and the device
@@ -167,7 +167,7 @@ static void fault_put(struct fault_mock *m, u16 pasid, bool retry, u32 cam, u32 
 	dw[0] = cpu_to_le32(VGPU_PREP(IH_DW0__CLIENT, IH_CLIENT_VMC) |
 			    VGPU_PREP(IH_DW0__SOURCE, IH_SRC_VM_FAULT) |
 			    VGPU_PREP(IH_DW0__VMID, 3u) | IH_DW0__VMID_SRC);
-	/* No-retry faults are older than the process. */
+	/* Make no-retry faults older than the process, so that they are not reported. */
 	dw[1] = cpu_to_le32(retry ? FAULT_TS : 0);
 	dw[2] = 0;
 	dw[3] = cpu_to_le32(VGPU_PREP(IH_DW3__PASID, (u32)pasid));
@@ -191,7 +191,10 @@ static void fault_expect_ack(struct kunit *test, struct fault_mock *m, u64 acks,
 	KUNIT_EXPECT_EQ(test, m->doorbells[DOORBELL_IH_RETRY_CAM_DW], cam);
 }
 
-/* Faults of another process, and of an unused PASID, are handled while a worker stalls. */
+/*
+ * Check that faults of another process, and of an unused PASID, are handled while a worker
+ * stalls.
+ */
 static void fault_beside_stalled(struct kunit *test)
 {
 	struct fault_mock *m = fault_mock_new(test);
@@ -211,7 +214,7 @@ static void fault_beside_stalled(struct kunit *test)
 	kfd_pasid_free(nobody);
 }
 
-/* Return true if the worker has taken the first fault from the list. */
+/* Return true if the worker of the stalled process has taken the first fault from the lists. */
 static bool fault_taken(struct fault_mock *m)
 {
 	struct svm_fault_queue *q = &m->stalled.p.svms->gpus[0].faults;
@@ -246,15 +249,15 @@ static void fault_bounded(struct kunit *test)
 	}
 	for (i = 0; i < FAULT_NORETRY; i++)
 		fault_put(m, pasid, false, 0, FAULT_RESENT + 3 + i);
-	/* An invalid slot number. */
+	/* Raise a fault with an invalid slot number. */
 	fault_put(m, pasid, true, VGPU_RETRY_CAM_SLOTS, 1);
 	spin_lock_irq(&m->sn.fault_lock);
 	KUNIT_EXPECT_EQ(test, list_count_nodes(&q->pending), 2 + SVM_FAULT_REPORTS);
 	spin_unlock_irq(&m->sn.fault_lock);
 	KUNIT_EXPECT_EQ(test, m->sn.slots[2].serial, FAULT_RESENT + 2);
 	/*
-	 * The counter includes one fault of each of the three slots, and the one with the invalid
-	 * slot number.
+	 * The counter includes one fault of each of the three slots, and the fault with the
+	 * invalid slot number.
 	 */
 	KUNIT_EXPECT_EQ(test, vgpu_stat_read(m->vm->vdev, VGPU_STAT_FAULTS_RETRY), 4);
 	fault_mock_end(test, m);
@@ -262,8 +265,8 @@ static void fault_bounded(struct kunit *test)
 }
 
 /*
- * A fault waits for a stalled worker. Meanwhile a reset frees the fault's CAM slot, and a fault of
- * another process gets the slot.
+ * A fault waits for a stalled worker. Meanwhile a reset frees the fault's CAM slot, and a fault
+ * of another process gets the slot. Catches: the slot is acknowledged for the first fault.
  */
 static void fault_slot_reused(struct kunit *test)
 {
@@ -279,8 +282,9 @@ static void fault_slot_reused(struct kunit *test)
 }
 
 /*
- * All CAM slots have faults of the stalled process. The queues of the process are evicted before
- * the slots are released, and restored when its worker continues. No slot is acknowledged twice.
+ * All CAM slots have faults of the stalled process. Check that the queues of the process are
+ * evicted before the slots are released, and restored when its worker continues, and that no
+ * slot is acknowledged twice.
  */
 static void fault_cam_full(struct kunit *test)
 {

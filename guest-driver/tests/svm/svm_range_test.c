@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * svm_range_remove() (svm/svm_range.c), as munmap() and the end of a process call it. Catches: a
- * range is removed from the tree, and loses its MMU notifier, while the GPU has entries for its
- * pages: the kernel reuses the pages, and the GPU still accesses them.
+ * Test svm_range_remove() (svm/svm_range.c), which is called on munmap() and at the end of a
+ * process. Catches: a range is removed from the tree, and loses its MMU notifier, while the GPU
+ * has entries for its pages, so that the GPU accesses pages that the kernel reuses.
  */
 #include <linux/interval_tree.h>
 #include <linux/io.h>

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * svm/migrate/svm_pagemap.c, svm_bo.c: eviction of a page of VRAM, or of its BO, while the page has
- * another reference. Catches: the eviction never returns; the eviction reports success; the page is
- * freed in spite of the reference.
+ * Test the eviction of a page of VRAM, or of its BO, while the page has another reference
+ * (svm/migrate/svm_pagemap.c, svm_bo.c). Catches: the eviction never returns; the eviction
+ * reports success; the page is freed in spite of the reference.
  *
- * svm/migrate/svm_migrate.c: CPU faults on a page that another fault is moving. Catches: a fault
- * keeps its page reference, so that the page cannot move; a fault changes vmf->page, or returns
- * without the reference that do_swap_page() drops.
+ * Test CPU faults on a page that another fault is moving (svm/migrate/svm_migrate.c). Catches:
+ * a fault keeps its page reference, so that the page cannot move; a fault changes vmf->page, or
+ * returns without the reference that do_swap_page() drops.
  *
- * svm/migrate/svm_hive.c: pages of two GPUs, in one hive or not. Catches: HMM returns a page of a
- * GPU in another hive; a page is looked up in the wrong VRAM.
+ * Test pages of two GPUs that are in one hive or not (svm/migrate/svm_hive.c). Catches: HMM
+ * returns a page of a GPU in another hive; a page is looked up in the wrong VRAM.
  */
 #include <linux/dma-resv.h>
 #include <linux/iopoll.h>
@@ -146,8 +146,8 @@ static void stuck_referenced(struct kunit *test)
 }
 
 /*
- * Expect @looks from svm_bo_evict_ok() and @want from svm_bo_vacate(). Both are called twice: a
- * call must not change the next result.
+ * Expect @looks from svm_bo_evict_ok() and @want from svm_bo_vacate(). Call both functions
+ * twice, because a call must not change the result of the next call.
  */
 static void stuck_vacate(struct kunit *test, struct stuck_mock *m, bool looks,
 			 bool want)
@@ -168,8 +168,8 @@ static void stuck_resv_fini(void *resv)
 }
 
 /*
- * The eviction of the BO is refused while one of its pages is in use, or a migration has a
- * reference to the BO.
+ * Check that the eviction of the BO is refused while one of its pages is in use, or while a
+ * migration has a reference to the BO.
  */
 static void stuck_wanted(struct kunit *test)
 {
@@ -194,7 +194,7 @@ static void stuck_wanted(struct kunit *test)
 	put_page(m->page);
 	/* Now only the migration has a reference. */
 	stuck_vacate(test, m, true, false);
-	/* The contents of VRAM are lost: an eviction must not migrate them to system memory. */
+	/* VRAM has lost its contents, so an eviction must not migrate them to system memory. */
 	atomic_inc(&m->mock->vdev.hw->vram_epoch);
 	stuck_vacate(test, m, false, false);
 	refcount_set(&m->sb.ref.refcount, 0);
@@ -264,8 +264,8 @@ static void touch_expect(struct kunit *test, struct touch_thread *t, struct page
 }
 
 /*
- * While one fault moves the page, the other faults of the page drop their page references. When the
- * moving fault ends, the other faults get the references back.
+ * Check that the other faults of a page drop their page references while one fault moves the
+ * page, and get the references back when the moving fault ends.
  */
 static void touch_lends(struct kunit *test)
 {
@@ -293,8 +293,8 @@ static void touch_lends(struct kunit *test)
 }
 
 /*
- * A thread that is killed while it waits for the moving fault gets its page reference back exactly
- * once.
+ * Check that a thread that is killed while it waits for the moving fault gets its page
+ * reference back exactly once.
  */
 static void touch_killed(struct kunit *test)
 {
@@ -319,7 +319,7 @@ static void touch_killed(struct kunit *test)
 	stuck_release(test, m);
 }
 
-/* Faults of two pages do not wait for each other. */
+/* Check that faults of two pages do not wait for each other. */
 static void touch_two_pages(struct kunit *test)
 {
 	struct stuck_mock *m = stuck_mock_new(test);
@@ -376,8 +376,8 @@ static void peer_expect(struct kunit *test, struct svm_view *view,
 }
 
 /*
- * Places of pages of nodes 3 and 1 of a hive, of a GPU without a hive, and of system memory. The
- * accessing GPU is node 3 or node 1.
+ * Check the places of pages of nodes 3 and 1 of a hive, of a GPU without a hive, and of system
+ * memory. The accessing GPU is node 3 or node 1.
  */
 static void peer_places(struct kunit *test)
 {
@@ -408,7 +408,8 @@ static void peer_places(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, view.lost);
 
 	/*
-	 * The link is down: the page of the peer is out of reach, the GPU's own page stays in VRAM.
+	 * While the link is down, the page of the peer is out of reach, and the GPU's own page
+	 * stays in VRAM.
 	 */
 	high->mock->regs[VGPU_XGMI_LINKS] = BIT(0) | BIT(2);
 	view = (struct svm_view) { .node = &high->node };
