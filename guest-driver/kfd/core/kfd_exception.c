@@ -17,7 +17,7 @@
 /**
  * kfd_exception_memory() - raise a memory fault
  * @pdd: state of the process on the GPU
- * @va: address
+ * @va: address of the access
  * @not_present: the page-table entry was not valid
  * @write: the access was a write
  *

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* CHECKPOINT: save a paused process. */
+/* Implements CHECKPOINT, which saves a paused process. */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 

@@ -31,7 +31,7 @@ struct svm_saved_range;
 /* Value of dmabuf_fd for a BO without dma-buf, as in amdkfd. */
 #define KFD_CRIU_NO_FD		0xffffffffu
 
-#define KFD_CRIU_XNACK		BIT(0)	/* kfd_process.xnack_enabled */
+#define KFD_CRIU_XNACK		BIT(0)	/* kfd_process.xnack_enabled is set */
 #define KFD_CRIU_EVENT_PAGE	BIT(1)	/* the kernel has allocated the signal page */
 #define KFD_CRIU_HEAD_FLAGS	(KFD_CRIU_XNACK | KFD_CRIU_EVENT_PAGE)
 

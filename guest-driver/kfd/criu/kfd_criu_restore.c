@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* RESTORE: create the objects of a checkpoint in a new process. */
+/* Implements RESTORE, which creates the objects of a checkpoint in a new process. */
 #include <linux/file.h>
 #include <linux/slab.h>
 #include <linux/string.h>

@@ -128,7 +128,7 @@ static bool kfd_dbg_raise_process(struct kfd_process *p, u64 mask)
 /**
  * kfd_dbg_raise_fault() - raise a memory fault that could not be repaired
  * @pdd: state of the process on the GPU
- * @va: address
+ * @va: address of the access
  * @not_present: the page-table entry was not valid
  * @write: the access was a write
  *
@@ -270,7 +270,7 @@ void kfd_dbg_end(struct kfd_process *target, struct kfd_process *debugger)
 	kfd_dbg_put(s);
 }
 
-/* Return a process that @p debugs, with a reference taken, or NULL if there is none. */
+/* Return a process that @p debugs, with a reference taken, or NULL if @p debugs no process. */
 static struct kfd_process *kfd_dbg_next_target(struct kfd_process *p)
 {
 	struct kfd_process *target = NULL;

@@ -128,7 +128,7 @@ int kfd_dbg_resume(struct kfd_process *target, u64 ids, u32 n);
 int kfd_dbg_queue_snapshot(struct kfd_process *target,
 			   struct kfd_ioctl_dbg_trap_queue_snapshot_args *args);
 
-/* kfd_debug_query.c. The caller holds no locks. */
+/* kfd_debug_query.c; the functions are documented there. The caller holds no locks. */
 int kfd_dbg_query_event(struct kfd_process *target,
 			struct kfd_ioctl_dbg_trap_query_debug_event_args *args);
 int kfd_dbg_query_info(struct kfd_process *target,

@@ -137,7 +137,7 @@ static int kfd_runtime_wait(struct kfd_process *p, enum kfd_runtime_call call)
 	closed = p->dbg->closed;
 	spin_unlock(&kfd_dbg_lock);
 	if (ret)
-		return -EINTR;	/* not restarted, as in amdkfd */
+		return -EINTR;	/* the call is not restarted, as in amdkfd */
 	return closed ? -ENODEV : 0;
 }
 

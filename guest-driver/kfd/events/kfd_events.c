@@ -85,7 +85,7 @@ static void scan_work(struct work_struct *work)
  */
 void kfd_events_scan(struct kfd_process *p)
 {
-	/* The page is set once, under the mutex. */
+	/* No barrier is needed, because the page is set under the mutex. */
 	if (p->events->signal_page)
 		scan_slots(p->events);
 }
@@ -206,7 +206,7 @@ static void events_report(struct kfd_process *p, const struct kfd_event *news)
 /**
  * kfd_events_fill_memory() - describe a memory fault for MEMORY events
  * @pdd: state of the process on the GPU
- * @va: address
+ * @va: address of the access
  * @not_present: the page-table entry was not valid
  * @write: the access was a write
  * @data: description, for kfd_events_memory()
@@ -246,7 +246,7 @@ void kfd_events_memory(struct kfd_process_device *pdd,
 /**
  * kfd_events_memory_exception() - signal MEMORY events after a fault that cannot be repaired
  * @pdd: state of the process on the GPU
- * @va: address
+ * @va: address of the access
  * @not_present: the page-table entry was not valid
  * @write: the access was a write
  *
@@ -461,7 +461,7 @@ int kfd_events_mmap(struct kfd_process *p, struct vm_area_struct *vma)
  * kfd_event_publish() - allocate an event's id, and let lookups find the event
  * @p: process
  * @ev: event; once the function has published it, another thread may destroy it
- * @limit: ids to choose from
+ * @limit: interval from which the id is allocated
  * @id: set to the event's id
  *
  * Return: 0; -EBUSY if no id is free; -ENOMEM.

@@ -36,7 +36,7 @@ static int kfd_open(struct inode *inode, struct file *filp)
 	if (iminor(inode))
 		return -ENODEV;
 	if (in_compat_syscall())
-		return -EPERM;	/* the structures have 64-bit pointers */
+		return -EPERM;	/* no 32-bit callers, because the structures have 64-bit pointers */
 	if (!current->mm)
 		return -EINVAL;
 	ret = kfd_process_open(current, current->mm);
@@ -78,7 +78,7 @@ static struct kfd_process *kfd_file_process(struct file *filp, bool traced)
 	if (filp->private_data != current->mm && !traced)
 		return ERR_PTR(-EBADF);
 	p = kfd_lookup_process_by_mm(filp->private_data);
-	if (!p)		/* detached: a GPU was removed, or the traced process has ended */
+	if (!p)		/* detached, because a GPU was removed or the traced process ended */
 		return ERR_PTR(filp->private_data == current->mm ? -ENODEV :
 								   -EBADF);
 	if (p->lead_thread != current->group_leader &&

@@ -37,7 +37,7 @@ void kfd_mmap_adopt(struct file *filp)
 /**
  * kfd_mmap_zap() - unmap a part of /dev/kfd in all processes
  * @offset: offset of the first byte in /dev/kfd, as for mmap()
- * @size: bytes
+ * @size: length in bytes
  *
  * Context: sleeps.
  */

@@ -330,7 +330,7 @@ static void kfd_queue_fini_kind(struct kfd_queue *q)
 /**
  * kfd_queue_create() - create a queue and load it
  * @pdd: state of the process on the GPU, with a VM
- * @props: arguments
+ * @props: properties of the queue
  * @out: set to the queue
  *
  * For the first queue of a process, makes the BOs of the process resident.

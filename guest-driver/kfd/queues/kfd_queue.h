@@ -190,7 +190,7 @@ struct kfd_queue_saved {
  * @save_bytes: length of the context save area, without the debugger's part that follows it
  * @stack_bytes: length of the control stack, part of @save_bytes
  * @priority: 0 to KFD_MAX_QUEUE_PRIORITY
- * @enabled: the queue runs at once
+ * @enabled: user space has enabled the queue
  * @saved: queue of a checkpoint, or NULL for a new queue. With @saved, the context save area may
  *         be missing until RESUME has created the SVM ranges
  */
