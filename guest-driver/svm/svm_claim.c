@@ -49,8 +49,8 @@ static bool svm_lock_has_range(struct svm_range_list *svms,
 /**
  * svm_range_overlaps() - whether an SVM range overlaps addresses, so that no BO may be there
  * @p: process
- * @start: first byte
- * @size: bytes
+ * @start: address of the first byte
+ * @size: length in bytes
  *
  * Another thread may create such a range right after the call; see svm_claim().
  *
@@ -76,8 +76,8 @@ bool svm_range_overlaps(struct kfd_process *p, u64 start, u64 size)
 /**
  * svm_claim() - keep SVM ranges off addresses while a BO is mapped there
  * @p: process
- * @start: first byte
- * @size: bytes
+ * @start: address of the first byte
+ * @size: length in bytes
  *
  * Until svm_unclaim() no range is created at the addresses. Meanwhile the caller maps the BO; the
  * mapping keeps ranges off afterwards.

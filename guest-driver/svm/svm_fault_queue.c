@@ -113,7 +113,7 @@ static struct svm_fault_queue *svm_fault_queue_of(struct kfd_node *node,
 	return gpu < 0 ? &node->svm->faults : &p->svms->gpus[gpu].faults;
 }
 
-/* Handler of fault entries; hard interrupt context. */
+/* Interrupt handler of fault entries. Called in hard interrupt context. */
 static void svm_fault_irq(struct vgpu_device *vdev,
 			  const struct vgpu_iv_entry *iv, void *arg)
 {

@@ -11,7 +11,7 @@
 /**
  * struct svm_interval - an interval of pages
  * @first: number of the first page
- * @last: number of the last page, included
+ * @last: number of the last page, which is part of the interval
  */
 struct svm_interval {
 	unsigned long first;
@@ -50,7 +50,7 @@ struct svm_unmap_log {
  * @page: page number
  * @order: log2 of the number of pages of the block; with BITS_PER_LONG or more, the block has
  *         all pages
- * @bounds: contains @page
+ * @bounds: interval at which the block is cut; contains @page
  *
  * Context: any.
  *
@@ -61,9 +61,9 @@ struct svm_interval svm_window(unsigned long page, unsigned int order,
 
 /**
  * svm_window_avoid() - cut a window at another interval
- * @win: contains @page
+ * @win: window to cut; contains @page
  * @page: page number
- * @other: does not contain @page
+ * @other: interval that does not contain @page
  *
  * Context: any.
  *
@@ -76,7 +76,7 @@ struct svm_interval svm_window_avoid(struct svm_interval win,
 /**
  * svm_unmap_log_add() - add unmapped pages to a log
  * @log: log
- * @iv: pages
+ * @iv: unmapped pages
  *
  * Joins intervals of the log that overlap or touch.
  *

@@ -32,7 +32,7 @@
  * @spans: entries to write
  * @n_spans: number of @spans
  * @n_peer: number of pages in another GPU's VRAM
- * @lost: svm_view.lost
+ * @lost: value of svm_view.lost
  */
 struct svm_map_buf {
 	unsigned long pfns[SVM_CHUNK_PAGES];

@@ -17,7 +17,7 @@ struct svm_range_list;
 #define SVM_CHUNK_ORDER		9
 #define SVM_CHUNK_PAGES		BIT(SVM_CHUNK_ORDER)	/* number of pages of one page table */
 
-/* svm_map.c. Access that svm_map_pages() has to give. */
+/* Access that svm_map_pages() has to give (svm_map.c). */
 enum svm_map_access {
 	SVM_MAP_READ,		/* readable, and writable where the CPU has a writable entry */
 	SVM_MAP_WRITE,		/* writable */

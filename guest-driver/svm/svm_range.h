@@ -30,7 +30,7 @@ enum svm_policy {
 
 /**
  * struct svm_pull - pages that a fault migrated to a GPU's VRAM
- * @iv: pages
+ * @iv: pages that were migrated
  * @until: ktime in ns until which the pull counts as recent; 0 for an unused entry
  * @contested: a fault of another GPU has migrated the pages away
  */
@@ -232,7 +232,8 @@ static inline struct vgpu_device *svm_gpu_vdev(struct svm_range_list *svms,
 void svm_lock(struct svm_range_list *svms);
 void svm_lock_write(struct svm_range_list *svms);
 void svm_downgrade(struct svm_range_list *svms);
-void svm_unlock(struct svm_range_list *svms);	/* after svm_lock() or svm_downgrade() */
+/* Undo svm_lock(), or svm_lock_write() after svm_downgrade(). */
+void svm_unlock(struct svm_range_list *svms);
 /*
  * svm_lock() for callers without a reference to the mm, such as work items. Returns false, with
  * no lock held, if the address space has ended. svm_unlock_alive() undoes svm_lock_alive().
@@ -274,10 +275,10 @@ bool svm_range_stays_mapped(const struct svm_range *r);
  * all invalid ranges again. Callable in notifiers.
  */
 void svm_evict_queues(struct svm_range_list *svms);
-/* svm_range_list.restore_work */
+/* Work function of svm_range_list.restore_work. */
 void svm_restore_work(struct work_struct *work);
 
-/* svm_suspend.c: svm_range_list.lost_work */
+/* svm_suspend.c: work function of svm_range_list.lost_work. */
 void svm_lost_work(struct work_struct *work);
 
 #endif /* SVM_RANGE_H */

@@ -57,7 +57,7 @@ static int svm_xnack_remap(struct kfd_process *p)
 /**
  * svm_set_xnack() - set whether a process's faults are repaired
  * @p: process without queues
- * @on: repair faults
+ * @on: true to repair faults
  *
  * Ranges are unmapped, then mapped again as the new mode requires.
  *

@@ -111,7 +111,7 @@ bool svm_bo_evict_ok(struct vgpu_bo *bo);
  * content.
  */
 bool svm_bo_vacate(struct vgpu_bo *bo);
-/* Drop a reference. Any context. */
+/* Drop a reference. Callable in any context. */
 void svm_bo_put(struct svm_bo *sb);
 /*
  * Return the device-private page at @offset of VRAM, locked and referenced. The page holds a

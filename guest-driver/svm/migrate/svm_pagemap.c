@@ -67,7 +67,7 @@ struct page *svm_page_get(struct svm_bo *sb, u64 offset)
 }
 EXPORT_SYMBOL_IF_KUNIT(svm_page_get);
 
-/* dev_pagemap_ops.page_free. Any context. */
+/* dev_pagemap_ops.page_free: drop the page's reference to its BO. Called in any context. */
 static void svm_page_free(struct page *page)
 {
 	struct svm_bo *sb = svm_page_bo(page);
