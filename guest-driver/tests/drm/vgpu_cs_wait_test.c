@@ -24,7 +24,7 @@ static const struct dma_fence_ops wait_fence_ops = {
 
 /**
  * struct wait_mock - fences, and a list that names each fence any number of times
- * @fence: fences
+ * @fence: fences that the list may name
  * @lock: lock of @fence
  * @name: fences passed to vgpu_wait_unique()
  * @index: indices that vgpu_wait_unique() returns

@@ -13,7 +13,7 @@
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
 
-#define ENGINE		17	/* the first invalidation engine of the CPU */
+#define ENGINE		17	/* first invalidation engine that the CPU uses */
 #define FB_BASE		0x8000000000ull
 #define FB_OFFSET	0x2400000000ull
 #define ROUNDS		300

@@ -243,7 +243,7 @@ static void ih_dispatch_to(struct kunit *test)
 	ih_put_number(m, 8, 224, 0);
 	ih_put_number(m, 8, 224, 1);
 	ih_put_number(m, 9, 224, 0);
-	ih_put_number(m, 1, 224, 0);	/* no handler */
+	ih_put_number(m, 1, 224, 0);	/* source without a handler */
 	vgpu_ih_service(vdev);
 	KUNIT_EXPECT_EQ(test, a.n, 2);
 	KUNIT_EXPECT_EQ(test, b.n, 2);

@@ -87,7 +87,7 @@ static void io_map_closed(struct kunit *test)
 		vgpu_io_map_close(&mock->vdev);
 		vgpu_io_map_sync();
 		KUNIT_EXPECT_TRUE(test, vgpu_io_map_is_closed(&mock->vdev));
-		/* The mappings of another GPU stay open. */
+		/* Check that the mappings of another GPU stay open. */
 		KUNIT_EXPECT_FALSE(test, vgpu_io_map_is_closed(&other->vdev));
 		vgpu_io_map_open(&mock->vdev);
 	}

@@ -28,7 +28,7 @@ struct mock_bo {
  * @vdev: device, with registers and counters
  * @ops: operations of the driver, with replaced functions that allocate and free tables
  * @tables: memory of the page tables
- * @used: tables that are allocated
+ * @used: bitmap of the tables that are allocated
  * @limit: number of tables that may be allocated
  * @bos: BOs to map
  * @owner: for each page of the window, index of the mapped BO plus 1; VM_MOCK_BOS + 1 for a PRT

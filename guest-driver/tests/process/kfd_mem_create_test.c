@@ -339,7 +339,7 @@ static void create_stop_holder(struct create_mock *m)
 	m->holder = NULL;
 }
 
-/* Allocate @size bytes of VRAM, check that the result is @want, and free the memory. */
+/* Allocate @size bytes of VRAM, check the result, and free the memory. */
 static void create_and_destroy(struct kunit *test, struct create_mock *m, u64 size,
 			       int want)
 {

@@ -306,7 +306,10 @@ static void fault_cam_full(struct kunit *test)
 	KUNIT_EXPECT_EQ(test,
 			read_poll_timeout(fault_acks, now, now == VGPU_RETRY_CAM_SLOTS,
 					  USEC_PER_MSEC, FAULT_TIMEOUT_US, false, m), 0);
-	/* cam_work releases the slots before the worker ends. */
+	/*
+	 * cam_work acknowledges the slots while the worker still stalls. Wait for the end of
+	 * cam_work.
+	 */
 	flush_delayed_work(&m->sn.cam_work);
 	KUNIT_EXPECT_EQ(test, pdd->evicted, 2);
 	KUNIT_EXPECT_EQ(test, m->other.pdd.evicted, 1);

@@ -108,7 +108,7 @@ static void stuck_check(struct kunit *test, struct stuck_mock *m, int want)
 	KUNIT_EXPECT_EQ(test, svm_node_evict(&m->node, true), want);
 	if (!want)
 		return;
-	/* The page is still in VRAM. */
+	/* Check that the page is still in VRAM. */
 	KUNIT_EXPECT_EQ(test, atomic_long_read(&sn->vram_pages), 1);
 	KUNIT_EXPECT_EQ(test, page_ref_count(m->page), 1);
 	KUNIT_EXPECT_PTR_EQ(test, m->page->zone_device_data, (void *)&m->sb);
