@@ -69,8 +69,8 @@ static int kfd_show_nodes(struct seq_file *m,
 	mutex_lock(&kfd_processes_mutex);
 	list_for_each_entry(node, &kfd_nodes, list) {
 		/*
-		 * kfd_topology_mutex is not needed: topology_id may change before user space
-		 * reads the file in any case.
+		 * kfd_topology_mutex is not needed: even with it, topology_id could change
+		 * before user space reads the output.
 		 */
 		seq_printf(m, "Node %u, gpu_id %u:\n", READ_ONCE(node->topology_id),
 			   node->gpu_id);

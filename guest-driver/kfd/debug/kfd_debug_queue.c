@@ -201,8 +201,8 @@ static void kfd_dbg_clear(struct kfd_process_device *pdd,
 }
 
 /*
- * Suspend or resume the queues of @ids on one GPU. Return the number of these queues, or 0 if the
- * hardware did not load or release one in time. The caller holds queue_lock.
+ * Suspend or resume the queues of @ids on one GPU. Return the number of these queues, or 0 if
+ * the hardware did not load or release one of them in time. The caller holds queue_lock.
  */
 static int kfd_dbg_apply(struct kfd_process_device *pdd,
 			 struct kfd_dbg_ids *ids, bool suspend, u64 clear)

@@ -23,7 +23,7 @@
 #include "kfd_events.h"
 #include "kfd_events_priv.h"
 
-/* Limit of the events that a call may name; it bounds the memory that the call allocates. */
+/* Maximum number of events that a call may name. It bounds the memory that the call allocates. */
 #define KFD_WAIT_MAX_EVENTS	65536u
 #define KFD_WAIT_FOREVER	(~0u)
 
@@ -135,7 +135,7 @@ void kfd_event_abandon(struct kfd_event *ev)
 	ev->n_waits = 0;
 }
 
-/* Return the call's first entry for event @id, which may be @e, or ERR_PTR(). */
+/* Return the call's first entry for event @id, which may be @e, or an error of xa_cmpxchg(). */
 static struct kfd_wait_entry *wait_first(struct kfd_wait_entry *e, u32 id)
 {
 	struct kfd_wait *w = e->wait;
@@ -264,7 +264,7 @@ static int wait_report(struct kfd_process *p, struct kfd_wait_entry *e,
 	xa_unlock(&p->events->all);
 	if (!ev)
 		return -EINVAL;
-	/* The data is a union at the start of the structure. */
+	/* All data is in a union at the start of struct kfd_event_data. */
 	return size && copy_to_user(user, &data, size) ? -EFAULT : 0;
 }
 
@@ -302,7 +302,10 @@ static int wait_sleep(struct kfd_wait *w, u32 ms)
 		return wait_event_interruptible(w->wq, wait_over(w));
 	if (!ms)
 		return wait_over(w) ? 0 : -ETIME;
-	/* Do not measure the time in jiffies: late timer ticks are added to jiffies all at once. */
+	/*
+	 * Do not measure the time in jiffies, because late timer ticks are added to jiffies all
+	 * at once.
+	 */
 	return wait_event_interruptible_hrtimeout(w->wq, wait_over(w),
 						  ms_to_ktime(ms));
 }

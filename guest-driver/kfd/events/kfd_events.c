@@ -185,8 +185,8 @@ static void event_report(struct kfd_event *ev, const struct kfd_event *news)
 }
 
 /*
- * Signal all events of @news's type with its data. The lock is dropped after each event: a
- * process may have any number of events.
+ * Signal all events of @news's type with its data. The lock is dropped after each event,
+ * because a process may have any number of events.
  */
 static void events_report(struct kfd_process *p, const struct kfd_event *news)
 {
@@ -332,8 +332,8 @@ static void events_set_page(struct kfd_events *events, u64 *slots)
  * @p: process
  * @handle: handle of GTT memory that the process has allocated
  *
- * Imported memory is refused: the BO may be the signal page of another process, whose slots would
- * be shared with this process.
+ * Imported memory is refused, because the BO may be the signal page of another process, whose
+ * slots would be shared with this process.
  *
  * Context: kfd_process.mutex is held. Takes the BO's reservation.
  *

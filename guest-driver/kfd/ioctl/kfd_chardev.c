@@ -168,7 +168,7 @@ static const struct kfd_ioctl_desc kfd_ioctls[] = {
 /*
  * Copy the argument in, run the handler, copy the argument out. User space may pass a shorter
  * structure (the missing bytes are zero) or a longer one. The argument is copied out after an
- * error, too: MAP_MEMORY_TO_GPU returns its progress in it.
+ * error, too, because MAP_MEMORY_TO_GPU returns its progress in it.
  */
 static int kfd_ioctl_run(const struct kfd_ioctl_desc *desc,
 			 struct kfd_process *p, void __user *arg,

@@ -49,7 +49,10 @@ static bool kfd_alternate_aperture_ok(u64 base, u64 size)
 			 (limit & fixed) == 0xffff);
 }
 
-/* Only checks the arguments: all memory of this GPU is coherent, which satisfies every policy. */
+/*
+ * Only check the arguments, because all memory of this GPU is coherent, which satisfies every
+ * policy.
+ */
 int kfd_ioctl_set_memory_policy(struct kfd_process *p, void *data)
 {
 	struct kfd_ioctl_set_memory_policy_args *args = data;

@@ -214,9 +214,10 @@ static int kfd_dmabuf_import(struct kfd_process_device *pdd,
  *
  * Context: no locks are held. Takes kfd_process.mutex.
  *
- * Return: 0; -EINVAL for an unknown GPU, or memory that is neither in VRAM nor in GTT; -EBADF;
- * -ENODEV if the process has no VM on the GPU; -EADDRINUSE if an SVM range overlaps the
- * addresses; -EFAULT if no handle is free; -ENOMEM; an error of the exporter.
+ * Return: 0; -EINVAL for an unknown GPU, or memory that is neither in VRAM nor in GTT; -EBADF
+ * if the descriptor is not open; -ENODEV if the process has no VM on the GPU; -EADDRINUSE if an
+ * SVM range overlaps the addresses; -EFAULT if no handle is free; -ENOMEM; an error of the
+ * exporter.
  */
 int kfd_ioctl_import_dmabuf(struct kfd_process *p, void *data)
 {

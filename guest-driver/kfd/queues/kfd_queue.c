@@ -28,8 +28,8 @@ static struct device *kfd_queue_dev(const struct kfd_queue *q)
 }
 
 /*
- * Load or unload an SDMA queue. For a compute queue, set *@listed: the caller submits a run list,
- * which loads or unloads the queue.
+ * Load or unload an SDMA queue. For a compute queue, set *@listed, so that the caller submits a
+ * run list, which loads or unloads the queue.
  */
 static int kfd_queue_prepare(struct kfd_queue *q, bool *listed)
 {
