@@ -105,9 +105,9 @@ static struct svm_range *svm_fault_create_range(struct svm_range_list *svms,
 }
 
 /*
- * Find or create the range of a fault. On success svm_lock() is held on return. On failure
- * no lock is held: ERR_PTR(-EFAULT) or ERR_PTR(-EADDRINUSE) if the access is not allowed,
- * ERR_PTR(-ENOMEM).
+ * Find or create the range of a fault. On success, returns the range with svm_lock() held. On
+ * failure, returns with no lock held: ERR_PTR(-EFAULT) or ERR_PTR(-EADDRINUSE) if the access is
+ * not allowed, or ERR_PTR(-ENOMEM).
  */
 static struct svm_range *svm_fault_get_range(struct svm_range_list *svms,
 					     const struct svm_fault *f,

@@ -114,7 +114,7 @@ static struct svm_range *svm_range_insert(struct svm_range_list *svms,
 		return ERR_PTR(ret);
 	}
 
-	/* The list is ordered by address: insert before the next range. */
+	/* The list is ordered by address, so insert before the next range. */
 	node = interval_tree_iter_first(&svms->objects, iv.first, ULONG_MAX);
 	if (node)
 		prev = container_of(node, struct svm_range, it_node)->list.prev;

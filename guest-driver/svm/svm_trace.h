@@ -49,7 +49,7 @@ TRACE_EVENT(svm_fault,
 		  __entry->cam, __entry->ts)
 );
 
-/* Verdict on a retry fault (enum svm_verdict); @first, @last: pages that the repair mapped. */
+/* Verdict on a retry fault (enum svm_verdict). The repair mapped the pages from @first to @last. */
 TRACE_EVENT(svm_service,
 	TP_PROTO(u16 pasid, u32 serial, unsigned long page, unsigned long first,
 		 unsigned long last, int verdict),
@@ -142,7 +142,7 @@ TRACE_EVENT(svm_migrate,
 				   { 2, "cpu touch" }, { 3, "eviction" }))
 );
 
-/* An MMU notifier cleared GPU entries; @event: enum mmu_notifier_event. */
+/* An MMU notifier cleared GPU entries. @event is an enum mmu_notifier_event. */
 TRACE_EVENT(svm_unmap,
 	TP_PROTO(u16 pasid, unsigned long first, unsigned long last, int event),
 	TP_ARGS(pasid, first, last, event),

@@ -405,8 +405,8 @@ void svm_touch_end(struct svm_bo *sb, struct svm_touch *touch)
 EXPORT_SYMBOL_IF_KUNIT(svm_touch_end);
 
 /*
- * Wait for the first thread. Returns 0, or -ERESTARTSYS after a fatal signal; in either case
- * the caller has its page reference again.
+ * Wait until the first thread has ended its fault. Returns 0, or -ERESTARTSYS after a fatal
+ * signal; in either case the caller has its page reference again.
  */
 static int svm_touch_wait(struct svm_bo *sb, struct page *page,
 			  struct svm_touch_waiter *waiter)
