@@ -114,7 +114,7 @@ static int gmc_flusher(void *arg)
 	kthread_complete_and_exit(&f->ended, 0);
 }
 
-/* Return the invalidation engine for which both hubs were requested to invalidate VMID 3, or 0. */
+/* Return the invalidation engine with which both hubs were asked to invalidate VMID 3, or 0. */
 static unsigned int gmc_asked(const u32 *mmio)
 {
 	const unsigned long engines = VGPU_INV_ENGINES;

@@ -213,7 +213,7 @@ static void ring_numbers_wrap(struct kunit *test)
 
 /*
  * Interrupts may be late, so a job number that the engine writes completes all jobs up to this
- * number.
+ * number. Catches: only the fence of this job signals.
  */
 static void ring_many_at_once(struct kunit *test)
 {
@@ -378,7 +378,7 @@ static void ring_job_ends(void *arg, int error)
 	kthread_complete_and_exit(&e->gone, 0);
 }
 
-/* Prepare the mock for vgpu_sdma_ring_down(): the engine stops immediately. */
+/* Prepare the mock for vgpu_sdma_ring_down(), so that the engine stops immediately. */
 static void ring_can_go_down(struct kunit *test, struct ring_mock *m)
 {
 	struct vgpu_ih *ih = &m->mock->hw.ih;

@@ -228,8 +228,8 @@ static int touch_main(void *arg)
 }
 
 /*
- * Start a thread in svm_migrate_to_ram(), with a page reference as from do_swap_page(). The caller
- * drops this reference at the end.
+ * Start a thread in svm_migrate_to_ram(), with a page reference like that of do_swap_page().
+ * The caller drops this reference at the end.
  */
 static struct touch_thread *touch_start(struct kunit *test, struct page *page)
 {
