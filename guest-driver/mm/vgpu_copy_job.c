@@ -5,19 +5,18 @@
  *
  * DOC: queues
  *
- * A queue is a drm_sched entity: its jobs run in the order in which they were pushed,
- * and its fences are of one context. A job waits for other fences by dependencies; no
- * thread waits for them. A job that waits for its dependencies blocks the jobs after it
- * in its queue.
+ * A queue is a drm_sched entity: its jobs run in the order in which they were pushed, and its
+ * fences are of one context. A job waits for other fences through dependencies; no thread waits for
+ * these fences. A job that waits for its dependencies blocks the jobs after it in its queue.
  *
- * Copies of SVM pages have no dependencies. vgpu_copy_job_submit() submits their jobs to
- * the ring at once, so that these jobs do not wait for moves of BOs in a queue.
+ * Copies of SVM pages have no dependencies and use no queue: vgpu_copy_job_submit() submits their
+ * jobs directly to the ring, so that these jobs do not wait for moves of BOs.
  *
- * The fence of an operation is the scheduler's fence of its last job. The fence signals when
- * the engine, or the CPU in its place, has executed the job, or with an error: -ECANCELED if
- * VRAM was lost, -ENODEV, -ETIME. CPU faults, importers and the next move do not check that
- * error, and jobs that depend on the fence cannot. So system memory that a failed job should
- * have filled is cleared before the fence signals.
+ * The fence of an operation is the scheduler's fence of its last job. The fence signals without
+ * error when the engine, or the CPU in its place, has executed the job. If the job fails, the fence
+ * signals with an error: -ECANCELED if VRAM was lost, -ENODEV, -ETIME. CPU faults, importers and
+ * the next move do not check that error, and jobs that depend on the fence cannot check it. So
+ * system memory that a failed job should have filled is cleared before the fence signals.
  */
 #include <linux/mm.h>
 #include <linux/overflow.h>
@@ -41,9 +40,9 @@ static bool copy_is_void(const struct vgpu_copy_job *job)
 }
 
 /*
- * Clear the destination of a failed job, to which no engine writes any more. Otherwise
- * waiters for the job's fence, on the CPU or on an engine, would read what the pages
- * held before they were allocated for the BO.
+ * Clear the destination of a failed job. No engine writes to the destination any more. Without the
+ * clear, waiters for the job's fence, on the CPU or on an engine, would read what the pages held
+ * before they were allocated for the BO.
  */
 static void copy_clear_dst(void *arg, int error)
 {
@@ -76,7 +75,10 @@ static struct dma_fence *copy_submit(struct vgpu_copy_job *job)
 				      is_void ? 1 : job->ndw, &job->hw_fence);
 	if (!copy_is_void(job))
 		return fence;
-	/* VRAM was lost before or during the submission; the engine may still run the job. */
+	/*
+	 * VRAM was lost before or during the submission. The engine may still run the job, so wait
+	 * for the job.
+	 */
 	if (!IS_ERR(fence)) {
 		dma_fence_wait(fence, false);
 		dma_fence_put(fence);
@@ -98,8 +100,8 @@ static struct dma_fence *copy_run(struct vgpu_sdma_job *base)
  * vgpu_copy_job_fills() - set the system memory that a job copies to
  * @job: from vgpu_copy_job_new(), not pushed
  * @pages: pages of the BO; the caller keeps them until the job's fence has signalled
- * @at: offset of the job's part in @pages, in bytes
- * @bytes: length of the job's part
+ * @at: offset in @pages of the range that the job fills, in bytes
+ * @bytes: length of that range
  *
  * If the job fails, the memory reads as zero when the fence signals.
  */
@@ -244,7 +246,7 @@ static void copy_count(const struct vgpu_copy_job *job)
 /**
  * vgpu_copy_job_push() - queue a job
  * @job: job with its packets and dependencies
- * @fence: fence of an earlier job of the same queue, or NULL; replaced by the job's fence
+ * @fence: fence of an earlier job of the same queue, or NULL; replaced by the fence of @job
  *
  * Context: takes copy_lock. Does not wait for the job.
  *
@@ -276,13 +278,14 @@ int vgpu_copy_job_push(struct vgpu_copy_job *job, struct dma_fence **fence)
  * vgpu_copy_job_submit() - submit a job to an engine's ring
  * @job: from vgpu_copy_job_unqueued(), with its packets; the caller frees it after the call
  * @engine: 0 to VGPU_NUM_SDMA - 1
- * @fence: fence of an earlier job of the same engine, or NULL; replaced by the job's fence
+ * @fence: fence of an earlier job of the same engine, or NULL; replaced by the fence of @job
  *
  * If the engine is down, the CPU executes the job.
  *
  * Context: sleeps for ring space; takes copy_lock.
  *
- * Return: 0, or -ENODEV.
+ * Return: 0; -ENODEV if the hardware is being removed; -EINVAL if the packets exceed the job's
+ * capacity; or an error of vgpu_sdma_submit_with().
  */
 int vgpu_copy_job_submit(struct vgpu_copy_job *job, unsigned int engine,
 			 struct dma_fence **fence)
@@ -389,9 +392,10 @@ err:
  * vgpu_copy_start() - accept copies and clears
  * @vdev: device
  *
- * Pushes one job to each queue. drm_sched prefers the scheduler with the fewest entities
- * that have had a job. After these jobs all schedulers have the same number of such entities,
- * so that the render node's entities are spread evenly.
+ * Pushes one job to each queue. For a new entity drm_sched prefers the scheduler with the fewest
+ * entities, and counts only entities that have had a job. After the jobs of this function all
+ * schedulers have the same number of such entities, so the render node's entities are spread
+ * evenly.
  *
  * Return: 0, or an error of vgpu_copy_job_new() or vgpu_copy_job_push(). The caller calls
  * vgpu_copy_stop() in either case.

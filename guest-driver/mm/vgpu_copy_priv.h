@@ -45,8 +45,8 @@ enum vgpu_copy_queue {
  * @dst_pages: system memory that the job copies to, or NULL. If the job fails, this
  *             memory is cleared before the job's fence signals, since the pages were not
  *             cleared when they were allocated
- * @dst_at: offset in @dst_pages at which the job's part starts, bytes
- * @dst_bytes: length of the job's part
+ * @dst_at: offset in @dst_pages of the range that the job fills, in bytes
+ * @dst_bytes: length of that range
  * @size: capacity of @dw, in dwords
  * @ndw: dwords in @dw
  * @dw: packets

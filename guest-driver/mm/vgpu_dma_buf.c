@@ -228,8 +228,8 @@ static struct sg_table *bo_map_vram(struct vgpu_bo *bo, struct device *dev,
 }
 
 /*
- * Move the BO to memory that all importers reach. A pinned BO does not move: if the importer
- * @attach does not reach the memory of a pinned BO, return -EBUSY.
+ * Move the BO to memory that all importers reach. A pinned BO does not move. Return -EBUSY if the
+ * BO is pinned in memory that the importer @attach does not reach.
  */
 static int vgpu_dma_buf_place(struct vgpu_bo *bo,
 			      const struct dma_buf_attachment *attach)
@@ -244,8 +244,8 @@ static int vgpu_dma_buf_place(struct vgpu_bo *bo,
 }
 
 /*
- * The caller holds the reservation. Before it uses the mapping, the importer waits for the
- * fences of usage KERNEL.
+ * The caller holds the reservation. The importer waits for the fences of usage KERNEL before it
+ * uses the mapping.
  */
 static struct sg_table *vgpu_dma_buf_map(struct dma_buf_attachment *attach,
 					 enum dma_data_direction dir)
@@ -281,8 +281,8 @@ static void vgpu_dma_buf_unmap(struct dma_buf_attachment *attach,
 }
 
 /*
- * Before a CPU read, move a BO that may be in both VRAM and GTT to GTT, because the CPU reads
- * system memory faster. The dma-buf core waits for the fences afterwards.
+ * Before a CPU read, move a BO whose allowed domains include VRAM and GTT to GTT, because the CPU
+ * reads system memory faster. The dma-buf core waits for the move's fence after this function.
  */
 static int vgpu_dma_buf_begin_cpu_access(struct dma_buf *dma_buf,
 					 enum dma_data_direction dir)
@@ -358,8 +358,8 @@ struct vgpu_bo *vgpu_dma_buf_bo(struct dma_buf *dma_buf)
 /* The functions below import dma-bufs of other devices. */
 
 /*
- * The exporter is about to move the memory and holds the reservation, which the BO shares.
- * Move the BO out of GTT, which clears page-table entries and drops the mapping.
+ * The exporter is about to move the memory and holds the reservation, which the BO shares. Move the
+ * BO out of GTT; this move clears the BO's page-table entries and drops the mapping.
  */
 static void vgpu_import_move_notify(struct dma_buf_attachment *attach)
 {
@@ -442,13 +442,16 @@ int vgpu_import_mmap(struct vgpu_bo *bo, struct vm_area_struct *vma)
 	int ret;
 
 	/*
-	 * The DRM core has set these members for this driver; the exporter's mmap() sets its
-	 * own values.
+	 * The DRM core has set vm_private_data and vm_ops for this driver. Reset them, because the
+	 * exporter's mmap() sets its own values.
 	 */
 	vma->vm_private_data = NULL;
 	vma->vm_ops = NULL;
 	ret = dma_buf_mmap(bo->import, vma, 0);
-	/* The mapping references the dma-buf, not the BO. */
+	/*
+	 * The VMA references the dma-buf, not the BO, so drop the reference that was taken for the
+	 * VMA.
+	 */
 	if (!ret)
 		vgpu_bo_put(bo);
 	return ret;

@@ -4,13 +4,12 @@
  *
  * DOC: why not ttm_range_manager
  *
- * A range manager has one limit for memory and addresses; GTT has two. A BO in
- * GTT uses system memory, which is limited to a share of RAM by TTM's usage
- * counter. The GART has 512 MiB of addresses, for VMID 0 only; processes map the
- * same pages by their own page tables. So a resource has a drm_mm node only if
- * its placement requires an address (lpfn), and GTT can hold several times the
- * size of the GART. The GART's first pages, the transfer windows, are never
- * allocated, because copies of memory without an address go through them.
+ * A range manager has one limit for memory and addresses together; GTT needs a limit for each. A BO
+ * in GTT uses system memory, which is limited to a share of RAM by TTM's usage counter. The GART
+ * has 512 MiB of addresses, for VMID 0 only; processes map the same pages through their own page
+ * tables. So a resource has a drm_mm node only if its placement requires an address (lpfn), and GTT
+ * can hold several times the size of the GART. The GART's first pages, the transfer windows, are
+ * never allocated, because copies of memory without an address go through them.
  */
 #include <linux/slab.h>
 #include <drm/drm_print.h>
@@ -71,8 +70,8 @@ static int gtt_mgr_alloc(struct ttm_resource_manager *man,
 	if (!node)
 		return -ENOMEM;
 	/*
-	 * ttm_resource_init() counts the size before the test, so that of two BOs that race
-	 * for the last bytes at most one gets them; both may fail.
+	 * ttm_resource_init() counts the size before the limit is tested below. So if two BOs race
+	 * for the last bytes, at most one gets them; both may fail.
 	 */
 	ttm_resource_init(tbo, place, &node->base);
 
@@ -160,7 +159,7 @@ static const struct ttm_resource_manager_func gtt_mgr_func = {
 
 /*
  * Write the GART entries of @tt. The caller holds vgpu_gtt_mgr.lock until @tt is in
- * vgpu_gtt_mgr.bound, so that a recovery does not miss its entries.
+ * vgpu_gtt_mgr.bound, so that a recovery (vgpu_gtt_mgr_recover()) does not miss the entries of @tt.
  */
 static void gtt_write_entries(struct vgpu_device *vdev,
 			      const struct vgpu_tt *tt)

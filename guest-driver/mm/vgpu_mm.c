@@ -24,7 +24,10 @@ static void vgpu_mm_release(struct drm_device *drm, void *data)
 
 	/* Wait for BOs whose memory TTM frees in its workqueue. */
 	drain_workqueue(mman->bdev.wq);
-	/* A worker of drm_sched may still be about to wake copy_idle for a freed job. */
+	/*
+	 * Stop the workers of drm_sched: a worker that has freed the last job may still be about to
+	 * wake copy_idle.
+	 */
 	vgpu_sdma_sched_pause(vdev);
 	vgpu_copy_fini(vdev);
 	ttm_range_man_fini(&mman->bdev, VGPU_PL_MMIO_REMAP);
@@ -186,8 +189,8 @@ void vgpu_mm_zap_mappings(struct vgpu_device *vdev)
  * vgpu_mm_fini() - stop using the hardware
  * @vdev: device; no BO is created any more, and the GPU has no mappings
  *
- * Removes CPU mappings; later accesses get a page of zeros. On return no engine accesses
- * system memory of a BO.
+ * Removes CPU mappings; later CPU accesses get a page of zeros. On return no engine accesses system
+ * memory of a BO.
  *
  * Context: sleeps.
  */
@@ -196,7 +199,7 @@ void vgpu_mm_fini(struct vgpu_device *vdev)
 	struct vgpu_mman *mman = vdev->mman;
 
 	vgpu_shrink_fini(vdev);
-	/* Pending frees may still wipe VRAM and unbind GART entries. */
+	/* Wait for pending frees, because they may wipe VRAM and unbind GART entries. */
 	flush_workqueue(mman->bdev.wq);
 
 	vgpu_copy_stop(vdev);

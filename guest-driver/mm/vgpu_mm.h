@@ -26,9 +26,9 @@ struct vgpu_device;
  * struct vgpu_mm_vm_ops - functions of vm/ that mm/ calls
  * @move_notify: drop or mark the mappings of @bo, since its placement is about to change to
  *               @new or, if @new is NULL, @bo is being freed. Called with the reservation held
- * @move_later: mark the mappings of @bo, which its users still need. Called instead of
- *              @move_notify, with the reservation held, if the move will run after the users
- *              of @bo
+ * @move_later: mark the mappings of @bo as stale, and leave their page-table entries, which the
+ *              users of @bo still need. Called instead of @move_notify, with the reservation held,
+ *              if the move will run after the users of @bo
  * @move_users: make @job, the first job of a move, depend on all users of @bo. Called after
  *              @move_later, with the reservation held; may allocate. Returns 0 or -ENOMEM
  * @unmap_notify: clear all GPU page-table entries of the pages of the user pointer @bo before

@@ -13,7 +13,7 @@
 
 #include "vgpu_mm_priv.h"
 
-/* The functions give up if no BO has left the memory during this time, in jiffies. */
+/* The eviction functions give up if no BO has left VRAM or GTT during this time, in jiffies. */
 #define MM_EVICT_PATIENCE	(2 * HZ)
 
 /**
@@ -257,10 +257,10 @@ int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
  * vgpu_mm_unmap_dma() - free all system memory of BOs that devices can access by DMA
  * @mman: memory manager of a device whose engines have stopped and that gets no new BOs
  *
- * Processes that exit may release BOs concurrently. ttm_device_clear_dma_mappings() cannot
- * handle such BOs: if a BO is still listed after its last reference was dropped, that function
- * waits forever while it holds the lock that the release needs. Nor does it handle a BO that
- * TTM's workqueue destroys. So vgpu_mm_unmap_dma() first takes a reference to each listed BO.
+ * Processes that exit may release BOs concurrently. ttm_device_clear_dma_mappings() cannot handle
+ * such BOs: if a BO is still listed after its last reference was dropped, that function waits
+ * forever while it holds the lock that the release needs. Nor does that function handle a BO that
+ * TTM's workqueue is destroying. So vgpu_mm_unmap_dma() first takes a reference to each listed BO.
  */
 void vgpu_mm_unmap_dma(struct vgpu_mman *mman)
 {

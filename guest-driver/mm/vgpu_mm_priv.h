@@ -24,14 +24,14 @@
 struct shrinker;
 
 /*
- * Number of doorbell pages of the kernel, which are the first slice of DOORBELL_SLICE_SIZE
- * bytes.
+ * Number of doorbell pages of the kernel. They are the doorbell BAR's first slice of
+ * DOORBELL_SLICE_SIZE bytes.
  */
 #define VGPU_DOORBELL_KERNEL_PAGES	2u
 
 /**
  * struct vgpu_gtt_mgr - system memory that the GPU may use
- * @manager: TTM's manager; its size and usage are bytes of memory, not addresses of @mm
+ * @manager: TTM's manager; the manager's size and usage are bytes of memory, not addresses of @mm
  * @mm: allocator of the GART's pages, without the transfer windows at its start
  * @bound: list of the struct vgpu_tt whose pages have GART entries
  * @lock: protects @mm and @bound
@@ -53,8 +53,8 @@ struct vgpu_gtt_mgr {
  * @task: task that is running @work, or NULL
  * @noreclaim: argument for memalloc_noreclaim_restore() while @task may use the memory
  *             reserves, else 0; only @task accesses this member
- * @rest_until: time in jiffies up to which the shrinker reports no pages, since all BOs were
- *              in use
+ * @rest_until: time in jiffies up to which the shrinker reports no pages, because the last run of
+ *              @work found all BOs in use
  * @runs: number of runs of @work
  * @ran: woken after each run
  */
@@ -80,8 +80,8 @@ struct vgpu_shrink {
  * @vm_ops: functions of vm/, or NULL; set once, before user space can create
  *          BOs
  * @handle_ops: functions of drm/; set once, before user space can open a file
- * @copy_lock: protects @ready; held while a job's fence gets its sequence number and the job
- *             is queued, so that jobs are queued in the order of these numbers
+ * @copy_lock: protects @ready; held from the step that gives a job's fence its sequence number
+ *             until the job is queued, so that jobs are queued in the order of these numbers
  * @copy_queue: queues of copies and clears
  * @copy_jobs: number of allocated struct vgpu_copy_job
  * @copy_idle: woken when @copy_jobs becomes 0
@@ -133,8 +133,8 @@ struct vgpu_tt {
  * @placement: the placement that was requested last; protected by the reservation
  * @kmap: CPU mapping of vgpu_bo_kmap(); protected by the reservation
  * @kmaps: number of users of @kmap, each of which pins the BO; protected by the reservation
- * @vram_lost: true if the BO was in VRAM when a reset lost VRAM; never cleared.
- *             vgpu_vram_mgr.lock protects the members from @vram_lost to @leaving_epoch
+ * @vram_lost: true if the BO was in VRAM when a reset lost VRAM; never cleared. vgpu_vram_mgr.lock
+ *             protects this member and the following members up to @leaving_epoch
  * @lost_epoch: value of vgpu_hw.vram_epoch after the last loss of VRAM for which
  *              VGPU_STAT_BOS_LOST counts the BO; valid if @vram_lost is true
  * @lost_link: link in vgpu_vram_mgr.lost if @vram_lost is true

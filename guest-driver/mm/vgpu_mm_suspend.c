@@ -80,7 +80,10 @@ static int save_resource(struct vgpu_device *vdev, struct ttm_resource *res)
 void vgpu_mm_drain(struct vgpu_device *vdev)
 {
 	vgpu_copy_drain(vdev);
-	/* TTM's workqueue frees memory whose fences have signalled; a free may push a wipe job. */
+	/*
+	 * TTM's workqueue frees memory whose fences have signalled. A free may push a wipe job, so
+	 * drain the jobs again.
+	 */
 	flush_workqueue(vdev->mman->bdev.wq);
 	vgpu_copy_drain(vdev);
 }

@@ -13,8 +13,8 @@
  *		vgpu_res_next(&cur, cur.size);
  *	}
  *
- * The caller keeps the resource from changing, by holding the reservation or by a
- * pin of the BO.
+ * While the cursor is in use, the caller holds the reservation or a pin of the BO, so that the
+ * resource does not change.
  */
 #ifndef VGPU_RES_CURSOR_H
 #define VGPU_RES_CURSOR_H
@@ -26,9 +26,8 @@
 
 /**
  * struct vgpu_res_cursor - position in a resource
- * @start: address of the current run: offset in VRAM, in the GART or in the
- *         doorbell BAR; bus address for vgpu_res_first_dma(); offset in the
- *         resource if it has no address
+ * @start: address of the current run: offset in VRAM, in the GART or in the doorbell BAR; bus
+ *         address for vgpu_res_first_dma(); offset in the resource if the resource has no address
  * @size: bytes of the run, at most @remaining
  * @remaining: bytes from @start to the end of the walk; 0 if the walk has ended
  * @node: buddy block or drm_mm node of the run. For DMA addresses: pointer to the array
@@ -85,8 +84,9 @@ static inline void vgpu_res_set_run(struct vgpu_res_cursor *cur, u64 offset)
 }
 
 /*
- * Set start and size of the run that begins @offset bytes into a page. cur->node points to the
- * page's address, and is advanced to the page after the run.
+ * Set start and size of the run that begins @offset bytes into a page. On entry, cur->node points
+ * to the array element with the page's address; on return, to the element of the page after the
+ * run.
  */
 static inline void vgpu_res_set_run_dma(struct vgpu_res_cursor *cur, u64 offset)
 {
@@ -109,7 +109,7 @@ static inline void vgpu_res_set_run_dma(struct vgpu_res_cursor *cur, u64 offset)
  * @size: bytes to walk
  * @cur: cursor to set up
  *
- * If the walk would go beyond the end of the resource, the function warns, and the walk is
+ * If @start plus @size is beyond the end of the resource, the function warns, and the walk is
  * empty.
  */
 static inline void vgpu_res_first(struct ttm_resource *res, u64 start, u64 size,
@@ -208,7 +208,7 @@ static inline void vgpu_res_next(struct vgpu_res_cursor *cur, u64 size)
  * vgpu_res_cleared() - whether the current run is known to be zero
  * @cur: cursor
  *
- * The allocator records whether a block of VRAM was clear when it was allocated, so the
+ * The allocator records whether a block of VRAM was clear when the block was allocated, so the
  * result is valid only until the resource is first written.
  *
  * Return: true if the run is in VRAM and was clear; false for other memory.

@@ -2,20 +2,18 @@
 /*
  * Under memory pressure, swap out memory of BOs that are not in use.
  *
- * Reclaim does not swap out; it wakes a worker for this. TTM copies a whole BO to shmem
- * before the BO's pages are free. A task in reclaim must not wait for that much
- * memory, nor take it from the memory reserves. The worker's allocations may
- * reclaim, and pages that it has copied may be written to the swap device meanwhile.
- * Also, a swap-out may drop the last reference to a BO, which takes locks that other
- * tasks hold while they allocate.
+ * The shrinker itself does not swap out BOs; it wakes a worker for this. TTM copies a whole BO to
+ * shmem before the BO's pages are free. A task in reclaim must not wait for so much memory for the
+ * copy, nor take the memory from the memory reserves. The worker's allocations may reclaim; this
+ * reclaim may already write pages of the copy to the swap device. Also, a swap-out may drop the
+ * last reference to a BO, which takes locks that other tasks hold while they allocate.
  *
- * kswapd calls the shrinker long before memory is used up. Before the kernel kills a
- * process nevertheless, the OOM notifier makes the allocating task wait for the
- * worker, for SHRINK_OOM_WAIT at most: the task may hold a lock that the worker
- * needs. Free memory is below the minimum watermark then, and the worker's
- * allocations would fail, so the copy of a small BO may use the memory reserves
- * (PF_MEMALLOC) instead of reclaiming. The BO's own pages are freed after the copy:
- * the reserves get their pages back.
+ * kswapd calls the shrinker long before memory is used up. If memory is used up nevertheless, the
+ * OOM notifier makes the allocating task wait for the worker before the kernel kills a process. The
+ * task waits for SHRINK_OOM_WAIT at most, because the task may hold a lock that the worker needs.
+ * At this time free memory is below the minimum watermark, and the worker's allocations would fail.
+ * So the copy of a small BO may use the memory reserves (PF_MEMALLOC) instead of reclaiming. The
+ * BO's own pages are freed after the copy, which fills the reserves again.
  */
 #include <linux/oom.h>
 #include <linux/sched/mm.h>
@@ -30,11 +28,11 @@
 #define SHRINK_BATCH_PAGES	(SZ_2M >> PAGE_SHIFT)
 /* Number of pages that the OOM notifier requests from the worker: 16 MiB. */
 #define SHRINK_OOM_PAGES	(SZ_16M >> PAGE_SHIFT)
-/* Time limit of the OOM notifier's wait for the worker. */
+/* Time limit of the OOM notifier's wait for the worker, in jiffies. */
 #define SHRINK_OOM_WAIT		HZ
 /* Largest BO whose copy may use the memory reserves: 2 MiB. */
 #define SHRINK_RESERVE_PAGES	(SZ_2M >> PAGE_SHIFT)
-/* Pause after a run of the worker that found all BOs in use. */
+/* Time in jiffies for which the shrinker reports no pages after the worker found all BOs in use. */
 #define SHRINK_REST		(HZ / 10)
 
 static struct vgpu_shrink *shrink_of_work(struct work_struct *work)
@@ -87,11 +85,11 @@ static unsigned long vgpu_shrink_scan(struct shrinker *shrinker,
 {
 	struct vgpu_shrink *s = shrinker->private_data;
 
-	/* Do not queue work for reclaim by the worker's own allocations. */
+	/* Do not queue work if an allocation of the worker itself has called the shrinker. */
 	if (shrink_is_current(s))
 		return SHRINK_STOP;
 	shrink_ask(s, sc->nr_to_scan);
-	/* No page has been freed yet. */
+	/* Report 0 freed pages, because the worker frees them later. */
 	return 0;
 }
 
@@ -102,7 +100,7 @@ static void shrink_use_reserves(struct vgpu_shrink *s, bool use)
 	s->noreclaim = use ? memalloc_noreclaim_save() : 0;
 }
 
-/* Swap out one BO at a time, so that cancel_work_sync() does not wait long. */
+/* Each run of the work swaps out one BO, so that cancel_work_sync() does not wait long. */
 static void vgpu_shrink_work(struct work_struct *work)
 {
 	struct vgpu_shrink *s = shrink_of_work(work);
@@ -152,8 +150,8 @@ static int vgpu_shrink_oom(struct notifier_block *nb, unsigned long unused,
 			   atomic_read(&s->runs) - enough >= 0 ||
 			   !work_busy(&s->work), SHRINK_OOM_WAIT);
 	/*
-	 * Count pages of BOs that were freed during the wait as well, because the kernel kills
-	 * a process without testing free memory again if *@freed stays 0.
+	 * Count not only swapped-out pages, but also the pages of BOs that were freed during the
+	 * wait: if *@freed stays 0, the kernel kills a process without testing free memory again.
 	 */
 	*(unsigned long *)freed +=
 		max(shrink_stat(s, VGPU_STAT_SHRUNK_PAGES) - shrunk,
@@ -179,8 +177,8 @@ bool vgpu_shrink_running(struct vgpu_device *vdev)
  * @vdev: device
  * @ttm: the BO's pages, reservation held
  *
- * If the caller is the worker, the function sets whether the copy may use the memory reserves;
- * otherwise the function does nothing.
+ * If the current task is the worker, the function sets whether the copy may use the memory reserves
+ * (only small BOs may); otherwise the function does nothing.
  */
 void vgpu_shrink_copies(struct vgpu_device *vdev, const struct ttm_tt *ttm)
 {
@@ -238,8 +236,8 @@ int vgpu_shrink_init(struct vgpu_device *vdev)
 	init_waitqueue_head(&s->ran);
 	s->rest_until = jiffies;
 	/*
-	 * The workqueue is freezable, because page tables of a device that sleeps cannot be
-	 * changed for a swap-out.
+	 * The workqueue is freezable, because a swap-out changes page tables, and the page tables
+	 * of a device that sleeps cannot be changed.
 	 */
 	s->wq = alloc_workqueue("vgpu-shrink", WQ_MEM_RECLAIM | WQ_UNBOUND |
 				WQ_FREEZABLE, 1);
@@ -265,7 +263,7 @@ int vgpu_shrink_init(struct vgpu_device *vdev)
  * vgpu_shrink_fini() - undo vgpu_shrink_init()
  * @vdev: device
  *
- * After this call, BOs are swapped out only to keep TTM's own limit of pages.
+ * After this call, BOs are swapped out only if TTM's pages exceed TTM's own limit.
  */
 void vgpu_shrink_fini(struct vgpu_device *vdev)
 {

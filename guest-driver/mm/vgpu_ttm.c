@@ -3,13 +3,13 @@
  * Implements TTM's device functions (struct ttm_device_funcs): system pages, evictions, moves,
  * CPU mappings.
  *
- * SDMA copies the contents, in the order given by the BO's reservation (vgpu_copy.c). A move
- * of a BO without users first clears the BO's mappings (vgpu_mm_vm_ops.move_notify), then
- * copies; TTM keeps the old memory until the copy is done. A move of a BO with users does not
- * wait for them: the copy runs after them, and the mappings stay until then
- * (vgpu_mm_vm_ops.move_later). In two cases the thread that moves a BO waits for the BO's
- * users: if the pages stay in place, and if the BO has importers, since importers must be
- * notified before the move.
+ * SDMA copies the contents, in the order given by the BO's reservation (vgpu_copy.c). A move of a
+ * BO without users first clears the BO's mappings (vgpu_mm_vm_ops.move_notify), then copies; TTM
+ * keeps the old memory until the copy has completed. A move of a BO with users does not wait for
+ * the users: the copy runs after the users' jobs, and the mappings stay until then
+ * (vgpu_mm_vm_ops.move_later). In two cases the thread that moves a BO waits for the BO's users: if
+ * the move keeps the BO's pages (vgpu_move_in_place()), and if the BO has importers, since
+ * importers must be notified before the move.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -25,7 +25,7 @@
 #include "vgpu_mm_trace.h"
 #include "vgpu_res_cursor.h"
 
-/* Time for which a swap-out counts as a sign of memory pressure. */
+/* Time in jiffies for which a swap-out counts as a sign of memory pressure. */
 #define SWAPS_SPAN	(5 * HZ)
 /* Largest allocation that is tried without testing for available memory: 16 MiB. */
 #define SMALL_TT_PAGES	(SZ_16M >> PAGE_SHIFT)
@@ -45,7 +45,7 @@ static struct ttm_tt *vgpu_ttm_tt_create(struct ttm_buffer_object *tbo,
 	INIT_LIST_HEAD(&tt->bound_link);
 	if (page_flags & TTM_TT_FLAG_EXTERNAL)
 		tt->bo = to_vgpu_bo(tbo);
-	/* ttm_sg_tt_init() also allocates an array of DMA addresses. */
+	/* Use ttm_sg_tt_init(), because it allocates an array of DMA addresses as well. */
 	if (ttm_sg_tt_init(&tt->ttm, tbo, page_flags, caching)) {
 		kfree(tt);
 		return NULL;
@@ -71,11 +71,11 @@ static void vgpu_external_unbind(struct ttm_tt *ttm)
 }
 
 /*
- * Returns false if the pages of @ttm exceed available memory (the estimate that the kernel
- * prints as MemAvailable) plus free swap space. An allocation that cannot succeed would take
- * all free memory before it fails, and other tasks' allocations would invoke the OOM killer.
- * The estimate does not count the free pages of TTM's pool. So the test does not apply to
- * BOs that are not cached, which alone get pages from the pool.
+ * Returns false if the pages of @ttm exceed available memory (the estimate that the kernel prints
+ * as MemAvailable) plus free swap space. Without this test, an allocation that cannot succeed would
+ * take all free memory before it fails, and meanwhile other tasks' allocations would invoke the OOM
+ * killer. The estimate does not count the free pages of TTM's pool. Only BOs that are not cached
+ * get pages from the pool, so the test does not apply to these BOs.
  */
 static bool vgpu_tt_may_fit(const struct ttm_tt *ttm)
 {
@@ -85,8 +85,8 @@ static bool vgpu_tt_may_fit(const struct ttm_tt *ttm)
 }
 
 /*
- * All pages of BOs are allocated by this function. If memory is used up, it returns -ENOMEM
- * without invoking the OOM killer, even in page faults, for which TTM creates @ctx.
+ * All pages of BOs are allocated by this function. If memory is used up, the function returns
+ * -ENOMEM without invoking the OOM killer, even in page faults, for which TTM creates @ctx.
  */
 static int vgpu_ttm_tt_populate(struct ttm_device *bdev, struct ttm_tt *ttm,
 				struct ttm_operation_ctx *ctx)
@@ -123,15 +123,15 @@ static void vgpu_ttm_tt_destroy(struct ttm_device *bdev, struct ttm_tt *ttm)
 }
 
 /*
- * Returns true for memory types in a register or doorbell BAR, into or out of which no BO
- * moves.
+ * Returns true if the memory type is in the register or doorbell BAR. No BO moves into or out of
+ * these types.
  */
 static bool vgpu_place_is_bar(u32 mem_type)
 {
 	return mem_type == VGPU_PL_DOORBELL || mem_type == VGPU_PL_MMIO_REMAP;
 }
 
-/* Returns true if the owner moves the content of the BO (vgpu_bo_owner_ops.vacate). */
+/* Returns true if the BO's owner, instead of TTM, moves the content (vgpu_bo_owner_ops.vacate). */
 static bool vgpu_ttm_vacates(struct ttm_buffer_object *tbo)
 {
 	const struct vgpu_bo_owner_ops *ops;
@@ -143,8 +143,8 @@ static bool vgpu_ttm_vacates(struct ttm_buffer_object *tbo)
 }
 
 /*
- * Tells TTM whether the eviction of a BO is useful and allowed. Changes no state; must not
- * sleep.
+ * Tells TTM whether the eviction of a BO is useful and allowed. The function changes no state and
+ * must not sleep.
  */
 static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
 				       const struct ttm_place *place)
@@ -153,7 +153,10 @@ static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
 
 	if (vgpu_place_is_bar(tbo->resource->mem_type))
 		return false;
-	/* The reclaim worker takes only BOs without users, and does not evict queues. */
+	/*
+	 * The reclaim worker takes only BOs without users, so that its swap-outs evict no user
+	 * queues.
+	 */
 	if (vgpu_shrink_running(bdev_to_vgpu(tbo->bdev)) &&
 	    !dma_resv_test_signaled(tbo->base.resv, DMA_RESV_USAGE_BOOKKEEP))
 		return false;
@@ -168,9 +171,9 @@ static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
  * @tbo: BO that has memory; the caller holds the reservation
  * @placement: receives the placement, to be passed to ttm_bo_validate() at once
  *
- * A BO in VRAM moves to GTT, or, if GTT has no free space, to system memory that the GPU does
- * not reach. A BO in GTT moves to system memory, and so does a BO whose owner vacates it
- * (vgpu_move_vacate()).
+ * A BO in VRAM moves to GTT, or, if GTT has no free space, to system memory that the GPU does not
+ * reach. A BO in GTT moves to system memory, and so does a BO whose owner moves the content
+ * elsewhere (vgpu_move_vacate()).
  */
 void vgpu_ttm_evict_flags(struct ttm_buffer_object *tbo,
 			  struct ttm_placement *placement)
@@ -200,7 +203,7 @@ static void vgpu_ttm_move_notify(struct ttm_buffer_object *tbo,
 	vgpu_dma_buf_moved(bo);
 }
 
-/* Only for BOs without importers, because importers need vgpu_ttm_move_notify(). */
+/* Call only for BOs without importers, because only vgpu_ttm_move_notify() notifies importers. */
 static void vgpu_ttm_move_later(struct ttm_buffer_object *tbo)
 {
 	struct vgpu_bo *bo = to_vgpu_bo(tbo);
@@ -265,8 +268,8 @@ static bool vgpu_move_has_users(struct ttm_buffer_object *tbo)
 
 /*
  * Returns true if a move can be queued after the users of the BO. A move of a BO with importers
- * cannot be queued, since importers must be notified at once. User queues are no obstacle, because
- * their eviction fences signal independently of the moves that are queued after this one.
+ * cannot be queued, since importers must be notified before the move. User queues are no obstacle,
+ * because their eviction fences signal independently of the moves that are queued after this one.
  */
 static bool vgpu_move_queues(struct vgpu_bo *bo)
 {
@@ -347,7 +350,10 @@ static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 	ret = PTR_ERR_OR_ZERO(fence);
 	if (!ret) {
 		ret = ttm_bo_move_accel_cleanup(tbo, fence, evict, true, new);
-		/* On failure, wait for the copy, because the caller frees the new memory. */
+		/*
+		 * If TTM did not take over the fence, wait for the copy, because the caller frees
+		 * the new memory.
+		 */
 		if (ret)
 			dma_fence_wait(fence, false);
 		else if (leaves_vram && vgpu_bo_is_ours(tbo))
@@ -365,10 +371,10 @@ static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 }
 
 /*
- * Let the owner move the content of the BO elsewhere; the BO has no memory afterwards.
- * Returns -EBUSY if some of the content cannot leave although vgpu_bo_owner_ops.evict_ok
- * allowed the eviction; TTM then continues with the next BO. The BO keeps its place on the LRU
- * list: if it moved to the end, TTM's walk would reach it again and not terminate.
+ * Let the owner move the content of the BO elsewhere; the BO has no memory afterwards. Returns
+ * -EBUSY if some of the content cannot leave although vgpu_bo_owner_ops.evict_ok allowed the
+ * eviction; TTM then continues with the next BO. The BO keeps its place on the LRU list: if the BO
+ * moved to the end of the list, TTM's walk would reach the BO again and not terminate.
  */
 static int vgpu_move_vacate(struct ttm_buffer_object *tbo,
 			    struct ttm_operation_ctx *ctx,
@@ -524,8 +530,8 @@ static void vgpu_bo_wipe(struct vgpu_bo *bo)
 	    !(bo->flags & AMDGPU_GEM_CREATE_VRAM_WIPE_ON_RELEASE))
 		return;
 	/*
-	 * If the trylock fails, skip the wipe: the BO has no references, so only an eviction
-	 * can hold the reservation.
+	 * The BO has no references, so if the trylock fails, an eviction holds the reservation.
+	 * Skip the wipe in this case.
 	 */
 	if (!dma_resv_trylock(tbo->base.resv))
 		return;
@@ -558,7 +564,8 @@ static void vgpu_ttm_release_notify(struct ttm_buffer_object *tbo)
  * vgpu_mm_is_swapping() - whether a BO was swapped out recently
  * @vdev: device
  *
- * If so, each BO that needs system memory probably causes the swap-out of another BO.
+ * While BOs are being swapped out, an allocation of system memory for one BO probably causes the
+ * swap-out of another.
  *
  * Context: any.
  *

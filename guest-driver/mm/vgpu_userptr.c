@@ -4,9 +4,9 @@
  *
  * DOC: pages and their validity
  *
- * The pages are not referenced: an MMU interval notifier runs when the process loses the
- * pages, and all use of them must have stopped when the notifier returns. Three steps
- * precede use:
+ * The pages are not referenced: an MMU interval notifier runs when the process loses the pages, and
+ * all use of the pages must have stopped when the notifier returns. Three steps precede the use of
+ * the pages:
  *
  *	vgpu_userptr_prepare()	finds the pages (HMM) and stores the sequence of the
  *				notifier. No locks held; may fault pages in
@@ -18,12 +18,11 @@
  *
  * A BO without pages is in the CPU's domain, which no engine reaches.
  *
- * The notifier waits for the BO's fences (render node), or calls a function of the owner
- * that stops all use (KFD: user queues have no fences). Then the notifier clears the GPU's
- * page-table entries, since a later job may use the BO without listing it. Entries are
- * written between vgpu_userptr_lock() and vgpu_userptr_unlock(), and only while the pages are
- * those of the process. The notifier does not allocate, and takes no lock that is held around
- * an allocation.
+ * The notifier waits for the BO's fences (render node), or calls a function of the owner that stops
+ * all use (KFD: user queues have no fences). Then the notifier clears the GPU's page-table entries,
+ * since a later job may use the BO without listing it. Page-table entries are written between
+ * vgpu_userptr_lock() and vgpu_userptr_unlock(), and only while the pages are those of the process.
+ * The notifier does not allocate, and takes no lock that is held around an allocation.
  */
 #include <linux/dma-resv.h>
 #include <linux/hmm.h>
@@ -37,7 +36,7 @@
 
 /**
  * struct vgpu_userptr - process memory of a BO
- * @notifier: MMU interval notifier of the pages; its mm is that of the process
+ * @notifier: MMU interval notifier of the pages; notifier.mm is the mm of the process
  * @bo: the BO
  * @addr: address of the first byte, page aligned
  * @flags: AMDGPU_GEM_USERPTR_*
@@ -102,7 +101,10 @@ static bool userptr_invalidate(struct mmu_interval_notifier *notifier,
 	mmu_interval_set_seq(notifier, seq);
 	mutex_unlock(lock);
 
-	/* Threads that found the pages valid added their fences before they dropped the lock. */
+	/*
+	 * The wait covers each thread that found the pages valid, because such a thread adds its
+	 * fences before it drops the lock.
+	 */
 	if (u->invalidate)
 		u->invalidate(u->owner);
 	else
@@ -293,8 +295,10 @@ static int userptr_find(struct vgpu_userptr *u, struct vgpu_user_pages *pages)
  * vgpu_userptr_current() - whether the bound pages are still those of the process
  * @bo: user pointer
  *
- * Context: any. The result is only a hint, because the process may lose the pages at any time.
- * See vgpu_userptr_valid() for an exact test.
+ * The result is only a hint, because the process may lose the pages at any time. See
+ * vgpu_userptr_valid() for an exact test.
+ *
+ * Context: any.
  *
  * Return: false if vgpu_userptr_prepare() and vgpu_userptr_bind() are needed.
  */
@@ -402,8 +406,8 @@ int vgpu_userptr_unbind(struct vgpu_bo *bo)
  * vgpu_userptr_populate() - find and bind the pages of a BO
  * @bo: user pointer
  *
- * Retries if another thread takes the found pages between the two steps. On return the
- * process may already have lost the pages again.
+ * Retries if another thread binds the found pages between this thread's find and bind. On return
+ * the process may already have lost the pages again.
  *
  * Context: the caller holds no lock, as for vgpu_userptr_prepare().
  *
@@ -431,7 +435,7 @@ int vgpu_userptr_populate(struct vgpu_bo *bo)
  * @bo: user pointer, reservation held
  *
  * If the result is true, and the caller adds fences to the BO's reservation before dropping
- * the lock, the notifier will wait for these fences.
+ * vgpu_mman.notifier_lock, the notifier will wait for these fences.
  *
  * Context: the caller holds vgpu_mman.notifier_lock, so it must not allocate.
  *
@@ -459,13 +463,13 @@ static void userptr_written(struct vgpu_userptr *u)
 }
 
 /**
- * vgpu_userptr_lock() - lock out the notifier of a user pointer while entries are written
+ * vgpu_userptr_lock() - lock out a user pointer's notifier while page-table entries are written
  * @bo: any BO, reservation held. If the BO is not a user pointer, the function takes no lock
  *      and returns true
  *
- * Page-table entries of the pages are written, and bo->vm_mappings is changed, only
- * between this call and vgpu_userptr_unlock(). Takes vgpu_mman.notifier_lock. If entries may
- * be written, marks writable pages dirty.
+ * For a user pointer the function takes vgpu_mman.notifier_lock. Callers write page-table entries
+ * of the BO's pages and change bo->vm_mappings only between this call and vgpu_userptr_unlock(). If
+ * entries may be written, the function marks writable pages dirty.
  *
  * Return: true if entries may be written; false if the bound pages are not those of the
  * process any more. For a user pointer the lock is held in either case.

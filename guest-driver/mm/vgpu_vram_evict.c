@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Evicts BOs from VRAM for an allocation for which TTM's own eviction freed nothing, or waits
- * until the owner of a BO no longer keeps the BO in VRAM.
+ * Serves allocations of VRAM for which TTM's own eviction freed nothing: evicts further BOs, or
+ * waits until an owner no longer keeps its BO in VRAM.
  */
 #include <linux/dma-resv.h>
 #include <linux/jiffies.h>
@@ -23,7 +23,7 @@
  * struct vram_search - a walk through the resources, in the order of their numbers
  * @next: resources below this number have been visited
  * @end: number of the first resource that is newer than the walk
- * @locked: the walk holds the reservation of the BO that it has found
+ * @locked: true if the walk holds the reservation of the BO that it has found
  * @going: true if the walk met a BO that has no references any more and still has its memory
  * @kept: some owners keep their BOs in VRAM for a known time; @kept is the number of jiffies
  *        until the first of these BOs may be evicted, or 0 if there is no such BO
@@ -64,12 +64,15 @@ static bool vram_evictable(struct ttm_buffer_object *tbo, unsigned long *kept)
 		return false;
 	left = ops->evict_in(bo);
 	*kept = min_not_zero(*kept, left);
-	/* The time may have ended between the two calls. */
+	/*
+	 * The BO may be evicted if the time for which the owner keeps it ended after the first call
+	 * of evict_ok().
+	 */
 	return !left && ops->evict_ok(bo);
 }
 
 /*
- * Decide whether the walk stops at the BO. If another thread holds the BO's reservation, take
+ * Decide whether the walk stops at the BO @tbo. If another thread holds the BO's reservation, take
  * only a reference. If the BO has left VRAM or may be evicted, take a reference and the
  * reservation. Returns true if a reference was taken. The caller holds the manager's lock and
  * lru_lock.
@@ -140,8 +143,8 @@ static int vram_evict(struct ttm_buffer_object *tbo, unsigned long *kept)
 }
 
 /*
- * Evict the BO that the walk has found. Waits for the reservation if the walk does not hold it;
- * drops the reservation and the reference.
+ * Evict the BO that the walk has found. Waits for the BO's reservation if the walk does not hold it
+ * yet. Drops the reservation and the reference.
  */
 static int vram_evict_found(struct vram_search *s, struct ttm_buffer_object *tbo)
 {
@@ -176,7 +179,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_frees);
  * vgpu_vram_mgr_make_room() - evict BOs that TTM's eviction skipped
  * @vdev: device
  * @size: size of the allocation, bytes
- * @frees: vgpu_vram_mgr_frees() before the allocation that failed
+ * @frees: result of vgpu_vram_mgr_frees() before the allocation that failed
  *
  * TTM takes the reservations of BOs in VRAM only by trylock, as an allocation has no ticket. A
  * thread that takes the reservation of a BO again and again (CPU page faults, moves) may hold
@@ -187,9 +190,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_frees);
  * If no BO can be evicted, the function waits until VRAM is freed. The shortest of these limits
  * ends the wait:
  *
- * * a jiffy, if an owner could not vacate its BO, because no event is raised when a page of
- *   SVM is released;
- * * the time until the first BO that its owner keeps for a time may be evicted
+ * * a jiffy, if an owner could not vacate its BO: the caller has to poll, because no event is
+ *   raised when a page of SVM is released;
+ * * the shortest remaining time for which an owner keeps its BO in VRAM
  *   (vgpu_bo_owner_ops.evict_in);
  * * a second, if a BO without references still has its memory.
  *
@@ -243,7 +246,8 @@ int vgpu_vram_mgr_make_room(struct vgpu_device *vdev, u64 size,
  * struct vram_hope - whether VRAM may become free for an allocation
  * @held: true if another thread holds the reservation of a BO of user space
  * @evictable: true if a BO may be evicted
- * @kept: jiffies, as in struct vram_search
+ * @kept: jiffies until the first of the BOs that owners keep in VRAM may be evicted, or 0 if there
+ *        is no such BO
  */
 struct vram_hope {
 	bool held;

@@ -75,7 +75,7 @@ static unsigned long vram_buddy_flags(const struct vgpu_vram_mgr *mgr,
 }
 
 /*
- * Complete a resource and add it to mgr->resources. The caller has held the lock since the
+ * Complete a resource and add it to mgr->resources. The caller has held mgr->lock since the
  * allocation of the blocks.
  */
 static void vram_list_resource(struct vgpu_vram_mgr *mgr,
@@ -110,9 +110,9 @@ static int vram_alloc_blocks(struct vgpu_vram_mgr *mgr,
 	if (start >= end || round_up(size, align) > end - start)
 		return -ENOSPC;
 	/*
-	 * The allocator aligns a contiguous allocation to its size only. If the alignment is
-	 * at least the size, an allocation without the flag is one block of the alignment's
-	 * size, which is contiguous as well.
+	 * With GPU_BUDDY_CONTIGUOUS_ALLOCATION the allocator aligns the blocks to the allocation's
+	 * size, not to a larger @align. If @align is at least the size, leave the flag out: the
+	 * allocation is then one block of @align bytes, which is contiguous as well.
 	 */
 	if ((place->flags & TTM_PL_FLAG_CONTIGUOUS) && size > align)
 		flags |= GPU_BUDDY_CONTIGUOUS_ALLOCATION;
@@ -326,8 +326,8 @@ void vgpu_vram_mgr_leaves(struct vgpu_bo *bo, struct dma_fence *fence,
 		vram_has_left(first);
 	}
 	/*
-	 * If VRAM was lost since @vram_epoch was read, a copy that is not done will be
-	 * cancelled.
+	 * If VRAM was lost since @vram_epoch was read, a copy that has not completed will be
+	 * cancelled, so mark the BO as lost.
 	 */
 	if (vram_epoch != epoch && dma_fence_get_status(fence) != 1 &&
 	    vram_mark_lost(mgr, bs, epoch))
@@ -352,8 +352,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_distrust);
  * vgpu_vram_mgr_mark_lost() - mark the BOs whose content was lost with VRAM
  * @vdev: device, after a reset; earlier jobs have ended
  *
- * Marks BOs in VRAM, and BOs whose copy out of VRAM was or will be cancelled, because copy
- * jobs that were created before the loss do not run any more (vgpu_copy_job.c).
+ * Marks the BOs in VRAM. Copy jobs that were created before the loss of VRAM are cancelled
+ * (vgpu_copy_job.c), so the function also marks the BOs whose copy out of VRAM had not completed.
  *
  * Context: takes the manager's lock. Holders of the lock allocate memory, so the worker of the
  * recovery must not call the function.
@@ -450,8 +450,8 @@ u64 vgpu_vram_mgr_size(struct vgpu_device *vdev)
  * vgpu_vram_mgr_usage() - get the amount of VRAM that BOs use
  * @vdev: device
  *
- * TTM's own count includes allocations that are still being tried and may fail, so it can
- * exceed vgpu_vram_mgr_size().
+ * Reads the allocator's count and not TTM's, because TTM also counts allocations that are still
+ * being tried and may fail: TTM's count can exceed vgpu_vram_mgr_size().
  *
  * Context: any.
  *

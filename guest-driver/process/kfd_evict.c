@@ -6,13 +6,13 @@
  *
  * A user queue runs until it is destroyed, so an eviction of a BO that a queue may access has to
  * stop this queue. Therefore each BO that a process with queues has mapped carries the process's
- * eviction fence, with usage BOOKKEEP, for which only evictions wait. The first wait for the fence
- * queues eviction_work, which takes all queues of the process off the hardware and signals the
- * fence. eviction_work waits until the hardware has preempted the queues, and for no allocation,
- * reservation or time slice. Later restore_work validates every mapped BO, adds a new fence to
- * each, and puts the queues back on the hardware; if the new fence has signalled meanwhile,
- * restore_work tries again. kfd_timeslice.c decides, before any wait for a fence, which process
- * loses its memory, so that all processes make progress.
+ * eviction fence. The fence has usage BOOKKEEP, so that only evictions wait for the fence. The
+ * first wait for the fence queues eviction_work. eviction_work takes all queues of the process off
+ * the hardware, waits until the hardware has preempted them, and signals the fence; it waits for no
+ * allocation, reservation or time slice. Later restore_work validates every mapped BO, adds a new
+ * eviction fence to each BO, and puts the queues back on the hardware. If the new fence has
+ * signalled before the queues are back, restore_work tries again. kfd_timeslice.c decides, before
+ * any wait for a fence, which process loses its memory, so that all processes make progress.
  *
  *	make resident ──► queues run ──► a task waits for the fence
  *	                      ▲                      │ eviction_work: queues off,
@@ -129,7 +129,7 @@ static void kfd_fence_replace(struct kfd_process *p,
 }
 
 /*
- * Replace the eviction fence by a new one, which no BO carries yet. The caller holds
+ * Replace the eviction fence with a new one, which no BO carries yet. The caller holds
  * kfd_process.mutex.
  */
 static int kfd_fence_renew(struct kfd_process *p)
@@ -149,7 +149,7 @@ static int kfd_fence_renew(struct kfd_process *p)
 		       info->fence_context, ++info->fence_seqno);
 	/*
 	 * Enter the signalling section before queue_lock, as kfd_eviction_work() does, because
-	 * lockdep reports a different order.
+	 * lockdep would report two different orders as a possible deadlock.
 	 */
 	cookie = dma_fence_begin_signalling();
 	mutex_lock(&p->queue_lock);
@@ -159,7 +159,10 @@ static int kfd_fence_renew(struct kfd_process *p)
 	return 0;
 }
 
-/* Add a reason to keep the queues off the hardware, on every GPU. The caller holds queue_lock. */
+/*
+ * Count one more reason to keep the process's queues off the hardware, on every GPU. The caller
+ * holds queue_lock.
+ */
 static void kfd_evict_all(struct kfd_process *p)
 {
 	u32 i;
@@ -217,10 +220,10 @@ static void kfd_evict_locked(struct kfd_process *p,
  * @info: BOs of the process
  * @why: trigger of the eviction, for its SMI event
  *
- * Does nothing for a process that is not resident. The caller needs no reference to the
- * process, because the function queues restore_work under queue_lock and only while the
- * process is resident, and kfd_process_info_fini(), which is called later, cancels
- * restore_work.
+ * Does nothing for a process that is not resident. The caller needs no reference to the process:
+ * the function queues restore_work only while the process is resident, which it tests under
+ * queue_lock. kfd_process_info_fini() cancels restore_work after the process has stopped being
+ * resident.
  *
  * Context: process context, MMU notifiers and reclaim included. Takes kfd_process.queue_lock;
  * does not allocate, takes no reservation.
@@ -240,9 +243,9 @@ void kfd_evict_now(struct amdkfd_process_info *info,
 EXPORT_SYMBOL_IF_KUNIT(kfd_evict_now);
 
 /*
- * Return true if a task waits for the newest eviction fence. eviction_work may have been queued
- * for an older fence, which kfd_evict_now() has signalled and a restore has replaced since. The
- * caller holds queue_lock.
+ * Return true if a task waits for the newest eviction fence. If not, eviction_work was queued for
+ * an older fence: kfd_evict_now() has signalled that fence, and a restore has replaced it with the
+ * newest fence. The caller holds queue_lock.
  */
 static bool kfd_evict_wanted(const struct kfd_process *p)
 {
@@ -316,8 +319,8 @@ static int kfd_restore_find_pages(struct kfd_process *p)
 }
 
 /*
- * Try once to restore the BOs and the queues. The caller holds kfd_process.mutex and a slot.
- * Returns 0, -EAGAIN if the new fence has signalled, -ENOMEM, or an error of
+ * Try once to restore the BOs and the queues. The caller holds kfd_process.mutex and a slot of
+ * kfd_restore_slots. Returns 0, -EAGAIN if the new fence has signalled, -ENOMEM, or an error of
  * kgd_mem_find_pages() or kgd_mem_validate_all().
  */
 static int kfd_restore_try(struct kfd_process *p)
@@ -329,7 +332,10 @@ static int kfd_restore_try(struct kfd_process *p)
 	ret = kfd_fence_renew(p);
 	if (!ret)
 		ret = kfd_restore_find_pages(p);
-	/* From here on, kfd_process_keeps() makes evictions for other processes spare the BOs. */
+	/*
+	 * From here on, evictions for other processes spare the BOs of this process
+	 * (kfd_process_keeps()).
+	 */
 	kfd_timeslice_begin(&info->timeslice, jiffies);
 	if (!ret)
 		ret = kgd_mem_validate_all(p, true);
@@ -391,8 +397,9 @@ static void kfd_restore_work(struct work_struct *work)
 	 */
 	do {
 		/*
-		 * Restore nothing while the system sleeps. Do not restore a process from a
-		 * checkpoint before RESUME, since its memory may not exist yet.
+		 * Restore nothing while the system sleeps. Do not make a process resident that CRIU
+		 * has created from a checkpoint, until the CRIU operation RESUME: the memory of the
+		 * process may not exist yet.
 		 */
 		if (READ_ONCE(info->evicted) && !p->suspended &&
 		    p->criu_state != KFD_CRIU_RESTORED)
@@ -413,7 +420,8 @@ static void kfd_restore_work(struct work_struct *work)
  * @info: BOs of the process
  * @mem_type: TTM_PL_* of the memory in which the BO is
  *
- * If so, the caller evicts another BO or uses another placement.
+ * If the function returns true, the caller evicts the BO of another process or uses another
+ * placement.
  *
  * Context: atomic.
  *
@@ -450,8 +458,8 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_process_kept);
  *
  * Context: any.
  *
- * Return: true in threads of the process, in its restore_work, and in the task of
- * kfd_process_set_migrating().
+ * Return: true in threads of the process, in the process's restore_work, and in the task that
+ * kfd_process_set_migrating() has set.
  */
 bool kfd_process_is_own(struct amdkfd_process_info *info)
 {
@@ -506,7 +514,7 @@ int kfd_evict_fence_add(struct amdkfd_process_info *info, struct vgpu_bo *bo)
  * kfd_evict_signalled() - whether the newest eviction fence has signalled
  * @info: BOs of a resident process
  *
- * If so, evictions that waited for the fence may move the BOs at any time.
+ * After the fence has signalled, evictions that waited for the fence may move the BOs at any time.
  *
  * Context: kfd_process.mutex is held.
  *
@@ -573,7 +581,7 @@ int kfd_process_make_resident(struct kfd_process *p)
 	}
 	mutex_lock(&p->queue_lock);
 	/*
-	 * If an eviction has taken the queues off the hardware meanwhile, the process gets no
+	 * If an eviction has set info->evicted since the BOs were validated, the process gets no
 	 * time slice.
 	 */
 	kfd_timeslice_end(&info->timeslice, jiffies, !info->evicted);
@@ -613,8 +621,8 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_process_release_resident);
  * kfd_evict_resume() - restore an evicted process at once
  * @info: BOs of the process
  *
- * Called when the reason that held restore_work off has ended: the system's sleep, or
- * KFD_CRIU_RESTORED.
+ * restore_work restores nothing while the system sleeps and in the state KFD_CRIU_RESTORED. The
+ * caller has ended the sleep or that state.
  *
  * Context: kfd_process.mutex is held.
  */

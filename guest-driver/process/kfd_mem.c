@@ -11,11 +11,10 @@
  * is mapped there. A process with queues does not evict its own BOs. kfd_timeslice.c decides
  * which process is evicted, and when.
  *
- * An eviction decision and a restore are ordered by the BO's reservation, because
- * amdkfd_process_info.resident is set before the restore takes the first reservation. If an
- * eviction takes the reservation of a BO before the restore does, the restore finds the BO
- * moved. If an eviction takes the reservation after the restore, the eviction finds the fence
- * on the BO.
+ * The BO's reservation orders eviction and restore. amdkfd_process_info.resident is set before the
+ * restore takes the first reservation. If an eviction takes the reservation of a BO before the
+ * restore does, the restore finds the BO moved. If an eviction takes the reservation after the
+ * restore, the eviction finds the fence on the BO.
  */
 #include <linux/dma-buf.h>
 #include <linux/jiffies.h>
@@ -36,8 +35,8 @@
 #include "kfd_process.h"
 
 /*
- * Implements vgpu_bo_owner_ops.evict_ok. Returns false if a process with queues that maps the
- * BO keeps it (kfd_process_keeps()), or if the current task acts for such a process.
+ * Implements vgpu_bo_owner_ops.evict_ok. Returns false if a process with queues that maps the BO
+ * keeps the BO in place (kfd_process_keeps()), or if the current task acts for such a process.
  */
 static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 {
@@ -51,7 +50,10 @@ static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 			continue;
 		if (kfd_process_keeps(info, mem_type))
 			return false;
-		/* A BO in system memory is evicted already, and may be swapped out. */
+		/*
+		 * Tasks of the process itself may swap out a BO that is in system memory, because
+		 * such a BO has been evicted already.
+		 */
 		if (mem_type != TTM_PL_SYSTEM && kfd_process_is_own(info))
 			return false;
 	}
@@ -87,7 +89,10 @@ const struct vgpu_bo_owner_ops kgd_mem_owner_ops = {
 	.release = kgd_mem_bo_release,
 };
 
-/* Functions for imported BOs and BOs of the render node, which the memory limit does not count. */
+/*
+ * Owner functions for imported BOs and BOs of the render node. They have no .release, because the
+ * memory limit does not count these BOs.
+ */
 static const struct vgpu_bo_owner_ops kgd_mem_import_ops = {
 	.evict_ok = kgd_mem_evict_ok,
 	.evict_in = kgd_mem_evict_in,
@@ -157,11 +162,14 @@ static u32 kgd_mem_gem_flags(u32 domain, u32 flags)
 }
 
 /*
- * Other threads may take the VRAM that an allocation frees, and restored processes keep
- * their VRAM for some time (kfd_timeslice.c). An allocation fails only after at least this number
- * of tries and at least this time, in jiffies.
+ * An allocation of VRAM fails only after at least this number of tries, because other threads may
+ * take the VRAM that an eviction has freed.
  */
 #define KGD_MEM_CREATE_TRIES	16u
+/*
+ * An allocation of VRAM fails only after at least this time, in jiffies, because restored processes
+ * keep their VRAM for some time (kfd_timeslice.c).
+ */
 #define KGD_MEM_CREATE_TIME	(10 * HZ)
 /*
  * Bytes that kgd_mem_make_table_room() frees. If this many bytes are free already, the call
@@ -186,8 +194,8 @@ static int kgd_mem_create_patiently(struct vgpu_device *vdev,
 		    (++tries >= KGD_MEM_CREATE_TRIES && time_after(jiffies, until)))
 			return ret;
 		/*
-		 * Test for signals here, because the call below does not sleep if other tasks
-		 * free and take VRAM all the time.
+		 * Test for signals here, because vgpu_vram_mgr_make_room() does not sleep if other
+		 * tasks free and take VRAM all the time.
 		 */
 		if (signal_pending(current))
 			return -ERESTARTSYS;
@@ -307,8 +315,8 @@ static bool kgd_mem_is_userptr(u32 flags)
 }
 
 /*
- * Set *@domain to the domain that @flags request. If several flags are set, the one that takes
- * precedence in amdgpu does so here, too. Returns 0 or -EINVAL.
+ * Set *@domain to the domain that @flags request. If several flags are set, the same flag takes
+ * precedence as in amdgpu. Returns 0 or -EINVAL.
  */
 static int kgd_mem_domain(u32 flags, u64 size, u32 *domain)
 {
@@ -351,7 +359,7 @@ u32 kgd_mem_gem_domain(const struct vgpu_bo *bo)
 /**
  * kgd_mem_new() - allocate a struct kgd_mem without a BO
  * @pdd: state of the process on the GPU
- * @domain: where the BO belongs, AMDGPU_GEM_DOMAIN_* or VGPU_GEM_DOMAIN_MMIO_REMAP
+ * @domain: domain of the BO, AMDGPU_GEM_DOMAIN_* or VGPU_GEM_DOMAIN_MMIO_REMAP
  * @va: GPU address
  * @flags: KFD_IOC_ALLOC_MEM_FLAGS_*
  *

@@ -59,7 +59,7 @@ struct kfd_mem_attachment {
  * @attachments: list of struct kfd_mem_attachment: one for each VM that maps the memory, or
  *               two for each VM if @aql_queue is set
  * @validate_list: link in amdkfd_process_info.kfd_bo_list
- * @domain: where the BO belongs: AMDGPU_GEM_DOMAIN_* or VGPU_GEM_DOMAIN_MMIO_REMAP
+ * @domain: domain of the BO: AMDGPU_GEM_DOMAIN_* or VGPU_GEM_DOMAIN_MMIO_REMAP
  * @mapped_to_gpu_memory: number of mappings. Written with kfd_process.mutex and the BO's
  *                        reservation held, read by eviction decisions
  * @va: GPU address in every VM that maps the memory

@@ -7,10 +7,10 @@
  *
  * As long as a BO is mapped by GEM_VA, it has a struct kgd_mem without a handle (kgd_mem.gem). So
  * the BO carries the eviction fence while the process has queues, and is evicted and restored with
- * the process; and the mapping keeps the BO after the process that created the BO has ended. This
- * holds for all BOs, including those of GEM_CREATE. (amdgpu fences only BOs that it has imported
- * from other devices; so in amdgpu a queue may access, through stale entries, the memory of a BO
- * that has moved.)
+ * the process; and the mapping holds a reference to the BO after the process that created the BO
+ * has ended. This holds for all BOs, including those of GEM_CREATE. (amdgpu fences only BOs that it
+ * has imported from other devices; so in amdgpu a queue may access, through stale entries, the
+ * memory of a BO that has moved.)
  *
  * The mappings belong to the address space (vgpu_vm_va.c). kfd_process.mutex protects them;
  * callers also hold vgpu_vm.va_lock, as the functions of vm/ require. When the file closes its
@@ -41,9 +41,8 @@
  *
  * Context: any.
  *
- * Return: the process's state on @vdev, with a reference to the process that the caller
- * drops by kfd_unref_process(); NULL if the process has ended, also if another process has
- * its PASID now.
+ * Return: the process's state on @vdev, with a reference to the process that the caller drops by
+ * kfd_unref_process(); NULL if the process has ended, even if another process has the PASID now.
  */
 struct kfd_process_device *kfd_mem_gem_device(struct vgpu_device *vdev,
 					      const struct drm_file *file,
@@ -84,8 +83,8 @@ static struct kgd_mem *gem_mem_new(struct kfd_process_device *pdd,
 	struct kgd_mem *mem;
 
 	/*
-	 * Refuse user pointers, because a restore would fail as long as the process of a user
-	 * pointer has no pages at its address.
+	 * Refuse user pointers: as long as the process that owns a user pointer has no pages at the
+	 * user pointer's address, a restore would fail.
 	 */
 	if (!domain || bo->userptr)
 		return ERR_PTR(-EINVAL);
@@ -188,8 +187,8 @@ static int gem_map(struct kfd_process_device *pdd, struct vgpu_bo *bo,
 	mem = gem_mem_find(pdd, bo);
 	ttm_bo_unreserve(&bo->tbo);
 	/*
-	 * While kfd_process.mutex is held, @mem stays, and no other task creates a kgd_mem for
-	 * the BO.
+	 * While kfd_process.mutex is held, @mem is not freed, and no other task creates a kgd_mem
+	 * for the BO.
 	 */
 	if (!mem)
 		mem = gem_mem_new(pdd, bo);

@@ -41,7 +41,7 @@ static int kfd_pdd_memory(struct kfd_process_device *pdd,
 }
 
 /**
- * kfd_file_memory() - collect the BOs of the process that has a file's address space
+ * kfd_file_memory() - collect the BOs of the process that has acquired a render-node file
  * @vdev: device
  * @file: file of the render node
  * @set: set to which the function adds the process's BOs on @vdev

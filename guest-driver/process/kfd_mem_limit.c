@@ -18,7 +18,10 @@
 #include "kfd_mem.h"
 #include "kfd_node.h"
 
-/* Protects the two counts below, kfd_node.vram_used, and vgpu_device.kfd against detach. */
+/*
+ * Protects kfd_mem_gtt_used, kfd_mem_vram_excess, kfd_node.vram_used, and the pointer
+ * vgpu_device.kfd, which kfd_mem_limit_detach() clears.
+ */
 static DEFINE_SPINLOCK(kfd_mem_limit_lock);
 static u64 kfd_mem_gtt_used;	/* bytes of BOs that are charged to GTT */
 static u64 kfd_mem_vram_excess;	/* bytes charged beyond the size of VRAM, all GPUs */

@@ -45,9 +45,9 @@ static u64 kgd_mem_pte_flags(const struct kgd_mem *mem,
 }
 
 /*
- * Return true if @pdd's GPU can address the BO's memory. If so, and if the memory is VRAM or a
- * BAR of another GPU, set *@peer to the way to that memory; otherwise set it to
- * VGPU_PEER_NONE.
+ * Return true if @pdd's GPU can address the BO's memory. Set *@peer to VGPU_PEER_NONE, except if
+ * the memory is VRAM or a BAR of another GPU that @pdd's GPU can address: then set *@peer to the
+ * way to that memory.
  */
 static bool kgd_mem_reachable(const struct kgd_mem *mem,
 			      const struct kfd_process_device *pdd,
@@ -59,7 +59,7 @@ static bool kgd_mem_reachable(const struct kgd_mem *mem,
 	*peer = VGPU_PEER_NONE;
 	if (vdev == home)
 		return true;
-	/* The imported memory may be VRAM of a third device. */
+	/* The imported memory may be VRAM of a third device, which this driver does not map. */
 	if (attach && attach->peer2peer)
 		return false;
 	if (mem->domain != AMDGPU_GEM_DOMAIN_GTT) {
@@ -83,7 +83,10 @@ static bool kgd_mem_attached(const struct kgd_mem *mem,
 	return false;
 }
 
-/* Create one mapping. The caller writes its entries by kgd_mem_update(). */
+/*
+ * Create one mapping. The caller writes the page-table entries of the mapping with
+ * kgd_mem_update().
+ */
 static int kgd_mem_attach(struct kgd_mem *mem, struct kfd_process_device *pdd,
 			  u64 va, enum vgpu_peer_way peer)
 {
@@ -119,8 +122,9 @@ static bool kgd_mem_resv_mapped(const struct kgd_mem *mem)
 	if (mem->mapped_to_gpu_memory)
 		return true;
 	/*
-	 * A BO that was neither exported nor imported nor mapped by GEM_VA has no other
-	 * struct kgd_mem, except for the pinned BOs of doorbells and the MMIO page.
+	 * A BO that was neither exported nor imported nor mapped by GEM_VA has no other struct
+	 * kgd_mem, so no other memory shares its reservation. The BOs of doorbells and the MMIO
+	 * page are exceptions, but they are pinned.
 	 */
 	if (!mem->dmabuf && !mem->gem)
 		return false;
@@ -273,8 +277,8 @@ static int kgd_mem_map_try(struct kgd_mem *mem, struct kfd_process_device **pdds
  * @mem: memory
  * @pdds: as for kgd_mem_map_check(), which the caller has called
  * @n: number of @pdds
- * @done: from kgd_mem_map_check(), less than @n; incremented for each address space that
- *        maps @mem, also if the function then fails
+ * @done: from kgd_mem_map_check(), less than @n; incremented for each address space that maps @mem,
+ *        even if the function then fails
  *
  * The caller keeps SVM ranges off the addresses, as kfd_memory_map() does.
  *
@@ -294,8 +298,8 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 	lockdep_assert_held(&pdds[0]->process->mutex);
 
 	/*
-	 * Do not look up pages in a process from a checkpoint before RESUME. restore_work
-	 * looks them up after RESUME.
+	 * In a process that was created from a checkpoint, do not look up pages before the CRIU
+	 * operation RESUME. restore_work looks the pages up after RESUME.
 	 */
 	if (mem->bo->userptr &&
 	    pdds[0]->process->criu_state != KFD_CRIU_RESTORED) {
@@ -315,8 +319,8 @@ int kgd_mem_map(struct kgd_mem *mem, struct kfd_process_device **pdds, u32 n,
 		if (ret != -ENOMEM)
 			return ret;
 		/*
-		 * If this try has reached a later GPU, read vgpu_vram_mgr_frees() of that GPU
-		 * before the next try.
+		 * If this try has mapped the memory on @vdev and failed on a later GPU, read
+		 * vgpu_vram_mgr_frees() of the later GPU before the next try.
 		 */
 		if (pdds[*done]->node->vdev != vdev) {
 			ret = 0;

@@ -3,10 +3,10 @@
  * Creates user pointers of ALLOC_MEMORY_OF_GPU, and looks up and binds their pages.
  *
  * When the memory of the process changes, the MMU notifier takes the queues off the hardware;
- * restore_work (kfd_evict.c) looks up the new pages and writes the entries before the queues run
- * again. A user pointer whose memory was unmapped gets no entries, as in amdgpu: an access
- * faults. Without this rule the queues would never be restored. If memory may not be written
- * (mprotect), the queues stay off the hardware until writes are allowed again.
+ * restore_work (kfd_evict.c) looks up the new pages and writes the page-table entries before the
+ * queues run again. A user pointer whose memory was unmapped gets no entries, as in amdgpu, so that
+ * an access faults. If a restore failed instead, the queues would never be restored. If memory may
+ * not be written (mprotect), the queues stay off the hardware until writes are allowed again.
  */
 #include <linux/mm.h>
 #include <drm/amdgpu_drm.h>

@@ -10,9 +10,9 @@
  * needs system memory. The CPU copies the swapped BOs, one at a time in the whole system, and all
  * tasks wait for these copies. So while BOs are being swapped out (vgpu_mm_is_swapping()):
  *
- * - A restore evicts no VRAM, so BOs of other processes stay there. The restore uses free
- *   VRAM; BOs that find none stay in system memory, or are swapped in there, and are mapped
- *   where they are.
+ * - A restore evicts no VRAM, so BOs of other processes stay there. The restore uses free VRAM; BOs
+ *   for which no VRAM is free stay in system memory, or are swapped in to system memory, and are
+ *   mapped there.
  * - kgd_mem_send_ahead() starts no copy to VRAM, since the copied system pages are not freed
  *   until the copy completes.
  *
@@ -21,8 +21,8 @@
  * A restore reserves all BOs under one ww ticket, twice: first to start the copies of BOs to VRAM
  * (kgd_mem_send_ahead()), then to give each BO its place and its entries (kgd_mem_bring_all()).
  * Between the two, the restore waits for the copies without reservations, so that CPU faults and
- * allocations need not wait for them. With a ticket, TTM waits for a BO that another task has
- * reserved, instead of skipping it; and no other task evicts a BO of the process while the next
+ * allocations need not wait for the copies. With a ticket, TTM waits for a BO that another task has
+ * reserved, instead of skipping the BO; and no other task evicts a BO of the process while the next
  * BO is placed.
  *
  * A ticket is of no use after TTM has found no room: TTM 6.12 returns -ENOSPC even if a lock
@@ -112,7 +112,7 @@ static int kgd_mem_wait_update(struct kgd_mem *mem)
 }
 
 /**
- * kgd_mem_validate() - move a BO to its place, and write its entries
+ * kgd_mem_validate() - move a BO to its place, and write its page-table entries
  * @mem: memory
  *
  * Waits until the move is done.
@@ -159,8 +159,8 @@ static int kgd_mem_lock_each(struct amdkfd_process_info *info, struct drm_exec *
 
 /*
  * Call @fn(@info, @again) while holding the reservations of all BOs for which kgd_mem_moves() is
- * true. The call is inside the locking loop, since TTM may take more locks with the ticket.
- * Returns -ENOMEM, -ERESTARTSYS or the result of @fn.
+ * true. @fn is called inside drm_exec's locking loop, since TTM may take more locks with the
+ * ticket. Returns -ENOMEM, -ERESTARTSYS or the result of @fn.
  */
 static int kgd_mem_locked(struct amdkfd_process_info *info, bool again,
 			  int (*fn)(struct amdkfd_process_info *info, bool again))
@@ -183,8 +183,8 @@ static int kgd_mem_locked(struct amdkfd_process_info *info, bool again,
 }
 
 /*
- * Move a BO that is in its place, or is being copied there, to the tail of the LRU, and add the
- * eviction fence.
+ * Complete the placement of a BO that is in its place or is being copied there: move the BO to the
+ * tail of the LRU list, and add the eviction fence.
  */
 static int kgd_mem_placed(struct amdkfd_process_info *info, struct kgd_mem *mem)
 {
@@ -250,7 +250,7 @@ static int kgd_mem_bring(struct amdkfd_process_info *info, struct kgd_mem *mem)
 	return ret ?: kgd_mem_placed(info, mem);
 }
 
-/* Give each BO its place and its entries. */
+/* Move each BO to its place, and write its page-table entries. */
 static int kgd_mem_bring_all(struct amdkfd_process_info *info, bool again)
 {
 	struct kgd_mem *mem;
@@ -273,9 +273,9 @@ static int kgd_mem_bring_all(struct amdkfd_process_info *info, bool again)
 }
 
 /*
- * Return true if @mem is a mapped user pointer whose pages may be looked up now. In a process from
- * a checkpoint, the memory may not exist before RESUME: restore_work looks the pages up after
- * RESUME.
+ * Return true if @mem is a mapped user pointer whose pages may be looked up now. In a process that
+ * was created from a checkpoint, the memory may not exist before the CRIU operation RESUME:
+ * restore_work looks the pages up after RESUME.
  */
 static bool kgd_mem_needs_pages(struct kfd_process *p, struct kgd_mem *mem)
 {
@@ -337,7 +337,7 @@ int kgd_mem_find_pages(struct kfd_process *p)
 /**
  * kgd_mem_validate_all() - validate and fence all mapped BOs of a process
  * @p: process
- * @again: if true, return -EAGAIN when the eviction fence signals meanwhile
+ * @again: if true, return -EAGAIN when the eviction fence signals while the function runs
  *
  * On return each BO has a place, the eviction fence and up-to-date entries. Before the call
  * the caller creates the eviction fence and then calls kgd_mem_find_pages(), so that an

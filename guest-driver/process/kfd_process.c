@@ -92,7 +92,7 @@ struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
 
 /**
  * kfd_process_free() - free a process
- * @p: process without references; the caller has freed its parts
+ * @p: process without references; the caller has freed the parts that belong to kfd/ and svm/
  *
  * The structure is freed after an RCU grace period, because a lookup may still read it.
  *
@@ -389,7 +389,7 @@ void kfd_process_report_restore(struct kfd_process *p, bool on)
 /**
  * kfd_process_stopped_for() - stop the queues of a process on a GPU, and log the reason
  * @pdd: state of the process on the GPU
- * @fmt: format of the reason, with which the log message starts; its arguments follow
+ * @fmt: format of the reason, with which the log message starts; the arguments of @fmt follow
  *
  * A stopped queue does not run again; user space can only destroy it.
  *
@@ -442,9 +442,9 @@ void kfd_process_vm_fault(struct kfd_process_device *pdd, unsigned long page,
  * @not_present: true if the entry of the interrupt ring reports that the page had no valid PTE
  * @write: true if the access was a write
  *
- * Sends the SMI event, then raises the exception in the debugger or, without a debugger, in
- * the process. The caller has written the final PTE of the page before, since the reader of
- * the report may access the page at once.
+ * Sends the SMI event, then raises the exception in the debugger or, without a debugger, in the
+ * process. The caller has already written the final PTE of the page, since the reader of the report
+ * may access the page at once.
  *
  * Context: the fault worker.
  */
@@ -563,7 +563,7 @@ void kfd_process_set_render_ops(const struct kfd_render_ops *ops)
  * Context: kfd_process.mutex is held. Takes kfd_processes_mutex; sleeps.
  *
  * Return: 0; -EINVAL if @drm_file is not a file of this GPU's render node, if a process has
- * acquired it already, or if it has an address space already; -ENOMEM.
+ * acquired the file already, or if the file has an address space already; -ENOMEM.
  */
 int kfd_process_device_init_vm(struct kfd_process_device *pdd,
 			       struct file *drm_file)
@@ -595,7 +595,10 @@ int kfd_process_device_init_vm(struct kfd_process_device *pdd,
 		return ret;
 	}
 	pdd->drm_priv = drm_priv;
-	/* svm/ reads pdd->vm without kfd_process.mutex. */
+	/*
+	 * Set vm last, with release semantics, because svm/ reads pdd->vm without
+	 * kfd_process.mutex.
+	 */
 	smp_store_release(&pdd->vm, vm);
 	return 0;
 }
@@ -630,7 +633,10 @@ int kfd_process_init(void)
 void kfd_process_exit(void)
 {
 	wait_var_event(&kfd_n_processes, !atomic_read(&kfd_n_processes));
-	/* The notifier callback and the work item that freed the last process may still run. */
+	/*
+	 * Wait for the notifier callback and the work item that freed the last process: both may
+	 * still run.
+	 */
 	mmu_notifier_synchronize();
 	destroy_workqueue(kfd_process_wq);
 	kfd_evict_exit();

@@ -49,7 +49,7 @@ struct vgpu_vm;
  *          Written under kfd_process.mutex, read without a lock
  * @drm_file: the render node's file that ACQUIRE_VM named, referenced; NULL before that.
  *            Written under kfd_process.mutex and kfd_processes_mutex, read under either
- * @drm_priv: struct drm_file of @drm_file, by which the process may mmap its BOs
+ * @drm_priv: struct drm_file of @drm_file, through which the process may mmap its BOs
  * @vm: address space, NULL before ACQUIRE_VM; set once, with release semantics, for
  *      readers without kfd_process.mutex
  * @alloc_idr: the process's struct kgd_mem on the GPU, indexed by the low half of the handle;
@@ -65,10 +65,9 @@ struct vgpu_vm;
  * @lost_reported: true if the last recovery reported the loss of the GPU's VRAM to the
  *                 process; used by recovery only
  * @dbg: debugging; kfd_dbg_device_init() allocates it
- * @sh_hidden_private_base: address of the shaders' scratch memory. This and the next two members
- *                          are protected by kfd_process.mutex
- * @tba_addr: address of the trap handler
- * @tma_addr: address of the trap handler's memory
+ * @sh_hidden_private_base: address of the shaders' scratch memory; protected by kfd_process.mutex
+ * @tba_addr: address of the trap handler; protected by kfd_process.mutex
+ * @tma_addr: address of the trap handler's memory; protected by kfd_process.mutex
  * @vram_usage: bytes of VRAM allocated by ALLOC_MEMORY_OF_GPU. Changed with kfd_process.mutex
  *              held, read by sysfs without a lock
  */
@@ -107,8 +106,8 @@ struct process_queue_manager {
 
 enum kfd_criu_state {
 	KFD_CRIU_NONE,
-	KFD_CRIU_PAUSED,	/* PROCESS_INFO stopped the queues for a checkpoint */
-	KFD_CRIU_RESTORED,	/* the process was created from a checkpoint, before RESUME */
+	KFD_CRIU_PAUSED,	/* CRIU's PROCESS_INFO has stopped the queues */
+	KFD_CRIU_RESTORED,	/* created from a checkpoint, before CRIU's RESUME */
 };
 
 /**

@@ -56,9 +56,9 @@ DEFINE_EVENT(vgpu_process_class, vgpu_process_evict,
 );
 
 /*
- * An attempt to restore the BOs and queues of a process has ended. result is 0 or a negative
- * errno; took is the duration of the attempt in jiffies, without the look-up of user pointers'
- * pages; off is the time since the eviction in jiffies.
+ * An attempt to restore the BOs and queues of a process has ended. The field result is 0 or a
+ * negative errno; took_ms is the duration of the attempt, without the look-up of user pointers'
+ * pages; off_ms is the time since the eviction. The arguments took and off are in jiffies.
  */
 TRACE_EVENT(vgpu_process_restore,
 	TP_PROTO(pid_t pid, int result, unsigned long took, unsigned long off),

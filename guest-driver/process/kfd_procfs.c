@@ -119,7 +119,10 @@ void kfd_procfs_add(struct kfd_process *p)
 
 	snprintf(name, sizeof(name), "%d", p->lead_thread->pid);
 	mutex_lock(&kfd_procfs_mutex);
-	/* After exec() the old program's mm, and so its folder, may still exist. */
+	/*
+	 * After exec() the old program's mm, and so the old folder with this PID, may still exist.
+	 * Create no folder in this case.
+	 */
 	taken = sysfs_get_dirent(kfd_procfs->sd, name);
 	sysfs_put(taken);
 	if (!taken)

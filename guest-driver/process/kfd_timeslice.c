@@ -21,7 +21,7 @@
  *
  * After the restore the process has its time slice: evictions spare the process for
  * KFD_TIMESLICE_FACTOR times as long as the restore took, at most KFD_TIMESLICE_MAX_MS. Evictions
- * for an allocation of VRAM spare it only for as long as the restore took, at most
+ * for an allocation of VRAM spare the process only for as long as the restore took, at most
  * KFD_ACTIVE_MAX_MS.
  *
  * An allocation that has no placement but VRAM waits until the process is no longer spared

@@ -42,8 +42,8 @@ void kfd_timeslice_end(struct kfd_timeslice *t, unsigned long now, bool on);
 /* Record that the queues were taken off the hardware. Any context. */
 void kfd_timeslice_off(struct kfd_timeslice *t);
 /*
- * Return the number of jiffies until an allocation may evict the process from VRAM, or 0 if it
- * may do so now. Any context.
+ * Return the number of jiffies until an allocation may evict the process from VRAM, or 0 if an
+ * allocation may do so now. Any context.
  */
 unsigned long kfd_timeslice_left(const struct kfd_timeslice *t, unsigned long now);
 /*

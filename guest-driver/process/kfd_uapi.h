@@ -14,8 +14,8 @@
 #define KFD_GPUVM_LIMIT		0x7fffffffffffull
 
 /*
- * Offsets for mmap of /dev/kfd: the kind of memory in bits 63:62, kfd_node.gpu_id in 61:46. The
- * layout is uAPI of amdkfd, but no uAPI header defines it.
+ * Offsets for mmap of /dev/kfd: the kind of memory in bits 63:62, kfd_node.gpu_id in bits 61:46.
+ * The layout is uAPI of amdkfd, but no uAPI header defines it.
  */
 #define KFD_MMAP_TYPE_MASK		(3ull << 62)
 #define KFD_MMAP_TYPE_DOORBELL		(3ull << 62)
@@ -23,7 +23,7 @@
 #define KFD_MMAP_TYPE_RESERVED_MEM	BIT_ULL(62)
 #define KFD_MMAP_TYPE_MMIO		(0ull << 62)
 #define KFD_MMAP_GPU_ID(id)		(((u64)(id) & 0xffff) << 46)
-#define KFD_MMAP_SPAN			BIT_ULL(46)	/* offsets per kind and GPU */
+#define KFD_MMAP_SPAN			BIT_ULL(46)	/* bytes of offsets for a kind on a GPU */
 #define KFD_MMAP_GET_GPU_ID(offset)	(((offset) >> 46) & 0xffff)
 
 /*

@@ -9,7 +9,7 @@
  *	engine		reset that engine; if that fails, reset the device
  *	device		mode-1 reset; if that fails, give up the engines
  *
- * Fences depend on the worker, so it neither allocates nor takes a reservation.
+ * Fences depend on the worker, so the worker neither allocates nor takes a reservation.
  */
 #include <linux/ktime.h>
 #include <drm/drm_managed.h>
@@ -36,7 +36,7 @@
 #define RESET_NOTIFY_LOST	BIT(30)
 static_assert(RESET_NOTIFY_LOST > VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP));
 
-/* Time limit for the removal of user-space mappings of BARs before a device reset. */
+/* Time limit for the removal of user-space mappings of BARs before a device reset, in jiffies. */
 #define RESET_ZAP_TIMEOUT	(2 * HZ)
 
 /**
@@ -104,7 +104,10 @@ bool vgpu_reset_request(struct vgpu_device *vdev, unsigned long what)
 	return enabled;
 }
 
-/* Returns true if the GART works again. If not, the caller resets the device. */
+/*
+ * Write the GART's table again. Returns true if the GART works again; if not, the caller resets the
+ * device.
+ */
 static bool reset_gart(struct vgpu_device *vdev)
 {
 	unsigned long cams = vgpu_sdma_take_gart_cam(vdev);
@@ -139,11 +142,11 @@ static void reset_unpark(struct vgpu_device *vdev, unsigned int engine,
 }
 
 /*
- * Mark lost BOs and notify the client. This work may wait for engines, because holders of the
- * client's locks wait until engines have cleared memory or written page tables. The lock for
- * lost BOs is held during allocations, whose reclaim waits for engines and TLB flushes. So the
- * recovery queues this separate work after all engines have been restarted, and its own worker
- * stays free in case an engine fails again.
+ * Mark lost BOs and notify the client. This work may have to wait for engines: it takes the
+ * client's locks, whose holders wait until engines have cleared memory or written page tables, and
+ * the lock of the list of lost BOs, whose holders allocate memory, and reclaim waits for engines
+ * and TLB flushes. So the recovery queues this separate work after all engines have been restarted,
+ * and the worker of the recovery stays free in case an engine fails again.
  */
 static void reset_notify_work(struct work_struct *work)
 {
@@ -182,13 +185,13 @@ static void reset_zap_work(struct work_struct *work)
 }
 
 /*
- * Remove user-space mappings of the BARs until vgpu_io_map_open(). A work item does this,
+ * Remove user-space mappings of the BARs until vgpu_io_map_open(). A work item removes them,
  * because the removal may wait for this reset:
  *
- * - It calls the MMU notifiers of the addresses. SVM ranges and user pointers at these
+ * - The removal calls the MMU notifiers of the addresses. SVM ranges and user pointers at these
  *   addresses have notifiers that wait for fences.
- * - It waits for fault handlers. A handler that allocates a page table may wait for reclaim,
- *   which waits for fences, too.
+ * - The removal waits for fault handlers. A handler that allocates a page table may wait for
+ *   reclaim, which waits for fences, too.
  *
  * If the removal does not finish, the reset starts after RESET_ZAP_TIMEOUT, and writes of
  * user space through the remaining mappings are lost.
@@ -266,8 +269,8 @@ static void reset_device(struct vgpu_device *vdev, unsigned long parked,
 		drm_err(&vdev->drm,
 			"device cannot be recovered: SDMA engines are given up\n");
 		/*
-		 * Count before the engines are given up: this ends jobs, and so wakes threads
-		 * that read the counter.
+		 * Increment the counter before the engines are given up, because giving up ends
+		 * jobs, and so wakes threads that read the counter.
 		 */
 		vgpu_stat_add(vdev, VGPU_STAT_RECOVERY_FAILURES, 1);
 		vgpu_sdma_give_up(vdev);

@@ -11,7 +11,7 @@
 
 #include "tests/lib/vgpu_mock.h"
 
-#define DOMAIN_BITS	9u	/* bits CPU to MMIO_REMAP, and one unused bit */
+#define DOMAIN_BITS	9u	/* domains CPU to MMIO_REMAP, and an unused bit */
 
 /* Fill the placement with garbage, as an earlier call could have left it. */
 static void bo_soil(struct vgpu_mock *mock)
@@ -82,8 +82,8 @@ static void bo_contiguous(struct kunit *test)
 }
 
 /*
- * Catches: a place in VRAM is limited to the pages of the GART; a place in GTT is not limited
- * to them although the caller requests a GART address.
+ * Catches: a place in VRAM is limited to the pages of the GART; a place in GTT is not limited to
+ * these pages although the caller requests a GART address.
  */
 static void bo_gart_address(struct kunit *test)
 {

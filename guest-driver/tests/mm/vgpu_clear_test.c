@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test for which fences of a reservation vgpu_mm_clear_res() (mm/vgpu_copy.c) makes a clear of
- * VRAM wait. Catches: the wipe of a BO without references does not wait for jobs that write to
- * the BO, so that the manager reports memory with their data as clear; the clear of new memory
+ * Test which fences of a reservation the clear of VRAM by vgpu_mm_clear_res() (mm/vgpu_copy.c)
+ * waits for. Catches: the wipe of a BO without references does not wait for jobs that write to the
+ * BO, so that the manager reports memory with the jobs' data as clear; the clear of new memory
  * waits for users of the BO.
  */
 #include <linux/dma-fence.h>
@@ -43,7 +43,7 @@ static const struct dma_fence_ops clear_fence_ops = {
 	.get_timeline_name = clear_fence_name,
 };
 
-/* Replaces the execution of a job, which completes immediately. */
+/* Replaces the execution of a job; the job completes immediately. */
 static struct dma_fence *clear_run(struct drm_sched_job *job)
 {
 	return NULL;
@@ -112,7 +112,8 @@ static struct clear_mock *clear_mock_new(struct kunit *test)
 }
 
 /*
- * Add an unsignalled fence to @m->resv, which the caller holds. The caller puts the returned fence.
+ * Add an unsignalled fence to @m->resv. The caller holds this reservation, and puts the returned
+ * fence.
  */
 static struct dma_fence *clear_add_user(struct kunit *test, struct clear_mock *m,
 					enum dma_resv_usage usage)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test mm/vgpu_res_cursor.h at the ends of contiguous runs, and with memory types that
- * vgpu_cursor_test.c omits. Catches: a run continues after the last page of a list; a run includes
- * bytes of the next block; memory is reported as clear because its neighbour is clear.
+ * vgpu_cursor_test.c omits. Catches: a run continues after the last page of a list of pages; a run
+ * includes bytes of the next block; memory is reported as clear because its neighbour is clear.
  */
 #include <linux/dma-fence.h>
 
@@ -208,7 +208,7 @@ static void edge_dma_end(struct kunit *test)
 
 		vgpu_res_first_dma(pages, at, size, &cur);
 		KUNIT_ASSERT_EQ(test, cur.start, (100 << PAGE_SHIFT) + at);
-		/* The whole list is one run. */
+		/* The walk is one run, because the addresses of the pages are consecutive. */
 		KUNIT_ASSERT_EQ(test, cur.size, size);
 		vgpu_res_next(&cur, size);
 		KUNIT_ASSERT_EQ(test, cur.remaining, 0);
@@ -245,8 +245,8 @@ static void edge_dma_breaks(struct kunit *test)
 }
 
 /*
- * Wipe about half of the blocks. Catches: a block that was not wiped is reported as clear, or
- * a block that was wiped is not.
+ * Wipe about half of the blocks. Catches: a block that was not wiped is reported as clear, or a
+ * block that was wiped is not reported as clear.
  */
 static void edge_cleared(struct kunit *test)
 {
@@ -277,8 +277,8 @@ static void edge_cleared(struct kunit *test)
 		u64 page = cur.start >> PAGE_SHIFT;
 
 		/*
-		 * Most steps end inside a block, because blocks are larger than a step of one
-		 * page.
+		 * Test vgpu_res_cleared() for each page: most steps end inside a block, because
+		 * blocks are larger than a page.
 		 */
 		KUNIT_ASSERT_TRUE(test, !vgpu_res_cleared(&cur) ||
 				  test_bit(page, zero));
@@ -286,7 +286,10 @@ static void edge_cleared(struct kunit *test)
 			known++;
 		vgpu_res_next(&cur, PAGE_SIZE);
 	}
-	/* The resource does not include one page of VRAM, which may be a clear one. */
+	/*
+	 * The resource lacks one page of VRAM. If that page is clear, @known is one less than the
+	 * number of clear pages.
+	 */
 	i = bitmap_weight(zero, all);
 	KUNIT_EXPECT_GE(test, known + 1, i);
 	KUNIT_EXPECT_LE(test, known, i);

@@ -47,8 +47,8 @@ static void free_fragments(struct vgpu_mock *mock, struct fragments *f)
 }
 
 /*
- * Walk [@start, @start + @size). Each step is randomly a whole run, less than a run, or more.
- * @pages[i] is the address of the page that has byte i << PAGE_SHIFT of the resource.
+ * Walk [@start, @start + @size). Each step is randomly a whole run, less than a run, or more than a
+ * run. @pages[i] is the address of the page that has byte i << PAGE_SHIFT of the resource.
  */
 static void check_walk(struct kunit *test, struct vgpu_mock *mock,
 		       struct vgpu_res_cursor *cur, const u64 *pages,
@@ -185,7 +185,10 @@ static void cursor_dma(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, dma);
 	KUNIT_ASSERT_NOT_NULL(test, pages);
 	for (i = 0; i < 200; i++) {
-		/* Mostly the next page, sometimes the previous page or a random one. */
+		/*
+		 * Mostly the page after the previous one, sometimes the page before it or a random
+		 * page.
+		 */
 		if (i && vgpu_mock_random(mock, 4))
 			dma[i] = dma[i - 1] + PAGE_SIZE;
 		else if (i && vgpu_mock_random(mock, 2))

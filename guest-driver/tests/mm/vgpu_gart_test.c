@@ -2,7 +2,7 @@
 /*
  * Bind and unbind BOs, lose and recover the table of the GART, and compare the table with a copy
  * that is built from include/vgpu/pte.h. Catches: an entry is in the wrong place; an unbind leaves
- * entries; recovery omits bound BOs, or restores unbound BOs; a flush is missing.
+ * entries; recovery omits bound BOs, or writes entries for unbound BOs; a flush is missing.
  *
  * Registers are plain memory; the acknowledge of the invalidation engine always reads as "all VMIDs
  * done".

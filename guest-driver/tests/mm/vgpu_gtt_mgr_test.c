@@ -95,8 +95,8 @@ static void gtt_random(struct kunit *test)
 }
 
 /*
- * The limit of GTT memory is larger than the GART. Catches: the limit is not kept, or is kept
- * for temporary placements as well; a failed allocation changes the usage.
+ * The limit of GTT memory is larger than the GART. Catches: the limit is not enforced, or is
+ * enforced for temporary placements as well; a failed allocation changes the usage.
  */
 static void gtt_limit(struct kunit *test)
 {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Evict a BO with the callbacks of mm/vgpu_ttm.c, from TTM's query to the move. As in SVM, the BO's
- * owner has to move all pages out of the BO first. Catches: the query moves pages, although TTM may
- * then evict another BO; the move succeeds although a page is still in the BO, whose VRAM is then
- * reused; the move returns an error after which TTM does not try the next BO.
+ * Evict a BO with the callbacks of mm/vgpu_ttm.c, from TTM's query (eviction_valuable) to the move.
+ * As in SVM, the BO's owner has to move all pages out of the BO first. Catches: the query moves
+ * pages, although TTM may then evict another BO; the move succeeds although a page is still in the
+ * BO, whose VRAM is then reused; the move returns an error after which TTM does not try the next
+ * BO.
  */
 #include <linux/dma-resv.h>
 #include <kunit/static_stub.h>
