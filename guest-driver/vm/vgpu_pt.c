@@ -17,7 +17,7 @@
  * entries that are neither zero nor pointers. The PTB of a leaf has no bits set and
  * contains only zeros.
  *
- * The bit is set for three kinds of entries: valid entries; entries that deny access
+ * The bit in valid is set for three kinds of entries: valid entries; entries that deny access
  * (VGPU_PTE_NORETRY); and VGPU_PTE_PRT alone, for a page that reads as zeros and drops writes. The
  * TLB may hold all three kinds.
  *
@@ -168,17 +168,17 @@ static bool pt_fill_ptes(struct vgpu_pt *pt, struct vgpu_pt_table *ptb,
 	return changed;
 }
 
-/* Replace a leaf by the pointer to its PTB. */
+/* Replace a leaf with the pointer to the leaf's PTB. */
 static void pt_restore_pointer(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 			       unsigned int index)
 {
-	/* Write the PTB's entries before the pointer to it. */
+	/* Order the writes of the PTB's entries before the write of the pointer to the PTB. */
 	wmb();
 	__clear_bit(index, pdb0->valid);
 	vgpu_pt_set_pointer(pt, pdb0, index);
 }
 
-/* Replace a 2 MiB leaf by 512 entries with the same translations. */
+/* Replace a 2 MiB leaf with 512 entries with the same translations. */
 static void pt_split_leaf(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 			  unsigned int index)
 {
@@ -272,8 +272,8 @@ static bool pt_clear_part(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 		leaf = false;
 	}
 	/*
-	 * If the pages are mapped by a leaf, the hardware does not reach the PTB yet: write
-	 * the PTB's entries first, then replace the leaf by the pointer to the PTB.
+	 * If the pages are mapped by a leaf, the hardware does not reach the PTB yet: write the
+	 * PTB's entries first, then replace the leaf with the pointer to the PTB.
 	 */
 	if (pt_fill_ptes(pt, ptb, pt_index(page, VGPU_LEVEL_PTB), n, value))
 		return true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Page tables of one address space: layout, entries, growth. The functions declared here do
- * not access registers, and take locks only by struct vgpu_pt_ops, which vgpu_vm_write.c
+ * Page tables of one address space: layout, entries, growth. The functions declared here do not
+ * access registers, and take locks only through struct vgpu_pt_ops, which vgpu_vm_write.c
  * implements.
  */
 #ifndef VGPU_PT_H
@@ -41,7 +41,7 @@ struct vgpu_pt;
 /**
  * struct vgpu_pt_ops - backend of a tree
  * @alloc: allocate a table of zeros, and describe it in @mem; returns 0 or a negative errno
- * @free: free a table whose entries are zero. Only vgpu_pt_free() calls it: the tables that
+ * @free: free a table whose entries are zero. Only vgpu_pt_free() calls @free: the tables that
  *        remain at vgpu_pt_fini() are not passed to @free, and the backend frees their memory
  *        afterwards
  * @lock: called before vgpu_pt_reserve() links a new table into the tree

@@ -42,8 +42,8 @@ static inline unsigned int pt_index(u64 page, unsigned int level)
 }
 
 /*
- * Returns the number of pages from @page to the end of the range that one entry at @level
- * translates: the entry of @page.
+ * Returns the number of pages from @page to the end of the range that the entry for @page at @level
+ * translates.
  */
 static inline u64 pt_pages_left(u64 page, unsigned int level)
 {

@@ -21,7 +21,7 @@ static bool pt_is_empty(const struct vgpu_pt_table *table)
 {
 	if (table->level > VGPU_LEVEL_PTB)
 		return !table->children;
-	/* A PTB under a leaf is needed to split the leaf. */
+	/* A PTB under a leaf is needed to split the leaf, so do not report the PTB as empty. */
 	return bitmap_empty(table->valid, VGPU_PT_ENTRIES) &&
 	       !test_bit(pt_index(table->first, table->level + 1),
 			 table->parent->valid);
@@ -150,7 +150,7 @@ static struct vgpu_pt_table *pt_child_get(struct vgpu_pt *pt,
 		return child;
 	child->parent = table;
 
-	/* Write the zeros of the table before the pointer to it. */
+	/* Order the writes of the child's zeros before the write of the pointer to the child. */
 	wmb();
 	pt->ops->lock(pt);
 	table->child[index] = child;
@@ -267,8 +267,8 @@ static void pt_unlink(struct vgpu_pt *pt, struct vgpu_pt_table *table,
 /**
  * vgpu_pt_trim() - remove empty tables from the tree
  * @pt: tree, locked; the caller excludes vgpu_pt_reserve()
- * @keep: returns true if the tables of the pages from first to last must stay, because entries
- *        may be written there without another vgpu_pt_reserve()
+ * @keep: returns true if the tables of the pages from first to last must stay, because entries of
+ *        these pages may be written without another vgpu_pt_reserve()
  * @out: list that receives the removed tables, for vgpu_pt_free(). The hardware may walk these
  *       tables until the TLB has been flushed
  */

@@ -17,11 +17,9 @@
 #include "vgpu_vm_job.h"
 #include "vgpu_vm_priv.h"
 
-/*
- * Bits of vm_update_mode: if set, the CPU and not SDMA writes the tables of new address spaces of
- * the render node (GFX) or of KFD (COMPUTE).
- */
+/* Bit of vm_update_mode: the CPU, not SDMA, writes the tables of new render-node address spaces. */
 #define UPDATE_GFX_CPU		BIT(0)
+/* Bit of vm_update_mode: the CPU, not SDMA, writes the tables of new KFD address spaces. */
 #define UPDATE_COMPUTE_CPU	BIT(1)
 
 static int vm_update_mode = -1;
@@ -31,7 +29,7 @@ MODULE_PARM_DESC(vm_update_mode,
 
 /**
  * vgpu_vm_setup() - initialise an address space
- * @vm: zeros
+ * @vm: structure filled with zeros
  * @vdev: device
  * @ops: backend of the page tables
  *
@@ -174,10 +172,10 @@ void vgpu_vm_destroy(struct vgpu_vm *vm)
  * @vm: address space
  * @idx: receives the argument for drm_dev_exit()
  *
- * After drm_dev_unplug(), page tables are not written any more, so a job of the render node that
- * is still on an engine may access all mapped memory until the job completes. So this function
- * then waits for such jobs. Queues of KFD need no wait: kfd/ has taken them off the hardware
- * before drm_dev_unplug().
+ * After drm_dev_unplug(), page tables are not written any more, so a job of the render node that is
+ * still on an engine may access all mapped memory until the job completes. Therefore, if the device
+ * is unplugged, the function waits for such jobs. Queues of KFD need no wait: kfd/ has taken them
+ * off the hardware before drm_dev_unplug().
  *
  * Context: sleeps. The caller holds no lock that a job needs to complete, such as
  * pt_lock.
@@ -204,8 +202,8 @@ bool vgpu_vm_enter(struct vgpu_vm *vm, int *idx)
  * @last: last page
  * @value: as for vgpu_pt_clear()
  *
- * The caller calls vgpu_vm_publish() next. Until then the device may still reach the memory
- * that was mapped there.
+ * The caller calls vgpu_vm_publish() next. Until then the device may still reach the memory that
+ * was mapped at these pages.
  *
  * Context: takes pt_lock; the rules of vgpu_vm_enter() apply.
  */

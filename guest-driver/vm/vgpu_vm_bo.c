@@ -16,7 +16,7 @@
  * does not wait for the users (vgpu_vm_bo_move_later()). So the entries become stale: they
  * translate to the old memory until they are cleared or written again, before the next work in the
  * address space starts. The old memory stays allocated until the move is done. After the move
- * neither queues nor jobs access it through stale entries:
+ * neither queues nor jobs access the old memory through stale entries:
  *
  *	queues	Queues run only while no eviction fence of the process has
  *		signalled, and the move depends on the eviction fence in the BO's
@@ -85,7 +85,8 @@ static u64 vbo_flags(const struct vgpu_vm_bo *vbo, u64 *base)
 }
 
 /*
- * Set up a walk through the memory of @npages pages of the mapping @vbo, from its page @skip on.
+ * Set up a walk through the memory of @npages pages of the mapping @vbo, starting at page @skip of
+ * the mapping.
  */
 static void vbo_walk(const struct vgpu_vm_bo *vbo, u64 skip, u64 npages,
 		     struct vgpu_res_cursor *cur)
@@ -124,8 +125,8 @@ static void vbo_write_run(struct vgpu_vm_bo *vbo, u64 skip,
 
 /*
  * As vgpu_vbo_write(), but for @n mappings that start at the same offset of one BO. Writes the
- * entries of @npages pages of each mapping, from its page @skip on, and walks the BO's memory
- * once for all mappings.
+ * entries of @npages pages of each mapping, starting at page @skip of the mapping, and walks the
+ * BO's memory once for all mappings.
  */
 static int vbos_write(struct vgpu_vm_bo *const *vbos, unsigned int n, u64 skip,
 		      u64 npages)
@@ -189,8 +190,8 @@ static int vbos_write_all(struct vgpu_vm_bo *const *vbos, unsigned int n)
  *
  * As vgpu_vbo_write(), but calls vgpu_userptr_lock() itself.
  *
- * Return: as vgpu_vbo_write(), or -EAGAIN for a user pointer whose bound pages are not those
- * of the process any more. No entry is written then.
+ * Return: as vgpu_vbo_write(), or -EAGAIN for a user pointer whose bound pages are not those of the
+ * process any more. In this case no entry is written.
  */
 int vgpu_vbo_write_all(struct vgpu_vm_bo *vbo)
 {
@@ -265,9 +266,9 @@ bool vgpu_vm_bo_has_moved(const struct vgpu_vm_bo *vbo)
  *        held
  * @n: number of mappings, at least one
  *
- * Waits for the fences of usage KERNEL, after which the BO's memory has its
- * content. If the bound pages of a user pointer are not those of the process any
- * more, its mappings get no entries and stay marked as moved.
+ * Waits for the fences of usage KERNEL, after which the BO's memory has its content. If the bound
+ * pages of a user pointer are not those of the process any more, the mappings get no entries and
+ * stay marked as moved.
  *
  * Return: 0, -EINVAL if one of the GPUs does not reach the BO's memory,
  * -ERESTARTSYS. On error no mapping gets entries.
@@ -409,8 +410,8 @@ void vgpu_vbo_free(struct vgpu_vm_bo *vbo)
 		dma_resv_assert_held(vbo->bo->tbo.base.resv);
 		vgpu_vbo_set_moved(vbo, false);
 		/*
-		 * Publish the cleared entries first, because the notifier does not flush this
-		 * address space after the list_del().
+		 * Publish the cleared entries first, because after the list_del() the MMU notifier
+		 * of the user pointer does not flush this address space.
 		 */
 		if (vbo->bo->userptr)
 			vgpu_vm_publish_unlocked(vm);
@@ -447,8 +448,8 @@ int vgpu_vm_bo_claim(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 	if (IS_ERR(*out))
 		return PTR_ERR(*out);
 	/*
-	 * No entry has been written yet, so none was written without @peer: the caller has
-	 * held the BO's reservation since the mapping was created.
+	 * The caller has held the BO's reservation since the mapping was created, so no entry has
+	 * been written before @peer is set.
 	 */
 	(*out)->peer = peer;
 	(*out)->claimed = true;
@@ -553,8 +554,9 @@ int vgpu_vm_bo_move_users(struct vgpu_bo *bo, struct drm_sched_job *job)
 		if (!vbo->stale || !vbo->vm->jobs)
 			continue;
 		/*
-		 * The loop may miss fences that are added meanwhile, but the jobs of these
-		 * fences are pushed later, when no entry is stale.
+		 * The loop may miss fences that are added during the loop. The move need not depend
+		 * on them, because the jobs of these fences are pushed later, when no entry is
+		 * stale.
 		 */
 		dma_resv_iter_begin(&cursor, vbo->vm->jobs,
 				    DMA_RESV_USAGE_BOOKKEEP);

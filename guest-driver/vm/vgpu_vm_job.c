@@ -67,8 +67,8 @@ bool vgpu_vm_job_full(const struct vgpu_vm_job *job)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_job_full);
 
 /*
- * Add entries as data of a WRITE_LINEAR packet: extend the last packet if that is one whose
- * entries end at @mc, else start a new one.
+ * Add entries as data of a WRITE_LINEAR packet: extend the last packet if that is a WRITE_LINEAR
+ * packet whose entries end at @mc, else start a new packet.
  */
 static void job_data(struct vgpu_vm_job *job, u64 mc, unsigned int n,
 		     u64 value, u64 step)

@@ -12,8 +12,8 @@
  * struct vgpu_vm_job - packets that are being collected
  * @size: capacity of @dw, in dwords
  * @ndw: dwords used
- * @open: index in @dw of the last packet if that is a WRITE_LINEAR packet, to which entries can be
- *        added; else a value of at least @ndw
+ * @open: index in @dw of the last packet if that packet is a WRITE_LINEAR packet, to which entries
+ *        can be added; else a value of at least @ndw
  * @next: MC address after the entries that the packet at @open writes
  * @dw: packets
  */

@@ -4,7 +4,7 @@
  *
  * A BO of another GPU may be evicted from VRAM to system memory. Then the entries of its mappings
  * get the bus addresses that the BO's own GPU uses for the system pages. So neither GPU may be
- * behind an IOMMU, even if one reaches the other's VRAM by XGMI.
+ * behind an IOMMU, even if one GPU reaches the other GPU's VRAM by XGMI.
  */
 #include <linux/dma-mapping.h>
 #include <linux/iommu.h>
@@ -16,7 +16,7 @@
 
 /*
  * Returns true if @vdev reaches the BARs of @owner by PCIe. The probe has tested that BAR 0 covers
- * all of VRAM.
+ * all of VRAM, so it suffices to compare the bus address of VRAM's last byte with the DMA mask.
  */
 static bool peer_pcie(struct vgpu_device *vdev, const struct vgpu_device *owner)
 {

@@ -12,10 +12,11 @@
 #include "vgpu_vm_priv.h"
 
 /*
- * Number of pieces in the first BO of an address space, and in each later BO. A mapping needs
- * at least 4 tables, one of each level.
+ * Number of pieces in the first BO of an address space. A mapping needs at least 4 tables, one of
+ * each level.
  */
 #define POOL_PIECES_FIRST	16u
+/* Number of pieces in each later BO of an address space. */
 #define POOL_PIECES		64u
 
 /**

@@ -42,9 +42,9 @@ struct vgpu_vm_manager {
  *              reservations of BOs. A task that removes pages from @bos clears their entries
  *              before it drops the lock, because afterwards svm/ may write entries of these
  *              pages
- * @pt_lock: protects @pt and changes of vgpu_vm.vmid. Taken in MMU notifiers, so the holder
- *           does not reclaim memory. Taken after @alloc_lock. Clearing entries needs only this
- *           lock; removing a table from the tree needs both
+ * @pt_lock: protects @pt and changes of vgpu_vm.vmid. Taken in MMU notifiers, so the holder does
+ *           not reclaim memory. Taken after @alloc_lock. Clearing entries needs only this lock;
+ *           removing a table from the tree needs both locks
  * @pt: page tables
  * @pool: list of the struct vgpu_vm_pool, which hold the VRAM of the tables
  * @reserved: number of calls of vgpu_vm_reserve_tables() that have not been undone;
@@ -57,13 +57,13 @@ struct vgpu_vm_manager {
  * @stale: number of struct vgpu_vm_bo in @moved with stale entries; incremented only with
  *         vgpu_vm.push_lock held
  * @last_update: fence on which later jobs depend, or NULL; protected by vgpu_vm.va_lock
- * @job: packets by which SDMA will write entries, or NULL if the CPU writes all entries.
- *       @pt_lock protects the members from @job to @tlb_dirty
+ * @job: packets by which SDMA will write entries, or NULL if the CPU writes all entries. @pt_lock
+ *       protects this member and the following members up to @tlb_dirty
  * @job_fence: fence of the last job submitted, or NULL
  * @by_sdma: if true, writes of entries add packets to @job; if false, the CPU writes the
  *           entries
  * @tlb_dirty: true if the TLB may hold stale translations, so that the next vgpu_vm_publish()
- *             flushes it
+ *             flushes the TLB
  * @pasid: PASID that faults of the address space carry; constant
  * @scheduled: true if run lists may name the address space, so that the CP may assign it any
  *             of VGPU_HWS_VMIDS; set with @pt_lock held, never cleared
@@ -98,22 +98,22 @@ struct vgpu_vm_state {
  * @vm: address space
  * @bo: BO, which the owner of the mapping keeps alive, or NULL for a PRT mapping
  * @bo_link: in bo->vm_mappings; protected by the BO's reservation and vgpu_userptr_lock()
- * @moved_link: in vgpu_vm_state.moved while @moved; protected by vgpu_vm_state.moved_lock
+ * @moved_link: in vgpu_vm_state.moved while @moved is true; protected by vgpu_vm_state.moved_lock
  * @pages: in vgpu_vm_state.bos: first and last page; protected by vgpu_vm_state.alloc_lock
  *         and vgpu_userptr_lock()
  * @offset: offset of the first byte in the BO; page aligned
  * @pte_flags: VGPU_PTE_* of the entries, without VALID, SYSTEM, SNOOPED and the address
  * @claimed: true if vgpu_vm_bo_claim() created the mapping. The caller of that function has a
- *           pointer to it, so only vgpu_vm_bo_unmap() removes the mapping, and only as a
+ *           pointer to the mapping, so only vgpu_vm_bo_unmap() removes the mapping, and only as a
  *           whole. Constant
  * @peer: how the GPU of @vm reaches VRAM or registers of the BO's GPU, if that is another GPU.
  *        Does not change if an XGMI link goes down: accesses then fault
- * @moved: true if the entries have to be written, because the mapping is new or the BO has
- *         moved. Until then the entries are clear, unless @stale is set. A notifier that
- *         clears the entries of a user pointer does not set @moved; the next move of the BO
- *         does. @moved and @stale are protected by the BO's reservation
+ * @moved: true if the entries have to be written, because the mapping is new or the BO has moved.
+ *         Until then the entries are clear, unless @stale is set. A notifier that clears the
+ *         entries of a user pointer does not set @moved; the next move of the BO does. Protected by
+ *         the BO's reservation
  * @stale: true if the entries translate to the BO's previous memory, which users of the BO may
- *         still access (docs/driver.md, "Life of a move")
+ *         still access (docs/driver.md, "Life of a move"). Protected by the BO's reservation
  */
 struct vgpu_vm_bo {
 	struct vgpu_vm *vm;

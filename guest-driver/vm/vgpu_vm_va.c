@@ -41,8 +41,8 @@ static struct vgpu_vm_bo *node_to_vbo(struct interval_tree_node *node)
  *
  * Context: allocates the tables; takes alloc_lock.
  *
- * Return: 0; -EINVAL if the addresses are invalid or already mapped, or if the part
- * reaches beyond the end of the BO; -ENOMEM.
+ * Return: 0; -EINVAL if the addresses are invalid or already mapped, or if the part to map reaches
+ * beyond the end of the BO; -ENOMEM.
  */
 int vgpu_vm_bo_add(struct vgpu_vm *vm, struct vgpu_bo *bo, u64 va, u64 offset,
 		   u64 size, u64 pte_flags)
@@ -85,7 +85,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_bo_unmap_va);
  * @vm: address space, va_lock held
  * @bo: BO, its reservation held
  *
- * Flushes the TLB once. On return the GPU does not reach the memory by these mappings.
+ * Flushes the TLB once. On return the GPU does not reach the memory through these mappings.
  */
 void vgpu_vm_bo_unmap_all(struct vgpu_vm *vm, struct vgpu_bo *bo)
 {
@@ -126,8 +126,8 @@ unsigned int vgpu_vm_bo_count(struct vgpu_vm *vm, const struct vgpu_bo *bo)
  * @vm: address space, va_lock held
  * @va: first byte
  * @size: bytes
- * @exec: drm_exec that takes the reservations; has the flag DRM_EXEC_IGNORE_DUPLICATES if it
- *        may hold some of them already
+ * @exec: drm_exec that takes the reservations; has the flag DRM_EXEC_IGNORE_DUPLICATES if it may
+ *        hold some of these reservations already
  *
  * Called before vgpu_vm_clear_mappings(), inside drm_exec_until_all_locked();
  * drm_exec_retry_on_contention() follows the call.
@@ -224,9 +224,9 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (vbo->bo)
 		dma_resv_assert_held(vbo->bo->tbo.base.resv);
 	/*
-	 * The stale entries are not in use, because the caller has waited for all jobs or, in an
-	 * address space of KFD, for the moves, which follow the eviction of the queues. The
-	 * entries of the remaining pages are written before the next job or queue runs.
+	 * Stale entries can be cleared here. They are not in use, because the caller has waited for
+	 * all jobs or, in an address space of KFD, for the moves, which follow the eviction of the
+	 * queues. The entries of the remaining pages are written before the next job or queue runs.
 	 */
 	if (vbo->stale)
 		vgpu_vbo_clear(vbo);
@@ -255,8 +255,8 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (vbo->bo)
 		vgpu_userptr_unlock(vbo->bo);
 	/*
-	 * After the unlock a fault or SET_ATTR may create an SVM range at the removed
-	 * pages (vgpu_vm_va_busy()) and write its entries.
+	 * After the unlock a fault or SET_ATTR may create an SVM range at the removed pages
+	 * (vgpu_vm_va_busy()) and write the entries of this range.
 	 */
 	mutex_unlock(&vs->alloc_lock);
 	if (!head && !tail)
@@ -286,7 +286,10 @@ int vgpu_vm_clear_mappings(struct vgpu_vm *vm, u64 va, u64 size)
 
 	if (!vgpu_vm_range_ok(va, size))
 		return -EINVAL;
-	/* At most one mapping extends beyond both ends of the range. */
+	/*
+	 * One spare mapping suffices, because at most one mapping extends beyond both ends of the
+	 * range.
+	 */
 	spare = kmalloc(sizeof(*spare), GFP_KERNEL);
 	if (!spare)
 		return -ENOMEM;
@@ -385,7 +388,10 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
 	if (vbo->stale &&
 	    (idle || dma_resv_test_signaled(resv, DMA_RESV_USAGE_READ)))
 		vgpu_vbo_clear(vbo);
-	/* Jobs in flight must not read memory that is still to be cleared or copied. */
+	/*
+	 * Jobs in flight must not read memory that is still to be cleared or copied, so write the
+	 * entries only after the BO's moves and clears.
+	 */
 	if (!vbo->stale &&
 	    (idle || dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL)))
 		vbo_update_moved(vbo);
@@ -400,11 +406,11 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
  *          reservations by trylock
  * @idle: true if no job runs in @vm and none will run before the caller's next job
  *
- * The function skips a mapping, which then stays without entries until the next call, if another
- * thread holds the reservation of its BO, or if the GPU does not reach the BO. The function does
- * not wait for moves and clears of BOs: later jobs depend on these (vgpu_vm_last_update()). If
- * @idle is false, the function skips BOs with moves or clears in flight, since jobs in flight must
- * not access their memory.
+ * If another thread holds the reservation of a mapping's BO, or if the GPU does not reach the BO,
+ * the function skips the mapping, which stays without entries until the next call. The function
+ * does not wait for moves and clears of BOs: later jobs depend on these moves and clears
+ * (vgpu_vm_last_update()). If @idle is false, the function skips BOs with moves or clears in
+ * flight, since jobs in flight must not access the memory of these BOs.
  *
  * Return: 0.
  */
@@ -419,8 +425,8 @@ int vgpu_vm_update_moved(struct vgpu_vm *vm, struct ww_acquire_ctx *ticket,
 	lockdep_assert_held(&vm->va_lock);
 
 	/*
-	 * While va_lock is held, no mapping is removed, but more mappings may be marked as
-	 * moved.
+	 * Walk a private list, because more mappings may be marked as moved during the walk. While
+	 * va_lock is held, no mapping is removed.
 	 */
 	spin_lock(&vs->moved_lock);
 	list_splice_init(&vs->moved, &todo);
@@ -491,7 +497,10 @@ int vgpu_vm_clear_stale(struct vgpu_vm *vm, bool idle)
 
 	if (!vgpu_vm_has_stale(vm))
 		return 0;
-	/* With va_lock held mappings are neither created nor removed. */
+	/*
+	 * With va_lock held, mappings are neither created nor removed, so the walk visits each
+	 * mapping once.
+	 */
 	while (!ret && (vbo = vm_next_stale(vm, page))) {
 		page = vbo->pages.last + 1;
 		ret = vbo_clear_stale(vbo, idle);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Updates the mappings by address (vgpu_vm_va.c) that the render node has created in address
- * spaces of KFD, beside KFD's own mappings. Queues may run at any time, so the ioctl that
- * creates a mapping writes its entries before returning to user space.
+ * Updates the mappings by address (vgpu_vm_va.c) that the render node has created in address spaces
+ * of KFD, beside KFD's own mappings. Queues may run at any time, so the ioctl that creates a
+ * mapping writes the entries of the mapping before it returns to user space.
  */
 #include "mm/vgpu_bo.h"
 #include "vgpu_vm_priv.h"

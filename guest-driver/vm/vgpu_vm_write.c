@@ -10,8 +10,8 @@
  * If the address space was created for SDMA (vm_update_mode), SDMA writes entries that map memory.
  * The entries are collected as packets in vgpu_vm_state.job. The bitmaps of vgpu_pt.c are updated
  * when a packet is added, that is, before SDMA writes the entries. The job is submitted when it is
- * full and when entries are published. vgpu_vm_publish() waits for the job;
- * vgpu_vm_publish_later() returns its fence. The jobs run in order on a ring of the kernel.
+ * full and when entries are published. vgpu_vm_publish() waits for the job; vgpu_vm_publish_later()
+ * returns the job's fence. The jobs run in order on a ring of the kernel.
  *
  * The CPU always writes the entries that unmap memory, because an MMU notifier may unmap. Before
  * the CPU writes, it waits for the job in flight. This wait is bounded: a job needs neither memory
@@ -97,7 +97,7 @@ static void vm_job_submit_wait(struct vgpu_vm *vm)
  * vgpu_vm_lock_cpu() - take pt_lock for the CPU to write or read entries
  * @vm: address space
  *
- * Waits until SDMA has written all entries that were collected for it.
+ * Waits until SDMA has written all entries that were collected in vgpu_vm_state.job.
  *
  * Context: sleeps; does not reclaim.
  */
@@ -181,7 +181,10 @@ void vgpu_vm_flush(struct vgpu_vm *vm)
 	u8 vmid = READ_ONCE(vm->vmid);
 	u32 mask = vmid ? BIT(vmid) : 0;
 
-	/* The CP may have assigned any of these VMIDs: flush all of them. */
+	/*
+	 * The CP may have assigned any VMID of VGPU_HWS_VMIDS to the address space, so flush all of
+	 * them.
+	 */
 	if (READ_ONCE(to_vm_state(vm)->scheduled))
 		mask |= VGPU_HWS_VMIDS;
 	if (!mask)
@@ -263,7 +266,7 @@ void vgpu_vm_publish_unlocked(struct vgpu_vm *vm)
 
 	/*
 	 * If the device was unplugged after the caller changed entries, the TLB may still hold old
-	 * translations: vgpu_vm_enter() then waits for the jobs that may use them.
+	 * translations: vgpu_vm_enter() then waits for the jobs that may use these translations.
 	 */
 	if (!vgpu_vm_enter(vm, &idx))
 		return;

@@ -128,8 +128,8 @@ unsigned int vgpu_vmids_in_use(struct vgpu_device *vdev)
  *
  * Context: sleeps; takes pt_lock; does not allocate.
  *
- * Return: 0; -ENOSPC if all VMIDs for address spaces of its kind (render node or KFD) are in use;
- * -ECANCELED if the page tables of @vm were lost in a reset.
+ * Return: 0; -ENOSPC if all VMIDs for address spaces of the kind of @vm (render node or KFD) are in
+ * use; -ECANCELED if the page tables of @vm were lost in a reset.
  */
 int vgpu_vm_get_vmid(struct vgpu_vm *vm)
 {

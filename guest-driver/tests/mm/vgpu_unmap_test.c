@@ -101,8 +101,8 @@ static int unmap_thread(void *arg)
 }
 
 /*
- * Let the last two BOs be in release. Catches: vgpu_mm_unmap_dma() does not wait for both
- * releases.
+ * Let the last two BOs be in release: they have no references any more, and are still listed.
+ * Catches: vgpu_mm_unmap_dma() does not wait for both releases.
  */
 static void unmap_released(struct kunit *test)
 {
@@ -115,7 +115,10 @@ static void unmap_released(struct kunit *test)
 	u->task = kthread_run(unmap_thread, u, "vgpu-unmap-test");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(u->task));
 
-	/* The function under test waits without holding lru_lock, which unmap_listed() takes. */
+	/*
+	 * vgpu_mm_unmap_dma() must wait here without holding lru_lock, because unmap_listed() takes
+	 * it.
+	 */
 	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&u->done, HZ / 20));
 	for (i = 0; i < UNMAP_BOS; i++)
 		KUNIT_EXPECT_TRUE_MSG(test, unmap_listed(u, i), "BO %u", i);

@@ -41,8 +41,8 @@ static struct ttm_resource_manager *vram_man(struct vgpu_mock *mock)
 }
 
 /*
- * Add a resource to the map. Check that it has the right length, is in [fpfn, lpfn), and overlaps
- * no other resource.
+ * Add a resource to the map. Check that the resource has @n_pages pages, is in the range of @place,
+ * and overlaps no other resource.
  */
 static void vram_map_take(struct kunit *test, struct vgpu_mock *mock,
 			  struct vram_map *map, struct ttm_resource *res,
@@ -314,10 +314,10 @@ static struct ttm_resource *vram_lose(struct kunit *test, struct vgpu_mock *mock
 }
 
 /*
- * Lose VRAM after the copy of a BO to system memory was created, and before
- * vgpu_vram_mgr_leaves(). Catches: the BO is counted twice, by vgpu_vram_mgr_mark_lost(),
- * because the BO is in VRAM, and by vgpu_vram_mgr_leaves(), because the BO has the old epoch;
- * a second loss is not counted.
+ * Lose VRAM after the copy of a BO to system memory was created, and before vgpu_vram_mgr_leaves().
+ * Catches: the BO is counted twice, first by vgpu_vram_mgr_mark_lost(), because the BO is in VRAM,
+ * then by vgpu_vram_mgr_leaves(), because the copy was created before the loss; a second loss is
+ * not counted.
  */
 static void vram_lost_once(struct kunit *test)
 {

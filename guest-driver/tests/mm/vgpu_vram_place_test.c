@@ -128,8 +128,8 @@ static void place_aligned(struct kunit *test)
 
 /*
  * Allocate all VRAM except every other page of a range of SMALL pages. Catches: two contiguous
- * pages are allocated although none are free; single pages cannot be allocated; VRAM stays
- * fragmented after all of it is freed.
+ * pages are allocated although no two adjacent pages are free; single pages cannot be allocated;
+ * VRAM stays fragmented after all of it is freed.
  */
 static void place_fragmented(struct kunit *test)
 {
@@ -185,8 +185,8 @@ static void place_top_down(struct kunit *test)
 }
 
 /*
- * Catches: a place that ends beyond VRAM is not cut at the end of VRAM; an allocation in an
- * empty place succeeds.
+ * Catches: a place that ends beyond VRAM is not cut at the end of VRAM; an allocation succeeds in a
+ * place that includes no page of VRAM.
  */
 static void place_limits(struct kunit *test)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test vgpu_vram_mgr_wait_kept() (mm/vgpu_vram_evict.c), by which an allocation that has found
- * no VRAM waits, and whose caller may hold reservations. Catches: an allocation fails although
- * the time slice of a BO's owner ends soon; the function waits although no BO can become
- * evictable; the function waits for a reservation; a killed task waits.
+ * Test vgpu_vram_mgr_wait_kept() (mm/vgpu_vram_evict.c). An allocation that has found no VRAM, and
+ * whose caller may hold reservations, waits in this function. Catches: an allocation fails although
+ * the time slice of a BO's owner ends soon; the function waits although no BO can become evictable;
+ * the function waits for a reservation; a killed task waits.
  */
 #include <linux/dma-resv.h>
 #include <linux/sched/signal.h>
@@ -18,7 +18,7 @@
  * @mock: device and BO
  * @evict_ok: result of vgpu_bo_owner_ops.evict_ok()
  * @evict_in: result of vgpu_bo_owner_ops.evict_in(), in jiffies
- * @refusals: the next @refusals calls of evict_ok() return false, even if @evict_ok is true
+ * @refusals: number of further calls of evict_ok() that return false even if @evict_ok is true
  */
 struct keep_mock {
 	struct vgpu_mock *mock;
@@ -147,9 +147,9 @@ static void keep_freed(struct kunit *test)
 }
 
 /*
- * Catches: a fatal signal does not end the wait for the end of the owner's time slice; the
- * function does not return -EINTR if a BO is evictable, so that the caller's loop of tries
- * continues.
+ * Catches: a fatal signal does not end the wait for the end of the owner's time slice; if a BO is
+ * evictable, the function does not return -EINTR after the signal, so that the caller's loop of
+ * tries continues.
  */
 static void keep_killed(struct kunit *test)
 {

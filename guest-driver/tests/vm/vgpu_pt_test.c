@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Compare vm/vgpu_pt.c with a page walker that is written from include/vgpu/pte.h, and with a
- * map of the expected pages. Catches: an entry is in the wrong place; a pointer bit is wrong
- * or missing; a leaf covers too much; a mapping is lost when a leaf is split; a fragment
- * covers pages with other entries; a TLB flush is missing.
+ * Compare vm/vgpu_pt.c with a page walker that is written from include/vgpu/pte.h, and with a map
+ * of the expected pages. Catches: an entry is in the wrong place; a pointer bit is wrong or
+ * missing; a leaf covers too many pages; a mapping is lost when a leaf is split; a fragment covers
+ * pages with other entries; a TLB flush is missing.
  */
 #include "vgpu/bits.h"
 #include "tests/lib/vgpu_mock.h"
@@ -99,7 +99,7 @@ struct walk {
 	bool error;		/* the walk met a malformed entry */
 	bool valid;
 	u64 addr;		/* address of the page */
-	u64 flags;		/* of the entry, without address and fragment */
+	u64 flags;		/* flags of the entry, without address and fragment */
 	unsigned int frag;
 };
 
@@ -147,7 +147,10 @@ static struct walk pt_walk(const struct pt_mock *m, u64 page)
 			pt_walk_leaf(&w, entry, page, level);
 			return w;
 		}
-		/* Pointers point to VRAM; the driver makes no leaves larger than 2 MiB. */
+		/*
+		 * Report an error for entries that the driver never writes: pointers to system
+		 * memory, and leaves larger than 2 MiB.
+		 */
 		if (entry & (VGPU_PDE_SYSTEM | VGPU_PDE_PTE) ||
 		    (level == VGPU_LEVEL_PDB1 &&
 		     VGPU_GET(entry, VGPU_PDE_BFS) != VGPU_PT_SHIFT)) {
@@ -159,7 +162,7 @@ static struct walk pt_walk(const struct pt_mock *m, u64 page)
 	return w;
 }
 
-/* Check the walk of page @i of the window. */
+/* Check that a walk of page @i of the window finds the expected translation. */
 static void pt_check_page(struct kunit *test, const struct pt_mock *m,
 			  unsigned int i, struct walk *w)
 {
@@ -276,7 +279,7 @@ static void pt_random(struct kunit *test, u64 first)
 			   VGPU_PAGE_SHIFT;
 		u64 flags = prandom_u32_state(&rnd) & 1 ? RW : RO;
 
-		/* Half of the spans may become leaves. */
+		/* Align the memory of half of the spans so that parts of them can become leaves. */
 		if (prandom_u32_state(&rnd) & 1)
 			addr = ALIGN_DOWN(addr, SZ_2M) +
 			       ((first + i) << VGPU_PAGE_SHIFT & (SZ_2M - 1));
@@ -417,7 +420,7 @@ static void pt_no_memory(struct kunit *test)
 
 	all = kunit_kcalloc(test, WINDOW, sizeof(*all), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, all);
-	/* This is enough for the root, PDB1, PDB0 and three PTBs. */
+	/* Six tables are enough for the root, PDB1, PDB0 and three PTBs. */
 	m->limit = 6;
 	KUNIT_EXPECT_EQ(test, vgpu_pt_reserve(&m->pt, 0, WINDOW - 1), -ENOMEM);
 	pt_do_write(test, m, 0, 3 * 512, SZ_4M, RW, 0);
@@ -430,8 +433,8 @@ static void pt_no_memory(struct kunit *test)
 }
 
 /*
- * Overwrite the tables with random data, and rebuild the tree. Catches: the rebuilt tree lacks
- * a table, or still has a leaf or another entry.
+ * Overwrite the tables with random data, and rebuild the tree. Catches: the rebuilt tree lacks a
+ * table, or has a leaf or another valid entry, although the rebuild removes all mappings.
  */
 static void pt_rebuild(struct kunit *test)
 {
@@ -452,7 +455,9 @@ static void pt_rebuild(struct kunit *test)
 	vgpu_pt_rebuild(&m->pt);
 	memset(m->want, 0, sizeof(m->want));
 	pt_check(test, m, all);
-	/* No entry was valid, so that no flush is requested. */
+	/*
+	 * The rebuild has left no valid entry, so pt_do_write() expects that no flush is requested.
+	 */
 	pt_do_write(test, m, 0, 2048, SZ_8M, RW, 9);
 	pt_check(test, m, all);
 	pt_do_clear(test, m, 700, 20, 0);

@@ -42,7 +42,7 @@ static void trim_all(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, vm_mock_tables(m), n);
 		vm_mock_check(test, m);
 		KUNIT_ASSERT_EQ(test, vm_mock_clear(m, 0, VM_MOCK_WINDOW), 0);
-		/* A clear frees no table. */
+		/* A clear frees no table; only the trim below does. */
 		KUNIT_EXPECT_EQ(test, vm_mock_tables(m), n);
 		vm_mock_trim(m);
 		KUNIT_EXPECT_EQ(test, vm_mock_tables(m), 1);
@@ -74,7 +74,7 @@ static void trim_keeps_mapped(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, vm_mock_add(m, 1, 100, 0, 1000), 0);
 	n = vm_mock_tables(m);
-	/* The entries are not written yet. */
+	/* A trim before the entries are written must not free the tables of the mapping. */
 	vm_mock_trim(m);
 	KUNIT_EXPECT_EQ(test, vm_mock_tables(m), n);
 	vm_mock_update(m);
@@ -189,8 +189,8 @@ static void trim_after_failure(struct kunit *test)
 }
 
 /*
- * Catches: a new mapping for whose tables there is no memory fails instead of freeing empty
- * tables first.
+ * Let the memory for tables be used up. Catches: a new mapping fails although freeing empty tables
+ * would make room for its tables.
  */
 static void trim_makes_room(struct kunit *test)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Run the packets of vm/vgpu_vm_job.c by an interpreter, and compare the result with the
- * requested entries. Catches: an entry is in the wrong place or has a wrong value; data is
- * appended to a complete packet; a job exceeds its buffer; an entry takes too many bytes.
+ * Run the packets of vm/vgpu_vm_job.c in an interpreter, and compare the result with the requested
+ * entries. Catches: an entry is in the wrong place or has a wrong value; data is appended to a
+ * complete packet; a job exceeds its buffer; an entry takes too many bytes of packets.
  */
 #include "vgpu/bits.h"
 #include "vgpu/sdma_packets.h"
@@ -78,7 +78,7 @@ static void job_random(struct kunit *test)
 		u64 addr = (u64)prandom_u32_state(&rnd) << VGPU_PAGE_SHIFT;
 		u64 step = prandom_u32_state(&rnd) % 2 * VGPU_PAGE_SIZE;
 
-		/* Half of the writes begin where the last one ended. */
+		/* Half of the writes begin where the previous write ended. */
 		if (prandom_u32_state(&rnd) & 1 || i + 1 >= ENTRIES)
 			i = prandom_u32_state(&rnd) % ENTRIES;
 		n = 1 + prandom_u32_state(&rnd) % min(ENTRIES - i, 12u);
@@ -100,7 +100,7 @@ static void job_random(struct kunit *test)
 }
 
 /*
- * Catches: entries with scattered addresses take more than 8 bytes each, plus 5 % for packet
+ * Catches: entries with scattered addresses take more than 8 bytes each plus 5 % for packet
  * headers.
  */
 static void job_bytes_scattered(struct kunit *test)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Map, cut, move and clear BOs in an address space (vm/vgpu_vm_va.c and vgpu_vm_bo.c), and
- * compare the entries with a flat map of expected pages. Catches: a cut removes too many or
- * too few pages; a remaining part has a wrong offset; entries still point to memory that a BO
- * has left; a fragment covers cleared pages; a flush is missing or redundant.
+ * Map, cut, move and clear BOs in an address space (vm/vgpu_vm_va.c and vgpu_vm_bo.c), and compare
+ * the entries with a flat map of expected pages. Catches: a cut removes too many or too few pages;
+ * the part of a mapping that remains after a cut has a wrong offset; entries still point to memory
+ * that a BO has left; a fragment covers cleared pages; a flush is missing or redundant.
  */
 #include "tests/lib/vgpu_vm_mock.h"
 
@@ -104,8 +104,8 @@ static void vm_cut_middle(struct kunit *test)
 }
 
 /*
- * Cut a mapping after its BO has moved. Catches: the next update does not write the remaining
- * parts.
+ * Cut a mapping after its BO has moved. Catches: the next update does not write the entries of the
+ * remaining parts of the mapping.
  */
 static void vm_cut_moved(struct kunit *test)
 {
@@ -120,8 +120,8 @@ static void vm_cut_moved(struct kunit *test)
 }
 
 /*
- * Clear one to three pages at a time in a 2 MiB leaf. Catches: the entry of another page
- * changes.
+ * Clear one to three pages at a time in a 2 MiB leaf. Catches: the entry of a page that was not
+ * cleared changes.
  */
 static void vm_cut_leaf(struct kunit *test, bool sdma)
 {
@@ -474,7 +474,10 @@ static void vm_stale(struct kunit *test)
 	vm_mock_update(m);
 	vm_mock_check(test, m);
 
-	/* An unmap clears stale entries, and updates their count. */
+	/*
+	 * An unmap clears stale entries, and subtracts them from the count that vgpu_vm_has_stale()
+	 * tests.
+	 */
 	vm_mock_move_later(m, 0, TTM_PL_TT);
 	KUNIT_EXPECT_EQ(test, vm_mock_unmap_va(m, 0, 0), 0);
 	memset(m->owner, 0, 100);
@@ -484,7 +487,7 @@ static void vm_stale(struct kunit *test)
 	vm_mock_check(test, m);
 }
 
-/* Catches: a no-retry entry overwrites the entry of a page that was mapped meanwhile. */
+/* Catches: a no-retry entry overwrites the entry of a page that is mapped. */
 static void vm_deny(struct kunit *test)
 {
 	struct vm_mock *m = vm_mock_new(test, false);
@@ -522,8 +525,8 @@ static void vm_count_waits(struct vgpu_vm *vm)
 }
 
 /*
- * Unplug the device while jobs are on its engines. Catches: memory is freed while a job can
- * access it through entries or the TLB.
+ * Unplug the device while jobs are on its engines. Catches: memory is freed while a job can access
+ * it through page-table entries or the TLB.
  */
 static void vm_unplugged(struct kunit *test)
 {
@@ -543,7 +546,7 @@ static void vm_unplugged(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vm_jobs.waits, 2);
 	vgpu_vm_clear_pages(&m->vm.base, VM_MOCK_FIRST, VM_MOCK_FIRST, 0);
 	KUNIT_EXPECT_EQ(test, vm_jobs.waits, 3);
-	/* The address space of a KFD process has no jobs. */
+	/* The address space of a KFD process has no jobs, so the clear must not wait for any. */
 	m->vm.compute = true;
 	vgpu_vm_clear_range(&m->vm.base, VM_MOCK_FIRST, VM_MOCK_FIRST, false);
 	KUNIT_EXPECT_EQ(test, vm_jobs.waits, 3);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test VMIDs (vm/vgpu_vmid.c) and PASIDs (process/kfd_pasid.c). Catches: two address spaces
- * have one VMID; a VMID is lost; a context stays enabled after its VMID is free; a PASID is
+ * Test VMIDs (vm/vgpu_vmid.c) and PASIDs (process/kfd_pasid.c). Catches: two address spaces have
+ * the same VMID; a VMID is lost; a context stays enabled after its VMID is free; a PASID is
  * allocated twice, or is 0.
  */
 #include "hw/vgpu_hw_priv.h"
@@ -142,15 +142,18 @@ static void vmid_twice(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, m->vm[1].base.vmid, vmid);
 	vgpu_vm_put_vmid(&m->vm[1].base);
 	KUNIT_EXPECT_EQ(test, m->vm[1].base.vmid, 0);
-	/* A second put has no effect. */
+	/*
+	 * A second put of vm[1] does not disable the context of its former VMID, which vm[2] has
+	 * now.
+	 */
 	KUNIT_ASSERT_EQ(test, vgpu_vm_get_vmid(&m->vm[2].base), 0);
 	vgpu_vm_put_vmid(&m->vm[1].base);
 	KUNIT_EXPECT_EQ(test, vmid_root(m, m->vm[2].base.vmid), 3 * PAGE_SIZE | 1);
 }
 
 /*
- * Two VMIDs are reserved for the render node. Catches: an address space of the render node
- * gets another VMID; an address space of KFD gets one of the two VMIDs.
+ * Two VMIDs are reserved for the render node. Catches: an address space of the render node gets a
+ * VMID other than these two; an address space of KFD gets one of the two VMIDs.
  */
 static void vmid_graphics(struct kunit *test)
 {
