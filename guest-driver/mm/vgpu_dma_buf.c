@@ -282,7 +282,8 @@ static void vgpu_dma_buf_unmap(struct dma_buf_attachment *attach,
 
 /*
  * Before a CPU read, move a BO whose allowed domains include VRAM and GTT to GTT, because the CPU
- * reads system memory faster. The dma-buf core waits for the move's fence after this function.
+ * reads system memory faster. After this function the dma-buf core waits for the BO's fences,
+ * including the fence of the move.
  */
 static int vgpu_dma_buf_begin_cpu_access(struct dma_buf *dma_buf,
 					 enum dma_data_direction dir)

@@ -351,8 +351,8 @@ static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 	if (!ret) {
 		ret = ttm_bo_move_accel_cleanup(tbo, fence, evict, true, new);
 		/*
-		 * If TTM did not take over the fence, wait for the copy, because the caller frees
-		 * the new memory.
+		 * If ttm_bo_move_accel_cleanup() fails, wait for the copy, because the caller
+		 * frees the new memory.
 		 */
 		if (ret)
 			dma_fence_wait(fence, false);

@@ -406,7 +406,7 @@ int vgpu_userptr_unbind(struct vgpu_bo *bo)
  * vgpu_userptr_populate() - find and bind the pages of a BO
  * @bo: user pointer
  *
- * Retries if another thread binds the found pages between this thread's find and bind. On return
+ * Retries if another thread takes the found pages between this thread's look-up and bind. On return
  * the process may already have lost the pages again.
  *
  * Context: the caller holds no lock, as for vgpu_userptr_prepare().

@@ -243,9 +243,9 @@ void kfd_evict_now(struct amdkfd_process_info *info,
 EXPORT_SYMBOL_IF_KUNIT(kfd_evict_now);
 
 /*
- * Return true if a task waits for the newest eviction fence. If not, eviction_work was queued for
- * an older fence: kfd_evict_now() has signalled that fence, and a restore has replaced it with the
- * newest fence. The caller holds queue_lock.
+ * Return true if a task waits for the newest eviction fence. If not, eviction_work may have been
+ * queued for an older fence: kfd_evict_now() has signalled that fence, and a restore has replaced
+ * that fence with the newest one. The caller holds queue_lock.
  */
 static bool kfd_evict_wanted(const struct kfd_process *p)
 {
@@ -397,9 +397,9 @@ static void kfd_restore_work(struct work_struct *work)
 	 */
 	do {
 		/*
-		 * Restore nothing while the system sleeps. Do not make a process resident that CRIU
-		 * has created from a checkpoint, until the CRIU operation RESUME: the memory of the
-		 * process may not exist yet.
+		 * Restore nothing while the system sleeps. In a process that CRIU has created from
+		 * a checkpoint, restore nothing before the CRIU operation RESUME, because the
+		 * memory of the process may not exist yet.
 		 */
 		if (READ_ONCE(info->evicted) && !p->suspended &&
 		    p->criu_state != KFD_CRIU_RESTORED)
@@ -420,8 +420,7 @@ static void kfd_restore_work(struct work_struct *work)
  * @info: BOs of the process
  * @mem_type: TTM_PL_* of the memory in which the BO is
  *
- * If the function returns true, the caller evicts the BO of another process or uses another
- * placement.
+ * If the function returns true, the caller evicts another BO or uses another placement.
  *
  * Context: atomic.
  *

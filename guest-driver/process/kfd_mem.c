@@ -90,8 +90,8 @@ const struct vgpu_bo_owner_ops kgd_mem_owner_ops = {
 };
 
 /*
- * Owner functions for imported BOs and BOs of the render node. They have no .release, because the
- * memory limit does not count these BOs.
+ * Owner functions for imported BOs and BOs of the render node, without .release, because the memory
+ * limit does not count these BOs.
  */
 static const struct vgpu_bo_owner_ops kgd_mem_import_ops = {
 	.evict_ok = kgd_mem_evict_ok,

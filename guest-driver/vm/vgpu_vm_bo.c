@@ -191,7 +191,7 @@ static int vbos_write_all(struct vgpu_vm_bo *const *vbos, unsigned int n)
  * As vgpu_vbo_write(), but calls vgpu_userptr_lock() itself.
  *
  * Return: as vgpu_vbo_write(), or -EAGAIN for a user pointer whose bound pages are not those of the
- * process any more. In this case no entry is written.
+ * process any more (no entry is written).
  */
 int vgpu_vbo_write_all(struct vgpu_vm_bo *vbo)
 {

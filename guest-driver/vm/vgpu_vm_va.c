@@ -224,7 +224,7 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (vbo->bo)
 		dma_resv_assert_held(vbo->bo->tbo.base.resv);
 	/*
-	 * Stale entries can be cleared here. They are not in use, because the caller has waited for
+	 * Stale entries can be cleared here, because they are not in use: the caller has waited for
 	 * all jobs or, in an address space of KFD, for the moves, which follow the eviction of the
 	 * queues. The entries of the remaining pages are written before the next job or queue runs.
 	 */
@@ -287,8 +287,8 @@ int vgpu_vm_clear_mappings(struct vgpu_vm *vm, u64 va, u64 size)
 	if (!vgpu_vm_range_ok(va, size))
 		return -EINVAL;
 	/*
-	 * One spare mapping suffices, because at most one mapping extends beyond both ends of the
-	 * range.
+	 * A single spare mapping suffices, because at most one mapping extends beyond both ends of
+	 * the range.
 	 */
 	spare = kmalloc(sizeof(*spare), GFP_KERNEL);
 	if (!spare)
@@ -389,8 +389,8 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
 	    (idle || dma_resv_test_signaled(resv, DMA_RESV_USAGE_READ)))
 		vgpu_vbo_clear(vbo);
 	/*
-	 * Jobs in flight must not read memory that is still to be cleared or copied, so write the
-	 * entries only after the BO's moves and clears.
+	 * Jobs in flight must not read memory that is still to be cleared or copied. So unless @idle
+	 * is set, write the entries only after the BO's moves and clears.
 	 */
 	if (!vbo->stale &&
 	    (idle || dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL)))

@@ -181,10 +181,7 @@ void vgpu_vm_flush(struct vgpu_vm *vm)
 	u8 vmid = READ_ONCE(vm->vmid);
 	u32 mask = vmid ? BIT(vmid) : 0;
 
-	/*
-	 * The CP may have assigned any VMID of VGPU_HWS_VMIDS to the address space, so flush all of
-	 * them.
-	 */
+	/* The CP may have assigned any of VGPU_HWS_VMIDS to the address space: flush them all. */
 	if (READ_ONCE(to_vm_state(vm)->scheduled))
 		mask |= VGPU_HWS_VMIDS;
 	if (!mask)
