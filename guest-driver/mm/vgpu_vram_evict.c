@@ -65,8 +65,8 @@ static bool vram_evictable(struct ttm_buffer_object *tbo, unsigned long *kept)
 	left = ops->evict_in(bo);
 	*kept = min_not_zero(*kept, left);
 	/*
-	 * The BO may be evicted if the time for which the owner keeps it ended after the first call
-	 * of evict_ok().
+	 * Call evict_ok() again: the time for which the owner keeps the BO may have ended after the
+	 * first call.
 	 */
 	return !left && ops->evict_ok(bo);
 }

@@ -580,8 +580,8 @@ int kfd_process_make_resident(struct kfd_process *p)
 	}
 	mutex_lock(&p->queue_lock);
 	/*
-	 * If an eviction has set info->evicted since the BOs were validated, the process gets no
-	 * time slice.
+	 * If an eviction has set info->evicted while this function ran, the process gets no time
+	 * slice.
 	 */
 	kfd_timeslice_end(&info->timeslice, jiffies, !info->evicted);
 	mutex_unlock(&p->queue_lock);

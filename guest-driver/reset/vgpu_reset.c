@@ -142,10 +142,10 @@ static void reset_unpark(struct vgpu_device *vdev, unsigned int engine,
 }
 
 /*
- * Mark lost BOs and notify the client. This work may have to wait for engines: it takes the
- * client's locks, whose holders wait until engines have cleared memory or written page tables, and
- * the lock of the list of lost BOs, whose holders allocate memory, and reclaim waits for engines
- * and TLB flushes. So the recovery queues this separate work after all engines have been restarted,
+ * Mark lost BOs and notify the client. This work takes locks whose holders may wait for engines:
+ * the holders of the client's locks wait until engines have cleared memory or written page tables,
+ * and the holders of vgpu_vram_mgr.lock allocate memory, for which reclaim waits for engines and
+ * TLB flushes. So the recovery queues this separate work after all engines have been restarted,
  * and the worker of the recovery stays free in case an engine fails again.
  */
 static void reset_notify_work(struct work_struct *work)

@@ -389,8 +389,8 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
 	    (idle || dma_resv_test_signaled(resv, DMA_RESV_USAGE_READ)))
 		vgpu_vbo_clear(vbo);
 	/*
-	 * Jobs in flight must not read memory that is still to be cleared or copied. So unless @idle
-	 * is set, write the entries only after the BO's moves and clears.
+	 * Jobs in flight must not read memory that is still to be cleared or copied. So, unless
+	 * @idle is set, write the entries only after the BO's moves and clears.
 	 */
 	if (!vbo->stale &&
 	    (idle || dma_resv_test_signaled(resv, DMA_RESV_USAGE_KERNEL)))
