@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-bench: declarations that its parts share. */
+/* vgpu-bench: declarations that its source files share. */
 #ifndef BENCH_H
 #define BENCH_H
 
 #include "vg.h"
 
 /*
- * Number of samples of a measurement. Each sample is a line of output; ./vgpu bench takes
- * medians.
+ * Number of samples of a measurement. Each sample is a line of output; ./vgpu bench prints the
+ * median of the samples.
  */
 #define SAMPLES		5
 #define SWEEP		(64 * VG_MIB)
@@ -35,7 +35,7 @@ void must(int r, const char *what);
 /* Call vg_map_anon(); a failure ends the program. */
 void *must_map(uint64_t bytes);
 
-/* The parts, which main.c runs. */
+/* The parts of the benchmark. main.c calls them. */
 
 void bench_boot(void);
 void bench_cpu(void);
@@ -52,10 +52,10 @@ void bench_tables(void);
 void bench_kfd(struct bench *b);
 /* Measure mappings on several GPUs. If the guest has one GPU, end the program. */
 void bench_peers(struct bench *b);
-/* The caller of bench_crowd() and bench_svm_bare() has not opened KFD. */
+/* bench_crowd() and bench_svm_bare() are called before this program opens KFD. */
 void bench_crowd(void);
 void bench_svm_bare(void);
-/* Measure shared virtual memory of 1 GiB. The guest must have more memory than by default. */
+/* Measure shared virtual memory of 1 GiB. The guest needs more memory than the default size. */
 void bench_svm(struct bench *b);
 /* Measure faults of several GPUs at once. If the guest has one GPU, end the program. */
 void bench_svm_gpus(struct bench *b);

@@ -24,8 +24,8 @@ static double seconds(clockid_t id)
 }
 
 /*
- * Measure the uptime at which /dev/kfd appeared: the difference between the wall time at which
- * the file was created in devtmpfs and the wall time of the boot.
+ * Measure the time from the boot until /dev/kfd appeared: the wall time at which the file was
+ * created in devtmpfs, minus the wall time of the boot.
  */
 void bench_boot(void)
 {
@@ -60,7 +60,7 @@ static void cpu_memcpy(void)
 			start = vg_now();
 			for (k = 0; k < n; k++) {
 				memcpy(dst, src, sizes[i]);
-				/* Keep the compiler from dropping a copy. */
+				/* Keep the compiler from optimizing away a copy. */
 				__asm__ volatile("" ::: "memory");
 			}
 			sample("guest-memcpy", sizes[i],

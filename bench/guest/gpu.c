@@ -5,7 +5,7 @@
 
 #include "bench.h"
 
-/* Return the engine's time between the timestamps in slots 0 and 1, in ns. */
+/* Return the time in ns between the two timestamps that the engine stored in slots 0 and 1. */
 static double engine_ns(const struct bench *b)
 {
 	return (double)(vg_timestamp(&b->queue, 1) -
@@ -49,9 +49,9 @@ static void round_trip(struct bench *b, struct vg_bo *dst, struct vg_bo *src)
 }
 
 /*
- * Measure the caller's time from the doorbell to the fence in memory. The packet is in the
- * ring before the doorbell. Unless @sleep_us is 0, first sleep that long, so that the engine
- * is asleep when the doorbell rings. If @sleep_us is 0, the engine has just worked.
+ * Measure the time from the doorbell write until the CPU reads the fence value in memory. The fence
+ * packet is in the ring before the doorbell write. With @sleep_us 0, the engine has just worked;
+ * otherwise sleep @sleep_us first, so that the engine is asleep when the doorbell rings.
  */
 static void first_byte(struct bench *b, const char *name, unsigned int sleep_us)
 {
@@ -123,7 +123,7 @@ static void sweep_sample(struct bench *b, const char *what, uint64_t before)
 	sample(name, SWEEP, n ? pages / n : 0, "pages/fault");
 }
 
-/* Keep the memory in system memory, so that the samples are faults without migration. */
+/* Prefer system memory for the range, so that the measured faults cause no migration. */
 static void stays(struct bench *b, void *p, uint64_t bytes)
 {
 	must(vg_svm_set1(&b->vg, p, bytes, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0),
@@ -163,8 +163,8 @@ static void sweeps(struct bench *b, struct vg_bo *bo)
 }
 
 /*
- * Fault on single pages, 4 MiB apart. The pages around each of them are not accessible, so
- * that a fault maps one page.
+ * Fault on single pages, 4 MiB apart. The neighbours of each page are not accessible, so each fault
+ * maps exactly one page.
  */
 static void single_faults(struct bench *b)
 {

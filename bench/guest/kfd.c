@@ -24,7 +24,10 @@ static double us_each(uint64_t start, unsigned int n)
 	return (double)(vg_now() - start) / 1e3 / n;
 }
 
-/* Measure only the ioctls, always with a BO at address @va. */
+/*
+ * Measure the time for the ioctls that allocate, map, unmap and free one BO. All BOs have the
+ * address @va, so that no reservation of address space is measured.
+ */
 static void lives_by_kfd(struct bench *b, uint64_t va)
 {
 	struct kfd_ioctl_alloc_memory_of_gpu_args args = {
@@ -118,7 +121,7 @@ static void sdma_args(const struct vg_queue *q,
 	};
 }
 
-/* Measure only the ioctls. The caller has created the queue's buffers. */
+/* Measure CREATE_QUEUE and DESTROY_QUEUE only: the caller has created the queue's buffers. */
 static void lives_of_queue(struct bench *b, const char *kind,
 			   const struct kfd_ioctl_create_queue_args *want)
 {
@@ -314,8 +317,8 @@ void bench_kfd(struct bench *b)
 }
 
 /*
- * Return the microseconds that one call takes to map a GTT BO on @n GPUs. If the BO was mapped
- * there before, the page tables exist already.
+ * Return the microseconds that one call takes to map a GTT BO on @n GPUs. The time includes the
+ * allocation of page tables only if the BO was not mapped on these GPUs before.
  */
 static double map_us(struct bench *b, struct vg_bo *bo, const uint32_t *ids,
 		     uint32_t n)

@@ -16,21 +16,21 @@
 #define RING_BYTES	(4 * VG_KIB)
 #define LIMIT_NS	120000000000ull
 /*
- * Polling interval in us. A shorter interval does not help, because a process's time slice is
- * 10 ms.
+ * Interval in us at which a process polls for a fence value. A shorter interval does not help,
+ * because a process's time slice is 10 ms.
  */
 #define POLL_US		2000
 
 /*
- * The device has 16 hardware queues for SDMA, and 9 VMIDs for processes with such
- * queues. The first WITH_SDMA processes therefore have SDMA (two) SDMA queues each; all
- * other queues are compute queues.
+ * The device has 16 hardware queues for SDMA, and 9 VMIDs for processes with SDMA queues. Therefore
+ * only the first WITH_SDMA processes have SDMA queues, namely two each (constant SDMA). All other
+ * queues are compute queues.
  */
 enum { PROCESSES = 100, QUEUES = 8, ROUNDS = 20, WITH_SDMA = 8, SDMA = 2 };
 
 /**
  * struct crowd - state shared by the processes
- * @save: dma-buf of one save area for all queues, because no wave is ever saved
+ * @save: dma-buf of the save area, which all queues share because no wave is ever saved
  * @save_bytes: length of @save
  * @ready: pipe to which each process writes a byte when it is ready
  * @gate: pipe whose write end the parent closes when all processes are ready
@@ -44,7 +44,7 @@ struct crowd {
 };
 
 /**
- * struct member - a process of the crowd
+ * struct member - KFD, save area and queues of one process
  */
 struct member {
 	struct vg vg;
@@ -100,7 +100,7 @@ static void await(const struct vg_bo *ptrs, uint32_t seq, uint64_t deadline)
 	}
 }
 
-/* Submit to every queue, then wait for all queues. */
+/* Submit a fence to every queue of @m, then wait for all these fences. */
 static void run_round(struct member *m, uint64_t deadline)
 {
 	unsigned int i;
@@ -177,8 +177,8 @@ static void start_all(struct crowd *c, pid_t *pids)
 	close(c->ready[1]);
 	close(c->gate[0]);
 	/*
-	 * If a process ends early, read() blocks: it returns 0 only after all processes have
-	 * ended, and the others wait at the gate.
+	 * If a process ends before it is ready, this read() blocks until all processes have ended,
+	 * because the pipe then still has writers: the processes that wait at the gate.
 	 */
 	for (i = 0; i < PROCESSES; i++)
 		must(read(c->ready[0], &byte, 1) == 1 ? 0 :

@@ -166,8 +166,9 @@ static void evict_all(struct bench *b)
 }
 
 /*
- * Copy all BOs to GTT and back on a user-mode queue, which uses one engine. Then destroy the
- * queue and evict the same BOs. The creation of the next queue restores them.
+ * Compare two ways to move the same BOs out of VRAM and back. First, a user-mode queue, which uses
+ * one engine, copies them to GTT and back. Then the queue is destroyed and the driver evicts the
+ * BOs. The creation of the next queue restores them.
  */
 void bench_evict(struct bench *b)
 {

@@ -89,7 +89,10 @@ static void measure(int mode, const char *writer)
 	_exit(0);
 }
 
-/* Measure each mode in a child, which has its own address space. */
+/*
+ * Measure each way to write page tables in a child process, because only address spaces that are
+ * created after set_writer() use the new way.
+ */
 void bench_tables(void)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Functions that all parts use: print a sample, end the program after an error. */
+/* Functions that all parts of the benchmark use: print a sample, end the program after an error. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -99,8 +99,8 @@ static char *range_at(char *base, uint64_t i)
 }
 
 /*
- * With @n ranges, measure a lookup of a range and a split of a range in three parts.
- * @used counts the calls, so that each call splits other ranges.
+ * With @n ranges, measure a lookup of a range and a split of a range in three parts. @used is the
+ * number of earlier calls, so that no call splits the ranges that an earlier call has split.
  */
 static void measure_ranges(struct bench *b, char *base, uint64_t n,
 			   uint64_t *used)
@@ -118,7 +118,10 @@ static void measure_ranges(struct bench *b, char *base, uint64_t n,
 	snprintf(name, sizeof(name), "svm-lookup-%lu", n);
 	sample(name, 0, (double)(vg_now() - start) / 1e3 / TRIES, "us");
 
-	/* Split ranges that are spread over the tree, each once. */
+	/*
+	 * Split TRIES / 2 different ranges at regular distances, so that they are spread over the
+	 * tree.
+	 */
 	start = vg_now();
 	for (i = 0; i < TRIES / 2; i++) {
 		uint64_t at = n / (TRIES / 2) * i + *used;
@@ -152,8 +155,8 @@ static void ranges(struct bench *b)
 }
 
 /*
- * Measure munmap of memory that no GPU has mapped. @vg is the KFD of the process, or
- * NULL.
+ * Measure munmap of memory that no GPU has mapped. @vg is the KFD of the process, or NULL if the
+ * process has not opened KFD.
  */
 static void unmap_big(struct vg *vg, const char *name)
 {
@@ -190,12 +193,14 @@ void bench_svm(struct bench *b)
 	ranges(b);
 }
 
-/* Return the seconds that @n GPUs take to write SWEEP untouched bytes each. */
+/*
+ * Return the time in seconds in which @n GPUs, at the same time, write SWEEP untouched bytes each.
+ */
 static double faults_at_once(struct bench *b, struct vg_queue *q, int n)
 {
 	/*
-	 * Each fault maps 64 KiB, so that the fault service dominates and not the
-	 * allocation of pages.
+	 * Each fault maps 64 KiB, so that most of the time goes into the handling of the faults and
+	 * not into the allocation of pages.
 	 */
 	static const struct kfd_ioctl_svm_attribute stays[] = {
 		{ KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0 },

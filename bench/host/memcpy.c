@@ -38,7 +38,7 @@ int main(void)
 
 			for (k = 0; k < n; k++) {
 				memcpy(dst, src, bytes);
-				/* Keep the compiler from dropping a copy. */
+				/* Keep the compiler from optimizing away a copy. */
 				__asm__ volatile("" ::: "memory");
 			}
 			printf("{\"name\": \"host-memcpy\", \"bytes\": %lu, \"value\": %.9g, \"unit\": \"GB/s\"}\n",

@@ -59,7 +59,9 @@ struct run {
 } __attribute__((packed));
 
 #define MAX_PAYLOAD	65536
-/* Capacity of a pipe, which limits the output left after a command's end. */
+/*
+ * Capacity of a pipe: after the command has ended, the pipe holds at most this much of its output.
+ */
 #define MAX_PIPE	(1 << 20)
 #define LEAKS		"/sys/kernel/debug/kmemleak"
 #define LEAK_AGE_MS	5000	/* kmemleak does not report objects younger than this */
@@ -74,7 +76,8 @@ struct command {
 	int input;		/* write end of standard input, or -1 after it was closed */
 	const char *unread;	/* bytes from the launcher that the command has not read yet */
 	uint32_t left;		/* number of bytes at unread; no frames are read until left is 0 */
-	int output[2];		/* read ends of standard output and error, or -1 after the end */
+	/* read ends of standard output and error, or -1 after end of file */
+	int output[2];
 };
 
 static int port = -1;
@@ -206,10 +209,10 @@ static void put_text(const char *path, const char *text)
 }
 
 /*
- * Scan twice. The first scan stores the checksum of every object without a reference. The second
- * scan reports the objects among them that did not change, except objects allocated less than
- * LEAK_AGE_MS before it started. The second scan therefore starts as soon as objects allocated at
- * the command's `end` are old enough. Reports go to the console, which the launcher reads.
+ * Scan twice. The first scan stores the checksum of every object to which no reference was found.
+ * Of these objects, the second scan reports those whose checksum has not changed, except objects
+ * younger than LEAK_AGE_MS. The second scan therefore starts as soon as objects allocated at the
+ * command's `end` have reached this age. Reports go to the console, which the launcher reads.
  */
 static void look_for_leaks(const struct timespec *end)
 {
@@ -263,7 +266,7 @@ static void exec_command(char **words)
 	_exit(error == ENOENT ? 127 : 126);
 }
 
-/* Start the command of a FRAME_RUN. `data` holds `size` bytes, and has space for one more. */
+/* Start the command of a FRAME_RUN. `data` is the frame's payload of `size` bytes. */
 static void start(struct command *command, char *data, uint32_t size)
 {
 	struct run run;
@@ -321,8 +324,8 @@ static void close_input(struct command *command)
 }
 
 /*
- * Write as much input as the command accepts now. A command may stop reading input until its
- * output is read, so do not wait for it.
+ * Write as much input as the command accepts without blocking. Do not wait until the command
+ * accepts more, because it may stop reading input until its output is read.
  */
 static void feed(struct command *command)
 {

@@ -25,7 +25,7 @@
 #define MAX_GPUS	8
 #define KIB		1024ul
 #define MIB		(1024 * KIB)
-/* Bytes on each side of a destination that must not change. */
+/* Number of bytes before and after a destination that a copy must not change. */
 #define GUARD		(4 * KIB)
 #define GUARD_BYTE	0xa5
 
@@ -134,8 +134,8 @@ static hsa_status_t find_agent(hsa_agent_t agent, void *arg)
 }
 
 /*
- * Return the number that follows @name in a line of a sysfs file, or that begins a line if
- * @name is "". @fmt and @n are the format of the path and its argument.
+ * Return the number that follows @name at the start of a line of a sysfs file. If @name is "", the
+ * line begins with the number. @fmt is the format of the path, and @n its argument.
  */
 static unsigned long long sysfs(const char *name, const char *fmt,
 				unsigned int n)
@@ -224,7 +224,10 @@ static void *pool_alloc(hsa_amd_memory_pool_t pool, size_t bytes)
 	HSA(hsa_amd_memory_pool_allocate(pool, bytes, 0, &p));
 	for (i = 0; i < n_gpus; i++)
 		all[i] = gpus[i].agent;
-	/* The tests use VRAM only on its own GPU, which has access already. */
+	/*
+	 * VRAM needs no call, because the tests use it only on its own GPU, which has access
+	 * already.
+	 */
 	if (pool.handle == host.handle)
 		HSA(hsa_amd_agents_allow_access(n_gpus, all, NULL, p));
 	return p;
@@ -321,8 +324,8 @@ static void within(struct gpu *g)
 }
 
 /*
- * Submit a copy that depends on a signal of the host, and a second copy that depends on the
- * first. Neither may start before the host signals.
+ * Submit a copy that depends on a signal of the host, and a second copy that depends on the first.
+ * Neither copy may start before the host sets its signal.
  */
 static void dependencies(struct gpu *g)
 {
@@ -351,7 +354,8 @@ static void dependencies(struct gpu *g)
 }
 
 /*
- * Handler of the signal that a copy decrements at its end: store the value in the signal @arg.
+ * Handler of the signal that a copy decrements when it completes: store the value in the signal
+ * @arg.
  */
 static bool on_signal(hsa_signal_value_t value, void *arg)
 {
@@ -380,8 +384,8 @@ static void handlers(struct gpu *g)
 }
 
 /*
- * The start and end times of a copy must lie between the host's times before and after the copy.
- * All times are of the same clock.
+ * The start and end times of a copy must lie between the times that the host reads before and after
+ * the copy, on the same clock.
  */
 static void times(struct gpu *g)
 {
@@ -421,7 +425,10 @@ static void times(struct gpu *g)
 	HSA(hsa_amd_memory_pool_free(src));
 }
 
-/* An allocation larger than VRAM must fail and leak nothing. */
+/*
+ * An allocation larger than VRAM must fail and leak nothing: half of VRAM must still be available
+ * afterwards.
+ */
 static void too_much(struct gpu *g)
 {
 	unsigned char *p;
@@ -504,8 +511,8 @@ static void vmem_map(void *va, size_t bytes, hsa_amd_vmem_alloc_handle_t handle,
 }
 
 /*
- * Map two pieces of VRAM at adjacent addresses. Map the second piece at another address, too.
- * Export it as a dma-buf, import the dma-buf, and map it at a third address.
+ * Map two pieces of VRAM at adjacent addresses, and the second piece also at a third address.
+ * Export the second piece as a dma-buf, import the dma-buf, and map it at a fourth address.
  */
 static void virtual_memory(struct gpu *g)
 {
@@ -533,8 +540,8 @@ static void virtual_memory(struct gpu *g)
 	pattern_check(dst, 2 * bytes, 11);
 
 	/*
-	 * Map the second piece again; a write to the second mapping must be visible in
-	 * the first.
+	 * Map the second piece at another address. A write through the new mapping must be visible
+	 * through the first.
 	 */
 	vmem_map(va + 2 * bytes, bytes, piece[1], g);
 	pattern_fill(src, bytes, 12);
@@ -549,7 +556,7 @@ static void virtual_memory(struct gpu *g)
 	copy(dst, cpu, va + 3 * bytes, g->agent, bytes);
 	pattern_check(dst, bytes, 12);
 
-	/* At the address of the first piece, map the second piece instead. */
+	/* Unmap the first piece and map the second piece at its address. */
 	HSA(hsa_amd_vmem_unmap(va, bytes));
 	HSA(hsa_amd_vmem_handle_release(piece[0]));
 	vmem_map(va, bytes, piece[1], g);

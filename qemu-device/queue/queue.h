@@ -87,7 +87,7 @@ typedef struct VGPUExec {
 typedef struct VGPUQueue {
     /* Read pointer, not wrapped at the ring's end. */
     uint64_t rptr;
-    uint64_t wptr;              /* write pointer, in the same unit */
+    uint64_t wptr;              /* write pointer, in the unit of rptr */
     bool poll_wptr;             /* the next step is to read wptr from memory */
     bool restart;               /* discard exec after the current step */
     bool dequeue;               /* call dequeued() after the current step */
@@ -100,8 +100,8 @@ typedef struct VGPUQueue {
  * the queue, as in VGPUWorkerOps.
  */
 typedef struct VGPUQueueOps {
-    unsigned steps;             /* maximum number of steps of a time slice */
-    int64_t budget;             /* initial exec.budget, which step() lowers */
+    unsigned steps;             /* maximum number of steps in a time slice */
+    int64_t budget;             /* exec.budget at the start of a time slice */
     /*
      * Set the copies of registers in exec, exec.mem.client and exec.mem.queue.
      * Return false if the registers describe no valid ring. The caller holds
@@ -109,12 +109,13 @@ typedef struct VGPUQueueOps {
      */
     bool (*load)(VGPUWorker *w, unsigned n);
     /*
-     * Execute a packet of the queue, or a part of it. The caller holds no lock.
+     * Execute the queue's packet, or a part of the packet. The caller holds no
+     * lock.
      */
     VGPUStep (*step)(VGPUWorker *w, unsigned n);
     /*
-     * Stop the queue. The result @step of the last step is the reason. The
-     * caller holds w->lock.
+     * Stop the queue because of @step, the result of its last step. The caller
+     * holds w->lock.
      */
     void (*stopped)(VGPUWorker *w, unsigned n, VGPUStep step);
     /*
@@ -152,8 +153,8 @@ void vgpu_queue_wptr_moved(VGPUQueue *q);
 void vgpu_queue_discard(VGPUQueue *q);
 
 /**
- * vgpu_queue_restart: discard a queue's work, since rptr or the ring's base was
- * written
+ * vgpu_queue_restart: discard a queue's work, because rptr or the ring's base
+ * was written
  * @w: worker
  * @q: queue; if it is current, the work is discarded after the current step
  *
@@ -177,19 +178,20 @@ void vgpu_queue_timeslice(VGPUWorker *w, unsigned n, const VGPUQueueOps *ops);
  */
 
 /**
- * vgpu_exec_pos: find where the packet begins
+ * vgpu_exec_pos: find where the packet in execution begins
  * @x: work of the queue
  *
- * Return: dword in the indirect buffer, or in the ring (not wrapped).
+ * Return: index of the packet's first dword in its indirect buffer, or in the
+ *   ring (not wrapped at the ring's end).
  */
 uint64_t vgpu_exec_pos(const VGPUExec *x);
 
 /**
- * vgpu_exec_available: find how many dwords may be fetched
+ * vgpu_exec_available: find how many dwords can be fetched
  * @x: work of the queue
  *
- * Return: dwords from the start of the packet to the end of the indirect
- * buffer, or to the write pointer.
+ * Return: number of dwords from the start of the packet to the end of the
+ *   indirect buffer, or to the ring's write pointer.
  */
 uint64_t vgpu_exec_available(const VGPUExec *x);
 
@@ -197,15 +199,17 @@ uint64_t vgpu_exec_available(const VGPUExec *x);
  * vgpu_exec_vmid: find the VMID of the packet
  * @x: work of the queue
  *
- * Return: VMID of the indirect buffer or of the ring.
+ * Return: VMID of the indirect buffer that holds the packet, or else of the
+ *   ring.
  */
 unsigned vgpu_exec_vmid(const VGPUExec *x);
 
 /**
  * vgpu_exec_address: find the address of a dword of the packet
  * @x: work of the queue
- * @at: dword, from the start of the packet
- * @left: set to the number of dwords from @at to the end of the buffer or ring
+ * @at: index of the dword, counted from the start of the packet
+ * @left: set to the number of dwords from @at to the end of the indirect buffer
+ *   or ring
  *
  * Return: GPU address.
  */

@@ -25,8 +25,8 @@
 #include "hw/misc/vgpu-kfd/queue/queue.h"
 
 /*
- * After a spin that found no work, the thread sleeps without a spin the next
- * times that it has no work, at most 1 << SPIN_SKIP_LOG2_MAX times.
+ * The n-th consecutive spin that finds no work makes the thread sleep without a
+ * spin the next 1 << n times that it has no work. n is at most this value.
  */
 #define SPIN_SKIP_LOG2_MAX  6
 
@@ -87,8 +87,8 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
     bool lasts;
 
     /*
-     * The event that ends the wait may have occurred already, when q->wait was
-     * not set yet. So test for the event before the store to q->wait.
+     * The event that ends the wait may have occurred before q->wait is set. So
+     * test for the event before the store to q->wait.
      */
     switch (stall->iommu ? VGPU_WAIT_IOMMU : stall->why) {
     case VGPU_WAIT_NONE:
@@ -119,7 +119,8 @@ void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved)
 }
 
 /*
- * Return true if @clock has reached @until. Otherwise lower *@next to @until.
+ * Return true if @clock has reached @until. Otherwise lower *@next to @until if
+ * *@next is later.
  */
 static bool deadline_reached(QEMUClockType clock, int64_t until, int64_t *next)
 {
@@ -265,7 +266,10 @@ static void worker_sleep(VGPUWorker *w, const Deadlines *next)
     vgpu_delay_worker(w->s, &w->lock, VGPU_DELAY_WAKE);
 }
 
-/* Run a time slice of queue @n. Return false if the queue waits on return. */
+/*
+ * Run a time slice of queue @n. Return false if the queue did not run, or waits
+ * for an event after the time slice.
+ */
 static bool worker_run_queue(VGPUWorker *w, unsigned n)
 {
     VGPUQueue *q = w->ops->queue(w, n);
@@ -333,8 +337,8 @@ static void worker_client_retry(VGPUClient *c, uint32_t vmids, int slot)
         const VGPUStall *stall = &q->exec.mem.stall;
 
         /*
-         * Do not wake a queue that waits for a newer fault in the same CAM
-         * slot.
+         * Do not wake a queue whose CAM slot was reused: the queue waits for a
+         * fault newer than the acknowledged one.
          */
         if ((q->wait == VGPU_WAIT_CAM_FREE || q->wait == VGPU_WAIT_RETRY ||
              (q->wait == VGPU_WAIT_CAM &&
@@ -366,9 +370,9 @@ const VGPUClientOps vgpu_worker_client_ops = {
 
 /*
  * Return true if the register that queue @n requests is to be written now. If
- * the queue may not run, drop the request: the guest may have observed that the
- * engine is stopped. The queue repeats the request when it runs. The caller
- * holds w->lock.
+ * the queue may not run, drop the request, because the guest may have observed
+ * that the engine is stopped, and a write after that would be wrong. The queue
+ * repeats the request when it runs. The caller holds w->lock.
  */
 static bool worker_reg_due(VGPUWorker *w, unsigned n)
 {
@@ -497,8 +501,8 @@ void vgpu_worker_hold(VGPUWorker *w)
     w->thread->paused = true;
     vgpu_worker_park(w);
     /*
-     * w->lock stops the thread from here on. vgpu_worker_release() unlocks
-     * w->lock.
+     * From here on, w->lock itself stops the thread, until
+     * vgpu_worker_release() unlocks w->lock.
      */
     w->thread->paused = paused;
 }

@@ -41,7 +41,7 @@ typedef struct VGPUWorkerThread VGPUWorkerThread;
  */
 typedef struct VGPUWorkerOps {
     unsigned num_queues;        /* constant */
-    /* True: the thread spins for poll-ns before it sleeps. */
+    /* Whether the thread spins for poll-ns before it sleeps. */
     bool spin;
     VGPUQueue *(*queue)(VGPUWorker *w, unsigned n);
     /*

@@ -22,7 +22,7 @@
 
 #define RING_MIN            256ull
 #define RING_MAX            (1 * GiB)
-/* Maximum number of bytes and of packets in a time slice. */
+/* Limits of a time slice: bytes of payload, and number of packets. */
 #define TIMESLICE_BYTES     (2 * MiB)
 #define TIMESLICE_PACKETS   1024
 
@@ -38,7 +38,7 @@ static VGPUSdmaEngine *sdma_engine_of(VGPUWorker *w)
 
 /*
  * The caller of the functions from here to sdma_engine_ops holds the worker's
- * lock, except for sdma_queue_step(), whose caller holds no lock.
+ * lock. Exception: the caller of sdma_queue_step() holds no lock.
  */
 
 static bool sdma_engine_runnable(const VGPUSdmaEngine *e)

@@ -15,7 +15,7 @@
 typedef enum VGPUSdmaMapped {
     VGPU_SDMA_UNMAPPED,         /* free, or used by the driver directly */
     VGPU_SDMA_MAPPED,
-    VGPU_SDMA_UNMAPPING,        /* being unmapped; is then saved to its MQD */
+    VGPU_SDMA_UNMAPPING,        /* being unmapped; to be saved to its MQD */
     VGPU_SDMA_RESETTING,        /* being unmapped; its work is dropped */
 } VGPUSdmaMapped;
 
@@ -33,7 +33,8 @@ typedef struct VGPUSdmaQueue {
     uint32_t exception;         /* VGPU_SDMA_EXC_* */
     VGPUSdmaMapped mapped;
     bool listed;                /* mapped by a run list */
-    bool fixed;                 /* static: stays mapped at the end of a slice */
+    /* static queue: not unmapped when the run list's time slice ends */
+    bool fixed;
     uint64_t mqd;               /* GPU address of the queue's MQD in VMID 0 */
     VGPUSdmaInjected injected;  /* guarded like queue.exec: see VGPUExec */
     /*
@@ -69,8 +70,8 @@ typedef struct VGPUSdmaEngine {
      */
     uint64_t clock_offset;
     /*
-     * Registers of the engine. Written under the BQL, and the results of ATOMIC
-     * by the engine's thread. Read atomically.
+     * Registers of the engine. Written under the BQL, except for the results of
+     * ATOMIC, which the engine's thread writes. Read atomically.
      */
     uint32_t regs[VGPU_SDMA_ENGINE_SPAN];
     VGPUSdmaQueue queues[SDMA_NUM_QUEUES];  /* guarded by w.lock */
@@ -84,7 +85,7 @@ struct VGPUSdma {
      */
     QemuMutex share_lock;
     QemuCond share_changed;     /* wakes engines that yield */
-    /* Engines must not wait for each other. Guarded by share_lock. */
+    /* If true, no engine waits for another. Guarded by share_lock. */
     bool share_off;
 };
 
@@ -103,8 +104,9 @@ bool vgpu_sdma_enabled(const VGPUSdmaQueue *q);
 /* share.c: limit of the lead that an engine has over other engines. */
 
 /*
- * If @off is true, end all waits and do not let engines wait again, since their
- * threads are to end. The caller holds the BQL.
+ * If @off is true, end all waits, and let no engine wait until a call with
+ * false, because the threads of the engines are to end. The caller holds the
+ * BQL.
  */
 void vgpu_sdma_share_set_off(VGPUSdma *sdma, bool off);
 
@@ -151,9 +153,9 @@ uint8_t vgpu_sdma_ih_ring(unsigned queue);
 
 void vgpu_sdma_mqd_save(const VGPUSdmaQueue *q, uint32_t *mqd);
 /*
- * Load registers and work of a queue that is not enabled, then enable the
- * queue. The queue gets VMID @vmid, or the VMID in the image if @vmid is
- * negative.
+ * Load the registers and the work of a queue that is not enabled, then enable
+ * the queue. The queue gets VMID @vmid or, if @vmid is negative, the VMID in
+ * the image.
  */
 void vgpu_sdma_mqd_load(VGPUSdmaEngine *e, VGPUSdmaQueue *q,
                         const uint32_t *mqd, int vmid);

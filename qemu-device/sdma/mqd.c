@@ -16,8 +16,8 @@
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 /*
- * The register in each dword of the image. 0 means no register, except in the
- * first dword.
+ * Register that each dword of the image holds. 0 means that the dword holds no
+ * register; only in the first dword, 0 is SDMA_RB_CNTL.
  */
 static const uint8_t mqd_regs[SDMA_MQD_REGS] = {
     [0] = SDMA_RB_CNTL, SDMA_RB_BASE, SDMA_RB_BASE_HI, SDMA_RB_RPTR,
@@ -39,21 +39,21 @@ enum {
 };
 
 /*
- * Offsets in dwords. AT_* are relative to SDMA_MQD_WORK, where the work begins.
- * IB_* are relative to the start of an element of the array at AT_IB, which has
- * the indirect buffers.
+ * Offsets in dwords. AT_* are relative to SDMA_MQD_WORK, the dword of the MQD
+ * at which the work begins. IB_* are relative to the start of an element of the
+ * array at AT_IB, which has the indirect buffers.
  */
 enum {
     AT_FLAGS, AT_NDW, AT_RING_NDW, AT_DONE, AT_DONE_HI, AT_DW,
     AT_IB = AT_DW + VGPU_PKT_MAX_DWORDS,
     IB_BASE = 0, IB_BASE_HI, IB_SIZE, IB_POS, IB_VMID, IB_DWORDS,
     AT_POLLS = AT_IB + 2 * IB_DWORDS,
-    AT_AGE,                     /* sdma_atomic_loop_age() */
+    AT_AGE,                     /* result of sdma_atomic_loop_age() */
 };
 QEMU_BUILD_BUG_ON(AT_AGE + 1 != SDMA_MQD_WORK_DWORDS);
 
 /*
- * Return the time since the first try of the packet in ticks of the GPU clock,
+ * Return the time since the first try of the packet, in ticks of the GPU clock,
  * or 0 if the packet was not tried yet.
  */
 static uint32_t sdma_atomic_loop_age(const VGPUExec *x)

@@ -28,9 +28,9 @@ static bool sdma_packet_is_privileged(const VGPUExec *x)
 
 /*
  * Check an INDIRECT_BUFFER; sdma_packet_retire() enters the buffer. Only a
- * privileged packet may name a VMID other than its own. In other packets VMID 0
- * means the VMID of the packet. A buffer of another VMID is not privileged, so
- * its packets cannot name a third VMID.
+ * privileged packet may name a VMID other than its own. In a packet that is not
+ * privileged, VMID 0 means the VMID of the packet itself. Packets in a buffer
+ * of another VMID are not privileged, so they cannot name a third VMID.
  */
 VGPUStep vgpu_sdma_indirect_buffer(VGPUSdmaEngine *e, VGPUQueue *q)
 {
@@ -47,8 +47,8 @@ VGPUStep vgpu_sdma_indirect_buffer(VGPUSdmaEngine *e, VGPUQueue *q)
 }
 
 /*
- * Skip the next @count dwords by making them a part of the packet. @fixed is
- * the length of the packet's fixed part in dwords.
+ * Skip the @count dwords after the packet by making them a part of it. @fixed
+ * is the length of the packet's fixed part in dwords.
  */
 static VGPUStep sdma_skip(VGPUSdmaEngine *e, VGPUQueue *q, uint32_t fixed,
                           uint32_t count)
@@ -88,8 +88,8 @@ VGPUStep vgpu_sdma_pre_exe(VGPUSdmaEngine *e, VGPUQueue *q)
 }
 
 /*
- * Allow only registers that packets of the kernel's rings write in order to
- * invalidate translations: those of the hubs, and the PASIDs of VMIDs.
+ * Allow only the registers that packets of the kernel's rings must write to
+ * invalidate translations: the registers of the hubs, and the PASIDs of VMIDs.
  */
 bool vgpu_sdma_srbm_allowed(uint32_t reg)
 {

@@ -42,9 +42,9 @@ VGPUStep vgpu_sdma_copy_linear(VGPUSdmaEngine *e, VGPUQueue *q)
 }
 
 /*
- * A piece is done when it has been copied to both destinations. If a
- * destination stalls, the piece is copied to both again. Therefore a piece has
- * at most the length of a page.
+ * A piece is done when it has been copied to both destinations. If one
+ * destination stalls, the piece is later copied to both again. To limit this
+ * repetition, a piece is at most a page long.
  */
 VGPUStep vgpu_sdma_copy_broadcast(VGPUSdmaEngine *e, VGPUQueue *q)
 {
@@ -91,7 +91,7 @@ VGPUStep vgpu_sdma_copy_linear_rect(VGPUSdmaEngine *e, VGPUQueue *q)
     uint64_t row = (VGPU_GET(x->dw[11], SDMA_COPY_RECT_XY__X) + 1ull)
                    << element;
     uint64_t rows = VGPU_GET(x->dw[11], SDMA_COPY_RECT_XY__Y) + 1ull;
-    /* No overflow: the product is at most 2^(14 + 14 + 11 + 4). */
+    /* No overflow: the product is at most 2^(14 + 14 + 11 + 7). */
     uint64_t len = row * rows *
                    (VGPU_GET(x->dw[12], SDMA_COPY_RECT_Z__Z) + 1ull);
 

@@ -17,8 +17,8 @@
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
 /*
- * A packet polls this many times at the interval that it contains, then at
- * intervals of at least 1 ms.
+ * Number of times that a packet polls at the interval in the packet. Later
+ * polls are at least 1 ms apart.
  */
 #define POLL_EAGER          8
 
@@ -74,7 +74,10 @@ VGPUStep vgpu_sdma_poll_regmem(VGPUSdmaEngine *e, VGPUQueue *q)
         return VGPU_STEP_DONE;          /* ROCr flushes HDP in this way */
     }
     if (!(x->dw[0] & SDMA_POLL_REGMEM__MEM)) {
-        /* An HDP flush writes its request once, before the first poll. */
+        /*
+         * The packet of an HDP flush writes its request once, before the first
+         * poll.
+         */
         if ((x->dw[0] & SDMA_POLL_REGMEM__HDP_FLUSH) && !x->polls &&
             x->dw[2] / 4 == GPU_HDP_FLUSH_REQ) {
             vgpu_reg_engine_write(e->s, GPU_HDP_FLUSH_REQ, x->dw[3]);

@@ -10,8 +10,8 @@
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
 /*
- * The payload follows the fixed part in the ring or buffer, and may wrap at the
- * end of the ring.
+ * The payload follows the fixed part of the packet in the ring or indirect
+ * buffer, and may wrap at the end of the ring.
  */
 VGPUStep vgpu_sdma_write_linear(VGPUSdmaEngine *e, VGPUQueue *q)
 {

@@ -21,9 +21,9 @@
 #define COPY_HEADER     (HEADER | SDMA_COPY_LINEAR__BROADCAST)
 
 static const struct VGPUSdmaPacket {
-    uint32_t mask;              /* bits of the header to compare */
-    uint32_t header;            /* value of these bits */
-    unsigned dwords;            /* length of the fixed part */
+    uint32_t mask;              /* bits of the packet's header that count */
+    uint32_t header;            /* value of the bits in @mask */
+    unsigned dwords;            /* length of the packet's fixed part */
     VGPUSdmaPacketFn *step;
 } sdma_packets[] = {
     { HEADER, SDMA_PKT(SDMA_OP_NOP, 0), 1, vgpu_sdma_nop },
@@ -107,7 +107,10 @@ static VGPUStep sdma_packet_fetch(VGPUExec *x, unsigned at, unsigned n)
     case VGPU_DMA_STALL:
         return VGPU_STEP_STALL;
     case VGPU_DMA_FAULT:
-        /* The dwords are from the default page, so do not execute them. */
+        /*
+         * After a fault, the dwords come from the default page, so do not
+         * execute them.
+         */
         return VGPU_STEP_BAD_RING;
     default:
         return VGPU_STEP_DONE;
@@ -168,9 +171,10 @@ static void sdma_enter_ib(VGPUExec *x)
 }
 
 /*
- * Called when the packet is complete. Advance past the packet, enter the buffer
- * if the packet is an INDIRECT_BUFFER, and leave buffers that have ended. rptr
- * advances when a packet of the ring and its buffers are complete.
+ * Called when the packet is complete. Advance past the packet. If the packet is
+ * an INDIRECT_BUFFER, enter its buffer. Leave indirect buffers that have ended.
+ * rptr advances only when a packet of the ring and its indirect buffers are
+ * complete.
  */
 static void sdma_packet_retire(VGPUSdmaEngine *e, VGPUQueue *q)
 {
@@ -196,13 +200,13 @@ static void sdma_packet_retire(VGPUSdmaEngine *e, VGPUQueue *q)
     }
 }
 
-/* Write rptr back to memory. The write may stall. */
+/* Write rptr to its address in memory. The write may stall. */
 static VGPUStep sdma_write_rptr(VGPUSdmaEngine *e, VGPUQueue *q)
 {
     VGPUExec *x = &q->exec;
     uint64_t val = cpu_to_le64(x->rptr);
 
-    /* Order the writes of packets before the write of the pointer. */
+    /* Order the writes of packets before the write of rptr. */
     smp_wmb();
     x->mem.vmid = x->ring_vmid;
     if (vgpu_dma_write(&x->mem, x->rptr_addr, &val, sizeof(val)) ==
@@ -213,7 +217,10 @@ static VGPUStep sdma_write_rptr(VGPUSdmaEngine *e, VGPUQueue *q)
     return VGPU_STEP_DONE;
 }
 
-/* Read wptr from memory, because the queue was mapped. */
+/*
+ * Read wptr from memory, as the first step after MAP_QUEUES has mapped the
+ * queue.
+ */
 static VGPUStep sdma_read_wptr(VGPUExec *x)
 {
     bool faulted = x->mem.faulted;

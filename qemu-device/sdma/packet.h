@@ -16,8 +16,8 @@ static inline uint64_t vgpu_dw64(const uint32_t *dw)
 }
 
 /*
- * Return the result of a packet whose only work is an access with result
- * @access.
+ * Return the step's result for a packet whose only work is one memory access.
+ * @access is the result of this access.
  */
 static inline VGPUStep vgpu_sdma_dma_step(VGPUDmaResult access)
 {
@@ -34,8 +34,8 @@ static inline VGPUSdmaInjected *vgpu_sdma_injected(VGPUSdmaEngine *e,
 /* payload.c */
 
 /*
- * In the functions below, @len is the length of the payload in bytes.
- * exec->done is the number of bytes that are done.
+ * In the functions below, @len is the length of the packet's payload in bytes.
+ * exec->done is the number of these bytes that are already done.
  */
 
 /* Return true if payload is left and the time slice has not ended. */
@@ -53,9 +53,9 @@ void vgpu_sdma_payload_advance(VGPUExec *x, uint64_t n);
  */
 VGPUStep vgpu_sdma_payload_step(const VGPUExec *x, uint64_t len);
 /*
- * For a payload that follows the packet's fixed part of @fixed dwords: return
- * the GPU address of the first byte that is not done, and set *@left to the
- * number of contiguous bytes from that address.
+ * Return the GPU address of the first byte of the payload that is not done, and
+ * set *@left to the number of contiguous bytes from that address. The payload
+ * follows the packet's fixed part, of @fixed dwords.
  */
 uint64_t vgpu_sdma_payload_address(const VGPUExec *x, unsigned fixed,
                                    uint64_t *left);
@@ -82,7 +82,7 @@ typedef VGPUStep VGPUSdmaPacketFn(VGPUSdmaEngine *e, VGPUQueue *q);
 
 /* packet-inject.c */
 
-/* Kinds of injections into packets. */
+/* Mask of the kinds of injections that affect packets. */
 #define VGPU_INJECT_PACKETS \
     (1u << VGPU_INJECT_KIND_SDMA_HANG | 1u << VGPU_INJECT_KIND_SDMA_SLOW | \
      1u << VGPU_INJECT_KIND_SDMA_WRONG_BYTE)
@@ -94,9 +94,9 @@ typedef VGPUStep VGPUSdmaPacketFn(VGPUSdmaEngine *e, VGPUQueue *q);
 VGPUStep vgpu_sdma_inject_begin(VGPUSdmaEngine *e, VGPUQueue *q);
 /*
  * Called after a step with result @step that has copied the bytes at offsets
- * @before to exec->done of the payload. If the byte that an injection changes
- * is among them, write the wrong value. Return @step, or VGPU_STEP_STALL if the
- * step must be repeated.
+ * @before to exec->done of the payload. If an injection changes one of these
+ * bytes, write the wrong value to the destination. Return @step, or
+ * VGPU_STEP_STALL if the step must be repeated.
  */
 VGPUStep vgpu_sdma_inject_wrong_byte(VGPUSdmaEngine *e, VGPUQueue *q,
                                      uint64_t before, VGPUStep step);
@@ -112,8 +112,8 @@ VGPUSdmaPacketFn vgpu_sdma_ptepde_gen;
 /* packet-sync.c */
 
 /*
- * Wait @clocks GPU clocks before the next try of the packet. After POLL_EAGER
- * tries, wait at least 1 ms.
+ * Wait @clocks ticks of the GPU clock before the next try of the packet. After
+ * POLL_EAGER (packet-sync.c) tries, wait at least 1 ms.
  */
 VGPUStep vgpu_sdma_poll_again(VGPUExec *x, unsigned clocks);
 VGPUSdmaPacketFn vgpu_sdma_fence, vgpu_sdma_trap, vgpu_sdma_poll_regmem;

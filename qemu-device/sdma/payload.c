@@ -19,8 +19,8 @@ bool vgpu_sdma_payload_more(const VGPUExec *x, uint64_t len)
 uint64_t vgpu_sdma_payload_piece(const VGPUExec *x, uint64_t len)
 {
     /*
-     * Round up, so that a time slice does not end in the middle of a dword or
-     * of a page-table entry.
+     * Round the budget up, so that a time slice does not end in the middle of a
+     * dword or of a page-table entry.
      */
     return MIN(len - x->done, ROUND_UP(x->budget, 64));
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: the SDMA engines. */
+/*
+ * vgpu-kfd: the SDMA engines: doorbells, start and stop, reset, and mapping of
+ * queues.
+ */
 #ifndef HW_MISC_VGPU_KFD_SDMA_SDMA_H
 #define HW_MISC_VGPU_KFD_SDMA_SDMA_H
 
@@ -124,7 +127,8 @@ typedef struct VGPUSdmaMap {
     int queue;                  /* number of the RLC, or negative for any RLC */
     /* VMID of the queue. Negative if the queue is not from a run list. */
     int vmid;
-    bool fixed;                 /* static: stays mapped at the end of a slice */
+    /* static queue: not unmapped when the run list's time slice ends */
+    bool fixed;
     uint32_t doorbell;          /* value of SDMA_DOORBELL_OFFSET */
     uint64_t mqd;               /* GPU address of the MQD in VMID 0 */
     /* GPU address of wptr in memory, or 0 if wptr is not in memory. */
@@ -136,7 +140,7 @@ typedef struct VGPUSdmaMapping {
     bool mapped;                /* mapped, and not being unmapped */
     bool unmapping;             /* vgpu_sdma_unmap_start() was called */
     bool listed;                /* mapped by a run list */
-    bool fixed;                 /* static: see VGPUSdmaMap.fixed */
+    bool fixed;                 /* see VGPUSdmaMap.fixed */
     uint8_t vmid;
     uint32_t doorbell;          /* value of SDMA_DOORBELL_OFFSET */
 } VGPUSdmaMapping;
@@ -146,7 +150,7 @@ typedef enum VGPUSdmaUnmap {
     VGPU_SDMA_UNMAP_HELD,       /* queue is in use: call the function again */
     /* Write the image to the MQD, then call vgpu_sdma_unmap_finish(). */
     VGPU_SDMA_UNMAP_SAVE,
-    /* Call vgpu_sdma_unmap_finish(), and do not write the image. */
+    /* Do not write the image to the MQD; call vgpu_sdma_unmap_finish(). */
     VGPU_SDMA_UNMAP_DROP,
 } VGPUSdmaUnmap;
 

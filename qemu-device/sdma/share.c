@@ -26,7 +26,8 @@
 #define WAIT_NS             (100 * SCALE_MS)
 
 /*
- * Return true if @e is more than @kib ahead of another busy engine. Any thread.
+ * Return true if @e leads another busy engine by more than @kib KiB. Any
+ * thread.
  */
 static bool share_is_ahead(const VGPUSdmaEngine *e, unsigned kib)
 {
@@ -53,8 +54,8 @@ static void share_wake(VGPUSdma *sdma)
     unsigned i;
 
     /*
-     * Order the change before the reads of yields: pairs with the barrier in
-     * vgpu_sdma_share_yield().
+     * Order the change of charged or busy before the reads of yields: pairs
+     * with the barrier in vgpu_sdma_share_yield().
      */
     smp_mb();
     for (i = 0; i < SDMA_NUM_ENGINES; i++) {
@@ -122,8 +123,8 @@ bool vgpu_sdma_share_yield(VGPUSdmaEngine *e)
     WITH_QEMU_LOCK_GUARD(&sdma->share_lock) {
         qatomic_set(&e->yields, true);
         /*
-         * Order the store before the reads of charged and busy: pairs with the
-         * barrier in share_wake().
+         * Order the store to yields before the reads of charged and busy: pairs
+         * with the barrier in share_wake().
          */
         smp_mb();
         end = get_clock() + WAIT_NS;

@@ -3,8 +3,8 @@
  * vgpu-kfd: saved state of the SDMA engines. See pci/vmstate.c.
  *
  * A queue may be saved in the middle of a packet, or while it waits for a
- * fault. After a load, a queue that waited for a time continues to wait. Any
- * other queue tries its access again at once.
+ * fault. After a load, a queue that waited for a time continues to wait. A
+ * queue that waited for anything else repeats its access immediately.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -164,8 +164,8 @@ static int queue_pre_save(void *opaque)
     VGPUQueue *q = &((VGPUSdmaQueue *)opaque)->queue;
 
     /*
-     * A step may have moved the request to read wptr to exec, and not have
-     * completed the read.
+     * If exec.poll_wptr is set, a step has taken the request to read wptr from
+     * the queue, but has not completed the read.
      */
     q->poll_wptr |= q->exec.poll_wptr;
     return 0;

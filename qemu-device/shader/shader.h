@@ -5,16 +5,17 @@
 
 #include "hw/misc/vgpu-kfd/queue/dma.h"
 
-/* A dispatch. Accessed by the queue's thread only. */
+/* A dispatch of a compute queue. Accessed by the queue's thread only. */
 typedef struct VGPUDispatch {
     /*
-     * PM4_SH_COMPUTE_COUNT registers of the queue: program, resources, user
-     * data.
+     * The queue's PM4_SH_COMPUTE_COUNT registers, which hold the program, its
+     * resources and the user data.
      */
     const uint32_t *regs;
     const uint32_t *packet;     /* the dispatch packet, with its header */
     bool aql;                   /* @packet is an AQL packet, not PM4 */
-    VGPUView *mem;              /* view of memory that the waves have */
+    /* view of memory through which waves access it */
+    VGPUView *mem;
 } VGPUDispatch;
 
 typedef enum VGPUDispatchStep {

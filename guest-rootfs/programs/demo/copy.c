@@ -27,7 +27,7 @@ static int gtt_to_vram(struct demo *d, struct vg_bo *vram, struct vg_bo *gtt)
 	       vg_pattern_check(vram->cpu, vram->size, SEED_B, 0);
 }
 
-/* Fill one page in the middle of @vram. The other pages must not change. */
+/* Fill one page in the middle of @vram, and check that the other pages did not change. */
 static int fill_in_place(struct demo *d, struct vg_bo *vram)
 {
 	uint64_t at = vram->size / 2;

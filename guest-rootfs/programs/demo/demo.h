@@ -58,9 +58,9 @@ void report_close(struct demo *d);
 void report_usage(const struct demo *d);
 
 /*
- * Wait until the device's and the driver's counters agree, at most AT_REST_MS. Then print
- * both, as differences from @dev and @drv, which were read earlier. Count a failure for each
- * row in which they differ or a counter is missing.
+ * Wait until the device's and the driver's counters agree, at most AT_REST_MS. Then print the
+ * counters as differences from @dev (device) and @drv (driver), which the caller read earlier.
+ * Count a failure for each row in which device and driver differ or a counter is missing.
  */
 void report_agreement(struct demo *d, const struct vg_counters *dev,
 		      const struct vg_counters *drv);
@@ -68,7 +68,7 @@ void report_agreement(struct demo *d, const struct vg_counters *dev,
 /* child.c: a child process that executes one command of its parent at a time. */
 
 /**
- * struct child - the child, as its parent sees it
+ * struct child - the parent's view of a child process
  * @to: pipe on which the parent writes commands
  * @from: pipe on which the parent reads results
  */

@@ -37,8 +37,8 @@ static int copy_with_faults(struct demo *d, void *dst, const void *src,
 }
 
 /*
- * Copy again. The copy must raise fewer faults than the first copy, which raised @first,
- * because pages that stayed mapped raise none.
+ * Repeat the first copy, which raised @first faults. Pages that stayed mapped raise no fault, so
+ * this copy must raise fewer faults.
  */
 static int copy_again(struct demo *d, void *dst, const void *src,
 		      uint64_t bytes, uint64_t first)
@@ -140,8 +140,8 @@ void part_fault_and_migrate(struct demo *d)
 		goto out;
 
 	/*
-	 * Part 4 uses the whole pages of dst. Write the pattern from the first byte of these
-	 * pages on.
+	 * Part 4 uses only the whole pages of dst. Write the pattern again, because it must begin
+	 * at the first of these pages.
 	 */
 	aligned = (char *)(((uintptr_t)dst + VG_PAGE - 1) & ~(VG_PAGE - 1));
 	whole = whole < bytes ? whole : bytes - VG_PAGE;

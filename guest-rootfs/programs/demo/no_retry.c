@@ -59,7 +59,7 @@ static int victim_access(struct victim *v)
 	before = *vg_tally();
 	r = vg_emit_copy(&v->queue, v->dst.va, (uintptr_t)v->memory, BYTES) ?:
 	    vg_emit_fence(&v->queue, &v->fence);
-	/* The device copies none of these bytes, so take them out of the tally. */
+	/* Restore the tally, because the device copies none of these bytes. */
 	*vg_tally() = before;
 	vg_queue_submit(&v->queue);
 	return r;
@@ -96,8 +96,8 @@ static int victim_serve(void *state, char command)
 }
 
 /*
- * Search the new lines of the kernel log for a fault of @pid. If there is one, store
- * the line in @line and return true.
+ * Read the lines of the kernel log that were not read before, and search them for a fault of @pid.
+ * If there is one, store the line in @line and return true.
  */
 static bool log_names(int kmsg, pid_t pid, char *line, size_t size)
 {

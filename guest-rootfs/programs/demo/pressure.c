@@ -39,8 +39,8 @@ static int owner_open(struct owner *o)
 }
 
 /*
- * Fill or check the BOs with a temporary queue. The queue is destroyed afterwards, because the
- * driver restores evicted BOs only while the child has a queue.
+ * Fill or check the BOs with a temporary queue. Destroy the queue afterwards: as long as the child
+ * has a queue, the driver restores the child's evicted BOs.
  */
 static int owner_transfer(struct owner *o, bool fill)
 {
@@ -111,7 +111,7 @@ static int note_usage(struct demo *d, const char *when)
 	return vg_mem_info(d->gpu, &u->mem);
 }
 
-/* Write a pattern, which identifies the BO, to its first and last page. */
+/* Write a pattern that identifies the BO to the first and the last page of the BO. */
 static int stamp(struct vg_bo *bo, uint64_t seed)
 {
 	int r = vg_bo_map_cpu(bo);
@@ -142,7 +142,7 @@ struct hog {
 	uint64_t bytes;
 };
 
-/* Allocate VRAM until @moved more bytes are in GTT than before. */
+/* Allocate VRAM until GTT usage is @moved bytes above its value at the start of this function. */
 static int press(struct demo *d, struct hog *hog, uint64_t moved)
 {
 	struct vg_mem_info before, now;
@@ -184,8 +184,8 @@ static int release(struct hog *hog)
 }
 
 /*
- * Check that the child's BOs have returned to VRAM: the memory in use in GTT must be at most
- * that of @filled, which was read before the pressure.
+ * Check that the child's BOs have returned to VRAM: GTT usage must be at most that of @filled,
+ * which was read before the pressure.
  */
 static int check_returned(struct demo *d, const struct usage *filled)
 {

@@ -225,8 +225,8 @@ void report_usage(const struct demo *d)
  * @what: text of the row
  * @device: name of a counter of the device
  * @driver: name of the driver's counter that is compared with @device
- * @minus: name of a driver's counter whose value is subtracted from that of @driver, or NULL
- * @user: offset in struct vg_tally of a count that is added to that of @driver, or -1
+ * @minus: name of a second counter of the driver, subtracted from the value of @driver, or NULL
+ * @user: offset in struct vg_tally of a count that is added to the value of @driver, or -1
  */
 struct agreement {
 	const char *what, *device, *driver, *minus;
@@ -257,7 +257,8 @@ static uint64_t tally_of(const struct agreement *a)
 
 /*
  * Compute the values of a row: *@device from the device's counter and *@driver from the driver's
- * counters, both as differences since the start. Return false if a counter is missing.
+ * counters, both as differences from their values in @dev and @drv. Return false if a counter is
+ * missing.
  */
 static bool evaluate(const struct agreement *a, const struct vg_counters *dev,
 		     const struct vg_counters *drv,
@@ -279,8 +280,8 @@ static bool evaluate(const struct agreement *a, const struct vg_counters *dev,
 }
 
 /*
- * Read the counters until all rows agree, at most for AT_REST_MS. The counters may still
- * change, because the driver clears and unmaps freed memory in the background.
+ * Read the counters until all rows agree, at most for AT_REST_MS. The counters may still change
+ * after the last step, because the driver clears and unmaps freed memory in the background.
  */
 static void read_at_rest(struct demo *d, const struct vg_counters *dev,
 			 const struct vg_counters *drv,

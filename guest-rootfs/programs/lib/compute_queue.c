@@ -39,8 +39,8 @@ static uint64_t property(const struct vg_gpu *gpu, const char *name)
 }
 
 /*
- * Return the size of the debugger's area, which follows the saved state and has 32 bytes for
- * each wave.
+ * Return the size of the debugger's area, which has 32 bytes for each wave. In a context save area,
+ * it follows the saved state.
  */
 static uint64_t debug_bytes(const struct vg_gpu *gpu)
 {
@@ -180,10 +180,7 @@ uint64_t vg_cq_rptr(const struct vg_cq *q)
 
 void vg_cq_submit(struct vg_cq *q)
 {
-	/*
-	 * Store the packets before wptr, and wptr before the doorbell, which is mapped
-	 * uncached.
-	 */
+	/* Order the stores: packets, then wptr, then the doorbell, which is mapped uncached. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	*slot(q, VG_QUEUE_WPTR) = q->wptr;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);

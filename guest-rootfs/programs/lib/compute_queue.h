@@ -45,8 +45,8 @@ struct vg_cq {
 int vg_save_area(struct vg *vg, struct vg_gpu *gpu, uint32_t kind,
 		 struct vg_bo *bo);
 /*
- * Create a queue with a ring of @ring_bytes (a power of two). The caller keeps @save
- * and frees it after the queue.
+ * Create a queue with a ring of @ring_bytes (a power of two). @save stays the caller's, who frees
+ * it after the queue's destruction.
  */
 int vg_cq_create(struct vg *vg, struct vg_gpu *gpu, struct vg_bo *save,
 		 uint32_t ring_bytes, bool aql, struct vg_cq *q);
@@ -68,27 +68,27 @@ void vg_cq_args(struct vg_cq *q, struct kfd_ioctl_create_queue_args *args);
 int vg_cq_update(struct vg_cq *q, const struct vg_bo *ring,
 		 uint32_t percentage);
 /*
- * Reserve space for a PM4 packet of @dwords in one piece, or for one AQL packet (@dwords
- * unused). All dwords of the AQL packet except the first are zeroed. The first dword has the
- * packet type INVALID; the caller writes this dword last. Return NULL if the ring stays full
- * for VG_TIMEOUT_MS.
+ * Reserve contiguous space in the ring. For PM4, the space is @dwords long. For AQL, @dwords is not
+ * used and the space is one packet, zeroed except the first dword, which has the packet type
+ * INVALID; the caller writes this dword last. Return NULL if the ring stays full for VG_TIMEOUT_MS.
  */
 uint32_t *vg_cq_reserve(struct vg_cq *q, unsigned int dwords);
 /* Publish the packets emitted so far: write wptr, then ring the doorbell. */
 void vg_cq_submit(struct vg_cq *q);
 /*
- * Return the read pointer. For PM4 it counts dwords modulo the ring size, for AQL packets
- * since the queue's creation.
+ * Return the read pointer. In a PM4 queue it counts dwords modulo the ring size; in an AQL queue it
+ * counts the packets since the queue's creation.
  */
 uint64_t vg_cq_rptr(const struct vg_cq *q);
 
 /*
- * The functions below emit PM4 packets and return 0 or -ETIMEDOUT. vg_pm4_write() emits
- * a WRITE_DATA of @dwords dwords to address @dst.
+ * The functions below emit PM4 packets and return 0 or -ETIMEDOUT.
+ *
+ * vg_pm4_write() emits a WRITE_DATA of @dwords dwords to address @dst.
  */
 int vg_pm4_write(struct vg_cq *q, uint64_t dst, const uint32_t *data,
 		 unsigned int dwords);
-/* Emit a WAIT_REG_MEM: the CP waits until the dword at address @at is @value. */
+/* Emit a WAIT_REG_MEM: the CP waits until the dword at address @at equals @value. */
 int vg_pm4_wait(struct vg_cq *q, uint64_t at, uint32_t value);
 /* Emit a RELEASE_MEM. @data_sel is a PM4_DATA_*, @int_sel a PM4_INT_*. */
 int vg_pm4_release(struct vg_cq *q, uint64_t dst, uint64_t data,
@@ -96,12 +96,12 @@ int vg_pm4_release(struct vg_cq *q, uint64_t dst, uint64_t data,
 /* Emit a RELEASE_MEM that writes the next fence value to @q->ptrs. @q must be a PM4 queue. */
 int vg_cq_emit_fence(struct vg_cq *q);
 /*
- * Wait until memory holds the fence value that was emitted last. Return 0 or -ETIMEDOUT.
- * Before it waits, vg_cq_finish() emits a fence and submits the queue's packets.
+ * vg_cq_wait() waits until memory holds the last fence value emitted. vg_cq_finish() emits a fence,
+ * submits the queue's packets and then waits. Both return 0 or -ETIMEDOUT.
  */
 int vg_cq_wait(struct vg_cq *q, unsigned int timeout_ms);
 int vg_cq_finish(struct vg_cq *q, unsigned int timeout_ms);
-/* Wait until the dword at @word is @value. Return 0 or -ETIMEDOUT. */
+/* Wait until the dword at @word equals @value. Return 0 or -ETIMEDOUT. */
 int vg_wait_word(volatile void *word, uint32_t value, unsigned int timeout_ms);
 
 #endif /* VG_COMPUTE_QUEUE_H */

@@ -18,9 +18,9 @@
 
 #define POINT_NS	300000000
 #define POINT_TIMES	3	/* maximum number of delays at one point in a case */
-#define BUDGET_US	10000000	/* maximum sum of a case's random delays */
+#define BUDGET_US	10000000	/* maximum sum of a case's random delays, in us */
 
-/* State shared by the processes of a case. */
+/* State that the processes of a case share. */
 struct shared {
 	uint64_t target;		/* ID of the point to delay */
 	uint32_t target_number;
@@ -37,8 +37,8 @@ static pid_t root_pid;
 
 static __thread struct {
 	uint64_t rng;
-	uint64_t path;		/* hash of the creations of processes and threads that led here */
-	void **root, **base;	/* frame addresses that end a frame chain, see find_path() */
+	uint64_t path;		/* hash of the path of fork and thread creations to this thread */
+	void **root, **base;	/* frame addresses at which find_path() ends */
 } me;
 
 const char *delay_seed(void)
@@ -175,11 +175,10 @@ static void random_delay(void)
 /* Points */
 
 /*
- * Find the path to a call. Follow the frame chain from @frame, the frame of the call's
- * wrapper, to me.base, or to me.root if the function of me.base has returned. Of the return
- * addresses on the chain, store the last DELAY_FRAMES in @pc, innermost first, and return
- * their number. If the chain is broken by code without frame pointers, store only the return
- * address of the wrapper.
+ * Find the path to a call. Follow the frame chain from @frame, the frame of the call's wrapper, to
+ * me.base. If the function of me.base has returned, the chain ends at me.root instead. Store the
+ * last DELAY_FRAMES return addresses of the chain in @pc, innermost first, and return their number.
+ * If code without frame pointers breaks the chain, store only the return address of the wrapper.
  */
 static int find_path(void **frame, uintptr_t *pc)
 {
@@ -291,10 +290,7 @@ enum delay_kind delay_kind_of_file(int fd)
 	int err = errno;
 	bool peer;
 
-	/*
-	 * fstat() reports no file type for anonymous inodes (eventfd, KFD's SMI,
-	 * userfaultfd).
-	 */
+	/* The type bits of anonymous inodes (eventfd, KFD's SMI, userfaultfd) are 0. */
 	peer = delay_mode == DELAY_AT_POINT && !fstat(fd, &st) &&
 	       (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) ||
 		!(st.st_mode & S_IFMT));

@@ -9,12 +9,12 @@
  *   VGPU_TEST_DELAY_POINT=K|0xID a delay at the K-th point of each case, or at the point of that ID
  *   VGPU_TEST_DELAY_POINT=each   run each case once for each of its points
  *
- * A point is a wrapped call together with the path that led to it. The path consists of up to
- * four return addresses, counted from the case's function. In a forked process or a thread,
- * they are counted from the function that forked or from the thread's function, and the path
- * also includes the path of the fork or thread creation. The ID of a point is a hash of the
- * call and its path; it is the same in each run of one build. The number K of a point is its
- * place in the order in which the processes of the case reach their points for the first time.
+ * A point is a wrapped call together with the path that led to it. The path consists of up to four
+ * return addresses, counted from the case's function. In a forked process or a thread, they are
+ * counted from the function that forked or from the thread's function, and the path also includes
+ * the path of the fork or thread creation. The ID of a point is a hash of the call and its path;
+ * the ID is the same in each run of one build. The number K of a point is its index, from 1, in the
+ * order in which the processes of the case first reach their points.
  */
 #ifndef DELAY_H
 #define DELAY_H
@@ -29,7 +29,7 @@
  * struct delay_point - a point that a process of the case has reached
  * @id: hash of the call and its path; 0 if this entry of the table is free
  * @what: name of the wrapped call
- * @hits: how often the point was reached while it was the point to delay
+ * @hits: how often the point was reached, if it is the selected point; otherwise 0
  * @pc: return addresses of the path, innermost first; unused elements are 0
  */
 struct delay_point {
@@ -45,14 +45,13 @@ const char *delay_seed(void);
 const char *delay_point_mode(void);
 
 /*
- * Clear the table of points and select the point to delay: the point with @id, or the
- * point with @number; if both are 0, none. The runner calls this function before it
- * forks the process of a case.
+ * Clear the table of points and select the point to delay: by @id or, if @id is 0, by @number. If
+ * both are 0, delay no point. The runner calls this function before it forks the process of a case.
  */
 void delay_prepare(uint64_t id, unsigned int number);
 /*
- * Start the delays in the process of the case called @name. @frame is the frame address
- * of the function that calls the case's function.
+ * Start the delays in the process of case @name. @frame is the frame address of the function that
+ * calls the case's function; paths end there.
  */
 void delay_begin(const char *name, void *frame);
 /* Return the number of points that the case reached. */

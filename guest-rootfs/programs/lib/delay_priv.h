@@ -14,12 +14,12 @@ enum { DELAY_OFF, DELAY_RANDOM, DELAY_AT_POINT };
 
 /* Whether a wrapped call is a point (delay.h). */
 enum delay_kind {
-	DELAY_UNCOUNTED,	/* not a point: the call has random delays only */
+	DELAY_UNCOUNTED,	/* not a point: only VGPU_TEST_DELAYS delays the call */
 	DELAY_DEVICE,		/* a point: an ioctl of KFD or DRM */
 	DELAY_PEER,		/* a point of synchronisation with a process, thread or timer */
 };
 
-/* State that a new process or thread takes over from its creator. */
+/* State that a new process or thread inherits from its creator. */
 struct delay_origin {
 	uint64_t rng, path;
 };
@@ -50,11 +50,12 @@ void delay_before(void *frame, const char *what, enum delay_kind kind);
 void delay_after(void);
 /* Return the kind of a call that reads or writes @fd. */
 enum delay_kind delay_kind_of_file(int fd);
-/* Return true in the process of the case, false in its children. */
+/* Return true in the process in which the case's function runs, false in its children. */
 bool delay_is_root(void);
 struct delay_origin delay_fork_origin(void *frame, const char *what);
 /*
- * Take over the creator's state @o in a new process or thread. @root is NULL in a new process.
+ * Set the state of a new process or thread to @o, its creator's state. @root is NULL in a new
+ * process.
  */
 void delay_enter(const struct delay_origin *o, void *root, void *base);
 

@@ -122,7 +122,7 @@ long __wrap_ptrace(enum __ptrace_request request, ...)
 	return r;
 }
 
-/* The parent and the child each have a point after the fork. */
+/* The parent and the child each have a point after the fork, so that either can be late. */
 pid_t __wrap_fork(void)
 {
 	struct delay_origin origin;
@@ -182,8 +182,8 @@ int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr,
 }
 
 /*
- * Delay _exit() only in children of the case's process: nothing in the case waits for
- * the exit of that process itself.
+ * Delay _exit() only in children of the case's process, because no process of the case waits for
+ * the exit of the case's process itself.
  */
 void __wrap__exit(int status)
 {

@@ -56,15 +56,18 @@ struct vg {
  */
 int vg_open(struct vg *vg);
 /*
- * As vg_open(), but do not call ACQUIRE_VM and SET_MEMORY_POLICY. For callers that call these
- * ioctls themselves or need no VM.
+ * As vg_open(), but without ACQUIRE_VM and SET_MEMORY_POLICY: for callers that call these ioctls
+ * themselves or need no VM.
  */
 int vg_open_bare(struct vg *vg);
-/* Close KFD and the render nodes. A zeroed structure is not allowed. */
+/*
+ * Close KFD and the render nodes of @vg, which vg_open() or vg_open_bare() has opened. Unlike the
+ * destroy functions, this one does not accept a zeroed structure.
+ */
 void vg_close(struct vg *vg);
 /* Call ACQUIRE_VM for @gpu with its render node. */
 int vg_acquire_vm(struct vg *vg, struct vg_gpu *gpu);
-/* Call SET_MEMORY_POLICY with COHERENT as both policies. */
+/* Call SET_MEMORY_POLICY with COHERENT as the default and the alternate policy. */
 int vg_set_memory_policy(struct vg *vg, struct vg_gpu *gpu);
 /*
  * Set the XNACK mode to @mode (0 or 1); if @mode is -1, only read it. Return the mode after
@@ -87,14 +90,14 @@ int vg_topology_nodes(void);
  * such line.
  */
 uint64_t vg_node_property(int node, const char *name, uint64_t fallback);
-/* Return the GPU clock in ticks of VG_CLOCK_NS, or 0 on an error. */
+/* Return the value of the GPU clock, in ticks of VG_CLOCK_NS, or 0 on an error. */
 uint64_t vg_gpu_clock(struct vg *vg, struct vg_gpu *gpu);
 
 /* Return the text of the calling thread's last failure, never NULL. */
 const char *vg_error(void);
 /*
- * Record the text of a failure for vg_error(). If @err, a negative errno, is not 0, append its
- * text. Return @err.
+ * Record the text of a failure for vg_error(). @err is a negative errno, whose text is appended, or
+ * 0. Return @err.
  */
 int vg_fail(int err, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -11,8 +11,8 @@
 void *vg_map_anon(uint64_t size);
 void vg_unmap_anon(void *p, uint64_t size);
 /*
- * Fill @p with a pattern. Each byte of the pattern depends on @seed and on the byte's distance from
- * the origin of the pattern. @p is @offset bytes after the origin.
+ * Fill @bytes bytes at @p with a pattern. Each byte of the pattern depends on @seed and on the
+ * byte's distance from the origin of the pattern, which is @offset bytes before @p.
  */
 void vg_pattern_fill(void *p, uint64_t bytes, uint64_t seed, uint64_t offset);
 /*
@@ -22,7 +22,7 @@ void vg_pattern_fill(void *p, uint64_t bytes, uint64_t seed, uint64_t offset);
  */
 int vg_pattern_check(const void *p, uint64_t bytes, uint64_t seed,
 		     uint64_t offset);
-/* Compare @bytes bytes at @p with the repeated dword @value. Return as vg_pattern_check(). */
+/* Check that @bytes bytes at @p repeat the dword @value. Return as vg_pattern_check(). */
 int vg_fill_check(const void *p, uint64_t bytes, uint32_t value);
 
 #endif /* VG_PATTERN_H */

@@ -23,7 +23,8 @@ int vr_ioctl(int fd, unsigned long request, void *arg);
 int vr_open(const struct vg_gpu *gpu);
 
 /*
- * Each of the next three functions calls one ioctl. vr_gem_create() sets *@handle to 0 on an error.
+ * vr_gem_create(), vr_gem_close() and vr_gem_va() each call one ioctl. vr_gem_create() sets
+ * *@handle to 0 on an error.
  */
 int vr_gem_create(int fd, uint64_t size, uint64_t domains, uint64_t flags,
 		  uint32_t *handle);
@@ -58,7 +59,7 @@ int vr_ctx_alloc(int fd, int32_t priority, uint32_t *id);
 int vr_ctx_free(int fd, uint32_t id);
 
 /**
- * struct vr_ib - packets in a BO
+ * struct vr_ib - an indirect buffer (IB): packets in a BO
  * @bo: buffer of the packets
  * @ndw: number of dwords emitted so far
  */
@@ -108,7 +109,7 @@ void vr_cs_chunk(struct vr_cs *cs, uint32_t id, const void *data, size_t bytes);
  * Submit @cs. Unless @seq is NULL, store the job's sequence number in *@seq, or 0 on an error.
  */
 int vr_cs_submit(int fd, const struct vr_cs *cs, uint64_t *seq);
-/* Submit one IB with @n BO handles. */
+/* As vr_cs_submit(), for an IB and @n BO handles, without other chunks. */
 int vr_submit(int fd, uint32_t ctx, uint32_t ring, const struct vr_ib *ib,
 	      const uint32_t *handles, uint32_t n, uint64_t *seq);
 /*

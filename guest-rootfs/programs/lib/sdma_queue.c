@@ -41,8 +41,8 @@ uint64_t vg_timestamp(const struct vg_queue *q, unsigned int slot)
 }
 
 /*
- * @offset is the mmap() offset of the doorbell slice plus the doorbell's offset in the
- * slice (8 KiB).
+ * @offset is a mmap() offset: that of the process's doorbell slice (8 KiB), plus the offset of the
+ * doorbell in the slice.
  */
 void *vg_doorbell_map(struct vg *vg, uint64_t offset, void **page)
 {
@@ -141,10 +141,7 @@ int vg_queue_destroy(struct vg_queue *q)
 
 void vg_queue_submit(struct vg_queue *q)
 {
-	/*
-	 * Store the packets before wptr, and wptr before the doorbell, which is mapped
-	 * uncached.
-	 */
+	/* Order the stores: packets, then wptr, then the doorbell, which is mapped uncached. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	*ptr_slot(q, VG_QUEUE_WPTR) = q->wptr;
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -152,9 +149,9 @@ void vg_queue_submit(struct vg_queue *q)
 }
 
 /*
- * Wait between two polls. The first waits only yield, because a short job ends sooner
- * than a sleep. Later waits sleep, because a spinning vCPU takes host time from the
- * engine's thread. Return false after @deadline.
+ * Wait between two polls. The first 63 waits only yield, because a short job ends sooner than a
+ * sleep. Later waits sleep, because a spinning vCPU takes host CPU time from the engine's thread.
+ * Return false after @deadline.
  */
 static bool poll_pause(unsigned int *round, uint64_t deadline)
 {

@@ -35,7 +35,7 @@ struct vg_queue {
 	uint32_t seq;
 };
 
-/* Byte offsets in the page of vg_queue.ptrs and of vg_cq.ptrs. */
+/* Byte offsets in the page of vg_queue.ptrs or vg_cq.ptrs. */
 #define VG_QUEUE_RPTR		0x000
 #define VG_QUEUE_WPTR		0x040
 #define VG_QUEUE_FENCE		0x080
@@ -58,32 +58,35 @@ int vg_queue_create_on(struct vg *vg, struct vg_gpu *gpu, uint32_t ring_bytes,
 int vg_queue_destroy(struct vg_queue *q);
 
 /*
- * The next two functions serve queues of any type. vg_doorbell_map() maps the doorbell at
- * @offset, the value that CREATE_QUEUE returned, and stores the start of the mapping in
- * *@page; the function returns the address of the doorbell, or NULL on an error.
+ * The next two functions are for queues of any type.
+ *
+ * vg_doorbell_map() maps the doorbell at @offset, a value that CREATE_QUEUE returned. The function
+ * stores the start of the mapping in *@page and returns the address of the doorbell, or NULL on an
+ * error.
+ *
  * vg_queue_end() destroys queue @id and unmaps @page.
  */
 void *vg_doorbell_map(struct vg *vg, uint64_t offset, void **page);
 int vg_queue_end(struct vg *vg, uint32_t id, void *page);
 
 /*
- * Reserve space for a packet of @dwords in one piece (NOPs fill the end of the ring if
- * needed) and advance wptr. If the ring is full, submit and wait. Return NULL after
- * VG_TIMEOUT_MS or if the packet is larger than the ring.
+ * Reserve contiguous space for a packet of @dwords and advance wptr. If the packet does not fit
+ * before the end of the ring, NOPs fill the rest of the ring. If the ring is full, submit and wait.
+ * Return NULL after VG_TIMEOUT_MS or if the packet is larger than the ring.
  */
 uint32_t *vg_queue_reserve(struct vg_queue *q, unsigned int dwords);
 /* Publish the packets emitted so far: write wptr, then ring the doorbell. */
 void vg_queue_submit(struct vg_queue *q);
 /*
- * vg_queue_rptr() returns the read pointer in bytes since the queue's creation,
- * vg_queue_fence_value() the last fence value in memory.
+ * vg_queue_rptr() returns the number of bytes that the engine has read since the queue's creation;
+ * vg_queue_fence_value() returns the fence value that is in memory now.
  */
 uint64_t vg_queue_rptr(const struct vg_queue *q);
 uint32_t vg_queue_fence_value(const struct vg_queue *q);
 
 /*
- * The functions below emit packets (sdma_packets.c) and return 0 or -errno. A copy or fill of
- * more @bytes than one packet can have is split into several packets.
+ * The functions below emit packets (sdma_packets.c) and return 0 or -errno. If @bytes exceeds the
+ * limit of one packet, a copy or fill is split into several packets.
  */
 int vg_emit_copy(struct vg_queue *q, uint64_t dst, uint64_t src,
 		 uint64_t bytes);
@@ -94,15 +97,15 @@ int vg_emit_write(struct vg_queue *q, uint64_t dst, const uint32_t *data,
 		  unsigned int dwords);
 int vg_emit_atomic_add(struct vg_queue *q, uint64_t addr, uint64_t value);
 /*
- * Emit a packet that stores the GPU clock in slot @slot of VG_QUEUE_TIMES. vg_timestamp() reads the
- * slot.
+ * vg_emit_timestamp() emits a packet that stores the GPU clock in timestamp slot @slot (0 to
+ * VG_QUEUE_NUM_TIMES - 1). vg_timestamp() reads this slot.
  */
 int vg_emit_timestamp(struct vg_queue *q, unsigned int slot);
 uint64_t vg_timestamp(const struct vg_queue *q, unsigned int slot);
 /* Emit a fence with the next fence value, and store the value in *@seq. */
 int vg_emit_fence(struct vg_queue *q, uint32_t *seq);
 
-/* Wait until fence @seq is in memory. Return 0 or -ETIMEDOUT. */
+/* Wait until the fence value in memory has reached @seq. Return 0 or -ETIMEDOUT. */
 int vg_wait(struct vg_queue *q, uint32_t seq, unsigned int timeout_ms);
 /* Emit a fence, submit, and wait for the fence. */
 int vg_queue_finish(struct vg_queue *q, unsigned int timeout_ms);

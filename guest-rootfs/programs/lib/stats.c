@@ -85,8 +85,8 @@ int vg_mem_wait_freed(const struct vg_gpu *gpu, const struct vg_mem_info *base,
 }
 
 /*
- * Open file @name of @gpu in debugfs; @path, of 128 bytes, receives the file's path. Return 0 or
- * -errno.
+ * Open file @name of @gpu in debugfs. Store the file's path in @path, which has space for 128
+ * bytes. Return 0 or -errno.
  */
 static int open_debugfs(const struct vg_gpu *gpu, const char *name, char *path,
 			FILE **f)
@@ -206,8 +206,8 @@ int vg_dump_take(char *text, size_t size, unsigned int timeout_ms)
 	       vg_now() < until)
 		vg_sleep_us(1000);
 	/*
-	 * Use the device's own path: device_del() removes the link in the class while
-	 * dev_coredumpv() still finds the device.
+	 * Use the path of the device itself, not the link in the class: device_del() removes the
+	 * link while dev_coredumpv() still finds the device.
 	 */
 	if (found.gl_pathc)
 		path = realpath(found.gl_pathv[0], NULL);

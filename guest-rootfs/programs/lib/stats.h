@@ -13,7 +13,7 @@
 #include "device.h"
 
 /**
- * struct vg_mem_info - a GPU's memory in sysfs (mem_info_*), in bytes
+ * struct vg_mem_info - size and usage of a GPU's memory in bytes, from mem_info_* in sysfs
  */
 struct vg_mem_info {
 	uint64_t vram_total, vram_used, gtt_total, gtt_used;
@@ -21,8 +21,8 @@ struct vg_mem_info {
 
 int vg_mem_info(const struct vg_gpu *gpu, struct vg_mem_info *info);
 /*
- * Wait until the memory in use is at most @base, because the driver frees memory
- * asynchronously. Return 0, -ETIMEDOUT, or an error of vg_mem_info().
+ * The driver frees memory asynchronously. Wait until the memory in use is at most that of @base.
+ * Return 0, -ETIMEDOUT, or an error of vg_mem_info().
  */
 int vg_mem_wait_freed(const struct vg_gpu *gpu, const struct vg_mem_info *base,
 		      unsigned int timeout_ms);
@@ -51,23 +51,22 @@ int vg_device_counters(const struct vg_gpu *gpu, struct vg_counters *c);
 /* Read the numbers of VMIDs, PASIDs, doorbells and processes in use (vgpu_in_use). */
 int vg_in_use(const struct vg_gpu *gpu, struct vg_counters *c);
 /*
- * Return the value of the line @name, or 0 if the line does not exist. If @found is not NULL, store
- * in *@found whether the line exists.
+ * Return the value of the line @name, or 0 if the line does not exist. Unless @found is NULL, set
+ * *@found to true if the line exists, otherwise to false.
  */
 uint64_t vg_counter(const struct vg_counters *c, const char *name, bool *found);
 
 /*
- * Store in *@open the number of retry-fault entries that the driver has taken from the
- * interrupt ring and not acknowledged yet. The number is 0 while no queue faults, and becomes
- * negative if the driver acknowledges CAM slots for which it has taken no entry, after a ring
- * overflow or a GART recovery. Return 0, -ENOENT if there are no such counters, or another
- * -errno.
+ * Store in *@open the number of retry faults that the driver has taken from the interrupt ring and
+ * not acknowledged yet. The number is 0 while no queue faults. After a ring overflow or a GART
+ * recovery the number can become negative, because the driver then acknowledges CAM slots for which
+ * it has taken no interrupt. Return 0, -ENOENT if there are no such counters, or another -errno.
  */
 int vg_faults_open(const struct vg_gpu *gpu, int64_t *open);
 
 /*
- * Wait until the number that vg_faults_open() stores is at most @most. Return 0, -ETIMEDOUT,
- * or an error of vg_faults_open().
+ * Wait until at most @most retry faults are not acknowledged (vg_faults_open()). Return 0,
+ * -ETIMEDOUT, or an error of vg_faults_open().
  */
 int vg_faults_wait_acked(const struct vg_gpu *gpu, int64_t most,
 			 unsigned int timeout_ms);
@@ -79,15 +78,15 @@ int vg_faults_wait_acked(const struct vg_gpu *gpu, int64_t most,
 int vg_gpu_reset(const struct vg_gpu *gpu);
 
 /*
- * Read the devcoredump that appears within @timeout_ms and remove it. The kernel removes a dump in
- * a worker and drops further dumps of the device until then, so the function waits for the removal.
- * Return 0, with an empty @text if no dump appeared, or -ETIMEDOUT if the kernel did not remove the
- * dump.
+ * Wait at most @timeout_ms for a devcoredump, read it and remove it. A worker of the kernel removes
+ * the dump, and until then the kernel drops further dumps of the device, so the function waits for
+ * the removal. Return 0, with an empty @text if no dump appeared, or -ETIMEDOUT if the kernel did
+ * not remove the dump.
  */
 int vg_dump_take(char *text, size_t size, unsigned int timeout_ms);
 
 /**
- * struct vg_tally - payload bytes that user queues were asked to move
+ * struct vg_tally - number of bytes that this library's packets copy and fill
  * @bytes_copied: bytes of vg_emit_copy()
  * @bytes_filled: bytes of vg_emit_fill()
  */

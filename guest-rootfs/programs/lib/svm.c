@@ -12,8 +12,8 @@
 #define MAX_ATTRS 16
 
 /*
- * The number of the ioctl contains the size of its argument, which depends on the number of
- * attributes.
+ * The number of the SVM ioctl contains the size of its argument, so compute the number from the
+ * number of attributes.
  */
 static int svm_call(struct vg *vg, uint32_t op, const void *addr, uint64_t size,
 		    struct kfd_ioctl_svm_attribute *attrs, unsigned int n)
@@ -76,9 +76,8 @@ int vg_svm_prefetch(struct vg *vg, const void *addr, uint64_t size,
 }
 
 /*
- * Count pages whose pagemap entry has bit 62 (swapped) and not bit 63 (present). In a
- * guest without a swap device, such an anonymous page is device-private or being
- * migrated.
+ * Count pages whose pagemap entry has bit 62 (swapped) and not bit 63 (present). In a guest without
+ * a swap device, an anonymous page with such an entry is device-private or being migrated.
  */
 long vg_pages_in_vram(const void *addr, uint64_t size)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Time, and time limits scaled by the speed of the machine. VGPU_TEST_SCALE, 1 to 4, is the
- * slowness of the host relative to the reference machine, measured when the run of the suites
- * began. vg_scale_again() measures the slowness again, in the guest.
+ * Clock, sleep, and time limits that grow with the slowness of the machine. VGPU_TEST_SCALE, 1 to
+ * 4, is the slowness of the host relative to the reference machine, measured at the start of a run
+ * of the suites. vg_scale_again() measures the slowness again, in the guest.
  */
 #include <sched.h>
 #include <stdio.h>
@@ -14,7 +14,10 @@
 #define REFERENCE_MS	30000
 #define UNSCALED_MS	60000
 #define MOST_SCALE	4.0
-/* Number of rounds of work(), and the time in ns that they take on the reference machine. */
+/*
+ * WORK_ROUNDS is the number of rounds of work(); WORK_NS is the time in ns that these rounds take
+ * on the reference machine.
+ */
 #define WORK_ROUNDS	150000000u
 #define WORK_NS		280000000ull
 
@@ -56,7 +59,9 @@ uint64_t vg_deadline(void)
 	return vg_now() + VG_TIMEOUT_MS * 1000000ull;
 }
 
-/* Run the same loop that tools/vgpu_tools/testing/limits.py measures on the host. */
+/*
+ * Run the loop of tools/vgpu_tools/testing/limits.py, so that guest and host measure the same work.
+ */
 static void work(unsigned int rounds)
 {
 	unsigned int sum = 0;
@@ -76,8 +81,8 @@ bool vg_scale_again(void)
 	if (known < 1)
 		return false;
 	/*
-	 * Use real-time priority, so that other tasks of the guest on this CPU do not
-	 * count.
+	 * Use real-time priority, so that the time of other tasks on this CPU of the guest is not
+	 * measured.
 	 */
 	sched_setscheduler(0, SCHED_FIFO, &first);
 	start = vg_now();

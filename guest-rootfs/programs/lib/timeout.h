@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Time, and time limits scaled by the speed of the machine. */
+/* Clock, sleep, and time limits that grow with the slowness of the machine. */
 #ifndef VG_TIMEOUT_H
 #define VG_TIMEOUT_H
 
@@ -17,15 +17,13 @@ void vg_sleep_us(unsigned int us);
  */
 int vg_timeout_ms(void);
 #define VG_TIMEOUT_MS	vg_timeout_ms()
-/*
- * Return the value of vg_now() at which a wait that begins now exceeds VG_TIMEOUT_MS.
- */
+/* Return the value of vg_now() at which a wait that begins now reaches the limit VG_TIMEOUT_MS. */
 uint64_t vg_deadline(void);
 /*
- * Measure the slowness of the machine again (this takes 0.3 s on the reference machine). If it is
- * above VGPU_TEST_SCALE, set VGPU_TEST_SCALE, to at most 4, for this process and the children that
- * it forks later. Return true if the limits have grown. Return false if they have not, or if
- * VGPU_TEST_SCALE is not set.
+ * Measure the slowness of the machine again (this takes 0.3 s on the reference machine). If the new
+ * value is above VGPU_TEST_SCALE, set VGPU_TEST_SCALE to the new value or to 4, whichever is
+ * smaller. The new limits apply to this process and the children that it forks later. Return true
+ * if the limits have grown. Return false if they have not, or if VGPU_TEST_SCALE is not set.
  */
 bool vg_scale_again(void);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Jobs of the render node that occupy the kernel's SDMA rings until the test releases them.
+ * Jobs of the render node that occupy the kernel's SDMA rings until the test releases the jobs.
  * Commands that the driver queues later on these rings wait for the jobs. If the jobs use user
- * pages, an invalidation of these pages waits for the jobs, too.
+ * pages, an invalidation of these pages also waits for the jobs.
  */
 #ifndef HOLD_H
 #define HOLD_H
@@ -10,7 +10,10 @@
 #include "render.h"
 #include "tap.h"
 
-/* SDMA engines. The driver copies on one engine for each direction; jobs run on any engine. */
+/*
+ * SDMA engines. For its own copies, the driver uses one engine for each direction; jobs of the
+ * render node run on any engine.
+ */
 enum { HOLD_OUT_OF_VRAM, HOLD_INTO_VRAM, HOLD_ENGINES };
 
 /**
@@ -33,9 +36,8 @@ struct hold {
 };
 
 /*
- * hold_engines() consists of these two steps. hold_open() creates the BOs, for which the
- * driver may need copies. hold_add_job() submits one job, which may start after the function
- * returns.
+ * The two steps of hold_engines(). hold_open() creates the BOs of @h, for which the driver may need
+ * copies on the engines. hold_add_job() submits one job and does not wait for its start.
  */
 void hold_open(struct hold *h, const struct vg_gpu *gpu, void *user,
 	       uint64_t bytes);
@@ -46,7 +48,7 @@ void hold_add_job(struct hold *h);
  */
 void hold_engines(struct hold *h, const struct vg_gpu *gpu, void *user,
 		  uint64_t bytes);
-/* Let the jobs of @h complete. */
+/* Let the jobs of @h complete: write the word that they poll. */
 void hold_let_go(struct hold *h);
 /*
  * Return the number of jobs on the kernel's ring of @engine whose fence has not

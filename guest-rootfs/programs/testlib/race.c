@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Run two calls at once: implementation of race.h. */
+/* Race two calls against each other: implementation of race.h. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -140,8 +140,8 @@ int race(int (*call)(void), int (*other)(void), int *theirs)
 	int r;
 
 	/*
-	 * call_ns is about twice the duration of a call, so that the opponent starts during
-	 * the call or shortly after it.
+	 * call_ns is about twice the duration of a call, so a random delay below call_ns starts the
+	 * opponent during the call or shortly after it.
 	 */
 	opponent = other;
 	delay_ns = race_below(call_ns + 1);
@@ -191,7 +191,7 @@ void race_use(const struct vg_gpu *gpu, struct race_use *use)
 	}
 }
 
-/* Return true if @base and @now have equal values of the counters in kinds[]. */
+/* Return true if @base and @now have the same value for each counter that kinds[] names. */
 static bool same(const struct vg_counters *base, const struct vg_counters *now)
 {
 	unsigned int i;
@@ -277,7 +277,7 @@ static int unbind(void)
 	return vg_pci_unbind(pci_name);
 }
 
-/* Run the calls of one round of race_unbind(), in a child. */
+/* Run the calls of one round of race_unbind(). A child process calls this function. */
 static void without_gpu(const struct race_calls *calls)
 {
 	race_call *next;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Run two calls at once. The second call runs in a real-time thread on the CPU of the first
- * call. When the timer of that thread expires, the thread preempts the first call, if the
- * kernel can be preempted at that place (the debug kernel can). race_apart() moves the thread
- * to another CPU.
+ * Race two calls against each other. The second call runs in a real-time thread on the CPU of the
+ * first call. When the timer of that thread expires, the thread preempts the first call if the
+ * kernel is preemptible at this point (the debug kernel is). race_apart() moves the thread to
+ * another CPU.
  */
 #ifndef RACE_H
 #define RACE_H
@@ -17,14 +17,14 @@
 /* Seed the random numbers from VGPU_TEST_SEED or the clock, and print the seed. */
 void race_seed(void);
 /*
- * Change the random numbers by @salt, so that children that inherit one seed draw
+ * Mix @salt into the state of the random numbers, so that children that inherit one seed draw
  * different numbers.
  */
 void race_salt(uint64_t salt);
 /* Return a random number below @n. */
 uint64_t race_below(uint64_t n);
 
-/* Start the thread of the second call; race_end() ends it. */
+/* race_begin() starts the thread of the second call; race_end() ends the thread. */
 void race_begin(void);
 void race_end(void);
 /*
@@ -38,27 +38,26 @@ void race_apart(bool apart);
  */
 void race_storm(bool storm);
 /*
- * Run @call, and @opponent at a random time during it or shortly after it. Return the result
+ * Run @call; start @opponent at a random time during @call or shortly after it. Return the result
  * of @call, and store the result of @opponent in *@theirs unless @theirs is NULL.
  */
 int race(int (*call)(void), int (*opponent)(void), int *theirs);
 
 /**
- * struct race_use - resources that a process must release: memory, and the counters of
- * debugfs vgpu_in_use
+ * struct race_use - resources in use, which must be released when a process ends
  * @mem: memory in use
- * @held: counters of vgpu_in_use
+ * @held: counters of the debugfs file vgpu_in_use
  */
 struct race_use {
 	struct vg_mem_info mem;
 	struct vg_counters held;
 };
 
-/* Store the current usage. */
+/* Store in *@use the resources that are in use now. */
 void race_use(const struct vg_gpu *gpu, struct race_use *use);
 /*
- * Wait until the memory in use is at most that of @before and the counters equal those
- * of @before. If that takes too long, the case fails.
+ * Wait until the memory in use is at most that of @before and the counters equal those of @before.
+ * The case fails after a time limit.
  */
 void race_wait_released(const struct vg_gpu *gpu,
 			const struct race_use *before);
@@ -67,9 +66,9 @@ pid_t race_child(void);
 /* Reap @n killed processes. The case fails if a process was not ended by SIGKILL. */
 void race_reap_killed(const pid_t *pids, int n);
 /*
- * Run @round() in a child and kill the child at a random time, @rounds times. The child may end
- * before the kill, and the first child is not killed. After each round, memory in use must return
- * to the value before the first round.
+ * Repeat @rounds times: run @round() in a child and kill the child at a random time. The child may
+ * end before the kill, and the first child is not killed. After each repetition, the memory in use
+ * must return to the value before the first one.
  */
 void race_kill(const struct vg_gpu *gpu, void (*round)(void), int rounds);
 /* A call of a race, which returns 0 or -errno. */
@@ -88,9 +87,9 @@ struct race_calls {
 };
 
 /*
- * Seed the random numbers. Then repeat @rounds times: a child runs up to three calls, one call
- * during which the GPU is unbound, and up to eight further calls; the parent then binds the GPU
- * again. Errors of the calls are ignored. The case ends if an unbind fails.
+ * Seed the random numbers. Then repeat @rounds times: a child runs up to three calls, then one call
+ * during which the GPU is unbound, then up to eight further calls; afterwards the parent binds the
+ * GPU again. Errors of the calls are ignored. The case ends if an unbind fails.
  */
 void race_unbind(const struct race_calls *calls, int rounds);
 
@@ -103,8 +102,8 @@ int race_read_debugfs(const struct vg_gpu *gpu);
 /* Evict all BOs from VRAM or from GTT, chosen at random. */
 int race_evict(const struct vg_gpu *gpu);
 /*
- * Let the kernel write to @p (read() of /dev/zero), so that a bad address returns
- * -EFAULT and raises no signal.
+ * Let the kernel write to @p by a read() of /dev/zero. With a bad address, read() returns -EFAULT,
+ * whereas a store by the program would raise a signal.
  */
 int race_touch(void *p, uint64_t bytes);
 

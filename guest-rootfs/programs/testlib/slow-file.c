@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The FUSE server of slow-file.h. The server handles the requests that one regular file needs.
- * That file is the root of the file system, which is therefore mounted over a file.
+ * The FUSE server of slow-file.h. The server handles the requests that one regular file needs. This
+ * file is the root of the file system, so the file system is mounted over a file and not over a
+ * directory.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -19,8 +20,8 @@
 
 #define PLACE		"/tmp/vgpu-slow-file"
 /*
- * FUSE requires a buffer for reads of /dev/fuse that can hold the longest write request, and
- * at least 8 KiB.
+ * Size of the buffer for reads of /dev/fuse. FUSE requires at least 8 KiB, and space for the
+ * longest write request.
  */
 #define REQUEST_BYTES	(16 * VG_KIB)
 /* A read request asks for at most one page, because max_readahead is 0. */

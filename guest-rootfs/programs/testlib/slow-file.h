@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A file whose page reads complete only when the test completes them: the test serves the file
- * system (FUSE) of the file. A task that faults on a page of the file sleeps in the kernel until
- * the test completes the read.
+ * A file on a FUSE file system that the test itself serves. A read of a page completes only when
+ * the test replies to the request, so a task that faults on a page of the file sleeps in the kernel
+ * until then.
  */
 #ifndef SLOW_FILE_H
 #define SLOW_FILE_H
@@ -10,7 +10,7 @@
 #include "tap.h"
 
 /**
- * struct slow_file - the file, as its server sees it
+ * struct slow_file - the server's state of the file
  * @dev: open file of /dev/fuse
  * @size: size of the file in bytes, a multiple of the page size
  * @seed: the file contains the pattern of vg_pattern_fill() with this seed
@@ -26,9 +26,9 @@ struct slow_file {
 };
 
 /*
- * Make the file, which exists for the calling process (the server) and for children
- * forked later. The mount ends when the last of these processes ends. Call this
- * function once in a case.
+ * Make the file and become its server. The file exists for the calling process and for children
+ * forked later. The mount ends when the last of these processes ends. Call this function only once
+ * in a case.
  */
 void slow_file_make(struct slow_file *f, uint64_t size, uint64_t seed);
 /*

@@ -6,8 +6,8 @@
 #include "tap-choose.h"
 
 /*
- * Return the next line of VGPU_TEST_LEAVE_OUT, store its length in *@length, and
- * advance *@at to the line after it. Return NULL at the end.
+ * Return the next line of VGPU_TEST_LEAVE_OUT, store the line's length in *@length, and advance
+ * *@at to the line after it. Return NULL at the end.
  */
 static const char *next_line(const char **at, size_t *length)
 {

@@ -6,8 +6,9 @@
 #include "tap.h"
 
 /*
- * Return true if case @c runs. The name of the case must contain @only or, if @only begins with
- * "=", equal the rest of @only. VGPU_TEST_LEAVE_OUT must not name the case.
+ * Return true if case @c is to run: if @only selects its name and VGPU_TEST_LEAVE_OUT does not
+ * contain its name. @only selects the names that contain @only; if @only begins with "=", it
+ * selects the name that equals the rest of @only.
  */
 bool tap_chosen(const struct tap_case *c, const char *only);
 /*

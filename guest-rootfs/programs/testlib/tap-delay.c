@@ -6,7 +6,7 @@
 #include "delay.h"
 #include "tap-delay.h"
 
-/* Number of runs after which run_each() gives up a point that no run has reached. */
+/* Number of runs after which run_each() gives up on a point if no run has reached it. */
 #define ATTEMPTS	2
 
 typedef int run_fn(const struct tap_case *c);
@@ -58,7 +58,10 @@ static bool is_known(uint64_t id)
 	return false;
 }
 
-/* Add new points after each run, because a failed run may reach fewer points than a later run. */
+/*
+ * Add the points of the last run that are not known yet. Called after each run, because a failed
+ * run may reach fewer points than a later run.
+ */
 static void add_points(void)
 {
 	unsigned int i, n = delay_count();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Run a case once, or once for each of its points. VGPU_TEST_DELAY_POINT selects which
- * (delay.h).
+ * Run a case once, or once for each of its delay points (delay.h). VGPU_TEST_DELAY_POINT selects
+ * between the two.
  */
 #ifndef TAP_DELAY_H
 #define TAP_DELAY_H
@@ -11,11 +11,11 @@
 #define EXIT_SKIP	77
 
 /*
- * Return true if VGPU_TEST_DELAY_POINT is "each": the number of results is then known
- * only at the end.
+ * Return true if VGPU_TEST_DELAY_POINT is "each". The TAP plan then comes last, because the number
+ * of results is known only at the end.
  */
 bool tap_delay_each(void);
-/* Print the TAP header of @planned cases. */
+/* Print the TAP version and, unless VGPU_TEST_DELAY_POINT is "each", the plan of @planned cases. */
 void tap_delay_start(int planned);
 /*
  * Call @run for @c once, or once for each of its points, and print each result. @run returns 0

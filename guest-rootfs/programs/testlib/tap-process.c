@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Child processes of a case: kill a child at work, let two processes alternate, wait until all
- * processes have reached a barrier, reap all children.
+ * Functions of tap.h for the child processes of a case: kill a child at work, let two processes
+ * alternate, wait until all processes have reached a barrier, reap all children.
  */
 #include <signal.h>
 #include <stdio.h>

@@ -20,15 +20,18 @@
 #define STOPPED_MS	500	/* time in ms in which a stopped queue must make no progress */
 
 /*
- * Time limit of a case. The limit is longer than VG_TIMEOUT_MS, so that a wait inside the case
- * fails first with its own message. In the basic pass the limit is 45 s times VGPU_TEST_SCALE. With
- * the largest scale, 4, and the time for the kill, a hang is reported within 4 minutes.
+ * Time limit of a case in ms. The limit is longer than VG_TIMEOUT_MS, so that a wait inside the
+ * case fails first, with its own message. In the short form, the limit is 45 s times
+ * VGPU_TEST_SCALE. With the largest scale, 4, this limit and the limit for the kill are together
+ * below 4 minutes.
  */
 #define CASE_LIMIT_MS	((tap_short() ? 3 : 6) * VG_TIMEOUT_MS / 2)
 /* Time limit in ms for the end of a killed process. */
 #define KILL_LIMIT_MS	(VG_TIMEOUT_MS / 3)
 #define ROUND_LIMIT_MS	30000
-/* Time limit of a case with a delay at a point; also longer than VG_TIMEOUT_MS. */
+/*
+ * Time limit in ms of a case with a delay at a point. This limit is also longer than VG_TIMEOUT_MS.
+ */
 #define EACH_LIMIT_MS	(VG_TIMEOUT_MS + 15000)
 
 static void diag(const char *fmt, va_list ap)
@@ -179,8 +182,9 @@ static unsigned int child_limit_ms(void)
 }
 
 /*
- * Wait for @pid, at most @limit_ms() ms. If vg_scale_again() finds that the machine has become
- * slower, call @limit_ms() again. Return the wait status, or -1 if the process was killed.
+ * Wait for @pid, at most @limit_ms() ms. After this time, vg_scale_again() measures the speed of
+ * the machine; if the machine has become slower, @limit_ms() is called again and returns a longer
+ * limit. Return the wait status, or -1 if the process was killed.
  */
 static int wait_limited(pid_t pid, unsigned int (*limit_ms)(void))
 {
@@ -311,7 +315,7 @@ void tap_expect_stop(struct vg_queue *q, uint64_t dst, uint64_t src,
 /* The GPUs. Only their member minor is set, because the runner opens no render node. */
 static struct vg_gpu gpus[VG_MAX_GPUS];
 static struct vg_mem_info used[VG_MAX_GPUS];
-/* Number of retry faults not acknowledged before the case. */
+/* Number of retry faults that were not acknowledged when the case started. */
 static int64_t faults[VG_MAX_GPUS];
 static int n_gpus;
 
@@ -346,7 +350,10 @@ static bool usage_is_back(void)
 {
 	int i, before = n_gpus;
 
-	/* A GPU that was removed and added again may have another minor. */
+	/*
+	 * Find the GPUs again, because a GPU that was removed and added again may have another DRM
+	 * minor.
+	 */
 	find_gpus();
 	if (n_gpus != before) {
 		tap_diag("%d GPUs instead of %d", n_gpus, before);
@@ -414,7 +421,10 @@ static int run_case(const struct tap_case *c)
 	}
 	setpgid(pid, pid);
 	status = wait_limited(pid, case_limit_ms);
-	/* Kill the children of a failed case, which would disturb the next case. */
+	/*
+	 * Kill the children that a failed case left behind, because they would disturb the next
+	 * case.
+	 */
 	end_group(pid);
 	if (status >= 0 && WIFSIGNALED(status))
 		tap_diag("killed by signal %d", WTERMSIG(status));

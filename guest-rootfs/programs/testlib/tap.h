@@ -26,8 +26,8 @@ struct tap_case {
 };
 
 /*
- * Return the running case. Cases that share a function find their entry in a table by this
- * address.
+ * Return the running case: a pointer into the array that was passed to tap_main(). A function that
+ * several cases share finds the parameters of its case by the index in this array.
  */
 const struct tap_case *tap_this(void);
 /*
@@ -63,7 +63,7 @@ void tap_diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 				 vg_error());				\
 	} while (0)
 
-/* @expr is 0 or a negative errno. If @expr is not -@want, end the case as failed. */
+/* End the case as failed if @expr is not -@want. @expr is 0 or a negative errno. */
 #define ERRNO(want, expr)						\
 	do {								\
 		int errno_ = (expr);					\
@@ -80,8 +80,8 @@ void tap_diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  */
 bool tap_short(void);
 /*
- * Condition of a loop: true for @rounds rounds, or for a quarter of @rounds in the short form. In
- * the long form, also true until VGPU_TEST_SECONDS seconds have passed.
+ * Condition of a loop that runs @rounds times, or a quarter of @rounds in the short form. In the
+ * long form, the loop also continues until VGPU_TEST_SECONDS seconds have passed.
  */
 bool tap_goes_on(int round, int rounds);
 /*
@@ -95,8 +95,8 @@ int tap_rounds(int few, int many);
  */
 bool tap_debug_kernel(void);
 /*
- * On the debug kernel, skip the case unless VGPU_TEST_SECONDS is set. For cases that take
- * minutes there, because the debug kernel needs more than a millisecond to migrate a page.
+ * On the debug kernel, skip the case unless VGPU_TEST_SECONDS is set. This function is for cases
+ * that migrate many pages: the debug kernel needs more than a millisecond for each page.
  */
 void tap_long_on_debug(void);
 /*
@@ -113,8 +113,8 @@ char *tap_anon(uint64_t size);
 /* Load vgem and open its DRM node. Without such a node, the case is skipped. */
 int tap_open_vgem(void);
 /*
- * Run @fn(&fd) in a child. @fn works until the child is killed, and writes a byte to fd
- * as soon as it works. Kill the child @us microseconds after that byte.
+ * Run @fn(&fd) in a child, and kill the child @us microseconds after it has written a byte to fd.
+ * @fn writes this byte when its work begins, and works until the child is killed.
  */
 void tap_kill_at_work(void (*fn)(void *), unsigned int us);
 /*
@@ -122,27 +122,32 @@ void tap_kill_at_work(void (*fn)(void *), unsigned int us);
  * the case is skipped. If the child ends with any other status than 0, the case fails.
  */
 pid_t tap_in_child(void (*fn)(void *), void *arg);
-/* Read a whole file as a string. A file of @size - 1 bytes or more fails the case. */
+/*
+ * Read a whole file as a string into @text. The case fails if the file has @size - 1 bytes or more.
+ */
 void tap_read(const char *path, char *text, size_t size);
 /*
- * Return the number that follows the first @name in a file, or that begins the file if @name
- * is "". The case fails if @name is missing.
+ * Return the number that follows the first occurrence of @name in a file. If @name is "", return
+ * the number at the start of the file. The case fails if the file does not contain @name.
  */
 uint64_t tap_read_number(const char *path, const char *name);
-/* Return the value of a counter; if it is missing, the case fails. */
+/*
+ * Return the value of a counter of the device or of the driver. The case fails if there is no such
+ * counter.
+ */
 uint64_t tap_device_counter(struct vg_gpu *gpu, const char *name);
 uint64_t tap_driver_counter(struct vg_gpu *gpu, const char *name);
 /*
- * Submit a copy that must not complete: the driver counts an unrepaired fault, and the
+ * Submit a copy that faults. The case fails unless the driver counts an unrepaired fault and the
  * queue stops before the copy's fence.
  */
 void tap_expect_stop(struct vg_queue *q, uint64_t dst, uint64_t src,
 		     uint64_t bytes);
 
 /*
- * Evict all BOs that are not pinned, including BOs that queues use, once from the memory
- * @what, "vram" or "gtt". If the eviction fails, the case fails; tap_evict_some() ignores the
- * result.
+ * Try once to evict all BOs that are not pinned, including BOs that queues use, from the memory
+ * @what ("vram" or "gtt"). If the eviction fails, tap_evict() fails the case, and tap_evict_some()
+ * does nothing.
  */
 void tap_evict(const struct vg_gpu *gpu, const char *what);
 void tap_evict_some(const struct vg_gpu *gpu, const char *what);
@@ -154,17 +159,18 @@ void tap_evict_some(const struct vg_gpu *gpu, const char *what);
 void tap_swap_on(void);
 /*
  * Functions for the render node. @fd is an open file of the node. A failure ends the case.
- * tap_open_render() opens the node of @gpu once more; the new file has its own handles.
- * tap_gem_create() returns the handle of a new BO, tap_gem_mmap() a CPU mapping.
+ *
+ * tap_open_render() opens the node of @gpu once more; the new file has its own GEM handles.
+ * tap_gem_create() returns the handle of a new BO, tap_gem_mmap() a CPU mapping of a BO.
  */
 int tap_open_render(const struct vg_gpu *gpu);
 uint32_t tap_gem_create(int fd, uint64_t size, uint64_t domains, uint64_t flags);
 void tap_gem_close(int fd, uint32_t handle);
 void *tap_gem_mmap(int fd, uint32_t handle, uint64_t size);
 /*
- * tap_fault_event() creates an event for memory faults. tap_await_fault() waits for the event and
- * returns its data. The driver stops the queues of the process on the GPU of the fault before it
- * signals the event. The case fails if the event is not signalled.
+ * tap_fault_event() creates an event for memory faults and returns its ID. tap_await_fault() waits
+ * for this event and returns the event's data. Before the driver signals the event, it stops the
+ * queues of the process on the GPU of the fault. The case fails if the event is not signalled.
  */
 uint32_t tap_fault_event(struct vg *vg);
 struct kfd_hsa_memory_exception_data tap_await_fault(struct vg *vg,
@@ -173,8 +179,9 @@ struct kfd_hsa_memory_exception_data tap_await_fault(struct vg *vg,
 /* Return true if Linux allows PCIe peer-to-peer, because the CPU is an AMD Zen or later. */
 bool tap_pcie_p2p(void);
 /*
- * Two processes alternate, with a pipe in each direction: tap_await() reads from
- * fds[0], tap_step() writes to fds[1]. The case fails if the other process has ended.
+ * Two processes alternate. Each has an array @fds with the read end of one pipe and the write end
+ * of another: tap_await() reads from fds[0], tap_step() writes to fds[1]. The case fails if the
+ * other process has ended.
  */
 void tap_step(const int *fds);
 void tap_await(const int *fds);
@@ -186,8 +193,8 @@ void tap_meet(uint32_t *here, uint32_t n);
 /* Map a page of zeros that children share; a failure ends the case. */
 void *tap_shared_page(void);
 /*
- * Reap @n children of the case in the order in which they end. The case fails at the
- * first child that failed, even if other children wait for that child.
+ * Reap @n children of the case in the order in which they end. The case fails as soon as one child
+ * has failed, so that it does not wait for children that the failed child blocks.
  */
 void tap_reap(const pid_t *pids, int n);
 

@@ -40,7 +40,8 @@
 #include "vg.h"
 
 #define SEED 0x5ec0e
-#define DUMP_MS (VG_TIMEOUT_MS / 6)	/* 5 s on the reference machine */
+/* time limit for a devcoredump: 5 s on the reference machine */
+#define DUMP_MS (VG_TIMEOUT_MS / 6)
 
 enum {
 	BOS = 500, MAX_PAGES = 8, SVM_BYTES = 8 << 20, RING = 64 << 10,
@@ -86,7 +87,10 @@ static int make_bos(void)
 	return ret;
 }
 
-/* Return the number of BOs whose bytes are right both in the BO and in the copy in stage. */
+/*
+ * Return the number of BOs whose contents are right, both in the BO itself and in its copy in the
+ * BO stage.
+ */
 static int count_intact(void)
 {
 	char *copy = stage.cpu;
@@ -169,8 +173,8 @@ static void do_copy(bool reset)
 }
 
 /*
- * Unmap and map the BO stage: the driver clears the BO's page-table entries, flushes the TLB,
- * and writes the entries again.
+ * Unmap the BO stage and map it again. For this, the driver clears the BO's page-table entries,
+ * flushes the TLB, and writes the entries again. Then call copy_all().
  */
 static void do_flush(void)
 {
@@ -183,7 +187,7 @@ static void do_flush(void)
 	reply(ret ? "wrong" : "right", count_intact(), BOS);
 }
 
-/* Return whether vram_lost_bos lists the BO, or -errno. */
+/* Return 1 if the debugfs file vram_lost_bos lists the BO, 0 if not, or -errno. */
 static int said_lost(const struct vg_bo *b)
 {
 	unsigned long long offset, size;
@@ -237,8 +241,9 @@ static bool is_bus_error(const volatile char *p)
 }
 
 /*
- * Run in a child: reset the device, which loses VRAM. Return the number of BOs whose loss or
- * survival the driver reported correctly, or a negative number on an error.
+ * Script of a child: reset the device, which loses VRAM. Return the number of BOs in VRAM that the
+ * driver reported as lost, plus the number of BOs in GTT that it did not report as lost. Return a
+ * negative number on an error.
  */
 static int lose_vram(int to, int from)
 {
@@ -279,8 +284,8 @@ static int lose_vram(int to, int from)
 		n += said_lost(&b[i]) == i % 2 && right == !(i % 2);
 	}
 	/*
-	 * Accesses to pages that were migrated to VRAM must raise SIGBUS; the other pages must
-	 * be intact.
+	 * The first half of the SVM memory was migrated to VRAM, so an access to it must raise
+	 * SIGBUS. The second half must be intact.
 	 */
 	if (!is_bus_error(svm) || !is_bus_error((char *)svm + SVM_BYTES / 2 - 1) ||
 	    vg_pattern_check((char *)svm + SVM_BYTES / 2, SVM_BYTES / 2, SEED,
@@ -314,9 +319,9 @@ static bool is_marked(const struct vg_bo *b, int seed)
 }
 
 /*
- * Run in a child: fill VRAM, then reset the device while BOs are being evicted from VRAM. BOs
- * whose eviction is complete keep their contents. Return the number of BOs whose loss or
- * survival the driver reported correctly, or -1 on an error.
+ * Script of a child: fill VRAM, then reset the device while BOs are being evicted from VRAM. BOs
+ * whose eviction is complete keep their contents. Return the number of BOs about which the driver
+ * reported correctly whether they were lost, or -1 on an error.
  */
 static int lose_moving(int to, int from)
 {
@@ -345,7 +350,7 @@ static int lose_moving(int to, int from)
 		whole += right;
 		n += said_lost(&b[i]) == !right;
 	}
-	/* The BO written last has not been evicted, so its contents must be lost. */
+	/* The BO that was written last has not been evicted, so it must be lost. */
 	if (whole == MOVING) {
 		vg_fail(-EIO, "all BOs are whole: nothing was lost");
 		return -1;
@@ -372,7 +377,7 @@ static void give(int fd, int n)
 		_exit(1);
 }
 
-/* Run @fn in a child. At its end, the child sends the return value of @fn to the parent. */
+/* Run @fn in a child. Before the child ends, it sends the return value of @fn to the parent. */
 static int child_start(struct child *c, int (*fn)(int to, int from))
 {
 	int down[2], up[2];
@@ -385,8 +390,8 @@ static int child_start(struct child *c, int (*fn)(int to, int from))
 		int n;
 
 		/*
-		 * Kill the child if the parent ends, because the parent may end without a message
-		 * on the pipe.
+		 * Let the kernel kill the child when the parent ends, because the parent may end
+		 * without a message on the pipe.
 		 */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		close(down[1]);
@@ -429,7 +434,7 @@ static void note_bus(int signal)
 	got_bus = signal;
 }
 
-/* Wait for both events, check their data, and wait for SIGBUS. */
+/* Wait for both events of a process that has read poison, check their data, and wait for SIGBUS. */
 static int poison_told(uint32_t memory, uint32_t hw)
 {
 	struct kfd_event_data data[2] = {
@@ -466,7 +471,10 @@ static int make_event(uint32_t type, uint32_t *id)
 	return ret;
 }
 
-/* Let SDMA copy from @src to @dst, or let the CP poll @src and then write to @dst. */
+/*
+ * Let a queue read the poison in @src: SDMA copies from @src to @dst, or the CP polls @src and then
+ * writes to @dst.
+ */
 static int read_poison(bool cp, const struct vg_bo *src, const struct vg_bo *dst)
 {
 	static struct vg_queue q;
@@ -492,8 +500,8 @@ static int read_poison(bool cp, const struct vg_bo *src, const struct vg_bo *dst
 }
 
 /*
- * Run in a child: let a queue read poison, and check the reports and that a new queue works.
- * Return the microseconds from the creation of the first queue to the last report, or a
+ * Script of a child: let a queue read poison, check the driver's reports, and check that a new
+ * queue works. Return the time in us from the creation of the first queue to the last report, or a
  * negative number on an error.
  */
 static int poisoned(bool cp)
@@ -520,7 +528,7 @@ static int poisoned(bool cp)
 	if (read_poison(cp, &src, &dst) || poison_told(memory, hw))
 		return -1;
 	us = (vg_now() - began) / 1000;
-	/* No byte must have been written, and no queue of the process must run. */
+	/* The queue must not have written a byte, and all queues of the process must be stopped. */
 	if (vg_pattern_check(dst.cpu, VG_MIB, SEED, 4) ||
 	    vg_emit_fence(&other, &seq))
 		return -1;
@@ -568,8 +576,8 @@ static void do_moves(void)
 }
 
 /*
- * Run in a child: the child's second queue hangs the engine that the parent's queue uses.
- * Return BOS, or a negative number on an error.
+ * Script of a child: the child's second queue hangs the engine that the parent's queue uses. Return
+ * BOS, which means success, or a negative number on an error.
  */
 static int guilty(int to, int from)
 {
@@ -621,7 +629,7 @@ static void do_hang(void)
 }
 
 /*
- * Check that the dump of the last failure has all sections. vg_dump_take() removes the dump.
+ * Check that the dump of the last failure has all sections. vg_dump_take() also removes the dump.
  */
 static void do_dump(void)
 {

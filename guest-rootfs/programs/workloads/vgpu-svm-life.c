@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * vgpu-svm-life MARKER: create, use and remove two SVM ranges, A and B. Before each step, the
- * program writes "vgpu life STEP" to the file MARKER (ftrace's trace_marker), so that a
- * recording has the steps between the driver's events. `./vgpu pictures` draws the recording
+ * program writes "vgpu life STEP" to the file MARKER (ftrace's trace_marker), so that an ftrace
+ * recording shows the steps between the driver's events. `./vgpu pictures` draws the recording
  * (tools/vgpu_tools/trace/life.py).
  *
  * A queue reads both ranges, so that they migrate to VRAM and get GPU page-table entries. The
@@ -35,7 +35,7 @@ static int step(const struct life *l, const char *what)
 		vg_fail(-errno, "trace marker");
 }
 
-/* Open the GPU, and create what the copies need. */
+/* Open the GPU, and create the queue and the buffer for the copies. */
 static int open_all(struct life *l)
 {
 	int ret = step(l, "opens /dev/kfd");
@@ -63,7 +63,7 @@ static char *create(struct life *l, uint64_t seed, const char *what)
 	return p;
 }
 
-/* Copy a range to the buffer by the queue, and check the bytes. */
+/* Let the queue copy the range at @p to the buffer out, and check the bytes of the copy. */
 static int copy(struct life *l, const char *p, uint64_t seed)
 {
 	int ret = vg_copy(&l->q, l->out.cpu, p, SIZE);

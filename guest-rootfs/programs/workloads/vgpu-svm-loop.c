@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * vgpu-svm-loop: let queues access shared memory whose pages fault one by one, until standard
- * input ends, and check every byte. The program is for tests that disturb faults and
- * invalidations from outside.
+ * vgpu-svm-loop: let queues access shared memory whose pages fault one by one, until standard input
+ * ends, and check every byte. The program is for tests that disturb faults and invalidations from
+ * outside. The argument selects what a round does.
  *
- * A round of "copy": the CPU writes a pattern. Two queues alternately copy pieces of it, which
- * do not end at page boundaries, to memory whose pages were just freed. The CPU compares the
- * copy. A round of "exchange": two pages exchange their addresses, and a queue that has
- * translations of both pages reads them. No GPU writes to these pages, so that a stale
- * translation causes a wrong byte and does no other harm. A round of "truncate": queues read a
- * file's pages alternately. When all their faults are acknowledged, the file is truncated for
- * a while. The driver must not stop the process's queues for a spurious fault that is injected
- * during that time. The program prints the address of the memory that "copy" writes, or of the
- * file's mapping, then "round N" after each round.
+ * copy: The CPU writes a pattern. Two queues alternately copy pieces of the pattern, which do not
+ * end at page boundaries, to memory whose pages were just freed. The CPU compares the copy.
+ *
+ * exchange: Two pages exchange their addresses, and a queue that has translations of both pages
+ * reads them. No GPU writes to these pages, so that a stale translation causes a wrong byte and
+ * does no other harm.
+ *
+ * truncate: Queues read a file's pages alternately. When all retry faults of the queues are
+ * acknowledged, the file is truncated, and the host injects a spurious fault. The driver must not
+ * stop the process's queues because of this fault.
+ *
+ * First, the program prints the address of the memory that "copy" writes, or of the file's mapping;
+ * then "round N" after each round.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -60,7 +64,7 @@ static int open_all(struct loop *l)
 		return ret;
 	l->src = vg_map_anon(SIZE);
 	l->dst = vg_map_anon(SIZE);
-	/* The third page is the temporary place of a page during the exchange. */
+	/* The third page is the temporary address of one page during the exchange. */
 	l->page = vg_map_anon(3 * VG_PAGE);
 	l->fd = memfd_create("vgpu-svm-loop", 0);
 	l->file = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, l->fd,
@@ -71,7 +75,7 @@ static int open_all(struct loop *l)
 	return ret ? ret : lone_pages(l, l->dst, SIZE);
 }
 
-/* Copy SIZE bytes in pieces of @piece bytes, which the queues take in turn. */
+/* Copy SIZE bytes in pieces of @piece bytes. The queues copy the pieces in turn. */
 static int copy_by_all(struct loop *l, const void *dst, const void *src,
 		       uint64_t piece)
 {
@@ -131,8 +135,8 @@ static int await_acks(struct loop *l)
 }
 
 /*
- * After a truncation the driver treats one denied fault as stale (docs/faults.md). That
- * fault must be the injected one, so no fault of the copy may be pending.
+ * After a truncation, the driver treats one denied fault as stale (docs/faults.md). That fault must
+ * be the one that the host injects, so wait until no fault of the copy is pending.
  */
 static int cut_file(void *arg, uint64_t round)
 {
@@ -147,7 +151,7 @@ static int cut_file(void *arg, uint64_t round)
 		ret = await_acks(l);
 	if (ftruncate(l->fd, 0))
 		return vg_fail(-errno, "ftruncate");
-	/* The host injects a fault during this time, in which the file has no pages. */
+	/* The host injects a fault during this sleep, while the file has no pages. */
 	vg_sleep_us(LATE_US);
 	return ret ? ret : vg_pattern_check(l->out.cpu, SIZE, round, 0);
 }

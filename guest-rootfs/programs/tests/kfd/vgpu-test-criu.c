@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * CRIU_OP: dump and kill a process, and restore another process from the dump, as CRIU's
- * amdgpu plugin does. Catches: a restored buffer has other contents, or another handle, id or
- * address; a queue executes a packet twice or never; an event is lost; a process stays paused
- * after its checkpointer was killed; private data of user space is used unchecked; a failed
+ * CRIU_OP: dump and kill a process, and restore another process from the dump, as CRIU's amdgpu
+ * plugin does. Catches: a restored buffer has other contents, or another handle, id or address; a
+ * queue executes a packet twice or never; an event is lost; a process stays paused after the
+ * process that checkpoints it was killed; private data of user space is used unchecked; a failed
  * restore leaks resources; an errno is wrong.
  */
 #include <fcntl.h>
@@ -60,14 +60,14 @@ enum {
  * @slice: handle of the doorbell BO
  * @svm: memory with SVM ranges
  * @big: whether the process has one more SVM range, which holds @svm_save
- * @svm_save: save area of @aql, which is SVM memory if @big is true, else the BO @save
- * @queue: SDMA queue. At the dump, each queue waits in the middle of its packets.
+ * @svm_save: save area of @aql: SVM memory if @big is true, otherwise the BO @save
+ * @queue: SDMA queue
  * @pm4: compute queue with PM4 packets
  * @aql: compute queue with AQL packets
  * @ev: events. [0] to [2] are signal events, of which [1] is set and has no auto-reset. [3] is
  * a memory event, [4] a hardware exception event.
  * @xnack: XNACK mode
- * @late: whether a restored process maps the memory of SVM only after RESUME has failed
+ * @late: whether a restored process maps @svm only after a first RESUME has failed
  */
 struct work {
 	struct vg vg;
@@ -83,7 +83,7 @@ struct work {
 };
 
 /**
- * struct target - a child that takes steps on request
+ * struct target - a child that runs a script and waits for its parent between the steps
  * @pid: process
  * @up: pipe from the child
  * @down: pipe to the child
@@ -153,7 +153,7 @@ static void share_work(void)
 	CHECK(w != MAP_FAILED && pool != MAP_FAILED, "mmap");
 }
 
-/* Start a child that executes @script, and wait until its resources exist. */
+/* Start a child that executes @script, and wait until the script has created its resources. */
 static void start_target(struct target *t, void (*script)(struct target *))
 {
 	CHECK(!pipe2(t->up, O_CLOEXEC) && !pipe2(t->down, O_CLOEXEC), "pipe");
@@ -220,7 +220,7 @@ static void kill_target(struct target *t)
 	close(t->down[1]);
 }
 
-/* Wait until the child ends; its status must be 0. */
+/* Wait until the child ends. Its exit status must be 0. */
 static void end_target(struct target *t)
 {
 	int status;
@@ -386,7 +386,10 @@ static void make_memory(void)
 	OK(vg_save_area(&w->vg, gpu, KFD_IOC_ALLOC_MEM_FLAGS_VRAM, &w->save));
 	vg_pattern_fill(w->vram.cpu, DATA_BYTES, 1, 0);
 	vg_pattern_fill(w->gtt.cpu, DATA_BYTES, 2, 0);
-	/* This BO is freed below, so that the handles of the process have a hole. */
+	/*
+	 * This BO is freed below, so that the handles of the process have a gap at the time of the
+	 * dump.
+	 */
 	w->slice = alloc(0, VG_PAGE, VG_GTT, 0, false);
 	w->user_mem = tap_anon(USER_BYTES);
 	vg_pattern_fill(w->user_mem, USER_BYTES, 3, 0);
@@ -598,7 +601,7 @@ static void copy_out(pid_t pid)
 		d.contents[i] = NULL;
 		if (b->dmabuf_fd == NO_FD)
 			continue;
-		if (b->addr != w->save.va) {	/* no queue writes to the save area */
+		if (b->addr != w->save.va) {	/* skip the save area, which no queue uses */
 			p = map_dmabuf(b, PROT_READ);
 			d.contents[i] = take(b->size);
 			memcpy(d.contents[i], p, b->size);
@@ -664,8 +667,8 @@ static void dump_and_kill(struct target *t, const struct vg_mem_info *base)
 	kill_target(t);
 	close(t->kfd);
 	/*
-	 * Wait for the memory: the driver has then also released the hardware resources of the
-	 * process.
+	 * When the memory is free, the driver has also released the hardware resources of the
+	 * process. The restored process needs these resources.
 	 */
 	OK(vg_mem_wait_freed(&gpu, base, VG_TIMEOUT_MS));
 }
@@ -689,8 +692,8 @@ static int restore(int kfd)
 }
 
 /*
- * Open the files that this process needs, and store the descriptors of the render nodes in the
- * buckets.
+ * Open /dev/kfd and the render nodes for this process, and store the descriptors of the render
+ * nodes in the device buckets.
  */
 static void open_files(void)
 {
@@ -708,7 +711,7 @@ static void open_files(void)
 	}
 }
 
-/* Restore the contents of the memory that the CPU can access. */
+/* Write the dumped contents to the restored memory that the CPU can access. */
 static void copy_in(void)
 {
 	uint32_t i;
@@ -831,8 +834,8 @@ static void check_queues(void)
 }
 
 /*
- * Free all resources by their handles and ids, which must be the same as before the dump. The
- * signal page must not be freed while the process exists.
+ * Free all resources by their handles and ids, which must be the same as before the dump. Freeing
+ * the signal page must fail, because the kernel uses it until the process ends.
  */
 static void undo_all(void)
 {
@@ -941,8 +944,8 @@ static void dump_restore_xnack(void)
 }
 
 /*
- * RESUME must fail while no memory is mapped at the addresses of the SVM ranges. After the
- * memory was mapped, a second RESUME must succeed.
+ * RESUME must fail while no memory is mapped at the addresses of the SVM ranges. After memory was
+ * mapped there, a second RESUME must succeed.
  */
 static void no_memory_yet(void)
 {
@@ -962,7 +965,10 @@ static void no_memory_yet(void)
 	end_target(&t);
 }
 
-/* Dump and restore a restored process, several times. */
+/*
+ * Dump and restore a process four times, each time from the process that the previous restore
+ * created.
+ */
 static void generations(void)
 {
 	round_trip(0, 4, false);
@@ -1059,7 +1065,7 @@ static void checkpointer_dies(void)
 	close(ready[1]);
 	tap_await(ready);
 	tap_step(t.down);
-	tap_await(t.up);		/* the queue has made no progress */
+	tap_await(t.up);		/* wait until the target's queue has made no progress */
 	kill(pid, SIGKILL);
 	CHECK(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status), "0x%x",
 	      status);
@@ -1257,8 +1263,8 @@ static void try_restore(void *arg)
 }
 
 /*
- * Call RESTORE in a child, and return its result. The memory of the child must be free after
- * its end.
+ * Call RESTORE in a child, and return the result of RESTORE. After the end of the child, its memory
+ * must be free.
  */
 static int restore_once(void)
 {
@@ -1374,7 +1380,7 @@ static void flipped(void)
 				1ull << race_below(64) : race_below(~0ull);
 
 			/*
-			 * Overwrite a word with another word, change one byte, or
+			 * Overwrite a word with another word of the data, change one byte, or
 			 * change one word.
 			 */
 			if (!race_below(4))
@@ -1445,7 +1451,10 @@ static void slot_taken(void)
 	ERRNO(0, restore_once());
 }
 
-/* Dump an empty process. RESTORE must fail for a process that is paused or in use. */
+/*
+ * Dump a process that has no BOs, queues or events, and restore it. RESTORE must fail while the
+ * process is paused and after it was restored.
+ */
 static void empty_process(void)
 {
 	struct vg vg;

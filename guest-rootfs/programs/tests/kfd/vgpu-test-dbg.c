@@ -120,8 +120,8 @@ static int query(pid_t pid, uint64_t clear,
 }
 
 /*
- * Query the next event and clear its exceptions. The event must have these exceptions and this
- * source.
+ * Query the next event and clear its exceptions. The event must have exactly the exceptions @mask,
+ * and come from queue @queue_id of GPU @gpu_id.
  */
 static void expect(pid_t pid, uint64_t mask, uint32_t gpu_id, uint32_t queue_id)
 {
@@ -167,7 +167,7 @@ static void *nowhere(void)
 /* Debugged processes */
 
 /**
- * struct target - a traced child that takes steps on request
+ * struct target - a traced child that runs a script and waits for its parent between the steps
  * @pid: process
  * @up: pipe from the child
  * @down: pipe to the child
@@ -210,8 +210,8 @@ static void trace(pid_t pid)
 }
 
 /*
- * Start a target whose script starts at once. If the script needs a session from its start,
- * use attach_early() instead.
+ * Start a target, whose script runs before the debugger's session starts. If the script needs the
+ * session from its start, use attach_early() instead.
  */
 static void start_target(struct target *t, void (*script)(struct target *))
 {
@@ -221,9 +221,8 @@ static void start_target(struct target *t, void (*script)(struct target *))
 }
 
 /*
- * Start the session before the target's script starts, like a debugger that starts the
- * debugged program. The target has not opened KFD at that time, so its RUNTIME_ENABLE finds
- * the debugger.
+ * Start the session before the target's script starts, as a debugger does that starts the debugged
+ * program. The script opens KFD later, so its RUNTIME_ENABLE finds the debugger.
  */
 static void attach_early(struct target *t, void (*script)(struct target *),
 			 uint64_t mask)
@@ -234,7 +233,7 @@ static void attach_early(struct target *t, void (*script)(struct target *),
 	tap_step(t->down);
 }
 
-/* Wait until the target ends; its status must be 0. */
+/* Wait until the target ends. Its exit status must be 0. */
 static void end_target(struct target *t)
 {
 	int status;
@@ -259,7 +258,7 @@ static const uint32_t all_ops[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
 				    13, 14, 15, 99, ~0u };
 #define N_OPS (sizeof(all_ops) / sizeof(*all_ops))
 
-/* The operations from index @first of all_ops on must all fail with -@want. */
+/* The operations all_ops[@first] and later must all fail with -@want. */
 static void all_fail(pid_t pid, int want, unsigned int first)
 {
 	unsigned int i;
@@ -338,7 +337,10 @@ static void who_may(void)
 	all_fail(other.pid, ESRCH, 0);
 }
 
-/* Use the session of another debugger: all operations must fail. */
+/*
+ * Script of a process that is not the debugger of @arg, a target with a session: all operations
+ * must fail.
+ */
 static void third_party(void *arg)
 {
 	struct target *t = arg;
@@ -478,8 +480,8 @@ static void expect_runtime(pid_t pid, uint32_t state)
 	uint32_t size = 4;
 
 	/*
-	 * Query the exception with too little space and without clearing it. Query it into
-	 * memory that cannot be written. Then query and clear it.
+	 * First, query the exception with too little space and without clearing it. Second, query
+	 * it into memory that cannot be written. Last, query it with enough space, and clear it.
 	 */
 	ERRNO(0, info(pid, EC_PROCESS_RUNTIME, 0, ri, &size, false));
 	CHECK(size == sizeof(ri[0]), "size %u", size);
@@ -580,7 +582,10 @@ static void interrupted(struct target *t)
 	ERRNO(EINTR, runtime(RUNTIME_ON));
 	tap_step(t->up);
 	tap_await(t->down);
-	/* The debugger's answer comes during this call in round 0 and before it in round 1. */
+	/*
+	 * In round 0 of signals(), the debugger's answer comes during this call; in round 1, before
+	 * this call.
+	 */
 	ERRNO(0, runtime(RUNTIME_ON));
 	ERRNO(EBUSY, runtime(RUNTIME_ON));
 	t->s->done = 1;
@@ -633,7 +638,7 @@ static void exec_sleep(struct target *t)
 	_exit(1);
 }
 
-/* After exec() the target must be another KFD process, without a session. */
+/* After exec(), the target must have a new KFD process, which has no session. */
 static void after_exec(void)
 {
 	struct target t;
@@ -676,7 +681,7 @@ static int snapshot(pid_t pid, uint64_t clear, void *buf, uint32_t *n,
 	return r;
 }
 
-/* Clear QUEUE_NEW of all queues, as a debugger does when it has read the snapshot. */
+/* Clear the exception QUEUE_NEW of all queues, as a debugger does when it has read the snapshot. */
 static void seen(pid_t pid)
 {
 	struct kfd_queue_snapshot_entry e[64];
@@ -711,7 +716,7 @@ static void snapshots(void)
 	ERRNO(EFAULT, snapshot(me, 0, nowhere(), &n, &size));
 	n = 4, size = sizeof(e[0]);
 	ERRNO(EFAULT, snapshot(me, 0, NULL, &n, &size));
-	/* Entries would be 4 GiB apart, so that the second is at an unmapped address. */
+	/* With an entry size of almost 4 GiB (~0u), the second entry is at an unmapped address. */
 	n = ~0u, size = ~0u;
 	ERRNO(EFAULT, snapshot(me, 0, e, &n, &size));
 	n = 0, size = 1;
@@ -826,7 +831,7 @@ static int resume(pid_t pid, uint32_t *ids, uint32_t n)
 		.queue_array_ptr = (uintptr_t)ids, .num_queues = n });
 }
 
-/* Submit work to both queues. */
+/* Submit a fence to both queues. */
 static void work(struct vg_cq *cq, struct vg_queue *sdma, uint32_t *seq)
 {
 	OK(vg_cq_emit_fence(cq));
@@ -865,8 +870,8 @@ static void suspended(void)
 	CHECK(resume(me, NULL, ~0u) == 2, "all of them");
 
 	/*
-	 * SUSPEND_QUEUES must not suspend new queues, and must mark their ids, and ids that no
-	 * queue has, as invalid.
+	 * SUSPEND_QUEUES must not suspend a queue that is still marked as new (QUEUE_NEW). It must
+	 * mark the ids of new queues, and ids that no queue has, as invalid.
 	 */
 	ids[0] = cq.id, ids[1] = sdma.id, ids[2] = 900, ids[3] = ~0u;
 	ERRNO(0, suspend(me, ids, 4, EVERYTHING));
@@ -1032,8 +1037,8 @@ static void send_fault(uint32_t gpu_id, int want)
 }
 
 /*
- * A fault must be reported to the debugger. The process must get its memory event when
- * the debugger passes the fault on or ends the session.
+ * The driver must report a fault to the debugger first. The process must get its memory event only
+ * when the debugger passes the fault on or ends the session.
  */
 static void faults(void)
 {
@@ -1051,8 +1056,8 @@ static void faults(void)
 	OK(vg_ioctl(&vg, AMDKFD_IOC_CREATE_EVENT, &ev));
 	for (i = 0; i < 3; i++) {
 		/*
-		 * The fault must reach the process at once if the debugger has not
-		 * enabled the exception.
+		 * If the debugger has not enabled the exception, the driver must report the fault
+		 * to the process directly.
 		 */
 		ERRNO(0, attach(me, i ? EC(DEVICE_MEMORY_VIOLATION) : 0));
 		fault(&q);
@@ -1220,8 +1225,8 @@ static void *turn_on(void *arg)
 }
 
 /*
- * Unbind the GPU while RUNTIME_ENABLE waits for the debugger. The call must fail, and the
- * debugger must be signalled.
+ * Unbind the GPU while RUNTIME_ENABLE waits for the debugger. The ioctl must fail, and the debugger
+ * must get an event.
  */
 static void unplugged(void)
 {
@@ -1243,8 +1248,8 @@ static void unplugged(void)
 }
 
 /*
- * Unload the module while a process is debugged. At that time, neither the debugger nor the
- * target has a file of KFD open.
+ * Unload the module while a process is debugged and neither the debugger nor the target has a file
+ * of KFD open.
  */
 static void attach_bare(void *arg)
 {
@@ -1377,7 +1382,10 @@ static void killed(void)
 	race_kill(gpu, chaos, tap_rounds(5, 200));
 }
 
-/* Call random operations with random arguments. The process debugs itself. */
+/*
+ * Call random operations with random arguments. The process debugs itself, so that no operation
+ * fails for lack of permission.
+ */
 static void hostile(void)
 {
 	struct kfd_ioctl_dbg_trap_args args;
@@ -1394,7 +1402,7 @@ static void hostile(void)
 			byte[k] = race_below(4) ? (unsigned char)
 				(race_below(2) ? 0 : race_below(256)) : 0xff;
 		/*
-		 * Set a bit, so that the pointers point to unmapped memory and not to this
+		 * Set a high bit, so that random pointers point to unmapped memory and not to this
 		 * program's data.
 		 */
 		args.query_exception_info.info_ptr |= 1ull << 46;

@@ -165,7 +165,10 @@ static void any_all(void)
 	ERRNO(0, set(ev[1]));
 	ERRNO(0, wait_on(data, 3, true, SOON, &result));
 	CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT, "result %u", result);
-	/* The wait for all events has timed out. Nevertheless it has consumed event 1. */
+	/*
+	 * The wait for all events has timed out, but has consumed event 1, so only event 2 is set
+	 * now.
+	 */
 	ERRNO(0, set(ev[2]));
 	ERRNO(0, wait_on(data, 3, false, FOREVER, &result));
 	CHECK(result == KFD_IOC_WAIT_RESULT_COMPLETE, "result %u", result);
@@ -180,8 +183,9 @@ static void any_all(void)
 }
 
 /*
- * The caller of a wait passes the age at which it has last seen the event. If the event was
- * set after that, the wait must return at once, even if another wait has consumed the event.
+ * The caller of a wait passes the age of the event, as its last wait returned it. If the event was
+ * set since then, the wait must return without blocking, even if another wait has consumed the
+ * event.
  */
 static void ages(void)
 {
@@ -197,10 +201,7 @@ static void ages(void)
 	CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT, "result %u", result);
 	ERRNO(0, set(ev));
 	CHECK(happens(ev, 0), "it has not happened");
-	/*
-	 * happens() has consumed the event. The age of the event must have changed
-	 * nevertheless.
-	 */
+	/* happens() has consumed the event, but the age of the event must have changed. */
 	ERRNO(0, wait_on(&data, 1, true, FOREVER, &result));
 	CHECK(result == KFD_IOC_WAIT_RESULT_COMPLETE, "result %u", result);
 	CHECK(data.signal_event_data.last_event_age == 2, "age %lu",
@@ -268,7 +269,7 @@ static void ping_pong(void)
 	CHECK(!happens(ev[0], 0) && !happens(ev[1], 0), "a token too many");
 }
 
-/* Destroy an event with waiters: each wait must fail. */
+/* Destroy an event while threads wait for it. The wait of each thread must fail. */
 static void destroyed(void)
 {
 	struct waiter w[4];
@@ -283,7 +284,7 @@ static void destroyed(void)
 	ERRNO(0, destroy(ev));
 	for (i = 0; i < 4; i++) {
 		pthread_join(w[i].thread, NULL);
-		/* The wait returns -EINVAL if it began after the event was destroyed. */
+		/* The error is EINVAL if the wait began after the event was destroyed. */
 		CHECK(w[i].r == -EIO || w[i].r == -EINVAL, "%d", w[i].r);
 		CHECK(w[i].result == KFD_IOC_WAIT_RESULT_FAIL, "result %u",
 		      w[i].result);
@@ -314,8 +315,9 @@ static void *either_run(void *arg)
 }
 
 /*
- * A thread on the same CPU waits for either of two events. Set event @n, and destroy the other
- * event before that thread can run. Return 0 or -errno of the wait.
+ * A thread on the same CPU waits for either of two events. At real-time priority, set event @n and
+ * destroy the other event, so that the thread cannot run in between. Return 0 or -errno of the
+ * thread's wait.
  */
 static int set_and_destroy(int n)
 {
@@ -354,7 +356,7 @@ static void set_then_destroyed(void)
 	r = set_and_destroy(0);
 	CHECK(r == -EINVAL, "%d", r);
 	r = set_and_destroy(1);
-	/* The wait returns -EINVAL if it began after the event was destroyed. */
+	/* The error is EINVAL if the wait began after the event was destroyed. */
 	CHECK(r == -EIO || r == -EINVAL, "%d", r);
 }
 
@@ -367,8 +369,8 @@ static void on_signal(int n)
 }
 
 /*
- * A signal interrupts a wait: the handler must run, and the wait must continue for the
- * rest of its time.
+ * Signals interrupt a wait: the handler must run, and the wait must continue until the event is
+ * set. A later wait must last its whole time.
  */
 static void interrupted(void)
 {
@@ -401,8 +403,8 @@ static void interrupted(void)
 }
 
 /*
- * Use a GTT BO as the signal page, and create the first event. The driver must reset all
- * slots.
+ * Use a GTT BO as the signal page, and create the first event. The driver must then set all slots
+ * of the page to UNSIGNALED.
  */
 static void page_create(struct vg_bo *page, struct ev *first)
 {
@@ -416,8 +418,8 @@ static void page_create(struct vg_bo *page, struct ev *first)
 }
 
 /*
- * Emit a write to the slot of the event in the signal page, and a TRAP with @context, as ROCr
- * does.
+ * Emit what signals @ev, as ROCr does: a write to the event's slot in the signal page, and a TRAP
+ * with @context.
  */
 static void emit_signal(struct vg_queue *q, const struct vg_bo *page,
 			struct ev ev, uint32_t context)
@@ -433,8 +435,8 @@ static void emit_signal(struct vg_queue *q, const struct vg_bo *page,
 }
 
 /*
- * Signal an event by each engine. Catches: an engine's interrupt is routed to another
- * client.
+ * Signal an event by each engine. Catches: the driver assigns an engine's interrupt to another
+ * interrupt client.
  */
 enum { ENGINES = 5 };
 
@@ -455,8 +457,8 @@ static void by_gpu(void)
 				      &q[i]));
 	for (round = 0; round < 64; round++) {
 		/*
-		 * The context is the event's id, 0, the id of another event, or an id
-		 * that no event has.
+		 * The TRAP's context is, in turn, the event's id, 0, the id of another event, and
+		 * an id that no event has.
 		 */
 		const uint32_t context[] = {
 			ev[round].id, 0, ev[(round + 1) % 64].id, 0xabcdef,
@@ -473,7 +475,7 @@ static void by_gpu(void)
 			CHECK(!happens(ev[i], 0), "round %u: event %u, too",
 			      round, i);
 	}
-	/* Many interrupts at once: every event must be set. */
+	/* Send many interrupts without a wait between them: every event must be set. */
 	for (i = 0; i < 2000; i++)
 		emit_signal(&q[0], &page, ev[i % 64], i % 3 ? ev[i % 64].id : 0);
 	vg_queue_submit(&q[0]);
@@ -484,7 +486,7 @@ static void by_gpu(void)
 		OK(vg_queue_destroy(&q[i]));
 }
 
-/* The signal page must not be freed while the process exists. */
+/* Freeing the signal page must fail while the process exists. */
 static void page_rules(void)
 {
 	struct kfd_ioctl_free_memory_of_gpu_args args;
@@ -504,10 +506,7 @@ static void page_rules(void)
 	ERRNO(EPERM, vg_ioctl(&vg, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &args));
 	OK(vg_bo_unmap_gpu(&page));
 	ERRNO(EPERM, vg_ioctl(&vg, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &args));
-	/*
-	 * The signal page is a BO of the process, so the kernel has no page that could be
-	 * mapped.
-	 */
+	/* The signal page is a BO of the process, so the kernel has no page of its own to map. */
 	CHECK(mmap(NULL, PAGE_BYTES, PROT_READ, MAP_SHARED, vg.kfd,
 		   (off_t)EVENTS_OFFSET) == MAP_FAILED && errno == EINVAL,
 	      "mmap of the event page: %m");
@@ -525,16 +524,19 @@ static void import_page(void *arg)
 	in.gpu_id = gpu->gpu_id;
 	ERRNO(0, vg_ioctl(&vg, AMDKFD_IOC_IMPORT_DMABUF, &in));
 	ERRNO(EINVAL, create(KFD_IOC_EVENT_SIGNAL, true, in.handle, &ev));
-	/* The imported BO is no signal page, so the kernel allocates one. */
+	/*
+	 * The kernel must have rejected the imported BO as signal page, so this call makes it
+	 * allocate its own page.
+	 */
 	ERRNO(0, create(KFD_IOC_EVENT_SIGNAL, true, 0, &ev));
 	ERRNO(0, set(ev));
 	CHECK(happens(ev, 0), "it has not happened");
 }
 
 /*
- * Catches: a process imports the signal page of another process as its own. Each process would
- * then overwrite the slots of the other, and the end of one process would remove the kernel's
- * mapping of the page for both.
+ * Catches: a process uses the signal page of another process, which it imported, as its own. Each
+ * process would then overwrite the slots of the other, and the end of one process would remove the
+ * kernel's mapping of the page for both.
  */
 static void foreign_page(void)
 {
@@ -652,7 +654,9 @@ static void wait_and_die(void)
 	raise(SIGKILL);
 }
 
-/* Kill a process while one of its threads waits for an event. The process must end. */
+/*
+ * Kill a process while one of its threads waits for an event. The process must end, and not hang.
+ */
 static void killed(void)
 {
 	int i, status;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Ioctls of /dev/kfd with wrong arguments must return the errno that amdgpu returns,
- * and must have no side effects. Catches: a check is missing, is made too late, or
+ * Ioctls of /dev/kfd with wrong arguments must return the errno that amdgpu returns, and must have
+ * no side effects. Catches: a check of an argument is missing, comes after a side effect, or
  * returns another errno.
  */
 #include <fcntl.h>
@@ -48,8 +48,8 @@ static void unknown_ioctls(void)
 }
 
 /*
- * An older user space passes a smaller structure: the kernel must take the missing
- * members as zero.
+ * An older user space passes a smaller structure. The kernel must treat the members that are
+ * missing at the structure's end as zero.
  */
 static void short_structures(void)
 {
@@ -59,10 +59,7 @@ static void short_structures(void)
 	tap_open(&vg, -1);
 	ERRNO(0, tap_ioctl(vg.kfd, _IOR('K', 0x01, v), &v));
 	CHECK(v.major == 1, "major %u", v.major);
-	/*
-	 * The kernel must copy out only as many bytes as the size in the caller's ioctl
-	 * number.
-	 */
+	/* The kernel must copy out only as many bytes as the caller's ioctl number specifies. */
 	uint32_t guard[4] = { 0, 0x1234, 0x1234, 0x1234 };
 
 	ERRNO(0, tap_ioctl(vg.kfd, _IOR('K', 0x01, uint32_t), guard));
@@ -98,8 +95,8 @@ static void interrupted_child(int interval)
 }
 
 /*
- * An open() of /dev/kfd that a signal interrupts must create a complete KFD process or
- * none. Catches: the error path puts a reference twice, which the debug kernel detects.
+ * If a signal interrupts open() of /dev/kfd, the driver must have created either a complete KFD
+ * process or none. Catches: the error path puts a reference twice, which the debug kernel detects.
  */
 static void interrupted_open(void)
 {
@@ -156,7 +153,7 @@ static void acquire_vm(void)
 	args.gpu_id = BAD_GPU;
 	ERRNO(EINVAL, tap_ioctl(vg.kfd, AMDKFD_IOC_ACQUIRE_VM, &args));
 	OK(vg_acquire_vm(&vg, gpu));
-	/* ROCr acquires the VM again with the same file, which must succeed. */
+	/* ROCr acquires the VM a second time with the same file, so a second call must succeed. */
 	OK(vg_acquire_vm(&vg, gpu));
 	snprintf(path, sizeof(path), "/dev/dri/renderD%d", gpu->minor);
 	other = open(path, O_RDWR | O_CLOEXEC);
@@ -280,7 +277,7 @@ static void destroy_queue(void)
 	ERRNO(EINVAL, tap_ioctl(vg.kfd, AMDKFD_IOC_DESTROY_QUEUE, &args));
 	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &q));
 	args.queue_id = q.id;
-	/* The buffers of a queue must not be unmapped. */
+	/* Unmapping the buffers of a queue from the GPU must fail. */
 	ERRNO(EBUSY, vg_bo_unmap_gpu(&q.ring));
 	ERRNO(EBUSY, vg_bo_unmap_gpu(&q.ptrs));
 	OK(vg_copy(&q, (char *)q.ptrs.cpu + 2048, q.ptrs.cpu, 4));
@@ -312,7 +309,10 @@ static void clock_and_memory(void)
 	struct vg vg;
 
 	tap_open(&vg, -1);
-	/* For an unknown GPU, amdgpu returns the clocks of the CPU and no GPU clock. */
+	/*
+	 * clk.gpu_id is not the ID of a GPU. In this case amdgpu returns the clocks of the CPU and
+	 * no GPU clock.
+	 */
 	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_GET_CLOCK_COUNTERS, &clk));
 	CHECK(!clk.gpu_clock_counter && clk.cpu_clock_counter &&
 	      clk.system_clock_freq == 1000000000, "clocks without a GPU");
@@ -362,7 +362,7 @@ static void svm(void)
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, 7, 1, 1, gran, 9));
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, SET, 1, 1, 99, 0));
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, GET, 1, 1, 99, 0));
-	/* nattr is larger than the number of attributes for which the argument has space. */
+	/* nattr exceeds the number of attributes for which the ioctl's argument has space. */
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, SET, 2, 1, gran, 9));
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, SET, 0xffffffff, 1, gran, 9));
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, SET, 1, 1,
@@ -372,7 +372,7 @@ static void svm(void)
 	ERRNO(EINVAL, try_svm(&vg, va, VG_PAGE, GET, 1, 1,
 			      KFD_IOCTL_SVM_ATTR_ACCESS, BAD_GPU));
 	ERRNO(EFAULT, try_svm(&vg, 0x10000, VG_PAGE, SET, 1, 1, gran, 9));
-	/* The range extends past the end of the memory mapping. */
+	/* The range extends one page past the end of the memory mapping. */
 	munmap((void *)(va + 8 * VG_PAGE), 8 * VG_PAGE);
 	ERRNO(EFAULT, try_svm(&vg, va, 9 * VG_PAGE, SET, 1, 1, gran, 9));
 	/* The end of the range would be 2^64, which is not a valid address. */

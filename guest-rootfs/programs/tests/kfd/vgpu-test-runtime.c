@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * RUNTIME_ENABLE of a process without a debugger. Catches: the state of a process is
- * lost, outlives the process, or is changed by two threads at once; a queue exception
- * does not reach the runtime; an errno is wrong.
+ * RUNTIME_ENABLE of a process without a debugger. Catches: the enabled state of the runtime is
+ * lost, outlives its process, or is changed by two threads at the same time; a queue exception does
+ * not reach the runtime; an errno is wrong.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -56,7 +56,9 @@ static void on_and_off(void)
 		ERRNO(EINVAL, runtime(1u << i));
 		ERRNO(EINVAL, runtime(ENABLE | 1u << i));
 	}
-	/* If the structure is shorter, the kernel must take the missing members as zero. */
+	/*
+	 * A caller may pass a shorter structure; the kernel must treat the missing members as zero.
+	 */
 	ERRNO(0, tap_ioctl(vg.kfd, _IOC(_IOC_READ | _IOC_WRITE, 'K', 0x25, 8),
 			   &args));
 	ERRNO(EFAULT, tap_ioctl(vg.kfd, AMDKFD_IOC_RUNTIME_ENABLE, (void *)8));
@@ -64,8 +66,8 @@ static void on_and_off(void)
 }
 
 /*
- * RUNTIME_ENABLE must fail to enable the runtime while there are queues, and must be able to
- * disable it then.
+ * While the process has queues, RUNTIME_ENABLE must fail to enable the runtime, but must be able to
+ * disable it.
  */
 static void with_queues(void)
 {
@@ -90,8 +92,8 @@ static void fresh(void *arg)
 {
 	(void)arg;
 	/*
-	 * RUNTIME_ENABLE must fail with the parent's file, and work with a file of this
-	 * process.
+	 * RUNTIME_ENABLE must fail on the file that this process inherited from its parent, and
+	 * succeed on a file that this process opened.
 	 */
 	ERRNO(EBADF, runtime(ENABLE));
 	start();
@@ -163,8 +165,9 @@ static void races(void)
 }
 
 /*
- * The driver must report a bad packet as ROCr expects it: write the exception to
- * err_payload_addr, and set event err_event_id, both of the save area's header.
+ * The driver must report a bad packet in the way that ROCr expects: through the fields of the save
+ * area's header, write the exception to the address err_payload_addr, and set the event
+ * err_event_id.
  */
 static void report_bad_packet(void)
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * SMI events of faults, migrations, evictions and resets. Catches: an event is missing,
- * is reported twice, or is reported without its action; a read returns a part of a
- * line; events of another process are shown without permission; an event file outlives
- * its GPU.
+ * SMI events of faults, migrations, evictions and resets. Catches: an event is missing, is reported
+ * twice, or is reported although nothing happened; a read returns a part of a line; events of
+ * another process are shown without permission; an event file outlives its GPU.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -147,8 +146,8 @@ static void parse_move(const char *line, struct move *m)
 }
 
 /*
- * Read all lines, which must be pairs of a start and an end event of migrations. Together, the
- * migrations must cover the @npages pages from @p on, in ascending order.
+ * Read event lines until the migrations that they report cover the @npages pages from @p on. The
+ * lines must be pairs of a start and an end event of a migration, in ascending order of addresses.
  */
 static void expect_moves(struct watch *w, const void *p, uint64_t npages,
 			 uint32_t from, uint32_t to, unsigned int trigger)
@@ -218,8 +217,8 @@ static void migrations(void)
 	expect_moves(&w, p, size / VG_PAGE, 0, gpu->gpu_id,
 		     KFD_MIGRATE_TRIGGER_PREFETCH);
 	/*
-	 * The pages are in VRAM already. A migration is reported nevertheless, because the
-	 * driver reports its start before it finds this.
+	 * The pages are in VRAM already, but the driver reports a migration again, because it sends
+	 * the start event before it looks at the pages.
 	 */
 	OK(vg_svm_prefetch(&vg, p, size, gpu->gpu_id));
 	expect_moves(&w, p, size / VG_PAGE, 0, gpu->gpu_id,
@@ -230,8 +229,8 @@ static void migrations(void)
 	OK(vg_svm_prefetch(&vg, p, VG_PAGE, gpu->gpu_id));
 	expect_moves(&w, p, 1, 0, gpu->gpu_id, KFD_MIGRATE_TRIGGER_PREFETCH);
 	/*
-	 * A CPU fault must migrate back the granule of the page, or the part of the
-	 * granule that is in VRAM.
+	 * A CPU fault must migrate the whole granule that contains the page back to system memory,
+	 * or those pages of the granule that are in VRAM.
 	 */
 	OK(vg_pattern_check(p, VG_PAGE, SEED, 0));
 	CHECK(watch_line(&w, line), "no event for the CPU's fault");
@@ -246,9 +245,8 @@ static void migrations(void)
 }
 
 /*
- * Read all lines, which must be pairs of a start and an end event of a fault. Return the
- * number of faults on the @size bytes at @p, and store in *@moved how many of them migrated
- * pages.
+ * Read all lines, which must be pairs of a start and an end event of a fault. Return the number of
+ * faults on the @size bytes at @p. Store in *@moved the number of these faults that migrated pages.
  */
 static unsigned int faults_of(struct watch *w, const char *p, uint64_t size,
 			      unsigned int *moved)
@@ -318,8 +316,8 @@ static void faults(void)
 }
 
 /*
- * Read the next line, which must report @event of this process. After the time and the pid,
- * the line must consist of @rest.
+ * Read the next line. It must report @event of this process, and the text after the time and the
+ * pid must be @rest.
  */
 static void expect_text(struct watch *w, unsigned int event, const char *rest)
 {
@@ -360,7 +358,7 @@ static void evictions(void)
 	expect_text(&w, KFD_SMI_EVENT_UNMAP_FROM_GPU, unmap);
 	expect_text(&w, KFD_SMI_EVENT_QUEUE_RESTORE, on);
 
-	/* munmap must not evict queues. */
+	/* munmap must unmap the range from the GPU without evicting queues. */
 	CHECK(!munmap(p + size / 2, size / 2), "munmap");
 	snprintf(unmap, sizeof(unmap), "@%lx(%lx) %x %d",
 		 ((uintptr_t)p + size / 2) / VG_PAGE, size / 2 / VG_PAGE,
@@ -489,7 +487,7 @@ static void resets(void)
 	CHECK(!watch_line(&w, line), "one more: \"%s\"", line);
 }
 
-/* If the reader is too slow, whole lines must be dropped, and never a part of a line. */
+/* If the reader is too slow, the driver must drop whole lines, never part of a line. */
 static void overflow(void)
 {
 	char line[KFD_SMI_EVENT_MSG_SIZE];
@@ -515,8 +513,8 @@ static void overflow(void)
 }
 
 /*
- * Unbind the GPU while the event file has a pending event. The event must still be readable;
- * after that, poll() must report only POLLHUP.
+ * Unbind the GPU while an event is pending in the event file. The event must still be readable.
+ * When it has been read, poll() must report only POLLHUP.
  */
 static void gpu_goes(void)
 {
