@@ -177,8 +177,8 @@ static void start_all(struct crowd *c, pid_t *pids)
 	close(c->ready[1]);
 	close(c->gate[0]);
 	/*
-	 * If a process ends before it is ready, this read() blocks until all processes have ended,
-	 * because the pipe then still has writers: the processes that wait at the gate.
+	 * If a process ends before it is ready, this read() blocks: the processes that wait at the
+	 * gate still have the pipe open. read() returns 0 only when all processes have ended.
 	 */
 	for (i = 0; i < PROCESSES; i++)
 		must(read(c->ready[0], &byte, 1) == 1 ? 0 :

@@ -76,7 +76,7 @@ struct command {
 	int input;		/* write end of standard input, or -1 after it was closed */
 	const char *unread;	/* bytes from the launcher that the command has not read yet */
 	uint32_t left;		/* number of bytes at unread; no frames are read until left is 0 */
-	/* read ends of standard output and error, or -1 after end of file */
+	/* Read ends of standard output and error, or -1 after end of file. */
 	int output[2];
 };
 

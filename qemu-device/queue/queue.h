@@ -182,7 +182,7 @@ void vgpu_queue_timeslice(VGPUWorker *w, unsigned n, const VGPUQueueOps *ops);
  * @x: work of the queue
  *
  * Return: index of the packet's first dword in its indirect buffer, or in the
- *   ring (not wrapped at the ring's end).
+ * ring (not wrapped at the ring's end).
  */
 uint64_t vgpu_exec_pos(const VGPUExec *x);
 
@@ -191,7 +191,7 @@ uint64_t vgpu_exec_pos(const VGPUExec *x);
  * @x: work of the queue
  *
  * Return: number of dwords from the start of the packet to the end of the
- *   indirect buffer, or to the ring's write pointer.
+ * indirect buffer, or to the ring's write pointer.
  */
 uint64_t vgpu_exec_available(const VGPUExec *x);
 
@@ -200,7 +200,7 @@ uint64_t vgpu_exec_available(const VGPUExec *x);
  * @x: work of the queue
  *
  * Return: VMID of the indirect buffer that holds the packet, or else of the
- *   ring.
+ * ring.
  */
 unsigned vgpu_exec_vmid(const VGPUExec *x);
 
@@ -209,7 +209,7 @@ unsigned vgpu_exec_vmid(const VGPUExec *x);
  * @x: work of the queue
  * @at: index of the dword, counted from the start of the packet
  * @left: set to the number of dwords from @at to the end of the indirect buffer
- *   or ring
+ *     or ring
  *
  * Return: GPU address.
  */

@@ -6,8 +6,8 @@
  * Times that the guest can see (retry interval, POLL_REGMEM, LOOP_TIMER, time
  * slices) are on QEMU_CLOCK_VIRTUAL, which stops with the machine. This clock
  * may jump (icount, qtest), so a thread cannot compute how long it has to
- * sleep, and a timer in the main loop wakes the thread. Waits for other host
- * threads are on QEMU_CLOCK_REALTIME, the clock of get_clock().
+ * sleep. Instead, a timer in the main loop wakes the thread. Waits for other
+ * host threads are on QEMU_CLOCK_REALTIME, the clock of get_clock().
  */
 #include "qemu/osdep.h"
 #include "qemu/main-loop.h"
@@ -54,7 +54,8 @@ struct VGPUWorkerThread {
     bool kicked;                /* kicked since the spin began; atomic */
     /* Consecutive spins that found no work; thread only. */
     unsigned spins_in_vain;
-    unsigned spin_skips;        /* next sleeps without a spin; thread only */
+    /* Number of sleeps to do without a spin; thread only */
+    unsigned spin_skips;
     /* Number of waits so far: VGPUStall.number of the last wait. */
     uint32_t waits;
 };
@@ -371,8 +372,8 @@ const VGPUClientOps vgpu_worker_client_ops = {
 /*
  * Return true if the register that queue @n requests is to be written now. If
  * the queue may not run, drop the request, because the guest may have observed
- * that the engine is stopped, and a write after that would be wrong. The queue
- * repeats the request when it runs. The caller holds w->lock.
+ * that the engine is stopped. The queue repeats the request when it runs. The
+ * caller holds w->lock.
  */
 static bool worker_reg_due(VGPUWorker *w, unsigned n)
 {
@@ -392,10 +393,10 @@ static bool worker_reg_due(VGPUWorker *w, unsigned n)
 /*
  * Write the registers for queues that wait in VGPU_WAIT_REG. While w->lock is
  * dropped, the register write itself or the CP's thread may unmap the queue,
- * and another queue in the same HQD may wait for its own register write.
- * Therefore only a wait whose number has not changed is ended. exec->done is
+ * and another queue may be mapped to the same HQD and wait for its own register
+ * write. Therefore end a wait only if its number has not changed. exec->done is
  * increased before the write, so that a queue that is saved during the write
- * does not repeat it.
+ * does not repeat the write.
  */
 static void worker_reg_bh(void *opaque)
 {

@@ -126,8 +126,8 @@ void vgpu_worker_stop(VGPUWorker *w);
  * vgpu_worker_destroy: free the resources of a worker
  * @w: worker
  *
- * Context: BQL held. All threads of the device have ended, since threads of
- * other workers take w->lock, too.
+ * Context: BQL held. All threads of the device have ended: threads of other
+ * workers also take w->lock.
  */
 void vgpu_worker_destroy(VGPUWorker *w);
 

@@ -33,7 +33,7 @@ typedef struct VGPUSdmaQueue {
     uint32_t exception;         /* VGPU_SDMA_EXC_* */
     VGPUSdmaMapped mapped;
     bool listed;                /* mapped by a run list */
-    /* static queue: not unmapped when the run list's time slice ends */
+    /* Static queue: not unmapped when the run list's time slice ends */
     bool fixed;
     uint64_t mqd;               /* GPU address of the queue's MQD in VMID 0 */
     VGPUSdmaInjected injected;  /* guarded like queue.exec: see VGPUExec */

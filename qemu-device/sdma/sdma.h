@@ -59,7 +59,7 @@ void vgpu_sdma_start(VGPUState *s);
  * vgpu_sdma_stop: end the engines' threads
  * @s: device
  *
- * The engines' clients remain, since other threads may use them.
+ * The engines' clients remain, because other threads may use them.
  *
  * Context: BQL held. Waits for the threads.
  */
@@ -127,7 +127,7 @@ typedef struct VGPUSdmaMap {
     int queue;                  /* number of the RLC, or negative for any RLC */
     /* VMID of the queue. Negative if the queue is not from a run list. */
     int vmid;
-    /* static queue: not unmapped when the run list's time slice ends */
+    /* Static queue: not unmapped when the run list's time slice ends */
     bool fixed;
     uint32_t doorbell;          /* value of SDMA_DOORBELL_OFFSET */
     uint64_t mqd;               /* GPU address of the MQD in VMID 0 */

@@ -14,7 +14,7 @@ typedef struct VGPUDispatch {
     const uint32_t *regs;
     const uint32_t *packet;     /* the dispatch packet, with its header */
     bool aql;                   /* @packet is an AQL packet, not PM4 */
-    /* view of memory through which waves access it */
+    /* View of memory through which waves access it */
     VGPUView *mem;
 } VGPUDispatch;
 

@@ -45,8 +45,8 @@ struct vg_cq {
 int vg_save_area(struct vg *vg, struct vg_gpu *gpu, uint32_t kind,
 		 struct vg_bo *bo);
 /*
- * Create a queue with a ring of @ring_bytes (a power of two). @save stays the caller's, who frees
- * it after the queue's destruction.
+ * Create a queue with a ring of @ring_bytes (a power of two). The caller owns @save, and frees it
+ * after the queue's destruction.
  */
 int vg_cq_create(struct vg *vg, struct vg_gpu *gpu, struct vg_bo *save,
 		 uint32_t ring_bytes, bool aql, struct vg_cq *q);
@@ -97,7 +97,7 @@ int vg_pm4_release(struct vg_cq *q, uint64_t dst, uint64_t data,
 int vg_cq_emit_fence(struct vg_cq *q);
 /*
  * vg_cq_wait() waits until memory holds the last fence value emitted. vg_cq_finish() emits a fence,
- * submits the queue's packets and then waits. Both return 0 or -ETIMEDOUT.
+ * submits the queue's packets and then waits. The functions return 0 or -ETIMEDOUT.
  */
 int vg_cq_wait(struct vg_cq *q, unsigned int timeout_ms);
 int vg_cq_finish(struct vg_cq *q, unsigned int timeout_ms);

@@ -45,8 +45,9 @@ const char *delay_seed(void);
 const char *delay_point_mode(void);
 
 /*
- * Clear the table of points and select the point to delay: by @id or, if @id is 0, by @number. If
- * both are 0, delay no point. The runner calls this function before it forks the process of a case.
+ * Clear the table of points and select the point to delay, by @id or by @number; the other argument
+ * is 0. If both arguments are 0, no point is delayed. The runner calls this function before it
+ * forks the process of a case.
  */
 void delay_prepare(uint64_t id, unsigned int number);
 /*

@@ -27,8 +27,8 @@ static uint32_t user_pages(const struct hold *h, void *user, uint64_t bytes)
 }
 
 /*
- * Each job has its own context, because the DRM scheduler gives a new context the engine with
- * the least work.
+ * The DRM scheduler gives a new context the engine with the least work. So each job has its own
+ * context, in order to run on a different engine.
  */
 void hold_add_job(struct hold *h)
 {

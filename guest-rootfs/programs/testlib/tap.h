@@ -63,7 +63,7 @@ void tap_diag(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 				 vg_error());				\
 	} while (0)
 
-/* End the case as failed if @expr is not -@want. @expr is 0 or a negative errno. */
+/* @expr is 0 or a negative errno. If @expr is not -@want, end the case as failed. */
 #define ERRNO(want, expr)						\
 	do {								\
 		int errno_ = (expr);					\

@@ -40,7 +40,7 @@
 #include "vg.h"
 
 #define SEED 0x5ec0e
-/* time limit for a devcoredump: 5 s on the reference machine */
+/* Time limit for a devcoredump: 5 s on the reference machine */
 #define DUMP_MS (VG_TIMEOUT_MS / 6)
 
 enum {
@@ -241,9 +241,9 @@ static bool is_bus_error(const volatile char *p)
 }
 
 /*
- * Script of a child: reset the device, which loses VRAM. Return the number of BOs in VRAM that the
- * driver reported as lost, plus the number of BOs in GTT that it did not report as lost. Return a
- * negative number on an error.
+ * Script of a child: reset the device, which loses VRAM. Return the number of BOs that have the
+ * expected state, or a negative number on an error. The driver must report each BO in VRAM as lost,
+ * and no BO in GTT, and the contents must agree with this.
  */
 static int lose_vram(int to, int from)
 {
@@ -320,8 +320,8 @@ static bool is_marked(const struct vg_bo *b, int seed)
 
 /*
  * Script of a child: fill VRAM, then reset the device while BOs are being evicted from VRAM. BOs
- * whose eviction is complete keep their contents. Return the number of BOs about which the driver
- * reported correctly whether they were lost, or -1 on an error.
+ * whose eviction is complete keep their contents. Return the number of BOs for which the driver's
+ * report (lost or not) agrees with the contents, or -1 on an error.
  */
 static int lose_moving(int to, int from)
 {

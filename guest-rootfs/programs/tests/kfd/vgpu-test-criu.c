@@ -966,8 +966,8 @@ static void no_memory_yet(void)
 }
 
 /*
- * Dump and restore a process four times, each time from the process that the previous restore
- * created.
+ * Dump and restore a process four times. After the first time, the dumped process is itself a
+ * restored process.
  */
 static void generations(void)
 {

@@ -258,7 +258,7 @@ static const uint32_t all_ops[] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
 				    13, 14, 15, 99, ~0u };
 #define N_OPS (sizeof(all_ops) / sizeof(*all_ops))
 
-/* The operations all_ops[@first] and later must all fail with -@want. */
+/* Check that the operations all_ops[@first] and later all fail with -@want. */
 static void all_fail(pid_t pid, int want, unsigned int first)
 {
 	unsigned int i;
@@ -831,7 +831,7 @@ static int resume(pid_t pid, uint32_t *ids, uint32_t n)
 		.queue_array_ptr = (uintptr_t)ids, .num_queues = n });
 }
 
-/* Submit a fence to both queues. */
+/* Submit a fence to both queues. Memory receives the fences only if the queues run. */
 static void work(struct vg_cq *cq, struct vg_queue *sdma, uint32_t *seq)
 {
 	OK(vg_cq_emit_fence(cq));
@@ -870,8 +870,8 @@ static void suspended(void)
 	CHECK(resume(me, NULL, ~0u) == 2, "all of them");
 
 	/*
-	 * SUSPEND_QUEUES must not suspend a queue that is still marked as new (QUEUE_NEW). It must
-	 * mark the ids of new queues, and ids that no queue has, as invalid.
+	 * SUSPEND_QUEUES must not suspend a queue that is still marked as new (QUEUE_NEW). The
+	 * ioctl must mark the ids of new queues, and ids that no queue has, as invalid.
 	 */
 	ids[0] = cq.id, ids[1] = sdma.id, ids[2] = 900, ids[3] = ~0u;
 	ERRNO(0, suspend(me, ids, 4, EVERYTHING));

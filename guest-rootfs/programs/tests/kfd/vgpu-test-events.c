@@ -506,7 +506,7 @@ static void page_rules(void)
 	ERRNO(EPERM, vg_ioctl(&vg, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &args));
 	OK(vg_bo_unmap_gpu(&page));
 	ERRNO(EPERM, vg_ioctl(&vg, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &args));
-	/* The signal page is a BO of the process, so the kernel has no page of its own to map. */
+	/* The signal page is a BO of the process, so there is no page of the kernel to map. */
 	CHECK(mmap(NULL, PAGE_BYTES, PROT_READ, MAP_SHARED, vg.kfd,
 		   (off_t)EVENTS_OFFSET) == MAP_FAILED && errno == EINVAL,
 	      "mmap of the event page: %m");

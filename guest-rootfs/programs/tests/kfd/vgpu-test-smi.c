@@ -316,8 +316,8 @@ static void faults(void)
 }
 
 /*
- * Read the next line. It must report @event of this process, and the text after the time and the
- * pid must be @rest.
+ * Read the next line, which must report @event of this process. The text after the time and the pid
+ * must be @rest.
  */
 static void expect_text(struct watch *w, unsigned int event, const char *rest)
 {
