@@ -601,7 +601,7 @@ static void copy_out(pid_t pid)
 		d.contents[i] = NULL;
 		if (b->dmabuf_fd == NO_FD)
 			continue;
-		if (b->addr != w->save.va) {	/* skip the save area, which no queue uses */
+		if (b->addr != w->save.va) {	/* skip the save area: no queue writes to it */
 			p = map_dmabuf(b, PROT_READ);
 			d.contents[i] = take(b->size);
 			memcpy(d.contents[i], p, b->size);

@@ -1382,10 +1382,7 @@ static void killed(void)
 	race_kill(gpu, chaos, tap_rounds(5, 200));
 }
 
-/*
- * Call random operations with random arguments. The process debugs itself, so that no operation
- * fails for lack of permission.
- */
+/* Call random operations with random arguments, in a process that debugs itself. */
 static void hostile(void)
 {
 	struct kfd_ioctl_dbg_trap_args args;
