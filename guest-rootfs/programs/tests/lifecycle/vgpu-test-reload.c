@@ -44,7 +44,10 @@ static int load(void)
 				status) : 0;
 }
 
-/* Body of a child that uses the GPU: a BO, SVM with pages in VRAM, a queue. */
+/*
+ * Body of a child that uses the GPU through a BO, a queue, and SVM memory with pages in
+ * VRAM.
+ */
 static void use(void *arg)
 {
 	struct vg_bo bo = { 0 };
@@ -108,7 +111,10 @@ static long kernel_kib(void)
 	return sum;
 }
 
-/* Check that there are @n GPUs, and that their memory usage returns to @base. */
+/*
+ * Check that there are @n GPUs, and that the memory usage of each GPU returns to the GPU's
+ * entry of @base.
+ */
 static void gpus_are_as(struct vg_mem_info *base, int n)
 {
 	struct vg_mem_info now;
@@ -206,9 +212,9 @@ static void unload_with_process(void *arg)
 }
 
 /*
- * A file of /dev/kfd was opened while no GPU was bound, and is closed before the module
- * is unloaded. The process continues, so its KFD process ends in the unload. Catches:
- * the unload removes the debugfs folder of a process before the process removes it.
+ * A process opens /dev/kfd while no GPU is bound, closes the file and continues to run. The
+ * KFD process therefore ends only when the module is unloaded. Catches: the unload removes
+ * the debugfs folder of the KFD process before the KFD process itself removes it.
  */
 static void process_without_gpu(void)
 {
@@ -255,8 +261,9 @@ static int sync_file(const struct vg_gpu *gpu)
 }
 
 /*
- * A sync file does not hold a reference to the module. Catches: a fence needs the
- * device or the module after its job has completed.
+ * An open sync file holds no reference to the module, so the module is unloaded while the
+ * file is open. Catches: the fence of a completed job still accesses the device or the
+ * module.
  */
 static void fence_kept(void)
 {
@@ -292,8 +299,8 @@ int main(int argc, char **argv)
 
 		rounds = atoi(argv[1]);
 		/*
-		 * The time limit of the case must grow with the rounds, because the
-		 * debug kernel is slow.
+		 * The default time limit of a case is too short for many rounds on the slow
+		 * debug kernel, so allow 10 s for each round.
 		 */
 		snprintf(seconds, sizeof(seconds), "%d", 10 * rounds);
 		setenv("VGPU_TEST_SECONDS", seconds, 1);

@@ -210,7 +210,7 @@ static void test_dump(void)
 	CHECK(strstr(text, "interrupt ring: "), "no interrupts");
 }
 
-/* Return the number of page faults of one access, without faults in system calls. */
+/* Return the number of page faults that one read of @p causes in this thread. */
 static long faults_of(volatile uint32_t *p)
 {
 	struct rusage before, after;
@@ -267,8 +267,8 @@ struct writer {
 enum { WORDS = BO_BYTES / 8 };
 
 /*
- * Write to the words of a BO in VRAM, one after the other. The value is the number of
- * the write.
+ * Write to the words of a BO in VRAM, one after the other. Write number i stores the value
+ * i.
  */
 static void *write_vram(void *arg)
 {
@@ -283,7 +283,7 @@ static void *write_vram(void *arg)
 	return NULL;
 }
 
-/* Submit one copy in each round, which rings the doorbell. */
+/* Submit one copy in each round. The submission rings the doorbell. */
 static void *ring_doorbell(void *arg)
 {
 	static struct vg_bo src, dst;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * This program suspends the guest to RAM while processes use BOs, queues, jobs and SVM
- * memory in VRAM. An RTC alarm resumes it. Catches: contents of VRAM, page tables or
- * the GART are lost in the sleep; a queue does not continue; a job is lost, or runs
- * while the device is off; memory leaks in each round.
+ * memory in VRAM. An RTC alarm resumes the guest. Catches: contents of VRAM, page tables or
+ * the GART are lost while the guest sleeps; a queue does not continue; a job is lost, or
+ * runs while the device is off; memory leaks in each round.
  *
  * With the argument "freeze" or "disk" the program is the guest's part of
- * tests/avocado/test_sleep.py, where the host resumes the guest. For each line on stdin
- * the guest enters this sleep state once. The program prints a line before and after
- * each sleep.
+ * tests/avocado/test_sleep.py, where the host resumes the guest. For each line on stdin the
+ * guest enters the sleep state that the argument names, once. The program prints a line
+ * before and after each sleep.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -107,7 +107,10 @@ static int sleep_once(const char *state)
 	return r;
 }
 
-/* Byte offset of a word after the compute queue's pointers, in the same page. */
+/*
+ * Byte offset of the word that the compute queue waits for. The word is in the page that
+ * holds the queue's read and write pointers.
+ */
 #define FLAG 0x800
 
 static struct vg vg;
@@ -218,7 +221,7 @@ static void make(struct memory *m, int xnack)
 	make_jobs(&m->jobs);
 }
 
-/* Check by the CPU and the engine that all memory has its contents. */
+/* Check with the CPU and with the engine that all memory has the expected contents. */
 static void check(struct memory *m, int round)
 {
 	OK(vg_pattern_check(m->gtt.cpu, BYTES, SEED, 0));
@@ -245,7 +248,7 @@ static int one_round(struct memory *m, int round,
 	vg_pattern_fill(m->vram.cpu, BYTES, SEED, round);
 	OK(vg_svm_prefetch(&vg, m->svm, SVM_BYTES, gpu->gpu_id));
 	CHECK(vg_pages_in_vram(m->svm, SVM_BYTES) > 0, "SVM is not in VRAM");
-	/* This work is in progress when the queue is preempted. */
+	/* These copies are still in progress when the suspend preempts the queue. */
 	for (k = 0; k < 32; k++)
 		OK(vg_emit_copy(&m->q, m->out.va, m->gtt.va, BYTES));
 	OK(vg_emit_fence(&m->q, &seq));

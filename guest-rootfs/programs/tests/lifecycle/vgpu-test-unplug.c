@@ -88,7 +88,10 @@ static int kfd_ioctl_works(int fd)
 }
 
 static sigjmp_buf on_bus_error;
-/* Set for surprise removal, which may lose VRAM with SVM data: accesses then raise SIGBUS. */
+/*
+ * True in the tests of surprise removal. A surprise removal may lose SVM data in VRAM, and
+ * then an access to this data raises SIGBUS.
+ */
 static bool may_lose;
 
 static void bus_error(int sig)
@@ -225,7 +228,7 @@ static void remove_rescan(void)
 	survive(true);
 }
 
-/* Removal while processes work */
+/* State that the workers share with the process that removes the device */
 
 static struct load {
 	volatile bool removing, removed;
@@ -246,7 +249,7 @@ static void gone(const char *what)
 	}
 }
 
-/* Wait for a fence. Return 0, or -ENODEV after the removal. */
+/* Submit a fence and wait for it. Return 0, or -ENODEV if the device was removed. */
 static int finish(struct vg_queue *q)
 {
 	uint64_t deadline = vg_deadline();
@@ -273,7 +276,7 @@ static int copy(struct vg_queue *q, void *dst, const void *src, uint64_t bytes)
 	return r ? r : finish(q);
 }
 
-/* Copy to and from VRAM by a queue. The CPU checks the destination of each copy. */
+/* Copy to and from VRAM with a queue. The CPU checks the destination of each copy. */
 static void work_bo(volatile int *round)
 {
 	struct vg_bo a = { 0 }, b = { 0 }, v = { 0 };
@@ -430,8 +433,9 @@ static void worker(int n, bool lingers)
 		work[n](&load->rounds[n]);
 	}
 	/*
-	 * SIGBUS may come while the device is being removed: wait for the end of the
-	 * removal.
+	 * If SVM data was lost, an access to svm_src raises SIGBUS while the device is
+	 * being removed. Wait for the end of the removal, so that the check below does not
+	 * raise it.
 	 */
 	while (may_lose && !load->removed)
 		vg_sleep_us(1000);
@@ -441,7 +445,10 @@ static void worker(int n, bool lingers)
 		fflush(stdout);
 		_exit(1);
 	}
-	/* Keep all files open until the new device exists. */
+	/*
+	 * With @lingers, keep all files of the removed device open until the new device
+	 * exists.
+	 */
 	while (lingers && load->removing)
 		vg_sleep_us(1000);
 	_exit(0);
@@ -542,8 +549,8 @@ static void under_load(void)
 }
 
 /*
- * Unbind one of two GPUs: files of the other GPU must work, and the KFD process must
- * end.
+ * Unbind one of two GPUs. Files of the other GPU must still work. The KFD process uses both
+ * GPUs, so its ioctls must fail with ENODEV.
  */
 static void other_gpu(void)
 {
@@ -650,8 +657,8 @@ static void wait_there(int gpus, bool there)
 	uint64_t deadline = vg_deadline();
 
 	/*
-	 * Wait for the last step: the topology node is added last, and the PCI device
-	 * is removed last.
+	 * Wait for the last step. When a device is added, this is the addition of the
+	 * topology node; when a device is removed, it is the removal of the PCI device.
 	 */
 	while (there ? gpus_for_others() != gpus : vg_pci_exists(name)) {
 		CHECK(vg_now() < deadline, "the device did not %s: %s",

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program resets a device that loses VRAM, with the page tables in it, in a reset
- * (vram-lost-on-reset=on). Catches: a job runs with lost page tables; a context reports
- * no error; mappings or GTT are not restored; a file works only after it is opened
- * again; KFD does not report a loss; foreign memory is visible where the copy of a BO
- * was cancelled or has not run yet.
+ * This program resets a device that loses VRAM, with the page tables in VRAM, in each reset
+ * (vram-lost-on-reset=on). Catches: a job runs with lost page tables; a context reports no
+ * error; mappings or GTT are not restored; a DRM file works only after it is opened again;
+ * KFD does not report the loss of VRAM; old
+ * contents of memory are visible in a BO whose copy out of VRAM was cancelled or has not
+ * run yet.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -110,7 +111,7 @@ static void lost(void)
 		copy(fd, fresh, &ib, &vram, &gtt);
 		copy(fd, fresh, &ib, &out, &vram);
 		OK(vg_pattern_check(out.cpu, SIZE, SEED, 0));
-		/* PRT mappings must work, too. */
+		/* PRT mappings must work after the loss of VRAM: a read must return zeros. */
 		copy(fd, fresh, &ib, &prt_out, &gtt);
 		copy(fd, fresh, &ib, &out, &prt_out);
 		OK(vg_fill_check(out.cpu, SIZE, 0));
@@ -119,7 +120,7 @@ static void lost(void)
 	}
 }
 
-/* A KFD process must get an event, even without a queue. */
+/* A KFD process must get a HW_EXCEPTION event for the loss of VRAM, even without a queue. */
 static void hw_exception(void)
 {
 	struct kfd_ioctl_create_event_args create = {
@@ -180,8 +181,8 @@ static void *evict(void *arg)
 }
 
 /*
- * Evict @n BOs. When the function returns, the copies of the BOs are queued after the
- * jobs of @hold.
+ * Evict @n BOs in the thread @thread. When the function returns, the copies of these BOs
+ * are queued after the jobs of @hold.
  */
 static void evict_behind(struct hold *hold, unsigned int n, pthread_t *thread)
 {
@@ -198,8 +199,8 @@ static void evict_behind(struct hold *hold, unsigned int n, pthread_t *thread)
 }
 
 /*
- * SMALL is larger than the number of moves that the ring holds at a time. The move of the
- * last BO, which has BIG bytes, consists of many jobs.
+ * Number of small BOs, which is larger than the number of moves that the ring holds at a
+ * time. The move of the last BO, which has BIG bytes, consists of many jobs.
  */
 enum { SMALL = 160 };
 
@@ -254,7 +255,8 @@ static void cancelled(void)
 }
 
 /**
- * struct reader - a thread that reads a BO's CPU mapping as a debugger does
+ * struct reader - a thread that reads a BO's CPU mapping through /proc/PID/mem, as a
+ * debugger does
  * @thread: thread
  * @tid: thread ID; 0: the thread does not read yet
  * @from: the BO's CPU mapping
@@ -377,9 +379,9 @@ static void await_early(const struct early *e)
 }
 
 /*
- * VRAM is lost after CS has checked the context and before the job is pushed. Catches:
- * CS creates page tables again for such a job, which then runs and reports success
- * although its data is lost.
+ * VRAM is lost after CS has checked the context and before CS pushes the job. Catches: CS
+ * creates the page tables again, so that the job runs and reports success although its data
+ * is lost.
  */
 static void submitted_across(void)
 {

@@ -362,8 +362,8 @@ static void dropped(void)
 }
 
 /*
- * Map the two pages of the doorbell slice as a BO, and unmap them, while a queue uses
- * the slice.
+ * Mapping the two pages of the doorbell slice as a BO, and unmapping them, must succeed
+ * while a queue uses the slice.
  */
 static void doorbell_bo(void)
 {

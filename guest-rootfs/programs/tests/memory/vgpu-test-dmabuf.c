@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program shares memory between devices by dma-bufs. Catches: an importer accesses
- * the old place of memory that has moved; an exporter's memory is freed while in use,
- * or is never freed; contents are lost; sizes or descriptors are not checked.
+ * This program shares memory between devices by dma-bufs. Catches: an importer accesses the
+ * old location of memory that has moved; an exporter's memory is freed while in use, or is
+ * never freed; contents are lost; sizes or descriptors are not checked.
  *
- * The program runs twice (tests.list): with GPUs that have no peer access, so that
- * exported BOs move to GTT, and with GPUs that access each other's VRAM.
+ * The program runs twice (tests.list): with GPUs that have no peer access, so that exported
+ * BOs move to GTT, and with GPUs that access each other's VRAM.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -39,7 +39,7 @@ static void start(int gpus)
 	}
 }
 
-/* Export and import by KFD */
+/* KFD's ioctls for the export and import of dma-bufs */
 
 static int kfd_export(struct vg_bo *bo, int *fd)
 {
@@ -99,9 +99,10 @@ static void gpu_write(int i, const struct vg_bo *bo, uint64_t seed)
 }
 
 /*
- * Check that the BO has left the exporter's VRAM if there is no peer access, and is still
- * there otherwise. @before is the VRAM in use before the import. Wait, because the VRAM is
- * freed after the copy, which may end later than the ioctl.
+ * Without peer access, check that the import has moved the BO out of the exporter's VRAM.
+ * Wait for this, because the VRAM is freed after the copy, which may end later than the
+ * ioctl. With peer access, check that the BO is still in VRAM. @before is the VRAM in use
+ * before the import.
  */
 static void vram_follows(uint64_t before)
 {
@@ -153,8 +154,8 @@ static void gtt_between(void)
 }
 
 /*
- * Descriptor that a child imports. The imported BO must have the same memory, and not a
- * copy.
+ * Descriptor that a child imports. The imported BO must share the memory of the exported
+ * BO, and must not be a copy.
  */
 static int same_fd;
 
@@ -182,7 +183,8 @@ static void same_child(void *arg)
 	      "the import takes memory of its own");
 	gpu_check(0, &bo, SEED);
 	gpu_write(0, &bo, SEED + 7);
-	if (getpid() & 1)	/* in the other half of the runs, the exit frees the BO */
+	/* Children with an even PID do not free the BO: their exit must free it. */
+	if (getpid() & 1)
 		OK(vg_bo_free(&bo));
 }
 
@@ -294,8 +296,8 @@ static void gem_two_gpus(void)
 	vg_pattern_fill(p1, SIZE, SEED + 1, 0);
 	OK(vg_pattern_check(p, SIZE, SEED + 1, 0));
 	/*
-	 * The export of GPU 1's import must return the first dma-buf. The exporter's
-	 * import of this dma-buf must return the original BO.
+	 * The export of GPU 1's imported BO must return the original dma-buf. The import of
+	 * this dma-buf into GPU 0's file must return the original BO.
 	 */
 	back = gem_export(vg.gpu[1].fd, h1);
 	ERRNO(0, gem_import(vg.gpu[0].fd, back, &again));
@@ -306,7 +308,10 @@ static void gem_two_gpus(void)
 	OK(vg_pattern_check(p1, SIZE, SEED + 1, 0));
 	munmap(p, SIZE);
 	munmap(p1, SIZE);
-	/* The handle in GPU 1's file alone must keep the memory. */
+	/*
+	 * GPU 1's handle is now the only reference to the memory, and must keep it
+	 * allocated.
+	 */
 	p1 = tap_gem_mmap(vg.gpu[1].fd, h1, SIZE);
 	OK(vg_pattern_check(p1, SIZE, SEED + 1, 0));
 	munmap(p1, SIZE);
@@ -315,8 +320,8 @@ static void gem_two_gpus(void)
 
 /*
  * Move the exporter's BO while another GPU has imported and mapped it. The exporter's
- * handle and descriptor are open in two rounds, closed in the others. Catches: an
- * importer accesses the old place.
+ * handle and descriptor are open in two rounds, and closed in the others. Catches: an
+ * importer accesses the old location of the BO.
  */
 static void moves(void)
 {
@@ -360,7 +365,7 @@ static void moves(void)
 
 /*
  * GPU 0 and GPU 1 copy from a BO of GPU 0 while the BO is moved. The queues must be
- * evicted, and must then use the new place of the BO.
+ * evicted, and must then use the new location of the BO.
  */
 static void moves_under_queues(void)
 {
@@ -402,8 +407,8 @@ static void moves_under_queues(void)
 }
 
 /*
- * Let the engines of both GPUs access memory that another device exports. @fd is its
- * dma-buf, @p its CPU mapping.
+ * Let the engines of both GPUs access memory that another device exports. @fd is the
+ * dma-buf of this memory, @p the CPU mapping of this memory.
  */
 static void foreign(int fd, char *p)
 {
@@ -426,7 +431,7 @@ static void foreign(int fd, char *p)
 	OK(vg_bo_free(&bo[1]));
 }
 
-/* Allocate SIZE bytes of vgem. Return the CPU mapping. */
+/* Allocate a vgem BO of SIZE bytes. Return the CPU mapping. */
 static char *vgem_create(int vgem, uint32_t *handle)
 {
 	struct drm_mode_create_dumb dumb = {
@@ -459,7 +464,10 @@ static void from_vgem(void)
 	tap_gem_close(vgem, handle);
 }
 
-/* The importer, vgem, cannot follow moves, so the BO must be pinned in GTT. */
+/*
+ * vgem as an importer does not support moves of the BO, so the driver must pin the BO in
+ * GTT.
+ */
 static void to_vgem(void)
 {
 	struct vg_mem_info base, now;
@@ -482,8 +490,8 @@ static void to_vgem(void)
 	CHECK(now.gtt_used >= SIZE, "evicted under its importer: %lu of %lu in GTT", now.gtt_used, base.gtt_used);
 	OK(vg_pattern_check(bo.cpu, SIZE, SEED, 0));
 	/*
-	 * GPUs must be able to use the pinned BO. It may return to VRAM after vgem has
-	 * released it.
+	 * GPUs must be able to use the pinned BO. After vgem has released the BO, the
+	 * driver is free to move it back to VRAM.
 	 */
 	OK(vg_bo_map_gpu(&bo));
 	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &q[0]));
@@ -601,7 +609,10 @@ static void bad_input(void)
 		       &other));
 	ERRNO(EINVAL, kfd_export(&other, &fd));
 
-	/* KFD must refuse to import memory that belongs to no GPU. */
+	/*
+	 * KFD must refuse to import a BO of the CPU domain, because such a BO belongs to no
+	 * GPU.
+	 */
 	h = tap_gem_create(vg.gpu[0].fd, SIZE, AMDGPU_GEM_DOMAIN_CPU, 0);
 	fd = gem_export(vg.gpu[0].fd, h);
 	ERRNO(EINVAL, dmabuf_info(fd, NULL, &none));
@@ -627,9 +638,8 @@ static int place(int file, uint32_t handle, uint64_t domains)
 }
 
 /*
- * Catches: memory of another device is placed in VRAM. After its move back to GTT the
- * memory would have no DMA addresses: the driver would copy to bus address 0, and map
- * that address.
+ * Catches: memory of another device is placed in VRAM. When this memory moves back to GTT,
+ * it has no DMA addresses, so the driver would copy to bus address 0 and map that address.
  */
 static void foreign_placement(void)
 {
@@ -668,7 +678,7 @@ static void foreign_placement(void)
 	OK(vg_pattern_check(stage[0].cpu, SIZE, SEED + 1, 0));
 }
 
-/* Catches: pages of a process are placed in VRAM. */
+/* Catches: a userptr BO, which consists of pages of the process, is placed in VRAM. */
 static void user_placement(void)
 {
 	struct drm_amdgpu_gem_userptr user = {

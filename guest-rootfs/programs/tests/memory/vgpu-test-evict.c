@@ -28,8 +28,8 @@ static void start(void)
 }
 
 /*
- * A process whose BOs are larger than its share of VRAM. A command is written to the pipe
- * at to; a byte at from answers it.
+ * A process whose BOs are larger than its share of VRAM. The test writes a command to the
+ * pipe @to. The process answers each command with one byte on the pipe @from.
  */
 struct owner {
 	pid_t pid;
@@ -39,9 +39,10 @@ struct owner {
 enum { CHUNKS = 6 };
 
 /*
- * Body of an owner. Commands: 'f' fills the BOs by the engine, 'e' checks them by the
- * engine, 'c' checks them by the CPU, 'q' ends the process. Closing the pipe would not end
- * the process, because its siblings have the write end open, too.
+ * Main function of an owner process. Commands: 'f' fills the BOs by the engine, 'e' checks
+ * them by the engine, 'c' checks them by the CPU, 'q' ends the process. 'q' is needed
+ * because closing the pipe would not end the process: its siblings also have the write end
+ * open.
  */
 static void owner_main(int index, uint64_t bytes, int in, int out)
 {
@@ -245,7 +246,7 @@ static void svm_under_pressure(void)
 	owner_end(&o);
 }
 
-/* Processes whose queues always have work, on memory in VRAM. */
+/* Number of processes whose queues always have work, and number of BOs of each process */
 enum { WORKERS = 4, WORKER_BOS = 3 };
 
 #define WORK_JOBS	3000
@@ -263,7 +264,7 @@ struct work {
 	uint64_t enough, jobs[WORKERS], longest_ns[WORKERS];
 };
 
-/* Do one job: fill a piece, copy it out, and check the copy. */
+/* Do one job: fill WORK_PIECE bytes of a BO, copy them to @stage, and check the copy. */
 static void worker_job(struct vg_queue *q, struct vg_bo *bo, uint64_t bytes,
 		       void *stage, uint64_t n)
 {
@@ -275,7 +276,7 @@ static void worker_job(struct vg_queue *q, struct vg_bo *bo, uint64_t bytes,
 	OK(vg_fill_check(stage, WORK_PIECE, (uint32_t)n));
 }
 
-/* Do jobs until all workers have done WORK_JOBS. */
+/* Do jobs until each worker has done WORK_JOBS jobs. */
 static void worker_main(struct work *w, int me, uint64_t bytes)
 {
 	struct vg_bo bo[WORKER_BOS] = { 0 }, stage = { 0 };
@@ -305,8 +306,9 @@ static void worker_main(struct work *w, int me, uint64_t bytes)
 
 /*
  * Four processes with queues use 1.5 times the VRAM. Each process must finish its work
- * while the others run. Without time slices, 20 to 25 jobs run between two evictions;
- * with time slices, at least 200, also on a slow host. The test requires 50.
+ * while the others run. The driver runs 20 to 25 jobs between two evictions without time
+ * slices, and at least 200 with time slices, even on a slow host. The test requires 50
+ * jobs.
  * Catches: processes evict each other all the time; a process is never restored.
  */
 static void turns(void)
@@ -357,10 +359,10 @@ static pid_t start_emptying(void)
 }
 
 /*
- * Prefetch memory to VRAM in pieces while another process evicts VRAM. Each piece
- * becomes a BO, which is created and then pinned. Catches: an eviction waits for a BO,
- * which is pinned meanwhile, and moves the BO nevertheless. The migrated pages would
- * then be in VRAM that is allocated again.
+ * Prefetch memory to VRAM in pieces while another process evicts VRAM. Each piece becomes a
+ * BO, which is created and then pinned. Catches: an eviction that waits for the BO moves
+ * the BO although the BO was pinned during the wait. The VRAM with the migrated pages would
+ * then be allocated again.
  */
 static void svm_into_emptied(void)
 {
@@ -423,8 +425,8 @@ static void hold(int ready)
 }
 
 /*
- * Evict GTT while processes with queues restore their BOs. Catches: the eviction
- * repeats as long as BOs return, and ignores signals.
+ * Evict GTT while processes with queues restore their BOs. Catches: the eviction continues
+ * as long as BOs are restored, and ignores signals.
  */
 static void emptying_ends(void)
 {
@@ -455,8 +457,8 @@ static void emptying_ends(void)
 			_exit(0);
 		}
 		/*
-		 * The reader of the debugfs file evicts. Kill every second reader
-		 * before it ends.
+		 * The child evicts GTT by reading the debugfs file. Kill every second child
+		 * before its read ends.
 		 */
 		if (i % 2)
 			kill(reader, SIGKILL);

@@ -143,8 +143,8 @@ static void map_many(void)
 }
 
 /*
- * Allocate a KFD BO with @flags, import it into the render node's file, set its placement
- * to @domain there, and free it.
+ * Allocate a KFD BO with @flags and import it into the render node's file. Set its
+ * placement to @domain in this file, and free the BO.
  */
 static void place_and_free(struct vg *vg, uint32_t flags, uint64_t domain)
 {
@@ -169,9 +169,9 @@ static void place_and_free(struct vg *vg, uint32_t flags, uint64_t domain)
 }
 
 /*
- * Catches: memory is charged to one of KFD's limits and credited to another, because
- * its domain was changed in between. The sum of the other limit would fall below zero,
- * and every later allocation of every process would fail with ENOMEM.
+ * Change the domain of a BO between allocation and free. Catches: memory is charged to one
+ * of KFD's limits and credited to another. The usage counted for the other limit would
+ * become negative, and every later allocation of every process would fail with ENOMEM.
  */
 static void placed_elsewhere(void)
 {
@@ -190,7 +190,7 @@ static void placed_elsewhere(void)
 	OK(vg_mem_wait_freed(&vg.gpu[0], &before, VG_TIMEOUT_MS));
 }
 
-/* Map BOs at addresses that page tables cannot map, or that another mapping uses. */
+/* MAP must fail at addresses that page tables cannot map, or that another mapping uses. */
 static void map_addresses(void)
 {
 	static const uint64_t bad_va[] = {
@@ -211,7 +211,7 @@ static void map_addresses(void)
 			.va_addr = bad_va[i], .size = 2 * VG_PAGE,
 			.gpu_id = vg.gpu[0].gpu_id, .flags = VG_VRAM,
 		};
-		/* ALLOC or MAP must fail; amdgpu fails in MAP. */
+		/* Either ALLOC or MAP must refuse the address. In amdgpu, MAP refuses it. */
 		r = tap_ioctl(vg.kfd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &args);
 		if (!r)
 			r = try_map(&vg, args.handle, &vg.gpu[0].gpu_id, 1, 0);
@@ -248,8 +248,8 @@ static void svm_and_bo(void)
 }
 
 /*
- * Catches: MAP accepts an address for which an SVM range was created after ALLOC; MAP
- * refuses an address as that of a range although munmap has removed the range.
+ * Catches: MAP accepts an address for which an SVM range was created after ALLOC; MAP still
+ * refuses the address after munmap() has removed the SVM range.
  */
 static void bo_after_svm(void)
 {
@@ -315,7 +315,7 @@ static void mmaps(void)
 	NO_MMAP(EINVAL, vg.kfd, 4096, 1ull << 62 | gpu);
 	NO_MMAP(EINVAL, vg.gpu[0].fd, 4096, 0x7ffffffff000);
 	OK(vg_bo_alloc(&vg, &vg.gpu[0], 2 * VG_PAGE, VG_VRAM, &bo));
-	/* The mapping is larger than the BO. */
+	/* mmap() must refuse a mapping that is larger than the BO. */
 	NO_MMAP(EINVAL, vg.gpu[0].fd, 3 * VG_PAGE, bo.mmap_offset);
 #undef NO_MMAP
 }
@@ -410,7 +410,7 @@ static void closed_early(void)
 	OK(vg_fill(&q, bo.cpu, 0x77777777, VG_MIB));
 	OK(vg_fill_check(bo.cpu, VG_MIB, 0x77777777));
 	close(vg.kfd);
-	/* The CPU mapping of the BO must work, too. */
+	/* The CPU mapping of the BO must still work after KFD's file is closed. */
 	OK(vg_fill_check(bo.cpu, VG_MIB, 0x77777777));
 	ERRNO(EBADF, tap_ioctl(vg.kfd, AMDKFD_IOC_GET_VERSION, &version));
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program tests by which writer (CPU or SDMA) and with how many bytes page tables
- * are written, and when tables are freed. Catches: tables stay until the process ends;
- * SDMA has not written entries when an engine needs them; entries cost more bytes than
- * necessary. Other tests, which check data byte for byte, run a second time with SDMA
- * as the writer (tests.list).
+ * This program lets the CPU or SDMA write page tables. It checks the number of bytes
+ * written, and when page tables are freed. Catches: page tables are freed only when the
+ * process ends; SDMA has not written page table entries when an engine needs them; writing
+ * an entry takes more bytes than necessary. Other tests, which check data byte for byte,
+ * run a second time with SDMA as the writer (tests.list).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@
 enum { BY_SDMA = 0, BY_CPU = 3 };
 
 /*
- * Small page tables share a BO. A mapping of this size needs more tables than one such
- * BO holds.
+ * Size of a mapping that needs several BOs for its page tables. One BO holds many small
+ * page tables, but not as many as this mapping needs.
  */
 #define TABLES_BYTES (64 * VG_MIB)
 
@@ -38,7 +38,7 @@ static int set_writer(int mode)
 	return was;
 }
 
-/* Map memory for the CPU whose pages of 4 KiB are scattered in physical memory. */
+/* Map memory for the CPU. Its 4 KiB pages are scattered in physical memory. */
 static uint32_t *scattered(size_t pages)
 {
 	uint32_t *p = vg_map_anon(pages * VG_PAGE), *order, k, t;
@@ -66,7 +66,7 @@ static uint32_t *scattered(size_t pages)
 
 /*
  * Map scattered pages for the GPU, and check the number of bytes that @writer has written
- * for their entries. Then check the contents that the GPU reads from the pages.
+ * for the page table entries. Then check the contents that the GPU reads from the pages.
  */
 static void map_scattered(int writer)
 {
@@ -131,7 +131,10 @@ static void scattered_by_sdma(void)
 	map_scattered(BY_SDMA);
 }
 
-/* An ioctl unmaps a BO: the VRAM of its page tables must be freed while the process lives. */
+/*
+ * When an ioctl unmaps a BO, the VRAM of the BO's page tables must be freed although the
+ * process continues.
+ */
 static void tables_of_bos_go(void)
 {
 	struct vg_mem_info base, now;
@@ -158,7 +161,10 @@ static void tables_of_bos_go(void)
 	vg_close(&vg);
 }
 
-/* An MMU notifier unmaps SVM memory: the VRAM of its page tables must be freed, too. */
+/*
+ * When an MMU notifier unmaps SVM memory, the VRAM of the memory's page tables must be
+ * freed.
+ */
 static void tables_of_svm_go(void)
 {
 	struct vg_mem_info base, now;

@@ -61,7 +61,7 @@ static void ask_for_all(void)
 	CHECK(!vg_put("/proc/sys/vm/drop_caches", "2"), "drop_caches");
 }
 
-/* Reclaim until at least @pages pages more than @before are swapped out. */
+/* Reclaim until the number of swapped-out pages is at least @before + @pages. */
 static void ask_until(uint64_t before, uint64_t pages)
 {
 	uint64_t end = vg_deadline();
@@ -129,8 +129,8 @@ static void bos_create(int n)
 }
 
 /*
- * Check the bytes of BO @i by SDMA, through a BO that the CPU reads. Return the error
- * of the submission: -ENOMEM if the pages of the BO could not be allocated.
+ * Let SDMA copy BO @i to @stage, and check the copy by the CPU. Return the error of the
+ * submission: -ENOMEM if the pages of BO @i could not be allocated.
  */
 static int try_by_sdma(int i, struct vr_bo *stage)
 {
@@ -363,7 +363,10 @@ static void too_large(void)
 	      " MiB are available", bytes / VG_MIB, available() / VG_MIB);
 	ERRNO(ENOMEM, vr_gem_create(node, bytes, AMDGPU_GEM_DOMAIN_GTT, 0,
 				    &handle));
-	/* Allocations of another task must succeed meanwhile. */
+	/*
+	 * A child repeats the access that fails. Allocations of another task must succeed
+	 * at the same time.
+	 */
 	pid = fork();
 	CHECK(pid >= 0, "fork");
 	while (!pid)
@@ -427,8 +430,8 @@ static void memory_runs_out(void)
 		 (shrunk() - before) * VG_PAGE / VG_MIB,
 		 (swap - swap_free()) / VG_MIB);
 	/*
-	 * To swap a BO in, the kernel must swap other BOs out. A submission does not
-	 * wait for that: it fails with ENOMEM, and the test repeats it.
+	 * To swap a BO in, the kernel must swap other BOs out. A submission does not wait
+	 * until this has happened: it fails with ENOMEM, and the test repeats it.
 	 */
 	end = vg_deadline();
 	while ((err = try_by_sdma(0, &stage)) == -ENOMEM)
@@ -441,7 +444,10 @@ static void memory_runs_out(void)
 	bos_free();
 }
 
-/* Work during reclaim, in several child processes */
+/*
+ * Work of the child processes that run during reclaim. They use BOs of the render node,
+ * BOs of KFD with a queue, or SVM memory.
+ */
 
 static void churn_render(uint64_t round)
 {
@@ -538,8 +544,8 @@ static void child_kill(pid_t pid)
 }
 
 /*
- * Kill one of several children at a random time. The other children must find their
- * bytes.
+ * Kill one of several children at a random time. The other children must find the contents
+ * of their BOs intact.
  */
 static void churn_round(int round)
 {
@@ -567,7 +573,10 @@ static void all_at_once(void)
 	tap_swap_on();
 	OK(vg_mem_info(gpu, &base));
 	before = shrunk();
-	/* The long form also causes real memory pressure. */
+	/*
+	 * The long form locks 85 % of the available memory, which also causes reclaim by
+	 * itself. The short form locks 25 %.
+	 */
 	most = available() * (long_form() ? 17 : 5) / 20;
 	hog_start(&hog);
 	for (uint64_t has = 0; has < most; has += HOG_PIECE)

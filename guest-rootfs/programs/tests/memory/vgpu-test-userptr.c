@@ -116,7 +116,7 @@ static void both_ways(void)
 	char *p = anon(SIZE);
 
 	start(1, -1);
-	/* The memory has never been touched. */
+	/* This memory has no pages yet, because the CPU has not accessed it. */
 	uptr_create(&vg.gpu[0], p, &bo);
 	gpu_reads(0, p);
 	gpu_writes(0, p, SEED);
@@ -133,7 +133,7 @@ static void both_ways(void)
 	uptr_free(&bo);
 }
 
-/* Operations on the memory while a queue copies from it */
+/* Operations on the memory of a userptr BO while a queue copies from this memory */
 
 static void op_write(char *p)
 {
@@ -170,8 +170,9 @@ static void op_fork(char *p)
 }
 
 /*
- * The parent's CPU does not write after fork(). Catches: an engine's write after fork()
- * reaches the child, which checks its memory after the engine has finished.
+ * The child compares its memory when child_end() closes the pipe. The parent's CPU does not
+ * write after fork(). Catches: an engine's write after fork() reaches the memory of the
+ * child.
  */
 static int child_pipe = -1;
 static pid_t child;
@@ -220,8 +221,8 @@ static void op_mremap(char *p)
 }
 
 /*
- * Remove the write permission and restore it. With PROT_NONE the queue would not wait for
- * the memory, but fault on it: see no_access().
+ * Remove the write permission and restore it. Do not use PROT_NONE: the queue would then
+ * fault on the memory and not wait for it, see no_access().
  */
 static void op_mprotect(char *p)
 {
@@ -240,7 +241,7 @@ static void op_collapse(char *p)
 	if (madvise(huge, 2 * VG_MIB, MADV_COLLAPSE))
 		tap_diag("MADV_COLLAPSE: %s", strerror(errno));
 	gpu_reads(0, p);
-	/* Split the huge page again. */
+	/* Split the huge page again by changing the protection of one of its pages. */
 	CHECK(!mprotect(huge + VG_MIB, VG_PAGE, PROT_READ) &&
 	      !mprotect(huge + VG_MIB, VG_PAGE, PROT_READ | PROT_WRITE),
 	      "mprotect");
@@ -320,8 +321,9 @@ static void waits_for_write(void)
 }
 
 /*
- * PROT_NONE memory is not mapped for the GPU until it is accessible again. The queue
- * must continue while it does not access that memory, and must find the bytes later.
+ * PROT_NONE memory is not mapped for the GPU until it is accessible again. Meanwhile the
+ * queue must continue with other memory. Later the queue must read the right bytes from
+ * this memory.
  */
 static void no_access(void)
 {
@@ -353,8 +355,8 @@ static void unmap(char *p)
 }
 
 /*
- * Unmap the memory. Catches: a queue is stopped although it does not access the memory;
- * an access causes no fault.
+ * Unmap the memory of a userptr BO. Catches: a queue is stopped although it does not access
+ * the unmapped memory; an access to the unmapped memory causes no fault.
  */
 static void unmapped(void)
 {
@@ -411,7 +413,7 @@ static void two_gpus(void)
 	uptr_free(&bo);
 }
 
-/* Swap on a loop device, whose file is in ramfs, which is not swapped */
+/* Swap to a loop device. Its file is in ramfs, because ramfs is not swapped. */
 
 #define SWAP_BYTES	(16 * VG_MIB)
 
@@ -506,7 +508,7 @@ static void swapping(void)
 
 /*
  * The process ends with userptr BOs in use. Catches: memory is not freed at the end of the
- * process, which tap_main() reports.
+ * process. tap_main() checks this.
  */
 static void abandoned(void)
 {
@@ -567,10 +569,10 @@ static void bad_input(void)
 				SIZE));
 	ERRNO(EFAULT, uptr_errno((uintptr_t)map_file(fd, PROT_NONE, MAP_SHARED),
 				 SIZE));
-	/* Half of the memory is unmapped. */
+	/* Memory of which one half is unmapped must be refused. */
 	munmap((void *)(p + SIZE / 2), SIZE / 2);
 	ERRNO(EFAULT, uptr_errno(p, SIZE));
-	/* Half of the mapping is beyond the end of the file. */
+	/* A mapping of which one half is beyond the end of the file must be refused. */
 	CHECK(!ftruncate(fd, SIZE / 2), "ftruncate");
 	ERRNO(EFAULT, uptr_errno((uintptr_t)map_file(fd, PROT_READ | PROT_WRITE,
 						     MAP_SHARED), SIZE));

@@ -2,9 +2,10 @@
 /*
  * This program uses GEM_VA in the address space of a KFD process: the DRM file that was
  * passed to ACQUIRE_VM maps BOs for the process's queues, as ROCr's virtual memory API
- * does. Catches: a page table entry is missing, or points to another BO or to the old
- * place of moved memory while a queue runs; the split of a mapping unmaps too much;
- * memory is freed with its exporter, or never; an address in use is mapped twice.
+ * does. Catches: a page table entry is missing, or points to another BO; a page table entry
+ * points to the old location of memory that was moved while a queue runs; the split of a
+ * mapping unmaps too much; imported memory is freed when its exporter ends, or is never
+ * freed; an address in use is mapped twice.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -173,8 +174,8 @@ static void kfd_memory(void)
 }
 
 /*
- * Evict the render node's BOs while a queue writes to them, and allocate the memory
- * that becomes free. Catches: a write is lost, or reaches the old place of a BO.
+ * Evict the render node's BOs while a queue writes to them, and allocate the memory that
+ * becomes free. Catches: a write is lost, or reaches the old location of a BO.
  */
 static void own_bos(void)
 {
@@ -203,7 +204,7 @@ static void own_bos(void)
 		OK(vg_emit_fence(&q, &seq));
 		vg_queue_submit(&q);
 		tap_evict(gpu, round & 1 ? "gtt" : "vram");
-		/* New memory must be zero; it may be the old place of the BOs. */
+		/* New memory must be zero, even if it was the old location of the BOs. */
 		ERRNO(0, vr_gem_create(other, 4 * SIZE, domain[round & 1], 0,
 				       &next));
 		found = tap_gem_mmap(other, next, 4 * SIZE);
@@ -238,7 +239,11 @@ static void cut(void)
 		uint64_t hole = va + 2 * VG_MIB + (uint64_t)round * 5 * VG_PAGE;
 
 		ERRNO(0, map(h, va, 0, SIZE));
-		if (round == 3)	/* the eviction may leave stale page table entries */
+		/*
+		 * In the last round, split a mapping whose page table entries may be stale
+		 * after an eviction.
+		 */
+		if (round == 3)
 			tap_evict(gpu, "vram");
 		memset(stage.cpu, 0x5a, 2 * VG_MIB);
 		for (i = 0; i < 24; i++) {
@@ -294,7 +299,7 @@ static void prt(void)
 	ERRNO(0, vr_gem_va(gpu->fd, 0, AMDGPU_VA_OP_UNMAP, AMDGPU_VM_PAGE_PRT,
 			   va, 0, SIZE));
 	expect_fault(va);
-	/* The end of the process must remove this mapping. */
+	/* Leave a PRT mapping for the end of the process, which must remove the mapping. */
 	ERRNO(0, vr_gem_va(gpu->fd, 0, AMDGPU_VA_OP_MAP, AMDGPU_VM_PAGE_PRT, va,
 			   0, SIZE));
 }
@@ -397,7 +402,10 @@ static void exporter(int to)
 	}
 }
 
-/* Memory must stay when its exporter is killed, and be freed with the last importer. */
+/*
+ * Memory must stay when its exporter is killed, and must be freed when its last importer
+ * releases it.
+ */
 static void exporter_killed(void)
 {
 	uint64_t va = reserve(SIZE);
@@ -503,7 +511,10 @@ static void no_queue(void)
 	start_on(0);
 	gpu_check(bo.va, SIZE, SEED, 0);
 	gpu_check(va, SIZE, SEED + 1, 0);
-	/* The creation of another queue must restore the BOs, too. */
+	/*
+	 * After an eviction without any queue, the creation of a queue must restore the BOs
+	 * again.
+	 */
 	OK(vg_queue_destroy(&q));
 	tap_evict(gpu, "vram");
 	OK(vg_queue_create(&vg, gpu, 8192, &q));
@@ -625,7 +636,10 @@ static void refused(void)
 	ERRNO(EINVAL, vr_gem_va(gpu->fd, h, 77, VR_MAP_RW, va, 0, SIZE));
 	ERRNO(EINVAL, clear(va, 1));
 	ERRNO(0, clear(va, SIZE));
-	/* Map a BO that belongs to no GPU, then a userptr BO. */
+	/*
+	 * MAP must refuse a BO of the CPU domain, which belongs to no GPU, and a userptr
+	 * BO.
+	 */
 	ERRNO(0, vr_gem_create(gpu->fd, SIZE, AMDGPU_GEM_DOMAIN_CPU, 0, &x));
 	ERRNO(EINVAL, map(x, va, 0, SIZE));
 	user.addr = (uintptr_t)tap_anon(VG_MIB);
@@ -732,8 +746,8 @@ static unsigned int vram_runs(uint64_t va, uint64_t size)
 }
 
 /*
- * Fill VRAM with BOs so that every second MiB is free. Return the number of entries of
- * @bo used.
+ * Fill VRAM with BOs of 1 MiB, and free every second BO. Return the number of elements of
+ * @bo that were used, including those of the freed BOs.
  */
 static unsigned int fragment(struct vg_bo *bo, unsigned int n)
 {

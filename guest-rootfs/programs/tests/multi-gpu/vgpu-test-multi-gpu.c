@@ -40,7 +40,7 @@ static void topology(void)
 	      "both are at one PCI address");
 }
 
-/* Each GPU copies between its own BOs, both at the same time. */
+/* Both GPUs copy at the same time, each between its own BOs. */
 static void both_copy(void)
 {
 	struct vg_bo a[2] = { 0 }, b[2] = { 0 };
@@ -84,7 +84,10 @@ static void shared_gtt(void)
 	OK(vg_bo_free(&vram));
 }
 
-/* Catches: a GPU that faults on the same memory as the other GPU reads old contents. */
+/*
+ * Both GPUs fault on the same anonymous memory. Catches: one of the GPUs reads old
+ * contents.
+ */
 static void shared_malloc(void)
 {
 	uint32_t seq[2];

@@ -2,12 +2,12 @@
 /*
  * This program lets GPUs access each other's VRAM. Catches: an address of the peer's VRAM
  * is wrong; a page table entry for the peer's VRAM stays after the memory was moved or
- * freed, or its GPU was unplugged; the TLB of only one GPU is flushed; contents are lost.
+ * freed, or after the peer was unplugged; the TLB of only one GPU is flushed; contents are
+ * lost.
  *
- * The program runs three times (tests.list): as a hive (XGMI), behind a host bridge
- * that allows PCIe peer-to-peer, and without peer access, where mapping fails. With the
- * argument "link" or "surprise" the program is the guest's part of
- * tests/avocado/test_peer.py.
+ * The program runs three times (tests.list): as a hive (XGMI), behind a host bridge that
+ * allows PCIe peer-to-peer, and without peer access, where mapping fails. With the argument
+ * "link" or "surprise" the program is the guest's part of tests/avocado/test_peer.py.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -206,8 +206,8 @@ static void topology(void)
 }
 
 /*
- * Copy to and from the VRAM of either GPU on both engines. Some sizes allow large page
- * table leaves, others do not.
+ * Copy to and from the VRAM of either GPU with the engines of both GPUs. Some sizes allow
+ * large page table leaves, others do not.
  */
 static void copies(void)
 {
@@ -223,8 +223,8 @@ static void copies(void)
 
 		for (own = 0; own < 2; own++) {
 			/*
-			 * Allocate another BO first, so that the BO has another place in
-			 * VRAM than in the previous round.
+			 * Allocate a small BO first, so that the tested BO is at another
+			 * VRAM address than in the previous round.
 			 */
 			OK(vg_bo_create(&vg, &vg.gpu[own], VG_PAGE * (s + 1),
 					VG_VRAM, &before[own]));
@@ -345,7 +345,10 @@ static void errors(void)
 		ERRNO(EINVAL, vg_bo_unmap_peer(&vram, &vg.gpu[1]));
 	OK(vg_bo_free(&vram));
 
-	/* Registers and doorbells must be mappable only by PCIe peer-to-peer. */
+	/*
+	 * The peer must be able to map the owner's registers and doorbells only with PCIe
+	 * peer-to-peer.
+	 */
 	OK(vg_bo_alloc(&vg, &vg.gpu[0], VG_PAGE, VG_MMIO_REMAP, &bar));
 	ERRNO(tap_pcie_p2p() ? 0 : EINVAL, vg_bo_map_peer(&bar, &vg.gpu[1]));
 	if (tap_pcie_p2p())
@@ -357,7 +360,7 @@ static void errors(void)
 		OK(vg_bo_unmap_peer(&bar, &vg.gpu[1]));
 	OK(vg_bo_free(&bar));
 
-	/* System memory must always be mappable. */
+	/* The peer must be able to map system memory even without peer access. */
 	OK(vg_bo_create(&vg, &vg.gpu[0], SIZE, VG_GTT, &gtt));
 	OK(vg_bo_map_peer(&gtt, &vg.gpu[1]));
 	gpu_write(1, &gtt, SEED + 1);
@@ -402,9 +405,9 @@ static uint64_t moves_since(uint64_t before)
 }
 
 /*
- * The peer writes and both GPUs read, @rounds times. With @moves, repeat this until at
- * least one BO was moved out of VRAM, because the child that evicts may start late.
- * Return the number of moves.
+ * The peer writes and reads the BO @rounds times. With @owner_too, the owner also reads the
+ * BO. With @moves, continue until at least one BO was moved out of VRAM, because the child
+ * that evicts may start late. Return the number of moves.
  */
 static uint64_t work(struct vg_bo *bo, bool owner_too, int rounds, bool moves)
 {
@@ -591,7 +594,10 @@ static void reset(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* Body of a later process, which must find VRAM on both GPUs that is free and zero. */
+/*
+ * Body of a process that runs after the GPU was added again. VRAM of both GPUs must be free
+ * and must contain zeros.
+ */
 static void use(void *arg)
 {
 	struct vg_bo bo = { 0 };
@@ -671,7 +677,10 @@ static void gone(int which, bool remove)
 	OK(vg_emit_fence(&q[1], &seq));
 	vg_queue_submit(&q[1]);
 	OK(remove ? vg_pci_remove(name) : vg_pci_unbind(name));
-	/* The queue has stopped, possibly before its last packet. */
+	/*
+	 * The unbind or removal must have stopped the queue, so its read pointer must not
+	 * change any more.
+	 */
 	rptr = vg_queue_rptr(&q[1]);
 	ERRNO(ENODEV, tap_ioctl(vg.kfd, AMDKFD_IOC_GET_VERSION,
 				&(struct kfd_ioctl_get_version_args) { 0 }));
@@ -700,7 +709,7 @@ static void peer_gone(void)
 	gone(1, false);
 }
 
-/* Cases that the host controls */
+/* Report a step to the host, which controls these cases, and wait for its answer */
 
 static void say(const char *word)
 {

@@ -18,8 +18,8 @@ static struct vg vg;
 static char text[TEXT];
 
 /*
- * Run a command by the shell, and store its output in text[]. Return the exit status of
- * the shell, which is that of the last command of a pipe.
+ * Run a command in the shell, and store its output in text[]. Return the exit status of the
+ * shell. For a pipe this is the status of the last command.
  */
 static int shell(const char *command)
 {
@@ -79,7 +79,7 @@ static unsigned int lines(void)
 	return n;
 }
 
-/* The command must print one line for each probe of a GPU. */
+/* The page's command must print one line of the kernel log for each probe of a GPU. */
 static void supported(void)
 {
 	static const char command[] = "dmesg | grep \"SVM.*supported\"";
@@ -116,7 +116,10 @@ static void gtt_files(void)
 	uint64_t total, used;
 
 	tap_open(&vg, -1);
-	/* The GPU with renderD128 has card0, which is in the commands. */
+	/*
+	 * The page's commands name card0, so the first GPU must be the one with card0 and
+	 * renderD128.
+	 */
 	CHECK(vg.gpu[0].minor == 128, "the first GPU is renderD%d",
 	      vg.gpu[0].minor);
 	total = gtt("total");
@@ -131,7 +134,7 @@ static void gtt_files(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* Body of a child: create a range, and end. */
+/* Body of a child: create an SVM range, and exit without removing it. */
 static void range_alone(void *arg)
 {
 	(void)arg;
@@ -165,11 +168,14 @@ static void debug_prints(void)
 	pid = tap_in_child(range_alone, NULL);
 	snprintf(command, sizeof(command), "dmesg | grep 'vgpu_kfd: pid %d: '",
 		 pid);
-	/* While the log has no matching line, grep ends with an error and shell() is not 0. */
+	/*
+	 * While the log has no matching line, grep fails and shell() returns a status other
+	 * than 0.
+	 */
 	while ((shell(command) || !strstr(text, steps[n - 1])) &&
 	       vg_now() < end)
 		vg_sleep_us(10000);
-	/* Switch the prints off, because later programs of this guest must not print them. */
+	/* Switch the debug prints off for the later programs of this guest. */
 	run("echo 'file svm_*.c -p' > /proc/dynamic_debug/control");
 	run(command);
 	CHECK(lines() == n, "%u lines and not %u:\n%s", lines(), n, text);

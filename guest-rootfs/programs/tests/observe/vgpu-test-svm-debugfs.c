@@ -382,8 +382,9 @@ static void wait_to_die(void *arg)
 }
 
 /*
- * Kill the process after the first 64 bytes of its file were read. Catches: the teardown
- * waits until the file is closed; a later read() still returns ranges.
+ * Kill the process after the first 64 bytes of its debugfs file were read. Catches: the
+ * teardown of the process waits until the file is closed; a later read() still returns
+ * ranges.
  */
 static void ends_while_read(void)
 {
@@ -418,8 +419,8 @@ static void read_on(pid_t pid)
 }
 
 /*
- * Kill the process at a random time while its file is read. Catches: the reader hangs;
- * memory is not freed.
+ * Kill the process at a random time while its debugfs file is read. Catches: the reader
+ * hangs; memory is not freed.
  */
 static void killed_while_read(void)
 {

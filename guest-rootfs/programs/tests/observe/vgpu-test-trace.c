@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program checks the trace events of known actions, and their order. Catches: an
- * event is missing, names another BO or place, or comes before its action; the events
- * of one fault have different serial numbers; a step in the life of a range list is
+ * This program checks the trace events of known actions, and their order. Catches: an event
+ * is missing, names the wrong BO or the wrong domain, or comes before its action; the
+ * events of one fault have different serial numbers; a step in the life of a range list is
  * traced twice or out of order.
  */
 #include <ctype.h>
@@ -28,7 +28,10 @@ static void spill(const char *path, const char *value)
 	ssize_t n;
 
 	CHECK(file >= 0, "%s: %s", path, strerror(errno));
-	/* A write() to set_event accepts only one event of @value. */
+	/*
+	 * One write() to set_event accepts only one event of @value, so write until all are
+	 * accepted.
+	 */
 	for (; *value; value += n) {
 		n = write(file, value, strlen(value));
 		CHECK(n > 0, "%s to %s: %s", value, path, strerror(errno));
@@ -102,7 +105,7 @@ static void trace_bo(void)
 		tap_skip("VRAM is too large to fill: run with --vram 64M");
 	file = tap_open_render(gpu);
 	trace_on("vgpu:*");
-	/* The size identifies this BO in the trace, because no other BO has it. */
+	/* The size identifies this BO in the trace, because no other BO has this size. */
 	first = tap_gem_create(file, odd, AMDGPU_GEM_DOMAIN_VRAM, 0);
 	for (i = 0; i < info.vram_total / (4 * VG_MIB) + 1; i++)
 		tap_gem_create(file, 4 * VG_MIB, AMDGPU_GEM_DOMAIN_VRAM, 0);

@@ -217,9 +217,9 @@ static void indirect(void)
 }
 
 /*
- * There are more queues than hardware queues, and every second queue begins with a wait.
- * Catches: a packet is executed twice because its queue has lost its hardware queue
- * meanwhile.
+ * There are more queues than hardware queues, and every second queue begins with a wait. A
+ * queue can lose its hardware queue while it executes a packet. Catches: the packet is then
+ * executed a second time.
  */
 static void turns(void)
 {

@@ -240,7 +240,7 @@ static void turns(void)
 
 /*
  * Body of a process with two queues. q[1] waits for a word that q[0] writes, and then
- * writes the same word to another place. Catches: a write is lost, repeated, or made in
+ * writes the same word to another address. Catches: a write is lost, repeated, or made in
  * the memory of another process.
  */
 static void steady(void *arg)
@@ -409,7 +409,10 @@ static void bad_packets(void)
 		      data.hw_exception_data.memory_lost);
 		ERRNO(ETIMEDOUT, vg_cq_wait(&q, 0));
 		OK(vg_cq_finish(&good, VG_TIMEOUT_MS));
-		/* This submits a new run list, which must not start the bad queue again. */
+		/*
+		 * Updating the bad queue submits a new run list, which must not start the
+		 * bad queue again.
+		 */
 		OK(vg_cq_update(&q, &q.ring, 100));
 		OK(vg_cq_finish(&good, VG_TIMEOUT_MS));
 		errors = tap_device_counter(gpu, "queue_errors") - errors;
@@ -634,7 +637,7 @@ static void killed(void)
 
 /*
  * Evict BOs or reset the device while a queue uses the BOs. Catches: a write to VRAM is
- * lost, or goes to the former place of the BO.
+ * lost, or goes to the old location of the BO.
  */
 static void moved(void)
 {
@@ -715,7 +718,10 @@ static void shown(void)
 	CHECK(debugfs_has("mqds", words), "mqds has no \"%s\"", words);
 	CHECK(debugfs_has("hqds", "MEC 1 Pipe 0 Queue 2:"),
 	      "hqds has not the queue");
-	/* These are the headers of MAP_PROCESS and of MAP_QUEUES. */
+	/*
+	 * The run list must contain the headers of MAP_PROCESS (c013a102) and MAP_QUEUES
+	 * (c005a202).
+	 */
 	CHECK(debugfs_has("rls", "  c013a102 ") && debugfs_has("rls", "c005a202"),
 	      "rls has no run list");
 	OK(vg_cq_update(&q, &q.ring, 0));

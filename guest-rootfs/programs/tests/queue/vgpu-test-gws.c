@@ -20,7 +20,7 @@
 #define NUM_GWS		64	/* GWS resources of an MI200 */
 #define QUANTUM_MS	10	/* time slice in the driver's run lists */
 #define ROUNDS		20
-#define WAITS		~0u	/* a value of shared.turn for which no queue waits */
+#define WAITS		~0u	/* a value of shared.turn for which no queue of partner() waits */
 
 static struct vg vg;
 static struct vg_gpu *gpu;
@@ -262,8 +262,8 @@ static void partner(struct shared *s, unsigned int me)
 	__atomic_fetch_add(&s->ready, 1, __ATOMIC_SEQ_CST);
 	OK(vg_cq_wait(&q, VG_TIMEOUT_MS));
 	/*
-	 * Do not end before the other process has finished, because the end would
-	 * change the run list.
+	 * This process must not end before the other process has finished, because the end
+	 * of a process changes the run list.
 	 */
 	OK(vg_wait_word(&s->turn, 2 * ROUNDS, VG_TIMEOUT_MS));
 	OK(vg_wait_word(&s->go, 1, VG_TIMEOUT_MS));

@@ -265,7 +265,8 @@ static void full_ring(void)
 
 /**
  * struct worker - a thread with its own queue
- * @index: place of the thread's data in @shared
+ * @thread: thread
+ * @index: index of the thread's data in the BO "shared"
  * @problem: @text if the thread failed, else NULL
  * @text: vg_error() of the thread
  */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program moves BOs that jobs use. Catches: a move blocks the caller until the
- * BO's jobs complete; a move runs before these jobs; a job that does not list the BO
- * accesses its old memory after that memory was reused; a job reads the BO before its
- * move has completed.
+ * This program moves BOs that jobs use. Catches: a move blocks the caller until the BO's
+ * jobs complete; a move runs before these jobs; a job that does not list the BO accesses
+ * the BO's old memory after this memory was reused; a job reads the BO before the move has
+ * completed.
  *
  * The jobs that delay a move wait for fences of vgem and occupy no engine.
  */
@@ -189,7 +189,7 @@ static void moves_behind(uint64_t from, uint64_t to)
 			 ~0ull));
 
 	hold_make(&hold, u.fd);
-	/* Copy the first half over the second half. */
+	/* User u's job writes to the BO: it copies the first half over the second half. */
 	vr_ib_copy(&u.ib[1], VA + SIZE / 2, VA, SIZE / 2);
 	a = submit(&u, 1, 0, bo.handle, &hold);
 	place(v.fd, shared, to);
@@ -209,7 +209,7 @@ static void moves_behind(uint64_t from, uint64_t to)
 	OK(vg_pattern_check(bo.cpu, SIZE / 2, SEED, 0));
 	OK(vg_pattern_check((char *)bo.cpu + SIZE / 2, SIZE / 2, SEED, 0));
 
-	/* A later job of user u must find the BO at its new place. */
+	/* A later job of user u must find the BO at its new location. */
 	vr_ib_copy(&u.ib[2], VA_OUT, VA, SIZE);
 	a = submit(&u, 2, 0, bo.handle, NULL);
 	ERRNO(0, vr_wait(u.fd, u.ctx, 0, a, ~0ull));
@@ -306,8 +306,8 @@ static void unnamed_after(void)
 }
 
 /*
- * Jobs move the BO out of VRAM and back into it. The test waits for a job only to reuse
- * its IB.
+ * Jobs move the BO out of VRAM and back into VRAM. The test waits for a job only before it
+ * reuses the job's IB.
  */
 static void back_and_forth(void)
 {
@@ -347,8 +347,8 @@ static void back_and_forth(void)
 	ERRNO(0, vr_gem_close(v.fd, shared));
 	vr_bo_free(&bo);
 	/*
-	 * The VRAM that moves have left is freed later. Allow 1 MiB more than before for
-	 * page tables, which may stay.
+	 * The VRAM that moves have left is freed later. Allow 1 MiB more than before,
+	 * because the driver may keep page tables.
 	 */
 	before.vram_used += VG_MIB;
 	OK(vg_mem_wait_freed(gpu, &before, VG_TIMEOUT_MS));

@@ -29,7 +29,8 @@
 #define VRAM	AMDGPU_GEM_DOMAIN_VRAM
 #define GTT	AMDGPU_GEM_DOMAIN_GTT
 #define SECOND	1000000000ull
-#define JOB_MS	(VG_TIMEOUT_MS / 3)	/* time limit of a job that can run */
+/* time limit for a job that does not have to wait for the test */
+#define JOB_MS	(VG_TIMEOUT_MS / 3)
 #define JOB_NS	(JOB_MS * 1000000ull)
 #define LOCKUP	"/sys/module/vgpu_kfd/parameters/lockup_timeout"
 
@@ -393,7 +394,10 @@ static void timelines(void)
 		vr_cs_chunk(&cs, AMDGPU_CHUNK_ID_SYNCOBJ_TIMELINE_SIGNAL, &point,
 			    sizeof(point));
 		ERRNO(0, try_submit(&u, &cs, NULL, 0, &seq));
-		/* Place the next IB elsewhere, because the job may still read this IB. */
+		/*
+		 * Write the next IB to another page, because the engine may still read the
+		 * current IB.
+		 */
 		u.ib.bo.va += VG_PAGE;
 		u.ib.bo.cpu = (char *)u.ib.bo.cpu + VG_PAGE;
 	}
@@ -477,7 +481,7 @@ static void submitted_later(void)
 	start(&u);
 	e.point.handle = syncobj_create(u.fd);
 	e.point.point = 5;
-	/* Use the same file with another IB. */
+	/* Let the thread submit through the same DRM file, but with an IB of its own. */
 	second = u;
 	ERRNO(0, vr_ib_create(u.fd, VG_PAGE, VA, &second.ib));
 	vr_ib_copy(&second.ib, flag_va(2), flag_va(1), 4);
@@ -857,8 +861,8 @@ static void set_lockup(const char *ms)
 
 /*
  * The job fails while WAIT_FENCES waits for any fence of a list that has only the job's
- * fence. The call must return the error of the job. Catches: the call does not store the
- * index of the fence, too.
+ * fence. The call must return the error of the job. Catches: the call returns this error
+ * without storing the index of the fence.
  */
 static void expect_failed_first(struct user *u, uint64_t seq)
 {
@@ -916,8 +920,8 @@ static void submit_and_die(void *arg)
 }
 
 /*
- * Close files and end processes while their jobs are in flight. Catches: memory of such
- * a file is not freed.
+ * Close files and end processes while their jobs are in flight. Catches: the memory of a
+ * closed file or an ended process is not freed.
  */
 static void left_behind(void)
 {
@@ -1139,8 +1143,8 @@ static void bad(void)
 	CS(EINVAL, u.ctx, 1, ptr);
 	ib.ib_bytes = u.ib.ndw * 4;
 	/*
-	 * Pass chunks of all other kinds, each without the data that it requires, and
-	 * chunks of unknown kinds.
+	 * CS must refuse chunks of the kinds FENCE, BO_HANDLES and CP_GFX_SHADOW that lack
+	 * the required data, and chunks of unknown kinds.
 	 */
 	chunk[1].chunk_data = (uintptr_t)&ib;
 	chunk[1].chunk_id = AMDGPU_CHUNK_ID_FENCE;

@@ -84,7 +84,7 @@ static void check_where(int from, int n, bool vram, const char *what)
 
 /*
  * Fill free VRAM with new BOs, and then create @n more, so that @n other BOs must be
- * evicted. @next is the number of the first new BO. Return the number after the last.
+ * evicted. @next is the number of the first new BO. Return the number for the next BO.
  */
 static int push_out(int next, int n)
 {

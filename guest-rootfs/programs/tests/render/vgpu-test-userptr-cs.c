@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program tests jobs of the render node that use userptr BOs. Catches: pages are
- * freed while a job uses them; a job uses pages that the memory no longer has; a job
- * writes to a read-only userptr BO; another process can use the userptr BO.
+ * This program tests jobs of the render node that use userptr BOs. Catches: pages are freed
+ * while a job uses them; a job uses pages that the process no longer has at the BO's
+ * addresses; a job writes to a read-only userptr BO; another process can use the userptr
+ * BO.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -68,7 +69,10 @@ static int try_submit(uint32_t handle, uint64_t *seq)
 	};
 	int r;
 
-	/* CS returns -EAGAIN if pages changed during the call. libdrm retries, too. */
+	/*
+	 * CS returns -EAGAIN if pages changed during the call. Submit again, as libdrm
+	 * does.
+	 */
 	do
 		r = vr_submit(fd, ctx, 0, &ib, handles, 4, seq);
 	while (r == -EAGAIN);
@@ -168,8 +172,8 @@ static void waits_for_job(void)
 }
 
 /*
- * A job accesses the memory without listing the BO. Catches: MADV_DONTNEED waits for the
- * job; the job accesses the pages after they were freed and used again.
+ * A job accesses the memory of a userptr BO without listing the BO. Catches: MADV_DONTNEED
+ * waits for the job; the job accesses the pages after they were freed and used again.
  */
 static void not_named(void)
 {

@@ -239,8 +239,8 @@ static void replace(void)
 }
 
 /*
- * In a PRT mapping, which has no BO, reads must return zeros and writes must be dropped,
- * also where the PRT mapping replaces that of a BO.
+ * In a PRT mapping, which has no BO, reads must return zeros and writes must be dropped.
+ * This must also hold where the PRT mapping replaces the mapping of a BO.
  */
 static void prt(void)
 {
@@ -256,7 +256,10 @@ static void prt(void)
 	copy(VA, VA + VG_GIB, VG_MIB, &bo, &bo);
 	OK(vg_fill_check(bo.cpu, VG_MIB, 0));
 	OK(vg_fill_check((char *)bo.cpu + VG_MIB, VG_MIB, 0x77777777));
-	/* Replace a part of the PRT mapping by that of a BO, then by PRT again. */
+	/*
+	 * Replace a part of the PRT mapping with a mapping of the BO, and then again with a
+	 * PRT mapping.
+	 */
 	ERRNO(0, vr_gem_va(fd, bo.handle, REPLACE, VR_MAP_RW,
 			   VA + VG_GIB + VG_MIB, VG_MIB, VG_MIB));
 	copy(VA, VA + VG_GIB + VG_MIB, VG_MIB, &bo, &bo);
@@ -357,8 +360,8 @@ static void closed_while_used(void)
 }
 
 /*
- * Create BOs with VM_ALWAYS_VALID. Catches: a job that does not list such a BO cannot use
- * the BO; the BO can be shared with another file.
+ * Create BOs with VM_ALWAYS_VALID. Catches: a job that does not list the BO cannot use the
+ * BO; the BO can be shared with another file.
  */
 static void always_valid(void)
 {
@@ -434,8 +437,8 @@ static void placement(void)
 }
 
 /*
- * Create more BOs than VRAM holds. A job must find the contents of an evicted BO at its
- * address.
+ * Create more BOs than VRAM holds. A job must find the contents of an evicted BO at the
+ * BO's GPU address.
  */
 static void evicted(void)
 {
@@ -465,7 +468,7 @@ static void evicted(void)
 
 /*
  * Body of a process that fills, copies and reads BOs by SDMA and CPU in random order.
- * Several such processes run, and VRAM is too small for the BOs of all.
+ * Several processes run this function, and VRAM is too small for the BOs of all.
  */
 static void pressed(void *arg)
 {
@@ -590,7 +593,10 @@ static void bad(void)
 	ERRNO(ENOENT, vr_gem_va(fd, h, UNMAP, 0, VA + VG_PAGE, 0, 0));
 	ERRNO(ENOENT, vr_gem_va(fd, ib.bo.handle, UNMAP, 0, VA, 0, 0));
 	ERRNO(EFAULT, vr_ioctl(fd, DRM_IOCTL_AMDGPU_GEM_VA, (void *)8));
-	/* If the structure is shorter, the kernel must take the missing members as zero. */
+	/*
+	 * The kernel must take the members that a shorter structure lacks as zero. The size
+	 * of the mapping is then zero, so MAP must fail.
+	 */
 	args.handle = h;
 	args.operation = MAP;
 	ERRNO(EINVAL, vr_ioctl(fd, _IOC(_IOC_WRITE, DRM_IOCTL_BASE,
@@ -598,7 +604,10 @@ static void bad(void)
 					16), &args));
 }
 
-/* Create many small mappings. Catches: closing the file does not free their memory. */
+/*
+ * Create many small mappings. Catches: closing the file does not free the memory of the
+ * mappings.
+ */
 static void many(void)
 {
 	struct vg_mem_info base;

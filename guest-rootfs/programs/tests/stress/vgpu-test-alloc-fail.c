@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program repeats system calls, and lets the first allocation of the call fail, then
- * the second, and so on, until the call succeeds without a failed allocation
- * (/proc/thread-self/fail-nth). Catches: the kernel crashes; memory leaks; a lock stays
- * held; a call is done only in part. The tests need a kernel with fault injection.
+ * This program repeats system calls with failed allocations (/proc/thread-self/fail-nth).
+ * The first allocation fails in the first call, the second allocation in the second call,
+ * and so on, until a call completes without a failed allocation. Catches: the kernel
+ * crashes; memory leaks; a lock stays held; a call is done only in part. The tests need a
+ * kernel with fault injection.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -261,7 +262,10 @@ static void queue(void)
 	OK(vg_bo_free(&other));
 }
 
-/* Evictions by an allocation and by a map, which also moves the mapped BO back to VRAM */
+/*
+ * BOs that fill VRAM, so that an allocation or the map of an evicted BO must evict other
+ * BOs
+ */
 
 static struct vg_bo *filler;
 static int n_filler;
@@ -334,7 +338,7 @@ static void evict(void)
 	free_filler();
 }
 
-/* Swap-out, and swap-in at the next map */
+/* Swap-out by a lowered limit of TTM; the next map of the BO must swap the BO in */
 
 #define PAGES_LIMIT	"/sys/module/ttm/parameters/pages_limit"
 
@@ -397,7 +401,10 @@ static void render_node(void)
 	every_site("GEM, CPU", call_gem, undo_gem, 0);
 }
 
-/* Page faults: after a failed allocation the CPU must retry. */
+/*
+ * If an allocation in a page fault fails, the CPU must repeat the access, so that it
+ * succeeds.
+ */
 
 static int call_touch(void)
 {
@@ -405,7 +412,7 @@ static int call_touch(void)
 	return 0;
 }
 
-/* Map the BO of 2 MiB again, so that the page table is new. */
+/* Map the BO of 2 MiB again, so that the next page fault must allocate a page table. */
 static void map_anew(void)
 {
 	OK(vg_bo_unmap_cpu(&bo));
@@ -426,7 +433,7 @@ static void touch(void)
 	}
 }
 
-/* A new process: /dev/kfd and its address space */
+/* Files of a new KFD process: /dev/kfd and the render node for ACQUIRE_VM */
 
 static int fresh_kfd, fresh_node;
 

@@ -113,7 +113,10 @@ static const unsigned long requests[] = {
 	DRM_IOCTL_AUTH_MAGIC, DRM_IOCTL_SET_MASTER, DRM_IOCTL_DROP_MASTER,
 };
 
-/* Close new descriptors, which would fill the descriptor table. */
+/*
+ * Close the descriptors that random calls have opened. They would fill the descriptor
+ * table.
+ */
 static void close_new(void)
 {
 	int i, last = fd > kfd ? fd : kfd;
@@ -170,7 +173,10 @@ static void random_ioctl(void)
 		/* Pass only fd, because other descriptors are not under test. */
 		((union drm_amdgpu_sched *)args)->in.fd = (uint32_t)fd;
 	}
-	/* Use another size in some calls, as for another version of the structure. */
+	/*
+	 * In some calls pass another argument size, as for another version of the
+	 * structure.
+	 */
 	if (!below(8))
 		req = _IOC(_IOC_DIR(req), _IOC_TYPE(req), _IOC_NR(req),
 			   below(sizeof(args)));
@@ -227,8 +233,8 @@ static void random_kfd(void)
 		req += (8ul * a->nattr) << _IOC_SIZESHIFT;
 	}
 	/*
-	 * Use another size, as for another version of the structure, or an unknown
-	 * number.
+	 * In some calls pass another argument size, as for another version of the
+	 * structure, or an ioctl number that KFD does not have.
 	 */
 	if (!below(8))
 		req = _IOC(below(4), 'K', below(48), below(sizeof(args)));
@@ -238,7 +244,7 @@ static void random_kfd(void)
 	vr_ioctl(kfd, req, below(50) ? args : (void *)8);
 }
 
-/* Map at an offset in, around or far from a BO, or at an offset of KFD. */
+/* Map at an offset in, around or far from a BO, or at an mmap offset of /dev/kfd. */
 static void random_mmap(void)
 {
 	union drm_amdgpu_gem_mmap args = { .in.handle = 1 + below(8) };
@@ -251,8 +257,8 @@ static void random_mmap(void)
 	else if (below(2))
 		at = (uint64_t)below(4) << 62 | (uint64_t)gpu->gpu_id << 46;
 	/*
-	 * Choose a random size before mmap(), and use it for munmap(), too: a larger size
-	 * there would unmap the IBs, which lie beside the mapping.
+	 * Choose a random size before mmap(), and use the same size for munmap(). A larger
+	 * size in munmap() would unmap the IBs, which lie beside the mapping.
 	 */
 	if (!below(16))
 		size = word();

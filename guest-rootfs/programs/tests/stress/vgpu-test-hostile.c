@@ -249,9 +249,9 @@ static void keep_mmap_lock(void)
 }
 
 /*
- * Catches: restore_work waits for the mmap_lock of its process. The driver restores
- * only three processes at a time, so three such processes would keep the queues of all
- * other processes evicted.
+ * Catches: restore_work waits for the mmap_lock of the process that it restores. The driver
+ * restores only three processes at a time. If mmap_lock is held in three processes, the
+ * queues of all other processes would stay evicted.
  */
 static void restore_behind_mmap_locks(void)
 {
@@ -287,7 +287,7 @@ static void restore_behind_mmap_locks(void)
 		CHECK(child_ends(pid[i], &status) && !status, "0x%x", status);
 }
 
-/* A GPU that is unbound */
+/* Cases that unbind a GPU */
 
 static char name[VG_PCI_NAME];
 static char svm_file[64];
@@ -303,8 +303,8 @@ static void *read_file(void *page)
 }
 
 /*
- * Stay in read() of a debugfs file until shared->go[0] is 1. The buffer of the read()
- * is a missing userfaultfd page, which is filled only then.
+ * Stay in read() of a debugfs file until shared->go[0] is 1. The buffer of the read() is a
+ * missing userfaultfd page, which is filled only when shared->go[0] is 1.
  */
 static void read_until_go(void)
 {
@@ -399,7 +399,10 @@ static void open_while_taken_away(void)
 	/* Check that the end of the old KFD process has not ended the new one. */
 	ERRNO(0, kfd_works(fresh));
 	OK(vg_pci_bind(name));
-	/* The new process uses the other GPU as well, so unbind that GPU, too. */
+	/*
+	 * The new process also uses the second GPU, so the unbind of that GPU must end the
+	 * process.
+	 */
 	if (vg.n_gpus > 1) {
 		OK(vg_pci_name(&vg.gpu[1], name));
 		OK(vg_pci_unbind(name));

@@ -112,7 +112,7 @@ static uint64_t somewhere(uint64_t *bytes)
 	return at;
 }
 
-/* Submit work without waiting for it. Memory that the work uses may be freed meanwhile. */
+/* Submit work without waiting for it. Memory may be freed while this work uses it. */
 static void do_work(void)
 {
 	struct vg_queue *q = &v.q[race_below(QUEUES)];

@@ -40,7 +40,7 @@ static void many(void)
 	}
 }
 
-/* Write a few bytes across the end of each page. Catches: bytes around them change. */
+/* Write a few bytes across the end of each page. Catches: neighbouring bytes change. */
 static void stride(void)
 {
 	struct mx_piece *pc;
@@ -152,7 +152,7 @@ static void fork_later(void)
 	fork_writes();
 }
 
-/* The child opens KFD, too, and uses the memory by the GPU. */
+/* The child opens KFD and also lets the GPU use the memory. */
 static void fork_kfd(void)
 {
 	struct twins t;
@@ -178,7 +178,7 @@ static void fork_kfd(void)
 	twins_end(&t);
 }
 
-/* Prefetch to VRAM and back, and let the GPU work at each place. */
+/* Prefetch to VRAM and back, and let the GPU use the memory at each location. */
 static void to_and_fro(void)
 {
 	uint64_t moved = mx_counted("pages_to_vram");
@@ -250,8 +250,8 @@ static void touched(void)
 	long left;
 
 	/*
-	 * Start in system memory, because pages in VRAM keep the granularity of their
-	 * migration.
+	 * Start in system memory, because pages in VRAM keep the granularity that applied
+	 * when they were migrated.
 	 */
 	mx_prefetch(NULL);
 	mx_attr(KFD_IOCTL_SVM_ATTR_GRANULARITY, 1);

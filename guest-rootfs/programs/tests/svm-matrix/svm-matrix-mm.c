@@ -489,8 +489,8 @@ static void paged_out(void)
 			page_out(p, size);
 		}
 		/*
-		 * This check migrates pages from VRAM back to system memory, so reclaim
-		 * takes them from there in the second round.
+		 * This check migrates pages from VRAM back to system memory. In the second
+		 * round, reclaim therefore finds them in system memory.
 		 */
 		mx_cpu_check();
 	}

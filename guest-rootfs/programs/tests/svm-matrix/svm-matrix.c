@@ -169,7 +169,7 @@ void mx_prefetch(struct vg_gpu *gpu)
 
 /*
  * Prefetch the first half of each piece to VRAM. If there is a second GPU, prefetch the
- * second half to its VRAM.
+ * second half to the VRAM of the second GPU.
  */
 static void put_half(void)
 {
@@ -342,8 +342,8 @@ static void emit_write(int turn, struct mx_piece *pc, uint64_t at, uint64_t n)
 }
 
 /*
- * Emit a copy of a part of a piece to mx.out. If it is the compute queue's turn, this
- * queue also polls the part's first dword for its expected value.
+ * Emit a copy of a part of a piece to mx.out. If the compute queue has the turn, the
+ * compute queue also polls the first dword of the part for its expected value.
  */
 static void emit_read(int turn, struct mx_piece *pc, uint64_t at, uint64_t n)
 {

@@ -31,7 +31,9 @@
 #define MX_HUGETLB	0x200
 #define MX_READ_ONLY	0x400
 #define MX_MIXED	0x800	/* pieces of several kinds */
-/* The kind is left out with several GPUs, because a similar kind is used there. */
+/*
+ * The kind is not combined with several GPUs, because a similar kind is combined with them.
+ */
 #define MX_ONE_GPU	0x1000
 
 /* Properties of an action. */
@@ -45,8 +47,8 @@
  * @name: part of the case's name
  * @is: MX_MMAP, ...
  * @make: adds the pieces to mx.piece; @at is their address if @is has MX_MMAP
- * @turn: the kind is combined with every @turn-th action: 1, or more for a kind that
- * resembles another kind
+ * @turn: 1 if the kind is combined with every action. If the kind resembles another kind, n
+ * > 1: the kind is combined with every n-th action.
  */
 struct mx_kind {
 	const char *name;
@@ -140,7 +142,7 @@ char *mx_room(uint64_t size);
 void mx_make_again(void);
 /*
  * mx_pages() returns the address and size of the pages that contain @pc. mx_middle()
- * returns those of the middle third of these pages.
+ * returns the address and size of the middle third of these pages.
  */
 char *mx_pages(const struct mx_piece *pc, uint64_t *size);
 char *mx_middle(const struct mx_piece *pc, uint64_t *size);
@@ -174,8 +176,8 @@ void mx_prefetch(struct vg_gpu *gpu);
 void mx_attr(uint32_t type, uint32_t value);
 void mx_attr_gpus(uint32_t type);
 /*
- * mx_in_vram() returns the number of pages in VRAM, mx_movable() the number of pages
- * that can be there.
+ * mx_in_vram() returns the number of pages in VRAM, mx_movable() the number of pages that
+ * can be in VRAM.
  */
 long mx_in_vram(void);
 long mx_movable(void);

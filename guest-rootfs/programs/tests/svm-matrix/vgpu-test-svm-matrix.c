@@ -141,8 +141,9 @@ static int meetings(const struct choice *c, bool note)
 static int used[DIMENSIONS][MAX_VALUES];
 
 /*
- * Return the worth of a case. Pairs of values that no chosen case has are worth most,
- * then rare values.
+ * Return the worth of a case. Most important is the number of pairs of values that no
+ * chosen case has. Between cases with the same number, the case with the rarer values is
+ * worth more.
  */
 static int worth(const struct choice *c)
 {

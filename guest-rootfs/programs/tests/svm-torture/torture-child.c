@@ -125,8 +125,8 @@ bool t_op_scribble(struct t_thread *t)
 }
 
 /*
- * The child calls exec(), which frees the child's memory soon after the fork. Catches:
- * this also frees or changes memory of the parent, which later ops detect.
+ * The child calls exec(), which frees the child's memory soon after the fork. Catches: this
+ * exec() also frees or changes memory of the parent. Later ops detect such a change.
  */
 bool t_op_exec(struct t_thread *t)
 {
@@ -249,8 +249,9 @@ static pid_t lives_pid;
 static atomic_ulong *lives;
 
 /*
- * Body of a process that lives_pid starts: use the GPU, and end with a copy in flight.
- * The GPU has accessed only the first quarter of the copy's memory before.
+ * Body of a process that lives_pid starts: use the GPU, and end with a copy in flight. The
+ * GPU accesses most of the copy's memory for the first time: only the first quarter was
+ * accessed before.
  */
 static void life(struct t_thread *t)
 {

@@ -117,8 +117,8 @@ bool t_op_huge(struct t_thread *t)
 }
 
 /*
- * Lock all parts of the slot against writers: a writer may drop pages, and pages that
- * mlock() holds cannot be dropped.
+ * Lock all parts of the slot against writers, because a writer may drop pages, and pages
+ * that mlock() holds cannot be dropped.
  */
 bool t_op_lock(struct t_thread *t)
 {

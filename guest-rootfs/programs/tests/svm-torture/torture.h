@@ -150,8 +150,8 @@ extern uint64_t t_seed;
 extern struct t_slot t_slots[T_SLOTS];
 extern int t_base_file;
 /*
- * t_gpu_ops has the ops of threads with a queue, t_cpu_ops has those of threads without.
- * The last entry of each table has a NULL name.
+ * t_gpu_ops has the ops of threads with a queue, t_cpu_ops the ops of threads without a
+ * queue. The last entry of each table has a NULL name.
  */
 extern const struct t_op t_gpu_ops[], t_cpu_ops[];
 /* Number of copies and fills that the GPU has completed for all threads. */
@@ -199,16 +199,15 @@ void t_unlock_parts(struct t_slot *s);
 void t_lock_part(struct t_thread *t, struct t_piece *p, bool write);
 void t_unlock_part(const struct t_piece *p);
 /*
- * As t_lock_part() for writing, but set @p to some pages that lie completely in the
- * part, and note these pages in the slot's history. If the part has no such page,
- * return false with nothing locked.
+ * As t_lock_part() for writing, but set @p to some whole pages of the part, and note these
+ * pages in the slot's history. If the part has no whole page, return false with nothing
+ * locked.
  */
 bool t_lock_some(struct t_thread *t, struct t_piece *p);
 
 /*
- * t_some_bytes() sets @p to random bytes of its part, at most @max. t_some_pages() sets
- * @p to random pages that lie completely in its part, and returns false if there is no
- * such page.
+ * t_some_bytes() sets @p to random bytes of its part, at most @max. t_some_pages() sets @p
+ * to random whole pages of its part, and returns false if the part has no whole page.
  */
 void t_some_bytes(struct t_thread *t, struct t_piece *p, uint64_t max);
 bool t_some_pages(struct t_thread *t, struct t_piece *p);
@@ -237,7 +236,7 @@ void t_check_slot(struct t_thread *t, struct t_slot *s);
  * means that the slot has no memory yet.
  */
 void t_renew(struct t_thread *t, struct t_slot *s, bool first);
-/* Choose new bounds of the parts. */
+/* Choose new bounds of the slot's parts. */
 void t_divide(struct t_thread *t, struct t_slot *s);
 /*
  * With XNACK off, set KFD_IOCTL_SVM_ATTR_ACCESS for the slot's memory, because the GPU
@@ -283,8 +282,8 @@ bool t_op_ptrace(struct t_thread *t);
 bool t_op_remote(struct t_thread *t);
 /*
  * t_lives_start() starts a process whose children use the GPU and end with copies in
- * flight; t_lives_end() ends the process; t_lives() returns the number of these
- * children.
+ * flight. t_lives_end() ends the process. t_lives() returns the number of children that
+ * have ended.
  */
 void t_lives_start(void);
 void t_lives_end(void);

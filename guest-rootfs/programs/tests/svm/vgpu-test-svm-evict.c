@@ -92,7 +92,9 @@ static char *shared_contested(uint64_t bytes, uint64_t seed)
 	return p;
 }
 
-/* Check by the engine, which does not migrate pages back to the CPU, then by the CPU. */
+/*
+ * Check the contents by the engine, which does not migrate pages back, and then by the CPU.
+ */
 static void check_both(char *p, uint64_t bytes, uint64_t seed)
 {
 	static struct vg_bo stage;
@@ -109,8 +111,8 @@ static void check_both(char *p, uint64_t bytes, uint64_t seed)
 }
 
 /*
- * A process that competes for VRAM. For each byte that is written to go, the process
- * allocates and frees a BO, and then sends a byte, which can be read from up.
+ * A process that competes for VRAM. For each byte that is written to @go, the process
+ * allocates and frees a BO, and then sends a byte, which can be read from @up.
  */
 struct rival {
 	pid_t pid;
@@ -249,7 +251,10 @@ static void bo_wants_no_retry(void)
 	bo_wants(0);
 }
 
-/* Catches: BOs of the render node cannot evict shared memory, or its contents are lost. */
+/*
+ * Catches: BOs of the render node cannot evict shared memory; the contents of shared memory
+ * are lost.
+ */
 static void drm_wants(void)
 {
 	uint32_t handle[64];

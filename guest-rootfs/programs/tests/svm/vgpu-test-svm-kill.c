@@ -114,8 +114,8 @@ static void in_migration(void)
 }
 
 /*
- * The victims evict each other's pages. Sometimes, and on the debug kernel always, a
- * victim evicts by debugfs, too.
+ * The victims evict each other's pages. In some calls, and always on the debug kernel, a
+ * victim also evicts by debugfs.
  */
 static void in_eviction(void)
 {
