@@ -59,7 +59,10 @@ static int watch_wakeups(void)
 
 	tap_read("/sys/power/wakeup_count", count, sizeof(count));
 	r = vg_put("/sys/power/wakeup_count", count);
-	/* The write fails with EINVAL if a wakeup event has come since the read. */
+	/*
+	 * The write fails with EINVAL if a wakeup event has come after wakeup_count was
+	 * read.
+	 */
 	return r == -EINVAL ? -EBUSY : r;
 }
 
@@ -176,7 +179,10 @@ static void submit_jobs(struct jobs *j, int jobs, int round)
 	memset(j->out.cpu, 0, 2 * JOB_BYTES);
 	for (i = 0; i < jobs; i++)
 		for (ring = 0; ring < 2; ring++) {
-			/* List all BOs, because a BO that no job lists may be evicted. */
+			/*
+			 * List all BOs, because the driver can evict a BO that no job
+			 * lists.
+			 */
 			const uint32_t handles[] = {
 				j->ib[ring].bo.handle, j->src.handle,
 				j->out.handle, j->vram.handle,

@@ -151,8 +151,8 @@ static void make_things(struct things *t)
 
 /*
  * After the removal, ioctls must fail with ENODEV, and writes to registers must raise
- * SIGBUS. BOs of KFD must read as zero. The BO of the render node must read as @dword,
- * the content of the pages that DRM maps in its place.
+ * SIGBUS. BOs of KFD must read as zero. The BO of the render node must read as @dword, the
+ * content of the pages that DRM maps instead of the BO's memory.
  */
 static void check_things(struct things *t, uint32_t dword)
 {
@@ -433,9 +433,8 @@ static void worker(int n, bool lingers)
 		work[n](&load->rounds[n]);
 	}
 	/*
-	 * If SVM data was lost, an access to svm_src raises SIGBUS while the device is
-	 * being removed. Wait for the end of the removal, so that the check below does not
-	 * raise it.
+	 * An access to svm_src may raise SIGBUS while the device is being removed, so wait
+	 * for the end of the removal before the check.
 	 */
 	while (may_lose && !load->removed)
 		vg_sleep_us(1000);
@@ -633,8 +632,8 @@ static void no_users(void)
 }
 
 /*
- * Return the number of GPUs that a process sees if it opens /dev/kfd now. A child
- * counts them, because this process keeps the GPUs of its first open().
+ * Return the number of GPUs that a process sees if it opens /dev/kfd for the first time. A
+ * child counts them, because this process keeps the GPUs of its own first open().
  */
 static int gpus_for_others(void)
 {

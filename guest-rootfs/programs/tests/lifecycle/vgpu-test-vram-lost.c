@@ -3,9 +3,8 @@
  * This program resets a device that loses VRAM, with the page tables in VRAM, in each reset
  * (vram-lost-on-reset=on). Catches: a job runs with lost page tables; a context reports no
  * error; mappings or GTT are not restored; a DRM file works only after it is opened again;
- * KFD does not report the loss of VRAM; old
- * contents of memory are visible in a BO whose copy out of VRAM was cancelled or has not
- * run yet.
+ * KFD does not report the loss of VRAM; old contents of memory are visible in a BO whose
+ * copy out of VRAM was cancelled or has not run yet.
  */
 #include <fcntl.h>
 #include <pthread.h>

@@ -214,8 +214,8 @@ static void two_cpu_mappings(void)
 }
 
 /*
- * Map another BO at a GPU address that was in use before. Catches: a stale TLB or page
- * table entry points to the first BO.
+ * Map two BOs alternately at the same GPU address. Catches: a stale TLB or page table entry
+ * points to the BO that was mapped previously.
  */
 static void address_reuse(void)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program lets the CPU or SDMA write page tables. It checks the number of bytes
- * written, and when page tables are freed. Catches: page tables are freed only when the
+ * This program lets the CPU or SDMA write page tables, and checks the number of bytes
+ * written and the time at which page tables are freed. Catches: page tables are freed only when the
  * process ends; SDMA has not written page table entries when an engine needs them; writing
  * an entry takes more bytes than necessary. Other tests, which check data byte for byte,
  * run a second time with SDMA as the writer (tests.list).
@@ -17,8 +17,8 @@
 enum { BY_SDMA = 0, BY_CPU = 3 };
 
 /*
- * Size of a mapping that needs several BOs for its page tables. One BO holds many small
- * page tables, but not as many as this mapping needs.
+ * Size of a mapping that needs several BOs for its page tables. A BO holds many small page
+ * tables, but not as many as this mapping needs.
  */
 #define TABLES_BYTES (64 * VG_MIB)
 

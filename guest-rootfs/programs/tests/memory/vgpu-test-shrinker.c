@@ -445,8 +445,8 @@ static void memory_runs_out(void)
 }
 
 /*
- * Work of the child processes that run during reclaim. They use BOs of the render node,
- * BOs of KFD with a queue, or SVM memory.
+ * Work of the child processes that run during reclaim, on BOs of the render node, BOs of
+ * KFD with a queue, or SVM memory
  */
 
 static void churn_render(uint64_t round)
@@ -574,8 +574,8 @@ static void all_at_once(void)
 	OK(vg_mem_info(gpu, &base));
 	before = shrunk();
 	/*
-	 * The long form locks 85 % of the available memory, which also causes reclaim by
-	 * itself. The short form locks 25 %.
+	 * The long form locks 85 % of the available memory, which is enough to cause
+	 * reclaim. The short form locks 25 %.
 	 */
 	most = available() * (long_form() ? 17 : 5) / 20;
 	hog_start(&hog);

@@ -378,8 +378,8 @@ static void unmapped(void)
 	q[0] = other;
 	gpu_reads(0, p2);
 	/*
-	 * MAP must fail while there is no memory at the addresses, and succeed with new
-	 * memory there.
+	 * MAP must fail while no memory is mapped at the addresses of the BO, and must
+	 * succeed after new memory was mapped at these addresses.
 	 */
 	OK(vg_bo_unmap_gpu(&bo));
 	ERRNO(EFAULT, vg_bo_map_gpu(&bo));
@@ -413,7 +413,7 @@ static void two_gpus(void)
 	uptr_free(&bo);
 }
 
-/* Swap to a loop device. Its file is in ramfs, because ramfs is not swapped. */
+/* Swap to a loop device with a file in ramfs, because ramfs is not swapped */
 
 #define SWAP_BYTES	(16 * VG_MIB)
 

@@ -351,7 +351,7 @@ static void worker(void *gem)
 
 /*
  * Run two busy processes, whose BOs do not fit into VRAM together. GEM_VA maps the BOs of
- * the first process, KFD those of the second.
+ * the first process, and KFD maps the BOs of the second process.
  */
 static void pressure(void)
 {

@@ -40,7 +40,7 @@ static void topology(void)
 	      "both are at one PCI address");
 }
 
-/* Both GPUs copy at the same time, each between its own BOs. */
+/* GPU 0 and GPU 1 copy at the same time, each GPU between its own BOs. */
 static void both_copy(void)
 {
 	struct vg_bo a[2] = { 0 }, b[2] = { 0 };
@@ -85,7 +85,7 @@ static void shared_gtt(void)
 }
 
 /*
- * Both GPUs fault on the same anonymous memory. Catches: one of the GPUs reads old
+ * GPU 0 and GPU 1 fault on the same anonymous memory. Catches: one of the GPUs reads old
  * contents.
  */
 static void shared_malloc(void)

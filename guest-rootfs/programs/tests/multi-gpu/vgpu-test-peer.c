@@ -451,7 +451,10 @@ static void evicted(void)
 	}
 }
 
-/* Fill five eighths of the owner's VRAM, and check that no other process writes there. */
+/*
+ * Fill five eighths of the owner's VRAM, and check that no other process writes to this
+ * memory.
+ */
 static void hog(void)
 {
 	static struct vg own;
@@ -584,7 +587,7 @@ static void reset(void)
 	OK(vg_pattern_check(bo.cpu, SIZE, SEED + 1, 0));
 
 	OK(vg_gpu_reset(&vg.gpu[1]));
-	/* If resets lose VRAM, the peer's page tables are lost, too. */
+	/* If resets lose VRAM, the peer's page tables were lost in the reset of the peer. */
 	if (lost)
 		return;
 	gpu_check(1, &bo, SEED + 1);
@@ -709,7 +712,7 @@ static void peer_gone(void)
 	gone(1, false);
 }
 
-/* Report a step to the host, which controls these cases, and wait for its answer */
+/* Cases that the host controls: they print each step, and wait for a line from the host */
 
 static void say(const char *word)
 {

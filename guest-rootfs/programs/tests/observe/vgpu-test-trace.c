@@ -29,8 +29,8 @@ static void spill(const char *path, const char *value)
 
 	CHECK(file >= 0, "%s: %s", path, strerror(errno));
 	/*
-	 * One write() to set_event accepts only one event of @value, so write until all are
-	 * accepted.
+	 * A write() to set_event accepts only one event of @value, so write until all events
+	 * are accepted.
 	 */
 	for (; *value; value += n) {
 		n = write(file, value, strlen(value));

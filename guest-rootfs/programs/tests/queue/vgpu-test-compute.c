@@ -168,7 +168,10 @@ static void events(void)
 	/* The event page cannot be freed before the process ends. */
 }
 
-/* Run @n queues, each with its own work; there may be more queues than hardware queues. */
+/*
+ * Run @n queues, each with its own work. @n can be larger than the number of hardware
+ * queues.
+ */
 static void use_many(struct vg_cq *q, int n)
 {
 	struct vg_bo bo = { 0 };

@@ -29,7 +29,7 @@
 #define VRAM	AMDGPU_GEM_DOMAIN_VRAM
 #define GTT	AMDGPU_GEM_DOMAIN_GTT
 #define SECOND	1000000000ull
-/* time limit for a job that does not have to wait for the test */
+/* Time limit of a job that can run: it does not wait for the test */
 #define JOB_MS	(VG_TIMEOUT_MS / 3)
 #define JOB_NS	(JOB_MS * 1000000ull)
 #define LOCKUP	"/sys/module/vgpu_kfd/parameters/lockup_timeout"
@@ -146,8 +146,8 @@ static void copies(void)
 }
 
 /*
- * Jobs of one ring must run in order. After a job has completed, a wait for an earlier
- * job must return at once.
+ * Jobs of one ring must run in order. After a job has completed, a wait for an earlier job
+ * must return without waiting.
  */
 static void in_order(void)
 {
@@ -235,7 +235,7 @@ static void waits(void)
 	ERRNO(0, vr_ioctl(u.fd, DRM_IOCTL_AMDGPU_WAIT_FENCES, &w));
 	CHECK(w.out.status == 1, "status %u", w.out.status);
 	ERRNO(0, vr_wait(u.fd, u.ctx, 0, f[0].seq_no, 0));
-	/* In another DRM file, neither the context ID nor the job's number may be valid. */
+	/* In another DRM file, the context ID and the job's number must be invalid. */
 	ERRNO(EINVAL, vr_wait(v.fd, u.ctx + 1, 0, 1, 0));
 	ERRNO(EINVAL, vr_wait(v.fd, v.ctx, 0, 1, 0));
 }
@@ -481,7 +481,7 @@ static void submitted_later(void)
 	start(&u);
 	e.point.handle = syncobj_create(u.fd);
 	e.point.point = 5;
-	/* Let the thread submit through the same DRM file, but with an IB of its own. */
+	/* Let the thread submit through the same DRM file, but with another IB. */
 	second = u;
 	ERRNO(0, vr_ib_create(u.fd, VG_PAGE, VA, &second.ib));
 	vr_ib_copy(&second.ib, flag_va(2), flag_va(1), 4);
@@ -805,7 +805,7 @@ static void bad_row(void)
 	      "engines were given up");
 }
 
-/* A nested IB must run in the address space of its job, not in that of the kernel. */
+/* A nested IB must run in the address space of its job, not in the kernel's address space. */
 static void nested(void)
 {
 	struct vr_bo inner;

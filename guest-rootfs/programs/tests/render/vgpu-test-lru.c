@@ -3,7 +3,7 @@
  * This program tests the order of eviction from VRAM. Each job of a DRM file uses all
  * VM_ALWAYS_VALID BOs of the file. A job therefore makes these BOs the last to be
  * evicted; their order among each other does not change. Catches: always-valid BOs keep
- * their place in the LRU list from their creation and are evicted before BOs that were
+ * the LRU position that they had at their creation and are evicted before BOs that were
  * unused for longer; an LRU list is corrupted when always-valid BOs move, are freed or
  * are evicted between jobs.
  */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * This program maps BOs at GPU addresses of a DRM file by GEM_VA. SDMA jobs of the file
- * access the memory at these addresses. Catches: a mapping points to the wrong memory, or
- * exists too long or too short; a mapping is split at the wrong place; an ioctl returns a
- * wrong errno.
+ * access the memory at these addresses. Catches: a mapping points to the wrong memory; a
+ * mapping is removed too late or too early; a mapping is split at the wrong address; an
+ * ioctl returns a wrong errno.
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -178,8 +178,8 @@ static void read_only(void)
 }
 
 /*
- * CLEAR must split the mappings that contain its first or last address. Catches: a
- * mapping is split at the wrong place.
+ * CLEAR must split the mappings that contain its first or last address. Catches: a mapping
+ * is split at the wrong address.
  */
 static void clear(void)
 {

@@ -306,8 +306,8 @@ static void free_filler(void)
 }
 
 /*
- * Map and unmap all BOs except the first. This moves them to VRAM and leaves no space
- * there for the first.
+ * Map and unmap all BOs except the first. This moves these BOs to VRAM and leaves no space
+ * in VRAM for the first BO.
  */
 static void evict_first(void)
 {

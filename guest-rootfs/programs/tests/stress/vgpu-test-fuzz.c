@@ -238,7 +238,10 @@ static void random_kfd(void)
 	 */
 	if (!below(8))
 		req = _IOC(below(4), 'K', below(48), below(sizeof(args)));
-	/* The random number may be that of WAIT_EVENTS, which must not wait here. */
+	/*
+	 * The random ioctl number may be the number of WAIT_EVENTS. Let WAIT_EVENTS return
+	 * without waiting.
+	 */
 	if (_IOC_NR(req) == _IOC_NR(AMDKFD_IOC_WAIT_EVENTS))
 		((struct kfd_ioctl_wait_events_args *)args)->timeout = 0;
 	vr_ioctl(kfd, req, below(50) ? args : (void *)8);

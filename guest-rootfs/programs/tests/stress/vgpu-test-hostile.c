@@ -250,8 +250,8 @@ static void keep_mmap_lock(void)
 
 /*
  * Catches: restore_work waits for the mmap_lock of the process that it restores. The driver
- * restores only three processes at a time. If mmap_lock is held in three processes, the
- * queues of all other processes would stay evicted.
+ * restores only three processes at a time, so three restores that wait would keep the queues
+ * of all other processes evicted.
  */
 static void restore_behind_mmap_locks(void)
 {

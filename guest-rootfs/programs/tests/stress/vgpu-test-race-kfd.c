@@ -406,9 +406,9 @@ static void set_up(void)
 		      PAGES, &o.user);
 	if (r == -EADDRINUSE) {
 		/*
-		 * A queue of the last round has faulted at this address, and the late
-		 * repair of the fault has created a range here, as in amdkfd. Use other
-		 * memory.
+		 * A queue of the last round has faulted at this address. The fault was
+		 * repaired late, which has created a range at this address, as in amdkfd.
+		 * Use other memory.
 		 */
 		late = o.mem;
 		o.mem = anonymous();

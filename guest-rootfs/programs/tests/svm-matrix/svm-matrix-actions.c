@@ -83,7 +83,8 @@ static void fork_reads(void)
 /**
  * struct twins - two processes that alternate
  * @pid: the child
- * @ends: pipe ends of the parent, then those of the child, for tap_step() and tap_await()
+ * @ends: pipe ends of the parent, then pipe ends of the child, for tap_step() and
+ * tap_await()
  */
 struct twins {
 	pid_t pid;

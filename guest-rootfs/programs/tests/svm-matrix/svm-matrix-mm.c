@@ -211,8 +211,8 @@ static void punched(void)
 }
 
 /*
- * Truncate the file and extend it again. Private copies of the truncated pages are
- * dropped, too.
+ * Truncate the file and extend it again. The truncation also drops private copies of the
+ * truncated pages.
  */
 static void truncated(void)
 {
@@ -335,8 +335,8 @@ static void by_calls(void)
 #define PINNED	8	/* pages that the pipe references; a pipe can hold 16 */
 
 /*
- * A pipe holds references to some pages. These pages must stay in system memory, and
- * the GPU must write to them there.
+ * A pipe holds references to some pages. These pages must stay in system memory, and the
+ * GPU must write to them in system memory.
  */
 static void pinned(void)
 {
@@ -418,8 +418,7 @@ static void collapsed(void)
 }
 
 /*
- * Make the pages of @pc clean, so that reclaim may drop them unless they are written
- * again.
+ * Make the pages of @pc clean, so that reclaim can drop them unless they are written again.
  */
 static void make_clean(const struct mx_piece *pc)
 {

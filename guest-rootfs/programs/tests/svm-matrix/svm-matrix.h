@@ -47,8 +47,8 @@
  * @name: part of the case's name
  * @is: MX_MMAP, ...
  * @make: adds the pieces to mx.piece; @at is their address if @is has MX_MMAP
- * @turn: 1 if the kind is combined with every action. If the kind resembles another kind, n
- * > 1: the kind is combined with every n-th action.
+ * @turn: the kind is combined with every @turn-th action. The value is 1 for most kinds, and
+ * greater for a kind that resembles another kind.
  */
 struct mx_kind {
 	const char *name;
@@ -134,8 +134,8 @@ extern const struct mx_kind mx_kinds[];
 extern const int mx_n_kinds;
 
 /*
- * Reserve @size bytes of address space. If @size is at least 2 MiB, the space starts at
- * a 2 MiB boundary. Otherwise it has such a boundary in its middle.
+ * Reserve @size bytes of address space. If @size is at least 2 MiB, the space starts at a 2
+ * MiB boundary. Otherwise a 2 MiB boundary is in the middle of the space.
  */
 char *mx_room(uint64_t size);
 /* Unmap all pieces and make new pieces at the same address. */
@@ -159,8 +159,9 @@ void mx_begin(void);
 void mx_open(void);
 void mx_close_queues(void);
 /*
- * mx_register() sets the attributes of the case's place and mode. mx_put_in_place()
- * moves the memory to the place and checks that it is there.
+ * mx_register() sets the attributes that the place and the mode of the case require.
+ * mx_put_in_place() moves the memory to the place of the case and checks that the memory is
+ * there.
  */
 void mx_register(void);
 void mx_put_in_place(void);

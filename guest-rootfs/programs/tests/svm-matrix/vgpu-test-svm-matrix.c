@@ -74,7 +74,7 @@ static bool kind_fits(const struct mx_kind *k, const struct mx_action *a)
 
 static bool place_fits(const struct mx_kind *k, int place, int mode)
 {
-	/* These places need retry faults. */
+	/* Memory gets to these two places only by retry faults. */
 	if ((place == MX_FAULTED || place == MX_PREFERRED) && mode != MX_RETRY)
 		return false;
 	/*

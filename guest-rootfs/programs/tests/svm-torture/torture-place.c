@@ -190,8 +190,8 @@ bool t_op_attr(struct t_thread *t)
 }
 
 /*
- * Deny the GPU access to pages for a moment. No copy uses these pages meanwhile,
- * because their part is locked for writing.
+ * Deny the GPU access to pages for a moment. No copy uses these pages while access is
+ * denied, because their part is locked for writing.
  */
 bool t_op_deny(struct t_thread *t)
 {
@@ -227,7 +227,7 @@ bool t_op_evict(struct t_thread *t)
 
 	snprintf(path, sizeof(path),
 		 "/sys/kernel/debug/dri/%d/amdgpu_evict_vram", t_gpu->minor);
-	/* Do not check that VRAM is empty, because BOs that are in use may stay there. */
+	/* Do not check that VRAM is empty, because BOs that are in use may stay in VRAM. */
 	(void)t;
 	return !race_read(path);
 }

@@ -75,7 +75,7 @@ void t_fail(struct t_thread *t, int line, const char *fmt, ...)
 
 	/*
 	 * Only the first failure is reported, because tap_fail() ends the process. Other
-	 * threads that fail meanwhile wait here.
+	 * threads that fail at the same time wait here.
 	 */
 	while (atomic_flag_test_and_set(&failed))
 		pause();

@@ -7,15 +7,15 @@
  * bounds lie within pages, so that two threads that write adjacent parts use a common
  * page.
  *
- *   slot.map    locked for reading: place and size are fixed; ops that do
+ *   slot.map    locked for reading: address and size are fixed; ops that do
  *               not change bytes are allowed, also during copies
  *               locked for writing: the slot may be mapped, unmapped, moved
  *   slot.part[] locked for reading: bytes are fixed; the GPU may read them
  *               locked for writing: bytes may change, the GPU may write them
  *
  * Lock order: slots in the order of their numbers; within a slot first map, then the
- * parts in the order of their numbers, then neighbour. A thread that waits for its child
- * or its copy takes no lock meanwhile.
+ * parts in the order of their numbers, then neighbour. A thread takes no lock while it waits
+ * for its child or its copy.
  */
 #ifndef TORTURE_H
 #define TORTURE_H
@@ -33,8 +33,8 @@
 /* Size of the largest copy, and of the staging BO in struct t_thread. */
 #define T_STAGE		VG_MIB
 /*
- * Time limit of an op. The limit is shorter than that of a case, because the message
- * about a stuck op has more details than that about a stuck case.
+ * Time limit of an op. The limit is shorter than the time limit of a case, because the
+ * message about a stuck op has more details than the message about a stuck case.
  */
 #define T_STUCK_NS	(5ull * VG_TIMEOUT_MS * 1000000 / 2)
 
@@ -83,11 +83,11 @@ struct t_note {
  * @size: bytes
  * @bound: part i has the bytes bound[i] to bound[i + 1] - 1
  * @file: file of T_SHARED, or -1
- * @map: lock of place and size, see the head of this file
+ * @map: lock of @at and @size, see the head of this file
  * @part: lock of the bytes of each part, see the head of this file
  * @neighbour: lock of the addresses behind the slot, where an op maps memory for a moment
  * @cutting: number of ops that currently make pages inaccessible
- * @cuts: incremented when such an op starts, and when it ends
+ * @cuts: incremented when an op that is counted in @cutting starts, and when the op ends
  * @n_notes: number of notes so far
  * @note: the last T_HISTORY notes; note n is at n % T_HISTORY
  */
@@ -120,6 +120,8 @@ struct t_piece {
 
 /**
  * struct t_thread - a thread and its current op
+ * @id: number of the thread
+ * @thread: thread
  * @nth: number of the current op
  * @rng: state of the random numbers, derived from @nth, @id and t_seed for each op
  * @op: current op
@@ -249,7 +251,7 @@ void t_register(struct t_thread *t, struct t_slot *s);
  */
 bool t_set(struct t_thread *t, const struct t_piece *p, uint32_t type,
 	   uint32_t value);
-/* A slot has two possible addresses. Return the one that the slot does not have now. */
+/* A slot has two possible addresses. Return the one that the slot does not currently have. */
 char *t_place(struct t_thread *t, const struct t_slot *s);
 
 /* torture-place.c */

@@ -10,8 +10,8 @@
  *
  * The case with retry takes VGPU_TEST_SECONDS, the case without retry half of that.
  * VGPU_TEST_SEED repeats a run: op n of thread t is the same, with the same slots and
- * pages. The order of the threads differs, so the state of a slot at an op may differ,
- * too. A failure prints the last ops on the slots of the failed op.
+ * pages. The order of the threads differs, so the state of a slot at an op may
+ * also differ. A failure prints the last ops on the slots of the failed op.
  *
  * No op makes an access that the GPU must not make: other tests do that. With XNACK
  * off, an invalidation evicts the queues, so threads without a queue wait for some

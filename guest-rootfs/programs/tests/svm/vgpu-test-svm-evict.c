@@ -81,8 +81,8 @@ static char *shared_in_vram(uint64_t bytes, uint64_t seed)
 }
 
 /*
- * Prefetch shared memory to VRAM and return it. Do not check that it is in VRAM, because
- * another process (struct rival) may already have evicted it again.
+ * Prefetch shared memory to VRAM and return it. Do not check that the memory is in VRAM,
+ * because another process (struct rival) may already have evicted it again.
  */
 static char *shared_contested(uint64_t bytes, uint64_t seed)
 {
@@ -474,8 +474,8 @@ static void all_at_once(int xnack)
 	}
 	touch_end(&t);
 	/*
-	 * Print the number of evictions. There may be none, if the CPU has migrated all
-	 * memory back before.
+	 * Print the number of evictions. There may be none, because the CPU may have
+	 * migrated all memory back first.
 	 */
 	tap_diag("%lu evictions", svm_evictions() - before);
 	check_both(a, bytes, SEED);

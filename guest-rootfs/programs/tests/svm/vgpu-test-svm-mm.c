@@ -19,7 +19,7 @@
 #define SEED	   0x33aa
 #define SIZE	   (4 * VG_MIB)
 #define STOPPED_MS 500
-#define STORM	   (tap_debug_kernel() ? 40 : 100)	/* rounds */
+#define STORM	   (tap_debug_kernel() ? 40 : 100)	/* number of rounds of storm() */
 
 static struct vg vg;
 static struct vg_gpu *gpu;
@@ -46,7 +46,10 @@ static void *bo_memory(uint64_t size)
 	return bo[n++].cpu;
 }
 
-/* Map other memory over memory that the engine has used. The engine must read the new. */
+/*
+ * Map other memory over memory that the engine has used. The engine must read the new
+ * memory.
+ */
 static void replaced(void)
 {
 	char *p, *dst;
@@ -85,7 +88,7 @@ static void unmapped(void)
 	OK(vg_fill_check(dst, SIZE, 0));
 }
 
-/* Unmap a page in the middle: the copy must complete up to the hole and stop there. */
+/* Unmap a page in the middle: the copy must complete up to the hole and stop at the hole. */
 static void hole(void)
 {
 	const uint64_t at = SIZE / 2 + 5 * VG_PAGE;
@@ -203,7 +206,7 @@ static void moved(void)
 	OK(vg_fill_check(dst, SIZE, 0));
 }
 
-/* Call mremap for pages in VRAM. */
+/* mremap of pages in VRAM: the GPU and the CPU must find the data at the new address. */
 static void moved_in_vram(void)
 {
 	char *p, *to, *dst;
@@ -386,7 +389,9 @@ static void storm(void (*disturb)(char *p, unsigned int *rnd), bool bo_dst)
 	copier_end(&c);
 }
 
-/* Return the address and size of a few pages at a random place of the source. */
+/*
+ * Return the address of up to 64 pages at a random offset of the source @p, and their size.
+ */
 static char *some_pages(char *p, unsigned int *rnd, uint64_t *size)
 {
 	*size = (1 + rand_r(rnd) % 64) * VG_PAGE;
@@ -420,7 +425,10 @@ static void do_fork(char *p, unsigned int *rnd)
 		_exit(0);
 	}
 	CHECK(waitpid(pid, &status, 0) == pid && !status, "child");
-	/* The write ends the sharing of this page: the parent gets its own copy of it. */
+	/*
+	 * The write ends the sharing of this page, because the parent gets its own copy of
+	 * the page.
+	 */
 	((volatile char *)p)[2 * VG_PAGE] = p[2 * VG_PAGE];
 }
 
@@ -447,7 +455,7 @@ static void storm_migrate(void)
 
 /*
  * Map and unmap memory beside the source. The MMU notifier is then called for addresses
- * next to those of the source.
+ * next to the source.
  */
 static void do_neighbours(char *p, unsigned int *rnd)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * This program lets GPUs use, in place, shared memory that is in another GPU's VRAM.
- * Catches: memory migrates although the GPU can reach it; the address of the peer's VRAM
- * is wrong; a page table entry of a peer stays after the memory was moved, unmapped or
- * copied after a fork, or its GPU was unplugged; bytes are lost.
+ * Catches: memory migrates although the GPU can reach it; the address of the peer's VRAM is
+ * wrong; a page table entry for a peer's VRAM stays after the memory was moved, unmapped or
+ * copied after a fork, or after the peer was unplugged; bytes are lost.
  *
  * The program runs as a hive, where the memory stays in place, and without peer access,
- * where the memory moves through system memory and must have the same contents. With
- * the argument "link" the program is the guest's part of tests/avocado/test_peer.py.
+ * where the memory moves through system memory and must have the same contents. With the
+ * argument "link" the program is the guest's part of tests/avocado/test_peer.py.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,7 +67,9 @@ static char *memory_at(int home, uint64_t seed)
 	return p;
 }
 
-/* Check that all pages are in VRAM or, if there is no peer access, that none is. */
+/*
+ * Check that all pages are in VRAM or, if there is no peer access, that no page is in VRAM.
+ */
 static void expect_vram(const char *p)
 {
 	long n = vg_pages_in_vram(p, SIZE);
@@ -209,8 +211,8 @@ static void by_fault(void)
 	p = memory_at(0, SEED);
 	for (i = 0; i < 4; i++) {
 		/*
-		 * After these calls, the CPU's entries of pages in VRAM stay read-only
-		 * until the pages migrate.
+		 * These calls remove the GPUs' page table entries. For pages in VRAM, the
+		 * CPU's page table entries then stay read-only until the pages migrate.
 		 */
 		CHECK(!mprotect(p, SIZE, PROT_READ) &&
 		      !mprotect(p, SIZE, PROT_READ | PROT_WRITE), "mprotect");
@@ -392,11 +394,14 @@ static void unplugged(int xnack, bool remove)
 	gpu_check(1, p, SEED);
 	gpu_write(1, kept, SEED + 2);
 	gpu_write(1, p, SEED + 3);
-	/* All copies write the same bytes. */
+	/*
+	 * All copies write the same bytes, so that the expected bytes do not depend on how
+	 * many copies complete.
+	 */
 	for (k = 0; k < 30; k++)
 		OK(vg_emit_copy(&q[1], (uintptr_t)p, stage[1].va, SIZE));
 	vg_queue_submit(&q[1]);
-	/* Both GPUs use the memory. */
+	/* GPU 1 has used "kept" already. Let GPU 0 use it as well. */
 	OK(vg_copy(&q[0], stage[0].cpu, kept, SIZE));
 	OK(remove ? vg_pci_remove(name) : vg_pci_unbind(name));
 	CHECK(!vg_pages_in_vram(p, SIZE) && !vg_pages_in_vram(kept, SIZE),
@@ -424,8 +429,8 @@ static void removed(void)
 
 /*
  * Reset GPU 0. If the reset loses VRAM, the peer must not read the new contents of this
- * VRAM: the peer's entries must be removed soon, and its access must be denied. Memory
- * in the peer's own VRAM must be unchanged.
+ * VRAM: the peer's page table entries for this VRAM must be removed soon, and the peer's
+ * access must be denied. Memory in the peer's own VRAM must be unchanged.
  */
 static void reset(void)
 {
@@ -448,7 +453,7 @@ static void reset(void)
 		gpu_check(1, own, SEED + 1);
 		return;
 	}
-	/* A retry fault of the peer shows that its entries were removed. */
+	/* A retry fault of the peer shows that the peer's page table entries were removed. */
 	while (tap_device_counter(&vg.gpu[1], "faults_retry") == faults) {
 		CHECK(vg_now() < end, "the peer keeps its entries");
 		gpu_check(1, own, SEED + 1);
@@ -457,7 +462,7 @@ static void reset(void)
 	OK(vg_pattern_check(own, SIZE, SEED + 1, 0));
 }
 
-/* Cases that the host controls */
+/* Cases that the host controls: they print each step, and wait for a line from the host */
 
 static void say(const char *word)
 {

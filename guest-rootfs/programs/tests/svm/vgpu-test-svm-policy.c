@@ -2,11 +2,11 @@
 /*
  * This program tests where GPU faults place shared memory under each value of the module
  * parameter svm_policy. Catches: the driver uses another policy than the selected one;
- * memory leaves its requested place; GPUs migrate memory from each other without end;
- * faults stop a process because VRAM is full.
+ * memory leaves the location that the process requested; GPUs migrate memory from each
+ * other without end; faults stop a process because VRAM is full.
  *
  * The program runs with one GPU, with two GPUs that have peer access, and with two GPUs
- * that have none.
+ * without peer access.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,7 +138,10 @@ static void amdgpu(void)
 	OK(vg_pattern_check(p + 2 * GRANULE + 5, 100, SEED, GRANULE - 3));
 	OK(vg_pattern_check(p, 2 * GRANULE, SEED, 0));
 	expect_vram(p, size, 0);
-	/* The CPU migrates the memory back. New faults must migrate it to VRAM again. */
+	/*
+	 * The CPU migrates the memory back. New faults must migrate the memory to VRAM
+	 * again.
+	 */
 	vg_pattern_fill(p, size, SEED, 0);
 	read_by(0, p, size, SEED);
 	expect_vram(p, size, size);
@@ -171,7 +174,7 @@ static void attributes(const char *policy)
 	read_by(0, p, size, SEED);
 	expect_vram(p, size, 0);
 	OK(vg_svm_set1(&vg, p, size, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, id));
-	/* mprotect() removes the GPU's entries. */
+	/* mprotect() removes the GPU's page table entries, so that the GPU faults again. */
 	CHECK(!mprotect(p, size, PROT_READ) &&
 	      !mprotect(p, size, PROT_READ | PROT_WRITE), "mprotect");
 	read_by(0, p, size, SEED);
@@ -235,7 +238,7 @@ static void adaptive(void)
 	read_by(0, p, GRANULE, SEED + 1);
 	expect_vram(p, size, GRANULE);
 
-	/* Use a range that is smaller than a granule. */
+	/* Faults in a range that is smaller than a granule must migrate the range to VRAM. */
 	p = filled(GRANULE, SEED + 2);
 	OK(vg_svm_set1(&vg, p, VG_MIB, KFD_IOCTL_SVM_ATTR_ACCESS, id));
 	read_by(0, p, VG_MIB, SEED + 2);
@@ -323,8 +326,8 @@ static void tight(void)
 }
 
 /*
- * Two GPUs copy between the same two buffers in opposite directions. Each copy needs
- * both buffers at once. Catches: a livelock.
+ * Two GPUs copy between the same two buffers in opposite directions. Each copy needs both
+ * buffers at once. Catches: the GPUs migrate the buffers from each other without end.
  */
 static void two_at_once(const char *policy)
 {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program causes retry faults that the driver serves late: meanwhile the memory was
- * unmapped or protected, and the engine no longer accesses it. Catches: the driver denies
+ * This program causes retry faults that the driver serves late, after the memory was
+ * unmapped or protected and the engine has stopped accessing it. Catches: the driver denies
  * a fault that is older than the munmap() or mprotect() of its page, because
- * svm_range_invalidate() did not record the time (svm_fault_checkpoint()). The denial
- * stops all queues of a process that made no error.
+ * svm_range_invalidate() did not record the time (svm_fault_checkpoint()). The denial stops
+ * all queues of a process that made no error.
  *
- * The fault waits while the driver's worker serves another fault of the process, on a
+ * The late fault waits while the driver's worker serves another fault of the process, on a
  * page of a file whose file system has not replied yet (slow-file.h). The worker holds
- * mmap_lock for reading, so the thread that changes the memory waits, too. That thread
- * is a real-time thread: when the worker releases the lock, the kernel gives the lock
- * to this thread before the worker can take it again.
+ * mmap_lock for reading, so the thread that changes the memory waits for mmap_lock. That
+ * thread is a real-time thread: when the worker releases the lock, the kernel gives the
+ * lock to this thread before the worker can take it again.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -105,7 +105,10 @@ static void *taker_run(void *arg)
 	return NULL;
 }
 
-/* Fault in the stack pages that this thread's next system calls use. */
+/*
+ * Fault in the stack pages that this thread's next system calls use, because a fault on
+ * them would need mmap_lock.
+ */
 static void touch_stack(void)
 {
 	volatile char room[STACK];
@@ -179,10 +182,10 @@ static void prepare(struct job *job, const char *src, uint64_t bytes)
 }
 
 /*
- * Make three faults wait, in this order: those of the jobs stalled, late and other.
- * Change the memory at @p before the fault of job late is served. From taker_go() to the
- * end of the taker thread, this function must not need mmap_lock, so it must neither
- * allocate memory nor access a page for the first time.
+ * Make the faults of three jobs wait, in the order "stalled", "late", "other". Change the
+ * memory at @p before the fault of job "late" is served. From taker_go() to the end of the
+ * taker thread, this function must not need mmap_lock, so it must neither allocate memory
+ * nor access a page for the first time.
  */
 static void fault_and_take(const struct way *way, char *p)
 {
@@ -230,8 +233,8 @@ static void stale(const struct way *way)
 	served(&other.q, other.seq, denied);
 	OK(vg_wait(&stalled.q, stalled.seq, VG_TIMEOUT_MS));
 	/*
-	 * Only the pages of job other may have migrated to VRAM, because the fault of job
-	 * late was stale.
+	 * Only the pages of job "other" may have migrated to VRAM, because the fault of job
+	 * "late" was stale.
 	 */
 	CHECK(tap_driver_counter(gpu, "pages_to_vram") <= moved + BYTES / VG_PAGE,
 	      "%s: the late fault was repaired", way->name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * A GPU fault of one process waits for a file system that does not reply (slow-file.h).
- * Another process must continue meanwhile.
+ * Another process must continue while this fault waits.
  */
 #include <stdio.h>
 #include <sys/mman.h>
@@ -60,8 +60,8 @@ static void stalled(void)
 }
 
 /*
- * Cause faults that the driver can repair at once: on new memory, and on memory that
- * was mapped again.
+ * Cause faults that the driver can repair without waiting for a file system: on new memory,
+ * and on memory that was mapped again.
  */
 static void beside(void)
 {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * This program tests shared virtual memory: faults, migration, attributes, XNACK modes.
- * Catches: bytes are lost or written twice when an access is replayed; a page is mapped
- * from the wrong place; data is left behind in VRAM; attributes apply outside their
- * range.
+ * Catches: bytes are lost or written twice when an access is replayed; the GPU maps the
+ * wrong page; data is left behind in VRAM; attributes apply outside their range.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -188,7 +187,10 @@ static void prefetch_and_back(void)
 	OK(vg_pattern_check(p, 5000, SEED, 0));
 	OK(vg_pattern_check(p + 5000 + 3 * VG_MIB, size - 5000 - 3 * VG_MIB,
 			    SEED, 5000 + 3 * VG_MIB));
-	/* munmap() must free the VRAM. Allow 1 MiB for page tables, which may stay. */
+	/*
+	 * munmap() must free the VRAM. Allow 1 MiB, because the driver may keep page
+	 * tables.
+	 */
 	vg_unmap_anon(p, size);
 	before.vram_used += VG_MIB;
 	OK(vg_mem_wait_freed(gpu, &before, VG_TIMEOUT_MS));
@@ -317,8 +319,8 @@ static void attributes(void)
 		       gpu->gpu_id));
 	expect(p, half, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC, 0, gpu->gpu_id);
 	/*
-	 * The two halves have different values, so the value of the whole must be
-	 * "undefined".
+	 * The two halves have different values, so GET_ATTR must return "undefined" for the
+	 * whole range.
 	 */
 	OK(vg_svm_set1(&vg, p + half, half, KFD_IOCTL_SVM_ATTR_PREFERRED_LOC,
 		       0));
@@ -353,8 +355,8 @@ static void attributes(void)
 			   KFD_IOCTL_SVM_FLAG_COHERENT));
 
 	/*
-	 * If all pages have the same access for a GPU, GET_ATTR must return it,
-	 * otherwise NO_ACCESS.
+	 * GET_ATTR must return the access of a GPU if all pages have the same access, and
+	 * NO_ACCESS otherwise.
 	 */
 	OK(vg_svm_set1(&vg, p + 8 * VG_PAGE, VG_PAGE,
 		       KFD_IOCTL_SVM_ATTR_NO_ACCESS, gpu->gpu_id));
@@ -370,7 +372,10 @@ static void attributes(void)
 	       KFD_IOCTL_SVM_ATTR_ACCESS_IN_PLACE);
 }
 
-/* munmap must remove the attributes; new memory there must have the defaults. */
+/*
+ * munmap must remove the attributes. New memory at the same addresses must have the
+ * defaults.
+ */
 static void attributes_end(void)
 {
 	const uint64_t size = 16 * VG_PAGE;
@@ -423,7 +428,10 @@ static void xnack_off_stops(void)
 	OK(vg_fill_check(p, VG_MIB, 31));
 }
 
-/* XNACK off: memory registered with ACCESS must be mapped at once, without faults. */
+/*
+ * XNACK off: memory registered with ACCESS must be mapped before the GPU accesses it, so
+ * that no fault occurs.
+ */
 static void xnack_off_registered(void)
 {
 	const uint64_t size = 4 * VG_MIB;
@@ -446,8 +454,8 @@ static void xnack_off_registered(void)
 	CHECK(tap_device_counter(gpu, "faults_retry") == faults,
 	      "%lu faults", tap_device_counter(gpu, "faults_retry") - faults);
 	/*
-	 * Prefetch the memory to VRAM and use it there. Then an access by the CPU must
-	 * migrate it back.
+	 * Prefetch the memory to VRAM and let the GPU use it. Then an access by the CPU
+	 * must migrate the memory back.
 	 */
 	OK(vg_svm_prefetch(&vg, src, size, gpu->gpu_id));
 	in_vram(src, size, size / VG_PAGE);
@@ -498,8 +506,8 @@ static void xnack_off_invalidated(void)
 }
 
 /*
- * End the process during copies. It has so many SVM ranges that its exit clears their
- * page-table entries range by range.
+ * End the process during copies. The process has so many SVM ranges that its exit clears
+ * their page table entries range by range.
  */
 static void ends_under_copies(void *arg)
 {
@@ -541,8 +549,8 @@ static void xnack_off_ends(void)
 
 /*
  * XNACK off: SET_ATTR must map the pages that are not mapped, and no others. Catches: a
- * range is treated as complete although pages are not mapped; the entries of a range
- * are written again each time it is registered.
+ * range is treated as complete although pages are not mapped; the entries of a range are
+ * written again each time the range is registered.
  */
 static void xnack_off_again(void)
 {
@@ -597,8 +605,8 @@ struct read_only {
 };
 
 /*
- * With GPU_RO the GPU must be able to read, but not to write, and the CPU must be able
- * to write. Without GPU_RO the GPU must be able to write, too.
+ * With GPU_RO the GPU must be able to read, but not to write, and the CPU must be able to
+ * write. Without GPU_RO the GPU must also be able to write.
  */
 static void read_only_at(void *arg)
 {
