@@ -554,7 +554,7 @@ static void against(int round)
 	race(choose("VGPU_TEST_CALL"), choose("VGPU_TEST_AGAINST"), NULL);
 }
 
-/* Run each call against each other call, in random order. */
+/* In each round, run two randomly chosen calls against each other. */
 static void all_pairs(void)
 {
 	int i;
