@@ -73,8 +73,8 @@ static int64_t delay_point_ns(VGPUState *s, VGPUDelayPoint point)
 }
 
 /*
- * Sleep for @ns. If x-delay-point selects @point, trace events before and after
- * the sleep show a test where the thread is.
+ * Sleep for @ns. If x-delay-point selects @point, emit a trace event before and
+ * after the sleep, so that a test can detect that the thread sleeps.
  */
 static void delay_wait(VGPUState *s, VGPUDelayPoint point, int64_t ns)
 {

@@ -25,16 +25,16 @@ typedef enum VGPUDelayPoint {
     VGPU_DELAY_WAKE,            /* after a worker wakes up */
     VGPU_DELAY_TAKE,            /* before a worker takes a queue */
     VGPU_DELAY_DONE,            /* after a worker left a queue */
-    VGPU_DELAY_IRQ,             /* before the MSI */
+    VGPU_DELAY_IRQ,             /* before an MSI is sent */
     VGPU_DELAY_ACK,             /* before an invalidation is acknowledged */
-    /* Before memory/phys.c publishes a window of RAM. */
+    /* Before memory/phys.c publishes a VGPUWindow. */
     VGPU_DELAY_WINDOW,
     VGPU_DELAY_POINTS,
 } VGPUDelayPoint;
 
 #ifdef VGPU_KFD_DELAYS
 
-/* Delays of a device. Times: ns, QEMU_CLOCK_REALTIME. */
+/* State of a device's delays. Times are in ns of QEMU_CLOCK_REALTIME. */
 typedef struct VGPUDelays {
     uint64_t seed;              /* property x-delays */
     char *point_name;           /* property x-delay-point, or NULL */

@@ -6,9 +6,10 @@
  *
  * hw/register.h is not used: its search compares the address with each register
  * of a block in turn, and each register is an object (a hub has 336). A
- * MemoryRegion for each block is not used, since only the register window could
- * access it. Other accesses cannot: engines read registers without the BQL, and
- * PCIE_DATA2 and packets have the number of a register, not an address.
+ * MemoryRegion for each block would serve only the register window. Engines
+ * could not use a MemoryRegion, because they read registers without the BQL.
+ * PCIE_DATA2 and packets could not use one, because they have the number of a
+ * register, not an address.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_REGS_H
 #define HW_MISC_VGPU_KFD_CORE_REGS_H
@@ -48,7 +49,8 @@ typedef struct VGPUBlock {
     uint32_t base;              /* dword offset in BAR 5 */
     uint32_t span;              /* dwords of one instance */
     unsigned count;             /* instances */
-    unsigned first;             /* value of @inst for the first instance */
+    /* @inst of the callbacks, for the first instance. */
+    unsigned first;
     const VGPUReg *regs;        /* table of @span registers */
     /*
      * Return the array of stored values of an instance. NULL: no register of

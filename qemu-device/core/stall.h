@@ -15,10 +15,16 @@ typedef enum VGPUWait {
     VGPU_WAIT_NONE,
     /* New write pointer, because the packet is not complete in the ring. */
     VGPU_WAIT_WPTR,
-    /* Time VGPUStall.until: next try of a poll, or end of a delay. */
+    /*
+     * Time VGPUStall.until, which is the next try of a poll or the end of a
+     * delay.
+     */
     VGPU_WAIT_POLL,
     VGPU_WAIT_REG,              /* register write by the main loop */
-    /* After a retry fault: acknowledge of the CAM slot VGPUStall.cam. */
+    /*
+     * After a retry fault: the driver's acknowledge of the CAM slot
+     * VGPUStall.cam.
+     */
     VGPU_WAIT_CAM,
     VGPU_WAIT_CAM_FREE,         /* after a retry fault: any free CAM slot */
     /* After a retry fault with the CAM off: next try at VGPUStall.until. */
@@ -26,7 +32,7 @@ typedef enum VGPUWait {
     /* No wait: the access read an injected memory error, so the queue stops. */
     VGPU_WAIT_POISON,
     VGPU_WAIT_IOMMU,            /* reply of the IOMMU (memory/iommu.c) */
-    /* Another queue or a host thread: next try at VGPUStall.until. */
+    /* Progress of another queue or host thread; next try at VGPUStall.until. */
     VGPU_WAIT_DEVICE,
 } VGPUWait;
 
@@ -43,7 +49,7 @@ typedef struct VGPUStall {
     uint64_t va;                /* GPU address of the fault */
     /* Serial number of the fault; 0 if the fault is not reported yet. */
     uint32_t serial;
-    /* Value of vgpu_hub_invalidations() before the access. */
+    /* Value of vgpu_hub_invalidations() before the access that faulted. */
     uint32_t invs;
     uint32_t number;            /* number of this wait, unique in its worker */
     /*

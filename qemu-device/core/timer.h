@@ -4,10 +4,10 @@
  *
  * With icount, timer_mod() queues an empty work item for a vCPU, so that the
  * vCPU computes its next deadline again, and signals the vCPU's condition
- * variable. Outside of the BQL, a vCPU that is about to wait can miss the
- * signal. QEMU then counts that vCPU as running for ever and does not advance
- * the clock. Therefore these timers repeat the notification in a bottom half,
- * which holds the BQL.
+ * variable. If the caller of timer_mod() does not hold the BQL, a vCPU that is
+ * about to wait can miss the signal. QEMU then counts that vCPU as running for
+ * ever and does not advance the clock. Therefore these timers repeat the
+ * notification in a bottom half, which holds the BQL.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_TIMER_H
 #define HW_MISC_VGPU_KFD_CORE_TIMER_H

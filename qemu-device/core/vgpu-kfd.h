@@ -77,7 +77,7 @@ struct VGPUState {
     HostMemoryBackend *memdev;
     uint64_t visible_vram;      /* size of BAR 0 after a reset, in bytes */
     VGPUHive *hive;             /* hive to join, or NULL */
-    /* Number in the hive. Before realize it may be VGPU_NODE_AUTO. */
+    /* Node number in the hive. VGPU_NODE_AUTO means that realize chooses it. */
     int32_t node;
     bool vram_lost_on_reset;
     uint32_t poll_ns;           /* ns of host time that an idle engine spins */
@@ -91,22 +91,26 @@ struct VGPUState {
     /* Mask of injection kinds that may fire, 1 << kind. Accessed atomically. */
     uint32_t inject_armed;
 
-    /* Blocks: allocated in instance_init, freed in instance_finalize. */
-    VGPUInjector *inject;       /* inject/inject.c */
-    VGPUMemory *memory;         /* memory/internal.h */
-    VGPUIh *ih;                 /* ih/internal.h */
-    VGPUWorkers *workers;       /* queue/internal.h */
-    VGPUSdma *sdma;             /* sdma/internal.h */
-    VGPUCp *cp;                 /* cp/internal.h */
-    VGPUPsp *psp;               /* psp/psp.c */
-    VGPUPci *pci;               /* pci/internal.h */
+    /*
+     * Blocks of the device, with the file that defines the struct. Allocated in
+     * instance_init, freed in instance_finalize.
+     */
+    VGPUInjector *inject;       /* in inject/inject.c */
+    VGPUMemory *memory;         /* in memory/internal.h */
+    VGPUIh *ih;                 /* in ih/internal.h */
+    VGPUWorkers *workers;       /* in queue/internal.h */
+    VGPUSdma *sdma;             /* in sdma/internal.h */
+    VGPUCp *cp;                 /* in cp/internal.h */
+    VGPUPsp *psp;               /* in psp/psp.c */
+    VGPUPci *pci;               /* in pci/internal.h */
 
     VGPURegs regs;
     /*
      * All threads often write the members from here on. The members above are
      * mostly read.
      */
-    QemuMutex lock;             /* see the order of locks above */
+    /* See the list of locks at the top of this file. */
+    QemuMutex lock;
     /* Event counters, indexed by VGPU_CNT_*. Accessed by any thread. */
     Stat64 counters[VGPU_NUM_COUNTERS];
 };

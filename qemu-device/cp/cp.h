@@ -9,7 +9,7 @@
 
 typedef struct VGPUState VGPUState;
 
-/* Parts of the saved state. The opaque pointer is to VGPUCp. */
+/* Parts of the device's saved state. The opaque pointer points to VGPUCp. */
 extern const VMStateDescription vmstate_vgpu_clock;
 extern const VMStateDescription vmstate_vgpu_cp;
 

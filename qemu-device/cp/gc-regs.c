@@ -10,7 +10,10 @@
 #include "hw/misc/vgpu-kfd/cp/cp.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 
-/* Numbers of pipes and banks of a gfx90a, which user space reads. */
+/*
+ * Value of GB_ADDR_CONFIG on a gfx90a: numbers of pipes and banks. User space
+ * reads this register.
+ */
 #define GB_ADDR_CONFIG_GFX90A   0x2a114042
 
 static uint32_t clock_read(VGPUState *s, unsigned inst, unsigned off)

@@ -15,7 +15,10 @@
 /* Log2 of the maximum size of a ring in dwords. */
 #define RING_LOG2_MAX   27
 
-/* The caller of the functions below holds the worker's lock. */
+/*
+ * The caller of the functions below holds the worker's lock, except where
+ * internal.h allows any thread.
+ */
 
 bool vgpu_cp_queue_active(const CpQueue *q)
 {

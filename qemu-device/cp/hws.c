@@ -67,7 +67,7 @@ VGPUStep vgpu_cp_run_list(VGPUCp *cp, CpQueue *kiq)
         trace_vgpu_hws_list(cp->s->id, hws->owner, list.base, list.size,
                             hws->max_processes);
     }
-    /* The packet completes when the first slice runs. */
+    /* The RUN_LIST completes when the first slice runs. */
     return hws->phase == CP_HWS_SAVE || hws->phase == CP_HWS_MAP ?
            vgpu_cp_poll_device(x) : VGPU_STEP_DONE;
 }
@@ -434,7 +434,7 @@ void vgpu_cp_hws_step(VGPUCp *cp)
     } else if (step == VGPU_STEP_BAD_PACKET || step == VGPU_STEP_STALL) {
         /*
          * The scheduler accesses memory with VMID 0, which has no retry faults,
-         * so a stall that is left here is due to poisoned memory.
+         * so any other stall is due to poisoned memory.
          */
         hws_error(cp);
     } else if (hws->phase == CP_HWS_RUN && !hws->whole_list) {

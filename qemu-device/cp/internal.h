@@ -71,8 +71,8 @@ typedef enum CpHwsPhase {
 } CpHwsPhase;
 
 /*
- * The process of the last MAP_PROCESS in a run list. The next MAP_QUEUES map
- * queues of this process.
+ * The process of the last MAP_PROCESS in a run list. The MAP_QUEUES packets
+ * that follow it map queues of this process.
  */
 typedef struct CpProcess {
     bool valid;                 /* false before the first MAP_PROCESS */
@@ -87,9 +87,9 @@ typedef struct CpProcess {
 /*
  * The scheduler, which the worker serves as one more queue. The run list stays
  * in memory; @list and @slice are positions in it. A slice is a part of the
- * list that fits the VMIDs and HQDs. Accessed by the thread. While the
- * scheduler is not current, other threads may set @phase to CP_HWS_NONE, under
- * cp->w.lock.
+ * list that fits the VMIDs and HQDs. The CP's thread accesses this struct.
+ * While the scheduler is not current, other threads, too, may set @phase to
+ * CP_HWS_NONE, under cp->w.lock.
  */
 typedef struct CpHws {
     CpHwsPhase phase;
@@ -100,7 +100,7 @@ typedef struct CpHws {
     uint8_t chains;             /* number of chained lists in this slice */
     uint8_t quantum;            /* length of this slice in ms */
     bool whole_list;            /* the slice has no time limit: see hws.c */
-    /* The message that no slice can map a packet of the list was logged. */
+    /* True after logging that no slice can map a packet of the list. */
     bool starved;
     VGPUIndirect list;          /* the run list; list.pos is the next packet */
     VGPUIndirect slice;         /* value of @list at the start of this slice */
@@ -134,16 +134,16 @@ struct VGPUCp {
      * Masks of the last SET_RESOURCES: resources that run lists may use.
      * Accessed by the CP's thread.
      */
-    uint64_t queue_mask;        /* HQDs */
-    uint16_t vmid_mask;         /* VMIDs */
-    uint64_t gws_mask;          /* GWS resources */
+    uint64_t queue_mask;        /* mask of HQDs */
+    uint16_t vmid_mask;         /* mask of VMIDs */
+    uint64_t gws_mask;          /* mask of GWS resources */
     /*
-     * SH_MEM_BASES and SH_MEM_CONFIG of each VMID. The CP's thread writes these
-     * registers, too.
+     * SH_MEM_BASES and SH_MEM_CONFIG of each VMID. Written under the BQL and by
+     * the CP's thread.
      */
     uint32_t sh_mem_bases[VGPU_NUM_VMIDS];
     uint32_t sh_mem_config[VGPU_NUM_VMIDS];
-    /* GDS_GWS_VMIDn registers. The CP's thread writes them, too. */
+    /* GDS_GWS_VMIDn registers. Written under the BQL and by the CP's thread. */
     uint32_t gws_vmid[VGPU_NUM_VMIDS];
     /*
      * Values of the HQD registers while GRBM_GFX_CNTL selects no HQD: always 0.
@@ -168,7 +168,7 @@ static inline uint64_t cp_hqd64(const CpQueue *q, unsigned lo)
            (uint64_t)qatomic_read(&q->regs[lo + 1]) << 32;
 }
 
-/* hqd.c. The caller holds cp->w.lock, except as noted. */
+/* Functions in hqd.c. The caller holds cp->w.lock, except as noted. */
 
 /* Return true if CP_HQD_ACTIVE is set. Any thread. */
 bool vgpu_cp_queue_active(const CpQueue *q);
@@ -207,7 +207,7 @@ void vgpu_cp_queue_error(VGPUCp *cp, CpQueue *q);
 void vgpu_cp_interrupt(VGPUCp *cp, CpQueue *q, unsigned source,
                        uint32_t enable, uint32_t data0);
 
-/* pm4.c. The thread calls these functions with no lock held. */
+/* Functions in pm4.c. The thread calls these functions with no lock held. */
 
 /* Execute a packet of the queue, or a part of it. */
 VGPUStep vgpu_cp_pm4_step(VGPUCp *cp, CpQueue *q);
@@ -216,8 +216,8 @@ VGPUStep vgpu_cp_aql_step(VGPUCp *cp, CpQueue *q);
 /* Pass a PM4 or AQL dispatch packet to the shader unit. */
 VGPUStep vgpu_cp_dispatch(VGPUCp *cp, CpQueue *q);
 /*
- * kiq.c: execute packets that only the KIQ and the HIQ may contain. The thread
- * calls these functions with no lock held.
+ * Functions in kiq.c: execute packets that only the KIQ and the HIQ may
+ * contain. The thread calls these functions with no lock held.
  */
 VGPUStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq);
 VGPUStep vgpu_cp_map_queues(VGPUCp *cp, CpQueue *kiq);
@@ -226,8 +226,8 @@ VGPUStep vgpu_cp_query_status(VGPUCp *cp, CpQueue *kiq);
 VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq);
 
 /*
- * mqd.c. The thread calls these functions with no lock held. They access memory
- * through @x, and set errors in @x.
+ * Functions in mqd.c. The thread calls them with no lock held. The functions
+ * access memory through @x, and set errors in @x.
  */
 
 /*
@@ -245,7 +245,7 @@ VGPUStep vgpu_cp_hqd_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
  */
 VGPUStep vgpu_cp_hqd_unmap(VGPUCp *cp, VGPUExec *x, CpQueue *q, bool reset);
 
-/* sdma-queues.c. The thread calls these functions with no lock held. */
+/* Functions in sdma-queues.c. The thread calls them with no lock held. */
 
 /*
  * Return the number of the SDMA engine that dword 1 of a packet selects, or -1
@@ -253,8 +253,8 @@ VGPUStep vgpu_cp_hqd_unmap(VGPUCp *cp, VGPUExec *x, CpQueue *q, bool reset);
  */
 int vgpu_cp_sdma_engine(uint32_t dw1);
 /*
- * Like vgpu_cp_hqd_map(), but for a packet that selects an SDMA engine. *@full
- * is not set to false.
+ * Like vgpu_cp_hqd_map(), but for a packet that selects an SDMA engine. The
+ * function never sets *@full to false.
  */
 VGPUStep vgpu_cp_sdma_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
                           bool *full);
@@ -265,7 +265,7 @@ VGPUStep vgpu_cp_sdma_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
 VGPUStep vgpu_cp_sdma_unmap(VGPUCp *cp, VGPUExec *x, unsigned engine,
                             unsigned queue, bool reset);
 
-/* hws.c. The thread calls these functions with no lock held. */
+/* Functions in hws.c. The thread calls them with no lock held. */
 
 /*
  * Execute a RUN_LIST in a ring. The packet completes when the first slice runs.
@@ -274,7 +274,7 @@ VGPUStep vgpu_cp_run_list(VGPUCp *cp, CpQueue *kiq);
 /* Free the VMIDs and GWS resources of processes without mapped queues. */
 void vgpu_cp_hws_release(VGPUCp *cp);
 
-/* hws.c. The caller holds cp->w.lock. */
+/* Functions in hws.c. The caller holds cp->w.lock. */
 
 /*
  * Execute a step of the scheduler. Called by the thread. The lock is dropped
@@ -284,7 +284,7 @@ void vgpu_cp_hws_step(VGPUCp *cp);
 /* Return true if the scheduler has work now or at the end of the slice. */
 bool vgpu_cp_hws_pending(const VGPUCp *cp);
 
-/* gws.c. The thread calls these functions with no lock held. */
+/* Functions in gws.c. The thread calls them with no lock held. */
 
 /*
  * Allocate @num contiguous GWS resources to the process with @vmid, in place of
@@ -297,7 +297,7 @@ void vgpu_cp_gws_revoke(VGPUCp *cp, unsigned vmid);
 /* Saved state of GWS. The opaque pointer is to VGPUCp. */
 extern const VMStateDescription vmstate_vgpu_cp_gws;
 
-/* load-store.c. The thread calls these functions with no lock held. */
+/* Functions in load-store.c. The thread calls them with no lock held. */
 
 /* Set exec.error to @error (CP_ERROR_*) and return VGPU_STEP_BAD_PACKET. */
 VGPUStep vgpu_cp_packet_error(VGPUExec *x, unsigned error);

@@ -15,7 +15,7 @@
 #include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
-/* Invalidation engine that drivers do not use. */
+/* The KIQ's packets use this invalidation engine, because drivers do not. */
 #define KIQ_INV_ENGINE  3
 #define NUM_SDMA        (SDMA_NUM_ENGINES * SDMA_NUM_QUEUES)
 
@@ -170,11 +170,11 @@ VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq)
 
 /*
  * Invalidate the VMIDs that have the packet's PASID, in one hub after the
- * other. x->done counts steps, of which each hub has four: two writes of the
+ * other. Each hub takes four steps, which x->done counts: two writes of the
  * address range, the write of the request, and the wait for the ACK bits of the
- * VMIDs in the request (x->reg_val). Other VMIDs that have the PASID now are
- * not waited for: the scheduler may have assigned another VMID to the process
- * since the request.
+ * VMIDs in the request (x->reg_val). The wait ignores other VMIDs that have the
+ * PASID by now, because the scheduler may have assigned another VMID to the
+ * process since the request.
  */
 VGPUStep vgpu_cp_invalidate_tlbs(VGPUCp *cp, CpQueue *kiq)
 {

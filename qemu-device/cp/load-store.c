@@ -11,7 +11,10 @@
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 #include "hw/misc/vgpu-kfd/memory/hub.h"
 
-/* Number of tries that are made in consecutive time slices. */
+/*
+ * Number of tries of a polling packet in consecutive time slices, before
+ * vgpu_cp_poll() waits 1 ms between tries.
+ */
 #define WAIT_TRIES      64
 
 VGPUStep vgpu_cp_packet_error(VGPUExec *x, unsigned error)

@@ -62,8 +62,8 @@ static bool hqd_is_free(const CpQueue *q)
 
 /*
  * Return the HQD that the packet selects, or NULL if that HQD is not free. If
- * the packet allows any HQD, return a free HQD of cp->queue_mask, or NULL if
- * there is none.
+ * the packet allows any HQD, return a free HQD of cp->queue_mask, or NULL if no
+ * HQD of the mask is free.
  */
 static CpQueue *hqd_find_free(VGPUCp *cp, uint32_t dw1)
 {

@@ -54,7 +54,7 @@ static VGPUStep pm4_fetch(VGPUCp *cp, VGPUExec *x, uint64_t left)
 
 /*
  * Set *@val to dword @n of the packet. @n is below x->ndw; the dword may be
- * beyond the fixed part in x->dw.
+ * beyond the VGPU_PKT_MAX_DWORDS dwords that x->dw holds.
  */
 static VGPUStep pm4_dword(VGPUExec *x, uint32_t n, uint32_t *val)
 {

@@ -90,7 +90,7 @@ static void hqd_wptr_written(VGPUState *s, unsigned inst, unsigned off,
 }
 
 /*
- * ACTIVE is set under the lock, so that the thread does not run the queue
+ * Set ACTIVE under cp->w.lock, so that the CP's thread does not run the queue
  * before vgpu_cp_queue_start().
  */
 static void hqd_active_written(VGPUState *s, unsigned inst, unsigned off,
@@ -132,8 +132,8 @@ static void hqd_dequeue_written(VGPUState *s, unsigned inst, unsigned off,
 }
 
 /*
- * The thread reads these registers before its next step, so a write does not
- * wake the thread.
+ * A write of these HQD registers has no side effect. The CP's thread reads the
+ * registers before its next step, so the write need not wake the thread.
  */
 static void hqd_plain_written(VGPUState *s, unsigned inst, unsigned off,
                               uint32_t old, uint32_t val)
@@ -321,10 +321,10 @@ const VGPUBlock vgpu_cp_blocks[VGPU_NUM_CP_BLOCKS] = {
 };
 
 /*
- * Return the queue whose doorbell is at @offset, or NULL. Prefer an active
- * queue, because a dequeue by register leaves the doorbell of the inactive HQD
- * enabled while the same queue may run in another HQD. The caller holds
- * cp->w.lock.
+ * Return the queue whose doorbell is at @offset, or NULL. If two HQDs have the
+ * doorbell, prefer the active one: a dequeue by register leaves the doorbell of
+ * the old HQD enabled, and the queue may have been mapped to another HQD since
+ * then. The caller holds cp->w.lock.
  */
 static CpQueue *hqd_of_doorbell(VGPUCp *cp, uint32_t offset)
 {

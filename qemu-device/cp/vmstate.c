@@ -112,7 +112,7 @@ static int hws_post_load(void *opaque, int version_id)
         (hws->vmids & 1)) {
         return -EINVAL;
     }
-    hws->queue.wait = VGPU_WAIT_NONE;   /* slice_post_load() may set it */
+    hws->queue.wait = VGPU_WAIT_NONE;   /* slice_post_load() may set wait */
     return 0;
 }
 

@@ -48,8 +48,9 @@ void vgpu_ih_defer(VGPUState *s, unsigned ring, const uint32_t *entry)
 /*
  * Push at most *@left queued entries, and subtract their number from *@left.
  * While an entry is pushed, it stays in the list, so that entries which the
- * push causes (announcements of ring 1 or 2) are queued after it. Return false
- * if a translation is missing: the request is then in s->ih->iotlb.
+ * push causes (announcements of ring 1 or 2) are queued after that entry.
+ * Return false if a translation is missing: the request is then in
+ * s->ih->iotlb.
  */
 static bool ih_push_deferred(VGPUState *s, unsigned *left)
 {

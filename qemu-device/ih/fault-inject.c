@@ -9,7 +9,10 @@
 #include "hw/misc/vgpu-kfd/ih/internal.h"
 #include "hw/misc/vgpu-kfd/inject/inject.h"
 
-/* Set the timer to the earliest due time. The caller holds s->lock. */
+/*
+ * Set the timer to the earliest due time of the delayed entries. The caller
+ * holds s->lock.
+ */
 static void late_irqs_arm(VGPUState *s)
 {
     VGPULateIrqs *d = &s->ih->late_irqs;

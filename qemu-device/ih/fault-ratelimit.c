@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: rate limit of the interrupt entries of retry faults while the CAM
- * is off. Without a limit each try of an access would push an entry, more than
- * a slow driver can process. Therefore the interval between the entries of a
- * page doubles, up to a maximum. The queue still repeats the access every
- * VGPU_RETRY_INTERVAL_NS.
+ * is off. Without a limit, each try of an access would push an entry, and a
+ * slow driver could not process them all. Therefore the interval between the
+ * entries of a page doubles with each entry, up to a maximum. The queue still
+ * repeats the access every VGPU_RETRY_INTERVAL_NS.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -14,10 +14,14 @@
 #include "hw/misc/vgpu-kfd/memory/client.h"
 
 #define RATELIMIT_MAX_NS    (64 * SCALE_MS)
-/* After this time without a try, the interval of a page is reset. */
+/*
+ * After this time without a try to access a page, the page's interval is reset.
+ */
 #define RATELIMIT_RESET_NS  (4 * RATELIMIT_MAX_NS)
 
-/* Return the time of the last try for a slot's page, or -1 if it is free. */
+/*
+ * Return the time of the last try for a slot's page, or -1 if the slot is free.
+ */
 static int64_t ratelimit_last_use(const VGPUFaultRateLimit *p)
 {
     return p->interval ? p->tried : -1;

@@ -32,7 +32,7 @@ void vgpu_cam_destroy(VGPUState *s);
  * @c: client
  * @vmid: VMID
  * @va: GPU address
- * @span: fault
+ * @span: translation that ended in the fault
  * @quiet: true: push no interrupt entry
  *
  * The function sets fault status and fault address, and pushes an interrupt

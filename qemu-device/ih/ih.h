@@ -7,7 +7,7 @@
 #include "hw/misc/vgpu-kfd/core/regs.h"
 
 extern const VGPUBlock vgpu_ih_block;
-/* Parts of the saved state. The opaque pointer is to VGPUIh. */
+/* Parts of the device's saved state. The opaque pointer points to VGPUIh. */
 extern const VMStateDescription vmstate_vgpu_irq;
 extern const VMStateDescription vmstate_vgpu_ih;
 extern const VMStateDescription vmstate_vgpu_faults;
@@ -33,7 +33,7 @@ void vgpu_ih_free(VGPUState *s);
  * vgpu_ih_init: create the bottom half that sends the MSI
  * @s: device
  *
- * Context: BQL held, before the first entry.
+ * Context: BQL held, before the first entry is pushed.
  */
 void vgpu_ih_init(VGPUState *s);
 
@@ -41,7 +41,7 @@ void vgpu_ih_init(VGPUState *s);
  * vgpu_ih_exit: drop queued entries and delete the bottom half
  * @s: device
  *
- * Context: BQL held, after the last entry.
+ * Context: BQL held, after the last entry is pushed.
  */
 void vgpu_ih_exit(VGPUState *s);
 

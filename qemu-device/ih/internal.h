@@ -19,36 +19,38 @@
 #define VGPU_IH_SPAN            (IH_CLIENT_CFG_DATA - OSSSYS_BASE + 1)
 
 /*
- * A slot of the retry CAM: a page with a retry fault that was reported and that
- * the driver has not acknowledged. Guarded by s->lock.
+ * A slot of the retry CAM: a page whose retry fault was reported, while the
+ * driver has not acknowledged the report. Guarded by s->lock.
  */
 typedef struct VGPUCamSlot {
     bool used;
     uint8_t hub;                /* VGPU_HUB_* */
     uint8_t vmid;
     uint64_t page;              /* GPU address >> VGPU_PAGE_SHIFT */
-    uint32_t serial;            /* number of the fault in the interrupt entry */
-    /* Time of the next resend; ns, QEMU_CLOCK_VIRTUAL. */
+    uint32_t serial;            /* serial number in the interrupt entry */
+    /* When the interrupt entry is sent again; ns, QEMU_CLOCK_VIRTUAL. */
     int64_t due;
-    /* Time in ns from the last entry to @due; 0 if @due is not set. */
+    /*
+     * Time in ns from the last interrupt entry to @due; 0 if @due is not set.
+     */
     int64_t interval;
 } VGPUCamSlot;
 
 /*
- * Rate limit of the entries for one page while the CAM is off: no entry is
- * pushed before @due. Guarded by s->lock.
+ * Rate limit of the interrupt entries for one page while the CAM is off: no
+ * entry is pushed before @due. Guarded by s->lock.
  */
 typedef struct VGPUFaultRateLimit {
     uint8_t hub;                /* VGPU_HUB_* */
     uint8_t vmid;
     uint64_t page;              /* GPU address >> VGPU_PAGE_SHIFT */
-    /* Time of the last try; ns, QEMU_CLOCK_VIRTUAL. */
+    /* Time of the last try to access the page; ns, QEMU_CLOCK_VIRTUAL. */
     int64_t tried;
     /* Earliest time of the next entry; ns, QEMU_CLOCK_VIRTUAL. */
     int64_t due;
     /* Time in ns from the last entry to @due; 0 if the slot is unused. */
     int64_t interval;
-    uint32_t serial;            /* number of the fault in the last entry */
+    uint32_t serial;            /* serial number in the last entry */
 } VGPUFaultRateLimit;
 
 /* An interrupt ring. Guarded by s->lock. */
@@ -56,13 +58,13 @@ typedef struct VGPUIhRing {
     uint32_t rptr;              /* read pointer: bytes from start of the ring */
     uint32_t wptr;              /* write pointer, in the same unit */
     bool overflow;              /* IH_RB_WPTR.RB_OVERFLOW */
-    /* The message that the ring has no memory was logged. */
+    /* True after logging that the ring has no memory. */
     bool lost;
 } VGPUIhRing;
 
 /*
- * An entry that waits for the IOMMU's translation of its ring. The entry holds
- * the PASID that its VMID had at the push. Guarded by s->lock.
+ * An interrupt entry that waits for the IOMMU's translation of its ring. The
+ * entry holds the PASID that its VMID had at the push. Guarded by s->lock.
  */
 typedef struct VGPUIhDeferred {
     QSIMPLEQ_ENTRY(VGPUIhDeferred) next;
@@ -73,7 +75,9 @@ typedef struct VGPUIhDeferred {
 
 /* An interrupt entry of a VM fault that an injection delays. */
 typedef struct VGPULateIrq {
-    /* Time of the push: ns, QEMU_CLOCK_VIRTUAL. 0 if the slot is unused. */
+    /*
+     * When to push the entry: ns, QEMU_CLOCK_VIRTUAL. 0 if the slot is unused.
+     */
     int64_t due;
     /* This member and those below are the arguments of vgpu_ih_push_fault(). */
     unsigned hub;
@@ -91,8 +95,8 @@ typedef struct VGPULateIrqs {
 /* The interrupt handler. Guarded by s->lock, except as noted. */
 struct VGPUIh {
     /*
-     * Written under the BQL; the CP's thread writes PASIDs, too. Read
-     * atomically.
+     * IH registers. Written under the BQL, and the PASIDs also by the CP's
+     * thread. Read atomically.
      */
     uint32_t regs[VGPU_IH_SPAN];
     /*
@@ -123,7 +127,7 @@ struct VGPUIh {
     VGPUTimer cam_timer;        /* expires at the earliest VGPUCamSlot.due */
     /* Rate limits of pages. The saved state has them under the name "pace". */
     VGPUFaultRateLimit pace[VGPU_RATELIMIT_SLOTS];
-    uint32_t fault_serial;      /* number of the last fault; read atomically */
+    uint32_t fault_serial;      /* serial of the last fault; read atomically */
     VGPULateIrqs late_irqs;
 };
 
@@ -139,22 +143,22 @@ static inline uint32_t vgpu_ih_reg(VGPUState *s, uint32_t reg)
 /* fault.c */
 
 /*
- * Free all CAM slots, reset rate limits and the number of the last fault. The
- * caller holds s->lock.
+ * Free all CAM slots, and reset the rate limits and the serial number of the
+ * last fault. The caller holds s->lock.
  */
 void vgpu_fault_reset(VGPUState *s);
 
-/* fault-entry.c. The caller holds s->lock. */
+/* Functions in fault-entry.c. The caller holds s->lock. */
 
 /*
  * Push the interrupt entry of the fault at @site. @cam is the CAM slot of the
- * fault, or 0 if the fault has none. @serial is the number of the fault.
+ * fault, or 0 if the fault has none. @serial is the serial number of the fault.
  */
 void vgpu_fault_send_entry(VGPUState *s, VGPUSite site, bool write, bool retry,
                            unsigned cam, uint32_t serial);
 /*
- * Like vgpu_fault_send_entry(), but for a fault that was not reported before:
- * trace the fault, too.
+ * Like vgpu_fault_send_entry(), but for a fault that was not reported before.
+ * The function also traces the fault.
  */
 void vgpu_fault_send_first_entry(VGPUState *s, VGPUSite site, bool write,
                                  bool retry, unsigned cam, uint32_t serial);
@@ -184,7 +188,8 @@ void vgpu_cam_wait(VGPUState *s, unsigned slot, VGPUSite site, bool write,
                    VGPUStall *stall);
 /*
  * Free @slot, and wake queues that wait for this slot or for any free slot. If
- * @slot is too large, only log a guest error. The caller holds the BQL.
+ * @slot is not below VGPU_RETRY_CAM_SLOTS, only log a guest error. The caller
+ * holds the BQL.
  */
 void vgpu_cam_ack(VGPUState *s, uint32_t slot);
 /*
@@ -237,8 +242,8 @@ uint32_t vgpu_ih_wptr(const VGPUIhRing *r);
  */
 void vgpu_ih_set_rptr(VGPUState *s, unsigned ring, uint32_t val);
 /*
- * Set the write pointer to @val and clear the overflow. The caller holds the
- * BQL.
+ * Set the write pointer to @val and clear the overflow flag. The caller holds
+ * the BQL.
  */
 void vgpu_ih_set_wptr(VGPUState *s, unsigned ring, uint32_t val);
 /*
@@ -257,8 +262,9 @@ void vgpu_ih_push_fault(VGPUState *s, unsigned hub, unsigned vmid, uint8_t ring,
                         const uint32_t *data);
 
 /*
- * The next two functions return false if an IOMMU translation is missing. Then
- * nothing was written, and s->ih->iotlb has the request.
+ * vgpu_ih_store_entry() and vgpu_ih_wptr_writeback() return false if an IOMMU
+ * translation is missing. Then nothing was written, and s->ih->iotlb has the
+ * request.
  */
 
 /*
@@ -277,9 +283,12 @@ void vgpu_ih_drop_entry(VGPUState *s, const uint32_t *entry);
 
 /* deferred.c */
 
-/* Drop all queued entries. */
+/* Drop all entries that wait for an IOMMU translation. */
 void vgpu_ih_drop_deferred(VGPUState *s);
-/* Queue @entry at the tail; drop it if DEFERRED_MAX entries are queued. */
+/*
+ * Queue @entry until a bottom half has the IOMMU's translation. Drop @entry if
+ * DEFERRED_MAX entries are queued.
+ */
 void vgpu_ih_defer(VGPUState *s, unsigned ring, const uint32_t *entry);
 
 #endif /* HW_MISC_VGPU_KFD_IH_INTERNAL_H */

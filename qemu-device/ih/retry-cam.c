@@ -18,8 +18,9 @@
 #include "hw/misc/vgpu-kfd/memory/hub.h"
 
 /*
- * First and maximum interval between sends of an entry. The intervals are in
- * QEMU_CLOCK_VIRTUAL, which stops together with the guest that acknowledges.
+ * RESEND_NS is the first interval between two sends of an interrupt entry, and
+ * RESEND_MAX_NS is the longest. The intervals are in QEMU_CLOCK_VIRTUAL, which
+ * stops together with the guest that acknowledges.
  */
 #define RESEND_NS           (5 * NANOSECONDS_PER_SECOND)
 #define RESEND_MAX_NS       (20 * NANOSECONDS_PER_SECOND)

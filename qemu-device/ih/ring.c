@@ -65,7 +65,7 @@ uint32_t vgpu_ih_wptr(const VGPUIhRing *r)
  */
 
 /*
- * Map @len bytes for a write. Return VGPU_PHYS_NONE if they are not in one
+ * Map @len bytes for a write. Return VGPU_PHYS_NONE if the bytes are not in one
  * piece of host memory.
  */
 static VGPUPhys ih_map_whole(VGPUState *s, VGPUSpan *to, VGPUTargetKind kind,
@@ -145,7 +145,10 @@ static void ih_irq_bh(void *opaque)
 void vgpu_ih_resume(VGPUState *s)
 {
     if (s->ih->irq_due) {
-        /* The machine was stopped or saved between an entry and its MSI. */
+        /*
+         * The machine was stopped or saved between the push of an entry and its
+         * MSI.
+         */
         qemu_bh_schedule(s->ih->irq_bh);
     }
 }
@@ -253,7 +256,8 @@ static void ih_ring_reannounce(VGPUState *s)
 
 /*
  * Reserve space for an entry. Return the write pointer after the entry. Return
- * -1 if the ring is off, or if it is full and WPTR_OVERFLOW_ENABLE is clear.
+ * -1 if the ring is off, or if the ring is full and WPTR_OVERFLOW_ENABLE is
+ * clear.
  */
 static int64_t ih_ring_reserve(VGPUState *s, unsigned ring)
 {

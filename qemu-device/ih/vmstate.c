@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: saved state of the interrupt handler and of the retry CAM. See
- * pci/vmstate.c.
+ * vgpu-kfd: saved state of the interrupt handler and of the retry CAM.
+ * pci/vmstate.c describes the whole saved state.
  */
 #include "qemu/osdep.h"
 #include "migration/vmstate.h"

@@ -22,7 +22,8 @@
 QEMU_BUILD_BUG_ON(VGPU_INJECT_KIND__MAX > 32);
 
 /*
- * A slot of a cache: a page-table entry, and the value that walks read from it.
+ * A slot of the cache of an injection that delays changes of page-table
+ * entries: an entry, and the value that walks read from the entry.
  */
 typedef struct VGPULatePte {
     /*
@@ -33,7 +34,7 @@ typedef struct VGPULatePte {
     uint64_t seen;              /* value that the last walk has read */
     /* The entry changed, but walks still read @seen. */
     bool pending;
-    uint32_t left;              /* number of walks that still read @seen */
+    uint32_t left;              /* number of further walks that read @seen */
 } VGPULatePte;
 
 /*

@@ -54,7 +54,7 @@ typedef struct VGPUSite {
     /* MEC of a compute queue, 1 or 2; 0 if the site is no compute queue. */
     unsigned me;
     unsigned pipe;              /* pipe of a compute queue in that MEC */
-    /* GPU address, or another address that the kind of injection compares. */
+    /* GPU address; some kinds of injection compare another address. */
     uint64_t va;
 } VGPUSite;
 
@@ -67,8 +67,8 @@ typedef struct VGPUFilter {
     int vmid;
     int engine;
     /*
-     * Number of a compute queue in its pipe, or, if me and pipe are
-     * VGPU_SITE_ANY, of a queue in its SDMA engine.
+     * If me and pipe are VGPU_SITE_ANY: number of a queue in its SDMA engine.
+     * Otherwise: number of a compute queue in its pipe.
      */
     int queue;
     int me;
@@ -87,12 +87,14 @@ typedef struct VGPUFilter {
 typedef struct VGPUInjectArgs {
     VgpuInjectKind kind;
     VGPUFilter filter;
-    uint64_t arg;               /* parameter of the kind, or 0 */
+    uint64_t arg;               /* parameter of @kind, 0 if none */
     uint64_t seed;              /* seed of the random number generator */
     uint64_t skip;              /* number of matching occasions to skip first */
     /* Maximum number of occasions to take; 0 means no limit. */
     uint64_t count;
-    /* An occasion is taken if a random number of 32 bits is below this. */
+    /*
+     * An occasion is taken if a random number of 32 bits is below @threshold.
+     */
     uint64_t threshold;
 } VGPUInjectArgs;
 
@@ -104,7 +106,7 @@ typedef struct VGPUInjectArgs {
 
 /* Parameters of the effect, filled in when an injection takes an occasion. */
 typedef struct VGPUInjectHit {
-    uint64_t arg;               /* parameter of the kind, or 0 */
+    uint64_t arg;               /* VGPUInjectArgs.arg of the injection */
     uint64_t random;            /* random number for this occasion */
 } VGPUInjectHit;
 

@@ -44,11 +44,12 @@ void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
 }
 
 /*
- * The caller has changed a mapping and holds the BQL until it returns. From
- * then on the guest or another device may reuse the memory. The wait ends,
- * since workers never take the BQL and a step accesses 2 MiB at most.
- * synchronize_rcu() cannot replace the wait: vCPUs wait for the BQL inside of
- * RCU critical sections, and the caller may be in such a section itself.
+ * Wait for the accesses that may still use a mapping which the caller has
+ * changed, because the guest or another device may reuse the memory as soon as
+ * the caller releases the BQL. The wait ends, since workers never take the BQL
+ * and a step accesses 2 MiB at most. synchronize_rcu() cannot replace the wait:
+ * vCPUs wait for the BQL inside of RCU critical sections, and the caller may be
+ * in such a section itself.
  */
 void vgpu_clients_drain(VGPUState *s)
 {
@@ -88,8 +89,8 @@ void vgpu_client_begin(VGPUClient *c)
     rcu_read_lock();
     qatomic_set(&tlb->access, tlb->access + 1);
     /*
-     * Order the store of access before the read of num_ranges and gen: pairs
-     * with the barriers in vgpu_invalidate_req_written() and
+     * Order the store to tlb->access before the reads of num_ranges and gen:
+     * pairs with the barriers in vgpu_invalidate_req_written() and
      * vgpu_clients_drain().
      */
     smp_mb();

@@ -40,7 +40,8 @@ typedef struct VGPUClientOps {
 /*
  * A client of a hub: an engine whose thread translates GPU addresses. The
  * members before @queue are constant after vgpu_client_init(). The members from
- * @queue on are accessed by the thread, or by a caller that holds the worker.
+ * @queue on are accessed by the thread, or by a caller that holds the worker
+ * (vgpu_worker_hold()).
  */
 struct VGPUClient {
     VGPUState *s;
@@ -111,7 +112,8 @@ void vgpu_client_end(VGPUClient *c);
  * @vmid: VMID
  *
  * Context: any thread.
- * Return: number of invalidations of any page of @vmid in @c's hub; wraps.
+ * Return: number of invalidations of any page of @vmid in @c's hub. The number
+ * wraps.
  */
 uint32_t vgpu_client_invalidations(const VGPUClient *c, unsigned vmid);
 
@@ -146,8 +148,8 @@ unsigned vgpu_client_tlb_used(VGPUClient *c);
  * @len: bytes, at least 1
  * @type: kind of access
  * @span: set to the longest span at @va of at most @len bytes; or to a fault,
- *        which is not reported yet; or to kind VGPU_TARGET_WAIT. The caller
- *        releases the span with vgpu_phys_unmap().
+ * which is not reported yet; or, if the IOMMU's translation is missing, to kind
+ * VGPU_TARGET_WAIT. The caller releases the span with vgpu_phys_unmap().
  */
 void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
                     VGPUAccessType type, VGPUSpan *span);
@@ -171,7 +173,7 @@ void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
  * @client: VGPUClient.index
  * @queue: number of the queue in the SDMA engine, or of the HQD
  * @vmid: VMID
- * @va: GPU address, or another address that the kind of injection compares
+ * @va: GPU address; some kinds of injection compare another address
  *
  * Context: any thread.
  * Return: site.

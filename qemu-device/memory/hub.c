@@ -10,7 +10,10 @@
 #include "hw/misc/vgpu-kfd/memory/internal.h"
 #include "hw/misc/vgpu-kfd/memory/memory.h"
 
-/* VRAM is at 0x8000 << 24, as the VBIOS of a card sets it. */
+/*
+ * After a reset, VRAM is at GPU address 0x8000 << 24, as the VBIOS of a card
+ * sets it.
+ */
 #define FB_LOCATION_RESET       0x8000u
 #define FB_UNIT                 (16 * MiB)
 #define PAGE_HI                 0x0000000fu     /* bits 47:44 of an address */

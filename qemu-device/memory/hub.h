@@ -41,7 +41,8 @@ uint64_t vgpu_hub_reg64(VGPUState *s, unsigned hub, unsigned lo);
  * @vmid: VMID
  *
  * Context: any thread.
- * Return: number of invalidations of any page of @vmid in @hub; wraps.
+ * Return: number of invalidations of any page of @vmid in @hub. The number
+ * wraps.
  */
 uint32_t vgpu_hub_invalidations(VGPUState *s, unsigned hub, unsigned vmid);
 

@@ -13,7 +13,7 @@
 
 /* Number of entries of VGPUHub.ranges; power of two. */
 #define VGPU_RANGE_LOG          64
-/* Number of windows of RAM on the bus. */
+/* Number of VGPUWindows, each of which caches a range of RAM on the bus. */
 #define VGPU_BUS_WINDOWS        4
 #define VGPU_ATHUB_SPAN         (ATC_VMID_PASID_MAPPING(32) - ATHUB_BASE)
 
@@ -83,20 +83,20 @@ typedef struct VGPUHub {
      */
     uint32_t num_ranges;
     /*
-     * For each VMID, number of invalidations of all its pages. Written under
-     * s->lock, read atomically.
+     * For each VMID, number of invalidations that cover all pages of the VMID.
+     * Written under s->lock, read atomically.
      */
     uint32_t gen[VGPU_NUM_VMIDS];
     /*
-     * For each VMID, number of invalidations of any of its pages. Written under
-     * s->lock, read atomically.
+     * For each VMID, number of all its invalidations, of ranges and of all
+     * pages. Written under s->lock, read atomically.
      */
     uint32_t invs[VGPU_NUM_VMIDS];
 } VGPUHub;
 
 /*
- * Invalidations that were acknowledged early, because of an injection, and that
- * take effect later. Guarded by s->lock.
+ * Invalidations that an injection acknowledges early, before they take effect.
+ * Guarded by s->lock.
  */
 typedef struct VGPULateDrops {
     VGPUTimer timer;            /* expires at the earliest @due */
@@ -151,8 +151,8 @@ struct VGPUMemory {
     MemoryListener bus_listener;
     QEMUBH *iommu_bh;           /* calls the IOMMU: queue/iommu-requests.c */
     /*
-     * Number of unmappings that an IOMMU has notified and of changes of the
-     * bus's memory map. Accessed atomically.
+     * Incremented when an IOMMU notifies an unmapping, and when the memory map
+     * of the bus changes. Accessed atomically.
      */
     uint32_t bus_drops;
     /* Notifiers registered by iommu.c. Guarded by the BQL. */
@@ -185,15 +185,15 @@ static inline uint64_t vgpu_hub_load64(const VGPUHub *hub, unsigned lo)
 }
 
 /*
- * page-walk.c. The client's thread calls these functions between
+ * Functions in page-walk.c. The client's thread calls them between
  * vgpu_client_begin() and vgpu_client_end().
  */
 
-/* Translate @va by apertures and page tables. The TLB is not used. */
+/* Translate @va through apertures and page tables, without the TLB. */
 VGPULeaf vgpu_page_walk(VGPUClient *c, unsigned vmid, uint64_t va);
 /*
- * Return the kind of the fault that an entry causes if it is invalid or does
- * not permit the access: VGPU_TARGET_RETRY or VGPU_TARGET_FAULT.
+ * Return the kind of the fault if a page-table entry is invalid or does not
+ * permit the access: VGPU_TARGET_RETRY or VGPU_TARGET_FAULT.
  */
 VGPUTargetKind vgpu_page_walk_fault_kind(VGPUClient *c, unsigned vmid);
 
@@ -209,14 +209,14 @@ uint32_t vgpu_fault_redirect_bit(uint16_t fault);
 void vgpu_hub_clear_fault(VGPUState *s, unsigned hub);
 
 /*
- * invalidate.c: accesses to registers, called through VGPUReg. The caller holds
- * the BQL, except as noted.
+ * Functions in invalidate.c for accesses to registers, called through VGPUReg.
+ * The caller holds the BQL, except as noted.
  */
 
 /*
  * Called when REQ of an invalidation engine was written: start the invalidation
- * that @val requests. TLBs hold leaves only, so a request for directories alone
- * drops no translation.
+ * that @val requests. TLBs hold only leaves of the page tables, so a request
+ * for directories alone drops no translation.
  */
 void vgpu_invalidate_req_written(VGPUState *s, unsigned hub, unsigned off,
                                  uint32_t old, uint32_t val);
@@ -243,15 +243,15 @@ uint32_t vgpu_invalidate_inject(VGPUState *s, unsigned hub, unsigned eng,
 void vgpu_iommu_region_add(MemoryListener *l, MemoryRegionSection *section);
 void vgpu_iommu_region_del(MemoryListener *l, MemoryRegionSection *section);
 /*
- * Return the valid reply in @iotlb that translates @addr. If there is none,
- * store a request in @iotlb and return NULL. The caller owns @iotlb.
+ * Return the valid reply in @iotlb that translates @addr. If there is no such
+ * reply, store a request in @iotlb and return NULL. The caller owns @iotlb.
  */
 const VGPUIommuReply *vgpu_iommu_reply(VGPUState *s, VGPUIotlb *iotlb,
                                        hwaddr addr, bool write);
 /*
  * Wait until all accesses that began before this call have completed. Called
- * after a change of the bus or of an IOMMU translation. The caller holds the
- * BQL and no lock of the device.
+ * after a change of the bus's memory map or of an IOMMU translation. The caller
+ * holds the BQL and no lock of the device.
  */
 void vgpu_bus_quiesce(VGPUState *s);
 

@@ -24,7 +24,7 @@
 
 /*
  * Acknowledge pending invalidations of each VMID whose old translations no
- * access in progress may use. The caller holds s->lock.
+ * access in progress may still use. The caller holds s->lock.
  */
 static void invalidate_complete(VGPUState *s, unsigned h, unsigned eng)
 {

@@ -25,7 +25,7 @@ typedef struct VGPUIotlb VGPUIotlb;
 typedef struct VGPUIommuStamp {
     uint32_t drops;             /* value of VGPUMemory.bus_drops */
     uint32_t invs;              /* value of VGPUHub.invs[vmid] of @hub */
-    uint8_t hub;                /* hub of the access, or VGPU_NUM_HUBS */
+    uint8_t hub;                /* hub of the access; VGPU_NUM_HUBS: no hub */
     uint8_t vmid;               /* VMID of the access */
 } VGPUIommuStamp;
 
@@ -38,7 +38,7 @@ typedef struct VGPUIommuReply {
     hwaddr last;                /* last bus address */
     bool write;                 /* the request was for a write */
     bool denied;                /* the IOMMU does not allow the access */
-    AddressSpace *as;           /* target address space */
+    AddressSpace *as;           /* address space of @addr */
     hwaddr addr;                /* address of @start in @as */
     VGPUIommuStamp stamp;       /* counters at the time of the request */
     /* Time from which on the reply is stale: ns, QEMU_CLOCK_VIRTUAL. */
