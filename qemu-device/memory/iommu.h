@@ -84,8 +84,8 @@ void vgpu_iommu_begin(VGPUState *s, VGPUIotlb *iotlb, unsigned hub,
  * @stamp: stamp of the request or reply
  *
  * Context: any thread.
- * Return: true if the request or reply is valid; false if a change of the bus
- * or an invalidation made it stale.
+ * Return: true if the request or reply is valid; false if a change of the bus's
+ * memory map or an invalidation made it stale.
  */
 bool vgpu_iommu_is_current(VGPUState *s, const VGPUIommuStamp *stamp);
 
@@ -107,8 +107,8 @@ void vgpu_iommu_schedule(VGPUState *s);
  * The IOMMU may call code of any device.
  *
  * Context: BQL held, no lock of the device.
- * Return: true, or false if such code has unplugged this device, so that @s may
- * be freed.
+ * Return: true; false if the code that the IOMMU called has unplugged this
+ * device, so that the caller must not use @s any more.
  */
 bool vgpu_iommu_request(VGPUState *s, hwaddr addr, bool write,
                         VGPUIommuReply *r);

@@ -7,7 +7,9 @@
 
 typedef struct VGPUState VGPUState;
 
-/* Parts of the saved state. The opaque pointer is to VGPUMemory. */
+/*
+ * Parts of the device's saved state. The opaque pointer points to VGPUMemory.
+ */
 extern const VMStateDescription vmstate_vgpu_xgmi;
 extern const VMStateDescription vmstate_vgpu_athub;
 extern const VMStateDescription vmstate_vgpu_hubs;
@@ -72,7 +74,7 @@ void vgpu_iommu_exit(VGPUState *s);
 void vgpu_invalidate_inject_init(VGPUState *s);
 
 /**
- * vgpu_invalidate_inject_destroy: free the timer
+ * vgpu_invalidate_inject_destroy: free the timer of delayed invalidations
  * @s: device
  *
  * Context: BQL held.
@@ -89,7 +91,8 @@ void vgpu_invalidate_inject_reset(VGPUState *s);
 
 /**
  * vgpu_hub_reset: cancel invalidations, drop all translations, and set
- * MC_VM_FB_LOCATION_TOP to the end of the device's or of the hive's VRAM
+ * MC_VM_FB_LOCATION_TOP to the end of the hive's VRAM, or of the device's VRAM
+ * if it is in no hive
  * @s: device
  *
  * Context: the caller holds BQL, s->lock and the workers of all clients.

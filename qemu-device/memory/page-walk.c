@@ -65,9 +65,9 @@ VGPUTargetKind vgpu_page_walk_fault_kind(VGPUClient *c, unsigned vmid)
 }
 
 /*
- * *@addr is an address in the hive. If there is no hive, or all @len bytes at
- * *@addr are in this device's VRAM, set *@addr to the offset in VRAM and return
- * VGPU_TARGET_VRAM. Otherwise return VGPU_TARGET_PEER.
+ * *@addr is an address in the hive's VRAM. If there is no hive, or all @len
+ * bytes at *@addr are in this device's VRAM, set *@addr to the offset in VRAM
+ * and return VGPU_TARGET_VRAM. Otherwise return VGPU_TARGET_PEER.
  */
 static VGPUTargetKind walk_vram_target(VGPUState *s, uint64_t *addr,
                                        uint64_t len)
@@ -84,10 +84,11 @@ static VGPUTargetKind walk_vram_target(VGPUState *s, uint64_t *addr,
 }
 
 /*
- * Convert *@addr, the address in @entry, to an address in memory of kind
- * *@kind, for @len bytes. Before the call, *@addr is a bus address, or an
- * offset in VRAM plus FB_OFFSET. Return false if *@addr is below VRAM; phys.c
- * detects addresses above VRAM.
+ * Set *@kind to the kind of memory that @entry points to, and convert *@addr,
+ * the address in @entry, to an address in that kind of memory. Before the call,
+ * *@addr is a bus address, or an offset in VRAM plus FB_OFFSET. The caller
+ * accesses @len bytes. Return false if *@addr is below VRAM; phys.c detects
+ * addresses above VRAM.
  */
 static bool walk_entry_target(VGPUClient *c, uint64_t entry, uint64_t len,
                               uint64_t *addr, VGPUTargetKind *kind)
@@ -118,8 +119,9 @@ static bool walk_entry_is_leaf(unsigned level, uint64_t entry)
         return true;
     case VGPU_LEVEL_PDB0:
         /*
-         * Entries of PDB0 have the format of a PTE: a valid entry is a leaf
-         * unless TF (translate further) is set.
+         * Entries of PDB0 have the format of a PTE. A valid entry is a leaf
+         * unless TF (translate further) is set. An invalid or no-retry entry is
+         * a fault.
          */
         return !(entry & VGPU_PTE_VALID) || !(entry & VGPU_PTE_TF) ||
                (entry & VGPU_PTE_NORETRY) == VGPU_PTE_NORETRY;

@@ -70,11 +70,11 @@ static void window_replace(VGPUState *s, unsigned i, VGPUWindow *w)
 }
 
 /*
- * Publish @w. Return false if the memory map of the bus has changed since @w
- * was opened: bus_commit() may have run already, and then nothing would free @w
- * and drop its references to devices. If the map has changed but the change is
- * not visible here yet, bus_commit() will drop @w. The caller holds the RCU
- * read lock.
+ * Publish @w. If the memory map of the bus has changed since @w was opened, do
+ * not publish @w and return false: bus_commit() may have run already, and then
+ * nothing would free @w and drop the references of @w to devices. If the change
+ * of the map is not visible to this thread yet, bus_commit() drops @w later.
+ * The caller holds the RCU read lock.
  */
 static bool window_keep(VGPUState *s, AddressSpace *as, VGPUWindow *w)
 {
@@ -168,7 +168,7 @@ static bool phys_map_window(VGPUState *s, AddressSpace *as, hwaddr addr,
     rcu_read_lock();
     w = window_find(s, as, addr, span->write);
     if (!w) {
-        /* Try a window for writes first: reads can use it, too. */
+        /* Try a window for writes first, because reads can use it, too. */
         w = window_open(s, as, addr, true, iommu);
     }
     if (!w && !span->write && !*iommu) {
@@ -240,7 +240,10 @@ void vgpu_phys_init(VGPUState *s)
 {
     VGPUMemory *m = s->memory;
 
-    /* A MemoryRegionCache, which marks writes dirty, needs an AddressSpace. */
+    /*
+     * vram_cache marks writes to VRAM dirty. A MemoryRegionCache needs an
+     * AddressSpace, so create one for VRAM.
+     */
     vgpu_vram_init_alias(s, &m->vram_whole, "vgpu-kfd.vram-whole",
                          s->vram_size);
     address_space_init(&m->vram_as, &m->vram_whole, "vgpu-kfd-vram");
@@ -266,8 +269,8 @@ void vgpu_phys_exit(VGPUState *s)
     bus_commit(&m->bus_listener);
     address_space_cache_destroy(&m->vram_cache);
     /*
-     * Change the memory map of vram_as, since its last FlatView would otherwise
-     * keep a reference to the device.
+     * Change the memory map of vram_as, since the last FlatView of vram_as
+     * would otherwise keep a reference to the device.
      */
     memory_region_set_enabled(&m->vram_whole, false);
     address_space_destroy(&m->vram_as);

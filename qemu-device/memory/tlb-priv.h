@@ -45,7 +45,7 @@ struct VGPUTlb {
         VGPUAccessType type;
         uint32_t gen;           /* hub->gen[vmid] before the translation */
         uint64_t va;
-        VGPUSpan span;          /* not mapped */
+        VGPUSpan span;          /* not mapped to host memory */
     } peek;
     /* Number of ranges of the hub's log that were applied to @set. */
     uint32_t ranges_done;
@@ -54,7 +54,7 @@ struct VGPUTlb {
     VGPUTlbSet set[1 << VGPU_TLB_SETS_LOG2];
 };
 
-/* tlb.c. Called by the client's thread. */
+/* Functions of the TLB. The client's thread calls them. */
 
 /*
  * Return the key of the leaf of 1 << @shift bytes at @va. The key is unique and
@@ -96,8 +96,8 @@ static inline const VGPUTlbEntry *vgpu_tlb_find(VGPUTlb *tlb, unsigned vmid,
 }
 
 /*
- * Add @leaf, the leaf at @va. @gen is the value of VGPUHub.gen[vmid] before the
- * walk.
+ * Add @leaf, which translates @va, to the TLB. @gen is the value of
+ * VGPUHub.gen[vmid] before the walk.
  */
 void vgpu_tlb_insert(VGPUTlb *tlb, unsigned vmid, uint64_t va, uint32_t gen,
                      const VGPULeaf *leaf);

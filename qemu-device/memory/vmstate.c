@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: saved state of the hubs. See pci/vmstate.c. The generations of
- * VMIDs are saved, but not the entries of TLBs. TLBs are empty after a load.
+ * vgpu-kfd: saved state of the hubs. pci/vmstate.c describes the whole saved
+ * state. The generations of VMIDs are saved, but not the entries of TLBs. TLBs
+ * are empty after a load.
  */
 #include "qemu/osdep.h"
 #include "qemu/error-report.h"
@@ -11,8 +12,9 @@
 #include "hw/misc/vgpu-kfd/memory/memory.h"
 
 /*
- * Workers are paused, so no access is in progress, and pending requests can be
- * acknowledged at once.
+ * Workers are paused during a load, so no access may still use an old
+ * translation. Clear the waiting masks, so that pending requests can be
+ * acknowledged.
  */
 static int invalidation_post_load(void *opaque, int version_id)
 {

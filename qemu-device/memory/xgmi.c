@@ -144,9 +144,9 @@ void vgpu_xgmi_remove(VGPUState *s)
         return;
     }
     /*
-     * A peer that takes the lock from now on reads s->removed as true. A peer
-     * that mapped VRAM before may still access it, so wait for the end of such
-     * accesses.
+     * Take and release the hive's lock: a peer that takes the lock later reads
+     * s->removed as true. A peer that mapped VRAM earlier may still access
+     * VRAM, so wait for the end of such accesses.
      */
     qemu_mutex_lock(&h->lock);
     qemu_mutex_unlock(&h->lock);

@@ -14,7 +14,7 @@ typedef struct VGPUState VGPUState;
  * vgpu_xgmi_join: join the hive of property hive, if there is one
  * @s: device; VGPU_NODE_AUTO in node is replaced by the lowest free number
  * @errp: set if node is out of range, is taken, or is set without a hive; if
- *        the hive is full; or if the hive's devices have another size of VRAM
+ * the hive is full; or if the hive's devices have a different size of VRAM
  *
  * Context: BQL held.
  * Return: true on success, also if the device has no hive; false with @errp set

@@ -44,7 +44,7 @@ struct VGPUPci {
     Error *removed_blocker;
 };
 
-/* mmio.c: the register window */
+/* mmio.c: the register window, BAR 5 */
 
 extern const MemoryRegionOps vgpu_mmio_ops;
 
@@ -58,7 +58,7 @@ void vgpu_mmio_init(VGPUState *s);
 
 extern const MemoryRegionOps vgpu_doorbell_ops;
 
-/* nbio.c: ranges of doorbells, VRAM size, HDP flush */
+/* Registers in nbio.c: ranges of doorbells, VRAM size, HDP flush. */
 
 extern const VGPUBlock vgpu_pcie_block, vgpu_nbio_block;
 
@@ -68,7 +68,7 @@ extern const VGPUBlock vgpu_pcie_block, vgpu_nbio_block;
  */
 bool vgpu_nbio_is_hdp_remap(VGPUState *s, uint32_t reg);
 
-/* device-info.c: identity of the device, counters */
+/* Registers in device-info.c: identity of the device, counters. */
 
 extern const VGPUBlock vgpu_device_info_block;
 
@@ -80,7 +80,10 @@ extern const VGPUBlock vgpu_device_info_block;
  */
 void vgpu_chip_reset(VGPUState *s);
 
-/* vram-bar.c: BAR 0, which shows VRAM. The caller holds the BQL. */
+/*
+ * Functions in vram-bar.c for BAR 0, the CPU's access to VRAM. The caller holds
+ * the BQL.
+ */
 
 /*
  * Check property visible-vram and initialise the region of BAR 0. Return false
@@ -93,7 +96,7 @@ void vgpu_vram_bar_exit(VGPUState *s);
 void vgpu_vram_bar_init(VGPUState *s);
 /*
  * Called when the guest has written @len bytes at @addr of the configuration
- * space. Resize BAR 0 if the write requests another size.
+ * space. Resize BAR 0 if the write requests a new size.
  */
 void vgpu_vram_bar_config_written(VGPUState *s, uint32_t addr, int len);
 /* Resize BAR 0 to the size in property visible-vram, at a reset. */

@@ -23,7 +23,7 @@ static uint32_t memsize_read(VGPUState *s, unsigned inst, unsigned off)
     return s->vram_size / MiB;
 }
 
-/* A flush completes when it is requested, since VRAM is coherent. */
+/* An HDP flush completes when it is requested, since VRAM is coherent. */
 static uint32_t hdp_done_read(VGPUState *s, unsigned inst, unsigned off)
 {
     return qatomic_read(&s->pci->nbio[OFF(GPU_HDP_FLUSH_REQ)]);

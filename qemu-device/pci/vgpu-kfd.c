@@ -185,7 +185,7 @@ static void vgpu_kfd_exit(PCIDevice *pci)
     /*
      * End the CP's thread first, since it maps queues to the SDMA engines.
      * Leave the hive and destroy the clients after all threads have ended,
-     * since the threads use them.
+     * since the threads use the hive and the clients.
      */
     vgpu_cp_stop(s);
     vgpu_sdma_stop(s);

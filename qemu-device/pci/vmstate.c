@@ -2,7 +2,7 @@
 /*
  * vgpu-kfd: saved state. Each block defines its VMStateDescriptions in its own
  * files. The fields here are in the order of the stream; a block may have
- * several descriptions in different places.
+ * several descriptions at different positions of the stream.
  *
  * At save and load the machine is stopped, so no engine executes a step
  * (vgpu_sdma_pause()). VRAM is a RAM block, which QEMU migrates.

@@ -19,7 +19,7 @@
 #define VISIBLE_MIN     (1 * MiB)
 #define REBAR_AT        PCI_CONFIG_SPACE_SIZE
 #define REBAR_SIZEOF    12
-/* Log2 of the size in bytes that has the code 0: 1 MiB. */
+/* Code 0 in the Resizable BAR registers means 1 << REBAR_UNIT bytes (1 MiB). */
 #define REBAR_UNIT      20
 
 bool vgpu_vram_bar_check(VGPUState *s, Error **errp)
@@ -42,8 +42,8 @@ bool vgpu_vram_bar_check(VGPUState *s, Error **errp)
 void vgpu_vram_bar_exit(VGPUState *s)
 {
     /*
-     * A subregion holds a reference to its owner, the device. If it stayed, the
-     * device would never be freed.
+     * A subregion holds a reference to its owner, the device. If the subregion
+     * stayed, the device would never be freed.
      */
     memory_region_del_subregion(&s->pci->vram_bar,
                                 s->removed ? &s->pci->absent
@@ -67,7 +67,7 @@ void vgpu_vram_bar_init(VGPUState *s)
                      PCI_BASE_ADDRESS_MEM_PREFETCH, &s->pci->vram_bar);
     /*
      * At a load, do not compare the BAR's address with the saved address,
-     * because the saved BAR may have another size.
+     * because the saved BAR may have a different size.
      */
     pci_set_quad(pci->cmask + PCI_BASE_ADDRESS_0, 0xf);
     if (!pci_is_express(pci)) {
@@ -86,8 +86,8 @@ void vgpu_vram_bar_init(VGPUState *s)
 }
 
 /*
- * Return the size in bytes that the control register requests, or 0 if that
- * size is not supported.
+ * Return the size in bytes that the Resizable BAR control register requests, or
+ * 0 if that size is not supported.
  */
 static uint64_t rebar_size(VGPUState *s)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: arguments of the QMP command vgpu-inject. vgpu_inject_parse()
- * checks the arguments, and converts the members of the kind to a filter, which
- * inject/ compares with occasions, and to the parameter of the kind.
+ * checks the arguments, and converts the members of the kind of injection to a
+ * VGPUFilter and to VGPUInjectArgs.arg. inject/ compares the filter with
+ * occasions.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -13,12 +14,15 @@
 #include "hw/misc/vgpu-kfd/memory/xgmi.h"
 #include "hw/misc/vgpu-kfd/qapi/inject-args.h"
 
-/* Maximum of count for a kind that takes effect during the command. */
+/*
+ * Maximum of argument count for a kind of injection that takes effect during
+ * the command.
+ */
 #define IMMEDIATE_COUNT_MAX 1024u
 
 /*
- * A range of addresses that is given by members of a kind, which replace the
- * deprecated member start.
+ * A range of addresses. Each kind of injection has its own members for the
+ * range, which replace the deprecated member start.
  */
 typedef struct InjectRange {
     const char *name;           /* names of the members that replace start */

@@ -221,7 +221,10 @@ VGPUDmaResult vgpu_dma_copy(VGPUView *v, uint64_t dst, uint64_t src,
             break;
         }
         ret = MAX(ret, part);
-        /* Translate and prefetch the next span before the copy of this one. */
+        /*
+         * Translate and prefetch the next span before the copy of this span, so
+         * that the memory latency of the next span overlaps with the copy.
+         */
         next = (VGPUSpan) { .mapped = false };
         if (from.len < len - *done) {
             invs = dma_invalidations(v);
@@ -292,8 +295,8 @@ VGPUDmaResult vgpu_dma_write_ptes(VGPUView *v, uint64_t dst,
     ret = dma_map(v, dst, n * 8, true, &to);
     if (ret != VGPU_DMA_STALL) {
         /*
-         * Count at least one entry, even if the span ends in the middle of the
-         * entry: otherwise the packet would make no progress.
+         * Count at least one page-table entry, even if the span ends in the
+         * middle of the entry: otherwise the packet would make no progress.
          */
         *done = MAX(to.len / 8, 1);
         for (i = 0; span_fits(&to, 8) && i < *done; i++) {

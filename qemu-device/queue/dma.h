@@ -35,7 +35,7 @@ typedef struct VGPUView {
 
 typedef enum VGPUDmaResult {
     VGPU_DMA_OK,
-    VGPU_DMA_FAULT,             /* done; a part went to the default page */
+    VGPU_DMA_FAULT,             /* done; part went to the default page */
     VGPU_DMA_STALL,             /* not complete; view->stall has the reason */
 } VGPUDmaResult;
 

@@ -87,7 +87,8 @@ static VGPUStep queue_timeslice_step(VGPUWorker *w, unsigned n, VGPUQueue *q,
     }
     q->rptr = x->rptr;
     /*
-     * Use the write pointer from memory unless a doorbell was rung meanwhile.
+     * Use the write pointer from memory unless a doorbell was rung during the
+     * step.
      */
     if (q->wptr == wptr) {
         q->wptr = x->wptr;

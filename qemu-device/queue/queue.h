@@ -40,18 +40,18 @@ typedef struct VGPUIndirect {
 } VGPUIndirect;
 
 /*
- * The work of a queue, which is kept while the queue waits. Accessed by the
- * worker's thread while the queue is current, otherwise under w->lock.
+ * The execution state of a queue, which is kept while the queue waits. Accessed
+ * by the worker's thread while the queue is current, otherwise under w->lock.
  */
 typedef struct VGPUExec {
-    VGPUView mem;               /* mem.faulted is for the current packet */
+    VGPUView mem;               /* mem.faulted refers to the current packet */
     /* Values of the queue's registers at the start of the step. */
     uint64_t ring_base;         /* GPU address of the ring */
-    uint64_t ring_dwords;       /* a power of two */
+    uint64_t ring_dwords;       /* size of the ring, a power of two */
     uint64_t rptr;              /* copy of VGPUQueue.rptr */
     uint64_t wptr;              /* copy of VGPUQueue.wptr */
     uint64_t rptr_addr;         /* GPU address to which rptr is written back */
-    uint64_t wptr_addr;         /* GPU address of wptr, for @poll_wptr */
+    uint64_t wptr_addr;         /* GPU address of wptr if @poll_wptr is set */
     uint8_t ptr_shift;          /* rptr >> ptr_shift is in dwords, as is wptr */
     uint8_t ring_vmid;
     bool priv;                  /* packets in the ring are privileged */
@@ -73,8 +73,7 @@ typedef struct VGPUExec {
     /* Time of the packet's first try: ns, QEMU_CLOCK_VIRTUAL. */
     int64_t began;
     /*
-     * Register that the main loop is to write for VGPU_WAIT_REG, and the value
-     * to write.
+     * For VGPU_WAIT_REG: the main loop is to write @reg_val to register @reg.
      */
     uint32_t reg;               /* dword offset in BAR 5 */
     uint32_t reg_val;
