@@ -38,7 +38,10 @@ typedef enum VGPUDelayPoint {
 typedef struct VGPUDelays {
     uint64_t seed;              /* property x-delays */
     char *point_name;           /* property x-delay-point, or NULL */
-    /* VGPUDelayPoint that x-delay-point names, or -1 if it is not set. */
+    /*
+     * VGPUDelayPoint that x-delay-point names, or -1 if the property is not
+     * set.
+     */
     int point;
     /* State of delay_random(). Accessed atomically. */
     uint64_t rng;

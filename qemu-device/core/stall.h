@@ -37,8 +37,8 @@ typedef enum VGPUWait {
 } VGPUWait;
 
 /*
- * The wait of an access or a packet. Accessed by the worker's thread while the
- * queue is current, otherwise under the lock of the worker.
+ * Why an access or a packet waits, and until when. Accessed by the worker's
+ * thread while the queue is current, otherwise under the lock of the worker.
  */
 typedef struct VGPUStall {
     VGPUWait why;               /* VGPU_WAIT_NONE if the queue does not wait */
@@ -54,7 +54,8 @@ typedef struct VGPUStall {
     uint32_t number;            /* number of this wait, unique in its worker */
     /*
      * True if the access waits until VGPUView.iotlb has the reply of the IOMMU.
-     * The other members still describe an earlier stall, such as a retry fault.
+     * In that case the other members describe an earlier stall, such as a retry
+     * fault.
      */
     bool iommu;
     /*

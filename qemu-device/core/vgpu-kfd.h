@@ -106,8 +106,8 @@ struct VGPUState {
 
     VGPURegs regs;
     /*
-     * All threads often write the members from here on. The members above are
-     * mostly read.
+     * The members that all threads often write are at the end, apart from the
+     * members above, which are mostly read.
      */
     /* See the list of locks at the top of this file. */
     QemuMutex lock;

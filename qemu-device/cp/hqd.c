@@ -135,8 +135,8 @@ void vgpu_cp_queue_stop(VGPUCp *cp, CpQueue *q)
 }
 
 /*
- * Return true if the worker's current queue is @q, or if it is the scheduler
- * and the scheduler's run list was submitted by @q.
+ * Return true if the worker's current queue is @q, or if the current queue is
+ * the scheduler and the scheduler's run list was submitted by @q.
  */
 static bool hqd_is_current(const VGPUCp *cp, const CpQueue *q)
 {

@@ -180,12 +180,12 @@ uint64_t vgpu_cp_ring_dwords(const CpQueue *q);
  */
 void vgpu_cp_queue_start(VGPUCp *cp, CpQueue *q);
 /*
- * Stop an active queue at once. If the thread is executing a packet of the
- * queue, or the run list that the queue submitted, the queue stops after the
- * current step instead.
+ * Stop an active queue. If the thread is executing a packet of the queue, or
+ * the run list that the queue submitted, the queue stops after the current
+ * step, otherwise at once.
  */
 void vgpu_cp_queue_dequeue(VGPUCp *cp, CpQueue *q);
-/* Stop a queue now and save its progress to its registers. */
+/* Stop a queue at once and save the queue's progress to its registers. */
 void vgpu_cp_queue_stop(VGPUCp *cp, CpQueue *q);
 /* Wake a queue whose write pointer may have moved. */
 void vgpu_cp_queue_kick(VGPUCp *cp, CpQueue *q);
@@ -294,7 +294,7 @@ bool vgpu_cp_hws_pending(const VGPUCp *cp);
 bool vgpu_cp_gws_grant(VGPUCp *cp, unsigned vmid, unsigned num);
 /* Free the GWS resources of the process with @vmid. */
 void vgpu_cp_gws_revoke(VGPUCp *cp, unsigned vmid);
-/* Saved state of GWS. The opaque pointer is to VGPUCp. */
+/* Saved state of GWS. The opaque pointer points to VGPUCp. */
 extern const VMStateDescription vmstate_vgpu_cp_gws;
 
 /* Functions in load-store.c. The thread calls them with no lock held. */

@@ -10,7 +10,7 @@
 #include "hw/misc/vgpu-kfd/cp/cp.h"
 #include "hw/misc/vgpu-kfd/cp/internal.h"
 
-/* Maximum number of steps in a time slice: initial value of exec.budget. */
+/* Maximum number of steps in a time slice. Also the initial exec.budget. */
 #define TIMESLICE_STEPS 256
 #define HWS             CP_NUM_HQDS     /* queue number of the scheduler */
 

@@ -34,8 +34,8 @@ static VGPUStep sdma_mqd_write(VGPUExec *x, uint64_t va, const uint32_t *mqd)
         uint32_t val = cpu_to_le32(mqd[i]);
 
         /*
-         * Do not write the dwords between the registers and the saved work,
-         * which the device does not use.
+         * Do not write the dwords between the registers and the saved
+         * unfinished work, because the device does not use these dwords.
          */
         if (i >= SDMA_MQD_REGS && i < SDMA_MQD_WORK) {
             continue;

@@ -117,7 +117,7 @@ struct VGPUIh {
     /* Entries that wait for an IOMMU translation, oldest first. */
     QSIMPLEQ_HEAD(, VGPUIhDeferred) deferred;
     unsigned num_deferred;
-    bool pointer_deferred;      /* ring 0's pointer must be written back */
+    bool pointer_deferred;      /* ring 0's wptr must be written to memory */
     bool flushing;              /* vgpu_ih_flush() is running */
     VGPUIotlb iotlb;            /* IOTLB for rings and pointer write-back */
     QEMUBH *irq_bh;             /* ih_irq_bh(), which sends the MSI; constant */
@@ -197,7 +197,9 @@ void vgpu_cam_ack(VGPUState *s, uint32_t slot);
  * for the CAM. The caller holds the BQL.
  */
 void vgpu_cam_flush(VGPUState *s);
-/* Saved state of the CAM's resend times. The opaque pointer is to VGPUIh. */
+/*
+ * Saved state of the CAM's resend times. The opaque pointer points to VGPUIh.
+ */
 extern const VMStateDescription vmstate_vgpu_cam_times;
 
 /* fault-ratelimit.c */
@@ -205,12 +207,12 @@ extern const VMStateDescription vmstate_vgpu_cam_times;
 /*
  * Count a retry fault on @page, with the CAM off, at time @now (ns,
  * QEMU_CLOCK_VIRTUAL). Return true if the caller is to push an entry. Otherwise
- * set *@serial to the number in the last entry for the page. The caller holds
- * s->lock.
+ * set *@serial to the serial number in the last entry for the page. The caller
+ * holds s->lock.
  */
 bool vgpu_fault_ratelimit(VGPUState *s, unsigned hub, unsigned vmid,
                           uint64_t page, int64_t now, uint32_t *serial);
-/* Saved state of the rate limits. The opaque pointer is to VGPUIh. */
+/* Saved state of the rate limits. The opaque pointer points to VGPUIh. */
 extern const VMStateDescription vmstate_vgpu_fault_ratelimit;
 
 /* fault-inject.c */

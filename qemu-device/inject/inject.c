@@ -89,8 +89,8 @@ static bool inject_is_active(const VGPUInjection *i)
 }
 
 /*
- * The static functions below that access a VGPUInjection are called with
- * s->inject->lock held, except by vgpu_inject_destroy().
+ * The caller of the static functions below that access a VGPUInjection holds
+ * s->inject->lock. Only vgpu_inject_destroy() calls them without the lock.
  */
 
 /* Update the masks of kinds that may fire and of links that are down. */

@@ -60,7 +60,7 @@ typedef struct VGPUSite {
 
 /*
  * The filter of an injection. An occasion matches if all members match the
- * site. The members hub to pipe may be VGPU_SITE_ANY.
+ * site. The members hub to pipe can be VGPU_SITE_ANY.
  */
 typedef struct VGPUFilter {
     int hub;
@@ -110,7 +110,8 @@ typedef struct VGPUInjectHit {
     uint64_t random;            /* random number for this occasion */
 } VGPUInjectHit;
 
-#define VGPU_INJECTIONS_MAX     64      /* maximum number in one device */
+/* Maximum number of injections in one device. */
+#define VGPU_INJECTIONS_MAX     64
 
 typedef struct VGPUInjection VGPUInjection;
 

@@ -56,7 +56,7 @@ void vgpu_clients_drain(VGPUState *s)
     unsigned i;
 
     /*
-     * Order the caller's change of a mapping before the test for accesses in
+     * Order the caller's change of a mapping before the check for accesses in
      * progress: pairs with the barrier in vgpu_client_begin().
      */
     smp_mb();

@@ -192,8 +192,9 @@ static inline uint64_t vgpu_hub_load64(const VGPUHub *hub, unsigned lo)
 /* Translate @va through apertures and page tables, without the TLB. */
 VGPULeaf vgpu_page_walk(VGPUClient *c, unsigned vmid, uint64_t va);
 /*
- * Return the kind of the fault if a page-table entry is invalid or does not
- * permit the access: VGPU_TARGET_RETRY or VGPU_TARGET_FAULT.
+ * Return the kind of fault that a page-table entry causes if the entry is
+ * invalid or does not permit the access: VGPU_TARGET_RETRY or
+ * VGPU_TARGET_FAULT.
  */
 VGPUTargetKind vgpu_page_walk_fault_kind(VGPUClient *c, unsigned vmid);
 

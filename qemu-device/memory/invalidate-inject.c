@@ -14,7 +14,8 @@
 #include "hw/misc/vgpu-kfd/memory/memory.h"
 
 /*
- * Set the timer to the earliest delayed invalidation. The caller holds s->lock.
+ * Set the timer to the due time of the earliest delayed invalidation. The
+ * caller holds s->lock.
  */
 static void late_drops_arm(VGPUState *s)
 {

@@ -147,7 +147,10 @@ void vgpu_iommu_put_reply(VGPUState *s, VGPUIotlb *iotlb,
 void vgpu_bus_quiesce(VGPUState *s)
 {
     vgpu_clients_drain(s);
-    /* Wait for a write of an interrupt entry, which is done under s->lock. */
+    /*
+     * Interrupt entries are written under s->lock, so taking the lock waits for
+     * a write in progress.
+     */
     qemu_mutex_lock(&s->lock);
     qemu_mutex_unlock(&s->lock);
 }

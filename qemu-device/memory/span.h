@@ -7,8 +7,8 @@
 #define HW_MISC_VGPU_KFD_MEMORY_SPAN_H
 
 /*
- * What a GPU address translates to. The comments give the meaning of
- * VGPUSpan.addr.
+ * What a GPU address translates to. Comments that begin with "addr" give the
+ * meaning of VGPUSpan.addr.
  */
 typedef enum VGPUTargetKind {
     VGPU_TARGET_VRAM,           /* addr: offset in VRAM */

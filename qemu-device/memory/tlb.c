@@ -20,8 +20,8 @@ void vgpu_tlb_insert(VGPUTlb *tlb, unsigned vmid, uint64_t va, uint32_t gen,
     unsigned w;
 
     /*
-     * Replace the stale entry with this key, an empty entry, or the next
-     * victim.
+     * Replace an empty entry or a stale entry that has this key. If there is
+     * none, replace the next victim.
      */
     for (w = 0; w < VGPU_TLB_WAYS; w++) {
         if (!set->way[w].key || set->way[w].key == key) {

@@ -43,8 +43,8 @@ static int vgpu_post_load(void *opaque, int version_id)
         return -EINVAL;
     }
     /*
-     * Drop translations from before the load, because such a TLB entry would
-     * count as valid if its generation were equal to the loaded generation.
+     * Drop translations from before the load: a TLB entry would count as valid
+     * if its generation happened to equal the loaded generation.
      */
     vgpu_clients_flush_tlb(s);
     trace_vgpu_state_load(s->id);

@@ -24,7 +24,7 @@ static uint32_t ready_read(VGPUState *s, unsigned inst, unsigned off)
     return MP0_SMN_C2PMSG__READY;
 }
 
-/* Registers of the system OS of the PSP read 0, because no system OS runs. */
+/* Register of the PSP's system OS: reads 0, because no system OS runs. */
 static uint32_t none_read(VGPUState *s, unsigned inst, unsigned off)
 {
     return 0;

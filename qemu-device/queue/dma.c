@@ -52,8 +52,8 @@ static bool dma_poisoned(VGPUView *v, uint64_t va, VGPUSpan *span)
 }
 
 /*
- * Stall for an IOMMU translation. The other members of v->stall still describe
- * an earlier stall.
+ * Stall for an IOMMU translation. Keep the other members of v->stall, which
+ * describe an earlier stall.
  */
 static VGPUDmaResult dma_wait_iommu(VGPUView *v)
 {

@@ -45,14 +45,18 @@ typedef struct VGPUIndirect {
  */
 typedef struct VGPUExec {
     VGPUView mem;               /* mem.faulted refers to the current packet */
-    /* Values of the queue's registers at the start of the step. */
+    /*
+     * Values of the queue's registers at the start of the step: ring_base to
+     * rptr_writeback.
+     */
     uint64_t ring_base;         /* GPU address of the ring */
     uint64_t ring_dwords;       /* size of the ring, a power of two */
     uint64_t rptr;              /* copy of VGPUQueue.rptr */
     uint64_t wptr;              /* copy of VGPUQueue.wptr */
     uint64_t rptr_addr;         /* GPU address to which rptr is written back */
     uint64_t wptr_addr;         /* GPU address of wptr if @poll_wptr is set */
-    uint8_t ptr_shift;          /* rptr >> ptr_shift is in dwords, as is wptr */
+    /* Rptr >> ptr_shift and wptr >> ptr_shift are in dwords. */
+    uint8_t ptr_shift;
     uint8_t ring_vmid;
     bool priv;                  /* packets in the ring are privileged */
     bool rptr_writeback;        /* write rptr back after each packet */
@@ -77,7 +81,10 @@ typedef struct VGPUExec {
      */
     uint32_t reg;               /* dword offset in BAR 5 */
     uint32_t reg_val;
-    /* Error of a VGPU_STEP_BAD_PACKET, in codes of the engine. */
+    /*
+     * For VGPU_STEP_BAD_PACKET: error code of the engine, and bits of the
+     * engine's error register.
+     */
     unsigned error;
     uint32_t error_bits;
 } VGPUExec;
