@@ -137,7 +137,7 @@ void vgpu_reg_write(VGPUState *s, uint32_t reg, uint32_t val);
  * @val: set to the value
  *
  * Context: any thread.
- * Return: false if engines cannot read the register.
+ * Return: true on success; false if engines cannot read the register.
  */
 bool vgpu_reg_engine_read(VGPUState *s, uint32_t reg, uint32_t *val);
 
@@ -148,7 +148,7 @@ bool vgpu_reg_engine_read(VGPUState *s, uint32_t reg, uint32_t *val);
  * @val: value
  *
  * Context: any thread.
- * Return: false if engines cannot write the register.
+ * Return: true on success; false if engines cannot write the register.
  */
 bool vgpu_reg_engine_write(VGPUState *s, uint32_t reg, uint32_t val);
 
@@ -157,7 +157,8 @@ bool vgpu_reg_engine_write(VGPUState *s, uint32_t reg, uint32_t val);
  * @s: device
  * @reg: dword offset in BAR 5, below VGPU_MMIO_DWORDS
  *
- * Messages are logged once, so that a guest cannot fill the log.
+ * A message about a register is logged only once, so that a guest cannot fill
+ * the log.
  *
  * Context: BQL held.
  * Return: true at the first call for @reg since the last reset of the chip.

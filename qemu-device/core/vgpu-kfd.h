@@ -77,7 +77,7 @@ struct VGPUState {
     HostMemoryBackend *memdev;
     uint64_t visible_vram;      /* size of BAR 0 after a reset, in bytes */
     VGPUHive *hive;             /* hive to join, or NULL */
-    /* Node number in the hive. VGPU_NODE_AUTO means that realize chooses it. */
+    /* Node number in the hive. VGPU_NODE_AUTO: realize chooses the number. */
     int32_t node;
     bool vram_lost_on_reset;
     uint32_t poll_ns;           /* ns of host time that an idle engine spins */

@@ -79,9 +79,10 @@ void vgpu_fault_ratelimit_clear(VGPUClient *c, unsigned vmid, uint64_t va);
  * @stall: stall for a retry fault
  *
  * Context: any thread. Takes s->lock.
- * Return: false if the access is to be tried again: the VMID was invalidated,
- * the CAM slot was acknowledged, the entry of the slot must be sent again, or
- * (for VGPU_WAIT_CAM_FREE) a CAM slot is free or the CAM is off.
+ * Return: true if the access has to wait; false if the access is to be tried
+ * again, because the VMID was invalidated, the CAM slot was acknowledged, the
+ * entry of the slot must be sent again, or (for VGPU_WAIT_CAM_FREE) a CAM slot
+ * is free or the CAM is off.
  */
 bool vgpu_fault_pending(VGPUState *s, const VGPUStall *stall);
 

@@ -112,8 +112,8 @@ void vgpu_client_end(VGPUClient *c);
  * @vmid: VMID
  *
  * Context: any thread.
- * Return: number of invalidations of any page of @vmid in @c's hub. The number
- * wraps.
+ * Return: number of all invalidations of @vmid in @c's hub, of ranges and of
+ * all pages. The number wraps.
  */
 uint32_t vgpu_client_invalidations(const VGPUClient *c, unsigned vmid);
 

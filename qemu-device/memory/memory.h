@@ -91,8 +91,8 @@ void vgpu_invalidate_inject_reset(VGPUState *s);
 
 /**
  * vgpu_hub_reset: cancel invalidations, drop all translations, and set
- * MC_VM_FB_LOCATION_TOP to the end of the hive's VRAM, or of the device's VRAM
- * if it is in no hive
+ * MC_VM_FB_LOCATION_TOP to the end of the hive's VRAM, or if the device is in
+ * no hive, of its VRAM
  * @s: device
  *
  * Context: the caller holds BQL, s->lock and the workers of all clients.
