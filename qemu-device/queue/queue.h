@@ -55,7 +55,7 @@ typedef struct VGPUExec {
     uint64_t wptr;              /* copy of VGPUQueue.wptr */
     uint64_t rptr_addr;         /* GPU address to which rptr is written back */
     uint64_t wptr_addr;         /* GPU address of wptr if @poll_wptr is set */
-    /* Rptr >> ptr_shift and wptr >> ptr_shift are in dwords. */
+    /* Right shift that converts rptr and wptr to dwords. */
     uint8_t ptr_shift;
     uint8_t ring_vmid;
     bool priv;                  /* packets in the ring are privileged */
