@@ -555,7 +555,7 @@ static void against(int round)
 }
 
 /* In each round, run two randomly chosen calls against each other. */
-static void all_pairs(void)
+static void random_pairs(void)
 {
 	int i;
 
@@ -615,7 +615,7 @@ static void unbound(void)
 
 static const struct tap_case cases[] = {
 	{ "a mapping does not outlive the last handle", map_close, 1 },
-	{ "each call against each other one", all_pairs, 1 },
+	{ "each call against each other one", random_pairs, 1 },
 	{ "killed in any call", killed, 1 },
 	{ "the GPU goes in any call", unbound, 1 },
 };

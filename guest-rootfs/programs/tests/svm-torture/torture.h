@@ -141,7 +141,6 @@ struct t_thread {
 	struct vg_queue q;
 	struct vg_bo stage;
 	int render;
-	unsigned long *done, *tried;
 };
 
 /* These variables are set before the threads start. */
