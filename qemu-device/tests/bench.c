@@ -16,8 +16,8 @@
 #define VMID        2
 #define SAMPLES     5
 #define COPY        (64 * MiB)
-#define ROUNDS      16                  /* copies in a sample */
-/* about the size of the host's caches */
+#define ROUNDS      16                  /* copies of COPY bytes in a sample */
+/* Bytes of each small fill: about the size of the host's caches. */
 #define SMALL       MiB
 #define SMALL_ROUNDS 1024
 #define LEAF        (2 * MiB)
@@ -129,7 +129,7 @@ static void bench_copies(Bench *b)
 
     memset(one, 1, COPY);
     memset(two, 2, COPY);
-    /* Access the memory for the first time before the samples. */
+    /* The first copies fault the memory in, so that no sample includes this. */
     copy_rate(b, BIG_DST, BIG_SRC);
     copy_rate(b, BIG_DST, PAGED);
     for (i = 0; i < SAMPLES; i++) {
@@ -142,8 +142,8 @@ static void bench_copies(Bench *b)
 
 /*
  * Return the seconds that SMALL_ROUNDS fills of the same SMALL bytes take. The
- * caller compares a mapping with pages of 4 KiB in order with one that has
- * leaves of 2 MiB: the difference is the cost of the translations.
+ * caller fills through leaves of 2 MiB, then through pages of 4 KiB. The
+ * difference of the times is the cost of the translations.
  */
 static double fill_time(Bench *b, uint64_t va)
 {
@@ -185,8 +185,8 @@ static uint64_t cpu_ticks(pid_t pid)
 }
 
 /*
- * Return the resident anonymous memory in MiB, which does not include VRAM and
- * guest RAM.
+ * Return the resident anonymous memory of process @pid in MiB. VRAM and guest
+ * RAM are not included.
  */
 static double resident(pid_t pid)
 {
@@ -211,10 +211,7 @@ static void bench_idle(Bench *b)
         (cpu_ticks(pid) - before) * 50.0 / sysconf(_SC_CLK_TCK), "%");
 }
 
-/*
- * Measure the memory of a machine with a device that was not used, minus that
- * of a machine without a device.
- */
+/* Measure the resident memory that an unused device adds to a machine. */
 static void bench_memory(void)
 {
     QTestState *bare = qtest_init("-machine q35 -nodefaults -m 128M");

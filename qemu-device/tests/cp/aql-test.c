@@ -76,8 +76,8 @@ static void emit(Fixture *f, uint32_t header, const uint64_t *body,
 }
 
 /*
- * Ring the doorbell. As HSA defines, the value is the number of the last
- * packet.
+ * Ring the doorbell. As HSA defines, the doorbell value is the index of the
+ * last packet, not the write index.
  */
 static void ring(Fixture *f, uint64_t index)
 {
@@ -115,7 +115,7 @@ static void test_barrier(void)
     ring(&f, 2);
     set_value(&f, 1, 0);
     qvgpu_wait_until(value(&f, 5) == 9);
-    /* BARRIER_AND also waits for signals 0 and 2. */
+    /* The barrier still waits for signals 0 and 2. */
     set_value(&f, 1, 1);
     set_value(&f, 0, 0);
     qvgpu_wait_until(qtest_readq(f.v->qts, f.c.rptr) == 1);
@@ -229,7 +229,7 @@ static void test_overrun_moved(void)
 
 /*
  * Catches: a completion does not send the event of its signal; an event is sent
- * for a signal that has none.
+ * for a signal that has no event mailbox.
  */
 static void test_event(void)
 {
@@ -291,7 +291,10 @@ static void test_barrier_value(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: the PM4 of a vendor packet does not run, or runs twice. */
+/*
+ * Catches: the PM4 packets that a vendor packet refers to do not run, or run
+ * twice.
+ */
 static void test_pm4_ib(void)
 {
     uint32_t pkt[] = {
@@ -345,7 +348,9 @@ static void refused(uint32_t header, unsigned code)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a dispatch completes although no kernel has run. */
+/*
+ * Catches: a dispatch packet completes, although the device cannot run kernels.
+ */
 static void test_refused(void)
 {
     refused(AQL_KERNEL_DISPATCH, CP_ERROR_PACKET_UNSUPPORTED);

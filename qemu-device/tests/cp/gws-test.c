@@ -77,7 +77,7 @@ static void expect_reset(QVGPU *v)
 
 /*
  * Catches: two processes hold the same GWS; a process gets GWS that the
- * scheduler does not have, or keeps GWS when it is unmapped; save and restore
+ * scheduler does not have; an unmapped process keeps its GWS; save and restore
  * lose the GWS of a process.
  */
 static void test_grant(void)
@@ -170,10 +170,12 @@ static unsigned holder(Fixture *f, unsigned vmid)
 }
 
 /*
- * Catches: the saved state lacks GWS that a process holds if SET_RESOURCES has
- * cleared the scheduler's GWS mask before the save, so that another process
- * gets the same resources after the load. Process 0 holds all of GWS; its queue
- * is static, so that the process stays mapped.
+ * Process 0 holds all of GWS when SET_RESOURCES clears the scheduler's GWS
+ * mask. The queue of process 0 is static, so that the process stays mapped.
+ * Then the machine is saved and loaded.
+ *
+ * Catches: the saved state lacks the GWS that process 0 holds, so that another
+ * process gets the same resources after the load.
  */
 static void test_mask_cleared(void)
 {
@@ -325,13 +327,13 @@ static void test_errors(void)
                           (f.h.hiq.doorbell / 8 & IH_CP_ERROR__DOORBELL));
         g_assert_cmphex(qvgpu_rd(f.v, GDS_GWS_VMID(VMID)) &
                         GDS_GWS_VMID__BASE, ==, 0);
-        /* The refused packet leaves no state that a load would refuse. */
+        /* A load accepts the state that the refused packet has left. */
         qvgpu_save_restore(f.v, false);
         qvgpu_stop(f.v);
     }
 }
 
-/* Catches: a load does not check the GWS in the saved state. */
+/* Catches: a load accepts a saved state with invalid GWS resources. */
 static void test_hostile(void)
 {
     const uint64_t mask = 0xfffffffe7ffffffc, be = cpu_to_be64(mask);
@@ -340,8 +342,10 @@ static void test_hostile(void)
         uint8_t byte;
     } bad[] = {
         { 8 + 64 + 8 * VMID, 0x80 },            /* VMID's range has a gap */
-        { 8 + 64 + 8 * (VMID + 2) + 7, 0x04 },  /* also held by VMID */
-        { 8 + 64 + 8 * (VMID + 5) + 7, 0x01 },  /* not in the mask of GWS */
+        /* a resource that VMID also holds */
+        { 8 + 64 + 8 * (VMID + 2) + 7, 0x04 },
+        /* a resource that is not in the mask */
+        { 8 + 64 + 8 * (VMID + 5) + 7, 0x01 },
         { 8 + 64 + 7, 0x01 },                   /* VMID 0 cannot hold GWS */
         { 8 + 64 + 128, 65 },                   /* only 64 resources exist */
     };

@@ -13,7 +13,7 @@ static uint32_t stamp(unsigned me, unsigned pipe, unsigned queue)
     return 0x10000 | me << 8 | pipe << 4 | queue;
 }
 
-/* Catches: queues, pipes or VMIDs share a register. */
+/* Catches: two queues, pipes or VMIDs share a register. */
 static void test_select(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -66,9 +66,10 @@ static void test_select(void)
 }
 
 /*
- * Catches: a queue whose write pointer is only in memory, as amdgpu loads it,
- * does not start; a queue starts although the request to poll write pointers
- * does not select it.
+ * The write pointers of both queues are only in memory, as amdgpu leaves them.
+ * The test requests to poll write pointers, for one queue.
+ *
+ * Catches: the selected queue does not start; the other queue starts.
  */
 static void test_poll_wptr(void)
 {
@@ -229,8 +230,9 @@ static void test_come_and_go(void)
 }
 
 /*
- * Catches: CP_HQD_PQ_RPTR of an active queue is not taken modulo the ring size
- * if QUEUE_SIZE is above 26. The device treats such a value as 26.
+ * The device treats a QUEUE_SIZE above 26 as 26. Catches: with such a
+ * QUEUE_SIZE, CP_HQD_PQ_RPTR of an active queue is not taken modulo the ring
+ * size.
  */
 static void test_ring_size(void)
 {

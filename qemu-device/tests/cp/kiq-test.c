@@ -38,7 +38,7 @@ static void setup_on(Fixture *f, QVGPU *v)
     f->va = qvgpu_space_place(&f->space, f->page, QVGPU_PAGE);
     f->mqd = qvgpu_ram_page(v);
     f->fence = qvgpu_ram_page(v);
-    /* Write those fields of the MQD that a driver writes. */
+    /* Write the fields of the MQD that a driver sets. */
     qvgpu_compute_init(&f->c, v, 1, 3, 4, &f->space);
     qtest_writel(v->qts, f->mqd + 4 * (CP_MQD_HQD + CP_HQD_VMID), 5);
     qtest_writel(v->qts, f->mqd + 4 * (CP_MQD_HQD + CP_HQD_PQ_CONTROL),
@@ -185,7 +185,10 @@ static void test_select(void)
     unmap(&f, PM4_UNMAP_RESET, PM4_SEL_ALL, 0);
     sync_kiq(&f);
     g_assert_false(active(&f));
-    /* The KIQ has not unmapped itself, because MAP_QUEUES did not map it. */
+    /*
+     * The KIQ is still active: UNMAP_QUEUES unmaps only queues that MAP_QUEUES
+     * has mapped.
+     */
     g_assert_cmphex(qvgpu_hqd_rd(&f.kiq, CP_HQD_ACTIVE), ==, 1);
 
     /* Without a free HQD, MAP_QUEUES is an error and the KIQ stops. */
@@ -323,7 +326,7 @@ static void emit_gate(QVGPUGate *g, QVGPUCompute *c, uint32_t *words,
 
 /*
  * Catches: the completion of a register write for one queue ends another
- * queue's wait.
+ * queue's wait for its own register write.
  *
  * Queue 1 takes over the HQD of queue 0 while the main loop still writes a
  * register for queue 0:
@@ -373,7 +376,10 @@ static void test_reg_wait(void)
 
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&f.kiq);
-    /* The main loop is held: send no qtest command before the release. */
+    /*
+     * The held main loop answers no qtest command: send none before the
+     * release.
+     */
     qvgpu_wait_until(qvgpu_gate_reg(&gate[0]) == VMID_9);
     qvgpu_gate_open(&gate[0]);
     qvgpu_wait_until(qatomic_read(&words[SECOND_WAITS]));
@@ -388,14 +394,14 @@ static void test_reg_wait(void)
 }
 
 /*
- * Catches: an SDMA queue is unmapped, and mapped again, while the main loop
- * still writes the register of its SRBM_WRITE, so that the packets after the
- * SRBM_WRITE run before the write is complete.
+ * Catches: an SDMA queue is unmapped and mapped again while the register write
+ * of its SRBM_WRITE packet is pending, so that the packets after the SRBM_WRITE
+ * run before the write is complete.
  *
  * The bottom half is held in the write, as in test_reg_wait(). The KIQ writes a
  * mark and tries to unmap the queue. Another compute queue then runs for more
- * than one time slice and writes a mark. When the test sees this mark, the KIQ
- * has tried to unmap the queue at least once.
+ * than one time slice and writes a mark. When the test sees the second mark,
+ * the KIQ has tried to unmap the queue at least once.
  */
 static void test_srbm_unmapped(void)
 {
@@ -432,7 +438,10 @@ static void test_srbm_unmapped(void)
 
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&f.kiq);
-    /* The main loop is held: send no qtest command before the release. */
+    /*
+     * The held main loop answers no qtest command: send none before the
+     * release.
+     */
     qvgpu_wait_until(qvgpu_gate_reg(&gate) == VMID_9);
     qvgpu_gate_open(&gate);
     qvgpu_wait_until(qatomic_read(&words[KIQ_THERE]));
@@ -515,7 +524,10 @@ static void test_reg_frozen(void)
 
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&c[0]);
-    /* The main loop is held: send no qtest command before the release. */
+    /*
+     * The held main loop answers no qtest command: send none before the
+     * release.
+     */
     qvgpu_wait_until(qvgpu_gate_reg(&gate[HOLDS]) == VMID_9);
     qvgpu_gate_open(&gate[HOLDS]);
     qvgpu_wait_until(qatomic_read(&words[HELD]));

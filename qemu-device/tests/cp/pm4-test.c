@@ -34,7 +34,7 @@ static uint32_t at(Fixture *f, unsigned offset)
 
 /*
  * Catches: dwords are lost at the end of the ring; a NOP of one dword is taken
- * for a longer one.
+ * for a longer NOP.
  */
 static void test_write_data(void)
 {
@@ -148,8 +148,8 @@ static void test_wait(void)
     g_assert_cmphex(at(&f, 4), ==, 0);
 
     /*
-     * Dequeue the queue in the wait, and activate it. The wait then starts
-     * again.
+     * Dequeue the queue while it waits. When the queue is activated, it starts
+     * the wait again.
      */
     qvgpu_compute_dequeue(&f.c);
     g_assert_cmphex(qvgpu_hqd_rd(&f.c, CP_HQD_PQ_RPTR), ==, 0);
@@ -205,8 +205,8 @@ static void test_copy_data(void)
 }
 
 /*
- * Move the packets from dword @from of the ring on to a buffer. @dwords
- * receives the length of the buffer. Returns the buffer's GPU address.
+ * Move the packets of the ring, from dword @from on, to a buffer. @dwords
+ * receives their length. Returns the GPU address of the buffer.
  */
 static uint64_t to_buffer(Fixture *f, uint64_t from, uint32_t *dwords)
 {
@@ -308,7 +308,10 @@ static void expect_error(const uint32_t *pkt, unsigned n, unsigned source,
     qvgpu_stop(f.v);
 }
 
-/* Catches: a dispatch is accepted although no kernel runs. */
+/*
+ * Catches: a dispatch packet is accepted, although the device cannot run
+ * kernels.
+ */
 static void test_dispatch(void)
 {
     const uint32_t pkt[] = {
@@ -349,8 +352,8 @@ static void test_privilege(void)
     QVGPU_PM4(&f.c, PM4_COPY_DATA, PM4_SRC_REG | PM4_DST_MEM << 8, reg + 1, 0,
               QVGPU_LO(f.va), QVGPU_HI(f.va));
     /*
-     * Write one register and wait for another, as the driver does to invalidate
-     * TLBs.
+     * Write one register and wait for a second register, as the driver does to
+     * invalidate TLBs.
      */
     QVGPU_PM4(&f.c, PM4_WAIT_REG_MEM, 3 | VGPU_PREP(PM4_WAIT_DW1__OPERATION, 1),
               HUB(VGPU_HUB_GFX) + VM_INVALIDATE_ENG_REQ(5),

@@ -20,7 +20,10 @@
 #define ROUNDS      30
 #define KIQ_ME      2
 #define KIQ_DWORDS  (32 * KiB)
-/* MAP and UNMAP of c before each MAP of a u[] */
+/*
+ * Number of times that the KIQ maps and unmaps queue c before it maps the next
+ * queue of u[].
+ */
 #define PAIRS       100
 #define COPIES      20          /* copies per queue: minutes of work */
 #define COPY_BYTES  (32 * KiB)  /* bytes that a copy accesses */
@@ -28,7 +31,7 @@
 typedef struct Maps {
     QVGPU *v;
     uint64_t src, dst;
-    QVGPUSdma busy;             /* queue that copies, loaded by registers */
+    QVGPUSdma busy;             /* copying queue; not mapped by the KIQ */
     uint64_t busy_wptr;
     QVGPUCompute kiq;
     uint32_t kiq_dwords;        /* dwords of packets in the KIQ's ring */
@@ -124,8 +127,8 @@ static void init_kiq(Maps *m, uint64_t mqd)
 
 /*
  * Start the machine and write the packets of all queues. reset_at_work() lets
- * engine @busy copy, and lets the KIQ map queues to engine @mapped. With @work,
- * the mapped queues copy, too.
+ * engine @busy copy, and lets the KIQ map queues to engine @mapped. If @work is
+ * true, the queues that the KIQ maps contain copies as well.
  */
 static void maps_start(Maps *m, unsigned busy, unsigned mapped, bool work)
 {
@@ -204,8 +207,8 @@ static void reset_at_work(Maps *m)
 }
 
 /*
- * Catches: a reset never ends, because it waits until a worker is idle while
- * the KIQ still maps queues with endless work to this worker.
+ * Catches: a reset never ends, because the KIQ still maps queues with endless
+ * work to a worker while the reset waits until this worker is idle.
  */
 static void test_ends(void)
 {
@@ -220,9 +223,9 @@ static void test_ends(void)
 }
 
 /*
- * Catches: during a reset, the CP maps an SDMA queue to an engine that is
- * already reset, because the CP is reset later. The queue stays mapped, and the
- * next UNMAP_QUEUES overwrites the queue's old MQD.
+ * A reset resets the engines before the CP. Catches: the CP maps an SDMA queue
+ * to an engine that is already reset. The queue stays mapped, and the next
+ * UNMAP_QUEUES overwrites the queue's old MQD.
  */
 static void test_forgets(void)
 {
@@ -232,7 +235,7 @@ static void test_forgets(void)
 
     /*
      * The last engine is busy: a device that resets its engines one after the
-     * other resets this one last.
+     * other resets the busy engine last, long after engine 0.
      */
     maps_start(&m, SDMA_NUM_ENGINES - 1, 0, false);
     for (i = 0; i < ROUNDS; i++) {
@@ -258,13 +261,13 @@ static void test_forgets(void)
 #define FB_UNIT     (16 * MiB)
 
 /*
- * Catches: UNMAP_QUEUES, which saves the old queue of an RLC, drops the
- * position of a new queue in its indirect buffer, so that the buffer's first
- * packet runs twice. The driver resets the engine during the save and starts
- * the new queue in the same RLC.
+ * UNMAP_QUEUES saves the old queue of an RLC. During this save, the driver
+ * resets the engine and starts a new queue in the same RLC. Catches: the end of
+ * the save drops the new queue's position in its indirect buffer, so that the
+ * first packet of the buffer runs twice.
  *
- * The CP is held while it writes the MQD of the old queue. The driver has
- * narrowed the aperture that contains the MQD, so that the write faults, and
+ * The CP is held while the CP writes the MQD of the old queue. For this, the
+ * driver has narrowed the aperture that contains the MQD. The write faults, and
  * the trace event of the fault holds the CP.
  */
 static void test_engine(void)

@@ -198,7 +198,9 @@ static void test_unmap(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a VMID keeps a translation of the process that had it before. */
+/*
+ * Catches: a VMID keeps a translation of the process that had the VMID before.
+ */
 static void test_vmid_again(void)
 {
     unsigned i, round;
@@ -254,14 +256,15 @@ static void test_errors(void)
         /* MAP_QUEUES that no MAP_PROCESS precedes */
         { PM4_HEADER(PM4_MAP_QUEUES, 7u), 1u << 29,
           CP_ERROR_PACKET_UNSUPPORTED },
-        /*
-         * In this order: not a scheduling packet; RUN_LIST without CHAIN; a
-         * packet that is too short; a packet that is too long; not a packet.
-         */
+        /* not a scheduling packet */
         { PM4_HEADER(PM4_WRITE_DATA, 5u), 0, CP_ERROR_PACKET_UNSUPPORTED },
+        /* RUN_LIST without CHAIN */
         { PM4_HEADER(PM4_RUN_LIST, 4u), 0, CP_ERROR_PACKET_UNSUPPORTED },
+        /* shorter than MAP_PROCESS must be */
         { PM4_HEADER(PM4_MAP_PROCESS, 16u), 0, CP_ERROR_PACKET_RESERVED },
+        /* longer than the rest of the run list */
         { PM4_HEADER(PM4_NOP, 0x3000u), 0, CP_ERROR_PACKET_RESERVED },
+        /* type 0, not a PM4 packet of type 3 */
         { 0, 0, CP_ERROR_PACKET_UNSUPPORTED },
     };
     unsigned i;

@@ -17,7 +17,7 @@
 #define PASID(i)    (0x600 + (i))
 
 /*
- * Catches: a queue that is unmapped, and so saved to its MQD, has lost a
+ * UNMAP_QUEUES saves a queue to its MQD. Catches: the queue has lost a
  * register, a pointer or unfinished work when it is mapped again.
  */
 static void test_ring(void)
@@ -209,7 +209,9 @@ static void test_stalled(void)
     qvgpu_pkt_add64(&u[0].q, SUMS, 0x10000);
     qvgpu_user_sdma_kick(&u[0]);
     qvgpu_list_run(&h, 0);
-    /* Queue 1 has work in the meantime. Both queues share one VMID. */
+    /*
+     * While queue 0 is stalled, queue 1 gets work. Both queues share one VMID.
+     */
     for (i = 0; i < 8; i++) {
         qvgpu_pkt_add64(&u[1].q, SUMS + 8, 1);
         qvgpu_user_sdma_kick(&u[1]);
@@ -363,7 +365,7 @@ static bool polls(QVGPU *v, unsigned engine)
  * Catches: POLL_REGMEM counts its tries from 0 after each preemption, so that
  * it never times out if time slices are short. The packet has no retry limit.
  * The test writes a large number of tries into the MQD; the next save must
- * store a larger one.
+ * store a larger number of tries.
  */
 static void test_polls(void)
 {

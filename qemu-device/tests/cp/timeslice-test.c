@@ -79,9 +79,10 @@ static void wait_value(QVGPUCompute *c, uint64_t va, uint32_t val)
 }
 
 /*
- * Let the queues pass a token, the value of SHARED, each to the queue before it
- * in the list, so that two successive holders are seldom mapped together. In
- * each step, a queue also writes to a place that no other queue uses.
+ * Let the queues pass a token, the value of SHARED. Each queue passes the token
+ * to the queue before it in the list, so that two successive holders are seldom
+ * mapped together. In each step, a queue also writes to an address that no
+ * other queue uses.
  */
 static void relay(Fixture *f)
 {
@@ -296,7 +297,7 @@ static void test_aql(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a run list of which no queue can be mapped stops the HIQ. */
+/* Catches: a run list stops the HIQ if none of its queues can be mapped. */
 static void test_starved(void)
 {
     Fixture f;

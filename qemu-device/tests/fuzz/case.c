@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Fuzzer of vgpu-kfd: generates a case from a number.
+ * Fuzzer of vgpu-kfd: generates a case from a seed.
  *
- * In each address space, each queue has these addresses:
+ * In each address space, each queue has these ranges of addresses:
  * - 2 MiB with page tables of their own: pages of data at both ends, rings and
  *   buffers in the middle, and holes between these
  * - 2 MiB that a leaf maps to the queue's RAM
@@ -34,7 +34,7 @@ static FuzzPlace new_table(FuzzCase *c)
     return at;
 }
 
-/* Return an entry with @flags that points to @at. */
+/* Return a page-table entry with @flags that points to the memory at @at. */
 static uint64_t leads_to(FuzzCase *c, FuzzPlace at, uint64_t flags)
 {
     uint64_t addr = c->mem[at.kind].base + at.off;
@@ -88,8 +88,8 @@ static uint64_t strange_pte(FuzzRng *r, uint64_t pte, bool prt)
 
 /*
  * Write @entry as entry @i of @table. In a space with retry faults, the entry
- * is made invalid at first in @broken percent of the calls. @data: a repair may
- * choose another value than @entry.
+ * is made invalid at first in @broken percent of the calls. If @data is true,
+ * fault-handler.c may repair the entry with another value than @entry.
  */
 static void set_entry(FuzzCase *c, unsigned vmid, FuzzPlace table, unsigned i,
                       uint64_t entry, bool data, unsigned broken)
@@ -136,7 +136,8 @@ static void make_pages(FuzzQueue *q, unsigned vmid, FuzzPlace ptb)
         pte = leads_to(c, fuzz_part(q, kind, off),
                        VGPU_PTE_VALID | VGPU_PTE_READABLE);
         if (i % FUZZ_SPECIALS == 0) {
-            pte |= VGPU_PTE_WRITEABLE;      /* for the read pointer */
+            /* The engine reports its read pointer in this page. */
+            pte |= VGPU_PTE_WRITEABLE;
         }
         set_entry(c, vmid, ptb, FUZZ_SPECIAL_VA + i, pte, false, 8);
     }
@@ -194,7 +195,9 @@ static void make_gart(FuzzQueue *q)
     }
 }
 
-/* Fill the data pages of the queue's part with random bytes. */
+/*
+ * Fill the data pages of the queue's part of RAM and of VRAM with random bytes.
+ */
 static void make_data(FuzzQueue *q)
 {
     unsigned kind;

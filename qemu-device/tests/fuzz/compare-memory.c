@@ -8,8 +8,8 @@
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 
 /*
- * Find the first run of pages in use among pages @from to @end - 1, of at most
- * 64 pages. Returns false if there is none.
+ * Find the first run of at most 64 used pages among pages @from to @end - 1.
+ * Returns false if no page is in use.
  */
 static bool next_run(const FuzzMem *m, uint64_t from, uint64_t end,
                      uint64_t *first, uint64_t *pages)
@@ -130,8 +130,9 @@ static gint by_place(gconstpointer a, gconstpointer b)
 }
 
 /*
- * Sort the faults. If compute queues may have repeated packets, which report
- * their faults again, keep only one of equal faults.
+ * Sort the faults. A compute queue that repeats a packet also reports the
+ * faults of the packet again: if this may have happened, keep only one of equal
+ * faults.
  */
 static void sort_faults(FuzzCase *c, GArray *faults)
 {

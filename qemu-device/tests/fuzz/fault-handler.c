@@ -42,8 +42,8 @@ static void invalidate(FuzzQueue *q, unsigned vmid, uint64_t va)
 }
 
 /*
- * Choose a value that a driver could write to the entry that faults, and write
- * it.
+ * Choose a value that a driver could write to @hit->slot, the page-table entry
+ * that faults, and write the value.
  */
 static void repair(FuzzQueue *q, unsigned vmid, uint64_t va,
                    const FuzzHit *hit)

@@ -2,23 +2,24 @@
 /*
  * Fuzzer of vgpu-kfd with a model, which computes the expected result.
  *
- *   case.c            generates a case from a number: tables, memory, queues
+ *   case.c            generates a case from a seed: tables, memory, queues
  *   sdma-stream.c     generates packets, in rings and indirect buffers
  *   pm4-stream.c      the same for compute queues
  *   sdma-oracle.c     computes the expected result of SDMA queues, byte by
  *                     byte, directly from docs/hardware.md
  *   pm4-oracle.c      the same for compute queues
- *   walk-oracle.c     translates an address, without cache or spans
+ *   walk-oracle.c     translates an address, without a TLB
  *   machine.c         starts QEMU
  *   run.c             runs the case, compares pointers and interrupts
  *   fault-handler.c   repairs faults, disturbs queues, saves the machine
  *   compare-memory.c  compares memory
  *   main.c            runs cases for a time, repeats and shrinks them
  *
- * Cases use the upper end of guest RAM and of VRAM, or the place where the VRAM
- * of two devices meets. A queue writes only to its own part of each, so that
- * the result is defined although queues run at the same time. Each table except
- * the roots also belongs to one queue. "Offset" below is an offset in FuzzMem.
+ * Cases use the upper end of guest RAM and of VRAM. In a hive of two devices,
+ * cases use the VRAM on both sides of the boundary between the devices. A queue
+ * writes only to its own part of RAM and of VRAM, so that the result is defined
+ * although queues run at the same time. Each page table except the roots also
+ * belongs to one queue. "Offset" below is an offset in FuzzMem.
  */
 #ifndef VGPU_TEST_FUZZ_H
 #define VGPU_TEST_FUZZ_H
@@ -29,21 +30,23 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define FUZZ_QUEUES         4           /* maximum number of queues in a case */
-/* bytes per queue, in RAM and in VRAM */
+/* Bytes of a queue's part, in RAM as well as in VRAM. */
 #define FUZZ_PART           (2 * MiB)
-/* offset of the parts, after the tables */
+/* Offset of the first part. The page tables are below this offset. */
 #define FUZZ_PARTS_AT       (2 * MiB)
 #define FUZZ_MEM            (FUZZ_PARTS_AT + FUZZ_QUEUES * FUZZ_PART)
 #define FUZZ_PAGES          (FUZZ_MEM / QVGPU_PAGE)
 /*
  * A part has data pages at both ends, and rings and buffers in the middle.
- * FUZZ_DATA_* are numbers of pages.
+ * FUZZ_DATA_RAM and FUZZ_DATA_VRAM are the numbers of data pages at the start
+ * of a part, FUZZ_DATA_END is the number at its end.
  */
 #define FUZZ_DATA_RAM       48
 #define FUZZ_DATA_VRAM      12
 #define FUZZ_DATA_END       4
-#define FUZZ_SPECIAL        64          /* first page of rings and buffers */
-#define FUZZ_USED           2           /* in FuzzMem.used: page in use */
+/* page of a part where rings and buffers start */
+#define FUZZ_SPECIAL        64
+#define FUZZ_USED           2           /* value of FuzzMem.used[] */
 
 typedef struct FuzzRng {
     uint64_t state;
@@ -53,10 +56,11 @@ typedef struct FuzzRng {
 typedef struct FuzzMem {
     uint64_t base;              /* bus address or VRAM offset of byte 0 */
     uint8_t *byte;
-    uint8_t *undef;             /* not 0 if the byte is not defined */
+    uint8_t *undef;             /* per byte: not 0 if any value is correct */
     /*
-     * State of each page. FUZZ_USED: this case uses the page. 1: the previous
-     * case used the page, which must be zeroed. 0: the page is zeroed.
+     * State of each page. FUZZ_USED: this case uses the page. 1: only the
+     * previous case has used the page, which must now be zeroed. 0: the page is
+     * zeroed.
      */
     uint8_t used[FUZZ_PAGES];
 } FuzzMem;
@@ -70,7 +74,7 @@ typedef struct FuzzPlace {
 typedef struct FuzzBroken {
     FuzzPlace slot;
     uint64_t want;
-    bool data;                  /* whether a repair may choose another value */
+    bool data;                  /* a repair may write a value other than want */
 } FuzzBroken;
 
 typedef struct FuzzFault {
@@ -80,8 +84,8 @@ typedef struct FuzzFault {
 } FuzzFault;
 
 /*
- * A machine with one device, or with a hive of two devices, whose node 0 or 1
- * runs the cases.
+ * A machine with one device, or with a hive of two devices. In a hive, node 0
+ * or node 1 runs the cases.
  */
 typedef enum FuzzMachine {
     FUZZ_ALONE,
@@ -95,29 +99,33 @@ typedef struct FuzzCase FuzzCase;
 typedef struct FuzzQueue {
     FuzzCase *c;
     unsigned part;              /* index of the queue's part of memory */
-    QVGPUSdma q;                /* wptr is in bytes for a compute queue, too */
+    /* q.wptr counts bytes, in compute queues as well */
+    QVGPUSdma q;
     bool compute;               /* set for a compute queue: uses cq and space */
     QVGPUCompute cq;
     QVGPUSpace space;
-    FuzzPlace rptr;             /* where the device reports rptr, if it does */
-    uint64_t base[VGPU_NUM_VMIDS];  /* start of the queue's 2 MiB, by VMID */
+    FuzzPlace rptr;             /* place to which the device may report rptr */
+    /* GPU address of the queue's 2 MiB, by VMID */
+    uint64_t base[VGPU_NUM_VMIDS];
     uint64_t huge[VGPU_NUM_VMIDS];  /* address of the 512 GiB leaf, by VMID */
-    FuzzRng rng;                /* for repairs, whose order may vary */
+    /* random numbers for repairs, whose order may vary between runs */
+    FuzzRng rng;
     unsigned vmid;
     bool priv;
     uint64_t first;             /* start value of rptr and wptr, in bytes */
-    /* pages allocated for rings and buffers, by kind */
+    /* Number of pages allocated for rings and buffers, by QVGPUKind. */
     unsigned specials[2];
     /* Expected results, except for memory. */
     uint64_t done;              /* expected read pointer */
-    GArray *traps;              /* trap contexts, uint32_t */
+    GArray *traps;              /* expected trap contexts, uint32_t */
     /* Results that the device has reported. */
     GArray *seen_traps;
     GArray *seen_stalls;        /* reported retry faults, QVGPUIrq */
     unsigned taken;             /* number of seen_stalls handled so far */
     /* State of the oracle for this queue. */
     bool reported;              /* a no-retry fault of the packet is recorded */
-    bool open_traps;            /* traps are not defined; do not compare them */
+    /* expected traps are undefined: skip the check */
+    bool open_traps;
     bool loose;                 /* do not compare memory during this packet */
 } FuzzQueue;
 
@@ -129,7 +137,9 @@ struct FuzzCase {
     uint8_t *ram;               /* guest RAM, shared with QEMU */
     char *ram_file;
     FuzzMachine machine;
-    /* bus address of BAR 0; the peer's VRAM follows */
+    /*
+     * Bus address of BAR 0. In a hive, the VRAM of the second device follows.
+     */
     uint64_t vram_bus;
     uint64_t vram_size, ram_size;
 
@@ -147,32 +157,32 @@ struct FuzzCase {
     unsigned vmids[3];
     unsigned nqueues;
     FuzzQueue queue[FUZZ_QUEUES];
-    GArray *broken;             /* all broken entries, FuzzBroken */
-    unsigned tables[2];         /* table pages allocated, by kind */
+    GArray *broken;             /* entries that start invalid: FuzzBroken */
+    unsigned tables[2];         /* number of table pages, by QVGPUKind */
 
     GArray *faults;             /* expected no-retry faults: FuzzFault */
     GArray *seen_faults;
     unsigned npackets;
-    bool redone;                /* compute queues may repeat packets */
-    bool save;                  /* a save and restore is still to be done */
-    /* Sums of all cases of this machine. */
+    bool redone;                /* a compute queue may have repeated packets */
+    /* the machine is still to be saved and restored */
+    bool save;
+    /* Totals of all cases that this machine has run. */
     uint64_t all_stalls, all_faults, all_saves;
-    const GArray *drop;         /* numbers of packets to replace by NOP */
+    const GArray *drop;         /* indices of packets to replace by NOP */
     GString *failure;           /* the first failure, or empty */
 };
 
 /* Record the failure of the case, unless one is already recorded. */
 void fuzz_fail(FuzzCase *c, const char *fmt, ...) G_GNUC_PRINTF(2, 3);
 
-/*
- * The following functions return a random number of 64 bits, a random number
- * below @n, and true with a probability of @percent percent.
- */
+/* Return a random number of 64 bits. */
 uint64_t fuzz_rnd(FuzzRng *r);
+/* Return a random number below @n. */
 static inline uint64_t fuzz_below(FuzzRng *r, uint64_t n)
 {
     return fuzz_rnd(r) % n;
 }
+/* Return true with a probability of @percent percent. */
 static inline bool fuzz_chance(FuzzRng *r, unsigned percent)
 {
     return fuzz_below(r, 100) < percent;
@@ -190,28 +200,30 @@ static inline uint64_t fuzz_front_pages(QVGPUKind kind)
 }
 
 /*
- * The layout of the queue's 2 MiB of addresses, in pages, with holes between:
+ * The layout of the queue's 2 MiB of addresses, in pages. There are holes
+ * between these ranges:
  * - data from page 0
  * - rings and buffers from FUZZ_SPECIAL_VA: FUZZ_SPECIALS pages of RAM, then as
  *   many of VRAM
  * - data from FUZZ_HIGH_VA
  *
- * After these 2 MiB, a leaf of 2 MiB maps the queue's RAM, and the next one
- * maps the queue's VRAM. The GART has data only.
+ * After these 2 MiB, a leaf of 2 MiB maps the queue's RAM, and the next leaf
+ * maps the queue's VRAM. The GART maps data pages only.
  */
 #define FUZZ_LOW_PAGES      96
 #define FUZZ_SPECIAL_VA     128
 #define FUZZ_SPECIALS       64
 #define FUZZ_HIGH_VA        440
-#define FUZZ_GART_PAGES     64          /* pages per queue */
+#define FUZZ_GART_PAGES     64          /* GART pages of each queue */
 #define FUZZ_GART_USED      48
 
 /* Functions of case.c */
 
-/* Generate tables, memory and rings in c->mem. The device is not written. */
+/* Generate tables, memory and rings in c->mem. Does not access the device. */
 void fuzz_case_make(FuzzCase *c);
 /*
- * Return an entry for a random data page of the queue, readable and writable.
+ * Return a page-table entry that maps a random data page of the queue, readable
+ * and writable.
  */
 uint64_t fuzz_case_pte(FuzzQueue *q, FuzzRng *r);
 
@@ -225,18 +237,19 @@ void fuzz_sdma_stream_make(FuzzQueue *q);
 
 /* Choose an address in @vmid where the queue may access @len bytes. */
 uint64_t fuzz_pick_va(FuzzQueue *q, unsigned vmid, uint64_t len);
-/*
- * Manage the pages for rings and buffers. fuzz_special_alloc() allocates @pages
- * of them. fuzz_special_va() returns the GPU address of @at in @vmid.
- * fuzz_special_left() returns true if at least @pages are free.
- */
+/* Allocate @pages pages for rings and buffers of the queue. */
 FuzzPlace fuzz_special_alloc(FuzzQueue *q, unsigned pages);
+/* Return the GPU address in @vmid of @at, which is in an allocated page. */
 uint64_t fuzz_special_va(FuzzQueue *q, unsigned vmid, FuzzPlace at);
+/* Return true if at least @pages pages for rings and buffers are free. */
 bool fuzz_special_left(FuzzQueue *q, unsigned pages);
 /* Write dwords at byte @from of the ring at @at, which has @mask + 1 bytes. */
 void fuzz_put_dwords(FuzzCase *c, FuzzPlace at, uint64_t mask, uint64_t from,
                      const GArray *dw);
-/* Append a packet to @to, or a NOP of its length if c->drop names it. */
+/*
+ * Append a packet to @to. If c->drop contains the packet's index, append a NOP
+ * of the same length instead.
+ */
 void fuzz_stream_emit(FuzzQueue *q, GArray *to, const uint32_t *dw, unsigned n);
 #define FUZZ_EMIT(q, to, ...) \
     fuzz_stream_emit(q, to, (const uint32_t[]) { __VA_ARGS__ }, \
@@ -246,13 +259,11 @@ void fuzz_stream_emit(FuzzQueue *q, GArray *to, const uint32_t *dw, unsigned n);
 
 /* Choose the HQD and generate the packets of the ring. */
 void fuzz_pm4_stream_make(FuzzQueue *q, GArray *to);
-/*
- * fuzz_pm4_load() loads the queue on the device. fuzz_pm4_idle() returns true
- * if the queue is idle. fuzz_pm4_check() records a failure if the queue has
- * stopped with an error.
- */
+/* Load the queue on the device. */
 void fuzz_pm4_load(FuzzQueue *q);
+/* Return true if the queue is idle. */
 bool fuzz_pm4_idle(FuzzQueue *q);
+/* Record a failure if the queue has stopped with an error. */
 void fuzz_pm4_check(FuzzQueue *q);
 
 /* Types and functions of walk-oracle.c */
@@ -266,16 +277,17 @@ typedef enum FuzzHitKind {
 
 typedef struct FuzzHit {
     FuzzHitKind kind;
-    FuzzPlace at;               /* for FUZZ_HIT_MEMORY */
-    FuzzPlace slot;             /* the entry that causes a retry fault */
+    FuzzPlace at;               /* memory at the address, for FUZZ_HIT_MEMORY */
+    FuzzPlace slot;             /* page-table entry that causes a retry fault */
     unsigned level;             /* level of that entry */
-    bool permission;            /* entry is valid but lacks the right */
+    bool permission;            /* the entry is valid but forbids the access */
 } FuzzHit;
 
 /* Translate @va with the current tables of the model. */
 FuzzHit fuzz_walk(FuzzCase *c, unsigned vmid, uint64_t va, bool write);
-/* Read and write 8 bytes of the expected memory. */
+/* Read 8 bytes of the expected memory. */
 uint64_t fuzz_get64(FuzzCase *c, FuzzPlace at);
+/* Write 8 bytes of the expected memory. */
 void fuzz_put64(FuzzCase *c, FuzzPlace at, uint64_t val);
 
 /* Functions of sdma-oracle.c */
@@ -285,8 +297,8 @@ void fuzz_put64(FuzzCase *c, FuzzPlace at, uint64_t val);
  */
 void fuzz_sdma_oracle_run(FuzzQueue *q);
 /*
- * Access memory for a packet: at most 8 bytes, aligned, so that all bytes are
- * in one page. @undef: not 0 if docs/hardware.md does not define the value.
+ * Store or load at most 8 aligned bytes for a packet. @undef: not 0 if
+ * docs/hardware.md does not define the value.
  */
 void fuzz_store(FuzzQueue *q, unsigned vmid, uint64_t va, uint64_t val,
                 unsigned len, uint8_t undef);
@@ -302,7 +314,7 @@ void fuzz_pm4_oracle_run(FuzzQueue *q);
 
 /* Write the initial memory of the case to the device. */
 void fuzz_upload_memory(FuzzCase *c);
-/* Compare those of pages @from to @end - 1 that are in use with the model. */
+/* Compare the used pages among pages @from to @end - 1 with the model. */
 void fuzz_check_pages(FuzzCase *c, uint64_t from, uint64_t end);
 /*
  * Compare all memory, including memory that no case uses. Return true unless

@@ -11,7 +11,8 @@
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
 #include "tests/qtest/vgpu-kfd/lib/page-table.h"
 
-#define IH_ORDER        13              /* log2 of dwords; 1024 entries */
+/* log2 of the ring's dwords; 1024 entries */
+#define IH_ORDER        13
 #define PEER_DOORBELL   (192 * GiB)
 #define PEER_MMIO       0xe1000000u
 

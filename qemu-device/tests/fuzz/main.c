@@ -88,7 +88,7 @@ static bool fails_without(const char *self, uint64_t seed, const GArray *drop)
 }
 
 /*
- * Drop one packet after the other from the case. A packet stays if the case
+ * Drop each packet of the failing case in turn. Keep a packet if the case
  * passes without it.
  */
 static void shrink(const char *self, uint64_t seed, unsigned packets)
@@ -118,8 +118,8 @@ typedef struct Sum {
 } Sum;
 
 /*
- * Call after the last case of a machine: adds up its sums and checks memory
- * that no case uses. Returns true if the machine passed.
+ * Call after the last case of a machine: adds the machine's totals to @sum, and
+ * checks memory that no case uses. Returns true if the machine passed.
  */
 static bool end_machine(FuzzCase *c, Sum *sum)
 {

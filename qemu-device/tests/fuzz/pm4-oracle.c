@@ -6,7 +6,8 @@
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
 
-#define FETCHED     16                  /* dwords fetched before execution */
+/* dwords of a packet fetched before its execution */
+#define FETCHED     16
 
 /* The ring or indirect buffer that is executed. */
 typedef struct Stream {
@@ -104,8 +105,8 @@ static void release_mem(Stream *s, const uint32_t *dw, unsigned n)
 static void run_buffer(Stream *s);
 
 /*
- * Execute a packet. Returns its length in dwords. A chain packet ends the
- * stream.
+ * Execute a packet. Returns its length in dwords; for a chain packet, a number
+ * that moves the position to the end of the stream or beyond.
  */
 static uint64_t do_packet(Stream *s, bool in_ib)
 {

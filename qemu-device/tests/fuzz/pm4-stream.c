@@ -98,7 +98,8 @@ static void make_indirect(FuzzQueue *q, GArray *to, bool chain)
     if (!vmid && fuzz_chance(r, 60)) {
         vmid = field = c->vmids[fuzz_below(r, c->nspaces)];
     } else if (fuzz_chance(r, 30)) {
-        field = fuzz_below(r, VGPU_NUM_VMIDS);  /* has no effect */
+        /* The device ignores this field unless the queue has VMID 0. */
+        field = fuzz_below(r, VGPU_NUM_VMIDS);
         vmid = vmid ? vmid : field;
         if (vmid && !c->space[vmid].used) {
             vmid = q->vmid;
@@ -109,7 +110,10 @@ static void make_indirect(FuzzQueue *q, GArray *to, bool chain)
         make_packet(q, vmid, true, dw);
     }
     if (fuzz_chance(r, 30) && fuzz_special_left(q, 1)) {
-        /* ends with a chain: the next packet is not run */
+        /*
+         * The buffer ends with a chain packet. The packet that follows the
+         * chain packet must not run.
+         */
         make_indirect(q, dw, true);
         make_packet(q, vmid, true, dw);
     }

@@ -98,10 +98,10 @@ static void program(FuzzCase *c)
              VGPU_PREP(IH_RETRY_INT_CAM_CNTL__CAM_SIZE, 0xfu) |
              (c->cam ? IH_RETRY_INT_CAM_CNTL__ENABLE : 0));
     /*
-     * Without the CAM, the clock must run, because a queue retries after a
-     * time. With the CAM, the clock need not run, because no queue waits for a
-     * time: polls have no interval and few tries. The clock must not run then,
-     * because a fault that is handled late would be reported again.
+     * Without the CAM, the clock must run, because a queue retries a fault when
+     * a timer expires. With the CAM, the clock must stand still, because the
+     * device would report a fault again if the fault is handled late. No queue
+     * then needs the clock: polls have no interval and few tries.
      */
     qvgpu_time_passes(c->cam ? NULL : c->v);
     qvgpu_invalidate(c->v, 0xffff);
@@ -196,7 +196,7 @@ static void check_queue(FuzzQueue *q)
     }
 }
 
-/* Discard the previous case. Its pages are zeroed for the next one. */
+/* Discard the previous case, and zero its pages for the next case. */
 static void case_reset(FuzzCase *c)
 {
     unsigned i, kind;

@@ -22,9 +22,9 @@ typedef struct Stream {
 } Stream;
 
 /*
- * Translate the byte at @va until it has no retry fault. Returns false if there
- * is no memory at @va: the byte then reads as @data, which is 0 or a byte of
- * the default page.
+ * Translate the byte at @va, again after each retry fault, until it has none.
+ * Returns false if there is no memory at @va: the byte then reads as @data,
+ * which is 0 or a byte of the default page.
  */
 static bool touch(FuzzQueue *q, unsigned vmid, uint64_t va, bool write,
                   FuzzPlace *at, uint8_t *data)
@@ -172,9 +172,9 @@ static uint64_t pair(const uint32_t *dw)
 typedef struct Copy {
     FuzzQueue *q;
     unsigned vmid;
-    GHashTable *from;           /* set of FuzzPlace, see key() */
+    GHashTable *from;           /* places read: FuzzPlace, see key() */
     GHashTable *to[2];
-    bool met;                   /* overlap: written bytes are not defined */
+    bool met;                   /* a destination overlaps: result not defined */
 } Copy;
 
 static gpointer key(FuzzPlace at)
@@ -215,8 +215,9 @@ static void copy_met(Copy *c)
 }
 
 /*
- * Copy a byte to destination @i of two. If a destination overlaps the source or
- * the other destination, the contract does not define any byte that is written.
+ * Copy a byte from @src to the first destination (@i is 0) or to the second one
+ * (@i is 1). If a destination overlaps the source or the other destination,
+ * docs/hardware.md does not define any byte that is written.
  */
 static void copy_byte(Copy *c, unsigned i, uint64_t dst, uint64_t src)
 {
@@ -249,8 +250,9 @@ static void do_copy(FuzzQueue *q, unsigned vmid, const uint32_t *dw,
 
     copy_begin(&c, q, vmid);
     /*
-     * A retry may write a piece to the first destination again, perhaps while
-     * memory is compared.
+     * A broadcast copy has two destinations. If the second one faults, the
+     * retry may write a piece to the first one again, perhaps while memory is
+     * compared.
      */
     q->loose = broadcast;
     for (first = 0; first < len; first = end) {
@@ -267,8 +269,8 @@ static void do_copy(FuzzQueue *q, unsigned vmid, const uint32_t *dw,
 }
 
 /*
- * Return the address of byte @b of element (@x, @y, @z) of a surface that five
- * dwords describe.
+ * Return the address of byte @b of element (@x, @y, @z) of a surface. The five
+ * dwords at @dw describe the surface.
  */
 static uint64_t rect_byte(const uint32_t *dw, unsigned size, uint64_t x,
                           uint64_t y, uint64_t z, unsigned b)

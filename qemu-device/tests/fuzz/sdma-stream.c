@@ -11,8 +11,8 @@
 #define MAX_LEN         (32 * KiB)
 
 /*
- * Choose an offset in the queue's part for @len bytes of data, of which up to
- * @more may exceed the part.
+ * Choose an offset in the queue's part for @len bytes of data. Up to @more of
+ * these bytes may lie beyond the end of the part.
  */
 static uint64_t stretch(FuzzQueue *q, QVGPUKind kind, uint64_t len,
                         uint64_t more)
@@ -28,7 +28,10 @@ static uint64_t stretch(FuzzQueue *q, QVGPUKind kind, uint64_t len,
     return fuzz_below(r, fuzz_front_pages(kind) * QVGPU_PAGE - len + 1);
 }
 
-/* Return MAX_LEN if no memory follows the queue's part, or 0. */
+/*
+ * Return how many bytes of an access may lie beyond the queue's part: MAX_LEN
+ * if no memory follows the part, otherwise 0.
+ */
 static uint64_t beyond(FuzzQueue *q, QVGPUKind kind)
 {
     FuzzCase *c = q->c;
@@ -221,7 +224,7 @@ static void make_conditional(FuzzQueue *q, unsigned vmid, GArray *to)
 
     make_packet(q, vmid, 2, dw);
     if (dw->len > 48) {
-        /* A longer sequence might not fit. */
+        /* Add no condition: the sequence might not fit. */
     } else if (fuzz_chance(r, 30)) {
         EMIT(SDMA_PKT(SDMA_OP_PRE_EXE, 0) |
              VGPU_PREP(SDMA_PRE_EXE__DEVICES, x & 0xff), dw->len);
@@ -258,8 +261,8 @@ static void make_atomic(FuzzQueue *q, unsigned vmid, GArray *to)
 }
 
 /*
- * Generate one of the two surfaces of a rectangle copy, of at most MAX_LEN
- * bytes: five dwords at @dw.
+ * Generate one surface of a rectangle copy: write its five dwords to @dw. A
+ * surface has at most MAX_LEN bytes.
  */
 static void make_surface(FuzzQueue *q, unsigned vmid, unsigned element,
                          uint32_t *dw)
@@ -428,9 +431,9 @@ static void choose_slot(FuzzQueue *q)
     q->first = (fuzz_rnd(r) & ~3ull) % (UINT64_MAX - MiB);
     if (q->q.index < SDMA_QUEUE_RLC(0)) {
         /*
-         * Without a doorbell, the test writes wptr by two registers, of which
-         * only the lower one may change. Clear bit 31, so that the lower one
-         * has no carry.
+         * Without a doorbell, the test writes wptr through two registers, of
+         * which only the lower one may change. Clear bit 31, so that an
+         * increment does not carry into the upper register.
          */
         q->first &= ~(uint64_t)(2 * GiB);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: tests interrupt entries of VM faults, retry CAM, no-retry faults.
+ * vgpu-kfd: tests interrupt entries of VM faults, the retry CAM, and no-retry
+ * faults.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/ih/suite.h"
@@ -247,9 +248,9 @@ static void test_same_page_two_vmids(void)
 }
 
 /*
- * Catches: a fault that finds the CAM full is lost, or overwrites a CAM slot;
- * the engine spins while the CAM is full. 18 queues fault on one page each; the
- * CAM has 16 slots.
+ * 18 queues fault on one page each; the CAM has 16 slots. Catches: a fault that
+ * finds the CAM full is lost, or overwrites a CAM slot; the engine spins while
+ * the CAM is full.
  */
 static void test_cam_full(void)
 {

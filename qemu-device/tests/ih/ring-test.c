@@ -23,7 +23,8 @@ static void ih_start(Ih *t)
 }
 
 /*
- * Run @n TRAPs with contexts @first, @first + 1 and so on. Each adds one entry.
+ * Run @n TRAPs with contexts @first, @first + 1 and so on. Each TRAP adds one
+ * entry to the interrupt ring.
  */
 static void traps(Ih *t, uint32_t first, unsigned n)
 {
@@ -205,7 +206,7 @@ static void test_overflow(void)
 
     /*
      * Recover as amdgpu does: skip to the oldest intact entry, then clear the
-     * flag.
+     * overflow flag.
      */
     rptr = ((wptr & IH_RB_WPTR__OFFSET) + IH_ENTRY_BYTES) %
            (ENTRIES * IH_ENTRY_BYTES);
@@ -301,8 +302,8 @@ static void test_timestamps(void)
     ih_start(&t);
     qtest_clock_step(t.v->qts, 1000000);
     /*
-     * The clock stands still, but each timestamp is greater than the one
-     * before.
+     * The clock stands still, but each timestamp is greater than the previous
+     * timestamp.
      */
     for (i = 0; i < 20; i++) {
         traps(&t, i, 1);
@@ -357,8 +358,8 @@ static void test_bad_rings(void)
 }
 
 /*
- * Catches: entries of a ring in VRAM (address space 4) go elsewhere, or are
- * written beyond the end of VRAM.
+ * Catches: entries of a ring in VRAM (address space 4) are not written to the
+ * ring, or are written beyond the end of VRAM.
  */
 static void test_ring_in_vram(void)
 {

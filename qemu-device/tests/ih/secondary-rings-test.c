@@ -74,7 +74,7 @@ static void traps(Rings *t, uint32_t first, unsigned n)
 
 /*
  * Fail the test unless entry @slot of ring @n is the trap with @context.
- * Returns its timestamp.
+ * Returns the entry's timestamp.
  */
 static uint64_t expect_trap_in(Rings *t, unsigned n, unsigned slot,
                                uint32_t context)
@@ -391,7 +391,7 @@ static void test_storm(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: the PASID of an SDMA entry is not from IH_VMID_LUT_MM. */
+/* Catches: the PASID of an SDMA interrupt entry is not from IH_VMID_LUT_MM. */
 static void test_pasid(void)
 {
     static const struct {

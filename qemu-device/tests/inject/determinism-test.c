@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: tests each kind of injection, from a table. The same seed must make
- * the same choices, and another seed other choices. Each event on which an
- * injection acts must be traced and counted. The other tests of inject/ check
- * the effect of each kind.
+ * the same choices, and another seed must make other choices. Each event on
+ * which an injection acts must be traced and counted. The other tests of
+ * inject/ check the effect of each kind.
  */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
@@ -95,14 +95,19 @@ static uint64_t log_counters(Workload *r)
         }
     }
     qobject_unref(rsp);
-    /* A reset clears the device's counter, but not the injection's. */
+    /*
+     * A reset clears the device's counter, but not the injection's. Therefore,
+     * counted may be less than fired.
+     */
     g_assert_cmpuint(counted, <=, fired);
     g_string_append_printf(r->log, "seen %" PRIu64 " fired %" PRIu64 "\n",
                            qvgpu_inject_seen(r->v, r->id), fired);
     return fired;
 }
 
-/* Run @c once. Returns the log; @traced receives the trace. */
+/*
+ * Run @c once. Returns the log of results; @traced receives the trace output.
+ */
 static char *record(const Case *c, unsigned seed, char **traced)
 {
     g_autofree char *file = NULL, *args = NULL, *members = NULL, *trace = NULL;
@@ -142,9 +147,9 @@ static char *record(const Case *c, unsigned seed, char **traced)
 }
 
 /*
- * Catches: a choice depends on the time, on a thread or on the memory of
- * another machine, so that two runs with the same seed differ; the choice does
- * not depend on the seed; an injection acts without a trace event or a count.
+ * Catches: two runs with the same seed differ, because a choice depends on
+ * time, on a thread or on the memory of another machine; the choice does not
+ * depend on the seed; an injection acts without a trace event or a count.
  */
 static void test_case(const void *opaque)
 {
@@ -160,8 +165,8 @@ static void test_case(const void *opaque)
         g_autofree char *other = record(c, 8, &trace_c);
 
         /*
-         * Different traces alone prove nothing, because a trace contains the
-         * random numbers. With another seed, the log must differ, too.
+         * A trace contains the random numbers, so that different traces alone
+         * prove nothing. With another seed, the log must differ as well.
          */
         g_assert_cmpstr(a, !=, other);
         g_assert_cmpstr(trace_a, !=, trace_c);
@@ -197,7 +202,7 @@ static const char *type_of_kind(QDict *arguments)
     g_assert_not_reached();
 }
 
-/* Catches: a new kind of injection is missing in the table. */
+/* Catches: cases[] lacks a new kind of injection. */
 static void test_complete(void)
 {
     QTestState *qts = qtest_init("-machine none");

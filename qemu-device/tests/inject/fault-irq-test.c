@@ -34,8 +34,8 @@ static void irq_start(Irq *t)
 }
 
 /*
- * Cause a retry fault at VA. Returns when its entry has been pushed, unless an
- * injection prevents it.
+ * Cause a retry fault at VA. Returns when the engine has pushed the interrupt
+ * entry of the fault, unless an injection prevents this.
  */
 static void fault(Irq *t)
 {
@@ -55,8 +55,9 @@ static void repair(Irq *t, unsigned slot)
 }
 
 /*
- * Catches: a spurious entry differs from a real one; its CAM slot stays in use
- * after the acknowledge; a repeated entry is counted as a fault.
+ * Catches: a spurious entry differs from the entry of a real fault; the CAM
+ * slot of a spurious entry stays in use after the acknowledge; a repeated
+ * spurious entry is counted as another fault.
  */
 static void test_spurious(void)
 {
@@ -100,8 +101,9 @@ static void test_spurious(void)
 
 /*
  * Catches: a division by 0, because the number of pages in the range overflows.
- * The number of pages in each range is a power of two, so that the same seed
- * chooses page numbers whose bits 31:0 are equal.
+ *
+ * The number of pages in each range is a power of two. Therefore, the same seed
+ * chooses page numbers whose bits 31:0 are equal, which the test checks.
  */
 static void test_spurious_everywhere(void)
 {
@@ -125,7 +127,8 @@ static void test_spurious_everywhere(void)
 }
 
 /*
- * Catches: the duplicate differs from the first entry; there is a third entry.
+ * Catches: the duplicate entry differs from the first entry; there is a third
+ * entry.
  */
 static void test_duplicate(void)
 {
@@ -147,8 +150,8 @@ static void test_duplicate(void)
 }
 
 /*
- * Catches: fault-drop drops the whole fault instead of its entry; the fault is
- * not reported again, or is reported as a new one.
+ * Catches: fault-drop drops the fault instead of only the fault's interrupt
+ * entry; the fault is not reported again, or is reported as a new one.
  */
 static void test_drop(void)
 {

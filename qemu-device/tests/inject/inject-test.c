@@ -33,8 +33,8 @@ static void inject_start_args(Inject *t, const char *args)
     t->mem = qvgpu_alloc(t->v, QVGPU_VRAM, PAGES * QVGPU_PAGE, QVGPU_PAGE);
     qvgpu_space_map(&t->space, VA, t->mem, PAGES * QVGPU_PAGE);
     /*
-     * Let the TLB hold the ring and the other pages that the queue uses, but
-     * not VA.
+     * Let the TLB hold the ring and the other pages that the queue uses, so
+     * that injections act only on translations of VA.
      */
     qvgpu_pkt_fence(&t->q, VA, 0);
     qvgpu_sdma_finish(&t->q);
@@ -49,8 +49,8 @@ static void inject_start(Inject *t)
 }
 
 /*
- * Emit writes to pages @first to @first + @n - 1. A page whose entry reads as 0
- * faults.
+ * Emit writes to pages @first to @first + @n - 1. A write faults if the
+ * page-table entry of the page reads as 0.
  */
 static void touch(Inject *t, unsigned first, unsigned n)
 {
@@ -195,7 +195,7 @@ static void test_skip_count(void)
     g_assert_cmpuint(run(&t, pages), ==, 2);
     /*
      * Pages 0 to 2 are skipped. The entry of page 3 is lost in the first walk
-     * and again in the walk of the replay. The next replay finds the entry.
+     * and in the walk of the first replay. The second replay finds the entry.
      */
     for (i = 0; i < 8; i++) {
         g_assert_cmpint(pages[i], ==, i == 3 ? 'x' : 0);
@@ -207,8 +207,8 @@ static void test_skip_count(void)
 }
 
 /*
- * Catches: a filter matches an access that it excludes, or does not match one
- * that it includes.
+ * Catches: a filter matches an access that the filter excludes, or does not
+ * match an access that the filter includes.
  */
 static void test_filter(void)
 {
@@ -224,7 +224,7 @@ static void test_filter(void)
         { "'va': 0, 'length': 70368744177664", false },
         { "'va': 0, 'length': 70368744177665", true },
         { "'length': 70368744177665", true },
-        /* These filters use the old name of member va. */
+        /* These filters use "start", the old name of member va. */
         { "'start': 70368744177664, 'length': 1", true },
         { "'start': 70368744177665, 'length': 4096", false },
         { "'probability': 0", false }, { "'probability': 1.0", true },
@@ -251,8 +251,8 @@ static void test_filter(void)
 }
 
 /*
- * Run once with @seed. Sets @pages[i] to 'x' if page i faults. Returns the
- * trace.
+ * Run a workload once with @seed. Sets @pages[i] to 'x' if page i faults.
+ * Returns the trace.
  */
 static char *seeded(unsigned seed, char *pages)
 {
@@ -278,7 +278,9 @@ static char *seeded(unsigned seed, char *pages)
     return trace;
 }
 
-/* Catches: choices depend on more than the seed, or do not depend on it. */
+/*
+ * Catches: choices depend on more than the seed, or do not depend on the seed.
+ */
 static void test_seed(void)
 {
     char pages[3][PAGES + 1] = { "" };
@@ -299,8 +301,8 @@ static void test_seed(void)
 }
 
 /*
- * Catches: pte-corrupt has no effect. Member 'xor' of the injection directs an
- * access to another page.
+ * Member 'xor' of the injection directs an access to another page. Catches:
+ * pte-corrupt has no effect.
  */
 static void test_corrupt(void)
 {
@@ -308,7 +310,7 @@ static void test_corrupt(void)
     uint32_t id;
 
     inject_start(&t);
-    /* The XOR turns the entry of page 1 into the entry of page 0. */
+    /* The XOR turns page 1's page-table entry into that of page 0. */
     g_assert_cmphex(t.mem & QVGPU_PAGE, ==, 0);
     id = qvgpu_inject(t.v, "'kind': 'pte-corrupt', 'va': %" PRIu64
                       ", 'count': 1, 'xor': 4096", VA + QVGPU_PAGE);
@@ -321,8 +323,8 @@ static void test_corrupt(void)
 }
 
 /*
- * Catches: pte-late returns the old value on every walk, on no walk, or for an
- * entry that has not changed.
+ * Catches: pte-late returns the old page-table entry on every walk, on no walk,
+ * or for an entry that has not changed.
  */
 static void test_late(void)
 {
@@ -338,7 +340,7 @@ static void test_late(void)
     qvgpu_sdma_kick(&t.q);
     qvgpu_wait_until(qvgpu_ih_pending(t.v));
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 0);
-    /* Each retry except the last one reads the old entry. */
+    /* Each retry except the last one reads the old page-table entry. */
     qvgpu_space_map(&t.space, VA, t.mem, QVGPU_PAGE);
     g_assert_cmpuint(run(&t, pages), ==, 1 + 3);
     g_assert_cmphex(qtest_readl(t.v->qts, t.mem), ==, 1);
@@ -350,7 +352,7 @@ static void test_late(void)
 
 /*
  * Map a page at GART_VA for VMID 0, and open a queue. Returns the address of
- * the entry.
+ * the page's GART entry.
  */
 static uint64_t gart_start(Inject *t, QVGPUSdma *kq)
 {
@@ -373,8 +375,8 @@ static uint64_t gart_start(Inject *t, QVGPUSdma *kq)
 }
 
 /*
- * Catches: gart-lost does not affect the table of VMID 0, or pte-lost affects
- * it.
+ * Catches: gart-lost does not affect the page table of VMID 0; pte-lost affects
+ * the page table of VMID 0.
  */
 static void test_gart_lost(void)
 {
@@ -400,8 +402,9 @@ static void test_gart_lost(void)
 }
 
 /*
- * Catches: gart-corrupt does not affect the table of VMID 0, or pte-corrupt
- * affects it; an invalidation does not end the corruption.
+ * Catches: gart-corrupt does not affect the page table of VMID 0; pte-corrupt
+ * affects the page table of VMID 0; an invalidation does not end the
+ * corruption.
  */
 static void test_gart_corrupt(void)
 {
@@ -427,7 +430,7 @@ static void test_gart_corrupt(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: gart-late lasts for too many walks, or for none. */
+/* Catches: gart-late returns the old entry for too many walks, or for none. */
 static void test_gart_late(void)
 {
     uint64_t entry;
@@ -444,7 +447,7 @@ static void test_gart_late(void)
         qvgpu_pkt_fence(&kq, GART_VA, i);
         qvgpu_sdma_finish(&kq);
         /*
-         * The entry changes after the first walk; the next two walks still read
+         * The entry changes after the first walk. The next two walks still read
          * the old value.
          */
         g_assert_cmphex(qtest_readl(t.v->qts, page), ==, i);

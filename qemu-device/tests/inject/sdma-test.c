@@ -113,8 +113,8 @@ static void test_slow(void)
 }
 
 /*
- * Return the offset of the byte of the destination that is wrong, or LEN if
- * none is. Fails the test if several are wrong.
+ * Return the offset of the wrong byte in the destination, or LEN if no byte is
+ * wrong. Fails the test if several bytes are wrong.
  */
 static uint64_t wrong_byte(Sdma *t)
 {
@@ -134,8 +134,8 @@ static uint64_t wrong_byte(Sdma *t)
 }
 
 /*
- * Catches: sdma-wrong-byte changes no byte, several bytes, or a byte that does
- * not depend on the seed.
+ * Catches: sdma-wrong-byte changes no byte or several bytes; the changed byte
+ * does not depend on the seed.
  */
 static void test_wrong_byte(void)
 {

@@ -43,8 +43,8 @@ static char *sum(Vram *t, uint64_t addr, uint64_t len)
 }
 
 /*
- * Catches: vram-lost leaves contents in the range, changes contents outside of
- * it, or writes contents that do not depend on the seed.
+ * Catches: vram-lost leaves contents in its range, or changes contents outside
+ * of the range; the new contents do not depend on the seed.
  */
 static void test_lost(void)
 {
@@ -78,7 +78,7 @@ static void test_lost(void)
     }
 }
 
-/* Catches: VRAM is lost before the chosen reset, or again at a later one. */
+/* Catches: VRAM is lost before the chosen reset, or again at a later reset. */
 static void test_lost_at_reset(void)
 {
     g_autofree char *before = NULL, *after = NULL, *later = NULL;
@@ -108,9 +108,9 @@ static void test_lost_at_reset(void)
 }
 
 /*
- * Catches: poison affects bytes outside of its range; a read of poisoned bytes
- * succeeds; only a read of the first poisoned byte fails; a write to poison
- * fails.
+ * Catches: poison affects bytes outside of the poisoned range; a read of
+ * poisoned bytes succeeds; only a read of the first poisoned byte fails; a
+ * write to poison fails.
  */
 static void test_poison(void)
 {
@@ -134,21 +134,23 @@ static void test_poison(void)
     qvgpu_expect_byte(t.v, t.dst + POISON_AT, 0, LEN - POISON_AT);
 
     /*
-     * Neither a read beside the poison nor a write to the poison is an error.
+     * Neither a read next to the poisoned range nor a write to it is an error.
      */
     qvgpu_pkt_copy(&other, qvgpu_mc(t.v, t.src), qvgpu_mc(t.v, t.dst),
                    POISON_AT);
     qvgpu_pkt_fence(&other, qvgpu_mc(t.v, t.src + POISON_AT), 0);
     qvgpu_sdma_finish(&other);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 1);
-    /* Reading the last byte of the poison is an error. */
+    /* Reading the last poisoned byte is an error. */
     qvgpu_pkt_copy(&other, qvgpu_mc(t.v, t.src + POISON_AT + 63),
                    qvgpu_mc(t.v, t.dst), 1);
     qvgpu_sdma_kick(&other);
     qvgpu_wait_until(qvgpu_sdma_exception(&other) == VGPU_SDMA_EXC_POISON);
     g_assert_cmpuint(qvgpu_inject_fired(t.v, id), ==, 2);
 
-    /* Without the poison, the restarted queue completes the copy. */
+    /*
+     * After the injection is removed, the restarted queue completes the copy.
+     */
     qvgpu_inject_remove(t.v, id);
     qvgpu_sdma_disable(&t.q);
     qvgpu_fill(t.v, t.src, 1, 0, LEN);
@@ -159,8 +161,8 @@ static void test_poison(void)
 }
 
 /*
- * Catches: a compute queue can read poison; the error stops other queues, or is
- * reported as another error.
+ * Catches: a compute queue can read poisoned memory; the error stops other
+ * queues, or is reported as another error.
  */
 static void test_poison_compute(void)
 {
@@ -202,8 +204,9 @@ static void test_poison_compute(void)
 }
 
 /*
- * Catches: a filter matches a compute queue that it excludes, or does not match
- * the one that it names; the doorbell of a compute queue is not lost.
+ * Catches: a filter matches a compute queue that the filter excludes, or does
+ * not match the queue that the filter names; the doorbell of a compute queue is
+ * not lost.
  */
 static void test_compute_filter(void)
 {

@@ -55,8 +55,8 @@ void workload_log_memory(Workload *r)
 }
 
 /*
- * Acknowledge every CAM slot in use, even if the ring has no entry for its
- * fault. Returns the number of slots.
+ * Acknowledge every CAM slot in use, even if the interrupt ring has no entry
+ * for the fault of the slot. Returns the number of these slots.
  */
 static unsigned ack_all(Workload *r)
 {
@@ -108,8 +108,8 @@ void workload_pages_vmid(Workload *r)
 
     qvgpu_space_init(&space, r->v, WORKLOAD_VMID, QVGPU_VRAM);
     /*
-     * Use no-retry faults, because retries would never end: a wrong entry stays
-     * in the TLB.
+     * Use no-retry faults: a wrong page-table entry stays in the TLB, so that a
+     * retried access would fault without end.
      */
     qvgpu_space_set_retry(&space, false);
     qvgpu_sdma_open(&q, r->v, 0, SDMA_QUEUE_RLC(0), &space);

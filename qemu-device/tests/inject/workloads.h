@@ -27,12 +27,12 @@ void workload_inject(Workload *r);
 
 /* The workloads follow. Each does the same work in every run. */
 /*
- * Translate pages, change their entries and invalidate, in a VMID or in the
- * GART.
+ * Translate pages, change their page-table entries and invalidate the TLB.
+ * workload_pages_vmid() uses WORKLOAD_VMID, workload_pages_gart() the GART.
  */
 void workload_pages_vmid(Workload *r);
 void workload_pages_gart(Workload *r);
-/* Run packets until the engine hangs. */
+/* Run fence packets until the engine hangs. */
 void workload_fences(Workload *r);
 /* Copy src, which holds a pattern, to dst. Continues after errors. */
 void workload_copies(Workload *r);
@@ -45,7 +45,7 @@ void workload_faults(Workload *r);
 /* Raise interrupts. */
 void workload_traps(Workload *r);
 /*
- * Request invalidations. Wait for each acknowledge unless the injection has
+ * Request TLB invalidations. Wait for each acknowledge unless the injection has
  * acted on the request.
  */
 void workload_invalidations(Workload *r);

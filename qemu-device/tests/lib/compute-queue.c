@@ -204,15 +204,15 @@ void qvgpu_compute_irq(QVGPUCompute *c, unsigned source, uint32_t data0)
     g_assert_cmphex(irq.data[0], ==, data0);
 }
 
-/* Offsets in a gate, in dwords. */
+/* Dword offsets of the packets and values of a gate. */
 enum {
     GATE_COPY = 0,              /* stores a register in GATE_REG, or is a NOP */
-    /* jumps to GATE_COPY; with the gate open, to GATE_OUT */
+    /* Jumps to GATE_COPY. When the gate is open, jumps to GATE_OUT. */
     GATE_CHAIN = 6,
     GATE_LOOP_DWORDS = 10,
-    /* a NOP of the length that GATE_CHAIN states */
+    /* A NOP that has the length that the packet at GATE_CHAIN states. */
     GATE_OUT = 16,
-    GATE_REG = 32,              /* value that GATE_COPY stored */
+    GATE_REG = 32,              /* value that the packet at GATE_COPY stored */
 };
 
 void qvgpu_gate_emit(QVGPUGate *g, QVGPUCompute *c, uint64_t va,

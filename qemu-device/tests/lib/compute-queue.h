@@ -32,7 +32,8 @@ typedef struct QVGPUCompute {
 /*
  * Copy the registers of the MM hub to the GFX hub, give each VMID its PASID,
  * and enable interrupts of the pipes. Set up VMID 0 and the address spaces
- * before this call.
+ * before this call, because this
+ * call copies their registers.
  */
 void qvgpu_cp_setup(QVGPU *v);
 /* Read and write registers of the GFX hub. */
@@ -44,19 +45,19 @@ uint32_t qvgpu_gfx_rd(QVGPU *v, uint32_t reg);
  */
 void qvgpu_gfx_invalidate(QVGPU *v, uint32_t vmids);
 
-/* Initialise @c with a ring of 4 KiB in guest RAM. The HQD is not written. */
+/* Initialise @c with a ring of 4 KiB in guest RAM. Does not write the HQD. */
 void qvgpu_compute_init(QVGPUCompute *c, QVGPU *v, unsigned me, unsigned pipe,
                         unsigned queue, QVGPUSpace *s);
 /* Write the queue to its HQD and activate it; execution starts at c->wptr. */
 void qvgpu_compute_load(QVGPUCompute *c);
 /*
- * Initialise and load a queue of VMID 0 whose ring is in VRAM and which does
- * not report rptr. Call qvgpu_cp_setup() first.
+ * Initialise and load a queue of VMID 0. The ring is in VRAM, and the queue
+ * does not report rptr. Call qvgpu_cp_setup() first.
  */
 void qvgpu_compute_open_vram(QVGPUCompute *c, QVGPU *v);
 /*
- * Return the GPU address, in the queue's VMID, of @len bytes at CPU address
- * @addr. Maps the memory if the queue has an address space.
+ * Return the GPU address at which the queue accesses the @len bytes at CPU
+ * address @addr. If the queue has an address space, map the memory there.
  */
 uint64_t qvgpu_compute_place(QVGPUCompute *c, uint64_t addr, uint64_t len);
 /*
@@ -69,7 +70,10 @@ void qvgpu_compute_dequeue(QVGPUCompute *c);
 
 /* Put @n dwords into the ring. The device reads them only after a kick. */
 void qvgpu_pm4(QVGPUCompute *c, const uint32_t *dw, unsigned n);
-/* Emit a packet by its opcode and the dwords after the header. */
+/*
+ * Emit a packet with opcode @op. The other arguments are the dwords after the
+ * packet's header.
+ */
 #define QVGPU_PM4(c, op, ...)                                           \
     do {                                                                \
         const uint32_t dw_[] = { 0, __VA_ARGS__ };                      \
@@ -80,15 +84,18 @@ void qvgpu_pm4(QVGPUCompute *c, const uint32_t *dw, unsigned n);
     } while (0)
 /* Emit a write of one dword to GPU address @va. */
 void qvgpu_pm4_write(QVGPUCompute *c, uint64_t va, uint32_t val);
-/* Emit an interrupt with @context, raised when all earlier packets are done. */
+/*
+ * Emit a packet that raises an interrupt with @context when all earlier packets
+ * are done.
+ */
 void qvgpu_pm4_interrupt(QVGPUCompute *c, uint32_t context);
 /* Write c->wptr to the doorbell. */
 void qvgpu_compute_kick(QVGPUCompute *c);
 /* Kick, and wait until the reported rptr equals wptr. */
 void qvgpu_compute_finish(QVGPUCompute *c);
 /*
- * Wait for the next interrupt entry. Fail the test unless it has @source,
- * @data0 and the place (ME, pipe, queue) of @c.
+ * Wait for the next interrupt entry. Fail the test unless the entry has
+ * @source, @data0, and the ME, pipe and queue numbers of @c.
  */
 void qvgpu_compute_irq(QVGPUCompute *c, unsigned source, uint32_t data0);
 
@@ -101,24 +108,27 @@ void qvgpu_compute_irq(QVGPUCompute *c, unsigned source, uint32_t data0);
 #define QVGPU_GATE_BYTES    256
 
 typedef struct QVGPUGate {
-    uint32_t *words;            /* the test's mapping of the gate */
+    uint32_t *words;            /* the test's CPU mapping of the gate */
     uint32_t out;               /* low half of the GPU address after the loop */
 } QVGPUGate;
 
 /*
- * Emit a gate in QVGPU_GATE_BYTES of VRAM. @va: GPU address of this VRAM.
- * @words: the test's mapping of it (qvgpu_hold_page()). @reg: a register that
- * each round of the loop reads for qvgpu_gate_reg(), or 0 to read none.
+ * Emit a gate in QVGPU_GATE_BYTES of VRAM.
+ *
+ * @va: GPU address of this VRAM
+ * @words: the test's CPU mapping of this VRAM (qvgpu_hold_page())
+ * @reg: register that each round of the loop reads for qvgpu_gate_reg(), or 0
  */
 void qvgpu_gate_emit(QVGPUGate *g, QVGPUCompute *c, uint64_t va,
                      uint32_t *words, uint32_t reg);
 /* Let the queue leave the loop of its gate. */
 void qvgpu_gate_open(QVGPUGate *g);
 /*
- * Return the value that the loop read last from @reg; 0 before the first read.
+ * Return the value that the gate's loop last read from its register, or 0
+ * before the first read.
  */
 uint32_t qvgpu_gate_reg(QVGPUGate *g);
-/* Emit NOPs that take longer than one time slice. */
+/* Emit NOPs whose execution takes longer than one time slice. */
 void qvgpu_compute_pass_timeslice(QVGPUCompute *c);
 
 #endif /* VGPU_TEST_COMPUTE_QUEUE_H */

@@ -263,7 +263,7 @@ void qvgpu_main_loop_pass(QVGPU *v)
     /*
      * Each register read is a request that QEMU's main loop serves. When two
      * requests have been served, the main loop has run all bottom halves that
-     * were due. The third read is a margin.
+     * were due before the first request. The third read is a margin.
      */
     for (i = 0; i < 3; i++) {
         qvgpu_rd(v, VGPU_MAGIC);

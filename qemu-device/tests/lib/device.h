@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Test-side driver of vgpu-kfd: finds the device, maps its BARs and programs it
- * by the contract (include/vgpu/, docs/hardware.md). The helpers rely only on
- * what the contract promises a driver, so that a test fails if the device needs
- * more.
+ * as include/vgpu/ and docs/hardware.md define. The helpers rely only on what
+ * these promise to a driver, so that a test fails if the device needs more.
  *
  * Tests name memory by its CPU address. An address in BAR 0 is VRAM, any other
- * address is guest RAM; the helpers convert it for page-table entries and
- * packets. Memory is never freed: each test has its own machine.
+ * address is guest RAM. The helpers convert CPU addresses for page-table
+ * entries and packets. Memory is never freed, because each test has its own
+ * machine.
  */
 #ifndef VGPU_TEST_DEVICE_H
 #define VGPU_TEST_DEVICE_H
@@ -42,7 +42,10 @@ typedef struct QVGPU {
     /* CPU address of first free byte of guest RAM */
     uint64_t ram_next;
     uint64_t msi;               /* CPU address that MSIs are written to */
-    /* The interrupt ring of qvgpu_ih_init(); addresses are CPU addresses. */
+    /*
+     * The interrupt ring of qvgpu_ih_init(). ring and writeback are CPU
+     * addresses.
+     */
     struct {
         uint64_t ring;
         uint32_t bytes;
@@ -58,15 +61,15 @@ typedef struct QVGPU {
 #define QVGPU_PTE_RW            (VGPU_PTE_VALID | VGPU_PTE_READABLE | \
                                  VGPU_PTE_WRITEABLE)
 /*
- * Return how long a test waits for a condition, in microseconds. This is real
- * time, because engines run in threads of their own. The result is 30 s times
- * VGPU_TEST_SCALE, which the suites set to the slowness of the host relative to
- * the reference host (values above 4 count as 4), or 60 s if the variable is
- * not set or is below 1.
+ * Return how long a test waits for a condition, in microseconds of real time,
+ * because engines run in threads of their own. The result is 30 s times
+ * VGPU_TEST_SCALE, of which values above 4 count as 4. The suites set this
+ * environment variable to the slowness of the host relative to the reference
+ * host. If it is not set or is below 1, the result is 60 s.
  */
 int64_t qvgpu_wait_us(void);
 
-/* Halves of an address. Packets contain the low half first. */
+/* Low and high half of an address. Packets contain the low half first. */
 #define QVGPU_LO(x)     ((uint32_t)(x))
 #define QVGPU_HI(x)     ((uint32_t)((uint64_t)(x) >> 32))
 
@@ -111,14 +114,15 @@ void qvgpu_waited(void);
 
 /*
  * Start a machine whose device is in its reset state, and map the BARs. @vram
- * is the value of property vram; more properties may follow after a comma.
+ * is the value of property vram; further device properties may follow after a
+ * comma.
  */
 QVGPU *qvgpu_start_cold(const char *vram);
 /* Start a machine with 64 MiB of VRAM, and call qvgpu_bring_up(). */
 QVGPU *qvgpu_start(void);
-/* qvgpu_start() with more arguments for QEMU. */
+/* As qvgpu_start(), with additional arguments for QEMU. */
 QVGPU *qvgpu_start_args(const char *args);
-/* qvgpu_start() with more arguments, and VRAM as in qvgpu_start_cold(). */
+/* As qvgpu_start_args(), with @vram as in qvgpu_start_cold(). */
 QVGPU *qvgpu_start_sized(const char *vram, const char *args);
 /*
  * Bring the device up after a reset as a driver does: set up VMID 0's window to
@@ -166,8 +170,8 @@ uint64_t qvgpu_clock(QVGPU *v);
 void qvgpu_main_loop_pass(QVGPU *v);
 
 /*
- * Allocate zeroed memory. @align is a power of two. Fails the test if no memory
- * is left. Returns the CPU address.
+ * Allocate zeroed memory. @align is a power of two. Fails the test if not
+ * enough memory is left. Returns the CPU address.
  */
 uint64_t qvgpu_alloc(QVGPU *v, QVGPUKind kind, uint64_t size, uint64_t align);
 /* Allocate a page of guest RAM. */

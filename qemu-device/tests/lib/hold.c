@@ -13,7 +13,7 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define VRAM_BYTES  (64 * MiB)
-#define LINE_BYTES  64          /* space for one line, but not for two */
+#define LINE_BYTES  64          /* space of the pipe: one line, but not two */
 
 void qvgpu_hold_init(QVGPUHold *h)
 {
@@ -24,7 +24,9 @@ void qvgpu_hold_init(QVGPUHold *h)
     h->log = g_build_filename(h->dir, "log", NULL);
     h->file = g_build_filename(h->dir, "vram", NULL);
     g_assert_cmpint(mkfifo(h->log, 0600), ==, 0);
-    /* QEMU opens the pipe for writing, which blocks until it has a reader. */
+    /*
+     * QEMU opens the pipe for writing. This blocks until the pipe has a reader.
+     */
     h->fd = open(h->log, O_RDWR | O_NONBLOCK | O_CLOEXEC);
     g_assert_cmpint(h->fd, >=, 0);
 
@@ -136,7 +138,7 @@ bool qvgpu_hold_waited(QVGPUHold *h)
 
 void qvgpu_hold_access(QVGPUHold *h, QVGPUSdma *q)
 {
-    /* Retry faults raise no interrupts. */
+    /* Disable the interrupts of retry faults. */
     qvgpu_mm_wr(q->v, VM_L2_PROTECTION_FAULT_CNTL2, 0);
     qvgpu_hold_arm(h, q->v, "vgpu_fault_silent", true);
     qvgpu_trace(q->v, "vgpu_stall", true);
@@ -179,8 +181,8 @@ void qvgpu_hold_removal(QVGPUHold *h, QVGPU *v, unsigned interrupts)
     qvgpu_gate_open(&gate);
     qvgpu_wait_until(qatomic_read(&words[DONE]));
     /*
-     * The pipe still has only the first line: the main loop is held at the
-     * second one.
+     * The pipe still contains only the first line, because the main loop is
+     * held in the write of the second line.
      */
     g_assert_true(qvgpu_hold_logged(h));
     lines = qvgpu_hold_release(h);

@@ -18,7 +18,7 @@
 #define QVGPU_HOLD_VRAM     "64M,memdev=vram"
 
 typedef struct QVGPUHold {
-    char *dir;                  /* directory of the pipe and the VRAM file */
+    char *dir;                  /* directory that contains log and file */
     char *log;                  /* name of the pipe */
     char *file;                 /* name of the VRAM file */
     char *args;                 /* arguments for QEMU */
@@ -26,7 +26,7 @@ typedef struct QVGPUHold {
     int fd;                     /* the pipe, for reading and writing */
     int filled;                 /* bytes that qvgpu_hold_arm() wrote */
     GThread *later;             /* thread of qvgpu_hold_release_later() */
-    bool released;              /* set by @later; atomic */
+    bool released;              /* set by the thread @later; atomic */
 } QVGPUHold;
 
 /* Make the pipe and the file for VRAM. Start QEMU with @h->args afterwards. */
@@ -43,17 +43,18 @@ uint32_t *qvgpu_hold_page(QVGPUHold *h, QVGPU *v, uint64_t *mc);
  * qvgpu_hold_arm: hold the thread that logs an event
  * @h: the hold
  * @v: the machine
- * @event: pattern of the trace events to enable. With @second, each log line
- *     must have 33 to 64 bytes, because the pipe has space for 64 bytes: one
- *     line, but not two. qvgpu_hold_logged() checks the length of the first
- *     line.
+ * @event: pattern of the trace events to enable
  * @second: false: hold the thread that logs the first event; true: let the
  *     first event pass, and hold the thread that logs the second one
+ *
+ * If @second is true, the pipe has space for 64 bytes. Each log line must have
+ * 33 to 64 bytes, so that one line fits but not two. qvgpu_hold_logged() checks
+ * the length of the first line.
  */
 void qvgpu_hold_arm(QVGPUHold *h, QVGPU *v, const char *event, bool second);
 /*
- * Return true if an event has been logged since qvgpu_hold_arm(), which was
- * called with @second.
+ * Return true if an event has been logged since qvgpu_hold_arm(). The caller
+ * has called qvgpu_hold_arm() with @second set.
  */
 bool qvgpu_hold_logged(QVGPUHold *h);
 /*
@@ -67,8 +68,8 @@ unsigned qvgpu_hold_release(QVGPUHold *h);
  */
 void qvgpu_hold_release_later(QVGPUHold *h);
 /*
- * Join the thread of qvgpu_hold_release_later(). Return true if that thread had
- * already released the held thread: the test's command has then waited for the
+ * Join the thread of qvgpu_hold_release_later(). Return true if this thread had
+ * already released the held thread. The test's command has then waited for the
  * held thread, as it must.
  */
 bool qvgpu_hold_waited(QVGPUHold *h);

@@ -165,7 +165,7 @@ void qvgpu_user_sdma_map(QVGPUUserSdma *u, unsigned type, uint32_t *dw)
     dw[1] = VGPU_PREP(PM4_MAP_DW1__NUM_QUEUES, 1u) |
             VGPU_PREP(PM4_MAP_DW1__QUEUE_SEL, 1u) |
             VGPU_PREP(PM4_MAP_DW1__QUEUE_TYPE, type) |
-            /* As in KFD, the first two engines have selectors of their own. */
+            /* KFD selects engines 0 and 1 without EXT_ENGINE_SEL. */
             (engine < 2 ? VGPU_PREP(PM4_MAP_DW1__ENGINE_SEL,
                                     PM4_ENGINE_SDMA0 + engine) :
              VGPU_PREP(PM4_MAP_DW1__ENGINE_SEL, engine) |

@@ -18,9 +18,9 @@ typedef struct QVGPUHws {
     QVGPU *v;
     QVGPUCompute kiq, hiq;
     uint64_t fence;             /* CPU address that QUERY_STATUS writes */
-    uint64_t fences;            /* number of fences so far */
+    uint64_t fences;            /* number of fences emitted so far */
     uint64_t list;              /* CPU address of the run list */
-    uint32_t dwords;            /* dwords of the list so far */
+    uint32_t dwords;            /* dwords of the run list so far */
 } QVGPUHws;
 
 /* A process's address space, without a VMID: the scheduler assigns one. */
@@ -47,7 +47,8 @@ typedef struct QVGPUUserSdma {
 
 /*
  * Enable VMIDs 8-15 in both hubs, load KIQ and map HIQ. Call
- * qvgpu_hws_resources() next, because the scheduler has no VMIDs and HQDs yet.
+ * qvgpu_hws_resources() next, because the scheduler does not have VMIDs or HQDs
+ * before that call.
  */
 void qvgpu_hws_init(QVGPUHws *h, QVGPU *v);
 /*
@@ -55,11 +56,15 @@ void qvgpu_hws_init(QVGPUHws *h, QVGPU *v);
  * HQDs that the scheduler may use.
  */
 void qvgpu_hws_resources(QVGPUHws *h, uint32_t vmids, uint64_t queues);
-/* Emit SET_RESOURCES as above, with @gws: a bit mask of GWS resources. */
+/*
+ * As qvgpu_hws_resources(). @gws is a bit mask of the GWS resources that the
+ * scheduler may use.
+ */
 void qvgpu_hws_resources_gws(QVGPUHws *h, uint32_t vmids, uint64_t queues,
                              uint64_t gws);
 /*
- * Emit a fence to HIQ and wait for it. HIQ has then executed all its packets.
+ * Emit a fence to HIQ and wait until it is written. HIQ has then executed all
+ * earlier packets.
  */
 void qvgpu_hws_sync(QVGPUHws *h);
 /*
@@ -76,7 +81,7 @@ void qvgpu_process_init(QVGPUProcess *p, QVGPU *v, unsigned pasid);
 /* Set up a queue of @p that uses the user doorbell @number. */
 void qvgpu_user_compute_init(QVGPUUserCompute *q, QVGPU *v, QVGPUProcess *p,
                              unsigned number);
-/* Write wptr to memory, and ring the doorbell. */
+/* Write wptr to memory, where the device polls it, and ring the doorbell. */
 void qvgpu_user_compute_kick(QVGPUUserCompute *q);
 /* Wait until the reported rptr equals wptr. */
 void qvgpu_user_compute_finish(QVGPUUserCompute *q);

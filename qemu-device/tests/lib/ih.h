@@ -24,8 +24,8 @@ typedef struct QVGPUIrq {
 #define QVGPU_RESEND_NS         5000000000ll
 
 /*
- * Set up an interrupt ring of 1 << @order dwords in guest RAM. @cntl: bits of
- * RB_CNTL to set in addition to those that the function sets.
+ * Set up an interrupt ring of 1 << @order dwords in guest RAM. @cntl:
+ * additional bits to set in RB_CNTL.
  */
 void qvgpu_ih_init(QVGPU *v, unsigned order, uint32_t cntl);
 /*
@@ -41,7 +41,7 @@ void qvgpu_ih_decode(QVGPU *v, uint32_t offset, QVGPUIrq *irq);
 void qvgpu_ih_next(QVGPU *v, QVGPUIrq *irq);
 /*
  * Take the next entry, and fail the test unless it is a VM fault of the MM hub
- * with these values. Returns the CAM slot.
+ * with @vmid, @va, @write and @retry. Returns the fault's CAM slot.
  */
 unsigned qvgpu_ih_next_fault(QVGPU *v, unsigned vmid, uint64_t va, bool write,
                              bool retry);

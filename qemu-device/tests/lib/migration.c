@@ -8,7 +8,9 @@
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/migration.h"
 
-/* passes of a live migration over dirty memory */
+/*
+ * A live migration passes over dirty memory so many times before it completes.
+ */
 #define PASSES      4
 
 static bool status_is(QTestState *qts, const char *command, const char *want)
@@ -68,9 +70,9 @@ static QTestState *start_incoming(QVGPU *v, const char *uri)
 
 /*
  * Let @v use QEMU @qts, which has received the state, and quit the old QEMU.
- * Set the virtual clock of the new QEMU to the device's clock, because the
- * state has deadlines in virtual time, and under qtest a new QEMU's clock
- * starts at 0.
+ *
+ * The state has deadlines in virtual time. Under qtest, the virtual clock of a
+ * new QEMU starts at 0. Therefore, set it to the device's clock.
  */
 static void move(QVGPU *v, QTestState *qts)
 {
@@ -119,8 +121,8 @@ void qvgpu_migrate_live(QVGPU *v, void (*feed)(void *opaque), void *opaque)
     bool hurry = true;
 
     /*
-     * Do not let the source complete before PASSES passes, so that engines
-     * change memory that has already been sent.
+     * Do not let the source complete before PASSES passes, so that the
+     * migration meets memory that engines change after it was sent.
      */
     set_downtime(v->qts, 1);
     if (feed) {

@@ -23,15 +23,15 @@ char *qvgpu_save_restore(QVGPU *v, bool keep);
  * @opaque: argument of @feed
  *
  * On return @v uses the new QEMU, which is stopped: call qvgpu_cont(). @feed
- * may still be called after the source has stopped. Writes of such a call are
- * not migrated.
+ * may also be called after the source has stopped. What that call writes is not
+ * migrated.
  */
 void qvgpu_migrate_live(QVGPU *v, void (*feed)(void *opaque), void *opaque);
 /* Let the stopped machine run (QMP cont). */
 void qvgpu_cont(QVGPU *v);
 /*
- * Return true if a new QEMU with the command line of @v loads the state in
- * @file.
+ * Start a new QEMU with the command line of @v. Return true if it loads the
+ * state in @file.
  */
 bool qvgpu_loads(QVGPU *v, const char *file);
 /*
@@ -40,8 +40,8 @@ bool qvgpu_loads(QVGPU *v, const char *file);
  */
 size_t qvgpu_state_find(const char *buf, size_t len, uint64_t quad);
 /*
- * Set one byte of @file to @byte, return qvgpu_loads() for the changed file,
- * and restore the byte. The byte is @at bytes after the start of @quad.
+ * Change the byte that is @at bytes after the start of @quad in @file to @byte.
+ * Return qvgpu_loads() for the changed file. Undoes the change.
  */
 bool qvgpu_loads_with(QVGPU *v, const char *file, uint64_t quad, int at,
                       uint8_t byte);
