@@ -32,8 +32,7 @@ typedef struct QVGPUCompute {
 /*
  * Copy the registers of the MM hub to the GFX hub, give each VMID its PASID,
  * and enable interrupts of the pipes. Set up VMID 0 and the address spaces
- * before this call, because this
- * call copies their registers.
+ * before this call, because this call copies their registers.
  */
 void qvgpu_cp_setup(QVGPU *v);
 /* Read and write registers of the GFX hub. */

@@ -58,7 +58,10 @@ void qvgpu_space_init(QVGPUSpace *s, QVGPU *v, unsigned vmid,
     qvgpu_space_set_retry(s, true);
 }
 
-/* Return the flags of an entry at @level that points to a further table. */
+/*
+ * Return the flags of an entry at @level that points to the table of the next
+ * lower level.
+ */
 static uint64_t directory_flags(unsigned level)
 {
     switch (level) {
@@ -169,8 +172,8 @@ void qvgpu_invalidate_range(QVGPU *v, uint32_t vmids, uint64_t va,
 
     if (order) {
         /*
-         * Bit 0 is S. With S set and n ones at the low end of PAGE, the range
-         * has 2 << n pages. Here n is @order - 1.
+         * Bit 0 of the range is S. With S set and n ones at the low end of
+         * PAGE, the range has 2 << n pages. Here n is @order - 1.
          */
         range |= ((1ull << order) - 1);
     }

@@ -15,8 +15,8 @@ typedef struct QVGPUSpace {
 } QVGPUSpace;
 
 /*
- * Return the GPU address of @addr in VMID 0 without GART: in the FB aperture or
- * the AGP window.
+ * Return the GPU address in VMID 0 of CPU address @addr: in the FB aperture for
+ * VRAM, in the AGP window for guest RAM. Does not use the GART.
  */
 uint64_t qvgpu_mc(QVGPU *v, uint64_t addr);
 /*
@@ -37,16 +37,19 @@ void qvgpu_space_init(QVGPUSpace *s, QVGPU *v, unsigned vmid,
 /* Select retry or no-retry faults for the VMID. */
 void qvgpu_space_set_retry(QVGPUSpace *s, bool retry);
 /*
- * Return the CPU address of the entry of @va at @level. Allocates missing
- * tables above that level.
+ * Return the CPU address of the page-table entry of @va at @level. Allocates
+ * missing tables above that level.
  */
 uint64_t qvgpu_space_slot(QVGPUSpace *s, uint64_t va, unsigned level);
-/* Write @entry for @va at @level, without conversion or invalidation. */
+/*
+ * Write @entry unchanged as the page-table entry of @va at @level. Does not
+ * invalidate the TLB.
+ */
 void qvgpu_space_set(QVGPUSpace *s, uint64_t va, unsigned level,
                      uint64_t entry);
 /*
- * Map @len bytes at @addr to @va, in whole pages, readable and writable, the
- * last page first. Does not invalidate.
+ * Map GPU address @va to the @len bytes at CPU address @addr, in whole pages,
+ * readable and writable. Maps the last page first. Does not invalidate the TLB.
  */
 void qvgpu_space_map(QVGPUSpace *s, uint64_t va, uint64_t addr, uint64_t len);
 /*

@@ -43,7 +43,7 @@ unsigned qvgpu_query_links(QVGPU *v, unsigned node)
     QListEntry *entry;
     int links = -1;
 
-    /* query-vgpu lists devices in no particular order. */
+    /* Search all devices: query-vgpu lists them in no particular order. */
     QLIST_FOREACH_ENTRY(qdict_get_qlist(rsp, "return"), entry) {
         QDict *hive = qdict_get_qdict(qobject_to(QDict, qlist_entry_obj(entry)),
                                       "hive");
@@ -172,7 +172,7 @@ static uint64_t injection(QVGPU *v, uint32_t id, const char *key)
     QListEntry *entry;
     uint64_t n;
 
-    /* Injection ids are unique across all devices. */
+    /* Search all devices, because injection ids are unique across devices. */
     QLIST_FOREACH_ENTRY(qdict_get_qlist(rsp, "return"), entry) {
         QDict *info = qobject_to(QDict, qlist_entry_obj(entry));
 

@@ -20,8 +20,9 @@ void qvgpu_expect_refused(QVGPU *v, const char *command, const char *arguments,
  */
 unsigned qvgpu_query_links(QVGPU *v, unsigned node);
 /*
- * Return a member of a qvgpu_query() result: a borrowed reference, or NULL if
- * the member is absent. An unknown engine or counter fails the test.
+ * Look up a member of @info, which is a result of qvgpu_query(). A returned
+ * QDict is a borrowed reference, or NULL if the member is absent. Fails the
+ * test if the engine or the counter is unknown.
  */
 QDict *qvgpu_query_queue(QDict *info, unsigned engine, unsigned queue);
 QDict *qvgpu_query_vmid(QDict *info, const char *hub, unsigned vmid);

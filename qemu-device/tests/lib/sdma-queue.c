@@ -40,8 +40,8 @@ unsigned qvgpu_sdma_exception(QVGPUSdma *q)
 }
 
 /*
- * Return the GPU address of memory in the queue's VMID. Maps the memory if the
- * queue has an address space.
+ * Return the GPU address at which the queue accesses the @len bytes at CPU
+ * address @addr. If the queue has an address space, map the memory there.
  */
 static uint64_t place(QVGPUSdma *q, uint64_t addr, uint64_t len)
 {

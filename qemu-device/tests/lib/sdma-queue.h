@@ -19,15 +19,19 @@ typedef struct QVGPUSdma {
     uint64_t ring;              /* CPU address of the ring */
     uint64_t ring_va;           /* GPU address of the ring */
     uint64_t bytes;             /* ring size, a power of two */
-    uint64_t rptr;              /* CPU address of the written-back rptr */
+    /* CPU address to which the device reports rptr */
+    uint64_t rptr;
     uint64_t rptr_va;
     uint64_t wptr;              /* bytes emitted so far */
-    uint32_t doorbell;          /* byte offset in BAR 2; 0 to use a register */
+    /*
+     * Byte offset in BAR 2. 0: the queue has no doorbell, so write wptr to a
+     * register.
+     */
+    uint32_t doorbell;
 } QVGPUSdma;
 
 /*
- * Initialise @q with a ring of 4 KiB in guest RAM. The device is not
- * programmed.
+ * Initialise @q with a ring of 4 KiB in guest RAM. Does not access the device.
  */
 void qvgpu_sdma_init(QVGPUSdma *q, QVGPU *v, unsigned engine,
                      unsigned index, QVGPUSpace *s);
@@ -42,12 +46,12 @@ void qvgpu_sdma_init_ring(QVGPUSdma *q, QVGPU *v, unsigned engine,
 void qvgpu_sdma_open(QVGPUSdma *q, QVGPU *v, unsigned engine,
                      unsigned index, QVGPUSpace *s);
 /*
- * Initialise and load a queue that uses no guest RAM: its ring of @bytes is in
- * VRAM, and the device does not write back its read pointer.
+ * Initialise and load a queue that uses no guest RAM: the ring of @bytes is in
+ * VRAM, and the device does not report the queue's read pointer.
  */
 void qvgpu_sdma_open_vram(QVGPUSdma *q, QVGPU *v, unsigned engine,
                           unsigned index, QVGPUSpace *s, uint64_t bytes);
-/* Program and enable the queue, with rptr and wptr at q->wptr. */
+/* Program and enable the queue. Both rptr and wptr start at q->wptr. */
 void qvgpu_sdma_load(QVGPUSdma *q);
 /* Disable the queue and wait until it is idle. */
 void qvgpu_sdma_disable(QVGPUSdma *q);
@@ -68,8 +72,8 @@ void qvgpu_sdma_emit(QVGPUSdma *q, const uint32_t *dw, unsigned n);
     qvgpu_sdma_emit(q, (const uint32_t[]) { __VA_ARGS__ },      \
                     sizeof((const uint32_t[]) { __VA_ARGS__ }) / 4)
 /*
- * Write the write pointer to the doorbell; if the queue has none, to the
- * register.
+ * Write the write pointer to the doorbell, or to the register if the queue has
+ * no doorbell.
  */
 void qvgpu_sdma_kick(QVGPUSdma *q);
 /*
@@ -79,8 +83,8 @@ void qvgpu_sdma_kick(QVGPUSdma *q);
 void qvgpu_sdma_finish(QVGPUSdma *q);
 /*
  * Run two packets on @q, one after the other. The engine serves its queues
- * round-robin: when this returns, each other queue of the engine has run, and a
- * queue whose stall has ended has continued.
+ * round-robin. Therefore, when the function returns, each other queue of the
+ * engine has run, and a queue whose stall has ended has continued.
  */
 void qvgpu_sdma_pass(QVGPUSdma *q);
 
@@ -107,11 +111,12 @@ void qvgpu_pkt_poll_mem(QVGPUSdma *q, unsigned func, uint64_t addr,
 void qvgpu_pkt_add64(QVGPUSdma *q, uint64_t addr, uint64_t add);
 void qvgpu_pkt_indirect(QVGPUSdma *q, unsigned vmid, uint64_t base,
                         uint32_t dwords);
-/* Compare functions of POLL_REGMEM, and the retry count that means no limit. */
+/* Compare functions of POLL_REGMEM. */
 enum {
     QVGPU_POLL_ALWAYS, QVGPU_POLL_LT, QVGPU_POLL_LE, QVGPU_POLL_EQ,
     QVGPU_POLL_NE, QVGPU_POLL_GE, QVGPU_POLL_GT,
 };
+/* Retry count of POLL_REGMEM that means no limit. */
 #define QVGPU_POLL_FOREVER  0xfff
 
 #endif /* VGPU_TEST_SDMA_QUEUE_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: tests memory on the bus that is mapped and unmapped. */
+/* vgpu-kfd: tests that engines follow changes of the bus's memory map. */
 #include "qemu/osdep.h"
 #include "standard-headers/linux/pci_regs.h"
 #include "qobject/qdict.h"
@@ -14,10 +14,11 @@
 #define VMID    7
 
 /*
- * Catches: an engine still uses a bus address whose memory has moved away. BAR
- * 0 of the device is RAM on the bus. The test moves BAR 0 between two
+ * BAR 0 of the device is RAM on the bus. The test moves BAR 0 between two
  * addresses. After each move, a queue copies to both addresses: one copy must
  * reach VRAM, the other must fault.
+ *
+ * Catches: an engine still uses a bus address whose memory has moved away.
  */
 static void test_moving_ram(void)
 {
@@ -61,8 +62,8 @@ static void test_moving_ram(void)
 }
 
 /*
- * Catches: the device still writes to guest memory after bus mastering is
- * disabled, because it has mapped that memory before.
+ * Catches: after bus mastering is disabled, the device still writes to guest
+ * memory through a mapping that the device made earlier.
  */
 static void test_bus_master(void)
 {
@@ -97,7 +98,8 @@ static void test_bus_master(void)
  * reused.
  *
  * The engine repeats an access that faults, and is held between two trace
- * events of one access. The write must wait until a thread releases the engine.
+ * events of one access. The write that disables bus mastering must wait until a
+ * thread releases the engine.
  */
 static void test_bus_master_access(void)
 {
@@ -133,8 +135,8 @@ static void test_bus_master_access(void)
 #define BEHIND      QPCI_DEVFN(32, 0)
 
 /*
- * Catches: a peer's memory decoding is disabled, so that its VRAM leaves the
- * bus, while an engine is within an access to this VRAM.
+ * Catches: the write that disables a peer's memory decoding completes while an
+ * engine is within an access to the peer's VRAM, which then leaves the bus.
  *
  * The engine copies from the VRAM of the peer, a second device, to a page that
  * faults. The engine is held as in test_bus_master_access(), in an access that
@@ -241,8 +243,8 @@ static QPCIDevice *plug_peer(QVGPU *v)
 /*
  * Unplug a peer while the engine is held in the delay that follows the engine's
  * lookup of the peer's VRAM. The unplug waits for the engine. Returns true if
- * the engine then looked for the memory again. Returns false also if, on a slow
- * host, the engine continues before the peer leaves the bus.
+ * the engine then looks up the VRAM again. On a slow host, the engine may
+ * continue before the peer leaves the bus; the result is then false.
  */
 static bool looks_again(void)
 {

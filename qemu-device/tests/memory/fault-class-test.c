@@ -63,7 +63,7 @@ static void class_start(PageWalk *w)
 
 /*
  * Cause the fault of case @t. Fails the test unless the fault is latched.
- * Returns true if it raised an interrupt.
+ * Returns true if the fault raised an interrupt.
  */
 static bool fault(PageWalk *w, const Case *t)
 {
@@ -141,8 +141,8 @@ static void test_redirection(void)
 }
 
 /*
- * Catches: a later fault overwrites the latched fault; with ALLOW_SUBSEQUENT, a
- * later fault does not overwrite the latched fault.
+ * Catches: a later fault overwrites the latched fault while ALLOW_SUBSEQUENT is
+ * clear, or does not overwrite it while ALLOW_SUBSEQUENT is set.
  */
 static void test_latching(void)
 {
@@ -174,8 +174,8 @@ static void test_latching(void)
 
 /*
  * Catches: a retry fault raises an interrupt while interrupts of retry faults
- * are disabled; the queue does not stall on such a fault, or the fault is not
- * reported when the interrupts are enabled.
+ * are disabled; the queue does not stall on this fault; the fault is not
+ * reported after the interrupts are enabled.
  */
 static void test_retry_interrupt_off(void)
 {

@@ -7,8 +7,9 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 #include "tests/qtest/vgpu-kfd/memory/suite.h"
 
-/* GPU address of the GART in these tests, and its size in pages. */
+/* GPU address of the GART in these tests. */
 #define GART_AT         (16 * GiB)
+/* Size of the GART in pages. */
 #define GART_PAGES      1024
 
 typedef struct Gart {
@@ -86,7 +87,7 @@ static void test_fb_aperture(void)
     qvgpu_stop(v);
 }
 
-/* Catches: the FB aperture stays at its reset value. */
+/* Catches: a write to MC_VM_FB_LOCATION_BASE does not move the FB aperture. */
 static void test_fb_aperture_moves(void)
 {
     QVGPU *v = qvgpu_start();
@@ -162,8 +163,8 @@ static void test_agp_window(void)
 }
 
 /*
- * Catches: pages are accessed in the wrong order; pages that are not contiguous
- * in memory are accessed as one span.
+ * Catches: GART pages are accessed in the wrong order; pages that are not
+ * contiguous in memory are accessed as one span.
  */
 static void test_scattered(void)
 {
@@ -191,7 +192,7 @@ static void test_scattered(void)
     qvgpu_expect(g.v, dst, 5, 77, PAGES * QVGPU_PAGE - 177);
     qvgpu_expect_byte(g.v, dst + PAGES * QVGPU_PAGE - 177, 0, 177);
 
-    /* Write through the GART, too. */
+    /* Also write through the GART. */
     qvgpu_fill(g.v, dst, 6, 0, PAGES * QVGPU_PAGE);
     copy(&g, qvgpu_mc(g.v, dst), GART_AT + 100 * QVGPU_PAGE,
          PAGES * QVGPU_PAGE);
@@ -203,8 +204,8 @@ static void test_scattered(void)
 }
 
 /*
- * Catches: eight entries are taken for one contiguous range although one of
- * them points elsewhere, is invalid or is beyond END; the TLB keeps a
+ * Catches: eight GART entries are taken for one contiguous range although one
+ * of the entries points elsewhere, is invalid or is beyond END; the TLB keeps a
  * contiguous range after an invalidation.
  */
 static void test_lines(void)
@@ -260,8 +261,8 @@ static void test_lines(void)
 }
 
 /*
- * Catches: the table is indexed from address 0 instead of START; the page at
- * END is not included.
+ * Catches: the GART table is indexed from address 0 instead of START; the page
+ * at END is not part of the GART.
  */
 static void test_range(void)
 {
@@ -295,7 +296,10 @@ static void test_range(void)
     qvgpu_stop(g.v);
 }
 
-/* Catches: entries are cut to 32 bits; a table in RAM is not accepted. */
+/*
+ * Catches: GART entries are cut to 32 bits; a GART table in RAM is not
+ * accepted.
+ */
 static void test_table_in_ram(void)
 {
     Gart g;

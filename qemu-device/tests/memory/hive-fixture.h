@@ -8,8 +8,9 @@
 
 #define HIVE_VRAM       (64 * MiB)
 #define HIVE_ID         7
-/* Arguments for QEMU: the hive h0, and an empty slot for hive_plug(). */
+/* Argument for QEMU: the hive h0. */
 #define HIVE_OBJECT     "-object vgpu-hive,id=h0,hive-id=7 "
+/* Arguments for QEMU: an empty slot for hive_plug(). */
 #define HIVE_SLOT       \
     "-global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off " \
     "-device pcie-root-port,id=rp0,chassis=1,slot=1 "
@@ -20,21 +21,21 @@
  */
 uint64_t hive_mc(QVGPU *v, uint64_t offset);
 /*
- * Copy with a queue of @v, in VMID 0 if @space is NULL, and wait until the copy
- * is complete.
+ * Copy @len bytes with a queue of @v in @space, or in VMID 0 if @space is NULL.
+ * Returns when the copy is complete.
  */
 void hive_copy(QVGPU *v, QVGPUSpace *space, uint64_t src, uint64_t dst,
                uint64_t len);
 /*
- * Fail the test unless the registers of @v show that it is node @node of hive
- * @id, that the last node of the hive is @last, and that exactly the links to
- * the nodes in mask @links are up.
+ * Fail the test unless the registers of @v show these values: @v is node @node
+ * of hive @id; the last node of the hive is @last; exactly the links to the
+ * nodes in bit mask @links are up.
  */
 void hive_expect_place(QVGPU *v, unsigned node, unsigned last, uint32_t links,
                        uint64_t id);
 /*
- * Plug a device with id "peer", in hive h0, into the slot. @props: more
- * properties, as in ", 'node': 1".
+ * Plug a device with id "peer", in hive h0, into the slot of HIVE_SLOT. @props:
+ * more device properties, as in ", 'node': 1".
  */
 void hive_plug(QVGPU *v, const char *props);
 

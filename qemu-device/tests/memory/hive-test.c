@@ -153,9 +153,10 @@ static char *load_error(QVGPU *v, const char *without, const char *file)
 }
 
 /*
- * Catches: a machine cannot migrate after node 0 is unplugged, because the
- * remaining device becomes node 0 in the new machine; a device at another node
- * loads the state, or refuses the state without a hint at the remedy.
+ * The machine migrates after node 0 is unplugged. Catches: the migration fails,
+ * because the remaining device becomes node 0 in the new machine; a device at
+ * another node loads the state; a device at another node refuses the state
+ * without a hint at the remedy.
  */
 static void test_move_without_node_0(void)
 {

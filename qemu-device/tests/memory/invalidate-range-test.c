@@ -17,8 +17,8 @@
                  VM_INVALIDATE_ENG_REQ__L1_PTES)
 
 /*
- * Virtual pages from VA on, each with an old and a new place in memory. The two
- * places differ in contents.
+ * PAGES virtual pages from VA on. Each page can be mapped to memory at old or
+ * at new, whose contents differ.
  */
 typedef struct Range {
     QVGPU *v;
@@ -48,8 +48,8 @@ static void read_all(Range *t)
 }
 
 /*
- * Let the TLB hold all pages at their old places, then map the pages at their
- * new places without an invalidation.
+ * Let the TLB hold translations of all pages to old. Then map the pages to new
+ * without an invalidation.
  */
 static void moved(Range *t)
 {
@@ -77,8 +77,8 @@ static void range_start(Range *t)
 }
 
 /*
- * Fail the test unless the engine finds pages @first to @last at their new
- * places and all other pages at their old places.
+ * Fail the test unless the engine reads pages @first to @last from new and all
+ * other pages from old.
  */
 static void expect_new(Range *t, unsigned first, unsigned last)
 {
@@ -91,7 +91,10 @@ static void expect_new(Range *t, unsigned first, unsigned last)
     }
 }
 
-/* Catches: the invalidated range is too large, too small or elsewhere. */
+/*
+ * Catches: an invalidation of a range affects too many pages, too few pages, or
+ * other pages.
+ */
 static void test_exact(void)
 {
     static const struct {
@@ -113,8 +116,9 @@ static void test_exact(void)
                    ranges[i].first + (1u << ranges[i].order) - 1);
     }
     /*
-     * Requests for another VMID, for another range, or for directories only
-     * have no effect on the pages. The last request is for all pages.
+     * A request has no effect on the pages if it is for another VMID, for
+     * another range, or only for directory entries. The last request is for all
+     * pages.
      */
     moved(&t);
     qvgpu_invalidate_range(t.v, 1u << (VMID + 1), VA, 5);
@@ -128,8 +132,8 @@ static void test_exact(void)
 }
 
 /*
- * Catches: an invalidation is lost if many are requested while the engine is
- * idle.
+ * Catches: an invalidation is lost if the driver requests many invalidations
+ * while the engine is idle.
  */
 static void test_many(void)
 {
@@ -158,7 +162,10 @@ static void test_many(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a large leaf survives the invalidation of one of its pages. */
+/*
+ * Catches: the TLB keeps a large leaf after an invalidation of one page of the
+ * leaf.
+ */
 static void test_large_leaf(void)
 {
     Range t;
@@ -234,7 +241,7 @@ static void test_acknowledge_waits(void)
         qvgpu_wait_until(qvgpu_sdma_rptr(&t.q) != from);
         qvgpu_space_map(&t.space, VA + off, now, QVGPU_PAGE);
         qvgpu_invalidate_range(t.v, 1u << VMID, VA + off, 0);
-        /* The test reuses the page. */
+        /* The test reuses the page: a late write of the engine would show. */
         qtest_memset(t.v->qts, gone, 0x77, QVGPU_PAGE);
         qvgpu_pkt_copy(&t.q, src_va, VA, BYTES);
         qvgpu_sdma_finish(&t.q);
@@ -246,9 +253,8 @@ static void test_acknowledge_waits(void)
 
 /*
  * Catches: a translation leaves the TLB without an invalidation, so that a
- * missing invalidation in a driver would be noticed only sometimes. A
- * translation may be evicted only by another one that needs the same place in
- * the TLB.
+ * missing invalidation in a driver would be noticed only sometimes. The TLB may
+ * evict a translation only for another translation that needs the same slot.
  */
 static void test_capacity(void)
 {

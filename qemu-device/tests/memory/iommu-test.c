@@ -13,18 +13,19 @@
 #include "tests/qtest/vgpu-kfd/memory/suite.h"
 
 #define VMID            4
-#define OTHER_VMID      9               /* no queue uses it */
+#define OTHER_VMID      9               /* no queue uses this VMID */
 #define INV_ENGINE      5
 #define VA              0x111100000000ull
 #define COPIES          1500
 #define STOPS           16
-#define TRAPS           100             /* the interrupt ring holds 127 */
+/* the interrupt ring holds 127 entries */
+#define TRAPS           100
 
 #define IOVA            (512 * MiB)     /* bus address above the end of RAM */
-/* Bus address whose IOMMU table is not RAM. */
+/* Bus address whose IOMMU table is not in RAM. */
 #define IOVA_LOST       (IOVA + 2 * MiB)
 #define HOLE            0x30000000u     /* bus address without memory */
-#define IOAPIC          0xfec00000u     /* a table there reads as zero */
+#define IOAPIC          0xfec00000u     /* an IOMMU table here reads as 0 */
 
 #define VTD             0xfed90000u     /* registers of intel-iommu in q35 */
 #define VTD_GCMD        (VTD + 0x18)
@@ -59,11 +60,11 @@ struct Iommu {
     const char *device;
     /* Build the tables, and enable translation in the IOMMU. */
     void (*enable)(Iommu *m, QVGPU *v);
-    /* Return the table entry that maps @page. */
+    /* Return the IOMMU table entry that maps @page. */
     uint64_t (*entry)(uint64_t page);
     /* Invalidate all translations of the IOMMU. */
     void (*invalidate)(Iommu *m, QVGPU *v);
-    uint64_t pages;             /* CPU address of the table for IOVA */
+    uint64_t pages;             /* CPU address of IOVA's table */
     uint64_t cmdbuf;
     uint32_t tail;
 };
@@ -124,8 +125,8 @@ static void amd_enable(Iommu *m, QVGPU *v)
     qtest_writeq(v->qts, table + (IOVA >> 21) * 8,
                  amd_entry(m->pages) | AMD_LEVEL(1));
     /*
-     * The table is at IOAPIC, not at HOLE, because QEMU's amd-iommu shifts by
-     * 64 when it logs the error for HOLE.
+     * This table is at IOAPIC, not at HOLE, because QEMU's amd-iommu would
+     * shift a value by 64 to log the error for HOLE.
      */
     qtest_writeq(v->qts, table + (IOVA_LOST >> 21) * 8,
                  amd_entry(IOAPIC) | AMD_LEVEL(1));
@@ -160,8 +161,8 @@ static const Iommu amd = {
 };
 
 /*
- * Start a machine with an IOMMU, which is not enabled. If QEMU has no such
- * IOMMU, skip the test and return NULL.
+ * Start a machine with an IOMMU of @kind, which is not enabled. If QEMU lacks
+ * this IOMMU, skip the test and return NULL.
  */
 static QVGPU *start_sized(Iommu *m, const Iommu *kind, const char *vram,
                           const char *more)
@@ -277,9 +278,11 @@ static void test_translate(const void *kind)
 }
 
 /*
- * Catches: a retry fault is reported twice, or its replay is not counted,
- * because the access has waited for the IOMMU in the meantime; a stalled access
- * continues with an IOMMU translation that is older than the stall.
+ * An access that has a retry fault waits for the IOMMU before its replay.
+ *
+ * Catches: because of this wait, the fault is reported twice, or the replay is
+ * not counted; a stalled access continues with an IOMMU translation that is
+ * older than the stall.
  */
 static void test_replay(const void *kind)
 {
@@ -321,9 +324,9 @@ static void test_replay(const void *kind)
 }
 
 /*
- * Copy from one page behind the IOMMU to another. Each page needs a request to
- * the IOMMU. Between the two requests, invalidate @vmid of @hub. Returns the
- * number of requests.
+ * Copy from one page behind the IOMMU to another page. Each of the two pages
+ * needs a request to the IOMMU. Between the two requests, invalidate @vmid of
+ * @hub. Returns the number of requests.
  */
 static unsigned count_requests(QVGPUHold *h, QVGPUSdma *q, unsigned hub,
                                unsigned vmid)
@@ -444,9 +447,11 @@ static void test_ring(const void *kind)
 }
 
 /*
- * Catches: a worker calls the IOMMU itself, so that QEMU hangs. The IOMMU's
- * table is not RAM, so that reading it takes the BQL. The main loop holds the
- * BQL while it waits for that worker in order to stop the machine.
+ * The IOMMU's table is not in RAM, so that a read of the table takes the BQL.
+ * To stop the machine, the main loop holds the BQL while it waits for the
+ * worker.
+ *
+ * Catches: the worker itself calls the IOMMU, so that QEMU hangs.
  */
 static void test_stop(const void *kind)
 {
@@ -488,9 +493,10 @@ static void test_stop(const void *kind)
  * Catches: interrupt entries that wait for the IOMMU when the device is removed
  * are written after the removal.
  *
- * The main loop is held in the removal while BAR 0 leaves the bus, at the
+ * While BAR 0 leaves the bus, the main loop is held in the removal, at the
  * second FlatView that QEMU builds. Meanwhile the CP raises interrupts. The
- * IOMMU is not called for their entries before the removal is complete.
+ * device does not call the IOMMU for their entries before the removal is
+ * complete.
  */
 static void test_remove(const void *kind)
 {
@@ -544,7 +550,7 @@ static void test_report(void)
         return;
     }
     m.enable(&m, v);
-    /* Set the NMI vector to the reset address. */
+    /* Set the NMI vector to the reset address, where all code is HLT. */
     qtest_writel(v->qts, 2 * 4, 0xf000fff0);
     qtest_writel(v->qts, VTD_FEDATA, 0x400);
     qtest_writel(v->qts, VTD_FEADDR, 0xfee00000);

@@ -48,7 +48,7 @@ static void test_permissions(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: the walk follows an invalid entry at some level. */
+/* Catches: the walk follows an invalid page-table entry at some level. */
 static void test_invalid_at_each_level(void)
 {
     PageWalk w;
@@ -75,9 +75,9 @@ static void test_invalid_at_each_level(void)
 }
 
 /*
- * Catches: the device follows a table address out of its memory. The test gives
- * each level in turn a table address beyond VRAM, one at the end of the bus,
- * and one on the bus where there is no memory.
+ * Catches: the walk reads a table at an address without memory. The test gives
+ * each level in turn a table address beyond VRAM, one at the end of the bus's
+ * addresses, and one on the bus where there is no memory.
  */
 static void test_tables_nowhere(void)
 {
@@ -167,7 +167,9 @@ static void test_self_reference(void)
     qvgpu_space_set(&w.space, va, VGPU_LEVEL_PDB2,
                     qvgpu_entry(w.v, table, VGPU_PDE_VALID));
     page_walk_copy(&w, va + 0x7654321000, w.dst_va, QVGPU_PAGE);
-    /* Four steps end in the table itself, which is read as a page. */
+    /*
+     * After four levels, the walk ends in the table, which is read as a page.
+     */
     for (i = 0; i < VGPU_PT_ENTRIES; i++) {
         g_assert_cmphex(qtest_readq(w.v->qts, w.dst + 8 * i), ==,
                         qtest_readq(w.v->qts, table + 8 * i));
@@ -194,7 +196,7 @@ static void test_pdb1_without_bfs(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: START or END is ignored, or off by one page. */
+/* Catches: START or END of a context is ignored, or is off by one page. */
 static void test_range(void)
 {
     PageWalk w;
@@ -218,8 +220,8 @@ static void test_range(void)
     page_walk_expect_fault(&w, first - 8, true, VGPU_WALKER_RANGE);
 
     /*
-     * END is below the ring, so that the ring also faults. VMID 0 is not
-     * affected.
+     * END is below the ring, so that reads of the ring also fault. VMID 0 is
+     * not affected.
      */
     qvgpu_mm_wr64(w.v, VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(PAGE_WALK_VMID),
                   last >> 12);

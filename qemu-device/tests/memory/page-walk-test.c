@@ -76,8 +76,8 @@ static void test_crossing_levels(void)
 }
 
 /*
- * Catches: a leaf of 2 MiB is taken for a pointer, or the offset in it is cut
- * to a page.
+ * Catches: a leaf of 2 MiB is taken for a pointer to a table; the offset in the
+ * leaf is cut to the offset in a page.
  */
 static void test_2m_leaf(void)
 {
@@ -101,7 +101,8 @@ static void test_2m_leaf(void)
 }
 
 /*
- * Catches: a larger leaf (bit 54) is taken for a pointer, or has a wrong size.
+ * Catches: a leaf of PDB1 or PDB2 (bit 54 set) is taken for a pointer to a
+ * table, or has a wrong size.
  */
 static void test_huge_leaves(void)
 {
@@ -137,7 +138,7 @@ static void test_huge_leaves(void)
 }
 
 /*
- * Catches: the translation of a large page is used for the small page beside
+ * Catches: the translation of a large page is used for the small page next to
  * it, or vice versa.
  */
 static void test_mixed_sizes(void)
@@ -160,7 +161,10 @@ static void test_mixed_sizes(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: low address bits of a leaf are added instead of ignored. */
+/*
+ * Catches: low bits of a leaf's address are added to the page offset instead of
+ * ignored.
+ */
 static void test_unaligned_leaf(void)
 {
     PageWalk w;
@@ -175,7 +179,7 @@ static void test_unaligned_leaf(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: the S bit of an entry for a directory in RAM is ignored. */
+/* Catches: the S bit of a directory entry for a table in RAM is ignored. */
 static void test_tables_in_ram(void)
 {
     PageWalk w;
@@ -190,8 +194,8 @@ static void test_tables_in_ram(void)
 }
 
 /*
- * Catches: a VMID accesses the pages of another VMID. All VMIDs use the same
- * address.
+ * All VMIDs use the same address. Catches: a VMID accesses the page of another
+ * VMID.
  */
 static void test_vmids_apart(void)
 {
@@ -260,7 +264,7 @@ static void test_prt(void)
     qvgpu_stop(w.v);
 }
 
-/* Catches: FB_OFFSET is ignored in directories or in leaves. */
+/* Catches: FB_OFFSET is ignored in directory entries or in leaves. */
 static void test_fb_offset(void)
 {
     PageWalk w;

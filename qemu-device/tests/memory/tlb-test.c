@@ -68,7 +68,9 @@ static void test_stale_until_invalidated(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: an invalidation of other VMIDs drops the translation. */
+/*
+ * Catches: an invalidation of other VMIDs drops the translation of this VMID.
+ */
 static void test_other_vmids_stay(void)
 {
     Tlb t;
@@ -82,7 +84,10 @@ static void test_other_vmids_stay(void)
     qvgpu_stop(t.v);
 }
 
-/* Catches: a directory stays cached although its leaf was dropped. */
+/*
+ * Catches: an invalidation drops a leaf, but leaves the directory entry that
+ * leads to the leaf in the cache.
+ */
 static void test_directories(void)
 {
     Tlb t;
@@ -91,8 +96,8 @@ static void test_directories(void)
 
     tlb_start(&t);
     /*
-     * Build other page tables that map VA to another page, and link their PDB1
-     * into the root table of the queue.
+     * Build other page tables that map VA to another page. Link the PDB1 of
+     * these tables into the root table of the queue.
      */
     qvgpu_space_init(&other, t.v, VMID + 1, QVGPU_VRAM);
     qvgpu_space_map(&other, VA, t.new_page, QVGPU_PAGE);
@@ -239,7 +244,7 @@ static void test_acknowledge_waits(void)
         qvgpu_space_set(&space, BIG_VA, VGPU_LEVEL_PDB0,
                         qvgpu_entry(v, now, QVGPU_PTE_RW));
         qvgpu_invalidate(v, 1u << VMID);
-        /* The test reuses the memory. */
+        /* The test reuses the memory: a late write of the engine would show. */
         qtest_memset(v->qts, gone, 0x77, BYTES);
         qvgpu_sdma_finish(&q);
         qvgpu_expect_byte(v, gone, 0x77, BYTES);

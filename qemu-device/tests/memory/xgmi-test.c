@@ -57,8 +57,7 @@ static bool buffer_is(const uint8_t *buf, uint8_t byte, size_t len)
 }
 
 /*
- * Catches: the registers of two nodes contradict each other about the places of
- * the nodes in the hive.
+ * Catches: the registers of a device show a wrong node, hive or set of links.
  */
 static void test_registers(void)
 {
@@ -74,8 +73,9 @@ static void test_registers(void)
 }
 
 /*
- * Catches: VRAM of a peer is at a wrong address; own VRAM is not at the
- * device's place in the hive; an access beyond the last node does not fault.
+ * Catches: VRAM of a peer is at a wrong address; a device's own VRAM is not at
+ * the address of the device's node; an access beyond the last node does not
+ * fault.
  */
 static void test_memory(void)
 {
@@ -118,7 +118,7 @@ static void test_memory(void)
     stop_pair(v, p);
 }
 
-/* Catches: without a hive, engines do not reach the BAR of a peer. */
+/* Catches: an engine without a hive does not reach BAR 0 of a peer. */
 static void test_pcie_peer(void)
 {
     QVGPU *v = qvgpu_start_sized("64M", PAIR(""));
@@ -141,9 +141,9 @@ static void test_pcie_peer(void)
 
 /*
  * Catches: a link that is down carries data; the link is down for one end only,
- * or stays down after the injection ends; an access over the link causes a
- * fault of a wrong class; the link is down before the access on which the
- * injection acts.
+ * or stays down after the injection ends; the link is down before the access on
+ * which the injection acts; an access over the link that is down causes a fault
+ * of a wrong class.
  */
 static void test_link_down(void)
 {
@@ -181,8 +181,8 @@ static void test_link_down(void)
     g_assert_false(qvgpu_ih_pending(v));
 
     /*
-     * The link is now down for every access from either end. Faults are not
-     * retried.
+     * The link is now down for every access from either end. Accesses that
+     * fault because of this are not retried.
      */
     hive_copy(v, &space, VA, VA + QVGPU_PAGE, 32);
     qvgpu_ih_next_fault(v, VMID, VA + QVGPU_PAGE, true, false);
@@ -204,7 +204,7 @@ static void test_link_down(void)
     hive_copy(p, NULL, hive_mc(v, VRAM), qvgpu_mc(v, src + 128), 64);
     g_assert_cmphex(qvgpu_mm_rd(p, VM_L2_PROTECTION_FAULT_STATUS), !=, 0);
     qvgpu_expect(v, src + 128, 5, 128, 64);
-    /* The CPU still reaches the peer's VRAM, because it uses the bus. */
+    /* The CPU still reaches the peer's VRAM, because the CPU uses the bus. */
     qtest_writel(v->qts, PEER_AT, 1);
     g_assert_cmphex(qtest_readl(v->qts, PEER_AT), ==, 1);
 
@@ -223,8 +223,9 @@ static void test_link_down(void)
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 2);
     qvgpu_inject_remove(v, id);
     /*
-     * Use the old form of the arguments, first with an address beyond node 1,
-     * then with the first byte of node 1.
+     * Use the old form of the arguments: 'start' is an address in the hive. The
+     * first address is beyond node 1, the second one is the first byte of node
+     * 1.
      */
     id = qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', "
                       "'start': %" PRIu64, 2 * VRAM);
@@ -246,12 +247,13 @@ static void test_link_down(void)
 /*
  * Catches: peers reach the VRAM of a removed device over XGMI; a removal
  * completes while a peer is within an access over the link; a read of
- * XGMI_LINKS shows the link down while a peer is within an access over it.
+ * XGMI_LINKS shows the link down while a peer is within such an access.
  *
  * Device a copies from the VRAM of device b to a page that faults without an
- * interrupt, and so repeats the access. The engine is held between two trace
- * events of one access, which has mapped b's VRAM. No BAR of b is mapped, so
- * that the removal waits for the engine, not for a change of the bus.
+ * interrupt, so that the engine of a repeats the access. The engine is held
+ * between two trace events of one access, which has mapped b's VRAM. No BAR of
+ * b is mapped, so that the removal waits for the engine, not for a change of
+ * the bus.
  */
 static void test_peer_gone(const void *removed)
 {
@@ -281,8 +283,8 @@ static void test_peer_gone(const void *removed)
     qvgpu_pkt_copy(&q, VA, VA + QVGPU_PAGE, QVGPU_PAGE);
     if (!removed) {
         /*
-         * The read of XGMI_LINKS triggers the injection. The copy does not,
-         * because its offset is not 0.
+         * The injection matches only offset 0. The read of XGMI_LINKS triggers
+         * the injection, but the copy, at another offset, does not.
          */
         qvgpu_inject(v, "'kind': 'xgmi-down', 'device': 'a', 'node': 1, "
                      "'offset': 0, 'length': 1");
@@ -323,7 +325,7 @@ static void wait_for(QVGPUSdma *q, uint64_t gate)
 
 /*
  * Catches: the memory of an unplugged peer is freed while an engine copies to
- * it, or is never freed; the node in the hive is not freed.
+ * this memory, or is never freed; the peer's node in the hive is not freed.
  */
 static void test_unplug_peer(void)
 {
@@ -353,8 +355,8 @@ static void test_unplug_peer(void)
     qtest_qmp_device_del(v->qts, "peer");
     g_assert_cmphex(qvgpu_rd(v, VGPU_XGMI_LINKS), ==, 0);
     /*
-     * Clear the fault of the remaining copies, which have no other effect. The
-     * copy after the gate must fault again.
+     * The copies after the unplug have no effect except for a fault. Clear the
+     * fault, because the copy after the gate must fault again.
      */
     qvgpu_wait_until(qvgpu_sdma_rptr(&q) == at_gate);
     qvgpu_mm_wr(v, VM_L2_PROTECTION_FAULT_CNTL,
@@ -478,9 +480,11 @@ static void test_unplug_busy(void)
 }
 
 /*
- * Catches: a hive is freed while engines of its last device still read the
- * hive; a hive cannot be deleted because an unplugged device has kept its node.
- * All engines copy between addresses of a node that does not exist.
+ * All engines copy between addresses of a node that does not exist, so that the
+ * engines read the hive.
+ *
+ * Catches: the hive is freed while engines of its last device still read it; a
+ * hive cannot be deleted because an unplugged device has kept its node.
  */
 static void test_unplug_last(void)
 {
@@ -534,8 +538,9 @@ static void read_ack(QVGPUSdma *q)
 }
 
 /*
- * Catches: an engine's translation client is freed while another engine, which
- * reads an acknowledge, checks whether this client has completed the
+ * When an engine reads an invalidation acknowledge, it checks the translation
+ * clients of all engines. Catches: during an unplug, the client of one engine
+ * is freed while another engine checks whether this client has completed the
  * invalidation.
  */
 static void test_unplug_settling(void)

@@ -18,7 +18,8 @@
 
 #define VMID        6
 #define DST         0x2222a1b20000ull
-#define AT          (DST + 0x340)       /* value occurs once in a saved state */
+/* value occurs only once in a saved state */
+#define AT          (DST + 0x340)
 
 /* A queue whose packet stalls at AT, since no page is mapped at DST. */
 typedef struct Stalled {
@@ -54,10 +55,12 @@ static void stalled_finish(Stalled *t)
 }
 
 /*
- * Catches: a load accepts a packet that exceeds its indirect buffer, or whose
- * length differs from the length in its header; the engine would never finish
- * such a WRITE. AT_IB_SIZE and AT_NDW are offsets from the address of the stall
- * in the saved state (vmstate_vgpu_stall).
+ * Catches: a load accepts a packet that exceeds its indirect buffer, or a
+ * packet whose length differs from the length in its header. The engine would
+ * never finish such a WRITE packet.
+ *
+ * AT_IB_SIZE and AT_NDW are offsets from the address of the stall in the saved
+ * state (vmstate_vgpu_stall).
  */
 static void test_packet(void)
 {
@@ -134,13 +137,13 @@ static void test_image(void)
 }
 
 /*
- * Catches: a saved mask of the scheduler's VMIDs is loaded although it contains
- * VMID 0, so that the scheduler would install a process's page table over the
- * driver's mappings.
+ * Catches: a load accepts a mask of the scheduler's VMIDs that contains VMID 0.
+ * The scheduler would then install a process's page table over the driver's
+ * mappings.
  */
 static void test_vmid_mask(void)
 {
-    /* Offset of the low byte of the VMID mask from the queue mask. */
+    /* Byte offset of the VMID mask's low byte from the queue mask. */
     enum { AT_VMID_MASK = 9 };
     const uint64_t queues = 0xa5b6c7d8e9f00112ull;
     g_autofree char *file = NULL;
@@ -216,7 +219,7 @@ static void patch(const char *file, uint64_t quad, int at, uint8_t byte)
  */
 static void test_loadvm(void)
 {
-    /* Offset of the high byte of the IB depth from the stall's address. */
+    /* Byte offset of the IB depth's high byte from the stall's address. */
     enum { AT_IB_DEPTH = 18 };
     g_autofree char *file = NULL, *ok = NULL, *loaded = NULL, *refused = NULL;
     uint64_t src;

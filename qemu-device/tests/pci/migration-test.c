@@ -19,7 +19,7 @@
 #define PAGES       4
 #define OFF         0x123               /* offset of the copy in SRC and DST */
 
-/* A copy that has completed its first pages and is stalled on the next. */
+/* A copy that has completed its first pages and is stalled on the next page. */
 typedef struct Stalled {
     QVGPU *v;
     QVGPUSpace space;
@@ -48,7 +48,7 @@ static void stalled_start(Stalled *t)
 
 /*
  * Let the machine run, check the stall and complete the copy. @due_ns: virtual
- * time until the fault's entry is sent again.
+ * time until the interrupt entry of the fault is sent again.
  */
 static void stalled_finish(Stalled *t, int64_t due_ns)
 {
@@ -57,11 +57,15 @@ static void stalled_finish(Stalled *t, int64_t due_ns)
     qvgpu_cont(v);
     /* Let the stalled queue retry. It faults again. */
     qvgpu_sdma_pass(&t->kq);
-    /* The queue still waits, in the same CAM slot, without a second entry. */
+    /*
+     * The queue still waits, in the same CAM slot, without a second interrupt.
+     */
     g_assert_false(qvgpu_sdma_idle(&t->q));
     g_assert_cmphex(qvgpu_sdma_rptr(&t->q), ==, 0);
     g_assert_false(qvgpu_ih_pending(v));
-    /* Step to the time at which an unacknowledged entry is sent again. */
+    /*
+     * Step to the time at which an unacknowledged interrupt entry is repeated.
+     */
     qtest_clock_step(v->qts, due_ns - 1);
     qvgpu_sdma_pass(&t->kq);
     g_assert_false(qvgpu_ih_pending(v));
@@ -83,8 +87,8 @@ static void stalled_finish(Stalled *t, int64_t due_ns)
 }
 
 /*
- * Catches: a stall, its CAM slot or a partly executed packet is lost; the next
- * report of the fault is delayed because the machine has moved.
+ * Catches: a restored machine lacks a stall, its CAM slot or a partly executed
+ * packet; save and restore delay the next report of the fault.
  */
 static void test_stalled_file(void)
 {
@@ -107,8 +111,8 @@ static void test_stalled_live(void)
 }
 
 /*
- * Catches: an unread entry, an unacknowledged slot or a second stalled queue is
- * lost. The machine moves twice.
+ * The machine is saved and restored twice. Catches: an unread interrupt entry,
+ * an unacknowledged CAM slot or a second stalled queue is lost.
  */
 static void test_stalled_twice(void)
 {
@@ -146,13 +150,17 @@ static void test_stalled_twice(void)
 }
 
 /*
- * A chain of links. Each link copies one of two buffers to the other and adds 1
- * to a quadword of the copy: if all links run once and in order, the quadword
- * is the number of links. Link n waits until the gate holds n or more. The test
- * does not open the gate for the last link, so that there is always work when
- * the machine is migrated.
+ * A ring with a chain of links. Each link has three packets: a poll, a copy and
+ * an addition. The copy copies one of two buffers to the other. The addition
+ * adds 1 to a quadword of the copied buffer: if all links run once and in
+ * order, the quadword is the number of links.
+ *
+ * The poll of link n waits until the gate holds n or more. The test does not
+ * open the gate for the last link, so that there is always work when the
+ * machine is migrated.
  */
-#define LINKS       3000                /* links in the ring; about 1 s */
+/* links in the ring: about 1 s of work */
+#define LINKS       3000
 #define LINK_BYTES  (3 * MiB)
 #define LINK_DWORDS (SDMA_POLL_REGMEM_DWORDS + SDMA_COPY_LINEAR_DWORDS + \
                      SDMA_ATOMIC_DWORDS)
@@ -229,7 +237,10 @@ static void chain_finish(Chain *c)
     qvgpu_stop(c->v);
 }
 
-/* Catches: a link is done twice or never; VRAM or RAM is not transferred. */
+/*
+ * Catches: a link of the chain is done twice or never; VRAM or RAM is not
+ * transferred.
+ */
 static void test_copying_file(void)
 {
     Chain c;
@@ -254,11 +265,12 @@ static void test_copying_live(void)
 
 /*
  * The tests below have more queues than HQDs and more processes than VMIDs, so
- * that both get time slices. All processes share the page at GPU address
- * SHARED.
+ * that queues and processes get time slices. All processes share the page at
+ * GPU address SHARED.
  */
 #define SHARED      0x333300000000ull
-#define GATE        (SHARED + 40)       /* the test writes 1 after the move */
+/* the test writes 1 after the migration */
+#define GATE        (SHARED + 40)
 #define SLICES_SRC  0x444400000000ull   /* GPU address, mapped in process 0 */
 #define SLICES_DST  0x555500000000ull
 #define PASID(i)    (0x700 + (i))
@@ -287,9 +299,10 @@ static void slices_wait(QVGPUUserCompute *q, uint64_t addr, uint32_t value)
 }
 
 /*
- * Emit packets with which the queues pass a token, the value of SHARED, ROUNDS
- * times through all queues, and start the queues. The last round waits for
- * GATE, so that there is always work when the machine moves.
+ * Emit packets with which the queues pass a token, the value of SHARED, and
+ * start the queues. The token passes ROUNDS times through all queues. The last
+ * round waits for GATE, so that there is always work when the machine is
+ * migrated.
  */
 static void slices_relay(Slices *f)
 {
@@ -314,9 +327,11 @@ static void slices_relay(Slices *f)
 
 /*
  * Acknowledge all pending faults. Fails the test if a fault is not one of the
- * two expected ones. The loop may never find the ring empty, because an
- * acknowledged access faults again at once. The loop steps the clock, because
- * time slices would not end otherwise.
+ * two expected faults.
+ *
+ * An acknowledged access faults again immediately, so that the ring may never
+ * be empty. The loop steps the clock, because time slices end only when the
+ * clock advances.
  */
 static void slices_faults(Slices *f)
 {
@@ -334,8 +349,8 @@ static void slices_faults(Slices *f)
 }
 
 /*
- * Start nine queues in four HQDs and three processes in one VMID, and wait
- * until the two further queues of process 0 have stalled.
+ * Start nine queues in four HQDs and three processes in one VMID. Wait until
+ * the two other queues of process 0, f->stalled and f->copy, have faulted.
  */
 static void slices_start(Slices *f)
 {
@@ -485,7 +500,9 @@ static const struct {
     { SDMA_ENGINE(4) + SDMA_UTCL1_CNTL, 1 },
 };
 
-/* Catches: a register is not saved, and has its reset value afterwards. */
+/*
+ * Catches: a register is not saved, and has its reset value after the restore.
+ */
 static void test_registers(void)
 {
     g_autoptr(GArray) want = g_array_new(false, false, sizeof(uint32_t));
@@ -527,12 +544,14 @@ static void test_hostile(void)
         int at;                         /* offset from the stall's address */
         uint8_t byte;
     } bad[] = {
-        { -8, 0x80 }, { -5, 0x07 },     /* reason of the stall */
+        /* reason of the stall, high byte and low byte */
+        { -8, 0x80 }, { -5, 0x07 },
         { -4, 2 },                      /* hub */
         { -3, 16 },                     /* VMID */
         { -2, 16 },                     /* CAM slot */
         { -10, 0xff },                  /* vmid of the queue's VGPUView */
-        { 18, 0x01 }, { 21, 0x03 },     /* number of indirect buffers */
+        /* number of indirect buffers, high byte and low byte */
+        { 18, 0x01 }, { 21, 0x03 },
         { 22 + 2 * 17 + 3, 0xff },      /* opcode of the packet */
     };
     g_autofree char *file = NULL, *buf = NULL;

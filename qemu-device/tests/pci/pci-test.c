@@ -99,8 +99,8 @@ static void test_bars(void)
 }
 
 /*
- * Catches: a size is computed in 32 bits; the upper limit is off by one; VRAM
- * is not sparse.
+ * Catches: a size of VRAM is computed in 32 bits; the upper limit is off by
+ * one; VRAM is not sparse.
  */
 static void test_bar_largest(void)
 {
@@ -129,8 +129,8 @@ static void test_default_vram(void)
 }
 
 /*
- * Catches: VRAM is too short, appears at several addresses, or is not zero at
- * first.
+ * Catches: VRAM is too short, appears at several addresses, or is not zero
+ * after the start.
  */
 static void test_vram_is_memory(void)
 {

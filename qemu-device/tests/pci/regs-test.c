@@ -141,8 +141,8 @@ static void test_unknown_registers(void)
 }
 
 /*
- * Catches: a register value crashes or hangs the device; a reset leaves out a
- * register. The values switch every enable bit on and off.
+ * Catches: a register value crashes or hangs the device; a reset does not reset
+ * a register. The values switch every enable bit on and off.
  */
 static void test_all_registers_survive(void)
 {
@@ -307,7 +307,7 @@ static void test_device_info(void)
 }
 
 /*
- * Catches: the clock has another rate than VGPU_CLOCK_HZ; a captured value
+ * Catches: the GPU clock has another rate than VGPU_CLOCK_HZ; a captured value
  * changes without a new capture.
  */
 static void test_clock(void)
@@ -381,7 +381,7 @@ static void test_hubs_are_two(void)
 
 /*
  * Catches: the lookup of a register's block misses the first or the last
- * register of the block, or finds another block.
+ * register of the block, or returns another block.
  */
 static void test_every_block(void)
 {

@@ -12,7 +12,7 @@
 #define VMID        3
 #define VA          0x111100000000ull
 #define BYTES       (8 * MiB)
-/* copies that take longer than a reset */
+/* Number of copies, which together take longer than a reset. */
 #define COPIES      400
 
 typedef enum State { IDLE, COPYING, STALLED, POLLING, BAD, STATES } State;
@@ -145,7 +145,7 @@ static void check_chip(void (*reset)(QVGPU *), const char *args, bool lost)
         }
         qvgpu_bring_up(v);
         check_works(v, 1, SDMA_QUEUE_RLC(3));
-        /* The memory of this round is free again. */
+        /* Let the next round reuse the memory of this round. */
         v->ram_next = 32 * MiB;
         v->vram_next = v->bar[VGPU_BAR_VRAM];
         qtest_memset(v->qts, v->ram_next, 0, 32 * MiB);
@@ -193,7 +193,7 @@ static void test_other_command(void)
 
 /*
  * Catches: the reset of one engine affects queues of another engine; queues of
- * the reset engine still wait afterwards.
+ * the reset engine still wait after the reset.
  */
 static void test_engine(void)
 {

@@ -148,8 +148,8 @@ static void test_visible(void)
 }
 
 /*
- * Map the PCI Express configuration window (ECAM). Returns the address of the
- * device's configuration space in it.
+ * Map the PCI Express configuration window (ECAM). Returns the address in the
+ * window of the device's configuration space.
  */
 static uint64_t ecam(QVGPU *v)
 {
@@ -202,8 +202,8 @@ static void test_resize(void)
     qtest_writel(v->qts, vram + 4, 0x77);
 
     /*
-     * The BAR is not resized while it is mapped, nor to a size that is not
-     * offered.
+     * The BAR is not resized while it is mapped, nor to a size that the
+     * capability does not offer.
      */
     g_assert_cmphex(resize(v, 256 * MiB), ==, 64 * MiB);
     qpci_config_writew(v->pci, PCI_COMMAND, cmd & ~PCI_COMMAND_MEMORY);

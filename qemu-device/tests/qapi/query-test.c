@@ -15,7 +15,7 @@
 #define VMID    6
 #define VA      0x123456789000ull
 
-/* Catches: the query shows state that a device after reset does not have. */
+/* Catches: query-vgpu shows state that a device after reset does not have. */
 static void test_cold(void)
 {
     QVGPU *v = qvgpu_start_cold("64M");
@@ -43,7 +43,7 @@ static void test_cold(void)
     qvgpu_stop(v);
 }
 
-/* Catches: the query does not show the fault and the CAM slot of a stall. */
+/* Catches: query-vgpu does not show the fault and the CAM slot of a stall. */
 static void test_stall(void)
 {
     QVGPU *v = qvgpu_start();
@@ -92,7 +92,7 @@ static void test_stall(void)
     g_assert_cmpuint(qvgpu_query_counter(info, "ih-entries"), ==, 1);
     qobject_unref(info);
 
-    /* When the stall has ended, the query does not show it. */
+    /* After the stall has ended, the query shows no stall. */
     qvgpu_space_map(&space, VA, at, QVGPU_PAGE);
     qvgpu_cam_ack(v, slot);
     qvgpu_sdma_finish(&q);
@@ -320,7 +320,7 @@ static void test_rings(void)
     qvgpu_stop(v);
 }
 
-/* Catches: the monitor has no `info vgpu`, or it shows no state. */
+/* Catches: the monitor lacks `info vgpu`, or `info vgpu` shows no state. */
 static void test_info(void)
 {
     QVGPU *v = qvgpu_start();
@@ -333,7 +333,7 @@ static void test_info(void)
     qvgpu_stop(v);
 }
 
-/* Catches: the query fails if there is no device. */
+/* Catches: query-vgpu fails if there is no device. */
 static void test_none(void)
 {
     QTestState *qts = qtest_init("-machine q35 -nodefaults");

@@ -20,11 +20,12 @@
 #define HWS_VMID    8
 #define CLOCK_NS    (1000000000 / VGPU_CLOCK_HZ)
 #define CLOCKS_MS   (VGPU_CLOCK_HZ / 1000)
-#define INTERVAL    1000                /* in GPU clocks */
+#define INTERVAL    1000                /* interval of polls in GPU clocks */
 #define INTERVAL_NS (INTERVAL * CLOCK_NS)
-#define MS          1000000ll           /* in ns */
+#define MS          1000000ll           /* ns in a millisecond */
 #define QUANTUM_MS  5
-#define START_NS    1234567890000ll     /* value occurs once in a saved state */
+/* value occurs only once in a saved state */
+#define START_NS    1234567890000ll
 
 /*
  * A machine with a queue that waits, and the kernel queue of the same engine.
@@ -138,8 +139,8 @@ static void stop_for(QVGPU *v, int64_t ms)
 }
 
 /*
- * Catches: the interval or the timeout of POLL_REGMEM follows another clock
- * than the virtual one, or continues while the machine is stopped.
+ * Catches: the interval or the timeout of POLL_REGMEM does not follow the
+ * virtual clock, or continues while the machine is stopped.
  */
 static void test_poll(void)
 {
@@ -156,8 +157,8 @@ static void test_poll(void)
 }
 
 /*
- * Catches: LOOP_TIMER uses another clock than the virtual one, or runs while
- * the machine is stopped.
+ * Catches: LOOP_TIMER does not follow the virtual clock, or runs while the
+ * machine is stopped.
  */
 static void test_loop(void)
 {
@@ -179,10 +180,11 @@ static void expect_entry(Clock *t)
 }
 
 /*
- * Catches: without the CAM, the retries or the entries of a fault follow
- * another clock than the virtual one, or continue while the machine is stopped.
- * The fault is retried every 1 ms. The second entry comes 1 ms after the first
- * one, the third entry 2 ms after the second one.
+ * Without the CAM, a fault is retried every 1 ms. The second interrupt entry
+ * comes 1 ms after the first one, the third entry 2 ms after the second one.
+ *
+ * Catches: the retries or the interrupt entries do not follow the virtual
+ * clock, or continue while the machine is stopped.
  */
 static void test_retry(void)
 {
@@ -213,7 +215,7 @@ typedef struct Slices {
     QVGPUHws h;
     QVGPUProcess p[2];
     QVGPUUserCompute q[2];
-    /* CPU address of the page at VA in both */
+    /* CPU address of the page at VA in both processes */
     uint64_t page;
 } Slices;
 
@@ -254,8 +256,8 @@ static void expect_slice(Slices *t)
 }
 
 /*
- * Catches: a time slice follows another clock than the virtual one, or ends
- * while the machine is stopped.
+ * Catches: a time slice does not follow the virtual clock, or ends while the
+ * machine is stopped.
  */
 static void test_slice(void)
 {
@@ -327,8 +329,8 @@ static void test_moved_loop(void)
 }
 
 /*
- * Catches: without the CAM, an entry of a retry fault comes too early after a
- * restore. The third entry is due 3 ms after the first.
+ * Catches: without the CAM, an interrupt entry of a retry fault comes too early
+ * after a restore. The third entry is due 3 ms after the first one.
  */
 static void test_moved_retry(void)
 {
@@ -445,8 +447,8 @@ static void test_running_loop(const void *machine)
 }
 
 /*
- * As test_running_loop(), for a time slice. Process 1 writes the time when it
- * runs.
+ * As test_running_loop(), for a time slice. Process 1 writes the time at which
+ * the process runs.
  */
 static void test_running_slice(const void *machine)
 {

@@ -17,7 +17,8 @@ typedef struct Replay {
     QVGPUSpace space;
     QVGPUSdma q;                /* user queue, engine 0 */
     QVGPUSdma kq;               /* kernel queue, engine 0 */
-    uint64_t src, dst;          /* CPU addresses of PAGES pages for SRC, DST */
+    /* CPU addresses of the PAGES pages to map at SRC and at DST */
+    uint64_t src, dst;
 } Replay;
 
 /*

@@ -70,7 +70,7 @@ static void test_destroy_while_stalled(void)
     qvgpu_sdma_pass(&r.kq);
     qvgpu_expect_byte(r.v, r.dst, 0, PAGES * QVGPU_PAGE);
 
-    /* The next fault of the page is reported as a new one. */
+    /* The next fault of the page is reported as a new fault. */
     qvgpu_space_set(&r.space, DST, VGPU_LEVEL_PTB, 0);
     qvgpu_invalidate(r.v, 1u << VMID);
     qvgpu_pkt_fence(&next, DST, 2);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: tests that repair, acknowledge and replay of faults lose no byte
- * and write none twice.
+ * and write no byte twice.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/lib/ih.h"
@@ -52,8 +52,8 @@ static void test_acknowledge(void)
 }
 
 /*
- * Catches: an invalidation does not wake a stalled queue, or frees its CAM
- * slot, so that the next fault of the page is reported twice.
+ * Catches: an invalidation does not wake a stalled queue; an invalidation frees
+ * the queue's CAM slot, so that the next fault of the page is reported twice.
  */
 static void test_invalidation(void)
 {
@@ -68,7 +68,7 @@ static void test_invalidation(void)
 
     /*
      * The retry faults again, because the page is not mapped yet. The second
-     * fault sends no entry.
+     * fault sends no interrupt entry.
      */
     qvgpu_invalidate(r.v, 1u << VMID);
     qvgpu_sdma_pass(&r.kq);
@@ -80,7 +80,8 @@ static void test_invalidation(void)
     qvgpu_expect(r.v, r.dst, 1, 0, QVGPU_PAGE);
 
     /*
-     * A fault of the page sends no entry, because its CAM slot is still in use.
+     * A fault of the page sends no interrupt entry, because the page's CAM slot
+     * is still in use.
      */
     qvgpu_space_set(&r.space, DST, VGPU_LEVEL_PTB, 0);
     qvgpu_invalidate(r.v, 1u << VMID);
@@ -136,9 +137,9 @@ static void test_acknowledge_without_repair(void)
 
 /*
  * Catches: a copy that faults at every page of its source and its destination
- * loses, repeats or reorders bytes. Each page is mapped when it faults. Before
- * that, the test overwrites the completed part of the source and the
- * destination, so that a byte that is copied twice differs.
+ * loses, repeats or reorders bytes. When a page faults, the test overwrites the
+ * completed part of the source and the destination, so that a byte that is
+ * copied twice differs. Then the test maps the page.
  */
 static void test_fault_through(void)
 {
@@ -240,8 +241,8 @@ static void test_permission(void)
 }
 
 /*
- * Catches: for some level of the page table, the repair of an invalid entry
- * does not end the stall.
+ * Catches: for some level of the page table, a stall does not end after the
+ * invalid entry is repaired.
  */
 static void test_each_level(void)
 {
@@ -371,7 +372,8 @@ static void test_ring_faults(void)
     qvgpu_sdma_disable(&r.q);
     qvgpu_sdma_init(&q, r.v, 0, SDMA_QUEUE_RLC(0), &r.space);
     /*
-     * The ring is page 3 of SRC, the IB is page 4, the write-back is in page 9.
+     * The ring is page 3 of SRC, and the indirect buffer is page 4. The device
+     * reports rptr to page 9.
      */
     q.ring = r.src + 3 * QVGPU_PAGE;
     q.ring_va = SRC + 3 * QVGPU_PAGE;
@@ -392,10 +394,11 @@ static void test_ring_faults(void)
 }
 
 /*
+ * The test unmaps pages under two queues that copy, and maps the pages again
+ * when they fault. In the end, all data must be right.
+ *
  * Catches: data is lost in a race of repair, unmap, invalidation or acknowledge
- * with running engines. The test unmaps pages under two queues that copy, and
- * maps the pages again when they fault, so that all data must be right in the
- * end.
+ * with running engines.
  */
 static void test_unmap_storm(void)
 {

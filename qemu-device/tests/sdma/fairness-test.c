@@ -11,8 +11,8 @@
 #define RING        (128 * KiB)
 
 /*
- * Return the bytes per packet of queue @i. Queues differ, so that a fair share
- * in bytes is not a fair share in packets.
+ * Return the bytes per packet of queue @i. The packets of queues differ in
+ * size, so that a fair share in bytes is not a fair share in packets.
  */
 static uint64_t packet_bytes(unsigned i)
 {
@@ -33,10 +33,11 @@ static void fill_ring(QVGPUSdma *q, uint64_t src, uint64_t dst,
 }
 
 /*
+ * 40 queues are busy all the time. When the average queue has copied SHARE
+ * bytes, each queue must be within a tenth of the average.
+ *
  * Catches: queues get equal numbers of packets instead of bytes; the host's
- * scheduler makes some engines faster. 40 queues are busy all the time. When
- * the average queue has copied SHARE bytes, each queue must be within a tenth
- * of the average.
+ * scheduler makes some engines faster.
  */
 static void test_fair(void)
 {
@@ -94,8 +95,8 @@ static void test_fair(void)
 }
 
 /*
- * Catches: an engine waits for another engine whose work makes no progress
- * because it is frozen, polls, or stalls on a fault.
+ * Catches: an engine waits for another engine whose work makes no progress. The
+ * other engine is frozen, polls, or stalls on a fault.
  */
 static void test_laggard(void)
 {

@@ -26,8 +26,9 @@ static uint64_t preop(QVGPU *v)
 #define TOP (1ull << 63)
 
 /*
- * Cases with 64-bit values. Each case runs with 32 bits, too: SWAP and CMPSWAP
- * then use the lower halves of the values, other operations the upper halves.
+ * Cases with 64-bit values. Each case also runs with 32 bits: SWAP and CMPSWAP
+ * then use the lower halves of these values, other operations use the upper
+ * halves.
  */
 static const struct {
     uint32_t op;
@@ -52,9 +53,9 @@ static const struct {
 };
 
 /*
- * Cases of INC and DEC, which run with the same values with 32 and 64 bits.
- * These operations count by one, so that the upper halves of 64-bit values
- * would not change.
+ * Cases of INC and DEC. The run with 32 bits uses the same values as the run
+ * with 64 bits, unlike in truths[]: INC and DEC count by one, and would not
+ * change the upper half of a 64-bit value.
  */
 static const struct {
     uint32_t op;
@@ -68,8 +69,8 @@ static const struct {
 
 /*
  * Run one operation. Fail the test unless the operand becomes @want and the
- * memory around it is unchanged. SDMA_ATOMIC_PREOP must then hold @old, or its
- * previous value if @op has NO_RTN.
+ * memory around the operand is unchanged. SDMA_ATOMIC_PREOP must then hold
+ * @old. If @op has NO_RTN, SDMA_ATOMIC_PREOP must be unchanged instead.
  */
 static void check(QVGPUSdma *q, uint64_t at, uint32_t op, unsigned size,
                   uint64_t old, uint64_t src, uint64_t cmp, uint64_t want)
@@ -98,8 +99,8 @@ static void check(QVGPUSdma *q, uint64_t at, uint32_t op, unsigned size,
 }
 
 /*
- * Catches: an operation code runs another operation; an operation has the wrong
- * width or sign, or no carry, or returns the new value.
+ * Catches: an operation code of ATOMIC runs another operation; an operation has
+ * the wrong width or sign, has no carry, or returns the new value.
  */
 static void test_operations(void)
 {

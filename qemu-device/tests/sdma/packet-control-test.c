@@ -81,7 +81,7 @@ static void test_cond_exe_in_parts(void)
 
     /*
      * Skip up to the last dword of an indirect buffer. Then skip one dword
-     * further, which is an error.
+     * more, beyond the buffer, which is an error.
      */
     qtest_writel(v->qts, at, 0);
     pkt_cond(&q, mc, 1, 4);
@@ -123,10 +123,11 @@ static void test_pre_exe(void)
 }
 
 /*
- * Catches: a register write is done after later packets, or has no effect. The
- * ring invalidates as amdgpu does: it writes the page-table entry, requests the
- * invalidation and polls for the acknowledge. The fence after that must use the
- * new page.
+ * The ring invalidates as amdgpu does: it writes the page-table entry, requests
+ * the invalidation and polls for the acknowledge. The fence after the poll must
+ * use the new page.
+ *
+ * Catches: a register write is done after later packets, or has no effect.
  */
 static void test_srbm_write(void)
 {
@@ -208,8 +209,8 @@ static void test_srbm_refused(void)
 }
 
 /*
- * Catches: a queue cannot be disabled during its register write; the write is
- * lost.
+ * Catches: a queue cannot be disabled during its register write; the register
+ * write is lost.
  */
 static void test_srbm_disable(void)
 {
@@ -231,7 +232,8 @@ static void test_srbm_disable(void)
 }
 
 /*
- * Catches: a wrong register is read; more than 32 bits are written to memory.
+ * Catches: the packet reads a wrong register, or writes more than 32 bits to
+ * memory.
  */
 static void test_reg_to_mem(void)
 {

@@ -22,7 +22,8 @@ static void pkt_broadcast(QVGPUSdma *q, uint64_t src, uint64_t dst1,
 
 /*
  * Catches: the copy to the second destination is missing, too short or too
- * long; the packet is parsed as one of 7 dwords, so that the fence is lost.
+ * long; the packet is parsed as a packet of 7 dwords, so that the fence is
+ * lost.
  */
 static void test_broadcast(void)
 {
@@ -61,8 +62,8 @@ static void test_broadcast(void)
 }
 
 /*
- * Catches: bytes are lost or counted twice when one of two destinations faults.
- * Different pages of the two destinations are unmapped.
+ * Different pages of the two destinations are unmapped. Catches: bytes are lost
+ * or counted twice when one of the destinations faults.
  */
 static void test_broadcast_faults(void)
 {
@@ -137,9 +138,9 @@ static void pkt_rect(QVGPUSdma *q, unsigned element, const Surface *src,
 }
 
 /*
- * Catches: one of the twelve parameters is read from the field of another, is
- * off by one, or is not scaled by the element size. The whole destination is
- * compared with a model.
+ * Catches: one of the twelve parameters is read from the field of another
+ * parameter, is off by one, or is not scaled by the element size. The whole
+ * destination is compared with a model.
  */
 static void test_rect(void)
 {

@@ -82,8 +82,8 @@ static void test_copy_large(void)
 }
 
 /*
- * Catches: the byte count of 30 bits is cut or overflows. Source and
- * destination are unbacked (PRT), so that 1 GiB needs no memory.
+ * Source and destination are unbacked (PRT), so that 1 GiB needs no memory.
+ * Catches: the byte count of 30 bits is cut or overflows.
  */
 static void test_copy_largest(void)
 {
@@ -107,7 +107,7 @@ static void test_copy_largest(void)
 
 /*
  * Catches: a byte fill writes dwords; the pattern starts with a wrong byte; a
- * fill writes beside its range.
+ * fill writes outside of its range.
  */
 static void test_const_fill(void)
 {
@@ -185,8 +185,8 @@ static void test_fill_large(void)
 }
 
 /*
- * Catches: the data is read from a wrong place, in particular if the end of the
- * ring is within the packet.
+ * Catches: WRITE reads its data from a wrong place in the ring, in particular
+ * if the end of the ring is within the packet.
  */
 static void test_write_linear(void)
 {
@@ -246,8 +246,8 @@ static void test_fence(void)
 }
 
 /*
- * Catches: int_context has more than 28 bits; a trap is raised while traps are
- * disabled.
+ * Catches: the context of a trap has more than 28 bits; a trap is raised while
+ * traps are disabled.
  */
 static void test_trap(void)
 {
@@ -354,7 +354,7 @@ static void test_atomic_races(void)
 /*
  * Catches: a comparison is inverted, has the wrong width or sign, or ignores
  * the mask. Each case has a value on which the poll waits and a value that ends
- * it.
+ * the poll.
  */
 static void test_poll_functions(void)
 {
@@ -430,8 +430,8 @@ static void test_poll_others(void)
     qvgpu_sdma_finish(&s.q);
 
     /*
-     * Execute the packet that amdgpu sends, with which the engine itself writes
-     * REQ and then polls DONE.
+     * Execute the packet that amdgpu sends. With this packet, the engine itself
+     * writes REQ and then polls DONE.
      */
     QVGPU_EMIT(&s.q, SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) |
                SDMA_POLL_REGMEM__HDP_FLUSH |

@@ -159,8 +159,10 @@ static void test_bad_indirect(void)
 }
 
 /*
- * Catches: an indirect buffer of a user VMID, on a kernel ring, writes
- * registers, calls into another address space, or raises interrupts of VMID 0.
+ * A kernel ring calls an indirect buffer in a user VMID. Catches: the buffer
+ * writes registers, calls into another address space, or raises interrupts of
+ * VMID 0.
+ *
  * VMID 0 in an INDIRECT packet of the buffer selects the buffer's own address
  * space, not the kernel's.
  */
@@ -225,7 +227,7 @@ static void test_bad_rings(void)
 {
     static const struct {
         uint64_t wptr;
-        unsigned size;          /* log2 of dwords, or 0 for the default */
+        unsigned size;          /* log2 of the ring's dwords; 0: default */
         uint64_t rptr;
     } bad[] = {
         { 4097, 0, 0 }, { 2, 0, 0 }, { 4100, 0, 0 },

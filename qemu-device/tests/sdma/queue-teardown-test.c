@@ -30,8 +30,8 @@ static const char *const names[STATES] = {
 };
 
 /*
- * The test's machine, and memory that its queues share. The memory at CPU
- * address at has GPU address va in the queues' address space.
+ * The test's machine, and memory that its queues share. @at is the CPU address
+ * of this memory, @va the GPU address in the queues' address space.
  */
 typedef struct Life {
     QVGPU *v;
@@ -121,7 +121,7 @@ static void drain(QVGPU *v)
 /*
  * Catches: a queue cannot be destroyed in one of its states; a destroyed queue
  * still executes packets; the next queue of the same RLC inherits the state or
- * error of the destroyed one; other queues are affected.
+ * error of the destroyed queue; the destruction affects other queues.
  *
  * The order is that of KFD without a hardware scheduler: disable the queue,
  * wait until it is idle, disable its doorbell, load the new queue.
@@ -166,8 +166,8 @@ static void test_destroy(void)
         qvgpu_wr(l.v, SDMA_ENGINE(3) + SDMA_FREEZE, 0);
 
         /*
-         * Make the condition true that the queue waited for. The queue must not
-         * continue.
+         * Make true the condition for which the queue waited. The queue must
+         * not continue.
          */
         qtest_writel(l.v->qts, l.at, 1);
         qtest_clock_step(l.v->qts, 1000000);

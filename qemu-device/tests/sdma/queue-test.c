@@ -12,8 +12,8 @@
 #define VMID    2
 
 /*
- * Catches: a packet is cut at the end of the ring; a pointer is cut to 32 bits.
- * The pointers start just below 4 GiB; the ring wraps many times.
+ * The pointers start just below 4 GiB; the ring wraps many times. Catches: a
+ * packet is cut at the end of the ring; a pointer is cut to 32 bits.
  */
 static void test_wraparound(void)
 {
@@ -46,7 +46,7 @@ static void test_wraparound(void)
 
 /*
  * Catches: the write-back of RPTR is cut to 32 bits, is late, or is done while
- * it is disabled.
+ * write-back is disabled.
  */
 static void test_rptr_writeback(void)
 {
@@ -136,8 +136,8 @@ static void test_doorbell(void)
 
 /*
  * Catches: a write to another doorbell changes a queue's write pointer; a write
- * to the queue's own doorbell changes it while the doorbell is disabled or
- * outside of the doorbell range.
+ * to the queue's own doorbell changes the write pointer while the doorbell is
+ * disabled or is outside of the doorbell range.
  */
 static void test_doorbell_strangers(void)
 {
@@ -167,8 +167,8 @@ static void test_doorbell_strangers(void)
     qvgpu_wr(v, BIF_SDMA0_DOORBELL_RANGE, range & ~BIF_DOORBELL_RANGE__SIZE);
     qvgpu_sdma_kick(&q);
     /*
-     * Ring the doorbell while the engine's doorbell range ends before it, and
-     * while the range starts after it.
+     * Ring the doorbell while the engine's doorbell range ends before the
+     * doorbell, and while the range starts after the doorbell.
      */
     qvgpu_wr(v, BIF_SDMA0_DOORBELL_RANGE,
              VGPU_SET(range, BIF_DOORBELL_RANGE__SIZE, 2u));
@@ -232,10 +232,11 @@ static void test_all_queues(void)
 }
 
 /*
+ * The gfx queue of engine n has doorbell DOORBELL_SDMA(n). The doorbell of the
+ * page queue is higher by DOORBELL_MIRROR.
+ *
  * Catches: the doorbell range of an engine routes to another engine; the
- * doorbell of a kernel queue has no effect. The gfx queue of engine n has
- * doorbell DOORBELL_SDMA(n). The doorbell of the page queue is higher by
- * DOORBELL_MIRROR.
+ * doorbell of a kernel queue has no effect.
  */
 static void test_kernel_doorbells(void)
 {
@@ -308,7 +309,7 @@ static void test_indirect(void)
     qvgpu_pkt_poll_mem(&q, QVGPU_POLL_EQ, mc, 0x101, UINT32_MAX,
                        QVGPU_POLL_FOREVER);
     inner = qvgpu_sdma_to_buffer(&q, 0, &inner_len);
-    /* Call the inner buffer from another one, between two further packets. */
+    /* Call the inner buffer from an outer buffer, between two other packets. */
     qvgpu_pkt_add64(&q, mc, 1);
     qvgpu_pkt_indirect(&q, 0, qvgpu_mc(v, inner), inner_len);
     qvgpu_pkt_add64(&q, mc, 0x10000);
@@ -387,8 +388,8 @@ static void test_disable_in_poll(void)
 }
 
 /*
- * Catches: a copy is repeated or cut when its queue is disabled within the
- * packet. Completed bytes must not be copied again.
+ * Catches: when a queue is disabled within a copy, the copy is repeated or cut.
+ * Completed bytes must not be copied again.
  */
 static void test_disable_in_copy(void)
 {
@@ -451,9 +452,11 @@ static void test_reuse(void)
 }
 
 /*
+ * The engine is idle when the doorbells ring. The test runs with a spin time of
+ * 0 and of 4 s.
+ *
  * Catches: a doorbell is lost while a worker spins or goes to sleep; a worker
- * still spins after the machine has stopped, or when QEMU quits. The engine is
- * idle when the doorbells ring. The test runs with a spin time of 0 and of 4 s.
+ * still spins after the machine has stopped, or when QEMU quits.
  */
 static void test_poll_ns(void)
 {
