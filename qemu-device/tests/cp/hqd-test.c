@@ -67,7 +67,7 @@ static void test_select(void)
 
 /*
  * The write pointers of both queues are only in memory, as amdgpu leaves them.
- * The test requests to poll write pointers, for one queue.
+ * The test requests a poll of the write pointer of one queue.
  *
  * Catches: the selected queue does not start; the other queue starts.
  */

@@ -115,7 +115,7 @@ static void disturb(FuzzQueue *q)
         freeze(c->v, other->q.engine);
         break;
     case 5:
-        /* Stop the machine and let it continue. */
+        /* A stop and a continue of the machine must have no effect. */
         qtest_qmp_assert_success(c->v->qts, "{ 'execute': 'stop' }");
         qtest_qmp_assert_success(c->v->qts, "{ 'execute': 'cont' }");
         break;

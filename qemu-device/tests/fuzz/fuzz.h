@@ -37,7 +37,7 @@
 #define FUZZ_MEM            (FUZZ_PARTS_AT + FUZZ_QUEUES * FUZZ_PART)
 #define FUZZ_PAGES          (FUZZ_MEM / QVGPU_PAGE)
 /*
- * A part has data pages at both ends, and rings and buffers in the middle.
+ * A queue's part has data pages at both ends, and rings and buffers between.
  * FUZZ_DATA_RAM and FUZZ_DATA_VRAM are the numbers of data pages at the start
  * of a part, FUZZ_DATA_END is the number at its end.
  */
@@ -350,7 +350,7 @@ void fuzz_drain_irqs(FuzzCase *c);
  * @vmid: VMID of the access
  * @va: address of the access
  * @write: true for a write access
- * @hit: the entry that faults
+ * @hit: the page-table entry that faults
  *
  * Waits for the fault, may disturb the device and compare the queue's memory,
  * may repair the entry, and acknowledges the fault. If the entry still faults,

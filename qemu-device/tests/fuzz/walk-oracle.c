@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Fuzzer of vgpu-kfd: translates an address as docs/hardware.md defines it,
- * with the current tables.
+ * with the model's current page tables.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"

@@ -186,8 +186,8 @@ static void test_drop(void)
     qvgpu_stop(t.v);
 
     /*
-     * A repair and an acknowledge resume the queue before the entry is sent
-     * again.
+     * A repair and an acknowledge resume the queue before the dropped interrupt
+     * entry is sent again.
      */
     irq_start(&t);
     qvgpu_inject(t.v, "'kind': 'fault-drop', 'va': %" PRIu64, VA);

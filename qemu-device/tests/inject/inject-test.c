@@ -178,7 +178,10 @@ static void test_members(void)
     qvgpu_stop(v);
 }
 
-/* Catches: skip or count is off by one; an injection does not end. */
+/*
+ * Catches: skip or count is off by one; an injection does not end after count
+ * events.
+ */
 static void test_skip_count(void)
 {
     char pages[PAGES + 1] = "";

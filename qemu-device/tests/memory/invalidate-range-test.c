@@ -17,8 +17,8 @@
                  VM_INVALIDATE_ENG_REQ__L1_PTES)
 
 /*
- * PAGES virtual pages from VA on. Each page can be mapped to memory at old or
- * at new, whose contents differ.
+ * PAGES virtual pages from VA on. Each page can be mapped to memory at @old or
+ * at @new, whose contents differ.
  */
 typedef struct Range {
     QVGPU *v;

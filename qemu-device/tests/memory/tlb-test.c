@@ -85,8 +85,8 @@ static void test_other_vmids_stay(void)
 }
 
 /*
- * Catches: an invalidation drops a leaf, but leaves the directory entry that
- * leads to the leaf in the cache.
+ * Catches: an invalidation drops a cached leaf, but not the cached directory
+ * entry that points to the leaf's table.
  */
 static void test_directories(void)
 {

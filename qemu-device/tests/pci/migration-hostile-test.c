@@ -214,8 +214,8 @@ static void patch(const char *file, uint64_t quad, int at, uint8_t byte)
 }
 
 /*
- * Catches: fields of a refused snapshot stay in the device unchecked, and are
- * used as indices when the machine continues.
+ * Catches: after a load refuses a snapshot, invalid fields of the snapshot stay
+ * in the device, and are used as indices when the machine continues.
  */
 static void test_loadvm(void)
 {

@@ -148,8 +148,8 @@ static void test_visible(void)
 }
 
 /*
- * Map the PCI Express configuration window (ECAM). Returns the address in the
- * window of the device's configuration space.
+ * Map the PCI Express configuration window (ECAM). Returns the address of
+ * the device's configuration space in this window.
  */
 static uint64_t ecam(QVGPU *v)
 {

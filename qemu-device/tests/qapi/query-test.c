@@ -291,8 +291,8 @@ static void test_compute(void)
 }
 
 /*
- * Catches: rings 1 and 2 are not reported, or are reported with the state of
- * ring 0.
+ * Catches: interrupt rings 1 and 2 are not reported, or are reported with the
+ * state of ring 0.
  */
 static void test_rings(void)
 {

@@ -427,8 +427,8 @@ static void test_unmap_storm(void)
                 qvgpu_invalidate(r.v, 1u << VMID);
             }
             /*
-             * Half of the pages are unmapped before the engines start, half
-             * while they run.
+             * Some pages are unmapped before the engines start, the others
+             * while the engines run.
              */
             if (n == PULLS / 2) {
                 qvgpu_sdma_kick(&r.q);
