@@ -224,7 +224,10 @@ static void make_conditional(FuzzQueue *q, unsigned vmid, GArray *to)
 
     make_packet(q, vmid, 2, dw);
     if (dw->len > 48) {
-        /* Add no condition: the longer sequence might not fit in the ring. */
+        /*
+         * Add no condition: the longer sequence might not fit in the space that
+         * make_stream() has checked.
+         */
     } else if (fuzz_chance(r, 30)) {
         EMIT(SDMA_PKT(SDMA_OP_PRE_EXE, 0) |
              VGPU_PREP(SDMA_PRE_EXE__DEVICES, x & 0xff), dw->len);
