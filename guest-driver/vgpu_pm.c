@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * System sleep: suspend to idle, to memory, to disk. The device may lose all its state
- * meanwhile, VRAM too (docs/driver.md, "Sleep"). The callbacks of this file are called in
+ * System sleep: suspend to idle, to memory, to disk. During the sleep the device may lose all
+ * its state, including VRAM (docs/driver.md, "Sleep"). The callbacks of this file are called in
  * this order:
  *
  *	vgpu_pm_notify()	evict queues and empty VRAM. This is done before the

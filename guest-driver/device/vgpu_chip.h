@@ -8,7 +8,7 @@
 
 #define VGPU_CHIP_NUM_CU		104
 #define VGPU_CHIP_NUM_SE		8
-#define VGPU_CHIP_CU_PER_SH		14	/* 13 of them are active */
+#define VGPU_CHIP_CU_PER_SH		14	/* of these 14 CUs, 13 are active */
 #define VGPU_CHIP_WAVE_SIZE		64
 #define VGPU_CHIP_MAX_ENGINE_MHZ	1700
 

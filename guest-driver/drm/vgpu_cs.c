@@ -205,7 +205,7 @@ static int cs_sync(struct vgpu_cs *cs)
 			   gem_to_vgpu_bo(gem)->flags &
 				   AMDGPU_GEM_CREATE_EXPLICIT_SYNC;
 		ret = cs_sync_to(cs, gem->resv, explicit);
-		/* A move of the BO may have used the fence slot that cs_lock_each() reserved. */
+		/* A move of the BO may have used a slot from cs_lock_each(): reserve it again. */
 		if (!ret)
 			ret = dma_resv_reserve_fences(gem->resv, 1);
 		if (ret)
@@ -286,8 +286,8 @@ static bool cs_pages_valid(struct vgpu_cs *cs)
 }
 
 /*
- * Validate the BOs, and push the job. The caller holds va_lock. If pages or BOs have moved
- * meanwhile, returns -EAGAIN, and the caller starts again.
+ * Validate the BOs, and push the job. The caller holds va_lock. If pages or BOs move before
+ * the job is pushed, returns -EAGAIN, and the caller starts again.
  */
 static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 {
@@ -299,8 +299,9 @@ static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 	if (ret)
 		return ret;
 	/*
-	 * If VRAM has no room, try again with GTT. Use a new ticket: TTM 6.12 reports -EDEADLK
-	 * like a lack of room, and after -EDEADLK the old ticket is not usable.
+	 * If VRAM has no room, try again with GTT, and with a new ticket. The old ticket may be
+	 * unusable: TTM 6.12 may report a lack of room when the reservation of a BO failed with
+	 * -EDEADLK, and after -EDEADLK a ticket cannot be used.
 	 */
 	ret = cs_reserve(cs, cs_place);
 	if (ret == -ENOMEM)
@@ -314,7 +315,7 @@ static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 	if (!ret)
 		ret = cs_sync(cs);
 	if (!ret) {
-		/* After cs_push(), notifiers and moves wait for the job. */
+		/* Hold the locks until cs_push(): notifiers and moves wait only for pushed jobs. */
 		mutex_lock(notifier_lock);
 		mutex_lock(&vm->push_lock);
 		if (cs_pages_valid(cs) && !vgpu_vm_has_stale(vm))

@@ -361,7 +361,7 @@ int vgpu_cs_parse(struct vgpu_cs *cs, const struct drm_amdgpu_cs_in *in)
 
 /**
  * vgpu_cs_free() - free the objects of a submission
- * @cs: submission; a job that was not pushed is freed, too
+ * @cs: submission; if its job was not pushed, the function also frees the job
  */
 void vgpu_cs_free(struct vgpu_cs *cs)
 {

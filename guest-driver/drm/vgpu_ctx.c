@@ -292,7 +292,7 @@ int vgpu_ctx_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 
 	if (flags && op != AMDGPU_CTX_OP_SET_STABLE_PSTATE)
 		return -EINVAL;
-	/* Old user space does not set the priority. */
+	/* An invalid priority stands for NORMAL: old user space does not set the priority. */
 	if (!ctx_priority_ok(priority))
 		priority = AMDGPU_CTX_PRIORITY_NORMAL;
 

@@ -223,8 +223,8 @@ static int vgpu_gpu_recover_show(struct seq_file *m, void *data)
 }
 
 /*
- * A read evicts each BO once, as with amdgpu's file of that name. A BO that has returned meanwhile
- * is not evicted again.
+ * A read evicts each BO once, as with amdgpu's file of that name. A BO that moves back before the
+ * read ends is not evicted again.
  */
 static int vgpu_evict_show(struct seq_file *m, u32 mem_type)
 {

@@ -2,7 +2,7 @@
 /*
  * Defines the DRM driver, with its primary and render node, and the table of the implemented
  * ioctls of amdgpu's uAPI (drm/amdgpu_drm.h), which docs/driver.md lists. Every other amdgpu
- * ioctl fails with -EINVAL, as an unknown one does.
+ * ioctl fails with -EINVAL, as an unknown ioctl does.
  */
 #include <linux/module.h>
 

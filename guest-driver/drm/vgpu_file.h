@@ -16,14 +16,15 @@
 #include "vgpu_drm_priv.h"
 #include "vgpu_job.h"
 
-/* Ranges that amdgpu reserves at both ends of an address space. */
+/* Bytes that amdgpu reserves at the bottom and at the top of an address space. */
 #define VGPU_VA_RESERVED_BOTTOM	SZ_64K
 #define VGPU_VA_RESERVED_TOP	(SZ_2M + SZ_2M + SZ_64K)
 /* First non-canonical address. Engines do not accept sign-extended (higher) addresses. */
 #define VGPU_VA_HOLE		BIT_ULL(VGPU_VA_BITS - 1)
 
-/* As in amdgpu: number of rings of the DMA IP, and of fences that a context keeps for each ring. */
+/* Number of rings of the DMA IP in a context, as in amdgpu. */
 #define VGPU_CTX_RINGS		2
+/* Number of fences that a context keeps for each ring, as in amdgpu. */
 #define VGPU_CTX_FENCES		32u
 
 /**

@@ -3,8 +3,8 @@
  * Implements amdgpu's GEM_CREATE, GEM_MMAP, GEM_OP, GEM_METADATA and GEM_WAIT_IDLE for BOs with GEM
  * handles.
  *
- * Such a BO may be evicted at any time. Only the handles hold references on the BO; the DRM core
- * closes the remaining handles of a file when the file is closed.
+ * A BO with GEM handles may be evicted at any time. Only the handles hold references on the BO;
+ * the DRM core closes the remaining handles of a file when the file is closed.
  */
 #include <linux/ktime.h>
 #include <linux/slab.h>
@@ -160,8 +160,8 @@ static int vgpu_gem_create_info(struct vgpu_bo *bo, u64 user)
 }
 
 /*
- * Set the domains of a BO; the next validation moves the BO. An import cannot be placed in VRAM,
- * and a user pointer cannot be placed at all.
+ * Set the domains of a BO; the next validation moves the BO. An import cannot be placed in VRAM.
+ * The domains of a user pointer cannot be set.
  */
 static int vgpu_gem_set_placement(struct vgpu_bo *bo, u64 domains)
 {
@@ -288,8 +288,8 @@ put:
  * vgpu_gem_timeout() - convert a deadline to a timeout
  * @deadline: CLOCK_MONOTONIC in ns; a value that is negative as s64 means no deadline
  *
- * The timeout may end before the deadline, because late timer ticks are added to jiffies all
- * at once. So the caller calls the function again after the timeout.
+ * The timeout may end before the deadline, because jiffies may advance by several ticks at
+ * once. So the caller calls the function again after the timeout.
  *
  * Return: timeout in jiffies, or 0 after the deadline.
  */

@@ -69,7 +69,7 @@ static int va_check(const struct drm_amdgpu_gem_va *args)
 	}
 }
 
-/* Check the range of a mapping. As in amdgpu, this is done before other mappings are removed. */
+/* Check the range of an operation. As in amdgpu, a bad range fails before mappings are removed. */
 static int va_check_range(const struct drm_amdgpu_gem_va *args,
 			  const struct vgpu_bo *bo)
 {

@@ -6,7 +6,7 @@
  * the kernel's ring of the engine: INDIRECT packets with the job's VMID, then the user fence.
  *
  * All address spaces of the render node share two VMIDs. job_prepare() claims a VMID before the job
- * is submitted. A VMID passes to another address space only while none of its jobs is on an engine.
+ * is submitted. A VMID passes to another address space only while no job in the VMID is on an engine.
  * Fences depend on this code, so it neither allocates memory nor takes a reservation.
  */
 #include <linux/rcupdate.h>
@@ -327,9 +327,9 @@ struct vgpu_job *vgpu_job_create(struct vgpu_device *vdev, struct vgpu_vm *vm,
 	kref_get(&state->ref);
 	vgpu_sdma_fence_on_failure(job->hw_fence, job_failed, state);
 	/*
-	 * Use the epoch of the context, not of @vm: after a loss of VRAM, CS rebuilds the page
-	 * tables (vgpu_vm_restore_tables()), which may happen after the CS of this job has
-	 * checked the context.
+	 * Use the epoch of the context, not of @vm. After a loss of VRAM another CS may rebuild
+	 * the page tables and update the epoch of @vm (vgpu_vm_restore_tables()), even after the
+	 * CS of this job has checked the context's epoch.
 	 */
 	vgpu_sdma_fence_needs_vram(job->hw_fence, state->vram_epoch);
 	atomic_inc(&vdev->sched->jobs);

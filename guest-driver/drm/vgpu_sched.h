@@ -25,8 +25,8 @@ struct vgpu_vm;
  * @vm: address space that has the VMID, or NULL
  * @used: for each engine, the fence of the last job in the VMID, or NULL
  * @claim: for each engine, the finished fence of a job that is about to be submitted, or NULL
- * @wanted: true if a job of another address space waits until the VMID is idle; new jobs of
- *          @vm wait, too
+ * @wanted: true if a job of another address space waits until the VMID is idle; then new jobs
+ *          of @vm also wait
  */
 struct vgpu_vmid_slot {
 	struct vgpu_vm *vm;
@@ -37,7 +37,7 @@ struct vgpu_vmid_slot {
 
 /**
  * struct vgpu_sched - VMIDs and jobs of a device's render node
- * @vmid_lock: protects @vmid and @next_vmid. Fences depend on it, so its holders do not
+ * @vmid_lock: protects @vmid and @next_vmid. Fences depend on this lock, so its holders do not
  *             allocate
  * @vmid: owner and jobs of each VMID
  * @files: struct vgpu_file with an address space, by PASID; the xarray's lock

@@ -20,9 +20,9 @@
 #include "vgpu_hw_priv.h"
 
 #define DUMP_BYTES	SZ_64K
-#define DUMP_RING_DW	64u	/* dwords of a ring from the oldest job on, and from rptr on */
-#define DUMP_IH		16u	/* entries of the interrupt ring, up to the last one */
-#define DUMP_AROUND	4u	/* page-table entries before and after the faulting one */
+#define DUMP_RING_DW	64u	/* ring dwords dumped at the oldest job, and again at rptr */
+#define DUMP_IH		16u	/* newest interrupt entries that are dumped */
+#define DUMP_AROUND	4u	/* page-table entries dumped before and after the faulting one */
 
 static __printf(2, 3) void say(struct vgpu_dump *d, const char *fmt, ...)
 {
@@ -190,7 +190,10 @@ static void dump_gart(struct vgpu_device *vdev, u64 va)
 			     page < gart->windows ? NULL : gart->shadow);
 }
 
-/* The tables may be changed or freed concurrently; the reads stay within VRAM. */
+/*
+ * Dump the entry of each level that translates @va. The page tables may be changed or freed
+ * concurrently, so the entries may be wrong; the reads stay within VRAM.
+ */
 static void dump_walk(struct vgpu_device *vdev, unsigned int vmid, u64 va)
 {
 	static const char * const names[] = { "ptb", "pdb0", "pdb1", "pdb2" };

@@ -164,7 +164,7 @@ void vgpu_gart_unbind(struct vgpu_device *vdev, u64 page, u64 npages)
 		return;
 
 	memset(gart->shadow + page, 0, npages * sizeof(*gart->shadow));
-	/* Write the shadow before the table, for vgpu_gart_rewrite(). */
+	/* Write the shadow before the table, since vgpu_gart_rewrite() may run concurrently. */
 	wmb();
 	memset_io(&gart->table[page], 0, npages * sizeof(*gart->table));
 }
@@ -219,7 +219,7 @@ u64 vgpu_gart_rewrite(struct vgpu_device *vdev)
 
 	for (i = gart->windows; i < gart->total; i++) {
 		wrong += readq(&gart->table[i]) != READ_ONCE(gart->shadow[i]);
-		/* A concurrent change of the entry writes the shadow first. */
+		/* A concurrent change writes the shadow first: repeat if the shadow has changed. */
 		do {
 			pte = READ_ONCE(gart->shadow[i]);
 			writeq(pte, &gart->table[i]);
@@ -285,8 +285,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_bind_reserved);
  * vgpu_gart_close_windows() - make the windows' entries invalid
  * @vdev: device, its engines parked
  *
- * Called after a reset. Each job writes the entries that it needs. The caller calls
- * vgpu_gart_flush() next.
+ * Called after a reset. No entry has to be kept, since each job writes the entries that it
+ * needs. The caller calls vgpu_gart_flush() next.
  */
 void vgpu_gart_close_windows(struct vgpu_device *vdev)
 {

@@ -13,10 +13,10 @@
 
 struct vgpu_device;
 
-/* MC address of the GART, its bytes and number of pages, and the bytes of its table in VRAM. */
-#define VGPU_GART_START		0ull
-#define VGPU_GART_SIZE		0x20000000ull
+#define VGPU_GART_START		0ull		/* MC address */
+#define VGPU_GART_SIZE		0x20000000ull	/* bytes */
 #define VGPU_GART_PAGES		(VGPU_GART_SIZE >> VGPU_PAGE_SHIFT)
+/* Bytes of the GART's page table in VRAM. */
 #define VGPU_GART_TABLE_BYTES	(VGPU_GART_PAGES * sizeof(__le64))
 
 /*

@@ -28,7 +28,7 @@
 	 VM_L2_PROTECTION_FAULT_CNTL__WRITE_DEFAULT | \
 	 VM_L2_PROTECTION_FAULT_CNTL__EXECUTE_DEFAULT)
 
-/* The levels PDB2 to PDB0 are depth 2 for the hardware. Translate-further adds the fourth level. */
+/* PAGE_TABLE_DEPTH 2 stands for the levels PDB2 to PDB0. Translate-further adds the PTB. */
 #define CONTEXT_DEPTH		2
 #define CONTEXT_BLOCK_SIZE	9
 
@@ -234,7 +234,7 @@ int vgpu_gmc_start(struct vgpu_device *vdev)
 		hub_init_faults(vdev, hub);
 		hub_init_invalidation(vdev, hub);
 	}
-	/* After a reset all invalidation engines are free, also those that had not acknowledged. */
+	/* A reset drops requests in flight, so afterwards all invalidation engines are free. */
 	WRITE_ONCE(hw->inv_free, VGPU_INV_ENGINES);
 
 	vgpu_wreg(vdev, VGPU_GATE_REG, 0);

@@ -157,9 +157,10 @@ void vgpu_gmc_reset_end(struct vgpu_device *vdev, bool works)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_reset_end);
 
 /*
- * A request that was made when inv_epoch was @epoch was not acknowledged. Request a reset,
- * one for all such callers, and wait for it. The wait cannot deadlock, because the recovery
- * takes no lock of the folders above. Returns -ETIMEDOUT if no recovery will run.
+ * Called if a hub did not acknowledge an invalidation. @epoch is the value of inv_epoch when
+ * the invalidation was requested. Request one reset for all callers, and wait for this reset.
+ * The wait cannot deadlock, because the recovery takes no lock of the folders above. Returns
+ * -ETIMEDOUT if no recovery will run.
  */
 static int inv_await_reset(struct vgpu_device *vdev, unsigned int epoch)
 {

@@ -46,12 +46,13 @@
 /*
  * Bytes at the end of VRAM that hw/ uses: the GART's table, a page to which accesses
  * outside of the system aperture are redirected, and the words at VGPU_VRAM_MAGIC_AT(). The
- * size is a multiple of 2 MiB, so that mm/ gets a multiple of 2 MiB, too.
+ * size is a multiple of 2 MiB, so that the rest of VRAM, for mm/, is a multiple of 2 MiB.
  */
 #define VGPU_VRAM_RESERVED	0x200000ull
 #define VGPU_VRAM_MIN		0x4000000ull
-/* Random words by which a loss of VRAM is detected: their number, and their offset in VRAM. */
+/* Number of random words in VRAM. If the words have changed, VRAM was lost. */
 #define VGPU_VRAM_MAGIC_WORDS	8
+/* Offset of the random words in VRAM. */
 #define VGPU_VRAM_MAGIC_AT(hw) \
 	((hw)->gart.table_vram + VGPU_GART_TABLE_BYTES + VGPU_PAGE_SIZE)
 
@@ -61,7 +62,7 @@ static_assert(VGPU_VRAM_RESERVED && !(VGPU_VRAM_RESERVED % SZ_2M));
 static_assert(VGPU_VRAM_RESERVED < VGPU_VRAM_MIN);
 /* The GART has pages besides the windows, for the kernel's rings and for mm/. */
 static_assert(VGPU_GTT_WINDOW_PAGES * VGPU_GTT_NUM_WINDOWS < VGPU_GART_PAGES);
-/* Rings and the default page are allocated in CPU pages. */
+/* Rings and the default page are allocated in CPU pages and mapped in GPU pages. */
 static_assert(VGPU_PAGE_SIZE == PAGE_SIZE);
 
 /* Byte offset in BAR 5 of the page with the HDP flush registers. */
@@ -69,10 +70,11 @@ static_assert(VGPU_PAGE_SIZE == PAGE_SIZE);
 static_assert(VGPU_REMAP_PAGE + PAGE_SIZE <= VGPU_MMIO_BAR_SIZE);
 
 /*
- * Bitmap of the invalidation engines that the CPU uses, on both hubs (vgpu_gmc_flush.c),
- * and number of the engine that the CP uses. On the chip, firmware uses engines 0 to 2.
+ * Bitmap of the invalidation engines that the CPU uses, on both hubs (vgpu_gmc_flush.c).
+ * On the chip, firmware uses engines 0 to 2.
  */
 #define VGPU_INV_ENGINES	(GENMASK(15, 6) | BIT(17))
+/* Number of the invalidation engine that the CP uses. */
 #define VGPU_INV_ENGINE_CP	3
 
 /*

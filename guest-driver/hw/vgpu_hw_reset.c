@@ -29,10 +29,10 @@ static int hw_mode1_reset(struct vgpu_device *vdev)
  * @vdev: device; engines are parked (vgpu_sdma_park())
  * @vram_lost: receives whether the content of VRAM was lost
  *
- * As vgpu_hw_reset(), with two differences. The function does not count the reset or a loss
- * of VRAM. The function does not restore the GART's table, it only makes the entries of the
- * windows invalid. The caller has removed the mappings of the BARs in user space, or user
- * space is frozen.
+ * As vgpu_hw_reset(), with two differences. The function counts neither the reset nor a loss
+ * of VRAM. In the GART's table the function only makes the entries of the transfer windows
+ * invalid, and restores no entry. The caller has removed the mappings of the BARs in user
+ * space, or user space is frozen.
  *
  * Context: sleeps; takes io_lock for writing.
  *

@@ -222,7 +222,7 @@ static void ih_recover_overflow(struct vgpu_device *vdev)
 
 	vgpu_sdma_fault_overflow(vdev);
 	vgpu_sdma_poll_fences(vdev);
-	/* A fault that still exists is raised again after the acknowledge. */
+	/* If an access still faults, the device raises the fault again after the acknowledge. */
 	for (i = 0; i < VGPU_RETRY_CAM_SLOTS; i++)
 		vgpu_ih_cam_ack(vdev, i);
 }

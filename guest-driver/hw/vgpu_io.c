@@ -41,7 +41,10 @@ void vgpu_io_init(struct vgpu_hw_state *hw)
 {
 	init_rwsem(&hw->io_lock);
 	init_waitqueue_head(&hw->map_wait);
-	/* Declare to lockdep that reclaim takes io_lock: MMU notifiers change page tables. */
+	/*
+	 * Declare to lockdep that reclaim takes io_lock: reclaim calls MMU notifiers, which change
+	 * GPU page tables.
+	 */
 	fs_reclaim_acquire(GFP_KERNEL);
 	might_lock(&hw->io_lock);
 	fs_reclaim_release(GFP_KERNEL);
@@ -160,8 +163,8 @@ vm_fault_t vgpu_io_map_wait(struct vgpu_device *vdev, struct vm_fault *vmf)
 		return VM_FAULT_RETRY;
 
 	/*
-	 * Take a reference: without the lock the VMA and its reference to the device may be
-	 * freed.
+	 * Take a reference to the device: once the fault lock is released, the VMA and the
+	 * VMA's reference to the device may be freed.
 	 */
 	drm_dev_get(&vdev->drm);
 	release_fault_lock(vmf);

@@ -14,12 +14,12 @@
 
 struct vgpu_device;
 
-/* Bits of a request for a recovery. Each bit stands for a part that failed. */
+/* Bits of a request for a recovery. Each bit stands for a part of the device that failed. */
 #define VGPU_RECOVER_ENGINE(n)	BIT(n)
 #define VGPU_RECOVER_ENGINES	GENMASK(SDMA_NUM_ENGINES - 1, 0)
 /* Engines that have a ring of the kernel. */
 #define VGPU_RECOVER_KERNELS	GENMASK(VGPU_NUM_SDMA - 1, 0)
-/* Number of the command processor among the engines, in notifications of a recovery. */
+/* Engine number that stands for the command processor in notifications of a recovery. */
 #define VGPU_ENGINE_CP		SDMA_NUM_ENGINES
 #define VGPU_RECOVER_GART	BIT(8)
 #define VGPU_RECOVER_DEVICE	BIT(9)

@@ -6,9 +6,10 @@
 #include <linux/bits.h>
 #include <linux/types.h>
 
-/* GFX: VMIDs of render-node jobs. KFD: VMIDs of KFD's SDMA queues. amdgpu splits VMIDs likewise. */
+/* VMIDs of render-node jobs. GFX and KFD split the VMIDs as in amdgpu. */
 #define VGPU_FIRST_GFX_VMID	1
 #define VGPU_LAST_GFX_VMID	2
+/* VMIDs of KFD's SDMA queues. */
 #define VGPU_FIRST_KFD_VMID	3
 #define VGPU_LAST_KFD_VMID	11
 /* VMIDs that the CP assigns to the processes of a run list. */

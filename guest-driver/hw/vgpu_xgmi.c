@@ -82,9 +82,9 @@ bool vgpu_xgmi_same_hive(const struct vgpu_device *a,
 }
 
 /**
- * vgpu_xgmi_linked() - whether a device reaches the VRAM of another one by XGMI now
+ * vgpu_xgmi_linked() - whether a device can reach the VRAM of a peer through XGMI
  * @vdev: device
- * @peer: the other device, initialised
+ * @peer: another device, initialised
  *
  * Context: as vgpu_io_begin().
  *

@@ -104,9 +104,10 @@ void *vgpu_bo_cpu_addr(struct vgpu_bo *bo, u64 offset, bool *is_io)
 
 /**
  * vgpu_bo_mc_addr() - get the address of a BO for VMID 0
- * @bo: contiguous VRAM, or GTT with an address; the caller keeps the BO from moving
+ * @bo: BO; the caller keeps the BO from moving
  *
- * Return: the address, or VGPU_MC_NONE.
+ * Return: the address of a BO in contiguous VRAM, or in GTT with a GART address; VGPU_MC_NONE
+ * for any other BO.
  */
 u64 vgpu_bo_mc_addr(struct vgpu_bo *bo)
 {

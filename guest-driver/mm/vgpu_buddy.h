@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Gives the kernel's buddy allocator its newer names: drm_buddy was renamed to
- * gpu_buddy. For kernels that have only drm_buddy, this header defines the newer
- * names.
+ * Newer kernels have renamed the buddy allocator from drm_buddy to gpu_buddy. For
+ * kernels that have only drm_buddy, this header defines the newer names.
  */
 #ifndef VGPU_BUDDY_H
 #define VGPU_BUDDY_H

@@ -2,10 +2,10 @@
 /*
  * SMI events (AMDKFD_IOC_SMI_EVENTS): what happens on a GPU, as lines of text for files
  * that user space opened on the GPU's event log. Each kind of event has a function that
- * sends it; kfd_smi_open() opens the log for a reader. Start reading at kfd_smi_event().
+ * sends it by kfd_smi_event(); kfd_smi_open() opens the log for a reader.
  * This folder calls no other folder of the driver. The folder's only lock, kfd_smi_lock
- * (spin), is the innermost lock of the driver, since MMU notifiers and the recovery send
- * events, too.
+ * (spin), is the innermost lock of the driver, since even MMU notifiers and the recovery
+ * send events.
  */
 #ifndef KFD_SMI_EVENTS_H
 #define KFD_SMI_EVENTS_H
@@ -50,7 +50,7 @@ void kfd_smi_unmap(struct kfd_smi *smi, pid_t pid, unsigned long page,
  * @smi: event log of the GPU
  * @pid: process whose memory it is
  * @page: number of the first page
- * @npages: number of pages; some of them may not move
+ * @npages: number of pages, including those that fail to migrate
  * @to_vram: true: system memory to VRAM; false: VRAM to system memory
  * @trigger: KFD_MIGRATE_TRIGGER_*
  */

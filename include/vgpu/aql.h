@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * AQL packets (64 bytes): HSA's packets for user-mode queues, and AMD's vendor
- * packets. A constant AQL_* that names a place in a packet is an offset in
- * dwords. AMD_SIGNAL_* are byte offsets in a signal, which is AMD's
- * amd_signal_t.
+ * packets. Positions in a packet (AQL_*) are dword offsets. AMD_SIGNAL_* are
+ * byte offsets in a signal, which is AMD's amd_signal_t.
  *
  * Sources: HSA Platform System Architecture Specification 1.2, sections 2.8 and
  * 2.9; ROCr hsa.h, hsa_ext_amd.h, amd_hsa_signal.h.
@@ -32,11 +31,9 @@
 
 #define AQL_COMPLETION_SIGNAL		14	/* address of the signal; 0: no signal */
 
-/*
- * Signals of BARRIER_AND and BARRIER_OR: their number, and the offset of the
- * address of signal i.
- */
+/* Number of signals in a BARRIER_AND or BARRIER_OR packet. */
 #define AQL_BARRIER_SIGNALS		5
+/* Offset of the address of signal i in BARRIER_AND and BARRIER_OR. */
 #define AQL_BARRIER_SIGNAL(i)		(2 + 2 * (i))
 
 /*

@@ -63,7 +63,8 @@
 
 #define CP_ME1_PIPE0_INT_CNTL		(GC_BASE + 0x1085)
 #define CP_PIPE_INT_CNTL(me, pipe)	(CP_ME1_PIPE0_INT_CNTL + 4 * ((me) - 1) + (pipe))
-#define CPC_INT_CNTL			(GC_BASE + 0x10b4)	/* of the pipe in GRBM_GFX_CNTL */
+/* Interrupt control of the pipe that GRBM_GFX_CNTL selects. */
+#define CPC_INT_CNTL			(GC_BASE + 0x10b4)
 #define CP_INT_CNTL__DEQUEUE_REQUEST		0x00002000u
 #define CP_INT_CNTL__PRIV_REG			0x00800000u
 #define CP_INT_CNTL__OPCODE_ERROR		0x01000000u
@@ -94,7 +95,7 @@
 #define CP_HQD_VMID__IB_VMID			0x00000f00u
 #define CP_HQD_PERSISTENT_STATE		0x04
 #define CP_HQD_QUANTUM			0x07
-#define CP_HQD_PQ_BASE			0x08	/* address >> 8 */
+#define CP_HQD_PQ_BASE			0x08	/* ring address >> 8 */
 #define CP_HQD_PQ_BASE_HI		0x09
 #define CP_HQD_PQ_RPTR			0x0a	/* in dwords, less than the ring size */
 #define CP_HQD_PQ_RPTR_REPORT_ADDR	0x0b
@@ -124,8 +125,8 @@
 #define CP_MQD_CONTROL			0x22
 #define CP_HQD_HQ_STATUS1		0x23
 /*
- * The meaning of HQ_STATUS1 is specific to the model: the register keeps the
- * state of a queue that is not mapped.
+ * The fields of HQ_STATUS1 are specific to the model. They hold the state of a
+ * queue while the queue is not mapped.
  */
 #define CP_HQD_HQ_STATUS1__PHASE		0x00000003u	/* progress of the AQL packet */
 #define CP_HQD_HQ_STATUS1__REPORT		0x40000000u	/* PQ_RPTR not yet written back */
@@ -168,7 +169,8 @@
 #define IH_RING_CP_ME			0x0c
 #define IH_RING_CP_QUEUE		0x70
 /* Fields of data0 in an entry of BAD_OPCODE or PRIV_REG. */
-#define IH_CP_ERROR__DOORBELL		0x000003ffu	/* index in the process's doorbells */
+/* Number of the 64-bit doorbell in the doorbell slice of the process. */
+#define IH_CP_ERROR__DOORBELL		0x000003ffu
 #define IH_CP_ERROR__CODE		0x03fffc00u
 /* Values of IH_CP_ERROR__CODE: KFD_EC_QUEUE_PACKET_* of linux/kfd_ioctl.h. */
 #define CP_ERROR_PACKET_RESERVED	19

@@ -29,7 +29,8 @@
 #define VGPU_CNT_FAULTS_NORETRY		1	/* no-retry faults reported */
 #define VGPU_CNT_FAULTS_MERGED		2	/* stalls on a fault already reported */
 #define VGPU_CNT_REPLAYS		3	/* stalled accesses that succeeded on replay */
-#define VGPU_CNT_INVALIDATIONS		4	/* acknowledged, one per VMID of a request */
+/* Acknowledged TLB invalidations; each VMID of a request counts as one. */
+#define VGPU_CNT_INVALIDATIONS		4
 #define VGPU_CNT_TLB_HITS		5
 #define VGPU_CNT_TLB_MISSES		6
 #define VGPU_CNT_BYTES_COPIED		7	/* bytes that COPY packets copied */
@@ -41,7 +42,7 @@
 #define VGPU_CNT_MSI			13
 #define VGPU_CNT_DOORBELLS		14
 #define VGPU_CNT_QUEUE_ERRORS		15
-#define VGPU_CNT_INJECTIONS		16	/* times that an injection took effect */
+#define VGPU_CNT_INJECTIONS		16	/* error injections that took effect */
 #define VGPU_NUM_COUNTERS		17
 
 #endif /* VGPU_DEVICE_INFO_H */

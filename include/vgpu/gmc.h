@@ -136,10 +136,10 @@
 #define VM_INVALIDATE_ENG_ACK__PER_VMID			0x0000ffffu
 /*
  * The range of pages to invalidate, in the format of PCIe ATS. If S is clear,
- * it is one page, PAGE (VA >> 12). If S is set, it is 2 << n pages, where n is
- * the number of consecutive ones at the low end of PAGE; its first page is PAGE
- * with the low n + 1 bits cleared. 0xffffffff in LO32 and 0x1f in HI32 select
- * all addresses; drivers usually write these.
+ * the range is one page, PAGE (VA >> 12). If S is set, the range is 2 << n
+ * pages, where n is the number of consecutive ones at the low end of PAGE. The
+ * first page of the range is PAGE with the low n + 1 bits cleared. 0xffffffff
+ * in LO32 and 0x1f in HI32 select all addresses; drivers usually write these.
  */
 #define VM_INVALIDATE_ENG_ADDR_RANGE__S			0x0000000001ull	/* bit 0 of HI32:LO32 */
 #define VM_INVALIDATE_ENG_ADDR_RANGE__PAGE		0x1ffffffffeull
@@ -157,7 +157,8 @@
 #define VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(v)	(0x0eb + 2 * (v))
 #define VM_CONTEXT_PAGE_TABLE_END_ADDR_HI32(v)	(0x0ec + 2 * (v))
 
-#define MC_VM_FB_OFFSET			0x12b	/* offset >> 24 */
+/* Number >> 24 that is subtracted from VRAM addresses in page-table entries. */
+#define MC_VM_FB_OFFSET			0x12b
 #define MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB	0x12c	/* address >> 12 */
 #define MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_MSB	0x12d
 #define MC_VM_XGMI_LFB_CNTL		0x138

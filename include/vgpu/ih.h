@@ -11,8 +11,10 @@
 
 #define OSSSYS_BASE			0x10a0
 
-#define IH_VMID_LUT(v)			(OSSSYS_BASE + 0x00 + (v))	/* PASID of v, GFX hub */
-#define IH_VMID_LUT_MM(v)		(OSSSYS_BASE + 0x10 + (v))	/* PASID of v, MM hub */
+/* PASID of VMID v of the GFX hub. */
+#define IH_VMID_LUT(v)			(OSSSYS_BASE + 0x00 + (v))
+/* PASID of VMID v of the MM hub. */
+#define IH_VMID_LUT_MM(v)		(OSSSYS_BASE + 0x10 + (v))
 
 #define IH_RB_CNTL			(OSSSYS_BASE + 0x80)
 #define IH_RB_CNTL__RB_ENABLE			0x00000001u
@@ -34,12 +36,13 @@
 #define IH_RB_CNTL__WPTR_OVERFLOW_CLEAR		0x80000000u
 #define IH_RB_BASE			(OSSSYS_BASE + 0x81)	/* address >> 8 */
 #define IH_RB_BASE_HI			(OSSSYS_BASE + 0x82)
-/* Pointers are byte offsets in the ring. */
+/* Read and write pointer: byte offsets in the ring. */
 #define IH_RB_RPTR			(OSSSYS_BASE + 0x83)
 #define IH_RB_WPTR			(OSSSYS_BASE + 0x84)
 #define IH_RB_WPTR__RB_OVERFLOW			0x00000001u
 #define IH_RB_WPTR__OFFSET			0x0003fffcu
-#define IH_RB_WPTR_ADDR_HI		(OSSSYS_BASE + 0x85)	/* bus address of write-back */
+/* Bus address to which the device writes a copy of the write pointer. */
+#define IH_RB_WPTR_ADDR_HI		(OSSSYS_BASE + 0x85)
 #define IH_RB_WPTR_ADDR_LO		(OSSSYS_BASE + 0x86)
 #define IH_DOORBELL_RPTR		(OSSSYS_BASE + 0x87)
 #define IH_DOORBELL_RPTR__OFFSET		0x03ffffffu	/* dword index in BAR 2 */
@@ -57,7 +60,8 @@
 #define IH_RETRY_CAM_ACK__INDEX			0x000003ffu
 #define IH_CNTL				(OSSSYS_BASE + 0xc0)
 #define IH_STATUS			(OSSSYS_BASE + 0xc2)
-#define IH_RETRY_INT_CAM_CNTL		(OSSSYS_BASE + 0xea)	/* offset on Aldebaran */
+/* This offset is Aldebaran's; other chips have the register elsewhere. */
+#define IH_RETRY_INT_CAM_CNTL		(OSSSYS_BASE + 0xea)
 #define IH_RETRY_INT_CAM_CNTL__CAM_SIZE		0x0000001fu
 #define IH_RETRY_INT_CAM_CNTL__ENABLE		0x00010000u
 #define VGPU_RETRY_CAM_SLOTS		16	/* number of slots in the model */
@@ -98,8 +102,8 @@
 #define IH_CLIENT_SDMA(n)		((n) < 2 ? IH_CLIENT_SDMA0 + (n) : \
 					 (n) == 2 ? IH_CLIENT_SDMA2 : \
 					 IH_CLIENT_SDMA3 + (n) - 3)
-#define IH_CLIENT_VMC			0x12	/* faults in the MM hub: SDMA */
-#define IH_CLIENT_UTCL2			0x1b	/* faults in the GFX hub: CP */
+#define IH_CLIENT_VMC			0x12	/* VM faults of SDMA (MM hub) */
+#define IH_CLIENT_UTCL2			0x1b	/* VM faults of CP (GFX hub) */
 /* Values of IH_DW0__SOURCE. */
 #define IH_SRC_SDMA_ATOMIC_RTN_DONE	217	/* data0, data1: old value */
 #define IH_SRC_SDMA_ATOMIC_TIMEOUT	218	/* CMPSWAP loop timed out; data0: packet header */

@@ -52,7 +52,7 @@
 
 /*
  * Byte offsets in BAR 5 to which the two HDP flush registers are remapped. A
- * write at such an offset flushes the HDP: HDP_MEM_FLUSH for accesses to
+ * write to a remapped register flushes the HDP: HDP_MEM_FLUSH for accesses to
  * memory, HDP_REG_FLUSH for accesses to registers.
  */
 #define REMAP_HDP_MEM_FLUSH_CNTL	(NBIO_BASE + 0x12d)

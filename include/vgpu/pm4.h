@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * PM4 packets (type 3) of the compute queues. DWn is dword n of a packet; DW0
- * is the header. "WRITE_DATA: control, address, data" names the contents of the
- * dwords that follow the header of that packet. A 64-bit value takes two
- * dwords, the low one first.
+ * is the header. "COPY_DATA: header, control, source, destination" lists the
+ * contents of that packet. A 64-bit value or an address takes two dwords, the
+ * low one first.
  *
  * Sources: Linux soc15d.h, kfd_pm4_headers_ai.h, gfx_v9_0.c.
  */
 #ifndef VGPU_PM4_H
 #define VGPU_PM4_H
 
-#define PM4_HDR__TYPE			0xc0000000u	/* 3; a packet of type 2 is a 1-dword NOP */
+/* 3 in all packets below. A packet of type 2 is a NOP of one dword. */
+#define PM4_HDR__TYPE			0xc0000000u
 #define PM4_HDR__COUNT			0x3fff0000u	/* dwords after the header, minus 1 */
 #define PM4_HDR__OPCODE			0x0000ff00u
 #define PM4_HDR__SHADER_TYPE		0x00000002u	/* 1: compute */
@@ -38,7 +39,8 @@
 #define PM4_RUN_LIST			0xa5
 
 /*
- * WRITE_DATA: control, address (for a register: dword offset in BAR 5), data.
+ * WRITE_DATA: header, control, address (for a register: dword offset in BAR 5),
+ * data.
  */
 #define PM4_WRITE_DATA_DW1__DST_SEL	0x00000f00u
 #define PM4_WRITE_DATA_DW1__ONE_ADDR	0x00010000u
@@ -50,7 +52,7 @@
 #define PM4_DST_L2			2
 #define PM4_DST_MEM			5
 
-/* COPY_DATA: control, source, destination. */
+/* COPY_DATA: header, control, source, destination. */
 #define PM4_COPY_DATA_DW1__SRC_SEL	0x0000000fu
 #define PM4_COPY_DATA_DW1__DST_SEL	0x00000f00u
 #define PM4_COPY_DATA_DW1__COUNT_64	0x00010000u
@@ -61,14 +63,14 @@
 #define PM4_SRC_IMMEDIATE		5
 #define PM4_SRC_CLOCK			9
 
-/* WAIT_REG_MEM: control, address, reference, mask, interval. */
+/* WAIT_REG_MEM: header, control, address, reference, mask, interval. */
 #define PM4_WAIT_DW1__FUNCTION		0x00000007u
 #define PM4_WAIT_DW1__MEM_SPACE		0x00000010u
 /* 1: write the register in DW2, then poll the register in DW3. */
 #define PM4_WAIT_DW1__OPERATION		0x000000c0u
 /* Values 0 to 6 of FUNCTION: always, <, <=, ==, !=, >=, >. */
 
-/* INDIRECT_BUFFER: base, control. */
+/* INDIRECT_BUFFER: header, base, control. */
 #define PM4_IB_DW1__BASE_LO		0xfffffffcu
 #define PM4_IB_DW2__BASE_HI		0x0000ffffu
 #define PM4_IB_DW3__SIZE		0x000fffffu	/* length in dwords */
@@ -76,11 +78,11 @@
 #define PM4_IB_DW3__VALID		0x00800000u
 #define PM4_IB_DW3__VMID		0x0f000000u	/* used only in queues of VMID 0 */
 
-/* EVENT_WRITE: event. */
+/* EVENT_WRITE: header, event. */
 #define PM4_EVENT__TYPE			0x0000003fu
 #define PM4_EVENT__INDEX		0x00000f00u
 
-/* RELEASE_MEM: event, selections, address, data, int_ctxid. */
+/* RELEASE_MEM: header, event, selections, address, data, int_ctxid. */
 #define PM4_RELEASE_DW2__DST_SEL	0x00030000u	/* 0 or 1: memory */
 #define PM4_RELEASE_DW2__INT_SEL	0x07000000u
 #define PM4_RELEASE_DW2__DATA_SEL	0xe0000000u
@@ -98,7 +100,7 @@
 #define PM4_INT_IF_32			5	/* interrupt if memory equals the data */
 #define PM4_INT_IF_64			6
 
-/* SET_SH_REG: offset of the first register from PM4_SH_REG_FIRST, values. */
+/* SET_SH_REG: header, first register minus PM4_SH_REG_FIRST, values. */
 #define PM4_SH_REG_FIRST		0x2c00
 #define PM4_SH_COMPUTE_FIRST		0x2e00	/* COMPUTE_DISPATCH_INITIATOR */
 #define PM4_SH_COMPUTE_COUNT		0x50	/* up to COMPUTE_USER_DATA_15 */
@@ -107,8 +109,8 @@
  * Only the KIQ and the HIQ execute the packets below. MAP_PROCESS occurs only
  * in run lists.
  *
- * MAP_QUEUES: control, byte offset of the doorbell in BAR 2, address of the
- * MQD, address of the write pointer.
+ * MAP_QUEUES: header, control, byte offset of the doorbell in BAR 2, address of
+ * the MQD, address of the write pointer.
  */
 #define PM4_MAP_QUEUES_DWORDS		7
 /* 1: ENGINE_SEL is the number of an SDMA engine. */
@@ -129,8 +131,8 @@
 #define PM4_ENGINE_SDMA1		3
 
 /*
- * UNMAP_QUEUES: control, then the PASID of the queues, or the byte offsets of
- * the doorbells of up to four queues.
+ * UNMAP_QUEUES: header, control, then the PASID of the queues, or the byte
+ * offsets of the doorbells of up to four queues.
  */
 #define PM4_UNMAP_DW1__ACTION		0x00000003u
 #define PM4_UNMAP_DW1__QUEUE_SEL	0x00000030u
@@ -143,7 +145,8 @@
 #define PM4_SEL_NON_STATIC		3
 
 /*
- * QUERY_STATUS: control, queue (not used by the model), address, 64-bit data.
+ * QUERY_STATUS: header, control, queue (not used by the model), address, 64-bit
+ * data.
  */
 #define PM4_QUERY_DW1__CONTEXT_ID	0x0fffffffu
 #define PM4_QUERY_DW1__COMMAND		0xc0000000u
@@ -152,20 +155,20 @@
 #define PM4_QUERY_FENCE_ACK		2
 #define PM4_QUERY_FENCE_INTERRUPT	3
 
-/* INVALIDATE_TLBS: PASID to invalidate, and hubs. */
-#define PM4_INVALIDATE_DW1__ALL_HUB	0x00000010u	/* invalidate the MM hub, too */
+/* INVALIDATE_TLBS: header, then the PASID to invalidate, and the hubs. */
+#define PM4_INVALIDATE_DW1__ALL_HUB	0x00000010u	/* also in the MM hub */
 #define PM4_INVALIDATE_DW1__PASID	0x001fffe0u
 #define PM4_INVALIDATE_DW1__FLUSH_TYPE	0x60000000u
 
 /*
- * SET_RESOURCES: control, 64-bit mask of HQDs that run lists may use, 64-bit
- * mask of GWS resources, unused dwords.
+ * SET_RESOURCES: header, control, 64-bit mask of HQDs that run lists may use,
+ * 64-bit mask of GWS resources, unused dwords.
  */
 #define PM4_RESOURCES_DW1__VMID_MASK	0x0000ffffu
 
 /*
- * RUN_LIST: address of the list, control. The list consists of MAP_PROCESS,
- * MAP_QUEUES and NOP packets, and may end with RUN_LIST.
+ * RUN_LIST: header, address of the list, control. The list consists of
+ * MAP_PROCESS, MAP_QUEUES and NOP packets, and may end with RUN_LIST.
  */
 #define PM4_RUN_LIST_DWORDS		4
 #define PM4_RUN_DW1__BASE_LO		0xfffffffcu
@@ -176,8 +179,8 @@
 #define PM4_RUN_DW3__PROCESS_CNT	0x0f000000u
 
 /*
- * MAP_PROCESS in the layout of gfx90a: control, page table base, SH_MEM_BASES
- * and SH_MEM_CONFIG, then fields for shaders, GDS and debuggers.
+ * MAP_PROCESS in the layout of gfx90a: header, control, page table base,
+ * SH_MEM_BASES and SH_MEM_CONFIG, then fields for shaders, GDS and debuggers.
  */
 #define PM4_MAP_PROCESS_DWORDS		21
 #define PM4_PROCESS_DW1__PASID		0x0000ffffu

@@ -69,7 +69,7 @@
 #define SDMA_RB_CNTL__RPTR_WRITEBACK_TIMER	0x001f0000u
 #define SDMA_RB_CNTL__RB_PRIV			0x00800000u
 #define SDMA_RB_CNTL__RB_VMID			0x0f000000u
-#define SDMA_RB_BASE			0x01	/* address >> 8 */
+#define SDMA_RB_BASE			0x01	/* ring address >> 8 */
 #define SDMA_RB_BASE_HI			0x02
 #define SDMA_RB_RPTR			0x03	/* bytes, not wrapped at the ring's end */
 #define SDMA_RB_RPTR_HI			0x04
@@ -107,7 +107,8 @@
 #define VGPU_SDMA_EXC_NONE		0
 #define VGPU_SDMA_EXC_PACKET		1	/* unknown or malformed packet */
 #define VGPU_SDMA_EXC_POISON		3	/* the queue read poisoned memory */
-#define VGPU_SDMA_EXC_RING		2	/* invalid ring or pointer, or fault of a fetch */
+/* Invalid ring or pointer, or a fault while packets were fetched. */
+#define VGPU_SDMA_EXC_RING		2
 
 /*
  * The queue's image in memory (MQD), in dwords. The first SDMA_MQD_REGS dwords

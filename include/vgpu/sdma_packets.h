@@ -31,7 +31,7 @@
 #define SDMA_OP_PRE_EXE			15
 
 #define SDMA_SUBOP_COPY_LINEAR		0
-#define SDMA_SUBOP_COPY_LINEAR_RECT	4	/* "sub window" */
+#define SDMA_SUBOP_COPY_LINEAR_RECT	4	/* SUB_WIND in Linux */
 #define SDMA_SUBOP_WRITE_LINEAR		0
 #define SDMA_SUBOP_PTEPDE_GEN		0
 #define SDMA_SUBOP_POLL_REGMEM		0
@@ -61,7 +61,8 @@
  */
 #define SDMA_COPY_RECT_DWORDS		13
 #define SDMA_COPY_RECT__ELEMENT		0xe0000000u	/* log2 of the element's bytes, 0 to 4 */
-#define SDMA_COPY_RECT_SRC_DW		1		/* first of the five dwords */
+/* First dword of the source. */
+#define SDMA_COPY_RECT_SRC_DW		1
 #define SDMA_COPY_RECT_DST_DW		6
 #define SDMA_COPY_RECT_XY__X		0x00003fffu	/* in source, destination and size */
 #define SDMA_COPY_RECT_XY__Y		0x3fff0000u

@@ -112,7 +112,7 @@ static void cp_ring_add(struct vgpu_cp_ring *ring, const u32 *dw,
 static void cp_ring_kick(struct vgpu_device *vdev, struct vgpu_cp_ring *ring)
 {
 	WRITE_ONCE(*ring->wptr_wb, cpu_to_le64(ring->wptr));
-	/* Write packets and pointer before the doorbell. */
+	/* Order the stores of packets and write pointer before the doorbell. */
 	wmb();
 	vgpu_wdoorbell64(vdev, ring->doorbell, ring->wptr);
 }
@@ -209,7 +209,7 @@ static int cp_start(struct vgpu_device *vdev)
 	unsigned int me, pipe, vmid;
 	int ret;
 
-	/* This range overlaps the doorbell ranges of other blocks, which take precedence. */
+	/* The range is the whole page. A doorbell in another block's range goes to that block. */
 	vgpu_wreg(vdev, CP_MEC_DOORBELL_RANGE_LOWER, 0);
 	vgpu_wreg(vdev, CP_MEC_DOORBELL_RANGE_UPPER, PAGE_SIZE - sizeof(u64));
 	for (me = 1; me <= CP_NUM_MECS; me++)
@@ -217,8 +217,8 @@ static int cp_start(struct vgpu_device *vdev)
 			vgpu_wreg(vdev, CP_PIPE_INT_CNTL(me, pipe),
 				  CP_PIPE_INTERRUPTS);
 	/*
-	 * After a reset every VMID has all of GWS (global wave sync). Take it away: the
-	 * MAP_PROCESS packet of a process requests the GWS that the process needs.
+	 * After a reset every VMID has all of GWS (global wave sync). Set the share of each
+	 * VMID to 0: the MAP_PROCESS packet of a process requests the GWS that it needs.
 	 */
 	for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++)
 		vgpu_wreg(vdev, GDS_GWS_VMID(vmid), 0);
@@ -286,7 +286,10 @@ __le32 *vgpu_cp_next_list(struct vgpu_device *vdev)
 	return cp->lists[!cp->list];
 }
 
-/* Wake vgpu_cp_run(). The caller holds cp.lock and has reset or stopped the CP. */
+/*
+ * Wake the callers of vgpu_cp_run() that wait for the reset of a hung CP. The caller holds
+ * cp.lock and has reset or stopped the CP.
+ */
 static void cp_clear_hang(struct vgpu_cp *cp)
 {
 	WRITE_ONCE(cp->hangs, false);
@@ -317,9 +320,9 @@ static void cp_report_hang(struct vgpu_device *vdev)
  *
  * On return queues that are not in the list are unmapped, and their MQDs hold their state.
  * During a reset the function only stores the list, for vgpu_cp_unpark(). If the CP hangs,
- * the function waits for the reset, because a hung CP may run removed queues until then,
- * and the caller frees the memory of these queues after this call. The wait cannot
- * deadlock: the recovery takes no lock of kfd/.
+ * the function waits for the reset. Until the reset a hung CP may run removed queues, and
+ * the caller frees the memory of these queues after this call. The wait cannot deadlock: the
+ * recovery takes no lock of kfd/.
  *
  * Context: sleeps, does not allocate.
  *
@@ -362,8 +365,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_cp_run);
  *
  * Context: any.
  *
- * Return: the number. If it has changed, the caller must not let queues run again that ran
- * before the change.
+ * Return: the number. After a change of the number, the caller must not run those queues
+ * again that ran before the change.
  */
 u32 vgpu_cp_lost(struct vgpu_device *vdev)
 {

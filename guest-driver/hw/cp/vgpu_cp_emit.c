@@ -16,7 +16,7 @@
 /* Time slice of a process while other processes wait, in ms. */
 #define RUN_QUANTUM_MS		10u
 
-/* Dwords of an MQD that only drivers use, as offsets from CP_MQD_BASE_ADDR. */
+/* MQD fields that the CP of the model ignores, as dword offsets from CP_MQD_BASE_ADDR. */
 #define MQD_CTX_SAVE_BASE	0x2b
 #define MQD_CNTL_STACK_OFFSET	0x2e
 #define MQD_CNTL_STACK_SIZE	0x2f
@@ -130,7 +130,7 @@ void vgpu_mqd_init(__le32 *mqd, const struct vgpu_cp_queue_regs *regs)
 	vgpu_mqd_write(mqd, CP_HQD_PQ_DOORBELL_CONTROL, regs->doorbell_offset);
 	vgpu_mqd_write64(mqd, CP_HQD_EOP_BASE_ADDR, regs->eop_va >> 8);
 	if (regs->eop_bytes)
-		/* n stands for 2^(n + 1) dwords; the hardware takes at most 2^11 dwords. */
+		/* A value of n means 2^(n + 1) dwords. The hardware's maximum is 2^11 dwords. */
 		vgpu_mqd_write(mqd, CP_HQD_EOP_CONTROL,
 			       min(0xa, order_base_2(regs->eop_bytes / 8)));
 	if (regs->aql)

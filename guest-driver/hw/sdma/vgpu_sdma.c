@@ -30,7 +30,7 @@
 
 #define SDMA_SELFTEST_TIMEOUT	(5 * HZ)
 
-/* Time limit for the retry of a translation, in the unit of the register: the chip's default. */
+/* Value of RD_XNACK_LIMIT and WR_XNACK_LIMIT in SDMA_UTCL1_TIMEOUT: the chip's default. */
 #define SDMA_XNACK_LIMIT	0x80u
 
 /* Two of the largest jobs fit into the ring, so that one can be written while the other runs. */
@@ -54,7 +54,7 @@ static const struct dma_fence_ops vgpu_sdma_fence_ops = {
 	.get_timeline_name = sdma_fence_timeline_name,
 };
 
-/* A left shift of a 32-bit job number by this drops the bits that a TRAP does not carry. */
+/* Left shift that drops those bits of a 32-bit job number that a TRAP does not carry. */
 #define SEQNO_SHIFT	(32 - const_ilog2(SDMA_TRAP_DW1__CONTEXT + 1))
 
 /*
@@ -72,10 +72,10 @@ static bool seqno_reached(u32 last, u64 seqno)
  * @fence: fence of the oldest pending job
  * @error: error of the job, a negative errno; 0 if the job is done
  *
- * drm_sched's fence of the job holds a reference to the fence and may outlive this module.
- * So the fence, once signalled, gets operations that are not part of the module. The lock
- * of the fence, fence_lock, is freed with the device. drm_sched's fence does not take this
- * lock any more, since it only drops its reference.
+ * drm_sched's fence of the job holds a reference to @fence. drm_sched's fence may outlive
+ * this module, so @fence, once signalled, gets operations that are not part of the module.
+ * The lock of @fence, fence_lock, is freed with the device. This is safe: from now on
+ * drm_sched's fence only drops its reference to @fence, which takes no lock.
  *
  * Context: any; the caller holds @ring->fence_lock.
  */

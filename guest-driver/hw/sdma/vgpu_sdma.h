@@ -28,8 +28,8 @@ struct dma_fence *vgpu_sdma_submit(struct vgpu_device *vdev,
 				   unsigned int engine, const u32 *dw,
 				   unsigned int ndw);
 /*
- * Called when a job has failed, before its fence signals with @error, a negative errno. May
- * sleep. Must not allocate with reclaim, since the fence depends on this function.
+ * Called when a job has failed, before the job's fence signals with @error, a negative errno.
+ * May sleep. Must not allocate with reclaim, since reclaim may wait for that fence.
  */
 typedef void (*vgpu_sdma_failed_fn)(void *arg, int error);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Executes SDMA packets on the CPU, if an engine fails in a job repeatedly or is down:
- * copies, fills and page-table writes of the kernel's jobs. Addresses are translated as for
- * VMID 0: VRAM through BAR 0, system memory through the shadow of the GART. In a transfer
- * window (vgpu_gart.c) the shadow holds the entries that the job itself wrote.
+ * Executes the packets of a kernel job on the CPU if the engine is down, or has failed in
+ * the job repeatedly. The packets may be copies, fills and page-table writes. Addresses are
+ * translated as for VMID 0: VRAM through BAR 0, system memory through the GART's shadow. In a
+ * transfer window (vgpu_gart.c) the shadow holds the entries that the job itself wrote.
  */
 #include <linux/highmem.h>
 #include <linux/iommu.h>
@@ -181,7 +181,7 @@ static unsigned int packet_dwords(const u32 *dw, unsigned int ndw)
 		len = SDMA_CONST_FILL_DWORDS;
 	else if (dw[0] == SDMA_PKT(SDMA_OP_WRITE, SDMA_SUBOP_WRITE_LINEAR) &&
 		 ndw >= SDMA_WRITE_LINEAR_DWORDS && dw[3] & 1)
-		len = SDMA_WRITE_LINEAR_DWORDS + 1 +	/* COUNT + 1 dwords: whole entries */
+		len = SDMA_WRITE_LINEAR_DWORDS + 1 +	/* COUNT + 1 data dwords; even */
 		      VGPU_GET(dw[3], SDMA_WRITE_LINEAR_DW3__COUNT);
 	else if (dw[0] == SDMA_PKT(SDMA_OP_PTEPDE, SDMA_SUBOP_PTEPDE_GEN))
 		len = SDMA_PTEPDE_DWORDS;
@@ -199,9 +199,9 @@ static unsigned int packet_dwords(const u32 *dw, unsigned int ndw)
  *
  * Context: any.
  *
- * Return: true if all packets are plain copies, fills, page-table writes, or flushes of a
- * window. If such packets are executed twice before a later job starts, the result is the
- * same.
+ * Return: true if all packets are plain copies, fills, page-table writes, or TLB
+ * flushes of a transfer window. If such packets are executed twice before a later job
+ * starts, the result is the same as after one execution.
  */
 bool vgpu_sdma_cpu_can(const u32 *dw, unsigned int ndw)
 {

@@ -8,7 +8,7 @@
 #include "vgpu_sdma.h"
 #include "vgpu_sdma_priv.h"
 
-/* Value of SDMA_POLL_REGMEM__FUNC: wait until the value is equal. */
+/* Value of SDMA_POLL_REGMEM__FUNC: wait until the register has the given value. */
 #define POLL_EQUAL	3u
 /* Poll interval in GPU clocks: 10 us. */
 #define POLL_CLOCKS	1000u

@@ -19,9 +19,9 @@
  *
  * STATUS latches the first fault of any VMID. This file clears the fault of a user, so that
  * such a fault blocks the kernel's ring only until its interrupt is handled. But a fault of
- * VMID 0 may have followed the user's fault. STATUS does not show that second fault, only
- * its interrupt entry does, which the device writes while it changes STATUS. So this file
- * does these steps:
+ * VMID 0 may have followed the user's fault. STATUS does not show the VMID of that second
+ * fault; only the interrupt entry of the second fault does. The device writes that entry
+ * while it changes STATUS. So this file does these steps:
  *
  * 1. Close the gate.
  * 2. Clear STATUS.
@@ -256,12 +256,12 @@ void vgpu_sdma_fault_overflow(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_sdma_user_gate_closed() - whether the gate is closed for a user's fault
+ * vgpu_sdma_user_gate_closed() - whether the gate is closed because of a user's fault
  * @vdev: device
  *
  * Context: interrupt handler.
  *
- * Return: true if the gate is closed for a user's fault. The caller then handles the
+ * Return: true if the gate's bit GATE_USER is set. The caller then handles the
  * interrupt ring until it is empty, and calls vgpu_sdma_user_gate_open().
  */
 bool vgpu_sdma_user_gate_closed(struct vgpu_device *vdev)
@@ -286,7 +286,7 @@ void vgpu_sdma_user_gate_open(struct vgpu_device *vdev)
 }
 
 /**
- * vgpu_sdma_faults_over() - clear the latched fault, and remove VMID 0's reason to close the gate
+ * vgpu_sdma_faults_over() - clear the latched fault, and the gate's bit GATE_KERNEL
  * @vdev: device; all rings of the kernel are parked
  *
  * Context: the recovery's worker.

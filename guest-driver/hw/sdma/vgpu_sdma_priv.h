@@ -157,7 +157,7 @@ struct vgpu_sdma_fence {
  * @VGPU_FAULT_NONE: no fault
  * @VGPU_FAULT_USERS: no fault of VMID 0; a fault of a user is latched
  * @VGPU_FAULT_UNKNOWN: a fault of a user is latched, or was just cleared. VMID 0 may have
- *                      had a fault after it, which only an interrupt entry shows
+ *                      had a fault after the user's fault; only an interrupt entry shows it
  * @VGPU_FAULT_KERNELS: VMID 0 had a fault
  */
 enum vgpu_fault_state {
@@ -167,7 +167,10 @@ enum vgpu_fault_state {
 	VGPU_FAULT_KERNELS,
 };
 
-/* Operations of the kernel's stub fence, which are not part of this module. */
+/*
+ * Returns operations for fences that outlive this module: those of the kernel's stub fence,
+ * which are not part of the module.
+ */
 static inline const struct dma_fence_ops *vgpu_sdma_ended_ops(void)
 {
 	struct dma_fence *stub = dma_fence_get_stub();

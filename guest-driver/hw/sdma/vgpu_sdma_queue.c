@@ -27,7 +27,7 @@
 #define QUEUE_WRITEBACK_TIMER	6u
 /*
  * Limit of the loop in queue_write_wptr(), which repeats only if user space submits work within
- * the few instructions between write and read.
+ * the few instructions between the write of the pointer and the next read of user memory.
  */
 #define QUEUE_WPTR_TRIES	64u
 
@@ -117,9 +117,9 @@ static void queue_is_stuck(struct vgpu_sdma_ring *ring, unsigned int queue)
 }
 
 /*
- * Wait until the engine has been reset. Before the reset the engine may access memory of
- * the queue, and kfd/ frees this memory and the VMID next. The wait cannot deadlock: the
- * recovery takes no lock of kfd/.
+ * Wait until the engine has been reset. Until the reset the engine may access memory of the
+ * queue, and kfd/ frees this memory and the VMID when the load or unload returns. The wait
+ * cannot deadlock: the recovery takes no lock of kfd/.
  */
 static void queue_wait_reset(struct vgpu_sdma_ring *ring, unsigned int queue)
 {
@@ -128,13 +128,14 @@ static void queue_wait_reset(struct vgpu_sdma_ring *ring, unsigned int queue)
 }
 
 /*
- * Set the write pointer of a disabled queue whose doorbell is enabled, to the value in user
- * memory. User space may have rung the doorbell before it was enabled: that doorbell write
- * was dropped, but its value is in user memory. If user space rings the doorbell now, its
- * value may be newer than the one that this function writes. The function would replace the
- * newer value, and the write pointer could be less than the read pointer. So repeat until
- * user memory holds the value written: a doorbell with a newer value then rings after
- * this write.
+ * Copy the write pointer from user memory to the register of a disabled queue whose doorbell
+ * is enabled. A doorbell that user space rang before it was enabled was dropped, but its value
+ * is in user memory.
+ *
+ * User space may ring the doorbell while this function runs. The doorbell's value may be newer
+ * than the value that the function then writes over it, and the write pointer could be less
+ * than the read pointer. So repeat until user memory holds the value written: a doorbell with
+ * a newer value then rings after this write.
  */
 static void queue_write_wptr(struct vgpu_device *vdev, unsigned int engine,
 			     unsigned int queue,

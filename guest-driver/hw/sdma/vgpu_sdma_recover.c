@@ -23,7 +23,7 @@
  *
  * A job of plain copies, fills and page-table writes is run again: after the first failure
  * by the engine, after the second by the CPU. Any other job ends with an error, unless a
- * fault of VMID 0 was the only failure. No later job has started by then.
+ * fault of VMID 0 was the only failure. No later job has started when the job is run again.
  *
  * Fences depend on the functions of this file, so these functions do not allocate.
  */
@@ -41,7 +41,7 @@
 #define SDMA_MAX_RESETS		4u
 /* After this number of failures of the engine in one job, the CPU executes the job. */
 #define SDMA_MAX_FAILURES	2u
-/* Longest interval of the watchdog, in jiffies: the longest delay after a lost interrupt. */
+/* Longest interval of the watchdog, in jiffies. A lost interrupt delays a fence so long. */
 #define SDMA_LOOK_MAX		(HZ / 4ul)
 /* Time limit for an engine to stop using the kernel's ring. */
 #define SDMA_PARK_US		(200 * USEC_PER_MSEC)
@@ -85,8 +85,8 @@ static void ring_need_recovery(struct vgpu_sdma_ring *ring)
 }
 
 /*
- * If the fault that is latched now was latched at the last run, too, its interrupt entry
- * was lost: handle the fault here.
+ * If STATUS has not changed since the last run of the watchdog, the interrupt entry of the
+ * latched fault was lost: handle the fault here.
  */
 static void ring_look_for_fault(struct vgpu_sdma_ring *ring)
 {
@@ -176,8 +176,8 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 			"sdma%u hangs in job %llu at %#llx, status %#x\n",
 			ring->engine, seqno, rptr, status);
 		/*
-		 * Mark the job as suspect even if the engine stops later, when it is
-		 * parked: the job would hang again.
+		 * Mark the job as suspect here, because vgpu_sdma_ring_park() does not mark
+		 * the job if the engine stops in time. Unmarked, the job would hang again.
 		 */
 		spin_lock_irq(&ring->fence_lock);
 		ring->suspect = seqno;
@@ -336,8 +336,8 @@ static bool ring_wait_idle(struct vgpu_sdma_ring *ring)
  *
  * Context: the recovery's worker; sleeps.
  *
- * Return: true if the engine stopped using the ring and reports no exception other than one
- * by a fault of VMID 0. If false, the caller resets the engine.
+ * Return: true if the engine stopped using the ring and reports no exception, except one
+ * that a fault of VMID 0 caused. If false, the caller resets the engine.
  */
 bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
 {
@@ -450,8 +450,8 @@ void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
 	else if (fence && (ring->suspect == fence->base.seqno || ring->fault))
 		ring_judge(ring, fence);
 	/*
-	 * The oldest job will be run again, so set the number in memory back to that of the
-	 * job before it.
+	 * The oldest job will be run again, so set the job number in memory (fence_wb) back to
+	 * the number of the job before the oldest.
 	 */
 	fence = ring_peek(ring);
 	if (fence)
@@ -528,8 +528,8 @@ void vgpu_sdma_engine_pulse(struct vgpu_device *vdev, unsigned int engine)
  *
  * Context: the recovery's worker.
  *
- * Return: 0, or -EIO after SDMA_MAX_RESETS resets without a finished job. The engine was
- * not reset then, and the caller resets the device.
+ * Return: 0, or -EIO after SDMA_MAX_RESETS resets without a finished job. On -EIO the
+ * function has not reset the engine, and the caller resets the device.
  */
 int vgpu_sdma_engine_reset(struct vgpu_device *vdev, unsigned int engine)
 {

@@ -10,8 +10,8 @@
  * off. Credits limit the jobs on a ring so that the next job always fits: submission
  * by a scheduler does not wait for ring space.
  *
- * Fences depend on the workqueue of a scheduler: drm_sched creates it with
- * WQ_MEM_RECLAIM.
+ * Fences depend on the workqueue of a scheduler. drm_sched creates this workqueue with
+ * WQ_MEM_RECLAIM, so that it makes progress under memory pressure.
  */
 #include <linux/kmemleak.h>
 #include <linux/slab.h>
@@ -38,10 +38,11 @@ static const char * const sched_names[VGPU_NUM_SDMA] = { "sdma0", "sdma1" };
  * @sched: only the name is set
  * @name: name of the scheduler
  *
- * A sync file, a syncobj or a reservation of another driver may hold the fences when the
- * scheduler and this module have been freed. The timeline name of a drm_sched fence is
- * the name of its scheduler. From Linux 6.17 on, dma_fence_timeline_name() does not call
- * the operations of a signalled fence, and the stub is not needed.
+ * A sync file, a syncobj or a reservation of another driver may hold the fences after the
+ * scheduler and this module have been freed. The timeline name of a drm_sched fence is the
+ * name of the fence's scheduler, so the fence needs a scheduler that still exists. From
+ * Linux 6.17 on, dma_fence_timeline_name() does not call the operations of a signalled fence,
+ * and the stub is not needed.
  */
 struct sched_stub {
 	struct drm_gpu_scheduler sched;
@@ -205,7 +206,7 @@ static void ring_drain(struct vgpu_sdma_ring *ring)
 
 /**
  * vgpu_sdma_drain() - wait until the kernel's rings are empty
- * @vdev: device; recoveries work, so that the jobs of a failing engine end, too
+ * @vdev: device; recoveries work, so that even the jobs of a failing engine end
  *
  * Context: sleeps.
  */

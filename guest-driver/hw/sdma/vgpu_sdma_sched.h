@@ -11,7 +11,7 @@
 struct vgpu_device;
 
 /**
- * struct vgpu_sdma_job - a job of a scheduler
+ * struct vgpu_sdma_job - a job that a scheduler submits to an SDMA ring
  * @base: drm_sched's part of the job
  * @ops: functions of the job's owner
  */
