@@ -16,7 +16,7 @@ enum vgpu_counter {
 	VGPU_STAT_BYTES_COPIED,		/* bytes copied by jobs of the kernel's SDMA rings */
 	VGPU_STAT_BYTES_FILLED,		/* bytes filled by jobs of the kernel's SDMA rings */
 	VGPU_STAT_PTES_WRITTEN,		/* page-table entries written, by CPU or SDMA */
-	VGPU_STAT_PT_BYTES,		/* bytes of page-table updates: CPU's PTEs, SDMA's packets */
+	VGPU_STAT_PT_BYTES,		/* bytes of page-table updates: CPU's PTEs, SDMA packets */
 	VGPU_STAT_IH_ENTRIES,
 	VGPU_STAT_IH_OVERFLOWS,
 	VGPU_STAT_EVENTS_DEFERRED,	/* KFD events left to scan_work: too many waits */

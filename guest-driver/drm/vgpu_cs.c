@@ -205,7 +205,7 @@ static int cs_sync(struct vgpu_cs *cs)
 			   gem_to_vgpu_bo(gem)->flags &
 				   AMDGPU_GEM_CREATE_EXPLICIT_SYNC;
 		ret = cs_sync_to(cs, gem->resv, explicit);
-		/* A move of the BO may have used a slot from cs_lock_each(): reserve it again. */
+		/* A move of the BO may have used a slot from cs_lock_each(): reserve one again. */
 		if (!ret)
 			ret = dma_resv_reserve_fences(gem->resv, 1);
 		if (ret)

@@ -6,7 +6,7 @@
  * the kernel's ring of the engine: INDIRECT packets with the job's VMID, then the user fence.
  *
  * All address spaces of the render node share two VMIDs. job_prepare() claims a VMID before the job
- * is submitted. A VMID passes to another address space only while no job in the VMID is on an engine.
+ * is submitted. A VMID passes to another address space only while no engine has a job of the VMID.
  * Fences depend on this code, so it neither allocates memory nor takes a reservation.
  */
 #include <linux/rcupdate.h>

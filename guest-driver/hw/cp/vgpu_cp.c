@@ -217,8 +217,8 @@ static int cp_start(struct vgpu_device *vdev)
 			vgpu_wreg(vdev, CP_PIPE_INT_CNTL(me, pipe),
 				  CP_PIPE_INTERRUPTS);
 	/*
-	 * After a reset every VMID has all of GWS (global wave sync). Set the share of each
-	 * VMID to 0: the MAP_PROCESS packet of a process requests the GWS that it needs.
+	 * After a reset every VMID has all of GWS (global wave sync). Give GWS to no VMID
+	 * here: the MAP_PROCESS packet of a process requests the GWS that the process needs.
 	 */
 	for (vmid = 1; vmid < VGPU_NUM_VMIDS; vmid++)
 		vgpu_wreg(vdev, GDS_GWS_VMID(vmid), 0);

@@ -74,8 +74,8 @@ static bool seqno_reached(u32 last, u64 seqno)
  *
  * drm_sched's fence of the job holds a reference to @fence. drm_sched's fence may outlive
  * this module, so @fence, once signalled, gets operations that are not part of the module.
- * The lock of @fence, fence_lock, is freed with the device. This is safe: from now on
- * drm_sched's fence only drops its reference to @fence, which takes no lock.
+ * The lock of @fence, fence_lock, is freed with the device. This is safe:
+ * drm_sched's fence does not take this lock any more, it only drops its reference to @fence.
  *
  * Context: any; the caller holds @ring->fence_lock.
  */

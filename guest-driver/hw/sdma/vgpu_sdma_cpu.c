@@ -181,7 +181,7 @@ static unsigned int packet_dwords(const u32 *dw, unsigned int ndw)
 		len = SDMA_CONST_FILL_DWORDS;
 	else if (dw[0] == SDMA_PKT(SDMA_OP_WRITE, SDMA_SUBOP_WRITE_LINEAR) &&
 		 ndw >= SDMA_WRITE_LINEAR_DWORDS && dw[3] & 1)
-		len = SDMA_WRITE_LINEAR_DWORDS + 1 +	/* COUNT + 1 data dwords; even */
+		len = SDMA_WRITE_LINEAR_DWORDS + 1 +	/* COUNT + 1 dwords: 64-bit PTEs */
 		      VGPU_GET(dw[3], SDMA_WRITE_LINEAR_DW3__COUNT);
 	else if (dw[0] == SDMA_PKT(SDMA_OP_PTEPDE, SDMA_SUBOP_PTEPDE_GEN))
 		len = SDMA_PTEPDE_DWORDS;

@@ -41,7 +41,7 @@
 #define SDMA_MAX_RESETS		4u
 /* After this number of failures of the engine in one job, the CPU executes the job. */
 #define SDMA_MAX_FAILURES	2u
-/* Longest interval of the watchdog, in jiffies. A lost interrupt delays a fence so long. */
+/* Longest interval of the watchdog, in jiffies. A lost interrupt delays a fence no longer. */
 #define SDMA_LOOK_MAX		(HZ / 4ul)
 /* Time limit for an engine to stop using the kernel's ring. */
 #define SDMA_PARK_US		(200 * USEC_PER_MSEC)
@@ -85,8 +85,8 @@ static void ring_need_recovery(struct vgpu_sdma_ring *ring)
 }
 
 /*
- * If STATUS has not changed since the last run of the watchdog, the interrupt entry of the
- * latched fault was lost: handle the fault here.
+ * If a fault is latched and STATUS has not changed since the last run of the watchdog, the
+ * interrupt entry of the fault was lost: handle the fault here.
  */
 static void ring_look_for_fault(struct vgpu_sdma_ring *ring)
 {
