@@ -97,8 +97,8 @@ static int cs_place_all(struct vgpu_cs *cs, vgpu_bo_fn place)
 
 /*
  * If an earlier job of the file may be running, wait for clears and copies of the BOs, because
- * that job can access the BOs through their new mappings. The new job needs no such wait,
- * since it depends on the KERNEL fences.
+ * that job can access the BOs through their new mappings. The new job itself does not need
+ * this wait, since it depends on the KERNEL fences.
  */
 static int cs_wait_content(struct vgpu_cs *cs)
 {
@@ -360,7 +360,7 @@ static int cs_submit(struct vgpu_cs *cs, u64 *seq)
 			return -ERESTARTSYS;
 		/*
 		 * Wait with va_lock held, so that no other thread can submit before this job
-		 * is pushed, and the job's fence replaces only the fence of a finished job.
+		 * is pushed. The job's fence then replaces only the fence of a finished job.
 		 */
 		ret = vgpu_ctx_throttle(cs->ctx, cs->ring);
 		if (!ret)

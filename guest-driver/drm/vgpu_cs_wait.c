@@ -132,13 +132,13 @@ static int wait_by_fence(const void *a, const void *b, const void *priv)
 /**
  * vgpu_wait_unique() - keep each fence once
  * @fences: @n fences, referenced
- * @index: array of @n entries, set to former indices
+ * @index: array of @n entries; receives the old index of each remaining fence
  * @n: number of fences
  *
  * A fence runs all its callbacks in the interrupt that signals it. So WAIT_FENCES must add only one
  * callback to a fence, even if user space names the fence many times. Of equal fences the first
  * stays; the references on the others are dropped. The remaining fences are moved to the front in
- * their order, and @index is set to their former indices.
+ * their order, and @index is set to their old indices in @fences.
  *
  * Return: the number of remaining fences.
  */

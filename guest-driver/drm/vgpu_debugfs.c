@@ -174,7 +174,10 @@ static int vgpu_vm_info_show(struct seq_file *m, void *data)
 	struct drm_file *file;
 
 	kfd_print_vms(vdev, &p);
-	/* A file is removed from the list before its address space is destroyed. */
+	/*
+	 * The mutex keeps the address spaces: a file is removed from the list before its address
+	 * space is destroyed.
+	 */
 	mutex_lock(&vdev->drm.filelist_mutex);
 	list_for_each_entry(file, &vdev->drm.filelist, lhead) {
 		/* Pairs with the release in file_create_vm(). */

@@ -217,7 +217,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_try_flush);
  * * -ETIMEDOUT: the device does not acknowledge, and recoveries are not accepted (before
  *   vgpu_reset_start() and after vgpu_reset_stop()). The failure is logged; the engines are about
  *   to be stopped
- * * -ETIMEDOUT, at once: the device was given up. No engine runs that could use a stale translation
+ * * -ETIMEDOUT, without a wait: the device was given up. No engine runs that could use a stale
+ *   translation
  */
 int vgpu_gmc_flush_tlb(struct vgpu_device *vdev, u32 vmid_mask)
 {

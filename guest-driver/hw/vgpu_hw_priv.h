@@ -193,7 +193,7 @@ static_assert(VGPU_RETRY_CAM_SLOTS <= 32);
  *             up
  * @inv_hung: a hub did not acknowledge, or the device is being reset, so @inv_epoch will
  *            change
- * @inv_given_up: the engines were given up: flushes fail at once and request no reset
+ * @inv_given_up: the engines were given up: flushes fail without a wait and request no reset
  * @gart: page table of VMID 0
  * @ih: interrupt ring
  * @sdma: SDMA engines, with the kernel's rings
@@ -207,7 +207,7 @@ static_assert(VGPU_RETRY_CAM_SLOTS <= 32);
  * @dump: devcoredump of the next failure
  * @io_lock: held for reading by users of the BARs that may sleep, for writing while the device
  *           is reset (vgpu_io.c). Innermost of the locks that sleep, except
- *           vgpu_ih.poll_lock, which the reset takes inside
+ *           vgpu_ih.poll_lock, which the reset takes inside io_lock
  * @map_closed: the device is being reset, so fault handlers insert no pages of its BARs;
  *              written by the recovery's worker (vgpu_io.c)
  * @map_wait: woken when @map_closed is cleared

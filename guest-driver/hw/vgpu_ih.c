@@ -266,7 +266,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_ih_service);
  * vgpu_ih_hold() - keep the interrupt handler from running until vgpu_ih_release()
  * @vdev: device
  *
- * Interrupts that arrive meanwhile are handled afterwards.
+ * Interrupts that arrive before vgpu_ih_release() are handled after it.
  *
  * Context: sleeps; takes poll_lock, which vgpu_ih_release() drops.
  */

@@ -337,7 +337,7 @@ int vgpu_bo_validate_no_evict(struct vgpu_bo *bo)
  * vgpu_bo_validate_gart() - give a BO an address for VMID 0
  * @bo: BO, reservation held
  *
- * A BO without such an address (vgpu_bo_mc_addr()) moves to GTT and gets a GART address there.
+ * A BO without an address for VMID 0 (vgpu_bo_mc_addr()) moves to GTT and gets a GART address.
  *
  * Return: as vgpu_bo_validate(), interruptible.
  */
@@ -366,7 +366,7 @@ int vgpu_bo_pin(struct vgpu_bo *bo, u32 domain)
 		return ret;
 	ttm_bo_pin(&bo->tbo);
 	vgpu_shrink_bo(bo);
-	/* Remove the BO from the LRU now; TTM would do so at its next unreserve. */
+	/* Remove the BO from the LRU now; TTM would do so only when the BO is unreserved. */
 	ttm_bo_move_to_lru_tail_unlocked(&bo->tbo);
 	return 0;
 }

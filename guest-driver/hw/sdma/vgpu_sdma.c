@@ -143,7 +143,8 @@ static void ring_signal(struct vgpu_sdma_ring *ring, u32 last)
  * @ring: ring
  *
  * A job writes its number to memory before its polls. So the job whose number is in memory
- * may still be blocked at its polls by a fault. Earlier jobs have passed their polls.
+ * may still be blocked at its polls by a fault. Earlier jobs have passed their polls: if VMID 0
+ * may have had a fault, only the earlier jobs are signalled.
  *
  * Context: any.
  */
@@ -287,8 +288,8 @@ struct dma_fence *vgpu_sdma_submit(struct vgpu_device *vdev,
  * @engine: as for vgpu_sdma_submit()
  * @dw: as for vgpu_sdma_submit()
  * @ndw: as for vgpu_sdma_submit()
- * @memory: fence from vgpu_sdma_fence_alloc(); the function sets it to NULL if it used the
- *          fence
+ * @memory: fence from vgpu_sdma_fence_alloc(); the function sets *@memory to NULL if it used
+ *          the fence
  *
  * Context: sleeps for ring space.
  *

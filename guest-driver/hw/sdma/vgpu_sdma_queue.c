@@ -207,7 +207,7 @@ static int queue_write(struct vgpu_device *vdev, unsigned int engine,
  * @queue: 0 to SDMA_NUM_RLC - 1, not loaded
  * @regs: settings of the user queue
  *
- * The engine starts at once if the ring has work. If the engine is being reset, the queue
+ * The engine starts immediately if the ring has work. If the engine is being reset, the queue
  * is loaded after the reset.
  *
  * Context: sleeps, does not allocate.

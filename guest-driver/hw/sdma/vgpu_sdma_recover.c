@@ -365,7 +365,7 @@ bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
 	/* A fault on the ring buffer does not prove the packet malformed. */
 	if (exception && !(exception == VGPU_SDMA_EXC_RING && ring->fault))
 		failed = true;
-	/* If the job that ran has completed meanwhile, do not mark its successor as suspect. */
+	/* If the job that ran at the freeze has completed, do not mark its successor as suspect. */
 	else if (oldest && oldest->base.seqno != running)
 		oldest = NULL;
 	if (failed && oldest)
