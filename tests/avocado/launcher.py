@@ -24,14 +24,15 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def hear_interrupts() -> None:
-    """Call in a child (preexec_fn): reset SIGINT to its default action. A background job of a shell ignores SIGINT, and
-    so would its children."""
+    """Reset SIGINT to its default action in a child (preexec_fn). A shell starts background jobs
+    with SIGINT ignored, and children inherit that."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @dataclass(frozen=True)
 class Finished:
-    """The result of a guest's command, with its output and errors."""
+    """A guest's command after its end: the launcher's Result, and all bytes of standard output
+    and standard error."""
 
     result: Result
     output: bytes
@@ -44,11 +45,12 @@ class Finished:
 
 
 class GuestTest(Test):
-    """A test that runs guests."""
+    """Base class of tests that start ./vgpu or guests with the accelerator, limits and frame
+    delay of the test's settings."""
 
     @cached_property
     def settings(self) -> Settings:
-        """The settings of this test."""
+        """The test's Avocado parameters, read once."""
         return Settings.of(self)
 
     def vgpu(self, *words: str, data: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
@@ -63,22 +65,23 @@ class GuestTest(Test):
         )
 
     def variables(self, **more: str) -> dict[str, str]:
-        """Return the environment for ./vgpu with the test's settings, and with the variables `more`."""
+        """Return the environment for ./vgpu: the accelerator and the frame delay of the test's
+        settings, and the variables `more`."""
         given = self.settings.environment
         named = {"VGPU_ACCEL": given.accelerator, "VGPU_FRAME_DELAY": given.late_frames, **more}
         return inherited_environment({name: value for name, value in named.items() if value})
 
     def call_run(self, script: str, *options: str) -> subprocess.CompletedProcess[bytes]:
-        """Call ./vgpu run for a shell script."""
+        """Run a shell script in a guest through ./vgpu run, with the timeout of the settings."""
         return self.vgpu("run", "--timeout", f"{self.settings.guest_limit:g}", *options, "--", "sh", "-c", script)
 
     def guest(self, guest: Guest) -> Guest:
-        """Return the guest with the accelerator and the late frames of the settings."""
+        """Return a copy of `guest` with the accelerator and the frame delay of the settings."""
         given = self.settings.environment
         return guest.on(given.accelerator, given.late_frames)
 
     def run_script(self, guest: Guest, script: str) -> Finished:
-        """Run a shell script in a guest."""
+        """Run a shell script in a guest without ./vgpu, and collect its output and errors."""
         guest = self.guest(guest)
         guest.prepare()
         output, errors = bytearray(), bytearray()

@@ -23,7 +23,8 @@ class Settings:
 
     @classmethod
     def of(cls, test: Test) -> Self:
-        """Return the settings of a test."""
+        """Read the settings from the test's Avocado parameters. Absent parameters have their
+        defaults."""
 
         def given(name: str, default: str = "") -> str:
             return str(test.params.get(name, default=default))

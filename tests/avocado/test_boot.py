@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boots with none, one and two GPUs."""
+"""Boots of guests with no GPU, with one GPU and with two GPUs."""
 
 from launcher import GuestTest
 from vgpu_tools.guest.config import Guest
@@ -9,7 +9,8 @@ class Boot(GuestTest):
     """Guests boot; the driver binds to every GPU, and user space finds each GPU."""
 
     def boots(self, gpus: int) -> None:
-        """Boot with `gpus` GPUs; count topology nodes, render nodes, PCI functions and gpu_ids."""
+        """Boot with `gpus` GPUs; check the numbers of topology nodes, render nodes, PCI
+        functions and gpu_ids."""
         nodes = "/sys/class/kfd/kfd/topology/nodes"
         script = (
             f"ls {nodes} | wc -l; ls /dev/dri | grep -c renderD;"
@@ -17,7 +18,8 @@ class Boot(GuestTest):
             f"cat {nodes}/*/gpu_id | sort -u | wc -l; test -c /dev/kfd"
         )
         counts = [int(line) for line in self.succeeds(Guest(gpus=gpus), script).split()]
-        # topology nodes (the CPU has one), render nodes, PCI functions, distinct gpu_ids (the CPU has 0)
+        # Expected numbers: topology nodes (one of them is the CPU's), render nodes, PCI functions,
+        # distinct gpu_ids (one of them is 0, the CPU's).
         self.assertEqual(counts, [gpus + 1, gpus, gpus, gpus + 1])
 
     def test_one_gpu(self) -> None:
@@ -33,8 +35,8 @@ class Boot(GuestTest):
         self.succeeds(Guest(gpus=0), "true")
 
     def test_vram_size(self) -> None:
-        """Catches: BAR 0 does not have the size of --vram; the driver reports more VRAM than --vram, or less than
-        --vram by over 4 MiB."""
+        """Catches: BAR 0 does not have the size of --vram; the driver reports more VRAM than
+        --vram, or over 4 MiB less."""
         script = "cd /sys/bus/pci/drivers/vgpu_kfd/0*/ && stat -c %s resource0 && cat mem_info_vram_total"
         window, total = map(int, self.succeeds(Guest(vram="256M"), script).split())
         self.assertEqual(window, 256 << 20)

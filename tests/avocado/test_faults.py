@@ -99,8 +99,8 @@ class Faults(GuestTest):
 
     @contextmanager
     def loop(self, what: str) -> Iterator[Machine]:
-        """Run vgpu-svm-loop while the block runs. Afterwards check the program's exit status and errors: no fault may
-        have been denied."""
+        """Run vgpu-svm-loop while the block runs. Then check that the program exits with 0 and
+        prints no errors, which shows that no fault was denied."""
         session = self.session()
         with self.alone(session) as machine:
             machine.run("vgpu-svm-loop", what)

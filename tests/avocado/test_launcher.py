@@ -89,7 +89,7 @@ class Passing(GuestTest):
 
 
 class Refused(Run):
-    """A run whose driver is in state "failed"."""
+    """A run that finds the driver in state "failed" when the command would start."""
 
     def _prepare(self, emulator: Emulator, stack: contextlib.ExitStack) -> Callable[[Running], None]:
         start = super()._prepare(emulator, stack)
@@ -105,7 +105,7 @@ class Failing(GuestTest):
     """Failures of guests, and wrong usage."""
 
     def says(self, error: bytes, pattern: str) -> str:
-        """Check that the errors are one line, and that the line matches. Return the line."""
+        """Check that `error` is exactly one line and that the line matches. Return the line."""
         lines = error.decode().strip().splitlines()
         self.assertEqual(len(lines), 1, error)
         self.assertRegex(lines[0], pattern)
@@ -148,7 +148,8 @@ class Failing(GuestTest):
             result.check()
 
     def interrupted(self, what: Callable[[Run], None]) -> Result:
-        """Run a command, and call `what` at its first output. Return the result."""
+        """Run a command, and call `what(run)` when the command has printed its first output.
+        Return the result."""
         streams = Streams(output=lambda _: what(run))
         run = Run(self.guest(Guest(gpus=0)), ["sh", "-c", "echo up; sleep 1000"], streams)
         return run.execute()

@@ -18,7 +18,8 @@ from vgpu_tools.guest.session import Machine, Session
 
 
 class Peer(GuestTest):
-    """Runs the programs on a hive of two GPUs, and does the host's part."""
+    """Runs the programs on a hive of two GPUs, and injects link failures and the removal of a
+    GPU."""
 
     timeout = 600
 
@@ -33,7 +34,8 @@ class Peer(GuestTest):
         self.link("vgpu-test-svm-peer")
 
     def link(self, program: str) -> None:
-        """Take the link down and up again while a program uses it."""
+        """Take the link between the GPUs down and up again while a program accesses VRAM over
+        the link."""
         with tempfile.TemporaryDirectory() as name:
             session = self.session()
             with self.pair(session, Path(name)) as machine:

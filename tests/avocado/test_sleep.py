@@ -23,7 +23,8 @@ TYPE_SECONDS = 0.5  # time between two newlines
 
 
 class Sleep(GuestTest):
-    """vgpu-test-suspend with BOs, a busy queue and SVM memory. Every reset clears VRAM."""
+    """vgpu-test-suspend with BOs, a busy queue and SVM memory. The device loses its VRAM at
+    every reset."""
 
     timeout = 840
 
@@ -69,8 +70,8 @@ class Sleep(GuestTest):
         until = time.monotonic() + self.settings.limit
         while self.lines(session)[-1] == "sleeps" and session.status is None:
             self.assertLess(time.monotonic(), until, "the guest does not wake up")
-            # Connect only for a moment, because the console blocks while a client is connected and
-            # does not read the console's output.
+            # Connect only for a moment, because the guest's console blocks while a connected client
+            # does not read its output.
             with socket.socket(socket.AF_UNIX) as typist:
                 typist.connect(keyboard)
                 typist.send(b"\n")

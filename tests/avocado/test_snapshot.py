@@ -45,7 +45,8 @@ class Key(Test):
     """The key of a snapshot, which also names the snapshot's files."""
 
     def setUp(self) -> None:
-        """Let the digest of a file be the file's name or, if `contents` has the name, the text there."""
+        """Replace the digest of a file by the file's name or, if `contents` has an entry of that
+        name, by the entry. So the test needs no built files."""
         self.contents: dict[str, str] = {}
 
         def digest(path: Path) -> str:
@@ -56,7 +57,7 @@ class Key(Test):
         self.addCleanup(patch.stop)
 
     def key(self, guest: Guest | None = None) -> str:
-        """Return the key for a guest."""
+        """Return the snapshot key of a guest, by default of Guest()."""
         return snapshot.key(replace(guest or Guest(), snapshot=True))
 
     def test_machine(self) -> None:
@@ -143,7 +144,8 @@ class Room(WithFolder):
         return {path.stem for path in self.folder.glob("*.state")}
 
     def test_least_recently_used(self) -> None:
-        """Catches: a snapshot other than the least recently used is removed; the caller's snapshot is removed."""
+        """Catches: a snapshot other than the least recently used is removed; the snapshot for
+        which the caller makes room is removed."""
         for name, used in (("a", 40), ("b", 10), ("c", 20), ("d", 30)):
             self.add(name, used)
         self.store.make_room("b", limit=(5 << 20) // 2)
@@ -158,7 +160,8 @@ class Room(WithFolder):
         self.assertEqual(self.names(), {"a", "b", "c"})
 
     def test_earlier_boot(self) -> None:
-        """Catches: snapshots of an earlier boot, or files of killed runs, stay on the disk."""
+        """Catches: snapshots from an earlier boot of the host, or files of killed runs, stay on
+        the disk."""
         self.add("a", 1)
         self.add("b", 2, boot="another")
         (self.folder / "c.partial").write_bytes(b"x")
@@ -186,7 +189,8 @@ class Restored(WithFolder):
         return SECONDS * self.settings.factor
 
     def start(self, *words: str, prefix: tuple[str, ...] = ()) -> "subprocess.Popen[bytes]":
-        """Start ./vgpu run --from boot."""
+        """Start ./vgpu run --from boot without waiting for its end. `prefix` stands before
+        ./vgpu in the command."""
         return subprocess.Popen(
             [*prefix, str(ROOT / "vgpu"), "run", "--from", "boot", "--timeout", f"{self.seconds:g}", *words],
             stdin=subprocess.DEVNULL,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Tests ./vgpu trace -o FILE on guests.
 
-tests/tools/test_timeline.py tests the parts that need no guest.
+tests/tools/test_timeline.py tests the parts of ./vgpu trace that need no guest.
 """
 
 import tempfile
@@ -15,7 +15,7 @@ from vgpu_tools.trace import command, life, perfetto, record, runs, timeline
 
 
 class Whole(GuestTest):
-    """Recordings of whole guests."""
+    """Recordings of guests, with the events of device and driver."""
 
     def test_guest(self) -> None:
         """Catches: a fault that the device counted has no slice in the trace; an effect comes before its cause; the
@@ -36,8 +36,8 @@ class Whole(GuestTest):
             found = perfetto.read(path)
         faults = [piece for piece in found if piece.category == "fault"]
         self.assertEqual({piece.process for piece in faults}, {"gpu0", "gpu1"})
-        # The programs run one after the other and have the same PASID. The kernel keeps 15 characters of a program's
-        # name.
+        # Both programs have the same PASID, because they run one after the other; so check that
+        # each has faults under its own name. The kernel keeps 15 characters of a program's name.
         for program in ("vgpu-test-multi-gpu"[:15], "vgpu-test-svm"):
             self.assertTrue([fault for fault in faults if f", {program} {fault.args['pid']}" in fault.thread], program)
         self.assertEqual((outcome.faults, outcome.serviced), (len(faults), len(faults)))

@@ -19,12 +19,14 @@ NATIVE = "pcie_ports=native"  # because a kernel without ASPM does not request c
 
 
 class Unplug(GuestTest):
-    """The load of vgpu-test-unplug, with QMP's device_del and device_add."""
+    """Runs vgpu-test-unplug in the guest, and unplugs and plugs in the GPU with QMP's device_del
+    and device_add."""
 
     timeout = 840
 
     def test_button(self) -> None:
-        """Catches: data is lost in an orderly removal, which the guest confirms."""
+        """Catches: data is lost although the GPU is removed only after the guest has released
+        it."""
         self.campaign("button")
 
     def test_surprise(self) -> None:

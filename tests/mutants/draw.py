@@ -18,8 +18,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SIDES = {"device": ("qemu-device/",), "driver": ("guest-driver/",)}
-# Files of which no lines are drawn, because they have no behaviour, or because not every pass tests
-# them.
+# Files from which no lines are drawn, because they have no behaviour, or because only some test
+# passes cover them.
 LEFT_OUT = re.compile(r"/tests/|trace|stubs|_print|query|dump|debugfs|/kfd_criu")
 # Statements without effect on the tests: traces, logs, assertions, statistics, the destruction of a mutex, and (on x86)
 # barriers.
@@ -44,7 +44,7 @@ STATEMENT = re.compile(r"^\s*(\*?[\w.>\[\]()*&-]+ [|&+-]?= .*|\w+\(.*\)|[\w.>\[\
 
 @dataclass
 class Line:
-    """A line that may be drawn."""
+    """A source line that can be drawn for a mutation."""
 
     path: str
     number: int  # the first line is 1

@@ -110,8 +110,8 @@ class Parsers(Test):
             qapi.Schema("##\n# @A:\n##\n{ 'struct': 'B', 'data': {} }")
 
     def test_c(self) -> None:
-        """Catches: an argument ends at a comma or parenthesis in a string or in inner parentheses; a macro's comment or
-        suffix is a part of its value; a call is evaluated."""
+        """Catches: an argument ends at a comma or parenthesis in a string or in inner
+        parentheses; a macro's value includes a comment or a suffix; a call is evaluated."""
         self.assertEqual(csource.arguments('f(a, g(b, c), "d, )" "e", { 1, 2 })', 1), [
             "a", "g(b, c)", '"d, )" "e"', "{ 1, 2 }",
         ])  # fmt: skip
@@ -164,7 +164,8 @@ class Parsers(Test):
             list(driver.parameters({"x.c": "module_param(a, uint, 0644);\n"}))
 
     def test_tracepoints(self) -> None:
-        """Catches: an event of a class has no format; an event gets the comment of another event."""
+        """Catches: an event that is defined from an event class has no format; an event gets the
+        comment of another event."""
         text = (
             "#define TRACE_SYSTEM s\n/* Of the class. */\nDECLARE_EVENT_CLASS(c,\n\tTP_ARGS(a),\n"
             '\tTP_printk("a=%u", x)\n);\n/* When. */\nDEFINE_EVENT(c, e,\n\tTP_PROTO(int a),\n\tTP_ARGS(a)\n);\n'
@@ -232,7 +233,8 @@ class Pages(Test):
     """Stage, which converts pages for the site."""
 
     def staged(self, **pages: str) -> stage.Stage:
-        """Return the pages of a checkout that has these pages in docs/, a README.md, and a file."""
+        """Return a Stage for a checkout that has these pages in docs/, and README.md and
+        rooms.txt."""
         self.folder = Path(self.workdir)
         (self.folder / "docs").mkdir(exist_ok=True)
         texts = {f"docs/{name}.md": text for name, text in pages.items()} | {"README.md": "# R\n", "rooms.txt": "x"}
@@ -270,7 +272,7 @@ class Pages(Test):
 
 
 class Here(Test):
-    """The pages and pictures of this checkout."""
+    """The pages and pictures that are generated from this checkout."""
 
     def setUp(self) -> None:
         self.files = rooms.files_of(ROOT)
@@ -324,7 +326,7 @@ class Here(Test):
 
 
 class Look(Test):
-    """The verdicts of the checks in the browser."""
+    """The checks of a page that the browser has loaded: its links and its requests."""
 
     def test_links(self) -> None:
         """Catches: a link to a missing file or place passes; a link to another host is followed."""

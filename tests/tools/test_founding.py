@@ -31,7 +31,8 @@ class Page(Test):
             self.assertIn(word, wrong[0])
 
     def test_passes(self) -> None:
-        """Catches: the page names something that does not exist, or lacks a member of the documents."""
+        """Catches: this checkout's page names something that does not exist, or has no row for a
+        member that the founding documents name."""
         self.assertEqual(founding.check(), [])
         self.assertGreater(len(list(founding.rows(self.text))), 200)
         self.assertEqual(self.found(self.text + TABLE + GOOD), [])

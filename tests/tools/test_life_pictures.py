@@ -11,9 +11,9 @@ from vgpu_tools.trace import life, one_fault, timeline
 from vgpu_tools.trace.record import Recording
 
 # The recording has vgpu-svm-life (pid 70, PASID 9) and another process (pid 80, PASID 8). The first
-# repair covers two faults of range A. The fault of range B is in neither panel, because it comes
-# after the first one and before the second one. A tick is a nanosecond; tick 0 is 1,000,000,000 s
-# after 1970.
+# repair covers two faults of range A. The fault of range B comes after the time of the first panel
+# and before the time of the second panel, so neither panel shows it. A tick of the guest's time
+# stamps is 1 ns; tick 0 is 1,000,000,000 s after 1970.
 DEVICE = """\
 7@1000000001.000500:vgpu_fault gpu0 hub=1 vmid=3 va=0x5000 write=0 retry=1 serial=1 cam=0
 7@1000000001.000501:vgpu_stall gpu0 sdma0 queue=2 vmid=3 va=0x5000 write=0 why=4 serial=1
@@ -88,16 +88,17 @@ def joined(guest: str = GUEST) -> timeline.Sides:
 
 
 def without(name: str, guest: str = GUEST) -> str:
-    """Return a recording without the lines that contain `name`."""
+    """Return the recording `guest` without the lines that contain `name`."""
     return "".join(f"{line}\n" for line in guest.splitlines() if name not in line)
 
 
 class Life(Test):
-    """The numbers of svm-life."""
+    """The numbers in the picture svm-life."""
 
     def test_marks(self) -> None:
-        """Catches: an event of the process is lost, out of order, at a wrong time or on a wrong lane; an event of
-        another process or from between the panels is shown; the repair of two faults is shown twice."""
+        """Catches: an event of the process is lost, out of order, at a wrong time or on a wrong
+        lane; an event of another process, or one from the time between the two panels, is shown;
+        one repair of two faults is shown twice."""
         sides = joined()
         self.assertEqual(sides.doubts, [])
         creation, teardown = life.life(sides).panels
@@ -117,7 +118,8 @@ class Life(Test):
         self.assertEqual(texts, ["munmap: GPU entries of B cleared", "exit: GPU entries of A cleared"])
 
     def test_bars(self) -> None:
-        """Catches: an object exists too long or too short, or on the lane of another one."""
+        """Catches: the bar of an object is too long or too short, or is on the lane of another
+        object."""
         creation, teardown = life.life(joined()).panels
         bars = {(bar.lane, bar.begin, bar.end) for bar in creation.bars}
         self.assertEqual(bars, {
@@ -130,7 +132,8 @@ class Life(Test):
         })  # fmt: skip
 
     def test_text(self) -> None:
-        """Catches: the numbers in the text beside the picture are not those of the picture."""
+        """Catches: the numbers in the text beside the picture differ from the numbers in the
+        picture."""
         found = life.life(joined())
         for words in (
             "19 events in 800 us",
@@ -162,11 +165,11 @@ class Life(Test):
 
 
 class OneFault(Test):
-    """The numbers of one-fault."""
+    """The numbers in the picture one-fault."""
 
     def test_choice(self) -> None:
-        """Catches: the fault that is drawn is not the median one; the fault that is drawn has no migration, or has a
-        service that names another fault."""
+        """Catches: the picture does not show the median fault; it shows a fault without a
+        migration, or one whose fault service names another fault."""
         self.assertEqual(one_fault.one_fault(joined()).serial, 3)
         slow = one_fault.one_fault(joined(without("first=0x9")))
         self.assertEqual(slow.serial, 1)
@@ -176,8 +179,8 @@ class OneFault(Test):
             one_fault.one_fault(joined(without("svm_migrate_begin")))
 
     def test_times(self) -> None:
-        """Catches: a part of the fault begins or ends at a wrong event; the name of a track differs from the track's
-        name in Perfetto."""
+        """Catches: a phase of the fault begins or ends at a wrong event; the name of a track
+        differs from the track's name in Perfetto."""
         one = one_fault.one_fault(joined(without("first=0x9")))
         self.assertEqual((one.received, one.migration, one.answered, one.replayed), (20.0, (50.0, 150.0), 200.0, 205.0))
         self.assertEqual((one.service, one.kib, one.access), ((21.0, 190.0), 8, "read"))

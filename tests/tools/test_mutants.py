@@ -27,7 +27,7 @@ REPORT = """<testsuite name="qtest"><testcase name="good"/><testcase name="skipp
 
 
 def index(folder: Path, *entries: dict[str, str]) -> Path:
-    """Write an index with these entries into a folder. Return its path."""
+    """Write an index with these entries into a folder. Return the path of the index."""
     place = folder / "mutants.toml"
     place.write_text("".join("[[mutant]]\n" + "".join(f'{k} = "{v}"\n' for k, v in one.items()) for one in entries))
     return place
@@ -67,8 +67,8 @@ class Index(Test):
     """tests/mutants and its index."""
 
     def test_ours(self) -> None:
-        """Catches: a patch does not apply; a patch changes another file than the index names; the twenty mutants that
-        are not named hole-* do not meet their quotas."""
+        """Catches: a patch does not apply; a patch changes another file than the index names;
+        the twenty mutants whose origin is not "hole …" do not meet their quotas."""
         listed = mutants.load()
         ranked = [one for one in listed if not one.origin.startswith("hole ")]
         self.assertEqual(len(ranked), 20)
@@ -134,8 +134,8 @@ class Suites(Test):
         self.assertNotIn("qtest", mutants.suites_for("guest-driver/vgpu_drv.c", "basic"))
 
     def test_order_of_changed(self) -> None:
-        """Catches: the suites are not those that ./vgpu test --changed chooses; they are not in the registry's order;
-        the style checks are among them."""
+        """Catches: the suites are not those that ./vgpu test --changed chooses; the suites are
+        not in the registry's order; the style checks are among the suites."""
         self.assertEqual(
             mutants.suites_for("guest-driver/svm/migrate/svm_bo.c", "changed"), ["kunit-release", "guest-release"]
         )
@@ -165,7 +165,8 @@ class Trials(Test):
     def trial(
         self, verdict: mutants.Verdict | None = None, **suites: str
     ) -> Iterator[tuple[mutants.Trial, FakeTree, mutants.Store]]:
-        """Make a trial with a new folder, tree and store."""
+        """Yield a trial of the mutant ONE in a temporary folder, with its FakeTree and its
+        Store."""
         with tempfile.TemporaryDirectory() as name, mock.patch.object(mutants, "MUTANTS", Path(name)):
             (Path(name) / "one.patch").write_text("patch")
             tree, store = FakeTree(Path(name), **suites), mutants.Store(Path(name) / "mutants.json")
@@ -223,7 +224,8 @@ class Trials(Test):
             self.assertEqual(tree.called[-1], "reset")
 
     def test_resume(self) -> None:
-        """Catches: an interrupted trial repeats the demo, or a suite that has passed before."""
+        """Catches: an interrupted trial repeats the demo, or a suite that passed before the
+        interruption."""
         with self.trial(fuzz_model="broken") as (trial, _, store):
             with self.assertRaises(Failure):
                 trial.run()
@@ -281,7 +283,7 @@ class Trials(Test):
 
 
 class Worktree(Test):
-    """The worktree, in a temporary repository."""
+    """The worktree to which mutants are applied, here of a temporary repository."""
 
     @contextmanager
     def repository(self) -> Iterator[tuple[mutants.Tree, Path]]:
@@ -322,7 +324,8 @@ class Worktree(Test):
             self.assertEqual((root / "file").read_text(), "old\n")
 
     def test_second_run(self) -> None:
-        """Catches: a second run uses the worktree of a running one; the error lacks the process id of the first run."""
+        """Catches: a second run uses the worktree while the first run still uses it; the error
+        lacks the process id of the first run."""
         with (
             self.repository() as (tree, _),
             tree.held(),

@@ -27,7 +27,8 @@ class Values(Test):
     """inject.value(), which converts the VALUE of a KEY=VALUE."""
 
     def test_values(self) -> None:
-        """Catches: a size, an address or a probability is read as another number; another text is accepted."""
+        """Catches: a size, an address or a probability is read as another number; a text that is
+        no value is accepted."""
         for text, want in (("7", 7), ("0x1000", 4096), ("4K", 4096), ("0.25", 0.25), ("true", True), ("false", False)):
             self.assertEqual(inject.value("key", text), want, text)
         with self.assertRaises(Failure):
@@ -35,11 +36,11 @@ class Values(Test):
 
 
 class Operator(GuestTest):
-    """A machine with two devices, whose CPUs are stopped (-S)."""
+    """A QEMU with two vgpu-kfd devices. Its vCPUs stay stopped (-S)."""
 
     @property
     def seconds(self) -> float:
-        """The limit of each wait."""
+        """The limit of each wait, in seconds."""
         return SECONDS * self.settings.factor
 
     def setUp(self) -> None:
@@ -134,7 +135,7 @@ class Operator(GuestTest):
         self.assertIn("no such socket", self.vgpu("stats", "--qmp", "/nonexistent").stderr.decode())
 
     def test_stats(self) -> None:
-        """Catches: a device is missing in the text."""
+        """Catches: a device is missing in the text that ./vgpu stats prints."""
         said = self.call("stats")
         self.assertIn("gpu0: 64 MiB", said)
         self.assertIn("gpu1: 64 MiB", said)
@@ -167,7 +168,8 @@ class Operator(GuestTest):
         self.assertIn("off", self.state())
 
     def test_timeline(self) -> None:
-        """Catches: a fault is missing in the timeline; a timeline is written of a QEMU that writes no time stamps."""
+        """Catches: a fault is missing in the timeline; a timeline is written although QEMU
+        prints no time stamps."""
         path = Path(self.folder.name) / "trace"
         self.assertIn("timestamp=on", self.call("trace", "-o", str(path), "--seconds", "1", status=1))
         self.stop()

@@ -21,8 +21,8 @@ C = {
     "d/mid/mid.h": "",
     "d/top/top.c": "",
 }
-# Matches, in a README.md, the name of a file, or functions in parentheses, which belong to the file
-# that is named before them.
+# Matches the name of a file in a README.md, or a list of functions in parentheses. The functions
+# belong to the file that is named before the list.
 NAMED = re.compile(r"`([\w/-]+\.[ch])`|\((`\w+\(\)`(?:,\s+`\w+\(\)`)*)\)")
 PYTHON = {f"t/p/{name}": "" for name in ("__init__.py", "low/__init__.py", "low/a.py", "top/__init__.py", "top/b.py")}
 
@@ -103,8 +103,8 @@ class Small(Test):
         )
 
     def test_known(self) -> None:
-        """Catches: a use in a `known` line is refused; another use between the same rooms is accepted; a `known` line
-        without its use is accepted."""
+        """Catches: a use that a `known` line allows is refused; another use between the same
+        rooms is accepted; a `known` line is accepted although its use no longer exists."""
         uses = {"d/low/low.c": include("mid.h")}
         listed = f"{HEAD}known: low/low.c -> mid/mid.h\n"
         self.assertEqual(self.found(listed, C, uses), [])
@@ -144,9 +144,9 @@ class Small(Test):
         self.assertEqual(self.found(f"{listed}[e]\n.: /d/low\n", C, other), [])
 
     def test_folders(self) -> None:
-        """Catches: a file belongs to a room although another room has a longer folder name; "x/*" applies to a folder
-        that has a separate line; a file without a room, an ambiguous include, or an include from the contract's headers
-        into a room is accepted."""
+        """Catches: a file belongs to a room although a room with a longer folder name contains
+        the file; "x/*" applies to a folder that has a separate line; a file without a room, an
+        ambiguous include, or an include from the contract's headers into a room is accepted."""
         nested = {"d/mid/in/in.c": include("mid/mid.h"), "d/mid/also/x.c": include("low/low.h")}
         listed = f"{HEAD}mid/*: low\nmid/also:\n"
         wrong = self.found(listed, C, nested)
@@ -160,8 +160,8 @@ class Small(Test):
         self.only(self.found(HEAD, C, {"include/vgpu/x.h": include("../../d/low/low.h")}), "include/vgpu/x.h:1: ")
 
     def test_declarations(self) -> None:
-        """Catches: a prototype or an extern in a .c file, which hides a call, is accepted; a static declaration is
-        refused."""
+        """Catches: a prototype or an extern declaration in a .c file is accepted, although it
+        hides a use of another room; a static declaration is refused."""
         for line in (
             "int f(void);",
             "struct x *f(int a,\n\tint b);",
@@ -221,7 +221,7 @@ class Small(Test):
 
 
 class Here(Test):
-    """This checkout, and copies with an added line."""
+    """This checkout, and copies of this checkout with one added line."""
 
     def setUp(self) -> None:
         self.files = rooms.files_of(ROOT)
@@ -231,12 +231,14 @@ class Here(Test):
         return next(file for file in self.files if file.startswith(f"{below}/") and Path(file).name == name)
 
     def meant(self, page: Path, name: str) -> list[Path]:
-        """Return the files that a file's name in the README.md of the folder `page` may mean."""
+        """Return the files that `name` in the README.md of the folder `page` can mean. `name` is
+        relative to `page` or to one of the two top folders of `page`."""
         tops = (page, Path(*page.parts[:1]), Path(*page.parts[:2]))
         return [top / name for top in dict.fromkeys(tops) if str(top / name) in self.files]
 
     def in_parentheses(self, page: Path) -> Iterator[tuple[str, str]]:
-        """Yield the functions that the README.md of a folder names in parentheses, each with the file before them."""
+        """Yield the functions that the README.md of a folder names in parentheses, each with the
+        file that is named before it."""
         for item in re.split(r"\n\n|\n- ", (ROOT / page / "README.md").read_text()):
             file = ""
             for name, functions in NAMED.findall(item):
@@ -263,7 +265,7 @@ class Here(Test):
         self.assertIn(f"({target})", wrong[0])
 
     def test_passes(self) -> None:
-        """Catches: this checkout has a violation."""
+        """Catches: this checkout has a violation of rooms.txt."""
         self.assertEqual(rooms.check(ROOT, self.files)[0], [])
 
     def test_in_the_tree(self) -> None:

@@ -136,7 +136,7 @@ class Scripted(Test):
         self.output = bytearray()
 
     def command(self, port: int) -> list[str]:
-        """Return the command line of the program."""
+        """Return the command line of the program that runs in place of QEMU."""
         return [sys.executable, "-ISc", QEMU, str(port), self.driver]
 
     def until(self, holds: Callable[[], bool]) -> None:
@@ -197,7 +197,7 @@ class Runs(Scripted):
             self.assertEqual(self.failed(result), f"{result.sentence}\n")
 
     def test_time(self) -> None:
-        """Catches: after a timeout the guest gets no DUMP frame; after a timeout no backtraces are saved."""
+        """Catches: after a timeout, the guest gets no DUMP frame, or no backtraces are saved."""
         result = self.result("out x", timeout=1)
         self.assertEqual((result.verdict, result.limit, self.output), (Verdict.TIMED_OUT, 1, b"x"))
         self.assertIn("dumped", result.console.read_text())
@@ -340,7 +340,7 @@ class InBackground(Scripted):
         self.assertEqual((run.result().status, run.output), (0, b"a\nbc\r\nd"))
 
     def test_stopped(self) -> None:
-        """Catches: a run outlives its block; lines() blocks while the guest is silent."""
+        """Catches: a run outlives its `with` block; lines() blocks while the guest is silent."""
         with Background(self.guest, ["out a\n"]) as run:
             lines = run.lines(0.1)
             self.until(lambda: next(lines) == "a")
@@ -360,10 +360,11 @@ class InBackground(Scripted):
 
 
 class InSuites(Scripted):
-    """The functions by which suites run guests."""
+    """The functions through which test suites run guests."""
 
     def in_guest(self, *words: str, first: float = SECONDS) -> list[tuple[str, str, str]]:
-        """Run a program's command in a guest. Return name, outcome and gist of each case."""
+        """Run the command `words` in a guest in place of the test program "a". Return name,
+        outcome and gist of each case."""
         context = Context(Environment(accelerator="tcg"), scale=1.0)
         watch = guest_tests.Watch(context.speed, first, first)
         with mock.patch("vgpu_tools.testing.limits.measure", return_value=(1e-9, 1e-9)):
@@ -371,8 +372,8 @@ class InSuites(Scripted):
         return [(case.name, case.outcome, case.gist) for case in cases]
 
     def test_cases(self) -> None:
-        """Catches: a passed case is reported as failed; a failure of the guest is no failed case, or its gist lacks the
-        sentence."""
+        """Catches: a passed case is reported as failed; a failure of the guest gives no failed
+        case, or the case's gist lacks the sentence about the failure."""
         self.assertEqual(self.in_guest("out 1..1\nok 1 - x\n", "exit 0"), [("a: x", "passed", "")])
         _, (name, outcome, gist) = self.in_guest(
             "out 1..1\nok 1 - x\n", "console Kernel panic - not syncing: x", "quit"
@@ -395,7 +396,8 @@ class InSuites(Scripted):
         self.assertEqual((name, outcome, gist), ("a", "failed", f"vgpu: {self.runs}: Permission denied"))
 
     def test_slow_build(self) -> None:
-        """Catches: the limit includes the time of builds before the guest's start."""
+        """Catches: the time limit of a guest includes the time of builds before the guest's
+        start."""
         context = Context(Environment(accelerator="tcg"), scale=1.0)
         watch = guest_tests.Watch(context.speed, SECONDS, SECONDS)
 

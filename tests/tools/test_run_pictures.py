@@ -15,9 +15,9 @@ from vgpu_tools.docs.site import axis
 from vgpu_tools.trace import figures, runs, timeline
 from vgpu_tools.trace.record import Recording
 
-# Four faults. The service of the first one migrates; the second one is replayed before its service ends; the third one
-# is replayed before the driver receives it; the fourth one is denied. A tick is a nanosecond; tick 0 is 1,000,000,000 s
-# after 1970.
+# Four faults: the service of the first fault migrates memory; the second fault is replayed before
+# its service ends; the third fault is replayed before the driver receives it; the fourth fault is
+# denied. A tick of the guest's time stamps is 1 ns; tick 0 is 1,000,000,000 s after 1970.
 DEVICE = """\
 7@1000000001.000000:vgpu_fault gpu0 hub=1 vmid=3 va=0x5000 write=1 retry=1 serial=1 cam=0
 7@1000000001.000001:vgpu_stall gpu0 sdma0 queue=2 vmid=3 va=0x5000 write=1 why=4 serial=1
@@ -102,7 +102,7 @@ def rows() -> list[tuple[int, str]]:
 
 
 class Numbers(Test):
-    """The numbers of the pictures."""
+    """The numbers that ./vgpu pictures computes from a recording."""
 
     def test_latency(self) -> None:
         """Catches: a part of a latency begins or ends at a wrong event; a failed migration counts

@@ -140,7 +140,8 @@ class Passes(Test):
             registry.choose(["nonsense"], BASIC)
 
     def test_stages(self) -> None:
-        """Catches: suites run at the same time although they do not have the same `beside`."""
+        """Catches: suites run at the same time although their values of `beside` differ or are
+        empty."""
         suites = [
             Suite(name, list, lambda *_: [], beside=beside)
             for name, beside in zip("abcde", ["", "x", "x", "", "y"], strict=True)
@@ -208,7 +209,7 @@ class Passes(Test):
 
 
 class Time(Test):
-    """Limits, budgets and seconds."""
+    """Time limits, budgets of suites, and durations of cases."""
 
     def test_seconds(self) -> None:
         """Catches: the time of a case is not read, or is read from a diagnostic line."""
@@ -306,7 +307,8 @@ class Reports(Test):
         self.assertEqual(len(lines), 1)
 
     def test_children(self) -> None:
-        """Catches: a process survives its block or end_all(); a process starts after end_all()."""
+        """Catches: a process survives the `with` block that started it, or survives end_all(); a
+        process starts after end_all()."""
         children = Children()
         with children.start(["sleep", "60"], subprocess.DEVNULL, subprocess.DEVNULL) as process:
             self.assertIsNone(process.poll())

@@ -12,9 +12,10 @@ from vgpu_tools.trace import events, perfetto, timeline
 from vgpu_tools.trace.perfetto import Slice, Timeline
 from vgpu_tools.trace.record import Recording
 
-# Two devices with faults of the same serial, page and VMID. On gpu0 a second queue waits for the same fault, and one
-# service repairs this fault and a further one. On gpu1 the verdict is "denied", and the queue leaves the engine. Later
-# another process has the PASID. A tick is a nanosecond; tick 0 is 1,000,000,000 s after 1970.
+# Two devices with faults of the same serial, page and VMID. On gpu0, a second queue waits for the
+# same fault, and one service repairs this fault and a further one. On gpu1, the verdict is
+# "denied", and the queue leaves the engine. After these faults the PASID belongs to another
+# process. A tick of the guest's time stamps is 1 ns; tick 0 is 1,000,000,000 s after 1970.
 DEVICE = """\
 qemu-system-x86_64: something else
 7@1000000001.000000:vgpu_fault gpu0 hub=1 vmid=3 va=0x5000 write=1 retry=1 serial=1 cam=0
@@ -153,8 +154,8 @@ class Converter(Test):
         self.assertIn("more than causes allow", self.convert(guest=late)[0].doubts[0])
 
     def test_doubts(self) -> None:
-        """Catches: no doubt is reported for lost events, a wrong count of faults, a recording without the driver's
-        part, or a replay before its service."""
+        """Catches: no doubt is reported for lost events, a wrong count of faults, a recording
+        without the driver's part, or a replay before the service of its fault."""
         self.assertIn("no room for 7", self.convert(guest=GUEST.replace("overrun: 0", "overrun: 7"))[0].doubts[0])
         counted = self.convert(guest=GUEST.replace("faults_noretry 1", "faults_noretry 2"))[0].doubts
         self.assertIn("counted 5 faults, their trace has 4", counted[0])

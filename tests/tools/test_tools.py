@@ -191,7 +191,7 @@ class Console(Test):
 
 
 class Results(Test):
-    """The result of a run, and replies of the monitor."""
+    """The result of a run, and the parsing of replies to query-vgpu."""
 
     def test_sentences(self) -> None:
         """Catches: a sentence or an exit status of ./vgpu run, on which users and scripts rely, changes."""
@@ -406,7 +406,7 @@ finally:
 
 
 class Steps(Test):
-    """Build steps."""
+    """Build steps that Ctrl-C interrupts."""
 
     def test_interrupted_twice(self) -> None:
         """Catches: after a second Ctrl-C, a compiler still writes to the cache although the cache's lock is free."""

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The launcher behind ./vgpu and the build steps behind make."""
+"""Implements ./vgpu (guests, tests, documentation) and the build steps behind make."""

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Used by every tool: paths, errors, progress on the terminal, child processes. Imports no other package of vgpu_tools.
+"""Paths, errors, progress on the terminal, and child processes, for all tools. This package imports
+no other package of vgpu_tools.
 
-Start with `paths` (where files lie) and `errors` (messages for the user, exit statuses).
+The main modules are `paths` (where files lie) and `errors` (messages for the user, exit statuses).
 """

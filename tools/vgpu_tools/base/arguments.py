@@ -20,10 +20,11 @@ class Parser(argparse.ArgumentParser):
 
 
 def join_values(words: Sequence[str]) -> list[str]:
-    """Return the words with `--qemu-args VALUE` and `--device-opts VALUE` each joined to one word, `--OPTION=VALUE`.
+    """Return the words with `--qemu-args VALUE` and `--device-opts VALUE` each joined to one word,
+    `--OPTION=VALUE`.
 
-    argparse refuses a value that is a separate word and begins with a dash, as arguments of QEMU
-    do.
+    argparse refuses a value that is a separate word and begins with a dash, such as an argument of
+    QEMU.
     """
     joined: list[str] = []
     rest = iter(words)

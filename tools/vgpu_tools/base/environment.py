@@ -10,8 +10,8 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Environment:
-    """The values of the variables. An unset variable is "" or None; only TERM has the default
-    "linux"."""
+    """The values of the environment variables that a user may set. An unset variable is "" or
+    None; only TERM has the default "linux"."""
 
     accelerator: str = ""  # VGPU_ACCEL: tcg, kvm
     late_frames: str = ""  # VGPU_FRAME_DELAY: kinds of frames to delay (letters of guest/agent.py)

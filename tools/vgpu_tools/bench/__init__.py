@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu bench: runs the benchmarks (bench/ and others), reduces the samples, and prints them beside their references.
+"""./vgpu bench: runs the benchmarks (bench/ and others), reduces the samples, and prints them
+beside their references.
 
-Imports base, build and guest only. Start with `measure`.
+This package imports only base, build and guest. Its entry point is the module `measure`.
 """

@@ -52,7 +52,7 @@ Samples = dict[Key, list[float]]
 
 
 class Sample(BaseModel):
-    """A line of JSON that a benchmark prints."""
+    """One measured value: a line of JSON that a benchmark prints."""
 
     name: str
     bytes: int
@@ -99,7 +99,7 @@ def collect(samples: Samples, text: str) -> None:
 
 
 def measure_host(samples: Samples) -> None:
-    """Measure the host's memcpy."""
+    """Compile and run the benchmark of the host's memcpy, and add its samples."""
     binary = BUILD / "bench" / "memcpy"
     binary.parent.mkdir(parents=True, exist_ok=True)
     run(["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", binary, BENCH / "host" / "memcpy.c"], 60)
@@ -107,12 +107,14 @@ def measure_host(samples: Samples) -> None:
 
 
 def measure_device(samples: Samples) -> None:
-    """Measure the device without a guest, through qtest."""
+    """Run vgpu-kfd-bench, which measures the device through qtest without a guest, and add its
+    samples."""
     collect(samples, run([qemu.bench()], 300, {"QTEST_QEMU_BINARY": str(qemu.with_firmware())}))
 
 
 def measure_boot(samples: Samples, options: Sequence[str], times: int) -> None:
-    """Measure the wall time of a warm `./vgpu run -- true`. The first run only fills caches."""
+    """Measure the wall time of `./vgpu run -- true` `times` times. A first run, which is not
+    counted, fills the caches."""
     for i in range(times + 1):
         start = time.monotonic()
         run([ROOT / "vgpu", "run", *options, "--", "true"], 300)
@@ -193,7 +195,8 @@ def _steps(
 
 
 def main(arguments: Sequence[str], environment: Environment) -> int:
-    """Run all steps, print the table, write the file. Return 0, or 1 if something could not be measured."""
+    """Run all steps, print the table, and write the JSON file. Return 0, or 1 if something could
+    not be measured."""
     parser = argparse.ArgumentParser(
         prog="vgpu bench", description="Runs all benchmarks; options after -- go to ./vgpu run."
     )
@@ -202,7 +205,7 @@ def main(arguments: Sequence[str], environment: Environment) -> int:
     parser.add_argument("options", nargs="*", help="options for ./vgpu run")
     chosen = parser.parse_args(arguments)
 
-    # Without a terminal, a fixed width keeps the table's columns.
+    # Without a terminal, use a fixed width that has room for all columns of the table.
     console = Console() if sys.stdout.isatty() else Console(width=150)
     progress = Console(stderr=True)
     samples: Samples = defaultdict(list)

@@ -37,8 +37,9 @@ Results = dict[Key, Result]
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table: the result of `key`. The result of `against` is the reference. `bar` is the goal for the
-    ratio of result and reference, `absolute_bar` the goal for the result itself, in its unit."""
+    """A row of the table: the result of `key`. The result of `against` is the reference. `bar`
+    is the goal for the ratio of result and reference, `absolute_bar` the goal for the result
+    itself, in the result's unit."""
 
     label: str
     key: Key
@@ -50,7 +51,8 @@ class Row:
 
 
 def nearest(results: Results, name: str, size: int, unit: str) -> Key | None:
-    """Return the measured key with this name and unit whose size is closest to `size`; None if there is none."""
+    """Return the measured key with this name and unit whose size is closest to `size`; None if
+    no key has this name and unit."""
     keys = [key for key in results if key.name == name and key.unit == unit]
     return min(keys, key=lambda key: abs(key.bytes - size), default=None)
 
@@ -161,7 +163,8 @@ def svm_rows() -> Iterable[Row]:
         few = Key(f"svm-{what}-1000", 0, "us")
         yield Row(f"{label}, N = 1,000", few)
         for ranges in (10_000, 100_000, 1_000_000):
-            # The bar lets the cost grow as log(N): log(1,000,000) / log(1,000) = 2.
+            # The bar for N = 1,000,000 lets the cost grow as log(N): log(1,000,000) / log(1,000) =
+            # 2.
             bar = 2 if ranges == 1_000_000 else None
             key = Key(f"svm-{what}-{ranges}", 0, "us")
             yield Row(f"{label}, N = {ranges:,}", key, few, "N = 1,000", bar=bar, lower_is_better=True)
@@ -206,8 +209,9 @@ def memory_rows(results: Results) -> Iterable[Row]:
 
 
 def kfd_rows() -> Iterable[Row]:
-    """Yield the rows of KFD's calls. The reference is similar work in the same guest that does not
-    use KFD or uses one GPU, or the mean of all processes. The rows on queues have no reference."""
+    """Yield the rows of KFD's calls. The reference of a row is similar work in the same guest
+    without KFD or with one GPU; the reference of the slowest process is the mean of all
+    processes. The rows on queues have no reference."""
     for label, name, size, unit, against, other, bar in (
         ("BO in VRAM by KFD: create to free", "kfd-life", 2 * MIB, "us", "drm-life", "by the render node", 1.5),
         ("event: signal, wake, and back", "event-round-trip", 0, "us", "eventfd-round-trip", "eventfd", 3),

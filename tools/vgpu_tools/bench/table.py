@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Prints results as a table: each with its range, the ratio to its reference, and whether the result reaches its bar
-(its goal)."""
+"""Prints results as a table. Each result has its range, the ratio to its reference, and whether
+it reaches its bar (its goal)."""
 
 from rich.console import Console
 from rich.table import Table

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Installs missing Debian packages on the host, and downloads packages of the pinned release.
 
-Downloads use a private apt configuration with its own source list, package lists and cache. Only the mirror's address
-and the keyrings are those of the machine, so that the machine's package state is neither read nor changed.
+Downloads neither read nor change the machine's package state, because they use a private apt
+configuration with its own source list, package lists and cache. Only the mirror's address and the
+keyrings are those of the machine.
 """
 
 import functools
@@ -31,9 +32,11 @@ MIRROR_HINT = "set DEBIAN_MIRROR= to a Debian mirror, or QEMU_SRC= and KERNEL_SR
 
 @functools.cache
 def missing(listed: str = "packages") -> tuple[str, ...]:
-    """Return the packages of a list (configs/LISTED.txt) that this machine lacks. A package also
-    counts as present if a program with the package's name is installed, because Debian's npm cannot
-    be installed beside another archive's Node.js."""
+    """Return the packages that configs/LISTED.txt lists and that this machine lacks.
+
+    A package also counts as present if a program with the package's name is installed. This is for
+    npm: Debian's npm cannot be installed beside Node.js from another archive.
+    """
     lines = (CONFIGS / f"{listed}.txt").read_text().splitlines()
     wanted = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
     result = subprocess.run(
@@ -87,8 +90,8 @@ def _mirrors() -> tuple[str, str]:
 
 
 def configure(job: Job) -> None:
-    """Write the private configuration. Update the package lists if they are older than LISTS_AGE or come from other
-    sources."""
+    """Write the private apt configuration. Update the package lists if they are older than
+    LISTS_AGE or come from other mirrors."""
     suite = pins()["debian"]["suite"]
     main, security = _mirrors()
     keys = sorted(str(path) for path in Path("/usr/share/keyrings").glob("debian-archive-*.gpg"))
@@ -152,15 +155,15 @@ def binary_versions(package: str) -> list[str]:
 
 
 def download_source(job: Job, package: str, version: str, folder: Path) -> None:
-    """Fetch a source package into a folder."""
+    """Download the files of a source package into a folder, without unpacking them."""
     job.run(
         ["apt-get", "-q", "-c", CONF, "source", "--download-only", "--only-source", f"{package}={version}"], cwd=folder
     )
 
 
 def download_original(job: Job, package: str, version: str, folder: Path) -> None:
-    """Fetch only the original tarball of a source package, without Debian's changes, which some
-    mirrors lack for a few packages."""
+    """Fetch only the original tarball of a source package. The tarball with Debian's changes is
+    left out, because some mirrors lack it for a few packages."""
     job.run(["apt-get", "-q", "-c", CONF, "source", "--tar-only", "--only-source", f"{package}={version}"], cwd=folder)
 
 

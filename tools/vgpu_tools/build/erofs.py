@@ -23,7 +23,7 @@ TYPES = {stat.S_IFREG: FILE, stat.S_IFDIR: FOLDER, stat.S_IFLNK: LINK}
 
 @dataclass
 class Node:
-    """A file, folder or symbolic link."""
+    """A file, folder or symbolic link of the image."""
 
     mode: int
     content: bytes = b""
@@ -33,7 +33,7 @@ class Node:
 
 
 class Image:
-    """An image in memory. The caller must add a folder before its contents."""
+    """An EROFS image in memory. The caller must add a folder before the contents of the folder."""
 
     def __init__(self) -> None:
         self.root = Node(stat.S_IFDIR | 0o755)

@@ -20,7 +20,7 @@ EXPECTED_LINES = 2850  # lines that kbuild prints for one kernel; only the progr
 
 
 def check_flavour(flavour: str) -> None:
-    """Refuse a flavour that does not exist."""
+    """Raise Failure if FLAVOURS does not have the flavour."""
     if flavour not in FLAVOURS:
         raise Failure(f"no kernel '{flavour}': there are {', '.join(FLAVOURS)}", status=2)
 
@@ -57,8 +57,8 @@ def headers() -> Path:
 
 
 def tree(flavour: str) -> Path:
-    """Return the build tree in the cache (kbuild's O=). There is one for each source tree and
-    configuration."""
+    """Return the build tree in the cache (kbuild's O=). Each combination of source tree and
+    configuration has its own build tree."""
     return CACHE / f"linux-{flavour}-{fingerprint.of(sources.linux().step.key, *fragments(flavour))}"
 
 
@@ -76,7 +76,7 @@ def _bring_up(job: Job, flavour: str) -> None:
         return
     done.unlink(missing_ok=True)
     _configure(job, source.tree, work, fragments(flavour))
-    # CONFIG_DRM_VGPU_KFD= leaves out the driver, which the step driver() builds.
+    # An empty CONFIG_DRM_VGPU_KFD leaves out the driver, because the step of driver() builds it.
     command: list[str | Path] = ["make", "-C", work, jobs(), "CONFIG_DRM_VGPU_KFD=", "bzImage", "modules"]
     job.run(command, expected_lines=EXPECTED_LINES)
     job.run(["strip", "--strip-all", "-o", work / "vmlinux.boot", work / "vmlinux"])

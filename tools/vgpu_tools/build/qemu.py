@@ -61,7 +61,7 @@ def model_fuzzer(variant: str = "release") -> Path:
 
 
 def generic_fuzzer() -> Path:
-    """QEMU's own fuzzer of devices."""
+    """Return QEMU's own fuzzer of devices, which is built with sanitizers."""
     return folder("sanitizers") / GENERIC_FUZZER
 
 
@@ -76,8 +76,8 @@ def firmware_beside(variant: str) -> None:
 
 
 def with_firmware(variant: str = "release") -> Path:
-    """Write a script, named like the emulator, that starts QEMU with the firmware, and return its
-    path, because some tests can be given only a path to QEMU, and no arguments."""
+    """Write a script, named like the emulator, that starts QEMU with the firmware. Return the
+    script's path. The script exists because some tests accept a path to QEMU but no arguments."""
     script = folder(variant) / "with-firmware" / BINARY
     folders = " ".join(f"-L {shlex.quote(str(path))}" for path in sources.firmware()[1])
     if variant == "delays":
@@ -93,12 +93,13 @@ def with_firmware(variant: str = "release") -> Path:
 
 
 def tree(variant: str = "release") -> Path:
-    """Return the build tree in the cache. There is one for each source tree and configuration."""
+    """Return the build tree in the cache. Each combination of source tree and configuration has
+    its own build tree."""
     return CACHE / f"qemu-{variant}-{fingerprint.of(sources.qemu().step.key, flags(variant))}"
 
 
 def build(variant: str = "release") -> Step:
-    """Return the step that builds QEMU."""
+    """Return the step that builds the emulator of a variant."""
     return _step(variant, f"qemu-{variant}", "QEMU", BINARY, binary(variant), _needs(variant))
 
 
@@ -119,7 +120,7 @@ def build_model_fuzzer(variant: str = "release") -> Step:
 
 
 def build_generic_fuzzer() -> Step:
-    """Return the step that builds QEMU as a fuzzer."""
+    """Return the step that builds QEMU's own fuzzer of devices, with sanitizers."""
     return _step(
         "sanitizers", "generic-fuzzer", "QEMU's fuzzer", GENERIC_FUZZER, generic_fuzzer(), _needs("sanitizers")
     )

@@ -85,12 +85,12 @@ def rocr() -> Step:
 
 
 def image() -> Path:
-    """Return the file system's image."""
+    """Return the path of the image, an EROFS file."""
     return CACHE / "rocm.erofs"
 
 
 def build() -> Step:
-    """Return the step that makes the image."""
+    """Return the step that makes the image, after kfdtest and vgpu-test-rocr."""
     test = kfdtest()
     ours = rocr()
 

@@ -41,7 +41,8 @@ def disk(flavour: str) -> Path:
 class Archive:
     """A cpio archive in the "newc" format that the kernel unpacks; all files belong to root.
 
-    The archive is not compressed: an emulated CPU unpacks slower than the host reads.
+    The archive is not compressed, because an emulated CPU would take longer to decompress it than
+    the host takes to read it.
     """
 
     def __init__(self, file: Path) -> None:
@@ -116,7 +117,8 @@ def programs() -> Step:
 
 
 def agent() -> tuple[Step, Path]:
-    """Return the step that builds the launcher's agent, and the path of the binary."""
+    """Return the step that builds the agent, which runs the launcher's commands in the guest,
+    and the path of the binary."""
     binary = BUILD / "agent"
 
     def make(job: Job) -> None:
@@ -126,7 +128,7 @@ def agent() -> tuple[Step, Path]:
 
 
 def build(flavour: str) -> Step:
-    """Return the step that makes the initramfs."""
+    """Return the step that makes the whole root file system as one initramfs."""
 
     def make(job: Job) -> None:
         new = image(flavour).with_suffix(".new")
@@ -178,7 +180,7 @@ def _made_programs() -> list[Path]:
 
 
 def _put_base(archive: Archive) -> None:
-    """Add folders, busybox, init, the agent and shared libraries."""
+    """Add what every initramfs has: folders, busybox, init, the agent and shared libraries."""
     shell = sources.busybox()[1]
     for folder in FOLDERS.split():
         archive.folder(folder)

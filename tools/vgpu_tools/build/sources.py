@@ -110,8 +110,11 @@ def _fetched(
 
 
 def _date_back(tree: Path, reference: Path) -> None:
-    """Give the download's time stamp to each file that is newer than the download. With the time of
-    unpacking, make would compile files again that Debian's patches changed."""
+    """Give the download's time stamp to each file of the tree that is newer than the download.
+
+    Debian's patches leave changed files with the time of unpacking, so make would compile these
+    files again after each unpacking.
+    """
     limit = reference.stat().st_mtime
     for where, _, files in os.walk(tree):
         for name in files:

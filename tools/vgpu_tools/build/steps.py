@@ -29,7 +29,7 @@ KBUILD = re.compile(rb"^  [A-Z]")
 
 @dataclass
 class Job:
-    """A running step: its log and its progress."""
+    """A running build step: the file for its output, and the display of its progress."""
 
     step: str
     log: Path
@@ -74,7 +74,8 @@ class Job:
                 raise StepFailed(self.step, self.log, f"{Path(words[0]).name} exited with {process.returncode}")
 
     def _watch(self, process: "subprocess.Popen[bytes]", log: BinaryIO, expected_lines: int) -> None:
-        """Copy the output of a command to the log until end of file."""
+        """Copy the output of a command to the log until end of file, and show the progress that
+        the lines report."""
         assert process.stdout
         lines = 0
         for line in process.stdout:
@@ -86,7 +87,7 @@ class Job:
                 self.meter.update(lines, expected_lines)
 
     def fail(self, reason: str) -> StepFailed:
-        """Return the exception to raise when the step fails."""
+        """Return, for the caller to raise, a StepFailed with the step's name and log."""
         return StepFailed(self.step, self.log, reason)
 
     def note(self, line: str) -> None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The command line of ./vgpu: calls the function of a command, prints failures, returns the exit status.
+"""The command line of ./vgpu: calls the function of a command, prints failures, returns the exit
+status.
 
-Imports every package. Start with `main`.
+This package imports every other package. Its entry point is `main.main()`.
 """

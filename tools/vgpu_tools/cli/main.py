@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The command line of ./vgpu."""
+"""The entry point of ./vgpu: the help text, the table of commands, and the messages about
+failures."""
 
 import signal
 import sys
@@ -98,7 +99,8 @@ def _interrupt(*_: object) -> NoReturn:
 
 
 def main(words: list[str]) -> int:
-    """Run one command; returns the exit status."""
+    """Run the command that `words` begins with, and print a failure as one sentence. Return the
+    exit status."""
     name = words[0] if words else ""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

@@ -20,7 +20,7 @@ def refuse_snapshot(guest: "Guest", name: str) -> None:
 
 
 def operator_parser() -> Parser:
-    """Return a parser with the option that inject, stats and trace share."""
+    """Return a parser with --qmp, the option that inject, stats and trace share."""
     parser = Parser()
     parser.add_argument("--qmp", type=Path)
     return parser
@@ -36,7 +36,7 @@ class Repeated:
 
 
 def repeated(words: list[str], times: int) -> Repeated:
-    """Parse the options; `times` is the default of --repeat."""
+    """Parse the options of check-recovery or check-cycles. `times` is the default of --repeat."""
     parser = Parser()
     parser.add_argument("--repeat", type=int, default=times)
     parser.add_argument("--kernel", choices=("release", "debug"), default="release")

@@ -22,7 +22,7 @@ OWN = Path(__file__).parent / "site"  # Sphinx's configuration and static files
 
 
 def _prepare(linux: Path) -> None:
-    """Write all that Sphinx reads to STAGED."""
+    """Write the input of Sphinx to the folder STAGED."""
     files = rooms_check.files_of(ROOT)
     rooms = Rooms((ROOT / LIST).read_text(), files)
     if rooms.errors:
@@ -49,7 +49,8 @@ def build() -> Path:
     ensure(*docs_environment.steps(), source.step)
     _prepare(source.tree)
     command: list[str | Path] = [docs_environment.PYTHON, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q"]
-    # Each version of OWN has its own cache, because Sphinx does not detect changes of files in OWN.
+    # The name of Sphinx's cache has a hash of OWN, because Sphinx does not detect changes of files
+    # in OWN.
     cache = BUILD / "docs-cache" / fingerprint.of(OWN)
     variables = {"PYTHONPATH": str(ROOT / "tools"), "KDOC_WERROR": "1"}
     result = subprocess.run(
@@ -64,8 +65,8 @@ def build() -> Path:
 
 
 def docs(look: bool) -> int:
-    """./vgpu docs: build the site. With `look`, check it in a browser, too, and print the results as TAP. Return the
-    exit status."""
+    """./vgpu docs: build the site. With `look`, also check the site in a browser, and print the
+    results as TAP. Return the exit status."""
     first = build()
     print(f"{'# ' if look else ''}{first}", flush=True)
     seen = docs_environment.run("look", [SITE]) if look else ""

@@ -40,8 +40,8 @@ def properties(text: str) -> Iterator[Property]:
 
 
 def _documented(contract: str) -> dict[str, list[str]]:
-    """Return the cells of the property tables in docs/hardware.md, except the first of each row, by
-    the name of the property."""
+    """Return the rows of the property tables in docs/hardware.md: for each property's name, the
+    other cells of its row."""
     found: dict[str, list[str]] = {}
     for rows in re.findall(r"^\| property (?:of `vgpu-hive` )?\|.*\n\|[-|]+\n((?:\|.*\n)*)", contract, re.M):
         for row in rows.splitlines():
@@ -51,7 +51,8 @@ def _documented(contract: str) -> dict[str, list[str]]:
 
 
 def _value(default: str, known: Mapping[str, str]) -> str:
-    """Return a default as code; the value of a macro follows in parentheses."""
+    """Return a default as Markdown code. If the default is a macro, the macro's value follows in
+    parentheses."""
     return f"{code(default)} ({known[default].strip('()')})" if default in known else code(default)
 
 

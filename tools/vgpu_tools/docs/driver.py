@@ -78,7 +78,7 @@ def parameters_page(sources: Mapping[str, str]) -> str:
 
 
 def _names(debugfs: str, array: str) -> dict[str, str]:
-    """Return the table of names `array` in vgpu_debugfs.c: the names in debugfs by their symbols."""
+    """Return the table of names `array` in vgpu_debugfs.c: for each symbol, the name in debugfs."""
     match = re.search(rf"\b{array}\[\w+\] = \{{(.*?)^\}};", debugfs, re.M | re.S)
     return dict(re.findall(r'\[(\w+)\] = "(\w+)"', match[1])) if match else {}
 

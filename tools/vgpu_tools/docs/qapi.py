@@ -69,8 +69,8 @@ def _member(name: str, of: Any) -> Member:
 def _text(comment: str) -> Text:
     """Read the comment of a definition, without its "##" lines."""
     text = Text()
-    # Further lines are added to put[key]. If put is None, they are added to the description, or
-    # dropped in a section.
+    # A line that starts no section and no member continues the text put[key]. If `put` is None, the
+    # line continues the description or, inside a section, is dropped.
     put: dict[str, str] | None = None
     key = section = ""
     for line in (raw.removeprefix("#").removeprefix(" ") for raw in comment.splitlines()[1:]):

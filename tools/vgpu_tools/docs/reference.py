@@ -10,7 +10,7 @@ from vgpu_tools.testing.rooms_file import Rooms
 
 
 class Sources:
-    """The text of files of a checkout."""
+    """Reads the files of a checkout from which pages are generated."""
 
     def __init__(self, root: Path, files: Sequence[str]) -> None:
         """`files` are the names of the checkout's files, relative to `root`."""

@@ -49,8 +49,8 @@ class Stage:
         self.anchors = {file: set(ANCHOR.findall(text)) for file, text in self.pages.items()}
 
     def write(self, target: Path) -> None:
-        """Write the pages and the files that they link to below a folder. A file is written only if its content
-        differs, so that Sphinx reads only changed pages again."""
+        """Write the pages, and the files to which the pages link, below a folder. A file is
+        written only if its content differs, so that Sphinx reads only changed pages again."""
         for file, text in self.pages.items():
             put(target / place(file), self.converted(file) if file.endswith(".md") else text)
         for file in sorted(self.copies):
@@ -89,7 +89,7 @@ class Stage:
         return LINK.sub(lambda match: f"]({self._link(file, match[1], where)})", ANCHOR.sub("", line))
 
     def _link(self, file: str, to: str, where: str) -> str:
-        """Return the link in the site for a link in a page."""
+        """Return the target in the site for `to`, the target of a link on the page `file`."""
         if re.match(r"[a-z]+:", to):
             return to
         path, _, anchor = to.partition("#")

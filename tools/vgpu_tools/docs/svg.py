@@ -70,7 +70,7 @@ def text(parent: Element, x: float, y: float, words: str, size: float = SIZE, an
 
 
 def drawn(root: Element) -> str:
-    """Return a picture as text."""
+    """Return a picture as the text of an SVG file."""
     return ElementTree.tostring(root, encoding="unicode")
 
 

@@ -51,9 +51,12 @@ def _functions(source: str) -> dict[str, ast.FunctionDef]:
 def options(
     function: ast.FunctionDef, helpers: Mapping[str, ast.FunctionDef], given: Sequence[ast.expr] = ()
 ) -> list[Option]:
-    """Return the options that a function adds to parsers, in the order of the source, and the options that the called
-    `helpers` add. `given` are the arguments that the function is called with: they replace defaults that are parameters
-    of the function."""
+    """Return the options that a function adds to parsers, in the order of the source, and the
+    options that the called `helpers` add.
+
+    `given` are the arguments of the call of this function. Where the default of an option is a
+    parameter of the function, the argument of the call replaces it.
+    """
     known = dict(zip((one.arg for one in function.args.args), map(_text, given), strict=False))
     found: list[Option] = []
     for node in ast.walk(function):
@@ -75,19 +78,21 @@ def _usage(main: str) -> str:
 
 
 def _commands(main: str) -> dict[str, str]:
-    """Return the functions of cli/commands.py by the commands that call them."""
+    """Return, for each command of ./vgpu, the name of its function in cli/commands.py."""
     return dict(re.findall(r'^    "([a-z-]+)": commands\.(\w+),', main, re.M))
 
 
 def _described(usage: str) -> dict[str, tuple[str, str]]:
-    """Return, by the name of each guest option in USAGE, the word after the option and the text about the option."""
+    """Return, for each guest option in USAGE, the word after the option and the text that
+    describes the option."""
     lines = usage.partition("\noptions of run")[2].partition("\n\n")[0]
     found = re.findall(r"^  (--?[a-z-]+)(?: (\S+))? +(.*(?:\n {10,}.*)*)", lines, re.M)
     return {name: (value, " ".join(text.split())) for name, value, text in found}
 
 
 def _guest_rows(usage: str, guest: str) -> list[list[str]]:
-    """Return the options of run, shell and gdb. Raises Failure if parser and USAGE have different options."""
+    """Return the table rows of the options of run, shell and gdb. Raises Failure if parser and
+    USAGE have different options."""
     described = _described(usage)
     parsed = [one for function in _functions(guest).values() for one in options(function, {})]
     if missing := {one.names[0] for one in parsed} ^ described.keys():
@@ -116,8 +121,8 @@ def _command_rows(main: str, commands: str, shared: str) -> list[list[str]]:
 
 
 def options_page(main: str, commands: str, shared: str, guest: str, bench: str) -> str:
-    """Return the page on the options of ./vgpu. The arguments are the texts of MAIN, COMMANDS, SHARED, GUEST and
-    BENCH."""
+    """Return the page on the options of ./vgpu. The arguments are the texts of the files MAIN,
+    COMMANDS, SHARED, GUEST and BENCH."""
     usage = _usage(main)
     forms = re.findall(r"\./vgpu (.*)", usage.partition("\n\n")[0])
     known = _commands(main)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A guest: its options and QEMU's command line, its start and its end, and the protocols to agent and monitor.
 
-Imports base and build only. Launcher, suites, benchmarks and tests use:
+This package imports only base and build. Launcher, suites, benchmarks and tests use:
 
 - `config.Guest`: the options of a guest; `options.parse()` makes one from the words of ./vgpu run.
 - `launch.Run`: a command in a new guest, from start to end. `execute()` returns a `result.Result`; `running` is the
   guest while its QEMU runs. `background.Background` executes a `Run` in a thread, for callers that read the output
   meanwhile.
 - `session.Machine`: a QEMU that the caller controls: frames, `monitor.Monitor`, migration. A `session.Session` is
-  the command in the machine.
+  the command that runs in the machine.
 
 The other modules: `emulator`, the process of QEMU; `run_folder`, the folder of logs; `agent`, the protocol to the
 guest; `console`, which finds errors in the guest's console; `qmp`, the monitor of a guest that another process started;

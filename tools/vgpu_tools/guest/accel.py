@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Chooses the accelerator of a guest: KVM if a guest boots on it, else TCG. Also puts the rate of
-the TSC on the command line of a TCG guest's kernel."""
+"""Chooses the accelerator of a guest: KVM if a guest boots on KVM, else TCG. Also puts the rate
+of the TSC on the command line of a TCG guest's kernel."""
 
 import os
 import threading
@@ -22,17 +22,17 @@ BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
 def arguments(name: str) -> list[str]:
-    """QEMU's arguments for an accelerator."""
+    """Return QEMU's arguments for an accelerator."""
     return CHOICES[name]
 
 
 def kernel_arguments(name: str) -> list[str]:
-    """Return the arguments of the guest's kernel: on TCG the rate of the TSC. There are none on
+    """Return the arguments of the guest's kernel: the rate of the TSC on TCG. The list is empty on
     KVM, or if the rate is unknown.
 
-    A TCG guest reads the host's time stamp counter. If the guest's kernel measured the rate of the counter on a busy
-    host, the rate would be wrong: time in the guest would run several times too fast, and every timeout in the guest
-    would be too short.
+    A TCG guest reads the host's time stamp counter. If the guest's kernel measured the rate of the
+    counter on a busy host, the rate would be wrong: time in the guest would run several times too
+    fast, and every timeout in the guest would be too short.
     """
     khz = tsc.khz() if name == "tcg" else 0
     return [f"tsc_early_khz={khz}"] if khz else []

@@ -36,8 +36,8 @@ class Late:
     """Delays the first frames of some kinds on one connection, to expose ordering bugs."""
 
     def __init__(self, kinds: str) -> None:
-        """`kinds` are letters of the table at the top of this file. If it is empty, no frame is
-        delayed."""
+        """`kinds` has the letters of the kinds of frames to delay, from the table at the top of
+        this file. If `kinds` is empty, no frame is delayed."""
         self.kinds = kinds
         self.left = LATE_FRAMES
 

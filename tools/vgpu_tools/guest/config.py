@@ -22,7 +22,7 @@ OPTION = re.compile(r"[a-z][a-z0-9-]*=[^,]+(,[a-z][a-z0-9-]*=[^,]+)*")
 
 @dataclass(frozen=True)
 class Guest:
-    """The options of `vgpu run` and `vgpu shell`."""
+    """A guest as the options of ./vgpu run and ./vgpu shell describe it."""
 
     gpus: int = 1
     vram: str = ""  # size of each GPU's VRAM; empty: the device's default
@@ -63,11 +63,12 @@ class Guest:
         kernel.check_flavour(self.kernel)
 
     def on(self, accelerator: str, late_frames: str = "") -> Self:
-        """Return a copy of the guest with another accelerator and other late frames."""
+        """Return a copy of the guest with another accelerator and other kinds of delayed frames."""
         return replace(self, accelerator=accelerator, late_frames=late_frames)
 
     def variant(self) -> str:
-        """Return the variant of QEMU that the guest needs."""
+        """Return the variant of QEMU that the guest needs: "delays" if the device's threads are
+        delayed."""
         return "delays" if self.device_delays else "release"
 
     def prepare(self) -> None:
@@ -111,8 +112,8 @@ class Guest:
         if self.hive:
             words += ["-object", "vgpu-hive,id=hive0"]
         for index in range(self.gpus):
-            # Give each GPU a fixed node in the hive, so that the node stays the same if the guest
-            # is saved and restored after another GPU was unplugged.
+            # Number the GPUs' nodes in the hive, so that a GPU keeps its node when the guest is
+            # saved and restored after another GPU was unplugged.
             node = [f"hive=hive0,node={index}"] if self.hive else []
             # Each GPU has its own root port, as a real card has. The port's 64-bit prefetchable
             # window holds VRAM.
@@ -125,7 +126,7 @@ class Guest:
             place = str(rootfs.disk(self.kernel)).replace(",", ",,")
             words += ["-drive", f"if=none,id=programs,format=raw,read-only=on,file={place}"]
             # Use the last free PCI slot, so that the guest finds this disk after the disks of
-            # --qemu-args, whose device names then do not change.
+            # --qemu-args. The device names of those disks then stay the same.
             words += ["-device", "virtio-blk-pci,drive=programs,serial=vgpu-programs,addr=1d"]
             words += ["-global", "migration.mapped-ram=on"]
         if self.qmp:
@@ -133,11 +134,12 @@ class Guest:
         return [str(word) for word in words] + self.qemu_args
 
     def kernel_image(self) -> Path:
-        """Return the kernel that QEMU loads."""
+        """Return the path of the kernel that QEMU loads, a bzImage or an ELF file."""
         return kernel.bzimage(self.kernel) if self.bzimage else kernel.image(self.kernel)
 
     def initramfs(self) -> Path:
-        """Return the initramfs that QEMU loads."""
+        """Return the path of the initramfs that QEMU loads. For a snapshot, this initramfs lacks
+        modules and programs."""
         return rootfs.base(self.kernel) if self.snapshot else rootfs.image(self.kernel)
 
 

@@ -57,7 +57,7 @@ class Watcher:
         line = TIME.sub(b"", raw.rstrip(b"\r"))
         text = line.decode(errors="replace").strip()
         if FATAL.search(line):
-            # Keep the first line: the oops before a panic names the cause.
+            # Keep the first fatal line, because the oops before a panic names the cause.
             self.fatal = self.fatal or text
         elif REPORTS.search(line):
             self.report = self.report or text
@@ -66,8 +66,8 @@ class Watcher:
 
 
 def excerpt(console: bytes, most: int = 14) -> list[str]:
-    """Return at most `most` lines of a console log: from the first fatal line or report on, or the last lines if there
-    is none."""
+    """Return at most `most` lines of a console log: from the first fatal line or report on, or
+    the last lines if the log has neither."""
     lines = console.splitlines()
     means = (at for at, line in enumerate(lines) if REPORTS.search(said := TIME.sub(b"", line)) or FATAL.search(said))
     first = next(means, max(0, len(lines) - most))

@@ -78,7 +78,7 @@ def _kernel(guest: Guest, words: Sequence[str], verbose: bool) -> int:
     with tempfile.TemporaryDirectory() as folder:
         stub = Path(folder) / "gdb"
         waiting = replace(guest, qemu_args=[*guest.qemu_args, "-S", "-gdb", f"unix:{stub},server=on,wait=off"])
-        # own_session: Ctrl-C in gdb stops the guest's kernel, and does not reach QEMU.
+        # With own_session, Ctrl-C in gdb stops the guest's kernel, but does not reach QEMU.
         with Background(waiting, words, own_session=True, streams=Streams(), verbose=verbose) as run:
             end = time.monotonic() + STUB_SECONDS
             while not stub.exists():

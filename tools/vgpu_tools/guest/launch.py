@@ -32,7 +32,7 @@ Sink = Callable[[bytes], None]
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write all of `data` to a descriptor."""
+    """Write all of `data` to a descriptor, even if one write() takes only a part of the data."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
@@ -63,8 +63,8 @@ class Requests:
         self.given_up = False
         self.stopped = False
         self._wake: int | None = None  # an eventfd while the guest runs
-        # Held to write to or close _wake. Reentrant, because a signal handler may call give_up()
-        # while the interrupted thread holds the lock.
+        # Hold this lock to write to _wake or to close it. The lock is reentrant, because a signal
+        # handler may call give_up() while the interrupted thread holds it.
         self._wake_lock = threading.RLock()
 
     def give_up(self) -> None:
@@ -73,7 +73,7 @@ class Requests:
         self._notify()
 
     def stop(self) -> None:
-        """End the guest at once."""
+        """End the guest at once, without a task dump."""
         self.stopped = True
         self._notify()
 
@@ -142,7 +142,7 @@ class Run:
         self._requests.give_up()
 
     def stop(self) -> None:
-        """End the guest at once."""
+        """End the guest at once, without a task dump. The verdict is STOPPED."""
         self._requests.stop()
 
     def execute(self) -> Result:
@@ -191,14 +191,15 @@ class Run:
         """Add arguments of QEMU to `emulator`. Resources that must stay open during the run are entered into `stack`,
         which the caller leaves after the run. Return the function to call when the guest is up."""
         if self.snapshot:
-            # Name the snapshot by a descriptor: another run may remove the file to make room.
+            # Name the snapshot by a descriptor, because another run may remove the file to make
+            # room.
             emulator.more += ["-incoming", f"file:/proc/self/fd/{self.snapshot.fileno()}"]
             emulator.inherited.append(self.snapshot.fileno())
         return Running.start
 
 
 class Running:
-    """A guest from the start of its QEMU until its end, and its result."""
+    """A guest from the start of its QEMU to the guest's end. Also makes the Result of the run."""
 
     def __init__(
         self,
@@ -211,8 +212,9 @@ class Running:
         begun: float,
         start: "Callable[[Running], None]",
     ) -> None:
-        """`run` has the parameters. `log` receives the console. `begun` is the start of the run, in the time of
-        time.monotonic(). `start` is called when the guest is up."""
+        """`run` has the parameters of the guest and of its command. `log` receives the console.
+        `begun` is the start of the run, in the time of time.monotonic(). `start` is called when
+        the guest is up."""
         assert emulator.process.stdout
         self.guest = run.guest
         self.words = run.words
@@ -265,7 +267,8 @@ class Running:
         return timed_out
 
     def start(self) -> None:
-        """Start the command, unless the driver failed."""
+        """Start the command. If the driver failed and the command has no terminal, end the run
+        instead."""
         flags = agent.TERMINAL if self.streams.terminal else 0
         if self.guest.kernel == "debug" and not self.streams.terminal:
             flags |= agent.LEAKS
@@ -423,7 +426,8 @@ class Running:
         )
 
     def _verdict(self, timed_out: bool) -> tuple[Verdict, str]:
-        """Return the verdict, and the line of the kernel or of QEMU that is the reason for it."""
+        """Return the verdict, and the line of the kernel or of QEMU that is the reason for the
+        verdict."""
         if self._requests.stopped:
             return Verdict.STOPPED, ""
         if self._refused:

@@ -10,22 +10,22 @@ from qemu.qmp.legacy import QEMUMonitorProtocol
 
 
 class _Answer(BaseModel):
-    """A part of a reply. Members that no tool uses are ignored."""
+    """Base class of the objects in QEMU's replies. Members that no tool uses are ignored."""
 
     model_config = ConfigDict(frozen=True)
 
 
 class Counter(_Answer):
-    """A counter of a device: its name, and the count since the reset."""
+    """A counter of a device: its name, and the count since the device's reset."""
 
     counter: str
     value: int
 
 
 class Injection(_Answer):
-    """An injection. `seen` is the number of occasions (events at which the injection could take effect) that matched
-    the filter, `fired` the number of occasions at which the injection took effect. `active` means that the injection
-    may take effect again."""
+    """An injection. An occasion is an event at which the injection could take effect. `seen` is
+    the number of occasions that matched the filter, `fired` the number of occasions at which the
+    injection took effect. `active` means that the injection can take effect again."""
 
     id: int
     fired: int
@@ -80,7 +80,8 @@ _DEVICES = TypeAdapter(list[Device])
 
 
 def devices(answer: object) -> list[Device]:
-    """Validate the reply to query-vgpu."""
+    """Convert the reply to query-vgpu to objects. Raises ValidationError if the reply is
+    malformed."""
     return _DEVICES.validate_python(answer)
 
 

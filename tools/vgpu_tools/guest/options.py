@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Parses the options of ./vgpu run: from the command line, from tests.list, from a benchmark."""
+"""Parses the options of ./vgpu run, which come from the command line, from tests.list or from a
+benchmark."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

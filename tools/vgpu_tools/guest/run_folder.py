@@ -39,7 +39,8 @@ def hold() -> Iterator[Path]:
 
 
 def mark_failed(folder: Path, why: str) -> None:
-    """Note in a run's folder why the run failed."""
+    """Record in a run's folder why the run failed. remove_old() keeps the folders of failed runs
+    longer."""
     (folder / FAILED).write_text(f"{why}\n")
 
 

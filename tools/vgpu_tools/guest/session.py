@@ -46,10 +46,10 @@ class _Job(BaseModel):
 
 
 class Session:
-    """A command in a guest, which may move from one QEMU to another."""
+    """A command in a guest. The guest may move from one QEMU to another."""
 
     def __init__(self, late_frames: str = "") -> None:
-        """`late_frames` are kinds of frames that are delayed (agent.Late)."""
+        """`late_frames` are the kinds of frames whose handling is delayed (agent.Late)."""
         self.decoder = agent.Decoder(agent.Late(late_frames))
         self.output = b""  # output of the command so far
         self.errors = b""
@@ -57,7 +57,8 @@ class Session:
         self.ready = False  # the agent has sent HELLO: the guest is up
 
     def feed(self, data: bytes) -> None:
-        """Decode bytes from the agent."""
+        """Decode bytes from the agent, and update output, errors, exit status and `ready` from
+        the frames."""
         for kind, payload in self.decoder.feed(data):
             if kind == agent.HELLO:
                 self.ready = True
@@ -109,8 +110,8 @@ class Machine:
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> Self:
-        # Use a connected pair: a socket bound by QEMU has a path before QEMU listens on it, so that an early connect()
-        # would fail.
+        # Connect to the monitor by a socket pair. If QEMU bound a socket, its path would exist
+        # before QEMU listens, and an early connect() would fail.
         monitor, theirs = socket.socketpair()
         with theirs, contextlib.ExitStack() as stack:
             stack.enter_context(monitor)

@@ -38,8 +38,8 @@ ACCELERATOR = "tcg"  # not KVM, where the saved state depends on the host's proc
 FORMAT = "1"  # version of the files, part of the key
 BOOT_SECONDS = 300.0  # limit for a guest to boot and be saved
 SAVE_SECONDS = 120.0  # limit for QEMU to write the state
-# Largest relative difference between the rates of the TSC when the snapshot is taken and when it is
-# used. The guest keeps time by the TSC.
+# The guest keeps time by the TSC. A snapshot is not used if the relative difference between the
+# rates of the TSC when the snapshot was taken and now is larger than this.
 MAX_DRIFT = 0.001
 # --qemu-args allowed with --from boot: SHAPING is part of a snapshot's key, QUIET does not change the machine.
 SHAPING = {"-cpu", "-device", "-drive", "-global", "-m", "-machine", "-numa", "-object", "-smp"}
@@ -66,8 +66,8 @@ def check(guest: Guest) -> None:
             allowed = " ".join(sorted(SHAPING | QUIET))
             raise Failure(f"--from boot: not with --qemu-args {word}, only with {allowed}", status=2)
         value = next(words, "")
-        # The guest may have read the disk or the memory file before the save, and the contents may change before the
-        # restore.
+        # Refuse disks and memory files with contents: the guest may have read the contents before
+        # the save, and the contents may change before the restore.
         if word == "-drive" and "driver=null-co" not in value.split(","):
             raise Failure(f"--from boot: not with --qemu-args '-drive {value}', only with driver=null-co", status=2)
         if word == "-object" and not value.startswith(("memory-backend-ram,", "memory-backend-memfd,")):
@@ -186,10 +186,11 @@ def _size(path: Path) -> int:
 
 @contextmanager
 def prepared(guest: Guest, folder: Path | None = None) -> Iterator[BinaryIO | None]:
-    """Build everything that a guest needs. Open the snapshot that the guest starts from, and close it after the block.
+    """Build everything that a guest needs. Open the snapshot that the guest starts from, and close
+    it after the block.
 
-    Yields None if the guest boots. Raises Failure if a build fails or the guest cannot be saved. `folder` is the folder
-    of the snapshots; None: FOLDER.
+    Yields None if the guest boots instead of starting from a snapshot. Raises Failure if a build
+    fails or the guest cannot be saved. `folder` is the folder of the snapshots; None: FOLDER.
     """
     guest.prepare()
     saved = Store(folder).obtain(guest)
@@ -205,10 +206,12 @@ class Store:
         self.folder = folder or FOLDER
 
     def obtain(self, guest: Guest) -> BinaryIO | None:
-        """Open the snapshot that a guest starts from; take the snapshot first if there is none. The caller closes the
-        file.
+        """Open the snapshot that a guest starts from; take the snapshot first if there is none. The
+        caller closes the file.
 
-        Returns None if the guest boots. Raises Failure if the guest cannot be saved."""
+        Returns None if the guest boots instead of starting from a snapshot. Raises Failure if the
+        guest cannot be saved.
+        """
         if not guest.snapshot:
             return None
         if (guest.accelerator or accel.choose(launch.comes_up)) != ACCELERATOR:

@@ -12,7 +12,7 @@ RATE_SECONDS = 0.02
 
 
 class _Counter:
-    """The host's time stamp counter."""
+    """Reads the host's time stamp counter, by machine code in an executable page."""
 
     def __init__(self) -> None:
         """Raises OSError if the host refuses executable anonymous memory."""
@@ -50,8 +50,8 @@ def _counter() -> _Counter | None:
 
 
 def sample(read: Callable[[], int]) -> tuple[int, int]:
-    """Return CLOCK_MONOTONIC in nanoseconds and the result of `read`, taken at one moment. The fastest of 32 attempts
-    counts."""
+    """Return CLOCK_MONOTONIC in nanoseconds and the result of `read`, taken as close together as
+    possible: the fastest of 32 attempts counts."""
 
     def once() -> tuple[int, int, int]:
         """Return the duration of the attempt, the time in its middle, and the result of `read`."""

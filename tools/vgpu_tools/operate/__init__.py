@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Operation of a running guest through QMP: ./vgpu inject, stats and trace.
 
-Imports base and guest only.
+This package imports only base and guest.
 """

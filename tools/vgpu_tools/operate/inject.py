@@ -18,7 +18,7 @@ UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 
 def inject(socket: Path | None, words: Sequence[str]) -> int:
-    """./vgpu inject: inject, remove or list."""
+    """./vgpu inject: add an injection, remove one, or list all."""
     path = qmp.find(socket)
     if not words:
         return _list(path)

@@ -32,7 +32,8 @@ def trace(socket: Path | None, patterns: Sequence[str], seconds: float) -> int:
 
 
 def follow(path: Path, patterns: Sequence[str], seconds: float, say: Callable[[str], None]) -> None:
-    """Enable trace events for `seconds` (0: until Ctrl-C) and pass their lines in the log to `say`."""
+    """Enable the trace events that match `patterns` for `seconds` (0: until Ctrl-C), and pass
+    the events' lines in QEMU's log to `say`."""
     was_on = set()
     for pattern in patterns:
         events = qmp.command(path, "trace-event-get-state", {"name": pattern})
@@ -85,7 +86,8 @@ def _switch(path: Path, pattern: str, on: bool) -> None:
 
 
 def _switch_back(path: Path, patterns: Sequence[str], was_on: set[str]) -> None:
-    """Restore the state of the events. Print an error if QEMU refuses or has ended."""
+    """Disable the events that were enabled for the trace, and enable those that were on before
+    it. Print an error if QEMU refuses or has ended."""
     try:
         for pattern in patterns:
             _switch(path, pattern, False)

@@ -23,7 +23,7 @@ GUESTS = "guest-"  # prefix of the names of suites that run `programs`
 
 @dataclass(frozen=True)
 class Rule:
-    """A row of the table."""
+    """A row of the table tests/changed.toml."""
 
     paths: tuple[str, ...]
     suites: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Starts the processes, and ends the processes and guests, of a run of tests. All of them end
-before or with the run, also after exceptions and signals."""
+"""Starts the processes of a run of tests, and ends these processes and the guests of the run.
+None of them outlives the run, also after exceptions and signals."""
 
 import contextlib
 import signal
@@ -31,7 +31,8 @@ class Children:
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
     ) -> Iterator["subprocess.Popen[bytes]"]:
-        """Start a process without input. The end of the block ends the process, see end_process()."""
+        """Start a process without input. At the end of the `with` block the process is ended by
+        end_process()."""
         with self._lock:
             self._go_on()
             process = subprocess.Popen(
@@ -53,7 +54,7 @@ class Children:
 
     @contextlib.contextmanager
     def adopt(self, end: Callable[[], object]) -> Iterator[None]:
-        """Let `end_all()` call `end` while the block runs."""
+        """Register `end`, which ends a guest, while the block runs. `end_all()` calls it."""
         with self._lock:
             self._go_on()
             self._ends.add(end)

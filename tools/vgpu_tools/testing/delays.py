@@ -39,8 +39,8 @@ FOLDER = BUILD / "delays"
 FRAMES = "HOEXRIWDST"  # kinds of frames, see vgpu_tools/guest/agent.py
 FRAME_TESTS = [ROOT / "tests/avocado/test_launcher.py"]
 FRAME_SECONDS = 600
-# Limit of the time between two lines of output. A test program itself ends a case after 75 s, and a
-# wait for a GPU in use after 60 s.
+# Limit of the time between two lines of output. It is longer than the limits in the test programs,
+# which end a case after 75 s and a wait for a GPU in use after 60 s.
 SILENCE_SECONDS = 300
 CASE = re.compile(r"# case (.*)")
 COUNT = re.compile(r"# delay points: (\d+), (with peers|alone)")

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Makes seed inputs of QEMU's generic fuzzer. Each input makes the device execute a packet.
 
-The fuzzer writes registers only. Packets, page tables and the interrupt ring are written to VRAM through MM_INDEX and
-MM_DATA, a dword at a time, so that the fuzzer can mutate them, too.
+The fuzzer writes registers only. Packets, page tables and the interrupt ring are therefore written
+to VRAM through MM_INDEX and MM_DATA, a dword at a time. So the fuzzer can also mutate their
+contents.
 """
 
 import struct
@@ -12,7 +13,7 @@ from pathlib import Path
 SEPARATOR = b"FUZZ"
 OP_WRITE, LONG, REGISTERS = 3, 2, 1  # operation, access size, index of the register window
 
-# Numbers of registers, in dwords (docs/hardware.md).
+# Registers, by their dword numbers in the register window (docs/hardware.md).
 MM_INDEX, MM_DATA = 0x0, 0x1
 HUB = 0x1AB80
 SDMA = 0x1260
@@ -121,8 +122,8 @@ def _hqd(ring: int) -> dict[int, int]:
 
 
 def _compute(dwords: list[int], aql: bool = False) -> list[Write]:
-    """Return the register writes that put packets into a ring and run them on a queue of MEC 1,
-    which is also the KIQ."""
+    """Return the register writes that put packets into a ring and run them on a queue of MEC 1.
+    The queue is also the KIQ."""
     return [
         *_vram(RING, dwords),
         (CP_INTERRUPTS, 0xFFFFFFFF),
@@ -141,8 +142,8 @@ def _pm4(opcode: int, *dwords: int) -> list[int]:
 
 
 def _pm4_packets() -> dict[str, list[int]]:
-    """Return PM4 packets by kind. A packet that needs SET_RESOURCES or MAP_QUEUES follows these
-    packets."""
+    """Return PM4 packets by kind. Where a packet needs SET_RESOURCES or MAP_QUEUES, these
+    packets stand before it."""
     here, there = (DATA, FB >> 32), (DATA + 0x100, FB >> 32)
     resources = _pm4(0xA0, 0xFF00, 0xFFFFFFFF, 0xFFFFFFFF, 0, 0, 0, 0)
     map_queue = _pm4(0xA2, 1 << 29 | 1 << 13, 0x1000, MQD, FB >> 32, *here)
@@ -167,7 +168,7 @@ def _pm4_packets() -> dict[str, list[int]]:
 
 def _mapped() -> list[Write]:
     """Return the register writes that store the MQD and the run list to which the scheduler's
-    packets refer. The list ends without CHAIN, so that its time slice does not end."""
+    packets refer. The run list ends without CHAIN, so that its time slice does not end."""
     list_of_all = [
         *_pm4(0xA1, 5 | 1 << 25, TABLES | 1, *[0] * 18),
         *_pm4(0xA2, 1 << 29 | 1 << 4, 0x1000, MQD, FB >> 32, DATA, FB >> 32),

@@ -32,11 +32,13 @@ from vgpu_tools.testing.tap import Case, parse
 
 FULL_LIST = PROGRAMS / "tests.list"
 BASIC_LIST = ROOT / "tests/basic.toml"
-# Limits until the first line of output. kmemleak's scan at the end takes as long as a boot.
+# Limits until the first line of output, by kernel. A debug guest is silent for about as long again
+# at its end, during kmemleak's scan.
 BOOT_SECONDS = {"release": 30, "debug": 60}
 KUNIT_SECONDS = 55  # limit until the results, which are printed together at the end
-# Limits between two results of a program. Longer than the limit of a case in the program (tap.c), so that the program
-# itself reports a hang. On the slowest host (limits.MOST) a hang is reported within 4 minutes in the basic pass.
+# Limits between two results of a program. They are longer than the limit of a case in the program
+# (tap.c), so that the program itself reports a hang. On the slowest host (limits.MOST) a hang is
+# reported within 4 minutes in the basic pass.
 BASIC_SILENT_SECONDS, SILENT_SECONDS = 55, 110
 DUMP_SECONDS = 30  # time for a guest to dump its tasks after its limit
 KUNIT_MODULE = "vgpu_kfd_kunit"
@@ -166,7 +168,8 @@ class Ran:
 
     @property
     def diagnostics(self) -> str:
-        """Errors, sentence and excerpt."""
+        """The text that explains a failed case: the guest's errors, the sentence, and the
+        excerpt of the logs."""
         return self.errors + (f"vgpu: {self.sentence}\n" if self.sentence else "") + self.left
 
 
@@ -241,9 +244,9 @@ def in_guest(
 
 
 def kunit(flavour: str) -> Callable[[Path, Plan, Context], list[Case]]:
-    """Return the function that runs the suite of unit tests: it loads the module of the tests.
-    VGPU_KUNIT_SEED sets the seed of the random numbers; without this variable the module chooses a
-    seed."""
+    """Return the function that runs the suite of the driver's unit tests, by loading the module
+    of these tests. VGPU_KUNIT_SEED sets the seed of the random numbers; without this variable
+    the module chooses a seed."""
 
     def run(log: Path, _: Plan, context: Context) -> list[Case]:
         seed = context.environment.kunit_seed

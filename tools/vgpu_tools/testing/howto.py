@@ -221,7 +221,7 @@ def _wait(process: "subprocess.Popen[bytes]", limit: Limit) -> int | None:
 
 
 def judge(step: Step, status: int | None, output: str) -> str:
-    """Return why a step has failed; empty if its result is the expected one."""
+    """Return why a step has failed; empty if its exit status and its output are as expected."""
     why = ""
     if status is None:
         why = f"not done after {step.seconds:g} s of the reference machine"

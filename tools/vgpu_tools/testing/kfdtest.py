@@ -21,13 +21,14 @@ from vgpu_tools.guest.config import Guest
 CLASSES = ROOTFS / "rocm" / "kfdtest-classes"
 LOG = BUILD / "results" / "kfdtest.log"
 CHIP = "aldebaran"
-# Guest memory. Not larger than the tests need, because some tests allocate all memory, page by page.
+# Guest memory. The size is no larger than the tests need, because some tests allocate all memory,
+# page by page.
 MEMORY = "3G"
 MEMORY_OF = {"KFDQMTest.OverSubscribeCpQueues": "6G"}  # 65 queues with save areas of 64 MB
 VRAM = "256M"  # small, because some tests allocate all VRAM
 # Tests that AMD's filter leaves out although the model supports them.
 BESIDES = ("KFDQMTest.SdmaEventInterrupt", "KFDLocalMemoryTest.CheckZeroInitializationVram")
-# Limit of a test. SdmaConcurrentCopies copies by CPU for minutes.
+# Limit of a test. The limit is long because SdmaConcurrentCopies copies by CPU for minutes.
 TEST_SECONDS = {"release": 900, "debug": 3600}
 SHADER_SECONDS = {"release": 40, "debug": 240}  # limit of tests of class D, whose shader never runs
 BOOT_SECONDS = {"release": 90, "debug": 240}  # limit until the first test begins
@@ -56,7 +57,7 @@ FAILED = re.compile(r"Failure$|\[  FAILED  \]|^\S+:\d+: |Segmentation|terminate 
 
 @dataclass
 class Result:
-    """The result of a test."""
+    """The result of one test of kfdtest."""
 
     name: str
     kind: str  # class of the test
@@ -107,13 +108,14 @@ def matches(name: str, patterns: str) -> bool:
 
 
 def choose(names: Sequence[str], amds: str, wanted: str) -> list[str]:
-    """Return the tests in AMD's filter or in BESIDES that match the filter `wanted`."""
+    """Return the tests that match the filter `wanted` and that AMD's filter selects or BESIDES
+    lists."""
     return [name for name in names if (name in BESIDES or matches(name, amds)) and matches(name, wanted)]
 
 
 def judge(output: Sequence[str], status: int) -> tuple[str, str]:
-    """Return the outcome and reason of a test, from its output and exit status. gtest counts a
-    skipped test as passed."""
+    """Return the outcome and the reason of a test, from its output and exit status. The output
+    is needed, because gtest counts a skipped test as passed."""
     text = "\n".join(output)
     if status == 124 or status == 137:
         return "FAIL", "its time ran out"

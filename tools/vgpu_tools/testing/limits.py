@@ -34,7 +34,7 @@ NATIVE_ROUNDS = 24
 
 def _rom() -> bytes:
     """Return a firmware that counts down with a memory access in each iteration, then ends QEMU.
-    Real mode, 16 bits."""
+    The code runs in 16-bit real mode."""
     code = bytes.fromhex("31c0 8ed8 66b9") + ROUNDS.to_bytes(4, "little")  # xor ax,ax; mov ds,ax; mov ecx,ROUNDS
     code += bytes.fromhex("66 01 0e 0005")  # 1: add [0x500],ecx
     code += bytes.fromhex("66 49 75 f7")  # dec ecx; jnz 1b
@@ -44,7 +44,7 @@ def _rom() -> bytes:
 
 
 def _emulated(children: Children) -> float:
-    """Return the seconds that the emulated work takes."""
+    """Run the firmware of _rom() on TCG, and return the seconds that this takes."""
     with tempfile.NamedTemporaryFile(suffix=".rom") as rom:
         rom.write(_rom())
         rom.flush()
@@ -64,7 +64,7 @@ def _emulated(children: Children) -> float:
 
 
 def _native() -> float:
-    """Return the seconds that the native work takes."""
+    """Hash a fixed amount of data, and return the seconds that this takes."""
     data = bytes(NATIVE_BYTES)
     start = time.monotonic()
     for _ in range(NATIVE_ROUNDS):
@@ -98,8 +98,9 @@ class Speed:
         self._lock = threading.Lock()
 
     def scale(self, again: bool = False) -> float:
-        """Return how many times slower than the reference this host is, 1 to MOST. The first call measures; with
-        `again` a later call measures, too, and the larger factor counts."""
+        """Return how many times slower than the reference this host is, 1 to MOST. The first
+        call measures the speed. With `again`, a later call repeats the measurement, and the
+        larger factor counts."""
         with self._lock:
             if not self._scale or again:
                 self._scale = max(self._scale, scale_of(*measure(self._children)))
@@ -107,7 +108,7 @@ class Speed:
 
 
 class Limit:
-    """A time limit, counted from now or from the last `renew()`."""
+    """A time limit, counted from the creation of the object or from the last `renew()`."""
 
     def __init__(self, seconds: float, speed: Speed) -> None:
         """`seconds` is the limit on the reference machine; `speed` scales it."""
@@ -120,7 +121,8 @@ class Limit:
         self.start = time.monotonic()
 
     def reached(self) -> bool:
-        """Return whether the limit has passed. Before the method returns True, it measures the speed again."""
+        """Return whether the limit has passed. Before the method returns True, it measures the
+        speed again, because the host may have become slower."""
         passed = time.monotonic() - self.start
         if passed < self.seconds * self.speed.scale():
             return False

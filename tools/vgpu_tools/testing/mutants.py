@@ -145,8 +145,8 @@ class Store:
                 raise Failure(f"{path} cannot be read ({why(error)}): remove it", status=2) from None
 
     def of(self, patch: str, name: str, commit: str, of: str) -> Verdict:
-        """Return the verdict, or a new one in state "open". A verdict of the basic pass holds for the full pass, too,
-        unless the mutant survived."""
+        """Return the verdict, or a new one in state "open". A verdict of the basic pass also
+        holds for the full pass, unless the mutant survived."""
         known = self.verdicts.get(key(patch, commit, of))
         if not known and of == FULL:
             basic = self.verdicts.get(key(patch, commit, BASIC))
@@ -218,7 +218,7 @@ class Tree:
         return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
 
     def commit(self) -> str:
-        """HEAD of the checkout."""
+        """Return the commit of HEAD in the checkout."""
         result = self.git("rev-parse", "HEAD", there=False)
         if result.returncode:
             raise Failure(f"no commit to make mutants of: {result.stderr.strip()}")
@@ -238,8 +238,8 @@ class Tree:
             raise Failure(f"cannot make the worktree {self.tree}: {made.stderr.strip()}")
 
     def apply(self, mutant: Mutant, check: bool = False) -> None:
-        """Apply a mutant's patch, or with `check` only test whether the patch applies. Raises Failure if it does not
-        apply."""
+        """Apply a mutant's patch, or with `check` only test whether the patch applies. Raises
+        Failure if the patch does not apply."""
         result = self.git("apply", *(["--check"] if check else []), mutant.patch)
         if result.returncode:
             raise Failure(f"mutant {mutant.name} does not apply: {result.stderr.strip()}")
@@ -284,7 +284,7 @@ def check_room(*folders: Path) -> None:
 
 
 class Trial:
-    """The trial of one mutant in one pass."""
+    """The trial of one mutant in one pass: build, demo, and suites until one fails."""
 
     def __init__(self, tree: Tree, store: Store, mutant: Mutant, verdict: Verdict) -> None:
         self.tree = tree
@@ -298,7 +298,8 @@ class Trial:
         self.store.keep(self.content, self.verdict)
 
     def run(self) -> Verdict:
-        """Run build and demo, then the suites that have not passed before. Return the verdict."""
+        """Run build and demo, then the suites that have not passed in an earlier, interrupted
+        run. Return the verdict."""
         log = self.tree.place / f"{self.mutant.name}-{self.verdict.of}.log"
         self.tree.reset(self.verdict.commit)
         self.tree.apply(self.mutant)

@@ -24,8 +24,8 @@ UNMET = 3  # most rounds of a row that are repeated because no fault occurred
 class Line:
     """A row of the table: a kind of failure.
 
-    The last of `injections` must fire. vgpu-recover-loop executes `command` during the failure. A recovery increments
-    the number `counter` in the reply.
+    The last of `injections` must fire. vgpu-recover-loop executes `command` during the failure and
+    prints a reply with numbers. A recovery increments the number with the name `counter`.
     """
 
     name: str
@@ -61,11 +61,12 @@ def _lines() -> list[Line]:
     return [
         Line("GART lost", [lost], "copy", "gart", "dump"),
         Line("engine hang", [("sdma-hang", {**hang, "count": 1})], "copy", "engine", "dump"),
-        # Bit 0 of the XOR is the valid bit of the entry.
+        # The XOR flips bit 0 of a page-table entry, which is the entry's valid bit.
         Line("GART corrupt", [("gart-corrupt", {**window, "xor": 1})], "copy", "gart"),
-        # These GART pages hold packets and fences.
+        # The GART pages from 16 MiB on hold packets and fences.
         Line("ring lost", [("gart-lost", {**one, "va": 16 << 20})], "copy", "gart"),
-        # The device drops the fault, or reports the fault so late that the engine could have executed later packets.
+        # In the first of these two rows the device drops the fault. In the second row it reports
+        # the fault so late that the engine could have executed later packets.
         Line("GART lost, silent", [("fault-drop", {"vmid": 0}), lost], "copy", "gart"),
         Line("GART lost, late", [("fault-delay", {"vmid": 0, "delay-ns": LATE_NS}), lost], "copy", "gart"),
         Line("user queue hang", [("sdma-hang", {**hang, "queue": 3, "count": 1})], "hang", "engine"),
@@ -82,7 +83,7 @@ def _lines() -> list[Line]:
 
 
 def _faults(machine: Machine) -> int:
-    """Return the number of faults that the device has reported."""
+    """Return the number of no-retry faults that the device has counted."""
     return machine.monitor.devices()[0].count("faults-noretry")
 
 
@@ -132,8 +133,8 @@ class Campaign:
         while number < self.repeat:
             faults = _faults(self.machine)
             after, fired = self._round(row)
-            # No fault occurred if the wrong GART entry was dropped from the TLB before its use, and the next walk read
-            # the right entry.
+            # No fault occurred if the TLB dropped the wrong GART entry before an access used it, so
+            # that the next walk read the right entry.
             nothing = row.counter == "gart" and after["copy"] == "right" and _faults(self.machine) == faults
             if nothing and unmet < UNMET:
                 print(f"{row.name}: the wrong entry was not used, repeating the round", file=sys.stderr)

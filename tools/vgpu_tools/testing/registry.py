@@ -53,7 +53,8 @@ GROUPS = {"kunit": ("kunit-release", "kunit-debug")}  # names that stand for sev
 
 
 def choose(names: Sequence[str], level: str) -> list[Suite]:
-    """The suites of these names, or without names all suites of a pass, in the registry's order."""
+    """Return the suites of these names, or without names all suites of a pass, in the registry's
+    order."""
     known = {suite.name: suite for suite in SUITES}
     wanted = [one for name in names for one in GROUPS.get(name, (name,))]
     for name in wanted:
@@ -63,7 +64,8 @@ def choose(names: Sequence[str], level: str) -> list[Suite]:
 
 
 def stages(suites: Sequence[Suite]) -> Iterator[list[Suite]]:
-    """Divide suites into stages; the suites of a stage run at the same time."""
+    """Divide suites into stages. A stage has successive suites with the same `beside`, which run
+    at the same time, or a single suite."""
     stage: list[Suite] = []
     for suite in suites:
         if stage and (not suite.beside or suite.beside != stage[0].beside):

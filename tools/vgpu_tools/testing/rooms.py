@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Checks the includes (C) and imports (Python) of all sources against rooms.txt.
 
-`python -m vgpu_tools.testing.rooms [CHECKOUT]` prints violations, and large files and folders; `make check` calls
-check(). A function that another file calls has its prototype in a header (-Wmissing-prototypes, and no prototype or
-extern in a .c file), so that the check covers calls, too.
+`python -m vgpu_tools.testing.rooms [CHECKOUT]` prints violations, and large files and folders;
+`make check` calls check(). The check of includes also covers calls: a function that another file
+calls has its prototype in a header, because of -Wmissing-prototypes and because a prototype or an
+extern in a .c file is a violation.
 """
 
 import ast
@@ -26,9 +27,10 @@ MOST_FILES, HEADER_LINES, SOURCE_LINES = 25, 300, 600  # larger folders and file
 NOT_CODE = re.compile(r"//(?:\\\n|[^\n])*|/\*.*?\*/|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'", re.S)
 INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*([\"<])([^\">\n]+)[\">]", re.M)
 DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\n|[^\n])*", re.M)
-# Matches at the start of a statement or a line: the words of a type, a name, and a parenthesis, if the next semicolon
-# comes before any brace. Names in capitals (macros) and attributes are not matched. The excluded first words begin
-# other statements or static functions.
+# Matches a prototype at the start of a statement or a line: the words of a type, a name, and a
+# parenthesis, if the next semicolon comes before any brace. Names in capitals (macros) and
+# attributes are not matched. The excluded first words begin static functions or other kinds of
+# statements.
 PROTOTYPE = re.compile(
     r"(?:^|[;{}]\s+)(?!(?:static|typedef|return|else|do|goto|case|asm|__asm__)\b)(?:[A-Za-z_]\w*[\s*]+)+"
     r"(?!__attribute__|__aligned|[A-Z0-9_]+\b)([A-Za-z_]\w*)\s*\((?=[^;{}]*;)",
@@ -40,7 +42,8 @@ PROTOTYPE = re.compile(
 class Use:
     """A line of a source that includes or imports a file of the checkout, `target`.
 
-    `private` is a private name of `target` that the line uses. `others` are further files that the line may mean.
+    `private` is a private name of `target` that the line uses. `others` are further files that the
+    name in the line can mean.
     """
 
     file: str
@@ -103,7 +106,7 @@ def _module(rooms: Rooms, file: str, name: str) -> str:
 
 
 def _absolute(rooms: Rooms, file: str, node: ast.ImportFrom) -> str:
-    """Return the absolute name of the module in `from MODULE import`."""
+    """Return the absolute name of the module in `from MODULE import`, which may be relative."""
     if not node.level:
         return node.module or ""
     parents = PurePosixPath(file).parents
@@ -115,8 +118,8 @@ def _absolute(rooms: Rooms, file: str, node: ast.ImportFrom) -> str:
 
 
 def _python_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
-    """Yield a Python file's imports of modules of the checkout (imports in functions, too), and the file's uses of
-    private names of these modules."""
+    """Yield a Python file's imports of modules of the checkout, including imports in functions,
+    and the file's uses of private names of these modules."""
     tree = ast.parse(text)
     modules: dict[str, str] = {}  # files of imported modules, by the names of the modules in this file
 

@@ -188,7 +188,8 @@ class Rooms:
             self._room(line, text, section, folder[len(section.folder) + 1 :] if inside else f"/{folder}", allowed)
 
     def _faces(self, line: int, _: str, section: Section, name: str, words: str) -> None:
-        """Set the faces of a room. The line may name a header in a subfolder with or without the subfolder."""
+        """Set the faces of a room from a `face` line. The line can name a header in a subfolder
+        with or without the subfolder."""
         room = self.rooms.get(section.path(name)) if name else None
         if not room:
             self._wrong(line, f"there is no room {name or 'before the colon'}")

@@ -40,7 +40,7 @@ def steps() -> list[Step]:
 
 
 def c_files(*folders: Path) -> list[Path]:
-    """C sources and headers below folders."""
+    """Return the C sources and headers below the folders."""
     return [path for folder in folders for path in fingerprint.source_files(folder) if path.suffix in C_SUFFIXES]
 
 
@@ -57,7 +57,8 @@ def _command(log: Path, command: Sequence[str | Path], cwd: Path = ROOT) -> tupl
 
 
 def _checkpatch(log: Path, script: Path, flags: Sequence[str], files: Iterable[Path], cwd: Path) -> tuple[bool, str]:
-    """Run checkpatch (QEMU's or the kernel's, `script`) on the files without a marker. Names are relative to `cwd`."""
+    """Run checkpatch (`script`: QEMU's or the kernel's) on the files without a marker.
+    checkpatch gets the names of the files relative to `cwd`."""
     markers = {
         file: PASSED / fingerprint.of(script, flags, str(file.relative_to(cwd)), file)
         for file in files
@@ -77,7 +78,7 @@ def _checkpatch(log: Path, script: Path, flags: Sequence[str], files: Iterable[P
 
 
 def _forget_oldest() -> None:
-    """Remove the oldest markers beyond KEEP_PASSED."""
+    """Remove the oldest markers, so that at most KEEP_PASSED markers stay."""
     markers = sorted(PASSED.iterdir(), key=lambda path: path.stat().st_mtime)
     for marker in markers[: -KEEP_PASSED or None]:
         marker.unlink(missing_ok=True)
@@ -120,7 +121,8 @@ def _kernel_checkpatch() -> Path:
 
 
 def _compilers() -> str:
-    """Return a hash of the versions of gcc and sparse."""
+    """Return a hash of the versions of gcc and sparse, so that a new version checks all files
+    again."""
     versions = [
         subprocess.run([tool, "--version"], capture_output=True, text=True, check=False).stdout for tool in TOOLS
     ]
@@ -210,7 +212,7 @@ def _tracked() -> list[Path]:
     return [ROOT / name for name in names.split("\0") if name]
 
 
-# The slowest checks come first.
+# The slowest checks come first, so that no slow check starts last.
 CHECKS: dict[str, Callable[[Path, Plan], tuple[bool, str]]] = {
     "driver style (the kernel's checkpatch --strict)": _driver_style,
     "device style (QEMU's checkpatch)": _device_style,

@@ -88,7 +88,7 @@ class Suite:
 
 @dataclass
 class Outcome:
-    """The result of a suite: its cases, and its duration in seconds."""
+    """A suite that has run: its cases, and its duration in seconds without builds."""
 
     suite: Suite
     cases: list[Case] = field(default_factory=list)
@@ -102,7 +102,8 @@ class Outcome:
 
 @dataclass
 class Report:
-    """The result of a run of suites: the outcomes, and the total seconds with builds."""
+    """The outcomes of all suites of a run. `seconds` is the duration of the run, builds
+    included."""
 
     outcomes: list[Outcome] = field(default_factory=list)
     seconds: float = 0.0
@@ -122,7 +123,7 @@ class Report:
         return sum(case.outcome == outcome for case in self.cases)
 
     def seconds_of(self, suite: str) -> float:
-        """Return the duration of a suite in seconds; 0 if it was not run."""
+        """Return the duration of a suite in seconds; 0 if the suite was not run."""
         return sum(outcome.seconds for outcome in self.outcomes if outcome.suite.name == suite)
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from vgpu_tools.trace.events import Event
 
-# Number of SDMA engines (SDMA_NUM_ENGINES), and so the id of the compute engine (VGPU_CLIENT_CP).
+# Number of SDMA engines (SDMA_NUM_ENGINES). The compute engine has this number as its id
+# (VGPU_CLIENT_CP).
 SDMA_ENGINES = 5
 # The event for which a stalled queue waits, by the value of the device's VGPUWait.
 WAITS = {4: "acknowledgement", 5: "a free CAM slot", 6: "another try"}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Builds the driver's part of a trace: services of faults, migrations, life and evictions of
-processes, recoveries."""
+"""Builds the driver's side of a trace: the fault workers' services of faults, migrations, the
+life and the evictions of processes, recoveries."""
 
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -85,7 +85,8 @@ class Driver:
         self._services.setdefault(span.thread, []).append(span)
 
     def _vgpu_cam_ack(self, event: Event) -> None:
-        """An acknowledgement belongs to the thread's last service, whose repair covers the fault."""
+        """Attach an acknowledgement to the thread's last service, because the repair of this
+        service covers the acknowledged fault."""
         self._idle[event.thread] = event.at
         fault = self._batch.get(event.thread, {}).pop(event.number("cam"), None)
         if fault and event.thread in self._services:
@@ -115,8 +116,9 @@ class Driver:
         self._note(event)
 
     def _alive(self, event: Event) -> None:
-        """Record an event of LIFE. Events of ranges name their process by its PASID only. The task
-        is not evidence, because a task of another process may cause such events."""
+        """Record an event of LIFE with its process. An event of a range names the process only
+        by the PASID. The task of the event does not identify the process, because a task of
+        another process may cause such an event."""
         if event.name == "svm_list_init":
             self._owners[event.number("pasid")] = event.number("pid")
             self._note(event)
@@ -134,8 +136,8 @@ class Driver:
         return services[at] if at < len(services) and services[at].begin <= span.begin else None
 
     def _note(self, event: Event) -> None:
-        """Record the name of the event's process. Record the PASID, too, if the event is `vgpu_vm_map`, which only the
-        process itself causes."""
+        """Record the name of the event's process. If the event is `vgpu_vm_map`, also record the
+        PASID, because only the process itself causes this event."""
         if not event.who.startswith(KERNEL_THREADS):
             self.names.setdefault(event.process, event.who)
             if event.name == "vgpu_vm_map":
@@ -167,7 +169,8 @@ class Driver:
         self._submitted[event.number("engine"), event.number("seqno")] = event
 
     def _vgpu_sdma_done(self, event: Event) -> None:
-        """The jobs of a ring run one after the other: a job starts when the one before it has completed."""
+        """Record the span of a job. The jobs of a ring run one after the other, so a job starts
+        when it is submitted or when the job before it has completed, whichever is later."""
         engine = event.number("engine")
         if not (begin := self._submitted.pop((engine, event.number("seqno")), None)):
             return

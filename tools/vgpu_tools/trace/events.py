@@ -162,7 +162,8 @@ def _devices(found: Iterable[tuple[Event, list[Event]]]) -> dict[str, str]:
 
 
 def _densest(values: list[int]) -> int:
-    """Find the interval of NEAR_NS that contains the most values, and return the middle one of these values."""
+    """Find the interval of the length NEAR_NS that contains the most values, and return the
+    middle one of these values."""
     values = sorted(values)
     best, first, most = 0, 0, 0
     for last, value in enumerate(values):

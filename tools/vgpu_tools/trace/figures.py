@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Computes the numbers of the pictures of runs (./vgpu pictures) from joined recordings.
 
-`demo()`, `pressure()` and `latency()` each return the numbers of one picture. Times are in milliseconds from the start
-of the picture's axis, latencies in microseconds, memory in MiB. `vgpu_tools/docs/site/run_pictures.py` draws them.
+`demo()`, `pressure()` and `latency()` each return the numbers of one picture. Times are in
+milliseconds from the start of the picture's axis, latencies in microseconds, memory in MiB.
+`vgpu_tools/docs/site/run_pictures.py` draws the pictures.
 """
 
 import math
@@ -56,7 +57,8 @@ class Part:
 
 @dataclass
 class Demo:
-    """The picture of the demo's timeline."""
+    """The numbers of the demo's timeline. `spans` and `points` have the events by the name of
+    their lane."""
 
     parts: list[Part]
     steps: list[Part]
@@ -68,7 +70,8 @@ class Demo:
 
 @dataclass
 class Pressure:
-    """The picture of migration under pressure. `rates` are values of each bin: faults per ms, MiB per ms."""
+    """The numbers of the picture of migration under pressure. `rates` are values of each bin:
+    faults per ms, MiB per ms."""
 
     phases: list[Part]
     bin_ms: int
@@ -90,7 +93,7 @@ class Group:
 
 @dataclass
 class Latency:
-    """The picture of the faults' latency, from raise to replay."""
+    """The numbers of the picture of the faults' latency, from raise to replay."""
 
     edges: list[float]
     parts: tuple[str, ...]
@@ -120,7 +123,7 @@ def _memory(events: Iterable[Event], place: Callable[[int], float]) -> Memory:
 
 
 def _moves(events: Iterable[Event], start: str, end: str) -> list[Event]:
-    """Return the moves of BOs from one place to another."""
+    """Return the moves of BOs from the placement `start` to the placement `end`."""
     return [one for one in events if one.name == "vgpu_bo_move" and f" from {start} to {end}" in one.text]
 
 

@@ -46,7 +46,7 @@ NOTIFIED = {0: "munmap", 5: "exit", 6: "migration"}  # by enum mmu_notifier_even
 
 @dataclass(frozen=True)
 class Mark:
-    """An event: its time, its lane, and what it is."""
+    """An event: its time, its lane, and its text in the picture."""
 
     at: float
     lane: str
@@ -181,7 +181,8 @@ class _Run:
         return Panel(title, place(end), marks, bars)
 
     def at(self, lane: str, text: str) -> int:
-        """Return the time of the first mark with a text. Raises Failure if no mark has the text."""
+        """Return the time of the first mark on a lane with a text. Raises Failure if there is no
+        such mark."""
         for mark in self.marks:
             if (mark.lane, mark.text) == (lane, text):
                 return int(mark.at)

@@ -110,8 +110,8 @@ class _Lane:
 
 
 def _lanes(slices: Iterable[Slice]) -> list[list[Slice]]:
-    """Divide slices into lanes so that the slices of a lane nest. A slice that overlaps a slice of one lane without
-    nesting in it goes to the next lane."""
+    """Divide slices into lanes so that the slices of a lane nest. A slice that overlaps a slice
+    of one lane without nesting in that slice goes to the next lane."""
     lanes: list[_Lane] = []
     for piece in sorted(slices, key=lambda each: (each.begin, -each.end)):
         if not any(lane.take(piece) for lane in lanes):

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Records a guest's run with the device's trace events and the driver's tracepoints enabled.
 
-QEMU writes the device's events to a file, with the host's time. The driver's events go to a buffer of ftrace, which the
-guest copies to a virtio-serial port after the command. The buffer belongs to a separate ftrace instance, so that the
-command may use ftrace, too. The buffer's clock is the processor's time stamp counter, which host and guest share.
+QEMU writes the device's events to a file, with the host's time. The driver's events go to a buffer
+of ftrace, which the guest copies to a virtio-serial port after the command. The buffer belongs to a
+separate ftrace instance, so that the command itself can use ftrace. The buffer's clock is the
+processor's time stamp counter, which host and guest share.
 """
 
 import dataclasses

@@ -78,7 +78,8 @@ DEMO = Workload("demo", ("--memory", "2G"), ("vgpu-demo",))
 PRESSURE = Workload("pressure", ("--vram", "64M"), ("sh", "-c", _phases()))
 # In FAULTS two queues copy between pages. Each page faults separately and stays in system memory.
 FAULTS = Workload("faults", ("--vram", "64M"), ("sh", "-c", "sleep 3 | vgpu-svm-loop copy"))
-# The sleep keeps the recording running, because the driver tears down the process after its exit.
+# The sleep keeps the recording running until the driver has torn down the process, which happens
+# after the process has exited.
 LIFE = Workload("life", ("--vram", "64M"), ("sh", "-c", f"vgpu-svm-life {record.MARKER} && sleep 1"), sampled=False)
 
 

@@ -67,7 +67,7 @@ def join(recording: Recording) -> Sides:
 
 
 def make(recording: Recording) -> Outcome:
-    """Join both sides to a timeline."""
+    """Make the timeline of a recording, with the counts of its events and the doubts."""
     sides = join(recording)
     faults = sides.device.faults
     outcome = Outcome(
@@ -185,7 +185,7 @@ class _Picture:
         return max(0, time - self.zero)
 
     def _add(self, process: str, thread: str, piece: Slice) -> None:
-        """Add a slice to a synthetic thread."""
+        """Add a slice to a thread that exists only in the timeline."""
         self.out.add(process, thread, piece, self.tids.setdefault((process, thread), FIRST_TID + len(self.tids)))
 
     def _flow(self, fault: Fault) -> int:

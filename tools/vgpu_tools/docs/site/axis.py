@@ -47,7 +47,7 @@ class Warp:
         least = sum(COLUMN if piece[3] else GAP for piece in pieces)
         roots = sum(weight * math.sqrt(end - begin) for begin, end, weight, _ in pieces) or 1.0
         scale = max(0.0, LENGTH - least) / roots
-        # Begin and end of each piece, first in ms, then on the axis.
+        # Each piece as (begin, end) in ms, followed by (begin, end) on the axis.
         self.pieces: list[tuple[float, float, float, float]] = []
         self.columns: list[tuple[float, float, Numbers]] = []
         x = 0.0
@@ -60,7 +60,8 @@ class Warp:
         self.length = x
 
     def place(self, ms: float) -> float:
-        """Return the place of a time on the axis. A time before or after the axis has the place of the nearer end."""
+        """Return the position of a time on the axis. A time before or after the axis has the
+        position of the nearer end."""
         for begin, end, x, to in self.pieces:
             if ms <= end:
                 return x + (to - x) * max(0.0, (ms - begin) / (end - begin)) if end > begin else x

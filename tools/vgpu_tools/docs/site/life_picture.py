@@ -15,7 +15,8 @@ from vgpu_tools.docs.site.style import BAND, BLUE, GREEN, GREY, GRID, NOTE, ORAN
 
 WIDTH, PITCH = 440.0, 14.5  # width of the picture and height of a row, in points
 HEAD, FOOT = 88.0, 20.0  # height of a panel's title and headings, and of the footer
-# Distances from the left edge: of the axis, of the ends of its lines, of the times' right end.
+# Distances from the left edge, in points: the axis; the right end of each line that starts at the
+# axis; the right edge of the printed times.
 AXIS, LEADER, TIMES = 40.0, 62.0, 102.0
 FIRST, LANE = 114.0, 14.5  # first lane, and the width of a lane
 BAR, MARK = 4.2, 4.6  # width of a bar, and size of a mark
@@ -32,7 +33,8 @@ COLORS = {
 
 
 def draw(data: Numbers, run: Numbers) -> Figure:
-    """Draw both panels, one below the other."""
+    """Draw the panels one below the other. The height of a panel depends on its number of
+    events."""
     rows = [len(panel["marks"]) for panel in data["panels"]]
     height = FOOT + sum(HEAD + number * PITCH for number in rows)
     figure = Figure(figsize=(WIDTH / 72, height / 72))

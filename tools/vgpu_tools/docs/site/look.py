@@ -32,7 +32,7 @@ FACTS = """({
 
 @dataclass
 class Seen:
-    """Facts of a page of the site that the checks use."""
+    """What the checks need of a loaded page: its ids, its links and its errors."""
 
     ids: set[str] = field(default_factory=set)
     links: list[str] = field(default_factory=list)
@@ -70,7 +70,7 @@ def _see(page: "Page", file: Path, requests: list["Request"], errors: list[str])
 
 
 def broken(links: list[str], pages: dict[Path, Seen]) -> Iterator[str]:
-    """Yield the links to files or places that do not exist."""
+    """Yield a message for each link whose file, or whose place in the file, does not exist."""
     for link in dict.fromkeys(links):
         url, place = urldefrag(link)
         if urlsplit(url).scheme != "file":
@@ -83,7 +83,7 @@ def broken(links: list[str], pages: dict[Path, Seen]) -> Iterator[str]:
 
 
 def look(site: Path) -> None:
-    """Check all pages of a site, and print the results."""
+    """Check all pages of a site in each of WINDOWS, and print the results as TAP."""
     from vgpu_tools.docs.site.browser import chromium
 
     pages: dict[Path, Seen] = {}

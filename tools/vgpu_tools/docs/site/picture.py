@@ -21,7 +21,8 @@ from sphinx.util.docutils import SphinxDirective
 
 
 class Picture(SphinxDirective):
-    """The directive. An unknown picture, a missing `alt` and a missing caption are errors."""
+    """The directive `picture`. An unknown picture, a missing `alt` and a missing caption are
+    errors."""
 
     required_arguments = 1
     has_content = True

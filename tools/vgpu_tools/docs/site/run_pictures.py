@@ -51,7 +51,8 @@ LANES = (
     ("queues off", RED),
 )
 HALF = 0.32  # half of a bar's height, in lanes
-# The decimals of a coordinate after the second one, which are too small to be seen.
+# Matches the digits of a coordinate after its second decimal. These digits are too small to be
+# seen.
 LONG = re.compile(r"(?<=\.\d\d)\d+")
 
 
@@ -69,7 +70,8 @@ def _legend(axes: Axes, columns: int) -> None:
 
 
 def demo(data: Numbers, run: Numbers) -> Figure:
-    """Draw the demo's timeline."""
+    """Draw the demo's timeline: a lane for each kind of event, and the memory in use below the
+    lanes."""
     figure = Figure(figsize=(WIDTH, 5.6))
     lanes, memory = figure.subplots(2, 1, sharex=True, height_ratios=(3.2, 1.0))
     figure.subplots_adjust(left=0.185, right=0.95, top=0.86, bottom=0.125, hspace=0.13)
@@ -154,7 +156,7 @@ def pressure(data: Numbers, run: Numbers) -> Figure:
 
 
 def latency(data: Numbers, run: Numbers) -> Figure:
-    """Draw the histogram of the faults' latency, and the medians of its parts."""
+    """Draw the histogram of the faults' latency, and the medians of the parts of this latency."""
     figure = Figure(figsize=(WIDTH, 4.8))
     counts, parts = figure.subplots(2, 1, height_ratios=(2.4, 1.0))
     figure.subplots_adjust(left=0.14, right=0.905, top=0.935, bottom=0.13, hspace=0.5)
@@ -208,7 +210,8 @@ DRAWERS = {
 
 
 def svg(figure: Figure, name: str, data: Numbers, run: Numbers) -> str:
-    """Return a figure as SVG, without the time of its creation, and with a style for dark pages."""
+    """Return a figure as SVG with a style for dark pages. The SVG lacks the time of its
+    creation, so that the same numbers give the same file."""
     file = io.StringIO()
     said = f"{run['command']}, {run['date']}, commit {run['commit']}, {run['machine']}. {data['text']}"
     metadata = {"Title": f"vgpu-kfd: {name}", "Description": said, "Date": None, "Creator": None}
