@@ -65,8 +65,8 @@ class GuestTest(Test):
         )
 
     def variables(self, **more: str) -> dict[str, str]:
-        """Return the environment for ./vgpu: the accelerator and the frame delay of the test's
-        settings, and the variables `more`."""
+        """Return this process's environment for ./vgpu, with the accelerator and the frame delay
+        of the test's settings and with the variables `more`."""
         given = self.settings.environment
         named = {"VGPU_ACCEL": given.accelerator, "VGPU_FRAME_DELAY": given.late_frames, **more}
         return inherited_environment({name: value for name, value in named.items() if value})

@@ -42,7 +42,7 @@ def rests(pid: int) -> bool:
 
 
 class Key(Test):
-    """The key of a snapshot, which also names the snapshot's files."""
+    """The key of a snapshot. The key is also the name of the snapshot's files."""
 
     def setUp(self) -> None:
         """Replace the digest of a file by the file's name or, if `contents` has an entry of that

@@ -36,8 +36,8 @@ class Whole(GuestTest):
             found = perfetto.read(path)
         faults = [piece for piece in found if piece.category == "fault"]
         self.assertEqual({piece.process for piece in faults}, {"gpu0", "gpu1"})
-        # Both programs have the same PASID, because they run one after the other; so check that
-        # each has faults under its own name. The kernel keeps 15 characters of a program's name.
+        # The programs run one after the other and get the same PASID, so check that each has faults
+        # under its own name. The kernel keeps 15 characters of a program's name.
         for program in ("vgpu-test-multi-gpu"[:15], "vgpu-test-svm"):
             self.assertTrue([fault for fault in faults if f", {program} {fault.args['pid']}" in fault.thread], program)
         self.assertEqual((outcome.faults, outcome.serviced), (len(faults), len(faults)))

@@ -34,7 +34,8 @@ class Unplug(GuestTest):
         self.campaign("surprise")
 
     def campaign(self, how: str) -> None:
-        """Run rounds in which the GPU is unplugged (`how`: "button" or "surprise") and a new one is plugged in."""
+        """Run rounds in which the GPU is unplugged (`how`: "button" or "surprise") and a new GPU
+        is plugged in."""
         with tempfile.TemporaryDirectory() as name:
             session = self.session()
             append = f"{NATIVE} {self.settings.append}"

@@ -230,7 +230,7 @@ class Drawings(Test):
 
 
 class Pages(Test):
-    """Stage, which converts pages for the site."""
+    """The class Stage, which converts pages for the site."""
 
     def staged(self, **pages: str) -> stage.Stage:
         """Return a Stage for a checkout that has these pages in docs/, and README.md and
@@ -243,8 +243,8 @@ class Pages(Test):
         return stage.Stage(self.folder, list(texts), {"docs/made/m.md": "[a](../a.md#x)\n"})
 
     def test_links(self) -> None:
-        """Catches: a link to another page, an anchor or a file is broken in the site; a link in a code block is
-        changed; a link to nothing, or a picture that is not there, is accepted."""
+        """Catches: a link to another page, an anchor or a file is broken in the site; a link in
+        a code block is changed; a link or a picture whose target does not exist is accepted."""
         a = '# A\n\n## B <a id="x"></a>\n\n[r](../README.md) [f](../rooms.txt) [x](#x) [b](b.md#head) [w](https://w)\n'
         pages = self.staged(a=f"{a}\n```\n[n](no.md)\n```\n", b="[x](a.md#x)\n")
         self.assertEqual(
@@ -338,7 +338,8 @@ class Look(Test):
             self.assertEqual(len(list(look.broken(links, pages))), 2)
 
     def test_requests(self) -> None:
-        """Catches: a page that loads a file from another host passes; a file that is missing is not named."""
+        """Catches: a page that loads a file from another host passes; the message about a
+        missing file does not name the file."""
         requests = [
             SimpleNamespace(url="https://x/y.js", failure=None),
             SimpleNamespace(url="file:///z.png", failure="gone"),

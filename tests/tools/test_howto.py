@@ -102,8 +102,9 @@ class Excerpts(Test):
             self.assertEqual(howto.lacks(expected, output), "", expected)
 
     def test_absent(self) -> None:
-        """Catches: lines in another order, a line between two lines, or a longer line are accepted; a dot in an excerpt
-        matches any character."""
+        """Catches: an excerpt is found although the output has its lines in another order, has a
+        line between two of them, or has a longer line; a dot in an excerpt matches any
+        character."""
         output = "a\nb\nc\nx1y\n"
         for expected, part in (
             (["d"], "d"),
@@ -133,7 +134,7 @@ class Excerpts(Test):
 
 
 class Copies(Test):
-    """The copy of the checkout, and a page that runs in it."""
+    """The copy of the checkout (howto.Tree), and the run of a page in this copy."""
 
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
@@ -179,8 +180,8 @@ class Copies(Test):
         self.assertEqual((self.tree.tree / "kept").read_text(), "newer\n")
 
     def test_page(self) -> None:
-        """Catches: steps run in another folder or order; a step runs after a failed one; a script goes on after a
-        failed command."""
+        """Catches: steps run in a wrong folder or order; a step runs after a failed step; a
+        script goes on after a failed command."""
         self.place.mkdir()
         step = "```sh run\n{}\n```\n\n```text\n{}\n```\n"
         text = step.format("echo mine >>kept", "...") + step.format("cat kept build/file", "old\nmine\nmade")

@@ -194,7 +194,7 @@ class Axis(Test):
     """The ticks of the axes of both pictures."""
 
     def test_ticks(self) -> None:
-        """Catches: an axis has no ticks, too many, or a tick beyond its end."""
+        """Catches: an axis has no ticks, too many ticks, or a tick beyond the end of the axis."""
         for length in (1.0, 9.5, 10.0, 99.9, 1234.0, 6500.0, 40000.0):
             found = axis.ticks(length)
             self.assertTrue(2 <= len(found) <= 7, (length, found))

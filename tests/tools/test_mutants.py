@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Tests the logic of ./vgpu mutants.
 
-Catches: a suite is left out of the order; a verdict is used for other sources; an interrupted run starts from the
-beginning; changes of a mutant stay in the worktree; a process outlives its run; a surviving mutant counts as caught.
+Catches: a suite is left out of the order; a verdict is used for another patch or commit; an
+interrupted run starts from the beginning; changes of a mutant stay in the worktree; a process
+outlives its run; a surviving mutant counts as caught.
 """
 
 import json

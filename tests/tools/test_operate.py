@@ -36,7 +36,7 @@ class Values(Test):
 
 
 class Operator(GuestTest):
-    """A QEMU with two vgpu-kfd devices. Its vCPUs stay stopped (-S)."""
+    """A QEMU with two vgpu-kfd devices. The vCPUs stay stopped (-S)."""
 
     @property
     def seconds(self) -> float:

@@ -272,7 +272,7 @@ class Bench(Test):
 
 
 class Builds(Test):
-    """Fingerprints and copies of sources, which decide whether a build step runs."""
+    """Fingerprints, which decide whether a build step runs, and copies of sources."""
 
     def test_fingerprint(self) -> None:
         """Catches: a folder keeps its fingerprint after a file, a name or a mode changed; an object file changes the

@@ -66,8 +66,8 @@ def _ended(process: "subprocess.Popen[bytes]", number: signal.Signals, seconds: 
     end = time.monotonic() + seconds
     wanted: int = number
     while time.monotonic() < end:
-        # Call poll() also with `group`: it reaps the group's leader. As a zombie, the leader would
-        # still count as a member of the group.
+        # Call poll() also with `group`, because poll() reaps the group's leader. As a zombie, the
+        # leader would still count as a member of the group.
         if process.poll() is not None and not group:
             return True
         try:

@@ -20,8 +20,8 @@ def size() -> tuple[int, int]:
 
 @contextlib.contextmanager
 def raw(descriptor: int | None, resized: Callable[[], None]) -> Iterator[None]:
-    """Put the terminal `descriptor` into raw mode while the block runs, and call `resized` on SIGWINCH. Without a
-    descriptor the function has no effect."""
+    """Put the terminal `descriptor` into raw mode while the block runs, and call `resized` on
+    SIGWINCH. If `descriptor` is None, do nothing."""
     if descriptor is None:
         yield
         return

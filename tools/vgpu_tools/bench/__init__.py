@@ -2,5 +2,5 @@
 """./vgpu bench: runs the benchmarks (bench/ and others), reduces the samples, and prints them
 beside their references.
 
-This package imports only base, build and guest. Its entry point is the module `measure`.
+This package imports only base, build and guest. The entry point is the module `measure`.
 """

@@ -52,7 +52,7 @@ Samples = dict[Key, list[float]]
 
 
 class Sample(BaseModel):
-    """One measured value: a line of JSON that a benchmark prints."""
+    """A measured value: a line of JSON that a benchmark prints."""
 
     name: str
     bytes: int

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The rows of the table of results. A row has a result, and may have a reference, which the result
-is compared with, and a bar, which is a goal."""
+"""The rows of the table of results. Some rows have a reference, with which the result is
+compared, or a bar, which is the goal for the result."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -163,8 +163,7 @@ def svm_rows() -> Iterable[Row]:
         few = Key(f"svm-{what}-1000", 0, "us")
         yield Row(f"{label}, N = 1,000", few)
         for ranges in (10_000, 100_000, 1_000_000):
-            # The bar for N = 1,000,000 lets the cost grow as log(N): log(1,000,000) / log(1,000) =
-            # 2.
+            # The bar lets the cost grow as log(N): log(1,000,000) / log(1,000) = 2.
             bar = 2 if ranges == 1_000_000 else None
             key = Key(f"svm-{what}-{ranges}", 0, "us")
             yield Row(f"{label}, N = {ranges:,}", key, few, "N = 1,000", bar=bar, lower_is_better=True)

@@ -70,8 +70,9 @@ def host_packages(listed: str = "packages") -> Step:
 
 
 def _mirrors() -> tuple[str, str]:
-    """Return the URLs of a Debian mirror and of its security mirror: those in the environment, else
-    those of this machine's apt configuration. Raises Failure if there is no mirror."""
+    """Return the URLs of a Debian mirror and of its security mirror: from the environment
+    variables, else from this machine's apt configuration. Raises Failure if neither names a
+    mirror."""
     given = environment.read()
     main, security = given.mirror, given.security_mirror
     fields = "$(CREATED_BY)|$(RELEASE)|$(REPO_URI)"
@@ -168,7 +169,7 @@ def download_original(job: Job, package: str, version: str, folder: Path) -> Non
 
 
 def unpack_binary(job: Job, package: str, folder: Path, version: str = "") -> None:
-    """Fetch a binary package and unpack it below a folder, without installing it."""
+    """Fetch a binary package and unpack it below a folder. The package is not installed."""
     downloads = folder.with_name(folder.name + ".download")
     shutil.rmtree(downloads, ignore_errors=True)
     downloads.mkdir(parents=True)

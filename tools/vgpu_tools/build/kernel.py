@@ -45,8 +45,8 @@ def image(flavour: str) -> Path:
 def bzimage(flavour: str) -> Path:
     """Return the kernel as a bzImage, which boots by the firmware's protocol.
 
-    QEMU writes an ELF kernel into memory at every reset. A wake-up from suspend-to-RAM is a reset:
-    the ELF kernel would overwrite the sleeping kernel.
+    QEMU writes an ELF kernel into memory at every reset. A wake-up from suspend-to-RAM is a reset,
+    at which an ELF kernel would overwrite the sleeping kernel.
     """
     return folder(flavour) / "bzImage"
 

@@ -133,8 +133,8 @@ def _needs(variant: str) -> list[Step]:
 
 
 def _step(variant: str, name: str, title: str, target: str, output: Path, needs: list[Step]) -> Step:
-    """Return a step that builds one target of a variant's build tree with ninja and copies it to
-    the build folder."""
+    """Return a step that builds one target of a variant's build tree with ninja and copies the
+    result to the build folder."""
     if variant not in VARIANTS:
         raise Failure(f"no QEMU variant '{variant}': there are {', '.join(VARIANTS)}", status=2)
     source = sources.qemu()

@@ -2,8 +2,9 @@
 """Makes the mini root file system: an initramfs of busybox, the modules, the agent and the guest
 programs.
 
-For a guest that is saved before it loads the driver, the file system has two parts: an initramfs without modules and
-programs, which is in the snapshot, and a read-only disk with modules and programs, which is not in the snapshot.
+A guest that is saved before it loads the driver has the file system in two parts. The first part,
+an initramfs without modules and programs, is in the snapshot. The second part, a read-only disk
+with modules and programs, is not in the snapshot.
 """
 
 import os

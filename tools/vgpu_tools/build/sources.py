@@ -36,7 +36,7 @@ class Source:
         """Bring the copy of `part` (QEMU_DEVICE or GUEST_DRIVER) in the tree up to date.
 
         The tree is first made anew if it is a copy of a user's tree, or if apply.sh or a patch has
-        changed, so that no older patch stays in it.
+        changed, so that no older patch stays in the tree.
         """
         overlay = OVERLAYS / self.tree.name
         mirror(part, overlay / part.name)
@@ -84,8 +84,8 @@ def _fetched(
 ) -> Source:
     """Return a tree from Debian's archive.
 
-    `download` fetches the package into a folder, which is kept. `unpack` makes the tree from that
-    folder.
+    `download` fetches the package into a folder that stays in the cache. `unpack` makes the tree
+    from that folder.
     """
     name = f"{what}-{fingerprint.of(pin['version'], pins()['debian']['suite'])}"
     tree, kept = SOURCES / name, SOURCES / f"{name}.download"

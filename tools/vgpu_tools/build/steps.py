@@ -100,10 +100,10 @@ class Job:
 class Step:
     """A build step, made once for each value of `inputs`.
 
-    `make` runs if the step is not up to date, after the steps in `needs`. A `shared` step keeps its stamp in the cache,
-    for all checkouts; any other step keeps it in the checkout's build folder. `check`, if given, replaces the stamp;
-    such a step adds nothing to the keys of the steps that need it. Steps that use the same part of the cache name the
-    same `lock`.
+    `make` runs if the step is not up to date, after the steps in `needs`. A `shared` step keeps its
+    stamp in the cache, for all checkouts; any other step keeps the stamp in the checkout's build
+    folder. `check`, if given, replaces the stamp; a step with `check` adds nothing to the keys of
+    the steps that need it. Steps that use the same part of the cache name the same `lock`.
     """
 
     name: str

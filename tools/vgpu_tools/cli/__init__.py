@@ -2,5 +2,5 @@
 """The command line of ./vgpu: calls the function of a command, prints failures, returns the exit
 status.
 
-This package imports every other package. Its entry point is `main.main()`.
+This package imports every other package. The entry point is `main.main()`.
 """

@@ -41,8 +41,8 @@ def _bits(field: str, known: dict[str, str]) -> tuple[int, int]:
 
 def _register(fields: dict[str, str], bits: int, known: dict[str, str]) -> list[dict[str, Any]]:
     """Return fields in WaveDrom's form: in the order of their bits from bit 0 on, with nameless
-    fields for bits that no field has. Raises ValueError for a field that overlaps another one, or
-    is beyond the word."""
+    fields for bits that no field has. Raises ValueError for a field that overlaps another field
+    or lies beyond the word."""
     found: list[dict[str, Any]] = []
     at = 0
     for low, high, label in sorted((*_bits(field, known), label) for field, label in fields.items()):

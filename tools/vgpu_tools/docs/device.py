@@ -57,9 +57,9 @@ def _value(default: str, known: Mapping[str, str]) -> str:
 
 
 def properties_page(device: str, hive: str, headers: str, contract: str) -> str:
-    """Return the page on properties. `device` and `hive` are the sources, `headers` the text of the device's headers,
-    `contract` the text of docs/hardware.md, which describes the properties. Raises Failure for a property without a
-    description there."""
+    """Return the page on properties. `device` and `hive` are the sources, `headers` the text of
+    the device's headers. `contract` is the text of docs/hardware.md. Raises Failure for a
+    property that docs/hardware.md does not describe."""
     known = {**macros(headers), **macros(device)}
     meanings = _documented(contract)
     rows, delays = [], []

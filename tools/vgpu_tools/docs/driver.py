@@ -34,8 +34,8 @@ class Parameter:
 
 
 def parameters(sources: Mapping[str, str]) -> Iterator[Parameter]:
-    """Yield the module parameters of C sources, which are given by path. Raises Failure for a parameter without a
-    description."""
+    """Yield the module parameters of C sources. `sources` has the text of each source by its
+    path. Raises Failure for a parameter without a description."""
     for path, text in sources.items():
         described = {
             words[0]: strings(", ".join(words[1:]))
@@ -54,7 +54,8 @@ def parameters(sources: Mapping[str, str]) -> Iterator[Parameter]:
 
 
 def parameters_page(sources: Mapping[str, str]) -> str:
-    """Return the page on module parameters of the driver's sources, which are given by path."""
+    """Return the page on the module parameters of the driver. `sources` has the text of each
+    source by its path."""
     found = list(parameters(sources))
     head = ("parameter", "type", "initial value", "mode in sysfs", "meaning")
 

@@ -45,7 +45,8 @@ class Definition:
     text: Text
 
     def members(self) -> list[Member]:
-        """Return the members that this definition has itself, without those of its base. An enum has none."""
+        """Return the members that this definition has itself, without those of its base. An enum
+        has no members."""
         data = self.body.get("base" if self.kind == "union" else "data")
         return [_member(name, of) for name, of in data.items()] if isinstance(data, dict) else []
 

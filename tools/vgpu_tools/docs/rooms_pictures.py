@@ -13,8 +13,8 @@ CELL, LABEL, MARGIN = 22.0, 150.0, 8.0  # side of a cell, width of a row's label
 
 
 def _section(rooms: Rooms, folder: str) -> dict[str, Room]:
-    """Return the rooms of a section by name, in the order of rooms.txt. Rooms outside of the section's folder, and
-    rooms that may use all others, are left out."""
+    """Return the rooms of a section by name, in the order of rooms.txt. Rooms outside of the
+    section's folder, and rooms that may use all other rooms, are left out."""
     found = {
         room.name: room
         for room in rooms.rooms.values()

@@ -12,8 +12,9 @@ from vgpu_tools.base.paths import CACHE
 from vgpu_tools.guest import tsc
 
 CHOICES = {
-    # Not "-cpu max", with which TCG takes a quarter more CPU time. ERMS is off: with ERMS the guest's kernel copies by
-    # REP MOVSB, which TCG executes byte by byte. The other features are off because TCG lacks them.
+    # Not "-cpu max", with which TCG takes a quarter more CPU time. ERMS is off, because with ERMS
+    # the guest's kernel copies by REP MOVSB, which TCG executes byte by byte. The other features
+    # are off, because TCG lacks them.
     "tcg": ["-accel", "tcg,thread=multi", "-cpu", "Haswell-noTSX,-erms,-pcid,-invpcid,-tsc-deadline"],
     "kvm": ["-accel", "kvm", "-cpu", "host"],
 }

@@ -39,7 +39,8 @@ def debug(what: str, guest: Guest, words: Sequence[str], verbose: bool) -> int:
 
 
 def _gdb(arguments: Sequence[str | Path], cwd: Path | None = None, inherited: Sequence[int] = ()) -> int:
-    """Run gdb in the foreground. This process ignores SIGINT meanwhile, so that Ctrl-C affects only gdb."""
+    """Run gdb in the foreground. This process ignores SIGINT while gdb runs, so that Ctrl-C
+    affects only gdb."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         return subprocess.run(["gdb", "-q", *map(str, arguments)], check=False, cwd=cwd, pass_fds=inherited).returncode

@@ -27,7 +27,7 @@ CONSOLE_TAIL = 2000  # bytes of the console in a failure's message
 
 
 class MachineError(AssertionError):
-    """A machine, or the command in it, failed or timed out, which is a failure of the test."""
+    """A machine, or the command in it, failed or timed out. The test fails with this error."""
 
 
 class _Migration(BaseModel):
@@ -227,8 +227,8 @@ class Machine:
         self.job(command, tag="here", vmstate=node, devices=[node])
 
     def complaint(self) -> str:
-        """Return the first error of the kernel on this machine's console; empty if there is
-        none."""
+        """Return the first error of the kernel on this machine's console; empty if the console
+        has no error."""
         watcher = Watcher()
         watcher.feed(self.log.read_bytes() + b"\n")
         return watcher.fatal or watcher.report

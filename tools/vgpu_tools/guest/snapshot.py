@@ -2,8 +2,8 @@
 """Takes the snapshots that guests start from (--from boot). Snapshots are taken on demand, kept in
 the cache, and bounded in size.
 
-A snapshot is QEMU's migration stream of a guest whose agent waits, without driver, programs and shared folder. Its
-name, KEY, is a hash over all inputs of the machine and its memory: Store.obtain() finds the snapshot or takes it.
+A snapshot is QEMU's migration stream of a guest whose agent waits, without driver, programs and shared folder. The
+name of the snapshot, KEY, is a hash over all inputs of the machine and of its memory. Store.obtain() finds the snapshot or takes it.
 KEY.state, a sparse file, has the machine's state. KEY.json has the identity (inode, size, times) of the complete state
 file. A state file with another identity is not used. A snapshot is valid for one boot of the host: after a power
 failure the content of the file may be incomplete.
@@ -206,8 +206,8 @@ class Store:
         self.folder = folder or FOLDER
 
     def obtain(self, guest: Guest) -> BinaryIO | None:
-        """Open the snapshot that a guest starts from; take the snapshot first if there is none. The
-        caller closes the file.
+        """Open the snapshot that a guest starts from, and take the snapshot first if it does not
+        exist. The caller closes the file.
 
         Returns None if the guest boots instead of starting from a snapshot. Raises Failure if the
         guest cannot be saved.
@@ -301,7 +301,8 @@ class Store:
         return file
 
     def _take(self, guest: Guest, name: str) -> None:
-        """Boot a guest and save it. KEY.json, without which the state is not used, is written last."""
+        """Boot a guest and save it. KEY.json is written last, because the state is not used
+        without KEY.json."""
         new, state = self.folder / f"{name}.partial", self._state(name)
         about = state.with_suffix(".json")
         with progress.step(f"snapshot ({guest.kernel} kernel)"):
@@ -337,10 +338,11 @@ class Store:
         return False
 
     def _remove(self, name: str, *suffixes: str) -> bool:
-        """Remove files of a snapshot, unless another run holds the snapshot's lock. Return whether the state file is
-        gone.
+        """Remove files of a snapshot, unless another run holds the snapshot's lock. Return whether
+        the state file no longer exists.
 
-        A guest that has the state file open can still read it."""
+        A guest that has the state file open can still read it.
+        """
         path = self.folder / f"{name}.lock"
         with path.open("w") as lock:
             try:

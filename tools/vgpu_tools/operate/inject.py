@@ -74,7 +74,7 @@ def _list(path: Path) -> int:
 
 
 def _kinds(path: Path) -> list[str]:
-    """Return the kinds of injections that this QEMU has, from its QMP schema."""
+    """Return the kinds of injections that the QEMU at `path` supports, from its QMP schema."""
     schema = {entry["name"]: entry for entry in qmp.command(path, "query-qmp-schema")}
     if "vgpu-inject" not in schema:
         raise Failure("this QEMU has no vgpu-kfd", status=2)

@@ -69,8 +69,8 @@ def _interrupts() -> Iterator[list[int]]:
 
 
 def _log(path: Path) -> Path:
-    """Return the file that QEMU writes its log to, which is its standard error. Raises Failure if standard error is no
-    file."""
+    """Return the file to which QEMU writes its log, that is, QEMU's standard error. Raises
+    Failure if standard error is no file."""
     stream = Path(f"/proc/{qmp.pid(path)}/fd/2")
     try:
         log = stream.readlink()

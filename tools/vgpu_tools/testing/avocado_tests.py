@@ -59,7 +59,7 @@ def _command(*words: str | Path) -> list[str]:
 
 
 def _place(name: str) -> Path:
-    """Return the path of `name`, which is FILE or FILE:TEST, in the folder of TESTS that has FILE."""
+    """Return the path of `name` (FILE or FILE:TEST) in the folder of TESTS that has FILE."""
     file = name.partition(":")[0]
     return next((folder / name for folder in TESTS if (folder / file).exists()), TESTS[0] / name)
 

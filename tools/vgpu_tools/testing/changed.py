@@ -41,8 +41,8 @@ class Choice:
     machines: set[str] = field(default_factory=set)
 
     def plan(self, fail_fast: bool) -> Plan:
-        """Return the plan for the choice. Guest programs run in their full form, because they are
-        few."""
+        """Return the plan for the choice. Guest programs run in their full form, because a
+        choice has few programs."""
         return Plan(
             FULL,
             fail_fast=fail_fast,

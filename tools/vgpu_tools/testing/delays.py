@@ -7,7 +7,7 @@
 - Points of the device's threads (--device): qemu-device/core/delay.h. Each program runs once for each point.
 - Frames between launcher and agent (--frames): Avocado's tests of the launcher run once for each kind of frame.
 
-Results are kept in build/delays/COMMIT.json; the next run continues from there.
+Results are kept in build/delays/COMMIT.json; the next run adds the results that are missing.
 """
 
 import re
@@ -39,8 +39,8 @@ FOLDER = BUILD / "delays"
 FRAMES = "HOEXRIWDST"  # kinds of frames, see vgpu_tools/guest/agent.py
 FRAME_TESTS = [ROOT / "tests/avocado/test_launcher.py"]
 FRAME_SECONDS = 600
-# Limit of the time between two lines of output. It is longer than the limits in the test programs,
-# which end a case after 75 s and a wait for a GPU in use after 60 s.
+# Limit of the time between two lines of output. The limit is longer than those in the test
+# programs, which end a case after 75 s and a wait for a GPU in use after 60 s.
 SILENCE_SECONDS = 300
 CASE = re.compile(r"# case (.*)")
 COUNT = re.compile(r"# delay points: (\d+), (with peers|alone)")
@@ -196,7 +196,7 @@ class Reader:
         self.record.failures.append([name, *self.notes[-20:], f"repeat: {repeat}"])
 
     def end(self) -> None:
-        """Store the record of the case, if there is one."""
+        """Store the record of the current case, if a case has begun."""
         if self.case:
             self.results.add(f"{self.program}: {self.case}", self.record)
         self.case = ""

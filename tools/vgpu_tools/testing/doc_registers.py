@@ -167,7 +167,7 @@ def existing() -> dict[int, Register]:
             values = machine.commands([f"readl 0x{WINDOW_AT + at:x}" for at in range(0, WINDOW_BYTES, 4)])
             missing = machine.said("read of register")
             there = [dword for dword in range(WINDOW_BYTES // 4) if dword not in missing]
-            # Write back the value of each dword that was read, because this changes no state.
+            # Write back the value that was read from each dword, because this changes no state.
             machine.commands([f"writel 0x{WINDOW_AT + 4 * dword:x} 0x{values[dword]:x}" for dword in there])
             read_only = machine.said("read-only")
         finally:

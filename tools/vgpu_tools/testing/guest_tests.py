@@ -36,9 +36,9 @@ BASIC_LIST = ROOT / "tests/basic.toml"
 # at its end, during kmemleak's scan.
 BOOT_SECONDS = {"release": 30, "debug": 60}
 KUNIT_SECONDS = 55  # limit until the results, which are printed together at the end
-# Limits between two results of a program. They are longer than the limit of a case in the program
-# (tap.c), so that the program itself reports a hang. On the slowest host (limits.MOST) a hang is
-# reported within 4 minutes in the basic pass.
+# Limits between two results of a program. These limits are longer than the limit of a case in the
+# program (tap.c), so that the program itself reports a hang. On the slowest host (limits.MOST) a
+# hang is reported within 4 minutes in the basic pass.
 BASIC_SILENT_SECONDS, SILENT_SECONDS = 55, 110
 DUMP_SECONDS = 30  # time for a guest to dump its tasks after its limit
 KUNIT_MODULE = "vgpu_kfd_kunit"
@@ -54,16 +54,16 @@ def steps(flavour: str) -> list[Step]:
 
 @dataclass
 class Listed:
-    """A guest of a suite: its programs, which run one after the other; options of ./vgpu run; and, by program, the
-    names of cases that are left out."""
+    """A guest of a suite. `programs` run one after the other, `options` are options of ./vgpu
+    run, and `left_out` has, by program, the names of cases that do not run."""
 
     programs: list[str]
     options: list[str]
     left_out: dict[str, list[str]] = field(default_factory=dict)
 
     def command(self, variables: dict[str, str]) -> list[str]:
-        """Return the shell command that runs the programs and prints the name of each before it starts. `variables` are
-        added to the programs' environment."""
+        """Return the shell command that runs the programs and prints the name of each program
+        before it starts. `variables` are added to the programs' environment."""
         lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
         for program in self.programs:
             names = self.left_out.get(program)
@@ -155,7 +155,8 @@ class Watch:
 class Ran:
     """The output of a guest's programs, and the end of the guest.
 
-    `status` is the exit status of ./vgpu run. `sentence` is the error of the guest itself; empty if there is none.
+    `status` is the exit status of ./vgpu run. `sentence` is the error of the guest itself; empty if
+    the guest had no error.
     """
 
     status: int

@@ -46,7 +46,8 @@ class Line:
 
 @dataclass
 class Outcome:
-    """The result of a campaign: its rows, and the first error of the guest (`complaint`, empty if there is none)."""
+    """The result of a campaign: its rows, and the first error of the guest (`complaint`, empty
+    if the guest had no error)."""
 
     rows: list[Line]
     complaint: str
@@ -72,8 +73,8 @@ def _lines() -> list[Line]:
         Line("user queue hang", [("sdma-hang", {**hang, "queue": 3, "count": 1})], "hang", "engine"),
         Line("SDMA reads poison", [("vram-poison", {"count": 1})], "poison", "poisoned"),
         Line("CP reads poison", [("vram-poison", {"count": 1})], "cp", "poisoned"),
-        # Inject the failure in the GFX hub, whose acknowledgements the CPU waits for. Jobs poll the acknowledgements of
-        # the MM hub.
+        # Inject the failure in the GFX hub, because the CPU waits for the acknowledgements of this
+        # hub. The acknowledgements of the MM hub are polled by jobs.
         Line("TLB not flushed", [("inv-no-ack", {"hub": "gfx", "count": 1})], "flush", "device", "reset"),
         Line("engine broken", [("sdma-hang", hang)], "broken", "gaveup", "reset"),
         Line("reset, no GART", [("vram-lost-at-reset", {**GART, "count": 1})], "reset", "device"),

@@ -112,8 +112,8 @@ class Rooms:
                         later.append((line, words, section, name, match[3]))
                     else:
                         self._room(line, words, section, name, match[3])
-        # Handle patterns and `face` lines after all other lines: a pattern leaves out folders that have their own line,
-        # and a `face` line needs its room.
+        # Handle patterns and `face` lines after all other lines. A pattern leaves out folders that
+        # have a separate line, and a `face` line needs the room that another line defines.
         for entry in sorted(later, key=lambda entry: entry[1] == "face"):
             (self._faces if entry[1] == "face" else self._pattern)(*entry)
         self._check_allowed()
@@ -178,7 +178,7 @@ class Rooms:
         self.known.setdefault(pair, line)
 
     def _pattern(self, line: int, text: str, section: Section, name: str, allowed: str) -> None:
-        """Add a room for each folder that matches a pattern and has no line of its own."""
+        """Add a room for each folder that matches a pattern and has no separate line."""
         like = section.path(name)
         found = {one for one in self._folders if fnmatchcase(one, like) and one.count("/") == like.count("/")}
         if not found:

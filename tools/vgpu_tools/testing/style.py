@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """make check: runs style and static checks, each by the tool that the upstream project uses.
 
-Files that have passed are not checked again. For checkpatch, the cache has a marker (an empty file) for each source
-file that has passed. For the static checks, the cache has the build tree, in which make compiles only changed files and
-the files that include them.
+Files that have passed are not checked again. checkpatch leaves a marker (an empty file) in the
+cache for each source file that has passed. The static checks keep their build tree in the cache, in
+which make compiles only changed files and the files that include them.
 """
 
 import re
@@ -28,8 +28,8 @@ PASSED = CACHE / "checkpatch"
 TOOLS = ("gcc", "sparse")
 KEEP_PASSED = 20000  # number of markers to keep
 
-# Checks of checkpatch that do not fit this driver, which belongs to one kernel tree, has iterator macros, and uses the
-# names of uAPI headers.
+# Checks of checkpatch that do not fit this driver: the driver belongs to one kernel tree, has
+# iterator macros, and uses the names of uAPI headers.
 NOT_FOR_DRIVER = ("LINUX_VERSION_CODE", "CONSTANT_COMPARISON", "MACRO_ARG_REUSE", "CAMELCASE")
 
 

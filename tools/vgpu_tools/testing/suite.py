@@ -88,7 +88,8 @@ class Suite:
 
 @dataclass
 class Outcome:
-    """A suite that has run: its cases, and its duration in seconds without builds."""
+    """A suite that has run: its cases, and its duration in seconds, without the builds before
+    it."""
 
     suite: Suite
     cases: list[Case] = field(default_factory=list)

@@ -16,7 +16,8 @@ from vgpu_tools.trace.timeline import Sides
 
 @dataclass
 class OneFault:
-    """The picture of one fault. `clock` is the precision with which the clocks of both sides are joined."""
+    """The numbers of the picture one-fault. `clock` is the precision with which the clocks of
+    device and driver are joined."""
 
     serial: int
     access: str

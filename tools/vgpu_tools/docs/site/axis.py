@@ -68,8 +68,9 @@ class Warp:
         return self.length
 
     def between(self, memory: Numbers) -> Numbers:
-        """Return the samples of memory between the start and the end of the axis. At each end, a sample with the values
-        of the last sample before this end is added, if there is one."""
+        """Return the samples of memory between the start and the end of the axis. At each end of
+        the axis, add a sample with the values of the last sample before this end, if such a
+        sample exists."""
         first, last = self.pieces[0][0], self.pieces[-1][1]
         samples = list(zip(memory["times"], memory["vram"], memory["gtt"], strict=True))
         before = [(first, *values) for at, *values in samples if at < first][-1:]

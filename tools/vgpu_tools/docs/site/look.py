@@ -32,7 +32,7 @@ FACTS = """({
 
 @dataclass
 class Seen:
-    """What the checks need of a loaded page: its ids, its links and its errors."""
+    """The facts of a loaded page that the checks need: ids, links and errors."""
 
     ids: set[str] = field(default_factory=set)
     links: list[str] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Seen:
 
 
 def wrong_requests(requests: list["Request"]) -> Iterator[str]:
-    """Yield a message for each request of a page for a missing file or from another host."""
+    """Yield a message for each request of a page that fails or that goes to another host."""
     for one in requests:
         if urlsplit(one.url).scheme not in ("file", "data"):
             yield f"loads {one.url}"
