@@ -96,7 +96,7 @@ class GuestTest(Test):
         return finished.output
 
     def session(self) -> Session:
-        """Return a new session, for one machine or for several."""
+        """Return a new session. A command that migrates has one session for several machines."""
         return Session(self.settings.environment.late_frames)
 
     def machine(

@@ -24,7 +24,8 @@ NOBODY = 15  # highest VMID; no process of these tests has it, because the drive
 
 
 class Faults(GuestTest):
-    """vgpu-svm-loop under injections; the program compares every byte."""
+    """Runs vgpu-svm-loop, which checks every byte that the GPU copies or reads, while the device
+    injects faults."""
 
     timeout = 600
 

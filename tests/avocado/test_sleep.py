@@ -29,7 +29,8 @@ class Sleep(GuestTest):
     timeout = 840
 
     def sleeper(self, append: str = "", qemu_args: Sequence[str] = ()) -> Guest:
-        """Return the options of a guest that can sleep."""
+        """Return the options of a guest for the tests of sleep states. The guest's device loses
+        its VRAM at every reset."""
         kernel = self.settings.kernel
         return Guest(
             vram=VRAM,

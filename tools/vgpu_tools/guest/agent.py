@@ -42,8 +42,8 @@ class Late:
         self.left = LATE_FRAMES
 
     def wait(self, kind: int) -> None:
-        """Call before a frame is sent or handled. Sleeps LATE_SECONDS for each of the first LATE_FRAMES frames of the
-        kinds."""
+        """Call before a frame is sent or handled. Sleeps LATE_SECONDS for each of the first
+        LATE_FRAMES frames whose kind is in `kinds`."""
         if chr(kind) in self.kinds and self.left:
             self.left -= 1
             time.sleep(LATE_SECONDS)

@@ -92,9 +92,9 @@ class Machine:
         keyboard: str = "",
         limit: float = LIMIT_SECONDS,
     ) -> None:
-        """With `incoming`, a URI of QEMU, the machine loads its state from there and does not boot. `keyboard` is the
-        path of the socket for input to the console; empty: no input. Logs are files in `folder` that begin with
-        `name`."""
+        """With `incoming`, a URI of QEMU, the machine loads its state from this URI and does not
+        boot. `keyboard` is the path of the socket for input to the console; empty: no input.
+        Logs are files in `folder` that begin with `name`."""
         self.session = session
         self.limit = limit
         self.log = folder / f"{name}.console"

@@ -2,11 +2,13 @@
 """Takes the snapshots that guests start from (--from boot). Snapshots are taken on demand, kept in
 the cache, and bounded in size.
 
-A snapshot is QEMU's migration stream of a guest whose agent waits, without driver, programs and shared folder. The
-name of the snapshot, KEY, is a hash over all inputs of the machine and of its memory. Store.obtain() finds the snapshot or takes it.
-KEY.state, a sparse file, has the machine's state. KEY.json has the identity (inode, size, times) of the complete state
-file. A state file with another identity is not used. A snapshot is valid for one boot of the host: after a power
-failure the content of the file may be incomplete.
+A snapshot is QEMU's migration stream of a guest whose agent waits, without driver, programs and
+shared folder. The name of the snapshot, KEY, is a hash over all inputs of the machine and of its
+memory. Store.obtain() finds the snapshot of this name or takes it.
+
+KEY.state, a sparse file, has the machine's state. KEY.json has the identity (inode, size, times) of
+the complete state file. A state file with another identity is not used. A snapshot is valid for one
+boot of the host, because after a power failure the content of the file may be incomplete.
 """
 
 import asyncio

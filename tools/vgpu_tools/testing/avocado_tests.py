@@ -39,7 +39,7 @@ class Parameters:
     timeout: float | None = None  # limit of each test in seconds; Avocado's own parameter
 
     def words(self) -> list[str]:
-        """Return the options of `avocado run`."""
+        """Return the options with which `avocado run` gets these parameters."""
         given = {
             "scale": None if self.scale is None else f"{self.scale:.2f}",
             "rounds": self.rounds,

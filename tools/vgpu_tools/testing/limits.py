@@ -92,7 +92,8 @@ class Speed:
     """The speed of this host as one run of tests has measured it."""
 
     def __init__(self, children: Children, scale: float = 0.0) -> None:
-        """A measurement starts its QEMU as one of `children`. `scale` is a known factor; 0: not measured."""
+        """The QEMU that a measurement starts is one of `children`. `scale` is the known result
+        of an earlier measurement; 0: not measured."""
         self._children = children
         self._scale = scale
         self._lock = threading.Lock()

@@ -36,7 +36,7 @@ class Stall:
 
 @dataclass
 class Span:
-    """An activity of the driver, or (begin = end) an instant."""
+    """An activity of the driver, or an instant if `begin` equals `end`."""
 
     begin: int
     end: int

@@ -74,7 +74,7 @@ class Panel:
 
 @dataclass
 class Life:
-    """The picture of SVM's state at creation and at teardown."""
+    """The numbers of the picture svm-life: SVM's state at creation and at teardown."""
 
     lanes: tuple[str, ...]
     panels: list[Panel]

@@ -55,7 +55,8 @@ def _candidates(sides: Sides) -> list[tuple[float, Fault, Span]]:
 
 
 def one_fault(sides: Sides) -> OneFault:
-    """Return the fault with the median latency of the faults that migrated."""
+    """Return the numbers of the fault with the median latency among the faults whose service
+    migrated memory to VRAM."""
     found = _candidates(sides)
     if not found:
         raise Failure("pictures: the demo's run has no repaired fault that migrated to VRAM", status=1)

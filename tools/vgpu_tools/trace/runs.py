@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Records the runs that the pictures of the documentation show (./vgpu pictures): the demo, memory
-under pressure, many faults, and the life of two SVM ranges. `take()` records each run in a new
-guest, and writes the numbers of the pictures, which figures.py, life.py and one_fault.py compute,
-as JSON."""
+under pressure, many faults, and the life of two SVM ranges.
+
+`take()` records each run in a new guest. From the recordings figures.py, life.py and one_fault.py
+compute the numbers of the pictures, which `take()` writes as JSON.
+"""
 
 import json
 import os
