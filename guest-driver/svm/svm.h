@@ -34,7 +34,7 @@ void svm_suspend(struct kfd_process *p);
 void svm_resume(struct kfd_process *p, struct vgpu_device *vdev);
 void svm_vram_lost(struct kfd_process *p);
 
-/* svm_range.c, except svm_drain_faults(), which is in svm_fault_queue.c */
+/* Functions in svm_range.c; svm_drain_faults() is in svm_fault_queue.c. */
 int svm_range_list_init(struct kfd_process *p);
 void svm_drain_faults(struct kfd_process *p);
 void svm_range_list_fini(struct kfd_process *p);

@@ -47,7 +47,10 @@ void svm_default_attrs(struct svm_range_list *svms, struct svm_attrs *attrs)
 	attrs->flags = KFD_IOCTL_SVM_FLAG_HOST_ACCESS |
 		       KFD_IOCTL_SVM_FLAG_COHERENT;
 	attrs->granularity = svms->default_granularity;
-	/* With XNACK, GPUs may access memory of which SET_ATTR has not set the access. */
+	/*
+	 * With XNACK, every GPU that supports SVM may access memory for which SET_ATTR has not set
+	 * the access.
+	 */
 	if (READ_ONCE(svm_process(svms)->xnack_enabled))
 		bitmap_copy(attrs->bitmap_access, svms->bitmap_supported,
 			    SVM_MAX_GPU);

@@ -29,8 +29,8 @@ static bool svm_has_range(struct svm_range_list *svms, struct svm_interval iv)
 }
 
 /*
- * Take svms->lock, and return true if a range overlaps @iv. Takes mmap_lock, too, for the test
- * if a pending munmap may remove the range.
+ * Take svms->lock, and return true if a range overlaps @iv. If a pending munmap may remove the
+ * range, the function also takes mmap_lock for the test.
  */
 static bool svm_lock_has_range(struct svm_range_list *svms,
 			       struct svm_interval iv)
@@ -47,12 +47,12 @@ static bool svm_lock_has_range(struct svm_range_list *svms,
 }
 
 /**
- * svm_range_overlaps() - whether an SVM range overlaps addresses, so that no BO may be there
+ * svm_range_overlaps() - whether an SVM range overlaps addresses at which a BO is to be mapped
  * @p: process
  * @start: address of the first byte
  * @size: length in bytes
  *
- * Another thread may create such a range right after the call; see svm_claim().
+ * Another thread may create an overlapping range right after the call; svm_claim() prevents this.
  *
  * Context: the process's mm is alive. Takes svm_range_list.lock, and mmap_lock if munmaps
  * are pending.
@@ -79,8 +79,8 @@ bool svm_range_overlaps(struct kfd_process *p, u64 start, u64 size)
  * @start: address of the first byte
  * @size: length in bytes
  *
- * Until svm_unclaim() no range is created at the addresses. Meanwhile the caller maps the BO; the
- * mapping keeps ranges off afterwards.
+ * Until svm_unclaim() no range is created at the addresses. The caller maps the BO before
+ * svm_unclaim(); after that the BO's mapping keeps ranges off.
  *
  * Context: the caller holds kfd_process.mutex until svm_unclaim(), and no reservation. The
  * other conditions are those of svm_range_overlaps().

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Saves and restores the SVM ranges of a checkpoint. The checkpoint has only their attributes,
- * because CRIU itself saves the content of memory with CPU accesses, which migrate VRAM to
+ * Saves and restores the SVM ranges of a checkpoint. The checkpoint has only the attributes of the
+ * ranges, because CRIU itself saves the content of memory with CPU accesses, which migrate VRAM to
  * system memory.
  */
 #include <linux/overflow.h>
@@ -29,12 +29,15 @@ struct svm_criu_metadata_list {
 };
 
 /*
- * Wait until all queued faults are served, then take svm_lock(). Returns 0, or -ESRCH if the
+ * Wait until all queued faults are handled, then take svm_lock(). Returns 0, or -ESRCH if the
  * process's address space has ended.
  */
 static int svm_criu_lock(struct svm_range_list *svms)
 {
-	/* Faults that queues raised before they were stopped may create ranges. */
+	/*
+	 * Wait for faults that the process's queues raised before they were stopped, because
+	 * handling such a fault may create a range.
+	 */
 	if (!bitmap_empty(svms->bitmap_supported, SVM_MAX_GPU))
 		svm_fault_flush(svms);
 	return svm_lock_alive(svms) ? 0 : -ESRCH;
@@ -205,7 +208,7 @@ static int svm_criu_restore(struct kfd_process *p, const struct svm_saved_range 
 }
 
 /**
- * svm_criu_resume() - create the ranges of svm_criu_keep()
+ * svm_criu_resume() - create the ranges that svm_criu_keep() has copied
  * @p: restored process, whose memory CRIU has mapped
  *
  * The function does not free the kept ranges, so the caller may repeat the call after an error.
@@ -229,7 +232,7 @@ int svm_criu_resume(struct kfd_process *p)
 }
 
 /**
- * svm_criu_forget() - free the ranges of svm_criu_keep()
+ * svm_criu_forget() - free the ranges that svm_criu_keep() has copied
  * @p: process
  *
  * Context: kfd_process.mutex is held, or @p has no references any more.

@@ -22,7 +22,8 @@
 #include "svm_policy.h"
 #include "svm_range.h"
 
-#define SVM_PRINT_TRIES		4	/* after these tries, pages that move count as "other" */
+/* Tries to locate the pages of a chunk. If pages move during each try, the chunk is "other". */
+#define SVM_PRINT_TRIES		4
 
 /**
  * struct svm_places - numbers of pages by location
@@ -38,7 +39,7 @@ struct svm_places {
  * struct svm_print - state of an open file
  * @p: process
  * @pfns: hmm_range.hmm_pfns
- * @chunk: numbers of pages of the current chunk
+ * @chunk: numbers of pages of the current chunk, by location
  * @range: sums over those chunks of the current range that have been counted
  */
 struct svm_print {
@@ -59,8 +60,8 @@ static struct svm_range *svm_print_from(struct svm_range_list *svms,
 }
 
 /*
- * *@pos is 0 for the line of the process, otherwise the number of the page from which to
- * continue.
+ * *@pos is 0 for the first line, which describes the process. For all other lines, *@pos is the
+ * page number at which to look for the next range.
  */
 static void *svm_print_start(struct seq_file *m, loff_t *pos)
 {
@@ -185,8 +186,9 @@ static bool svm_print_first_of_owner(struct kfd_process *p, unsigned int gpu)
 }
 
 /*
- * Count the pages of a chunk for all owners, with the same sequence number, so that a page that
- * moves is not counted twice. Returns 0 or an error of svm_print_look().
+ * Count the pages of a chunk for all owners of device-private pages. Use the same sequence number
+ * for all owners, so that a page that moves is not counted twice. Returns 0 or an error of
+ * svm_print_look().
  */
 static int svm_print_look_at_all(struct svm_print *s, struct svm_range *r,
 				 struct svm_interval iv)

@@ -24,8 +24,8 @@ static struct svm_interval svm_dma_chunk_interval(unsigned long index)
 }
 
 /*
- * Skip the cache sync, because CPU caches are coherent with the device. Many processes and GPUs
- * may have mapped the same page at the same time, for example the zero page.
+ * Skip the cache sync for two reasons: CPU caches are coherent with the device, and many processes
+ * and GPUs may have mapped the same page for DMA at the same time, for example the zero page.
  */
 #define SVM_DMA_ATTRS	DMA_ATTR_SKIP_CPU_SYNC
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Serves GPU faults: svm_fault_service() repairs or denies a retry fault, svm_fault_report()
+ * Handles GPU faults: svm_fault_service() repairs or denies a retry fault, svm_fault_report()
  * reports a no-retry fault.
  *
  * DOC: life of a retry fault
@@ -22,11 +22,11 @@
  * (svm_fault_queue.c), whatever the verdict. If the process stalls while all slots are taken,
  * svm_cam_work() (svm_fault_cam.c) acknowledges the slot earlier.
  *
- * Stale faults. Several queues may fault on neighbouring pages. The repair of the first fault
- * wakes all these queues, since an invalidation makes engines walk the page tables again. The
- * queues finish, the process unmaps the memory, and only then the worker reads the second fault.
- * So a fault is denied only if it is newer than the last removal of access (svm_gpu.unmap_ts).
- * PASIDs are reused: faults older than the process are dropped.
+ * Stale faults. Several queues may fault on neighbouring pages. The repair of the first fault wakes
+ * all these queues, because the TLB invalidation makes engines walk the page tables again. The
+ * queues finish, the process unmaps the memory, and only then the worker handles the second fault,
+ * which is stale. So a fault is denied only if it is newer than the last removal of access
+ * (svm_gpu.unmap_ts). PASIDs are reused: faults older than the process are dropped.
  */
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
@@ -94,7 +94,7 @@ static struct svm_range *svm_fault_create_range(struct svm_range_list *svms,
 		return ERR_PTR(-EADDRINUSE);
 	svm_for_each_range(r, node, svms, win.first, win.last)
 		win = svm_window_avoid(win, page, svm_range_interval(r));
-	/* BOs may be mapped at other pages of the window. */
+	/* If a BO is mapped at another page of the window, create a range of one page. */
 	if (svm_va_busy(svms, win))
 		win = one;
 
@@ -230,8 +230,8 @@ static bool svm_fault_is_resolved(struct vgpu_vm *vm, const struct svm_fault *f)
 }
 
 /*
- * Repair a fault with XNACK on. The caller holds a reference to the mm. Sets *@win to the mapped
- * pages.
+ * Repair a fault of a process that has XNACK on. The caller holds a reference to the mm. Sets *@win
+ * to the mapped pages.
  */
 static enum svm_verdict svm_fault_serve(struct svm_range_list *svms,
 					unsigned int gpu,
@@ -267,8 +267,9 @@ static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
 	    svm_fault_is_resolved(vm, f))
 		return SVM_FAULT_STALE;
 	/*
-	 * If the mm has ended, notifiers have unmapped the ranges, but the notifier that stops
-	 * the queues (kfd_process.mmu_notifier) may not have run yet.
+	 * If the mm has ended, its notifiers have unmapped the ranges. But
+	 * kfd_process.mmu_notifier, which stops the queues, may not have run yet, so the caller has
+	 * to stop the queues.
 	 */
 	if (!mmget_not_zero(svms->mm))
 		return SVM_FAULT_DYING;
@@ -278,7 +279,7 @@ static enum svm_verdict svm_fault_repair(struct svm_range_list *svms,
 	else
 		verdict = SVM_FAULT_DENIED;
 	/*
-	 * If this is the last reference, the mm is torn down, which must not happen in this
+	 * Do not use mmput(): if this is the last reference, mmput() would tear down the mm in this
 	 * worker.
 	 */
 	mmput_async(svms->mm);
@@ -333,7 +334,10 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 		return SVM_FAULT_STALE;
 
 	verdict = svm_fault_repair(svms, gpu, f, win);
-	/* A truncation may be newer than the fault: treat the fault as stale this time. */
+	/*
+	 * A truncation that removed access may be newer than the fault. Record the removal now, so
+	 * that this fault counts as stale.
+	 */
 	if (verdict == SVM_FAULT_DENIED && xchg(&svms->cleared, false))
 		svm_fault_checkpoint(svms);
 	if (verdict == SVM_FAULT_DENIED &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Serve GPU faults (svm_fault_queue.c and svm_fault.c). */
+/* Handle GPU faults (svm_fault_queue.c and svm_fault.c). */
 #ifndef SVM_FAULT_H
 #define SVM_FAULT_H
 
@@ -10,8 +10,8 @@ struct svm_interval;
 struct svm_range_list;
 
 /*
- * log2 of the maximum number of pages that a fault maps (64 MiB), even if the granularity is
- * larger.
+ * log2 of the maximum number of pages that the repair of one fault maps (64 MiB). The limit applies
+ * even if the granularity is larger.
  */
 #define SVM_FAULT_MAX_ORDER	14
 
@@ -25,26 +25,26 @@ enum svm_verdict {
 };
 
 /*
- * svm_fault_queue.c. svm_fault_init() registers the interrupt handler. Returns 0, -ENOMEM, or an
- * error of vgpu_ih_register(). Before svm_fault_fini() the caller makes sure that no process uses
- * the GPU any more.
+ * Functions in svm_fault_queue.c. svm_fault_init() registers the interrupt handler. Returns 0,
+ * -ENOMEM, or an error of vgpu_ih_register(). Before svm_fault_fini() the caller makes sure that no
+ * process uses the GPU any more.
  */
 int svm_fault_init(struct kfd_node *node);
 void svm_fault_fini(struct kfd_node *node);
-/* Wait until all faults of the process that are queued now are served and acknowledged. */
+/* Wait until all faults of the process that were queued before the call are acknowledged. */
 void svm_fault_flush(struct svm_range_list *svms);
 
 /*
- * svm_fault.c. Record that access to memory was removed, so that no older fault is denied. Any
- * context.
+ * svm_fault.c. Record that access to memory was removed: faults that are older than this call
+ * become stale and are not denied. Any context.
  */
 void svm_fault_checkpoint(struct svm_range_list *svms);
 /*
- * Serve a retry fault, and return the verdict. @p: the process that has the fault's PASID, or
- * NULL if no process has this PASID.
- * @win: set to the mapped pages, if the verdict is SVM_FAULT_REPAIRED. The caller acknowledges
- * the fault afterwards. Called in the worker of the process, which holds a reference; takes
- * mmap_lock and waits for page-ins.
+ * Repair or deny a retry fault, and return the verdict. @p: the process that has the fault's PASID,
+ * or NULL if no process has this PASID.
+ * @win: set to the mapped pages, if the verdict is SVM_FAULT_REPAIRED. The caller acknowledges the
+ * fault afterwards. Called in the worker of the process, and the worker holds a reference to @p.
+ * The function takes mmap_lock and waits for page-ins.
  */
 enum svm_verdict svm_fault_service(struct kfd_node *node, struct kfd_process *p,
 				   const struct svm_fault *f,

@@ -7,8 +7,8 @@
  * queues as there are slots. So when all slots are taken, svm_cam_work() looks for processes that
  * own slots and have had no fault acknowledged for SVM_CAM_STALL_MS, takes their queues off the
  * GPU, then acknowledges their slots. When the worker of such a process has served its current
- * fault, svm_cam_resume() puts the queues back; an access that still lacks its entry faults
- * again.
+ * fault, svm_cam_resume() puts the queues back; an access whose page table entry is still missing
+ * faults again.
  */
 #include <linux/bitops.h>
 #include <linux/jiffies.h>
@@ -71,7 +71,10 @@ void svm_cam_disown(struct svm_fault_queue *q, const struct svm_fault *f)
 	lockdep_assert_held(&sn->fault_lock);
 
 	q->since = jiffies;
-	/* After a reset the slot may hold a fault of another queue. */
+	/*
+	 * Clear the owner only if it is @q: after a reset, the slot may belong to another fault
+	 * queue.
+	 */
 	if (!f->acked && sn->cam_owners[f->cam] == q)
 		sn->cam_owners[f->cam] = NULL;
 }
@@ -116,9 +119,9 @@ static unsigned long svm_cam_take(struct svm_fault_queue *q)
 	for_each_set_bit(i, &slots, VGPU_RETRY_CAM_SLOTS) {
 		sn->cam_owners[i] = NULL;
 		/*
-		 * The slot's fault is queued or is being served. If a reset has freed the slot
-		 * since, two faults may have the slot: one that is queued, and one that is
-		 * being served.
+		 * Drop the slot's fault if it is queued. If it is being served, record that its
+		 * slot was acknowledged. Both may be necessary: if a reset has freed the slot in
+		 * between, one fault with this slot is queued, and an older one is being served.
 		 */
 		if (!list_empty(&sn->slots[i].link))
 			list_del_init(&sn->slots[i].link);
@@ -139,8 +142,8 @@ static void svm_cam_release(struct svm_fault_queue *q)
 	bool stays;
 
 	/*
-	 * Evict the queues before the acknowledgment, because running queues would fault again
-	 * at once.
+	 * Evict the queues before the acknowledgment, because queues that run would fault on the
+	 * same pages again.
 	 */
 	kfd_process_evict_queues(pdd);
 	spin_lock_irq(&sn->fault_lock);
@@ -205,7 +208,10 @@ void svm_cam_work(struct work_struct *work)
 		svm_cam_release(q);
 		kfd_unref_process(svm_process(q->svms));
 	}
-	/* The fault queues that own the slots now may stall later. */
+	/*
+	 * If no slot is free, check again later, because the fault queues that own the slots may
+	 * have stalled by then.
+	 */
 	if (svm_cam_is_full(sn))
 		queue_delayed_work(sn->wq, &sn->cam_work,
 				   msecs_to_jiffies(SVM_CAM_STALL_MS));

@@ -38,8 +38,8 @@ static bool svm_fault_same(const struct svm_fault *a, const struct svm_fault *b)
 }
 
 /*
- * Return where to store a fault, or NULL if there is no free place. The caller holds
- * svm_node.fault_lock.
+ * Return the element of svm_node.slots or of @q->reports in which to store a fault, or NULL if no
+ * element is free. The caller holds svm_node.fault_lock.
  */
 static struct svm_fault *svm_fault_slot(struct svm_fault_queue *q,
 					const struct svm_fault *f)
@@ -77,7 +77,10 @@ static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 			(q->serving && svm_fault_same(q->serving, f));
 	}
 	if (slot && !known) {
-		/* Replace a queued fault: a reset or a ring overflow has freed its CAM slot. */
+		/*
+		 * If another fault with this CAM slot is queued, replace it: a reset or a ring
+		 * overflow has freed the slot.
+		 */
 		if (waits)
 			list_del(&slot->link);
 		*slot = *f;
@@ -89,7 +92,7 @@ static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 
 	/*
 	 * Do not count an entry that repeats a fault or replaces a queued fault, because one
-	 * acknowledgment serves both.
+	 * acknowledgment is enough for both entries.
 	 */
 	if (!waits && !known)
 		vgpu_stat_add(vdev, f->retry ? VGPU_STAT_FAULTS_RETRY :
@@ -151,7 +154,7 @@ static void svm_fault_ack(struct svm_fault_queue *q, const struct svm_fault *f)
 		vgpu_ih_cam_ack(q->node->vdev, f->cam);
 }
 
-/* Return true if the repair of @by, which mapped @win, serves @f, too. */
+/* Return true if the repair of @by, which has mapped @win, also allows the access of @f. */
 static bool svm_fault_covered(const struct svm_fault *f,
 			      const struct svm_fault *by,
 			      const struct svm_interval *win)
@@ -161,8 +164,9 @@ static bool svm_fault_covered(const struct svm_fault *f,
 }
 
 /*
- * Move the next fault of the batch into @f. If @by is not NULL, take only a fault that the repair
- * of @by, which mapped @win, serves. Returns false if the batch has no such fault.
+ * Move the next fault of the batch into @f. If @by is not NULL, take only a fault whose access is
+ * also allowed by the repair of @by, which has mapped @win. Returns false if the batch has no such
+ * fault.
  */
 static bool svm_fault_take(struct svm_fault_queue *q, const struct svm_fault *by,
 			   const struct svm_interval *win, struct svm_fault *f)
@@ -190,8 +194,8 @@ static bool svm_fault_take(struct svm_fault_queue *q, const struct svm_fault *by
 }
 
 /*
- * Serve and acknowledge a fault, and acknowledge all other faults of the batch that the repair
- * serves.
+ * Handle and acknowledge a fault. Then acknowledge those other faults of the batch whose accesses
+ * the repair of this fault allows, too.
  */
 static void svm_fault_handle(struct svm_fault_queue *q, struct svm_fault *f)
 {

@@ -54,8 +54,8 @@ void svm_fault_queue_init(struct svm_fault_queue *q, struct kfd_node *node,
 			  struct svm_range_list *svms, struct workqueue_struct *wq);
 
 /*
- * svm_fault_cam.c. A queue owns the CAM slot of a fault until the fault is acknowledged.
- * The caller of svm_cam_own() and svm_cam_disown() holds svm_node.fault_lock.
+ * Functions in svm_fault_cam.c. A fault queue owns the CAM slot of a fault until the fault is
+ * acknowledged. The caller of svm_cam_own() and svm_cam_disown() holds svm_node.fault_lock.
  */
 void svm_cam_own(struct svm_fault_queue *q, const struct svm_fault *f);
 void svm_cam_disown(struct svm_fault_queue *q, const struct svm_fault *f);

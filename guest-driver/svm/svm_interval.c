@@ -53,7 +53,10 @@ void svm_unmap_log_add(struct svm_unmap_log *log, struct svm_interval iv)
 {
 	unsigned int i = 0;
 
-	/* Join @iv with each entry that touches it; the result may touch more entries. */
+	/*
+	 * Join @iv with each interval of the log that touches @iv. The joined interval may touch
+	 * more intervals of the log, so start again.
+	 */
 	while (i < log->n) {
 		if (svm_interval_touch(log->iv[i], iv)) {
 			iv = svm_interval_hull(log->iv[i], iv);

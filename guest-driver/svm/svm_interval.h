@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Compute page intervals and compare GPU timestamps, without locks, allocation or device;
- * tested by tests/svm/svm_interval_test.c.
+ * Compute page intervals and compare GPU timestamps. The functions need no locks, no memory and no
+ * device. tests/svm/svm_interval_test.c tests them.
  */
 #ifndef SVM_INTERVAL_H
 #define SVM_INTERVAL_H
@@ -31,13 +31,14 @@ static inline bool svm_interval_has(struct svm_interval iv, unsigned long page)
 #define SVM_UNMAP_LOG_LEN	4
 
 /**
- * struct svm_unmap_log - pages that were unmapped from a range and are still in the tree
- * @n: entries of @iv in use
+ * struct svm_unmap_log - pages that user space has unmapped, but that are not removed from their
+ * range yet
+ * @n: number of elements of @iv in use
  * @inexact: the log overflowed: @iv[0] is the hull of all unmapped pages, and the reader of the
  *           log has to look up in the memory map which pages of the hull are unmapped
  * @iv: intervals that neither overlap nor touch
  *
- * Written by MMU notifiers, which cannot allocate; so the size is fixed.
+ * The size is fixed, because MMU notifiers write the log and cannot allocate memory.
  */
 struct svm_unmap_log {
 	unsigned int n;

@@ -29,8 +29,8 @@
  * struct svm_map_buf - scratch memory for one chunk; protected by svms->lock
  * @pfns: hmm_range.hmm_pfns
  * @dma: slots of svm_dma_map(); 0 for a page that is not in system memory
- * @spans: entries to write
- * @n_spans: number of @spans
+ * @spans: page table entries to write
+ * @n_spans: number of elements of @spans in use
  * @n_peer: number of pages in another GPU's VRAM
  * @lost: value of svm_view.lost
  */
@@ -90,8 +90,8 @@ static void svm_dma_unmap_array(struct device *dev, const dma_addr_t *dma,
 }
 
 /*
- * Add a page to the last span of @buf if it is adjacent and has the same flags, otherwise
- * append a span.
+ * If the page follows the last span of @buf and has the same flags, extend that span by the page.
+ * Otherwise append a span.
  */
 static void svm_add_span(struct svm_map_buf *buf, u64 addr, u64 flags)
 {
@@ -159,8 +159,8 @@ static int svm_build_spans(struct svm_range *r, struct kfd_node *node,
 }
 
 /*
- * Mark the pages that the GPU may write as dirty. The caller holds r->lock and has tested the
- * notifier's sequence number.
+ * Mark each page to which the GPU gets write access as dirty. The caller holds r->lock and has
+ * tested the notifier's sequence number.
  */
 static void svm_mark_written(struct svm_range *r, unsigned long npages)
 {
@@ -189,9 +189,9 @@ static bool svm_any_lost(struct svm_map_buf *buf, unsigned long npages)
 }
 
 /*
- * Write the entries of svm_build_spans(). Returns 0; -EBUSY if the CPU's page tables changed;
- * -EXDEV if the content of a page in VRAM is lost. After an error, the pages of @iv are not
- * mapped for DMA any more.
+ * Write the page table entries that svm_build_spans() has prepared. Returns 0; -EBUSY if the CPU's
+ * page tables changed; -EXDEV if the content of a page in VRAM is lost. After an error, the pages
+ * of @iv are not mapped for DMA any more.
  */
 static int svm_commit_spans(struct svm_range *r, unsigned int gpu,
 			    struct svm_interval iv, unsigned long seq)
@@ -292,8 +292,8 @@ static int svm_map_chunk(struct svm_range *r, unsigned int gpu,
 		ret = hmm_range_fault(&hmm);
 		/*
 		 * After fork, a page in VRAM is shared copy-on-write. HMM does not break the
-		 * sharing if the page belongs to dev_private_owner, so the page stays
-		 * read-only. Therefore migrate it.
+		 * sharing if the page belongs to dev_private_owner, so the page stays read-only.
+		 * Therefore migrate the page.
 		 */
 		if (!ret && write &&
 		    !svm_all_writable(hmm.hmm_pfns, svm_interval_pages(iv)))
@@ -343,8 +343,8 @@ int svm_map_pages(struct svm_range *r, unsigned int gpu,
 }
 
 /*
- * Map as svm_map_pages() does, but skip pages that have no memory or allow no access. Bisects
- * the interval to find these pages; the recursion is at most SVM_CHUNK_ORDER deep.
+ * Map @iv as svm_map_pages() does, but skip pages that have no memory or allow no access. To find
+ * these pages, the function bisects @iv; the recursion is at most SVM_CHUNK_ORDER deep.
  */
 static int svm_map_what_is_there(struct svm_range *r, unsigned int gpu,
 				 struct svm_interval iv)

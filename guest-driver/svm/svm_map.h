@@ -44,20 +44,20 @@ int svm_map_range(struct svm_range *r, const unsigned long *gpus, bool lenient);
 /* Clear the entries of @iv on all GPUs. The caller holds r->lock, and may be a notifier. */
 void svm_unmap_pages(struct svm_range *r, struct svm_interval iv);
 /*
- * Clear all entries of @iv on all GPUs. Called when @iv has no entries except no-retry entries,
- * which denied faults have left.
+ * Clear all page table entries of @iv on all GPUs. Called when the only entries of @iv are no-retry
+ * entries of denied faults.
  */
 void svm_clear_noretry(struct svm_range_list *svms, struct svm_interval iv);
 /*
- * Clear all entries of @r on all GPUs, no-retry entries included. Evicts the queues if
- * svm_range_stays_mapped(). The caller holds svms->lock.
+ * Clear all entries of @r on all GPUs, no-retry entries included. If svm_range_stays_mapped() is
+ * true for @r, the function evicts the queues. The caller holds svms->lock.
  */
 void svm_unmap_range(struct svm_range *r);
 /*
- * Called after a no-retry fault of GPU index @gpu at @page. If the PTE of @page translates to
- * VRAM, for example VRAM of a peer whose link is down, clear all entries of its range. Then the
- * next access raises a retry fault, and the service of that fault migrates the page to system
- * memory if necessary. Takes svm_lock().
+ * Called after a no-retry fault of GPU index @gpu at @page. If the PTE of @page translates to VRAM,
+ * for example VRAM of a peer whose link is down, clear all page table entries of the range of
+ * @page. Then the next access raises a retry fault, and the repair of that fault migrates the page
+ * to system memory if necessary. Takes svm_lock().
  */
 void svm_unmap_unreachable(struct svm_range_list *svms, unsigned int gpu,
 			   unsigned long page);
@@ -75,20 +75,23 @@ void svm_dma_unmap(struct device *dev, dma_addr_t slot);
 void svm_dma_init(struct svm_gpu *gpu);
 void svm_dma_fini(struct svm_gpu *gpu, struct device *dev);
 /*
- * Allocate the chunks of @iv for svm_dma_set(). The caller holds svms->lock. Returns 0 or
- * -ENOMEM.
+ * Allocate the chunks of slots (struct svm_dma_chunk) that svm_dma_set() needs for @iv. The caller
+ * holds svms->lock. Returns 0 or -ENOMEM.
  */
 int svm_dma_reserve(struct svm_gpu *gpu, struct svm_interval iv);
 /*
- * Unmap the pages that the slots of @iv hold, which the GPU does not use any more, then set the
- * slots to @addrs. The caller has reserved the chunks and holds the range's lock.
+ * Set the slots of @iv to @addrs. Before that, unmap the pages that the slots hold; the GPU does
+ * not use these pages any more. The caller has reserved the chunks and holds the range's lock.
  */
 void svm_dma_set(struct svm_gpu *gpu, struct device *dev,
 		 struct svm_interval iv, const dma_addr_t *addrs);
-/* Unmap and clear the slots of @iv. The caller holds the range's lock. */
+/*
+ * Unmap the pages of the slots of @iv from DMA, and set the slots to 0. The caller holds the
+ * range's lock.
+ */
 void svm_dma_clear(struct svm_gpu *gpu, struct device *dev,
 		   struct svm_interval iv);
-/* Free the chunks of @iv that no range overlaps. The caller holds svms->lock. */
+/* Free those chunks of slots in @iv that no range overlaps. The caller holds svms->lock. */
 void svm_dma_trim(struct svm_range_list *svms, struct svm_interval iv);
 
 #endif /* SVM_MAP_H */

@@ -93,7 +93,7 @@ bool svm_supported(const struct kfd_node *node)
 }
 
 /**
- * svm_vram_epoch_changed() - whether VRAM was lost
+ * svm_vram_epoch_changed() - whether the content of VRAM was lost since the last call
  * @node: GPU
  *
  * Context: recovery only (struct vgpu_reset_client); calls are serialised by the caller.

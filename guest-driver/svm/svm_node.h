@@ -50,7 +50,7 @@ struct svm_node {
 };
 
 /*
- * Return dev_pagemap.owner, for HMM and migrate_vma. It is the same for all GPUs of a hive
+ * Return dev_pagemap.owner, for HMM and migrate_vma. All GPUs of a hive have the same owner
  * (svm_hive.c).
  */
 static inline void *svm_pgmap_owner(const struct kfd_node *node)

@@ -45,8 +45,8 @@
 #include "svm_range.h"
 
 /*
- * Time for which a struct svm_pull counts as recent: longer than a few repairs take on any
- * kernel.
+ * Time for which a struct svm_pull counts as recent. It is longer than the repair of a few faults
+ * takes, whatever the kernel's configuration.
  */
 #define SVM_RECENT_NS		NSEC_PER_SEC
 /* Adaptive policy: memory migrates to a GPU that is ahead by more faults than this. */
@@ -138,7 +138,8 @@ static bool svm_pull_is_recent(const struct svm_pull *pull, unsigned long page,
  * Mark recent pulls (struct svm_pull) of @page as contested, if the current fault takes the page
  * away from the GPU of the pull. If @in_place is false, the page migrates to VRAM of @gpu, and all
  * other GPUs lose the page. If @in_place is true, @gpu maps the page where it is, provided that
- * @gpu reaches that VRAM: only GPUs whose VRAM @gpu does not reach lose the page.
+ * @gpu reaches the VRAM that holds the page. In this case only GPUs whose VRAM @gpu does not reach
+ * lose the page.
  */
 static void svm_policy_contest(const struct svm_range *r, unsigned int gpu,
 			       unsigned long page, bool in_place)

@@ -37,8 +37,8 @@ void svm_policy_pulled(struct svm_range_list *svms, unsigned int home,
  */
 u32 svm_policy_prefetch(const struct svm_range *r);
 /*
- * Set *@gpus to the GPUs for which SET_ATTR maps the range at once. @placed is the gpu_id of
- * the GPU to which a prefetch has migrated the range, or 0.
+ * Set *@gpus to the GPUs for which SET_ATTR itself maps the range, without waiting for a fault.
+ * @placed is the gpu_id of the GPU to which a prefetch has migrated the range, or 0.
  */
 void svm_policy_map_now(const struct svm_range *r, u32 placed,
 			unsigned long *gpus);

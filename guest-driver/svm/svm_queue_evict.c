@@ -46,7 +46,10 @@ void svm_evict_queues(struct svm_range_list *svms)
 	mutex_unlock(&svms->evict_lock);
 }
 
-/* Restore the queues, unless entries were invalidated since @seen was read. */
+/*
+ * Put the queues back on the hardware, unless page table entries were invalidated since @seen was
+ * read.
+ */
 static bool svm_restore_queues(struct svm_range_list *svms, int seen)
 {
 	struct kfd_process *p = svm_process(svms);

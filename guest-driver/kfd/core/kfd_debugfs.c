@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Files in /sys/kernel/debug/kfd, named as in amdkfd. drm/vgpu_debugfs.c links dri/N/kfd to the
- * directory.
+ * Files in /sys/kernel/debug/kfd, named as in amdkfd. drm/vgpu_debugfs.c makes dri/N/kfd a symbolic
+ * link to /sys/kernel/debug/kfd.
  *
  *	mqds	every compute queue's MQD, by process
  *	hqds	the active hardware queues of each GPU
@@ -69,8 +69,8 @@ static int kfd_show_nodes(struct seq_file *m,
 	mutex_lock(&kfd_processes_mutex);
 	list_for_each_entry(node, &kfd_nodes, list) {
 		/*
-		 * kfd_topology_mutex is not needed: even with it, topology_id could change
-		 * before user space reads the output.
+		 * topology_id is read without kfd_topology_mutex. Even with the mutex, topology_id
+		 * could change before user space reads the output.
 		 */
 		seq_printf(m, "Node %u, gpu_id %u:\n", READ_ONCE(node->topology_id),
 			   node->gpu_id);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A GPU's KFD node: created at probe, removed with all processes that use it. */
+/* Creates a GPU's KFD node at probe. At removal, detaches all processes that use the node first. */
 #include <linux/device.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>

@@ -58,9 +58,10 @@ void kfd_process_poisoned(struct kfd_process_device *pdd)
  * @code: exception for the debugger
  * @why: reason, for the message
  *
- * A queue that was created after @at has taken over the doorbell and is left alone. Any other
- * queue of @doorbell is stopped. Notifies the debugger or, if no debugger has subscribed to the
- * exception, the runtime. The process gets HW_EXCEPTION events in either case.
+ * If the present queue of @doorbell was created after @at, the bad packet is not of this queue, and
+ * the function does nothing. Otherwise the function stops the queue. Notifies the debugger or, if
+ * no debugger has subscribed to the exception, the runtime. The process gets HW_EXCEPTION events in
+ * either case.
  *
  * Context: takes kfd_process.queue_lock; no other lock is held.
  */
@@ -76,9 +77,9 @@ void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
 	mutex_lock(&p->queue_lock);
 	list_for_each_entry(q, &pdd->qpd->queues, link) {
 		/*
-		 * Timestamps have 48 bits, so the shift moves bit 47 of the difference to the
-		 * sign bit. If the interrupt is older than the queue, it concerns a destroyed
-		 * queue that had the same doorbell.
+		 * If the interrupt is older than the queue, the interrupt concerns a destroyed
+		 * queue that had the same doorbell. Timestamps have 48 bits, so the shift moves bit
+		 * 47 of their difference to the sign bit.
 		 */
 		if (q->kind != KFD_QUEUE_COMPUTE || q->doorbell != doorbell ||
 		    q->faulted || (s64)((at - q->born) << 16) < 0)

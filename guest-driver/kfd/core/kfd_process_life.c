@@ -4,10 +4,11 @@
  *
  * DOC: life of a process
  *
- * A kfd_process belongs to an mm. The first open of /dev/kfd creates the process. The end of
- * the mm (exit, exec, a kill at any point) detaches the process; the close of the file does
- * not. An open file stores only its mm, and every call looks up the process of that mm. Calls
- * of a child that inherited the file fail with -EBADF, because the child has another mm.
+ * A kfd_process belongs to an mm. The first open of /dev/kfd creates the process. The end of the mm
+ * (exit, exec, a kill at any point) detaches the process; the close of the file does not. An open
+ * file stores only the mm of the process that opened it, and every ioctl looks up the kfd_process
+ * of that mm. Calls of a child that inherited the file fail with -EBADF, because the child has
+ * another mm.
  *
  *	open ──► notifier registered ──► hashed
  *	                                    │ mm ends, or a GPU is removed
@@ -20,10 +21,10 @@
  * An mm that opens /dev/kfd again while its process is detached gets another
  * kfd_process with another notifier.
  *
- * kfd_process_detach() removes the process from the hash, so that no lookup finds it, and takes
- * its queues off the GPU. The hash's reference is dropped at the end of the MMU notifier's SRCU
- * grace period. As long as an earlier lookup holds a reference, the process is not torn down.
- * The teardown runs in a work item, which frees in this order:
+ * kfd_process_detach() removes the process from the hash, so that no lookup finds it, and takes its
+ * queues off the GPU. The hash's reference is dropped at the end of the MMU notifier's SRCU grace
+ * period. As long as an earlier lookup holds a reference, the process is not torn down. The
+ * teardown runs in release_work, which frees these objects in this order:
  *
  *	queues, SVM, BOs, address spaces, PASID
  */
@@ -242,7 +243,7 @@ static int kfd_process_create(struct mm_struct *mm, struct task_struct *leader)
 		return ret;
 	}
 	mutex_lock(&kfd_processes_mutex);
-	/* Another thread may have hashed a process of this mm meanwhile. */
+	/* Another thread may have hashed a process of this mm before this thread took the mutex. */
 	ret = kfd_process_is_known(mm) ? -EEXIST : kfd_process_publish(p);
 	mutex_unlock(&kfd_processes_mutex);
 	/*

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Handles user queues and SMI events when the hardware is recovered. By then hw/ has loaded the
- * queues that may run again; this file stops and reports all other queues.
+ * Handles user queues and SMI events when the GPU or an engine is reset. hw/ loads the queues that
+ * can continue; this file then stops and reports all other queues.
  */
 #include "kfd/events/kfd_events.h"
 #include "kfd/memory/kfd_memory.h"

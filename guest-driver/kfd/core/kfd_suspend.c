@@ -48,9 +48,9 @@ static void kfd_process_resume(struct kfd_process *p)
  * @frozen: true if user space is frozen; if false, running processes may move SVM pages to VRAM
  *          again
  *
- * Takes the queues of every process that has state on the GPU off all GPUs, and migrates SVM
- * pages from this GPU's VRAM to system memory. The caller calls kfd_resume() later, also after
- * an error.
+ * Takes the queues of every process that has state on the GPU off all GPUs, and migrates SVM pages
+ * from this GPU's VRAM to system memory. The caller must call kfd_resume() later, even if this
+ * function returned an error.
  *
  * Context: takes kfd_process.mutex. Sleeps.
  *
@@ -74,7 +74,7 @@ int kfd_suspend(struct vgpu_device *vdev, bool frozen)
 }
 
 /**
- * kfd_resume_device() - prepare processes for faults of a GPU that was resumed
+ * kfd_resume_device() - reset the fault state that processes keep for a resumed GPU
  * @vdev: GPU; its clock may have restarted
  *
  * Context: before the GPU raises its first fault. Sleeps.

@@ -8,9 +8,9 @@
  *	             without pages, no SVM ranges ─► RESUME ─► queues run
  *
  * All callers need a capability (kfd_ioctl_criu()). The process itself or its tracer calls
- * PROCESS_INFO, CHECKPOINT and UNPAUSE; only the process itself calls RESTORE; any process may
- * call RESUME. A RESTORE that fails removes the objects that it has created, except address
- * spaces and doorbells, because other code reads their pointers without a lock. As they stay,
+ * PROCESS_INFO, CHECKPOINT and UNPAUSE; only the process itself calls RESTORE; any process may call
+ * RESUME. A RESTORE that fails removes the objects that it has created. Address spaces and
+ * doorbells stay, because other code reads the pointers to them without a lock. Because they stay,
  * RESTORE cannot be tried again in that process.
  */
 #include <linux/capability.h>
@@ -189,7 +189,7 @@ static int criu_op_unpause(struct kfd_process *p)
 
 /*
  * Create the SVM ranges that RESTORE kept, then check that each queue has its context save area.
- * After an error RESUME may be called again.
+ * After an error, user space may call RESUME again.
  */
 static int criu_resume_ranges(struct kfd_process *p)
 {
@@ -208,8 +208,8 @@ static int criu_resume_ranges(struct kfd_process *p)
 }
 
 /*
- * Resume a restored process: restore_work loads its queues, as after an eviction. The caller
- * holds kfd_process.mutex and a reference on mm_users.
+ * Resume a restored process: restore_work loads the process's queues, as after an eviction. The
+ * caller holds kfd_process.mutex and a reference on mm_users.
  */
 static int criu_do_resume(struct kfd_process *p)
 {
@@ -226,8 +226,8 @@ static int criu_do_resume(struct kfd_process *p)
 	criu_let_run(p);
 	kfd_evict_resume(info);
 	/*
-	 * Slots may already have been signalled when the signal page was saved: scan the
-	 * restored page.
+	 * The checkpoint may have been taken when slots of the signal page were signalled but not
+	 * handled yet, so scan the restored page.
 	 */
 	if (kfd_events_has_page(p))
 		kfd_events_scan_later(p);

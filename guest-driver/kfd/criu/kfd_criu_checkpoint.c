@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Implements CHECKPOINT, which saves a paused process. */
+/* Implements the CRIU operation CHECKPOINT, which saves the state of a paused process. */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 

@@ -28,7 +28,7 @@ struct svm_saved_range;
  * RESTORE allocates, because user space chooses the size.
  */
 #define KFD_CRIU_MAX_BYTES	SZ_256M
-/* Value of dmabuf_fd for a BO without dma-buf, as in amdkfd. */
+/* Value of kfd_criu_bo_bucket.dmabuf_fd for a BO without dma-buf, as in amdkfd. */
 #define KFD_CRIU_NO_FD		0xffffffffu
 
 #define KFD_CRIU_XNACK		BIT(0)	/* kfd_process.xnack_enabled is set */
@@ -36,7 +36,7 @@ struct svm_saved_range;
 #define KFD_CRIU_HEAD_FLAGS	(KFD_CRIU_XNACK | KFD_CRIU_EVENT_PAGE)
 
 /**
- * struct kfd_criu_head - lengths of the arrays; state of the process itself
+ * struct kfd_criu_head - lengths of the arrays, and state of the process that is not in an array
  * @magic: KFD_CRIU_MAGIC
  * @version: KFD_CRIU_VERSION, the version of all structures of the private data
  * @bytes: length of the private data, this head included
@@ -92,7 +92,7 @@ struct kfd_criu_device {
 };
 
 /**
- * struct kfd_criu_bo - the part of a BO's state that struct kfd_criu_bo_bucket does not have
+ * struct kfd_criu_bo - the state of a BO that has no field in struct kfd_criu_bo_bucket
  * @user_addr: for a userptr BO, the address of its memory; otherwise 0
  * @mapped: mask of the devices that map the BO, by index in the array of devices
  * @id: low half of the BO's handle
@@ -162,7 +162,7 @@ struct kfd_criu_queue {
 };
 
 /**
- * struct kfd_criu_image - pointers into the private data in kernel memory
+ * struct kfd_criu_image - pointers into the kernel's copy of the private data
  * @head: first byte of the private data
  * @devices: array of devices
  * @bos: array of BOs
@@ -184,7 +184,7 @@ struct kfd_criu_image {
  * @data: private data
  * @devices: device buckets
  * @bos: BO buckets
- * @files: files of the BOs' dma-bufs, by index of the BO; not copied to user space
+ * @files: file of each BO's dma-buf or NULL, by index of the BO; used by the kernel only
  */
 struct kfd_criu_buffers {
 	void *data;

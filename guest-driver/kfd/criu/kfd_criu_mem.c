@@ -23,7 +23,7 @@
 
 /*
  * Return true if the BO has other users or is imported. Such a BO cannot be saved: a checkpoint
- * cannot describe with which process the BO is shared.
+ * does not record which other process shares the BO.
  */
 static bool bo_is_shared(struct kgd_mem *mem)
 {
@@ -171,8 +171,8 @@ static int bo_map(struct kgd_mem *mem, u64 mapped,
 }
 
 /*
- * Create a BO with the handle that it had in the checkpoint. kgd_mem_free_all() frees it if a
- * later step of the restore fails.
+ * Create a BO of the checkpoint, with the same handle. If a later step of RESTORE fails,
+ * kgd_mem_free_all() frees the BO.
  */
 static int bo_create(struct kfd_process_device *pdd,
 		     const struct kfd_criu_bo_bucket *bucket,

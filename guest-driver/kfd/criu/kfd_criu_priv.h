@@ -11,13 +11,15 @@
 
 struct file;
 
-/* The caller holds kfd_process.mutex, except where a comment states otherwise. */
+/*
+ * The caller of these functions holds kfd_process.mutex, except where a comment states otherwise.
+ */
 
 /* kfd_criu.c */
 
 /*
  * From the array lengths in @h, kfd_criu_bytes() computes the size of the private data, and
- * kfd_criu_objects() computes the number of queues, events and SVM ranges together.
+ * kfd_criu_objects() computes the number of queues, events and SVM ranges in sum.
  */
 u64 kfd_criu_bytes(const struct kfd_criu_head *h);
 u64 kfd_criu_objects(const struct kfd_criu_head *h);
@@ -52,24 +54,24 @@ int kfd_criu_restore(struct kfd_process *p,
 
 /*
  * Return the number of the process's BOs; or -EOPNOTSUPP (logged) if a BO is shared by a dma-buf,
- * or if the process has mapped memory by the render node.
+ * or if the process has mapped memory through the render node.
  */
 int kfd_criu_count_bos(struct kfd_process *p);
 /*
  * Fill @buckets and @bos with a description of each BO of the process. For each BO that can be
- * exported as a dma-buf, reserve a descriptor, store the descriptor in the BO's bucket, and store
- * a reference to the dma-buf's file in the BO's entry of @files. All other entries of @files stay
+ * exported as a dma-buf, reserve a descriptor, store the descriptor in the BO's bucket, and store a
+ * reference to the dma-buf's file in the BO's entry of @files. All other entries of @files stay
  * NULL. Returns 0, -EMFILE, -ENOMEM. The caller must call kfd_criu_commit_files() afterwards, even
- * after an error.
+ * if this function fails.
  */
 int kfd_criu_save_bos(struct kfd_process *p,
 		      struct kfd_criu_bo_bucket *buckets,
 		      struct kfd_criu_bo *bos, struct file **files);
 /*
- * Create the BOs of a checkpoint with their handles, addresses and mappings. Userptr BOs get
- * their pages at RESUME. @files is filled as by kfd_criu_save_bos(), and the caller must call
- * kfd_criu_commit_files() afterwards. Returns 0; -ENODEV if there is no such GPU; -EINVAL;
- * -ENOMEM, also if the handle is taken; -EMFILE, -ERESTARTSYS.
+ * Create the BOs of a checkpoint with their handles, addresses and mappings. Userptr BOs get their
+ * pages at RESUME. @files is filled as by kfd_criu_save_bos(), and the caller must call
+ * kfd_criu_commit_files() afterwards, even if this function fails. Returns 0; -ENODEV if there is
+ * no such GPU; -EINVAL; -ENOMEM if memory is short or a handle is taken; -EMFILE, -ERESTARTSYS.
  */
 int kfd_criu_restore_bos(struct kfd_process *p,
 			 struct kfd_process_device *const *pdds, u32 n_pdds,
@@ -77,8 +79,8 @@ int kfd_criu_restore_bos(struct kfd_process *p,
 			 const struct kfd_criu_bo *bos, u32 n,
 			 struct file **files);
 /*
- * Install the files at their reserved descriptors or, if @err is an error, release files and
- * descriptors. The caller need not hold a lock.
+ * Install the files at their reserved descriptors. If @err is an error, release the files and the
+ * descriptors instead. The caller need not hold a lock.
  */
 void kfd_criu_commit_files(struct file **files,
 			   const struct kfd_criu_bo_bucket *buckets, u32 n,

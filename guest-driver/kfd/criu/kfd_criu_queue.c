@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Saves and restores the queues of a checkpoint. No queue is loaded meanwhile: CHECKPOINT needs
- * a paused process, and RESTORE keeps the queues off the hardware until RESUME.
+ * Saves and restores the queues of a checkpoint. No queue is loaded while these functions run:
+ * CHECKPOINT needs a paused process, and RESTORE keeps the queues off the hardware until RESUME.
  */
 #include <linux/log2.h>
 

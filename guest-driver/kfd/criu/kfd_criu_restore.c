@@ -17,7 +17,7 @@
 #include "kfd_criu_image.h"
 #include "kfd_criu_priv.h"
 
-/* Return true if the process has none of the objects that a restore creates. */
+/* Return true if the process has none of the objects that RESTORE creates. */
 static bool criu_is_empty(struct kfd_process *p)
 {
 	struct kfd_process_device *pdd;
@@ -100,7 +100,7 @@ static int criu_restore_device(struct kfd_process_device *pdd,
 	return ret;
 }
 
-/* Set the signal page. This is the last step of a restore that can fail. */
+/* Set the signal page. No step of RESTORE after this one can fail. */
 static int criu_restore_page(struct kfd_process *p,
 			     const struct kfd_criu_head *h)
 {
@@ -139,8 +139,8 @@ static u64 criu_gpus(struct kfd_process *p, u64 bits,
 }
 
 /*
- * Keep the SVM ranges for RESUME, since CRIU has not mapped their memory yet. The GPU masks in
- * @ranges are changed to masks of indices in kfd_process.pdds.
+ * Keep the SVM ranges until RESUME, because CRIU has not mapped their memory yet. Translate the GPU
+ * masks in @ranges to masks of indices in kfd_process.pdds.
  */
 static int criu_keep_ranges(struct kfd_process *p,
 			    struct svm_saved_range *ranges, u32 n,
@@ -191,8 +191,8 @@ static int criu_restore_objects(struct kfd_process *p,
 }
 
 /*
- * Undo a restore. Address spaces and doorbell slices stay, because other code reads their
- * pointers without a lock.
+ * Remove the objects that a failed RESTORE has created. Address spaces and doorbell slices stay,
+ * because other code reads the pointers to them without a lock.
  */
 static void criu_undo(struct kfd_process *p, bool xnack)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Begins and ends debug sessions, and raises exceptions in them.
+ * Begins and ends debug sessions, and raises exceptions of debugged processes.
  *
  * Exceptions are bits in struct kfd_dbg (process), struct kfd_dbg_device (GPU) and struct
- * kfd_queue. A byte in the debugger's file reports that there are new exceptions, and the
- * debugger queries them. A work item writes the byte without blocking. If the file is full, no
- * byte is needed, because the debugger still has bytes to read.
+ * kfd_queue. A byte in the debugger's file reports that there are new exceptions, and the debugger
+ * queries them. A work item writes the byte without blocking. If the file is full, no byte needs to
+ * be written, because the debugger has not read the earlier bytes yet.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -75,8 +75,8 @@ static bool kfd_dbg_raise(struct kfd_process *p, u64 *exceptions, u64 mask)
 	bool wanted = false;
 
 	/*
-	 * Test without the lock: a session that begins now may miss the exception, as if it
-	 * began later.
+	 * Test without kfd_dbg_lock. A session that begins between the test and the lock may miss
+	 * the exception, as if the session began later.
 	 */
 	if (!READ_ONCE(p->debug_trap_enabled))
 		return false;
@@ -126,7 +126,7 @@ static bool kfd_dbg_raise_process(struct kfd_process *p, u64 mask)
 }
 
 /**
- * kfd_dbg_raise_fault() - raise a memory fault that could not be repaired
+ * kfd_dbg_raise_fault() - raise a memory fault that the driver could not handle
  * @pdd: state of the process on the GPU
  * @va: address of the access
  * @not_present: the page-table entry was not valid
@@ -226,8 +226,8 @@ int kfd_dbg_begin(struct kfd_process *debugger, struct kfd_process *target,
 }
 
 /*
- * Clear the exceptions of a process on a GPU and of its queues there. If only the debugger got
- * a memory fault, report the fault to the process. The caller holds kfd_dbg_lock.
+ * Clear the exceptions of a process on a GPU and of its queues there. If a memory fault was
+ * reported only to the debugger, report it to the process now. The caller holds kfd_dbg_lock.
  */
 static void kfd_dbg_forget_device(struct kfd_process_device *pdd)
 {
@@ -300,7 +300,7 @@ static struct kfd_process *kfd_dbg_next_target(struct kfd_process *p)
  * afterwards.
  *
  * Context: takes kfd_process.queue_lock of @p and of the processes that it debugs. MMU notifiers
- * may call it.
+ * may call this function.
  */
 void kfd_dbg_close(struct kfd_process *p)
 {

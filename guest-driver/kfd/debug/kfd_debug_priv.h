@@ -16,10 +16,11 @@ struct kfd_process;
 
 /**
  * struct kfd_dbg_session - a debugger's session on a process
- * @ref: references: one of kfd_dbg.session, and one of @notify while the work is queued
+ * @ref: references: kfd_dbg.session holds one, and @notify holds one while it is queued
  * @target: debugged process; the pointer is valid while kfd_dbg.session of @target is this session
  * @debugger: process of the debugger; the pointer is valid while @link is in a list
- * @link: link in kfd_dbg.debugging of @debugger, as long as this is the session of @target
+ * @link: link in kfd_dbg.debugging of @debugger, valid as long as @target is debugged in this
+ *        session
  * @file: pipe, FIFO or socket that the debugger reads; a byte in it reports new exceptions
  * @notify: writes a byte to @file
  * @mask: exceptions that the debugger has subscribed to, KFD_EC_MASK()
@@ -44,7 +45,7 @@ enum kfd_runtime_call {
  * struct kfd_dbg - sessions of a process, as target and as debugger
  * @session: session whose target is the process, or NULL. Changed together with
  *           kfd_process.debug_trap_enabled, with both kfd_process.queue_lock and kfd_dbg_lock held
- * @debugging: list of sessions in which the process is the debugger
+ * @debugging: list of the sessions in which the process is the debugger
  * @closed: the process is detached; no session begins any more
  * @exceptions: KFD_EC_MASK_PROCESS exceptions that were raised and not cleared
  * @runtime: arguments of the last RUNTIME_ENABLE
@@ -68,10 +69,10 @@ struct kfd_dbg {
 /**
  * struct kfd_dbg_device - exceptions of a process on a GPU
  * @exceptions: KFD_EC_MASK_DEVICE exceptions that were raised and not cleared
- * @fault_known: @fault is valid. It is the first fault after the debugger last cleared the
- *               exception
+ * @fault_known: @fault is valid. @fault is the first fault since the debugger last cleared
+ *               EC_DEVICE_MEMORY_VIOLATION
  * @fault_held: a fault was reported to the debugger, which has not passed it to the process yet
- * @fault: memory fault that could not be repaired
+ * @fault: information on the memory fault that the driver could not handle
  *
  * kfd_dbg_lock protects all members.
  */
@@ -100,10 +101,10 @@ extern spinlock_t kfd_dbg_lock;
 int kfd_dbg_begin(struct kfd_process *debugger, struct kfd_process *target,
 		  struct file *file, u64 mask, struct kfd_runtime_info *info);
 /*
- * End the session of @target. If @debugger is not NULL, end the session only if @debugger owns
- * it. The function resumes suspended queues, clears exceptions, reports a memory fault that
- * only the debugger got to the process, and wakes calls of RUNTIME_ENABLE and DESTROY_QUEUE.
- * Takes queue_lock of @target.
+ * End the session of @target. If @debugger is not NULL, end the session only if @debugger owns it.
+ * The function resumes suspended queues, clears exceptions, passes a memory fault that only the
+ * debugger got to the process, and wakes calls of RUNTIME_ENABLE and DESTROY_QUEUE. Takes
+ * queue_lock of @target.
  */
 void kfd_dbg_end(struct kfd_process *target, struct kfd_process *debugger);
 /* Queue the work item that writes a byte to the debugger's file. The caller holds kfd_dbg_lock. */
@@ -141,9 +142,9 @@ int kfd_dbg_device_snapshot(struct kfd_process *target,
 
 /*
  * Read or, if @write, write the memory of process @p at address @va. Any thread may call the
- * function. If @fault is false, fail instead of handling a page fault: work items that serve
- * several processes need this, because a page fault may wait for a file system in user space.
- * Returns 0, or -EFAULT if not all @bytes were accessed. The caller holds no locks.
+ * function. If @fault is false, the function fails instead of handling a page fault. Work items
+ * that handle several processes pass false, because a page fault may wait for a file system in user
+ * space. Returns 0, or -EFAULT if not all @bytes were accessed. The caller holds no locks.
  */
 int kfd_dbg_access(struct kfd_process *p, u64 va, void *buf, unsigned int bytes,
 		   bool write, bool fault);

@@ -59,9 +59,9 @@ static struct kfd_process_device *kfd_dbg_find_device(struct kfd_process *p,
 }
 
 /*
- * Find the first source (queue, GPU or process) with an exception that the debugger has
- * subscribed to. Return the address of the source's exceptions, and set the source's ids in
- * @args; return NULL if there is no such source.
+ * Find the first source (queue, GPU or process) that has raised an exception to which the debugger
+ * has subscribed. Return the address of the source's exceptions, and set the source's ids in @args;
+ * return NULL if there is no such source.
  */
 static u64 *kfd_dbg_find(struct kfd_process *p,
 			 struct kfd_ioctl_dbg_trap_query_debug_event_args *args)
@@ -249,7 +249,7 @@ int kfd_dbg_query_info(struct kfd_process *target,
  * @target: debugged process
  * @mask: exceptions that the debugger subscribes to, KFD_EC_MASK()
  *
- * Notifies the debugger if one of these exceptions was raised already.
+ * Notifies the debugger if an exception in @mask was raised before the call.
  *
  * Return: 0, or -EINVAL if there is no session.
  */

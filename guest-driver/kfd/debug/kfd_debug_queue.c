@@ -21,8 +21,8 @@
 #define KFD_DBG_ERROR	BIT(KFD_DBG_QUEUE_ERROR_BIT)
 
 /*
- * Return true if @p has a session. The caller holds queue_lock, so that no session begins or
- * ends.
+ * Return true if @p has a session. The caller holds queue_lock, so that no session begins or ends
+ * before the caller uses the result.
  */
 static bool kfd_dbg_active(struct kfd_process *p)
 {
@@ -55,7 +55,7 @@ void kfd_dbg_resume_all(struct kfd_process *p)
 }
 
 /**
- * kfd_dbg_wait_resumed() - wait until a queue may be destroyed
+ * kfd_dbg_wait_resumed() - wait until the debugger does not suspend a queue that is to be destroyed
  * @q: queue; the caller destroys it after success
  *
  * Waits until the debugger resumes the queue or the session ends, and keeps the queue from being
@@ -96,7 +96,7 @@ int kfd_dbg_wait_resumed(struct kfd_queue *q)
 
 /**
  * struct kfd_dbg_ids - queue ids of SUSPEND_QUEUES and RESUME_QUEUES
- * @id: queue ids with the flags KFD_DBG_INVALID and KFD_DBG_ERROR, as copied to user space
+ * @id: queue ids with the flags KFD_DBG_INVALID and KFD_DBG_ERROR, as copied from and to user space
  * @n: length of @id
  * @mine: bit i is set if the queue with the id in @id[i] is on the GPU that is being handled
  */
@@ -106,7 +106,7 @@ struct kfd_dbg_ids {
 	DECLARE_BITMAP(mine, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
 };
 
-/* Copy the ids from user space, and mark all of them invalid. */
+/* Copy the ids from user space, and mark each as invalid until its queue is found. */
 static int kfd_dbg_get_ids(struct kfd_dbg_ids *ids, u64 user, u32 n)
 {
 	u32 i;
@@ -163,8 +163,8 @@ static bool kfd_dbg_may_suspend(const struct kfd_queue *q)
 }
 
 /*
- * Set kfd_queue.suspended of the queues of @ids on the GPU. Return the number of queues that have
- * the new state. The caller holds queue_lock.
+ * Set kfd_queue.suspended to @suspend for the queues in @ids that are on the GPU. Return the number
+ * of these queues. The caller holds queue_lock.
  */
 static int kfd_dbg_mark(struct kfd_process_device *pdd, struct kfd_dbg_ids *ids,
 			bool suspend)
@@ -236,7 +236,7 @@ static int kfd_dbg_apply_all(struct kfd_process *p, struct kfd_dbg_ids *ids,
 /**
  * struct kfd_dbg_saved - wave state for the header of a context save area
  * @va: address of the context save area in the process
- * @saved: offsets and sizes of the control stack and of the wave state in that area
+ * @saved: offsets and sizes of the control stack and of the wave state in the context save area
  */
 struct kfd_dbg_saved {
 	u64 va;
@@ -264,8 +264,8 @@ static u32 kfd_dbg_collect(struct kfd_process *p, const struct kfd_dbg_ids *ids,
 }
 
 /*
- * Write the wave state into the header of the context save area, where the debugger reads it. If
- * the process has no memory there, the write is dropped.
+ * Write the wave state into the header of the context save area, where the debugger reads it. If no
+ * memory is mapped at the header's address, drop the write.
  */
 static void kfd_dbg_write_saved(struct kfd_process *p,
 				const struct kfd_dbg_saved *s)
@@ -361,7 +361,10 @@ static u32 kfd_dbg_queue_type(const struct kfd_queue *q)
 			KFD_IOC_QUEUE_TYPE_COMPUTE;
 }
 
-/* Fill @e for @q, and clear the exceptions @clear of @q. The caller holds queue_lock. */
+/*
+ * Fill @e with a description of @q, and clear the exceptions of @q that are in @clear. The caller
+ * holds queue_lock.
+ */
 static void kfd_dbg_queue_entry(struct kfd_queue *q, u64 clear,
 				struct kfd_queue_snapshot_entry *e)
 {
@@ -387,8 +390,8 @@ static void kfd_dbg_queue_entry(struct kfd_queue *q, u64 clear,
 }
 
 /*
- * Fill up to @max entries. Return the number of the process's queues, which may exceed @max. The
- * caller holds queue_lock.
+ * Fill up to @max elements of @entry, one for each queue. Return the number of the process's
+ * queues, which may exceed @max. The caller holds queue_lock.
  */
 static u32 kfd_dbg_queue_entries(struct kfd_process *p, u64 clear,
 				 struct kfd_queue_snapshot_entry *entry,

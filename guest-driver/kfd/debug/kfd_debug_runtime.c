@@ -58,9 +58,9 @@ static int kfd_dbg_save_area(struct kfd_process *p, u32 queue_id, u64 *va)
  * @queue_id: compute queue; the header of its context save area has the address of the runtime's
  *            exception word, and the id of the event to signal
  * @mask: exceptions to add to the exception word, KFD_EC_MASK()
- * @fault: allow page faults in the process's memory
+ * @fault: true to handle page faults of the accesses to the process's memory, false to fail
  *
- * If the word cannot be read or written, the event is not signalled, as in amdkfd.
+ * If the exception word cannot be read or written, the event is not signalled, as in amdkfd.
  *
  * Context: sleeps; no locks are held.
  */
@@ -82,8 +82,8 @@ void kfd_dbg_signal_runtime(struct kfd_process *p, u32 queue_id, u64 mask,
 }
 
 /*
- * At the debugger's request, stop the process's queues on the GPU, and report a memory fault to
- * the process.
+ * Handle SEND_RUNTIME_EVENT for a memory fault: stop the process's queues on the GPU, and report
+ * the fault to the process.
  */
 static void kfd_dbg_send_fault(struct kfd_process_device *pdd)
 {

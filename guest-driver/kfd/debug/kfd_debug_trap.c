@@ -74,8 +74,9 @@ static int kfd_dbg_op_enable(struct kfd_process *p, struct kfd_process *target,
 }
 
 /*
- * No override is supported. A request without overrides only queries which overrides are
- * supported: return an empty mask.
+ * Handle a debugger's request to override the settings of wave launches. The device supports no
+ * override, so return an empty mask of supported overrides if the request names none; otherwise
+ * fail.
  */
 static int
 kfd_dbg_op_override(struct kfd_ioctl_dbg_trap_set_wave_launch_override_args *args)

@@ -79,8 +79,8 @@ static bool kfd_runtime_ask(struct kfd_process *p)
 }
 
 /*
- * Enable the runtime. The caller holds kfd_process.mutex and kfd_dbg_lock. Returns 0; 1 if the
- * caller has to wait for the debugger's reply; -EBUSY, -EEXIST.
+ * Record the process's runtime as enabled. The caller holds kfd_process.mutex and kfd_dbg_lock.
+ * Returns 0; 1 if the caller has to wait for the debugger's reply; -EBUSY, -EEXIST.
  */
 static int kfd_runtime_on(struct kfd_process *p,
 			  const struct kfd_ioctl_runtime_enable_args *args)
@@ -88,8 +88,8 @@ static int kfd_runtime_on(struct kfd_process *p,
 	struct kfd_runtime_info *info = &p->dbg->runtime;
 
 	/*
-	 * A signal interrupted the same call, and user space repeats it: only wait for the
-	 * reply.
+	 * A signal interrupted an earlier call that enabled the runtime, and user space repeats the
+	 * call: only wait for the debugger's reply.
 	 */
 	if (p->dbg->interrupted == KFD_RUNTIME_ON &&
 	    info->runtime_state == DEBUG_RUNTIME_STATE_ENABLED)
@@ -106,8 +106,8 @@ static int kfd_runtime_on(struct kfd_process *p,
 }
 
 /*
- * Disable the runtime. The caller holds kfd_process.mutex and kfd_dbg_lock. Returns 0, or 1 if
- * the caller has to wait for the debugger's reply.
+ * Record the process's runtime as disabled. The caller holds kfd_process.mutex and kfd_dbg_lock.
+ * Returns 0, or 1 if the caller has to wait for the debugger's reply.
  */
 static int kfd_runtime_off(struct kfd_process *p)
 {

@@ -7,9 +7,10 @@
  * auto-reset event is consumed by all calls that wait for the event or, if no call waits, by
  * the next call that names the event.
  *
- * A call may name an event more than once in its array. Each of these names has an entry, but
- * only the first entry is in the event's list; it counts the signals for all of them. So the
- * list has one entry for each waiting call, and the event wakes each call once.
+ * A call may name an event more than once in its array. Each naming has its own entry, but only the
+ * first entry is in the event's list. The first entry counts the signals for all of the call's
+ * entries for the event. So the list has one entry for each waiting call, and the event wakes each
+ * call once.
  */
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -34,7 +35,7 @@ struct kfd_wait;
  * @wait: the call
  * @first: first entry of the call for the same event, which may be this entry; NULL before the
  *         event was looked up
- * @seen: value of @sets in @first when this entry was added
+ * @seen: value of @first->sets when this entry was added
  * @set: the event was already signalled when this entry was added
  * @wants_age: report the event's age to user space
  * @took: the event has satisfied at least one of the call's entries for it
@@ -61,7 +62,7 @@ struct kfd_wait_entry {
 /**
  * struct kfd_wait - a call of WAIT_EVENTS
  * @wq: the calling thread sleeps here
- * @all: true: wait for all events; false: for any of them
+ * @all: true: the call waits for all events; false: the call waits for any of them
  * @broken: one of the events was destroyed
  * @n: number of entries
  * @n_set: number of entries whose event was signalled
@@ -89,8 +90,8 @@ static bool wait_over(const struct kfd_wait *w)
 }
 
 /*
- * Count @names further entries for @first's event as satisfied. If that satisfies the call,
- * wake the calling thread. The caller holds the lock of kfd_events.all.
+ * Add @names to the number of the call's entries for @first's event that are satisfied. If this
+ * completes the call, wake the calling thread. The caller holds the lock of kfd_events.all.
  */
 static void wait_count(struct kfd_wait_entry *first, u32 names)
 {
@@ -207,7 +208,10 @@ static int wait_begin(struct kfd_process *p, struct kfd_wait *w,
 	return ret;
 }
 
-/* Return true if the entry's event was signalled. The caller holds the lock of kfd_events.all. */
+/*
+ * Return true if the entry's event was signalled before or since the entry was added. The caller
+ * holds the lock of kfd_events.all.
+ */
 static bool wait_entry_set(const struct kfd_wait_entry *e)
 {
 	return e->set || e->seen != e->first->sets;
@@ -264,7 +268,7 @@ static int wait_report(struct kfd_process *p, struct kfd_wait_entry *e,
 	xa_unlock(&p->events->all);
 	if (!ev)
 		return -EINVAL;
-	/* All data is in a union at the start of struct kfd_event_data. */
+	/* The data of every event type is in a union at the start of struct kfd_event_data. */
 	return size && copy_to_user(user, &data, size) ? -EFAULT : 0;
 }
 
@@ -325,7 +329,10 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
 	if (ret == -ERESTARTSYS) {
 		s64 left = ktime_to_ns(ktime_sub(end, ktime_get()));
 
-		/* The restarted call waits for the rest of the time. */
+		/*
+		 * Replace the timeout by the time that is left, because the restarted call reads it
+		 * again.
+		 */
 		if (args->timeout != KFD_WAIT_FOREVER)
 			args->timeout = left > 0 ?
 				DIV_ROUND_UP_ULL(left, NSEC_PER_MSEC) : 0;
@@ -336,8 +343,8 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
 		return 0;
 	}
 	/*
-	 * If an event before the destroyed event has satisfied the call, do not return -EIO:
-	 * wait_report() returns -EINVAL at the destroyed event.
+	 * Return -EIO if an event was destroyed, unless an event before it in the array has
+	 * satisfied the call. In that case wait_report() returns -EINVAL at the destroyed event.
 	 */
 	if (READ_ONCE(w->broken) && (w->all || !wait_any_set(p, w)))
 		return -EIO;

@@ -3,10 +3,10 @@
  * Events of a process.
  *
  * The signal page has a 64-bit slot for each event of type SIGNAL or DEBUG_EVENT. The GPU signals
- * an event by a write to its slot and an interrupt with the event's id, which the kernel takes as
- * a hint. A slot that does not hold KFD_EVENT_UNSIGNALED is signalled; the kernel sets
- * KFD_EVENT_UNSIGNALED again when it signals the event. If the slot of the id is not signalled, a
- * work item looks at all slots.
+ * an event by a write to the event's slot and by an interrupt with the event's id. The kernel takes
+ * the id as a hint. A slot that does not hold KFD_EVENT_UNSIGNALED is signalled; the kernel sets
+ * KFD_EVENT_UNSIGNALED again when it signals the event. If the slot of the id in the interrupt is
+ * not signalled, a work item scans all slots.
  *
  * The work item also takes over if the interrupt handler finds the lock of kfd_events.all taken,
  * or if more than KFD_WAKE_AT_ONCE calls wait for the event.
@@ -26,7 +26,7 @@
 #include "kfd_events.h"
 #include "kfd_events_priv.h"
 
-/* No event has the id 0, because interrupts of packets without an event id have the id 0. */
+/* No event has the id 0, because packets without an event id raise interrupts with the id 0. */
 #define KFD_SIGNAL_IDS	XA_LIMIT(1, KFD_SIGNAL_EVENT_LIMIT - 1)
 #define KFD_OTHER_IDS	XA_LIMIT(KFD_SIGNAL_EVENT_LIMIT, INT_MAX)
 /*
@@ -35,13 +35,16 @@
  */
 #define KFD_WAKE_AT_ONCE	64u
 
-/* Return true if the GPU has written the slot, which may happen at any time. */
+/* Return true if the GPU has written the slot. The GPU may write a slot at any time. */
 static bool slot_signaled(const u64 *slots, u32 id)
 {
 	return READ_ONCE(slots[id]) != KFD_EVENT_UNSIGNALED;
 }
 
-/* Signal the event of slot @id. Return false if the slot is not signalled, or has no event. */
+/*
+ * Signal the event of slot @id. Return false if the slot is not signalled, or if no event has this
+ * id.
+ */
 static bool signal_slot(struct kfd_events *events, u64 *slots, u32 id)
 {
 	struct kfd_event *ev;
@@ -58,7 +61,7 @@ static bool signal_slot(struct kfd_events *events, u64 *slots, u32 id)
 
 static void scan_slots(struct kfd_events *events)
 {
-	/* Pairs with events_set_page(). */
+	/* Pairs with smp_store_release() in events_set_page(). */
 	u64 *slots = smp_load_acquire(&events->signal_page);
 	u32 id;
 
@@ -79,30 +82,36 @@ static void scan_work(struct work_struct *work)
 
 /**
  * kfd_events_scan() - signal the events of all signalled slots
- * @p: process; its queues are off the hardware, so that the GPU writes no slot meanwhile
+ * @p: process; its queues are off the hardware, so that the GPU writes no slot during the scan
  *
  * Context: kfd_process.mutex is held.
  */
 void kfd_events_scan(struct kfd_process *p)
 {
-	/* No barrier is needed, because the page is set under the mutex. */
+	/*
+	 * No barrier is needed, because signal_page is set under kfd_process.mutex, which the
+	 * caller holds.
+	 */
 	if (p->events->signal_page)
 		scan_slots(p->events);
 }
 
 /**
  * kfd_events_scan_later() - queue a scan of all slots
- * @p: process with a signal page; the caller holds a reference
+ * @p: process with a signal page; the caller holds a reference to @p
  *
  * Context: any.
  */
 void kfd_events_scan_later(struct kfd_process *p)
 {
-	/* Use an unbound workqueue, since the number of wake-ups is not limited. */
+	/* Use an unbound workqueue, because a scan may wake any number of waiters and take long. */
 	queue_work(system_unbound_wq, &p->events->scan_work);
 }
 
-/* Signal an event in hard interrupt context. Return false if scan_work must signal it. */
+/*
+ * Signal an event in hard interrupt context. Return false if the caller must queue scan_work
+ * instead.
+ */
 static bool signal_at_once(struct vgpu_device *vdev, struct kfd_events *events,
 			   u64 *slots, u32 id)
 {
@@ -110,8 +119,9 @@ static bool signal_at_once(struct vgpu_device *vdev, struct kfd_events *events,
 	bool done = false;
 
 	/*
-	 * Do not spin: this CPU may hold the lock itself, and another CPU holds the lock for as
-	 * long as it wakes all calls of an event.
+	 * Do not spin on the lock. The interrupt may have hit this CPU while it held the lock, and
+	 * another CPU may hold the lock for as long as it takes to wake all calls that wait for an
+	 * event.
 	 */
 	if (!xa_trylock(&events->all))
 		return false;
@@ -138,7 +148,7 @@ static bool signal_at_once(struct vgpu_device *vdev, struct kfd_events *events,
 void kfd_events_interrupt_process(struct vgpu_device *vdev,
 				  struct kfd_process *p, u32 id)
 {
-	/* Pairs with events_set_page(). */
+	/* Pairs with smp_store_release() in events_set_page(). */
 	u64 *slots = smp_load_acquire(&p->events->signal_page);
 	bool done = false;
 
@@ -154,7 +164,7 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_events_interrupt_process);
 /**
  * kfd_events_interrupt() - kfd_events_interrupt_process() for the process that has a PASID
  * @vdev: GPU that raised the interrupt
- * @pasid: PASID of the interrupt; nothing is done if no process has it
+ * @pasid: PASID of the interrupt. If no process has this PASID, the function does nothing
  * @id: event id of the interrupt
  *
  * Context: hard interrupt. Takes bounded time.
@@ -170,8 +180,8 @@ void kfd_events_interrupt(struct vgpu_device *vdev, u16 pasid, u32 id)
 }
 
 /*
- * Signal @ev with the data of @news, if both have the same type. The caller holds the lock of
- * kfd_events.all.
+ * If @ev and @news have the same type, copy the data of @news to @ev and signal @ev. The caller
+ * holds the lock of kfd_events.all.
  */
 static void event_report(struct kfd_event *ev, const struct kfd_event *news)
 {
@@ -185,8 +195,8 @@ static void event_report(struct kfd_event *ev, const struct kfd_event *news)
 }
 
 /*
- * Signal all events of @news's type with its data. The lock is dropped after each event,
- * because a process may have any number of events.
+ * Signal all events of @news's type with the data of @news. Drop the lock of kfd_events.all after
+ * each event, because a process may have any number of events.
  */
 static void events_report(struct kfd_process *p, const struct kfd_event *news)
 {
@@ -244,7 +254,8 @@ void kfd_events_memory(struct kfd_process_device *pdd,
 }
 
 /**
- * kfd_events_memory_exception() - signal MEMORY events after a fault that cannot be repaired
+ * kfd_events_memory_exception() - signal MEMORY events after a fault that the driver could not
+ * handle
  * @pdd: state of the process on the GPU
  * @va: address of the access
  * @not_present: the page-table entry was not valid
@@ -264,7 +275,7 @@ void kfd_events_memory_exception(struct kfd_process_device *pdd, u64 va,
 /**
  * kfd_events_reset() - signal HW_EXCEPTION events after a reset or a bad packet
  * @pdd: state of the process on the GPU
- * @engine: true: report the reset of an engine; false: of the whole GPU
+ * @engine: true to report the reset of an engine, false to report the reset of the whole GPU
  * @memory_lost: the process has lost VRAM
  *
  * Context: process context; spinlocks may be held.
@@ -319,11 +330,17 @@ void kfd_events_poison(struct kfd_process_device *pdd)
 	events_report(pdd->process, &hw);
 }
 
-/* Set the signal page; interrupts use it from now on. The caller holds kfd_process.mutex. */
+/*
+ * Initialise @slots and publish it as the signal page, for interrupt handlers to use. The caller
+ * holds kfd_process.mutex.
+ */
 static void events_set_page(struct kfd_events *events, u64 *slots)
 {
 	memset(slots, 0xff, KFD_EVENT_PAGE_BYTES);
-	/* Pairs with kfd_events_interrupt_process(). */
+	/*
+	 * Pairs with smp_load_acquire() in scan_slots(), kfd_events_interrupt_process() and
+	 * kfd_events_mmap().
+	 */
 	smp_store_release(&events->signal_page, slots);
 }
 
@@ -332,12 +349,12 @@ static void events_set_page(struct kfd_events *events, u64 *slots)
  * @p: process
  * @handle: handle of GTT memory that the process has allocated
  *
- * Imported memory is refused, because the BO may be the signal page of another process, whose
- * slots would be shared with this process.
+ * Imported memory is refused, because another process may use the same BO as its signal page. The
+ * two processes would then share slots.
  *
  * Context: kfd_process.mutex is held. Takes the BO's reservation.
  *
- * Return: 0; -EINVAL if there is no such memory, the memory is of another kind, too small or
+ * Return: 0; -EINVAL if there is no such memory, the memory is not GTT, is too small or is
  * imported, or the process has a signal page already; -ENOMEM, -ERESTARTSYS.
  */
 int kfd_events_take_page(struct kfd_process *p, u64 handle)
@@ -374,10 +391,12 @@ int kfd_events_take_page(struct kfd_process *p, u64 handle)
 }
 
 /**
- * kfd_events_make_page() - allocate a signal page in kernel memory, unless there is a page
+ * kfd_events_make_page() - allocate a signal page in kernel memory, unless the process has a signal
+ * page
  * @p: process
  *
- * User space may map the page by kfd_events_mmap(); the GPU has no mapping of the page.
+ * User space may map the page with mmap() of /dev/kfd (kfd_events_mmap()); the GPU has no mapping
+ * of the page.
  *
  * Context: kfd_process.mutex is held.
  *
@@ -397,7 +416,7 @@ int kfd_events_make_page(struct kfd_process *p)
 }
 
 /**
- * kfd_events_has_page() - whether there is a signal page
+ * kfd_events_has_page() - whether a process has a signal page
  * @p: process; kfd_process.mutex is held
  *
  * Return: true if there is a signal page.
@@ -424,11 +443,11 @@ bool kfd_events_user_page(const struct kfd_process *p, u64 *handle)
 }
 
 /**
- * kfd_events_holds() - whether memory is the signal page
+ * kfd_events_holds() - whether a handle refers to the process's signal page
  * @p: process; kfd_process.mutex is held
  * @handle: handle of the memory
  *
- * Return: true if user space allocated the signal page, and @handle is its handle.
+ * Return: true if user space allocated the signal page, and @handle is the handle of this memory.
  */
 bool kfd_events_holds(const struct kfd_process *p, u64 handle)
 {
@@ -442,12 +461,12 @@ bool kfd_events_holds(const struct kfd_process *p, u64 handle)
  *
  * Context: mmap_lock is held.
  *
- * Return: 0; -EINVAL if there is no such page, or @vma is too long; or an error of
- * remap_vmalloc_range().
+ * Return: 0; -EINVAL if the kernel has allocated no signal page, or @vma is too long; or an error
+ * of remap_vmalloc_range().
  */
 int kfd_events_mmap(struct kfd_process *p, struct vm_area_struct *vma)
 {
-	/* Pairs with events_set_page(). */
+	/* Pairs with smp_store_release() in events_set_page(). */
 	u64 *slots = smp_load_acquire(&p->events->signal_page);
 
 	if (!slots || p->events->signal_bo ||
@@ -460,7 +479,7 @@ int kfd_events_mmap(struct kfd_process *p, struct vm_area_struct *vma)
 /**
  * kfd_event_publish() - allocate an event's id, and let lookups find the event
  * @p: process
- * @ev: event; once the function has published it, another thread may destroy it
+ * @ev: event; another thread may destroy the event once the function has published it
  * @limit: interval from which the id is allocated
  * @id: set to the event's id
  *
@@ -520,8 +539,8 @@ static int event_add(struct kfd_process *p, u32 type, bool auto_reset, u32 *id)
  *
  * Context: no locks are held. Takes kfd_process.mutex.
  *
- * Return: 0; -EINVAL for an unknown type, memory that cannot be the signal page, or a second
- * page; -ENOSPC if no id is free; -ENOMEM, -ERESTARTSYS.
+ * Return: 0; -EINVAL for an unknown type, memory that cannot be the signal page, or memory for a
+ * second signal page; -ENOSPC if no id is free; -ENOMEM, -ERESTARTSYS.
  */
 int kfd_ioctl_create_event(struct kfd_process *p, void *data)
 {
@@ -685,8 +704,8 @@ void kfd_events_close(struct kfd_process *p)
 
 /**
  * kfd_events_fini() - free a process's events
- * @p: process without queues and references, after kfd_events_close(); or a process that was
- *     never hashed
+ * @p: process to be freed: either kfd_events_close() was called and no queue and no reference is
+ *     left, or the process was never hashed
  */
 void kfd_events_fini(struct kfd_process *p)
 {
@@ -695,7 +714,10 @@ void kfd_events_fini(struct kfd_process *p)
 	struct kfd_event *ev;
 	unsigned long id;
 
-	/* Lookups of the process by PASID fail now, so that no interrupt queues the work again. */
+	/*
+	 * The process cannot be looked up by PASID any more, so no interrupt handler queues
+	 * scan_work again.
+	 */
 	cancel_work_sync(&events->scan_work);
 	xa_for_each(&events->all, id, ev)
 		kfree(ev);

@@ -18,13 +18,13 @@ int kfd_events_init(struct kfd_process *p);
 void kfd_events_close(struct kfd_process *p);
 void kfd_events_fini(struct kfd_process *p);
 
-/* Signal events for interrupts of the GPU. */
+/* Called when the GPU raises an interrupt that names an event. */
 void kfd_events_interrupt(struct vgpu_device *vdev, u16 pasid, u32 id);
 void kfd_events_interrupt_process(struct vgpu_device *vdev,
 				  struct kfd_process *p, u32 id);
 void kfd_events_scan_later(struct kfd_process *p);
 
-/* Signal events for exceptions. */
+/* Signal the events of type MEMORY or HW_EXCEPTION. */
 void kfd_events_memory_exception(struct kfd_process_device *pdd, u64 va,
 				 bool not_present, bool write);
 void kfd_events_fill_memory(struct kfd_process_device *pdd, u64 va,
@@ -47,7 +47,7 @@ int kfd_events_mmap(struct kfd_process *p, struct vm_area_struct *vma);
 
 int kfd_events_signal(struct kfd_process *p, u32 id);
 
-/* Ioctls; kfd_ioctl_wait_events() is in kfd_event_wait.c. */
+/* Handlers of ioctls, in kfd_events.c; kfd_ioctl_wait_events() is in kfd_event_wait.c. */
 int kfd_ioctl_create_event(struct kfd_process *p, void *data);
 int kfd_ioctl_destroy_event(struct kfd_process *p, void *data);
 int kfd_ioctl_set_event(struct kfd_process *p, void *data);

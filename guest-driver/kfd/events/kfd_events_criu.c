@@ -27,7 +27,7 @@ u32 kfd_events_criu_count(struct kfd_process *p)
 	unsigned long id;
 	u32 n = 0;
 
-	/* Events may be freed meanwhile; the loop does not dereference them. */
+	/* DESTROY_EVENT may free an event during the loop, so the loop does not dereference @ev. */
 	xa_for_each(&p->events->all, id, ev)
 		n++;
 	return n;
@@ -63,7 +63,7 @@ int kfd_events_criu_save(struct kfd_process *p, struct kfd_saved_event *events,
 	unsigned long id;
 	u32 i = 0;
 
-	/* Signal the events now, so that later interrupts find no signalled slot. */
+	/* Signal the events of all signalled slots, so that their state is saved in the events. */
 	kfd_events_scan(p);
 	xa_for_each(all, id, ev) {
 		if (i == n)

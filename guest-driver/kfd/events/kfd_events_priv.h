@@ -17,7 +17,7 @@ struct vgpu_bo;
  * @id: id that user space uses; for KFD_IOC_EVENT_SIGNAL and KFD_IOC_EVENT_DEBUG_EVENT also the
  *      index of the event's slot in the signal page
  * @type: KFD_IOC_EVENT_*
- * @auto_reset: a call that waits for the event clears @signaled
+ * @auto_reset: WAIT_EVENTS clears @signaled when it has consumed the signal
  * @signaled: the event was signalled and has not been reset since
  * @age: starts at 1, incremented by each signal
  * @waits: list of struct kfd_wait_entry, one for each call that waits for the event, including
@@ -53,8 +53,8 @@ struct kfd_event {
  * @signal_bo: if user space allocated the signal page, its BO, with a reference and a pin;
  *             otherwise NULL. Set once, before @signal_page, under kfd_process.mutex
  * @signal_handle: handle of @signal_bo; protected like @signal_bo
- * @scan_work: signals the events of slots that no interrupt named, or that the
- *             interrupt handler left to process context
+ * @scan_work: signals the events whose slots are signalled, for interrupts that the interrupt
+ *             handler does not handle itself
  */
 struct kfd_events {
 	struct xarray all;
@@ -72,9 +72,12 @@ struct kfd_events {
 int kfd_event_publish(struct kfd_process *p, struct kfd_event *ev,
 		      struct xa_limit limit, u32 *id);
 
-/* kfd_event_wait.c. The caller holds the lock of kfd_events.all. */
+/* Functions in kfd_event_wait.c. The caller holds the lock of kfd_events.all. */
 
-/* Signal the event: mark the calls that wait for it, and wake the calls that are satisfied. */
+/*
+ * Signal the event: mark the WAIT_EVENTS calls that wait for it, and wake those calls that need no
+ * further event.
+ */
 void kfd_event_set(struct kfd_event *ev);
 /* Called when the event is destroyed: end the calls that wait for it with -EIO. */
 void kfd_event_abandon(struct kfd_event *ev);

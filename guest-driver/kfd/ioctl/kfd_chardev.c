@@ -42,7 +42,10 @@ static int kfd_open(struct inode *inode, struct file *filp)
 	ret = kfd_process_open(current, current->mm);
 	if (ret)
 		return ret;
-	/* Keep the mm_struct, so that its address is not reused, but not the process's memory. */
+	/*
+	 * Take a reference to the mm_struct, so that its address is not reused for another mm.
+	 * mmgrab() does not keep the process's memory allocated.
+	 */
 	mmgrab(current->mm);
 	filp->private_data = current->mm;
 	kfd_mmap_adopt(filp);
@@ -56,8 +59,8 @@ static int kfd_release(struct inode *inode, struct file *filp)
 }
 
 /*
- * If the exiting process has paused the process of the file for a checkpoint, let that process
- * run.
+ * When a process exits that has paused the process of the file for a checkpoint, let the paused
+ * process run.
  */
 static int kfd_flush(struct file *filp, fl_owner_t owner)
 {
@@ -67,9 +70,9 @@ static int kfd_flush(struct file *filp, fl_owner_t owner)
 }
 
 /*
- * Return the process that opened the file, with a reference taken, if it is the caller's
- * process or, if @traced, a process that the caller traces. Otherwise return ERR_PTR(): -ENODEV
- * if the caller's process was detached, else -EBADF.
+ * Return the process that opened the file, with a reference taken. It must be the caller's process
+ * or, if @traced is true, may also be a process that the caller traces. Otherwise return ERR_PTR():
+ * -ENODEV if the caller's process was detached, else -EBADF.
  */
 static struct kfd_process *kfd_file_process(struct file *filp, bool traced)
 {
@@ -101,8 +104,8 @@ static int kfd_ioctl_svm_check(const void *data, unsigned int usize)
  * struct kfd_ioctl_desc - an ioctl
  * @cmd: command, with the direction and size in this kernel's headers
  * @fn: handler, or NULL if the ioctl is not implemented
- * @check: checks arguments of variable size, or NULL; @usize: bytes that
- *         user space passed
+ * @check: checks arguments of variable size, or NULL; its @usize is the number of bytes that user
+ *         space passed
  * @absent: error to return if @fn is NULL: amdkfd's error for a GPU without the feature. If
  *          kfd_ioctls has no entry for an ioctl number, @absent is 0 and the ioctl returns
  *          -ENOTTY
@@ -167,8 +170,8 @@ static const struct kfd_ioctl_desc kfd_ioctls[] = {
 
 /*
  * Copy the argument in, run the handler, copy the argument out. User space may pass a shorter
- * structure (the missing bytes are zero) or a longer one. The argument is copied out after an
- * error, too, because MAP_MEMORY_TO_GPU returns its progress in it.
+ * structure (the missing bytes are zero) or a longer one. The argument is also copied out after an
+ * error, because a MAP_MEMORY_TO_GPU that fails returns its progress in the argument.
  */
 static int kfd_ioctl_run(const struct kfd_ioctl_desc *desc,
 			 struct kfd_process *p, void __user *arg,

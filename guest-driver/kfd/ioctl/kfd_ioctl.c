@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Implements the ioctls that concern neither memory nor queues, with the arguments and errors
- * of amdkfd.
+ * Implements ioctls for the version, clocks, apertures and per-process settings of GPUs, with the
+ * arguments and errors of amdkfd.
  */
 #include <linux/file.h>
 #include <linux/slab.h>
@@ -38,7 +38,8 @@ static bool kfd_cache_policy_ok(u32 policy)
 }
 
 /*
- * Return true if the alternate aperture is empty or consists of whole 64 KiB granules below 2^47.
+ * Return true if the alternate aperture of SET_MEMORY_POLICY is empty, or if it consists of whole
+ * 64 KiB granules and ends below 2^47.
  */
 static bool kfd_alternate_aperture_ok(u64 base, u64 size)
 {
@@ -50,8 +51,7 @@ static bool kfd_alternate_aperture_ok(u64 base, u64 size)
 }
 
 /*
- * Only check the arguments, because all memory of this GPU is coherent, which satisfies every
- * policy.
+ * Only check the arguments: all memory of this GPU is coherent, so every cache policy is satisfied.
  */
 int kfd_ioctl_set_memory_policy(struct kfd_process *p, void *data)
 {
@@ -80,7 +80,7 @@ int kfd_ioctl_get_clock_counters(struct kfd_process *p, void *data)
 	struct kfd_ioctl_get_clock_counters_args *args = data;
 	struct kfd_process_device *pdd;
 
-	/* For an unknown GPU the GPU clock is 0. */
+	/* As in amdkfd, return 0 as the clock of an unknown GPU instead of an error. */
 	pdd = kfd_process_device_by_gpu_id(p, args->gpu_id);
 	args->gpu_clock_counter = pdd ? vgpu_clock_read(pdd->node->vdev) : 0;
 	args->cpu_clock_counter = ktime_get_raw_ns();
@@ -125,7 +125,10 @@ int kfd_ioctl_get_process_apertures_new(struct kfd_process *p, void *data)
 		args->num_of_nodes = p->n_pdds;
 		return 0;
 	}
-	/* The thunk passes the number of topology nodes, which includes the CPU node. */
+	/*
+	 * Accept one entry more than there are GPUs, because the thunk passes the number of
+	 * topology nodes, which includes the CPU node.
+	 */
 	if (n > p->n_pdds + 1)
 		return -EINVAL;
 	n = min(n, p->n_pdds);
@@ -168,8 +171,8 @@ int kfd_ioctl_acquire_vm(struct kfd_process *p, void *data)
 }
 
 /*
- * SET_SCRATCH_BACKING_VA and SET_TRAP_HANDLER store the addresses of scratch memory and of the
- * trap handler. Only checkpoints use these addresses, since the device runs no shaders.
+ * SET_SCRATCH_BACKING_VA and SET_TRAP_HANDLER store the addresses of scratch memory and of the trap
+ * handler. The addresses are only saved in checkpoints, because the device runs no shaders.
  */
 int kfd_ioctl_set_scratch_backing_va(struct kfd_process *p, void *data)
 {
@@ -207,7 +210,7 @@ int kfd_ioctl_set_trap_handler(struct kfd_process *p, void *data)
 
 /*
  * Lengths of the tables of GET_TILE_CONFIG. This GPU generation does not use the tables, so all
- * entries are 0, as in amdkfd.
+ * table entries are 0, as in amdkfd.
  */
 #define KFD_TILE_CONFIGS	32u
 #define KFD_MACRO_TILE_CONFIGS	16u

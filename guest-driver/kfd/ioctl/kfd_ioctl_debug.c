@@ -21,10 +21,10 @@ bool kfd_dbg_traces(struct task_struct *task)
 }
 
 /*
- * Return the KFD process of @mm, with a reference taken, if @p may debug it. Otherwise return
- * ERR_PTR(): -ESRCH if there is no KFD process, -EPERM if @p may not debug it, or an error of
- * kfd_process_open(). If @mm has no KFD process, ENABLE creates one if the caller traces
- * @thread.
+ * Return the KFD process of @mm, with a reference taken, if @p has permission to debug it. If @mm
+ * has no KFD process, and the caller traces @thread, the operation ENABLE creates one. Otherwise
+ * return ERR_PTR(): -ESRCH if there is no KFD process, -EPERM without permission, or an error of
+ * kfd_process_open().
  */
 static struct kfd_process *kfd_dbg_target(struct kfd_process *p,
 					  struct task_struct *thread,
@@ -50,8 +50,8 @@ static struct kfd_process *kfd_dbg_target(struct kfd_process *p,
 }
 
 /*
- * Do the operation on the process of @mm. The caller holds a reference on mm_users, so that @mm
- * does not end during the operation.
+ * Do the operation of DBG_TRAP in @args on the KFD process of @mm. The caller holds a reference on
+ * mm_users, so that @mm does not end during the operation.
  */
 static int kfd_dbg_trap_thread(struct kfd_process *p, struct task_struct *thread,
 			       struct mm_struct *mm,

@@ -60,7 +60,7 @@ int kfd_ioctl_alloc_memory_of_gpu(struct kfd_process *p, void *data)
 		return -EINVAL;
 
 	mutex_lock(&p->mutex);
-	/* va_addr is 0 for VRAM that only the CPU maps. */
+	/* For VRAM that only the CPU maps, va_addr is 0, so there is no GPU address to check. */
 	if (args->va_addr &&
 	    svm_range_overlaps(p, args->va_addr, args->size))
 		ret = -EADDRINUSE;
@@ -81,7 +81,10 @@ static int kfd_mem_free(struct kfd_process *p, u64 handle)
 	pdd = kfd_mem_by_handle(p, handle, &mem);
 	if (!pdd || !mem)
 		return -EINVAL;
-	/* The signal page stays until the process ends. */
+	/*
+	 * The driver uses the signal page until the process ends, so user space must not free its
+	 * memory.
+	 */
 	if (kfd_events_holds(p, handle))
 		return -EPERM;
 	if (mem->mapped_to_gpu_memory)
@@ -105,8 +108,8 @@ int kfd_ioctl_free_memory_of_gpu(struct kfd_process *p, void *data)
 }
 
 /*
- * Copy the device ids from user space; the caller frees them with kfree(). @n_success is the
- * number of devices that an interrupted call has handled already.
+ * Copy the device ids from user space; the caller frees them with kfree(). @n_success is the number
+ * of devices that an earlier call has handled before a signal interrupted it.
  */
 static u32 *kfd_mem_get_devices(u64 ptr, u32 n_devices, u32 n_success)
 {
@@ -208,7 +211,10 @@ int kfd_ioctl_unmap_memory_from_gpu(struct kfd_process *p, void *data)
 	return ret;
 }
 
-/* Report the free VRAM, rounded down to 2 MiB. An allocation that evicts other BOs may get more. */
+/*
+ * Report the free VRAM, rounded down to 2 MiB. An allocation may get more, because it can evict
+ * BOs.
+ */
 int kfd_ioctl_get_available_memory(struct kfd_process *p, void *data)
 {
 	struct kfd_ioctl_get_available_memory_args *args = data;

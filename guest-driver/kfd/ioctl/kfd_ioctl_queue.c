@@ -27,7 +27,10 @@ static bool kfd_user_va_ok(u64 va, size_t bytes)
 static int kfd_queue_check(u32 percentage, u32 priority, u64 ring_va,
 			   u32 *ring_bytes)
 {
-	/* Ignore bits 15:8, which select a compute partition, because there is only one. */
+	/*
+	 * Ignore bits 15:8 of the percentage, which select a compute partition, because there is
+	 * only one partition.
+	 */
 	if ((percentage & 0xff) > KFD_MAX_QUEUE_PERCENTAGE ||
 	    priority > KFD_MAX_QUEUE_PRIORITY)
 		return -EINVAL;
@@ -45,8 +48,8 @@ static int kfd_queue_check_pointers(struct kfd_ioctl_create_queue_args *args)
 	    !kfd_user_va_ok(args->write_pointer_address, sizeof(u32)))
 		return -EFAULT;
 	/*
-	 * ROCr passes the end-of-pipe buffer and the context save area for every queue, but
-	 * only compute queues use them.
+	 * ROCr passes the end-of-pipe buffer and the context save area for every queue, but only
+	 * compute queues use these buffers.
 	 */
 	if (args->eop_buffer_address &&
 	    !kfd_user_va_ok(args->eop_buffer_address, sizeof(u32)))
@@ -58,8 +61,8 @@ static int kfd_queue_check_pointers(struct kfd_ioctl_create_queue_args *args)
 }
 
 /*
- * Set kind and engines from the queue type. Returns 0; -EINVAL if the engine is unknown; -EBUSY
- * if the type is unknown.
+ * Set the kind and the engines in @props from the queue type in @args. Returns 0; -EINVAL if the
+ * engine is unknown; -EBUSY if the type is unknown.
  */
 static int kfd_queue_type(struct kfd_ioctl_create_queue_args *args,
 			  struct kfd_queue_properties *props)
@@ -240,7 +243,10 @@ int kfd_ioctl_alloc_queue_gws(struct kfd_process *p, void *data)
 	mutex_lock(&p->mutex);
 	q = kfd_queue_by_id(p, args->queue_id);
 	if (q) {
-		/* Any number except 0 gives the queue all of the GPU's GWS. */
+		/*
+		 * As the GPU's GWS is not divided, any num_gws other than 0 gives the queue all of
+		 * it.
+		 */
 		ret = kfd_queue_set_gws(q, args->num_gws);
 		args->first_gws = 0;
 	} else {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Initialises and frees the KFD state that does not belong to a GPU. */
+/* Initialises and frees the state of KFD that is not bound to a single GPU. */
 #include <linux/device.h>
 
 #include "kfd/core/kfd_core.h"

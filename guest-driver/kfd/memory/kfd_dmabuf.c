@@ -79,7 +79,7 @@ static int kfd_dmabuf_info(struct kfd_process *p, struct vgpu_bo *bo,
  * @data: struct kfd_ioctl_get_dmabuf_info_args; metadata_size: bytes of the buffer, on return
  *        bytes of the metadata
  *
- * Context: no locks are held. Takes the BO's reservation.
+ * Context: no locks are held. Takes the reservation of the dma-buf's BO.
  *
  * Return:
  * * 0
@@ -157,9 +157,10 @@ put:
 }
 
 /**
- * kgd_mem_export() - return the dma-buf of memory; the first call creates the dma-buf
+ * kgd_mem_export() - return the dma-buf of a kgd_mem, or create it in the first call
  * @mem: memory
- * @write: allow writes through a new dma-buf even if the GPU may not write @mem
+ * @write: if the call creates the dma-buf: allow writes through it even if GPU mappings of @mem are
+ *         read-only
  *
  * Context: kfd_process.mutex is held.
  *

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Maps memory of ALLOC_MEMORY_OF_GPU in the address spaces of GPUs. An address belongs either
- * to such memory or to an SVM range.
+ * Maps memory that ALLOC_MEMORY_OF_GPU has allocated in the address spaces of GPUs. No such memory
+ * overlaps an SVM range.
  */
 #include "mm/vgpu_bo.h"
 #include "process/kfd_mem.h"
@@ -17,9 +17,9 @@
  * @done: set to the number of leading entries of @pdds in which @mem is mapped, also after an
  *        error
  *
- * Nothing changes in a VM in which @mem is mapped already.
+ * A VM in which @mem is already mapped is not changed.
  *
- * Context: kfd_process.mutex is held, and no reservation. Takes the locks of svm_claim().
+ * Context: kfd_process.mutex is held; no reservation is held. Takes the locks of svm_claim().
  *
  * Return: 0; -EADDRINUSE if an SVM range overlaps the addresses; or an error of
  * kgd_mem_map_check(), svm_claim() or kgd_mem_map().

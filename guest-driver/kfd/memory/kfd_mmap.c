@@ -19,8 +19,8 @@
 #include "kfd_memory.h"
 
 /*
- * All open files of /dev/kfd use the address_space of this file, whichever inode they were
- * opened by, so that kfd_mmap_zap() finds all mappings.
+ * /dev/kfd may be opened through several inodes. All open files of /dev/kfd use the address_space
+ * of kfd_mappings, so that kfd_mmap_zap() finds all mappings.
  */
 static struct file *kfd_mappings;
 static const struct file_operations kfd_mappings_fops;
@@ -35,7 +35,7 @@ void kfd_mmap_adopt(struct file *filp)
 }
 
 /**
- * kfd_mmap_zap() - unmap a part of /dev/kfd in all processes
+ * kfd_mmap_zap() - unmap a range of offsets of /dev/kfd in all processes
  * @offset: offset of the first byte in /dev/kfd, as for mmap()
  * @size: length in bytes
  *
@@ -54,9 +54,10 @@ static void kfd_doorbell_zap_node(const struct kfd_node *node)
 
 /**
  * kfd_doorbell_zap() - unmap a GPU's doorbells in all processes
- * @pdd: state of a process that is torn down; the caller calls kfd_doorbell_free() next
+ * @pdd: state, on the GPU, of a process that is torn down; the caller calls kfd_doorbell_free()
+ *       next
  *
- * Other processes map their doorbells again on the next page fault.
+ * The page faults of other processes map their doorbells again.
  *
  * Context: sleeps.
  */
@@ -108,9 +109,9 @@ vm_fault_t kfd_fault_insert(struct vm_fault *vmf, struct kfd_node *node, phys_ad
 }
 
 /*
- * Look the process up at each fault, because it may have been detached since mmap(). The lookup
- * takes a reference, so that the teardown, which unmaps and frees the slice, runs after the
- * fault handler.
+ * Insert the page of a doorbell slice. Look the process up at each fault, because it may have been
+ * detached since mmap(). The lookup takes a reference, so that the slice is not unmapped and freed
+ * before the fault handler returns.
  */
 static vm_fault_t kfd_doorbell_fault(struct vm_fault *vmf)
 {
@@ -126,7 +127,7 @@ static vm_fault_t kfd_doorbell_fault(struct vm_fault *vmf)
 		return VM_FAULT_SIGBUS;
 	offset = (u64)vmf->pgoff << PAGE_SHIFT;
 	pdd = kfd_process_device_by_node_id(p, KFD_MMAP_GET_GPU_ID(offset));
-	/* Pairs with kfd_doorbell_alloc(). */
+	/* Pairs with smp_store_release() in kfd_doorbell_alloc(). */
 	bo = pdd ? smp_load_acquire(&pdd->doorbells) : NULL;
 	if (bo) {
 		addr = pdd->node->vdev->hw->doorbell_base +
@@ -158,7 +159,7 @@ int kfd_doorbell_mmap(struct kfd_process_device *pdd,
 	if (vma->vm_end - vma->vm_start != DOORBELL_SLICE_SIZE ||
 	    is_cow_mapping(vma->vm_flags))
 		return -EINVAL;
-	/* Pairs with kfd_doorbell_alloc(). */
+	/* Pairs with smp_store_release() in kfd_doorbell_alloc(). */
 	if (!smp_load_acquire(&pdd->doorbells))
 		return -ENOMEM;
 	/* Set VM_DONTCOPY, so that a child cannot ring its parent's doorbells. */
@@ -179,9 +180,9 @@ int kfd_doorbell_mmap(struct kfd_process_device *pdd,
 int kfd_mmap_init(void)
 {
 	/*
-	 * The file_operations have no owner, because the file's reference to this module would
-	 * keep the module from being unloaded. kfd_mmap_exit() therefore frees the file
-	 * synchronously.
+	 * Leave the file_operations without an owner: with an owner, the file would hold a
+	 * reference to this module and keep it from being unloaded. Without this reference,
+	 * kfd_mmap_exit() must free the file synchronously.
 	 */
 	kfd_mappings = anon_inode_create_getfile("[kfd]", &kfd_mappings_fops,
 						 NULL, O_RDWR, NULL);

@@ -56,12 +56,14 @@ int kfd_queue_sync(struct kfd_queue *q)
 }
 
 /**
- * kfd_queues_sync() - load or unload all queues of a process on a GPU, as their state requires
+ * kfd_queues_sync() - load or unload each queue of a process on a GPU, as the queue's state
+ * requires
  * @pdd: state of the process on the GPU
  *
  * Context: kfd_process.queue_lock is held. Does not allocate.
  *
- * Return: 0, or -ETIME if the hardware did not release a queue, after all queues were tried.
+ * Return: 0, or -ETIME if the hardware did not release a queue. After such an error, the other
+ * queues are still handled.
  */
 int kfd_queues_sync(struct kfd_process_device *pdd)
 {
@@ -83,7 +85,7 @@ int kfd_queues_sync(struct kfd_process_device *pdd)
 /**
  * kfd_queues_stop() - stop all queues of a process on a GPU until they are destroyed
  * @pdd: state of the process on the GPU
- * @ran: bitmap of queue ids, or NULL; the bits of queues that were loaded are set
+ * @ran: bitmap of queue ids in which the function sets the bits of queues that were loaded, or NULL
  *
  * Context: takes kfd_process.queue_lock. Does not allocate.
  */
@@ -170,7 +172,10 @@ bool kfd_queues_recovered(struct kfd_process_device *pdd, unsigned int engine,
 	return died;
 }
 
-/* Stop a queue whose write pointer is in a userptr BO that has lost its memory. */
+/*
+ * Stop a queue whose write pointer is in a userptr BO after user space has unmapped the BO's
+ * memory.
+ */
 static void kfd_queue_no_wptr(struct kfd_queue *q)
 {
 	struct kfd_process *p = q->pdd->process;
@@ -181,10 +186,10 @@ static void kfd_queue_no_wptr(struct kfd_queue *q)
 }
 
 /**
- * kfd_queues_map_wptr() - look up the write pointers of a process's SDMA queues again
+ * kfd_queues_map_wptr() - map the write pointers of a process's SDMA queues again after an eviction
  * @p: process whose BOs may have moved and whose queues do not run yet
  *
- * Stops a queue whose write pointer has no memory any more.
+ * Stops each queue whose write pointer cannot be mapped.
  *
  * Context: kfd_process.mutex is held. Takes reservations and kfd_process.queue_lock.
  */
@@ -335,7 +340,7 @@ static void kfd_queue_fini_kind(struct kfd_queue *q)
  *
  * For the first queue of a process, makes the BOs of the process resident.
  *
- * Context: kfd_process.mutex is held, and no reservation.
+ * Context: kfd_process.mutex is held; no reservation is held.
  *
  * Return:
  * * 0
@@ -448,7 +453,7 @@ void kfd_queues_destroy(struct kfd_process *p)
 /**
  * kfd_queue_update() - change the ring, the priority and the state of a queue
  * @q: queue
- * @ring_va: first byte of the new ring; 0 to stop the queue and keep its last ring mapped
+ * @ring_va: first byte of the new ring; 0 to stop the queue and keep the buffer of its present ring
  * @ring_bytes: length of the new ring, a power of two
  * @priority: 0 to KFD_MAX_QUEUE_PRIORITY; compute queues only
  * @enabled: let the queue run afterwards, if @ring_va is not 0
@@ -488,7 +493,10 @@ int kfd_queue_update(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 	ret = kfd_queue_sync(q) ?: ret;
 	mutex_unlock(&p->queue_lock);
 
-	/* Without a new ring, q->ring keeps the last one from being unmapped. */
+	/*
+	 * If there is no new ring, keep q->ring: it prevents user space from unmapping the queue's
+	 * last ring.
+	 */
 	if (ring) {
 		kfd_queue_put_buffer(&q->ring);
 		q->ring = ring;

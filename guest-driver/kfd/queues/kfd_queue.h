@@ -16,8 +16,8 @@
 
 /*
  * Masks of SDMA engines. As on the modelled GPU, the first two engines are for PCIe, all other
- * engines for XGMI. The masks only affect which engine a new queue gets, because each engine
- * can access all memory.
+ * engines for XGMI. The masks only affect which engine a new queue gets. They restrict no accesses,
+ * because each engine can access all memory.
  */
 #define KFD_NUM_SDMA_PCIE	2
 #define KFD_NUM_SDMA_XGMI	(SDMA_NUM_ENGINES - KFD_NUM_SDMA_PCIE)
@@ -132,7 +132,7 @@ struct kfd_queue {
 	struct kobject *kobj;
 	struct kobj_attribute attrs[KFD_QUEUE_FILES];
 
-	/* SDMA; compute queues also use wptr_va */
+	/* Members of SDMA queues, except that compute queues also use wptr_va. */
 	u64 wptr_va;
 	union {
 		u64 *wptr_cpu;
@@ -187,12 +187,14 @@ struct kfd_queue_saved {
  * @eop_va: compute: address of the end-of-pipe buffer, or 0
  * @eop_bytes: length of the end-of-pipe buffer
  * @save_va: compute: address of the context save area
- * @save_bytes: length of the context save area, without the debugger's part that follows it
+ * @save_bytes: length of the context save area, without the area for the debugger that follows in
+ *              the same allocation
  * @stack_bytes: length of the control stack, part of @save_bytes
  * @priority: 0 to KFD_MAX_QUEUE_PRIORITY
  * @enabled: user space has enabled the queue
- * @saved: queue of a checkpoint, or NULL for a new queue. With @saved, the context save area may
- *         be missing until RESUME has created the SVM ranges
+ * @saved: ids and progress of a queue of a checkpoint, or NULL for a new queue. With @saved, the
+ *         context save area may be missing until the CRIU operation RESUME has created the SVM
+ *         ranges
  */
 struct kfd_queue_properties {
 	enum kfd_queue_kind kind;

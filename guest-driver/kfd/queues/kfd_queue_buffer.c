@@ -43,7 +43,10 @@ void kfd_queue_put_buffers(struct kfd_queue *q)
 int kfd_queue_get_buffers(struct kfd_queue *q,
 			  const struct kfd_queue_properties *props)
 {
-	/* Aligned pointers do not cross a page boundary. A ring must begin at a page boundary. */
+	/*
+	 * The 8-byte read and write pointers must be aligned, so that they do not cross a page
+	 * boundary. A ring must begin at a page boundary.
+	 */
 	if (!IS_ALIGNED(props->wptr_va | props->rptr_va, sizeof(u64)) ||
 	    !IS_ALIGNED(props->ring_va, PAGE_SIZE))
 		return -EINVAL;

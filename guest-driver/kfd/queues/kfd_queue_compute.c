@@ -17,12 +17,10 @@
 #include "kfd_queue.h"
 #include "kfd_queue_priv.h"
 
-/*
- * Maximum numbers of waves per compute unit and per shader engine, and sizes in bytes of the
- * parts of a context save area.
- */
+/* Maximum numbers of waves. */
 #define CP_MAX_WAVES_PER_CU	40u
 #define CP_MAX_WAVES_PER_SE	512u
+/* Sizes of the parts of a context save area, in bytes. */
 #define CP_STACK_PER_WAVE	8u
 #define CP_STACK_HEADER		(40u + 8u)
 #define CP_DEBUG_PER_WAVE	32u
@@ -48,8 +46,8 @@ u32 kfd_cp_stack_bytes(void)
 /**
  * kfd_cp_save_bytes() - return the size of the context save area to allocate
  *
- * User space allocates the area. The result includes the control stack, but not the debugger's
- * part.
+ * User space allocates the area. The result includes the control stack, but not the area for the
+ * debugger that follows in the same allocation.
  *
  * Return: the size in bytes, a multiple of PAGE_SIZE.
  */
@@ -59,7 +57,9 @@ u32 kfd_cp_save_bytes(void)
 	       PAGE_ALIGN(VGPU_CHIP_NUM_CU * CP_SAVE_PER_CU);
 }
 
-/* Bytes of the debugger's part, which follows the save area in user space's allocation. */
+/*
+ * Bytes of the area for the debugger. It follows the context save area in user space's allocation.
+ */
 static u32 kfd_cp_debug_bytes(void)
 {
 	return ALIGN(kfd_cp_waves() * CP_DEBUG_PER_WAVE, 64);
@@ -67,8 +67,8 @@ static u32 kfd_cp_debug_bytes(void)
 
 /*
  * Check that the context save area is a mapped BO, or consists of SVM ranges that are always
- * mapped. The area of a restored queue may be missing until RESUME. No context is ever saved to
- * the area, since the device runs no waves.
+ * mapped. The area of a checkpoint's queue may be missing until the CRIU operation RESUME. The
+ * device runs no waves, so it never saves a context to the area.
  */
 static int kfd_cp_get_save_area(struct kfd_queue *q,
 				const struct kfd_queue_properties *props)
@@ -86,7 +86,7 @@ static int kfd_cp_get_save_area(struct kfd_queue *q,
 }
 
 /**
- * kfd_cp_has_save_area() - whether a restored queue has a context save area, or needs none
+ * kfd_cp_has_save_area() - whether a checkpoint's queue has a context save area, or needs none
  * @q: queue of either kind
  *
  * Context: kfd_process.mutex is held; the caller holds a reference on mm_users. Takes the locks
@@ -248,7 +248,7 @@ void kfd_cp_set_ring(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 }
 
 /**
- * kfd_cp_set_cu_mask() - set the compute units of a compute queue
+ * kfd_cp_set_cu_mask() - restrict a compute queue to a set of compute units
  * @q: compute queue
  * @mask: bit n stands for compute unit n / VGPU_CP_NUM_SE of shader engine n % VGPU_CP_NUM_SE;
  *        bits beyond the last unit are ignored
@@ -294,7 +294,7 @@ int kfd_cp_set_cu_mask(struct kfd_queue *q, const u32 *mask, u32 bits)
  * Context: kfd_process.mutex is held. Takes kfd_process.queue_lock.
  *
  * Return: 0; -EBUSY if a queue of the process on the GPU has global wave sync already; -EINVAL if
- * @want is false and @q does not have it; -ETIME.
+ * @want is false and @q has no global wave sync; -ETIME.
  */
 int kfd_queue_set_gws(struct kfd_queue *q, bool want)
 {

@@ -72,9 +72,9 @@ int kfd_sdma_unload(struct kfd_queue *q);
  */
 bool kfd_sdma_recovered(struct kfd_queue *q);
 /*
- * Look up the kernel mapping of the write pointer, which is valid until the next eviction of
- * the process. The caller holds kfd_process.mutex. Returns 0, or -EINVAL if the write pointer
- * is in a userptr BO that has lost its memory. If the process is evicted already, the function
+ * Look up the kernel mapping of the write pointer, which is valid until the next eviction of the
+ * process. The caller holds kfd_process.mutex. Returns 0, or -EINVAL if the write pointer is in a
+ * userptr BO whose memory user space has unmapped. If the process is evicted already, the function
  * returns 0 even without a mapping, since restore_work will call the function again.
  */
 int kfd_sdma_map_wptr(struct kfd_queue *q);
@@ -92,8 +92,8 @@ void kfd_cp_set_ring(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 #define KFD_EOP_BYTES		4096u
 
 /*
- * kfd_queue_sysfs.c: create and remove a queue's folder. The folder must be removed before the
- * queue is freed. The caller holds kfd_process.mutex.
+ * kfd_queue_sysfs.c: create and remove a queue's folder in sysfs. The folder must be removed before
+ * the queue is freed. The caller holds kfd_process.mutex.
  */
 void kfd_queue_sysfs_add(struct kfd_queue *q);
 void kfd_queue_sysfs_remove(struct kfd_queue *q);

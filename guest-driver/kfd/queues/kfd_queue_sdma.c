@@ -87,8 +87,8 @@ static u32 kfd_sdma_doorbell(unsigned int engine, unsigned int slot)
 }
 
 /*
- * Take the hardware queue that the checkpoint names. Any other hardware queue would have another
- * doorbell than the one that the process rings.
+ * Take the hardware queue that the checkpoint names, because each hardware queue has its own
+ * doorbell, and the process rings the doorbell of this one.
  */
 static int kfd_sdma_take_slot(struct kfd_queue *q,
 			      const struct kfd_queue_saved *saved)
@@ -148,7 +148,10 @@ static void kfd_sdma_put_slot(struct kfd_queue *q)
 	mutex_unlock(&dqm->queue_lock);
 }
 
-/* Give back the VMID of the address space when its last SDMA queue is destroyed. */
+/*
+ * Give back the VMID of the process's address space when its last SDMA queue on the GPU is
+ * destroyed.
+ */
 static void kfd_sdma_put_vmid(struct kfd_process_device *pdd)
 {
 	if (!--pdd->qpd->n_sdma)
@@ -161,8 +164,8 @@ int kfd_sdma_init(struct kfd_queue *q, const struct kfd_queue_properties *props)
 	int ret;
 
 	/*
-	 * In a process from a checkpoint, restore_work looks up the write pointer after RESUME,
-	 * when its memory is mapped.
+	 * During RESTORE the memory of the write pointer is not mapped yet. restore_work looks the
+	 * write pointer up after the CRIU operation RESUME.
 	 */
 	if (pdd->process->criu_state != KFD_CRIU_RESTORED) {
 		ret = kfd_sdma_map_wptr(q);

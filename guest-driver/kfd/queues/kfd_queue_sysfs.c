@@ -40,7 +40,7 @@ static ssize_t kfd_queue_show_type(struct kobject *kobj,
 {
 	struct kfd_queue *q = container_of(attr, struct kfd_queue, attrs[2]);
 
-	/* amdkfd shows the same type for PM4 and AQL. */
+	/* As in amdkfd, show the same type for PM4 and AQL queues. */
 	return sysfs_emit(buf, "%u\n", q->kind == KFD_QUEUE_COMPUTE ?
 			  KFD_IOC_QUEUE_TYPE_COMPUTE :
 			  kfd_sdma_type(q));

@@ -78,8 +78,8 @@ void kfd_sched_mark(struct kfd_queue *q, bool run)
 }
 
 /*
- * Return the GWS of a process in a run list. As in amdkfd, the process has all GWS if its queue
- * with GWS is in the list, otherwise none.
+ * Return the number of global wave sync (GWS) entries that a process gets in a run list. As in
+ * amdkfd, the process gets all entries if its queue with GWS is in the list, otherwise none.
  */
 static u32 kfd_sched_gws(struct kfd_process_device *pdd, u32 lost)
 {

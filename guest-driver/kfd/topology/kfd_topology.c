@@ -49,11 +49,17 @@
 #define KFD_MAX_ENGINE_MHZ	VGPU_CHIP_MAX_ENGINE_MHZ
 #define KFD_L2_KIB		8192
 #define KFD_L2_LINE		128
-/* The thunk ignores a GPU whose firmware version is 0. */
+/*
+ * Firmware versions of the MEC and of the SDMA engines. They are not 0, because the thunk ignores a
+ * GPU whose firmware version is 0.
+ */
 #define KFD_MEC_FW_VERSION	68
 #define KFD_SDMA_FW_VERSION	8
 
-/* Protects the variables below, and the tree. Taken inside kfd_processes_mutex or alone. */
+/*
+ * Protects the variables below, and the topology's tree in sysfs. Taken inside kfd_processes_mutex
+ * or alone.
+ */
 static DEFINE_MUTEX(kfd_topology_mutex);
 static struct kobject *kfd_topology;
 static struct kobject *kfd_topology_nodes;
@@ -115,7 +121,7 @@ static unsigned int kfd_cpu_mhz(void)
 	return khz / 1000;
 }
 
-/* Number of entries in each folder of a node. */
+/* Number of subfolders in each folder of a node. */
 struct kfd_node_counts {
 	unsigned int mem_banks;
 	unsigned int caches;
@@ -232,7 +238,7 @@ static void kfd_fill_cpu(struct kfd_props *props,
 
 /* Create the folders of nodes. */
 
-/* Folder of a node, and the folders in it. */
+/* Folder of a node in /sys/class/kfd/kfd/topology/nodes, and its subfolders. */
 struct kfd_node_dirs {
 	struct kfd_topology_dir *node;
 	struct kfd_topology_dir *mem_banks;
@@ -314,7 +320,10 @@ static int kfd_topology_make_cpu(void)
 static int kfd_topology_make_gpu(struct kfd_node *node)
 {
 	const struct kfd_mem_bank bank = {
-		/* All VRAM is public, because the BAR covers it. */
+		/*
+		 * All VRAM is of the public heap type, because the BAR gives the CPU access to all
+		 * of it.
+		 */
 		.heap_type = HSA_MEM_HEAP_TYPE_FB_PUBLIC,
 		.bytes = vgpu_vram_mgr_size(node->vdev),
 	};

@@ -49,7 +49,7 @@ struct kfd_topology_dir *kfd_topology_mkdir_n(struct kobject *parent,
  */
 int kfd_topology_write(struct kfd_topology_dir *dir, const char *name,
 		       const char *text);
-/* Remove every folder. Waits for readers of the files. */
+/* Remove every folder below nodes/, and wait for readers of the files in these folders. */
 void kfd_topology_clear(void);
 
 /**

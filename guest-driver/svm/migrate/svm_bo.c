@@ -18,13 +18,14 @@
  *   svm_bo_vacate(), munmap, CPU faults: pages are freed
  *   last reference  reap_work frees the BO; an eviction may have freed the VRAM already
  *
- * The caller of an eviction holds the reservation of this BO and of other BOs. The caller may also
- * hold mmap_lock, svms->lock, vgpu_vm_state.alloc_lock or kfd_process.mutex, of this process or
- * another, or be a migration, which holds its pages locked. So svm_bo_vacate() takes none of these
- * locks: migrate_device_range() needs no address space and only tries page locks, and notifiers
- * take only locks that reclaim may wait for. A page that is locked or referenced stays in VRAM, and
- * so does the BO of the page; TTM evicts another BO. A migration to VRAM takes reservations with
- * pages locked, so a task that holds a reservation must never wait for a page lock, only try it.
+ * The task that evicts a BO holds the reservation of this BO and may hold reservations of other
+ * BOs. The task may also hold mmap_lock, svms->lock, vgpu_vm_state.alloc_lock or kfd_process.mutex
+ * of any process. If the task is a migration, it holds locks of its pages, too. So svm_bo_vacate()
+ * takes none of these locks: migrate_device_range() needs no address space and only tries page
+ * locks, and notifiers take only locks that reclaim may wait for. A page that is locked or
+ * referenced stays in VRAM, and so does the BO of the page; TTM evicts another BO. A migration to
+ * VRAM takes reservations with pages locked, so a task that holds a reservation must never wait for
+ * a page lock, only try it.
  */
 #include <linux/memremap.h>
 #include <linux/migrate.h>
@@ -179,9 +180,8 @@ static bool svm_page_is_held(struct page *page)
 }
 
 /*
- * Return true even if only one page can move: while svm_bo_vacate() migrates that page, other
- * pages are likely to be released. If no page can move, all attempts of svm_bo_vacate() would
- * fail at once.
+ * Return true even if only one page can move: while svm_bo_vacate() migrates that page, other pages
+ * are likely to be released. If no page can move, svm_bo_vacate() would only fail.
  */
 bool svm_bo_evict_ok(struct vgpu_bo *bo)
 {

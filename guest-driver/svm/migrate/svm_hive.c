@@ -130,7 +130,10 @@ enum svm_place svm_page_place(struct svm_view *view, struct page *page,
 		view->offset = view->place == SVM_IN_PEER ?
 			       vgpu_xgmi_offset(view->node->vdev, home->vdev) :
 			       0;
-		/* If a reset has ever lost this VRAM, each page has to be tested. */
+		/*
+		 * If a reset has ever lost the content of this VRAM, the caller has to test each
+		 * page.
+		 */
 		view->lost |= !!atomic_read(&home->vdev->hw->vram_epoch);
 	}
 	*addr = svm_page_vram_offset(home, page) + view->offset;

@@ -46,7 +46,7 @@ static unsigned long svm_collect_system(struct device *dev, struct svm_move *m,
 		if (!(m->src[i] & MIGRATE_PFN_MIGRATE))
 			continue;
 		/*
-		 * Skip a page of a file, because migrate_vma_pages() would refuse it only after
+		 * Skip pages of files: migrate_vma_pages() would refuse these pages, but only after
 		 * the copy.
 		 */
 		if (page && !PageAnon(page))
@@ -239,7 +239,10 @@ long svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
 		return -ENOMEM;
 	trace_svm_migrate_begin(svm_process(svms)->pasid, node->gpu_id, true,
 				iv.first, svm_interval_pages(iv));
-	/* Keep the allocations below from evicting BOs of the process, which its queues use. */
+	/*
+	 * Keep the allocations below from evicting BOs of this process, because its queues use the
+	 * BOs.
+	 */
 	kfd_process_set_migrating(svm_process(svms), current);
 	for (page = iv.first; page <= iv.last; page = chunk.last + 1) {
 		struct vm_area_struct *vma;
@@ -330,23 +333,22 @@ long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
 /*
  * DOC: CPU faults of one page at the same time
  *
- * A thread that faults on a page of VRAM enters svm_migrate_to_ram() with a reference to the
- * page, which do_swap_page() drops after the call. The core migrates a page only if no
- * reference exists except that of the migrating thread. So if several threads fault on the page at
- * the same time, and each keeps its reference while it tries to migrate or waits, the page never
- * moves.
+ * A thread that faults on a page of VRAM enters svm_migrate_to_ram() with a reference to the page,
+ * which do_swap_page() drops after the call. The migration core (mm/migrate_device.c) migrates a
+ * page only if no reference exists except that of the migrating thread. So if several threads fault
+ * on the page at the same time, and each keeps its reference while it tries to migrate or waits,
+ * the page never moves.
  *
  * Therefore the first thread (struct svm_touch) migrates the page. A thread that enters
- * meanwhile (struct svm_touch_waiter) drops its reference and sleeps. svm_touch_end() takes
- * the reference again for each waiter while the first thread's own reference keeps the page,
- * so that each thread returns with the reference and the vmf->page that it came with. A
- * thread that faults after the page was unmapped finds a migration entry, for which
+ * svm_migrate_to_ram() meanwhile (struct svm_touch_waiter) drops its reference and sleeps.
+ * svm_touch_end() takes the reference again for each waiter while the first thread's own reference
+ * keeps the page, so that each thread returns with the reference and the vmf->page that it came
+ * with. A thread that faults after the page was unmapped finds a migration entry, for which
  * do_swap_page() waits without a reference.
  *
  * If the page does not move, the first thread tries again without returning: its return would give
  * the waiters their references back, and these would make the next try fail. Other threads that
- * still have a reference become waiters when they enter svm_migrate_to_ram(), and drop the
- * reference.
+ * still have a reference drop it when they enter svm_migrate_to_ram() and become waiters.
  *
  * Alternatives that do not work:
  *
@@ -372,7 +374,10 @@ bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *pa
 		if (first->page != page)
 			continue;
 		list_add_tail(&waiter->link, &first->waiters);
-		/* This is not the last reference, since the thread that owns first has one. */
+		/*
+		 * This does not drop the last reference, because the thread of @first also holds a
+		 * reference.
+		 */
 		put_page(page);
 		spin_unlock(&sb->touch_lock);
 		return false;
@@ -424,10 +429,10 @@ static int svm_touch_wait(struct svm_bo *sb, struct page *page,
 
 /*
  * Wait before the next try to move the page of a CPU fault. If another migration has locked the
- * page, wait for the lock. Otherwise another thread has a reference: a waiter that has just got
- * its reference back, or a thread that is about to enter svm_migrate_to_ram(). That thread
- * drops the reference as soon as it runs. Sleep for a jiffy, because no event reports this, and
- * because the thread may have to run on this CPU with the same or a lower priority.
+ * page, wait for the lock. Otherwise another thread has a reference: a waiter that has just got its
+ * reference back, or a thread that is about to enter svm_migrate_to_ram(). That thread drops the
+ * reference as soon as it runs. Sleep for a jiffy, because no event reports that the reference is
+ * dropped. Do not spin, because that thread may need this CPU at the same or a lower priority.
  *
  * Return: false if another try is useless, because the page is not mapped any more or a fatal
  * signal is pending.
@@ -446,9 +451,10 @@ static bool svm_touch_pause(struct page *page)
 }
 
 /*
- * Migrate the page of a CPU fault, and its neighbours up to the granularity. If no page has
- * moved after SVM_TOUCH_TRIES tries, return 0, so that the CPU repeats the access. This is
- * right if the page is no longer mapped at the address, but still in another process.
+ * Migrate the page of a CPU fault, and its neighbours up to the granularity. If no page has moved
+ * after SVM_TOUCH_TRIES tries, return 0, so that the CPU repeats the access. The repeated access
+ * succeeds if the page is no longer mapped at the address; such a page may be unable to move
+ * because another process still uses it.
  */
 static vm_fault_t svm_touch_move(struct svm_bo *sb, struct vm_fault *vmf)
 {

@@ -21,13 +21,14 @@ enum svm_place {
 };
 
 /**
- * struct svm_view - state that svm_page_place() keeps over the pages of a chunk
+ * struct svm_view - state that svm_page_place() keeps from one page of a chunk to the next
  * @node: the GPU from whose view pages are located
  * @home: GPU whose VRAM has the last page in VRAM that was located, or NULL before the first
  *        such page
  * @place: location of the pages of @home
  * @offset: bytes to add to a page's offset in @home's VRAM to get its address in a PTE of @node
- * @lost: a page may have lost its content in a reset; svm_page_in_use_lost() tests each page
+ * @lost: a page may have lost its content in a reset, so the caller has to test each page with
+ *        svm_page_in_use_lost()
  */
 struct svm_view {
 	struct kfd_node *node;
@@ -37,7 +38,7 @@ struct svm_view {
 	bool lost;
 };
 
-/* svm_pagemap.c, svm_migrate.c */
+/* Functions in svm_pagemap.c and svm_migrate.c. */
 #if IS_ENABLED(CONFIG_DEVICE_PRIVATE)
 int svm_vram_init(struct kfd_node *node);
 void svm_vram_fini(struct kfd_node *node);
@@ -66,9 +67,9 @@ bool svm_page_is_vram(struct kfd_node *node, struct page *page);
 u64 svm_page_vram_offset(struct kfd_node *node, struct page *page);
 
 /*
- * svm_hive.c. Between svm_peer_enter() and svm_peer_leave(), the caller may access the struct page
- * of each page that HMM has returned, and the struct kfd_node of its GPU, if the sequence number
- * of the range's notifier was still valid after svm_peer_enter(). The caller may sleep.
+ * svm_hive.c. If the sequence number of the range's notifier is still valid after svm_peer_enter(),
+ * the caller may access the pages that HMM has returned until svm_peer_leave(): the struct page of
+ * each page, and the struct kfd_node of the page's GPU. The caller may sleep between the two calls.
  */
 void svm_peer_enter(int *token) __acquires(svm_peers);
 void svm_peer_leave(int token) __releases(svm_peers);
@@ -80,7 +81,7 @@ enum svm_place svm_page_place(struct svm_view *view, struct page *page,
 			      u64 *addr);
 /*
  * Return true if @page is in VRAM and a reset lost its content. The caller holds the range's lock
- * and has tested the sequence number, so that the page is in use.
+ * and has tested the sequence number of the range's notifier, so that the page is still in use.
  */
 bool svm_page_in_use_lost(struct page *page);
 #else

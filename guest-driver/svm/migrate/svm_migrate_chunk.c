@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Implements the steps that all migrations of chunks have in common: allocation of system
- * pages, copy, undo.
+ * Implements the steps that all migrations of chunks have in common: allocation of system pages,
+ * copy of the content, cleanup after a failed copy.
  */
 #include <linux/dma-fence.h>
 #include <linux/gfp.h>
@@ -109,7 +109,10 @@ long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 		m->dst[i] = 0;
 		m->vram[i] = 0;
 		m->sys[i] = DMA_MAPPING_ERROR;
-		/* Skip pages of other GPUs, which migrate_vma_setup() also selects in a hive. */
+		/*
+		 * Skip pages in the VRAM of other GPUs. migrate_vma_setup() selects these pages,
+		 * too, because all GPUs of a hive have the same page owner.
+		 */
 		if (!src || !(m->src[i] & MIGRATE_PFN_MIGRATE) ||
 		    !svm_page_is_vram(node, src) || svm_page_has_left(src))
 			continue;

@@ -96,8 +96,8 @@ struct svm_bo *svm_bo_alloc(struct kfd_node *node, struct svm_range_list *svms,
 			    struct svm_interval iv, unsigned long npages,
 			    u8 granularity);
 /*
- * Called after the migration, also if it failed, with no page locked: unpin the BO, and drop the
- * migration's reference.
+ * Unpin the BO, and drop the migration's reference. The migration calls this function at its end,
+ * even if it has failed, after it has unlocked all pages.
  */
 void svm_bo_filled(struct svm_bo *sb);
 /*
@@ -145,8 +145,8 @@ static inline bool svm_page_has_left(const struct page *page)
 }
 
 /*
- * svm_hive.c. Get and put dev_pagemap.owner for a GPU, which is the same for all GPUs of a
- * hive. svm_owner_get() returns NULL if there is no memory.
+ * svm_hive.c. Get and put the value of dev_pagemap.owner for a GPU. All GPUs of a hive have the
+ * same owner. svm_owner_get() returns NULL if there is no memory.
  */
 void *svm_owner_get(struct vgpu_device *vdev);
 void svm_owner_put(struct vgpu_device *vdev, void *owner);
@@ -171,8 +171,8 @@ void svm_move_dma_unmap(struct device *dev, struct svm_move *m,
 /* Return the number of source pages that were migrated. */
 unsigned long svm_move_count(const struct svm_move *m, unsigned long npages);
 /*
- * As svm_move_count(), but for source pages in VRAM, which are still locked. Sets SVM_PAGE_LEFT in
- * each page that was migrated.
+ * Return the number of source pages that were migrated, as svm_move_count() does, but for source
+ * pages in VRAM that are still locked. Sets SVM_PAGE_LEFT in each page that was migrated.
  */
 unsigned long svm_move_left(const struct svm_move *m, unsigned long npages);
 /*
