@@ -70,8 +70,8 @@ bool svm_va_busy(struct svm_range_list *svms, struct svm_interval iv)
 EXPORT_SYMBOL_IF_KUNIT(svm_va_busy);
 
 /*
- * Reclaim may wait for @lock, because MMU notifiers take it. Teach lockdep this order before
- * the first reclaim.
+ * Memory reclaim calls MMU notifiers, which take @lock, so a holder of @lock must not wait for
+ * reclaim. Teach lockdep this order before the first reclaim.
  */
 static void svm_lockdep_init(struct mutex *lock)
 {
@@ -153,8 +153,8 @@ static void svm_range_free(struct svm_range *r)
 }
 
 /*
- * Clear the GPU entries of a range, then remove and free the range. The notifier must exist as
- * long as the entries do. The caller holds svms->lock.
+ * Clear the GPU entries of a range, then remove and free the range. The notifier must exist as long
+ * as the range has GPU entries. The caller holds svms->lock.
  */
 static void svm_range_remove(struct svm_range *r)
 {
@@ -178,7 +178,8 @@ struct svm_range *svm_range_create(struct svm_range_list *svms,
 EXPORT_SYMBOL_IF_KUNIT(svm_range_create);
 
 /*
- * Merge the state of @old into @r. The notifier of @old may change the state until it is removed.
+ * Merge the state of @old into @r. The notifier of @old may change the state of @old until the
+ * notifier is removed.
  */
 static void svm_range_inherit(struct svm_range *r, const struct svm_range *old)
 {
@@ -231,8 +232,8 @@ static void svm_range_cut(struct svm_range_list *svms, struct svm_interval iv)
 	struct interval_tree_node *node, *next;
 
 	/*
-	 * If a split fails for lack of memory, the whole range is removed: its other pages
-	 * get default attributes, which is safe.
+	 * If a split fails for lack of memory, the whole range is removed. This is safe: the pages
+	 * of the range outside @iv only get default attributes.
 	 */
 	svm_range_split_at(svms, iv.first);
 	if (iv.last != ULONG_MAX)
@@ -429,8 +430,9 @@ static bool svm_range_invalidate(struct mmu_interval_notifier *mni,
 	    nr->event == MMU_NOTIFY_PROTECTION_VMA)
 		svm_fault_checkpoint(r->svms);
 	/*
-	 * A truncation removes access too, but this event is too frequent to read the GPU
-	 * clock each time. Instead, svm_fault_judge() reads the clock before it denies a fault.
+	 * MMU_NOTIFY_CLEAR may be a truncation, which removes access, too. But the event is too
+	 * frequent to read the GPU clock each time. Instead, svm_fault_judge() reads the clock
+	 * before it denies a fault.
 	 */
 	if (nr->event == MMU_NOTIFY_CLEAR)
 		WRITE_ONCE(r->svms->cleared, true);
@@ -444,9 +446,9 @@ static const struct mmu_interval_notifier_ops svm_range_notifier_ops = {
 };
 
 /*
- * Use WQ_HIGHPRI, as amdkfd does for its interrupt work, because engines stall until the work
- * of a process has served their faults. All workqueues share a lockdep map, since lockdep has
- * no memory for one map per process.
+ * Use WQ_HIGHPRI, as amdkfd does for its interrupt work, because engines stall until this workqueue
+ * has handled the faults of the process. The workqueues of all processes share one lockdep map,
+ * since lockdep has no memory for one map per process.
  */
 static struct workqueue_struct *svm_wq_alloc(u16 pasid)
 {
@@ -566,9 +568,9 @@ void svm_range_list_fini(struct kfd_process *p)
 	/* All ranges are removed below, so pending munmaps need not be applied. */
 	cancel_work_sync(&svms->deferred_list_work);
 	/*
-	 * A queued or running work item of a fault queue holds a reference to the process until
-	 * shortly before its end. So no such item is queued here, but one may be about to end:
-	 * wait for it.
+	 * The process has no references any more. A work item of a fault queue holds a reference
+	 * from when it is queued until shortly before it ends. So no such work item is queued, but
+	 * one that has dropped its reference may still run: wait for it.
 	 */
 	svm_fault_flush(svms);
 	pr_debug("pid %d: no work item of the range list runs\n",

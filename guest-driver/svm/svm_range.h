@@ -50,11 +50,11 @@ struct svm_pull {
  *            attributes); an older fault must not be denied
  * @dma: DMA addresses of mapped system pages, in chunks of 512 indexed by page >> 9; see
  *       svm_dma.c
- * @pulls: last pulls into the GPU's VRAM. svm_range_list.lock protects this and the next two
- *         members
+ * @pulls: last pulls into the GPU's VRAM. svm_range_list.lock protects @pulls, @next_pull and
+ *         @full_faults
  * @next_pull: number of the next pull; its index in @pulls is @next_pull % SVM_PULLS
  * @full_faults: number of faults that found the GPU's VRAM full
- * @faults: faults of the process's queues that have not been served yet
+ * @faults: faults of the process's queues that have not been handled yet
  */
 struct svm_gpu {
 	u64 birth_ts;
@@ -69,10 +69,10 @@ struct svm_gpu {
 /**
  * struct svm_range_list - all ranges of a process
  * @process: the process
- * @lock: protects @objects, @list, @claim, @map_buf and the ranges' attributes; serialises
- *        fault service, attribute changes and restores. Holders sleep and allocate. Order:
- *        mmap_lock -> lock -> vgpu_vm_state.alloc_lock -> range.lock. Never taken in a
- *        notifier or in migrate_to_ram
+ * @lock: protects @objects, @list, @claim, @map_buf and the ranges' attributes; serialises fault
+ *        handling, attribute changes and @restore_work. Holders may sleep and allocate. Order:
+ *        mmap_lock -> lock -> vgpu_vm_state.alloc_lock -> range.lock. Never taken in a notifier or
+ *        in migrate_to_ram
  * @mm: address space, with an mm_count reference
  * @objects: interval tree of struct svm_range, keyed by page numbers
  * @list: the same ranges, in order of address
@@ -93,11 +93,11 @@ struct svm_gpu {
  *           svm_fault_judge() last reset this flag; written without a lock
  * @drain_pagefaults: unless 0, faults are acknowledged and not repaired, since the process
  *                    ends or loses a GPU
- * @restore_work: maps invalidated ranges again and restores the queues
+ * @restore_work: maps invalidated ranges again and puts the queues back on the hardware
  * @restore_delay_ms: delay before the next run of @restore_work; doubles after each failure
  * @lost_work: unmaps all ranges after a GPU has lost its VRAM
- * @criu_svm_metadata_list: ranges of a checkpoint that RESUME creates, or NULL; protected by
- *                          kfd_process.mutex
+ * @criu_svm_metadata_list: ranges of a checkpoint that the CRIU operation RESUME creates, or NULL;
+ *                          protected by kfd_process.mutex
  * @bitmap_supported: GPUs (index in kfd_process.pdds) that support SVM
  * @policy: where faults migrate memory; fixed when the process is created
  * @default_granularity: granularity of memory for which SET_ATTR has set none, log2 of pages
@@ -168,13 +168,13 @@ struct svm_attrs {
  * @mapped: GPUs that may have entries for the range; protected by @lock
  * @complete: GPUs that have all entries of the range, as the attributes require; protected by
  *            @lock
- * @invalidations: number of times that entries were cleared; protected by @lock
+ * @invalidations: number of times that GPU entries of the range were cleared; protected by @lock
  * @invalid: entries were cleared although svm_range_stays_mapped() is true, so restore_work has to
  *           map the range again; protected by @lock
  *
- * Unlike amdkfd's structure, this one has no member actual_loc, because pages of a range
- * migrate one by one, and a CPU fault migrates pages without access to the range. svm_debugfs.c
- * counts where the pages are.
+ * Unlike amdkfd's structure, this one has no member actual_loc, because pages of a range migrate
+ * one by one, and a CPU fault migrates pages without updating the range. svm_debugfs.c counts the
+ * pages at each location.
  */
 struct svm_range {
 	struct svm_range_list *svms;
@@ -207,7 +207,7 @@ static inline struct svm_interval svm_range_interval(const struct svm_range *r)
 static inline struct vgpu_vm *svm_gpu_vm(struct svm_range_list *svms,
 					 unsigned int gpu)
 {
-	/* Pairs with kfd_process_device_init_vm(). */
+	/* Pairs with smp_store_release() in kfd_process_device_init_vm(). */
 	return smp_load_acquire(&svm_process(svms)->pdds[gpu]->vm);
 }
 
@@ -225,9 +225,9 @@ static inline struct vgpu_device *svm_gpu_vdev(struct svm_range_list *svms,
 	     (node) = interval_tree_iter_next((node), (first), (last)))
 
 /*
- * svm_range.c: the tree. svm_lock() takes mmap_lock for reading, svm_lock_write() for writing,
- * then svms->lock; both apply all pending munmaps to the tree. svm_downgrade() downgrades
- * mmap_lock to reading. The caller holds a reference to the mm.
+ * svm_range.c: locks of the tree. svm_lock() takes mmap_lock for reading, svm_lock_write() takes it
+ * for writing. Then both functions take svms->lock and apply all pending munmaps to the tree.
+ * svm_downgrade() downgrades mmap_lock to reading. The caller holds a reference to the mm.
  */
 void svm_lock(struct svm_range_list *svms);
 void svm_lock_write(struct svm_range_list *svms);
@@ -260,14 +260,14 @@ struct svm_range *svm_range_create(struct svm_range_list *svms,
 int svm_range_split_at(struct svm_range_list *svms, unsigned long page);
 /*
  * Return true if a BO is mapped in @iv on any GPU, or is being mapped there (svm_claim()). The
- * caller holds svms->lock; the function may sleep. If it returns false, the caller may create
- * ranges in @iv until it drops the lock.
+ * caller holds svms->lock; the function may sleep. If the function returns false, the caller may
+ * create ranges in @iv until the caller drops svms->lock.
  */
 bool svm_va_busy(struct svm_range_list *svms, struct svm_interval iv);
 
 /*
- * svm_queue_evict.c. Return true if queues must be off the hardware while entries of @r are
- * missing: without XNACK, or with GPU_ALWAYS_MAPPED. Any context.
+ * svm_queue_evict.c. Return true if queues must be off the hardware while GPU page table entries of
+ * @r are missing: without XNACK, or with GPU_ALWAYS_MAPPED. Any context.
  */
 bool svm_range_stays_mapped(const struct svm_range *r);
 /*
@@ -275,10 +275,10 @@ bool svm_range_stays_mapped(const struct svm_range *r);
  * all invalid ranges again. Callable in notifiers.
  */
 void svm_evict_queues(struct svm_range_list *svms);
-/* Work function of svm_range_list.restore_work. */
+/* Work function of svm_range_list.restore_work: maps invalid ranges again and loads the queues. */
 void svm_restore_work(struct work_struct *work);
 
-/* svm_suspend.c: work function of svm_range_list.lost_work. */
+/* svm_suspend.c: work function of svm_range_list.lost_work, which unmaps all ranges. */
 void svm_lost_work(struct work_struct *work);
 
 #endif /* SVM_RANGE_H */

@@ -42,8 +42,8 @@ void svm_lost_work(struct work_struct *work)
  * svm_vram_lost() - unmap all ranges of a process after a reset lost the VRAM of a GPU
  * @p: process, to which the caller has a reference
  *
- * The unmapping is queued. The next access to each page faults, and is denied if the page's
- * content was lost.
+ * The function only queues the unmapping. After the unmapping, the next access to each page faults,
+ * and the access is denied if the page's content was lost.
  *
  * Context: process context; does not wait.
  */

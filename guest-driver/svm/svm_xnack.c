@@ -9,7 +9,9 @@
 #include "svm_policy.h"
 #include "svm_range.h"
 
-/* Return true if XNACK may be on: the process has GPUs, and all of them can repair faults. */
+/*
+ * Return true if XNACK can be switched on: the process has GPUs, and all of them can repair faults.
+ */
 static bool svm_xnack_possible(struct kfd_process *p)
 {
 	u32 i;
@@ -21,7 +23,7 @@ static bool svm_xnack_possible(struct kfd_process *p)
 }
 
 /*
- * Serve all queued faults, then unmap all ranges and map them as the new mode requires. Returns 0
+ * Handle all queued faults, then unmap all ranges and map them as the new mode requires. Returns 0
  * or the first error.
  */
 static int svm_xnack_remap(struct kfd_process *p)

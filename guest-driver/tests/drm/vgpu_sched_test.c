@@ -150,7 +150,7 @@ static void job_guilty(struct kunit *test)
 
 /*
  * The device is unplugged after the job's dependencies have signalled. Catches: the job is written
- * to the ring, which the removal frees.
+ * to the ring, which the removal of the device frees.
  */
 static void job_unplugged(struct kunit *test)
 {

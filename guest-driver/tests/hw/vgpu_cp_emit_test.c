@@ -115,7 +115,10 @@ static void cp_mqd(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, reg(mqd, 53), 1);
 }
 
-/* Catches: a resize changes the number of unread dwords, for some position of the pointers. */
+/*
+ * Catches: for some positions of the read and write pointers, a resize of the ring changes the
+ * number of unread dwords.
+ */
 static void cp_resize(struct kunit *test)
 {
 	struct vgpu_cp_queue_regs regs = { .ring_bytes = 4096 };

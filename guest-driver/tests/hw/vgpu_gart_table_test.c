@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test hw/vgpu_gart.c without BOs: compare the table and its shadow with an array. Catches: an
- * entry outside of the range is written; the shadow differs from the table; a restore leaves wrong
- * entries.
+ * Test hw/vgpu_gart.c without BOs: compare the table and its shadow with an array of the expected
+ * entries. Catches: an entry outside of the range is written; the shadow differs from the table; a
+ * restore leaves wrong entries.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"

@@ -166,7 +166,10 @@ static void gmc_flush_side_by_side(struct kunit *test)
 	KUNIT_ASSERT_TRUE(test, f && mmio);
 	if (num_online_cpus() < 2)
 		kunit_skip(test, "needs two CPUs: threads run at the same time");
-	/* Registers are plain memory, which both threads can access. */
+	/*
+	 * Use plain memory as registers, because the mock's register accessors only work in the
+	 * test's thread.
+	 */
 	mock->hw.mmio = (void __iomem __force *)mmio;
 	f->vdev = &mock->vdev;
 	init_completion(&f->ended);
@@ -549,7 +552,7 @@ static void gmc_fault_state(struct kunit *test)
 	unsigned int vmid;
 
 	KUNIT_EXPECT_EQ(test, vgpu_sdma_fault_state(vdev), VGPU_FAULT_NONE);
-	/* The registers of a removed device read as all ones. */
+	/* The registers of a removed device read as all ones, which is not a fault. */
 	*status = U32_MAX;
 	KUNIT_EXPECT_EQ(test, vgpu_sdma_fault_state(vdev), VGPU_FAULT_NONE);
 	for (vmid = 0; vmid < VGPU_NUM_VMIDS; vmid++) {

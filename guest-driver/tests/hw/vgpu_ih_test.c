@@ -67,9 +67,12 @@ static void ih_put_number(struct ih_mock *m, u8 client, u8 source, u32 number)
 	ih_put(m, dw);
 }
 
-/*
- * Results of ih_note(): the last entry, the count of entries, the number expected in the next
- * entry, and whether an entry had another number than expected.
+/**
+ * struct ih_seen - results of the handler ih_note()
+ * @last: last entry
+ * @n: number of entries
+ * @expect: number expected in the next entry
+ * @wrong: an entry had another number than expected
  */
 struct ih_seen {
 	struct vgpu_iv_entry last;
@@ -271,7 +274,7 @@ static void ih_unregister(struct kunit *test)
 }
 
 /**
- * struct ih_linger - a handler that does not return at once
+ * struct ih_linger - a handler that still runs while it is unregistered
  * @vdev: device
  * @inside: the handler has been called
  * @gone: vgpu_ih_unregister() has returned
@@ -378,8 +381,8 @@ static void ih_cam_ack(struct kunit *test)
 }
 
 /*
- * Check that after an overflow, the entries that were not overwritten are dispatched, and all
- * CAM slots are released.
+ * Check that after an overflow of the ring, the entries that were not overwritten are dispatched,
+ * and all CAM slots are released.
  */
 static void ih_overflow(struct kunit *test)
 {

@@ -13,9 +13,9 @@
 
 /*
  * Time for which a thread stays in its section, which begins with vgpu_io_begin() or
- * vgpu_io_map_begin(). The function under test has to wait until the thread leaves the section.
- * If the function returns too early, the test sets io_thread.gone, and the thread leaves at
- * once.
+ * vgpu_io_map_begin(). The function under test has to wait until the thread leaves the section. If
+ * the function returns too early, the test sets io_thread.gone, and the thread leaves the section
+ * immediately.
  */
 #define LINGER_US	(20 * USEC_PER_MSEC)
 
@@ -141,8 +141,8 @@ static void io_access_waits_for_reset(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, mmio);
 	vgpu_mock_regs(test, mock);
 	/*
-	 * Use plain memory, because the mock's register accessors only work in the test's
-	 * thread.
+	 * Use plain memory as registers, because the mock's register accessors only work in the
+	 * test's thread.
 	 */
 	mock->hw.mmio = (void __iomem __force *)mmio;
 	/*

@@ -100,8 +100,8 @@ static void cpu_expect(struct kunit *test, struct cpu_mock *m)
 }
 
 /*
- * Return a random address in VRAM or system memory. Sets *@want to the same place in the array of
- * expected contents.
+ * Return a random address in VRAM or system memory. Sets *@want to the byte for this address in the
+ * array of expected contents.
  */
 static u64 cpu_place(struct cpu_mock *m, bool vram, u32 bytes, u32 align,
 		     u8 **want)
@@ -113,7 +113,7 @@ static u64 cpu_place(struct cpu_mock *m, bool vram, u32 bytes, u32 align,
 	return (vram ? FB_BASE : GART_FIRST * PAGE_SIZE) + at;
 }
 
-/* Emit a copy between two places that do not overlap. */
+/* Emit a copy from a random address to another, between areas that do not overlap. */
 static unsigned int cpu_emit_copy(struct cpu_mock *m, u32 *dw, u32 limit)
 {
 	u32 bytes = 1 + vgpu_mock_random(m->mock, limit);
@@ -261,7 +261,7 @@ static void cpu_refuses(struct kunit *test)
 	n += vgpu_sdma_emit_copy(dw + n, FB_BASE, FB_BASE + 64, 64);
 	KUNIT_EXPECT_EQ(test, vgpu_sdma_cpu_run(&m->mock->vdev, dw, n - 1),
 			-EOPNOTSUPP);
-	/* The registers of a removed device read as all ones. */
+	/* Make the device appear removed: the registers of a removed device read as all ones. */
 	m->mock->regs[VGPU_MAGIC] = U32_MAX;
 	KUNIT_EXPECT_EQ(test, vgpu_sdma_cpu_run(&m->mock->vdev, dw, n),
 			-ENODEV);

@@ -91,7 +91,10 @@ static void emit_ptepde(struct kunit *test)
 	}
 }
 
-/* Check that the largest count of each packet type, minus 1, fits the packet's count field. */
+/*
+ * Check that the count field of each packet type, which contains the count minus 1, can hold the
+ * largest count.
+ */
 static void emit_limits(struct kunit *test)
 {
 	u32 dw[10];

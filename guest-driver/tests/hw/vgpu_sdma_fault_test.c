@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test how hw/sdma/vgpu_sdma_fault.c handles faults of users and of VMID 0 that are latched and
- * reported in any order. The gate is the register VGPU_GATE_REG: a job of the kernel ends only
- * while the register is 0 (open). Catches: a fault of VMID 0 is cleared together with an
- * earlier fault of a user; the gate stays closed after users' faults; the gate opens before the
- * interrupt ring was read.
+ * Test how hw/sdma/vgpu_sdma_fault.c handles faults of VMID 0 and of users' VMIDs that are latched
+ * and reported in any order. The gate is the register VGPU_GATE_REG: a job of the kernel ends only
+ * while the register is 0 (open). Catches: a fault of VMID 0 is cleared together with an earlier
+ * fault of a user; the gate stays closed after users' faults; the gate opens before the interrupt
+ * ring was read.
  */
 #include "hw/vgpu_hw_priv.h"
 #include "tests/lib/vgpu_mock.h"
@@ -225,8 +225,9 @@ static void fault_retried(struct kunit *test)
 }
 
 /*
- * No interrupt entry arrives, so the watchdog calls vgpu_sdma_fault_lost(), which reads the
- * latched fault.
+ * A fault is latched, but its interrupt entry does not arrive, so the watchdog calls
+ * vgpu_sdma_fault_lost(). Check that this function closes the gate, and that the gate opens again
+ * unless the fault is one of VMID 0.
  */
 static void fault_unreported(struct kunit *test)
 {

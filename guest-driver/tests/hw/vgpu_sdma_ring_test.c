@@ -74,7 +74,10 @@ static struct ring_mock *ring_mock_new(struct kunit *test)
 	return m;
 }
 
-/* Submit a job of @ndw dwords that are consecutive numbers, which ring_read_job() checks. */
+/*
+ * Submit a job of @ndw dwords. The dwords are consecutive numbers, so that ring_read_job() can
+ * check them.
+ */
 static void ring_submit(struct kunit *test, struct ring_mock *m,
 			unsigned int ndw)
 {
@@ -119,7 +122,7 @@ static u32 ring_read_job(struct kunit *test, struct ring_mock *m)
 	KUNIT_ASSERT_EQ(test, ring_take(m), lower_32_bits(FENCE_MC));
 	KUNIT_ASSERT_EQ(test, ring_take(m), upper_32_bits(FENCE_MC));
 	seqno = ring_take(m);
-	/* Skip the poll packets of vgpu_sdma_fault.c. */
+	/* Skip the packets with which vgpu_sdma_fault.c polls the gate. */
 	m->rptr = end - 8;
 	KUNIT_ASSERT_EQ(test, ring_take(m), SDMA_OP_TRAP);
 	KUNIT_ASSERT_EQ(test, ring_take(m), seqno & SDMA_TRAP_DW1__CONTEXT);
@@ -227,7 +230,7 @@ static void ring_many_at_once(struct kunit *test)
 	for (i = 0; i < 10; i++)
 		KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[i].fence),
 				i < 7);
-	/* A smaller number has no effect. */
+	/* If the job number in memory goes backwards, no fence changes. */
 	m->fence_wb = cpu_to_le32(3);
 	vgpu_sdma_ring_poll(m->ring);
 	KUNIT_EXPECT_EQ(test, dma_fence_get_status(m->jobs[6].fence), 1);
@@ -371,7 +374,10 @@ static void ring_job_ends(void *arg, int error)
 		wait_for_completion_timeout(&e->again, HZ / 5);
 		return;
 	}
-	/* The test has failed. Stop this thread, because it would free the fence a second time. */
+	/*
+	 * Both threads end the job, so the test has failed. Stop this thread, because it would free
+	 * the fence a second time.
+	 */
 	complete(&e->again);
 	dma_fence_end_signalling(false);
 	current->kunit_test = NULL;
@@ -459,7 +465,8 @@ static void ring_reset_late(struct work_struct *work)
 
 /*
  * The engine is parked, and one of its user queues did not stop. Catches: the unload of the queue
- * returns before the engine is reset, so that the queue's memory and VMID are reused.
+ * returns before the engine is reset, so that the queue's memory and VMID are reused while the
+ * engine still uses them.
  */
 static void ring_queue_stuck(struct kunit *test)
 {

@@ -282,7 +282,7 @@ static void window_by_cpu(struct kunit *test)
 
 /*
  * Check that a recovery while jobs run keeps the windows' entries, and that closing the windows
- * clears them.
+ * clears the entries.
  */
 static void window_restore(struct kunit *test)
 {

@@ -108,7 +108,9 @@ static void events_lock_taken(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, early);
 	flush_work(&m->p.events->scan_work);
 	events_expect_signaled(test, m);
-	/* The counter includes only events that too many calls wait for. */
+	/*
+	 * The counter includes only events that are deferred because too many calls wait for them.
+	 */
 	KUNIT_EXPECT_EQ(test, events_deferred(m), 0);
 }
 
@@ -163,8 +165,8 @@ static int events_publish_and_destroy(struct kfd_process *p,
 }
 
 /*
- * Catches: CREATE_EVENT reads an event after DESTROY_EVENT has freed it. Without KASAN, this
- * shows only in the ids that the call returns.
+ * Catches: CREATE_EVENT reads an event after DESTROY_EVENT has freed it. Without KASAN, only a
+ * wrong id in the call's result shows the defect.
  */
 static void events_destroyed_at_once(struct kunit *test)
 {

@@ -17,7 +17,7 @@
 #define VGPU_MOCK_GART_PAGES	12288u		/* the first 8192 pages are windows */
 
 /**
- * struct vgpu_mock - a device, and a BO that memory is allocated for
+ * struct vgpu_mock - a device, and a BO for which tests allocate memory
  * @vdev: all zero except the managers and the pointers to the next members
  * @hw: vgpu_device.hw
  * @mman: vgpu_device.mman
@@ -50,21 +50,21 @@ struct vgpu_mock {
 
 /*
  * Seed @rnd with the module parameter "seed". If the parameter is 0, each load of the module
- * chooses another seed. The seed is printed in the test's log.
+ * chooses a new random seed. The seed is printed in the test's log.
  */
 void vgpu_test_rnd(struct kunit *test, struct rnd_state *rnd);
 /* Return a random number below @bound. */
 u64 vgpu_test_random(struct rnd_state *rnd, u64 bound);
 
 /*
- * Start a thread that runs @fn(@arg) on another CPU than the test. Needs two CPUs. Disables
+ * Start a thread that runs @fn(@arg) on a CPU other than the test's CPU. Needs two CPUs. Disables
  * migration of the calling thread; the caller enables migration after @fn has returned.
  */
 void vgpu_test_start_elsewhere(struct kunit *test, int (*fn)(void *arg), void *arg);
 /*
- * Allocate objects of @size bytes and fill them with ones, so that one of them reuses the memory of
- * an object of the same size and @gfp that was freed before. The objects are freed at the end of
- * the test.
+ * Allocate objects of @size bytes and fill them with ones. If the code under test has freed an
+ * object of the same size and @gfp, one of the new objects gets its memory. The objects are freed
+ * at the end of the test.
  */
 void vgpu_test_reuse(struct kunit *test, size_t size, gfp_t gfp);
 

@@ -140,7 +140,7 @@ struct vm_mock *vm_mock_new(struct kunit *test, bool sdma)
 		mock_sdma(test, m, mmio);
 	vgpu_test_rnd(test, &m->rnd);
 	KUNIT_ASSERT_EQ(test, vgpu_vm_setup(&m->vm.base, m->vdev, &m->ops), 0);
-	/* Disable the trim work, because tests call vm_mock_trim(). */
+	/* Disable the trim work, because tests call vm_mock_trim() instead. */
 	disable_delayed_work_sync(&m->vm.trim_work);
 	m->vm.base.vmid = 1;
 	for (i = 0; i < VM_MOCK_BOS; i++)
@@ -338,7 +338,7 @@ static u64 vm_entry(struct vm_mock *m, unsigned int i)
 	return pte;
 }
 
-/* Check that all entries of the fragment of page @i are consistent. */
+/* Check that all entries of the fragment of page @i map contiguous memory with the same flags. */
 static void vm_check_fragment(struct kunit *test, struct vm_mock *m,
 			      const u64 *all, unsigned int i)
 {

@@ -20,7 +20,9 @@
 #define RESTORE_NEVER_MS	(3600 * MSEC_PER_SEC)
 /* Number of processes that are restored at a time (KFD_RESTORE_ACTIVE). */
 #define RESTORE_SLOTS		3u
-/* A value of restore_busy at which restore_work waits for the mutex. */
+/*
+ * Value of amdkfd_process_info.restore_busy, large enough for restore_work to wait for the mutex.
+ */
 #define RESTORE_BUSY		1000u
 #define RESTORE_TIMEOUT_US	(10 * USEC_PER_SEC)
 #define EVICT_TIMEOUT		(10 * HZ)

@@ -4,9 +4,9 @@
  * Catches: an allocation fails, waits too long or evicts too little while BOs are reserved or
  * are kept by their owners.
  *
- * Test how the BOs of a process are moved to their places (process/kfd_mem_validate.c).
- * Catches: the BOs are moved in the wrong order; after an error, BOs stay reserved or keep the
- * eviction fence.
+ * Test how the BOs of a process are moved to their domains (process/kfd_mem_validate.c). Catches:
+ * the BOs are moved in the wrong order; after an error, BOs stay reserved or keep the eviction
+ * fence.
  *
  * TTM manages the BOs; moves copy nothing.
  */
@@ -28,8 +28,8 @@
 
 #define CREATE_BOS	20u
 /*
- * Number of calls of evict_ok() that return false: less than an allocation makes in its 16
- * tries (KGD_MEM_CREATE_TRIES).
+ * Number of calls of evict_ok() that return false. An allocation calls evict_ok() more often in its
+ * 16 tries (KGD_MEM_CREATE_TRIES), so it sees evict_ok() return true.
  */
 #define CREATE_REFUSALS	8u
 #define VALIDATE_BOS	3u
@@ -492,8 +492,8 @@ static void validate_evict(struct kunit *test, struct vgpu_bo *bo)
 }
 
 /*
- * Check that no task has reserved the BO, and that the BO has the eviction fence exactly if
- * @fenced.
+ * Check that no task has reserved the BO, and that the BO has an eviction fence if and only if
+ * @fenced is true.
  */
 static void validate_check(struct kunit *test, struct vgpu_bo *bo, bool fenced)
 {

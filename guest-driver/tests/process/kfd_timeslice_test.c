@@ -38,7 +38,7 @@ static void timeslice_off(struct kunit *test)
 
 /*
  * Check that the memory of a process is not evicted while the process is restored, except that
- * after a while an allocation may evict its VRAM.
+ * after some time an allocation may evict the process's BOs from VRAM.
  */
 static void timeslice_restoring(struct kunit *test)
 {

@@ -408,9 +408,9 @@ static const struct policy_case policy_table[] = {
 };
 
 /*
- * Record a pull, and return true if it counts as recent for one second of real time. Then make
- * the pull recent until a 'T' in the case's faults, because the guest may be stopped for longer
- * than a second between faults.
+ * Record a pull, and return true if the pull counts as recent for one second of real time. Then
+ * change the pull so that it stays recent until a 'T' in the case's faults, because the guest may
+ * be stopped for longer than a second between two faults.
  */
 static bool policy_pulled(struct attr_mock *m, unsigned int gpu,
 			  struct svm_interval win)

@@ -26,11 +26,9 @@
 #define FAULT_PAGE		((unsigned long)VM_MOCK_FIRST)
 #define FAULT_TIMEOUT_US	(10 * USEC_PER_SEC)
 #define FAULT_TS		1000u
-/*
- * FAULT_RESENT: number of repeats of an entry. FAULT_NORETRY: number of no-retry faults, more than
- * a process may queue.
- */
+/* Number of times that the interrupt entry of a fault is repeated. */
 #define FAULT_RESENT		100u
+/* Number of no-retry faults that the test raises, more than the limit of queued faults. */
 #define FAULT_NORETRY		(4 * SVM_FAULT_REPORTS)
 
 /**
@@ -239,8 +237,8 @@ static void fault_bounded(struct kunit *test)
 			read_poll_timeout(fault_taken, taken, taken, USEC_PER_MSEC,
 					  FAULT_TIMEOUT_US, false, m), 0);
 	/*
-	 * Slots 0 and 1 have the same faults each time, as the hardware resends them. Slot 2 has a
-	 * new fault each time, as after a reset that frees the slot.
+	 * In each round, repeat the faults of slots 0 and 1, as the hardware does until they are
+	 * acknowledged, and raise a new fault with slot 2, as if a reset had freed the slot.
 	 */
 	for (i = 0; i < FAULT_RESENT; i++) {
 		fault_put(m, pasid, true, 0, 1);

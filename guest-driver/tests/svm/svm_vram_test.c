@@ -192,7 +192,7 @@ static void stuck_wanted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kref_read(&m->sb.ref), 2);
 	KUNIT_EXPECT_EQ(test, atomic_long_read(&m->sn.vram_pages), 1);
 	put_page(m->page);
-	/* Now only the migration has a reference. */
+	/* Now only the migration has a reference to the BO. */
 	stuck_vacate(test, m, true, false);
 	/* VRAM has lost its contents, so an eviction must not migrate them to system memory. */
 	atomic_inc(&m->mock->vdev.hw->vram_epoch);
@@ -359,7 +359,7 @@ static void peer_owners(struct kunit *test)
 	KUNIT_EXPECT_PTR_NE(test, peer_owner(a), peer_owner(alone[0]));
 	KUNIT_EXPECT_PTR_NE(test, peer_owner(alone[0]), peer_owner(alone[1]));
 	for (i = 0; i < ARRAY_SIZE(all); i++) {
-		/* HMM takes NULL for "no owner". */
+		/* HMM treats the owner NULL as "no owner", so no GPU may have it. */
 		KUNIT_EXPECT_NOT_NULL(test, peer_owner(all[i]));
 		unlock_page(all[i]->page);
 		put_page(all[i]->page);
@@ -376,8 +376,8 @@ static void peer_expect(struct kunit *test, struct svm_view *view,
 }
 
 /*
- * Check the places of pages of nodes 3 and 1 of a hive, of a GPU without a hive, and of system
- * memory. The accessing GPU is node 3 or node 1.
+ * Check the locations (enum svm_place) of pages of nodes 3 and 1 of a hive, of a GPU without a
+ * hive, and of system memory. The accessing GPU is node 3 or node 1.
  */
 static void peer_places(struct kunit *test)
 {
