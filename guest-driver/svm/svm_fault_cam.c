@@ -120,8 +120,8 @@ static unsigned long svm_cam_take(struct svm_fault_queue *q)
 		sn->cam_owners[i] = NULL;
 		/*
 		 * Drop the slot's fault if it is queued. If it is being served, record that its
-		 * slot was acknowledged. Both may be necessary: if a reset has freed the slot in
-		 * between, one fault with this slot is queued, and an older one is being served.
+		 * slot was acknowledged. A reset that frees the slot makes both cases possible at
+		 * the same time: one fault with this slot is queued, an older one is being served.
 		 */
 		if (!list_empty(&sn->slots[i].link))
 			list_del_init(&sn->slots[i].link);

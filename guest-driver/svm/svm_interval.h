@@ -31,8 +31,7 @@ static inline bool svm_interval_has(struct svm_interval iv, unsigned long page)
 #define SVM_UNMAP_LOG_LEN	4
 
 /**
- * struct svm_unmap_log - pages that user space has unmapped, but that are not removed from their
- * range yet
+ * struct svm_unmap_log - unmapped pages that are not removed from their range yet
  * @n: number of elements of @iv in use
  * @inexact: the log overflowed: @iv[0] is the hull of all unmapped pages, and the reader of the
  *           log has to look up in the memory map which pages of the hull are unmapped

@@ -159,7 +159,7 @@ static int svm_build_spans(struct svm_range *r, struct kfd_node *node,
 }
 
 /*
- * Mark each page to which the GPU gets write access as dirty. The caller holds r->lock and has
+ * Mark as dirty each page to which the GPU gets write access. The caller holds r->lock and has
  * tested the notifier's sequence number.
  */
 static void svm_mark_written(struct svm_range *r, unsigned long npages)

@@ -45,8 +45,8 @@
 #include "svm_range.h"
 
 /*
- * Time for which a struct svm_pull counts as recent. It is longer than the repair of a few faults
- * takes, whatever the kernel's configuration.
+ * Time for which a struct svm_pull counts as recent: longer than the repair of a few faults takes
+ * on a kernel of any configuration.
  */
 #define SVM_RECENT_NS		NSEC_PER_SEC
 /* Adaptive policy: memory migrates to a GPU that is ahead by more faults than this. */

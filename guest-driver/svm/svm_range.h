@@ -173,8 +173,8 @@ struct svm_attrs {
  *           map the range again; protected by @lock
  *
  * Unlike amdkfd's structure, this one has no member actual_loc, because pages of a range migrate
- * one by one, and a CPU fault migrates pages without updating the range. svm_debugfs.c counts the
- * pages at each location.
+ * one by one, and a CPU fault, which migrates pages, cannot access the struct svm_range.
+ * svm_debugfs.c counts the pages at each location.
  */
 struct svm_range {
 	struct svm_range_list *svms;

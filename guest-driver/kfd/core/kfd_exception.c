@@ -59,9 +59,9 @@ void kfd_process_poisoned(struct kfd_process_device *pdd)
  * @why: reason, for the message
  *
  * If the present queue of @doorbell was created after @at, the bad packet is not of this queue, and
- * the function does nothing. Otherwise the function stops the queue. Notifies the debugger or, if
- * no debugger has subscribed to the exception, the runtime. The process gets HW_EXCEPTION events in
- * either case.
+ * the function does nothing. Otherwise the function stops the queue, and notifies the debugger or,
+ * if no debugger has subscribed to the exception, the runtime. The process gets HW_EXCEPTION events
+ * even if a debugger was notified.
  *
  * Context: takes kfd_process.queue_lock; no other lock is held.
  */

@@ -6,7 +6,7 @@
  *
  * A kfd_process belongs to an mm. The first open of /dev/kfd creates the process. The end of the mm
  * (exit, exec, a kill at any point) detaches the process; the close of the file does not. An open
- * file stores only the mm of the process that opened it, and every ioctl looks up the kfd_process
+ * file stores only the mm of the process that opened it, and every call looks up the kfd_process
  * of that mm. Calls of a child that inherited the file fail with -EBADF, because the child has
  * another mm.
  *
@@ -243,7 +243,7 @@ static int kfd_process_create(struct mm_struct *mm, struct task_struct *leader)
 		return ret;
 	}
 	mutex_lock(&kfd_processes_mutex);
-	/* Another thread may have hashed a process of this mm before this thread took the mutex. */
+	/* Another thread may have hashed a process of this mm meanwhile. */
 	ret = kfd_process_is_known(mm) ? -EEXIST : kfd_process_publish(p);
 	mutex_unlock(&kfd_processes_mutex);
 	/*

@@ -19,7 +19,7 @@ struct file;
 
 /*
  * From the array lengths in @h, kfd_criu_bytes() computes the size of the private data, and
- * kfd_criu_objects() computes the number of queues, events and SVM ranges in sum.
+ * kfd_criu_objects() computes the total number of queues, events and SVM ranges.
  */
 u64 kfd_criu_bytes(const struct kfd_criu_head *h);
 u64 kfd_criu_objects(const struct kfd_criu_head *h);

@@ -55,7 +55,7 @@ void kfd_dbg_resume_all(struct kfd_process *p)
 }
 
 /**
- * kfd_dbg_wait_resumed() - wait until the debugger does not suspend a queue that is to be destroyed
+ * kfd_dbg_wait_resumed() - wait until a queue that is to be destroyed is not suspended
  * @q: queue; the caller destroys it after success
  *
  * Waits until the debugger resumes the queue or the session ends, and keeps the queue from being
@@ -163,8 +163,9 @@ static bool kfd_dbg_may_suspend(const struct kfd_queue *q)
 }
 
 /*
- * Set kfd_queue.suspended to @suspend for the queues in @ids that are on the GPU. Return the number
- * of these queues. The caller holds queue_lock.
+ * Set kfd_queue.suspended to @suspend for the queues in @ids that are on the GPU, except queues
+ * that kfd_dbg_may_suspend() refuses. Return the number of queues whose member was set. The caller
+ * holds queue_lock.
  */
 static int kfd_dbg_mark(struct kfd_process_device *pdd, struct kfd_dbg_ids *ids,
 			bool suspend)

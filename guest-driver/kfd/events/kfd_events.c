@@ -254,8 +254,7 @@ void kfd_events_memory(struct kfd_process_device *pdd,
 }
 
 /**
- * kfd_events_memory_exception() - signal MEMORY events after a fault that the driver could not
- * handle
+ * kfd_events_memory_exception() - signal MEMORY events after a fault that was not repaired
  * @pdd: state of the process on the GPU
  * @va: address of the access
  * @not_present: the page-table entry was not valid
@@ -391,8 +390,7 @@ int kfd_events_take_page(struct kfd_process *p, u64 handle)
 }
 
 /**
- * kfd_events_make_page() - allocate a signal page in kernel memory, unless the process has a signal
- * page
+ * kfd_events_make_page() - allocate a signal page in kernel memory if the process has none
  * @p: process
  *
  * User space may map the page with mmap() of /dev/kfd (kfd_events_mmap()); the GPU has no mapping

@@ -56,8 +56,7 @@ int kfd_queue_sync(struct kfd_queue *q)
 }
 
 /**
- * kfd_queues_sync() - load or unload each queue of a process on a GPU, as the queue's state
- * requires
+ * kfd_queues_sync() - load or unload each queue of a process on a GPU, as its state requires
  * @pdd: state of the process on the GPU
  *
  * Context: kfd_process.queue_lock is held. Does not allocate.

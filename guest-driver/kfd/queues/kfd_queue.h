@@ -16,8 +16,8 @@
 
 /*
  * Masks of SDMA engines. As on the modelled GPU, the first two engines are for PCIe, all other
- * engines for XGMI. The masks only affect which engine a new queue gets. They restrict no accesses,
- * because each engine can access all memory.
+ * engines for XGMI. The masks only affect which engine a new queue gets. No mask restricts
+ * accesses, because each engine can access all memory.
  */
 #define KFD_NUM_SDMA_PCIE	2
 #define KFD_NUM_SDMA_XGMI	(SDMA_NUM_ENGINES - KFD_NUM_SDMA_PCIE)

@@ -58,7 +58,7 @@ u32 kfd_cp_save_bytes(void)
 }
 
 /*
- * Bytes of the area for the debugger. It follows the context save area in user space's allocation.
+ * Bytes of the debugger's area, which follows the context save area in user space's allocation.
  */
 static u32 kfd_cp_debug_bytes(void)
 {

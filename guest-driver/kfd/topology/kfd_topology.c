@@ -50,7 +50,7 @@
 #define KFD_L2_KIB		8192
 #define KFD_L2_LINE		128
 /*
- * Firmware versions of the MEC and of the SDMA engines. They are not 0, because the thunk ignores a
+ * Firmware versions of the MEC and of the SDMA engines. No version is 0, because the thunk ignores a
  * GPU whose firmware version is 0.
  */
 #define KFD_MEC_FW_VERSION	68

@@ -68,8 +68,8 @@ u64 svm_page_vram_offset(struct kfd_node *node, struct page *page);
 
 /*
  * svm_hive.c. If the sequence number of the range's notifier is still valid after svm_peer_enter(),
- * the caller may access the pages that HMM has returned until svm_peer_leave(): the struct page of
- * each page, and the struct kfd_node of the page's GPU. The caller may sleep between the two calls.
+ * then until svm_peer_leave() the caller may access the struct page of each page that HMM has
+ * returned, and the struct kfd_node of that page's GPU. The caller may sleep between the two calls.
  */
 void svm_peer_enter(int *token) __acquires(svm_peers);
 void svm_peer_leave(int token) __releases(svm_peers);

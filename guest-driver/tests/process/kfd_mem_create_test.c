@@ -458,7 +458,7 @@ static void create_kept(struct kunit *test)
 
 /*
  * Map each BO in the process, as if BO i had been allocated in @domain[i]. Clear m->moved, and
- * let no BO count as swapped out recently.
+ * make vgpu_mm_is_swapping() return false.
  */
 static void validate_map(struct kunit *test, struct create_mock *m, const u32 *domain)
 {
