@@ -50,8 +50,8 @@
 #define KFD_L2_KIB		8192
 #define KFD_L2_LINE		128
 /*
- * Firmware versions of the MEC and of the SDMA engines. No version is 0, because the thunk ignores a
- * GPU whose firmware version is 0.
+ * Firmware versions of the MEC and of the SDMA engines. No version is 0, because the thunk ignores
+ * a GPU whose firmware version is 0.
  */
 #define KFD_MEC_FW_VERSION	68
 #define KFD_SDMA_FW_VERSION	8
