@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Implements AMDKFD_IOC_SVM, which sets and gets attributes of memory. svm_default_attrs()
- * gives the attributes of memory for which none were set.
+ * Implements AMDKFD_IOC_SVM, which sets and gets attributes of memory. svm_default_attrs() gives
+ * the attributes of memory for which no attributes were set.
  *
- * SET_ATTR works in steps, each of which leaves a consistent tree: split existing ranges at
- * both ends of the interval, fill gaps with ranges of default attributes, then change the
- * attributes of the ranges inside. The first two steps change no behaviour, so an error there
+ * SET_ATTR works in steps, each of which leaves a consistent tree: split existing ranges at both
+ * ends of the interval, fill gaps with ranges of default attributes, then change the attributes of
+ * the ranges inside. The first two steps change no behaviour, so an error in one of these steps
  * needs no undo.
  */
 #include <linux/bitmap.h>

@@ -12,7 +12,7 @@ struct kfd_process;
 struct svm_attrs;
 struct svm_range_list;
 
-/* Return svm_range_list.default_granularity of a process that is created now. */
+/* Return the value of svm_range_list.default_granularity for a process that is created now. */
 u8 svm_default_granularity_now(void);
 /* Set *@attrs to the attributes of memory for which SET_ATTR has not been called. */
 void svm_default_attrs(struct svm_range_list *svms, struct svm_attrs *attrs);

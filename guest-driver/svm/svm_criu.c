@@ -17,7 +17,7 @@
 #include "svm_range.h"
 
 /**
- * struct svm_criu_metadata_list - ranges that a restored process gets when it is resumed
+ * struct svm_criu_metadata_list - ranges of a checkpoint that the CRIU operation RESUME creates
  * @n: number of ranges
  * @ranges: the ranges, by address
  *

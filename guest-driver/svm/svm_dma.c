@@ -52,7 +52,7 @@ void svm_dma_unmap(struct device *dev, dma_addr_t slot)
 			     SVM_DMA_ATTRS);
 }
 
-/* Unmap the page of a slot, if there is one, then set the slot to @addr. */
+/* If the slot has the address of a page, unmap the page. Then set the slot to @addr. */
 static void svm_dma_replace(struct device *dev, dma_addr_t *slot,
 			    dma_addr_t addr)
 {

@@ -149,9 +149,9 @@ static void svm_cam_release(struct svm_fault_queue *q)
 	spin_lock_irq(&sn->fault_lock);
 	slots = svm_cam_take(q);
 	/*
-	 * Undo the eviction in two cases. If @q owns no slot any more, its worker has served all
-	 * faults, and may not call svm_cam_resume() again. If @q->off was set before, the user
-	 * queues were off already, and svm_cam_resume() undoes one eviction only.
+	 * Undo the eviction in two cases. If @q owns no slot any more, its worker has handled all
+	 * faults, and possibly does not call svm_cam_resume() again. If @q->off was set before, the
+	 * user queues were off already, and svm_cam_resume() undoes one eviction only.
 	 */
 	stays = slots && !q->off;
 	if (stays)

@@ -3,10 +3,10 @@
  * Queues faults between the interrupt handler and the workers.
  *
  * The interrupt handler looks up the process of an IH entry, and adds the fault to the queue of
- * that process on that GPU. Each process has one worker (svm_range_list.wq), which serves its
- * faults in the order of arrival. A process can delay its own worker without limit (page-ins,
- * mmap_lock), but no other worker. Faults that belong to no process are served by a separate
- * worker of the GPU (svm_node.wq), which never waits for a process.
+ * that process on that GPU. Each process has one worker (svm_range_list.wq), which handles the
+ * process's faults in the order of arrival. A process can delay its own worker without limit
+ * (page-ins, mmap_lock), but no other worker. Faults that belong to no process are handled by a
+ * separate worker of the GPU (svm_node.wq), which never waits for a process.
  *
  * Memory is bounded. A retry fault is stored in svm_node.slots, an array with an element for each
  * CAM slot. The device repeats the IH entry until the slot is acknowledged; a repeated entry takes

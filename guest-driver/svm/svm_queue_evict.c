@@ -32,8 +32,8 @@ void svm_evict_queues(struct svm_range_list *svms)
 	unsigned int i;
 
 	/*
-	 * A second caller must not return before the queues are off the hardware, so the
-	 * lock covers the counter and the eviction.
+	 * A second caller must not return before the queues are off the hardware, so evict_lock
+	 * covers both the counter and the eviction.
 	 */
 	mutex_lock(&svms->evict_lock);
 	if (atomic_inc_return(&svms->evicted_ranges) == 1) {

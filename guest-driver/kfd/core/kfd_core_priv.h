@@ -18,8 +18,8 @@ void kfd_queue_bad_packet(struct kfd_process_device *pdd, u32 doorbell, u64 at,
 
 /*
  * kfd_debugfs.c: create and remove a process's folder in /sys/kernel/debug/kfd/proc.
- * kfd_debugfs_remove() waits for readers of its files, which take mmap_lock, so the caller must
- * not hold mmap_lock.
+ * kfd_debugfs_remove() waits until no task reads a file of the folder. A read takes mmap_lock, so
+ * the caller must not hold mmap_lock.
  */
 void kfd_debugfs_add(struct kfd_process *p, const char *name);
 void kfd_debugfs_remove(struct kfd_process *p);

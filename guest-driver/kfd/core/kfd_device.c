@@ -14,8 +14,8 @@
 #include "kfd_core_priv.h"
 
 /*
- * Keep new processes from using the node, detach the processes that use it, and wait until each
- * is torn down.
+ * Keep new processes from using the node, detach the processes that use it, and wait until each of
+ * these processes is torn down.
  */
 static void kfd_device_detach(struct kfd_node *node)
 {

@@ -167,7 +167,10 @@ static void kfd_cp_bad_packet(struct vgpu_device *vdev,
 				    error.code);
 		return;
 	}
-	/* If the FIFO is full, drop the error: the queue raises it again in its next time slice. */
+	/*
+	 * If the FIFO is full, drop the error: the queue raises the error again in its next time
+	 * slice.
+	 */
 	if (kfifo_put(&irq->cp_errors, error))
 		schedule_work(&irq->cp_error_work);
 }

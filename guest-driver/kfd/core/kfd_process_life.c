@@ -163,8 +163,8 @@ static const struct mmu_notifier_ops kfd_process_mmu_notifier_ops = {
 };
 
 /*
- * Allocate the process's PASID and its state for each GPU, and hash it. After an error
- * kfd_process_destroy() frees PASID and state. The caller holds kfd_processes_mutex.
+ * Allocate the process's PASID and its state for each GPU, and add the process to the hash. After
+ * an error kfd_process_destroy() frees PASID and state. The caller holds kfd_processes_mutex.
  */
 static int kfd_process_publish(struct kfd_process *p)
 {
@@ -213,10 +213,10 @@ err_free:
 }
 
 /*
- * Register a new MMU notifier for the process. A notifier that the mm already has is not reused: it
- * may belong to a process that kfd_process_detach() is ending. The caller holds a reference on
- * mm_users and no lock, since another thread may hold mmap_lock for a long time. The wait for
- * mmap_lock is killable.
+ * Register a new MMU notifier for the process. A notifier that the mm already has is not reused,
+ * because that notifier may belong to a process that kfd_process_detach() is ending. The caller
+ * holds a reference on mm_users and no lock, since another thread may hold mmap_lock for a long
+ * time. The wait for mmap_lock is killable.
  */
 static int kfd_process_register(struct kfd_process *p)
 {
@@ -243,7 +243,7 @@ static int kfd_process_create(struct mm_struct *mm, struct task_struct *leader)
 		return ret;
 	}
 	mutex_lock(&kfd_processes_mutex);
-	/* Another thread may have hashed a process of this mm meanwhile. */
+	/* Another thread may have hashed a process of this mm before this thread took the mutex. */
 	ret = kfd_process_is_known(mm) ? -EEXIST : kfd_process_publish(p);
 	mutex_unlock(&kfd_processes_mutex);
 	/*

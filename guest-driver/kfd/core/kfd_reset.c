@@ -56,7 +56,10 @@ static void kfd_reset_engine_recovered(struct vgpu_device *vdev,
 		struct kfd_process_device *pdd = kfd_process_device_of(p, vdev);
 
 		pasid = p->pasid;
-		/* A process without state on this GPU may map this GPU's VRAM on a peer GPU. */
+		/*
+		 * Also handle processes without state on this GPU: a peer GPU may map this GPU's
+		 * VRAM for them.
+		 */
 		if (lost)
 			svm_vram_lost(p);
 		if (pdd)

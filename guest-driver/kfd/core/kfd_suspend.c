@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Suspends processes during the system's sleep: from kfd_suspend() to kfd_resume(), their
- * queues are off the hardware of all GPUs, and restore_work does not bring their BOs back to
- * VRAM.
+ * Suspends processes during the system's sleep: from kfd_suspend() to kfd_resume(), the queues of
+ * these processes are off the hardware of all GPUs, and restore_work does not bring back their BOs
+ * to VRAM.
  */
 #include "process/kfd_evict.h"
 #include "process/kfd_process.h"
@@ -95,7 +95,8 @@ void kfd_resume_device(struct vgpu_device *vdev)
  * kfd_resume() - undo kfd_suspend(): let the queues run again
  * @vdev: GPU
  *
- * A process whose BOs were evicted gets its queues back from restore_work.
+ * For a process whose BOs were evicted, restore_work loads the queues after it has restored the
+ * BOs.
  *
  * Context: takes kfd_process.mutex. Sleeps.
  */

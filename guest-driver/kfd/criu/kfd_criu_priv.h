@@ -95,8 +95,8 @@ void kfd_criu_commit_files(struct file **files,
 int kfd_criu_save_queues(struct kfd_process *p, struct kfd_criu_queue *queues);
 /*
  * Create a queue of a checkpoint. Returns 0; -EINVAL; -ENOSPC if the id is taken; -EBUSY if the
- * doorbell or the hardware queue is taken, or if another queue has global wave sync; or an error
- * of kfd_queue_create(). The queue may exist after an error.
+ * doorbell or the hardware queue is taken, or if another queue has global wave sync; or an error of
+ * kfd_queue_create(). The queue may exist even after an error; the caller then destroys it.
  */
 int kfd_criu_restore_queue(struct kfd_process_device *const *pdds, u32 n_pdds,
 			   const struct kfd_criu_queue *s);

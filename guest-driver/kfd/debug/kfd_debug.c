@@ -281,8 +281,8 @@ static struct kfd_process *kfd_dbg_next_target(struct kfd_process *p)
 				     link);
 	if (s) {
 		/*
-		 * kref_get() is safe, because the session ends before the last reference to its
-		 * target is dropped.
+		 * kref_get() is safe, because a session ends before the last reference to the
+		 * session's target is dropped.
 		 */
 		target = s->target;
 		kref_get(&target->ref);

@@ -126,8 +126,8 @@ static int kfd_dbg_get_ids(struct kfd_dbg_ids *ids, u64 user, u32 n)
 }
 
 /*
- * Copy the ids to user space, and free them. As in amdkfd, a fault does not change the result
- * of the ioctl, because the queues are suspended or resumed already.
+ * Copy the ids to user space, and free them. As in amdkfd, a fault of this copy does not change the
+ * result of the ioctl, because the queues are suspended or resumed already.
  */
 static void kfd_dbg_put_ids(struct kfd_dbg_ids *ids, u64 user)
 {
@@ -202,8 +202,9 @@ static void kfd_dbg_clear(struct kfd_process_device *pdd,
 }
 
 /*
- * Suspend or resume the queues of @ids on one GPU. Return the number of these queues, or 0 if
- * the hardware did not load or release one of them in time. The caller holds queue_lock.
+ * Suspend or resume the queues of @ids on one GPU. Return the number of queues that have the new
+ * state, or 0 if the hardware did not load or release one of them in time. The caller holds
+ * queue_lock.
  */
 static int kfd_dbg_apply(struct kfd_process_device *pdd,
 			 struct kfd_dbg_ids *ids, bool suspend, u64 clear)

@@ -101,7 +101,7 @@ static void kfd_dbg_send_fault(struct kfd_process_device *pdd)
 	kfd_events_memory(pdd, &fault);
 }
 
-/* Record the debugger's reply, and wake the call of RUNTIME_ENABLE that waits for it. */
+/* Record the debugger's reply, and wake the call of RUNTIME_ENABLE that waits for the reply. */
 static void kfd_dbg_answer(struct kfd_process *p)
 {
 	spin_lock(&kfd_dbg_lock);

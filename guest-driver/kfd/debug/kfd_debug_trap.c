@@ -197,7 +197,7 @@ static int kfd_dbg_do(struct kfd_process *p, struct kfd_process *target,
 
 /**
  * kfd_dbg_trap() - do an operation of DBG_TRAP
- * @p: process of the caller; kfd_ioctl_dbg_trap() has checked that it may debug @target
+ * @p: process of the caller; kfd_ioctl_dbg_trap() has checked that @p is permitted to debug @target
  * @target: process to debug; the caller holds a reference on its mm_users
  * @args: arguments of the ioctl
  *

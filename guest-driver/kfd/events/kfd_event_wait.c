@@ -24,7 +24,10 @@
 #include "kfd_events.h"
 #include "kfd_events_priv.h"
 
-/* Maximum number of events that a call may name. It bounds the memory that the call allocates. */
+/*
+ * Maximum number of events that a call may name. The limit bounds the memory that the call
+ * allocates.
+ */
 #define KFD_WAIT_MAX_EVENTS	65536u
 #define KFD_WAIT_FOREVER	(~0u)
 
@@ -273,8 +276,8 @@ static int wait_report(struct kfd_process *p, struct kfd_wait_entry *e,
 }
 
 /*
- * Remove the call's entries. If @again, the call will be restarted, so repeat the signals of
- * auto-reset events that the call has consumed.
+ * Remove the call's entries. If @again is true, the call will be restarted, so repeat the signals
+ * of auto-reset events that the call has consumed.
  */
 static void wait_end(struct kfd_process *p, struct kfd_wait *w, bool again)
 {

@@ -680,7 +680,7 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_events_init);
  *
  * Waiting calls and later calls of WAIT_EVENTS fail with -EIO.
  *
- * Context: process context; MMU notifiers may call it.
+ * Context: process context; MMU notifiers may call this function.
  */
 void kfd_events_close(struct kfd_process *p)
 {

@@ -20,9 +20,9 @@
 #include "kfd_memory.h"
 
 /*
- * Return a copy of the BO's metadata, NULL if it has none, or ERR_PTR(), which is -EINVAL if
- * the metadata is larger than *@size, the size of the caller's buffer in bytes. Set *@size to
- * the size of the metadata.
+ * Return a copy of the BO's metadata, NULL if the BO has no metadata, or ERR_PTR(). The error is
+ * -EINVAL if the metadata is larger than *@size, the size of the caller's buffer in bytes. Set
+ * *@size to the size of the metadata.
  */
 static void *kfd_dmabuf_metadata(struct vgpu_bo *bo, u32 *size)
 {

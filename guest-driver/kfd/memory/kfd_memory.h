@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Memory that user space allocates and refers to by a handle. GPUs map it, dma-bufs share it,
- * and the CPU maps doorbells and the MMIO page through /dev/kfd. Functions are documented where
- * they are defined.
+ * Memory that user space allocates and refers to through a handle. GPUs map this memory, dma-bufs
+ * share it, and the CPU maps doorbells and the MMIO page through /dev/kfd. Functions are documented
+ * where they are defined.
  */
 #ifndef KFD_MEMORY_H
 #define KFD_MEMORY_H

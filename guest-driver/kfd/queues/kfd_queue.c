@@ -5,7 +5,7 @@
  *
  * A queue is on the hardware ("loaded") while user space has enabled it, no fault has stopped it,
  * no debugger has suspended it, and the process is not evicted on the GPU. kfd_queue_sync() loads
- * or unloads a queue after one of these changes.
+ * or unloads a queue after one of these conditions has changed.
  */
 #include <linux/sched.h>
 #include <linux/slab.h>
@@ -134,7 +134,8 @@ void kfd_queue_stop(struct kfd_queue *q, const char *why)
 }
 
 /**
- * kfd_queues_recovered() - stop those queues of a process that a recovery has not restored
+ * kfd_queues_recovered() - stop those queues of a process that hw/ has not loaded again after a
+ * reset
  * @pdd: state of the process on the GPU
  * @engine: SDMA engine that was reset, or VGPU_ENGINE_CP for the command processor
  * @vm_lost: the page tables of the process were lost
@@ -409,7 +410,8 @@ err_free:
  * kfd_queue_destroy() - unload and free a queue
  * @q: queue; freed
  *
- * BOs of the process may be evicted at any time after its last queue is destroyed.
+ * After the last queue of a process is destroyed, the BOs of the process may be evicted at any
+ * time.
  *
  * Context: kfd_process.mutex is held. Sleeps.
  */

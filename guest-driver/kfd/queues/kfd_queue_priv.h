@@ -12,8 +12,8 @@
 
 /**
  * struct kfd_sched - the compute queues of a GPU that may run
- * @lock: protects the fields below, qcm_process_device.run_queues of each process, and the order
- *        of run lists. Taken inside kfd_process.queue_lock; its holders do not allocate
+ * @lock: protects the fields below, qcm_process_device.run_queues of each process, and the order of
+ *        run lists. Taken inside kfd_process.queue_lock; holders of @lock do not allocate memory
  * @qpds: list of the struct qcm_process_device with a non-empty run_queues, linked by run_link
  * @dwords: size that a run list of all compute queues of the GPU would have, in dwords
  */

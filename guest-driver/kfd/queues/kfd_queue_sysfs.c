@@ -6,7 +6,8 @@
  *	size	bytes of the ring
  *	type	KFD_IOC_QUEUE_TYPE_*
  *
- * Readers take no lock: kfd_queue_sysfs_remove() waits for them before the queue is freed.
+ * Readers of the files take no lock, because kfd_queue_sysfs_remove() waits for these readers
+ * before the queue is freed.
  */
 #include <linux/kfd_ioctl.h>
 #include <linux/sysfs.h>

@@ -44,7 +44,7 @@ struct kfd_topology_dir *kfd_topology_mkdir(struct kobject *parent,
 struct kfd_topology_dir *kfd_topology_mkdir_n(struct kobject *parent,
 					      unsigned int n);
 /*
- * Create a file in a folder, which may have up to KFD_DIR_FILES files. @text is copied; @name is
+ * Create a file in a folder. A folder can have up to KFD_DIR_FILES files. @text is copied; @name is
  * not copied and must stay valid.
  */
 int kfd_topology_write(struct kfd_topology_dir *dir, const char *name,

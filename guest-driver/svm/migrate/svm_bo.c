@@ -136,8 +136,8 @@ bool svm_bo_vacate(struct vgpu_bo *bo)
 	dma_resv_assert_held(bo->tbo.base.resv);
 
 	/*
-	 * If the BO has no pages, nothing needs to move. reap_work has freed the svm_bo, or
-	 * will free it after it gets the reservation.
+	 * If the BO has no pages, nothing needs to move. reap_work has freed the svm_bo, or will
+	 * free it after reap_work gets the reservation.
 	 */
 	if (!sb || svm_bo_is_empty(sb))
 		return true;
@@ -208,8 +208,8 @@ bool svm_bo_evict_ok(struct vgpu_bo *bo)
 EXPORT_SYMBOL_IF_KUNIT(svm_bo_evict_ok);
 
 /*
- * vgpu_bo_owner_ops.evict_in: return one jiffy, after which the caller tries again, since no
- * event signals the release of a page. Return 0 if a reset lost the content, because
+ * vgpu_bo_owner_ops.evict_in: return 1, so that the caller tries again after one jiffy, because no
+ * event signals the release of a page. If a reset lost the content, return 0, because
  * svm_bo_evict_ok() then always returns false.
  */
 static unsigned long svm_bo_evict_in(struct vgpu_bo *bo)

@@ -144,8 +144,8 @@ end_event:
 
 /*
  * Migrate a chunk within one VMA from @node's VRAM. @event is the SMI event of the chunk; the
- * function sets its page numbers. @r is the range of the chunk, or NULL in a CPU fault, which
- * has no access to ranges. Returns the same as svm_migrate_to_system().
+ * function sets its page numbers. @r is the range of the chunk, or NULL in a CPU fault, which holds
+ * no lock of the ranges. Returns the same as svm_migrate_to_system().
  */
 static long svm_chunk_to_system(struct kfd_node *node,
 				struct kfd_smi_move event,

@@ -43,18 +43,18 @@ struct svm_view {
 int svm_vram_init(struct kfd_node *node);
 void svm_vram_fini(struct kfd_node *node);
 /*
- * Migrate pages of @iv that are in system memory or absent to @node's VRAM. The caller holds
- * svm_lock(). Pages that cannot move stay. Returns the number of pages moved; -ENOMEM if VRAM
- * or system memory is full; -EIO if a copy failed. @granularity is log2 of the number of pages
- * that a CPU access migrates back together. @trigger is one of KFD_MIGRATE_TRIGGER_*.
+ * Migrate those pages of @iv to @node's VRAM that are in system memory or do not exist yet. The
+ * caller holds svm_lock(). Pages that cannot move stay. Returns the number of pages moved; -ENOMEM
+ * if VRAM or system memory is full; -EIO if a copy failed. @granularity is log2 of the number of
+ * pages that a CPU access migrates back together. @trigger is one of KFD_MIGRATE_TRIGGER_*.
  */
 long svm_migrate_to_vram(struct kfd_node *node, struct svm_range_list *svms,
 			 struct svm_interval iv, u8 granularity,
 			 unsigned int trigger);
 /*
- * Migrate pages of @iv from VRAM of every GPU except @except (may be NULL) to system memory.
- * The locks and the return value are the same as for svm_migrate_to_vram(); the function also
- * returns -EIO if a reset lost the content of VRAM.
+ * Migrate pages of @iv from VRAM to system memory, except pages in the VRAM of @except, which may
+ * be NULL. The locks and the return value are the same as for svm_migrate_to_vram(); the function
+ * also returns -EIO if a reset lost the content of VRAM.
  */
 long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
 			   const struct kfd_node *except,

@@ -19,7 +19,7 @@ struct vgpu_bo;
 
 /**
  * struct svm_bo - BO whose VRAM holds device-private pages
- * @ref: one for each page in use, one for the migration in progress
+ * @ref: references: one for each page in use, one for the migration in progress
  * @node: GPU
  * @bo: contiguous BO; in VRAM as long as @ref is not 0, and pinned until svm_bo_filled()
  * @offset: offset of @bo in VRAM, bytes
@@ -128,8 +128,8 @@ static inline struct kfd_node *svm_page_node(struct page *page)
 bool svm_page_is_lost(struct kfd_node *node, struct page *page);
 
 /*
- * Bit of page.zone_device_data, protected by the page's lock. If it is set, the content has
- * been migrated, and the page will be freed with its last reference. The page must not be
+ * Bit of page.zone_device_data, protected by the page's lock. If the bit is set, the content of the
+ * page has been migrated, and the page will be freed with its last reference. The page must not be
  * migrated again, since the migration has moved its memory cgroup to the new page.
  */
 #define SVM_PAGE_LEFT	1ul
@@ -176,11 +176,11 @@ unsigned long svm_move_count(const struct svm_move *m, unsigned long npages);
  */
 unsigned long svm_move_left(const struct svm_move *m, unsigned long npages);
 /*
- * Allocate a system page for each selected page of @node's VRAM, and map it for DMA. @vma is
- * the VMA of the pages, or NULL for an eviction. @first is the page number of the first page's
- * address. Pages that get no system page stay in VRAM. Returns the number of system pages; 0 if
- * no page of @node was selected, or all have SVM_PAGE_LEFT. If no page got a system page:
- * -ENOMEM, or -EIO if a reset lost the content.
+ * For each page of @node's VRAM that @m->src marks for migration, allocate a system page, and map
+ * the system page for DMA. @vma is the VMA of the pages, or NULL for an eviction. @first is the
+ * page number of the first page's address. Pages that get no system page stay in VRAM. Returns the
+ * number of system pages; 0 if no page of @node is marked, or all marked pages have SVM_PAGE_LEFT.
+ * If no page got a system page: -ENOMEM, or -EIO if a reset lost the content.
  */
 long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 			   unsigned long first, struct svm_move *m,

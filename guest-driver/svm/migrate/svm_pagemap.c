@@ -9,9 +9,9 @@
  * migration allocates a contiguous BO with exactly the pages that move (svm_bo.c). Each page
  * holds a reference to the BO: when the last page is freed, the VRAM of the BO is freed.
  *
- * A CPU access to such a page calls svm_migrate_to_ram() inside the page fault. Of the locks of
- * SVM and KFD, the function takes svm_bo.touch_lock only, since all that it needs can be
- * reached from the page. Only the CPU's page tables record where memory is located.
+ * A CPU access to such a page calls svm_migrate_to_ram() inside the page fault. Of the locks of SVM
+ * and KFD, the function takes svm_bo.touch_lock only, since all data that it needs can be reached
+ * from the page. Only the CPU's page tables record where memory is located.
  */
 #include <linux/highmem.h>
 #include <linux/memremap.h>
@@ -180,7 +180,8 @@ static void svm_evict_failed(struct kfd_node *node, long left)
 /**
  * svm_node_evict() - migrate all pages in a GPU's VRAM to system memory
  * @node: GPU
- * @all: repeat until no page is in VRAM, or no page was freed for SVM_EVICT_PATIENCE
+ * @all: true: repeat the migration until no page is in VRAM, or no page was freed for
+ *       SVM_EVICT_PATIENCE
  *
  * With @all, the caller has frozen user space or keeps it from creating new pages in VRAM.
  *

@@ -327,8 +327,8 @@ static void policy_fault(struct kunit *test)
  * @preferred: preferred location
  * @prefetch: location of the last prefetch
  * @pages: length of the range; its granularity is 512 pages
- * @faults: one character for each step: number of the GPU that faults; 'T' if a long time
- *          passes; 'F' if VRAM of GPU 0 is full from now on
+ * @faults: one character for each step: number of the GPU that faults; 'T' if a long time passes;
+ *          'F' if VRAM of GPU 0 is full from this step on
  * @want: one character for the result of each fault: number of the GPU to which memory
  *        migrates; 's' if it migrates to system memory; '.' if it does not migrate; 'x' if the
  *        fault is denied
