@@ -205,7 +205,10 @@ static int cs_sync(struct vgpu_cs *cs)
 			   gem_to_vgpu_bo(gem)->flags &
 				   AMDGPU_GEM_CREATE_EXPLICIT_SYNC;
 		ret = cs_sync_to(cs, gem->resv, explicit);
-		/* A move of the BO may have used a slot from cs_lock_each(): reserve one again. */
+		/*
+		 * A move of the BO may have used a fence slot of cs_lock_each(). Reserve a slot
+		 * again.
+		 */
 		if (!ret)
 			ret = dma_resv_reserve_fences(gem->resv, 1);
 		if (ret)

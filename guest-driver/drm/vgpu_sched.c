@@ -477,8 +477,8 @@ bool vgpu_sched_wait_idle(struct vgpu_device *vdev, unsigned long timeout)
  * @drm: device whose last reference has been dropped
  * @arg: unused
  *
- * All fences of the jobs have signalled. A worker of drm_sched may still be about to free such
- * a job, for which it reads the scheduler and the device. A callback of a fence that a job
+ * All fences of the jobs have signalled. A worker of drm_sched may still be about to free one
+ * of the jobs, for which it reads the scheduler and the device. A callback of a fence that a job
  * waited for (drm_sched_entity_wakeup()) may still be about to wake the scheduler.
  */
 void vgpu_sched_release(struct drm_device *drm, void *arg)

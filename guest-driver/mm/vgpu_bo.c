@@ -82,7 +82,7 @@ static int vgpu_gem_mmap(struct drm_gem_object *gem, struct vm_area_struct *vma)
 		return vgpu_import_mmap(bo, vma);
 	/*
 	 * ROCm's thunk maps BOs that the CPU does not access as MAP_PRIVATE with PROT_NONE.
-	 * Without VM_MAYWRITE such a mapping can never be written and needs no COW.
+	 * Clear VM_MAYWRITE, so that the mapping can never be written and needs no COW.
 	 */
 	if (is_cow_mapping(vma->vm_flags) && !(vma->vm_flags & VM_ACCESS_FLAGS))
 		vm_flags_clear(vma, VM_MAYWRITE);
@@ -385,7 +385,7 @@ void vgpu_bo_unpin(struct vgpu_bo *bo)
 /*
  * Limits of waits for VRAM in kernel allocations, in jiffies. BO_KERNEL_KEPT limits the wait
  * for BOs that their owners keep in VRAM for a time. BO_KERNEL_HELD limits the wait for BOs
- * that other threads have reserved: such a thread may wait for a lock that the caller holds,
+ * that other threads have reserved: these threads may wait for a lock that the caller holds,
  * so the wait must end.
  */
 #define BO_KERNEL_KEPT	(3 * HZ)

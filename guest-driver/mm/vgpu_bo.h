@@ -121,8 +121,8 @@ static inline struct vgpu_bo *gem_to_vgpu_bo(struct drm_gem_object *gem)
  *          one BO that KFD creates for each GPU
  * @flags: AMDGPU_GEM_CREATE_VRAM_CLEARED, _VRAM_CONTIGUOUS, _VRAM_WIPE_ON_RELEASE,
  *         _NO_CPU_ACCESS, _CPU_GTT_USWC; other flags are stored for the owner
- * @type: ttm_bo_type_kernel or ttm_bo_type_device; ttm_bo_type_sg for a BO of foreign memory
- *        (an import or a user pointer), which has no memory while it is in domain _CPU
+ * @type: ttm_bo_type_kernel or ttm_bo_type_device; ttm_bo_type_sg for an import or a user
+ *        pointer, which has no memory while it is in domain _CPU
  * @import: the dma-buf that a BO of ttm_bo_type_sg imports, or NULL. The BO will share the
  *          dma-buf's reservation, which the caller of vgpu_bo_create() holds before and after
  *          the call

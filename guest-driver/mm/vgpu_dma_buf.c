@@ -10,9 +10,9 @@
  *
  * When a BO moves, move_notify() is called for each importer. The importer drops its
  * mapping, and requests a new one before the next use. If this driver is the importer,
- * the BO of the foreign memory is in GTT while it has a mapping, and otherwise in the
- * CPU's domain, which no engine reaches. The BO shares the exporter's reservation, so a
- * thread that maps the BO waits for the exporter's moves.
+ * the BO that represents the exporter's memory is in GTT while it has a mapping, and
+ * otherwise in the CPU's domain, which no engine reaches. The BO shares the exporter's
+ * reservation, so a thread that maps the BO waits for the exporter's moves.
  *
  * Attachments are listed in the BO, and not found by gem->dma_buf, because the DRM core clears
  * that pointer when the last handle is closed, while importers remain.
@@ -58,8 +58,8 @@ static struct vgpu_bo *attached_bo(const struct dma_buf_attachment *attach)
  * vgpu_dma_buf_vram_ok() - whether a BO may be in VRAM
  * @bo: BO, reservation held
  *
- * Return: false if the BO's memory is foreign (an import, a user pointer), or if one of
- * the BO's importers does not reach VRAM.
+ * Return: false if the BO is an import or a user pointer, or if one of the BO's importers does not
+ * reach VRAM.
  */
 bool vgpu_dma_buf_vram_ok(struct vgpu_bo *bo)
 {
@@ -320,7 +320,7 @@ static const struct dma_buf_ops vgpu_dma_buf_ops = {
  * @gem: the BO's GEM object; not an import
  * @flags: O_CLOEXEC, O_RDWR
  *
- * Return: the dma-buf; ERR_PTR(-EPERM) for a BO of foreign memory or with VM_ALWAYS_VALID;
+ * Return: the dma-buf; ERR_PTR(-EPERM) for a user-pointer BO or a BO with VM_ALWAYS_VALID;
  * ERR_PTR(-EINVAL) for a BO outside of VRAM, GTT and system memory; ERR_PTR(-ENOMEM).
  */
 struct dma_buf *vgpu_gem_export(struct drm_gem_object *gem, int flags)
@@ -383,8 +383,8 @@ static const struct dma_buf_attach_ops vgpu_import_ops = {
 };
 
 /**
- * vgpu_import_bind() - get the addresses of foreign memory
- * @bo: BO, reservation held
+ * vgpu_import_bind() - get the bus addresses of an import's memory from the exporter
+ * @bo: import, reservation held
  * @ttm: pages of the BO; dma_address is filled
  *
  * Return: 0; -EINVAL if the BO is not attached, or if the size that the exporter maps is not
@@ -432,7 +432,7 @@ void vgpu_import_unbind(struct ttm_tt *ttm)
 }
 
 /**
- * vgpu_import_mmap() - map foreign memory for user space
+ * vgpu_import_mmap() - map an import into a process, by the exporter's mmap()
  * @bo: import; on success the function drops one reference of the caller
  * @vma: VMA; its offset is set to 0, the start of the dma-buf
  *

@@ -186,8 +186,8 @@ static int mm_evict_held(const struct mm_bos *held, u32 mem_type, bool interrupt
  * @vdev: device
  * @mem_type: TTM_PL_VRAM or TTM_PL_TT
  *
- * Evicts BOs that are not pinned, even those of processes with queues. The restore of such a
- * process moves its BOs back, perhaps while further BOs are still being evicted. Waits for the
+ * Evicts BOs that are not pinned, even BOs of processes with queues. The restore of a process
+ * moves its BOs back, perhaps while further BOs are still being evicted. Waits for the
  * copies.
  *
  * Return: 0; -ERESTARTSYS after a signal, which ends the eviction; -EBUSY if a BO could not

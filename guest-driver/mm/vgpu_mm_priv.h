@@ -115,7 +115,7 @@ struct vgpu_mman {
  * @bound_link: link in vgpu_gtt_mgr.bound, or empty; protected by vgpu_gtt_mgr.lock
  * @gart_page: number of the first GART page while the pages are bound; protected by
  *             vgpu_gtt_mgr.lock
- * @bo: the BO, if its memory is foreign (import, user pointer); else NULL
+ * @bo: the BO, if it is an import or a user pointer; else NULL
  * @swappable: true if VGPU_STAT_SWAPPABLE counts the pages; protected by the reservation
  */
 struct vgpu_tt {

@@ -17,7 +17,7 @@
 #define SAVED_MAX	SZ_2M
 
 /**
- * struct saved - saved content of a piece of VRAM
+ * struct saved - saved content of up to 2 MiB of contiguous VRAM
  * @link: in vgpu_mman.saved
  * @offset: offset in VRAM
  * @size: bytes

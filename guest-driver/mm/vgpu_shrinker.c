@@ -192,7 +192,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_shrink_copies);
  * vgpu_shrink_tt() - set whether system memory of a BO can be swapped out
  * @vdev: device
  * @ttm: pages; reservation held, or no other thread has a reference to the BO
- * @can: true if the pages are populated, not pinned and not foreign
+ * @can: true if the pages are populated and not pinned, and belong to neither an import nor a
+ *       user pointer
  */
 void vgpu_shrink_tt(struct vgpu_device *vdev, struct ttm_tt *ttm, bool can)
 {

@@ -53,7 +53,7 @@ static struct ttm_tt *vgpu_ttm_tt_create(struct ttm_buffer_object *tbo,
 	return &tt->ttm;
 }
 
-/* Bind foreign memory, which belongs to a process or to an imported dma-buf. */
+/* Bind the memory of a user pointer or of an import. */
 static int vgpu_external_bind(struct vgpu_bo *bo, struct ttm_tt *ttm)
 {
 	return bo->userptr ? vgpu_userptr_tt_bind(bo, ttm) :
@@ -227,7 +227,7 @@ static int vgpu_move_new(struct ttm_buffer_object *tbo, struct ttm_resource *new
 		fence = vgpu_mm_clear_res(vdev, tbo->base.resv, new, true);
 		if (IS_ERR(fence))
 			return PTR_ERR(fence);
-		/* TTM has reserved a slot for one fence. */
+		/* TTM has reserved one fence slot. */
 		dma_resv_add_fence(tbo->base.resv, fence,
 				   DMA_RESV_USAGE_KERNEL);
 		dma_fence_put(fence);

@@ -102,8 +102,8 @@ static bool userptr_invalidate(struct mmu_interval_notifier *notifier,
 	mutex_unlock(lock);
 
 	/*
-	 * The wait covers each thread that found the pages valid, because such a thread adds its
-	 * fences before it drops the lock.
+	 * The wait covers the fences of all threads that found the pages valid, because these
+	 * threads add their fences before they drop the lock.
 	 */
 	if (u->invalidate)
 		u->invalidate(u->owner);
@@ -566,7 +566,7 @@ void vgpu_userptr_tt_unbind(struct vgpu_bo *bo, struct ttm_tt *ttm)
 }
 
 /**
- * vgpu_page_set_dirty() - mark a page dirty, since the GPU may write to it from now on
+ * vgpu_page_set_dirty() - mark a page dirty, before the GPU gets write access
  * @page: page that HMM found writable. The caller holds a lock that the MMU notifier of the
  *        page waits for, so the page cannot be unmapped until the caller drops the lock
  *

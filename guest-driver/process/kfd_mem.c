@@ -35,8 +35,9 @@
 #include "kfd_process.h"
 
 /*
- * Implements vgpu_bo_owner_ops.evict_ok. Returns false if a process with queues that maps the BO
- * keeps the BO in place (kfd_process_keeps()), or if the current task acts for such a process.
+ * Implements vgpu_bo_owner_ops.evict_ok. Returns false if a resident process maps the BO, and
+ * either the process keeps the BO in place (kfd_process_keeps()) or the current task acts for the
+ * process (kfd_process_is_own()).
  */
 static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 {
@@ -51,8 +52,8 @@ static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 		if (kfd_process_keeps(info, mem_type))
 			return false;
 		/*
-		 * Tasks of the process itself may swap out a BO that is in system memory, because
-		 * such a BO has been evicted already.
+		 * Tasks of the process itself may swap out a BO from system memory, because this
+		 * BO has been evicted already.
 		 */
 		if (mem_type != TTM_PL_SYSTEM && kfd_process_is_own(info))
 			return false;

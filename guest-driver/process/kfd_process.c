@@ -60,7 +60,7 @@ static void kfd_process_lockdep_init(struct kfd_process *p)
  * @mm: address space; the caller holds a reference until the MMU notifier is registered
  * @leader: main thread of the process
  *
- * The new process has no PASID and no GPU, and is not hashed. The caller
+ * The new process has no PASID and no GPU, and is not in the hash of processes. The caller
  * (kfd_process_life.c) allocates the parts that belong to kfd/ and svm/.
  *
  * Context: sleeps.
@@ -111,7 +111,7 @@ void kfd_process_free(struct kfd_process *p)
 }
 
 /*
- * Find the hashed process with the address space @mm, or return NULL. The caller is in an RCU
+ * Find the process with the address space @mm in the hash, or return NULL. The caller is in an RCU
  * read-side section or holds kfd_processes_mutex.
  */
 static struct kfd_process *kfd_process_find(const struct mm_struct *mm)
@@ -127,7 +127,7 @@ static struct kfd_process *kfd_process_find(const struct mm_struct *mm)
 }
 
 /**
- * kfd_process_is_known() - whether a process of an address space is hashed
+ * kfd_process_is_known() - whether the hash of processes has a process of an address space
  * @mm: address space
  *
  * Context: any. The result stays valid while the caller holds kfd_processes_mutex.
@@ -165,7 +165,7 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_process_hash);
  *
  * Context: takes kfd_processes_mutex.
  *
- * Return: true if the process was hashed, false if it was not.
+ * Return: true if the process was in the hash, false if it was not.
  */
 bool kfd_process_unhash(struct kfd_process *p)
 {
@@ -187,7 +187,7 @@ EXPORT_SYMBOL_IF_KUNIT(kfd_process_unhash);
  *
  * Context: any, interrupts included.
  *
- * Return: a hashed process with a reference that the caller drops by kfd_unref_process();
+ * Return: a process with a reference that the caller drops by kfd_unref_process();
  * NULL if there is no such process or its mm has ended.
  */
 struct kfd_process *kfd_lookup_process_by_mm(const struct mm_struct *mm)
@@ -504,7 +504,7 @@ static bool kfd_process_knows(struct kfd_process *p, struct kfd_node *node)
  *
  * Context: takes kfd_processes_mutex.
  *
- * Return: a hashed process with a reference that the caller drops, or NULL if there is none.
+ * Return: a process with a reference that the caller drops, or NULL if there is none.
  */
 struct kfd_process *kfd_process_next_user(struct kfd_node *node)
 {

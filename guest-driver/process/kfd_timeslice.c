@@ -45,7 +45,7 @@
  */
 #define KFD_FAILS_MAX		8u
 
-/* Return @took, in jiffies, limited to the range from KFD_ACTIVE_MS to @max_ms. */
+/* @took and the result are in jiffies, @max_ms is in milliseconds. */
 static unsigned long kfd_timeslice_share(unsigned long took, unsigned int max_ms)
 {
 	return clamp(took, msecs_to_jiffies(KFD_ACTIVE_MS),

@@ -36,7 +36,7 @@ static int svm_criu_lock(struct svm_range_list *svms)
 {
 	/*
 	 * Wait for faults that the process's queues raised before they were stopped, because
-	 * handling such a fault may create a range.
+	 * the fault handler may create a range.
 	 */
 	if (!bitmap_empty(svms->bitmap_supported, SVM_MAX_GPU))
 		svm_fault_flush(svms);

@@ -6,7 +6,7 @@
  *
  * Only the CPU's page tables record the location of a page. A read of the file gets the
  * locations from HMM, without page faults. The read calls HMM once for each owner of
- * device-private pages, since HMM returns such a page to its owner only.
+ * device-private pages, since HMM returns a device-private page to its owner only.
  */
 #include <linux/hmm.h>
 #include <linux/mm.h>

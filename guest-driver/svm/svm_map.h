@@ -37,8 +37,8 @@ int svm_map_pages(struct svm_range *r, unsigned int gpu,
 		  struct svm_interval iv, enum svm_map_access access);
 /*
  * Map all of @r for the GPUs of @gpus, except GPUs that have the whole range mapped already.
- * If @lenient, skip pages that a CPU could not access either; otherwise such a page is an
- * error. The caller holds svm_lock(). Returns 0 or an error of svm_map_pages().
+ * A page that a CPU could not access either is skipped if @lenient is true, and an error if it is
+ * false. The caller holds svm_lock(). Returns 0 or an error of svm_map_pages().
  */
 int svm_map_range(struct svm_range *r, const unsigned long *gpus, bool lenient);
 /* Clear the entries of @iv on all GPUs. The caller holds r->lock, and may be a notifier. */

@@ -372,7 +372,10 @@ static void svm_defer_unmap(struct svm_range *r, struct svm_interval iv)
 	queue_work(svms->wq, &svms->deferred_list_work);
 }
 
-/* Send the SMI event of an unmapping on each GPU that has entries. The caller holds r->lock. */
+/*
+ * Send an SMI unmap event for each GPU whose page tables have entries for @r. The caller holds
+ * r->lock.
+ */
 static void svm_range_report_unmap(struct svm_range *r, struct svm_interval iv,
 				   enum mmu_notifier_event event)
 {

@@ -66,7 +66,7 @@ void svm_resume(struct kfd_process *p, struct vgpu_device *vdev)
 
 	if (gpu < 0)
 		return;
-	/* Faults with an earlier timestamp are stale from now on. */
+	/* Make faults with a timestamp before @now stale. */
 	p->svms->gpus[gpu].birth_ts = now;
 	WRITE_ONCE(p->svms->gpus[gpu].unmap_ts, now);
 }

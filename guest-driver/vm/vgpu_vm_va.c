@@ -21,7 +21,7 @@
 #include "mm/vgpu_userptr.h"
 #include "vgpu_vm_priv.h"
 
-#define LEAF_PAGES	((u64)VGPU_PT_ENTRIES)	/* pages of a leaf and of the largest fragment */
+#define LEAF_PAGES	((u64)VGPU_PT_ENTRIES)	/* pages of a PDB0 leaf; a fragment is not larger */
 
 static struct vgpu_vm_bo *node_to_vbo(struct interval_tree_node *node)
 {

@@ -15,8 +15,8 @@
  *
  * The CPU always writes the entries that unmap memory, because an MMU notifier may unmap. Before
  * the CPU writes, it waits for the job in flight. This wait is bounded: a job needs neither memory
- * nor locks to signal its fence. Submission does not reclaim; if there is no memory for the fence,
- * the CPU executes the packets.
+ * nor locks to signal its fence. Submission allocates the fence without reclaim, because reclaim
+ * may call MMU notifiers. If there is no memory for the fence, the CPU executes the packets.
  */
 #include <linux/bitops.h>
 #include <drm/drm_drv.h>
@@ -41,7 +41,10 @@ static struct vgpu_vm *pt_to_vm(struct vgpu_pt *pt)
 	return &container_of(pt, struct vgpu_vm_state, pt)->base;
 }
 
-/* Submit the collected packets. Does not reclaim. The caller holds pt_lock. */
+/*
+ * Submit the collected packets. The caller holds pt_lock. Allocations here must not reclaim memory,
+ * because reclaim waits for MMU notifiers, which take pt_lock.
+ */
 static void vm_job_submit(struct vgpu_vm *vm)
 {
 	struct vgpu_vm_state *vs = to_vm_state(vm);
@@ -78,8 +81,8 @@ static void vm_job_submit(struct vgpu_vm *vm)
 }
 
 /*
- * Submit the collected packets and wait until SDMA has written all entries. Does not reclaim. The
- * caller holds pt_lock.
+ * Submit the collected packets and wait until SDMA has written all entries. The caller holds
+ * pt_lock.
  */
 static void vm_job_submit_wait(struct vgpu_vm *vm)
 {
@@ -99,7 +102,7 @@ static void vm_job_submit_wait(struct vgpu_vm *vm)
  *
  * Waits until SDMA has written all entries that were collected in vgpu_vm_state.job.
  *
- * Context: sleeps; does not reclaim.
+ * Context: sleeps; does not reclaim memory.
  */
 void vgpu_vm_lock_cpu(struct vgpu_vm *vm)
 {
@@ -233,7 +236,7 @@ void vgpu_vm_begin_write(struct vgpu_vm *vm)
  * Waits until SDMA has written all collected entries. Flushes the TLB if @changed or
  * vgpu_vm_state.tlb_dirty is set.
  *
- * Context: sleeps; does not reclaim.
+ * Context: sleeps; does not reclaim memory.
  */
 void vgpu_vm_publish(struct vgpu_vm *vm, bool changed)
 {

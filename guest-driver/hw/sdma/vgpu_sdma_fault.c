@@ -18,7 +18,7 @@
  * changed its memory.
  *
  * STATUS latches the first fault of any VMID. This file clears the fault of a user, so that
- * such a fault blocks the kernel's ring only until its interrupt is handled. But a fault of
+ * the fault blocks the kernel's ring only until its interrupt is handled. But a fault of
  * VMID 0 may have followed the user's fault. STATUS does not show the VMID of that second
  * fault; only the interrupt entry of the second fault does. The device writes that entry
  * while it changes STATUS. So this file does these steps:

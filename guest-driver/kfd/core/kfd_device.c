@@ -87,7 +87,7 @@ err_free:
  * kfd_device_fini() - remove a GPU's KFD node
  * @vdev: GPU; nothing is done if kfd_device_init() was not called or has failed
  *
- * Detaches every process that has state on the GPU: such a process loses its KFD state on all
+ * Detaches every process that has state on the GPU: the process loses its KFD state on all
  * GPUs. Waits until each of these processes is torn down.
  *
  * Context: remove. Sleeps; no locks are held.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Raises exceptions of a process and stops the queues that caused them. A debugger that has
- * subscribed to an exception gets the exception. Without such a debugger, the process gets the
- * exception as an event.
+ * Raises exceptions of a process and stops the queues that caused them. If a debugger has
+ * subscribed to the exception, the debugger gets it. Otherwise the process gets the exception as an
+ * event.
  */
 #include <linux/kfd_ioctl.h>
 #include <linux/sched/signal.h>
@@ -21,9 +21,9 @@
  * @not_present: the page-table entry was not valid
  * @write: the access was a write
  *
- * Implements kfd_process_ops.memory_exception. A debugger that has subscribed to memory faults gets
- * the exception, and decides whether the process gets the exception, too. Without such a debugger
- * the process gets the exception.
+ * Implements kfd_process_ops.memory_exception. If a debugger has subscribed to memory faults, the
+ * debugger gets the exception, and decides whether the process gets it, too. Without a subscribed
+ * debugger the process gets the exception.
  *
  * Context: fault worker; spinlocks are taken.
  */

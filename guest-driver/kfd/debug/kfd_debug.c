@@ -336,7 +336,8 @@ int kfd_dbg_init(struct kfd_process *p)
 
 /**
  * kfd_dbg_fini() - undo kfd_dbg_init()
- * @p: process without references, after kfd_dbg_close(); or a process that was never hashed
+ * @p: process without references, after kfd_dbg_close(); or a process for which
+ *     kfd_process_hash() was never called
  */
 void kfd_dbg_fini(struct kfd_process *p)
 {
@@ -358,7 +359,8 @@ int kfd_dbg_device_init(struct kfd_process_device *pdd)
 
 /**
  * kfd_dbg_device_fini() - undo kfd_dbg_device_init()
- * @pdd: GPU state of a process that has no references, or that was never hashed
+ * @pdd: GPU state of a process that has no references, or for which kfd_process_hash() was
+ *       never called
  */
 void kfd_dbg_device_fini(struct kfd_process_device *pdd)
 {

@@ -163,7 +163,7 @@ static bool kfd_dbg_may_suspend(const struct kfd_queue *q)
 }
 
 /*
- * Set kfd_queue.suspended to @suspend for the queues in @ids that are on the GPU, except queues
+ * For each queue of @pdd that is in @ids, set kfd_queue.suspended to @suspend, except for queues
  * that kfd_dbg_may_suspend() refuses. Return the number of queues whose member was set. The caller
  * holds queue_lock.
  */
@@ -188,7 +188,7 @@ static int kfd_dbg_mark(struct kfd_process_device *pdd, struct kfd_dbg_ids *ids,
 	return n;
 }
 
-/* Clear the exceptions in @mask of those queues in @ids that are on the GPU. */
+/* For each queue of @pdd that is in @ids, clear the exceptions in @mask. */
 static void kfd_dbg_clear(struct kfd_process_device *pdd,
 			  const struct kfd_dbg_ids *ids, u64 mask)
 {
@@ -202,8 +202,8 @@ static void kfd_dbg_clear(struct kfd_process_device *pdd,
 }
 
 /*
- * Suspend or resume the queues of @ids on one GPU. Return the number of queues that have the new
- * state, or 0 if the hardware did not load or release one of them in time. The caller holds
+ * Suspend or resume the queues of @pdd that are in @ids. Return the number of queues that have the
+ * new state, or 0 if the hardware did not load or release one of them in time. The caller holds
  * queue_lock.
  */
 static int kfd_dbg_apply(struct kfd_process_device *pdd,

@@ -703,7 +703,7 @@ void kfd_events_close(struct kfd_process *p)
 /**
  * kfd_events_fini() - free a process's events
  * @p: process to be freed: either kfd_events_close() was called and no queue and no reference is
- *     left, or the process was never hashed
+ *     left, or kfd_process_hash() was never called for the process
  */
 void kfd_events_fini(struct kfd_process *p)
 {

@@ -60,8 +60,8 @@ long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
 			   const struct kfd_node *except,
 			   unsigned int trigger);
 /*
- * svm_page_is_vram() returns true if @page is in @node's VRAM; svm_page_vram_offset() returns the
- * offset of such a page in that VRAM, in bytes.
+ * svm_page_is_vram() returns true if @page is in @node's VRAM. svm_page_vram_offset() returns the
+ * offset in bytes in @node's VRAM of a page for which svm_page_is_vram() is true.
  */
 bool svm_page_is_vram(struct kfd_node *node, struct page *page);
 u64 svm_page_vram_offset(struct kfd_node *node, struct page *page);

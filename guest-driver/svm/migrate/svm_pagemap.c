@@ -9,9 +9,9 @@
  * migration allocates a contiguous BO with exactly the pages that move (svm_bo.c). Each page
  * holds a reference to the BO: when the last page is freed, the VRAM of the BO is freed.
  *
- * A CPU access to such a page calls svm_migrate_to_ram() inside the page fault. Of the locks of SVM
- * and KFD, the function takes svm_bo.touch_lock only, since all data that it needs can be reached
- * from the page. Only the CPU's page tables record where memory is located.
+ * A CPU access to a page in VRAM calls svm_migrate_to_ram() inside the page fault. Of the locks of
+ * SVM and KFD, the function takes svm_bo.touch_lock only, since all data that it needs can be
+ * reached from the page. Only the CPU's page tables record where memory is located.
  */
 #include <linux/highmem.h>
 #include <linux/memremap.h>

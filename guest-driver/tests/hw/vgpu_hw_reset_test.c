@@ -13,7 +13,7 @@
 #include "tests/lib/vgpu_mock.h"
 
 /**
- * struct reset_mock - a device whose reset is completed by a thread in place of the PSP
+ * struct reset_mock - a device without PSP; a thread of the test completes the reset
  * @mock: device
  * @started: the thread has read the reset command
  * @flushed: the HDP had been flushed before the command

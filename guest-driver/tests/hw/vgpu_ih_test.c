@@ -300,7 +300,7 @@ static void ih_linger(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 	WRITE_ONCE(l->inside, true);
 	for (us = 0; us < USEC_PER_SEC && READ_ONCE(to_hw_state(vdev)->ih.slots[0].fn); us++)
 		udelay(1);
-	/* The slot is empty: from now on vgpu_ih_unregister() has to wait for this handler. */
+	/* The slot is empty. vgpu_ih_unregister() must not return before this handler does. */
 	for (us = 0; us < 20 * USEC_PER_MSEC && !READ_ONCE(l->gone); us++)
 		udelay(1);
 	WRITE_ONCE(l->left, true);

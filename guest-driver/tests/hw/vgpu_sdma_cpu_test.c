@@ -2,7 +2,7 @@
 /*
  * Run jobs with hw/sdma/vgpu_sdma_cpu.c on a mock of VRAM and on scattered pages that are bound in
  * the GART. Compare with the same jobs on two flat arrays. Catches: a byte is written to the wrong
- * place at the start or end of a contiguous piece of memory; a byte too many is written; an invalid
+ * place at the start or end of a contiguous range of memory; a byte too many is written; an invalid
  * address is written.
  */
 #include <linux/mm.h>

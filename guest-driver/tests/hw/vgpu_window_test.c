@@ -269,8 +269,9 @@ static void window_by_cpu(struct kunit *test)
 					     PAGE_SIZE), 0);
 		memset(window_table(m), 0xff, WINDOWS * sizeof(u64));
 		/*
-		 * The CPU reads the shadow, not the table: entries of the last job are valid, all
-		 * others are not.
+		 * The CPU must translate through the driver's copy of the table (gart.shadow), not
+		 * through the overwritten table. In the copy, entries 5 and 6 are valid, because
+		 * the job above bound them. All other entries are invalid.
 		 */
 		n = vgpu_sdma_emit_copy(m->dw, FB_BASE, mc, PAGE_SIZE);
 		KUNIT_EXPECT_EQ(test, vgpu_sdma_cpu_run(vdev, m->dw, n), 0);

@@ -153,7 +153,7 @@ static void gtt_addresses_run_out(struct kunit *test)
 
 /*
  * Fragment the GART, so that it has enough free pages but no free range of the requested
- * length. Catches: the allocation succeeds; freed pieces are not merged.
+ * length. Catches: the allocation succeeds; adjacent free ranges are not merged.
  */
 static void gtt_fragmented(struct kunit *test)
 {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Compare vm/vgpu_pt.c with a page walker that is written from include/vgpu/pte.h, and with a map
- * of the expected pages. Catches: an entry is in the wrong place; a pointer bit is wrong or
- * missing; a leaf covers too many pages; a mapping is lost when a leaf is split; a fragment covers
- * pages with other entries; a TLB flush is missing.
+ * Walk the page tables that vm/vgpu_pt.c writes, and compare the translations with the expected
+ * ones. The walker pt_walk() uses the format in include/vgpu/pte.h and no code of vm/. Catches: an
+ * entry is in the wrong place; an entry that points to a table has a wrong bit; a leaf covers too
+ * many pages; a mapping is lost when a leaf is split; the pages of a fragment differ in flags or
+ * have no consecutive memory; a TLB flush is missing.
  */
 #include "vgpu/bits.h"
 #include "tests/lib/vgpu_mock.h"

@@ -2,7 +2,7 @@
 /*
  * Test the order of the steps of an unmap in vm/vgpu_vm_va.c and vgpu_vm_bo.c: entries are
  * cleared before a fault may claim their addresses for an SVM range. Catches: entries are
- * written after such a claim, so that the entries of the new SVM range are lost.
+ * cleared or written after the claim, so that the entries of the new SVM range are lost.
  */
 #include <kunit/test-bug.h>
 
