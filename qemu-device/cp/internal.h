@@ -287,9 +287,9 @@ bool vgpu_cp_hws_pending(const VGPUCp *cp);
 /* Functions in gws.c. The thread calls them with no lock held. */
 
 /*
- * Allocate @num contiguous GWS resources to the process with @vmid, in place of
- * the resources that the process has. Return false, without a change, if no
- * @num contiguous resources are free.
+ * Replace the GWS resources of the process with @vmid by @num contiguous
+ * resources. Return false, without a change, if no @num contiguous resources
+ * are free.
  */
 bool vgpu_cp_gws_grant(VGPUCp *cp, unsigned vmid, unsigned num);
 /* Free the GWS resources of the process with @vmid. */

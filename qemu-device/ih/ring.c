@@ -65,8 +65,8 @@ uint32_t vgpu_ih_wptr(const VGPUIhRing *r)
  */
 
 /*
- * Map @len bytes for a write. Return VGPU_PHYS_NONE if the bytes are not in one
- * piece of host memory.
+ * Map @len bytes for a write. Return VGPU_PHYS_NONE if the bytes are not
+ * contiguous in host memory.
  */
 static VGPUPhys ih_map_whole(VGPUState *s, VGPUSpan *to, VGPUTargetKind kind,
                              uint64_t addr, uint64_t len)
@@ -132,8 +132,8 @@ static void ih_irq_bh(void *opaque)
     PCIDevice *pci = PCI_DEVICE(s);
 
     /*
-     * Clear irq_due before the MSI, because an entry that is pushed from now on
-     * needs another MSI.
+     * Clear irq_due before the MSI is sent. An entry that is pushed after the
+     * clear sets irq_due again and gets another MSI.
      */
     if (qatomic_xchg(&s->ih->irq_due, false) && msi_enabled(pci)) {
         vgpu_count(s, VGPU_CNT_MSI, 1);

@@ -49,7 +49,7 @@ void vgpu_clients_wake(VGPUState *s, unsigned hub_mask, uint32_t vmids,
  * the caller releases the BQL. The wait ends, since workers never take the BQL
  * and a step accesses 2 MiB at most. synchronize_rcu() cannot replace the wait:
  * vCPUs wait for the BQL inside of RCU critical sections, and the caller may be
- * in such a section itself.
+ * in an RCU critical section itself.
  */
 void vgpu_clients_drain(VGPUState *s)
 {

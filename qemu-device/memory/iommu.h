@@ -36,7 +36,7 @@ typedef struct VGPUIommuStamp {
 typedef struct VGPUIommuReply {
     hwaddr start;               /* first bus address */
     hwaddr last;                /* last bus address */
-    bool write;                 /* the request was for a write */
+    bool write;                 /* reply is for writes only; false: for reads */
     bool denied;                /* the IOMMU does not allow the access */
     AddressSpace *as;           /* address space of @addr */
     hwaddr addr;                /* address of @start in @as */
@@ -55,7 +55,7 @@ struct VGPUIotlb {
     unsigned used;              /* number of valid entries of @replies */
     unsigned next;              /* entry to replace when all are valid */
     hwaddr addr;                /* bus address of the request */
-    bool write;                 /* the request is for a write */
+    bool write;                 /* access of the request is a write */
     VGPUIommuStamp began;       /* counters before the access in progress */
     /* Value of @began during the access that made the request. */
     VGPUIommuStamp stamp;

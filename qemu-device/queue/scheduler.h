@@ -81,7 +81,10 @@ struct VGPUWorker {
     QemuMutex lock;             /* guards the members and the queues */
     unsigned next;              /* number of the queue to try first */
     VGPUQueue *current;         /* queue whose time slice runs, or NULL */
-    /* Queue with a register write in progress, or NULL. */
+    /*
+     * Queue for whose packet the main loop writes a register now, or NULL. The
+     * lock is not held during the write.
+     */
     VGPUQueue *writing;
 };
 
@@ -212,11 +215,13 @@ bool vgpu_worker_may_run(const VGPUWorker *w);
 void vgpu_worker_stall(VGPUWorker *w, unsigned n, bool wptr_moved);
 
 /**
- * vgpu_query_stall: describe a wait for query-vgpu (query.c)
- * @stall: reason
+ * vgpu_query_stall: get why a queue waits, for the reply of query-vgpu
+ * (query.c)
+ * @stall: exec.mem.stall of the queue
  *
- * Context: the caller holds the BQL and the queue's worker.
- * Return: description, which the caller frees.
+ * Context: BQL held; the caller has called vgpu_worker_hold() for the queue's
+ * worker.
+ * Return: the reason of the wait in the form of QAPI; the caller frees it.
  */
 VgpuStall *vgpu_query_stall(const VGPUStall *stall);
 

@@ -230,8 +230,8 @@ static void test_come_and_go(void)
 }
 
 /*
- * The device treats a QUEUE_SIZE above 26 as 26. Catches: with such a
- * QUEUE_SIZE, CP_HQD_PQ_RPTR of an active queue is not taken modulo the ring
+ * The device treats a QUEUE_SIZE above 26 as 26. Catches: with a QUEUE_SIZE
+ * above 26, CP_HQD_PQ_RPTR of an active queue is not taken modulo the ring
  * size.
  */
 static void test_ring_size(void)

@@ -44,9 +44,10 @@
 #define FUZZ_DATA_RAM       48
 #define FUZZ_DATA_VRAM      12
 #define FUZZ_DATA_END       4
-/* page of a part where rings and buffers start */
+/* Index of the page in a part at which rings and buffers start. */
 #define FUZZ_SPECIAL        64
-#define FUZZ_USED           2           /* value of FuzzMem.used[] */
+/* Value of FuzzMem.used[] for a page that the current case uses. */
+#define FUZZ_USED           2
 
 typedef struct FuzzRng {
     uint64_t state;
@@ -58,9 +59,9 @@ typedef struct FuzzMem {
     uint8_t *byte;
     uint8_t *undef;             /* per byte: not 0 if any value is correct */
     /*
-     * State of each page. FUZZ_USED: this case uses the page. 1: only the
-     * previous case has used the page, which must now be zeroed. 0: the page is
-     * zeroed.
+     * State of each page. FUZZ_USED: the current case uses the page. 1: the
+     * page was used by the previous case, but not by the current one; it must
+     * contain zeros now. 0: neither case has used the page.
      */
     uint8_t used[FUZZ_PAGES];
 } FuzzMem;

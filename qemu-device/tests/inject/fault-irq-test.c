@@ -102,8 +102,10 @@ static void test_spurious(void)
 /*
  * Catches: a division by 0, because the number of pages in the range overflows.
  *
- * The number of pages in each range is a power of two. Therefore, the same seed
- * chooses page numbers whose bits 31:0 are equal, which the test checks.
+ * The device chooses the page number random % N, where N is the number of pages
+ * in the range. All injections have the same seed, so random is the same. N is
+ * a power of two, 2^39 or 2^52. Therefore bits 31:0 of all chosen page numbers
+ * are equal, which the test checks.
  */
 static void test_spurious_everywhere(void)
 {
@@ -384,8 +386,8 @@ void qvgpu_add_inject_fault_irq_tests(void)
     qtest_add_func("/vgpu-kfd/inject/fault-drop", test_drop);
     qtest_add_func("/vgpu-kfd/inject/fault-delay", test_delay);
     /*
-     * The "-start" cases use the old form of the arguments: 'start' is client *
-     * 256 + source, which is 4608, and 'length' is 1.
+     * The "-start" cases use the deprecated arguments 'start' and 'length'. For
+     * interrupts 'start' is client * 256 + source, here 18 * 256 + 0.
      */
     qtest_add_data_func("/vgpu-kfd/inject/ih-overflow",
                         "'client': 18, 'source': 0", test_overflow);

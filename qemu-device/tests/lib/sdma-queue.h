@@ -83,8 +83,8 @@ void qvgpu_sdma_kick(QVGPUSdma *q);
 void qvgpu_sdma_finish(QVGPUSdma *q);
 /*
  * Run two packets on @q, one after the other. The engine serves its queues
- * round-robin. Therefore, when the function returns, each other queue of the
- * engine has run, and a queue whose stall has ended has continued.
+ * round-robin. Therefore, when the function returns, all other queues of the
+ * engine have run, and a queue whose stall has ended has continued.
  */
 void qvgpu_sdma_pass(QVGPUSdma *q);
 

@@ -18,8 +18,9 @@
 
 /*
  * Catches: a hive accepts devices with different sizes of VRAM, or two devices
- * at one node; a hive is deleted or changed while it has devices; the error for
- * the old form of property hive does not name the object.
+ * at one node; a hive is deleted or changed while it has devices; property hive
+ * accepts a number, as in earlier versions, or the error message does not
+ * demand the id of a vgpu-hive object.
  */
 static void test_bad(void)
 {

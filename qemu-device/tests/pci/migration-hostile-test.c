@@ -57,7 +57,7 @@ static void stalled_finish(Stalled *t)
 /*
  * Catches: a load accepts a packet that exceeds its indirect buffer, or a
  * packet whose length differs from the length in its header. The engine would
- * never finish such a WRITE packet.
+ * never finish a WRITE packet of either kind.
  *
  * AT_IB_SIZE and AT_NDW are offsets from the address of the stall in the saved
  * state (vmstate_vgpu_stall).

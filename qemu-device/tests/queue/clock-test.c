@@ -277,8 +277,8 @@ static void test_slice(void)
 
 /*
  * Save the machine, restore it and let it run. @until: a deadline that the
- * saved state contains. Fails the test unless a load refuses the state with a
- * negative number in place of @until.
+ * saved state contains. Fails the test unless a load refuses a copy of the
+ * state that has a negative number as this deadline.
  */
 static void move(QVGPU *v, int64_t until)
 {
