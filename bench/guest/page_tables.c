@@ -15,7 +15,7 @@
 
 enum { BY_SDMA = 0, BY_CPU = 3, BY_DEFAULT = -1 };
 
-/* Select how the page tables of address spaces created from now on are written. */
+/* Select the writer of page tables, for address spaces that are created after this call. */
 static void set_writer(int mode)
 {
 	FILE *f = fopen(WRITER, "we");

@@ -26,7 +26,10 @@ struct delay_origin {
 
 extern int delay_mode;
 
-/* With --wrap, the linker names a wrapped call __real_X and its wrapper __wrap_X. */
+/*
+ * With the linker option --wrap=X, calls of X go to __wrap_X. The name __real_X stands for the
+ * original X.
+ */
 int __real_clock_nanosleep(clockid_t clock, int flags,
 			   const struct timespec *at, struct timespec *left);
 int __real_ioctl(int fd, unsigned long request, ...);

@@ -65,8 +65,8 @@ uint64_t vg_counter(const struct vg_counters *c, const char *name, bool *found);
 int vg_faults_open(const struct vg_gpu *gpu, int64_t *open);
 
 /*
- * Wait until at most @most retry faults are not acknowledged (vg_faults_open()). Return 0,
- * -ETIMEDOUT, or an error of vg_faults_open().
+ * Wait until the number of unacknowledged retry faults (vg_faults_open()) is @most or less. Return
+ * 0, -ETIMEDOUT, or an error of vg_faults_open().
  */
 int vg_faults_wait_acked(const struct vg_gpu *gpu, int64_t most,
 			 unsigned int timeout_ms);

@@ -2,7 +2,8 @@
 /*
  * Run guest tests and report the results in TAP. Each case runs in its own process with a time
  * limit, so that a crash or a hang is one "not ok". KFD creates and tears down a process for
- * each case. After the teardown, the memory in use on the GPUs must be as before the case.
+ * each case. After the teardown, the GPUs must have as much memory in use as before the
+ * case.
  */
 #ifndef TAP_H
 #define TAP_H

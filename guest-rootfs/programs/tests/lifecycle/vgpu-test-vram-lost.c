@@ -300,7 +300,7 @@ static void on_signal(int number)
 
 /*
  * Catches: access through /proc/PID/mem does not wait for the copy out of VRAM, and
- * reads the former contents of the destination pages; a signal ends the access.
+ * reads the contents that the destination pages had before the copy; a signal ends the access.
  */
 static void moving(void)
 {

@@ -23,8 +23,8 @@ enum { BY_SDMA = 0, BY_CPU = 3 };
 #define TABLES_BYTES (64 * VG_MIB)
 
 /*
- * Select the writer for address spaces that are created from now on. Return the old
- * mode.
+ * Select the writer of page tables, for address spaces that are created after this call.
+ * Return the previous mode.
  */
 static int set_writer(int mode)
 {

@@ -761,7 +761,7 @@ static unsigned int fragment(struct vg_bo *bo, unsigned int n)
 	return have;
 }
 
-/* CONTIGUOUS memory must be in one piece in fragmented VRAM, also after evictions. */
+/* CONTIGUOUS memory must be physically contiguous in fragmented VRAM, also after evictions. */
 static void contiguous(void)
 {
 	enum { MOST = 60 };

@@ -2,8 +2,8 @@
 /*
  * This program submits jobs to the render node by CS, with dependencies, and waits for
  * them. Catches: a job runs too early, in the wrong address space, or not at all; a wait
- * uses the fence of another job; an IB accesses foreign memory or registers; a bad job
- * affects other jobs; an ioctl returns a wrong errno.
+ * uses the fence of another job; an IB accesses registers, or memory that its DRM
+ * file has not mapped; a bad job affects other jobs; an ioctl returns a wrong errno.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -235,7 +235,11 @@ static void waits(void)
 	ERRNO(0, vr_ioctl(u.fd, DRM_IOCTL_AMDGPU_WAIT_FENCES, &w));
 	CHECK(w.out.status == 1, "status %u", w.out.status);
 	ERRNO(0, vr_wait(u.fd, u.ctx, 0, f[0].seq_no, 0));
-	/* In another DRM file, the context ID and the job's number must be invalid. */
+	/*
+	 * The DRM file v.fd has one context, v.ctx, without jobs. Each DRM file counts its
+	 * context IDs from 1, so v.ctx equals u.ctx. Therefore v.fd has no context u.ctx + 1,
+	 * and v.ctx has no job 1, although u.ctx has a job 1.
+	 */
 	ERRNO(EINVAL, vr_wait(v.fd, u.ctx + 1, 0, 1, 0));
 	ERRNO(EINVAL, vr_wait(v.fd, v.ctx, 0, 1, 0));
 }

@@ -594,8 +594,9 @@ static void bad(void)
 	ERRNO(ENOENT, vr_gem_va(fd, ib.bo.handle, UNMAP, 0, VA, 0, 0));
 	ERRNO(EFAULT, vr_ioctl(fd, DRM_IOCTL_AMDGPU_GEM_VA, (void *)8));
 	/*
-	 * The kernel must take the members that a shorter structure lacks as zero. The size
-	 * of the mapping is then zero, so MAP must fail.
+	 * The size in this ioctl number is 16 bytes, so that the kernel gets only the first
+	 * members of @args. The kernel must use zero for the others, which include the size of
+	 * the mapping. A mapping of size zero must fail.
 	 */
 	args.handle = h;
 	args.operation = MAP;

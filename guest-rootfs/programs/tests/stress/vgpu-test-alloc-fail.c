@@ -71,7 +71,10 @@ static void start(void)
 	gpu = &vg.gpu[0];
 }
 
-/* Let the @n-th allocation of this thread from now on fail. If @n is 0, let none fail. */
+/*
+ * Make one allocation fail: the @n-th that this thread makes after this call. With @n = 0,
+ * no allocation fails.
+ */
 static void fail_nth(unsigned int n)
 {
 	char text[16];
@@ -80,7 +83,7 @@ static void fail_nth(unsigned int n)
 	CHECK(pwrite(nth_fd, text, (size_t)len, 0) == len, "fail-nth");
 }
 
-/* Return true if the allocation that was to fail was reached. */
+/* Return true if an allocation has failed since the last call of fail_nth(). */
 static bool failed_one(void)
 {
 	char text[16] = "";

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* This file makes the kinds of memory of the matrix, and finds the pages of a piece. */
+/*
+ * This file allocates the kinds of memory that the cases of vgpu-test-svm-matrix use. The memory
+ * of a case consists of one or more pieces (struct mx_piece), each within one mapping.
+ */
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdio.h>
@@ -14,8 +17,8 @@
 #define HUGE_POOL	"/proc/sys/vm/nr_hugepages"
 
 /*
- * Numbers of bytes that a piece leaves out at the start of its first page and at the end
- * of its last page, so that it starts and ends within a page.
+ * A piece of malloc() memory starts ODD_START bytes after the start of a page and ends
+ * ODD_END bytes before the end of a page.
  */
 #define ODD_START	36
 #define ODD_END		41

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program tests shared virtual memory in combinations of five lists: kinds of
- * memory, actions, places, mapping modes, and users (svm-matrix.h). A case has one value
- * of each list; combinations that make no sense are left out. For any two values of
- * different lists there is a case with both values. Exceptions: similar kinds share the
- * actions, huge pages have only some of the pairs, and there are fewer cases with several
- * GPUs or on a debug kernel. With VGPU_TEST_SECONDS all cases run. Catches: two features
- * work alone but not together, so that a byte is lost, old, foreign or written twice.
+ * This program tests shared virtual memory in combinations of five lists (svm-matrix.h):
+ *
+ *   kinds of memory  malloc(), files, huge pages, ...
+ *   actions          what the process does with the memory, for example mremap()
+ *   places           where the memory is before the action, and how it got there
+ *   mapping modes    XNACK on, XNACK off, or always mapped
+ *   users            the GPUs and queues that access the memory
+ *
+ * A case has one value of each list; combinations that make no sense are left out. For any
+ * two values of different lists there is a case with both values. Exceptions: a kind that
+ * resembles another kind is combined with only some of the actions, huge pages have only
+ * some of the pairs, and there are fewer cases with several GPUs or on a debug kernel. With
+ * VGPU_TEST_SECONDS all cases run. Catches: two features work alone but not together, so that
+ * a byte is lost, written twice, or has an old value or a value from another address.
  */
 #include <stdio.h>
 #include <stdlib.h>

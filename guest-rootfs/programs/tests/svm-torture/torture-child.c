@@ -126,7 +126,7 @@ bool t_op_scribble(struct t_thread *t)
 
 /*
  * The child calls exec(), which frees the child's memory soon after the fork. Catches: this
- * exec() also frees or changes memory of the parent. Later ops detect such a change.
+ * exec() also frees or changes memory of the parent. Later ops compare the parent's memory.
  */
 bool t_op_exec(struct t_thread *t)
 {

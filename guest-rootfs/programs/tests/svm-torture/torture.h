@@ -3,7 +3,7 @@
  * This header declares what the files of vgpu-test-svm-torture share: slots of memory,
  * the shadow with the expected value of each byte, the locks, the ops.
  *
- * A slot is a piece of address space with one kind of memory. A slot has parts whose
+ * A slot is a range of addresses with one kind of memory. A slot has parts whose
  * bounds lie within pages, so that two threads that write adjacent parts use a common
  * page.
  *
@@ -75,7 +75,7 @@ struct t_note {
 };
 
 /**
- * struct t_slot - a piece of address space with one kind of memory
+ * struct t_slot - a range of addresses with one kind of memory
  * @index: number of the slot
  * @kind: kind of memory
  * @at: address
