@@ -50,8 +50,8 @@ class Peer(GuestTest):
                 self.assertEqual(machine.complaint(), "")
 
     def test_surprise(self) -> None:
-        """Catches: the driver crashes or hangs when the GPU whose VRAM a peer uses stops responding and is
-        unplugged."""
+        """Catches: a GPU stops responding and is unplugged while a peer writes to its VRAM; then
+        the driver crashes or hangs, or the peer does not work any more."""
         with tempfile.TemporaryDirectory() as name:
             session = self.session()
             with self.pair(session, Path(name)) as machine:

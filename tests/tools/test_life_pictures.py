@@ -83,7 +83,7 @@ START = SECOND * SECOND  # start of the recording, in ns since 1970
 
 
 def joined(guest: str = GUEST) -> timeline.Sides:
-    """Return both sides of the recording. `guest` replaces the guest's part."""
+    """Return both sides of the recording. `guest` is the text that the guest recorded."""
     return timeline.join(Recording(DEVICE, guest, (START, 0), (START + 2 * SECOND, 2 * SECOND)))
 
 

@@ -304,8 +304,8 @@ class Worktree(Test):
                 yield mutants.Tree(Path(name) / "place"), root
 
     def test_reset(self) -> None:
-        """Catches: changes of a mutant survive reset(); a folder in place of the worktree is kept; the checkout is
-        changed."""
+        """Catches: changes of a mutant survive reset(); a folder that is not the worktree, at the
+        path of the worktree, is kept; the checkout is changed."""
         with self.repository() as (tree, root):
             one = mutants.Mutant(**ONE)
             tree.tree.mkdir(parents=True)

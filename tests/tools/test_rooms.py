@@ -103,8 +103,8 @@ class Small(Test):
         )
 
     def test_known(self) -> None:
-        """Catches: a use that a `known` line allows is refused; another use between the same
-        rooms is accepted; a `known` line is accepted although its use no longer exists."""
+        """Catches: an include that a `known` line allows is refused; another include between the
+        same rooms is accepted; a `known` line is accepted although its include no longer exists."""
         uses = {"d/low/low.c": include("mid.h")}
         listed = f"{HEAD}known: low/low.c -> mid/mid.h\n"
         self.assertEqual(self.found(listed, C, uses), [])
@@ -281,8 +281,9 @@ class Here(Test):
         self.assertEqual(missing, set())
 
     def test_ways(self) -> None:
-        """Catches: docs/tree.md, in a path through the device, names a file that does not exist; docs/driver.md, in a
-        path through the driver, names a file or a function that does not exist."""
+        """Catches: docs/tree.md describes a path through the device and names a file that does not
+        exist; docs/driver.md describes a path through the driver and names a file or a function
+        that does not exist."""
         text = (ROOT / "docs/tree.md").read_text()
         steps = set(re.findall(r"`([a-z]+/[a-z-]+\.c)`", text))
         self.assertGreater(len(steps), 10)

@@ -155,7 +155,7 @@ class Converter(Test):
 
     def test_doubts(self) -> None:
         """Catches: no doubt is reported for lost events, a wrong count of faults, a recording
-        without the driver's part, or a replay before the service of its fault."""
+        without the driver's events, or a replay before the service of its fault."""
         self.assertIn("no room for 7", self.convert(guest=GUEST.replace("overrun: 0", "overrun: 7"))[0].doubts[0])
         counted = self.convert(guest=GUEST.replace("faults_noretry 1", "faults_noretry 2"))[0].doubts
         self.assertIn("counted 5 faults, their trace has 4", counted[0])

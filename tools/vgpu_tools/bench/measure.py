@@ -86,8 +86,8 @@ def run(command: Sequence[str | Path], limit: float, env: Mapping[str, str] | No
 
 
 def collect(samples: Samples, text: str) -> None:
-    """Add the samples of a program's output: each line that starts with "{" is a sample in JSON. Raises BenchError if
-    such a line is malformed."""
+    """Add the samples of a program's output: each line that starts with "{" is a sample in JSON.
+    Raises BenchError if a sample is malformed."""
     for line in text.splitlines():
         if not line.startswith("{"):
             continue

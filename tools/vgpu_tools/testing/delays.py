@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""./vgpu test-delays: finds ordering bugs by a delay of 0.3 s at each synchronisation point in turn.
+"""./vgpu test-delays: finds ordering bugs by delays of 0.3 s. Each run of a test has delays at one
+point only.
 
-- Points of guest programs: guest-rootfs/programs/lib/delay.h. In the programs of tests.list, each case that uses
-  another process, a thread or a timer is repeated, once for each of the case's points. A case runs in the first guest
-  that does not skip the case.
-- Points of the device's threads (--device): qemu-device/core/delay.h. Each program runs once for each point.
-- Frames between launcher and agent (--frames): Avocado's tests of the launcher run once for each kind of frame.
+- Points of guest programs: guest-rootfs/programs/lib/delay.h. In the programs of tests.list, each
+  case that uses another process, a thread or a timer runs once for each of the case's points.
+  tests.list has several guest configurations for some programs. If a configuration skips a case,
+  the next one tries the case; a case that was not skipped is not run in further configurations.
+- Points of the device's threads (--device): qemu-device/core/delay.h. Each program runs once for
+  each point.
+- Messages ("frames") between launcher and agent (--frames): Avocado's tests of the launcher run
+  once for each kind of frame. In each run, both sides delay all frames of that kind.
 
 Results are kept in build/delays/COMMIT.json; the next run adds the results that are missing.
 """

@@ -43,7 +43,7 @@ KERNEL_LOCKS = {"mmap_lock"}
 NAME = re.compile(r"[A-Za-z]\w*_\w+", re.ASCII)
 DOCUMENT_STRUCT = re.compile(r"struct (\w+)\s*\{([^}]*)\}", re.ASCII)
 DOCUMENT_MEMBER = re.compile(r"(\w+)(?:\[\w+\])?;", re.ASCII)
-# Matches uses of members of those structures that the documents do not define.
+# Matches uses of members of structures whose definition is not in the documents.
 DOCUMENT_USE = re.compile(r"\b(svms|prange|cur)(?:->|\.)(\w+)", re.ASCII)
 DOCUMENT_USES = {"svms": "svm_range_list", "prange": "svm_range", "cur": "amdgpu_res_cursor"}
 
@@ -97,8 +97,8 @@ def _locks(root: Path) -> frozenset[str]:
 
 @cache
 def _file_error(root: Path, name: str, what: str) -> str:
-    """Return what is wrong with a reference to `what` in the file `name`, or "" if both exist. With `what` empty, the
-    reference is to the file."""
+    """Return an error message for a reference to `what` in the file `name`; "" if both exist. With
+    `what` empty, the reference is to the file."""
     path = next((one for one in (root / DRIVER / name, root / name) if one.is_file()), None)
     if not path:
         return "no such file"
@@ -118,8 +118,8 @@ def _file_error(root: Path, name: str, what: str) -> str:
 
 @cache
 def _test_error(root: Path, name: str, case: str) -> str:
-    """Return what is wrong with a reference to `case` of the test `name`, or "" if both exist. With `case` empty, the
-    reference is to the test."""
+    """Return an error message for a reference to `case` of the test `name`; "" if both exist. With
+    `case` empty, the reference is to the test."""
     programs = root / "guest-rootfs/programs"
     if name.startswith("vgpu-test-"):
         paths = sorted((programs / "tests").glob(f"*/{name}.c"))
@@ -140,8 +140,9 @@ def _test_error(root: Path, name: str, case: str) -> str:
 
 
 def _span_error(root: Path, span: str, column: str) -> str:
-    """Return what is wrong with `span`, a word in `backticks`, or "". `column` names the span's column; "": the rest of
-    the page."""
+    """Return an error message for `span`, a text that the page has in `backticks`; "" if there is
+    no error. `column` is the name of the table's column that contains the span, or "" to check a
+    span in any line."""
     if column == "lock":
         return "" if span in _locks(root) | KERNEL_LOCKS else "no such lock"
     if (found := FILE.fullmatch(span)) and (column or "/" in span):

@@ -14,8 +14,8 @@ SLOWEST = 10  # number of cases in the list of the slowest
 
 
 def summary(cases: Sequence[Case]) -> str:
-    """Return the numbers of passed, failed and skipped cases as one line. The output of a run of
-    tests ends with such a line."""
+    """Return the numbers of passed, failed and skipped cases as one line, the last line of
+    the output of a test run."""
     counts = [sum(case.outcome == outcome for case in cases) for outcome in ("passed", "failed", "skipped")]
     return "{} passed, {} failed, {} skipped".format(*counts)
 

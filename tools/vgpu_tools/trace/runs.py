@@ -112,7 +112,8 @@ class Recorded:
 
 
 def _run(workload: Workload, environment: Environment) -> Recorded:
-    """Record a run. Raises Failure if the guest or its command fails, or if the driver's part is missing."""
+    """Record a run. Raises Failure if the guest or its command fails, or if the recording has no
+    events of the driver."""
     parsed = options.parse(workload.options, environment, SECONDS)
     output, errors = Lines(), Lines()
     with progress.step(f"{workload.name} in a guest"):

@@ -31,7 +31,7 @@ class Outcome:
     clock_ns: int = 0  # distance between the bounds of the clock offset; 0: no guest events
 
     def text(self) -> str:
-        """Return the summary for the user."""
+        """Return the counts as one line of text, which ./vgpu trace prints."""
         clock = f", clocks within {self.clock_ns / 1000:g} us" if self.clock_ns else ""
         return (
             f"{self.faults} faults, {self.serviced} answered by the driver, {self.replayed} replayed, "

@@ -33,8 +33,8 @@ def ticks(length: float, most: int = 6) -> list[float]:
 
 
 class Warp:
-    """The axis of the demo: all time from the start of the first step to the end of the last step, in pieces of
-    different scales."""
+    """The axis of the demo: all time from the start of the first step to the end of the last step.
+    Steps, and gaps between steps, have different scales."""
 
     def __init__(self, steps: Sequence[Numbers]) -> None:
         pieces: list[tuple[float, float, float, Numbers | None]] = []  # begin, end, weight, step
@@ -47,7 +47,7 @@ class Warp:
         least = sum(COLUMN if piece[3] else GAP for piece in pieces)
         roots = sum(weight * math.sqrt(end - begin) for begin, end, weight, _ in pieces) or 1.0
         scale = max(0.0, LENGTH - least) / roots
-        # Each piece as (begin, end) in ms, followed by (begin, end) on the axis.
+        # Each step or gap as (begin, end) in ms, followed by (begin, end) on the axis.
         self.pieces: list[tuple[float, float, float, float]] = []
         self.columns: list[tuple[float, float, Numbers]] = []
         x = 0.0
@@ -69,8 +69,8 @@ class Warp:
 
     def between(self, memory: Numbers) -> Numbers:
         """Return the samples of memory between the start and the end of the axis. At each end of
-        the axis, add a sample with the values of the last sample before this end, if such a
-        sample exists."""
+        the axis, add a sample with the values of the last sample before this end, if there
+        is one."""
         first, last = self.pieces[0][0], self.pieces[-1][1]
         samples = list(zip(memory["times"], memory["vram"], memory["gtt"], strict=True))
         before = [(first, *values) for at, *values in samples if at < first][-1:]
