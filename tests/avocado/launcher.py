@@ -96,7 +96,7 @@ class GuestTest(Test):
         return finished.output
 
     def session(self) -> Session:
-        """Return a new session. A command that migrates has one session for several machines."""
+        """Return a new session. The machines between which a guest migrates share one session."""
         return Session(self.settings.environment.late_frames)
 
     def machine(

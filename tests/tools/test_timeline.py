@@ -144,9 +144,9 @@ class Converter(Test):
         """Catches: the offset between the clocks is wrong; no doubt is reported although the events contradict every
         offset."""
         outcome, found = self.convert()
-        # The bounds of the offset differ by 15 us. With the upper bound, the fastest
-        # acknowledgement takes no time, and 15 us is the shortest time from the raise of a fault to
-        # the driver (serial 2).
+        # The offset is the upper bound, as if the fastest acknowledgement took no time. With this
+        # offset, the shortest time from the raise of a fault to the driver is 15 us (serial 2).
+        # This time is the distance between the two bounds.
         self.assertEqual(outcome.clock_ns, 15 * MICRO)
         first = next(piece for piece in found if piece.category == "fault")
         self.assertEqual((first.args["ns to driver"], first.args["ns to acknowledge"]), (20 * MICRO, 100 * MICRO))
