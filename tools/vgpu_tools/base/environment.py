@@ -24,7 +24,7 @@ class Environment:
     qemu_source: str = ""  # QEMU_SRC: folder of the user's source tree
     kernel_source: str = ""  # KERNEL_SRC: folder of the user's source tree
     mirror: str = ""  # DEBIAN_MIRROR: URL of a mirror of Debian
-    security_mirror: str = ""  # DEBIAN_SECURITY_MIRROR: URL of a mirror of Debian's updates
+    security_mirror: str = ""  # DEBIAN_SECURITY_MIRROR: URL of a mirror of its security updates
 
 
 NOTHING_SET = Environment()

@@ -115,7 +115,8 @@ def rows(results: Results) -> list[Row]:
 
 
 def copy_rows(results: Results) -> Iterable[Row]:
-    """Yield the rows of SDMA copies. The reference is the host's memcpy of the same size."""
+    """Yield the rows of SDMA copies and of the guest's memcpy. The reference is the host's memcpy
+    of the same size."""
     for name, label in (
         ("sdma-vram-vram", "SDMA copy VRAM to VRAM"),
         ("sdma-vram-gtt", "SDMA copy VRAM to GTT"),
@@ -176,8 +177,8 @@ def svm_rows() -> Iterable[Row]:
 
 
 def memory_rows(results: Results) -> Iterable[Row]:
-    """Yield the rows of the memory manager. The reference is similar work in the same guest: done
-    without the memory manager, with fewer BOs, or by the CPU."""
+    """Yield the rows of the memory manager. The reference of a row, if it has one, is similar work
+    in the same guest: done without the memory manager, with fewer BOs, or by the CPU."""
     size = 2 * MIB
     yield Row("load of the module", Key("module-load", 0, "ms"), absolute_bar=150, lower_is_better=True)
     yield Row(
@@ -208,9 +209,10 @@ def memory_rows(results: Results) -> Iterable[Row]:
 
 
 def kfd_rows() -> Iterable[Row]:
-    """Yield the rows of KFD's calls. The reference of a row is similar work in the same guest
-    without KFD or with one GPU; the reference of the slowest process is the mean of all
-    processes. The rows on queues have no reference."""
+    """Yield the rows of KFD's calls and of ROCr's copies. The reference of a row is similar work in
+    the same guest: without KFD, or on one GPU. For ROCr's copies, the reference is the same copy
+    by the engine's time stamps; for the slowest process, the mean of all processes. The rows on
+    queues have no reference."""
     for label, name, size, unit, against, other, bar in (
         ("BO in VRAM by KFD: create to free", "kfd-life", 2 * MIB, "us", "drm-life", "by the render node", 1.5),
         ("event: signal, wake, and back", "event-round-trip", 0, "us", "eventfd-round-trip", "eventfd", 3),

@@ -16,8 +16,8 @@ def size_text(size: int) -> str:
 
 
 def number(value: float) -> str:
-    """Return a number as text: as a whole number from 1000 on, else with three significant
-    digits."""
+    """Return a number as text: as a whole number if it rounds to 1000 or more, else with three
+    significant digits."""
     if value >= 999.5:
         return f"{value:,.0f}"
     return f"{value:.3g}"

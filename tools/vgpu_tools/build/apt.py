@@ -71,8 +71,8 @@ def host_packages(listed: str = "packages") -> Step:
 
 def _mirrors() -> tuple[str, str]:
     """Return the URLs of a Debian mirror and of its security mirror: from the environment
-    variables, else from this machine's apt configuration. Raises Failure if neither names a
-    mirror."""
+    variables, else from this machine's apt configuration. If neither names a security mirror,
+    its URL is the mirror's with "-security" appended. Raises Failure if neither names a mirror."""
     given = environment.read()
     main, security = given.mirror, given.security_mirror
     fields = "$(CREATED_BY)|$(RELEASE)|$(REPO_URI)"
@@ -92,7 +92,7 @@ def _mirrors() -> tuple[str, str]:
 
 def configure(job: Job) -> None:
     """Write the private apt configuration. Update the package lists if they are older than
-    LISTS_AGE or come from other mirrors."""
+    LISTS_AGE or if the sources have changed: mirrors, suite or keyrings."""
     suite = pins()["debian"]["suite"]
     main, security = _mirrors()
     keys = sorted(str(path) for path in Path("/usr/share/keyrings").glob("debian-archive-*.gpg"))

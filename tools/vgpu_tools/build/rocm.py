@@ -19,8 +19,8 @@ from vgpu_tools.build.versions import pins
 
 ROCM = ROOTFS / "rocm"
 LEFT_OUT = ("/usr/share/man/*", "/usr/share/doc/*", "/usr/share/info/*", "/usr/share/locale/*")
-# File systems of the host that are mounted in the new system while hooks run. The image leaves out
-# their content.
+# Matches the files in the file systems that are mounted in the new system while hooks run. The
+# image leaves out these files.
 MOUNTED = "^(proc|sys|dev)/.+"
 TARGET = "/usr/local/lib/kfdtest"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Defines and runs build steps: their dependencies, and the check whether a step is up to date.
+"""Defines build steps. A step that is not up to date runs after the steps that it needs.
 
 A step is up to date when its stamp holds its key (a hash over all its inputs) and its outputs
 exist. The steps that an up-to-date step needs are not checked, so that a warm start only reads

@@ -104,9 +104,9 @@ def main(words: list[str]) -> int:
     name = words[0] if words else ""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        # asyncio.run() replaces Python's default handler of SIGINT by one that drops a Ctrl-C after
-        # the task of asyncio.run() is done. asyncio.run() keeps any other handler, so install
-        # _interrupt().
+        # asyncio.run() replaces Python's default handler of SIGINT by one that cancels the task of
+        # asyncio.run() at the first Ctrl-C. This Ctrl-C is lost if the task completes in spite of
+        # the cancellation. asyncio.run() keeps any other handler, so install _interrupt().
         signal.signal(signal.SIGINT, _interrupt)
     try:
         if name not in COMMANDS:

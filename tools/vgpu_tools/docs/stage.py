@@ -69,7 +69,7 @@ class Stage:
             elif not fence:
                 line = self._line(file, line, f"{file}:{number}", lines)
             elif fence.startswith("```{toctree}") and "*" in line and not self._matches(line):
-                continue  # leave it out: Sphinx warns if no page matches
+                continue  # leave out the pattern, because Sphinx warns if no page matches it
             lines.append(line)
         return "\n".join(lines) + "\n"
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Starts the processes of a run of tests, and ends these processes and the guests of the run.
-None of them outlives the run, also after exceptions and signals."""
+None of them outlives the run, not even after an exception or a signal."""
 
 import contextlib
 import signal
@@ -54,7 +54,8 @@ class Children:
 
     @contextlib.contextmanager
     def adopt(self, end: Callable[[], object]) -> Iterator[None]:
-        """Register `end`, which ends a guest, while the block runs. `end_all()` calls it."""
+        """Register `end`, which ends a guest, while the block runs. `end_all()` calls the
+        registered functions."""
         with self._lock:
             self._go_on()
             self._ends.add(end)

@@ -2,7 +2,7 @@
 """Makes seed inputs of QEMU's generic fuzzer. Each input makes the device execute a packet.
 
 The fuzzer writes registers only. Packets, page tables and the interrupt ring are therefore written
-to VRAM through MM_INDEX and MM_DATA, a dword at a time. So the fuzzer can also mutate their
+to VRAM through MM_INDEX and MM_DATA, a dword at a time, so that the fuzzer can also mutate their
 contents.
 """
 

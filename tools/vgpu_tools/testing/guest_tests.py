@@ -169,8 +169,8 @@ class Ran:
 
     @property
     def diagnostics(self) -> str:
-        """The text that explains a failed case: the guest's errors, the sentence, and the
-        excerpt of the logs."""
+        """The text that explains a failed case: standard error of the programs, the sentence about
+        the guest's error, and the excerpt of the logs."""
         return self.errors + (f"vgpu: {self.sentence}\n" if self.sentence else "") + self.left
 
 

@@ -30,7 +30,8 @@ VRAM = "256M"  # small, because some tests allocate all VRAM
 BESIDES = ("KFDQMTest.SdmaEventInterrupt", "KFDLocalMemoryTest.CheckZeroInitializationVram")
 # Limit of a test. The limit is long because SdmaConcurrentCopies copies by CPU for minutes.
 TEST_SECONDS = {"release": 900, "debug": 3600}
-SHADER_SECONDS = {"release": 40, "debug": 240}  # limit of tests of class D, whose shader never runs
+# Limit of tests of class D, which wait for a shader that never runs.
+SHADER_SECONDS = {"release": 40, "debug": 240}
 BOOT_SECONDS = {"release": 90, "debug": 240}  # limit until the first test begins
 END_SECONDS = 30  # time from a test's limit until the guest counts as hanging
 WANTED = "ABC?"  # classes whose failed tests, outside the SVM suites, set the exit status

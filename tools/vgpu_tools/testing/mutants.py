@@ -45,8 +45,8 @@ GOALS = {BASIC: 0.9, FULL: 1.0, CHANGED: 1.0}  # share of the mutants that a pas
 # Options of ./vgpu test for each pass.
 OPTIONS: dict[str, list[str]] = {BASIC: [], FULL: ["--full"], CHANGED: ["--changed"]}
 STYLE = "check"
-# Order of the suites, by the folder of the file that the patch changes. STYLE is left out, because
-# a mutant caught only by a style check or a compiler warning is no measure of the tests.
+# Order of the suites, by the folder of the file that the patch changes. STYLE is left out: if only
+# a style check or a compiler warning catches a mutant, this shows nothing about the tests.
 DEVICE_SUITES = ("qtest", "fuzz-model", "guest-release", "qtest-sanitizers", "avocado", "guest-debug", "registers")
 DRIVER_SUITES = ("kunit-release", "guest-release", "kunit-debug", "guest-debug", "avocado")
 OTHERS = ("fuzz-generic", "kunit-release", "kunit-debug")
@@ -298,8 +298,8 @@ class Trial:
         self.store.keep(self.content, self.verdict)
 
     def run(self) -> Verdict:
-        """Run build and demo, then the suites that have not passed in an earlier, interrupted
-        run. Return the verdict."""
+        """Run the build, the demo unless a suite has passed in an earlier, interrupted run, and the
+        suites that have not passed in that run. Return the verdict."""
         log = self.tree.place / f"{self.mutant.name}-{self.verdict.of}.log"
         self.tree.reset(self.verdict.commit)
         self.tree.apply(self.mutant)

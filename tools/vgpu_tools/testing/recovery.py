@@ -64,7 +64,7 @@ def _lines() -> list[Line]:
         Line("engine hang", [("sdma-hang", {**hang, "count": 1})], "copy", "engine", "dump"),
         # The XOR flips bit 0 of a page-table entry, which is the entry's valid bit.
         Line("GART corrupt", [("gart-corrupt", {**window, "xor": 1})], "copy", "gart"),
-        # The GART pages from 16 MiB on hold packets and fences.
+        # Packets and fences are in GART pages above 16 MiB, after the window of the copies.
         Line("ring lost", [("gart-lost", {**one, "va": 16 << 20})], "copy", "gart"),
         # In the first of these two rows the device drops the fault. In the second row it reports
         # the fault so late that the engine could have executed later packets.

@@ -14,8 +14,8 @@ SLOWEST = 10  # number of cases in the list of the slowest
 
 
 def summary(cases: Sequence[Case]) -> str:
-    """Return the numbers of passed, failed and skipped cases as one line, the last line of
-    the output of a test run."""
+    """Return the numbers of passed, failed and skipped cases as one line. For all cases of a run of
+    tests, this is the last line of the output."""
     counts = [sum(case.outcome == outcome for case in cases) for outcome in ("passed", "failed", "skipped")]
     return "{} passed, {} failed, {} skipped".format(*counts)
 
@@ -74,8 +74,8 @@ def table(outcomes: Sequence[Outcome], plan: Plan, seconds: float, scale: float)
 
 
 def failures(outcomes: Sequence[Outcome]) -> None:
-    """Print a line for each failed case. Call this last, so that a log that lost its beginning
-    still has these lines."""
+    """Print a line for each failed case. Call this after table(), because a log that lost its
+    beginning still has the last lines of the output."""
     for outcome in outcomes:
         for case in outcome.failed:
             print(f"{case.name[:NAME]}: {gist(case)[:GIST]}", flush=True)

@@ -121,8 +121,8 @@ def _kernel_checkpatch() -> Path:
 
 
 def _compilers() -> str:
-    """Return a hash of the versions of gcc and sparse, so that a new version checks all files
-    again."""
+    """Return a hash of the versions of gcc and sparse. The hash is a part of the build tree's name,
+    so that all files are compiled again after a change of version."""
     versions = [
         subprocess.run([tool, "--version"], capture_output=True, text=True, check=False).stdout for tool in TOOLS
     ]

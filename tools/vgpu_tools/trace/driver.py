@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Builds the driver's side of a trace: the fault workers' services of faults, migrations, the
-life and the evictions of processes, recoveries."""
+"""Builds the driver's side of a trace: services of faults by the fault workers; migrations and
+unmappings; the life and the evictions of processes; recoveries; jobs."""
 
 from bisect import bisect_left
 from collections.abc import Iterable

@@ -40,7 +40,7 @@ class Seen:
 
 
 def wrong_requests(requests: list["Request"]) -> Iterator[str]:
-    """Yield a message for each request of a page that fails or that goes to another host."""
+    """Yield a message for each failed request of a page, and for each request to another host."""
     for one in requests:
         if urlsplit(one.url).scheme not in ("file", "data"):
             yield f"loads {one.url}"
