@@ -69,10 +69,10 @@ def _line(text: str, position: int) -> int:
 def _c_uses(rooms: Rooms, file: str, text: str) -> Iterator[Use]:
     """Yield a C file's includes of files of the checkout.
 
-    The included file is searched in these folders: that of the C file, that of its section, those
-    of the sections' prefixes, and the folder around OPEN. If none of these folders has the file and
-    the include names no folder, the use names all files of the section with this name, because a
-    build may have an include path for each folder.
+    The included file is searched in these folders: that of the C file (not for an include in angle
+    brackets), that of its section, those of the sections' prefixes, and the folder around OPEN. If
+    none of these folders has the file and the include names no folder, the use names all files of
+    the section with this name, because a build may have an include path for each folder.
     """
     room = rooms.of(file)
     section = room.section if room else None
