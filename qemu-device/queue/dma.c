@@ -4,7 +4,8 @@
  *
  * The functions resolve faults. A retry fault stalls the queue: the access has
  * had no effect, and the queue repeats the access later. A no-retry fault is
- * reported, and the access is redirected to the default page.
+ * reported, and the access is redirected: a read gets bytes of the default page
+ * or zeros, and a write is dropped.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -61,7 +62,10 @@ static VGPUDmaResult dma_wait_iommu(VGPUView *v)
     return VGPU_DMA_STALL;
 }
 
-/* Report the no-retry fault in @span and map the default page to @span. */
+/*
+ * Report the no-retry fault in @span, and replace @span by the result of
+ * vgpu_gpuvm_map_default().
+ */
 static VGPUDmaResult dma_redirect(VGPUView *v, uint64_t va, uint64_t len,
                                   VGPUSpan *span)
 {
@@ -84,7 +88,7 @@ static VGPUDmaResult dma_redirect(VGPUView *v, uint64_t va, uint64_t len,
 /*
  * Resolve a fault in @span, the result of the translation of @va. A retry fault
  * stalls the access. A no-retry fault is reported, and the access is redirected
- * to the default page. Unless the result is VGPU_DMA_STALL, @span is mapped on
+ * by dma_redirect(). Unless the result is VGPU_DMA_STALL, @span is mapped on
  * return. @invs is the value of dma_invalidations() before the translation.
  */
 static VGPUDmaResult dma_resolve(VGPUView *v, uint64_t va, uint64_t len,

@@ -3,9 +3,10 @@
  * vgpu-kfd: memory accesses of queues by GPU address, with reports of faults.
  *
  * The client's thread calls these functions with no lock held. A function
- * returns VGPU_DMA_FAULT if a part of the access was redirected to the default
- * page. It returns VGPU_DMA_STALL if the caller has to repeat the access when
- * the wait in view->stall has ended.
+ * returns VGPU_DMA_FAULT if a no-retry fault redirected the access or a part of
+ * it: a read got bytes of the default page or zeros, and a write was dropped.
+ * It returns VGPU_DMA_STALL if the caller has to repeat the access when the
+ * wait in view->stall has ended.
  */
 #ifndef HW_MISC_VGPU_KFD_QUEUE_DMA_H
 #define HW_MISC_VGPU_KFD_QUEUE_DMA_H
@@ -25,8 +26,8 @@ typedef struct VGPUView {
     /* Number of the queue in its SDMA engine, or number of the HQD. */
     uint8_t queue;
     /*
-     * True if the packet has reported a no-retry fault. Further faults of the
-     * packet push no interrupt entry.
+     * True if the packet has reported a no-retry fault. Further no-retry faults
+     * of the packet push no interrupt entry.
      */
     bool faulted;
     VGPUStall stall;            /* wait of the access that stalled */
@@ -35,7 +36,8 @@ typedef struct VGPUView {
 
 typedef enum VGPUDmaResult {
     VGPU_DMA_OK,
-    VGPU_DMA_FAULT,             /* done; part went to the default page */
+    /* Done, but a no-retry fault redirected at least a part of the access. */
+    VGPU_DMA_FAULT,
     VGPU_DMA_STALL,             /* not complete; view->stall has the reason */
 } VGPUDmaResult;
 

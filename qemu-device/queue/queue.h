@@ -97,7 +97,7 @@ typedef struct VGPUQueue {
     bool poll_wptr;             /* the next step is to read wptr from memory */
     bool restart;               /* discard exec after the current step */
     bool dequeue;               /* call dequeued() after the current step */
-    VGPUWait wait;              /* VGPU_WAIT_NONE if the queue does not wait */
+    VGPUWait wait;              /* reason of the wait, or VGPU_WAIT_NONE */
     VGPUExec exec;              /* locking: see VGPUExec */
 } VGPUQueue;
 
@@ -138,7 +138,8 @@ typedef struct VGPUQueueOps {
  * @q: queue
  *
  * Context: w->lock held.
- * Return: true if a packet is in execution or may be in the ring.
+ * Return: true if a packet is in execution or may be in the ring, or if rptr is
+ * to be written back.
  */
 bool vgpu_queue_pending(const VGPUQueue *q);
 

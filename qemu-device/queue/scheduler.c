@@ -268,8 +268,8 @@ static void worker_sleep(VGPUWorker *w, const Deadlines *next)
 }
 
 /*
- * Run a time slice of queue @n. Return false if the queue did not run, or waits
- * for an event after the time slice.
+ * Run a time slice of queue @n. Return false if the queue did not run, or if
+ * the queue waits after the time slice.
  */
 static bool worker_run_queue(VGPUWorker *w, unsigned n)
 {

@@ -41,7 +41,7 @@ typedef struct VGPUWorkerThread VGPUWorkerThread;
  */
 typedef struct VGPUWorkerOps {
     unsigned num_queues;        /* constant */
-    /* Whether the thread spins for poll-ns before it sleeps. */
+    /* Whether the thread may spin, for at most poll-ns, before it sleeps. */
     bool spin;
     VGPUQueue *(*queue)(VGPUWorker *w, unsigned n);
     /*
@@ -49,7 +49,7 @@ typedef struct VGPUWorkerOps {
      * run.
      */
     bool (*runnable)(VGPUWorker *w, unsigned n);
-    /* Return true if queue @n has a packet in execution or new packets. */
+    /* Return true if queue @n has work, such as a packet in execution. */
     bool (*pending)(VGPUWorker *w, unsigned n);
     /*
      * Run a time slice of queue @n. The function drops the lock while packets
