@@ -155,15 +155,17 @@ void vgpu_gpuvm_map(VGPUClient *c, unsigned vmid, uint64_t va, uint64_t len,
                     VGPUAccessType type, VGPUSpan *span);
 
 /**
- * vgpu_gpuvm_map_default: map the memory that a no-retry fault is redirected to
+ * vgpu_gpuvm_map_default: map the memory to which an access with a no-retry
+ * fault is redirected
  * @c: client
  * @vmid: VMID
  * @va: GPU address
  * @len: bytes, at least 1
- * @span: in: the fault. Out: a span of at most @len bytes in the default page.
- *        If there is no default page, or the access is not redirected to the
- *        page: a span that reads zeros and drops writes. If the IOMMU's
- *        translation is missing: kind VGPU_TARGET_WAIT.
+ * @span: in: the fault. Out: for a read, a span of at most @len bytes in the
+ *        default page. For a write, or if there is no default page, or if the
+ *        registers do not redirect the fault's class to the page: a span that
+ *        reads zeros and drops writes. If the IOMMU's translation is missing:
+ *        kind VGPU_TARGET_WAIT.
  */
 void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
                             uint64_t len, VGPUSpan *span);

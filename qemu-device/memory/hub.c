@@ -11,8 +11,8 @@
 #include "hw/misc/vgpu-kfd/memory/memory.h"
 
 /*
- * After a reset, VRAM is at GPU address 0x8000 << 24, as the VBIOS of a card
- * sets it.
+ * After a reset, the FB aperture begins at GPU address 0x8000 << 24, as the
+ * VBIOS of a card sets it.
  */
 #define FB_LOCATION_RESET       0x8000u
 #define FB_UNIT                 (16 * MiB)

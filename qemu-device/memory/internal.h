@@ -55,14 +55,20 @@ typedef struct VGPURange {
 typedef struct VGPUInvalidation {
     /* Mask of VMIDs with a request that is not acknowledged yet. */
     uint32_t pending;
-    /* Mask of VMIDs that are never acknowledged, because of an injection. */
+    /*
+     * Mask of VMIDs whose last request is never acknowledged, because of an
+     * injection.
+     */
     uint32_t no_ack;
     /*
      * For each client, mask of VMIDs whose old translations the client's access
      * in progress may still use.
      */
     uint32_t waiting[VGPU_NUM_CLIENTS];
-    /* Value of each client's counter VGPUTlb.access when the request came. */
+    /*
+     * For each client in @waiting, value of its counter VGPUTlb.access when the
+     * last request came.
+     */
     unsigned seen[VGPU_NUM_CLIENTS];
 } VGPUInvalidation;
 

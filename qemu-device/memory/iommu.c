@@ -19,9 +19,9 @@
  * replies from before the invalidation must not be used after it. For an old
  * request, the IOMMU could report a fault although the driver is correct. An
  * old reply could be used for the page that is mapped next at this bus address,
- * since not every IOMMU notifies unmappings: amd-iommu accepts a notifier but
- * never calls it. Invalidations of other VMIDs make no reply stale, because the
- * page stays mapped while the VMID of the access still translates to it.
+ * since amd-iommu accepts a notifier but does not notify unmappings.
+ * Invalidations of other VMIDs make no reply stale, because the page stays
+ * mapped while the VMID of the access still translates to it.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"

@@ -84,8 +84,9 @@ void vgpu_iommu_begin(VGPUState *s, VGPUIotlb *iotlb, unsigned hub,
  * @stamp: stamp of the request or reply
  *
  * Context: any thread.
- * Return: true if the request or reply is valid; false if a change of the bus's
- * memory map or an invalidation made it stale.
+ * Return: false if the request or reply is stale because the memory map of the
+ * bus has changed, the IOMMU has notified an unmapping, or the VMID was
+ * invalidated; otherwise true. VGPUIommuReply.until is not checked.
  */
 bool vgpu_iommu_is_current(VGPUState *s, const VGPUIommuStamp *stamp);
 
@@ -108,7 +109,7 @@ void vgpu_iommu_schedule(VGPUState *s);
  *
  * Context: BQL held, no lock of the device.
  * Return: true; false if the code that the IOMMU called has unplugged this
- * device, so that the caller must not use @s any more.
+ * device, so that @s is freed unless the caller holds a reference.
  */
 bool vgpu_iommu_request(VGPUState *s, hwaddr addr, bool write,
                         VGPUIommuReply *r);

@@ -119,9 +119,9 @@ static bool walk_entry_is_leaf(unsigned level, uint64_t entry)
         return true;
     case VGPU_LEVEL_PDB0:
         /*
-         * Entries of PDB0 have the format of a PTE. A valid entry is a leaf
-         * unless TF (translate further) is set. An invalid or no-retry entry is
-         * a fault.
+         * Entries of PDB0 have the format of a PTE. The walk continues only at
+         * a valid entry with TF (translate further) that is not a no-retry
+         * entry.
          */
         return !(entry & VGPU_PTE_VALID) || !(entry & VGPU_PTE_TF) ||
                (entry & VGPU_PTE_NORETRY) == VGPU_PTE_NORETRY;

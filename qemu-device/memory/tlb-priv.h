@@ -54,7 +54,10 @@ struct VGPUTlb {
     VGPUTlbSet set[1 << VGPU_TLB_SETS_LOG2];
 };
 
-/* Functions of the TLB. The client's thread calls them. */
+/*
+ * Functions of the TLB. Called by the client's thread, or by a caller that
+ * holds the worker.
+ */
 
 /*
  * Return the key of the leaf of 1 << @shift bytes at @va. The key is unique and

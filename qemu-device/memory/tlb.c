@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: the TLB of a client. Only the client's thread accesses the TLB. An
- * entry is valid while its generation is the generation of its VMID. Ranges
- * that were invalidated are in the hub's log: see
- * vgpu_tlb_apply_invalidations().
+ * vgpu-kfd: the TLB of a client. Only the client's thread accesses the TLB, or
+ * a caller that has paused or holds the worker. An entry is valid while its
+ * generation is the generation of its VMID. Ranges that were invalidated are in
+ * the hub's log: see vgpu_tlb_apply_invalidations().
  */
 #include "qemu/osdep.h"
 #include "vgpu/pte.h"
