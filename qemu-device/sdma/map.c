@@ -126,7 +126,8 @@ void vgpu_sdma_unmap_finish(VGPUState *s, unsigned engine, unsigned queue)
     QEMU_LOCK_GUARD(&e->w.lock);
     /*
      * If the engine was reset after the unmap began, the queue is no longer
-     * being unmapped, and the driver may use the RLC itself.
+     * being unmapped. Then change nothing, because the driver may use the RLC
+     * itself.
      */
     if (q->mapped > VGPU_SDMA_MAPPED) {
         q->mapped = VGPU_SDMA_UNMAPPED;

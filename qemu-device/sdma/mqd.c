@@ -48,7 +48,7 @@ enum {
     AT_IB = AT_DW + VGPU_PKT_MAX_DWORDS,
     IB_BASE = 0, IB_BASE_HI, IB_SIZE, IB_POS, IB_VMID, IB_DWORDS,
     AT_POLLS = AT_IB + 2 * IB_DWORDS,
-    AT_AGE,                     /* result of sdma_atomic_loop_age() */
+    AT_AGE,                     /* ticks of the GPU clock since the first try */
 };
 QEMU_BUILD_BUG_ON(AT_AGE + 1 != SDMA_MQD_WORK_DWORDS);
 

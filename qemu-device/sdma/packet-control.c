@@ -28,9 +28,9 @@ static bool sdma_packet_is_privileged(const VGPUExec *x)
 
 /*
  * Check an INDIRECT_BUFFER; sdma_packet_retire() enters the buffer. Only a
- * privileged packet may name a VMID other than its own. In a packet that is not
- * privileged, VMID 0 means the VMID of the packet itself. Packets in a buffer
- * of another VMID are not privileged, so they cannot name a third VMID.
+ * privileged packet may name a VMID other than its own. VMID 0 means the VMID
+ * of the packet itself. Packets in a buffer of another VMID are not privileged,
+ * so they cannot name a third VMID.
  */
 VGPUStep vgpu_sdma_indirect_buffer(VGPUSdmaEngine *e, VGPUQueue *q)
 {

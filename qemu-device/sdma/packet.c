@@ -21,7 +21,7 @@
 #define COPY_HEADER     (HEADER | SDMA_COPY_LINEAR__BROADCAST)
 
 static const struct VGPUSdmaPacket {
-    uint32_t mask;              /* bits of the packet's header that count */
+    uint32_t mask;              /* bits of the packet's header to compare */
     uint32_t header;            /* value of the bits in @mask */
     unsigned dwords;            /* length of the packet's fixed part */
     VGPUSdmaPacketFn *step;
@@ -108,8 +108,8 @@ static VGPUStep sdma_packet_fetch(VGPUExec *x, unsigned at, unsigned n)
         return VGPU_STEP_STALL;
     case VGPU_DMA_FAULT:
         /*
-         * After a fault, the dwords come from the default page, so do not
-         * execute them.
+         * After a fault, the dwords are not those of the packet, but come from
+         * the default page or are zeros. Do not execute them.
          */
         return VGPU_STEP_BAD_RING;
     default:

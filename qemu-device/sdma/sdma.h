@@ -163,8 +163,8 @@ typedef enum VGPUSdmaUnmap {
  * @image: contents of the MQD, SDMA_MQD_DWORDS dwords
  *
  * Context: the CP's thread, no lock held.
- * Return: true if the queue is mapped; false if the requested RLC is not free,
- * or if any RLC is requested and none is free.
+ * Return: true if the queue is mapped; false if the requested RLC is not free.
+ * If the request allows any RLC, false if no RLC is free.
  */
 bool vgpu_sdma_map(VGPUState *s, unsigned engine, const VGPUSdmaMap *m,
                    const uint32_t *image);
