@@ -241,8 +241,8 @@ VGPUStep vgpu_cp_aql_step(VGPUCp *cp, CpQueue *q)
         if (q->phase == AQL_PHASE_WORK &&
             VGPU_GET(x->dw[0], AQL_DW0__TYPE) == AQL_INVALID) {
             /*
-             * User space has not written the packet's header yet. It rings the
-             * doorbell again after the write, which ends this wait.
+             * User space has not written the packet's header yet. User space
+             * rings the doorbell after the write, which ends this wait.
              */
             return vgpu_exec_wait_wptr(x);
         }

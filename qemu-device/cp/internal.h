@@ -52,8 +52,8 @@ typedef struct CpQueue {
     bool hiq;                   /* mapped as HIQ: executes scheduler packets */
     bool fixed;                 /* static: stays mapped at the end of a slice */
     /*
-     * True from an unmap until the queue is saved to its MQD. Accessed by the
-     * thread.
+     * True from an unmap that is to save the queue until the MQD is written.
+     * Accessed by the thread.
      */
     bool unsaved;
 } CpQueue;
@@ -231,10 +231,10 @@ VGPUStep vgpu_cp_set_resources(VGPUCp *cp, CpQueue *kiq);
  */
 
 /*
- * Execute the MAP_QUEUES in @dw. If the packet is in a run list, @vmid is the
- * VMID of the queue, and the packet has no effect if a run list has mapped the
- * queue already. Otherwise @vmid is negative. Set *@full to true if no HQD is
- * free, else to false.
+ * Execute the MAP_QUEUES in @dw. @vmid is the VMID of the queue if the packet
+ * is in a run list, and negative if the packet is in a ring. In a run list, the
+ * packet has no effect if a run list has mapped the queue already. Set *@full
+ * to true if no HQD that the packet allows is free, else to false.
  */
 VGPUStep vgpu_cp_hqd_map(VGPUCp *cp, VGPUExec *x, const uint32_t *dw, int vmid,
                          bool *full);

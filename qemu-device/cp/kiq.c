@@ -15,7 +15,7 @@
 #include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
-/* The KIQ's packets use this invalidation engine, because drivers do not. */
+/* Invalidation engine of INVALIDATE_TLBS, which drivers do not use. */
 #define KIQ_INV_ENGINE  3
 #define NUM_SDMA        (SDMA_NUM_ENGINES * SDMA_NUM_QUEUES)
 

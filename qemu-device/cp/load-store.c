@@ -12,8 +12,8 @@
 #include "hw/misc/vgpu-kfd/memory/hub.h"
 
 /*
- * Number of tries of a polling packet in consecutive time slices, before
- * vgpu_cp_poll() waits 1 ms between tries.
+ * Number of tries of a polling packet in consecutive time slices. Further tries
+ * are 1 ms apart: see vgpu_cp_poll() and vgpu_cp_poll_device().
  */
 #define WAIT_TRIES      64
 
@@ -31,8 +31,9 @@ VGPUStep vgpu_cp_fetch(VGPUExec *x, uint64_t at, uint32_t *dw, unsigned n)
         return VGPU_STEP_STALL;
     case VGPU_DMA_FAULT:
         /*
-         * The fault was reported already. The dwords were read from the default
-         * page, so they must not be executed.
+         * The fault was reported already. The dwords are not those of the
+         * packet, but come from the default page or are zeros. Do not execute
+         * them.
          */
         x->error = 0;
         x->error_bits = x->ib_depth ? CP_HQD_ERROR__IB_UTCL1_ERROR
