@@ -76,7 +76,7 @@ typedef struct VGPURegs {
     const VGPUBlock *const *blocks;     /* ascending by base, disjoint */
     unsigned num_blocks;
     /*
-     * Called for a @reg that is in no block. Return true if accesses to @reg
+     * Called if there is no register at @reg. Return true if accesses to @reg
      * are not to be logged, because the driver has remapped another register to
      * this offset.
      */

@@ -10,7 +10,7 @@
 #include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/ih/internal.h"
 
-/* Maximum number of queued entries, which is more than all rings can hold. */
+/* Maximum number of queued entries: more than all rings together can hold. */
 #define DEFERRED_MAX    (32 * KiB)
 /* Maximum number of entries that one call of vgpu_ih_flush() pushes. */
 #define DEFERRED_BATCH  256u

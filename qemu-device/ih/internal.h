@@ -19,8 +19,8 @@
 #define VGPU_IH_SPAN            (IH_CLIENT_CFG_DATA - OSSSYS_BASE + 1)
 
 /*
- * A slot of the retry CAM: a page whose retry fault was reported, while the
- * driver has not acknowledged the report. Guarded by s->lock.
+ * A slot of the retry CAM: a page with a retry fault that was reported but not
+ * acknowledged by the driver yet. Guarded by s->lock.
  */
 typedef struct VGPUCamSlot {
     bool used;
@@ -28,7 +28,10 @@ typedef struct VGPUCamSlot {
     uint8_t vmid;
     uint64_t page;              /* GPU address >> VGPU_PAGE_SHIFT */
     uint32_t serial;            /* serial number in the interrupt entry */
-    /* When the interrupt entry is sent again; ns, QEMU_CLOCK_VIRTUAL. */
+    /*
+     * The first try after this time sends the interrupt entry again; ns,
+     * QEMU_CLOCK_VIRTUAL.
+     */
     int64_t due;
     /*
      * Time in ns from the last interrupt entry to @due; 0 if @due is not set.

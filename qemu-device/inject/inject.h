@@ -51,7 +51,7 @@ typedef struct VGPUSite {
     int engine;                 /* number of an SDMA engine */
     /* Number of the queue in @engine, or in @pipe of @me. */
     int queue;
-    /* MEC of a compute queue, 1 or 2; 0 if the site is no compute queue. */
+    /* MEC of a compute queue, 1 or 2; 0 if there is no compute queue. */
     unsigned me;
     unsigned pipe;              /* pipe of a compute queue in that MEC */
     /* GPU address; some kinds of injection compare another address. */
