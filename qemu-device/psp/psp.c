@@ -24,7 +24,7 @@ static uint32_t ready_read(VGPUState *s, unsigned inst, unsigned off)
     return MP0_SMN_C2PMSG__READY;
 }
 
-/* Register of the PSP's system OS: reads 0, because no system OS runs. */
+/* MP0_SMN_C2PMSG_81 reads 0, because no secure OS runs on the PSP. */
 static uint32_t none_read(VGPUState *s, unsigned inst, unsigned off)
 {
     return 0;
