@@ -13,7 +13,7 @@ typedef struct Fixture {
     QVGPU *v;
     QVGPUSpace space;
     QVGPUCompute c;
-    uint64_t page, va;          /* page of signals of 64 bytes each */
+    uint64_t page, va;          /* CPU and GPU address of 64-byte signals */
     uint64_t index;             /* number of packets emitted */
 } Fixture;
 
@@ -115,7 +115,10 @@ static void test_barrier(void)
     ring(&f, 2);
     set_value(&f, 1, 0);
     qvgpu_wait_until(value(&f, 5) == 9);
-    /* The barrier still waits for signals 0 and 2. */
+    /*
+     * The AND packet cannot complete while signal 1 is 0, because it also waits
+     * for signals 0 and 2.
+     */
     set_value(&f, 1, 1);
     set_value(&f, 0, 0);
     qvgpu_wait_until(qtest_readq(f.v->qts, f.c.rptr) == 1);

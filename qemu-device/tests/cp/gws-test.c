@@ -341,13 +341,13 @@ static void test_hostile(void)
         unsigned at;                    /* byte offset from the mask */
         uint8_t byte;
     } bad[] = {
-        { 8 + 64 + 8 * VMID, 0x80 },            /* VMID's range has a gap */
+        { 8 + 64 + 8 * VMID, 0x80 },            /* the range has a gap */
         /* a resource that VMID also holds */
         { 8 + 64 + 8 * (VMID + 2) + 7, 0x04 },
         /* a resource that is not in the mask */
         { 8 + 64 + 8 * (VMID + 5) + 7, 0x01 },
         { 8 + 64 + 7, 0x01 },                   /* VMID 0 cannot hold GWS */
-        { 8 + 64 + 128, 65 },                   /* only 64 resources exist */
+        { 8 + 64 + 128, 65 },   /* num_gws of a process; only 64 exist */
     };
     g_autofree char *file = NULL, *buf = NULL;
     Fixture f;

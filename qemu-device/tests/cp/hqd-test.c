@@ -66,10 +66,11 @@ static void test_select(void)
 }
 
 /*
- * The write pointers of both queues are only in memory, as amdgpu leaves them.
- * The test requests a poll of the write pointer of one queue.
+ * The two queues have new packets, but the new write pointers are only in
+ * memory, as when amdgpu loads a queue. The test requests a poll of the write
+ * pointer of c[1].
  *
- * Catches: the selected queue does not start; the other queue starts.
+ * Catches: c[1] does not start; c[0] starts.
  */
 static void test_poll_wptr(void)
 {

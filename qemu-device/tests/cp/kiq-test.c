@@ -328,16 +328,16 @@ static void emit_gate(QVGPUGate *g, QVGPUCompute *c, uint32_t *words,
  * Catches: the completion of a register write for one queue ends another
  * queue's wait for its own register write.
  *
- * Queue 1 takes over the HQD of queue 0 while the main loop still writes a
- * register for queue 0:
- * 1. The bottom half that writes the register for queue 0 is held in the trace
+ * Queue c[1] takes over the HQD of c[0] while the main loop still writes a
+ * register for c[0]:
+ * 1. The bottom half that writes the register for c[0] is held in the trace
  *    event of the register, which follows the store of the value.
  * 2. The KIQ waits in its first gate until the test has seen the value, then
- *    unmaps queue 0 and maps queue 1 in the same HQD.
- * 3. Queue 1 writes a mark, then starts a write of another register.
+ *    unmaps c[0] and maps c[1] in the same HQD.
+ * 3. c[1] writes a mark, then requests a write of another register.
  * 4. When the test has seen the mark, the test opens the KIQ's second gate. One
  *    thread serves all compute queues: when the KIQ has left this gate, the
- *    time slice of queue 1 has ended at its register write.
+ *    time slice of c[1] has ended at its register write.
  * 5. The test releases the bottom half.
  */
 static void test_reg_wait(void)

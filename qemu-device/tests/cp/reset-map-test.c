@@ -234,8 +234,8 @@ static void test_forgets(void)
     Maps m;
 
     /*
-     * The last engine is busy: a device that resets its engines one after the
-     * other resets the busy engine last, long after engine 0.
+     * The last engine is busy: a device that stops and resets its engines one
+     * after the other resets the busy engine last, long after engine 0.
      */
     maps_start(&m, SDMA_NUM_ENGINES - 1, 0, false);
     for (i = 0; i < ROUNDS; i++) {

@@ -210,7 +210,8 @@ static void test_stalled(void)
     qvgpu_user_sdma_kick(&u[0]);
     qvgpu_list_run(&h, 0);
     /*
-     * While queue 0 is stalled, queue 1 gets work. Both queues share one VMID.
+     * While queue 0 is stalled, queue 1 gets work. The processes of both queues
+     * share one VMID, in time slices.
      */
     for (i = 0; i < 8; i++) {
         qvgpu_pkt_add64(&u[1].q, SUMS + 8, 1);

@@ -229,9 +229,9 @@ static void make_vmid0(FuzzCase *c)
         c->fb_offset = fuzz_chance(r, 70) ? fuzz_below(r, 64) * GiB
                                           : fuzz_below(r, 4096) << 24;
         /*
-         * A leaf of 1 GiB over VRAM contains fb_offset, which the device aligns
-         * down to 1 GiB. The aligned address must be fb_offset itself, or an
-         * address without memory.
+         * The leaf of 1 GiB over VRAM has the address fb_offset, which the
+         * device aligns down to 1 GiB. The aligned address must be fb_offset
+         * itself, or so far below that packets find no memory there.
          */
         if (c->fb_offset % GiB < 2 * c->vram_size) {
             c->fb_offset = QEMU_ALIGN_DOWN(c->fb_offset, GiB);

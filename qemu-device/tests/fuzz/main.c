@@ -8,7 +8,7 @@
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
 
 #define MACHINE_CASES   512             /* cases per machine */
-/* maximum number of packets to try to drop */
+/* limit of the number of tries to drop a packet */
 #define MAX_SHRINK      400
 
 static gint64 seconds = 10;

@@ -111,8 +111,8 @@ static void make_indirect(FuzzQueue *q, GArray *to, bool chain)
     }
     if (fuzz_chance(r, 30) && fuzz_special_left(q, 1)) {
         /*
-         * The buffer ends with a chain packet. The packet that follows the
-         * chain packet must not run.
+         * A chain packet leaves the buffer, so that the packet after the chain
+         * packet must not run.
          */
         make_indirect(q, dw, true);
         make_packet(q, vmid, true, dw);

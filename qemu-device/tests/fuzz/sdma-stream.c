@@ -82,7 +82,7 @@ uint64_t fuzz_pick_va(FuzzQueue *q, unsigned vmid, uint64_t len)
     default:
         /*
          * The leaf of 512 GiB maps bus addresses: RAM, or VRAM through BAR 0.
-         * The other BARs are far beyond BAR 0, so that no packet reaches them.
+         * No packet reaches the other BARs, which are far from both.
          */
         off = c->mem[kind].base + fuzz_part(q, kind, 0).off;
         return q->huge[vmid] + (kind == QVGPU_VRAM ? c->vram_bus : 0) + off +

@@ -34,8 +34,8 @@ static void irq_start(Irq *t)
 }
 
 /*
- * Cause a retry fault at VA. Returns when the engine has pushed the interrupt
- * entry of the fault, unless an injection prevents this.
+ * Cause a retry fault at VA. On return, the engine has pushed the interrupt
+ * entry of the fault, or an injection has dropped or delayed the entry.
  */
 static void fault(Irq *t)
 {

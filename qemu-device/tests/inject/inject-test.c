@@ -34,7 +34,7 @@ static void inject_start_args(Inject *t, const char *args)
     qvgpu_space_map(&t->space, VA, t->mem, PAGES * QVGPU_PAGE);
     /*
      * Let the TLB hold the ring and the other pages that the queue uses, so
-     * that injections act only on translations of VA.
+     * that injections act only on translations of the pages from VA on.
      */
     qvgpu_pkt_fence(&t->q, VA, 0);
     qvgpu_sdma_finish(&t->q);

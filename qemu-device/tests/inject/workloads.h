@@ -32,7 +32,7 @@ void workload_inject(Workload *r);
  */
 void workload_pages_vmid(Workload *r);
 void workload_pages_gart(Workload *r);
-/* Run fence packets until the engine hangs. */
+/* Run WORKLOAD_PAGES fence packets, or fewer if the engine hangs. */
 void workload_fences(Workload *r);
 /* Copy src, which holds a pattern, to dst. Continues after errors. */
 void workload_copies(Workload *r);

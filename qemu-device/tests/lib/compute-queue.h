@@ -94,7 +94,7 @@ void qvgpu_compute_kick(QVGPUCompute *c);
 void qvgpu_compute_finish(QVGPUCompute *c);
 /*
  * Wait for the next interrupt entry. Fail the test unless the entry has
- * @source, @data0, and the ME, pipe and queue numbers of @c.
+ * @source, @data0, and the ME, pipe, queue number, VMID and PASID of @c.
  */
 void qvgpu_compute_irq(QVGPUCompute *c, unsigned source, uint32_t data0);
 
@@ -108,7 +108,7 @@ void qvgpu_compute_irq(QVGPUCompute *c, unsigned source, uint32_t data0);
 
 typedef struct QVGPUGate {
     uint32_t *words;            /* the test's CPU mapping of the gate */
-    uint32_t out;               /* low half of the GPU address after the loop */
+    uint32_t out;               /* low half of GPU address that ends the loop */
 } QVGPUGate;
 
 /*

@@ -61,7 +61,7 @@ typedef struct QVGPU {
 #define QVGPU_PTE_RW            (VGPU_PTE_VALID | VGPU_PTE_READABLE | \
                                  VGPU_PTE_WRITEABLE)
 /*
- * Return how long a test waits for a condition, in microseconds of real time,
+ * Return the longest wait for a condition, in microseconds. This is real time,
  * because engines run in threads of their own. The result is 30 s times
  * VGPU_TEST_SCALE, of which values above 4 count as 4. The suites set this
  * environment variable to the slowness of the host relative to the reference

@@ -81,9 +81,9 @@ bool qvgpu_hold_waited(QVGPUHold *h);
  */
 void qvgpu_hold_access(QVGPUHold *h, QVGPUSdma *q);
 /*
- * Fail the test unless the preceding command waited until
- * qvgpu_hold_release_later() released the engine that qvgpu_hold_access() held.
- * Disable the trace events again.
+ * Fail the test unless the preceding command waited until the thread of
+ * qvgpu_hold_release_later() released the engine. Disable the trace events that
+ * qvgpu_hold_access() enabled.
  */
 void qvgpu_hold_access_end(QVGPUHold *h, QVGPU *v);
 /*

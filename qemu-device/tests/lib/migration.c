@@ -8,9 +8,7 @@
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 #include "tests/qtest/vgpu-kfd/lib/migration.h"
 
-/*
- * A live migration passes over dirty memory so many times before it completes.
- */
+/* A live migration makes at least this number of passes over dirty memory. */
 #define PASSES      4
 
 static bool status_is(QTestState *qts, const char *command, const char *want)
@@ -72,7 +70,8 @@ static QTestState *start_incoming(QVGPU *v, const char *uri)
  * Let @v use QEMU @qts, which has received the state, and quit the old QEMU.
  *
  * The state has deadlines in virtual time. Under qtest, the virtual clock of a
- * new QEMU starts at 0. Therefore, set it to the device's clock.
+ * new QEMU starts at 0 and advances only on a command. Therefore, set it to the
+ * device's clock.
  */
 static void move(QVGPU *v, QTestState *qts)
 {

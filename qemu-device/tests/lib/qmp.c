@@ -172,7 +172,7 @@ static uint64_t injection(QVGPU *v, uint32_t id, const char *key)
     QListEntry *entry;
     uint64_t n;
 
-    /* Search all devices, because injection ids are unique across devices. */
+    /* Search all devices: no two injections of a machine have the same id. */
     QLIST_FOREACH_ENTRY(qdict_get_qlist(rsp, "return"), entry) {
         QDict *info = qobject_to(QDict, qlist_entry_obj(entry));
 

@@ -24,14 +24,15 @@ typedef struct QVGPUSdma {
     uint64_t rptr_va;
     uint64_t wptr;              /* bytes emitted so far */
     /*
-     * Byte offset in BAR 2. 0: the queue has no doorbell, so write wptr to a
-     * register.
+     * Byte offset in BAR 2, or 0 if the queue has no doorbell, so that
+     * qvgpu_sdma_kick() writes wptr to a register.
      */
     uint32_t doorbell;
 } QVGPUSdma;
 
 /*
- * Initialise @q with a ring of 4 KiB in guest RAM. Does not access the device.
+ * Initialise @q with a ring of 4 KiB in guest RAM. Does not write the queue's
+ * registers.
  */
 void qvgpu_sdma_init(QVGPUSdma *q, QVGPU *v, unsigned engine,
                      unsigned index, QVGPUSpace *s);
@@ -51,7 +52,7 @@ void qvgpu_sdma_open(QVGPUSdma *q, QVGPU *v, unsigned engine,
  */
 void qvgpu_sdma_open_vram(QVGPUSdma *q, QVGPU *v, unsigned engine,
                           unsigned index, QVGPUSpace *s, uint64_t bytes);
-/* Program and enable the queue. Both rptr and wptr start at q->wptr. */
+/* Program and enable the queue; rptr and wptr start at q->wptr. */
 void qvgpu_sdma_load(QVGPUSdma *q);
 /* Disable the queue and wait until it is idle. */
 void qvgpu_sdma_disable(QVGPUSdma *q);
@@ -94,9 +95,9 @@ void qvgpu_sdma_pass(QVGPUSdma *q);
  */
 uint32_t qvgpu_sdma_doorbell(unsigned slice, unsigned n, unsigned i);
 /*
- * Move the packets that start at byte @from of the ring from the ring to a page
- * of their own, for use as an indirect buffer. @dwords receives the number of
- * dwords. Returns the CPU address of the buffer.
+ * Move the packets in the ring, from byte @from on, to a page of their own, for
+ * use as an indirect buffer. @dwords receives the number of dwords. Returns the
+ * CPU address of the buffer.
  */
 uint64_t qvgpu_sdma_to_buffer(QVGPUSdma *q, uint64_t from, uint32_t *dwords);
 

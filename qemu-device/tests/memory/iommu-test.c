@@ -278,11 +278,11 @@ static void test_translate(const void *kind)
 }
 
 /*
- * An access that has a retry fault waits for the IOMMU before its replay.
+ * The replay of an access that had a retry fault must wait for the IOMMU.
  *
  * Catches: because of this wait, the fault is reported twice, or the replay is
- * not counted; a stalled access continues with an IOMMU translation that is
- * older than the stall.
+ * not counted; a stalled access continues with a translation by the IOMMU that
+ * is older than the stall.
  */
 static void test_replay(const void *kind)
 {
@@ -447,9 +447,9 @@ static void test_ring(const void *kind)
 }
 
 /*
- * The IOMMU's table is not in RAM, so that a read of the table takes the BQL.
- * To stop the machine, the main loop holds the BQL while it waits for the
- * worker.
+ * The IOMMU's table for IOVA_LOST is not in RAM, so that the IOMMU takes the
+ * BQL to read the table. To stop the machine, the main loop holds the BQL while
+ * it waits for the worker.
  *
  * Catches: the worker itself calls the IOMMU, so that QEMU hangs.
  */

@@ -537,10 +537,11 @@ static void read_ack(QVGPUSdma *q)
 }
 
 /*
- * When an engine reads an invalidation acknowledge, it checks the translation
- * clients of all engines. Catches: during an unplug, the client of one engine
- * is freed while another engine checks whether this client has completed the
- * invalidation.
+ * A read of an invalidation acknowledge checks each engine's translation client
+ * that was within an access at the request: has this access ended?
+ *
+ * Catches: during an unplug, the client of one engine is freed while another
+ * engine, which reads the acknowledge, checks this client.
  */
 static void test_unplug_settling(void)
 {

@@ -59,8 +59,8 @@ static void stalled_finish(Stalled *t)
  * packet whose length differs from the length in its header. The engine would
  * never finish a WRITE packet of either kind.
  *
- * AT_IB_SIZE and AT_NDW are offsets from the address of the stall in the saved
- * state (vmstate_vgpu_stall).
+ * AT_IB_SIZE and AT_NDW are byte offsets from the address of the stall in the
+ * saved state (vmstate_vgpu_exec).
  */
 static void test_packet(void)
 {
@@ -119,7 +119,7 @@ static void test_image(void)
     qvgpu_user_sdma_init(&u, v, &space, 3, 0);
     /*
      * The saved execution state in an MQD ends with the state of both indirect
-     * buffers, and with the tries and the age of a polling loop.
+     * buffers, the tries of POLL_REGMEM, and the age of a loop of ATOMIC.
      */
     for (i = SDMA_MQD_DWORDS - 12; i < SDMA_MQD_DWORDS; i++) {
         qtest_writel(v->qts, u.mqd + 4 * i, UINT32_MAX);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: tests that a machine whose engines work can be saved and migrated.
+ * vgpu-kfd: tests that a machine can be saved, restored and migrated while its
+ * engines work.
  */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>
@@ -58,7 +59,8 @@ static void stalled_finish(Stalled *t, int64_t due_ns)
     /* Let the stalled queue retry. It faults again. */
     qvgpu_sdma_pass(&t->kq);
     /*
-     * The queue still waits, in the same CAM slot, without a second interrupt.
+     * The queue still waits, without a second interrupt entry. Below, the test
+     * checks that its CAM slot is still the same.
      */
     g_assert_false(qvgpu_sdma_idle(&t->q));
     g_assert_cmphex(qvgpu_sdma_rptr(&t->q), ==, 0);
@@ -111,8 +113,9 @@ static void test_stalled_live(void)
 }
 
 /*
- * The machine is saved and restored twice. Catches: an unread interrupt entry,
- * an unacknowledged CAM slot or a second stalled queue is lost.
+ * The machine is saved and restored, and then migrated. Catches: an unread
+ * interrupt entry, an unacknowledged CAM slot or a second stalled queue is
+ * lost.
  */
 static void test_stalled_twice(void)
 {
@@ -264,9 +267,9 @@ static void test_copying_live(void)
 }
 
 /*
- * The tests below have more queues than HQDs and more processes than VMIDs, so
- * that queues and processes get time slices. All processes share the page at
- * GPU address SHARED.
+ * The machine of test_slices_file() and test_slices_live() has more queues than
+ * HQDs and more processes than VMIDs, so that queues and processes get time
+ * slices. All processes share the page at GPU address SHARED.
  */
 #define SHARED      0x333300000000ull
 /* the test writes 1 after the migration */
@@ -535,8 +538,8 @@ static void test_registers(void)
 }
 
 /*
- * Catches: an index in the saved state is used unchecked. vmstate_vgpu_stall
- * defines the fields around the address of a stall.
+ * Catches: an index in the saved state is used unchecked. vmstate_vgpu_exec
+ * (sdma/vmstate.c) defines the fields around the address of a stall.
  */
 static void test_hostile(void)
 {

@@ -99,8 +99,8 @@ static void test_bars(void)
 }
 
 /*
- * Catches: a size of VRAM is computed in 32 bits; the upper limit is off by
- * one; VRAM is not sparse.
+ * Catches: a size of VRAM is computed in 32 bits; the largest size is refused;
+ * VRAM is not sparse.
  */
 static void test_bar_largest(void)
 {

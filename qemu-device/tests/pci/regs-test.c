@@ -237,8 +237,8 @@ static void test_vram_window(void)
     g_assert_cmphex(qvgpu_rd(v, MM_DATA), ==, 0x12345678);
 
     /*
-     * An access has no effect without the aperture bit, at the end of VRAM, and
-     * at the highest offset.
+     * An access has no effect without the aperture bit, at the first offset
+     * after VRAM, and at higher offsets.
      */
     qvgpu_wr(v, MM_INDEX, at);
     qvgpu_wr(v, MM_DATA, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: tests resets while an engine is in each of its states. */
+/* vgpu-kfd: tests resets while an SDMA queue is in each of its states. */
 #include "qemu/osdep.h"
 #include "hw/pci/pci_regs.h"
 #include "vgpu/psp.h"

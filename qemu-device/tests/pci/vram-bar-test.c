@@ -13,7 +13,7 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 #include "tests/qtest/vgpu-kfd/pci/suite.h"
 
-#define ECAM_AT     0xb0000000u         /* value for PCIEXBAR of q35 */
+#define ECAM_AT     0xb0000000u         /* address that ecam() selects */
 #define PCIEXBAR    0x60
 #define REBAR_AT    0x100
 #define CODE(size)  (ctz64(size) - 20)
@@ -136,8 +136,8 @@ static void test_visible(void)
     g_assert_cmphex(qtest_readl(v->qts, v->bar[VGPU_BAR_VRAM] + 16), ==,
                     0xcafe0001);
     /*
-     * An access has no effect at the end of VRAM, or at an offset that would
-     * wrap.
+     * An access has no effect at the first offset after VRAM, or at an offset
+     * that would wrap.
      */
     mm_wr(v, 4 * GiB, 1);
     g_assert_cmphex(mm_rd(v, 4 * GiB), ==, 0);

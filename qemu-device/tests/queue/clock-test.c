@@ -20,7 +20,7 @@
 #define HWS_VMID    8
 #define CLOCK_NS    (1000000000 / VGPU_CLOCK_HZ)
 #define CLOCKS_MS   (VGPU_CLOCK_HZ / 1000)
-#define INTERVAL    1000                /* interval of polls in GPU clocks */
+#define INTERVAL    1000                /* GPU clocks between two tries */
 #define INTERVAL_NS (INTERVAL * CLOCK_NS)
 #define MS          1000000ll           /* ns in a millisecond */
 #define QUANTUM_MS  5
@@ -447,8 +447,8 @@ static void test_running_loop(const void *machine)
 }
 
 /*
- * As test_running_loop(), for a time slice. Process 1 writes the time at which
- * the process runs.
+ * As test_running_loop(), for a time slice. When process 1 gets its time slice,
+ * its queue writes the GPU clock.
  */
 static void test_running_slice(const void *machine)
 {
