@@ -85,8 +85,8 @@ static void test_other_vmids_stay(void)
 }
 
 /*
- * Catches: an invalidation drops a cached leaf, but not the cached directory
- * entry that points to the leaf's table.
+ * Catches: an invalidation drops a cached leaf, but not the cached directories
+ * above the leaf.
  */
 static void test_directories(void)
 {
