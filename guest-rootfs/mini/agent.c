@@ -44,7 +44,7 @@ enum frame {
 	FRAME_SIZE = 'W',	/* to the guest: number of rows and of columns of the terminal */
 	FRAME_DUMP = 'D',	/* to the guest: print running and blocked tasks on the console */
 	FRAME_SEED = 'S',	/* to the guest, after a restore: random bytes for the kernel */
-	FRAME_TIME = 'T',	/* to the guest, after FRAME_SEED: time of day */
+	FRAME_TIME = 'T',	/* to the guest, after FRAME_SEED: time of day; loads the driver */
 	FRAME_STDOUT = 'O',	/* to the host: bytes of standard output */
 	FRAME_STDERR = 'E',	/* to the host: bytes of standard error */
 	FRAME_EXIT = 'X',	/* to the host: exit status, as a shell reports it */
@@ -211,8 +211,9 @@ static void put_text(const char *path, const char *text)
 /*
  * Scan twice. The first scan stores the checksum of every object to which no reference was found.
  * Of these objects, the second scan reports those whose checksum has not changed, except objects
- * younger than LEAK_AGE_MS. The second scan therefore starts as soon as objects allocated at the
- * command's `end` have reached this age. Reports go to the console, which the launcher reads.
+ * younger than LEAK_AGE_MS. The second scan therefore starts when objects that were allocated up to
+ * LEAK_LATE_MS after the command's `end` have reached this age. Reports go to the console, which
+ * the launcher reads.
  */
 static void look_for_leaks(const struct timespec *end)
 {

@@ -7,8 +7,7 @@
 
 /*
  * Call @fn with 1, 2, ... until standard input is readable or ends, or until @fn fails. Print
- * "round N" after each call. Return 0 after standard input has ended, or the negative errno of
- * @fn.
+ * "round N" after each call that succeeds. Return 0, or the negative errno of @fn.
  */
 int vg_rounds(int (*fn)(void *arg, uint64_t round), void *arg);
 

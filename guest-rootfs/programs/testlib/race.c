@@ -140,8 +140,8 @@ int race(int (*call)(void), int (*other)(void), int *theirs)
 	int r;
 
 	/*
-	 * call_ns is about twice the duration of a call, so a random delay below call_ns starts the
-	 * opponent during the call or shortly after it.
+	 * call_ns is about twice the duration of a call, so a random delay of at most call_ns
+	 * starts the opponent during the call or shortly after it.
 	 */
 	opponent = other;
 	delay_ns = race_below(call_ns + 1);

@@ -147,8 +147,8 @@ void tap_expect_stop(struct vg_queue *q, uint64_t dst, uint64_t src,
 
 /*
  * Try once to evict all BOs that are not pinned, including BOs that queues use, from the memory
- * @what ("vram" or "gtt"). If the eviction fails, tap_evict() fails the case, and tap_evict_some()
- * does nothing.
+ * @what ("vram" or "gtt"). If the eviction fails, tap_evict() fails the case; tap_evict_some()
+ * ignores the failure.
  */
 void tap_evict(const struct vg_gpu *gpu, const char *what);
 void tap_evict_some(const struct vg_gpu *gpu, const char *what);

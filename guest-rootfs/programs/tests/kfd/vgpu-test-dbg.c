@@ -638,7 +638,10 @@ static void exec_sleep(struct target *t)
 	_exit(1);
 }
 
-/* After exec(), the target must have a new KFD process, which has no session. */
+/*
+ * exec() must end the target's KFD process and its session: operations must fail with ESRCH, and
+ * a new session must be possible.
+ */
 static void after_exec(void)
 {
 	struct target t;

@@ -166,8 +166,8 @@ static void any_all(void)
 	ERRNO(0, wait_on(data, 3, true, SOON, &result));
 	CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT, "result %u", result);
 	/*
-	 * The wait for all events has timed out, but has consumed event 1, so only event 2 is set
-	 * now.
+	 * The wait for all events has timed out, but has consumed event 1. After the next call,
+	 * only event 2 is set.
 	 */
 	ERRNO(0, set(ev[2]));
 	ERRNO(0, wait_on(data, 3, false, FOREVER, &result));

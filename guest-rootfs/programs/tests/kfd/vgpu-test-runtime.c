@@ -165,9 +165,8 @@ static void races(void)
 }
 
 /*
- * The driver must report a bad packet in the way that ROCr expects: through the fields of the save
- * area's header, write the exception to the address err_payload_addr, and set the event
- * err_event_id.
+ * The driver must report a bad packet as ROCr expects: write the exception to the address
+ * err_payload_addr and set the event err_event_id. The header of the save area has both values.
  */
 static void report_bad_packet(void)
 {

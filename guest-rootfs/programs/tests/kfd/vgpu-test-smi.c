@@ -148,6 +148,7 @@ static void parse_move(const char *line, struct move *m)
 /*
  * Read event lines until the migrations that they report cover the @npages pages from @p on. The
  * lines must be pairs of a start and an end event of a migration, in ascending order of addresses.
+ * No further line may follow.
  */
 static void expect_moves(struct watch *w, const void *p, uint64_t npages,
 			 uint32_t from, uint32_t to, unsigned int trigger)

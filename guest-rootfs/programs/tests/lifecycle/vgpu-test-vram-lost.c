@@ -150,7 +150,10 @@ static void hw_exception(void)
 		      KFD_HW_EXCEPTION_WHOLE_GPU_RESET &&
 	      data.hw_exception_data.reset_cause == KFD_HW_EXCEPTION_GPU_HANG &&
 	      data.hw_exception_data.gpu_id == gpu->gpu_id, "what happened");
-	/* The event must come only once, because another reset loses nothing more. */
+	/*
+	 * The event must come only once: the page tables of the process stay lost, so another
+	 * reset loses nothing more of this process.
+	 */
 	for (i = 0; i < 2; i++) {
 		wait.timeout = 0;
 		ERRNO(0, vg_ioctl(&vg, AMDKFD_IOC_WAIT_EVENTS, &wait));

@@ -490,8 +490,8 @@ static void to_vgem(void)
 	CHECK(now.gtt_used >= SIZE, "evicted under its importer: %lu of %lu in GTT", now.gtt_used, base.gtt_used);
 	OK(vg_pattern_check(bo.cpu, SIZE, SEED, 0));
 	/*
-	 * GPUs must be able to use the pinned BO. After vgem has released the BO, the
-	 * driver is free to move it back to VRAM.
+	 * GPUs must be able to use the pinned BO. After vgem has released the BO, the next
+	 * map on the GPU must move the BO back to VRAM.
 	 */
 	OK(vg_bo_map_gpu(&bo));
 	OK(vg_queue_create(&vg, &vg.gpu[0], 4096, &q[0]));

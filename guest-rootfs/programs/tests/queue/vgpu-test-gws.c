@@ -294,9 +294,9 @@ static uint64_t play_ms(bool gws_too)
 
 /*
  * With GWS, only one of the two processes runs in a time slice, so each increment of
- * shared.turn takes at least the rest of a time slice. Without GWS, both processes run,
- * and an increment takes no longer than a poll of memory. The check requires only half of
- * a time slice, because the clocks of guest and host differ slightly.
+ * shared.turn takes at least the rest of a time slice. Without GWS, both processes run, and
+ * an increment takes about as long as a poll of memory. The check requires only half of a
+ * time slice, because the clocks of guest and host differ slightly.
  */
 static void alone(void)
 {

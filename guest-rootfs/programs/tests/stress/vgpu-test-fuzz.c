@@ -343,7 +343,7 @@ static void *nonsense(void *arg)
 	rng = seed ^ salt * 0x9e3779b97f4a7c15ull;
 	rng |= !rng;
 	ERRNO(0, vr_ctx_alloc(fd, 0, &ctx));
-	/* A random call may close the handle of an IB. Its CPU mapping works nevertheless. */
+	/* A random call may close the handle of an IB; the IB's CPU mapping then still works. */
 	for (i = 0; i < CALLS; i++) {
 		switch (below(12)) {
 		case 0:

@@ -400,8 +400,8 @@ static void open_while_taken_away(void)
 	ERRNO(0, kfd_works(fresh));
 	OK(vg_pci_bind(name));
 	/*
-	 * The new process also uses the second GPU, so the unbind of that GPU must end the
-	 * process.
+	 * The new KFD process also uses the second GPU, so the unbind of that GPU must end
+	 * the new KFD process.
 	 */
 	if (vg.n_gpus > 1) {
 		OK(vg_pci_name(&vg.gpu[1], name));

@@ -163,8 +163,8 @@ static int queue_update(void)
 }
 
 /*
- * Create a second queue with the ring of the first queue, and with pointers in the same
- * BO, and destroy it.
+ * Create a second queue and destroy it. The second queue uses the ring of the first queue, and
+ * other pointers in the first queue's pointer BO.
  */
 static int queue_create(void)
 {

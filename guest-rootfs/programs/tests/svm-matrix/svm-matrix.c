@@ -290,8 +290,9 @@ void mx_cpu_check(void)
 }
 
 /*
- * Divide the memory into parts that do not end at page boundaries, and call @fn for each
- * part with the queues in turn, so that several queues access most pages.
+ * Call @fn for each part of the memory, with the queues in turn. With one queue, a part is a
+ * piece. With several queues, parts do not end at page boundaries, so that several queues
+ * access most pages.
  */
 static void deal(void (*fn)(int turn, struct mx_piece *pc, uint64_t at,
 			    uint64_t n))
@@ -342,7 +343,7 @@ static void emit_write(int turn, struct mx_piece *pc, uint64_t at, uint64_t n)
 }
 
 /*
- * Emit a copy of a part of a piece to mx.out. If the compute queue has the turn, the
+ * Emit a copy of a part of a piece to mx.out. If by_compute() is true for the part, the
  * compute queue also polls the first dword of the part for its expected value.
  */
 static void emit_read(int turn, struct mx_piece *pc, uint64_t at, uint64_t n)

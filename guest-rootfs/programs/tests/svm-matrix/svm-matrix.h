@@ -38,7 +38,7 @@
 
 /* Properties of an action. */
 #define MX_READS	0x1	/* the action makes sense for read-only memory */
-#define MX_UNTOUCHED	0x2	/* nothing may access the memory before the action */
+#define MX_UNTOUCHED	0x2	/* neither CPU nor GPU accesses the memory before the action */
 #define MX_LAST		0x4	/* the action stops the queues; only the CPU checks later */
 #define MX_MOVES_IT	0x8	/* the action needs a kind with MX_MOVES or MX_MIXED */
 
@@ -47,8 +47,8 @@
  * @name: part of the case's name
  * @is: MX_MMAP, ...
  * @make: adds the pieces to mx.piece; @at is their address if @is has MX_MMAP
- * @turn: the kind is combined with every @turn-th action. The value is 1 for most kinds, and
- * greater for a kind that resembles another kind.
+ * @turn: the kind is combined with every @turn-th action, or with every second of these if there
+ * are few cases. The value is above 1 for a kind that resembles another kind.
  */
 struct mx_kind {
 	const char *name;

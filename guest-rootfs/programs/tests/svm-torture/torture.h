@@ -85,7 +85,7 @@ struct t_note {
  * @file: file of T_SHARED, or -1
  * @map: lock of @at and @size, see the head of this file
  * @part: lock of the bytes of each part, see the head of this file
- * @neighbour: lock of the addresses behind the slot, where an op maps memory for a moment
+ * @neighbour: lock of the addresses after the slot, where op_neighbour() maps memory for a moment
  * @cutting: number of ops that currently make pages inaccessible
  * @cuts: incremented when an op that is counted in @cutting starts, and when the op ends
  * @n_notes: number of notes so far

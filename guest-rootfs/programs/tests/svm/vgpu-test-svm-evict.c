@@ -193,8 +193,8 @@ static void rival_end(struct rival *r)
 }
 
 /*
- * Start a rival before this process opens KFD, because a child must not inherit the file
- * of /dev/kfd from its parent.
+ * Start a rival before the test opens KFD in this process, because a child cannot use the KFD
+ * file of its parent. The rival's BO has @percent of VRAM.
  */
 static struct rival rival_before(unsigned int percent)
 {

@@ -235,9 +235,9 @@ static bool all_grew(const char *const *counters, const struct vg_counters *firs
 
 /*
  * Kill victims, which repeat @fn, in at least "rounds" rounds of VICTIMS victims each. The
- * state of a victim at its kill is random. Therefore continue until at least half as many
- * victims as these rounds have were killed inside their operation, and until each of
- * @counters has grown.
+ * state of a victim at its kill is random. Therefore continue until at least rounds * VICTIMS / 2
+ * victims were killed inside their operation and each of @counters has grown. The case fails if
+ * this is not reached in time.
  */
 static void kill_in(void (*fn)(void), const char *const *counters)
 {

@@ -477,7 +477,7 @@ static void say(const char *word)
  * Run the guest's part of a case in which the host takes the link down and up. While the
  * link is down, an access over the link must raise a fault, which must be reported and
  * stop the queue, as for BOs. Then the memory must migrate to system memory, and new
- * mappings must use system memory.
+ * mappings must use system memory. When the link is up again, the peer must use it.
  */
 static void link_down(void)
 {
