@@ -317,8 +317,8 @@ void bench_kfd(struct bench *b)
 }
 
 /*
- * Return the microseconds that one call takes to map a GTT BO on @n GPUs. Only the first call for a
- * BO allocates page tables, because the driver keeps empty tables for 100 ms after the unmap.
+ * Return the microseconds that one call takes to map a GTT BO on @n GPUs. At most the first call for
+ * a BO allocates page tables, because the driver keeps empty tables for 100 ms after the unmap.
  */
 static double map_us(struct bench *b, struct vg_bo *bo, const uint32_t *ids,
 		     uint32_t n)

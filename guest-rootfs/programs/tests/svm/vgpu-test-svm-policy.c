@@ -398,8 +398,8 @@ static void two_adaptive(void)
 }
 
 /*
- * Two GPUs use a whole range alternately. If @goes_along, the range must migrate to GPU
- * 1 when GPU 1 uses it for the first time, otherwise it must not.
+ * Two GPUs use a whole range alternately. The range must migrate to GPU 1 when GPU 1 uses it
+ * for the first time if @goes_along is true, and must not migrate to GPU 1 if it is false.
  */
 static void in_turn(const char *policy, bool goes_along)
 {

@@ -233,8 +233,8 @@ static void stale(const struct way *way)
 	served(&other.q, other.seq, denied);
 	OK(vg_wait(&stalled.q, stalled.seq, VG_TIMEOUT_MS));
 	/*
-	 * Only the pages of job "other" may have migrated to VRAM, because the fault of job
-	 * "late" was stale.
+	 * The fault of job "late" was stale and must not have been repaired, so only the
+	 * pages of job "other" may have migrated to VRAM.
 	 */
 	CHECK(tap_driver_counter(gpu, "pages_to_vram") <= moved + BYTES / VG_PAGE,
 	      "%s: the late fault was repaired", way->name);
