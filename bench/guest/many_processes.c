@@ -154,6 +154,7 @@ static void member_main(const struct crowd *c, int index)
 	import_save_area(&m, c);
 	must(write(c->ready[1], &byte, 1) == 1 ? 0 : vg_fail(-errno, "pipe"),
 	     "crowd");
+	close(c->ready[1]);
 	must(read(c->gate[0], &byte, 1) ? vg_fail(-errno, "gate") : 0, "crowd");
 	start = vg_now();
 	member_run(&m);
@@ -177,8 +178,8 @@ static void start_all(struct crowd *c, pid_t *pids)
 	close(c->ready[1]);
 	close(c->gate[0]);
 	/*
-	 * If a process ends before it is ready, this read() blocks: the processes that wait at the
-	 * gate still have the pipe open. read() returns 0 only when all processes have ended.
+	 * The processes at the gate have closed the pipe. So if a process ends before it is ready,
+	 * read() returns 0.
 	 */
 	for (i = 0; i < PROCESSES; i++)
 		must(read(c->ready[0], &byte, 1) == 1 ? 0 :
