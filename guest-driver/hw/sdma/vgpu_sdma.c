@@ -72,10 +72,10 @@ static bool seqno_reached(u32 last, u64 seqno)
  * @fence: fence of the oldest pending job
  * @error: error of the job, a negative errno; 0 if the job is done
  *
- * drm_sched's fence of the job holds a reference to @fence. drm_sched's fence may outlive
- * this module, so @fence, once signalled, gets operations that are not part of the module.
- * The lock of @fence, fence_lock, is freed with the device. This is safe:
- * drm_sched's fence does not take this lock any more, it only drops its reference to @fence.
+ * drm_sched's fence of the job holds a reference to @fence, and may outlive this module. So
+ * @fence, once signalled, gets operations that are not part of the module. The lock of
+ * @fence, fence_lock, is freed with the device. This is safe, because drm_sched only drops
+ * its reference to @fence and does not take this lock.
  *
  * Context: any; the caller holds @ring->fence_lock.
  */

@@ -132,7 +132,7 @@ static void fault_forget(struct vgpu_device *vdev)
 	u32 status;
 
 	spin_lock_irqsave(&hw->gate_lock, flags);
-	/* If a fault of VMID 0 was reported, do nothing here: the recovery clears STATUS. */
+	/* If a fault of VMID 0 was reported, do not clear STATUS: the recovery clears it. */
 	if (!(hw->gate & GATE_KERNEL)) {
 		gate_write(vdev, hw->gate | GATE_USER);
 		status = vgpu_rreg(vdev, VGPU_FAULT_STATUS_REG);

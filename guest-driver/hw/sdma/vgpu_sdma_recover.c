@@ -22,8 +22,9 @@
  * only the kernel's ring, and user queues keep running.
  *
  * A job of plain copies, fills and page-table writes is run again: after the first failure
- * by the engine, after the second by the CPU. Any other job ends with an error, unless a
- * fault of VMID 0 was the only failure. No later job has started when the job is run again.
+ * by the engine, after the second by the CPU. Any other job ends with an error, unless its
+ * only failure was one fault of VMID 0: the engine then runs the job again. No later job has
+ * started when the job is run again.
  *
  * Fences depend on the functions of this file, so these functions do not allocate.
  */
@@ -41,7 +42,7 @@
 #define SDMA_MAX_RESETS		4u
 /* After this number of failures of the engine in one job, the CPU executes the job. */
 #define SDMA_MAX_FAILURES	2u
-/* Longest interval of the watchdog, in jiffies. A lost interrupt delays a fence no longer. */
+/* Longest interval of the watchdog, in jiffies. Limits the delay after a lost interrupt. */
 #define SDMA_LOOK_MAX		(HZ / 4ul)
 /* Time limit for an engine to stop using the kernel's ring. */
 #define SDMA_PARK_US		(200 * USEC_PER_MSEC)
@@ -402,7 +403,7 @@ void vgpu_sdma_park(struct vgpu_device *vdev, unsigned int engine,
 
 /*
  * Decide whether the job in which the engine failed is run again by the engine, executed by
- * the CPU, or ended with an error. If a fault of VMID 0 was the only failure, any job is
+ * the CPU, or ended with an error. If the only failure was one fault of VMID 0, any job is
  * run again: the fault is an error of the GART's table and not of the job.
  */
 static void ring_judge(struct vgpu_sdma_ring *ring,
