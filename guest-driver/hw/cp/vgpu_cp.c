@@ -326,8 +326,8 @@ static void cp_report_hang(struct vgpu_device *vdev)
  *
  * Context: sleeps, does not allocate.
  *
- * Return: 0, also if the list was only stored or the device has vanished; -EINVAL if the
- * list is too long; -ETIME if the CP hung and has been reset or given up.
+ * Return: 0, also if the list was only stored during a reset or the device has vanished;
+ * -EINVAL if the list is too long; -ETIME if the CP hung and has been reset or given up.
  */
 int vgpu_cp_run(struct vgpu_device *vdev, u32 dwords)
 {
@@ -365,8 +365,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_cp_run);
  *
  * Context: any.
  *
- * Return: the number. After a change of the number, the caller must not run those queues
- * again that ran before the change.
+ * Return: the number. If it has changed, the caller must not run again any queue that ran
+ * before the change.
  */
 u32 vgpu_cp_lost(struct vgpu_device *vdev)
 {
@@ -406,7 +406,8 @@ void vgpu_cp_park(struct vgpu_device *vdev)
  * @vdev: device in its reset state; the GART works
  * @vram_lost: the content of VRAM was lost, so that no queue is started
  *
- * If VRAM was kept, the queues continue at the point where vgpu_cp_park() unmapped them.
+ * If VRAM was kept, the queues continue at the point where vgpu_cp_park() unmapped them. If
+ * the CP hung in vgpu_cp_park(), the state of the queues is lost (vgpu_cp_lost()).
  *
  * Context: sleeps.
  */
