@@ -55,7 +55,7 @@ static void dump_queue(struct vgpu_device *vdev, unsigned int engine,
 	struct vgpu_dump *d = &to_hw_state(vdev)->dump;
 	unsigned int i;
 
-	/* If RB_CNTL is 0, the queue has not been used since the reset. */
+	/* RB_CNTL is 0 if the queue has not been set up since the reset, or is down. */
 	if (!vgpu_rreg(vdev, base + SDMA_RB_CNTL))
 		return;
 	say(d, "sdma%u queue %u:", engine, queue);
@@ -257,7 +257,7 @@ void vgpu_dump_note_fault(struct vgpu_device *vdev,
 
 /**
  * vgpu_dump_take() - write the state of the hardware into the dump
- * @vdev: device, whose registers and memory have not changed since the failure
+ * @vdev: device; the recovery has not reset or repaired anything yet
  * @why: what failed, as text
  *
  * Does nothing while the work item of an earlier dump is pending.

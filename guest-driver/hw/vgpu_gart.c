@@ -203,9 +203,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_try_flush);
  * vgpu_gart_rewrite() - write the table from its shadow, except the windows
  * @vdev: device
  *
- * Entries that differ are not logged: callers use this function for a table that is known
- * to be lost. Entries may be bound and unbound concurrently. The device uses the table
- * after vgpu_gart_flush().
+ * Does not log the entries that differ, since the table may be lost after a sleep;
+ * vgpu_gart_restore() logs them. Entries may be bound and unbound concurrently. The device
+ * uses the table after vgpu_gart_flush().
  *
  * Context: sleeps.
  *
@@ -327,7 +327,7 @@ static u64 gart_run(const dma_addr_t *addrs, u64 npages)
 
 /*
  * Minimum length, in pages, of a contiguous run that is written by a PTEPDE packet. A run
- * of this length takes fewer dwords as PTEPDE than as single entries (2 dwords each) in a
+ * of this length takes no more dwords as PTEPDE than as single entries (2 dwords each) in a
  * WRITE packet, even if a new WRITE header has to follow.
  */
 #define GART_RUN_MIN	((SDMA_PTEPDE_DWORDS + SDMA_WRITE_LINEAR_DWORDS) / 2)

@@ -157,8 +157,9 @@ void vgpu_gmc_reset_end(struct vgpu_device *vdev, bool works)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_reset_end);
 
 /*
- * Called if a hub did not acknowledge an invalidation. @epoch is the value of inv_epoch when
- * the invalidation was requested. Request one reset for all callers, and wait for this reset.
+ * Called if a hub did not acknowledge an invalidation, or no invalidation engine became free.
+ * @epoch is the value of inv_epoch before the invalidation. Request one reset for all callers,
+ * and wait for this reset.
  * The wait cannot deadlock, because the recovery takes no lock of the folders above. Returns
  * -ETIMEDOUT if no recovery will run.
  */

@@ -63,8 +63,8 @@ static int hw_identify(struct vgpu_device *vdev)
  * vgpu_hw_quiesce() - stop the engines, the CP and interrupts
  * @vdev: device, registers mapped
  *
- * On return no engine runs and the device raises no interrupt. Called at shutdown. Also
- * called at probe, to stop what an earlier kernel left running.
+ * On return no engine runs and the device raises no interrupt. Called at shutdown, at
+ * suspend, and at probe, to stop what an earlier kernel left running.
  */
 void vgpu_hw_quiesce(struct vgpu_device *vdev)
 {

@@ -37,16 +37,17 @@
 #include "vgpu_recover.h"
 #include "vgpu_xgmi.h"
 
-/* Time limit for the device to answer a request by a register or packet. A job may take longer. */
+/* Time limit for the device to answer a request (register or packet). A job may take longer. */
 #define VGPU_HW_TIMEOUT_US	(2 * USEC_PER_SEC)
 /* vgpu_hw_poll() spins for SPIN_US, then sleeps for at most POLL_US before each further read. */
 #define VGPU_HW_SPIN_US		100
 #define VGPU_HW_POLL_US		100
 
 /*
- * Bytes at the end of VRAM that hw/ uses: the GART's table, a page to which accesses
- * outside of the system aperture are redirected, and the words at VGPU_VRAM_MAGIC_AT(). The
- * size is a multiple of 2 MiB, so that the rest of VRAM, for mm/, is a multiple of 2 MiB.
+ * Bytes at the end of VRAM that hw/ uses: the GART's table, the default page of the system
+ * aperture (for accesses in the aperture that hit no VRAM), and the words at
+ * VGPU_VRAM_MAGIC_AT(). The size is a multiple of 2 MiB, so that the rest of VRAM, for mm/,
+ * is a multiple of 2 MiB.
  */
 #define VGPU_VRAM_RESERVED	0x200000ull
 #define VGPU_VRAM_MIN		0x4000000ull

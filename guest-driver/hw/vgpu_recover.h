@@ -14,7 +14,7 @@
 
 struct vgpu_device;
 
-/* Bits of a request for a recovery. Each bit stands for a part of the device that failed. */
+/* Bits of a request for a recovery. Each bit stands for a part of the device to recover. */
 #define VGPU_RECOVER_ENGINE(n)	BIT(n)
 #define VGPU_RECOVER_ENGINES	GENMASK(SDMA_NUM_ENGINES - 1, 0)
 /* Engines that have a ring of the kernel. */

@@ -6,7 +6,7 @@
 #include <linux/bits.h>
 #include <linux/types.h>
 
-/* VMIDs of render-node jobs. GFX and KFD split the VMIDs as in amdgpu. */
+/* VMIDs of render-node jobs. The split between render node and KFD is that of amdgpu. */
 #define VGPU_FIRST_GFX_VMID	1
 #define VGPU_LAST_GFX_VMID	2
 /* VMIDs of KFD's SDMA queues. */
