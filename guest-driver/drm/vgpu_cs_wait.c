@@ -132,13 +132,13 @@ static int wait_by_fence(const void *a, const void *b, const void *priv)
 /**
  * vgpu_wait_unique() - keep each fence once
  * @fences: @n fences, referenced
- * @index: array of @n entries; receives the old index of each remaining fence
+ * @index: array of @n entries; receives the old index in @fences of each remaining fence
  * @n: number of fences
  *
  * A fence runs all its callbacks in the interrupt that signals it. So WAIT_FENCES must add only one
  * callback to a fence, even if user space names the fence many times. Of equal fences the first
  * stays; the references on the others are dropped. The remaining fences are moved to the front in
- * their order, and @index is set to their old indices in @fences.
+ * their order.
  *
  * Return: the number of remaining fences.
  */
@@ -253,8 +253,8 @@ static int wait_any(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
  *
  * Sets the status to 0 if the deadline passes before the wait is over, otherwise to 1.
  *
- * Return: 0; -EINVAL for an unknown context, ring or job number, for too many fences, or for
- * no fence without wait_all; the error of a job; -EFAULT, -ENOMEM, -ERESTARTSYS.
+ * Return: 0; -EINVAL for an unknown context, ring or job number, for too many fences, or if
+ * there is no fence and wait_all is 0; the error of a job; -EFAULT, -ENOMEM, -ERESTARTSYS.
  */
 int vgpu_wait_fences_ioctl(struct drm_device *drm, void *data,
 			   struct drm_file *file)

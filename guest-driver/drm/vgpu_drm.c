@@ -40,8 +40,8 @@ static const struct drm_ioctl_desc vgpu_ioctls[] = {
 };
 
 /*
- * Return true for ioctls that may wait for user space without limit, so that the device's
- * removal must not wait for these ioctls.
+ * Return true for ioctls that may wait for user space without limit. The device's removal
+ * must not wait for these ioctls.
  */
 static bool vgpu_ioctl_waits(unsigned int nr)
 {

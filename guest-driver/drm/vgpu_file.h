@@ -66,8 +66,8 @@ struct vgpu_file {
  * struct vgpu_ctx_ring - a ring of a context
  * @entity: scheduler entity
  * @next_seq: number of the next job; the first job has 1
- * @fences: finished fences of the last jobs, at the job's number modulo VGPU_CTX_FENCES;
- *          protected by vgpu_ctx.ring_lock
+ * @fences: finished fences of the last jobs; the fence of job n is at index n %
+ *          VGPU_CTX_FENCES. Protected by vgpu_ctx.ring_lock
  */
 struct vgpu_ctx_ring {
 	struct drm_sched_entity entity;
