@@ -25,7 +25,7 @@ static_assert(SDMA_NUM_ENGINES == 5);
 		      { VGPU_RECOVER_RINGS, "rings" },			\
 		      { VGPU_RECOVER_DEVICE, "device" })
 
-/* A recovery starts. The field what has the bit VGPU_RECOVER_* of each requested step. */
+/* A recovery starts. The field what has the bit VGPU_RECOVER_* of each step to take. */
 TRACE_EVENT(vgpu_reset_begin,
 	TP_PROTO(unsigned long what, u32 serial),
 	TP_ARGS(what, serial),
