@@ -9,7 +9,7 @@
 enum vgpu_counter {
 	VGPU_STAT_FAULTS_RETRY,		/* retry faults; a repeated IH entry does not count */
 	VGPU_STAT_FAULTS_NORETRY,	/* no-retry faults from the IH ring */
-	VGPU_STAT_FAULTS_UNREPAIRED,	/* retry faults that stopped queues: repair failed */
+	VGPU_STAT_FAULTS_UNREPAIRED,	/* retry faults that had no repair, and stopped queues */
 	VGPU_STAT_CAM_ACKS,
 	VGPU_STAT_CAM_STALLS,		/* queue evictions because faults kept the CAM full */
 	VGPU_STAT_INVALIDATIONS,	/* TLB flushes, by CPU or job; one for each VMID and hub */
@@ -32,9 +32,9 @@ enum vgpu_counter {
 	VGPU_STAT_ENGINE_RESETS,
 	VGPU_STAT_DEVICE_RESETS,
 	VGPU_STAT_GART_RECOVERIES,	/* rewrites of the GART's table after a fault of VMID 0 */
-	VGPU_STAT_GART_WRONG,		/* wrong entries found when the GART's table is rewritten */
+	VGPU_STAT_GART_WRONG,		/* wrong entries found in the GART's table by a recovery */
 	VGPU_STAT_RECOVERY_FAILURES,	/* failed recoveries, after which no engine is used */
-	VGPU_STAT_JOBS_RERUN,		/* pending jobs of rings that a recovery restarts */
+	VGPU_STAT_JOBS_RERUN,		/* jobs pending when a recovery restarts their ring */
 	VGPU_STAT_JOBS_BY_CPU,		/* jobs that the CPU executed instead of an engine */
 	VGPU_STAT_JOBS_FAILED,		/* jobs that ended with an error */
 	VGPU_STAT_QUEUES_STOPPED,	/* SDMA user queues that a recovery stopped for good */
