@@ -42,7 +42,8 @@
 #define VGPU_CNT_MSI			13
 #define VGPU_CNT_DOORBELLS		14
 #define VGPU_CNT_QUEUE_ERRORS		15
-#define VGPU_CNT_INJECTIONS		16	/* error injections that took effect */
+/* Number of times that an injection took effect. */
+#define VGPU_CNT_INJECTIONS		16
 #define VGPU_NUM_COUNTERS		17
 
 #endif /* VGPU_DEVICE_INFO_H */

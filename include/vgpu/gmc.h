@@ -157,7 +157,7 @@
 #define VM_CONTEXT_PAGE_TABLE_END_ADDR_LO32(v)	(0x0eb + 2 * (v))
 #define VM_CONTEXT_PAGE_TABLE_END_ADDR_HI32(v)	(0x0ec + 2 * (v))
 
-/* Number >> 24 that is subtracted from VRAM addresses in page-table entries. */
+/* Offset >> 24 that the hub subtracts from VRAM addresses in PTEs and PDEs. */
 #define MC_VM_FB_OFFSET			0x12b
 #define MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_LSB	0x12c	/* address >> 12 */
 #define MC_VM_SYSTEM_APERTURE_DEFAULT_ADDR_MSB	0x12d
@@ -169,7 +169,7 @@
 #define MC_VM_FB_LOCATION_TOP		0x141	/* last address >> 24 */
 #define MC_VM_AGP_TOP			0x142	/* last address >> 24 */
 #define MC_VM_AGP_BOT			0x143	/* first address >> 24 */
-#define MC_VM_AGP_BASE			0x144	/* bus address of AGP_BOT >> 24 */
+#define MC_VM_AGP_BASE			0x144	/* AGP_BOT's bus address >> 24 */
 #define MC_VM_SYSTEM_APERTURE_LOW_ADDR	0x145	/* first address >> 18 */
 #define MC_VM_SYSTEM_APERTURE_HIGH_ADDR	0x146	/* last address >> 18 */
 #define MC_VM_MX_L1_TLB_CNTL		0x147

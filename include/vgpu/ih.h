@@ -119,7 +119,8 @@
 #define IH_SRC_RING			0
 
 /* Bits of IH_DW0__RING in a VM fault entry. KFD reads these bits. */
-#define IH_RING_FAULT_VALID		0x08	/* no valid page-table entry */
+/* KFD reads this bit as "page not present". The model always sets it. */
+#define IH_RING_FAULT_VALID		0x08
 #define IH_RING_FAULT_READ		0x10
 #define IH_RING_FAULT_WRITE		0x20
 /*

@@ -8,7 +8,8 @@
 
 #define MP0_SMN_C2PMSG_33		0x16061		/* read-only: READY after a reset */
 #define MP0_SMN_C2PMSG_64		0x16080		/* write: a command; read: READY */
-#define MP0_SMN_C2PMSG_81		0x16091		/* read-only; 0: no secure OS runs */
+/* Read-only and 0, because no secure OS runs. */
+#define MP0_SMN_C2PMSG_81		0x16091
 
 #define PSP_BASE			MP0_SMN_C2PMSG_33
 

@@ -101,7 +101,8 @@
 #define SDMA_DUMMY_REG			0x31
 #define SDMA_RB_WPTR_POLL_ADDR_HI	0x32
 #define SDMA_RB_WPTR_POLL_ADDR_LO	0x33
-#define SDMA_MINOR_PTR_UPDATE		0x35	/* 1: register writes may change pointers */
+/* 1: pointers may be written while enabled. The model always allows this. */
+#define SDMA_MINOR_PTR_UPDATE		0x35
 
 /* Values of CONTEXT_STATUS.EXCEPTION that the model uses. */
 #define VGPU_SDMA_EXC_NONE		0
