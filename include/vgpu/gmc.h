@@ -169,7 +169,8 @@
 #define MC_VM_FB_LOCATION_TOP		0x141	/* last address >> 24 */
 #define MC_VM_AGP_TOP			0x142	/* last address >> 24 */
 #define MC_VM_AGP_BOT			0x143	/* first address >> 24 */
-#define MC_VM_AGP_BASE			0x144	/* AGP_BOT's bus address >> 24 */
+/* Bus address >> 24 to which AGP_BOT is mapped. */
+#define MC_VM_AGP_BASE			0x144
 #define MC_VM_SYSTEM_APERTURE_LOW_ADDR	0x145	/* first address >> 18 */
 #define MC_VM_SYSTEM_APERTURE_HIGH_ADDR	0x146	/* last address >> 18 */
 #define MC_VM_MX_L1_TLB_CNTL		0x147
