@@ -190,8 +190,8 @@ static bool svm_any_lost(struct svm_map_buf *buf, unsigned long npages)
 
 /*
  * Write the page table entries that svm_build_spans() has prepared. Returns 0; -EBUSY if the CPU's
- * page tables changed; -EXDEV if the content of a page in VRAM is lost. After an error, the pages
- * of @iv are not mapped for DMA any more.
+ * page tables changed; -EXDEV if the content of a page in VRAM is lost. On an error, undoes the DMA
+ * mappings of svm_build_spans().
  */
 static int svm_commit_spans(struct svm_range *r, unsigned int gpu,
 			    struct svm_interval iv, unsigned long seq)

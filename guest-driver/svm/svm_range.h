@@ -275,7 +275,10 @@ bool svm_range_stays_mapped(const struct svm_range *r);
  * all invalid ranges again. Callable in notifiers.
  */
 void svm_evict_queues(struct svm_range_list *svms);
-/* Work function of svm_range_list.restore_work: maps invalid ranges again and loads the queues. */
+/*
+ * Work function of svm_range_list.restore_work: maps invalid ranges again, then puts the queues
+ * back on the hardware.
+ */
 void svm_restore_work(struct work_struct *work);
 
 /* svm_suspend.c: work function of svm_range_list.lost_work, which unmaps all ranges. */

@@ -86,7 +86,7 @@ void svm_bo_node_init(struct svm_node *sn)
 }
 
 /*
- * Migrate those pages of the BO that can move to system memory. Returns the number of migrated
+ * Migrate to system memory those pages of the BO that can move. Returns the number of migrated
  * pages, or an error of svm_move_alloc_system() or svm_move_copy().
  */
 static long svm_bo_leave(struct svm_bo *sb, struct svm_move *m)
@@ -136,8 +136,8 @@ bool svm_bo_vacate(struct vgpu_bo *bo)
 	dma_resv_assert_held(bo->tbo.base.resv);
 
 	/*
-	 * If the BO has no pages, nothing needs to move. reap_work has freed the svm_bo, or will
-	 * free it after reap_work gets the reservation.
+	 * If the BO has no pages, nothing needs to move. reap_work frees the svm_bo: if @sb is
+	 * NULL, reap_work has cleared the BO's owner already; if not, it waits for the reservation.
 	 */
 	if (!sb || svm_bo_is_empty(sb))
 		return true;
@@ -210,7 +210,7 @@ EXPORT_SYMBOL_IF_KUNIT(svm_bo_evict_ok);
 /*
  * vgpu_bo_owner_ops.evict_in: return 1, so that the caller tries again after one jiffy, because no
  * event signals the release of a page. If a reset lost the content, return 0, because
- * svm_bo_evict_ok() then always returns false.
+ * svm_bo_evict_ok() then returns false until the last page of the BO is freed.
  */
 static unsigned long svm_bo_evict_in(struct vgpu_bo *bo)
 {

@@ -410,7 +410,7 @@ void svm_touch_end(struct svm_bo *sb, struct svm_touch *touch)
 EXPORT_SYMBOL_IF_KUNIT(svm_touch_end);
 
 /*
- * Wait until the first thread has ended its fault. Returns 0, or -ERESTARTSYS after a fatal
+ * Wait until the first thread has called svm_touch_end(). Returns 0, or -ERESTARTSYS after a fatal
  * signal; in either case the caller has its page reference again.
  */
 static int svm_touch_wait(struct svm_bo *sb, struct page *page,
@@ -452,12 +452,9 @@ static bool svm_touch_pause(struct page *page)
 
 /*
  * Migrate the page of a CPU fault, and its neighbours up to the granularity. If no page has moved
- * after SVM_TOUCH_TRIES tries, return 0, so that the CPU repeats the access. If the page is still
- * mapped at the address, the repeated access faults again and starts new tries.
- *
- * The number of tries is limited, because another thread may have unmapped the page from the
- * address while another process still maps the page. Then no try can move the page, and
- * svm_touch_pause() does not detect this. The repeated access no longer finds the page.
+ * after SVM_TOUCH_TRIES tries, return 0, so that the CPU repeats the access. By then the page may
+ * not be mapped at the address any more, in which case the tries could not select the page.
+ * svm_touch_pause() does not notice this while another process maps the page.
  */
 static vm_fault_t svm_touch_move(struct svm_bo *sb, struct vm_fault *vmf)
 {

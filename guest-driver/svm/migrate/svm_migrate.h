@@ -23,8 +23,8 @@ enum svm_place {
 /**
  * struct svm_view - state that svm_page_place() keeps from one page of a chunk to the next
  * @node: the GPU from whose view pages are located
- * @home: GPU whose VRAM has the last page in VRAM that was located, or NULL before the first
- *        such page
+ * @home: GPU whose VRAM has the page that was located last, not counting pages in system memory;
+ *        NULL before the first page in VRAM
  * @place: location of the pages of @home
  * @offset: bytes to add to a page's offset in @home's VRAM to get its address in a PTE of @node
  * @lost: a page may have lost its content in a reset, so the caller has to test each page with
@@ -43,7 +43,7 @@ struct svm_view {
 int svm_vram_init(struct kfd_node *node);
 void svm_vram_fini(struct kfd_node *node);
 /*
- * Migrate those pages of @iv to @node's VRAM that are in system memory or do not exist yet. The
+ * Migrate to @node's VRAM those pages of @iv that are in system memory or do not exist yet. The
  * caller holds svm_lock(). Pages that cannot move stay. Returns the number of pages moved; -ENOMEM
  * if VRAM or system memory is full; -EIO if a copy failed. @granularity is log2 of the number of
  * pages that a CPU access migrates back together. @trigger is one of KFD_MIGRATE_TRIGGER_*.
