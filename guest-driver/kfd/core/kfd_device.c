@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Creates a GPU's KFD node at probe. At removal, detaches all processes that use the node first. */
+/* Creates a GPU's KFD node at probe. Detaches all processes that use the node, then removes it. */
 #include <linux/device.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Raises exceptions of a process and stops the queues that caused them. If a debugger has
- * subscribed to the exception, the debugger gets it. Otherwise the process gets the exception as an
- * event.
+ * Raises exceptions of a process, and stops its queues after a bad packet or a read of poisoned
+ * memory. A debugger that has subscribed to an exception gets the exception. Without such a
+ * debugger, the process gets the exception as an event.
  */
 #include <linux/kfd_ioctl.h>
 #include <linux/sched/signal.h>

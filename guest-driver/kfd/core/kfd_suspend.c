@@ -74,7 +74,7 @@ int kfd_suspend(struct vgpu_device *vdev, bool frozen)
 }
 
 /**
- * kfd_resume_device() - reset the fault state that processes keep for a resumed GPU
+ * kfd_resume_device() - let all processes ignore faults that a GPU raised before the system slept
  * @vdev: GPU; its clock may have restarted
  *
  * Context: before the GPU raises its first fault. Sleeps.

@@ -75,8 +75,8 @@ static bool kfd_dbg_raise(struct kfd_process *p, u64 *exceptions, u64 mask)
 	bool wanted = false;
 
 	/*
-	 * Test without kfd_dbg_lock. A session that begins between the test and the lock may miss
-	 * the exception, as if the session began later.
+	 * Test without kfd_dbg_lock: a session that begins during the test may miss the exception,
+	 * as if the session had begun later.
 	 */
 	if (!READ_ONCE(p->debug_trap_enabled))
 		return false;
@@ -126,7 +126,7 @@ static bool kfd_dbg_raise_process(struct kfd_process *p, u64 mask)
 }
 
 /**
- * kfd_dbg_raise_fault() - raise a memory fault that the driver could not handle
+ * kfd_dbg_raise_fault() - raise a memory fault that was not repaired
  * @pdd: state of the process on the GPU
  * @va: address of the access
  * @not_present: the page-table entry was not valid

@@ -72,7 +72,7 @@ struct kfd_dbg {
  * @fault_known: @fault is valid. @fault is the first fault since the debugger last cleared
  *               EC_DEVICE_MEMORY_VIOLATION
  * @fault_held: a fault was reported to the debugger, which has not passed it to the process yet
- * @fault: information on the memory fault that the driver could not handle
+ * @fault: description of the memory fault, for the debugger and for MEMORY events
  *
  * kfd_dbg_lock protects all members.
  */

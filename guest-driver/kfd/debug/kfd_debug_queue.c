@@ -96,7 +96,7 @@ int kfd_dbg_wait_resumed(struct kfd_queue *q)
 
 /**
  * struct kfd_dbg_ids - queue ids of SUSPEND_QUEUES and RESUME_QUEUES
- * @id: queue ids with the flags KFD_DBG_INVALID and KFD_DBG_ERROR, as copied from and to user space
+ * @id: queue ids from user space; copied back with the flags KFD_DBG_INVALID and KFD_DBG_ERROR
  * @n: length of @id
  * @mine: bit i is set if the queue with the id in @id[i] is on the GPU that is being handled
  */

@@ -3,14 +3,14 @@
  * Implements WAIT_EVENTS.
  *
  * A call of WAIT_EVENTS has an entry in the list of each event that it waits for.
- * kfd_event_set() marks the entries in the event's list and wakes their calls. A signal of an
- * auto-reset event is consumed by all calls that wait for the event or, if no call waits, by
- * the next call that names the event.
+ * kfd_event_set() marks the entries in the event's list, and wakes those calls that need no
+ * further event. A signal of an auto-reset event is consumed by all calls that wait for the
+ * event or, if no call waits, by the next call that names the event.
  *
- * A call may name an event more than once in its array. Each naming has its own entry, but only the
- * first entry is in the event's list. The first entry counts the signals for all of the call's
- * entries for the event. So the list has one entry for each waiting call, and the event wakes each
- * call once.
+ * A call may name an event more than once in its array. Each element of the array has its own
+ * entry, but only the call's first entry for an event is in the event's list. This entry counts the
+ * signals for all of the call's entries for the event. So the list has one entry for each waiting
+ * call, and a signal wakes each call at most once.
  */
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -93,8 +93,8 @@ static bool wait_over(const struct kfd_wait *w)
 }
 
 /*
- * Add @names to the number of the call's entries for @first's event that are satisfied. If this
- * completes the call, wake the calling thread. The caller holds the lock of kfd_events.all.
+ * Count @names more of the call's entries, all for @first's event, as satisfied. If this completes
+ * the call, wake the calling thread. The caller holds the lock of kfd_events.all.
  */
 static void wait_count(struct kfd_wait_entry *first, u32 names)
 {
@@ -139,7 +139,7 @@ void kfd_event_abandon(struct kfd_event *ev)
 	ev->n_waits = 0;
 }
 
-/* Return the call's first entry for event @id, which may be @e, or an error of xa_cmpxchg(). */
+/* Return the call's first entry for event @id, which may be @e, or ERR_PTR(-ENOMEM). */
 static struct kfd_wait_entry *wait_first(struct kfd_wait_entry *e, u32 id)
 {
 	struct kfd_wait *w = e->wait;

@@ -63,7 +63,7 @@ int kfd_events_criu_save(struct kfd_process *p, struct kfd_saved_event *events,
 	unsigned long id;
 	u32 i = 0;
 
-	/* Signal the events of all signalled slots, so that their state is saved in the events. */
+	/* Signal the events of signalled slots, so that the saved events include these signals. */
 	kfd_events_scan(p);
 	xa_for_each(all, id, ev) {
 		if (i == n)

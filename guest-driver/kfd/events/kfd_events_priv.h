@@ -17,7 +17,7 @@ struct vgpu_bo;
  * @id: id that user space uses; for KFD_IOC_EVENT_SIGNAL and KFD_IOC_EVENT_DEBUG_EVENT also the
  *      index of the event's slot in the signal page
  * @type: KFD_IOC_EVENT_*
- * @auto_reset: WAIT_EVENTS clears @signaled when it has consumed the signal
+ * @auto_reset: a call of WAIT_EVENTS that consumes a signal clears @signaled
  * @signaled: the event was signalled and has not been reset since
  * @age: starts at 1, incremented by each signal
  * @waits: list of struct kfd_wait_entry, one for each call that waits for the event, including
@@ -53,8 +53,8 @@ struct kfd_event {
  * @signal_bo: if user space allocated the signal page, its BO, with a reference and a pin;
  *             otherwise NULL. Set once, before @signal_page, under kfd_process.mutex
  * @signal_handle: handle of @signal_bo; protected like @signal_bo
- * @scan_work: signals the events whose slots are signalled, for interrupts that the interrupt
- *             handler does not handle itself
+ * @scan_work: signals the events of all signalled slots; queued if the interrupt handler cannot
+ *             signal the event of the interrupt, or if the slot of its id is not signalled
  */
 struct kfd_events {
 	struct xarray all;

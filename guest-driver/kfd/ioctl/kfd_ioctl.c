@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Implements ioctls for the version, clocks, apertures and per-process settings of GPUs, with the
- * arguments and errors of amdkfd.
+ * Implements the ioctls for KFD's version, clocks, apertures, address spaces, settings of a
+ * process, tile configuration, SVM and SMI events, with the arguments and errors of amdkfd.
  */
 #include <linux/file.h>
 #include <linux/slab.h>

@@ -21,10 +21,9 @@ bool kfd_dbg_traces(struct task_struct *task)
 }
 
 /*
- * Return the KFD process of @mm, with a reference taken, if @p has permission to debug it. If @mm
- * has no KFD process, and the caller traces @thread, the operation ENABLE creates one. Otherwise
- * return ERR_PTR(): -ESRCH if there is no KFD process, -EPERM without permission, or an error of
- * kfd_process_open().
+ * Return the KFD process of @mm, with a reference taken. If @mm has none, and the caller traces
+ * @thread, the operation ENABLE creates one. Returns ERR_PTR(-ESRCH) if there is no KFD process,
+ * ERR_PTR(-EPERM) if @p has no permission to debug it, or an error of kfd_process_open().
  */
 static struct kfd_process *kfd_dbg_target(struct kfd_process *p,
 					  struct task_struct *thread,

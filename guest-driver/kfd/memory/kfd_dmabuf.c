@@ -157,7 +157,7 @@ put:
 }
 
 /**
- * kgd_mem_export() - return the dma-buf of a kgd_mem, or create it in the first call
+ * kgd_mem_export() - return the dma-buf of a kgd_mem, which the first call creates
  * @mem: memory
  * @write: if the call creates the dma-buf: allow writes through it even if GPU mappings of @mem are
  *         read-only

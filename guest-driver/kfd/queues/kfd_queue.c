@@ -84,7 +84,7 @@ int kfd_queues_sync(struct kfd_process_device *pdd)
 /**
  * kfd_queues_stop() - stop all queues of a process on a GPU until they are destroyed
  * @pdd: state of the process on the GPU
- * @ran: bitmap of queue ids in which the function sets the bits of queues that were loaded, or NULL
+ * @ran: bitmap of queue ids, or NULL; the function sets the bits of queues that were loaded
  *
  * Context: takes kfd_process.queue_lock. Does not allocate.
  */

@@ -163,7 +163,8 @@ struct kfd_queue {
  * @rptr: SDMA: read pointer where the queue stopped
  * @mqd: compute: progress of the queue, from its MQD
  *
- * The values come from user space; kfd_queue_create() checks them.
+ * The values come from user space. kfd_criu_restore_queue() checks the alignment of @rptr;
+ * kfd_queue_create() checks the ids and @mqd.
  */
 struct kfd_queue_saved {
 	u32 id;

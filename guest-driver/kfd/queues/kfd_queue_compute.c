@@ -20,7 +20,7 @@
 /* Maximum numbers of waves. */
 #define CP_MAX_WAVES_PER_CU	40u
 #define CP_MAX_WAVES_PER_SE	512u
-/* Sizes of the parts of a context save area, in bytes. */
+/* Sizes of the parts of a context save area and of the debugger's area after it, in bytes. */
 #define CP_STACK_PER_WAVE	8u
 #define CP_STACK_HEADER		(40u + 8u)
 #define CP_DEBUG_PER_WAVE	32u
