@@ -238,8 +238,8 @@ static void ring_many_at_once(struct kunit *test)
 }
 
 /*
- * While a fault of VMID 0 is latched, the fence of the last completed job does not signal,
- * because this job may be the one that faulted.
+ * Check that the fence of the last completed job does not signal while a fault of VMID 0 is
+ * latched, because this job may be the one that faulted.
  */
 static void ring_fault(struct kunit *test)
 {

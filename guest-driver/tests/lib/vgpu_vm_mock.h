@@ -7,7 +7,7 @@
 #include "vgpu_mock.h"
 
 #define VM_MOCK_TABLES		128u
-#define VM_MOCK_WINDOW		4096u		/* number of pages that tests use */
+#define VM_MOCK_WINDOW		4096u		/* number of pages of the window that tests use */
 #define VM_MOCK_FIRST		(BIT_ULL(27) - 1111)	/* number of the window's first page */
 #define VM_MOCK_BOS		8u
 #define VM_MOCK_BO_PAGES	1100u

@@ -329,9 +329,9 @@ static void policy_fault(struct kunit *test)
  * @pages: length of the range; its granularity is 512 pages
  * @faults: one character for each step: number of the GPU that faults; 'T' if a long time passes;
  *          'F' if VRAM of GPU 0 is full from this step on
- * @want: one character for the result of each fault: number of the GPU to which memory
- *        migrates; 's' if it migrates to system memory; '.' if it does not migrate; 'x' if the
- *        fault is denied
+ * @want: one character for the expected decision on each fault: number of the GPU to whose VRAM
+ *        memory has to migrate, even if it is there already; 's' for system memory; '.' for no
+ *        migration; 'x' if the fault is denied
  */
 struct policy_case {
 	enum svm_policy policy;
@@ -408,7 +408,7 @@ static const struct policy_case policy_table[] = {
 };
 
 /*
- * Record a pull, and return true if the pull counts as recent for one second of real time. Then
+ * Record a pull, and return true if the pull counts as recent for at least one second. Then
  * change the pull so that it stays recent until a 'T' in the case's faults, because the guest may
  * be stopped for longer than a second between two faults.
  */

@@ -264,7 +264,8 @@ static void fault_bounded(struct kunit *test)
 
 /*
  * A fault waits for a stalled worker. Meanwhile a reset frees the fault's CAM slot, and a fault
- * of another process gets the slot. Catches: the slot is acknowledged for the first fault.
+ * of another process gets the slot. Catches: the slot is acknowledged again, for the fault that
+ * waited.
  */
 static void fault_slot_reused(struct kunit *test)
 {
