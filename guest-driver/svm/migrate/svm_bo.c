@@ -136,8 +136,8 @@ bool svm_bo_vacate(struct vgpu_bo *bo)
 	dma_resv_assert_held(bo->tbo.base.resv);
 
 	/*
-	 * If the BO has no pages, nothing needs to move. reap_work frees the svm_bo: if @sb is
-	 * NULL, reap_work has cleared the BO's owner already; if not, it waits for the reservation.
+	 * If the BO has no pages, nothing needs to move. reap_work frees the svm_bo; reap_work has
+	 * taken the reservation before if sb is NULL, and still has to take it if not.
 	 */
 	if (!sb || svm_bo_is_empty(sb))
 		return true;
