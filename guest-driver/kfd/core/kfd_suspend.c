@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Suspends processes during the system's sleep: from kfd_suspend() to kfd_resume(), the queues of
- * these processes are off the hardware of all GPUs, and restore_work does not bring back their BOs
+ * these processes are off the hardware of all GPUs, and restore_work does not bring their BOs back
  * to VRAM.
  */
 #include "process/kfd_evict.h"

@@ -34,7 +34,7 @@ static u32 kfd_cp_waves(void)
 }
 
 /**
- * kfd_cp_stack_bytes() - return the size of the control stack to allocate
+ * kfd_cp_stack_bytes() - return the size of the control stack that user space allocates
  *
  * Return: the size in bytes, a multiple of PAGE_SIZE.
  */
@@ -44,10 +44,10 @@ u32 kfd_cp_stack_bytes(void)
 }
 
 /**
- * kfd_cp_save_bytes() - return the size of the context save area to allocate
+ * kfd_cp_save_bytes() - return the size of the context save area that user space allocates
  *
- * User space allocates the area. The result includes the control stack, but not the area for the
- * debugger that follows in the same allocation.
+ * The result includes the control stack, but not the area for the debugger that follows in the same
+ * allocation.
  *
  * Return: the size in bytes, a multiple of PAGE_SIZE.
  */
