@@ -276,9 +276,10 @@ static bool attr_all_reach(const struct attr_mock *m,
 
 /*
  * Check that the attributes take precedence over the policy. Without access, the fault is
- * denied. Memory moves to the preferred location if the faulting GPU can reach this location.
- * If the range stays mapped, all other GPUs with access must reach the location, too. In all
- * other cases the policy decides. No GPU has pulled the memory before, and VRAM has free space.
+ * denied. Memory moves to the preferred location if the faulting GPU can reach this location,
+ * otherwise to the location that the policy chooses. But if the range stays mapped and another GPU
+ * with access cannot reach the location, memory does not move. No GPU has pulled the memory before,
+ * and VRAM has free space.
  */
 static void policy_fault(struct kunit *test)
 {
