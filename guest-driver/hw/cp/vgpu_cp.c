@@ -314,9 +314,24 @@ static void cp_report_hang(struct vgpu_device *vdev)
 }
 
 /**
+ * vgpu_cp_lost() - get the number of times that the state of compute queues was lost
+ * @vdev: device
+ *
+ * Context: any.
+ *
+ * Return: the number. If it has changed, the caller must not run again any queue that ran
+ * before the change.
+ */
+u32 vgpu_cp_lost(struct vgpu_device *vdev)
+{
+	return atomic_read(&to_hw_state(vdev)->cp.lost);
+}
+
+/**
  * vgpu_cp_run() - run the queues of the list in vgpu_cp_next_list(), and no other queues
  * @vdev: device
  * @dwords: length of the list, at most VGPU_CP_LIST_DWORDS; if 0, no queue runs
+ * @lost: value of vgpu_cp_lost() before the caller chose the queues of the list
  *
  * On return queues that are not in the list are unmapped, and their MQDs hold their state.
  * During a reset the function only stores the list, for vgpu_cp_unpark(). If the CP hangs,
@@ -327,9 +342,11 @@ static void cp_report_hang(struct vgpu_device *vdev)
  * Context: sleeps, does not allocate.
  *
  * Return: 0, also if the list was only stored during a reset or the device has vanished;
- * -EINVAL if the list is too long; -ETIME if the CP hung and has been reset or given up.
+ * -EINVAL if the list is too long; -EAGAIN, with nothing stored, if vgpu_cp_lost() is not @lost
+ * any more: the list may have queues whose state is lost, so the caller builds it again; -ETIME
+ * if the CP hung and has been reset or given up.
  */
-int vgpu_cp_run(struct vgpu_device *vdev, u32 dwords)
+int vgpu_cp_run(struct vgpu_device *vdev, u32 dwords, u32 lost)
 {
 	struct vgpu_cp *cp = &to_hw_state(vdev)->cp;
 	bool hangs;
@@ -338,6 +355,10 @@ int vgpu_cp_run(struct vgpu_device *vdev, u32 dwords)
 		return -EINVAL;
 
 	mutex_lock(&cp->lock);
+	if (lost != vgpu_cp_lost(vdev)) {
+		mutex_unlock(&cp->lock);
+		return -EAGAIN;
+	}
 	cp->list = !cp->list;
 	cp->list_dwords = dwords;
 	if (dwords)
@@ -358,20 +379,6 @@ int vgpu_cp_run(struct vgpu_device *vdev, u32 dwords)
 	return -ETIME;
 }
 EXPORT_SYMBOL_IF_KUNIT(vgpu_cp_run);
-
-/**
- * vgpu_cp_lost() - get the number of times that the state of compute queues was lost
- * @vdev: device
- *
- * Context: any.
- *
- * Return: the number. If it has changed, the caller must not run again any queue that ran
- * before the change.
- */
-u32 vgpu_cp_lost(struct vgpu_device *vdev)
-{
-	return atomic_read(&to_hw_state(vdev)->cp.lost);
-}
 
 /**
  * vgpu_cp_park() - unmap all compute queues before a reset

@@ -25,7 +25,7 @@ struct vgpu_device;
 
 /* vgpu_cp.c */
 __le32 *vgpu_cp_next_list(struct vgpu_device *vdev);
-int vgpu_cp_run(struct vgpu_device *vdev, u32 dwords);
+int vgpu_cp_run(struct vgpu_device *vdev, u32 dwords, u32 lost);
 u32 vgpu_cp_lost(struct vgpu_device *vdev);
 
 /* vgpu_cp_hqd.c */

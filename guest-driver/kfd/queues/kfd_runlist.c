@@ -95,9 +95,8 @@ static u32 kfd_sched_gws(struct kfd_process_device *pdd, u32 lost)
  * Append a process and its queues to a run list; return the number of dwords. Leave out queues
  * that were lost in a reset, because kfd_queues_recovered() may not have stopped them yet.
  */
-static u32 kfd_sched_emit(struct kfd_process_device *pdd, __le32 *dw)
+static u32 kfd_sched_emit(struct kfd_process_device *pdd, u32 lost, __le32 *dw)
 {
-	u32 lost = vgpu_cp_lost(pdd->node->vdev);
 	struct kfd_queue *q;
 	u32 n = 0;
 
@@ -120,15 +119,20 @@ int kfd_sched_submit(struct kfd_node *node)
 {
 	struct kfd_sched *sched = &node->dqm->sched;
 	struct qcm_process_device *qpd;
-	u32 n = 0;
+	u32 lost, n;
 	__le32 *dw;
 	int ret;
 
 	mutex_lock(&sched->lock);
-	dw = vgpu_cp_next_list(node->vdev);
-	list_for_each_entry(qpd, &sched->qpds, run_link)
-		n += kfd_sched_emit(qpd->pdd, dw + n);
-	ret = vgpu_cp_run(node->vdev, n);
+	/* Each repetition is due to another reset in which the CP did not save its queues. */
+	do {
+		lost = vgpu_cp_lost(node->vdev);
+		dw = vgpu_cp_next_list(node->vdev);
+		n = 0;
+		list_for_each_entry(qpd, &sched->qpds, run_link)
+			n += kfd_sched_emit(qpd->pdd, lost, dw + n);
+		ret = vgpu_cp_run(node->vdev, n, lost);
+	} while (ret == -EAGAIN);
 	mutex_unlock(&sched->lock);
 	return ret;
 }

@@ -247,10 +247,37 @@ static void cp_hangs(struct kunit *test)
 	h->vdev = &mock->vdev;
 	INIT_DELAYED_WORK(&h->late, cp_stop_late);
 	schedule_delayed_work(&h->late, HZ / 20);
-	KUNIT_EXPECT_EQ(test, vgpu_cp_run(&mock->vdev, 0), -ETIME);
+	KUNIT_EXPECT_EQ(test, vgpu_cp_run(&mock->vdev, 0, 0), -ETIME);
 	KUNIT_EXPECT_TRUE(test, READ_ONCE(h->over));
 	flush_delayed_work(&h->late);
-	KUNIT_EXPECT_EQ(test, vgpu_cp_run(&mock->vdev, 0), 0);
+	KUNIT_EXPECT_EQ(test, vgpu_cp_run(&mock->vdev, 0, 0), 0);
+	mutex_destroy(&cp->lock);
+}
+
+/*
+ * The state of the queues is lost in a reset after a caller has chosen the queues of a list.
+ * Catches: the list is stored, so that the CP starts queues from MQDs of an earlier time after the
+ * reset.
+ */
+static void cp_list_of_lost_queues(struct kunit *test)
+{
+	struct vgpu_mock *mock = vgpu_mock_new(test);
+	struct vgpu_cp *cp = &mock->hw.cp;
+	u32 lost = atomic_read(&cp->lost);
+
+	mutex_init(&cp->lock);
+	init_waitqueue_head(&cp->reset);
+	cp->off = true;
+	cp->lists[0] = kunit_kzalloc(test, VGPU_CP_LIST_BYTES, GFP_KERNEL);
+	cp->lists[1] = kunit_kzalloc(test, VGPU_CP_LIST_BYTES, GFP_KERNEL);
+	KUNIT_ASSERT_TRUE(test, cp->lists[0] && cp->lists[1]);
+	atomic_inc(&cp->lost);
+	KUNIT_EXPECT_EQ(test, vgpu_cp_run(&mock->vdev, VGPU_CP_QUEUE_DWORDS, lost),
+			-EAGAIN);
+	KUNIT_EXPECT_EQ(test, cp->list_dwords, 0);
+	lost = atomic_read(&cp->lost);
+	KUNIT_EXPECT_EQ(test, vgpu_cp_run(&mock->vdev, VGPU_CP_QUEUE_DWORDS, lost), 0);
+	KUNIT_EXPECT_EQ(test, cp->list_dwords, VGPU_CP_QUEUE_DWORDS + VGPU_CP_CHAIN_DWORDS);
 	mutex_destroy(&cp->lock);
 }
 
@@ -261,6 +288,7 @@ static struct kunit_case cp_cases[] = {
 	KUNIT_CASE(cp_resize),
 	KUNIT_CASE(cp_state),
 	KUNIT_CASE(cp_hangs),
+	KUNIT_CASE(cp_list_of_lost_queues),
 	{}
 };
 
