@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Evicts the BOs and queues of a process, and restores them.
+ * Takes the queues of a process off the hardware before its BOs are evicted, and restores the BOs
+ * and the queues.
  *
  * DOC: eviction fence
  *
@@ -160,8 +161,8 @@ static int kfd_fence_renew(struct kfd_process *p)
 }
 
 /*
- * Count one more reason to keep the process's queues off the hardware, on every GPU. The caller
- * holds queue_lock.
+ * Take the process's queues off the hardware of every GPU: count one more reason in
+ * kfd_process_device.evicted. The caller holds queue_lock.
  */
 static void kfd_evict_all(struct kfd_process *p)
 {
@@ -243,9 +244,9 @@ void kfd_evict_now(struct amdkfd_process_info *info,
 EXPORT_SYMBOL_IF_KUNIT(kfd_evict_now);
 
 /*
- * Return true if a task waits for the newest eviction fence. If not, eviction_work may have been
- * queued for an older fence: kfd_evict_now() has signalled that fence, and a restore has replaced
- * that fence with the newest one. The caller holds queue_lock.
+ * Return true if a task waits for the newest eviction fence. eviction_work may have been queued for
+ * an older fence, which kfd_evict_now() has signalled and a restore has replaced since; then no
+ * task need wait for the newest fence. The caller holds queue_lock.
  */
 static bool kfd_evict_wanted(const struct kfd_process *p)
 {

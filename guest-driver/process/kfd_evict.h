@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Declares the functions that evict and restore a process's BOs, and those that take its
- * queues off the hardware and put them back. Functions are documented in kfd_evict.c.
+ * Declares the functions that take a process's queues off the hardware before its BOs are
+ * evicted, and those that restore BOs and queues. Functions are documented in kfd_evict.c.
  */
 #ifndef KFD_EVICT_H
 #define KFD_EVICT_H

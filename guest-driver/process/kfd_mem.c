@@ -35,9 +35,9 @@
 #include "kfd_process.h"
 
 /*
- * Implements vgpu_bo_owner_ops.evict_ok. Returns false if a resident process maps the BO, and
- * either the process keeps the BO in place (kfd_process_keeps()) or the current task acts for the
- * process (kfd_process_is_own()).
+ * Implements vgpu_bo_owner_ops.evict_ok. Returns false if a process with queues that maps the BO
+ * keeps the BO in place (kfd_process_keeps()), or if the current task acts for such a process and
+ * the BO is not in system memory (TTM_PL_SYSTEM).
  */
 static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 {
@@ -61,7 +61,10 @@ static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 	return true;
 }
 
-/* Implements vgpu_bo_owner_ops.evict_in. */
+/*
+ * Implements vgpu_bo_owner_ops.evict_in. Returns 0 if the current task acts for a process with
+ * queues that maps the BO, because no known time ends that refusal of kgd_mem_evict_ok().
+ */
 static unsigned long kgd_mem_evict_in(struct vgpu_bo *bo)
 {
 	struct amdkfd_process_info *info;
@@ -163,13 +166,13 @@ static u32 kgd_mem_gem_flags(u32 domain, u32 flags)
 }
 
 /*
- * An allocation of VRAM fails only after at least this number of tries, because other threads may
- * take the VRAM that an eviction has freed.
+ * As long as vgpu_vram_mgr_make_room() returns 0, an allocation of VRAM is tried at least this
+ * number of times, because other threads may take the VRAM that an eviction has freed.
  */
 #define KGD_MEM_CREATE_TRIES	16u
 /*
- * An allocation of VRAM fails only after at least this time, in jiffies, because restored processes
- * keep their VRAM for some time (kfd_timeslice.c).
+ * As long as vgpu_vram_mgr_make_room() returns 0, an allocation of VRAM is tried for at least this
+ * time, in jiffies, because restored processes keep their VRAM for some time (kfd_timeslice.c).
  */
 #define KGD_MEM_CREATE_TIME	(10 * HZ)
 /*

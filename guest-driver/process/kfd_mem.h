@@ -32,7 +32,7 @@ struct vgpu_vm_bo;
  * @vbo: the mapping in the VM
  * @va: GPU address of the mapping's first byte
  * @size: length in bytes
- * @fresh: true if kgd_mem_map() has created the mapping and has not returned yet
+ * @fresh: true until kgd_mem_map() has written the page-table entries of the new mapping
  * @queue_refcount: number of queues that use the mapping; the mapping can be unmapped only if
  *                  the number is 0
  *
@@ -108,7 +108,7 @@ struct kgd_mem {
 /* kfd_mem.c */
 int kgd_mem_create(struct kfd_process_device *pdd, u64 va, u64 size, u32 flags,
 		   u64 user_addr, bool later, struct kgd_mem **out);
-/* Time limit for a call that waits for VRAM for page tables, in jiffies. */
+/* Time limit for kgd_mem_map() and GEM_VA to wait for VRAM for page tables, in jiffies. */
 #define KGD_MEM_TABLES_PATIENCE	(10 * HZ)
 int kgd_mem_make_table_room(struct vgpu_device *vdev, unsigned int frees,
 			    unsigned long until);

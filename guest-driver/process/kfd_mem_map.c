@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Maps struct kgd_mem in the VMs of its process, by struct kfd_mem_attachment. */
+/* Maps memory (struct kgd_mem) in the VMs of its process; a mapping is a kfd_mem_attachment. */
 #include <linux/dma-buf.h>
 #include <linux/iommu.h>
 #include <linux/jiffies.h>
@@ -45,9 +45,8 @@ static u64 kgd_mem_pte_flags(const struct kgd_mem *mem,
 }
 
 /*
- * Return true if @pdd's GPU can address the BO's memory. Set *@peer to VGPU_PEER_NONE, except if
- * the memory is VRAM or a BAR of another GPU that @pdd's GPU can address: then set *@peer to the
- * way to that memory.
+ * Return true if @pdd's GPU can address the BO's memory. *@peer receives the way to VRAM or a BAR
+ * of another GPU that @pdd's GPU can address, or VGPU_PEER_NONE for any other memory.
  */
 static bool kgd_mem_reachable(const struct kgd_mem *mem,
 			      const struct kfd_process_device *pdd,
@@ -59,7 +58,10 @@ static bool kgd_mem_reachable(const struct kgd_mem *mem,
 	*peer = VGPU_PEER_NONE;
 	if (vdev == home)
 		return true;
-	/* The imported memory may be VRAM of a third device, which this driver does not map. */
+	/*
+	 * The imported memory may be VRAM of a third device, which only the GPU that has imported
+	 * the memory (@home) maps.
+	 */
 	if (attach && attach->peer2peer)
 		return false;
 	if (mem->domain != AMDGPU_GEM_DOMAIN_GTT) {
@@ -122,11 +124,9 @@ static bool kgd_mem_resv_mapped(const struct kgd_mem *mem)
 	if (mem->mapped_to_gpu_memory)
 		return true;
 	/*
-	 * If the BO was neither exported nor imported nor mapped by GEM_VA, @mem is its only struct
-	 * kgd_mem, and no other BO uses its reservation. This is not true for a BO of doorbells or
-	 * of the MMIO page, which several struct kgd_mem share. But this BO is pinned, so it is
-	 * never evicted and needs no eviction fence: the caller may remove the fence although
-	 * another struct kgd_mem still maps the BO.
+	 * A BO that was neither exported nor imported nor mapped by GEM_VA has no other struct
+	 * kgd_mem, so no other memory shares its reservation. Several struct kgd_mem may share a
+	 * BO of doorbells or of the MMIO page, but such a BO is pinned and so never evicted.
 	 */
 	if (!mem->dmabuf && !mem->gem)
 		return false;

@@ -21,9 +21,9 @@
  * A restore reserves all BOs under one ww ticket, twice: first to start the copies of BOs to VRAM
  * (kgd_mem_send_ahead()), then to give each BO its place and its entries (kgd_mem_bring_all()).
  * Between the two, the restore waits for the copies without reservations, so that CPU faults and
- * allocations need not wait for the copies. With a ticket, TTM waits for a BO that another task has
- * reserved, instead of skipping the BO; and no other task evicts a BO of the process while the next
- * BO is placed.
+ * allocations can take the reservations meanwhile. With a ticket, TTM waits for a BO that another
+ * task has reserved, instead of skipping the BO; and no other task evicts a BO of the process while
+ * the next BO is placed.
  *
  * A ticket is of no use after TTM has found no room: TTM 6.12 returns -ENOSPC even if a lock
  * failed with -EDEADLK, and after -EDEADLK the caller must drop all reservations before it locks

@@ -92,7 +92,8 @@ struct kfd_process *kfd_process_alloc(struct mm_struct *mm,
 
 /**
  * kfd_process_free() - free a process
- * @p: process without references; the caller has freed the parts that belong to kfd/ and svm/
+ * @p: process without references; the caller has freed its BOs, its state on the GPUs, its PASID,
+ *     and the parts that belong to kfd/ and svm/
  *
  * The structure is freed after an RCU grace period, because a lookup may still read it.
  *
@@ -231,7 +232,7 @@ struct kfd_process *kfd_lookup_process_by_pasid(u16 pasid)
  * kfd_lookup_process_after() - find the process with the next higher PASID
  * @pasid: PASID of the process that the caller visited before, or 0 in the first call
  *
- * Used by loops over all processes that hold no lock from one process to the next.
+ * Used by loops that visit all processes and hold no lock between two visits.
  *
  * Context: any. Does not allocate.
  *
@@ -354,7 +355,7 @@ struct kfd_process_device *kfd_process_device_of(struct kfd_process *p,
 }
 
 /**
- * kfd_process_report_eviction() - send the SMI event of an eviction on each GPU
+ * kfd_process_report_eviction() - send each GPU's SMI clients the event of an eviction
  * @p: process whose queues have been taken off the hardware
  * @trigger: reason of the eviction
  *
@@ -371,7 +372,7 @@ void kfd_process_report_eviction(struct kfd_process *p,
 }
 
 /**
- * kfd_process_report_restore() - send the SMI event of a restore on each GPU
+ * kfd_process_report_restore() - send each GPU's SMI clients the event of a restore
  * @p: process
  * @on: true if the queues may run again, false if the restore failed and will be repeated
  *
@@ -596,8 +597,8 @@ int kfd_process_device_init_vm(struct kfd_process_device *pdd,
 	}
 	pdd->drm_priv = drm_priv;
 	/*
-	 * Set vm last, with release semantics, because svm/ reads pdd->vm without
-	 * kfd_process.mutex.
+	 * Set vm last, with release semantics, because svm/ and kfd_mem_gem_device() read pdd->vm
+	 * without kfd_process.mutex.
 	 */
 	smp_store_release(&pdd->vm, vm);
 	return 0;

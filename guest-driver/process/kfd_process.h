@@ -62,8 +62,8 @@ struct vgpu_vm;
  * @evicted: number of reasons that keep the queues off the hardware; if 0, the queues may run.
  *           Protected by kfd_process.queue_lock
  * @flags: bits KFD_PDD_*, accessed by atomic bit operations
- * @lost_reported: true if the last recovery reported the loss of the GPU's VRAM to the
- *                 process; used by recovery only
+ * @lost_reported: true if the last recovery found the page tables in @vm lost with VRAM; the loss
+ *                 has been reported to the process then. Used by recovery only
  * @dbg: debugging; kfd_dbg_device_init() allocates it
  * @sh_hidden_private_base: address of the shaders' scratch memory; protected by kfd_process.mutex
  * @tba_addr: address of the trap handler; protected by kfd_process.mutex
@@ -143,7 +143,7 @@ enum kfd_criu_state {
  * @svms: SVM ranges; svm_range_list_init() allocates it
  * @xnack_enabled: true if page faults of the process are repaired. Written by svm_set_xnack()
  *                 with @mutex held; the fault path and notifiers read it without a lock
- * @criu_state: state of a checkpoint or restore; in any state but KFD_CRIU_NONE, the queues
+ * @criu_state: state of a checkpoint or restore; in any state except KFD_CRIU_NONE, the queues
  *              are off the hardware. Protected by @mutex
  * @criu_owner: current->files of the process that has paused this process for a checkpoint, or
  *              NULL. Written under @mutex, read without a lock

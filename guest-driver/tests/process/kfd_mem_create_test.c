@@ -28,8 +28,8 @@
 
 #define CREATE_BOS	20u
 /*
- * Number of calls of evict_ok() that return false. An allocation calls evict_ok() more often in its
- * 16 tries (KGD_MEM_CREATE_TRIES), so it sees evict_ok() return true.
+ * Number of calls of create_lets_go() that return false. An allocation calls this function more
+ * often in its 16 tries (KGD_MEM_CREATE_TRIES), so that a later call returns true.
  */
 #define CREATE_REFUSALS	8u
 #define VALIDATE_BOS	3u
@@ -139,8 +139,8 @@ static int create_holder(void *arg)
 		if (m->stop)
 			return 0;
 		/*
-		 * No trylock fails: the test's thread waits for held, and holds none of these
-		 * reservations.
+		 * No trylock fails, because the test's thread waits for m->held and holds none of
+		 * these reservations.
 		 */
 		for (i = 0; i < m->n; i++)
 			WARN_ON(!dma_resv_trylock(m->bo[i]->tbo.base.resv));
