@@ -66,10 +66,12 @@ struct vgpu_bo_owner_ops {
  * @domains: preferred places, AMDGPU_GEM_DOMAIN_*; changed with the reservation held
  * @flags: AMDGPU_GEM_CREATE_* of the creation
  * @root: object whose reservation the BO shares, or NULL; referenced by the BO
- * @vm_mappings: struct vgpu_vm_bo of each VM that maps the BO; protected by the reservation. A
- *               change of the list of a user pointer also needs vgpu_userptr_lock()
- * @users: struct kgd_mem of each process that uses the BO; protected by the reservation
- * @owner_ops: functions of the owner, or NULL; set once, with the reservation held
+ * @vm_mappings: list of the BO's mappings (struct vgpu_vm_bo) in all VMs; protected by the
+ *               reservation. If the BO is a user pointer, changes also need vgpu_userptr_lock()
+ * @users: list of the struct kgd_mem that use the BO, of all processes; protected by the
+ *         reservation
+ * @owner_ops: functions of the owner, or NULL; set once, by the creator of the BO or with the
+ *             reservation held
  * @owner: data of @owner_ops->vacate; protected by the reservation
  * @charged: domain (AMDGPU_GEM_DOMAIN_*) under which KFD's memory limit counts the BO; set
  *           with @owner_ops, read by @owner_ops->release. Differs from @domains if user

@@ -545,7 +545,7 @@ struct dma_fence *vgpu_mm_copy_pages(struct vgpu_device *vdev, bool to_vram,
 	}
 	/*
 	 * If VRAM was lost during the submissions, the jobs that run after the loss read lost
-	 * content.
+	 * content, so the copy fails.
 	 */
 	if (!ret && !to_vram && vram_epoch != atomic_read(&vdev->hw->vram_epoch))
 		ret = -ECANCELED;

@@ -10,7 +10,7 @@
  * these fences. A job that waits for its dependencies blocks the jobs after it in its queue.
  *
  * Copies of SVM pages have no dependencies and use no queue: vgpu_copy_job_submit() submits their
- * jobs directly to the ring, so that these jobs do not wait for moves of BOs.
+ * jobs directly to the ring, so that these jobs do not wait for moves of BOs that are in a queue.
  *
  * The fence of an operation is the scheduler's fence of its last job. The fence signals without
  * error when the engine, or the CPU in its place, has executed the job. If the job fails, the fence
@@ -393,9 +393,9 @@ err:
  * @vdev: device
  *
  * Pushes one job to each queue. For a new entity drm_sched prefers the scheduler with the fewest
- * entities, and counts only entities that have had a job. After the jobs of this function all
- * schedulers have the same number of such entities, so the render node's entities are spread
- * evenly.
+ * entities and unfinished jobs, and counts only entities that have had a job. After the jobs of
+ * this function all schedulers have the same number of such entities, so the render node's entities
+ * are spread evenly.
  *
  * Return: 0, or an error of vgpu_copy_job_new() or vgpu_copy_job_push(). The caller calls
  * vgpu_copy_stop() in either case.

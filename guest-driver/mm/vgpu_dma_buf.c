@@ -244,8 +244,9 @@ static int vgpu_dma_buf_place(struct vgpu_bo *bo,
 }
 
 /*
- * The caller holds the reservation. The importer waits for the fences of usage KERNEL before it
- * uses the mapping.
+ * Map the BO's memory for an importer, after a move to memory that the importer reaches. The caller
+ * holds the reservation. The importer waits for the fences of usage KERNEL before it uses the
+ * mapping.
  */
 static struct sg_table *vgpu_dma_buf_map(struct dma_buf_attachment *attach,
 					 enum dma_data_direction dir)

@@ -53,8 +53,8 @@ struct vgpu_gtt_mgr {
  * @task: task that is running @work, or NULL
  * @noreclaim: argument for memalloc_noreclaim_restore() while @task may use the memory
  *             reserves, else 0; only @task accesses this member
- * @rest_until: time in jiffies up to which the shrinker reports no pages, because the last run of
- *              @work found all BOs in use
+ * @rest_until: time in jiffies up to which the shrinker reports no pages, because a run of @work
+ *              has swapped out nothing
  * @runs: number of runs of @work
  * @ran: woken after each run
  */
@@ -133,8 +133,9 @@ struct vgpu_tt {
  * @placement: the placement that was requested last; protected by the reservation
  * @kmap: CPU mapping of vgpu_bo_kmap(); protected by the reservation
  * @kmaps: number of users of @kmap, each of which pins the BO; protected by the reservation
- * @vram_lost: true if the BO was in VRAM when a reset lost VRAM; never cleared. vgpu_vram_mgr.lock
- *             protects this member and the following members up to @leaving_epoch
+ * @vram_lost: true if a reset lost VRAM while the BO was in VRAM or was being copied out of VRAM;
+ *             never cleared. vgpu_vram_mgr.lock protects this member and the following members up
+ *             to @leaving_epoch
  * @lost_epoch: value of vgpu_hw.vram_epoch after the last loss of VRAM for which
  *              VGPU_STAT_BOS_LOST counts the BO; valid if @vram_lost is true
  * @lost_link: link in vgpu_vram_mgr.lost if @vram_lost is true

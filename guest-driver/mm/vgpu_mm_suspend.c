@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Saves VRAM over a sleep of the system. After vgpu_mm_evict_all() has evicted the other BOs,
- * vgpu_mm_suspend() saves the content of pinned VRAM (page tables); vgpu_mm_resume() writes it
- * back to the same place.
+ * Saves VRAM over a sleep of the system. After vgpu_mm_evict_all() has evicted all BOs that are not
+ * pinned, vgpu_mm_suspend() saves the content of pinned VRAM (page tables); vgpu_mm_resume() writes
+ * the content back to the same place.
  */
 #include <linux/slab.h>
 #include <linux/vmalloc.h>

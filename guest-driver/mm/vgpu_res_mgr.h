@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Queries of VRAM and system memory: their sizes, their usage, and the BOs whose content was
- * lost with VRAM. The structures are public because the inline functions of vgpu_res_cursor.h
+ * Managers of VRAM and of system memory: size, usage, room for allocations, recovery after a
+ * loss of VRAM. The structures are public because the inline functions of vgpu_res_cursor.h
  * use them; code outside of mm/ does not access their members. Functions are documented in
  * vgpu_vram_mgr.c, vgpu_vram_evict.c and vgpu_gtt_mgr.c.
  */

@@ -24,7 +24,7 @@
 
 #include "vgpu_mm_priv.h"
 
-/* Smallest number of pages that reclaim requests from the worker: 2 MiB. */
+/* Number of pages that reclaim requests from the worker at a time, unless fewer exist: 2 MiB. */
 #define SHRINK_BATCH_PAGES	(SZ_2M >> PAGE_SHIFT)
 /* Number of pages that the OOM notifier requests from the worker: 16 MiB. */
 #define SHRINK_OOM_PAGES	(SZ_16M >> PAGE_SHIFT)
@@ -32,7 +32,7 @@
 #define SHRINK_OOM_WAIT		HZ
 /* Largest BO whose copy may use the memory reserves: 2 MiB. */
 #define SHRINK_RESERVE_PAGES	(SZ_2M >> PAGE_SHIFT)
-/* Time in jiffies for which the shrinker reports no pages after the worker found all BOs in use. */
+/* Time in jiffies for which the shrinker reports no pages after a run that swapped out nothing. */
 #define SHRINK_REST		(HZ / 10)
 
 static struct vgpu_shrink *shrink_of_work(struct work_struct *work)

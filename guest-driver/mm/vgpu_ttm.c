@@ -7,9 +7,10 @@
  * BO without users first clears the BO's mappings (vgpu_mm_vm_ops.move_notify), then copies; TTM
  * keeps the old memory until the copy has completed. A move of a BO with users does not wait for
  * the users: the copy runs after the users' jobs, and the mappings stay until then
- * (vgpu_mm_vm_ops.move_later). In two cases the thread that moves a BO waits for the BO's users: if
- * the move keeps the BO's pages (vgpu_move_in_place()), and if the BO has importers, since
- * importers must be notified before the move.
+ * (vgpu_mm_vm_ops.move_later). In three cases the thread that moves a BO waits for the BO's users:
+ * if the move keeps the BO's pages (vgpu_move_in_place()); if the BO's owner moves the content
+ * (vgpu_move_vacate()); and if the BO has importers, since importers must be notified before the
+ * move.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -143,8 +144,8 @@ static bool vgpu_ttm_vacates(struct ttm_buffer_object *tbo)
 }
 
 /*
- * Tells TTM whether the eviction of a BO is useful and allowed. The function changes no state and
- * must not sleep.
+ * Returns true if the eviction of a BO is useful and allowed, so that TTM may evict it. Changes no
+ * state; must not sleep.
  */
 static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
 				       const struct ttm_place *place)
@@ -330,8 +331,8 @@ static int vgpu_move_in_place(struct ttm_buffer_object *tbo,
 }
 
 /*
- * If @used is true, the copy runs after the BO's users, and the mappings that they use still
- * exist.
+ * Copy the BO's content to @new. If @used is true, the copy runs after the BO's users, and the
+ * mappings that they use still exist.
  */
 static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 			  struct ttm_resource *new)

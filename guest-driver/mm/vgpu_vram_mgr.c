@@ -353,7 +353,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_distrust);
  * @vdev: device, after a reset; earlier jobs have ended
  *
  * Marks the BOs in VRAM. Copy jobs that were created before the loss of VRAM are cancelled
- * (vgpu_copy_job.c), so the function also marks the BOs whose copy out of VRAM had not completed.
+ * (vgpu_copy_job.c), so the function also marks each BO whose copy out of VRAM was or will be
+ * cancelled.
  *
  * Context: takes the manager's lock. Holders of the lock allocate memory, so the worker of the
  * recovery must not call the function.

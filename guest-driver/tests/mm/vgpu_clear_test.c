@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test which fences of a reservation the clear of VRAM by vgpu_mm_clear_res() (mm/vgpu_copy.c)
- * waits for. Catches: the wipe of a BO without references does not wait for jobs that write to the
- * BO, so that the manager reports memory with the jobs' data as clear; the clear of new memory
- * waits for users of the BO.
+ * Test vgpu_mm_clear_res() (mm/vgpu_copy.c): for which fences of a reservation the clear of VRAM
+ * waits. Catches: the wipe of a BO without references does not wait for jobs that write to the BO,
+ * so that the manager reports memory with the jobs' data as clear; the clear of new memory waits
+ * for users of the BO.
  */
 #include <linux/dma-fence.h>
 #include <linux/dma-resv.h>

@@ -116,8 +116,7 @@ static void unmap_released(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(u->task));
 
 	/*
-	 * vgpu_mm_unmap_dma() must wait here without holding lru_lock, because unmap_listed() takes
-	 * it.
+	 * vgpu_mm_unmap_dma() must wait here without lru_lock, which unmap_listed() takes.
 	 */
 	KUNIT_EXPECT_FALSE(test, wait_for_completion_timeout(&u->done, HZ / 20));
 	for (i = 0; i < UNMAP_BOS; i++)
