@@ -31,7 +31,7 @@ struct vgpu_device;
  * @vmid: VMID, or 0 if none is assigned. Changed with vgpu_vm_state.pt_lock held, read without
  *        a lock
  * @vmid_reserved: if true, drm/ takes the VMID away from this address space only if all VMIDs
- *                 are reserved; set and read by drm/ without a lock
+ *                 of the render node are reserved; set and read by drm/ without a lock
  * @vram_epoch: value of vgpu_hw.vram_epoch when the tables were created or, after a loss of
  *              VRAM, written again by vgpu_vm_restore_tables(); read without a lock
  */

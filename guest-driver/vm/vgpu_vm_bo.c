@@ -21,7 +21,7 @@
  *	queues	Queues run only while no eviction fence of the process has
  *		signalled, and the move depends on the eviction fence in the BO's
  *		reservation. Queues are restored after the move, when all
- *		mappings are written (kgd_mem_validate())
+ *		mappings are written (kgd_mem_validate_all())
  *	jobs	The move depends on all jobs that were pushed to the address
  *		space earlier, whichever BOs these jobs list
  *		(vgpu_vm_bo_move_users()). Later jobs are pushed only when no

@@ -16,7 +16,7 @@
 
 /*
  * Returns true if @vdev reaches the BARs of @owner by PCIe. The probe has tested that BAR 0 covers
- * all of VRAM, so it suffices to compare the bus address of VRAM's last byte with the DMA mask.
+ * all of VRAM, so VRAM's last byte has a bus address, which the DMA mask of @vdev must cover.
  */
 static bool peer_pcie(struct vgpu_device *vdev, const struct vgpu_device *owner)
 {

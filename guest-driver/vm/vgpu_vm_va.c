@@ -407,7 +407,7 @@ static void vbo_try_update_moved(struct vgpu_vm_bo *vbo,
  * @idle: true if no job runs in @vm and none will run before the caller's next job
  *
  * If another thread holds the reservation of a mapping's BO, or if the GPU does not reach the BO,
- * the function skips the mapping, which stays without entries until the next call. The function
+ * the function skips the mapping, which stays marked as moved until the next call. The function
  * does not wait for moves and clears of BOs: later jobs depend on these moves and clears
  * (vgpu_vm_last_update()). If @idle is false, the function skips BOs with moves or clears in
  * flight, since jobs in flight must not access the memory of these BOs.

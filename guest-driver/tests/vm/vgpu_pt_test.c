@@ -150,7 +150,7 @@ static struct walk pt_walk(const struct pt_mock *m, u64 page)
 		}
 		/*
 		 * Report an error for entries that the driver never writes: pointers to system
-		 * memory, and leaves larger than 2 MiB.
+		 * memory, leaves larger than 2 MiB, and PDB1 entries with another BFS.
 		 */
 		if (entry & (VGPU_PDE_SYSTEM | VGPU_PDE_PTE) ||
 		    (level == VGPU_LEVEL_PDB1 &&
@@ -435,7 +435,7 @@ static void pt_no_memory(struct kunit *test)
 
 /*
  * Overwrite the tables with random data, and rebuild the tree. Catches: the rebuilt tree lacks a
- * table, or has a leaf or another valid entry, although the rebuild removes all mappings.
+ * table, or maps a page.
  */
 static void pt_rebuild(struct kunit *test)
 {

@@ -120,8 +120,8 @@ static void vm_cut_moved(struct kunit *test)
 }
 
 /*
- * Clear one to three pages at a time in a 2 MiB leaf. Catches: the entry of a page that was not
- * cleared changes.
+ * Clear one to three pages at a time in a 2 MiB leaf. Catches: the translation of a page that was
+ * not cleared changes.
  */
 static void vm_cut_leaf(struct kunit *test, bool sdma)
 {
@@ -370,8 +370,8 @@ static const struct dma_fence_ops mock_fence_ops = {
 static DEFINE_SPINLOCK(mock_fence_lock);
 
 /*
- * Catches: the fence of vgpu_vm_last_update() signals before the moves of all BOs that were
- * mapped.
+ * Catches: the fence of vgpu_vm_last_update() signals before the moves of all mapped BOs have
+ * completed; an update maps a BO before the BO's move has completed, while a job may run.
  */
 static void vm_last_update(struct kunit *test)
 {
