@@ -124,9 +124,11 @@ static bool kgd_mem_resv_mapped(const struct kgd_mem *mem)
 	if (mem->mapped_to_gpu_memory)
 		return true;
 	/*
-	 * A BO that was neither exported nor imported nor mapped by GEM_VA has no other struct
-	 * kgd_mem, so no other memory shares its reservation. Several struct kgd_mem may share a
-	 * BO of doorbells or of the MMIO page, but such a BO is pinned and so never evicted.
+	 * If the BO was neither exported nor imported nor mapped by GEM_VA, @mem is its only struct
+	 * kgd_mem, and no other BO uses its reservation. This is not true for a BO of doorbells or
+	 * of the MMIO page, which several struct kgd_mem share. But this BO is pinned, so it is
+	 * never evicted and needs no eviction fence: the caller may remove the fence although
+	 * another struct kgd_mem still maps the BO.
 	 */
 	if (!mem->dmabuf && !mem->gem)
 		return false;

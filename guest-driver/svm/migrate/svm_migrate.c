@@ -452,9 +452,12 @@ static bool svm_touch_pause(struct page *page)
 
 /*
  * Migrate the page of a CPU fault, and its neighbours up to the granularity. If no page has moved
- * after SVM_TOUCH_TRIES tries, return 0, so that the CPU repeats the access. By then the page may
- * not be mapped at the address any more, in which case the tries could not select the page.
- * svm_touch_pause() does not notice this while another process maps the page.
+ * after SVM_TOUCH_TRIES tries, return 0, so that the CPU repeats the access. If the page is still
+ * mapped at the address, the repeated access faults again and starts new tries.
+ *
+ * The number of tries is limited, because another thread may have unmapped the page from the
+ * address while another process still maps the page. Then no try selects the page, and
+ * svm_touch_pause() does not detect this. The repeated access no longer finds the page.
  */
 static vm_fault_t svm_touch_move(struct svm_bo *sb, struct vm_fault *vmf)
 {
