@@ -110,7 +110,7 @@ static void vgpu_pci_remove(struct pci_dev *pdev)
 	if (!vgpu_hw_present(vdev)) {
 		drm_err(&vdev->drm,
 			"device does not answer: content of its VRAM is lost\n");
-		/* Signal all fences: the device completes no more jobs. */
+		/* Signal all fences, because the device completes no more jobs. */
 		vgpu_sdma_give_up(vdev);
 		vgpu_cp_give_up(vdev);
 	}

@@ -9,17 +9,17 @@
 enum vgpu_counter {
 	VGPU_STAT_FAULTS_RETRY,		/* retry faults; a repeated IH entry does not count */
 	VGPU_STAT_FAULTS_NORETRY,	/* no-retry faults from the IH ring */
-	VGPU_STAT_FAULTS_UNREPAIRED,	/* retry faults that had no repair, and stopped queues */
+	VGPU_STAT_FAULTS_UNREPAIRED,	/* retry faults that cannot be repaired; they stop queues */
 	VGPU_STAT_CAM_ACKS,
 	VGPU_STAT_CAM_STALLS,		/* queue evictions because faults kept the CAM full */
-	VGPU_STAT_INVALIDATIONS,	/* TLB flushes, by CPU or job; one for each VMID and hub */
+	VGPU_STAT_INVALIDATIONS,	/* TLB flushes; each VMID on each hub counts as one */
 	VGPU_STAT_BYTES_COPIED,		/* bytes copied by jobs of the kernel's SDMA rings */
 	VGPU_STAT_BYTES_FILLED,		/* bytes filled by jobs of the kernel's SDMA rings */
 	VGPU_STAT_PTES_WRITTEN,		/* page-table entries written, by CPU or SDMA */
-	VGPU_STAT_PT_BYTES,		/* bytes of page-table updates: CPU's PTEs, SDMA packets */
+	VGPU_STAT_PT_BYTES,		/* bytes of PTEs (by CPU) and of packets (by SDMA) */
 	VGPU_STAT_IH_ENTRIES,
 	VGPU_STAT_IH_OVERFLOWS,
-	VGPU_STAT_EVENTS_DEFERRED,	/* KFD events left to scan_work: too many waits */
+	VGPU_STAT_EVENTS_DEFERRED,	/* KFD events left to scan_work for too many waits */
 	VGPU_STAT_PAGES_TO_VRAM,	/* SVM pages migrated to VRAM */
 	VGPU_STAT_PAGES_TO_SYSTEM,	/* SVM pages migrated to system memory */
 	VGPU_STAT_SVM_PEER_PAGES,	/* SVM pages in another GPU's VRAM, mapped by this GPU */
@@ -33,14 +33,14 @@ enum vgpu_counter {
 	VGPU_STAT_DEVICE_RESETS,
 	VGPU_STAT_GART_RECOVERIES,	/* rewrites of the GART's table after a fault of VMID 0 */
 	VGPU_STAT_GART_WRONG,		/* wrong entries found in the GART's table by a recovery */
-	VGPU_STAT_RECOVERY_FAILURES,	/* failed recoveries, after which no engine is used */
+	VGPU_STAT_RECOVERY_FAILURES,	/* recoveries that failed, so all engines are given up */
 	VGPU_STAT_JOBS_RERUN,		/* jobs pending when a recovery restarts their ring */
 	VGPU_STAT_JOBS_BY_CPU,		/* jobs that the CPU executed instead of an engine */
 	VGPU_STAT_JOBS_FAILED,		/* jobs that ended with an error */
 	VGPU_STAT_QUEUES_STOPPED,	/* SDMA user queues that a recovery stopped for good */
 	VGPU_STAT_POISONED,		/* processes stopped because they read poisoned memory */
 	VGPU_STAT_VRAM_LOST,		/* device resets that lost VRAM */
-	VGPU_STAT_BOS_LOST,		/* BOs whose content was lost; counts every loss */
+	VGPU_STAT_BOS_LOST,		/* losses of BO content; a BO may count several times */
 	VGPU_STAT_RECOVERY_US,		/* duration of the last recovery, microseconds */
 	VGPU_NUM_STATS
 };

@@ -55,7 +55,7 @@ static void dump_queue(struct vgpu_device *vdev, unsigned int engine,
 	struct vgpu_dump *d = &to_hw_state(vdev)->dump;
 	unsigned int i;
 
-	/* RB_CNTL is 0 if the queue has not been set up since the reset, or is down. */
+	/* Skip a queue that was not set up since the reset, or is down: its RB_CNTL is 0. */
 	if (!vgpu_rreg(vdev, base + SDMA_RB_CNTL))
 		return;
 	say(d, "sdma%u queue %u:", engine, queue);

@@ -203,9 +203,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_try_flush);
  * vgpu_gart_rewrite() - write the table from its shadow, except the windows
  * @vdev: device
  *
- * Does not log the entries that differ, since the table may be lost after a sleep;
- * vgpu_gart_restore() logs them. Entries may be bound and unbound concurrently. The device
- * uses the table after vgpu_gart_flush().
+ * Does not log the entries that differ: a system sleep may lose VRAM with the table, so after
+ * a sleep a difference is no error. vgpu_gart_restore() logs these entries. Entries may be
+ * bound and unbound concurrently. The device uses the table after vgpu_gart_flush().
  *
  * Context: sleeps.
  *
@@ -259,7 +259,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_restore);
  * @addr: bus address, page aligned
  * @bytes: length, whole pages
  *
- * The entries are taken from those that mm/ may use.
+ * The entries are taken from those that mm/ may use, so vgpu_gart_pages() decreases.
  *
  * Return: the MC address of the memory.
  */
@@ -353,7 +353,7 @@ unsigned int vgpu_gart_emit_bind(struct vgpu_device *vdev, u32 *dw,
 {
 	u64 table = vdev->hw->fb_base + to_hw_state(vdev)->gart.table_vram;
 	unsigned int ndw = 0;
-	u32 *data = NULL;	/* WRITE packet that takes single entries, or NULL */
+	u32 *data = NULL;	/* WRITE packet to which entries are appended, or NULL */
 	u64 i, n;
 
 	for (i = 0; i < npages; i += n) {
@@ -404,7 +404,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_emit_bind);
  * @engine: engine of the job, 0 to VGPU_NUM_SDMA - 1
  * @dw: buffer for VGPU_GART_FLUSH_TLB_DWORDS dwords
  *
- * Packets of the job after these translate through the new entries of the window.
+ * Later packets of the job translate through the new entries of the window.
  *
  * Return: the number of dwords written.
  */

@@ -193,7 +193,7 @@ static void gmc_write_pasid(struct vgpu_device *vdev, unsigned int vmid, u16 pas
 {
 	u32 mapping = pasid ? pasid | ATC_VMID_PASID_MAPPING__VALID : 0;
 
-	/* The second half of the ATC's table belongs to the MM hub. */
+	/* The first half of the ATC's table belongs to the GFX hub, the second to the MM hub. */
 	atc_map_pasid(vdev, vmid, mapping);
 	atc_map_pasid(vdev, vmid + VGPU_NUM_VMIDS, mapping);
 	vgpu_wreg(vdev, IH_VMID_LUT(vmid), pasid);

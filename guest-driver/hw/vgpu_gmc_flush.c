@@ -159,9 +159,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_reset_end);
 /*
  * Called if a hub did not acknowledge an invalidation, or no invalidation engine became free.
  * @epoch is the value of inv_epoch before the invalidation. Request one reset for all callers,
- * and wait for this reset.
- * The wait cannot deadlock, because the recovery takes no lock of the folders above. Returns
- * -ETIMEDOUT if no recovery will run.
+ * and wait for this reset. The wait cannot deadlock, because the recovery takes no lock of the
+ * folders above hw/. Returns -ETIMEDOUT if no recovery will run.
  */
 static int inv_await_reset(struct vgpu_device *vdev, unsigned int epoch)
 {

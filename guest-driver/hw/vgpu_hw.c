@@ -125,7 +125,7 @@ int vgpu_hw_init(struct vgpu_device *vdev, vgpu_recover_fn recover)
 		return ret;
 	dma_set_max_seg_size(&vdev->pdev->dev, UINT_MAX);
 
-	/* The mappings of the BARs stay valid after vgpu_hw_fini(), because devres unmaps them. */
+	/* devres unmaps the BARs, after vgpu_hw_fini(), so the BARs stay accessible until then. */
 	ret = hw_map(vdev);
 	if (ret)
 		return ret;

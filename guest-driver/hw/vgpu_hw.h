@@ -34,8 +34,8 @@ struct vgpu_device;
  * @fb_base: MC address of VRAM offset 0
  * @fb_offset: number to add to a VRAM offset to get the address in a page-table entry;
  *             includes the offset of this node's VRAM in the hive
- * @sched: schedulers of the kernel's rings, as an array of pointers, which drm_sched
- *         entities take
+ * @sched: schedulers of the kernel's rings; an array of pointers, because
+ *         drm_sched_entity_init() expects one
  * @vram_epoch: number of losses of VRAM; vgpu_hw_reset() increments it
  */
 struct vgpu_hw {

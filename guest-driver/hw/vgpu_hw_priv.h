@@ -72,7 +72,7 @@ static_assert(VGPU_REMAP_PAGE + PAGE_SIZE <= VGPU_MMIO_BAR_SIZE);
 
 /*
  * Bitmap of the invalidation engines that the CPU uses, on both hubs (vgpu_gmc_flush.c).
- * On the chip, firmware uses engines 0 to 2.
+ * Engines 0 to 2 are left out, because firmware uses them on the chip.
  */
 #define VGPU_INV_ENGINES	(GENMASK(15, 6) | BIT(17))
 /* Number of the invalidation engine that the CP uses. */
@@ -179,7 +179,7 @@ static_assert(VGPU_RETRY_CAM_SLOTS <= 32);
 
 /**
  * struct vgpu_hw_state - hardware state of a device, as hw/ uses it
- * @base: part that other folders may read; struct vgpu_device points to it
+ * @base: members that other folders may read; struct vgpu_device points to @base
  * @vdev: the device
  * @mmio: CPU mapping of BAR 5, registers
  * @doorbell: CPU mapping of BAR 2, doorbells

@@ -75,8 +75,8 @@ TRACE_EVENT(vgpu_cam_ack,
 );
 
 /*
- * A job was written to a ring of the kernel. @ndw is its length in dwords, including the
- * packets that end it.
+ * A job was written to a ring of the kernel. @ndw is the length of the job in dwords, including
+ * the packets of vgpu_sdma_emit_end().
  */
 TRACE_EVENT(vgpu_sdma_submit,
 	TP_PROTO(unsigned int engine, u64 seqno, unsigned int ndw),

@@ -222,7 +222,10 @@ static void ih_recover_overflow(struct vgpu_device *vdev)
 
 	vgpu_sdma_fault_overflow(vdev);
 	vgpu_sdma_poll_fences(vdev);
-	/* If an access still faults, the device raises the fault again after the acknowledge. */
+	/*
+	 * Acknowledge all slots, because the entries of their faults may be lost. If an access
+	 * still faults, the device raises the fault again after the acknowledge.
+	 */
 	for (i = 0; i < VGPU_RETRY_CAM_SLOTS; i++)
 		vgpu_ih_cam_ack(vdev, i);
 }

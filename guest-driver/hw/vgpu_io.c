@@ -191,8 +191,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_io_map_close);
 /**
  * vgpu_io_map_sync() - wait for fault handlers that are inserting pages of a BAR
  *
- * Context: sleeps. The handlers may allocate page tables with reclaim, so fences must not
- * depend on the caller.
+ * Context: sleeps. The handlers may allocate page tables with reclaim, and reclaim may wait for
+ * fences, so fences must not depend on the caller.
  */
 void vgpu_io_map_sync(void)
 {

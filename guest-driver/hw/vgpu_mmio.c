@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Accesses registers (BAR 5) and doorbells (BAR 2), and values that take more than one
- * register access: counters, clock, HDP flush.
+ * Accesses registers (BAR 5) and doorbells (BAR 2). Also implements the operations that need
+ * more than one register access: reads of counters and of the clock, and the HDP flush.
  */
 #include <linux/delay.h>
 #include <kunit/static_stub.h>

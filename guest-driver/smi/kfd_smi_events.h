@@ -2,7 +2,7 @@
 /*
  * SMI events (AMDKFD_IOC_SMI_EVENTS): what happens on a GPU, as lines of text for files
  * that user space opened on the GPU's event log. Each kind of event has a function that
- * sends it by kfd_smi_event(); kfd_smi_open() opens the log for a reader.
+ * sends it through kfd_smi_event(); kfd_smi_open() opens the log for a reader.
  * This folder calls no other folder of the driver. The folder's only lock, kfd_smi_lock
  * (spin), is the innermost lock of the driver, since even MMU notifiers and the recovery
  * send events.
@@ -29,9 +29,10 @@ struct kfd_smi {
 };
 
 /*
- * Each of these functions sends one event to the clients that have the event in their mask
- * and may see the process. A client whose FIFO is full misses the event. The functions may
- * be called in any context except interrupts. Addresses are given as page numbers.
+ * Each function from kfd_smi_vm_fault() to kfd_smi_post_reset() sends one event to the clients
+ * that have the event in their mask and may see the process. A client whose FIFO is full misses
+ * the event. The functions may be called in any context except interrupts. Addresses are given
+ * as page numbers.
  */
 
 void kfd_smi_vm_fault(struct kfd_smi *smi, pid_t pid, const char *comm);
@@ -48,7 +49,7 @@ void kfd_smi_unmap(struct kfd_smi *smi, pid_t pid, unsigned long page,
 /**
  * struct kfd_smi_move - a migration, as its events describe it
  * @smi: event log of the GPU
- * @pid: process whose memory it is
+ * @pid: process whose memory migrates
  * @page: number of the first page
  * @npages: number of pages, including those that fail to migrate
  * @to_vram: true: system memory to VRAM; false: VRAM to system memory

@@ -42,7 +42,8 @@
 #define AQL_VALUE_SIGNAL		2
 #define AQL_VALUE_VALUE			4
 #define AQL_VALUE_MASK			6
-#define AQL_VALUE_COND			8	/* 0: ==, 1: !=, 2: <, 3: >=; signed */
+/* Signed comparison. 0: ==, 1: !=, 2: <, 3: >=. */
+#define AQL_VALUE_COND			8
 
 /* AQL_AMD_PM4_IB: offset of the INDIRECT_BUFFER packet in the AQL packet. */
 #define AQL_PM4_IB_PACKET		1

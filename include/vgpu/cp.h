@@ -130,7 +130,8 @@
  */
 #define CP_HQD_HQ_STATUS1__PHASE		0x00000003u	/* progress of the AQL packet */
 #define CP_HQD_HQ_STATUS1__REPORT		0x40000000u	/* PQ_RPTR not yet written back */
-#define CP_HQD_HQ_STATUS1__FULL			0x80000000u	/* if RPTR == WPTR: ring is full */
+/* Used if RPTR equals WPTR. 1: the ring is full; 0: the ring is empty. */
+#define CP_HQD_HQ_STATUS1__FULL			0x80000000u
 #define CP_HQD_EOP_BASE_ADDR		0x25
 #define CP_HQD_EOP_BASE_ADDR_HI		0x26
 #define CP_HQD_EOP_CONTROL		0x27

@@ -10,7 +10,7 @@
 #ifndef VGPU_PM4_H
 #define VGPU_PM4_H
 
-/* 3 in all packets below. A packet of type 2 is a NOP of one dword. */
+/* Type: 3 in all packets below. A packet of type 2 is a NOP of one dword. */
 #define PM4_HDR__TYPE			0xc0000000u
 #define PM4_HDR__COUNT			0x3fff0000u	/* dwords after the header, minus 1 */
 #define PM4_HDR__OPCODE			0x0000ff00u
@@ -121,7 +121,7 @@
 #define PM4_MAP_DW1__QUEUE		0x0000e000u
 #define PM4_MAP_DW1__PIPE		0x00030000u
 #define PM4_MAP_DW1__ME			0x00040000u	/* 0: ME 1; 1: ME 2 */
-/* 2 or 3: static. PM4_SEL_NON_STATIC does not unmap a static queue. */
+/* 2 or 3: the queue is static, so PM4_SEL_NON_STATIC does not unmap it. */
 #define PM4_MAP_DW1__QUEUE_TYPE		0x00e00000u
 #define PM4_MAP_DW1__ENGINE_SEL		0x1c000000u
 #define PM4_MAP_DW1__NUM_QUEUES		0xe0000000u	/* must be 1 */

@@ -19,7 +19,7 @@
 #define SDMA_ENGINE(n)			((n) == 0 ? 0x1260 : (n) == 1 ? 0x1860 : \
 					 0x1e000 + 0x400 * ((n) - 2))
 
-/* Registers of an engine. */
+/* Offsets of an engine's registers from SDMA_ENGINE(n). */
 #define SDMA_POWER_CNTL			0x01a
 #define SDMA_CLK_CTRL			0x01b
 #define SDMA_CNTL			0x01c
@@ -101,7 +101,10 @@
 #define SDMA_DUMMY_REG			0x31
 #define SDMA_RB_WPTR_POLL_ADDR_HI	0x32
 #define SDMA_RB_WPTR_POLL_ADDR_LO	0x33
-/* 1: pointers may be written while enabled. The model always allows this. */
+/*
+ * 1: pointers may be written while the queue is enabled. The model always
+ * allows this.
+ */
 #define SDMA_MINOR_PTR_UPDATE		0x35
 
 /* Values of CONTEXT_STATUS.EXCEPTION that the model uses. */

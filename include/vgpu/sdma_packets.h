@@ -31,7 +31,7 @@
 #define SDMA_OP_PRE_EXE			15
 
 #define SDMA_SUBOP_COPY_LINEAR		0
-#define SDMA_SUBOP_COPY_LINEAR_RECT	4	/* SUB_WIND in Linux */
+#define SDMA_SUBOP_COPY_LINEAR_RECT	4	/* called SUB_WIND in Linux */
 #define SDMA_SUBOP_WRITE_LINEAR		0
 #define SDMA_SUBOP_PTEPDE_GEN		0
 #define SDMA_SUBOP_POLL_REGMEM		0
@@ -61,20 +61,24 @@
  */
 #define SDMA_COPY_RECT_DWORDS		13
 #define SDMA_COPY_RECT__ELEMENT		0xe0000000u	/* log2 of the element's bytes, 0 to 4 */
-/* First dword of the source. */
+/* First dword of the source, and first dword of the destination. */
 #define SDMA_COPY_RECT_SRC_DW		1
 #define SDMA_COPY_RECT_DST_DW		6
-#define SDMA_COPY_RECT_XY__X		0x00003fffu	/* in source, destination and size */
+/* Fields of the dword "x and y", in source, destination and size. */
+#define SDMA_COPY_RECT_XY__X		0x00003fffu
 #define SDMA_COPY_RECT_XY__Y		0x3fff0000u
 #define SDMA_COPY_RECT_Z__Z		0x000007ffu
 #define SDMA_COPY_RECT_Z__PITCH		0xffffe000u
 #define SDMA_COPY_RECT_SLICE__PITCH	0x0fffffffu
 
-/* WRITE_LINEAR: header, dst lo/hi, count - 1, data. */
+/* WRITE_LINEAR: header, dst lo/hi, number of data dwords - 1, data. */
 #define SDMA_WRITE_LINEAR_DWORDS	4		/* without data */
 #define SDMA_WRITE_LINEAR_DW3__COUNT	0x000fffffu	/* dwords - 1 */
 
-/* INDIRECT_BUFFER: header (VMID 19:16), base lo/hi, size in dwords, csa lo/hi. */
+/*
+ * INDIRECT_BUFFER: header (VMID 19:16), base lo/hi, size in dwords, context
+ * save area lo/hi.
+ */
 #define SDMA_INDIRECT_DWORDS		6
 #define SDMA_INDIRECT__VMID		0x000f0000u
 #define SDMA_INDIRECT_DW3__SIZE		0x000fffffu
@@ -123,7 +127,8 @@
 
 /* ATOMIC: header, address lo/hi, src lo/hi, cmp lo/hi, loop interval. */
 #define SDMA_ATOMIC_DWORDS		8
-#define SDMA_ATOMIC__LOOP		0x00010000u	/* CMPSWAP only: repeat until it swaps */
+/* CMPSWAP only: repeat the operation until memory equals cmp. */
+#define SDMA_ATOMIC__LOOP		0x00010000u
 #define SDMA_ATOMIC__OP			0xfe000000u
 #define SDMA_ATOMIC_DW7__INTERVAL	0x00001fffu
 /*
@@ -154,14 +159,16 @@
 
 /*
  * PTEPDE GEN: header, dst lo/hi, flags lo/hi, first address lo/hi, increment
- * lo/hi, count - 1. Entry i is flags | (first address + i * increment).
+ * lo/hi, number of entries - 1. Entry i is
+ * flags | (first address + i * increment).
  */
 #define SDMA_PTEPDE_DWORDS		10
 #define SDMA_PTEPDE_DW9__COUNT		0x0007ffffu
 
 /*
  * TIMESTAMP GET_GLOBAL and GET: header, address lo/hi (8-byte aligned).
- * GET_GLOBAL writes the GPU clock to the address, GET the engine's own clock.
+ * GET_GLOBAL writes the GPU clock to the address, GET writes the engine's own
+ * clock.
  * SET: header, new value lo/hi of the engine's own clock.
  */
 #define SDMA_TIMESTAMP_DWORDS		3

@@ -101,7 +101,7 @@ static void cp_ring_reset(struct vgpu_cp_ring *ring)
 	WRITE_ONCE(*ring->wptr_wb, 0);
 }
 
-/* The ring always has space: the caller has waited for all earlier submissions. */
+/* The ring always has space, because the caller has waited for all earlier submissions. */
 static void cp_ring_add(struct vgpu_cp_ring *ring, const u32 *dw,
 			unsigned int n)
 {
@@ -169,7 +169,7 @@ static void cp_start_kiq(struct vgpu_device *vdev)
 
 /*
  * Assign hardware queues, VMIDs and all of GWS to the scheduler for run lists. Then map the
- * HIQ, which takes the lists.
+ * HIQ, to which the driver submits run lists.
  */
 static int cp_map_hiq(struct vgpu_device *vdev)
 {
@@ -209,7 +209,10 @@ static int cp_start(struct vgpu_device *vdev)
 	unsigned int me, pipe, vmid;
 	int ret;
 
-	/* The range is the whole page. A doorbell in another block's range goes to that block. */
+	/*
+	 * Set the CP's doorbell range to the whole page. The CP still gets only the doorbells that
+	 * neither the IH nor an SDMA engine takes.
+	 */
 	vgpu_wreg(vdev, CP_MEC_DOORBELL_RANGE_LOWER, 0);
 	vgpu_wreg(vdev, CP_MEC_DOORBELL_RANGE_UPPER, PAGE_SIZE - sizeof(u64));
 	for (me = 1; me <= CP_NUM_MECS; me++)
@@ -319,8 +322,8 @@ static void cp_report_hang(struct vgpu_device *vdev)
  *
  * Context: any.
  *
- * Return: the number. If it has changed, the caller must not run again any queue that ran
- * before the change.
+ * Return: the number. If the number has changed, queues that ran before the change must not run
+ * again.
  */
 u32 vgpu_cp_lost(struct vgpu_device *vdev)
 {
@@ -335,9 +338,9 @@ u32 vgpu_cp_lost(struct vgpu_device *vdev)
  *
  * On return queues that are not in the list are unmapped, and their MQDs hold their state.
  * During a reset the function only stores the list, for vgpu_cp_unpark(). If the CP hangs,
- * the function waits for the reset. Until the reset a hung CP may run removed queues, and
- * the caller frees the memory of these queues after this call. The wait cannot deadlock: the
- * recovery takes no lock of kfd/.
+ * the function waits for the reset, because until then the CP may run removed queues, whose
+ * memory the caller frees after this call. The wait cannot deadlock, because the recovery
+ * takes no lock of kfd/.
  *
  * Context: sleeps, does not allocate.
  *

@@ -277,9 +277,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_mqd_get_state);
  * @mqd: as vgpu_mqd_write(), after vgpu_mqd_init()
  * @state: state of the other queue; comes from user space and is not trusted
  *
- * The state has neither VMID nor privilege, and its addresses are translated by
- * the page tables of the process, so it cannot give the queue access to other
- * memory.
+ * The state contains neither VMID nor privilege, and the page tables of the process translate
+ * its addresses. So even a forged state gives the queue no access to other memory.
  *
  * Return: 0, or -EINVAL for an impossible state. On error @mqd is unchanged.
  */

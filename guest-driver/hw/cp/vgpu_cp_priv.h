@@ -37,7 +37,7 @@ struct vgpu_cp_ring {
  * struct vgpu_cp - command processor (vgpu_cp.c)
  * @lock: serialises submissions to the CP; protects all members below
  * @kiq: kernel's interface queue
- * @hiq: queue that takes run lists
+ * @hiq: queue to which run lists are submitted
  * @control: coherent memory of the rings, the HIQ's MQD and @fence
  * @control_dma: bus address of @control
  * @control_mc: MC address of @control

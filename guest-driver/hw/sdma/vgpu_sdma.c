@@ -204,8 +204,8 @@ static bool ring_wait_space(struct vgpu_sdma_ring *ring, u32 bytes)
  * same lock, so the last doorbell carries the highest write pointer.
  *
  * After a loss of VRAM vgpu_sdma_ring_unpark() ends the pending jobs under fence_lock. The
- * reset has changed vram_epoch before that. So a pending job that was added with the old
- * epoch is ended, and no job with the old epoch is added afterwards.
+ * reset has changed vram_epoch before this call. So the call ends every pending job that was
+ * added with the old epoch, and no job with the old epoch is added after the call.
  *
  * If the job is not added, wptr returns to the end of the last submitted job. Otherwise the
  * engine would run the packets later, when their memory may have been freed.
@@ -583,7 +583,8 @@ err:
  * vgpu_sdma_fini() - stop the engines
  * @vdev: device
  *
- * The CPU completes jobs that are still pending, or their fences signal with -ENODEV.
+ * The CPU executes jobs that are still pending. The fence of a pending job that the CPU cannot
+ * execute signals with -ENODEV.
  */
 void vgpu_sdma_fini(struct vgpu_device *vdev)
 {

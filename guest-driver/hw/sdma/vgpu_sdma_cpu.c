@@ -181,7 +181,11 @@ static unsigned int packet_dwords(const u32 *dw, unsigned int ndw)
 		len = SDMA_CONST_FILL_DWORDS;
 	else if (dw[0] == SDMA_PKT(SDMA_OP_WRITE, SDMA_SUBOP_WRITE_LINEAR) &&
 		 ndw >= SDMA_WRITE_LINEAR_DWORDS && dw[3] & 1)
-		len = SDMA_WRITE_LINEAR_DWORDS + 1 +	/* COUNT + 1 dwords: 64-bit PTEs */
+		/*
+		 * The payload is COUNT + 1 dwords. COUNT must be odd, because the payload is 64-bit
+		 * PTEs.
+		 */
+		len = SDMA_WRITE_LINEAR_DWORDS + 1 +
 		      VGPU_GET(dw[3], SDMA_WRITE_LINEAR_DW3__COUNT);
 	else if (dw[0] == SDMA_PKT(SDMA_OP_PTEPDE, SDMA_SUBOP_PTEPDE_GEN))
 		len = SDMA_PTEPDE_DWORDS;
@@ -238,7 +242,7 @@ static int cpu_packet(struct vgpu_device *vdev, const u32 *dw, unsigned int ndw)
 				   NULL, dw64(dw + 3), dw64(dw + 5),
 				   dw64(dw + 7));
 	default:
-		return 0;	/* NOP; or a TLB flush, which CPU accesses do not need */
+		return 0;	/* NOP or TLB flush: the CPU does not use the GPU's TLB */
 	}
 }
 

@@ -57,13 +57,13 @@ static bool status_is_kernels(u32 status)
 }
 
 /**
- * vgpu_sdma_fault_state() - whether jobs that look finished may count as done
+ * vgpu_sdma_fault_state() - whether the job whose number is in memory may count as done
  * @vdev: device
  *
  * Context: any.
  *
- * Return: the state of faults. Jobs that look finished count as done if it is
- * VGPU_FAULT_NONE or VGPU_FAULT_USERS.
+ * Return: the state of faults. In the states VGPU_FAULT_NONE and VGPU_FAULT_USERS the job whose
+ * number is in memory (fence_wb) counts as done.
  */
 enum vgpu_fault_state vgpu_sdma_fault_state(struct vgpu_device *vdev)
 {
@@ -72,7 +72,7 @@ enum vgpu_fault_state vgpu_sdma_fault_state(struct vgpu_device *vdev)
 
 	if (gate & GATE_KERNEL)
 		return VGPU_FAULT_KERNELS;
-	/* If all bits are ones, the device does not answer. */
+	/* If all bits are ones, the device does not answer, and the value describes no fault. */
 	if (status == U32_MAX)
 		return VGPU_FAULT_NONE;
 	if (status_is_kernels(status))
@@ -173,9 +173,8 @@ void vgpu_sdma_fault_work(struct work_struct *work)
  * @iv: interrupt entry of a fault
  * @arg: unused
  *
- * An entry of VMID 0 with the retry bit is spurious, since VMID 0 does not retry, but the
- * entry occupies a slot of the retry CAM. The recovery rewrites the GART, then acknowledges
- * the slot.
+ * VMID 0 does not retry, so an entry of VMID 0 with the retry bit is spurious. The entry still
+ * occupies a slot of the retry CAM. The recovery rewrites the GART, then acknowledges the slot.
  *
  * Context: hard interrupt.
  */
@@ -221,7 +220,8 @@ unsigned long vgpu_sdma_take_gart_cam(struct vgpu_device *vdev)
  * vgpu_sdma_fault_lost() - handle a latched fault whose interrupt entry was lost
  * @vdev: device
  *
- * The caller runs vgpu_ih_service() next.
+ * The caller runs vgpu_ih_service() next. If this function closed the gate for a fault of a user
+ * (GATE_USER), that call opens the gate.
  *
  * Context: any; the caller keeps the interrupt handler from running (vgpu_ih_hold()).
  */

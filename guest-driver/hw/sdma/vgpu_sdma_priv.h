@@ -41,10 +41,10 @@ static_assert(!(SDMA_RING_BYTES & (SDMA_RING_BYTES - 1)));
  * @lock: serialises submissions; held while waiting for ring space. Callers outside of hw/
  *        may hold any of their own locks when @lock is taken
  * @fence_lock: protects @pending, @ready, @frozen, @suspect, @fault, @finished, @submitted
- *              and @done; lock of the fences. Taken in hard interrupt context
+ *              and @done; also the lock of the dma_fences. Taken in hard interrupt context
  * @end_lock: held by the thread that ends pending jobs while @frozen is set, or restarts
- *            the ring: recovery, @watchdog or removal. Protects @scratch. Fence signalling
- *            path: nothing under it allocates with reclaim
+ *            the ring: recovery, @watchdog or removal. Protects @scratch. Fences depend on
+ *            the holder, so the holder does not allocate with reclaim
  * @rlc_lock: protects @rlc, @rlc_loaded, @rlc_stuck, @rlc_off and the user queues'
  *            registers
  * @pending: list of struct vgpu_sdma_fence that have not signalled, oldest first
@@ -79,7 +79,7 @@ static_assert(!(SDMA_RING_BYTES & (SDMA_RING_BYTES - 1)));
  * @frozen: the engine is being recovered: interrupts and polls signal no job
  * @suspect: number of the job in which the engine hangs or stopped; 0: none
  * @fault: VMID 0 had a fault, perhaps in the oldest pending job
- * @helpless: the request for a recovery was not accepted: @watchdog takes the ring down
+ * @helpless: the request for a recovery was not accepted, so @watchdog takes the ring down
  * @fence_context: dma_fence context
  * @fence_seqno: number of the last job that was written to the ring; protected by @lock
  * @ready: the kernel's ring takes jobs
@@ -191,7 +191,7 @@ static inline u32 vgpu_sdma_ring_reg(const struct vgpu_sdma_ring *ring, u32 reg)
 	return SDMA_ENGINE(ring->engine) + SDMA_QUEUE(SDMA_QUEUE_GFX) + reg;
 }
 
-/* Only for comparisons and debug output: the two halves are not read atomically. */
+/* Only for comparisons and debug output, because the two halves are not read atomically. */
 static inline u64 vgpu_sdma_ring_rptr(struct vgpu_sdma_ring *ring)
 {
 	return vgpu_rreg(ring->vdev, vgpu_sdma_ring_reg(ring, SDMA_RB_RPTR)) |

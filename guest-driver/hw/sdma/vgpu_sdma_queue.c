@@ -117,9 +117,9 @@ static void queue_is_stuck(struct vgpu_sdma_ring *ring, unsigned int queue)
 }
 
 /*
- * Wait until the engine has been reset. Until the reset the engine may access memory of the
- * queue, and kfd/ frees this memory and the VMID when the load or unload returns. The wait
- * cannot deadlock: the recovery takes no lock of kfd/.
+ * Wait until the engine has been reset, because until then the engine may access memory of the
+ * queue. kfd/ frees this memory and the VMID when the load or unload returns. The wait cannot
+ * deadlock, because the recovery takes no lock of kfd/.
  */
 static void queue_wait_reset(struct vgpu_sdma_ring *ring, unsigned int queue)
 {
@@ -129,13 +129,13 @@ static void queue_wait_reset(struct vgpu_sdma_ring *ring, unsigned int queue)
 
 /*
  * Copy the write pointer from user memory to the register of a disabled queue whose doorbell
- * is enabled. A doorbell that user space rang before it was enabled was dropped, but its value
- * is in user memory.
+ * is enabled. If user space rang the doorbell before the doorbell was enabled, the device dropped
+ * the write, but the write pointer is also in user memory.
  *
- * User space may ring the doorbell while this function runs. The doorbell's value may be newer
- * than the value that the function then writes over it, and the write pointer could be less
- * than the read pointer. So repeat until user memory holds the value written: a doorbell with
- * a newer value then rings after this write.
+ * User space may ring the doorbell while this function runs. The function may then overwrite the
+ * newer write pointer with an older one, which could be less than the read pointer. So repeat
+ * until user memory holds the value that was written last. If user space stores a newer value
+ * afterwards, user space also rings the doorbell after this function's last write.
  */
 static void queue_write_wptr(struct vgpu_device *vdev, unsigned int engine,
 			     unsigned int queue,
@@ -378,8 +378,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_rlc_restore);
  * vgpu_sdma_rlc_give_up() - stop the user queues of an engine that is not recovered
  * @ring: the engine, parked
  *
- * Does nothing if every queue stopped. Otherwise resets and halts the engine, so that
- * none of its user queues runs again.
+ * Does nothing if every user queue stopped when it was disabled. Otherwise resets and halts the
+ * engine, so that none of the engine's user queues runs again.
  *
  * Context: sleeps.
  */
@@ -417,7 +417,7 @@ u32 vgpu_sdma_queue_exception(struct vgpu_device *vdev, unsigned int engine,
 }
 
 /**
- * vgpu_sdma_engine_stop() - disable every queue of an engine and halt it
+ * vgpu_sdma_engine_stop() - disable every queue of an engine and halt the engine
  * @vdev: device, registers mapped
  * @engine: 0 to SDMA_NUM_ENGINES - 1
  */

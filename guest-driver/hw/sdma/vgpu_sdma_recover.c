@@ -145,7 +145,8 @@ void vgpu_sdma_watchdog(struct work_struct *work)
 	/*
 	 * Do not poll a frozen ring. A reset clears the latched fault, so a job that the fault
 	 * blocked at its polls would count as done before it has run again. The ring is frozen
-	 * before the reset starts, and the reset waits for vgpu_io_end().
+	 * before the reset starts, and the reset waits for vgpu_io_end(). So if the ring is not
+	 * frozen here, no reset clears the fault during the poll.
 	 */
 	vgpu_io_begin(vdev);
 	if (!READ_ONCE(ring->frozen))
@@ -302,8 +303,8 @@ static void ring_take_down(struct vgpu_sdma_ring *ring)
  * vgpu_sdma_ring_down() - stop the kernel's ring of an engine for good
  * @ring: ring
  *
- * The CPU executes the pending jobs, or their fences signal with -ENODEV. Later jobs are
- * executed by the CPU at submission.
+ * The CPU executes the pending jobs. The fence of a pending job that the CPU cannot execute
+ * signals with -ENODEV. The CPU executes later jobs at submission.
  *
  * Context: sleeps.
  */
@@ -363,7 +364,7 @@ bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
 
 	spin_lock_irq(&ring->fence_lock);
 	oldest = ring_oldest(ring);
-	/* A fault on the ring buffer does not prove the packet malformed. */
+	/* After a fault on the ring buffer EXC_RING does not show that the job failed. */
 	if (exception && !(exception == VGPU_SDMA_EXC_RING && ring->fault))
 		failed = true;
 	/* If the job that ran at the freeze has completed, do not mark its successor as suspect. */

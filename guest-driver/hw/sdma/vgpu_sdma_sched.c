@@ -119,7 +119,7 @@ void vgpu_sdma_job_cleanup(struct vgpu_sdma_job *job)
 {
 	struct drm_sched_fence *s_fence = job->base.s_fence;
 
-	/* Only the fences of an armed job are initialised. */
+	/* Only the fences of an armed job are initialised, and may outlive the scheduler. */
 	if (kref_read(&s_fence->finished.refcount))
 		WRITE_ONCE(s_fence->sched,
 			   &sched_stubs[vgpu_sdma_job_engine(job)].sched);
@@ -143,7 +143,7 @@ unsigned int vgpu_sdma_job_engine(const struct vgpu_sdma_job *job)
  * @vdev: device
  * @engine: SDMA engine
  *
- * Context: any. A ring may go down at any time.
+ * Context: any. A ring may go down at any time, so the result may be outdated.
  *
  * Return: false for an engine that is down or has no ring of the kernel.
  */

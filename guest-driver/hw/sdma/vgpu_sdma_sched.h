@@ -12,7 +12,7 @@ struct vgpu_device;
 
 /**
  * struct vgpu_sdma_job - a job that a scheduler submits to an SDMA ring
- * @base: drm_sched's part of the job
+ * @base: the job as drm_sched sees it
  * @ops: functions of the job's owner
  */
 struct vgpu_sdma_job {
@@ -27,7 +27,7 @@ struct vgpu_sdma_job {
  *       becomes the error of the job
  * @free: frees the job, which has ended
  *
- * Fences depend on @prepare and @run, so they neither allocate nor take a
+ * Fences depend on @prepare and @run, so these functions neither allocate nor take a
  * reservation.
  */
 struct vgpu_sdma_job_ops {
