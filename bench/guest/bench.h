@@ -35,7 +35,7 @@ void must(int r, const char *what);
 /* Call vg_map_anon(); a failure ends the program. */
 void *must_map(uint64_t bytes);
 
-/* The parts of the benchmark. main.c calls them. */
+/* Parts of the benchmark. main.c calls each function. */
 
 void bench_boot(void);
 void bench_cpu(void);
@@ -43,7 +43,10 @@ void bench_copy(struct bench *b);
 void bench_faults(struct bench *b);
 void bench_migration(struct bench *b);
 void bench_hmm(void);
-/* Unload and load the driver. The caller has closed KFD and the render nodes. */
+/*
+ * Measure the load of the driver, after unloading it. The caller has closed KFD and the render
+ * nodes.
+ */
 void bench_load(void);
 void bench_memory(struct bench *b);
 void bench_evict(struct bench *b);
@@ -52,7 +55,7 @@ void bench_tables(void);
 void bench_kfd(struct bench *b);
 /* Measure mappings on several GPUs. If the guest has one GPU, end the program. */
 void bench_peers(struct bench *b);
-/* bench_crowd() and bench_svm_bare() are called before this program opens KFD. */
+/* The caller of bench_crowd() and bench_svm_bare() has not opened KFD. */
 void bench_crowd(void);
 void bench_svm_bare(void);
 /* Measure shared virtual memory of 1 GiB. The guest needs more memory than the default size. */

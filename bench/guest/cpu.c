@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Measure reference values: the time of the boot, the memory throughput and fault time of the
- * guest's CPU, and the migrations of the kernel's test_hmm, which copies with the CPU.
+ * Measure values with which those of the GPU are compared: the time of the boot, the memory
+ * throughput and fault time of the guest's CPU, and migrations by the kernel module test_hmm, which
+ * copies pages with the CPU.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -94,7 +95,10 @@ void bench_cpu(void)
 	cpu_faults();
 }
 
-/* Request structure of the kernel's lib/test_hmm.c. Command 2 migrates pages to the device. */
+/*
+ * Request structure of the kernel's lib/test_hmm.c. DMIRROR_TO_DEVICE (command 2) migrates pages to
+ * the device.
+ */
 struct dmirror_request {
 	uint64_t addr, buffer, pages, pages_done, faults;
 };
@@ -115,7 +119,7 @@ void bench_hmm(void)
 	if (fd < 0)
 		must(vg_fail(-errno, "/dev/hmm_dmirror0"), "test_hmm");
 	memset(copy, 0, DMIRROR_BYTES);
-	/* The first round also creates the device's pages, so it prints no sample. */
+	/* The first round prints no sample, because test_hmm then also creates its device pages. */
 	for (s = 0; s <= SAMPLES; s++) {
 		const double pages = (double)(DMIRROR_BYTES / VG_PAGE);
 		uint64_t i, start;

@@ -130,7 +130,10 @@ static void stays(struct bench *b, void *p, uint64_t bytes)
 	     "preferred location");
 }
 
-/* Let the engine read, and then write, 64 MiB that have no GPU mapping. */
+/*
+ * Measure the faults of the engine on 64 MiB that have no GPU mapping: first on reads of present
+ * pages, then on writes to untouched pages.
+ */
 static void sweeps(struct bench *b, struct vg_bo *bo)
 {
 	struct vg_queue *q = &b->queue;

@@ -77,9 +77,9 @@ static void lives_by_drm(int fd, uint64_t va, unsigned int lives)
 
 /*
  * The process has a queue during the loops, so that its memory is resident. KFD clears a BO
- * when it frees the BO. The render node clears a new BO unless its memory is clear already.
- * The loops of KFD and of the render node do not alternate, because each would change how much
- * the other has to clear.
+ * when it frees the BO. The render node clears a new BO unless the BO's memory is clear already.
+ * The loops of KFD and of the render node do not alternate, because each loop would change how much
+ * memory the other loop has to clear.
  */
 static void bench_lives(struct bench *b)
 {
@@ -91,8 +91,8 @@ static void bench_lives(struct bench *b)
 	/* The loops map their BOs at the address range that this BO reserves. */
 	must(vg_bo_alloc(&b->vg, b->gpu, LIFE_BYTES, VG_GTT, &place), "life");
 	/*
-	 * First allocate as much memory as twice the VRAM, because the first access to a page
-	 * of VRAM costs a fault on the host.
+	 * First allocate and free twice the size of VRAM without a measurement, because the first
+	 * access to a page of VRAM costs a fault on the host.
 	 */
 	lives_by_drm(fd, place.va, 2 * b->mem.vram_total / LIFE_BYTES);
 	for (s = 0; s < SAMPLES; s++) {
@@ -121,7 +121,10 @@ static void sdma_args(const struct vg_queue *q,
 	};
 }
 
-/* Measure CREATE_QUEUE and DESTROY_QUEUE only: the caller has created the queue's buffers. */
+/*
+ * Measure only CREATE_QUEUE and DESTROY_QUEUE. The caller has created the queue's buffers, so their
+ * creation is not measured.
+ */
 static void lives_of_queue(struct bench *b, const char *kind,
 			   const struct kfd_ioctl_create_queue_args *want)
 {

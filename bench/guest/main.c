@@ -20,11 +20,16 @@ static void open_gpu(struct bench *b)
 }
 
 /*
- * The parts that run only if the argument names them. "memory": the memory manager, in
- * a larger guest; "evict": only the evictions of "memory"; "kfd": KFD's calls; "crowd":
- * many processes with queues; "peers": several GPUs; "svm": shared virtual memory, in a
- * larger guest; "svm-gpus": SVM of several GPUs. Without an argument, main() runs all
- * other parts.
+ * The parts that run only if the argument names them. Without an argument, main() runs the parts
+ * that are not in this table.
+ *
+ * memory: the memory manager; needs a larger guest
+ * evict: only the evictions of "memory"
+ * kfd: KFD's calls
+ * crowd: many processes with queues
+ * peers: mappings on several GPUs
+ * svm: shared virtual memory (SVM); needs a larger guest
+ * svm-gpus: faults of several GPUs in SVM
  */
 static const struct {
 	const char *name;
@@ -73,7 +78,7 @@ int main(int argc, char **argv)
 	bench_cpu();
 	/*
 	 * Run bench_hmm() in a child, because the MMU notifier that test_hmm registers would
-	 * slow down later parts.
+	 * slow down the parts after it.
 	 */
 	pid = fork();
 	if (!pid) {

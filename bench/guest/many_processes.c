@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The part "crowd": many processes at once, each with several queues of both types.
+ * The part "crowd" of vgpu-bench: many processes at once, each with several queues of both types.
  *
  * All processes open KFD and wait at a gate. After the gate opens, each process creates
  * its queues, emits a fence on all of them ROUNDS times, and destroys them.
@@ -30,7 +30,8 @@ enum { PROCESSES = 100, QUEUES = 8, ROUNDS = 20, WITH_SDMA = 8, SDMA = 2 };
 
 /**
  * struct crowd - state shared by the processes
- * @save: dma-buf of the save area, which all queues share because no wave is ever saved
+ * @save: dma-buf of the context save area. All queues share the area, because the device saves no
+ * waves.
  * @save_bytes: length of @save
  * @ready: pipe to which each process writes a byte when it is ready
  * @gate: pipe whose write end the parent closes when all processes are ready
@@ -44,7 +45,7 @@ struct crowd {
 };
 
 /**
- * struct member - KFD, save area and queues of one process
+ * struct member - what one process of the crowd uses: KFD, the shared save area, its queues
  */
 struct member {
 	struct vg vg;
@@ -178,8 +179,8 @@ static void start_all(struct crowd *c, pid_t *pids)
 	close(c->ready[1]);
 	close(c->gate[0]);
 	/*
-	 * The processes at the gate have closed the pipe. So if a process ends before it is ready,
-	 * read() returns 0.
+	 * Each process closes the write end of c->ready after it has written its byte. So if a
+	 * process ends before it is ready, read() finally returns 0 and does not block.
 	 */
 	for (i = 0; i < PROCESSES; i++)
 		must(read(c->ready[0], &byte, 1) == 1 ? 0 :

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Measure the memory manager: the load of the module, the life of a BO, operations among many
- * BOs, evictions.
+ * Measure the memory manager: the load of the module, the life of a BO, operations while many
+ * other BOs exist, evictions.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,8 +47,8 @@ static void read_all(const char *path, char **data, size_t *size)
 }
 
 /*
- * Measure the load of the module. The file is read beforehand, so that the sample has only the
- * time of init_module().
+ * Measure the load of the module. The module's file is read before the measurement, so that a
+ * sample has only the time of init_module().
  */
 void bench_load(void)
 {
@@ -167,8 +167,8 @@ static void evict_all(struct bench *b)
 
 /*
  * Compare two ways to move the same BOs out of VRAM and back. First, a user-mode queue, which uses
- * one engine, copies them to GTT and back. Then the queue is destroyed and the driver evicts the
- * BOs. The creation of the next queue restores them.
+ * one engine, copies the BOs to GTT and back. Then the queue is destroyed and the driver evicts the
+ * BOs to GTT. The creation of the next queue moves the BOs back to VRAM.
  */
 void bench_evict(struct bench *b)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Measure shared virtual memory of large sizes: the migration of 1 GiB compared with copies by
- * the engine, operations among a million ranges, munmap with and without KFD, and faults of
+ * the engine, operations while a million ranges exist, munmap with and without KFD, and faults of
  * several GPUs at once.
  */
 #include <errno.h>
@@ -36,7 +36,7 @@ static double rate(uint64_t bytes, uint64_t start)
 	return (double)bytes / (double)(vg_now() - start);
 }
 
-/* Measure the throughput of the engine without SVM, for copies of half of BIG. */
+/* Without SVM, measure the throughput of the engine when it copies BIG / 2 bytes. */
 static void engine_rate(struct bench *b, const char *name, struct vg_bo *dst,
 			struct vg_bo *src)
 {
@@ -99,8 +99,9 @@ static char *range_at(char *base, uint64_t i)
 }
 
 /*
- * With @n ranges, measure a lookup of a range and a split of a range in three parts. @used is the
- * number of earlier calls, so that no call splits the ranges that an earlier call has split.
+ * While @n ranges exist, measure the lookup of a range and the split of a range in three parts.
+ * *@used is the number of earlier calls with the same @n. Each call splits ranges that no earlier
+ * call has split.
  */
 static void measure_ranges(struct bench *b, char *base, uint64_t n,
 			   uint64_t *used)

@@ -38,13 +38,16 @@
 #include <linux/random.h>
 
 enum frame {
-	FRAME_HELLO = 'H',	/* to the host: state of the driver, or what the agent waits for */
+	/* to the host: state of the driver, or a word for what the agent is waiting for */
+	FRAME_HELLO = 'H',
 	FRAME_RUN = 'R',	/* to the guest: struct run, then NUL-terminated words */
-	FRAME_STDIN = 'I',	/* to the guest: bytes of standard input; an empty frame ends it */
+	FRAME_STDIN = 'I',	/* to the guest: bytes of standard input; no bytes: end of input */
 	FRAME_SIZE = 'W',	/* to the guest: number of rows and of columns of the terminal */
 	FRAME_DUMP = 'D',	/* to the guest: print running and blocked tasks on the console */
-	FRAME_SEED = 'S',	/* to the guest, after a restore: random bytes for the kernel */
-	FRAME_TIME = 'T',	/* to the guest, after FRAME_SEED: time of day; loads the driver */
+	/* to the guest, restored from a snapshot: random bytes for the kernel */
+	FRAME_SEED = 'S',
+	/* to the guest, after FRAME_SEED: time of day; the agent then loads the driver */
+	FRAME_TIME = 'T',
 	FRAME_STDOUT = 'O',	/* to the host: bytes of standard output */
 	FRAME_STDERR = 'E',	/* to the host: bytes of standard error */
 	FRAME_EXIT = 'X',	/* to the host: exit status, as a shell reports it */
@@ -65,7 +68,7 @@ struct run {
 #define MAX_PIPE	(1 << 20)
 #define LEAKS		"/sys/kernel/debug/kmemleak"
 #define LEAK_AGE_MS	5000	/* kmemleak does not report objects younger than this */
-/* deferred work may still allocate this long after a process's end */
+/* time in ms after a process's end in which deferred work may still allocate memory */
 #define LEAK_LATE_MS	500
 #define DEVICES		"/sbin/vgpu-devices"
 
@@ -83,8 +86,8 @@ struct command {
 static int port = -1;
 
 /*
- * If the kernel's command line has vgpu_agent_delay=KINDS, delay the first three frames of
- * these kinds by 0.3 s each.
+ * If the kernel's command line has vgpu_agent_delay=KINDS, delay the first three frames whose kind
+ * is a letter of KINDS by 0.3 s each.
  */
 static void be_late(enum frame kind)
 {
@@ -346,7 +349,10 @@ static void feed(struct command *command)
 	}
 }
 
-/* Seed the random numbers, because guests restored from the same snapshot must differ. */
+/*
+ * Seed the kernel's random numbers. Without a seed, all guests restored from the same snapshot
+ * would have the same numbers.
+ */
 static void add_seed(const char *data, uint32_t size)
 {
 	struct rand_pool_info *info = malloc(sizeof(*info) + size);
@@ -490,7 +496,8 @@ static bool drain(int *fd, enum frame kind)
 	}
 	if (size < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
-	close(*fd);	/* read() of a terminal fails with EIO after its last user has closed it */
+	/* After the last process has closed a terminal, read() of the terminal fails with EIO. */
+	close(*fd);
 	*fd = -1;
 	return false;
 }

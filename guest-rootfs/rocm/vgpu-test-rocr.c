@@ -298,7 +298,7 @@ static void there_and_back(struct gpu *g)
 	HSA(hsa_amd_memory_pool_free(src));
 }
 
-/* Copy less than 1 MiB within VRAM, for which ROCr uses SDMA. */
+/* Copy within VRAM, less than 1 MiB at a time, because ROCr uses SDMA only below this size. */
 static void within(struct gpu *g)
 {
 	unsigned char *a = pool_alloc(g->vram, MIB);
@@ -325,7 +325,7 @@ static void within(struct gpu *g)
 
 /*
  * Submit a copy that depends on a signal of the host, and a second copy that depends on the first.
- * Neither copy may start before the host sets its signal.
+ * Neither copy may start before the host decrements its signal (go).
  */
 static void dependencies(struct gpu *g)
 {
@@ -541,7 +541,7 @@ static void virtual_memory(struct gpu *g)
 
 	/*
 	 * Map the second piece at another address. A write through the new mapping must be visible
-	 * through the first.
+	 * through the first mapping.
 	 */
 	vmem_map(va + 2 * bytes, bytes, piece[1], g);
 	pattern_fill(src, bytes, 12);
@@ -556,7 +556,7 @@ static void virtual_memory(struct gpu *g)
 	copy(dst, cpu, va + 3 * bytes, g->agent, bytes);
 	pattern_check(dst, bytes, 12);
 
-	/* Unmap the first piece and map the second piece at its address. */
+	/* Unmap the first piece, and map the second piece at the address of the first. */
 	HSA(hsa_amd_vmem_unmap(va, bytes));
 	HSA(hsa_amd_vmem_handle_release(piece[0]));
 	vmem_map(va, bytes, piece[1], g);

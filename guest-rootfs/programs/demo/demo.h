@@ -58,7 +58,7 @@ void report_close(struct demo *d);
 void report_usage(const struct demo *d);
 
 /*
- * Wait until the device's and the driver's counters agree, at most AT_REST_MS. Then print the
+ * Wait at most AT_REST_MS until the device's and the driver's counters agree. Then print the
  * counters as differences from @dev (device) and @drv (driver), which the caller read earlier.
  * Count a failure for each row in which device and driver differ or a counter is missing.
  */
@@ -88,8 +88,8 @@ int child_start(struct child *p, child_fn fn, void *state);
 /* Send @command and return its result. On an error vg_error() has the child's text. */
 int child_request(struct child *p, char command);
 /*
- * End the child. Return 0, -ECHILD if the child failed, or -ETIMEDOUT if it did not end and
- * was killed.
+ * End the child. Return 0, -ECHILD if the child failed, or -ETIMEDOUT if the child did not end in
+ * time and was killed.
  */
 int child_stop(struct child *p);
 

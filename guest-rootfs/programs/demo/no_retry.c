@@ -59,7 +59,10 @@ static int victim_access(struct victim *v)
 	before = *vg_tally();
 	r = vg_emit_copy(&v->queue, v->dst.va, (uintptr_t)v->memory, BYTES) ?:
 	    vg_emit_fence(&v->queue, &v->fence);
-	/* Set the tally back, because the device copies none of these bytes. */
+	/*
+	 * vg_emit_copy() has added BYTES to the tally. Undo this, because the device copies none of
+	 * these bytes.
+	 */
 	*vg_tally() = before;
 	vg_queue_submit(&v->queue);
 	return r;

@@ -39,8 +39,8 @@ static int owner_open(struct owner *o)
 }
 
 /*
- * Fill or check the BOs with a temporary queue. Destroy the queue afterwards: as long as the child
- * has a queue, the driver restores the child's evicted BOs.
+ * Fill or check the BOs with a temporary queue. Destroy the queue afterwards, because the driver
+ * moves evicted BOs back to VRAM as long as their process has a queue.
  */
 static int owner_transfer(struct owner *o, bool fill)
 {

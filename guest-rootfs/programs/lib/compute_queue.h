@@ -21,7 +21,7 @@
  * @save: context save area; queues may share one, because the device saves no waves
  * @aql: true if the queue takes AQL packets, false if it takes PM4 packets
  * @id: queue ID of KFD
- * @doorbell_page: mapping that contains @doorbell, for vg_queue_end()
+ * @doorbell_page: mapping that contains @doorbell, and that vg_queue_end() unmaps
  * @doorbell: 64-bit doorbell
  * @wptr: number of dwords (AQL: of packets) reserved so far, including those not yet submitted
  * @seq: last fence value emitted
@@ -56,9 +56,8 @@ int vg_cq_create(struct vg *vg, struct vg_gpu *gpu, struct vg_bo *save,
  */
 int vg_cq_destroy(struct vg_cq *q);
 /*
- * Parts of vg_cq_create(), for callers that call CREATE_QUEUE themselves:
- * vg_cq_prepare() allocates the BOs, vg_cq_release() frees them, vg_cq_args() fills
- * @args.
+ * For callers that call CREATE_QUEUE themselves instead of vg_cq_create(): vg_cq_prepare()
+ * allocates the queue's BOs, vg_cq_args() fills @args, and vg_cq_release() frees the BOs.
  */
 int vg_cq_prepare(struct vg *vg, struct vg_gpu *gpu, struct vg_bo *save,
 		  uint32_t ring_bytes, bool aql, struct vg_cq *q);

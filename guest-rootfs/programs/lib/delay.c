@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Delays around the calls that delay_wrap.c wraps: random delays at all calls, or delays at
- * one selected point. delay.h defines points.
+ * one selected point. delay.h explains what a point is.
  */
 #include <errno.h>
 #include <sched.h>
@@ -37,8 +37,10 @@ static pid_t root_pid;
 
 static __thread struct {
 	uint64_t rng;
-	uint64_t path;		/* hash of the path of fork and thread creations to this thread */
-	void **root, **base;	/* frame addresses at which find_path() ends */
+	/* hash of the paths of the forks and thread creations that led to this thread */
+	uint64_t path;
+	/* frames at which find_path() ends: base, or root if the function of base has returned */
+	void **root, **base;
 } me;
 
 const char *delay_seed(void)
@@ -143,7 +145,8 @@ static void sleep_ns(uint64_t ns)
 
 static uint64_t draw(void)
 {
-	if (!me.rng)	/* libc created this thread without a call of __wrap_pthread_create() */
+	/* No seed: libc created this thread without a call of __wrap_pthread_create(). */
+	if (!me.rng)
 		me.rng = mix(strtoull(seed_text, NULL, 0), 2) | 1;
 	me.rng ^= me.rng << 13;
 	me.rng ^= me.rng >> 7;
@@ -259,7 +262,7 @@ static void at_point(void **frame, const char *what)
 		sleep_ns(POINT_NS);
 }
 
-/* Called by delay_wrap.c */
+/* Functions that delay_wrap.c calls */
 
 void delay_before(void *frame, const char *what, enum delay_kind kind)
 {

@@ -10,10 +10,10 @@
  *   VGPU_TEST_DELAY_POINT=each   run each case once for each of its points
  *
  * A point is a wrapped call together with the path that led to it. The path consists of up to four
- * return addresses, counted from the case's function. In a forked process or a thread, they are
- * counted from the function that forked or from the thread's function, and the path also includes
- * the path of the fork or thread creation. The ID of a point is a hash of the call and its path;
- * the ID is the same in each run of one build. The number K of a point is its index, from 1, in the
+ * return addresses, counted from the case's function. In a forked process or a thread, these
+ * addresses are counted from the function that forked or from the thread's function, and the path
+ * also includes the path of the fork or thread creation. The ID of a point is a hash of the call
+ * and its path; the ID is the same in each run of one build. The number K of a point is its index, from 1, in the
  * order in which the processes of the case first reach their points.
  */
 #ifndef DELAY_H
@@ -23,7 +23,8 @@
 #include <stdint.h>
 
 #define DELAY_FRAMES	4
-#define DELAY_POINTS	1024	/* maximum number of points of a case; further ones are ignored */
+/* maximum number of points of a case; delay.c ignores points above this number */
+#define DELAY_POINTS	1024
 
 /**
  * struct delay_point - a point that a process of the case has reached

@@ -61,8 +61,8 @@ int vg_open(struct vg *vg);
  */
 int vg_open_bare(struct vg *vg);
 /*
- * Close KFD and the render nodes of @vg, which vg_open() or vg_open_bare() has opened. Unlike the
- * destroy functions, this one does not accept a zeroed structure.
+ * Close KFD and the render nodes of @vg, which vg_open() or vg_open_bare() has opened. Unlike
+ * vg_queue_destroy() and vg_cq_destroy(), vg_close() does not accept a zeroed structure.
  */
 void vg_close(struct vg *vg);
 /* Call ACQUIRE_VM for @gpu with its render node. */

@@ -19,7 +19,9 @@
 
 /* Call an ioctl, without a restart after signals. Return 0 or -errno. */
 int vr_ioctl(int fd, unsigned long request, void *arg);
-/* Open the render node of @gpu once more. Return the file descriptor, or -errno. */
+/*
+ * Open the render node of @gpu, in addition to @gpu->fd. Return the file descriptor, or -errno.
+ */
 int vr_open(const struct vg_gpu *gpu);
 
 /*
@@ -92,8 +94,8 @@ void vr_ib_poll(struct vr_ib *ib, uint64_t va, uint32_t value);
  * @handles: GEM handles for a BO_HANDLES chunk, or NULL for a submission without that chunk
  * @n_handles: number of @handles; vr_cs_submit() fails with -E2BIG if it is above 64
  * @bo_list: handle of a BO list, or 0
- * @chunk: further chunks
- * @n_chunks: number of entries of @chunk
+ * @chunk: chunks that vr_cs_chunk() added
+ * @n_chunks: number of chunks in @chunk
  */
 struct vr_cs {
 	uint32_t ctx, ring;

@@ -41,8 +41,8 @@ uint64_t vg_timestamp(const struct vg_queue *q, unsigned int slot)
 }
 
 /*
- * @offset is a mmap() offset: that of the process's doorbell slice (8 KiB), plus the offset of the
- * doorbell in the slice.
+ * @offset is an mmap() offset: the offset of the process's doorbell slice (8 KiB), plus the offset
+ * of the doorbell in the slice.
  */
 void *vg_doorbell_map(struct vg *vg, uint64_t offset, void **page)
 {

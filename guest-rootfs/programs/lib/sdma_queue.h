@@ -19,7 +19,7 @@
  * @ptrs: GTT BO of one page, with rptr, wptr, the fence value and timestamps at offsets
  * VG_QUEUE_*
  * @id: queue ID of KFD
- * @doorbell_page: mapping that contains @doorbell, for vg_queue_end()
+ * @doorbell_page: mapping that contains @doorbell, and that vg_queue_end() unmaps
  * @doorbell: 64-bit doorbell
  * @wptr: number of bytes reserved so far, including those not yet submitted
  * @seq: last fence value emitted

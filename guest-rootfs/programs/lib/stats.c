@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Read a GPU's counters and memory usage in sysfs and debugfs, reset the GPU, take its devcoredump,
- * and count the bytes that user queues were asked to move.
+ * and count the bytes that packets on user queues shall copy and fill.
  */
 #include <errno.h>
 #include <glob.h>
@@ -206,8 +206,9 @@ int vg_dump_take(char *text, size_t size, unsigned int timeout_ms)
 	       vg_now() < until)
 		vg_sleep_us(1000);
 	/*
-	 * Use the path of the device itself, not the link in the class: device_del() removes the
-	 * link while dev_coredumpv() still finds the device.
+	 * Use the path of the dump's device, not the link in /sys/class/devcoredump. The kernel
+	 * removes the link first, and while it still finds the device, it drops further dumps. So
+	 * only the end of the device's own path shows that a new dump is possible.
 	 */
 	if (found.gl_pathc)
 		path = realpath(found.gl_pathv[0], NULL);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The FUSE server of slow-file.h. The server handles the requests that one regular file needs. This
- * file is the root of the file system, so the file system is mounted over a file and not over a
- * directory.
+ * The FUSE server of slow-file.h. The server handles the requests that one regular file needs. The
+ * regular file is itself the root of the file system, so the file system is mounted over a file and
+ * not over a directory.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -64,7 +64,10 @@ char *slow_file_map(struct slow_file *f)
 	slow_file_leave(f);
 	fd = open(PLACE, O_RDONLY | O_CLOEXEC);
 	CHECK(fd >= 0, "%s: %s", PLACE, strerror(errno));
-	/* fstat() makes the kernel fetch the file's size. */
+	/*
+	 * fstat() makes the kernel fetch the file's size. With a size of 0, accesses to the mapping
+	 * would raise SIGBUS.
+	 */
 	CHECK(!fstat(fd, &st) && (uint64_t)st.st_size == f->size,
 	      "%s has %lld bytes, not %lu", PLACE, (long long)st.st_size,
 	      f->size);

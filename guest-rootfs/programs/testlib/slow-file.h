@@ -32,8 +32,9 @@ struct slow_file {
  */
 void slow_file_make(struct slow_file *f, uint64_t size, uint64_t seed);
 /*
- * Close /dev/fuse in a child, so that accesses to the file fail instead of waiting when
- * the server has ended. The child calls this function before it does anything else.
+ * Close the /dev/fuse that a child has inherited. If a child kept it open, accesses to the file
+ * would wait forever after the server's end, and not fail. The child calls this function before it
+ * does anything else.
  */
 void slow_file_leave(struct slow_file *f);
 /* For a child: call slow_file_leave(), then map the file read-only. */

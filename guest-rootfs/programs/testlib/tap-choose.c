@@ -7,7 +7,7 @@
 
 /*
  * Return the next line of VGPU_TEST_LEAVE_OUT, store the line's length in *@length, and advance
- * *@at to the line after it. Return NULL at the end.
+ * *@at to the line after the returned one. Return NULL if there is no further line.
  */
 static const char *next_line(const char **at, size_t *length)
 {

@@ -88,8 +88,8 @@ bool tap_short(void)
 }
 
 /*
- * In the short form, return a quarter of @rounds, but at least 2, so that the loop repeats (1
- * if @rounds is 1). Otherwise return @rounds.
+ * In the short form, return a quarter of @rounds, but at least 2, so that the loop runs more than
+ * once; if @rounds is 1, return 1. In the other forms, return @rounds.
  */
 static int shorter(int rounds)
 {
@@ -312,7 +312,7 @@ void tap_expect_stop(struct vg_queue *q, uint64_t dst, uint64_t src,
 	ERRNO(ETIMEDOUT, vg_wait(q, seq, STOPPED_MS));
 }
 
-/* The GPUs. Only their member minor is set, because the runner opens no render node. */
+/* The GPUs. Only the member minor of each is set, because the runner opens no render node. */
 static struct vg_gpu gpus[VG_MAX_GPUS];
 static struct vg_mem_info used[VG_MAX_GPUS];
 /* Number of retry faults that were not acknowledged when the case started. */
@@ -343,8 +343,8 @@ static void note_usage(void)
 }
 
 /*
- * Check after the process of a case has ended that its memory becomes free, and that the
- * driver acknowledges every retry fault that it has taken.
+ * After the end of a case's process, check that the process's memory becomes free, and that the
+ * driver acknowledges every retry fault that it has taken from the interrupt ring.
  */
 static bool usage_is_back(void)
 {
@@ -378,8 +378,8 @@ const struct tap_case *tap_this(void)
 }
 
 /*
- * Kill and reap all processes of a case. The runner is their subreaper, so they become its
- * children.
+ * Kill and reap all processes of a case. The runner can reap processes that the case's process
+ * forked, because the runner is their subreaper: they become its children when their parent ends.
  */
 static void end_group(pid_t group)
 {

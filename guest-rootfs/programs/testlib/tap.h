@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Run guest tests and report the results in TAP. Each case runs in its own process with a time
- * limit, so that a crash or a hang is one "not ok". KFD creates and tears down a process for
- * each case. After the teardown, the GPUs must have as much memory in use as before the
- * case.
+ * limit, so that a crash or a hang is one "not ok". So KFD also creates and tears down a
+ * struct kfd_process for each case. After the teardown, the GPUs must have no more memory in use
+ * than before the case.
  */
 #ifndef TAP_H
 #define TAP_H
@@ -161,7 +161,7 @@ void tap_swap_on(void);
 /*
  * Functions for the render node. @fd is an open file of the node. A failure ends the case.
  *
- * tap_open_render() opens the node of @gpu once more; the new file has its own GEM handles.
+ * tap_open_render() opens the node of @gpu again; the new file has its own GEM handles.
  * tap_gem_create() returns the handle of a new BO, tap_gem_mmap() a CPU mapping of a BO.
  */
 int tap_open_render(const struct vg_gpu *gpu);
@@ -188,14 +188,14 @@ void tap_step(const int *fds);
 void tap_await(const int *fds);
 /*
  * Barrier: wait until @n processes that share *@here have called the function. The case fails if a
- * process does not call the function in time. Each barrier has its own word, initially 0.
+ * process does not call tap_meet() in time. Each barrier has its own word, initially 0.
  */
 void tap_meet(uint32_t *here, uint32_t n);
 /* Map a page of zeros that children share; a failure ends the case. */
 void *tap_shared_page(void);
 /*
  * Reap @n children of the case in the order in which they end. The case fails as soon as one child
- * has failed, so that it does not wait for children that the failed child blocks.
+ * has failed, because other children may wait for the failed child and never end.
  */
 void tap_reap(const pid_t *pids, int n);
 

@@ -243,7 +243,7 @@ static bool is_bus_error(const volatile char *p)
 /*
  * Script of a child: reset the device, which loses VRAM. Return the number of BOs that have the
  * expected state, or a negative number on an error. The driver must report each BO in VRAM as lost,
- * and no BO in GTT, and the contents must agree with this.
+ * and no BO in GTT, and the contents must agree with these reports.
  */
 static int lose_vram(int to, int from)
 {
@@ -434,7 +434,10 @@ static void note_bus(int signal)
 	got_bus = signal;
 }
 
-/* Wait for both events of a process that has read poison, check their data, and wait for SIGBUS. */
+/*
+ * This process has read poison. Wait for its events @memory and @hw, check their data, and wait for
+ * SIGBUS.
+ */
 static int poison_told(uint32_t memory, uint32_t hw)
 {
 	struct kfd_event_data data[2] = {

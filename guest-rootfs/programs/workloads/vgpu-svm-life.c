@@ -25,7 +25,7 @@ struct life {
 	int marker;
 };
 
-/* Write a step to the marker. */
+/* Write "vgpu life @what" to the trace marker. */
 static int step(const struct life *l, const char *what)
 {
 	char line[64];
@@ -63,7 +63,7 @@ static char *create(struct life *l, uint64_t seed, const char *what)
 	return p;
 }
 
-/* Let the queue copy the range at @p to the buffer out, and check the bytes of the copy. */
+/* Let the queue copy the range at @p to l->out, and check the copy. */
 static int copy(struct life *l, const char *p, uint64_t seed)
 {
 	int ret = vg_copy(&l->q, l->out.cpu, p, SIZE);

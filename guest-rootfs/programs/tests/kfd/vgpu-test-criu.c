@@ -3,8 +3,8 @@
  * CRIU_OP: dump and kill a process, and restore another process from the dump, as CRIU's amdgpu
  * plugin does. Catches: a restored buffer has other contents, or another handle, id or address; a
  * queue executes a packet twice or never; an event is lost; a process stays paused after the
- * process that checkpoints it was killed; private data of user space is used unchecked; a failed
- * restore leaks resources; an errno is wrong.
+ * process that checkpoints it was killed; the driver uses private data from user space without a
+ * check; a failed restore leaks resources; an errno is wrong.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -41,7 +41,7 @@
 /* Words of the BO work.words that the queues use. The values are dword indices. */
 enum {
 	GO = 0,			/* the SDMA and the PM4 queue wait until this word is 1 */
-	SDMA_SUM = 16,		/* 64 bits, which the SDMA queue increments */
+	SDMA_SUM = 16,		/* 64-bit counter that the SDMA queue increments */
 	PM4_BEFORE = 32,
 	PM4_AFTER = 33,
 	SIGNALS = 64,		/* two AQL signals of 64 bytes each, which the AQL queue uses */
@@ -83,7 +83,7 @@ struct work {
 };
 
 /**
- * struct target - a child that runs a script and waits for its parent between the steps
+ * struct target - a child that runs a script function, in step with its parent
  * @pid: process
  * @up: pipe from the child
  * @down: pipe to the child
@@ -231,7 +231,7 @@ static void end_target(struct target *t)
 	close(t->down[1]);
 }
 
-/* The process that is dumped */
+/* Functions of the process that is dumped */
 
 static volatile uint32_t *word(unsigned int i)
 {
@@ -487,8 +487,8 @@ static int gws(uint32_t id, uint32_t num)
 }
 
 /*
- * Create three queues. When the function returns, each queue has executed its first packets
- * and waits in the middle of the rest.
+ * Create three queues. When the function returns, each queue has executed its first packets and
+ * waits at a packet (a poll or a barrier), before its last packets.
  */
 static void make_queues(void)
 {
@@ -835,7 +835,7 @@ static void check_queues(void)
 
 /*
  * Free all resources by their handles and ids, which must be the same as before the dump. Freeing
- * the signal page must fail, because the kernel uses it until the process ends.
+ * the signal page must fail, because the kernel uses the page until the process ends.
  */
 static void undo_all(void)
 {
@@ -985,7 +985,9 @@ static void pause_go_on(void)
 	share_work();
 	start_target(&t, work_all);
 	seize(&t);
-	/* Further PROCESS_INFO calls must not pause the process once more. */
+	/*
+	 * Only the first PROCESS_INFO call pauses the process, so one UNPAUSE must end the pause.
+	 */
 	for (i = 0; i < 3; i++)
 		ERRNO(0, process_info(t.kfd));
 	ERRNO(0, checkpoint(t.kfd));
@@ -1179,7 +1181,7 @@ static void who_may(void)
 	ERRNO(0, simple(t.kfd, KFD_CRIU_OP_UNPAUSE));
 	/*
 	 * RESTORE on the file of another process must fail, because the restored memory
-	 * would belong to the caller.
+	 * would belong to the caller and not to that process.
 	 */
 	ERRNO(EINVAL, restore(t.kfd));
 	ERRNO(ESRCH, resume(1));
@@ -1219,7 +1221,10 @@ static void not_saved(void)
 	OK(vg_fill(&q, page.cpu, 1, VG_PAGE));
 	gone.handle = in.handle;
 	ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &gone));
-	/* Mappings that the render node makes for the process's queues cannot be saved. */
+	/*
+	 * PROCESS_INFO must fail, because mappings that the render node makes for the process's
+	 * queues cannot be saved.
+	 */
 	ERRNO(0, vr_gem_create(fd, VG_PAGE, AMDGPU_GEM_DOMAIN_GTT, 0, &h));
 	ERRNO(0, vr_gem_va(fd, h, AMDGPU_VA_OP_MAP, VR_MAP_RW, VG_GIB, 0,
 			   VG_PAGE));
@@ -1235,7 +1240,7 @@ static void not_saved(void)
 	OK(vg_fill_check(page.cpu, VG_PAGE, 2));
 }
 
-/* RESTORE with private data, buckets and counts that no CHECKPOINT has written */
+/* Cases that call RESTORE with private data, buckets or counts that no CHECKPOINT has written */
 
 static volatile int *resumed;	/* number of RESUME calls that succeeded; shared with children */
 

@@ -5,7 +5,8 @@
  * lost, is reported twice, or is reported to the wrong process; memory of the kernel or of the
  * debugger is overwritten because a size or count is wrong; an errno is wrong.
  *
- * A target calls exec() of this program with the option --sleep, with which it only sleeps.
+ * To test exec(), a target executes this program again with the option --sleep. With this option,
+ * the program only sleeps.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -167,7 +168,7 @@ static void *nowhere(void)
 /* Debugged processes */
 
 /**
- * struct target - a traced child that runs a script and waits for its parent between the steps
+ * struct target - a traced child that runs a script function, in step with its parent
  * @pid: process
  * @up: pipe from the child
  * @down: pipe to the child
@@ -338,8 +339,8 @@ static void who_may(void)
 }
 
 /*
- * Script of a process that is not the debugger of @arg, a target with a session: all operations
- * must fail.
+ * Script of a third process. @arg is a target that another process debugs, so all operations on
+ * @arg must fail.
  */
 static void third_party(void *arg)
 {
@@ -481,7 +482,8 @@ static void expect_runtime(pid_t pid, uint32_t state)
 
 	/*
 	 * First, query the exception with too little space and without clearing it. Second, query
-	 * it into memory that cannot be written. Last, query it with enough space, and clear it.
+	 * the exception into memory that cannot be written. Last, query the exception with enough
+	 * space, and clear it.
 	 */
 	ERRNO(0, info(pid, EC_PROCESS_RUNTIME, 0, ri, &size, false));
 	CHECK(size == sizeof(ri[0]), "size %u", size);
@@ -1104,7 +1106,7 @@ static void faults(void)
 	}
 }
 
-/* The end of a debugger or of a target */
+/* Cases in which a debugger or a target ends */
 
 /*
  * Script of a target that has one queue. The debugger suspends the queue; then the debugger or
@@ -1245,7 +1247,7 @@ static void unplugged(void)
 	OK(vg_pci_unbind(name));
 	pthread_join(thread, &r);
 	CHECK((intptr_t)r == -ENODEV, "RUNTIME_ENABLE: %ld", (long)r);
-	hear();		/* EC_PROCESS_DEVICE_REMOVE */
+	hear();		/* the unbind must raise EC_PROCESS_DEVICE_REMOVE */
 	all_fail(getpid(), ENODEV, 0);
 	OK(vg_pci_bind(name));
 }
@@ -1272,7 +1274,7 @@ static void attach_bare(void *arg)
 		r = syscall(SYS_delete_module, "vgpu_kfd", O_NONBLOCK);
 	while (r && (errno == EAGAIN || errno == EBUSY) && vg_now() < deadline);
 	CHECK(!r, "delete_module: %s", strerror(errno));
-	hear();		/* EC_PROCESS_DEVICE_REMOVE */
+	hear();		/* the unload must raise EC_PROCESS_DEVICE_REMOVE */
 	CHECK(!system("modprobe vgpu_kfd"), "modprobe");
 	/* After the reload no session must exist. */
 	OK(vg_open_bare(&vg));
@@ -1291,16 +1293,16 @@ static void unloaded(void)
 }
 
 /*
- * Threads call all operations at the same time. Each thread does a fixed amount of
- * work, and no thread waits for a queue that another thread suspends. A slow machine
- * therefore only takes longer.
+ * Number of rounds of the threads of chaos(), which call all operations at the same time. The
+ * number is fixed and no thread waits for a queue that another thread suspends, so a slow machine
+ * only makes the case longer.
  */
 
 static int chaos_rounds;
 
 /*
- * Call all operations of a debugger, including answers. The last call ends the session,
- * so that no RUNTIME_ENABLE waits for an answer.
+ * Call all operations of a debugger, including those that answer a waiting RUNTIME_ENABLE. The last
+ * call ends the session, so that no RUNTIME_ENABLE still waits for an answer.
  */
 static void *debug_loop(void *arg)
 {

@@ -92,7 +92,7 @@ static int destroy(struct ev ev)
 }
 
 /*
- * Wait for @n events. Return 0 or -errno of WAIT_EVENTS, and store its wait_result in
+ * Wait for @n events. Return 0 or -errno of WAIT_EVENTS, and store the ioctl's wait_result in
  * *@result.
  */
 static int wait_on(struct kfd_event_data *data, uint32_t n, bool all,
@@ -166,8 +166,8 @@ static void any_all(void)
 	ERRNO(0, wait_on(data, 3, true, SOON, &result));
 	CHECK(result == KFD_IOC_WAIT_RESULT_TIMEOUT, "result %u", result);
 	/*
-	 * The wait for all events has timed out, but has consumed event 1. After the next call,
-	 * only event 2 is set.
+	 * The wait for all three events has timed out, but has consumed event 1. After the next
+	 * call, only event 2 is set.
 	 */
 	ERRNO(0, set(ev[2]));
 	ERRNO(0, wait_on(data, 3, false, FOREVER, &result));
@@ -183,9 +183,9 @@ static void any_all(void)
 }
 
 /*
- * The caller of a wait passes the age of the event, as its last wait returned it. If the event was
- * set since then, the wait must return without blocking, even if another wait has consumed the
- * event.
+ * The caller of WAIT_EVENTS passes the age of the event that the caller's last wait returned. If
+ * the event was set after that wait, WAIT_EVENTS must return without blocking, even if another wait
+ * has consumed the event.
  */
 static void ages(void)
 {
@@ -418,8 +418,8 @@ static void page_create(struct vg_bo *page, struct ev *first)
 }
 
 /*
- * Emit what signals @ev, as ROCr does: a write to the event's slot in the signal page, and a TRAP
- * with @context.
+ * Emit the packets that signal @ev, as ROCr does: a write to the event's slot in the signal page,
+ * and a TRAP with @context.
  */
 static void emit_signal(struct vg_queue *q, const struct vg_bo *page,
 			struct ev ev, uint32_t context)
@@ -435,7 +435,7 @@ static void emit_signal(struct vg_queue *q, const struct vg_bo *page,
 }
 
 /*
- * Signal an event by each engine. Catches: the driver assigns an engine's interrupt to another
+ * Let each engine signal events. Catches: the driver assigns an engine's interrupt to the wrong
  * interrupt client.
  */
 enum { ENGINES = 5 };
@@ -525,8 +525,8 @@ static void import_page(void *arg)
 	ERRNO(0, vg_ioctl(&vg, AMDKFD_IOC_IMPORT_DMABUF, &in));
 	ERRNO(EINVAL, create(KFD_IOC_EVENT_SIGNAL, true, in.handle, &ev));
 	/*
-	 * The kernel must have rejected the imported BO as signal page, so this call makes it
-	 * allocate its own page.
+	 * The kernel must have rejected the imported BO as signal page, so this call
+	 * makes the kernel allocate its own page.
 	 */
 	ERRNO(0, create(KFD_IOC_EVENT_SIGNAL, true, 0, &ev));
 	ERRNO(0, set(ev));

@@ -106,7 +106,7 @@ static bool watch_line(struct watch *w, char line[KFD_SMI_EVENT_MSG_SIZE])
 	return true;
 }
 
-/* Wait for the next line. */
+/* Store the next line in @line. The case fails if no line arrives within VG_TIMEOUT_MS. */
 static void watch_wait(struct watch *w, char line[KFD_SMI_EVENT_MSG_SIZE])
 {
 	struct pollfd p = { .fd = w->fd, .events = POLLIN };
