@@ -351,7 +351,7 @@ static void feed(struct command *command)
 
 /*
  * Seed the kernel's random numbers. Without a seed, all guests restored from the same snapshot
- * would have the same numbers.
+ * could draw the same numbers.
  */
 static void add_seed(const char *data, uint32_t size)
 {

@@ -13,8 +13,8 @@
  * return addresses, counted from the case's function. In a forked process or a thread, these
  * addresses are counted from the function that forked or from the thread's function, and the path
  * also includes the path of the fork or thread creation. The ID of a point is a hash of the call
- * and its path; the ID is the same in each run of one build. The number K of a point is its index, from 1, in the
- * order in which the processes of the case first reach their points.
+ * and its path; the ID is the same in each run of one build. The number K of a point is its index,
+ * from 1, in the order in which the processes of the case first reach their points.
  */
 #ifndef DELAY_H
 #define DELAY_H

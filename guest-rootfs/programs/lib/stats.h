@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Read a GPU's counters and memory usage in sysfs and debugfs, reset the GPU, take its devcoredump,
- * and count the bytes that packets on user queues shall copy and fill.
+ * and count the bytes that the packets of user queues copy and fill.
  */
 #ifndef VG_STATS_H
 #define VG_STATS_H

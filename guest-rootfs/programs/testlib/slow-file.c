@@ -65,8 +65,8 @@ char *slow_file_map(struct slow_file *f)
 	fd = open(PLACE, O_RDONLY | O_CLOEXEC);
 	CHECK(fd >= 0, "%s: %s", PLACE, strerror(errno));
 	/*
-	 * fstat() makes the kernel fetch the file's size. With a size of 0, accesses to the mapping
-	 * would raise SIGBUS.
+	 * fstat() makes the kernel fetch the file's size. Until then the size is 0, and accesses
+	 * to the mapping would raise SIGBUS.
 	 */
 	CHECK(!fstat(fd, &st) && (uint64_t)st.st_size == f->size,
 	      "%s has %lld bytes, not %lu", PLACE, (long long)st.st_size,

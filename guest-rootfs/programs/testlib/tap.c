@@ -23,7 +23,7 @@
  * Time limit of a case in ms. The limit is longer than VG_TIMEOUT_MS, so that a wait inside the
  * case fails first, with its own message. In the short form, the limit is 45 s times
  * VGPU_TEST_SCALE. With the largest scale, 4, this limit and the limit for the kill are together
- * below 4 minutes.
+ * below 4 minutes, so that a hang is reported within this time (guest_tests.py).
  */
 #define CASE_LIMIT_MS	((tap_short() ? 3 : 6) * VG_TIMEOUT_MS / 2)
 /* Time limit in ms for the end of a killed process. */

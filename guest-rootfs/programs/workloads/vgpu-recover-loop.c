@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The guest's part of `make check-recovery` (tools/vgpu_tools/testing/recovery.py). The
+ * The guest program of `make check-recovery` (tools/vgpu_tools/testing/recovery.py). The
  * program fills 500 BOs in GTT with patterns. The host injects a failure and sends a command,
  * one line on stdin. The program executes the command and prints the result, one line of names
  * and values. Commands:

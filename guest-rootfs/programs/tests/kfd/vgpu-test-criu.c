@@ -387,8 +387,8 @@ static void make_memory(void)
 	vg_pattern_fill(w->vram.cpu, DATA_BYTES, 1, 0);
 	vg_pattern_fill(w->gtt.cpu, DATA_BYTES, 2, 0);
 	/*
-	 * This BO is freed below, so that the handles of the process have a gap at the time of the
-	 * dump.
+	 * This BO is freed below and the doorbell BO gets its handle, so that the handles of the
+	 * process are not in the order in which its BOs were created.
 	 */
 	w->slice = alloc(0, VG_PAGE, VG_GTT, 0, false);
 	w->user_mem = tap_anon(USER_BYTES);
@@ -399,7 +399,7 @@ static void make_memory(void)
 	ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU,
 			   &(struct kfd_ioctl_free_memory_of_gpu_args){
 				.handle = w->slice }));
-	/* The doorbell BO gets the freed handle or a new one. */
+	/* The driver gives a new BO the lowest free handle, which is the one freed above. */
 	w->slice = alloc((uintptr_t)tap_anon(VG_DOORBELL_SLICE),
 			 VG_DOORBELL_SLICE, VG_DOORBELL, 0, true);
 }
@@ -499,7 +499,7 @@ static void make_queues(void)
 
 	OK(vg_queue_create(&w->vg, gpu, RING, &spare));
 	OK(vg_queue_create(&w->vg, gpu, RING, q));
-	OK(vg_queue_destroy(&spare));		/* now ID 0 is free; q has ID 1, on engine 1 */
+	OK(vg_queue_destroy(&spare));		/* ID 0 is free for w->pm4; q keeps ID 1, engine 1 */
 	OK(vg_emit_atomic_add(q, word_va(SDMA_SUM), 1));
 	OK(vg_emit_fence(q, &seq));
 	emit_poll(q, word_va(GO), 1);

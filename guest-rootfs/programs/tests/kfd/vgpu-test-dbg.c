@@ -1247,7 +1247,7 @@ static void unplugged(void)
 	OK(vg_pci_unbind(name));
 	pthread_join(thread, &r);
 	CHECK((intptr_t)r == -ENODEV, "RUNTIME_ENABLE: %ld", (long)r);
-	hear();		/* the unbind must raise EC_PROCESS_DEVICE_REMOVE */
+	hear();		/* the unbind raises EC_PROCESS_DEVICE_REMOVE */
 	all_fail(getpid(), ENODEV, 0);
 	OK(vg_pci_bind(name));
 }
@@ -1274,7 +1274,7 @@ static void attach_bare(void *arg)
 		r = syscall(SYS_delete_module, "vgpu_kfd", O_NONBLOCK);
 	while (r && (errno == EAGAIN || errno == EBUSY) && vg_now() < deadline);
 	CHECK(!r, "delete_module: %s", strerror(errno));
-	hear();		/* the unload must raise EC_PROCESS_DEVICE_REMOVE */
+	hear();		/* the unload raises EC_PROCESS_DEVICE_REMOVE */
 	CHECK(!system("modprobe vgpu_kfd"), "modprobe");
 	/* After the reload no session must exist. */
 	OK(vg_open_bare(&vg));
