@@ -4,16 +4,17 @@
  * ends, and check every byte. The program is for tests that disturb faults and invalidations from
  * outside. The argument selects what a round does.
  *
- * copy: The CPU writes a pattern. Two queues alternately copy pieces of the pattern, which do not
- * end at page boundaries, to memory whose pages were just freed. The CPU compares the copy.
+ * copy: The CPU writes a pattern. Two queues copy the pattern in pieces of 1500 bytes, so that most
+ * pieces do not end at a page boundary. The pieces go to the two queues in turn. The pages of the
+ * destination were just freed. The CPU compares the copy with the pattern.
  *
  * exchange: Two pages exchange their addresses, and a queue that has translations of both pages
  * reads them. No GPU writes to these pages, so that a stale translation causes a wrong byte and
  * does no other harm.
  *
- * truncate: Queues read a file's pages alternately. When all retry faults of the queues are
- * acknowledged, the file is truncated, and the host injects a spurious fault. The driver must not
- * stop the process's queues because of this fault.
+ * truncate: Two queues read the pages of a file, each queue every second page. When all retry
+ * faults of the queues are acknowledged, the file is truncated, and the host injects a spurious
+ * fault. The driver must not stop the process's queues because of this fault.
  *
  * First, the program prints the address of the memory that "copy" writes, or of the file's mapping;
  * then "round N" after each round.
@@ -75,7 +76,10 @@ static int open_all(struct loop *l)
 	return ret ? ret : lone_pages(l, l->dst, SIZE);
 }
 
-/* Copy SIZE bytes in pieces of @piece bytes. The queues copy the pieces in turn. */
+/*
+ * Copy SIZE bytes in pieces of @piece bytes, which are distributed to the queues in turn. Then all
+ * queues run at the same time.
+ */
 static int copy_by_all(struct loop *l, const void *dst, const void *src,
 		       uint64_t piece)
 {

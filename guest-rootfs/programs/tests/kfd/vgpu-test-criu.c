@@ -499,7 +499,8 @@ static void make_queues(void)
 
 	OK(vg_queue_create(&w->vg, gpu, RING, &spare));
 	OK(vg_queue_create(&w->vg, gpu, RING, q));
-	OK(vg_queue_destroy(&spare));		/* ID 0 is free for w->pm4; q keeps ID 1, engine 1 */
+	/* Now ID 0 is free for w->pm4; q keeps ID 1, on engine 1. */
+	OK(vg_queue_destroy(&spare));
 	OK(vg_emit_atomic_add(q, word_va(SDMA_SUM), 1));
 	OK(vg_emit_fence(q, &seq));
 	emit_poll(q, word_va(GO), 1);
