@@ -22,8 +22,8 @@
 #define UNLOAD_MS (VG_TIMEOUT_MS / 3)
 
 /*
- * Kernel memory may grow by MAX_KIB, plus MAX_KIB_ROUND for each measured round, in KiB.
- * These limits apply only to runs of at least ENOUGH rounds.
+ * Limit of the growth of kernel memory, in KiB: MAX_KIB, plus MAX_KIB_ROUND for each measured
+ * round. The limit applies only to runs of at least ENOUGH rounds.
  */
 #define MAX_KIB		64
 #define MAX_KIB_ROUND	16
@@ -112,8 +112,8 @@ static long kernel_kib(void)
 }
 
 /*
- * Check that there are @n GPUs, and that the memory usage of each GPU returns to the GPU's
- * entry of @base.
+ * Check that there are @n GPUs, and wait until the memory usage of GPU i equals @base[i]
+ * again.
  */
 static void gpus_are_as(struct vg_mem_info *base, int n)
 {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program suspends the guest to RAM while processes use BOs, queues, jobs and SVM
- * memory in VRAM. An RTC alarm resumes the guest. Catches: contents of VRAM, page tables or
- * the GART are lost while the guest sleeps; a queue does not continue; a job is lost, or
- * runs while the device is off; memory leaks in each round.
+ * This program suspends the guest to RAM while processes use BOs, queues, jobs and SVM memory
+ * in VRAM. An RTC alarm resumes the guest. Catches: contents of VRAM, page tables or the GART
+ * are lost while the guest sleeps; a queue does not continue; a job is lost, or runs while the
+ * device is off; memory leaks in each round.
  *
- * With the argument "freeze" or "disk" the program is the guest's part of
- * tests/avocado/test_sleep.py, where the host resumes the guest. For each line on stdin the
- * guest enters the sleep state that the argument names, once. The program prints a line
- * before and after each sleep.
+ * tests/avocado/test_sleep.py runs this program in the guest with the argument "freeze" or
+ * "disk", and the host resumes the guest. For each line on stdin the guest enters the sleep
+ * state that the argument names, once. The program prints a line before and after each sleep.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -67,7 +66,7 @@ static int watch_wakeups(void)
 }
 
 /*
- * Set a timer whose expiry counts as a wakeup event, even before the suspend has
+ * Set a timer. Its expiry is a wakeup event, so it also aborts a suspend that has not
  * completed.
  */
 static int set_alarm(unsigned int seconds, int *fd, int *epoll)
@@ -167,8 +166,8 @@ static void make_jobs(struct jobs *j)
 }
 
 /*
- * Submit @jobs jobs to each ring. If @jobs is JOBS, some are still pending when the
- * processes are frozen.
+ * Submit @jobs jobs to each ring. If @jobs is JOBS, some of these jobs are still pending when
+ * the suspend freezes the processes.
  */
 static void submit_jobs(struct jobs *j, int jobs, int round)
 {
@@ -260,7 +259,7 @@ static int one_round(struct memory *m, int round,
 	OK(vg_emit_fence(&m->q, &seq));
 	vg_queue_submit(&m->q);
 	submit_jobs(&m->jobs, JOBS, round);
-	/* The compute queue waits, and must still wait after the sleep. */
+	/* The compute queue waits for *flag == 1, and must still wait after the sleep. */
 	*flag = 0;
 	OK(vg_pm4_wait(&m->cq, m->cq.ptrs.va + FLAG, 1));
 	OK(vg_cq_emit_fence(&m->cq));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program removes the device while it is in use, and adds it again. Catches: a
- * process that has the device open, mapped or busy crashes or hangs; a process can still
- * access memory of the removed device; SVM data is lost with VRAM; the new device has
- * state of the old one; memory leaks.
+ * This program removes the device while it is in use, and adds it again. Catches: a process
+ * that has the device open, mapped or busy crashes or hangs; a process can still access memory
+ * of the removed device; SVM data is lost with VRAM; the new device has state of the old one;
+ * memory leaks.
  *
- * With the argument "button" or "surprise" the program is the guest's part of
- * tests/avocado/test_unplug.py, where the host removes the device. The program writes a
- * line to stdout for each event, and reads a line from stdin before each further round.
+ * tests/avocado/test_unplug.py runs this program in the guest with the argument "button" or
+ * "surprise", and the host removes the device. The program writes a line to stdout for each
+ * event, and reads a line from stdin before each further round.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -212,7 +212,7 @@ static void survive(bool remove)
 	CHECK(vg_pci_bound(name), "the device did not come back");
 	CHECK(vg_topology_nodes() == nodes, "the node did not come back");
 	check_things(&t, 0x5a5a5a5a);
-	use(NULL);		/* in the process that had the removed device open */
+	use(NULL);		/* first in this process, which had the removed device open */
 	tap_in_child(use, NULL);
 	OK(vg_fill_check(t.gem, BYTES, 0x5a5a5a5a));
 	OK(vg_pattern_check(t.svm, SVM_BYTES, SEED, 2));
@@ -349,7 +349,7 @@ static void work_jobs(volatile int *round)
 	struct vr_ib ib;
 	int i, r, fd;
 
-	/* Open another file, because KFD uses gpu->fd. */
+	/* Open another DRM file, because gpu->fd belongs to KFD and therefore refuses jobs. */
 	fd = vr_open(gpu);
 	if (fd < 0 || vr_ctx_alloc(fd, 0, &ctx) ||
 	    vr_bo_create(fd, BYTES, AMDGPU_GEM_DOMAIN_GTT, 0, va, &src) ||
@@ -524,7 +524,7 @@ static struct vg_mem_info prepare_load(void)
 	return info;
 }
 
-/* Wait until the memory usage is @before again: memory is freed in the background. */
+/* Memory is freed in the background, so wait until the memory usage is @before again. */
 static void check_in_use(const struct vg_mem_info *before, int round)
 {
 	start();

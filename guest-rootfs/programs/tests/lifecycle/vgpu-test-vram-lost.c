@@ -201,8 +201,8 @@ static void evict_behind(struct hold *hold, unsigned int n, pthread_t *thread)
 }
 
 /*
- * Number of small BOs, which is larger than the number of moves that the ring holds at a
- * time. The move of the last BO, which has BIG bytes, consists of many jobs.
+ * The test evicts SMALL small BOs, then one BO of BIG bytes. The ring cannot hold the moves of
+ * all small BOs at a time, and the move of the large BO consists of many jobs.
  */
 enum { SMALL = 160 };
 
@@ -325,7 +325,7 @@ static void moving(void)
 	CHECK(!pthread_create(&reader.thread, NULL, read_mem, &reader),
 	      "thread");
 	await_reader(&reader);
-	/* A signal that is handled must not end the access: the kernel would return EIO. */
+	/* A signal with a handler must not end the access; pread() would then fail with EIO. */
 	CHECK(!pthread_kill(reader.thread, SIGUSR1), "no signal");
 	hold_let_go(&hold);
 	CHECK(!pthread_join(reader.thread, NULL), "join");

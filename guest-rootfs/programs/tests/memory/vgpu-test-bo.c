@@ -277,8 +277,8 @@ static void cleared(void)
 }
 
 /*
- * Create many BOs of many sizes, and free them in another order. The page tables of the
- * first round stay allocated. The second round must need no further page tables.
+ * Create many BOs of many sizes, and free them in a different order. The page tables of the
+ * first round stay allocated, so the second round must need no further page tables.
  */
 static void many(void)
 {

@@ -99,10 +99,10 @@ static void gpu_write(int i, const struct vg_bo *bo, uint64_t seed)
 }
 
 /*
- * Without peer access, check that the import has moved the BO out of the exporter's VRAM.
- * Wait for this, because the VRAM is freed after the copy, which may end later than the
- * ioctl. With peer access, check that the BO is still in VRAM. @before is the VRAM in use
- * before the import.
+ * Without peer access, check that the import has moved the BO out of the exporter's VRAM. The
+ * VRAM is freed after the copy, which may end later than the ioctl, so wait for the VRAM in
+ * use to shrink. With peer access, check that the BO is still in VRAM. @before is the VRAM in
+ * use before the import.
  */
 static void vram_follows(uint64_t before)
 {
@@ -154,8 +154,8 @@ static void gtt_between(void)
 }
 
 /*
- * Descriptor that a child imports. The imported BO must share the memory of the exported
- * BO, and must not be a copy.
+ * Descriptor of the dma-buf that same_child() imports. The imported BO must share the memory
+ * of the exported BO, and must not be a copy.
  */
 static int same_fd;
 
@@ -200,7 +200,7 @@ static void same_gpu(void)
 		vg_pattern_fill(bo.cpu, SIZE, SEED, 0);
 		ERRNO(0, kfd_export(&bo, &same_fd));
 		OK(vg_mem_info(&vg.gpu[0], &before));
-		/* The descriptor has CLOEXEC, which does not apply to fork(). */
+		/* The child inherits the descriptor, because CLOEXEC applies only to exec(). */
 		tap_in_child(same_child, NULL);
 		/*
 		 * Wait until the child's memory is free, because the next round
@@ -319,9 +319,9 @@ static void gem_two_gpus(void)
 }
 
 /*
- * Move the exporter's BO while another GPU has imported and mapped it. The exporter's
- * handle and descriptor are open in two rounds, and closed in the others. Catches: an
- * importer accesses the old location of the BO.
+ * Move the exporter's BO while another GPU has imported and mapped it. Before the move, close
+ * the exporter's handle and descriptor in two of the four rounds. Catches: an importer
+ * accesses the old location of the BO.
  */
 static void moves(void)
 {
@@ -378,8 +378,8 @@ static void moves_under_queues(void)
 	vg_pattern_fill(bo.cpu, SIZE, SEED, 0);
 	ERRNO(0, kfd_export(&bo, &fd));
 	/*
-	 * Let GPU 0 use the BO. Without peer access the import moves the BO to GTT
-	 * while GPU 0 has it mapped.
+	 * Let GPU 0 use the BO first, so that without peer access the import moves a BO that
+	 * GPU 0 has mapped.
 	 */
 	gpu_check(0, &bo, SEED);
 	OK(import_and_map(&vg.gpu[1], fd, &peer));
@@ -638,8 +638,8 @@ static int place(int file, uint32_t handle, uint64_t domains)
 }
 
 /*
- * Catches: memory of another device is placed in VRAM. When this memory moves back to GTT,
- * it has no DMA addresses, so the driver would copy to bus address 0 and map that address.
+ * Catches: memory of another device is placed in VRAM. Such memory has no DMA addresses when
+ * it moves back to GTT, so the driver would then copy to bus address 0 and map that address.
  */
 static void foreign_placement(void)
 {

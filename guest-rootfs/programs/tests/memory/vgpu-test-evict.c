@@ -305,11 +305,11 @@ static void worker_main(struct work *w, int me, uint64_t bytes)
 }
 
 /*
- * Four processes with queues use 1.5 times the VRAM. Each process must finish its work
- * while the others run. The driver runs 20 to 25 jobs between two evictions without time
- * slices, and at least 200 with time slices, even on a slow host. The test requires 50
- * jobs.
- * Catches: processes evict each other all the time; a process is never restored.
+ * Four processes with queues use 1.5 times the VRAM. Each process must finish its work while
+ * the others run. Even on a slow host, at least 200 jobs run between two evictions; without
+ * the driver's time slices (kfd_timeslice.c), only 20 to 25 jobs would run. The test requires
+ * at least 50 jobs for each eviction. Catches: processes evict each other all the time; a
+ * process is never restored.
  */
 static void turns(void)
 {
@@ -360,9 +360,9 @@ static pid_t start_emptying(void)
 
 /*
  * Prefetch memory to VRAM in pieces while another process evicts VRAM. Each piece becomes a
- * BO, which is created and then pinned. Catches: an eviction that waits for the BO moves
- * the BO although the BO was pinned during the wait. The VRAM with the migrated pages would
- * then be allocated again.
+ * BO, which is created and then pinned. Catches: an eviction waits for a BO and then moves it,
+ * although the BO was pinned during this wait. The VRAM with the migrated pages would then be
+ * allocated again.
  */
 static void svm_into_emptied(void)
 {

@@ -267,7 +267,7 @@ static void bo_after_svm(void)
 	args.va_addr = (uintptr_t)p;
 	args.gpu_id = *id;
 	ERRNO(0, tap_ioctl(vg.kfd, AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, &args));
-	/* Set an attribute of only the last page. */
+	/* An SVM range on only the last page of the BO must be enough to make MAP fail. */
 	OK(vg_svm_set1(&vg, p + size - VG_PAGE, VG_PAGE,
 		       KFD_IOCTL_SVM_ATTR_GRANULARITY, 9));
 	ERRNO(EADDRINUSE, try_map(&vg, args.handle, id, 1, 0));

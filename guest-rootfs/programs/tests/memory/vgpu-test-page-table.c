@@ -17,8 +17,8 @@
 enum { BY_SDMA = 0, BY_CPU = 3 };
 
 /*
- * Size of a mapping that needs several BOs for its page tables. A BO holds many small page
- * tables, but not as many as this mapping needs.
+ * Size of a mapping whose page tables do not fit into one BO. A BO holds several small page
+ * tables, but fewer than this mapping needs.
  */
 #define TABLES_BYTES (64 * VG_MIB)
 
@@ -149,8 +149,8 @@ static void tables_of_bos_go(void)
 		OK(vg_bo_map_gpu(&bo));
 		OK(vg_mem_info(&vg.gpu[0], &now));
 		/*
-		 * The 32 tables do not fit into the BO that exists for small tables, so
-		 * the driver allocates another one.
+		 * The 32 tables do not fit into the BO that exists for small tables, so the
+		 * driver allocates another BO.
 		 */
 		CHECK(now.vram_used >= base.vram_used + 64 * VG_PAGE,
 		      "%llu bytes for the tables of 64 MiB",

@@ -349,8 +349,8 @@ static void pressure(int processes, uint64_t share, bool swap)
 	swapped = tap_driver_counter(gpu, "swapouts");
 	bo_bytes = share / VRAM_BOS & ~(PIECE - 1);
 	/*
-	 * Set TTM's limit so that a quarter of the memory outside VRAM must be swapped
-	 * out.
+	 * Set TTM's limit so that a quarter of the BO memory that does not fit into VRAM must
+	 * be swapped out.
 	 */
 	if (swap)
 		pages_limit_set((processes * BOS * bo_bytes - base.vram_total) /

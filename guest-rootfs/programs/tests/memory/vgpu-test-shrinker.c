@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program lets reclaim take memory of BOs: idle BOs are swapped out, BOs in use
- * stay. Catches: the OOM killer kills a process while idle BOs hold memory; bytes are
- * lost on the way to the swap device and back; memory of a job or a queue is reclaimed;
- * a queue is evicted for reclaim; BOs are swapped out without a swap device; a counter
- * drifts; reclaim waits for a lock of the driver.
+ * This program makes the kernel reclaim memory of BOs: idle BOs are swapped out, and BOs in
+ * use stay in memory. Catches: the OOM killer kills a process while idle BOs hold memory;
+ * bytes are lost on the way to the swap device and back; memory of a job or a queue is
+ * reclaimed; a queue is evicted for reclaim; BOs are swapped out without a swap device; a
+ * counter drifts; reclaim waits for a lock of the driver.
  *
  * The tests need a block device for swap (tests.list), whose contents are lost.
  */
@@ -327,8 +327,8 @@ static void hog_end(struct hog *h)
 }
 
 /*
- * A BO larger than TTM's limit must be refused when it is created. A BO larger than
- * free memory must be refused at its first access, before it takes any memory. Without
+ * A BO larger than TTM's limit must be refused when it is created. A BO larger than free
+ * memory must be refused at its first access, before any of its pages is allocated. Without
  * these checks the OOM killer would kill the hog.
  */
 static void too_large(void)
@@ -388,10 +388,10 @@ static void too_large(void)
 }
 
 /*
- * A process locks memory until a quarter of the BOs' pages are swapped out and half of
- * these pages are on the swap device. Reclaim may take all page cache and tmpfs before
- * it takes BOs. Without the shrinker the OOM killer would kill the process, because no
- * other memory can be reclaimed.
+ * A process locks memory until a quarter of the BOs' pages are swapped out and half of these
+ * pages are on the swap device. Reclaim is allowed to take all page cache and tmpfs before it
+ * takes BOs. Without the shrinker the OOM killer would kill the process, because no other
+ * memory can be reclaimed.
  */
 static void memory_runs_out(void)
 {
@@ -445,8 +445,8 @@ static void memory_runs_out(void)
 }
 
 /*
- * Work of the child processes that run during reclaim, on BOs of the render node, BOs of
- * KFD with a queue, or SVM memory
+ * Work of the child processes that run during reclaim: churn_render() uses BOs of the render
+ * node, churn_kfd() BOs of KFD with a queue, churn_svm() SVM memory.
  */
 
 static void churn_render(uint64_t round)

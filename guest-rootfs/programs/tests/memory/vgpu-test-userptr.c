@@ -127,7 +127,7 @@ static void both_ways(void)
 	      "a user pointer can be mapped by its offset");
 	uptr_free(&bo);
 	OK(vg_pattern_check(p, SIZE, SEED + 1, 0));
-	/* Create a second userptr BO on the same memory. */
+	/* The GPU must also read the memory through a second userptr BO. */
 	uptr_create(&vg.gpu[0], p, &bo);
 	gpu_reads(0, p);
 	uptr_free(&bo);
@@ -221,8 +221,8 @@ static void op_mremap(char *p)
 }
 
 /*
- * Remove the write permission and restore it. Do not use PROT_NONE: the queue would then
- * fault on the memory and not wait for it, see no_access().
+ * Remove the write permission and restore it. Do not use PROT_NONE, because the queue would
+ * then fault on the memory instead of waiting until it is writable again (see no_access()).
  */
 static void op_mprotect(char *p)
 {
@@ -321,9 +321,9 @@ static void waits_for_write(void)
 }
 
 /*
- * PROT_NONE memory is not mapped for the GPU until it is accessible again. Meanwhile the
- * queue must continue with other memory. Later the queue must read the right bytes from
- * this memory.
+ * PROT_NONE memory is not mapped for the GPU until it is accessible again. Meanwhile the queue
+ * must continue with other memory. When the memory is accessible again, the queue must read
+ * the right bytes from it.
  */
 static void no_access(void)
 {
@@ -413,7 +413,10 @@ static void two_gpus(void)
 	uptr_free(&bo);
 }
 
-/* Swap to a loop device with a file in ramfs, because ramfs is not swapped */
+/*
+ * The swap device is a loop device on a file in ramfs, because pages of ramfs are not swapped
+ * out.
+ */
 
 #define SWAP_BYTES	(16 * VG_MIB)
 
@@ -719,7 +722,7 @@ static void written_since_free(void)
 	OK(vg_copy(&q[0], p, stage[0].cpu, SIZE));
 	CHECK(!madvise(p, SIZE, MADV_PAGEOUT), "madvise: %s", strerror(errno));
 	CHECK(!madvise(unused, SIZE, MADV_PAGEOUT), "madvise");
-	/* Reclaim must have dropped the pages that were not written. */
+	/* Reclaim must have dropped the pages of "unused", which the GPU has not written. */
 	OK(vg_fill_check(unused, SIZE, 0));
 	OK(vg_pattern_check(p, SIZE, SEED + 1, 0));
 	uptr_free(&bo);

@@ -269,8 +269,8 @@ static void cut(void)
 		expect_fault(hole + VG_MIB - VG_PAGE);
 		gpu_check(end, VG_MIB, SEED, SIZE - VG_MIB);
 		/*
-		 * Each part of the split mapping must be unmapped by its own first
-		 * address.
+		 * An unmap must succeed only at the first address of a part of the split
+		 * mapping.
 		 */
 		ERRNO(ENOENT, unmap(h, hole));
 		ERRNO(ENOENT, unmap(h2, va));
@@ -394,7 +394,10 @@ static void exporter(int to)
 	OK(vg_copy(&q, bo.cpu, stage.cpu, SIZE));
 	fd = kfd_export(&bo);
 	CHECK(write(to, &fd, sizeof(fd)) == sizeof(fd), "write");
-	/* When the process is killed, the BO is mapped and the queue uses it. */
+	/*
+	 * Copy without end, so that the BO is mapped and the queue uses it when the process is
+	 * killed.
+	 */
 	for (;;) {
 		OK(vg_emit_copy(&q, stage.va, bo.va, SIZE));
 		vg_queue_submit(&q);
@@ -511,10 +514,7 @@ static void no_queue(void)
 	start_on(0);
 	gpu_check(bo.va, SIZE, SEED, 0);
 	gpu_check(va, SIZE, SEED + 1, 0);
-	/*
-	 * After an eviction without any queue, the creation of a queue must restore the BOs
-	 * again.
-	 */
+	/* After an eviction without any queue, the creation of a queue must restore the BOs. */
 	OK(vg_queue_destroy(&q));
 	tap_evict(gpu, "vram");
 	OK(vg_queue_create(&vg, gpu, 8192, &q));

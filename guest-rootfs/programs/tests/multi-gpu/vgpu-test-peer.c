@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program lets GPUs access each other's VRAM. Catches: an address of the peer's VRAM
- * is wrong; a page table entry for the peer's VRAM stays after the memory was moved or
- * freed, or after the peer was unplugged; the TLB of only one GPU is flushed; contents are
- * lost.
+ * This program lets GPUs access each other's VRAM. Catches: an address of the peer's VRAM is
+ * wrong; a page table entry for the peer's VRAM stays after the memory was moved or freed, or
+ * after the peer was unplugged; the TLB of only one GPU is flushed; contents are lost.
  *
  * The program runs three times (tests.list): as a hive (XGMI), behind a host bridge that
- * allows PCIe peer-to-peer, and without peer access, where mapping fails. With the argument
- * "link" or "surprise" the program is the guest's part of tests/avocado/test_peer.py.
+ * allows PCIe peer-to-peer, and without peer access, where mapping fails.
+ * tests/avocado/test_peer.py runs this program in the guest with the argument "link" or
+ * "surprise".
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -290,7 +290,10 @@ static void map_unmap(void)
 		OK(vg_bo_unmap_peer(&bo, &vg.gpu[!(i & 1)]));
 		ERRNO(EINVAL, vg_bo_unmap_peer(&bo, &vg.gpu[1]));
 	}
-	/* Map on the owner only: the peer must have no page table or TLB entries left. */
+	/*
+	 * Map the BO on its owner only: the peer must have no page table or TLB entries of the
+	 * BO left.
+	 */
 	OK(vg_bo_map_gpu(&bo));
 	gpu_check(0, &bo, SEED + 3);
 	tap_expect_stop(&q[1], stage[1].va, bo.va, VG_PAGE);
@@ -587,7 +590,10 @@ static void reset(void)
 	OK(vg_pattern_check(bo.cpu, SIZE, SEED + 1, 0));
 
 	OK(vg_gpu_reset(&vg.gpu[1]));
-	/* If resets lose VRAM, the peer's page tables were lost in the reset of the peer. */
+	/*
+	 * If resets lose VRAM, the peer's page tables were lost in the reset of the peer, so
+	 * the peer can no longer use the BO.
+	 */
 	if (lost)
 		return;
 	gpu_check(1, &bo, SEED + 1);
@@ -735,10 +741,10 @@ static void await_fault(uint32_t event, uint32_t gpu)
 }
 
 /*
- * Run the guest's part of a case in which the host takes the link down and up. The guest
- * prints a line after each step and reads a line before the next step. While the link is
- * down, an access over the link must raise a fault, which must be reported and stop the
- * queue. The owner's memory must stay intact, and mapping on the peer must fail.
+ * The host takes the link down and up. This process prints a line after each step and reads a
+ * line before the next step. While the link is down, an access over the link must raise a
+ * fault. The fault must be reported and must stop the queue. The owner's memory must stay
+ * intact, and mapping on the peer must fail.
  */
 static void link_down(void)
 {

@@ -18,8 +18,8 @@ static struct vg vg;
 static char text[TEXT];
 
 /*
- * Run a command in the shell, and store its output in text[]. Return the wait status of the shell,
- * as pclose() does. For a pipe this is the status of the last command.
+ * Run a command in the shell, and store its output in text[]. Return the wait status of the
+ * shell, as pclose() does. For a pipeline this is the status of its last command.
  */
 static int shell(const char *command)
 {

@@ -96,7 +96,10 @@ static void fdinfo_names(void)
 	      "drm-pdev is %s, the device is %s", slot, want);
 }
 
-/* Until the handle of a BO is closed, fdinfo of its file must count the BO in its domain. */
+/*
+ * Until a BO's handle is closed, the fdinfo of the DRM file must count the BO in the BO's
+ * domain.
+ */
 static void fdinfo_gem(void)
 {
 	uint32_t vram, gtt, idle;
@@ -288,8 +291,8 @@ static void debugfs_vm(void)
 }
 
 /*
- * debugfs must show the address space of a render node's file, and fdinfo must count
- * its page tables.
+ * debugfs must show the address space of a render node's file, and fdinfo must count the page
+ * tables of this address space.
  */
 static void debugfs_vm_of_file(void)
 {

@@ -239,7 +239,7 @@ static bool parse(const char *at, struct line *l)
 	return sscanf(loc, " other:%lu%n", &l->other, &n) == 1 && !loc[n];
 }
 
-/* Check each range's line in text[] and the order of the lines. Return their number. */
+/* Check each range's line in text[] and the order of the lines. Return the number of lines. */
 static int check_lines(void)
 {
 	uint64_t behind = 0;

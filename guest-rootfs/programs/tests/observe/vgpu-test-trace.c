@@ -29,8 +29,8 @@ static void spill(const char *path, const char *value)
 
 	CHECK(file >= 0, "%s: %s", path, strerror(errno));
 	/*
-	 * A write() to set_event accepts only one event of @value, so write until all events
-	 * are accepted.
+	 * A write() to set_event enables only the first event that @value names, so write the
+	 * rest again until no name is left.
 	 */
 	for (; *value; value += n) {
 		n = write(file, value, strlen(value));
@@ -150,7 +150,10 @@ static void trace_vm(void)
 
 	tap_open(&vg, -1);
 	gpu = &vg.gpu[0];
-	/* Without a queue the address space has no VMID and needs no flush. */
+	/*
+	 * Create a queue, because without one the address space has no VMID and needs no
+	 * flush.
+	 */
 	OK(vg_queue_create(&vg, gpu, 64 * VG_KIB, &q));
 	OK(vg_bo_alloc(&vg, gpu, 3 * VG_MIB, VG_VRAM, &bo));
 	snprintf(pages, sizeof(pages), "/proc/self/fdinfo/%d", gpu->fd);
@@ -192,7 +195,10 @@ static void trace_jobs(void)
 	OK(vg_open_bare(&vg));
 	gpu = &vg.gpu[0];
 	trace_on("vgpu_hw:vgpu_sdma_submit vgpu_hw:vgpu_sdma_done");
-	/* Allocate more VRAM than is already clear, so that the driver must submit jobs. */
+	/*
+	 * Allocate more VRAM than the driver has already cleared, so that the driver must
+	 * submit jobs.
+	 */
 	for (i = 0; i < 10; i++) {
 		memset(&idle, 0, sizeof(idle));
 		idle.in.handle = tap_gem_create(gpu->fd, 4 * VG_MIB,

@@ -24,7 +24,7 @@ static struct vg vg;
 static struct vg_gpu *gpu;
 static struct vg_bo save, page;
 
-/* Size of an AMD signal. The BO page holds an array of signals. */
+/* Size of an AMD signal, in bytes. The BO "page" holds an array of signals. */
 #define SIGNAL_BYTES	64
 
 static uint64_t signal_at(unsigned int i)
@@ -156,7 +156,7 @@ static void chain(void)
 	CHECK(*value_of(32 + (n - 1) % 32) == 0, "the last signal is %ld",
 	      *value_of(32 + (n - 1) % 32));
 	/*
-	 * The last packets of each queue may not have completed: add one more packet to
+	 * The last packets of each queue may not have completed, so add one more packet to
 	 * each queue and wait for it.
 	 */
 	for (i = 0; i < 2; i++) {
@@ -253,8 +253,8 @@ static void turns(void)
 }
 
 /*
- * The completion signal of a packet has the mailbox of an event. Catches: the completion
- * of the packet does not set the event, or raises no interrupt.
+ * The completion signal of a packet has the mailbox address and the ID of an event. Catches:
+ * the completion of the packet does not set this event, or raises no interrupt.
  */
 static void mailbox(void)
 {

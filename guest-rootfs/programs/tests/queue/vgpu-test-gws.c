@@ -18,9 +18,10 @@
 
 #define RING		4096
 #define NUM_GWS		64	/* GWS resources of an MI200 */
-#define QUANTUM_MS	10	/* time slice in the driver's run lists */
+#define QUANTUM_MS	10	/* time slice in the driver's run lists, in ms */
 #define ROUNDS		20
-#define WAITS		~0u	/* a value of shared.turn for which no queue of partner() waits */
+/* Initial shared.turn; the queues of both partner() processes wait for other values. */
+#define WAITS		~0u
 
 static struct vg vg;
 static struct vg_gpu *gpu;
@@ -74,7 +75,10 @@ static void expect_list(unsigned int processes, unsigned int queues)
 		if (end != at + 8 || *end)
 			continue;
 		dw[i++ % 64] = v;
-		/* If dword i - 14 is the header of MAP_PROCESS, v is its 14th dword. */
+		/*
+		 * If dword i - 14 is the header of a MAP_PROCESS packet, v is dword 13 of this
+		 * packet.
+		 */
 		if (i > 13 && dw[(i - 14) % 64] == 0xc013a102) {
 			CHECK(!(v & 0x7f) || (v & 0x7f) == NUM_GWS,
 			      "a process has %u", v & 0x7f);
@@ -186,7 +190,10 @@ static void run_lists(void)
 	OK(vg_bo_free(&save));
 }
 
-/* State that the processes share. Each process maps this page into its GPU address space. */
+/*
+ * One page of state that the processes share. Each process maps this page into its GPU address
+ * space.
+ */
 struct shared {
 	volatile uint32_t turn, ready, go;
 };
@@ -324,8 +331,8 @@ static void hog(struct shared *s, unsigned int me)
 }
 
 /*
- * Kill two processes with GWS. Catches: GWS is not released; a waiting queue keeps
- * other processes from GWS.
+ * Kill two processes with GWS. Catches: GWS is not released; a queue that waits without end
+ * keeps other processes from getting GWS.
  */
 static void killed(void)
 {

@@ -239,7 +239,7 @@ static void wraparound(void)
 	OK(vg_bo_free(&bo));
 }
 
-/* Fill the ring to the last byte before the first doorbell. */
+/* Fill the whole ring, and only then ring the doorbell for the first time. */
 static void full_ring(void)
 {
 	struct vg_queue q = { 0 };
@@ -546,7 +546,7 @@ static void busy(void *arg)
 }
 
 /*
- * Kill a process that copies, at a later moment in each round. Catches: memory or a
+ * Kill a process that copies, after a different delay in each round. Catches: memory or a
  * hardware queue is not released.
  */
 static void killed(void)

@@ -120,8 +120,8 @@ static void hold_release(struct hold *h)
 }
 
 /*
- * Submit IB @i of @u to @ring. The job lists its IB, the destination BO of @u and, unless
- * @bo is 0, the BO with this handle. Unless @after is NULL, the job waits for its fence.
+ * Submit IB @i of @u to @ring. The job lists its IB, the destination BO of @u and, unless @bo
+ * is 0, the BO with this handle. Unless @after is NULL, the job waits for the fence of @after.
  */
 static uint64_t submit(struct user *u, unsigned int i, uint32_t ring,
 		       uint32_t bo, const struct hold *after)
@@ -141,7 +141,7 @@ static uint64_t submit(struct user *u, unsigned int i, uint32_t ring,
 	return seq;
 }
 
-/* Create a BO in VRAM with a pattern, and share it between both files. */
+/* Create a BO in VRAM with a pattern in the file of @u, and share it with the file of @v. */
 static void share(struct user *u, struct user *v, struct vr_bo *bo,
 		  uint32_t *handle)
 {
@@ -347,8 +347,8 @@ static void back_and_forth(void)
 	ERRNO(0, vr_gem_close(v.fd, shared));
 	vr_bo_free(&bo);
 	/*
-	 * The VRAM that moves have left is freed later. Allow 1 MiB more than before,
-	 * because the driver may keep page tables.
+	 * The VRAM that the moved BOs occupied is freed some time after the moves. Allow 1 MiB
+	 * more than at the start, because the driver may keep page tables.
 	 */
 	before.vram_used += VG_MIB;
 	OK(vg_mem_wait_freed(gpu, &before, VG_TIMEOUT_MS));

@@ -202,8 +202,9 @@ static void waits(void)
 	CHECK(vg_now() - begin >= SECOND / 20, "a wait was too short");
 
 	/*
-	 * Wait for one or for all of two fences. The first is the fence of the delayed
-	 * job. The second, ~0 on a ring without jobs, counts as completed.
+	 * Wait for one or for all of two fences. The first is the fence of the delayed job.
+	 * The second has the sequence number ~0 on a ring without jobs, and counts as
+	 * completed.
 	 */
 	f[1] = f[0];
 	f[1].ring = 1;
@@ -900,7 +901,10 @@ static void hangs(void)
 	vr_ib_poll(&u.ib, flag_va(0), 1);
 	seq = submit(&u, 0);
 	expect_failed_first(&u, seq);
-	/* Use a longer timeout, because the good jobs that follow may take longer. */
+	/*
+	 * Use a longer timeout, because the good jobs that follow may take more than 2
+	 * seconds.
+	 */
 	set_lockup("10000");
 	expect_guilty(&u, &v, seq, "a job without end");
 }
@@ -976,9 +980,9 @@ static int bo_list(int fd, uint32_t op, uint32_t *handle, const void *entries,
 }
 
 /*
- * BO_LIST: create a list, and update it by its handle. The entries have the size of the
- * structure, then a larger size, then a smaller one. Use the list in a job. Then pass
- * bad arguments.
+ * BO_LIST: create a list, and update it by its handle. The caller gives the entry size: first
+ * the size of the structure, then a larger size, then a smaller size. Use the list in a job.
+ * Then pass bad arguments.
  */
 static void bo_lists(void)
 {

@@ -491,7 +491,7 @@ static void info_bad(void)
 	args.read_mmr_reg.count = 129;
 	ERRNO(EINVAL, info(&args, AMDGPU_INFO_READ_MMR_REG, buf, sizeof(buf)));
 
-	/* INFO must write no byte beyond the caller's size. */
+	/* INFO must not write more bytes than the caller allows. */
 	memset(buf, 0x5a, sizeof(buf));
 	ERRNO(0, info(&args, AMDGPU_INFO_MEMORY, buf, 5));
 	for (i = 5; i < sizeof(buf); i++)

@@ -118,7 +118,10 @@ static void order(void)
 	check_where(8, 4, false, "not used since");
 	check_where(0, 2, false, "always valid, oldest");
 	check_where(3, 5, true, "always valid, younger");
-	/* The next job must bring the eight BOs back, as the last ones to be evicted. */
+	/*
+	 * The next job must move the eight BOs back to VRAM, where they are the last to be
+	 * evicted.
+	 */
 	job();
 	check_where(0, 8, true, "always valid");
 	push_out(next, 3);

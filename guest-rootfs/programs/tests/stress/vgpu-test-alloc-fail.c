@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program repeats system calls with failed allocations (/proc/thread-self/fail-nth).
- * The first allocation fails in the first call, the second allocation in the second call,
- * and so on, until a call completes without a failed allocation. Catches: the kernel
- * crashes; memory leaks; a lock stays held; a call is done only in part. The tests need a
- * kernel with fault injection.
+ * This program repeats system calls with failed allocations (/proc/thread-self/fail-nth). The
+ * first allocation fails in the first call, the second allocation in the second call, and so
+ * on, until a call completes without a failed allocation. Catches: the kernel crashes; memory
+ * leaks; a lock stays held; a call that fails takes effect in part. The tests need a kernel
+ * with fault injection.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -341,7 +341,7 @@ static void evict(void)
 	free_filler();
 }
 
-/* Swap-out by a lowered limit of TTM; the next map of the BO must swap the BO in */
+/* Swap a BO out by lowering TTM's limit; the next map of the BO must swap it in. */
 
 #define PAGES_LIMIT	"/sys/module/ttm/parameters/pages_limit"
 
@@ -352,7 +352,10 @@ static void swap_out(void)
 	uint64_t before = tap_driver_counter(gpu, "swapouts");
 	struct vg_bo one;
 
-	/* Bring the BO back into memory in case the last call has swapped it out. */
+	/*
+	 * Bring the BO back into memory in case the previous call of this function has swapped
+	 * it out.
+	 */
 	*(volatile char *)bo.cpu += 0;
 	CHECK(put(PAGES_LIMIT, "1"), PAGES_LIMIT);
 	OK(vg_bo_alloc(&vg, gpu, VG_PAGE, VG_GTT, &one));

@@ -114,7 +114,7 @@ static const unsigned long requests[] = {
 };
 
 /*
- * Close the descriptors that random calls have opened. They would fill the descriptor
+ * Close the descriptors that random calls have opened, because they would fill the descriptor
  * table.
  */
 static void close_new(void)
@@ -453,7 +453,7 @@ static void fuzz(void)
 		rnd();
 	}
 	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));
-	/* Use a longer lockup timeout, because good jobs may take longer. */
+	/* Good jobs may take more than 200 ms, so use a longer lockup timeout. */
 	set_lockup("10000");
 	still_works();
 	OK(vg_mem_wait_freed(gpu, &base, VG_TIMEOUT_MS));

@@ -174,7 +174,10 @@ static void open_behind_mmap_lock(void)
 	start_helper(&first, open_first);
 	hold_engines(&h, &shared->gpu, change.memory, BYTES);
 
-	/* The code from here to hold_let_go() must not need mmap_lock. */
+	/*
+	 * From here to hold_let_go() another thread holds mmap_lock, so this code must not
+	 * need mmap_lock.
+	 */
 	shared->go[0] = 1;
 	hold_await_sleep(change.tid);
 	shared->go[1] = 1;
@@ -581,7 +584,7 @@ static void many_names(void)
 	      "one call was more than the interrupt handler wakes");
 
 	/*
-	 * The event is set once. The first name must consume it, so that the wait for
+	 * The event is set once. The first name must consume the event, so that the wait for
 	 * the second name times out.
 	 */
 	ERRNO(0, set_event());

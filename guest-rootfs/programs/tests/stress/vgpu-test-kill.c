@@ -93,8 +93,9 @@ static void do_compute(void)
 }
 
 /*
- * Return a GPU address to which the victim can write, or 0. *@bytes is the maximum number
- * of bytes; the function lowers it to the size at the address.
+ * Return a GPU address to which the victim can write, or 0. *@bytes is the maximum number of
+ * bytes; the function lowers it to the number of bytes that the victim can write at the
+ * address.
  */
 static uint64_t somewhere(uint64_t *bytes)
 {

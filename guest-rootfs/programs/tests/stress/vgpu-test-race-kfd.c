@@ -164,7 +164,7 @@ static int queue_update(void)
 
 /*
  * Create a second queue and destroy it. The second queue uses the ring of the first queue, and
- * other pointers in the first queue's pointer BO.
+ * has its read and write pointers at other offsets of the first queue's pointer BO.
  */
 static int queue_create(void)
 {
@@ -406,9 +406,9 @@ static void set_up(void)
 		      PAGES, &o.user);
 	if (r == -EADDRINUSE) {
 		/*
-		 * A queue of the last round has faulted at this address. The fault was
-		 * repaired late, which has created a range at this address, as in amdkfd.
-		 * Use other memory.
+		 * A queue of the previous round has faulted at this address. The fault was
+		 * repaired late, which has created a range at this address, as in amdkfd. Use
+		 * other memory.
 		 */
 		late = o.mem;
 		o.mem = anonymous();

@@ -73,7 +73,7 @@ static void map_close(void)
 		ERRNO(0, theirs);
 		CHECK(!r || r == -ENOENT, "GEM_VA: %d", r);
 		mapped += !r;
-		/* The address must be free. */
+		/* No mapping may remain, so a MAP of another BO at the address must succeed. */
 		ERRNO(0, vr_gem_va(o.fd, other, AMDGPU_VA_OP_MAP, VR_MAP_RW, VA,
 				   0, VG_PAGE));
 		ERRNO(0, vr_gem_va(o.fd, other, AMDGPU_VA_OP_UNMAP, 0, VA, 0,

@@ -101,7 +101,7 @@ static void make_bss(char *at)
 }
 
 /*
- * Add memory far below the current stack pointer. The stack grows down to it page by
+ * Add memory far below the current stack pointer. The stack grows down to this memory page by
  * page, as in deep calls.
  */
 static void make_stack(char *at)

@@ -79,8 +79,9 @@ static void remapped_both(void)
 	mx_gpu_check();
 	mx_cpu_check();
 	/*
-	 * Let the caller check the moved pieces. For shared memory, a moved piece and the
-	 * piece at the old address use the same buffer of expected contents.
+	 * The caller checks the moved pieces. It finds the right contents also for shared
+	 * memory, because there a moved piece and the piece at the old address have one common
+	 * buffer of expected contents.
 	 */
 	swap_pieces(old);
 	mx_each(pc)
@@ -332,7 +333,8 @@ static void by_calls(void)
 	free(buf);
 }
 
-#define PINNED	8	/* pages that the pipe references; a pipe can hold 16 */
+/* Pages that the pipe references, of at most 16 pages that a pipe can hold. */
+#define PINNED	8
 
 /*
  * A pipe holds references to some pages. These pages must stay in system memory, and the

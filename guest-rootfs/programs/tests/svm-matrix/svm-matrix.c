@@ -290,9 +290,9 @@ void mx_cpu_check(void)
 }
 
 /*
- * Call @fn for each part of the memory, with the queues in turn. With one queue, a part is a
- * piece. With several queues, parts do not end at page boundaries, so that several queues
- * access most pages.
+ * Call @fn for each chunk of the memory, with the queues in turn. With one queue, a chunk is a
+ * whole piece (struct mx_piece). With several queues, chunks do not end at page boundaries, so
+ * most pages have bytes that different queues access.
  */
 static void deal(void (*fn)(int turn, struct mx_piece *pc, uint64_t at,
 			    uint64_t n))
@@ -343,8 +343,8 @@ static void emit_write(int turn, struct mx_piece *pc, uint64_t at, uint64_t n)
 }
 
 /*
- * Emit a copy of a part of a piece to mx.out. If by_compute() is true for the part, the
- * compute queue also polls the first dword of the part for its expected value.
+ * Emit a copy of a chunk of a piece to mx.out. If by_compute() is true for the chunk, the
+ * compute queue also polls the first dword of the chunk for its expected value.
  */
 static void emit_read(int turn, struct mx_piece *pc, uint64_t at, uint64_t n)
 {

@@ -31,15 +31,14 @@
 #define MX_HUGETLB	0x200
 #define MX_READ_ONLY	0x400
 #define MX_MIXED	0x800	/* pieces of several kinds */
-/*
- * The kind is not combined with several GPUs, because a similar kind is combined with them.
- */
+/* Combine the kind with one GPU only, because a similar kind is combined with several GPUs. */
 #define MX_ONE_GPU	0x1000
 
 /* Properties of an action. */
 #define MX_READS	0x1	/* the action makes sense for read-only memory */
 #define MX_UNTOUCHED	0x2	/* neither CPU nor GPU accesses the memory before the action */
-#define MX_LAST		0x4	/* the action stops the queues; only the CPU checks later */
+/* The action stops the queues, so only the CPU checks the contents afterwards. */
+#define MX_LAST		0x4
 #define MX_MOVES_IT	0x8	/* the action needs a kind with MX_MOVES or MX_MIXED */
 
 /**
@@ -47,8 +46,8 @@
  * @name: part of the case's name
  * @is: MX_MMAP, ...
  * @make: adds the pieces to mx.piece; @at is their address if @is has MX_MMAP
- * @turn: the kind is combined with every @turn-th action, or with every second of these if there
- * are few cases. The value is above 1 for a kind that resembles another kind.
+ * @turn: the kind is combined with every @turn-th action, or with half as many actions if the
+ *   test chooses fewer cases. The value is above 1 for a kind that resembles another kind.
  */
 struct mx_kind {
 	const char *name;
@@ -184,8 +183,8 @@ long mx_in_vram(void);
 long mx_movable(void);
 /*
  * Return true if a prefetch must migrate all movable pages. There are two exceptions: a
- * prefetch need not migrate if there are several GPUs and one of them cannot fault, and
- * it need not migrate untouched pages of a file.
+ * prefetch need not migrate if there are several GPUs and the mode is not MX_RETRY or the
+ * place is MX_IN_PLACE, and it need not migrate untouched pages of a file.
  */
 bool mx_must_move(void);
 /* Return the sum of a counter of the driver over the GPUs of the users. */
@@ -193,9 +192,9 @@ uint64_t mx_counted(const char *name);
 int mx_gpus(void);
 
 /*
- * Write the pattern of @seed to all the memory. mx_gpu_write_begin() does not wait for
- * the GPU. mx_want() does not write: it sets the expected contents of the pieces that have
- * a bit of @is.
+ * Write the pattern of @seed to all the memory. mx_gpu_write_begin() does not wait for the
+ * GPU. mx_want() does not write: it sets the expected contents of the pieces whose member is
+ * has a bit of @is.
  */
 void mx_gpu_write(uint64_t seed);
 void mx_gpu_write_begin(uint64_t seed);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This file has the ops that fork a child. The child has a copy of the parent's memory
- * and does not use the GPU. The file also has the processes of t_lives_start(), which
- * use the GPU and end in the middle of copies.
+ * This file has the ops that fork a child. The child has a copy of the parent's memory and
+ * does not use the GPU. The file also has the processes of t_lives_start(), which use the GPU
+ * and end in the middle of copies.
  *
- * A child of a process with threads must not call functions that take a lock, because
- * another thread may have held the lock at the time of the fork.
+ * A child of a process with threads must not call functions that take a lock, because another
+ * thread may have held the lock at the time of the fork, and that thread does not exist in the
+ * child.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -91,8 +92,9 @@ bool t_op_fork(struct t_thread *t)
 }
 
 /*
- * The child changes its copy of the memory while the GPU may copy into the slot. The
- * parts are not locked, so the parent does not compare the slot here.
+ * The child changes its copy of the memory while the GPU may copy into the slot. The slot's
+ * parts are not locked, so other threads may change the parent's bytes, and the parent does
+ * not compare them here.
  */
 bool t_op_scribble(struct t_thread *t)
 {
@@ -249,9 +251,9 @@ static pid_t lives_pid;
 static atomic_ulong *lives;
 
 /*
- * Body of a process that lives_pid starts: use the GPU, and end with a copy in flight. The
- * GPU accesses most of the copy's memory for the first time: only the first quarter was
- * accessed before.
+ * Body of a process that lives_pid starts: use the GPU, and end with a copy in flight. Before
+ * this copy the GPU has accessed only the first quarter of the copy's memory, so the copy is
+ * the first access of the GPU to the rest.
  */
 static void life(struct t_thread *t)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This file has the ops of threads with a queue: copies and fills, during which other
- * threads run their ops. A thread submits one copy at a time. While it waits for the
- * copy, it holds the source's part locked for reading and the destination's part locked
+ * This file has the ops of threads with a queue: copies and fills, during which other threads
+ * run their ops. A thread submits one copy at a time. While the thread waits for the copy, it
+ * holds the part with the source locked for reading and the part with the destination locked
  * for writing.
  */
 #include <sys/mman.h>
@@ -234,8 +234,8 @@ static bool op_put_freed(struct t_thread *t)
 }
 
 /*
- * Check that each byte of the piece equals its byte in the shadow or in @other. Store the
- * byte that was found in the shadow.
+ * Check that each byte of the piece equals its byte in the shadow or in @other. Then store the
+ * byte of the piece in the shadow.
  */
 static void check_either(struct t_thread *t, const struct t_piece *p,
 			 const char *other)
@@ -267,8 +267,8 @@ static struct t_piece overlap(const struct t_piece *a, const struct t_piece *b)
 }
 
 /*
- * Update the shadow after @pages of the destination were dropped during the copy. Check
- * that the copied bytes in these pages are either blank or copies of the source.
+ * Update the shadow after @pages of the destination were dropped during the copy. Check that
+ * the copied bytes in these pages are either blank (t_blank()) or copies of the source.
  */
 static void drop_dst(struct t_thread *t, const struct t_piece *src,
 		     const struct t_piece *dst, const struct t_piece *pages)
@@ -283,8 +283,8 @@ static void drop_dst(struct t_thread *t, const struct t_piece *src,
 }
 
 /*
- * Update the shadow after @pages of the source were dropped during the copy. Check that
- * the copies of these pages have either the source's former bytes or blank bytes.
+ * Update the shadow after @pages of the source were dropped during the copy. Check that the
+ * copies of these pages have either the source's former bytes or its blank bytes (t_blank()).
  */
 static void drop_src(struct t_thread *t, const struct t_piece *src,
 		     const struct t_piece *dst, const struct t_piece *pages)

@@ -244,8 +244,8 @@ static bool op_neighbour(struct t_thread *t)
 }
 
 /*
- * Copy the piece from the shadow to the slot: by memcpy() if @way is 0, by
- * process_vm_writev() if it is 1, and by /proc/self/mem if it is 2.
+ * Copy the piece from the shadow to the slot: by memcpy() if @way is 0, by process_vm_writev()
+ * if @way is 1, and by /proc/self/mem if @way is 2.
  */
 static void write_by(struct t_thread *t, const struct t_piece *p, int way)
 {

@@ -30,8 +30,8 @@
 #define THREADS		(GPU_THREADS + CPU_THREADS)
 #define MAX_OPS		40
 /*
- * An op that never succeeds in this many attempts fails the test. If the first case takes
- * LONG_SECONDS or more, every op must succeed at least once.
+ * The test fails if an op was tried MANY_ATTEMPTS times and never succeeded. If the first case
+ * takes LONG_SECONDS or more, every op must succeed at least once.
  */
 #define MANY_ATTEMPTS	40
 #define LONG_SECONDS	600
@@ -212,7 +212,10 @@ static void torture(bool xnack, unsigned int length)
 	uint64_t denied, evicted, end;
 	int i;
 
-	/* The debug kernel needs minutes for a case. */
+	/*
+	 * A case takes minutes on the debug kernel, which therefore runs it only with
+	 * VGPU_TEST_SECONDS.
+	 */
 	tap_long_on_debug();
 	race_seed();
 	t_seed = race_below(1ull << 53);

@@ -474,8 +474,8 @@ static void all_at_once(int xnack)
 	}
 	touch_end(&t);
 	/*
-	 * Print the number of evictions. There may be none, because the CPU may have
-	 * migrated all memory back first.
+	 * Print the number of evictions. There may be none, because the CPU may have migrated
+	 * all memory back before it was evicted.
 	 */
 	tap_diag("%lu evictions", svm_evictions() - before);
 	check_both(a, bytes, SEED);

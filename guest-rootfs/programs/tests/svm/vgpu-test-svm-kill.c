@@ -148,8 +148,8 @@ static void in_drain(void)
 	enter();
 	munmap(p, REGION);
 	/*
-	 * In a few rounds the copies can complete. In the others a fault has stopped
-	 * the queue, and this wait times out.
+	 * In a few rounds the fill completes. In the others a fault has stopped the queue, and
+	 * this wait times out.
 	 */
 	vg_queue_finish(&q, 20);
 	vg_queue_destroy(&q);
@@ -170,7 +170,7 @@ static void in_deferred(void)
 	if (race_below(2))
 		vg_svm_prefetch(&vg, p, REGION / 4, gpu->gpu_id);
 	enter();
-	/* The first quarter gets no holes and is moved. */
+	/* Punch no holes into the first quarter, so that mremap() can move it as a whole. */
 	for (i = 0; i < 32; i++)
 		munmap(p + REGION / 4 +
 		       race_below(REGION * 3 / 4 / VG_PAGE) * VG_PAGE, VG_PAGE);

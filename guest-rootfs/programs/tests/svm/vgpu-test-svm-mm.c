@@ -633,9 +633,9 @@ static void *touch_together(void *arg)
 }
 
 /*
- * Threads on all CPUs read the same pages of VRAM. Catches: page references that the
- * faults hold prevent each other's migration, so that no thread continues; a page has
- * wrong contents after several threads waited for it.
+ * Threads on all CPUs read the same pages of VRAM. Catches: the faults of the threads hold
+ * page references that prevent the migration, so that no thread continues; a page has wrong
+ * contents after several threads waited for it.
  */
 static void touched_together(void)
 {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * This program lets GPUs use, in place, shared memory that is in another GPU's VRAM.
- * Catches: memory migrates although the GPU can reach it; the address of the peer's VRAM is
- * wrong; a page table entry for a peer's VRAM stays after the memory was moved, unmapped or
- * copied after a fork, or after the peer was unplugged; bytes are lost.
+ * This program lets GPUs use, in place, shared memory that is in another GPU's VRAM. Catches:
+ * memory migrates although the GPU can reach it; the address of the peer's VRAM is wrong; a
+ * page table entry for a peer's VRAM stays after the memory was moved, unmapped or copied
+ * after a fork, or after the peer was unplugged; bytes are lost.
  *
- * The program runs as a hive, where the memory stays in place, and without peer access,
- * where the memory moves through system memory and must have the same contents. With the
- * argument "link" the program is the guest's part of tests/avocado/test_peer.py.
+ * The program runs as a hive, where the memory stays in place, and without peer access, where
+ * the memory moves through system memory and must have the same contents.
+ * tests/avocado/test_peer.py runs this program in the guest with the argument "link".
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -232,7 +232,7 @@ static void by_fault(void)
 	OK(vg_pattern_check(p, SIZE, SEED + 4, 0));
 }
 
-/* Catches: a GPU reads old VRAM after the CPU migrated, wrote or discarded the memory. */
+/* Catches: a GPU reads stale VRAM after the CPU migrated, wrote or discarded the memory. */
 static void cpu(void)
 {
 	uint64_t at;
@@ -474,10 +474,10 @@ static void say(const char *word)
 }
 
 /*
- * Run the guest's part of a case in which the host takes the link down and up. While the
- * link is down, an access over the link must raise a fault, which must be reported and
- * stop the queue, as for BOs. Then the memory must migrate to system memory, and new
- * mappings must use system memory. When the link is up again, the peer must use it.
+ * The host takes the link down and up. While the link is down, an access over the link must
+ * raise a fault. The fault must be reported and must stop the queue. Then the memory must
+ * migrate to system memory, and new mappings must use system memory. When the link is up
+ * again, the peer must use the link.
  */
 static void link_down(void)
 {

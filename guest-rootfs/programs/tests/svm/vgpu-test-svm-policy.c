@@ -151,7 +151,7 @@ static void amdgpu(void)
 	read_fill_by(0, p, GRANULE, 0);
 	expect_vram(p, GRANULE, GRANULE);
 
-	/* Pages of a file cannot migrate. */
+	/* The shmem pages of a shared mapping cannot migrate. */
 	shm = mmap(NULL, GRANULE, PROT_READ | PROT_WRITE,
 		   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	CHECK(shm != MAP_FAILED, "mmap: %s", strerror(errno));
@@ -309,8 +309,8 @@ static void tight(void)
 		n++;
 	CHECK(n > 8, "%d BOs", n);
 	/*
-	 * The driver does not evict these BOs while queues of this process run, so no
-	 * more VRAM becomes free.
+	 * Free three BOs. The driver does not evict the other BOs while queues of this process
+	 * run, so no more VRAM becomes free.
 	 */
 	for (i = 0; i < 3; i++)
 		OK(vg_bo_free(&hog[--n]));

@@ -91,7 +91,7 @@ static void beside(void)
 }
 
 /*
- * Create as many queues as the CAM has slots. Each queue faults on another page of the
+ * Create as many queues as the CAM has slots. Each queue faults on a different page of the
  * file.
  */
 static void stalled_queues(void)
@@ -184,7 +184,7 @@ static void await_faults(uint64_t before, uint64_t n)
 }
 
 /*
- * Start a process with a stalled page-in (@fn) and another process. This process serves
+ * Start a process with a stalled page-in (@fn) and another process. The calling process serves
  * the file.
  */
 static void start_both(uint64_t bytes, void (*fn)(void), void (*other)(void),

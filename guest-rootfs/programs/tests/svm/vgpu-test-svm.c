@@ -526,8 +526,8 @@ static void ends_under_copies(void *arg)
 }
 
 /*
- * With XNACK off, an access without a page table entry counts as an unrepaired fault.
- * Catches: an access counts although the entry is missing because the process has ended.
+ * With XNACK off, an access without a page table entry counts as an unrepaired fault. Catches:
+ * an access is counted after the end of the process has removed the entry.
  */
 static void xnack_off_ends(void)
 {
