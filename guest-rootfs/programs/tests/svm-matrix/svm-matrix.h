@@ -47,7 +47,7 @@
  * @is: MX_MMAP, ...
  * @make: adds the pieces to mx.piece; @at is their address if @is has MX_MMAP
  * @turn: the kind is combined with every @turn-th action, or with half as many actions if the
- *   test chooses fewer cases. The value is above 1 for a kind that resembles another kind.
+ * test chooses fewer cases. The value is above 1 for a kind that resembles another kind.
  */
 struct mx_kind {
 	const char *name;
