@@ -12,7 +12,7 @@
  *                    sleep at this point.
  *
  * Delays are in host time and also elapse while the machine is stopped: they
- * model threads that a busy host does not run.
+ * model threads that a busy host does not schedule.
  */
 #ifndef HW_MISC_VGPU_KFD_CORE_DELAY_H
 #define HW_MISC_VGPU_KFD_CORE_DELAY_H
@@ -99,7 +99,7 @@ bool vgpu_delay_irq(VGPUState *s, QEMUBH *bh);
  * @request: true at the start of an invalidation, when a new delay may start
  *
  * Context: s->lock held.
- * Return: true while no invalidation may be acknowledged.
+ * Return: true while acknowledges must be delayed.
  */
 bool vgpu_delay_ack(VGPUState *s, bool request);
 

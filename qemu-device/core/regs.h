@@ -17,8 +17,8 @@
 typedef struct VGPUState VGPUState;
 
 /*
- * A register. Tables are indexed by the dword offset in the block; an entry of
- * zeros means that there is no register.
+ * A register. Tables are indexed by the dword offset in the block; a table
+ * entry of zeros means that there is no register.
  */
 typedef struct VGPUReg {
     bool exists;                /* false: no register at this offset */
@@ -30,9 +30,9 @@ typedef struct VGPUReg {
      */
     uint32_t (*read)(VGPUState *s, unsigned inst, unsigned off);
     /*
-     * Called after a write has stored the bits in mask: @old is the stored
-     * value before the write, @val the value written. NULL: a write has no side
-     * effect. The caller holds the BQL.
+     * Called after a write has stored the bits that member mask selects. @old
+     * is the stored value before the write, @val is the value written. NULL: a
+     * write has no side effect. The caller holds the BQL.
      */
     void (*written)(VGPUState *s, unsigned inst, unsigned off, uint32_t old,
                     uint32_t val);
@@ -49,7 +49,7 @@ typedef struct VGPUBlock {
     uint32_t base;              /* dword offset in BAR 5 */
     uint32_t span;              /* dwords of one instance */
     unsigned count;             /* instances */
-    /* @inst of the callbacks, for the first instance. */
+    /* Number of the first instance, as passed to the callbacks in @inst. */
     unsigned first;
     const VGPUReg *regs;        /* table of @span registers */
     /*
@@ -93,7 +93,7 @@ typedef struct VGPURegs {
  * @s: device
  * @blocks: blocks of registers, ascending by base and disjoint; not copied
  * @num: number of blocks
- * @is_alias: see VGPURegs
+ * @is_alias: called if there is no register at an offset: see VGPURegs
  *
  * Context: BQL held.
  */
@@ -169,7 +169,7 @@ bool vgpu_reg_warn_once(VGPUState *s, uint32_t reg);
  * vgpu_reg_reset: set all stored registers to their reset values
  * @s: device
  *
- * Context: the caller holds the BQL and the workers of all engines.
+ * Context: the caller holds the BQL and the workers of all clients.
  */
 void vgpu_reg_reset(VGPUState *s);
 

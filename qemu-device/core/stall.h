@@ -51,7 +51,8 @@ typedef struct VGPUStall {
     uint32_t serial;
     /* Value of vgpu_hub_invalidations() before the access that faulted. */
     uint32_t invs;
-    uint32_t number;            /* number of this wait, unique in its worker */
+    /* Number of this wait, unique within the worker. */
+    uint32_t number;
     /*
      * True if the access waits until VGPUView.iotlb has the reply of the IOMMU.
      * In that case the other members describe an earlier stall, such as a retry

@@ -92,8 +92,9 @@ struct VGPUState {
     uint32_t inject_armed;
 
     /*
-     * Blocks of the device, with the file that defines the struct. Allocated in
-     * instance_init, freed in instance_finalize.
+     * Blocks of the device. The comment at each member names the file that
+     * defines its struct. Allocated in instance_init, freed in
+     * instance_finalize.
      */
     VGPUInjector *inject;       /* in inject/inject.c */
     VGPUMemory *memory;         /* in memory/internal.h */
@@ -106,8 +107,8 @@ struct VGPUState {
 
     VGPURegs regs;
     /*
-     * The members that all threads often write are at the end, apart from the
-     * members above, which are mostly read.
+     * Many threads often write the members below. These are at the end, away
+     * from the members above, which are mostly read.
      */
     /* See the list of locks at the top of this file. */
     QemuMutex lock;

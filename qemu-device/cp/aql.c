@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: AQL packets of compute queues. The packets of a queue are executed
- * one after the other, so that barrier bits need no action. The model has no
- * caches, so that fences need no action.
+ * one after the other, so barrier bits need no action. The model has no caches,
+ * so fences need no action.
  *
  * q->phase is the progress of the packet at rptr. A dequeue saves the phase, so
  * that the completion signal is decremented only once.
@@ -143,8 +143,8 @@ static VGPUStep aql_execute(VGPUCp *cp, CpQueue *q)
 }
 
 /*
- * If the completion signal has an event mailbox, write the event id to it and
- * send an interrupt to the driver.
+ * If the completion signal has an event mailbox, write the event id to the
+ * mailbox and send an interrupt to the driver.
  */
 static VGPUStep aql_notify(VGPUCp *cp, CpQueue *q, uint64_t signal)
 {
@@ -241,8 +241,9 @@ VGPUStep vgpu_cp_aql_step(VGPUCp *cp, CpQueue *q)
         if (q->phase == AQL_PHASE_WORK &&
             VGPU_GET(x->dw[0], AQL_DW0__TYPE) == AQL_INVALID) {
             /*
-             * User space has not written the packet's header yet. User space
-             * rings the doorbell after the write, which ends this wait.
+             * User space has not written the packet's header yet. After the
+             * write user space rings the doorbell, and the doorbell ends this
+             * wait.
              */
             return vgpu_exec_wait_wptr(x);
         }

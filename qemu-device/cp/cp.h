@@ -71,8 +71,8 @@ void vgpu_cp_stop(VGPUState *s);
 void vgpu_cp_destroy(VGPUState *s);
 
 /**
- * vgpu_cp_reset: reset queues, scheduler, masks of SET_RESOURCES and SH_MEM
- * registers
+ * vgpu_cp_reset: reset the queues, the scheduler, the masks of SET_RESOURCES,
+ * and the SH_MEM registers
  * @s: device
  *
  * vgpu_reg_reset() resets the other registers.

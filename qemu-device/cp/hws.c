@@ -433,8 +433,8 @@ void vgpu_cp_hws_step(VGPUCp *cp)
         vgpu_worker_stall(&cp->w, CP_NUM_HQDS, false);
     } else if (step == VGPU_STEP_BAD_PACKET || step == VGPU_STEP_STALL) {
         /*
-         * The scheduler accesses memory with VMID 0, which has no retry faults,
-         * so any other stall is due to poisoned memory.
+         * VMID 0 has no retry faults. Therefore a stall for another reason than
+         * the two above is due to poisoned memory.
          */
         hws_error(cp);
     } else if (hws->phase == CP_HWS_RUN && !hws->whole_list) {

@@ -41,8 +41,9 @@ typedef struct CpQueue {
      */
     bool aql;
     /*
-     * Wptr in memory is more than a ring ahead of rptr, so that exec.wptr was
-     * limited to rptr plus the size of the ring. Guarded like queue.exec.
+     * Wptr in memory is ahead of rptr by more than the size of the ring, so
+     * exec.wptr was limited to rptr plus the size of the ring. Guarded like
+     * queue.exec.
      */
     bool clamped;
     /* AQL_PHASE_* of the packet at rptr. Guarded like queue.exec. */
@@ -52,8 +53,8 @@ typedef struct CpQueue {
     bool hiq;                   /* mapped as HIQ: executes scheduler packets */
     bool fixed;                 /* static: stays mapped at the end of a slice */
     /*
-     * True from an unmap that is to save the queue until the MQD is written.
-     * Accessed by the thread.
+     * True if an unmap that saves the queue has started, but has not written
+     * the MQD yet. Accessed by the thread.
      */
     bool unsaved;
 } CpQueue;
@@ -72,7 +73,7 @@ typedef enum CpHwsPhase {
 
 /*
  * The process of the last MAP_PROCESS in a run list. The MAP_QUEUES packets
- * that follow it map queues of this process.
+ * that follow that MAP_PROCESS map queues of this process.
  */
 typedef struct CpProcess {
     bool valid;                 /* false before the first MAP_PROCESS */
@@ -87,9 +88,9 @@ typedef struct CpProcess {
 /*
  * The scheduler, which the worker serves as one more queue. The run list stays
  * in memory; @list and @slice are positions in it. A slice is a part of the
- * list that fits the VMIDs and HQDs. The CP's thread accesses this struct.
- * While the scheduler is not current, other threads, too, may set @phase to
- * CP_HWS_NONE, under cp->w.lock.
+ * list for which there are enough VMIDs and HQDs. The CP's thread accesses this
+ * struct. While the scheduler is not current, other threads, too, may set
+ * @phase to CP_HWS_NONE, under cp->w.lock.
  */
 typedef struct CpHws {
     CpHwsPhase phase;
@@ -100,7 +101,10 @@ typedef struct CpHws {
     uint8_t chains;             /* number of chained lists in this slice */
     uint8_t quantum;            /* length of this slice in ms */
     bool whole_list;            /* the slice has no time limit: see hws.c */
-    /* True after logging that no slice can map a packet of the list. */
+    /*
+     * True after logging that the run list stalls, because its next packet gets
+     * no free VMID, HQD or other resource even as first packet of a slice.
+     */
     bool starved;
     VGPUIndirect list;          /* the run list; list.pos is the next packet */
     VGPUIndirect slice;         /* value of @list at the start of this slice */
@@ -195,8 +199,8 @@ void vgpu_cp_hws_end(VGPUCp *cp);
 /* interrupt.c */
 
 /*
- * Stop the queue, and report the error in exec.error and exec.error_bits.
- * Called by the thread with cp->w.lock held.
+ * Stop the queue, and report the error that exec.error and exec.error_bits
+ * describe. Called by the thread with cp->w.lock held.
  */
 void vgpu_cp_queue_error(VGPUCp *cp, CpQueue *q);
 /*
@@ -209,9 +213,9 @@ void vgpu_cp_interrupt(VGPUCp *cp, CpQueue *q, unsigned source,
 
 /* Functions in pm4.c. The thread calls these functions with no lock held. */
 
-/* Execute a packet of the queue, or a part of it. */
+/* Execute a packet of the queue, or a part of the packet. */
 VGPUStep vgpu_cp_pm4_step(VGPUCp *cp, CpQueue *q);
-/* aql.c: execute an AQL packet of the queue, or a part of it. */
+/* aql.c: execute an AQL packet of the queue, or a part of the packet. */
 VGPUStep vgpu_cp_aql_step(VGPUCp *cp, CpQueue *q);
 /* Pass a PM4 or AQL dispatch packet to the shader unit. */
 VGPUStep vgpu_cp_dispatch(VGPUCp *cp, CpQueue *q);

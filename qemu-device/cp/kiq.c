@@ -15,7 +15,7 @@
 #include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
-/* INVALIDATE_TLBS uses this invalidation engine. Drivers use others. */
+/* INVALIDATE_TLBS uses this invalidation engine. Drivers use other engines. */
 #define KIQ_INV_ENGINE  3
 #define NUM_SDMA        (SDMA_NUM_ENGINES * SDMA_NUM_QUEUES)
 

@@ -126,8 +126,9 @@ VGPUStep vgpu_cp_sync_pointers(CpQueue *q)
         if (step == VGPU_STEP_DONE) {
             x->poll_wptr = false;
             /*
-             * wptr may be more than a ring ahead of rptr, since user space may
-             * reserve packets before the ring has space for them.
+             * wptr may be ahead of rptr by more than the size of the ring,
+             * since user space may reserve packets before the ring has space
+             * for them.
              */
             q->clamped = q->aql && (int64_t)(val - x->rptr) >
                                    (int64_t)x->ring_dwords;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: fetch and execution of PM4 packets of compute queues. The model has
- * no caches and no waves, so that cache flushes and waits for waves complete at
+ * no caches and no waves, so cache flushes and waits for waves complete at
  * once.
  */
 #include "qemu/osdep.h"
@@ -390,7 +390,8 @@ VGPUStep vgpu_cp_pm4_step(VGPUCp *cp, CpQueue *q)
     if (step == VGPU_STEP_DONE) {
         vgpu_count(cp->s, VGPU_CNT_PACKETS, 1);
         x->polls = 0;
-        if (x->packet) {        /* false if an indirect buffer was entered */
+        /* X->packet is false if an indirect buffer was entered. */
+        if (x->packet) {
             x->packet = false;
             if (x->ib_depth) {
                 x->ib[0].pos += x->ndw;

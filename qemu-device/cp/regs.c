@@ -132,8 +132,8 @@ static void hqd_dequeue_written(VGPUState *s, unsigned inst, unsigned off,
 }
 
 /*
- * A write of these HQD registers has no side effect. The CP's thread reads the
- * registers before its next step, so the write need not wake the thread.
+ * Callback of HQD registers that the CP's thread reads before its next step. A
+ * write has no side effect, and need not wake the thread.
  */
 static void hqd_plain_written(VGPUState *s, unsigned inst, unsigned off,
                               uint32_t old, uint32_t val)

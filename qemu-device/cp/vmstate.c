@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: saved state of compute queues. A packet in execution is executed
- * again after a load, as after a dequeue, because its progress and the time of
- * its next try are not saved. Only q->phase of an AQL packet is saved.
+ * again after a load, as after a dequeue, because the packet's progress and the
+ * time of the next try are not saved. Only q->phase of an AQL packet is saved.
  */
 #include "qemu/osdep.h"
 #include "migration/qemu-file-types.h"
@@ -195,7 +195,7 @@ static int cp_post_load(void *opaque, int version_id)
 {
     const VGPUCp *cp = opaque;
 
-    /* VMID 0 belongs to the driver: SET_RESOURCES excludes it. */
+    /* VMID 0 belongs to the driver, so SET_RESOURCES excludes VMID 0. */
     return cp->w.next <= CP_NUM_HQDS + 1 && !(cp->vmid_mask & 1) ? 0 : -EINVAL;
 }
 

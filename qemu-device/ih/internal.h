@@ -29,8 +29,8 @@ typedef struct VGPUCamSlot {
     uint64_t page;              /* GPU address >> VGPU_PAGE_SHIFT */
     uint32_t serial;            /* serial number in the interrupt entry */
     /*
-     * The first try after this time sends the interrupt entry again; ns,
-     * QEMU_CLOCK_VIRTUAL.
+     * The first try of an access to the page after this time sends the
+     * interrupt entry again; ns, QEMU_CLOCK_VIRTUAL.
      */
     int64_t due;
     /*
@@ -61,7 +61,7 @@ typedef struct VGPUIhRing {
     uint32_t rptr;              /* read pointer: bytes from start of the ring */
     uint32_t wptr;              /* write pointer, in the same unit */
     bool overflow;              /* IH_RB_WPTR.RB_OVERFLOW */
-    /* True after logging that the ring has no memory. */
+    /* True after logging that there is no memory at the ring's address. */
     bool lost;
 } VGPUIhRing;
 
@@ -72,7 +72,8 @@ typedef struct VGPUIhRing {
 typedef struct VGPUIhDeferred {
     QSIMPLEQ_ENTRY(VGPUIhDeferred) next;
     uint8_t ring;               /* 0 to IH_NUM_RINGS - 1 */
-    bool full;                  /* value of VGPUIh.full at the push */
+    /* At the push, an injection had set VGPUIh.full. */
+    bool full;
     uint32_t entry[IH_ENTRY_DWORDS];    /* without its timestamp */
 } VGPUIhDeferred;
 
@@ -120,7 +121,8 @@ struct VGPUIh {
     /* Entries that wait for an IOMMU translation, oldest first. */
     QSIMPLEQ_HEAD(, VGPUIhDeferred) deferred;
     unsigned num_deferred;
-    bool pointer_deferred;      /* ring 0's wptr must be written to memory */
+    /* The write-back of ring 0's wptr waits for the IOMMU. */
+    bool pointer_deferred;
     bool flushing;              /* vgpu_ih_flush() is running */
     VGPUIotlb iotlb;            /* IOTLB for rings and pointer write-back */
     QEMUBH *irq_bh;             /* ih_irq_bh(), which sends the MSI; constant */

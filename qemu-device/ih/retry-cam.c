@@ -20,7 +20,7 @@
 /*
  * RESEND_NS is the first interval between two sends of an interrupt entry, and
  * RESEND_MAX_NS is the longest. The intervals are in QEMU_CLOCK_VIRTUAL, which
- * stops together with the guest that acknowledges.
+ * stops with the guest, because a stopped guest cannot acknowledge.
  */
 #define RESEND_NS           (5 * NANOSECONDS_PER_SECOND)
 #define RESEND_MAX_NS       (20 * NANOSECONDS_PER_SECOND)

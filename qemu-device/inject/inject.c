@@ -23,16 +23,17 @@ QEMU_BUILD_BUG_ON(VGPU_INJECT_KIND__MAX > 32);
 
 /*
  * A slot of the cache of an injection that delays changes of page-table
- * entries: an entry, and the value that walks read from the entry.
+ * entries. The slot is for one page-table entry, and holds the value that walks
+ * read instead of the value in memory.
  */
 typedef struct VGPULatePte {
     /*
-     * (Address of the entry | VGPUTargetKind of its memory) + 1; 0 if the slot
-     * is empty.
+     * (Address of the page-table entry | VGPUTargetKind of its memory) + 1; 0
+     * if the slot is empty.
      */
     uint64_t key;
     uint64_t seen;              /* value that the last walk has read */
-    /* The entry changed, but walks still read @seen. */
+    /* The page-table entry changed, but walks still read @seen. */
     bool pending;
     uint32_t left;              /* number of further walks that read @seen */
 } VGPULatePte;

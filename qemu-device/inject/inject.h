@@ -54,7 +54,10 @@ typedef struct VGPUSite {
     /* MEC of a compute queue, 1 or 2; 0 if there is no compute queue. */
     unsigned me;
     unsigned pipe;              /* pipe of a compute queue in that MEC */
-    /* GPU address; some kinds of injection compare another address. */
+    /*
+     * GPU address. For some kinds of injection: another address, such as an
+     * offset in VRAM.
+     */
     uint64_t va;
 } VGPUSite;
 
@@ -90,10 +93,13 @@ typedef struct VGPUInjectArgs {
     uint64_t arg;               /* parameter of @kind, 0 if none */
     uint64_t seed;              /* seed of the random number generator */
     uint64_t skip;              /* number of matching occasions to skip first */
-    /* Maximum number of occasions to take; 0 means no limit. */
+    /*
+     * Maximum number of occasions at which the injection takes effect; 0 means
+     * no limit.
+     */
     uint64_t count;
     /*
-     * An occasion is taken if a random number of 32 bits is below @threshold.
+     * The injection takes effect if a random 32-bit number is below @threshold.
      */
     uint64_t threshold;
 } VGPUInjectArgs;
@@ -104,7 +110,7 @@ typedef struct VGPUInjectArgs {
      1u << VGPU_INJECT_KIND_PTE_LATE | 1u << VGPU_INJECT_KIND_GART_CORRUPT | \
      1u << VGPU_INJECT_KIND_GART_LOST | 1u << VGPU_INJECT_KIND_GART_LATE)
 
-/* Parameters of the effect, filled in when an injection takes an occasion. */
+/* Parameters of the effect, filled in when an injection takes effect. */
 typedef struct VGPUInjectHit {
     uint64_t arg;               /* VGPUInjectArgs.arg of the injection */
     uint64_t random;            /* random number for this occasion */
@@ -157,14 +163,14 @@ static inline bool vgpu_inject_armed(VGPUState *s, uint32_t kinds)
 }
 
 /**
- * vgpu_inject_fires: check whether an injection takes an occasion
+ * vgpu_inject_fires: check whether an injection takes effect at an occasion
  * @s: device
  * @kind: kind of injection
  * @site: where the occasion arises
- * @hit: filled in if an injection takes the occasion; may be NULL
+ * @hit: filled in if an injection takes effect; may be NULL
  *
  * Context: any thread, with any locks except the injector's.
- * Return: true if an injection takes the occasion. The caller then executes the
+ * Return: true if an injection takes effect. The caller then executes the
  * effect.
  */
 bool vgpu_inject_fires(VGPUState *s, VgpuInjectKind kind, const VGPUSite *site,
@@ -176,8 +182,8 @@ bool vgpu_inject_fires(VGPUState *s, VgpuInjectKind kind, const VGPUSite *site,
  * @site: queue, and in va the byte offset of the doorbell; hub is ignored
  *
  * Context: any thread.
- * Return: true if an injection of kind doorbell-lost takes the write. The
- * caller then drops the write.
+ * Return: true if an injection of kind doorbell-lost takes effect. The caller
+ * then drops the write.
  */
 static inline bool vgpu_inject_doorbell_lost(VGPUState *s, VGPUSite site)
 {
@@ -208,8 +214,8 @@ uint64_t vgpu_inject_pte(VGPUState *s, const VGPUSite *site, unsigned where,
  * @site: access; va is an address in the hive
  * @node: node whose VRAM is accessed, below VGPU_XGMI_NODES
  *
- * If an injection takes the occasion, the link to @node is down until the
- * injection is removed.
+ * If an injection takes effect, the link to @node is down until the injection
+ * is removed.
  *
  * Context: any thread.
  */
@@ -232,19 +238,18 @@ uint32_t vgpu_inject_links_down(VGPUState *s);
  *
  * Context: any thread.
  * Return: number of bytes before the first byte that may be poisoned, at most
- * @len; 0 if an injection takes the occasion, so that the first byte is
- * poisoned.
+ * @len; 0 if an injection takes effect, so that the first byte is poisoned.
  */
 uint64_t vgpu_inject_vram_poison(VGPUState *s, const VGPUSite *site,
                                  uint64_t len);
 
 /**
- * vgpu_inject_each: let each injection of a kind take one occasion
+ * vgpu_inject_each: offer one occasion to each injection of a kind
  * @s: device
  * @kind: kind of injection
  * @effect: called with the injector's lock held for each injection that takes
- *          its occasion. @f is the filter of the injection, and @random a
- *          random number.
+ *          effect. @f is the filter of the injection, and @random a random
+ *          number.
  *
  * Context: any thread, with any locks except the injector's.
  */
@@ -291,14 +296,14 @@ VGPUInjection *vgpu_inject_add(VGPUState *s, const VGPUInjectArgs *args,
 uint32_t vgpu_inject_id(const VGPUInjection *i);
 
 /**
- * vgpu_inject_now: let an injection take the command itself as an occasion
+ * vgpu_inject_now: offer the command itself to an injection as an occasion
  * @s: device
  * @i: injection of an immediate kind, with threshold 1 << 32 and skip 0
  * @site: place of the occasion; not compared with the filter
  * @hit: filled in
  *
- * Return: true if the injection took the occasion; false if it had already
- * taken all occasions that it may take.
+ * Return: true if the injection took effect; false if the injection has taken
+ * effect args.count times already.
  */
 bool vgpu_inject_now(VGPUState *s, VGPUInjection *i, const VGPUSite *site,
                      VGPUInjectHit *hit);

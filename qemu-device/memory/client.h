@@ -79,8 +79,8 @@ void vgpu_client_destroy(VGPUClient *c);
  * vgpu_clients_wake: call VGPUClientOps.retry() of the clients of some hubs
  * @s: device
  * @hub_mask: mask of hubs, 1 << VGPU_HUB_*
- * @vmids: as in VGPUClientOps.retry()
- * @slot: as in VGPUClientOps.retry()
+ * @vmids: mask of VMIDs, as in VGPUClientOps.retry()
+ * @slot: CAM slot, or -1 for any slot, as in VGPUClientOps.retry()
  *
  * Context: any thread, no device lock held.
  */
@@ -112,8 +112,8 @@ void vgpu_client_end(VGPUClient *c);
  * @vmid: VMID
  *
  * Context: any thread.
- * Return: number of all invalidations of @vmid in @c's hub, of ranges and of
- * all pages. The number wraps.
+ * Return: number of all invalidations of @vmid in @c's hub, both of ranges and
+ * of all pages. The number wraps.
  */
 uint32_t vgpu_client_invalidations(const VGPUClient *c, unsigned vmid);
 
@@ -175,7 +175,7 @@ void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
  * @client: VGPUClient.index
  * @queue: number of the queue in the SDMA engine, or of the HQD
  * @vmid: VMID
- * @va: GPU address; some kinds of injection compare another address
+ * @va: GPU address, or another address for kinds of injection that compare that
  *
  * Context: any thread.
  * Return: site.

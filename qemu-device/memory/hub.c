@@ -85,8 +85,8 @@ void vgpu_hub_set_root(VGPUState *s, unsigned vmid, uint64_t root)
 }
 
 /*
- * A read always returns 1, which means that the guest has acquired the
- * semaphore, because the model has no other owner of the semaphore.
+ * The model has no other owner of the semaphore. Therefore each read returns 1,
+ * which means that the guest has acquired the semaphore.
  */
 static uint32_t sem_read(VGPUState *s, unsigned h, unsigned off)
 {
@@ -181,7 +181,8 @@ static const VGPUReg hub_regs[HUB_SPAN] = {
     [MC_VM_AGP_BOT] = {
         .exists = true,
         .mask = 0x00ffffff,
-        .reset = 0x00ffffff,            /* above AGP_TOP: no AGP window */
+        /* Above AGP_TOP, so there is no AGP window. */
+        .reset = 0x00ffffff,
     },
     [MC_VM_AGP_BASE] = VGPU_REG_RW(0x00ffffff),
     [MC_VM_SYSTEM_APERTURE_LOW_ADDR ... MC_VM_SYSTEM_APERTURE_HIGH_ADDR] =

@@ -41,8 +41,8 @@ uint64_t vgpu_hub_reg64(VGPUState *s, unsigned hub, unsigned lo);
  * @vmid: VMID
  *
  * Context: any thread.
- * Return: number of all invalidations of @vmid in @hub, of ranges and of all
- * pages. The number wraps.
+ * Return: number of all invalidations of @vmid in @hub, both of ranges and of
+ * all pages. The number wraps.
  */
 uint32_t vgpu_hub_invalidations(VGPUState *s, unsigned hub, unsigned vmid);
 

@@ -94,7 +94,7 @@ typedef struct VGPUHub {
      */
     uint32_t gen[VGPU_NUM_VMIDS];
     /*
-     * For each VMID, number of all its invalidations, of ranges and of all
+     * For each VMID, number of all its invalidations, both of ranges and of all
      * pages. Written under s->lock, read atomically.
      */
     uint32_t invs[VGPU_NUM_VMIDS];
@@ -170,7 +170,8 @@ struct VGPUMemory {
      */
     struct VGPUWindow *windows[VGPU_BUS_WINDOWS];
     /*
-     * Window to replace next, modulo VGPU_BUS_WINDOWS. Guarded by window_lock.
+     * Index of the window to replace next, modulo VGPU_BUS_WINDOWS. Guarded by
+     * window_lock.
      */
     unsigned next_window;
 };

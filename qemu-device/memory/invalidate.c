@@ -23,8 +23,9 @@
     (VM_INVALIDATE_ENG_REQ__L2_PTES | VM_INVALIDATE_ENG_REQ__L1_PTES)
 
 /*
- * Acknowledge pending invalidations of each VMID whose old translations no
- * access in progress may still use. The caller holds s->lock.
+ * For each VMID with pending invalidations, acknowledge them if no access in
+ * progress can still use old translations of the VMID. The caller holds
+ * s->lock.
  */
 static void invalidate_complete(VGPUState *s, unsigned h, unsigned eng)
 {

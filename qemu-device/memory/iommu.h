@@ -91,7 +91,8 @@ void vgpu_iommu_begin(VGPUState *s, VGPUIotlb *iotlb, unsigned hub,
 bool vgpu_iommu_is_current(VGPUState *s, const VGPUIommuStamp *stamp);
 
 /**
- * vgpu_iommu_schedule: schedule the bottom half that serves requests
+ * vgpu_iommu_schedule: schedule the bottom half that serves requests to the
+ * IOMMU
  * @s: device
  *
  * Context: any thread.

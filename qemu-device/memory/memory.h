@@ -58,7 +58,7 @@ void vgpu_phys_exit(VGPUState *s);
 void vgpu_iommu_init(VGPUState *s, QEMUBHFunc *serve);
 
 /**
- * vgpu_iommu_exit: delete the bottom half
+ * vgpu_iommu_exit: delete the bottom half that serves requests to the IOMMU
  * @s: device
  *
  * Context: BQL held, after vgpu_phys_exit().
@@ -91,9 +91,11 @@ void vgpu_invalidate_inject_reset(VGPUState *s);
 
 /**
  * vgpu_hub_reset: cancel invalidations, drop all translations, and set
- * MC_VM_FB_LOCATION_TOP to the end of the hive's VRAM, or if the device is in
- * no hive, of its VRAM
+ * MC_VM_FB_LOCATION_TOP
  * @s: device
+ *
+ * MC_VM_FB_LOCATION_TOP is set to the end of the hive's VRAM. If the device is
+ * in no hive, the register is set to the end of the device's VRAM.
  *
  * Context: the caller holds BQL, s->lock and the workers of all clients.
  */

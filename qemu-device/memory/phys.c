@@ -168,7 +168,10 @@ static bool phys_map_window(VGPUState *s, AddressSpace *as, hwaddr addr,
     rcu_read_lock();
     w = window_find(s, as, addr, span->write);
     if (!w) {
-        /* Try a window for writes first, because reads can use it, too. */
+        /*
+         * Try a window for writes first, because reads can also use such a
+         * window.
+         */
         w = window_open(s, as, addr, true, iommu);
     }
     if (!w && !span->write && !*iommu) {

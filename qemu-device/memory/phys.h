@@ -22,7 +22,7 @@ typedef enum VGPUPhys {
  * @s: device
  * @iotlb: IOTLB of the caller; may be NULL if the kind is not VGPU_TARGET_BUS
  * @span: in: kind (not a fault), addr, len and write; out: host, and len
- *        shortened to one piece of host memory
+ *        shortened so that the bytes are contiguous in host memory
  *
  * Context: any thread. For VGPU_TARGET_BUS the function takes the RCU read
  * lock, and vgpu_phys_unmap() releases it.

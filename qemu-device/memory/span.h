@@ -31,9 +31,9 @@ typedef enum VGPUAccessType {
 } VGPUAccessType;
 
 /*
- * A range of GPU addresses in one piece of host memory, or a fault. A span is
- * valid from vgpu_gpuvm_map() to vgpu_phys_unmap(), in the thread that called
- * vgpu_gpuvm_map().
+ * A range of GPU addresses whose bytes are contiguous in host memory, or a
+ * fault. A span is valid from vgpu_gpuvm_map() to vgpu_phys_unmap(), in the
+ * thread that called vgpu_gpuvm_map().
  */
 typedef struct VGPUSpan {
     VGPUTargetKind kind;

@@ -25,7 +25,7 @@ typedef struct VGPUTlbSet {
 
 /*
  * The TLB of a client, and the client's hub and CID. Accessed by the client's
- * thread only, or by a caller that holds the worker, except as noted.
+ * thread only, or by a caller that holds the client's worker, except as noted.
  */
 struct VGPUTlb {
     VGPUHub *hub;               /* hub of the client; constant */
@@ -56,7 +56,7 @@ struct VGPUTlb {
 
 /*
  * Functions of the TLB. Called by the client's thread, or by a caller that
- * holds the worker.
+ * holds the client's worker.
  */
 
 /*
@@ -70,7 +70,10 @@ static inline uint64_t vgpu_tlb_key(unsigned vmid, uint64_t va, unsigned shift)
 
 static inline VGPUTlbSet *vgpu_tlb_set(VGPUTlb *tlb, uint64_t key)
 {
-    /* Fibonacci hashing distributes neighbouring pages and large strides. */
+    /*
+     * Fibonacci hashing distributes neighbouring pages, and pages at large
+     * strides, over the sets.
+     */
     return &tlb->set[(key * 0x9e3779b97f4a7c15ull) >>
                      (64 - VGPU_TLB_SETS_LOG2)];
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: the TLB of a client. Only the client's thread accesses the TLB, or
- * a caller that has paused or holds the worker. An entry is valid while its
- * generation is the generation of its VMID. Ranges that were invalidated are in
- * the hub's log: see vgpu_tlb_apply_invalidations().
+ * a caller that has paused or holds the client's worker. An entry is valid
+ * while its generation is the generation of its VMID. Ranges that were
+ * invalidated are in the hub's log: see vgpu_tlb_apply_invalidations().
  */
 #include "qemu/osdep.h"
 #include "vgpu/pte.h"
@@ -79,7 +79,7 @@ void vgpu_tlb_apply_invalidations(VGPUClient *c)
     }
     if (n > VGPU_RANGE_LOG) {
         /*
-         * The log has overwritten ranges that were not applied: drop all
+         * The log has overwritten ranges that were not applied: drop all TLB
          * entries.
          */
         ranges[0] = (VGPURange) { .last = UINT64_MAX, .vmids = UINT32_MAX };

@@ -12,7 +12,7 @@
 #include "hw/misc/vgpu-kfd/memory/memory.h"
 
 /*
- * Workers are paused during a load, so no access may still use an old
+ * Workers are paused during a load, so no access can still use an old
  * translation. Clear the waiting masks, so that pending requests can be
  * acknowledged.
  */
@@ -87,7 +87,8 @@ const VMStateDescription vmstate_vgpu_athub = {
 
 /*
  * The guest uses addresses that depend on the node number. The number is a
- * property and constant after realize, so refuse a state with another number.
+ * property and constant after realize, so refuse a state with a different node
+ * number.
  */
 static int get_node(QEMUFile *f, void *pv, size_t size,
                     const VMStateField *field)

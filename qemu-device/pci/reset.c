@@ -19,9 +19,12 @@
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 /*
- * Hold all workers during the whole reset. Otherwise the CP's worker could map
- * an SDMA queue to an engine that is already reset. The CP's worker is held
- * first, since the CP's thread takes locks of engines.
+ * Hold the workers of the CP and of all engines during the whole reset.
+ * Otherwise the CP's thread could map an SDMA queue to an engine that is
+ * already reset. Hold the CP's worker first, because vgpu_cp_hold() waits until
+ * the CP's thread has ended its step, and that step may need the lock of an
+ * engine. If this thread already held the locks of the engines, both threads
+ * would wait for ever.
  */
 static void hold_workers(VGPUState *s)
 {

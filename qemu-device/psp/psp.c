@@ -18,7 +18,7 @@ struct VGPUPsp {
     void (*reset)(VGPUState *s);        /* function that resets the chip */
 };
 
-/* The PSP is always ready: a command completes at once. */
+/* The PSP is always ready, because a command completes at once. */
 static uint32_t ready_read(VGPUState *s, unsigned inst, unsigned off)
 {
     return MP0_SMN_C2PMSG__READY;

@@ -309,7 +309,7 @@ static bool parse_no_members(const VgpuInjection *w, Error **errp)
     return true;
 }
 
-/* Convert the members of kind w->kind to the filter and the parameter. */
+/* Convert the members of kind w->kind to a->filter and a->arg. */
 static bool parse_kind(VGPUState *s, VGPUInjectArgs *a, const VgpuInjection *w,
                        Error **errp)
 {

@@ -52,8 +52,9 @@ static void inject_fault_spurious(VGPUState *s, const VGPUFilter *f,
 }
 
 /*
- * Let @i, whose arguments are @a and @w, take the command as one occasion, and
- * execute the effect. Return false if @i takes no more occasions.
+ * Offer the command as one occasion to @i, whose arguments are @a and @w, and
+ * execute the effect. Return false if @i has taken effect a->count times
+ * already.
  */
 static bool inject_immediate(VGPUState *s, VGPUInjection *i,
                              const VGPUInjectArgs *a, const VgpuInjection *w)
@@ -104,7 +105,7 @@ VgpuInjectionId *qmp_vgpu_inject(VgpuInjection *what, Error **errp)
     i = vgpu_inject_add(s, &args, what);
     while (vgpu_inject_is_immediate(args.kind) &&
            inject_immediate(s, i, &args, what)) {
-        /* Repeat until the injection has taken count occasions. */
+        /* Repeat until the injection has taken effect args.count times. */
     }
     id = g_new0(VgpuInjectionId, 1);
     id->id = vgpu_inject_id(i);

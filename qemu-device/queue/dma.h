@@ -62,7 +62,8 @@ VGPUDmaResult vgpu_dma_copy(VGPUView *v, uint64_t dst, uint64_t src,
  * @data: dword that is repeated, in little-endian byte order
  * @phase: number of the byte of @data, modulo 4, that is written to @dst
  * @len: bytes
- * @done: unless the access stalls, set to the number of bytes filled, not 0
+ * @done: unless the access stalls, set to the number of bytes filled, at least
+ *        1
  *
  * Return: see the first comment of this file.
  */
@@ -77,7 +78,8 @@ VGPUDmaResult vgpu_dma_fill(VGPUView *v, uint64_t dst, uint32_t data,
  * @first: address in the first entry
  * @incr: difference between the addresses in neighbouring entries
  * @n: number of entries
- * @done: unless the access stalls, set to the number of entries written, not 0
+ * @done: unless the access stalls, set to the number of entries written, at
+ *        least 1
  *
  * Entry i is @flags | (@first + i * @incr). Each entry is written atomically.
  *

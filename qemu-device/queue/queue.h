@@ -35,7 +35,7 @@ typedef enum VGPUStep {
 typedef struct VGPUIndirect {
     uint64_t base;              /* GPU address, a multiple of 4 */
     uint32_t size;              /* dwords */
-    uint32_t pos;               /* next dword to execute */
+    uint32_t pos;               /* index of the next dword to execute */
     uint8_t vmid;               /* VMID of @base */
 } VGPUIndirect;
 
@@ -46,8 +46,8 @@ typedef struct VGPUIndirect {
 typedef struct VGPUExec {
     VGPUView mem;               /* mem.faulted refers to the current packet */
     /*
-     * Values of the queue's registers at the start of the step: ring_base to
-     * rptr_writeback.
+     * The members ring_base to rptr_writeback hold the values that the queue's
+     * registers had at the start of the step.
      */
     uint64_t ring_base;         /* GPU address of the ring */
     uint64_t ring_dwords;       /* size of the ring, a power of two */

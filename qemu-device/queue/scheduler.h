@@ -59,15 +59,15 @@ typedef struct VGPUWorkerOps {
     /* Trace a register write that the main loop does for queue @n. */
     void (*trace_reg)(VGPUWorker *w, unsigned n, uint32_t reg, uint32_t val);
     /*
-     * Called after each choice of a queue, unless the worker is paused. @busy
-     * is true if a queue can run. Also called with @busy false when the thread
-     * ends. May be NULL.
+     * Called each time the thread has chosen a queue or has found none that can
+     * run, unless the worker is paused. @busy is true if a queue can run. Also
+     * called with @busy false when the thread ends. May be NULL.
      */
     void (*busy)(VGPUWorker *w, bool busy);
     /*
-     * Called before a time slice. Wait while other engines have to catch up.
-     * Return true if the lock was dropped for the wait: the thread then chooses
-     * a queue again. May be NULL.
+     * Called before a time slice. The callback waits while other engines have
+     * to catch up. Return true if the lock was dropped for the wait: the thread
+     * then chooses a queue again. May be NULL.
      */
     bool (*yield)(VGPUWorker *w);
 } VGPUWorkerOps;
@@ -129,8 +129,8 @@ void vgpu_worker_stop(VGPUWorker *w);
  * vgpu_worker_destroy: free the resources of a worker
  * @w: worker
  *
- * Context: BQL held. All threads of the device have ended: threads of other
- * workers also take w->lock.
+ * Context: BQL held. All threads of the device have ended, because threads of
+ * other workers also take w->lock.
  */
 void vgpu_worker_destroy(VGPUWorker *w);
 
@@ -177,8 +177,8 @@ void vgpu_worker_serve_iommu(void *opaque);
  * vgpu_worker_kick: wake the thread, so that it checks its queues for work
  * @w: worker
  *
- * Context: any thread. A call with w->lock held is allowed, but slower: the
- * thread takes w->lock when it wakes up.
+ * Context: any thread. A call with w->lock held is allowed, but slower, because
+ * the thread takes w->lock when it wakes up.
  */
 void vgpu_worker_kick(VGPUWorker *w);
 

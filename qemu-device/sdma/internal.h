@@ -15,7 +15,8 @@
 typedef enum VGPUSdmaMapped {
     VGPU_SDMA_UNMAPPED,         /* free, or used by the driver directly */
     VGPU_SDMA_MAPPED,
-    VGPU_SDMA_UNMAPPING,        /* being unmapped; to be saved to its MQD */
+    /* Being unmapped; its work is saved to the MQD. */
+    VGPU_SDMA_UNMAPPING,
     VGPU_SDMA_RESETTING,        /* being unmapped; its work is dropped */
 } VGPUSdmaMapped;
 
@@ -60,13 +61,17 @@ typedef struct VGPUSdmaEngine {
      * writes them. Other threads read them atomically, except @yielded.
      */
     bool busy;                  /* a queue of the engine can run */
-    /* Number of KiB that the engine has moved; wraps. */
+    /*
+     * Charge of the engine in KiB: the amount that the engine has moved, raised
+     * or lowered to another engine's charge when the engine becomes busy.
+     * Wraps.
+     */
     unsigned charged;
     bool yields;                /* the thread waits for other engines */
     bool yielded;               /* the thread waited before this time slice */
     /*
      * The engine's clock minus vgpu_clock(), in ticks. Accessed by the engine's
-     * thread, or by a caller that holds the worker.
+     * thread, or by a caller that holds the engine's worker.
      */
     uint64_t clock_offset;
     /*
@@ -81,11 +86,11 @@ struct VGPUSdma {
     VGPUSdmaEngine engines[SDMA_NUM_ENGINES];
     /*
      * Lock of share.c. May be taken with a worker's lock held. No other lock is
-     * taken while it is held.
+     * taken while share_lock is held.
      */
     QemuMutex share_lock;
     QemuCond share_changed;     /* wakes engines that yield */
-    /* If true, no engine waits for another. Guarded by share_lock. */
+    /* If true, no engine waits for another engine. Guarded by share_lock. */
     bool share_off;
 };
 
@@ -104,9 +109,9 @@ bool vgpu_sdma_enabled(const VGPUSdmaQueue *q);
 /* share.c: limit of the lead that an engine has over other engines. */
 
 /*
- * If @off is true, end all waits, and let no engine wait until a call with
- * false, because the threads of the engines are to end. The caller holds the
- * BQL.
+ * If @off is true, end all waits and allow no new ones, because the threads of
+ * the engines are to end. If @off is false, allow waits again. The caller holds
+ * the BQL.
  */
 void vgpu_sdma_share_set_off(VGPUSdma *sdma, bool off);
 
@@ -117,8 +122,8 @@ void vgpu_sdma_share_set_off(VGPUSdma *sdma, bool off);
  */
 void vgpu_sdma_share_charge(VGPUSdmaEngine *e, unsigned kib);
 /*
- * Set whether a queue of the engine can run. Other engines wait for the engine
- * only while it is busy.
+ * Set whether a queue of the engine can run. Other engines wait for this engine
+ * only while @busy is true.
  */
 void vgpu_sdma_share_set_busy(VGPUSdmaEngine *e, bool busy);
 /*
@@ -130,8 +135,8 @@ bool vgpu_sdma_share_yield(VGPUSdmaEngine *e);
 /* packet.c */
 
 /*
- * Execute a packet of the queue, or a part of it. Called by the engine's thread
- * with no lock held.
+ * Execute a packet of the queue, or a part of the packet. Called by the
+ * engine's thread with no lock held.
  */
 VGPUStep vgpu_sdma_packet_step(VGPUSdmaEngine *e, VGPUQueue *q);
 /*

@@ -12,9 +12,9 @@
 
 /*
  * Return true if the engine's thread executes @q, an injected hang holds @q, or
- * the main loop writes a register for @q. In the last case exec marks the write
- * as done already: if @q were saved and mapped again now, packets after the
- * write would run before the write.
+ * the main loop writes a register for @q. During the register write, exec->done
+ * already counts the write as done. If @q were saved and mapped again at that
+ * time, packets after the write could run before the write.
  */
 static bool sdma_queue_in_use(const VGPUSdmaEngine *e, const VGPUSdmaQueue *q)
 {

@@ -2,8 +2,9 @@
 /*
  * vgpu-kfd: an SDMA queue's image in memory (MQD): registers, and the progress
  * of the work, so that the queue can continue in the middle of a packet. The
- * guest may write any value to the image: if the work is not consistent, it is
- * discarded, and the packet at rptr starts again.
+ * guest may write any value to the image. Therefore a load checks the work. If
+ * the work is not consistent, it is discarded, and the packet at rptr starts
+ * again.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -16,8 +17,9 @@
 #include "hw/misc/vgpu-kfd/sdma/sdma.h"
 
 /*
- * Register that each dword of the image holds. 0 means that the dword holds no
- * register; only in the first dword, 0 is SDMA_RB_CNTL.
+ * Register that each dword of the image holds. The first dword holds
+ * SDMA_RB_CNTL, whose number is 0. In other dwords, 0 means that the dword
+ * holds no register.
  */
 static const uint8_t mqd_regs[SDMA_MQD_REGS] = {
     [0] = SDMA_RB_CNTL, SDMA_RB_BASE, SDMA_RB_BASE_HI, SDMA_RB_RPTR,
@@ -30,7 +32,7 @@ static const uint8_t mqd_regs[SDMA_MQD_REGS] = {
     [31] = SDMA_MINOR_PTR_UPDATE,
 };
 
-/* Bits of the dword at AT_FLAGS, which hold members of VGPUExec. */
+/* Bits of the dword at AT_FLAGS: each is a copy of a member of VGPUExec. */
 enum {
     WORK_PACKET = 1 << 0,
     WORK_WRITEBACK = 1 << 1,
@@ -118,8 +120,8 @@ static void sdma_mqd_load_work(VGPUExec *x, const uint32_t *work)
     x->done = work[AT_DONE] | (uint64_t)work[AT_DONE_HI] << 32;
     memcpy(x->dw, work + AT_DW, sizeof(x->dw));
     /*
-     * Leave unused entries of x->ib 0, since a load of a saved state checks all
-     * entries.
+     * Leave unused elements of x->ib 0, since a load of a saved state checks
+     * all elements.
      */
     for (i = 0; i < MIN(x->ib_depth, ARRAY_SIZE(x->ib)); i++) {
         const uint32_t *ib = work + AT_IB + i * IB_DWORDS;

@@ -28,9 +28,9 @@ static bool sdma_packet_is_privileged(const VGPUExec *x)
 
 /*
  * Check an INDIRECT_BUFFER; sdma_packet_retire() enters the buffer. Only a
- * privileged packet may name a VMID other than its own. VMID 0 means the VMID
- * of the packet itself. Packets in a buffer of another VMID are not privileged,
- * so they cannot name a third VMID.
+ * privileged packet may name a VMID other than its own. A VMID field of 0 means
+ * the packet's own VMID. Packets in a buffer of another VMID are not
+ * privileged, so they cannot name a third VMID.
  */
 VGPUStep vgpu_sdma_indirect_buffer(VGPUSdmaEngine *e, VGPUQueue *q)
 {
@@ -47,8 +47,8 @@ VGPUStep vgpu_sdma_indirect_buffer(VGPUSdmaEngine *e, VGPUQueue *q)
 }
 
 /*
- * Skip the @count dwords after the packet by making them a part of it. @fixed
- * is the length of the packet's fixed part in dwords.
+ * Skip the @count dwords that follow the packet, by counting them in the
+ * packet's length. @fixed is the length of the packet's fixed part in dwords.
  */
 static VGPUStep sdma_skip(VGPUSdmaEngine *e, VGPUQueue *q, uint32_t fixed,
                           uint32_t count)

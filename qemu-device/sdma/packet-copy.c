@@ -42,9 +42,9 @@ VGPUStep vgpu_sdma_copy_linear(VGPUSdmaEngine *e, VGPUQueue *q)
 }
 
 /*
- * A piece is done when it has been copied to both destinations. If one
- * destination stalls, the piece is later copied to both again. To limit this
- * repetition, a piece is at most a page long.
+ * A piece of the payload is done when it has been copied to both destinations.
+ * If the copy to one destination stalls, the piece is later copied to both
+ * destinations again. To limit this repetition, a piece is at most a page long.
  */
 VGPUStep vgpu_sdma_copy_broadcast(VGPUSdmaEngine *e, VGPUQueue *q)
 {

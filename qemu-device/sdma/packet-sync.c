@@ -71,12 +71,13 @@ VGPUStep vgpu_sdma_poll_regmem(VGPUSdmaEngine *e, VGPUQueue *q)
         return VGPU_STEP_BAD_PACKET;
     }
     if (func == SDMA_POLL_FUNC_ALWAYS) {
-        return VGPU_STEP_DONE;          /* ROCr flushes HDP in this way */
+        /* ROCr flushes HDP with such a packet. */
+        return VGPU_STEP_DONE;
     }
     if (!(x->dw[0] & SDMA_POLL_REGMEM__MEM)) {
         /*
-         * The packet of an HDP flush writes its request once, before the first
-         * poll.
+         * A packet that requests an HDP flush writes the request register only
+         * once, before its first poll.
          */
         if ((x->dw[0] & SDMA_POLL_REGMEM__HDP_FLUSH) && !x->polls &&
             x->dw[2] / 4 == GPU_HDP_FLUSH_REQ) {

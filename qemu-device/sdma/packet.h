@@ -40,7 +40,7 @@ static inline VGPUSdmaInjected *vgpu_sdma_injected(VGPUSdmaEngine *e,
 
 /* Return true if payload is left and the time slice has not ended. */
 bool vgpu_sdma_payload_more(const VGPUExec *x, uint64_t len);
-/* Return the length of the next piece of the payload in bytes; not 0. */
+/* Return the length of the next piece of the payload in bytes, at least 1. */
 uint64_t vgpu_sdma_payload_piece(const VGPUExec *x, uint64_t len);
 /*
  * Count @n bytes of the payload as done, and subtract their cost from the
@@ -55,7 +55,7 @@ VGPUStep vgpu_sdma_payload_step(const VGPUExec *x, uint64_t len);
 /*
  * Return the GPU address of the first byte of the payload that is not done, and
  * set *@left to the number of contiguous bytes from that address. The payload
- * follows the packet's fixed part, of @fixed dwords.
+ * follows the packet's fixed part, which has @fixed dwords.
  */
 uint64_t vgpu_sdma_payload_address(const VGPUExec *x, unsigned fixed,
                                    uint64_t *left);
@@ -93,8 +93,8 @@ typedef VGPUStep VGPUSdmaPacketFn(VGPUSdmaEngine *e, VGPUQueue *q);
  */
 VGPUStep vgpu_sdma_inject_begin(VGPUSdmaEngine *e, VGPUQueue *q);
 /*
- * Called after a step with result @step that has copied the bytes at offsets
- * @before to exec->done of the payload. If an injection changes one of these
+ * Called after a step with result @step that has copied the payload's bytes
+ * from offset @before up to exec->done. If an injection changes one of these
  * bytes, write the wrong value to the destination. Return @step, or
  * VGPU_STEP_STALL if the step must be repeated.
  */

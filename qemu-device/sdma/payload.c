@@ -9,7 +9,8 @@
 #include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
-#define PIECE_COST          256ull      /* minimum cost of a piece, in bytes */
+/* Minimum that a piece takes off exec.budget. */
+#define PIECE_COST          256ull
 
 bool vgpu_sdma_payload_more(const VGPUExec *x, uint64_t len)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * vgpu-kfd: shares of the SDMA engines. Engines with work move equal amounts of
- * bytes, within LEAD_KIB (docs/hardware.md, SDMA). Otherwise the share of an
- * engine would depend on how the host schedules the engines' threads. An engine
- * that is too far ahead waits until the other engines have caught up or have no
- * work. The wait ends after WAIT_NS at the latest, since the host may not run
- * another engine's thread for a while.
+ * vgpu-kfd: shares of the SDMA engines. Engines with work move equal numbers of
+ * bytes (docs/hardware.md, SDMA). Otherwise the share of an engine would depend
+ * on how the host schedules the engines' threads. An engine that leads another
+ * engine with work by more than LEAD_KIB waits until the other engines have
+ * caught up or have no work. The wait ends after WAIT_NS at the latest, since
+ * the host may not run another engine's thread for a while.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -77,8 +77,8 @@ void vgpu_sdma_share_charge(VGPUSdmaEngine *e, unsigned kib)
 
 /*
  * An engine that becomes busy gets the lowest charge of the other busy engines.
- * With its old charge, the other engines would wait until the engine has made
- * up for its time without work.
+ * If the engine kept its old charge, the other engines would wait until it has
+ * moved all the bytes that they have moved while it had no work.
  */
 void vgpu_sdma_share_set_busy(VGPUSdmaEngine *e, bool busy)
 {

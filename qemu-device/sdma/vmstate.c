@@ -2,9 +2,9 @@
 /*
  * vgpu-kfd: saved state of the SDMA engines. See pci/vmstate.c.
  *
- * A queue may be saved in the middle of a packet, or while it waits for a
- * fault. After a load, a queue that waited for a time continues to wait. A
- * queue that waited for anything else repeats its access immediately.
+ * A queue may be saved in the middle of a packet, or while it waits after a
+ * retry fault. After a load, a queue that waited for a time continues to wait.
+ * A queue that waited for anything else repeats its access immediately.
  */
 #include "qemu/osdep.h"
 #include "qemu/timer.h"
@@ -34,7 +34,7 @@ static int stall_post_load(void *opaque, int version_id)
         stall->vmid >= VGPU_NUM_VMIDS || stall->cam >= VGPU_RETRY_CAM_SLOTS) {
         return -EINVAL;
     }
-    stall->until = 0;           /* vmstate_queue_times may set it */
+    stall->until = 0;           /* vmstate_queue_times may set until */
     return 0;
 }
 
@@ -268,7 +268,10 @@ static int queue_times_post_load(void *opaque, int version_id)
     return 0;
 }
 
-/* The times of a queue are in QEMU_CLOCK_VIRTUAL, which is migrated, too. */
+/*
+ * The times of a queue are in QEMU_CLOCK_VIRTUAL. QEMU migrates this clock, so
+ * the times are valid after a load.
+ */
 static const VMStateDescription vmstate_queue_times = {
     .name = "vgpu-kfd/queue-times",
     .version_id = 1,
@@ -312,9 +315,10 @@ static bool times_needed(void *opaque)
 }
 
 /*
- * The times of all engines are one subsection, not one for each queue. A load
+ * The times of all engines are in one subsection. If each queue had a
+ * subsection, it would follow the registers of the queue in the stream. A load
  * recognises a subsection by the next bytes of the stream, and the guest could
- * choose the registers of a queue so that they look like a subsection.
+ * choose the registers of the next queue so that these look like a subsection.
  */
 static const VMStateDescription vmstate_sdma_times = {
     .name = "vgpu-kfd/sdma/times",
