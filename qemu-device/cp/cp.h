@@ -56,7 +56,7 @@ void vgpu_cp_start(VGPUState *s);
  * vgpu_cp_stop: end the CP's thread
  * @s: device
  *
- * The CP's client remains, since other threads may use it.
+ * The CP's client remains, since other threads may use the client.
  *
  * Context: BQL held. Waits for the thread.
  */

@@ -3,8 +3,8 @@
  * vgpu-kfd: the command processor's compute side (MEC): declarations shared by
  * the files of cp/.
  *
- * One worker serves all queues round-robin, and the worker's lock guards them.
- * "The thread" means the thread of that worker, the CP's thread.
+ * One worker serves all queues round-robin, and the worker's lock guards the
+ * queues. "The thread" means the thread of that worker, the CP's thread.
  */
 #ifndef HW_MISC_VGPU_KFD_CP_INTERNAL_H
 #define HW_MISC_VGPU_KFD_CP_INTERNAL_H
@@ -89,8 +89,8 @@ typedef struct CpProcess {
  * The scheduler, which the worker serves as one more queue. The run list stays
  * in memory; @list and @slice are positions in it. A slice is a part of the
  * list for which there are enough VMIDs and HQDs. The CP's thread accesses this
- * struct. While the scheduler is not current, other threads, too, may set
- * @phase to CP_HWS_NONE, under cp->w.lock.
+ * struct. While the scheduler is not current, other threads may also set @phase
+ * to CP_HWS_NONE, under cp->w.lock.
  */
 typedef struct CpHws {
     CpHwsPhase phase;
@@ -186,10 +186,10 @@ void vgpu_cp_queue_start(VGPUCp *cp, CpQueue *q);
 /*
  * Stop an active queue. If the thread is executing a packet of the queue, or
  * the run list that the queue submitted, the queue stops after the current
- * step, otherwise at once.
+ * step, otherwise immediately.
  */
 void vgpu_cp_queue_dequeue(VGPUCp *cp, CpQueue *q);
-/* Stop a queue at once and save the queue's progress to its registers. */
+/* Stop a queue immediately and save the queue's progress to its registers. */
 void vgpu_cp_queue_stop(VGPUCp *cp, CpQueue *q);
 /* Wake a queue whose write pointer may have moved. */
 void vgpu_cp_queue_kick(VGPUCp *cp, CpQueue *q);
@@ -285,7 +285,10 @@ void vgpu_cp_hws_release(VGPUCp *cp);
  * during the step.
  */
 void vgpu_cp_hws_step(VGPUCp *cp);
-/* Return true if the scheduler has work now or at the end of the slice. */
+/*
+ * Return true if the scheduler has work now, or will have work when the slice
+ * ends.
+ */
 bool vgpu_cp_hws_pending(const VGPUCp *cp);
 
 /* Functions in gws.c. The thread calls them with no lock held. */

@@ -54,7 +54,9 @@ static VGPUStep mqd_write(VGPUExec *x, CpQueue *q)
     return VGPU_STEP_DONE;
 }
 
-/* Return true if the HQD is inactive and its last queue was saved. */
+/*
+ * Return true if the HQD is inactive and the last queue of this HQD was saved.
+ */
 static bool hqd_is_free(const CpQueue *q)
 {
     return !vgpu_cp_queue_active(q) && !q->unsaved;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: fetch and execution of PM4 packets of compute queues. The model has
- * no caches and no waves, so cache flushes and waits for waves complete at
- * once.
+ * no caches and no waves, so cache flushes and waits for waves complete
+ * immediately.
  */
 #include "qemu/osdep.h"
 #include "vgpu/bits.h"

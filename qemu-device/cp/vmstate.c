@@ -17,8 +17,8 @@ static int queue_pre_save(void *opaque)
     CpQueue *q = opaque;
 
     /*
-     * q->clamped is not saved. If it is set, the write pointer in memory is
-     * beyond the ring, and is to be read again after the load.
+     * q->clamped is not saved. If q->clamped is set, the write pointer in
+     * memory is beyond the ring, and is to be read again after the load.
      */
     q->queue.poll_wptr |= q->queue.exec.poll_wptr || q->clamped;
     return 0;

@@ -36,7 +36,7 @@ void vgpu_cam_destroy(VGPUState *s);
  * @quiet: true: push no interrupt entry
  *
  * The function sets fault status and fault address, and pushes an interrupt
- * entry if VM_CONTEXT_CNTL enables it.
+ * entry if VM_CONTEXT_CNTL enables the interrupt.
  *
  * Context: any thread. Takes s->lock.
  */

@@ -23,9 +23,9 @@
     (VM_INVALIDATE_ENG_REQ__L2_PTES | VM_INVALIDATE_ENG_REQ__L1_PTES)
 
 /*
- * For each VMID with pending invalidations, acknowledge them if no access in
- * progress can still use old translations of the VMID. The caller holds
- * s->lock.
+ * For each VMID with a pending request to invalidation engine @eng, acknowledge
+ * the request if no access in progress can still use old translations of the
+ * VMID. The caller holds s->lock.
  */
 static void invalidate_complete(VGPUState *s, unsigned h, unsigned eng)
 {
@@ -145,7 +145,8 @@ void vgpu_invalidate_req_written(VGPUState *s, unsigned h, unsigned off,
         }
         /*
          * The acknowledge of this request also completes pending requests for
-         * the same VMIDs, so count these requests now.
+         * the same VMIDs, but is counted only once. Therefore count the pending
+         * requests here.
          */
         vgpu_count(s, VGPU_CNT_INVALIDATIONS,
                    ctpop32(hub->inv[eng].pending & vmids));

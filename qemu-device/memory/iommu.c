@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * vgpu-kfd: an IOMMU between the device and the bus. The IOMMU's translate
- * callback needs the BQL, because it reports faults by MSI, and because its
- * tables may be in registers of other devices. Workers never take the BQL. So
- * an access without a cached translation stalls (VGPU_WAIT_IOMMU) and stores a
- * request in the queue's VGPUIotlb. A bottom half (queue/iommu-requests.c)
+ * callback needs the BQL, because the IOMMU reports faults by MSI, and because
+ * its tables may be in registers of other devices. Workers never take the BQL.
+ * So an access without a cached translation stalls (VGPU_WAIT_IOMMU) and stores
+ * a request in the queue's VGPUIotlb. A bottom half (queue/iommu-requests.c)
  * calls the IOMMU, and then the worker repeats the access. Interrupt entries
  * are deferred in the same way (ih/deferred.c).
  *
@@ -16,12 +16,12 @@
  *
  * A driver unmaps a page in three steps: it clears the page-table entry,
  * invalidates the VMID, and removes the mapping from the IOMMU. Requests and
- * replies from before the invalidation must not be used after it. For an old
- * request, the IOMMU could report a fault although the driver is correct. An
- * old reply could be used for the page that is mapped next at this bus address,
- * since amd-iommu accepts a notifier but does not notify unmappings.
- * Invalidations of other VMIDs make no reply stale, because the page stays
- * mapped while the VMID of the access still translates to it.
+ * replies from before the invalidation must not be used after the invalidation.
+ * For an old request, the IOMMU could report a fault although the driver is
+ * correct. An old reply could be used for the page that is mapped next at this
+ * bus address, since amd-iommu accepts a notifier but does not notify
+ * unmappings. Invalidations of other VMIDs make no reply stale, because the
+ * page stays mapped while the VMID of the access still translates to it.
  */
 #include "qemu/osdep.h"
 #include "qapi/error.h"
@@ -156,8 +156,8 @@ void vgpu_bus_quiesce(VGPUState *s)
 }
 
 /*
- * Called by the IOMMU when it has removed a mapping. Wait until no access uses
- * the mapping. The caller holds the BQL.
+ * Called by the IOMMU when the IOMMU has removed a mapping. Wait until no
+ * access uses the mapping. The caller holds the BQL.
  */
 static void iommu_unmap_notify(IOMMUNotifier *n, IOMMUTLBEntry *entry)
 {

@@ -2,8 +2,8 @@
 /*
  * vgpu-kfd: physical memory. VRAM is the host memory that BAR 0 shows. Bus
  * addresses are translated by the device's bus address space and, if there is
- * an IOMMU, by its replies (iommu.c). A bus address must lead to RAM: registers
- * of other devices cannot be accessed, since that needs the BQL.
+ * an IOMMU, by the IOMMU's replies (iommu.c). A bus address must lead to RAM:
+ * registers of other devices cannot be accessed, since that needs the BQL.
  */
 #include "qemu/osdep.h"
 #include "qemu/bswap.h"
@@ -22,8 +22,8 @@
 /*
  * A window: a range of bus addresses in one section of RAM, cached so that
  * accesses need no address_space_translate(). The window is valid until the
- * memory map of the bus changes. Then, or when another window replaces it, the
- * window is freed.
+ * memory map of the bus changes. Then, or when another window replaces the
+ * window, the window is freed.
  */
 typedef struct VGPUWindow {
     struct rcu_head rcu;

@@ -146,7 +146,7 @@ void vgpu_xgmi_remove(VGPUState *s)
     /*
      * Take and release the hive's lock: a peer that takes the lock later reads
      * s->removed as true. A peer that mapped VRAM of @s earlier may still
-     * access it, so wait until the accesses in progress have completed.
+     * access this VRAM, so wait until the accesses in progress have completed.
      */
     qemu_mutex_lock(&h->lock);
     qemu_mutex_unlock(&h->lock);

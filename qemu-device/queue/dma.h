@@ -4,9 +4,9 @@
  *
  * The client's thread calls these functions with no lock held. A function
  * returns VGPU_DMA_FAULT if a no-retry fault redirected the access or a part of
- * it: a read got bytes of the default page or zeros, and a write was dropped.
- * It returns VGPU_DMA_STALL if the caller has to repeat the access when the
- * wait in view->stall has ended.
+ * the access: a read got bytes of the default page or zeros, and a write was
+ * dropped. A function returns VGPU_DMA_STALL if the caller has to repeat the
+ * access when the wait in view->stall has ended.
  */
 #ifndef HW_MISC_VGPU_KFD_QUEUE_DMA_H
 #define HW_MISC_VGPU_KFD_QUEUE_DMA_H

@@ -16,7 +16,7 @@
 /*
  * Return true if queue @n of @w has a request for the IOMMU. If the request is
  * stale, or the queue may not run, drop the request: the queue repeats the
- * access when it runs. The caller holds w->lock.
+ * access when the queue runs. The caller holds w->lock.
  */
 static bool iommu_request_due(VGPUState *s, VGPUWorker *w, unsigned n)
 {

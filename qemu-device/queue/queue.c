@@ -79,7 +79,8 @@ static VGPUStep queue_timeslice_step(VGPUWorker *w, unsigned n, VGPUQueue *q,
         q->restart = false;
         /*
          * If this step has read the write pointer from memory, the value that
-         * was read is discarded, too. So let the next step read it again.
+         * was read is also discarded. Therefore let the next step read the
+         * write pointer again.
          */
         q->poll_wptr |= poll_wptr;
         vgpu_queue_discard(q);
