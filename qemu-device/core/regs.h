@@ -76,9 +76,9 @@ typedef struct VGPURegs {
     const VGPUBlock *const *blocks;     /* ascending by base, disjoint */
     unsigned num_blocks;
     /*
-     * Called if there is no register at @reg. Return true if accesses to @reg
-     * are not to be logged, because the driver has remapped another register to
-     * this offset.
+     * Called if there is no register at @reg. Return true if the driver has
+     * remapped another register to this offset, so that accesses to @reg are
+     * correct and are not logged.
      */
     bool (*is_alias)(VGPUState *s, uint32_t reg);
     /*

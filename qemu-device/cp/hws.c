@@ -246,7 +246,10 @@ static VGPUStep hws_chain(VGPUCp *cp, const uint32_t *dw)
     return VGPU_STEP_DONE;
 }
 
-/* Execute the next packet of the list. */
+/*
+ * Execute the next packet of the list. If a resource that the packet needs is
+ * not free, start the slice; the next slice executes the packet again.
+ */
 static VGPUStep hws_packet(VGPUCp *cp)
 {
     CpHws *hws = &cp->hws;

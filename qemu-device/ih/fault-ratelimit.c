@@ -20,7 +20,8 @@
 #define RATELIMIT_RESET_NS  (4 * RATELIMIT_MAX_NS)
 
 /*
- * Return the time of the last try for a slot's page, or -1 if the slot is free.
+ * Return the time of the last try to access a slot's page, or -1 if the slot is
+ * free.
  */
 static int64_t ratelimit_last_use(const VGPUFaultRateLimit *p)
 {

@@ -121,7 +121,7 @@ uint32_t vgpu_fault_serial(VGPUState *s);
 VgpuCamInfoList *vgpu_query_cam(VGPUState *s);
 
 /**
- * vgpu_fault_inject_init: create the timer of delayed entries
+ * vgpu_fault_inject_init: create the timer of delayed interrupt entries
  * @s: device
  *
  * Context: BQL held.
@@ -129,7 +129,7 @@ VgpuCamInfoList *vgpu_query_cam(VGPUState *s);
 void vgpu_fault_inject_init(VGPUState *s);
 
 /**
- * vgpu_fault_inject_destroy: free the timer of delayed entries
+ * vgpu_fault_inject_destroy: free the timer of delayed interrupt entries
  * @s: device
  *
  * Context: BQL held.
@@ -137,7 +137,7 @@ void vgpu_fault_inject_init(VGPUState *s);
 void vgpu_fault_inject_destroy(VGPUState *s);
 
 /**
- * vgpu_fault_inject_reset: drop delayed entries
+ * vgpu_fault_inject_reset: drop delayed interrupt entries
  * @s: device
  *
  * Context: s->lock held.

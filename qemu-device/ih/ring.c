@@ -327,7 +327,7 @@ static void ih_announce_rings(VGPUState *s)
     }
 }
 
-/* Add the timestamp to @entry and write it to @to. */
+/* Add the timestamp to @entry and write the entry to @to. */
 static void ih_write_entry(VGPUState *s, VGPUSpan *to, const uint32_t *entry)
 {
     uint64_t ts = ih_timestamp(s->ih);

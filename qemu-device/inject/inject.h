@@ -8,8 +8,8 @@
  * device describes the occasion as a VGPUSite and calls vgpu_inject_fires().
  * Each injection has a random number generator and draws one number for each
  * occasion that its filter matches, so that the same seed and the same
- * occasions give the same choices. docs/hardware.md calls the occasions at which
- * an injection takes effect the occasions that the injection takes.
+ * occasions give the same choices. In docs/hardware.md, "an injection takes an
+ * occasion" means that the injection takes effect at the occasion.
  *
  * Code that implements the effect of each kind:
  *

@@ -99,7 +99,7 @@ void vgpu_vram_bar_init(VGPUState *s);
  * space. Resize BAR 0 if the write requests a new size.
  */
 void vgpu_vram_bar_config_written(VGPUState *s, uint32_t addr, int len);
-/* Resize BAR 0 to the size in property visible-vram, at a reset. */
+/* At a reset: resize BAR 0 to the size in property visible-vram. */
 void vgpu_vram_bar_reset(VGPUState *s);
 /*
  * Resize BAR 0 to the size in the loaded configuration space. Return false if

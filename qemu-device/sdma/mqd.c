@@ -32,7 +32,7 @@ static const uint8_t mqd_regs[SDMA_MQD_REGS] = {
     [31] = SDMA_MINOR_PTR_UPDATE,
 };
 
-/* Bits of the dword at AT_FLAGS: each is a copy of a member of VGPUExec. */
+/* Fields of the dword at AT_FLAGS: each is a copy of a member of VGPUExec. */
 enum {
     WORK_PACKET = 1 << 0,
     WORK_WRITEBACK = 1 << 1,
