@@ -51,17 +51,10 @@ struct VGPUWorkerThread {
     int64_t armed;              /* expiry of @timer; INT64_MAX: not armed */
     bool quit;                  /* the thread is to end */
     bool paused;                /* the thread is to start no step */
-    /* Kicked since the spin began; accessed atomically. */
-    bool kicked;
-    /*
-     * Number of consecutive spins that found no work. Accessed by the thread
-     * only.
-     */
+    bool kicked;                /* kicked since the spin began; atomic */
+    /* Consecutive spins that found no work; thread only. */
     unsigned spins_in_vain;
-    /*
-     * Number of further sleeps to do without a spin. Accessed by the thread
-     * only.
-     */
+    /* Number of sleeps to do without a spin; thread only */
     unsigned spin_skips;
     /* Number of waits so far: VGPUStall.number of the last wait. */
     uint32_t waits;
