@@ -50,7 +50,7 @@ class GuestTest(Test):
 
     @cached_property
     def settings(self) -> Settings:
-        """The test's Avocado parameters, read once."""
+        """The test's Avocado parameters, cached after the first access."""
         return Settings.of(self)
 
     def vgpu(self, *words: str, data: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
@@ -108,7 +108,7 @@ class GuestTest(Test):
         incoming: str = "",
         keyboard: str = "",
     ) -> Machine:
-        """Return a machine that the test controls, with the limit of the settings. The machine always runs on TCG,
-        because tests save and migrate it."""
+        """Return a machine that the test controls, with the settings' limit for each wait. The
+        machine always runs on TCG, because tests save and migrate it."""
         guest = guest.on("tcg", self.settings.environment.late_frames)
         return Machine(session, folder, name, guest, incoming, keyboard, self.settings.limit)

@@ -40,7 +40,8 @@ class Settings:
 
     @property
     def factor(self) -> float:
-        """The factor by which limits in seconds on the reference machine are multiplied."""
+        """The factor that converts a limit in seconds on the reference machine to a limit on this
+        host; 1 if the host's speed was not measured."""
         return self.scale or 1.0
 
     @property

@@ -47,8 +47,9 @@ class Faults(GuestTest):
             vmid, start, length = self.vmid(machine), *self.memory(machine)
             for _ in range(20):
                 self.spurious(machine, 1, vmid=vmid, va=start, length=length, retry=True)
-                # The line that spurious() waited for may report a truncation from before the injection. A second fault
-                # after the same truncation would be denied, so wait for the next truncation.
+                # spurious() waited for one line of the program, but the program may have made the
+                # truncation of that line before the injection. A second spurious fault after the
+                # same truncation would be denied, so wait for the next truncation.
                 machine.rounds(1)
 
     def test_spurious(self) -> None:

@@ -44,8 +44,8 @@ class Passing(GuestTest):
         self.assertEqual(self.vgpu("run", "--gpus", "0", "--", "no-such-command").returncode, 127)
 
     def test_bytes(self) -> None:
-        """Catches: a terminal changes bytes of the output; a frame is lost; the output is truncated at the command's
-        end."""
+        """Catches: a terminal changes bytes of the output; a frame between agent and launcher is
+        lost; the output is truncated at the command's end."""
         content = random.Random(1).randbytes(2 << 20)
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "data").write_bytes(content)
@@ -105,7 +105,8 @@ class Failing(GuestTest):
     """Failures of guests, and wrong usage."""
 
     def says(self, error: bytes, pattern: str) -> str:
-        """Check that `error` is exactly one line and that the line matches. Return the line."""
+        """Check that `error` is exactly one line and that the line matches `pattern`. Return the
+        line."""
         lines = error.decode().strip().splitlines()
         self.assertEqual(len(lines), 1, error)
         self.assertRegex(lines[0], pattern)

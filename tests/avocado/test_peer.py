@@ -18,8 +18,8 @@ from vgpu_tools.guest.session import Machine, Session
 
 
 class Peer(GuestTest):
-    """Runs the programs on a hive of two GPUs, and injects link failures and the removal of a
-    GPU."""
+    """Runs vgpu-test-peer and vgpu-test-svm-peer on a hive of two GPUs, and injects link failures
+    and the removal of a GPU."""
 
     timeout = 600
 
@@ -50,8 +50,9 @@ class Peer(GuestTest):
                 self.assertEqual(machine.complaint(), "")
 
     def test_surprise(self) -> None:
-        """Catches: a GPU stops responding and is unplugged while a peer writes to its VRAM; then
-        the driver crashes or hangs, or the peer does not work any more."""
+        """Catches: a GPU stops responding and is unplugged while another GPU writes to the VRAM of
+        the unplugged GPU; then the driver crashes or hangs, or the other GPU does not work any
+        more."""
         with tempfile.TemporaryDirectory() as name:
             session = self.session()
             with self.pair(session, Path(name)) as machine:
@@ -69,7 +70,8 @@ class Peer(GuestTest):
         return self.machine(session, folder, guest, "peer")
 
     def end(self, machine: Machine, words: str) -> None:
-        """Wait for the command's end. Check that the command exits with 0 and has printed these words."""
+        """Wait for the command's end. Check that the command exits with 0 and has printed
+        `words`."""
         session = machine.session
         machine.until(lambda: session.status is not None, "the command's end")
         self.assertEqual((session.status, session.output.decode().split()), (0, words.split()), session.errors)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests guests that start from a snapshot (--from boot): the key, the folder, restored guests,
-damaged snapshots."""
+"""Tests guests that start from a snapshot (--from boot): the key of a snapshot, the folder of
+snapshots, restored guests, damaged snapshots."""
 
 import contextlib
 import fcntl
@@ -45,8 +45,8 @@ class Key(Test):
     """The key of a snapshot. The key is also the name of the snapshot's files."""
 
     def setUp(self) -> None:
-        """Replace the digest of a file by the file's name or, if `contents` has an entry of that
-        name, by the entry. So the test needs no built files."""
+        """Let the digest of a file be the entry of `contents` with the file's name, or the file's
+        name itself if there is no such entry. So the test needs no built files."""
         self.contents: dict[str, str] = {}
 
         def digest(path: Path) -> str:
@@ -130,10 +130,10 @@ class WithFolder(GuestTest):
 
 
 class Room(WithFolder):
-    """The bound on the space that snapshots take."""
+    """The limit on the disk space of all snapshots."""
 
     def add(self, name: str, used: int, boot: str = "") -> None:
-        """Add a snapshot of 1 MiB with a time of last use, in seconds since 1970."""
+        """Add a snapshot of 1 MiB that was last used at `used`, in seconds since 1970."""
         (self.folder / f"{name}.state").write_bytes(b"x" * (1 << 20))
         about = self.folder / f"{name}.json"
         about.write_text(json.dumps({"boot": boot or snapshot.host_boot()}))
@@ -364,7 +364,8 @@ class Restored(WithFolder):
             time.sleep(0.005)
 
     def users(self) -> list[str]:
-        """Return the paths /proc/PID/fd/N of all descriptors, of any process, of files in the folder."""
+        """Return the paths /proc/PID/fd/N of those descriptors, in any process, that refer to a
+        file in the folder."""
         found = []
         for link in Path("/proc").glob("[0-9]*/fd/*"):
             with contextlib.suppress(OSError):

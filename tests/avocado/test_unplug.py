@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The host unplugs the GPU while processes use it, by the slot's button or by surprise, and plugs in another GPU.
 
-Catches: the guest crashes, hangs or leaks; SVM data is lost without need or without a signal; the device leaves a
-resource in QEMU.
+Catches: the guest crashes, hangs or leaks; SVM data is lost without need or without a signal; a
+resource of the removed device stays allocated in QEMU.
 """
 
 import tempfile
@@ -25,8 +25,8 @@ class Unplug(GuestTest):
     timeout = 840
 
     def test_button(self) -> None:
-        """Catches: data is lost although the GPU is removed only after the guest has released
-        it."""
+        """Catches: data is lost although the GPU is removed only after the guest has released the
+        GPU."""
         self.campaign("button")
 
     def test_surprise(self) -> None:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests of the documentation site: what is read from the code, and what is drawn. No test runs
-Sphinx, Graphviz or a browser."""
+"""Tests of the documentation site: the parsers of the sources, the pictures, and the pages. No test
+runs Sphinx, Graphviz or a browser."""
 
 import tempfile
 from pathlib import Path
@@ -85,8 +85,8 @@ class Parsers(Test):
     """The parsers, with a small source of each kind."""
 
     def test_empty(self) -> None:
-        """Catches: a table that has lost its source is built without rows; a row is built whose
-        number of cells differs from that of the head."""
+        """Catches: a table without rows is accepted; a row whose number of cells differs from that
+        of the head is accepted."""
         with self.assertRaisesRegex(Failure, "'of nothing' is empty"):
             tables.table("of nothing", ("a",), [])
         with self.assertRaisesRegex(Failure, "2 cells"):
@@ -214,8 +214,8 @@ class Drawings(Test):
             locks_picture.locks(page.replace("| lock | folder |", "| lock | room |"))
 
     def test_rooms(self) -> None:
-        """Catches: a change of rooms.txt does not change the pictures; an arrow is left out of the layers although no
-        path through other rooms replaces it."""
+        """Catches: a change of rooms.txt does not change the pictures; an arrow between two rooms
+        is left out although no path through other rooms connects the two rooms."""
         self.assertEqual(
             rooms_pictures.reduced({"a": set(), "b": {"a"}, "c": {"a", "b"}, "d": {"a"}}),
             {"a": set(), "b": {"a"}, "c": {"b"}, "d": {"a"}},

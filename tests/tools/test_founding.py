@@ -24,7 +24,7 @@ class Page(Test):
         return founding.check(ROOT, text)
 
     def only(self, text: str, *words: str) -> None:
-        """Check that the page has exactly one error, with these words."""
+        """Check that the page has exactly one error, and that its text contains `words`."""
         wrong = self.found(text)
         self.assertEqual(len(wrong), 1, wrong)
         for word in words:

@@ -194,7 +194,8 @@ class Copies(Test):
         self.assertEqual(self.page("```sh run\n")[1], ("failed", "line 1: the block has no end"))
 
     def test_limit(self) -> None:
-        """Catches: a script that hangs, or a process that a script has started, is not ended."""
+        """Catches: a script that hangs, or a process that a script has started, is not ended at the
+        time limit."""
         self.tree.fill()
         with mock.patch.object(limits, "measure", return_value=(1, 1)):
             status, output = self.tree.run(howto.Step(1, "sleep 1000 & echo $!; wait", seconds=0.5), self.context)

@@ -12,8 +12,8 @@ from vgpu_tools.trace.record import Recording
 
 # The recording has vgpu-svm-life (pid 70, PASID 9) and another process (pid 80, PASID 8). The first
 # repair covers two faults of range A. The fault of range B comes after the time of the first panel
-# and before the time of the second panel, so neither panel shows it. A tick of the guest's time
-# stamps is 1 ns; tick 0 is 1,000,000,000 s after 1970.
+# and before the time of the second panel, so neither panel shows it. The guest's time stamps are in
+# ns; time stamp 0 is 1,000,000,000 s after 1970.
 DEVICE = """\
 7@1000000001.000500:vgpu_fault gpu0 hub=1 vmid=3 va=0x5000 write=0 retry=1 serial=1 cam=0
 7@1000000001.000501:vgpu_stall gpu0 sdma0 queue=2 vmid=3 va=0x5000 write=0 why=4 serial=1

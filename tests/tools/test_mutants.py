@@ -79,7 +79,8 @@ class Index(Test):
         for one in listed:
             text = one.patch.read_text()
             self.assertEqual([line for line in text.splitlines() if line.startswith("+++ ")], [f"+++ b/{one.file}"])
-            # Use --cached, because the test may run in a worktree to which a mutant is applied.
+            # --cached checks the patch against git's index. The file in the worktree may already
+            # have a mutant applied, and would then refuse the patch.
             there = ["git", "-C", str(ROOT), "apply", "--cached", "--check", str(one.patch)]
             self.assertEqual(subprocess.run(there, capture_output=True, check=False).returncode, 0, one.name)
 
@@ -116,11 +117,11 @@ class Index(Test):
 
 
 class Suites(Test):
-    """The order of the suites, and reading their reports."""
+    """The order of the suites, and the reading of a suite's report."""
 
     def test_order(self) -> None:
-        """Catches: a suite is missing or repeated; the style checks are among the suites; the first suite does not test
-        the file."""
+        """Catches: a suite is missing or repeated; the style checks are among the suites; the first
+        suite is not the one that tests the mutated file."""
         for file, first in (
             ("qemu-device/ih/ring.c", "qtest"),
             ("guest-driver/svm/migrate/svm_bo.c", "kunit-release"),
@@ -349,7 +350,8 @@ class Worktree(Test):
             self.assertTrue(not state.exists() or state.read_text().rpartition(")")[2].split()[0] == "Z")
 
     def interrupt(self, tree: mutants.Tree) -> object:
-        """Return a wait() that raises KeyboardInterrupt as soon as the command runs."""
+        """Return a replacement of wait() that raises KeyboardInterrupt as soon as the command
+        runs."""
 
         def wait(*_: object) -> int:
             while not (tree.tree / "pid").exists() or not (tree.tree / "pid").read_text().strip():

@@ -50,7 +50,7 @@ class Operator(GuestTest):
         self.start()
 
     def start(self, *more: str) -> None:
-        """Start a machine. `more` are further arguments of QEMU."""
+        """Start a QEMU with the devices gpu0 and gpu1. `more` are further arguments of QEMU."""
         command: list[str | Path] = [qemu.with_firmware(), "-machine", "q35", "-nodefaults", "-display", "none", "-S"]
         command += ["-device", "vgpu-kfd,id=gpu0,vram=64M", "-device", "vgpu-kfd,id=gpu1,vram=64M"]
         command += ["-qmp", f"unix:{self.socket},server=on,wait=off", *more]
@@ -59,7 +59,7 @@ class Operator(GuestTest):
         self.until(lambda: qmp.alive(self.socket), "QEMU listens at its socket")
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
-        """Wait until `holds()` is true."""
+        """Wait until `holds()` is true. `what` names the condition in the message of a failure."""
         end = time.monotonic() + self.seconds
         while not holds():
             self.assertIsNone(self.qemu.poll(), f"QEMU ended before {what}")

@@ -281,9 +281,9 @@ class Here(Test):
         self.assertEqual(missing, set())
 
     def test_ways(self) -> None:
-        """Catches: docs/tree.md describes a path through the device and names a file that does not
-        exist; docs/driver.md describes a path through the driver and names a file or a function
-        that does not exist."""
+        """Catches: the path through the device in docs/tree.md names a file that does not exist;
+        the path through the driver in docs/driver.md names a file or a function that does not
+        exist."""
         text = (ROOT / "docs/tree.md").read_text()
         steps = set(re.findall(r"`([a-z]+/[a-z-]+\.c)`", text))
         self.assertGreater(len(steps), 10)

@@ -363,8 +363,8 @@ class InSuites(Scripted):
     """The functions through which test suites run guests."""
 
     def in_guest(self, *words: str, first: float = SECONDS) -> list[tuple[str, str, str]]:
-        """Run the command `words` in a guest in place of the test program "a". Return name,
-        outcome and gist of each case."""
+        """Run `words` in a guest as if they were the test program "a". Return name, outcome and
+        gist of each case."""
         context = Context(Environment(accelerator="tcg"), scale=1.0)
         watch = guest_tests.Watch(context.speed, first, first)
         with mock.patch("vgpu_tools.testing.limits.measure", return_value=(1e-9, 1e-9)):

@@ -17,7 +17,7 @@ from vgpu_tools.trace.record import Recording
 
 # Four faults: the service of the first fault migrates memory; the second fault is replayed before
 # its service ends; the third fault is replayed before the driver receives it; the fourth fault is
-# denied. A tick of the guest's time stamps is 1 ns; tick 0 is 1,000,000,000 s after 1970.
+# denied. The guest's time stamps are in ns; time stamp 0 is 1,000,000,000 s after 1970.
 DEVICE = """\
 7@1000000001.000000:vgpu_fault gpu0 hub=1 vmid=3 va=0x5000 write=1 retry=1 serial=1 cam=0
 7@1000000001.000001:vgpu_stall gpu0 sdma0 queue=2 vmid=3 va=0x5000 write=1 why=4 serial=1
@@ -95,8 +95,8 @@ def joined(guest: str = GUEST) -> timeline.Sides:
 
 
 def rows() -> list[tuple[int, str]]:
-    """Return the demo's rows with times of arrival. The rows of the last two steps arrive at the
-    same time."""
+    """Return the demo's rows each with its time of arrival in ns since 1970. The rows of the last
+    two steps arrive at the same time."""
     at = {"1.1": 999_000, "3.1": 1_000_437, "3.2": 1_000_437}
     return [(START + at.get(line[2:5], 0) * 1000, line) for line in ROWS.splitlines()]
 
@@ -239,7 +239,7 @@ class Drawing(Test):
                 run_pictures.facts(wrong)
 
     def test_folder(self) -> None:
-        """Catches: a wrong folder is noticed only after the runs."""
+        """Catches: a folder that cannot be used is noticed only after the runs."""
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "file").touch()
             run_pictures.check(Path(folder) / "new")

@@ -60,7 +60,7 @@ def files() -> list[str]:
 
 
 class Changed(Test):
-    """The suites that changed files select."""
+    """Selection of suites by changed files (--changed)."""
 
     def test_every_file_has_a_rule(self) -> None:
         """Catches: a tracked file has no rule, so that --changed fails for it."""
@@ -250,7 +250,8 @@ class Time(Test):
         self.assertEqual(one.over("a", 16, 2), "")
 
     def test_real_hang(self) -> None:
-        """Catches: the wait for a silent program has no limit; a stopped program gives no failed case."""
+        """Catches: the wait for a silent program has no limit; a program that was ended at the
+        limit gives no failed case."""
         with mock.patch.object(limits, "measure", return_value=(1e-9, 1e-9)):
             program = device_tests._Program(["sleep", "60"], environment.clean_environment(), 0.2, Context())
             cases = program.cases("qtest", program.run())
@@ -258,7 +259,7 @@ class Time(Test):
 
 
 class Reports(Test):
-    """The output about results."""
+    """The texts that report the results of cases and suites."""
 
     def test_gist(self) -> None:
         """Catches: the gist of a failure is not the sentence about the guest; `why` lacks the guest's errors."""
@@ -279,8 +280,8 @@ class Reports(Test):
         self.assertEqual(Plan().variables(Context(scale=1)), {"VGPU_TEST_SHORT": "1", "VGPU_TEST_SCALE": "1.00"})
 
     def test_results(self) -> None:
-        """Catches: a result of Avocado is lost or has no command to repeat it; a truncated file of results counts as
-        passed."""
+        """Catches: a result of Avocado is lost or has no command that repeats the test; a truncated
+        file of results counts as passed."""
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "results.json"
             test = '{"id": "1-/x/test_a.py:A.test_b", "status": "FAIL", "logfile": "l", "fail_reason": "r", "x": 1}'
@@ -295,8 +296,8 @@ class Reports(Test):
             self.assertIn(f"{file}: ", case.why)
 
     def test_again(self) -> None:
-        """Catches: a failed case counts as passed after its repetition; the count of failures is wrong; a case without
-        a command is repeated."""
+        """Catches: a failed case counts as passed because its repetition passed; the count of
+        failures is wrong; a case without a command is repeated."""
         with tempfile.TemporaryDirectory() as folder:
             flip = f"test -e {folder}/x && rm {folder}/x && exit 1; touch {folder}/x"
             case = Case("a", "failed", "why", again=["sh", "-c", flip])

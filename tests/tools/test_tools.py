@@ -333,7 +333,7 @@ class Builds(Test):
 
 
 class KfdTest(Test):
-    """Choosing and judging AMD's tests."""
+    """The choice of AMD's kfdtest tests, and the verdict on the output of each test."""
 
     def test_lines(self) -> None:
         """Catches: output is attributed to a wrong test; a test that hangs is not detected."""
@@ -350,7 +350,8 @@ class KfdTest(Test):
         self.assertEqual(tests.test.why, "the guest hangs")
 
     def test_judge(self) -> None:
-        """Catches: a skipped test, or a run without any test, counts as passed, as in gtest's own output."""
+        """Catches: a skipped test, or a run without any test, counts as passed. gtest's own output
+        reports both as passed."""
         passed = ["[ RUN      ] A.B", "[  PASSED  ] 1 test."]
         self.assertEqual(kfdtest.judge(passed, 0), ("PASS", ""))
         self.assertEqual(kfdtest.judge(passed, 1)[0], "FAIL")
@@ -363,8 +364,8 @@ class KfdTest(Test):
         self.assertEqual(kfdtest.judge(failed, 1), ("FAIL", "a.cpp:7: Failure"))
 
     def test_choose(self) -> None:
-        """Catches: a test is chosen although AMD's filter or the user's filter excludes it; a test of BESIDES is left
-        out."""
+        """Catches: a test is chosen although AMD's filter or the user's filter excludes it; a test
+        listed in kfdtest.BESIDES is left out."""
         listed = "A.\n  One\n  Two\nX/B.\n  Three/0  # GetParam() = 0\nKFDQMTest.\n  SdmaEventInterrupt\n"
         names = kfdtest.parse_list(listed)
         self.assertEqual(names, ["A.One", "A.Two", "X/B.Three/0", "KFDQMTest.SdmaEventInterrupt"])

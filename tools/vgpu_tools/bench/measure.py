@@ -6,8 +6,8 @@ guest; vgpu-test-rocr measures ROCr; bench/host/memcpy.c measures the host's mem
 lines of JSON. The boot is measured as the time of a ./vgpu process. The table has the median and the range of the
 samples.
 
-A bar is the goal of a row. Bars are no tests: the table marks a missed bar, and the exit status stays 0. The exit
-status is 1 if something could not be measured.
+A row may have a bar, which is the goal for its result. The table marks a result that misses its
+bar, but the exit status stays 0. The exit status is 1 if something could not be measured.
 """
 
 import argparse

@@ -210,9 +210,9 @@ def memory_rows(results: Results) -> Iterable[Row]:
 
 def kfd_rows() -> Iterable[Row]:
     """Yield the rows of KFD's calls and of ROCr's copies. The reference of a row is similar work in
-    the same guest: without KFD, or on one GPU. For ROCr's copies, the reference is the same copy
-    by the engine's time stamps; for the slowest process, the mean of all processes. The rows on
-    queues have no reference."""
+    the same guest: without KFD, or on one GPU. For ROCr's copies, the reference is the time of the
+    same copy according to the engine's time stamps; for the row of the slowest process, the mean of
+    all processes. The rows on queues have no reference."""
     for label, name, size, unit, against, other, bar in (
         ("BO in VRAM by KFD: create to free", "kfd-life", 2 * MIB, "us", "drm-life", "by the render node", 1.5),
         ("event: signal, wake, and back", "event-round-trip", 0, "us", "eventfd-round-trip", "eventfd", 3),

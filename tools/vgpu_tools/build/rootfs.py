@@ -42,8 +42,8 @@ def disk(flavour: str) -> Path:
 class Archive:
     """A cpio archive in the "newc" format that the kernel unpacks; all files belong to root.
 
-    The archive is not compressed, because an emulated CPU would take longer to decompress it than
-    the host takes to read it.
+    The archive is not compressed, because an emulated CPU would take longer to decompress an
+    archive than the host takes to read a larger one.
     """
 
     def __init__(self, file: Path) -> None:

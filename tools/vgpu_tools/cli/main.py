@@ -106,7 +106,8 @@ def main(words: list[str]) -> int:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         # asyncio.run() replaces Python's default handler of SIGINT by one that cancels the task of
         # asyncio.run() at the first Ctrl-C. This Ctrl-C is lost if the task completes in spite of
-        # the cancellation. asyncio.run() keeps any other handler, so install _interrupt().
+        # the cancellation. asyncio.run() does not replace a handler other than Python's default
+        # one, so install _interrupt().
         signal.signal(signal.SIGINT, _interrupt)
     try:
         if name not in COMMANDS:

@@ -37,7 +37,7 @@ def _prepare(linux: Path) -> None:
 
 
 def _remove_old(wanted: set[Path]) -> None:
-    """Remove pages of an earlier build that are not wanted any more, from STAGED and from SITE."""
+    """Remove pages of an earlier build that are not in `wanted`, from STAGED and from SITE."""
     for page in {*STAGED.rglob("*.md"), *STAGED.rglob("*.rst")} - wanted:
         page.unlink()
         (SITE / page.relative_to(STAGED)).with_suffix(".html").unlink(missing_ok=True)

@@ -37,7 +37,8 @@ class Member:
 
 @dataclass(frozen=True)
 class Definition:
-    """A definition of a schema. `kind` is one of KINDS, `body` the expression."""
+    """A definition of a schema. `kind` is one of KINDS, `body` the definition's expression as a
+    dictionary."""
 
     kind: str
     name: str

@@ -33,8 +33,8 @@ def arrows(rooms: Rooms, folder: str) -> dict[str, set[str]]:
 
 
 def reduced(used: Mapping[str, set[str]]) -> dict[str, set[str]]:
-    """Return the transitive reduction of a graph without cycles. An arrow is removed if a longer
-    path leads from its start to its end."""
+    """Return the transitive reduction of a graph without cycles. An arrow from A to B is removed if
+    a longer path leads from A to B."""
 
     def below(name: str) -> set[str]:
         return set(used[name]).union(*(below(one) for one in used[name]))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Computes the axis of the demo's timeline, on which each step is a column whose width grows with
-the square root of the step's duration. Also has the texts of times, and the ticks of other axes."""
+the square root of the step's duration. Also formats times as text, and computes the ticks of other
+axes."""
 
 import math
 from collections.abc import Iterable, Sequence

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Draws the picture svm-life: two panels whose time runs down, with a row for each event and a lane for each object.
+"""Draws the picture svm-life: two panels in which time runs downwards, with a row for each event
+and a lane for each object.
 
 The rows are equally high. The axis at the left is to scale; a line leads from each event's time on the axis to the
 event's row.
@@ -15,8 +16,8 @@ from vgpu_tools.docs.site.style import BAND, BLUE, GREEN, GREY, GRID, NOTE, ORAN
 
 WIDTH, PITCH = 440.0, 14.5  # width of the picture and height of a row, in points
 HEAD, FOOT = 88.0, 20.0  # height of a panel's title and headings, and of the footer
-# Distances from the left edge, in points: the axis; the right end of each line that starts at the
-# axis; the right edge of the printed times.
+# Distances from the left edge, in points. AXIS: the axis. LEADER: the right ends of the lines that
+# start at the axis. TIMES: the right edge of the printed times.
 AXIS, LEADER, TIMES = 40.0, 62.0, 102.0
 FIRST, LANE = 114.0, 14.5  # first lane, and the width of a lane
 BAR, MARK = 4.2, 4.6  # width of a bar, and size of a mark
