@@ -24,7 +24,7 @@ TOP = {"README.md": "readme.md", "CONTRIBUTING.md": "contributing.md"}
 
 
 def place(file: str) -> str:
-    """Return the name of a page of the checkout in the site."""
+    """Return the name that the site gives to a page of the checkout."""
     if file in TOP:
         return TOP[file]
     if file.startswith("docs/"):
@@ -33,7 +33,7 @@ def place(file: str) -> str:
 
 
 def _label(file: str, anchor: str) -> str:
-    """Return the name of an anchor's target in the whole site."""
+    """Return the name of the target that replaces an anchor. The name is unique in the site."""
     return f"{place(file).removesuffix('.md').replace('/', '-')}-{anchor}"
 
 

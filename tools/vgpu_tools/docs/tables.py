@@ -7,7 +7,8 @@ from vgpu_tools.base.errors import Failure
 
 
 def code(text: str) -> str:
-    """Return `text` as Markdown code, "" for an empty text."""
+    """Return `text` as Markdown's inline code. An empty text gets no backticks, so that its table
+    cell stays empty."""
     return f"`{text}`" if text else ""
 
 

@@ -55,7 +55,7 @@ def options(
     options that the called `helpers` add.
 
     `given` are the arguments of the call of this function. Where the default of an option is a
-    parameter of the function, the argument of the call replaces it.
+    parameter of the function, the option gets the call's argument as its default.
     """
     known = dict(zip((one.arg for one in function.args.args), map(_text, given), strict=False))
     found: list[Option] = []

@@ -46,7 +46,7 @@ class Background:
         self._thread.join()
 
     def give_up(self) -> None:
-        """See Run.give_up()."""
+        """End the run as its timeout does; see Run.give_up()."""
         self._run.give_up()
 
     def stop(self) -> None:

@@ -68,7 +68,7 @@ class Guest:
 
     def variant(self) -> str:
         """Return the variant of QEMU that the guest needs: "delays" if the device's threads are
-        delayed."""
+        delayed, else "release"."""
         return "delays" if self.device_delays else "release"
 
     def prepare(self) -> None:

@@ -118,8 +118,9 @@ class Run:
         errors and has no input. `timeout` is in seconds; 0: none. `verbose` copies the console to standard error. With
         `own_session` signals of the terminal do not reach QEMU.
 
-        With `snapshot` the guest is restored from this file and does not boot; `guest` has the options of the guest
-        that was saved. The caller closes `snapshot` after the run.
+        If `snapshot`, an open file, is given, the guest is restored from this file and does not
+        boot; `guest` has the options of the guest that was saved. The caller closes `snapshot`
+        after the run.
         """
         self.guest = guest
         self.words = words
@@ -191,8 +192,8 @@ class Run:
         """Add arguments of QEMU to `emulator`. Resources that must stay open during the run are entered into `stack`,
         which the caller leaves after the run. Return the function to call when the guest is up."""
         if self.snapshot:
-            # Name the snapshot by a descriptor, because another run may remove the file to make
-            # room.
+            # Pass the snapshot to QEMU as a descriptor, because another run may remove the file to
+            # free disk space.
             emulator.more += ["-incoming", f"file:/proc/self/fd/{self.snapshot.fileno()}"]
             emulator.inherited.append(self.snapshot.fileno())
         return Running.start

@@ -35,7 +35,7 @@ class Injection(_Answer):
 
 
 class Injected(_Answer):
-    """The reply to vgpu-inject."""
+    """The reply to vgpu-inject: the id of the new injection."""
 
     id: int
 
@@ -93,7 +93,7 @@ class Monitor:
         self._qmp = QEMUMonitorProtocol(peer)
 
     def connect(self) -> None:
-        """Wait for QEMU's greeting."""
+        """Wait for QEMU's greeting, and negotiate QMP's capabilities."""
         self._qmp.connect()
 
     def close(self) -> None:

@@ -223,7 +223,8 @@ class Machine:
         raise MachineError(f"no job '{name}': {answer}")
 
     def snapshot(self, command: str, node: str) -> None:
-        """Execute `snapshot-save` or `snapshot-load` on a qcow2 node. The caller has stopped the machine."""
+        """Execute `snapshot-save` or `snapshot-load`. `node` is the qcow2 block node that stores
+        the snapshot. The caller has stopped the machine."""
         self.job(command, tag="here", vmstate=node, devices=[node])
 
     def complaint(self) -> str:

@@ -40,7 +40,7 @@ ACCELERATOR = "tcg"  # not KVM, where the saved state depends on the host's proc
 FORMAT = "1"  # version of the files, part of the key
 BOOT_SECONDS = 300.0  # limit for a guest to boot and be saved
 SAVE_SECONDS = 120.0  # limit for QEMU to write the state
-# The guest keeps time by the TSC. A snapshot is not used if the relative difference between the
+# The guest keeps time by the TSC, so a snapshot is not used if the relative difference between the
 # rates of the TSC when the snapshot was taken and now is larger than this.
 MAX_DRIFT = 0.001
 # --qemu-args allowed with --from boot: SHAPING is part of a snapshot's key, QUIET does not change the machine.

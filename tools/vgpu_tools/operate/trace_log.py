@@ -86,8 +86,8 @@ def _switch(path: Path, pattern: str, on: bool) -> None:
 
 
 def _switch_back(path: Path, patterns: Sequence[str], was_on: set[str]) -> None:
-    """Disable the events that were enabled for the trace, and enable those that were on before
-    it. Print an error if QEMU refuses or has ended."""
+    """Disable the events that were enabled for the trace, and enable again those that were enabled
+    before the trace. Print an error if QEMU refuses or has ended."""
     try:
         for pattern in patterns:
             _switch(path, pattern, False)

@@ -158,8 +158,8 @@ def _fuzz_seconds(plan: Plan) -> int:
 
 
 def model_fuzz(variant: str) -> Callable[[Path, Plan, Context], list[Case]]:
-    """Return the function that runs the fuzzer that compares the device with a second model, byte
-    by byte."""
+    """Return the function that runs the fuzzer that compares the device with a model, byte by
+    byte."""
 
     def run(log: Path, plan: Plan, context: Context) -> list[Case]:
         seconds = _fuzz_seconds(plan)

@@ -45,7 +45,8 @@ class Register:
 
 
 def _tables(text: str) -> Iterator[tuple[list[str], list[list[str]], str]]:
-    """Yield the tables of registers: heads of the columns, rows, and the line of bases before the table."""
+    """Yield the tables of registers: heads of the columns, rows, and the 'Bases:' line before the
+    table."""
     bases = ""
     head: list[str] = []
     rows: list[list[str]] = []

@@ -183,7 +183,8 @@ def check(root: Path = ROOT, text: str = "") -> list[str]:
 
 
 def unknown(names: dict[str, dict[str, list[str]]], text: str) -> list[str]:
-    """Return the names in the text of a founding document that are not in NAMES: members, and all names with "_"."""
+    """Return the names in the text of a founding document that are not in `names`: members, and all
+    names with "_"."""
     members = names["members"]
     known = {name for part in names.values() for some in part.values() for name in some}
     found: list[str] = []

@@ -32,8 +32,8 @@ from vgpu_tools.testing.tap import Case, parse
 
 FULL_LIST = PROGRAMS / "tests.list"
 BASIC_LIST = ROOT / "tests/basic.toml"
-# Limits until the first line of output, by kernel. A debug guest is silent for about as long again
-# at its end, during kmemleak's scan.
+# Limits until the first line of output, by kernel. A debug guest is also silent at its end, for
+# about the same time, during kmemleak's scan.
 BOOT_SECONDS = {"release": 30, "debug": 60}
 KUNIT_SECONDS = 55  # limit until the results, which are printed together at the end
 # Limits between two results of a program. These limits are longer than the limit of a case in the
