@@ -260,7 +260,8 @@ def _run_page(tree: Tree, page: Path, log: Path, context: Context) -> list[Case]
 
 
 def steps() -> list[build_steps.Step]:
-    """Return the steps that fill the cache for the builds in the copy."""
+    """Return the steps to run before the pages: their results fill the cache, so that the builds in
+    the copy are short."""
     return [qemu.build_qtest(), *guest_tests.steps("release"), *guest_tests.steps("debug")]
 
 

@@ -248,7 +248,7 @@ def _log(results: Sequence[Result]) -> Path:
 def kfdtest(guest: Guest, choice: Choice) -> int:
     """Run the tests in guests with the options of `guest` and the rocm root file system. Print results and totals.
 
-    Returns 1 if a test of class A, B, C or ? failed that is not in an SVM suite, else 0."""
+    Returns 1 if a test of class A, B, C or ? failed, except a test of an SVM suite; else 0."""
     guest = replace(guest, rootfs="rocm", vram=VRAM, memory=MEMORY)
     guest.check()
     guest.prepare()

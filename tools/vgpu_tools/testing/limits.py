@@ -92,8 +92,8 @@ class Speed:
     """The speed of this host as one run of tests has measured it."""
 
     def __init__(self, children: Children, scale: float = 0.0) -> None:
-        """The QEMU that a measurement starts is one of `children`. `scale` is the known result
-        of an earlier measurement; 0: not measured."""
+        """A measurement starts QEMU through `children`, so that the end of the run also ends this
+        QEMU. `scale` is the known result of an earlier measurement; 0: not measured."""
         self._children = children
         self._scale = scale
         self._lock = threading.Lock()
@@ -112,7 +112,8 @@ class Limit:
     """A time limit, counted from the creation of the object or from the last `renew()`."""
 
     def __init__(self, seconds: float, speed: Speed) -> None:
-        """`seconds` is the limit on the reference machine; `speed` scales it."""
+        """`seconds` is the limit on the reference machine; `speed` gives the factor for this
+        host."""
         self.seconds = seconds
         self.speed = speed
         self.renew()

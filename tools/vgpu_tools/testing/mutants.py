@@ -3,9 +3,9 @@
 
 Each mutant is applied to a git worktree of HEAD (build/mutants/tree), built, and must pass the
 demo. Then the suites run one by one until one fails; the suites that test the changed file come
-first. The worktree's ./vgpu runs the suites, with the tools of that commit; its JUnit files give
-the verdict. Verdicts are kept in build/results/mutants.json by patch, commit and pass, so that an
-interrupted run continues after the last suite that passed.
+first. The worktree's ./vgpu runs the suites, with the tools of that commit; the suites' JUnit files
+give the verdict. Verdicts are kept in build/results/mutants.json by patch, commit and pass, so that
+an interrupted run continues after the last suite that passed.
 """
 
 import contextlib
@@ -298,8 +298,9 @@ class Trial:
         self.store.keep(self.content, self.verdict)
 
     def run(self) -> Verdict:
-        """Run the build, the demo unless a suite has passed in an earlier, interrupted run, and the
-        suites that have not passed in that run. Return the verdict."""
+        """Run the build, the demo and the suites until one of them fails. If an earlier run was
+        interrupted, skip the suites that have passed in that run, and skip the demo if any suite
+        has passed. Return the verdict."""
         log = self.tree.place / f"{self.mutant.name}-{self.verdict.of}.log"
         self.tree.reset(self.verdict.commit)
         self.tree.apply(self.mutant)

@@ -134,8 +134,8 @@ class Campaign:
         while number < self.repeat:
             faults = _faults(self.machine)
             after, fired = self._round(row)
-            # No fault occurred if the TLB dropped the wrong GART entry before an access used it, so
-            # that the next walk read the right entry.
+            # The TLB may drop the wrong GART entry before an access uses the entry. Then the next
+            # walk reads the right entry, and no fault occurs.
             nothing = row.counter == "gart" and after["copy"] == "right" and _faults(self.machine) == faults
             if nothing and unmet < UNMET:
                 print(f"{row.name}: the wrong entry was not used, repeating the round", file=sys.stderr)

@@ -21,8 +21,8 @@ def summary(cases: Sequence[Case]) -> str:
 
 
 def gist(case: Case) -> str:
-    """Return one line about a failure: the sentence about the guest of the case, or the last
-    note of a TAP test, or the first line of `why`."""
+    """Return one line about a failure: the sentence about the guest of the case, or the last line
+    of `why` if that line is a TAP comment, or the first line of `why`."""
     lines = case.why.strip().splitlines() or [""]
     return case.gist or (lines[-1] if lines[-1].startswith("#") else lines[0]).strip("# ")
 

@@ -22,7 +22,8 @@ FORMS = "[FOLDER PREFIX], FOLDER: ROOMS, face FOLDER: HEADERS, known: FILE -> FI
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the list: its folder, and the prefix of include or import lines that name its files."""
+    """A section of rooms.txt: its folder, and the prefix of include or import lines that name its
+    files."""
 
     folder: str
     prefix: str
@@ -84,7 +85,8 @@ def twice(names: Iterable[str]) -> list[str]:
 
 
 class Rooms:
-    """The parsed list. `errors` has the errors of the list; the other members are valid only if `errors` is empty."""
+    """The parsed rooms.txt. `errors` has the errors in rooms.txt; the other members are valid only
+    if `errors` is empty."""
 
     def __init__(self, text: str, files: Iterable[str]) -> None:
         self.files = frozenset(files)
@@ -127,8 +129,8 @@ class Rooms:
         self.errors.append(f"{LIST}:{line}: {what}")
 
     def _lines(self, text: str) -> Iterator[tuple[int, str]]:
-        """Yield number and text of each line, without comments. A line with a leading space continues the line before
-        it."""
+        """Yield number and text of each line, without comments. A line with a leading space
+        continues the line above."""
         lines: list[tuple[int, str]] = []
         for number, raw in enumerate(text.splitlines(), 1):
             words = raw.partition("#")[0].rstrip()

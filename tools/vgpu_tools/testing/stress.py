@@ -58,7 +58,7 @@ _ROUNDS = TypeAdapter(list[Round])
 
 
 def commit() -> str:
-    """Return the checkout's commit, with the suffix -dirty if files differ from it."""
+    """Return the checkout's commit, with the suffix -dirty if files differ from the commit."""
     words = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=12"]
     return subprocess.run(words, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
 

@@ -50,7 +50,8 @@ def device_events(log: str) -> list[Event]:
 
 
 def guest_events(text: str) -> list[Event]:
-    """Return the events in ftrace's output, in the order of their times. The times are ticks."""
+    """Return the events in ftrace's output, in the order of their times. The times are ticks of the
+    guest's time stamp counter."""
     events = []
     for line in text.splitlines():
         if match := GUEST_LINE.fullmatch(line):

@@ -102,8 +102,9 @@ class Latency:
 
 
 def _memory(events: Iterable[Event], place: Callable[[int], float]) -> Memory:
-    """Return the samples that a run has marked. Of successive equal samples only the first and the last are kept.
-    `place` converts a time to ms on the axis."""
+    """Return the samples of the memory in use that a run has written to the trace. Of successive
+    equal samples only the first and the last are kept. `place` converts a time to ms on the
+    axis."""
     memory = Memory()
     samples: list[tuple[float, float, float]] = []  # time, VRAM, GTT
     for event in events:

@@ -55,7 +55,8 @@ class Mark:
 
 @dataclass(frozen=True)
 class Bar:
-    """The time in which an object exists, or an activity runs. The ends of a panel cut its bars."""
+    """The time in which an object exists, or an activity runs. A bar is cut at the ends of its
+    panel."""
 
     lane: str
     begin: float
@@ -181,8 +182,8 @@ class _Run:
         return Panel(title, place(end), marks, bars)
 
     def at(self, lane: str, text: str) -> int:
-        """Return the time of the first mark on a lane with a text. Raises Failure if there is no
-        such mark."""
+        """Return the time of the first mark on `lane` whose text is `text`. Raises Failure if there
+        is no such mark."""
         for mark in self.marks:
             if (mark.lane, mark.text) == (lane, text):
                 return int(mark.at)
