@@ -54,7 +54,8 @@ class GuestTest(Test):
         return Settings.of(self)
 
     def vgpu(self, *words: str, data: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
-        """Call ./vgpu with `data` as standard input, and return the result."""
+        """Call ./vgpu with these words and with `data` as standard input. Return exit status,
+        output and errors."""
         return subprocess.run(
             [str(ROOT / "vgpu"), *words],
             input=data or b"",

@@ -46,15 +46,15 @@ class Settings:
 
     @property
     def limit(self) -> float:
-        """Limit of each wait for a machine, in seconds."""
+        """Limit of each wait for a machine, in seconds on this host."""
         return 30.0 * self.scale if self.scale else LIMIT_SECONDS
 
     @property
     def guest_limit(self) -> float:
-        """Timeout of a guest, in seconds."""
+        """Timeout of a guest, in seconds on this host."""
         return 45.0 * self.scale if self.scale else 120.0
 
     @property
     def call_limit(self) -> float:
-        """Limit of each call of ./vgpu, in seconds."""
+        """Limit of each call of ./vgpu, in seconds on this host."""
         return 60.0 * self.scale if self.scale else 300.0

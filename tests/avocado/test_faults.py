@@ -63,7 +63,8 @@ class Faults(GuestTest):
                     self.spurious(machine, 8, vmid=NOBODY, length=1 << 47, write=write, retry=retry)
 
     def spurious(self, machine: Machine, count: int, **members: object) -> None:
-        """Inject spurious faults, which the device raises at once. Then wait for a round of the program."""
+        """Inject `count` spurious faults, which the device raises without delay. Then wait until
+        the program reports one more round."""
         machine.monitor.inject("fault-spurious", count=count, **members)
         machine.drain()
         machine.rounds(1)

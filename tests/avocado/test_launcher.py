@@ -165,7 +165,8 @@ class Failing(GuestTest):
             self.assertEqual((run.execute().verdict, output), (Verdict.STOPPED, b""))
 
     def test_failed_runs(self) -> None:
-        """Catches: the folder of a failed run lacks the file `failed`, so that the folder is removed too early."""
+        """Catches: the folder of a failed run lacks the file `failed`, so that later runs remove
+        the folder as early as that of a successful run."""
         guest = self.guest(Guest(gpus=0))
         refused = Refused(guest, ["true"]).execute()
         self.assertRegex(refused.sentence, "^the driver did not take the GPU; ")

@@ -17,7 +17,8 @@ VRAM, MEMORY = "256M", "512M"
 
 
 class Migration(GuestTest):
-    """Migration while vgpu-copy-loop copies, faults and compares."""
+    """Migration of a guest in which vgpu-copy-loop copies memory, causes faults and compares the
+    data."""
 
     def test_to_file_and_live(self) -> None:
         """Catches: a migration to a file and back, or a live migration to another QEMU, loses state or memory."""

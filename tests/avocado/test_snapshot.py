@@ -215,7 +215,7 @@ class Restored(WithFolder):
         return sorted(self.folder.glob("*.state"))
 
     def taken(self, *words: str) -> os.stat_result:
-        """Take a snapshot. Return the stat of its state file."""
+        """Take a snapshot by running a guest to its end. Return the stat of the state file."""
         status, _, errors = self.run_it(*words, "--", "true")
         self.assertEqual(status, 0, errors)
         (state,) = self.states()
@@ -357,7 +357,7 @@ class Restored(WithFolder):
         raise AssertionError(f"{TRIES} launchers had taken the snapshot before they could be stopped")
 
     def until(self, holds: Callable[[], bool]) -> None:
-        """Wait until `holds()` is true."""
+        """Wait until `holds()` is true. The test fails after the settings' limit of a call."""
         end = time.monotonic() + self.settings.call_limit
         while not holds():
             self.assertLess(time.monotonic(), end)

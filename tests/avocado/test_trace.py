@@ -36,8 +36,8 @@ class Whole(GuestTest):
             found = perfetto.read(path)
         faults = [piece for piece in found if piece.category == "fault"]
         self.assertEqual({piece.process for piece in faults}, {"gpu0", "gpu1"})
-        # The programs run one after the other and get the same PASID, so check that each has faults
-        # under its own name. The kernel keeps 15 characters of a program's name.
+        # The programs run one after the other and get the same PASID, so check that each program
+        # has faults under its own name. The kernel keeps 15 characters of a program's name.
         for program in ("vgpu-test-multi-gpu"[:15], "vgpu-test-svm"):
             self.assertTrue([fault for fault in faults if f", {program} {fault.args['pid']}" in fault.thread], program)
         self.assertEqual((outcome.faults, outcome.serviced), (len(faults), len(faults)))
@@ -47,8 +47,8 @@ class Whole(GuestTest):
             (flow,) = fault.flows
             self.assertGreaterEqual(services[flow].begin, fault.begin, fault)
             self.assertTrue(fault.args["end"] != "replayed" or flow in replays, fault)
-            # Do not check an access that faults again, because another GPU may have migrated the
-            # memory before the replay.
+            # Check only accesses that the replay completed. If another GPU has migrated the memory
+            # before the replay, the access faults again.
             if fault.args["verdict"] == "repaired" and fault.args["end"] == "replayed":
                 self.assertLessEqual(int(fault.args["ns to service's begin"]), int(fault.args["ns to replay"]), fault)
         for category in ("migration", "stall", "unmap"):

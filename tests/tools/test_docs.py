@@ -201,7 +201,8 @@ class Drawings(Test):
                 bits.words(f'{source}"{field}" = "x"\n', "p", lambda _: header)
 
     def test_locks(self) -> None:
-        """Catches: a change of the table of locks does not change the picture; a table in another form is drawn."""
+        """Catches: a change of the table of locks does not change the picture; a table with unknown
+        columns is drawn."""
         page = (ROOT / locks_picture.SOURCE).read_text()
         found = locks_picture.locks(page)
         names = [name for one in found for name in one.names]
@@ -329,7 +330,8 @@ class Look(Test):
     """The checks of a page that the browser has loaded: its links and its requests."""
 
     def test_links(self) -> None:
-        """Catches: a link to a missing file or place passes; a link to another host is followed."""
+        """Catches: a link to a missing file, or to a missing anchor in a file, is accepted; a link
+        to another host is followed."""
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / "a.html"
             file.touch()
@@ -338,7 +340,7 @@ class Look(Test):
             self.assertEqual(len(list(look.broken(links, pages))), 2)
 
     def test_requests(self) -> None:
-        """Catches: a page that loads a file from another host passes; the message about a
+        """Catches: a page that loads a file from another host is accepted; the message about a
         missing file does not name the file."""
         requests = [
             SimpleNamespace(url="https://x/y.js", failure=None),

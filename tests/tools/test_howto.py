@@ -102,9 +102,9 @@ class Excerpts(Test):
             self.assertEqual(howto.lacks(expected, output), "", expected)
 
     def test_absent(self) -> None:
-        """Catches: an excerpt is found although the output has its lines in another order, has a
-        line between two of them, or has a longer line; a dot in an excerpt matches any
-        character."""
+        """Catches: an excerpt is found although the output has the excerpt's lines in another
+        order, with a line between them, or with more text in a line; a dot in an excerpt matches
+        any character."""
         output = "a\nb\nc\nx1y\n"
         for expected, part in (
             (["d"], "d"),
@@ -219,7 +219,8 @@ class Here(Test):
             self.assertEqual(heads[-1], "## If it does not work", page)
 
     def test_files(self) -> None:
-        """Catches: a page names a file that neither exists nor is made by the page; a link leads to no file."""
+        """Catches: a page names a file that neither exists nor is created by the page's commands; a
+        link leads to no file."""
         for page in howto.pages():
             text = page.read_text()
             made = set(re.findall(r"(?:cat >>?|\+\+\+ b/|mkdir (?:-p )?)([\w./-]+)", text))

@@ -168,8 +168,8 @@ class OneFault(Test):
     """The numbers in the picture one-fault."""
 
     def test_choice(self) -> None:
-        """Catches: the picture does not show the median fault; it shows a fault without a
-        migration, or one whose fault service names another fault."""
+        """Catches: the picture does not show the median fault; the picture shows a fault without a
+        migration, or a fault whose service reports the serial of another fault."""
         self.assertEqual(one_fault.one_fault(joined()).serial, 3)
         slow = one_fault.one_fault(joined(without("first=0x9")))
         self.assertEqual(slow.serial, 1)

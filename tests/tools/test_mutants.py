@@ -267,7 +267,7 @@ class Trials(Test):
                 mutants.Store(path).keep("patch", mutants.Verdict("one", "c0", "basic"))
 
     def test_room(self) -> None:
-        """Catches: a trial starts on a full disk."""
+        """Catches: a trial starts although the disk is full."""
         with tempfile.TemporaryDirectory() as name:
             mutants.check_room(Path(name))
             with mock.patch.object(mutants, "ROOM", 1 << 62), self.assertRaisesRegex(Failure, name):
@@ -305,8 +305,8 @@ class Worktree(Test):
                 yield mutants.Tree(Path(name) / "place"), root
 
     def test_reset(self) -> None:
-        """Catches: changes of a mutant survive reset(); a folder that is not the worktree, at the
-        path of the worktree, is kept; the checkout is changed."""
+        """Catches: changes of a mutant survive reset(); a folder at the worktree's path that is no
+        git worktree is kept; the checkout is changed."""
         with self.repository() as (tree, root):
             one = mutants.Mutant(**ONE)
             tree.tree.mkdir(parents=True)

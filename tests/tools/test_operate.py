@@ -74,7 +74,7 @@ class Operator(GuestTest):
         self.socket.unlink(missing_ok=True)
 
     def tearDown(self) -> None:
-        """End the machine and remove its folder."""
+        """End QEMU and remove the temporary folder."""
         self.stop()
         self.folder.cleanup()
 

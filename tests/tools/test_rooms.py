@@ -28,12 +28,12 @@ PYTHON = {f"t/p/{name}": "" for name in ("__init__.py", "low/__init__.py", "low/
 
 
 def include(name: str) -> str:
-    """Return an #include line."""
+    """Return an #include line for the file `name`."""
     return f'#include "{name}"\n'
 
 
 class Small(Test):
-    """The check on trees of a few files."""
+    """The check of includes and imports, on trees of a few files."""
 
     def found(self, listed: str, *trees: dict[str, str]) -> list[str]:
         """Return the violations in a tree of files. A later dictionary replaces files of earlier ones."""
@@ -49,7 +49,7 @@ class Small(Test):
         return wrong
 
     def only(self, wrong: list[str], *words: str) -> None:
-        """Check that there is exactly one violation and that it has these words."""
+        """Check that there is exactly one violation and that its message contains `words`."""
         self.assertEqual(len(wrong), 1, wrong)
         for word in words:
             self.assertIn(word, wrong[0])

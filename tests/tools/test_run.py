@@ -140,7 +140,7 @@ class Scripted(Test):
         return [sys.executable, "-ISc", QEMU, str(port), self.driver]
 
     def until(self, holds: Callable[[], bool]) -> None:
-        """Wait until `holds()` is true."""
+        """Wait until `holds()` is true. The test fails after SECONDS."""
         end = time.monotonic() + SECONDS
         while not holds():
             self.assertLess(time.monotonic(), end)

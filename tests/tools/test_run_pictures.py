@@ -105,9 +105,9 @@ class Numbers(Test):
     """The numbers that ./vgpu pictures computes from a recording."""
 
     def test_latency(self) -> None:
-        """Catches: a part of a latency begins or ends at a wrong event; a failed migration counts
-        as a migration; a fault is counted although it was denied, or replayed before the driver
-        received it."""
+        """Catches: a section of a latency begins or ends at a wrong event; a failed migration
+        counts as a migration; a fault is counted although it was denied, or replayed before the
+        driver received it."""
         sides = joined()
         self.assertEqual(sides.doubts, [])
         cuts = [figures.cuts(fault) for fault in sides.device.faults]

@@ -48,7 +48,8 @@ class Printing:
         self.ended.set()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the guest's end."""
+        """Wait until give_up() has been called, at most `seconds`. Return whether it has been
+        called."""
         return self.ended.wait(seconds)
 
 

@@ -47,7 +47,7 @@ class Tap(Test):
     """Parsing TAP and KTAP."""
 
     def outcomes(self, text: str) -> list[tuple[str, str]]:
-        """Return the names and outcomes of the cases of a stream."""
+        """Return the names and outcomes of the cases of a TAP stream."""
         return [(case.name, case.outcome) for case in parse(text)]
 
     def test_flat(self) -> None:
@@ -107,7 +107,8 @@ class Processes(Test):
     """Ending child processes."""
 
     def test_end_process(self) -> None:
-        """Catches: a process that ignores SIGTERM survives; a process that leads no group is taken for ended."""
+        """Catches: a process that ignores SIGTERM survives; a process that leads no process group
+        is taken for ended."""
         for group in (False, True):
             words = ["sh", "-c", "trap '' TERM; echo; exec sleep 60"]
             with subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=group) as process:
@@ -121,7 +122,7 @@ class Console(Test):
     """Parsing the guest's console."""
 
     def watch(self, *lines: str) -> Watcher:
-        """Return a watcher that has read these lines, each in two parts."""
+        """Return a watcher that was fed these lines, each line in two pieces."""
         watcher = Watcher()
         for line in lines:
             data = f"[    1.000000] {line}\r\n".encode()

@@ -14,7 +14,8 @@ from vgpu_tools.build.steps import Job, ensure
 
 
 def _ours(entry: dict[str, Any], part: Path) -> dict[str, Any] | None:
-    """If the entry's file is a copy of a file below `part`, return the entry with the path below `part`; else None."""
+    """If the entry's file is a copy of a file below `part`, return the entry with the path of the
+    original; else None."""
     file = Path(os.path.realpath(Path(entry["directory"]) / entry["file"]))
     parts = file.parts
     if part.name not in parts:
@@ -24,7 +25,8 @@ def _ours(entry: dict[str, Any], part: Path) -> dict[str, Any] | None:
 
 
 def write() -> int:
-    """Write compile_commands.json into the checkout's top folder."""
+    """Build QEMU and the driver, then write compile_commands.json into the checkout's top
+    folder."""
     ensure(qemu.build(), kernel.driver("release"))
     tree = kernel.tree("release")
     log = kernel.folder("release") / "compile-commands.log"

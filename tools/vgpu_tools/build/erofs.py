@@ -95,8 +95,8 @@ def _blocks(size: int) -> int:
 
 
 def _entries(node: Node) -> bytes:
-    """Return the blocks of a folder. Each block holds directory entries, sorted by name, followed by the entries'
-    names."""
+    """Return the data blocks of a folder. Each block holds directory entries, sorted by name,
+    followed by the entries' names."""
     assert node.parent
     named = sorted([(b".", node), (b"..", node.parent), *node.entries.items()])
     blocks: list[list[tuple[bytes, Node]]] = [[]]

@@ -20,7 +20,7 @@ EXPECTED_LINES = 2850  # lines that kbuild prints for one kernel; only the progr
 
 
 def check_flavour(flavour: str) -> None:
-    """Raise Failure if FLAVOURS does not have the flavour."""
+    """Raise Failure with status 2 if `flavour` is not in FLAVOURS."""
     if flavour not in FLAVOURS:
         raise Failure(f"no kernel '{flavour}': there are {', '.join(FLAVOURS)}", status=2)
 
@@ -52,7 +52,7 @@ def bzimage(flavour: str) -> Path:
 
 
 def headers() -> Path:
-    """Return the user-space headers of the kernel."""
+    """Return the folder of the kernel's user-space headers."""
     return folder("release") / "headers" / "include"
 
 

@@ -41,32 +41,33 @@ def folder(variant: str) -> Path:
 
 
 def binary(variant: str = "release") -> Path:
-    """Return the finished QEMU binary of a variant."""
+    """Return the path of the finished QEMU binary of a variant."""
     return folder(variant) / BINARY
 
 
 def qtest(variant: str = "release") -> Path:
-    """Return the device's qtest program."""
+    """Return the path of the device's qtest program."""
     return folder(variant) / Path(QTEST).name
 
 
 def bench() -> Path:
-    """Return the device's benchmark program."""
+    """Return the path of the device's benchmark program."""
     return folder("release") / Path(BENCH).name
 
 
 def model_fuzzer(variant: str = "release") -> Path:
-    """Return the fuzzer that compares the device with a model."""
+    """Return the path of the fuzzer that compares the device with a model."""
     return folder(variant) / Path(MODEL_FUZZER).name
 
 
 def generic_fuzzer() -> Path:
-    """Return QEMU's own fuzzer of devices, which is built with sanitizers."""
+    """Return the path of QEMU's own fuzzer of devices, which is built with sanitizers."""
     return folder("sanitizers") / GENERIC_FUZZER
 
 
 def firmware_beside(variant: str) -> None:
-    """Link the firmware below the folder of the binary, where a QEMU without -L looks for it."""
+    """Link the firmware below the folder of the binary, where a QEMU without -L looks for
+    firmware."""
     place = folder(variant) / "qemu-bundle/usr/local/share/qemu"
     place.mkdir(parents=True, exist_ok=True)
     for path in [path for folder in sources.firmware()[1] for path in folder.iterdir()]:

@@ -25,12 +25,12 @@ DISK_BYTES = 256 << 20  # fixed, because the guest in a snapshot has already rea
 
 
 def image(flavour: str) -> Path:
-    """Return the initramfs for a kernel flavour."""
+    """Return the path of the initramfs for a kernel flavour."""
     return BUILD / f"rootfs-mini-{flavour}.cpio"
 
 
 def base(flavour: str) -> Path:
-    """Return the initramfs without modules and programs."""
+    """Return the path of the initramfs without modules and programs."""
     return BUILD / f"rootfs-base-{flavour}.cpio"
 
 
@@ -68,7 +68,7 @@ class Archive:
         self._entry(name, stat.S_IFLNK | 0o777, target.encode())
 
     def console(self) -> None:
-        """Add /dev/console, because init writes to it before /dev is mounted."""
+        """Add /dev/console, because init writes to the console before /dev is mounted."""
         self._entry("dev/console", stat.S_IFCHR | 0o600, b"", (5, 1))
 
     def _entry(self, name: str, mode: int, content: bytes, device: tuple[int, int] = (0, 0)) -> None:

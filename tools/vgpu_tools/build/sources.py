@@ -35,8 +35,8 @@ class Source:
     def hook(self, job: Job, part: Path) -> None:
         """Bring the copy of `part` (QEMU_DEVICE or GUEST_DRIVER) in the tree up to date.
 
-        The tree is first made anew if it is a copy of a user's tree, or if apply.sh or a patch has
-        changed, so that no older patch stays in the tree.
+        If the tree is a copy of a user's tree, or if apply.sh or a patch has changed, the tree is
+        first made again from its source, so that no older patch stays in the tree.
         """
         overlay = OVERLAYS / self.tree.name
         mirror(part, overlay / part.name)

@@ -91,7 +91,7 @@ class Job:
         return StepFailed(self.step, self.log, reason)
 
     def note(self, line: str) -> None:
-        """Write a line to the log."""
+        """Append a line to the step's log."""
         with self.log.open("a") as log:
             log.write(line + "\n")
 
@@ -127,7 +127,8 @@ class Step:
         return (CACHE if self.shared else BUILD) / ".stamps" / self.name
 
     def fresh(self) -> bool:
-        """Return whether the step is up to date."""
+        """Return whether the step is up to date: by `check` if it is given, else by stamp and
+        outputs."""
         if self.check:
             return self.check()
         try:

@@ -15,7 +15,7 @@ FILE = CONFIGS / "versions.toml"
 
 @functools.cache
 def pins() -> dict[str, Any]:
-    """Return the pinned versions, as tables by name."""
+    """Return the pinned versions: the tables of configs/versions.toml, by name."""
     return tomllib.loads(FILE.read_text())
 
 

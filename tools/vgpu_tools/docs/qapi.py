@@ -117,7 +117,7 @@ def definitions(schema: str) -> Iterator[Definition]:
 
 
 class Schema:
-    """The definitions of a schema, by name."""
+    """The documented definitions of a schema, by name."""
 
     def __init__(self, text: str) -> None:
         self.by_name = {one.name: one for one in definitions(text)}

@@ -25,7 +25,7 @@ def check(folder: Path) -> None:
 
 
 def prepare() -> None:
-    """Make the site's Python environment."""
+    """Make the site's Python environment, unless it is up to date."""
     ensure(docs_environment.environment())
 
 
@@ -45,7 +45,8 @@ def facts(numbers: str) -> str:
 
 
 def draw(file: Path, folder: Path) -> None:
-    """Draw all pictures from the numbers in `file`, and write them and FACTS to `folder`."""
+    """Draw all pictures from the numbers in `file`, and write the pictures and FACTS to
+    `folder`."""
     numbers = file.read_text() if file.is_file() else ""
     text = facts(numbers)
     folder.mkdir(exist_ok=True)

@@ -25,25 +25,25 @@ DEFAULTS = (
 
 
 def picture(width: float, height: float) -> Element:
-    """Return an empty picture of the given size."""
+    """Return an empty picture. `width` and `height` are in CSS pixels."""
     root = Element("svg", xmlns="http://www.w3.org/2000/svg")
     resize(root, width, height)
     return root
 
 
 def resize(root: Element, width: float, height: float) -> None:
-    """Set the size of a picture."""
+    """Set the size and the view box of a picture, in CSS pixels."""
     root.attrib |= {"width": f"{width:g}", "height": f"{height:g}", "viewBox": f"0 0 {width:g} {height:g}"}
 
 
 def box(parent: Element, x: float, y: float, width: float, height: float, name: str = "", round_by: float = 4) -> None:
-    """Add a rectangle with a CSS class, `name`."""
+    """Add a rectangle with the CSS class `box` and, if given, the class `name`."""
     place = {"x": f"{x:g}", "y": f"{y:g}", "width": f"{width:g}", "height": f"{height:g}", "rx": f"{round_by:g}"}
     SubElement(parent, "rect", {"class": f"box {name}".strip(), **place})
 
 
 def line(parent: Element, start: tuple[float, float], end: tuple[float, float], name: str = "") -> None:
-    """Add a straight line with a CSS class, `name`."""
+    """Add a straight line with the CSS class `line` and, if given, the class `name`."""
     place = {"x1": f"{start[0]:g}", "y1": f"{start[1]:g}", "x2": f"{end[0]:g}", "y2": f"{end[1]:g}"}
     SubElement(parent, "line", {"class": f"line {name}".strip(), **place})
 
@@ -106,10 +106,11 @@ def _cleaned(graph: str) -> str:
 
 
 def quoted(words: str) -> str:
-    """Return a text as a string of Graphviz's language."""
+    """Return a text as a quoted string of Graphviz's language."""
     return '"' + words.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def graph(lines: Sequence[str]) -> str:
-    """Return a directed graph in Graphviz's language with these statements."""
+    """Return a directed graph in Graphviz's language. `lines` are the statements of the graph,
+    without semicolons."""
     return "digraph picture {\n" + "".join(f"\t{one};\n" for one in lines) + "}\n"

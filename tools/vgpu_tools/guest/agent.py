@@ -76,7 +76,7 @@ class Decoder:
     """Turns the bytes that come from the guest into frames."""
 
     def __init__(self, late: Late | None = None) -> None:
-        """`late`, if given, delays frames of its kinds."""
+        """`late`, if given, delays the first frames of the kinds that it was created with."""
         self.late = late or Late("")
         self.buffer = bytearray()
 

@@ -63,7 +63,8 @@ class Guest:
         kernel.check_flavour(self.kernel)
 
     def on(self, accelerator: str, late_frames: str = "") -> Self:
-        """Return a copy of the guest with another accelerator and other kinds of delayed frames."""
+        """Return a copy of the guest that runs on `accelerator` and delays the kinds of frames in
+        `late_frames`."""
         return replace(self, accelerator=accelerator, late_frames=late_frames)
 
     def variant(self) -> str:

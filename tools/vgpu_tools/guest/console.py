@@ -48,7 +48,8 @@ class Watcher:
         self.killed = ""
 
     def feed(self, data: bytes) -> None:
-        """Read the next bytes of the console."""
+        """Parse the next bytes of the console. An incomplete last line is kept for the next
+        call."""
         *lines, self.partial = (self.partial + data).split(b"\n")
         for line in lines:
             self._line(line)

@@ -73,7 +73,7 @@ class Requests:
         self._notify()
 
     def stop(self) -> None:
-        """End the guest at once, without a task dump."""
+        """End the guest immediately, without a task dump."""
         self.stopped = True
         self._notify()
 
@@ -143,7 +143,7 @@ class Run:
         self._requests.give_up()
 
     def stop(self) -> None:
-        """End the guest at once, without a task dump. The verdict is STOPPED."""
+        """End the guest immediately, without a task dump. The verdict is STOPPED."""
         self._requests.stop()
 
     def execute(self) -> Result:

@@ -117,7 +117,7 @@ class Monitor:
         return devices(self.cmd("query-vgpu"))
 
     def inject(self, kind: str, **members: object) -> int:
-        """Add an injection; returns its id."""
+        """Add an injection; returns the id of the injection."""
         return Injected.model_validate(self.cmd("vgpu-inject", kind=kind, **members)).id
 
     def remove_injection(self, number: int) -> None:

@@ -38,7 +38,7 @@ class _Migration(BaseModel):
 
 
 class _Job(BaseModel):
-    """A member of the reply to query-jobs."""
+    """A job in the reply to query-jobs."""
 
     id: str
     status: str
@@ -134,7 +134,7 @@ class Machine:
         self._stack.close()
 
     def send(self, kind: int, payload: bytes = b"") -> None:
-        """Send a frame to the agent."""
+        """Send a frame to the agent, after a delay if the guest's `late_frames` has this kind."""
         self._late.wait(kind)
         self.port.sendall(agent.frame(kind, payload))
 

@@ -53,7 +53,7 @@ class Unusable(Exception):
 
 
 def check_name(name: str) -> None:
-    """Raise Failure if there is no snapshot of this name."""
+    """Raise Failure if `name` is not "boot", the only snapshot."""
     if name != "boot":
         raise Failure(f"--from {name}: no such snapshot; there is 'boot', the machine before its driver", status=2)
 
@@ -201,7 +201,7 @@ def prepared(guest: Guest, folder: Path | None = None) -> Iterator[BinaryIO | No
 
 
 class Store:
-    """The snapshots in a folder."""
+    """Finds, takes and removes the snapshots in a folder."""
 
     def __init__(self, folder: Path | None = None) -> None:
         """`folder` is the folder of the snapshots; None: FOLDER."""

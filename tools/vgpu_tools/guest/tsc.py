@@ -23,8 +23,8 @@ class _Counter:
 
 
 def khz() -> int:
-    """Return the rate of the host's time stamp counter in kHz; 0 if the host has no such counter
-    or it cannot be read."""
+    """Return the rate of the host's time stamp counter in kHz; 0 if the host has no such counter or
+    the counter cannot be read."""
     if not (counter := _counter()):
         return 0
     start, first = sample(counter.read)

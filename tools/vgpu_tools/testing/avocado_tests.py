@@ -134,7 +134,7 @@ def run_files(
 
 
 def _wait(process: "subprocess.Popen[bytes]") -> None:
-    """Wait for a process's end, for a second at most."""
+    """Wait at most a second for a process's end."""
     try:
         process.wait(1.0)
     except subprocess.TimeoutExpired:

@@ -25,7 +25,7 @@ class Host:
 
 @dataclass(frozen=True)
 class Budget:
-    """The file's contents: the reference host, and seconds by suite."""
+    """The contents of tests/budget.toml: the reference host, and the seconds by suite."""
 
     host: Host
     seconds: dict[str, float]

@@ -190,7 +190,7 @@ def _aql_packets() -> dict[str, list[int]]:
 
 
 def inputs() -> dict[str, bytes]:
-    """Return all inputs, by name."""
+    """Return all seed inputs of the fuzzer, by name."""
     found: dict[str, list[Write]] = {}
     for name, dwords in _packets(FB + DATA).items():
         found[f"vmid0-{name}"] = [*INTERRUPTS, *_queue(0, 0, FB + RING, dwords)]
@@ -216,7 +216,7 @@ def encode(writes: Iterable[Write]) -> bytes:
 
 
 def write(folder: Path) -> None:
-    """Write the inputs into a folder, a file each."""
+    """Write the seed inputs into a folder, a file each."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in inputs().items():
         (folder / name).write_bytes(content)

@@ -63,7 +63,7 @@ class Listed:
 
     def command(self, variables: dict[str, str]) -> list[str]:
         """Return the shell command that runs the programs and prints the name of each program
-        before it starts. `variables` are added to the programs' environment."""
+        before the program starts. `variables` are added to the programs' environment."""
         lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
         for program in self.programs:
             names = self.left_out.get(program)
@@ -114,7 +114,7 @@ def listed(flavour: str, plan: Plan) -> list[Listed]:
 
 
 class Watched(Protocol):
-    """The part of Background that Watch needs; a test has its own implementation."""
+    """The part of Background that Watch needs. A test implements this part without a guest."""
 
     output: bytearray
 

@@ -266,7 +266,7 @@ def steps() -> list[build_steps.Step]:
 
 
 def run(log: Path, plan: Plan, context: Context) -> list[Case]:
-    """Run the pages that are among the plan's files. If no page is among them, run all pages."""
+    """Run the pages that are among the plan's files, or all pages if none is."""
     changed = [page for page in pages() if plan.files and str(page.relative_to(ROOT)) in plan.files]
     tree = Tree()
     tree.fill()

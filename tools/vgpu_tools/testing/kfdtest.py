@@ -199,8 +199,8 @@ class Tests:
         return self.test
 
     def hangs(self) -> bool:
-        """Return whether the current test, or the boot before the first test, exceeds its limit. If so, set `why` of
-        the test."""
+        """Return whether the current test, or the boot before the first test, exceeds its limit. If
+        so, record in the test's `why` that the guest hangs."""
         limit = self.limits[self.test.name] + END_SECONDS if self.test else BOOT_SECONDS[self.guest.kernel]
         if time.monotonic() - self.start <= limit:
             return False

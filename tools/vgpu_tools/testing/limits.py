@@ -131,6 +131,7 @@ class Limit:
         return passed >= self.seconds * self.speed.scale(again=True)
 
     def __str__(self) -> str:
-        """Return the limit in words, for messages."""
+        """Return the limit for messages: seconds on the reference machine, and this host's factor
+        if it is above 1."""
         scale = self.speed.scale()
         return f"{self.seconds:g} s" + (f" x {scale:.1f} (host speed)" if scale > 1 else "")

@@ -104,7 +104,7 @@ def _table(rows: list[Line], repeat: int) -> None:
 
 
 class Campaign:
-    """The guest under load, and the rounds of all rows."""
+    """Runs the rounds of all rows in a guest under load."""
 
     def __init__(self, machine: Machine, repeat: int) -> None:
         """The caller has started `machine`, which runs no command yet. Each row has `repeat` rounds."""

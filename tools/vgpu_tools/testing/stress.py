@@ -132,7 +132,7 @@ def run(rounds: int, seed: int, environment: Environment) -> int:
 
 
 def describe(one: Round) -> str:
-    """Return a line of text about a round."""
+    """Return one line about a round: its verdict, numbers of cases, duration and load."""
     verdict = "green" if one.good() else "RED" if one.failed or not one.passed else f"too little load (want {LOAD})"
     counts = f"{one.passed} passed, {one.failed} failed, {one.skipped} skipped"
     took = progress.clock(one.seconds)

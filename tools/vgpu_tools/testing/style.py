@@ -85,7 +85,7 @@ def _forget_oldest() -> None:
 
 
 def _in_plan(plan: Plan, files: Iterable[Path]) -> list[Path]:
-    """Return the files that a plan selects."""
+    """Return those of `files` that a plan selects."""
     return [file for file in files if plan.files is None or str(file.relative_to(ROOT)) in plan.files]
 
 
@@ -162,7 +162,7 @@ def _python_format(log: Path, _: Plan) -> tuple[bool, str]:
 
 
 def _python_types(log: Path, _: Plan) -> tuple[bool, str]:
-    """Check the types of tools and tests, by mypy.ini, with mypy's cache."""
+    """Check the types of tools and tests with mypy. The settings are in mypy.ini."""
     return _command(log, [sys.executable, "-m", "mypy", "--no-error-summary", f"--cache-dir={BUILD / 'mypy'}"])
 
 
@@ -212,7 +212,7 @@ def _tracked() -> list[Path]:
     return [ROOT / name for name in names.split("\0") if name]
 
 
-# The slowest checks come first, so that no slow check starts last.
+# The slowest checks come first, because a slow check that started last would prolong the whole run.
 CHECKS: dict[str, Callable[[Path, Plan], tuple[bool, str]]] = {
     "driver style (the kernel's checkpatch --strict)": _driver_style,
     "device style (QEMU's checkpatch)": _device_style,

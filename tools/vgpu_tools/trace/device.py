@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Builds the device's part of a trace: faults from raise to replay, and the queues that they
+"""Builds the device's part of a trace: faults from raise to replay, and the queues that the faults
 stall."""
 
 from collections.abc import Iterable

@@ -34,7 +34,7 @@ class Event:
     process: int = 0  # process id of the task; the thread's id if ftrace has no process id
 
     def number(self, key: str) -> int:
-        """Return the value of a KEY=NUMBER word."""
+        """Return the number in the word `key`=NUMBER of the event."""
         return int(self.words[key], 0)
 
 
@@ -94,7 +94,7 @@ class Axis:
     high: int = 0  # upper bound
 
     def plain(self, ticks: int) -> int:
-        """Convert ticks to nanoseconds, from an arbitrary zero."""
+        """Convert ticks to nanoseconds since tick 0, without the offset to the host's time."""
         return ticks * (self.end[0] - self.start[0]) // (self.end[1] - self.start[1])
 
     def time(self, ticks: int) -> int:
@@ -163,8 +163,8 @@ def _devices(found: Iterable[tuple[Event, list[Event]]]) -> dict[str, str]:
 
 
 def _densest(values: list[int]) -> int:
-    """Find the interval of the length NEAR_NS that contains the most values, and return the
-    middle one of these values."""
+    """Find the interval of the length NEAR_NS that contains the most values, and return the median
+    of these values."""
     values = sorted(values)
     best, first, most = 0, 0, 0
     for last, value in enumerate(values):

@@ -82,7 +82,8 @@ class Pressure:
 
 @dataclass
 class Group:
-    """The latencies of a group of faults. `parts` are the medians of the durations of PARTS."""
+    """The latencies of a group of faults. `parts` has the median durations of the sections of a
+    latency that PARTS names."""
 
     name: str
     counts: list[int]  # number of faults in each bin
@@ -260,9 +261,10 @@ def pressure(sides: Sides) -> Pressure:
 
 
 def cuts(fault: Fault) -> list[float] | None:
-    """Return the durations of the PARTS of a fault's latency, in us. Return None if the fault was
-    not replayed, if its service did not repair it, or if the replay came before the driver received
-    the fault, because the repair of another fault covered it.
+    """Return the durations of the sections (PARTS) of a fault's latency, in us. Return None if the
+    fault was not replayed, or if the fault's service did not repair the fault. Also return None if
+    the replay came before the driver received the fault, because then the repair of another fault
+    caused the replay.
 
     The part "received to serviced" ends with the service's verdict. If the engine replays the access earlier, as soon
     as the page-table entry is written, the part ends with the replay.

@@ -65,7 +65,7 @@ class Bar:
 
 @dataclass
 class Panel:
-    """One of the two parts of the picture. Each part has its own axis of time."""
+    """One of the picture's two panels. Each panel has its own axis of time."""
 
     title: str
     length: float
@@ -168,7 +168,7 @@ class _Run:
         self.bars.append(Bar(MIGRATION, span.begin, span.end))
 
     def panel(self, title: str, begin: int, end: int) -> Panel:
-        """Return the part of the run between two times."""
+        """Return the panel that shows the run from `begin` to `end`, in ns since 1970."""
 
         def place(at: float) -> float:
             return round((at - begin) / 1000, 1)

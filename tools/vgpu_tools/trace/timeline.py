@@ -138,8 +138,9 @@ def _doubt_counters(part: dict[str, str], faults: int, sides: Sides) -> None:
 
 
 def _doubt_order(faults: list[Fault], sides: Sides) -> None:
-    """Add a doubt for each effect that comes before its cause. No doubt is added for a stale fault
-    that is replayed before its service, because the repair of another fault covered it."""
+    """Add a doubt for each effect that comes before its cause. A stale fault that is replayed
+    before its service adds no doubt, because the repair of another fault covered the stale
+    fault."""
     for fault in faults:
         begin = fault.service.begin if fault.service and fault.service.name == "repaired" else 0
         if fault.received and fault.received < fault.raised:
@@ -151,7 +152,8 @@ def _doubt_order(faults: list[Fault], sides: Sides) -> None:
 
 
 class _Picture:
-    """Puts faults, stalls and spans on tracks."""
+    """Puts the faults and the stalls of the device, and the spans of the driver, on the timeline's
+    tracks."""
 
     def __init__(self, recording: Recording, device: Device, driver: Driver, outcome: Outcome) -> None:
         self.zero = recording.start[0]

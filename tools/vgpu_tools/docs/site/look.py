@@ -3,9 +3,9 @@
 page, as a desktop with light colours and as a phone with dark ones, and prints the results as TAP,
 a case for each page.
 
-Checks: each link leads to an existing file, and to an existing place in the file; each picture and each file that a
-page loads exists, and none comes from another host; no page is wider than the window; axe-core's checks of
-accessibility find no violation.
+Checks: each link leads to an existing file, and to an existing anchor of the file; each picture and
+each file that a page loads exists, and none comes from another host; no page is wider than the
+window; axe-core's checks of accessibility find no violation.
 """
 
 import sys
@@ -70,7 +70,7 @@ def _see(page: "Page", file: Path, requests: list["Request"], errors: list[str])
 
 
 def broken(links: list[str], pages: dict[Path, Seen]) -> Iterator[str]:
-    """Yield a message for each link whose file, or whose place in the file, does not exist."""
+    """Yield a message for each link whose file, or whose anchor in the file, does not exist."""
     for link in dict.fromkeys(links):
         url, place = urldefrag(link)
         if urlsplit(url).scheme != "file":
