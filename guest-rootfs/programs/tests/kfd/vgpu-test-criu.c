@@ -72,7 +72,7 @@ enum {
 struct work {
 	struct vg vg;
 	struct vg_bo vram, gtt, words, page, save;
-	uint64_t user, slice;
+	uint64_t user, slice, gap;
 	char *user_mem, *svm;
 	struct vg_bo svm_save;
 	struct vg_queue queue;
@@ -374,6 +374,13 @@ static bool signal_becomes(int i, int64_t value)
 	return true;
 }
 
+static void free_handle(uint64_t handle)
+{
+	ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU,
+			   &(struct kfd_ioctl_free_memory_of_gpu_args){
+				.handle = handle }));
+}
+
 static void make_memory(void)
 {
 	struct vg_gpu *gpu = &w->vg.gpu[0];
@@ -391,14 +398,13 @@ static void make_memory(void)
 	 * process are not in the order in which its BOs were created.
 	 */
 	w->slice = alloc(0, VG_PAGE, VG_GTT, 0, false);
+	w->gap = alloc(0, VG_PAGE, VG_GTT, 0, false);
 	w->user_mem = tap_anon(USER_BYTES);
 	vg_pattern_fill(w->user_mem, USER_BYTES, 3, 0);
 	w->user = alloc((uintptr_t)w->user_mem, USER_BYTES,
 			KFD_IOC_ALLOC_MEM_FLAGS_USERPTR | VG_BO_ACCESS,
 			(uintptr_t)w->user_mem, true);
-	ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU,
-			   &(struct kfd_ioctl_free_memory_of_gpu_args){
-				.handle = w->slice }));
+	free_handle(w->slice);
 	/* The driver gives a new BO the lowest free handle, which is the one freed above. */
 	w->slice = alloc((uintptr_t)tap_anon(VG_DOORBELL_SLICE),
 			 VG_DOORBELL_SLICE, VG_DOORBELL, 0, true);
@@ -550,6 +556,8 @@ static void work_all(struct target *t)
 	make_events();
 	runtime_on();
 	make_queues();
+	/* No BO is allocated after this one is freed, so that the dump has a gap in the handles. */
+	free_handle(w->gap);
 	tap_step(t->up);
 	tap_await(t->down);
 }
