@@ -36,8 +36,8 @@ void vgpu_bo_list_put(struct vgpu_bo_list *list)
 }
 
 /*
- * Copy entry @i. User space chooses the size of its entries, which may differ from
- * sizeof(*entry).
+ * Copy entry @i of user space's array to @entry. User space chooses the size of an entry
+ * (bo_info_size), which may differ from sizeof(*entry).
  */
 static int bo_list_read_entry(const struct drm_amdgpu_bo_list_in *in, u32 i,
 			      struct drm_amdgpu_bo_list_entry *entry)
@@ -127,8 +127,8 @@ void vgpu_bo_list_free_all(struct vgpu_file *vf)
 }
 
 /*
- * Replace the list *@handle or, if *@handle is 0, store @list with a new handle. Takes over the
- * reference on @list, also after an error.
+ * Replace the list *@handle or, if *@handle is 0, store @list with a new handle. The function takes
+ * over the caller's reference on @list, even if it returns an error.
  */
 static int bo_list_install(struct vgpu_file *vf, struct vgpu_bo_list *list,
 			   u32 *handle)

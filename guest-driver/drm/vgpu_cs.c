@@ -4,8 +4,9 @@
  * job's dependencies, and pushes the job to the scheduler.
  *
  * The job's finished fence is added to the reservations of all BOs that the job names, so that no
- * such BO is moved while the job runs, and to the reservation of the file (vgpu_file.root), so
- * that no mapping is removed while the job runs. The job waits for:
+ * such BO is moved while the job runs. The fence is also added to the reservation of the file
+ * (vgpu_file.root), so that no mapping of the file is removed while the job runs. The job waits
+ * for:
  *
  *	KERNEL fences of its BOs, and the last page table update;
  *	fences of other users in those BOs that are not EXPLICIT_SYNC;
@@ -25,12 +26,12 @@
 #include "vgpu_cs.h"
 
 /*
- * Number of fence slots to reserve in each reservation: one for the job, one for a move of the
- * BO.
+ * Number of fence slots to reserve in each reservation: one for the fence of the job, and one for
+ * the fence of a move of the BO.
  */
 #define CS_FENCES	2
 
-/* Reserve all BOs. Returns 0 or an error of drm_exec, -EDEADLK included. */
+/* Reserve all BOs. Returns 0 or an error of drm_exec, which may be -EDEADLK. */
 static int cs_lock_each(struct vgpu_cs *cs)
 {
 	struct drm_exec *exec = &cs->exec;
@@ -59,7 +60,7 @@ static int cs_place_bo(struct vgpu_bo *bo, bool evict)
 		return 0;
 	if (bo->userptr)
 		return vgpu_userptr_bind(bo);
-	/* The render node's page tables do not map plain system memory. */
+	/* The render node's page tables map no memory of AMDGPU_GEM_DOMAIN_CPU, so use GTT. */
 	if (!(domain & ~(u32)AMDGPU_GEM_DOMAIN_CPU))
 		domain = AMDGPU_GEM_DOMAIN_GTT;
 	if (domain & AMDGPU_GEM_DOMAIN_VRAM && !evict)
@@ -318,7 +319,10 @@ static int cs_submit_locked(struct vgpu_cs *cs, u64 *seq)
 	if (!ret)
 		ret = cs_sync(cs);
 	if (!ret) {
-		/* Hold the locks until cs_push(): notifiers and moves wait only for pushed jobs. */
+		/*
+		 * Hold the locks until cs_push(), because notifiers and moves wait only for jobs
+		 * that have been pushed.
+		 */
 		mutex_lock(notifier_lock);
 		mutex_lock(&vm->push_lock);
 		if (cs_pages_valid(cs) && !vgpu_vm_has_stale(vm))
@@ -362,8 +366,9 @@ static int cs_submit(struct vgpu_cs *cs, u64 *seq)
 		if (ret)
 			return -ERESTARTSYS;
 		/*
-		 * Wait with va_lock held, so that no other thread can submit before this job
-		 * is pushed. The job's fence then replaces only the fence of a finished job.
+		 * Wait with va_lock held, so that no other thread can submit before this job is
+		 * pushed. So when the fence of this job is stored in vgpu_ctx_ring.fences, it
+		 * replaces the fence of a finished job.
 		 */
 		ret = vgpu_ctx_throttle(cs->ctx, cs->ring);
 		if (!ret)

@@ -13,10 +13,13 @@
 #include "vgpu_cs.h"
 #include "vgpu_sched.h"
 
-/* Limits of the memory that a submission allocates. */
+/*
+ * Limits of the number of chunks and of the length of one chunk, in bytes. They bound the memory
+ * that a submission allocates.
+ */
 #define CS_MAX_CHUNKS		1024u
 #define CS_MAX_CHUNK_BYTES	SZ_1M
-/* Limit of the size field of the INDIRECT packet. */
+/* Largest value of the size field of the INDIRECT packet. */
 #define CS_MAX_IB_DWORDS	0xfffffu
 /* The real chip's engine ignores the low bits of an IB's address. */
 #define CS_IB_ADDR_MASK		(~0x1full)
@@ -144,12 +147,12 @@ static int cs_first_look(struct vgpu_cs *cs, const struct vgpu_cs_chunk *chunk)
 	case AMDGPU_CHUNK_ID_SYNCOBJ_TIMELINE_SIGNAL:
 		return 0;
 	default:
-		/* CP_GFX_SHADOW fails as well, since there is no graphics ring. */
+		/* This includes AMDGPU_CHUNK_ID_CP_GFX_SHADOW, since there is no graphics ring. */
 		return -EINVAL;
 	}
 }
 
-/* Make the job depend on @fence. Takes over the reference on @fence, also after an error. */
+/* Make the job depend on @fence. Takes over the caller's reference on @fence, even if it fails. */
 static int cs_wait_for(struct vgpu_cs *cs, struct dma_fence *fence)
 {
 	return drm_sched_job_add_dependency(&cs->job->base.base, fence);

@@ -166,9 +166,9 @@ u32 vgpu_wait_unique(struct dma_fence **fences, u32 *index, u32 n)
 EXPORT_SYMBOL_IF_KUNIT(vgpu_wait_unique);
 
 /*
- * Look up @n fences, but stop at the first job that is done and whose fence the context has
- * dropped. Return the number of fences found before that job, which is @n if there is no such
- * job, or an error.
+ * Look up the fences of @n jobs, but stop at the first job that is done and whose fence the context
+ * has dropped. Return the number of fences found, which is less than @n if the function stopped at
+ * such a job. If a look-up fails, return its error.
  */
 static int wait_find_all(struct vgpu_file *vf,
 			 const struct drm_amdgpu_fence *users, u32 n,
@@ -242,7 +242,7 @@ static int wait_any(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
 	memset(args, 0, sizeof(*args));
 	args->out.status = left > 0;
 	args->out.first_signaled = first;
-	return error;	/* user space gets this error and the output */
+	return error;	/* DRM copies args->out to user space even after an error */
 }
 
 /**
@@ -253,8 +253,8 @@ static int wait_any(struct vgpu_file *vf, const struct drm_amdgpu_fence *users,
  *
  * Sets the status to 0 if the deadline passes before the wait is over, otherwise to 1.
  *
- * Return: 0; -EINVAL for an unknown context, ring or job number, for too many fences, or if
- * there is no fence and wait_all is 0; the error of a job; -EFAULT, -ENOMEM, -ERESTARTSYS.
+ * Return: 0; -EINVAL for an unknown context, ring or job number, for too many fences, or if the
+ * array of fences is empty and wait_all is 0; the error of a job; -EFAULT, -ENOMEM, -ERESTARTSYS.
  */
 int vgpu_wait_fences_ioctl(struct drm_device *drm, void *data,
 			   struct drm_file *file)

@@ -80,10 +80,10 @@ static void ctx_free(struct kref *ref)
 	}
 	vgpu_ctx_state_put(ctx->state);
 	/*
-	 * Free the context after an RCU grace period, which waits for drm_sched_entity_wakeup().
-	 * This callback of a fence clears entity->dependency and then reads the entity.
-	 * drm_sched_entity_destroy() does not wait for the callback, which runs with a spinlock
-	 * held.
+	 * Free the context only after an RCU grace period. The fence callback
+	 * drm_sched_entity_wakeup() clears entity->dependency and afterwards still reads the
+	 * entity, and drm_sched_entity_destroy() does not wait for the end of the callback. The
+	 * grace period does, because the callback runs with a spinlock held.
 	 */
 	kfree_rcu(ctx, rcu);
 }

@@ -218,7 +218,7 @@ static int vgpu_rings_show(struct seq_file *m, void *data)
 	return 0;
 }
 
-/* A read resets the device, as with amdgpu's file of that name. */
+/* A read resets the device, like a read of amdgpu's file with the same name. */
 static int vgpu_gpu_recover_show(struct seq_file *m, void *data)
 {
 	seq_printf(m, "%d\n", vgpu_reset_device(vgpu_of_seq(m)));
@@ -226,8 +226,8 @@ static int vgpu_gpu_recover_show(struct seq_file *m, void *data)
 }
 
 /*
- * A read evicts each BO once, as with amdgpu's file of that name. A BO that moves back before the
- * read ends is not evicted again.
+ * A read evicts each BO once, like a read of amdgpu's file with the same name. A BO that moves back
+ * before the read ends is not evicted again.
  */
 static int vgpu_evict_show(struct seq_file *m, u32 mem_type)
 {

@@ -93,8 +93,9 @@ static long vgpu_drm_compat_ioctl(struct file *filp, unsigned int cmd,
 #endif
 
 /*
- * Stop the jobs first, because drm_release() closes the handles, and waits for jobs that use
- * them.
+ * First end the jobs that have not started. drm_release() closes the file's handles, and the close
+ * of a handle may wait for all jobs of the file; jobs that have not started may first have to wait
+ * for other fences.
  */
 static int vgpu_drm_release(struct inode *inode, struct file *filp)
 {

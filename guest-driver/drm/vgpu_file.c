@@ -275,8 +275,8 @@ static bool file_has(struct vgpu_file *vf, struct vgpu_bo *bo)
  * @vf: file
  * @bo: BO
  *
- * If the function returns true, the caller may map @bo before it drops kfd_process.mutex: the close
- * of the last handle waits for the mutex, and removes the mapping.
+ * If the function returns true, the caller may map @bo as long as it holds kfd_process.mutex,
+ * because the close of the last handle waits for this mutex and then removes the mapping.
  *
  * Context: the caller holds kfd_process.mutex of the process that has acquired the file, and no
  * reservation.
@@ -293,8 +293,8 @@ bool vgpu_file_has_bo_kfd(struct vgpu_file *vf, struct vgpu_bo *bo)
  * @vf: file with an address space
  * @bo: BO
  *
- * If the function returns true, the caller may map @bo before it drops va_lock: the close of the
- * last handle waits for va_lock, and removes the mapping.
+ * If the function returns true, the caller may map @bo as long as it holds va_lock, because the
+ * close of the last handle waits for va_lock and then removes the mapping.
  *
  * Context: the caller holds va_lock of @vf->vm, and no reservation.
  *

@@ -30,12 +30,12 @@
 /**
  * struct vgpu_file - an open file
  * @vdev: device
- * @lock: protects @handles, @ctxs and @lists, and the creation of @vm, during which BOs are
- *        created
- * @vm: address space; NULL until the file needs one, and always if @kfd_pasid is set
+ * @lock: protects @handles, @ctxs and @lists, and is held while @vm is created. The creation of @vm
+ *        creates BOs, so BOs may be created with @lock held
+ * @vm: address space; NULL until the first mapping or submission; stays NULL if @kfd_pasid is set
  * @pasid: PASID of @vm
- * @kfd_pasid: PASID of the KFD process that has acquired the file (ACQUIRE_VM) and may have
- *             ended; 0 if there is none. Written with @lock held
+ * @kfd_pasid: PASID of the KFD process that has acquired the file (ACQUIRE_VM), even after that
+ *             process has ended; 0 if no process has acquired the file. Written with @lock held
  * @root: GEM object without memory, whose reservation @vm uses. The reservation has the fences of
  *        all jobs, and VM_ALWAYS_VALID BOs share it. NULL while @vm is NULL
  * @always: list of the struct vgpu_handle of VM_ALWAYS_VALID BOs; protected by the reservation of
@@ -85,8 +85,8 @@ struct vgpu_ctx_ring {
  * @priority: AMDGPU_CTX_PRIORITY_* at creation
  * @resets: number of recoveries at creation
  * @resets_seen: number of recoveries that QUERY_STATE has reported; protected by vgpu_file.lock
- * @rcu: delays the free of the context until callbacks of the fences that its rings waited for
- *       have ended
+ * @rcu: delays the free of the context until the callback drm_sched_entity_wakeup() of each fence
+ *       that a ring waited for has ended
  */
 struct vgpu_ctx {
 	struct kref ref;

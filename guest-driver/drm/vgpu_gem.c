@@ -57,7 +57,7 @@ static int vgpu_gem_create_bo(struct vgpu_device *vdev,
 		params.domain |= AMDGPU_GEM_DOMAIN_GTT;
 		ret = vgpu_bo_create(vdev, &params, out);
 	}
-	/* GEM_OP reports the domains that user space requested, even none. */
+	/* GEM_OP reports the domains that user space requested, even if it requested none. */
 	if (!ret && !in->domains)
 		(*out)->domains = 0;
 	return ret;

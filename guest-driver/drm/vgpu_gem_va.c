@@ -69,7 +69,10 @@ static int va_check(const struct drm_amdgpu_gem_va *args)
 	}
 }
 
-/* Check the range of an operation. As in amdgpu, a bad range fails before mappings are removed. */
+/*
+ * Check the range of an operation. As in amdgpu, an invalid range is rejected before the operation
+ * removes any mapping.
+ */
 static int va_check_range(const struct drm_amdgpu_gem_va *args,
 			  const struct vgpu_bo *bo)
 {

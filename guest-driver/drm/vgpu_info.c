@@ -109,7 +109,7 @@ static int vgpu_info_registers(struct vgpu_device *vdev,
 	return vgpu_info_reply(args, &value, sizeof(value));
 }
 
-/* Reply zeros, as amdgpu does before it loads firmware, because the engines have no firmware. */
+/* The engines have no firmware, so reply zeros, as amdgpu does before it has loaded firmware. */
 static int vgpu_info_firmware(const struct drm_amdgpu_info *args)
 {
 	const struct drm_amdgpu_info_firmware none = { };

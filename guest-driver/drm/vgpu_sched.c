@@ -69,8 +69,9 @@ static void slot_forget(struct vgpu_vmid_slot *slot)
 }
 
 /*
- * Take an idle VMID from its owner, preferably from an owner that has not reserved it. Returns a
- * fence to wait for if no VMID is idle, otherwise NULL. The caller holds vmid_lock.
+ * Take an idle VMID from the address space that has it, preferably from one that has not reserved
+ * the VMID. Returns a fence to wait for if no VMID is idle, otherwise NULL. The caller holds
+ * vmid_lock.
  */
 static struct dma_fence *sched_free_vmid(struct vgpu_sched *sched)
 {
@@ -218,9 +219,10 @@ static int job_check(struct vgpu_job *job)
 }
 
 /*
- * Write the job into the ring. The ring exists during the drm_dev_enter() section, because the
- * removal frees it only after drm_dev_unplug(), which waits for the section. Nothing else in
- * the removal waits for the scheduler's worker, which calls this function.
+ * Write the job into the ring. The ring exists inside the drm_dev_enter() section, because the
+ * removal frees the ring only after drm_dev_unplug(), which waits for the section. Without the
+ * section the ring could be freed here: the removal does not otherwise wait for the scheduler's
+ * worker, which calls this function.
  */
 static struct dma_fence *job_submit(struct vgpu_job *job)
 {
@@ -477,8 +479,8 @@ bool vgpu_sched_wait_idle(struct vgpu_device *vdev, unsigned long timeout)
  * @drm: device whose last reference has been dropped
  * @arg: unused
  *
- * All fences of the jobs have signalled. A worker of drm_sched may still be about to free one
- * of the jobs, for which it reads the scheduler and the device. A callback of a fence that a job
+ * All fences of the jobs have signalled. A worker of drm_sched may still be about to free one of
+ * the jobs, and reads the scheduler and the device to do so. A callback of a fence that a job
  * waited for (drm_sched_entity_wakeup()) may still be about to wake the scheduler.
  */
 void vgpu_sched_release(struct drm_device *drm, void *arg)

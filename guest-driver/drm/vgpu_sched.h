@@ -43,8 +43,8 @@ struct vgpu_vmid_slot {
  * @files: struct vgpu_file with an address space, by PASID; the xarray's lock
  *         also protects vgpu_file.fault, and is taken in hard interrupt context
  * @next_vmid: index at which the search for a VMID to take starts
- * @jobs: number of jobs that are not freed; vgpu_job_destroy() calls wake_up_var() on it
- *        when it becomes zero
+ * @jobs: number of jobs that are not freed; vgpu_job_destroy() calls wake_up_var() on @jobs when
+ *        the number becomes zero
  */
 struct vgpu_sched {
 	struct mutex vmid_lock;	/* protects vmid and next_vmid */

@@ -269,7 +269,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_create);
  * vgpu_bo_put() - drop a reference to a BO
  * @bo: BO
  *
- * The memory is freed when the engines have stopped using it.
+ * After the last reference was dropped, the memory is freed when the engines have stopped using it.
  */
 void vgpu_bo_put(struct vgpu_bo *bo)
 {
@@ -425,7 +425,7 @@ static int bo_create_patiently(struct vgpu_device *vdev,
  * @mc_addr: receives the BO's address for VMID 0; may be NULL
  * @cpu: receives the BO's address for the CPU (I/O memory if in VRAM); may be NULL
  *
- * Waits up to three seconds for VRAM that its owners keep for a time
+ * Waits up to three seconds for BOs that their owners keep in VRAM for a time
  * (vgpu_bo_owner_ops.evict_in). A fatal signal ends the wait with -ENOMEM.
  *
  * Context: sleeps. Takes reservations of existing BOs only by trylock, so the caller may hold

@@ -197,8 +197,8 @@ static vm_fault_t bo_fault_idle(struct ttm_buffer_object *tbo, struct vm_fault *
 	}
 	if (unlock) {
 		/*
-		 * Take a TTM reference, because the VMA and its reference to the BO may go
-		 * away after the fault lock is dropped.
+		 * Take a TTM reference, because after the fault lock is dropped another thread may
+		 * unmap the VMA, which drops the VMA's reference to the BO.
 		 */
 		ttm_bo_get(tbo);
 		release_fault_lock(vmf);

@@ -273,8 +273,8 @@ static int op_chunk(struct copy_op *op)
  * Each resource is in VRAM or GTT; at most one is in GTT without a GART address. The caller
  * keeps both resources until the fence signals.
  *
- * Context: may allocate; takes copy_lock. On failure waits for its jobs in flight,
- * otherwise does not wait.
+ * Context: may allocate; takes copy_lock. If the function fails, it waits for the jobs that it has
+ * pushed; otherwise it does not wait.
  *
  * Return: the fence of the copy, or ERR_PTR(-ENODEV) if the hardware is being removed,
  * ERR_PTR(-EINVAL), ERR_PTR(-ENOMEM). If the copy fails later, the fence signals with an error
@@ -383,8 +383,8 @@ static int clear_chunk(struct vgpu_device *vdev, struct dma_resv *resv,
  *         fills run after all fences in @resv, since jobs may still write to @res even if the
  *         BO has no references
  *
- * Context: may allocate; takes copy_lock. On failure waits for its jobs in flight,
- * otherwise does not wait.
+ * Context: may allocate; takes copy_lock. If the function fails, it waits for the jobs that it has
+ * pushed; otherwise it does not wait.
  *
  * Return: the fence, already signalled if there was nothing to clear, or an
  * ERR_PTR as vgpu_mm_copy_res().

@@ -59,9 +59,9 @@ static void copy_clear_dst(void *arg, int error)
 }
 
 /*
- * Submit the job to the ring. A void job is submitted as a NOP instead of being left out,
- * because the fence of an operation's last job stands for the whole operation, so the last job
- * must not complete before earlier jobs that are still in the ring.
+ * Submit the job to the ring. A void job is submitted as a NOP instead of being left out. The fence
+ * of an operation's last job stands for the whole operation, so this fence must not signal while
+ * earlier jobs of the operation are still in the ring.
  */
 static struct dma_fence *copy_submit(struct vgpu_copy_job *job)
 {

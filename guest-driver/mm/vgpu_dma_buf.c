@@ -8,14 +8,14 @@
  * addresses in BAR 0; any other importer gets system pages, so the BO stays in GTT
  * while such an importer is attached. Importers that cannot follow a move pin the BO.
  *
- * When a BO moves, move_notify() is called for each importer. The importer drops its
- * mapping, and requests a new one before the next use. If this driver is the importer,
- * the BO that represents the exporter's memory is in GTT while it has a mapping, and
- * otherwise in the CPU's domain, which no engine reaches. The BO shares the exporter's
- * reservation, so a thread that maps the BO waits for the exporter's moves.
+ * When a BO moves, move_notify() is called for each importer. The importer drops its mapping, and
+ * requests a new one before the next use. If this driver is the importer, the BO that represents
+ * the exporter's memory is in GTT while the exporter has mapped that memory for the BO, and
+ * otherwise in the CPU's domain, which no engine reaches. The BO shares the exporter's reservation,
+ * so a thread that maps the BO waits for the exporter's moves.
  *
- * Attachments are listed in the BO, and not found by gem->dma_buf, because the DRM core clears
- * that pointer when the last handle is closed, while importers remain.
+ * The BO has a list of its attachments. They are not looked up through gem->dma_buf, because the
+ * DRM core clears that pointer when the last handle is closed, while importers remain.
  */
 #include <linux/dma-buf.h>
 #include <linux/module.h>

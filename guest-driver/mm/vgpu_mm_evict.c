@@ -96,8 +96,8 @@ static void mm_get_bos(struct mm_bos *held, struct ttm_device *bdev, u32 types,
 }
 
 /*
- * Evict @tbo from the memory @mem_type. Pin count and place are tested under the reservation,
- * because the BO may have been pinned or moved since it was listed.
+ * Evict @tbo from the memory @mem_type. The function tests the pin count and the placement under
+ * the reservation, because the BO may have been pinned or moved after mm_get_bos() found it.
  *
  * Return: 0 if the BO has left, was not there, or is pinned; -EBUSY if the BO cannot leave now;
  * -ERESTARTSYS, only if @interruptible; or another negative errno.
@@ -216,7 +216,7 @@ int vgpu_mm_evict_once(struct vgpu_device *vdev, u32 mem_type)
  *
  * Context: sleeps, not interruptible.
  *
- * Return: 0; -EBUSY if a BO cannot leave, or if as much memory arrives as leaves; another
+ * Return: 0; -EBUSY if a BO cannot leave, or if BOs move in as fast as BOs are evicted; another
  * negative errno.
  */
 int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
@@ -239,8 +239,8 @@ int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
 		if (ret)
 			return ret;
 		/*
-		 * BOs that are being destroyed stay listed until their memory is freed. Poll,
-		 * because TTM has no event for that.
+		 * BOs that are being destroyed stay in TTM's lists until their memory is freed.
+		 * Poll, because TTM raises no event when the memory is freed.
 		 */
 		schedule_timeout_uninterruptible(1);
 		usage = ttm_resource_manager_usage(man);
@@ -258,9 +258,10 @@ int vgpu_mm_evict_all(struct vgpu_device *vdev, u32 mem_type)
  * @mman: memory manager of a device whose engines have stopped and that gets no new BOs
  *
  * Processes that exit may release BOs concurrently. ttm_device_clear_dma_mappings() cannot handle
- * such BOs: if a BO is still listed after its last reference was dropped, that function waits
- * forever while it holds the lock that the release needs. Nor does that function handle a BO that
- * TTM's workqueue is destroying. So vgpu_mm_unmap_dma() first takes a reference to each listed BO.
+ * such BOs: if a BO is still in TTM's lists after its last reference was dropped, that function
+ * waits for the release of the BO, but holds a lock that the release needs. So it waits forever.
+ * Nor does that function handle a BO that TTM's workqueue is destroying. So vgpu_mm_unmap_dma()
+ * first takes a reference to each listed BO.
  */
 void vgpu_mm_unmap_dma(struct vgpu_mman *mman)
 {

@@ -3,17 +3,18 @@
  * Under memory pressure, swap out memory of BOs that are not in use.
  *
  * The shrinker itself does not swap out BOs; it wakes a worker for this. TTM copies a whole BO to
- * shmem before the BO's pages are free. A task in reclaim must not wait for so much memory for the
- * copy, nor take the memory from the memory reserves. The worker's allocations may reclaim; this
- * reclaim may already write pages of the copy to the swap device. Also, a swap-out may drop the
- * last reference to a BO, which takes locks that other tasks hold while they allocate.
+ * shmem before the BO's pages are free. A task in reclaim must neither wait until that much memory
+ * is free for the copy, nor take it from the memory reserves. The worker's allocations may reclaim;
+ * this reclaim may already write pages of the copy to the swap device. Also, a swap-out may drop
+ * the last reference to a BO, which takes locks that other tasks hold while they allocate.
  *
  * kswapd calls the shrinker long before memory is used up. If memory is used up nevertheless, the
  * OOM notifier makes the allocating task wait for the worker before the kernel kills a process. The
  * task waits for SHRINK_OOM_WAIT at most, because the task may hold a lock that the worker needs.
- * At this time free memory is below the minimum watermark, and the worker's allocations would fail.
- * So the copy of a small BO may use the memory reserves (PF_MEMALLOC) instead of reclaiming. The
- * BO's own pages are freed after the copy, which fills the reserves again.
+ * When the OOM notifier runs, free memory is below the minimum watermark, so the worker's
+ * allocations would fail. So the copy of a small BO may use the memory reserves (PF_MEMALLOC)
+ * instead of reclaiming. The BO's own pages are freed after the copy, which fills the reserves
+ * again.
  */
 #include <linux/oom.h>
 #include <linux/sched/mm.h>

@@ -155,8 +155,8 @@ static bool vgpu_ttm_eviction_valuable(struct ttm_buffer_object *tbo,
 	if (vgpu_place_is_bar(tbo->resource->mem_type))
 		return false;
 	/*
-	 * The reclaim worker takes only BOs without users, so that its swap-outs evict no user
-	 * queues.
+	 * The worker that reclaim woke swaps out only BOs without users, so that a swap-out does
+	 * not evict user queues.
 	 */
 	if (vgpu_shrink_running(bdev_to_vgpu(tbo->bdev)) &&
 	    !dma_resv_test_signaled(tbo->base.resv, DMA_RESV_USAGE_BOOKKEEP))
@@ -270,7 +270,7 @@ static bool vgpu_move_has_users(struct ttm_buffer_object *tbo)
 /*
  * Returns true if a move can be queued after the users of the BO. A move of a BO with importers
  * cannot be queued, since importers must be notified before the move. User queues are no obstacle,
- * because their eviction fences signal independently of the moves that are queued after this one.
+ * because eviction fences signal without waiting for moves, so a queued move cannot delay them.
  */
 static bool vgpu_move_queues(struct vgpu_bo *bo)
 {
@@ -332,7 +332,7 @@ static int vgpu_move_in_place(struct ttm_buffer_object *tbo,
 
 /*
  * Copy the BO's content to @new. If @used is true, the copy runs after the BO's users, and the
- * mappings that they use still exist.
+ * mappings that the users need have not been cleared.
  */
 static int vgpu_move_copy(struct ttm_buffer_object *tbo, bool evict, bool used,
 			  struct ttm_resource *new)
@@ -584,8 +584,8 @@ static void vgpu_ttm_swap_notify(struct ttm_buffer_object *tbo)
 	vgpu_stat_add(vdev, VGPU_STAT_SWAPOUTS, 1);
 	WRITE_ONCE(vdev->mman->swaps_until, jiffies + SWAPS_SPAN);
 	/*
-	 * Move the BO to the end of the LRU list, so that the next search tries other BOs
-	 * first.
+	 * Move the BO to the end of the LRU list, so that TTM's next search for a BO to swap out
+	 * tries other BOs first.
 	 */
 	ttm_bo_move_to_lru_tail_unlocked(tbo);
 	vgpu_shrink_copies(vdev, tbo->ttm);

@@ -20,9 +20,10 @@
  *
  * The notifier waits for the BO's fences (render node), or calls a function of the owner that stops
  * all use (KFD: user queues have no fences). Then the notifier clears the GPU's page-table entries,
- * since a later job may use the BO without listing it. Page-table entries are written between
- * vgpu_userptr_lock() and vgpu_userptr_unlock(), and only while the pages are those of the process.
- * The notifier does not allocate, and takes no lock that is held around an allocation.
+ * since a later job may access the addresses of the BO without naming the BO in its BO list.
+ * Page-table entries are written between vgpu_userptr_lock() and vgpu_userptr_unlock(), and only
+ * while the pages are those of the process. The notifier does not allocate, and takes no lock that
+ * is held around an allocation.
  */
 #include <linux/dma-resv.h>
 #include <linux/hmm.h>
@@ -358,8 +359,8 @@ int vgpu_userptr_prepare(struct vgpu_bo *bo)
  * vgpu_userptr_bind() - bind the pages that vgpu_userptr_prepare() found
  * @bo: user pointer, reservation held; after vgpu_userptr_prepare()
  *
- * Moves the BO to GTT. If the pages differ from the pages bound before, the BO counts as
- * moved, so the caller must write its mappings again.
+ * Moves the BO to GTT. If the pages differ from the pages bound before, the BO counts as moved, so
+ * the caller must write the page-table entries of the BO's mappings again.
  *
  * Return: 0; -EAGAIN if no pages have been found and none are bound, so that the caller must
  * call vgpu_userptr_prepare() again; -ENOMEM; -ERESTARTSYS; -EIO if the device cannot address
@@ -406,8 +407,9 @@ int vgpu_userptr_unbind(struct vgpu_bo *bo)
  * vgpu_userptr_populate() - find and bind the pages of a BO
  * @bo: user pointer
  *
- * Retries if another thread takes the found pages between this thread's look-up and bind. On return
- * the process may already have lost the pages again.
+ * Between the two calls, vgpu_userptr_bind() of another thread may consume the pages that this
+ * thread has found; then the function finds the pages again. When the function returns, the MMU
+ * notifier may already have invalidated the bound pages: vgpu_userptr_valid() tests this.
  *
  * Context: the caller holds no lock, as for vgpu_userptr_prepare().
  *

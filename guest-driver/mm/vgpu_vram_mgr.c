@@ -359,7 +359,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vram_mgr_distrust);
  * Context: takes the manager's lock. Holders of the lock allocate memory, so the worker of the
  * recovery must not call the function.
  *
- * Return: number of BOs that lost their content, without BOs of the kernel, such as page
+ * Return: number of BOs that lost their content, not counting BOs of the kernel, such as page
  * tables.
  */
 unsigned int vgpu_vram_mgr_mark_lost(struct vgpu_device *vdev)

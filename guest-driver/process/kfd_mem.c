@@ -4,12 +4,12 @@
  *
  * DOC: where a BO may be
  *
- * Every BO may be evicted; its page-table entries are cleared then. While a process has queues,
- * engines may access its mapped BOs at any time. Such a BO carries the eviction fence
- * (kfd_evict.c): an eviction takes the queues off the hardware first, and the queues return when
- * all mapped BOs have a place again. A BO for which VRAM has no room stays in system memory and
- * is mapped there. A process with queues does not evict its own BOs. kfd_timeslice.c decides
- * which process is evicted, and when.
+ * Every BO may be evicted, which clears its page-table entries. While a process has queues, engines
+ * may access its mapped BOs at any time. Such a BO carries the eviction fence (kfd_evict.c): an
+ * eviction takes the queues off the hardware first, and the queues return when all mapped BOs have
+ * a place again. A BO for which VRAM has no room stays in system memory and is mapped there. A
+ * process with queues does not evict its own BOs. kfd_timeslice.c decides which process is evicted,
+ * and when.
  *
  * The BO's reservation orders eviction and restore. amdkfd_process_info.resident is set before the
  * restore takes the first reservation. If an eviction takes the reservation of a BO before the
@@ -63,7 +63,8 @@ static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 
 /*
  * Implements vgpu_bo_owner_ops.evict_in. Returns 0 if the current task acts for a process with
- * queues that maps the BO, because no known time ends that refusal of kgd_mem_evict_ok().
+ * queues that maps the BO, because it is not known for how long kgd_mem_evict_ok() will return
+ * false to this task.
  */
 static unsigned long kgd_mem_evict_in(struct vgpu_bo *bo)
 {
@@ -176,8 +177,8 @@ static u32 kgd_mem_gem_flags(u32 domain, u32 flags)
  */
 #define KGD_MEM_CREATE_TIME	(10 * HZ)
 /*
- * Bytes that kgd_mem_make_table_room() frees. If this many bytes are free already, the call
- * that failed did not lack VRAM for page tables.
+ * Bytes that kgd_mem_make_table_room() frees. If this many bytes of VRAM are free when a caller has
+ * failed with -ENOMEM, that caller did not lack VRAM for page tables.
  */
 #define KGD_MEM_TABLES_ROOM	SZ_2M
 
@@ -220,8 +221,8 @@ static int kgd_mem_create_patiently(struct vgpu_device *vdev,
  * Context: kfd_process.mutex may be held, no reservation is; sleeps.
  *
  * Return: 0 if the caller should try again; -ENOMEM if @until has passed, if no BO can be evicted,
- * or if VRAM has room for page tables, so that the call lacked other memory; -ERESTARTSYS, or
- * another error of vgpu_vram_mgr_make_room().
+ * or if VRAM has room for page tables, because then the call that returned -ENOMEM lacked other
+ * memory; -ERESTARTSYS, or another error of vgpu_vram_mgr_make_room().
  */
 int kgd_mem_make_table_room(struct vgpu_device *vdev, unsigned int frees,
 			    unsigned long until)
@@ -396,7 +397,8 @@ struct kgd_mem *kgd_mem_new(struct kfd_process_device *pdd, u32 domain, u64 va,
  * @size: bytes; with KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM the length of both mappings together
  * @flags: KFD_IOC_ALLOC_MEM_FLAGS_*
  * @user_addr: address of a user pointer
- * @later: if true, the pages of a user pointer are not looked up now
+ * @later: if true, the pages of a user pointer are not looked up by this function, but by the next
+ *         restore
  * @out: set to the memory on success
  *
  * Context: kfd_process.mutex is held, no reservation; sleeps.

@@ -78,15 +78,15 @@ struct kfd_mem_attachment {
  *
  * The other members are protected by kfd_process.mutex, or do not change after creation.
  *
- * Members that amdkfd's structure has and that are not needed here:
+ * Members of amdkfd's struct kgd_mem that this driver replaces:
  *
- * * No lock member: kfd_process.mutex serialises all calls that use the structure.
- * * No range member: mm/'s struct vgpu_userptr, which the render node uses, too, holds the pages
- *   that HMM found.
- * * No sync member: the fences are in the BO's reservation, and queues run after the page-table
- *   entries are written.
- * * No gem_handle member: kgd_mem_export() exports the GEM object itself, so KFD needs no DRM
- *   client with GEM handles.
+ * * lock: kfd_process.mutex serialises all calls that use the structure.
+ * * range: mm/'s struct vgpu_userptr holds the pages that HMM found. The render node uses the same
+ *   structure.
+ * * sync: the fences are in the BO's reservation, and queues run only after the page-table entries
+ *   have been written.
+ * * gem_handle: kgd_mem_export() exports the GEM object itself, so KFD needs no DRM client with GEM
+ *   handles.
  */
 struct kgd_mem {
 	struct vgpu_bo *bo;

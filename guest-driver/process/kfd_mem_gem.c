@@ -100,8 +100,8 @@ static struct kgd_mem *gem_mem_new(struct kfd_process_device *pdd,
 }
 
 /*
- * Count the mappings of the BO again, after a change. If none is left, remove the eviction fence.
- * The caller holds the reservation.
+ * Count the mappings of the BO after a mapping was added or removed. If no mapping is left, remove
+ * the eviction fence. The caller holds the reservation.
  */
 static void gem_mem_count(struct kgd_mem *mem)
 {

@@ -6,7 +6,7 @@
  * run are evicted for BOs of processes that run. BOs that do not fit into VRAM are in system
  * memory, of which enough must remain for the system. Therefore:
  *
- *	GTT + sum over GPUs of (VRAM asked for - size of VRAM, if positive) <= 3/4 of RAM
+ *	GTT + sum over GPUs of (VRAM requested - size of VRAM, if positive) <= 3/4 of RAM
  *
  * A BO counts from its allocation until its memory is freed, which a CPU mapping may delay.
  */
@@ -49,8 +49,8 @@ static u64 kfd_mem_excess(struct kfd_node *node, u64 vram_used)
  * kfd_mem_limit_reserve() - charge a BO to the memory limit
  * @node: GPU
  * @domain: AMDGPU_GEM_DOMAIN_VRAM or _GTT; BOs of other domains are not counted
- * @size: bytes. Any value is safe, because a size that is too large is refused before the
- *        additions, so that no sum overflows
+ * @size: bytes. Any value is safe: the function refuses a size that is too large before it adds the
+ *        size to a sum, so no sum overflows
  *
  * Context: process context.
  *

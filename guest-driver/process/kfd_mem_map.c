@@ -194,8 +194,8 @@ static int kgd_mem_map_one(struct kgd_mem *mem, struct kfd_process_device *pdd)
 
 /*
  * Map @mem in the VMs of pdds[*@done] to pdds[@n - 1], in this order, until the first error; then
- * write the entries of all new mappings. Increments *@done for each VM that is mapped. The caller
- * holds the reservation and has validated the BO.
+ * write the entries of all new mappings. Increments *@done for each of these VMs that maps @mem
+ * now. The caller holds the reservation and has validated the BO.
  */
 static int kgd_mem_map_each(struct kgd_mem *mem,
 			    struct kfd_process_device **pdds, u32 n, u32 *done)

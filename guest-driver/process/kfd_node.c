@@ -20,7 +20,10 @@ static bool kfd_gpu_id_taken(u32 id)
 	return false;
 }
 
-/* Choose an id that depends on PCI slot and VRAM size, so that it is the same after a reboot. */
+/*
+ * Choose an id that depends on PCI slot and VRAM size, so that a GPU has the same id after a
+ * reboot.
+ */
 static u32 kfd_gpu_id_pick(struct vgpu_device *vdev)
 {
 	u32 place[] = {

@@ -26,8 +26,8 @@ struct vgpu_bo;
  *               READ_ONCE()
  * @dqm: queues of all processes; kfd_dqm_init() allocates it
  * @irq: interrupt work; kfd_interrupt_init() allocates it
- * @vram_used: bytes of VRAM that BOs of KFD ask for, evicted BOs included; protected by
- *             kfd_mem_limit_lock
+ * @vram_used: total size in bytes of KFD's BOs that request VRAM, including evicted BOs; protected
+ *             by kfd_mem_limit_lock
  * @mmio: pinned BO of the page with the HDP flush registers; see kfd_mmio.c
  * @n_pdds: number of struct kfd_process_device that point to this node; kfd_device_fini() waits
  *          until the number is 0

@@ -62,9 +62,9 @@ struct vgpu_vm;
  * @evicted: number of reasons that keep the queues off the hardware; if 0, the queues may run.
  *           Protected by kfd_process.queue_lock
  * @flags: bits KFD_PDD_*, accessed by atomic bit operations
- * @lost_reported: true if the last recovery found the page tables in @vm lost with VRAM; the loss
- *                 has been reported to the process then. Used by recovery only
- * @dbg: debugging; kfd_dbg_device_init() allocates it
+ * @lost_reported: true if the last recovery found the page tables in @vm lost with VRAM; that
+ *                 recovery has reported the loss to the process. Used by recovery only
+ * @dbg: exceptions of the process on the GPU, for a debugger; kfd_dbg_device_init() allocates it
  * @sh_hidden_private_base: address of the shaders' scratch memory; protected by kfd_process.mutex
  * @tba_addr: address of the trap handler; protected by kfd_process.mutex
  * @tma_addr: address of the trap handler's memory; protected by kfd_process.mutex
@@ -106,15 +106,15 @@ struct process_queue_manager {
 
 enum kfd_criu_state {
 	KFD_CRIU_NONE,
-	KFD_CRIU_PAUSED,	/* CRIU's PROCESS_INFO has stopped the queues */
-	KFD_CRIU_RESTORED,	/* created from a checkpoint, before CRIU's RESUME */
+	KFD_CRIU_PAUSED,	/* the CRIU operation PROCESS_INFO has stopped the queues */
+	KFD_CRIU_RESTORED,	/* created from a checkpoint, before the CRIU operation RESUME */
 };
 
 /**
  * struct kfd_process - an address space that uses the GPUs
  * @kfd_processes: node in the hash by @mm; written under kfd_processes_mutex
- * @mm: key of the hash. The process itself holds no reference; @mmu_notifier holds one (mm_count)
- *      that keeps struct mm_struct, but not the memory
+ * @mm: struct mm_struct of the address space; key of the hash. The registration of @mmu_notifier
+ *      holds the only reference (mm_count): it keeps struct mm_struct, but not the memory
  * @lead_thread: main thread, referenced
  * @pasid: id of the address space in the hardware, the same on every GPU
  * @ref: reference count. The hash holds a reference until @mmu_notifier reports the end of the
@@ -137,7 +137,8 @@ enum kfd_criu_state {
  *                 wait for @ef
  * @restore_work: restores the BOs, then the queues
  * @events: HSA events; kfd_events_init() allocates it
- * @dbg: debugging and state of the runtime; kfd_dbg_init() allocates it
+ * @dbg: debug sessions of the process, and the arguments of the last RUNTIME_ENABLE; kfd_dbg_init()
+ *       allocates it
  * @debug_trap_enabled: true if a debugger has a session on the process. Written by kfd/debug/
  *                      with @queue_lock held, read with or without the lock
  * @svms: SVM ranges; svm_range_list_init() allocates it
@@ -156,11 +157,11 @@ enum kfd_criu_state {
  * @debugfs: debugfs folder kfd/proc/<pid>; created after the process has entered the hash, and
  *           removed after it has left the hash
  *
- * Members that amdkfd's structure has and that are not needed here:
+ * Members of amdkfd's struct kfd_process that this driver does without:
  *
- * * No context_id member: the uAPI has one context for each process.
- * * No is_32bit_user_mode member: open() of /dev/kfd refuses 32-bit programs.
- * * No event_idr member: kfd_events.all has the events by id.
+ * * context_id: the uAPI has one context for each process.
+ * * is_32bit_user_mode: open() of /dev/kfd refuses 32-bit programs.
+ * * event_idr: kfd_events.all has the events by id.
  */
 struct kfd_process {
 	struct hlist_node kfd_processes;

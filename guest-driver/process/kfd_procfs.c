@@ -6,7 +6,7 @@
  *	vram_<gpu id>	bytes of VRAM that the process has allocated on that GPU
  *	queues/<id>/	folder of a queue (kfd_queue_sysfs.c)
  *
- * Readers take no lock: the removal of a file waits for its readers.
+ * Readers take no lock, because the removal of a file waits until its readers have left.
  */
 #include <linux/kernfs.h>
 #include <linux/kobject.h>

@@ -45,7 +45,10 @@
  */
 #define KFD_FAILS_MAX		8u
 
-/* @took and the result are in jiffies, @max_ms is in milliseconds. */
+/*
+ * Return @took, in jiffies, raised to at least KFD_ACTIVE_MS and lowered to at most @max_ms (both
+ * in milliseconds).
+ */
 static unsigned long kfd_timeslice_share(unsigned long took, unsigned int max_ms)
 {
 	return clamp(took, msecs_to_jiffies(KFD_ACTIVE_MS),

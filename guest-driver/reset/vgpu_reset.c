@@ -52,7 +52,8 @@ static_assert(RESET_NOTIFY_LOST > VGPU_RECOVER_ENGINE(VGPU_ENGINE_CP));
  * @zap_work: removes user-space mappings of BARs
  * @zap_wait: woken when @zap_done changes
  * @zap_wanted: number of requests for @zap_work; written by @work only
- * @zap_done: value of @zap_wanted up to which @zap_work has served the requests
+ * @zap_done: value that @zap_wanted had at the start of the last removal that @zap_work has
+ *            completed
  * @since: time in ns of the first request since the last recovery ended, or 0 if no recovery
  *         is requested or running
  * @tries: consecutive device resets. A successful engine reset and a request by an operator

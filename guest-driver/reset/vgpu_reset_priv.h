@@ -9,8 +9,8 @@
 /* Number of consecutive device resets after which the next failure gives up the device. */
 #define VGPU_RESET_TRIES	2u
 /*
- * Jiffies without a device reset after which the count of consecutive resets restarts at 0.
- * This time must be longer than the detection of a failure takes (lockup_timeout, 10 s unless
+ * Jiffies without a device reset after which the count of consecutive resets restarts at 0. This
+ * time must be longer than the time until a failure is detected (lockup_timeout, 10 s unless
  * changed).
  */
 #define VGPU_RESET_CALM		(600 * HZ)

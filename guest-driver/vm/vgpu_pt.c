@@ -137,7 +137,10 @@ static bool pt_write_ptes(struct vgpu_pt *pt, struct vgpu_pt_table *ptb,
 			   LEAF_PAGES;	/* so that frag <= LEAF_FRAG */
 		unsigned int frag = min3(max_frag, (unsigned int)__ffs64(both),
 					 (unsigned int)ilog2(n));
-		/* Write all entries that have fragment size @max_frag at once. */
+		/*
+		 * Write all consecutive entries that have fragment size @max_frag by one
+		 * vgpu_pt_set().
+		 */
 		unsigned int run = frag == max_frag ? round_down(n, 1u << frag) :
 						      1u << frag;
 

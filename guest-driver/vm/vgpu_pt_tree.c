@@ -170,7 +170,8 @@ static struct vgpu_pt_table *pt_child_get(struct vgpu_pt *pt,
  * Entries of the pages can be written afterwards without allocating.
  *
  * Return: 0; -EINVAL for pages outside of the address space; -ENOMEM or another error of the
- * backend's alloc, after which the tables that were already created stay in the tree, empty.
+ * backend's alloc. After such an error, the tables that were already created stay in the tree and
+ * are empty.
  */
 int vgpu_pt_reserve(struct vgpu_pt *pt, u64 first, u64 last)
 {

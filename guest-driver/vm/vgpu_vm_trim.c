@@ -71,8 +71,8 @@ static void trim_work(struct work_struct *work)
 	vgpu_vm_pool_take_idle(vm, &idle);
 	mutex_unlock(&vs->alloc_lock);
 	/*
-	 * Free the BOs after the unlock of alloc_lock, because freeing takes their reservations,
-	 * which must not be taken while alloc_lock is held.
+	 * Free the BOs only after alloc_lock was dropped: the free of a BO takes its reservation,
+	 * and a reservation must not be taken while alloc_lock is held.
 	 */
 	vgpu_vm_pool_delete(&idle);
 }

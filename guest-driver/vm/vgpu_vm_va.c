@@ -3,12 +3,13 @@
  * Creates, cuts and updates mappings by address, which the render node requests.
  *
  * The address space owns these mappings, and no caller keeps a pointer to one. So any range can be
- * cleared; if pages are removed from the middle of a mapping, it becomes two mappings. Entries are
+ * cleared; if pages are removed from its middle, a mapping becomes two mappings. Entries are
  * cleared at once. New entries are written later, by vgpu_vm_update_moved(), before a job runs.
  *
- * An address space of KFD may have mappings by address (kfd_mem_gem.c), too, beside KFD's own
- * mappings (vgpu_vm_bo.claimed). This file does not change KFD's own mappings. In an address space
- * of KFD, vgpu_vm_bo_update_all() writes new entries at once, since queues may run at any time.
+ * An address space of KFD may also have mappings by address (kfd_mem_gem.c), in addition to KFD's
+ * own mappings (vgpu_vm_bo.claimed). This file does not change KFD's own mappings. In an address
+ * space of KFD, vgpu_vm_bo_update_all() writes new entries at once, since queues may run at any
+ * time.
  */
 #include <linux/dma-fence-unwrap.h>
 #include <linux/dma-resv.h>

@@ -13,7 +13,7 @@
 
 static const struct ttm_place vram_place = { .mem_type = TTM_PL_VRAM };
 
-/* Resources of 1 to 8 pages, which fragment VRAM and take about half of it. */
+/* Resources of 1 to 8 pages, which fragment VRAM and take about half of VRAM. */
 struct fragments {
 	struct ttm_resource *res[4096];
 	unsigned int n;
@@ -186,8 +186,8 @@ static void cursor_dma(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, pages);
 	for (i = 0; i < 200; i++) {
 		/*
-		 * Mostly the page after the previous one, sometimes the page before it or a random
-		 * page.
+		 * Mostly take the page after the previous page, and sometimes the page before the
+		 * previous page or a random page.
 		 */
 		if (i && vgpu_mock_random(mock, 4))
 			dma[i] = dma[i - 1] + PAGE_SIZE;

@@ -101,8 +101,8 @@ static int unmap_thread(void *arg)
 }
 
 /*
- * Let the last two BOs be in release: they have no references any more, and are still listed.
- * Catches: vgpu_mm_unmap_dma() does not wait for both releases.
+ * Let the last two BOs be in release: they have no references any more, and are still in TTM's
+ * lists. Catches: vgpu_mm_unmap_dma() does not wait for both releases.
  */
 static void unmap_released(struct kunit *test)
 {

@@ -150,7 +150,8 @@ static struct walk pt_walk(const struct pt_mock *m, u64 page)
 		}
 		/*
 		 * Report an error for entries that the driver never writes: pointers to system
-		 * memory, leaves larger than 2 MiB, and PDB1 entries with another BFS.
+		 * memory, leaves larger than 2 MiB, and PDB1 entries whose block fragment size
+		 * (BFS) is not VGPU_PT_SHIFT.
 		 */
 		if (entry & (VGPU_PDE_SYSTEM | VGPU_PDE_PTE) ||
 		    (level == VGPU_LEVEL_PDB1 &&

@@ -60,7 +60,10 @@ static const struct cut_case cuts[] = {
 	{ "all of PRT", CUT_CLEAR, 0, VM_MOCK_BO_PAGES, true },
 };
 
-/* Return true if vgpu_vm_va_busy() would return false for @page without waiting. */
+/*
+ * Return true if a fault could claim @page now: vgpu_vm_va_busy() would return false without
+ * waiting.
+ */
 static bool cut_is_free(struct vgpu_vm_state *vm, u64 page)
 {
 	return !mutex_is_locked(&vm->alloc_lock) &&
