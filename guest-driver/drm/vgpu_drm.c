@@ -80,7 +80,7 @@ static long vgpu_drm_ioctl(struct file *filp, unsigned int cmd,
 }
 
 #ifdef CONFIG_COMPAT
-/* The driver's structures have the same layout in 32-bit programs. */
+/* The driver's structures have the same layout in 32-bit programs, so the driver converts none. */
 static long vgpu_drm_compat_ioctl(struct file *filp, unsigned int cmd,
 				  unsigned long arg)
 {

@@ -211,7 +211,7 @@ int vgpu_gem_op_ioctl(struct drm_device *drm, void *data, struct drm_file *file)
 	return ret;
 }
 
-/* The caller holds the reservation. */
+/* The caller holds the reservation of @bo. */
 static int vgpu_gem_metadata_set(struct vgpu_bo *bo,
 				 const struct drm_amdgpu_gem_metadata *args)
 {
@@ -233,7 +233,7 @@ static int vgpu_gem_metadata_set(struct vgpu_bo *bo,
 	return 0;
 }
 
-/* The caller holds the reservation. */
+/* The caller holds the reservation of @bo. */
 static void vgpu_gem_metadata_get(struct vgpu_bo *bo,
 				  struct drm_amdgpu_gem_metadata *args)
 {

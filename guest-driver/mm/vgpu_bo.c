@@ -327,7 +327,7 @@ int vgpu_bo_validate_no_evict(struct vgpu_bo *bo)
 		return vgpu_bo_validate(bo, AMDGPU_GEM_DOMAIN_GTT, true);
 	vgpu_bo_set_placement(bo, AMDGPU_GEM_DOMAIN_VRAM |
 			      AMDGPU_GEM_DOMAIN_GTT, false);
-	/* TTM tries free space in VRAM, then GTT. */
+	/* With these flags TTM first tries free space in VRAM, evicting no BO, then GTT. */
 	bs->places[0].flags |= TTM_PL_FLAG_DESIRED;
 	bs->places[1].flags |= TTM_PL_FLAG_FALLBACK;
 	return bo_bring(bo, true);

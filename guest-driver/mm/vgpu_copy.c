@@ -34,8 +34,9 @@
 #include "vgpu_res_cursor.h"
 
 /*
- * Copies take at most half of a job; the other half is for the GART entries of the transfer
- * window.
+ * The COPY packets of a job take at most half of the job (MAX_COPIES). The other half is for the
+ * GART entries of the transfer window, if the copy uses the window (MAX_ENTRIES_DW). A job that
+ * clears consists of fill packets only (MAX_FILLS).
  */
 #define MAX_COPIES	(VGPU_SDMA_MAX_JOB_DWORDS / 2 / SDMA_COPY_LINEAR_DWORDS)
 #define MAX_ENTRIES_DW	(VGPU_SDMA_MAX_JOB_DWORDS / 2 - VGPU_GART_FLUSH_TLB_DWORDS)

@@ -112,7 +112,10 @@ static int mm_evict_bo(struct ttm_buffer_object *tbo, u32 mem_type, bool interru
 	if (ret)
 		return ret;
 	if (tbo->pin_count) {
-		/* Move the BO to the list of pinned BOs, if it is not there yet. */
+		/*
+		 * Move the BO from its LRU list to the list of pinned BOs, so that the next walk of
+		 * the LRU lists does not find it.
+		 */
 		ttm_bo_move_to_lru_tail_unlocked(tbo);
 	} else if (vgpu_bo_is_ours(tbo) && !tbo->deleted && tbo->resource &&
 		   tbo->resource->mem_type == mem_type) {

@@ -95,7 +95,7 @@ static int vgpu_ttm_tt_populate(struct ttm_device *bdev, struct ttm_tt *ttm,
 	struct ttm_operation_ctx mayfail = *ctx;
 	int ret;
 
-	/* Foreign memory is bound when the BO moves to GTT. */
+	/* The memory of a user pointer or an import is bound when the BO moves to GTT. */
 	if (ttm->page_flags & TTM_TT_FLAG_EXTERNAL)
 		return 0;
 	if (!vgpu_tt_may_fit(ttm))
@@ -228,7 +228,7 @@ static int vgpu_move_new(struct ttm_buffer_object *tbo, struct ttm_resource *new
 		fence = vgpu_mm_clear_res(vdev, tbo->base.resv, new, true);
 		if (IS_ERR(fence))
 			return PTR_ERR(fence);
-		/* TTM has reserved one fence slot. */
+		/* TTM has reserved one fence slot in the reservation, for this fence. */
 		dma_resv_add_fence(tbo->base.resv, fence,
 				   DMA_RESV_USAGE_KERNEL);
 		dma_fence_put(fence);

@@ -93,7 +93,7 @@ static bool vram_search_take(struct vram_search *s,
 	return false;
 }
 
-/* Returns the next BO of the walk, or NULL. */
+/* Returns the next BO at which the walk stops, or NULL at the end of the walk. */
 static struct ttm_buffer_object *vram_search_next(struct vgpu_vram_mgr *mgr,
 						  struct vram_search *s)
 {

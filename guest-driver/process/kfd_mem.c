@@ -6,10 +6,10 @@
  *
  * Every BO may be evicted, which clears its page-table entries. While a process has queues, engines
  * may access its mapped BOs at any time. Such a BO carries the eviction fence (kfd_evict.c): an
- * eviction takes the queues off the hardware first, and the queues return when all mapped BOs have
- * a place again. A BO for which VRAM has no room stays in system memory and is mapped there. A
- * process with queues does not evict its own BOs. kfd_timeslice.c decides which process is evicted,
- * and when.
+ * eviction takes the queues off the hardware first, and the queues are put back on the hardware
+ * when all mapped BOs have a place again. A BO for which VRAM has no room stays in system memory
+ * and is mapped there. A process with queues does not evict its own BOs. kfd_timeslice.c decides
+ * which process is evicted, and when.
  *
  * The BO's reservation orders eviction and restore. amdkfd_process_info.resident is set before the
  * restore takes the first reservation. If an eviction takes the reservation of a BO before the

@@ -7,10 +7,10 @@
  *
  * As long as a BO is mapped by GEM_VA, it has a struct kgd_mem without a handle (kgd_mem.gem). So
  * the BO carries the eviction fence while the process has queues, and is evicted and restored with
- * the process; and the mapping holds a reference to the BO after the process that created the BO
- * has ended. This holds for all BOs, including those of GEM_CREATE. (amdgpu fences only BOs that it
- * has imported from other devices; so in amdgpu a queue may access, through stale entries, the
- * memory of a BO that has moved.)
+ * the process. The mapping also holds a reference to the BO, so the BO exists even after the
+ * process that created the BO has ended. This holds for all BOs, including those of GEM_CREATE.
+ * (amdgpu fences only BOs that it has imported from other devices; so in amdgpu a queue may access,
+ * through stale entries, the memory of a BO that has moved.)
  *
  * The mappings belong to the address space (vgpu_vm_va.c). kfd_process.mutex protects them;
  * callers also hold vgpu_vm.va_lock, as the functions of vm/ require. When the file closes its

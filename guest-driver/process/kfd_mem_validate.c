@@ -43,7 +43,7 @@
 #include "kfd_mem.h"
 #include "kfd_process.h"
 
-/* Number of mappings of a BO whose entries are written together. */
+/* Largest number of mappings of a BO whose entries one vgpu_vm_bo_update() writes. */
 #define UPDATE_AT_ONCE	16
 
 /*

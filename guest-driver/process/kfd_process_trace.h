@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Tracepoints vgpu:vgpu_process_*, which report life and evictions of processes. */
+/*
+ * Tracepoints vgpu:vgpu_process_*, which report the creation, the end, the evictions and the
+ * restores of processes.
+ */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM vgpu
 

@@ -140,7 +140,7 @@ void kfd_procfs_add(struct kfd_process *p)
 
 static void kfd_procfs_drop(struct kobject **kobj)
 {
-	/* Waits for readers of the files. */
+	/* kobject_del() waits until readers of the files have left. */
 	kobject_del(*kobj);
 	kobject_put(*kobj);
 	*kobj = NULL;

@@ -6,7 +6,10 @@
 #include <linux/bits.h>
 #include <linux/types.h>
 
-/* Apertures of a process; the same on every gfx90a. */
+/*
+ * Bases and limits of a process's apertures in the GPU's address space, which are the same on every
+ * gfx90a.
+ */
 #define KFD_LDS_BASE		BIT_ULL(48)
 #define KFD_SCRATCH_BASE	BIT_ULL(49)
 #define KFD_PRIVATE_LIMIT	0xffffffffull		/* last offset in a 4 GiB aperture */

@@ -14,8 +14,8 @@
  *
  * While a BO has users, the entries that these users need cannot be cleared, and a move of the BO
  * does not wait for the users (vgpu_vm_bo_move_later()). So the entries become stale: they
- * translate to the old memory until they are cleared or written again, before the next work in the
- * address space starts. The old memory stays allocated until the move is done. After the move
+ * translate to the old memory. Stale entries are cleared or written again before the next work in
+ * the address space starts. The old memory stays allocated until the move is done. After the move
  * neither queues nor jobs access the old memory through stale entries:
  *
  *	queues	Queues run only while no eviction fence of the process has
@@ -61,7 +61,10 @@ static u64 vbo_flags(const struct vgpu_vm_bo *vbo, u64 *base)
 	if (vgpu_bo_readonly(vbo->bo))
 		flags &= ~VGPU_PTE_WRITEABLE;
 	*base = 0;
-	/* System memory of another GPU's BO has the same bus address for this GPU. */
+	/*
+	 * System memory of another GPU's BO has the same bus address for this GPU, since neither
+	 * GPU is behind an IOMMU (vgpu_vm_peer.c).
+	 */
 	if (type == TTM_PL_TT)
 		return flags | system;
 	if (home == vbo->vm->vdev) {

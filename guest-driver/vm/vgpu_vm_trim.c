@@ -17,7 +17,10 @@
 
 #include "vgpu_vm_priv.h"
 
-/* Delay of the worker. Pages that stay unmapped this long are unlikely to be mapped soon. */
+/*
+ * Delay of the worker trim_work(), which frees empty tables. Pages that stay unmapped this long are
+ * unlikely to be mapped soon.
+ */
 #define TRIM_DELAY	msecs_to_jiffies(100)
 
 static bool trim_keep(struct vgpu_pt *pt, u64 first, u64 last)

@@ -11,7 +11,7 @@
 
 #include "tests/lib/vgpu_mock.h"
 
-#define DOMAIN_BITS	9u	/* domains CPU to MMIO_REMAP, and an unused bit */
+#define DOMAIN_BITS	9u	/* bits of the domains CPU to MMIO_REMAP, and one unused bit */
 
 /* Fill the placement with garbage, as an earlier call could have left it. */
 static void bo_soil(struct vgpu_mock *mock)

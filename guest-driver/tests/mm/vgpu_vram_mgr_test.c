@@ -106,7 +106,7 @@ static struct ttm_place random_place(struct vgpu_mock *mock)
 	return place;
 }
 
-/* Allocate and free in random order, in all kinds of places. */
+/* Allocate and free in random order, with all kinds of placements. */
 static void vram_random(struct kunit *test)
 {
 	struct vgpu_mock *mock = vgpu_mock_new(test);

@@ -227,7 +227,8 @@ static bool pt_any_valid(const struct pt_mock *m, unsigned int i,
 }
 
 /*
- * Map [@i, @i + @n) of the window. Check that a flush is requested exactly if an entry was valid.
+ * Map [@i, @i + @n) of the window. Check that a flush is requested if and only if one of the
+ * entries was valid before.
  */
 static void pt_do_write(struct kunit *test, struct pt_mock *m, unsigned int i,
 			unsigned int n, u64 addr, u64 flags, unsigned int frag)
