@@ -53,7 +53,7 @@ static double host_memcpy(uint8_t *dst, const uint8_t *src)
     return ROUNDS * (double)COPY / (now() - start) / 1e9;
 }
 
-/* Map @len bytes in leaves of 2 MiB. */
+/* Map @len bytes at @addr with directory entries that are leaves of 2 MiB. */
 static void map_big(QVGPUSpace *s, uint64_t va, uint64_t addr, uint64_t len)
 {
     uint64_t off;
@@ -65,9 +65,9 @@ static void map_big(QVGPUSpace *s, uint64_t va, uint64_t addr, uint64_t len)
 }
 
 /*
- * Map @len bytes in pages of 4 KiB, one table at a time. Page i of the mapping
- * is page i * @stride of the memory, modulo the number of pages: an odd stride
- * other than 1 scatters the pages.
+ * Map @len bytes in pages of 4 KiB. Each qtest write fills one page table. Page
+ * i of the mapping is page i * @stride of the memory, modulo the number of
+ * pages: an odd stride other than 1 scatters the pages.
  */
 static void map_pages(QVGPUSpace *s, uint64_t va, uint64_t addr, uint64_t len,
                       uint64_t stride)
@@ -129,7 +129,10 @@ static void bench_copies(Bench *b)
 
     memset(one, 1, COPY);
     memset(two, 2, COPY);
-    /* The first copies fault the memory in, so that no sample includes this. */
+    /*
+     * The first copies fault the memory in, so that no sample includes page
+     * faults.
+     */
     copy_rate(b, BIG_DST, BIG_SRC);
     copy_rate(b, BIG_DST, PAGED);
     for (i = 0; i < SAMPLES; i++) {

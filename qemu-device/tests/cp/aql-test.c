@@ -13,7 +13,7 @@ typedef struct Fixture {
     QVGPU *v;
     QVGPUSpace space;
     QVGPUCompute c;
-    uint64_t page, va;          /* CPU and GPU address of 64-byte signals */
+    uint64_t page, va;          /* CPU and GPU address of a page of signals */
     uint64_t index;             /* number of packets emitted */
 } Fixture;
 
@@ -116,8 +116,8 @@ static void test_barrier(void)
     set_value(&f, 1, 0);
     qvgpu_wait_until(value(&f, 5) == 9);
     /*
-     * The AND packet cannot complete while signal 1 is 0, because it also waits
-     * for signals 0 and 2.
+     * Although signal 1 is 0, the AND packet cannot complete, because it also
+     * waits for signals 0 and 2.
      */
     set_value(&f, 1, 1);
     set_value(&f, 0, 0);
@@ -191,11 +191,12 @@ static void test_overrun(void)
 }
 
 /*
+ * The ring is full. Its first packet waits until the state is loaded, its last
+ * packet until the test has written the reserved packets. No doorbell rings
+ * after the load.
+ *
  * Catches: the saved state lacks the number of packets that producers have
- * reserved beyond a full ring, so that the queue never reads these packets
- * after the load. The first packet of the ring waits until the state is loaded.
- * The last packet waits until the test has written the reserved packets. No
- * doorbell rings after the load.
+ * reserved beyond a full ring, so that the queue never reads these packets.
  */
 static void test_overrun_moved(void)
 {

@@ -242,7 +242,9 @@ static void test_alone(void)
     relay(&f);
     qvgpu_list_run(&f.h, 0);
     qvgpu_wait_until(({
-        /* VMIDs are assigned in order: a second process would have VMID + 1. */
+        /*
+         * VMIDs are assigned in order, so a second process would have VMID + 1.
+         */
         g_assert_cmphex(holder(&f, VMID + 1), ==, 0);
         g_assert_cmphex(qvgpu_rd(f.v, GDS_GWS_VMID(VMID + 1)), ==,
                         GDS_GWS_VMID_RESET);
@@ -327,7 +329,7 @@ static void test_errors(void)
                           (f.h.hiq.doorbell / 8 & IH_CP_ERROR__DOORBELL));
         g_assert_cmphex(qvgpu_rd(f.v, GDS_GWS_VMID(VMID)) &
                         GDS_GWS_VMID__BASE, ==, 0);
-        /* A load accepts the state that the refused packet has left. */
+        /* After the refused packet, the saved state must still load. */
         qvgpu_save_restore(f.v, false);
         qvgpu_stop(f.v);
     }
@@ -338,10 +340,10 @@ static void test_hostile(void)
 {
     const uint64_t mask = 0xfffffffe7ffffffc, be = cpu_to_be64(mask);
     static const struct {
-        unsigned at;                    /* byte offset from the mask */
+        unsigned at;                    /* byte offset from the GWS mask */
         uint8_t byte;
     } bad[] = {
-        { 8 + 64 + 8 * VMID, 0x80 },            /* the range has a gap */
+        { 8 + 64 + 8 * VMID, 0x80 },            /* the resources have a gap */
         /* a resource that VMID also holds */
         { 8 + 64 + 8 * (VMID + 2) + 7, 0x04 },
         /* a resource that is not in the mask */

@@ -161,9 +161,9 @@ static void test_doorbell_range(void)
 }
 
 /*
- * Catches: a doorbell reaches an inactive HQD instead of the active HQD with
- * the same doorbell. The inactive HQD still has its doorbell enabled, because a
- * dequeue by register does not disable it.
+ * A dequeue by register leaves the doorbell of the HQD enabled. Catches: a
+ * doorbell reaches this inactive HQD instead of the active HQD with the same
+ * doorbell.
  */
 static void test_doorbell_left(void)
 {
@@ -189,9 +189,10 @@ static void test_doorbell_left(void)
 /*
  * Catches: a queue that is activated again runs before its position in an
  * indirect buffer is restored, and so executes the packets that follow the
- * indirect buffer in the ring. The queue must never reach these packets,
- * because the buffer chains to itself. Another queue keeps the worker thread
- * busy.
+ * indirect buffer in the ring.
+ *
+ * The buffer chains to itself, so the queue must never reach these packets.
+ * Meanwhile another queue keeps the worker thread busy.
  */
 static void test_come_and_go(void)
 {

@@ -58,9 +58,10 @@ static void setup(Fixture *f)
 }
 
 /*
- * As setup(), on a machine whose threads @h can hold. Returns the test's
- * mapping of a page of VRAM, which contains @n words and after them the gates
- * of emit_gate(). @mc receives the GPU address of each word.
+ * As setup(), on a machine that is started with @h, which can hold QEMU's
+ * threads. Returns the test's mapping of a page of VRAM, which contains @n
+ * words and after them the gates of emit_gate(). @mc receives the GPU address
+ * of each word.
  */
 static uint32_t *setup_held(Fixture *f, QVGPUHold *h, uint64_t *mc, unsigned n)
 {
@@ -264,10 +265,12 @@ static void test_invalidate(void)
 }
 
 /*
- * Catches: INVALIDATE_TLBS never completes if the PASID moves to another VMID
- * between the request and the acknowledge, because the packet then waits for
- * the ACK bit of a VMID that no request has named. An injection suppresses the
- * acknowledge until the PASID has moved.
+ * An injection suppresses the acknowledge until the PASID has moved to another
+ * VMID.
+ *
+ * Catches: INVALIDATE_TLBS never completes if the PASID moves between the
+ * request and the acknowledge, because the packet then waits for the ACK bit of
+ * a VMID that no request has named.
  */
 static void test_invalidate_moved(void)
 {
@@ -283,8 +286,8 @@ static void test_invalidate_moved(void)
     qvgpu_wr(f.v, IH_VMID_LUT(5), 0);
     qvgpu_wr(f.v, IH_VMID_LUT(7), QVGPU_PASID(5));
     /*
-     * A second request is acknowledged. This acknowledge also completes the
-     * packet.
+     * Let the device acknowledge a second request. This acknowledge also
+     * completes the INVALIDATE_TLBS packet.
      */
     qvgpu_inject_remove(f.v, id);
     qvgpu_gfx_wr(f.v, VM_INVALIDATE_ENG_REQ(3),

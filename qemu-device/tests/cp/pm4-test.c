@@ -205,8 +205,8 @@ static void test_copy_data(void)
 }
 
 /*
- * Move the packets of the ring, from dword @from on, to a buffer. @dwords
- * receives their length. Returns the GPU address of the buffer.
+ * Move the packets of the ring, from dword @from on, to a new indirect buffer.
+ * @dwords receives their length. Returns the GPU address of the buffer.
  */
 static uint64_t to_buffer(Fixture *f, uint64_t from, uint32_t *dwords)
 {
@@ -230,7 +230,7 @@ static void indirect(Fixture *f, uint64_t va, uint32_t dwords, uint32_t bits)
 /*
  * Catches: packets after a chain packet run; the read pointer passes an
  * INDIRECT_BUFFER packet before its buffer is complete; a dequeue loses the
- * position in a buffer.
+ * position in an indirect buffer.
  */
 static void test_indirect(void)
 {
@@ -246,7 +246,7 @@ static void test_indirect(void)
               QVGPU_LO(f.va + 16), QVGPU_HI(f.va), QVGPU_LO(f.va + 4),
               QVGPU_HI(f.va));
     indirect(&f, second, n2, PM4_IB_DW3__CHAIN);
-    /* The packet after the chain packet must not be executed. */
+    /* The packet after the chain packet must not run. */
     qvgpu_pm4_write(&f.c, f.va + 12, 9);
     first = to_buffer(&f, 0, &n1);
 
@@ -367,7 +367,7 @@ static void test_privilege(void)
     qvgpu_stop(f.v);
 }
 
-/* Catches: a packet writes to a register number past the last one. */
+/* Catches: a packet writes to a register number past the last register. */
 static void test_last_register(void)
 {
     Fixture f;
@@ -418,7 +418,7 @@ static void test_fault(void)
     g_assert_cmphex(at(&f, 8), ==, 0xabcd);
     g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_REPLAYS), ==, 1);
 
-    /* A stalled queue can be dequeued. */
+    /* A queue that is stalled on a fault can be dequeued. */
     qvgpu_pm4_write(&f.c, va + QVGPU_PAGE, 1);
     qvgpu_compute_kick(&f.c);
     qvgpu_ih_next(f.v, &irq);

@@ -58,8 +58,8 @@ static void emit_copies(Maps *m, QVGPUSdma *q)
 }
 
 /*
- * Set up a compute queue that runs endlessly without a wait. Returns the GPU
- * address of its MQD.
+ * Set up a compute queue that executes packets endlessly and never waits.
+ * Returns the GPU address of its MQD.
  */
 static uint64_t init_compute(Maps *m)
 {
@@ -224,8 +224,8 @@ static void test_ends(void)
 
 /*
  * A reset resets the engines before the CP. Catches: the CP maps an SDMA queue
- * to an engine that is already reset. The queue stays mapped, and the next
- * UNMAP_QUEUES overwrites the queue's old MQD.
+ * to an engine that is already reset. In this case the queue stays mapped, and
+ * the next UNMAP_QUEUES overwrites the queue's old MQD.
  */
 static void test_forgets(void)
 {
@@ -234,8 +234,9 @@ static void test_forgets(void)
     Maps m;
 
     /*
-     * The last engine is busy: a device that stops and resets its engines one
-     * after the other resets the busy engine last, long after engine 0.
+     * The busy engine is the last one. A device that stops and resets one
+     * engine after the other would then reset engine 0 long before the busy
+     * engine.
      */
     maps_start(&m, SDMA_NUM_ENGINES - 1, 0, false);
     for (i = 0; i < ROUNDS; i++) {

@@ -306,9 +306,10 @@ static void test_hostile(void)
  */
 static void test_overlong(void)
 {
-    static const uint32_t payload = 8, room = 4;        /* dwords */
+    /* Dwords of the packet's payload, and dwords of it in the buffer. */
+    static const uint32_t payload = 8, room = 4;
     uint32_t work[SDMA_MQD_WORK_DWORDS] = {
-        /* state: within a packet, in one buffer */
+        /* flags: within a packet, in one indirect buffer */
         [0] = 1 | 1 << 4,
         [1] = SDMA_WRITE_LINEAR_DWORDS + payload,
         [2] = SDMA_INDIRECT_DWORDS,
@@ -363,10 +364,11 @@ static bool polls(QVGPU *v, unsigned engine)
 }
 
 /*
- * Catches: POLL_REGMEM counts its tries from 0 after each preemption, so that
- * it never times out if time slices are short. The packet has no retry limit.
- * The test writes a large number of tries into the MQD; the next save must
- * store a larger number of tries.
+ * POLL_REGMEM without a retry limit waits. The test writes a large number of
+ * tries into the MQD; the next save must store a larger number of tries.
+ *
+ * Catches: POLL_REGMEM counts its tries from 0 after each preemption, so that a
+ * poll with a retry limit never times out if time slices are short.
  */
 static void test_polls(void)
 {

@@ -209,7 +209,7 @@ static bool take_fault(Fixture *f, uint64_t va)
 
 /*
  * Catches: a stalled queue is not preempted, or does not resume at its fault;
- * the fault is reported for another process.
+ * the fault's interrupt entry names another process.
  */
 static void test_stalled(void)
 {
@@ -282,7 +282,7 @@ static void test_aql(void)
     qvgpu_list_run(&f.h, 0);
     /*
      * Wait until each queue has had a time slice and was saved. No packet is
-     * done.
+     * completed yet, because the shared signal is 1.
      */
     for (i = 0; i < f.queues; i++) {
         qvgpu_wait_until(qvgpu_mqd_rd(&f.q[i], CP_HQD_PQ_WPTR_LO) == 1024);
@@ -313,10 +313,12 @@ static void test_starved(void)
 }
 
 /*
+ * The scheduler is held before it maps the second process of a run list. Then
+ * the test requests a dequeue of the HIQ.
+ *
  * Catches: the HQD of the HIQ reads as inactive while the scheduler still
- * executes the HIQ's run list, so that queues are mapped after the driver has
- * seen the HIQ inactive. The scheduler is held before it maps the second
- * process of the list.
+ * executes the list, so that queues are mapped after the driver has seen the
+ * HIQ inactive.
  */
 static void test_owner_leaves(void)
 {

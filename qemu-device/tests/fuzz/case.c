@@ -87,8 +87,8 @@ static uint64_t strange_pte(FuzzRng *r, uint64_t pte, bool prt)
 }
 
 /*
- * Write @entry as entry @i of @table. In a space with retry faults, the entry
- * is made invalid at first in @broken percent of the calls. If @data is true,
+ * Write @entry as entry @i of @table. If the address space uses retry faults,
+ * the entry starts invalid in @broken percent of the calls. If @data is true,
  * fault-handler.c may repair the entry with another value than @entry.
  */
 static void set_entry(FuzzCase *c, unsigned vmid, FuzzPlace table, unsigned i,

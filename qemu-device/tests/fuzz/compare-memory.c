@@ -8,8 +8,8 @@
 #include "tests/qtest/vgpu-kfd/lib/device.h"
 
 /*
- * Find the first run of at most 64 used pages among pages @from to @end - 1.
- * Returns false if no page is in use.
+ * Find the first run of at most 64 pages with m->used[] set among pages @from
+ * to @end - 1. Returns false if no page is in use.
  */
 static bool next_run(const FuzzMem *m, uint64_t from, uint64_t end,
                      uint64_t *first, uint64_t *pages)
@@ -131,8 +131,8 @@ static gint by_place(gconstpointer a, gconstpointer b)
 
 /*
  * Sort the faults. A compute queue that repeats a packet also reports the
- * faults of the packet again: if this may have happened, keep only one of equal
- * faults.
+ * faults of the packet again. If a queue may have repeated a packet, keep only
+ * one of each group of equal faults.
  */
 static void sort_faults(FuzzCase *c, GArray *faults)
 {

@@ -43,7 +43,7 @@ static void invalidate(FuzzQueue *q, unsigned vmid, uint64_t va)
 
 /*
  * Choose a value that a driver could write to @hit->slot, the page-table entry
- * that faults, and write the value.
+ * that causes the fault, and write the value.
  */
 static void repair(FuzzQueue *q, unsigned vmid, uint64_t va,
                    const FuzzHit *hit)

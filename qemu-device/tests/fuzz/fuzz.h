@@ -39,12 +39,13 @@
 /*
  * A queue's part has data pages at both ends, and rings and buffers between.
  * FUZZ_DATA_RAM and FUZZ_DATA_VRAM are the numbers of data pages at the start
- * of a part, FUZZ_DATA_END is the number at its end.
+ * of a part in RAM and in VRAM, FUZZ_DATA_END is the number of data pages at
+ * the end.
  */
 #define FUZZ_DATA_RAM       48
 #define FUZZ_DATA_VRAM      12
 #define FUZZ_DATA_END       4
-/* Index of the page in a part at which rings and buffers start. */
+/* Index, within a part, of the first page for rings and buffers. */
 #define FUZZ_SPECIAL        64
 /* Value of FuzzMem.used[] for a page that the current case uses. */
 #define FUZZ_USED           2
@@ -105,8 +106,8 @@ typedef struct FuzzQueue {
     bool compute;               /* set for a compute queue: uses cq and space */
     QVGPUCompute cq;
     QVGPUSpace space;
-    FuzzPlace rptr;             /* place to which the device may report rptr */
-    /* GPU address of the queue's 2 MiB, by VMID */
+    FuzzPlace rptr;             /* where the device may write its rptr */
+    /* Start of the queue's own 2 MiB of GPU addresses, by VMID. */
     uint64_t base[VGPU_NUM_VMIDS];
     uint64_t huge[VGPU_NUM_VMIDS];  /* address of the 512 GiB leaf, by VMID */
     /* random numbers for repairs, whose order may vary between runs */
@@ -124,8 +125,8 @@ typedef struct FuzzQueue {
     GArray *seen_stalls;        /* reported retry faults, QVGPUIrq */
     unsigned taken;             /* number of seen_stalls handled so far */
     /* State of the oracle for this queue. */
-    bool reported;              /* a no-retry fault of the packet is recorded */
-    /* expected traps are undefined: skip the check */
+    bool reported;              /* this packet's no-retry fault is recorded */
+    /* A trap depends on an undefined value: skip the check of traps. */
     bool open_traps;
     bool loose;                 /* do not compare memory during this packet */
 } FuzzQueue;
@@ -244,7 +245,10 @@ FuzzPlace fuzz_special_alloc(FuzzQueue *q, unsigned pages);
 uint64_t fuzz_special_va(FuzzQueue *q, unsigned vmid, FuzzPlace at);
 /* Return true if at least @pages pages for rings and buffers are free. */
 bool fuzz_special_left(FuzzQueue *q, unsigned pages);
-/* Write dwords at byte @from of the ring at @at, which has @mask + 1 bytes. */
+/*
+ * Write @dw to the buffer at @at. @from is the byte position of the first
+ * dword, of which only the bits in @mask count: a ring has @mask + 1 bytes.
+ */
 void fuzz_put_dwords(FuzzCase *c, FuzzPlace at, uint64_t mask, uint64_t from,
                      const GArray *dw);
 /*
@@ -262,7 +266,7 @@ void fuzz_stream_emit(FuzzQueue *q, GArray *to, const uint32_t *dw, unsigned n);
 void fuzz_pm4_stream_make(FuzzQueue *q, GArray *to);
 /* Load the queue on the device. */
 void fuzz_pm4_load(FuzzQueue *q);
-/* Return true if the queue is idle. */
+/* Return true if all packets are done and rptr is reported to memory. */
 bool fuzz_pm4_idle(FuzzQueue *q);
 /* Record a failure if the queue has stopped with an error. */
 void fuzz_pm4_check(FuzzQueue *q);
@@ -280,7 +284,7 @@ typedef struct FuzzHit {
     FuzzHitKind kind;
     FuzzPlace at;               /* memory at the address, for FUZZ_HIT_MEMORY */
     FuzzPlace slot;             /* page-table entry that causes a retry fault */
-    unsigned level;             /* level of that entry */
+    unsigned level;             /* level of the entry at slot */
     bool permission;            /* the entry is valid but forbids the access */
 } FuzzHit;
 

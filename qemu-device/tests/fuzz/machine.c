@@ -77,8 +77,8 @@ void fuzz_start(FuzzCase *c, FuzzMachine machine)
     c->mem[QVGPU_VRAM].base = c->vram_size - FUZZ_MEM;
     if (hive) {
         /*
-         * Tables and two parts are in the VRAM of node 0, the other parts in
-         * the VRAM of node 1.
+         * The page tables and the parts of two queues are in the VRAM of node
+         * 0, the other parts in the VRAM of node 1.
          */
         c->mem[QVGPU_VRAM].base = c->vram_size - FUZZ_PARTS_AT - 2 * FUZZ_PART;
         c->vram_size *= 2;

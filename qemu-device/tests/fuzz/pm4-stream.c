@@ -209,8 +209,8 @@ void fuzz_pm4_stream_make(FuzzQueue *q, GArray *to)
     /* fuzz_pm4_idle() waits until the device overwrites this value. */
     fuzz_put64(q->c, q->rptr, UINT64_MAX);
     /*
-     * The start value of the pointers in bytes is a multiple of 4, because the
-     * device's wptr counts dwords, in 64 bits.
+     * The device's wptr is a 64-bit count of dwords. Therefore the start value
+     * of the pointers, in bytes, is a multiple of 4.
      */
     q->first = (fuzz_rnd(r) >> 2 & ~3ull) % (UINT64_MAX / 4 - MiB);
     while (n-- && to->len + 2 * MAX_PACKET <= q->q.bytes / 4) {

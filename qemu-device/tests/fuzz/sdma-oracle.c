@@ -22,8 +22,8 @@ typedef struct Stream {
 } Stream;
 
 /*
- * Translate the byte at @va, again after each retry fault, until it has none.
- * Returns false if there is no memory at @va: the byte then reads as @data,
+ * Translate the byte at @va. After each retry fault, translate the byte again.
+ * Returns false if there is no memory at @va. The byte then reads as @data,
  * which is 0 or a byte of the default page.
  */
 static bool touch(FuzzQueue *q, unsigned vmid, uint64_t va, bool write,
@@ -251,8 +251,8 @@ static void do_copy(FuzzQueue *q, unsigned vmid, const uint32_t *dw,
     copy_begin(&c, q, vmid);
     /*
      * A broadcast copy has two destinations. If the second one faults, the
-     * retry may write a piece to the first one again, perhaps while memory is
-     * compared.
+     * device may write bytes to the first one again when it retries, perhaps
+     * while the fuzzer compares memory.
      */
     q->loose = broadcast;
     for (first = 0; first < len; first = end) {

@@ -225,8 +225,8 @@ static void make_conditional(FuzzQueue *q, unsigned vmid, GArray *to)
     make_packet(q, vmid, 2, dw);
     if (dw->len > 48) {
         /*
-         * Add no condition: the longer sequence might not fit in the space that
-         * make_stream() has checked.
+         * Add no condition, because the packet together with its condition
+         * might not fit in the space that make_stream() has checked.
          */
     } else if (fuzz_chance(r, 30)) {
         EMIT(SDMA_PKT(SDMA_OP_PRE_EXE, 0) |

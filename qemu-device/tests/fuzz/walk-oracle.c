@@ -48,8 +48,8 @@ static FuzzHit memory(FuzzCase *c, bool system, uint64_t addr)
 }
 
 /*
- * As memory(), for @addr that page-table entry @entry contains or maps. @addr
- * includes FB_OFFSET if it is in VRAM.
+ * As memory(), for address @addr, which page-table entry @entry contains or
+ * maps. @addr includes FB_OFFSET if it is in VRAM.
  */
 static FuzzHit entry_memory(FuzzCase *c, uint64_t entry, uint64_t addr)
 {

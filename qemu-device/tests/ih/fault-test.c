@@ -460,7 +460,9 @@ static void test_noretry_entry(void)
         qvgpu_ih_next_fault(f.v, VMID, VA, false, false);
         g_assert_false(qvgpu_ih_pending(f.v));
         qvgpu_expect_byte(f.v, f.buf, 0, 64);
-        /* The stall ended because the access failed. No access was replayed. */
+        /*
+         * The stall ended because the access failed, so no access was replayed.
+         */
         g_assert_cmpuint(qvgpu_counter(f.v, VGPU_CNT_REPLAYS), ==, 0);
         qvgpu_stop(f.v);
     }

@@ -289,8 +289,8 @@ static void test_fault_lost_in_overflow(void)
 }
 
 /*
- * Catches: two entries have equal timestamps. The driver finds stale entries by
- * their timestamps.
+ * Catches: two entries have equal timestamps. A driver recognises stale entries
+ * by their timestamps, which must therefore differ.
  */
 static void test_timestamps(void)
 {

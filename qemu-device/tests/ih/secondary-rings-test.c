@@ -344,9 +344,10 @@ static void test_no_such_ring(void)
 }
 
 /*
+ * The test routes VM faults to ring 1, as amdgpu does on older chips.
+ *
  * Catches: without the CAM, the intervals between entries for one page do not
- * grow; a second queue's fault on the page makes the intervals short again. The
- * test routes VM faults to ring 1, as amdgpu does on older chips.
+ * grow; a second queue's fault on the page makes the intervals short again.
  */
 static void test_storm(void)
 {

@@ -153,7 +153,7 @@ static void test_duplicate(void)
 
 /*
  * Catches: fault-drop drops the fault instead of only the fault's interrupt
- * entry; the fault is not reported again, or is reported as a new one.
+ * entry; the fault is not reported again, or is reported as a new fault.
  */
 static void test_drop(void)
 {
@@ -242,8 +242,8 @@ static void test_overflow(const void *where)
              IH_RB_CNTL__WPTR_OVERFLOW_CLEAR);
     g_assert_cmphex(qvgpu_ih_writeback(t.v) & IH_RB_WPTR__RB_OVERFLOW, ==, 0);
     /*
-     * The injection has acted once and has a count of 1. The next entry causes
-     * no overflow.
+     * The injection has a count of 1 and has acted once, so the next entry
+     * causes no overflow.
      */
     qvgpu_pkt_trap(&t.kq, 2);
     qvgpu_sdma_finish(&t.kq);

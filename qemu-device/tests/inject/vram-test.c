@@ -134,7 +134,7 @@ static void test_poison(void)
     qvgpu_expect_byte(t.v, t.dst + POISON_AT, 0, LEN - POISON_AT);
 
     /*
-     * Neither a read next to the poisoned range nor a write to it is an error.
+     * Reads next to the poisoned range and writes to the range are no errors.
      */
     qvgpu_pkt_copy(&other, qvgpu_mc(t.v, t.src), qvgpu_mc(t.v, t.dst),
                    POISON_AT);

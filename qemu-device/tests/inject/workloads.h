@@ -38,7 +38,7 @@ void workload_fences(Workload *r);
 void workload_copies(Workload *r);
 /* As workload_copies(), with the CP. Copies one dword of each page. */
 void workload_compute(Workload *r);
-/* Run packets that are started by doorbell. */
+/* Run one packet for each doorbell write, and log the write pointers. */
 void workload_doorbells(Workload *r);
 /* Cause retry faults, one after the other. */
 void workload_faults(Workload *r);

@@ -210,7 +210,10 @@ enum {
     /* Jumps to GATE_COPY. When the gate is open, jumps to GATE_OUT. */
     GATE_CHAIN = 6,
     GATE_LOOP_DWORDS = 10,
-    /* A NOP as long as the buffer length in the packet at GATE_CHAIN. */
+    /*
+     * The buffer that ends the loop: a NOP of GATE_LOOP_DWORDS, because the
+     * chain packet keeps this buffer length.
+     */
     GATE_OUT = 16,
     GATE_REG = 32,              /* value that the packet at GATE_COPY stored */
 };

@@ -108,7 +108,8 @@ void qvgpu_compute_irq(QVGPUCompute *c, unsigned source, uint32_t data0);
 
 typedef struct QVGPUGate {
     uint32_t *words;            /* the test's CPU mapping of the gate */
-    uint32_t out;               /* low half of GPU address that ends the loop */
+    /* Low half of the GPU address to which the open gate jumps. */
+    uint32_t out;
 } QVGPUGate;
 
 /*

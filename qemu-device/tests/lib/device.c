@@ -321,7 +321,7 @@ static uint8_t *pattern(uint64_t seed, uint64_t from, uint64_t len)
     return buf;
 }
 
-/* Split long transfers: qtest is slow on long lines. */
+/* Split long transfers, because qtest is slow on long lines. */
 static void transfer(QVGPU *v, uint64_t addr, void *buf, uint64_t len,
                      bool write)
 {

@@ -69,8 +69,8 @@ unsigned qvgpu_hold_release(QVGPUHold *h);
 void qvgpu_hold_release_later(QVGPUHold *h);
 /*
  * Join the thread of qvgpu_hold_release_later(). Return true if this thread had
- * already released the held thread. The test's command has then waited for the
- * held thread, as it must.
+ * already released the held thread: the test's command has then waited for the
+ * held thread, as the command must.
  */
 bool qvgpu_hold_waited(QVGPUHold *h);
 

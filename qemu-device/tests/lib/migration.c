@@ -70,8 +70,8 @@ static QTestState *start_incoming(QVGPU *v, const char *uri)
  * Let @v use QEMU @qts, which has received the state, and quit the old QEMU.
  *
  * The state has deadlines in virtual time. Under qtest, the virtual clock of a
- * new QEMU starts at 0 and advances only on a command. Therefore, set it to the
- * device's clock.
+ * new QEMU starts at 0 and advances only on a command. Therefore, set the
+ * virtual clock to the device's clock.
  */
 static void move(QVGPU *v, QTestState *qts)
 {
@@ -120,8 +120,8 @@ void qvgpu_migrate_live(QVGPU *v, void (*feed)(void *opaque), void *opaque)
     bool hurry = true;
 
     /*
-     * Do not let the source complete before PASSES passes, so that the
-     * migration meets memory that engines change after it was sent.
+     * Do not let the source complete before PASSES passes, so that engines
+     * change memory that the migration has already sent.
      */
     set_downtime(v->qts, 1);
     if (feed) {

@@ -123,8 +123,9 @@ void qvgpu_space_map(QVGPUSpace *s, uint64_t va, uint64_t addr, uint64_t len)
     uint64_t off = ROUND_UP(len, QVGPU_PAGE);
 
     /*
-     * Map the last page first: a copy that stalls on the first page may
-     * continue as soon as that page is mapped.
+     * Map the last page first. A copy that stalls on the first page may
+     * continue as soon as that page is mapped, and must not fault on a later
+     * page.
      */
     while (off) {
         off -= QVGPU_PAGE;
@@ -172,8 +173,9 @@ void qvgpu_invalidate_range(QVGPU *v, uint32_t vmids, uint64_t va,
 
     if (order) {
         /*
-         * Bit 0 of the range is S. With S set and n ones at the low end of
-         * PAGE, the range has 2 << n pages. Here n is @order - 1.
+         * Bit 0 of the range is field S, the higher bits are field PAGE. If S
+         * is set and the n low bits of PAGE are ones, the range has 2 << n
+         * pages. Here n is @order - 1.
          */
         range |= ((1ull << order) - 1);
     }

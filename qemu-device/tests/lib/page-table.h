@@ -31,7 +31,10 @@ uint64_t qvgpu_entry(QVGPU *v, uint64_t addr, uint64_t flags);
 void qvgpu_mm_wr64(QVGPU *v, uint32_t lo, uint64_t val);
 uint64_t qvgpu_mm_rd64(QVGPU *v, uint32_t lo);
 
-/* Set up an empty address space in VMID @vmid, with retry faults. */
+/*
+ * Set up an empty address space in VMID @vmid, with retry faults. @tables is
+ * the kind of memory for the page tables.
+ */
 void qvgpu_space_init(QVGPUSpace *s, QVGPU *v, unsigned vmid,
                       QVGPUKind tables);
 /* Select retry or no-retry faults for the VMID. */

@@ -43,7 +43,9 @@ unsigned qvgpu_query_links(QVGPU *v, unsigned node)
     QListEntry *entry;
     int links = -1;
 
-    /* Search all devices: query-vgpu lists them in no particular order. */
+    /*
+     * Search all devices, because query-vgpu lists them in no particular order.
+     */
     QLIST_FOREACH_ENTRY(qdict_get_qlist(rsp, "return"), entry) {
         QDict *hive = qdict_get_qdict(qobject_to(QDict, qlist_entry_obj(entry)),
                                       "hive");
@@ -172,7 +174,10 @@ static uint64_t injection(QVGPU *v, uint32_t id, const char *key)
     QListEntry *entry;
     uint64_t n;
 
-    /* Search all devices: no two injections of a machine have the same id. */
+    /*
+     * Search all devices. At most one matches, because no two injections of a
+     * machine have the same id.
+     */
     QLIST_FOREACH_ENTRY(qdict_get_qlist(rsp, "return"), entry) {
         QDict *info = qobject_to(QDict, qlist_entry_obj(entry));
 

@@ -76,7 +76,10 @@ void qvgpu_sdma_init(QVGPUSdma *q, QVGPU *v, unsigned engine,
     qvgpu_sdma_init_ring(q, v, engine, index, s, QVGPU_RAM, 4 * KiB);
 }
 
-/* The order of writes is that of amdgpu without a hardware scheduler. */
+/*
+ * The registers are written in the order that amdgpu uses without a hardware
+ * scheduler.
+ */
 void qvgpu_sdma_load(QVGPUSdma *q)
 {
     qvgpu_sdma_wr(q, SDMA_RB_CNTL, q->cntl);

@@ -139,8 +139,8 @@ static void test_bus_master_access(void)
  * engine is within an access to the peer's VRAM, which then leaves the bus.
  *
  * The engine copies from the VRAM of the peer, a second device, to a page that
- * faults. The engine is held as in test_bus_master_access(), in an access that
- * has mapped the source.
+ * faults. The engine is held as in test_bus_master_access(), within an access
+ * that has already mapped the source page.
  */
 static void test_peer_access(void)
 {

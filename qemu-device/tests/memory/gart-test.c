@@ -46,8 +46,8 @@ static void copy(Gart *g, uint64_t src, uint64_t dst, uint64_t len)
 }
 
 /*
- * Fail the test unless a no-retry fault of VMID 0 at @va is latched, with error
- * @walker, and reported. Clears the fault.
+ * Fail the test unless a no-retry fault of VMID 0 at @va is latched with walker
+ * error @walker, and an interrupt reports it. Clears the fault.
  */
 static void expect_fault(QVGPU *v, uint64_t va, bool write, unsigned walker)
 {

@@ -19,8 +19,8 @@
 /*
  * Catches: a hive accepts devices with different sizes of VRAM, or two devices
  * at one node; a hive is deleted or changed while it has devices; property hive
- * accepts a number, as in earlier versions, or the error message does not
- * demand the id of a vgpu-hive object.
+ * accepts a number, as it did in earlier versions; the error message for a
+ * number does not demand the id of a vgpu-hive object.
  */
 static void test_bad(void)
 {
@@ -144,7 +144,7 @@ static char *load_error(QVGPU *v, const char *without, const char *file)
     g_assert_cmpint(fd, >=, 0);
     close(fd);
     g_assert_cmpuint(g_strv_length(parts), ==, 2);
-    /* qtest starts QEMU with a shell, so that redirections work. */
+    /* qtest starts QEMU with a shell, so the redirection of stderr works. */
     other.args = g_strdup_printf("%s 2>%s", args, log);
     g_assert_false(qvgpu_loads(&other, file));
     g_assert_true(g_file_get_contents(log, &said, NULL, NULL));

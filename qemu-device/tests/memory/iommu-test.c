@@ -64,7 +64,7 @@ struct Iommu {
     uint64_t (*entry)(uint64_t page);
     /* Invalidate all translations of the IOMMU. */
     void (*invalidate)(Iommu *m, QVGPU *v);
-    uint64_t pages;             /* CPU address of IOVA's table */
+    uint64_t pages;             /* CPU address of the IOMMU table for IOVA */
     uint64_t cmdbuf;
     uint32_t tail;
 };
@@ -204,7 +204,7 @@ static QVGPU *start_held(Iommu *m, const Iommu *kind, QVGPUHold *h)
 
 /*
  * Map page @n, counted from IOVA, to @page, or unmap it if @page is 0. Does not
- * invalidate.
+ * invalidate the IOMMU's translations.
  */
 static void set_page(Iommu *m, QVGPU *v, unsigned n, uint64_t page)
 {
@@ -354,7 +354,7 @@ static unsigned count_requests(QVGPUHold *h, QVGPUSdma *q, unsigned hub,
  *
  * When the invalidation is written, the engine is held in its second request at
  * the latest. The first reply and the second request are then older than the
- * invalidation. If the invalidation has no effect on them, each of the two
+ * invalidation. If the invalidation affects neither of the two, each of the two
  * pages is requested once.
  */
 static void test_invalidate(const void *kind)
@@ -495,8 +495,8 @@ static void test_stop(const void *kind)
  *
  * While BAR 0 leaves the bus, the main loop is held in the removal, at the
  * second FlatView that QEMU builds. Meanwhile the CP raises interrupts. The
- * device does not call the IOMMU for their entries before the removal is
- * complete.
+ * device does not call the IOMMU for the entries of these interrupts before the
+ * removal is complete.
  */
 static void test_remove(const void *kind)
 {
@@ -520,8 +520,8 @@ static void test_remove(const void *kind)
 
 /*
  * Catches: a worker raises the fault event of the IOMMU. Under TCG this fails
- * an assertion, because interrupting a CPU requires the BQL. The event is an
- * NMI, after which the CPU halts again.
+ * an assertion, because interrupting a CPU requires the BQL. The fault event is
+ * an NMI, after which the CPU halts again.
  */
 static void test_report(void)
 {

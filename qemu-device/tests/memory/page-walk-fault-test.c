@@ -75,9 +75,10 @@ static void test_invalid_at_each_level(void)
 }
 
 /*
- * Catches: the walk reads a table at an address without memory. The test gives
- * each level in turn a table address beyond VRAM, one at the end of the bus's
- * addresses, and one on the bus where there is no memory.
+ * The test gives each level in turn a table address beyond VRAM, one at the end
+ * of the bus's addresses, and one on the bus where there is no memory.
+ *
+ * Catches: the walk reads a table at an address without memory.
  */
 static void test_tables_nowhere(void)
 {

@@ -41,7 +41,7 @@ void page_walk_expect_at(PageWalk *w, uint64_t va, uint64_t seed, uint64_t from,
                          uint64_t len);
 /*
  * Fail the test unless an access of 4 bytes at @va is a no-retry fault with
- * error @walker that does not stop the queue. Clears the fault.
+ * walker error @walker that does not stop the queue. Clears the fault.
  */
 void page_walk_expect_fault(PageWalk *w, uint64_t va, bool write,
                             unsigned walker);

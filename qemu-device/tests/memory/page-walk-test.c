@@ -44,7 +44,7 @@ static void test_crossing_levels(void)
         0x001000400000ull,      /* between two PDB0 entries */
         0x001040000000ull,      /* between two PDB1 entries */
         0x028000000000ull,      /* between two PDB2 entries */
-        0x800000000000ull,      /* where x86 addresses change their sign */
+        0x800000000000ull,      /* bit 47: sign of x86 addresses */
     };
     PageWalk w;
     unsigned i;

@@ -9,8 +9,8 @@
 #define VMID    4
 #define BIG_VA  0x300000000000ull       /* GPU address for leaves of 2 MiB */
 /*
- * The low bits of the page number differ from those of the ring's page, so that
- * a small TLB can hold both translations.
+ * The low bits of VA's page number differ from those of the ring's page, so
+ * that a small TLB can hold both translations.
  */
 #define VA      0x200000123000ull
 

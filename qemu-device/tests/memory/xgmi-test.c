@@ -21,7 +21,10 @@
 #define PEER_MMIO   0xe1000000u
 #define COPIES      300
 #define BYTES       (4 * MiB)
-/* Rounds of unplugging: a single round may miss the race. */
+/*
+ * Rounds of unplugging. There are many, because a single round may miss the
+ * race.
+ */
 #define HIVE_ROUNDS     24
 #define SETTLE_ROUNDS   12
 
@@ -537,8 +540,9 @@ static void read_ack(QVGPUSdma *q)
 }
 
 /*
- * A read of an invalidation acknowledge checks each engine's translation client
- * that was within an access at the request: has this access ended?
+ * When a queue reads an invalidation acknowledge, the device checks the
+ * translation client of each engine that was within an access at the
+ * invalidation request. The check finds out whether this access has ended.
  *
  * Catches: during an unplug, the client of one engine is freed while another
  * engine, which reads the acknowledge, checks this client.

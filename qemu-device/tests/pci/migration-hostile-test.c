@@ -18,7 +18,10 @@
 
 #define VMID        6
 #define DST         0x2222a1b20000ull
-/* value occurs only once in a saved state */
+/*
+ * The test finds the stall in a saved state by this value, which must occur
+ * there only once.
+ */
 #define AT          (DST + 0x340)
 
 /* A queue whose packet stalls at AT, since no page is mapped at DST. */
@@ -119,7 +122,8 @@ static void test_image(void)
     qvgpu_user_sdma_init(&u, v, &space, 3, 0);
     /*
      * The saved execution state in an MQD ends with the state of both indirect
-     * buffers, the tries of POLL_REGMEM, and the age of a loop of ATOMIC.
+     * buffers, the number of tries of POLL_REGMEM, and the time since the first
+     * try of an ATOMIC loop.
      */
     for (i = SDMA_MQD_DWORDS - 12; i < SDMA_MQD_DWORDS; i++) {
         qtest_writel(v->qts, u.mqd + 4 * i, UINT32_MAX);
@@ -174,8 +178,8 @@ static bool job_concluded(QVGPU *v)
 }
 
 /*
- * Add a disk for snapshots. Returns the name of its file. Clusters are large,
- * so that the device's state is contiguous in the file.
+ * Add a disk for snapshots. Returns the name of its file. The disk's clusters
+ * are large, so that the device's state is contiguous in the file.
  */
 static char *add_disk(QVGPU *v)
 {

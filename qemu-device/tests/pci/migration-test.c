@@ -56,11 +56,11 @@ static void stalled_finish(Stalled *t, int64_t due_ns)
     QVGPU *v = t->v;
 
     qvgpu_cont(v);
-    /* Let the stalled queue retry. It faults again. */
+    /* Let the stalled queue retry. The queue faults again. */
     qvgpu_sdma_pass(&t->kq);
     /*
      * The queue still waits, without a second interrupt entry. Below, the test
-     * checks that its CAM slot is still the same.
+     * checks that the queue still has the same CAM slot.
      */
     g_assert_false(qvgpu_sdma_idle(&t->q));
     g_assert_cmphex(qvgpu_sdma_rptr(&t->q), ==, 0);
@@ -272,7 +272,7 @@ static void test_copying_live(void)
  * slices. All processes share the page at GPU address SHARED.
  */
 #define SHARED      0x333300000000ull
-/* the test writes 1 after the migration */
+/* the test writes 1 to this address after the migration */
 #define GATE        (SHARED + 40)
 #define SLICES_SRC  0x444400000000ull   /* GPU address, mapped in process 0 */
 #define SLICES_DST  0x555500000000ull
@@ -332,9 +332,9 @@ static void slices_relay(Slices *f)
  * Acknowledge all pending faults. Fails the test if a fault is not one of the
  * two expected faults.
  *
- * An acknowledged access faults again immediately, so that the ring may never
- * be empty. The loop steps the clock, because time slices end only when the
- * clock advances.
+ * An acknowledged access faults again immediately, so that the interrupt ring
+ * may never be empty. The loop steps the clock, because time slices end only
+ * when the clock advances.
  */
 static void slices_faults(Slices *f)
 {
@@ -457,7 +457,7 @@ static void slices_finish(Slices *f)
 
 /*
  * Catches: the restored machine lacks the position in the run list, the VMID of
- * a process, a queue that is partly saved, or a stall.
+ * a process, a queue that was partly saved, or a stall on a fault.
  */
 static void test_slices_file(void)
 {

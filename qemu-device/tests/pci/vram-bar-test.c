@@ -13,7 +13,7 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 #include "tests/qtest/vgpu-kfd/pci/suite.h"
 
-#define ECAM_AT     0xb0000000u         /* address that ecam() selects */
+#define ECAM_AT     0xb0000000u         /* ecam() maps the window here */
 #define PCIEXBAR    0x60
 #define REBAR_AT    0x100
 #define CODE(size)  (ctz64(size) - 20)

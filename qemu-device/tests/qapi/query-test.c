@@ -185,8 +185,8 @@ static void test_tlb(void)
 }
 
 /*
- * Catches: a query returns an inconsistent state of a running engine, or
- * deadlocks with the engine. The queries run during copies.
+ * The queries run during copies. Catches: a query returns an inconsistent state
+ * of a running engine, or deadlocks with the engine.
  */
 static void test_while_running(void)
 {
@@ -238,7 +238,9 @@ static QDict *compute(QDict *info, const QVGPUCompute *c)
     return NULL;
 }
 
-/* Catches: a compute queue or its stall is reported for another queue. */
+/*
+ * Catches: the reply lists a compute queue, or its stall, under another queue.
+ */
 static void test_compute(void)
 {
     QVGPU *v = qvgpu_start();

@@ -24,7 +24,10 @@
 #define INTERVAL_NS (INTERVAL * CLOCK_NS)
 #define MS          1000000ll           /* ns in a millisecond */
 #define QUANTUM_MS  5
-/* value occurs only once in a saved state */
+/*
+ * Deadlines that are counted from this time occur only once in a saved state,
+ * where move() finds a deadline by its value.
+ */
 #define START_NS    1234567890000ll
 
 /*
@@ -278,7 +281,7 @@ static void test_slice(void)
 /*
  * Save the machine, restore it and let it run. @until: a deadline that the
  * saved state contains. Fails the test unless a load refuses a copy of the
- * state that has a negative number as this deadline.
+ * state in which this deadline is negative.
  */
 static void move(QVGPU *v, int64_t until)
 {
@@ -448,7 +451,7 @@ static void test_running_loop(const void *machine)
 
 /*
  * As test_running_loop(), for a time slice. When process 1 gets its time slice,
- * its queue writes the GPU clock.
+ * its queue writes the GPU clock to memory.
  */
 static void test_running_slice(const void *machine)
 {

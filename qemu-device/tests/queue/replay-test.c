@@ -136,10 +136,12 @@ static void test_acknowledge_without_repair(void)
 }
 
 /*
- * Catches: a copy that faults at every page of its source and its destination
- * loses, repeats or reorders bytes. When a page faults, the test overwrites the
- * completed part of the source and the destination, so that a byte that is
- * copied twice differs. Then the test maps the page.
+ * A copy faults at every page of its source and its destination. When a page
+ * faults, the test overwrites the completed part of the source and the
+ * destination, so that a byte that is copied twice differs. Then the test maps
+ * the page.
+ *
+ * Catches: the copy loses, repeats or reorders bytes.
  */
 static void test_fault_through(void)
 {
@@ -152,7 +154,10 @@ static void test_fault_through(void)
     qvgpu_pkt_copy(&r.q, SRC + skew, DST, len);
     qvgpu_sdma_kick(&r.q);
     while (done < len) {
-        /* Address of the next byte. The source faults first. */
+        /*
+         * Address of the next byte to copy: in the source, or in the
+         * destination if a write faults.
+         */
         uint64_t at = SRC + skew + done;
         bool write = false;
         uint64_t next, base;

@@ -232,8 +232,8 @@ static void test_srbm_disable(void)
 }
 
 /*
- * Catches: the packet reads a wrong register, or writes more than 32 bits to
- * memory.
+ * Catches: a POLL_REG_WRITE_MEM packet reads a wrong register, or writes more
+ * than 32 bits to memory.
  */
 static void test_reg_to_mem(void)
 {

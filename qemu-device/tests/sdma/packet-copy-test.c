@@ -201,7 +201,7 @@ static void test_rect(void)
 
 /*
  * Catches: the largest rectangle (2^43 bytes) overflows a counter, blocks other
- * queues of its engine, or cannot be disabled.
+ * queues of its engine, or keeps its queue from being disabled.
  */
 static void test_rect_largest(void)
 {

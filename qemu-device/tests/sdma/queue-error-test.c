@@ -65,7 +65,8 @@ static void test_bad_packets(void)
         { SDMA_PKT(SDMA_OP_ATOMIC, 0) | 47u << 25, 0x1004 },    /* unaligned */
         { SDMA_PKT(SDMA_OP_CONST_FILL, 0) | 3u << 30 },
         { SDMA_PKT(SDMA_OP_POLL_REGMEM, 0) | 7u << 28 },
-        { SDMA_PKT(SDMA_OP_INDIRECT, 0) | 5u << 16, 0 },  /* another VMID */
+        /* not the queue's VMID */
+        { SDMA_PKT(SDMA_OP_INDIRECT, 0) | 5u << 16, 0 },
         { SDMA_PKT(SDMA_OP_INDIRECT, 0), 0x1002 },        /* unaligned */
         { VGPU_PREP(SDMA_NOP__COUNT, 0x3fffu) },  /* longer than the ring */
     };

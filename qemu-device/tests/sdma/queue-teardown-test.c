@@ -166,8 +166,8 @@ static void test_destroy(void)
         qvgpu_wr(l.v, SDMA_ENGINE(3) + SDMA_FREEZE, 0);
 
         /*
-         * Make true the condition for which the queue waited. The queue must
-         * not continue.
+         * Let the condition become true for which the queue waited. The
+         * destroyed queue must not continue.
          */
         qtest_writel(l.v->qts, l.at, 1);
         qtest_clock_step(l.v->qts, 1000000);

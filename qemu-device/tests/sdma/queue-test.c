@@ -452,8 +452,8 @@ static void test_reuse(void)
 }
 
 /*
- * The engine is idle when the doorbells ring. The test runs with a spin time of
- * 0 and of 4 s.
+ * The engine is idle when the doorbells ring. The test runs once with a spin
+ * time of 0 and once with 4 s.
  *
  * Catches: a doorbell is lost while a worker spins or goes to sleep; a worker
  * still spins after the machine has stopped, or when QEMU quits.
