@@ -145,8 +145,8 @@ static void bench_copies(Bench *b)
 
 /*
  * Return the seconds that SMALL_ROUNDS fills of the same SMALL bytes take. The
- * caller fills through leaves of 2 MiB, then through pages of 4 KiB. The
- * difference of the times is the cost of the translations.
+ * caller measures a mapping by leaves of 2 MiB and one by pages of 4 KiB. The
+ * difference of the two times is the cost of the translations.
  */
 static double fill_time(Bench *b, uint64_t va)
 {

@@ -165,8 +165,8 @@ static void test_invalid_header(void)
 }
 
 /*
- * Catches: a write index that is more than a ring ahead of the read index stops
- * the queue permanently.
+ * Catches: a write index that is more than a ring's length ahead of the read
+ * index stops the queue permanently.
  */
 static void test_overrun(void)
 {
@@ -383,8 +383,8 @@ static void test_fault(void)
     g_assert_cmphex(irq.client, ==, IH_CLIENT_UTCL2);
     g_assert_cmpint(value(&f, 0), ==, 0);
     /*
-     * Dequeue the queue while the completion waits for the page of the event
-     * mailbox, and activate the queue again.
+     * Dequeue the queue while the packet's completion is stalled on the page of
+     * the event mailbox, and activate the queue again.
      */
     qvgpu_compute_dequeue(&f.c);
     qvgpu_space_map(&f.space, va, f.page, QVGPU_PAGE);

@@ -76,9 +76,9 @@ static void expect_reset(QVGPU *v)
 }
 
 /*
- * Catches: two processes hold the same GWS; a process gets GWS that the
- * scheduler does not have; an unmapped process keeps its GWS; save and restore
- * lose the GWS of a process.
+ * Catches: two processes hold the same GWS resource; a process gets GWS that
+ * the scheduler does not have; an unmapped process keeps its GWS; save and
+ * restore lose the GWS of a process.
  */
 static void test_grant(void)
 {

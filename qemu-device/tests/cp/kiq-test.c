@@ -118,9 +118,9 @@ static bool active(Fixture *f)
 }
 
 /*
- * Catches: a queue does not resume where it was unmapped; packets that were
- * emitted while the queue was unmapped are lost; a register of the MQD is not
- * loaded or not saved.
+ * Catches: a queue does not resume at the position at which it was unmapped;
+ * packets that were emitted while the queue was unmapped are lost; a register
+ * of the MQD is not loaded or not saved.
  */
 static void test_map(void)
 {
@@ -315,8 +315,8 @@ static void write_reg(QVGPUCompute *c, uint32_t reg, uint32_t val)
 }
 
 /*
- * Emit gate @n. In the page of setup_held(), the gates follow the words. @reg:
- * a register of the MM hub that the gate reads, or 0.
+ * Emit gate @n to the ring of @c. The page of setup_held() contains the words
+ * and then the gates. @reg: a register of the MM hub that the gate reads, or 0.
  */
 static void emit_gate(QVGPUGate *g, QVGPUCompute *c, uint32_t *words,
                       const uint64_t *mc, unsigned n, uint32_t reg)
@@ -380,8 +380,8 @@ static void test_reg_wait(void)
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&f.kiq);
     /*
-     * The held main loop answers no qtest command: send none before the
-     * release.
+     * The held main loop answers no qtest command, so the test sends none
+     * before the release.
      */
     qvgpu_wait_until(qvgpu_gate_reg(&gate[0]) == VMID_9);
     qvgpu_gate_open(&gate[0]);
@@ -442,8 +442,8 @@ static void test_srbm_unmapped(void)
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&f.kiq);
     /*
-     * The held main loop answers no qtest command: send none before the
-     * release.
+     * The held main loop answers no qtest command, so the test sends none
+     * before the release.
      */
     qvgpu_wait_until(qvgpu_gate_reg(&gate) == VMID_9);
     qvgpu_gate_open(&gate);
@@ -528,8 +528,8 @@ static void test_reg_frozen(void)
     qvgpu_hold_arm(&h, f.v, "vgpu_inv_req", false);
     qvgpu_compute_kick(&c[0]);
     /*
-     * The held main loop answers no qtest command: send none before the
-     * release.
+     * The held main loop answers no qtest command, so the test sends none
+     * before the release.
      */
     qvgpu_wait_until(qvgpu_gate_reg(&gate[HOLDS]) == VMID_9);
     qvgpu_gate_open(&gate[HOLDS]);

@@ -148,8 +148,8 @@ static void test_wait(void)
     g_assert_cmphex(at(&f, 4), ==, 0);
 
     /*
-     * Dequeue the queue while it waits. When the queue is activated, it starts
-     * the wait again.
+     * Dequeue the queue during WAIT_REG_MEM. When the queue is activated,
+     * WAIT_REG_MEM starts again.
      */
     qvgpu_compute_dequeue(&f.c);
     g_assert_cmphex(qvgpu_hqd_rd(&f.c, CP_HQD_PQ_RPTR), ==, 0);

@@ -246,8 +246,8 @@ static void test_stalled(void)
 }
 
 /*
- * Catches: a signal is decremented twice, or never, because its packet was
- * preempted; a full ring is taken for an empty one.
+ * Catches: a signal is decremented twice, or never, because the packet that
+ * decrements the signal was preempted; a full ring is taken for an empty one.
  */
 static void test_aql(void)
 {

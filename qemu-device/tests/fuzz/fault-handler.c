@@ -23,8 +23,8 @@ static void poke(FuzzCase *c, FuzzPlace at, uint64_t val)
 }
 
 /*
- * Invalidate the page of @va, or a larger range with this page, because the TLB
- * may hold a valid entry for @va.
+ * The TLB may hold a valid entry for @va. Invalidate the page of @va, or a
+ * larger range that contains this page.
  */
 static void invalidate(FuzzQueue *q, unsigned vmid, uint64_t va)
 {

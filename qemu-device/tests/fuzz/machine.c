@@ -34,7 +34,10 @@ static QVGPU *map_peer(QVGPU *v)
     return p;
 }
 
-/* Set up a hive of two devices. Cases run on one, and use memory of both. */
+/*
+ * Set up a hive of two devices. Cases run on one device, and use memory of
+ * both.
+ */
 static void start_hive(FuzzCase *c)
 {
     QVGPU *peer = map_peer(c->v), *other = peer;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Fuzzer of vgpu-kfd: selects cases, and shrinks a case that fails. Prints TAP,
- * and for a failure the command that repeats it.
+ * and after a failure the command that repeats the failing case.
  */
 #include "qemu/osdep.h"
 #include <glib/gstdio.h>

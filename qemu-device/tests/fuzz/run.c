@@ -2,8 +2,8 @@
 /*
  * Fuzzer of vgpu-kfd: runs a case on the device. All queues start together.
  * Then the oracle executes one queue after the other, and handles each fault
- * when the oracle reaches the access. Meanwhile the other queues run, or wait
- * until their faults are handled.
+ * when the oracle reaches the access that faults. Meanwhile the other queues
+ * run, or wait until their faults are handled.
  */
 #include "qemu/osdep.h"
 #include "tests/qtest/vgpu-kfd/fuzz/fuzz.h"
@@ -100,8 +100,9 @@ static void program(FuzzCase *c)
     /*
      * Without the CAM, the clock must run, because a queue retries a fault when
      * a timer expires. With the CAM, the clock must stand still, because the
-     * device would report a fault again if the fault is handled late. No queue
-     * then needs the clock: polls have no interval and few tries.
+     * device would report a fault again if the fault is handled late. With the
+     * CAM, no queue needs the clock, because polls have no interval and few
+     * tries.
      */
     qvgpu_time_passes(c->cam ? NULL : c->v);
     qvgpu_invalidate(c->v, 0xffff);

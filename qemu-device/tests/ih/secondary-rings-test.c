@@ -330,7 +330,7 @@ static void test_no_such_ring(void)
                      IH_RB_CNTL__ENABLE_INTR), ==, 0);
     /*
      * The device takes the client number modulo 32. Each client has its own
-     * routing entry, which keeps the ring that was written.
+     * routing entry, which keeps the ring number that is written to it.
      */
     route(&t, IH_CLIENT_VMC, 2);
     route(&t, IH_NUM_CLIENTS + IH_CLIENT_SDMA1, 1);

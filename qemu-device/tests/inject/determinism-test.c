@@ -15,8 +15,8 @@
 #include "tests/qtest/vgpu-kfd/lib/qmp.h"
 
 /*
- * Trace events whose order is always the same, because the workloads let one
- * thread run after the other.
+ * Trace events whose order is always the same, because the workloads run only
+ * one thread at a time.
  */
 #define TRACES "-trace vgpu_inject -trace vgpu_fault -trace vgpu_fault_class " \
     "-trace vgpu_ih_push -trace vgpu_ih_full -trace vgpu_queue_error " \
@@ -165,8 +165,9 @@ static void test_case(const void *opaque)
         g_autofree char *other = record(c, 8, &trace_c);
 
         /*
-         * A trace contains the random numbers, so that different traces alone
-         * prove nothing. With another seed, the log must differ as well.
+         * Different traces alone do not prove different choices, because a
+         * trace contains the random numbers. With another seed, the log must
+         * differ as well.
          */
         g_assert_cmpstr(a, !=, other);
         g_assert_cmpstr(trace_a, !=, trace_c);

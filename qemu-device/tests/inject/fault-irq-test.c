@@ -75,7 +75,8 @@ static void test_spurious(void)
     g_assert_cmpuint(qlist_size(qdict_get_qlist(info, "cam")), ==, 1);
     qobject_unref(info);
     /*
-     * Until the acknowledge, a fault of the same page uses the same CAM slot.
+     * Until the spurious fault is acknowledged, a fault of the same page uses
+     * the same CAM slot.
      */
     qvgpu_inject(v, "'kind': 'fault-spurious', 'vmid': %u, "
                  "'va': %" PRIu64 ", 'write': true, 'retry': true", VMID, VA);
@@ -172,8 +173,8 @@ static void test_drop(void)
     g_assert_cmpuint(qlist_size(qdict_get_qlist(info, "cam")), ==, 1);
     qobject_unref(info);
     /*
-     * When the entry is due again, the engine sends it as an entry of the same
-     * fault.
+     * After QVGPU_RESEND_NS, the engine sends the entry again. The entry still
+     * belongs to the first fault.
      */
     qtest_clock_step(t.v->qts, QVGPU_RESEND_NS - 1);
     qvgpu_sdma_pass(&t.kq);
@@ -323,8 +324,8 @@ static void test_no_ack(const void *where)
 }
 
 /*
- * Catches: inv-early-ack does not acknowledge before the invalidation is done;
- * the invalidation is never done.
+ * Catches: with inv-early-ack, the acknowledge still waits for the
+ * invalidation; the invalidation is never done.
  */
 static void test_early_ack(void)
 {

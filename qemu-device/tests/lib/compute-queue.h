@@ -124,8 +124,8 @@ void qvgpu_gate_emit(QVGPUGate *g, QVGPUCompute *c, uint64_t va,
 /* Let the queue leave the loop of its gate. */
 void qvgpu_gate_open(QVGPUGate *g);
 /*
- * Return the value that the gate's loop last read from its register, or 0
- * before the first read.
+ * Return the value that the gate's loop last read from register @reg of
+ * qvgpu_gate_emit(), or 0 before the first read.
  */
 uint32_t qvgpu_gate_reg(QVGPUGate *g);
 /* Emit NOPs whose execution takes longer than one time slice. */

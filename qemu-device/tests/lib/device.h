@@ -2,7 +2,8 @@
 /*
  * Test-side driver of vgpu-kfd: finds the device, maps its BARs and programs it
  * as include/vgpu/ and docs/hardware.md define. The helpers rely only on what
- * these promise to a driver, so that a test fails if the device needs more.
+ * these files promise to a driver, so that a test fails if the device needs
+ * more.
  *
  * Tests name memory by its CPU address. An address in BAR 0 is VRAM, any other
  * address is guest RAM. The helpers convert CPU addresses for page-table
@@ -62,10 +63,10 @@ typedef struct QVGPU {
                                  VGPU_PTE_WRITEABLE)
 /*
  * Return the longest wait for a condition, in microseconds. This is real time,
- * because engines run in threads of their own. The result is 30 s times
- * VGPU_TEST_SCALE, of which values above 4 count as 4. The suites set this
- * environment variable to the slowness of the host relative to the reference
- * host. If it is not set or is below 1, the result is 60 s.
+ * because engines run in threads of their own. The suites set the environment
+ * variable VGPU_TEST_SCALE to the slowness of the host relative to the
+ * reference host. The result is 30 s times this value, but at most 120 s. If
+ * the variable is not set or is below 1, the result is 60 s.
  */
 int64_t qvgpu_wait_us(void);
 

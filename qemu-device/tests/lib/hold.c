@@ -25,7 +25,8 @@ void qvgpu_hold_init(QVGPUHold *h)
     h->file = g_build_filename(h->dir, "vram", NULL);
     g_assert_cmpint(mkfifo(h->log, 0600), ==, 0);
     /*
-     * QEMU opens the pipe for writing. This blocks until the pipe has a reader.
+     * Open the pipe before QEMU does. QEMU opens the pipe for writing, which
+     * blocks until the pipe has a reader.
      */
     h->fd = open(h->log, O_RDWR | O_NONBLOCK | O_CLOEXEC);
     g_assert_cmpint(h->fd, >=, 0);

@@ -41,7 +41,7 @@ uint32_t *qvgpu_hold_page(QVGPUHold *h, QVGPU *v, uint64_t *mc);
 
 /**
  * qvgpu_hold_arm: hold the thread that logs an event
- * @h: the hold
+ * @h: initialised by qvgpu_hold_init()
  * @v: the machine
  * @event: pattern of the trace events to enable
  * @second: false: hold the thread that logs the first event; true: let the
@@ -58,8 +58,8 @@ void qvgpu_hold_arm(QVGPUHold *h, QVGPU *v, const char *event, bool second);
  */
 bool qvgpu_hold_logged(QVGPUHold *h);
 /*
- * Empty the pipe: held threads continue, and no further thread is held. Returns
- * the number of lines that were in the pipe.
+ * Empty the pipe, so that held threads continue and no further thread is held.
+ * Returns the number of lines that were in the pipe.
  */
 unsigned qvgpu_hold_release(QVGPUHold *h);
 /*
@@ -76,8 +76,9 @@ bool qvgpu_hold_waited(QVGPUHold *h);
 
 /*
  * Switch off the interrupts of retry faults and kick @q, whose next packet must
- * fault at each retry. On return the engine is held within one access, at the
- * trace event of the stall, which follows the trace event of the fault.
+ * fault at each retry. On return the engine is held within one access: at the
+ * trace event of the stall, which the engine logs after the trace event of the
+ * fault.
  */
 void qvgpu_hold_access(QVGPUHold *h, QVGPUSdma *q);
 /*

@@ -35,8 +35,8 @@ void qvgpu_cont(QVGPU *v);
  */
 bool qvgpu_loads(QVGPU *v, const char *file);
 /*
- * Return the offset of @quad, stored big-endian, in a state of @len bytes.
- * Fails the test unless @quad occurs exactly once.
+ * Return the offset of @quad, stored big-endian, in the saved state @buf of
+ * @len bytes. Fails the test unless @quad occurs exactly once.
  */
 size_t qvgpu_state_find(const char *buf, size_t len, uint64_t quad);
 /*

@@ -24,8 +24,8 @@ typedef struct QVGPUSdma {
     uint64_t rptr_va;
     uint64_t wptr;              /* bytes emitted so far */
     /*
-     * Byte offset in BAR 2, or 0 if the queue has no doorbell, so that
-     * qvgpu_sdma_kick() writes wptr to a register.
+     * Byte offset in BAR 2, or 0 if the queue has no doorbell. Without a
+     * doorbell, qvgpu_sdma_kick() writes wptr to a register.
      */
     uint32_t doorbell;
 } QVGPUSdma;

@@ -99,7 +99,7 @@ static void test_bus_master(void)
  *
  * The engine repeats an access that faults, and is held between two trace
  * events of one access. The write that disables bus mastering must wait until a
- * thread releases the engine.
+ * thread of the test releases the engine.
  */
 static void test_bus_master_access(void)
 {

@@ -180,7 +180,7 @@ static void test_scattered(void)
                               QVGPU_PAGE, QVGPU_PAGE);
     }
     /*
-     * 37 is coprime to 64: each page is used once, and neighbours are not in
+     * 37 is coprime to 64, so each page is used once, and neighbours are not in
      * order.
      */
     for (i = 0; i < PAGES; i++) {

@@ -154,10 +154,11 @@ static char *load_error(QVGPU *v, const char *without, const char *file)
 }
 
 /*
- * The machine migrates after node 0 is unplugged. Catches: the migration fails,
- * because the remaining device becomes node 0 in the new machine; a device at
- * another node loads the state; a device at another node refuses the state
- * without a hint at the remedy.
+ * Node 0 is unplugged. Then the machine migrates with the device at node 1.
+ *
+ * Catches: the migration fails, because the device becomes node 0 in the new
+ * machine; a device at another node than 1 loads the state; such a device
+ * refuses the state without a hint at the remedy.
  */
 static void test_move_without_node_0(void)
 {

@@ -149,8 +149,8 @@ static void test_many(void)
                                    0);
         }
         /*
-         * The device tracks up to 64 ranges exactly. With more ranges, it may
-         * also drop translations of other pages.
+         * The device tracks up to 64 ranges exactly. With more ranges, the
+         * device may also drop translations of other pages.
          */
         if (n <= 64) {
             expect_new(&t, 3, 3);

@@ -338,7 +338,8 @@ static unsigned count_requests(QVGPUHold *h, QVGPUSdma *q, unsigned hub,
     qvgpu_sdma_kick(q);
     qvgpu_wait_until(qvgpu_hold_logged(h));
     /*
-     * Do not wait for the acknowledge: the engine is held in its next request.
+     * Do not wait for the acknowledge, because the engine is held in its next
+     * request to the IOMMU.
      */
     qvgpu_wr(q->v, HUB(hub) + VM_INVALIDATE_ENG_REQ(INV_ENGINE),
              1u << vmid | VM_INVALIDATE_ENG_REQ__L2_PTES);

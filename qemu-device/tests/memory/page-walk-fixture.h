@@ -29,8 +29,8 @@ typedef struct PageWalk {
 void page_walk_start_in(PageWalk *w, QVGPUKind tables);
 void page_walk_start(PageWalk *w);
 /*
- * Copy with the user queue, and wait until it is idle. A fault does not stop
- * the queue.
+ * Copy with the user queue, and wait until the queue is idle. A fault does not
+ * stop the queue.
  */
 void page_walk_copy(PageWalk *w, uint64_t src, uint64_t dst, uint64_t len);
 /*

@@ -253,9 +253,9 @@ static void test_link_down(void)
  *
  * Device a copies from the VRAM of device b to a page that faults without an
  * interrupt, so that the engine of a repeats the access. The engine is held
- * between two trace events of one access, which has mapped b's VRAM. No BAR of
- * b is mapped, so that the removal waits for the engine, not for a change of
- * the bus.
+ * between two trace events of one access, after this access has mapped b's
+ * VRAM. No BAR of b is mapped, so that the removal waits for the engine, not
+ * for a change of the bus.
  */
 static void test_peer_gone(const void *removed)
 {

@@ -65,9 +65,7 @@ static void stalled_finish(Stalled *t, int64_t due_ns)
     g_assert_false(qvgpu_sdma_idle(&t->q));
     g_assert_cmphex(qvgpu_sdma_rptr(&t->q), ==, 0);
     g_assert_false(qvgpu_ih_pending(v));
-    /*
-     * Step to the time at which an unacknowledged interrupt entry is repeated.
-     */
+    /* Step to the time at which the device repeats an unacknowledged entry. */
     qtest_clock_step(v->qts, due_ns - 1);
     qvgpu_sdma_pass(&t->kq);
     g_assert_false(qvgpu_ih_pending(v));
@@ -89,8 +87,8 @@ static void stalled_finish(Stalled *t, int64_t due_ns)
 }
 
 /*
- * Catches: a restored machine lacks a stall, its CAM slot or a partly executed
- * packet; save and restore delay the next report of the fault.
+ * Catches: a restored machine lacks a stall, the stall's CAM slot or a partly
+ * executed packet; save and restore delay the next report of the fault.
  */
 static void test_stalled_file(void)
 {
@@ -142,7 +140,7 @@ static void test_stalled_twice(void)
     qvgpu_space_map(&t.space, DST + 3 * QVGPU_PAGE, dst2, QVGPU_PAGE);
     /*
      * The invalidation wakes both queues. The queue of stalled_start() faults
-     * again.
+     * again, because its page is not mapped.
      */
     qvgpu_invalidate(t.v, 1u << VMID);
     qvgpu_wait_until(qvgpu_sdma_idle(&q2));
@@ -478,10 +476,7 @@ static void test_slices_live(void)
     slices_finish(&f);
 }
 
-/*
- * Registers that keep the value that is written to them and do not change
- * otherwise.
- */
+/* Registers that keep a written value until the next write. */
 static const struct {
     uint32_t first, count;
 } blocks[] = {

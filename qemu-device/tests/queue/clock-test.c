@@ -114,8 +114,8 @@ static void expect_wait_ns(Clock *t, int64_t ns)
 }
 
 /*
- * Fail the test unless the packet ends with timeout interrupt @source. Quits
- * QEMU.
+ * Fail the test unless the waiting packet ends with timeout interrupt @source.
+ * Quits QEMU.
  */
 static void expect_timeout(Clock *t, unsigned source)
 {

@@ -68,7 +68,7 @@ static void test_invalidation(void)
 
     /*
      * The retry faults again, because the page is not mapped yet. The second
-     * fault sends no interrupt entry.
+     * fault sends no interrupt entry, because the page's CAM slot is in use.
      */
     qvgpu_invalidate(r.v, 1u << VMID);
     qvgpu_sdma_pass(&r.kq);

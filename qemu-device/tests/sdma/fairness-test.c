@@ -62,8 +62,8 @@ static void test_fair(void)
     }
     qtest_qmp_assert_success(v->qts, "{ 'execute': 'cont' }");
     /*
-     * Count from a time when all queues run. Stopping the machine does not
-     * change the shares.
+     * Count the bytes from a time at which all queues run. A stop of the
+     * machine does not change the queues' shares of the bytes.
      */
     for (i = 0; i < QUEUES; i++) {
         qvgpu_wait_until(qvgpu_sdma_rptr(&q[i]));

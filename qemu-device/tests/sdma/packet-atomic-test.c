@@ -53,9 +53,9 @@ static const struct {
 };
 
 /*
- * Cases of INC and DEC. The run with 32 bits uses the same values as the run
- * with 64 bits, unlike in truths[]: INC and DEC count by one, and would not
- * change the upper half of a 64-bit value.
+ * Cases of INC and DEC. These operations count by one, and would not change the
+ * upper half of a 64-bit value. Therefore, unlike in truths[], the run with 32
+ * bits uses the same values as the run with 64 bits.
  */
 static const struct {
     uint32_t op;

@@ -23,8 +23,8 @@ static void pkt_srbm(QVGPUSdma *q, uint32_t reg, uint32_t val)
 }
 
 /*
- * Catches: the condition is inverted; the count of dwords to skip is off by one
- * or includes the packet itself; skipped dwords are parsed.
+ * Catches: the condition of COND_EXE is inverted; the count of dwords to skip
+ * is off by one or includes the packet itself; skipped dwords are parsed.
  */
 static void test_cond_exe(void)
 {
@@ -123,9 +123,9 @@ static void test_pre_exe(void)
 }
 
 /*
- * The ring invalidates as amdgpu does: it writes the page-table entry, requests
- * the invalidation and polls for the acknowledge. The fence after the poll must
- * use the new page.
+ * The packets in the ring invalidate a page as amdgpu does: they write the
+ * page-table entry, request the invalidation and poll for the acknowledge. The
+ * fence after the poll must use the new page.
  *
  * Catches: a register write is done after later packets, or has no effect.
  */

@@ -22,8 +22,8 @@ static void pkt_broadcast(QVGPUSdma *q, uint64_t src, uint64_t dst1,
 
 /*
  * Catches: the copy to the second destination is missing, too short or too
- * long; the packet is parsed as a packet of 7 dwords, so that the fence is
- * lost.
+ * long; the broadcast packet is parsed as a packet of 7 dwords, so that the
+ * fence is lost.
  */
 static void test_broadcast(void)
 {

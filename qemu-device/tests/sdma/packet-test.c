@@ -61,7 +61,7 @@ static void test_copy_sizes(void)
 }
 
 /*
- * Catches: a copy that the engine does in parts loses or repeats a part, or
+ * Catches: a copy that the engine does in chunks loses or repeats a chunk, or
  * counts a wrong number of bytes.
  */
 static void test_copy_large(void)
@@ -165,7 +165,7 @@ static void test_const_fill(void)
 
 /*
  * Catches: a fill restarts its pattern at a page boundary, or at a boundary of
- * the parts in which the engine fills.
+ * the chunks in which the engine fills.
  */
 static void test_fill_large(void)
 {
@@ -298,8 +298,7 @@ static void test_timestamp(void)
 }
 
 /*
- * Catches: ADD64 adds 32 bits only, loses the carry, or is not done exactly
- * once.
+ * Catches: ADD64 adds 32 bits only, loses the carry, or is done twice or never.
  */
 static void test_atomic(void)
 {

@@ -107,8 +107,8 @@ static void test_bad_packets(void)
 }
 
 /*
- * Catches: an indirect buffer is accepted although it ends within a packet,
- * nests endlessly, or contains a bad packet.
+ * Catches: an indirect buffer is accepted although the buffer ends within a
+ * packet, calls itself endlessly, or contains a bad packet.
  */
 static void test_bad_indirect(void)
 {

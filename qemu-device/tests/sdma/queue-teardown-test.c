@@ -123,8 +123,9 @@ static void drain(QVGPU *v)
  * still executes packets; the next queue of the same RLC inherits the state or
  * error of the destroyed queue; the destruction affects other queues.
  *
- * The order is that of KFD without a hardware scheduler: disable the queue,
- * wait until it is idle, disable its doorbell, load the new queue.
+ * The test destroys a queue in the order of KFD without a hardware scheduler:
+ * disable the queue, wait until the queue is idle, disable its doorbell, load
+ * the new queue.
  */
 static void test_destroy(void)
 {

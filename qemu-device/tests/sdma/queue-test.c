@@ -99,7 +99,7 @@ static void test_ring_sizes(void)
 
 /*
  * Catches: the doorbell of a user queue has no effect; a doorbell write of 32
- * bits changes the upper half of the pointer.
+ * bits changes the upper half of the write pointer.
  */
 static void test_doorbell(void)
 {
@@ -388,8 +388,8 @@ static void test_disable_in_poll(void)
 }
 
 /*
- * Catches: when a queue is disabled within a copy, the copy is repeated or cut.
- * Completed bytes must not be copied again.
+ * Catches: after a queue was disabled within a copy, the copy is cut, or
+ * completed bytes are copied again.
  */
 static void test_disable_in_copy(void)
 {
@@ -441,8 +441,8 @@ static void test_reuse(void)
     g_assert_cmphex(qtest_readl(v->qts, at + 4), ==, 0);
 
     /*
-     * Destroy the queue as amdgpu does: disable it and wait until it is idle,
-     * disable the doorbell, enable the queue, read RPTR.
+     * Destroy the queue as amdgpu does: disable the queue and wait until the
+     * queue is idle, disable the doorbell, enable the queue, read RPTR.
      */
     qvgpu_sdma_disable(&next);
     qvgpu_sdma_wr(&next, SDMA_DOORBELL, 0);
