@@ -22,7 +22,10 @@
 #include "svm_policy.h"
 #include "svm_range.h"
 
-/* Tries to locate the pages of a chunk. If pages move during each try, the chunk is "other". */
+/*
+ * Number of tries to locate the pages of a chunk. If pages move during every try, all pages of the
+ * chunk are printed as "other".
+ */
 #define SVM_PRINT_TRIES		4
 
 /**

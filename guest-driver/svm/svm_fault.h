@@ -32,8 +32,8 @@ enum svm_verdict {
 int svm_fault_init(struct kfd_node *node);
 void svm_fault_fini(struct kfd_node *node);
 /*
- * Wait until all faults of the process that were queued before the call are handled. Retry faults
- * among them are acknowledged then, too.
+ * Wait until all faults of the process that were queued before the call are handled. On return, the
+ * retry faults among them have been acknowledged, too.
  */
 void svm_fault_flush(struct svm_range_list *svms);
 

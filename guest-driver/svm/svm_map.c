@@ -28,11 +28,13 @@
 /**
  * struct svm_map_buf - scratch memory for one chunk; protected by svms->lock
  * @pfns: hmm_range.hmm_pfns
- * @dma: slots of svm_dma_map(); 0 for a page that is not in system memory
+ * @dma: for each page in system memory, the DMA address that svm_dma_map() returned, with the flag
+ *       SVM_DMA_RO; 0 for any other page
  * @spans: page table entries to write
  * @n_spans: number of elements of @spans in use
  * @n_peer: number of pages in another GPU's VRAM
- * @lost: value of svm_view.lost
+ * @lost: a page may have lost its content in a reset, so each page has to be tested before the
+ *        entries are written
  */
 struct svm_map_buf {
 	unsigned long pfns[SVM_CHUNK_PAGES];

@@ -36,9 +36,9 @@ void svm_map_buf_fini(struct svm_range_list *svms);
 int svm_map_pages(struct svm_range *r, unsigned int gpu,
 		  struct svm_interval iv, enum svm_map_access access);
 /*
- * Map all of @r for the GPUs of @gpus, except GPUs that have the whole range mapped already.
- * A page that a CPU could not access either is skipped if @lenient is true, and an error if it is
- * false. The caller holds svm_lock(). Returns 0 or an error of svm_map_pages().
+ * Map all of @r for the GPUs of @gpus, except GPUs that have the whole range mapped already. If
+ * even the CPU could not access a page, the function skips the page if @lenient is true, and fails
+ * if @lenient is false. The caller holds svm_lock(). Returns 0 or an error of svm_map_pages().
  */
 int svm_map_range(struct svm_range *r, const unsigned long *gpus, bool lenient);
 /* Clear the entries of @iv on all GPUs. The caller holds r->lock, and may be a notifier. */
@@ -50,7 +50,7 @@ void svm_unmap_pages(struct svm_range *r, struct svm_interval iv);
 void svm_clear_noretry(struct svm_range_list *svms, struct svm_interval iv);
 /*
  * Clear all entries of @r on all GPUs, no-retry entries included. If svm_range_stays_mapped() is
- * true for @r, the function evicts the queues. The caller holds svms->lock.
+ * true for @r, the function first evicts the process's queues. The caller holds svms->lock.
  */
 void svm_unmap_range(struct svm_range *r);
 /*
@@ -80,8 +80,9 @@ void svm_dma_fini(struct svm_gpu *gpu, struct device *dev);
  */
 int svm_dma_reserve(struct svm_gpu *gpu, struct svm_interval iv);
 /*
- * Set the slots of @iv to @addrs. Before that, unmap the pages that the slots hold; the GPU does
- * not use these pages any more. The caller has reserved the chunks and holds the range's lock.
+ * Set the slots of @iv to @addrs. Before that, unmap from DMA the pages whose addresses the slots
+ * hold; the GPU does not use these pages any more. The caller has reserved the chunks and holds the
+ * range's lock.
  */
 void svm_dma_set(struct svm_gpu *gpu, struct device *dev,
 		 struct svm_interval iv, const dma_addr_t *addrs);

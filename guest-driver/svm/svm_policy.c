@@ -101,7 +101,7 @@ static u32 svm_gpu_id(const struct svm_range *r, unsigned int gpu)
 	return svm_process(r->svms)->pdds[gpu]->gpu_id;
 }
 
-/* Return true if GPU index @gpu reaches VRAM of GPU index @home, which may be the same. */
+/* Return true if GPU index @gpu reaches VRAM of GPU index @home, which may be the same GPU. */
 static bool svm_reaches(const struct svm_range *r, unsigned int gpu,
 			unsigned int home)
 {
@@ -200,8 +200,8 @@ static bool svm_policy_full(struct svm_range_list *svms, unsigned int home,
 }
 
 /*
- * Count a fault of @gpu, as in a majority vote: a fault of the leader increments the lead, a
- * fault of another GPU decrements it.
+ * Count a fault of @gpu, as in a majority vote: a fault of the leader increments the lead, a fault
+ * of another GPU decrements the lead.
  */
 static void svm_policy_count(struct svm_range *r, unsigned int gpu)
 {
@@ -216,8 +216,8 @@ static void svm_policy_count(struct svm_range *r, unsigned int gpu)
 }
 
 /*
- * Adaptive policy: return true if a fault of a GPU with plain ACCESS migrates memory to its
- * VRAM.
+ * Adaptive policy: return true if a fault of GPU index @gpu, which has plain ACCESS, migrates
+ * memory to that GPU's VRAM.
  */
 static bool svm_adaptive_pulls(const struct svm_range *r, unsigned int gpu)
 {

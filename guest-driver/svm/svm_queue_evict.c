@@ -47,8 +47,8 @@ void svm_evict_queues(struct svm_range_list *svms)
 }
 
 /*
- * Put the queues back on the hardware, unless page table entries were invalidated since @seen was
- * read.
+ * Put the queues back on the hardware, unless page table entries were invalidated since the caller
+ * read @seen from svms->evicted_ranges.
  */
 static bool svm_restore_queues(struct svm_range_list *svms, int seen)
 {

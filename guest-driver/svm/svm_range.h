@@ -225,9 +225,9 @@ static inline struct vgpu_device *svm_gpu_vdev(struct svm_range_list *svms,
 	     (node) = interval_tree_iter_next((node), (first), (last)))
 
 /*
- * svm_range.c: locks of the tree. svm_lock() takes mmap_lock for reading, svm_lock_write() takes it
- * for writing. Then both functions take svms->lock and apply all pending munmaps to the tree.
- * svm_downgrade() downgrades mmap_lock to reading. The caller holds a reference to the mm.
+ * svm_range.c: locks of the tree. svm_lock() takes mmap_lock for reading, svm_lock_write() takes
+ * mmap_lock for writing. Then both functions take svms->lock and apply all pending munmaps to the
+ * tree. svm_downgrade() downgrades mmap_lock to reading. The caller holds a reference to the mm.
  */
 void svm_lock(struct svm_range_list *svms);
 void svm_lock_write(struct svm_range_list *svms);

@@ -81,7 +81,8 @@ TRACE_EVENT(svm_service,
 
 /*
  * A migration begins. At its end, the same thread traces svm_migrate; svm_migrate_to_system()
- * does so only if it has succeeded and moved pages. @pasid is 0 for a CPU fault or an eviction.
+ * traces svm_migrate only if the migration has succeeded and moved pages. @pasid is 0 for a CPU
+ * fault or an eviction.
  */
 TRACE_EVENT(svm_migrate_begin,
 	TP_PROTO(u16 pasid, u32 gpu_id, bool to_vram, unsigned long first,

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Creates a GPU's KFD node at probe. Detaches all processes that use the node, then removes it. */
+/*
+ * Creates a GPU's KFD node at probe. At removal, detaches all processes that use the node, then
+ * frees the node.
+ */
 #include <linux/device.h>
 #include <linux/slab.h>
 #include <linux/wait_bit.h>

@@ -58,10 +58,11 @@ void kfd_process_poisoned(struct kfd_process_device *pdd)
  * @code: exception for the debugger
  * @why: reason, for the message
  *
- * Does nothing if the queue of @doorbell is stopped already, or was created after @at: then the bad
- * packet is one of an earlier queue. Otherwise the function stops the queue, and notifies the
- * debugger or, if no debugger has subscribed to the exception, the runtime. The process gets
- * HW_EXCEPTION events even if a debugger was notified.
+ * Does nothing if the queue of @doorbell is stopped already. Does nothing either if that queue was
+ * created after @at, because then an earlier queue with the same doorbell had the bad packet.
+ * Otherwise the function stops the queue, and notifies the debugger or, if no debugger has
+ * subscribed to the exception, the runtime. The process gets HW_EXCEPTION events even if a debugger
+ * was notified.
  *
  * Context: takes kfd_process.queue_lock; no other lock is held.
  */

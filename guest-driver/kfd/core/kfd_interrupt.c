@@ -9,8 +9,8 @@
  * again (include/vgpu/sdma.h, CONTEXT_STATUS.EXCEPTION). A compute queue would start again with
  * its next time slice, so the driver keeps the queue stopped until user space destroys it.
  *
- * A read of poison stops all queues of the process on the GPU. amdkfd resets the GPU as well,
- * which this hardware does not need.
+ * A read of poison stops all queues of the process on the GPU. amdkfd resets the GPU as well; this
+ * hardware needs no reset after a read of poison.
  */
 #include <linux/kfifo.h>
 #include <linux/slab.h>

@@ -93,7 +93,10 @@ static void kfd_process_free_pdd(struct kfd_process_device *pdd)
 	kfd_qpd_fini(pdd);
 	kfd_dbg_device_fini(pdd);
 	kfree(pdd);
-	/* Once n_pdds is zero, the node may be freed; wake_up_var() does not dereference n_pdds. */
+	/*
+	 * Once *n_pdds is zero, the node may be freed. The wake-up is still safe, because
+	 * wake_up_var() uses the address only as a key.
+	 */
 	if (atomic_dec_and_test(n_pdds))
 		wake_up_var(n_pdds);
 }
@@ -247,8 +250,8 @@ static int kfd_process_create(struct mm_struct *mm, struct task_struct *leader)
 	ret = kfd_process_is_known(mm) ? -EEXIST : kfd_process_publish(p);
 	mutex_unlock(&kfd_processes_mutex);
 	/*
-	 * The notifier owns the reference to p: kfd_process_free_notifier() drops it after
-	 * mmu_notifier_put().
+	 * The notifier owns the reference to p: kfd_process_free_notifier() drops this reference
+	 * after mmu_notifier_put().
 	 */
 	if (ret)
 		mmu_notifier_put(&p->mmu_notifier);

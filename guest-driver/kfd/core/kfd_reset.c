@@ -58,7 +58,7 @@ static void kfd_reset_engine_recovered(struct vgpu_device *vdev,
 		pasid = p->pasid;
 		/*
 		 * Also handle processes without state on this GPU: a peer GPU may map this GPU's
-		 * VRAM for them.
+		 * VRAM for such a process.
 		 */
 		if (lost)
 			svm_vram_lost(p);

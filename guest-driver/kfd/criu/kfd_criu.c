@@ -188,8 +188,8 @@ static int criu_op_unpause(struct kfd_process *p)
 }
 
 /*
- * Create the SVM ranges that RESTORE kept, then check that each queue has its context save area.
- * After an error, user space may call RESUME again.
+ * Create the SVM ranges whose attributes RESTORE stored, then check that each queue has its context
+ * save area. After an error, user space may call RESUME again.
  */
 static int criu_resume_ranges(struct kfd_process *p)
 {
@@ -275,7 +275,8 @@ static int criu_resume(const struct kfd_ioctl_criu_args *args)
  * * -ESRCH: no process has the pid, or the process's address space has ended
  * * -ENODEV: no such GPU
  * * -ENOSPC: a queue id or event id is taken
- * * -EPERM: SVM ranges without device-private memory, or too many compute queues
+ * * -EPERM: the checkpoint has SVM ranges, but the kernel has no device-private memory; or there
+ *   are too many compute queues
  * * -EMFILE, -EFAULT, -ENOMEM
  */
 int kfd_ioctl_criu(struct kfd_process *p, void *data)

@@ -24,8 +24,8 @@ struct svm_saved_range;
 #define KFD_CRIU_MAGIC		0x75524356u
 #define KFD_CRIU_VERSION	1
 /*
- * Maximum size of the private data, more than any process needs. The maximum limits what
- * RESTORE allocates, because user space chooses the size.
+ * Maximum size of the private data, more than any process needs. User space passes the size to
+ * RESTORE, so the maximum limits how much memory RESTORE allocates.
  */
 #define KFD_CRIU_MAX_BYTES	SZ_256M
 /* Value of kfd_criu_bo_bucket.dmabuf_fd for a BO without dma-buf, as in amdkfd. */
@@ -48,9 +48,10 @@ struct svm_saved_range;
  * @flags: KFD_CRIU_HEAD_FLAGS
  * @event_page: handle of the BO that user space allocated as signal page; valid if @has_page
  * @has_page: 1 if user space allocated the signal page, otherwise 0
- * @runtime_state: kfd_runtime_info.runtime_state
- * @r_debug: kfd_runtime_info.r_debug
- * @ttmp_setup: kfd_runtime_info.ttmp_setup, 0 or 1
+ * @runtime_state: DEBUG_RUNTIME_STATE_* of the process's runtime, as in struct kfd_runtime_info
+ * @r_debug: address of the runtime's r_debug, as in struct kfd_runtime_info
+ * @ttmp_setup: 1 if the runtime has requested TTMP setup, otherwise 0, as in struct
+ *              kfd_runtime_info
  * @pad: 0
  */
 struct kfd_criu_head {

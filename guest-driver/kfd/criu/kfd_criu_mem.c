@@ -22,8 +22,8 @@
 #include "kfd_criu_priv.h"
 
 /*
- * Return true if the BO has other users or is imported. Such a BO cannot be saved: a checkpoint
- * does not record which other process shares the BO.
+ * Return true if another struct kgd_mem uses the same BO, or if the BO is imported. Such a BO
+ * cannot be saved: a checkpoint does not record which other process shares the BO.
  */
 static bool bo_is_shared(struct kgd_mem *mem)
 {
@@ -185,7 +185,10 @@ static int bo_create(struct kfd_process_device *pdd,
 
 	if (id > INT_MAX || s->pad)
 		return -EINVAL;
-	/* The BO of an AQL ring has half of the size that user space requested. */
+	/*
+	 * The BO of an AQL ring has half of the size that user space requested. kgd_mem_create()
+	 * expects the requested size.
+	 */
 	if (bucket->alloc_flags & KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM &&
 	    check_shl_overflow(size, 1, &size))
 		return -EINVAL;
@@ -196,7 +199,7 @@ static int bo_create(struct kfd_process_device *pdd,
 	ret = idr_alloc_u32(&pdd->alloc_idr, mem, &id, id, GFP_KERNEL);
 	if (ret) {
 		kgd_mem_destroy(pdd, mem);
-		return -ENOMEM;	/* as in amdkfd, also if the handle is taken */
+		return -ENOMEM;	/* as in amdkfd, even if the handle is taken */
 	}
 	if (mem->domain == AMDGPU_GEM_DOMAIN_VRAM)
 		atomic64_add(mem->bo->tbo.base.size, &pdd->vram_usage);

@@ -100,7 +100,7 @@ static int criu_restore_device(struct kfd_process_device *pdd,
 	return ret;
 }
 
-/* Set the signal page. No step of RESTORE after this one can fail. */
+/* Set the signal page. This is the last step of RESTORE that can fail. */
 static int criu_restore_page(struct kfd_process *p,
 			     const struct kfd_criu_head *h)
 {
@@ -139,7 +139,7 @@ static u64 criu_gpus(struct kfd_process *p, u64 bits,
 }
 
 /*
- * Keep the SVM ranges until RESUME, because CRIU has not mapped their memory yet. Translate the GPU
+ * Store the SVM ranges for RESUME, because CRIU has not mapped their memory yet. Translate the GPU
  * masks in @ranges to masks of indices in kfd_process.pdds.
  */
 static int criu_keep_ranges(struct kfd_process *p,
@@ -253,7 +253,10 @@ static int criu_copy_in(struct kfd_criu_buffers *b,
 	if (IS_ERR(buf))
 		return PTR_ERR(buf);
 	b->data = buf;
-	/* criu_head_ok() bounds the counts by priv_data_size. */
+	/*
+	 * This check limits args->num_devices and args->num_bos, with which the arrays below are
+	 * allocated: the private data has an element for each device and BO.
+	 */
 	if (!criu_head_ok(b->data, args))
 		return -EINVAL;
 	buf = vmemdup_array_user(u64_to_user_ptr(args->devices),

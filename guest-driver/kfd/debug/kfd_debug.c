@@ -60,7 +60,7 @@ void kfd_dbg_notify(struct kfd_dbg_session *s)
 
 	kref_get(&s->ref);
 	if (!queue_work(kfd_dbg_wq, &s->notify))
-		kfd_dbg_put(s);		/* not the last reference, as kfd_dbg.session has one */
+		kfd_dbg_put(s);		/* queued already, with its own reference */
 }
 
 /* Raise exceptions. */

@@ -103,8 +103,8 @@ int kfd_dbg_begin(struct kfd_process *debugger, struct kfd_process *target,
 /*
  * End the session of @target. If @debugger is not NULL, end the session only if @debugger owns it.
  * The function resumes suspended queues, clears exceptions, and wakes calls of RUNTIME_ENABLE and
- * DESTROY_QUEUE. If only the debugger got a memory fault, the function reports the fault to the
- * process. Takes queue_lock of @target.
+ * DESTROY_QUEUE that wait for the debugger. If only the debugger got a memory fault, the function
+ * reports the fault to the process. Takes queue_lock of @target.
  */
 void kfd_dbg_end(struct kfd_process *target, struct kfd_process *debugger);
 /* Queue the work item that writes a byte to the debugger's file. The caller holds kfd_dbg_lock. */
@@ -143,8 +143,9 @@ int kfd_dbg_device_snapshot(struct kfd_process *target,
 /*
  * Read or, if @write, write the memory of process @p at address @va. Any thread may call the
  * function. If @fault is false, the function fails instead of handling a page fault. Work items
- * that handle several processes pass false, because a page fault may wait for a file system in user
- * space. Returns 0, or -EFAULT if not all @bytes were accessed. The caller holds no locks.
+ * that handle several processes pass false, because a page fault of one process may wait for a file
+ * system in user space, and would delay the other processes. Returns 0, or -EFAULT if not all
+ * @bytes were accessed. The caller holds no locks.
  */
 int kfd_dbg_access(struct kfd_process *p, u64 va, void *buf, unsigned int bytes,
 		   bool write, bool fault);

@@ -249,7 +249,7 @@ int kfd_dbg_query_info(struct kfd_process *target,
  * @target: debugged process
  * @mask: exceptions that the debugger subscribes to, KFD_EC_MASK()
  *
- * Notifies the debugger if an exception in @mask was raised before the call.
+ * Notifies the debugger if an exception in @mask was raised before the call and is not cleared.
  *
  * Return: 0, or -EINVAL if there is no session.
  */

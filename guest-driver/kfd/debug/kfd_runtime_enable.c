@@ -14,7 +14,7 @@
 				 KFD_RUNTIME_ENABLE_MODE_TTMP_SAVE_MASK)
 
 /**
- * kfd_runtime_enabled() - whether a process has a runtime that takes exceptions
+ * kfd_runtime_enabled() - whether RUNTIME_ENABLE has enabled the process's runtime
  * @p: process
  *
  * Context: any.

@@ -41,7 +41,7 @@ struct kfd_wait;
  * @seen: value of @first->sets when this entry was added
  * @set: the event was already signalled when this entry was added
  * @wants_age: report the event's age to user space
- * @took: the event has satisfied at least one of the call's entries for it
+ * @took: the event has satisfied at least one of the call's entries for the event
  * @sets: number of signals of the event since the entry was added
  * @pending: number of the call's entries for the event that are not satisfied yet
  * @link: link in kfd_event.waits, while @event is not NULL
@@ -93,8 +93,9 @@ static bool wait_over(const struct kfd_wait *w)
 }
 
 /*
- * Count @names more of the call's entries, all for @first's event, as satisfied. If this completes
- * the call, wake the calling thread. The caller holds the lock of kfd_events.all.
+ * Count @names further entries of the call as satisfied; all of them are for @first's event. If the
+ * call waits for no further event, wake the calling thread. The caller holds the lock of
+ * kfd_events.all.
  */
 static void wait_count(struct kfd_wait_entry *first, u32 names)
 {
@@ -271,7 +272,10 @@ static int wait_report(struct kfd_process *p, struct kfd_wait_entry *e,
 	xa_unlock(&p->events->all);
 	if (!ev)
 		return -EINVAL;
-	/* The data of every event type is in a union at the start of struct kfd_event_data. */
+	/*
+	 * The data of every event type is in a union at the start of struct kfd_event_data, so one
+	 * copy serves all types.
+	 */
 	return size && copy_to_user(user, &data, size) ? -EFAULT : 0;
 }
 
@@ -310,8 +314,8 @@ static int wait_sleep(struct kfd_wait *w, u32 ms)
 	if (!ms)
 		return wait_over(w) ? 0 : -ETIME;
 	/*
-	 * Do not measure the time in jiffies, because late timer ticks are added to jiffies all
-	 * at once.
+	 * Do not measure the time in jiffies: late timer ticks are added to jiffies all at once, so
+	 * a timeout in jiffies could expire too early.
 	 */
 	return wait_event_interruptible_hrtimeout(w->wq, wait_over(w),
 						  ms_to_ktime(ms));
@@ -333,8 +337,8 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
 		s64 left = ktime_to_ns(ktime_sub(end, ktime_get()));
 
 		/*
-		 * Replace the timeout by the time that is left, because the restarted call reads it
-		 * again.
+		 * Replace the timeout by the time that is left, because the restarted call reads
+		 * the timeout again.
 		 */
 		if (args->timeout != KFD_WAIT_FOREVER)
 			args->timeout = left > 0 ?
@@ -346,8 +350,8 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
 		return 0;
 	}
 	/*
-	 * Return -EIO if an event was destroyed, unless an event before it in the array has
-	 * satisfied the call. In that case wait_report() returns -EINVAL at the destroyed event.
+	 * Return -EIO if an event was destroyed. Exception: if an event that precedes the destroyed
+	 * one in the array has satisfied the call, wait_report() returns -EINVAL below.
 	 */
 	if (READ_ONCE(w->broken) && (w->all || !wait_any_set(p, w)))
 		return -EIO;

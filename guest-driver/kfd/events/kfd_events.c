@@ -8,8 +8,8 @@
  * KFD_EVENT_UNSIGNALED again when it signals the event. If the slot of the id in the interrupt is
  * not signalled, a work item scans all slots.
  *
- * The work item also takes over if the interrupt handler finds the lock of kfd_events.all taken,
- * or if more than KFD_WAKE_AT_ONCE calls wait for the event.
+ * The interrupt handler also leaves the event to the work item if the lock of kfd_events.all is
+ * taken, or if more than KFD_WAKE_AT_ONCE calls wait for the event.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -119,7 +119,7 @@ static bool signal_at_once(struct vgpu_device *vdev, struct kfd_events *events,
 	bool done = false;
 
 	/*
-	 * Do not spin on the lock. The interrupt may have hit this CPU while it held the lock, and
+	 * Do not spin on the lock. The interrupt may have arrived while this CPU held the lock, and
 	 * another CPU may hold the lock for as long as it takes to wake all calls that wait for an
 	 * event.
 	 */

@@ -54,7 +54,7 @@ struct kfd_event {
  *             otherwise NULL. Set once, before @signal_page, under kfd_process.mutex
  * @signal_handle: handle of @signal_bo; protected like @signal_bo
  * @scan_work: signals the events of all signalled slots; queued if the interrupt handler cannot
- *             signal the event of the interrupt, or if the slot of its id is not signalled
+ *             signal the event that the interrupt names, or if that event's slot is not signalled
  */
 struct kfd_events {
 	struct xarray all;

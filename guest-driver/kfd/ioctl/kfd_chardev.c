@@ -59,8 +59,8 @@ static int kfd_release(struct inode *inode, struct file *filp)
 }
 
 /*
- * When a process exits that has paused the process of the file for a checkpoint, let the paused
- * process run.
+ * A process that exits may have paused the process of the file for a checkpoint. In this case, let
+ * the paused process run.
  */
 static int kfd_flush(struct file *filp, fl_owner_t owner)
 {
@@ -267,7 +267,7 @@ static int kfd_mmap(struct file *filp, struct vm_area_struct *vma)
 		break;
 	case KFD_MMAP_TYPE_RESERVED_MEM:
 	default:
-		ret = pdd ? -EINVAL : -ENODEV;	/* the GPU has no memory of this type */
+		ret = pdd ? -EINVAL : -ENODEV;	/* the GPU has nothing of this type to map */
 		break;
 	}
 	kfd_unref_process(p);

@@ -21,8 +21,8 @@ bool kfd_dbg_traces(struct task_struct *task)
 }
 
 /*
- * Return the KFD process of @mm, with a reference taken. If @mm has none, and the caller traces
- * @thread, the operation ENABLE creates one. Returns ERR_PTR(-ESRCH) if there is no KFD process,
+ * Return the KFD process of @mm, with a reference taken. If @mm has no KFD process, @op is ENABLE,
+ * and the caller traces @thread, create one. Returns ERR_PTR(-ESRCH) if there is no KFD process,
  * ERR_PTR(-EPERM) if @p has no permission to debug it, or an error of kfd_process_open().
  */
 static struct kfd_process *kfd_dbg_target(struct kfd_process *p,

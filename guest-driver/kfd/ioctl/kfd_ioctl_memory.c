@@ -82,8 +82,8 @@ static int kfd_mem_free(struct kfd_process *p, u64 handle)
 	if (!pdd || !mem)
 		return -EINVAL;
 	/*
-	 * The driver uses the signal page until the process ends, so user space must not free its
-	 * memory.
+	 * The driver uses the signal page until the process ends, so user space must not free the
+	 * page's memory.
 	 */
 	if (kfd_events_holds(p, handle))
 		return -EPERM;

@@ -159,8 +159,8 @@ put:
 /**
  * kgd_mem_export() - return the dma-buf of a kgd_mem, which the first call creates
  * @mem: memory
- * @write: if the call creates the dma-buf: allow writes through it even if GPU mappings of @mem are
- *         read-only
+ * @write: used if the call creates the dma-buf: true to allow writes through the dma-buf even if
+ *         GPU mappings of @mem are read-only
  *
  * Context: kfd_process.mutex is held.
  *

@@ -63,7 +63,10 @@ static void kfd_doorbell_zap_node(const struct kfd_node *node)
  */
 void kfd_doorbell_zap(struct kfd_process_device *pdd)
 {
-	/* Unmap, because the mm may still be in use after its kfd_process is torn down. */
+	/*
+	 * Unmap, because the mm may outlive its kfd_process, and could then ring doorbells of the
+	 * slice's next owner.
+	 */
 	if (pdd->doorbells)
 		kfd_doorbell_zap_node(pdd->node);
 }
@@ -181,8 +184,9 @@ int kfd_mmap_init(void)
 {
 	/*
 	 * Leave the file_operations without an owner: with an owner, the file would hold a
-	 * reference to this module and keep it from being unloaded. Without this reference,
-	 * kfd_mmap_exit() must free the file synchronously.
+	 * reference to this module and keep it from being unloaded. Since the file holds no such
+	 * reference, kfd_mmap_exit() must free the file before it returns, because the
+	 * file_operations disappear with the module.
 	 */
 	kfd_mappings = anon_inode_create_getfile("[kfd]", &kfd_mappings_fops,
 						 NULL, O_RDWR, NULL);

@@ -67,8 +67,8 @@ static u32 kfd_cp_debug_bytes(void)
 
 /*
  * Check that the context save area is a mapped BO, or consists of SVM ranges that are always
- * mapped. The area of a checkpoint's queue may be missing until the CRIU operation RESUME. The
- * device runs no waves, so it never saves a context to the area.
+ * mapped. The area of a checkpoint's queue may be missing until the CRIU operation RESUME. No
+ * context is ever saved to the area, because the device runs no waves.
  */
 static int kfd_cp_get_save_area(struct kfd_queue *q,
 				const struct kfd_queue_properties *props)

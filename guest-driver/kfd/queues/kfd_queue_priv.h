@@ -55,10 +55,10 @@ void kfd_queue_put_buffers(struct kfd_queue *q);
 /*
  * kfd_queue_sdma.c
  *
- * kfd_sdma_init() takes a hardware queue, and a VMID for the address space. Returns 0; -ENOMEM if
- * no hardware queue is free; -ENOSPC if no VMID is free; -EBUSY if the hardware queue of a
- * checkpoint is taken; -ECANCELED, -EINVAL. kfd_sdma_fini() gives both back. The caller of these
- * two functions holds kfd_process.mutex. The caller of kfd_sdma_load(), kfd_sdma_unload() and
+ * kfd_sdma_init() reserves a hardware queue, and a VMID for the address space. Returns 0; -ENOMEM
+ * if no hardware queue is free; -ENOSPC if no VMID is free; -EBUSY if the hardware queue of a
+ * checkpoint is taken; -ECANCELED, -EINVAL. kfd_sdma_fini() releases both. The caller of these two
+ * functions holds kfd_process.mutex. The caller of kfd_sdma_load(), kfd_sdma_unload() and
  * kfd_sdma_recovered() holds queue_lock.
  */
 int kfd_sdma_init(struct kfd_queue *q,
@@ -80,7 +80,7 @@ bool kfd_sdma_recovered(struct kfd_queue *q);
 int kfd_sdma_map_wptr(struct kfd_queue *q);
 
 /*
- * kfd_queue_compute.c. kfd_cp_init() takes a doorbell, buffers and space in run lists, and
+ * kfd_queue_compute.c. kfd_cp_init() reserves a doorbell, buffers and space in run lists, and
  * creates the MQD. Returns 0; -EPERM if run lists have no space; -EBUSY if the doorbell of a
  * checkpoint is taken; -EINVAL, -ENOMEM, -ECANCELED. The caller holds kfd_process.mutex.
  */

@@ -87,8 +87,8 @@ static u32 kfd_sdma_doorbell(unsigned int engine, unsigned int slot)
 }
 
 /*
- * Take the hardware queue that the checkpoint names, because each hardware queue has its own
- * doorbell, and the process rings the doorbell of this one.
+ * Reserve the hardware queue that the checkpoint names. The restored process rings the doorbell of
+ * this hardware queue, and each hardware queue has its own doorbell.
  */
 static int kfd_sdma_take_slot(struct kfd_queue *q,
 			      const struct kfd_queue_saved *saved)
@@ -113,8 +113,8 @@ static int kfd_sdma_take_slot(struct kfd_queue *q,
 }
 
 /*
- * Take a free hardware queue of an engine in mask @want. As in amdkfd, queues are spread over these
- * engines.
+ * Reserve a free hardware queue of an engine in mask @want. As in amdkfd, queues are spread over
+ * these engines.
  */
 static int kfd_sdma_get_slot(struct kfd_queue *q, u32 want)
 {
@@ -149,7 +149,7 @@ static void kfd_sdma_put_slot(struct kfd_queue *q)
 }
 
 /*
- * Give back the VMID of the process's address space when its last SDMA queue on the GPU is
+ * Release the VMID of the process's address space when the process's last SDMA queue on the GPU is
  * destroyed.
  */
 static void kfd_sdma_put_vmid(struct kfd_process_device *pdd)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Submits run lists to the CP. A run list has the compute queues of all processes that may run.
- * The CP assigns VMIDs to processes and hardware queues to queues. If VMIDs or hardware queues
- * are too few, the CP assigns time slices. The driver submits each change as a new list.
+ * Submits run lists to the CP. A run list has those compute queues of all processes that may run at
+ * present. The CP assigns VMIDs to processes and hardware queues to queues. If VMIDs or hardware
+ * queues are too few, the CP assigns time slices. After each change of these queues, the driver
+ * submits a new list.
  */
 #include <linux/sched/mm.h>
 

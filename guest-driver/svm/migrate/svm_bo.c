@@ -136,8 +136,9 @@ bool svm_bo_vacate(struct vgpu_bo *bo)
 	dma_resv_assert_held(bo->tbo.base.resv);
 
 	/*
-	 * If the BO has no pages, nothing needs to move. reap_work frees the svm_bo; reap_work has
-	 * taken the reservation before if sb is NULL, and still has to take it if not.
+	 * If the BO has no pages, nothing needs to move. If sb is NULL, reap_work has already
+	 * detached the svm_bo from the BO. Otherwise sb is valid, because reap_work frees sb only
+	 * after taking the reservation, which the caller holds.
 	 */
 	if (!sb || svm_bo_is_empty(sb))
 		return true;

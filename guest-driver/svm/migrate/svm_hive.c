@@ -16,11 +16,11 @@
  *
  * A peer may be removed while another task accesses struct page of its VRAM: the task holds no
  * reference to the pages that HMM returns, and its process need not use the peer at all, for
- * example if it is a forked child of a process that does. From svm_peer_enter() to
- * svm_peer_leave() struct page and the node stay valid. The removal of a peer first migrates
- * all its VRAM to system memory, which calls the notifier of each page, then waits for all
- * calls of svm_peer_leave() (svm_peer_wait()). A task that calls svm_peer_enter() later finds
- * the sequence number changed, and accesses no page.
+ * example if the process is a forked child of a process that uses the peer. From svm_peer_enter()
+ * to svm_peer_leave() struct page and the node stay valid. The removal of a peer first migrates all
+ * its VRAM to system memory, which calls the notifier of each page, then waits for all calls of
+ * svm_peer_leave() (svm_peer_wait()). A task that calls svm_peer_enter() later finds the sequence
+ * number changed, and accesses no page.
  */
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -132,7 +132,7 @@ enum svm_place svm_page_place(struct svm_view *view, struct page *page,
 			       0;
 		/*
 		 * If a reset has ever lost the content of this VRAM, the caller has to test each
-		 * page.
+		 * page with svm_page_in_use_lost().
 		 */
 		view->lost |= !!atomic_read(&home->vdev->hw->vram_epoch);
 	}

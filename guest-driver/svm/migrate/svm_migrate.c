@@ -457,7 +457,8 @@ static bool svm_touch_pause(struct page *page)
  *
  * The number of tries is limited, because another thread may have unmapped the page from the
  * address while another process still maps the page. Then no try selects the page, and
- * svm_touch_pause() does not detect this. The repeated access no longer finds the page.
+ * svm_touch_pause() does not detect this. After the return, the repeated access no longer finds the
+ * page at the address.
  */
 static vm_fault_t svm_touch_move(struct svm_bo *sb, struct vm_fault *vmf)
 {

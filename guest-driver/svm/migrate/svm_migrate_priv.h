@@ -187,10 +187,10 @@ long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 			   unsigned long npages);
 
 /*
- * svm_migrate.c. Called at the start of a CPU fault of @page, a page of @sb. Returns true to the
- * first fault of the page: the caller migrates the page, then calls svm_touch_end(); @waiter is
- * not used. Returns false to a later fault: the caller waits for @waiter->done, and has no
- * reference to the page until then; @touch is not used.
+ * svm_migrate.c. Called at the start of a CPU fault of @page, a page of @sb. Returns true for the
+ * first fault of the page: the caller migrates the page, then calls svm_touch_end(); @waiter is not
+ * used. Returns false for a later fault: the caller waits for @waiter->done, and has no reference
+ * to the page until then; @touch is not used.
  */
 bool svm_touch_begin(struct svm_bo *sb, struct svm_touch *touch, struct page *page,
 		     struct svm_touch_waiter *waiter);
@@ -202,8 +202,8 @@ void svm_touch_end(struct svm_bo *sb, struct svm_touch *touch);
 /*
  * dev_pagemap_ops.migrate_to_ram: a CPU fault of a page in VRAM. The caller holds mmap_lock for
  * reading and a reference to vmf->page. The caller may be any process that maps the page: after
- * fork, also a process that does not use KFD. Of the locks of SVM and KFD the function takes
- * svm_bo.touch_lock only.
+ * fork, also a process that does not use KFD. Of the locks of SVM and KFD, the function takes only
+ * svm_bo.touch_lock.
  */
 vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf);
 

@@ -255,7 +255,8 @@ static void job_ends_in_order(struct kunit *test)
 
 /*
  * The device is unplugged while a job of the address space is on the engine. Catches:
- * vgpu_sched_wait_vm() returns before the job is done, so that the job's memory is unmapped.
+ * vgpu_sched_wait_vm() returns before the job is done, so that its caller unmaps memory that the
+ * job still uses.
  */
 static void job_waited_for(struct kunit *test)
 {

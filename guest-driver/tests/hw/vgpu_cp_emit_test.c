@@ -256,8 +256,7 @@ static void cp_hangs(struct kunit *test)
 
 /*
  * The state of the queues is lost in a reset after a caller has chosen the queues of a list.
- * Catches: the list is stored, so that the CP starts queues from MQDs of an earlier time after the
- * reset.
+ * Catches: the list is stored, so that after the reset the CP starts queues from outdated MQDs.
  */
 static void cp_list_of_lost_queues(struct kunit *test)
 {

@@ -104,9 +104,9 @@ static int reset_run(struct kunit *test, struct reset_mock *m, bool *lost)
 }
 
 /*
- * Catches: the reset stops other CPUs, so that the thread does not set READY; page table
- * updates or interrupt handlers access the device during the reset; a write to VRAM is still in
- * the HDP when the reset begins.
+ * Catches: the reset stops other CPUs, so that the thread that replaces the PSP does not set READY;
+ * page table updates or interrupt handlers access the device during the reset; a write to VRAM is
+ * still in the HDP when the reset begins.
  */
 static void reset_beside_cpu(struct kunit *test)
 {

@@ -182,9 +182,9 @@ static void fault_of_kernel(struct kunit *test)
 }
 
 /*
- * A fault of VMID 0 follows a user's fault that is still latched, so the status register does
- * not show the fault of VMID 0. Only an interrupt entry reports it. Catches: the gate opens
- * after the user's fault.
+ * A fault of VMID 0 follows a user's fault that is still latched, so the status register does not
+ * show the fault of VMID 0. Only an interrupt entry reports the fault of VMID 0. Catches: the gate
+ * opens after the user's fault.
  */
 static void fault_behind_user(struct kunit *test)
 {

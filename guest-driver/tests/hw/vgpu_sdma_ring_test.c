@@ -192,8 +192,8 @@ static void ring_full(struct kunit *test)
 }
 
 /*
- * A job's number has 64 bits. The number in its TRAP wraps at 28 bits, the number in its FENCE at
- * 32 bits.
+ * Run jobs while their numbers wrap. A job's number has 64 bits; the job's TRAP contains the low 28
+ * bits, the job's FENCE the low 32 bits.
  */
 static void ring_numbers_wrap(struct kunit *test)
 {
@@ -216,7 +216,7 @@ static void ring_numbers_wrap(struct kunit *test)
 
 /*
  * Interrupts may be late, so a job number that the engine writes completes all jobs up to this
- * number. Catches: only the fence of this job signals.
+ * number. Catches: only the fence of the job with exactly this number signals.
  */
 static void ring_many_at_once(struct kunit *test)
 {

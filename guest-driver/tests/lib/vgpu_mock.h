@@ -13,7 +13,7 @@
 #include "vm/vgpu_vm_priv.h"
 
 #define VGPU_MOCK_VRAM		SZ_64M
-#define VGPU_MOCK_GTT		SZ_64M		/* bytes of GTT memory */
+#define VGPU_MOCK_GTT		SZ_64M
 #define VGPU_MOCK_GART_PAGES	12288u		/* the first 8192 pages are windows */
 
 /**

@@ -365,8 +365,8 @@ static void create_check_place(struct kunit *test, struct vgpu_bo *bo, u32 mem_t
 
 /*
  * Another thread reserves the only BO before every try, and drops the reservation after the try.
- * Catches: an allocation only waits for the reservation after each failed try, so that the
- * allocation fails when its tries are used up.
+ * Catches: an allocation waits for the reservation only between its tries, so that every try finds
+ * the BO reserved, and the allocation fails.
  */
 static void create_held(struct kunit *test)
 {

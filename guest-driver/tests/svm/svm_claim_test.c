@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test svm_claim() (svm/svm_claim.c), which claims addresses at which a BO is about to be
- * mapped. Catches: a BO overlaps a range; a range is created over a BO whose mapping is not
- * complete; a claim is not released; a claim takes mmap_lock without need, which crashes
- * because the test's process has no mm.
+ * Test svm_claim() (svm/svm_claim.c), which claims addresses at which a BO is about to be mapped.
+ * Catches: a BO overlaps a range; a range is created over a BO whose mapping is not complete; a
+ * claim is not released; a claim takes mmap_lock without need (the test would crash, because its
+ * process has no mm).
  */
 #include <linux/interval_tree.h>
 #include <linux/sizes.h>

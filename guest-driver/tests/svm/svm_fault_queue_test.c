@@ -190,8 +190,8 @@ static void fault_expect_ack(struct kunit *test, struct fault_mock *m, u64 acks,
 }
 
 /*
- * Check that faults of another process, and of an unused PASID, are handled while a worker
- * stalls.
+ * Check that faults of another process, and of an unused PASID, are handled while the worker of
+ * m->stalled waits for mmap_lock.
  */
 static void fault_beside_stalled(struct kunit *test)
 {
@@ -263,9 +263,9 @@ static void fault_bounded(struct kunit *test)
 }
 
 /*
- * A fault waits for a stalled worker. Meanwhile a reset frees the fault's CAM slot, and a fault
- * of another process gets the slot. Catches: the slot is acknowledged again, for the fault that
- * waited.
+ * A fault waits for the stalled worker of its process. Meanwhile a reset frees the fault's CAM
+ * slot, and a fault of another process gets the slot. Catches: the slot is acknowledged again, for
+ * the fault that waited.
  */
 static void fault_slot_reused(struct kunit *test)
 {
@@ -306,8 +306,9 @@ static void fault_cam_full(struct kunit *test)
 			read_poll_timeout(fault_acks, now, now == VGPU_RETRY_CAM_SLOTS,
 					  USEC_PER_MSEC, FAULT_TIMEOUT_US, false, m), 0);
 	/*
-	 * cam_work acknowledges the slots while the worker still stalls. Wait for the end of
-	 * cam_work.
+	 * The worker of m->stalled still waits for mmap_lock, so cam_work has acknowledged the
+	 * slots. Wait for the end of cam_work, because it counts the stall in VGPU_STAT_CAM_STALLS
+	 * only after the acknowledgments.
 	 */
 	flush_delayed_work(&m->sn.cam_work);
 	KUNIT_EXPECT_EQ(test, pdd->evicted, 2);

@@ -136,7 +136,10 @@ static void svm_test_unmap_log_sequence(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, log.iv[0].first, 0UL);
 	KUNIT_EXPECT_EQ(test, log.iv[0].last, 999UL);
 
-	/* The highest page has no neighbour above it. */
+	/*
+	 * The highest page has no neighbour above it, so the number of that neighbour must not wrap
+	 * around.
+	 */
 	svm_unmap_log_add(&log, (struct svm_interval){ ULONG_MAX, ULONG_MAX });
 	KUNIT_EXPECT_EQ(test, log.n, 2);
 }

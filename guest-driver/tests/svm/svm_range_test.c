@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Test svm_range_remove() (svm/svm_range.c), which is called on munmap() and at the end of a
- * process. Catches: a range is removed from the tree, and loses its MMU notifier, while the GPU
- * has entries for its pages, so that the GPU accesses pages that the kernel reuses.
+ * process. Catches: a range is removed from the tree, and loses its MMU notifier, while the GPU has
+ * entries for the range's pages, so that the GPU accesses pages that the kernel reuses.
  */
 #include <linux/interval_tree.h>
 #include <linux/io.h>
