@@ -347,8 +347,8 @@ static enum svm_verdict svm_fault_judge(struct kfd_process *p,
 	if (verdict == SVM_FAULT_DENIED) {
 		kfd_process_vm_fault(pdd, f->page, f->write);
 		/*
-		 * Write the PTE before the report: user space may map memory at the page as soon
-		 * as it reads the report.
+		 * Write the PTE before the report: user space may map memory at the page as soon as
+		 * the report arrives.
 		 */
 		svm_fault_write_noretry(svms, gpu, f->page);
 		vgpu_stat_add(node->vdev, VGPU_STAT_FAULTS_UNREPAIRED, 1);

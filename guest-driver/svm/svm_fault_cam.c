@@ -7,8 +7,8 @@
  * queues as there are slots. So when all slots are taken, svm_cam_work() looks for processes that
  * own slots and have had no fault acknowledged for SVM_CAM_STALL_MS, takes their queues off the
  * GPU, then acknowledges their slots. When the worker of a process has served its current fault,
- * svm_cam_resume() puts the process's queues back; an access whose page table entry is still
- * missing faults again.
+ * svm_cam_resume() puts the process's queues back on the GPU. Then an access whose page table entry
+ * is still missing faults again.
  */
 #include <linux/bitops.h>
 #include <linux/jiffies.h>
@@ -119,9 +119,10 @@ static unsigned long svm_cam_take(struct svm_fault_queue *q)
 	for_each_set_bit(i, &slots, VGPU_RETRY_CAM_SLOTS) {
 		sn->cam_owners[i] = NULL;
 		/*
-		 * Drop the slot's fault if it is queued. If it is being served, record that its
-		 * slot was acknowledged. A reset that frees the slot makes both cases possible at
-		 * the same time: one fault with this slot is queued, an older one is being served.
+		 * If the slot's fault is queued, drop the fault. If the fault is being served,
+		 * record that its slot was acknowledged. A reset that frees the slot makes both
+		 * cases possible at the same time: one fault with this slot is queued, an older one
+		 * is being served.
 		 */
 		if (!list_empty(&sn->slots[i].link))
 			list_del_init(&sn->slots[i].link);

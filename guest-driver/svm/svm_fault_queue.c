@@ -78,8 +78,8 @@ static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 	}
 	if (slot && !known) {
 		/*
-		 * If another fault with this CAM slot is queued, replace it: a reset or a ring
-		 * overflow has freed the slot.
+		 * If another fault with this CAM slot is queued, replace that fault, because a
+		 * reset or a ring overflow has freed the slot since.
 		 */
 		if (waits)
 			list_del(&slot->link);
@@ -91,8 +91,8 @@ static bool svm_fault_add(struct svm_fault_queue *q, const struct svm_fault *f)
 	spin_unlock(&sn->fault_lock);
 
 	/*
-	 * Do not count an entry that repeats a fault or replaces a queued fault, because one
-	 * acknowledgment is enough for both entries.
+	 * Do not count an entry that repeats a fault or replaces a queued fault, because both
+	 * entries share one acknowledgment.
 	 */
 	if (!waits && !known)
 		vgpu_stat_add(vdev, f->retry ? VGPU_STAT_FAULTS_RETRY :

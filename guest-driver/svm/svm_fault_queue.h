@@ -31,7 +31,7 @@ struct svm_range_list;
  * @since: jiffies when a fault of the queue was last acknowledged, or when the queue got a CAM
  *         slot while it owned none, whichever is later
  * @off: svm_cam_work() has taken the process's user queues off the GPU; the current run of @work,
- *       or the next one, puts them back at its end
+ *       or the next one, puts these queues back on the GPU at the end of the run
  * @work: serves the faults; holds a reference to the process while queued or running
  *
  * svm_node.fault_lock protects @pending, @batch, @reports, @serving, @since and @off.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Map CPU memory in GPU page tables, and store the DMA addresses of its pages. */
+/* Map CPU memory in GPU page tables, and store the DMA addresses of the mapped pages. */
 #ifndef SVM_MAP_H
 #define SVM_MAP_H
 

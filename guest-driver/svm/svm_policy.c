@@ -110,8 +110,8 @@ static bool svm_reaches(const struct svm_range *r, unsigned int gpu,
 }
 
 /*
- * Return true if all GPUs for which the range is mapped without faults reach @home's VRAM. If a
- * GPU does not reach that VRAM, mapping the pages for this GPU would migrate them to system memory
+ * Return true if all GPUs for which the range is mapped without faults reach @home's VRAM. If a GPU
+ * does not reach that VRAM, mapping the pages for this GPU would migrate the pages to system memory
  * again.
  */
 static bool svm_may_live_at(const struct svm_range *r, unsigned int home)

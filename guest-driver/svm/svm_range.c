@@ -573,7 +573,7 @@ void svm_range_list_fini(struct kfd_process *p)
 	/*
 	 * The process has no references any more. A work item of a fault queue holds a reference
 	 * from when it is queued until shortly before it ends. So no such work item is queued, but
-	 * one that has dropped its reference may still run: wait for it.
+	 * a work item that has dropped its reference may still run. Wait for its end.
 	 */
 	svm_fault_flush(svms);
 	pr_debug("pid %d: no work item of the range list runs\n",

@@ -139,7 +139,8 @@ struct svm_range_list {
  * @prefetch_loc: location of the last prefetch, encoded like @preferred_loc
  * @flags: KFD_IOCTL_SVM_FLAG_*
  * @granularity: log2 of the number of pages that migrate together
- * @bitmap_access: GPUs that have plain ACCESS to the range; their faults may migrate it
+ * @bitmap_access: GPUs that have plain ACCESS to the range; a fault of such a GPU may migrate pages
+ *                 of the range
  * @bitmap_aip: GPUs that have ACCESS_IN_PLACE to the range
  */
 struct svm_attrs {
@@ -160,8 +161,8 @@ struct svm_attrs {
  * @unmapped: munmaps that are not applied to the tree yet; protected by svms->deferred_list_lock
  * @attrs: attributes; protected by svms->lock, but notifiers read attrs.flags without a lock
  * @leader: index of the GPU that is ahead in faults (adaptive policy); protected by svms->lock
- * @lead: number of faults by which @leader is ahead of all other GPUs together, 0: no leader;
- *        protected by svms->lock
+ * @lead: number of faults by which @leader is ahead of all other GPUs together, or 0 if there is no
+ *        leader; protected by svms->lock
  * @notifier: MMU interval notifier of exactly this range
  * @lock: serialises writes of GPU entries with @notifier; taken in notifiers, so holders do
  *        not allocate. Order: see struct svm_range_list

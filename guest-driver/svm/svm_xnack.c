@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Sets the XNACK mode of a process, which decides whether its page faults are repaired. */
+/*
+ * Sets the XNACK mode of a process. The mode decides whether the process's page faults are
+ * repaired.
+ */
 #include <linux/sched/mm.h>
 
 #include "process/kfd_process.h"

@@ -6,8 +6,8 @@
  * events.
  *
  * A bad packet stops one queue. The hardware itself stops an SDMA queue until the queue is loaded
- * again (include/vgpu/sdma.h, CONTEXT_STATUS.EXCEPTION). A compute queue would start again with
- * its next time slice, so the driver keeps the queue stopped until user space destroys it.
+ * again (include/vgpu/sdma.h, CONTEXT_STATUS.EXCEPTION). A compute queue would start again with its
+ * next time slice, so the driver keeps such a queue stopped until user space destroys the queue.
  *
  * A read of poison stops all queues of the process on the GPU. amdkfd resets the GPU as well; this
  * hardware needs no reset after a read of poison.

@@ -6,9 +6,9 @@
  *
  * A kfd_process belongs to an mm. The first open of /dev/kfd creates the process. The end of the mm
  * (exit, exec, a kill at any point) detaches the process; the close of the file does not. An open
- * file stores only the mm of the process that opened it, and every call looks up the kfd_process
- * of that mm. Calls of a child that inherited the file fail with -EBADF, because the child has
- * another mm.
+ * file stores only the mm of the process that opened the file, and every call looks up the
+ * kfd_process of that mm. Calls of a child that inherited the file fail with -EBADF, because the
+ * child has another mm.
  *
  *	open ──► notifier registered ──► hashed
  *	                                    │ mm ends, or a GPU is removed
@@ -21,10 +21,10 @@
  * An mm that opens /dev/kfd again while its process is detached gets another
  * kfd_process with another notifier.
  *
- * kfd_process_detach() removes the process from the hash, so that no lookup finds it, and takes its
- * queues off the GPU. The hash's reference is dropped at the end of the MMU notifier's SRCU grace
- * period. As long as an earlier lookup holds a reference, the process is not torn down. The
- * teardown runs in release_work, which frees these objects in this order:
+ * kfd_process_detach() removes the process from the hash, so that no lookup finds the process, and
+ * takes the process's queues off the GPU. The hash's reference is dropped at the end of the MMU
+ * notifier's SRCU grace period. As long as an earlier lookup holds a reference, the process is not
+ * torn down. The teardown runs in release_work, which frees these objects in this order:
  *
  *	queues, SVM, BOs, address spaces, PASID
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Suspends processes during the system's sleep: from kfd_suspend() to kfd_resume(), the queues of
- * these processes are off the hardware of all GPUs, and restore_work does not bring their BOs back
- * to VRAM.
+ * these processes are off the hardware of all GPUs, and restore_work does not bring the BOs of
+ * these processes back to VRAM.
  */
 #include "process/kfd_evict.h"
 #include "process/kfd_process.h"
@@ -31,8 +31,8 @@ static void kfd_process_resume(struct kfd_process *p)
 	if (p->suspended) {
 		p->suspended = false;
 		/*
-		 * If BOs of the process were evicted, its queues stay off the hardware until
-		 * restore_work has restored the BOs.
+		 * If BOs of the process were evicted, the process's queues stay off the hardware
+		 * until restore_work has restored the BOs.
 		 */
 		for (i = 0; i < p->n_pdds; i++)
 			kfd_process_restore_queues(p->pdds[i]);

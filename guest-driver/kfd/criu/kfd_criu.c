@@ -10,8 +10,8 @@
  * All callers need a capability (kfd_ioctl_criu()). The process itself or its tracer calls
  * PROCESS_INFO, CHECKPOINT and UNPAUSE; only the process itself calls RESTORE; any process may call
  * RESUME. A RESTORE that fails removes the objects that it has created. Address spaces and
- * doorbells stay, because other code reads the pointers to them without a lock. Because they stay,
- * RESTORE cannot be tried again in that process.
+ * doorbells stay, because other code reads the pointers to them without a lock. After such a
+ * failure, RESTORE cannot be tried again in the same process, because it still has these objects.
  */
 #include <linux/capability.h>
 #include <linux/pid.h>

@@ -96,7 +96,8 @@ int kfd_criu_save_queues(struct kfd_process *p, struct kfd_criu_queue *queues);
 /*
  * Create a queue of a checkpoint. Returns 0; -EINVAL; -ENOSPC if the id is taken; -EBUSY if the
  * doorbell or the hardware queue is taken, or if another queue has global wave sync; or an error of
- * kfd_queue_create(). The queue may exist even after an error; the caller then destroys it.
+ * kfd_queue_create(). The queue may exist even after an error; in this case the caller destroys the
+ * queue.
  */
 int kfd_criu_restore_queue(struct kfd_process_device *const *pdds, u32 n_pdds,
 			   const struct kfd_criu_queue *s);

@@ -4,8 +4,8 @@
  *
  * Exceptions are bits in struct kfd_dbg (process), struct kfd_dbg_device (GPU) and struct
  * kfd_queue. A byte in the debugger's file reports that there are new exceptions, and the debugger
- * queries them. A work item writes the byte without blocking. If the file is full, no byte needs to
- * be written, because the debugger has not read the earlier bytes yet.
+ * then queries the exceptions. A work item writes the byte without blocking. If the file is full,
+ * no byte needs to be written, because the debugger has not read the earlier bytes yet.
  */
 #include <linux/file.h>
 #include <linux/fs.h>

@@ -71,7 +71,7 @@ struct kfd_dbg {
  * @exceptions: KFD_EC_MASK_DEVICE exceptions that were raised and not cleared
  * @fault_known: @fault is valid. @fault is the first fault since the debugger last cleared
  *               EC_DEVICE_MEMORY_VIOLATION
- * @fault_held: a fault was reported to the debugger, which has not passed it to the process yet
+ * @fault_held: a fault was reported to the debugger, and the process has not got the fault yet
  * @fault: description of the memory fault, for the debugger and for MEMORY events
  *
  * kfd_dbg_lock protects all members.

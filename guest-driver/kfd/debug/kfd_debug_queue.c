@@ -106,7 +106,10 @@ struct kfd_dbg_ids {
 	DECLARE_BITMAP(mine, KFD_MAX_NUM_OF_QUEUES_PER_PROCESS);
 };
 
-/* Copy the ids from user space, and mark each as invalid until its queue is found. */
+/*
+ * Copy the queue ids from user space, and mark each id as invalid until kfd_dbg_mark() finds the
+ * queue.
+ */
 static int kfd_dbg_get_ids(struct kfd_dbg_ids *ids, u64 user, u32 n)
 {
 	u32 i;

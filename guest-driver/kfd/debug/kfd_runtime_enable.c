@@ -152,9 +152,9 @@ static int kfd_runtime_wait(struct kfd_process *p, enum kfd_runtime_call call)
  * Context: no locks are held. Waits for the debugger's reply.
  *
  * Return: 0; -EINVAL for an unknown mode (amdkfd ignores unknown modes); -EBUSY if the runtime is
- * enabled already; -EEXIST if the process has queues; -EINTR if a signal came before the
- * debugger's reply (if user space repeats the call, it waits for the same reply); -ENODEV if the
- * process is detached.
+ * enabled already; -EEXIST if the process has queues; -EINTR if a signal came before the debugger's
+ * reply (if user space repeats the call, the repeated call waits for the same reply); -ENODEV if
+ * the process is detached.
  */
 int kfd_ioctl_runtime_enable(struct kfd_process *p, void *data)
 {

@@ -119,7 +119,7 @@ static bool signal_at_once(struct vgpu_device *vdev, struct kfd_events *events,
 	bool done = false;
 
 	/*
-	 * Do not spin on the lock. The interrupt may have arrived while this CPU held the lock, and
+	 * Do not spin on the lock. The interrupt may have hit this CPU while it held the lock, and
 	 * another CPU may hold the lock for as long as it takes to wake all calls that wait for an
 	 * event.
 	 */

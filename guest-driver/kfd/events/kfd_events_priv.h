@@ -75,11 +75,14 @@ int kfd_event_publish(struct kfd_process *p, struct kfd_event *ev,
 /* Functions in kfd_event_wait.c. The caller holds the lock of kfd_events.all. */
 
 /*
- * Signal the event: mark the WAIT_EVENTS calls that wait for it, and wake those calls that need no
- * further event.
+ * Signal the event: mark the WAIT_EVENTS calls that wait for the event, and wake those of the calls
+ * that need no further event.
  */
 void kfd_event_set(struct kfd_event *ev);
-/* Called when the event is destroyed: end the calls that wait for it with -EIO. */
+/*
+ * Called when the event is destroyed: make the WAIT_EVENTS calls that wait for the event fail with
+ * -EIO.
+ */
 void kfd_event_abandon(struct kfd_event *ev);
 
 #endif /* KFD_EVENTS_PRIV_H */

@@ -104,8 +104,8 @@ static int kfd_ioctl_svm_check(const void *data, unsigned int usize)
  * struct kfd_ioctl_desc - an ioctl
  * @cmd: command, with the direction and size in this kernel's headers
  * @fn: handler, or NULL if the ioctl is not implemented
- * @check: checks arguments of variable size, or NULL; its @usize is the number of bytes that user
- *         space passed
+ * @check: checks arguments of variable size, or NULL; the parameter @usize is the number of bytes
+ *         that user space passed
  * @absent: error to return if @fn is NULL: amdkfd's error for a GPU without the feature. If
  *          kfd_ioctls has no entry for an ioctl number, @absent is 0 and the ioctl returns
  *          -ENOTTY

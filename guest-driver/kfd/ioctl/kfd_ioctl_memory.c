@@ -212,8 +212,8 @@ int kfd_ioctl_unmap_memory_from_gpu(struct kfd_process *p, void *data)
 }
 
 /*
- * Report the free VRAM, rounded down to 2 MiB. An allocation may get more, because it can evict
- * BOs.
+ * Report the free VRAM, rounded down to 2 MiB. An allocation may get more VRAM than that, because
+ * an allocation can evict BOs.
  */
 int kfd_ioctl_get_available_memory(struct kfd_process *p, void *data)
 {

@@ -244,8 +244,8 @@ int kfd_ioctl_alloc_queue_gws(struct kfd_process *p, void *data)
 	q = kfd_queue_by_id(p, args->queue_id);
 	if (q) {
 		/*
-		 * As the GPU's GWS is not divided, any num_gws other than 0 gives the queue all of
-		 * it.
+		 * A queue gets all of the GPU's global wave sync (GWS) or none, so any num_gws
+		 * other than 0 gives the queue all of the GWS.
 		 */
 		ret = kfd_queue_set_gws(q, args->num_gws);
 		args->first_gws = 0;

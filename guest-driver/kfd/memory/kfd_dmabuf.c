@@ -106,9 +106,9 @@ int kfd_ioctl_get_dmabuf_info(struct kfd_process *p, void *data)
 }
 
 /*
- * Create a kgd_mem with address @va for the BO of @dmabuf. The process has a VM on @pdd, and its
- * mutex is held. Returns 0; -EINVAL if the memory is neither in VRAM nor in GTT; -ENOMEM; or an
- * error of the exporter.
+ * Create a kgd_mem with address @va for the BO of @dmabuf. The process has a VM on @pdd, and
+ * kfd_process.mutex is held. Returns 0; -EINVAL if the memory is neither in VRAM nor in GTT;
+ * -ENOMEM; or an error of the exporter.
  */
 static int kgd_mem_import(struct kfd_process_device *pdd,
 			  struct dma_buf *dmabuf, u64 va, struct kgd_mem **out)

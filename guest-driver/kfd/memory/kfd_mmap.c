@@ -112,9 +112,9 @@ vm_fault_t kfd_fault_insert(struct vm_fault *vmf, struct kfd_node *node, phys_ad
 }
 
 /*
- * Insert the page of a doorbell slice. Look the process up at each fault, because it may have been
- * detached since mmap(). The lookup takes a reference, so that the slice is not unmapped and freed
- * before the fault handler returns.
+ * Insert the page of a doorbell slice. Look the process up at each fault, because the process may
+ * have been detached since mmap(). The lookup takes a reference, so that the slice is not unmapped
+ * and freed before the fault handler returns.
  */
 static vm_fault_t kfd_doorbell_fault(struct vm_fault *vmf)
 {

@@ -82,7 +82,7 @@ void kfd_mmio_zap(const struct kfd_node *node)
 	kfd_mmap_zap(kfd_mmio_mmap_offset(node), KFD_MMAP_SPAN);
 }
 
-/* Look the process up at each fault, because it may have been detached since mmap(). */
+/* Look the process up at each fault, because the process may have been detached since mmap(). */
 static vm_fault_t kfd_mmio_fault(struct vm_fault *vmf)
 {
 	vm_fault_t ret = VM_FAULT_SIGBUS;

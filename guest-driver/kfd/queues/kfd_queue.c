@@ -495,8 +495,8 @@ int kfd_queue_update(struct kfd_queue *q, u64 ring_va, u32 ring_bytes,
 	mutex_unlock(&p->queue_lock);
 
 	/*
-	 * If there is no new ring, keep q->ring: it prevents user space from unmapping the queue's
-	 * last ring.
+	 * If there is no new ring, keep q->ring, because this reference prevents user space from
+	 * unmapping the queue's last ring.
 	 */
 	if (ring) {
 		kfd_queue_put_buffer(&q->ring);

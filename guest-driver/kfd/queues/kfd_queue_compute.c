@@ -17,7 +17,7 @@
 #include "kfd_queue.h"
 #include "kfd_queue_priv.h"
 
-/* Maximum numbers of waves. */
+/* Maximum numbers of waves that the modelled GPU runs at the same time. */
 #define CP_MAX_WAVES_PER_CU	40u
 #define CP_MAX_WAVES_PER_SE	512u
 /* Sizes of the parts of a context save area and of the debugger's area after it, in bytes. */

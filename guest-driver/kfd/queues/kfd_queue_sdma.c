@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Sets up, loads and unloads SDMA queues. Each SDMA queue owns one hardware queue for as long
- * as it exists. Doorbell writes to a queue that is not loaded are lost. kfd_sdma_load()
+ * Sets up, loads and unloads SDMA queues. From its creation to its destruction, each SDMA queue
+ * owns one hardware queue. Doorbell writes to a queue that is not loaded are lost. kfd_sdma_load()
  * therefore reads the write pointer from user memory, as amdkfd does.
  */
 #include <linux/kfd_ioctl.h>

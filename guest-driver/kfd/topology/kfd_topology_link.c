@@ -127,8 +127,8 @@ int kfd_topology_p2p_links(struct kobject *dir, const struct kfd_node *node,
 		    vgpu_peer_find(node->vdev, peer, false) != VGPU_PEER_PCIE)
 			continue;
 		/*
-		 * The route between the two GPUs goes through the CPU node, so it has the weight of
-		 * two PCIe links.
+		 * The route between the two GPUs goes through the CPU node, so the route has the
+		 * weight of two PCIe links.
 		 */
 		ret = kfd_make_pcie(dir, count, node->topology_id,
 				    gpus[i]->topology_id, 2 * KFD_PCIE_WEIGHT,

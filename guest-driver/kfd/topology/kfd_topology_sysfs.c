@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Creates and removes the topology's folders and files. The contents of a file are set when it
- * is created, and do not change.
+ * Creates and removes the topology's folders and files. The contents of a file are set when the
+ * file is created, and do not change.
  */
 #include <linux/slab.h>
 

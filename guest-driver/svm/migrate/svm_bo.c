@@ -20,12 +20,12 @@
  *
  * The task that evicts a BO holds the reservation of this BO and may hold reservations of other
  * BOs. The task may also hold mmap_lock, svms->lock, vgpu_vm_state.alloc_lock or kfd_process.mutex
- * of any process. If the task is a migration, it holds locks of its pages, too. So svm_bo_vacate()
- * takes none of these locks: migrate_device_range() needs no address space and only tries page
- * locks, and notifiers take only locks that reclaim may wait for. A page that is locked or
- * referenced stays in VRAM, and so does the BO of the page; TTM evicts another BO. A migration to
- * VRAM takes reservations with pages locked, so a task that holds a reservation must never wait for
- * a page lock, only try it.
+ * of any process. If the task is a migration, the task also holds the locks of the pages that it
+ * migrates. So svm_bo_vacate() takes none of these locks: migrate_device_range() needs no address
+ * space and only tries page locks, and notifiers take only locks that reclaim may wait for. A page
+ * that is locked or referenced stays in VRAM, and so does the BO of the page; TTM evicts another
+ * BO. A migration to VRAM takes reservations with pages locked, so a task that holds a reservation
+ * must never wait for a page lock, only try it.
  */
 #include <linux/memremap.h>
 #include <linux/migrate.h>

@@ -108,7 +108,10 @@ static long svm_chunk_to_vram(struct kfd_node *node,
 
 	kfd_smi_move_start(&event, r ? r->attrs.prefetch_loc : 0,
 			   r ? r->attrs.preferred_loc : 0);
-	/* migrate_vma_setup() fails for special mappings and hugetlb; their pages do not move. */
+	/*
+	 * migrate_vma_setup() fails for special mappings and hugetlb, so the pages of such VMAs do
+	 * not move.
+	 */
 	if (migrate_vma_setup(&args) || !args.cpages)
 		goto end_event;
 
@@ -346,9 +349,10 @@ long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
  * with. A thread that faults after the page was unmapped finds a migration entry, for which
  * do_swap_page() waits without a reference.
  *
- * If the page does not move, the first thread tries again without returning: its return would give
- * the waiters their references back, and these would make the next try fail. Other threads that
- * still have a reference drop it when they enter svm_migrate_to_ram() and become waiters.
+ * If the page does not move, the first thread tries again without returning: a return would give
+ * the waiters their references back, and these references would make the next try fail. Other
+ * threads that still have a reference drop it when they enter svm_migrate_to_ram() and become
+ * waiters.
  *
  * Alternatives that do not work:
  *

@@ -110,8 +110,8 @@ long svm_move_alloc_system(struct kfd_node *node, struct vm_area_struct *vma,
 		m->vram[i] = 0;
 		m->sys[i] = DMA_MAPPING_ERROR;
 		/*
-		 * Skip pages in the VRAM of other GPUs. migrate_vma_setup() selects these pages,
-		 * too, because all GPUs of a hive have the same page owner.
+		 * Skip pages in the VRAM of other GPUs. migrate_vma_setup() selects these pages as
+		 * well, because all GPUs of a hive have the same page owner.
 		 */
 		if (!src || !(m->src[i] & MIGRATE_PFN_MIGRATE) ||
 		    !svm_page_is_vram(node, src) || svm_page_has_left(src))

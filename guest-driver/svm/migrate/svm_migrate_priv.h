@@ -96,8 +96,8 @@ struct svm_bo *svm_bo_alloc(struct kfd_node *node, struct svm_range_list *svms,
 			    struct svm_interval iv, unsigned long npages,
 			    u8 granularity);
 /*
- * Unpin the BO, and drop the migration's reference. The migration calls this function at its end,
- * even if it has failed, after it has unlocked all pages.
+ * Unpin the BO, and drop the migration's reference. A migration calls this function at its end,
+ * after it has unlocked all pages; also if the migration has failed.
  */
 void svm_bo_filled(struct svm_bo *sb);
 /*

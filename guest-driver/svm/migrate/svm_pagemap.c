@@ -10,8 +10,8 @@
  * holds a reference to the BO: when the last page is freed, the VRAM of the BO is freed.
  *
  * A CPU access to a page in VRAM calls svm_migrate_to_ram() inside the page fault. Of the locks of
- * SVM and KFD, the function takes svm_bo.touch_lock only, since all data that it needs can be
- * reached from the page. Only the CPU's page tables record where memory is located.
+ * SVM and KFD, this function takes only svm_bo.touch_lock, since the page leads to all data that
+ * the function needs. Only the CPU's page tables record where memory is located.
  */
 #include <linux/highmem.h>
 #include <linux/memremap.h>
@@ -189,8 +189,8 @@ static void svm_evict_failed(struct kfd_node *node, long left)
  *
  * Context: process context; sleeps. Takes no lock of svm/ except those of notifiers.
  *
- * Return: 0, or -EBUSY if @all and pages are left in VRAM. The function logs such pages, and
- * they stay valid.
+ * Return: 0, or -EBUSY if @all and pages are left in VRAM. The function logs the number of pages
+ * that are left; these pages stay valid.
  */
 int svm_node_evict(struct kfd_node *node, bool all)
 {

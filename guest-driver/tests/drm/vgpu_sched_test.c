@@ -168,7 +168,7 @@ static void job_unplugged(struct kunit *test)
 }
 
 /*
- * Run a job whose VRAM was lost. Check that it fails with -ECANCELED and leaves nothing on the
+ * Run a job whose VRAM was lost. Check that the job fails with -ECANCELED and leaves nothing on the
  * ring.
  */
 static void job_run_lost(struct kunit *test, struct job_mock *m)
@@ -227,9 +227,9 @@ static void job_complete_late(struct work_struct *work)
 }
 
 /*
- * A job fails before it is submitted, while an earlier job of the address space is on the engine.
- * Catches: the fence of the failed job signals before the earlier job is done, so that the file
- * seems to be idle.
+ * A job fails before its submission, while the engine still runs an earlier job of the same address
+ * space. Catches: the fence of the failed job signals before the earlier job is done, so that the
+ * file seems to be idle.
  */
 static void job_ends_in_order(struct kunit *test)
 {
@@ -254,7 +254,7 @@ static void job_ends_in_order(struct kunit *test)
 }
 
 /*
- * The device is unplugged while a job of the address space is on the engine. Catches:
+ * The device is unplugged while the engine runs a job of the address space. Catches:
  * vgpu_sched_wait_vm() returns before the job is done, so that its caller unmaps memory that the
  * job still uses.
  */

@@ -114,7 +114,9 @@ static int gmc_flusher(void *arg)
 	kthread_complete_and_exit(&f->ended, 0);
 }
 
-/* Return the invalidation engine with which both hubs were asked to invalidate VMID 3, or 0. */
+/*
+ * Return the invalidation engine through which both hubs were requested to invalidate VMID 3, or 0.
+ */
 static unsigned int gmc_asked(const u32 *mmio)
 {
 	const unsigned long engines = VGPU_INV_ENGINES;
@@ -151,8 +153,8 @@ static void gmc_acknowledge(u32 *mmio, unsigned long engines)
 }
 
 /*
- * Catches: a flush waits for another flush whose acknowledge is late; a flush takes the other
- * flush's acknowledge for its own.
+ * Catches: a flush waits for another flush whose acknowledge is late; one flush ends with the
+ * acknowledge of the other flush.
  */
 static void gmc_flush_side_by_side(struct kunit *test)
 {

@@ -375,8 +375,8 @@ static void ring_job_ends(void *arg, int error)
 		return;
 	}
 	/*
-	 * The second thread ends the job, too, so the test has failed. Stop this thread, because it
-	 * would free the fence a second time.
+	 * Both threads end the job, so the test has failed. Stop the second thread, which would
+	 * free the fence a second time.
 	 */
 	complete(&e->again);
 	dma_fence_end_signalling(false);

@@ -222,7 +222,7 @@ static void evict_not_wanted(struct kunit *test)
 
 	mutex_lock(&m->p.mutex);
 	KUNIT_ASSERT_EQ(test, kfd_process_make_resident(&m->p), 0);
-	/* eviction_work runs as if it was queued for an earlier fence. */
+	/* Run eviction_work as if it had been queued for an earlier fence. */
 	schedule_work(&m->p.eviction_work);
 	flush_work(&m->p.eviction_work);
 	KUNIT_EXPECT_FALSE(test, info->evicted);

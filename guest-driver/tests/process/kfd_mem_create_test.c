@@ -380,7 +380,7 @@ static void create_held(struct kunit *test)
 }
 
 /*
- * Two BOs are reserved, and the owner of the first BO refuses its eviction. Catches: an
+ * Two BOs are reserved, and the owner of the first BO refuses the eviction of this BO. Catches: an
  * allocation waits only for the reservation of the first BO.
  */
 static void create_held_behind(struct kunit *test)

@@ -346,7 +346,10 @@ struct policy_case {
 };
 
 static const struct policy_case policy_table[] = {
-	/* Memory moves to the GPU that faults, but not back after another GPU has pulled it. */
+	/*
+	 * Memory moves to the GPU that faults, but does not move back after another GPU's fault has
+	 * moved it away.
+	 */
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "0", "0" },
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "000", "000" },
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "010101", "01...." },

@@ -282,8 +282,8 @@ static void fault_slot_reused(struct kunit *test)
 
 /*
  * All CAM slots have faults of the stalled process. Check that the queues of the process are
- * evicted before the slots are released, and put back on the hardware when its worker continues,
- * and that no slot is acknowledged twice.
+ * evicted before the slots are released, that the queues are put back on the hardware when the
+ * process's worker continues, and that no slot is acknowledged twice.
  */
 static void fault_cam_full(struct kunit *test)
 {
