@@ -317,9 +317,9 @@ int svm_attr_set(struct kfd_process *p, struct svm_interval iv, u32 nattrs,
 }
 
 /*
- * Called for each range in turn, with the range's location @loc; @first is true for the first
- * range. Computes *@folded, which is the location that all ranges have in common or, if they
- * differ, KFD_IOCTL_SVM_LOCATION_UNDEFINED.
+ * Called once for each range, with the range's location @loc; @first is true for the first range.
+ * Computes *@folded, which is the location that all ranges have in common or, if they differ,
+ * KFD_IOCTL_SVM_LOCATION_UNDEFINED.
  */
 static void svm_attr_fold_loc(u32 *folded, u32 loc, bool first)
 {

@@ -194,8 +194,8 @@ static bool svm_fault_take(struct svm_fault_queue *q, const struct svm_fault *by
 }
 
 /*
- * Handle and acknowledge a fault. Then acknowledge those other faults of the batch whose accesses
- * the repair of this fault allows, too.
+ * Handle and acknowledge a fault. Then acknowledge each further fault of the batch whose access is
+ * allowed by the repair of this fault.
  */
 static void svm_fault_handle(struct svm_fault_queue *q, struct svm_fault *f)
 {

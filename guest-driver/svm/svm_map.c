@@ -6,10 +6,10 @@
  *
  * svm_map_chunk() is the only function that writes valid GPU entries of SVM. The function gets the
  * pages from HMM, maps them for DMA, and then, under range.lock, tests whether an invalidation has
- * changed the pages since HMM returned them. The notifier takes the same lock to clear entries. So
- * an invalidation either follows and clears the new entries, or has changed the notifier's sequence
- * number, and the loop starts again. All allocations (page tables, DMA slots) are done before the
- * lock is taken.
+ * changed the pages since HMM returned them. The notifier takes the same lock to clear entries. If
+ * an invalidation comes after the new entries were written, the notifier clears these entries. If
+ * an invalidation came earlier, the notifier's sequence number has changed, and the loop starts
+ * again. All allocations (page tables, DMA slots) are done before the lock is taken.
  */
 #include <linux/bitfield.h>
 #include <linux/hmm.h>

@@ -25,9 +25,9 @@
  * same time might never have entries for both. So two rules apply to every policy:
  *
  *	another GPU	A page that was migrated to a GPU within SVM_RECENT_NS, and was taken
- *			away by another GPU's fault, is not migrated there again, but mapped
- *			where it is. With "adaptive" this rule is not needed for two GPUs that
- *			fault in turn, since neither is ahead
+ *			away by another GPU's fault, is not migrated to the first GPU again,
+ *			but mapped where it is. With "adaptive" this rule is not needed for
+ *			two GPUs that fault in turn, since neither is ahead
  *	full VRAM	Of the faults that would evict other memory, every second one migrates
  *			nothing. A page that is mapped in place does not fault again, so in
  *			the end all pages that are needed at the same time are mapped

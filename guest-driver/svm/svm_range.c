@@ -213,9 +213,9 @@ int svm_range_split_at(struct svm_range_list *svms, unsigned long page)
 		return PTR_ERR(right);
 	}
 	/*
-	 * Merge the state of r twice: before the removal of r, so that the new notifiers clear
-	 * the entries of r; and after the removal, because the notifier of r may have changed
-	 * the state in between.
+	 * Merge the state of r twice: before the removal of r, so that the new notifiers clear the
+	 * entries of r; and after the removal, because the notifier of r may have changed the state
+	 * since the first merge.
 	 */
 	svm_range_inherit(left, r);
 	svm_range_inherit(right, r);
@@ -433,9 +433,9 @@ static bool svm_range_invalidate(struct mmu_interval_notifier *mni,
 	    nr->event == MMU_NOTIFY_PROTECTION_VMA)
 		svm_fault_checkpoint(r->svms);
 	/*
-	 * MMU_NOTIFY_CLEAR may be a truncation, which removes access, too. But the event is too
-	 * frequent to read the GPU clock each time. Instead, svm_fault_judge() reads the clock
-	 * before it denies a fault.
+	 * MMU_NOTIFY_CLEAR may be a truncation, which also removes access. But MMU_NOTIFY_CLEAR is
+	 * too frequent to read the GPU clock at each such event. Instead, svm_fault_judge() reads
+	 * the clock before it denies a fault.
 	 */
 	if (nr->event == MMU_NOTIFY_CLEAR)
 		WRITE_ONCE(r->svms->cleared, true);

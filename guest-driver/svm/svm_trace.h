@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Defines the tracepoints of SVM. @serial is the device's number of a fault, which QEMU's trace
- * prints, too, so that a fault can be followed through both traces.
+ * Defines the tracepoints of SVM. @serial is the device's number of a fault. QEMU's trace prints
+ * the same number, so a fault can be followed through both traces.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM vgpu_svm

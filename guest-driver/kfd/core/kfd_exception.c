@@ -22,8 +22,8 @@
  * @write: the access was a write
  *
  * Implements kfd_process_ops.memory_exception. If a debugger has subscribed to memory faults, the
- * debugger gets the exception, and decides whether the process gets it, too. Without a subscribed
- * debugger the process gets the exception.
+ * debugger gets the exception, and decides whether the process also gets the exception. Without a
+ * subscribed debugger the process gets the exception.
  *
  * Context: fault worker; spinlocks are taken.
  */

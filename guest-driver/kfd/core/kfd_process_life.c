@@ -216,10 +216,10 @@ err_free:
 }
 
 /*
- * Register a new MMU notifier for the process. A notifier that the mm already has is not reused,
- * because that notifier may belong to a process that kfd_process_detach() is ending. The caller
- * holds a reference on mm_users and no lock, since another thread may hold mmap_lock for a long
- * time. The wait for mmap_lock is killable.
+ * Register a new MMU notifier for the process. Do not reuse a notifier that the mm already has: it
+ * may belong to a kfd_process that kfd_process_detach() is ending. The caller holds a reference on
+ * mm_users and no lock, since another thread may hold mmap_lock for a long time. The wait for
+ * mmap_lock is killable.
  */
 static int kfd_process_register(struct kfd_process *p)
 {

@@ -36,7 +36,7 @@ static bool criu_is_empty(struct kfd_process *p)
 	return true;
 }
 
-/* Return true if the head is consistent with itself and with the ioctl's arguments. */
+/* Return true if the fields of the head are valid, and consistent with the ioctl's arguments. */
 static bool criu_head_ok(const struct kfd_criu_head *h,
 			 const struct kfd_ioctl_criu_args *args)
 {

@@ -61,7 +61,7 @@ void kfd_dbg_resume_all(struct kfd_process *p)
  * Waits until the debugger resumes the queue or the session ends, and keeps the queue from being
  * suspended again.
  *
- * Context: kfd_process.mutex is held; the function drops it while it waits. @q stays valid.
+ * Context: kfd_process.mutex is held; the function drops the mutex while waiting. @q stays valid.
  *
  * Return: 0; -EBUSY if another call destroys the queue; -ERESTARTSYS.
  */

@@ -71,7 +71,7 @@ static int kfd_flush(struct file *filp, fl_owner_t owner)
 
 /*
  * Return the process that opened the file, with a reference taken, if this process is the caller's
- * own. If @traced is true, a process that the caller traces is allowed, too. Otherwise return
+ * own. If @traced is true, a process that the caller traces is also allowed. Otherwise return
  * ERR_PTR(): -ENODEV if the caller's process was detached, else -EBADF.
  */
 static struct kfd_process *kfd_file_process(struct file *filp, bool traced)

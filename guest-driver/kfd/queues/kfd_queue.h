@@ -42,8 +42,8 @@ enum kfd_queue_kind {
 /**
  * struct qcm_process_device - the queues of a process on a GPU
  * @pdd: the process's state on the GPU
- * @queues: queues on this GPU; changed with both kfd_process.mutex and
- *          kfd_process.queue_lock held, so that either lock allows to walk the list
+ * @queues: queues on this GPU; changed with both kfd_process.mutex and kfd_process.queue_lock held,
+ *          so that a holder of either lock may walk the list
  * @n_sdma: number of SDMA queues; the address space keeps a VMID while @n_sdma is not zero;
  *          protected by kfd_process.mutex
  * @n_cp: number of compute queues; protected by kfd_sched.lock
@@ -86,7 +86,7 @@ struct qcm_process_device {
  * @loaded: SDMA: the queue is on the hardware; compute: the queue is in run lists
  * @suspended: a debugger has suspended the queue
  * @dying: a call of DESTROY_QUEUE destroys the queue, or waits until the queue is resumed; changed
- *         with kfd_process.mutex held as well
+ *         with both kfd_process.mutex and kfd_process.queue_lock held
  * @exceptions: KFD_EC_MASK_QUEUE exceptions that were not cleared; protected by kfd_dbg_lock
  * @kobj: kfd/proc/<pid>/queues/<id>, or NULL
  * @attrs: files of @kobj

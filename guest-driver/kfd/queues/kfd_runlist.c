@@ -2,8 +2,8 @@
 /*
  * Submits run lists to the CP. A run list has those compute queues of all processes that may run at
  * present. The CP assigns VMIDs to processes and hardware queues to queues. If VMIDs or hardware
- * queues are too few, the CP assigns time slices. After each change of these queues, the driver
- * submits a new list.
+ * queues are too few, the CP runs the processes or queues in time slices. After each change of
+ * these queues, the driver submits a new list.
  */
 #include <linux/sched/mm.h>
 

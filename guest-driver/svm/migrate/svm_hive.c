@@ -15,9 +15,9 @@
  * does not change. The state of the link is read at each mapping.
  *
  * A peer may be removed while another task accesses struct page of its VRAM: the task holds no
- * reference to the pages that HMM returns, and its process need not use the peer at all, for
- * example if the process is a forked child of a process that uses the peer. From svm_peer_enter()
- * to svm_peer_leave() struct page and the node stay valid. The removal of a peer first migrates all
+ * reference to the pages that HMM returns. The task's process need not use the peer: a forked
+ * child, for example, shares the pages of a parent that uses the peer. From svm_peer_enter() to
+ * svm_peer_leave() struct page and the node stay valid. The removal of a peer first migrates all
  * its VRAM to system memory, which calls the notifier of each page, then waits for all calls of
  * svm_peer_leave() (svm_peer_wait()). A task that calls svm_peer_enter() later finds the sequence
  * number changed, and accesses no page.

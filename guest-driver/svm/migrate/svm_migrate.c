@@ -26,7 +26,10 @@
 #include "svm_migrate.h"
 #include "svm_migrate_priv.h"
 
-/* Number of tries of a CPU fault to move its page, with svm_touch_pause() between two tries. */
+/*
+ * Number of times that a CPU fault tries to move its page. svm_touch_pause() waits between two
+ * tries.
+ */
 #define SVM_TOUCH_TRIES		25u
 
 /*
@@ -343,10 +346,10 @@ long svm_migrate_to_system(struct svm_range_list *svms, struct svm_interval iv,
  * the page never moves.
  *
  * Therefore the first thread (struct svm_touch) migrates the page. A thread that enters
- * svm_migrate_to_ram() meanwhile (struct svm_touch_waiter) drops its reference and sleeps.
- * svm_touch_end() takes the reference again for each waiter while the first thread's own reference
- * keeps the page, so that each thread returns with the reference and the vmf->page that it came
- * with. A thread that faults after the page was unmapped finds a migration entry, for which
+ * svm_migrate_to_ram() during this migration (struct svm_touch_waiter) drops its reference and
+ * sleeps. svm_touch_end() takes the reference again for each waiter while the first thread's own
+ * reference keeps the page, so that each thread returns with the reference and the vmf->page that
+ * it came with. A thread that faults after the page was unmapped finds a migration entry, for which
  * do_swap_page() waits without a reference.
  *
  * If the page does not move, the first thread tries again without returning: a return would give

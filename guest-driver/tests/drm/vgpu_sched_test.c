@@ -380,7 +380,7 @@ static struct vgpu_ctx *ctx_new(struct kunit *test, struct job_mock *m)
 
 /*
  * drm_sched_entity_wakeup() clears entity->dependency, and then reads the entity. Catches: the
- * context, which contains the entity, is freed in between.
+ * context, which contains the entity, is freed between these two steps.
  */
 static void ctx_outlives_callback(struct kunit *test)
 {

@@ -91,9 +91,9 @@ static struct evict_mock *evict_mock_new(struct kunit *test)
 }
 
 /*
- * Catches: restore_work is queued after queue_lock is dropped. The destruction of the last queue
- * and kfd_process_info_fini() can run in between; the work item is then queued for a process that
- * is freed.
+ * Catches: restore_work is queued after queue_lock is dropped. Before restore_work is queued, the
+ * last queue can be destroyed and kfd_process_info_fini() can run. Then restore_work is queued for
+ * a process that is freed.
  */
 static void evict_queues_restore(struct kunit *test)
 {

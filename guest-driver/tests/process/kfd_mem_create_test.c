@@ -538,8 +538,8 @@ static void validate_order(struct kunit *test)
 }
 
 /*
- * The move of the second of three BOs fails. Catches: the error is lost, or the third BO is moved
- * nevertheless; BOs stay reserved; the process stays resident without queues, so that its BOs
+ * The move of the second of three BOs fails. Catches: the error is lost; the third BO is moved
+ * after the error; BOs stay reserved; the process stays resident without queues, so that its BOs
  * cannot be evicted.
  */
 static void validate_fails(struct kunit *test)

@@ -11,7 +11,7 @@
 #include "process/kfd_timeslice.h"
 #include "tests/lib/vgpu_mock.h"
 
-/* Start shortly before jiffies wrap. */
+/* Start of the simulated time, shortly before jiffies wrap. */
 #define START	(-msecs_to_jiffies(700))
 
 #define MS(ms)	msecs_to_jiffies(ms)

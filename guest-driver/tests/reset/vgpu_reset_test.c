@@ -9,7 +9,7 @@
 
 #include "reset/vgpu_reset_priv.h"
 
-/* Start shortly before jiffies wrap. */
+/* Start of the simulated time, shortly before jiffies wrap. */
 #define START	(-60ul * HZ)
 
 static void tries_in_a_row(struct kunit *test)
