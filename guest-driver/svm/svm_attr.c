@@ -228,7 +228,10 @@ static int svm_attr_fill_gaps(struct svm_range_list *svms,
 	return 0;
 }
 
-/* Migrate (if @prefetch) and map a range as its attributes require. The caller holds svm_lock(). */
+/*
+ * If @prefetch is true, migrate the range to the location that svm_policy_prefetch() returns. Then
+ * map the range as its attributes require. The caller holds svm_lock().
+ */
 static int svm_attr_place(struct svm_range *r, bool prefetch)
 {
 	struct kfd_process *p = svm_process(r->svms);

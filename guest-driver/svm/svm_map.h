@@ -17,7 +17,7 @@ struct svm_range_list;
 #define SVM_CHUNK_ORDER		9
 #define SVM_CHUNK_PAGES		BIT(SVM_CHUNK_ORDER)	/* number of pages of one page table */
 
-/* Access that svm_map_pages() has to give (svm_map.c). */
+/* Access that svm_map_pages() has to give to the GPU. */
 enum svm_map_access {
 	SVM_MAP_READ,		/* readable, and writable where the CPU has a writable entry */
 	SVM_MAP_WRITE,		/* writable */
@@ -41,7 +41,10 @@ int svm_map_pages(struct svm_range *r, unsigned int gpu,
  * if @lenient is false. The caller holds svm_lock(). Returns 0 or an error of svm_map_pages().
  */
 int svm_map_range(struct svm_range *r, const unsigned long *gpus, bool lenient);
-/* Clear the entries of @iv on all GPUs. The caller holds r->lock, and may be a notifier. */
+/*
+ * Clear the GPU page table entries of @iv on all GPUs. The caller holds r->lock, and may be a
+ * notifier.
+ */
 void svm_unmap_pages(struct svm_range *r, struct svm_interval iv);
 /*
  * Clear all page table entries of @iv on all GPUs. Called when the only entries of @iv are no-retry

@@ -49,7 +49,7 @@
  * on a kernel of any configuration.
  */
 #define SVM_RECENT_NS		NSEC_PER_SEC
-/* Adaptive policy: memory migrates to a GPU that is ahead by more faults than this. */
+/* Adaptive policy: memory migrates to the leading GPU if svm_range.lead exceeds this number. */
 #define SVM_LEAD_PULLS		4
 /* Adaptive policy: limit of svm_range.lead, so that another GPU can catch up. */
 #define SVM_LEAD_MAX		8

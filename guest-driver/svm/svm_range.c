@@ -589,7 +589,7 @@ void svm_range_list_fini(struct kfd_process *p)
 	pr_debug("pid %d: ranges removed: %u\n", p->lead_thread->pid, removed);
 	trace_svm_list_empty(p->lead_thread->pid, p->pasid);
 
-	/* Without notifiers, these two work items are not queued again. */
+	/* All notifiers are removed now, so these two work items are not queued again. */
 	cancel_work_sync(&svms->deferred_list_work);
 	cancel_delayed_work_sync(&svms->restore_work);
 

@@ -138,7 +138,10 @@ static void kfd_process_detach(struct kfd_process *p)
 	if (!kfd_process_unhash(p))
 		return;
 
-	/* The memory of the process is about to be freed, and the GPUs must not access it. */
+	/*
+	 * The process's memory is about to be freed. Take the queues off the GPUs, so that the GPUs
+	 * do not access this memory.
+	 */
 	for (i = 0; i < p->n_pdds; i++)
 		kfd_process_evict_queues(p->pdds[i]);
 	svm_drain_faults(p);

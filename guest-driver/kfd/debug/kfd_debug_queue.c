@@ -166,9 +166,9 @@ static bool kfd_dbg_may_suspend(const struct kfd_queue *q)
 }
 
 /*
- * For each queue of @pdd that is in @ids, set kfd_queue.suspended to @suspend, except for queues
- * that kfd_dbg_may_suspend() refuses. Return the number of queues whose kfd_queue.suspended was set
- * to @suspend. The caller holds queue_lock.
+ * For each queue of @pdd that is in @ids, set kfd_queue.suspended to @suspend. If @suspend is true,
+ * skip queues that are not suspended yet and that kfd_dbg_may_suspend() refuses. Return the number
+ * of queues whose kfd_queue.suspended was set to @suspend. The caller holds queue_lock.
  */
 static int kfd_dbg_mark(struct kfd_process_device *pdd, struct kfd_dbg_ids *ids,
 			bool suspend)

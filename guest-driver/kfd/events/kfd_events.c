@@ -721,7 +721,10 @@ void kfd_events_fini(struct kfd_process *p)
 		kfree(ev);
 	xa_destroy(&events->all);
 	if (bo) {
-		/* The reservation cannot fail: it is not interruptible and has no ticket. */
+		/*
+		 * This call cannot fail, because the wait is not interruptible and uses no ww
+		 * ticket.
+		 */
 		ttm_bo_reserve(&bo->tbo, false, false, NULL);
 		vgpu_bo_kunmap(bo);
 		vgpu_bo_unpin(bo);

@@ -36,7 +36,7 @@ void kfd_events_reset(struct kfd_process_device *pdd, bool engine,
 		      bool memory_lost);
 void kfd_events_poison(struct kfd_process_device *pdd);
 
-/* The signal page. */
+/* Read, allocate and map the signal page. */
 void kfd_events_scan(struct kfd_process *p);
 int kfd_events_take_page(struct kfd_process *p, u64 handle);
 int kfd_events_make_page(struct kfd_process *p);

@@ -143,7 +143,7 @@ struct kfd_queue {
 	u8 hw_queue;
 	struct vgpu_sdma_queue_regs regs;
 
-	/* compute */
+	/* Members of compute queues. */
 	struct kfd_mem_attachment *eop;
 	struct kfd_mem_attachment *save;
 	struct vgpu_bo *mqd_bo;

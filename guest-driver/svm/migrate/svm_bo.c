@@ -69,7 +69,10 @@ static void svm_reap_work(struct work_struct *work)
 	llist_for_each_entry_safe(sb, next, llist_del_all(&sn->dead_bos), dead) {
 		struct ttm_buffer_object *tbo = &sb->bo->tbo;
 
-		/* The reservation cannot fail: it is not interruptible and has no ticket. */
+		/*
+		 * This call cannot fail, because the wait is not interruptible and uses no ww
+		 * ticket.
+		 */
 		ttm_bo_reserve(tbo, false, false, NULL);
 		sb->bo->owner = NULL;
 		ttm_bo_unreserve(tbo);

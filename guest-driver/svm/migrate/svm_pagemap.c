@@ -211,7 +211,7 @@ int svm_node_evict(struct kfd_node *node, bool all)
 		}
 	} while (all && left && time_before(jiffies, until));
 	kvfree(m);
-	/* Wait until the BOs of the freed pages are freed. */
+	/* Wait until reap_work has freed the BOs of the freed pages. */
 	flush_work(&sn->reap_work);
 	if (!all || !left)
 		return 0;

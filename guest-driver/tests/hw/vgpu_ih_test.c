@@ -300,7 +300,10 @@ static void ih_linger(struct vgpu_device *vdev, const struct vgpu_iv_entry *iv,
 	WRITE_ONCE(l->inside, true);
 	for (us = 0; us < USEC_PER_SEC && READ_ONCE(to_hw_state(vdev)->ih.slots[0].fn); us++)
 		udelay(1);
-	/* The slot is empty. vgpu_ih_unregister() must not return before this handler does. */
+	/*
+	 * The slot is empty. Stay in the handler, so that a vgpu_ih_unregister() that does not wait
+	 * for the handler returns in this time.
+	 */
 	for (us = 0; us < 20 * USEC_PER_MSEC && !READ_ONCE(l->gone); us++)
 		udelay(1);
 	WRITE_ONCE(l->left, true);

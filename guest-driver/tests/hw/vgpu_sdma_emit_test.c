@@ -54,7 +54,7 @@ static void emit_fill(struct kunit *test)
 		memset(dw, 0xa5, sizeof(dw));
 		KUNIT_ASSERT_EQ(test, vgpu_sdma_emit_fill(dw, dst, value,
 							  bytes), 5);
-		/* The field SIZE is 2, because the fill value is a dword. */
+		/* The field SIZE (bits 31:30) is 2, because the fill value is a dword. */
 		KUNIT_ASSERT_EQ(test, dw[0], 0x8000000b);
 		KUNIT_ASSERT_EQ(test, pair(dw + 1), dst);
 		KUNIT_ASSERT_EQ(test, dw[3], value);

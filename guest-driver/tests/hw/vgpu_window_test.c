@@ -197,7 +197,9 @@ static void window_flush(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, dw[8] >> 16, 0xfff);
 		KUNIT_EXPECT_EQ(test, dw[9], GUARD);
 		KUNIT_EXPECT_TRUE(test, vgpu_sdma_cpu_can(dw, 9));
-		/* Requests to invalidation engines other than those of SDMA are refused. */
+		/*
+		 * Check that requests to invalidation engines other than those of SDMA are refused.
+		 */
 		dw[1]++;
 		KUNIT_EXPECT_EQ(test, vgpu_sdma_cpu_can(dw, 9),
 				engine + 1 < VGPU_NUM_SDMA);

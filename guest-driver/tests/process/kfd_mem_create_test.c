@@ -179,7 +179,7 @@ static void create_release(struct ttm_buffer_object *tbo)
 		m->holding = false;
 		complete(&m->drop);
 	}
-	/* Do not wipe the memory, because there is no engine. */
+	/* Do not wipe the memory, because the mock has no engine that could do so. */
 	to_vgpu_bo(tbo)->flags &= ~AMDGPU_GEM_CREATE_VRAM_WIPE_ON_RELEASE;
 	vgpu_ttm_funcs.release_notify(tbo);
 }

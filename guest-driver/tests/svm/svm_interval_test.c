@@ -151,7 +151,7 @@ static void svm_test_ts(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, svm_ts_after(2, 1));
 	KUNIT_EXPECT_FALSE(test, svm_ts_after(1, 2));
 	KUNIT_EXPECT_FALSE(test, svm_ts_after(1, 1));
-	/* The 48-bit counter wraps. */
+	/* 3 is later than @top, because the 48-bit counter wraps after @top. */
 	KUNIT_EXPECT_TRUE(test, svm_ts_after(3, top));
 	KUNIT_EXPECT_FALSE(test, svm_ts_after(top, 3));
 	/* A 64-bit clock is compared with the 48-bit timestamp of an entry. */

@@ -59,7 +59,7 @@ static struct range_mock *range_mock_new(struct kunit *test)
 	struct range_mock *m = kunit_kzalloc(test, sizeof(*m), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, m);
-	/* kunit_vm_mmap() gives the thread an mm. */
+	/* The test's thread has no mm. kunit_vm_mmap() attaches an mm to the thread. */
 	KUNIT_ASSERT_NE(test, kunit_vm_mmap(test, NULL, 0, PAGE_SIZE, PROT_READ,
 					    MAP_ANONYMOUS | MAP_PRIVATE, 0), 0);
 	m->vm = vm_mock_new(test, false);
