@@ -174,7 +174,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_unbind);
  * vgpu_gart_flush() - make changes of the table effective
  * @vdev: device
  *
- * Context: as vgpu_gmc_flush_tlb().
+ * Context: sleeps. Called neither in the recovery's worker nor with a lock that a reset of the
+ * device takes: see vgpu_gmc_flush_tlb().
  */
 void vgpu_gart_flush(struct vgpu_device *vdev)
 {
@@ -187,7 +188,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_flush);
  * vgpu_gart_try_flush() - vgpu_gart_flush() for the recovery
  * @vdev: device
  *
- * Context: as vgpu_io_begin().
+ * Context: sleeps; takes io_lock. May be called in MMU notifiers, reclaim and the recovery's
+ * worker.
  *
  * Return: 0, or -ETIMEDOUT if a hub does not acknowledge. The caller then resets the
  * device.

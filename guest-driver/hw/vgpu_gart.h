@@ -13,8 +13,8 @@
 
 struct vgpu_device;
 
-#define VGPU_GART_START		0ull		/* MC address */
-#define VGPU_GART_SIZE		0x20000000ull	/* bytes */
+#define VGPU_GART_START		0ull		/* MC address of the GART's first page */
+#define VGPU_GART_SIZE		0x20000000ull	/* bytes that the GART maps */
 #define VGPU_GART_PAGES		(VGPU_GART_SIZE >> VGPU_PAGE_SHIFT)
 /* Bytes of the GART's page table in VRAM. */
 #define VGPU_GART_TABLE_BYTES	(VGPU_GART_PAGES * sizeof(__le64))
@@ -23,7 +23,7 @@ struct vgpu_device;
  * Transfer windows at the start of the GART, one for each SDMA engine with a ring of the
  * kernel. The jobs that use a window write its entries.
  */
-#define VGPU_GTT_WINDOW_PAGES	4096u		/* 16 MiB each */
+#define VGPU_GTT_WINDOW_PAGES	4096u		/* pages of a window: 16 MiB */
 #define VGPU_GTT_NUM_WINDOWS	VGPU_NUM_SDMA
 
 /* Dwords that vgpu_gart_emit_flush_tlb() writes. */

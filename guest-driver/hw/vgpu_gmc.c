@@ -158,7 +158,10 @@ static void hub_set_inv_range(struct vgpu_device *vdev, unsigned int hub,
 		   VGPU_PREP(VM_INVALIDATE_ENG_ADDR_RANGE__PAGE, page));
 }
 
-/* The number of pages in a range must be a power of two, and the range naturally aligned. */
+/*
+ * hub_set_inv_range() requires that the number of pages is a power of two and that the range starts
+ * at a multiple of its size. Here the ranges are the GTT windows.
+ */
 static_assert(!(VGPU_GTT_WINDOW_PAGES & (VGPU_GTT_WINDOW_PAGES - 1)));
 static_assert(!((VGPU_GART_START >> VGPU_PAGE_SHIFT) % VGPU_GTT_WINDOW_PAGES));
 
@@ -374,7 +377,8 @@ static void gmc_set_root(struct vgpu_device *vdev, unsigned int vmid, u64 pde)
  *
  * Flushes the VMID's translations.
  *
- * Context: as vgpu_gmc_flush_tlb().
+ * Context: sleeps. Called neither in the recovery's worker nor with a lock that a reset of the
+ * device takes: see vgpu_gmc_flush_tlb().
  */
 void vgpu_gmc_set_context(struct vgpu_device *vdev, unsigned int vmid,
 			  u64 root_vram_offset)
@@ -394,7 +398,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_set_context);
  *
  * Flushes the VMID's translations, so that the caller may free the tables afterwards.
  *
- * Context: as vgpu_gmc_flush_tlb().
+ * Context: sleeps. Called neither in the recovery's worker nor with a lock that a reset of the
+ * device takes: see vgpu_gmc_flush_tlb().
  */
 void vgpu_gmc_clear_context(struct vgpu_device *vdev, unsigned int vmid)
 {
@@ -412,7 +417,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_clear_context);
  * @vmid: 1 to 15
  * @pasid: PASID that the VMID's faults and interrupts carry; 0 unbinds
  *
- * Context: as vgpu_io_begin(); one caller at a time for a VMID.
+ * Context: sleeps; takes io_lock. May be called in MMU notifiers, reclaim and the recovery's
+ * worker. One caller at a time for a VMID.
  */
 void vgpu_gmc_set_pasid(struct vgpu_device *vdev, unsigned int vmid, u16 pasid)
 {

@@ -89,7 +89,7 @@ static int inv_request(struct vgpu_device *vdev, unsigned int engine, u32 vmid_m
 /**
  * vgpu_gmc_invalidate() - flush the TLB for a caller that has access to the BARs
  * @vdev: device
- * @vmid_mask: as for vgpu_gmc_flush_tlb()
+ * @vmid_mask: bitmap of the VMIDs
  *
  * Context: sleeps; between vgpu_io_begin() and vgpu_io_end(), or io_lock held for writing,
  * or bring-up.
@@ -181,11 +181,12 @@ static int inv_await_reset(struct vgpu_device *vdev, unsigned int epoch)
 /**
  * vgpu_gmc_try_flush() - flush the TLB without waiting for a recovery
  * @vdev: device
- * @vmid_mask: as for vgpu_gmc_flush_tlb()
+ * @vmid_mask: bitmap of the VMIDs
  *
  * For the recovery's worker, which must not wait for a recovery.
  *
- * Context: as vgpu_io_begin().
+ * Context: sleeps; takes io_lock. May be called in MMU notifiers, reclaim and the recovery's
+ * worker.
  *
  * Return: 0, or -ETIMEDOUT if a hub does not acknowledge. The caller then resets the
  * device.
@@ -209,8 +210,9 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gmc_try_flush);
  * When the function returns 0, no access that used an old translation is in flight. If the
  * device did not acknowledge, it has been reset or given up before the function returns.
  *
- * Context: as vgpu_io_begin(), but neither in the recovery's worker nor with a lock that a
- * reset of the device takes: vgpu_sdma_ring.end_lock, .rlc_lock, vgpu_cp.lock.
+ * Context: sleeps; takes io_lock. May be called in MMU notifiers and reclaim, but neither in the
+ * recovery's worker nor with a lock that a reset of the device takes: vgpu_sdma_ring.end_lock,
+ * .rlc_lock, vgpu_cp.lock.
  *
  * Return:
  * * 0

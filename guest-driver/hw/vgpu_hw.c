@@ -80,7 +80,8 @@ void vgpu_hw_quiesce(struct vgpu_device *vdev)
  * vgpu_hw_present() - whether the device still answers
  * @vdev: device, registers mapped
  *
- * Context: as vgpu_io_begin().
+ * Context: sleeps; takes io_lock. May be called in MMU notifiers, reclaim and the recovery's
+ * worker.
  *
  * Return: false if the device has vanished (surprise removal). From then on all registers
  * read as ones, and register writes are dropped.

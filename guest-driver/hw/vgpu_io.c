@@ -82,11 +82,12 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_io_end);
 /**
  * vgpu_rreg_sync() - read a register, after waiting for a reset in flight
  * @vdev: device
- * @reg: as vgpu_rreg()
+ * @reg: dword offset in BAR 5, one of include/vgpu
  *
- * Context: as vgpu_io_begin().
+ * Context: sleeps; takes io_lock. May be called in MMU notifiers, reclaim and the recovery's
+ * worker.
  *
- * Return: as vgpu_rreg().
+ * Return: value of the register; all ones if the device is lost.
  */
 u32 vgpu_rreg_sync(struct vgpu_device *vdev, u32 reg)
 {

@@ -91,7 +91,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_hw_poll);
  * @vdev: device
  * @index: VGPU_CNT_*
  *
- * Context: as vgpu_io_begin().
+ * Context: sleeps; takes io_lock. May be called in MMU notifiers, reclaim and the recovery's
+ * worker.
  *
  * Return: value of the counter.
  */
@@ -121,7 +122,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_counter_read);
  * The times in interrupt entries, TIMESTAMP packets and GET_CLOCK_COUNTERS are times of
  * this clock.
  *
- * Context: as vgpu_io_begin().
+ * Context: sleeps; takes io_lock. May be called in MMU notifiers, reclaim and the recovery's
+ * worker.
  *
  * Return: ticks of 1 / VGPU_CLOCK_HZ s.
  */

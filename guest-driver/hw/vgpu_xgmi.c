@@ -86,7 +86,8 @@ bool vgpu_xgmi_same_hive(const struct vgpu_device *a,
  * @vdev: device
  * @peer: another device, initialised
  *
- * Context: as vgpu_io_begin().
+ * Context: sleeps; takes io_lock. May be called in MMU notifiers, reclaim and the recovery's
+ * worker.
  *
  * Return: false if the devices are in no common hive, or while the link is down.
  */

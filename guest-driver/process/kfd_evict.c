@@ -724,7 +724,8 @@ int kfd_process_evict_queues(struct kfd_process_device *pdd)
  *
  * The call that undoes the last eviction puts the queues back on the hardware.
  *
- * Context: as kfd_process_evict_queues().
+ * Context: process context, MMU notifiers and the fault worker included. Takes
+ * kfd_process.queue_lock; does not allocate.
  *
  * Return: 0 or -ETIME, as kfd_process_evict_queues().
  */

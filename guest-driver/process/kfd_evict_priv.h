@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* State of the eviction and restore of a process's BOs. No other folder includes this header. */
+/* Data that eviction and restore keep for a process. No other folder includes this header. */
 #ifndef KFD_EVICT_PRIV_H
 #define KFD_EVICT_PRIV_H
 
@@ -15,7 +15,7 @@
  * @kfd_bo_list: list of every struct kgd_mem, linked by validate_list; protected by
  *               kfd_process.mutex
  * @resident: true if the process has queues, so that its mapped BOs carry kfd_process.ef.
- *            Written under kfd_process.mutex, read in eviction decisions
+ *            Written under kfd_process.mutex; eviction decisions read it without this mutex
  * @evicted: true if an eviction has taken the queues off the hardware and
  *           kfd_process.restore_work has not succeeded since; protected by
  *           kfd_process.queue_lock

@@ -52,8 +52,8 @@ static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 		if (kfd_process_keeps(info, mem_type))
 			return false;
 		/*
-		 * Tasks of the process itself may swap out a BO from system memory, because this
-		 * BO has been evicted already.
+		 * A task of a process must not evict the process's own BOs. Swapping a BO out of
+		 * system memory is allowed, because the BO was evicted when it moved there.
 		 */
 		if (mem_type != TTM_PL_SYSTEM && kfd_process_is_own(info))
 			return false;
@@ -125,7 +125,7 @@ void kgd_mem_link(struct kgd_mem *mem)
  * kgd_mem_unlink() - undo kgd_mem_link()
  * @mem: memory
  *
- * Context: as kgd_mem_link().
+ * Context: kfd_process.mutex is held; takes the BO's reservation.
  */
 void kgd_mem_unlink(struct kgd_mem *mem)
 {

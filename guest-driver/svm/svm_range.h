@@ -47,7 +47,8 @@ struct svm_pull {
  * @birth_ts: GPU clock when the process was created; older faults belong to an earlier
  *            process with the same PASID
  * @unmap_ts: GPU clock of the last change that removed access to memory (munmap, mprotect,
- *            attributes); an older fault must not be denied
+ *            attributes). An older fault is stale and not denied: the access may have
+ *            been allowed when it faulted
  * @dma: DMA addresses of mapped system pages, in chunks of 512 indexed by page >> 9; see
  *       svm_dma.c
  * @pulls: last pulls into the GPU's VRAM. svm_range_list.lock protects @pulls, @next_pull and

@@ -38,7 +38,7 @@ struct vgpu_device;
 struct vgpu_vm {
 	struct vgpu_device *vdev;
 	struct mutex va_lock;		/* protects mappings by address */
-	struct mutex push_lock;		/* no job is pushed while entries are stale */
+	struct mutex push_lock;		/* held to test for stale entries and push a job */
 	struct dma_resv *jobs;
 	u8 vmid;
 	bool vmid_reserved;

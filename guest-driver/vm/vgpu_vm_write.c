@@ -177,7 +177,8 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_vm_pt_ops);
  * vgpu_vm_flush() - flush the TLB entries of an address space
  * @vm: address space; the function does nothing if it has no VMID and run lists do not name it
  *
- * Context: as vgpu_gmc_flush_tlb(); pt_lock may be held.
+ * Context: sleeps. Called neither in the recovery's worker nor with a lock that a reset of the
+ * device takes: see vgpu_gmc_flush_tlb(). pt_lock may be held.
  */
 void vgpu_vm_flush(struct vgpu_vm *vm)
 {

@@ -48,7 +48,7 @@ static void cp_stop_queue(struct vgpu_device *vdev, unsigned int me,
  * Stops all active queues, including those that an earlier driver left. The state of the
  * queues is not saved.
  *
- * Context: sleeps; as vgpu_cp_select().
+ * Context: sleeps; the caller holds vgpu_cp.lock, or no other thread can use the CP.
  */
 void vgpu_cp_stop(struct vgpu_device *vdev)
 {

@@ -290,11 +290,11 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_queue_unload);
  * vgpu_sdma_queue_is_loaded() - whether a user queue was loaded again after a reset
  * @vdev: device
  * @engine: 0 to SDMA_NUM_ENGINES - 1
- * @queue: 0 to SDMA_NUM_RLC - 1; was loaded before the reset
+ * @queue: 0 to SDMA_NUM_RLC - 1. The caller knows that the queue was loaded before the reset
  *
  * Context: sleeps.
  *
- * Return: false if the recovery stopped the queue for good.
+ * Return: true if the queue is loaded; false if the recovery stopped the queue for good.
  */
 bool vgpu_sdma_queue_is_loaded(struct vgpu_device *vdev, unsigned int engine,
 			       unsigned int queue)

@@ -483,7 +483,8 @@ void vgpu_sdma_ring_unpark(struct vgpu_device *vdev, unsigned int engine,
  * @vdev: device; the engine is in its reset state, and the GART works
  * @engine: 0 to SDMA_NUM_ENGINES - 1
  * @dead: bitmap of user queues that must not run again
- * @vram_lost: as vgpu_sdma_ring_unpark(); if true, all user queues are stopped
+ * @vram_lost: the content of VRAM was lost: pending jobs of the kernel end with -ECANCELED, and
+ *             all user queues are stopped
  *
  * Context: the recovery's worker; sleeps.
  *
@@ -538,8 +539,8 @@ int vgpu_sdma_engine_reset(struct vgpu_device *vdev, unsigned int engine)
 	struct vgpu_sdma_ring *ring = &to_hw_state(vdev)->sdma[engine];
 
 	/*
-	 * Do not count resets that user queues caused while the ring is idle: an idle ring
-	 * cannot finish a job.
+	 * If the kernel's ring has no pending job, a user queue caused this reset. @resets counts
+	 * resets without a finished job, and an idle ring has no job to finish: do not count.
 	 */
 	if (!ring_peek(ring))
 		ring->resets = 0;

@@ -3,8 +3,8 @@
  * Implements CRIU_OP, with which CRIU's amdgpu plugin saves and restores a process's state.
  *
  *	PROCESS_INFO ─► paused: queues off ─► CHECKPOINT ─► UNPAUSE ─► queues run
- *	                    └── or the process that paused it exits ──► queues run
- *	RESTORE, a new process ─► restored: queues off, userptr BOs
+ *	                    └── or the caller of PROCESS_INFO exits ──► queues run
+ *	RESTORE (in a new process) ─► restored: queues off, userptr BOs
  *	             without pages, no SVM ranges ─► RESUME ─► queues run
  *
  * All callers need a capability (kfd_ioctl_criu()). The process itself or its tracer calls

@@ -103,8 +103,8 @@ int kfd_dbg_begin(struct kfd_process *debugger, struct kfd_process *target,
 /*
  * End the session of @target. If @debugger is not NULL, end the session only if @debugger owns it.
  * The function resumes suspended queues, clears exceptions, and wakes calls of RUNTIME_ENABLE and
- * DESTROY_QUEUE that wait for the debugger. If only the debugger got a memory fault, the function
- * reports the fault to the process. Takes queue_lock of @target.
+ * DESTROY_QUEUE that wait for the debugger. If a memory fault was reported to the debugger and not
+ * yet to the process, the function reports the fault to the process. Takes queue_lock of @target.
  */
 void kfd_dbg_end(struct kfd_process *target, struct kfd_process *debugger);
 /* Queue the work item that writes a byte to the debugger's file. The caller holds kfd_dbg_lock. */

@@ -42,8 +42,8 @@ static bool slot_signaled(const u64 *slots, u32 id)
 }
 
 /*
- * Signal the event of slot @id. Return false if the slot is not signalled, or if no event has this
- * id.
+ * If the GPU has written slot @id, clear the slot and set its event. Return false if the GPU has
+ * not written the slot, or if no event has this id.
  */
 static bool signal_slot(struct kfd_events *events, u64 *slots, u32 id)
 {

@@ -19,7 +19,7 @@
 #include "kfd_topology_priv.h"
 
 #define KFD_PCIE_WEIGHT		20
-#define KFD_XGMI_WEIGHT		15	/* for one hop */
+#define KFD_XGMI_WEIGHT		15	/* weight of a link of one hop */
 
 struct kfd_io_link {
 	u32 type;

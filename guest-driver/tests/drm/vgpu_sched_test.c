@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test jobs of the render node (drm/vgpu_sched.c) on a ring that no engine reads, and their
- * contexts (drm/vgpu_ctx.c). Catches: a callback of the ring's fence is in the job's memory, which
- * drm_sched may free before the callback has run; a device is freed before drm_sched has freed its
- * jobs.
+ * Tests of the render node's jobs (drm/vgpu_sched.c) and contexts (drm/vgpu_ctx.c). No engine reads
+ * the ring. Catches: a callback of the ring's fence is in the job's memory, which drm_sched may
+ * free before the callback has run; a device is freed before drm_sched has freed its jobs.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>

@@ -152,8 +152,9 @@ static int create_holder(void *arg)
 }
 
 /*
- * Replaces alloc() of the VRAM manager. A try to create a BO calls this function twice, first
- * for free VRAM, then with eviction. The first call starts the try.
+ * Replaces alloc() of the VRAM manager. TTM calls this function twice in each try to create a BO:
+ * first for free VRAM, then with eviction. The first call counts the try, makes the holder take the
+ * reservations, and waits until the holder has them.
  */
 static int create_alloc(struct ttm_resource_manager *man,
 			struct ttm_buffer_object *tbo,
