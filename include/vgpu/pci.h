@@ -12,7 +12,7 @@
 #define VGPU_PCI_DEVICE_ID		0x740f	/* Aldebaran, MI210 */
 #define VGPU_PCI_REVISION		0x02
 #define VGPU_PCI_CLASS			0x1200	/* processing accelerator */
-#define VGPU_PCI_SUBVENDOR_ID		0x1af4	/* QEMU's; no card has it */
+#define VGPU_PCI_SUBVENDOR_ID		0x1af4	/* QEMU; no card has this id */
 #define VGPU_PCI_SUBDEVICE_ID		0x1100
 
 #define VGPU_BAR_VRAM			0	/* VRAM: 64-bit, prefetchable, resizable */

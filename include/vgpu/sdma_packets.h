@@ -72,7 +72,7 @@
 #define SDMA_COPY_RECT_SLICE__PITCH	0x0fffffffu
 
 /* WRITE_LINEAR: header, dst lo/hi, number of data dwords - 1, data. */
-#define SDMA_WRITE_LINEAR_DWORDS	4		/* without data */
+#define SDMA_WRITE_LINEAR_DWORDS	4		/* without the data */
 #define SDMA_WRITE_LINEAR_DW3__COUNT	0x000fffffu	/* dwords - 1 */
 
 /*

@@ -86,11 +86,12 @@ typedef struct CpProcess {
 } CpProcess;
 
 /*
- * The scheduler, which the worker serves as one more queue. The run list stays
- * in memory; @list and @slice are positions in it. A slice is a part of the
- * list for which there are enough VMIDs and HQDs. The CP's thread accesses this
- * struct. While the scheduler is not current, other threads may also set @phase
- * to CP_HWS_NONE, under cp->w.lock.
+ * The scheduler. The CP's worker executes the run list in the same way as the
+ * queues of the HQDs: @queue is the worker's queue number CP_NUM_HQDS. The run
+ * list stays in memory; @list and @slice are positions in it. A slice is a part
+ * of the list for which there are enough VMIDs and HQDs. The worker's thread
+ * accesses this struct. While @queue is not the worker's current queue
+ * (w.current), other threads may also set @phase to CP_HWS_NONE, under w.lock.
  */
 typedef struct CpHws {
     CpHwsPhase phase;
@@ -100,7 +101,11 @@ typedef struct CpHws {
     uint8_t max_processes;
     uint8_t chains;             /* number of chained lists in this slice */
     uint8_t quantum;            /* length of this slice in ms */
-    bool whole_list;            /* the slice has no time limit: see hws.c */
+    /*
+     * No packets of the list are left for another slice, so that this slice has
+     * no time limit.
+     */
+    bool whole_list;
     /*
      * True after logging that the run list stalls, because its next packet gets
      * no free VMID, HQD or other resource even as first packet of a slice.

@@ -17,7 +17,7 @@ typedef enum VGPUTargetKind {
     VGPU_TARGET_ZERO,           /* reads give zeros, writes are dropped: PRT */
     VGPU_TARGET_RETRY,          /* retry fault */
     VGPU_TARGET_FAULT,          /* no-retry fault */
-    VGPU_TARGET_WAIT,           /* the IOMMU has not translated the address */
+    VGPU_TARGET_WAIT,           /* the IOMMU has not replied yet */
 } VGPUTargetKind;
 
 /*

@@ -45,7 +45,7 @@ struct VGPUTlb {
         VGPUAccessType type;
         uint32_t gen;           /* hub->gen[vmid] before the translation */
         uint64_t va;
-        VGPUSpan span;          /* not mapped to host memory */
+        VGPUSpan span;          /* has no host address */
     } peek;
     /* Number of ranges of the hub's log that were applied to @set. */
     uint32_t ranges_done;

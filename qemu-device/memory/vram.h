@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* vgpu-kfd: the memory of VRAM: allocation, loss, fault injection. */
+/* vgpu-kfd: allocation, loss and fault injection of the memory of VRAM. */
 #ifndef HW_MISC_VGPU_KFD_MEMORY_VRAM_H
 #define HW_MISC_VGPU_KFD_MEMORY_VRAM_H
 

@@ -46,15 +46,15 @@ static bool share_is_ahead(const VGPUSdmaEngine *e, unsigned kib)
 }
 
 /*
- * Called after a change of charged or busy: wake engines that need not wait any
- * more.
+ * Wake engines that need not wait any more. Called after @charged or @busy of an
+ * engine has changed.
  */
 static void share_wake(VGPUSdma *sdma)
 {
     unsigned i;
 
     /*
-     * Order the change of charged or busy before the reads of yields: pairs
+     * Order the change of @charged or @busy before the reads of @yields: pairs
      * with the barrier in vgpu_sdma_share_yield().
      */
     smp_mb();
@@ -123,7 +123,7 @@ bool vgpu_sdma_share_yield(VGPUSdmaEngine *e)
     WITH_QEMU_LOCK_GUARD(&sdma->share_lock) {
         qatomic_set(&e->yields, true);
         /*
-         * Order the store to yields before the reads of charged and busy: pairs
+         * Order the store to @yields before reads of @charged and @busy: pairs
          * with the barrier in share_wake().
          */
         smp_mb();

@@ -183,7 +183,7 @@ static int queue_post_load(void *opaque, int version_id)
     }
     q->queue.restart = false;
     q->queue.wait = VGPU_WAIT_NONE;     /* the packet is tried again */
-    q->injected = (VGPUSdmaInjected) { 0 };     /* not migrated */
+    q->injected = (VGPUSdmaInjected) { 0 };     /* none is migrated */
     return 0;
 }
 

@@ -144,9 +144,9 @@ static void bench_copies(Bench *b)
 }
 
 /*
- * Return the seconds that SMALL_ROUNDS fills of the same SMALL bytes take. The
- * caller measures a mapping by leaves of 2 MiB and one by pages of 4 KiB. The
- * difference of the two times is the cost of the translations.
+ * Return the seconds that SMALL_ROUNDS fills of the SMALL bytes at @va take.
+ * The caller measures memory that leaves of 2 MiB map, and memory that pages of
+ * 4 KiB map. The difference of the two times is the cost of the translations.
  */
 static double fill_time(Bench *b, uint64_t va)
 {

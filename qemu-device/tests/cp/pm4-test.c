@@ -228,9 +228,9 @@ static void indirect(Fixture *f, uint64_t va, uint32_t dwords, uint32_t bits)
 }
 
 /*
- * Catches: packets after a chain packet run; the read pointer passes an
- * INDIRECT_BUFFER packet before its buffer is complete; a dequeue loses the
- * position in an indirect buffer.
+ * Catches: the CP executes the packets that follow a chain packet in the same
+ * buffer; the read pointer passes an INDIRECT_BUFFER packet before its buffer
+ * is complete; a dequeue loses the position in an indirect buffer.
  */
 static void test_indirect(void)
 {

@@ -35,7 +35,7 @@ typedef struct Maps {
     uint64_t busy_wptr;
     QVGPUCompute kiq;
     uint32_t kiq_dwords;        /* dwords of packets in the KIQ's ring */
-    QVGPUCompute c;             /* in HQD 0; its IB chains to itself */
+    QVGPUCompute c;             /* queue in HQD 0 with an endless IB */
     QVGPUUserSdma u[SDMA_NUM_RLC];
     uint8_t mqd[SDMA_NUM_RLC][SDMA_MQD_DWORDS * 4];
 } Maps;

@@ -123,7 +123,10 @@ QVGPU *qvgpu_start_cold(const char *vram);
 QVGPU *qvgpu_start(void);
 /* As qvgpu_start(), with additional arguments for QEMU. */
 QVGPU *qvgpu_start_args(const char *args);
-/* As qvgpu_start_args(), with @vram as in qvgpu_start_cold(). */
+/*
+ * As qvgpu_start_args(). @vram is the value of property vram; further device
+ * properties may follow after a comma.
+ */
 QVGPU *qvgpu_start_sized(const char *vram, const char *args);
 /*
  * Bring the device up after a reset as a driver does: set up VMID 0's window to

@@ -84,7 +84,10 @@ static bool fault(PageWalk *w, const Case *t)
     return came;
 }
 
-/* Catches: an interrupt depends on the bit of another class, or on no bit. */
+/*
+ * Catches: the interrupt of a fault class is not controlled by the class's own
+ * bit in VM_CONTEXT_CNTL, but by the bit of another class or by no bit.
+ */
 static void test_interrupts(void)
 {
     PageWalk w;

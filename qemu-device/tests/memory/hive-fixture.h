@@ -8,16 +8,16 @@
 
 #define HIVE_VRAM       (64 * MiB)
 #define HIVE_ID         7
-/* Argument for QEMU: the hive h0. */
+/* Argument for QEMU: create the hive h0, whose id is HIVE_ID. */
 #define HIVE_OBJECT     "-object vgpu-hive,id=h0,hive-id=7 "
-/* Arguments for QEMU: an empty slot for hive_plug(). */
+/* Arguments for QEMU: create the empty slot that hive_plug() uses. */
 #define HIVE_SLOT       \
     "-global ICH9-LPC.acpi-pci-hotplug-with-bridge-support=off " \
     "-device pcie-root-port,id=rp0,chassis=1,slot=1 "
 
 /*
- * Return the GPU address, in VMID 0, of @offset in the hive: the VRAM of node n
- * is at n * HIVE_VRAM.
+ * Return the GPU address, in VMID 0, of byte @offset of the hive's memory. The
+ * VRAM of node n begins at offset n * HIVE_VRAM.
  */
 uint64_t hive_mc(QVGPU *v, uint64_t offset);
 /*
@@ -27,9 +27,8 @@ uint64_t hive_mc(QVGPU *v, uint64_t offset);
 void hive_copy(QVGPU *v, QVGPUSpace *space, uint64_t src, uint64_t dst,
                uint64_t len);
 /*
- * Fail the test unless the registers of @v show these values: @v is node @node
- * of hive @id; the last node of the hive is @last; exactly the links to the
- * nodes in bit mask @links are up.
+ * Fail the test unless the registers of @v report hive @id, node @node, last
+ * node @last, and links that are up to exactly the nodes in bit mask @links.
  */
 void hive_expect_place(QVGPU *v, unsigned node, unsigned last, uint32_t links,
                        uint64_t id);

@@ -16,7 +16,7 @@
 
 typedef struct Hubs {
     QVGPU *v;
-    QVGPUSpace space;           /* the same page tables in both hubs */
+    QVGPUSpace space;           /* page tables that both hubs use */
     QVGPUCompute c;
     QVGPUSdma q;
 } Hubs;

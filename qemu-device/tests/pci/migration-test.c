@@ -288,7 +288,7 @@ typedef struct Slices {
     QVGPUUserCompute q[QUEUES];
     /* of process 0; faults on page 2 of SLICES_DST */
     QVGPUUserCompute stalled;
-    QVGPUUserSdma copy;                 /* of process 0; faults within a copy */
+    QVGPUUserSdma copy;                 /* in process 0; its copy faults */
     /* bit 0: MM hub has faulted; bit 1: GFX hub */
     unsigned faults;
 } Slices;

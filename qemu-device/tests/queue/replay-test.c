@@ -172,7 +172,10 @@ static void test_fault_through(void)
         }
         slot = qvgpu_ih_next_fault(r.v, VMID, at, write, true);
         faults++;
-        /* The engine must not access completed bytes again. */
+        /*
+         * Overwrite the completed bytes. If the engine copied them again, the
+         * final comparison would fail.
+         */
         qtest_memset(r.v->qts, r.src, 0xee, (skew + done) / 4096 * 4096);
         qtest_memset(r.v->qts, r.dst, 0x44, done);
 
