@@ -31,8 +31,8 @@ def hear_interrupts() -> None:
 
 @dataclass(frozen=True)
 class Finished:
-    """A guest's command after its end: the launcher's Result, and all bytes of standard output
-    and standard error."""
+    """Outcome of a command that has ended in a guest: the launcher's Result, and all bytes of
+    standard output and standard error."""
 
     result: Result
     output: bytes

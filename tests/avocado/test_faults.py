@@ -103,8 +103,9 @@ class Faults(GuestTest):
     @contextmanager
     def loop(self, what: str) -> Iterator[Machine]:
         """Run vgpu-svm-loop while the block runs. Then check that the program exits with 0 and
-        prints no errors, which shows that no fault was denied, and that the guest's console has no
-        error of the kernel."""
+        prints no errors. The program would fail if the driver denied a fault, that is, reported it
+        to the process instead of repairing it. Also check that the guest's console has no error of
+        the kernel."""
         session = self.session()
         with self.alone(session) as machine:
             machine.run("vgpu-svm-loop", what)

@@ -274,7 +274,8 @@ class Runs(Scripted):
         self.assertFalse((result.folder / run_folder.THREADS).exists())
 
     def test_no_program(self) -> None:
-        """Catches: a missing QEMU program is reported as a failure of the guest; a descriptor is left."""
+        """Catches: a missing QEMU program is reported as a failure of the guest; a file descriptor
+        stays open."""
         before = set(os.listdir("/proc/self/fd"))
         with mock.patch.object(self, "command", return_value=["/nonexistent/qemu"]), self.assertRaises(OSError):
             Run(self.guest, []).execute()

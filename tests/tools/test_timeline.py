@@ -125,8 +125,9 @@ class Converter(Test):
         )
 
     def test_others(self) -> None:
-        """Catches: the track or the time is wrong for a stall on another queue's fault, a migration during a service,
-        an eviction, or an event of a range list; the event of an unknown process gets a track."""
+        """Catches: one of these has the wrong track or time: a stall on a fault that another queue
+        reported; a migration during the service of a fault; an eviction; an event of a range list.
+        Also catches: an event of an unknown process gets a track."""
         found = self.convert()[1]
         (stall,) = [piece for piece in found if piece.category == "stall"]
         self.assertEqual((stall.thread, stall.args["serial"]), ("sdma1 queue 2, prog 70", 1))

@@ -81,8 +81,8 @@ struct child {
 typedef int (*child_fn)(void *state, char command);
 
 /*
- * Fork a child that executes commands with @fn until the pipe closes. The child has its
- * own copy of @state.
+ * Fork a child that executes commands with @fn until the parent closes the pipe. The child
+ * has its own copy of @state.
  */
 int child_start(struct child *p, child_fn fn, void *state);
 /* Send @command and return its result. On an error vg_error() has the child's text. */

@@ -76,7 +76,7 @@ class Decoder:
     """Turns the bytes that come from the guest into frames."""
 
     def __init__(self, late: Late | None = None) -> None:
-        """`late`, if given, delays the first frames of the kinds that it was created with."""
+        """`late` delays the first frames of some kinds: see Late. None: no frame is delayed."""
         self.late = late or Late("")
         self.buffer = bytearray()
 

@@ -101,7 +101,7 @@ class Run:
 
     The caller calls `execute()` once; before that call no process runs and no folder exists. `give_up()` and `stop()`
     may be called from other threads, from signal handlers and from the sinks of the streams, also before `execute()`.
-    QEMU ends at the latest with the thread that called `execute()`.
+    If the thread that called `execute()` ends, QEMU is killed.
     """
 
     def __init__(

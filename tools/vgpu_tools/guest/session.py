@@ -78,7 +78,9 @@ class Machine:
     """A QEMU that runs while the `with` block runs. The methods exchange frames with the agent, use the monitor, and
     migrate the machine.
 
-    QEMU ends at the latest with the thread that entered the block. A wait raises MachineError after `limit` seconds, or
+    QEMU is killed if the thread that entered the block ends.
+
+    A wait raises MachineError after `limit` seconds, or
     when its condition cannot hold any more.
     """
 

@@ -138,7 +138,10 @@ class Saver(launch.Run):
         return partial(self._write, monitor, theirs)
 
     def _write(self, monitor: socket.socket, theirs: socket.socket, running: launch.Running) -> None:
-        """Write the state of the guest to the file. `theirs` is QEMU's end of the monitor's socket."""
+        """Write the state of the guest to the file `self.state`.
+
+        `theirs` is QEMU's end of the monitor's socket.
+        """
         if running.driver != agent.WAITING:
             console = running.folder / run_folder.CONSOLE
             raise Failure(f"snapshot {self.state}: agent in state '{running.driver}', not '{agent.WAITING}'; {console}")

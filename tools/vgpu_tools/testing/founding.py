@@ -98,8 +98,8 @@ def _locks(root: Path) -> frozenset[str]:
 
 @cache
 def _file_error(root: Path, name: str, what: str) -> str:
-    """Return an error message for a reference to `what` in the file `name`; "" if both exist. With
-    `what` empty, the reference is to the file."""
+    """Return an error message for a reference to `what` in the file `name`; "" if both exist. If
+    `what` is empty, only the file must exist."""
     path = next((one for one in (root / DRIVER / name, root / name) if one.is_file()), None)
     if not path:
         return "no such file"

@@ -37,7 +37,8 @@ MOST_SECONDS = 5400  # time limit of stress-ng; a round is shorter
 
 @dataclass
 class Round:
-    """A basic pass under load: `load` is qtest's time as a multiple of its budget."""
+    """Result of one run of the basic tests under load. `load` is the time that qtest took, divided
+    by qtest's time budget."""
 
     commit: str
     seed: int

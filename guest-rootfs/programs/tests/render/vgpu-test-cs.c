@@ -29,7 +29,7 @@
 #define VRAM	AMDGPU_GEM_DOMAIN_VRAM
 #define GTT	AMDGPU_GEM_DOMAIN_GTT
 #define SECOND	1000000000ull
-/* Time limit in ms of a job that does not wait for the test. */
+/* A job must complete within this time in ms after the test has ended the job's wait. */
 #define JOB_MS	(VG_TIMEOUT_MS / 3)
 #define JOB_NS	(JOB_MS * 1000000ull)
 #define LOCKUP	"/sys/module/vgpu_kfd/parameters/lockup_timeout"
