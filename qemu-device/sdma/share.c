@@ -46,8 +46,8 @@ static bool share_is_ahead(const VGPUSdmaEngine *e, unsigned kib)
 }
 
 /*
- * Wake engines that need not wait any more. Called after @charged or @busy of an
- * engine has changed.
+ * Wake engines that need not wait any more. Called after @charged or @busy of
+ * an engine has changed.
  */
 static void share_wake(VGPUSdma *sdma)
 {

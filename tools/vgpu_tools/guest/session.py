@@ -80,8 +80,7 @@ class Machine:
 
     QEMU is killed if the thread that entered the block ends.
 
-    A wait raises MachineError after `limit` seconds, or
-    when its condition cannot hold any more.
+    A wait raises MachineError after `limit` seconds, or when its condition cannot hold any more.
     """
 
     def __init__(
