@@ -55,7 +55,8 @@
  * 1 or 2.
  */
 #define IH_NUM_RINGS			3
-#define IH_RING(n)			(0x0c * (n))	/* offset from ring 0 to n */
+/* Offset of a register of ring n from the same register of ring 0. */
+#define IH_RING(n)			(0x0c * (n))
 #define IH_RETRY_CAM_ACK		(OSSSYS_BASE + 0xa4)	/* a write frees slot INDEX */
 #define IH_RETRY_CAM_ACK__INDEX			0x000003ffu
 #define IH_CNTL				(OSSSYS_BASE + 0xc0)

@@ -127,7 +127,7 @@
 
 /* ATOMIC: header, address lo/hi, src lo/hi, cmp lo/hi, loop interval. */
 #define SDMA_ATOMIC_DWORDS		8
-/* CMPSWAP only: repeat the operation until memory equals cmp. */
+/* CMPSWAP only: repeat until memory equals cmp or LOOP_TIMER has expired. */
 #define SDMA_ATOMIC__LOOP		0x00010000u
 #define SDMA_ATOMIC__OP			0xfe000000u
 #define SDMA_ATOMIC_DW7__INTERVAL	0x00001fffu
