@@ -205,9 +205,10 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_gart_try_flush);
  * vgpu_gart_rewrite() - write the table from its shadow, except the windows
  * @vdev: device
  *
- * Does not log the entries that differ: a system sleep may lose VRAM with the table, so after
- * a sleep a difference is no error. vgpu_gart_restore() logs these entries. Entries may be
- * bound and unbound concurrently. The device uses the table after vgpu_gart_flush().
+ * Does not log that entries differ: a system sleep may lose VRAM with the table, so after a
+ * sleep a difference is no error. vgpu_gart_restore() logs the number of entries that differ.
+ * Entries may be bound and unbound concurrently. The device uses the table after
+ * vgpu_gart_flush().
  *
  * Context: sleeps.
  *
@@ -237,7 +238,7 @@ u64 vgpu_gart_rewrite(struct vgpu_device *vdev)
  * vgpu_gart_restore() - write the table from its shadow, and log wrong entries
  * @vdev: device
  *
- * As vgpu_gart_rewrite(), but logs and counts the entries that differed. Used after a
+ * As vgpu_gart_rewrite(), but logs and counts how many entries differed. Used after a
  * reset, which may have lost VRAM, and after a fault of VMID 0.
  *
  * Context: sleeps.

@@ -126,7 +126,7 @@ int vgpu_hw_init(struct vgpu_device *vdev, vgpu_recover_fn recover)
 		return ret;
 	dma_set_max_seg_size(&vdev->pdev->dev, UINT_MAX);
 
-	/* devres unmaps the BARs, after vgpu_hw_fini(), so the BARs stay accessible until then. */
+	/* devres unmaps the BARs, so they are still accessible after vgpu_hw_fini(). */
 	ret = hw_map(vdev);
 	if (ret)
 		return ret;

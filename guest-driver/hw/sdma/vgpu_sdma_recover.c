@@ -364,7 +364,7 @@ bool vgpu_sdma_ring_park(struct vgpu_device *vdev, unsigned int engine)
 
 	spin_lock_irq(&ring->fence_lock);
 	oldest = ring_oldest(ring);
-	/* After a fault on the ring buffer EXC_RING does not show that the job failed. */
+	/* After a fault of VMID 0, EXC_RING may be due to the fault: the job need not be bad. */
 	if (exception && !(exception == VGPU_SDMA_EXC_RING && ring->fault))
 		failed = true;
 	/* If the job that ran at the freeze has completed, do not mark its successor as suspect. */
@@ -539,8 +539,8 @@ int vgpu_sdma_engine_reset(struct vgpu_device *vdev, unsigned int engine)
 	struct vgpu_sdma_ring *ring = &to_hw_state(vdev)->sdma[engine];
 
 	/*
-	 * If the kernel's ring has no pending job, a user queue caused this reset. @resets counts
-	 * resets without a finished job, and an idle ring has no job to finish: do not count.
+	 * Do not count resets that user queues caused while the kernel's ring has no pending job,
+	 * because such a ring finishes no job, and only a finished job resets the count.
 	 */
 	if (!ring_peek(ring))
 		ring->resets = 0;

@@ -119,7 +119,10 @@ void vgpu_sdma_job_cleanup(struct vgpu_sdma_job *job)
 {
 	struct drm_sched_fence *s_fence = job->base.s_fence;
 
-	/* Only the fences of an armed job are initialised, and may outlive the scheduler. */
+	/*
+	 * The fences of an armed job may outlive the scheduler, so let them refer to a stub. The
+	 * fences of a job that is not armed are not initialised.
+	 */
 	if (kref_read(&s_fence->finished.refcount))
 		WRITE_ONCE(s_fence->sched,
 			   &sched_stubs[vgpu_sdma_job_engine(job)].sched);

@@ -12,7 +12,7 @@ struct vgpu_device;
 
 /**
  * struct vgpu_sdma_job - a job that a scheduler submits to an SDMA ring
- * @base: the job as drm_sched sees it
+ * @base: job of drm_sched
  * @ops: functions of the job's owner
  */
 struct vgpu_sdma_job {
