@@ -269,7 +269,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_bo_create);
  * vgpu_bo_put() - drop a reference to a BO
  * @bo: BO
  *
- * After the last reference was dropped, the memory is freed when the engines have stopped using it.
+ * If this was the last reference, the memory is freed when the engines have stopped using it.
  */
 void vgpu_bo_put(struct vgpu_bo *bo)
 {

@@ -407,8 +407,8 @@ int vgpu_userptr_unbind(struct vgpu_bo *bo)
  * vgpu_userptr_populate() - find and bind the pages of a BO
  * @bo: user pointer
  *
- * Between the two calls, vgpu_userptr_bind() of another thread may consume the pages that this
- * thread has found; then the function finds the pages again. When the function returns, the MMU
+ * Calls vgpu_userptr_prepare() and vgpu_userptr_bind(), and starts again if vgpu_userptr_bind() of
+ * another thread has consumed the found pages in between. When the function returns, the MMU
  * notifier may already have invalidated the bound pages: vgpu_userptr_valid() tests this.
  *
  * Context: the caller holds no lock, as for vgpu_userptr_prepare().
