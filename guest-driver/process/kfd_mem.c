@@ -52,8 +52,9 @@ static bool kgd_mem_evict_ok(struct vgpu_bo *bo)
 		if (kfd_process_keeps(info, mem_type))
 			return false;
 		/*
-		 * A task of a process must not evict the process's own BOs. Swapping a BO out of
-		 * system memory is allowed, because the BO was evicted when it moved there.
+		 * A task that acts for a process must not evict the BOs of that process. Swapping
+		 * a BO out of system memory is allowed, because the BO was evicted when it moved
+		 * there.
 		 */
 		if (mem_type != TTM_PL_SYSTEM && kfd_process_is_own(info))
 			return false;
@@ -397,8 +398,8 @@ struct kgd_mem *kgd_mem_new(struct kfd_process_device *pdd, u32 domain, u64 va,
  * @size: bytes; with KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM the length of both mappings together
  * @flags: KFD_IOC_ALLOC_MEM_FLAGS_*
  * @user_addr: address of a user pointer
- * @later: if true, the pages of a user pointer are not looked up by this function, but by the next
- *         restore
+ * @later: if true, the pages of a user pointer are not looked up by this function, but by
+ *         restore_work, which runs after the CRIU operation RESUME
  * @out: set to the memory on success
  *
  * Context: kfd_process.mutex is held, no reservation; sleeps.

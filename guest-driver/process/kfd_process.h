@@ -113,8 +113,9 @@ enum kfd_criu_state {
 /**
  * struct kfd_process - an address space that uses the GPUs
  * @kfd_processes: node in the hash by @mm; written under kfd_processes_mutex
- * @mm: struct mm_struct of the address space; key of the hash. The registration of @mmu_notifier
- *      holds the only reference (mm_count): it keeps struct mm_struct, but not the memory
+ * @mm: struct mm_struct of the address space; key of the hash. Only the registration of
+ *      @mmu_notifier holds a reference for the process (mm_count), which keeps struct mm_struct,
+ *      but not the memory
  * @lead_thread: main thread, referenced
  * @pasid: id of the address space in the hardware, the same on every GPU
  * @ref: reference count. The hash holds a reference until @mmu_notifier reports the end of the
