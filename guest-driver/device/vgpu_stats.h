@@ -12,14 +12,14 @@ enum vgpu_counter {
 	VGPU_STAT_FAULTS_UNREPAIRED,	/* retry faults that cannot be repaired; they stop queues */
 	VGPU_STAT_CAM_ACKS,
 	VGPU_STAT_CAM_STALLS,		/* queue evictions because faults kept the CAM full */
-	VGPU_STAT_INVALIDATIONS,	/* TLB flushes; each VMID on each hub counts as one */
+	VGPU_STAT_INVALIDATIONS,	/* TLB flushes, by CPU or job; one for each VMID and hub */
 	VGPU_STAT_BYTES_COPIED,		/* bytes copied by jobs of the kernel's SDMA rings */
 	VGPU_STAT_BYTES_FILLED,		/* bytes filled by jobs of the kernel's SDMA rings */
 	VGPU_STAT_PTES_WRITTEN,		/* page-table entries written, by CPU or SDMA */
 	VGPU_STAT_PT_BYTES,		/* bytes of PTEs (by CPU) and of packets (by SDMA) */
 	VGPU_STAT_IH_ENTRIES,
 	VGPU_STAT_IH_OVERFLOWS,
-	VGPU_STAT_EVENTS_DEFERRED,	/* KFD events left to scan_work for too many waits */
+	VGPU_STAT_EVENTS_DEFERRED,	/* KFD events left to scan_work due to too many waits */
 	VGPU_STAT_PAGES_TO_VRAM,	/* SVM pages migrated to VRAM */
 	VGPU_STAT_PAGES_TO_SYSTEM,	/* SVM pages migrated to system memory */
 	VGPU_STAT_SVM_PEER_PAGES,	/* SVM pages in another GPU's VRAM, mapped by this GPU */

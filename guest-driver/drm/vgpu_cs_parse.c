@@ -152,7 +152,7 @@ static int cs_first_look(struct vgpu_cs *cs, const struct vgpu_cs_chunk *chunk)
 	}
 }
 
-/* Make the job depend on @fence. Takes over the caller's reference on @fence, even if it fails. */
+/* Make the job depend on @fence. Takes over the reference on @fence, even after an error. */
 static int cs_wait_for(struct vgpu_cs *cs, struct dma_fence *fence)
 {
 	return drm_sched_job_add_dependency(&cs->job->base.base, fence);

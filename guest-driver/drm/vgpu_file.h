@@ -30,9 +30,9 @@
 /**
  * struct vgpu_file - an open file
  * @vdev: device
- * @lock: protects @handles, @ctxs and @lists, and is held while @vm is created. The creation of @vm
- *        creates BOs, so BOs may be created with @lock held
- * @vm: address space; NULL until the first mapping or submission; stays NULL if @kfd_pasid is set
+ * @lock: protects @handles, @ctxs and @lists. Also held while @vm is created, which creates BOs
+ * @vm: address space; NULL until an ioctl needs it (vgpu_file_vm()); stays NULL if @kfd_pasid is
+ *      set
  * @pasid: PASID of @vm
  * @kfd_pasid: PASID of the KFD process that has acquired the file (ACQUIRE_VM), even after that
  *             process has ended; 0 if no process has acquired the file. Written with @lock held

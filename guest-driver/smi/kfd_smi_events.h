@@ -30,9 +30,9 @@ struct kfd_smi {
 
 /*
  * Each function from kfd_smi_vm_fault() to kfd_smi_post_reset() sends one event to the clients
- * that have the event in their mask and may see the process. A client whose FIFO is full misses
- * the event. The functions may be called in any context except interrupts. Addresses are given
- * as page numbers.
+ * that have the event in their mask and may see the process @pid. Every client may see the events
+ * of resets, which concern no process. A client whose FIFO is full misses the event. The functions
+ * may be called in any context except interrupts. Addresses are given as page numbers.
  */
 
 void kfd_smi_vm_fault(struct kfd_smi *smi, pid_t pid, const char *comm);

@@ -38,7 +38,7 @@ struct vgpu_device;
 struct vgpu_vm {
 	struct vgpu_device *vdev;
 	struct mutex va_lock;		/* protects mappings by address */
-	struct mutex push_lock;		/* held to test for stale entries and push a job */
+	struct mutex push_lock;		/* orders new stale entries and pushes of jobs */
 	struct dma_resv *jobs;
 	u8 vmid;
 	bool vmid_reserved;
