@@ -539,8 +539,8 @@ int vgpu_sdma_engine_reset(struct vgpu_device *vdev, unsigned int engine)
 	struct vgpu_sdma_ring *ring = &to_hw_state(vdev)->sdma[engine];
 
 	/*
-	 * Do not count resets that user queues caused while the kernel's ring has no pending job,
-	 * because such a ring finishes no job, and only a finished job resets the count.
+	 * Do not count resets that user queues caused while the kernel's ring has no pending job.
+	 * The end of a job sets the count to 0, and an idle ring ends no job.
 	 */
 	if (!ring_peek(ring))
 		ring->resets = 0;
