@@ -350,8 +350,9 @@ static int wait_do(struct kfd_process *p, struct kfd_wait *w,
 		return 0;
 	}
 	/*
-	 * Return -EIO if an event was destroyed. Exception: if an event that precedes the destroyed
-	 * one in the array has satisfied the call, wait_report() returns -EINVAL below.
+	 * Return -EIO if an event was destroyed. Exception: if the call waits for any event, and an
+	 * event that precedes the destroyed one in the array was signalled, wait_report() returns
+	 * -EINVAL below.
 	 */
 	if (READ_ONCE(w->broken) && (w->all || !wait_any_set(p, w)))
 		return -EIO;

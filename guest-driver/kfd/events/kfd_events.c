@@ -42,8 +42,9 @@ static bool slot_signaled(const u64 *slots, u32 id)
 }
 
 /*
- * If the GPU has written slot @id, clear the slot and set its event. Return false if the GPU has
- * not written the slot, or if no event has this id.
+ * If the GPU has written slot @id, and an event has this id, set the slot to KFD_EVENT_UNSIGNALED,
+ * signal the event, and return true. Otherwise return false. The caller holds the lock of
+ * kfd_events.all.
  */
 static bool signal_slot(struct kfd_events *events, u64 *slots, u32 id)
 {

@@ -81,7 +81,7 @@ int kfd_event_publish(struct kfd_process *p, struct kfd_event *ev,
 void kfd_event_set(struct kfd_event *ev);
 /*
  * Called when the event is destroyed: make the WAIT_EVENTS calls that wait for the event fail with
- * -EIO.
+ * -EIO (in one case -EINVAL: see wait_do()).
  */
 void kfd_event_abandon(struct kfd_event *ev);
 

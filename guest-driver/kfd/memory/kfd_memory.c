@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Maps memory in the address spaces of GPUs. ALLOC_MEMORY_OF_GPU has allocated this memory before.
- * No such memory overlaps an SVM range.
+ * Maps memory of struct kgd_mem in the address spaces of GPUs. The memory was allocated, imported,
+ * or restored by CRIU before. No such memory overlaps an SVM range.
  */
 #include "mm/vgpu_bo.h"
 #include "process/kfd_mem.h"

@@ -80,9 +80,10 @@ bool kfd_sdma_recovered(struct kfd_queue *q);
 int kfd_sdma_map_wptr(struct kfd_queue *q);
 
 /*
- * kfd_queue_compute.c. kfd_cp_init() reserves a doorbell, buffers and space in run lists, and
- * creates the MQD. Returns 0; -EPERM if run lists have no space; -EBUSY if the doorbell of a
- * checkpoint is taken; -EINVAL, -ENOMEM, -ECANCELED. The caller holds kfd_process.mutex.
+ * kfd_queue_compute.c. kfd_cp_init() reserves a doorbell and space in run lists, keeps the queue's
+ * buffers from being unmapped, and creates the MQD. Returns 0; -EPERM if run lists have no space;
+ * -EBUSY if the doorbell of a checkpoint is taken; -EINVAL, -ENOMEM, -ECANCELED. The caller holds
+ * kfd_process.mutex.
  */
 int kfd_cp_init(struct kfd_queue *q, const struct kfd_queue_properties *props);
 void kfd_cp_fini(struct kfd_queue *q);
