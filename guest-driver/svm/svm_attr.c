@@ -437,9 +437,9 @@ static int svm_attr_get(struct kfd_process *p, struct svm_interval iv, u32 nattr
  *
  * Return: 0; -EINVAL for an unknown operation, attribute or GPU, for a process without an address
  * space on any GPU, or in a forked child; -EFAULT if part of the interval is not memory that can be
- * shared; -EADDRINUSE if a BO is mapped in the interval; -EPERM if the kernel has no device-private
- * memory; -EOVERFLOW if the end wraps around; -EAGAIN if the memory map keeps changing; -ENOMEM,
- * -EIO.
+ * shared; -EADDRINUSE if a BO is mapped or about to be mapped in the interval; -EPERM if the kernel
+ * has no device-private memory; -EOVERFLOW if the end wraps around; -EAGAIN if the memory map keeps
+ * changing; -ENOMEM, -EIO.
  */
 int svm_ioctl(struct kfd_process *p, enum kfd_ioctl_svm_op op, u64 start,
 	      u64 size, u32 nattrs, struct kfd_ioctl_svm_attribute *attrs)

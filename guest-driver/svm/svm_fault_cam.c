@@ -6,9 +6,9 @@
  * A process whose worker waits for a page-in keeps the slots of its faults, and can have as many
  * queues as there are slots. So when all slots are taken, svm_cam_work() looks for processes that
  * own slots and have had no fault acknowledged for SVM_CAM_STALL_MS, takes their queues off the
- * GPU, then acknowledges their slots. When the worker of a process has served its current fault,
- * svm_cam_resume() puts the process's queues back on the GPU. Then an access whose page table entry
- * is still missing faults again.
+ * GPU, then acknowledges their slots. At the end of its current run, the worker of a process calls
+ * svm_cam_resume(), which puts the process's queues back on the GPU. Then an access whose page
+ * table entry is still missing faults again.
  */
 #include <linux/bitops.h>
 #include <linux/jiffies.h>

@@ -28,8 +28,8 @@
 /**
  * struct svm_map_buf - scratch memory for one chunk; protected by svms->lock
  * @pfns: hmm_range.hmm_pfns
- * @dma: for each page in system memory, the DMA address that svm_dma_map() returned, with the flag
- *       SVM_DMA_RO; 0 for any other page
+ * @dma: for each page in system memory, the slot (svm_map.h) that svm_dma_map() returned; 0 for any
+ *       other page
  * @spans: page table entries to write
  * @n_spans: number of elements of @spans in use
  * @n_peer: number of pages in another GPU's VRAM

@@ -42,8 +42,8 @@ int svm_map_pages(struct svm_range *r, unsigned int gpu,
  */
 int svm_map_range(struct svm_range *r, const unsigned long *gpus, bool lenient);
 /*
- * Clear the GPU page table entries of @iv on all GPUs. The caller holds r->lock, and may be a
- * notifier.
+ * Clear the page table entries of @iv on the GPUs of r->mapped, and unmap the pages from DMA. The
+ * caller holds r->lock, and may be a notifier.
  */
 void svm_unmap_pages(struct svm_range *r, struct svm_interval iv);
 /*
@@ -52,8 +52,9 @@ void svm_unmap_pages(struct svm_range *r, struct svm_interval iv);
  */
 void svm_clear_noretry(struct svm_range_list *svms, struct svm_interval iv);
 /*
- * Clear all entries of @r on all GPUs, no-retry entries included. If svm_range_stays_mapped() is
- * true for @r, the function first evicts the process's queues. The caller holds svms->lock.
+ * Clear all entries of @r on all GPUs, no-retry entries included. If r->mapped is not empty, and
+ * svm_range_stays_mapped() is true for @r, the function first evicts the process's queues. The
+ * caller holds svms->lock.
  */
 void svm_unmap_range(struct svm_range *r);
 /*

@@ -23,7 +23,7 @@ const char *svm_policy_name(enum svm_policy policy);
 /*
  * Decide to which location a fault of GPU index @gpu at @page migrates the pages of @win. Sets
  * *@loc to a gpu_id, 0 for system memory, or KFD_IOCTL_SVM_LOCATION_UNDEFINED for no migration. The
- * function updates the policy's counters, so call it exactly once per fault. The function may read
+ * function updates the policy's counters, so call it at most once per fault. The function may read
  * registers of the device. Returns 0, or -EACCES if the GPU may not access the range.
  */
 int svm_policy_fault(struct svm_range *r, unsigned int gpu, unsigned long page,

@@ -61,7 +61,7 @@ static unsigned long svm_collect_system(struct device *dev, struct svm_move *m,
 	return n;
 }
 
-/* Assign a page of @sb to each page that svm_collect_system() has mapped. */
+/* Assign a page of @sb to each page that can be migrated according to svm_collect_system(). */
 static void svm_assign_vram(struct svm_bo *sb, struct svm_move *m,
 			    unsigned long npages)
 {

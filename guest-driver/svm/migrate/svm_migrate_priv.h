@@ -203,7 +203,7 @@ void svm_touch_end(struct svm_bo *sb, struct svm_touch *touch);
  * dev_pagemap_ops.migrate_to_ram: a CPU fault of a page in VRAM. The caller holds mmap_lock for
  * reading and a reference to vmf->page. The caller may be any process that maps the page: after
  * fork, also a process that does not use KFD. Of the locks of SVM and KFD, the function takes only
- * svm_bo.touch_lock.
+ * svm_bo.touch_lock, the lock of SMI events, and the locks of MMU notifiers.
  */
 vm_fault_t svm_migrate_to_ram(struct vm_fault *vmf);
 

@@ -10,8 +10,9 @@
  * holds a reference to the BO: when the last page is freed, the VRAM of the BO is freed.
  *
  * A CPU access to a page in VRAM calls svm_migrate_to_ram() inside the page fault. Of the locks of
- * SVM and KFD, this function takes only svm_bo.touch_lock, since the page leads to all data that
- * the function needs. Only the CPU's page tables record where memory is located.
+ * SVM and KFD, this function takes only svm_bo.touch_lock, the lock of SMI events, and the locks of
+ * MMU notifiers, since the page leads to all data that the function needs. Only the CPU's page
+ * tables record where memory is located.
  */
 #include <linux/highmem.h>
 #include <linux/memremap.h>
