@@ -61,8 +61,8 @@ static const struct cut_case cuts[] = {
 };
 
 /*
- * Return true if a fault could claim @page now: vgpu_vm_va_busy() would return false without
- * waiting.
+ * Return true if a fault could create an SVM range at @page now: vgpu_vm_va_busy() would return
+ * false without waiting.
  */
 static bool cut_is_free(struct vgpu_vm_state *vm, u64 page)
 {
