@@ -347,8 +347,8 @@ struct policy_case {
 
 static const struct policy_case policy_table[] = {
 	/*
-	 * Memory moves to the GPU that faults, but does not move back after another GPU's fault has
-	 * moved it away.
+	 * Memory moves to the GPU that faults. If another GPU's fault then takes the memory away,
+	 * the memory does not move back to the first GPU until a long time has passed.
 	 */
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "0", "0" },
 	{ AMDGPU, "aa", false, UNDEFINED, UNDEFINED, 4096, "000", "000" },
