@@ -436,8 +436,9 @@ void vgpu_cp_hws_step(VGPUCp *cp)
         vgpu_worker_stall(&cp->w, CP_NUM_HQDS, false);
     } else if (step == VGPU_STEP_BAD_PACKET || step == VGPU_STEP_STALL) {
         /*
-         * VMID 0 has no retry faults. Therefore a stall for another reason than
-         * the two above is due to poisoned memory.
+         * The scheduler accesses memory with VMID 0, which has no retry faults.
+         * Therefore a stall for another reason than the two above is due to
+         * poisoned memory.
          */
         hws_error(cp);
     } else if (hws->phase == CP_HWS_RUN && !hws->whole_list) {

@@ -55,7 +55,8 @@ static VGPUStep mqd_write(VGPUExec *x, CpQueue *q)
 }
 
 /*
- * Return true if the HQD is inactive and the last queue of this HQD was saved.
+ * Return true if the HQD is inactive and its last queue need not be saved any
+ * more.
  */
 static bool hqd_is_free(const CpQueue *q)
 {

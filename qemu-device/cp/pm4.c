@@ -390,7 +390,7 @@ VGPUStep vgpu_cp_pm4_step(VGPUCp *cp, CpQueue *q)
     if (step == VGPU_STEP_DONE) {
         vgpu_count(cp->s, VGPU_CNT_PACKETS, 1);
         x->polls = 0;
-        /* X->packet is false if an indirect buffer was entered. */
+        /* x->packet is false if this packet has entered an indirect buffer. */
         if (x->packet) {
             x->packet = false;
             if (x->ib_depth) {

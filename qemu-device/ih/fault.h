@@ -35,8 +35,9 @@ void vgpu_cam_destroy(VGPUState *s);
  * @span: translation that ended in the fault
  * @quiet: true: push no interrupt entry
  *
- * The function sets fault status and fault address, and pushes an interrupt
- * entry if VM_CONTEXT_CNTL enables the interrupt.
+ * The function sets fault status and fault address. Unless @quiet is set, it
+ * pushes an interrupt entry if the interrupt bit of the fault's class is set in
+ * VM_CONTEXT_CNTL, or if the class has no such bit.
  *
  * Context: any thread. Takes s->lock.
  */

@@ -19,8 +19,8 @@
 
 /*
  * RESEND_NS is the first interval between two sends of an interrupt entry, and
- * RESEND_MAX_NS is the longest. The intervals are in QEMU_CLOCK_VIRTUAL, which
- * stops with the guest, because a stopped guest cannot acknowledge.
+ * RESEND_MAX_NS is the longest. A stopped guest cannot acknowledge, so the
+ * intervals are in QEMU_CLOCK_VIRTUAL, which stops with the guest.
  */
 #define RESEND_NS           (5 * NANOSECONDS_PER_SECOND)
 #define RESEND_MAX_NS       (20 * NANOSECONDS_PER_SECOND)

@@ -24,7 +24,7 @@ QEMU_BUILD_BUG_ON(VGPU_INJECT_KIND__MAX > 32);
 /*
  * A slot of the cache of an injection that delays changes of page-table
  * entries. The slot is for one page-table entry, and holds the value that walks
- * read instead of the value in memory.
+ * read while a change of the entry is delayed.
  */
 typedef struct VGPULatePte {
     /*

@@ -175,7 +175,8 @@ void vgpu_gpuvm_map_default(VGPUClient *c, unsigned vmid, uint64_t va,
  * @client: VGPUClient.index
  * @queue: number of the queue in the SDMA engine, or of the HQD
  * @vmid: VMID
- * @va: GPU address, or another address for kinds of injection that compare that
+ * @va: GPU address. For some kinds of injection: another address, such as an
+ *      offset in VRAM.
  *
  * Context: any thread.
  * Return: site.

@@ -25,7 +25,7 @@
 /*
  * For each VMID with a pending request to invalidation engine @eng, acknowledge
  * the request if no access in progress can still use old translations of the
- * VMID. The caller holds s->lock.
+ * VMID, and no injection suppresses the acknowledge. The caller holds s->lock.
  */
 static void invalidate_complete(VGPUState *s, unsigned h, unsigned eng)
 {

@@ -129,8 +129,8 @@ void vgpu_worker_stop(VGPUWorker *w);
  * vgpu_worker_destroy: free the resources of a worker
  * @w: worker
  *
- * Context: BQL held. All threads of the device have ended, because threads of
- * other workers also take w->lock.
+ * Context: BQL held. All threads of the device must have ended, because threads
+ * of other workers also take w->lock.
  */
 void vgpu_worker_destroy(VGPUWorker *w);
 

@@ -62,9 +62,9 @@ typedef struct VGPUSdmaEngine {
      */
     bool busy;                  /* a queue of the engine can run */
     /*
-     * Charge of the engine in KiB: the amount that the engine has moved, raised
-     * or lowered to another engine's charge when the engine becomes busy.
-     * Wraps.
+     * Charge of the engine in KiB. Increases by the amount that the engine
+     * moves. When the engine becomes busy, set to the lowest charge of the
+     * other busy engines. Wraps.
      */
     unsigned charged;
     bool yields;                /* the thread waits for other engines */

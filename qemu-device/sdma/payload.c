@@ -9,7 +9,7 @@
 #include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/sdma/packet.h"
 
-/* Minimum that a piece takes off exec.budget. */
+/* Minimum cost of a piece in bytes, which is subtracted from exec.budget. */
 #define PIECE_COST          256ull
 
 bool vgpu_sdma_payload_more(const VGPUExec *x, uint64_t len)

@@ -77,8 +77,8 @@ void vgpu_sdma_share_charge(VGPUSdmaEngine *e, unsigned kib)
 
 /*
  * An engine that becomes busy gets the lowest charge of the other busy engines.
- * If the engine kept its old charge, the other engines would wait until it has
- * moved all the bytes that they have moved while it had no work.
+ * If the engine kept its old charge, the other engines would wait until this
+ * engine has moved as much as they moved while this engine had no work.
  */
 void vgpu_sdma_share_set_busy(VGPUSdmaEngine *e, bool busy)
 {

@@ -306,7 +306,7 @@ static void test_hostile(void)
  */
 static void test_overlong(void)
 {
-    /* Dwords of the packet's payload, and dwords of it in the buffer. */
+    /* Dwords: length of the payload; part of it that the buffer holds. */
     static const uint32_t payload = 8, room = 4;
     uint32_t work[SDMA_MQD_WORK_DWORDS] = {
         /* flags: within a packet, in one indirect buffer */

@@ -106,7 +106,7 @@ typedef struct FuzzQueue {
     bool compute;               /* set for a compute queue: uses cq and space */
     QVGPUCompute cq;
     QVGPUSpace space;
-    FuzzPlace rptr;             /* where the device may write its rptr */
+    FuzzPlace rptr;             /* where the device may write rptr */
     /* Start of the queue's own 2 MiB of GPU addresses, by VMID. */
     uint64_t base[VGPU_NUM_VMIDS];
     uint64_t huge[VGPU_NUM_VMIDS];  /* address of the 512 GiB leaf, by VMID */

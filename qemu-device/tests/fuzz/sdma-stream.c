@@ -434,9 +434,9 @@ static void choose_slot(FuzzQueue *q)
     q->first = (fuzz_rnd(r) & ~3ull) % (UINT64_MAX - MiB);
     if (q->q.index < SDMA_QUEUE_RLC(0)) {
         /*
-         * Without a doorbell, the test writes wptr as two register halves, of
-         * which only the lower half may change. Clear bit 31 of the start
-         * value, so that an increment does not carry into the upper half.
+         * Without a doorbell, wptr is in two registers, and qvgpu_sdma_kick()
+         * writes only the lower one. Clear bit 31 of the start value, so that
+         * an increment does not carry into the upper register.
          */
         q->first &= ~(uint64_t)(2 * GiB);
     }

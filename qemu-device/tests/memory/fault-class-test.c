@@ -85,8 +85,8 @@ static bool fault(PageWalk *w, const Case *t)
 }
 
 /*
- * Catches: the interrupt of a fault class is not controlled by the class's own
- * bit in VM_CONTEXT_CNTL, but by the bit of another class or by no bit.
+ * Catches: the interrupt of a fault does not depend on the bit of
+ * VM_CONTEXT_CNTL that cases[] gives for its class, or depends on another bit.
  */
 static void test_interrupts(void)
 {

@@ -125,9 +125,9 @@ static void amd_enable(Iommu *m, QVGPU *v)
     qtest_writeq(v->qts, table + (IOVA >> 21) * 8,
                  amd_entry(m->pages) | AMD_LEVEL(1));
     /*
-     * The table for IOVA_LOST is at IOAPIC. At HOLE, its read would fail, and
-     * QEMU's amd-iommu would then execute a shift by 64, which is undefined in
-     * C, to log the error.
+     * The table for IOVA_LOST is at IOAPIC, not at HOLE. To log a failed read
+     * at HOLE, QEMU's amd-iommu would shift a value by 64, which is undefined
+     * in C.
      */
     qtest_writeq(v->qts, table + (IOVA_LOST >> 21) * 8,
                  amd_entry(IOAPIC) | AMD_LEVEL(1));

@@ -174,7 +174,7 @@ static void test_fault_through(void)
         faults++;
         /*
          * Overwrite the completed bytes. If the engine copied them again, the
-         * final comparison would fail.
+         * comparison at the end of this round would fail.
          */
         qtest_memset(r.v->qts, r.src, 0xee, (skew + done) / 4096 * 4096);
         qtest_memset(r.v->qts, r.dst, 0x44, done);
