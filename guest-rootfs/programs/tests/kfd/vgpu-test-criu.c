@@ -58,6 +58,7 @@ enum {
  * @user: handle of the userptr BO
  * @user_mem: memory of the userptr BO
  * @slice: handle of the doorbell BO
+ * @gap: handle of a BO that is freed before the dump
  * @svm: memory with SVM ranges
  * @big: whether the process has one more SVM range, which holds @svm_save
  * @svm_save: save area of @aql: SVM memory if @big is true, otherwise the BO @save
@@ -494,7 +495,7 @@ static int gws(uint32_t id, uint32_t num)
 
 /*
  * Create three queues. When the function returns, each queue has executed its first packets and
- * waits at a packet (a poll or a barrier), before its last packets.
+ * waits at a later packet: a poll or, in the AQL queue, a barrier.
  */
 static void make_queues(void)
 {

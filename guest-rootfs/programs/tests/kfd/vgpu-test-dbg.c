@@ -1293,9 +1293,9 @@ static void unloaded(void)
 }
 
 /*
- * Number of rounds of the threads of chaos(), which call all operations at the same time. The
- * number is fixed and no thread waits for a queue that another thread suspends, so a slow machine
- * only makes the case longer.
+ * Number of rounds of the threads of chaos(), which call all operations at the same time;
+ * queue_loop() makes a quarter as many. The number is fixed and no thread waits for a queue that
+ * another thread suspends, so a slow machine only makes the case longer.
  */
 
 static int chaos_rounds;

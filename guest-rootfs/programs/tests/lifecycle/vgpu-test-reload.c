@@ -112,8 +112,8 @@ static long kernel_kib(void)
 }
 
 /*
- * Check that there are @n GPUs, and wait until the memory usage of GPU i equals @base[i]
- * again.
+ * Check that there are @n GPUs. For each GPU i, wait until the memory usage is at most that in
+ * @base[i], then check that memory sizes and usage equal @base[i].
  */
 static void gpus_are_as(struct vg_mem_info *base, int n)
 {

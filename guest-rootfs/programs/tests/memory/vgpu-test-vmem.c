@@ -269,8 +269,8 @@ static void cut(void)
 		expect_fault(hole + VG_MIB - VG_PAGE);
 		gpu_check(end, VG_MIB, SEED, SIZE - VG_MIB);
 		/*
-		 * An unmap must succeed only at the first address of a part of the split
-		 * mapping.
+		 * An unmap must succeed only with the BO and the first address of a part of
+		 * the split mapping.
 		 */
 		ERRNO(ENOENT, unmap(h, hole));
 		ERRNO(ENOENT, unmap(h2, va));

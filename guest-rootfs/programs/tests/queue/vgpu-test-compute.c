@@ -622,7 +622,7 @@ static void busy(void *arg)
 	}
 }
 
-/* Kill a process whose queues are busy, after a different delay in each round. */
+/* Kill a process whose queues are busy, after a delay that changes from round to round. */
 static void killed(void)
 {
 	static struct vg_cq q[MANY];

@@ -20,7 +20,7 @@
 #define NUM_GWS		64	/* GWS resources of an MI200 */
 #define QUANTUM_MS	10	/* time slice in the driver's run lists, in ms */
 #define ROUNDS		20
-/* Initial shared.turn; the queues of both partner() processes wait for other values. */
+/* A value of shared.turn for which no queue of partner() waits, so that all of them wait. */
 #define WAITS		~0u
 
 static struct vg vg;

@@ -546,8 +546,8 @@ static void busy(void *arg)
 }
 
 /*
- * Kill a process that copies, after a different delay in each round. Catches: memory or a
- * hardware queue is not released.
+ * Kill a process that copies, after a delay that changes from round to round. Catches: memory
+ * or a hardware queue is not released.
  */
 static void killed(void)
 {

@@ -141,7 +141,7 @@ static uint64_t submit(struct user *u, unsigned int i, uint32_t ring,
 	return seq;
 }
 
-/* Create a BO in VRAM with a pattern in the file of @u, and share it with the file of @v. */
+/* In the file of @u, create a BO in VRAM with a pattern. Share the BO with the file of @v. */
 static void share(struct user *u, struct user *v, struct vr_bo *bo,
 		  uint32_t *handle)
 {

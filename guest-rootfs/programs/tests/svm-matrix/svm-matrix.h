@@ -182,9 +182,9 @@ void mx_attr_gpus(uint32_t type);
 long mx_in_vram(void);
 long mx_movable(void);
 /*
- * Return true if a prefetch must migrate all movable pages. There are two exceptions: a
- * prefetch need not migrate if there are several GPUs and the mode is not MX_RETRY or the
- * place is MX_IN_PLACE, and it need not migrate untouched pages of a file.
+ * Return true if a prefetch must migrate all movable pages. Return false in two cases: there are
+ * several GPUs, and the mode is not MX_RETRY or the place is MX_IN_PLACE; or the action has
+ * MX_UNTOUCHED and the kind has MX_FILE or MX_MIXED, so that pages of a file are untouched.
  */
 bool mx_must_move(void);
 /* Return the sum of a counter of the driver over the GPUs of the users. */

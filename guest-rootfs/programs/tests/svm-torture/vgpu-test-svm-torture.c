@@ -30,8 +30,8 @@
 #define THREADS		(GPU_THREADS + CPU_THREADS)
 #define MAX_OPS		40
 /*
- * The test fails if an op was tried MANY_ATTEMPTS times and never succeeded. If VGPU_TEST_SECONDS
- * is LONG_SECONDS or more, every op that is possible must succeed at least once.
+ * The test fails if a possible op was tried at least MANY_ATTEMPTS times and never succeeded. If
+ * VGPU_TEST_SECONDS is LONG_SECONDS or more, every possible op must succeed at least once.
  */
 #define MANY_ATTEMPTS	40
 #define LONG_SECONDS	600

@@ -475,7 +475,7 @@ static void all_at_once(int xnack)
 	touch_end(&t);
 	/*
 	 * Print the number of evictions. There may be none, because the CPU may have migrated
-	 * all memory back before it was evicted.
+	 * all memory back before the driver had to evict it.
 	 */
 	tap_diag("%lu evictions", svm_evictions() - before);
 	check_both(a, bytes, SEED);
