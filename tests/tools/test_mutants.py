@@ -79,8 +79,8 @@ class Index(Test):
         for one in listed:
             text = one.patch.read_text()
             self.assertEqual([line for line in text.splitlines() if line.startswith("+++ ")], [f"+++ b/{one.file}"])
-            # --cached checks the patch against git's index. The file in the worktree may already
-            # have a mutant applied, and would then refuse the patch.
+            # --cached checks the patch against git's index, because a mutant may be applied to the
+            # files of this worktree, and the check against these files would then fail.
             there = ["git", "-C", str(ROOT), "apply", "--cached", "--check", str(one.patch)]
             self.assertEqual(subprocess.run(there, capture_output=True, check=False).returncode, 0, one.name)
 
