@@ -266,8 +266,8 @@ def cuts(fault: Fault) -> list[float] | None:
     the replay came before the driver received the fault, because then the repair of another fault
     caused the replay.
 
-    The part "received to serviced" ends with the service's verdict. If the engine replays the access earlier, as soon
-    as the page-table entry is written, the part ends with the replay.
+    The section "received to serviced" ends with the service's verdict. If the engine replays the
+    access earlier, as soon as the page-table entry is written, the section ends with the replay.
     """
     service = fault.service
     if not fault.replayed or not service or service.name != REPAIRED:
