@@ -633,9 +633,9 @@ static void *touch_together(void *arg)
 }
 
 /*
- * Threads on all CPUs read the same pages of VRAM. Catches: the faults of the threads hold
- * page references that prevent the migration, so that no thread continues; a page has wrong
- * contents after several threads waited for it.
+ * Several threads read the same pages of VRAM at the same time. Catches: the faults of the
+ * threads hold page references that prevent the migration, so that no thread continues; a page
+ * has wrong contents after several threads waited for it.
  */
 static void touched_together(void)
 {
