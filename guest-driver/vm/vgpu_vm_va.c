@@ -225,9 +225,10 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 	if (vbo->bo)
 		dma_resv_assert_held(vbo->bo->tbo.base.resv);
 	/*
-	 * Stale entries can be cleared here, because they are not in use: the caller has waited for
-	 * all jobs or, in an address space of KFD, for the moves, which follow the eviction of the
-	 * queues. The entries of the remaining pages are written before the next job or queue runs.
+	 * Stale entries can be cleared here, because no job or queue uses them. In an address space
+	 * of the render node the caller has waited for all jobs. In one of KFD the caller has waited
+	 * for the moves, before which the queues were evicted. The entries of pages that stay mapped
+	 * are written again before the next job or queue runs.
 	 */
 	if (vbo->stale)
 		vgpu_vbo_clear(vbo);

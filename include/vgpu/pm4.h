@@ -173,7 +173,8 @@
 #define PM4_RUN_LIST_DWORDS		4
 #define PM4_RUN_DW1__BASE_LO		0xfffffffcu
 #define PM4_RUN_DW3__SIZE		0x000fffffu	/* length in dwords */
-#define PM4_RUN_DW3__CHAIN		0x00100000u	/* in a list: the CP continues at BASE */
+/* In a RUN_LIST packet that ends a list: the CP continues at BASE. */
+#define PM4_RUN_DW3__CHAIN		0x00100000u
 #define PM4_RUN_DW3__VALID		0x00800000u
 /* Maximum number of processes that are mapped at a time; 0: no limit. */
 #define PM4_RUN_DW3__PROCESS_CNT	0x0f000000u

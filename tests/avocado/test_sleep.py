@@ -72,8 +72,8 @@ class Sleep(GuestTest):
         until = time.monotonic() + self.settings.limit
         while self.lines(session)[-1] == "sleeps" and session.status is None:
             self.assertLess(time.monotonic(), until, "the guest does not wake up")
-            # Connect only for a moment. While a client is connected that does not read the
-            # console's output, the guest blocks when it writes to the console.
+            # Connect only for a moment. A connected client that does not read the console's output
+            # would block the guest when the guest writes to the console.
             with socket.socket(socket.AF_UNIX) as typist:
                 typist.connect(keyboard)
                 typist.send(b"\n")

@@ -220,8 +220,8 @@ unsigned long vgpu_sdma_take_gart_cam(struct vgpu_device *vdev)
  * vgpu_sdma_fault_lost() - handle a latched fault whose interrupt entry was lost
  * @vdev: device
  *
- * The caller runs vgpu_ih_service() next. If this function closed the gate for a fault of a user
- * (GATE_USER), that call opens the gate.
+ * If the fault belongs to a user queue, the function closes the gate for the kernel's rings
+ * (GATE_USER). The caller runs vgpu_ih_service() next, which opens the gate.
  *
  * Context: any; the caller keeps the interrupt handler from running (vgpu_ih_hold()).
  */

@@ -292,7 +292,7 @@ static struct kfd_process *kfd_dbg_next_target(struct kfd_process *p)
 }
 
 /**
- * kfd_dbg_close() - end all sessions of a process that is being detached
+ * kfd_dbg_close() - end all sessions of a process that leaves KFD
  * @p: process
  *
  * Ends the session on @p and the sessions in which @p is the debugger, and wakes the calls that

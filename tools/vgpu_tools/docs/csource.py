@@ -48,7 +48,8 @@ def closing(text: str, start: int) -> int:
 
 
 def arguments(text: str, start: int) -> list[str]:
-    """Return the arguments of a call, each on one line. `start` is the position of the call's parenthesis."""
+    """Return the arguments of a call, each without line breaks. `start` is the position of the
+    call's opening parenthesis."""
     end = closing(text, start)
     found, depth, part = [], 0, ""
     quoted = False
