@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Creates, cuts and updates mappings by address, which the render node requests.
+ * Creates, cuts and updates the mappings that GEM_VA requests, called mappings by address.
  *
- * The address space owns these mappings, and no caller keeps a pointer to one. So any range can be
- * cleared; if pages are removed from its middle, a mapping becomes two mappings. Entries are
- * cleared at once. New entries are written later, by vgpu_vm_update_moved(), before a job runs.
+ * The address space owns these mappings, and no caller keeps a pointer to one, so GEM_VA can unmap
+ * any range of addresses. If the range is in the middle of a mapping, the mapping becomes two. The
+ * page-table entries of unmapped pages are cleared at once. The entries of new mappings are written
  *
- * An address space of KFD may also have mappings by address (kfd_mem_gem.c), in addition to KFD's
- * own mappings (vgpu_vm_bo.claimed). This file does not change KFD's own mappings. In an address
- * space of KFD, vgpu_vm_bo_update_all() writes new entries at once, since queues may run at any
- * time.
+ * - in an address space of the render node by vgpu_vm_update_moved(), before the next job runs
+ * - in an address space of KFD (kfd_mem_gem.c) at once by vgpu_vm_bo_update_all(), because queues
+ *   may run at any time
+ *
+ * This file does not change the mappings that KFD requests (vgpu_vm_bo.claimed).
  */
 #include <linux/dma-fence-unwrap.h>
 #include <linux/dma-resv.h>

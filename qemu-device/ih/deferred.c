@@ -10,7 +10,10 @@
 #include "hw/misc/vgpu-kfd/ih/ih.h"
 #include "hw/misc/vgpu-kfd/ih/internal.h"
 
-/* Maximum number of queued entries: more than all rings together can hold. */
+/*
+ * Maximum number of deferred entries; further ones are dropped. All rings
+ * together hold fewer entries.
+ */
 #define DEFERRED_MAX    (32 * KiB)
 /* Maximum number of entries that one call of vgpu_ih_flush() pushes. */
 #define DEFERRED_BATCH  256u

@@ -202,7 +202,7 @@ void vgpu_sdma_fault_irq(struct vgpu_device *vdev,
 EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_fault_irq);
 
 /**
- * vgpu_sdma_take_gart_cam() - take the CAM slots of VMID 0 that wait for a recovery
+ * vgpu_sdma_take_gart_cam() - get and clear the CAM slots that wait for a recovery of the GART
  * @vdev: device
  *
  * The caller acknowledges each slot after it has written the GART.

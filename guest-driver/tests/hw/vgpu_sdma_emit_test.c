@@ -110,8 +110,8 @@ static void emit_limits(struct kunit *test)
 }
 
 /*
- * Check that random jobs of copies, fills and NOPs are accepted, and refused if a packet is
- * truncated.
+ * Catches: vgpu_sdma_cpu_can() returns false for a job of copies, fills and NOPs, or true for a
+ * job that ends in the middle of a packet.
  */
 static void emit_cpu_can(struct kunit *test)
 {

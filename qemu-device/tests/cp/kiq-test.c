@@ -401,10 +401,11 @@ static void test_reg_wait(void)
  * of its SRBM_WRITE packet is pending, so that the packets after the SRBM_WRITE
  * run before the write is complete.
  *
- * The bottom half is held in the write, as in test_reg_wait(). The KIQ writes a
- * mark and tries to unmap the queue. Another compute queue then runs for more
- * than one time slice and writes a mark. When the test sees the second mark,
- * the KIQ has tried to unmap the queue at least once.
+ * The bottom half is held in the write, as in test_reg_wait(). The KIQ sets the
+ * word KIQ_THERE and tries to unmap the queue. Another compute queue then runs
+ * for more than one time slice and sets the word PONG. The CP's worker serves
+ * the KIQ between two time slices, so when PONG is set, the KIQ has tried to
+ * unmap the queue at least once. KIQ_PASSED must not be set before the release.
  */
 static void test_srbm_unmapped(void)
 {

@@ -13,7 +13,11 @@
 #include "tests/qtest/vgpu-kfd/lib/sdma-queue.h"
 
 #define VRAM_BYTES  (64 * MiB)
-#define LINE_BYTES  64          /* space of the pipe: one line, but not two */
+/*
+ * Bytes that are left free in the pipe. One line of the trace fits, and the
+ * second line blocks the thread that writes it.
+ */
+#define LINE_BYTES  64
 
 void qvgpu_hold_init(QVGPUHold *h)
 {

@@ -119,7 +119,7 @@ static void do_work(void)
 	struct vg_queue *q = &v.q[race_below(QUEUES)];
 	uint64_t bytes = 256 * VG_KIB, to, from;
 
-	/* Submit nothing if the ring is half full, so that no call waits for space. */
+	/* Submit no more than half a ring in all, so that no call waits for space. */
 	if (!q->doorbell || q->wptr > RING / 2)
 		return;
 	to = somewhere(&bytes);
