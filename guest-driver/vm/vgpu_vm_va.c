@@ -227,9 +227,9 @@ static void vbo_cut(struct vgpu_vm_bo *vbo, u64 first, u64 last,
 		dma_resv_assert_held(vbo->bo->tbo.base.resv);
 	/*
 	 * Stale entries can be cleared here, because no job or queue uses them. In an address space
-	 * of the render node the caller has waited for all jobs. In one of KFD the caller has waited
-	 * for the moves, before which the queues were evicted. The entries of pages that stay mapped
-	 * are written again before the next job or queue runs.
+	 * of the render node the caller has waited for all jobs; in one of KFD, for the moves,
+	 * before which the queues were evicted. The entries of pages that stay mapped are written
+	 * again before the next job or queue runs.
 	 */
 	if (vbo->stale)
 		vgpu_vbo_clear(vbo);
