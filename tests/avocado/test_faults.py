@@ -20,7 +20,7 @@ from vgpu_tools.guest.session import Machine, Session
 
 LATE = 20_000_000  # delay of an interrupt entry, in ns
 EARLY = 10_000_000_000  # ns between acknowledgement and invalidation; longer than the test
-NOBODY = 15  # highest VMID; no process of these tests has it, because the driver assigns the lowest free VMID
+NOBODY = 15  # a VMID without a process: the driver assigns the lowest free VMID, and 15 is the highest
 
 
 class Faults(GuestTest):

@@ -290,7 +290,7 @@ EXPORT_SYMBOL_IF_KUNIT(vgpu_sdma_queue_unload);
  * vgpu_sdma_queue_is_loaded() - whether a user queue was loaded again after a reset
  * @vdev: device
  * @engine: 0 to SDMA_NUM_ENGINES - 1
- * @queue: 0 to SDMA_NUM_RLC - 1. The caller knows that the queue was loaded before the reset
+ * @queue: 0 to SDMA_NUM_RLC - 1; a queue that was loaded before the reset
  *
  * Context: sleeps.
  *
