@@ -865,12 +865,11 @@ static void undo_all(void)
 	OK(vg_bo_free(&w->save));
 	OK(vg_bo_free(&w->words));
 	for (i = 0; i < 2; i++) {
-		unmap.handle = gone.handle = handles[i];
+		unmap.handle = handles[i];
 		unmap.n_success = 0;
 		ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU,
 				   &unmap));
-		ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU,
-				   &gone));
+		free_handle(handles[i]);
 	}
 	unmap.handle = gone.handle = w->page.handle;
 	unmap.n_success = 0;
@@ -1210,7 +1209,6 @@ static void not_saved(void)
 {
 	struct kfd_ioctl_export_dmabuf_args out = { 0 };
 	struct kfd_ioctl_import_dmabuf_args in = { 0 };
-	struct kfd_ioctl_free_memory_of_gpu_args gone = { 0 };
 	struct vg_bo bo, page;
 	struct vg_queue q;
 	uint32_t h;
@@ -1229,8 +1227,7 @@ static void not_saved(void)
 	ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_IMPORT_DMABUF, &in));
 	ERRNO(EOPNOTSUPP, process_info(w->vg.kfd));
 	OK(vg_fill(&q, page.cpu, 1, VG_PAGE));
-	gone.handle = in.handle;
-	ERRNO(0, tap_ioctl(w->vg.kfd, AMDKFD_IOC_FREE_MEMORY_OF_GPU, &gone));
+	free_handle(in.handle);
 	/*
 	 * PROCESS_INFO must fail, because mappings that the render node makes for the process's
 	 * queues cannot be saved.
