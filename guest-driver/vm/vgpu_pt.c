@@ -5,13 +5,17 @@
  * DOC: layout and leaves
  *
  *	PDB2 --> PDB1 --> PDB0 --> PTB --> page
- *	PDE      PDE      TF or    PTE
- *	         BFS 9    2 MiB PTE
  *
- * A PDB0 entry is a pointer to a PTB (TF set) or a leaf: a PTE for 2 MiB. A leaf has a PTB, too.
- * This PTB is empty, and the hardware does not reach it. A notifier, which must not allocate, uses
- * the PTB when it splits the leaf. So vgpu_pt_reserve() (vgpu_pt_tree.c) creates the PTBs of all
- * pages of its range, and no other function allocates.
+ * The tables of the four levels have these entries:
+ *
+ *	PDB2	pointers to PDB1 tables
+ *	PDB1	pointers to PDB0 tables, with the block fragment size 9 (VGPU_PDE_BFS)
+ *	PDB0	pointers to PTBs (with VGPU_PTE_TF), or leaves: a leaf is a PTE for 2 MiB
+ *	PTB	PTEs, each for one page
+ *
+ * A leaf has a PTB, too. This PTB is empty, and the hardware does not reach it. A notifier that
+ * splits the leaf uses this PTB, because a notifier must not allocate. So vgpu_pt_reserve()
+ * (vgpu_pt_tree.c) creates the PTBs of all pages of its range, and no other function allocates.
  *
  * Changes of a table do not read entries. Instead, each table has a bitmap (valid) of the
  * entries that are neither zero nor pointers. The PTB of a leaf has no bits set and
@@ -23,8 +27,10 @@
  *
  * The fragment field of an entry is the log2 of the size of an aligned block of pages that are
  * mapped to contiguous memory with the same flags: the TLB may hold one translation for the whole
- * block. A mapping of which single pages may be changed later must not use fragments: its max_frag
- * is 0.
+ * block. A change of one entry makes the fragment fields of the block's other entries wrong. If a
+ * mapping of a BO is cut, vbo_mend() (vgpu_vm_va.c) writes these other entries again. SVM changes
+ * single pages without such a repair, so its entries in PTBs have no fragments (max_frag is 0). SVM
+ * may use leaves, because a leaf is split before one of its pages is changed.
  */
 #include <linux/bitfield.h>
 #include <linux/log2.h>
@@ -130,12 +136,19 @@ static bool pt_write_ptes(struct vgpu_pt *pt, struct vgpu_pt_table *ptb,
 			  u64 flags, unsigned int max_frag)
 {
 	bool changed = pt_any_valid(ptb, index, n);
+	u64 memory = addr >> VGPU_PAGE_SHIFT;
 
+	/*
+	 * A fragment of 2^f pages starts at a multiple of 2^f pages, in the PTB and in memory. This
+	 * is possible only if the lowest f bits of @index and @memory are equal. So limit @max_frag
+	 * to the position of the lowest bit in which @index and @memory differ.
+	 */
+	max_frag = min_t(unsigned int, max_frag,
+			 __ffs64((index ^ memory) | LEAF_PAGES));
 	bitmap_set(ptb->valid, index, n);
 	while (n) {
-		u64 both = index | addr >> VGPU_PAGE_SHIFT |
-			   LEAF_PAGES;	/* so that frag <= LEAF_FRAG */
-		unsigned int frag = min3(max_frag, (unsigned int)__ffs64(both),
+		unsigned int frag = min3(max_frag,
+					 (unsigned int)__ffs64(index | LEAF_PAGES),
 					 (unsigned int)ilog2(n));
 		/*
 		 * Write all consecutive entries that have fragment size @max_frag by one
@@ -171,7 +184,7 @@ static bool pt_fill_ptes(struct vgpu_pt *pt, struct vgpu_pt_table *ptb,
 	return changed;
 }
 
-/* Replace a leaf with the pointer to the leaf's PTB. */
+/* Replace a leaf with a pointer to the PTB that the tree has kept for the pages of the leaf. */
 static void pt_restore_pointer(struct vgpu_pt *pt, struct vgpu_pt_table *pdb0,
 			       unsigned int index)
 {

@@ -31,10 +31,14 @@ struct vgpu_pt_mem {
 struct vgpu_pt;
 
 /*
- * Largest number of calls of vgpu_pt_ops.write in one step. A step changes entries in the
- * range of one PDB0 entry. The calls are at most 2 to split a leaf, 2 * VGPU_PT_SHIFT for runs
- * of rising and falling sizes in the PTB, and one for the pointer to the PTB; one more call is
- * spare.
+ * Largest number of calls of vgpu_pt_ops.write in one step. A step changes entries in the range
+ * of one PDB0 entry. The calls are at most:
+ *
+ * - 2 to split a leaf: for the entries of the PTB, and for the pointer to the PTB
+ * - 2 * VGPU_PT_SHIFT + 1 to map pages: one for each aligned block of 2^n pages. The sizes of the
+ *   blocks first rise, then fall. All blocks of the largest size take one call
+ *
+ * One more call is spare.
  */
 #define VGPU_PT_STEP_WRITES	(2 * VGPU_PT_SHIFT + 4)
 

@@ -4,7 +4,8 @@
  * ones. The walker pt_walk() uses the format in include/vgpu/pte.h and no code of vm/. Catches: an
  * entry is in the wrong place; an entry that points to a table has a wrong bit; a leaf covers too
  * many pages; a mapping is lost when a leaf is split; the pages of a fragment differ in flags or
- * have no consecutive memory; a TLB flush is missing.
+ * have no consecutive memory; a TLB flush is missing; a step takes more than VGPU_PT_STEP_WRITES
+ * writes.
  */
 #include "vgpu/bits.h"
 #include "tests/lib/vgpu_mock.h"
@@ -27,6 +28,8 @@
  * @n: number of tables that are allocated
  * @limit: number of tables that may be allocated
  * @locked: true between vgpu_pt_ops.lock() and vgpu_pt_ops.unlock()
+ * @writes: number of calls of vgpu_pt_ops.write() in the current step
+ * @most_writes: largest value of @writes since pt_do_write() or pt_do_clear() has set it to 0
  * @first: first page of the window that is checked
  * @want: expected entry of each page of the window, or 0 if the entry is invalid. Addresses in
  *        VRAM are without @pt.vram_base
@@ -37,6 +40,8 @@ struct pt_mock {
 	unsigned int n;
 	unsigned int limit;
 	bool locked;
+	unsigned int writes;
+	unsigned int most_writes;
 	u64 first;
 	u64 want[WINDOW];
 };
@@ -69,10 +74,27 @@ static void pt_mock_unlock(struct vgpu_pt *pt)
 	to_pt_mock(pt)->locked = false;
 }
 
+/* Count the call, and let the CPU write the entries. */
+static bool pt_mock_write(struct vgpu_pt *pt, const struct vgpu_pt_mem *mem,
+			  unsigned int index, unsigned int n, u64 value, u64 step)
+{
+	struct pt_mock *m = to_pt_mock(pt);
+
+	m->most_writes = max(m->most_writes, ++m->writes);
+	return false;
+}
+
+static void pt_mock_room(struct vgpu_pt *pt)
+{
+	to_pt_mock(pt)->writes = 0;
+}
+
 static const struct vgpu_pt_ops pt_mock_ops = {
 	.alloc = pt_mock_alloc,
 	.lock = pt_mock_lock,
 	.unlock = pt_mock_unlock,
+	.write = pt_mock_write,
+	.room = pt_mock_room,
 };
 
 static void pt_mock_fini(void *arg)
@@ -239,8 +261,11 @@ static void pt_do_write(struct kunit *test, struct pt_mock *m, unsigned int i,
 	bool flush = pt_any_valid(m, i, n);
 	unsigned int k;
 
+	m->writes = 0;
+	m->most_writes = 0;
 	KUNIT_ASSERT_EQ(test, vgpu_pt_write(&m->pt, m->first + i, &span, frag),
 			flush);
+	KUNIT_ASSERT_LE(test, m->most_writes, VGPU_PT_STEP_WRITES);
 	for (k = 0; k < n; k++)
 		m->want[i + k] = (addr + ((u64)k << VGPU_PAGE_SHIFT)) | flags;
 }
@@ -251,9 +276,12 @@ static void pt_do_clear(struct kunit *test, struct pt_mock *m, unsigned int i,
 	bool flush = pt_any_valid(m, i, n);
 	unsigned int k;
 
+	m->writes = 0;
+	m->most_writes = 0;
 	KUNIT_ASSERT_EQ(test, vgpu_pt_clear(&m->pt, m->first + i,
 					    m->first + i + n - 1, value),
 			flush);
+	KUNIT_ASSERT_LE(test, m->most_writes, VGPU_PT_STEP_WRITES);
 	for (k = 0; k < n; k++)
 		m->want[i + k] = value;
 }
@@ -359,6 +387,35 @@ static void pt_whole(struct kunit *test)
 	}
 	/* Without fragments, the test would check nothing. */
 	KUNIT_EXPECT_GT(test, frags, 0);
+}
+
+/*
+ * Map a leaf. Then split the leaf: map other memory at all its pages except the first and the last.
+ * The number of a page in the leaf and its number in this memory agree only in their lowest @shift
+ * bits. So no aligned block of more than 2^shift pages has memory of the same alignment.
+ * Catches: a step takes more writes than vgpu_pt_ops.room() has made space for, so that a job of
+ * SDMA packets loses entries; a fragment is larger than the alignment of its pages or of its
+ * memory.
+ */
+static void pt_misaligned(struct kunit *test)
+{
+	struct pt_mock *m = pt_mock_new(test, 0);
+	unsigned int shift, n = VGPU_PT_ENTRIES - 2;
+	struct walk *all;
+
+	all = kunit_kcalloc(test, WINDOW, sizeof(*all), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, all);
+	KUNIT_ASSERT_EQ(test, vgpu_pt_reserve(&m->pt, 0, WINDOW - 1), 0);
+	for (shift = 0; shift <= VGPU_PT_SHIFT; shift++) {
+		u64 memory = SZ_8M + ((1 + BIT_ULL(shift)) << VGPU_PAGE_SHIFT);
+
+		pt_do_write(test, m, 0, VGPU_PT_ENTRIES, SZ_16M, RO, VGPU_PT_SHIFT);
+		pt_do_write(test, m, 1, n, memory, RW, VGPU_PT_SHIFT);
+		pt_check(test, m, all);
+		/* No aligned block of 256 pages lies in the span. */
+		KUNIT_EXPECT_EQ(test, all[VGPU_PT_ENTRIES / 2].frag,
+				min(shift, VGPU_PT_SHIFT - 2));
+	}
 }
 
 /*
@@ -472,6 +529,7 @@ static struct kunit_case pt_cases[] = {
 	KUNIT_CASE(pt_random_boundary),
 	KUNIT_CASE(pt_random_top),
 	KUNIT_CASE(pt_whole),
+	KUNIT_CASE(pt_misaligned),
 	KUNIT_CASE(pt_leaf_split),
 	KUNIT_CASE(pt_clear_nothing),
 	KUNIT_CASE(pt_no_memory),
