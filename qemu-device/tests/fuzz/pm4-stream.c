@@ -209,10 +209,11 @@ void fuzz_pm4_stream_make(FuzzQueue *q, GArray *to)
     /* fuzz_pm4_idle() waits until the device overwrites this value. */
     fuzz_put64(q->c, q->rptr, UINT64_MAX);
     /*
-     * The device's wptr is a 64-bit count of dwords. Therefore the start value
-     * of the pointers, in bytes, is a multiple of 4.
+     * q->first is in bytes, but the device's pointers are in dwords. Therefore,
+     * q->first is a multiple of 4. q->first is less than a quarter of
+     * UINT64_MAX, so that the addition of the packets' bytes cannot overflow.
      */
-    q->first = (fuzz_rnd(r) >> 2 & ~3ull) % (UINT64_MAX / 4 - MiB);
+    q->first = (fuzz_rnd(r) >> 2) % (UINT64_MAX / 4 - MiB) & ~3ull;
     while (n-- && to->len + 2 * MAX_PACKET <= q->q.bytes / 4) {
         make_packet(q, q->vmid, false, to);
     }
